@@ -42,11 +42,6 @@ func (kern Kernels) Quantize(dst []uint8, x []float32, inv float32) {
 	kern.quantize(dst[:len(x)], x, inv)
 }
 
-// QuantizeSigned is the function QuantizeSigned by kern, bit for bit.
-func (kern Kernels) QuantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
-	kern.quantizeSigned(dst[:len(x)], x, inv, limit)
-}
-
 // QuantizeError is the function QuantizeError by kern: codes and sum bit for bit,
 // err2 up to a factor of 1 +- (len(x)+4) 2^-53.
 func (kern Kernels) QuantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
@@ -58,9 +53,6 @@ func (kern Kernels) QuantizeError(dst []int16, x []float32, inv float32, limit i
 func (kern Kernels) CodeMoments(code []uint8, o []float32) (co, cc float64) {
 	return kern.codeMoments(code, o[:len(code)])
 }
-
-// FWHT is the function FWHT by kern, bit for bit: every set does the same additions.
-func (kern Kernels) FWHT(x []float32) { kern.fwhtScale(x, nil, len(x), 1) }
 
 // FWHTScale multiplies x by sign, transforms each block in place and multiplies the
 // result by f. Both slices have equal lengths, a multiple of block; block is a power

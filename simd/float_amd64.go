@@ -107,19 +107,6 @@ func (kern Kernels) quantize(dst []uint8, x []float32, inv float32) {
 	Quantize(dst, x, inv)
 }
 
-func (kern Kernels) quantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
-	switch kern {
-	case AVX512:
-		quantizeSignedAVX512(dst, x, inv, limit)
-		return
-	case AVX2:
-		n := len(x) &^ 7
-		quantizeSignedAVX2(dst, x[:n], inv, limit)
-		dst, x = dst[n:], x[n:]
-	}
-	QuantizeSigned(dst, x, inv, limit)
-}
-
 func (kern Kernels) quantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
 	switch kern {
 	case AVX512:
@@ -147,7 +134,7 @@ func (kern Kernels) codeMoments(code []uint8, o []float32) (co, cc float64) {
 	return co + a, cc + b
 }
 
-// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit entries; sign may be nil.
+// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit entries.
 func (kern Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	if kern == AVX512 {
 		switch block {

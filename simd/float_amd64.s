@@ -1005,90 +1005,6 @@ DATA order512<>+56(SB)/4, $0x0000000b
 DATA order512<>+60(SB)/4, $0x0000000f
 GLOBL order512<>(SB), RODATA|NOPTR, $64
 
-// func quantizeSignedAVX512(dst []int16, x []float32, inv float32, limit int32)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
-TEXT ·quantizeSignedAVX512(SB), NOSPLIT, $0-56
-	MOVQ         x_base+24(FP), AX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         x_len+32(FP), CX
-	MOVL         $0x4b400000, BX
-	VMOVD        BX, X1
-	VPBROADCASTD X1, Z1
-	VBROADCASTSS inv+48(FP), Z0
-	VBROADCASTSS limit+52(FP), Z3
-	VPXOR        X2, X2, X2
-	VPSUBD       Z3, Z2, Z2
-
-many:
-	CMPQ    CX, $+64
-	JLT     one
-	VMULPS  (AX), Z0, Z4
-	VADDPS  Z1, Z4, Z4
-	VPSUBD  Z1, Z4, Z4
-	VPMAXSD Z2, Z4, Z4
-	VPMINSD Z3, Z4, Z4
-	VPMOVDW Z4, Y4
-	VMOVDQU Y4, (DX)
-	VMULPS  64(AX), Z0, Z4
-	VADDPS  Z1, Z4, Z4
-	VPSUBD  Z1, Z4, Z4
-	VPMAXSD Z2, Z4, Z4
-	VPMINSD Z3, Z4, Z4
-	VPMOVDW Z4, Y4
-	VMOVDQU Y4, 32(DX)
-	VMULPS  128(AX), Z0, Z4
-	VADDPS  Z1, Z4, Z4
-	VPSUBD  Z1, Z4, Z4
-	VPMAXSD Z2, Z4, Z4
-	VPMINSD Z3, Z4, Z4
-	VPMOVDW Z4, Y4
-	VMOVDQU Y4, 64(DX)
-	VMULPS  192(AX), Z0, Z4
-	VADDPS  Z1, Z4, Z4
-	VPSUBD  Z1, Z4, Z4
-	VPMAXSD Z2, Z4, Z4
-	VPMINSD Z3, Z4, Z4
-	VPMOVDW Z4, Y4
-	VMOVDQU Y4, 96(DX)
-	ADDQ    $+256, AX
-	ADDQ    $+128, DX
-	SUBQ    $+64, CX
-	JMP     many
-
-one:
-	CMPQ    CX, $+16
-	JLT     tail
-	VMULPS  (AX), Z0, Z4
-	VADDPS  Z1, Z4, Z4
-	VPSUBD  Z1, Z4, Z4
-	VPMAXSD Z2, Z4, Z4
-	VPMINSD Z3, Z4, Z4
-	VPMOVDW Z4, Y4
-	VMOVDQU Y4, (DX)
-	ADDQ    $+64, AX
-	ADDQ    $+32, DX
-	SUBQ    $+16, CX
-	JMP     one
-
-tail:
-	TESTQ     CX, CX
-	JZ        end
-	MOVQ      $0x00000001, BX
-	SHLQ      CL, BX
-	DECQ      BX
-	KMOVQ     BX, K1
-	VMULPS.Z  (AX), Z0, K1, Z0
-	VADDPS    Z1, Z0, Z0
-	VPSUBD    Z1, Z0, Z0
-	VPMAXSD   Z2, Z0, Z0
-	VPMINSD   Z3, Z0, Z0
-	VPMOVDW   Z0, Y0
-	VMOVDQU16 Y0, K1, (DX)
-
-end:
-	VZEROUPPER
-	RET
-
 // func quantizeErrorAVX512(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE2
 TEXT ·quantizeErrorAVX512(SB), NOSPLIT, $0-80
@@ -1245,18 +1161,10 @@ TEXT ·fwht16xAVX512(SB), NOSPLIT, $0-36
 	VMOVUPS      signs8<>+0(SB), Z4
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Z5
-	VMULPS  (DX), Z5, Z5
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Z5
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Z5
+	VMULPS      (DX), Z5, Z5
 	VPERMILPS   $0xb1, Z5, Z6
 	VFMADD231PS Z5, Z1, Z6
 	VPERMILPS   $0x4e, Z6, Z5
@@ -1268,13 +1176,9 @@ loaded0:
 	VMULPS      Z0, Z5, Z5
 	VMOVUPS     Z5, (AX)
 	ADDQ        $+64, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+64, DX
-
-next:
-	SUBQ $+16, CX
-	JMP  block
+	SUBQ        $+16, CX
+	JMP         block
 
 end:
 	VZEROUPPER
@@ -1365,21 +1269,12 @@ TEXT ·fwht32xAVX512(SB), NOSPLIT, $0-36
 	VMOVUPS      signs8<>+0(SB), Z4
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Z5
-	VMULPS  (DX), Z5, Z5
-	VMOVUPS 64(AX), Z6
-	VMULPS  64(DX), Z6, Z6
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Z5
-	VMOVUPS 64(AX), Z6
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Z5
+	VMULPS      (DX), Z5, Z5
+	VMOVUPS     64(AX), Z6
+	VMULPS      64(DX), Z6, Z6
 	VPERMILPS   $0xb1, Z5, Z7
 	VFMADD231PS Z5, Z1, Z7
 	VPERMILPS   $0xb1, Z6, Z5
@@ -1403,13 +1298,9 @@ loaded0:
 	VMULPS      Z0, Z6, Z6
 	VMOVUPS     Z6, 64(AX)
 	ADDQ        $+128, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+128, DX
-
-next:
-	SUBQ $+32, CX
-	JMP  block
+	SUBQ        $+32, CX
+	JMP         block
 
 end:
 	VZEROUPPER
@@ -1428,27 +1319,16 @@ TEXT ·fwht64xAVX512(SB), NOSPLIT, $0-36
 	VMOVUPS      signs8<>+0(SB), Z4
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Z5
-	VMULPS  (DX), Z5, Z5
-	VMOVUPS 64(AX), Z6
-	VMULPS  64(DX), Z6, Z6
-	VMOVUPS 128(AX), Z7
-	VMULPS  128(DX), Z7, Z7
-	VMOVUPS 192(AX), Z8
-	VMULPS  192(DX), Z8, Z8
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Z5
-	VMOVUPS 64(AX), Z6
-	VMOVUPS 128(AX), Z7
-	VMOVUPS 192(AX), Z8
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Z5
+	VMULPS      (DX), Z5, Z5
+	VMOVUPS     64(AX), Z6
+	VMULPS      64(DX), Z6, Z6
+	VMOVUPS     128(AX), Z7
+	VMULPS      128(DX), Z7, Z7
+	VMOVUPS     192(AX), Z8
+	VMULPS      192(DX), Z8, Z8
 	VPERMILPS   $0xb1, Z5, Z9
 	VFMADD231PS Z5, Z1, Z9
 	VPERMILPS   $0xb1, Z6, Z5
@@ -1498,13 +1378,9 @@ loaded0:
 	VMULPS      Z0, Z8, Z8
 	VMOVUPS     Z8, 192(AX)
 	ADDQ        $+256, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+256, DX
-
-next:
-	SUBQ $+64, CX
-	JMP  block
+	SUBQ        $+64, CX
+	JMP         block
 
 end:
 	VZEROUPPER
@@ -1523,39 +1399,24 @@ TEXT ·fwht128xAVX512(SB), NOSPLIT, $0-36
 	VMOVUPS      signs8<>+0(SB), Z4
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Z5
-	VMULPS  (DX), Z5, Z5
-	VMOVUPS 64(AX), Z6
-	VMULPS  64(DX), Z6, Z6
-	VMOVUPS 128(AX), Z7
-	VMULPS  128(DX), Z7, Z7
-	VMOVUPS 192(AX), Z8
-	VMULPS  192(DX), Z8, Z8
-	VMOVUPS 256(AX), Z9
-	VMULPS  256(DX), Z9, Z9
-	VMOVUPS 320(AX), Z10
-	VMULPS  320(DX), Z10, Z10
-	VMOVUPS 384(AX), Z11
-	VMULPS  384(DX), Z11, Z11
-	VMOVUPS 448(AX), Z12
-	VMULPS  448(DX), Z12, Z12
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Z5
-	VMOVUPS 64(AX), Z6
-	VMOVUPS 128(AX), Z7
-	VMOVUPS 192(AX), Z8
-	VMOVUPS 256(AX), Z9
-	VMOVUPS 320(AX), Z10
-	VMOVUPS 384(AX), Z11
-	VMOVUPS 448(AX), Z12
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Z5
+	VMULPS      (DX), Z5, Z5
+	VMOVUPS     64(AX), Z6
+	VMULPS      64(DX), Z6, Z6
+	VMOVUPS     128(AX), Z7
+	VMULPS      128(DX), Z7, Z7
+	VMOVUPS     192(AX), Z8
+	VMULPS      192(DX), Z8, Z8
+	VMOVUPS     256(AX), Z9
+	VMULPS      256(DX), Z9, Z9
+	VMOVUPS     320(AX), Z10
+	VMULPS      320(DX), Z10, Z10
+	VMOVUPS     384(AX), Z11
+	VMULPS      384(DX), Z11, Z11
+	VMOVUPS     448(AX), Z12
+	VMULPS      448(DX), Z12, Z12
 	VPERMILPS   $0xb1, Z5, Z13
 	VFMADD231PS Z5, Z1, Z13
 	VPERMILPS   $0xb1, Z6, Z5
@@ -1661,13 +1522,9 @@ loaded0:
 	VMULPS      Z0, Z11, Z11
 	VMOVUPS     Z11, 448(AX)
 	ADDQ        $+512, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+512, DX
-
-next:
-	SUBQ $+128, CX
-	JMP  block
+	SUBQ        $+128, CX
+	JMP         block
 
 end:
 	VZEROUPPER
@@ -1686,63 +1543,40 @@ TEXT ·fwht256xAVX512(SB), NOSPLIT, $0-36
 	VMOVUPS      signs8<>+0(SB), Z4
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Z5
-	VMULPS  (DX), Z5, Z5
-	VMOVUPS 64(AX), Z6
-	VMULPS  64(DX), Z6, Z6
-	VMOVUPS 128(AX), Z7
-	VMULPS  128(DX), Z7, Z7
-	VMOVUPS 192(AX), Z8
-	VMULPS  192(DX), Z8, Z8
-	VMOVUPS 256(AX), Z9
-	VMULPS  256(DX), Z9, Z9
-	VMOVUPS 320(AX), Z10
-	VMULPS  320(DX), Z10, Z10
-	VMOVUPS 384(AX), Z11
-	VMULPS  384(DX), Z11, Z11
-	VMOVUPS 448(AX), Z12
-	VMULPS  448(DX), Z12, Z12
-	VMOVUPS 512(AX), Z13
-	VMULPS  512(DX), Z13, Z13
-	VMOVUPS 576(AX), Z14
-	VMULPS  576(DX), Z14, Z14
-	VMOVUPS 640(AX), Z15
-	VMULPS  640(DX), Z15, Z15
-	VMOVUPS 704(AX), Z16
-	VMULPS  704(DX), Z16, Z16
-	VMOVUPS 768(AX), Z17
-	VMULPS  768(DX), Z17, Z17
-	VMOVUPS 832(AX), Z18
-	VMULPS  832(DX), Z18, Z18
-	VMOVUPS 896(AX), Z19
-	VMULPS  896(DX), Z19, Z19
-	VMOVUPS 960(AX), Z20
-	VMULPS  960(DX), Z20, Z20
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Z5
-	VMOVUPS 64(AX), Z6
-	VMOVUPS 128(AX), Z7
-	VMOVUPS 192(AX), Z8
-	VMOVUPS 256(AX), Z9
-	VMOVUPS 320(AX), Z10
-	VMOVUPS 384(AX), Z11
-	VMOVUPS 448(AX), Z12
-	VMOVUPS 512(AX), Z13
-	VMOVUPS 576(AX), Z14
-	VMOVUPS 640(AX), Z15
-	VMOVUPS 704(AX), Z16
-	VMOVUPS 768(AX), Z17
-	VMOVUPS 832(AX), Z18
-	VMOVUPS 896(AX), Z19
-	VMOVUPS 960(AX), Z20
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Z5
+	VMULPS      (DX), Z5, Z5
+	VMOVUPS     64(AX), Z6
+	VMULPS      64(DX), Z6, Z6
+	VMOVUPS     128(AX), Z7
+	VMULPS      128(DX), Z7, Z7
+	VMOVUPS     192(AX), Z8
+	VMULPS      192(DX), Z8, Z8
+	VMOVUPS     256(AX), Z9
+	VMULPS      256(DX), Z9, Z9
+	VMOVUPS     320(AX), Z10
+	VMULPS      320(DX), Z10, Z10
+	VMOVUPS     384(AX), Z11
+	VMULPS      384(DX), Z11, Z11
+	VMOVUPS     448(AX), Z12
+	VMULPS      448(DX), Z12, Z12
+	VMOVUPS     512(AX), Z13
+	VMULPS      512(DX), Z13, Z13
+	VMOVUPS     576(AX), Z14
+	VMULPS      576(DX), Z14, Z14
+	VMOVUPS     640(AX), Z15
+	VMULPS      640(DX), Z15, Z15
+	VMOVUPS     704(AX), Z16
+	VMULPS      704(DX), Z16, Z16
+	VMOVUPS     768(AX), Z17
+	VMULPS      768(DX), Z17, Z17
+	VMOVUPS     832(AX), Z18
+	VMULPS      832(DX), Z18, Z18
+	VMOVUPS     896(AX), Z19
+	VMULPS      896(DX), Z19, Z19
+	VMOVUPS     960(AX), Z20
+	VMULPS      960(DX), Z20, Z20
 	VPERMILPS   $0xb1, Z5, Z21
 	VFMADD231PS Z5, Z1, Z21
 	VPERMILPS   $0xb1, Z6, Z5
@@ -1968,13 +1802,9 @@ loaded0:
 	VMULPS      Z0, Z12, Z12
 	VMOVUPS     Z12, 960(AX)
 	ADDQ        $+1024, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+1024, DX
-
-next:
-	SUBQ $+256, CX
-	JMP  block
+	SUBQ        $+256, CX
+	JMP         block
 
 end:
 	VZEROUPPER
@@ -3487,80 +3317,6 @@ DATA order256<>+24(SB)/4, $0x00000003
 DATA order256<>+28(SB)/4, $0x00000007
 GLOBL order256<>(SB), RODATA|NOPTR, $32
 
-// func quantizeSignedAVX2(dst []int16, x []float32, inv float32, limit int32)
-// Requires: AVX, AVX2
-TEXT ·quantizeSignedAVX2(SB), NOSPLIT, $0-56
-	MOVQ         x_base+24(FP), AX
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         x_len+32(FP), DX
-	MOVL         $0x4b400000, BX
-	VMOVD        BX, X1
-	VPBROADCASTD X1, Y1
-	VBROADCASTSS inv+48(FP), Y0
-	VBROADCASTSS limit+52(FP), Y3
-	VPXOR        X2, X2, X2
-	VPSUBD       Y3, Y2, Y2
-
-many:
-	CMPQ         DX, $+32
-	JLT          one
-	VMULPS       (AX), Y0, Y4
-	VADDPS       Y1, Y4, Y4
-	VPSUBD       Y1, Y4, Y4
-	VPMAXSD      Y2, Y4, Y4
-	VPMINSD      Y3, Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X5
-	VMOVDQU      X5, (CX)
-	VMULPS       32(AX), Y0, Y4
-	VADDPS       Y1, Y4, Y4
-	VPSUBD       Y1, Y4, Y4
-	VPMAXSD      Y2, Y4, Y4
-	VPMINSD      Y3, Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X5
-	VMOVDQU      X5, 16(CX)
-	VMULPS       64(AX), Y0, Y4
-	VADDPS       Y1, Y4, Y4
-	VPSUBD       Y1, Y4, Y4
-	VPMAXSD      Y2, Y4, Y4
-	VPMINSD      Y3, Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X5
-	VMOVDQU      X5, 32(CX)
-	VMULPS       96(AX), Y0, Y4
-	VADDPS       Y1, Y4, Y4
-	VPSUBD       Y1, Y4, Y4
-	VPMAXSD      Y2, Y4, Y4
-	VPMINSD      Y3, Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X5
-	VMOVDQU      X5, 48(CX)
-	ADDQ         $+128, AX
-	ADDQ         $+64, CX
-	SUBQ         $+32, DX
-	JMP          many
-
-one:
-	CMPQ         DX, $+8
-	JLT          tail
-	VMULPS       (AX), Y0, Y4
-	VADDPS       Y1, Y4, Y4
-	VPSUBD       Y1, Y4, Y4
-	VPMAXSD      Y2, Y4, Y4
-	VPMINSD      Y3, Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X5
-	VMOVDQU      X5, (CX)
-	ADDQ         $+32, AX
-	ADDQ         $+16, CX
-	SUBQ         $+8, DX
-	JMP          one
-
-tail:
-	VZEROUPPER
-	RET
-
 // func quantizeErrorAVX2(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64)
 // Requires: AVX, AVX2, FMA3, SSE2
 TEXT ·quantizeErrorAVX2(SB), NOSPLIT, $0-80
@@ -3688,21 +3444,12 @@ TEXT ·fwht16xAVX2(SB), NOSPLIT, $0-36
 	VMOVUPS      signs4<>+0(SB), Y3
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Y4
-	VMULPS  (DX), Y4, Y4
-	VMOVUPS 32(AX), Y5
-	VMULPS  32(DX), Y5, Y5
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Y4
+	VMULPS      (DX), Y4, Y4
+	VMOVUPS     32(AX), Y5
+	VMULPS      32(DX), Y5, Y5
 	VPERMILPS   $0xb1, Y4, Y6
 	VFMADD231PS Y4, Y1, Y6
 	VPERMILPS   $0xb1, Y5, Y4
@@ -3722,13 +3469,9 @@ loaded0:
 	VMULPS      Y0, Y6, Y6
 	VMOVUPS     Y6, 32(AX)
 	ADDQ        $+64, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+64, DX
-
-next:
-	SUBQ $+16, CX
-	JMP  block
+	SUBQ        $+16, CX
+	JMP         block
 
 end:
 	VZEROUPPER
@@ -3746,27 +3489,16 @@ TEXT ·fwht32xAVX2(SB), NOSPLIT, $0-36
 	VMOVUPS      signs4<>+0(SB), Y3
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Y4
-	VMULPS  (DX), Y4, Y4
-	VMOVUPS 32(AX), Y5
-	VMULPS  32(DX), Y5, Y5
-	VMOVUPS 64(AX), Y6
-	VMULPS  64(DX), Y6, Y6
-	VMOVUPS 96(AX), Y7
-	VMULPS  96(DX), Y7, Y7
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	VMOVUPS 64(AX), Y6
-	VMOVUPS 96(AX), Y7
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Y4
+	VMULPS      (DX), Y4, Y4
+	VMOVUPS     32(AX), Y5
+	VMULPS      32(DX), Y5, Y5
+	VMOVUPS     64(AX), Y6
+	VMULPS      64(DX), Y6, Y6
+	VMOVUPS     96(AX), Y7
+	VMULPS      96(DX), Y7, Y7
 	VPERMILPS   $0xb1, Y4, Y8
 	VFMADD231PS Y4, Y1, Y8
 	VPERMILPS   $0xb1, Y5, Y4
@@ -3808,13 +3540,9 @@ loaded0:
 	VMULPS      Y0, Y8, Y8
 	VMOVUPS     Y8, 96(AX)
 	ADDQ        $+128, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+128, DX
-
-next:
-	SUBQ $+32, CX
-	JMP  block
+	SUBQ        $+32, CX
+	JMP         block
 
 end:
 	VZEROUPPER
@@ -3832,39 +3560,24 @@ TEXT ·fwht64xAVX2(SB), NOSPLIT, $0-36
 	VMOVUPS      signs4<>+0(SB), Y3
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Y4
-	VMULPS  (DX), Y4, Y4
-	VMOVUPS 32(AX), Y5
-	VMULPS  32(DX), Y5, Y5
-	VMOVUPS 64(AX), Y6
-	VMULPS  64(DX), Y6, Y6
-	VMOVUPS 96(AX), Y7
-	VMULPS  96(DX), Y7, Y7
-	VMOVUPS 128(AX), Y8
-	VMULPS  128(DX), Y8, Y8
-	VMOVUPS 160(AX), Y9
-	VMULPS  160(DX), Y9, Y9
-	VMOVUPS 192(AX), Y10
-	VMULPS  192(DX), Y10, Y10
-	VMOVUPS 224(AX), Y11
-	VMULPS  224(DX), Y11, Y11
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	VMOVUPS 64(AX), Y6
-	VMOVUPS 96(AX), Y7
-	VMOVUPS 128(AX), Y8
-	VMOVUPS 160(AX), Y9
-	VMOVUPS 192(AX), Y10
-	VMOVUPS 224(AX), Y11
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Y4
+	VMULPS      (DX), Y4, Y4
+	VMOVUPS     32(AX), Y5
+	VMULPS      32(DX), Y5, Y5
+	VMOVUPS     64(AX), Y6
+	VMULPS      64(DX), Y6, Y6
+	VMOVUPS     96(AX), Y7
+	VMULPS      96(DX), Y7, Y7
+	VMOVUPS     128(AX), Y8
+	VMULPS      128(DX), Y8, Y8
+	VMOVUPS     160(AX), Y9
+	VMULPS      160(DX), Y9, Y9
+	VMOVUPS     192(AX), Y10
+	VMULPS      192(DX), Y10, Y10
+	VMOVUPS     224(AX), Y11
+	VMULPS      224(DX), Y11, Y11
 	VPERMILPS   $0xb1, Y4, Y12
 	VFMADD231PS Y4, Y1, Y12
 	VPERMILPS   $0xb1, Y5, Y4
@@ -3954,13 +3667,9 @@ loaded0:
 	VMULPS      Y0, Y11, Y11
 	VMOVUPS     Y11, 224(AX)
 	ADDQ        $+256, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+256, DX
-
-next:
-	SUBQ $+64, CX
-	JMP  block
+	SUBQ        $+64, CX
+	JMP         block
 
 end:
 	VZEROUPPER
@@ -3978,39 +3687,24 @@ TEXT ·fwht128xAVX2(SB), NOSPLIT, $0-36
 	VMOVUPS      signs4<>+0(SB), Y3
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Y4
-	VMULPS  (DX), Y4, Y4
-	VMOVUPS 32(AX), Y5
-	VMULPS  32(DX), Y5, Y5
-	VMOVUPS 64(AX), Y6
-	VMULPS  64(DX), Y6, Y6
-	VMOVUPS 96(AX), Y7
-	VMULPS  96(DX), Y7, Y7
-	VMOVUPS 128(AX), Y8
-	VMULPS  128(DX), Y8, Y8
-	VMOVUPS 160(AX), Y9
-	VMULPS  160(DX), Y9, Y9
-	VMOVUPS 192(AX), Y10
-	VMULPS  192(DX), Y10, Y10
-	VMOVUPS 224(AX), Y11
-	VMULPS  224(DX), Y11, Y11
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	VMOVUPS 64(AX), Y6
-	VMOVUPS 96(AX), Y7
-	VMOVUPS 128(AX), Y8
-	VMOVUPS 160(AX), Y9
-	VMOVUPS 192(AX), Y10
-	VMOVUPS 224(AX), Y11
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Y4
+	VMULPS      (DX), Y4, Y4
+	VMOVUPS     32(AX), Y5
+	VMULPS      32(DX), Y5, Y5
+	VMOVUPS     64(AX), Y6
+	VMULPS      64(DX), Y6, Y6
+	VMOVUPS     96(AX), Y7
+	VMULPS      96(DX), Y7, Y7
+	VMOVUPS     128(AX), Y8
+	VMULPS      128(DX), Y8, Y8
+	VMOVUPS     160(AX), Y9
+	VMULPS      160(DX), Y9, Y9
+	VMOVUPS     192(AX), Y10
+	VMULPS      192(DX), Y10, Y10
+	VMOVUPS     224(AX), Y11
+	VMULPS      224(DX), Y11, Y11
 	VPERMILPS   $0xb1, Y4, Y12
 	VFMADD231PS Y4, Y1, Y12
 	VPERMILPS   $0xb1, Y5, Y4
@@ -4091,8 +3785,6 @@ loaded0:
 	VMOVUPS     Y5, 160(AX)
 	VMOVUPS     Y4, 192(AX)
 	VMOVUPS     Y11, 224(AX)
-	TESTQ       DX, DX
-	JZ          plain64
 	VMOVUPS     256(AX), Y4
 	VMULPS      256(DX), Y4, Y4
 	VMOVUPS     288(AX), Y5
@@ -4109,19 +3801,6 @@ loaded0:
 	VMULPS      448(DX), Y10, Y10
 	VMOVUPS     480(AX), Y11
 	VMULPS      480(DX), Y11, Y11
-	JMP         loaded64
-
-plain64:
-	VMOVUPS 256(AX), Y4
-	VMOVUPS 288(AX), Y5
-	VMOVUPS 320(AX), Y6
-	VMOVUPS 352(AX), Y7
-	VMOVUPS 384(AX), Y8
-	VMOVUPS 416(AX), Y9
-	VMOVUPS 448(AX), Y10
-	VMOVUPS 480(AX), Y11
-
-loaded64:
 	VPERMILPS   $0xb1, Y4, Y12
 	VFMADD231PS Y4, Y1, Y12
 	VPERMILPS   $0xb1, Y5, Y4
@@ -4267,13 +3946,9 @@ loaded64:
 	VMULPS      Y0, Y6, Y6
 	VMOVUPS     Y6, 480(AX)
 	ADDQ        $+512, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+512, DX
-
-next:
-	SUBQ $+128, CX
-	JMP  block
+	SUBQ        $+128, CX
+	JMP         block
 
 end:
 	VZEROUPPER
@@ -4291,39 +3966,24 @@ TEXT ·fwht256xAVX2(SB), NOSPLIT, $0-36
 	VMOVUPS      signs4<>+0(SB), Y3
 
 block:
-	TESTQ   CX, CX
-	JLE     end
-	TESTQ   DX, DX
-	JZ      plain0
-	VMOVUPS (AX), Y4
-	VMULPS  (DX), Y4, Y4
-	VMOVUPS 32(AX), Y5
-	VMULPS  32(DX), Y5, Y5
-	VMOVUPS 64(AX), Y6
-	VMULPS  64(DX), Y6, Y6
-	VMOVUPS 96(AX), Y7
-	VMULPS  96(DX), Y7, Y7
-	VMOVUPS 128(AX), Y8
-	VMULPS  128(DX), Y8, Y8
-	VMOVUPS 160(AX), Y9
-	VMULPS  160(DX), Y9, Y9
-	VMOVUPS 192(AX), Y10
-	VMULPS  192(DX), Y10, Y10
-	VMOVUPS 224(AX), Y11
-	VMULPS  224(DX), Y11, Y11
-	JMP     loaded0
-
-plain0:
-	VMOVUPS (AX), Y4
-	VMOVUPS 32(AX), Y5
-	VMOVUPS 64(AX), Y6
-	VMOVUPS 96(AX), Y7
-	VMOVUPS 128(AX), Y8
-	VMOVUPS 160(AX), Y9
-	VMOVUPS 192(AX), Y10
-	VMOVUPS 224(AX), Y11
-
-loaded0:
+	TESTQ       CX, CX
+	JLE         end
+	VMOVUPS     (AX), Y4
+	VMULPS      (DX), Y4, Y4
+	VMOVUPS     32(AX), Y5
+	VMULPS      32(DX), Y5, Y5
+	VMOVUPS     64(AX), Y6
+	VMULPS      64(DX), Y6, Y6
+	VMOVUPS     96(AX), Y7
+	VMULPS      96(DX), Y7, Y7
+	VMOVUPS     128(AX), Y8
+	VMULPS      128(DX), Y8, Y8
+	VMOVUPS     160(AX), Y9
+	VMULPS      160(DX), Y9, Y9
+	VMOVUPS     192(AX), Y10
+	VMULPS      192(DX), Y10, Y10
+	VMOVUPS     224(AX), Y11
+	VMULPS      224(DX), Y11, Y11
 	VPERMILPS   $0xb1, Y4, Y12
 	VFMADD231PS Y4, Y1, Y12
 	VPERMILPS   $0xb1, Y5, Y4
@@ -4404,8 +4064,6 @@ loaded0:
 	VMOVUPS     Y5, 160(AX)
 	VMOVUPS     Y4, 192(AX)
 	VMOVUPS     Y11, 224(AX)
-	TESTQ       DX, DX
-	JZ          plain64
 	VMOVUPS     256(AX), Y4
 	VMULPS      256(DX), Y4, Y4
 	VMOVUPS     288(AX), Y5
@@ -4422,19 +4080,6 @@ loaded0:
 	VMULPS      448(DX), Y10, Y10
 	VMOVUPS     480(AX), Y11
 	VMULPS      480(DX), Y11, Y11
-	JMP         loaded64
-
-plain64:
-	VMOVUPS 256(AX), Y4
-	VMOVUPS 288(AX), Y5
-	VMOVUPS 320(AX), Y6
-	VMOVUPS 352(AX), Y7
-	VMOVUPS 384(AX), Y8
-	VMOVUPS 416(AX), Y9
-	VMOVUPS 448(AX), Y10
-	VMOVUPS 480(AX), Y11
-
-loaded64:
 	VPERMILPS   $0xb1, Y4, Y12
 	VFMADD231PS Y4, Y1, Y12
 	VPERMILPS   $0xb1, Y5, Y4
@@ -4515,8 +4160,6 @@ loaded64:
 	VMOVUPS     Y5, 416(AX)
 	VMOVUPS     Y4, 448(AX)
 	VMOVUPS     Y11, 480(AX)
-	TESTQ       DX, DX
-	JZ          plain128
 	VMOVUPS     512(AX), Y4
 	VMULPS      512(DX), Y4, Y4
 	VMOVUPS     544(AX), Y5
@@ -4533,19 +4176,6 @@ loaded64:
 	VMULPS      704(DX), Y10, Y10
 	VMOVUPS     736(AX), Y11
 	VMULPS      736(DX), Y11, Y11
-	JMP         loaded128
-
-plain128:
-	VMOVUPS 512(AX), Y4
-	VMOVUPS 544(AX), Y5
-	VMOVUPS 576(AX), Y6
-	VMOVUPS 608(AX), Y7
-	VMOVUPS 640(AX), Y8
-	VMOVUPS 672(AX), Y9
-	VMOVUPS 704(AX), Y10
-	VMOVUPS 736(AX), Y11
-
-loaded128:
 	VPERMILPS   $0xb1, Y4, Y12
 	VFMADD231PS Y4, Y1, Y12
 	VPERMILPS   $0xb1, Y5, Y4
@@ -4626,8 +4256,6 @@ loaded128:
 	VMOVUPS     Y5, 672(AX)
 	VMOVUPS     Y4, 704(AX)
 	VMOVUPS     Y11, 736(AX)
-	TESTQ       DX, DX
-	JZ          plain192
 	VMOVUPS     768(AX), Y4
 	VMULPS      768(DX), Y4, Y4
 	VMOVUPS     800(AX), Y5
@@ -4644,19 +4272,6 @@ loaded128:
 	VMULPS      960(DX), Y10, Y10
 	VMOVUPS     992(AX), Y11
 	VMULPS      992(DX), Y11, Y11
-	JMP         loaded192
-
-plain192:
-	VMOVUPS 768(AX), Y4
-	VMOVUPS 800(AX), Y5
-	VMOVUPS 832(AX), Y6
-	VMOVUPS 864(AX), Y7
-	VMOVUPS 896(AX), Y8
-	VMOVUPS 928(AX), Y9
-	VMOVUPS 960(AX), Y10
-	VMOVUPS 992(AX), Y11
-
-loaded192:
 	VPERMILPS   $0xb1, Y4, Y12
 	VFMADD231PS Y4, Y1, Y12
 	VPERMILPS   $0xb1, Y5, Y4
@@ -4898,13 +4513,9 @@ loaded192:
 	VMULPS      Y0, Y6, Y6
 	VMOVUPS     Y6, 992(AX)
 	ADDQ        $+1024, AX
-	TESTQ       DX, DX
-	JZ          next
 	ADDQ        $+1024, DX
-
-next:
-	SUBQ $+256, CX
-	JMP  block
+	SUBQ        $+256, CX
+	JMP         block
 
 end:
 	VZEROUPPER

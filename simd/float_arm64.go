@@ -82,15 +82,6 @@ func (kern Kernels) quantize(dst []uint8, x []float32, inv float32) {
 	Quantize(dst, x, inv)
 }
 
-func (kern Kernels) quantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
-	if kern != Generic {
-		n := len(x) &^ 3
-		quantizeSignedNEON(unsafe.SliceData(dst), unsafe.SliceData(x), n, inv, limit)
-		dst, x = dst[n:], x[n:]
-	}
-	QuantizeSigned(dst, x, inv, limit)
-}
-
 func (kern Kernels) quantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
 	if kern == Generic {
 		return QuantizeError(dst, x, inv, limit, step)
@@ -111,7 +102,7 @@ func (kern Kernels) codeMoments(code []uint8, o []float32) (co, cc float64) {
 	return co + a, cc + b
 }
 
-// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit entries; sign may be nil.
+// fwhtBlocks is fwhtScale for blocks of 16 to fwhtVisit entries.
 func (Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	p, n := unsafe.SliceData(x), len(x)
 	switch block {

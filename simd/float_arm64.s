@@ -2608,83 +2608,6 @@ none200:
 none201:
 	RET
 
-// func quantizeSignedNEON(dst *int16, x *float32, n int, inv float32, limit int32)
-TEXT ·quantizeSignedNEON(SB), NOSPLIT, $0-32
-	MOVD dst+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD n+16(FP), R2
-	MOVW limit+28(FP), R3
-	FMOVS inv+24(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	MOVD $0x4b400000, R9
-	VDUP R9, V30.S4
-	VDUP R3, V28.H8
-	WORD $0x6e60bb9d // neg v29.8h, v28.8h
-	SUBS $16, R2, R2
-	BLT rest203
-
-many202:
-	FLDPQ 0(R1), (F0, F1)
-	FLDPQ 32(R1), (F2, F3)
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
-	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
-	WORD $0x6e3fdc63 // fmul v3.4s, v3.4s, v31.4s
-	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
-	WORD $0x4e3ed421 // fadd v1.4s, v1.4s, v30.4s
-	WORD $0x4e3ed442 // fadd v2.4s, v2.4s, v30.4s
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6ebe8400 // sub v0.4s, v0.4s, v30.4s
-	WORD $0x6ebe8421 // sub v1.4s, v1.4s, v30.4s
-	WORD $0x6ebe8442 // sub v2.4s, v2.4s, v30.4s
-	WORD $0x6ebe8463 // sub v3.4s, v3.4s, v30.4s
-	WORD $0x0e614800 // sqxtn v0.4h, v0.4s
-	WORD $0x4e614820 // sqxtn2 v0.8h, v1.4s
-	WORD $0x4e7d6400 // smax v0.8h, v0.8h, v29.8h
-	WORD $0x4e7c6c00 // smin v0.8h, v0.8h, v28.8h
-	WORD $0x0e614842 // sqxtn v2.4h, v2.4s
-	WORD $0x4e614862 // sqxtn2 v2.8h, v3.4s
-	WORD $0x4e7d6442 // smax v2.8h, v2.8h, v29.8h
-	WORD $0x4e7c6c42 // smin v2.8h, v2.8h, v28.8h
-	FSTPQ (F0, F2), (R0)
-	ADD $32, R0, R0
-	ADD $64, R1, R1
-	SUBS $16, R2, R2
-	BGE many202
-
-rest203:
-	TBZ $3, R2, none204
-	FLDPQ 0(R1), (F0, F1)
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
-	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
-	WORD $0x4e3ed421 // fadd v1.4s, v1.4s, v30.4s
-	WORD $0x6ebe8400 // sub v0.4s, v0.4s, v30.4s
-	WORD $0x6ebe8421 // sub v1.4s, v1.4s, v30.4s
-	WORD $0x0e614800 // sqxtn v0.4h, v0.4s
-	WORD $0x4e614820 // sqxtn2 v0.8h, v1.4s
-	WORD $0x4e7d6400 // smax v0.8h, v0.8h, v29.8h
-	WORD $0x4e7c6c00 // smin v0.8h, v0.8h, v28.8h
-	FMOVQ F0, (R0)
-	ADD $16, R0, R0
-	ADD $32, R1, R1
-
-none204:
-	TBZ $2, R2, none205
-	FMOVQ 0(R1), F0
-	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
-	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
-	WORD $0x6ebe8400 // sub v0.4s, v0.4s, v30.4s
-	WORD $0x0e614800 // sqxtn v0.4h, v0.4s
-	WORD $0x4e7d6400 // smax v0.8h, v0.8h, v29.8h
-	WORD $0x4e7c6c00 // smin v0.8h, v0.8h, v28.8h
-	FMOVD F0, (R0)
-	ADD $8, R0, R0
-	ADD $16, R1, R1
-
-none205:
-	RET
-
 // func quantizeErrorNEON(dst *int16, x *float32, n int, inv float32, limit int32, step float32) (sum int64, err2 float64)
 TEXT ·quantizeErrorNEON(SB), NOSPLIT, $0-56
 	MOVD dst+0(FP), R0
@@ -2707,9 +2630,9 @@ TEXT ·quantizeErrorNEON(SB), NOSPLIT, $0-56
 	VMOVI $0, V20.B16
 	VMOVI $0, V21.B16
 	SUBS $8, R2, R2
-	BLT rest207
+	BLT rest203
 
-many206:
+many202:
 	FLDPQ 0(R1), (F2, F3)
 	WORD $0x6e3fdc40 // fmul v0.4s, v2.4s, v31.4s
 	WORD $0x6e3fdc61 // fmul v1.4s, v3.4s, v31.4s
@@ -2746,10 +2669,10 @@ many206:
 	ADD $16, R0, R0
 	ADD $32, R1, R1
 	SUBS $8, R2, R2
-	BGE many206
+	BGE many202
 
-rest207:
-	TBZ $2, R2, none208
+rest203:
+	TBZ $2, R2, none204
 	FMOVQ 0(R1), F2
 	WORD $0x6e3fdc40 // fmul v0.4s, v2.4s, v31.4s
 	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
@@ -2771,7 +2694,7 @@ rest207:
 	ADD $8, R0, R0
 	ADD $16, R1, R1
 
-none208:
+none204:
 	WORD $0x4ef58694 // add v20.2d, v20.2d, v21.2d
 	WORD $0x4ef4be94 // addp v20.2d, v20.2d, v20.2d
 	FMOVD F20, R0
@@ -2796,11 +2719,10 @@ TEXT ·fwht16xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end210
+	CBZ R1, end206
 
-block209:
+block205:
 	MOVD R0, R4
-	CBZ R2, plain212
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F4, F5)
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
@@ -2810,13 +2732,6 @@ block209:
 	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
 	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
 	ADD $64, R2, R2
-	B loaded213
-
-plain212:
-	FLDPQ 0(R0), (F0, F1)
-	FLDPQ 32(R0), (F2, F3)
-
-loaded213:
 	WORD $0x4ea00808 // rev64 v8.4s, v0.4s
 	WORD $0x4e3ecc08 // fmla v8.4s, v0.4s, v30.4s
 	WORD $0x4ea00829 // rev64 v9.4s, v1.4s
@@ -2849,9 +2764,9 @@ loaded213:
 	FSTPQ (F18, F19), 32(R0)
 	ADD $64, R0, R0
 	SUBS $16, R1, R1
-	BNE block209
+	BNE block205
 
-end210:
+end206:
 	RET
 
 // func fwht32xNEON(x *float32, n int, sign *float32, f float32)
@@ -2867,11 +2782,10 @@ TEXT ·fwht32xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end215
+	CBZ R1, end209
 
-block214:
+block208:
 	MOVD R0, R4
-	CBZ R2, plain217
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F8, F9)
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
@@ -2889,15 +2803,6 @@ block214:
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
 	ADD $128, R2, R2
-	B loaded218
-
-plain217:
-	FLDPQ 0(R0), (F0, F1)
-	FLDPQ 32(R0), (F2, F3)
-	FLDPQ 64(R0), (F4, F5)
-	FLDPQ 96(R0), (F6, F7)
-
-loaded218:
 	WORD $0x4ea00810 // rev64 v16.4s, v0.4s
 	WORD $0x4e3ecc10 // fmla v16.4s, v0.4s, v30.4s
 	WORD $0x4ea00831 // rev64 v17.4s, v1.4s
@@ -2968,9 +2873,9 @@ loaded218:
 	FSTPQ (F5, F6), 96(R0)
 	ADD $128, R0, R0
 	SUBS $32, R1, R1
-	BNE block214
+	BNE block208
 
-end215:
+end209:
 	RET
 
 // func fwht64xNEON(x *float32, n int, sign *float32, f float32)
@@ -2986,11 +2891,10 @@ TEXT ·fwht64xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end220
+	CBZ R1, end212
 
-block219:
+block211:
 	MOVD R0, R4
-	CBZ R2, plain222
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F16, F17)
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -3024,19 +2928,6 @@ block219:
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
 	ADD $256, R2, R2
-	B loaded223
-
-plain222:
-	FLDPQ 0(R0), (F0, F1)
-	FLDPQ 32(R0), (F2, F3)
-	FLDPQ 64(R0), (F4, F5)
-	FLDPQ 96(R0), (F6, F7)
-	FLDPQ 128(R0), (F8, F9)
-	FLDPQ 160(R0), (F10, F11)
-	FLDPQ 192(R0), (F12, F13)
-	FLDPQ 224(R0), (F14, F15)
-
-loaded223:
 	WORD $0x4ea00813 // rev64 v19.4s, v0.4s
 	WORD $0x4e3ecc13 // fmla v19.4s, v0.4s, v30.4s
 	WORD $0x4ea00834 // rev64 v20.4s, v1.4s
@@ -3191,9 +3082,9 @@ loaded223:
 	FSTPQ (F24, F0), 224(R0)
 	ADD $256, R0, R0
 	SUBS $64, R1, R1
-	BNE block219
+	BNE block211
 
-end220:
+end212:
 	RET
 
 // func fwht128xNEON(x *float32, n int, sign *float32, f float32)
@@ -3209,14 +3100,13 @@ TEXT ·fwht128xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end225
+	CBZ R1, end215
 
-block224:
+block214:
 	MOVD R0, R4
 	MOVD $2, R3
 
-visit226:
-	CBZ R2, plain227
+visit216:
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F16, F17)
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -3250,19 +3140,6 @@ visit226:
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
 	ADD $256, R2, R2
-	B loaded228
-
-plain227:
-	FLDPQ 0(R0), (F0, F1)
-	FLDPQ 32(R0), (F2, F3)
-	FLDPQ 64(R0), (F4, F5)
-	FLDPQ 96(R0), (F6, F7)
-	FLDPQ 128(R0), (F8, F9)
-	FLDPQ 160(R0), (F10, F11)
-	FLDPQ 192(R0), (F12, F13)
-	FLDPQ 224(R0), (F14, F15)
-
-loaded228:
 	WORD $0x4ea00813 // rev64 v19.4s, v0.4s
 	WORD $0x4e3ecc13 // fmla v19.4s, v0.4s, v30.4s
 	WORD $0x4ea00834 // rev64 v20.4s, v1.4s
@@ -3401,10 +3278,10 @@ loaded228:
 	FSTPQ (F24, F0), 224(R0)
 	ADD $256, R0, R0
 	SUBS $1, R3, R3
-	BNE visit226
+	BNE visit216
 	MOVD $8, R3
 
-pass229:
+pass217:
 	FLDPQ 0(R4), (F1, F15)
 	FLDPQ 256(R4), (F28, F6)
 	WORD $0x4ebcd428 // fsub v8.4s, v1.4s, v28.4s
@@ -3419,11 +3296,11 @@ pass229:
 	FSTPQ (F8, F11), 256(R4)
 	ADD $32, R4, R4
 	SUBS $1, R3, R3
-	BNE pass229
+	BNE pass217
 	SUBS $128, R1, R1
-	BNE block224
+	BNE block214
 
-end225:
+end215:
 	RET
 
 // func fwht256xNEON(x *float32, n int, sign *float32, f float32)
@@ -3439,14 +3316,13 @@ TEXT ·fwht256xNEON(SB), NOSPLIT, $0-28
 	MOVD $0xbf800000bf800000, R6
 	VMOV R5, V29.D[0]
 	VMOV R6, V29.D[1]
-	CBZ R1, end231
+	CBZ R1, end219
 
-block230:
+block218:
 	MOVD R0, R4
 	MOVD $4, R3
 
-visit232:
-	CBZ R2, plain233
+visit220:
 	FLDPQ 0(R0), (F0, F1)
 	FLDPQ 0(R2), (F16, F17)
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -3480,19 +3356,6 @@ visit232:
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
 	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
 	ADD $256, R2, R2
-	B loaded234
-
-plain233:
-	FLDPQ 0(R0), (F0, F1)
-	FLDPQ 32(R0), (F2, F3)
-	FLDPQ 64(R0), (F4, F5)
-	FLDPQ 96(R0), (F6, F7)
-	FLDPQ 128(R0), (F8, F9)
-	FLDPQ 160(R0), (F10, F11)
-	FLDPQ 192(R0), (F12, F13)
-	FLDPQ 224(R0), (F14, F15)
-
-loaded234:
 	WORD $0x4ea00813 // rev64 v19.4s, v0.4s
 	WORD $0x4e3ecc13 // fmla v19.4s, v0.4s, v30.4s
 	WORD $0x4ea00834 // rev64 v20.4s, v1.4s
@@ -3631,10 +3494,10 @@ loaded234:
 	FSTPQ (F24, F0), 224(R0)
 	ADD $256, R0, R0
 	SUBS $1, R3, R3
-	BNE visit232
+	BNE visit220
 	MOVD $8, R3
 
-pass235:
+pass221:
 	FLDPQ 0(R4), (F1, F15)
 	FLDPQ 256(R4), (F28, F6)
 	FLDPQ 512(R4), (F8, F11)
@@ -3669,11 +3532,11 @@ pass235:
 	FSTPQ (F23, F17), 768(R4)
 	ADD $32, R4, R4
 	SUBS $1, R3, R3
-	BNE pass235
+	BNE pass221
 	SUBS $256, R1, R1
-	BNE block230
+	BNE block218
 
-end231:
+end219:
 	RET
 
 // func permuteScaleNEON(dst, src *float32, perm *uint32, scale *float32, n int, last uint32) (left int)
@@ -3685,9 +3548,9 @@ TEXT ·permuteScaleNEON(SB), NOSPLIT, $0-56
 	MOVWU last+40(FP), R5
 	MOVD scale+24(FP), R3
 
-many236:
+many222:
 	CMP $16, R4
-	BLT end237
+	BLT end223
 	FLDPQ 0(R2), (F16, F17)
 	FLDPQ 32(R2), (F18, F19)
 	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
@@ -3696,7 +3559,7 @@ many236:
 	WORD $0x6eb0aa10 // umaxv s16, v16.4s
 	FMOVS F16, R10
 	CMPW R5, R10
-	BHI end237
+	BHI end223
 	LDP 0(R2), (R10, R11)
 	LSR $32, R10, R12
 	FMOVS (R1)(R10.UXTW<<2), F0
@@ -3749,9 +3612,9 @@ many236:
 	ADD $64, R3, R3
 	ADD $64, R2, R2
 	SUB $16, R4, R4
-	B many236
+	B many222
 
-end237:
+end223:
 	MOVD R4, left+48(FP)
 	RET
 
@@ -3763,9 +3626,9 @@ TEXT ·permuteNEON(SB), NOSPLIT, $0-48
 	MOVD n+24(FP), R4
 	MOVWU last+32(FP), R5
 
-many238:
+many224:
 	CMP $16, R4
-	BLT end239
+	BLT end225
 	FLDPQ 0(R2), (F16, F17)
 	FLDPQ 32(R2), (F18, F19)
 	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
@@ -3774,7 +3637,7 @@ many238:
 	WORD $0x6eb0aa10 // umaxv s16, v16.4s
 	FMOVS F16, R10
 	CMPW R5, R10
-	BHI end239
+	BHI end225
 	LDP 0(R2), (R10, R11)
 	LSR $32, R10, R12
 	FMOVS (R1)(R10.UXTW<<2), F0
@@ -3820,9 +3683,9 @@ many238:
 	ADD $64, R0, R0
 	ADD $64, R2, R2
 	SUB $16, R4, R4
-	B many238
+	B many224
 
-end239:
+end225:
 	MOVD R4, left+40(FP)
 	RET
 
@@ -3842,9 +3705,9 @@ TEXT ·dotGatherNEON(SB), NOSPLIT, $0-64
 	VMOVI $0, V26.B16
 	VMOVI $0, V27.B16
 
-many240:
+many226:
 	CMP $16, R4
-	BLT end241
+	BLT end227
 	FLDPQ 0(R1), (F16, F17)
 	FLDPQ 32(R1), (F18, F19)
 	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
@@ -3853,7 +3716,7 @@ many240:
 	WORD $0x6eb0aa10 // umaxv s16, v16.4s
 	FMOVS F16, R10
 	CMPW R5, R10
-	BHI end241
+	BHI end227
 	LDP 0(R1), (R10, R11)
 	LSR $32, R10, R12
 	FMOVS (R0)(R10.UXTW<<2), F0
@@ -3929,9 +3792,9 @@ many240:
 	ADD $128, R2, R2
 	ADD $64, R1, R1
 	SUB $16, R4, R4
-	B many240
+	B many226
 
-end241:
+end227:
 	WORD $0x4e76d694 // fadd v20.2d, v20.2d, v22.2d
 	WORD $0x4e77d6b5 // fadd v21.2d, v21.2d, v23.2d
 	WORD $0x4e75d694 // fadd v20.2d, v20.2d, v21.2d

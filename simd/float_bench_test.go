@@ -31,7 +31,6 @@ func BenchmarkFloat(b *testing.B) {
 		{"DotSquares", func(kern Kernels, n int) float64 { return both(kern.DotSquares(x[:n], y[:n])) }},
 		{"MaxAbs", func(kern Kernels, n int) float64 { return float64(kern.MaxAbs(x[:n])) }},
 		{"Quantize", func(kern Kernels, n int) float64 { kern.Quantize(bytes[:n], x[:n], 30); return 0 }},
-		{"QuantizeSigned", func(kern Kernels, n int) float64 { kern.QuantizeSigned(shorts[:n], x[:n], 7000, 32767); return 0 }},
 		{"QuantizeError", func(kern Kernels, n int) float64 {
 			_, e := kern.QuantizeError(shorts[:n], x[:n], 7000, 32767, 1./7000)
 			return e

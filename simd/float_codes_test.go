@@ -61,41 +61,35 @@ func TestFloatQuantize(t *testing.T) {
 	})
 }
 
-func TestFloatQuantizeSigned(t *testing.T) {
+func TestFloatQuantizeError(t *testing.T) {
 	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		x, _ := fencedFloats(codable(r, n, wild))
 		for _, limit := range []int32{1, 127, 32767} {
+			const inv = .7
+			step := float32(1 / inv)
 			want := make([]int16, n)
-			QuantizeSigned(want, x, .7, limit)
-			step := float32(1 / .7)
+			QuantizeError(want, x, inv, limit, step)
 			var wantSum int64
 			wantErr := newExactly()
 			for i, c := range want {
 				wantSum += int64(c)
-				if wild {
-					continue
+				if !wild {
+					d := float64(x[i]) - float64(step)*float64(c)
+					wantErr.add(d, d)
 				}
-				d := float64(x[i]) - float64(step)*float64(c)
-				wantErr.add(d, d)
 			}
-			for _, with := range []bool{false, true} {
-				dst, intact := fenced(n, int16(0x5aa5), equal[int16])
-				if with {
-					sum, err2 := kern.QuantizeError(dst, x, .7, limit, step)
-					if sum != wantSum || !wild && !wantErr.within(err2, n+4) {
-						t.Fatalf("QuantizeError of %d: sum %d, want %d; squares %g, want %g", n, sum, wantSum, err2, wantErr.sum)
-					}
-				} else {
-					kern.QuantizeSigned(dst, x, .7, limit)
+			dst, intact := fenced(n, int16(0x5aa5), equal[int16])
+			sum, err2 := kern.QuantizeError(dst, x, inv, limit, step)
+			if sum != wantSum || !wild && !wantErr.within(err2, n+4) {
+				t.Fatalf("QuantizeError of %d: sum %d, want %d; squares %g, want %g", n, sum, wantSum, err2, wantErr.sum)
+			}
+			for i := range want {
+				if dst[i] != want[i] {
+					t.Fatalf("code %d of %d, of %g up to %d: %d, want %d", i, n, x[i], limit, dst[i], want[i])
 				}
-				for i := range want {
-					if dst[i] != want[i] {
-						t.Fatalf("code %d of %d, of %g up to %d: %d, want %d", i, n, x[i], limit, dst[i], want[i])
-					}
-				}
-				if !intact() {
-					t.Fatalf("codes of %d wrote beyond", n)
-				}
+			}
+			if !intact() {
+				t.Fatalf("codes of %d wrote beyond", n)
 			}
 		}
 	})

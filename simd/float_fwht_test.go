@@ -7,25 +7,6 @@ import (
 	"testing"
 )
 
-func TestFloatFWHT(t *testing.T) {
-	for _, kern := range Available() {
-		r := rand.New(rand.NewPCG(21, 22))
-		for n := 4; n <= 4096; n *= 2 {
-			for _, wild := range []bool{false, true} {
-				x, intact := fencedFloats(normals(r, n, wild))
-				x[r.IntN(n)] = float32(math.Copysign(0, -1))
-				want := append([]float32(nil), x...)
-				kern.FWHT(x)
-				FWHT(want)
-				sameFloats(t, fmt.Sprintf("%v: FWHT of %d", kern, n), x, want)
-				if !intact() {
-					t.Fatalf("%v: FWHT of %d wrote beyond", kern, n)
-				}
-			}
-		}
-	}
-}
-
 func TestFloatFWHTScale(t *testing.T) {
 	for _, kern := range Available() {
 		r := rand.New(rand.NewPCG(23, 24))

@@ -65,7 +65,6 @@ func TestFloatEdges(t *testing.T) {
 				add(kern.DotGather(x, perm, q))
 				kern.Quantize(bytes, x, 30)
 				add(kern.CodeMoments(bytes, x))
-				kern.QuantizeSigned(shorts, x, 30, 127)
 				kern.QuantizeError(shorts, x, 30, 127, 1./30)
 				kern.PermuteScale(out, x, perm, nil)
 				kern.PermuteScale(out, x, perm, y)

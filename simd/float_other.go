@@ -20,10 +20,6 @@ func (Kernels) maxAbs(x []float32) float32 { return MaxAbs(x) }
 
 func (Kernels) quantize(dst []uint8, x []float32, inv float32) { Quantize(dst, x, inv) }
 
-func (Kernels) quantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
-	QuantizeSigned(dst, x, inv, limit)
-}
-
 func (Kernels) quantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
 	return QuantizeError(dst, x, inv, limit, step)
 }

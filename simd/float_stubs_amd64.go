@@ -51,37 +51,32 @@ func maxAbsAVX512(x []float32) float32
 //go:noescape
 func quantizeAVX512(dst []uint8, x []float32, inv float32)
 
-// quantizeSignedAVX512 is QuantizeSigned.
-//
-//go:noescape
-func quantizeSignedAVX512(dst []int16, x []float32, inv float32, limit int32)
-
 // quantizeErrorAVX512 is QuantizeError.
 //
 //go:noescape
 func quantizeErrorAVX512(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64)
 
-// fwht16xAVX512 is FWHTScale of blocks of 16; sign is nil for none.
+// fwht16xAVX512 is FWHTScale of blocks of 16.
 //
 //go:noescape
 func fwht16xAVX512(x []float32, sign *float32, f float32)
 
-// fwht32xAVX512 is FWHTScale of blocks of 32; sign is nil for none.
+// fwht32xAVX512 is FWHTScale of blocks of 32.
 //
 //go:noescape
 func fwht32xAVX512(x []float32, sign *float32, f float32)
 
-// fwht64xAVX512 is FWHTScale of blocks of 64; sign is nil for none.
+// fwht64xAVX512 is FWHTScale of blocks of 64.
 //
 //go:noescape
 func fwht64xAVX512(x []float32, sign *float32, f float32)
 
-// fwht128xAVX512 is FWHTScale of blocks of 128; sign is nil for none.
+// fwht128xAVX512 is FWHTScale of blocks of 128.
 //
 //go:noescape
 func fwht128xAVX512(x []float32, sign *float32, f float32)
 
-// fwht256xAVX512 is FWHTScale of blocks of 256; sign is nil for none.
+// fwht256xAVX512 is FWHTScale of blocks of 256.
 //
 //go:noescape
 func fwht256xAVX512(x []float32, sign *float32, f float32)
@@ -133,37 +128,32 @@ func maxAbsAVX2(x []float32) float32
 //go:noescape
 func quantizeAVX2(dst []uint8, x []float32, inv float32)
 
-// quantizeSignedAVX2 is QuantizeSigned of a multiple of 8 entries.
-//
-//go:noescape
-func quantizeSignedAVX2(dst []int16, x []float32, inv float32, limit int32)
-
 // quantizeErrorAVX2 is QuantizeError of a multiple of 8 entries.
 //
 //go:noescape
 func quantizeErrorAVX2(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64)
 
-// fwht16xAVX2 is FWHTScale of blocks of 16; sign is nil for none.
+// fwht16xAVX2 is FWHTScale of blocks of 16.
 //
 //go:noescape
 func fwht16xAVX2(x []float32, sign *float32, f float32)
 
-// fwht32xAVX2 is FWHTScale of blocks of 32; sign is nil for none.
+// fwht32xAVX2 is FWHTScale of blocks of 32.
 //
 //go:noescape
 func fwht32xAVX2(x []float32, sign *float32, f float32)
 
-// fwht64xAVX2 is FWHTScale of blocks of 64; sign is nil for none.
+// fwht64xAVX2 is FWHTScale of blocks of 64.
 //
 //go:noescape
 func fwht64xAVX2(x []float32, sign *float32, f float32)
 
-// fwht128xAVX2 is FWHTScale of blocks of 128; sign is nil for none.
+// fwht128xAVX2 is FWHTScale of blocks of 128.
 //
 //go:noescape
 func fwht128xAVX2(x []float32, sign *float32, f float32)
 
-// fwht256xAVX2 is FWHTScale of blocks of 256; sign is nil for none.
+// fwht256xAVX2 is FWHTScale of blocks of 256.
 //
 //go:noescape
 func fwht256xAVX2(x []float32, sign *float32, f float32)

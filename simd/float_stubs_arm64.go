@@ -51,37 +51,32 @@ func maxAbsNEON(x *float32, n int) (m float32)
 //go:noescape
 func quantizeNEON(dst *uint8, x *float32, n int, inv float32)
 
-// quantizeSignedNEON is QuantizeSigned of n entries, a multiple of 4.
-//
-//go:noescape
-func quantizeSignedNEON(dst *int16, x *float32, n int, inv float32, limit int32)
-
 // quantizeErrorNEON is QuantizeError of n entries, a multiple of 4.
 //
 //go:noescape
 func quantizeErrorNEON(dst *int16, x *float32, n int, inv float32, limit int32, step float32) (sum int64, err2 float64)
 
-// fwht16xNEON is FWHTScale of n floats, blocks of 16; sign is nil for none.
+// fwht16xNEON is FWHTScale of n floats, blocks of 16.
 //
 //go:noescape
 func fwht16xNEON(x *float32, n int, sign *float32, f float32)
 
-// fwht32xNEON is FWHTScale of n floats, blocks of 32; sign is nil for none.
+// fwht32xNEON is FWHTScale of n floats, blocks of 32.
 //
 //go:noescape
 func fwht32xNEON(x *float32, n int, sign *float32, f float32)
 
-// fwht64xNEON is FWHTScale of n floats, blocks of 64; sign is nil for none.
+// fwht64xNEON is FWHTScale of n floats, blocks of 64.
 //
 //go:noescape
 func fwht64xNEON(x *float32, n int, sign *float32, f float32)
 
-// fwht128xNEON is FWHTScale of n floats, blocks of 128; sign is nil for none.
+// fwht128xNEON is FWHTScale of n floats, blocks of 128.
 //
 //go:noescape
 func fwht128xNEON(x *float32, n int, sign *float32, f float32)
 
-// fwht256xNEON is FWHTScale of n floats, blocks of 256; sign is nil for none.
+// fwht256xNEON is FWHTScale of n floats, blocks of 256.
 //
 //go:noescape
 func fwht256xNEON(x *float32, n int, sign *float32, f float32)

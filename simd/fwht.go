@@ -33,7 +33,7 @@ func stages(x []float32, h int) {
 	}
 }
 
-// fwhtScale is Kernels.FWHTScale; a nil sign stands for all +1.
+// fwhtScale is Kernels.FWHTScale in portable Go.
 func fwhtScale(x, sign []float32, block int, f float32) {
 	for i, s := range sign {
 		x[i] *= s

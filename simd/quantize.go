@@ -29,25 +29,16 @@ func Quantize(dst []uint8, x []float32, inv float32) {
 	}
 }
 
-// QuantizeSigned sets dst[j] to round(x_j * inv), clamped to [-limit, limit]. len(dst) >= len(x).
-func QuantizeSigned(dst []int16, x []float32, inv float32, limit int32) {
+// QuantizeError sets dst[j] to round(x_j * inv), clamped to [-limit, limit]. It returns the
+// sum of the codes and, in float64, the sum of (x_j - step code_j)^2. len(dst) >= len(x).
+func QuantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
 	dst = dst[:len(x)]
 	for j, v := range x {
 		r := float32(v*inv) + round
-		c := int32(math.Float32bits(r)) - 0x4b400000
-		dst[j] = int16(min(max(c, -limit), limit))
-	}
-}
-
-// QuantizeError is QuantizeSigned; it returns the sum of the codes and, in float64,
-// the sum of (x_j - step code_j)^2.
-func QuantizeError(dst []int16, x []float32, inv float32, limit int32, step float32) (sum int64, err2 float64) {
-	QuantizeSigned(dst, x, inv, limit)
-	dst = dst[:len(x)]
-	for j, v := range x {
-		c := int64(dst[j])
+		c := min(max(int32(math.Float32bits(r))-0x4b400000, -limit), limit)
+		dst[j] = int16(c)
 		d := float64(v) - float64(step)*float64(c)
-		sum += c
+		sum += int64(c)
 		err2 += d * d
 	}
 	return sum, err2

@@ -37,7 +37,7 @@ func TestQuantize(t *testing.T) {
 	code := make([]uint8, len(x))
 	Quantize(code, x, 1)
 	q := make([]int16, len(x))
-	QuantizeSigned(q, x, 1, 127)
+	QuantizeError(q, x, 1, 127, 1)
 	for i := range x {
 		if int(code[i])-Bias != want[i] || int(q[i]) != want[i] {
 			t.Fatalf("%g: code %d and %d, want %d", x[i], int(code[i])-Bias, q[i], want[i])

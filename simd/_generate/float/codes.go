@@ -155,22 +155,6 @@ func (s set) shorts(v VecVirtual, m *mask, to Mem) {
 	VMOVDQU(x, to)
 }
 
-// quantizeSigned emits QuantizeSigned.
-func quantizeSigned(s set) {
-	s.text("quantizeSigned", "func(dst []int16, x []float32, inv float32, limit int32)", s.rest("QuantizeSigned", 8))
-	x, dst := param("x", 4), param("dst", 2)
-	n := Load(Param("x").Len(), GP64()).(GPVirtual)
-	c := s.coder()
-	lo, hi := s.limits()
-	step := func(disp int, m *mask) {
-		v := c.whole(m, x.at(disp))
-		cut(v, lo, hi)
-		s.shorts(v, m, dst.at(disp))
-	}
-	s.codes(n, unroll, func(_, disp int, m *mask) { step(disp, m) }, x, dst)
-	done()
-}
-
 // codes emits a loop over wide vectors of floats and, with opmasks, over the remainder.
 func (s set) codes(n GPVirtual, many int, step func(k, disp int, m *mask), move ...stream) {
 	loop(n, s.bytes/4, many, func(k, disp int) { step(k, disp, nil) }, nil, move...)

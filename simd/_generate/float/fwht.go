@@ -9,8 +9,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// fwht emits the transform of blocks of n floats: multiply by sign (if there is one),
-// transform, multiply by f. Vectors for half the registers go through all their stages
+// fwht emits the transform of blocks of n floats: multiply by sign, transform,
+// multiply by f. Vectors for half the registers go through all their stages
 // between one load and one store; the remaining stages, two at most, take a second pass.
 //
 // A stage within a vector adds the swapped lanes to the lanes themselves, the
@@ -18,7 +18,7 @@ import (
 // which rounds as the addition or subtraction does.
 func fwht(s set, n int) {
 	s.text(fmt.Sprintf("fwht%dx", n), "func(x []float32, sign *float32, f float32)",
-		fmt.Sprintf("is FWHTScale of blocks of %d; sign is nil for none.", n))
+		fmt.Sprintf("is FWHTScale of blocks of %d.", n))
 	x := param("x", 4)
 	left := Load(Param("x").Len(), GP64()).(GPVirtual)
 	sign := Load(Param("sign"), GP64())
@@ -39,19 +39,10 @@ func fwht(s set, n int) {
 		for i := range v {
 			v[i] = s.wide()
 		}
-		plain, loaded := fmt.Sprintf("plain%d", at), fmt.Sprintf("loaded%d", at)
-		TESTQ(sign, sign)
-		JZ(LabelRef(plain))
 		for i := range v {
 			VMOVUPS(x.at(at+i*lanes), v[i])
 			VMULPS(Mem{Base: sign, Disp: 4 * (at + i*lanes)}, v[i], v[i])
 		}
-		JMP(LabelRef(loaded))
-		Label(plain)
-		for i := range v {
-			VMOVUPS(x.at(at+i*lanes), v[i])
-		}
-		Label(loaded)
 		for st, p := range pm {
 			for i := range v {
 				v[i] = s.within(v[i], p, 1<<st)
@@ -80,11 +71,7 @@ func fwht(s set, n int) {
 		}
 	}
 	ADDQ(I32(4*n), x.p)
-	// A sign of nil must stay nil.
-	TESTQ(sign, sign)
-	JZ(LabelRef("next"))
 	ADDQ(I32(4*n), sign)
-	Label("next")
 	SUBQ(I32(n), left)
 	JMP(LabelRef("block"))
 	Label("end")

@@ -18,7 +18,6 @@ func main() {
 		codeMoments(s)
 		maxAbs(s)
 		quantize(s)
-		quantizeSigned(s)
 		quantizeError(s)
 		for n := 16; n <= 256; n *= 2 {
 			fwht(s, n)

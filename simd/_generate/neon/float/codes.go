@@ -77,39 +77,6 @@ func store(f *neon.File, x stream, count int, v neon.V) {
 	f.Go("%s F%d, (%s)", map[int]string{16: "FMOVQ", 8: "FMOVD", 4: "FMOVS"}[count*x.size], v, x.p)
 }
 
-// quantizeSigned emits QuantizeSigned. limit fits an int16, so saturating to int16 first
-// loses nothing and halves the registers left to clamp.
-func quantizeSigned(f *neon.File) {
-	const lo, hi = neon.V(29), neon.V(28)
-	f.Func("func quantizeSignedNEON(dst *int16, x *float32, n int, inv float32, limit int32)",
-		"quantizeSignedNEON is QuantizeSigned of n entries, a multiple of 4.")
-	f.Args("dst R0", "x R1", "n R2", "limit R3")
-	coder(f)
-	f.Go("VDUP R3, V%d.H8", hi)
-	f.Misc("neg", neon.H8, lo, hi)
-	dst, x := stream{"R0", 2}, stream{"R1", 4}
-	loop(f, "R2", 16, []int{8, 4}, nil, func(count int) {
-		load(f, x, 0, count, 0)
-		whole(f, 0, 0, count/4)
-		for i := 0; i < count; i += 8 {
-			v := neon.V(i / 4)
-			if count == 4 {
-				f.Narrow("sqxtn", neon.H4, v, v)
-			} else {
-				shorts(f, v)
-			}
-			f.Same("smax", neon.H8, v, v, lo)
-			f.Same("smin", neon.H8, v, v, hi)
-		}
-		if count == 16 {
-			f.Go("FSTPQ (F0, F2), (%s)", dst.p)
-		} else {
-			store(f, dst, count, 0)
-		}
-	}, dst, x)
-	f.Return()
-}
-
 // quantizeError emits QuantizeError. The product of step and a code is exact in
 // float64, and a code is exact in both float types.
 func quantizeError(f *neon.File) {

@@ -10,7 +10,7 @@ import (
 const (
 	data  = "R0"
 	left  = "R1" // entries left
-	signs = "R2" // 0 for none
+	signs = "R2"
 	turns = "R3"
 	pass  = "R4"
 )
@@ -19,15 +19,15 @@ const (
 // sixteen registers, the greatest power of two that leaves scratch registers.
 const visit = 64
 
-// fwht emits the transform of blocks of n floats: multiply by sign (if there is one),
-// transform, multiply by f. Stages at distances of visit and more take a second pass.
+// fwht emits the transform of blocks of n floats: multiply by sign, transform,
+// multiply by f. Stages at distances of visit and more take a second pass.
 //
 // A stage within a vector adds the swapped lanes to the lanes themselves, the upper
 // of each pair negated: one permutation and one fused multiply-add by +-1, which
 // rounds as the addition or subtraction does.
 func fwht(f *neon.File, n int) {
 	f.Func(fmt.Sprintf("func fwht%dxNEON(x *float32, n int, sign *float32, f float32)", n),
-		fmt.Sprintf("fwht%dxNEON is FWHTScale of n floats, blocks of %d; sign is nil for none.", n, n))
+		fmt.Sprintf("fwht%dxNEON is FWHTScale of n floats, blocks of %d.", n, n))
 	f.Args("x "+data, "n "+left, "sign "+signs, "f F31")
 	p := newPool(29)
 	f.Dup(neon.S4, factor, factor, 0)
@@ -89,8 +89,6 @@ func near(f *neon.File, p *pool, n int, scaled bool) {
 	for i := range v {
 		v[i] = p.take()
 	}
-	plain, loaded := f.Label("plain"), f.Label("loaded")
-	f.Go("CBZ %s, %s", signs, plain)
 	for i := 0; i < len(v); i += 2 {
 		a, b := p.take(), p.take()
 		f.Go("FLDPQ %d(%s), (F%d, F%d)", 16*i, data, v[i], v[i+1])
@@ -100,12 +98,6 @@ func near(f *neon.File, p *pool, n int, scaled bool) {
 		p.put(a, b)
 	}
 	f.Go("ADD $%d, %s, %s", 4*n, signs, signs)
-	f.Go("B %s", loaded)
-	f.At(plain)
-	for i := 0; i < len(v); i += 2 {
-		f.Go("FLDPQ %d(%s), (F%d, F%d)", 16*i, data, v[i], v[i+1])
-	}
-	f.At(loaded)
 	for stage, pm := range ones {
 		for i, x := range v {
 			v[i] = p.take()

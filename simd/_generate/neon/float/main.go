@@ -21,7 +21,6 @@ func main() {
 		codeMoments(f)
 		maxAbs(f)
 		quantize(f)
-		quantizeSigned(f)
 		quantizeError(f)
 		for n := 16; n <= 256; n *= 2 {
 			fwht(f, n)
