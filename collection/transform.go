@@ -31,7 +31,6 @@ type transform struct {
 	perm              [][]uint32  // [rounds][D]
 	u                 []float32   // head directions as rows, [r][dim], until packed
 	defect            float64     // Frobenius norm of U U^T - I (as rows)
-	ones              []float32   // [D] if there are rounds: the scale of permutations
 
 	onto packed // U^T: dim rows, r columns
 	less packed // -U: r rows, dim columns
@@ -73,10 +72,6 @@ func newTransform(dim int, seed uint64) *transform {
 	if t.rounds == 0 {
 		t.haar = haarMatrix(t.D, r)
 		return t
-	}
-	t.ones = make([]float32, t.D)
-	for i := range t.ones {
-		t.ones[i] = 1
 	}
 	for range t.rounds {
 		s, p := make([]float32, t.D), firsts(t.D)
@@ -140,7 +135,7 @@ func (t *transform) rotate(dst, x, tmp []float32) {
 		if k == t.rounds-1 {
 			to = dst
 		}
-		kernels.PermuteScale(to, x, t.perm[k], t.ones)
+		kernels.Permute(to, x, t.perm[k])
 		x, tmp = tmp, x
 	}
 }
@@ -181,7 +176,7 @@ func (t *transform) bytes() int64 {
 	if t.rounds == 0 {
 		n += int64(t.dim) * int64(padded(t.D))
 	} else {
-		n += int64(1+2*t.rounds) * int64(t.D) // ones, sign and perm
+		n += int64(2*t.rounds) * int64(t.D) // sign and perm
 	}
 	return 4 * n
 }

@@ -61,10 +61,7 @@ func (kern Kernels) FWHTScale(x, sign []float32, block int, f float32) {
 	kern.fwhtScale(x, sign[:len(x)], block, f)
 }
 
-// PermuteScale is the function PermuteScale by kern, bit for bit.
-func (kern Kernels) PermuteScale(dst, src []float32, perm []uint32, scale []float32) {
-	if scale != nil {
-		scale = scale[:len(dst)]
-	}
-	kern.permuteScale(dst, src, perm[:len(dst)], scale)
+// Permute is the function Permute by kern, bit for bit.
+func (kern Kernels) Permute(dst, src []float32, perm []uint32) {
+	kern.permute(dst, src, perm[:len(dst)])
 }

@@ -165,16 +165,11 @@ func (kern Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32)
 	}
 }
 
-func (kern Kernels) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
+func (kern Kernels) permute(dst, src []float32, perm []uint32) {
 	n := 0
-	switch {
-	case kern == Generic || len(src) == 0:
-	case scale == nil:
-		n = permuteAVX2(dst, src, perm, scale, last(src))
-	default:
-		n = permuteScaleAVX2(dst, src, perm, scale, last(src))
-		scale = scale[n:]
+	if kern != Generic && len(src) > 0 {
+		n = permuteAVX2(dst, src, perm, last(src))
 	}
 	// The portable code takes the remaining entries and panics on an index beyond src.
-	PermuteScale(dst[n:], src, perm[n:], scale)
+	Permute(dst[n:], src, perm[n:])
 }

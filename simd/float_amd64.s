@@ -4521,93 +4521,10 @@ end:
 	VZEROUPPER
 	RET
 
-// func permuteScaleAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
+// func permuteAVX2(dst []float32, src []float32, perm []uint32, last uint32) (done int)
 // Requires: AVX, AVX2
-TEXT ·permuteScaleAVX2(SB), NOSPLIT, $0-112
-	VBROADCASTSS last+96(FP), Y0
-	MOVQ         perm_base+48(FP), AX
-	MOVQ         src_base+24(FP), CX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         scale_base+72(FP), BX
-	MOVQ         dst_len+8(FP), SI
-
-one:
-	CMPQ        SI, $+16
-	JLT         tail
-	VMOVDQU     (AX), Y1
-	VPMAXUD     32(AX), Y1, Y1
-	VPMAXUD     Y0, Y1, Y1
-	VPCMPEQD    Y0, Y1, Y1
-	VPMOVMSKB   Y1, DI
-	CMPL        DI, $-1
-	JNE         tail
-	MOVQ        (AX), R8
-	MOVL        R8, DI
-	SHRQ        $0x20, R8
-	VMOVSS      (CX)(DI*4), X2
-	VINSERTPS   $0x10, (CX)(R8*4), X2, X2
-	MOVQ        8(AX), R8
-	MOVL        R8, DI
-	SHRQ        $0x20, R8
-	VMOVSS      (CX)(DI*4), X1
-	VINSERTPS   $0x10, (CX)(R8*4), X1, X1
-	VMOVLHPS    X1, X2, X2
-	MOVQ        16(AX), R8
-	MOVL        R8, DI
-	SHRQ        $0x20, R8
-	VMOVSS      (CX)(DI*4), X1
-	VINSERTPS   $0x10, (CX)(R8*4), X1, X1
-	MOVQ        24(AX), R8
-	MOVL        R8, DI
-	SHRQ        $0x20, R8
-	VMOVSS      (CX)(DI*4), X3
-	VINSERTPS   $0x10, (CX)(R8*4), X3, X3
-	VMOVLHPS    X3, X1, X1
-	VINSERTF128 $0x01, X1, Y2, Y1
-	VMULPS      (BX), Y1, Y1
-	VMOVUPS     Y1, (DX)
-	MOVQ        32(AX), R8
-	MOVL        R8, DI
-	SHRQ        $0x20, R8
-	VMOVSS      (CX)(DI*4), X2
-	VINSERTPS   $0x10, (CX)(R8*4), X2, X2
-	MOVQ        40(AX), R8
-	MOVL        R8, DI
-	SHRQ        $0x20, R8
-	VMOVSS      (CX)(DI*4), X1
-	VINSERTPS   $0x10, (CX)(R8*4), X1, X1
-	VMOVLHPS    X1, X2, X2
-	MOVQ        48(AX), R8
-	MOVL        R8, DI
-	SHRQ        $0x20, R8
-	VMOVSS      (CX)(DI*4), X1
-	VINSERTPS   $0x10, (CX)(R8*4), X1, X1
-	MOVQ        56(AX), R8
-	MOVL        R8, DI
-	SHRQ        $0x20, R8
-	VMOVSS      (CX)(DI*4), X3
-	VINSERTPS   $0x10, (CX)(R8*4), X3, X3
-	VMOVLHPS    X3, X1, X1
-	VINSERTF128 $0x01, X1, Y2, Y1
-	VMULPS      32(BX), Y1, Y1
-	VMOVUPS     Y1, 32(DX)
-	ADDQ        $+64, AX
-	ADDQ        $+64, DX
-	ADDQ        $+64, BX
-	SUBQ        $+16, SI
-	JMP         one
-
-tail:
-	MOVQ dst_len+8(FP), AX
-	SUBQ SI, AX
-	VZEROUPPER
-	MOVQ AX, done+104(FP)
-	RET
-
-// func permuteAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
-// Requires: AVX, AVX2
-TEXT ·permuteAVX2(SB), NOSPLIT, $0-112
-	VBROADCASTSS last+96(FP), Y0
+TEXT ·permuteAVX2(SB), NOSPLIT, $0-88
+	VBROADCASTSS last+72(FP), Y0
 	MOVQ         perm_base+48(FP), AX
 	MOVQ         src_base+24(FP), CX
 	MOVQ         dst_base+0(FP), DX
@@ -4680,7 +4597,7 @@ tail:
 	MOVQ dst_len+8(FP), AX
 	SUBQ BX, AX
 	VZEROUPPER
-	MOVQ AX, done+104(FP)
+	MOVQ AX, done+80(FP)
 	RET
 
 // func dotGatherAVX2(a []float32, perm []uint32, q []float64, last uint32) (done int, sum float64, squares float64)

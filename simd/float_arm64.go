@@ -119,17 +119,11 @@ func (Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	}
 }
 
-func (kern Kernels) permuteScale(dst, src []float32, perm []uint32, scale []float32) {
+func (kern Kernels) permute(dst, src []float32, perm []uint32) {
 	n := 0
-	to, from, at := unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(perm)
-	switch {
-	case kern == Generic || len(src) == 0:
-	case scale == nil:
-		n = len(dst) - permuteNEON(to, from, at, len(dst), last(src))
-	default:
-		n = len(dst) - permuteScaleNEON(to, from, at, unsafe.SliceData(scale), len(dst), last(src))
-		scale = scale[n:]
+	if kern != Generic && len(src) > 0 {
+		n = len(dst) - permuteNEON(unsafe.SliceData(dst), unsafe.SliceData(src), unsafe.SliceData(perm), len(dst), last(src))
 	}
 	// The portable code takes the remaining entries and panics on an index beyond src.
-	PermuteScale(dst[n:], src, perm[n:], scale)
+	Permute(dst[n:], src, perm[n:])
 }

@@ -3539,14 +3539,13 @@ pass221:
 end219:
 	RET
 
-// func permuteScaleNEON(dst, src *float32, perm *uint32, scale *float32, n int, last uint32) (left int)
-TEXT ·permuteScaleNEON(SB), NOSPLIT, $0-56
+// func permuteNEON(dst, src *float32, perm *uint32, n int, last uint32) (left int)
+TEXT ·permuteNEON(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R0
 	MOVD src+8(FP), R1
 	MOVD perm+16(FP), R2
-	MOVD n+32(FP), R4
-	MOVWU last+40(FP), R5
-	MOVD scale+24(FP), R3
+	MOVD n+24(FP), R4
+	MOVWU last+32(FP), R5
 
 many222:
 	CMP $16, R4
@@ -3600,92 +3599,14 @@ many222:
 	FMOVS (R1)(R12<<2), F17
 	WORD $0x4e9138e7 // zip1 v7.4s, v7.4s, v17.4s
 	WORD $0x4ec738c3 // zip1 v3.2d, v6.2d, v7.2d
-	FLDPQ 0(R3), (F20, F21)
-	FLDPQ 32(R3), (F22, F23)
-	WORD $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
-	WORD $0x6e35dc21 // fmul v1.4s, v1.4s, v21.4s
-	WORD $0x6e36dc42 // fmul v2.4s, v2.4s, v22.4s
-	WORD $0x6e37dc63 // fmul v3.4s, v3.4s, v23.4s
 	FSTPQ (F0, F1), (R0)
 	FSTPQ (F2, F3), 32(R0)
 	ADD $64, R0, R0
-	ADD $64, R3, R3
 	ADD $64, R2, R2
 	SUB $16, R4, R4
 	B many222
 
 end223:
-	MOVD R4, left+48(FP)
-	RET
-
-// func permuteNEON(dst, src *float32, perm *uint32, n int, last uint32) (left int)
-TEXT ·permuteNEON(SB), NOSPLIT, $0-48
-	MOVD dst+0(FP), R0
-	MOVD src+8(FP), R1
-	MOVD perm+16(FP), R2
-	MOVD n+24(FP), R4
-	MOVWU last+32(FP), R5
-
-many224:
-	CMP $16, R4
-	BLT end225
-	FLDPQ 0(R2), (F16, F17)
-	FLDPQ 32(R2), (F18, F19)
-	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
-	WORD $0x6eb36631 // umax v17.4s, v17.4s, v19.4s
-	WORD $0x6eb16610 // umax v16.4s, v16.4s, v17.4s
-	WORD $0x6eb0aa10 // umaxv s16, v16.4s
-	FMOVS F16, R10
-	CMPW R5, R10
-	BHI end225
-	LDP 0(R2), (R10, R11)
-	LSR $32, R10, R12
-	FMOVS (R1)(R10.UXTW<<2), F0
-	FMOVS (R1)(R12<<2), F16
-	WORD $0x4e903800 // zip1 v0.4s, v0.4s, v16.4s
-	LSR $32, R11, R12
-	FMOVS (R1)(R11.UXTW<<2), F1
-	FMOVS (R1)(R12<<2), F17
-	WORD $0x4e913821 // zip1 v1.4s, v1.4s, v17.4s
-	WORD $0x4ec13800 // zip1 v0.2d, v0.2d, v1.2d
-	LDP 16(R2), (R10, R11)
-	LSR $32, R10, R12
-	FMOVS (R1)(R10.UXTW<<2), F2
-	FMOVS (R1)(R12<<2), F16
-	WORD $0x4e903842 // zip1 v2.4s, v2.4s, v16.4s
-	LSR $32, R11, R12
-	FMOVS (R1)(R11.UXTW<<2), F3
-	FMOVS (R1)(R12<<2), F17
-	WORD $0x4e913863 // zip1 v3.4s, v3.4s, v17.4s
-	WORD $0x4ec33841 // zip1 v1.2d, v2.2d, v3.2d
-	LDP 32(R2), (R10, R11)
-	LSR $32, R10, R12
-	FMOVS (R1)(R10.UXTW<<2), F4
-	FMOVS (R1)(R12<<2), F16
-	WORD $0x4e903884 // zip1 v4.4s, v4.4s, v16.4s
-	LSR $32, R11, R12
-	FMOVS (R1)(R11.UXTW<<2), F5
-	FMOVS (R1)(R12<<2), F17
-	WORD $0x4e9138a5 // zip1 v5.4s, v5.4s, v17.4s
-	WORD $0x4ec53882 // zip1 v2.2d, v4.2d, v5.2d
-	LDP 48(R2), (R10, R11)
-	LSR $32, R10, R12
-	FMOVS (R1)(R10.UXTW<<2), F6
-	FMOVS (R1)(R12<<2), F16
-	WORD $0x4e9038c6 // zip1 v6.4s, v6.4s, v16.4s
-	LSR $32, R11, R12
-	FMOVS (R1)(R11.UXTW<<2), F7
-	FMOVS (R1)(R12<<2), F17
-	WORD $0x4e9138e7 // zip1 v7.4s, v7.4s, v17.4s
-	WORD $0x4ec738c3 // zip1 v3.2d, v6.2d, v7.2d
-	FSTPQ (F0, F1), (R0)
-	FSTPQ (F2, F3), 32(R0)
-	ADD $64, R0, R0
-	ADD $64, R2, R2
-	SUB $16, R4, R4
-	B many224
-
-end225:
 	MOVD R4, left+40(FP)
 	RET
 
@@ -3705,9 +3626,9 @@ TEXT ·dotGatherNEON(SB), NOSPLIT, $0-64
 	VMOVI $0, V26.B16
 	VMOVI $0, V27.B16
 
-many226:
+many224:
 	CMP $16, R4
-	BLT end227
+	BLT end225
 	FLDPQ 0(R1), (F16, F17)
 	FLDPQ 32(R1), (F18, F19)
 	WORD $0x6eb26610 // umax v16.4s, v16.4s, v18.4s
@@ -3716,7 +3637,7 @@ many226:
 	WORD $0x6eb0aa10 // umaxv s16, v16.4s
 	FMOVS F16, R10
 	CMPW R5, R10
-	BHI end227
+	BHI end225
 	LDP 0(R1), (R10, R11)
 	LSR $32, R10, R12
 	FMOVS (R0)(R10.UXTW<<2), F0
@@ -3792,9 +3713,9 @@ many226:
 	ADD $128, R2, R2
 	ADD $64, R1, R1
 	SUB $16, R4, R4
-	B many226
+	B many224
 
-end227:
+end225:
 	WORD $0x4e76d694 // fadd v20.2d, v20.2d, v22.2d
 	WORD $0x4e77d6b5 // fadd v21.2d, v21.2d, v23.2d
 	WORD $0x4e75d694 // fadd v20.2d, v20.2d, v21.2d

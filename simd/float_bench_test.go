@@ -37,8 +37,7 @@ func BenchmarkFloat(b *testing.B) {
 		}},
 		{"CodeMoments", func(kern Kernels, n int) float64 { return both(kern.CodeMoments(bytes[:n], x[:n])) }},
 		{"FWHTScale", func(kern Kernels, n int) float64 { kern.FWHTScale(y[:n], sign[:n], min(n, 256), 1./16); return 0 }},
-		{"PermuteScale", func(kern Kernels, n int) float64 { kern.PermuteScale(y[:n], x, perm[:n], sign[:n]); return 0 }},
-		{"Permute", func(kern Kernels, n int) float64 { kern.PermuteScale(y[:n], x, perm[:n], nil); return 0 }},
+		{"Permute", func(kern Kernels, n int) float64 { kern.Permute(y[:n], x, perm[:n]); return 0 }},
 		{"DotGather", func(kern Kernels, n int) float64 { return both(kern.DotGather(x, perm[:n], q[:n])) }},
 	}
 	var sum float64

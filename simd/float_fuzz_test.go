@@ -56,7 +56,7 @@ func fuzzed(kern Kernels, x []float32, q []float64, perm []uint32, inv float32, 
 	var err2, co float64
 	r.sum, err2 = kern.QuantizeError(r.shorts, x, inv, limit, 1/inv)
 	co, r.cc = kern.CodeMoments(r.bytes, x)
-	kern.PermuteScale(r.permuted, x, perm, x)
+	kern.Permute(r.permuted, x, perm)
 	// Only finite entries of bounded size: the sign of a NaN is unspecified.
 	for _, v := range x {
 		if !(math.Abs(float64(v)) < 1e30) {

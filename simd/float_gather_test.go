@@ -6,25 +6,18 @@ import (
 	"testing"
 )
 
-func TestFloatPermuteScale(t *testing.T) {
+func TestFloatPermute(t *testing.T) {
 	eachKernels(t, func(t *testing.T, kern Kernels, r *rand.Rand, n int, wild bool) {
 		src, _ := fencedFloats(normals(r, n+3, wild))
-		scale, _ := fencedFloats(normals(r, n, wild))
 		perm, _ := fenced(n, math.MaxUint32, equal[uint32])
 		for i := range perm {
 			perm[i] = uint32(r.IntN(n + 3))
 		}
 		dst, intact := fenced(n, nan32, sameBits32)
-		kern.PermuteScale(dst, src, perm, scale)
-		for i, p := range perm {
-			if want := src[p] * scale[i]; !sameBits32(dst[i], want) {
-				t.Fatalf("entry %d of %d: %g, want %g", i, n, dst[i], want)
-			}
-		}
-		kern.PermuteScale(dst, src, perm, nil)
+		kern.Permute(dst, src, perm)
 		for i, p := range perm {
 			if !sameBits32(dst[i], src[p]) {
-				t.Fatalf("entry %d of %d, no scale: %g, want %g", i, n, dst[i], src[p])
+				t.Fatalf("entry %d of %d: %g, want %g", i, n, dst[i], src[p])
 			}
 		}
 		if !intact() {
@@ -56,16 +49,15 @@ func TestFloatDotGather(t *testing.T) {
 // panics before it is followed.
 func TestFloatGatherRefusesIndex(t *testing.T) {
 	const n = 67
-	src, scale, dst, q := make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n)
+	src, dst, q := make([]float32, n), make([]float32, n), make([]float64, n)
 	perm := make([]uint32, n)
 	for _, kern := range Available() {
 		for at := range perm {
 			for _, beyond := range []uint32{n, 1 << 31, math.MaxUint32} {
 				perm[at] = beyond
 				for name, run := range map[string]func(){
-					"PermuteScale":  func() { kern.PermuteScale(dst, src, perm, scale) },
-					"without scale": func() { kern.PermuteScale(dst, src, perm, nil) },
-					"DotGather":     func() { kern.DotGather(src, perm, q) },
+					"Permute":   func() { kern.Permute(dst, src, perm) },
+					"DotGather": func() { kern.DotGather(src, perm, q) },
 				} {
 					if !panics(run) {
 						t.Errorf("%v: %s followed index %d of %d at %d", kern, name, beyond, n, at)

@@ -66,8 +66,7 @@ func TestFloatEdges(t *testing.T) {
 				kern.Quantize(bytes, x, 30)
 				add(kern.CodeMoments(bytes, x))
 				kern.QuantizeError(shorts, x, 30, 127, 1./30)
-				kern.PermuteScale(out, x, perm, nil)
-				kern.PermuteScale(out, x, perm, y)
+				kern.Permute(out, x, perm)
 				for block := 4; block <= n; block *= 2 {
 					if n%block == 0 {
 						kern.FWHTScale(out, sign, block, .5)

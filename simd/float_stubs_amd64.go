@@ -158,19 +158,12 @@ func fwht128xAVX2(x []float32, sign *float32, f float32)
 //go:noescape
 func fwht256xAVX2(x []float32, sign *float32, f float32)
 
-// permuteScaleAVX2 is PermuteScale of whole sixteens. It stops before sixteen
+// permuteAVX2 is Permute of whole sixteens. It stops before sixteen
 // indices of which one is beyond last, the greatest valid one, and returns
 // the number of entries done.
 //
 //go:noescape
-func permuteScaleAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
-
-// permuteAVX2 is PermuteScale of whole sixteens without a scale. It stops before sixteen
-// indices of which one is beyond last, the greatest valid one, and returns
-// the number of entries done.
-//
-//go:noescape
-func permuteAVX2(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)
+func permuteAVX2(dst []float32, src []float32, perm []uint32, last uint32) (done int)
 
 // dotGatherAVX2 is DotGather of whole sixteens. It stops before sixteen
 // indices of which one is beyond last, the greatest valid one, and returns

@@ -81,16 +81,9 @@ func fwht128xNEON(x *float32, n int, sign *float32, f float32)
 //go:noescape
 func fwht256xNEON(x *float32, n int, sign *float32, f float32)
 
-// permuteScaleNEON is PermuteScale of whole sixteens of n entries. It stops
-// before sixteen indices of which one is beyond last, the greatest valid one, and
-// returns the number of entries left.
-//
-//go:noescape
-func permuteScaleNEON(dst, src *float32, perm *uint32, scale *float32, n int, last uint32) (left int)
-
-// permuteNEON is PermuteScale of whole sixteens without a scale of n entries. It stops
-// before sixteen indices of which one is beyond last, the greatest valid one, and
-// returns the number of entries left.
+// permuteNEON is Permute of whole sixteens of n entries. It stops before sixteen
+// indices of which one is beyond last, the greatest valid one, and returns the number
+// of entries left.
 //
 //go:noescape
 func permuteNEON(dst, src *float32, perm *uint32, n int, last uint32) (left int)

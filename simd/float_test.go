@@ -177,7 +177,7 @@ func TestFloatAllocatesNothing(t *testing.T) {
 			kern.QuantizeError(shorts, x, 1, 9, 1)
 			kern.CodeMoments(bytes, x)
 			kern.FWHTScale(x[:64], y[:64], 32, 1)
-			kern.PermuteScale(y, x, perm, x)
+			kern.Permute(y, x, perm)
 		})
 		if got != 0 {
 			t.Errorf("%v: %g allocations", kern, got)

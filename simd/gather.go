@@ -12,20 +12,12 @@ func DotGather(a []float32, perm []uint32, q []float64) (sum, squares float64) {
 	return sum, squares
 }
 
-// PermuteScale sets dst[i] = src[perm[i]] * scale[i], or src[perm[i]] if scale is nil.
-// perm and scale are as long as dst, which does not overlap src. It panics on an
-// index beyond src.
-func PermuteScale(dst, src []float32, perm []uint32, scale []float32) {
+// Permute sets dst[i] = src[perm[i]]. perm is as long as dst, which does not overlap src.
+// It panics on an index beyond src.
+func Permute(dst, src []float32, perm []uint32) {
 	perm = perm[:len(dst)]
-	if scale == nil {
-		for i := range dst {
-			dst[i] = src[perm[i]]
-		}
-		return
-	}
-	scale = scale[:len(dst)]
 	for i := range dst {
-		dst[i] = src[perm[i]] * scale[i]
+		dst[i] = src[perm[i]]
 	}
 }
 

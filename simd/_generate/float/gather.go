@@ -51,19 +51,14 @@ func (x indices) four(disp int) VecVirtual {
 	return pair[0]
 }
 
-// permute emits PermuteScale, with or without a scale.
-func permute(name, doc string, scaled bool) {
-	avx2.text(name, "func(dst []float32, src []float32, perm []uint32, scale []float32, last uint32) (done int)",
-		"is PermuteScale "+doc+". It stops before sixteen",
+// permute emits Permute.
+func permute() {
+	avx2.text("permute", "func(dst []float32, src []float32, perm []uint32, last uint32) (done int)",
+		"is Permute of whole sixteens. It stops before sixteen",
 		"indices of which one is beyond last, the greatest valid one, and returns",
 		"the number of entries done.")
 	x := newIndices("perm", "src")
-	dst, scale := param("dst", 4), stream{}
-	move := []stream{x.list, dst}
-	if scaled {
-		scale = param("scale", 4)
-		move = append(move, scale)
-	}
+	dst := param("dst", 4)
 	n := Load(Param("dst").Len(), GP64()).(GPVirtual)
 	loop(n, 16, 1, func(_, _ int) {
 		x.refuse("tail")
@@ -71,12 +66,9 @@ func permute(name, doc string, scaled bool) {
 			lo, hi := x.four(at), x.four(at+4)
 			v := YMM()
 			VINSERTF128(U8(1), hi, lo.AsY(), v)
-			if scaled {
-				VMULPS(scale.at(at), v, v)
-			}
 			VMOVUPS(v, dst.at(at))
 		}
-	}, nil, move...)
+	}, nil, x.list, dst)
 	did(n, "dst")
 }
 

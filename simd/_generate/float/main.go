@@ -23,8 +23,7 @@ func main() {
 			fwht(s, n)
 		}
 	}
-	permute("permuteScale", "of whole sixteens", true)
-	permute("permute", "of whole sixteens without a scale", false)
+	permute()
 	dotGather()
 	Generate()
 }

@@ -50,32 +50,22 @@ func (x indices) sixteens(f *neon.File, n string, step func(), streams ...stream
 	f.At(end)
 }
 
-// permute emits PermuteScale, with or without a scale.
-func permute(f *neon.File, name, doc string, scaled bool) {
-	dst, scales, x := stream{"R0", 4}, stream{"R3", 4}, indices{stream{"R2", 4}, "R1", "R5"}
-	params, args, move := "", []string{"dst R0", "src R1", "perm R2", "n R4", "last R5"}, []stream{dst}
-	if scaled {
-		params, args, move = " scale *float32,", append(args, "scale R3"), append(move, scales)
-	}
-	f.Func("func "+name+"NEON(dst, src *float32, perm *uint32,"+params+" n int, last uint32) (left int)",
-		name+"NEON is PermuteScale "+doc+" of n entries. It stops\n"+
-			"before sixteen indices of which one is beyond last, the greatest valid one, and\n"+
-			"returns the number of entries left.")
-	f.Args(args...)
+// permute emits Permute.
+func permute(f *neon.File) {
+	dst, x := stream{"R0", 4}, indices{stream{"R2", 4}, "R1", "R5"}
+	f.Func("func permuteNEON(dst, src *float32, perm *uint32, n int, last uint32) (left int)",
+		"permuteNEON is Permute of whole sixteens of n entries. It stops before sixteen\n"+
+			"indices of which one is beyond last, the greatest valid one, and returns the number\n"+
+			"of entries left.")
+	f.Args("dst R0", "src R1", "perm R2", "n R4", "last R5")
 	x.sixteens(f, "R4", func() {
 		for v := range neon.V(4) {
 			x.pairs(f, 4*int(v), 2*v)
 			f.Zip("zip1", neon.D2, v, 2*v, 2*v+1)
 		}
-		if scaled {
-			load(f, scales, 0, 16, 20)
-			for v := range neon.V(4) {
-				f.Same("fmul", neon.S4, v, v, 20+v)
-			}
-		}
 		f.Go("FSTPQ (F0, F1), (%s)", dst.p)
 		f.Go("FSTPQ (F2, F3), 32(%s)", dst.p)
-	}, move...)
+	}, dst)
 	f.Return("left R4")
 }
 

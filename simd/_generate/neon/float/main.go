@@ -25,8 +25,7 @@ func main() {
 		for n := 16; n <= 256; n *= 2 {
 			fwht(f, n)
 		}
-		permute(f, "permuteScale", "of whole sixteens", true)
-		permute(f, "permute", "of whole sixteens without a scale", false)
+		permute(f)
 		dotGather(f)
 	})
 }
