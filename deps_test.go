@@ -79,7 +79,7 @@ var only = map[string][]string{
 	"go.etcd.io/bbolt":                     {"service", "service/offline", "service/catalog", "service/db", "service/files", "service/slates", "service/tournaments"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
-	"gonum.org/v1/gonum":                   {"bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "backend/backendtest"},
+	"gonum.org/v1/gonum":                   {"bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "verify", "backend/backendtest"},
 	"gonum.org/v1/plot":                    {"bench", "cmd/thresher"},
 	"gorgonia.org/cu":                      {"gpu"},
 	"github.com/prometheus/client_golang/": {"service/metrics"},

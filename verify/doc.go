@@ -6,6 +6,8 @@
 // the queries with [Oracle.Each], check each answer with a [Check] and count the results in a
 // [Tally].
 //
+// [Recall] compares answers of any origin, without certificates, with the k best atoms.
+//
 // An answer is wrong if an atom it returns scores below the k-th best score of the allowed
 // atoms, less epsilon and the rounding error of float64 sums: (d+4) 2^-51 |q| max(|v|, |v_k|),
 // for cosine (d+4) 2^-50. For Euclidean distance it is wrong if the squared distance of an

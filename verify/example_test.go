@@ -59,3 +59,42 @@ func Example() {
 	// malformed 1
 	// query 7: atom 7 at rank 3 is the query itself
 }
+
+// Recall of the answers of an index that lacks an atom for the second query.
+func ExampleRecall() {
+	atoms := []float32{
+		1, 0,
+		0, 1,
+		1, 1,
+		2, 1,
+	}
+	oracle, err := verify.NewOracle(atoms, 2, collection.InnerProduct, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	recall := verify.NewRecall(oracle, 2)
+	for query, a := range []struct {
+		q      []float32
+		best   []int64 // by an exact search
+		ids    []int64 // by the index
+		scores []float32
+	}{
+		{[]float32{1, 0}, []int64{3, 0}, []int64{3, 2}, []float32{2, 1}}, // atoms 0 and 2 tie
+		{[]float32{0, 3}, []int64{1, 2}, []int64{1, 0}, []float32{3, 0}}, // atoms 1, 2 and 3 tie
+	} {
+		share, err := recall.Compare(int64(query), a.q, a.best, a.ids, a.scores)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("query", query, "recall", share, "lacks", recall.Missed())
+	}
+	report, err := recall.Report()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("recall@2", report.Recall, "of", report.Queries, "queries; stated:", report.Scores.Form)
+	// Output:
+	// query 0 recall 1 lacks []
+	// query 1 recall 0.5 lacks [2]
+	// recall@2 0.75 of 2 queries; stated: inner products
+}

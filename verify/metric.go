@@ -46,15 +46,19 @@ func (o *Oracle) searchUnits(gap float64) float64 {
 // float64 sums of d terms can be off by, for two atoms, in the search and here. Of a squared
 // distance that is (3d + 48) 2^-53 of the greater.
 func (s *Scores) margin(i, j int) float64 {
-	o := s.oracle
+	return s.oracle.margin(s.norm, i, j, s.Search[i], s.Search[j])
+}
+
+// margin is that of atoms i and j, of these search scores for a query of norm nq.
+func (o *Oracle) margin(nq float64, i, j int, score, other float64) float64 {
 	d := float64(o.dim)
 	switch o.metric {
 	case collection.Cosine:
 		return (d + 4) * 0x1p-50
 	case collection.Euclidean:
-		return (3*d + 48) * 0x1p-53 * max(-s.Search[i], -s.Search[j])
+		return (3*d + 48) * 0x1p-53 * max(-score, -other)
 	}
-	return (d + 4) * 0x1p-51 * s.norm * max(o.norm[i], o.norm[j])
+	return (d + 4) * 0x1p-51 * nq * max(o.norm[i], o.norm[j])
 }
 
 // reported is the score that an answer must state for atom i, and by how much

@@ -115,6 +115,19 @@ func (in input) dim(column string) (int, error) {
 	return r.Dim(), r.Close()
 }
 
+// fits returns an error if vectors of in, read from column, are not of dimension dim, that of
+// the queries. It reads headers only, before minutes are spent on building.
+func (in input) fits(column string, queries input, dim int) error {
+	have, err := in.dim(column)
+	if err != nil {
+		return err
+	}
+	if have != dim {
+		return fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", in.name, have, queries.name, dim)
+	}
+	return nil
+}
+
 // named replaces the path by the shown name in an error.
 func (in input) named(err error) error {
 	var e *dataset.Error

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/backend"
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
@@ -114,7 +113,7 @@ type search struct {
 	flags   *searchFlags
 	in      struct{ atoms, queries input }
 	atoms   *atoms
-	engine  *batch.Engine
+	engine  *engine
 	request batch.Request // without queries
 	out     *answerFiles
 	k       int // most atoms of an answer, 0 for any number
@@ -150,11 +149,10 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
 
-	closeEngine, err := s.prepare(ctx, queries)
-	if err != nil {
+	if err := s.prepare(ctx, queries); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeEngine()) }()
+	defer func() { err = errors.Join(err, s.engine.close()) }()
 	if err := s.answer(ctx, queries); err != nil {
 		return err
 	}
@@ -162,52 +160,21 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 }
 
 // prepare loads the atoms and starts the engine, which the caller closes.
-func (s *search) prepare(ctx context.Context, queries dataset.Reader) (func() error, error) {
-	if err := s.dimensionsAgree(queries.Dim()); err != nil {
-		return nil, err
+func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
+	if err := s.in.atoms.fits(s.flags.atomsColumn, s.in.queries, queries.Dim()); err != nil {
+		return err
 	}
-	method := batch.Method(s.config.Method)
-	o, err := s.buildOptions(method)
-	if err != nil {
-		return nil, err
-	}
-	if method == batch.PrefixF32 && s.in.atoms.isCollection() {
-		return nil, fmt.Errorf("--method prefix-f32: %s lacks the raw coordinates that this method reads; name the file of vectors it was built from", s.in.atoms.name)
-	}
-	backends, err := s.openBackends(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.atoms, err = s.loadAtoms(ctx, s.in.atoms, &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true}, o)
-	if err != nil {
-		return nil, errors.Join(err, backends.close())
-	}
-	if err := s.ask(queries); err != nil {
-		return nil, errors.Join(err, s.atoms.Close(), backends.close())
-	}
-	if err := backends.choose(ctx, s.app, s.atoms.Collection, s.request, queries.Len()); err != nil {
-		return nil, errors.Join(err, s.atoms.Close(), backends.close())
-	}
-	begun := time.Now()
-	s.engine, err = batch.Open(ctx, s.atoms.Collection, backends.first, backends.options(s.app))
-	if err != nil {
-		return nil, errors.Join(err, s.atoms.Close(), backends.close())
-	}
-	s.atoms.build += time.Since(begun)
-	s.describe(backend.Describe(backends.first).Threads)
-	return func() error { return errors.Join(s.engine.Close(), s.atoms.Close(), backends.close()) }, nil
-}
-
-// dimensionsAgree compares the dimensions in the headers of both files, before minutes are
-// spent on building.
-func (s *search) dimensionsAgree(dim int) error {
-	have, err := s.in.atoms.dim(s.flags.atomsColumn)
+	columns := &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true}
+	e, err := s.openEngine(ctx, s.in.atoms, columns, batch.Method(s.config.Method), queries.Len(), func(a *atoms) (batch.Request, error) {
+		s.atoms = a
+		err := s.ask(queries)
+		return s.request, err
+	})
 	if err != nil {
 		return err
 	}
-	if have != dim {
-		return fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", s.in.atoms.name, have, s.in.queries.name, dim)
-	}
+	s.engine = e
+	s.describe()
 	return nil
 }
 
@@ -237,12 +204,12 @@ func (s *search) ask(queries dataset.Reader) error {
 }
 
 // describe fills in the part of the summary known before the search.
-func (s *search) describe(threads int) {
+func (s *search) describe() {
 	s.summary = summary{
 		Atoms: s.atoms.N, Dimension: s.atoms.Dim, K: s.k, Metric: s.atoms.Metric.String(),
 		Method: s.config.Method, Delta: s.config.Delta, Epsilon: s.config.Epsilon,
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
-		Threads: threads, Backend: s.engine.Backend(), Warnings: s.warnings,
+		Threads: s.engine.threads(), Backend: s.engine.Backend(), Warnings: s.warnings,
 	}
 	s.log.Info("atoms ready", "atoms", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
 }

@@ -370,7 +370,7 @@ func TestInterruptedChunkIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s := &search{app: &app{}, flags: &searchFlags{out: stdio}, engine: e, atoms: &atoms{Collection: c},
+	s := &search{app: &app{}, flags: &searchFlags{out: stdio}, engine: &engine{Engine: e}, atoms: &atoms{Collection: c},
 		request: batch.Request{K: 3}, out: &answerFiles{out: stdio, format: dataset.JSONL}}
 	queries := gaussian(2, 5*64)
 	if _, _, err := s.chunk(ctx, queries, 0, nil); err != nil {

@@ -1,0 +1,368 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/config"
+	"thresher/dataset"
+	"thresher/verify"
+)
+
+type recallFlags struct {
+	atoms, atomsColumn, ids string
+	queries, queriesColumn  string
+	answers, misses         string
+	k                       int
+	sample                  int64
+	excludeSelf             bool
+	force, json             bool
+}
+
+func newRecallCommand(a *app) *cobra.Command {
+	f := &recallFlags{}
+	cmd := &cobra.Command{
+		Use:   "recall --atoms FILE --queries FILE --answers FILE",
+		Short: "Measure the recall of answers of any origin",
+		Long: `Measure recall@k of anybody's answers: an index's, a database's, your own.
+
+The k best atoms of each query, or of a --sample, are found by elimination (--method
+certain unless told otherwise) and compared with the answers. An atom counts as found
+if it scores at least as much as the k-th best: of atoms that tie, any will do. The
+report has the mean recall with a 95% confidence interval, the misses by rank, how
+much better the missed atoms are than those returned in their place, and which stated
+scores are not the atoms' (inner products, cosines or distances in any usual form).
+
+Answers are in the order of the queries. Their ids are row numbers of the atoms or,
+where the atoms have an id column, its ids. --misses lists what each answer lacks.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRecall(cmd.Context(), f) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
+	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
+	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
+	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .parquet, .ivecs); - is standard input")
+	fs.StringVar(&f.misses, "misses", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
+	fs.IntVarP(&f.k, "k", "k", 0, "atoms wanted of each query; 0 = the length of the longest answer")
+	fs.Int64Var(&f.sample, "sample", 0, "compare this many queries, drawn by --seed; 0 = all")
+	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j and is not among the atoms wanted")
+	fs.BoolVar(&f.force, "force", false, "overwrite the file of --misses")
+	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
+	addSettings(cmd, recallSettings()...)
+	fs.Lookup("method").Usage += "; certain unless given"
+	fs.Lookup("seed").Usage = "seed that draws the queries of --sample and the rotation"
+	return cmd
+}
+
+func recallSettings() []string {
+	keys := searchSettings()
+	return slices.DeleteFunc(keys, func(key string) bool { return key == "k" || key == "epsilon" })
+}
+
+func (f *recallFlags) check() error {
+	inputs := 0
+	for _, path := range []string{f.atoms, f.queries, f.answers} {
+		if path == stdio {
+			inputs++
+		}
+	}
+	switch {
+	case f.atoms == "" || f.queries == "" || f.answers == "":
+		return errors.New("recall: --atoms, --queries and --answers name the files to compare")
+	case inputs > 1:
+		return errors.New("recall: only one of --atoms, --queries and --answers can be standard input")
+	case f.sample < 0:
+		return fmt.Errorf("recall: --sample %d is negative", f.sample)
+	case f.k < 0:
+		return fmt.Errorf("recall: -k %d is negative", f.k)
+	}
+	return nil
+}
+
+// recall is one run of the command.
+type recall struct {
+	*app
+	flags   *recallFlags
+	in      struct{ atoms, queries, answers input }
+	method  batch.Method
+	engine  *engine
+	rows    map[string]int64 // row numbers by id; nil without an id column
+	oracle  *verify.Oracle
+	compare *verify.Recall
+	misses  *missFile // nil without --misses
+	report  recallSummary
+}
+
+// recallSummary is what recall prints.
+type recallSummary struct {
+	Answers int64        `json:"answers"` // in the file
+	Metric  string       `json:"metric"`
+	Method  batch.Method `json:"method"`
+	Plan    string       `json:"plan"`
+	Seconds float64      `json:"search_seconds"`
+	*verify.RecallReport
+}
+
+func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	r := &recall{app: a, flags: f, method: batch.Method(a.config.Method)}
+	if a.config.Origin("method").Kind == config.FromDefault {
+		r.method = batch.Certain
+	}
+	for _, in := range []struct {
+		flag, path string
+		to         *input
+	}{{"atoms", f.atoms, &r.in.atoms}, {"queries", f.queries, &r.in.queries}, {"answers", f.answers, &r.in.answers}} {
+		if *in.to, err = a.openInput(ctx, in.flag, in.path); err != nil {
+			return err
+		}
+		defer in.to.remove()
+	}
+	queries, err := r.in.queries.openQueries(f.queriesColumn)
+	if err != nil {
+		return err
+	}
+	defer queries.Close()
+	if err := r.in.atoms.fits(f.atomsColumn, r.in.queries, queries.Dim()); err != nil {
+		return err
+	}
+	if err := r.survey(ctx); err != nil {
+		return err
+	}
+	if f.misses != "" {
+		if r.misses, err = createMisses(f.misses, f.force); err != nil {
+			return err
+		}
+		defer r.misses.discard()
+	}
+	if err := r.prepare(ctx, queries); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.engine.close()) }()
+	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.config.Chunk)); err != nil {
+		return err
+	}
+	return r.print()
+}
+
+// survey counts the answers and, without -k, determines k from them.
+func (r *recall) survey(ctx context.Context) error {
+	results, err := dataset.OpenResults(r.in.answers.path)
+	if err != nil {
+		return r.in.answers.named(err)
+	}
+	defer results.Close()
+	longest := 0
+	for {
+		res, err := results.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return r.in.answers.named(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if res.Query != r.report.Answers {
+			return fmt.Errorf("%s: answer %d (0-based) is to query %d; answers must be in the order of the queries, without gaps", r.in.answers.name, r.report.Answers, res.Query)
+		}
+		r.report.Answers++
+		longest = max(longest, len(res.IDs), len(res.Names))
+	}
+	switch {
+	case r.report.Answers == 0:
+		return fmt.Errorf("%s: no answers", r.in.answers.name)
+	case longest == 0 && r.flags.k == 0:
+		return fmt.Errorf("%s: every answer is empty; -k says how many atoms were asked for", r.in.answers.name)
+	case longest > 0 && longest < r.flags.k:
+		return fmt.Errorf("-k %d: the longest answer of %s has %d atoms", r.flags.k, r.in.answers.name, longest)
+	}
+	if r.flags.k == 0 {
+		r.flags.k = longest
+	}
+	return nil
+}
+
+// prepare loads the atoms and starts the engine, which the caller closes.
+func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
+	columns := &dataset.Options{Column: r.flags.atomsColumn, IDs: r.flags.ids, FindIDs: true}
+	m := queries.Len()
+	if r.flags.sample > 0 {
+		m = min(r.report.Answers, r.flags.sample)
+	}
+	e, err := r.openEngine(ctx, r.in.atoms, columns, r.method, m, func(a *atoms) (batch.Request, error) {
+		return batch.Request{K: r.flags.k, Method: r.method, Delta: r.config.Delta}, nil
+	})
+	if err != nil {
+		return err
+	}
+	r.engine = e
+	r.report.Metric, r.report.Method = e.atoms.Metric.String(), r.method
+	if e.atoms.names != nil {
+		r.rows = make(map[string]int64, len(e.atoms.names))
+		for row, name := range e.atoms.names {
+			r.rows[name] = int64(row)
+		}
+	}
+	if r.oracle, err = verify.NewOracle(e.atoms.Rows, e.atoms.Dim, e.atoms.Metric, r.config.Threads); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", r.in.atoms.name, err), e.close())
+	}
+	r.compare = verify.NewRecall(r.oracle, r.flags.k)
+	return nil
+}
+
+// run reads queries and answers in parallel and compares those drawn.
+func (r *recall) run(ctx context.Context, src *queryChunks) error {
+	results, err := dataset.OpenResults(r.in.answers.path)
+	if err != nil {
+		return r.in.answers.named(err)
+	}
+	defer results.Close()
+	drawn := drawSample(r.report.Answers, r.flags.sample, r.config.Seed)
+	p := r.newProgress("comparing")
+	defer p.done()
+	dim := r.engine.atoms.Dim
+	var first int64
+	for {
+		rows, n, err := src.Next(ctx)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		picked := rows[:0] // queries drawn move to the front
+		var answers []dataset.Result
+		for j := range int64(n) {
+			if first+j >= r.report.Answers {
+				continue // reported below
+			}
+			res, err := results.Next()
+			if err != nil {
+				return r.in.answers.named(err)
+			}
+			if drawn(first + j) {
+				answers = append(answers, res)
+				picked = append(picked, rows[j*int64(dim):(j+1)*int64(dim)]...)
+			}
+		}
+		if err := r.chunk(ctx, picked, answers); err != nil {
+			return err
+		}
+		first += int64(n)
+		p.set(min(first, r.report.Answers), r.report.Answers)
+	}
+	if first != r.report.Answers {
+		return fmt.Errorf("%s has %d answers for the %d queries of %s", r.in.answers.name, r.report.Answers, first, src.in.name)
+	}
+	return nil
+}
+
+// chunk finds the best atoms of some queries and compares their answers.
+func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset.Result) error {
+	if len(answers) == 0 {
+		return nil
+	}
+	req := batch.Request{Queries: queries, K: r.flags.k, Method: r.method, Delta: r.config.Delta}
+	if r.flags.excludeSelf {
+		req.K++ // the best of all are the best of the others, and the query
+	}
+	resp, err := r.engine.Search(ctx, req)
+	if err != nil {
+		return r.located(err, answers)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.report.Seconds += resp.Took.Seconds()
+	dim := r.engine.atoms.Dim
+	for j, res := range answers {
+		r.report.Plan = resp.Answers[j].Certificate.Plan
+		best := resp.Answers[j].IDs
+		if r.flags.excludeSelf {
+			best = slices.DeleteFunc(best, func(id int64) bool { return id == res.Query })
+			best = best[:min(len(best), r.flags.k)]
+		}
+		ids, err := r.rowsOf(&res)
+		if err != nil {
+			return err
+		}
+		q := queries[j*dim : (j+1)*dim]
+		share, err := r.compare.Compare(res.Query, q, best, ids, res.Scores)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.in.answers.name, err)
+		}
+		if missed := r.compare.Missed(); len(missed) > 0 && r.misses != nil {
+			if err := r.misses.write(res.Query, share, missed, r.engine.atoms.names); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rowsOf returns the row numbers of an answer's atoms. Ids of the atoms' id column are looked
+// up in it.
+func (r *recall) rowsOf(res *dataset.Result) ([]int64, error) {
+	names := res.Names
+	if r.rows == nil || names == nil && r.flags.ids == "" {
+		return res.IDs, nil
+	}
+	if names == nil {
+		for _, id := range res.IDs {
+			names = append(names, strconv.FormatInt(id, 10))
+		}
+	}
+	rows := make([]int64, len(names))
+	for at, name := range names {
+		row, known := r.rows[name]
+		if !known {
+			return nil, fmt.Errorf("%s: query %d: no atom of %s has the id %q, at rank %d", r.in.answers.name, res.Query, r.in.atoms.name, name, at+1)
+		}
+		rows[at] = row
+	}
+	return rows, nil
+}
+
+// located adds the file and its row to an error of the engine.
+func (r *recall) located(err error, answers []dataset.Result) error {
+	var e *batch.RequestError
+	if !errors.As(err, &e) || e.Query < 0 {
+		return err
+	}
+	return fmt.Errorf("%s: row %d (0-based): %w", r.in.queries.name, answers[e.Query].Query, e.Err)
+}
+
+// print reports the comparison and writes the file of --misses.
+func (r *recall) print() error {
+	found, err := r.compare.Report()
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.in.answers.name, err)
+	}
+	r.report.RecallReport = found
+	r.report.Seconds = time.Duration(r.report.Seconds * 1e9).Round(time.Microsecond).Seconds()
+	if r.misses != nil {
+		if err := r.misses.commit(r.flags.force); err != nil {
+			return err
+		}
+	}
+	if r.flags.json {
+		return json.NewEncoder(r.out).Encode(&r.report)
+	}
+	return r.report.print(r.out)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"thresher/internal/atomicfile"
+)
+
+// print writes the report as a table.
+func (s *recallSummary) print(w io.Writer) error {
+	t := newTable(w)
+	t.row("compared", fmt.Sprintf("%d of %d answers, %s, k = %d; best atoms by %s, plan %s, %.3g s", s.Queries, s.Answers, s.Metric, s.K, s.Method, s.Plan, s.Seconds))
+	t.row("recall", fmt.Sprintf("%.4f; 95%% interval %.4f to %.4f", s.Recall, s.Low, s.High))
+	if s.ByID < s.Recall {
+		t.row("by id", fmt.Sprintf("%.4f, if atoms of equal score did not stand for each other", s.ByID))
+	}
+	t.row("complete", fmt.Sprintf("%d answers lack nothing", s.Complete))
+	if s.Short > 0 {
+		t.row("short", fmt.Sprintf("%d answers have fewer than %d atoms", s.Short, s.K))
+	}
+	if s.Repeated > 0 {
+		t.row("repeated", fmt.Sprintf("%d atoms are listed again and count once", s.Repeated))
+	}
+	if s.Complete < s.Queries {
+		for _, b := range s.Ranks {
+			ranks := fmt.Sprintf("rank %d", b.From)
+			if b.To > b.From {
+				ranks = fmt.Sprintf("ranks %d to %d", b.From, b.To)
+			}
+			t.row("missed", fmt.Sprintf("%s: %d of %d (%.2f%%)", ranks, b.Missed, b.Wanted, 100*float64(b.Missed)/float64(b.Wanted)))
+		}
+	}
+	if s.Gaps != nil {
+		t.row("gap", fmt.Sprintf("missed atoms are better than the worst returned by %.2g%% (median), %.2g%% (90%% of them at most), %.2g%% (most)", 100*s.Gaps.Median, 100*s.Gaps.High, 100*s.Gaps.Worst))
+	}
+	if s.Scores != nil {
+		t.row("scores", fmt.Sprintf("%s; %d of %d are not the atoms'", s.Scores.Form, s.Scores.Wrong, s.Scores.Stated))
+		for _, x := range s.Scores.Sample {
+			t.row("", fmt.Sprintf("query %d: atom %d scores %.7g, not %.7g", x.Query, x.ID, x.Score, x.Stated))
+		}
+	}
+	return t.flush()
+}
+
+// missFile is the output of --misses.
+type missFile struct {
+	path   string
+	file   *atomicfile.File
+	buffer *bufio.Writer
+	lines  *json.Encoder
+}
+
+func createMisses(path string, force bool) (*missFile, error) {
+	if err := refuseFolders(path); err != nil {
+		return nil, err
+	}
+	if err := refuseExisting(force, path); err != nil {
+		return nil, err
+	}
+	f, err := atomicfile.Create(path, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("--misses: %w", err)
+	}
+	b := bufio.NewWriter(f)
+	return &missFile{path: path, file: f, buffer: b, lines: json.NewEncoder(b)}, nil
+}
+
+func (m *missFile) write(query int64, recall float64, missed []int64, names []string) error {
+	line := struct {
+		Query  int64    `json:"query"`
+		Recall float64  `json:"recall"`
+		Missed []int64  `json:"missed"`
+		Names  []string `json:"names,omitempty"`
+	}{query, recall, missed, nil}
+	if names != nil {
+		for _, id := range missed {
+			line.Names = append(line.Names, names[id])
+		}
+	}
+	if err := m.lines.Encode(line); err != nil {
+		return fmt.Errorf("%s: %w", m.path, err)
+	}
+	return nil
+}
+
+// commit gives the file its name.
+func (m *missFile) commit(replace bool) error {
+	if err := m.buffer.Flush(); err != nil {
+		return fmt.Errorf("%s: %w", m.path, err)
+	}
+	return m.file.Commit(replace)
+}
+
+// discard removes the file unless it was committed.
+func (m *missFile) discard() { m.file.Discard() }

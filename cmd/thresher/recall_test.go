@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/dataset"
+)
+
+// recallOf runs recall with --json.
+func recallOf(t *testing.T, args ...string) (r recallSummary) {
+	t.Helper()
+	out := thresher(t, append([]string{"recall", "--json"}, args...)...)
+	out.wantCode(t, exitOK)
+	if err := json.Unmarshal([]byte(out.out), &r); err != nil {
+		t.Fatalf("%v: %s", err, out.out)
+	}
+	return r
+}
+
+func TestRecall(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	files := []string{"--atoms", atoms, "--queries", queries}
+	worse := worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4) // 50 of 200 lack their best atom
+
+	if r := recallOf(t, append(files, "--answers", answers)...); r.Recall != 1 || r.Complete != 200 || r.Method != "certain" || r.Scores.Wrong != 0 || r.Gaps != nil {
+		t.Errorf("right answers: %+v, %+v", r, r.RecallReport)
+	}
+	misses := filepath.Join(dir, "misses.jsonl")
+	r := recallOf(t, append(files, "--answers", worse, "--misses", misses)...)
+	if math.Abs(r.Recall-(1-50./600)) > 1e-12 || r.Complete != 150 || r.Ranks[0].Missed != 50 || r.Ranks[1].Missed != 0 || r.K != 3 || r.Answers != 200 {
+		t.Errorf("%+v, %+v", r, r.RecallReport)
+	}
+	lines := strings.Split(strings.TrimSpace(string(readFile(t, misses))), "\n")
+	right := answersOf(t, answers)
+	if want := fmt.Sprintf(`{"query":4,"recall":0.6666666666666666,"missed":[%d]}`, right[4].IDs[0]); len(lines) != 50 || lines[1] != want {
+		t.Errorf("%d misses, the second %s; want 50, %s", len(lines), lines[1], want)
+	}
+	if r := recallOf(t, append(files, "--answers", worse, "--sample", "60", "--method", "exact")...); r.Queries != 60 || r.Answers != 200 || r.Method != "exact" || r.Low >= r.Recall || r.High <= r.Recall {
+		t.Errorf("sample: %+v, %+v", r, r.RecallReport)
+	}
+	text := thresher(t, append([]string{"recall"}, append(files, "--answers", worse, "-k2")...)...)
+	text.wantCode(t, exitOK)
+	for _, want := range []string{"200 of 200 answers, ip, k = 2", "0.8750; 95% interval 0.", "rank 1: 50 of 200 (25.00%)", "rank 2: 0 of 200", "inner products; 0 of 400 are not the atoms'"} {
+		if !strings.Contains(text.out, want) {
+			t.Errorf("report lacks %q:\n%s", want, text.out)
+		}
+	}
+}
+
+// TestRecallExcludesSelf: the query itself is neither wanted nor found.
+func TestRecallExcludesSelf(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 60, 12)
+	answers := filepath.Join(dir, "r.npz")
+	thresher(t, "search", "--atoms", atoms, "--queries", atoms, "-k3", "--method", "exact", "--metric", "l2", "--exclude-self", "--out", answers).wantCode(t, exitOK)
+	files := []string{"--atoms", atoms, "--queries", atoms, "--answers", answers, "--metric", "l2"}
+	if r := recallOf(t, append(files, "--exclude-self")...); r.Recall != 1 || r.Queries != 60 {
+		t.Errorf("%+v", r.RecallReport)
+	}
+	if r := recallOf(t, files...); math.Abs(r.Recall-2./3) > 1e-12 || r.Ranks[0].Missed != 60 {
+		t.Errorf("with selves: %+v", r.RecallReport)
+	}
+}
+
+// TestRecallByNames: answers name atoms by their id column.
+func TestRecallByNames(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte(`{"id":"x7","vector":[1,0]}
+{"id":"x8","vector":[0,1]}
+{"id":"x9","vector":[1,1]}
+`))
+	queries := writeFile(t, dir, "q.jsonl", []byte("[2,1]\n[1,3]\n"))
+	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[0,0],"names":["x9","x7"]}
+{"query":1,"ids":[0,0],"names":["x9","x7"]}
+`))
+	misses := filepath.Join(dir, "m.jsonl")
+	if r := recallOf(t, "--atoms", atoms, "--queries", queries, "--answers", answers, "--misses", misses); r.Recall != .75 {
+		t.Errorf("%+v", r.RecallReport)
+	}
+	if got := string(readFile(t, misses)); got != `{"query":1,"recall":0.5,"missed":[1],"names":["x8"]}`+"\n" {
+		t.Error(got)
+	}
+	unknown := writeFile(t, dir, "u.jsonl", []byte(`{"query":0,"ids":[2,0],"names":["x9","x6"]}`))
+	thresher(t, "recall", "--atoms", atoms, "--queries", queries, "--answers", unknown).wantError(t, "u.jsonl", "query 0", `"x6"`, "rank 2")
+}
+
+func TestRecallRefusesBadInput(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	outside := rewrite(t, answers, filepath.Join(dir, "outside.jsonl"), func(j int, r *dataset.Result) {
+		if j == 17 {
+			r.IDs[2] = 60
+		}
+	})
+	fewer := vectorFile(t, dir, "fewer.npy", 2, 199, 12)
+	wide := vectorFile(t, dir, "wide.npy", 2, 200, 13)
+	gaps := writeFile(t, dir, "gaps.jsonl", []byte(`{"query":0,"ids":[1]}`+"\n"+`{"query":2,"ids":[1]}`+"\n"))
+	empty := writeFile(t, dir, "empty.jsonl", nil)
+	existing := writeFile(t, dir, "there.jsonl", []byte("kept"))
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"no answers named", []string{"--atoms", atoms, "--queries", queries}, []string{"--answers"}},
+		{"two from standard input", []string{"--atoms", "-", "--queries", queries, "--answers", "-"}, []string{"only one"}},
+		{"a negative sample", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--sample", "-1"}, []string{"--sample -1"}},
+		{"another k", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "-k4"}, []string{"-k 4", "r.jsonl", "3 atoms"}},
+		{"another metric", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--metric", "l2"}, []string{"r.jsonl", "inner products", "l2"}},
+		{"an atom of another collection", []string{"--atoms", atoms, "--queries", queries, "--answers", outside}, []string{"outside.jsonl", "query 17", "rank 3", "[0, 60)"}},
+		{"fewer queries than answers", []string{"--atoms", atoms, "--queries", fewer, "--answers", answers}, []string{"200 answers", "199 queries"}},
+		{"another dimension", []string{"--atoms", atoms, "--queries", wide, "--answers", answers}, []string{"12", "13", "wide.npy"}},
+		{"answers with gaps", []string{"--atoms", atoms, "--queries", queries, "--answers", gaps}, []string{"gaps.jsonl", "answer 1", "query 2"}},
+		{"no answers", []string{"--atoms", atoms, "--queries", queries, "--answers", empty}, []string{"empty.jsonl", "empty"}},
+		{"an output that exists", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--misses", existing}, []string{"there.jsonl"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			thresher(t, append([]string{"recall"}, c.args...)...).wantError(t, c.want...)
+		})
+	}
+	if string(readFile(t, existing)) != "kept" {
+		t.Error("the file of --misses was overwritten")
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*tmp*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

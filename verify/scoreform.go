@@ -1,0 +1,180 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+
+	"thresher/collection"
+)
+
+// pairScores are the scores of atoms for one query, one at a time.
+type pairScores struct {
+	oracle *Oracle
+	q      []float32
+	norm   float64 // |q|
+}
+
+func (o *Oracle) pairs(q []float32) pairScores { return pairScores{o, q, norm(q)} }
+
+// pair is what every score of a query and an atom is computed from.
+type pair struct {
+	dot     float64 // q.v
+	squared float64 // |q-v|^2
+	q, v    float64 // |q|, |v|
+}
+
+func (s *pairScores) pair(id int64) pair {
+	p := pair{q: s.norm, v: s.oracle.norm[id]}
+	for c, x := range s.oracle.row(int(id)) {
+		a, b := float64(s.q[c]), float64(x)
+		p.dot += a * b
+		p.squared += (a - b) * (a - b)
+	}
+	return p
+}
+
+// search returns the score that a search maximises, as Scores.Search.
+func (s *pairScores) search(id int64) float64 {
+	p := s.pair(id)
+	if s.oracle.metric == collection.Euclidean {
+		return s.oracle.toSearch(p.squared, p.q, p.v)
+	}
+	return s.oracle.toSearch(p.dot, p.q, p.v)
+}
+
+// margin is Scores.margin of two atoms with these search scores.
+func (s *pairScores) margin(i, j int64, score, other float64) float64 {
+	return s.oracle.margin(s.norm, int(i), int(j), score, other)
+}
+
+// relativeGap is by how much atom id is better than an atom of search score worst, over the
+// greater of the sizes of their scores; for Euclidean distance, of their distances.
+func (s *pairScores) relativeGap(id int64, worst float64) float64 {
+	score := s.search(id)
+	if s.oracle.metric == collection.Euclidean {
+		score, worst = -math.Sqrt(-2*score), -math.Sqrt(-2*worst)
+	}
+	if score <= worst { // a tie
+		return 0
+	}
+	return (score - worst) / max(math.Abs(score), math.Abs(worst))
+}
+
+// scoreForm is a way in which programs state scores.
+type scoreForm struct {
+	name   string
+	metric collection.Metric
+	of     func(sum float64) float64 // from the sum of its metric
+}
+
+// scoreForms are what FAISS, hnswlib, Qdrant, Milvus, Weaviate, pgvector and Annoy return. Of
+// each metric, the one that thresher writes comes first.
+var knownForms = []scoreForm{
+	{"inner products", collection.InnerProduct, func(s float64) float64 { return s }},
+	{"1 - inner product", collection.InnerProduct, func(s float64) float64 { return 1 - s }},
+	{"negative inner products", collection.InnerProduct, func(s float64) float64 { return -s }},
+	{"cosines", collection.Cosine, func(s float64) float64 { return s }},
+	{"1 - cosine", collection.Cosine, func(s float64) float64 { return 1 - s }},
+	{"negative cosines", collection.Cosine, func(s float64) float64 { return -s }},
+	{"sqrt(2 - 2 cosine)", collection.Cosine, func(s float64) float64 { return math.Sqrt(max(0, 2-2*s)) }},
+	{"squared distances", collection.Euclidean, func(s float64) float64 { return s }},
+	{"distances", collection.Euclidean, func(s float64) float64 { return math.Sqrt(max(0, s)) }},
+	{"negative squared distances", collection.Euclidean, func(s float64) float64 { return -s }},
+	{"negative distances", collection.Euclidean, func(s float64) float64 { return -math.Sqrt(max(0, s)) }},
+}
+
+// sumOf returns the sum of a metric for a pair, and by how much float32 arithmetic may be off.
+func (p *pair) sumOf(m collection.Metric, dim int) (sum, off float64) {
+	rounding := float64(dim+16) * 0x1p-23
+	switch m {
+	case collection.Cosine:
+		if p.q == 0 || p.v == 0 {
+			return 0, 0
+		}
+		return p.dot / (p.q * p.v), rounding
+	case collection.Euclidean:
+		return p.squared, rounding * (p.q + p.v) * (p.q + p.v) // as |q|^2 - 2 q.v + |v|^2
+	}
+	return p.dot, rounding * p.q * p.v
+}
+
+// fits reports whether stated is the score of a pair in this form, within float32 rounding.
+func (f *scoreForm) fits(p *pair, dim int, stated float64) bool {
+	sum, off := p.sumOf(f.metric, dim)
+	score := f.of(sum)
+	room := math.Abs(score) * 1e-6 // seven decimal digits
+	for _, edge := range []float64{f.of(sum - off), f.of(sum + off)} {
+		room = max(room, math.Abs(score-edge)+math.Abs(score)*1e-6)
+	}
+	return math.Abs(stated-score) <= room
+}
+
+// scoreForms counts the stated scores that each known form explains.
+type scoreForms struct {
+	stated int64
+	wrong  [16]wrongScores // by index of knownForms
+}
+
+// wrongScores are the stated scores that a form does not explain.
+type wrongScores struct {
+	count  int64
+	sample []WrongScore
+}
+
+// WrongScore is a stated score that is not the atom's.
+type WrongScore struct {
+	Query  int64   `json:"query"`
+	ID     int64   `json:"id"`
+	Stated float64 `json:"stated"`
+	Score  float64 `json:"score"`
+}
+
+// shownWrong is how many wrong scores a report lists.
+const shownWrong = 10
+
+func (c *scoreForms) add(query, id int64, s *pairScores, stated float64) {
+	c.stated++
+	p := s.pair(id)
+	for i := range knownForms {
+		f := &knownForms[i]
+		if f.fits(&p, s.oracle.dim, stated) {
+			continue
+		}
+		w := &c.wrong[i]
+		w.count++
+		if len(w.sample) < shownWrong {
+			sum, _ := p.sumOf(f.metric, s.oracle.dim)
+			w.sample = append(w.sample, WrongScore{query, id, stated, f.of(sum)})
+		}
+	}
+}
+
+// FormCount says what the stated scores are, and how many are wrong.
+type FormCount struct {
+	Form   string       `json:"form"`
+	Stated int64        `json:"stated"`
+	Wrong  int64        `json:"wrong"`
+	Sample []WrongScore `json:"sample,omitempty"` // the first wrong ones
+}
+
+// settle chooses the form of metric m that explains most of the scores. If it explains less
+// than half of them and a form of another metric nine tenths, the answers are refused.
+func (c *scoreForms) settle(m collection.Metric) (*FormCount, error) {
+	if c.stated == 0 {
+		return nil, nil
+	}
+	best, other := -1, -1
+	for i, f := range knownForms {
+		switch {
+		case f.metric == m && (best < 0 || c.wrong[i].count < c.wrong[best].count):
+			best = i
+		case f.metric != m && (other < 0 || c.wrong[i].count < c.wrong[other].count):
+			other = i
+		}
+	}
+	if 2*c.wrong[best].count > c.stated && 10*c.wrong[other].count <= c.stated {
+		return nil, fmt.Errorf("%d of %d scores are %s, of metric %v; the metric is %v",
+			c.stated-c.wrong[other].count, c.stated, knownForms[other].name, knownForms[other].metric, m)
+	}
+	return &FormCount{Form: knownForms[best].name, Stated: c.stated, Wrong: c.wrong[best].count, Sample: c.wrong[best].sample}, nil
+}
