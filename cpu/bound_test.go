@@ -16,18 +16,18 @@ func TestHighHalves(t *testing.T) {
 	if s.c.StageOf(collection.Signs) < 0 {
 		t.Fatal("no signs are kept: the test shows nothing")
 	}
-	s.fine(&scratch{})
+	s.codeQuery16(&scratch{})
 	var lost, sum float64
 	for j, w := range s.prep.Rest {
 		hi := float64(s.rows.codes.Hi[s.c.R+j])
-		off := float64(w) - s.rows.high.RestStep*hi
+		off := float64(w) - s.rows.highSteps.RestStep*hi
 		lost, sum = lost+off*off, sum+hi
 	}
-	if lost = math.Sqrt(lost); !(lost <= s.rows.high.RestErr) || s.rows.high.RestErr > 1.1*lost {
-		t.Errorf("the high halves are off by %g, %g is charged", lost, s.rows.high.RestErr)
+	if lost = math.Sqrt(lost); !(lost <= s.rows.highSteps.RestErr) || s.rows.highSteps.RestErr > 1.1*lost {
+		t.Errorf("the high halves are off by %g, %g is charged", lost, s.rows.highSteps.RestErr)
 	}
-	if s.rows.highs != sum {
-		t.Errorf("the high halves add up to %g, not %g", sum, s.rows.highs)
+	if s.rows.highSum != sum {
+		t.Errorf("the high halves add up to %g, not %g", sum, s.rows.highSum)
 	}
 }
 

@@ -97,7 +97,7 @@ func correlated(dim int, cos float64) func(r *rand.Rand) ([]float32, []float32) 
 }
 
 // hot returns vectors with few entries of 1 that share one.
-func hot(dim, few int) func(r *rand.Rand) ([]float32, []float32) {
+func fewHot(dim, few int) func(r *rand.Rand) ([]float32, []float32) {
 	return func(r *rand.Rand) ([]float32, []float32) {
 		q, v := make([]float32, dim), make([]float32, dim)
 		shared := r.IntN(dim)
@@ -160,17 +160,17 @@ func cells(t *testing.T, large bool) []cell {
 			}
 			return q, v
 		}},
-		{name: "1-hot", dim: 4096, k: 1, light: true, draw: hot(4096, 1)},
-		{name: "2-hot", dim: 4096, k: 1, draw: hot(4096, 2)},
-		{name: "4-hot", dim: 4096, k: 1, light: true, draw: hot(4096, 4)},
-		{name: "4-hot", dim: 65536, k: 1, light: true, share: 25, draw: hot(65536, 4)},
+		{name: "1-hot", dim: 4096, k: 1, light: true, draw: fewHot(4096, 1)},
+		{name: "2-hot", dim: 4096, k: 1, draw: fewHot(4096, 2)},
+		{name: "4-hot", dim: 4096, k: 1, light: true, draw: fewHot(4096, 4)},
+		{name: "4-hot", dim: 65536, k: 1, light: true, share: 25, draw: fewHot(65536, 4)},
 		{name: "one block", dim: 1024, k: 1, light: true, draw: block(1024)},
 		{name: "one block", dim: 16384, k: 1, light: true, share: 5, draw: block(16384)},
 	}
 	if large {
-		c = append(c, cell{name: "1-hot", dim: 65536, k: 1, share: 25, draw: hot(65536, 1)},
-			cell{name: "2-hot", dim: 1 << 20, k: 1, share: 100, draw: hot(1<<20, 2)},
-			cell{name: "4-hot", dim: 1 << 20, k: 1, share: 100, draw: hot(1<<20, 4)},
+		c = append(c, cell{name: "1-hot", dim: 65536, k: 1, share: 25, draw: fewHot(65536, 1)},
+			cell{name: "2-hot", dim: 1 << 20, k: 1, share: 100, draw: fewHot(1<<20, 2)},
+			cell{name: "4-hot", dim: 1 << 20, k: 1, share: 100, draw: fewHot(1<<20, 4)},
 			cell{name: "one block", dim: 4096, k: 1, draw: block(4096)},
 			cell{name: "one block", dim: 1 << 20, k: 1, share: 100, draw: block(1 << 20)})
 	}
@@ -248,7 +248,7 @@ func tail(n int, p float64, x int64) float64 {
 }
 
 func calibrate(t *testing.T, c cell, draws int) []*tally {
-	var levels []*tally
+	var tallies []*tally
 	share := max(1, c.share)
 	first, err := collection.Build(context.Background(), make([]float32, c.dim), c.dim, &collection.Options{NoHead: true, Threads: 1})
 	if err != nil {
@@ -262,7 +262,7 @@ func calibrate(t *testing.T, c cell, draws int) []*tally {
 		case l.Width > first.PanelWidth || l.Width == first.D:
 			continue
 		}
-		levels = append(levels, &tally{look: look})
+		tallies = append(tallies, &tally{look: look})
 	}
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -278,7 +278,7 @@ func calibrate(t *testing.T, c cell, draws int) []*tally {
 					// all parts share the rotation of seed i
 					r := rand.New(rand.NewPCG(uint64(part), uint64(i)))
 					q, arms := c.draw(r)
-					if err := drawOnce(b, c, q, arms, uint64(i), levels); err != nil {
+					if err := testDraw(b, c, q, arms, uint64(i), tallies); err != nil {
 						t.Error(err)
 						return
 					}
@@ -287,11 +287,11 @@ func calibrate(t *testing.T, c cell, draws int) []*tally {
 		})
 	}
 	wg.Wait()
-	return levels
+	return tallies
 }
 
 // drawOnce tests the true arms of one query at every level and delta.
-func drawOnce(b *Backend, c cell, q, arms []float32, seed uint64, levels []*tally) error {
+func testDraw(b *Backend, c cell, q, arms []float32, seed uint64, tallies []*tally) error {
 	ctx := context.Background()
 	col, err := collection.Build(ctx, arms, c.dim, &collection.Options{NoHead: true, Threads: 1, Seed: seed})
 	if err != nil {
@@ -314,7 +314,7 @@ func drawOnce(b *Backend, c cell, q, arms []float32, seed uint64, levels []*tall
 	defer begun.Close()
 	x := begun.(*run)
 	fresh := x.states[0]
-	for _, l := range levels {
+	for _, l := range tallies {
 		for i, delta := range deltas {
 			x.states[0] = fresh // as if no look had been taken
 			look := l.look

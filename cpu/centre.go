@@ -1,9 +1,10 @@
 package cpu
 
-// shift returns by how much the query's scaled product with a row as given exceeds that with
-// the row less the centre; 0 unless the dense path multiplies rows as given.
-func (s *state) shift(t *denseTerms) (sum float64) {
-	if s.c.Centre == nil || t == nil || t.far { // no terms: no products
+// denseShift returns by how much the query's scaled product with a row as given exceeds that
+// with the row less the centre; 0 unless the dense path multiplies rows as given. t is nil if
+// it scores rows without products.
+func (s *state) denseShift(t *denseTerms) (sum float64) {
+	if s.c.Centre == nil || t == nil || t.far {
 		return 0
 	}
 	for c, m := range s.c.Centre {
@@ -12,8 +13,9 @@ func (s *state) shift(t *denseTerms) (sum float64) {
 	return sum
 }
 
-// compared writes the query to be compared, less the centre if there is one, to row.
-func (s *state) compared(row []float32) {
+// writeCompared writes the query of the bounds to row, [Dim]: times unit and, if there is a
+// centre, less it.
+func (s *state) writeCompared(row []float32) {
 	if s.c.Centre == nil {
 		for c, v := range s.q {
 			row[c] = float32(v * s.unit)

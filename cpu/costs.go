@@ -20,14 +20,14 @@ import (
 const (
 	costAtoms   = 2048
 	costDim     = 512
-	costLess    = 64 // another dimension, for the dense scan
+	costLowDim  = 64 // another dimension, for the dense scan
 	costQueries = 64
 	// costMemory is the size of the float32 rows accessed at random: too large for any cache, like
 	// those of a large collection.
 	costMemory  = 64 << 20
 	costRow     = 1024 // coordinates of such a row
-	costFetches = 256  // of them in a round
-	costCodes   = 64   // rows of codes, summed in as many rounds
+	costFarRows = 256  // of them in a round
+	costRows    = 64   // rows of codes, summed in as many rounds
 
 	costTime   = 250 * time.Millisecond
 	costRounds = 3 // least number of rounds
@@ -60,7 +60,7 @@ func (b *Backend) Measure(ctx context.Context) (backend.Costs, error) {
 	if err == nil {
 		begun := threadTime()
 		for round := 0; err == nil && (round < costRounds || threadTime()-begun < costTime); round++ {
-			err = m.round(ctx)
+			err = m.timeAll(ctx)
 		}
 	}
 	if err != nil {
@@ -76,26 +76,26 @@ type measurement struct {
 	kernels simd.Kernels
 	// Looks that keep nothing, at two widths of panels and at whole rows; one that keeps some arms,
 	// whose rows are then read; one at so few atoms that the cost of a query dominates.
-	narrow, panel, whole, some, few trial
+	narrow, panel, fullWidth, someKept, fewAtoms trial
 	// Dense scans with many coordinates, with fewer, and for one query; one that gathers every other
 	// row.
-	dense, less, alone, gathered trial
+	dense, lowDim, oneQuery, gathered trial
 
-	short, long  time.Duration // sums of rows of codes in the cache
-	fewer, every time.Duration // sums of rows of signs in the cache
-	random       *rand.Rand
-	memory       []float32     // rows that are in no cache
-	far          time.Duration // sums of rows of codes in memory
-	half, full   time.Duration // scores of rows in memory, always different ones
+	narrowCodes, allCodes time.Duration // sums of rows of codes in the cache
+	fewSigns, allSigns    time.Duration // sums of rows of signs in the cache
+	random                *rand.Rand
+	memory                []float32     // rows that are in no cache
+	farCodes              time.Duration // sums of rows of codes in memory
+	farHalfRows, farRows  time.Duration // scores of rows in memory, always different ones
 }
 
 // trial is a search to be timed, with its least times.
 type trial struct {
-	r     backend.Resident
-	q     backend.Queries
-	floor float64
-	looks []backend.Look  // none: the dense path
-	allow *backend.Filter // whose rows it gathers; nil: it reads all
+	resident backend.Resident
+	queries  backend.Queries
+	floor    float64
+	looks    []backend.Look  // none: the dense path
+	filter   *backend.Filter // whose rows it gathers; nil: it reads all
 
 	begin, finish time.Duration
 	pulls         []time.Duration
@@ -113,7 +113,7 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 		}
 		return x
 	}
-	ready := func(n, dim int) (*collection.Collection, backend.Resident, backend.Queries, error) {
+	load := func(n, dim int) (*collection.Collection, backend.Resident, backend.Queries, error) {
 		q := backend.Queries{M: costQueries, Dim: dim, Data: gaussian(costQueries, dim)}
 		c, err := collection.Build(ctx, gaussian(n, dim), dim, &collection.Options{Threads: 1})
 		if err != nil {
@@ -122,15 +122,15 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 		resident, err := b.Load(ctx, c)
 		return c, resident, q, err
 	}
-	c, large, q, err := ready(costAtoms, costDim)
+	c, large, q, err := load(costAtoms, costDim)
 	if err != nil {
 		return nil, err
 	}
-	_, small, shorts, err := ready(costAtoms, costLess)
+	_, small, shorts, err := load(costAtoms, costLowDim)
 	if err != nil {
 		return nil, err
 	}
-	_, tiny, _, err := ready(collection.PanelAtoms, costDim)
+	_, tiny, _, err := load(collection.PanelAtoms, costDim)
 	if err != nil {
 		return nil, err
 	}
@@ -145,17 +145,17 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 		panel++
 	}
 	deviation := math.Sqrt(costDim)
-	none, some := 18*deviation, 3*deviation
+	dropsAll, dropsMost := 18*deviation, 3*deviation
 	m := &measurement{c: c,
-		narrow:   trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, 0)}},
-		panel:    trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, panel)}},
-		whole:    trial{r: large, q: q, floor: none, looks: []backend.Look{look(backend.Panels, last)}},
-		some:     trial{r: large, q: q, floor: some, looks: []backend.Look{look(backend.Panels, panel), look(backend.RowCodes, last)}},
-		dense:    trial{r: large, q: q, floor: none},
-		gathered: trial{r: large, q: q, floor: none, allow: everyOther(c)},
-		less:     trial{r: small, q: shorts, floor: none},
-		few:      trial{r: tiny, q: q, floor: none, looks: []backend.Look{look(backend.Panels, 0)}},
-		alone:    trial{r: large, q: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: none},
+		narrow:    trial{resident: large, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, 0)}},
+		panel:     trial{resident: large, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, panel)}},
+		fullWidth: trial{resident: large, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, last)}},
+		someKept:  trial{resident: large, queries: q, floor: dropsMost, looks: []backend.Look{look(backend.Panels, panel), look(backend.Rows, last)}},
+		dense:     trial{resident: large, queries: q, floor: dropsAll},
+		gathered:  trial{resident: large, queries: q, floor: dropsAll, filter: everyOther(c)},
+		lowDim:    trial{resident: small, queries: shorts, floor: dropsAll},
+		fewAtoms:  trial{resident: tiny, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, 0)}},
+		oneQuery:  trial{resident: large, queries: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: dropsAll},
 	}
 	m.kernels, m.random, m.memory = b.kernels, r, make([]float32, costMemory/4)
 	for i := range m.memory { // pages that were never written may share memory
@@ -176,71 +176,71 @@ func everyOther(c *collection.Collection) *backend.Filter {
 }
 
 // round runs every trial once.
-func (m *measurement) round(ctx context.Context) error {
-	for _, t := range []*trial{&m.narrow, &m.panel, &m.whole, &m.some, &m.dense, &m.less, &m.alone, &m.gathered, &m.few} {
+func (m *measurement) timeAll(ctx context.Context) error {
+	for _, t := range []*trial{&m.narrow, &m.panel, &m.fullWidth, &m.someKept, &m.dense, &m.lowDim, &m.oneQuery, &m.gathered, &m.fewAtoms} {
 		if err := t.run(ctx); err != nil {
 			return err
 		}
 	}
-	m.codes(&m.short, m.c.Stages[0].Width)
-	m.codes(&m.long, m.c.D)
-	m.signs(&m.fewer, m.c.D/4)
-	m.signs(&m.every, m.c.D)
-	m.farther(&m.far)
-	m.reach(&m.half, costRow/2)
-	m.reach(&m.full, costRow)
+	m.timeCodes(&m.narrowCodes, m.c.Stages[0].Width)
+	m.timeCodes(&m.allCodes, m.c.D)
+	m.timeSigns(&m.fewSigns, m.c.D/4)
+	m.timeSigns(&m.allSigns, m.c.D)
+	m.timeFarCodes(&m.farCodes)
+	m.timeFarScores(&m.farHalfRows, costRow/2)
+	m.timeFarScores(&m.farRows, costRow)
 	return nil
 }
 
 // codes times sums of head and width rest codes of costCodes rows.
-func (m *measurement) codes(least *time.Duration, width int) {
+func (m *measurement) timeCodes(least *time.Duration, width int) {
 	half := make([]int8, (m.c.R+m.c.D+63)&^63)
 	query := simd.RowQuery{Hi: half, Lo: half}
-	ids, out := make([]uint32, costCodes), make([]simd.RowSums, costCodes)
+	ids, out := make([]uint32, costRows), make([]simd.RowSums, costRows)
 	for k := range ids {
 		ids[k] = uint32(3 * k)
 	}
 	begun := threadTime()
-	for range costCodes {
+	for range costRows {
 		m.kernels.Rows(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
 	}
-	keep(least, begun)
+	keepLeast(least, begun)
 }
 
 // signs times sums of head codes and width signs of as many rows, of arbitrary bits.
-func (m *measurement) signs(least *time.Duration, width int) {
+func (m *measurement) timeSigns(least *time.Duration, width int) {
 	half := make([]int8, (m.c.R+m.c.D+63)&^63)
 	query := simd.RowQuery{Hi: half, Lo: half}
-	ids, out := make([]uint32, costCodes), make([]simd.SignSums, costCodes)
+	ids, out := make([]uint32, costRows), make([]simd.SignSums, costRows)
 	for k := range ids {
 		ids[k] = uint32(3 * k)
 	}
 	begun := threadTime()
-	for range costCodes {
+	for range costRows {
 		m.kernels.Signs(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
 	}
-	keep(least, begun)
+	keepLeast(least, begun)
 }
 
 // farther times sums of head and rest codes of costFetches random rows in memory, in ascending
 // order as in looks.
-func (m *measurement) farther(least *time.Duration) {
+func (m *measurement) timeFarCodes(least *time.Duration) {
 	bytes := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(m.memory))), 4*len(m.memory))
 	half := make([]int8, costRow)
 	query := simd.RowQuery{Hi: half, Lo: half}
-	ids, out := make([]uint32, costFetches), make([]simd.RowSums, costFetches)
+	ids, out := make([]uint32, costFarRows), make([]simd.RowSums, costFarRows)
 	for k := range ids {
 		ids[k] = uint32(m.random.IntN(len(bytes) / costRow))
 	}
 	slices.Sort(ids)
 	begun := threadTime()
 	m.kernels.Rows(out, bytes, costRow, ids, m.c.R, costRow-m.c.R, &query)
-	keep(least, begun)
+	keepLeast(least, begun)
 }
 
 // reach times scores of costFetches random rows in width coordinates.
-func (m *measurement) reach(least *time.Duration, width int) {
-	query, out, ids := make([]float64, width), make([]float64, 4), make([]uint32, costFetches)
+func (m *measurement) timeFarScores(least *time.Duration, width int) {
+	query, out, ids := make([]float64, width), make([]float64, 4), make([]uint32, costFarRows)
 	for k := range ids {
 		ids[k] = uint32(m.random.IntN(len(m.memory) / costRow))
 	}
@@ -248,7 +248,7 @@ func (m *measurement) reach(least *time.Duration, width int) {
 	for ; len(ids) > 0; ids = ids[len(out):] {
 		m.kernels.Dots(out, m.memory, costRow, ids[:len(out)], query)
 	}
-	keep(least, begun)
+	keepLeast(least, begun)
 }
 
 // run runs the search once.
@@ -256,25 +256,25 @@ func (t *trial) run(ctx context.Context) error {
 	if t.refused {
 		return nil
 	}
-	goals := make([]backend.Goal, t.q.M)
+	goals := make([]backend.Goal, t.queries.M)
 	for j := range goals {
-		goals[j] = backend.Goal{Floor: t.floor, Allowed: costAtoms, Skip: -1, Filter: t.allow, Gather: t.allow != nil}
+		goals[j] = backend.Goal{Floor: t.floor, Allowed: costAtoms, Skip: -1, Filter: t.filter, Gather: t.filter != nil}
 	}
 	begun := threadTime()
-	run, err := t.r.Begin(ctx, t.q, goals)
+	run, err := t.resident.Begin(ctx, t.queries, goals)
 	if err != nil {
 		return err
 	}
 	defer run.Close()
-	keep(&t.begin, begun)
+	keepLeast(&t.begin, begun)
 	if len(t.pulls) == 0 {
 		t.pulls = make([]time.Duration, max(1, len(t.looks)))
 	}
 	if len(t.looks) == 0 {
-		all := backend.QueryIndexes(0, t.q.M)
+		all := backend.QueryIndexes(0, t.queries.M)
 		begun = threadTime()
 		err = run.Dense(ctx, all...)
-		keep(&t.pulls[0], begun)
+		keepLeast(&t.pulls[0], begun)
 		return err
 	}
 	for k, l := range t.looks {
@@ -287,16 +287,16 @@ func (t *trial) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		keep(&t.pulls[k], begun)
+		keepLeast(&t.pulls[k], begun)
 	}
 	begun = threadTime()
 	t.answers, err = run.Finish(ctx)
-	keep(&t.finish, begun)
+	keepLeast(&t.finish, begun)
 	return err
 }
 
 // keep records the time since begun if it is the least.
-func keep(least *time.Duration, begun time.Duration) {
+func keepLeast(least *time.Duration, begun time.Duration) {
 	if took := threadTime() - begun; *least == 0 || took < *least {
 		*least = took
 	}
@@ -315,25 +315,25 @@ func (m *measurement) costs() backend.Costs {
 
 	var c backend.Costs
 	c.Scan, c.Test = line(width(&m.narrow, 0), per(m.narrow.pulls[0], pairs), width(&m.panel, 0), per(m.panel.pulls[0], pairs))
-	if !m.whole.refused {
-		c.Wide = max(leastCost, (per(m.whole.pulls[0], pairs)-c.Test)/width(&m.whole, 0))
+	if !m.fullWidth.refused {
+		c.Wide = max(leastCost, (per(m.fullWidth.pulls[0], pairs)-c.Test)/width(&m.fullWidth, 0))
 	}
 	passed := 1.
-	for _, a := range m.some.answers {
+	for _, a := range m.someKept.answers {
 		passed += float64(a.Looks[1].Seen)
 	}
-	c.List = max(leastCost, per(m.some.pulls[0]-m.panel.pulls[0], passed))
-	c.Code, _ = line(float64(m.c.Stages[0].Width), per(m.short, costCodes*costCodes), float64(m.c.D), per(m.long, costCodes*costCodes))
-	c.Sign, _ = line(float64(m.c.D/4), per(m.fewer, costCodes*costCodes), float64(m.c.D), per(m.every, costCodes*costCodes))
-	c.Visit = max(leastCost, per(m.some.pulls[1], passed)-c.Code*width(&m.some, 1))
-	c.Far = max(leastCost, per(m.far, costFetches*costRow)-per(m.long, costCodes*costCodes*float64(m.c.R+m.c.D)))
-	c.Score, c.Fetch = line(costRow/2, per(m.half, costFetches), costRow, per(m.full, costFetches))
-	c.Dense, c.DenseTest = line(costLess, per(m.less.pulls[0], pairs), costDim, per(m.dense.pulls[0], pairs))
+	c.List = max(leastCost, per(m.someKept.pulls[0]-m.panel.pulls[0], passed))
+	c.Code, _ = line(float64(m.c.Stages[0].Width), per(m.narrowCodes, costRows*costRows), float64(m.c.D), per(m.allCodes, costRows*costRows))
+	c.Sign, _ = line(float64(m.c.D/4), per(m.fewSigns, costRows*costRows), float64(m.c.D), per(m.allSigns, costRows*costRows))
+	c.Visit = max(leastCost, per(m.someKept.pulls[1], passed)-c.Code*width(&m.someKept, 1))
+	c.Far = max(leastCost, per(m.farCodes, costFarRows*costRow)-per(m.allCodes, costRows*costRows*float64(m.c.R+m.c.D)))
+	c.Score, c.Fetch = line(costRow/2, per(m.farHalfRows, costFarRows), costRow, per(m.farRows, costFarRows))
+	c.Dense, c.DenseTest = line(costLowDim, per(m.lowDim.pulls[0], pairs), costDim, per(m.dense.pulls[0], pairs))
 	c.Gather = max(leastCost, per(m.gathered.pulls[0], pairs/2)-per(m.dense.pulls[0], pairs))
-	c.DenseOne = per(m.alone.pulls[0], costAtoms*costDim)
+	c.DenseOne = per(m.oneQuery.pulls[0], costAtoms*costDim)
 	products := float64(2*m.c.R*costDim) * c.Dense
-	c.Rotate = max(leastCost, (per(m.some.begin, costQueries)-products)/float64(m.c.D))
-	c.Query = per(m.few.pulls[0]+m.few.finish, costQueries)
+	c.Turn = max(leastCost, (per(m.someKept.begin, costQueries)-products)/float64(m.c.D))
+	c.Query = per(m.fewAtoms.pulls[0]+m.fewAtoms.finish, costQueries)
 	return c
 }
 

@@ -13,7 +13,7 @@ import (
 	"thresher/simd"
 )
 
-func TestCostsOfEveryStage(t *testing.T) {
+func TestBuiltinCosts(t *testing.T) {
 	for _, kern := range simd.Available() {
 		b := New(Options{Threads: 1, Kernels: &kern})
 		c := b.Describe().Costs
@@ -59,21 +59,21 @@ func TestMeasurementSolves(t *testing.T) {
 	}
 	scan := func(code, width float64) float64 { return pairs * (want.Test + code*(head+width)) }
 	m := &measurement{c: c,
-		narrow: trial{looks: looks(64), pulls: []time.Duration{ns(scan(want.Scan, 64))}},
-		panel:  trial{looks: looks(128), pulls: []time.Duration{ns(scan(want.Scan, 128))}},
-		whole:  trial{looks: looks(512), pulls: []time.Duration{ns(scan(want.Wide, 512))}},
-		some: trial{looks: looks(128, 512), begin: ns(costQueries * (want.Rotate*512 + want.Dense*2*head*costDim)),
+		narrow:    trial{looks: looks(64), pulls: []time.Duration{ns(scan(want.Scan, 64))}},
+		panel:     trial{looks: looks(128), pulls: []time.Duration{ns(scan(want.Scan, 128))}},
+		fullWidth: trial{looks: looks(512), pulls: []time.Duration{ns(scan(want.Wide, 512))}},
+		someKept: trial{looks: looks(128, 512), begin: ns(costQueries * (want.Turn*512 + want.Dense*2*head*costDim)),
 			pulls:   []time.Duration{ns(scan(want.Scan, 128) + want.List*passed), ns(passed * (want.Visit + want.Code*(head+512)))},
 			answers: backend.Answers{{Looks: []backend.LookReport{{}, {Seen: passed / 3}}}, {Looks: []backend.LookReport{{}, {Seen: passed * 2 / 3}}}}},
-		dense:    trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costDim))}},
-		gathered: trial{pulls: []time.Duration{ns(pairs / 2 * (want.DenseTest + want.Dense*costDim + want.Gather))}},
-		less:     trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costLess))}},
-		alone:    trial{pulls: []time.Duration{ns(want.DenseOne * costAtoms * costDim)}},
-		few:      trial{pulls: []time.Duration{ns(want.Query * costQueries * .75)}, finish: ns(want.Query * costQueries * .25)},
-		short:    ns(costCodes * costCodes * (7 + want.Code*64)), long: ns(costCodes * costCodes * (7 + want.Code*512)),
-		fewer: ns(costCodes * costCodes * (9 + want.Sign*128)), every: ns(costCodes * costCodes * (9 + want.Sign*512)),
-		far:  ns(costFetches * costRow * (want.Far + (7+want.Code*512)/(head+512))),
-		half: ns(costFetches * (want.Fetch + want.Score*costRow/2)), full: ns(costFetches * (want.Fetch + want.Score*costRow)),
+		dense:       trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costDim))}},
+		gathered:    trial{pulls: []time.Duration{ns(pairs / 2 * (want.DenseTest + want.Dense*costDim + want.Gather))}},
+		lowDim:      trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costLowDim))}},
+		oneQuery:    trial{pulls: []time.Duration{ns(want.DenseOne * costAtoms * costDim)}},
+		fewAtoms:    trial{pulls: []time.Duration{ns(want.Query * costQueries * .75)}, finish: ns(want.Query * costQueries * .25)},
+		narrowCodes: ns(costRows * costRows * (7 + want.Code*64)), allCodes: ns(costRows * costRows * (7 + want.Code*512)),
+		fewSigns: ns(costRows * costRows * (9 + want.Sign*128)), allSigns: ns(costRows * costRows * (9 + want.Sign*512)),
+		farCodes:    ns(costFarRows * costRow * (want.Far + (7+want.Code*512)/(head+512))),
+		farHalfRows: ns(costFarRows * (want.Fetch + want.Score*costRow/2)), farRows: ns(costFarRows * (want.Fetch + want.Score*costRow)),
 	}
 	got := m.costs()
 	a, b := want.Table(), got.Table()
@@ -82,12 +82,12 @@ func TestMeasurementSolves(t *testing.T) {
 			t.Errorf("%s: %g ns, made up of %g", a[i].Name, b[i].Value, a[i].Value)
 		}
 	}
-	m.whole.refused = true
+	m.fullWidth.refused = true
 	if got := m.costs(); got.Wide != 0 {
 		t.Errorf("refused, wide looks cost %g", got.Wide)
 	}
 	// times that noise has turned around still make costs
-	m.panel.pulls[0], m.long, m.full, m.dense.pulls[0] = 1, 1, 1, 1
+	m.panel.pulls[0], m.allCodes, m.farRows, m.dense.pulls[0] = 1, 1, 1, 1
 	if got := m.costs(); got.Check() != nil {
 		t.Error(got.Check())
 	}

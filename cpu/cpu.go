@@ -61,57 +61,57 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, stretch: cachedRows}, nil
+	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, tileBytes: tileBytes}, nil
 }
 
 // panelAtoms is how many atoms a panel holds; a mask has a bit for each.
 const panelAtoms = collection.PanelAtoms
 
+// resident is a loaded collection. Several goroutines may begin runs of it.
 type resident struct {
-	c       *collection.Collection
-	kernels simd.Kernels
-	threads int
-	stretch int       // bytes of rows that a group of queries revisits together
-	scratch sync.Pool // *scratch
-	runs    sync.Pool // *run, whose memory the next batch uses again
-	closed  atomic.Bool
+	c         *collection.Collection
+	looks     *looks.Set
+	kernels   simd.Kernels
+	threads   int
+	tileBytes int       // tileBytes, except in tests
+	scratch   sync.Pool // *scratch
+	runs      sync.Pool // closed *run, whose memory is reused
+	closed    atomic.Bool
 
-	once struct{ squares, values, dense, panels sync.Once }
-	all  []uint32  // panels
-	o2   []float64 // |o|^2 of the rotated rows, internal order
-	lo   float64   // least and greatest coordinate of the working vectors
-	hi   float64
-	rows denseTerms
-
-	looks *looks.Set // of coded collections
+	// Each field below is computed at first use.
+	once            struct{ squares, values, dense, panels sync.Once }
+	allPanels       []uint32  // the numbers of all panels
+	restSquares     []float64 // |o|^2 of the rotated rows, internal order
+	least, greatest float64   // least and greatest coordinate of the working vectors
+	dense           denseTerms
 }
 
-// squares returns |o|^2 of each rotated float32 row. It is computed once.
+// squares returns |o|^2 of each rotated float32 row, in internal order.
 func (r *resident) squares() []float64 {
 	r.once.squares.Do(func() {
-		r.o2 = make([]float64, r.c.N)
-		for i := range r.o2 {
-			r.o2[i] = r.kernels.SumSquares(r.c.Rotated32[i*r.c.D : (i+1)*r.c.D])
+		r.restSquares = make([]float64, r.c.N)
+		for i := range r.restSquares {
+			r.restSquares[i] = r.kernels.SumSquares(r.c.Rotated32[i*r.c.D : (i+1)*r.c.D])
 		}
 	})
-	return r.o2
+	return r.restSquares
 }
 
-// panels lists all panels.
+// panels returns the numbers of all panels.
 func (r *resident) panels() []uint32 {
 	r.once.panels.Do(func() {
-		r.all = make([]uint32, r.c.PanelCount())
-		for p := range r.all {
-			r.all[p] = uint32(p)
+		r.allPanels = make([]uint32, r.c.PanelCount())
+		for p := range r.allPanels {
+			r.allPanels[p] = uint32(p)
 		}
 	})
-	return r.all
+	return r.allPanels
 }
 
 // values returns the least and greatest coordinate of the working vectors.
 func (r *resident) values() (lo, hi float64) {
-	r.once.values.Do(func() { r.lo, r.hi = r.c.Values() })
-	return r.lo, r.hi
+	r.once.values.Do(func() { r.least, r.greatest = r.c.Values() })
+	return r.least, r.greatest
 }
 
 func (r *resident) Close() error {
@@ -119,9 +119,8 @@ func (r *resident) Close() error {
 	return nil
 }
 
-// group is the most queries that are prepared, or scanned, together: they share what
-// is read.
-const group = 256
+// queryChunk is the greatest number of queries that a goroutine prepares or scans together.
+const queryChunk = 256
 
 // Begin prepares the queries, with several goroutines.
 func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend.Goal) (backend.Run, error) {
@@ -139,8 +138,8 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 	if err := x.reset(q.M); err != nil {
 		return nil, err
 	}
-	err := r.blocks(ctx, q.M, func(w *scratch, lo, hi int) error {
-		x.begin(w, q, goals, lo, hi)
+	err := r.eachQueryChunk(ctx, q.M, func(w *scratch, lo, hi int) error {
+		x.prepareQueries(w, q, goals, lo, hi)
 		return nil
 	})
 	if err != nil {
@@ -149,10 +148,10 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 	return x, nil
 }
 
-// blocks calls f for stretches lo..hi-1 of 0..n-1 from several goroutines:
-// at most a group each, fewer where threads would have nothing to do.
-func (r *resident) blocks(ctx context.Context, n int, f func(w *scratch, lo, hi int) error) error {
-	size := min(group, (n+r.threads-1)/r.threads)
+// eachQueryChunk calls f for consecutive ranges [lo, hi) of n queries from several
+// goroutines. A range has at most queryChunk queries, or fewer so that every thread gets one.
+func (r *resident) eachQueryChunk(ctx context.Context, n int, f func(w *scratch, lo, hi int) error) error {
+	size := min(queryChunk, (n+r.threads-1)/r.threads)
 	if size == 0 {
 		return ctx.Err()
 	}
@@ -161,22 +160,23 @@ func (r *resident) blocks(ctx context.Context, n int, f func(w *scratch, lo, hi 
 	})
 }
 
-// each calls f for 0 to n-1 from at most threads goroutines and waits for them. It
-// stops early if ctx ends or f fails, and returns the first such error.
+// each calls f for 0 to n-1 from at most threads goroutines and waits for them. It stops
+// early if ctx ends or f fails, and returns the first such error. f may use the scratch
+// until it returns.
 func (r *resident) each(ctx context.Context, n int, f func(s *scratch, i int) error) error {
 	var next atomic.Int64
 	var once sync.Once
-	var first error
-	fail := func(err error) { once.Do(func() { first = err }); next.Store(math.MaxInt32) }
+	var firstErr error
+	fail := func(err error) { once.Do(func() { firstErr = err }); next.Store(math.MaxInt32) }
 	work := func() {
-		s := r.get()
+		s := r.getScratch()
 		defer r.scratch.Put(s)
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= n {
 				return
 			}
-			if err := rest(ctx, n); err != nil {
+			if err := checkpoint(ctx, n); err != nil {
 				fail(err)
 				return
 			}
@@ -192,24 +192,24 @@ func (r *resident) each(ctx context.Context, n int, f func(s *scratch, i int) er
 	}
 	work()
 	wg.Wait()
-	return first
+	return firstErr
 }
 
-// crowd is the number of queries from which a loop yields between chunks.
-const crowd = 16
+// yieldQueries is the number of queries from which checkpoint yields.
+const yieldQueries = 16
 
-// rest returns the error of ctx. In a run of many queries it first yields to goroutines
+// checkpoint returns the error of ctx. In a run of many queries it first yields to goroutines
 // that wait for a processor, such as those that answer searches of one query. Loops over
-// chunks of some milliseconds call it; the scheduler alone would make the others wait for
-// several times as long.
-func rest(ctx context.Context, queries int) error {
-	if queries >= crowd {
+// chunks of some milliseconds call it; without it others would wait for the scheduler, which
+// takes several times as long.
+func checkpoint(ctx context.Context, queries int) error {
+	if queries >= yieldQueries {
 		runtime.Gosched()
 	}
 	return ctx.Err()
 }
 
-func (r *resident) get() *scratch {
+func (r *resident) getScratch() *scratch {
 	if s, ok := r.scratch.Get().(*scratch); ok {
 		return s
 	}

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// allows reports whether atom i may be returned.
-func (s *state) allows(i int) bool {
+// allowsAtom reports whether atom i, by internal index, may be returned.
+func (s *state) allowsAtom(i int) bool {
 	return i != s.goal.Skip && (s.goal.Filter == nil || s.goal.Filter.Has(i))
 }
 
-// allowed returns the mask of the atoms of panel p that may be returned; filter holds the
-// bits of the goal's filter, or is nil.
-func (s *state) allowed(filter []uint64, p int) uint64 {
+// allowedMask returns the mask of the atoms of panel p that may be returned; filter is
+// filterBits().
+func (s *state) allowedMask(filter []uint64, p int) uint64 {
 	mask := ^uint64(0)
 	if n := s.c.N - p*panelAtoms; n < panelAtoms {
 		mask = 1<<n - 1
@@ -27,16 +27,17 @@ func (s *state) allowed(filter []uint64, p int) uint64 {
 	return mask
 }
 
-// filter returns the bits of the goal's filter, nil if there is none.
-func (s *state) filter() []uint64 {
+// filterBits returns the bits of the goal's filter, a word for each panel; nil if there is
+// none.
+func (s *state) filterBits() []uint64 {
 	if s.goal.Filter == nil {
 		return nil
 	}
 	return s.goal.Filter.Bits()
 }
 
-// beyond yields the atoms from panel p on that may be returned, in ascending order.
-func (s *state) beyond(p int) iter.Seq[int] {
+// allowedFrom yields the atoms from panel p on that may be returned, in ascending order.
+func (s *state) allowedFrom(p int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if s.goal.Filter != nil {
 			all := s.goal.Filter.Atoms()
@@ -56,8 +57,8 @@ func (s *state) beyond(p int) iter.Seq[int] {
 	}
 }
 
-// countBeyond counts the atoms that beyond yields.
-func (s *state) countBeyond(p int) int {
+// countAllowedFrom counts the atoms that allowedFrom yields.
+func (s *state) countAllowedFrom(p int) int {
 	n := max(0, s.c.N-p*panelAtoms)
 	if s.goal.Filter != nil {
 		all := s.goal.Filter.Atoms()
@@ -70,12 +71,13 @@ func (s *state) countBeyond(p int) int {
 	return n
 }
 
-// panelsOf lists the panels that hold an atom which at least one of the queries may return.
-func (x *run) panelsOf(qs []*scanning) []uint32 {
+// panelsToScan returns the panels that contain an atom which at least one of the queries may
+// return, in ascending order. If all filters are the same or there is none, the slice is shared.
+func (x *run) panelsToScan(qs []*scanState) []uint32 {
 	first := qs[0].goal.Filter
 	shared := true
 	for _, q := range qs {
-		if q.filter == nil {
+		if q.allowedBits == nil {
 			return x.r.panels()
 		}
 		shared = shared && q.goal.Filter == first
@@ -88,37 +90,37 @@ func (x *run) panelsOf(qs []*scanning) []uint32 {
 	}
 	var full []uint32
 	for p := range x.c.PanelCount() {
-		if slices.ContainsFunc(qs, func(q *scanning) bool { return q.filter[p] != 0 }) {
+		if slices.ContainsFunc(qs, func(q *scanState) bool { return q.allowedBits[p] != 0 }) {
 			full = append(full, uint32(p))
 		}
 	}
 	return full
 }
 
-// count returns the number of atoms of panels lo to hi-1 that may be returned, and the number
-// read, which includes those that share a scanned panel with them. full lists the panels
-// scanned.
-func (q *scanning) count(lo, hi int, full []uint32) {
-	if q.filter == nil { // all were
+// countChunk adds the atoms of panels lo to hi-1 to the query's counts: to seen those that may
+// be returned, to codesRead those whose panel has such an atom. scanned lists the panels of
+// the chunk that were scanned.
+func (q *scanState) countChunk(lo, hi int, scanned []uint32) {
+	if q.allowedBits == nil {
 		n := min(hi*panelAtoms, q.c.N) - lo*panelAtoms
-		q.seen, q.read = q.seen+n, q.read+n
+		q.seen, q.codesRead = q.seen+n, q.codesRead+n
 		if k := q.goal.Skip; k >= lo*panelAtoms && k < hi*panelAtoms {
 			q.seen--
 		}
 		return
 	}
 	seen, panels := 0, 0
-	for _, p := range full {
-		if in := q.filter[p]; in != 0 {
+	for _, p := range scanned {
+		if in := q.allowedBits[p]; in != 0 {
 			seen += bits.OnesCount64(in)
 			panels++
 		}
 	}
-	q.seen, q.read = q.seen+seen, q.read+panelAtoms*panels
+	q.seen, q.codesRead = q.seen+seen, q.codesRead+panelAtoms*panels
 	if k := q.goal.Skip; k >= lo*panelAtoms && k < hi*panelAtoms && q.goal.Filter.Has(k) {
 		q.seen--
 	}
-	if last := q.c.PanelCount() - 1; last >= lo && last < hi && q.filter[last] != 0 {
-		q.read -= (last+1)*panelAtoms - q.c.N
+	if last := q.c.PanelCount() - 1; last >= lo && last < hi && q.allowedBits[last] != 0 {
+		q.codesRead -= (last+1)*panelAtoms - q.c.N
 	}
 }

@@ -114,11 +114,11 @@ func TestPanelsScanned(t *testing.T) {
 		{"no filter", []*backend.Filter{a, nil}, []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
 	} {
 		run := goalsOver(t, n, x.filters, false)
-		var qs []*scanning
+		var qs []*scanState
 		for j := range run.states {
-			qs = append(qs, &scanning{state: &run.states[j], filter: run.states[j].filter()})
+			qs = append(qs, &scanState{state: &run.states[j], allowedBits: run.states[j].filterBits()})
 		}
-		if got := run.panelsOf(qs); !slices.Equal(got, x.want) {
+		if got := run.panelsToScan(qs); !slices.Equal(got, x.want) {
 			t.Errorf("%s: panels %v, want %v", x.name, got, x.want)
 		}
 	}

@@ -7,41 +7,44 @@ import (
 	"thresher/backend"
 )
 
-// Leave finishes queries before the others, which go on as if these had never been.
+// Leave finishes queries before the others and returns an answer for each of them. The
+// answers of the others do not depend on it. A query can leave once; Finish then returns a
+// zero answer for it.
 func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error) {
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
 	for _, j := range queries {
-		if j < 0 || j >= len(x.states) || x.states[j].phase == gone {
+		if j < 0 || j >= len(x.states) || x.states[j].phase == hasLeft {
 			return nil, fmt.Errorf("query %d, of %d, is not in the run", j, len(x.states))
 		}
 	}
 	out := make(backend.Answers, len(queries))
-	if err := x.finish(ctx, queries, func(k int, a backend.Answer) { out[k] = a }); err != nil {
+	if err := x.finishQueries(ctx, queries, func(k int, a backend.Answer) { out[k] = a }); err != nil {
 		return nil, err
 	}
 	for _, j := range queries {
-		x.states[j].leave()
+		x.states[j].leaveRun()
 	}
 	return out, nil
 }
 
-// leave has nothing more be done for the query, whose answer was taken.
-func (s *state) leave() {
-	s.phase, s.slab = gone, nil
-	s.list.cut(0)
+// leaveRun excludes the query, whose answer was taken, from all later steps.
+func (s *state) leaveRun() {
+	s.phase, s.pass = hasLeft, nil
+	s.list.truncate(0)
 	s.finalists = s.finalists[:0]
 }
 
-// conclude ends the looks that a context stopped and that do not go on.
-func (s *state) conclude() {
-	if q := s.scan; q != nil {
-		s.scan = nil
+// recordStopped ends a look that a context stopped and that will not be resumed, and
+// records its figures.
+func (s *state) recordStopped() {
+	if q := s.stoppedScan; q != nil {
+		s.stoppedScan = nil
 		q.record()
 	}
-	if q := s.again; q != nil {
-		s.again = nil
+	if q := s.stoppedRevisit; q != nil {
+		s.stoppedRevisit = nil
 		q.record()
 	}
 }

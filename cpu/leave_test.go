@@ -35,7 +35,7 @@ func TestRevisitGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := loaded.(*resident)
-		r.stretch = 64 * (c.R + c.D)
+		r.tileBytes = 64 * (c.R + c.D)
 		run, err := r.Begin(t.Context(), queries, goals)
 		if err != nil {
 			t.Fatal(err)

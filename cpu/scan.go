@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"thresher/backend"
@@ -13,37 +12,40 @@ import (
 	"thresher/simd"
 )
 
-// The scan goes in chunks of first, first, 2 first, .. mostPanels panels, between
-// which thresholds are lifted. The boundaries depend on the plan alone.
+// mostPanels is the greatest number of panels in a chunk, unless the plan's first chunk is
+// larger. A scan takes chunks of first, first, 2 first, 4 first, .. mostPanels panels and
+// raises thresholds between chunks only. The boundaries depend on the plan alone.
 const mostPanels = 64
 
-// chunkEnd is where the chunk that begins at panel lo ends.
+// chunkEnd returns the end of the chunk that begins at panel lo.
 func chunkEnd(first, lo, panels int) int {
 	return min(lo+max(first, min(lo, mostPanels)), panels)
 }
 
-// splitBytes is how much of a chunk is worth a goroutine.
+// splitBytes is how many bytes of codes, summed over the queries, justify one more
+// goroutine for a chunk.
 const splitBytes = 1 << 20
 
-// survey is how many atoms, at least, must be seen before a query is sent
-// dense; 16 k of them are, or the running threshold says too little.
-const survey = 1024
+// leastSurvey is the least number of atoms that a query must have seen before it goes
+// dense. It must also have seen 16 k atoms: before that its threshold is far from final.
+const leastSurvey = 1024
 
-// scan is the first look at everybody, on panels; wider ones are made of rows.
+// scan takes the first look, at all allowed atoms, for the queries that have not completed
+// it. It reads panels; if the look is wider than those of the collection it builds panels
+// from the rows of codes.
 func (x *run) scan(ctx context.Context, l backend.Look) error {
 	if !x.c.Coded() || max(l.To, x.c.R) > simd.MaxScan {
 		return fmt.Errorf("panels of width %d: %w", l.To, backend.ErrRuleUnsupported)
 	}
-	t, err := x.r.terms(l)
+	t, err := x.r.compile(l)
 	if err != nil {
 		return err
 	}
-	// a call that was stopped leaves its queries at panels of their own, from
-	// which they go on
+	// After a call that a context stopped, queries continue at different panels.
 	from := map[int][]int{}
 	for j := range x.states {
-		if s := &x.states[j]; s.phase == unseen {
-			from[s.next] = append(from[s.next], j)
+		if s := &x.states[j]; s.phase == unscanned {
+			from[s.nextPanel] = append(from[s.nextPanel], j)
 		}
 	}
 	for _, next := range slices.Sorted(maps.Keys(from)) {
@@ -54,180 +56,194 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 	return nil
 }
 
-// scanFrom scans for queries that all stand at the same panel.
-func (x *run) scanFrom(ctx context.Context, t *looks.Compiled, live []int) error {
-	// queries are shared out; of fewer queries than threads, the panels of each
-	// chunk are
-	if len(live) < x.r.threads {
-		return x.scanBlock(ctx, t, live, x.r.threads)
+// scanFrom scans for queries js, which all have the same nextPanel. The threads divide the
+// queries among them or, if there are fewer queries than threads, the panels of each chunk.
+func (x *run) scanFrom(ctx context.Context, t *looks.Compiled, js []int) error {
+	if len(js) < x.r.threads {
+		return x.scanQueries(ctx, t, js, x.r.threads)
 	}
-	return x.r.blocks(ctx, len(live), func(_ *scratch, lo, hi int) error {
-		return x.scanBlock(ctx, t, live[lo:hi], 1)
+	return x.r.eachQueryChunk(ctx, len(js), func(_ *scratch, lo, hi int) error {
+		return x.scanQueries(ctx, t, js[lo:hi], 1)
 	})
 }
 
-// scanning is one query's scan.
-type scanning struct {
+// scanState is the state of one query in a scan.
+type scanState struct {
 	*state
-	bound  looks.Bound
-	codes  []int8   // of the look's width
-	plain  bool     // every atom may be returned
-	filter []uint64 // of the goal, or nothing
-	test   simd.ScanQuery
-	before int // arms listed before this look
-	seen   int // arms looked at
-	read   int // atoms whose codes were read: those and what shares a panel with them
-	lifted int // of those seen, whose whole row was read or scored
+	bound        looks.Bound
+	codes        []int8   // the query's 8-bit codes, of the look's width
+	allAllowed   bool     // every atom may be returned
+	allowedBits  []uint64 // the bits of the goal's filter; nil without a filter
+	test         simd.ScanQuery
+	listedBefore int // arms listed before this look
+	seen         int // allowed atoms looked at
+	codesRead    int // atoms whose codes were read: those seen and others of their panels
+	passed       int // arms seen that are candidates: their whole row was read, or they were scored
 }
 
-// part is what one goroutine does of a chunk.
-type part struct {
+// scanWorker is the work of one goroutine on a chunk.
+type scanWorker struct {
 	w      *scratch
-	panels []uint32 // ascending
+	panels []uint32 // its share of the chunk's panels, ascending
 }
 
-// scanBlock walks a block of queries through all panels, chunk by chunk; the
-// panels of a chunk are split over par goroutines.
-func (x *run) scanBlock(ctx context.Context, t *looks.Compiled, js []int, par int) error {
-	parts := make([]part, par)
-	for p := range parts {
-		parts[p].w = x.r.get()
-		defer x.r.scratch.Put(parts[p].w)
+// scanQueries scans all panels for queries js together, chunk by chunk, on the given number
+// of threads.
+func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, threads int) error {
+	workers := make([]scanWorker, threads)
+	for p := range workers {
+		workers[p].w = x.r.getScratch()
+		defer x.r.scratch.Put(workers[p].w)
 	}
-	w := parts[0].w
-	qs := x.scanners(w, t, js)
+	w := workers[0].w
+	qs := x.newScans(w, t, js)
 	panels := x.c.PanelCount()
-	lo := qs[0].next
-	full := x.panelsOf(qs)
-	begin, _ := slices.BinarySearch(full, uint32(lo))
-	full = full[begin:]
+	lo := qs[0].nextPanel
+	toScan := x.panelsToScan(qs)
+	at, _ := slices.BinarySearch(toScan, uint32(lo))
+	toScan = toScan[at:]
 	var merged survivors
 	for len(qs) > 0 {
-		hi := chunkEnd(max(1, t.Look.FirstChunk/panelAtoms), lo, panels)
-		end, _ := slices.BinarySearch(full, uint32(hi))
-		chunk := full[:end]
-		n := max(1, min(par, end, 1+end*panelAtoms*t.AtomBytes*len(qs)/splitBytes))
-		for p := range n {
-			parts[p].panels = chunk[end*p/n : end*(p+1)/n]
-		}
-		err := rest(ctx, len(js))
-		if n == 1 && err == nil {
-			x.scanPanels(&parts[0], t, qs)
-		} else if err == nil {
-			err = x.r.each(ctx, n, func(_ *scratch, p int) error {
-				x.scanPanels(&parts[p], t, qs)
-				return nil
-			})
+		hi := chunkEnd(max(1, t.Look.First/panelAtoms), lo, panels)
+		end, _ := slices.BinarySearch(toScan, uint32(hi))
+		chunk := toScan[:end]
+		n := max(1, min(threads, end, 1+end*panelAtoms*t.Width*len(qs)/splitBytes))
+		err := checkpoint(ctx, len(js))
+		if err == nil {
+			err = x.scanChunk(ctx, workers[:n], t, qs, chunk)
 		}
 		if err != nil {
 			for _, q := range qs {
-				q.hold()
+				q.stop()
 			}
 			return err
 		}
 		live := qs[:0]
 		for k, q := range qs {
-			hits := w.hits.of(k)
+			passed := w.passed.list(k)
 			if n > 1 {
-				merged.cut(0)
-				for p := range n {
-					more := parts[p].w.hits.of(k)
-					merged.ids, merged.bounds = append(merged.ids, more.ids...), append(merged.bounds, more.bounds...)
-				}
-				hits = merged
+				merged.concatenate(workers[:n], k)
+				passed = merged
 			}
-			q.next = hi
-			q.count(lo, hi, chunk)
-			q.settle(w, t.Look.Source, hits, &t.Strips[lo/looks.StripPanels])
-			if !q.ended(panels) {
+			q.nextPanel = hi
+			q.countChunk(lo, hi, chunk)
+			q.takeChunk(w, t.Look.Source, passed, &t.Strips[lo/looks.StripPanels])
+			if !q.endScan(panels) {
 				live = append(live, q)
 			}
 		}
 		qs = live
-		lo, full = hi, full[end:]
+		lo, toScan = hi, toScan[end:]
 	}
 	return nil
 }
 
-// scanners readies the queries js for look t.
-func (x *run) scanners(w *scratch, t *looks.Compiled, js []int) []*scanning {
-	width := t.AtomBytes
+// scanChunk divides the panels of a chunk among workers, each of which lists the arms that
+// pass the look for each query.
+func (x *run) scanChunk(ctx context.Context, workers []scanWorker, t *looks.Compiled, qs []*scanState, chunk []uint32) error {
+	n := len(workers)
+	for i := range workers {
+		workers[i].panels = chunk[len(chunk)*i/n : len(chunk)*(i+1)/n]
+	}
+	if n == 1 {
+		x.scanPanels(&workers[0], t, qs)
+		return nil
+	}
+	return x.r.each(ctx, n, func(_ *scratch, i int) error {
+		x.scanPanels(&workers[i], t, qs)
+		return nil
+	})
+}
+
+// concatenate sets s to the workers' lists of query k, in ascending order of atoms.
+func (s *survivors) concatenate(workers []scanWorker, k int) {
+	s.truncate(0)
+	for i := range workers {
+		more := workers[i].w.passed.list(k)
+		s.ids, s.bounds = append(s.ids, more.ids...), append(s.bounds, more.bounds...)
+	}
+}
+
+// newScans prepares the queries js for look t, or continues scans by t that were stopped.
+func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
+	width := t.Width
 	w.codes = grow(w.codes, len(js)*width)
-	qs, all := make([]*scanning, len(js)), make([]scanning, len(js))
+	qs, all := make([]*scanState, len(js)), make([]scanState, len(js))
 	for k, j := range js {
 		s := &x.states[j]
 		q := &all[k]
-		*q = scanning{state: s, codes: w.codes[k*width : (k+1)*width], before: len(s.list.ids),
-			plain: s.goal.Filter == nil && s.goal.Skip < 0, filter: s.filter()}
-		if h := s.scan; h != nil && h.bound.Look == t.Look {
-			q.before, q.seen, q.read, q.lifted, s.scan = h.before, h.seen, h.read, h.lifted, nil
+		*q = scanState{state: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.list.ids),
+			allAllowed: s.goal.Filter == nil && s.goal.Skip < 0, allowedBits: s.filterBits()}
+		if stopped := s.stoppedScan; stopped != nil && stopped.bound.Look == t.Look {
+			q.listedBefore, q.seen, q.codesRead, q.passed, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, nil
 		}
-		worth, headBias, restBias := s.coarse(w, q.codes, t.Look.To)
-		q.bound = t.Bound(&s.prep, worth)
-		q.test = simd.ScanQuery{Head: float32(worth.HeadStep), Rest: float32(worth.RestStep), Radius: float32(q.bound.RadiusFactor),
+		steps, headBias, restBias := s.codeQuery8(w, q.codes, t.Look.To)
+		q.bound = t.Bound(&s.prep, steps)
+		q.test = simd.ScanQuery{Head: float32(steps.HeadStep), Rest: float32(steps.RestStep), Radius: float32(q.bound.RadiusFactor),
 			Offset: float32(q.bound.OffsetFactor), HeadBias: headBias, RestBias: restBias}
 		qs[k] = q
 	}
 	return qs
 }
 
-// scanPanels lists what passes of a part's panels in its hits, per query.
-func (x *run) scanPanels(p *part, t *looks.Compiled, qs []*scanning) {
-	w := p.w
-	w.hits.reset(len(qs), len(p.panels)*panelAtoms)
+// scanPanels lists for each query, in the worker's scratch, the arms of the worker's panels
+// whose upper bound reaches the query's threshold.
+func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState) {
+	w := worker.w
+	w.passed.reset(len(qs), len(worker.panels)*panelAtoms)
 	w.tests, w.masks = grow(w.tests, len(qs)), grow(w.masks, len(qs))
 	w.values, w.slacks = grow(w.values, panelAtoms*len(qs)), grow(w.slacks, len(qs))
-	plain := true
+	allAllowed := true
 	for k, q := range qs {
 		w.tests[k] = q.test
-		plain = plain && q.plain
+		allAllowed = allAllowed && q.allAllowed
 	}
-	// the codes of those left may have gaps between them
-	stride := t.AtomBytes
+	// Queries that have ended their scan leave gaps between the codes of the others.
+	stride := t.Width
 	codes := qs[0].codes
 	if len(qs) > 1 {
-		codes = w.gather(qs, stride)
+		codes = w.gatherCodes(qs, stride)
 	}
-	for left := p.panels; len(left) > 0; {
-		// the panels of a strip
+	for left := worker.panels; len(left) > 0; {
+		// Panels of one strip share the bound of rounding.
 		number, n := left[0]/looks.StripPanels, 1
 		for n < len(left) && left[n]/looks.StripPanels == number {
 			n++
 		}
 		panels := left[:n]
 		left = left[n:]
-		s := &t.Strips[number]
+		strip := &t.Strips[number]
 		for k, q := range qs {
-			e := q.bound.StripRounding(s)
-			w.slacks[k] = collection.Upward(e)
-			w.tests[k].Cut = float32(q.tau - e)
+			rounding := q.bound.StripRounding(strip)
+			w.slacks[k] = collection.Upward(rounding)
+			w.tests[k].Cut = float32(q.tau - rounding)
 		}
-		// whole rows of one query need no panels made of them
-		rows := len(qs) == 1 && t.Look.To > x.c.PanelWidth
-		if rows {
-			x.sumRows(w, codes, t.Look.To, panels)
+		// For a single query, reading rows directly costs less than building panels from them.
+		byRows := len(qs) == 1 && t.Look.To > x.c.PanelWidth
+		if byRows {
+			x.sumPanelRows(w, codes, t.Look.To, panels)
 		}
 		for at, panel := range panels {
 			lo := int(panel)
-			if rows {
+			if byRows {
 				sums := w.sums8[at*panelAtoms:]
-				w.masks[0] = x.r.kernels.Test(sums[:min(panelAtoms, len(sums))], x.lanes(w, t, lo), &w.tests[0], w.values)
+				w.masks[0] = x.r.kernels.Test(sums[:min(panelAtoms, len(sums))], x.panelTerms(w, t, lo), &w.tests[0], w.values)
 			} else {
 				x.scanPanel(w, t, codes, stride, lo)
 			}
-			if !plain || x.c.N-lo*panelAtoms < panelAtoms {
+			if !allAllowed || x.c.N-lo*panelAtoms < panelAtoms {
 				for k, q := range qs {
 					if w.masks[k] != 0 {
-						w.masks[k] &= q.allowed(q.filter, lo)
+						w.masks[k] &= q.allowedMask(q.allowedBits, lo)
 					}
 				}
 			}
-			x.r.kernels.Drain(w.hits.ids, w.hits.bounds, w.hits.stride, w.hits.counts, w.masks, w.values, uint32(lo*panelAtoms), w.slacks)
+			x.r.kernels.Drain(w.passed.ids, w.passed.bounds, w.passed.stride, w.passed.counts, w.masks, w.values, uint32(lo*panelAtoms), w.slacks)
 		}
 	}
 }
 
-// scanPanel tests the atoms of one panel.
+// scanPanel tests the atoms of panel p for all queries and sets w.masks and w.values.
 func (x *run) scanPanel(w *scratch, t *looks.Compiled, codes []int8, stride, p int) {
 	c := x.c
 	lo := p * panelAtoms
@@ -238,11 +254,11 @@ func (x *run) scanPanel(w *scratch, t *looks.Compiled, codes []int8, stride, p i
 		x.r.kernels.Transpose(w.panel, c.Codes[lo*row:], row, min(panelAtoms, c.N-lo), stride)
 		panel = w.panel
 	}
-	x.r.kernels.Scan(&w.scan, panel, c.R, t.Look.To, codes, stride, w.tests, x.lanes(w, t, p), w.masks, w.values)
+	x.r.kernels.Scan(&w.scan, panel, c.R, t.Look.To, codes, stride, w.tests, x.panelTerms(w, t, p), w.masks, w.values)
 }
 
-// lanes are the terms of panel p.
-func (x *run) lanes(w *scratch, t *looks.Compiled, p int) *simd.PanelTerms {
+// panelTerms returns the terms of the atoms of panel p; the scratch owns the result.
+func (x *run) panelTerms(w *scratch, t *looks.Compiled, p int) *simd.PanelTerms {
 	c, lo, lanes := x.c, p*panelAtoms, &w.lanes
 	*lanes = simd.PanelTerms{Head: (*[panelAtoms]float32)(c.HeadScale[lo:]), Rest: (*[panelAtoms]float32)(t.Scale[lo:]), Radius: (*[panelAtoms]float32)(t.Radius[lo:])}
 	if c.Offset != nil {
@@ -251,8 +267,9 @@ func (x *run) lanes(w *scratch, t *looks.Compiled, p int) *simd.PanelTerms {
 	return lanes
 }
 
-// sumRows sums the rows of panels with one query's codes into w.sums8.
-func (x *run) sumRows(w *scratch, codes []int8, width int, panels []uint32) {
+// sumPanelRows sums the products of the rows of panels with one query's 8-bit codes into
+// w.sums8, in the order of the atoms.
+func (x *run) sumPanelRows(w *scratch, codes []int8, width int, panels []uint32) {
 	c := x.c
 	w.ids = w.ids[:0]
 	for _, p := range panels {
@@ -264,105 +281,24 @@ func (x *run) sumRows(w *scratch, codes []int8, width int, panels []uint32) {
 	x.r.kernels.Rows8(w.sums8, c.Codes, c.R+c.D, w.ids, c.R, width, codes)
 }
 
-// gather puts the codes of the queries left side by side.
-func (w *scratch) gather(qs []*scanning, stride int) []int8 {
-	w.live = grow(w.live, len(qs)*stride)
+// gatherCodes copies the codes of qs next to each other; the scratch owns the result.
+func (w *scratch) gatherCodes(qs []*scanState, stride int) []int8 {
+	w.liveCodes = grow(w.liveCodes, len(qs)*stride)
 	for k, q := range qs {
-		copy(w.live[k*stride:(k+1)*stride], q.codes)
+		copy(w.liveCodes[k*stride:(k+1)*stride], q.codes)
 	}
-	return w.live
+	return w.liveCodes
 }
 
-// settle takes what passed of one chunk: arms whose estimate reaches the
-// threshold are looked at at once, which lifts it; the others wait in the list
-// with their bound.
-func (q *scanning) settle(w *scratch, source backend.Source, hits survivors, s *looks.Strip) {
-	top := float32(math.Inf(1))
-	if cut := q.opening(w, hits); cut < top {
-		// among the first k: they make the threshold
-		w.hot.cut(0)
-		w.hot.choose(q.k, hits, cut, float32(math.Inf(1)))
-		q.raise(w, source, w.hot)
-		top = cut
-	}
-	hot := top
-	if q.goal.K > 0 {
-		// those of greatest bound first: they may lift the threshold past others
-		e, radius := q.bound.StripRounding(s), s.MeanRadius*q.bound.RadiusFactor
-		w.picked.cut(0)
-		w.picked.choose(q.k, hits, max(float32(q.tau+e+radius), q.least32()), top)
-		for _, f := range hotSteps {
-			cut := max(min(hot, float32(q.tau+e+f*radius)), q.least32())
-			w.hot.cut(0)
-			w.hot.choose(q.k, w.picked, cut, hot)
-			q.raise(w, source, w.hot)
-			hot = min(hot, cut)
-		}
-	}
-	q.list.choose(q.k, hits, q.least32(), hot)
-}
-
-// hotSteps are the radii above the threshold at which arms are taken at once.
-var hotSteps = [...]float64{2, 1.5, 1.25, 1}
-
-// opening is the bound of the arms to score before there is a threshold: as
-// many as are missing to k, those of greatest bound. +Inf when none are.
-func (q *scanning) opening(w *scratch, hits survivors) float32 {
-	missing := q.goal.K - len(q.best.heap) - len(q.lower.heap)
-	if missing <= 0 {
-		return float32(math.Inf(1))
-	}
-	if len(hits.ids) <= missing {
-		return float32(math.Inf(-1))
-	}
-	first := &w.top
-	first.k, first.heap = missing, first.heap[:0]
-	hits = q.promising(w, hits, missing)
-	for k, b := range hits.bounds {
-		first.push(scored{float64(b), hits.ids[k]})
-	}
-	return float32(first.heap[0].score)
-}
-
-// promising leaves of many hits some that hold the n greatest: those above a
-// bound that a sample of them suggests.
-func (q *scanning) promising(w *scratch, hits survivors, n int) survivors {
-	const size = 64
-	every := len(hits.bounds) / size
-	if every < 4 {
-		return hits
-	}
-	var sample [size]float32
-	for k := range sample {
-		sample[k] = hits.bounds[k*every]
-	}
-	slices.Sort(sample[:])
-	rank := n*size*3/2/len(hits.bounds) + 4
-	if rank >= size {
-		return hits
-	}
-	w.picked.cut(0)
-	w.picked.choose(q.k, hits, sample[size-1-rank], float32(math.Inf(1)))
-	if len(w.picked.ids) < n {
-		return hits
-	}
-	return w.picked
-}
-
-// raise scores arms by source, which may raise the threshold, and counts them.
-func (q *scanning) raise(w *scratch, source backend.Source, a survivors) {
-	q.lifted += len(a.ids)
-	q.lift(w, source, a)
-}
-
-// ended settles a query's scan at the last panel, where norms alone end it, or
-// where so much is kept that the dense path is cheaper.
-func (q *scanning) ended(panels int) bool {
-	end := q.next >= panels || q.cap(q.next) < q.tau
+// endScan reports whether the query's scan has ended, and then sets the phase and records
+// the look. It ends after the last panel, if the norms of all later atoms are too small, or
+// if the query kept more than MaxSurvivors of the allowed atoms.
+func (q *scanState) endScan(panels int) bool {
+	end := q.nextPanel >= panels || q.scoreCapFrom(q.nextPanel) < q.tau
 	most := q.bound.Look.MaxSurvivors * float64(q.goal.Allowed)
-	crowds := !end && most > 0 && q.seen >= max(survey, 16*q.goal.K) && float64(len(q.list.ids)) > most
+	crowds := !end && most > 0 && q.seen >= max(leastSurvey, 16*q.goal.K) && float64(len(q.list.ids)) > most
 	if end || crowds {
-		q.prune()
+		q.pruneArms()
 	}
 	switch {
 	case end:
@@ -376,20 +312,20 @@ func (q *scanning) ended(panels int) bool {
 	return true
 }
 
-// hold keeps the figures of a scan that a context stopped, for it to go on with.
-func (q *scanning) hold() { q.scan = q }
+// stop keeps the figures of a scan that a context stopped, so that it can be resumed.
+func (q *scanState) stop() { q.stoppedScan = q }
 
-// record takes the scan's figures into the query's, at its end or where it was stopped
-// and does not go on.
-func (q *scanning) record() {
+// record adds the scan's figures to the query's certificate, when it has ended or was
+// stopped and will not be resumed.
+func (q *scanState) record() {
 	if q.seen == 0 && q.phase != listed {
 		return
 	}
-	kept := len(q.list.ids) + q.lifted
-	q.account(q.bound.AtomBytes, q.read)
-	q.report(q.bound.Look, q.seen, q.read-q.seen, kept)
+	kept := len(q.list.ids) + q.passed
+	q.countCodes(q.bound.Width, q.codesRead)
+	q.addReport(q.bound.Look, q.seen, q.codesRead-q.seen, kept)
 	if q.bound.Random() {
-		q.random = q.random || kept < q.before+q.seen
-		q.owe()
+		q.random = q.random || kept < q.listedBefore+q.seen
+		q.noteRandomBound(len(q.list.ids) + len(q.finalists))
 	}
 }

@@ -1,44 +1,44 @@
 package cpu
 
-// Scores of a query are kept in two scales that differ for squared differences alone.
-// Answers are ranked by the search score itself, -|q-v|^2/2, a sum of squared
-// differences. Bounds are of the product form: with q and v relative to the
-// collection's centre they are of q.v - |v|^2/2, which is |q|^2/2 more: looks.Conversion
-// converts. Everything is times 2^-exp.
+// A query has scores on two scales, which differ for squared differences only. Answers are
+// ranked by the search score itself, -|q-v|^2/2, a sum of squared differences. Bounds have
+// the product form q.v - |v|^2/2, with q and v relative to the collection's centre, which is
+// |q|^2/2 more; looks.Scale converts. All are multiplied by 2^-exp.
 
-// exacts writes the search scores of rows, by number, to out.
-func (s *state) exacts(out []float64, rows []uint32) {
+// searchScores writes the search scores of rows, by number, to out.
+func (s *state) searchScores(out []float64, rows []uint32) {
 	if s.c.Metric.Differences() {
-		s.k.SquaredDistances(out, s.c.Rows, s.c.Dim, rows, s.q)
+		s.kern.SquaredDistances(out, s.c.Rows, s.c.Dim, rows, s.q)
 	} else {
-		s.k.Dots(out, s.c.Rows, s.c.Dim, rows, s.q)
+		s.kern.Dots(out, s.c.Rows, s.c.Dim, rows, s.q)
 	}
 	for k, row := range rows {
-		out[k] = s.scoreOf(row, out[k])
+		out[k] = s.scoreOfSum(row, out[k])
 	}
 }
 
-// exact is the search score of a row.
-func (s *state) exact(row uint32) float64 {
+// searchScore returns the search score of a row, by number.
+func (s *state) searchScore(row uint32) float64 {
 	if s.c.Metric.Differences() {
-		return s.scoreOf(row, s.k.SquaredDistance(s.c.Row(int(row)), s.q))
+		return s.scoreOfSum(row, s.kern.SquaredDistance(s.c.Row(int(row)), s.q))
 	}
-	return s.scoreOf(row, s.k.Dot(s.c.Row(int(row)), s.q))
+	return s.scoreOfSum(row, s.kern.Dot(s.c.Row(int(row)), s.q))
 }
 
-// scoreOf turns a row's product with q, or squared distance from it, into its search
-// score.
-func (s *state) scoreOf(row uint32, x float64) float64 {
+// scoreOfSum returns the search score of a row from x, its product with q or squared distance
+// from it.
+func (s *state) scoreOfSum(row uint32, x float64) float64 {
 	return s.c.ScoreOf(int(row), x, s.qq) * s.toScore
 }
 
-// surely reports whether an atom of this lower bound reaches the floor.
-func (s *state) surely(lower float64) bool {
-	return s.scale.LowerThreshold(lower)-s.scale.Lead >= s.floor
+// certainlyReachesFloor reports whether an atom of this lower bound must reach the floor.
+func (s *state) certainlyReachesFloor(lower float64) bool {
+	return s.scale.Firm(lower)-s.scale.Lead >= s.floor
 }
 
-// take takes a scored row into the answers and lifts tau.
-func (s *state) take(x scored) {
+// addScored adds a scored row to the answers if it reaches the floor, and raises tau to the
+// k-th best score plus epsilon.
+func (s *state) addScored(x scored) {
 	if x.score < s.floor {
 		return
 	}
@@ -48,7 +48,8 @@ func (s *state) take(x scored) {
 	}
 }
 
-// threshold is tau as a search score; that of the k-th best, if it is that, as it is.
+// threshold returns tau as a search score. If the k-th best score determines it, it is
+// computed from that score, without the rounding of conversions.
 func (s *state) threshold() float64 {
 	t := max(s.tau-s.scale.Lead, s.floor)
 	if s.best.full() {

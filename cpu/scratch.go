@@ -5,32 +5,33 @@ import (
 	"thresher/simd"
 )
 
-// scratch is one goroutine's memory. Slices grow to what a job needs and are kept.
+// scratch is the memory of one goroutine. Slices grow as needed and are reused; their
+// contents are undefined between uses.
 type scratch struct {
 	prepare collection.PrepareScratch
 	scales  []float64
 	norms   []float64 // of queries
 	queries []collection.Query
 
-	scan   simd.ScanScratch
-	codes  []int8 // of a block of queries for the scan
-	live   []int8 // the codes of the queries still being scanned
-	small  []int16
-	panel  []uint8 // rows of a panel, transposed
-	tests  []simd.ScanQuery
-	lanes  simd.PanelTerms
-	masks  []uint64
-	slacks []float32 // roundings of a strip, per query
-	values []float32
-	hits   hits // of a chunk
+	scan      simd.ScanScratch
+	codes     []int8  // 8-bit codes of the queries of a scan
+	liveCodes []int8  // those of the queries that have not ended it, contiguous
+	codes16   []int16 // codes of one query
+	panel     []uint8 // a panel built from rows
+	tests     []simd.ScanQuery
+	lanes     simd.PanelTerms
+	masks     []uint64
+	slacks    []float32 // bound of the rounding in a strip, for each query
+	values    []float32
+	passed    chunkLists
 
-	picked  survivors // chosen from a list
-	hot     survivors
-	sums    []simd.RowSums
-	signs   []simd.SignSums
-	sums8   []simd.RowSums8 // of a strip
-	top     top
-	fetched float32 // keeps the compiler from removing the reads of fetch
+	selected   survivors // part of a list
+	candidates survivors
+	sums       []simd.RowSums
+	signs      []simd.SignSums
+	sums8      []simd.RowSums8 // of the rows of a strip
+	top        top
+	fetchSink  float32 // stores the result of fetchSides, so that the compiler keeps its reads
 
 	scores []float64
 	ids    []uint32
@@ -45,15 +46,15 @@ func grow[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// survivors are arms with their least upper bounds so far, in the query's scaled units, by
-// ascending internal index.
+// survivors are arms with their least upper bounds so far, in the query's scaled units, in
+// ascending order of internal indexes.
 type survivors struct {
 	ids    []uint32
 	bounds []float32
 }
 
-// room makes room for n more entries, plus as many as kernels may overrun.
-func (s *survivors) room(n int) {
+// reserve grows the capacity to n more entries, and overrun.
+func (s *survivors) reserve(n int) {
 	n += len(s.ids) + overrun
 	if min(cap(s.ids), cap(s.bounds)) >= n {
 		return
@@ -65,38 +66,39 @@ func (s *survivors) room(n int) {
 	s.ids, s.bounds = ids, bounds
 }
 
-// overrun is how many entries kernels may write beyond theirs.
+// overrun is how many entries kernels may write beyond the end of their output.
 const overrun = 64
 
-// cut drops the entries from n on.
-func (s *survivors) cut(n int) { s.ids, s.bounds = s.ids[:n], s.bounds[:n] }
+// truncate drops the entries from n on.
+func (s *survivors) truncate(n int) { s.ids, s.bounds = s.ids[:n], s.bounds[:n] }
 
-// choose appends the entries of from with lo <= bound < hi.
-func (s *survivors) choose(k simd.Kernels, from survivors, lo, hi float32) {
-	s.room(len(from.ids))
+// appendSelected appends the entries of from with lo <= bound < hi.
+func (s *survivors) appendSelected(kern simd.Kernels, from survivors, lo, hi float32) {
+	s.reserve(len(from.ids))
 	n := len(s.ids)
 	all := n + len(from.ids) + overrun
-	s.cut(n + k.Select(s.ids[n:all], s.bounds[n:all], from.ids, from.bounds, lo, hi))
+	s.truncate(n + kern.Select(s.ids[n:all], s.bounds[n:all], from.ids, from.bounds, lo, hi))
 }
 
-// hits are the arms that passed in a chunk, by query, stride entries apart.
-type hits struct {
+// chunkLists hold for each query the arms of a chunk that passed the look. Lists of
+// consecutive queries begin stride entries apart.
+type chunkLists struct {
 	ids    []uint32
 	bounds []float32
 	counts []int32
 	stride int
 }
 
-// reset makes room for the given number of atoms for each query.
-func (h *hits) reset(queries, atoms int) {
+// reset empties the lists and reserves entries for the given number of atoms for each query.
+func (h *chunkLists) reset(queries, atoms int) {
 	h.stride = atoms + overrun
 	h.ids, h.bounds = grow(h.ids, queries*h.stride), grow(h.bounds, queries*h.stride)
 	h.counts = grow(h.counts, queries)
 	clear(h.counts)
 }
 
-// of returns the hits of query k; the scratch owns them.
-func (h *hits) of(k int) survivors {
+// list returns the list of query k; h owns it.
+func (h *chunkLists) list(k int) survivors {
 	lo, hi := k*h.stride, k*h.stride+int(h.counts[k])
 	return survivors{h.ids[lo:hi:hi], h.bounds[lo:hi:hi]}
 }

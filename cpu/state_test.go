@@ -40,11 +40,11 @@ func TestSupportersStay(t *testing.T) {
 	for i := range uint32(20) {
 		first.ids = append(first.ids, i)
 	}
-	s.lift(&scratch{}, backend.LowerBound, first)
+	s.tighten(&scratch{}, backend.LowerBound, first)
 	if math.IsInf(s.tau, -1) {
 		t.Fatal("no threshold")
 	}
-	if s.prune(); len(s.finalists) < k {
+	if s.pruneArms(); len(s.finalists) < k {
 		t.Errorf("%d of the %d arms behind the threshold %g are left", len(s.finalists), k, s.tau)
 	}
 }
@@ -54,10 +54,10 @@ func TestSupportersStay(t *testing.T) {
 func TestStoppedDenseScoresNobody(t *testing.T) {
 	s := &begun(t, 200, 64, 3).states[0]
 	s.list = survivors{ids: []uint32{1, 2}, bounds: []float32{1, 1}}
-	s.owe()
-	s.settleDense([]denseWork{{read: []int{100}}}, 0)
-	s.list.cut(0) // by a threshold that rose
+	s.noteRandomBound(len(s.list.ids) + len(s.finalists))
+	s.takeDense([]denseRange{{read: []int{100}}}, 0)
+	s.list.truncate(0) // by a threshold that rose
 	if a := s.answer(); !a.Random {
-		t.Errorf("%d rows read of %d owed, and no drop is called random", s.rowsRead, s.owed)
+		t.Errorf("%d rows read of %d, and no drop is called random", s.rowsRead, s.rowsIfAllScored)
 	}
 }

@@ -8,10 +8,11 @@ type scored struct {
 	row   uint32
 }
 
-// before is the order of answers: score descending, row number ascending.
-func before(a, b scored) bool { return a.score > b.score || a.score == b.score && a.row < b.row }
+// ranksBefore is the order of answers: score descending, row number ascending.
+func ranksBefore(a, b scored) bool { return a.score > b.score || a.score == b.score && a.row < b.row }
 
-// top is a heap of the k best scored atoms pushed, or of all if k is 0. The worst is the root.
+// top is a heap of the k best scored atoms pushed, or of all if k is 0. Its root is the worst
+// of them, if k > 0.
 type top struct {
 	k    int
 	heap []scored
@@ -25,7 +26,7 @@ func (t *top) push(x scored) {
 		}
 		for i := len(t.heap) - 1; i > 0; {
 			p := (i - 1) / 2
-			if before(t.heap[i], t.heap[p]) {
+			if ranksBefore(t.heap[i], t.heap[p]) {
 				break
 			}
 			t.heap[i], t.heap[p] = t.heap[p], t.heap[i]
@@ -34,7 +35,7 @@ func (t *top) push(x scored) {
 		return
 	}
 	h := t.heap
-	if !before(x, h[0]) {
+	if !ranksBefore(x, h[0]) {
 		return
 	}
 	h[0] = x
@@ -43,10 +44,10 @@ func (t *top) push(x scored) {
 		if c >= len(h) {
 			return
 		}
-		if c+1 < len(h) && before(h[c], h[c+1]) {
+		if c+1 < len(h) && ranksBefore(h[c], h[c+1]) {
 			c++
 		}
-		if !before(h[i], h[c]) {
+		if !ranksBefore(h[i], h[c]) {
 			return
 		}
 		h[i], h[c] = h[c], h[i]
@@ -54,16 +55,16 @@ func (t *top) push(x scored) {
 	}
 }
 
-// full reports whether there are k; the root is then the k-th best.
+// full reports whether k > 0 and there are k; the root is then the k-th best.
 func (t *top) full() bool { return t.k > 0 && len(t.heap) == t.k }
 
-// sorted returns the answers, best first. It uses up the heap.
+// sorted sorts the heap in place, best first, and returns it. Nothing can be pushed afterwards.
 func (t *top) sorted() []scored {
 	slices.SortFunc(t.heap, func(a, b scored) int {
-		if before(a, b) {
+		if ranksBefore(a, b) {
 			return -1
 		}
-		if before(b, a) {
+		if ranksBefore(b, a) {
 			return 1
 		}
 		return 0
@@ -71,13 +72,13 @@ func (t *top) sorted() []scored {
 	return t.heap
 }
 
-// lowest is a heap of the k greatest numbers pushed. The least is the root.
-type lowest struct {
+// topFloats is a heap of the k > 0 greatest numbers pushed. Its root is the least of them.
+type topFloats struct {
 	k    int
 	heap []float64
 }
 
-func (t *lowest) push(x float64) {
+func (t *topFloats) push(x float64) {
 	h := t.heap
 	if len(h) < t.k {
 		h = append(h, x)
@@ -116,4 +117,4 @@ func (t *lowest) push(x float64) {
 }
 
 // full reports whether there are k; the root is then the k-th greatest.
-func (t *lowest) full() bool { return len(t.heap) == t.k }
+func (t *topFloats) full() bool { return len(t.heap) == t.k }

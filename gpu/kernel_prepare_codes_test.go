@@ -18,7 +18,7 @@ import (
 	"thresher/collection"
 )
 
-// encoded is what cpu/codes.go (encode) makes of x: codes, the value of a step,
+// encoded is what cpu/codes.go (quantizeQuery) makes of x: codes, the value of a step,
 // and the norm of what they are off by.
 func encoded(x []float32, limit int32) (code []int32, step, err float64) {
 	var most float32

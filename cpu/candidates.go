@@ -1,0 +1,93 @@
+package cpu
+
+import (
+	"math"
+	"slices"
+
+	"thresher/backend"
+	"thresher/backend/looks"
+)
+
+// takeChunk takes the arms of a chunk that passed the look. Those whose estimate reaches the
+// threshold are candidates, which are scored at once and may raise it. The others are listed
+// with their bounds.
+func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivors, strip *looks.Strip) {
+	top := float32(math.Inf(1))
+	if cut := q.firstCut(w, passed); cut < top {
+		// There are fewer than k scores: the arms of greatest bound give the first threshold.
+		w.candidates.truncate(0)
+		w.candidates.appendSelected(q.kern, passed, cut, float32(math.Inf(1)))
+		q.tightenBy(w, source, w.candidates)
+		top = cut
+	}
+	above := top
+	if q.goal.K > 0 {
+		// In descending steps of bounds, since each step may raise the threshold above the next.
+		rounding, radius := q.bound.StripRounding(strip), strip.MeanRadius*q.bound.RadiusFactor
+		w.selected.truncate(0)
+		w.selected.appendSelected(q.kern, passed, max(float32(q.tau+rounding+radius), q.least32()), top)
+		for _, f := range candidateRadii {
+			cut := max(min(above, float32(q.tau+rounding+f*radius)), q.least32())
+			w.candidates.truncate(0)
+			w.candidates.appendSelected(q.kern, w.selected, cut, above)
+			q.tightenBy(w, source, w.candidates)
+			above = min(above, cut)
+		}
+	}
+	q.list.appendSelected(q.kern, passed, q.least32(), above)
+}
+
+// candidateRadii are the steps in which candidates are scored: the distance of their bounds
+// from the threshold in mean radii of the strip. At 1 the estimate equals the threshold.
+var candidateRadii = [...]float64{2, 1.5, 1.25, 1}
+
+// firstCut returns the least bound of the arms to score before there is a threshold: those
+// of greatest bound, as many as are missing to k scores. It is +Inf if none are missing, and
+// -Inf if all that passed are scored.
+func (q *scanState) firstCut(w *scratch, passed survivors) float32 {
+	missing := q.goal.K - len(q.best.heap) - len(q.lower.heap)
+	if missing <= 0 {
+		return float32(math.Inf(1))
+	}
+	if len(passed.ids) <= missing {
+		return float32(math.Inf(-1))
+	}
+	first := &w.top
+	first.k, first.heap = missing, first.heap[:0]
+	passed = q.likelyBest(w, passed, missing)
+	for k, b := range passed.bounds {
+		first.push(scored{float64(b), passed.ids[k]})
+	}
+	return float32(first.heap[0].score)
+}
+
+// likelyBest returns a part of passed that contains the n arms of greatest bound: those
+// above a quantile of a sample, or all if that is not sure to help.
+func (q *scanState) likelyBest(w *scratch, passed survivors, n int) survivors {
+	const size = 64
+	every := len(passed.bounds) / size
+	if every < 4 {
+		return passed
+	}
+	var sample [size]float32
+	for k := range sample {
+		sample[k] = passed.bounds[k*every]
+	}
+	slices.Sort(sample[:])
+	rank := n*size*3/2/len(passed.bounds) + 4
+	if rank >= size {
+		return passed
+	}
+	w.selected.truncate(0)
+	w.selected.appendSelected(q.kern, passed, sample[size-1-rank], float32(math.Inf(1)))
+	if len(w.selected.ids) < n {
+		return passed
+	}
+	return w.selected
+}
+
+// tightenBy scores candidates by source, which may raise the threshold, and counts them.
+func (q *scanState) tightenBy(w *scratch, source backend.Source, a survivors) {
+	q.passed += len(a.ids)
+	q.tighten(w, source, a)
+}

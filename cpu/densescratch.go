@@ -1,0 +1,102 @@
+package cpu
+
+import (
+	"math"
+
+	"thresher/backend/looks"
+	"thresher/bandit"
+)
+
+// denseScratch is a goroutine's memory for the dense path. The arrays have an entry for each
+// query of the job.
+type denseScratch struct {
+	query, panels []float32 // the queries, as rows and packed for Gemm
+	gathered      []float32 // coordinates of a tile's rows, if copied
+	scale         []float32 // terms of a tile's rows, if copied
+	size, offset  []float32
+	dots          []float32 // products of a tile, [rows][queries]
+	masks         []uint64  // for each row of a tile the queries whose threshold it may reach
+	lowerBounds   []float64
+
+	margin     [denseQueries]float32 // bound of the float32 error relative to a row's size
+	factor     [denseQueries]float32 // factor of offsets
+	tau        [denseQueries]float32
+	shift      [denseQueries]float64   // state.denseShift
+	allAllowed [denseQueries]bool      // every row that is read may be returned
+	pending    [denseQueries]survivors // rows that passed the test and are not yet scored, by number
+	tops       [denseQueries]top
+	scored     [denseQueries]int // rows scored in float64 after the test
+}
+
+// tighten raises the threshold of query e of the job to the k-th largest lower bound of its
+// pending rows, and drops those below it.
+func (s *denseScratch) tighten(q *state, t *denseTerms, e int) {
+	x, k := &s.pending[e], q.goal.K
+	if k == 0 || k > len(x.ids) {
+		return
+	}
+	s.lowerBounds = grow(s.lowerBounds, len(x.ids))
+	for i, row := range x.ids {
+		// The error bound holds in both directions.
+		gap := 2 * float64(s.margin[e]) * float64(t.size[row])
+		if q.c.Offset != nil { // the stored offset may exceed the true one
+			norm := float64(q.c.Norm[t.inverse[row]])
+			gap += (float64(t.offset[row]) + norm*norm/2*(1+looks.Slop)) * float64(s.factor[e])
+		}
+		s.lowerBounds[i] = float64(x.bounds[i]) - gap
+	}
+	tiny := float64(q.c.Dim) * math.SmallestNonzeroFloat32 // as in denseTau
+	s.tau[e] = max(s.tau[e], q.denseTau(q.scale.Firm(bandit.KthLargest(s.lowerBounds, k)-s.shift[e])-tiny, s.shift[e]))
+	s.dropBelow(q, e, s.tau[e])
+}
+
+// dropBelow drops the pending rows of query e whose bound is below least.
+func (s *denseScratch) dropBelow(q *state, e int, least float32) {
+	x := &s.pending[e]
+	x.truncate(q.kern.Select(x.ids, x.bounds, x.ids, x.bounds, least, float32(math.Inf(1))))
+}
+
+// keepBest drops the pending rows of query e but the n of greatest bound, and ties.
+func (s *denseScratch) keepBest(q *state, e, n int) {
+	x := &s.pending[e]
+	if len(x.ids) <= n {
+		return
+	}
+	s.lowerBounds = grow(s.lowerBounds, len(x.ids))
+	for i, b := range x.bounds {
+		s.lowerBounds[i] = float64(b)
+	}
+	s.dropBelow(q, e, float32(bandit.KthLargest(s.lowerBounds, n)))
+}
+
+// scorePending scores the pending rows of query e of the job exactly.
+func (w *scratch) scorePending(q *state, e int) {
+	s := &w.dense
+	x := &s.pending[e]
+	w.scores = grow(w.scores, len(x.ids))
+	q.searchScores(w.scores, x.ids)
+	s.scored[e] += len(x.ids)
+	for i, row := range x.ids {
+		s.addScored(q, e, scored{w.scores[i], row})
+	}
+	x.truncate(0)
+}
+
+// denseTau returns tau as a threshold of the float32 test, whose products are greater by
+// shift. It is lowered by the error of subnormal products, up to half a step of the least
+// number each.
+func (s *state) denseTau(tau, shift float64) float32 {
+	return float32(tau+shift) - float32(s.c.Dim)*math.SmallestNonzeroFloat32
+}
+
+// addScored adds an exactly scored row to the best of query k of the job if it reaches the
+// floor, and raises the threshold.
+func (s *denseScratch) addScored(q *state, k int, a scored) {
+	if a.score < q.floor {
+		return
+	}
+	s.tops[k].push(a)
+	if s.tops[k].full() {
+		s.tau[k] = max(s.tau[k], q.denseTau(q.scale.Bar(s.tops[k].heap[0].score), s.shift[k]))
+	}
+}

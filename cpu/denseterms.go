@@ -1,0 +1,46 @@
+package cpu
+
+import (
+	"math"
+
+	"thresher/backend/looks"
+	"thresher/collection"
+)
+
+// denseTerms are the terms of the float32 test, by row number.
+type denseTerms struct {
+	inverse []uint32  // internal index
+	scale   []float32 // factor from the product to that with the working vector
+	size    []float32 // norm of the vector multiplied, which is the row as given or, if far, less the centre
+	offset  []float32 // upper bound of the offset
+	far     bool      // the centre is far from zero (collection.Far)
+}
+
+// denseTerms returns the terms, computed at first use.
+func (r *resident) denseTerms() *denseTerms {
+	r.once.dense.Do(func() {
+		c, t := r.c, &r.dense
+		t.inverse = make([]uint32, c.N)
+		terms := make([]float32, 3*c.N)
+		t.scale, t.size, t.offset = terms[:c.N], terms[c.N:2*c.N], terms[2*c.N:]
+		t.far = c.Far()
+		given := 0.0
+		if c.Centre != nil && !t.far {
+			given = c.CentreNorm()
+		}
+		for i, row := range c.Order {
+			t.inverse[row] = uint32(i)
+			var bounded bool
+			t.scale[row], bounded = c.ProductFactor(int(row))
+			t.size[row] = collection.Upward(float64(c.Norm[i]) + given)
+			if !bounded {
+				t.size[row] = float32(math.Inf(1)) // the test cannot exclude the row
+			}
+			if c.Offset != nil {
+				// This stays an upper bound after the rounding of the test.
+				t.offset[row] = collection.Upward(float64(c.Offset[i]) * (1 - looks.Slop))
+			}
+		}
+	})
+	return &r.dense
+}
