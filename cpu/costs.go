@@ -150,7 +150,7 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 		narrow:    trial{resident: large, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, 0)}},
 		panel:     trial{resident: large, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, panel)}},
 		fullWidth: trial{resident: large, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, last)}},
-		someKept:  trial{resident: large, queries: q, floor: dropsMost, looks: []backend.Look{look(backend.Panels, panel), look(backend.Rows, last)}},
+		someKept:  trial{resident: large, queries: q, floor: dropsMost, looks: []backend.Look{look(backend.Panels, panel), look(backend.RowCodes, last)}},
 		dense:     trial{resident: large, queries: q, floor: dropsAll},
 		gathered:  trial{resident: large, queries: q, floor: dropsAll, filter: everyOther(c)},
 		lowDim:    trial{resident: small, queries: shorts, floor: dropsAll},
@@ -332,7 +332,7 @@ func (m *measurement) costs() backend.Costs {
 	c.Gather = max(leastCost, per(m.gathered.pulls[0], pairs/2)-per(m.dense.pulls[0], pairs))
 	c.DenseOne = per(m.oneQuery.pulls[0], costAtoms*costDim)
 	products := float64(2*m.c.R*costDim) * c.Dense
-	c.Turn = max(leastCost, (per(m.someKept.begin, costQueries)-products)/float64(m.c.D))
+	c.Rotate = max(leastCost, (per(m.someKept.begin, costQueries)-products)/float64(m.c.D))
 	c.Query = per(m.fewAtoms.pulls[0]+m.fewAtoms.finish, costQueries)
 	return c
 }

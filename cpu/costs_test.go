@@ -62,7 +62,7 @@ func TestMeasurementSolves(t *testing.T) {
 		narrow:    trial{looks: looks(64), pulls: []time.Duration{ns(scan(want.Scan, 64))}},
 		panel:     trial{looks: looks(128), pulls: []time.Duration{ns(scan(want.Scan, 128))}},
 		fullWidth: trial{looks: looks(512), pulls: []time.Duration{ns(scan(want.Wide, 512))}},
-		someKept: trial{looks: looks(128, 512), begin: ns(costQueries * (want.Turn*512 + want.Dense*2*head*costDim)),
+		someKept: trial{looks: looks(128, 512), begin: ns(costQueries * (want.Rotate*512 + want.Dense*2*head*costDim)),
 			pulls:   []time.Duration{ns(scan(want.Scan, 128) + want.List*passed), ns(passed * (want.Visit + want.Code*(head+512)))},
 			answers: backend.Answers{{Looks: []backend.LookReport{{}, {Seen: passed / 3}}}, {Looks: []backend.LookReport{{}, {Seen: passed * 2 / 3}}}}},
 		dense:       trial{pulls: []time.Duration{ns(pairs * (want.DenseTest + want.Dense*costDim))}},

@@ -133,7 +133,7 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 		s.pending[k].truncate(0)
 		s.scored[k] = 0
 		s.shift[k] = q.denseShift(t)
-		s.tau[k] = q.denseTau(q.scale.Bar(q.floor), s.shift[k])
+		s.tau[k] = q.denseTau(q.conversion.Threshold(q.floor), s.shift[k])
 	}
 	reached, err := d.walkRows(ctx, x, w, t)
 	d.best, d.read, d.scored = make([][]scored, len(d.js)), make([]int, len(d.js)), make([]int, len(d.js))
@@ -272,7 +272,7 @@ func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, width, lo, 
 	}
 	for e, j := range js {
 		q, pending := &x.states[j], len(s.pending[e].ids)
-		if pending > 2*q.goal.K+denseLeastRows || pending >= q.goal.K && s.tau[e] == q.denseTau(q.scale.Bar(q.floor), s.shift[e]) {
+		if pending > 2*q.goal.K+denseLeastRows || pending >= q.goal.K && s.tau[e] == q.denseTau(q.conversion.Threshold(q.floor), s.shift[e]) {
 			s.tighten(q, t, e)
 		}
 		if len(s.pending[e].ids) > mostPending {

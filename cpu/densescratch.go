@@ -46,7 +46,7 @@ func (s *denseScratch) tighten(q *state, t *denseTerms, e int) {
 		s.lowerBounds[i] = float64(x.bounds[i]) - gap
 	}
 	tiny := float64(q.c.Dim) * math.SmallestNonzeroFloat32 // as in denseTau
-	s.tau[e] = max(s.tau[e], q.denseTau(q.scale.Firm(bandit.KthLargest(s.lowerBounds, k)-s.shift[e])-tiny, s.shift[e]))
+	s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.LowerThreshold(bandit.KthLargest(s.lowerBounds, k)-s.shift[e])-tiny, s.shift[e]))
 	s.dropBelow(q, e, s.tau[e])
 }
 
@@ -97,6 +97,6 @@ func (s *denseScratch) addScored(q *state, k int, a scored) {
 	}
 	s.tops[k].push(a)
 	if s.tops[k].full() {
-		s.tau[k] = max(s.tau[k], q.denseTau(q.scale.Bar(s.tops[k].heap[0].score), s.shift[k]))
+		s.tau[k] = max(s.tau[k], q.denseTau(q.conversion.Threshold(s.tops[k].heap[0].score), s.shift[k]))
 	}
 }

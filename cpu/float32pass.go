@@ -346,7 +346,7 @@ func (p *float32Pass) countOpen(s *state) (n int, most float64) {
 func (s *state) scoreCap() float64 {
 	if s.c.Metric.Differences() {
 		// Lead is |q|^2/2, scaled.
-		return looks.CapAll(s.c, math.Sqrt(math.Ldexp(2*s.scale.Lead, -s.exp)))
+		return looks.CapAll(s.c, math.Sqrt(math.Ldexp(2*s.conversion.Lead, -s.exp)))
 	}
 	var norm float64
 	for _, v := range s.q {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -33,7 +32,7 @@ func (x *run) reset(m int) (err error) {
 	x.scaled = grow(x.scaled, m*c.Dim)
 	if c.Coded() {
 		x.heads, x.rests = grow(x.heads, m*c.R), grow(x.rests, m*c.D)
-		x.fullWidth, err = x.r.compile(backend.Look{Rep: backend.Rows, To: c.D, Rule: backend.Cauchy})
+		x.fullWidth, err = x.r.compile(backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy})
 	}
 	x.closed = false
 	return err
@@ -87,7 +86,7 @@ func (x *run) Floor(_ context.Context, floors []float64) error {
 	for j, f := range floors {
 		s := &x.states[j]
 		s.floor = max(s.floor, math.Ldexp(f, -s.exp))
-		s.tau = max(s.tau, s.scale.Threshold(s.floor))
+		s.tau = max(s.tau, s.conversion.Threshold(s.floor))
 	}
 	return nil
 }
@@ -167,169 +166,4 @@ func (s *state) countOpen() (n int, most float64) {
 		}
 	}
 	return n, most
-}
-
-// partialRows is the greatest number of rows that a query scores after its deadline. A
-// partial answer is then the best of these candidates.
-const partialRows = 256
-
-// Finish scores the survivors exactly, in descending order of bounds, until no bound
-// reaches the threshold, and returns an answer for each query; those of queries that have
-// left are zero. If ctx has ended it scores at most min(max(k, 1), partialRows) arms of
-// each query, and Answer.Open bounds the scores of the others.
-func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
-	if x.closed {
-		return nil, backend.ErrClosed
-	}
-	var present []int // queries that have not left
-	for j := range x.states {
-		if x.states[j].phase != hasLeft {
-			present = append(present, j)
-		}
-	}
-	out := make(backend.Answers, len(x.states))
-	return out, x.finishQueries(ctx, present, func(k int, a backend.Answer) { out[present[k]] = a })
-}
-
-// finishQueries finishes queries js and calls deliver with the answer of each js[at], from
-// several goroutines.
-func (x *run) finishQueries(ctx context.Context, js []int, deliver func(at int, a backend.Answer)) error {
-	if err := x.answerUnscanned(ctx, js); err != nil {
-		return err
-	}
-	// The best arms are scored even if ctx has ended.
-	return x.r.each(context.WithoutCancel(ctx), len(js), func(w *scratch, at int) error {
-		s := &x.states[js[at]]
-		s.finish(ctx, w)
-		deliver(at, s.answer())
-		return nil
-	})
-}
-
-// answerUnscanned answers by the dense path those of queries for which no look has seen
-// all atoms, unless ctx has ended.
-func (x *run) answerUnscanned(ctx context.Context, queries []int) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	var js []int
-	for _, j := range queries {
-		if s := &x.states[j]; s.phase == unscanned || s.phase == crowded {
-			js = append(js, j)
-		}
-	}
-	if len(js) == 0 {
-		return nil
-	}
-	if err := x.Dense(ctx, js...); err != nil && ctx.Err() == nil {
-		return err
-	}
-	return nil
-}
-
-// finish scores the query's arms as Finish says.
-func (s *state) finish(ctx context.Context, w *scratch) {
-	s.recordStopped()
-	left := s.finalists
-	s.finalists = nil
-	if s.phase == answered {
-		s.finalists = left[:0]
-		s.list.truncate(0)
-		return
-	}
-	defer s.addPartialDense()
-	if s.pass != nil {
-		left = s.pass.appendArms(left)
-		s.pass = nil
-	}
-	for k, i := range s.list.ids {
-		if b := float64(s.list.bounds[k]); b >= s.tau || s.list.bounds[k] >= s.least32() {
-			left = append(left, arm{bound: b, i: i})
-		}
-	}
-	s.list.truncate(0)
-	slices.SortFunc(left, byBound)
-	done := 0
-	// Arms not scored move to the front of the slice, whose memory is reused.
-	defer func() { s.finalists = append(left[:0], left[done:]...) }()
-	few := min(max(s.goal.K, 1), partialRows)
-	// The k best are scored together, then a few at a time, since each may raise the threshold.
-	for n := few; done < len(left) && s.reachesThreshold(left[done].bound); n = 4 {
-		if ctx.Err() != nil && done >= few {
-			return
-		}
-		n = min(n, len(left)-done)
-		for n > 1 && !s.reachesThreshold(left[done+n-1].bound) {
-			n--
-		}
-		s.scoreArms(w, left[done:done+n])
-		done += n
-	}
-	done = len(left)
-}
-
-// byBound orders arms by descending bound, then by ascending index.
-func byBound(a, b arm) int {
-	switch {
-	case a.bound > b.bound:
-		return -1
-	case a.bound < b.bound:
-		return 1
-	}
-	return int(a.i) - int(b.i)
-}
-
-// reachesThreshold reports whether a bound, which may be a list's float32, reaches the
-// threshold.
-func (s *state) reachesThreshold(bound float64) bool {
-	return bound >= s.tau || float32(bound) >= s.least32()
-}
-
-// scoreArms scores arms exactly and adds them to the answers. Scoring several together
-// prefetches their rows.
-func (s *state) scoreArms(w *scratch, arms []arm) {
-	w.ids, w.scores = grow(w.ids, len(arms)), grow(w.scores, len(arms))
-	for k, a := range arms {
-		w.ids[k] = s.c.Order[a.i]
-	}
-	s.searchScores(w.scores, w.ids)
-	s.countRows(len(arms))
-	for k, row := range w.ids {
-		s.addScored(scored{w.scores[k], row})
-	}
-}
-
-// addPartialDense adds what stopped dense scans have found to the answers, except for rows
-// that are among them already.
-func (s *state) addPartialDense() {
-	if len(s.partialDense) == 0 {
-		return
-	}
-	have := make(map[uint32]bool, len(s.best.heap))
-	for _, a := range s.best.heap {
-		have[a.row] = true
-	}
-	for _, a := range s.partialDense {
-		if !have[a.row] {
-			have[a.row] = true
-			s.addScored(a)
-		}
-	}
-	s.partialDense = nil
-}
-
-// answer returns the query's answer, whose slices are new. It uses up best.
-func (s *state) answer() backend.Answer {
-	_, open := s.countOpen()
-	a := backend.Answer{Looks: s.reports, Pulls: s.pulls, Bytes: s.bytes, Rows: s.rowsRead,
-		Tau: math.Ldexp(s.threshold(), s.exp), Open: math.Ldexp(s.scale.Outward(open), s.exp), Random: s.random || s.rowsRead < s.rowsIfAllScored, Dense: s.phase == answered}
-	best := s.best.sorted()
-	for len(best) > 0 && best[len(best)-1].score < s.floor { // the floor rose after they were scored
-		best = best[:len(best)-1]
-	}
-	a.IDs, a.Scores = make([]int64, len(best)), make([]float64, len(best))
-	for k, b := range best {
-		a.IDs[k], a.Scores[k] = int64(b.row), math.Ldexp(b.score, s.exp)
-	}
-	return a
 }

@@ -104,10 +104,10 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 	toScan = toScan[at:]
 	var merged survivors
 	for len(qs) > 0 {
-		hi := chunkEnd(max(1, t.Look.First/panelAtoms), lo, panels)
+		hi := chunkEnd(max(1, t.Look.FirstChunk/panelAtoms), lo, panels)
 		end, _ := slices.BinarySearch(toScan, uint32(hi))
 		chunk := toScan[:end]
-		n := max(1, min(threads, end, 1+end*panelAtoms*t.Width*len(qs)/splitBytes))
+		n := max(1, min(threads, end, 1+end*panelAtoms*t.AtomBytes*len(qs)/splitBytes))
 		err := checkpoint(ctx, len(js))
 		if err == nil {
 			err = x.scanChunk(ctx, workers[:n], t, qs, chunk)
@@ -166,7 +166,7 @@ func (s *survivors) concatenate(workers []scanWorker, k int) {
 
 // newScans prepares the queries js for look t, or continues scans by t that were stopped.
 func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
-	width := t.Width
+	width := t.AtomBytes
 	w.codes = grow(w.codes, len(js)*width)
 	qs, all := make([]*scanState, len(js)), make([]scanState, len(js))
 	for k, j := range js {
@@ -199,7 +199,7 @@ func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState)
 		allAllowed = allAllowed && q.allAllowed
 	}
 	// Queries that have ended their scan leave gaps between the codes of the others.
-	stride := t.Width
+	stride := t.AtomBytes
 	codes := qs[0].codes
 	if len(qs) > 1 {
 		codes = w.gatherCodes(qs, stride)
@@ -322,7 +322,7 @@ func (q *scanState) record() {
 		return
 	}
 	kept := len(q.list.ids) + q.passed
-	q.countCodes(q.bound.Width, q.codesRead)
+	q.countCodes(q.bound.AtomBytes, q.codesRead)
 	q.addReport(q.bound.Look, q.seen, q.codesRead-q.seen, kept)
 	if q.bound.Random() {
 		q.random = q.random || kept < q.listedBefore+q.seen

@@ -3,7 +3,7 @@ package cpu
 // A query has scores on two scales, which differ for squared differences only. Answers are
 // ranked by the search score itself, -|q-v|^2/2, a sum of squared differences. Bounds have
 // the product form q.v - |v|^2/2, with q and v relative to the collection's centre, which is
-// |q|^2/2 more; looks.Scale converts. All are multiplied by 2^-exp.
+// |q|^2/2 more; looks.Conversion converts. All are multiplied by 2^-exp.
 
 // searchScores writes the search scores of rows, by number, to out.
 func (s *state) searchScores(out []float64, rows []uint32) {
@@ -33,7 +33,7 @@ func (s *state) scoreOfSum(row uint32, x float64) float64 {
 
 // certainlyReachesFloor reports whether an atom of this lower bound must reach the floor.
 func (s *state) certainlyReachesFloor(lower float64) bool {
-	return s.scale.Firm(lower)-s.scale.Lead >= s.floor
+	return s.conversion.LowerThreshold(lower)-s.conversion.Lead >= s.floor
 }
 
 // addScored adds a scored row to the answers if it reaches the floor, and raises tau to the
@@ -44,14 +44,14 @@ func (s *state) addScored(x scored) {
 	}
 	s.best.push(x)
 	if s.best.full() {
-		s.tau = max(s.tau, s.scale.Threshold(s.best.heap[0].score)+s.epsilon)
+		s.tau = max(s.tau, s.conversion.Threshold(s.best.heap[0].score)+s.epsilon)
 	}
 }
 
 // threshold returns tau as a search score. If the k-th best score determines it, it is
 // computed from that score, without the rounding of conversions.
 func (s *state) threshold() float64 {
-	t := max(s.tau-s.scale.Lead, s.floor)
+	t := max(s.tau-s.conversion.Lead, s.floor)
 	if s.best.full() {
 		t = max(t, s.best.heap[0].score+s.epsilon)
 	}

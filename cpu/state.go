@@ -31,7 +31,7 @@ type state struct {
 	prep    collection.Query
 
 	epsilon, floor float64
-	scale          looks.Scale // converts search scores to bounds
+	conversion     looks.Conversion // between search scores and bounds
 	best           top
 	lower          topFloats // the k greatest lower bounds, if they set the threshold
 	tau            float64   // the threshold; it never falls
@@ -118,10 +118,10 @@ func (s *state) prepareQuery(x *run, q []float32, g backend.Goal, prep collectio
 	for j, v := range q {
 		scaled[j] = float64(v) * f
 	}
-	s.scale = looks.NewConversion(s.c, norm, s.exp)
+	s.conversion = looks.NewConversion(s.c, norm, s.exp)
 	s.epsilon = math.Ldexp(g.Epsilon, -exp)
 	s.floor = math.Ldexp(g.Floor, -exp)
-	s.tau = s.scale.Threshold(s.floor)
+	s.tau = s.conversion.Threshold(s.floor)
 }
 
 // scoreAtom scores atom i exactly and adds it to the answers.

@@ -68,7 +68,7 @@ func (x *run) revisitQueries(ctx context.Context, w *scratch, t *looks.Compiled,
 		}
 		s.codeQuery16(w)
 		steps := s.rows.Steps
-		if t.Codes == looks.CodesHigh {
+		if t.QueryCodes == looks.CodesHigh {
 			steps = s.rows.highSteps
 		}
 		qs = append(qs, revisitState{state: s, bound: t.Bound(&s.prep, steps), arms: s.list})
@@ -160,7 +160,7 @@ func (q *revisitState) visitTile(w *scratch, source backend.Source, end uint32) 
 // the look's representation needs. It returns true if the sums may not fit int32; then it
 // reads nothing.
 func (q *revisitState) sumRows(w *scratch, ids []uint32) (wide bool) {
-	if q.bound.Codes != looks.CodesHigh {
+	if q.bound.QueryCodes != looks.CodesHigh {
 		w.sums = grow(w.sums, len(ids))
 		return q.sumCodes(w, ids, q.bound.Look.To)
 	}
@@ -172,7 +172,7 @@ func (q *revisitState) sumRows(w *scratch, ids []uint32) (wide bool) {
 
 // boundArm returns the estimate and the upper bound of atom i, entry k of what sumRows summed.
 func (q *revisitState) boundArm(w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
-	if q.bound.Codes == looks.CodesHigh {
+	if q.bound.QueryCodes == looks.CodesHigh {
 		return q.boundSigns(&q.bound, int(i), &w.signs[k])
 	}
 	return q.state.boundSummedCodes(&q.bound, w, k, i, wide)
@@ -224,7 +224,7 @@ func (q *revisitState) record() {
 		q.random = q.random || q.dropped > 0
 		q.noteRandomBound(len(q.list.ids) + len(q.finalists))
 	}
-	q.countCodes(q.bound.Width, q.seen)
+	q.countCodes(q.bound.AtomBytes, q.seen)
 	q.addReport(q.bound.Look, q.seen, 0, len(q.list.ids)+q.passed)
 }
 
@@ -241,7 +241,7 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 	w.fetchSink = fetchSides(b, a.ids)
 	w.sums = grow(w.sums, len(a.ids))
 	wide := s.sumCodes(w, a.ids, s.c.D)
-	s.countCodes(b.Width, len(a.ids))
+	s.countCodes(b.AtomBytes, len(a.ids))
 	for k, i := range a.ids {
 		estimate, upper := s.boundSummedCodes(b, w, k, i, wide)
 		s.addFinalist(source, int(i), estimate, upper)
@@ -266,7 +266,7 @@ func (s *state) addFinalist(source backend.Source, i int, estimate, upper float6
 			s.lower.push(lower)
 			if s.lower.full() {
 				// Without epsilon, which would drop the k arms of these bounds before they are scored.
-				s.tau = max(s.tau, s.scale.Firm(s.lower.heap[0]))
+				s.tau = max(s.tau, s.conversion.LowerThreshold(s.lower.heap[0]))
 			}
 		}
 	}

@@ -14,56 +14,6 @@ import (
 	"thresher/simd"
 )
 
-// Options configure the backend; the zero value is the defaults.
-type Options struct {
-	// Threads is the number of worker goroutines; 0 is GOMAXPROCS.
-	Threads int
-	// Kernels are the kernels to use, at most simd.Best(), which nil stands for.
-	Kernels *simd.Kernels
-}
-
-// Backend runs searches on the CPU's cores.
-type Backend struct {
-	threads int
-	kernels simd.Kernels
-	closed  atomic.Bool
-}
-
-// New returns the backend.
-func New(o Options) *Backend {
-	b := &Backend{threads: o.Threads, kernels: simd.Best()}
-	if o.Threads <= 0 {
-		b.threads = runtime.GOMAXPROCS(0)
-	}
-	if o.Kernels != nil {
-		b.kernels = min(*o.Kernels, b.kernels)
-	}
-	return b
-}
-
-// Name returns "cpu".
-func (b *Backend) Name() string { return "cpu" }
-
-// Describe returns the instruction set in use, how many goroutines work at once, and
-// what Measure found for these kernels on an AMD EPYC 9004.
-func (b *Backend) Describe() backend.Description {
-	return backend.Description{Device: b.kernels.String(), Threads: b.threads, Costs: builtinCosts(b.kernels)}
-}
-
-// Close frees nothing; Load fails from then on.
-func (b *Backend) Close() error {
-	b.closed.Store(true)
-	return nil
-}
-
-// Load copies nothing: searches read the collection's memory.
-func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Resident, error) {
-	if b.closed.Load() {
-		return nil, backend.ErrClosed
-	}
-	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, tileBytes: tileBytes}, nil
-}
-
 // panelAtoms is how many atoms a panel holds; a mask has a bit for each.
 const panelAtoms = collection.PanelAtoms
 
