@@ -371,7 +371,7 @@ func TestListsThatOverflowed(t *testing.T) {
 	}, "lists")
 }
 
-// What a look did is reported and added up as cpu/scan.go and cpu/rows.go do.
+// What a look did is reported and added up as cpu/scan.go and cpu/revisit.go do.
 func TestLookFigures(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		const m = 300
