@@ -5,47 +5,45 @@ import (
 	"math"
 )
 
-// Costs are what kinds of work take, in nanoseconds of one core, when many
-// queries are answered together. Planners compare ladders by them; nothing that
-// an answer promises depends on them.
+// Costs are the costs of the steps of a search, in nanoseconds of one core, when many
+// queries are answered together. Planners compare ladders by them; no guarantee depends on
+// them.
 type Costs struct {
-	// Scan is a code of the first look at panels, for one query; Wide one of a
-	// first look wider than the collection's panels, for which rows are brought
-	// into panels first. Wide is 0 when the backend has no such looks.
+	// Scan is the cost of a code in a first look at panels, for one query. Wide is that in
+	// a first look wider than the collection's panels, which transposes rows into panels;
+	// 0 if the backend has no such looks.
 	Scan float64 `json:"scan"`
 	Wide float64 `json:"wide"`
-	// Test is what a first look costs an atom and query besides its codes, List
-	// what an atom costs that passes: it is noted, and tested again later.
+	// Test is the cost of a first look per atom and query, without its codes. List is the
+	// additional cost of an atom that survives: it is listed, and tested again later.
 	Test float64 `json:"test"`
 	List float64 `json:"list"`
-	// Visit is reaching an atom's row of codes in a later look, Code a code of
-	// it.
+	// Visit is the cost of accessing an atom's row of codes in a later look, Code that of
+	// each code.
 	Visit float64 `json:"visit"`
 	Code  float64 `json:"code"`
-	// Sign is a coordinate of a later look at signs; reaching their row is a Visit
-	// too. 0 when the backend has no such looks.
+	// Sign is the cost of a coordinate in a later look at signs, in addition to Visit; 0 if
+	// the backend has no such looks.
 	Sign float64 `json:"sign"`
-	// Far is what a byte of such rows costs besides where they are too many for the
-	// caches.
+	// Far is the additional cost of a byte of such rows if they exceed the caches.
 	Far float64 `json:"far"`
-	// Fetch is reaching an atom's float32 row, Score a coordinate of it, scored
-	// in float64.
+	// Fetch is the cost of accessing an atom's float32 row, Score that of each coordinate
+	// of an exact score.
 	Fetch float64 `json:"fetch"`
 	Score float64 `json:"score"`
-	// Dense is a coordinate of the dense path, DenseTest what an atom costs it
-	// besides. DenseOne is a coordinate of it in float64, as all rows are scored
-	// when a query is alone.
+	// Dense is the cost of a coordinate in the dense path, DenseTest the additional cost of
+	// an atom. DenseOne is the cost of a coordinate in float64, by which a single query
+	// scores all rows.
 	Dense     float64 `json:"dense"`
 	DenseTest float64 `json:"dense_test"`
 	DenseOne  float64 `json:"dense_one"`
-	// Gather is what an atom costs the dense path besides that and its coordinates
-	// where the rows allowed are gathered, for queries that share a filter. 0 when the
-	// backend reaches and scores such rows one by one, and in costs kept from before
-	// there was this one.
+	// Gather is the additional cost of an atom in the dense path if allowed rows are
+	// copied together for queries that share a filter. 0 if the backend scores such rows
+	// one by one, and in old files of costs, which lack it.
 	Gather float64 `json:"gather"`
-	// Rotate is a coordinate of a query that is made ready, rotated and coded;
-	// matrices that it is multiplied by cost Dense an entry. Query is what each
-	// look costs a query, however many atoms there are.
+	// Rotate is the cost of a query's coordinate that is rotated and coded; matrices that
+	// multiply the query cost Dense per entry. Query is the cost of a look per query,
+	// regardless of the number of atoms.
 	Rotate float64 `json:"turn"`
 	Query  float64 `json:"query"`
 }
@@ -55,7 +53,7 @@ type Cost struct {
 	Name    string // as in JSON
 	Meaning string
 	Value   float64 // ns
-	// Optional says that 0 is a value: the backend has no such work.
+	// Optional says that 0 is valid: the backend has no such step.
 	Optional bool
 }
 
@@ -81,8 +79,8 @@ func (c *Costs) Table() []Cost {
 	}
 }
 
-// Check reports the first figure that cannot be a cost: they are finite and
-// above 0, those that may be missing at least 0.
+// Check returns an error that names the first invalid cost: costs are finite and above 0;
+// optional ones may be 0.
 func (c *Costs) Check() error {
 	for _, x := range c.Table() {
 		if math.IsNaN(x.Value) || math.IsInf(x.Value, 0) || x.Value < 0 || x.Value == 0 && !x.Optional {
@@ -92,8 +90,8 @@ func (c *Costs) Check() error {
 	return nil
 }
 
-// Portable returns the costs of portable kernels, for backends that know none of
-// their own.
+// Portable returns the costs of the CPU backend's portable kernels, which stand for backends
+// without costs of their own.
 func Portable() Costs {
 	return Costs{Scan: .24, Test: 3, List: 20, Visit: 38, Code: .4, Fetch: 600, Score: .4,
 		Dense: .424, DenseTest: .1, DenseOne: .475, Gather: .8, Rotate: 6.2, Query: 2400}

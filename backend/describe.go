@@ -2,32 +2,30 @@ package backend
 
 import "context"
 
-// Describer is a Backend that says what it computes with and what its work costs, for
-// planners and for people. Describe serves those who have any Backend.
+// Describer is a Backend that describes its device and its costs. Function Describe accepts
+// every Backend.
 type Describer interface {
 	Backend
-	// Describe returns the same at every call.
+	// Describe returns the same description at every call.
 	Describe() Description
-	// Measure times the kernels on this machine; it takes some hundred milliseconds of
-	// one core. It fails when ctx ends before.
+	// Measure times the kernels on this machine, which takes some hundred milliseconds of
+	// one core. It fails if ctx ends before.
 	Measure(ctx context.Context) (Costs, error)
 }
 
-// Description is what a backend computes with.
+// Description describes a backend's device.
 type Description struct {
-	// Device names it: the instruction set of a processor's kernels, or the graphics
-	// cards as their driver calls them. Costs measured on one hold for no other.
+	// Device names the device: the instruction set of a CPU's kernels, or the names of
+	// the GPUs. Costs measured on one device do not apply to another.
 	Device string
-	// Threads is how many goroutines compute at once; 0 for a graphics card, which has
-	// no such number.
+	// Threads is how many goroutines compute at once; 0 for a GPU.
 	Threads int
-	// Costs are figures kept with the program, the same on every machine with this
-	// Device.
+	// Costs are built-in costs, the same on every machine with this Device.
 	Costs Costs
 }
 
-// Describe returns the description of b; of one that is no Describer nothing is known
-// but Portable costs.
+// Describe returns the description of b. If b is not a Describer, only Costs is set, to
+// Portable.
 func Describe(b Backend) Description {
 	if d, ok := b.(Describer); ok {
 		return d.Describe()

@@ -8,29 +8,28 @@ import (
 	"thresher/collection"
 )
 
-// panelAtoms is how many atoms a word of a Filter holds: those of a panel.
+// panelAtoms is the number of bits in a word of a Filter: a word stands for a panel.
 const panelAtoms = collection.PanelAtoms
 
-// Filter says which atoms of a collection may be returned. One is made for a request
-// and shared between its goals. What it is read by, bits or lists, is made when it is
-// first asked for, so that a few atoms of many cost no more than themselves; nobody
-// may change it. A Filter is safe for concurrent use.
+// Filter says which atoms of a collection may be returned. A request has one, which its
+// goals share. The bitmap and the lists are made when first used, so that a filter of few
+// atoms takes little memory; callers must not change them. A Filter is safe for concurrent
+// use.
 type Filter struct {
-	order  []uint32 // row of an atom
-	count  int
-	filled int  // panels with an atom
-	listed bool // made of a list
+	order  []uint32 // row number by internal index
+	count  int      // allowed atoms
+	filled int      // panels with an allowed atom
+	listed bool     // made by ListFilter
 
 	made  struct{ bits, atoms, panels, rows sync.Once }
 	bits  []uint64
 	atoms []uint32
 	rows  []uint32
-	full  []uint32 // panels with an atom
+	full  []uint32 // panels with an allowed atom
 }
 
-// NewFilter makes a filter of one bit an atom in internal order, 1 = may be returned;
-// there are none beyond the last atom. order is the collection's. Both are the filter's
-// from then on.
+// NewFilter returns a filter of one bit per atom in internal order, 1 = may be returned; bits
+// beyond the last atom are 0. order is the collection's. The filter keeps both slices.
 func NewFilter(order []uint32, b []uint64) *Filter {
 	f := &Filter{order: order, bits: b}
 	f.made.bits.Do(func() {})
@@ -43,8 +42,8 @@ func NewFilter(order []uint32, b []uint64) *Filter {
 	return f
 }
 
-// ListFilter makes a filter of the atoms that may be returned, by internal index in
-// any order; an atom may be named twice. Both slices are the filter's from then on.
+// ListFilter returns a filter of the given atoms, by internal index in any order, possibly
+// with duplicates. order is the collection's. The filter keeps both slices and sorts atoms.
 func ListFilter(order, atoms []uint32) *Filter {
 	slices.Sort(atoms)
 	f := &Filter{order: order, atoms: slices.Compact(atoms), listed: true}
@@ -61,8 +60,7 @@ func ListFilter(order, atoms []uint32) *Filter {
 // Len is how many atoms may be returned.
 func (f *Filter) Len() int { return f.count }
 
-// Filled is how many panels, of 64 atoms in internal order, hold one that may be
-// returned.
+// Filled is the number of panels, of 64 atoms in internal order, with an allowed atom.
 func (f *Filter) Filled() int { return f.filled }
 
 // Has reports whether atom i may be returned.
@@ -74,7 +72,7 @@ func (f *Filter) Has(i int) bool {
 	return f.bits[i/panelAtoms]>>(i%panelAtoms)&1 == 1
 }
 
-// Bits holds one bit an atom in internal order, 1 = may be returned.
+// Bits returns one bit per atom in internal order, 1 = may be returned. It is read only.
 func (f *Filter) Bits() []uint64 {
 	f.made.bits.Do(func() {
 		f.bits = make([]uint64, (len(f.order)+panelAtoms-1)/panelAtoms)
@@ -85,13 +83,13 @@ func (f *Filter) Bits() []uint64 {
 	return f.bits
 }
 
-// Atoms lists those that may be returned by internal index, ascending.
+// Atoms lists the allowed atoms by internal index, ascending. It is read only.
 func (f *Filter) Atoms() []uint32 {
 	f.made.atoms.Do(func() { f.atoms = ones(f.bits, f.count) })
 	return f.atoms
 }
 
-// Panels lists those that hold an atom that may be returned, ascending.
+// Panels lists the panels with an allowed atom, ascending. It is read only.
 func (f *Filter) Panels() []uint32 {
 	f.made.panels.Do(func() {
 		f.full = make([]uint32, 0, f.filled)
@@ -112,12 +110,12 @@ func (f *Filter) Panels() []uint32 {
 	return f.full
 }
 
-// sortedRows is how many rows are sorted by comparing; the bits of more are set in
-// their order.
+// sortedRows is the number of rows up to which Rows sorts by comparison; more are sorted by
+// setting bits.
 const sortedRows = 64
 
-// Rows lists the rows that may be returned by number, ascending: as they lie in
-// memory.
+// Rows lists the allowed rows by number, ascending, which is their order in memory. It is
+// read only.
 func (f *Filter) Rows() []uint32 {
 	f.made.rows.Do(func() {
 		atoms := f.Atoms()
@@ -139,7 +137,7 @@ func (f *Filter) Rows() []uint32 {
 	return f.rows
 }
 
-// ones lists the bits that are set, of which there are n.
+// ones lists the indexes of the n bits that are set.
 func ones(b []uint64, n int) []uint32 {
 	at := make([]uint32, 0, n)
 	for k, w := range b {

@@ -7,43 +7,43 @@ import (
 	"thresher/collection"
 )
 
-// Representation says which copy of the atoms a look reads. All that depends on it
-// stands in one table, which the methods below ask; backends choose kernels by it.
+// Representation says in which form a look reads the atoms. All that depends on it is in one
+// table, which the methods below read; backends choose kernels by it.
 type Representation uint8
 
 const (
-	// Panels reads int8 codes of the head and the first rest coordinates,
-	// 64 atoms side by side: the first look at everybody.
+	// Panels reads int8 codes of the head and the first rest coordinates, 64 atoms
+	// interleaved: the first look at all atoms.
 	Panels Representation = iota
 	// RowCodes reads int8 codes row by row: later looks at survivors.
 	RowCodes
 	// Float32 reads float32 coordinates in the collection's random order
 	// (rotated, or permuted when the basis is raw), without a head.
 	Float32
-	// Signs reads the signs of all rest coordinates, a bit each, and int8 codes of
-	// the head, row by row: a later look at survivors, by the Student law alone.
+	// Signs reads the signs of all rest coordinates, one bit each, and int8 codes of the
+	// head, row by row: later looks at survivors, by the Student rule only.
 	Signs
 )
 
 // representations is the table of all representations.
 var representations = [...]struct {
-	name string // in certificates and, of one that reads all coordinates at once, in plans
-	// first is true of looks at every atom, false of those at survivors.
+	name string // in certificates, and in plans if it always reads all coordinates
+	// first: the looks are at all atoms; otherwise at survivors.
 	first bool
-	// rules may bound it.
+	// rules are those whose bounds are defined for it.
 	rules []Rule
-	// whole says that once all coordinates are read only rounding is left, which a
-	// bound covers with certainty.
+	// whole: once all coordinates are read, only rounding is uncertain, and a deterministic
+	// bound covers it.
 	whole bool
-	// bits is the size of a rest coordinate; int8 codes of the head are read besides,
-	// but for float32 coordinates.
+	// bits is the size of a rest coordinate. Looks on codes also read int8 codes of the
+	// head.
 	bits int
 	// coded is true of looks that read the collection's stages of a coding.
 	coded  bool
 	coding collection.Coding
-	// cost is what a look costs an atom and query, in ns: of the head's directions and
-	// width rest coordinates. panel is the width of the collection's panels. 0: the
-	// backend has no such looks.
+	// cost is that of a look per atom and query, in ns, at head directions and width rest
+	// coordinates. panel is the width of the collection's panels. 0: the backend has no
+	// such looks.
 	cost func(c *Costs, head, width, panel int) float64
 }{
 	Panels: {name: "panels", first: true, rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
@@ -74,7 +74,7 @@ var representations = [...]struct {
 
 func (r Representation) known() bool { return int(r) < len(representations) }
 
-// String is the name that certificates and plans have for it.
+// String is the name in certificates and plans.
 func (r Representation) String() string {
 	if r.known() {
 		return representations[r].name
@@ -82,24 +82,24 @@ func (r Representation) String() string {
 	return fmt.Sprintf("Representation(%d)", uint8(r))
 }
 
-// ForFirstLook reports whether looks are at every atom, else at survivors.
+// ForFirstLook reports whether the looks are at all atoms; otherwise they are at survivors.
 func (r Representation) ForFirstLook() bool { return r.known() && representations[r].first }
 
-// Coded reports whether looks read int8 codes of the head and the coordinates of one
-// of the collection's Stages, from the first on.
+// Coded reports whether the looks read int8 codes of the head and the rest coordinates of
+// one of the collection's Stages.
 func (r Representation) Coded() bool { return r.known() && representations[r].coded }
 
-// Takes reports whether looks may go by a rule.
+// Takes reports whether a look may use a rule.
 func (r Representation) Takes(rule Rule) bool {
 	return r.known() && slices.Contains(representations[r].rules, rule)
 }
 
-// CertainWhole reports whether a look at all coordinates, by Student or Cauchy, has a bound
-// that cannot fail.
+// CertainWhole reports whether a look at all coordinates, by Student or Cauchy, has a
+// deterministic bound.
 func (r Representation) CertainWhole() bool { return r.known() && representations[r].whole }
 
-// AtomBytes is how many codes a look at width rest coordinates reads of an atom, besides
-// head directions: bytes, and pulls, of which eight signs count as one. r is Coded.
+// AtomBytes is how many bytes a look at head directions and width rest coordinates reads of
+// an atom. A byte is one pull: a code or eight signs. r is Coded.
 func (r Representation) AtomBytes(head, width int) int {
 	return head + width*representations[r].bits/8
 }
@@ -111,7 +111,7 @@ func (r Representation) Stage(c *collection.Collection, width int) int {
 	return slices.IndexFunc(c.Stages, func(l collection.Stage) bool { return l.Coding == coding && l.Width == width })
 }
 
-// StoredIn reports whether c has a stage for it. r is Coded.
+// StoredIn reports whether c has a stage of this representation. r is Coded.
 func (r Representation) StoredIn(c *collection.Collection) bool {
 	return slices.ContainsFunc(c.Stages, func(l collection.Stage) bool { return r.Stage(c, l.Width) >= 0 })
 }
@@ -126,14 +126,14 @@ func (r Representation) Codes(c *collection.Collection) (codes []uint8, stride i
 	return c.Codes, c.R + c.D
 }
 
-// Cost is what a look costs an atom and query, in ns, of head directions and width
-// rest coordinates, where panels hold panel of these; 0 if a backend of these costs
-// has no such looks. What memory that is far away costs comes on top. r is Coded.
+// Cost is the cost of a look per atom and query, in ns, at head directions and width rest
+// coordinates, of which panels hold the first panel; 0 if the backend has no such looks.
+// Costs.Far is not included. r is Coded.
 func (r Representation) Cost(c *Costs, head, width, panel int) float64 {
 	return representations[r].cost(c, head, width, panel)
 }
 
-// LaterLook is the representation that a look at survivors reads at a stage.
+// LaterLook returns the representation that a look at survivors reads at a stage.
 func LaterLook(l *collection.Stage) Representation {
 	for r := range Representation(len(representations)) {
 		if r.Coded() && !r.ForFirstLook() && representations[r].coding == l.Coding {

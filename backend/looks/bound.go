@@ -6,14 +6,14 @@ import (
 	"thresher/collection"
 )
 
-// Steps say what one step of a query's integer codes is worth and what rounding to them
-// can cost: |w - coded w|, rounded upward. docs/guarantee.md, int8 codes.
+// Steps describe a query's integer codes of head and rest: the value of one step, and the
+// norm of the rounding error |w - coded w|, rounded upward. docs/guarantee.md, int8 codes.
 type Steps struct {
 	HeadStep, RestStep float64
 	HeadErr, RestErr   float64
 }
 
-// Factors are what a query multiplies the terms of each atom by.
+// Factors are the factors by which a query multiplies the terms of each atom.
 type Factors struct {
 	RadiusFactor float64
 	HN           float64 // of HeadNorm: rounding of the query's head, and float32
@@ -24,9 +24,9 @@ type Factors struct {
 	OffsetFactor float64
 }
 
-// Factors are those of a query whose codes are off by headErr and restErr (Steps), in
-// units of 2^-q.Exp. docs/guarantee.md: the radius by the look's Kind, HN to XN from int8
-// codes, Slop, Slack and CodeSlack from float32 arithmetic.
+// Factors returns the factors of a query whose codes have the rounding errors headErr and
+// restErr (Steps), in units of 2^-q.Exp. In docs/guarantee.md the radius is under the look's
+// Kind, HN to XN under int8 codes, and Slop, Slack and CodeSlack under float32 arithmetic.
 func (t *Compiled) Factors(q *collection.Query, headErr, restErr float64) Factors {
 	f := Factors{OffsetFactor: math.Ldexp(1, -q.Exp)}
 	switch t.Kind {
@@ -45,7 +45,7 @@ func (t *Compiled) Factors(q *collection.Query, headErr, restErr float64) Factor
 	return f
 }
 
-// Bound is a look for one query.
+// Bound computes the bounds of a look for one query.
 type Bound struct {
 	*Compiled
 	Steps Steps
@@ -53,18 +53,18 @@ type Bound struct {
 	radius, size float64 // factors of a Side's Radius, with its slop, and Size
 }
 
-// Bound is t for query q, whose codes are worth k.
+// Bound returns t for query q, with codes of steps k.
 func (t *Compiled) Bound(q *collection.Query, k Steps) Bound {
 	return NewBound(t, k, t.Factors(q, k.HeadErr, k.RestErr))
 }
 
-// NewBound is a bound by factors that are known.
+// NewBound returns t for a query with codes of steps k and factors f.
 func NewBound(t *Compiled, k Steps, f Factors) Bound {
 	return Bound{Compiled: t, Steps: k, Factors: f, radius: (1 + Slop) * f.RadiusFactor, size: f.HN + f.XN + f.NN}
 }
 
-// Of bounds atom i from its integer products with head and rest: the score lies below
-// upper, and estimate is the middle.
+// Of bounds the score of atom i, given the integer products of head and rest: estimate is
+// the middle of the interval, upper its upper end.
 func (b *Bound) Of(i int, dh, dr float64) (estimate, upper float64) {
 	estimate = float64(b.HeadScale[i])*b.Steps.HeadStep*dh + float64(b.Scale[i])*b.Steps.RestStep*dr
 	if b.Offset != nil {
@@ -73,7 +73,7 @@ func (b *Bound) Of(i int, dh, dr float64) (estimate, upper float64) {
 	return estimate, estimate + float64(b.Radius[i])*b.RadiusFactor + b.rounding(i)
 }
 
-// rounding bounds atom i's rounding.
+// rounding bounds the rounding error of atom i.
 func (b *Bound) rounding(i int) float64 {
 	e := Least + b.HN*float64(b.HeadNorm[i]) + b.HE*float64(b.HeadErr[i]) + b.XN*float64(b.XNorm[i]) + b.NN*float64(b.Norm[i]) +
 		Slop*b.RadiusFactor*float64(b.Radius[i])
@@ -86,14 +86,14 @@ func (b *Bound) rounding(i int) float64 {
 	return e
 }
 
-// StripRounding bounds the rounding of every atom of a strip.
+// StripRounding bounds the rounding errors of all atoms of a strip.
 func (b *Bound) StripRounding(t *Strip) float64 {
 	return Least + b.HN*t.HeadNorm + b.HE*t.HeadErr + b.XN*t.XNorm + b.NN*t.Norm +
 		Slop*(b.RadiusFactor*t.Radius+b.OffsetFactor*t.Offset) + b.WE*t.WholeErr
 }
 
-// OfSide is Of by the terms that stand side by side, and no less. Each product is
-// rounded by itself, so that devices find the same bounds, bit for bit.
+// OfSide is Of from an atom's interleaved terms; its upper bound is at least that of Of. Each
+// product is rounded separately, so that all devices compute the same bounds, bit for bit.
 func (b *Bound) OfSide(p *Side, dh, dr float64) (estimate, upper float64) {
 	estimate = float64(float64(p.HeadScale)*b.Steps.HeadStep*dh) + float64(float64(p.Scale)*b.Steps.RestStep*dr) + float64(float64(p.Offset)*b.OffsetFactor)
 	return estimate, estimate + float64(float64(p.Radius)*b.radius) + float64(float64(p.HeadErr)*b.HE) + float64(float64(p.Size)*b.size) +

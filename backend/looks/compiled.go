@@ -9,31 +9,31 @@ import (
 	"thresher/simd"
 )
 
-// Kind is how a look bounds what it has not read.
+// Kind is how a look bounds the coordinates that it does not read.
 type Kind uint8
 
 const (
-	// Whole reads all codes of a row; what they are off by bounds the rest with
-	// certainty. docs/guarantee.md, int8 codes.
+	// Whole reads all codes of a row, and bounds their error with certainty.
+	// docs/guarantee.md, int8 codes.
 	Whole Kind = iota
-	// Student is the linear test, which fails with the look's Alpha. docs/guarantee.md,
+	// Student is the linear test, which fails with probability Alpha. docs/guarantee.md,
 	// the linear test.
 	Student
-	// Cauchy bounds what is beyond a prefix by norms, with certainty, and what is
-	// within it by the error of its codes. docs/guarantee.md, certain.
+	// Cauchy bounds the coordinates beyond a prefix by their norms, and those within it by
+	// the error of their codes, with certainty. docs/guarantee.md, certain.
 	Cauchy
 )
 
-// QueryCodes says which integer codes of a query a look multiplies, and so what the query's
-// rounding costs. docs/guarantee.md, int8 codes.
+// QueryCodes says which integer codes of a query a look multiplies, which determines the
+// query's rounding error. docs/guarantee.md, int8 codes.
 type QueryCodes uint8
 
 const (
-	// Codes8 are of 8 bits: of panels.
+	// Codes8 are codes of 8 bits, for panels.
 	Codes8 QueryCodes = iota
-	// Codes16 are of 16 bits: of rows.
+	// Codes16 are codes of 16 bits, for rows.
 	Codes16
-	// CodesHigh are of 16 bits for the head, and their high halves for the rest: of
+	// CodesHigh are codes of 16 bits for the head and their high bytes for the rest, for
 	// signs.
 	CodesHigh
 )
@@ -44,36 +44,35 @@ const (
 	MaxCode16 = simd.MaxRow
 )
 
-// codesOf are the codes by which each representation is multiplied.
+// codesOf are the query codes for each representation.
 var codesOf = [...]QueryCodes{backend.Panels: Codes8, backend.RowCodes: Codes16, backend.Signs: CodesHigh}
 
-// Terms are what a look reads of each atom besides codes, in internal order. The
-// slices are the collection's; Offset and WholeErr may be nil.
+// Terms are the terms that a look reads of each atom in addition to its codes, in internal
+// order. The slices belong to the collection; Offset and WholeErr may be nil.
 type Terms struct {
 	HeadScale, HeadNorm, HeadErr, Norm, Offset []float32
 	Scale, Radius, XNorm, WholeErr             []float32
 }
 
-// Compiled is a backend.Look made ready for a collection: all that does not depend on
-// the query.
+// Compiled is a backend.Look with all that depends on the collection and not on the query.
 type Compiled struct {
 	backend.Look
 	Stage      int // of the collection's Stages
 	Kind       Kind
 	QueryCodes QueryCodes
-	AtomBytes  int     // codes an atom is looked at with; eight signs count as one
-	Reach      float64 // of Student: how many radii its alpha costs
+	AtomBytes  int     // bytes of codes read of an atom: a code or eight signs each
+	Reach      float64 // of Student: the multiple of the radius that its alpha requires
 	Terms
 	// Slack and CodeSlack are the collection's.
 	Slack, CodeSlack float64
 	Strips           []Strip // of looks at panels
-	Sides            []Side  // once Set.Side has made them
+	Sides            []Side  // set by Set.LayOut
 }
 
 // Random reports whether the look's bound can fail.
 func (t *Compiled) Random() bool { return t.Kind == Student }
 
-// compile says how look l is taken, or why it is not.
+// compile compiles look l for c.
 func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 	switch {
 	case !l.Rep.Coded():
@@ -93,7 +92,7 @@ func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 		Scale: at.Scale, XNorm: at.XNorm}
 	switch {
 	case t.Stage == last:
-		// the code is of all of the rest o: |o - x| |q_rest| is all that is left open
+		// x codes the whole rest o, and <o - x, q_rest> is at most |o - x| |q_rest|
 		t.Kind, t.Radius = Whole, at.Beyond
 	case l.Rule == backend.Student:
 		t.Kind, t.Radius, t.Reach = Student, at.Radius, bandit.Reach(l.Alpha, c.Kappa, c.D)
@@ -104,6 +103,7 @@ func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 	return t, nil
 }
 
+// widths lists the widths of c's stages.
 func widths(c *collection.Collection) []int {
 	w := make([]int, len(c.Stages))
 	for i := range c.Stages {

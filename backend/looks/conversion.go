@@ -6,22 +6,22 @@ import (
 	"thresher/collection"
 )
 
-// Conversion turns search scores into the values that bounds are of, and back, for one query,
-// in its units of 2^-exp. They differ for squared differences alone: with q and v
-// relative to the collection's centre, bounds are of q.v - |v|^2/2, which is |q|^2/2 more
-// than the search score. docs/guarantee.md, about a centre.
+// Conversion converts between search scores and the values that bounds are of, for one
+// query, in its units of 2^-exp. They differ only for squared differences: with q and v
+// relative to the collection's centre, bounds are of q.v - |v|^2/2, which is the search score
+// plus |q|^2/2. docs/guarantee.md, about a centre.
 type Conversion struct {
 	Lead float64 // |q|^2/2, or 0
-	Give float64 // what float64 can be wrong by in Lead and in scores, relative to their sizes, or 0
+	Give float64 // relative rounding error of Lead and of scores in float64, or 0
 }
 
-// Give is (Dim + giveTerms) giveUnit.
+// Give = (Dim + giveTerms) giveUnit.
 const (
 	giveTerms = 32
 	giveUnit  = 0x1p-52
 )
 
-// NewConversion is that of a query of this working norm.
+// NewConversion returns the conversion for a query of the given working norm and exponent.
 func NewConversion(c *collection.Collection, norm float64, exp int) Conversion {
 	if !c.Metric.Differences() {
 		return Conversion{}
@@ -29,8 +29,8 @@ func NewConversion(c *collection.Collection, norm float64, exp int) Conversion {
 	return Conversion{Lead: math.Ldexp(c.Metric.Lead(norm), -exp), Give: float64(c.Dim+giveTerms) * giveUnit}
 }
 
-// Threshold is the threshold that a search score makes: an atom whose bound is below has a
-// lower score, as computed too.
+// Threshold converts a search score to a threshold: an atom whose bound is below it has a
+// lower score, including rounding.
 func (s Conversion) Threshold(score float64) float64 {
 	if math.IsInf(score, 0) {
 		return score
@@ -38,13 +38,13 @@ func (s Conversion) Threshold(score float64) float64 {
 	return score + s.Lead - s.Give*(s.Lead+math.Abs(score))
 }
 
-// LowerThreshold is the threshold that a lower bound makes: an atom whose bound is below has a
-// lower score than the atom of that lower bound, as computed too.
+// LowerThreshold converts a lower bound of one atom's score to a threshold: an atom whose
+// bound is below it has a lower score than that atom, including rounding.
 func (s Conversion) LowerThreshold(lower float64) float64 {
 	return lower - s.Give*(2*s.Lead+math.Abs(lower))
 }
 
-// UpperScore turns an upper bound into one of search scores.
+// UpperScore converts an upper bound to one of search scores.
 func (s Conversion) UpperScore(bound float64) float64 {
 	if s.Give == 0 || math.IsInf(bound, 0) {
 		return bound

@@ -7,11 +7,10 @@ import (
 	"thresher/collection"
 )
 
-// setMost is how many looks a Set keeps; plans are few.
+// setMost bounds the looks that a Set keeps.
 const setMost = 256
 
-// Set compiles looks for one collection, each once for all batches that take it. It is
-// safe for concurrent use.
+// Set compiles looks for one collection and caches them. It is safe for concurrent use.
 type Set struct {
 	c      *collection.Collection
 	mu     sync.Mutex
@@ -20,7 +19,7 @@ type Set struct {
 	sides  [][]Side // by stage
 }
 
-// stripsKey is what strips depend on.
+// stripsKey identifies the strips of a look.
 type stripsKey struct {
 	stage int
 	kind  Kind
@@ -31,11 +30,11 @@ func NewSet(c *collection.Collection) *Set {
 	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[stripsKey][]Strip{}, sides: make([][]Side, len(c.Stages))}
 }
 
-// Compile readies look l, with strips where it is at panels. It fails with
-// backend.ErrRuleUnsupported for what no codes serve. The caller owns the result but
-// for its slices, which are read only.
+// Compile compiles look l, with strips if it is at panels. It fails with
+// backend.ErrRuleUnsupported if the collection's codes do not support l. The caller owns the
+// result, except for its slices, which are read only.
 func (s *Set) Compile(l backend.Look) (*Compiled, error) {
-	// what a look does with its bounds is no part of them
+	// the key has only what bounds depend on
 	key := backend.Look{Rep: l.Rep, Rule: l.Rule, From: l.From, To: l.To, Alpha: l.Alpha}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +66,8 @@ func (s *Set) stripsOf(t *Compiled) []Strip {
 	return s.strips[key]
 }
 
-// LayOut gives t its Sides, which are kept for other looks at the stage. t is none of
-// Cauchy's, whose terms a stage shares with another look.
+// LayOut sets t.Sides, which are cached for all looks at the stage. t's Kind is not Cauchy,
+// whose terms differ from those of the stage's other looks.
 func (s *Set) LayOut(t *Compiled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,20 +6,20 @@ import (
 	"thresher/collection"
 )
 
-// A strip is StripPanels panels, which share the maxima of their terms in a scan.
+// A strip is StripPanels panels; a scan uses the maxima of their terms for all of them.
 const (
 	StripPanels = 8
 	StripAtoms  = StripPanels * collection.PanelAtoms
 )
 
-// Strip holds the greatest terms of StripAtoms atoms, |offset| among them, and the mean
-// of their radii. All but the mean are float32 values.
+// Strip holds the maxima of the terms of StripAtoms atoms, of Offset the greatest magnitude,
+// and the mean of their radii. All but the mean are float32 values.
 type Strip struct {
 	HeadNorm, HeadErr, XNorm, Norm, Radius, Offset, WholeErr float64
 	MeanRadius                                               float64
 }
 
-// strips takes the maxima of n atoms' terms.
+// strips returns the strips of n atoms.
 func (t *Terms) strips(n int) []Strip {
 	most := func(x []float32, lo, hi int) float64 {
 		var m float32
@@ -50,8 +50,9 @@ func (t *Terms) strips(n int) []Strip {
 	return out
 }
 
-// Side holds what a look at an atom's row needs besides the codes, side by side:
-// survivors are few and far apart, and an array each would be a cache miss each.
+// Side holds the interleaved terms of one atom that a look at its row needs in addition to
+// the codes. Survivors are far apart in memory, and separate arrays would cost a cache miss
+// each.
 type Side struct {
 	HeadScale, Scale, Radius, HeadErr, Offset float32
 	Size                                      float32 // greatest of HeadNorm, XNorm and Norm
@@ -59,7 +60,7 @@ type Side struct {
 	_                                         float32
 }
 
-// Side lays the terms of atom i side by side.
+// Side returns the interleaved terms of atom i.
 func (t *Terms) Side(i int) Side {
 	s := Side{HeadScale: t.HeadScale[i], Scale: t.Scale[i], Radius: t.Radius[i], HeadErr: t.HeadErr[i],
 		Size: max(t.HeadNorm[i], t.XNorm[i], t.Norm[i])}
