@@ -2,6 +2,8 @@
 
 package simd
 
+import "slices"
+
 // How far ahead rows are prefetched: a number of bytes, within limits in rows. On
 // amd64, half or twice as much changes the rate of reading from memory hardly at all.
 const (
@@ -19,4 +21,26 @@ func rowsAhead(codes, size int) (near, far int) {
 		return fewestNear, 0
 	}
 	return min(max(nearBytes/size, fewestNear), mostNear), min(max(farBytes/size, fewestFar), mostFar)
+}
+
+func (kern Kernels) rows(out []RowSums, codes []uint8, stride int, ids []uint32, head, width int, q *RowQuery) {
+	end := head + width
+	if kern == Generic || len(ids) == 0 || end == 0 {
+		rowsGeneric(out, codes, stride, ids, head, width, q)
+		return
+	}
+	_ = codes[int(slices.Max(ids))*stride:][:end]
+	near, far := rowsAhead(len(codes), end)
+	kern.rowSums(out[:len(ids)], codes, stride, ids, q.Hi[:end], q.Lo[:end], head, end, near, far)
+}
+
+func (kern Kernels) rows8(out []RowSums8, codes []uint8, stride int, ids []uint32, head, width int, q []int8) {
+	end := head + width
+	if kern == Generic || len(ids) == 0 || end == 0 {
+		rows8Generic(out, codes, stride, ids, head, width, q)
+		return
+	}
+	_ = codes[int(slices.Max(ids))*stride:][:end]
+	near, far := rowsAhead(len(codes), end)
+	kern.rowSums8(out[:len(ids)], codes, stride, ids, q[:end], head, end, near, far)
 }

@@ -32,45 +32,20 @@ func (kern Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes [
 	}
 }
 
-func (kern Kernels) test(sums []RowSums8, t *PanelTerms, q *ScanQuery, values []float32) uint64 {
-	if kern == Generic {
-		return testGeneric(sums, t, q, values)
-	}
-	n := len(sums)
-	if n < PanelLanes {
-		var whole [PanelLanes]RowSums8
-		copy(whole[:], sums)
-		sums = whole[:]
-	}
-	heads, rests, radii, offsets := t.pointers()
-	_, values = sums[:PanelLanes], values[:PanelLanes]
+// testSums tests a whole panel of sums.
+func (kern Kernels) testSums(sums *int32, query, heads, rests, radii, offsets, values *float32) uint64 {
 	if kern == AVX2 {
-		return testAVX2(&sums[0].Head, &q.Head, heads, rests, radii, offsets, &values[0]) & laneMask(n)
+		return testAVX2(sums, query, heads, rests, radii, offsets, values)
 	}
-	return testAVX512(&sums[0].Head, &q.Head, heads, rests, radii, offsets, &values[0]) & laneMask(n)
+	return testAVX512(sums, query, heads, rests, radii, offsets, values)
 }
 
-func (kern Kernels) transpose(panel []uint8, rows []uint8, stride, n, width int) {
-	i := 0
-	if kern != Generic && width >= 16 {
-		panel = panel[:PanelLanes*width]
-		for ; i+16 <= n; i += 16 {
-			from, size := rows[i*stride:], 15*stride+width
-			ahead := PanelLanes * stride
-			if len(from) < ahead+size {
-				ahead = 0
-			}
-			transposeAVX2(&panel[4*i], &from[:size][0], stride, width, ahead)
-		}
-	}
-	transposeGeneric(panel, rows, stride, i, n, width)
+// transposeRows transposes 16 rows of at least 16 codes.
+func transposeRows(panel, rows *uint8, stride, width, ahead int) {
+	transposeAVX2(panel, rows, stride, width, ahead)
 }
 
-func (kern Kernels) selects(toIDs []uint32, toBounds []float32, ids []uint32, bounds []float32, lo, hi float32) int {
-	n, eights := 0, len(ids)&^7
-	if kern != Generic && eights > 0 {
-		n = selectAVX2(&toIDs[:eights][0], &toBounds[:eights][0], &ids[0], &bounds[:eights][0], eights, lo, hi)
-		toIDs, toBounds, ids, bounds = toIDs[n:], toBounds[n:], ids[eights:], bounds[eights:]
-	}
-	return n + selectGeneric(toIDs, toBounds, ids, bounds, lo, hi)
+// selectEights is Kernels.Select of n entries, a multiple of 8.
+func selectEights(toIDs *uint32, toBounds *float32, ids *uint32, bounds *float32, n int, lo, hi float32) int {
+	return selectAVX2(toIDs, toBounds, ids, bounds, n, lo, hi)
 }
