@@ -43,7 +43,7 @@ func measuredCertain(c *Collection, k, queries int) []float64 {
 			}
 			for n := range c.Stages {
 				l := &c.Stages[n]
-				if l.Coding == Signs { // no such looks
+				if l.Coding != Int8 { // no such looks
 					shares[n] += 1 / float64(queries*c.N)
 					continue
 				}

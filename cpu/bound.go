@@ -16,6 +16,62 @@ func (r *resident) compile(l backend.Look) (*looks.Compiled, error) {
 	return t, err
 }
 
+// rowSums are sums of products of rows with a query's codes, as looks at each
+// representation need them.
+type rowSums struct {
+	codes []simd.RowSums
+	signs []simd.SignSums
+}
+
+// stepsOf returns the steps of the codes that a look multiplies rows by.
+func (r *rowCodes) stepsOf(k looks.QueryCodes) looks.Steps {
+	if k == looks.CodesHigh {
+		return r.highSteps
+	}
+	return r.Steps
+}
+
+// sumRows sums the products of rows ids with the query's codes into w.sums, as the look's
+// representation needs. It returns true if the sums may not fit int32; then it
+// reads nothing.
+func (q *revisitState) sumRows(w *scratch, ids []uint32) (wide bool) {
+	if q.bound.Rep == backend.Signs {
+		w.sums.signs = grow(w.sums.signs, len(ids))
+		rows, stride := q.bound.Rep.Codes(q.c)
+		q.kern.Signs(w.sums.signs, rows, stride, ids, q.c.R, q.c.D, &q.rows.codes)
+		return false
+	}
+	w.sums.codes = grow(w.sums.codes, len(ids))
+	return q.sumCodes(w, ids, q.bound.Look.To)
+}
+
+// boundArm returns the estimate and the upper bound of atom i, entry k of what sumRows summed.
+func (q *revisitState) boundArm(w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
+	if q.bound.Rep == backend.Signs {
+		return q.boundSigns(&q.bound, int(i), &w.sums.signs[k])
+	}
+	return q.state.boundSummedCodes(&q.bound, w, k, i, wide)
+}
+
+// sumCodes sums the products of head and width rest codes of rows ids with the query's codes
+// into w.sums.codes. It returns true if the sums may not fit int32; then it reads nothing.
+func (s *state) sumCodes(w *scratch, ids []uint32, width int) (wide bool) {
+	c := s.c
+	if c.R+width > simd.MaxScan {
+		return true
+	}
+	s.kern.Rows(w.sums.codes, c.Codes, c.R+c.D, ids, c.R, width, &s.rows.codes)
+	return false
+}
+
+// boundSummedCodes returns the estimate and the upper bound of atom i, entry k of w.sums.codes.
+func (s *state) boundSummedCodes(b *looks.Bound, w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
+	if wide {
+		return s.boundWideCodes(b, int(i))
+	}
+	return s.boundCodes(b, int(i), &w.sums.codes[k])
+}
+
 // boundCodes returns the estimate and the upper bound of atom i from the sums of its codes
 // with the query's 16-bit codes.
 func (s *state) boundCodes(b *looks.Bound, i int, t *simd.RowSums) (estimate, upper float64) {

@@ -8,7 +8,6 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/simd"
 )
 
 // tileBytes is the size of a tile of rows, which the queries of a thread visit together. It
@@ -67,11 +66,7 @@ func (x *run) revisitQueries(ctx context.Context, w *scratch, t *looks.Compiled,
 			continue
 		}
 		s.codeQuery16(w)
-		steps := s.rows.Steps
-		if t.QueryCodes == looks.CodesHigh {
-			steps = s.rows.highSteps
-		}
-		qs = append(qs, revisitState{state: s, bound: t.Bound(&s.prep, steps), arms: s.list})
+		qs = append(qs, revisitState{state: s, bound: t.Bound(&s.prep, s.rows.stepsOf(t.QueryCodes)), arms: s.list})
 	}
 	_, stride := t.Look.Rep.Codes(x.c)
 	tileAtoms := max(64, x.r.tileBytes/stride)
@@ -156,47 +151,6 @@ func (q *revisitState) visitTile(w *scratch, source backend.Source, end uint32) 
 	}
 }
 
-// sumRows sums the products of rows ids with the query's codes into w.signs or w.sums, as
-// the look's representation needs. It returns true if the sums may not fit int32; then it
-// reads nothing.
-func (q *revisitState) sumRows(w *scratch, ids []uint32) (wide bool) {
-	if q.bound.QueryCodes != looks.CodesHigh {
-		w.sums = grow(w.sums, len(ids))
-		return q.sumCodes(w, ids, q.bound.Look.To)
-	}
-	w.signs = grow(w.signs, len(ids))
-	rows, stride := q.bound.Rep.Codes(q.c)
-	q.kern.Signs(w.signs, rows, stride, ids, q.c.R, q.c.D, &q.rows.codes)
-	return false
-}
-
-// boundArm returns the estimate and the upper bound of atom i, entry k of what sumRows summed.
-func (q *revisitState) boundArm(w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
-	if q.bound.QueryCodes == looks.CodesHigh {
-		return q.boundSigns(&q.bound, int(i), &w.signs[k])
-	}
-	return q.state.boundSummedCodes(&q.bound, w, k, i, wide)
-}
-
-// sumCodes sums the products of head and width rest codes of rows ids with the query's codes
-// into w.sums. It returns true if the sums may not fit int32; then it reads nothing.
-func (s *state) sumCodes(w *scratch, ids []uint32, width int) (wide bool) {
-	c := s.c
-	if c.R+width > simd.MaxScan {
-		return true
-	}
-	s.kern.Rows(w.sums, c.Codes, c.R+c.D, ids, c.R, width, &s.rows.codes)
-	return false
-}
-
-// boundSummedCodes returns the estimate and the upper bound of atom i, entry k of w.sums.
-func (s *state) boundSummedCodes(b *looks.Bound, w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
-	if wide {
-		return s.boundWideCodes(b, int(i))
-	}
-	return s.boundCodes(b, int(i), &w.sums[k])
-}
-
 // stop keeps a look that a context stopped, so that it can be resumed.
 func (q *revisitState) stop() {
 	q.compactList()
@@ -239,7 +193,7 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 	}
 	b := s.fullWidthBound(w)
 	w.fetchSink = fetchSides(b, a.ids)
-	w.sums = grow(w.sums, len(a.ids))
+	w.sums.codes = grow(w.sums.codes, len(a.ids))
 	wide := s.sumCodes(w, a.ids, s.c.D)
 	s.countCodes(b.AtomBytes, len(a.ids))
 	for k, i := range a.ids {

@@ -27,8 +27,7 @@ type scratch struct {
 
 	selected   survivors // part of a list
 	candidates survivors
-	sums       []simd.RowSums
-	signs      []simd.SignSums
+	sums       rowSums
 	sums8      []simd.RowSums8 // of the rows of a strip
 	top        top
 	fetchSink  float32 // stores the result of fetchSides, so that the compiler keeps its reads
