@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/jsonbody"
 	"thresher/service/offline"
 )
@@ -27,11 +26,7 @@ func (s *Server) postBatch(r *request, w http.ResponseWriter) error {
 }
 
 func (s *Server) listBatches(r *request, w http.ResponseWriter) error {
-	after, err := r.params.parseText("after")
-	if err != nil {
-		return err
-	}
-	limit, err := r.params.parseInt("limit", 1, db.MostPage, db.DefaultPage)
+	after, limit, err := r.params.page()
 	if err != nil {
 		return err
 	}

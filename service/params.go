@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -71,4 +72,14 @@ func (p parameters) parseInt(name string, low, high, otherwise int) (int, error)
 		return 0, problem.New(problem.InvalidValue, "%s is %q", name, text).In(name).Within([]int{low, high})
 	}
 	return x, nil
+}
+
+// page returns the parameters of a page of a list: the id after which it begins, and its
+// length.
+func (p parameters) page() (after string, limit int, err error) {
+	if after, err = p.parseText("after"); err != nil {
+		return "", 0, err
+	}
+	limit, err = p.parseInt("limit", 1, db.MostPage, db.DefaultPage)
+	return after, limit, err
 }

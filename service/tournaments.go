@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/tournaments"
 )
 
@@ -54,11 +53,7 @@ func (s *Server) postTournament(r *request, w http.ResponseWriter) error {
 }
 
 func (s *Server) listTournaments(r *request, w http.ResponseWriter) error {
-	after, err := r.params.parseText("after")
-	if err != nil {
-		return err
-	}
-	limit, err := r.params.parseInt("limit", 1, db.MostPage, db.DefaultPage)
+	after, limit, err := r.params.page()
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package catalog
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -48,7 +47,7 @@ func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err er
 			return err
 		}
 		found = true
-		return json.Unmarshal(text, &i)
+		return db.ReadJSON("idempotency key", text, &i)
 	})
 	if err != nil || !found {
 		return Info{}, false, err
@@ -175,12 +174,7 @@ func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (
 		return durable.Full(err)
 	}
 	return durable.Full(c.db.Update(func(tx *bbolt.Tx) error {
-		text, err := json.Marshal(infoOf(name, ch, Building))
-		if err != nil {
-			return err
-		}
-		return errors.Join(useNumber(tx, name, ch.Version), putRecord(tx, name, rec),
-			db.PutKey(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt))
+		return errors.Join(useNumber(tx, name, ch.Version), putRecord(tx, name, rec), recordKey(tx, key, fingerprint, name, ch))
 	}))
 }
 

@@ -153,6 +153,22 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 		return Info{}, err
 	}
 	fingerprint := printOf("append", name, s.id, src.Column, src.IDColumn, nil)
+	return c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
+		ch := from.o.change.after(base)
+		if err := ch.extend(name, s, &src); err != nil {
+			return Info{}, err
+		}
+		if err := s.fresh(ctx, from.o, &src); err != nil {
+			return Info{}, err
+		}
+		return c.accept(name, key, fingerprint, ch, s, from, may)
+	})
+}
+
+// changeOnce calls accept with the current version of a collection, in use, once earlier
+// changes of the collection have ended; accept releases the version unless it fails. If key
+// has a version already, that is returned instead.
+func (c *Catalog) changeOnce(ctx context.Context, name, key, fingerprint string, accept func(from *Version) (Info, error)) (Info, error) {
 	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 		return i, err
 	}
@@ -164,16 +180,11 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 		if err != nil {
 			return Info{}, err
 		}
-		ch := from.o.change.after(base)
-		err = ch.extend(name, s, &src)
-		if err == nil {
-			err = s.fresh(ctx, from.o, &src)
-		}
+		i, err := accept(from)
 		if err != nil {
 			from.Release()
-			return Info{}, err
 		}
-		return c.accept(name, key, fingerprint, ch, s, from, may)
+		return i, err
 	})
 }
 
@@ -235,22 +246,11 @@ func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string)
 		return Info{}, err
 	}
 	fingerprint := printOf("remove", name, "", "", "", ids)
-	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
-		return i, err
-	}
-	return c.serialize(ctx, name, func() (Info, error) {
-		if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
-			return i, err
-		}
-		from, err := c.Use(name, 0)
-		if err != nil {
-			return Info{}, err
-		}
+	return c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
 		ch := from.o.change.after(newBase(name))
 		s := &staged{c: c}
 		defer s.discard()
 		if err := c.leave(ch, s, from, &ids, name); err != nil {
-			from.Release()
 			return Info{}, err
 		}
 		return c.accept(name, key, fingerprint, ch, s, from, may)

@@ -114,9 +114,10 @@ func TestCloseEndsWaits(t *testing.T) {
 	}
 	<-g.arrived
 	waits := make(chan error, 2)
+	c := f.c // close forgets it, maybe before the changes begin
 	for range 2 {
 		go func() {
-			_, err := f.c.Append(ctx, "a", rowsOf(0, 1, 2, nil), "")
+			_, err := c.Append(ctx, "a", rowsOf(0, 1, 2, nil), "")
 			waits <- err
 		}()
 	}

@@ -1,9 +1,6 @@
 package catalog
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -16,12 +13,12 @@ import (
 
 // pinKey is the key of a pin in its bucket.
 func pinKey(owner, name string, version int64) []byte {
-	return append([]byte(owner+"\x00"), versionKey(name, version)...)
+	return db.JoinKey(owner, string(versionKey(name, version)))
 }
 
 // cutPinKey splits a pinKey.
 func cutPinKey(key []byte) (owner string, pinned ref, err error) {
-	by, rest, _ := bytes.Cut(key, []byte{0})
+	by, rest, _ := db.CutKey(key)
 	pinned.name, pinned.version, err = cutVersionKey(rest)
 	return string(by), pinned, err
 }
@@ -53,8 +50,8 @@ func eachRetired(tx *bbolt.Tx, visit func(ref, change)) error {
 			return err
 		}
 		var ch change
-		if err := json.Unmarshal(text, &ch); err != nil {
-			return fmt.Errorf("record of version %d of collection %s: %w", version, name, err)
+		if err := db.ReadJSON(fmt.Sprintf("version %d of collection %s", version, name), text, &ch); err != nil {
+			return err
 		}
 		visit(ref{name, version}, ch)
 		return nil
@@ -147,7 +144,7 @@ func (c *Catalog) Unpin(owner string) error {
 	var dropped []*opened
 	err := c.db.Update(func(tx *bbolt.Tx) error {
 		dropped = dropped[:0]
-		keys, err := keysWith(bucket(tx, pinsBucket), []byte(owner+"\x00"))
+		keys, err := db.KeysWith(bucket(tx, pinsBucket), db.JoinKey(owner, ""))
 		if err != nil {
 			return err
 		}
@@ -195,28 +192,10 @@ func (c *Catalog) pinned(r ref) *opened {
 	return c.versions[r]
 }
 
-// keysWith lists the keys of a bucket that begin with prefix.
-func keysWith(b *bbolt.Bucket, prefix []byte) (keys [][]byte, err error) {
-	if b == nil {
-		return nil, errors.New("bucket is missing")
-	}
-	c := b.Cursor()
-	for k, _ := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, _ = c.Next() {
-		keys = append(keys, bytes.Clone(k))
-	}
-	return keys, nil
-}
-
 // Owners lists the owners of pins whose names begin with prefix.
 func (c *Catalog) Owners(prefix string) (owners []string, err error) {
-	err = c.db.View(func(tx *bbolt.Tx) error {
-		keys, err := keysWith(bucket(tx, pinsBucket), []byte(prefix))
-		for _, key := range keys {
-			owner, _, _ := bytes.Cut(key, []byte{0})
-			if n := len(owners); n == 0 || owners[n-1] != string(owner) {
-				owners = append(owners, string(owner))
-			}
-		}
+	err = c.db.View(func(tx *bbolt.Tx) (err error) {
+		owners, err = db.FirstParts(bucket(tx, pinsBucket), prefix)
 		return err
 	})
 	return owners, err

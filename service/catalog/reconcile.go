@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -396,15 +395,10 @@ func (r *reconciliation) apply(tx *bbolt.Tx) error {
 
 // recallKey records the idempotency key of a version that was found, unless it is in use.
 func recallKey(tx *bbolt.Tx, m *manifest) error {
-	keys := bucket(tx, keysBucket)
-	if _, found, err := db.FindKey(keys, m.Key, m.Fingerprint); found || err != nil {
+	if _, found, err := db.FindKey(bucket(tx, keysBucket), m.Key, m.Fingerprint); found || err != nil {
 		return nil
 	}
-	text, err := json.Marshal(infoOf(m.Name, &m.Change, Building))
-	if err != nil {
-		return err
-	}
-	return db.PutKey(keys, m.Key, m.Fingerprint, text, m.Change.CreatedAt)
+	return recordKey(tx, m.Key, m.Fingerprint, m.Name, &m.Change)
 }
 
 // tidy moves and removes files.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -148,9 +149,18 @@ func useNumber(tx *bbolt.Tx, name string, version int64) error {
 	return bucket(tx, numbersBucket).Put([]byte(name), db.Key(uint64(version)))
 }
 
+// recordKey records, under an idempotency key, the version that it made.
+func recordKey(tx *bbolt.Tx, key, fingerprint, name string, ch *change) error {
+	text, err := json.Marshal(infoOf(name, ch, Building))
+	if err != nil {
+		return err
+	}
+	return db.PutKey(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt)
+}
+
 // versionKey is the key of one version of a name.
 func versionKey(name string, version int64) []byte {
-	return append([]byte(name+"\x00"), db.Key(uint64(version))...)
+	return db.JoinKey(name, string(db.Key(uint64(version))))
 }
 
 // cutVersionKey splits a versionKey.

@@ -1,13 +1,13 @@
 package files
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/db"
 	"thresher/service/durable"
 )
 
@@ -21,21 +21,21 @@ func (s *Store) Hold(id, owner string) error {
 		if _, err := get(tx, id); err != nil {
 			return err
 		}
-		return errors.Join(bucket(tx, holdsBucket).Put(pair(id, owner), nil), bucket(tx, ownersBucket).Put(pair(owner, id), nil))
+		return errors.Join(bucket(tx, holdsBucket).Put(db.JoinKey(id, owner), nil), bucket(tx, ownersBucket).Put(db.JoinKey(owner, id), nil))
 	}))
 }
 
 // Release removes all holds of owner, of which there may be none.
 func (s *Store) Release(owner string) error {
 	return durable.Full(s.db.Update(func(tx *bbolt.Tx) error {
-		prefix := pair(owner, "")
-		var held []string
-		c := bucket(tx, ownersBucket).Cursor()
-		for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
-			held = append(held, string(k[len(prefix):]))
+		prefix := db.JoinKey(owner, "")
+		held, err := db.KeysWith(bucket(tx, ownersBucket), prefix)
+		if err != nil {
+			return err
 		}
-		for _, id := range held {
-			err := errors.Join(bucket(tx, ownersBucket).Delete(pair(owner, id)), bucket(tx, holdsBucket).Delete(pair(id, owner)))
+		for _, key := range held {
+			id := string(key[len(prefix):])
+			err := errors.Join(bucket(tx, ownersBucket).Delete(key), bucket(tx, holdsBucket).Delete(db.JoinKey(id, owner)))
 			if err != nil {
 				return err
 			}
@@ -46,15 +46,9 @@ func (s *Store) Release(owner string) error {
 
 // Owners lists the owners of holds whose names begin with prefix.
 func (s *Store) Owners(prefix string) (owners []string, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		c := bucket(tx, ownersBucket).Cursor()
-		for k, _ := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, _ = c.Next() {
-			owner, _, _ := bytes.Cut(k, []byte{0})
-			if n := len(owners); n == 0 || owners[n-1] != string(owner) {
-				owners = append(owners, string(owner))
-			}
-		}
-		return nil
+	err = s.db.View(func(tx *bbolt.Tx) (err error) {
+		owners, err = db.FirstParts(bucket(tx, ownersBucket), prefix)
+		return err
 	})
 	return owners, err
 }

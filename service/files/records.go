@@ -93,12 +93,9 @@ func remove(tx *bbolt.Tx, id string) error {
 	return errors.Join(bucket(tx, orderBucket).Delete(at), bucket(tx, recordsBucket).Delete([]byte(id)))
 }
 
-// pair is a key of two names, neither of which contains a zero byte.
-func pair(a, b string) []byte { return []byte(a + "\x00" + b) }
-
 // holderOf returns an owner that holds a file, or "".
 func holderOf(tx *bbolt.Tx, id string) string {
-	prefix := pair(id, "")
+	prefix := db.JoinKey(id, "")
 	k, _ := bucket(tx, holdsBucket).Cursor().Seek(prefix)
 	owner, ok := bytes.CutPrefix(k, prefix)
 	if !ok {

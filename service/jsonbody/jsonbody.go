@@ -197,25 +197,34 @@ func Bool(name string, dst *bool) Reader {
 	}
 }
 
-// TextMap reads an object of strings.
-func TextMap(name string, dst *map[string]string) Reader {
+// Map reads an object with at most most members, or any number for 0, of which each reads
+// one by its name; want describes the object in errors.
+func Map[T any](name, want string, most int, dst *map[string]T, each func(name string, dst *T) Reader) Reader {
 	return func(b []byte, i int) (int, error) {
 		if i < len(b) && b[i] != '{' {
-			return i, Mistyped(name, b, i, "an object of strings")
+			return i, Mistyped(name, b, i, want)
 		}
-		all := map[string]string{}
+		all := map[string]T{}
 		*dst = all
 		return jsonscan.Fields(b, i, func(key []byte, at int) (int, error) {
 			k := string(key)
 			if _, twice := all[k]; twice {
 				return at, problem.New(problem.InvalidValue, "%s has %q twice", name, Clip(k)).In(name)
 			}
-			var text string
-			next, err := Text(name, &text)(b, at)
-			all[k] = text
+			if most > 0 && len(all) == most {
+				return at, problem.New(problem.OverLimit, "%s has more than %d members", name, most).In(name).Within(most)
+			}
+			var v T
+			next, err := each(name, &v)(b, at)
+			all[k] = v
 			return next, err
 		})
 	}
+}
+
+// TextMap reads an object of strings.
+func TextMap(name string, dst *map[string]string) Reader {
+	return Map(name, "an object of strings", 0, dst, Text)
 }
 
 // Raw returns the JSON of any value, which shares memory with the body.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"thresher/dataset/jsonscan"
 	"thresher/service/api"
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
@@ -93,26 +92,9 @@ func user(b []byte, i int) (ID, int, error) {
 
 // groupLimits reads an object of integers.
 func groupLimits(dst *map[string]int) jsonbody.Reader {
-	return func(b []byte, i int) (int, error) {
-		if i < len(b) && b[i] != '{' {
-			return i, jsonbody.Mistyped("group_limits", b, i, "an object")
-		}
-		all := map[string]int{}
-		*dst = all
-		return jsonscan.Fields(b, i, func(key []byte, at int) (int, error) {
-			name := string(key)
-			if _, twice := all[name]; twice {
-				return at, problem.New(problem.InvalidValue, "group_limits has %q twice", jsonbody.Clip(name)).In("group_limits")
-			}
-			if len(all) == mostGroups {
-				return at, problem.New(problem.OverLimit, "group_limits has more than %d groups", mostGroups).In("group_limits").Within(mostGroups)
-			}
-			var n int
-			next, err := jsonbody.Int("group_limits", &n, 0, math.MaxInt32)(b, at)
-			all[name] = n
-			return next, err
-		})
-	}
+	return jsonbody.Map("group_limits", "an object", mostGroups, dst, func(name string, dst *int) jsonbody.Reader {
+		return jsonbody.Int(name, dst, 0, math.MaxInt32)
+	})
 }
 
 // DecodeFeedback reads the body of feedback, which is that of one slate or contains a list;
