@@ -201,8 +201,8 @@ func TestBadValues(t *testing.T) {
 	}
 }
 
-// TestBadFlags: a flag is parsed as strictly as a variable, and the error quotes
-// what was typed.
+// TestBadFlags: a flag is parsed as strictly as a variable, and the error quotes the text
+// that was given.
 func TestBadFlags(t *testing.T) {
 	cases := []struct{ flag, value, want string }{
 		{"k", "1.5", `k: "1.5" is not a whole number (flag --k)`},
@@ -257,8 +257,8 @@ func TestAddFlagsRefusesUnknownKey(t *testing.T) {
 	}
 }
 
-// FuzzLoad feeds files of every format: none may crash, and what is accepted
-// must be in range.
+// FuzzLoad loads files of every format: none may cause a panic, and accepted values must be
+// in range.
 func FuzzLoad(f *testing.F) {
 	f.Add(uint8(0), []byte("k: 3\ndelta: 0.5\n"))
 	f.Add(uint8(1), []byte("k = 3\n[log]\nlevel = \"info\"\n"))

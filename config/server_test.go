@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// token is a setting's item for a secret.
+// token returns a setting's item for a secret.
 func token(name, scope, secret string) string {
 	return fmt.Sprintf("%s:%s:%x", name, scope, sha256.Sum256([]byte(secret)))
 }
@@ -50,8 +50,8 @@ func TestServerFromEveryFormat(t *testing.T) {
 	}
 }
 
-// TestTokensStaySecret: neither an error nor the list of settings repeats what may be
-// a token itself, put where its hash belongs.
+// TestTokensStaySecret: neither an error nor the list of settings repeats what may be a token
+// put in place of its hash.
 func TestTokensStaySecret(t *testing.T) {
 	for _, value := range []string{"hunter2", "ci:write:hunter2", "ci:hunter2", "ci:hunter2:" + strings.Repeat("00", 32), "ci:write:hunter2:x", ":read:hunter2"} {
 		unset(t)
@@ -155,8 +155,7 @@ func TestCheckServer(t *testing.T) {
 	}
 }
 
-// TestServerFlags: every setting is a flag, and those of true or false need no
-// value.
+// TestServerFlags: every setting is a flag, and boolean ones need no value.
 func TestServerFlags(t *testing.T) {
 	unset(t)
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -17,7 +17,7 @@ type setting struct {
 	// short is the flag's one-letter form, or "".
 	short string
 	def   string
-	// set parses a value as text and checks it by itself.
+	// set parses and checks a value given as text.
 	set func(c *Config, text string) error
 	get func(c *Config) any
 }

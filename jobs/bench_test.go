@@ -19,8 +19,8 @@ func (r *repeat) Next(context.Context) (struct{}, int, error) {
 	return struct{}{}, 1, nil
 }
 
-// BenchmarkChunk is what a chunk costs beside its work: on the disk with every
-// flush, and in memory without any.
+// BenchmarkChunk measures the overhead of a chunk: on the disk with all flushes, and in
+// memory without any.
 func BenchmarkChunk(b *testing.B) {
 	out := [][]byte{make([]byte, 1<<14)}
 	totals := make([]byte, 200)
@@ -44,7 +44,7 @@ func BenchmarkChunk(b *testing.B) {
 	}
 }
 
-// discard keeps progress in memory and the bytes of outputs nowhere.
+// discard keeps progress in memory and discards the bytes of outputs.
 type discard struct{ *memory }
 
 func (discard) output(string, int) (file, error) { return discardFile{}, nil }

@@ -37,7 +37,7 @@ func (l *lines) Next(context.Context) ([][]byte, int, error) {
 	return chunk, n, nil
 }
 
-// A job that stops in the middle goes on where it stopped.
+// A job that stops in the middle is resumed there.
 func Example() {
 	dir, err := os.MkdirTemp("", "jobs")
 	if err != nil {

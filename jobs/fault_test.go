@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestFaults fails every step of a job in turn: the disk full before and in
-// the middle of each write, flushes that fail, progress that cannot be
-// recorded or was recorded all the same.
+// TestFaults makes every step of a job fail in turn: a full disk before and in the middle of
+// each write, failing flushes, and records of progress that fail before or after they are
+// written.
 func TestFaults(t *testing.T) {
 	const n, size = 23, 4
 	seen := map[string]int{}
@@ -57,7 +57,7 @@ func TestFaults(t *testing.T) {
 				t.Fatalf("%s: error %q does not name %s and %q", where, err, failedPath, want)
 			}
 			if sum.Items > 0 {
-				checkOutputs(t, disk.read, spec, sum.Items) // cut back
+				checkOutputs(t, disk.read, spec, sum.Items) // truncated to this
 			} else if left := len(disk.files) + len(disk.journals); left > 0 {
 				t.Fatalf("%s: left %d files behind that hold nothing", where, left)
 			}
@@ -68,7 +68,7 @@ func TestFaults(t *testing.T) {
 				t.Fatalf("%s: recorded %d items, summary says %d", where, s.Items, sum.Items)
 			}
 		case "output":
-			// Nothing was begun, so the same call must work again.
+			// Nothing was begun, so the same call must succeed.
 			if left := len(disk.files) + len(disk.journals); left > 0 {
 				t.Fatalf("%s: left %d files behind", where, left)
 			}
@@ -91,8 +91,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFaultBeforeCuttingBack makes cutting back fail as well: the error says
-// so, and resuming cuts.
+// TestFaultBeforeCuttingBack makes truncation fail as well: the error says so, and resuming
+// truncates.
 func TestFaultBeforeCuttingBack(t *testing.T) {
 	disk := newMemory()
 	spec := specIn("/job")
@@ -124,8 +124,8 @@ func TestFaultBeforeCuttingBack(t *testing.T) {
 	checkOutputs(t, disk.read, spec, 23)
 }
 
-// shortStorage has files that, from offset from on, write less than they are
-// asked to and call that a success.
+// shortStorage has files that, from offset from on, write less than requested without an
+// error.
 type shortStorage struct {
 	*memory
 	from int64

@@ -72,7 +72,7 @@ func TestFormerProgress(t *testing.T) {
 		states = append(states, complete)
 		outputs := tree(t, dir)
 
-		// Totals are the tests' own here, so this work does not look at them.
+		// The totals are the test's own, so this work ignores them.
 		answer := answerNumbers()
 		work := func(ctx context.Context, chunk []int64, first int64, _ []byte) ([][]byte, []byte, error) {
 			out, _, err := answer(ctx, chunk, first, fmt.Appendf(nil, `{"Items":%d}`, first))

@@ -50,7 +50,7 @@ func TestStateOutOfRange(t *testing.T) {
 	}
 }
 
-// TestForeignProgress puts things that are no progress file in its place.
+// TestForeignProgress puts other things in place of a progress file.
 func TestForeignProgress(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty":      "",
@@ -76,8 +76,8 @@ func TestForeignProgress(t *testing.T) {
 	}
 }
 
-// TestDamagedProgress cuts and flips a progress file. Either record gone, the job
-// comes out right from the other one; both gone, it is refused by name.
+// TestDamagedProgress truncates a progress file and flips bits. With one record damaged the
+// job continues from the other; with both damaged the file is refused by name.
 func TestDamagedProgress(t *testing.T) {
 	origin := t.TempDir()
 	half(t, origin)
@@ -118,7 +118,7 @@ func TestDamagedProgress(t *testing.T) {
 	}
 }
 
-// TestLongRecords has records of less than a block and of many.
+// TestLongRecords has records shorter than a block and of many blocks.
 func TestLongRecords(t *testing.T) {
 	st := newDiskStorage()
 	path := filepath.Join(t.TempDir(), "out.progress")
@@ -148,7 +148,7 @@ func TestLongRecords(t *testing.T) {
 	}
 }
 
-// TestCreateTwice is the case of two runs begun at the same instant.
+// TestCreateTwice starts two runs at the same instant.
 func TestCreateTwice(t *testing.T) {
 	st := newDiskStorage()
 	dir := t.TempDir()
@@ -172,8 +172,8 @@ func TestCreateTwice(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileOpening gives a run the lock of a file that has lost its
-// name to another one meanwhile.
+// TestReplacedWhileOpening gives a run the lock of a file whose name another file has taken
+// in the meantime.
 func TestReplacedWhileOpening(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.progress")
 	st := newDiskStorage()

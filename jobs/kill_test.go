@@ -10,8 +10,8 @@ import (
 	"thresher/internal/crashtest"
 )
 
-// childhood runs the job of a folder until it is done or killed, and prints a line
-// before every step it takes.
+// childhood runs the job of a folder until it is done or killed, and prints a line before
+// every step.
 func childhood(c *crashtest.Child) error {
 	step := func(op, _ string) error {
 		c.Print(op)
@@ -34,8 +34,8 @@ func childhood(c *crashtest.Child) error {
 	return err
 }
 
-// TestKill kills a job with SIGKILL again and again, half of the times at an
-// exact step, half of the times at full speed, and lets it finish at last.
+// TestKill kills a job with SIGKILL repeatedly, half of the time at an exact step and half of
+// the time at full speed, and then lets it finish.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(4)
@@ -55,8 +55,8 @@ func TestKill(t *testing.T) {
 				if kills > 400 {
 					t.Fatal("no end")
 				}
-				// A life of less than some 12 steps only opens the files; of 25
-				// it commits a chunk. The longer ones bring the job forward.
+				// A process of less than some 12 steps only opens the files; one of 25
+				// commits a chunk. The longer ones advance the job.
 				lines := 1 + r.IntN([]int{12, 50}[r.IntN(2)])
 				life := crashtest.Run(t, lines, r.IntN(2) == 0, dir, fmt.Sprint(items))
 				if done = life.Done; !done {

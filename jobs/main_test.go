@@ -34,7 +34,7 @@ func answerItem(item int64) (line, blob []byte) {
 
 type totals struct{ Items, Sum int64 }
 
-// reference is what a job must have written, computed without Run.
+// reference is the expected output of a job, computed without Run.
 func reference(n int64) (out [2][]byte, sum totals) {
 	for item := range n {
 		line, blob := answerItem(item)
@@ -46,8 +46,8 @@ func reference(n int64) (out [2][]byte, sum totals) {
 	return out, sum
 }
 
-// numbers is a Source that keeps to the letter of the contract: it reuses the
-// memory of a chunk at the second Next after it.
+// numbers is a Source that uses all liberties of the contract: it reuses the memory of a
+// chunk at the second Next after it.
 type numbers struct {
 	n, size, at int64
 	buf         [2][]int64

@@ -72,7 +72,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// stopAt cancels or fails in the work on the chunk that begins at item first.
+// stopAt cancels, or fails, in the work on the chunk that begins at item first.
 func stopAt(first int64, stop func() error) Work[[]int64] {
 	answer := answerNumbers()
 	return func(ctx context.Context, chunk []int64, at int64, former []byte) ([][]byte, []byte, error) {
@@ -194,8 +194,8 @@ func TestStopAndResume(t *testing.T) {
 	}
 }
 
-// TestNothingDurableLeavesNothing: a job that fails in its first chunk can be
-// begun again by the same call, and leaves alone what it did not make.
+// TestNothingDurableLeavesNothing: a job that fails in its first chunk can be started again
+// by the same call, and does not touch files that it did not create.
 func TestNothingDurableLeavesNothing(t *testing.T) {
 	broken := errors.New("broken")
 	fail := func() Source[[]int64] { return &failing{numbers: &numbers{n: 23, size: 4}, err: broken} }
@@ -284,7 +284,7 @@ func TestCancelWhileReading(t *testing.T) {
 	}
 }
 
-// TestCancelIsPrompt cancels while the next chunk is at hand already.
+// TestCancelIsPrompt cancels when the next chunk has been read already.
 func TestCancelIsPrompt(t *testing.T) {
 	for range 100 {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -296,7 +296,7 @@ func TestCancelIsPrompt(t *testing.T) {
 	}
 }
 
-// slow is a Source that takes a while to notice that it is cancelled.
+// slow is a Source that notices its cancellation late.
 type slow struct {
 	numbers
 	entered chan struct{}
@@ -317,7 +317,7 @@ func (s *slow) Next(ctx context.Context) ([]int64, int, error) {
 	return nil, 0, ctx.Err()
 }
 
-// TestAwaitsSource checks that Next is not running any more when Run returns.
+// TestAwaitsSource checks that Next is no longer running when Run returns.
 func TestAwaitsSource(t *testing.T) {
 	broken := errors.New("broken")
 	src := &slow{numbers: numbers{n: 23, size: 4}, entered: make(chan struct{})}
@@ -334,7 +334,7 @@ func TestAwaitsSource(t *testing.T) {
 	}
 }
 
-// TestTotalsAreKept has a Work that spoils its own memory before it fails.
+// TestTotalsAreKept has a Work that overwrites its own memory before it fails.
 func TestTotalsAreKept(t *testing.T) {
 	answer := answerNumbers()
 	var mine []byte

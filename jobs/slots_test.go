@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTornRecord loses any of the sectors of the record that is being written, as a power
-// cut does, and finds the one before, or the new one if all arrived.
+// TestTornRecord loses any of the sectors of the record being written, as a power failure
+// does, and reads the previous record, or the new one if all sectors were written.
 func TestTornRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const sector = 512
@@ -59,7 +59,7 @@ func TestTornRecord(t *testing.T) {
 	})
 }
 
-// TestEveryBitOfARecordCounts flips and cuts a file that has one record.
+// TestEveryBitOfARecordCounts flips bits of, and truncates, a file that has one record.
 func TestEveryBitOfARecordCounts(t *testing.T) {
 	var disk memoryFile
 	if err := writeSlot(&disk, 2, []byte("progress")); err != nil {
@@ -87,8 +87,8 @@ func TestEveryBitOfARecordCounts(t *testing.T) {
 	}
 }
 
-// FuzzProgress reads any file as progress of this version and of the former: it may be
-// refused as damaged, and what is read can be recorded and read again.
+// FuzzProgress reads any file as progress of this release and of earlier ones: it is refused
+// as damaged, or its state can be recorded and read again.
 func FuzzProgress(f *testing.F) {
 	dir := f.TempDir()
 	half(f, dir)

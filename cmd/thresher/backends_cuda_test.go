@@ -15,8 +15,8 @@ import (
 	"thresher/gpu/emulator"
 )
 
-// TestBackendRefused checks what a search says of devices that cannot be used: with
-// --backend cuda it exits with 4 and a line with the reason, with auto it answers.
+// TestBackendRefused checks the report about devices that cannot be used: with --backend cuda
+// a search exits with 4 and a line with the reason, with auto it answers.
 func TestBackendRefused(t *testing.T) {
 	if err := gpu.Driver(); err != nil || !emulator.Present() {
 		t.Skip("needs the emulator: make test-cuda")
@@ -39,14 +39,14 @@ func TestBackendRefused(t *testing.T) {
 			t.Errorf("%s=%s: on stdout: %s", c.variable, c.value, r.out)
 		}
 		t.Setenv(c.variable, "")
-		t.Setenv(c.variable, c.value) // an injected failure is counted anew
+		t.Setenv(c.variable, c.value) // restarts the count of injected failures
 		thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "auto", "--costs", "builtin").wantCode(t, exitOK)
 		t.Setenv(c.variable, "")
 	}
 }
 
-// TestBackendLost loses the device in the middle of a search: the CPU answers, the
-// reason is told once, and the answers verify.
+// TestBackendLost loses the device in the middle of a search: the CPU answers, the reason is
+// logged once, and the answers verify.
 func TestBackendLost(t *testing.T) {
 	if err := gpu.Driver(); err != nil || !emulator.Present() {
 		t.Skip("needs the emulator: make test-cuda")
@@ -71,8 +71,8 @@ func TestBackendLost(t *testing.T) {
 	}
 }
 
-// TestBackendDriftedPTX builds a binary with PTX that is not what the manifest
-// lists: no device gets to see it.
+// TestBackendDriftedPTX builds a binary with PTX that differs from the manifest: it is not
+// loaded on any device.
 func TestBackendDriftedPTX(t *testing.T) {
 	if err := gpu.Driver(); err != nil {
 		t.Skip(err)

@@ -9,8 +9,8 @@ import (
 	"thresher/gpu"
 )
 
-// TestBackendUnavailable checks the exit code and the reason where there is no
-// GPU, and that auto does without.
+// TestBackendUnavailable checks the exit code and the reason on machines without a GPU, and
+// that auto uses the CPU.
 func TestBackendUnavailable(t *testing.T) {
 	why := gpu.Driver()
 	if why == nil {
@@ -31,8 +31,8 @@ func TestBackendUnavailable(t *testing.T) {
 	}
 }
 
-// TestBackendCUDA searches on a GPU, or on the emulator: every method answers, by
-// the CPU where the GPU has no such looks, and the answers verify.
+// TestBackendCUDA searches on a GPU, or on the emulator: every method answers, on the CPU if
+// the GPU lacks its looks, and the answers verify.
 func TestBackendCUDA(t *testing.T) {
 	if err := gpu.Driver(); err != nil {
 		t.Skip(err)

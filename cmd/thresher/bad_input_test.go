@@ -109,7 +109,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// folderOf lists what a folder holds.
+// folderOf lists a folder.
 func folderOf(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -123,8 +123,7 @@ func folderOf(t *testing.T, dir string) []string {
 	return all
 }
 
-// TestBadQueryThenMended: a run that answered nothing is no hindrance to the
-// next one.
+// TestBadQueryThenMended: a run that answered nothing does not prevent the next one.
 func TestBadQueryThenMended(t *testing.T) {
 	for _, name := range formats() {
 		dir := t.TempDir()
@@ -141,8 +140,8 @@ func TestBadQueryThenMended(t *testing.T) {
 	}
 }
 
-// TestBadRowLeavesEarlierChunks: a fault in a later chunk keeps what was
-// answered, and the mended file cannot be resumed, because it is another one.
+// TestBadRowLeavesEarlierChunks: a fault in a later chunk keeps the earlier answers, and the
+// corrected file cannot be resumed, because it is a different file.
 func TestBadRowLeavesEarlierChunks(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)

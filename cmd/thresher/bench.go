@@ -26,7 +26,7 @@ type benchFlags struct {
 	pulls, plans   bool
 	calibrate      bool
 	json           bool
-	setGiven       bool // --set was
+	setGiven       bool // --set was given
 }
 
 func newBenchCommand(a *app) *cobra.Command {
@@ -149,7 +149,7 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 	return rows.flush()
 }
 
-// benchTable takes results as they come.
+// benchTable receives results one by one.
 type benchTable interface {
 	add(benchRow) error
 	flush() error
@@ -226,22 +226,21 @@ type benchRow struct {
 	K       int          `json:"k"`
 	Method  batch.Method `json:"method"`
 	Basis   string       `json:"basis"`
-	// Wrong counts queries whose set of atoms is not a k best one, -1 unknown.
+	// Wrong counts queries whose set of atoms is not a correct one; -1 means unknown.
 	Wrong int `json:"wrong"`
-	// Saving is how many times fewer coordinates were read than n d,
-	// BytesSaving bytes than 4 n d, Rows the rows scored in full by a query.
+	// Saving is n d divided by the number of coordinates read, BytesSaving 4 n d divided by
+	// the bytes read, Rows the number of rows scored in full for each query.
 	Saving      float64 `json:"saving"`
 	BytesSaving float64 `json:"bytes_saving"`
 	Rows        float64 `json:"rows_scored"`
-	// Seconds is the median of a timed search of all queries, Ratio the median
-	// over rounds of the dense scan's seconds through these.
+	// Seconds is the median time of a search of all queries, Ratio the median over rounds of
+	// the dense scan's time divided by this method's.
 	Seconds float64 `json:"seconds,omitempty"`
 	Ratio   float64 `json:"ratio,omitempty"`
-	// Measured is what a timed search takes in ns of one core an atom and query,
-	// Survivors are the shares of the atoms left after each look. When plans are
-	// timed, Plan is what was asked for, Guarantee what it promises, Predicted what
-	// it should take; Chosen marks the planner's, and its Regret is its time over
-	// the best plan's.
+	// Measured is the time of a search in ns of one core for each pair of an atom and a
+	// query, Survivors the share of atoms left after each look. If plans are timed, Plan is
+	// the plan, Guarantee its guarantee, Predicted the predicted time; Chosen marks the
+	// planner's choice, and its Regret is its time divided by the best plan's.
 	Plan      string          `json:"plan,omitempty"`
 	Guarantee batch.Guarantee `json:"guarantee,omitempty"`
 	Predicted float64         `json:"predicted_ns,omitempty"`
@@ -249,6 +248,6 @@ type benchRow struct {
 	Survivors []float64       `json:"survivors,omitempty"`
 	Chosen    bool            `json:"chosen,omitempty"`
 	Regret    float64         `json:"regret,omitempty"`
-	// Refused says why the method cannot be used here.
+	// Refused says why the method cannot be used on these data.
 	Refused string `json:"refused,omitempty"`
 }

@@ -9,8 +9,8 @@ import (
 	"thresher/backend"
 )
 
-// calibrate measures the costs of this machine anew, keeps them and prints them
-// beside those built in and those kept before.
+// calibrate measures the costs of this machine again, caches them and prints them next to the
+// built-in and the previously cached ones.
 func (a *app) calibrate(ctx context.Context, asJSON bool) error {
 	b, err := a.openBackend()
 	if err != nil {

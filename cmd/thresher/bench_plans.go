@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// plansWithin times the predicted cost of the cheapest plan is where a plan
-	// has a chance to be the best; plansMost bounds how many are timed.
+	// Plans whose predicted cost is at most plansWithin times that of the cheapest are timed,
+	// at most plansMost of them.
 	plansWithin = 4
 	plansMost   = 14
 
 	wholeRows = "whole,rescore"
 )
 
-// plans times the plans that have a chance and the planner's choice.
+// plans times the plans that may be the best, and the planner's choice.
 func (b *bench) plans(ctx context.Context) error {
 	e, c, free, err := b.engine(ctx, batch.Auto, collection.Rotated)
 	if err != nil {
@@ -68,8 +68,8 @@ func (b *bench) plansAt(ctx context.Context, e *batch.Engine, c *collection.Coll
 	return nil
 }
 
-// worthTiming keeps the dense scan, which goes first, whole rows, the planner's
-// choice and the cheapest of the others, which come in the order of their cost.
+// worthTiming selects the dense scan, which comes first, whole rows, the planner's choice and
+// the cheapest of the others, in the order of their costs.
 func worthTiming(all []batch.Forecast) []batch.Forecast {
 	var dense, kept []batch.Forecast
 	for _, f := range all {
@@ -92,7 +92,7 @@ func newPlansTable(w io.Writer, asJSON bool) benchTable {
 	return t
 }
 
-// plansTable prints plans for people; the choice of the planner has its regret.
+// plansTable prints plans as a table; the planner's choice has its regret.
 type plansTable struct{ *table }
 
 func (t plansTable) add(r benchRow) error {

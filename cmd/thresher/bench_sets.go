@@ -17,8 +17,8 @@ type benchSet struct {
 	rows func(r *rand.Rand, n, d int) []float32
 }
 
-// benchSets are those whose figures the specification of the method states, at
-// sizes that fit a small machine.
+// benchSets are the sets for which the specification of the method has figures, at sizes that
+// fit a small machine.
 func benchSets() []benchSet {
 	return []benchSet{
 		{"gaussian", 2000, 10000, vectors.Gaussian},
@@ -49,8 +49,8 @@ func parseBenchSet(text string) (benchSet, error) {
 	return s, nil
 }
 
-// generate makes the atoms and m queries of the same law. Which query or atom
-// comes out does not depend on m.
+// generate makes the atoms and m queries of the same distribution. Each atom and query is
+// independent of m.
 func (s benchSet) generate(m int, seed uint64) (atoms, queries []float32) {
 	rows := s.rows(vectors.Rand(seed), s.n+m, s.d)
 	return rows[: s.n*s.d : s.n*s.d], rows[s.n*s.d:]

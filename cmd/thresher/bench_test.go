@@ -37,8 +37,8 @@ func TestBenchPulls(t *testing.T) {
 			t.Errorf("%s on %s is refused: %s", r.Method, r.Data, r.Refused)
 			continue
 		}
-		// At delta .01 a wrong set among 24 probabilistic answers a method is
-		// possible; the seed is fixed and there is none.
+		// At delta .01 a wrong set among the 24 probabilistic answers of a method is
+		// possible; with the fixed seed there is none.
 		if r.Wrong != 0 || r.Saving <= 0 || r.BytesSaving <= 0 || r.Queries != 6 {
 			t.Errorf("row %+v", r)
 		}
@@ -60,7 +60,7 @@ func TestBenchTimes(t *testing.T) {
 	if !slices.Equal(methods, []string{"exact", "adaptive", "certain", "auto"}) {
 		t.Error(methods)
 	}
-	// Too few dimensions to rotate: adaptive says so, the others go on.
+	// Too few dimensions to rotate: adaptive refuses with the reason, the others run.
 	rows = benchRows(t, "--set", "gaussian:50x4", "--ks", "2", "--count", "3", "--repeats", "1")
 	if len(rows) != 4 || rows[1].Refused == "" || rows[2].Refused != "" {
 		t.Errorf("%+v", rows)
@@ -98,7 +98,7 @@ func TestGeneratedSets(t *testing.T) {
 		if math.IsNaN(squares) || squares == 0 {
 			t.Errorf("%s: sum of squares %g", text, squares)
 		}
-		// Each atom of normal-custom has a mean of variance 1 of its own.
+		// Each atom of normal-custom has its own mean, of variance 1.
 		if v := squares / float64(len(a)); s.name == "gaussian" && math.Abs(v-1) > .1 || s.name == "normal-custom" && math.Abs(v-2) > .6 {
 			t.Errorf("%s: second moment %g", text, v)
 		}
@@ -116,8 +116,7 @@ func TestBenchPlans(t *testing.T) {
 	plans := map[int][]string{}
 	for _, r := range rows {
 		plans[r.K] = append(plans[r.K], r.Plan)
-		// At delta .01 wrong sets are possible; the seed is fixed and there are
-		// none.
+		// At delta .01 wrong sets are possible; with the fixed seed there are none.
 		if r.Refused != "" || r.Wrong != 0 || r.Predicted <= 0 || r.Measured <= 0 || r.Ratio <= 0 || r.Guarantee == "" {
 			t.Errorf("row %+v", r)
 		}
@@ -146,7 +145,7 @@ func TestBenchPlans(t *testing.T) {
 	}
 }
 
-// One pass of the oracle judges the answers of several contestants.
+// One pass of the oracle checks the answers of several contestants.
 func TestBenchCountsWrongSets(t *testing.T) {
 	// row 2 is the best for query 0, row 3 for query 1
 	data := &benchData{n: 4, d: 1, m: 2, atoms: []float32{1, 2, 3, -1}, queries: []float32{1, -1}, metric: collection.InnerProduct}

@@ -99,7 +99,8 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	return t.flush()
 }
 
-// refuseFolders finds folders in the place of outputs, which nothing overwrites.
+// refuseFolders refuses outputs whose names are those of folders, which are never
+// overwritten.
 func refuseFolders(paths ...string) error {
 	for _, path := range paths {
 		if info, err := os.Lstat(path); err == nil && info.IsDir() {
@@ -109,7 +110,7 @@ func refuseFolders(paths ...string) error {
 	return nil
 }
 
-// refuseExisting finds outputs that are in the way.
+// refuseExisting refuses outputs that exist.
 func refuseExisting(force bool, paths ...string) error {
 	if err := refuseFolders(paths...); err != nil {
 		return err
@@ -129,7 +130,7 @@ func refuseExisting(force bool, paths ...string) error {
 	return nil
 }
 
-// megabytes shows a length of a file; of short ones, kilobytes.
+// megabytes formats the length of a file; that of a short one in kilobytes.
 func megabytes(n int64) string {
 	if n < 1e5 {
 		return fmt.Sprintf("%.1f kB", float64(n)/1e3)

@@ -22,14 +22,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(withSignals())
 	}
-	os.Setenv("THRESHER_COSTS", costsBuiltin) // what tests do depends on no machine
+	os.Setenv("THRESHER_COSTS", costsBuiltin) // makes tests independent of the machine
 	goleak.VerifyTestMain(m)
 }
 
-// childVariable makes the test binary be the command itself.
+// childVariable makes the test binary run the command itself.
 const childVariable = "THRESHER_TEST_CHILD"
 
-// result is what one run of the command left.
+// result is the outcome of one run of the command.
 type result struct {
 	code     int
 	out, err string
@@ -55,8 +55,8 @@ func (r result) wantCode(t *testing.T, code int) {
 	}
 }
 
-// wantError fails the test unless the run ended with bad input, in one line on
-// stderr that holds every part, and without a word on stdout.
+// wantError fails the test unless the run ended with exitInput, with one line on stderr that
+// contains every part, and nothing on stdout.
 func (r result) wantError(t *testing.T, parts ...string) {
 	t.Helper()
 	r.wantCode(t, exitInput)
@@ -73,7 +73,7 @@ func (r result) wantError(t *testing.T, parts ...string) {
 	}
 }
 
-// npy makes the bytes of a float32 matrix.
+// npy encodes a float32 matrix as npy.
 func npy(rows []float32, dim int) []byte {
 	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", len(rows)/dim, dim)
 	for (10+len(head)+1)%64 != 0 {

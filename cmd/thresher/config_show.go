@@ -8,7 +8,7 @@ import (
 	"thresher/config"
 )
 
-// allSettings are the keys that `config show` takes as flags.
+// searchSettings lists the keys that `config show` accepts as flags.
 func searchSettings() []string {
 	return []string{"method", "metric", "basis", "backend", "k", "delta", "epsilon", "seed", "threads", "chunk", "kernels", "costs"}
 }

@@ -20,10 +20,10 @@ import (
 	"thresher/internal/atomicfile"
 )
 
-// Values of the setting costs besides the name of a file.
+// Values of the setting costs other than the name of a file.
 const (
-	costsAuto    = "auto"    // measured once a machine and kept
-	costsBuiltin = "builtin" // the backend's own, the same everywhere
+	costsAuto    = "auto"    // measured once on each machine and cached
+	costsBuiltin = "builtin" // the backend's built-in costs, equal on every machine
 )
 
 // costsFormat is the version of the cost figures; costs of another format are measured

@@ -17,7 +17,7 @@ import (
 	"thresher/cpu"
 )
 
-// measured is a backend whose costs count how often they were measured.
+// measured is a backend that counts the measurements of its costs.
 type measured struct {
 	backend.Backend
 	times int
@@ -33,11 +33,11 @@ func (m *measured) Measure(context.Context) (backend.Costs, error) {
 	return c, m.err
 }
 
-// costsApp is an app whose cache is a folder of the test, with its log.
+// costsApp returns an app whose cache is a folder of the test, and its log.
 func costsApp(t *testing.T, setting string) (*app, string, *bytes.Buffer) {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // of any system
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // of all systems
 		t.Setenv(name, dir)
 	}
 	path, err := costsCache()
@@ -80,7 +80,7 @@ func TestCostsAreMeasuredOnce(t *testing.T) {
 	if m := kept[0]; m.Format != costsFormat || m.CPU == "" || m.Backend != "cpu" || m.Costs.Visit != 101 {
 		t.Errorf("kept %+v", m)
 	}
-	// Other machines that share the home, and formats to come, are no match.
+	// Entries of other machines that share the home, and of future formats, do not match.
 	for name, change := range map[string]func(m *machineCosts){
 		"processor": func(m *machineCosts) { m.CPU += "!" },
 		"kernels":   func(m *machineCosts) { m.Kernels += "!" },
@@ -104,8 +104,8 @@ func TestCostsAreMeasuredOnce(t *testing.T) {
 	}
 }
 
-// TestCostsOfBefore: of costs from before there was one of gathering, those kept are
-// measured again, and those pinned serve as they are.
+// TestCostsOfBefore: cached costs from before the cost of gathering existed are measured
+// again, and those in a named file are used unchanged.
 func TestCostsOfBefore(t *testing.T) {
 	a, path, log := costsApp(t, costsAuto)
 	former := thisMachine(newMeasured())
@@ -136,8 +136,8 @@ func TestCostsOfBefore(t *testing.T) {
 	}
 }
 
-// TestCostsWithoutCache: what is wrong with the cache is a warning and a
-// measurement, never a failure.
+// TestCostsWithoutCache: a fault of the cache causes a warning and a measurement, never a
+// failure.
 func TestCostsWithoutCache(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"no JSON":    func(t *testing.T, path string) { writeFile(t, filepath.Dir(path), "costs.json", []byte("costs!")) },
@@ -228,8 +228,8 @@ func TestCostsOfASetting(t *testing.T) {
 	}
 }
 
-// TestCalibrate measures this machine, which takes some hundred milliseconds of a
-// core, and pins what it printed.
+// TestCalibrate measures this machine, which takes some hundred milliseconds of a core, and
+// reads the printed costs from a file.
 func TestCalibrate(t *testing.T) {
 	_, path, _ := costsApp(t, costsAuto)
 	dir := t.TempDir()

@@ -52,7 +52,7 @@ folder cannot be read, or a server uses it.`,
 	return cmd
 }
 
-// printItems prints what a check has found; its error has the exit code.
+// printItems prints the results of a check; its error has the exit code.
 func (a *app) printItems(items []db.Item, asJSON, all bool) error {
 	counts := map[db.Verdict]int{}
 	for _, i := range items {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestData cuts a server's database: serve names it and what to do, check says what is
-// whole, repair makes it anew, and the collection answers.
+// TestData truncates a server's database: serve names it and the remedy, check lists what is
+// intact, repair rebuilds it, and the collection answers.
 func TestData(t *testing.T) {
 	dir := t.TempDir()
 	c := &http.Client{}

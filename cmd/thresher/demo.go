@@ -113,8 +113,7 @@ func (a *app) runDemo(cmd *cobra.Command, f *demoFlags) error {
 	return json.NewEncoder(a.out).Encode(r)
 }
 
-// stageProgress shows one bar at a time, for the stage told last. It is safe
-// for concurrent use.
+// stageProgress shows one bar at a time, for the latest stage. It is safe for concurrent use.
 type stageProgress struct {
 	app *app
 
@@ -146,8 +145,7 @@ func (s *stageProgress) clear() {
 	}
 }
 
-// clearing takes the bar away before text is written, as both may go to one
-// terminal.
+// clearing removes the bar before text is written, because both may go to one terminal.
 type clearing struct {
 	app    *app
 	stages *stageProgress
@@ -158,7 +156,7 @@ func (c clearing) Write(p []byte) (int, error) {
 	return c.app.out.Write(p)
 }
 
-// saveVectors writes rows to a new file at path, or leaves none there.
+// saveVectors writes rows to a new file at path; after an error there is none.
 func saveVectors(path string, n, dim int, rows []float32) (err error) {
 	out, err := os.Create(path)
 	if err != nil {

@@ -25,7 +25,7 @@ Mean Bandit, ICML 2011). docs/duels.md states the guarantees and their assumptio
 	return cmd
 }
 
-// designFlags are the flags that make a duel.Design.
+// designFlags are the flags of a duel.Design.
 type designFlags struct {
 	algorithm, radius, testing string
 	horizon                    float64 // accepts 1e6
@@ -54,7 +54,7 @@ func (f *designFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// design checks what package duel cannot see; the rest is its to refuse.
+// design checks what package duel cannot check, which validates the rest.
 func (f *designFlags) design() (duel.Design, error) {
 	horizon := int64(f.horizon)
 	switch {

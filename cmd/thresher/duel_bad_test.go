@@ -89,7 +89,7 @@ func TestDuelBadInput(t *testing.T) {
 	}
 }
 
-// A judgment that is refused names its line and what is wrong, and changes nothing.
+// A refused judgment names its line and the error, and changes nothing.
 func TestDuelBadJudgments(t *testing.T) {
 	dir := t.TempDir()
 	arms := armsFile(t, dir, "a", "b", "c")
@@ -122,7 +122,7 @@ func TestDuelBadJudgments(t *testing.T) {
 	}
 }
 
-// openDuel is the number of a duel that a tournament waits for.
+// openDuel returns the number of a duel whose result a tournament awaits.
 func openDuel(t *testing.T, path string) string {
 	t.Helper()
 	tournament := restored(t, path)

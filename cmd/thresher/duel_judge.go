@@ -122,7 +122,7 @@ type outcomeLine struct {
 	State  duel.State `json:"state"`
 }
 
-// judgeByLines hands out duels and takes judgments as they come.
+// judgeByLines issues duels and reads judgments as they arrive.
 func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines, batch int) error {
 	out := json.NewEncoder(a.out)
 	line := 0
@@ -169,7 +169,7 @@ func (t *tournament) judge(text string) error {
 	switch {
 	case j.AWon != nil:
 		r.AWon = *j.AWon
-	case !open: // settled, withdrawn or unknown, whoever won
+	case !open: // settled, withdrawn or unknown, whichever arm won
 	case *j.Winner != t.names[d.A] && *j.Winner != t.names[d.B]:
 		return fmt.Errorf("duel %d is of %q and %q; %q does not take part", j.Duel, t.names[d.A], t.names[d.B], *j.Winner)
 	default:

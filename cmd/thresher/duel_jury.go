@@ -8,7 +8,7 @@ import (
 	"thresher/duel"
 )
 
-// panel knows the preferences between arms, so that nobody needs to be asked.
+// panel knows the preferences between arms, so that no person is asked.
 type panel interface {
 	// arms returns the arms of a tournament without --arms.
 	arms() ([]string, error)

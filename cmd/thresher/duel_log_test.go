@@ -13,7 +13,7 @@ import (
 	"thresher/duel"
 )
 
-// played is a tournament in a file, with some judgments of a chance that is told.
+// played is a tournament in a file, with some random judgments.
 func played(t testing.TB, path string, c duel.Config) *tournament {
 	t.Helper()
 	begun, err := duel.New(c, nil)
@@ -30,7 +30,7 @@ func played(t testing.TB, path string, c duel.Config) *tournament {
 	return all
 }
 
-// judge answers up to count duels as they come; false at the end of the tournament.
+// judgeSome answers up to count duels in order; false at the end of the tournament.
 func (t *tournament) judgeSome(tb testing.TB, r *rand.Rand, count int) bool {
 	tb.Helper()
 	duels, err := t.next(count)
@@ -70,8 +70,8 @@ func logged(t *testing.T, visit func(t *testing.T, name string, c duel.Config)) 
 	}
 }
 
-// After every save the file leads to the tournament as it is, and a judgment adds a line
-// to it instead of writing it anew.
+// After every save the file contains the current tournament, and a judgment appends a line
+// instead of rewriting the file.
 func TestDuelLog(t *testing.T) {
 	logged(t, func(t *testing.T, name string, c duel.Config) {
 		path := filepath.Join(t.TempDir(), name)
@@ -111,8 +111,8 @@ func TestDuelLog(t *testing.T) {
 	})
 }
 
-// A file that is cut anywhere behind its state leads to the tournament as it was before
-// the last save or one before; one of which anything else is wrong is refused.
+// A file that is truncated after its state restores the tournament as of the last save or an
+// earlier one; other damage is refused.
 func TestDuelLogDamaged(t *testing.T) {
 	logged(t, func(t *testing.T, name string, c duel.Config) {
 		path := filepath.Join(t.TempDir(), name)
@@ -156,8 +156,8 @@ func TestDuelLogDamaged(t *testing.T) {
 			bad[i] ^= 1
 			again, torn, err := restoreTournament(bad)
 			switch {
-			case err == nil && torn == 0 && bytes.Equal(stateOf(t, again), whole): // a space
-			case err == nil && i == len(content)-1: // the last line seems not to end
+			case err == nil && torn == 0 && bytes.Equal(stateOf(t, again), whole): // a space was added
+			case err == nil && i == len(content)-1: // the last line seems incomplete
 			case err == nil:
 				t.Fatalf("%q for %q at %d of %d, behind a state of %d bytes, is taken", bad[i], content[i], i, len(content), len(state))
 			}
@@ -176,7 +176,7 @@ func TestDuelLogDamaged(t *testing.T) {
 	})
 }
 
-// Files of before have neither a checksum in their JSON nor lines, and may end in one.
+// Files from before checksums and logs may end with a checksum.
 func TestDuelFilesOfBefore(t *testing.T) {
 	files, err := filepath.Glob("../../duel/testdata/state-1.*")
 	if err != nil || len(files) != 2 {
@@ -193,7 +193,7 @@ func TestDuelFilesOfBefore(t *testing.T) {
 				t.Errorf("%s: %v", file, err)
 			}
 		}
-		// A run goes on from a file of before.
+		// A run can resume a file of an earlier release.
 		dir := t.TempDir()
 		path := writeFile(t, dir, filepath.Base(file), content)
 		duelRun(t, "1\n2\nq\n", "--state", path).wantCode(t, exitOK)
@@ -203,7 +203,7 @@ func TestDuelFilesOfBefore(t *testing.T) {
 	}
 }
 
-// A log ends where it would be longer than a state.
+// A log ends before it would be longer than a state.
 func TestDuelLogIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	all := played(t, path, duel.Config{Arms: []string{"a", "b", "c"}, Design: duel.Design{Horizon: 1e6}})
@@ -212,7 +212,7 @@ func TestDuelLogIsBounded(t *testing.T) {
 		t.Fatal(all.log.lines, err)
 	}
 	all.judgeSome(t, rand.New(rand.NewPCG(1, 2)), 1)
-	all.log.bytes = leastLog // as if there had been so many
+	all.log.bytes = leastLog // as if there had been so many bytes
 	if err := all.save(); err != nil || all.log.lines != 0 {
 		t.Errorf("%d lines, %v", all.log.lines, err)
 	}
@@ -227,7 +227,7 @@ func TestDuelLogIsBounded(t *testing.T) {
 	}
 }
 
-// A file that was moved or deleted meanwhile is written anew, whole.
+// A file that is moved or deleted during a run is rewritten completely.
 func TestDuelFileMoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	all := played(t, path, duel.Config{Arms: []string{"a", "b", "c"}, Design: duel.Design{Horizon: 1e6}})
@@ -250,7 +250,7 @@ func TestDuelFileMoved(t *testing.T) {
 	}
 }
 
-// A damaged file is refused by its name, and stays as it is.
+// A damaged file is refused by its name, and not changed.
 func TestDuelDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	arms := armsFile(t, dir, "a", "b", "c")
@@ -286,7 +286,8 @@ func TestDuelDamagedFile(t *testing.T) {
 	}
 }
 
-// BenchmarkDuelSave keeps a judgment of a tournament of 2,000 arms under strict testing.
+// BenchmarkDuelSave measures saving a judgment of a tournament of 2,000 arms under strict
+// testing.
 func BenchmarkDuelSave(b *testing.B) {
 	var arms []string
 	for i := range 2000 {

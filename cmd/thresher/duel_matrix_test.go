@@ -11,7 +11,7 @@ import (
 	"thresher/duel"
 )
 
-// chances of three arms: b is best, the rows are not in the order of the columns.
+// chances of three arms: b is best, and rows and columns have different orders.
 const (
 	chancesCSV  = "wins,a, b,c\nc,.4,0.05,0.5\na,0.5,.1,.6\n b,.9,.5,.95\n"
 	chancesJSON = `{"arms":["a","b","c"],"wins":[[0.5,0.1,0.6],[0.9,0.5,0.95],[0.4,0.05,0.5]]}`
@@ -36,7 +36,7 @@ func TestDuelMatrix(t *testing.T) {
 	if again.out != r.out {
 		t.Errorf("as JSON\n%s\nas CSV\n%s", again.out, r.out)
 	}
-	// A run that is interrupted and goes on ends like one that was not.
+	// An interrupted run that is resumed ends like an uninterrupted one.
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	args = append(args, "--state", filepath.Join(dir, "interrupted.duel"))
@@ -57,7 +57,7 @@ func TestDuelMatrix(t *testing.T) {
 	}
 }
 
-// --arms takes some of the arms; a winner that is not best is told.
+// --arms selects some of the arms; a winner that is not the best is reported.
 func TestDuelMatrixOfSomeArms(t *testing.T) {
 	dir := t.TempDir()
 	file := writeFile(t, dir, "wins.csv", []byte(chancesCSV))
@@ -77,7 +77,7 @@ func TestDuelMatrixOfSomeArms(t *testing.T) {
 	}
 }
 
-// Duels are won as often as they should be: 6 standard deviations off happens once in
+// Duels are won at the expected rate: a deviation of 6 standard deviations occurs once in
 // 10^9 seeds.
 func TestDiceAreFair(t *testing.T) {
 	m, err := readMatrixCSV(strings.NewReader(chancesCSV))
@@ -147,7 +147,7 @@ func TestDuelBadMatrix(t *testing.T) {
 	}
 }
 
-// FuzzMatrix: what is read makes preferences of as many arms, however it is written.
+// FuzzMatrix: a matrix that is accepted gives preferences of as many arms.
 func FuzzMatrix(f *testing.F) {
 	for _, text := range []string{
 		chancesCSV, chancesJSON, "", "\n", ",\n", ",a,b\n", "\xef\xbb\xbf,a,b\na,.5,1e-9\nb,0.999999999,0x1p-1\n", ",a,b\na,.5000000004,.6\nb,.4,.4999999996\n",

@@ -12,8 +12,8 @@ import (
 	"thresher/duel"
 )
 
-// ratingsFolder has three films: of 40 people, 32 like b more than a and c, 4 less, 4
-// as much; 30 like a more than c.
+// ratingsFolder has three films: of 40 people, 32 prefer b to a and c, 4 do the opposite, 4
+// rate them equally; 30 prefer a to c.
 func ratingsFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func TestDuelRatings(t *testing.T) {
 	if again.out != r.out {
 		t.Errorf("the same again\n%s\nwas\n%s", again.out, r.out)
 	}
-	// A run that is interrupted and goes on ends like one that was not.
+	// An interrupted run that is resumed ends like an uninterrupted one.
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	args[5] = filepath.Join(films, "interrupted.duel")
@@ -59,7 +59,7 @@ func TestDuelRatings(t *testing.T) {
 	if r2 := duelRun(t, "", args...); r2.out != r.out {
 		t.Errorf("interrupted\n%s\nwas\n%s", r2.out, r.out)
 	}
-	// Films that nobody can compare are refused, and leave no state.
+	// Films that nobody compared are refused, and leave no state.
 	arms := armsFile(t, films, "a", "b", "d")
 	duelRun(t, "", "--ratings", films, "--arms", arms, "--horizon=1e5").wantError(t, `nobody rated "a" and "d" differently, nor 1 other pairs`)
 	if exists(arms + ".duel") {
@@ -67,8 +67,8 @@ func TestDuelRatings(t *testing.T) {
 	}
 }
 
-// Judges are drawn as often as they are many: 6 standard deviations off happens once in
-// 10^9 seeds.
+// Judges are drawn in proportion to their numbers: a deviation of 6 standard deviations
+// occurs once in 10^9 seeds.
 func TestCrowdIsFair(t *testing.T) {
 	c := crowdOf(t, ratingsFolder(t))
 	const duels = 20000

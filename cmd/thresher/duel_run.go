@@ -198,7 +198,7 @@ func isTournament(content []byte) bool {
 		bytes.HasPrefix(start, []byte(`{"version":`)) && bytes.Contains(start, []byte(`"config":`))
 }
 
-// instead returns advice about a file that cannot be resumed.
+// instead returns the advice for a file that cannot be resumed.
 func instead(content []byte) string {
 	if isTournament(content) {
 		return "--force starts over"
@@ -287,7 +287,7 @@ func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, p
 			return 0, errors.New("is a tournament of other arms")
 		}
 	}
-	t.Recall() // the judges of the former run are gone
+	t.Recall() // the judges of the previous run are gone
 	return torn, nil
 }
 

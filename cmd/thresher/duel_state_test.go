@@ -15,8 +15,8 @@ import (
 	"thresher/internal/filelock"
 )
 
-// A run that is killed, before or while a judgment is saved, has kept every judgment
-// that was followed by a duel; the same command goes on and ends as one that lived.
+// A run that is killed, before or while a judgment is saved, has saved every judgment that
+// was followed by a duel; the same command resumes it and ends like an uninterrupted one.
 func TestDuelKilled(t *testing.T) {
 	dir := t.TempDir()
 	arms := armsFile(t, dir, "a", "b", "c")
@@ -51,8 +51,8 @@ func TestDuelKilled(t *testing.T) {
 	}
 }
 
-// killedAfter judges duels of a process of its own, which is killed as soon as the
-// last judgment is written. It returns how many were followed by another duel.
+// killedAfter judges duels of a child process, which is killed as soon as the last judgment
+// is written. It returns the number of judgments that were followed by another duel.
 func killedAfter(t *testing.T, judgments int, args ...string) int {
 	t.Helper()
 	self, err := os.Executable()
@@ -83,7 +83,7 @@ func killedAfter(t *testing.T, judgments int, args ...string) int {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Wait() // killed, as it says
+	cmd.Wait() // the error says that it was killed
 	return judgments - 1
 }
 
@@ -114,8 +114,8 @@ func TestDuelTakenTwice(t *testing.T) {
 	duelRun(t, "q\n", "--arms", arms, quickly).wantCode(t, exitOK)
 }
 
-// The file keeps its permissions, and an empty one is none: so it is left by a run
-// that was killed at its very beginning.
+// The file keeps its permissions. An empty file counts as missing, because a run that is
+// killed at its start leaves one.
 func TestDuelFile(t *testing.T) {
 	dir := t.TempDir()
 	arms := armsFile(t, dir, "a", "b")
@@ -129,7 +129,7 @@ func TestDuelFile(t *testing.T) {
 	}
 }
 
-// A tournament that has ended and cannot be saved has not ended well.
+// A run fails if a tournament that has ended cannot be saved.
 func TestDuelLastSaveFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -147,7 +147,7 @@ func TestDuelLastSaveFails(t *testing.T) {
 	}
 }
 
-// ended is a tournament of two arms that has one left.
+// ended is a tournament of two arms of which one is left.
 func ended(t *testing.T, path string) *tournament {
 	t.Helper()
 	config := duel.Config{Arms: []string{"a", "b"}, Design: duel.Design{Horizon: 100}}
@@ -176,8 +176,8 @@ func ended(t *testing.T, path string) *tournament {
 	}
 }
 
-// A judge that tells again after a restart what it told before is heard, and changes
-// nothing, by name as by a_won.
+// A judge that repeats judgments after a restart changes nothing, whether by name or by
+// a_won.
 func TestDuelToldAgain(t *testing.T) {
 	arms := armsFile(t, t.TempDir(), "a", "b", "c")
 	args := []string{"--jsonl", "--arms", arms, quickly}
@@ -198,8 +198,7 @@ func TestDuelToldAgain(t *testing.T) {
 	}
 }
 
-// No duel is asked for that a coin before it made superfluous: whatever is handed out
-// still counts.
+// A coin that eliminates an arm withdraws the duels after it: every issued duel still counts.
 func TestDuelCoinsWithdraw(t *testing.T) {
 	for seed := range uint64(40) {
 		config := duel.Config{Arms: []string{"a", "b", "c", "d"}, Design: duel.Design{Horizon: 300}, Seed: seed}

@@ -16,8 +16,8 @@ import (
 	"thresher/duel"
 )
 
-// quickly ends a tournament of three arms, of which one always wins, after some
-// four hundred duels.
+// quickly ends a tournament of three arms, of which one always wins, after some four hundred
+// duels.
 const quickly = "--horizon=600"
 
 func armsFile(t *testing.T, dir string, arms ...string) string {
@@ -47,7 +47,7 @@ func TestDuelTyped(t *testing.T) {
 	if saved.Duels < 3 || saved.Done {
 		t.Errorf("%+v", saved)
 	}
-	// It goes on, without being told again what it is.
+	// It is resumed without repeating the flags.
 	r = duelRun(t, "2\nq\n", "--state", arms+".duel")
 	r.wantCode(t, exitOK)
 	if s := restored(t, arms+".duel").State(); s.Duels <= saved.Duels {
@@ -100,8 +100,8 @@ func judgeLines(t *testing.T, limit int, args ...string) (lines []string) {
 	return lines
 }
 
-// A run that was stopped and goes on hands out the duels, and ends as, one that
-// was not.
+// An interrupted run that is resumed issues the same duels, and ends like an uninterrupted
+// one.
 func TestDuelLinesResume(t *testing.T) {
 	for _, testing := range []string{"strict", "sweep"} {
 		dir := t.TempDir()
@@ -125,7 +125,7 @@ func TestDuelLinesResume(t *testing.T) {
 	}
 }
 
-// The flags of a run that goes on may not contradict it.
+// The flags of a resumed run must not contradict it.
 func TestDuelOtherFlags(t *testing.T) {
 	dir := t.TempDir()
 	arms := armsFile(t, dir, "a", "b")

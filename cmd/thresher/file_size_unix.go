@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// A file-size limit is an error of the write that meets it, like a full disk,
-// and not the end of the process.
+// A file-size limit is an error of the write that exceeds it, like a full disk, and does not
+// end the process.
 func init() { signal.Ignore(syscall.SIGXFSZ) }

@@ -16,8 +16,8 @@ import (
 // vectorsInfo describes a file of vectors.
 type vectorsInfo struct {
 	Path   string         `json:"path"`
-	Format dataset.Format `json:"format,omitempty"` // by the name; "" if only the content tells
-	// Rows is -1 if only reading the file tells.
+	Format dataset.Format `json:"format,omitempty"` // by the name; "" if only the content tells it
+	// Rows is -1 if only reading the file can tell.
 	Rows      int64 `json:"rows"`
 	Dim       int   `json:"dimension"`
 	FileBytes int64 `json:"file_bytes"`

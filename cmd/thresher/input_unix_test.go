@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fifo makes a named pipe into which feed, if it is not nil, is written once.
+// fifo makes a named pipe and, if feed is not nil, writes feed to it once.
 func fifo(t *testing.T, name string, feed []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -28,7 +28,7 @@ func fifo(t *testing.T, name string, feed []byte) string {
 	return path
 }
 
-// A pipe gives its bytes once; the answers are those of the file all the same.
+// A pipe can be read only once; the answers are those of the file.
 func TestSearchFromPipes(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "atoms.npy", 1, 300, 20), vectorFile(t, dir, "queries.npy", 2, 7, 20)
@@ -59,7 +59,7 @@ func TestSearchFromPipes(t *testing.T) {
 	thresher(t, "search", "--atoms", path, "--queries", queries, "--out", filepath.Join(dir, "none.ivecs")).wantError(t, path)
 }
 
-// Whoever waits for a pipe that nobody writes can be interrupted.
+// A command that waits for a pipe without a writer can be interrupted.
 func TestPipeIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -68,7 +68,7 @@ func TestPipeIsInterrupted(t *testing.T) {
 	if r.code == exitOK {
 		t.Error("a search without atoms succeeded")
 	}
-	w, err := os.OpenFile(path, os.O_WRONLY, 0) // lets the reader go
+	w, err := os.OpenFile(path, os.O_WRONLY, 0) // releases the reader
 	if err != nil {
 		t.Fatal(err)
 	}

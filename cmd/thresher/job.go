@@ -13,17 +13,17 @@ import (
 	"thresher/service/client"
 )
 
-// Environment variables of the verbs that ask a server.
+// Environment variables of the verbs that call a server.
 const (
 	serverVariable    = "THRESHER_SERVER"
 	tokenVariable     = "THRESHER_TOKEN"
 	tokenFileVariable = "THRESHER_TOKEN_FILE"
 )
 
-// defaultServer is where thresher serve listens unless told otherwise.
+// defaultServer is the default address of thresher serve.
 const defaultServer = "http://127.0.0.1:8080"
 
-// remote says which server is asked, and as whom.
+// remote identifies the server, and the client by its token.
 type remote struct {
 	server, token, tokenFile string
 	json                     bool
@@ -66,18 +66,18 @@ Exit codes: 0 success; 1 the job failed, expired, was cancelled or is not done y
 	return cmd
 }
 
-// connect makes the client. Nothing is asked of the server yet.
+// connect makes the client, without calling the server.
 func (f *remote) connect() (*client.Client, error) {
 	token, err := f.bearer()
 	if err != nil {
 		return nil, err
 	}
 	return client.New(cmp.Or(f.server, os.Getenv(serverVariable), defaultServer), &client.Options{
-		Token: token, Attempts: 4, Backoff: 100 * time.Millisecond, // somebody waits at the terminal
+		Token: token, Attempts: 4, Backoff: 100 * time.Millisecond, // few retries, because a user waits
 	})
 }
 
-// bearer finds the token, "" if there is none.
+// bearer returns the token, "" if there is none.
 func (f *remote) bearer() (string, error) {
 	if f.token != "" && f.tokenFile != "" {
 		return "", errors.New("job: --token and --token-file exclude each other")
@@ -111,7 +111,7 @@ func oneBatch(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// withExitCode gives an error of the client its exit code.
+// withExitCode adds the exit code to an error of the client.
 func withExitCode(err error) error {
 	var lost *client.LostError
 	var p *client.Problem

@@ -23,7 +23,7 @@ type jobFetch struct {
 	force       bool
 }
 
-// fetched is what --json says.
+// fetched is the output of --json.
 type fetched struct {
 	Batch  api.Batch `json:"batch"`
 	Output string    `json:"output,omitempty"` // path
@@ -95,7 +95,7 @@ func (a *app) runFetch(ctx context.Context, j *jobFetch, id string) error {
 	return a.fetchAll(ctx, c, j, b)
 }
 
-// fetchAll fetches what is wanted of a batch that is final, and fails as it did.
+// fetchAll fetches the files of a final batch, and fails if the batch has failed.
 func (a *app) fetchAll(ctx context.Context, c *client.Client, j *jobFetch, b api.Batch) error {
 	id, report := b.ID, fetched{Batch: b}
 	for _, x := range []struct {
@@ -126,7 +126,7 @@ func (a *app) fetchAll(ctx context.Context, c *client.Client, j *jobFetch, b api
 	return outcome(&b)
 }
 
-// fetch writes a file of the server to path, whole or not at all.
+// fetch writes a file of the server to path atomically.
 func (a *app) fetch(ctx context.Context, c *client.Client, id, path string, force bool) (int64, error) {
 	f, err := c.File(ctx, id)
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *app) fetch(ctx context.Context, c *client.Client, id, path string, forc
 	return n, out.Commit(force)
 }
 
-// countingWriter tells how much went through it.
+// countingWriter reports the number of bytes written through it.
 type countingWriter struct {
 	w    io.Writer
 	n    int64

@@ -35,7 +35,7 @@ func newJobCancelCommand(a *app, f *remote) *cobra.Command {
 	}
 }
 
-// withBatch asks for a batch and shows it.
+// withBatch calls the server for a batch and shows it.
 func (a *app) withBatch(f *remote, ask func(*client.Client) (api.Batch, error)) error {
 	c, err := f.connect()
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *app) showBatch(b *api.Batch, asJSON bool) error {
 	return t.flush()
 }
 
-// reasons are why a batch failed, or stands still.
+// reasons lists why a batch failed, or is paused.
 func reasons(b *api.Batch) []string {
 	if b.Errors == nil {
 		return nil

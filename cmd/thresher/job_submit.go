@@ -33,7 +33,7 @@ type jobSubmit struct {
 	fetch        jobFetch
 }
 
-// searchKeys are the settings that a server's search has too.
+// searchKeys lists the settings that a server's search has too.
 func searchKeys() []string { return []string{"k", "method", "delta", "epsilon"} }
 
 func newJobSubmitCommand(a *app, f *remote) *cobra.Command {
@@ -122,7 +122,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 	return nil
 }
 
-// spec is what the server is asked for, but for the file's id.
+// spec returns the request for a batch, without the file's id.
 func (s *jobSubmit) spec(c *config.Config, path string) (api.BatchSpec, error) {
 	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat}
 	format, _ := dataset.FormatOf(path)
@@ -147,7 +147,7 @@ func (s *jobSubmit) spec(c *config.Config, path string) (api.BatchSpec, error) {
 	return spec, err
 }
 
-// options are those that were set, wherever; the rest is the server's to choose.
+// options returns the settings that were given by any source; the server chooses the others.
 func (s *jobSubmit) options(c *config.Config) map[string]any {
 	options := map[string]any{}
 	for key, value := range map[string]any{"k": c.K, "method": c.Method, "delta": c.Delta, "epsilon": c.Epsilon} {
@@ -164,10 +164,10 @@ func (s *jobSubmit) options(c *config.Config) map[string]any {
 	return options
 }
 
-// mostFirstLine bounds what is read of a file of requests to find its collection.
+// mostFirstLine bounds the bytes read of a file of requests to find its collection.
 const mostFirstLine = 64 << 20
 
-// firstEndpoint is the URL of the first request in a file.
+// firstEndpoint returns the URL of the first request in a file.
 func firstEndpoint(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -195,8 +195,8 @@ func firstEndpoint(path string) (string, error) {
 	}
 }
 
-// submit uploads the file and makes the batch. Both have keys made of one, so that a
-// server that is asked twice does it once.
+// submit uploads the file and creates the batch. Both have idempotency keys derived from one,
+// so that a retry has no further effect.
 func (a *app) submit(ctx context.Context, c *client.Client, s *jobSubmit, path string, spec api.BatchSpec) (api.Batch, error) {
 	up, err := client.UploadOf(path, "batch")
 	if err != nil {
@@ -215,7 +215,7 @@ func (a *app) submit(ctx context.Context, c *client.Client, s *jobSubmit, path s
 	b, err := c.CreateBatch(ctx, spec, s.key)
 	var refused *client.Problem
 	if s.key == "" && errors.As(err, &refused) && refused.Status < 500 {
-		// Nobody else knows of the file. With a key it is found again.
+		// The file is of no use without the batch. With a key it will be found again.
 		if err := c.DeleteFile(ctx, file.ID); err != nil {
 			a.log.Warn("the uploaded file could not be deleted from the server", "file", file.ID, "error", err)
 		}

@@ -26,7 +26,7 @@ import (
 	"thresher/service/client"
 )
 
-// closeIdle keeps the test's connections from outliving it.
+// closeIdle closes the test's idle connections at its end.
 func closeIdle(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	t.Cleanup(func() { http.DefaultTransport.(*http.Transport).CloseIdleConnections() })
@@ -124,7 +124,7 @@ func TestJob(t *testing.T) {
 	thresher(t, "job", "fetch", b.ID, "--out", out).wantError(t, "out.npz", "--force")
 	thresher(t, "job", "fetch", b.ID, "--out", out, "--force", "--json").wantCode(t, exitOK)
 
-	// The same in one go; what is in the way is found before anything is sent.
+	// The same in one command; existing outputs are found before anything is sent.
 	at := path("at-once.npz")
 	submit := []string{"job", "submit", matrix, "--collection", "films", "-k", "3", "--output-format", "npz", "--interval", "5ms"}
 	thresher(t, append(submit, "--wait", "--out", at)...).wantCode(t, exitOK)
@@ -221,7 +221,7 @@ func TestJobBadInput(t *testing.T) {
 	}
 }
 
-// script serves batches: each look at one answers the next of states.
+// script serves batches: each request for one returns the next of states.
 func script(t *testing.T, states ...string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -281,7 +281,7 @@ func TestJobOutcomes(t *testing.T) {
 	thresher(t, "job", "status", "b", "--token", "other").wantError(t, "401")
 }
 
-// A file that takes the name while answers come is replaced by --force alone.
+// A file that gets the name during the download is replaced only with --force.
 func TestJobFetchLeavesFilesAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -310,7 +310,7 @@ func TestJobFetchLeavesFilesAlone(t *testing.T) {
 	}
 }
 
-// TestJobInterrupted: the batch goes on, and the user is told so.
+// TestJobInterrupted: the batch continues, and the user is told so.
 func TestJobInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var looks atomic.Int32
@@ -329,8 +329,8 @@ func TestJobInterrupted(t *testing.T) {
 	}
 }
 
-// TestJobServerAway: waiting outlives a server that is started again, and gives up on
-// one that is not.
+// TestJobServerAway: waiting survives a restart of the server, and ends with an error if it
+// stays away.
 func TestJobServerAway(t *testing.T) {
 	var looks atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -347,8 +347,8 @@ func TestJobServerAway(t *testing.T) {
 	thresher(t, "job", "status", "b", "--server", server.URL).wantCode(t, exitBackend)
 }
 
-// TestJobRefused: what was uploaded for a batch that is refused goes again, unless its
-// key will find it.
+// TestJobRefused: the file uploaded for a refused batch is deleted, unless its key will find
+// it.
 func TestJobRefused(t *testing.T) {
 	server := startService(t)
 	closeIdle(t)
@@ -368,8 +368,8 @@ func TestJobRefused(t *testing.T) {
 	}
 }
 
-// TestJobServerHangs: a look without an answer, or one that is refused for now, is not
-// the last.
+// TestJobServerHangs: waiting continues after a request that times out or is refused
+// temporarily.
 func TestJobServerHangs(t *testing.T) {
 	answers := []int{0, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusOK}
 	var looks atomic.Int32
@@ -413,7 +413,7 @@ func TestDoing(t *testing.T) {
 	}
 }
 
-// read is what a file holds.
+// read returns the content of a file.
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)

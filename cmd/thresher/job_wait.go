@@ -31,15 +31,15 @@ func newJobWaitCommand(a *app, f *remote) *cobra.Command {
 	return cmd
 }
 
-// waiting is how to wait for a batch.
+// waiting configures the wait for a batch.
 type waiting struct {
 	*remote
 	interval time.Duration
 	patience time.Duration
-	look     time.Duration // the longest that one look may take
+	look     time.Duration // timeout of one request
 }
 
-// mostLook is how long a server may take to describe a batch, tries included.
+// mostLook bounds the time of describing a batch, with retries.
 const mostLook = 30 * time.Second
 
 func (w *waiting) addFlags(cmd *cobra.Command) {
@@ -48,7 +48,7 @@ func (w *waiting) addFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&w.patience, "patience", time.Minute, "`time` without an answer before giving up, for restarts of the server")
 }
 
-// waitFor shows how the batch goes until it is final, and how it ended.
+// waitFor shows the progress of the batch until it is final, and its outcome.
 func (a *app) waitFor(ctx context.Context, c *client.Client, w *waiting, id string) error {
 	b, err := a.awaited(ctx, c, w, id)
 	if err != nil {
@@ -87,7 +87,7 @@ func outcome(b *api.Batch) error {
 	return &exitError{exitWrong, errors.New(text)}
 }
 
-// watch asks for the batch again and again until it is final.
+// watch polls the batch until it is final.
 func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string) (api.Batch, error) {
 	p := a.newProgress("waiting")
 	defer p.done()
@@ -116,7 +116,7 @@ func (a *app) watch(ctx context.Context, c *client.Client, w *waiting, id string
 	}
 }
 
-// ask looks at the batch once. No answer in time is none.
+// ask requests the batch once. A timeout is an error of the server.
 func (w *waiting) ask(ctx context.Context, c *client.Client, id string) (api.Batch, error) {
 	look, end := context.WithTimeout(ctx, w.look)
 	defer end()
@@ -127,14 +127,14 @@ func (w *waiting) ask(ctx context.Context, c *client.Client, id string) (api.Bat
 	return b, err
 }
 
-// away reports whether the server may be back in a while.
+// away reports whether the server may be available again later.
 func away(err error) bool {
 	var lost *client.LostError
 	var p *client.Problem
 	return errors.As(err, &lost) || errors.As(err, &p) && p.Passing()
 }
 
-// doing says in a few words how a batch goes.
+// doing describes the progress of a batch in a few words.
 func doing(b *api.Batch) string {
 	text := statusOf(b)
 	if p := b.Progress; p.Queries > 0 {
@@ -149,7 +149,7 @@ func doing(b *api.Batch) string {
 	return text
 }
 
-// describe changes what the stage is called.
+// describe changes the label of the stage.
 func (p *progress) describe(label string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

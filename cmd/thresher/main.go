@@ -11,8 +11,8 @@ func main() {
 	os.Exit(withSignals())
 }
 
-// withSignals ends the context at the first SIGINT or SIGTERM; a second one
-// then kills the process, as if nothing had been caught.
+// withSignals ends the context at the first SIGINT or SIGTERM; a second one kills the
+// process.
 func withSignals() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

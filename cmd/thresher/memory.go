@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// spareMemory is how many bytes one piece of work may take: three quarters of what is
-// free on the machine, in the control group, in the address space that the process may
-// have, and below GOMEMLIMIT, whichever is least. 0 says that nothing tells.
+// spareMemory returns the number of bytes that one piece of work may take: three quarters of
+// the least of what is free on the machine, in the control group, in the address space of the
+// process, and below GOMEMLIMIT; 0 if unknown.
 func spareMemory() int64 {
 	least := int64(math.MaxInt64)
 	for _, free := range []func() (int64, bool){freeOnMachine, freeInGroup, freeAddresses, freeBelowLimit} {
@@ -27,7 +27,7 @@ func spareMemory() int64 {
 	return max(least/4*3, 1)
 }
 
-// needMemory refuses work that would take more than spareMemory, before it does.
+// needMemory refuses work that would take more than spareMemory.
 func needMemory(what string, bytes float64) error {
 	if spare := spareMemory(); spare > 0 && bytes > float64(spare) {
 		return fmt.Errorf("%s needs up to %.0f bytes of memory; %d are available (three quarters of what is free)", what, bytes, spare)
@@ -40,7 +40,8 @@ func freeOnMachine() (int64, bool) {
 	return kib << 10, ok
 }
 
-// freeInGroup is of control groups of version 2, whose files the system can free.
+// freeInGroup returns the free memory of the control group (version 2), including file
+// caches.
 func freeInGroup() (int64, bool) {
 	const dir = "/sys/fs/cgroup"
 	text, err := os.ReadFile(filepath.Join(dir, "memory.max"))
@@ -49,7 +50,7 @@ func freeInGroup() (int64, bool) {
 	}
 	most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	taken, ok := field(filepath.Join(dir, "memory.stat"), "anon")
-	return most - taken, err == nil && ok // there may be no limit, "max"
+	return most - taken, err == nil && ok // there may be no limit: "max"
 }
 
 func freeBelowLimit() (int64, bool) {
@@ -62,7 +63,7 @@ func freeBelowLimit() (int64, bool) {
 	return limit - int64(taken[0].Value.Uint64()-taken[1].Value.Uint64()), true
 }
 
-// field reads the number behind a name at the beginning of a line.
+// field reads the number after a name at the beginning of a line.
 func field(path, name string) (int64, bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {

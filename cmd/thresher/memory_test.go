@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What would take more memory than there is is refused before it is taken, with the
-// figure, the limit and the flag that asked for it.
+// Work that would take more memory than is free is refused in advance, with the figure, the
+// limit and the flag that requested it.
 func TestTooMuchMemory(t *testing.T) {
 	dir := t.TempDir()
 	var items, arms strings.Builder
@@ -51,7 +51,7 @@ func TestTooMuchMemory(t *testing.T) {
 	recommended(t, "--items", many, "--state", state, "-k", "20")
 }
 
-// A file of few items and many topics is not laid out where there is no room for it.
+// A file of few items and many topics is refused before memory for it is allocated.
 func TestTooManyTopics(t *testing.T) {
 	dir := t.TempDir()
 	var items strings.Builder

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeAddresses is how much more the process may map: ulimit -v.
+// freeAddresses returns the address space that the process may still map: ulimit -v.
 func freeAddresses() (int64, bool) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur > math.MaxInt64 {
@@ -20,7 +20,7 @@ func freeAddresses() (int64, bool) {
 	var mapped int64
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if words := strings.Fields(string(text)); len(words) > 0 {
-			pages, _ := strconv.ParseInt(words[0], 10, 64) // 0 where it is none
+			pages, _ := strconv.ParseInt(words[0], 10, 64) // 0 if it is not a number
 			mapped = pages * int64(os.Getpagesize())
 		}
 	}

@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// processorTime is not told by this system.
+// processorTime is not available on this system.
 func processorTime() (time.Duration, bool) { return 0, false }

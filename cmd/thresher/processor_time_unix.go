@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime is what this process has had of all cores; false when the system
-// does not tell.
+// processorTime returns the processor time used by this process; false if it is not
+// available.
 func processorTime() (time.Duration, bool) {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {

@@ -31,7 +31,7 @@ func (a *app) newProgress(label string) *progress {
 	return p
 }
 
-// set says how far the stage is; a negative total is unknown.
+// set sets the progress of the stage; a negative total is unknown.
 func (p *progress) set(done, total int64) {
 	if p.w == nil || time.Since(p.begun) < longRun {
 		return
@@ -50,7 +50,7 @@ func (p *progress) set(done, total int64) {
 			progressbar.OptionClearOnFinish(),
 		)
 	}
-	// Drawing is a courtesy: a terminal that went away must not end the work.
+	// Errors are ignored: a closed terminal must not end the work.
 	_ = p.bar.Set64(done)
 }
 

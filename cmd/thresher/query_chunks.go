@@ -30,7 +30,7 @@ func newQueryChunks(in input, r dataset.Reader, chunk int) *queryChunks {
 	return &queryChunks{in: in, r: r, chunk: chunk}
 }
 
-// Skip passes over the first rows.
+// Skip skips the first rows.
 func (s *queryChunks) Skip(ctx context.Context, rows int64) error {
 	for left := rows; left > 0; {
 		if err := ctx.Err(); err != nil {

@@ -69,7 +69,7 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
-			// cobra by itself treats help for an unknown shell as success.
+			// cobra itself treats help for an unknown shell as success.
 			cmd.Args = noSuchVerb
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}

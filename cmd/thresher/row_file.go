@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// rowFile is a CSV file made with the first row; each row is there when it is added,
-// for some take minutes.
+// rowFile is a CSV file created with its first row; each row is written at once, because some
+// take minutes to compute.
 type rowFile struct {
 	app  *app
 	path string
@@ -53,7 +53,7 @@ func (o *rowFile) close() error {
 	return o.file.Close()
 }
 
-// refuseOutputs finds what would keep a result of minutes from being written.
+// refuseOutputs checks in advance that the results of a long run can be written.
 func refuseOutputs(force bool, paths []string) error {
 	for i, path := range paths {
 		if slices.ContainsFunc(paths[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(path) }) {
@@ -75,7 +75,7 @@ func refuseOutputs(force bool, paths []string) error {
 	return nil
 }
 
-// otherPictures are the ends of names that nobody gives to a table.
+// otherPictures lists picture extensions that are no names of tables.
 func otherPictures() []string {
 	return []string{".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".pdf", ".eps", ".ps"}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSearchCSV: a column called id has the atoms' names, also where the file is that of
-// the queries, and columns that nothing is kept of are named.
+// TestSearchCSV: a column called id has the atoms' names, also if the same file contains the
+// queries, and ignored columns are named.
 func TestSearchCSV(t *testing.T) {
 	dir := t.TempDir()
 	films, out := filepath.Join(dir, "films.csv"), filepath.Join(dir, "near.jsonl")

@@ -15,9 +15,9 @@ import (
 	"thresher/internal/atomicfile"
 )
 
-// answerFiles are the output files of a search. JSON lines are appended to the output
-// itself. The size of other formats is known only at the end, so their answers are written
-// to a spool file next to the output first.
+// answerFiles are the output files of a search. JSON lines are appended to the output itself.
+// The size of other formats is known only at the end, so their answers are first written to a
+// result log next to the output.
 type answerFiles struct {
 	out          string
 	certificates string // "" without
@@ -125,7 +125,7 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 	return out, nil
 }
 
-// assemble converts the spool to the final file atomically.
+// assemble converts the result log to the final file atomically.
 func (o *answerFiles) assemble(ctx context.Context) (err error) {
 	if !o.isAssembled() {
 		return nil
@@ -167,13 +167,13 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 	return out.Commit(true) // a crashed run may already have written it
 }
 
-// contextReadSeeker is a spool whose reads fail once its context has ended.
+// contextReadSeeker is a result log whose reads fail once its context has ended.
 type contextReadSeeker struct {
 	contextReader
 	io.Seeker
 }
 
-// clear deletes the spool after the progress.
+// clear deletes the result log after the progress.
 func (o *answerFiles) clear() error {
 	if !o.isAssembled() {
 		return nil

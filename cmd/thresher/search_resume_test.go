@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// child starts the command as a process of its own, in which every query is a
-// chunk, and calls stop once some chunks are durable.
+// child starts the command as a child process, in which every query is a chunk, and calls
+// stop once some chunks are durable.
 func child(t *testing.T, stop func(*os.Process), args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -41,7 +41,7 @@ func child(t *testing.T, stop func(*os.Process), args ...string) *exec.Cmd {
 			chunks++
 		}
 	}
-	cmd.Wait() // its error is the exit code, which callers look at
+	cmd.Wait() // callers check the exit code
 	if chunks == 0 {
 		t.Fatalf("no chunk became durable:\n%.2000s", said.String())
 	}
@@ -69,7 +69,7 @@ func TestResumeAfterKill(t *testing.T) {
 			if name != "r.jsonl" && exists(out) {
 				t.Error("the output exists before all is answered")
 			}
-			// What a power cut may leave: bytes behind the recorded length.
+			// A power failure may leave bytes after the recorded length.
 			torn := out
 			if name != "r.jsonl" {
 				torn += ".spool"
@@ -128,8 +128,7 @@ func TestSignalsStopCleanly(t *testing.T) {
 	}
 }
 
-// TestResumeRefusesOtherSettings: answers of two settings never end up in one
-// file.
+// TestResumeRefusesOtherSettings: a file never contains answers of two settings.
 func TestResumeRefusesOtherSettings(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
@@ -145,15 +144,15 @@ func TestResumeRefusesOtherSettings(t *testing.T) {
 	thresher(t, append(args, "--resume")...).wantError(t, "row 6")
 }
 
-// TestResumeOfCompleteAnswers: a run that died between the last chunk and the
-// final file makes that file of what is there.
+// TestResumeOfCompleteAnswers: after a crash between the last chunk and the final file,
+// resuming writes that file.
 func TestResumeOfCompleteAnswers(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 3), vectorFile(t, dir, "q.npy", 2, 9, 3)
 	out := filepath.Join(dir, "r.npz")
 	args := []string{"search", "--atoms", atoms, "--queries", queries, "--out", out}
 
-	// A folder in the place of the output fails the last step, and only that.
+	// A folder in place of the output makes only the last step fail.
 	inTheWay := func() error { return os.Mkdir(out, 0o755) }
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -172,7 +171,7 @@ func TestResumeOfCompleteAnswers(t *testing.T) {
 	}
 }
 
-// spy does something when it reads a word.
+// spy calls a function when it reads a word.
 type spy struct {
 	at string
 	do func() error

@@ -17,7 +17,7 @@ import (
 	"thresher/dataset"
 )
 
-// answersOf reads a whole file of answers.
+// answersOf reads a file of answers.
 func answersOf(t *testing.T, path string) []dataset.Result {
 	t.Helper()
 	r, err := dataset.OpenResults(path)
@@ -48,7 +48,7 @@ func summaryOf(t *testing.T, r result) summary {
 	return s
 }
 
-// formats are the names of outputs.
+// formats lists the names of outputs.
 func formats() []string {
 	return []string{"r.jsonl", "r.npz", "r.parquet", "r.ivecs", "r.ibin", "r.neighbors.ibin"}
 }
@@ -316,7 +316,7 @@ func TestDeadline(t *testing.T) {
 			t.Fatalf("certificate %s", a.Certificate)
 		}
 	}
-	// The open bound must hold, and be held against the answer if it does not.
+	// The open bound must hold, and an answer with a wrong one is refused.
 	verify := []string{"verify", "--atoms", atoms, "--queries", queries, "-k10", "--answers", out}
 	v := thresher(t, verify...)
 	v.wantCode(t, exitOK)
@@ -328,8 +328,8 @@ func TestDeadline(t *testing.T) {
 	verify[len(verify)-1] = filepath.Join(dir, "lied.jsonl")
 	thresher(t, append(verify, "--strict-delta")...).wantCode(t, exitWrong)
 
-	// Other forms than .jsonl hold no certificates, and without them an answer
-	// that was cut short looks malformed; verify says where to find them.
+	// Only .jsonl contains certificates; without them an interrupted answer looks malformed,
+	// so verify says where to find them.
 	matrix, certificates := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
 	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).wantCode(t, exitDeadline)
 	bare := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "-k10", "--answers", matrix)
@@ -356,8 +356,8 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	}
 }
 
-// TestInterruptedChunkIsNotKept: what an interrupted search has so far must not
-// become durable as if it were the answer.
+// TestInterruptedChunkIsNotKept: partial answers of an interrupted search are not stored as
+// complete ones.
 func TestInterruptedChunkIsNotKept(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	backend := cpu.New(cpu.Options{Threads: 1})
@@ -382,7 +382,7 @@ func TestInterruptedChunkIsNotKept(t *testing.T) {
 	}
 }
 
-// TestDiskFull writes to a device that is always full, where there is one.
+// TestDiskFull writes to a device that is always full, if there is one.
 func TestDiskFull(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

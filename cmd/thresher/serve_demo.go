@@ -16,8 +16,8 @@ const (
 	demoDim  = 1024
 )
 
-// loadDemo makes the collection demo, unless it is there, calls made, and prints how to
-// ask it.
+// loadDemo creates the collection demo unless it exists, calls made, and prints how to query
+// it.
 func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made func()) error {
 	select {
 	case <-s.Catalog().Ready():
@@ -45,7 +45,7 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	d.names, d.rows = nil, nil // a server may run for long
+	d.names, d.rows = nil, nil // frees memory, because a server may run for long
 	if ofTexts {
 		s.Encode(demoName, service.Encoder{Dim: demoDim, Encode: d.encode})
 	} else {
@@ -72,7 +72,7 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	return nil
 }
 
-// demoTexts are the texts at hand as the rows of a collection.
+// demoTexts are the available texts as the rows of a collection.
 type demoTexts struct {
 	names   []string
 	rows    []float32 // [len(names)][demoDim]
@@ -92,7 +92,7 @@ func (a *app) readDemo(ctx context.Context) (*demoTexts, error) {
 	return d, err
 }
 
-// encode is the vector of a text, nil if none of its words is known.
+// encode returns the vector of a text, nil if none of its words is known.
 func (d *demoTexts) encode(text string) []float32 {
 	v := d.weigher.Query(text)
 	if !slices.ContainsFunc(v, func(x float32) bool { return x != 0 }) {
@@ -101,9 +101,9 @@ func (d *demoTexts) encode(text string) []float32 {
 	return v
 }
 
-// isOf reports whether the collection holds these texts, in vectors of their kind: another
-// may have been made by another version, or by somebody who likes the name. It may lack
-// some and have more.
+// isOf reports whether the collection contains these texts, in vectors of the same kind: one
+// called demo may have been created by another release or by a user. Atoms may have been
+// added and removed.
 func (d *demoTexts) isOf(c *catalog.Catalog) (bool, error) {
 	v, err := c.Use(demoName, 0)
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *demoTexts) isOf(c *catalog.Catalog) (bool, error) {
 	for i, name := range d.names {
 		rows, err := v.IDs().Rows(&catalog.Keys{Names: []string{name}}, "id")
 		if err != nil {
-			continue // it was deleted
+			continue // deleted
 		}
 		if !slices.Equal(v.Row(rows[0]), d.rows[i*demoDim:(i+1)*demoDim]) {
 			return false, nil

@@ -16,16 +16,17 @@ import (
 	"thresher/gpu"
 )
 
-// pool is the backends that collections of a server are opened on.
+// pool holds the backends on which a server opens collections.
 type pool struct {
 	app *app
 	cpu *cpu.Backend
-	// card is nil where the setting or the machine has none.
+	// card is nil if the setting or the machine has no GPU.
 	card                backend.Backend
 	cpuCosts, cardCosts *backend.Costs
 }
 
-// openPool starts what --backend names; for auto the CPU, and a GPU if there is one.
+// openPool starts the backends of the setting --backend; for auto the CPU, and a GPU if there
+// is one.
 func (a *app) openPool(ctx context.Context) (p *pool, err error) {
 	p = &pool{app: a}
 	defer func() {
@@ -70,7 +71,7 @@ func (p *pool) close() error {
 	return err
 }
 
-// first is the backend that searches unless a collection suits the CPU better.
+// first returns the backend that searches unless a collection suits the CPU better.
 func (p *pool) first() backend.Backend {
 	if p.card != nil {
 		return p.card
@@ -78,14 +79,13 @@ func (p *pool) first() backend.Backend {
 	return p.cpu
 }
 
-// typical is the search that a backend is chosen by, and typicalQueries how many of
-// them run together.
+// typicalQueries is the number of queries in the search for which a backend is chosen.
 const typicalQueries = 256
 
 func typical() batch.Request { return batch.Request{K: 10, Delta: .01} }
 
-// open makes an engine over c: on the GPU, with the CPU behind it, if that is what the
-// setting says or, for auto, what is expected to be faster.
+// open makes an engine for c: on the GPU, with the CPU as fallback, if the setting says so
+// or, for auto, if it is predicted to be faster.
 func (p *pool) open(ctx context.Context, name string, c *collection.Collection) (*batch.Engine, error) {
 	onCPU := &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}}
 	if p.card == nil {
@@ -100,15 +100,15 @@ func (p *pool) open(ctx context.Context, name string, c *collection.Collection) 
 		}
 		here /= float64(max(1, backend.Describe(p.cpu).Threads))
 		p.app.log.Info("predicted times", "collection", name, "cpu", here, p.card.Name(), there)
-		if here == 0 || there >= here { // 0: nothing forecasts it
+		if here == 0 || there >= here { // 0: no prediction
 			return batch.Open(ctx, c, p.cpu, onCPU)
 		}
 	}
 	return batch.Open(ctx, c, p.card, &batch.Options{Costs: p.cardCosts, Fallback: p.cpu, Observer: fallbackLog{p.app}})
 }
 
-// machineMemory is how many bytes of memory this process may use, 0 if nothing tells:
-// those of the machine, or of its control group if that has fewer.
+// machineMemory returns the memory that this process may use: that of the machine, or of its
+// control group if that is less; 0 if unknown.
 func machineMemory() int64 {
 	least := int64(math.MaxInt64)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {

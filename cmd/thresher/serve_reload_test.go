@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// heard is what a process says, while it says it.
+// heard collects the output of a running process.
 type heard struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -36,8 +36,8 @@ func (h *heard) String() string {
 	return h.b.String()
 }
 
-// TestServeReloads: SIGHUP has a process take new tokens and a new certificate, and what
-// is wrong with them leaves the old ones; it ends it at no time, not even early.
+// TestServeReloads: SIGHUP makes a process load new tokens and a new certificate; invalid
+// ones leave the old ones in use. It never ends the process, even during the start.
 func TestServeReloads(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "c.yaml")
@@ -68,7 +68,7 @@ func TestServeReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // it has ended unless the test has failed
+		_ = cmd.Process.Kill() // only if the test has failed
 		_ = cmd.Wait()
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -77,7 +77,7 @@ func TestServeReloads(t *testing.T) {
 	}
 	url := strings.TrimSuffix(strings.Fields(line)[2], ",")
 
-	var shown []byte // the certificate of the last connection
+	var shown []byte // certificate of the last connection
 	status := func(secret string) int {
 		t.Helper()
 		c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}

@@ -30,14 +30,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// served is a server that the command runs.
+// served is a server run by the command.
 type served struct {
 	url  string
-	out  *bufio.Reader // what it prints after its first line
-	stop func() result // as a signal does
+	out  *bufio.Reader // output after its first line
+	stop func() result // stops the server by a signal
 }
 
-// serve runs the command until its first line; more is added to its arguments.
+// serve runs the command until its first line of output; more is added to its arguments.
 func serve(t *testing.T, dir string, more ...string) *served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -101,12 +101,12 @@ func request(t *testing.T, method, url string, body []byte, h ...string) *http.R
 	return req
 }
 
-// TestServeDemo does what the printed lines say: a row out, and in again as a query.
+// TestServeDemo follows the printed instructions: it reads a row and uses it as a query.
 func TestServeDemo(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, "--demo")
 	c := &http.Client{}
-	for ready := false; !ready; { // from then on there is the collection
+	for ready := false; !ready; { // until the collection is ready
 		resp, err := c.Get(s.url + "/readyz")
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestServeDemo(t *testing.T) {
 	if text := fetch(t, c, request(t, "GET", s.url+"/metrics", nil)); !bytes.Contains(text, []byte("go_goroutines ")) || !bytes.Contains(text, []byte(`thresher_backend_info{backend="cpu"`)) {
 		t.Error("metrics lack what they should have")
 	}
-	// While it runs nobody else has the folder; afterwards everything is there.
+	// While it runs no other process can open the folder; afterwards everything is there.
 	thresher(t, "serve", "--listen=127.0.0.1:0", "--data="+dir).wantError(t, filepath.Join(dir, "meta.db")+" is in use by another server")
 	s.stop().wantCode(t, exitOK)
 
@@ -191,7 +191,7 @@ func TestServeDemo(t *testing.T) {
 	}
 	s.stop().wantCode(t, exitOK)
 
-	// The next that has the demo takes texts again, from the collection that is there.
+	// A restart with --demo accepts texts again, for the existing collection.
 	s = serve(t, dir, "--demo")
 	if line, err := s.out.ReadString('\n'); err != nil || !strings.Contains(line, "collection demo") {
 		t.Fatalf("%q %v", line, err)
@@ -236,8 +236,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// TestServeWithTLSAndToken: the hash of a token is configured, the token is sent, over
-// TLS.
+// TestServeWithTLSAndToken configures the hash of a token and sends the token over TLS.
 func TestServeWithTLSAndToken(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := selfSigned(t, dir)
@@ -263,7 +262,7 @@ func TestServeWithTLSAndToken(t *testing.T) {
 	s.stop().wantCode(t, exitOK)
 }
 
-// selfSigned writes a certificate of 127.0.0.1 and its key.
+// selfSigned writes a certificate for 127.0.0.1 and its key.
 func selfSigned(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -287,8 +286,8 @@ func selfSigned(t *testing.T, dir string) (cert, key string) {
 	return cert, key
 }
 
-// TestServeEndsBySignal: SIGTERM ends a process with 0, and leaves a folder that the next
-// one takes.
+// TestServeEndsBySignal: SIGTERM ends a process with code 0, and the next one can open its
+// folder.
 func TestServeEndsBySignal(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "serve", "--listen=127.0.0.1:0", "--data="+dir, "--backend=cpu")

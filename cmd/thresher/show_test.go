@@ -51,7 +51,7 @@ func TestConfigShow(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	// A broken configuration must not keep anyone from reporting a version.
+	// An invalid configuration must not prevent reporting the version.
 	t.Setenv("THRESHER_CONFIG", "/nothing/c.yaml")
 	r := thresher(t, "version", "--json")
 	r.wantCode(t, exitOK)
@@ -104,8 +104,8 @@ func TestNamesByFrequency(t *testing.T) {
 	}
 }
 
-// TestSummaryOfPartialAnswers: what a deadline left unread is no saving, and
-// the promise of finished answers is not that of the others.
+// TestSummaryOfPartialAnswers: coordinates left unread because of a deadline are not a
+// saving, and the guarantee of complete answers does not cover partial ones.
 func TestSummaryOfPartialAnswers(t *testing.T) {
 	answer := func(stop batch.Stop, pulls int64) batch.Answer {
 		return batch.Answer{Certificate: batch.Certificate{
@@ -131,8 +131,8 @@ func TestSummaryOfPartialAnswers(t *testing.T) {
 	}
 }
 
-// TestSummaryNamesTheLaw: a summary says what stands behind a probability; progress
-// of a run that did not record it is read and says nothing of it.
+// TestSummaryNamesTheLaw: a summary names the basis of a probability; progress recorded
+// without one is accepted, and the summary then omits it.
 func TestSummaryNamesTheLaw(t *testing.T) {
 	answers := &batch.Response{Answers: []batch.Answer{
 		{Certificate: batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawCalibrated, Delta: .25, StoppedBy: batch.Done}},

@@ -12,30 +12,31 @@ import (
 	"thresher/slate/trial"
 )
 
-// experiment is one figure to be.
+// experiment is one figure to be computed.
 type experiment struct {
 	data, figure string
 	set          *items.Set
 	limits       *namedLimits
-	cost         string // of the budget that is varied or told
+	cost         string // of the budget that is varied or given
 	axis         []float64
 	simulation   trial.Simulation
 	stages       *stageProgress
 }
 
-// slatePoint is one algorithm at one place of the axis, after so many rounds.
+// slatePoint is the result of one algorithm at one point of the axis, after a number of
+// rounds.
 type slatePoint struct {
 	data, figure           string
 	x                      float64
 	algorithm              slate.Algorithm
 	length                 int
-	budget                 float64 // 0 for none
+	budget                 float64 // 0 if there is none
 	users, repeats, rounds int
 	reward, value, known   trial.Mean
 	evaluations            float64
 }
 
-// refuseIgnored finds flags that the figure or the data do not heed.
+// refuseIgnored refuses flags that the figure or the data would ignore.
 func refuseIgnored(cmd *cobra.Command, figure, data string) error {
 	for _, x := range []struct {
 		flag    string
@@ -108,7 +109,7 @@ func (a *app) newExperiment(cmd *cobra.Command, f *slateSimulateFlags) (*experim
 func (f *slateSimulateFlags) read(seed uint64) (*items.Set, error) {
 	switch f.data {
 	case newsData:
-		const each = 200 // bytes of an item besides its features, which are kept three times
+		const each = 200 // bytes of an item without its features, which are stored three times
 		if f.newsItems > 0 && f.newsTopics > 0 {
 			what := fmt.Sprintf("--news-items %d of --news-topics %d", f.newsItems, f.newsTopics)
 			if err := needMemory(what, float64(f.newsItems)*(24*float64(f.newsTopics)+each)); err != nil {
@@ -130,8 +131,8 @@ func (f *slateSimulateFlags) read(seed uint64) (*items.Set, error) {
 	return set, nil
 }
 
-// fill puts the defaults of the data in: the limits of the paper's experiments, of
-// which its text has lost the numbers.
+// fill sets the defaults for the data: the limits of the paper's experiments, whose text
+// omits the numbers.
 func (e *experiment) fill(f *slateSimulateFlags) error {
 	if len(e.set.CostNames) > 0 {
 		e.cost = e.set.CostNames[0]
@@ -148,7 +149,7 @@ func (e *experiment) fill(f *slateSimulateFlags) error {
 	}
 	switch e.figure {
 	case "reward":
-		e.axis = []float64{0} // none; the rounds are
+		e.axis = []float64{0} // the rounds are the axis
 	case "budget":
 		if len(e.set.CostNames) != 1 {
 			return fmt.Errorf("--figure budget: items have the costs %q, of which none can be varied alone", e.set.CostNames)
@@ -170,7 +171,7 @@ func (e *experiment) fill(f *slateSimulateFlags) error {
 	return nil
 }
 
-// run plays all points and hands them over as they are done.
+// run computes all points and calls each with every one as it is done.
 func (e *experiment) run(ctx context.Context, each func(slatePoint) error) error {
 	for _, x := range e.axis {
 		limits := &namedLimits{length: e.limits.length, budgets: e.limits.budgets, groups: e.limits.groups}
@@ -222,8 +223,7 @@ func (e *experiment) run(ctx context.Context, each func(slatePoint) error) error
 	return nil
 }
 
-// marks are up to marksOfFigure rounds, evenly spaced, the first and the last among
-// them.
+// marks returns up to marksOfFigure rounds, evenly spaced, including the first and the last.
 func marks(rounds int) []int {
 	if rounds < 1 {
 		return nil // refused by the simulation

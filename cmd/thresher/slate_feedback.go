@@ -49,25 +49,25 @@ is an error. --from applies many, all or none, one on each line:
 	return cmd
 }
 
-// slateRewards are those of one slate, and where they were read.
+// slateRewards are the rewards of one slate, and where they were read.
 type slateRewards struct {
 	slate   int
 	rewards []float64
 	where   string
 }
 
-// jsonRewards tells a reward from null, which is none.
+// jsonRewards distinguishes a reward from null, which is not one.
 type jsonRewards struct {
 	Slate   *int       `json:"slate"`
 	Rewards []*float64 `json:"rewards"`
 }
 
-// slateReceipt says what became of them.
+// slateReceipt says what was done with the rewards.
 type slateReceipt struct {
 	Slate   int  `json:"slate"`
 	Rewards int  `json:"rewards"`
 	New     bool `json:"new"`
-	// Observations are all rewards that were learned from.
+	// Observations counts all rewards learned from.
 	Observations int64 `json:"observations"`
 }
 
@@ -95,7 +95,7 @@ func (a *app) learnSlates(cmd *cobra.Command, f *slateFeedbackFlags) (err error)
 	if err != nil {
 		return err
 	}
-	// The estimate of d topics, and its text.
+	// The memory of the estimate of d topics, and of its text.
 	if d := float64(len(s.Topics)); s.User.Cold() {
 		if err := needMemory(fmt.Sprintf("%s: what is learned of a user by %d topics", path, len(s.Topics)), 40*d*d); err != nil {
 			return err
@@ -137,7 +137,7 @@ func (a *app) printReceipts(receipts []slateReceipt, asJSON bool) error {
 	return nil
 }
 
-// readRewards reads the flags, or the file.
+// readRewards reads the rewards from the flags or the file.
 func (a *app) readRewards(cmd *cobra.Command, f *slateFeedbackFlags) ([]slateRewards, error) {
 	one := cmd.Flags().Changed("slate") || cmd.Flags().Changed("rewards")
 	switch {

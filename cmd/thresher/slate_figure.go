@@ -11,7 +11,7 @@ import (
 	"thresher/slate"
 )
 
-// algorithmTitle is an algorithm's name in pictures.
+// algorithmTitle is an algorithm's name in figures.
 func algorithmTitle(a slate.Algorithm) string {
 	switch a {
 	case slate.AFSM:
@@ -28,7 +28,7 @@ func algorithmTitle(a slate.Algorithm) string {
 	return "random"
 }
 
-// chart draws the mean of rewards with intervals that hold it at 95%.
+// chart draws the mean of rewards with 95% confidence intervals.
 func (e *experiment) chart(points []slatePoint) plot.Chart {
 	limits := []string{}
 	if e.figure != "cardinality" && e.limits.length > 0 {

@@ -18,7 +18,7 @@ import (
 	"thresher/slate/items"
 )
 
-// limitFlags are the flags that say which lists are allowed.
+// limitFlags are the flags that limit lists.
 type limitFlags struct {
 	file    string
 	length  int
@@ -34,8 +34,8 @@ func (f *limitFlags) add(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.groups, "group-limit", nil, "most items from a group, `NAME=N`, or N for every group; may be repeated")
 }
 
-// usualLength bounds lists that nothing else may bound: time and memory grow with the
-// length times the items.
+// usualLength is the default bound of lists that nothing else bounds: time and memory grow
+// with the length times the number of items.
 const usualLength = 10
 
 // everyGroup stands for all groups that are not named.
@@ -44,14 +44,14 @@ const everyGroup = "*"
 // namedLimits are limits before the items are known.
 type namedLimits struct {
 	length int
-	sized  bool // the length was asked for
-	// budgets may have one without a name, of the only cost, which goes before that by
-	// its name.
+	sized  bool // the length was given
+	// budgets may contain one with the name "", of the only cost, which takes precedence over
+	// that by name.
 	budgets map[string]float64
 	groups  map[string]int
 }
 
-// limitFile tells a number from null, which is none.
+// limitFile distinguishes a number from null, which is not one.
 type limitFile struct {
 	Length  json.RawMessage     `json:"length"`
 	Budgets map[string]*float64 `json:"budgets"`
@@ -97,8 +97,8 @@ func readLimitFile(path string) (*namedLimits, error) {
 	return limits, nil
 }
 
-// read puts the flags over the file: a budget without a name over that of the only
-// cost, a limit of all groups over those of single ones.
+// read overrides the file by the flags: a budget without a name replaces that of the only
+// cost, a limit of all groups those of single ones.
 func (f *limitFlags) read(cmd *cobra.Command) (*namedLimits, error) {
 	limits := &namedLimits{length: usualLength, budgets: map[string]float64{}, groups: map[string]int{}}
 	if f.file != "" {
@@ -151,7 +151,7 @@ func (f *limitFlags) read(cmd *cobra.Command) (*namedLimits, error) {
 	return limits, nil
 }
 
-// cutLast splits NAME=NUMBER; without a name it is otherwise.
+// cutLast splits NAME=NUMBER; the name is otherwise if there is none.
 func cutLast(text, otherwise string) (name, number string) {
 	if i := strings.LastIndexByte(text, '='); i >= 0 {
 		return text[:i], text[i+1:]
@@ -159,15 +159,15 @@ func cutLast(text, otherwise string) (name, number string) {
 	return otherwise, text
 }
 
-// constrained are items with the lists that may be made of them.
+// constrained holds items with the limits of their lists.
 type constrained struct {
 	*slate.Constraint
 	set *items.Set
-	// budgets are those of the knapsacks, by their names.
+	// budgets are those of the knapsacks, by name.
 	budgets map[string]float64
 }
 
-// constrain turns names into numbers. Costs without a budget are no knapsack.
+// constrain resolves names to numbers. Costs without a budget make no knapsack.
 func constrain(set *items.Set, limits *namedLimits) (*constrained, error) {
 	budgets, err := limits.budgetsOf(set)
 	if err != nil {
@@ -208,7 +208,7 @@ func constrain(set *items.Set, limits *namedLimits) (*constrained, error) {
 	return &constrained{c, set, budgets}, nil
 }
 
-// budgetsOf is the budgets with the names of costs.
+// budgetsOf returns the budgets by the names of costs.
 func (l *namedLimits) budgetsOf(set *items.Set) (map[string]float64, error) {
 	budgets := maps.Clone(l.budgets)
 	if x, ok := budgets[""]; ok {

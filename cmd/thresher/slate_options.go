@@ -10,7 +10,7 @@ import (
 	"thresher/slate/trial"
 )
 
-// optionFlags are the flags that make slate.Options but for the algorithm.
+// optionFlags are the flags of slate.Options without the algorithm.
 type optionFlags struct {
 	rule                     string
 	delta, base, scale, norm float64
@@ -40,7 +40,7 @@ func (f *optionFlags) options() (slate.Options, error) {
 		flag  string
 		value float64
 	}{{"delta", f.delta}, {"norm", f.norm}, {"epsilon", f.epsilon}, {"lowest", f.lowest}, {"highest", f.highest}, {"ridge", f.ridge}} {
-		if !(x.value > 0) { // 0 is a default in Options
+		if !(x.value > 0) { // 0 means the default in Options
 			return slate.Options{}, fmt.Errorf("--%s %g is not above 0", x.flag, x.value)
 		}
 	}

@@ -137,7 +137,7 @@ func (a *app) recommendSlate(cmd *cobra.Command, f *slateRecommendFlags) (err er
 	return a.describeSlate(r)
 }
 
-// tooLong says what to do about lists that take too much memory.
+// tooLong adds the remedy to the error of lists that take too much memory.
 func tooLong(err error) error {
 	if scratch := (*slate.ScratchError)(nil); errors.As(err, &scratch) {
 		return fmt.Errorf("%w, three quarters of what is free; give a smaller -k than %d, or fewer items", err, scratch.Length)
@@ -145,7 +145,7 @@ func tooLong(err error) error {
 	return err
 }
 
-// knows says whether items can be scored by what was learned.
+// knows checks that the items can be scored by the learned state.
 func (s *slateState) knows(set *items.Set) error {
 	if slices.Equal(s.Topics, set.Topics) {
 		return nil

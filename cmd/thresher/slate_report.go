@@ -9,14 +9,14 @@ import (
 	"thresher/slate"
 )
 
-// slateReport is a list as it is told.
+// slateReport is a list as it is printed.
 type slateReport struct {
 	Slate     int             `json:"slate"`
 	Algorithm slate.Algorithm `json:"algorithm"`
 	Items     []slateItem     `json:"items"`
-	// Spent is what the list costs, of which budget.
+	// Spent is the cost of the list, by budget.
 	Spent []slateSpent `json:"spent"`
-	// Value, Width, UCB, Rho, Alpha, Beta, Evaluations are as in slate.Slate.
+	// Value, Width, UCB, Rho, Alpha, Beta and Evaluations are as in slate.Slate.
 	Value       float64 `json:"value"`
 	Width       float64 `json:"width"`
 	UCB         float64 `json:"ucb"`
@@ -24,10 +24,10 @@ type slateReport struct {
 	Rho         float64 `json:"rho,omitempty"`
 	Alpha       float64 `json:"alpha,omitempty"`
 	Evaluations int     `json:"evaluations"`
-	// Weights are what the list was chosen by, the topics' estimated weights; none for a
-	// user nobody knows.
+	// Weights are the topics' estimated weights by which the list was chosen; none for an
+	// unknown user.
 	Weights map[string]float64 `json:"weights,omitempty"`
-	// Unaffordable and Barred are the IDs of items that no list can have.
+	// Unaffordable and Barred are the IDs of items that no list can contain.
 	Unaffordable []string `json:"unaffordable,omitempty"`
 	Barred       []string `json:"barred,omitempty"`
 
@@ -39,8 +39,8 @@ type slateItem struct {
 	ID     string   `json:"id"`
 	Title  string   `json:"title,omitempty"`
 	Groups []string `json:"groups,omitempty"`
-	// Mean is the gain expected of the item behind those before it, Width the half
-	// width of its interval, Value the sum of the means so far.
+	// Mean is the expected gain of the item after the previous ones, Width the half width of
+	// its interval, Value the sum of the means so far.
 	Mean  float64            `json:"mean"`
 	Width float64            `json:"width"`
 	Value float64            `json:"value"`
@@ -90,7 +90,7 @@ func (r *slateReport) fill(user *slate.Estimator) {
 	}
 }
 
-// describeSlate writes the list and what is known of it.
+// describeSlate prints the list and its properties.
 func (a *app) describeSlate(r *slateReport) error {
 	set := r.of.set
 	fmt.Fprintf(a.out, "slate %d\n", r.Slate)
@@ -147,7 +147,7 @@ func (a *app) describeSlate(r *slateReport) error {
 	return w.flush()
 }
 
-// likes names the topics of greatest weight.
+// likes names the topics with the greatest weights.
 func (r *slateReport) likes() string {
 	const few = 4
 	topics := slices.SortedStableFunc(slices.Values(r.of.set.Topics), func(a, b string) int {
@@ -160,7 +160,7 @@ func (r *slateReport) likes() string {
 	return strings.Join(text, ", ")
 }
 
-// some names a few.
+// some names the first few.
 func some(ids []string) string {
 	const few = 5
 	if len(ids) <= few {

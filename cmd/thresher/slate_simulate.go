@@ -22,13 +22,13 @@ type slateSimulateFlags struct {
 	force                  bool
 }
 
-// Names of --data that are no path.
+// Values of --data that are not paths.
 const (
 	newsData   = "news"
 	moviesData = "ml-100k"
 )
 
-// marksOfFigure is how many points a curve over the rounds has.
+// marksOfFigure is the number of points of a curve over the rounds.
 const marksOfFigure = 60
 
 func newSlateSimulateCommand(a *app) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// little makes a simulation of a second one of milliseconds.
+// little makes a simulation of seconds one of milliseconds.
 func little(args ...string) []string {
 	all := []string{"slate", "simulate", "--users", "2", "--rounds", "6"}
 	if !slices.Contains(args, "--data") {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A state forgets the oldest slates.
+// A state drops the oldest slates.
 func TestSlateStateIsBounded(t *testing.T) {
 	s, err := newSlateState(filepath.Join(t.TempDir(), "s"), []string{"x"}, 1)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestSlateStateIsBounded(t *testing.T) {
 	}
 }
 
-// Feedback of several processes at once is learned from once each.
+// Each feedback of concurrent processes is learned from once.
 func TestSlateFeedbackAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	films, state := filmsFile(t, dir), filepath.Join(dir, "ann.json")
@@ -69,7 +69,7 @@ func TestSlateFeedbackAtOnce(t *testing.T) {
 	}
 }
 
-// Waiting for another process ends with the command.
+// Waiting for another process can be interrupted.
 func TestSlateWaitIsInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	state := filepath.Join(dir, "ann.json")
@@ -84,8 +84,8 @@ func TestSlateWaitIsInterrupted(t *testing.T) {
 	thresherWith(t, ctx, "", "slate", "feedback", "--state", state, "--slate", "1", "--rewards", "1").wantCode(t, exitInterrupted)
 }
 
-// A process that is killed while it writes leaves the old state or the new one, and
-// the same feedback again ends in the same state, to the byte.
+// A process that is killed while it writes leaves the old state or the new one, and repeating
+// the feedback gives the same state, byte for byte.
 func TestSlateKill(t *testing.T) {
 	dir := t.TempDir()
 	state, whole := filepath.Join(dir, "ann.json"), filepath.Join(dir, "whole.json")
@@ -97,7 +97,7 @@ func TestSlateKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range mostOpen { // a file that takes a while
+	for range mostOpen { // so that writing the file takes some time
 		features := make([]float64, 3*len(topics))
 		for i := range features {
 			features[i] = float64(i%7) / 7
@@ -140,7 +140,7 @@ func TestSlateKill(t *testing.T) {
 				writing = exists(filepath.Join(dir, ".ann.json.new"))
 			}
 		}
-		cmd.Process.Kill() // has no effect on one that has ended
+		cmd.Process.Kill() // has no effect if it has ended
 		if <-exited != nil {
 			killed++
 		}
@@ -160,7 +160,7 @@ func TestSlateKill(t *testing.T) {
 	}
 }
 
-// A state that is taken can go on.
+// A state that is accepted can be used.
 func FuzzSlateState(f *testing.F) {
 	s, err := newSlateState("s", []string{"x", "y"}, 1)
 	if err != nil {
@@ -195,8 +195,8 @@ func FuzzSlateState(f *testing.F) {
 	})
 }
 
-// A character that is changed is found wherever it is, unless the same numbers are read
-// or it is in the name of the checksum; states of before, without one, are read.
+// A changed character is detected anywhere, unless the numbers stay equal or it is in the
+// name of the checksum; states of earlier releases, without a checksum, are accepted.
 func TestSlateStateDamaged(t *testing.T) {
 	dir := t.TempDir()
 	films, path := filmsFile(t, dir), filepath.Join(dir, "ann.json")

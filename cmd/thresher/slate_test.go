@@ -57,7 +57,7 @@ func TestSlateLearns(t *testing.T) {
 	if s := first.Spent; len(s) != 2 || s[0].Cost != "minutes" || s[0].Budget != 250 || s[0].Spent > 250 || s[1].Budget != 0 || s[1].Spent == 0 {
 		t.Errorf("%+v", s)
 	}
-	// This user likes comedy and nothing else.
+	// This user likes only comedy.
 	for round := 1; round <= 15; round++ {
 		list := recommended(t, args...)
 		space := 0
@@ -124,7 +124,7 @@ func TestSlateLimitsFile(t *testing.T) {
 	}
 }
 
-// A budget without a name is that of the only cost, and goes before the file's.
+// A budget without a name is that of the only cost, and takes precedence over the file's.
 func TestSlateBudgetFlagGoesFirst(t *testing.T) {
 	dir := t.TempDir()
 	films := writeFile(t, dir, "films.csv", []byte("id,groups,cost\na,X,1\nb,Y,1\nc,Z,1\n"))
@@ -137,7 +137,7 @@ func TestSlateBudgetFlagGoesFirst(t *testing.T) {
 	}
 }
 
-// Lists have an end unless none is asked for.
+// Lists have the default length unless another is requested.
 func TestSlateUsualLength(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
@@ -189,7 +189,7 @@ func folderNames(t *testing.T, dir string) []string {
 	return names
 }
 
-// The first rewards of a slate stay, and what is refused changes nothing.
+// The first rewards of a slate are kept, and refused ones change nothing.
 func TestSlateFeedback(t *testing.T) {
 	dir := t.TempDir()
 	films, state := filmsFile(t, dir), filepath.Join(dir, "ann.json")
@@ -260,7 +260,7 @@ func TestSlateFeedback(t *testing.T) {
 	}
 }
 
-// Rewards are about what was shown, whatever has become of the items.
+// Rewards refer to the items as they were shown, even if the items have changed.
 func TestSlateFeedbackAfterItemsChanged(t *testing.T) {
 	dir := t.TempDir()
 	films := filmsFile(t, dir)
@@ -286,7 +286,7 @@ func TestSlateBadInput(t *testing.T) {
 	recommended(t, "--items", films, "--state", state)
 	other := file("other.csv", "id,groups\na,X\n")
 	sealed := string(readFile(t, state))
-	good := sealed[:strings.LastIndex(sealed, `,"crc32c"`)] + "}\n" // as files of before are
+	good := sealed[:strings.LastIndex(sealed, `,"crc32c"`)] + "}\n" // as in files of earlier releases
 	damaged := func(name, old, new string) string {
 		if !strings.Contains(good, old) {
 			t.Fatalf("no %q in %s", old, good)

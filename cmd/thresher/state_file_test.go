@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// replacers are the two ways of replacing the file at a path.
+// replacers are the two functions that replace the file at a path.
 func replacers() map[string]func(t *testing.T, path string) {
 	return map[string]func(*testing.T, string){
 		"slates": func(t *testing.T, path string) {
@@ -31,7 +31,7 @@ func replacers() map[string]func(t *testing.T, path string) {
 	}
 }
 
-// A link with the name of the next file is removed: what it stands for stays.
+// A link with the temporary name of the next file is removed; its target stays.
 func TestNextFileFollowsNoLink(t *testing.T) {
 	for name, replace := range replacers() {
 		dir := t.TempDir()
@@ -50,7 +50,7 @@ func TestNextFileFollowsNoLink(t *testing.T) {
 	}
 }
 
-// A state that is a link stays one, and what it stands for is what is replaced.
+// A state that is a symbolic link stays one, and its target is replaced.
 func TestStateThatIsALink(t *testing.T) {
 	dir := t.TempDir()
 	films := filmsFile(t, dir)
@@ -94,7 +94,7 @@ func wantLink(t *testing.T, path string) {
 	}
 }
 
-// The umask holds for new states, and old ones keep their permissions.
+// The umask applies to new states, and existing ones keep their permissions.
 func TestSlateStatePermissions(t *testing.T) {
 	dir := t.TempDir()
 	films, state := filmsFile(t, dir), filepath.Join(dir, "ann.json")

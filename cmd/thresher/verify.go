@@ -301,9 +301,9 @@ func (v *verification) chunk(ctx context.Context, rows []float32, first int64, n
 	return err
 }
 
-// drawSample picks count of total, each set of that size with the same
-// probability, and tells for ascending numbers whether they are in it. It needs
-// no memory: selection sampling (Knuth, TAOCP 3.4.2, algorithm S).
+// drawSample selects count of total numbers, each set of that size with the same probability.
+// The result reports for ascending numbers whether they are selected. It needs no memory:
+// selection sampling (Knuth, TAOCP 3.4.2, algorithm S).
 func drawSample(total, count int64, seed uint64) func(int64) bool {
 	if count == 0 || count >= total {
 		return func(int64) bool { return true }

@@ -15,7 +15,7 @@ import (
 	"thresher/dataset"
 )
 
-// rewrite passes the answers of a file through change into another .jsonl.
+// rewrite copies the answers of a file to another .jsonl, applying change to each.
 func rewrite(t *testing.T, from, to string, change func(j int, r *dataset.Result)) string {
 	t.Helper()
 	var b []byte
@@ -74,7 +74,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 	}
 }
 
-// worsen leaves the best atom of some queries away and takes the next instead.
+// worsen replaces the best atom of some queries by the next one.
 func worsen(t *testing.T, atoms, queries, answers, to string, every int) string {
 	t.Helper()
 	more := filepath.Join(filepath.Dir(to), "more.jsonl")
@@ -161,7 +161,7 @@ func TestVerifySample(t *testing.T) {
 		}
 	}
 
-	// Every query must be drawn now and then, and half of them by one seed.
+	// Every query must be drawn sometimes, and half of them by each seed.
 	seen := make([]int, 40)
 	for seed := range uint64(200) {
 		in := drawSample(40, 20, seed)
@@ -192,7 +192,7 @@ func TestVerifyCountsMustAgree(t *testing.T) {
 	}
 }
 
-// TestVerifyNamesTheLaw: of certificates that name one, and of those from before.
+// TestVerifyNamesTheLaw: for certificates that name a law, and for earlier ones.
 func TestVerifyNamesTheLaw(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 3, 40)
@@ -256,17 +256,17 @@ func TestVerifyOnCollections(t *testing.T) {
 			t.Error(r.out)
 		}
 	}
-	// Squared distances are no inner products.
+	// Squared distances are not inner products.
 	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out).wantCode(t, exitWrong)
 }
 
-// TestVerifyEpsilonOfDistances: a gap between squared distances is twice that
-// between search scores.
+// TestVerifyEpsilonOfDistances: a gap between squared distances is twice that between search
+// scores.
 func TestVerifyEpsilonOfDistances(t *testing.T) {
 	dir := t.TempDir()
 	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[10]\n"))
 	queries := writeFile(t, dir, "q.jsonl", []byte("[4]\n"))
-	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[1],"scores":[36]}`+"\n")) // 16 was to be had
+	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[1],"scores":[36]}`+"\n")) // 16 would be correct
 	for epsilon, code := range map[string]int{"19.9": exitWrong, "20.1": exitOK} {
 		thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", queries, "--answers", answers,
 			"--guarantee", "certain", "--epsilon", epsilon).wantCode(t, code)

@@ -12,24 +12,24 @@ import (
 	"thresher/simd"
 )
 
-// buildInfo is what a bug report needs to know of this binary.
+// buildInfo describes this binary for bug reports.
 type buildInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
 	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	Kernels  string `json:"kernels"` // the best this processor runs
+	Kernels  string `json:"kernels"` // the best set that this processor supports
 	GPU      string `json:"gpu"`     // driver and devices, or why there is none
 }
 
-// stamped is the revision that whoever links the program may name, for where Go finds none:
-// -ldflags "-X main.stamped=REVISION", with dirty behind it if there are changes.
+// stamped is the revision set by the linker if Go records none: -ldflags "-X
+// main.stamped=REVISION", followed by dirty if there are changes.
 var stamped string
 
 const dirty = "+dirty"
 
-// gpuInfo says which driver and devices there are, or why none.
+// gpuInfo describes the driver and the devices, or says why there are none.
 func gpuInfo() string {
 	driver, err := gpu.DriverVersion()
 	if err != nil {

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestStampedVersion: a program that was linked with a revision says so.
+// TestStampedVersion: a program linked with a revision reports it.
 func TestStampedVersion(t *testing.T) {
 	defer func(was string) { stamped = was }(stamped)
 	for stamp, want := range map[string]buildInfo{

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// inWords rewords an error of encoding/json without Go type names. whole describes what the
-// text should be.
+// inWords rewords an error of encoding/json without Go type names. what describes the
+// expected text.
 func inWords(err error, what string) error {
 	var mistyped *json.UnmarshalTypeError
 	switch {

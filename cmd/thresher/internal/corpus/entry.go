@@ -23,7 +23,7 @@ func (e Entry) Symbol() string {
 	return e.Package + "." + e.Name
 }
 
-// Sentence is the first sentence of the comment.
+// Sentence returns the first sentence of the comment.
 func (e Entry) Sentence() string {
 	for i := 0; i < len(e.Text); i++ {
 		if !strings.ContainsRune(".?!", rune(e.Text[i])) {
@@ -31,7 +31,7 @@ func (e Entry) Sentence() string {
 		}
 		rest := strings.TrimPrefix(e.Text[i+1:], " ")
 		if len(rest) == len(e.Text)-i-1 && rest != "" {
-			continue // no space behind: a selector, a number, a file name
+			continue // not followed by a space: a selector, a number, a file name
 		}
 		next, _ := utf8.DecodeRuneInString(rest)
 		if rest == "" || (!unicode.IsLower(next) && !abbreviation(e.Text[:i])) {
@@ -48,21 +48,20 @@ func abbreviation(before string) bool {
 	return utf8.RuneCountInString(word) < 2 || (len(word) < 5 && strings.Contains(word, "."))
 }
 
-// Corpus is a set of entries sorted by package and name, with no two entries
-// of one name and no two of one text.
+// Corpus is a set of entries sorted by package and name, with distinct names and distinct
+// texts.
 type Corpus struct {
 	Version string // of Go, e.g. go1.26.8
 	Source  string // the folder that was read, or "" for the embedded extract
 	Entries []Entry
 }
 
-// leastWords is how many words a comment needs; shorter ones say nothing that
-// another comment could resemble.
+// leastWords is the least number of words of a comment; shorter ones hardly resemble others.
 const leastWords = 6
 
-// tidy sorts entries and leaves out short texts, repeated names and repeated
-// texts. Of a repeated one the first in order of package, name and text stays,
-// whatever order the entries came in.
+// tidy sorts entries and drops short texts, repeated names and repeated texts. The first of
+// equal ones, by package, name and text, is kept, so the result does not depend on the order
+// of the entries.
 func tidy(entries []Entry) []Entry {
 	slices.SortFunc(entries, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Text, b.Text))

@@ -12,7 +12,7 @@ import (
 	"io"
 )
 
-// Notice names the owner and the licence of every text, embedded or read.
+// Notice names the owner and the licence of all texts, embedded or read.
 const Notice = "(c) The Go Authors, BSD-3-Clause"
 
 //go:embed extract.jsonl.gz
@@ -23,7 +23,7 @@ var extract []byte
 //go:embed LICENSE-go
 var License string
 
-// Limits of an extract that is unpacked, in bytes.
+// Limits of unpacking an extract, in bytes.
 const (
 	maxExtract = 16 << 20
 	maxLine    = 1 << 20
@@ -39,7 +39,7 @@ type header struct {
 // Embedded returns the extract in the binary.
 func Embedded() (*Corpus, error) { return readExtract(bytes.NewReader(extract)) }
 
-// Load reads the Go tree at hand or, where there is none, the embedded extract.
+// Load reads the Go tree of the machine or, if there is none, the embedded extract.
 func Load(ctx context.Context) (*Corpus, error) {
 	root, err := FindGoroot(ctx)
 	if err != nil {
@@ -52,8 +52,8 @@ func Load(ctx context.Context) (*Corpus, error) {
 	return c, err
 }
 
-// WriteExtract writes c as gzipped JSON lines: a header, then the entries. The
-// bytes depend on nothing but c.
+// WriteExtract writes c as gzipped JSON lines: a header, then the entries. The bytes depend
+// on c only.
 func (c *Corpus) WriteExtract(w io.Writer) error {
 	zw, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Corpus) WriteExtract(w io.Writer) error {
 	return nil
 }
 
-// readExtract reads what WriteExtract wrote. Errors name the line.
+// readExtract reads the output of WriteExtract. Errors name the line.
 func readExtract(r io.Reader) (*Corpus, error) {
 	zr, err := gzip.NewReader(r)
 	if err != nil {

@@ -103,14 +103,14 @@ func TestWriteExtractTellsFailure(t *testing.T) {
 	if err := (&Corpus{}).WriteExtract(&whole); err != nil {
 		t.Fatal(err)
 	}
-	for room := range whole.Len() { // the last bytes come when the extract is closed
+	for room := range whole.Len() { // the last bytes are written when the extract is closed
 		if err := (&Corpus{}).WriteExtract(&failing{full, room}); !errors.Is(err, full) {
 			t.Errorf("room for %d of %d bytes: %v, want %v", room, whole.Len(), err, full)
 		}
 	}
 }
 
-// failing takes so many more bytes.
+// failing accepts a number of bytes and then fails.
 type failing struct {
 	err  error
 	room int

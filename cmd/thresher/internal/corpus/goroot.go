@@ -20,8 +20,8 @@ import (
 // errNoGo says that no Go tree with sources was found.
 var errNoGo = errors.New("no Go source tree found")
 
-// FindGoroot names the Go tree at hand: $GOROOT, else what the go command
-// says. It wraps errNoGo if neither holds sources.
+// FindGoroot returns the Go tree of the machine: $GOROOT, or else the go command's. The error
+// wraps errNoGo if neither contains sources.
 func FindGoroot(ctx context.Context) (string, error) {
 	if root := os.Getenv("GOROOT"); root != "" && hasSources(root) {
 		return root, nil
@@ -42,12 +42,11 @@ func hasSources(root string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Read parses the library under goroot/src: every exported name that has a doc
-// comment, of every package that a program can import. Files of all systems
-// and architectures are read, so the entries depend on the release of Go and
-// on nothing else.
+// Read parses the library under goroot/src: every exported name that has a doc comment, of
+// every importable package. Files for all systems and architectures are read, so the entries
+// depend on the release of Go only.
 func Read(ctx context.Context, goroot string) (*Corpus, error) {
-	// Some distributions make src a link, which WalkDir would not follow.
+	// Some distributions make src a symbolic link, which WalkDir would not follow.
 	src, err := filepath.EvalSymlinks(filepath.Join(goroot, "src"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoGo, err)
@@ -63,8 +62,8 @@ func Read(ctx context.Context, goroot string) (*Corpus, error) {
 	return &Corpus{Version: version(goroot), Source: filepath.Join(goroot, "src"), Entries: tidy(entries)}, nil
 }
 
-// version is the first line of goroot/VERSION; trees built from a checkout may
-// lack the file.
+// version returns the first line of goroot/VERSION, which may be missing in trees built from
+// a checkout.
 func version(goroot string) string {
 	b, err := os.ReadFile(filepath.Join(goroot, "VERSION"))
 	line, _, _ := strings.Cut(string(b), "\n")
@@ -74,9 +73,9 @@ func version(goroot string) string {
 	return line
 }
 
-// skipped reports folders that hold no importable library code, and two whose
-// comments are thousands of variations of a few sentences: system call numbers
-// and generated vector instructions.
+// skipped reports folders without importable library code, and two whose comments are
+// thousands of variations of a few sentences: system call numbers and generated vector
+// instructions.
 func skipped(rel string) bool {
 	switch rel {
 	case "cmd", "syscall", "simd":
@@ -112,8 +111,7 @@ func sourceFiles(src string) ([]string, error) {
 	return files, err
 }
 
-// parseAll reads the files on all cores. Files that do not parse are left out:
-// a demo need not fail because of one.
+// parseAll parses the files on all cores. Files that do not parse are left out.
 func parseAll(ctx context.Context, src string, files []string) ([]Entry, error) {
 	found := make([][]Entry, len(files))
 	var next atomic.Int64
@@ -145,9 +143,8 @@ func parseAll(ctx context.Context, src string, files []string) ([]Entry, error) 
 	return all, nil
 }
 
-// fileEntries collects the comments of a file's exported names. A comment over
-// a group of constants or variables counts for the first exported one that has
-// none of its own.
+// fileEntries collects the comments of a file's exported names. A comment on a group of
+// constants or variables belongs to the first exported one without its own comment.
 func fileEntries(pkg string, f *ast.File) []Entry {
 	var out []Entry
 	add := func(name string, groups ...*ast.CommentGroup) {
@@ -186,7 +183,7 @@ func fileEntries(pkg string, f *ast.File) []Entry {
 	return out
 }
 
-// funcName is Func or Type.Method; false if a program cannot name it.
+// funcName returns Func or Type.Method; false if a program cannot name it.
 func funcName(d *ast.FuncDecl) (string, bool) {
 	if !d.Name.IsExported() {
 		return "", false

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// pairShare is what a pair of neighbouring words weighs beside a word: its
-// words are terms already.
+// pairShare is the weight of a pair of neighbouring words relative to a word, small because
+// its words are terms already.
 const pairShare = .25
 
-// term is one term of a text: the hash of a word or of a pair of neighbouring
-// words, and how often it occurs.
+// term is one term of a text: the hash of a word or of a pair of neighbouring words, and its
+// number of occurrences.
 type term struct {
 	hash  uint64
 	count float64
 	pair  bool
 }
 
-// entryTerms are the terms of package, name and text together.
+// entryTerms returns the terms of package, name and text together.
 func entryTerms(e Entry) []term {
 	var b bag
 	b.add(e.Package)
@@ -29,8 +29,8 @@ func entryTerms(e Entry) []term {
 // bag collects the terms of a text.
 type bag struct{ terms []term }
 
-// add takes the words of text, and pairs of words that stand beside each other
-// once grammar words are left out.
+// add adds the words of text, and the pairs of words that are neighbours once stop words are
+// left out.
 func (b *bag) add(text string) {
 	var before uint64
 	words(text, func(word string) {
@@ -46,7 +46,7 @@ func (b *bag) add(text string) {
 	})
 }
 
-// fold sorts the terms by hash and joins equal ones.
+// fold sorts the terms by hash and merges equal ones.
 func (b *bag) fold() []term {
 	slices.SortFunc(b.terms, func(x, y term) int { return cmp.Compare(x.hash, y.hash) })
 	out := b.terms[:0]
@@ -60,7 +60,7 @@ func (b *bag) fold() []term {
 	return out
 }
 
-// hash is 64-bit FNV-1a, then mixed: FNV's low bits alone are not even.
+// hash is 64-bit FNV-1a followed by mix, because FNV's low bits alone are uneven.
 func hash(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

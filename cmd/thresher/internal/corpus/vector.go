@@ -12,36 +12,35 @@ import (
 )
 
 const (
-	// spread is how many coordinates a term is hashed to. With one, two heavy
-	// terms that meet there make strangers of two short texts look alike.
+	// spread is the number of coordinates that a term is hashed to. With one, a collision of
+	// two heavy terms would make two short texts look alike.
 	spread = 4
-	// companyShare is the length of the part that company adds to a text's
-	// own terms, which have length 1.
+	// companyShare is the length of the part that company adds to a text's own terms, which
+	// have length 1.
 	companyShare = .5
-	// leastTexts is how many texts a word must occur in to have company.
+	// leastTexts is the least number of texts with a word that has company.
 	leastTexts = 3
 )
 
 // Weigher turns texts into vectors of hashed term weights.
 //
-// A term weighs (1 + log count) log((N+1)/(texts with it + 1)) and is added to
-// a few coordinates with signs, both given by its hash; the sum is scaled to
-// length 1. Added to it is a share of the company that the text's words keep:
-// for each word the direction of the sum of all texts with it (random
-// indexing: Kanerva et al., "Random indexing of text samples for
-// latent semantic analysis", 2000), so that texts with kindred words, not
-// only the same ones, are alike. The result is scaled to length 1.
+// A term's weight is (1 + log count) log((N+1)/(texts with it + 1)); it is added to a few
+// coordinates with signs, both given by its hash, and the sum is scaled to length 1. A share
+// of the company of the text's words is added: for each word the direction of the sum of all
+// texts that contain it (random indexing: Kanerva et al., "Random indexing of text samples
+// for latent semantic analysis", 2000), so that texts with related words, not only equal
+// ones, are alike. The result is scaled to length 1.
 type Weigher struct {
 	dim     int
 	texts   int
-	inText  map[uint64]int32 // texts a term occurs in
+	inText  map[uint64]int32 // number of texts with a term
 	slot    map[uint64]int32 // of a word's company
 	company []float32        // [len(slot)][dim]
 }
 
-// Vectorize weighs every entry of c and returns the rows, [len(c.Entries)][dim]
-// row-major, with the Weigher for queries. dim is a power of two, at least 16.
-// The result is the same at any number of threads (0 means GOMAXPROCS).
+// Vectorize returns the vectors of the entries of c, [len(c.Entries)][dim] row-major, with
+// the Weigher for queries. dim is a power of two, at least 16. The result does not depend on
+// the number of threads (0 means GOMAXPROCS).
 func Vectorize(ctx context.Context, c *Corpus, dim, threads int) ([]float32, *Weigher, error) {
 	if dim < 16 || dim&(dim-1) != 0 {
 		return nil, nil, fmt.Errorf("dimension %d is no power of two of at least 16", dim)
@@ -69,8 +68,8 @@ func Vectorize(ctx context.Context, c *Corpus, dim, threads int) ([]float32, *We
 	return rows, w, nil
 }
 
-// parallel calls do for 0..n-1 from threads goroutines and waits for them. It
-// stops early when ctx ends.
+// parallel calls do for 0..n-1 from threads goroutines and waits for them. It stops early
+// when ctx ends.
 func parallel(ctx context.Context, n, threads int, do func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -88,8 +87,7 @@ func parallel(ctx context.Context, n, threads int, do func(i int)) {
 	wg.Wait()
 }
 
-// Query is the vector of a text typed by a reader; all zeros if no word of it
-// is known.
+// Query returns the vector of a text; all zeros if none of its words is known.
 func (w *Weigher) Query(text string) []float32 {
 	var b bag
 	b.add(text)
@@ -116,7 +114,7 @@ type coordinate struct {
 // sparse is a vector of length 1, or empty.
 type sparse []coordinate
 
-// hashed is the vector of the terms by themselves.
+// hashed returns the vector of the terms without company.
 func (w *Weigher) hashed(terms []term) sparse {
 	all := make(sparse, 0, spread*len(terms))
 	for _, t := range terms {
@@ -130,7 +128,7 @@ func (w *Weigher) hashed(terms []term) sparse {
 			h = mix(h + t.hash)
 		}
 	}
-	// Sorted by value too, a sum does not depend on the order of the terms.
+	// Sorted by value as well, so that the sum does not depend on the order of the terms.
 	slices.SortFunc(all, func(a, b coordinate) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.value, b.value))
 	})
@@ -155,7 +153,7 @@ func (w *Weigher) hashed(terms []term) sparse {
 	return out
 }
 
-// meet finds the company of every word that occurs often enough.
+// meet computes the company of every word that occurs often enough.
 func (w *Weigher) meet(ctx context.Context, terms [][]term, own []sparse, threads int) {
 	var texts [][]int32 // by slot
 	for i, ts := range terms {
@@ -184,8 +182,8 @@ func (w *Weigher) meet(ctx context.Context, terms [][]term, own []sparse, thread
 	})
 }
 
-// join writes to v, which is zero, the vector of a text: its own terms and the
-// company of its words.
+// join writes the vector of a text to v, which is zero: its own terms and the company of its
+// words.
 func (w *Weigher) join(v []float32, own sparse, terms []term) {
 	for _, c := range own {
 		v[c.place] = float32(c.value)
@@ -209,7 +207,7 @@ func (w *Weigher) join(v []float32, own sparse, terms []term) {
 	normalize(v)
 }
 
-// normalize scales v to length 1; zeros stay.
+// normalize scales v to length 1; a zero vector is unchanged.
 func normalize(v []float32) {
 	var square float64
 	for _, x := range v {

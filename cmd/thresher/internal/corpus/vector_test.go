@@ -29,8 +29,8 @@ func dot(a, b []float32) float64 {
 	return s
 }
 
-// TestHash pins the hash: another one would give other vectors and make
-// figures of two releases incomparable.
+// TestHash fixes the hash: another one would change vectors and make figures of two releases
+// incomparable.
 func TestHash(t *testing.T) {
 	for word, want := range map[string]uint64{"": 0xf52a15e9a9b5e89b, "goroutin": 0x6a12f0b338e5974f} {
 		if got := hash(word); got != want {
@@ -127,8 +127,8 @@ func TestVectorizeErrors(t *testing.T) {
 	}
 }
 
-// TestCompanyMakesKindred has two words that never meet but keep the same
-// company.
+// TestCompanyMakesKindred: two words that never occur together but with the same words are
+// related.
 func TestCompanyMakesKindred(t *testing.T) {
 	var texts []Entry
 	for _, s := range []string{

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// words calls yield with each word of text in lower case: runs of letters and
-// digits, and of a name in mixed case such as ReadAll also its parts.
+// words calls yield with each word of text in lower case: runs of letters and digits, and the
+// parts of a name in mixed case such as ReadAll.
 func words(text string, yield func(word string)) {
 	runs := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for _, run := range runs {
@@ -37,9 +37,9 @@ func camel(name string) []string {
 	return append(parts, string(runes[start:]))
 }
 
-// stem cuts the endings that inflect a word, so that line and lines, or parse,
-// parses, parsed and parsing, are one term. It knows English only as far as
-// that needs; over-cutting merely joins a few terms.
+// stem removes inflectional endings, so that line and lines, or parse, parses, parsed and
+// parsing, are one term. It knows only as much English as this needs; cutting too much merely
+// merges some terms.
 func stem(w string) string {
 	if len(w) > 4 && strings.HasSuffix(w, "ies") {
 		w = w[:len(w)-3] + "y"
@@ -49,7 +49,7 @@ func stem(w string) string {
 		w = w[:len(w)-1]
 	}
 	for _, end := range []string{"ing", "ed"} {
-		// Without a vowel left, as in string, the ending is part of the word.
+		// If no vowel would be left, as in string, the ending is part of the word.
 		if short, ok := strings.CutSuffix(w, end); ok && len(short) > 2 && strings.ContainsAny(short, "aeiouy") {
 			w = undouble(short)
 			break
@@ -70,7 +70,7 @@ func undouble(w string) string {
 	return w
 }
 
-// stop reports words that carry grammar rather than meaning.
+// stop reports words of grammar rather than meaning.
 func stop(w string) bool {
 	switch w {
 	case "a", "an", "the", "of", "to", "in", "on", "at", "by", "for", "from", "with", "as", "and", "or", "is", "are",

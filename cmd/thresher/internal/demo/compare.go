@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// piece is how many queries are answered in one call, by both methods.
+	// piece is the number of queries answered in one call, by both methods.
 	piece = 256
-	// sample is how many queries the dense scan answers: enough to time it and
-	// to notice wrong answers, few enough to wait for.
+	// sample is the number of queries that the dense scan answers: enough to time it and to
+	// find wrong answers, few enough for a short run.
 	sample = 512
 )
 
-// compare searches every comment among all others, and on a sample of the
-// pieces, evenly spread, times the dense scan in turns with the search.
+// compare searches every comment among all others and times the dense scan alternately with
+// the search on a sample of the pieces, evenly spread.
 func (t *tour) compare(ctx context.Context) (*Batch, error) {
 	n := len(t.corpus.Entries)
 	pieces := (n + piece - 1) / piece
@@ -32,7 +32,7 @@ func (t *tour) compare(ctx context.Context) (*Batch, error) {
 	for p, done := 0, 0; p < pieces; p++ {
 		from, to := p*piece, min((p+1)*piece, n)
 		t.progress("every comment against all others", int64(from), int64(n))
-		// Of equal shares of the pieces, each has its middle one compared.
+		// The middle one of each of equal shares of the pieces is compared.
 		twice := done < both && p == (2*done+1)*pieces/(2*both)
 		searched, dense, err := t.answer(ctx, from, to, twice, done%2 == 1)
 		if err != nil {
@@ -56,11 +56,11 @@ func (t *tour) compare(ctx context.Context) (*Batch, error) {
 	return b, nil
 }
 
-// delta is the failure probability that was asked for.
+// delta returns the requested failure probability.
 func (t *tour) delta() float64 { return cmp.Or(t.Delta, .01) }
 
-// answer searches comments from..to-1 among all others and, if twice, scans
-// them densely too: after the search, or before it if denseFirst.
+// answer searches comments from..to-1 among all others and, if twice, scans them densely too:
+// after the search, or before it if denseFirst.
 func (t *tour) answer(ctx context.Context, from, to int, twice, denseFirst bool) (searched, dense *batch.Response, err error) {
 	dim := len(t.rows) / len(t.corpus.Entries)
 	req := batch.Request{Queries: t.rows[from*dim : to*dim], ExcludeSelf: true, SelfFirst: int64(from)}
@@ -93,7 +93,7 @@ func (b *Batch) add(r *batch.Response) {
 	b.WrongAllowed += allowed(r)
 }
 
-// allowed is the sum of the failure probabilities of a response's answers.
+// allowed returns the sum of the failure probabilities of a response's answers.
 func allowed(r *batch.Response) float64 {
 	var sum float64
 	for i := range r.Answers {
@@ -116,7 +116,7 @@ func (b *Batch) finish(delta float64) {
 	}
 }
 
-// ratio is x/y, and 0 where there is none: JSON has no infinity.
+// ratio returns x/y, and 0 if y is 0, because JSON has no infinity.
 func ratio(x, y float64) float64 {
 	if y == 0 {
 		return 0
@@ -124,8 +124,8 @@ func ratio(x, y float64) float64 {
 	return x / y
 }
 
-// judge counts in c the answers to comments from.. that differ from the dense
-// scan's, and the wrong ones among them.
+// judge counts in c the answers to comments from.. that differ from the dense scan's, and the
+// wrong ones among them.
 func (t *tour) judge(c *Comparison, from int, searched, dense *batch.Response) {
 	c.Queries += len(searched.Answers)
 	c.SearchSeconds += searched.Took.Seconds()
@@ -137,15 +137,15 @@ func (t *tour) judge(c *Comparison, from int, searched, dense *batch.Response) {
 			continue
 		}
 		c.Differing++
-		// Vectors have length 1, so the rounding that the guarantee leaves out
-		// is at most 2^-22 (docs/guarantee.md).
+		// Vectors have length 1, so the rounding that the guarantee excludes is at most 2^-22
+		// (docs/guarantee.md).
 		if len(got) != len(want) || t.worst(from+i, got) < t.worst(from+i, want)-0x1p-22 {
 			c.Wrong++
 		}
 	}
 }
 
-// worst is the least score, in float64, of the texts ids to text query.
+// worst returns the least score, in float64, of the texts ids for text query.
 func (t *tour) worst(query int, ids []int64) float64 {
 	dim := len(t.rows) / len(t.corpus.Entries)
 	q := t.rows[query*dim : (query+1)*dim]
@@ -165,7 +165,7 @@ func sameSet(a, b []int64) bool {
 	return slices.Equal(x, y)
 }
 
-// most is the key counted most often; of equals the first by name.
+// most returns the key with the greatest count; of equal ones the first by name.
 func most[K cmp.Ordered](counts map[K]int) K {
 	var best K
 	for k, n := range counts {

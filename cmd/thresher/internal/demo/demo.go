@@ -17,38 +17,36 @@ import (
 // Dim is the dimension of the demo's vectors.
 const Dim = 4096
 
-// wanted is how many answers every query asks for.
+// wanted is the number of answers of every query.
 const wanted = 10
 
-// Options say what a demo runs on; Backend is required, zero values of the
-// rest mean defaults.
+// Options configure a demo; Backend is required, zero values of the others mean defaults.
 type Options struct {
-	Backend backend.Backend // stays the caller's
+	Backend backend.Backend // owned by the caller
 	// Costs are as in batch.Options.
 	Costs *backend.Costs
-	// Load reads the texts; nil takes those of the Go tree at hand or, where
-	// there is none, the embedded ones.
+	// Load reads the texts; nil reads those of the machine's Go tree or, if there is none,
+	// the embedded ones.
 	Load func(context.Context) (*corpus.Corpus, error)
 	// Dim is a power of two; 0 means the constant.
 	Dim   int
 	Delta float64 // as in batch.Request
 	Seed  uint64  // of the rotation
-	// Threads is what Backend was given; 0 means GOMAXPROCS.
+	// Threads is the number of threads of Backend; 0 means GOMAXPROCS.
 	Threads int
-	// Queries, if any, are asked instead of the usual questions, and the
-	// batch is left out.
+	// Queries, if any, replace the usual questions and the batch.
 	Queries []string
-	// Sample is how many queries the dense scan answers too, rounded up to
-	// whole pieces; 0 means the constant, negative all.
+	// Sample is the number of queries that the dense scan answers too, rounded up to whole
+	// pieces; 0 means the constant, negative all.
 	Sample int
-	// Keep, if not nil, is given the vectors, [n][dim] row-major, before any
-	// search; it must not change or keep them.
+	// Keep, if not nil, is called with the vectors, [n][dim] row-major, before any search; it
+	// must not change or keep them.
 	Keep func(n, dim int, rows []float32) error
-	// Progress, if not nil, is told how far a stage is.
+	// Progress, if not nil, is called with the progress of a stage.
 	Progress func(stage string, done, total int64)
 }
 
-// tour is a demo under way.
+// tour is the state of a running demo.
 type tour struct {
 	*Options
 	corpus  *corpus.Corpus
@@ -57,8 +55,8 @@ type tour struct {
 	engine  *batch.Engine
 }
 
-// Run runs the demo and prints each part to out as soon as it is known; a nil
-// out prints nothing. When ctx ends it returns ctx's error.
+// Run runs the demo and prints each part to out as soon as it is known; a nil out prints
+// nothing. When ctx ends it returns ctx's error.
 func Run(ctx context.Context, o *Options, out io.Writer) (*Report, error) {
 	if out == nil {
 		out = io.Discard
@@ -90,7 +88,7 @@ func Run(ctx context.Context, o *Options, out io.Writer) (*Report, error) {
 	return r, nil
 }
 
-// prepare loads texts, weighs them and opens an engine on them.
+// prepare loads and vectorizes texts and opens an engine on them.
 func (t *tour) prepare(ctx context.Context) (*Report, error) {
 	begun := time.Now()
 	t.progress("reading comments", 0, -1)
@@ -124,7 +122,7 @@ func (t *tour) prepare(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the demo's vectors: %w", err)
 	}
-	// The collection lives in memory and has nothing to close.
+	// The collection is in memory and needs no closing.
 	if t.engine, err = batch.Open(ctx, c, t.Backend, &batch.Options{Costs: t.Costs}); err != nil {
 		return nil, fmt.Errorf("open the demo's vectors: %w", err)
 	}
@@ -144,8 +142,8 @@ func (t *tour) progress(stage string, done, total int64) {
 	}
 }
 
-// search runs one request and turns an ended context into an error: a demo
-// with half an answer has nothing to show.
+// search runs one request and returns an error if the context has ended, because half an
+// answer is of no use here.
 func (t *tour) search(ctx context.Context, req batch.Request) (*batch.Response, error) {
 	req.K, req.Delta = wanted, t.Delta
 	resp, err := t.engine.Search(ctx, req)

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testDim is enough for the planner to eliminate on so few texts.
+// testDim is large enough for the planner to eliminate on so few texts.
 const testDim = 1024
 
 // some is every twelfth text of the extract.
@@ -40,7 +40,7 @@ func some(context.Context) (*corpus.Corpus, error) {
 	return &corpus.Corpus{Version: c.Version, Entries: kept}, nil
 }
 
-// runSmall runs a demo on a few texts; change alters its options first.
+// runSmall runs a demo on a few texts; change may alter its options.
 func runSmall(t *testing.T, change func(*Options)) (*Report, string) {
 	t.Helper()
 	b := cpu.New(cpu.Options{Threads: 2})
@@ -149,8 +149,8 @@ func figuresAddUp(t *testing.T, r *Report, text string) {
 	if b.Method != batch.Adaptive {
 		t.Logf("the planner takes method %s for so few texts; figures of elimination are not seen here", b.Method)
 	}
-	// 456 answers at delta .01 each: 4.56 wrong on average at worst, more than
-	// 20 with probability 2e-8; seeded besides.
+	// 456 answers at delta .01 each: at most 4.56 wrong on average, more than 20 with
+	// probability 2e-8; the seed is fixed, too.
 	if k.Wrong > 20 || k.Differing < k.Wrong {
 		t.Errorf("%d wrong of %d differing", k.Wrong, k.Differing)
 	}
@@ -257,14 +257,14 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// TestJudge feeds answers that differ by a tie, by rounding, in length and in
-// truth.
+// TestJudge compares answers that differ by a tie, by rounding, in length and by a wrong
+// atom.
 func TestJudge(t *testing.T) {
 	texts := make([]corpus.Entry, 5)
 	rows := []float32{
 		1, 0, 0, 0, // the query
 		.5, 0, 0, 0,
-		.5, .1, 0, 0, // a tie with the one before
+		.5, .1, 0, 0, // a tie with the previous one
 		.4, 0, 0, 0,
 		.5 - 0x1p-24, 0, 0, 0, // below the tie by less than rounding
 	}

@@ -1,4 +1,4 @@
-// Package demo is the tour of thresher on real text: questions in plain words,
-// every doc comment against all others beside the dense scan, and one
-// certificate explained. It measures, and prints what it measured.
+// Package demo is the tour of thresher on real text: questions in plain words, every doc
+// comment searched among all others and compared with the dense scan, and one certificate
+// explained. It measures, and prints the measurements.
 package demo

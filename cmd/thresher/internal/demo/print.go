@@ -11,11 +11,11 @@ import (
 // lineWidth is the most characters a line may have.
 const lineWidth = 100
 
-// shown is how many answers to each usual question are printed; a reader's own
-// questions get all.
+// shown is the number of answers printed for each usual question; a user's own questions
+// print all.
 const shown = 4
 
-// printer writes the parts of a demo; the first error stays.
+// printer writes the parts of a demo; the first error is kept.
 type printer struct {
 	w     io.Writer
 	short bool // print the first few answers only
@@ -89,7 +89,7 @@ func extrapolated(c *Comparison) string {
 	return ""
 }
 
-// verdict weighs wrong answers against what the guarantee allows.
+// verdict compares wrong answers with the number that the guarantee allows.
 func verdict(b *Batch) string {
 	c := &b.Compared
 	text := "none may"

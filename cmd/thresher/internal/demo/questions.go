@@ -7,7 +7,7 @@ import (
 	"thresher/batch"
 )
 
-// usual are the questions asked when the reader has none.
+// usual are the default questions.
 func usual() []string {
 	return []string{
 		"wait until all goroutines have finished",
@@ -17,7 +17,7 @@ func usual() []string {
 	}
 }
 
-// ask answers the questions, each as a batch of one.
+// ask answers the questions, each as a request of one query.
 func (t *tour) ask(ctx context.Context) ([]Question, error) {
 	queries := t.Queries
 	if len(queries) == 0 {

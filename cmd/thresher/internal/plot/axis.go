@@ -24,8 +24,8 @@ func scaleAxis(a *gonum.Axis, lo, hi float64, log bool) {
 	a.Min, a.Max = at[0], at[len(at)-1]
 }
 
-// steps are multiples of 1, 2 or 5 times a power of ten, a handful, from the last
-// at most lo to the first at least hi.
+// steps returns a few multiples of 1, 2 or 5 times a power of ten, from the last at most lo
+// to the first at least hi.
 func steps(lo, hi float64) []float64 {
 	const most = 6
 	if hi <= lo {
@@ -47,8 +47,8 @@ func steps(lo, hi float64) []float64 {
 	return at
 }
 
-// ladder is 1, 2, 5, 10, ... from the last step at most lo to the first at least
-// hi; over many decades it has their powers of ten alone.
+// ladder returns 1, 2, 5, 10, ... from the last step at most lo to the first at least hi;
+// over many decades only powers of ten.
 func ladder(lo, hi float64) []float64 {
 	const few = 3 // decades
 	factors := []float64{1, 2, 5}
@@ -70,7 +70,7 @@ func ladder(lo, hi float64) []float64 {
 	}
 }
 
-// label is short: 20k for 20,000.
+// label formats a number briefly: 20k for 20,000.
 func label(v float64) string {
 	for _, unit := range []struct {
 		size float64

@@ -10,7 +10,7 @@ import (
 // Chart is one panel of a picture.
 type Chart struct {
 	Title, XLabel, YLabel string
-	// A logarithmic axis wants positive X, or Mean.
+	// A logarithmic axis requires positive X, or Mean.
 	LogX, LogY bool
 	Series     []Series
 }
@@ -18,12 +18,12 @@ type Chart struct {
 // Series is a line of means.
 type Series struct {
 	Name string
-	// X and Mean are of one length, in any order of X; SD, the half width of the
-	// band around each mean, as well, or nil for none. All are finite.
+	// X and Mean have equal lengths, in any order of X; so has SD, the half width of the band
+	// around each mean, unless it is nil. All are finite.
 	X, Mean, SD []float64
 }
 
-// check finds what cannot be drawn.
+// check returns an error for a chart that cannot be drawn.
 func (c *Chart) check() error {
 	if len(c.Series) == 0 {
 		return fmt.Errorf("plot: chart %q has no series", c.Title)
@@ -59,7 +59,7 @@ func (s *Series) sd(i int) float64 {
 	return s.SD[i]
 }
 
-// order lists the places of the points from left to right.
+// order returns the indices of the points from left to right.
 func (s *Series) order() []int {
 	at := make([]int, len(s.X))
 	for i := range at {

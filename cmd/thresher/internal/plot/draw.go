@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// look is how a series differs from others: by colour (Okabe and Ito's, which the
-// colour-blind tell apart), and without colours by mark and dashes.
+// look is the style of a series: its colour (Okabe and Ito's, which are distinguishable with
+// colour blindness), and its mark and dashes, which distinguish it without colours.
 type look struct {
 	colour color.NRGBA
 	mark   draw.GlyphDrawer
@@ -30,8 +30,7 @@ func looks(i int) look {
 	return all[i%len(all)]
 }
 
-// draw fills a canvas: the chart on the left, the names of its series beside it,
-// where they are in nobody's way.
+// draw fills a canvas: the chart on the left, the legend to the right of it.
 func (c *Chart) draw(canvas draw.Canvas) error {
 	p := gonum.New()
 	legend := gonum.NewLegend()
@@ -57,7 +56,7 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 			return err
 		}
 	}
-	scaleAxis(&p.X, p.X.Min, p.X.Max, c.LogX) // gonum has widened them to what was added
+	scaleAxis(&p.X, p.X.Min, p.X.Max, c.LogX) // gonum has widened them to the added series
 	lowest := p.Y.Min
 	if !c.LogY {
 		lowest = math.Min(0, lowest)
@@ -71,7 +70,7 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 	return nil
 }
 
-// floor is where a band ends that reaches below a logarithmic axis: half of the
+// floor is the lower end of a band that would reach below a logarithmic axis: half of the
 // lowest mean.
 func (c *Chart) floor() float64 {
 	if !c.LogY {
@@ -86,8 +85,8 @@ func (c *Chart) floor() float64 {
 	return least / 2
 }
 
-// band draws half a band to both sides. Its edge is a thin line, so
-// that a single point has one too.
+// band draws the band of a series. Its edge is a thin line, so that a single point has a
+// visible band.
 func (s *Series) band(p *gonum.Plot, l look, floor float64) error {
 	if s.SD == nil {
 		return nil

@@ -52,7 +52,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// The axis holds the whole band, both of its edges.
+// The axis contains the whole band, with both edges.
 func TestBandIsDrawn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "band.svg")
 	c := Chart{Series: []Series{{Name: "wide", X: []float64{1, 2}, Mean: []float64{100, 100}, SD: []float64{900, 850}}}}
@@ -70,7 +70,7 @@ func TestBandIsDrawn(t *testing.T) {
 	}
 }
 
-// What cannot be drawn is refused, and leaves the file alone.
+// A chart that cannot be drawn is refused, and the file is not changed.
 func TestRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chart.svg")
 	if err := os.WriteFile(file, []byte("before"), 0o644); err != nil {
@@ -115,7 +115,7 @@ func TestTicks(t *testing.T) {
 		{1, 2, []float64{1, 1.2, 1.4, 1.6, 1.8, 2}},
 		{-3, 9, []float64{-4, -2, 0, 2, 4, 6, 8, 10}},
 		{7, 7, []float64{2, 4, 6, 8, 10, 12}},
-		{.2, .6000000000000001, []float64{.2, .3, .4, .5, .6}}, // as .2 + .4 is
+		{.2, .6000000000000001, []float64{.2, .3, .4, .5, .6}}, // the value of .2 + .4
 		{0, 0, []float64{-.6, -.4, -.2, 0, .2, .4, .6}},
 	} {
 		if got := steps(c.lo, c.hi); !slices.EqualFunc(got, c.want, near) {

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Drawn says that Write can draw a file of this name: it ends in .png or .svg.
+// Drawn reports whether Write can draw a file of this name: it ends in .png or .svg.
 func Drawn(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".png", ".svg":
@@ -25,9 +25,8 @@ func Drawn(path string) bool {
 	return false
 }
 
-// Write draws charts, one above the other, into a file that it makes or replaces.
-// What is drawn is checked first: after an error of this package the file is as
-// it was.
+// Write draws charts, one above the other, into a file that it creates or replaces. The
+// charts are checked first: after an error of this package the file is unchanged.
 func Write(path string, charts ...Chart) error {
 	const width, height = 6.5 * vg.Inch, 3.2 * vg.Inch
 	if !Drawn(path) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Most lists the n titles with the most ratings; of as many, by name.
+// Most lists the n titles with the most ratings; ties are ordered by name.
 func (r *Ratings) Most(n int) ([]string, error) {
 	if n < 2 || n > len(r.rated) {
 		return nil, fmt.Errorf("%d titles of %d that are rated; 2 at least", n, len(r.rated))
@@ -19,15 +19,15 @@ func (r *Ratings) Most(n int) ([]string, error) {
 	return titles[:n], nil
 }
 
-// Comparison says of some titles how many people prefer which.
+// Comparison counts the preferences of people between some titles.
 type Comparison struct {
 	titles []string
 	prefer []int // [i*k+j]: people who rated i above j
 	ties   []int // [i*k+j]: people who rated both alike
 }
 
-// Compare refuses titles that nobody rated, and pairs that nobody rated differently:
-// nothing is known of those.
+// Compare refuses titles that nobody rated, and pairs that nobody rated differently, because
+// nothing is known about them.
 func (r *Ratings) Compare(titles []string) (*Comparison, error) {
 	k := len(titles)
 	c := &Comparison{titles: titles, prefer: make([]int, k*k), ties: make([]int, k*k)}
@@ -63,7 +63,7 @@ func (r *Ratings) Compare(titles []string) (*Comparison, error) {
 	return c, c.check()
 }
 
-// check names the first pair without judges, and counts the others.
+// check returns an error that names the first pair without judges and counts the others.
 func (c *Comparison) check() error {
 	var first string
 	others := -1
@@ -86,17 +86,17 @@ func (c *Comparison) check() error {
 	return errors.New(first)
 }
 
-// Judges of a pair are those who rated one above the other.
+// Judges counts the people who rated one of a pair above the other.
 func (c *Comparison) Judges(i, j int) int { return c.Prefer(i, j) + c.Prefer(j, i) }
 
-// Prefer is how many rated i above j.
+// Prefer counts the people who rated i above j.
 func (c *Comparison) Prefer(i, j int) int { return c.prefer[i*len(c.titles)+j] }
 
-// Ties is how many rated both alike: they are no judges.
+// Ties counts the people who rated both equally; they are not judges.
 func (c *Comparison) Ties(i, j int) int { return c.ties[i*len(c.titles)+j] }
 
-// Best is the title that most judges of every pair prefer to the other, and the rival
-// that comes closest to it; best is -1 if there is no such title.
+// Best returns the title that most judges of every pair prefer to the other, and its closest
+// rival; best is -1 if there is no such title.
 func (c *Comparison) Best() (best, rival int) {
 	for i := range c.titles {
 		rival := -1

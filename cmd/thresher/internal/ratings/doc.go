@@ -1,3 +1,3 @@
-// Package ratings reads who rated which film how well, in MovieLens's files, and
-// says which of two films people prefer: those who rated both, and differently.
+// Package ratings reads people's ratings of films in MovieLens's formats, and says which of
+// two films people prefer: those who rated both, and differently.
 package ratings

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzRead: a folder is refused by an error that names one of its files, or makes
-// ratings that can be counted: titles are UTF-8, all are rated, and who prefers which
-// adds up with those who rated both.
+// FuzzRead: a folder is refused by an error that names one of its files, or gives consistent
+// ratings: titles are UTF-8, all are rated, and the counts of preferences and ties add up.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []struct {
 		movies, ratings string

@@ -66,8 +66,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestTitleOfTwoMovies: who rated both does not prefer a title to itself, and has
-// judged it against others twice.
+// TestTitleOfTwoMovies: a person who rated both movies of one title does not prefer the title
+// to itself, and has judged it against others twice.
 func TestTitleOfTwoMovies(t *testing.T) {
 	r, err := Read(folder(t, map[string]string{
 		"movies.dat":  "1::Sabrina (1954)\n2::Sabrina (1954)\n3::Brazil (1985)\n",

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// Ratings are those of one folder.
+// Ratings are the ratings in one folder.
 type Ratings struct {
 	titles map[int]string
 	rated  map[string][]rating // by title
@@ -26,11 +26,11 @@ type rating struct {
 	value float64
 }
 
-// Read reads ratings.csv or else ratings.dat (user, movie, rating, and whatever
-// follows), and movies.csv or else movies.dat (movie, title). Fields of .dat files are
-// separated by "::", a first line of .csv files that begins with no number is a
-// header, and titles that are not UTF-8 are Latin-1. Movies of one title are one; a
-// number of a movie may be there once. Errors name the file and the line.
+// Read reads ratings.csv or else ratings.dat (user, movie, rating; further fields are
+// ignored), and movies.csv or else movies.dat (movie, title). Fields of .dat files are
+// separated by "::", a first line of .csv files that does not begin with a number is a
+// header, and titles that are not UTF-8 are Latin-1. Movies with the same title are merged; a
+// movie's number must be unique. Errors name the file and the line.
 func Read(folder string) (*Ratings, error) {
 	r := &Ratings{titles: map[int]string{}, rated: map[string][]rating{}}
 	err := eachLine(folder, "movies", 2, func(f []string) error {
@@ -64,7 +64,7 @@ func Read(folder string) (*Ratings, error) {
 	return r, err
 }
 
-// decode makes UTF-8 of Latin-1.
+// decode converts Latin-1 to UTF-8.
 func decode(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -76,7 +76,8 @@ func decode(s string) string {
 	return string(runes)
 }
 
-// eachLine hands over the fields of the lines of name.csv or name.dat, at least so many.
+// eachLine calls each with the fields of the lines of name.csv or name.dat, at least fields
+// many.
 func eachLine(folder, name string, fields int, each func([]string) error) error {
 	path := filepath.Join(folder, name+".csv")
 	f, err := os.Open(path)
@@ -93,7 +94,7 @@ func eachLine(folder, name string, fields int, each func([]string) error) error 
 	defer f.Close()
 	text := bufio.NewReader(f)
 	if mark, err := text.Peek(3); err == nil && string(mark) == "\uFEFF" {
-		text.Discard(3) // it has them
+		text.Discard(3) // skips the byte order mark
 	}
 	next := datFields(text)
 	if filepath.Ext(path) == ".csv" {
@@ -119,7 +120,7 @@ func eachLine(folder, name string, fields int, each func([]string) error) error 
 	}
 }
 
-// csvFields reads line by line; the fields are good until the next call, the number is
+// csvFields reads line by line; the fields are valid until the next call, and the number is
 // that of the line they begin in.
 func csvFields(r io.Reader) func() ([]string, int, error) {
 	lines := csv.NewReader(r)
