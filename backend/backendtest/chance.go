@@ -9,9 +9,8 @@ import (
 const FalseAlarm = 1e-6
 
 // AtLeast is P(X >= failures) for X binomial with n trials of probability p.
-// Tests reject when it is below FalseAlarm. It supposes independent trials:
-// queries that share a rotation fail together, so a trial should have a
-// rotation of its own.
+// Tests fail if it is below FalseAlarm. Trials must be independent: queries that
+// share a rotation fail together, so each trial should have a rotation of its own.
 func AtLeast(failures, n int, p float64) float64 {
 	if failures <= 0 {
 		return 1

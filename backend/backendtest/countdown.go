@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Countdown is a context that ends by itself when it has been asked n times, so
-// that a test can strike a deadline at every point of a search without a clock.
+// Countdown is a context that ends after n calls of Err and Done, so that a test can
+// interrupt a search at every point without a clock.
 type Countdown struct {
 	err error
 
@@ -17,8 +17,7 @@ type Countdown struct {
 }
 
 // NewCountdown returns a context whose Err is nil n times and err from then on;
-// err is context.Canceled or context.DeadlineExceeded. Asking for Done counts
-// too.
+// err is context.Canceled or context.DeadlineExceeded. Calls of Done count too.
 func NewCountdown(n int, err error) *Countdown {
 	return &Countdown{left: n, err: err, done: make(chan struct{})}
 }
@@ -44,7 +43,7 @@ func (c *Countdown) Ended() bool {
 	return c.left < 0
 }
 
-// Err counts one question.
+// Err counts one call.
 func (c *Countdown) Err() error {
 	if c.tick() {
 		return c.err
@@ -52,16 +51,16 @@ func (c *Countdown) Err() error {
 	return nil
 }
 
-// Done counts one question; the channel closes when the count is used up.
+// Done counts one call; the channel closes when the context ends.
 func (c *Countdown) Done() <-chan struct{} {
 	c.tick()
 	return c.done
 }
 
-// Deadline is unknown.
+// Deadline returns none.
 func (c *Countdown) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Value holds nothing.
+// Value returns nil.
 func (c *Countdown) Value(any) any { return nil }
 
 var _ context.Context = (*Countdown)(nil)

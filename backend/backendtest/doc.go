@@ -1,17 +1,17 @@
-// Package backendtest is the suite every compute backend passes: data sets
-// that have broken searches before, a float64 oracle, and checks that drive the
-// contract of package backend directly.
+// Package backendtest is the conformance suite that every backend passes: data sets that
+// have revealed errors before, a float64 oracle, and checks that call the contract of
+// package backend directly.
 //
-// A backend's own test is one line:
+// A backend's test is one line:
 //
 //	backendtest.Run(t, func() backend.Backend { return mine.New() })
 //
-// and one more holds it to the lists of every other backend:
+// and another compares its lists with those of all other backends:
 //
 //	backendtest.Lists(t, func() backend.Backend { return mine.New() })
 //
-// The oracle derives bounds for itself and does not use package looks, which decides
-// what backends drop.
+// The oracle derives its bounds independently of package looks, which decides what backends
+// drop.
 //
-// The sets, the oracle and Countdown serve the tests of other packages too.
+// Tests of other packages use the sets, the oracle and Countdown too.
 package backendtest

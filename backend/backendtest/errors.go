@@ -12,18 +12,18 @@ import (
 )
 
 // small returns a set for tests of errors, its collection and one goal.
-func small(t *testing.T, dim int, opt collection.Options) (*Set, *collection.Collection, *Oracle, *asked) {
+func small(t *testing.T, dim int, opt collection.Options) (*Set, *collection.Collection, *Oracle, *goalSet) {
 	rng := vectors.Rand(9)
 	s := &Set{Name: "small", Dim: dim, Rows: vectors.Gaussian(rng, 200, dim), Queries: vectors.Gaussian(rng, 1, dim)}
 	c := build(t, s, opt)
 	o := NewOracle(c)
-	a := &asked{}
+	a := &goalSet{}
 	a.add(s, o, 0, backend.Goal{K: 3, Floor: math.Inf(-1), Allowed: 200, Skip: -1})
 	return s, c, o, a
 }
 
-// unsupported checks that what a backend cannot do is refused by
-// ErrRuleUnsupported and leaves the Run able to go on.
+// unsupported checks that a backend refuses looks that it cannot take with
+// ErrRuleUnsupported, and that the Run can continue.
 func unsupported(t *testing.T, open func() backend.Backend) {
 	b := opened(t, open)
 	for _, x := range []struct {
@@ -56,7 +56,7 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			s, c, o, a := small(t, x.dim, x.opt)
-			run, err := load(t, b, c).Begin(context.Background(), a.queries, a.goals)
+			run, err := loadResident(t, b, c).Begin(context.Background(), a.queries, a.goals)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,8 +78,7 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 	}
 }
 
-// closed checks that nothing works after Close, and that closing again does no
-// harm.
+// closed checks that calls after Close fail, and that a second Close has no effect.
 func closed(t *testing.T, open func() backend.Backend) {
 	ctx := context.Background()
 	_, c, _, a := small(t, 160, collection.Options{})
@@ -120,10 +119,10 @@ func closed(t *testing.T, open func() backend.Backend) {
 	refuses("Load", err)
 }
 
-// shapes checks that batches which do not fit are refused.
+// shapes checks that batches of wrong dimensions are refused.
 func shapes(t *testing.T, open func() backend.Backend) {
 	_, c, _, a := small(t, 160, collection.Options{})
-	r := load(t, opened(t, open), c)
+	r := loadResident(t, opened(t, open), c)
 	for _, x := range []struct {
 		name  string
 		q     backend.Queries

@@ -16,13 +16,12 @@ const (
 	// Tie: the two atoms' scores are equal within the goal's epsilon and the
 	// rounding that the definition of a failure allows.
 	Tie Kind = iota
-	// BoundFailed: the atom was dropped by a look whose own bound lay below
-	// its score. That is the event delta counts.
+	// BoundFailed: the atom was dropped by a look whose bound was below its score,
+	// the event whose probability delta limits.
 	BoundFailed
-	// StillOpen: the answer is partial and says so; its open bound covers the
-	// atom.
+	// StillOpen: the answer is partial, and its open bound covers the atom.
 	StillOpen
-	// Wrong: nothing excuses it.
+	// Wrong: none of these; the backend is wrong.
 	Wrong
 )
 
@@ -30,12 +29,12 @@ func (k Kind) String() string {
 	return [...]string{"tie", "bound failed", "still open", "wrong"}[k]
 }
 
-// Difference is one way in which an answer departs from the one wanted.
+// Difference is one difference between an answer and the correct one.
 type Difference struct {
 	Kind Kind
 	ID   int64 // the atom it is about, or -1
-	// Gap is by how much a tied atom beats the last one returned, epsilon
-	// taken off; at most rounding when no bound that can fail was used.
+	// Gap is by how much the score of a tied atom exceeds the last returned one plus
+	// epsilon; at most rounding if no fallible bound was used.
 	Gap float64
 	Why string
 }
@@ -53,9 +52,8 @@ func Count(ds []Difference, k Kind) int {
 	return n
 }
 
-// Explain says of every way in which got departs from want why it does. want
-// is the oracle's answer or another backend's; scores are the oracle's either
-// way. The goal is the one both answered.
+// Explain lists the differences between got and want with their causes. want is the answer
+// of the oracle or of another backend to the same goal; scores are always the oracle's.
 func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) []Difference {
 	scores := o.Scores(q)
 	out := o.malformed(q, &g, &got, scores)
@@ -63,7 +61,7 @@ func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) 
 		return out
 	}
 	have := make(map[int64]bool, len(got.IDs))
-	worst, last := math.Inf(1), -1 // the least of what was returned
+	worst, last := math.Inf(1), -1 // the least returned score and its atom
 	for _, id := range got.IDs {
 		have[id] = true
 		if scores[id] < worst {
@@ -90,7 +88,7 @@ func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) 
 	return out
 }
 
-// malformed lists what is wrong with got whatever the wanted answer is.
+// malformed lists the errors of got that do not depend on the correct answer.
 func (o *Oracle) malformed(q []float32, g *backend.Goal, got *backend.Answer, scores []float64) []Difference {
 	var out []Difference
 	wrong := func(id int64, format string, a ...any) {
@@ -127,8 +125,8 @@ func (o *Oracle) malformed(q []float32, g *backend.Goal, got *backend.Answer, sc
 	return out
 }
 
-// dropped explains an atom that should have been returned and is neither tied
-// nor open: some look's own bound must lie below its score.
+// dropped explains an atom that should have been returned and is neither tied nor open: the
+// bound of some look must be below its score.
 func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row int, score float64) Difference {
 	id := int64(row)
 	if !got.Random {
@@ -148,11 +146,10 @@ func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row 
 	return Difference{Wrong, id, 0, fmt.Sprintf("scores %g and is missing, though every bound of its own reaches that", score)}
 }
 
-// upper derives the Student bound of a row again, from docs/guarantee.md and package
-// bandit alone: a suite that asked package looks, by which backends drop, would find its
-// mistakes right. The bound is float64 without any rounding: the head's product of
-// unrounded heads, and the code's own of the rest. slack bounds what float32 rotations
-// leave uncertain.
+// upper derives the Student bound of a row from docs/guarantee.md and package bandit,
+// independently of package looks, so that the suite finds errors of that package. The bound
+// is computed in float64 without a charge for rounding, from the product of uncoded heads
+// and the product with the rest's code. slack bounds the error of float32 rotations.
 func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float64) {
 	c := o.c
 	i := o.inverse[row]
@@ -204,7 +201,7 @@ func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float
 	return bound, 1e-5 * size * scale * length * vscale
 }
 
-// apart is the distance of x from the centre.
+// apart is the distance between x and the centre.
 func (o *Oracle) apart(x []float32) float64 {
 	var s float64
 	for j, m := range o.c.Centre {

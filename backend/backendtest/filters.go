@@ -19,8 +19,8 @@ type filtered struct {
 	f    *backend.Filter
 }
 
-// filtersOf are filters of every size over a collection, of atoms anywhere and side by
-// side, in internal order or as the rows lie; one is made of a list.
+// filtersOf returns filters of every size, of scattered atoms and of atoms that are
+// consecutive in internal order or in row order; one is a ListFilter.
 func filtersOf(c *collection.Collection, o *Oracle, r interface{ Perm(int) []int }) []filtered {
 	var all []filtered
 	add := func(name string, keep func(row int) bool) {
@@ -42,9 +42,9 @@ func filtersOf(c *collection.Collection, o *Oracle, r interface{ Perm(int) []int
 	return append(all, filtered{"a list", backend.ListFilter(c.Order, list)})
 }
 
-// filters searches for what filters allow, gathered and not: queries of a batch by
-// several, each by one of its own, and all by the same. Answers are the oracle's, and what is read is in
-// proportion to what is allowed.
+// filters checks searches with filters, with and without Gather: batches with several
+// filters, with one filter per query, and with one for all. Answers must be the oracle's,
+// and the coordinates read in proportion to the allowed atoms.
 func filters(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	rng := vectors.Rand(8)
@@ -61,17 +61,17 @@ func filters(t *testing.T, open func() backend.Backend, p Part) {
 			s.Queries = append(vectors.PowerLaw(rng, 1, s.Dim), s.Row(3)...)
 			for _, opt := range kinds(k) {
 				c := build(t, s, opt)
-				r, o := load(t, b, c), NewOracle(c)
-				mixed, own := &asked{}, &asked{}
+				r, o := loadResident(t, b, c), NewOracle(c)
+				mixed, own := &goalSet{}, &goalSet{}
 				for range 16 {
 					share := rng.IntN(9)
 					f, allowed := o.Filter(func(int) bool { return rng.IntN(8) < share })
 					own.add(s, o, own.queries.M%s.M(), backend.Goal{K: min(5, c.N), Floor: math.Inf(-1), Filter: f, Allowed: allowed, Skip: -1, Gather: true})
 				}
 				own.add(s, o, 0, backend.Goal{K: min(5, c.N), Floor: math.Inf(-1), Allowed: c.N, Skip: -1})
-				same := []*asked{mixed, own}
+				same := []*goalSet{mixed, own}
 				for _, x := range filtersOf(c, o, rng) {
-					a := &asked{}
+					a := &goalSet{}
 					for j := range s.M() {
 						for _, g := range goalsOf(c, x.f, o.Internal(3)) {
 							mixed.add(s, o, j, g)
@@ -82,14 +82,14 @@ func filters(t *testing.T, open func() backend.Backend, p Part) {
 				}
 				for _, l := range Ladders(c, never) {
 					for i, a := range same {
-						if i > 1 && !l.Dense { // the others' looks do not go by company
+						if i > 1 && !l.Dense { // looks do not depend on the other queries of the batch
 							break
 						}
 						name := fmt.Sprintf("%v, %v, %s, batch %d", c.Metric, c.Basis, l.Name, i)
 						check(t, name, s, o, a, r, &l)
-						frugal(t, name, c, a, r, &l)
+						checkReads(t, name, c, a, r, &l)
 						if i == 1 && (l.Dense || l.Name == "student") {
-							alone(t, name, a, r, &l)
+							checkAlone(t, name, a, r, &l)
 						}
 					}
 				}
@@ -98,8 +98,8 @@ func filters(t *testing.T, open func() backend.Backend, p Part) {
 	}
 }
 
-// goalsOf are what is asked of one filter: few and more than there are, with an atom
-// that is left out besides, gathered and not.
+// goalsOf returns goals for one filter: few atoms and more than are allowed, with an atom
+// excluded by Skip, with and without Gather.
 func goalsOf(c *collection.Collection, f *backend.Filter, skip int) []backend.Goal {
 	var all []backend.Goal
 	ask := func(k int, gather bool) backend.Goal {
@@ -114,11 +114,11 @@ func goalsOf(c *collection.Collection, f *backend.Filter, skip int) []backend.Go
 	return append(all, g)
 }
 
-// strip is how many atoms a first look may have to read for one.
+// strip is how many atoms a first look may read for one allowed atom.
 const strip = 512
 
-// frugal checks what searches say that they read.
-func frugal(t *testing.T, name string, c *collection.Collection, a *asked, r backend.Resident, l *Ladder) {
+// checkReads checks the reported reads of searches.
+func checkReads(t *testing.T, name string, c *collection.Collection, a *goalSet, r backend.Resident, l *Ladder) {
 	t.Helper()
 	got, _, err := l.Search(context.Background(), r, a.queries, a.goals)
 	if err != nil {
@@ -139,8 +139,8 @@ func frugal(t *testing.T, name string, c *collection.Collection, a *asked, r bac
 				t.Errorf("%s: query %d, of %d atoms allowed, gathered %v: %d pulls, want %d", name, j, g.Filter.Len(), g.Gather, got.Pulls, most)
 			}
 		}
-		// looks read an atom at most once each, the first with its strip, and whole
-		// rows of it, or what makes the threshold before them, once more
+		// each look reads an atom at most once, the first look its strip; exact scores
+		// or lower bounds read it once more
 		allowed := int64(g.Filter.Len())
 		for k, look := range l.Looks {
 			read := allowed
@@ -158,8 +158,9 @@ func frugal(t *testing.T, name string, c *collection.Collection, a *asked, r bac
 	}
 }
 
-// alone checks that every answer, with all its figures, is that of the query alone.
-func alone(t *testing.T, name string, a *asked, r backend.Resident, l *Ladder) {
+// checkAlone checks that every answer, with all its figures, is that of a batch of the query
+// alone.
+func checkAlone(t *testing.T, name string, a *goalSet, r backend.Resident, l *Ladder) {
 	t.Helper()
 	together, _, err := l.Search(context.Background(), r, a.queries, a.goals)
 	if err != nil {

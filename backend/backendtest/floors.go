@@ -10,9 +10,9 @@ import (
 	"thresher/collection"
 )
 
-// floors raises floors before every step of every ladder, some amid a look that a
-// context stops: to exactly the score of an atom of the answer, above all of them, below,
-// and not at all. The answer must be that to goals which had these floors from the start.
+// floors raises floors before every step of every ladder, and during looks that a context
+// interrupts: to the exact score of an atom of the answer, above all of them, below them, and
+// not at all. The answer must be that to goals with these floors from the start.
 func floors(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	for k, opt := range append(stopKinds(), collection.Options{Seed: 1, Metric: collection.Cosine}) {
@@ -20,7 +20,7 @@ func floors(t *testing.T, open func() backend.Backend, p Part) {
 			continue
 		}
 		s, c, o, a := stops(t, 700, opt)
-		r := load(t, b, c)
+		r := loadResident(t, b, c)
 		dense := Ladder{Dense: true}
 		plain, _, err := dense.Search(context.Background(), r, a.queries, a.goals)
 		if err != nil {
@@ -44,14 +44,14 @@ func floors(t *testing.T, open func() backend.Backend, p Part) {
 		}
 		for _, l := range Ladders(c, never) {
 			want, _, err := l.Search(context.Background(), r, a.queries, goals)
-			if refused(err, &l) {
+			if unsupportedLook(err, &l) {
 				continue
 			}
 			if err != nil {
 				t.Fatalf("%v %v %s: %v", c.Metric, c.Basis, l.Name, err)
 			}
 			for at := range len(l.Looks) + 2 {
-				got, err := l.raised(r, a, figures, at)
+				got, err := l.searchRaising(r, a, figures, at)
 				if err != nil {
 					t.Fatalf("%v %v %s, raised at %d: %v", c.Metric, c.Basis, l.Name, at, err)
 				}
@@ -71,9 +71,10 @@ func floors(t *testing.T, open func() backend.Backend, p Part) {
 	}
 }
 
-// raised searches with floors that rise before look number at, or before the dense scan,
-// and else before Finish. A look on codes is begun before them and goes on after.
-func (l *Ladder) raised(r backend.Resident, a *asked, figures []float64, at int) (backend.Answers, error) {
+// searchRaising searches with floors that rise before look number at or before the dense
+// scan, otherwise before Finish. A look on codes is interrupted, and continues after the
+// floors rise.
+func (l *Ladder) searchRaising(r backend.Resident, a *goalSet, figures []float64, at int) (backend.Answers, error) {
 	ctx := context.Background()
 	run, err := r.Begin(ctx, a.queries, a.goals)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"thresher/collection"
 )
 
-// Ladder is a plan as the suite drives it.
+// Ladder is a plan of the suite.
 type Ladder struct {
 	Name   string
-	Dense  bool // the dense path instead of looks
-	Random bool // some look's bound can fail
+	Dense  bool // a dense scan instead of looks
+	Random bool // the bound of some look can fail
 	Looks  []backend.Look
 }
 
-// Ladders returns one ladder of each kind that c can be searched by; looks
-// that can fail have failure probability alpha each.
+// Ladders returns one ladder of each kind that c supports; fallible looks have failure
+// probability alpha each.
 func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	ls := []Ladder{{Name: "dense", Dense: true}, {Name: "finish only"}}
 	if c.Basis == collection.Raw {
@@ -88,7 +88,7 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	return ls
 }
 
-// byLowerBounds is the ladder with thresholds that lower bounds raise.
+// byLowerBounds is the ladder with lower bounds as the source of thresholds.
 func (l Ladder) byLowerBounds() Ladder {
 	l.Name += " by lower bounds"
 	l.Looks = slices.Clone(l.Looks)
@@ -98,7 +98,7 @@ func (l Ladder) byLowerBounds() Ladder {
 	return l
 }
 
-// rawLadders read given coordinates in their random order.
+// rawLadders are ladders for the raw basis, whose coordinates are in random order.
 func rawLadders(c *collection.Collection, alpha float64) []Ladder {
 	certain, strict := Ladder{Name: "raw certain"}, Ladder{Name: "strict", Random: true}
 	from := 0
@@ -115,8 +115,8 @@ func rawLadders(c *collection.Collection, alpha float64) []Ladder {
 	return []Ladder{certain, strict}
 }
 
-// Search runs the ladder. Like the driver of rounds, it goes on to Finish when
-// the context ends, and returns what survived every Pull.
+// Search runs the ladder. Like package batch, it calls Finish if the context ends. It also
+// returns the survivors of every Pull.
 func (l *Ladder) Search(ctx context.Context, r backend.Resident, q backend.Queries, goals []backend.Goal) (backend.Answers, []backend.Survivors, error) {
 	run, err := r.Begin(ctx, q, goals)
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *Ladder) Search(ctx context.Context, r backend.Resident, q backend.Queri
 	return answers, left, err
 }
 
-// drive takes the looks; a context's error ends it.
+// drive takes the looks until one fails.
 func (l *Ladder) drive(ctx context.Context, run backend.Run, m int) ([]backend.Survivors, error) {
 	if l.Dense {
 		all := backend.QueryIndexes(0, m)
@@ -155,8 +155,8 @@ func ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// checkSurvivors compares what survived each pull with the answers of a search that
-// was not stopped.
+// checkSurvivors compares the survivors of each Pull with the reports in the answers of an
+// uninterrupted search.
 func checkSurvivors(all []backend.Survivors, answers backend.Answers, n int) error {
 	for j := range answers {
 		a := &answers[j]
@@ -180,7 +180,7 @@ func checkSurvivors(all []backend.Survivors, answers backend.Answers, n int) err
 	return nil
 }
 
-// checkReports checks the figures of one answer against each other.
+// checkReports checks that the figures of one answer are consistent.
 func checkReports(a *backend.Answer, n int) error {
 	before := n
 	for k, l := range a.Looks {

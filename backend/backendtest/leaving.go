@@ -11,10 +11,9 @@ import (
 	"thresher/backend"
 )
 
-// leaving strikes runs at every question they put to their context, and has a query
-// leave each time, until every second one has: those have valid answers, whose open
-// bound covers what is better, and the others the very ones that they have when
-// nothing strikes.
+// leaving interrupts runs at every check of their context, and each time lets a query leave,
+// until every second one has left. Queries that left must have valid answers, whose open
+// bound covers better atoms; the others must have the answers of an uninterrupted run.
 func leaving(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	for k, opt := range stopKinds() {
@@ -22,20 +21,20 @@ func leaving(t *testing.T, open func() backend.Backend, p Part) {
 			continue
 		}
 		s, c, o, a := stops(t, 1000, opt)
-		r := load(t, b, c)
+		r := loadResident(t, b, c)
 		for _, l := range Ladders(c, never) {
 			if l.Looks != nil && l.Looks[0].Rep == backend.Float32 {
-				continue // which cannot go on
+				continue // cannot continue after an interruption
 			}
 			want, _, err := l.Search(context.Background(), r, a.queries, a.goals)
-			if refused(err, &l) {
+			if unsupportedLook(err, &l) {
 				continue
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			stride := 3
-			if p.Of > 1 { // of what takes long
+			if p.Of > 1 { // a slow backend
 				stride = 1
 			}
 			for n, struck := 0, true; struck; n += 1 + n/stride {
@@ -52,10 +51,10 @@ func leaving(t *testing.T, open func() backend.Backend, p Part) {
 				if err := d.drive(&l); err != nil {
 					t.Fatalf("%v %v %s, struck every %d: %v", c.Metric, c.Basis, l.Name, n, err)
 				}
-				struck = d.strikes > 0
+				struck = d.interrupts > 0
 				for j := range want {
 					q, g := s.Query(a.of[j]), a.goals[j]
-					if d.gone(j) {
+					if d.hasLeft(j) {
 						ds := o.Explain(q, g, d.got[j], a.want[j])
 						if Count(ds, BoundFailed)+Count(ds, Wrong) > 0 || j%4 != 0 && !d.got[j].Complete() {
 							t.Fatalf("%v %v %s, struck every %d, query %d left, K %d: open %g\n%v", c.Metric, c.Basis, l.Name, n, j, g.K, d.got[j].OpenBound, ds)
@@ -65,7 +64,7 @@ func leaving(t *testing.T, open func() backend.Backend, p Part) {
 						}
 						continue
 					}
-					var work cmp.Option // dense scans that were stopped begin again
+					var work cmp.Option // interrupted dense scans start over and read more
 					if want[j].Dense {
 						work = cmpopts.IgnoreFields(backend.Answer{}, "Pulls", "Bytes", "RowsScored")
 					}
@@ -79,28 +78,28 @@ func leaving(t *testing.T, open func() backend.Backend, p Part) {
 	}
 }
 
-// departures is a run that queries leave.
+// departures is a run whose even queries leave one by one.
 type departures struct {
 	backend.Leaver
-	every   int // questions between strikes
-	strikes int
-	left    int // queries that left: 0, 2, 4, ..
-	got     backend.Answers
+	every      int // context checks between interruptions
+	interrupts int
+	left       int // queries that left: 0, 2, 4, ..
+	got        backend.Answers
 }
 
-// drive is Ladder.Search with strikes.
+// drive is Ladder.Search with interruptions.
 func (d *departures) drive(l *Ladder) error {
 	all := backend.QueryIndexes(0, len(d.got))
 	if l.Dense {
-		if err := d.persist(func(ctx context.Context) error { return d.Dense(ctx, all...) }); err != nil {
+		if err := d.repeat(func(ctx context.Context) error { return d.Dense(ctx, all...) }); err != nil {
 			return err
 		}
 	}
 	for _, look := range l.Looks {
-		err := d.persist(func(ctx context.Context) error {
+		err := d.repeat(func(ctx context.Context) error {
 			left, err := d.Pull(ctx, look)
 			for j := range d.got {
-				if d.gone(j) && left[j] > 0 {
+				if d.hasLeft(j) && left[j] > 0 {
 					return fmt.Errorf("query %d has left, with %d survivors", j, left[j])
 				}
 			}
@@ -110,14 +109,14 @@ func (d *departures) drive(l *Ladder) error {
 			return err
 		}
 	}
-	if d.left == 0 { // whatever the ladder, one has left
+	if d.left == 0 { // one query leaves in any case
 		if err := d.leave(); err != nil {
 			return err
 		}
 	}
 	rest, err := d.Finish(context.Background())
 	for j := range rest {
-		if !d.gone(j) {
+		if !d.hasLeft(j) {
 			d.got[j] = rest[j]
 		} else if len(rest[j].IDs) > 0 {
 			return fmt.Errorf("query %d has left and is answered again: %v", j, rest[j].IDs)
@@ -126,17 +125,18 @@ func (d *departures) drive(l *Ladder) error {
 	return err
 }
 
-// gone reports whether query j has left.
-func (d *departures) gone(j int) bool { return j%2 == 0 && j < 2*d.left }
+// hasLeft reports whether query j has left.
+func (d *departures) hasLeft(j int) bool { return j%2 == 0 && j < 2*d.left }
 
-// persist makes a call until nothing strikes it any more.
-func (d *departures) persist(call func(context.Context) error) error {
+// repeat repeats a call, and lets a query leave after each interruption, until all even
+// queries have left.
+func (d *departures) repeat(call func(context.Context) error) error {
 	for 2*d.left < len(d.got) {
 		err := call(NewCountdown(d.every, context.DeadlineExceeded))
 		if !ended(err) {
 			return err
 		}
-		d.strikes++
+		d.interrupts++
 		if err := d.leave(); err != nil {
 			return err
 		}
@@ -144,7 +144,8 @@ func (d *departures) persist(call func(context.Context) error) error {
 	return call(context.Background())
 }
 
-// leave has the next query leave: one with its best so far, the other with all.
+// leave lets the next query leave: alternately with the best so far and with a complete
+// answer.
 func (d *departures) leave() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -15,10 +15,10 @@ import (
 	"thresher/internal/philox"
 )
 
-// Lists checks that exact and certain answers are one list on every processor and
-// device, ids and scores bit for bit: the list that score, then id, orders. On sets of
-// whole numbers with atoms that are multiples of others, scores are known from
-// integers; on all sets answers have one digest, which listDigests holds.
+// Lists checks that exact and certain answers are the same list on every processor and
+// device, ids and scores bit for bit, ordered by score, then id. On sets of integers, in
+// which some atoms are multiples of others, the correct scores follow from integer
+// arithmetic; on all sets the answers must have the digest in listDigests.
 func Lists(t *testing.T, open func() backend.Backend) {
 	b := opened(t, open)
 	for k, s := range listSets() {
@@ -26,9 +26,9 @@ func Lists(t *testing.T, open func() backend.Backend) {
 			for m := range collection.Metrics() {
 				metric := collection.Metric(m)
 				t.Run(metric.String(), func(t *testing.T) {
-					var all [][]listing
+					var all [][]listAnswer
 					for _, opt := range []collection.Options{{Metric: metric, Seed: 3}, {Metric: metric, Seed: 4, Basis: collection.Raw}} {
-						all = append(all, listings(t, b, &s.Set, opt)...)
+						all = append(all, listAnswers(t, b, &s.Set, opt)...)
 					}
 					if k < wholeSets {
 						s.known(t, metric, all)
@@ -44,18 +44,18 @@ func Lists(t *testing.T, open func() backend.Backend) {
 	}
 }
 
-// listSet is a set, of whole numbers with its coordinates as integers: those of rows,
-// then of queries.
+// listSet is a set; one of integers also has its coordinates as integers, those of the rows
+// before those of the queries.
 type listSet struct {
 	Set
 	whole []int64
 }
 
-// wholeSets is how many of the sets, the first, hold whole numbers.
+// wholeSets is the number of sets of integers, which come first.
 const wholeSets = 4
 
-// listSets draws them by integer arithmetic alone, so that they are the same
-// everywhere.
+// listSets draws the sets by integer arithmetic only, so that they are the same on every
+// machine.
 func listSets() []listSet {
 	const m = 6
 	r := philox.New(18, 4)
@@ -70,10 +70,10 @@ func listSets() []listSet {
 		for i := range x.n + m {
 			for j := range x.dim {
 				v := draw(x.width)
-				switch from := i * 2 / 3 / 12 * 12; { // no multiple itself
+				switch from := i * 2 / 3 / 12 * 12; { // a row that is no multiple
 				case x.width < 10 && x.width > 2:
 					v -= int64(x.width / 2)
-					if i < x.n && i%3 == 2 { // a multiple of a row before it
+					if i < x.n && i%3 == 2 { // a multiple of an earlier row
 						v = s.whole[from*x.dim+j] * (1 + int64(i%5))
 					}
 				case i < x.n && i%4 == 3:
@@ -102,7 +102,7 @@ func listSets() []listSet {
 		for i := range x.n + m {
 			for j := range x.dim {
 				v := float32(math.Ldexp(float64(draw(1<<24)-1<<23), int(draw(x.span))-23-x.span/2))
-				if i < x.n && i%4 == 3 { // a row before it, times a power of two
+				if i < x.n && i%4 == 3 { // an earlier row times a power of two
 					v = s.Rows[i*2/3/12*12*x.dim+j] * float32(math.Ldexp(1, 30*(i%3-1)))
 				}
 				if i < x.n {
@@ -117,36 +117,36 @@ func listSets() []listSet {
 	return all
 }
 
-// asking is what is asked of every query: k atoms of the rows that are allowed, of
-// all where it is nil.
-type asking struct {
+// listGoal is a goal of every query: the k best of the allowed rows, or of all rows if allowed
+// is nil.
+type listGoal struct {
 	k       int
 	allowed func(row int) bool
 }
 
-var askings = []asking{
+var listGoals = []listGoal{
 	{k: 1},
 	{k: 40},
 	{10, func(row int) bool { return row%3 != 1 }},
 	{5, func(row int) bool { return row%29 < 2 }},
 }
 
-// listing is an answer to an asking.
-type listing struct {
+// listAnswer is the answer of a query to a listGoal.
+type listAnswer struct {
 	query int
-	asking
+	listGoal
 	answer backend.Answer
 }
 
-// listings answers a set's queries by every ladder without chance.
-func listings(t *testing.T, b backend.Backend, s *Set, opt collection.Options) (all [][]listing) {
+// listAnswers answers a set's queries by every ladder of deterministic bounds.
+func listAnswers(t *testing.T, b backend.Backend, s *Set, opt collection.Options) (all [][]listAnswer) {
 	c := build(t, s, opt)
-	r := load(t, b, c)
+	r := loadResident(t, b, c)
 	o := NewOracle(c)
 	var q backend.Queries
 	var goals []backend.Goal
 	for j := range s.M() {
-		for _, a := range askings {
+		for _, a := range listGoals {
 			g := backend.Goal{K: a.k, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1}
 			if a.allowed != nil {
 				g.Filter, g.Allowed = o.Filter(a.allowed)
@@ -160,21 +160,21 @@ func listings(t *testing.T, b backend.Backend, s *Set, opt collection.Options) (
 			continue
 		}
 		answers, _, err := l.Search(context.Background(), r, q, goals)
-		if refused(err, &l) {
+		if unsupportedLook(err, &l) {
 			continue
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", l.Name, err)
 		}
-		var of []listing
+		var of []listAnswer
 		for i, a := range answers {
-			j := i / len(askings)
+			j := i / len(listGoals)
 			for k, id := range a.IDs {
 				if want := c.Score(s.Query(j), int(id)); math.Float64bits(a.Scores[k]) != math.Float64bits(want) {
 					t.Fatalf("%s: atom %d scores %x, want %x", l.Name, id, a.Scores[k], want)
 				}
 			}
-			of = append(of, listing{j, askings[i%len(askings)], a})
+			of = append(of, listAnswer{j, listGoals[i%len(listGoals)], a})
 		}
 		all = append(all, of)
 	}
@@ -182,7 +182,7 @@ func listings(t *testing.T, b backend.Backend, s *Set, opt collection.Options) (
 }
 
 // digest is a hash of the ids and the bits of the scores.
-func digest(of []listing) string {
+func digest(of []listAnswer) string {
 	h := sha256.New()
 	for _, l := range of {
 		for i, id := range l.answer.IDs {
@@ -193,8 +193,8 @@ func digest(of []listing) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// ranked is what integers say of a query: rows by score, equal ones by number, and
-// of each row how many scores there are above its own.
+// ranked is the correct order of the rows for a query, from integer arithmetic: by score,
+// then number; and for each row the number of distinct scores above its own.
 type ranked struct {
 	ids   []int64
 	above []int
@@ -215,8 +215,8 @@ func (s *listSet) ranked(metric collection.Metric, query int) *ranked {
 	return r
 }
 
-// known compares answers with the lists that integers give.
-func (s *listSet) known(t *testing.T, metric collection.Metric, all [][]listing) {
+// known compares answers with the lists from integer arithmetic.
+func (s *listSet) known(t *testing.T, metric collection.Metric, all [][]listAnswer) {
 	t.Helper()
 	want := make([]*ranked, s.M())
 	for j := range want {

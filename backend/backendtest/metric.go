@@ -7,9 +7,8 @@ import (
 	"thresher/collection"
 )
 
-// The formulas of each metric, written again on purpose: the suite takes of
-// collection.Metric which one it is, and of a collection nothing that its own code
-// made of the metric.
+// The formulas of each metric, independent of collection.Metric: the suite uses only its
+// constants.
 
 // metricKinds are rotated collections in every metric.
 func metricKinds() []collection.Options {
@@ -20,7 +19,7 @@ func metricKinds() []collection.Options {
 	return kinds
 }
 
-// squared reports whether squares of norms are added to scores: they must fit float32.
+// squared reports whether scores contain squared norms, which must not overflow float32.
 func squared(m collection.Metric) bool { return m == collection.Euclidean }
 
 // searchScore is the search score from q.v, |q-v|^2, |q| and |v|.
@@ -36,7 +35,7 @@ func searchScore(m collection.Metric, dot, far, q, v float64) float64 {
 	return dot
 }
 
-// exactly is a score, of cosine the signed square times |q|^2.
+// exactly is the exact score; for cosine its signed square times |q|^2.
 func exactly(m collection.Metric, q, v []int64) *big.Rat {
 	var dot, square, apart int64
 	for j, x := range v {
@@ -63,8 +62,8 @@ func (o *Oracle) Precision(q []float32, row int) float64 {
 	return 1e-12 * (norm(q) * o.norms[row])
 }
 
-// tolerance is the gap the definition of a failure allows between two rows: what
-// float64 sums may be off by.
+// tolerance is the gap between two rows' scores that does not count as a failure: the
+// rounding of float64 sums.
 func (o *Oracle) tolerance(q []float32, v, w int) float64 {
 	d := float64(o.c.Dim)
 	switch o.c.Metric {
@@ -76,7 +75,7 @@ func (o *Oracle) tolerance(q []float32, v, w int) float64 {
 	return (d + 4) * 0x1p-51 * norm(q) * max(o.norms[v], o.norms[w])
 }
 
-// unit is what a vector of this norm is multiplied by before it is compared.
+// unit is the factor by which the metric scales a vector of this norm.
 func unit(m collection.Metric, norm float64) float64 {
 	if m == collection.Cosine && norm > 0 {
 		return 1 / norm
@@ -84,7 +83,7 @@ func unit(m collection.Metric, norm float64) float64 {
 	return 1
 }
 
-// offset is by how much a score lies above q.v, for |q| and |v|.
+// offset is the score minus q.v, from |q| and |v|.
 func offset(m collection.Metric, q, v float64) float64 {
 	if m == collection.Euclidean {
 		return -(v*v/2 + q*q/2)
@@ -92,8 +91,8 @@ func offset(m collection.Metric, q, v float64) float64 {
 	return 0
 }
 
-// listDigests are what answers to each set come to by each metric. Whoever changes
-// one changes the scores that users keep: docs/guarantee.md says how scores are formed.
+// listDigests are the digests of the answers, by set and metric. A change of a digest is a
+// change of scores that users have stored; docs/guarantee.md defines the scores.
 var listDigests = map[string]string{
 	"bits cosine":                    "b48e634c6cc046b7",
 	"bits ip":                        "15a79637a7c917d2",

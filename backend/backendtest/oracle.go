@@ -9,8 +9,8 @@ import (
 	"thresher/collection"
 )
 
-// Oracle knows the exact search score of every atom: float64 sums over the
-// rows as given, formed without any of the code under test.
+// Oracle computes the exact search score of every atom: float64 sums over the rows as given,
+// without any code under test.
 type Oracle struct {
 	c       *collection.Collection
 	norms   []float64 // |v|, by row
@@ -18,9 +18,9 @@ type Oracle struct {
 	known   map[*float32][]float64
 }
 
-// NewOracle reads the rows, the metric and the order of c, and nothing else.
-// It remembers the scores of a query by its first element's address, so
-// queries must not change, and is for one goroutine.
+// NewOracle returns an oracle that reads only the rows, the metric and the order of c. It
+// caches the scores of a query by the address of its first element, so queries must not
+// change. It is not safe for concurrent use.
 func NewOracle(c *collection.Collection) *Oracle {
 	o := &Oracle{c: c, norms: make([]float64, c.N), inverse: make([]int, c.N), known: map[*float32][]float64{}}
 	for i := range o.norms {
@@ -64,7 +64,7 @@ func (o *Oracle) Scores(q []float32) []float64 {
 	return s
 }
 
-// allows reports whether a goal lets a row be returned.
+// allows reports whether a goal allows a row.
 func (o *Oracle) allows(g *backend.Goal, row int) bool {
 	i := o.inverse[row]
 	return i != g.Skip && (g.Filter == nil || g.Filter.Has(i))
@@ -82,7 +82,7 @@ func (o *Oracle) Filter(keep func(row int) bool) (f *backend.Filter, allowed int
 	return backend.NewFilter(o.c.Order, bits), allowed
 }
 
-// Internal is the internal index of a row, as Goal.Skip wants it.
+// Internal is the internal index of a row, as in Goal.Skip.
 func (o *Oracle) Internal(row int) int { return o.inverse[row] }
 
 // Answer returns the exact answer to q: ids and scores, best first.

@@ -12,10 +12,10 @@ import (
 	"thresher/internal/vectors"
 )
 
-// rounding builds, for many rotations, the atom and the query that int8 codes
-// serve worst: errors of rounding all point one way, which is what a bound on
-// rounding must survive and a model of random rounding does not. A crowd of
-// longer atoms scores a hair less than the atom.
+// rounding searches, for many rotations, with an atom and a query whose int8 codes have the
+// greatest error: all rounding errors have the same direction, so that a bound must cover
+// their sum and not that of random errors. Many atoms of greater norm score slightly less
+// than the atom.
 func rounding(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	for k, dim := range []int{32, 128, 288} {
@@ -24,13 +24,13 @@ func rounding(t *testing.T, open func() backend.Backend, p Part) {
 		}
 		for seed := range uint64(6) {
 			for name, worst := range map[string]func(*testing.T, *rotation) (q, atom []float32, gap float64){
-				"query": worstAtom, "query's fine codes": worstOfFine, "atom": worstQuery, "atom's prefix": worstPrefix,
+				"query": worstAtom, "query's fine codes": worst16, "atom": worstQuery, "atom's prefix": worstPrefix,
 			} {
 				rot := rotate(t, dim, seed)
 				q, atom, gap := worst(t, rot)
 				s := &Set{Name: "rounding of the " + name, Dim: dim, Queries: q, Rows: crowd(q, atom, gap*3/4, seed)}
 				c := build(t, s, rot.opt)
-				r, o, a := load(t, b, c), NewOracle(c), &asked{}
+				r, o, a := loadResident(t, b, c), NewOracle(c), &goalSet{}
 				a.add(s, o, 0, backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1})
 				if a.want[0].IDs[0] != 0 {
 					t.Fatalf("dim %d, seed %d: the crowd beats the atom", dim, seed)
@@ -43,9 +43,9 @@ func rounding(t *testing.T, open func() backend.Backend, p Part) {
 	}
 }
 
-// roundingOfHeads does the same for the codes of heads, of the query's or of the
-// atom's. Atoms and query lie in the head's directions, which longer atoms that may not
-// be returned fix.
+// roundingOfHeads is rounding for the codes of the head, of the query or of the atom. Atoms
+// and query are in the head's directions, which atoms of greater norm determine; a filter
+// disallows those.
 func roundingOfHeads(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	const dim = 128
@@ -73,7 +73,7 @@ func roundingOfHeads(t *testing.T, open func() backend.Backend, p Part) {
 			t.Fatalf("seed %d: the head has moved", seed)
 		}
 		c := build(t, s, opt)
-		r, o, a := load(t, b, c), NewOracle(c), &asked{}
+		r, o, a := loadResident(t, b, c), NewOracle(c), &goalSet{}
 		filter, allowed := o.Filter(func(row int) bool { return row >= n })
 		a.add(s, o, 0, backend.Goal{K: 1, Floor: math.Inf(-1), Filter: filter, Allowed: allowed, Skip: -1})
 		if a.want[0].IDs[0] != int64(n) {
@@ -85,12 +85,12 @@ func roundingOfHeads(t *testing.T, open func() backend.Backend, p Part) {
 	}
 }
 
-// headOf is how many coordinates the atoms of roundingOfHeads have, as many as heads
-// have directions.
+// headOf is the number of coordinates of the atoms of roundingOfHeads, and of directions of
+// the head.
 const headOf = 32
 
-// anchors are 1,024 atoms in the first coordinates, a million times longer than the
-// others: heads are fitted to them alone, and strips of atoms hold them or others.
+// anchors are 1,024 atoms in the first coordinates, with a million times the norm of the
+// others. They alone determine the head, and no strip contains both kinds.
 func anchors(dim int, seed uint64) []float32 {
 	rng := vectors.Rand(seed)
 	rows := make([]float32, 1024*dim)
@@ -102,11 +102,10 @@ func anchors(dim int, seed uint64) []float32 {
 	return rows
 }
 
-// worstOfHead is a query with the atom along the rounding of the 8-bit codes of its head,
-// or an atom with the query along that of its; and 200 other atoms, twice
-// as long or longer, that score less by three quarters of what is lost. In the head's
-// directions the coordinates of each of these are of one size: their codes are exact, and
-// hide no error.
+// worstOfHead returns a query with the atom that is parallel to the rounding error of the
+// 8-bit codes of its head, or an atom with such a query; and 200 other atoms of at least twice
+// the norm, whose scores are lower by three quarters of that error. In the head's directions
+// all coordinates of one of these have the same magnitude, so their codes are exact.
 func worstOfHead(t *testing.T, c *collection.Collection, seed uint64, ofAtom bool) (q, rows []float32) {
 	if c.R != headOf {
 		t.Fatalf("a head of %d directions", c.R)
@@ -136,7 +135,7 @@ func worstOfHead(t *testing.T, c *collection.Collection, seed uint64, ofAtom boo
 	rng := vectors.Rand(seed + 9)
 	w, along := make([]float64, c.R), make([]float64, c.R)
 	var score, lost float64
-	for score < 8 { // or others as long could not score about as much
+	for score < 8 { // otherwise the other atoms could not have similar scores
 		for k := range w {
 			w[k] = rng.NormFloat64()
 		}
@@ -173,8 +172,8 @@ func apart(a, b []float32) float64 {
 	return norm(d)
 }
 
-// crowd returns the atom and 200 others, twice as long or longer, that score
-// gap less.
+// crowd returns the atom and 200 others of at least twice its norm whose scores are lower by
+// gap.
 func crowd(q, atom []float32, gap float64, seed uint64) []float32 {
 	rng := vectors.Rand(seed)
 	dim := len(q)
@@ -206,8 +205,7 @@ type rotation struct {
 	columns [][]float64
 }
 
-// rotate reads the rotation of a seed, without head, off a collection of one
-// atom.
+// rotate returns the rotation of a seed, without a head, read from collections of one atom.
 func rotate(t *testing.T, dim int, seed uint64) *rotation {
 	r := &rotation{opt: collection.Options{Seed: seed, NoHead: true}, dim: dim}
 	one := &Set{Name: "one", Dim: dim, Rows: make([]float32, dim)}
@@ -216,13 +214,13 @@ func rotate(t *testing.T, dim int, seed uint64) *rotation {
 	for j := range dim {
 		x := make([]float32, dim)
 		x[j] = 1
-		r.columns = append(r.columns, r.of(c, x))
+		r.columns = append(r.columns, r.apply(c, x))
 	}
 	return r
 }
 
-// of is R x.
-func (r *rotation) of(c *collection.Collection, x []float32) []float64 {
+// apply returns R x.
+func (r *rotation) apply(c *collection.Collection, x []float32) []float64 {
 	var p collection.Query
 	c.Prepare(&p, x, 1, nil)
 	y := make([]float64, len(p.Rest))
@@ -232,8 +230,8 @@ func (r *rotation) of(c *collection.Collection, x []float32) []float64 {
 	return y
 }
 
-// back is R^T y.
-func (r *rotation) back(y []float64) []float32 {
+// inverse returns R^T y.
+func (r *rotation) inverse(y []float64) []float32 {
 	x := make([]float32, r.dim)
 	for j, col := range r.columns {
 		var s float64
@@ -245,15 +243,14 @@ func (r *rotation) back(y []float64) []float32 {
 	return x
 }
 
-// worstAtom is a random query with the atom that lies along the rounding of its
-// 8-bit codes, in the coordinates that panels hold; gap is what they lose.
+// worstAtom returns a random query with the atom that is parallel to the rounding error of
+// its 8-bit codes, in the coordinates in panels; gap is the resulting error of the score.
 func worstAtom(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
 	return alongQuery(t, r, 127, func(c *collection.Collection) int { return c.PanelWidth })
 }
 
-// worstOfFine is worstAtom for the 16-bit codes of all coordinates, as looks at rows
-// have them.
-func worstOfFine(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
+// worst16 is worstAtom for the 16-bit codes of all coordinates, for looks at rows.
+func worst16(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
 	return alongQuery(t, r, 127*256+127, func(c *collection.Collection) int { return c.D })
 }
 
@@ -261,7 +258,7 @@ func alongQuery(t *testing.T, r *rotation, limit float64, look func(*collection.
 	q = vectors.Gaussian(vectors.Rand(r.opt.Seed+77), 1, r.dim)
 	one := &Set{Name: "one", Dim: r.dim, Rows: q}
 	c := build(t, one, r.opt)
-	w := r.of(c, q)
+	w := r.apply(c, q)
 	width := min(look(c), len(w))
 	most := 0.0
 	for _, v := range w[:width] {
@@ -274,17 +271,16 @@ func alongQuery(t *testing.T, r *rotation, limit float64, look func(*collection.
 		y[k] = math.Copysign(1, e)
 		gap += math.Abs(e)
 	}
-	return q, r.back(y), gap
+	return q, r.inverse(y), gap
 }
 
-// worstQuery is a random atom with the query that lies along the rounding of
-// its whole code.
+// worstQuery returns a random atom with the query that is parallel to the rounding error of
+// its code of all coordinates.
 func worstQuery(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
 	return alongCode(t, r, r.dim)
 }
 
-// worstPrefix is worstQuery for looks at the first of the panels' coordinates, beyond
-// which the query has nothing.
+// worstPrefix is worstQuery for looks at a prefix in panels; the query is zero beyond it.
 func worstPrefix(t *testing.T, r *rotation) (q, atom []float32, gap float64) {
 	one := &Set{Name: "one", Dim: r.dim, Rows: make([]float32, r.dim)}
 	return alongCode(t, r, build(t, one, r.opt).Stages[0].Width)
@@ -294,7 +290,7 @@ func alongCode(t *testing.T, r *rotation, width int) (q, atom []float32, gap flo
 	atom = vectors.Gaussian(vectors.Rand(r.opt.Seed+99), 1, r.dim)
 	one := &Set{Name: "one", Dim: r.dim, Rows: atom}
 	c := build(t, one, r.opt)
-	o := r.of(c, atom)
+	o := r.apply(c, atom)
 	code := c.Code(0)[c.R:]
 	y := make([]float64, len(o))
 	for k, v := range o[:min(width, len(o))] {
@@ -302,5 +298,5 @@ func alongCode(t *testing.T, r *rotation, width int) (q, atom []float32, gap flo
 		y[k] = math.Copysign(1, e)
 		gap += math.Abs(e)
 	}
-	return r.back(y), atom, gap
+	return r.inverse(y), atom, gap
 }

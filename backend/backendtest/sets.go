@@ -29,8 +29,8 @@ func (s *Set) Row(i int) []float32 { return s.Rows[i*s.Dim : (i+1)*s.Dim : (i+1)
 // Query returns query j; the slice aliases Queries.
 func (s *Set) Query(j int) []float32 { return s.Queries[j*s.Dim : (j+1)*s.Dim : (j+1)*s.Dim] }
 
-// queries returns six of the kinds that matter for rows: an atom, an atom with
-// noise, its negative, noise alone, zero, and a single coordinate.
+// queries returns six queries: an atom, an atom with noise, its negative, noise, zero, and a
+// vector with one nonzero coordinate.
 func queries(r *rand.Rand, rows []float32, dim int) []float32 {
 	n := len(rows) / dim
 	row := func() []float32 { return rows[r.IntN(n)*dim:][:dim] }
@@ -53,8 +53,8 @@ func queries(r *rand.Rand, rows []float32, dim int) []float32 {
 	return q
 }
 
-// sets returns the small sets the suite runs on, the same ones at each call.
-// wide is the power of ten the spread of norms reaches, 30 or less.
+// sets returns the small sets of the suite, the same at each call. Norms spread up to a
+// factor of 10^wide; wide is at most 30.
 func sets(wide float64) []Set {
 	r := vectors.Rand(1)
 	var sets []Set
@@ -85,7 +85,7 @@ func sets(wide float64) []Set {
 	add("some-zero", 130, some, nil)
 	add("all-zero", 130, make([]float32, 150*130), append(vectors.Gaussian(r, 1, 130), make([]float32, 130)...))
 
-	// queries of norm about 1, so that no score leaves float32
+	// queries of norm about 1, so that no score overflows float32
 	q := vectors.Gaussian(r, 4, 300)
 	for j := range q {
 		q[j] /= 17

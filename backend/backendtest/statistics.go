@@ -10,10 +10,10 @@ import (
 	"thresher/internal/vectors"
 )
 
-// student counts failures of Student ladders at delta = .1, one fresh rotation
-// a query so that trials are independent, and rejects at FalseAlarm. With 200
-// trials a true rate of .25 is found with probability .9, of .3 with .998.
-// Every failing query must be explained by the bound of the arm it lost.
+// student counts failures of Student ladders at delta = .1 and rejects at FalseAlarm. Each
+// query has a rotation of its own, so that trials are independent. With 200 trials a true
+// rate of .25 is detected with probability .9, one of .3 with .998. Every failure must be
+// explained by the bound of the arm that was dropped.
 func student(t *testing.T, open func() backend.Backend, p Part) {
 	const delta = .1
 	trials := 200
@@ -44,7 +44,7 @@ func student(t *testing.T, open func() backend.Backend, p Part) {
 				}
 				q := s.Row(trial % s.N())
 				goals := []backend.Goal{{K: set.k, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1}}
-				// the least level alone, whose look is random, is the worst case
+				// a look at the narrowest stage alone is the worst case
 				l := Ladder{Random: true,
 					Looks: []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Student, Alpha: delta / float64(set.k)}}}
 				got, _, err := l.Search(context.Background(), r, backend.Queries{M: 1, Dim: s.Dim, Data: q}, goals)

@@ -10,14 +10,14 @@ import (
 	"thresher/internal/vectors"
 )
 
-// stops makes the batch that contexts strike: enough atoms for several chunks.
-func stops(t *testing.T, n int, opt collection.Options) (*Set, *collection.Collection, *Oracle, *asked) {
+// stops returns a batch for tests of interruptions, with enough atoms for several chunks.
+func stops(t *testing.T, n int, opt collection.Options) (*Set, *collection.Collection, *Oracle, *goalSet) {
 	rng := vectors.Rand(6)
 	s := &Set{Name: "gaussian", Dim: 144, Rows: vectors.Gaussian(rng, n, 144)}
 	s.Queries = append(append([]float32{}, s.Row(17)...), vectors.Gaussian(rng, 1, s.Dim)...)
 	c := build(t, s, opt)
 	o := NewOracle(c)
-	a := &asked{}
+	a := &goalSet{}
 	for j := range s.M() {
 		a.add(s, o, j, backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Skip: -1})
 		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Skip: -1})
@@ -27,7 +27,7 @@ func stops(t *testing.T, n int, opt collection.Options) (*Set, *collection.Colle
 	return s, c, o, a
 }
 
-// stopKinds are the collections whose searches are stopped.
+// stopKinds are the collections for tests of interruptions.
 func stopKinds() []collection.Options {
 	return []collection.Options{
 		{Seed: 1}, {Seed: 1, Metric: collection.Euclidean},
@@ -35,9 +35,8 @@ func stopKinds() []collection.Options {
 	}
 }
 
-// partial strikes searches at every question they put to their context: the
-// answer must be valid, and its open bound must cover every atom that is
-// better than those returned.
+// partial interrupts searches at every check of their context. The answer must be valid, and
+// its open bound must cover every atom that is better than those returned.
 func partial(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	for k, opt := range stopKinds() {
@@ -45,16 +44,16 @@ func partial(t *testing.T, open func() backend.Backend, p Part) {
 			continue
 		}
 		s, c, o, a := stops(t, 1000, opt)
-		r := load(t, b, c)
+		r := loadResident(t, b, c)
 		for _, l := range Ladders(c, never) {
 			for n, stopped := 0, true; stopped; n += 1 + n/5 {
 				ctx := NewCountdown(n, context.DeadlineExceeded)
 				got, _, err := l.Search(ctx, r, a.queries, a.goals)
 				stopped = ctx.Ended()
 				if stopped && ended(err) && got == nil && n < 2*len(a.goals) {
-					continue // before there was a run
+					continue // interrupted before there was a run
 				}
-				if refused(err, &l) {
+				if unsupportedLook(err, &l) {
 					break
 				}
 				if err != nil {
@@ -78,8 +77,8 @@ func partial(t *testing.T, open func() backend.Backend, p Part) {
 	}
 }
 
-// resumed checks that a Run whose call was stopped stays valid: the driver may
-// go on with it under another context.
+// resumed checks that a Run stays valid after an interrupted call and can continue with
+// another context.
 func resumed(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	for k, opt := range stopKinds() {
@@ -87,7 +86,7 @@ func resumed(t *testing.T, open func() backend.Backend, p Part) {
 			continue
 		}
 		s, c, o, a := stops(t, 1000, opt)
-		r := load(t, b, c)
+		r := loadResident(t, b, c)
 		for _, l := range Ladders(c, never) {
 			for n, stopped := 0, true; stopped; n += 1 + n/4 {
 				ctx := NewCountdown(n, context.Canceled)
@@ -97,15 +96,15 @@ func resumed(t *testing.T, open func() backend.Backend, p Part) {
 				}
 				_, err = l.drive(ctx, run, a.queries.M)
 				stopped = ended(err)
-				if refused(err, &l) {
+				if unsupportedLook(err, &l) {
 					run.Close()
 					break
 				}
 				if err != nil && !stopped {
 					t.Fatalf("%v %v %s, stopped after %d: %v", c.Metric, c.Basis, l.Name, n, err)
 				}
-				// looks at float32 coordinates follow each other and cannot be
-				// repeated: the survivors are scored
+				// looks at float32 coordinates cannot be repeated: Finish scores the
+				// survivors
 				if stopped && l.Looks != nil && l.Looks[0].Rep != backend.Float32 || stopped && l.Looks == nil {
 					if _, err := l.drive(context.Background(), run, a.queries.M); err != nil {
 						t.Fatalf("%v %v %s, resumed after %d: %v", c.Metric, c.Basis, l.Name, n, err)
@@ -128,16 +127,16 @@ func resumed(t *testing.T, open func() backend.Backend, p Part) {
 	}
 }
 
-// survivorLimit checks that a look which keeps too much sends its query dense,
-// also when the context ends right then.
+// survivorLimit checks that a look that keeps more than MaxSurvivors sends its query to the
+// dense path, also if the context ends at that time.
 func survivorLimit(t *testing.T, open func() backend.Backend) {
 	b := opened(t, open)
 	rng := vectors.Rand(8)
 	s := &Set{Name: "gaussian", Dim: 128, Rows: vectors.Gaussian(rng, 9000, 128), Queries: vectors.Gaussian(rng, 2, 128)}
 	c := build(t, s, collection.Options{Seed: 3})
-	r := load(t, b, c)
+	r := loadResident(t, b, c)
 	o := NewOracle(c)
-	a := &asked{}
+	a := &goalSet{}
 	for j := range s.M() {
 		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: s.N(), Skip: -1})
 	}
@@ -171,7 +170,7 @@ func survivorLimit(t *testing.T, open func() backend.Backend) {
 		if stopped = ended(err); err != nil && !stopped {
 			t.Fatal(err)
 		}
-		// a context that ended, and one that did not, may both finish
+		// Finish works with a context that has ended and with one that has not
 		var end context.Context = ctx
 		if n%2 == 1 {
 			end = context.Background()

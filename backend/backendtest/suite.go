@@ -17,13 +17,13 @@ import (
 // fresh backend, which Run closes.
 func Run(t *testing.T, open func() backend.Backend) { RunPart(t, open, Part{}) }
 
-// Part is a part of the suite, for backends that take long over it: of its data
-// sets and other cases those whose number is I modulo Of. The zero value is all.
+// Part is a part of the suite, for slow backends: the data sets and other cases whose number
+// is I modulo Of. The zero value is the complete suite.
 type Part struct{ I, Of int }
 
 func (p Part) has(k int) bool { return p.Of <= 1 || k%p.Of == p.I%p.Of }
 
-// RunPart is Run for a part of the suite.
+// RunPart runs a part of the suite.
 func RunPart(t *testing.T, open func() backend.Backend, p Part) {
 	t.Run("answers", func(t *testing.T) { answers(t, open, p) })
 	t.Run("filters", func(t *testing.T) { filters(t, open, p) })
@@ -41,9 +41,8 @@ func RunPart(t *testing.T, open func() backend.Backend, p Part) {
 	t.Run("shapes", func(t *testing.T) { shapes(t, open) })
 }
 
-// never is the failure probability of looks that must not fail in a test: with
-// some 10^5 pairs of a query and a true answer in the suite, a false alarm has
-// probability below 1e-6.
+// never is the failure probability of looks that must not fail in a test. The suite has about
+// 10^5 pairs of a query and a true answer, so a false alarm has probability below 1e-6.
 const never = 1e-12
 
 func build(t testing.TB, s *Set, o collection.Options) *collection.Collection {
@@ -55,7 +54,7 @@ func build(t testing.TB, s *Set, o collection.Options) *collection.Collection {
 	return c
 }
 
-func load(t testing.TB, b backend.Backend, c *collection.Collection) backend.Resident {
+func loadResident(t testing.TB, b backend.Backend, c *collection.Collection) backend.Resident {
 	t.Helper()
 	r, err := b.Load(context.Background(), c)
 	if err != nil {
@@ -71,15 +70,15 @@ func opened(t testing.TB, open func() backend.Backend) backend.Backend {
 	return b
 }
 
-// asked is a batch of goals; query j is row of[j] of a set.
-type asked struct {
+// goalSet is a batch of goals; query j is row of[j] of a set.
+type goalSet struct {
 	of      []int
 	queries backend.Queries
 	goals   []backend.Goal
 	want    []backend.Answer
 }
 
-func (a *asked) add(s *Set, o *Oracle, of int, g backend.Goal) {
+func (a *goalSet) add(s *Set, o *Oracle, of int, g backend.Goal) {
 	a.want = append(a.want, o.Answer(s.Query(of), g))
 	a.of = append(a.of, of)
 	a.queries.M++
@@ -88,9 +87,9 @@ func (a *asked) add(s *Set, o *Oracle, of int, g backend.Goal) {
 	a.goals = append(a.goals, g)
 }
 
-// ask makes every kind of goal for every query of a set.
-func ask(s *Set, o *Oracle) *asked {
-	a := &asked{}
+// newGoalSet returns every kind of goal for every query of a set.
+func newGoalSet(s *Set, o *Oracle) *goalSet {
+	a := &goalSet{}
 	n := s.N()
 	none := math.Inf(-1)
 	half, allowed := o.Filter(func(row int) bool { return row%2 == 0 })
@@ -111,7 +110,7 @@ func ask(s *Set, o *Oracle) *asked {
 		with(func(g *backend.Goal) { g.Filter, g.Allowed, g.K = few, fewAllowed, 3; g.K = min(3, n) })
 		with(func(g *backend.Goal) { g.Filter, g.Allowed, g.K = nobody, 0, 1 })
 		with(func(g *backend.Goal) { g.Skip, g.Allowed = o.Internal(int(best.IDs[0])), n-1 })
-		// ranges: down to between ranks 6 and 7, and above everything
+		// floors between ranks 6 and 7, and above all atoms
 		low, high := best.Scores[min(6, len(best.Scores)-1)], best.Scores[min(5, len(best.Scores)-1)]
 		with(func(g *backend.Goal) { g.K, g.Floor = 0, low+(high-low)/2 })
 		with(func(g *backend.Goal) { g.Floor, g.K = low+(high-low)/2, min(3, n) })
@@ -121,8 +120,8 @@ func ask(s *Set, o *Oracle) *asked {
 	return a
 }
 
-// kinds are the collections set k is searched as: rotated in every metric, and
-// in turn one that reads float32 coordinates.
+// kinds are the collections that are built of set k: rotated ones in every metric, and one
+// for looks at float32 coordinates, which alternates with k.
 func kinds(k int) []collection.Options {
 	kinds := metricKinds()
 	metric := collection.Metric(k % len(kinds))
@@ -131,8 +130,7 @@ func kinds(k int) []collection.Options {
 		collection.Options{Metric: metric, Seed: 9, Basis: collection.Raw})
 }
 
-// answers searches every set in every way and has every difference from the
-// oracle explained.
+// answers searches every set by every ladder and compares the answers with the oracle's.
 func answers(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	wide, narrow := sets(30), sets(15)
@@ -147,9 +145,9 @@ func answers(t *testing.T, open func() backend.Backend, p Part) {
 					s = &narrow[k]
 				}
 				c := build(t, s, opt)
-				r := load(t, b, c)
+				r := loadResident(t, b, c)
 				o := NewOracle(c)
-				a := ask(s, o)
+				a := newGoalSet(s, o)
 				for _, l := range Ladders(c, never) {
 					name := c.Metric.String() + ", " + c.Basis.String() + ", " + l.Name
 					check(t, name, s, o, a, r, &l)
@@ -160,10 +158,10 @@ func answers(t *testing.T, open func() backend.Backend, p Part) {
 }
 
 // check runs one ladder; every difference from the oracle is an error.
-func check(t *testing.T, name string, s *Set, o *Oracle, a *asked, r backend.Resident, l *Ladder) {
+func check(t *testing.T, name string, s *Set, o *Oracle, a *goalSet, r backend.Resident, l *Ladder) {
 	t.Helper()
 	got, left, err := l.Search(context.Background(), r, a.queries, a.goals)
-	if refused(err, l) {
+	if unsupportedLook(err, l) {
 		t.Logf("%s: %v", name, err)
 		return
 	}
@@ -188,26 +186,26 @@ func check(t *testing.T, name string, s *Set, o *Oracle, a *asked, r backend.Res
 				continue
 			}
 			t.Errorf("%s: query %d, K %d, epsilon %g, floor %g: %v", name, a.of[j], g.K, g.Epsilon, g.Floor, d)
-			return // more would say the same
+			return // further queries would fail for the same reason
 		}
 	}
 }
 
-// refused reports whether a backend has no looks at float32 coordinates, which it
-// need not have.
-func refused(err error, l *Ladder) bool {
+// unsupportedLook reports whether err says that a backend has no looks at float32
+// coordinates, which are optional.
+func unsupportedLook(err error, l *Ladder) bool {
 	return errors.Is(err, backend.ErrRuleUnsupported) && len(l.Looks) > 0 && l.Looks[0].Rep == backend.Float32
 }
 
-// batches checks that an answer, with all its figures, does not depend on the
-// queries beside it.
+// batches checks that an answer, with all its figures, does not depend on the other queries
+// of its batch.
 func batches(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	rng := vectors.Rand(3)
 	s := Set{Name: "power-law", Dim: 272, Rows: vectors.PowerLaw(rng, 1200, 272)}
 	s.Queries = vectors.PowerLaw(rng, 200, 272)
 	c := build(t, &s, collection.Options{Seed: 2})
-	r := load(t, b, c)
+	r := loadResident(t, b, c)
 	goals := make([]backend.Goal, s.M())
 	for j := range goals {
 		goals[j] = backend.Goal{K: []int{1, 10, 50}[j%3], Floor: math.Inf(-1), Allowed: s.N(), Skip: -1}
