@@ -32,7 +32,8 @@ func (s *source) Read(dst []float32) (int, error) {
 	return n / s.dim, nil
 }
 
-// A collection that was saved and opened answers as the one in memory.
+// TestOpenedAnswersAsBuilt: a collection that was saved and opened gives the same answers as the
+// one in memory.
 func TestOpenedAnswersAsBuilt(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, dim := range []int{9, 300} {

@@ -19,7 +19,7 @@ func BenchmarkBuild(b *testing.B) {
 			least := map[string]float64{}
 			var size int64
 			for b.Loop() {
-				c, err := begin(n, dim, nil)
+				c, err := newCollection(n, dim, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -56,8 +56,7 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// BenchmarkPrepare reports the time of a query in batches of 64, into memory
-// that is there.
+// BenchmarkPrepare reports the time of a query in batches of 64, in memory that is reused.
 func BenchmarkPrepare(b *testing.B) {
 	for _, dim := range []int{128, 512, 768, 1536, 4096} {
 		for _, batch := range []int{1, 64} {

@@ -27,7 +27,7 @@ func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collectio
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
 	}
-	c, err := begin(len(rows)/dim, dim, o)
+	c, err := newCollection(len(rows)/dim, dim, o)
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +38,8 @@ func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collectio
 	return c, nil
 }
 
-// begin validates the shape and options and determines head and dimension.
-func begin(n, dim int, o *Options) (*Collection, error) {
+// newCollection validates the shape and options and determines head and dimension.
+func newCollection(n, dim int, o *Options) (*Collection, error) {
 	if n < 1 {
 		return nil, errors.New("no rows")
 	}
@@ -49,11 +49,11 @@ func begin(n, dim int, o *Options) (*Collection, error) {
 	if dim > MaxDim {
 		return nil, fmt.Errorf("%d columns, at most %d", dim, MaxDim)
 	}
-	return shaped(n, dim, o), nil
+	return newShape(n, dim, o), nil
 }
 
-// shaped is a collection without its sections: their sizes are settled.
-func shaped(n, dim int, o *Options) *Collection {
+// newShape returns a collection without sections. Its fields determine their sizes.
+func newShape(n, dim int, o *Options) *Collection {
 	c := &Collection{N: n, Dim: dim}
 	if o != nil {
 		c.Metric, c.Basis, c.Seed = o.Metric, o.Basis, o.Seed
@@ -83,12 +83,12 @@ func (c *Collection) build(ctx context.Context, m memory, o *Options) error {
 
 // builder is a build in progress.
 type builder struct {
-	c       *Collection
-	ctx     context.Context
-	o       *Options
-	threads int
-	exact   []float64 // norm of each row, less the centre, by row number
-	done    atomic.Int64
+	c        *Collection
+	ctx      context.Context
+	o        *Options
+	threads  int
+	rowNorms []float64 // norm of each row, less the centre, by row number
+	rowsDone atomic.Int64
 }
 
 // newBuilder allocates the sections of c in m.
@@ -123,23 +123,23 @@ type phase struct {
 
 // phases returns the steps of a build in order.
 func (b *builder) phases() []phase {
-	phases := []phase{{"norms", b.norms}}
+	phases := []phase{{"norms", b.computeNorms}}
 	if b.c.Centre != nil {
-		phases = []phase{{"centre", b.centre}, {"norms", b.norms}}
+		phases = []phase{{"centre", b.computeCentre}, {"norms", b.computeNorms}}
 	}
 	switch {
 	case b.c.Basis == Raw:
-		return append(phases, phase{"raw", b.raw})
+		return append(phases, phase{"raw", b.prepareRaw})
 	case b.c.D == 0: // no second pass
 		return append(phases, phase{"done", func() error { b.progress(b.c.N); return nil }})
 	}
-	return append(phases, phase{"head", b.head}, phase{"codes", b.codes}, phase{"pilot", b.pilot})
+	return append(phases, phase{"head", b.computeHead}, phase{"codes", b.codeAtoms}, phase{"pilot", b.computePilot})
 }
 
 // progress reports n more rows done.
 func (b *builder) progress(n int) {
 	if b.o.Progress != nil {
-		b.o.Progress(b.done.Add(int64(n)), 2*int64(b.c.N))
+		b.o.Progress(b.rowsDone.Add(int64(n)), 2*int64(b.c.N))
 	}
 }
 

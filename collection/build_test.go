@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// differ says how two collections differ, bit for bit in every exported field
-// and in the rotation, or "".
+// differ describes how two collections differ, bit for bit in every exported field and in
+// the rotation; "" if they do not.
 func differ(a, b *Collection) string {
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i := range x.NumField() {
@@ -172,7 +172,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: %v is not for row %d, column %d", c.name, err, c.row, c.column)
 		}
 	}
-	// just within the limits
+	// Values just within the limits.
 	for _, c := range []struct {
 		v float32
 		m Metric
@@ -196,7 +196,7 @@ func TestCancelledBuild(t *testing.T) {
 	if _, err := Build(ctx, data("gaussian", 100, 40, 1), 40, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v", err)
 	}
-	// cancelled at every step of the progress there is
+	// The build is cancelled at each call of Progress.
 	rows := data("gaussian", 300, 40, 1)
 	steps := 0
 	build(t, rows, 40, &Options{Threads: 1, Progress: func(int64, int64) { steps++ }})
@@ -337,7 +337,8 @@ func TestCosineZeroVectors(t *testing.T) {
 	}
 }
 
-// Building three atoms of a million coordinates takes a few times their memory.
+// TestFewAtomsOfHugeDimension: a build of three atoms of a million coordinates takes at
+// most a few times their memory.
 func TestFewAtomsOfHugeDimension(t *testing.T) {
 	const n, dim = 3, 1_000_000
 	rows := data("gaussian", n, dim, 1)

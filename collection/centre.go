@@ -15,7 +15,7 @@ const (
 	farFactor    = 2
 )
 
-// centre computes the point that atoms and queries are taken relative to for Euclidean
+// computeCentre computes the point that atoms and queries are taken relative to for Euclidean
 // distance. A translation changes no distance, but it removes a common offset, which would
 // widen every bound. The centre is the mean of the nine tenths of a sample that are nearest
 // to its coordinate-wise median, so that a few outliers do not move it. Any point is
@@ -24,14 +24,14 @@ const (
 // The sample is evenly spaced rows, summed sequentially, so the centre depends on the rows
 // alone. Its coordinates are float32 values, so that the difference to an atom's is rounded
 // once, in either precision.
-func (b *builder) centre() error {
+func (b *builder) computeCentre() error {
 	c := b.c
 	n := min(c.N, centreSample, max(fewCentred, centreFloats/c.Dim))
 	sample := make([]int, n)
 	for k := range sample {
 		sample[k] = int(int64(k) * int64(c.N) / int64(n))
 	}
-	if err := b.columns(n, func(j int, column []float32) {
+	if err := b.eachColumn(n, func(j int, column []float32) {
 		for k, i := range sample {
 			column[k] = c.Rows[i*c.Dim+j]
 		}
@@ -51,7 +51,7 @@ func (b *builder) centre() error {
 			near = append(near, i)
 		}
 	}
-	return b.columns(0, func(j int, _ []float32) {
+	return b.eachColumn(0, func(j int, _ []float32) {
 		var sum float64
 		for _, i := range near {
 			sum += float64(c.Rows[i*c.Dim+j])
@@ -60,8 +60,8 @@ func (b *builder) centre() error {
 	})
 }
 
-// columns calls f for every column from several goroutines, with scratch of n floats.
-func (b *builder) columns(n int, f func(j int, memory []float32)) error {
+// eachColumn calls f for every column from several goroutines, with scratch of n floats.
+func (b *builder) eachColumn(n int, f func(j int, memory []float32)) error {
 	return b.each(b.c.Dim, max(1, b.c.Dim/(4*b.threads)), func(_, lo, hi int) error {
 		memory := make([]float32, n)
 		for j := lo; j < hi; j++ {
@@ -72,10 +72,10 @@ func (b *builder) columns(n int, f func(j int, memory []float32)) error {
 }
 
 // WorkingNorm returns |q| in float64, or |q - Centre| for Euclidean distance with a Centre.
-func (c *Collection) WorkingNorm(q []float32) float64 { return math.Sqrt(c.squares(q)) }
+func (c *Collection) WorkingNorm(q []float32) float64 { return math.Sqrt(c.workingSquares(q)) }
 
-// squares returns WorkingNorm squared.
-func (c *Collection) squares(q []float32) float64 {
+// workingSquares returns WorkingNorm squared.
+func (c *Collection) workingSquares(q []float32) float64 {
 	if c.Centre == nil {
 		return kernels.SumSquares(q)
 	}

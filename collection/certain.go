@@ -17,11 +17,11 @@ func (p *Pilot) certainFits(stages int) bool {
 	return p.Certain == nil || len(p.Certain) == len(p.Ks)
 }
 
-// forecastCertain forecasts how many arms deterministic looks would keep, from the pilot's
+// forecastCertainShares forecasts how many arms deterministic looks would keep, from the pilot's
 // queries, their scores of its arms and their thresholds. Of the product t of the rests o
 // and w, a prefix of share s of the coordinates has about s t; the rest is bounded by its
 // norms, (1-s)|o||w|. Whole rows are as in the pilot.
-func (c *Collection) forecastCertain(f *forecast, arms []uint32, queries []Query, scores, thetas [][]float64) {
+func (c *Collection) forecastCertainShares(f *forecast, arms []uint32, queries []Query, scores, thetas [][]float64) {
 	p := &c.Pilot
 	last := len(c.Stages) - 1
 	p.Certain = make([][]float64, len(p.Ks))

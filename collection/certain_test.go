@@ -10,9 +10,9 @@ import (
 	"thresher/simd"
 )
 
-// measuredCertain is, for each stage, the share of atoms whose deterministic upper
-// bound reaches the k-th best exact score of another atom, by looking at the codes
-// with the query as it is.
+// measuredCertain returns, for each stage, the share of atoms whose deterministic upper
+// bound, computed from their codes and the query without coding it, reaches the k-th best
+// exact score of the other atoms.
 func measuredCertain(c *Collection, k, queries int) []float64 {
 	shares := make([]float64, len(c.Stages))
 	whole := &c.Stages[len(c.Stages)-1]
@@ -65,9 +65,9 @@ func measuredCertain(c *Collection, k, queries int) []float64 {
 
 func norm(x []float32) float64 { return math.Sqrt(simd.SumSquares(x)) }
 
-// The forecast is for choosing a plan: within a factor of two of what is kept
-// (shares below .1% count as .1%), from 12 sampled queries, here against 15
-// others. Both are seeded.
+// TestCertainForecasts: the forecast serves the choice of a plan, so it must be within a factor of two of the
+// measured share (shares below .1% count as .1%). It is made from 12 sampled queries and
+// compared with 15 others. Both are seeded.
 func TestCertainForecasts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out by -short: measures shares by hand")
@@ -105,7 +105,8 @@ func TestCertainForecasts(t *testing.T) {
 	}
 }
 
-// TestPilotsWithoutCertain: files from before there was this forecast are read.
+// TestPilotsWithoutCertain: files without this forecast, which older versions wrote, are
+// read.
 func TestPilotsWithoutCertain(t *testing.T) {
 	old := Pilot{Ks: []int{1, 10}, Alpha: .001, Shares: [][]float64{{.1, .2}, {.3, .4}}}
 	some, short, all := old, old, old

@@ -19,18 +19,18 @@ type coder struct {
 	norms [PanelAtoms]float64 // after scaling by 2^-exp
 }
 
-func (b *builder) codes() error {
+func (b *builder) codeAtoms() error {
 	c := b.c
 	if b.o.KeepRotated {
 		c.Rotated32 = make([]float32, c.N*c.D)
 	}
 	coders := make([]*coder, b.threads)
-	c.capNorms()
+	c.computeNormCaps()
 	return b.each(c.N, PanelAtoms, func(w, lo, hi int) error {
 		if coders[w] == nil {
 			coders[w] = newCoder(b)
 		}
-		coders[w].panel(lo, hi)
+		coders[w].codePanel(lo, hi)
 		b.progress(hi - lo)
 		return nil
 	})
@@ -40,30 +40,30 @@ func newCoder(b *builder) *coder {
 	return &coder{b: b, split: newSplitter(b.c.transform, b.c.N), rot: make([]float32, b.c.D)}
 }
 
-// panel codes atoms lo to hi-1 of internal order, at most 64.
-func (k *coder) panel(lo, hi int) {
+// codePanel codes the atoms of one panel, lo to hi-1 in internal order.
+func (k *coder) codePanel(lo, hi int) {
 	c := k.b.c
 	for from := lo; from < hi; from += k.split.slots {
 		to := min(from+k.split.slots, hi)
 		for i := from; i < to; i++ {
-			k.load(i, i-from)
+			k.loadAtom(i, i-from)
 		}
-		k.split.split(to - from)
+		k.split.splitVectors(to - from)
 		for i := from; i < to; i++ {
-			k.split.rest(k.rot, i-from)
-			k.code(i, i-from)
+			k.split.rotateRest(k.rot, i-from)
+			k.codeAtom(i, i-from)
 		}
 	}
 	p := lo / PanelAtoms
 	kernels.Transpose(c.Panels[p*c.PanelStride():(p+1)*c.PanelStride()], c.Codes[lo*(c.R+c.D):], c.R+c.D, hi-lo, c.R+c.PanelWidth)
 }
 
-// load writes atom i to a slot, scaled by a power of two, which it records, to a norm in
+// loadAtom writes atom i to a slot, scaled by a power of two, which it records, to a norm in
 // [1/2, 1). Rows whose norm is near 1 are not scaled: nothing in them overflows, and what
 // underflows does not affect the sums of the bounds.
-func (k *coder) load(i, slot int) {
+func (k *coder) loadAtom(i, slot int) {
 	row := k.b.c.Order[i]
-	norm := k.b.exact[row]
+	norm := k.b.rowNorms[row]
 	_, e := math.Frexp(norm)
 	if max(e, -e) <= nearExponent {
 		e = 0
@@ -72,25 +72,25 @@ func (k *coder) load(i, slot int) {
 	if norm == 0 {
 		f = 0
 	}
-	k.split.load(slot, k.b.c.Row(int(row)), k.b.c.Centre, f)
+	k.split.loadVector(slot, k.b.c.Row(int(row)), k.b.c.Centre, f)
 	k.exp[slot], k.norms[slot] = e, norm*f
 }
 
-// code writes the codes and terms of atom i from its slot.
-func (k *coder) code(i, slot int) {
+// codeAtom writes the codes and terms of atom i from its slot.
+func (k *coder) codeAtom(i, slot int) {
 	c := k.b.c
 	rot, head := k.rot, k.split.head(slot)
 	if c.Rotated32 != nil {
-		f := float32(math.Ldexp(k.b.working(c.Order[i]), k.exp[slot]))
+		f := float32(math.Ldexp(k.b.workingFactor(c.Order[i]), k.exp[slot]))
 		for j, v := range rot {
 			c.Rotated32[i*c.D+j] = v * f
 		}
 	}
 	// The value of one unit of the scaled atom in the working vector.
-	unit := math.Ldexp(k.b.working(c.Order[i]), k.exp[slot])
+	unit := math.Ldexp(k.b.workingFactor(c.Order[i]), k.exp[slot])
 	code := c.Code(i)
 	if norm := k.norms[slot] * unit; norm < tinyNorm {
-		k.uncoded(i, norm, code)
+		k.codeTinyAtom(i, norm, code)
 		return
 	}
 
@@ -102,7 +102,7 @@ func (k *coder) code(i, slot int) {
 	co, cc := kernels.CodeMoments(code[:c.R], head)
 	h2 := kernels.SumSquares(head)
 	c.HeadNorm[i] = Upward(scale * math.Sqrt(cc) * unit * Up)
-	c.HeadErr[i] = Upward(math.Sqrt(max(0, h2-2*scale*co+scale*scale*cc)+hidden(c.R)*h2) * unit * Up)
+	c.HeadErr[i] = Upward(math.Sqrt(max(0, h2-2*scale*co+scale*scale*cc)+sumRounding(c.R)*h2) * unit * Up)
 
 	rest := code[c.R:]
 	scale = float64(kernels.MaxAbs(rot)) / 127
@@ -110,7 +110,7 @@ func (k *coder) code(i, slot int) {
 	rowScale := float32(scale * unit)
 	scale = float64(rowScale) / unit
 	o2 := kernels.SumSquares(rot)
-	hide := hidden(c.D) * o2
+	hide := sumRounding(c.D) * o2
 	// Sums of code times o and of code^2 up to each stage.
 	var dot, squares float64
 	from := 0
@@ -145,13 +145,13 @@ func (k *coder) own(i int, l *Stage, head []uint8, o2, unit float64) {
 	l.XNorm[i] = Upward(math.Sqrt(xx) * float64(l.Scale[i]) * Up)
 }
 
-// hidden is the relative rounding error of |o - x|^2 as a float64 sum of n terms, relative to
+// sumRounding is the relative rounding error of |o - x|^2 as a float64 sum of n terms, relative to
 // |o|^2.
-func hidden(n int) float64 { return float64(n+8) * 0x1p-50 }
+func sumRounding(n int) float64 { return float64(n+8) * 0x1p-50 }
 
-// uncoded gives an atom too small for float32 terms codes of zero and a radius that covers
+// codeTinyAtom gives an atom too small for float32 terms codes of zero and a radius that covers
 // all of it.
-func (k *coder) uncoded(i int, norm float64, code []uint8) {
+func (k *coder) codeTinyAtom(i int, norm float64, code []uint8) {
 	c := k.b.c
 	for j := range code {
 		code[j] = simd.Bias

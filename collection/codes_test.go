@@ -34,7 +34,7 @@ func forSets(t *testing.T, dims []int, f func(t *testing.T, c *Collection)) {
 	}
 }
 
-// decode is the first width rest codes of atom i times scale, zero beyond.
+// testDecode returns the first width rest codes of atom i times scale, zero beyond.
 func (c *Collection) testDecode(i, width int, scale float64) []float64 {
 	x := make([]float64, c.D)
 	for j, v := range c.Code(i)[c.R : c.R+width] {
@@ -43,7 +43,8 @@ func (c *Collection) testDecode(i, width int, scale float64) []float64 {
 	return x
 }
 
-// testSigns are the signs of atom i, after its head's codes, times scale.
+// testSigns returns the signs of atom i times scale. In its row they follow the head's
+// codes.
 func (c *Collection) testSigns(i int, scale float64) []float64 {
 	s := c.Stages[c.StageOf(Signs)]
 	x := make([]float64, c.D)
@@ -56,8 +57,8 @@ func (c *Collection) testSigns(i int, scale float64) []float64 {
 	return x
 }
 
-// ulps allows for the float64 sums of this test and of the code under test: a
-// thousandth of what float32 can tell.
+// ulps is the allowance for the float64 sums of these tests and of the tested code: a
+// thousandth of float32's precision.
 const ulps = 1e-10
 
 func TestTermsBoundTheirAtoms(t *testing.T) {
@@ -65,7 +66,7 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 		if !c.Coded() {
 			t.Fatal("not coded")
 		}
-		// what float64 sums of D terms can hide where a difference is small
+		// The error of float64 sums of D terms where a difference is small.
 		moments := 3 * math.Sqrt(float64(c.D+8)*0x1p-53)
 		whole := len(c.Stages) - 1
 		if c.Stages[whole].Width != c.D {
@@ -87,7 +88,7 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 				}
 			}
 			if norm := floats.Norm(c.testWorking(i), 2); norm < tinyNorm {
-				// not coded: its terms cover all of it
+				// An atom without codes has terms that cover all of it.
 				least("HeadErr", c.HeadErr[i], norm, 0)
 				for k := range c.Stages {
 					l := &c.Stages[k]
@@ -95,7 +96,7 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 						least("Beyond", l.Beyond[i], norm, 0)
 					}
 					if k < whole {
-						// Cauchy-Schwarz, whatever reach >= kappa it is multiplied by
+						// By Cauchy-Schwarz, for every reach >= kappa.
 						least("Radius", l.Radius[i], norm/c.Kappa, 0)
 					}
 					if l.Scale[i] != 0 || l.XNorm[i] != 0 {
@@ -127,7 +128,7 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 					at, step = "signs ", 1
 					x, scaled = c.testSigns(i, 1), c.testSigns(i, float64(l.Scale[i]))
 					for j, v := range rest {
-						// the rotation of this test is another's, with other last bits
+						// The test's rotation differs from the build's in the last bits.
 						if math.Abs(v) > 1e-3*onorm/math.Sqrt(float64(c.D)) && v*x[j] < 0 {
 							t.Errorf("atom %d: coordinate %d is %g, its sign %g", i, j, v, x[j])
 						}
@@ -155,7 +156,7 @@ func TestTermsBoundTheirAtoms(t *testing.T) {
 					least(at+"Radius", l.Radius[i], onorm/c.Kappa, 0)
 					continue
 				}
-				// H = |o| |x - its part along o|, which loses no digits
+				// H = |o| |x - its projection on o|, which loses no digits.
 				A, O2 := floats.Dot(x, rest), floats.Dot(rest, rest)
 				across := make([]float64, c.D)
 				floats.AddScaledTo(across, x, -A/O2, rest)
@@ -211,7 +212,7 @@ type paddedTerms struct {
 	terms []float32
 }
 
-// padded are the per-atom terms that reach to the end of the last panel.
+// padded returns the per-atom terms that are padded to the end of the last panel.
 func (c *Collection) padded() []paddedTerms {
 	p := []paddedTerms{{"HeadScale", c.HeadScale}, {"HeadNorm", c.HeadNorm}, {"HeadErr", c.HeadErr}, {"RowScale", c.RowScale}}
 	if c.Offset != nil {
@@ -239,7 +240,7 @@ func TestOrderNormsAndOffsets(t *testing.T) {
 			if !(float64(c.Norm[i]) >= norm*(1-1e-15)) || float64(c.Norm[i]) > norm*(1+1e-6)+1e-44 {
 				t.Errorf("atom %d: Norm %g, the truth %g", i, c.Norm[i], norm)
 			}
-			// later atoms are never larger by more than a step of 2^(1/16)
+			// No later atom is longer by more than a step of 2^(1/16).
 			if i > 0 && float64(c.Norm[i]) > float64(c.Norm[i-1])*math.Pow(2, 1./16)*(1+1e-6) {
 				t.Errorf("atom %d of norm %g stands after %g", i, c.Norm[i], c.Norm[i-1])
 			}
@@ -262,8 +263,8 @@ func TestOrderNormsAndOffsets(t *testing.T) {
 	})
 }
 
-// Within a step of norms the order is random: equal norms do not stay in the
-// order of the file, and another seed has another order.
+// TestOrderIsRandomWithinAStep: atoms of equal norms are not in the order of the file, and
+// another seed gives another order.
 func TestOrderIsRandomWithinAStep(t *testing.T) {
 	rows := data("one-hot", 500, 40, 1)
 	a, b := build(t, rows, 40, &Options{Seed: 1}), build(t, rows, 40, &Options{Seed: 2})
@@ -276,14 +277,15 @@ func TestOrderIsRandomWithinAStep(t *testing.T) {
 			kept++
 		}
 	}
-	// each is Poisson of mean 1: 15 or more has probability below 1e-12
+	// Each count is Poisson of mean 1: 15 or more has probability below 1e-12.
 	if same >= 15 || kept >= 15 {
 		t.Errorf("%d atoms stand alike under two seeds, %d as in the file", same, kept)
 	}
 }
 
-// The identity of docs/guarantee.md: head part plus rest part is the score, to
-// Slack |q||v| - and from the stored codes to their errors besides.
+// TestHeadAndRestAddUpToTheScore checks the identity of docs/guarantee.md: the head's and
+// the rest's products add up to the score to within Slack |q||v|, and those of the stored
+// codes to within their error terms besides.
 func TestHeadAndRestAddUpToTheScore(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	forSets(t, []int{16, 63, 128, 300, 768}, func(t *testing.T, c *Collection) {
@@ -338,8 +340,8 @@ func TestHeadAndRestAddUpToTheScore(t *testing.T) {
 	})
 }
 
-// Slack is a bound and not a guess: what is really lost stays far below, or the
-// bound would not be one at larger sizes either.
+// TestSlackInLargeDimensions: the rounding measured stays far below Slack, as it must if
+// Slack is a bound at all sizes.
 func TestSlackInLargeDimensions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out by -short: large dimensions")
@@ -367,10 +369,10 @@ func TestSlackInLargeDimensions(t *testing.T) {
 	}
 }
 
-// The linear test with the stored terms keeps what it must: over rotations, a
-// true score falls above its Student bound with probability at most alpha.
-// 4,000 pairs at alpha = .02; expected at most 80, alarm at 130 (false alarm
-// below 1e-6 if every pair were at its level).
+// TestStudentBoundHoldsFromStoredTerms: over rotations, a true score exceeds its Student
+// bound from the stored terms with probability at most alpha. Of 4,000 pairs at alpha .02
+// at most 80 are expected; the alarm is at 130 (false alarm below 1e-6 if every pair failed
+// with probability alpha).
 func TestStudentBoundHoldsFromStoredTerms(t *testing.T) {
 	const dim, alpha = 128, .02
 	rows := data("gaussian", 64, dim, 8)
@@ -405,7 +407,8 @@ func TestStudentBoundHoldsFromStoredTerms(t *testing.T) {
 	}
 }
 
-// Long rows are worked on a few at a time; the codes are the same.
+// TestCodesInParts: long rows, of which a goroutine holds a few at a time, have the same
+// codes.
 func TestCodesInParts(t *testing.T) {
 	for _, dim := range []int{100, 300} {
 		c := build(t, data("gaussian", 150, dim, 1), dim, &Options{Metric: Cosine})
@@ -413,9 +416,9 @@ func TestCodesInParts(t *testing.T) {
 		clear(c.Codes)
 		clear(c.Panels)
 		clear(c.Stages[0].Radius)
-		b := &builder{c: c, exact: make([]float64, c.N)}
-		for i := range b.exact {
-			b.exact[i] = c.RowNorm(i)
+		b := &builder{c: c, rowNorms: make([]float64, c.N)}
+		for i := range b.rowNorms {
+			b.rowNorms[i] = c.RowNorm(i)
 		}
 		k := newCoder(b)
 		if k.split.slots != PanelAtoms {
@@ -423,7 +426,7 @@ func TestCodesInParts(t *testing.T) {
 		}
 		k.split.slots = 5
 		for lo := 0; lo < c.N; lo += PanelAtoms {
-			k.panel(lo, min(lo+PanelAtoms, c.N))
+			k.codePanel(lo, min(lo+PanelAtoms, c.N))
 		}
 		if !slices.Equal(codes, c.Codes) || !slices.Equal(panels, c.Panels) || !slices.Equal(radius, c.Stages[0].Radius) {
 			t.Errorf("dimension %d: coded otherwise five at a time", dim)
@@ -431,8 +434,9 @@ func TestCodesInParts(t *testing.T) {
 	}
 }
 
-// Where a code is exact, nothing but rounding is left of |o - x|: the image of
-// a one-hot row under a fast rotation of few rounds has few distinct values.
+// TestBeyondOfExactCodes: if a code is exact, |o - x| is rounding only. The image of a
+// one-hot row under a fast rotation of few rounds has few distinct values, which are coded
+// exactly.
 func TestBeyondOfExactCodes(t *testing.T) {
 	for _, dim := range []int{512, 2048, 8192} {
 		for _, kind := range []string{"one-hot", "zero", "sparse"} {
@@ -448,7 +452,8 @@ func TestBeyondOfExactCodes(t *testing.T) {
 	}
 }
 
-// Within a step norms rise and fall, so a panel's cap must look ahead.
+// TestNormCapLooksAhead: within a step norms are in random order, so a panel's cap covers
+// the later panels.
 func TestNormCapLooksAhead(t *testing.T) {
 	const n, dim = 640, 20
 	rows := data("gaussian", n, dim, 1)

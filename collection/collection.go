@@ -144,8 +144,8 @@ type Collection struct {
 	// in Perm's order, rounded upward: [len(Bounds)][N].
 	SuffixNorm, SuffixMax [][]float32
 
-	closer func() error
-	spare  int64 // unused bytes of the file's mapping
+	unmap       func() error
+	unusedBytes int64 // unused bytes of the file's mapping
 }
 
 // MinRotated is the least dimension that is rotated and coded; below it only methods
@@ -206,16 +206,16 @@ func (c *Collection) StageOf(k Coding) int {
 // Close unmaps a collection that was opened from a file; its slices must not be used
 // afterwards. For a collection in memory it does nothing.
 func (c *Collection) Close() error {
-	if c.closer == nil {
+	if c.unmap == nil {
 		return nil
 	}
-	f := c.closer
-	c.closer = nil
+	f := c.unmap
+	c.unmap = nil
 	return f()
 }
 
-// capNorms fills NormCaps from Norm, which decreases from panel to panel up to its step.
-func (c *Collection) capNorms() {
+// computeNormCaps fills NormCaps from Norm, which decreases from panel to panel up to its step.
+func (c *Collection) computeNormCaps() {
 	c.NormCaps = make([]float32, c.PanelCount())
 	most := float32(0)
 	for p := len(c.NormCaps) - 1; p >= 0; p-- {
@@ -238,7 +238,7 @@ func (c *Collection) Bytes() int64 {
 	if c.transform != nil {
 		b += c.transform.bytes()
 	}
-	return b + max(0, c.spare)
+	return b + max(0, c.unusedBytes)
 }
 
 // Options configure a build; the zero value is the defaults.

@@ -30,12 +30,12 @@ func (c *Collection) Rotation() Rotation {
 	t := c.transform
 	r := Rotation{Head: make([]float32, t.r*t.D), Sign: t.sign, Perm: t.perm}
 	for i := range t.r {
-		t.onto.column(r.Head[i*t.D:][:t.dim], i)
+		t.ontoHead.column(r.Head[i*t.D:][:t.dim], i)
 	}
 	if t.rounds == 0 {
 		r.Haar = make([]float32, t.D*t.D)
 		for i := range t.D {
-			t.turn.column(r.Haar[i*t.D:][:t.dim], i)
+			t.rotation.column(r.Haar[i*t.D:][:t.dim], i)
 		}
 		return r
 	}
@@ -55,6 +55,6 @@ func (p *packed) column(dst []float32, j int) {
 		w = p.width(p.columns - from)
 	}
 	for c := range dst {
-		dst[c] = p.data[from*p.k+c*w+j-from]
+		dst[c] = p.data[from*p.rows+c*w+j-from]
 	}
 }

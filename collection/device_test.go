@@ -11,9 +11,8 @@ import (
 	"thresher/bandit"
 )
 
-// apply is the definition that Rotation's comment gives, in float64. The
-// transform is its matrix: entry i, j is 1 or -1 as i&j has an even or odd
-// number of bits.
+// apply computes the definition in Rotation's comment in float64. The transform is computed
+// as a matrix: entry i, j is 1 if i&j has an even number of bits, else -1.
 func (r *Rotation) apply(c *Collection, v []float32, scale float64) (head, rest []float64) {
 	x := make([]float64, c.D)
 	for i, w := range v {
@@ -60,9 +59,9 @@ func (r *Rotation) apply(c *Collection, v []float32, scale float64) (head, rest 
 	return head, x
 }
 
-// A rotation is what PrepareBatch does, as far as float32 goes: the head to
-// the roundings of its chains and of the entries, which HeadError counts, and the
-// rest, given the head's, to those of the subtraction and of the rotation.
+// TestRotationIsWhatPrepareDoes compares Rotation with PrepareBatch: the head to within the
+// rounding of its sums and entries, which HeadError counts, and the rest, given the head,
+// to within that of the subtraction and the rotation.
 func TestRotationIsWhatPrepareDoes(t *testing.T) {
 	const m = 5
 	for _, dim := range []int{16, 17, 40, 81, 100, 144, 256, 257, 300, 512, 769, 1000, 4096} {

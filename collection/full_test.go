@@ -17,9 +17,9 @@ import (
 
 const fullDir = "THRESHER_TEST_FULL_DIR"
 
-// A disk that is full at any point of the writing is an error and leaves
-// nothing, the mapped sections included, where a missing page would be a fault.
-// A file size limit stands for it, in a process of its own.
+// TestFullDisk: if the disk is full at any point of the writing, Create returns an error
+// and leaves no file, and no page of a mapped section faults. A limit of the file size
+// stands for the full disk, in a process of its own.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(fullDir); dir != "" {
 		fillUp(dir)
@@ -40,10 +40,10 @@ func TestFullDisk(t *testing.T) {
 	if n := strings.Count(text, "refused: "+filepath.Join(dir, "a.thresher")+": "); n < 10 || strings.Count(text, "whole") != 1 {
 		t.Errorf("%d refusals:\n%s", n, text)
 	}
-	alone(t, dir, "a.thresher")
+	checkNames(t, dir, "a.thresher")
 }
 
-// fillUp lifts the limit until the file fits.
+// fillUp raises the limit step by step until the file fits.
 func fillUp(dir string) {
 	signal.Ignore(unix.SIGXFSZ)
 	var l unix.Rlimit

@@ -12,9 +12,9 @@ import (
 const (
 	headSample    = 2048    // most atoms in the sample for the head's second moments; an eighth of small collections
 	headSampleMax = 1 << 24 // most floats in the sample
-	headPart      = 4       // the first power iteration reads this fraction of it
+	headFraction  = 4       // the first power iteration reads one row in so many of it
 	headSpare     = 16      // extra directions of the range finder
-	headColumns   = 64      // columns of the sample in one block
+	headColumns   = 64      // columns of a panel of the sample
 	headRows      = 256     // rows of the sample in one product
 )
 
@@ -34,25 +34,25 @@ func headSize(n, dim int) int {
 	return 0
 }
 
-// head fits the principal directions to a random sample of the atoms and computes what
+// computeHead fits the principal directions to a random sample of the atoms and computes what
 // depends on them.
-func (b *builder) head() error {
+func (b *builder) computeHead() error {
 	c, t := b.c, b.c.transform
 	if c.R > 0 {
 		n := min(headSample, max(4*c.R, min(c.N/8, headSampleMax/c.Dim)))
 		s := newSample(n, c.Dim)
 		for k, i := range generator(c.Seed, streamSample).Perm(c.N)[:n] {
-			norm := b.exact[i]
+			norm := b.rowNorms[i]
 			if norm == 0 {
 				continue
 			}
 			// Second moments of unscaled norms spread over many octaves would be those of the largest alone.
-			f := b.working(uint32(i))
+			f := b.workingFactor(uint32(i))
 			if !c.Metric.Normalises() {
 				f = 1 / max(norm, float64(c.Norm[0])*1e-3)
 				f *= min(1, norm/float64(c.Norm[0])*1e3)
 			}
-			s.set(k, c.Row(i), c.Centre, f)
+			s.setRow(k, c.Row(i), c.Centre, f)
 		}
 		u, d := fitHead(s, c.R, c.Seed, b.threads)
 		copy(t.u, u)
@@ -68,26 +68,25 @@ func (b *builder) head() error {
 	return b.ctx.Err()
 }
 
-// sample holds rows of dim coordinates, zero where none is set, in blocks of headColumns
-// columns, each [rows][headColumns]: a block is rows of a matrix and a packed panel of Gemm
-// at once.
+// sample holds rows of dim coordinates, zero if not set, in panels of headColumns columns,
+// each [rows][headColumns]. A panel serves as rows of a matrix and as a packed panel of Gemm.
 type sample struct {
-	rows, dim, blocks int
+	rows, dim, panels int
 	data              []float32
 }
 
 func newSample(rows, dim int) *sample {
 	n := (dim + headColumns - 1) / headColumns
-	return &sample{rows: rows, dim: dim, blocks: n, data: make([]float32, n*rows*headColumns)}
+	return &sample{rows: rows, dim: dim, panels: n, data: make([]float32, n*rows*headColumns)}
 }
 
-// block returns block k from row i on.
-func (s *sample) block(k, i int) []float32 { return s.data[(k*s.rows+i)*headColumns:] }
+// panel returns panel k from row i on.
+func (s *sample) panel(k, i int) []float32 { return s.data[(k*s.rows+i)*headColumns:] }
 
-// set sets row i to f v, or to f (v - centre) if centre is not nil.
-func (s *sample) set(i int, v []float32, centre []float64, f float64) {
-	for k := range s.blocks {
-		dst := s.block(k, i)[:headColumns]
+// setRow sets row i to f v, or to f (v - centre) if centre is not nil.
+func (s *sample) setRow(i int, v []float32, centre []float64, f float64) {
+	for k := range s.panels {
+		dst := s.panel(k, i)[:headColumns]
 		lo, hi := k*headColumns, min((k+1)*headColumns, s.dim)
 		for j, x := range v[lo:hi] {
 			dst[j] = float32(float64(x) * f)
@@ -101,18 +100,18 @@ func (s *sample) set(i int, v []float32, centre []float64, f float64) {
 	}
 }
 
-// onto computes the products of the first n rows with the w rows of y, ld floats apart, as
-// one row of n in z for each row of y.
-func (s *sample) onto(z, y []float32, n, w, threads int) {
-	ld := s.blocks * headColumns
+// project computes the products of the first n rows with each of the w rows of y, which are
+// as wide as the padded sample. z has a row of n products for each row of y.
+func (s *sample) project(z, y []float32, n, w, threads int) {
+	ld := s.panels * headColumns
 	p := newPacked(ld, w)
-	p.fill(y, ld, w)
+	p.fillColumns(y, ld, w)
 	spread(threads, (n+headRows-1)/headRows, func(part int) {
 		lo := part * headRows
 		m := min(headRows, n-lo)
 		out := make([]float32, m*p.columns)
-		for k := range s.blocks {
-			p.times(out, p.columns, s.block(k, lo), headColumns, m, k*headColumns, headColumns, k > 0)
+		for k := range s.panels {
+			p.multiply(out, p.columns, s.panel(k, lo), headColumns, m, k*headColumns, headColumns, k > 0)
 		}
 		for j := range w {
 			dst := z[j*n+lo:][:m]
@@ -123,12 +122,12 @@ func (s *sample) onto(z, y []float32, n, w, threads int) {
 	})
 }
 
-// back sets y to the sums of the first n rows weighted by each of the w rows of z.
-func (s *sample) back(y, z []float32, n, w, threads int) {
-	spread(threads, s.blocks, func(k int) {
+// backProject sets y to the sums of the first n rows weighted by each of the w rows of z.
+func (s *sample) backProject(y, z []float32, n, w, threads int) {
+	spread(threads, s.panels, func(k int) {
 		for lo := 0; lo < n; lo += headRows {
 			m := min(headRows, n-lo)
-			kernels.Gemm(y[k*headColumns:], s.blocks*headColumns, z[lo:], n, w, s.block(k, lo), m, headColumns, lo > 0)
+			kernels.Gemm(y[k*headColumns:], s.panels*headColumns, z[lo:], n, w, s.panel(k, lo), m, headColumns, lo > 0)
 		}
 	})
 }
@@ -154,25 +153,25 @@ func spread(threads, n int, f func(i int)) {
 func fitHead(s *sample, r int, seed uint64, threads int) ([]float32, float64) {
 	g := generator(seed, streamHead)
 	w := min(r+headSpare, s.dim, s.rows)
-	ld := s.blocks * headColumns
+	ld := s.panels * headColumns
 	y, z := make([]float32, w*ld), make([]float32, w*s.rows)
 	for i := range w { // random signs, nearly orthogonal as drawn
 		signs(y[i*ld:i*ld+s.dim], g)
 	}
 	// The first iteration needs only a part of the sample.
-	for _, n := range [...]int{max(s.rows/headPart, min(s.rows, 2*w)), s.rows} {
-		s.onto(z, y, n, w, threads)
-		s.back(y, z, n, w, threads)
+	for _, n := range [...]int{max(s.rows/headFraction, min(s.rows, 2*w)), s.rows} {
+		s.project(z, y, n, w, threads)
+		s.backProject(y, z, n, w, threads)
 		orthonormalize(y, w, ld)
 	}
-	s.onto(z, y, s.rows, w, threads)
+	s.project(z, y, s.rows, w, threads)
 	var eig mat.EigenSym
 	if !eig.Factorize(mat.NewSymDense(w, gram(z, w, s.rows)), true) {
 		// Impossible for a finite symmetric matrix; the range itself will do.
-		return narrow(y, r, ld, s.dim)
+		return trimRows(y, r, ld, s.dim)
 	}
 	mix := mat.NewDense(r, r, nil)
-	widen(mix.RawMatrix().Data, haarMatrix(r, g))
+	toFloat64(mix.RawMatrix().Data, haarMatrix(r, g))
 	var vectors, mixed mat.Dense // values ascend: the last columns lead
 	eig.VectorsTo(&vectors)
 	mixed.Mul(mix, vectors.Slice(0, w, w-r, w).T())
@@ -183,13 +182,13 @@ func fitHead(s *sample, r int, seed uint64, threads int) ([]float32, float64) {
 	p := newPacked(w, ld)
 	p.fillRows(y, ld, ld)
 	u := make([]float32, r*ld)
-	p.times(u, ld, coef, w, r, 0, w, false)
+	p.multiply(u, ld, coef, w, r, 0, w, false)
 	orthonormalize(u, r, ld)
-	return narrow(u, r, ld, s.dim)
+	return trimRows(u, r, ld, s.dim)
 }
 
-// narrow returns the first dim entries of the r rows of y, ld apart, and their defect.
-func narrow(y []float32, r, ld, dim int) ([]float32, float64) {
+// trimRows returns the first dim entries of the r rows of y, ld apart, and their defect.
+func trimRows(y []float32, r, ld, dim int) ([]float32, float64) {
 	u := make([]float32, r*dim)
 	for i := range r {
 		copy(u[i*dim:(i+1)*dim], y[i*ld:])
@@ -200,9 +199,9 @@ func narrow(y []float32, r, ld, dim int) ([]float32, float64) {
 // gram returns Y Y^T in float64 for the k rows of n entries in y.
 func gram(y []float32, k, n int) []float64 {
 	out := make([]float64, k*k)
-	row, ids := make([]float64, n), firsts(k)
+	row, ids := make([]float64, n), indexes(k)
 	for i := range k {
-		widen(row, y[i*n:(i+1)*n])
+		toFloat64(row, y[i*n:(i+1)*n])
 		kernels.Dots(out[i*k:i*k+i+1], y, n, ids[:i+1], row)
 		for j := range i {
 			out[j*k+i] = out[i*k+j]
@@ -211,14 +210,14 @@ func gram(y []float32, k, n int) []float64 {
 	return out
 }
 
-func widen(dst []float64, x []float32) {
+func toFloat64(dst []float64, x []float32) {
 	for i, v := range x {
 		dst[i] = float64(v)
 	}
 }
 
-// firsts returns the numbers 0 to n-1.
-func firsts(n int) []uint32 {
+// indexes returns the numbers 0 to n-1.
+func indexes(n int) []uint32 {
 	ids := make([]uint32, n)
 	for i := range ids {
 		ids[i] = uint32(i)
@@ -230,10 +229,10 @@ func firsts(n int) []uint32 {
 // twice for a row that loses half its length and with it precision. A row that vanishes
 // becomes zero.
 func orthonormalize(y []float32, k, dim int) {
-	row, parts, ids := make([]float64, dim), make([]float64, k), firsts(k)
+	row, parts, ids := make([]float64, dim), make([]float64, k), indexes(k)
 	for i := range k {
 		a := y[i*dim : (i+1)*dim]
-		widen(row, a)
+		toFloat64(row, a)
 		before := norm64(row)
 		s := before
 		for range 2 {

@@ -35,8 +35,8 @@ func TestHeadSize(t *testing.T) {
 	}
 }
 
-// orthonormal checks that the rows of u that are not zero are orthonormal as
-// far as d says, and returns how many there are.
+// orthonormal checks that the nonzero rows of u are orthonormal to within d, and returns
+// their number.
 func orthonormal(t *testing.T, u []float32, r, dim int, d float64) int {
 	t.Helper()
 	if !(d >= 0 && d < 1e-5) {
@@ -69,7 +69,7 @@ func orthonormal(t *testing.T, u []float32, r, dim int, d float64) int {
 func sampleOf(x []float32, rows, dim int) *sample {
 	s := newSample(rows, dim)
 	for i := range rows {
-		s.set(i, x[i*dim:(i+1)*dim], nil, 1)
+		s.setRow(i, x[i*dim:(i+1)*dim], nil, 1)
 	}
 	return s
 }
@@ -101,13 +101,14 @@ func TestFitHeadFindsPlantedSubspace(t *testing.T) {
 			s := floats.Dot(wide(u[i*dim:(i+1)*dim]), wide(dirs[p*dim:(p+1)*dim]))
 			inside += s * s
 		}
-		// sampling turns a direction by about dim/(rows 100) of its square
+		// Sampling changes the square of a direction's length in the subspace by about
+		// dim/(100 rows).
 		if inside < .99 {
 			t.Errorf("planted direction %d: %.4f of its square is in the head", p, inside)
 		}
 	}
-	// mixed: no direction carries much more than another, though the planted
-	// variances lie 900 to 1 apart from the noise
+	// After mixing no direction has a much larger variance than another, though the planted
+	// variances are 900 to 1 times that of the noise.
 	var energy []float64
 	for i := range size {
 		var e float64
@@ -184,7 +185,8 @@ func TestOrthonormalize(t *testing.T) {
 	orthonormal(t, y, 5, 4, defect(y, 5, 4))
 }
 
-// Nearly parallel rows lose digits to the first pass, which the second restores.
+// TestOrthonormalizeNearlyParallel: nearly parallel rows lose digits in the first pass,
+// which the second pass restores.
 func TestOrthonormalizeNearlyParallel(t *testing.T) {
 	const k, dim = 6, 90
 	r := rand.New(rand.NewPCG(9, 9))

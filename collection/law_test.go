@@ -28,11 +28,11 @@ var (
 // lawAlphas are the probabilities at which TestLaw compares.
 var lawAlphas = [3]float64{.01, .001, .0001}
 
-// lawVectors is how many vectors, orthonormal ones, share a rotation.
+// lawVectors is the number of orthonormal vectors that share a rotation.
 const lawVectors = 8
 
-// lawCell is one kind of vectors. Those of one block of 256 coordinates are the
-// hardest that are known: what the first round makes of them has the same places.
+// lawCell is one kind of vectors. Vectors within one block of 256 coordinates are the
+// hardest known: the first round spreads them over the same coordinates.
 type lawCell struct {
 	name string
 	D    int
@@ -40,15 +40,16 @@ type lawCell struct {
 	draw func(r *rand.Rand, D int) [][]float64
 }
 
-// anywhere is no block.
+// anywhere is the range of all coordinates.
 func anywhere(D int) (from, to int) { return 0, D }
 
-// first is the first block of the first round, and last its last, which may be
+// first is the first block of the first round; last is its last block, which may be
 // smaller.
 func first(D int) (from, to int) { return 0, 256 }
 func last(D int) (from, to int)  { return D - min(D&-D, 256), D }
 
-// sparse draws vectors of so many entries of a block, none of which is another's.
+// sparse draws vectors with the given number of nonzero entries in a block, no two at the
+// same coordinate.
 func sparse(entries int, block func(D int) (from, to int)) func(*rand.Rand, int) [][]float64 {
 	return func(r *rand.Rand, D int) [][]float64 {
 		from, to := block(D)
@@ -117,20 +118,20 @@ func lawCells() []lawCell {
 	return all
 }
 
-// lawTally counts, by look, pairs beyond the quantile of each of lawAlphas.
+// lawTally counts, for each look, the pairs beyond the quantile of each of lawAlphas.
 type lawTally struct {
 	width  int // 0: signs of all
 	beyond [len(lawAlphas)]atomic.Int64
 }
 
-// TestLaw compares the fast rotation with the law of Theorem 1 itself: without
-// codes, thresholds or anything rounded that would cover for it. For orthonormal v
-// and w the error of the look that reads x (a prefix of R v, or its signs) has to lie
-// below -XiQuantile(alpha) with probability alpha at most. A cell fails when its count
-// has a probability below 1e-6 under a probability of 2 alpha (pairs of one rotation
-// are not independent): rotated by two rounds, 4,096 and 16,384 dimensions have 20 and
-// 300 times alpha at .001, which shows here, and 1,024 has 1.2 times, which the table
-// of the long run shows (make calibrate).
+// TestLaw compares the fast rotation with the law of Theorem 1 itself, without codes,
+// thresholds or rounding that could hide a difference. For orthonormal v and w the error of
+// the look that reads x (a prefix of R v, or its signs) must be below -XiQuantile(alpha)
+// with probability at most alpha. A cell fails if its count has a probability below 1e-6
+// under a probability of 2 alpha (pairs of one rotation are not independent). With two
+// rounds only, 4,096 and 16,384 dimensions have 20 and 300 times alpha at .001, which this
+// test detects, and 1,024 has 1.2 times, which the table of the long run shows (make
+// calibrate).
 func TestLaw(t *testing.T) {
 	pairs := 10000
 	if testing.Short() {
@@ -217,8 +218,8 @@ func law(t *testing.T, c lawCell, pairs int) []*lawTally {
 	return tallies
 }
 
-// beyondLaw counts the others among all of which the look at v errs beyond a
-// quantile: x is what the look reads of v, and w is orthogonal to v.
+// beyondLaw counts the vectors w of all, other than v and orthogonal to it, for which the
+// error of the look at v is beyond a quantile. The look reads x of v.
 func beyondLaw(l *lawTally, v []float32, all [][]float32, quantile [len(lawAlphas)]float64) {
 	x := slices.Clone(v)
 	if l.width == 0 {
@@ -258,7 +259,7 @@ const (
 	lawEnd   = "<!-- law:end -->"
 )
 
-// writeLaw replaces what stands between the markers of a document.
+// writeLaw replaces the text between the markers of a document.
 func writeLaw(t *testing.T, path string, table []byte) {
 	doc, err := os.ReadFile(path)
 	if err != nil {

@@ -105,7 +105,7 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	get32(&c.HeadScale, "head-scale", padded)
 	get32(&c.HeadNorm, "head-norm", padded)
 	get32(&c.HeadErr, "head-err", padded)
-	for _, l := range stages(c.R, c.D, version) {
+	for _, l := range newStages(c.R, c.D, version) {
 		name := strconv.Itoa(l.Width)
 		if l.Coding != Int8 {
 			name = codings[l.Coding].name
@@ -146,10 +146,10 @@ func panelWidth(D int) int {
 	return min(128, D)
 }
 
-// stages returns the looks possible at a rest of D coordinates, without terms: prefixes of
+// newStages returns the looks possible at a rest of D coordinates, without terms: prefixes of
 // int8 codes, other codings, and all int8 codes. Each stage takes 12 to 16 bytes an atom.
 // Prefixes longer than a panel serve where there is no other coding.
-func stages(R, D, version int) []Stage {
+func newStages(R, D, version int) []Stage {
 	own := ownCodings(R, D, version)
 	var all []Stage
 	for _, v := range [][2]int{{32, 768}, {64, 128}, {96, 768}, {128, 256}, {192, 1280}, {256, 640}} {

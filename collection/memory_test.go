@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserved is memory that is only addresses: enough to lay out a collection of
-// any size.
+// reserved is memory that is address space only, enough for a collection of any size.
 type reserved struct {
 	maps  [][]byte
 	total int64
@@ -33,7 +32,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		for _, m := range metrics {
 			const n = 20000
 			name := fmt.Sprintf("%d x %d, %v", n, dim, m)
-			c, err := begin(n, dim, &Options{Metric: m})
+			c, err := newCollection(n, dim, &Options{Metric: m})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +45,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			if share := float64(c.Bytes()) / (4 * n * float64(dim)); share > 1.4 {
 				t.Errorf("%s: %.4f times the rows", name, share)
 			}
-			// the head stands twice, packed, for the directions in their section
+			// The head is packed twice, in place of the directions in their section.
 			head := int64(c.R) * int64((dim+15)/16*16)
 			if want := r.total + int64(c.transform.rounds*c.D)*8 + head*4; c.Bytes() != want {
 				t.Errorf("%s: Bytes is %d, sections, rotation and head take %d", name, c.Bytes(), want)

@@ -17,19 +17,19 @@ const (
 // than the first atom any other can be: 2^(1/stepsPerOctave), rounded upward.
 const NormStep = 1.0443
 
-// normStep returns the step of a working norm below maxNorm; zero has the last.
-func normStep(w float64) uint16 {
+// stepOf returns the step of a working norm below maxNorm; zero has the last.
+func stepOf(w float64) uint16 {
 	if w == 0 {
 		return stepCount - 1
 	}
 	return uint16(stepsPerOctave*maxNormExponent - int(math.Floor(stepsPerOctave*math.Log2(w))))
 }
 
-// norms checks every row, computes its norm in float64, less the centre if there is one, and
+// computeNorms checks every row, computes its norm in float64, less the centre if there is one, and
 // orders the atoms.
-func (b *builder) norms() error {
+func (b *builder) computeNorms() error {
 	c := b.c
-	b.exact = make([]float64, c.N)
+	b.rowNorms = make([]float64, c.N)
 	steps := make([]uint16, c.N)
 	limit := c.Metric.maxNorm()
 	chunk := max(1, min(4096, 1<<20/c.Dim))
@@ -46,8 +46,8 @@ func (b *builder) norms() error {
 					return rowError(c.Row(i), i, s, limit)
 				}
 			}
-			b.exact[i] = s
-			steps[i] = normStep(b.working(uint32(i)) * s)
+			b.rowNorms[i] = s
+			steps[i] = stepOf(b.workingFactor(uint32(i)) * s)
 		}
 		b.progress(hi - lo)
 		return nil
@@ -58,9 +58,9 @@ func (b *builder) norms() error {
 	if c.Centre != nil {
 		c.Longest = slices.Max(longest)
 	}
-	b.order(steps)
+	b.orderAtoms(steps)
 	for i, row := range c.Order {
-		w := b.exact[row]
+		w := b.rowNorms[row]
 		if c.RowSquares != nil {
 			c.RowSquares[row] = kernels.SumSquares(c.Row(int(row)))
 			if w > 0 {
@@ -75,9 +75,9 @@ func (b *builder) norms() error {
 	return nil
 }
 
-// order sorts the atoms by step and shuffles them within each, so that the first panels are
+// orderAtoms sorts the atoms by step and shuffles them within each, so that the first panels are
 // a random sample of the longest atoms whatever the file's order.
-func (b *builder) order(steps []uint16) {
+func (b *builder) orderAtoms(steps []uint16) {
 	order := b.c.Order
 	var ends [stepCount]int // end of each step so far
 	for _, s := range steps {
@@ -111,5 +111,5 @@ func rowError(row []float32, i int, norm, limit float64) error {
 	return &RowError{Row: i, Column: -1, Err: fmt.Errorf("norm %g is %g or more: scores could overflow float32", norm, limit)}
 }
 
-// working returns the factor that turns a row into the vector that is coded.
-func (b *builder) working(row uint32) float64 { return b.c.Metric.Factor(b.exact[row]) }
+// workingFactor returns the factor that turns a row into the vector that is coded.
+func (b *builder) workingFactor(row uint32) float64 { return b.c.Metric.Factor(b.rowNorms[row]) }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNormStep holds NormStep against the steps that atoms stand in: no atom is longer
-// than the first by more, and one can be nearly so much longer.
+// TestNormStep compares NormStep with the steps of the order: no atom is longer than the
+// first of its step by more, and one can be longer by nearly as much.
 func TestNormStep(t *testing.T) {
 	if step := math.Exp2(1. / stepsPerOctave); !(NormStep >= step && NormStep <= 1.0001*step) {
 		t.Errorf("NormStep is %g, a step %g", NormStep, step)

@@ -35,12 +35,12 @@ func (p *Pilot) fits(stages int) bool {
 	return len(p.Shares) == len(p.Ks) && (p.Candidates == nil || len(p.Candidates) == len(p.Ks)) && p.certainFits(stages)
 }
 
-// pilot forecasts how many arms each look would keep, with sampled atoms as queries. It
+// computePilot forecasts how many arms each look would keep, with sampled atoms as queries. It
 // needs no second rotation: by the law of docs/guarantee.md, given the exact score and the
 // norms, an estimate is the score plus a Student error, so the share kept is an integral
 // over that law, with the average terms of a rotation. It reads none of this rotation's
 // codes, so choosing a plan by it costs no alpha.
-func (b *builder) pilot() error {
+func (b *builder) computePilot() error {
 	c := b.c
 	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs)), Candidates: make([][]float64, len(pilotKs))}
 	for i := range c.Pilot.Shares {
@@ -60,7 +60,7 @@ func (b *builder) pilot() error {
 		if b.ctx.Err() != nil {
 			break
 		}
-		f.add(&c.Pilot, &queries[j], scores[j], c.headProducts(arms, &queries[j]), thetas[j])
+		f.addQuery(&c.Pilot, &queries[j], scores[j], c.headProducts(arms, &queries[j]), thetas[j])
 	}
 	for i := range c.Pilot.Shares {
 		for j := range c.Pilot.Shares[i] {
@@ -68,7 +68,7 @@ func (b *builder) pilot() error {
 			c.Pilot.Candidates[i][j] /= float64(max(len(queries), 1) * n)
 		}
 	}
-	c.forecastCertain(f, arms, queries, scores, thetas)
+	c.forecastCertainShares(f, arms, queries, scores, thetas)
 	return nil
 }
 
@@ -80,8 +80,8 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 	var scales []float64
 	most := min(pilotQueries, max(fewQueries, pilotEntries/c.Dim))
 	for _, i := range arms[:min(most, len(arms))] {
-		if row := c.Order[i]; b.exact[row] > 0 {
-			rows, scales = append(rows, c.Row(int(row))...), append(scales, b.working(row))
+		if row := c.Order[i]; b.rowNorms[row] > 0 {
+			rows, scales = append(rows, c.Row(int(row))...), append(scales, b.workingFactor(row))
 		}
 	}
 	queries = make([]Query, len(scales))
@@ -129,7 +129,7 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 	}
 	for j, score := range scores {
 		for k, row := range ids {
-			score[k] *= b.working(row)
+			score[k] *= b.workingFactor(row)
 			if c.Offset != nil {
 				score[k] += math.Ldexp(float64(c.Offset[arms[k]]), -queries[j].Exp)
 			}
@@ -137,7 +137,7 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 	}
 	if len(arms) == c.N {
 		for _, score := range scores {
-			all := best{scores: slices.Clone(score)}
+			all := topScores{scores: slices.Clone(score)}
 			thetas = append(thetas, all.thetas())
 		}
 	}
@@ -151,7 +151,7 @@ type typical struct {
 	slope                 float64 // increase of an estimate for a unit of the rest's score
 }
 
-func (c *Collection) typical(l *Stage) typical {
+func (c *Collection) typicalTerms(l *Stage) typical {
 	d := float64(c.D)
 	// Int8 steps of the greatest of D coordinates, with uniform rounding errors.
 	err2 := 2 * math.Log(d) / (127 * 127) / 12
@@ -186,21 +186,21 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 		f.headErr = append(f.headErr, float64(c.HeadErr[i]))
 	}
 	for _, l := range c.Stages {
-		f.stages = append(f.stages, c.typical(&l))
+		f.stages = append(f.stages, c.typicalTerms(&l))
 	}
 	return f
 }
 
-// add adds to the shares of p the number of arms that query q would keep, and of candidates,
+// addQuery adds to the shares of p the number of arms that query q would keep, and of candidates,
 // given the arms' scores, the heads' parts of these, and the thresholds for pilotKs.
-func (f *forecast) add(p *Pilot, q *Query, scores, heads, thetas []float64) {
+func (f *forecast) addQuery(p *Pilot, q *Query, scores, heads, thetas []float64) {
 	for j := range f.stages {
 		t := &f.stages[j]
 		for s, score := range scores {
 			bound, radius := f.bound(s, t, q)
 			for i, theta := range thetas {
-				p.Shares[i][j] += f.keeps(theta-score-bound, radius)
-				p.Candidates[i][j] += f.keeps(theta-heads[s]-t.slope*(score-heads[s]), radius)
+				p.Shares[i][j] += f.keepProbability(theta-score-bound, radius)
+				p.Candidates[i][j] += f.keepProbability(theta-heads[s]-t.slope*(score-heads[s]), radius)
 			}
 		}
 	}
@@ -215,9 +215,9 @@ func (f *forecast) bound(s int, t *typical, q *Query) (bound, radius float64) {
 	return rest*(t.xnorm*queryStep+t.beyond) + q.HeadNorm*f.headErr[s] + f.reach*radius, radius
 }
 
-// keeps returns the probability that the error raises a bound by at least gap. The law has
+// keepProbability returns the probability that the error raises a bound by at least gap. The law has
 // the error scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2); c is taken as 0.
-func (f *forecast) keeps(gap, radius float64) float64 {
+func (f *forecast) keepProbability(gap, radius float64) float64 {
 	switch limit := f.limit * radius; {
 	case gap <= -limit:
 		return 1

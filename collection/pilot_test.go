@@ -35,9 +35,9 @@ func clustered(n, dim int, seed uint64) []float32 {
 	return x
 }
 
-// measured is, for each stage, the share of atoms whose upper bound reaches the
-// k-th best exact score of another atom, by looking at the codes with the query
-// coded to 8 bits.
+// measured returns, for each stage, the share of atoms whose upper bound reaches the k-th
+// best exact score of the other atoms, and the share whose estimate does, from their codes
+// and the query coded to 8 bits.
 func measured(c *Collection, k, queries int) (shares, candidates []float64) {
 	reach := bandit.Reach(c.Pilot.Alpha, c.Kappa, c.D)
 	shares, candidates = make([]float64, len(c.Stages)), make([]float64, len(c.Stages))
@@ -112,9 +112,10 @@ func measured(c *Collection, k, queries int) (shares, candidates []float64) {
 	return shares, candidates
 }
 
-// The forecast is for choosing a plan: within a factor of three of what is kept
-// (shares below .1% count as .1%: there visits no longer decide), from 32
-// sampled queries, here against 15 others. Both are seeded.
+// TestPilotForecasts: the forecast serves the choice of a plan, so it must be within a
+// factor of three of the measured share (shares below .1% count as .1%, since visits then
+// no longer decide). It is made from 32 sampled queries and compared with 15 others. Both
+// are seeded.
 func TestPilotForecasts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out by -short: measures shares by hand")
@@ -132,7 +133,7 @@ func TestPilotForecasts(t *testing.T) {
 		{"clustered 3500 x 300, cosine", clustered(3500, 300, 2), 300, Cosine, true},
 		{"clustered 3500 x 300, cosine, head", clustered(3500, 300, 2), 300, Cosine, false},
 		{"clustered 2500 x 800, l2", clustered(2500, 800, 3), 800, Euclidean, true},
-		// ten of 20,000: of the 2,048 sampled it would be the first
+		// Ten of 20,000: among 2,048 sampled atoms about one is expected.
 		{"gaussian 20000 x 128", data("gaussian", 20000, 128, 6), 128, InnerProduct, true},
 		{"powerlaw 3000 x 300", data("powerlaw", 3000, 300, 4), 300, InnerProduct, true},
 	} {
@@ -182,8 +183,8 @@ func TestPilotOfLittle(t *testing.T) {
 	}
 }
 
-// The thresholds are the k-th best of all atoms but the query itself, whatever
-// the number of threads; beyond the last strip of columns too.
+// TestPilotThresholds: the thresholds are the k-th best scores of all atoms but the query
+// itself, for any number of threads, and if there are several ranges of columns.
 func TestPilotThresholds(t *testing.T) {
 	for _, s := range []struct {
 		name    string
@@ -199,9 +200,9 @@ func TestPilotThresholds(t *testing.T) {
 	} {
 		rows := clustered(s.n, s.dim, 9)
 		c := build(t, rows, s.dim, &Options{Metric: s.metric, Seed: 3})
-		b := &builder{c: c, ctx: t.Context(), threads: s.threads, exact: make([]float64, s.n)}
-		for i := range b.exact {
-			b.exact[i] = floats.Norm(relative(c, c.Row(i)), 2)
+		b := &builder{c: c, ctx: t.Context(), threads: s.threads, rowNorms: make([]float64, s.n)}
+		for i := range b.rowNorms {
+			b.rowNorms[i] = floats.Norm(relative(c, c.Row(i)), 2)
 		}
 		arms := []uint32{5, 17, 3, 40}
 		if s.n == 60 { // all
@@ -218,12 +219,12 @@ func TestPilotThresholds(t *testing.T) {
 			arm := arms[j]
 			self := c.Order[arm]
 			q := relative(c, c.Row(int(self)))
-			floats.Scale(math.Ldexp(b.working(self), -queries[j].Exp), q)
+			floats.Scale(math.Ldexp(b.workingFactor(self), -queries[j].Exp), q)
 			var want []float64
 			for i := range s.n {
-				score := floats.Dot(relative(c, c.Row(i)), q) * b.working(uint32(i))
+				score := floats.Dot(relative(c, c.Row(i)), q) * b.workingFactor(uint32(i))
 				if s.metric == Euclidean {
-					score -= math.Ldexp(b.exact[i]*b.exact[i]/2, -queries[j].Exp)
+					score -= math.Ldexp(b.rowNorms[i]*b.rowNorms[i]/2, -queries[j].Exp)
 				}
 				want = append(want, score)
 			}
@@ -238,9 +239,9 @@ func TestPilotThresholds(t *testing.T) {
 	}
 }
 
-// Topics of twelve atoms among 24,000: of a query's ten best others a sample of
-// 2,048 holds one or none, and what it would take for the tenth is another
-// topic's.
+// TestPilotKnowsSmallTopics: there are topics of twelve atoms among 24,000. Of a query's
+// ten best others a sample of 2,048 holds one or none, and its tenth best score would be of
+// another topic.
 func TestPilotKnowsSmallTopics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out by -short: measures shares by hand")
@@ -272,7 +273,7 @@ func TestPilotKnowsSmallTopics(t *testing.T) {
 	}
 }
 
-// relative is x less the centre, if there is one.
+// relative returns x less the centre, if there is one.
 func relative(c *Collection, x []float32) []float64 {
 	out := wide(x)
 	for j, m := range c.Centre {

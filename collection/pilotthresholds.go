@@ -7,24 +7,24 @@ import (
 
 // pilotThresholds returns, for the pilot's queries (row-major in q, scaled to their working
 // units), the k-th best score for each of pilotKs among all atoms except the query itself,
-// or the least if there are fewer atoms. A sample would not do: where the best answers are
-// few atoms of the query's own topic, it has none of them. It is one more pass over the
-// rows, in float32, a few per cent of a build.
+// or the least if there are fewer atoms. It takes one more pass over the rows, in float32, a
+// few per cent of a build. A sample of the atoms is no substitute: if the best answers are a
+// few atoms of the query's own topic, it may contain none of them.
 func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, error) {
 	c := b.c
-	const columns = 4096 // of a strip, whose products with all queries stay in cache
-	const strip = 256    // rows
+	// A tile of rows is read columns at a time. The products with all queries stay in the cache.
+	const columns, tileRows = 4096, 256
 	panel := newPacked(c.Dim, len(queries))
-	panel.fill(q, c.Dim, len(queries))
-	found := make([][]best, b.threads)
+	panel.fillColumns(q, c.Dim, len(queries))
+	found := make([][]topScores, b.threads)
 	dots, rows := make([][]float32, b.threads), make([][]float32, b.threads)
 	for w := range found {
-		found[w], dots[w] = make([]best, len(queries)), make([]float32, strip*panel.columns)
+		found[w], dots[w] = make([]topScores, len(queries)), make([]float32, tileRows*panel.columns)
 		if c.Centre != nil {
-			rows[w] = make([]float32, strip*min(columns, c.Dim))
+			rows[w] = make([]float32, tileRows*min(columns, c.Dim))
 		}
 	}
-	err := b.each(c.N, strip, func(w, lo, hi int) error {
+	err := b.each(c.N, tileRows, func(w, lo, hi int) error {
 		for from := 0; from < c.Dim; from += columns {
 			width := min(columns, c.Dim-from)
 			vectors, ld := c.Rows[lo*c.Dim+from:], c.Dim
@@ -34,15 +34,15 @@ func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, er
 					c.Relative(vectors[(row-lo)*ld:][:width], row, from)
 				}
 			}
-			panel.times(dots[w], panel.columns, vectors, ld, hi-lo, from, width, from > 0)
+			panel.multiply(dots[w], panel.columns, vectors, ld, hi-lo, from, width, from > 0)
 		}
 		for row := lo; row < hi; row++ {
-			scale, offset := b.working(uint32(row)), 0.0
+			scale, offset := b.workingFactor(uint32(row)), 0.0
 			if c.Offset != nil {
-				offset = -b.exact[row] * b.exact[row] / 2
+				offset = -b.rowNorms[row] * b.rowNorms[row] / 2
 			}
 			for j, dot := range dots[w][(row-lo)*panel.columns:][:len(queries)] {
-				found[w][j].add(float64(dot)*scale + math.Ldexp(offset, -queries[j].Exp))
+				found[w][j].addScore(float64(dot)*scale + math.Ldexp(offset, -queries[j].Exp))
 			}
 		}
 		return nil
@@ -55,7 +55,7 @@ func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, er
 		all := &found[0][j]
 		for _, f := range found[1:] {
 			for _, score := range f[j].scores {
-				all.add(score)
+				all.addScore(score)
 			}
 		}
 		thetas[j] = all.thetas()
@@ -63,26 +63,26 @@ func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, er
 	return thetas, nil
 }
 
-// best holds the greatest scores added, one more than the greatest of pilotKs for the query
-// itself.
-type best struct {
+// topScores holds the greatest scores added: one more than the greatest of pilotKs, because the
+// query's own score is among them.
+type topScores struct {
 	scores []float64
-	floor  float64 // a score at or below it is not among them
+	floor  float64 // the least of the greatest scores at the last trim
 	full   bool    // floor is set
 }
 
-// add considers a score.
-func (b *best) add(score float64) {
+// addScore adds a score if it can be among the greatest.
+func (b *topScores) addScore(score float64) {
 	if b.full && score <= b.floor {
 		return
 	}
 	if b.scores = append(b.scores, score); len(b.scores) >= 8*pilotKs[len(pilotKs)-1] {
-		b.cut()
+		b.trim()
 	}
 }
 
-// cut sorts the scores in descending order and drops the excess.
-func (b *best) cut() {
+// trim sorts the scores in descending order and drops the excess.
+func (b *topScores) trim() {
 	slices.Sort(b.scores)
 	slices.Reverse(b.scores)
 	if last := pilotKs[len(pilotKs)-1]; len(b.scores) > last {
@@ -92,8 +92,8 @@ func (b *best) cut() {
 
 // thetas returns the scores of ranks pilotKs after the first, which is the query's own; the
 // least if there are fewer.
-func (b *best) thetas() []float64 {
-	b.cut()
+func (b *topScores) thetas() []float64 {
+	b.trim()
 	thetas := make([]float64, len(pilotKs))
 	for i, k := range pilotKs {
 		thetas[i] = b.scores[min(k, len(b.scores)-1)]

@@ -23,8 +23,8 @@ type PrepareScratch struct {
 	split *splitter
 }
 
-// room returns a splitter of c for n vectors, or for as many as are split at a time.
-func (w *PrepareScratch) room(c *Collection, n int) *splitter {
+// splitterFor returns a splitter of c for n vectors, or for as many as are split at a time.
+func (w *PrepareScratch) splitterFor(c *Collection, n int) *splitter {
 	if w.split == nil || w.split.t != c.transform || w.split.slots < c.transform.slots(n) {
 		w.split = newSplitter(c.transform, n)
 	}
@@ -43,7 +43,7 @@ func (c *Collection) PrepareBatch(dst []Query, q []float32, scale []float64, tmp
 	if tmp == nil {
 		tmp = &PrepareScratch{}
 	}
-	s := tmp.room(c, len(scale))
+	s := tmp.splitterFor(c, len(scale))
 	for lo := 0; lo < len(scale); lo += s.slots {
 		n := min(s.slots, len(scale)-lo)
 		for i := range n {
@@ -51,18 +51,18 @@ func (c *Collection) PrepareBatch(dst []Query, q []float32, scale []float64, tmp
 			row := q[(lo+i)*c.Dim : (lo+i+1)*c.Dim]
 			norm := c.WorkingNorm(row) * f
 			p.Exp = c.Metric.Exponent(norm)
-			s.load(i, row, c.Centre, math.Ldexp(f, -p.Exp))
+			s.loadVector(i, row, c.Centre, math.Ldexp(f, -p.Exp))
 			p.Norm = max(math.Ldexp(norm, -p.Exp), math.Sqrt(kernels.SumSquares(s.slot(i)))) * Up
 		}
-		s.split(n)
+		s.splitVectors(n)
 		for i := range n {
-			s.query(&dst[lo+i], i)
+			s.copyQuery(&dst[lo+i], i)
 		}
 	}
 }
 
-// query copies head and rest of slot i to p.
-func (s *splitter) query(p *Query, i int) {
+// copyQuery copies head and rest of slot i to p.
+func (s *splitter) copyQuery(p *Query, i int) {
 	if p.Head == nil {
 		p.Head = make([]float32, s.t.r)
 	}
@@ -70,7 +70,7 @@ func (s *splitter) query(p *Query, i int) {
 		p.Rest = make([]float32, s.t.D)
 	}
 	copy(p.Head, s.head(i))
-	s.rest(p.Rest, i)
+	s.rotateRest(p.Rest, i)
 	p.HeadNorm = math.Sqrt(kernels.SumSquares(p.Head)) * Up
 	p.RestNorm = math.Sqrt(kernels.SumSquares(p.Rest)) * Up
 }

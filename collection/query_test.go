@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// sameQuery says how two prepared queries differ, or "".
+// sameQuery describes how two prepared queries differ; "" if they do not.
 func sameQuery(a, b *Query) string {
 	switch {
 	case a.Exp != b.Exp:
@@ -24,8 +24,8 @@ func sameQuery(a, b *Query) string {
 	return ""
 }
 
-// A query becomes the same bit for bit whatever is prepared with it, whoever
-// gives the memory, and whatever that held before.
+// TestPreparedAloneOrInABatch: a prepared query is the same bit for bit for any batch that
+// it is prepared with, and for any memory and what it held before.
 func TestPreparedAloneOrInABatch(t *testing.T) {
 	const m = 150 // two groups of 64 and a part
 	nan := float32(math.NaN())
@@ -102,14 +102,15 @@ func TestPreparingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The stored products are those of the matrices: packed panels of every width.
+// TestPackedProducts: products of packed matrices are those of the matrices, for panels of
+// every width.
 func TestPackedProducts(t *testing.T) {
 	for _, k := range []int{1, 16, 70} {
 		for _, n := range []int{1, 15, 16, 17, 33, 64, 81, 129} {
 			x := data("gaussian", n, k, 1) // n vectors of k
 			v := data("gaussian", 5, k, 2)
 			p := newPacked(k, n)
-			p.fill(x, k, n)
+			p.fillColumns(x, k, n)
 			turned := make([]float32, k*n) // k vectors of n
 			for i := range n {
 				for c := range k {
@@ -123,8 +124,8 @@ func TestPackedProducts(t *testing.T) {
 			}
 			out := make([]float32, 5*p.columns)
 			half := k / 2
-			p.times(out, p.columns, v, k, 5, 0, half, false)
-			p.times(out, p.columns, v[half:], k, 5, half, k-half, true)
+			p.multiply(out, p.columns, v, k, 5, 0, half, false)
+			p.multiply(out, p.columns, v[half:], k, 5, half, k-half, true)
 			for i := range 5 {
 				for j := range p.columns {
 					var want, size float64

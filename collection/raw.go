@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// raw draws the coordinate order and computes the suffix terms of every atom.
-func (b *builder) raw() error {
+// prepareRaw draws the coordinate order and computes the suffix terms of every atom.
+func (b *builder) prepareRaw() error {
 	c := b.c
 	for j, p := range generator(c.Seed, streamPermutation).Perm(c.Dim) {
 		c.Perm[j] = uint32(p)
@@ -13,18 +13,18 @@ func (b *builder) raw() error {
 	chunk := max(1, min(1024, 1<<20/c.Dim))
 	return b.each(c.N, chunk, func(_, lo, hi int) error {
 		for i := lo; i < hi; i++ {
-			b.suffixes(i)
+			b.computeSuffixes(i)
 		}
 		b.progress(hi - lo)
 		return nil
 	})
 }
 
-// suffixes computes the terms of atom i, backward through the random order.
-func (b *builder) suffixes(i int) {
+// computeSuffixes computes the terms of atom i, backward through the random order.
+func (b *builder) computeSuffixes(i int) {
 	c := b.c
 	row := c.Row(int(c.Order[i]))
-	f := b.working(c.Order[i])
+	f := b.workingFactor(c.Order[i])
 	k := len(c.Bounds) - 1
 	var sum, most float64
 	for j := c.Dim; j >= 0; j-- {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCosineOfMultiples: where sums are exact, a vector's cosine is that of all its
+// TestCosineOfMultiples: if sums are exact, a vector has the same cosine as all of its
 // multiples, bit for bit.
 func TestCosineOfMultiples(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -26,8 +26,7 @@ func TestCosineOfMultiples(t *testing.T) {
 	})
 }
 
-// TestCosineOfError compares with arithmetic of 400 bits, over all sizes that
-// norms can have.
+// TestCosineOfError compares with arithmetic of 400 bits, over the whole range of norms.
 func TestCosineOfError(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(-149, 110).Draw(t, "exponent of the norm")

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// kinds of data that preparation must survive.
+// kinds are the kinds of data that the tests prepare.
 var kinds = []string{"gaussian", "powerlaw", "sparse", "one-hot", "spread", "row-spread", "zero", "duplicates", "tiny", "constant"}
 
 // data returns n rows of dim coordinates of one kind.
@@ -98,8 +98,8 @@ func build(t testing.TB, rows []float32, dim int, o *Options) *Collection {
 	return c
 }
 
-// working is the vector that internal index i stands for: the row, or the row
-// over its norm for cosine, in float64.
+// testWorking returns the working vector of internal index i in float64: the row, or for
+// cosine the row over its norm.
 func (c *Collection) testWorking(i int) []float64 {
 	v := relative(c, c.Row(int(c.Order[i])))
 	if n := floats.Norm(v, 2); c.Metric == Cosine && n > 0 {
@@ -108,16 +108,16 @@ func (c *Collection) testWorking(i int) []float64 {
 	return v
 }
 
-// testParts repeats what Build did to atom i before rounding to codes: head and
+// testParts repeats Build's arithmetic for atom i before the rounding to codes: head and
 // rotated rest as computed in float32, in units of the working vector.
 func (c *Collection) testParts(i int) (head, rest []float64) {
-	b := &builder{c: c, exact: make([]float64, c.N)}
-	b.exact[c.Order[i]] = floats.Norm(relative(c, c.Row(int(c.Order[i]))), 2)
+	b := &builder{c: c, rowNorms: make([]float64, c.N)}
+	b.rowNorms[c.Order[i]] = floats.Norm(relative(c, c.Row(int(c.Order[i]))), 2)
 	k := newCoder(b)
-	k.load(i, 0)
-	k.split.split(1)
-	k.split.rest(k.rot, 0)
-	unit := math.Ldexp(b.working(c.Order[i]), k.exp[0])
+	k.loadAtom(i, 0)
+	k.split.splitVectors(1)
+	k.split.rotateRest(k.rot, 0)
+	unit := math.Ldexp(b.workingFactor(c.Order[i]), k.exp[0])
 	head, rest = make([]float64, c.R), make([]float64, c.D)
 	for j, v := range k.split.head(0) {
 		head[j] = float64(v) * unit

@@ -12,7 +12,7 @@ func (m *sizer) bytes(_ string, n int64) ([]byte, error) {
 // columns made by Build or Create; o may be nil. It does not check that such a collection is
 // allowed.
 func Size(n int64, dim int, o *Options) int64 {
-	c := shaped(int(min(n, MaxAtoms)), min(dim, MaxDim), o)
+	c := newShape(int(min(n, MaxAtoms)), min(dim, MaxDim), o)
 	coded := c.D > 0
 	if coded {
 		c.transform = &transform{dim: c.Dim, D: c.D, r: c.R, rounds: rotationRounds(c.D)}

@@ -15,9 +15,9 @@ type Source interface {
 // streamFloats is how many elements of a source are read at a time.
 const streamFloats = 1 << 20
 
-// stream reads the rows of src in order and passes them to f, whole rows of at most
+// readRows reads the rows of src in order and passes them to f, whole rows of at most
 // streamFloats elements together unless a single row is longer. It returns their number.
-func stream(ctx context.Context, src Source, f func(rows []float32) error) (int, error) {
+func readRows(ctx context.Context, src Source, f func(rows []float32) error) (int, error) {
 	dim := src.Dim()
 	if dim < 1 || dim > MaxDim {
 		return 0, fmt.Errorf("%d columns, at least 1 and at most %d", dim, MaxDim)

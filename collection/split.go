@@ -11,23 +11,23 @@ import (
 var kernels = simd.Best()
 
 const (
-	haarBlock  = bandit.HaarChunk              // coordinates in one chain of a Haar product
-	headBlock  = bandit.HeadChunk              // coordinates in one chain of a head
-	headSpan   = headBlock * bandit.HeadChunks // coordinates summed in float32 before they are added in float64
+	haarChunk  = bandit.HaarChunk              // coordinates in one chain of a Haar product
+	headChunk  = bandit.HeadChunk              // coordinates in one chain of a head
+	headSpan   = headChunk * bandit.HeadChunks // coordinates summed in float32 before they are added in float64
 	slotFloats = 1 << 22                       // floats of vectors a goroutine works on at a time
 )
 
 // splitter is one goroutine's memory for splitting vectors, a few at a time, into head and
 // rotated rest. A vector's result does not depend on the others.
 type splitter struct {
-	t      *transform
-	slots  int
-	stride int       // floats from one slot of x to the next
-	x      []float32 // [slots][stride] scaled vectors, then their rests
-	heads  []float32 // [slots][r]
-	part   []float32 // [slots][r]
-	sums   []float64 // [slots][r]
-	turned []float32 // Haar: [slots][padded D]; else one vector
+	t       *transform
+	slots   int
+	stride  int       // floats from one slot of x to the next
+	x       []float32 // [slots][stride] scaled vectors, then their rests
+	heads   []float32 // [slots][r]
+	partial []float32 // [slots][r]
+	sums    []float64 // [slots][r]
+	rotated []float32 // Haar: [slots][padded D]; else one vector
 }
 
 // slots returns how many of n vectors are split at a time: a panel, or fewer if they are so
@@ -39,11 +39,11 @@ func newSplitter(t *transform, n int) *splitter {
 	// An odd number of cache lines keeps slots from competing for the same cache sets.
 	s := &splitter{t: t, slots: t.slots(n), stride: (t.dim+31)&^31 + 16}
 	s.x = make([]float32, s.slots*s.stride)
-	s.heads, s.part, s.sums = make([]float32, s.slots*t.r), make([]float32, s.slots*t.r), make([]float64, s.slots*t.r)
+	s.heads, s.partial, s.sums = make([]float32, s.slots*t.r), make([]float32, s.slots*t.r), make([]float64, s.slots*t.r)
 	if t.rounds == 0 {
-		s.turned = make([]float32, s.slots*padded(t.D))
+		s.rotated = make([]float32, s.slots*padded(t.D))
 	} else {
-		s.turned = make([]float32, t.D)
+		s.rotated = make([]float32, t.D)
 	}
 	return s
 }
@@ -54,8 +54,8 @@ func (s *splitter) slot(i int) []float32 { return s.x[i*s.stride:][:s.t.dim] }
 // head returns the head of slot i.
 func (s *splitter) head(i int) []float32 { return s.heads[i*s.t.r : (i+1)*s.t.r] }
 
-// load sets slot i to f v, or to f (v - centre) if centre is not nil.
-func (s *splitter) load(i int, v []float32, centre []float64, f float64) {
+// loadVector sets slot i to f v, or to f (v - centre) if centre is not nil.
+func (s *splitter) loadVector(i int, v []float32, centre []float64, f float64) {
 	x := s.x[i*s.stride : (i+1)*s.stride]
 	clear(x[len(v):])
 	if centre != nil {
@@ -80,8 +80,8 @@ func (s *splitter) load(i int, v []float32, centre []float64, f float64) {
 	}
 }
 
-// split computes the heads of the first n slots and leaves their rests in x, to be rotated by rest.
-func (s *splitter) split(n int) {
+// splitVectors computes the heads of the first n slots and prepares their rests for rotateRest.
+func (s *splitter) splitVectors(n int) {
 	if s.t.r > 0 {
 		s.project(n)
 	}
@@ -89,9 +89,9 @@ func (s *splitter) split(n int) {
 	if t.rounds > 0 {
 		return
 	}
-	for from := 0; from < t.dim; from += haarBlock {
-		w := min(haarBlock, t.dim-from)
-		t.turn.times(s.turned, padded(t.D), s.x[from:], s.stride, n, from, w, from > 0)
+	for from := 0; from < t.dim; from += haarChunk {
+		w := min(haarChunk, t.dim-from)
+		t.rotation.multiply(s.rotated, padded(t.D), s.x[from:], s.stride, n, from, w, from > 0)
 	}
 }
 
@@ -103,25 +103,26 @@ func (s *splitter) project(n int) {
 	clear(sums)
 	for span := 0; span < t.dim; span += headSpan {
 		end := min(span+headSpan, t.dim)
-		for from := span; from < end; from += headBlock {
-			t.onto.times(s.part, t.r, s.x[from:], s.stride, n, from, min(headBlock, end-from), from > span)
+		for from := span; from < end; from += headChunk {
+			t.ontoHead.multiply(s.partial, t.r, s.x[from:], s.stride, n, from, min(headChunk, end-from), from > span)
 		}
-		for i, v := range s.part[:m] {
+		for i, v := range s.partial[:m] {
 			sums[i] += float64(v)
 		}
 	}
 	for i, v := range sums {
 		s.heads[i] = float32(v)
 	}
-	t.less.times(s.x, s.stride, s.heads, t.r, n, 0, t.r, true)
+	t.minusHead.multiply(s.x, s.stride, s.heads, t.r, n, 0, t.r, true)
 }
 
-// rest writes the rotated rest of slot i, [D], to dst. It may be called once a slot.
-func (s *splitter) rest(dst []float32, i int) {
+// rotateRest writes the rotated rest of slot i, [D], to dst. It must be called at most once for
+// each vector, after splitVectors.
+func (s *splitter) rotateRest(dst []float32, i int) {
 	t := s.t
 	if t.rounds == 0 {
-		copy(dst, s.turned[i*padded(t.D):][:t.D])
+		copy(dst, s.rotated[i*padded(t.D):][:t.D])
 		return
 	}
-	t.rotate(dst, s.x[i*s.stride:][:t.D], s.turned)
+	t.rotate(dst, s.x[i*s.stride:][:t.D], s.rotated)
 }

@@ -89,15 +89,15 @@ type file struct {
 	end      int64
 	sections []section
 	maps     [][]byte
-	packed   []bool // by section: in memory until the file is closed
+	inMemory []bool // by section: held in memory, not mapped, until closeSections
 }
 
 func aligned(at, to int64) int64 { return (at + to - 1) / to * to }
 
 func (w *file) bytes(name string, n int64) ([]byte, error) {
-	if n < packedBelow && len(w.sections) > 0 { // what the first one holds is in the file already
+	if n < packedBelow && len(w.sections) > 0 { // the first section is already in the file
 		b, err := heap{}.bytes(name, n)
-		w.add(section{Name: name, Bytes: n}, b, true)
+		w.addSection(section{Name: name, Bytes: n}, b, true)
 		return b, err
 	}
 	off := aligned(w.end, pageBytes())
@@ -112,24 +112,25 @@ func (w *file) bytes(name string, n int64) ([]byte, error) {
 		return nil, err
 	}
 	w.end = off + n
-	w.add(section{Name: name, Offset: off, Bytes: n}, b, false)
+	w.addSection(section{Name: name, Offset: off, Bytes: n}, b, false)
 	return b, nil
 }
 
-func (w *file) add(s section, b []byte, packed bool) {
-	w.sections, w.maps, w.packed = append(w.sections, s), append(w.maps, b), append(w.packed, packed)
+func (w *file) addSection(s section, b []byte, inMemory bool) {
+	w.sections, w.maps, w.inMemory = append(w.sections, s), append(w.maps, b), append(w.inMemory, inMemory)
 }
 
-// write appends a section that was in memory to the file.
-func (w *file) write(s *section, b []byte) error {
+// writeSection appends a section that was in memory to the file.
+func (w *file) writeSection(s *section, b []byte) error {
 	s.Offset = aligned(w.end, sectionAlign)
 	w.end = s.Offset + s.Bytes
 	_, err := w.f.WriteAt(b, s.Offset)
 	return err
 }
 
-// close unmaps every section, or writes it, and computes its checksum first if ok.
-func (w *file) close(ok bool) error {
+// closeSections ends the mapping of every section. If ok, it first computes the checksums and
+// writes the sections held in memory.
+func (w *file) closeSections(ok bool) error {
 	var first error
 	for i, b := range w.maps {
 		if ok {
@@ -137,10 +138,10 @@ func (w *file) close(ok bool) error {
 		}
 		var err error
 		switch {
-		case !w.packed[i]:
+		case !w.inMemory[i]:
 			err = unmapFile(w.f, w.sections[i].Offset, b, ok)
 		case ok:
-			err = w.write(&w.sections[i], b)
+			err = w.writeSection(&w.sections[i], b)
 		}
 		if err != nil && first == nil {
 			first = err
@@ -162,7 +163,7 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 		return nil, err
 	}
 	defer f.Discard()
-	if err = create(ctx, f.File, src, o); err == nil {
+	if err = writeFile(ctx, f.File, src, o); err == nil {
 		err = f.Commit(force)
 	}
 	if err != nil {
@@ -171,26 +172,26 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 	return Open(path)
 }
 
-func create(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
+func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
 	w := &file{f: f, end: firstSection()}
 	if _, err := f.Seek(w.end, io.SeekStart); err != nil {
 		return err
 	}
-	n, err := stream(ctx, src, func(r []float32) error {
+	n, err := readRows(ctx, src, func(r []float32) error {
 		_, err := f.Write(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(r))), 4*len(r)))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	c, err := begin(n, src.Dim(), o)
+	c, err := newCollection(n, src.Dim(), o)
 	if err != nil {
 		return err
 	}
 	ok := false
 	defer func() {
 		if !ok {
-			w.close(false)
+			w.closeSections(false)
 		}
 	}()
 	if c.Rows, err = array[float32](w, "rows", n*c.Dim); err != nil {
@@ -205,7 +206,7 @@ func create(ctx context.Context, f *os.File, src Source, o *Options) (err error)
 		h.Defect = c.transform.defect
 	}
 	ok = true
-	if err := w.close(true); err != nil {
+	if err := w.closeSections(true); err != nil {
 		return err
 	}
 	h.Sections, h.Bytes = w.sections, w.end
@@ -224,8 +225,8 @@ func create(ctx context.Context, f *os.File, src Source, o *Options) (err error)
 	return err
 }
 
-// outdated reports whether files before roundsVersion rotated D dimensions by fewer rounds.
-func outdated(D int) bool {
+// hasFewerRounds reports whether files before roundsVersion rotated D dimensions by fewer rounds.
+func hasFewerRounds(D int) bool {
 	before := 3
 	if D <= 16384 && D%256 == 0 {
 		before = 2
@@ -267,7 +268,7 @@ func readHeader(f *os.File) (*header, error) {
 	if err := json.Unmarshal(js, &h); err != nil {
 		return nil, fmt.Errorf("%w: header: %v", ErrCorrupt, err)
 	}
-	if version < roundsVersion && outdated(h.D) {
+	if version < roundsVersion && hasFewerRounds(h.D) {
 		return nil, fmt.Errorf("%w: %d, whose rotation mixes %d dimensions too little: build it again", ErrVersion, version, h.D)
 	}
 	if h.Bytes < headerBytes {
@@ -288,15 +289,15 @@ func readHeader(f *os.File) (*header, error) {
 
 // mapped is memory in the sections of an opened file.
 type mapped struct {
-	all      []byte
-	sections map[string]section
-	summed   bool // the file has no RowSquares
+	all            []byte
+	sections       map[string]section
+	squaresMissing bool // the file has no RowSquares
 }
 
 func (m *mapped) bytes(name string, n int64) ([]byte, error) {
 	s, ok := m.sections[name]
 	if _, before := m.sections[rowNorms]; !ok && name == rowSquares && before {
-		m.summed = true
+		m.squaresMissing = true
 		return heap{}.bytes(name, n)
 	}
 	if !ok || s.Bytes != n || s.Offset < headerBytes || s.Offset%sectionAlign != 0 || s.Offset > math.MaxInt64-n || s.Offset+n > int64(len(m.all)) {
@@ -317,14 +318,14 @@ func Open(path string) (*Collection, error) {
 		return nil, err
 	}
 	defer f.Close()
-	c, err := open(f)
+	c, err := openFile(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }
 
-func open(f *os.File) (*Collection, error) {
+func openFile(f *os.File) (*Collection, error) {
 	h, err := readHeader(f)
 	if err != nil {
 		return nil, err
@@ -344,10 +345,10 @@ func open(f *os.File) (*Collection, error) {
 	c := &Collection{N: h.N, Dim: h.Dim, Metric: metric, Basis: basis, Seed: h.Seed, D: h.D, R: h.R,
 		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Longest: h.Longest, Pilot: h.Pilot}
 	m := &mapped{all: all, sections: map[string]section{}}
-	c.spare = h.Bytes
+	c.unusedBytes = h.Bytes
 	for _, s := range h.Sections {
 		m.sections[s.Name] = s
-		c.spare -= s.Bytes
+		c.unusedBytes -= s.Bytes
 	}
 	if c.D > 0 {
 		c.transform = newTransform(c.Dim, c.Seed)
@@ -361,25 +362,25 @@ func open(f *os.File) (*Collection, error) {
 		unmapFile(f, 0, all, false)
 		return nil, fmt.Errorf("%w: the forecast is not for %d stages", ErrCorrupt, len(c.Stages))
 	}
-	if !c.permuted() {
+	if !c.orderIsPermutation() {
 		unmapFile(f, 0, all, false)
 		return nil, fmt.Errorf("%w: section order is no permutation of the atoms", ErrCorrupt)
 	}
-	if m.summed {
+	if m.squaresMissing {
 		for i := range c.RowSquares {
 			c.RowSquares[i] = kernels.SumSquares(c.Row(i))
 		}
 	}
 	if c.Coded() {
-		c.capNorms()
+		c.computeNormCaps()
 		c.transform.pack()
 	}
-	c.closer = func() error { return unmapFile(nil, 0, all, false) }
+	c.unmap = func() error { return unmapFile(nil, 0, all, false) }
 	return c, nil
 }
 
-// permuted reports whether Order names every row exactly once.
-func (c *Collection) permuted() bool {
+// orderIsPermutation reports whether Order names every row exactly once.
+func (c *Collection) orderIsPermutation() bool {
 	seen := make([]bool, c.N)
 	for _, row := range c.Order {
 		if int(row) >= c.N || seen[row] {

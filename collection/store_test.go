@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// rowsSource hands out rows a few at a time.
+// rowsSource returns rows a few at a time.
 type rowsSource struct {
 	rows []float32
 	dim  int
@@ -47,8 +47,8 @@ func (s *rowsSource) Read(dst []float32) (int, error) {
 	return n, nil
 }
 
-// alone fails when dir holds anything but the named files.
-func alone(t *testing.T, dir string, names ...string) {
+// checkNames fails if dir contains anything but the named files.
+func checkNames(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestCreateOpenEqualsBuild(t *testing.T) {
 			if st.Mode().Perm()&0o444 != 0o444 {
 				t.Errorf("%s: mode %v", name, st.Mode())
 			}
-			alone(t, dir, "a.thresher")
+			checkNames(t, dir, "a.thresher")
 			for _, c := range []*Collection{got, again, got} { // twice is harmless
 				if err := c.Close(); err != nil {
 					t.Errorf("%s: closing: %v", name, err)
@@ -136,7 +136,7 @@ func TestCreateLeavesExistingFilesAlone(t *testing.T) {
 		if b, err := os.ReadFile(path); err != nil || string(b) != "precious" {
 			t.Errorf("the file holds %q, %v", b, err)
 		}
-		alone(t, dir, "a.thresher")
+		checkNames(t, dir, "a.thresher")
 	}
 	_, err := Create(context.Background(), path, src(), false, nil)
 	if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), path) {
@@ -157,7 +157,7 @@ func TestCreateLeavesExistingFilesAlone(t *testing.T) {
 	if c.N != 50 {
 		t.Errorf("%d atoms", c.N)
 	}
-	alone(t, dir, "a.thresher")
+	checkNames(t, dir, "a.thresher")
 	if _, err := Create(context.Background(), filepath.Join(dir, "no", "b"), src(), false, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing folder: %v", err)
 	}
@@ -219,12 +219,12 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 		if c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		alone(t, dir)
+		checkNames(t, dir)
 	}
 }
 
-// TestSmallFilesAreSmall: a file has little besides its sections, and Bytes says all that is
-// mapped. Each section on a page of its own took 856,064 bytes for 100 x 32.
+// TestSmallFilesAreSmall: a file has few bytes besides its sections, and Bytes counts all
+// that is mapped. With each section on a page of its own 100 x 32 took 856,064 bytes.
 func TestSmallFilesAreSmall(t *testing.T) {
 	for _, s := range []struct{ n, dim int }{{1, 1}, {100, 32}, {1000, 128}, {64, 4096}} {
 		path := filepath.Join(t.TempDir(), "a.thresher")
@@ -237,7 +237,7 @@ func TestSmallFilesAreSmall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := c.Bytes() - c.spare
+		held := c.Bytes() - c.unusedBytes
 		if info.Size() > held+fileOverhead(held) || c.Bytes() < info.Size() {
 			t.Errorf("%v: a file of %d bytes for sections of %d, %d are said to be taken", s, info.Size(), held, c.Bytes())
 		}

@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// small writes a coded collection and returns its bytes and header.
-func small(t testing.TB, dim int) ([]byte, header) {
+// smallFile writes a small coded collection and returns the bytes of its file and its header.
+func smallFile(t testing.TB, dim int) ([]byte, header) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "small")
 	c, err := Create(context.Background(), path, &rowsSource{rows: data("gaussian", 140, dim, 1), dim: dim}, false, &Options{Metric: Cosine})
@@ -47,9 +47,10 @@ func withHeader(b []byte, js []byte) []byte {
 	return b
 }
 
-// A file of the version before is the same but for sections that nothing reads.
+// TestOpenOfTheVersionBefore: a file of the oldest version differs only by additional
+// sections, which are ignored.
 func TestOpenOfTheVersionBefore(t *testing.T) {
-	b, h := small(t, 70)
+	b, h := smallFile(t, 70)
 	h.Sections = append(h.Sections, section{Name: "head-max", Offset: headerBytes, Bytes: 48})
 	js, err := json.Marshal(h)
 	if err != nil {
@@ -82,10 +83,10 @@ func TestOpenOfTheVersionBefore(t *testing.T) {
 	}
 }
 
-// Files of before had norms of rows in the place of their squares, which are summed
-// anew: whatever these norms are, no score depends on them.
+// TestOpenWithoutSquares: older files have norms of rows instead of their squares. The
+// squares are summed anew, and no score depends on the norms in the file.
 func TestOpenWithoutSquares(t *testing.T) {
-	b, h := small(t, 70)
+	b, h := smallFile(t, 70)
 	for i := range h.Sections {
 		if s := &h.Sections[i]; s.Name == rowSquares {
 			s.Name = rowNorms
@@ -113,11 +114,11 @@ func TestOpenWithoutSquares(t *testing.T) {
 	}
 }
 
-// Files of a version that rotated these dimensions by fewer rounds hold codes that
-// today's rotation knows nothing of.
+// TestOpenOfFewerRounds: files of a version that rotated these dimensions by fewer rounds
+// are refused, since their codes do not fit today's rotation.
 func TestOpenOfFewerRounds(t *testing.T) {
 	for _, dim := range []int{300, 512} {
-		b, _ := small(t, dim)
+		b, _ := smallFile(t, dim)
 		binary.LittleEndian.PutUint32(b[8:], roundsVersion-1)
 		path := filepath.Join(t.TempDir(), "before")
 		if err := os.WriteFile(path, b, 0o600); err != nil {
@@ -132,21 +133,21 @@ func TestOpenOfFewerRounds(t *testing.T) {
 		}
 	}
 	for D, want := range map[int]bool{0: false, 256: false, 288: false, 512: true, 768: true, 800: false, 1 << 13: true, 1<<13 + 32: true, 1<<14 + 256: false, 1 << 16: false, 1<<16 + 32: true, 1 << 21: true} {
-		if outdated(D) != want {
+		if hasFewerRounds(D) != want {
 			t.Errorf("outdated(%d) is %v", D, !want)
 		}
 	}
 }
 
 func TestDamagedFilesAreRefused(t *testing.T) {
-	whole, h := small(t, 70) // with a head
+	intact, h := smallFile(t, 70) // with a head
 	if h.R == 0 {
 		t.Fatal("no head to damage")
 	}
-	js := int(binary.LittleEndian.Uint32(whole[12:]))
+	js := int(binary.LittleEndian.Uint32(intact[12:]))
 	r := rand.New(rand.NewPCG(1, 9))
 	flip := func(lo, hi int) []byte {
-		b := slices.Clone(whole)
+		b := slices.Clone(intact)
 		b[lo+r.IntN(hi-lo)] ^= 1 << r.IntN(8)
 		return b
 	}
@@ -158,10 +159,10 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return withHeader(whole, b)
+		return withHeader(intact, b)
 	}
 	versioned := func(v uint32) []byte {
-		b := slices.Clone(whole)
+		b := slices.Clone(intact)
 		binary.LittleEndian.PutUint32(b[8:], v)
 		return b
 	}
@@ -181,10 +182,10 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 		{"version to come", versioned(fileVersion + 1), ErrVersion},
 		{"version too old", versioned(oldestVersion - 1), ErrVersion},
 		{"header's checksum", flip(16, 20), ErrCorrupt},
-		{"header longer than its place", append(slices.Clone(whole[:12]), 255, 255, 255, 255, 0, 0, 0, 0), ErrCorrupt},
-		{"header is no JSON", withHeader(whole, []byte("{")), ErrCorrupt},
-		{"header of another shape", withHeader(whole, []byte(`{"N":"x"}`)), ErrCorrupt},
-		{"header of nothing", withHeader(whole, []byte(`{}`)), ErrCorrupt},
+		{"header longer than its place", append(slices.Clone(intact[:12]), 255, 255, 255, 255, 0, 0, 0, 0), ErrCorrupt},
+		{"header is no JSON", withHeader(intact, []byte("{")), ErrCorrupt},
+		{"header of another shape", withHeader(intact, []byte(`{"N":"x"}`)), ErrCorrupt},
+		{"header of nothing", withHeader(intact, []byte(`{}`)), ErrCorrupt},
 		{"no atoms", edit(func(h *header) { h.N = 0 }), ErrCorrupt},
 		{"one atom more", edit(func(h *header) { h.N++ }), ErrCorrupt},
 		{"too many atoms", edit(func(h *header) { h.N = MaxAtoms + 1 }), ErrCorrupt},
@@ -211,10 +212,10 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	for i, s := range h.Sections {
 		cases = append(cases,
 			damage{"section " + s.Name, flip(int(s.Offset), int(s.Offset+s.Bytes)), ErrCorrupt},
-			damage{"first byte of " + s.Name, func() []byte { b := slices.Clone(whole); b[s.Offset] ^= 128; return b }(), ErrCorrupt},
-			damage{"last byte of " + s.Name, func() []byte { b := slices.Clone(whole); b[s.Offset+s.Bytes-1] ^= 1; return b }(), ErrCorrupt},
-			damage{"cut in " + s.Name, whole[:s.Offset+s.Bytes/2], ErrTruncated},
-			damage{"cut at " + s.Name, whole[:s.Offset], ErrTruncated},
+			damage{"first byte of " + s.Name, func() []byte { b := slices.Clone(intact); b[s.Offset] ^= 128; return b }(), ErrCorrupt},
+			damage{"last byte of " + s.Name, func() []byte { b := slices.Clone(intact); b[s.Offset+s.Bytes-1] ^= 1; return b }(), ErrCorrupt},
+			damage{"cut in " + s.Name, intact[:s.Offset+s.Bytes/2], ErrTruncated},
+			damage{"cut at " + s.Name, intact[:s.Offset], ErrTruncated},
 			damage{"without " + s.Name, edit(func(h *header) { h.Sections = slices.Delete(h.Sections, i, i+1) }), ErrCorrupt},
 			damage{"astray " + s.Name, edit(func(h *header) { h.Sections[i].Offset += 1 << 16 }), ErrCorrupt},
 			damage{"unaligned " + s.Name, edit(func(h *header) { h.Sections[i].Offset++ }), ErrCorrupt},
@@ -224,10 +225,10 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 			damage{"longer " + s.Name, edit(func(h *header) { h.Sections[i].Bytes++ }), ErrCorrupt},
 		)
 	}
-	for n := 8; n < len(whole); n += 1 + n/3 {
-		cases = append(cases, damage{fmt.Sprintf("cut at %d", n), whole[:n], ErrTruncated})
+	for n := 8; n < len(intact); n += 1 + n/3 {
+		cases = append(cases, damage{fmt.Sprintf("cut at %d", n), intact[:n], ErrTruncated})
 	}
-	cases = append(cases, damage{"without its last byte", whole[:len(whole)-1], ErrTruncated})
+	cases = append(cases, damage{"without its last byte", intact[:len(intact)-1], ErrTruncated})
 	path := filepath.Join(t.TempDir(), "damaged.thresher")
 	for _, c := range cases {
 		if err := os.WriteFile(path, c.b, 0o644); err != nil {
@@ -243,8 +244,8 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %v and the file's name", c.name, err, c.want)
 		}
 	}
-	// the file itself is whole, and so is one with something behind it
-	for _, b := range [][]byte{whole, append(slices.Clone(whole), "more"...)} {
+	// The unaltered file opens, and so does one with bytes after its end.
+	for _, b := range [][]byte{intact, append(slices.Clone(intact), "more"...)} {
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -268,11 +269,11 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzOpen mutates a collection file: its header, checksummed anew or not, one
-// byte anywhere, its length. Whatever comes of it, Open must not panic; and a
-// file that opens must be safe to read everywhere.
+// FuzzOpen mutates a collection file: its header, with a valid checksum or without, one
+// byte anywhere, or its length. Open must not panic, and a file that opens must be safe to
+// read everywhere.
 func FuzzOpen(f *testing.F) {
-	whole, h := small(f, 16)
+	whole, h := smallFile(f, 16)
 	good, err := json.Marshal(h)
 	if err != nil {
 		f.Fatal(err)
@@ -318,12 +319,12 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer c.Close()
-		read(t, c)
+		readAll(t, c)
 	})
 }
 
-// read touches everything a search reads.
-func read(t *testing.T, c *Collection) {
+// readAll reads all that a search reads.
+func readAll(t *testing.T, c *Collection) {
 	for i, row := range c.Order {
 		if int(row) >= c.N {
 			t.Fatalf("atom %d is row %d of %d", i, row, c.N)

@@ -32,9 +32,9 @@ type transform struct {
 	u                 []float32   // head directions as rows, [r][dim], until packed
 	defect            float64     // Frobenius norm of U U^T - I (as rows)
 
-	onto packed // U^T: dim rows, r columns
-	less packed // -U: r rows, dim columns
-	turn packed // R^T: dim rows, D columns, if D <= bandit.HaarMaxDim
+	ontoHead  packed // U^T: dim rows, r columns
+	minusHead packed // -U: r rows, dim columns
+	rotation  packed // R^T: dim rows, D columns, if D <= bandit.HaarMaxDim
 }
 
 // rotatedDim returns D for rows of dim coordinates: dim itself for a Haar matrix, else the
@@ -74,7 +74,7 @@ func newTransform(dim int, seed uint64) *transform {
 		return t
 	}
 	for range t.rounds {
-		s, p := make([]float32, t.D), firsts(t.D)
+		s, p := make([]float32, t.D), indexes(t.D)
 		signs(s, r)
 		r.Shuffle(t.D, func(i, j int) { p[i], p[j] = p[j], p[i] })
 		t.sign, t.perm = append(t.sign, s), append(t.perm, p)
@@ -153,19 +153,19 @@ func blockAt(left int) int {
 // pack converts the final matrices to Gemm's layout and drops the originals.
 func (t *transform) pack() {
 	if t.rounds == 0 {
-		t.turn = newPacked(t.dim, t.D)
-		t.turn.fill(t.haar, t.D, t.D)
+		t.rotation = newPacked(t.dim, t.D)
+		t.rotation.fillColumns(t.haar, t.D, t.D)
 		t.haar = nil
 	}
 	if t.r == 0 {
 		return
 	}
-	t.onto = newPacked(t.dim, t.r)
-	t.onto.fill(t.u, t.dim, t.r)
-	t.less = newPacked(t.r, t.dim)
-	t.less.fillRows(t.u, t.dim, t.dim)
-	for i, v := range t.less.data {
-		t.less.data[i] = -v
+	t.ontoHead = newPacked(t.dim, t.r)
+	t.ontoHead.fillColumns(t.u, t.dim, t.r)
+	t.minusHead = newPacked(t.r, t.dim)
+	t.minusHead.fillRows(t.u, t.dim, t.dim)
+	for i, v := range t.minusHead.data {
+		t.minusHead.data[i] = -v
 	}
 	t.u = nil
 }

@@ -14,7 +14,8 @@ import (
 	"thresher/bandit"
 )
 
-// dims covers true Haar matrices, padding, and tails of every block size.
+// dims returns dimensions with Haar matrices, with padding, and with last blocks of every
+// size.
 func dims() []int {
 	var d []int
 	for v := 17; v <= 300; v += 13 {
@@ -23,7 +24,7 @@ func dims() []int {
 	return append(d, 16, 255, 256, 257, 288, 300, 352, 480, 512, 544, 768, 1000, 4096, 65536+32)
 }
 
-// rotateExactly is R x by the definition of each round, in float64.
+// rotateExactly returns R x, by the definition of each round, in float64.
 func (t *transform) rotateExactly(x []float64) []float64 {
 	y := make([]float64, t.D)
 	if t.haar != nil {
@@ -89,17 +90,17 @@ func TestRotationIsItsDefinition(t *testing.T) {
 			for j := range dst { // what is left of another vector must not matter
 				dst[j] = float32(math.NaN())
 			}
-			split.load(0, x, nil, 1)
-			split.split(1)
-			split.rest(dst, 0)
+			split.loadVector(0, x, nil, 1)
+			split.splitVectors(1)
+			split.rotateRest(dst, 0)
 			want := tr.rotateExactly(wide(x))
 			turned[name] = wide(dst)
 			norm := floats.Norm(wide(x), 2)
 			if d := floats.Distance(wide(dst), want, 2); !(d <= rho*norm) {
 				t.Errorf("dimension %d, %s: off by %g |o|, allowed %g", dim, name, d/norm, rho)
 			}
-			// the definition itself keeps lengths: to rounding of the blocks'
-			// float64, or of the float32 entries of a Haar matrix
+			// The definition preserves lengths, to within the rounding of the blocks'
+			// float64 or of the float32 entries of a Haar matrix.
 			if e := math.Abs(floats.Norm(want, 2)/norm - 1); e > 4e-7 {
 				t.Errorf("dimension %d, %s: length changes by %g", dim, name, e)
 			}
@@ -141,8 +142,8 @@ func TestRotationIsItsSeeds(t *testing.T) {
 		if !slices.Equal(y, b.rotateExactly(x)) {
 			t.Errorf("dimension %d: the same seed gives another rotation", dim)
 		}
-		// independent rotations of one vector are nearly orthogonal: the
-		// cosine beyond 6/sqrt(D) has probability below 1e-8
+		// Independent rotations of one vector are nearly orthogonal: a cosine beyond
+		// 6/sqrt(D) has probability below 1e-8.
 		z := other.rotateExactly(x)
 		if c := floats.Dot(y, z) / floats.Dot(x, x); math.Abs(c) > 6/math.Sqrt(float64(a.D)) {
 			t.Errorf("dimension %d: seeds 5 and 6 agree to cosine %g", dim, c)
@@ -150,7 +151,7 @@ func TestRotationIsItsSeeds(t *testing.T) {
 	}
 }
 
-// zCheck fails beyond 6 standard errors: a false alarm of 2e-9 a check.
+// zCheck fails beyond 6 standard errors, which has a false-alarm probability of 2e-9.
 func zCheck(t *testing.T, what string, sample []float64, mean, variance float64) {
 	t.Helper()
 	var s float64
@@ -163,9 +164,9 @@ func zCheck(t *testing.T, what string, sample []float64, mean, variance float64)
 	}
 }
 
-// The Haar measure on O(n) has E[x^2] = 1/n, E[x^4] = 3/(n(n+2)) for an entry,
-// E[tr] = 0, E[tr^2] = 1, E[tr^4] = 3 for the trace, and both determinants are
-// equally likely. A QR factor with unfixed signs fails the last ones.
+// TestHaarMatrix: the Haar measure on O(n) has E[x^2] = 1/n, E[x^4] = 3/(n(n+2)) for an
+// entry, E[tr] = 0, E[tr^2] = 1, E[tr^4] = 3 for the trace, and both determinants are
+// equally likely. A QR factor without corrected signs fails the last ones.
 func TestHaarMatrix(t *testing.T) {
 	const draws = 3000
 	for _, n := range []int{16, 20} {
@@ -203,16 +204,16 @@ func TestHaarMatrix(t *testing.T) {
 		for i := range n {
 			gram.Set(i, i, gram.At(i, i)-1)
 		}
-		// each entry is rounded once: 2^-24 of itself
+		// Each entry is rounded once, by at most 2^-24 of itself.
 		if e := mat.Norm(&gram, 2); e > 2*0x1p-24*math.Sqrt(float64(n)) {
 			t.Errorf("a Haar matrix of %d misses orthogonality by %g (Frobenius)", n, e)
 		}
 	}
 }
 
-// A few-hot vector is what a fast rotation mixes worst. Over seeds, one
-// coordinate of its image has second moment 1/D and nearly the fourth moment of
-// a Haar rotation. False alarm: 6 standard errors.
+// TestFastRotationMixesFewHot: a few-hot vector is the hardest for a fast rotation to mix.
+// Over seeds, a coordinate of its image has second moment 1/D and nearly the fourth moment
+// of a Haar rotation, to 6 standard errors.
 func TestFastRotationMixesFewHot(t *testing.T) {
 	const draws = 400
 	for _, dim := range []int{512, 544, 1000} {
@@ -233,7 +234,7 @@ func TestFastRotationMixesFewHot(t *testing.T) {
 			}
 			name := fmt.Sprintf("dimension %d, %d-hot", dim, hot)
 			zCheck(t, name+", square", squares, 1, 2)
-			// not exactly Haar's 3: within 20%, beside the statistical error
+			// Haar's value is 3; 20% are allowed in addition to the statistical error.
 			mean := floats.Sum(fourths) / float64(len(fourths))
 			if math.Abs(mean-3) > .6+6*math.Sqrt(96/float64(len(fourths))) {
 				t.Errorf("%s: fourth moment %.2f, a Haar rotation has 3", name, mean)

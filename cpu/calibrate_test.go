@@ -96,7 +96,7 @@ func correlated(dim int, cos float64) func(r *rand.Rand) ([]float32, []float32) 
 	}
 }
 
-// hot returns vectors with few entries of 1 that share one.
+// fewHot returns vectors with few entries of 1 that share one.
 func fewHot(dim, few int) func(r *rand.Rand) ([]float32, []float32) {
 	return func(r *rand.Rand) ([]float32, []float32) {
 		q, v := make([]float32, dim), make([]float32, dim)
@@ -290,7 +290,7 @@ func calibrate(t *testing.T, c cell, draws int) []*tally {
 	return tallies
 }
 
-// drawOnce tests the true arms of one query at every level and delta.
+// testDraw tests the true arms of one query at every level and delta.
 func testDraw(b *Backend, c cell, q, arms []float32, seed uint64, tallies []*tally) error {
 	ctx := context.Background()
 	col, err := collection.Build(ctx, arms, c.dim, &collection.Options{NoHead: true, Threads: 1, Seed: seed})

@@ -175,7 +175,7 @@ func everyOther(c *collection.Collection) *backend.Filter {
 	return backend.ListFilter(c.Order, atoms)
 }
 
-// round runs every trial once.
+// timeAll runs every trial once.
 func (m *measurement) timeAll(ctx context.Context) error {
 	for _, t := range []*trial{&m.narrow, &m.panel, &m.fullWidth, &m.someKept, &m.dense, &m.lowDim, &m.oneQuery, &m.gathered, &m.fewAtoms} {
 		if err := t.run(ctx); err != nil {
@@ -192,7 +192,7 @@ func (m *measurement) timeAll(ctx context.Context) error {
 	return nil
 }
 
-// codes times sums of head and width rest codes of costCodes rows.
+// timeCodes times sums of head and width rest codes of costCodes rows.
 func (m *measurement) timeCodes(least *time.Duration, width int) {
 	half := make([]int8, (m.c.R+m.c.D+63)&^63)
 	query := simd.RowQuery{Hi: half, Lo: half}
@@ -207,7 +207,7 @@ func (m *measurement) timeCodes(least *time.Duration, width int) {
 	keepLeast(least, begun)
 }
 
-// signs times sums of head codes and width signs of as many rows, of arbitrary bits.
+// timeSigns times sums of head codes and width signs of as many rows, of arbitrary bits.
 func (m *measurement) timeSigns(least *time.Duration, width int) {
 	half := make([]int8, (m.c.R+m.c.D+63)&^63)
 	query := simd.RowQuery{Hi: half, Lo: half}
@@ -222,7 +222,7 @@ func (m *measurement) timeSigns(least *time.Duration, width int) {
 	keepLeast(least, begun)
 }
 
-// farther times sums of head and rest codes of costFetches random rows in memory, in ascending
+// timeFarCodes times sums of head and rest codes of costFetches random rows in memory, in ascending
 // order as in looks.
 func (m *measurement) timeFarCodes(least *time.Duration) {
 	bytes := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(m.memory))), 4*len(m.memory))
@@ -238,7 +238,7 @@ func (m *measurement) timeFarCodes(least *time.Duration) {
 	keepLeast(least, begun)
 }
 
-// reach times scores of costFetches random rows in width coordinates.
+// timeFarScores times scores of costFetches random rows in width coordinates.
 func (m *measurement) timeFarScores(least *time.Duration, width int) {
 	query, out, ids := make([]float64, width), make([]float64, 4), make([]uint32, costFarRows)
 	for k := range ids {
@@ -295,7 +295,7 @@ func (t *trial) run(ctx context.Context) error {
 	return err
 }
 
-// keep records the time since begun if it is the least.
+// keepLeast records the time since begun if it is the least.
 func keepLeast(least *time.Duration, begun time.Duration) {
 	if took := threadTime() - begun; *least == 0 || took < *least {
 		*least = took
