@@ -68,15 +68,7 @@ func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
 	if err := refuseOutputs(f.force, f.out); err != nil {
 		return err
 	}
-	var tables []*rowFile
-	var pictures []string
-	for _, path := range f.out {
-		if plot.Drawn(path) {
-			pictures = append(pictures, path)
-		} else {
-			tables = append(tables, &rowFile{app: a, path: path, head: duelHeader()})
-		}
-	}
+	out := newSimulationOutput(a, f.out, duelHeader())
 	var radii []duel.Radius
 	for _, name := range f.radii {
 		radii = append(radii, duel.Radius(name))
@@ -99,22 +91,9 @@ func (a *app) simulateDuels(cmd *cobra.Command, f *duelSimulateFlags) error {
 	err = figure.Run(cmd.Context(), func(p duel.Point) error {
 		stages.end()
 		points = append(points, p)
-		for _, t := range tables {
-			if err := t.add(duelRow(&p)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return out.add(duelRow(&p))
 	})
-	for _, t := range tables {
-		err = errors.Join(err, t.close())
-	}
-	for _, path := range pictures {
-		if err == nil {
-			err = plot.Write(path, figureCharts(points)...)
-		}
-	}
-	return err
+	return out.finish(err, func() []plot.Chart { return figureCharts(points) })
 }
 
 // figureCharts returns the panels of a figure, with a line for each algorithm. In figure 2

@@ -19,13 +19,13 @@ import (
 )
 
 type recallFlags struct {
-	atoms, atomsColumn, ids string
-	queries, queriesColumn  string
-	answers, misses         string
-	k                       int
-	sample                  int64
-	excludeSelf             bool
-	force, json             bool
+	vectorFlags
+	ids             string
+	answers, misses string
+	k               int
+	sample          int64
+	excludeSelf     bool
+	force, json     bool
 }
 
 func newRecallCommand(a *app) *cobra.Command {
@@ -48,10 +48,7 @@ where the atoms have an id column, its ids. --misses lists what each answer lack
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRecall(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
-	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
-	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
+	f.vectorFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .parquet, .ivecs); - is standard input")
 	fs.StringVar(&f.misses, "misses", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")

@@ -17,14 +17,13 @@ import (
 )
 
 type searchFlags struct {
-	atoms, atomsColumn, ids string
-	queries, queriesColumn  string
-	out, certificates       string
-	minScore                float64
-	leastScore              bool // --min-score was given
-	excludeSelf             bool
-	deadline                time.Duration
-	resume, force, json     bool
+	vectorFlags
+	ids, out, certificates string
+	minScore               float64
+	leastScore             bool // --min-score was given
+	excludeSelf            bool
+	deadline               time.Duration
+	resume, force, json    bool
 }
 
 func newSearchCommand(a *app) *cobra.Command {
@@ -48,10 +47,7 @@ range search.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
-	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
-	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
+	f.vectorFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, written next to row numbers (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet, .ivecs or .ibin; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,15 +82,7 @@ func (a *app) simulateSlates(cmd *cobra.Command, f *slateSimulateFlags) error {
 	if err != nil {
 		return err
 	}
-	var tables []*rowFile
-	var pictures []string
-	for _, path := range f.out {
-		if plot.Drawn(path) {
-			pictures = append(pictures, path)
-		} else {
-			tables = append(tables, &rowFile{app: a, path: path, head: slateHeader()})
-		}
-	}
+	out := newSimulationOutput(a, f.out, slateHeader())
 	stages := &stageProgress{app: a}
 	defer stages.end()
 	e.stages = stages
@@ -99,20 +90,7 @@ func (a *app) simulateSlates(cmd *cobra.Command, f *slateSimulateFlags) error {
 	err = e.run(cmd.Context(), func(p slatePoint) error {
 		stages.end()
 		points = append(points, p)
-		for _, t := range tables {
-			if err := t.add(p.row()); err != nil {
-				return err
-			}
-		}
-		return nil
+		return out.add(p.row())
 	})
-	for _, t := range tables {
-		err = errors.Join(err, t.close())
-	}
-	for _, path := range pictures {
-		if err == nil {
-			err = plot.Write(path, e.chart(points))
-		}
-	}
-	return err
+	return out.finish(err, func() []plot.Chart { return []plot.Chart{e.chart(points)} })
 }

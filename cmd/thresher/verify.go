@@ -17,16 +17,15 @@ import (
 )
 
 type verifyFlags struct {
-	atoms, atomsColumn     string
-	queries, queriesColumn string
-	answers, certificates  string
-	sample                 int64
-	guarantee              string
-	k                      int
-	minScore               float64
-	leastScore             bool // --min-score was given
-	excludeSelf            bool
-	strictDelta, json      bool
+	vectorFlags
+	answers, certificates string
+	sample                int64
+	guarantee             string
+	k                     int
+	minScore              float64
+	leastScore            bool // --min-score was given
+	excludeSelf           bool
+	strictDelta, json     bool
 }
 
 func newVerifyCommand(a *app) *cobra.Command {
@@ -61,10 +60,7 @@ neighbourhoods, which counts wrong answers that lack the same atom once.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection; - is standard input")
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
-	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
-	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
+	f.vectorFlags.add(fs)
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin)")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
 	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")
