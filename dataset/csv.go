@@ -36,17 +36,21 @@ type csvRows struct {
 	err     error
 }
 
-// openCSV reads the header and the first row.
-func openCSV(src *source, opt Options) (Reader, error) {
+// newCSVRows returns a reader of the records of src.
+func newCSVRows(src *source) *csvRows {
 	c := &csvRows{name: src.name, shut: src, id: -1}
-	if head, err := src.r.Peek(len(byteOrderMark)); err == nil && string(head) == byteOrderMark {
-		_, _ = src.r.Discard(len(byteOrderMark))
-	}
+	src.skipMark()
 	line, _ := src.r.Peek(min(src.r.Size(), 64<<10)) // the beginning of a long line is enough
 	c.guard = &lineGuard{r: src.r}
 	c.records = csv.NewReader(c.guard)
 	c.records.Comma = separator(line)
 	c.records.FieldsPerRecord, c.records.ReuseRecord, c.records.TrimLeadingSpace = -1, true, true
+	return c
+}
+
+// openCSV reads the header and the first row.
+func openCSV(src *source, opt Options) (Reader, error) {
+	c := newCSVRows(src)
 	record, err := c.record()
 	if err == io.EOF {
 		return nil, fail(c.name, "%w: the file holds only blank lines", ErrNoRows)

@@ -219,6 +219,9 @@ func fuzzResults(f *testing.F, format Format) {
 				checkFuzzError(t, err)
 				return
 			}
+			if v.IDs == nil {
+				v.IDs = make([]int64, len(v.Names))
+			}
 			if err := checkResult(&v); err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +235,7 @@ func FuzzResultsNPZ(f *testing.F) {
 }
 
 func FuzzResultsParquet(f *testing.F) {
-	addFixtures(f, "results.parquet")
+	addFixtures(f, "results.parquet", "rows.parquet", "named.parquet")
 	fuzzResults(f, Parquet)
 }
 
@@ -259,6 +262,27 @@ func FuzzResultsNPY(f *testing.F) {
 	addFixtures(f, "ids*.npy")
 	f.Add(npyOf("<i4", "False", "(1, 2)", le32(1, 2)))
 	fuzzResults(f, NPY)
+}
+
+func FuzzResultsHits(f *testing.F) {
+	for _, c := range hitDocuments() {
+		f.Add([]byte(c.text))
+	}
+	fuzzResults(f, JSONL)
+}
+
+func FuzzResultsLongCSV(f *testing.F) {
+	for _, text := range longTexts(".csv") {
+		f.Add([]byte(text))
+	}
+	fuzzResults(f, CSV)
+}
+
+func FuzzResultsLongJSONL(f *testing.F) {
+	for _, text := range longTexts(".jsonl") {
+		f.Add([]byte(text))
+	}
+	fuzzResults(f, JSONL)
 }
 
 func FuzzSpool(f *testing.F) {

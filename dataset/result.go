@@ -1,15 +1,19 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+
+	"thresher/dataset/jsonscan"
 )
 
 // Result is the answer to one query.
 type Result struct {
 	Query       int64           // row of the query, 0-based
-	IDs         []int64         // row numbers of the atoms found, best first
+	IDs         []int64         // row numbers of the atoms found, best first; nil if the file only has Names
 	Names       []string        // their ids if the atoms have an id column, else nil
-	Scores      []float32       // one an id; nil if the file has none. -Inf is no score
+	Scores      []float32       // one an id or name; nil if the file has none. -Inf is no score
 	Pulls       int64           // coordinates read
 	Exact       bool            // whether the answer is exact, not only correct with high probability
 	Certificate json.RawMessage // one JSON object, or nil
@@ -26,10 +30,9 @@ type ResultReader interface {
 	Close() error
 }
 
-// OpenResults opens .npz, .jsonl (also .jsonl.gz), .parquet or .ivecs results, or ground truth
-// in the forms of the big-ann-benchmarks (.ibin, or any unknown extension). Padding (id -1) is
-// removed. Files of other programs may lack scores, pulls and exact; without query
-// numbers the rows are numbered as queries.
+// OpenResults opens results in any of the forms that the package comment lists. Padding (id -1)
+// is removed. Files of other programs may lack scores, pulls and exact, and may have names
+// instead of IDs; without query numbers the rows are numbered as queries.
 func OpenResults(path string) (ResultReader, error) {
 	format, gzipped := FormatOf(path)
 	src, err := openSource(path, gzipped)
@@ -68,7 +71,9 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 	case NPZ:
 		return openNPZResults(src)
 	case JSONL:
-		return &jsonlResults{source: src, lines: lineReader{r: src.r}}, nil
+		return openJSONResults(src), nil
+	case CSV:
+		return openLongCSV(src)
 	case Parquet:
 		return openParquetResults(src)
 	case IVecs:
@@ -76,5 +81,30 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 	case IBin:
 		return openTruth(src)
 	}
-	return nil, fail(src.name, "format %s does not hold results (npz, npy, jsonl, parquet, ivecs and ibin do)", format)
+	return nil, fail(src.name, "format %s does not hold results (npz, npy, jsonl, json, csv, parquet, ivecs and ibin do)", format)
+}
+
+// openJSONResults chooses between the forms of answers in JSON by the first field that differs.
+func openJSONResults(src *source) ResultReader {
+	text, _ := src.r.Peek(src.r.Size()) // fewer if the input ends
+	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte(byteOrderMark)))
+	if len(text) > 0 && text[0] == '[' {
+		return openHits(src)
+	}
+	telling := ""
+	_, _ = jsonscan.Fields(text, 0, func(key []byte, at int) (int, error) {
+		switch string(key) {
+		case "result", "id", "ids":
+			telling = string(key)
+			return at, io.EOF
+		}
+		return jsonscan.Value(text, at)
+	})
+	switch telling {
+	case "result":
+		return openHits(src)
+	case "id":
+		return openLongJSONL(src)
+	}
+	return &jsonlResults{source: src, lines: lineReader{r: src.r}}
 }

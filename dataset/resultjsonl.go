@@ -133,7 +133,7 @@ func (j *jsonlResults) read() (Result, error) {
 		return Result{}, v.place(err)
 	}
 	if raw.Query == nil || raw.IDs == nil || *raw.Query < 0 || raw.Pulls < 0 {
-		return Result{}, failAt(j.name, j.next, -1, "line %d: a result has query (not negative) and ids", j.lines.number)
+		return Result{}, failAt(j.name, j.next, -1, `line %d: a result has query (not negative) and ids; of vector databases, {"result":[..]} as Qdrant answers, [[{"id":..,"score":..},..],..] and rows with query, id and score are read`, j.lines.number)
 	}
 	r := Result{
 		Query: *raw.Query, IDs: *raw.IDs, Names: raw.Names, Pulls: raw.Pulls,

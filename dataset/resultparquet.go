@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -22,6 +23,9 @@ func openParquetResults(src *source) (r ResultReader, err error) {
 	p, err := openParquetFile(src)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.ContainsFunc(p.leaves, func(l parquetLeaf) bool { return l.name == "ids" }) {
+		return openLongParquet(p)
 	}
 	q := &parquetResults{file: p}
 	for _, want := range []struct {
@@ -46,7 +50,7 @@ func openParquetResults(src *source) (r ResultReader, err error) {
 		}
 	}
 	if q.ids == nil {
-		return nil, fail(src.name, "no column ids; results have one")
+		return nil, fail(src.name, "column ids is not a list")
 	}
 	return q, nil
 }

@@ -107,6 +107,13 @@ func (s *source) head() ([]byte, error) {
 	return b, nil
 }
 
+// skipMark skips a byte order mark.
+func (s *source) skipMark() {
+	if head, err := s.r.Peek(len(byteOrderMark)); err == nil && string(head) == byteOrderMark {
+		_, _ = s.r.Discard(len(byteOrderMark))
+	}
+}
+
 // trustedRow is the size up to which a row's memory is allocated without proof.
 const trustedRow = 1 << 20
 

@@ -106,3 +106,16 @@ np.savez("faiss.npz", D=score.astype("<f8"), I=rid)
 np.savez_compressed("hnswlib.npz", labels=rid.astype("<u8"), distances=score)
 np.savez("cuvs.npz", neighbors=rid.astype("<u4"))
 np.savez("sklearn.npz", distances=score, indices=rid)
+
+# The same answers with a row for each query and atom.
+rows = {
+    "query_index": pa.array([0, 0, 0, 1, 1], pa.int32()),
+    "_distance": pa.array([-2.5, -0.25, -1, -7, 1], pa.float32()),
+    "id": pa.array([3, 2, 1, 4, 0], pa.uint64()),
+}
+pq.write_table(pa.table(rows), "rows.parquet", store_schema=False, row_group_size=3)
+named = {
+    "query": [0, 0, 0, 1, 1], "rank": [1, 3, 2, 1, 2],
+    "id": ["c", "b\u00e9", "a", "d", "e"], "score": [2.5, 0.25, 1, 7, -1],
+}
+pq.write_table(pa.table(named), "named.parquet", compression="zstd")
