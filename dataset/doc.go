@@ -26,6 +26,9 @@
 //	ibin     ground truth of the big-ann-benchmarks: ids [m,k], perhaps scores; or a range search
 //	JSONL    {"query","ids","scores",...}, as written by AppendJSONL
 //	Parquet  columns query, ids, scores, ...
+//	JSON     Qdrant's responses {"result":..}, or [[{"id":..,"score" or "distance":..},..],..]
+//	tables   CSV, JSONL or Parquet with columns query, id, score or distance, perhaps rank:
+//	         a row for each query and atom, sorted by query; each query's by rank or score
 //
 // Elements of float16, float32, float64, int8 and uint8 (bfloat16 in safetensors, int32 in
 // .ivecs and .ibin) are converted to float32, rounded to nearest. NaN, infinities, values

@@ -83,6 +83,27 @@ func TestBuildBadInput(t *testing.T) {
 	thresher(t, "build", "--atoms", out, "--out", filepath.Join(dir, "b.thresher")).wantError(t, "already a collection")
 }
 
+func TestInfoOnAnswers(t *testing.T) {
+	dir := t.TempDir()
+	hits := writeFile(t, dir, "a.json", []byte(`{"result":[[{"id":"x","score":2},{"id":"y","score":1}],[]]}`))
+	r := thresher(t, "info", "--answers", "--json", hits)
+	r.wantCode(t, exitOK)
+	var got answersInfo
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := answersInfo{Path: hits, Queries: 2, Longest: 2, IDs: "texts", Scores: true, FileBytes: got.FileBytes}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	r = thresher(t, "info", "--answers", writeFile(t, dir, "gt.bin", []byte("\x01\x00\x00\x00\x02\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00\x00")))
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "2 to 2 an answer, row numbers") || !strings.Contains(r.out, "none") {
+		t.Error(r.out)
+	}
+	thresher(t, "info", "--answers", writeFile(t, dir, "b.json", []byte(`{"result":[]}`))).wantError(t, "b.json", "[[]]")
+}
+
 func TestInfoOnVectors(t *testing.T) {
 	dir := t.TempDir()
 	r := thresher(t, "info", "--json", vectorFile(t, dir, "a.npy", 1, 7, 3))

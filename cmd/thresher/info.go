@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -23,12 +25,24 @@ type vectorsInfo struct {
 	FileBytes int64 `json:"file_bytes"`
 }
 
+// answersInfo describes a file of answers.
+type answersInfo struct {
+	Path      string         `json:"path"`
+	Format    dataset.Format `json:"format,omitempty"` // as in vectorsInfo
+	Queries   int64          `json:"queries"`
+	Shortest  int            `json:"shortest"` // fewest and most atoms of an answer
+	Longest   int            `json:"longest"`
+	IDs       string         `json:"ids"` // row numbers, texts, or both
+	Scores    bool           `json:"scores"`
+	FileBytes int64          `json:"file_bytes"`
+}
+
 func newInfoCommand(a *app) *cobra.Command {
-	var asJSON bool
+	var asJSON, answers bool
 	var column string
 	cmd := &cobra.Command{
 		Use:   "info FILE",
-		Short: "Describe a collection or a file of vectors",
+		Short: "Describe a collection, a file of vectors or, with --answers, of answers",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("info: %d files named, wants one", len(args))
@@ -41,6 +55,9 @@ func newInfoCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer in.remove()
+			if answers {
+				return a.describeAnswers(cmd.Context(), in, asJSON)
+			}
 			if in.isCollection() {
 				return a.describeCollection(in, asJSON)
 			}
@@ -48,6 +65,7 @@ func newInfoCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")
+	cmd.Flags().BoolVar(&answers, "answers", false, "the file holds answers, in a form that verify reads; it is read to its end")
 	cmd.Flags().StringVar(&column, "column", "", "`column` or array of the vectors, if there are several")
 	return cmd
 }
@@ -105,4 +123,71 @@ func (a *app) describeVectors(in input, column string, asJSON bool) error {
 	t.row("dimension", info.Dim)
 	t.row("size", megabytes(info.FileBytes))
 	return t.flush()
+}
+
+func (a *app) describeAnswers(ctx context.Context, in input, asJSON bool) error {
+	info, err := surveyAnswers(ctx, in)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(a.out).Encode(info)
+	}
+	t := newTable(a.out)
+	t.row("file", info.Path)
+	if info.Format != dataset.Unknown {
+		t.row("format", info.Format)
+	}
+	t.row("queries", info.Queries)
+	if info.Queries > 0 {
+		t.row("atoms", fmt.Sprintf("%d to %d an answer, %s", info.Shortest, info.Longest, info.IDs))
+	}
+	scores := "none"
+	if info.Scores {
+		scores = "one an atom"
+	}
+	t.row("scores", scores)
+	t.row("size", megabytes(info.FileBytes))
+	return t.flush()
+}
+
+// surveyAnswers reads all answers of a file.
+func surveyAnswers(ctx context.Context, in input) (*answersInfo, error) {
+	r, err := dataset.OpenResults(in.path)
+	if err != nil {
+		return nil, in.named(err)
+	}
+	defer r.Close()
+	file, err := os.Stat(in.path)
+	if err != nil {
+		return nil, err
+	}
+	format, _ := dataset.FormatOf(in.path)
+	info := &answersInfo{Path: in.name, Format: format, IDs: "row numbers", FileBytes: file.Size()}
+	for {
+		v, err := r.Next()
+		if err == io.EOF {
+			return info, nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, in.named(err)
+		}
+		atoms := max(len(v.IDs), len(v.Names))
+		if info.Queries == 0 {
+			info.Shortest = atoms
+		}
+		info.Queries++
+		info.Shortest, info.Longest = min(info.Shortest, atoms), max(info.Longest, atoms)
+		info.Scores = info.Scores || v.Scores != nil
+		switch {
+		case atoms == 0:
+		case v.IDs == nil:
+			info.IDs = "texts"
+		case v.Names != nil:
+			info.IDs = "row numbers and ids"
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 
 type verifyFlags struct {
 	vectorFlags
+	ids                   string
 	answers, certificates string
 	sample                int64
 	guarantee             string
@@ -25,6 +26,7 @@ type verifyFlags struct {
 	minScore              float64
 	leastScore            bool // --min-score was given
 	excludeSelf           bool
+	ignoreScores          bool
 	strictDelta, json     bool
 }
 
@@ -47,6 +49,14 @@ Each answer is checked against its own certificate, or else against --guarantee,
 pass the file written by search --certificates. Without it a partial answer counts
 as malformed.
 
+Answers of other programs may be matrices of ids (.npy; .npz with ids, I, labels,
+neighbors or indices, and scores, D or distances; .ivecs), ground truth of the
+big-ann-benchmarks (.ibin), Qdrant's responses (.json), or tables (.csv, .jsonl,
+.parquet) with columns query, id, score (or distance) and perhaps rank, sorted by
+query. Integers are row numbers of the atoms unless --ids names the column that they
+come from; texts are looked up in it, or in the column id. Scores of another scale,
+such as 1 - cosine, count as malformed unless --ignore-scores is given.
+
 Exit code 1: any malformed answer; any wrong answer under an exact or certain
 guarantee, or whose certificate is exact. Under a failure probability delta, wrong
 answers are counted and compared with delta; they cause exit code 1 only with
@@ -61,13 +71,15 @@ neighbourhoods, which counts wrong answers that lack the same atom once.`,
 	}
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
-	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin)")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids that the answers use (default: row numbers, and for texts the column id)")
+	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv)")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
 	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")
 	fs.StringVar(&f.guarantee, "guarantee", string(batch.GuaranteeProbabilistic), "guarantee of answers without certificates: exact, certain, probabilistic or heuristic")
 	fs.IntVarP(&f.k, "k", "k", 0, "k of the search; 0 = the length of the longest answer")
 	fs.Float64Var(&f.minScore, "min-score", 0, "the answers are all atoms that score at least this (distances: at most)")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j and must not be among its answers")
+	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which atoms were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 if wrong answers are incompatible with delta")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk")
@@ -107,6 +119,7 @@ type verification struct {
 	report  verifyReport
 	in      input // the answers
 	answers *answerReader
+	atoms   atomIDs
 
 	certificates input // their certificates, if named
 }
@@ -166,18 +179,22 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 	var rows []float32
 	var have int
 	free := func() error { return nil }
+	v.atoms = atomIDs{file: in.name, column: v.flags.ids}
 	if in.isCollection() {
+		if v.flags.ids != "" {
+			return nil, fmt.Errorf("--ids %s: %s is a prepared collection, which has no ids; name the file of vectors that it was built from", v.flags.ids, in.name)
+		}
 		c, err := collection.Open(in.path)
 		if err != nil {
 			return nil, err
 		}
 		rows, have, metric, free = c.Rows, c.Dim, c.Metric, c.Close
 	} else {
-		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, FindIDs: true})
+		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true})
 		if err != nil {
 			return nil, in.named(err)
 		}
-		rows, have = m.Data, m.Dim
+		rows, have, v.atoms.names = m.Data, m.Dim, m.IDs
 	}
 	if have != dim {
 		return nil, errors.Join(fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", in.name, have, queries.name, dim), free())

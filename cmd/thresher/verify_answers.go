@@ -18,6 +18,8 @@ type answerReader struct {
 	in           input
 	results      dataset.ResultReader
 	certificates *certificateReader // nil without a file of them
+	atoms        *atomIDs
+	scores       bool // of the answers are checked
 	name         string
 	// otherwise is used for answers without a certificate.
 	otherwise batch.Certificate
@@ -30,7 +32,7 @@ func (v *verification) openAnswers() (*answerReader, error) {
 	if err != nil {
 		return nil, v.in.named(err)
 	}
-	r := &answerReader{in: v.in, results: results, name: v.in.name}
+	r := &answerReader{in: v.in, results: results, name: v.in.name, atoms: &v.atoms, scores: !v.flags.ignoreScores}
 	r.otherwise = batch.Certificate{Guarantee: batch.Guarantee(v.flags.guarantee), Delta: v.config.Delta, Epsilon: v.config.Epsilon}
 	if v.flags.certificates == "" {
 		return r, nil
@@ -64,7 +66,14 @@ func (r *answerReader) next() (batch.Answer, error) {
 		}
 	}
 	r.at++
-	a := batch.Answer{IDs: res.IDs, Scores: res.Scores, Certificate: r.otherwise}
+	rows, err := r.atoms.rows(&res)
+	if err != nil {
+		return batch.Answer{}, fmt.Errorf("%s: query %d: %w", r.name, res.Query, err)
+	}
+	a := batch.Answer{IDs: rows, Certificate: r.otherwise}
+	if r.scores {
+		a.Scores = res.Scores
+	}
 	a.Certificate.Exact = res.Exact
 	if raw == nil {
 		return a, nil

@@ -298,3 +298,50 @@ func TestVerifyForeignMatrices(t *testing.T) {
 		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", c.answers, "--guarantee", "exact").wantCode(t, c.code)
 	}
 }
+
+// TestVerifyNamedAtoms: answers that name atoms by a column are checked, and names that are not
+// one atom's are errors.
+func TestVerifyNamedAtoms(t *testing.T) {
+	dir := t.TempDir()
+	queries := writeFile(t, dir, "q.jsonl", []byte("[1,0]\n[0,1]\n"))
+	atoms := writeFile(t, dir, "a.jsonl", []byte(`{"id":"a","key":20,"v":[3,1]}`+"\n"+`{"id":"b","key":10,"v":[2,4]}`+"\n"+`{"id":"c","key":30,"v":[1,2]}`+"\n"))
+	twins := writeFile(t, dir, "t.jsonl", []byte(`{"id":"a","v":[3,1]}`+"\n"+`{"id":"a","v":[2,4]}`+"\n"))
+	bare := writeFile(t, dir, "bare.jsonl", []byte("[3,1]\n[2,4]\n[1,2]\n"))
+	built := filepath.Join(dir, "a.thresher")
+	thresher(t, "build", "--atoms", atoms, "--out", built).wantCode(t, exitOK)
+	qdrant := func(ids ...string) string {
+		text := `{"result":[[{"id":` + ids[0] + `,"score":3},{"id":` + ids[1] + `,"score":2}],[{"id":` + ids[2] + `,"score":4},{"id":` + ids[3] + `,"score":2}]]}`
+		return writeFile(t, dir, strings.ReplaceAll(strings.Join(ids, ""), `"`, "_")+".json", []byte(text))
+	}
+	texts := []string{`"a"`, `"b"`, `"b"`, `"c"`}
+	distances := []byte("query_id,distance,id\n0,-3,a\n0,-2,b\n1,-2,c\n1,-4,b\n")
+	for _, c := range []struct {
+		name, atoms, answers string
+		args                 []string
+		code                 int
+		want                 string // on stderr, or stdout for exitOK
+	}{
+		{"texts", atoms, qdrant(texts...), nil, exitOK, "2 of 2 answers"},
+		{"integers of a column", atoms, qdrant("20", "10", "10", "30"), []string{"--ids", "key"}, exitOK, "2 of 2 answers"},
+		{"row numbers", atoms, qdrant("0", "1", "1", "2"), nil, exitOK, "2 of 2 answers"},
+		{"wrong atom", atoms, qdrant(`"c"`, `"b"`, `"b"`, `"c"`), nil, exitWrong, "malformed"},
+		{"unknown", atoms, qdrant(`"a"`, `"x"`, `"b"`, `"c"`), nil, exitInput, `query 0: rank 2: no atom of ` + atoms + ` has the id "x"`},
+		{"of two atoms", twins, qdrant(texts...), nil, exitInput, `several atoms of ` + twins + ` have the id "a"`},
+		{"no ids", bare, qdrant(texts...), nil, exitInput, "has no column id; --ids names"},
+		{"no column", atoms, qdrant(texts...), []string{"--ids", "isbn"}, exitInput, "isbn"},
+		{"collection", built, qdrant(texts...), nil, exitInput, "has no column id"},
+		{"column of a collection", built, qdrant(texts...), []string{"--ids", "key"}, exitInput, "prepared collection"},
+		{"scores of another scale", atoms, writeFile(t, dir, "d.csv", distances), nil, exitWrong, "malformed"},
+		{"scores ignored", atoms, writeFile(t, dir, "d.csv", distances), []string{"--ignore-scores"}, exitOK, "2 of 2 answers"},
+		{"a query missing", atoms, writeFile(t, dir, "m.csv", []byte("query,id\n1,a\n")), nil, exitInput, "without gaps"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := []string{"verify", "--atoms", c.atoms, "--queries", queries, "--answers", c.answers, "--guarantee", "exact"}
+			r := thresher(t, append(args, c.args...)...)
+			r.wantCode(t, c.code)
+			if !strings.Contains(r.out+r.err, c.want) {
+				t.Errorf("stdout %s\nstderr %s\nlack %q", r.out, r.err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"thresher/dataset"
+)
+
+// atomIDs finds atoms by the ids of their file.
+type atomIDs struct {
+	file   string
+	column string // named by --ids, or ""
+	names  []string
+	row    map[string]int // made when first needed; ambiguous for an id of several atoms
+}
+
+const ambiguous = -1
+
+// rows returns the row numbers of the atoms of an answer. Integers are row numbers unless
+// --ids names a column; texts are looked up.
+func (a *atomIDs) rows(r *dataset.Result) ([]int64, error) {
+	if r.IDs != nil && a.column == "" {
+		return r.IDs, nil
+	}
+	rows := make([]int64, max(len(r.IDs), len(r.Names)))
+	for i := range rows {
+		name := ""
+		if r.Names != nil {
+			name = r.Names[i]
+		} else {
+			name = strconv.FormatInt(r.IDs[i], 10)
+		}
+		row, err := a.find(name)
+		if err != nil {
+			return nil, fmt.Errorf("rank %d: %w", i+1, err)
+		}
+		rows[i] = int64(row)
+	}
+	return rows, nil
+}
+
+func (a *atomIDs) find(name string) (int, error) {
+	if a.names == nil {
+		return 0, fmt.Errorf("id %.60q is no row number, and %s has no column id; --ids names the column of ids", name, a.file)
+	}
+	if a.row == nil {
+		a.row = make(map[string]int, len(a.names))
+		for i, id := range a.names {
+			if _, twice := a.row[id]; twice {
+				i = ambiguous
+			}
+			a.row[id] = i
+		}
+	}
+	row, ok := a.row[name]
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("no atom of %s has the id %.60q", a.file, name)
+	case row == ambiguous:
+		return 0, fmt.Errorf("several atoms of %s have the id %.60q", a.file, name)
+	}
+	return row, nil
+}
