@@ -12,8 +12,8 @@ import (
 	"thresher/backend"
 )
 
-// TestFilter holds filters made of bits and of lists against a set, asked in any order
-// and by several at once.
+// TestFilter compares filters of bits and of lists with a set, with calls in any order and
+// from several goroutines.
 func TestFilter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.OneOf(rapid.IntRange(1, 400), rapid.Just(70000)).Draw(t, "atoms")

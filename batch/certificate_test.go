@@ -42,7 +42,7 @@ func TestCertificates(t *testing.T) {
 					req.Queries = queries
 					resp, err := e.Search(t.Context(), req)
 					if err != nil {
-						continue // TestMethodsAgainstOracle says which may
+						continue // TestMethodsAgainstOracle lists which methods a basis has
 					}
 					var sum batch.Stats
 					for j := range resp.Answers {
@@ -99,7 +99,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// recompute checks the figures of an answer to a search that nothing stopped.
+// recompute checks the figures of an answer to a search that was not stopped.
 func recompute(t *testing.T, what string, c *collection.Collection, req *batch.Request, a *batch.Answer) {
 	t.Helper()
 	cert := &a.Certificate
@@ -116,7 +116,7 @@ func recompute(t *testing.T, what string, c *collection.Collection, req *batch.R
 			width = l.Width
 			bytes += 4 * read
 			if c.Basis == collection.Raw && l.Width == c.Dim {
-				resolved = l.Seen // all of them was read: their scores are known
+				resolved = l.Seen // every coordinate was read, so their scores are known
 			}
 		} else {
 			bytes += read + 12*int64(l.Seen+l.Disallowed)
@@ -132,7 +132,7 @@ func recompute(t *testing.T, what string, c *collection.Collection, req *batch.R
 	}
 	pulls += int64(cert.RowsScored-resolved) * int64(c.Dim)
 	bytes += 4 * int64(cert.RowsScored-resolved) * int64(c.Dim)
-	// whole rows of codes that only made thresholds are no look
+	// rows of codes that were read only for lower bounds are not part of a look
 	if codes := int64(c.R + c.D); c.Coded() && cert.Pulls > pulls && len(cert.Looks) > 0 && cert.Looks[0].Reads == "panels" {
 		tightening := (cert.Pulls - pulls) / codes
 		if tightening > int64(cert.Looks[0].Survivors) {
@@ -195,9 +195,9 @@ func TestCertificateJSON(t *testing.T) {
 	}
 }
 
-// TestLaws: certificates say what stands behind a probability, on both sides of the
-// greatest dimension of a Haar rotation, and nothing where there is none. They come
-// back from JSON as they were, and those from before there were laws are read.
+// TestLaws checks the law of certificates on both sides of the greatest dimension of a Haar
+// rotation, and that certificates without a probability have none. Laws survive JSON, and
+// old certificates without a law can be read.
 func TestLaws(t *testing.T) {
 	const n = 600
 	raw := &collection.Options{Basis: collection.Raw}
@@ -261,7 +261,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// TestSaving checks the ratio and its edge.
+// TestSaving checks the ratio, also without pulls.
 func TestSaving(t *testing.T) {
 	if s := (batch.Stats{Pulls: 50, DensePulls: 200}).Saving(); s != 4 {
 		t.Errorf("saving %g, want 4", s)

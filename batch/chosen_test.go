@@ -12,13 +12,12 @@ import (
 
 var chosen = flag.Int("chosen", 512, "dimension of TestChosenQueries")
 
-// TestChosenQueries makes queries that fail under a seed that is known, and asks them under
-// others. Whoever knows the rotation and the atoms knows the codes; a query that has cosine .9
-// with an atom and leans away from the codes that the first look reads of it looks far worse
-// there than it is. Under a seed that is drawn afterwards the queries are like any others: each
-// fails with probability delta = .01 at most. If they were independent, 9 or more of 60 would
-// fail with probability below 1e-7 (they share a rotation, which spreads the number, not its
-// mean).
+// TestChosenQueries makes queries that fail under one known seed, and searches with other
+// seeds. The rotation and the atoms determine the codes; a query of cosine .9 with an atom that
+// is opposite to the codes that the first look reads of it has far too low an estimate. With
+// a seed that is drawn afterwards each query fails with probability at most delta = .01. If the
+// failures were independent, 9 or more of 60 would have probability below 1e-7; a shared
+// rotation changes the variance of the number, not its mean.
 func TestChosenQueries(t *testing.T) {
 	const n, m, seed = 1500, 60, 1
 	dim := *chosen
@@ -39,7 +38,7 @@ func TestChosenQueries(t *testing.T) {
 	}
 }
 
-// spread are atoms of length 1 in random directions.
+// spread returns atoms of norm 1 in random directions.
 func spread(n, dim int) []float32 {
 	r := rand.New(rand.NewPCG(5, 5))
 	rows := make([]float32, n*dim)
@@ -57,11 +56,11 @@ func spread(n, dim int) []float32 {
 	return rows
 }
 
-// leaning are m queries of length 1, each of which has cosine cos with an atom of its own and
-// otherwise goes against the first width codes of its rest.
+// leaning returns m queries of norm 1. Each has cosine cos with a different atom, and its
+// other component is opposite to the first width codes of that atom's rest.
 func leaning(c *collection.Collection, width, m int, cos float64) []float32 {
-	// Column j of the rotation, behind the projection that takes the head away, is what
-	// becomes of unit vector j.
+	// Column j of the rotation, after the projection that removes the head, is the image of
+	// unit vector j.
 	columns := make([][]float32, c.Dim)
 	var p collection.Query
 	unit := make([]float32, c.Dim)
@@ -94,7 +93,7 @@ func leaning(c *collection.Collection, width, m int, cos float64) []float32 {
 	return queries
 }
 
-// failures counts wrong answers and says which share of its score the worst lost.
+// failures counts wrong answers and returns the greatest relative loss of score.
 func failures(t *testing.T, e *batch.Engine, queries []float32, m int) (wrong int, lost float64) {
 	t.Helper()
 	got := search(t, e, batch.Request{Queries: queries, K: 1, Method: batch.Adaptive, Delta: .01, Plan: "64,rescore"})

@@ -13,20 +13,20 @@ import (
 	"thresher/internal/vectors"
 )
 
-// rival is a way to search, with what its searches took.
+// rival is a way to search, with the durations of its searches.
 type rival struct {
 	search func(batch.Request) error
 	wall   time.Duration
 	each   []time.Duration
 }
 
-// quantile is the p-quantile of what searches took, in microseconds.
+// quantile is the p-quantile of the durations, in microseconds.
 func (r *rival) quantile(p float64) float64 {
 	slices.Sort(r.each)
 	return float64(r.each[int(p*float64(len(r.each)-1))].Nanoseconds()) / 1e3
 }
 
-// call makes one search and notes what it took from a time on.
+// call makes one search and records the time since from.
 func (r *rival) call(b *testing.B, mu *sync.Mutex, from time.Time, q []float32) {
 	if err := r.search(batch.Request{Queries: q, K: 10}); err != nil {
 		b.Error(err)
@@ -37,7 +37,7 @@ func (r *rival) call(b *testing.B, mu *sync.Mutex, from time.Time, q []float32) 
 	r.each = append(r.each, took)
 }
 
-// rivals are an Engine and a Coalescer on it, with queries for both.
+// rivals returns an Engine and a Coalescer on it, with queries for both.
 func rivals(b *testing.B) (alone, together *rival, told *waits, query func(i int) []float32) {
 	const atoms, dim, m = 60000, 256, 512
 	r := vectors.Rand(1)
@@ -56,8 +56,8 @@ func (r *rival) report(b *testing.B, name string) {
 	b.ReportMetric(r.quantile(.99), name+"-p99-us")
 }
 
-// BenchmarkCoalescer has clients, each with one query after the other, ask an Engine
-// and a Coalescer on it in turn: speedup is the ratio of their times.
+// BenchmarkCoalescer has concurrent clients, each with one query after the other, search with
+// an Engine and with a Coalescer on it; speedup is the ratio of their times.
 func BenchmarkCoalescer(b *testing.B) {
 	for _, clients := range []int{1, 4, 16, 64, 256} {
 		b.Run("clients="+strconv.Itoa(clients), func(b *testing.B) {
@@ -89,8 +89,8 @@ func BenchmarkCoalescer(b *testing.B) {
 	}
 }
 
-// BenchmarkCoalescerLight has searches come at random, at a tenth of what one core
-// does: gathering must not delay them.
+// BenchmarkCoalescerLight has searches arrive at random, at a tenth of the rate of one core:
+// a Coalescer must not delay them.
 func BenchmarkCoalescerLight(b *testing.B) {
 	alone, together, _, query := rivals(b)
 	const calls = 200

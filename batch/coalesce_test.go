@@ -16,7 +16,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestCoalescerIdle has searches begin at once while there is room.
+// TestCoalescerIdle: searches begin at once while fewer than Idle queries are answered.
 func TestCoalescerIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Idle: 2}, nil)
@@ -25,7 +25,7 @@ func TestCoalescerIdle(t *testing.T) {
 		l.runs(1, 1)
 		c, d := l.ask(t.Context(), l.one(3)), l.ask(t.Context(), l.one(4))
 		l.runs(1, 1)
-		l.gate.pass() // room for one: both come
+		l.gate.pass() // one may begin: both waiting searches run together
 		l.runs(1, 1, 2)
 		l.gate.open()
 		for _, x := range []*pending{a, b, c, d} {
@@ -42,8 +42,7 @@ func TestCoalescerIdle(t *testing.T) {
 // device is a backend without threads.
 type device struct{ backend.Backend }
 
-// TestCoalescerThreads: unless it is told, there is room for a query a thread, and for one
-// on a device.
+// TestCoalescerThreads: by default Idle is the number of threads, and 1 on a GPU.
 func TestCoalescerThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := fixtureRows()
@@ -76,8 +75,8 @@ func TestCoalescerThreads(t *testing.T) {
 	})
 }
 
-// TestCoalescerApart has searches that waited together run by themselves where there is room for
-// all of them.
+// TestCoalescerApart: searches that waited together run separately if Idle has room for all of
+// them.
 func TestCoalescerApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Idle: 2}, nil)
@@ -88,7 +87,7 @@ func TestCoalescerApart(t *testing.T) {
 		l.runs(3)
 		l.gate.pass()
 		l.runs(3, 1, 1)
-		for range 3 { // who comes now gathers, and has room for two of three
+		for range 3 { // these wait; Idle has room for two of them
 			all = append(all, l.ask(t.Context(), l.one(10+len(all))))
 		}
 		l.runs(3, 1, 1)
@@ -101,8 +100,8 @@ func TestCoalescerApart(t *testing.T) {
 	})
 }
 
-// TestCoalescerWindow has searches wait for their window, which begins with the
-// first, and then for a run to end.
+// TestCoalescerWindow: searches wait until their window, which starts with the first, ends,
+// and then until a run ends.
 func TestCoalescerWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window = 2 * time.Millisecond
@@ -115,7 +114,7 @@ func TestCoalescerWindow(t *testing.T) {
 		l.runs(1)
 		time.Sleep(time.Nanosecond)
 		l.runs(1, 2)
-		d := l.ask(t.Context(), l.one(4)) // two runs are under way
+		d := l.ask(t.Context(), l.one(4)) // two runs are active
 		time.Sleep(window + 3)
 		l.runs(1, 2)
 		l.gate.pass()
@@ -134,7 +133,7 @@ func TestCoalescerWindow(t *testing.T) {
 	})
 }
 
-// TestCoalescerNatural has searches wait for the run before, within their window.
+// TestCoalescerNatural: searches wait until the previous run ends, within their window.
 func TestCoalescerNatural(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
@@ -155,7 +154,7 @@ func TestCoalescerNatural(t *testing.T) {
 	})
 }
 
-// TestCoalescerFull has groups begin that can take no more.
+// TestCoalescerFull: full groups begin.
 func TestCoalescerFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostQueries: 4}, nil)
@@ -187,7 +186,7 @@ func TestCoalescerFull(t *testing.T) {
 	})
 }
 
-// TestCoalescerRoom has who leaves a group that waits make room for others.
+// TestCoalescerRoom: a member that leaves a waiting group makes room for others.
 func TestCoalescerRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostQueries: 3}, nil)
@@ -208,7 +207,7 @@ func TestCoalescerRoom(t *testing.T) {
 	})
 }
 
-// TestCoalescerReferences has methods without rounds to share begin by themselves.
+// TestCoalescerReferences: methods of reference implementations share no runs.
 func TestCoalescerReferences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, rows := newGate(), fixtureRows()
@@ -230,8 +229,8 @@ func TestCoalescerReferences(t *testing.T) {
 	})
 }
 
-// TestCoalescerGroups has searches of other looks run apart, those of the same
-// together, whatever else they ask.
+// TestCoalescerGroups: searches with the same looks run together, whatever their goals;
+// others run separately.
 func TestCoalescerGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
@@ -263,8 +262,8 @@ func TestCoalescerGroups(t *testing.T) {
 	})
 }
 
-// mixed makes up requests of every kind that an engine may be asked, in few enough
-// variants for many to share a run.
+// mixed returns random requests of every kind, in few enough variants for many to share a
+// run.
 func mixed(t *testing.T, e *batch.Engine, rows []float32, n int) []batch.Request {
 	t.Helper()
 	r, c := vectors.Rand(11), e.Collection()
@@ -284,7 +283,7 @@ func mixed(t *testing.T, e *batch.Engine, rows []float32, n int) []batch.Request
 	for range n {
 		j, m := r.IntN(c.N-8), 1+r.IntN(3)
 		req := batch.Request{Queries: rows[j*c.Dim : (j+m)*c.Dim], K: 1 + 9*r.IntN(2), Method: methods[r.IntN(len(methods))]}
-		if r.IntN(3) > 0 { // the more usual ones
+		if r.IntN(3) > 0 { // common requests
 			req.Method = methods[r.IntN(5)]
 		}
 		if len(plans) > 0 && r.IntN(6) == 0 {
@@ -317,9 +316,9 @@ func mixed(t *testing.T, e *batch.Engine, rows []float32, n int) []batch.Request
 	return all
 }
 
-// TestCoalescerAnswers asks hundreds of unlike searches at once, twice: while the
-// engine is held, so that they run together, and as it comes. Each is answered as
-// by the engine alone, the certificate included, or fails as there.
+// TestCoalescerAnswers makes hundreds of different searches concurrently, with the engine
+// blocked at first, so that they run together, and without. Every answer and certificate, or
+// error, must be that of the engine alone.
 func TestCoalescerAnswers(t *testing.T) {
 	n := 240
 	if testing.Short() {
@@ -385,7 +384,7 @@ func TestCoalescerAnswers(t *testing.T) {
 				}
 				t.Logf("%d searches, %d refused; %d in shared runs of up to %d queries", n, n-good, shared, most)
 				least := good / 2
-				if opt.Basis == collection.Raw { // where most look for themselves
+				if opt.Basis == collection.Raw { // most methods share no runs there
 					least = good / 8
 				}
 				if shared < least || most < 8 || most > 16 {

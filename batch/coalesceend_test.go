@@ -15,8 +15,8 @@ import (
 	"thresher/cpu"
 )
 
-// TestCoalescerLeaving ends contexts of searches that wait, and of those that run
-// together: they return at once, and disturb nobody.
+// TestCoalescerLeaving ends contexts of waiting searches and of members of a shared run: they
+// return at once, and the others are unaffected.
 func TestCoalescerLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
@@ -60,7 +60,7 @@ func TestCoalescerLeaving(t *testing.T) {
 		}
 		l.stops(0)
 
-		// a group that everybody leaves while it waits does not begin
+		// a waiting group whose members have all left does not begin
 		held := l.ask(t.Context(), l.one(0))
 		ctx, cancel = context.WithCancel(t.Context())
 		f, g := l.ask(ctx, l.one(1)), l.ask(ctx, l.one(2))
@@ -73,8 +73,8 @@ func TestCoalescerLeaving(t *testing.T) {
 	})
 }
 
-// TestCoalescerBeginning has who leaves while a group begins stay until its queries,
-// which may be written again then, have been read.
+// TestCoalescerBeginning: a member that leaves while its group begins returns only after its
+// queries have been copied, because its caller may then overwrite them.
 func TestCoalescerBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour}, nil)
@@ -99,8 +99,7 @@ func TestCoalescerBeginning(t *testing.T) {
 	})
 }
 
-// TestCoalescerDeserted stops a run that nobody waits for: the last to leave gets
-// the best so far.
+// TestCoalescerDeserted: a run stops when its last member leaves, which gets the best so far.
 func TestCoalescerDeserted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
@@ -146,7 +145,7 @@ func TestCoalescerBusy(t *testing.T) {
 		if !busy.answered() || !errors.Is(busy.err, batch.ErrBusy) || busy.err.Error() != "too many searches waiting: 2, the most there may be" || busy.resp != nil {
 			t.Errorf("answered %v, error %v", busy.answered(), busy.err)
 		}
-		cancel() // who leaves makes room
+		cancel() // a search that leaves makes room
 		left.unseen(batch.Cancelled)
 		all = append(all, l.ask(t.Context(), l.one(5)))
 		l.gate.open()
@@ -157,8 +156,8 @@ func TestCoalescerBusy(t *testing.T) {
 	})
 }
 
-// TestCoalescerBusyNever asks from many goroutines with room for all: that one
-// lets others come along is not waiting.
+// TestCoalescerBusyNever searches from many goroutines with room for all: a search that yields
+// to others before it begins does not count as waiting.
 func TestCoalescerBusyNever(t *testing.T) {
 	const callers = 64
 	rows := fixtureRows()
@@ -176,8 +175,8 @@ func TestCoalescerBusyNever(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCoalescerErrors refuses bad requests at once, and tells all of a group of
-// a backend that fails.
+// TestCoalescerErrors: invalid requests fail at once, and a failure of the backend reaches all
+// members of the group.
 func TestCoalescerErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
@@ -208,8 +207,8 @@ func TestCoalescerErrors(t *testing.T) {
 	})
 }
 
-// TestCoalescerLost has a backend be lost under a group: the fallback answers, now
-// and from then on, and both observers are told.
+// TestCoalescerLost: if the backend is lost during a shared run, the fallback answers that run
+// and all later ones, and both observers are called.
 func TestCoalescerLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
@@ -231,8 +230,8 @@ func TestCoalescerLost(t *testing.T) {
 	})
 }
 
-// TestCoalescerClose closes while searches run and wait: they are answered, further
-// ones refused.
+// TestCoalescerClose closes while searches run and wait: they are answered, and further
+// searches fail.
 func TestCoalescerClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), nil, nil)
@@ -257,7 +256,7 @@ func TestCoalescerClose(t *testing.T) {
 	})
 }
 
-// TestCoalescerCloseDeserted closes after everybody has left a run.
+// TestCoalescerCloseDeserted closes after all members have left a run.
 func TestCoalescerCloseDeserted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
@@ -276,7 +275,7 @@ func TestCoalescerCloseDeserted(t *testing.T) {
 	})
 }
 
-// TestCoalescerOff has searches go straight to the engine.
+// TestCoalescerOff: without a window, searches go to the engine directly.
 func TestCoalescerOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{MostWaiting: 1}, nil)
@@ -286,7 +285,7 @@ func TestCoalescerOff(t *testing.T) {
 		for _, a := range all {
 			a.right()
 		}
-		l.Coalescer.Close() // the engine is open
+		l.Coalescer.Close() // does not close the engine
 		if late := l.ask(t.Context(), l.one(3)); !errors.Is(late.err, backend.ErrClosed) {
 			t.Errorf("error %v, want ErrClosed", late.err)
 		}

@@ -19,12 +19,12 @@ import (
 	"thresher/internal/vectors"
 )
 
-// interrupting is a backend whose runs of several queries do some of their first look or dense
-// scan and then wait at a gate. They can be left.
+// interrupting is a backend whose runs of several queries stop in their first look or dense
+// scan and wait at a gate. They are Leavers.
 type interrupting struct {
 	*gate
-	questions int                              // put to contexts before a run waits
-	leave     func(ctx context.Context, n int) // told before n queries leave
+	questions int                              // context checks before a run waits
+	leave     func(ctx context.Context, n int) // called before n queries leave
 }
 
 func (i *interrupting) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
@@ -55,7 +55,7 @@ type interruptingRun struct {
 	passed       bool
 }
 
-// halt makes a call for some questions, then waits, then has it go on.
+// halt makes a call up to a number of context checks, waits, and then continues it.
 func (s *interruptingRun) halt(ctx context.Context, call func(context.Context) error) error {
 	if !s.worked {
 		s.worked = true
@@ -92,8 +92,8 @@ func (s *interruptingRun) Leave(ctx context.Context, queries ...int) (backend.An
 	return s.Leaver.Leave(ctx, queries...)
 }
 
-// newInterrupting returns a Coalescer over an interrupting backend. Its first search is
-// under way; others gather.
+// newInterrupting returns a Coalescer over an interrupting backend. Its first search is in
+// progress; others wait.
 func newInterrupting(t *testing.T, questions int, o *batch.Options) (*coalescing, *interrupting, *pending) {
 	t.Helper()
 	i := &interrupting{gate: newGate(), questions: questions}
@@ -101,8 +101,8 @@ func newInterrupting(t *testing.T, questions int, o *batch.Options) (*coalescing
 	return l, i, l.ask(t.Context(), l.one(0))
 }
 
-// partly holds that a search ended at its deadline with the best so far: of its k, and
-// nothing that is better is above the open bound.
+// partly checks that a search ended at its deadline with the best so far: atoms of the right
+// number, and an open bound that covers all better ones.
 func (a *pending) partly(took time.Duration) {
 	a.l.Helper()
 	if !a.answered() || a.err != nil {
@@ -128,8 +128,8 @@ func (a *pending) partly(took time.Duration) {
 	}
 }
 
-// TestCoalescerDeadlines has searches leave a shared run at deadlines of their own, each
-// with its best so far, and the others have the answers of an engine alone.
+// TestCoalescerDeadlines: searches leave a shared run at their own deadlines, each with its
+// best so far, and the others have the answers of an engine alone.
 func TestCoalescerDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told watcher
@@ -150,7 +150,7 @@ func TestCoalescerDeadlines(t *testing.T) {
 		l.runs(1, 10)
 		time.Sleep(time.Second)
 		a.partly(time.Second)
-		b.partly(time.Second) // near enough
+		b.partly(time.Second) // within 1/16 of the elapsed time
 		if told.stats.Partial == 0 {
 			t.Error("the observer is not told of a partial answer")
 		}
@@ -172,8 +172,8 @@ func TestCoalescerDeadlines(t *testing.T) {
 	})
 }
 
-// TestCoalescerDense has a deadline strike a dense scan, which begins again without who
-// left.
+// TestCoalescerDense: a dense scan that a deadline interrupts starts over without the members
+// that left.
 func TestCoalescerDense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, i, first := newInterrupting(t, 3, nil)
@@ -198,8 +198,8 @@ func TestCoalescerDense(t *testing.T) {
 	})
 }
 
-// TestCoalescerFinish has deadlines near as a run finishes: who is due first is finished
-// first, and a deadline that strikes meanwhile has its turn.
+// TestCoalescerFinish: when a run finishes, members are finished in the order of their
+// deadlines, and deadlines that pass meanwhile are kept.
 func TestCoalescerFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200
@@ -230,22 +230,22 @@ func TestCoalescerFinish(t *testing.T) {
 			if due := j < n-64 && a.req.Timeout <= at+at/16; due && !a.resp.Complete() {
 				partial++
 				a.partly(at)
-			} else if a.right(); a.took != at { // all that were left by bounds had been scored
+			} else if a.right(); a.took != at { // complete: all remaining arms were scored
 				t.Errorf("%d, due after %v, took %v", j, a.req.Timeout, a.took)
 			}
 		}
 		if partial == 0 {
 			t.Error("none had to leave before its end")
 		}
-		// the first; those due until 3.1 s and a sixteenth of the 3.1 s; others
+		// the first; those due until 3.1 s plus a sixteenth of 3.1 s; the others
 		if d := cmp.Diff([]int{64, 65, 64, 7}, left); d != "" {
 			t.Errorf("left together (-want +got):\n%s", d)
 		}
 	})
 }
 
-// TestCoalescerTimeouts has many searches run together with timeouts that strike at any
-// moment. Every answer holds what it says.
+// TestCoalescerTimeouts runs many searches together with timeouts at arbitrary times. Every
+// answer must keep its certificate's guarantee.
 func TestCoalescerTimeouts(t *testing.T) {
 	const callers, rounds = 24, 12
 	rows := fixtureRows()
@@ -254,7 +254,7 @@ func TestCoalescerTimeouts(t *testing.T) {
 	co := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: batch.DefaultWindow, Idle: 1, Runs: 1})
 	defer co.Close()
 	o := backendtest.NewOracle(c)
-	var judge sync.Mutex // who asks the oracle
+	var judge sync.Mutex // guards the oracle
 	var wg sync.WaitGroup
 	for j := range callers {
 		wg.Go(func() {
@@ -292,8 +292,8 @@ func TestCoalescerTimeouts(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCoalescerLostWhileLeft has a backend be lost after a member has left: it has its
-// answer, and the fallback answers the others.
+// TestCoalescerLostWhileLeft: if a backend is lost after a member has left, that member keeps
+// its answer, and the fallback answers the others.
 func TestCoalescerLostWhileLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, i, first := newInterrupting(t, 6, &batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1})})

@@ -17,16 +17,16 @@ import (
 	"thresher/internal/vectors"
 )
 
-// gate is a backend whose runs wait until they are let through, or their context
-// ends: each as it begins, or after its first look.
+// gate is a backend whose runs block, at their begin or after their first look, until they are
+// let through or their context ends.
 type gate struct {
 	*cpu.Backend
 	midway bool
-	fails  error // of runs let through
+	fails  error // returned by runs that are let through
 
 	mu      sync.Mutex
-	sizes   []int // queries of the runs begun
-	stopped int   // runs whose context ended here
+	sizes   []int // queries of each run
+	stopped int   // runs whose context ended while they blocked
 	opened  chan struct{}
 }
 
@@ -59,7 +59,7 @@ func (g *gate) wait(ctx context.Context) error {
 	}
 }
 
-// begun are the queries of each run so far, stops how many were stopped.
+// begun returns the number of queries of each run so far, and how many runs were stopped.
 func (g *gate) begun() (queries []int, stops int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,7 +106,7 @@ func (r *gatedRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors,
 	return t, err
 }
 
-// waits keeps what a RunObserver is told.
+// waits records the calls of a RunObserver.
 type waits struct {
 	mu     sync.Mutex
 	waited []time.Duration
@@ -144,7 +144,7 @@ type coalescing struct {
 
 const fixtureDim = 144
 
-// fixtureRows are the rows that are searched.
+// fixtureRows returns the rows of the collection.
 func fixtureRows() []float32 { return vectors.PowerLaw(vectors.Rand(7), 1500, fixtureDim) }
 
 func newCoalescing(t *testing.T, g *gate, o *batch.CoalescerOptions, e *batch.Options) *coalescing {
@@ -179,12 +179,12 @@ func (l *coalescing) close() {
 	}
 }
 
-// one is a request for the 10 best of row j, by looks that can be stopped midway.
+// one returns a request for the 10 best of row j, by looks that can be interrupted.
 func (l *coalescing) one(j int) batch.Request {
 	return batch.Request{Queries: l.rows[j*l.dim : (j+1)*l.dim], K: 10, Method: batch.Adaptive, Plan: "64,whole,rescore"}
 }
 
-// pending is a search under way in a goroutine of its own.
+// pending is a search in a goroutine of its own.
 type pending struct {
 	l    *coalescing
 	req  batch.Request
@@ -218,7 +218,7 @@ func (a *pending) answered() bool {
 	}
 }
 
-// right waits for the search and holds its answer against the plain engine's.
+// right waits for the search and compares its answer with the plain engine's.
 func (a *pending) right() {
 	a.l.Helper()
 	<-a.over
@@ -229,7 +229,7 @@ func (a *pending) right() {
 	alike(a.l, search(a.l, a.l.plain, a.req), a.resp)
 }
 
-// unseen holds that the search ended by stop with answers that nothing looked at.
+// unseen checks that the search was ended by stop with empty answers.
 func (a *pending) unseen(stop batch.Stop) {
 	a.l.Helper()
 	if !a.answered() || a.err != nil {
@@ -251,7 +251,7 @@ func alike(t testing.TB, want, got *batch.Response) {
 	}
 }
 
-// runs holds the queries of the runs begun.
+// runs checks the number of queries of each run.
 func (l *coalescing) runs(want ...int) {
 	l.Helper()
 	synctest.Wait()
@@ -260,7 +260,7 @@ func (l *coalescing) runs(want ...int) {
 	}
 }
 
-// stops holds how many runs were stopped.
+// stops checks how many runs were stopped.
 func (l *coalescing) stops(want int) {
 	l.Helper()
 	synctest.Wait()

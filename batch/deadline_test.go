@@ -12,7 +12,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestDeadlines strikes searches at every question they put to their context.
+// TestDeadlines interrupts searches at every check of their context.
 func TestDeadlines(t *testing.T) {
 	const n, m = 2000, 5
 	for _, x := range []struct {
@@ -77,7 +77,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestTimeoutOver asks with a timeout that has passed before the search begins.
+// TestTimeoutOver searches with a timeout that passes before the search begins.
 func TestTimeoutOver(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 3000, 40)
 	e := open(t, rows, 40, nil, 1)

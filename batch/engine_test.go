@@ -51,12 +51,13 @@ func search(t testing.TB, e *batch.Engine, req batch.Request) *batch.Response {
 	return resp
 }
 
-// goal is what a plain request for k asks of a backend.
+// goal is the backend's goal of a request with k only.
 func goal(c *collection.Collection, k int) backend.Goal {
 	return backend.Goal{K: min(k, c.N), Floor: math.Inf(-1), Allowed: c.N, Skip: -1}
 }
 
-// explain says why an answer differs from the oracle's, and checks its scores.
+// explain lists the causes of an answer's differences from the oracle's, and checks its
+// scores.
 func explain(t testing.TB, o *backendtest.Oracle, c *collection.Collection, q []float32, g backend.Goal, a *batch.Answer) []backendtest.Difference {
 	t.Helper()
 	scores := o.Scores(q)
@@ -95,7 +96,7 @@ func explain(t testing.TB, o *backendtest.Oracle, c *collection.Collection, q []
 	return o.Explain(q, g, got, o.Answer(q, g))
 }
 
-// looks are the backend's looks that a certificate records.
+// looks returns the backend's reports of the looks in a certificate.
 func looks(c *collection.Collection, records []batch.LookRecord) []backend.LookReport {
 	var out []backend.LookReport
 	for _, r := range records {
@@ -143,9 +144,9 @@ func wrong(t testing.TB, o *backendtest.Oracle, c *collection.Collection, querie
 	return bad
 }
 
-// TestMethodsAgainstOracle runs every method on every basis that has it. At
-// delta 1e-6 the 1,800 answers under a promise that can fail raise a false
-// alarm with probability below .002; exact and certain may never fail.
+// TestMethodsAgainstOracle runs every method on every basis that has it. At delta 1e-6 the
+// 1,800 probabilistic answers cause a false alarm with probability below .002; exact and
+// certain answers may never fail.
 func TestMethodsAgainstOracle(t *testing.T) {
 	rng := vectors.Rand(1)
 	m, ks := 10, []int{1, 10, 100}
@@ -194,7 +195,7 @@ func TestMethodsAgainstOracle(t *testing.T) {
 	}
 }
 
-// TestAllAtoms asks for k = n and beyond.
+// TestAllAtoms searches with k = n and above.
 func TestAllAtoms(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(2), 130, 40)
 	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
@@ -216,8 +217,8 @@ func TestAllAtoms(t *testing.T) {
 	}
 }
 
-// TestParts holds a batch large enough to be answered in parts against its
-// queries alone.
+// TestParts compares the answers of a batch that is answered in parts with those of single
+// queries.
 func TestParts(t *testing.T) {
 	const dim, m = 16, 1100
 	rng := vectors.Rand(3)

@@ -23,7 +23,7 @@ import (
 	"thresher/verify"
 )
 
-// nearest are row numbers by squared distance from q, as scored, then by number.
+// nearest returns the row numbers by squared distance from q, as scored, then by number.
 func nearest(c *collection.Collection, q []float32) []int64 {
 	ids, far := make([]int64, c.N), make([]float64, c.N)
 	for i := range ids {
@@ -33,7 +33,7 @@ func nearest(c *collection.Collection, q []float32) []int64 {
 	return ids
 }
 
-// distances are the squared distances of all rows from q, without any rounding.
+// distances returns the exact squared distances of all rows from q.
 func distances(c *collection.Collection, q []float32) []*big.Float {
 	exact := func() *big.Float { return new(big.Float).SetPrec(700) }
 	all := make([]*big.Float, c.N)
@@ -48,8 +48,8 @@ func distances(c *collection.Collection, q []float32) []*big.Float {
 	return all
 }
 
-// promised holds an answer of k rows to the promise of docs/guarantee.md: no row is
-// farther than the k-th nearest by more than what float64 sums may have wrong.
+// promised checks the guarantee of docs/guarantee.md for an answer of k rows: no row is
+// farther than the k-th nearest by more than the rounding of float64 sums.
 func promised(c *collection.Collection, q []float32, k int, ids []int64) error {
 	if len(ids) != k {
 		return fmt.Errorf("%d rows where %d were asked for", len(ids), k)
@@ -66,8 +66,8 @@ func promised(c *collection.Collection, q []float32, k int, ids []int64) error {
 	return nil
 }
 
-// seconds are n rows of dim features of which the first is a time in seconds since
-// 1970, and some queries like them.
+// seconds returns n rows of dim features, the first of which is a time in seconds since 1970,
+// and m similar queries.
 func seconds(seed uint64, n, m, dim int) (rows, queries []float32) {
 	r := vectors.Rand(seed)
 	all := vectors.Gaussian(r, n+m, dim)
@@ -77,8 +77,8 @@ func seconds(seed uint64, n, m, dim int) (rows, queries []float32) {
 	return all[:n*dim], all[n*dim:]
 }
 
-// TestFarOffset: beside a column of seconds since 1970 the nearest rows are the
-// nearest, by every method that promises it and every kernel, and verify says so.
+// TestFarOffset: with a column of seconds since 1970, every method that guarantees it finds
+// the nearest rows, with all kernels, and package verify agrees.
 func TestFarOffset(t *testing.T) {
 	const n, m, k = 700, 16, 10
 	for _, dim := range []int{8, 24, 300} {
@@ -106,7 +106,7 @@ func TestFarOffset(t *testing.T) {
 					req := batch.Request{Queries: queries, K: k, Method: method, Delta: 1e-9}
 					resp, err := e.Search(t.Context(), req)
 					if err != nil {
-						continue // which methods there are is tested elsewhere
+						continue // TestMethodsAgainstOracle lists which methods a basis has
 					}
 					r, err := verify.Response(t.Context(), o, req, resp)
 					if err != nil {
@@ -130,9 +130,9 @@ func TestFarOffset(t *testing.T) {
 	}
 }
 
-// TestDistancesAreThePromise draws data with far offsets, of many scales, with
-// duplicates and ties: exact and certain answers are the nearest rows by the distance
-// itself, and the very list that score, then row number, orders.
+// TestDistancesAreThePromise draws data with large offsets, of many scales, with duplicates
+// and ties. Exact and certain answers must be the nearest rows by exact distance, ordered by
+// score, then row number.
 func TestDistancesAreThePromise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim := rapid.SampledFrom([]int{3, 8, 15, 16, 24, 40, 100, 300}).Draw(t, "dim")
@@ -181,7 +181,7 @@ func TestDistancesAreThePromise(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, method := range []batch.Method{batch.Exact, batch.Certain} {
-			// three queries take another way than one
+			// kernels for several queries differ from those for one
 			for _, batches := range [][]float32{queries, slices.Concat(queries, queries)} {
 				req := batch.Request{Queries: batches, K: k, Method: method}
 				resp, err := e.Search(t.Context(), req)
@@ -209,8 +209,8 @@ func TestDistancesAreThePromise(t *testing.T) {
 	})
 }
 
-// TestNoDistanceIsNegativeZero: an atom that is the query is at distance 0, without a
-// sign that JSON would show.
+// TestNoDistanceIsNegativeZero: the distance of an atom that equals the query is +0, because
+// JSON would show the sign.
 func TestNoDistanceIsNegativeZero(t *testing.T) {
 	for _, basis := range []collection.Basis{collection.Rotated, collection.Raw} {
 		rows := vectors.Gaussian(vectors.Rand(1), 100, 24)
@@ -224,13 +224,13 @@ func TestNoDistanceIsNegativeZero(t *testing.T) {
 	}
 }
 
-// TestOffsetCostsNothing: looks keep no more arms where all atoms share an offset
-// that leaves the differences as they are.
+// TestOffsetCostsNothing: looks keep no more arms if a common offset, which preserves all
+// differences, is added to the atoms.
 func TestOffsetCostsNothing(t *testing.T) {
 	const n, dim, m = 4000, 128, 8
 	rows := vectors.PowerLaw(vectors.Rand(3), n+m, dim)
 	for i, v := range rows {
-		rows[i] = float32(math.Round(float64(v)*1024) / 1024) // the offset takes none of them
+		rows[i] = float32(math.Round(float64(v)*1024) / 1024) // exact after the offset is added
 	}
 	var kept [2]int
 	for k, offset := range []float32{0, 1 << 12} {
@@ -248,8 +248,8 @@ func TestOffsetCostsNothing(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutACentre: files from before there were centres answer by distances,
-// too. Theirs were built of rows like those of seconds.
+// TestFilesWithoutACentre: collections of old files, without a centre, answer by distances
+// too. The file was built of rows like those of seconds.
 func TestFilesWithoutACentre(t *testing.T) {
 	for _, name := range []string{"l2-8.v5.gz", "l2-40.v5.gz"} {
 		f, err := os.Open(filepath.Join("testdata", name))

@@ -54,7 +54,7 @@ func Example() {
 	// 1 pear 8
 }
 
-// A certificate says what an answer promises, what it cost, and how it went.
+// A certificate states the guarantee of an answer, its cost, and its looks.
 func ExampleCertificate() {
 	ctx := context.Background()
 	// 4,096 rows of 64 coordinates, each with weight on one coordinate in eight

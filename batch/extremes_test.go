@@ -12,14 +12,14 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestExtremeNorms asks queries and atoms of norms at the ends of float32, where
-// products of scaled terms could overflow or vanish: no arm may be lost to that.
+// TestExtremeNorms searches with queries and atoms whose norms are near the limits of float32,
+// where products of scaled terms could overflow or underflow: no arm may be lost.
 func TestExtremeNorms(t *testing.T) {
 	const n, dim, m, k = 1200, 160, 6, 5
 	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 		for _, x := range []struct {
 			query, atom float32
-			spread      float64 // the last atom is this many times the first
+			spread      float64 // ratio of the last atom's norm to the first's
 		}{
 			{1e-36, 1e-28, 1}, {1e-41, 1e-28, 1}, {1e-36, 1e-41, 1}, {1, 1e-41, 1}, {1e-20, 1e13, 1}, {1e-36, 1e13, 1},
 			{1e-36, 1, 1}, {1e15, 1e-30, 1}, {1e13, 1e-41, 1}, {1e13, 1e13, 1},
@@ -54,8 +54,8 @@ func TestExtremeNorms(t *testing.T) {
 	}
 }
 
-// TestDistancesOfTinyQueries asks which of many atoms of one length is nearest to
-// queries so short that |v|^2/2 would round away what they tell.
+// TestDistancesOfTinyQueries searches atoms of one norm for the nearest to queries so short
+// that their products vanish when they are added to |v|^2/2.
 func TestDistancesOfTinyQueries(t *testing.T) {
 	const n, dim, m, k = 600, 64, 16, 3
 	rng := vectors.Rand(5)

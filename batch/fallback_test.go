@@ -73,7 +73,7 @@ func (r *brokenRun) Finish(ctx context.Context) (backend.Answers, error) {
 	return r.Run.Finish(ctx)
 }
 
-// watcher keeps what an Observer is told.
+// watcher records the calls of an Observer.
 type watcher struct {
 	mu       sync.Mutex
 	fell     []string
@@ -97,8 +97,8 @@ func (w *watcher) FellBack(from string, reason error) {
 	w.fell, w.reasons = append(w.fell, from), append(w.reasons, reason)
 }
 
-// TestFallback has the first backend fail at every call in turn: the fallback
-// answers as it would alone, and the observer is told.
+// TestFallback lets the primary backend fail at each kind of call: the fallback answers as it
+// would alone, and the observer is called.
 func TestFallback(t *testing.T) {
 	const dim = 200
 	rng := vectors.Rand(1)
@@ -141,7 +141,7 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestNoFallback checks that without one the failure reaches the caller.
+// TestNoFallback: without a fallback the caller gets the error.
 func TestNoFallback(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 200, 40)
 	c := build(t, rows, 40, nil)

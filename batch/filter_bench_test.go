@@ -12,9 +12,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// BenchmarkFilters searches 100,000 atoms of which some may be returned, drawn at
-// random, for one query and for 256, and reports the time and the coordinates read of
-// each. Run it with -count and the methods interleave.
+// BenchmarkFilters searches 100,000 atoms with random filters for one query and for 256, and
+// reports the time and the coordinates read per query. With -count the methods interleave.
 func BenchmarkFilters(b *testing.B) {
 	const n, dim, most = 100000, 128, 256
 	r := vectors.Rand(1)

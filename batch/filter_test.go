@@ -15,9 +15,9 @@ import (
 	"thresher/simd"
 )
 
-// TestFilters holds allow and deny lists, excluded selves and least scores
-// against the oracle, for each metric. At delta 1e-9 an answer wrong by chance
-// has probability below 1e-5 over the whole test.
+// TestFilters compares searches with allow and deny lists, excluded selves and least scores
+// with the oracle, for each metric. At delta 1e-9 a false alarm of the test has probability
+// below 1e-5.
 func TestFilters(t *testing.T) {
 	const n, dim = 900, 144
 	m := 8
@@ -84,7 +84,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// ranges asks for all atoms, or k of them, from a least score on.
+// ranges searches for all atoms, or k of them, that reach a least score.
 func ranges(t *testing.T, e *batch.Engine, c *collection.Collection, o *backendtest.Oracle, queries []float32) {
 	t.Helper()
 	dim := c.Dim
@@ -92,7 +92,7 @@ func ranges(t *testing.T, e *batch.Engine, c *collection.Collection, o *backendt
 		q := queries[j*dim : (j+1)*dim]
 		best := o.Answer(q, goal(c, 40))
 		for _, rank := range []int{0, 5, 30} {
-			// halfway between two ranks, so that rounding has no say
+			// halfway between two ranks, so that rounding does not matter
 			floor := (best.Scores[rank] + best.Scores[rank+1]) / 2
 			least := floor
 			if c.Metric == collection.Euclidean {
@@ -121,8 +121,8 @@ func ranges(t *testing.T, e *batch.Engine, c *collection.Collection, o *backendt
 	}
 }
 
-// TestMinScoreOfDuplicates asks for what is exactly as good as a duplicate:
-// distance 0, cosine 1. Rounding must lose none.
+// TestMinScoreOfDuplicates searches with the score of a duplicate as the least: distance 0,
+// cosine 1. No duplicate may be lost by rounding.
 func TestMinScoreOfDuplicates(t *testing.T) {
 	const n, dim = 400, 80
 	for seed := range uint64(5) {
@@ -144,8 +144,8 @@ func TestMinScoreOfDuplicates(t *testing.T) {
 	}
 }
 
-// TestMinScoreOfDrift is the same of long rows of one value: all roundings of
-// their sums go one way.
+// TestMinScoreOfDrift is the same for long rows of one value: all rounding errors of their
+// sums have one sign.
 func TestMinScoreOfDrift(t *testing.T) {
 	for _, x := range []struct {
 		metric collection.Metric
@@ -174,8 +174,8 @@ func TestMinScoreOfDrift(t *testing.T) {
 	}
 }
 
-// TestMinScoreBesideAGiant has one atom so long that the rounding of its product
-// alone exceeds every other score: the limit holds for those others still.
+// TestMinScoreBesideAGiant: the least score holds for all atoms even if the norm of one is so
+// great that the rounding of its product exceeds every other score.
 func TestMinScoreBesideAGiant(t *testing.T) {
 	const n, dim, rank = 400, 80, 5
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
@@ -202,8 +202,8 @@ func TestMinScoreBesideAGiant(t *testing.T) {
 	}
 }
 
-// TestEpsilon checks that what a gap lets go is within the gap, absolute and
-// relative, and that a wide one saves work.
+// TestEpsilon checks that answers with an absolute or relative gap are within it, and that a
+// wide one saves work.
 func TestEpsilon(t *testing.T) {
 	const n, dim, m = 3000, 256, 8
 	rng := vectors.Rand(2)

@@ -16,8 +16,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestFilteredIsTheCollectionOfAllowed: what cannot fail answers a filter as it answers
-// a collection that holds the allowed atoms alone.
+// TestFilteredIsTheCollectionOfAllowed: methods that cannot fail answer with a filter as on a
+// collection of the allowed atoms only.
 func TestFilteredIsTheCollectionOfAllowed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, dim := rapid.IntRange(1, 700).Draw(t, "atoms"), rapid.SampledFrom([]int{7, 64, 150}).Draw(t, "dim")
@@ -84,8 +84,8 @@ func engineOf(t *rapid.T, rows []float32, dim int, opt collection.Options) *batc
 	return e
 }
 
-// TestFewAllowedCostFew: ten atoms allowed of many cost what ten rows do, whatever
-// answers.
+// TestFewAllowedCostFew: if ten of many atoms are allowed, a search reads ten rows, by every
+// method.
 func TestFewAllowedCostFew(t *testing.T) {
 	const n, dim, few = 1 << 16, 32, 10
 	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
@@ -113,8 +113,8 @@ func TestFewAllowedCostFew(t *testing.T) {
 	}
 }
 
-// TestPullsCountWhatIsRead: a dense scan that is asked for reads the rows that a
-// filter does not allow too, and says so; so does a first look, of whole panels.
+// TestPullsCountWhatIsRead: pulls include the disallowed rows that a requested dense scan
+// reads, and the disallowed atoms of the panels of a first look.
 func TestPullsCountWhatIsRead(t *testing.T) {
 	const n, dim = 2000, 128
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
@@ -146,7 +146,7 @@ func TestPullsCountWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestPlansOfFilters: gather is a plan where there is a filter, and no other.
+// TestPlansOfFilters: gather is a plan only if there is a filter.
 func TestPlansOfFilters(t *testing.T) {
 	const n, dim = 3000, 128
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)

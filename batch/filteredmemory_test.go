@@ -11,8 +11,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestFewAllowedTakeLittle: a search of few atoms allowed of many takes no memory an
-// atom, not even a bit. Pools forget under the race detector.
+// TestFewAllowedTakeLittle: a search of few allowed atoms allocates less than one bit per atom
+// of the collection. Not under the race detector, which empties pools.
 func TestFewAllowedTakeLittle(t *testing.T) {
 	const n, dim, times = 1 << 16, 32, 20
 	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)

@@ -12,8 +12,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestFiltersShareAPlan: plans go by about how many atoms are allowed, so that a filter
-// that no other equals does not cost a choice of its own.
+// TestFiltersShareAPlan: plans depend on the rounded number of allowed atoms, so that similar
+// filters share a plan.
 func TestFiltersShareAPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, math.MaxInt32).Draw(t, "atoms")

@@ -79,8 +79,8 @@ func (s *source) Read(dst []float32) (int, error) {
 	return n / s.dim, nil
 }
 
-// TestSavedCollection holds a collection that was written to a file and mapped
-// against the one built in memory, and another seed against the oracle.
+// TestSavedCollection compares a collection that was written to a file and mapped with the one
+// built in memory, and one of another seed with the oracle.
 func TestSavedCollection(t *testing.T) {
 	ctx := context.Background()
 	for _, opt := range []collection.Options{

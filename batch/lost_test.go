@@ -13,11 +13,11 @@ import (
 	"thresher/internal/vectors"
 )
 
-// losing is a backend whose device is lost in the middle of the run after a number
-// of others, and stays so.
+// losing is a backend whose device is lost for good in the middle of a run, after a number of
+// others.
 type losing struct {
 	*cpu.Backend
-	runs int // that go well
+	runs int // that succeed
 	tell *int
 }
 
@@ -54,8 +54,8 @@ func (r *losingRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors
 	return r.Run.Pull(ctx, l)
 }
 
-// TestLost checks that a backend which is lost is told of once, not asked again,
-// and that certificates name what answered.
+// TestLost checks that a lost backend is reported once and not used again, and that
+// certificates name the backend that answered.
 func TestLost(t *testing.T) {
 	const dim = 200
 	rng := vectors.Rand(1)
@@ -101,7 +101,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestLostAlone checks that without a fallback every search says so.
+// TestLostAlone checks that without a fallback every search fails.
 func TestLostAlone(t *testing.T) {
 	const dim = 40
 	rows := vectors.Gaussian(vectors.Rand(1), 200, dim)

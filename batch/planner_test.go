@@ -14,8 +14,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestAuto checks which method auto picks: exact where nothing can be saved,
-// adaptive where the forecast says that much can.
+// TestAuto checks which method auto picks: exact where elimination saves nothing, adaptive
+// where it is forecast to save much.
 func TestAuto(t *testing.T) {
 	rng := vectors.Rand(1)
 	for _, x := range []struct {
@@ -43,8 +43,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestPlanIgnoresTheBatch checks that a query's plan is a function of the
-// collection and what is asked, not of the queries or their number.
+// TestPlanIgnoresTheBatch checks that a plan depends on the collection and the request's
+// settings, not on the queries or their number.
 func TestPlanIgnoresTheBatch(t *testing.T) {
 	const dim = 384
 	rng := vectors.Rand(2)
@@ -61,12 +61,12 @@ func TestPlanIgnoresTheBatch(t *testing.T) {
 	}
 }
 
-// TestAlphaIsShared checks that the alphas which a query's looks spend sum to
-// delta over its k true arms, and to delta for each atom of a range.
+// TestAlphaIsShared checks that the alphas of a query's looks sum to delta / k, and to delta
+// without k.
 func TestAlphaIsShared(t *testing.T) {
 	const delta = .05
 	least := 5.
-	looks := 0 // that can fail, the most of any answer
+	looks := 0 // the most fallible looks of an answer
 	for _, set := range []struct {
 		n, dim int
 		opt    collection.Options
@@ -95,7 +95,7 @@ func TestAlphaIsShared(t *testing.T) {
 					spent, random := 0., 0
 					for _, l := range a.Certificate.Looks {
 						if method == batch.Strict {
-							spent = max(spent, l.Alpha) // one bound for all looks
+							spent = max(spent, l.Alpha) // one alpha covers all looks
 						} else {
 							spent += l.Alpha
 						}
@@ -118,9 +118,8 @@ func TestAlphaIsShared(t *testing.T) {
 	}
 }
 
-// TestPlansAnswer asks for every plan there is and holds the answers against the
-// oracle. At delta 1e-6 the 400 answers under a promise that can fail raise a false
-// alarm with probability below .0005.
+// TestPlansAnswer searches by every plan and compares the answers with the oracle. At delta
+// 1e-6 the 400 probabilistic answers cause a false alarm with probability below .0005.
 func TestPlansAnswer(t *testing.T) {
 	const dim, k = 384, 10
 	rng := vectors.Rand(4)
@@ -212,8 +211,7 @@ func TestPlansRefused(t *testing.T) {
 	}
 }
 
-// TestCostsDecide: the costs given rule the plan, and those that cannot be are
-// refused.
+// TestCostsDecide: Options.Costs determine the plan, and invalid ones are refused.
 func TestCostsDecide(t *testing.T) {
 	const dim = 384
 	c := build(t, vectors.PowerLaw(vectors.Rand(6), 3000, dim), dim, nil)
@@ -236,8 +234,7 @@ func TestCostsDecide(t *testing.T) {
 	}
 }
 
-// TestPlansAreRememberedApart: an engine that was asked much answers as a fresh
-// one does.
+// TestPlansAreRememberedApart: an engine with many cached plans answers as a new one does.
 func TestPlansAreRememberedApart(t *testing.T) {
 	const dim = 384
 	c := build(t, vectors.PowerLaw(vectors.Rand(7), 3000, dim), dim, nil)

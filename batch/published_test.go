@@ -15,7 +15,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// asking is a context whose Err blocks whoever asks after the first, until it is opened.
+// asking is a context whose Err blocks all calls after the first until open is closed.
 type asking struct {
 	context.Context
 	asked  atomic.Int64
@@ -29,7 +29,7 @@ func (c *asking) Err() error {
 	return nil
 }
 
-// TestPublishedThreads: as many queries are answered at once as the backend has threads.
+// TestPublishedThreads: as many queries are answered concurrently as the backend has threads.
 func TestPublishedThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const threads, m, dim = 3, 10, 16
@@ -42,7 +42,7 @@ func TestPublishedThreads(t *testing.T) {
 			done <- err
 		}()
 		synctest.Wait()
-		if n := ctx.asked.Load() - 1; n != threads { // the first is the search itself
+		if n := ctx.asked.Load() - 1; n != threads { // the first call is by the search itself
 			t.Errorf("%d queries at once on %d threads", n, threads)
 		}
 		close(ctx.opened)
@@ -52,10 +52,10 @@ func TestPublishedThreads(t *testing.T) {
 	})
 }
 
-// TestPublished runs the methods of the papers. Those with a promise may fail
-// with probability delta a query; their bounds are loose, so that at delta .01
-// none of these 60 answers should, and 7 have probability below 1e-6. Whatever
-// they return, scores are exact and certificates say what they promise.
+// TestPublished runs the methods of the papers. Those with a guarantee may fail with
+// probability delta per query, so 7 failures of 60 at delta .01 have probability below 1e-6;
+// their bounds are loose, and none is expected. In all answers the scores must be exact and the
+// certificates must state the right guarantee.
 func TestPublished(t *testing.T) {
 	const n, dim, m, k = 150, 64, 10, 5
 	rng := vectors.Rand(1)
@@ -116,7 +116,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestBeta: 0 stands for 1, and another exponent draws other coordinates.
+// TestBeta: 0 means 1, and different exponents draw different coordinates.
 func TestBeta(t *testing.T) {
 	const n, dim = 100, 32
 	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
@@ -130,9 +130,8 @@ func TestBeta(t *testing.T) {
 	}
 }
 
-// TestPublishedAlone holds a query of a batch against the same query alone. A
-// small sigma and a wide epsilon make the methods stop early, at coordinates
-// that chance has chosen.
+// TestPublishedAlone compares queries of a batch with the same queries alone. A small sigma
+// and a wide epsilon make the methods stop early, after random coordinates.
 func TestPublishedAlone(t *testing.T) {
 	const n, dim, m = 300, 64, 6
 	rng := vectors.Rand(2)

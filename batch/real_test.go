@@ -21,7 +21,7 @@ import (
 	"thresher/collection"
 )
 
-// dataFolder holds real data beside the repository, not in it.
+// dataFolder holds real data, outside the repository.
 const dataFolder = "../../shared/data"
 
 // data opens a file of real data, or skips.
@@ -75,8 +75,8 @@ func npy(t testing.TB, name string) ([]float32, int) {
 	return x, dim
 }
 
-// movies returns ratings of ml-1m, movies by users, less the movie's mean; a
-// user who did not rate counts 0.
+// movies returns the ratings of ml-1m, movies by users, less the movie's mean; missing ratings
+// are 0.
 func movies(t testing.TB) ([]float32, int) {
 	const users = 6040
 	rows := map[int][]float32{}
@@ -116,11 +116,10 @@ func movies(t testing.TB) ([]float32, int) {
 	return x, users
 }
 
-// TestRealData counts wrong answers on real data. Queries that share a rotation
-// fail together, so every seed is a rotation of its own and the binomial test
-// takes seeds as trials: a trial fails when any of its few queries does, which
-// has probability at most queries x delta. The false-alarm rate is 1e-6 a cell.
-// Methods that promise exactness must never fail.
+// TestRealData counts wrong answers on real data. Queries that share a rotation fail together,
+// so the trials of the binomial test are seeds, each with a rotation of its own: a trial fails
+// if any of its few queries does, with probability at most queries x delta. The false-alarm
+// rate is 1e-6 per cell. Exact methods must never fail.
 func TestRealData(t *testing.T) {
 	const (
 		delta   = .01

@@ -12,8 +12,7 @@ import (
 	"thresher/collection"
 )
 
-// ml100k returns ratings of MovieLens 100k, movies by users; a user who did not
-// rate counts 0.
+// ml100k returns the ratings of MovieLens 100k, movies by users; missing ratings are 0.
 func ml100k(t testing.TB) ([]float32, int) {
 	const users, items = 943, 1682
 	x := make([]float32, items*users)
@@ -32,9 +31,9 @@ func ml100k(t testing.TB) ([]float32, int) {
 	return x, users
 }
 
-// BenchmarkRegret times the planner's choice beside the other plans that it
-// expects little more of, in turns, and reports the least time of the choice over
-// that of the best, and what elimination saves over the dense scan.
+// BenchmarkRegret times the planner's choice and the other plans of little greater forecast
+// cost, alternately. It reports the least time of the choice over that of the best plan, and
+// the saving over the dense scan.
 func BenchmarkRegret(b *testing.B) {
 	const queries, rivals = 128, 6
 	for _, set := range []struct {

@@ -13,7 +13,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestRequestErrors fixes the field and the words of every refusal.
+// TestRequestErrors fixes the field and the text of every RequestError.
 func TestRequestErrors(t *testing.T) {
 	rng := vectors.Rand(1)
 	const n, dim = 50, 20
@@ -87,7 +87,7 @@ func TestRequestErrors(t *testing.T) {
 	}
 }
 
-// TestRequestDefaults checks what zero values stand for.
+// TestRequestDefaults checks the defaults of zero values.
 func TestRequestDefaults(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(2), 600, 300)
 	e := open(t, rows, 300, nil, 1)
@@ -100,7 +100,7 @@ func TestRequestDefaults(t *testing.T) {
 	same(t, auto.Answers, none.Answers)
 }
 
-// TestClosedEngine checks that a closed Engine refuses, by whatever method.
+// TestClosedEngine checks that every method fails on a closed Engine.
 func TestClosedEngine(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 200, 40)
 	for _, x := range []struct {

@@ -13,11 +13,11 @@ import (
 	"thresher/internal/vectors"
 )
 
-// counting is a backend that does what cpu does, and counts. Survivors are as told.
+// counting is the CPU backend with counters and prescribed Survivors.
 type counting struct {
 	*cpu.Backend
-	left    []int // survivors that a query has after each pull; after more, the last
-	stop    int   // the pull that the context stops, from 1
+	left    []int // survivors of a query after each pull; the last value for further pulls
+	stop    int   // the pull that the context interrupts, from 1
 	pulls   int
 	batches []int // queries of each run
 }
@@ -63,8 +63,8 @@ func gaussian(n, dim int) []float32 {
 	return vectors.Gaussian(rng, n, dim)
 }
 
-// TestLooksEnd: no look is taken after the one that left nothing to look at, nor
-// after one that was stopped.
+// TestLooksEnd: no look is taken after one without survivors or after one that was
+// interrupted.
 func TestLooksEnd(t *testing.T) {
 	const dim = 256
 	c := build(t, gaussian(500, dim), dim, nil)
@@ -75,7 +75,7 @@ func TestLooksEnd(t *testing.T) {
 		{[]int{0}, 0, 1},
 		{[]int{9, 0}, 0, 2},
 		{[]int{9, 9, 0}, 0, 3},
-		{[]int{9}, 0, 3}, // as many as the plan has
+		{[]int{9}, 0, 3}, // all looks of the plan
 		{[]int{9}, 1, 1},
 		{[]int{9}, 2, 2},
 	} {
@@ -94,8 +94,7 @@ func TestLooksEnd(t *testing.T) {
 	}
 }
 
-// TestLargeBatchesAreSplit: a run has 1,024 queries at most, and as many as memory
-// allows.
+// TestLargeBatchesAreSplit: a run has at most 1,024 queries, and no more than memory allows.
 func TestLargeBatchesAreSplit(t *testing.T) {
 	for _, x := range []struct {
 		m, dim int

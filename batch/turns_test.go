@@ -15,7 +15,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// turnstile gives every part its turn, and notes them.
+// turnstile grants every turn at once, and records them.
 type turnstile struct {
 	length   time.Duration
 	expected []time.Duration
@@ -32,8 +32,8 @@ func (t *turnstile) Next(ctx context.Context, expected time.Duration) error {
 	return t.next(ctx, len(t.expected))
 }
 
-// TestPartsChangeNoAnswer: however a search is cut, on an Engine or a Coalescer, its
-// answers, certificates and sums are those of the search in one.
+// TestPartsChangeNoAnswer: the answers, certificates and sums of a search do not depend on its
+// division into parts, on an Engine or a Coalescer.
 func TestPartsChangeNoAnswer(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(9), 1200, fixtureDim)
 	c := build(t, rows, fixtureDim, &collection.Options{Seed: 1})
@@ -72,8 +72,8 @@ func TestPartsChangeNoAnswer(t *testing.T) {
 	})
 }
 
-// TestPartsLetOthersGo: between two parts of a search others run, and none of its parts
-// has more queries than its length allows.
+// TestPartsLetOthersGo: other searches run between the parts of a search, and no part has more
+// queries than Turns.Length allows.
 func TestPartsLetOthersGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, Runs: 1}, nil)
@@ -100,8 +100,8 @@ func TestPartsLetOthersGo(t *testing.T) {
 	})
 }
 
-// TestTurnsEnd: a turn that does not come before the deadline leaves the rest of the
-// search unseen; one that is refused is the search's error.
+// TestTurnsEnd: if a turn does not come before the deadline, the remaining queries get empty
+// answers; an error of Turns.Next is the search's error.
 func TestTurnsEnd(t *testing.T) {
 	l := newCoalescing(t, newGate(), nil, nil)
 	close(l.gate.opened)

@@ -7,9 +7,8 @@ import (
 	"thresher/collection"
 )
 
-// TestBoundsCharge gives bounds one source of error at a time, those that
-// docs/guarantee.md derives, and wants it charged in all three forms: an atom's
-// own, that of a strip, and that of terms that stand side by side.
+// TestBoundsCharge gives bounds one source of error of docs/guarantee.md at a time, and checks
+// that all three forms include it: those of an atom, of a strip, and of interleaved terms.
 func TestBoundsCharge(t *testing.T) {
 	type given struct {
 		headNorm, headErr, xnorm, norm, wholeErr, radius, offset float32 // the atom's
@@ -43,7 +42,7 @@ func TestBoundsCharge(t *testing.T) {
 		look := &Compiled{Look: backend.Look{To: 1}, Kind: Student, Reach: 1, Slack: x.slack, CodeSlack: x.codeSlack,
 			Terms: Terms{HeadScale: one(0), HeadNorm: one(x.headNorm), HeadErr: one(x.headErr), Norm: one(x.norm), Offset: one(x.offset),
 				Scale: one(0), Radius: one(x.radius), XNorm: one(x.xnorm)}}
-		if x.wholeErr > 0 { // of a look that cannot fail
+		if x.wholeErr > 0 { // only Cauchy looks have it
 			look.Kind, look.WholeErr = Cauchy, one(x.wholeErr)
 		}
 		b := look.Bound(&x.query, x.steps)

@@ -7,9 +7,9 @@ import (
 	"thresher/collection"
 )
 
-// TestScale holds conversions against a query and atoms of which all is known: at
-// distance 5 from a query of norm 12 the search score is -12.5, and bounds are 72 more.
-func TestScale(t *testing.T) {
+// TestConversion: at distance 5 from a query of norm 12 the search score is -12.5, and bounds
+// are of that plus 72.
+func TestConversion(t *testing.T) {
 	c := &collection.Collection{Dim: 96, Metric: collection.Euclidean}
 	s := NewConversion(c, 12, 2)
 	score, bound := -12.5/4, (72-12.5)/4

@@ -17,7 +17,7 @@ var write = flag.Bool("write", false, "write kernels/looks.gen.cuh")
 
 const headerFile = "../../kernels/looks.gen.cuh"
 
-// header is the constants of this package as the kernels have them.
+// header returns the constants of this package as a CUDA header.
 func header() string {
 	var b strings.Builder
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
@@ -46,8 +46,8 @@ func header() string {
 	return b.String()
 }
 
-// TestHeader holds the kernels' constants against this package's. With -write it
-// writes them; `make kernels` then compiles what they are part of.
+// TestHeader compares the kernels' constants with this package's. With -write it writes the
+// header; `make kernels` then compiles the kernels.
 func TestHeader(t *testing.T) {
 	want := header()
 	if *write {

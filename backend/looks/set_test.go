@@ -10,7 +10,7 @@ import (
 	"thresher/collection"
 )
 
-// TestSetKeeps compiles looks, some of them again, and more than are kept.
+// TestSetKeeps compiles more looks than a Set keeps, some of them repeatedly.
 func TestSetKeeps(t *testing.T) {
 	c := &collection.Collection{N: 3, D: 64, Kappa: 1.25, Codes: []uint8{0}, HeadNorm: make([]float32, 3), HeadErr: make([]float32, 3), Norm: make([]float32, 3),
 		Stages: []collection.Stage{{Width: 32, Radius: []float32{1, 2, 3}, XNorm: []float32{2, 4, 3}}, {Width: 64}}}

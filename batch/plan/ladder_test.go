@@ -13,13 +13,13 @@ import (
 	"thresher/collection"
 )
 
-// fast are costs as assembly kernels have them.
+// fast returns costs similar to those of assembly kernels.
 func fast() backend.Costs {
 	return backend.Costs{Scan: .005, Wide: .0055, Test: .15, List: 3, Visit: 15, Code: .012, Fetch: 120, Score: .1,
 		Dense: .018, DenseTest: .2, DenseOne: .15, Gather: 1, Rotate: 3, Query: 1000}
 }
 
-// text is a problem of embeddings that elimination suits: few pass.
+// text returns a problem of text embeddings, on which looks keep few arms.
 func text() *problem {
 	return &problem{arms: 60000, atoms: 60000, panels: 938, dim: 768, head: 64, rest: 768, widths: []int{32, 64, 128, 256, 768},
 		later: slices.Repeat([]backend.Representation{backend.RowCodes}, 5), panel: 128,
@@ -114,7 +114,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// withSigns adds a stage of signs to text, in the place of 256 codes.
+// withSigns replaces the stage of 256 codes of text by a stage of signs.
 func withSigns(p *problem, cost float64) {
 	p.later[3], p.costs.Sign = backend.Signs, cost
 	p.widths[3] = p.rest
@@ -123,8 +123,8 @@ func withSigns(p *problem, cost float64) {
 	}
 }
 
-// drawn makes problems of every kind: forecasts that fall as looks widen and rise
-// with k, costs over orders of magnitude.
+// drawn returns random problems: forecast shares fall with the width of looks and rise with k,
+// and costs cover orders of magnitude.
 func drawn(t *rapid.T) *problem {
 	figure := func(name string, low, high float64) float64 {
 		return math.Exp(rapid.Float64Range(math.Log(low), math.Log(high)).Draw(t, name))
@@ -145,7 +145,7 @@ func drawn(t *rapid.T) *problem {
 	}
 	p.widths, p.later = append(p.widths, p.rest), append(p.later, backend.RowCodes)
 	pilot := &collection.Pilot{Alpha: .001, Ks: []int{1, 10, 100}[:rapid.IntRange(0, 3).Draw(t, "ks")]}
-	least := make([]float64, len(p.widths)) // of the k before
+	least := make([]float64, len(p.widths)) // shares at the previous k
 	for range pilot.Ks {
 		shares, most := make([]float64, len(p.widths)), 1.
 		for j := range shares {
@@ -156,7 +156,7 @@ func drawn(t *rapid.T) *problem {
 		pilot.Shares = append(pilot.Shares, shares)
 	}
 	if rapid.Bool().Draw(t, "certain") {
-		more := rapid.Float64Range(0, 1).Draw(t, "more") // of what a Student bound drops
+		more := rapid.Float64Range(0, 1).Draw(t, "more") // share kept of the arms that a Student bound drops
 		for _, shares := range pilot.Shares {
 			row := slices.Clone(shares)
 			for j := range row[:len(row)-1] {
@@ -194,7 +194,7 @@ func figures(c *backend.Costs) []*float64 {
 	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Gather, &c.Rotate, &c.Query}
 }
 
-// plainScan is what a dense scan reads, priced for an arm.
+// plainScan is the cost per arm of the rows that a dense scan reads.
 func plainScan(p *problem, gather bool) float64 {
 	c, n := p.costs, float64(p.arms)
 	switch row := c.DenseTest + c.Dense*float64(p.dim); {
@@ -207,14 +207,13 @@ func plainScan(p *problem, gather bool) float64 {
 	}
 }
 
-// plainCost prices a ladder a second time, atom by atom of the sum rather than
-// term by term; widths are indexes, source as in a ladder.
+// plainCost computes the cost of a ladder independently of forecast, by summing over the arms.
 func plainCost(p *problem, stages []int, gather, certain bool, source backend.Source) float64 {
 	c := p.costs
 	n, atoms := float64(p.arms), float64(p.atoms)
 	if len(stages) == 0 {
 		k := math.Min(n, math.Max(1, float64(p.k)))
-		entering := math.Min(n, k+k*math.Log(n/k)) // the i-th does with probability k/i
+		entering := math.Min(n, k+k*math.Log(n/k)) // the i-th enters with probability k/i
 		return plainScan(p, gather) + (float64(p.dim)*c.Score*k+c.List*entering+c.Fetch*k)/n
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
@@ -223,30 +222,30 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	codes := func(stage int) float64 { return float64(p.widths[stage] + p.head) }
 	whole := len(p.widths) - 1
 
-	far := func(row float64) float64 { // of a byte, by the bytes of a row
+	far := func(row float64) float64 { // cost of a byte, given the bytes of a row
 		if row*n > 32<<20 {
 			return c.Far
 		}
 		return 0
 	}
 
-	// what a query costs, in ns
+	// the cost per query, in ns
 	total := c.Query * float64(len(stages))
 	total += c.Rotate * float64(p.rest)
 	total += c.Dense * 2 * float64(p.head) * float64(p.dim)
 	if p.rest <= 256 {
 		total += c.Dense * float64(p.rest) * float64(p.rest)
 	}
-	beside := math.Max(n, math.Min(atoms, 64*float64(p.panels))) // atoms read with those allowed
+	covered := math.Max(n, math.Min(atoms, 64*float64(p.panels))) // atoms in panels with an allowed atom
 	if stages[0] <= whole && p.widths[stages[0]] <= p.panel {
-		total += beside * codes(stages[0]) * c.Scan
+		total += covered * codes(stages[0]) * c.Scan
 	} else {
-		total += beside * codes(stages[0]) * c.Wide
+		total += covered * codes(stages[0]) * c.Wide
 	}
-	total += beside * c.Test
+	total += covered * c.Test
 	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
 	for seen := 0.; seen < atoms; {
-		// chunks: the first without a threshold, then each as large as all before
+		// the first chunk has no threshold; each later one is as large as all before it
 		if seen == 0 {
 			seen = math.Min(first, atoms)
 			total += c.List * seen * n / atoms
@@ -292,8 +291,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	return total / n
 }
 
-// TestNoRegret holds the planner's choice against every ladder there is, priced
-// by plainCost.
+// TestNoRegret compares the planner's choice with every ladder, by plainCost.
 func TestNoRegret(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
@@ -301,7 +299,7 @@ func TestNoRegret(t *testing.T) {
 		least, best := math.Inf(1), ""
 		weigh := func(stages []int, gather, certain bool, source backend.Source) float64 {
 			x := plainCost(p, stages, gather, certain, source)
-			switch { // a query alone reads more
+			switch { // the penalty of a single query
 			case len(stages) == 0 && (gather || 4*p.dim*p.atoms > 32<<20):
 				x += .5 * plainScan(p, gather)
 			case len(stages) > 0 && p.widths[stages[0]] > p.panel:
@@ -321,7 +319,7 @@ func TestNoRegret(t *testing.T) {
 		}
 		for set := range 1 << len(p.widths) {
 			if m == Auto && set > 0 && 4*p.k > p.arms {
-				break // so many are wanted that nothing is tried
+				break // so many are wanted that elimination is not considered
 			}
 			if gather && set == 0 {
 				continue // instead of all rows
@@ -333,10 +331,10 @@ func TestNoRegret(t *testing.T) {
 				}
 			}
 			if m == Certain && p.curves.certain == nil {
-				break // nothing to choose by
+				break // without a forecast there is one ladder
 			}
 			if at := slices.IndexFunc(stages, p.named); at >= 0 && (at == 0 || m == Certain || p.costs.Sign == 0) {
-				continue // never first, never certain
+				continue // signs are never the first look and never certain
 			}
 			if len(stages) > 3 || len(stages) == 0 && m != Auto || len(stages) > 0 && p.costs.Wide == 0 && p.widths[stages[0]] > 128 {
 				continue
@@ -369,8 +367,8 @@ func TestNoRegret(t *testing.T) {
 	})
 }
 
-// TestForecastsMoveWithCosts: no kind of work that becomes dearer makes a ladder
-// cheaper, and the unit of time makes no difference.
+// TestForecastsMoveWithCosts: a ladder does not become cheaper if a cost rises, and choices do
+// not depend on the unit of time.
 func TestForecastsMoveWithCosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
@@ -402,8 +400,8 @@ func TestForecastsMoveWithCosts(t *testing.T) {
 	})
 }
 
-// TestSharesMoveWithTheQuestion: more wanted, less chance of failure or more
-// looks that can fail keep no fewer arms.
+// TestSharesMoveWithTheQuestion: a greater k, a smaller delta or more fallible looks keep no
+// fewer arms.
 func TestSharesMoveWithTheQuestion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
@@ -441,7 +439,7 @@ func TestPilotBetweenItsKs(t *testing.T) {
 	}
 }
 
-// TestLooks checks what a plan hands to a backend.
+// TestLooks checks the looks of plans.
 func TestLooks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
@@ -476,8 +474,8 @@ func TestLooks(t *testing.T) {
 	})
 }
 
-// TestLimit: where a query is sent dense, going on costs as much, and it keeps
-// more than an error of the forecast explains.
+// TestLimit: at MaxSurvivors further looks cost as much as a dense scan, and it is above what
+// an error of the forecast explains.
 func TestLimit(t *testing.T) {
 	limited := 0
 	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
@@ -496,7 +494,7 @@ func TestLimit(t *testing.T) {
 			if f := p.forecast(l, math.Log(float64(p.atoms))); f.after() <= p.denseAloneCost() {
 				t.Errorf("%s: limit %g, though going on costs %g ns at worst and a dense scan %g", p.name(l), limit, f.after(), p.denseAloneCost())
 			}
-			// the greatest rank at which no more is kept
+			// the greatest rank at which no more arms are kept
 			low, high := usual, math.Log(float64(p.atoms))
 			for high-low > .001 {
 				if mid := (low + high) / 2; p.shareKept(l, 0, mid, wider) <= limit*(1+1e-9) {
@@ -521,8 +519,7 @@ func TestLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, drawn(t)) })
 }
 
-// TestNames: a ladder's name is read as that ladder, and names of nothing are
-// refused by what is wrong with them.
+// TestNames: parseLadder is the inverse of name, and invalid names are refused with the cause.
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
