@@ -9,8 +9,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestHighHalves holds what looks at signs charge for leaving the low halves of a
-// query's codes away against what that takes from the query.
+// TestHighHalves compares what looks at signs charge for omitting the low halves of a
+// query's codes with the error that this causes.
 func TestHighHalves(t *testing.T) {
 	s := &begun(t, 100, 800, 1).states[0]
 	if s.c.StageOf(collection.Signs) < 0 {
@@ -31,9 +31,9 @@ func TestHighHalves(t *testing.T) {
 	}
 }
 
-// TestOffsets holds offsets of atoms whose squares vanish in float32 against the
-// true ones, which lie between them and their widths, and what bounds on given
-// coordinates charge for the sums behind offsets of long rows.
+// TestOffsets: the true offset of an atom whose square underflows in float32 is between the
+// offset and its width below, and bounds on given coordinates charge for the sums in
+// offsets of long rows.
 func TestOffsets(t *testing.T) {
 	const n, dim = 40, 32 // an atom and its opposite: the centre is at 0
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)

@@ -27,11 +27,11 @@ var (
 	calibrateWrite = flag.String("write", "", "document between whose calibrate markers the table is written")
 )
 
-// alarm is the rate at which a cell whose true failure probability is exactly
-// delta is reported as broken: a one-sided binomial test.
+// alarm is the probability that a cell is reported although its failure probability is
+// exactly delta: a one-sided binomial test.
 const alarm = 1e-6
 
-// cell is one kind of data: draw gives a query and its true arms, best first.
+// cell is one kind of data. draw returns a query and its true arms, best first.
 type cell struct {
 	name  string
 	dim   int
@@ -41,7 +41,7 @@ type cell struct {
 	draw  func(r *rand.Rand) (q []float32, arms []float32)
 }
 
-// pool draws queries of rows and returns their k best by float64 scores.
+// pool draws rows as queries and returns their k best by float64 scores.
 func pool(rows []float32, dim, k int) func(r *rand.Rand) ([]float32, []float32) {
 	n := len(rows) / dim
 	return func(r *rand.Rand) ([]float32, []float32) {
@@ -96,7 +96,7 @@ func correlated(dim int, cos float64) func(r *rand.Rand) ([]float32, []float32) 
 	}
 }
 
-// fewHot returns vectors with few entries of 1 that share one.
+// fewHot returns vectors with a few nonzero entries, of which one is shared.
 func fewHot(dim, few int) func(r *rand.Rand) ([]float32, []float32) {
 	return func(r *rand.Rand) ([]float32, []float32) {
 		q, v := make([]float32, dim), make([]float32, dim)
@@ -110,8 +110,8 @@ func fewHot(dim, few int) func(r *rand.Rand) ([]float32, []float32) {
 	}
 }
 
-// block returns vectors of the first 256 coordinates alone, with the cosine .3: what
-// the rotation's first round makes of them has the same places.
+// block returns vectors within the first 256 coordinates, with the cosine .3. The
+// rotation's first round spreads both over the same coordinates.
 func block(dim int) func(r *rand.Rand) ([]float32, []float32) {
 	within := correlated(256, .3)
 	return func(r *rand.Rand) ([]float32, []float32) {
@@ -186,7 +186,7 @@ type tally struct {
 	fails [2]atomic.Int64
 }
 
-// name is how the table has the look: its width, or what it reads.
+// name returns the look's name in the table.
 func (t *tally) name() string {
 	if t.look.Rep == backend.Signs {
 		return "signs"
@@ -196,11 +196,10 @@ func (t *tally) name() string {
 
 var deltas = [2]float64{.1, .01}
 
-// TestCalibration counts how often the true arms of a query are dropped by one
-// look at level alpha = delta/k with the threshold at the k-th exact score, the
-// worst case of any search, under a fresh rotation each draw (or, in the
-// largest dimensions, fresh positions and signs under a shared one). A cell
-// fails when its count has a probability below 1e-6 under delta.
+// TestCalibration counts how often a look at alpha = delta/k drops a true arm of its query,
+// with the threshold at the k-th exact score, which is the worst case of any search. Each
+// draw has a fresh rotation or, in the largest dimensions, fresh positions and signs under
+// a shared one. A cell fails if its count has a probability below 1e-6 under delta.
 func TestCalibration(t *testing.T) {
 	n := 5000
 	if testing.Short() {
@@ -242,7 +241,7 @@ func TestCalibration(t *testing.T) {
 	t.Logf("\n%s", table.String())
 }
 
-// tail is P(X >= x) for X binomial.
+// tail returns P(X >= x) for binomial X.
 func tail(n int, p float64, x int64) float64 {
 	return distuv.Binomial{N: float64(n), P: p}.Survival(float64(x) - 1)
 }
@@ -275,7 +274,7 @@ func calibrate(t *testing.T, c cell, draws int) []*tally {
 					return
 				}
 				for part := range min(share, draws-i*share) {
-					// all parts share the rotation of seed i
+					// All draws of a group share the rotation of seed i.
 					r := rand.New(rand.NewPCG(uint64(part), uint64(i)))
 					q, arms := c.draw(r)
 					if err := testDraw(b, c, q, arms, uint64(i), tallies); err != nil {
@@ -290,7 +289,8 @@ func calibrate(t *testing.T, c cell, draws int) []*tally {
 	return tallies
 }
 
-// testDraw tests the true arms of one query at every level and delta.
+// testDraw takes every look at the true arms of one query, at each of deltas, and counts
+// failures.
 func testDraw(b *Backend, c cell, q, arms []float32, seed uint64, tallies []*tally) error {
 	ctx := context.Background()
 	col, err := collection.Build(ctx, arms, c.dim, &collection.Options{NoHead: true, Threads: 1, Seed: seed})
@@ -336,7 +336,7 @@ const (
 	tableEnd   = "<!-- calibrate:end -->"
 )
 
-// writeTable replaces what stands between the markers of a document.
+// writeTable replaces the text between the markers of a document.
 func writeTable(t *testing.T, path string, table []byte) {
 	doc, err := os.ReadFile(path)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestDenseOfFarRows: of rows with an offset that all share the dense path scores few
-// in float64, as of the same rows without it; where the centre is taken for zero it
-// would score almost all.
+// TestDenseOfFarRows: if all rows share a large offset, the dense path scores as few rows
+// in float64 as without it. If it did not subtract the centre it would score almost all.
 func TestDenseOfFarRows(t *testing.T) {
 	const n, dim, m, k = 6000, 40, 20, 10
 	near := vectors.Gaussian(vectors.Rand(4), n+m, dim)

@@ -20,14 +20,14 @@ import (
 const (
 	costAtoms   = 2048
 	costDim     = 512
-	costLowDim  = 64 // another dimension, for the dense scan
+	costLowDim  = 64 // dimension of another collection, for the dense scan
 	costQueries = 64
 	// costMemory is the size of the float32 rows accessed at random: too large for any cache, like
 	// those of a large collection.
 	costMemory  = 64 << 20
 	costRow     = 1024 // coordinates of such a row
-	costFarRows = 256  // of them in a round
-	costRows    = 64   // rows of codes, summed in as many rounds
+	costFarRows = 256  // such rows accessed in a round
+	costRows    = 64   // rows of codes in the cache, each summed as many times in a round
 
 	costTime   = 250 * time.Millisecond
 	costRounds = 3 // least number of rounds
@@ -84,9 +84,9 @@ type measurement struct {
 	narrowCodes, allCodes time.Duration // sums of rows of codes in the cache
 	fewSigns, allSigns    time.Duration // sums of rows of signs in the cache
 	random                *rand.Rand
-	memory                []float32     // rows that are in no cache
-	farCodes              time.Duration // sums of rows of codes in memory
-	farHalfRows, farRows  time.Duration // scores of rows in memory, always different ones
+	memory                []float32     // costMemory of rows, too many for any cache
+	farCodes              time.Duration // sums of random rows of codes in memory
+	farHalfRows, farRows  time.Duration // scores of random rows in memory
 }
 
 // trial is a search to be timed, with its least times.
@@ -94,8 +94,8 @@ type trial struct {
 	resident backend.Resident
 	queries  backend.Queries
 	floor    float64
-	looks    []backend.Look  // none: the dense path
-	filter   *backend.Filter // whose rows it gathers; nil: it reads all
+	looks    []backend.Look  // if empty, the dense path answers
+	filter   *backend.Filter // the dense path gathers its rows; if nil it reads all
 
 	begin, finish time.Duration
 	pulls         []time.Duration
@@ -158,13 +158,13 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 		oneQuery:  trial{resident: large, queries: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: dropsAll},
 	}
 	m.kernels, m.random, m.memory = b.kernels, r, make([]float32, costMemory/4)
-	for i := range m.memory { // pages that were never written may share memory
+	for i := range m.memory { // pages that were never written may share physical memory
 		m.memory[i] = q.Data[i%len(q.Data)]
 	}
 	return m, nil
 }
 
-// everyOther allows every other row.
+// everyOther returns a filter that allows every other row.
 func everyOther(c *collection.Collection) *backend.Filter {
 	var atoms []uint32
 	for i, row := range c.Order {
@@ -192,7 +192,7 @@ func (m *measurement) timeAll(ctx context.Context) error {
 	return nil
 }
 
-// timeCodes times sums of head and width rest codes of costCodes rows.
+// timeCodes times costRows sums of head and width rest codes of costRows rows.
 func (m *measurement) timeCodes(least *time.Duration, width int) {
 	half := make([]int8, (m.c.R+m.c.D+63)&^63)
 	query := simd.RowQuery{Hi: half, Lo: half}
@@ -207,7 +207,8 @@ func (m *measurement) timeCodes(least *time.Duration, width int) {
 	keepLeast(least, begun)
 }
 
-// timeSigns times sums of head codes and width signs of as many rows, of arbitrary bits.
+// timeSigns times costRows sums of head codes and width signs of costRows rows. The bits are
+// arbitrary.
 func (m *measurement) timeSigns(least *time.Duration, width int) {
 	half := make([]int8, (m.c.R+m.c.D+63)&^63)
 	query := simd.RowQuery{Hi: half, Lo: half}
@@ -222,8 +223,8 @@ func (m *measurement) timeSigns(least *time.Duration, width int) {
 	keepLeast(least, begun)
 }
 
-// timeFarCodes times sums of head and rest codes of costFetches random rows in memory, in ascending
-// order as in looks.
+// timeFarCodes times sums of head and rest codes of costFarRows random rows in memory, in
+// ascending order as in looks.
 func (m *measurement) timeFarCodes(least *time.Duration) {
 	bytes := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(m.memory))), 4*len(m.memory))
 	half := make([]int8, costRow)
@@ -238,7 +239,7 @@ func (m *measurement) timeFarCodes(least *time.Duration) {
 	keepLeast(least, begun)
 }
 
-// timeFarScores times scores of costFetches random rows in width coordinates.
+// timeFarScores times scores of costFarRows random rows in memory in width coordinates.
 func (m *measurement) timeFarScores(least *time.Duration, width int) {
 	query, out, ids := make([]float64, width), make([]float64, 4), make([]uint32, costFarRows)
 	for k := range ids {
@@ -302,7 +303,7 @@ func keepLeast(least *time.Duration, begun time.Duration) {
 	}
 }
 
-// costs solves for the costs.
+// costs computes the costs from the times.
 func (m *measurement) costs() backend.Costs {
 	const pairs = costAtoms * costQueries
 	width := func(t *trial, look int) float64 { return float64(m.c.R + t.looks[look].To) }

@@ -23,8 +23,7 @@ func TestBuiltinCosts(t *testing.T) {
 	}
 }
 
-// TestMeasure: what comes out can be planned by; how long things take is not
-// tested.
+// TestMeasure: measured costs are valid for planning. Their values are not tested.
 func TestMeasure(t *testing.T) {
 	b := New(Options{})
 	var _ backend.Describer = b
@@ -43,8 +42,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestMeasurementSolves makes up the times that known costs would take, and asks
-// for the costs.
+// TestMeasurementSolves computes the times that known costs take, and the costs from these
+// times.
 func TestMeasurementSolves(t *testing.T) {
 	want := backend.Costs{Scan: .004, Wide: .006, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Far: .05, Fetch: 100, Score: .3,
 		Dense: .02, DenseTest: .25, DenseOne: .1, Gather: .9, Rotate: 3, Query: 800}
@@ -86,7 +85,7 @@ func TestMeasurementSolves(t *testing.T) {
 	if got := m.costs(); got.Wide != 0 {
 		t.Errorf("refused, wide looks cost %g", got.Wide)
 	}
-	// times that noise has turned around still make costs
+	// Times that noise has reversed still give valid costs.
 	m.panel.pulls[0], m.allCodes, m.farRows, m.dense.pulls[0] = 1, 1, 1, 1
 	if got := m.costs(); got.Check() != nil {
 		t.Error(got.Check())

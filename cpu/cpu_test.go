@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestConformance runs the suite with every set of kernels this processor has;
-// with -short the best one only.
+// TestConformance runs the suite with every set of kernels of this processor; with -short
+// only the best one.
 func TestConformance(t *testing.T) {
 	sets := simd.Available()
 	if testing.Short() {
@@ -33,8 +33,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestThreads holds every ladder's answers, with all their figures, against
-// those of one thread.
+// TestThreads: for every ladder, answers and their figures are the same with any number of
+// threads.
 func TestThreads(t *testing.T) {
 	rng := vectors.Rand(1)
 	const n, m = 2500, 30
@@ -97,8 +97,8 @@ func search(t *testing.T, c *collection.Collection, l backendtest.Ladder, thread
 	return a
 }
 
-// TestDenseKeepsWhatItFound stops a dense scan of many queries halfway: those
-// it had finished are complete, and the one under way has found something.
+// TestDenseKeepsWhatItFound stops a dense scan of many queries halfway: the queries of
+// completed jobs have complete answers, and the others partial ones.
 func TestDenseKeepsWhatItFound(t *testing.T) {
 	rng := vectors.Rand(2)
 	rows := vectors.Gaussian(rng, 3000, 20)
@@ -110,7 +110,7 @@ func TestDenseKeepsWhatItFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const m = 200 // four groups
+	const m = 200 // four jobs
 	goals := make([]backend.Goal, m)
 	for j := range goals {
 		goals[j] = backend.Goal{K: 5, Floor: math.Inf(-1), Allowed: 3000, Skip: -1}
@@ -143,8 +143,8 @@ func TestDenseKeepsWhatItFound(t *testing.T) {
 	}
 }
 
-// TestExactIsHonest holds the claim that no arm was dropped by a bound that can
-// fail against a search whose only look fails nearly always.
+// TestExactIsHonest: if an answer says that no arm was dropped by a bound that can fail, it
+// is right, even after a look that nearly always fails.
 func TestExactIsHonest(t *testing.T) {
 	rng := vectors.Rand(3)
 	const n, dim = 900, 128
@@ -180,8 +180,8 @@ func TestExactIsHonest(t *testing.T) {
 	}
 }
 
-// TestExactCountsRetests looks for searches whose look kept every arm while the
-// final threshold dropped one by that look's bound: a drop that can fail.
+// TestExactCountsRetests: if a look keeps every arm, and the final threshold later drops
+// one by that look's bound, the drop counts as one that can fail.
 func TestExactCountsRetests(t *testing.T) {
 	rng := vectors.Rand(4)
 	const n, dim = 6, 128

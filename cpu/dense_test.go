@@ -14,8 +14,8 @@ import (
 	"thresher/simd"
 )
 
-// TestDenseRounding asks dense scans for atoms whose float32 products lose what
-// makes them the best: the test's own margins must let them through.
+// TestDenseRounding: the error bound of the float32 test keeps the best atom even if its
+// products lose what makes it the best.
 func TestDenseRounding(t *testing.T) {
 	const m, tiny = 4, math.SmallestNonzeroFloat32
 	for name, x := range map[string]struct {
@@ -97,9 +97,9 @@ func TestDenseRounding(t *testing.T) {
 	}
 }
 
-// TestDenseWaiting asks dense scans for more atoms than wait for their scores at a
-// time, for atoms that all score alike, and for all that reach a score.
-func TestDenseWaiting(t *testing.T) {
+// TestDensePending: dense scans answer for more atoms than can be pending, for atoms of
+// equal scores, and for all atoms that reach a floor.
+func TestDensePending(t *testing.T) {
 	const n, dim, m = 5000, 4, 3
 	for name, value := range map[string]func(i int) float32{
 		"all alike":  func(int) float32 { return 7 },
@@ -156,5 +156,5 @@ func TestDenseWaiting(t *testing.T) {
 	}
 }
 
-// first are the first few of ids.
+// first returns the first few of ids.
 func first(ids []int64) []int64 { return ids[:min(5, len(ids))] }

@@ -12,8 +12,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// goalsOver is a batch over random atoms with the filter of each query, by the share
-// of the atoms that it allows; nil is none.
+// goalsOver begins a run over random atoms with one query for each filter; nil is none.
 func goalsOver(t *testing.T, n int, filters []*backend.Filter, gather bool) *run {
 	t.Helper()
 	const dim = 64
@@ -42,7 +41,7 @@ func goalsOver(t *testing.T, n int, filters []*backend.Filter, gather bool) *run
 	return x.(*run)
 }
 
-// allow makes a filter of every so many-th atom from the first on, up to the last.
+// allow returns a filter of atoms first, first+every, .. below last.
 func allow(n, first, last, every int) *backend.Filter {
 	order, atoms := make([]uint32, n), []uint32(nil)
 	for i := range order {
@@ -54,9 +53,9 @@ func allow(n, first, last, every int) *backend.Filter {
 	return backend.ListFilter(order, atoms)
 }
 
-// TestDenseJobs: queries that share a filter gather its rows together, those with
-// filters of their own one by one, or with all others where they are many that allow
-// much; queries that do not gather read all rows.
+// TestDenseJobs: queries that share a filter gather its rows together. Those with filters
+// of their own gather alone or, if they are many and their filters allow much, join a scan
+// of all rows. Queries that do not gather read all rows.
 func TestDenseJobs(t *testing.T) {
 	const n = 1000
 	half, few, none := allow(n, 0, n, 2), allow(n, 0, n, 100), (*backend.Filter)(nil)
@@ -97,8 +96,8 @@ func TestDenseJobs(t *testing.T) {
 	}
 }
 
-// TestPanelsScanned: a first look goes through the panels that hold an atom which one
-// of its queries may return, and through no other.
+// TestPanelsScanned: a first look scans the panels with an atom that one of its queries may
+// return, and no other.
 func TestPanelsScanned(t *testing.T) {
 	const n = 1000
 	a, b := allow(n, 64, 65, 1), allow(n, 700, 1000, 100)

@@ -13,8 +13,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// TestRevisitGoesOn strikes looks at rows between the stretches that queries walk
-// together, again and again: what they come to is what they come to undisturbed.
+// TestRevisitGoesOn cancels later looks between tiles, again and again: resumed looks have
+// the results of looks that were not interrupted.
 func TestRevisitGoesOn(t *testing.T) {
 	const n, dim, m = 3000, 256, 6
 	rng := vectors.Rand(9)
@@ -29,7 +29,7 @@ func TestRevisitGoesOn(t *testing.T) {
 	}
 	looks := []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Cauchy},
 		{Rep: backend.RowCodes, To: c.Stages[1].Width, Rule: backend.Student, Alpha: 1e-4}, {Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy}}
-	answer := func(threads, every int) (a backend.Answers, strikes int) {
+	answer := func(threads, every int) (a backend.Answers, cancellations int) {
 		loaded, err := New(Options{Threads: threads}).Load(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -43,9 +43,9 @@ func TestRevisitGoesOn(t *testing.T) {
 		defer run.Close()
 		for i, l := range looks {
 			err := context.Canceled
-			for ; err != nil && i > 0; strikes++ {
+			for ; err != nil && i > 0; cancellations++ {
 				_, err = run.Pull(backendtest.NewCountdown(every, context.Canceled), l)
-				every++ // a strike at the very beginning would be one for ever
+				every++ // with 0 no call would make progress
 			}
 			if i == 0 {
 				_, err = run.Pull(t.Context(), l)
@@ -57,30 +57,30 @@ func TestRevisitGoesOn(t *testing.T) {
 		if a, err = run.Finish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return a, strikes - 2
+		return a, cancellations - 2
 	}
 	want, _ := answer(1, 1<<20)
 	for j := range want {
 		if l := want[j].Looks; len(l) != 3 || l[1].Seen < 1000 || l[2].Seen < 100 {
-			t.Fatalf("query %d: looks %+v; too few arms for several stretches", j, l)
+			t.Fatalf("query %d: looks %+v; too few arms for several tiles", j, l)
 		}
 	}
 	for threads := 1; threads <= 2; threads++ {
 		for every := range 20 {
-			got, strikes := answer(threads, every)
-			if every < 10 && strikes < 3 {
-				t.Errorf("%d threads, struck every %d questions: %d strikes", threads, every, strikes)
+			got, cancellations := answer(threads, every)
+			if every < 10 && cancellations < 3 {
+				t.Errorf("%d threads, cancelled every %d checks: %d times", threads, every, cancellations)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("%d threads, struck every %d questions (-undisturbed +here):\n%s", threads, every, diff)
+				t.Fatalf("%d threads, cancelled every %d checks (-undisturbed +here):\n%s", threads, every, diff)
 			}
 		}
 	}
 }
 
-// TestLeaveTells has a query leave within its first look: its figures are those of the
-// look so far.
-func TestLeaveTells(t *testing.T) {
+// TestLeaveReportsFigures: a query that leaves within its first look has the figures of the look so
+// far.
+func TestLeaveReportsFigures(t *testing.T) {
 	const n = 2000
 	x := begun(t, n, 64, 3)
 	look := backend.Look{Rep: backend.Panels, To: x.c.Stages[0].Width, Rule: backend.Cauchy}

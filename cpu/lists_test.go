@@ -9,8 +9,8 @@ import (
 	"thresher/simd"
 )
 
-// TestLists: every set of kernels gives the same lists; their digests are those of
-// other processors and of devices.
+// TestLists: every set of kernels produces the same lists. Other processors and devices
+// must have the same digests.
 func TestLists(t *testing.T) {
 	for _, l := range simd.Available() {
 		t.Run(l.String(), func(t *testing.T) {

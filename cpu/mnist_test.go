@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// mnistRows returns 2,000 MNIST test images as rows of 784 grey values, or nil
-// when the data is not beside the repository, which it logs.
+// mnistRows returns 2,000 MNIST test images as rows of 784 grey values, or nil, which it
+// logs, if the data is not present.
 func mnistRows(t *testing.T) ([]float32, int) {
 	const name = "../../shared/data/mnist-t10k/t10k-images-idx3-ubyte.gz"
 	f, err := os.Open(name)

@@ -2,5 +2,5 @@
 
 package cpu
 
-// underRace says that every draw costs ten times as much.
+// underRace reduces the draws, since each takes ten times as long.
 const underRace = true

@@ -10,7 +10,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// begun is a batch of one query, the first of n generated rows, for k of them.
+// begun begins a run of one query, the first of n generated rows, for k of them.
 func begun(t *testing.T, n, dim, k int) *run {
 	t.Helper()
 	rows := vectors.PowerLaw(vectors.Rand(4), n, dim)
@@ -31,9 +31,8 @@ func begun(t *testing.T, n, dim, k int) *run {
 	return x.(*run)
 }
 
-// TestSupportersStay raises by lower bounds: the arms that make the threshold
-// must not fall below it.
-func TestSupportersStay(t *testing.T) {
+// TestArmsOfThresholdStay: the arms whose lower bounds make the threshold are kept by it.
+func TestArmsOfThresholdStay(t *testing.T) {
 	const k = 3
 	s := &begun(t, 200, 64, k).states[0]
 	var first survivors
@@ -49,9 +48,9 @@ func TestSupportersStay(t *testing.T) {
 	}
 }
 
-// TestStoppedDenseScoresNobody counts the rows of a dense scan that was stopped:
-// they are none of the listed arms, whose drops can fail.
-func TestStoppedDenseScoresNobody(t *testing.T) {
+// TestStoppedDenseScoresNoListedArm: the rows of a dense scan that was stopped do not count as
+// listed arms scored. If these were dropped, the drop can have failed.
+func TestStoppedDenseScoresNoListedArm(t *testing.T) {
 	s := &begun(t, 200, 64, 3).states[0]
 	s.list = survivors{ids: []uint32{1, 2}, bounds: []float32{1, 1}}
 	s.noteRandomBound(len(s.list.ids) + len(s.finalists))
