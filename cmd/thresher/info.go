@@ -126,7 +126,7 @@ func (a *app) describeVectors(in input, column string, asJSON bool) error {
 }
 
 func (a *app) describeAnswers(ctx context.Context, in input, asJSON bool) error {
-	info, err := surveyAnswers(ctx, in)
+	info, err := newAnswersInfo(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func (a *app) describeAnswers(ctx context.Context, in input, asJSON bool) error 
 	return t.flush()
 }
 
-// surveyAnswers reads all answers of a file.
-func surveyAnswers(ctx context.Context, in input) (*answersInfo, error) {
+// newAnswersInfo reads all answers of a file.
+func newAnswersInfo(ctx context.Context, in input) (*answersInfo, error) {
 	r, err := dataset.OpenResults(in.path)
 	if err != nil {
 		return nil, in.named(err)
