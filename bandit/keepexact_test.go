@@ -5,15 +5,15 @@ import "math"
 // keepExact is the exact, non-linear test of the law: it reports whether an arm
 // survives the threshold tauRest on <q_rest, o> (the threshold less the head's
 // product), given dot = <x, q_rest>, qnorm = |q_rest| and xalpha from
-// XiQuantile. The search uses the linear test; this one is its yardstick.
+// XiQuantile. The search uses the linear test, which is compared with this one.
 //
 // With c = tauRest/(|q||o|) the arm is dropped iff
 //
 //	<x,q> < (|q|/|o|) min over c' in [c, 1] of ( A c' - H xalpha sqrt(1-c'^2) )
 //
 // The bracket is convex in c' and lowest at -A/sqrt(A^2 + H^2 xalpha^2); taking
-// its minimum to the right of c is what makes the test monotone in the
-// threshold, and so lets one alpha pay for every threshold ever tried.
+// its minimum to the right of c makes the test monotone in the
+// threshold, so that one alpha covers all thresholds.
 func keepExact(m Moments, dot, qnorm, tauRest, xalpha float64) bool {
 	onorm := math.Sqrt(m.O2)
 	if onorm == 0 || qnorm == 0 {

@@ -26,13 +26,13 @@ func Kappa(D int) float64 {
 // where q is the rest of the query and tauRest the threshold less the head's
 // product.
 type LinearTerms struct {
-	// Scale is 1/a, a = (A + kappa H)/|o|^2; it multiplies <x,q>. It is 0
-	// where the code says nothing.
+	// Scale is 1/a, a = (A + kappa H)/|o|^2; it multiplies <x,q>. It is 0 if the
+	// code has no information about o.
 	Scale float64
 	// Radius is h = H/(a|o|), rounded upward; |o| where Scale is 0.
 	Radius float64
-	// Deterministic says that Radius is to be multiplied by |q| alone and not
-	// by l, and that the bound never fails: no alpha is spent on this arm.
+	// Deterministic says that Radius is multiplied by |q| only, not by l, and that
+	// the bound cannot fail: this arm spends no alpha.
 	Deterministic bool
 }
 
@@ -41,8 +41,8 @@ type LinearTerms struct {
 //
 //	<x,q> >= (|q|/|o|) (A c - H x_alpha sqrt(1-c^2)),   c = <q,o>/(|q||o|),
 //
-// which fails with probability alpha. A tangent lies below, so what it drops the
-// exact test of that law drops too, for every alpha.
+// which fails with probability alpha. The tangent is below the law, so every arm that
+// it drops is also dropped by the exact test, for every alpha.
 //
 // Where no tangent exists the bound is Cauchy-Schwarz and holds with certainty:
 // a zero rest has Scale 0 and Radius 0, a code with A + kappa H <= 0 (an empty
@@ -65,8 +65,8 @@ func Linear(m Moments, kappa float64) LinearTerms {
 }
 
 // Upper returns the upper bound of <o, q_rest> given dot = <x, q_rest>, reach
-// from Reach and qnorm = |q_rest|. What the query's codes, the head and float32
-// lose comes on top (Slack, CodeSlack).
+// from Reach and qnorm = |q_rest|. The rounding of the query's codes, the head and
+// float32 arithmetic is not included (Slack, CodeSlack).
 func (t LinearTerms) Upper(dot, reach, qnorm float64) float64 {
 	if t.Deterministic {
 		reach = 1
@@ -74,10 +74,10 @@ func (t LinearTerms) Upper(dot, reach, qnorm float64) float64 {
 	return t.Scale*dot + t.Radius*reach*qnorm
 }
 
-// UniformRadius returns a radius that may be multiplied by every reach obtained
-// with this kappa, for kernels that keep no flag per atom. Reach is at least
-// kappa, so |o|/kappa times it is at least |o|: the Cauchy-Schwarz bound of a
-// deterministic arm still holds, if looser.
+// UniformRadius returns a radius to be multiplied by every reach of this kappa, for
+// kernels without a Deterministic flag per atom. Reach is at least kappa, so
+// |o|/kappa times it is at least |o|: the Cauchy-Schwarz bound of a deterministic
+// arm still holds, but is looser.
 func (t LinearTerms) UniformRadius(kappa float64) float64 {
 	if t.Deterministic {
 		return roundUp(t.Radius / kappa)
@@ -85,8 +85,8 @@ func (t LinearTerms) UniformRadius(kappa float64) float64 {
 	return t.Radius
 }
 
-// Reach returns l = sqrt(x_alpha^2 + kappa^2), rounded upward: how many
-// radii one failure probability alpha costs. kappa must be the one given to
+// Reach returns l = sqrt(x_alpha^2 + kappa^2), rounded upward: the multiple of the
+// radius for failure probability alpha. kappa must be the one given to
 // Linear. For D < MinStudentDim the quantile is 1 and the bound Cauchy-Schwarz
 // or looser.
 func Reach(alpha, kappa float64, D int) float64 {

@@ -8,14 +8,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keepLinear is the linear test as kernels evaluate it; slack is what two
-// float64 formulas of one number may differ by.
+// keepLinear is the linear test as kernels evaluate it; slack is the greatest
+// difference of two float64 formulas of the same number.
 func keepLinear(terms LinearTerms, dot, reach, qnorm, tau float64) bool {
 	slack := 1e-12 * (math.Abs(terms.Scale*dot) + terms.Radius*reach*qnorm + math.Abs(tau))
 	return terms.Upper(dot, reach, qnorm) >= tau-slack
 }
 
-// drawnMoments are moments that some pair of vectors has.
+// drawnMoments returns the moments of some pair of vectors.
 func drawnMoments(t *rapid.T) Moments {
 	xnorm := math.Exp2(rapid.Float64Range(-60, 60).Draw(t, "log |x|"))
 	onorm := math.Exp2(rapid.Float64Range(-60, 60).Draw(t, "log |o|"))
@@ -68,8 +68,8 @@ func TestExactIsMonotoneInThreshold(t *testing.T) {
 	})
 }
 
-// Where nothing random is left the bound is above the product for every pair
-// of vectors, and so is every bound at quantile 1.
+// Deterministic bounds, and all bounds at quantile 1, are above the product for every
+// pair of vectors.
 func TestLinearNeverFailsWithoutChance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for trial := range 2000 {
@@ -149,11 +149,11 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// How Kappa was picked: the share of arms kept at the final threshold by the
-// linear test with several kappas and by the exact test, on rests with a
-// power-law spectrum, with and without a head, and on iid ones. No kappa is best
-// everywhere; 1.4/sqrt(D) keeps within 12% of the exact test in every row, where
-// a quarter or twice of it does not. Run with -v for the table.
+// The measurement by which Kappa was chosen: the share of arms kept at the final threshold
+// by the linear test with several kappas and by the exact test, on rests with a power-law
+// spectrum, with and without a head, and on iid ones. No kappa is best everywhere;
+// 1.4/sqrt(D) keeps within 12% of the exact test in every row, a quarter or twice of it does
+// not. Run with -v for the table.
 func TestKappaKeepsFew(t *testing.T) {
 	const D, alpha = 256, 0.002
 	atoms, queries := 1500, 30

@@ -9,13 +9,12 @@ import (
 // ErrMartingale marks a block that does not fit the row or a level outside (0, 1).
 var ErrMartingale = errors.New("bandit: martingale step")
 
-// maxLambda keeps a bet away from 1, where one coordinate could lose it all.
+// maxLambda keeps a bet below 1, at which one coordinate could lose all of the evidence.
 const maxLambda = 0.75
 
-// MartingaleStep is what `strict` knows of one block of coordinates before any
-// arm is pulled on it: one per query and block, shared by all arms. The raw
-// coordinates come in one uniform random order; products x_j = q_j v_j are
-// float64.
+// MartingaleStep holds what method strict needs of a block of consecutive coordinates
+// before it reads them: one per query and block, shared by all arms. The raw
+// coordinates are in one uniform random order; products x_j = q_j v_j are float64.
 //
 // The bound (docs/guarantee.md proves it): with mu the mean of the unseen
 // products, c = w - muHat for any muHat known beforehand and w >= every |x_j|
@@ -78,7 +77,8 @@ func NewMartingaleState() MartingaleState {
 // which the tolerance of a failure, 2^-22 |q||v|, contains for d <= 2^22.
 func (s MartingaleState) UCB() float64 { return s.Upper }
 
-// MartingaleBet is what must be settled about an arm before its block is read.
+// MartingaleBet holds the parameters of an arm's bound that must be chosen before its
+// block is read.
 type MartingaleBet struct {
 	Centre float64 // muHat, the guess of the unseen products' mean
 	Spread float64 // c = Cap - Centre; 0 when all that is unseen is zero
@@ -117,7 +117,7 @@ func (s MartingaleStep) Bet(arm MartingaleState, atomMax float64) MartingaleBet 
 func (s MartingaleStep) Update(arm MartingaleState, bet MartingaleBet, sum, centred float64) MartingaleState {
 	m, left := float64(s.Size), float64(s.Dim-s.Seen)
 	next := arm
-	// What needs no chance at all: no unseen product exceeds the cap.
+	// Deterministic: no unseen product exceeds the cap.
 	next.Upper = min(arm.Upper, arm.Sum+left*bet.Cap)
 	next.Sum += sum
 	next.Squares += centred + bet.Centre*(2*sum-m*bet.Centre)

@@ -8,9 +8,9 @@ import "math"
 //	C = sigma sqrt( 2 log(4 n s^2 / delta) / s )
 //
 // for s >= 1 rewards in the mean of one of n arms with sigma-sub-Gaussian
-// rewards. Two-sided, it is left with probability at most delta/(2 n s^2), so
-// with probability above 1 - delta it holds for all arms and all s at once, and
-// a caller may look after any s it likes. (The paper divides by d_used + 1 and
+// rewards. Two-sided, it fails with probability at most delta/(2 n s^2), so with
+// probability above 1 - delta it holds for all arms and all s together, and a
+// caller may test after any s. (The paper divides by d_used + 1 and
 // takes the logarithm at d_used, which is -infinity at the first look; s here is
 // the number of rewards in the mean in both places.)
 //

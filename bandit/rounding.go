@@ -8,8 +8,8 @@ const (
 	// unit64 is the unit roundoff of float64.
 	unit64 = 0x1p-53
 	// HeadChunk is the number of coordinates in one float32 chain of a head
-	// projection. Up to HeadChunks chains are added up in float32 before their
-	// sum moves on to float64.
+	// projection. Up to HeadChunks chains are summed in float32 before their sum is
+	// added in float64.
 	HeadChunk  = 64
 	HeadChunks = 16
 	headChain  = HeadChunk + HeadChunks // roundings of one product at most
@@ -28,15 +28,15 @@ const (
 	epilogueRoundings = 16
 )
 
-// CentreSlack is what comes on top of Slack where atom and query are taken relative
-// to a centre: each coordinate of either is rounded once more.
+// CentreSlack is added to Slack if atom and query are relative to a centre: each
+// coordinate of both is rounded once more.
 const CentreSlack = 2.1 * Unit
 
 // AccumulateError returns gamma_n = n u/(1 - n u), u = 2^-24: a sum of n
 // products computed in float32, in any order, with or without fused operations,
 // differs from the exact one by at most gamma_n sum |a_i||b_i| <= gamma_n |a||b|
 // (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., eq. 3.5).
-// It is +Inf for n >= 2^24, where float32 sums promise nothing. Products must not
+// It is +Inf for n >= 2^24, for which float32 sums have no bound. Products must not
 // underflow: |a||b| above 2^-100 or so.
 func AccumulateError(terms int) float64 {
 	return chainError(terms, Unit)
@@ -86,7 +86,7 @@ func haarError(D int) float64 {
 	return roundUp(chain * math.Sqrt(float64(D)))
 }
 
-// HeadError returns a bound, relative to |q||v|, of what the head costs: with
+// HeadError returns a bound, relative to |q||v|, of the head's rounding error: with
 // g^, h^ the computed head coordinates of q and v, and q^, o^ the computed rests,
 // |<g^,h^> + <q^,o^> - <q,v>| <= HeadError |q||v|, all four taken as exact.
 //
@@ -133,12 +133,12 @@ func Slack(d, D, r, rounds int, defect float64) float64 {
 }
 
 // CodeSlack returns gamma_x, to be multiplied by |q_rest| max(|x~|, |o|), |x~| =
-// Scale |x|: what a look on a code loses because the moments, the radius and the
-// product <x,q> belong to the computed rotation and not to the exact one (10
+// Scale |x|: the error of a look on a code, because the moments, the radius and the
+// product <x,q> are those of the computed rotation and not of the exact one (10
 // times RotationError), because moments are float64 sums of up to D terms
 // (3 sqrt(gamma_{D+8}): H of nearly parallel vectors is a small difference), and
-// because terms are stored and combined in float32. It comes on top of Slack and
-// of the rounding of the query's codes. docs/guarantee.md derives it.
+// because terms are stored and combined in float32. It is added to Slack and to the
+// rounding of the query's codes. docs/guarantee.md derives it.
 func CodeSlack(D, rounds int) float64 {
 	moments := 3 * math.Sqrt(chainError(max(D, 0)+8, unit64))
 	return roundUp(10*RotationError(D, rounds) + moments + 3*AccumulateError(epilogueRoundings))

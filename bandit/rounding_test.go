@@ -106,7 +106,7 @@ func hardVectors(rng *rand.Rand, d int) map[string][]float32 {
 		"one-hot":  fill(func(j int) float64 { return 1.1 * indicator(j == hot) }),
 		"sparse":   fill(func(j int) float64 { return rng.NormFloat64() * indicator(j == hot || rng.IntN(50) == 0) }),
 		"constant": fill(func(int) float64 { return 0.1 }),
-		// Sums of these are rounded at every step, always the same way.
+		// Sums of these are rounded at every step, always in the same direction.
 		"odd last bit": fill(func(j int) float64 { return 1 + 0x1p-23*float64(1+2*(j%2)) }),
 		"powers":       fill(func(j int) float64 { return math.Pow(0.97, float64(j%300)) }),
 		"spread":       fill(func(j int) float64 { return math.Exp(8 * rng.NormFloat64()) }),
@@ -116,7 +116,7 @@ func hardVectors(rng *rand.Rand, d int) map[string][]float32 {
 	}
 }
 
-// ratios keeps the largest measured/bound of each check and prints it.
+// ratios holds the largest measured/bound of each check.
 type ratios map[string]float64
 
 func (r ratios) note(t *testing.T, name, vector string, measured, bound float64) {
@@ -127,7 +127,7 @@ func (r ratios) note(t *testing.T, name, vector string, measured, bound float64)
 	r[name] = max(r[name], measured/bound)
 }
 
-// report fails when a bound was nowhere within the factor of what was measured.
+// report logs the ratios and fails if a bound was always looser than the factor.
 func (r ratios) report(t *testing.T, factor float64) {
 	t.Helper()
 	for name, ratio := range r {

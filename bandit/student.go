@@ -6,22 +6,21 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// MinStudentDim is the smallest dimension of the rotated rest for which the
-// Student bound is offered. Below it a prefix says too little about the whole
-// for the bound to prune, and `certain` or a dense scan takes its place.
+// MinStudentDim is the smallest dimension of the rotated rest for which there is a
+// Student bound. Below it the bound of a prefix is too loose to drop arms, and method
+// certain or a dense scan is used.
 const MinStudentDim = 16
 
 // XiQuantile returns x_alpha, the upper alpha quantile of xi, one coordinate of
 // the uniform law on the sphere S^{D-2} in R^{D-1}: P(xi > x_alpha) = alpha.
 // Equivalently xi sqrt(D-2)/sqrt(1-xi^2) has Student's t law with D-2 degrees
-// of freedom. D is the dimension in which the rest is really rotated.
+// of freedom. D is the dimension in which the rest is rotated.
 //
-// The answer is rounded upward, so that the failure probability it stands for
-// is at most alpha; its relative excess is below 1e-10 (alpha in
-// [1e-12, 0.4], D in [16, 2^21]). Outside the range in which the bound makes
-// sense the answer is the nearest valid one: 0 for alpha >= 1/2 (a negative
-// quantile would make the law concave, and its tangent no bound), and 1, the
-// largest value of xi, for alpha <= 0, NaN and D < MinStudentDim.
+// The result is rounded upward, so that its failure probability is at most alpha; its
+// relative excess is below 1e-10 (alpha in [1e-12, 0.4], D in [16, 2^21]). For other
+// arguments it is the nearest valid quantile: 0 for alpha >= 1/2 (a negative quantile
+// would make the law concave, and its tangent no bound), and 1, the largest value of
+// xi, for alpha <= 0, NaN and D < MinStudentDim.
 func XiQuantile(alpha float64, D int) float64 {
 	if alpha >= 0.5 {
 		return 0
@@ -49,8 +48,8 @@ func XiQuantile(alpha float64, D int) float64 {
 		}
 		x -= step
 	}
-	// 1e-11 standard deviations and 1e-11 of the value stand above the
-	// rounding of the density and of the quadrature (measured: below 2e-13).
+	// 1e-11 standard deviations and 1e-11 of the value exceed the rounding of the
+	// density and of the quadrature (measured: below 2e-13).
 	return math.Min(1, x+1e-11*(x+1/math.Sqrt(tail.nu)))
 }
 
@@ -108,9 +107,9 @@ func logGammaHalfStep(a float64) float64 {
 	return 0.5*math.Log(a) - inv*(1./8-inv2*(1./192-inv2*(1./640-inv2*17./14336)))
 }
 
-// Moments of a code x of the rotated rest o of one atom, both in R^D, as
-// float64 sums: everything the Student bound needs to know of an atom. x may be
-// any function of o alone: a prefix, an int8 code, a sign code.
+// Moments of a code x of the rotated rest o of one atom, both in R^D, as float64
+// sums. The Student bound depends on an atom only through them. x may be any function
+// of o alone: a prefix, an int8 code, a sign code.
 type Moments struct {
 	A  float64 // <x,o>
 	X2 float64 // |x|^2
@@ -118,10 +117,9 @@ type Moments struct {
 }
 
 // H returns sqrt(max(0, |x|^2|o|^2 - <x,o>^2)), which is |o| times the distance
-// of x from the line through o, rounded upward. The difference is formed
-// exactly before its one rounding, so H is 0 precisely when the stored moments
-// say that x and o are parallel. What the moments' own rounding (2^-53 each)
-// can hide from H when x and o are nearly parallel is part of Slack.
+// of x from the line through o, rounded upward. The difference is rounded once, so H
+// is 0 exactly if x and o are parallel by the stored moments. The effect of the
+// moments' rounding (2^-53 each) on H of nearly parallel x and o is part of Slack.
 func (m Moments) H() float64 {
 	square := productDifference(m.X2, m.O2, m.A)
 	if !(square > 0) {
@@ -140,8 +138,8 @@ func productDifference(b, c, a float64) float64 {
 	return (high - square) + (highRest - squareRest)
 }
 
-// roundUp returns a value above x >= 0 by more than a few float64 operations
-// can have lost: a relative 2^-48, sixteen times the unit roundoff and more.
+// roundUp increases x >= 0 by a relative 2^-48, at least sixteen times the unit
+// roundoff, which covers the rounding of a few float64 operations.
 func roundUp(x float64) float64 {
 	return x * (1 + 0x1p-48)
 }

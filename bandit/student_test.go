@@ -159,8 +159,7 @@ func TestMomentsH(t *testing.T) {
 	}
 }
 
-// code is one of the ways an atom's rest is written down; each is a function
-// of o alone.
+// code is a way to code an atom's rest; each is a function of o alone.
 type code struct {
 	name  string
 	write func(o []float64) []float64
@@ -223,16 +222,16 @@ func dot64(x, y []float64) float64 {
 	return s
 }
 
-// falseAlarm is the level of every one-sided binomial test here: a method that
-// keeps its delta fails one such test in a million fresh seeds.
+// falseAlarm is the significance of every one-sided binomial test here: a method that
+// keeps its delta fails such a test for one in a million seeds.
 const falseAlarm = 1e-6
 
-// exceeds says whether that many failures refute a failure probability of delta.
+// exceeds reports whether that many failures refute a failure probability of delta.
 func exceeds(trials, failures int, delta float64) bool {
 	return distuv.Binomial{N: float64(trials), P: delta}.Survival(float64(failures-1)) < falseAlarm
 }
 
-// tooFew says whether that few failures refute a failure probability of alpha.
+// tooFew reports whether that few failures refute a failure probability of alpha.
 func tooFew(trials, failures int, alpha float64) bool {
 	return distuv.Binomial{N: float64(trials), P: alpha}.CDF(float64(failures)) < falseAlarm
 }
@@ -305,9 +304,9 @@ func TestLawBySimulation(t *testing.T) {
 						t.Errorf("D %d %s c %g alpha %g: exact test failed %d of %d, %.2f alpha",
 							D, code.name, c, alpha, got.exact, trials, ratio)
 					}
-					// Monotonicity keeps arms whose cosine lies left of the
-					// law's lowest point, so there failures may be fewer;
-					// all codes here are left of it only at c = -0.95 or -0.5.
+					// The monotone test keeps arms whose cosine is left of the
+					// law's minimum, so there failures can be fewer; here codes
+					// are left of it only at c = -0.95 or -0.5.
 					if c >= -0.1 && tooFew(trials, got.exact, alpha) {
 						t.Errorf("D %d %s c %g alpha %g: exact test failed only %d of %d, %.2f alpha",
 							D, code.name, c, alpha, got.exact, trials, ratio)

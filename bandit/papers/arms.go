@@ -5,16 +5,15 @@ import (
 	"math"
 )
 
-// Arms is a finite family of reward lists, the setting of both papers: arm i
-// owns the rewards f(i, 0), ..., f(i, Dim()-1) and its score is their sum. A
-// pull is one of them.
+// Arms is a finite family of reward lists, the setting of both papers: arm i has
+// the rewards f(i, 0), ..., f(i, Dim()-1), and its score is their sum. A pull reads
+// one of them.
 //
 // Pull writes dst[p] = f(arms[p], j) for one coordinate j of a list of arms at
-// once, so that the inner loop pays no call per pair; len(dst) = len(arms),
-// both owned by the caller. Indices are in range: the algorithms take them from
-// Len and Dim. An algorithm calls Pull from the goroutine it runs on; arms
-// shared by queries that run at once must allow that themselves, and those of
-// this file do.
+// once, so that the inner loop has no call per pair; len(dst) = len(arms), and the
+// caller owns both. Indices are within Len and Dim. An algorithm calls Pull from one
+// goroutine; arms that concurrent queries share must be safe for concurrent use, as
+// those of this file are.
 type Arms interface {
 	Len() int
 	Dim() int
@@ -37,9 +36,9 @@ type Matrix struct {
 	n, d int
 }
 
-// NewMatrix wraps rows, n*d values that stay the caller's and must not change
-// while the matrix is in use. Shapes that do not fit give ErrDim, a coordinate
-// that is NaN or infinite gives ErrReward with its row and column.
+// NewMatrix wraps rows, n*d values that the caller keeps and must not change while
+// the matrix is in use. It fails with ErrDim for a wrong shape, and with ErrReward,
+// row and column for a coordinate that is NaN or infinite.
 func NewMatrix(rows []float32, n, d int) (*Matrix, error) {
 	if n < 1 || d < 1 {
 		return nil, fmt.Errorf("%w: %d arms of dimension %d", ErrNoArms, n, d)
@@ -65,8 +64,8 @@ func (m *Matrix) Pull(j int, arms []int, dst []float64) {
 	}
 }
 
-// Computed is a family whose rewards are computed when they are asked for, for
-// any f and for dimensions that no memory would hold.
+// Computed is a family whose rewards are computed when they are pulled, for any f
+// and for dimensions that exceed memory.
 type Computed struct {
 	n, d   int
 	reward func(i, j int) float64
@@ -99,7 +98,7 @@ type Products struct {
 }
 
 // NewProducts pairs atoms, arms whose rewards are the coordinates v_ij, with a
-// query of their dimension; both stay the caller's.
+// query of their dimension; the caller keeps both.
 func NewProducts(atoms Arms, query []float32) (*Products, error) {
 	if err := checkQuery(atoms, query); err != nil {
 		return nil, err
@@ -135,10 +134,11 @@ func (p *Products) Range(vlo, vhi float32) (lo, hi float64) {
 //
 //	f(i, j) = (q_j - p)^2 - (q_j - v_ij)^2 = (v_ij - p) (2 q_j - p - v_ij)
 //
-// which is -(q_j - v_ij)^2 where q_j lies in the range, and less than 0 everywhere.
-// Beyond it, what all arms share of that would widen the range and, of a query some
-// 2^31 times as long as its neighbours, round the arms' own away. So would any p
-// that is far from all, such as 0 for coordinates with an offset.
+// which is -(q_j - v_ij)^2 if q_j is in the range, and at most 0 everywhere. For q_j
+// beyond the range, the term that all arms share would widen the range of rewards and,
+// for a query about 2^31 times as long as its neighbours, make the differences between
+// arms vanish by rounding. So would a p far from the range, such as 0 for coordinates
+// with an offset.
 type Distances struct {
 	atoms    Arms
 	query    []float32
@@ -146,7 +146,7 @@ type Distances struct {
 }
 
 // NewDistances pairs atoms, arms whose rewards are the coordinates v_ij, all of
-// them in [vlo, vhi], with a query of their dimension; both stay the caller's.
+// them in [vlo, vhi], with a query of their dimension; the caller keeps both.
 func NewDistances(atoms Arms, query []float32, vlo, vhi float32) (*Distances, error) {
 	if err := checkQuery(atoms, query); err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (d *Distances) Pull(j int, arms []int, dst []float64) {
 	}
 }
 
-// reward is off by a relative 2^-51 at most.
+// reward has a relative error of at most 2^-51.
 func (d *Distances) reward(q, v float64) float64 {
 	p := min(max(q, float64(d.vlo)), float64(d.vhi))
 	return (v - p) * ((q - p) + (q - v))

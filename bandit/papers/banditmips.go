@@ -28,8 +28,8 @@ type BanditMIPSOptions struct {
 	LookEvery int
 	// ExactScores reads the k arms left in full: k Dim() more pulls.
 	ExactScores bool
-	// Warm, if not nil, supplies the first coordinates; its sampling must be
-	// Sampling, and the arms are those built over it.
+	// Warm, if not nil, supplies the first coordinates; its sampling must equal
+	// Sampling, and the arms must be built over it.
 	Warm *WarmStart
 	Seed uint64
 }
@@ -48,7 +48,7 @@ type BanditMIPSOptions struct {
 //
 // The k arms are the true ones with probability at least 1 - Delta (Theorem 1;
 // for k > 1 the same union over arms and s covers every comparison), provided
-// that the sigma or the range given is true of the rewards.
+// that the sigma or the range holds for the rewards.
 //
 // Errors wrap ErrNoArms, ErrK, ErrDelta, ErrSigma, ErrRange, ErrReward,
 // ErrSampling, ErrLookEvery, ErrWarmStart or the context's error.
@@ -60,7 +60,7 @@ func BanditMIPS(ctx context.Context, arms Arms, opt BanditMIPSOptions) (Outcome,
 	rng := rand.New(philox.New(opt.Seed, streamCoordinates))
 	e.coords = newCoordinates(arms.Dim(), opt.Sampling, rng)
 	if opt.Warm != nil {
-		e.coords = opt.Warm.begin(rng)
+		e.coords = opt.Warm.newStream(rng)
 	}
 	out, err := e.search(ctx, opt.ExactScores)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"thresher/internal/philox"
 )
 
-// BoundedMEUnion says how BoundedME spreads a round's failure probability over
-// its arms. For K = 1 both promise the same and Corrected never pulls more.
+// BoundedMEUnion says how BoundedME divides a round's failure probability among its
+// arms. For K = 1 both have the same guarantee, and Corrected never pulls more.
 type BoundedMEUnion int
 
 const (
@@ -129,8 +129,7 @@ func BoundedME(ctx context.Context, arms Arms, opt BoundedMEOptions) (Outcome, e
 	return out, nil
 }
 
-// rewardLists is the paper's setting (MAB-BP): lists that hand out their rewards
-// in an order of their own.
+// rewardLists is the paper's setting (MAB-BP): lists of rewards, each in its own order.
 type rewardLists interface {
 	// add adds rewards number from+1 to number to of each listed arm to its sum.
 	add(ctx context.Context, from, to int, arms []int, sums []float64) error
@@ -203,7 +202,7 @@ func (opt *BoundedMEOptions) check(n int) error {
 	return checkRange(opt.Lo, opt.Hi)
 }
 
-// sharedOrder hands out the rewards of all arms in one random order.
+// sharedOrder reads the rewards of all arms in one random order.
 type sharedOrder struct {
 	arms   Arms
 	lo, hi float64

@@ -19,9 +19,9 @@ type BucketAEOptions struct {
 	// NormCoordinates is the number of random coordinates from which norms are
 	// estimated; 0 means 64, at most Dim(). The paper says "a constant number".
 	NormCoordinates int
-	// Norms, if not nil, are upper bounds of the atoms' norms, one an atom.
-	// Nothing is then estimated, an arm's potential is compared with a lower
-	// bound instead of a sampled value, and the answer keeps its promise.
+	// Norms, if not nil, are upper bounds of the atoms' norms, one per atom. Norms are
+	// then not estimated, an arm's potential is compared with a lower bound instead of
+	// a sampled value, and the answer has its guarantee.
 	Norms []float64
 }
 
@@ -66,7 +66,7 @@ type bucketSearch struct {
 	scores   []float64
 	exact    bool      // all of scores are exact
 	dropped  bool      // some arm was ruled out by a random test
-	standing []float64 // what each winner is known for, in mean units
+	standing []float64 // sampled mean or lower bound of each winner
 	pulls    int64
 	rounds   []RoundTally
 }
@@ -155,7 +155,7 @@ func (b *bucketSearch) searchBin(ctx context.Context, bin int, arms []int, after
 	reachable := b.reachable(arms)
 	coordinates := 0
 	if len(reachable) <= b.opt.K {
-		// Nothing to choose between: the last search looks at them.
+		// At most k arms: the last search decides between them.
 		for _, i := range reachable {
 			b.add(i, 0, math.Inf(-1))
 		}

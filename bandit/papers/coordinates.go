@@ -65,8 +65,8 @@ type independentCoordinates struct {
 
 func (c *independentCoordinates) next() (int, float64) { return c.rng.IntN(c.d), 1 }
 
-// shuffledCoordinates is a Fisher-Yates shuffle that keeps only the places that
-// moved: drawing s of d coordinates costs O(s) time and memory, whatever d.
+// shuffledCoordinates is a Fisher-Yates shuffle that stores only the positions that
+// changed: drawing s of d coordinates costs O(s) time and memory.
 type shuffledCoordinates struct {
 	d, taken int
 	rng      *rand.Rand
@@ -78,25 +78,26 @@ func newShuffled(d int, rng *rand.Rand) *shuffledCoordinates {
 }
 
 func (c *shuffledCoordinates) next() (int, float64) {
-	return c.take(c.taken + c.rng.IntN(c.d-c.taken)), 1
+	return c.takeAt(c.taken + c.rng.IntN(c.d-c.taken)), 1
 }
 
-// take swaps the coordinate at a place not yet taken to the front and returns it.
-func (c *shuffledCoordinates) take(place int) int {
-	j, front := c.at(place), c.at(c.taken)
-	if place != c.taken {
-		c.moved[place] = front
+// takeAt swaps the coordinate at a position that was not drawn yet to the front and
+// returns it.
+func (c *shuffledCoordinates) takeAt(position int) int {
+	j, front := c.at(position), c.at(c.taken)
+	if position != c.taken {
+		c.moved[position] = front
 	}
 	delete(c.moved, c.taken)
 	c.taken++
 	return j
 }
 
-func (c *shuffledCoordinates) at(place int) int {
-	if j, ok := c.moved[place]; ok {
+func (c *shuffledCoordinates) at(position int) int {
+	if j, ok := c.moved[position]; ok {
 		return j
 	}
-	return place
+	return position
 }
 
 // orderedCoordinates is a fixed order.
@@ -142,5 +143,5 @@ func (c *weightedCoordinates) next() (int, float64) {
 	return j, weightFactor(c.weights[j], len(c.weights))
 }
 
-// weightFactor is 1/(d w), in one place so that ranges and rewards round alike.
+// weightFactor is 1/(d w), in one position so that ranges and rewards round alike.
 func weightFactor(w float64, d int) float64 { return 1 / (float64(d) * w) }

@@ -74,8 +74,8 @@ func (e *elimination) pull() error {
 		sum := e.sums[p]
 		e.sums[p] = sum + x
 		if e.squares != nil && e.s > 0 {
-			// The factors have one sign, but for rounding where an arm's rewards are all
-			// alike; the root of a sum below zero would be no radius.
+			// Both factors have the same sign, except for rounding if all rewards of an arm
+			// are equal; a negative sum would have no square root.
 			e.squares[p] += max(0, (x-sum*before)*(x-(sum+x)*after))
 		}
 	}
@@ -90,7 +90,7 @@ func (e *elimination) drop() {
 	for p := range e.alive {
 		lower[p] = e.mean(p) - e.radius(p, common)
 	}
-	// The k arms that set the bar pass it, so at least k stay.
+	// The k arms of the greatest lower bounds pass, so at least k stay.
 	bar := bandit.KthLargest(lower, e.k)
 	e.keep(func(p int) bool { return e.mean(p)+e.radius(p, common) >= bar })
 	e.record(false)

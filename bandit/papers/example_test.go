@@ -9,7 +9,7 @@ import (
 	"thresher/bandit/papers"
 )
 
-// Three notes that a chord is made of, a second of each, and no memory for any.
+// The three notes of a chord, one second each, computed as they are read.
 func ExamplePursuit() {
 	ctx, frequencies := context.Background(), []float64{262, 330, 392, 440}
 	const samples = 44100
@@ -52,7 +52,7 @@ func rows() (atoms *papers.Matrix, query []float32) {
 	return atoms, query
 }
 
-// Two hundred coordinates are read once, for all queries to begin with.
+// All queries begin with the same two hundred coordinates, which are read once.
 func ExampleNewWarmStart() {
 	atoms, query := rows()
 	warm, err := papers.NewWarmStart(atoms, 200, papers.WithReplacement, 1)
@@ -71,7 +71,7 @@ func ExampleNewWarmStart() {
 	// Output: [1] true
 }
 
-// Weights by which the coordinates are drawn that say most.
+// Weights by which informative coordinates are drawn most often.
 func ExampleOptimalWeights() {
 	atoms, err := papers.NewMatrix([]float32{
 		3, 1, 0, 0,

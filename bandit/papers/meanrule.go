@@ -57,7 +57,7 @@ func logUnion(c float64, n, s int, delta float64) float64 {
 type Spread int
 
 const (
-	// SigmaGiven: the caller vouches for sigma-sub-Gaussian rewards.
+	// SigmaGiven: the caller guarantees sigma-sub-Gaussian rewards.
 	SigmaGiven Spread = iota
 	// SigmaBounded: every reward lies in [Lo, Hi]; sigma is half its length. A
 	// reward outside ends the run with ErrRange.
@@ -68,7 +68,7 @@ const (
 	EmpiricalBernstein
 )
 
-// meanRule is the radius with everything but s and the variance filled in.
+// meanRule is the radius as a function of s and the variance.
 type meanRule struct {
 	spread   Spread
 	sigma    float64
@@ -106,7 +106,7 @@ func (r *meanRule) radius(s int, variance float64) float64 {
 	return bernsteinRadius(variance, r.hi-r.lo, r.n, s, r.delta)
 }
 
-// admit reports a reward that the rule's promise does not cover.
+// admit returns an error for a reward that the rule does not cover.
 func (r *meanRule) admit(x float64, arm, j int) error {
 	if r.spread == SigmaGiven {
 		if finite(x) {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// What can be wrong with the arms or the options of a published algorithm. The
-// returned errors wrap one of these and name the figure and its limit.
+// Errors in the arms or the options of a published algorithm. Returned errors wrap
+// one of these and name the value and its limit.
 var (
 	ErrNoArms    = errors.New("no arms")
 	ErrDim       = errors.New("dimensions differ")
@@ -27,14 +27,14 @@ var (
 	ErrPursuit   = errors.New("pursuit not usable")
 )
 
-// GuaranteeKind says what a published algorithm promises about an answer.
+// GuaranteeKind is the kind of a published algorithm's guarantee.
 type GuaranteeKind int
 
 const (
 	// Probabilistic: the answer is wrong with probability at most Delta, over
 	// the draw of the coordinates, if the sigma or the range given is true.
 	Probabilistic GuaranteeKind = iota
-	// Heuristic: nothing is promised.
+	// Heuristic: there is no guarantee.
 	Heuristic
 )
 
@@ -76,7 +76,7 @@ type Outcome struct {
 // RoundTally is the state after one look.
 type RoundTally struct {
 	Coordinates int // coordinates pulled so far of each arm that was still in
-	Survivors   int // arms left after the look
+	Survivors   int // arms after the look
 }
 
 // ranked returns the k best of ids by score descending, id ascending, in new

@@ -41,8 +41,8 @@ type PursuitTerm struct {
 type PursuitResult struct {
 	Terms []PursuitTerm // in the order found
 	// Pulls counts rewards the solver evaluated, and those read for coefficients
-	// and norms. ResidualReads counts atom coordinates read beside them, to
-	// subtract the terms found so far: one a term at each coordinate looked at.
+	// and norms. ResidualReads counts the additional atom coordinates read to subtract
+	// the terms found so far: one per term at each coordinate of the residual.
 	Pulls, ResidualReads int64
 	// Delta is the failure probability of all steps together (their sum), given
 	// the coefficients. It means nothing if Guarantee is Heuristic.
@@ -107,7 +107,7 @@ func checkPursuit(atoms Arms, signal func(j int) float64, opt PursuitOptions) er
 }
 
 // residual is the signal less the terms found; as Arms, its rewards are
-// r_j v_ij. Its buffer makes it the property of one goroutine.
+// r_j v_ij. It has a buffer, so it is not safe for concurrent use.
 type residual struct {
 	atoms        Arms
 	signal       func(j int) float64

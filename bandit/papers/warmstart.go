@@ -14,8 +14,8 @@ import (
 // BanditMIPSOptions.Warm. The query then draws the cached coordinates first, in
 // their random order, testing after each as always, and continues with
 // coordinates of its own. That is Algorithm 1 with a given beginning of its
-// random sequence, so each query keeps its promise of delta; but queries that
-// share a warm start share its luck and fail together.
+// random sequence, so each query keeps its delta; but the failures of queries that
+// share a warm start are not independent.
 //
 // Pulls are counted as without it, because a cached value is multiplied by the
 // query all the same; Outcome.CachedPulls says how many read no atom. Filling
@@ -25,13 +25,13 @@ import (
 type WarmStart struct {
 	atoms    Arms
 	sampling Sampling
-	places   []int // the draws: coordinates, or places of the shuffle
+	drawn    []int // the draws: coordinates, or positions of the shuffle
 	column   map[int]int
 	values   []float64 // column by column, Len() values each
 }
 
-// NewWarmStart draws the coordinates and reads them for all atoms, which it
-// keeps. coordinates is 1 to Dim().
+// NewWarmStart draws the coordinates and reads them for all atoms. It retains atoms.
+// coordinates is 1 to Dim().
 func NewWarmStart(atoms Arms, coordinates int, sampling Sampling, seed uint64) (*WarmStart, error) {
 	if err := checkArms(atoms); err != nil {
 		return nil, err
@@ -43,18 +43,18 @@ func NewWarmStart(atoms Arms, coordinates int, sampling Sampling, seed uint64) (
 	if coordinates < 1 || coordinates > d {
 		return nil, fmt.Errorf("%w: %d coordinates, need 1 to %d", ErrWarmStart, coordinates, d)
 	}
-	w := &WarmStart{atoms: atoms, sampling: sampling, places: make([]int, coordinates), column: map[int]int{}}
+	w := &WarmStart{atoms: atoms, sampling: sampling, drawn: make([]int, coordinates), column: map[int]int{}}
 	rng := rand.New(philox.New(seed, streamWarmStart))
 	shuffled := newShuffled(d, nil)
 	all := allArms(n)
-	for s := range w.places {
+	for s := range w.drawn {
 		j := 0
 		if sampling == WithoutReplacement {
-			w.places[s] = s + rng.IntN(d-s)
-			j = shuffled.take(w.places[s])
+			w.drawn[s] = s + rng.IntN(d-s)
+			j = shuffled.takeAt(w.drawn[s])
 		} else {
 			j = rng.IntN(d)
-			w.places[s] = j
+			w.drawn[s] = j
 		}
 		if _, ok := w.column[j]; ok {
 			continue
@@ -71,7 +71,7 @@ func (w *WarmStart) Len() int { return w.atoms.Len() }
 func (w *WarmStart) Dim() int { return w.atoms.Dim() }
 
 // Coordinates is the number of draws a query begins with.
-func (w *WarmStart) Coordinates() int { return len(w.places) }
+func (w *WarmStart) Coordinates() int { return len(w.drawn) }
 
 // Cost is the number of atom coordinates read to fill the cache.
 func (w *WarmStart) Cost() int64 { return int64(len(w.values)) }
@@ -89,9 +89,9 @@ func (w *WarmStart) Pull(j int, arms []int, dst []float64) {
 	}
 }
 
-// begin returns the cached draws followed by fresh ones.
-func (w *WarmStart) begin(rng *rand.Rand) coordinateStream {
-	warm := &warmCoordinates{places: w.places, d: w.Dim(), rng: rng}
+// newStream returns the cached draws followed by new ones.
+func (w *WarmStart) newStream(rng *rand.Rand) coordinateStream {
+	warm := &warmCoordinates{places: w.drawn, d: w.Dim(), rng: rng}
 	if w.sampling == WithoutReplacement {
 		warm.shuffled = newShuffled(w.Dim(), rng)
 	}
@@ -117,7 +117,7 @@ func (c *warmCoordinates) next() (int, float64) {
 	place := c.places[c.at]
 	c.at++
 	if c.shuffled != nil {
-		return c.shuffled.take(place), 1
+		return c.shuffled.takeAt(place), 1
 	}
 	return place, 1
 }
@@ -130,7 +130,7 @@ func (w *WarmStart) served(n int, rounds []RoundTally) int64 {
 	}
 	pulls, from, arms := int64(0), 0, n
 	for _, r := range rounds {
-		to := min(r.Coordinates, len(w.places))
+		to := min(r.Coordinates, len(w.drawn))
 		pulls += int64(max(to-from, 0)) * int64(arms)
 		from, arms = max(to, from), r.Survivors
 	}

@@ -73,7 +73,7 @@ func TestWarmStartValues(t *testing.T) {
 				}
 			}
 		}
-		first, seen := warm.begin(rand.New(philox.New(5, 5))), map[int]bool{}
+		first, seen := warm.newStream(rand.New(philox.New(5, 5))), map[int]bool{}
 		for s := range 20 {
 			j, _ := first.next()
 			if _, cached := warm.column[j]; s < warm.Coordinates() && !cached {
