@@ -182,43 +182,29 @@ func (m *measurement) timeAll(ctx context.Context) error {
 			return err
 		}
 	}
-	m.timeCodes(&m.narrowCodes, m.c.Stages[0].Width)
-	m.timeCodes(&m.allCodes, m.c.D)
-	m.timeSigns(&m.fewSigns, m.c.D/4)
-	m.timeSigns(&m.allSigns, m.c.D)
+	timeRows(m, &m.narrowCodes, m.c.Stages[0].Width, m.kernels.Rows)
+	timeRows(m, &m.allCodes, m.c.D, m.kernels.Rows)
+	timeRows(m, &m.fewSigns, m.c.D/4, m.kernels.Signs)
+	timeRows(m, &m.allSigns, m.c.D, m.kernels.Signs)
 	m.timeFarCodes(&m.farCodes)
 	m.timeFarScores(&m.farHalfRows, costRow/2)
 	m.timeFarScores(&m.farRows, costRow)
 	return nil
 }
 
-// timeCodes times costRows sums of head and width rest codes of costRows rows.
-func (m *measurement) timeCodes(least *time.Duration, width int) {
+// timeRows times costRows sums of head and width rest coordinates of costRows rows in the cache.
+// Where sum reads signs, their bits are arbitrary.
+func timeRows[Sums any](m *measurement, least *time.Duration, width int,
+	sum func(out []Sums, codes []uint8, stride int, ids []uint32, head, width int, q *simd.RowQuery)) {
 	half := make([]int8, (m.c.R+m.c.D+63)&^63)
 	query := simd.RowQuery{Hi: half, Lo: half}
-	ids, out := make([]uint32, costRows), make([]simd.RowSums, costRows)
+	ids, out := make([]uint32, costRows), make([]Sums, costRows)
 	for k := range ids {
 		ids[k] = uint32(3 * k)
 	}
 	begun := threadTime()
 	for range costRows {
-		m.kernels.Rows(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
-	}
-	keepLeast(least, begun)
-}
-
-// timeSigns times costRows sums of head codes and width signs of costRows rows. The bits are
-// arbitrary.
-func (m *measurement) timeSigns(least *time.Duration, width int) {
-	half := make([]int8, (m.c.R+m.c.D+63)&^63)
-	query := simd.RowQuery{Hi: half, Lo: half}
-	ids, out := make([]uint32, costRows), make([]simd.SignSums, costRows)
-	for k := range ids {
-		ids[k] = uint32(3 * k)
-	}
-	begun := threadTime()
-	for range costRows {
-		m.kernels.Signs(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
+		sum(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
 	}
 	keepLeast(least, begun)
 }
