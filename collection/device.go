@@ -9,7 +9,7 @@ package collection
 type Rotation struct {
 	// Head holds the directions as rows, [R][D], zero beyond Dim; empty if R is 0.
 	Head []float32
-	// Haar is R, [D][D] row-major, for D <= 256, else nil. Its columns beyond Dim are zero, like
+	// Haar is R, [D][D] row-major, for D <= bandit.HaarMaxDim, else nil. Its columns beyond Dim are zero, like
 	// the coordinates they multiply.
 	Haar []float32
 	// Sign and Perm have a slice of D entries for each round, Blocks the sizes of a round's

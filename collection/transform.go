@@ -37,8 +37,11 @@ type transform struct {
 	rotation  packed // R^T: dim rows, D columns, if D <= bandit.HaarMaxDim
 }
 
+// largestBlock is the size of a transform block, unless fewer coordinates remain.
+const largestBlock = 256
+
 // rotatedDim returns D for rows of dim coordinates: dim itself for a Haar matrix, else the
-// next multiple of 32, so that blocks of 32 to 256 tile it.
+// next multiple of 32, so that blocks of 32 to largestBlock tile it.
 func rotatedDim(dim int) int {
 	if dim <= bandit.HaarMaxDim {
 		return (dim + 3) &^ 3
@@ -47,17 +50,17 @@ func rotatedDim(dim int) int {
 }
 
 // rotationRounds returns the number of rounds in D dimensions. The first round spreads a
-// vector within one block over its b coordinates, the second over as many blocks, 256 b
-// coordinates. If that is less than D, the next round would mix two vectors of one block
+// vector within one block over its b coordinates, the second over as many blocks, largestBlock
+// times b coordinates. If that is less than D, the next round would mix two vectors of one block
 // alike and not at random (docs/guarantee.md, "The law alone"); so every round but the last
 // must reach all of D.
 func rotationRounds(D int) int {
 	if D <= bandit.HaarMaxDim {
 		return 0
 	}
-	least := min(D&-D, 256) // the last block is the smallest
+	least := min(D&-D, largestBlock) // the last block is the smallest
 	rounds := 3
-	for filled := 256 * least; filled < D; filled *= 256 {
+	for filled := largestBlock * least; filled < D; filled *= largestBlock {
 		rounds++
 	}
 	return rounds
@@ -140,10 +143,10 @@ func (t *transform) rotate(dst, x, tmp []float32) {
 	}
 }
 
-// blockAt returns the size of the transform block when left coordinates remain: 256, then
-// powers of two.
+// blockAt returns the size of the transform block when left coordinates remain: largestBlock,
+// then smaller powers of two.
 func blockAt(left int) int {
-	for b := 256; ; b /= 2 {
+	for b := largestBlock; ; b /= 2 {
 		if b <= left {
 			return b
 		}
