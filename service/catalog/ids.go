@@ -132,3 +132,28 @@ func (d *IDs) sorted() (a, b int, unique bool) {
 	}
 	return 0, 0, true
 }
+
+// without refuses keys that d contains.
+func (d *IDs) without(keys *Keys) error {
+	for i := range keys.Len() {
+		if d.kind == Strings && i >= len(keys.Names) || d.kind != Strings && i >= len(keys.Ints) {
+			return nil // of another kind, which is refused elsewhere
+		}
+		if row, ok := d.row(keys, i); ok {
+			return taken(i, d, row)
+		}
+	}
+	return nil
+}
+
+// called returns the row of an id given as text.
+func (d *IDs) called(id string) (row int64, ok bool) {
+	if d.kind == Strings {
+		return d.row(&Keys{Names: []string{id}}, 0)
+	}
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != id {
+		return 0, false
+	}
+	return d.row(&Keys{Ints: []int64{n}}, 0)
+}

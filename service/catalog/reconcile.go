@@ -7,11 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
 	"thresher/service/durable"
 	"thresher/service/lostfound"
 )
@@ -364,73 +362,4 @@ func (r *reconciliation) age(l *lying) int64 {
 		return 0
 	}
 	return info.ModTime().UnixNano()
-}
-
-// apply records the decisions.
-func (r *reconciliation) apply(tx *bbolt.Tx) error {
-	r.tx = tx
-	for name, n := range r.numbers {
-		if err := useNumber(tx, name, n); err != nil {
-			return err
-		}
-	}
-	for name, rec := range r.put {
-		old := r.records[name].Ready
-		if old != nil && rec.Ready != nil && old.Base != rec.Ready.Base && r.pinned(name, old.Version) {
-			if err := db.PutJSON(bucket(tx, retiredBucket), versionKey(name, old.Version), old); err != nil {
-				return err
-			}
-		}
-		if err := putRecord(tx, name, rec); err != nil {
-			return err
-		}
-	}
-	for _, m := range r.keys {
-		if err := recallKey(tx, m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// recallKey records the idempotency key of a version that was found, unless it is in use.
-func recallKey(tx *bbolt.Tx, m *manifest) error {
-	if _, found, err := db.FindKey(bucket(tx, keysBucket), m.Key, m.Fingerprint); found || err != nil {
-		return nil
-	}
-	return recordKey(tx, m.Key, m.Fingerprint, m.Name, &m.Change)
-}
-
-// tidy moves and removes files.
-func (r *reconciliation) tidy() error {
-	c := r.c
-	for _, name := range slices.Sorted(maps.Keys(r.adopted)) {
-		c.found.Adopted = append(c.found.Adopted, name)
-		c.o.Log.Warn("a collection was found that the database did not know", "collection", name, "found", strings.Join(r.adopted[name], "; "))
-	}
-	for _, name := range c.found.Missing {
-		c.o.Log.Error("files of a collection are missing", "collection", name)
-	}
-	if err := c.unmarkDeleted(r.restore); err != nil {
-		return err
-	}
-	for _, m := range r.write {
-		if err := c.writeManifest(m); err != nil {
-			return err
-		}
-	}
-	for _, file := range r.remove {
-		if err := c.o.disk.Remove(filepath.Join(c.dir, file)); err != nil {
-			return err
-		}
-	}
-	for _, file := range slices.Sorted(maps.Keys(r.keep)) {
-		k, err := lostfound.In(filepath.Dir(c.dir)).Move(c.o.disk, filepath.Join(c.dir, file), r.keep[file])
-		if err != nil {
-			return err
-		}
-		c.found.Kept = append(c.found.Kept, k)
-		c.o.Log.Warn("a file that nobody knows was moved", "from", k.From, "to", k.To, "reason", k.Why)
-	}
-	return nil
 }
