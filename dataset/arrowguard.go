@@ -6,24 +6,24 @@ import (
 	"fmt"
 )
 
-// The Arrow library takes vector lengths in metadata on their word. These checks
-// walk the same flatbuffers first. Field numbers are those of Message.fbs and
-// Schema.fbs in the Arrow format.
+// The Arrow library does not check vector lengths in metadata. These checks walk the same
+// flatbuffers before it does. Field numbers are those of Message.fbs and Schema.fbs in the
+// Arrow format.
 
 const (
 	arrowSchema     = 1 // MessageHeader
 	arrowDictionary = 2
 	arrowRecords    = 3
 
-	// Decompressed buffers may always have this much, and per byte stored the
-	// factor more.
+	// The limit of a decompressed buffer is this floor plus the factor times the stored
+	// bytes.
 	arrowFloor  = 64 << 20
 	arrowFactor = 1024
 
 	maxArrowDepth = 32
 )
 
-// arrowInfo is what the checks need to know of a message.
+// arrowInfo holds the figures of a message that the checks need.
 type arrowInfo struct {
 	body    int64 // bytes
 	rows    int64 // of a record batch
@@ -57,7 +57,7 @@ func checkArrowMetadata(meta []byte) (*arrowInfo, error) {
 	return info, w.err
 }
 
-// checkBody holds buffers against the body and bounds what they decompress to.
+// checkBody checks that buffers are within the body, and limits their decompressed size.
 func (m *arrowInfo) checkBody(body []byte) error {
 	total := int64(0)
 	for _, b := range m.buffers {
@@ -74,7 +74,7 @@ func (m *arrowInfo) checkBody(body []byte) error {
 		data := body[offset : offset+length]
 		size := int64(binary.LittleEndian.Uint64(data))
 		if size == -1 {
-			continue // stored as it is
+			continue // not compressed
 		}
 		limit := arrowFloor + arrowFactor*int64(len(body))
 		if size < 0 || size > limit-total {
@@ -90,10 +90,10 @@ func (m *arrowInfo) checkBody(body []byte) error {
 	return nil
 }
 
-// flatWalk reads flatbuffers with every access checked; the first fault sticks.
+// flatWalk reads flatbuffers and checks every access; the first error is kept.
 type flatWalk struct {
 	b      []byte
-	fieldN int // fields and metadata entries seen
+	fieldN int // number of fields and metadata entries read
 	text   int // bytes of their strings
 	err    error
 }
@@ -122,14 +122,14 @@ func (w *flatWalk) u16(at int) int {
 
 func (w *flatWalk) root() int { return w.u32(0) }
 
-// slot is where field i of the table lies; 0 when it is absent.
+// slot is the position of field i of the table; 0 if it is absent.
 func (w *flatWalk) slot(table, i int) int {
 	if w.err != nil || table == 0 {
 		return 0
 	}
 	v := table - int(int32(w.u32(table)))
-	// The library compares just so: a size that is odd holds the slot's first
-	// byte and the slot counts as present.
+	// The library makes the same comparison: if the size is odd and includes only the
+	// slot's first byte, the slot counts as present.
 	if 4+2*i >= w.u16(v) {
 		return 0
 	}
@@ -176,7 +176,7 @@ func (w *flatWalk) table(table, i int) (int, bool) {
 	return at + w.u32(at), true
 }
 
-// vector returns where the elements of field i begin and how many there are.
+// vector returns the position and the number of the elements of field i.
 func (w *flatWalk) vector(table, i, size int) (at, n int) {
 	v, ok := w.table(table, i)
 	if !ok || w.err != nil {
@@ -192,8 +192,7 @@ func (w *flatWalk) vector(table, i, size int) (at, n int) {
 	return v + 4, n
 }
 
-// count bounds what tables may share: a table can be referred to many times and
-// would be copied as often.
+// count limits shared tables: the library copies a table for each reference to it.
 func (w *flatWalk) count(n, text int) {
 	if w.fieldN, w.text = w.fieldN+n, w.text+text; w.fieldN > len(w.b)/4 || w.text > len(w.b) {
 		w.fault("%d fields with %d bytes of text in %d bytes", w.fieldN, w.text, len(w.b))

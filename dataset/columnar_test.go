@@ -114,8 +114,7 @@ func TestRefusedArrowRows(t *testing.T) {
 	})
 }
 
-// TestGuardRefusesClaims feeds the checks before the libraries with claims that
-// the bytes do not justify.
+// TestGuardRefusesClaims gives the guards metadata with counts that exceed the bytes.
 func TestGuardRefusesClaims(t *testing.T) {
 	deep := bytes.Repeat([]byte{0x1c}, 1<<20) // a structure in a structure in ...
 	for _, c := range []struct {
@@ -146,8 +145,8 @@ func TestGuardRefusesClaims(t *testing.T) {
 	}
 }
 
-// TestArrowWords puts a large number in the place of every word of Arrow files
-// in turn: whatever it means there, memory must not follow it.
+// TestArrowWords replaces each word of Arrow files by a large number in turn: memory must not
+// grow with it.
 func TestArrowWords(t *testing.T) {
 	for _, file := range []string{"list.arrows", "dict.arrow", "zstd.arrow", "lz4.arrow", "view.arrows"} {
 		whole := fixtureBytes(t, file)
@@ -169,7 +168,7 @@ func TestArrowWords(t *testing.T) {
 	}
 }
 
-// TestGuardRefusesPages feeds checkPage with headers that lie.
+// TestGuardRefusesPages gives checkPage false headers.
 func TestGuardRefusesPages(t *testing.T) {
 	header := func(stored, size, values int32) *format.PageHeader {
 		h := &format.PageHeader{Type: format.DataPage, CompressedPageSize: stored, UncompressedPageSize: size}
@@ -214,7 +213,7 @@ func TestGuardRefusesPages(t *testing.T) {
 	}
 }
 
-// TestParquetRowCount: a footer that announces other rows than the columns hold.
+// TestParquetRowCount: the footer's number of rows differs from that of the columns.
 func TestParquetRowCount(t *testing.T) {
 	for rows, want := range map[int64]string{4: "the column holds more", 6: "the column holds 5"} {
 		r, err := Open("testdata/list.parquet", nil)

@@ -81,7 +81,7 @@ func TestMalformedCSV(t *testing.T) {
 	})
 }
 
-// TestCSVRowsAreBounded: a quote that is never closed does not take the file into memory.
+// TestCSVRowsAreBounded: an unclosed quote does not read the rest of the file into memory.
 func TestCSVRowsAreBounded(t *testing.T) {
 	r := &endless{head: "1,2\n3,\""}
 	c, err := NewReader(r, CSV, "a", nil)
@@ -94,7 +94,7 @@ func TestCSVRowsAreBounded(t *testing.T) {
 	}
 }
 
-// endless is head and then the letter a for ever.
+// endless reads head, then the letter a without end.
 type endless struct{ head string }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -108,8 +108,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFindIDs: a column or field called id is found where it can be ids, and what nothing
-// is read from is named.
+// TestFindIDs: a column or field called id is used if it can hold ids, and unused columns are
+// listed.
 func TestFindIDs(t *testing.T) {
 	vectors := npyOf("<f4", "False", "(2, 1)", floats(1, 2))
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The matrices of testdata/make.py, which NumPy, pyarrow and safetensors wrote.
+// The matrices of testdata/make.py, written by NumPy, pyarrow and safetensors.
 func matrixM() []float32 {
 	m := make([]float32, 15)
 	for i := range m {
@@ -192,7 +192,7 @@ func readChunks(t *testing.T, r Reader, rows int) *Matrix {
 	return m
 }
 
-// dribble is a reader that gives a byte a call.
+// dribble is a reader that returns one byte per call.
 type dribble struct{ b []byte }
 
 func (d *dribble) Read(p []byte) (int, error) {
@@ -212,7 +212,7 @@ func gzipped(data []byte) []byte {
 	return b.Bytes()
 }
 
-// TestRefusedFixtures are whole files that are refused by name.
+// TestRefusedFixtures reads complete files that must be refused.
 func TestRefusedFixtures(t *testing.T) {
 	for _, c := range []struct {
 		file string

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// Every target asserts the same: no panic, no memory beyond what the input
-// justifies, and either an *Error or a matrix of finite numbers.
+// Every target asserts that there is no panic, that memory is bounded by the size of the
+// input, and that the result is an *Error or a matrix of finite numbers.
 
-// fuzzMemory allows for the floors under which claims are believed, the windows
-// of decompressors, and what deflate can honestly make of the input.
+// fuzzMemory is the memory allowed: sizes below the limits that need no proof, the windows of
+// decompressors, and the greatest output of deflate for the input.
 func fuzzMemory(input int) uint64 { return 400<<20 + 20_000*uint64(input) }
 
 func allocated() uint64 {

@@ -36,7 +36,7 @@ func checkError(t *testing.T, m *Matrix, err error, file string, row, column int
 	}
 }
 
-// readBytes writes data to a file of that name and reads it all.
+// readBytes writes data to a file of that name and reads the file.
 func readBytes(t *testing.T, name string, data []byte, opt *Options) (*Matrix, string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -75,7 +75,7 @@ func (t *longJSONL) parse(line []byte) (r longRow, err error) {
 		var err error
 		switch name {
 		case t.said.query:
-			r.query, at, err = parseWhole(line, at)
+			r.query, at, err = parseInteger(line, at)
 			if err == nil && r.query < 0 {
 				err = fmt.Errorf("query %d is negative", r.query)
 			}
@@ -84,7 +84,7 @@ func (t *longJSONL) parse(line []byte) (r longRow, err error) {
 		case t.said.score:
 			r.score, at, err = parseScore(line, at)
 		case t.said.rank:
-			r.rank, at, err = parseWhole(line, at)
+			r.rank, at, err = parseInteger(line, at)
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -105,8 +105,8 @@ func (t *longJSONL) parse(line []byte) (r longRow, err error) {
 	return r, nil
 }
 
-// parseWhole parses the integer at b[i].
-func parseWhole(b []byte, i int) (int64, int, error) {
+// parseInteger parses the integer at b[i].
+func parseInteger(b []byte, i int) (int64, int, error) {
 	end := jsonscan.Number(b, i)
 	if end < 0 {
 		return 0, i, jsonscan.Wanted(b, i, "an integer")

@@ -97,7 +97,7 @@ func (t *longParquet) row() (r longRow, err error) {
 }
 
 func (t *longParquet) read() (r longRow, err error) {
-	if r.query, err = t.query.whole(); err == nil && r.query < 0 {
+	if r.query, err = t.query.nextInt(); err == nil && r.query < 0 {
 		err = fmt.Errorf("query %d is negative", r.query)
 	}
 	if err != nil {
@@ -108,11 +108,11 @@ func (t *longParquet) read() (r longRow, err error) {
 			return r, fmt.Errorf("column %q: %w", t.said.id, err)
 		}
 		r.named = true
-	} else if r.id, err = t.id.whole(); err != nil {
+	} else if r.id, err = t.id.nextInt(); err != nil {
 		return r, err
 	}
 	if t.rank != nil {
-		if r.rank, err = t.rank.whole(); err != nil {
+		if r.rank, err = t.rank.nextInt(); err != nil {
 			return r, err
 		}
 	}
@@ -133,8 +133,8 @@ func (t *longParquet) read() (r longRow, err error) {
 	return r, err
 }
 
-// whole returns the next value as an int64.
-func (p *parquetIDs) whole() (int64, error) {
+// nextInt returns the next value as an int64.
+func (p *parquetIDs) nextInt() (int64, error) {
 	text, err := p.next()
 	if err != nil {
 		return 0, fmt.Errorf("column %q: %w", p.column.leaf.path, err)

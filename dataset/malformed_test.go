@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// malformed is a file that must be refused at a place, with a reason.
+// malformed is a file that must be refused with a position and a reason.
 type malformed struct {
 	test        string
 	file        string
@@ -100,7 +100,7 @@ func TestFortranStreamRefused(t *testing.T) {
 	checkError(t, nil, err, "memory", 1, 2, "truncated")
 }
 
-// TestIntegers: integers of every width are taken where float32 holds them as they are.
+// TestIntegers: integers of every width are accepted if float32 holds them exactly.
 func TestIntegers(t *testing.T) {
 	le := binary.LittleEndian
 	for _, c := range []struct {
@@ -301,8 +301,7 @@ func TestMalformedArrow(t *testing.T) {
 	})
 }
 
-// TestNPZChoice: a matrix is preferred to single rows, which serve where there is
-// none.
+// TestNPZChoice: a matrix is preferred to single rows, which are used if there is none.
 func TestNPZChoice(t *testing.T) {
 	matrix := npyOf("<f4", "False", "(1, 2)", floats(1, 2))
 	row := npyOf("<f4", "False", "(3,)", floats(1, 2, 3))
@@ -340,7 +339,7 @@ func TestFormats(t *testing.T) {
 			checkError(t, m, err, path, -1, -1, c.want)
 		})
 	}
-	// An extension that says nothing leaves the content to tell.
+	// With an unknown extension the content decides.
 	m, _, err := readBytes(t, "data.bin", npyOf("<f4", "False", "(1, 2)", floats(1, 2)), nil)
 	if err != nil || m.Rows != 1 || m.Dim != 2 {
 		t.Fatalf("npy under another name: %v, %v", m, err)

@@ -32,12 +32,12 @@ func parseNPYDict(text []byte) (*npyHeader, error) {
 		if err := p.value(key, h); err != nil {
 			return nil, err
 		}
-		if !p.eat(',') && !strings.HasPrefix(p.rest(), "}") {
+		if !p.eat(',') && !strings.HasPrefix(p.remaining(), "}") {
 			return nil, fmt.Errorf("malformed after key %q", key)
 		}
 	}
-	if p.rest() != "" {
-		return nil, fmt.Errorf("%.20q follows the dictionary", p.rest())
+	if p.remaining() != "" {
+		return nil, fmt.Errorf("%.20q follows the dictionary", p.remaining())
 	}
 	if len(seen) != 3 {
 		return nil, errors.New("keys descr, fortran_order and shape are wanted")
@@ -48,7 +48,7 @@ func parseNPYDict(text []byte) (*npyHeader, error) {
 func (p *npyDict) value(key string, h *npyHeader) (err error) {
 	switch key {
 	case "descr":
-		if strings.HasPrefix(p.rest(), "[") {
+		if strings.HasPrefix(p.remaining(), "[") {
 			return errors.New("structured dtype is not supported")
 		}
 		if h.descr, err = p.quoted(); err != nil {
@@ -69,14 +69,14 @@ func (p *npyDict) value(key string, h *npyHeader) (err error) {
 	return fmt.Errorf("unknown key %q", key)
 }
 
-// rest skips white space and returns what remains.
-func (p *npyDict) rest() string {
+// remaining skips white space and returns the remaining text.
+func (p *npyDict) remaining() string {
 	p.s = strings.TrimLeft(p.s, " \t\r\n")
 	return p.s
 }
 
 func (p *npyDict) eat(c byte) bool {
-	s := p.rest()
+	s := p.remaining()
 	if s == "" || s[0] != c {
 		return false
 	}
@@ -85,7 +85,7 @@ func (p *npyDict) eat(c byte) bool {
 }
 
 func (p *npyDict) quoted() (string, error) {
-	s := p.rest()
+	s := p.remaining()
 	if s == "" || s[0] != '\'' && s[0] != '"' {
 		return "", fmt.Errorf("a string is wanted at %.20q", s)
 	}
@@ -98,7 +98,7 @@ func (p *npyDict) quoted() (string, error) {
 }
 
 func (p *npyDict) boolean() (bool, error) {
-	s := p.rest()
+	s := p.remaining()
 	for word, v := range map[string]bool{"True": true, "False": false} {
 		if strings.HasPrefix(s, word) {
 			p.s = s[len(word):]
@@ -110,11 +110,11 @@ func (p *npyDict) boolean() (bool, error) {
 
 func (p *npyDict) tuple() ([]int64, error) {
 	if !p.eat('(') {
-		return nil, fmt.Errorf("a shape is wanted at %.20q", p.rest())
+		return nil, fmt.Errorf("a shape is wanted at %.20q", p.remaining())
 	}
 	shape := []int64{}
 	for !p.eat(')') {
-		s := p.rest()
+		s := p.remaining()
 		digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
 		v, err := strconv.ParseInt(s[:digits], 10, 64)
 		if err != nil {
@@ -122,8 +122,8 @@ func (p *npyDict) tuple() ([]int64, error) {
 		}
 		shape = append(shape, v)
 		p.s = strings.TrimPrefix(s[digits:], "L") // Python 2's long integers
-		if !p.eat(',') && !strings.HasPrefix(p.rest(), ")") {
-			return nil, fmt.Errorf("malformed shape at %.20q", p.rest())
+		if !p.eat(',') && !strings.HasPrefix(p.remaining(), ")") {
+			return nil, fmt.Errorf("malformed shape at %.20q", p.remaining())
 		}
 	}
 	return shape, nil

@@ -12,14 +12,14 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The Parquet library takes memory on the word of page headers, run lengths and
-// codec headers. These checks walk the same bytes first and refuse counts that
-// the bytes do not justify, so that a small file stays small in memory.
+// The Parquet library allocates memory by page headers, run lengths and codec headers
+// without checks. These guards walk the same bytes first and refuse counts that exceed what
+// the bytes can contain, so that a small file takes little memory.
 
 const (
 	maxPageHeader = 64 << 10 // statistics of vectors or ids are far smaller
-	// A page may always claim this much, and per byte stored the factor more:
-	// runs and dictionaries make honest pages of equal values very small.
+	// The limit of a page's claimed size is this floor plus the factor times the stored
+	// bytes: runs and dictionaries make valid pages of equal values very small.
 	pageFloor  = 16 << 20
 	pageFactor = 4096
 )
@@ -88,8 +88,8 @@ func (g *pageGuard) checkChunk(m *format.ColumnMetaData) error {
 	return nil
 }
 
-// readPageHeader decodes the header that r is at and returns its length. It is
-// decoded from memory, where lengths inside it are held against what is there.
+// readPageHeader decodes the header at r and returns its length. It decodes from memory, so
+// that lengths inside the header are compared with the available bytes.
 func readPageHeader(r *bufio.Reader, left int64) (*format.PageHeader, int64, error) {
 	b, err := r.Peek(int(min(left, maxPageHeader)))
 	if err != nil {
@@ -108,7 +108,7 @@ func readPageHeader(r *bufio.Reader, left int64) (*format.PageHeader, int64, err
 	return h, int64(n), err
 }
 
-// checkPage reads the body behind the header and walks it.
+// checkPage reads the body after the header and checks it.
 func (g *pageGuard) checkPage(h *format.PageHeader, r io.Reader, left int64) (err error) {
 	stored, size := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	if stored < 0 || size < 0 || stored > left {
@@ -158,7 +158,7 @@ func (g *pageGuard) checkDictionary(values, size int64) error {
 	return nil
 }
 
-// leastWidth is the fewest bytes that a plain value takes.
+// leastWidth is the least number of bytes of a plain value.
 func (g *pageGuard) leastWidth() int64 {
 	switch e := g.leaf.element; e.Type.V {
 	case format.Int64, format.Double:
@@ -225,7 +225,7 @@ func (g *pageGuard) checkV2(h *format.DataPageHeaderV2, size int64) error {
 	return g.checkValues(h.Encoding, b, int64(h.NumValues))
 }
 
-// checkValues holds the counts inside encoded values against the page's.
+// checkValues compares the counts inside encoded values with the page's.
 func (g *pageGuard) checkValues(e format.Encoding, b []byte, values int64) error {
 	switch e {
 	case format.Plain, format.ByteStreamSplit:
@@ -236,7 +236,7 @@ func (g *pageGuard) checkValues(e format.Encoding, b []byte, values int64) error
 			return nil
 		}
 		return checkRuns(b[1:], int(b[0]), values)
-	case format.RLE: // of booleans, behind a length
+	case format.RLE: // booleans, after a length
 		if len(b) < 4 {
 			return io.ErrUnexpectedEOF
 		}
@@ -258,8 +258,8 @@ func (g *pageGuard) checkValues(e format.Encoding, b []byte, values int64) error
 	return fmt.Errorf("encoding %s is not supported", e)
 }
 
-// checkRuns walks the hybrid of runs and bit-packed groups and refuses more
-// values than the page has. Groups of eight are padded at the end.
+// checkRuns walks the hybrid encoding of runs and bit-packed groups, and refuses more
+// values than the page has. The last group of eight may be padded.
 func checkRuns(b []byte, bitWidth int, values int64) error {
 	if bitWidth > 32 {
 		return fmt.Errorf("bit width %d exceeds 32", bitWidth)
@@ -287,7 +287,8 @@ func checkRuns(b []byte, bitWidth int, values int64) error {
 	return nil
 }
 
-// decompress refuses what would not give size bytes before giving it memory.
+// decompress decompresses a body to size bytes. It refuses other sizes before it allocates
+// memory.
 func (g *pageGuard) decompress(b []byte, size int64) ([]byte, error) {
 	switch g.codec {
 	case format.Uncompressed:

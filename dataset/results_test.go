@@ -154,8 +154,7 @@ func TestAssembleRefuses(t *testing.T) {
 	}
 }
 
-// TestWriteResultsNPZ: results in memory are written, and refused, as those of a
-// spool are.
+// TestWriteResultsNPZ: results in memory are written, or refused, like those of a spool.
 func TestWriteResultsNPZ(t *testing.T) {
 	good := sampleResults()
 	for _, c := range []struct {
@@ -187,7 +186,7 @@ func TestAppendJSONL(t *testing.T) {
 	}
 }
 
-// TestResultsRoundTrip: spool and JSONL give back any result.
+// TestResultsRoundTrip: any result survives spool and JSONL.
 func TestResultsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(0, 5).Draw(t, "k")

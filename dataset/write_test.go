@@ -22,7 +22,7 @@ import (
 
 type writer func(w io.Writer, rows, dim int, data []float32) error
 
-// writeJSONL writes an array a line.
+// writeJSONL writes one array per line.
 func writeJSONL(w io.Writer, rows, dim int, data []float32) error {
 	lines := json.NewEncoder(w)
 	for i := range rows {
@@ -33,7 +33,7 @@ func writeJSONL(w io.Writer, rows, dim int, data []float32) error {
 	return nil
 }
 
-// TestWriteRoundTrip: whatever is written is read back, in chunks of any size.
+// TestWriteRoundTrip: written matrices are read back unchanged, in chunks of any size.
 func TestWriteRoundTrip(t *testing.T) {
 	for name, write := range map[Format]writer{NPY: WriteNPY, FVecs: WriteFVecs, FBin: WriteFBin, JSONL: writeJSONL} {
 		t.Run(string(name), func(t *testing.T) {
@@ -119,8 +119,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestBoundedMemory reads a Fortran-order file of 64 MiB in chunks and holds
-// what Open and Read allocate against the block they may keep.
+// TestBoundedMemory reads a Fortran-order file of 64 MiB in chunks: Open and Read may
+// allocate little more than the block that they keep.
 func TestBoundedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out by -short: writes a file of 64 MiB")
@@ -169,7 +169,7 @@ func TestReadCancelled(t *testing.T) {
 	}
 }
 
-// TestShortBuffer: a buffer below one row is refused and costs nothing.
+// TestShortBuffer: a buffer below one row is refused, and no row is lost.
 func TestShortBuffer(t *testing.T) {
 	for _, f := range fixtures() {
 		r, err := Open(filepath.Join("testdata", f.file), f.opt)
@@ -186,7 +186,8 @@ func TestShortBuffer(t *testing.T) {
 	}
 }
 
-// TestLongRow: a row that is too long does not spill over what Read may fill.
+// TestLongRow: a row that is too long does not overwrite memory beyond the part that Read may
+// fill.
 func TestLongRow(t *testing.T) {
 	r, err := NewReader(strings.NewReader("[1,2]\n[3,4,5,6]\n"), JSONL, "a", nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // maxZstdWindow is the largest window, in bytes, of a frame that holds less.
 const maxZstdWindow = 32 << 20
 
-// unzstd decompresses frames of zstd into dst, which they may not exceed.
+// unzstd decompresses frames of zstd into dst and fails if they exceed it.
 func unzstd(dst, frames []byte) ([]byte, error) {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
 		zstd.WithDecoderMaxWindow(uint64(max(maxZstdWindow, len(dst)))))
@@ -26,8 +26,8 @@ func unzstd(dst, frames []byte) ([]byte, error) {
 }
 
 // checkZstdWindows refuses frames of zstd with windows larger than size bytes and
-// maxZstdWindow. The Arrow library stops after the bytes that are announced, but takes
-// memory for windows on the frames' word, and its decoders cannot be limited.
+// maxZstdWindow. The Arrow library stops after the announced bytes, but allocates the
+// windows that frames claim, and its decoders cannot be limited.
 func checkZstdWindows(b []byte, size uint64) error {
 	for len(b) > 0 {
 		var h zstd.Header

@@ -71,7 +71,6 @@ const mostDigits = 18
 // that to float32 gives the float32 nearest to the decimal unless the midpoint of two
 // float32 is that close. This extends Clinger's fast path (PLDI 1990) to float64 that need
 // not be exact.
-// 1990), let out to float64 that need not be exact.
 func quick(b []byte, i int) (v float32, next int, ok bool) {
 	minus := 0 // signs are random: no branch on them
 	if i < len(b) && b[i] == '-' {
@@ -233,7 +232,7 @@ func Number(b []byte, i int) int {
 	return i
 }
 
-// notANumber names what programs write in place of a number.
+// notANumber lists words that programs write instead of a number.
 func notANumber(b []byte, i int) error {
 	rest := b[min(i, len(b)):]
 	for _, word := range []string{"NaN", "nan", "Infinity", "-Infinity", "inf", "-inf", "Inf", "-Inf", "null"} {

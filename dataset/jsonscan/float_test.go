@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// TestFloatsAreTheNearest compares with strconv, which rounds correctly, above all on decimals
-// near the middle of two float32.
+// TestFloatsAreTheNearest compares Floats with strconv, which rounds correctly, mostly on
+// decimals near the midpoint of two float32.
 func TestFloatsAreTheNearest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	check := func(s string) {
 		t.Helper()
 		want, wantErr := strconv.ParseFloat(s, 32)
-		// What follows in the text decides how digits are read.
+		// The text after a number determines how its digits are read.
 		for _, behind := range []string{"]", ",1]", " ,0.12345678]"} {
 			got, end, err := Floats(nil, []byte("["+s+behind), 0)
 			if (err == nil) != (wantErr == nil) || err == nil && (end != 1+len(s+behind) || math.Float32bits(got[0]) != math.Float32bits(float32(want))) {
@@ -47,8 +47,8 @@ func TestFloatsAreTheNearest(t *testing.T) {
 	}
 }
 
-// TestQuickTakesWhatClientsWrite: the fewest digits of a float32, and of it as a
-// float64, which is what Python makes of NumPy's arrays, do not go to strconv.
+// TestQuickTakesWhatClientsWrite: quick parses the shortest decimals of a float32, and of its
+// value as a float64, which Python writes for NumPy's arrays.
 func TestQuickTakesWhatClientsWrite(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	slow := 0
@@ -98,7 +98,7 @@ func TestFloats(t *testing.T) {
 	}
 }
 
-// TestFloatsRefuse fixes the element and the words of every refusal.
+// TestFloatsRefuse fixes the element and the text of every error.
 func TestFloatsRefuse(t *testing.T) {
 	for _, x := range []struct {
 		text    string

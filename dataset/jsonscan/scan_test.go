@@ -75,8 +75,8 @@ func TestDepthIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzValue holds Value against encoding/json: what one accepts as a whole text the
-// other must, but for what is not UTF-8 or too deep.
+// FuzzValue compares Value with encoding/json: both accept the same texts, except those that
+// are not UTF-8 or nested too deeply.
 func FuzzValue(f *testing.F) {
 	for _, s := range []string{`{"a":[1,-2.5e3,"x\u00e9"],"b":{"c":null}}`, `[[[]]]`, "1e5", `"\ud800"`, "[1,]", "{\"\xff\":1}"} {
 		f.Add([]byte(s))
@@ -94,7 +94,7 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// FuzzFloats holds Floats against encoding/json.
+// FuzzFloats compares Floats with encoding/json.
 func FuzzFloats(f *testing.F) {
 	for _, s := range []string{"[]", "[1,-2.5e3, 0.12345678]", "[16777217,1e-45,3.4028236e38]", "[123456789012345678901234567890]", "[null]", "[01]"} {
 		f.Add([]byte(s))
