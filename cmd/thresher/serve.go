@@ -102,33 +102,20 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		return err
 	}
 
-	l, err := net.Listen("tcp", c.Listen)
+	at, err := listen(c.Listen, c.GRPCListen)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	var grpc net.Listener
-	if c.GRPCListen != "" {
-		if grpc, err = net.Listen("tcp", c.GRPCListen); err != nil {
-			return errors.Join(fmt.Errorf("serve: gRPC: %w", err), l.Close())
-		}
-	}
-	url := "http://" + reachable(l.Addr())
+	url := "http://" + reachable(at.http.Addr())
 	if cert != nil {
-		url = "https://" + reachable(l.Addr())
-	}
-	folder, err := filepath.Abs(c.Data)
-	if err != nil {
-		folder = c.Data
+		url = "https://" + reachable(at.http.Addr())
 	}
 	made := func() {}
 	if demo {
 		made = s.Await("the collection " + demoName)
 	}
-	fmt.Fprintf(a.out, "thresher serves %s, data in %s\n", url, folder)
-	if grpc != nil {
-		fmt.Fprintf(a.out, "thresher serves gRPC on %s\n", reachable(grpc.Addr()))
-	}
-	serve := func(ctx context.Context) error { return s.Serve(ctx, l, grpc, cert) }
+	a.announce(url, at)
+	serve := func(ctx context.Context) error { return s.Serve(ctx, at.http, at.grpc, cert) }
 	return serveUntil(ctx, serve, func(ctx context.Context) error {
 		var err error
 		if demo {
@@ -139,6 +126,32 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		}
 		return err
 	})
+}
+
+// listeners are the addresses that the service is reached at.
+type listeners struct{ http, grpc net.Listener } // grpc: nil for none
+
+// listen opens the listeners of two addresses; without one for gRPC there is none.
+func listen(http, grpc string) (at listeners, err error) {
+	if at.http, err = net.Listen("tcp", http); err != nil || grpc == "" {
+		return at, err
+	}
+	if at.grpc, err = net.Listen("tcp", grpc); err != nil {
+		return at, errors.Join(fmt.Errorf("gRPC: %w", err), at.http.Close())
+	}
+	return at, nil
+}
+
+// announce prints where the service is and where its data lies.
+func (a *app) announce(url string, at listeners) {
+	folder, err := filepath.Abs(a.config.Server.Data)
+	if err != nil {
+		folder = a.config.Server.Data
+	}
+	fmt.Fprintf(a.out, "thresher serves %s, data in %s\n", url, folder)
+	if at.grpc != nil {
+		fmt.Fprintf(a.out, "thresher serves gRPC on %s\n", reachable(at.grpc.Addr()))
+	}
 }
 
 // serveUntil serves until ctx ends or a background task fails.
