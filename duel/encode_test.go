@@ -36,17 +36,22 @@ func midway(t testing.TB, d Design, duels int) *Tournament {
 	return tournament
 }
 
+// bothForms returns both forms of a tournament's state.
+func bothForms(t testing.TB, a *Tournament) (text, raw []byte) {
+	t.Helper()
+	text, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = a.MarshalBinary(); err != nil {
+		t.Fatal(err)
+	}
+	return text, raw
+}
+
 func TestBothFormsAgree(t *testing.T) {
 	for name, d := range designs() {
-		a := midway(t, d, 60)
-		text, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, err := a.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text, raw := bothForms(t, midway(t, d, 60))
 		for _, data := range [][]byte{text, raw} {
 			b, err := Restore(data, newClock().time)
 			if err != nil {
@@ -220,15 +225,7 @@ func TestImpossibleStates(t *testing.T) {
 // rejected without a panic.
 func FuzzRestore(f *testing.F) {
 	for _, d := range designs() {
-		a := midway(f, d, 30)
-		text, err := json.Marshal(a)
-		if err != nil {
-			f.Fatal(err)
-		}
-		raw, err := a.MarshalBinary()
-		if err != nil {
-			f.Fatal(err)
-		}
+		text, raw := bothForms(f, midway(f, d, 30))
 		f.Add(text)
 		f.Add(raw)
 	}

@@ -106,19 +106,26 @@ func TestBatch(t *testing.T) {
 	s.do("DELETE", "/v1/files/"+file, nil).want(200) // no batch holds it any more
 }
 
-// TestCancelAndHold: a running batch keeps its input, and stops when it is cancelled.
-func TestCancelAndHold(t *testing.T) {
-	s := start(t, nil)
-	s.fill()
-	file := s.upload("in.jsonl", requests(50, nil), "batch")
+// stuckBatch starts a batch of n requests whose searches do not end until they are stopped, and
+// returns once one has begun.
+func (s *site) stuckBatch(n int) (file string, made job) {
+	s.t.Helper()
+	file = s.upload("in.jsonl", requests(n, nil), "batch")
 	begun := make(chan struct{}, 100)
 	s.hooks.set(func(ctx context.Context) {
 		begun <- struct{}{}
 		<-ctx.Done()
 	}, nil)
-	var made job
 	s.do("POST", "/v1/batches", map[string]any{"input_file_id": file, "endpoint": "/v1/collections/films/search"}).want(200).into(&made)
 	<-begun
+	return file, made
+}
+
+// TestCancelAndHold: a running batch keeps its input, and stops when it is cancelled.
+func TestCancelAndHold(t *testing.T) {
+	s := start(t, nil)
+	s.fill()
+	file, made := s.stuckBatch(50)
 	s.do("DELETE", "/v1/files/"+file, nil).problem(409, "conflict")
 	s.do("DELETE", "/v1/batches/"+made.ID, nil).problem(409, "conflict")
 	s.do("POST", "/v1/batches/"+made.ID+"/cancel", `{}`).want(200)
@@ -134,15 +141,7 @@ func TestBatchGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, func(o *Options) { o.BatchChunk = 8 })
 	s.fill()
-	file := s.upload("in.jsonl", requests(64, nil), "batch")
-	begun := make(chan struct{}, 100)
-	s.hooks.set(func(ctx context.Context) {
-		begun <- struct{}{}
-		<-ctx.Done()
-	}, nil)
-	var made job
-	s.do("POST", "/v1/batches", map[string]any{"input_file_id": file, "endpoint": "/v1/collections/films/search"}).want(200).into(&made)
-	<-begun
+	_, made := s.stuckBatch(64)
 	s.stopAll()
 
 	again := startIn(t, dir, nil)

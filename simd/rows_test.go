@@ -181,6 +181,26 @@ func TestRowsRefuses(t *testing.T) {
 	}
 }
 
+// fuzzedRows draws how many rows a fuzzed case has: enough for prefetching to the level-2 cache
+// if seed is a multiple of 8.
+func fuzzedRows(r *rand.Rand, seed uint64, head, width, gap uint8) int {
+	rows := 1 + r.IntN(30)
+	if seed%8 == 0 {
+		rows += (1 << 20) / (4*(int(head)+int(width)+int(gap)) + 1)
+	}
+	return rows
+}
+
+// fillFuzzed repeats data over the codes of rows and adds it to those of a query.
+func fillFuzzed(codes []uint8, query []int8, data []byte) {
+	for i := range codes {
+		codes[i] = data[i%len(data)]
+	}
+	for i := range query {
+		query[i] += int8(data[i%len(data)])
+	}
+}
+
 // FuzzRows compares all Kernels with plain sums.
 func FuzzRows(f *testing.F) {
 	f.Add([]byte{255, 0, 128, 127}, uint8(16), uint8(64), uint8(0), uint16(9), uint64(1))
@@ -191,17 +211,8 @@ func FuzzRows(f *testing.F) {
 			return
 		}
 		r := rand.New(rand.NewPCG(seed, 59))
-		rows := 1 + r.IntN(30)
-		if seed%8 == 0 { // large enough for prefetching to the level-2 cache
-			rows += (1 << 20) / (4*(int(head)+int(width)+int(gap)) + 1)
-		}
-		c := newRowsCase(r, rows, 4*int(head), 4*int(width), 4*int(gap), int(n%300))
-		for i := range c.codes {
-			c.codes[i] = data[i%len(data)]
-		}
-		for i := range c.q.Hi {
-			c.q.Hi[i] += int8(data[i%len(data)])
-		}
+		c := newRowsCase(r, fuzzedRows(r, seed, head, width, gap), 4*int(head), 4*int(width), 4*int(gap), int(n%300))
+		fillFuzzed(c.codes, c.q.Hi, data)
 		for _, kern := range Available() {
 			c.check(t, kern)
 		}

@@ -297,17 +297,8 @@ func FuzzSigns(f *testing.F) {
 			return
 		}
 		r := rand.New(rand.NewPCG(seed, 95))
-		rows := 1 + r.IntN(30)
-		if seed%8 == 0 { // large enough for prefetching to the level-2 cache
-			rows += (1 << 20) / (4*(int(head)+int(width)+int(gap)) + 1)
-		}
-		c := newSignsCase(r, rows, 4*int(head), 32*int(width), 4*int(gap), int(n%300))
-		for i := range c.codes {
-			c.codes[i] = data[i%len(data)]
-		}
-		for i := range c.q.Hi {
-			c.q.Hi[i] += int8(data[i%len(data)])
-		}
+		c := newSignsCase(r, fuzzedRows(r, seed, head, width, gap), 4*int(head), 32*int(width), 4*int(gap), int(n%300))
+		fillFuzzed(c.codes, c.q.Hi, data)
 		for _, kern := range Available() {
 			c.check(t, kern)
 		}
