@@ -71,6 +71,9 @@ type Request struct {
 	// itself.
 	ExcludeSelf bool
 	SelfFirst   int64
+	// Goals, if not nil, are what each query asks for beside the above, one a query. Read
+	// only, owned by the caller.
+	Goals []Goal
 	// Timeout, if positive, ends the search with the best so far.
 	Timeout time.Duration
 	// Sigma is the sub-Gaussian parameter of the published methods, in units of the
@@ -82,6 +85,10 @@ type Request struct {
 	// Turns, if not nil, schedules the parts of the search. It affects when an answer
 	// comes, not its contents.
 	Turns Turns
+
+	// numbers are those of the queries in the caller's request, of which this is a part;
+	// nil if it is all of it.
+	numbers []int
 }
 
 // Response answers a Request, one Answer a query, in the queries' order.
@@ -181,6 +188,8 @@ type Certificate struct {
 	// scored, in the same units; null if the answer is complete.
 	OpenBound *float64 `json:"open_bound"`
 	Plan      string   `json:"plan"`
+	// Candidates is what became of the query's candidates; nil if it had none.
+	Candidates *CandidateRecord `json:"candidates,omitempty"`
 	// Predicted is the forecast share of arms that survive the first look; 0 if there
 	// was no forecast.
 	Predicted float64 `json:"predicted_survivors,omitempty"`

@@ -120,14 +120,10 @@ func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	w, err := e.newWork(&req)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := req.withTimeout(ctx)
-	defer cancel()
-	return w.inParts(ctx, func(lo, hi int, out []Answer) (time.Duration, error) {
-		return c.answerPart(ctx, w, lo, hi, out)
+	return e.searchShares(ctx, &req, func(ctx context.Context, w *work) (*Response, error) {
+		return w.inParts(ctx, func(lo, hi int, out []Answer) (time.Duration, error) {
+			return c.answerPart(ctx, w, lo, hi, out)
+		})
 	})
 }
 
@@ -217,7 +213,7 @@ func (c *Coalescer) mostTogether(w *work) int {
 	if w.plan.reference != nil || w.plan.perArm {
 		return 0
 	}
-	return min(c.o.MostQueries, w.e.mostQueries(w.plan))
+	return min(c.o.MostQueries, w.mostQueries())
 }
 
 // roomFor returns the latest group with w's looks if it has room for n queries. Otherwise

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -194,13 +195,7 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := e.newWork(&req)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := req.withTimeout(ctx)
-	defer cancel()
-	return w.search(ctx)
+	return e.searchShares(ctx, &req, func(ctx context.Context, w *work) (*Response, error) { return w.search(ctx) })
 }
 
 // current returns the engine that answers: the substitute once the primary backend is lost.
@@ -242,7 +237,9 @@ func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer
 		if err != nil {
 			return nil, err
 		}
+		w.withLists(ctx, lo, hi)
 		t, err := answer(lo, hi, answers[lo:hi])
+		w.withoutLists(lo, hi)
 		if err != nil {
 			return nil, err
 		}
@@ -320,6 +317,15 @@ func (w *work) setAnswers(lo int, out []Answer, answers backend.Answers, by stri
 
 // mostQueries bounds the queries of one run of a strategy.
 func (e *Engine) mostQueries(p *strategy) int { return max(1, min(1024, partBytes/p.queryBytes(e.c))) }
+
+// mostQueries bounds the queries of one part of w.
+func (w *work) mostQueries() int {
+	most := w.e.mostQueries(w.plan)
+	if slices.ContainsFunc(w.req.Goals, func(g Goal) bool { return len(g.Exclude) > 0 }) {
+		most = max(1, min(most, partBytes/(w.e.c.N/8+1))) // each has a filter
+	}
+	return most
+}
 
 // queryBytes estimates the memory of one query in a backend.
 func (s *strategy) queryBytes(c *collection.Collection) int {

@@ -17,10 +17,10 @@ func (e *Engine) filter(req *Request) (*backend.Filter, error) {
 	if req.Allow == nil && len(req.Deny) == 0 {
 		return nil, nil
 	}
-	if err := e.checkRows("allow", req.Allow); err != nil {
+	if err := e.checkRows("allow", -1, req.Allow); err != nil {
 		return nil, err
 	}
-	if err := e.checkRows("deny", req.Deny); err != nil {
+	if err := e.checkRows("deny", -1, req.Deny); err != nil {
 		return nil, err
 	}
 	if req.Allow != nil && len(req.Deny) == 0 && len(req.Allow) <= n/fewListed {
@@ -32,12 +32,7 @@ func (e *Engine) filter(req *Request) (*backend.Filter, error) {
 	}
 	b := make([]uint64, (n+63)/64)
 	if req.Allow == nil {
-		for i := range b {
-			b[i] = ^uint64(0)
-		}
-		if n%64 != 0 {
-			b[len(b)-1] = 1<<(n%64) - 1
-		}
+		setBits(b, n)
 	}
 	for _, row := range req.Allow {
 		i := e.inverse[row]
@@ -59,11 +54,11 @@ func coarse(n int) int {
 	return int(math.Exp2(math.Floor(8*math.Log2(float64(n))+1e-9) / 8))
 }
 
-// checkRows refuses row numbers outside 0..N-1.
-func (e *Engine) checkRows(field string, rows []int64) error {
+// checkRows refuses row numbers outside 0..N-1 in a list of a query, or of all if query is -1.
+func (e *Engine) checkRows(field string, query int, rows []int64) error {
 	for k, row := range rows {
 		if row < 0 || row >= int64(e.c.N) {
-			return &RequestError{Field: field, Query: -1, Err: fmt.Errorf("entry %d: row %d of %d", k, row, e.c.N)}
+			return &RequestError{Field: field, Query: query, Err: fmt.Errorf("entry %d: row %d of %d", k, row, e.c.N)}
 		}
 	}
 	return nil

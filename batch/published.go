@@ -38,8 +38,13 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	if m == Strict {
 		return e.strict(w, k), nil
 	}
-	if w.req.MinScore != nil {
-		return nil, bad("min_score", "%s finds the k best only", m)
+	for j := range w.m {
+		switch {
+		case w.minScore(j) != nil:
+			return nil, bad("min_score", "%s finds the k best only", m)
+		case len(w.goal(j).Candidates) > 0:
+			return nil, bad("candidates", "%s takes none", m)
+		}
 	}
 	if w.req.Epsilon > 0 && m != BoundedME {
 		return nil, bad("epsilon", "%s has none", m)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"thresher/backend"
 	"thresher/bandit"
@@ -12,18 +13,19 @@ import (
 
 // work is a checked request with its plan and goals.
 type work struct {
-	e        *Engine
-	req      *Request
-	m        int
-	k        int // atoms wanted, at most c.N; 0: all that reach MinScore
-	allowed  int // atoms that the filter allows
-	arms     int // allowed, rounded for the planner
-	panels   int // panels with an allowed atom, rounded for the planner
-	delta    float64
-	plan     *strategy
-	goals    []backend.Goal
-	norms    []float64 // |q|
-	warnings []string
+	e       *Engine
+	req     *Request
+	m       int
+	k       int // atoms wanted, at most c.N; 0: all that reach MinScore
+	allowed int // atoms that the filter allows
+	arms    int // allowed, rounded for the planner
+	panels  int // panels with an allowed atom, rounded for the planner
+	delta   float64
+	plan    *strategy
+	goals   []backend.Goal
+	norms   []float64 // |q|
+	candidates []usedCandidates // by query; nil if no query has any
+	warnings   []string
 }
 
 func (w *work) query(j int) []float32 {
@@ -58,10 +60,13 @@ func (e *Engine) newWork(req *Request) (*work, error) {
 	if !(req.Epsilon >= 0) || math.IsInf(req.Epsilon, 0) {
 		return nil, bad("epsilon", -1, fmt.Errorf("%g is not a finite number from 0 on", req.Epsilon))
 	}
+	if err := w.checkGoals(); err != nil {
+		return nil, err
+	}
 	if req.MinScore != nil && !finite(*req.MinScore) {
 		return nil, bad("min_score", -1, fmt.Errorf("%g is not finite", *req.MinScore))
 	}
-	if req.K < 0 || req.K == 0 && req.MinScore == nil {
+	if req.K < 0 || req.K == 0 && req.MinScore == nil && req.Goals == nil {
 		return nil, bad("k", -1, fmt.Errorf("%d, at least 1", req.K))
 	}
 	k := req.K
@@ -72,8 +77,8 @@ func (e *Engine) newWork(req *Request) (*work, error) {
 	if err := w.checkQueries(); err != nil {
 		return nil, err
 	}
-	if req.ExcludeSelf && (req.SelfFirst < 0 || req.SelfFirst > int64(c.N)-int64(w.m)) {
-		return nil, bad("exclude_self", -1, fmt.Errorf("queries stand for rows %d to %d, there are %d", req.SelfFirst, req.SelfFirst+int64(w.m)-1, c.N))
+	if last := w.self(w.m - 1); req.ExcludeSelf && (req.SelfFirst < 0 || last >= int64(c.N)) {
+		return nil, bad("exclude_self", -1, fmt.Errorf("queries stand for rows %d to %d, there are %d", req.SelfFirst, last, c.N))
 	}
 	filter, err := e.filter(req)
 	if err != nil {
@@ -97,7 +102,7 @@ func (e *Engine) newWork(req *Request) (*work, error) {
 	for j := range w.goals {
 		g := backend.Goal{K: k, Epsilon: w.epsilon(j), Floor: w.floor(j), Filter: filter, Allowed: w.allowed, Skip: -1, Gather: gather}
 		if req.ExcludeSelf {
-			g.Skip = int(e.inverse[req.SelfFirst+int64(j)])
+			g.Skip = int(e.inverse[w.self(j)])
 			if filter == nil || filter.Has(g.Skip) {
 				g.Allowed--
 			}
@@ -106,6 +111,9 @@ func (e *Engine) newWork(req *Request) (*work, error) {
 			g.K = max(1, min(g.K, g.Allowed))
 		}
 		w.goals[j] = g
+	}
+	if slices.ContainsFunc(req.Goals, func(g Goal) bool { return len(g.Candidates) > 0 }) {
+		w.candidates = make([]usedCandidates, w.m)
 	}
 	return w, nil
 }
@@ -156,10 +164,11 @@ func (w *work) rounding() float64 { return float64(w.e.c.Dim+16) * 0x1p-52 }
 // floor is MinScore of query j as a search score, less the greatest rounding error of any
 // atom's score; -Inf without MinScore.
 func (w *work) floor(j int) float64 {
-	if w.req.MinScore == nil {
+	limit := w.minScore(j)
+	if limit == nil {
 		return math.Inf(-1)
 	}
-	return w.e.c.Metric.Floor(*w.req.MinScore, w.rounding(), w.norms[j], w.e.maxNorm)
+	return w.e.c.Metric.Floor(*limit, w.rounding(), w.norms[j], w.e.maxNorm)
 }
 
 // dropBelowLimit removes from an answer the atoms that reach query j's floor but not
@@ -167,7 +176,7 @@ func (w *work) floor(j int) float64 {
 // atom of greatest norm, which can be far more than that of the others.
 func (w *work) dropBelowLimit(j int, a *backend.Answer) {
 	floor := func(norm float64) float64 {
-		return w.e.c.Metric.Floor(*w.req.MinScore, w.rounding(), w.norms[j], norm)
+		return w.e.c.Metric.Floor(*w.minScore(j), w.rounding(), w.norms[j], norm)
 	}
 	n, greatest := 0, floor(0)
 	for i, s := range a.Scores {
@@ -214,9 +223,10 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	for _, l := range a.Looks {
 		cert.Looks = append(cert.Looks, w.record(l))
 	}
-	if w.req.MinScore != nil {
+	if w.minScore(j) != nil {
 		w.dropBelowLimit(j, a)
 	}
+	w.recordCandidates(j, &cert, a.IDs)
 	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Certificate: cert}
 	for i, s := range a.Scores {
 		out.Scores[i] = float32(c.Metric.Shown(s))

@@ -17,6 +17,23 @@ func (c *Collection) Score(q []float32, i int) float64 {
 	return c.ScoreOf(i, sum(c.Row(i), wide), kernels.SumSquares(q))
 }
 
+// Scores sets out[k] to the Score of rows[k] for the query q.
+func (c *Collection) Scores(out []float64, q []float32, rows []uint32) {
+	wide := make([]float64, len(q))
+	for j, v := range q {
+		wide[j] = float64(v)
+	}
+	if c.Metric.Differences() {
+		kernels.SquaredDistances(out, c.Rows, c.Dim, rows, wide)
+	} else {
+		kernels.Dots(out, c.Rows, c.Dim, rows, wide)
+	}
+	qq := kernels.SumSquares(q)
+	for k, row := range rows {
+		out[k] = c.ScoreOf(int(row), out[k], qq)
+	}
+}
+
 // ScoreOf returns the search score of row i from the canonical sum of its products with a
 // query, or of squared differences (Metric.Differences), and the query's squared norm.
 func (c *Collection) ScoreOf(i int, sum, qq float64) float64 {

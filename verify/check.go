@@ -35,16 +35,17 @@ type Check struct {
 	allowed   []bool // by row number; nil: all
 	selves    bool   // query j is atom selfFirst+j and must not be returned
 	selfFirst int64
+	goals     []batch.Goal // what each query asks for beside; nil: nothing
 }
 
 // NewCheck returns the check of answers to req by o. It uses K, MinScore, Allow, Deny,
-// ExcludeSelf and SelfFirst of req; a K beyond the number of allowed atoms is reduced to it.
+// ExcludeSelf, SelfFirst and Goals of req; a K beyond the number of allowed atoms is reduced to it.
 // Errors are *batch.RequestError.
 func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
-	if req.K < 0 || req.K == 0 && req.MinScore == nil {
+	if req.K < 0 || req.K == 0 && req.MinScore == nil && req.Goals == nil {
 		return nil, &batch.RequestError{Field: "k", Query: -1, Err: fmt.Errorf("%d, at least 1", req.K)}
 	}
-	c := &Check{oracle: o, k: req.K, minScore: req.MinScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst}
+	c := &Check{oracle: o, k: req.K, minScore: req.MinScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, goals: req.Goals}
 	if req.Allow == nil && len(req.Deny) == 0 {
 		return c, nil
 	}
@@ -59,6 +60,30 @@ func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// of returns the check of one query, by its goal.
+func (c *Check) of(query int64) *Check {
+	if c.goals == nil {
+		return c
+	}
+	g, own := c.goals[query], *c
+	if g.K != 0 {
+		own.k = g.K
+	}
+	if g.MinScore != nil {
+		own.minScore = g.MinScore
+	}
+	if len(g.Exclude) > 0 {
+		own.allowed = make([]bool, c.oracle.n)
+		for i := range own.allowed {
+			own.allowed[i] = c.allowed == nil || c.allowed[i]
+		}
+		for _, row := range g.Exclude {
+			own.allowed[row] = false
+		}
+	}
+	return &own
 }
 
 func (c *Check) set(field string, rows []int64, allowed bool) error {
@@ -106,6 +131,7 @@ func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	if c.selves {
 		self = c.selfFirst + query
 	}
+	c = c.of(query)
 	if what := c.form(s, a, self); what != "" {
 		return Finding{Malformed: what}
 	}

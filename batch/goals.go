@@ -1,0 +1,316 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"thresher/backend"
+)
+
+// Goal is what one query asks for, beside what its Request asks of all queries. The zero
+// Goal adds nothing.
+type Goal struct {
+	// K, if not 0, replaces Request.K. Queries with the same K share runs.
+	K int
+	// MinScore, if not nil, replaces Request.MinScore.
+	MinScore *float64
+	// Exclude lists row numbers that may not be returned, in addition to Request.Deny, in
+	// any order.
+	Exclude []int64
+	// Candidates lists row numbers of atoms that are probably among the best, from an index,
+	// an earlier answer or anywhere else, in any order. They are scored first, and the k-th
+	// best of their scores is a threshold from the start. Good candidates save work; bad
+	// ones cost their scores. Neither changes the answer or its guarantee. Those that may not
+	// be returned are ignored.
+	Candidates []int64
+}
+
+// CandidateRecord says what became of the candidates of a query.
+type CandidateRecord struct {
+	Given int `json:"given"` // different candidates that may be returned
+	Right int `json:"right"` // those of them in the answer
+}
+
+// goal returns what query j of the work asks for.
+func (w *work) goal(j int) *Goal {
+	if w.req.Goals == nil {
+		return &Goal{}
+	}
+	return &w.req.Goals[j]
+}
+
+// minScore is the limit of query j, nil if there is none.
+func (w *work) minScore(j int) *float64 {
+	if limit := w.goal(j).MinScore; limit != nil {
+		return limit
+	}
+	return w.req.MinScore
+}
+
+// self is the row number of query j if it may not be returned, else -1.
+func (w *work) self(j int) int64 {
+	switch {
+	case !w.req.ExcludeSelf:
+		return -1
+	case w.req.numbers != nil:
+		return w.req.SelfFirst + int64(w.req.numbers[j])
+	}
+	return w.req.SelfFirst + int64(j)
+}
+
+// checkGoals refuses goals that no query can have.
+func (w *work) checkGoals() error {
+	goals := w.req.Goals
+	if goals == nil {
+		return nil
+	}
+	if len(goals) != w.m {
+		return &RequestError{Field: "goals", Query: -1, Err: fmt.Errorf("%d for %d queries", len(goals), w.m)}
+	}
+	for j := range goals {
+		g := &goals[j]
+		if g.MinScore != nil && !finite(*g.MinScore) {
+			return &RequestError{Field: "min_score", Query: j, Err: fmt.Errorf("%g is not finite", *g.MinScore)}
+		}
+		if g.K < 0 || w.req.K == 0 && g.K == 0 && w.minScore(j) == nil {
+			return &RequestError{Field: "k", Query: j, Err: fmt.Errorf("%d, at least 1", g.K)}
+		}
+		for _, list := range []struct {
+			field string
+			rows  []int64
+		}{{"exclude", g.Exclude}, {"candidates", g.Candidates}} {
+			if err := w.e.checkRows(list.field, j, list.rows); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// withLists gives the goals of queries lo..hi-1 the filters of their exclusions and the floors
+// of their candidates. Once ctx has ended, it leaves the rest without floors, which are only
+// needed for speed.
+func (w *work) withLists(ctx context.Context, lo, hi int) {
+	if w.req.Goals == nil {
+		return
+	}
+	var g errgroup.Group
+	g.SetLimit(max(1, w.e.threads()))
+	const chunk = 16
+	for from := lo; from < hi; from += chunk {
+		g.Go(func() error {
+			var s candidateScores
+			for j := from; j < min(from+chunk, hi); j++ {
+				if rows := w.req.Goals[j].Exclude; len(rows) > 0 {
+					w.exclude(j, rows)
+				}
+				if rows := w.req.Goals[j].Candidates; len(rows) > 0 && ctx.Err() == nil {
+					w.scoreCandidates(j, rows, &s)
+				}
+			}
+			return nil
+		})
+	}
+	g.Wait() // no part fails
+}
+
+// withoutLists releases the filters of queries lo..hi-1.
+func (w *work) withoutLists(lo, hi int) {
+	if w.req.Goals == nil {
+		return
+	}
+	for j := lo; j < hi; j++ {
+		if len(w.req.Goals[j].Exclude) > 0 {
+			w.goals[j].Filter = nil
+		}
+	}
+}
+
+// exclude makes the filter of query j, which excludes rows.
+func (w *work) exclude(j int, rows []int64) {
+	g := &w.goals[j]
+	n := w.e.c.N
+	b := make([]uint64, (n+63)/64)
+	if g.Filter != nil {
+		copy(b, g.Filter.Bits())
+	} else {
+		setBits(b, n)
+	}
+	for _, row := range rows {
+		i := w.e.inverse[row]
+		b[i/64] &^= 1 << (i % 64)
+	}
+	g.Filter = backend.NewFilter(w.e.c.Order, b)
+	g.Allowed = g.Filter.Len()
+	if g.Skip >= 0 && g.Filter.Has(g.Skip) {
+		g.Allowed--
+	}
+	if w.k > 0 {
+		g.K = max(1, min(w.k, g.Allowed))
+	}
+}
+
+// setBits sets the first n bits.
+func setBits(b []uint64, n int) {
+	for i := range b {
+		b[i] = ^uint64(0)
+	}
+	if n%64 != 0 {
+		b[len(b)-1] = 1<<(n%64) - 1
+	}
+}
+
+// usedCandidates counts the candidates of a query.
+type usedCandidates struct {
+	given  int  // different ones that may be returned
+	scored bool // and have been scored
+}
+
+// candidateScores are the buffers of scoreCandidates.
+type candidateScores struct {
+	rows   []uint32
+	scores []float64
+}
+
+// scoreCandidates raises the floor of query j to the k-th best score of its candidates: it
+// wants no atom that scores less, for there are k atoms that do not. Without k, candidates
+// say nothing.
+func (w *work) scoreCandidates(j int, rows []int64, s *candidateScores) {
+	g, c := &w.goals[j], w.e.c
+	s.rows = s.rows[:0]
+	for _, row := range rows {
+		if i := int(w.e.inverse[row]); i != g.Skip && (g.Filter == nil || g.Filter.Has(i)) {
+			s.rows = append(s.rows, uint32(row))
+		}
+	}
+	slices.Sort(s.rows)
+	s.rows = slices.Compact(s.rows)
+	w.candidates[j].given = len(s.rows)
+	if g.K == 0 || len(s.rows) == 0 {
+		return
+	}
+	w.candidates[j].scored = true
+	s.scores = slices.Grow(s.scores[:0], len(s.rows))[:len(s.rows)]
+	c.Scores(s.scores, w.query(j), s.rows)
+	if len(s.rows) >= g.K {
+		slices.Sort(s.scores)
+		g.Floor = max(g.Floor, s.scores[len(s.scores)-g.K])
+	}
+}
+
+// recordCandidates completes the certificate of query j, whose answer is ids.
+func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
+	if w.candidates == nil || w.candidates[j].given == 0 {
+		return
+	}
+	used := w.candidates[j]
+	r := &CandidateRecord{Given: used.given}
+	known := make(map[int64]bool, used.given)
+	for _, row := range w.req.Goals[j].Candidates {
+		known[row] = true
+	}
+	for _, id := range ids {
+		if known[id] {
+			r.Right++
+		}
+	}
+	cert.Candidates = r
+	if used.scored {
+		coordinates := int64(used.given) * int64(w.e.c.Dim)
+		cert.Pulls += coordinates
+		cert.Bytes += 4 * coordinates
+		cert.RowsScored += used.given
+	}
+}
+
+// share is the queries of a request that want the same number of atoms.
+type share struct {
+	Request
+	k int
+}
+
+// shares divides a request by the number of atoms that its queries want: a look has one alpha,
+// which depends on it.
+func (r *Request) shares(dim int) []share {
+	m := len(r.Queries) / max(1, dim)
+	one := []share{{*r, r.K}}
+	if len(r.Goals) != m || m == 0 {
+		return one // without goals, or refused later
+	}
+	kOf := func(j int) int {
+		if k := r.Goals[j].K; k != 0 {
+			return k
+		}
+		return r.K
+	}
+	one[0].k, one[0].K = kOf(0), kOf(0)
+	if !slices.ContainsFunc(r.Goals, func(g Goal) bool { return g.K != 0 && g.K != one[0].K || g.K == 0 && r.K != one[0].K }) {
+		return one
+	}
+	var all []share
+	at := map[int]int{}
+	for j := range m {
+		k := kOf(j)
+		i, known := at[k]
+		if !known {
+			i = len(all)
+			at[k] = i
+			s := share{*r, k}
+			s.K, s.Queries, s.Goals, s.numbers = k, nil, nil, nil
+			all = append(all, s)
+		}
+		s := &all[i]
+		s.numbers = append(s.numbers, j)
+		s.Queries = append(s.Queries, r.Queries[j*dim:(j+1)*dim]...)
+		s.Goals = append(s.Goals, r.Goals[j])
+	}
+	return all
+}
+
+// searchShares answers req by answer, once for each number of atoms that its queries want.
+func (e *Engine) searchShares(ctx context.Context, req *Request, answer func(context.Context, *work) (*Response, error)) (*Response, error) {
+	shares := req.shares(e.c.Dim)
+	works := make([]*work, len(shares))
+	for i := range shares {
+		var err error
+		if works[i], err = e.newWork(&shares[i].Request); err != nil {
+			return nil, shares[i].numbered(err)
+		}
+	}
+	ctx, cancel := req.withTimeout(ctx)
+	defer cancel()
+	if len(works) == 1 {
+		return answer(ctx, works[0])
+	}
+	all := &Response{Answers: make([]Answer, len(req.Goals))}
+	for i, w := range works {
+		resp, err := answer(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		for at, j := range shares[i].numbers {
+			all.Answers[j] = resp.Answers[at]
+		}
+		all.Took += resp.Took
+		for _, text := range resp.Warnings {
+			if !slices.Contains(all.Warnings, text) {
+				all.Warnings = append(all.Warnings, text)
+			}
+		}
+	}
+	for j := range all.Answers {
+		all.Stats.add(&all.Answers[j].Certificate)
+	}
+	return all, nil
+}
+
+// numbered gives an error of a share the number that its query has in the request.
+func (s *share) numbered(err error) error {
+	if e, ok := err.(*RequestError); ok && e.Query >= 0 && s.numbers != nil {
+		return &RequestError{Field: e.Field, Query: s.numbers[e.Query], Err: e.Err}
+	}
+	return err
+}

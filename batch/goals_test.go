@@ -1,0 +1,266 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"thresher/backend"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/verify"
+)
+
+// goalsCase is a collection with queries and goals of every kind.
+type goalsCase struct {
+	c   *collection.Collection
+	req batch.Request
+}
+
+func drawGoalsCase(t *rapid.T) goalsCase {
+	dim := rapid.SampledFrom([]int{3, 16, 40}).Draw(t, "dim")
+	n := rapid.IntRange(1, 300).Draw(t, "n")
+	m := rapid.IntRange(1, 9).Draw(t, "m")
+	whole := rapid.Bool().Draw(t, "whole numbers") // ties and duplicates
+	draw := func(rows int, name string) []float32 {
+		v := make([]float32, rows*dim)
+		if whole {
+			for i := range v {
+				v[i] = float32(rapid.IntRange(-2, 2).Draw(t, name))
+			}
+			return v
+		}
+		seed := rapid.Uint64().Draw(t, name)
+		for i := range v {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			v[i] = float32(int32(seed>>33)) / (1 << 30)
+		}
+		return v
+	}
+	metric := rapid.SampledFrom([]collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean}).Draw(t, "metric")
+	c, err := collection.Build(context.Background(), draw(n, "atom"), dim, &collection.Options{
+		Metric: metric, Basis: rapid.SampledFrom([]collection.Basis{collection.Rotated, collection.Raw}).Draw(t, "basis"), Seed: 1, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := rapid.SliceOfN(rapid.Int64Range(0, int64(n-1)), 0, 2*n)
+	req := batch.Request{Queries: draw(m, "query"), K: rapid.IntRange(1, n+3).Draw(t, "k"), Goals: make([]batch.Goal, m),
+		Method: rapid.SampledFrom([]batch.Method{batch.Auto, batch.Exact, batch.Certain}).Draw(t, "method")}
+	if m <= n && rapid.Bool().Draw(t, "exclude self") {
+		req.ExcludeSelf, req.SelfFirst = true, int64(rapid.IntRange(0, n-m).Draw(t, "self"))
+	}
+	if rapid.Bool().Draw(t, "denied") {
+		req.Deny = rows.Draw(t, "deny")
+	}
+	limit := rapid.Float64Range(-1, 3)
+	if metric == collection.Euclidean {
+		limit = rapid.Float64Range(0, 10)
+	}
+	for j := range req.Goals {
+		g := &req.Goals[j]
+		if rapid.Bool().Draw(t, "own k") {
+			g.K = rapid.IntRange(1, n+3).Draw(t, "goal's k")
+		}
+		if rapid.Bool().Draw(t, "limited") {
+			x := limit.Draw(t, "least score")
+			g.MinScore = &x
+		}
+		if rapid.Bool().Draw(t, "exclusions") {
+			g.Exclude = rows.Draw(t, "exclude")
+		}
+		if rapid.Bool().Draw(t, "with candidates") {
+			g.Candidates = rows.Draw(t, "candidates")
+		}
+	}
+	return goalsCase{c, req}
+}
+
+// TestGoalsEqualTheOracle: whatever the goals of a request's queries, each answer is that of
+// float64 sums, and the one that its query gets alone, by Engine and Coalescer.
+func TestGoalsEqualTheOracle(t *testing.T) {
+	b := cpu.New(cpu.Options{Threads: 2})
+	defer b.Close()
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := context.Background()
+		x := drawGoalsCase(t)
+		e, err := batch.Open(ctx, x.c, b, &batch.Options{Costs: builtinCosts()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		resp, err := e.Search(ctx, x.req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := verify.NewOracle(x.c.Rows, x.c.Dim, x.c.Metric, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := verify.Response(ctx, o, x.req, resp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Wrong+report.Malformed > 0 {
+			t.Fatalf("%+v", report.Findings)
+		}
+		co := batch.NewCoalescer(e, nil)
+		defer co.Close()
+		shared, err := co.Search(ctx, x.req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(resp.Answers, shared.Answers); diff != "" {
+			t.Fatalf("Coalescer (-Engine +Coalescer):\n%s", diff)
+		}
+		for j := range x.req.Goals {
+			alone := x.req
+			alone.Queries, alone.Goals = x.req.Queries[j*x.c.Dim:(j+1)*x.c.Dim], x.req.Goals[j:j+1]
+			alone.SelfFirst += int64(j)
+			one, err := e.Search(ctx, alone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(resp.Answers[j].IDs, one.Answers[0].IDs); diff != "" {
+				t.Fatalf("query %d (-among others +alone):\n%s", j, diff)
+			}
+			if diff := cmp.Diff(resp.Answers[j].Scores, one.Answers[0].Scores); diff != "" {
+				t.Fatalf("query %d (-among others +alone):\n%s", j, diff)
+			}
+		}
+	})
+}
+
+// TestCandidatesSaveWork: the right atoms as candidates leave little to do, and wrong ones cost
+// no more than their scores.
+func TestCandidatesSaveWork(t *testing.T) {
+	const n, dim, m, k = 8192, 128, 16, 10
+	ctx := context.Background()
+	c, err := collection.Build(ctx, clusters(1, n, dim), dim, &collection.Options{Metric: collection.Cosine, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := cpu.New(cpu.Options{Threads: 1})
+	defer b.Close()
+	e, err := batch.Open(ctx, c, b, &batch.Options{Costs: builtinCosts()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	req := batch.Request{Queries: clusters(2, m, dim), K: k, Method: batch.Certain}
+	plain, err := e.Search(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name  string
+		of    func(j int) []int64
+		right int
+		most  func(before int64) int64 // pulls of all queries
+	}{
+		{"right", func(j int) []int64 { return plain.Answers[j].IDs }, k, func(before int64) int64 { return before - 1 }},
+		{"wrong", func(j int) []int64 { return worst(plain.Answers[j].IDs, n) }, 0, func(before int64) int64 { return before + m*k*dim }},
+		{"repeated", func(j int) []int64 { return slices.Repeat(plain.Answers[j].IDs[:1], 50) }, 1, func(before int64) int64 { return before + m*dim }},
+	} {
+		req := req
+		req.Goals = make([]batch.Goal, m)
+		for j := range req.Goals {
+			req.Goals[j].Candidates = x.of(j)
+		}
+		resp, err := e.Search(ctx, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range resp.Answers {
+			a, before := &resp.Answers[j], &plain.Answers[j]
+			if diff := cmp.Diff(before.IDs, a.IDs); diff != "" {
+				t.Errorf("%s, query %d (-without +with candidates):\n%s", x.name, j, diff)
+			}
+			r := a.Certificate.Candidates
+			if r == nil || r.Right != x.right || r.Given != len(slices.Compact(slices.Sorted(slices.Values(x.of(j))))) {
+				t.Errorf("%s, query %d: %+v, want %d right", x.name, j, r, x.right)
+			}
+		}
+		if most := x.most(plain.Stats.Pulls); resp.Stats.Pulls > most {
+			t.Errorf("%s: %d pulls, at most %d; %d without candidates", x.name, resp.Stats.Pulls, most, plain.Stats.Pulls)
+		}
+	}
+}
+
+// worst lists as many rows that are not among ids.
+func worst(ids []int64, n int) []int64 {
+	var out []int64
+	for row := int64(0); len(out) < len(ids); row += int64(n / 50) {
+		if !slices.Contains(ids, row) {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// clusters are points near 64 centres.
+func clusters(seed uint64, n, dim int) []float32 {
+	rows := make([]float32, n*dim)
+	state := seed
+	next := func() float64 {
+		state = state*6364136223846793005 + 1442695040888963407
+		return float64(int32(state>>32)) / (1 << 31)
+	}
+	for i := range n {
+		for c := range dim {
+			rows[i*dim+c] = float32(math.Sin(float64(i%64*dim+c)*12.9898) + .5*next())
+		}
+	}
+	return rows
+}
+
+func TestGoalsRefuse(t *testing.T) {
+	ctx := context.Background()
+	c, err := collection.Build(ctx, clusters(1, 50, 16), 16, &collection.Options{Basis: collection.Raw})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := cpu.New(cpu.Options{Threads: 1})
+	defer b.Close()
+	e, err := batch.Open(ctx, c, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	nan, none := math.NaN(), 0.
+	for _, x := range []struct {
+		name   string
+		change func(*batch.Request)
+		field  string
+		query  int
+		want   string
+	}{
+		{"too few goals", func(r *batch.Request) { r.Goals = r.Goals[:2] }, "goals", -1, "2 for 3 queries"},
+		{"k", func(r *batch.Request) { r.Goals[1].K = -2 }, "k", 1, "-2"},
+		{"no k", func(r *batch.Request) { r.K = 0; r.Goals[0].MinScore = &none }, "k", 1, "at least 1"},
+		{"least score", func(r *batch.Request) { r.Goals[2].MinScore = &nan }, "min_score", 2, "NaN"},
+		{"a candidate that does not exist", func(r *batch.Request) { r.Goals[2].Candidates = []int64{3, 50} }, "candidates", 2, "entry 1: row 50 of 50"},
+		{"an exclusion that does not exist", func(r *batch.Request) { r.Goals[0].Exclude = []int64{-1} }, "exclude", 0, "entry 0: row -1 of 50"},
+		{"of several k", func(r *batch.Request) { r.Goals[1].K = 5; r.Goals[2].Exclude = []int64{99} }, "exclude", 2, "row 99"},
+		{"candidates of a published method", func(r *batch.Request) { r.Method = batch.BucketAE; r.Goals[0].Candidates = []int64{1} }, "candidates", -1, "bucket-ae"},
+	} {
+		req := batch.Request{Queries: clusters(2, 3, 16), K: 3, Goals: make([]batch.Goal, 3)}
+		x.change(&req)
+		_, err := e.Search(ctx, req)
+		var refused *batch.RequestError
+		if !errors.As(err, &refused) || refused.Field != x.field || refused.Query != x.query || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+}
+
+func builtinCosts() *backend.Costs {
+	costs := backend.Describe(cpu.New(cpu.Options{Threads: 1})).Costs
+	return &costs
+}
