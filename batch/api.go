@@ -73,7 +73,7 @@ type Request struct {
 	SelfFirst   int64
 	// Goals, if not nil, are what each query asks for beside the above, one a query. Read
 	// only, owned by the caller.
-	Goals []Goal
+	Goals []QueryGoal
 	// Timeout, if positive, ends the search with the best so far.
 	Timeout time.Duration
 	// Sigma is the sub-Gaussian parameter of the published methods, in units of the

@@ -321,7 +321,7 @@ func (e *Engine) mostQueries(p *strategy) int { return max(1, min(1024, partByte
 // mostQueries bounds the queries of one part of w.
 func (w *work) mostQueries() int {
 	most := w.e.mostQueries(w.plan)
-	if slices.ContainsFunc(w.req.Goals, func(g Goal) bool { return len(g.Exclude) > 0 }) {
+	if slices.ContainsFunc(w.req.Goals, func(g QueryGoal) bool { return len(g.Exclude) > 0 }) {
 		most = max(1, min(most, partBytes/(w.e.c.N/8+1))) // each has a filter
 	}
 	return most

@@ -10,9 +10,9 @@ import (
 	"thresher/backend"
 )
 
-// Goal is what one query asks for, beside what its Request asks of all queries. The zero
-// Goal adds nothing.
-type Goal struct {
+// QueryGoal is what one query asks for, beside what its Request asks of all queries. The zero
+// QueryGoal adds nothing.
+type QueryGoal struct {
 	// K, if not 0, replaces Request.K. Queries with the same K share runs.
 	K int
 	// MinScore, if not nil, replaces Request.MinScore.
@@ -35,9 +35,9 @@ type CandidateRecord struct {
 }
 
 // goal returns what query j of the work asks for.
-func (w *work) goal(j int) *Goal {
+func (w *work) goal(j int) *QueryGoal {
 	if w.req.Goals == nil {
-		return &Goal{}
+		return &QueryGoal{}
 	}
 	return &w.req.Goals[j]
 }
@@ -247,7 +247,7 @@ func (r *Request) shares(dim int) []share {
 		return r.K
 	}
 	one[0].k, one[0].K = kOf(0), kOf(0)
-	if !slices.ContainsFunc(r.Goals, func(g Goal) bool { return g.K != 0 && g.K != one[0].K || g.K == 0 && r.K != one[0].K }) {
+	if !slices.ContainsFunc(r.Goals, func(g QueryGoal) bool { return g.K != 0 && g.K != one[0].K || g.K == 0 && r.K != one[0].K }) {
 		return one
 	}
 	var all []share

@@ -51,7 +51,7 @@ func drawGoalsCase(t *rapid.T) goalsCase {
 		t.Fatal(err)
 	}
 	rows := rapid.SliceOfN(rapid.Int64Range(0, int64(n-1)), 0, 2*n)
-	req := batch.Request{Queries: draw(m, "query"), K: rapid.IntRange(1, n+3).Draw(t, "k"), Goals: make([]batch.Goal, m),
+	req := batch.Request{Queries: draw(m, "query"), K: rapid.IntRange(1, n+3).Draw(t, "k"), Goals: make([]batch.QueryGoal, m),
 		Method: rapid.SampledFrom([]batch.Method{batch.Auto, batch.Exact, batch.Certain}).Draw(t, "method")}
 	if m <= n && rapid.Bool().Draw(t, "exclude self") {
 		req.ExcludeSelf, req.SelfFirst = true, int64(rapid.IntRange(0, n-m).Draw(t, "self"))
@@ -169,7 +169,7 @@ func TestCandidatesSaveWork(t *testing.T) {
 		{"repeated", func(j int) []int64 { return slices.Repeat(plain.Answers[j].IDs[:1], 50) }, 1, func(before int64) int64 { return before + m*dim }},
 	} {
 		req := req
-		req.Goals = make([]batch.Goal, m)
+		req.Goals = make([]batch.QueryGoal, m)
 		for j := range req.Goals {
 			req.Goals[j].Candidates = x.of(j)
 		}
@@ -250,7 +250,7 @@ func TestGoalsRefuse(t *testing.T) {
 		{"of several k", func(r *batch.Request) { r.Goals[1].K = 5; r.Goals[2].Exclude = []int64{99} }, "exclude", 2, "row 99"},
 		{"candidates of a published method", func(r *batch.Request) { r.Method = batch.BucketAE; r.Goals[0].Candidates = []int64{1} }, "candidates", -1, "bucket-ae"},
 	} {
-		req := batch.Request{Queries: clusters(2, 3, 16), K: 3, Goals: make([]batch.Goal, 3)}
+		req := batch.Request{Queries: clusters(2, 3, 16), K: 3, Goals: make([]batch.QueryGoal, 3)}
 		x.change(&req)
 		_, err := e.Search(ctx, req)
 		var refused *batch.RequestError

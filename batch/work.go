@@ -112,7 +112,7 @@ func (e *Engine) newWork(req *Request) (*work, error) {
 		}
 		w.goals[j] = g
 	}
-	if slices.ContainsFunc(req.Goals, func(g Goal) bool { return len(g.Candidates) > 0 }) {
+	if slices.ContainsFunc(req.Goals, func(g QueryGoal) bool { return len(g.Candidates) > 0 }) {
 		w.candidates = make([]usedCandidates, w.m)
 	}
 	return w, nil

@@ -35,7 +35,7 @@ type Check struct {
 	allowed   []bool // by row number; nil: all
 	selves    bool   // query j is atom selfFirst+j and must not be returned
 	selfFirst int64
-	goals     []batch.Goal // what each query asks for beside; nil: nothing
+	goals     []batch.QueryGoal // what each query asks for beside; nil: nothing
 }
 
 // NewCheck returns the check of answers to req by o. It uses K, MinScore, Allow, Deny,

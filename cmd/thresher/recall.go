@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,7 +94,6 @@ type recall struct {
 	in      struct{ atoms, queries, answers input }
 	method  batch.Method
 	engine  *engine
-	rows    map[string]int64 // row numbers by id; nil without an id column
 	oracle  *verify.Oracle
 	compare *verify.Recall
 	misses  *missFile // nil without --misses
@@ -157,40 +155,17 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 }
 
 // survey counts the answers and, without -k, determines k from them.
-func (r *recall) survey(ctx context.Context) error {
-	results, err := dataset.OpenResults(r.in.answers.path)
-	if err != nil {
-		return r.in.answers.named(err)
+func (r *recall) survey(ctx context.Context) (err error) {
+	wanted := r.flags.k
+	if r.report.Answers, r.flags.k, err = surveyAnswers(ctx, r.in.answers, 0); err != nil {
+		return err
 	}
-	defer results.Close()
-	longest := 0
-	for {
-		res, err := results.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return r.in.answers.named(err)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if res.Query != r.report.Answers {
-			return fmt.Errorf("%s: answer %d (0-based) is to query %d; answers must be in the order of the queries, without gaps", r.in.answers.name, r.report.Answers, res.Query)
-		}
-		r.report.Answers++
-		longest = max(longest, len(res.IDs), len(res.Names))
+	longest := r.flags.k
+	if wanted > longest {
+		return fmt.Errorf("-k %d: the longest answer of %s has %d atoms", wanted, r.in.answers.name, longest)
 	}
-	switch {
-	case r.report.Answers == 0:
-		return fmt.Errorf("%s: no answers", r.in.answers.name)
-	case longest == 0 && r.flags.k == 0:
-		return fmt.Errorf("%s: every answer is empty; -k says how many atoms were asked for", r.in.answers.name)
-	case longest > 0 && longest < r.flags.k:
-		return fmt.Errorf("-k %d: the longest answer of %s has %d atoms", r.flags.k, r.in.answers.name, longest)
-	}
-	if r.flags.k == 0 {
-		r.flags.k = longest
+	if wanted > 0 {
+		r.flags.k = wanted
 	}
 	return nil
 }
@@ -210,12 +185,6 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 	}
 	r.engine = e
 	r.report.Metric, r.report.Method = e.atoms.Metric.String(), r.method
-	if e.atoms.names != nil {
-		r.rows = make(map[string]int64, len(e.atoms.names))
-		for row, name := range e.atoms.names {
-			r.rows[name] = int64(row)
-		}
-	}
 	if r.oracle, err = verify.NewOracle(e.atoms.Rows, e.atoms.Dim, e.atoms.Metric, r.config.Threads); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", r.in.atoms.name, err), e.close())
 	}
@@ -225,11 +194,12 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 
 // run reads queries and answers in parallel and compares those drawn.
 func (r *recall) run(ctx context.Context, src *queryChunks) error {
-	results, err := dataset.OpenResults(r.in.answers.path)
+	results, err := openOthersAnswers(r.in.answers)
 	if err != nil {
-		return r.in.answers.named(err)
+		return err
 	}
-	defer results.Close()
+	defer results.close()
+	results.resolve(r.engine.atoms, r.in.atoms, r.flags.ids)
 	drawn := drawSample(r.report.Answers, r.flags.sample, r.config.Seed)
 	p := r.newProgress("comparing")
 	defer p.done()
@@ -249,9 +219,9 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 			if first+j >= r.report.Answers {
 				continue // reported below
 			}
-			res, err := results.Next()
+			res, err := results.read()
 			if err != nil {
-				return r.in.answers.named(err)
+				return err
 			}
 			if drawn(first + j) {
 				answers = append(answers, res)
@@ -295,12 +265,8 @@ func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset
 			best = slices.DeleteFunc(best, func(id int64) bool { return id == res.Query })
 			best = best[:min(len(best), r.flags.k)]
 		}
-		ids, err := r.rowsOf(&res)
-		if err != nil {
-			return err
-		}
 		q := queries[j*dim : (j+1)*dim]
-		share, err := r.compare.Compare(res.Query, q, best, ids, res.Scores)
+		share, err := r.compare.Compare(res.Query, q, best, res.IDs, res.Scores)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.in.answers.name, err)
 		}
@@ -311,29 +277,6 @@ func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset
 		}
 	}
 	return nil
-}
-
-// rowsOf returns the row numbers of an answer's atoms. Ids of the atoms' id column are looked
-// up in it.
-func (r *recall) rowsOf(res *dataset.Result) ([]int64, error) {
-	names := res.Names
-	if r.rows == nil || names == nil && r.flags.ids == "" {
-		return res.IDs, nil
-	}
-	if names == nil {
-		for _, id := range res.IDs {
-			names = append(names, strconv.FormatInt(id, 10))
-		}
-	}
-	rows := make([]int64, len(names))
-	for at, name := range names {
-		row, known := r.rows[name]
-		if !known {
-			return nil, fmt.Errorf("%s: query %d: no atom of %s has the id %q, at rank %d", r.in.answers.name, res.Query, r.in.atoms.name, name, at+1)
-		}
-		rows[at] = row
-	}
-	return rows, nil
 }
 
 // located adds the file and its row to an error of the engine.

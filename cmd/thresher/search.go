@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"thresher/batch"
 	"thresher/config"
@@ -18,6 +19,8 @@ import (
 
 type searchFlags struct {
 	vectorFlags
+	verb                   string // search or certify
+	candidates             string
 	ids, out, certificates string
 	minScore               float64
 	leastScore             bool // --min-score was given
@@ -27,7 +30,7 @@ type searchFlags struct {
 }
 
 func newSearchCommand(a *app) *cobra.Command {
-	f := &searchFlags{}
+	f := &searchFlags{verb: "search"}
 	cmd := &cobra.Command{
 		Use:   "search --atoms FILE --queries FILE",
 		Short: "Find the k best atoms of every query",
@@ -47,41 +50,49 @@ range search.`,
 		},
 	}
 	fs := cmd.Flags()
+	f.add(fs)
+	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .parquet, .ivecs): probable answers, which only save work; right or wrong, the answers stay the same")
+	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta")
+	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far (exit code 3)")
+	addSettings(cmd, searchSettings()...)
+	return cmd
+}
+
+// add defines the flags that search and certify share.
+func (f *searchFlags) add(fs *pflag.FlagSet) {
 	f.vectorFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, written next to row numbers (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet, .ivecs or .ibin; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
-	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
-	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far (exit code 3)")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
 	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, searchSettings()...)
-	return cmd
 }
 
 // check rejects conflicting flags before anything is read.
 func (f *searchFlags) check() error {
 	switch {
 	case f.atoms == "" || f.queries == "":
-		return errors.New("search: --atoms and --queries name the files to search")
-	case f.atoms == stdio && f.queries == stdio:
-		return errors.New("search: --atoms and --queries cannot both be standard input")
+		return f.refuse("--atoms and --queries name the files to search")
+	case f.verb == certify && f.candidates == "":
+		return f.refuse("--answers names the file to certify")
+	case stdinInputs(f.atoms, f.queries, f.candidates) > 1:
+		return f.refuse("only one input can be standard input")
 	case f.resume && f.force:
-		return errors.New("search: --resume and --force exclude each other")
+		return f.refuse("--resume and --force exclude each other")
 	case f.resume && f.out == stdio:
-		return errors.New("search: --resume needs the --out file of the run that stopped")
+		return f.refuse("--resume needs the --out file of the run that stopped")
 	case f.json && f.out == stdio:
-		return errors.New("search: --json puts the summary on stdout, where the answers go; name an --out file")
+		return f.refuse("--json puts the summary on stdout, where the answers go; name an --out file")
 	case f.deadline < 0:
-		return fmt.Errorf("search: --deadline %v is negative", f.deadline)
+		return f.refuse("--deadline %v is negative", f.deadline)
 	case f.certificates != "" && f.out == stdio:
-		return errors.New("search: --certificates needs an --out file; JSON lines already contain certificates")
+		return f.refuse("--certificates needs an --out file; JSON lines already contain certificates")
 	case f.certificates != "" && filepath.Ext(f.certificates) != ".jsonl":
-		return fmt.Errorf("search: --certificates %s: name does not end in .jsonl", f.certificates)
+		return f.refuse("--certificates %s: name does not end in .jsonl", f.certificates)
 	case f.certificates != "" && filepath.Clean(f.certificates) == filepath.Clean(f.out):
-		return fmt.Errorf("search: %s is named for answers and certificates", f.out)
+		return f.refuse("%s is named for answers and certificates", f.out)
 	}
 	return f.sparesInputs()
 }
@@ -93,28 +104,49 @@ func (f *searchFlags) sparesInputs() error {
 		if err != nil {
 			continue // missing: nothing to protect
 		}
-		for _, in := range []string{f.atoms, f.queries} {
+		for _, in := range []string{f.atoms, f.queries, f.candidates} {
 			read, err := os.Stat(in)
 			if err == nil && os.SameFile(read, written) {
-				return fmt.Errorf("search: %s is an input and would be overwritten", out)
+				return f.refuse("%s is an input and would be overwritten", out)
 			}
 		}
 	}
 	return nil
 }
 
+// refuse returns a usage error of the verb.
+func (f *searchFlags) refuse(format string, args ...any) error {
+	return fmt.Errorf(f.verb+": "+format, args...)
+}
+
+// stdinInputs counts the paths that are standard input.
+func stdinInputs(paths ...string) int {
+	n := 0
+	for _, path := range paths {
+		if path == stdio {
+			n++
+		}
+	}
+	return n
+}
+
 // search is one run of the command.
 type search struct {
 	*app
 	flags   *searchFlags
-	in      struct{ atoms, queries input }
+	in      struct{ atoms, queries, candidates input }
 	atoms   *atoms
 	engine  *engine
 	request batch.Request // without queries
 	out     *answerFiles
+	method  batch.Method
 	k       int // most atoms of an answer, 0 for any number
 	// warnings are in addition to the engine's.
 	warnings []string
+	// candidates streams other answers to the queries, nil without any; certified counts
+	// what was wrong with them, and is nil unless the command is certify.
+	candidates *othersAnswers
+	certified  *certification
 	// until is the deadline of the whole search; zero means none.
 	until   time.Time
 	summary summary
@@ -124,7 +156,13 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	s := &search{app: a, flags: f}
+	s := &search{app: a, flags: f, k: a.config.K, method: batch.Method(a.config.Method)}
+	if f.verb == certify {
+		s.certified = &certification{}
+		if a.config.Origin("method").Kind == config.FromDefault {
+			s.method = batch.Certain
+		}
+	}
 	if s.out, err = newAnswerFiles(f); err != nil {
 		return err
 	}
@@ -136,6 +174,12 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		return err
 	}
 	defer s.in.queries.remove()
+	if f.candidates != "" {
+		if s.in.candidates, err = a.openInput(ctx, f.candidatesFlag(), f.candidates); err != nil {
+			return err
+		}
+		defer s.in.candidates.remove()
+	}
 	queries, err := s.in.queries.openQueries(f.queriesColumn)
 	if err != nil {
 		return err
@@ -143,6 +187,12 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	defer queries.Close()
 	if queries.Len() == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
+	}
+	if f.candidates != "" {
+		if err := s.openCandidates(ctx, queries.Len()); err != nil {
+			return err
+		}
+		defer s.candidates.close()
 	}
 
 	if err := s.prepare(ctx, queries); err != nil {
@@ -161,7 +211,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 		return err
 	}
 	columns := &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true}
-	e, err := s.openEngine(ctx, s.in.atoms, columns, batch.Method(s.config.Method), queries.Len(), func(a *atoms) (batch.Request, error) {
+	e, err := s.openEngine(ctx, s.in.atoms, columns, s.method, queries.Len(), func(a *atoms) (batch.Request, error) {
 		s.atoms = a
 		err := s.ask(queries)
 		return s.request, err
@@ -171,6 +221,12 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	}
 	s.engine = e
 	s.describe()
+	if s.candidates != nil {
+		s.candidates.resolve(s.atoms, s.in.atoms, s.flags.ids)
+	}
+	if s.certified != nil {
+		return s.certified.prepare(s)
+	}
 	return nil
 }
 
@@ -178,8 +234,8 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 func (s *search) ask(queries dataset.Reader) error {
 	c := s.config
 	s.request = batch.Request{
-		K: c.K, Delta: c.Delta, Epsilon: c.Epsilon,
-		Method: batch.Method(c.Method), ExcludeSelf: s.flags.excludeSelf,
+		K: s.k, Delta: c.Delta, Epsilon: c.Epsilon,
+		Method: s.method, ExcludeSelf: s.flags.excludeSelf,
 	}
 	if s.flags.leastScore {
 		s.request.MinScore = &s.flags.minScore
@@ -203,7 +259,7 @@ func (s *search) ask(queries dataset.Reader) error {
 func (s *search) describe() {
 	s.summary = summary{
 		Atoms: s.atoms.N, Dimension: s.atoms.Dim, K: s.k, Metric: s.atoms.Metric.String(),
-		Method: s.config.Method, Delta: s.config.Delta, Epsilon: s.config.Epsilon,
+		Method: string(s.method), Delta: s.config.Delta, Epsilon: s.config.Epsilon,
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
 		Threads: s.engine.threads(), Backend: s.engine.Backend(), Warnings: s.warnings,
 	}

@@ -154,6 +154,10 @@ func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals 
 	}
 	req := s.request
 	req.Queries, req.SelfFirst = rows, first
+	others, err := s.candidateGoals(&req, first)
+	if err != nil {
+		return nil, nil, &refusedError{err}
+	}
 	resp, err := s.searchUntil(ctx, req)
 	if err != nil {
 		return nil, nil, s.located(err, first)
@@ -162,6 +166,11 @@ func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals 
 		return nil, nil, err // discard partial answers of an interrupted run
 	}
 	t.add(resp)
+	if s.certified != nil {
+		if err := s.certified.compare(&t, rows, others, resp.Answers); err != nil {
+			return nil, nil, err
+		}
+	}
 	newTotals, err := json.Marshal(t)
 	if err != nil {
 		return nil, nil, err
@@ -229,6 +238,13 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	var verb, candidates string // those of before are without
+	if s.flags.candidates != "" {
+		if candidates, err = s.in.candidates.hash(ctx); err != nil {
+			return "", err
+		}
+		verb = s.flags.verb
+	}
 	var b bytes.Buffer
 	err = json.NewEncoder(&b).Encode(struct {
 		Version                    int
@@ -241,10 +257,13 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 		MinScore                   *float64
 		ExcludeSelf                bool
 		Seed                       uint64
+		Verb                       string `json:",omitempty"`
+		Candidates                 string `json:",omitempty"`
 	}{
 		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
 		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
+		verb, candidates,
 	})
 	if err != nil {
 		return "", err

@@ -31,6 +31,8 @@ type tally struct {
 	Guarantees   map[batch.Guarantee]int64 `json:"guarantees"`
 	Laws         map[batch.Law]int64       `json:"laws,omitempty"`
 	Warnings     []string                  `json:"warnings,omitempty"`
+	Candidates   batch.CandidateRecord     `json:"candidates,omitzero"`
+	Certified    certifiedTally            `json:"certified,omitzero"`
 }
 
 // readTally decodes the tally of the previous chunk; nil is an empty one.
@@ -59,6 +61,10 @@ func (t *tally) add(r *batch.Response) {
 		c := &r.Answers[i].Certificate
 		t.Methods[c.Method]++
 		t.Guarantees[c.Guarantee]++
+		if c.Candidates != nil {
+			t.Candidates.Given += c.Candidates.Given
+			t.Candidates.Right += c.Candidates.Right
+		}
 		if c.StoppedBy != batch.Done {
 			t.PartialPulls += c.Pulls
 			t.PartialDense += c.DensePulls
@@ -109,6 +115,9 @@ type summary struct {
 	Resumed          int64    `json:"resumed"`
 	Output           string   `json:"output,omitempty"`
 	Warnings         []string `json:"warnings,omitempty"`
+	// Candidates counts the candidates of all queries, Certified what certify found.
+	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
+	Certified  certifiedTally        `json:"certified,omitzero"`
 }
 
 func (s *summary) take(t tally) {
@@ -126,6 +135,7 @@ func (s *summary) take(t tally) {
 	s.RowsScored = t.RowsScored
 	s.WrongAllowed = t.Allowed
 	s.Partial = t.Partial
+	s.Candidates, s.Certified = t.Candidates, t.Certified
 	s.Warnings = append(s.Warnings, t.Warnings...)
 }
 
@@ -161,6 +171,12 @@ func (s *summary) print(a *app) error {
 	t.row("method", s.Method)
 	t.row("guarantee", s.promise())
 	t.row("time", fmt.Sprintf("load %s, build %s, search %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds)))
+	switch {
+	case s.Certified.Compared > 0:
+		s.Certified.print(t)
+	case s.Candidates.Given > 0:
+		t.row("candidates", fmt.Sprintf("%d given, %d of them in the answers", s.Candidates.Given, s.Candidates.Right))
+	}
 	if s.Output != "" {
 		t.row("answers", s.Output)
 	}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/config"
+	"thresher/dataset"
+	"thresher/verify"
+)
+
+// certify is the verb that proves or corrects other answers.
+const certify = "certify"
+
+func newCertifyCommand(a *app) *cobra.Command {
+	f := &searchFlags{verb: certify}
+	cmd := &cobra.Command{
+		Use:   "certify --atoms FILE --queries FILE --answers FILE",
+		Short: "Prove or correct the answers of an index or a database",
+		Long: `Prove or correct the answers of an index, a database or any other program.
+
+Their atoms are the candidates of a search: scored first, they give it a threshold from
+the start, which saves work where they are right. The answers written to --out are those
+that search would give without them, each with its certificate, --method certain unless
+told otherwise; the summary counts the answers that were right and the atoms that were
+missing. --out, --resume and the other flags are those of search.
+
+Answers are in the order of the queries. Their ids are row numbers of the atoms or, where
+the atoms have an id column, its ids. Without -k, k is the length of the longest answer.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSearch(cmd.Context(), f) },
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify (.jsonl, .npz, .parquet, .ivecs); - is standard input")
+	addSettings(cmd, searchSettings()...)
+	cmd.Flags().Lookup("method").Usage += "; certain unless given"
+	return cmd
+}
+
+// candidatesFlag is the flag that names the candidates.
+func (f *searchFlags) candidatesFlag() string {
+	if f.verb == certify {
+		return "answers"
+	}
+	return "candidates"
+}
+
+// openCandidates opens the answers whose atoms are candidates of the m queries, -1 for an
+// unknown number. The caller closes them.
+func (s *search) openCandidates(ctx context.Context, m int64) error {
+	k := s.k
+	if s.certified != nil && s.config.Origin("k").Kind == config.FromDefault {
+		k = 0
+	}
+	count, k, err := surveyAnswers(ctx, s.in.candidates, k)
+	if err != nil {
+		return err
+	}
+	s.k = k
+	if m >= 0 && count != m {
+		return fmt.Errorf("%s has %d answers for the %d queries of %s", s.in.candidates.name, count, m, s.in.queries.name)
+	}
+	s.candidates, err = openOthersAnswers(s.in.candidates)
+	return err
+}
+
+// candidateGoals gives the queries of a request, numbered from first, their candidates, and
+// returns the answers that these are from.
+func (s *search) candidateGoals(req *batch.Request, first int64) ([]dataset.Result, error) {
+	if s.candidates == nil {
+		return nil, nil
+	}
+	others := make([]dataset.Result, len(req.Queries)/s.atoms.Dim)
+	req.Goals = make([]batch.QueryGoal, len(others))
+	for j := range others {
+		for s.candidates.next <= first+int64(j) { // a resumed run skips those done
+			var err error
+			if others[j], err = s.candidates.read(); err == io.EOF {
+				return nil, fmt.Errorf("%s has %d answers and %s more queries", s.in.candidates.name, s.candidates.next, s.in.queries.name)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		for at, id := range others[j].IDs {
+			if id < 0 || id >= int64(s.atoms.N) {
+				return nil, fmt.Errorf("%s: query %d: atom %d at rank %d; the atoms of %s are 0 to %d", s.in.candidates.name, first+int64(j), id, at+1, s.in.atoms.name, s.atoms.N-1)
+			}
+		}
+		req.Goals[j].Candidates = others[j].IDs
+	}
+	return others, nil
+}
+
+// certification compares the answers to certify with the proven ones.
+type certification struct {
+	dim    int
+	recall *verify.Recall
+}
+
+// prepare takes the atoms of the search.
+func (c *certification) prepare(s *search) error {
+	o, err := verify.NewOracle(s.atoms.Rows, s.atoms.Dim, s.atoms.Metric, s.config.Threads)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.in.atoms.name, err)
+	}
+	c.dim, c.recall = s.atoms.Dim, verify.NewRecall(o, max(1, s.k))
+	return nil
+}
+
+// certifiedTally counts what certify found.
+type certifiedTally struct {
+	Compared int64   `json:"compared"`
+	Right    int64   `json:"right"`   // answers that lacked nothing
+	Missing  int64   `json:"missing"` // atoms that the others lacked
+	Shares   float64 `json:"shares"`  // sum of the answers' recalls
+}
+
+// compare adds the others' answers to the tally.
+func (c *certification) compare(t *tally, queries []float32, others []dataset.Result, proven []batch.Answer) error {
+	for j := range others {
+		o := &others[j]
+		share, err := c.recall.Compare(o.Query, queries[j*c.dim:(j+1)*c.dim], proven[j].IDs, o.IDs, nil)
+		if err != nil {
+			return err
+		}
+		t.Certified.Compared++
+		t.Certified.Shares += share
+		missing := int64(len(c.recall.Missed()))
+		t.Certified.Missing += missing
+		if missing == 0 {
+			t.Certified.Right++
+		}
+	}
+	return nil
+}
+
+// print adds the tally to the summary.
+func (c *certifiedTally) print(t *table) {
+	t.row("before", fmt.Sprintf("recall %.4f; %d of %d answers were right", c.Shares/float64(c.Compared), c.Right, c.Compared))
+	t.row("corrected", fmt.Sprintf("%d answers, which lacked %d atoms", c.Compared-c.Right, c.Missing))
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thresher/dataset"
+)
+
+// TestCertify: wrong answers are replaced by those of a search and counted; right ones stay.
+func TestCertify(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	worse := worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4) // 50 of 200 lack their best atom
+	out := filepath.Join(dir, "proven.jsonl")
+	r := thresher(t, "certify", "--atoms", atoms, "--queries", queries, "--answers", worse, "--out", out, "--json")
+	r.wantCode(t, exitOK)
+	var s summary
+	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
+		t.Fatal(err)
+	}
+	c := s.Certified
+	if c.Compared != 200 || c.Right != 150 || c.Missing != 50 || s.K != 3 || s.Method != "certain" && s.Method != "exact" || s.Candidates.Given != 600 || s.Candidates.Right != 550 {
+		t.Errorf("%+v", s)
+	}
+	want, got := answersOf(t, answers), answersOf(t, out)
+	for j := range want {
+		if diff := cmp.Diff(want[j].IDs, got[j].IDs); diff != "" {
+			t.Errorf("query %d (-search +certify):\n%s", j, diff)
+		}
+		if !strings.Contains(string(got[j].Certificate), `"candidates":{"given":3,`) || !got[j].Exact {
+			t.Errorf("query %d: certificate %s", j, got[j].Certificate)
+		}
+	}
+	text := thresher(t, "certify", "--atoms", atoms, "--queries", queries, "--answers", worse, "--out", out, "--force", "-k2")
+	text.wantCode(t, exitOK)
+	for _, want := range []string{"recall 0.8750; 150 of 200 answers were right", "50 answers, which lacked 50 atoms"} {
+		if !strings.Contains(text.err, want) {
+			t.Errorf("summary lacks %q:\n%s", want, text.err)
+		}
+	}
+	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out).wantCode(t, exitOK)
+}
+
+// TestSearchWithCandidates: candidates do not change answers, whatever they are.
+func TestSearchWithCandidates(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	out := filepath.Join(dir, "with.jsonl")
+	odd := rewrite(t, answers, filepath.Join(dir, "odd.jsonl"), func(j int, r *dataset.Result) {
+		switch j % 3 {
+		case 0:
+			r.IDs, r.Scores = nil, []float32{}
+		case 1:
+			r.IDs, r.Scores = []int64{7, 7, 7, 7, 7}, []float32{1, 1, 1, 1, 1}
+		}
+	})
+	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", "exact", "--candidates", odd, "--out", out)
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.err, "given") {
+		t.Errorf("summary without candidates:\n%s", r.err)
+	}
+	want, got := answersOf(t, answers), answersOf(t, out)
+	for j := range want {
+		if diff := cmp.Diff(want[j].IDs, got[j].IDs); diff != "" {
+			t.Errorf("query %d (-without +with candidates):\n%s", j, diff)
+		}
+	}
+}
+
+// TestCertifyResumes: a run that was killed goes on with the answers of the queries left, and
+// with its counts.
+func TestCertifyResumes(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	worse := worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4)
+	args := func(out string) []string {
+		return []string{"certify", "--atoms", atoms, "--queries", queries, "--answers", worse, "--out", out}
+	}
+	whole, out := filepath.Join(dir, "whole.jsonl"), filepath.Join(dir, "out.jsonl")
+	undisturbed := thresher(t, append(args(whole), "--chunk", "1", "--json")...)
+	undisturbed.wantCode(t, exitOK)
+	child(t, func(p *os.Process) { p.Kill() }, args(out)...)
+	thresher(t, append(args(out), "--resume", "--answers", answers)...).wantError(t, "other vectors or settings")
+	resumed := thresher(t, append(args(out), "--resume", "--chunk", "1", "--json")...)
+	resumed.wantCode(t, exitOK)
+	if diff := cmp.Diff(string(readFile(t, whole)), string(readFile(t, out))); diff != "" {
+		t.Errorf("answers (-undisturbed +resumed):\n%.2000s", diff)
+	}
+	var a, b summary
+	for _, x := range []struct {
+		text string
+		s    *summary
+	}{{undisturbed.out, &a}, {resumed.out, &b}} {
+		if err := json.Unmarshal([]byte(x.text), x.s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.Certified != b.Certified || a.Candidates != b.Candidates || b.Resumed == 0 {
+		t.Errorf("undisturbed %+v, %+v; resumed after %d %+v, %+v", a.Certified, a.Candidates, b.Resumed, b.Certified, b.Candidates)
+	}
+}
+
+func TestCertifyRefusesBadInput(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	outside := rewrite(t, answers, filepath.Join(dir, "outside.jsonl"), func(j int, r *dataset.Result) {
+		if j == 17 {
+			r.IDs[2] = 60
+		}
+	})
+	fewer := vectorFile(t, dir, "fewer.npy", 2, 199, 12)
+	out := filepath.Join(dir, "out.npz")
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"no answers named", []string{"certify", "--atoms", atoms, "--queries", queries, "--out", out}, []string{"certify", "--answers"}},
+		{"an atom that does not exist", []string{"certify", "--atoms", atoms, "--queries", queries, "--answers", outside, "--out", out}, []string{"outside.jsonl", "query 17", "atom 60 at rank 3", "0 to 59"}},
+		{"answers of other queries", []string{"certify", "--atoms", atoms, "--queries", fewer, "--answers", answers, "--out", out}, []string{"200 answers", "199 queries", "fewer.npy"}},
+		{"candidates of other queries", []string{"search", "--atoms", atoms, "--queries", fewer, "--candidates", answers, "--out", out}, []string{"200 answers", "199 queries"}},
+		{"the answers as output", []string{"certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--out", answers, "--force"}, []string{"r.jsonl", "overwritten"}},
+		{"a published method", []string{"certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--out", out, "--method", "bucket-ae"}, []string{"candidates", "bucket-ae"}},
+		{"two from standard input", []string{"certify", "--atoms", "-", "--queries", queries, "--answers", "-"}, []string{"certify", "only one"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			thresher(t, c.args...).wantError(t, c.want...)
+			if c.name != "the answers as output" && exists(out) {
+				t.Error("an output was written")
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"thresher/dataset"
+)
+
+// othersAnswers streams answers that any program may have made, one to each query in order.
+type othersAnswers struct {
+	in      input
+	results dataset.ResultReader
+	next    int64 // number of the next answer
+	// rows are the atoms' row numbers by id, nil if the atoms have no ids; named says that
+	// integer ids are such ids too, not row numbers.
+	rows  map[string]int64
+	named bool
+	atoms string // name of the atoms' file
+}
+
+func openOthersAnswers(in input) (*othersAnswers, error) {
+	results, err := dataset.OpenResults(in.path)
+	if err != nil {
+		return nil, in.named(err)
+	}
+	return &othersAnswers{in: in, results: results}, nil
+}
+
+func (o *othersAnswers) close() { o.results.Close() } // read only
+
+// resolve makes ids of the atoms' id column into row numbers; column is what --ids says.
+func (o *othersAnswers) resolve(a *atoms, in input, column string) {
+	if a.names == nil {
+		return
+	}
+	o.atoms, o.named = in.name, column != ""
+	o.rows = make(map[string]int64, len(a.names))
+	for row, name := range a.names {
+		o.rows[name] = int64(row)
+	}
+}
+
+// read returns the next answer, with the row numbers of its atoms as its IDs; io.EOF after the
+// last.
+func (o *othersAnswers) read() (dataset.Result, error) {
+	r, err := o.results.Next()
+	if err != nil {
+		return r, o.in.named(err)
+	}
+	if r.Query != o.next {
+		return r, fmt.Errorf("%s: answer %d (0-based) is to query %d; answers must be in the order of the queries, without gaps", o.in.name, o.next, r.Query)
+	}
+	o.next++
+	if o.rows == nil || r.Names == nil && !o.named {
+		return r, nil
+	}
+	if r.Names == nil {
+		for _, id := range r.IDs {
+			r.Names = append(r.Names, strconv.FormatInt(id, 10))
+		}
+	}
+	r.IDs = make([]int64, len(r.Names))
+	for at, name := range r.Names {
+		row, known := o.rows[name]
+		if !known {
+			return r, fmt.Errorf("%s: query %d: no atom of %s has the id %q, at rank %d", o.in.name, r.Query, o.atoms, name, at+1)
+		}
+		r.IDs[at] = row
+	}
+	return r, nil
+}
+
+// surveyAnswers counts the answers of a file and returns k or, if that is 0, the length of the
+// longest.
+func surveyAnswers(ctx context.Context, in input, k int) (count int64, most int, err error) {
+	o, err := openOthersAnswers(in)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer o.close()
+	longest := 0
+	for {
+		r, err := o.read()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		longest = max(longest, len(r.IDs), len(r.Names))
+	}
+	switch {
+	case o.next == 0:
+		return 0, 0, fmt.Errorf("%s: no answers", in.name)
+	case longest == 0 && k == 0:
+		return 0, 0, fmt.Errorf("%s: every answer is empty; -k says how many atoms are wanted", in.name)
+	case k == 0:
+		k = longest
+	}
+	return o.next, k, nil
+}
