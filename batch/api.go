@@ -85,10 +85,6 @@ type Request struct {
 	// Turns, if not nil, schedules the parts of the search. It affects when an answer
 	// comes, not its contents.
 	Turns Turns
-
-	// numbers are those of the queries in the caller's request, of which this is a part;
-	// nil if it is all of it.
-	numbers []int
 }
 
 // Response answers a Request, one Answer a query, in the queries' order.

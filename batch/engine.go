@@ -99,7 +99,7 @@ func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float6
 	if len(req.Queries) == 0 {
 		req.Queries = make([]float32, c.Dim)
 	}
-	w, err := e.newWork(&req)
+	w, err := e.newWork(&req, nil)
 	if err != nil {
 		return 0, err
 	}

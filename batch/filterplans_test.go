@@ -35,7 +35,7 @@ func TestFiltersShareAPlan(t *testing.T) {
 		for _, row := range r.Perm(5000)[:1000+r.IntN(40)] {
 			req.Allow = append(req.Allow, int64(row))
 		}
-		w, err := e.newWork(&req)
+		w, err := e.newWork(&req, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

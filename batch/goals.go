@@ -52,13 +52,18 @@ func (w *work) minScore(j int) *float64 {
 
 // self is the row number of query j if it may not be returned, else -1.
 func (w *work) self(j int) int64 {
-	switch {
-	case !w.req.ExcludeSelf:
+	if !w.req.ExcludeSelf {
 		return -1
-	case w.req.numbers != nil:
-		return w.req.SelfFirst + int64(w.req.numbers[j])
 	}
-	return w.req.SelfFirst + int64(j)
+	return w.req.SelfFirst + w.number(j)
+}
+
+// number is that of query j in the caller's request.
+func (w *work) number(j int) int64 {
+	if w.numbers != nil {
+		return int64(w.numbers[j])
+	}
+	return int64(j)
 }
 
 // checkGoals refuses goals that no query can have.
@@ -229,14 +234,14 @@ func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
 // share is the queries of a request that want the same number of atoms.
 type share struct {
 	Request
-	k int
+	numbers []int // of the queries in the request; nil if they are all
 }
 
 // shares divides a request by the number of atoms that its queries want: a look has one alpha,
 // which depends on it.
 func (r *Request) shares(dim int) []share {
 	m := len(r.Queries) / max(1, dim)
-	one := []share{{*r, r.K}}
+	one := []share{{*r, nil}}
 	if len(r.Goals) != m || m == 0 {
 		return one // without goals, or refused later
 	}
@@ -246,7 +251,7 @@ func (r *Request) shares(dim int) []share {
 		}
 		return r.K
 	}
-	one[0].k, one[0].K = kOf(0), kOf(0)
+	one[0].K = kOf(0)
 	if !slices.ContainsFunc(r.Goals, func(g QueryGoal) bool { return g.K != 0 && g.K != one[0].K || g.K == 0 && r.K != one[0].K }) {
 		return one
 	}
@@ -258,8 +263,8 @@ func (r *Request) shares(dim int) []share {
 		if !known {
 			i = len(all)
 			at[k] = i
-			s := share{*r, k}
-			s.K, s.Queries, s.Goals, s.numbers = k, nil, nil, nil
+			s := share{*r, nil}
+			s.K, s.Queries, s.Goals = k, nil, nil
 			all = append(all, s)
 		}
 		s := &all[i]
@@ -276,7 +281,7 @@ func (e *Engine) searchShares(ctx context.Context, req *Request, answer func(con
 	works := make([]*work, len(shares))
 	for i := range shares {
 		var err error
-		if works[i], err = e.newWork(&shares[i].Request); err != nil {
+		if works[i], err = e.newWork(&shares[i].Request, shares[i].numbers); err != nil {
 			return nil, shares[i].numbered(err)
 		}
 	}

@@ -107,7 +107,7 @@ type Forecast struct {
 // Plans lists the plans that could answer req, cheapest by forecast first; none for methods
 // that have looks of their own. Errors are those of Search.
 func (e *Engine) Plans(req Request) ([]Forecast, error) {
-	w, err := e.newWork(&req)
+	w, err := e.newWork(&req, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -13,17 +13,18 @@ import (
 
 // work is a checked request with its plan and goals.
 type work struct {
-	e       *Engine
-	req     *Request
-	m       int
-	k       int // atoms wanted, at most c.N; 0: all that reach MinScore
-	allowed int // atoms that the filter allows
-	arms    int // allowed, rounded for the planner
-	panels  int // panels with an allowed atom, rounded for the planner
-	delta   float64
-	plan    *strategy
-	goals   []backend.Goal
-	norms   []float64 // |q|
+	e          *Engine
+	req        *Request
+	numbers    []int // of the queries in the caller\'s request; nil if these are all
+	m          int
+	k          int // atoms wanted, at most c.N; 0: all that reach MinScore
+	allowed    int // atoms that the filter allows
+	arms       int // allowed, rounded for the planner
+	panels     int // panels with an allowed atom, rounded for the planner
+	delta      float64
+	plan       *strategy
+	goals      []backend.Goal
+	norms      []float64        // |q|
 	candidates []usedCandidates // by query; nil if no query has any
 	warnings   []string
 }
@@ -38,8 +39,9 @@ func (w *work) queries(lo, hi int) backend.Queries {
 	return backend.Queries{M: hi - lo, Dim: d, Data: w.req.Queries[lo*d : hi*d]}
 }
 
-// newWork checks req and plans it. Every error is a *RequestError.
-func (e *Engine) newWork(req *Request) (*work, error) {
+// newWork checks req, whose queries have these numbers in the caller's (nil: they are all of
+// them), and plans it. Every error is a *RequestError.
+func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 	c := e.c
 	bad := func(field string, query int, err error) error {
 		return &RequestError{Field: field, Query: query, Err: err}
@@ -50,7 +52,7 @@ func (e *Engine) newWork(req *Request) (*work, error) {
 	if len(req.Queries)%c.Dim != 0 {
 		return nil, bad("queries", -1, fmt.Errorf("%d values are no rows of the collection's %d dimensions", len(req.Queries), c.Dim))
 	}
-	w := &work{e: e, req: req, m: len(req.Queries) / c.Dim, delta: req.Delta}
+	w := &work{e: e, req: req, numbers: numbers, m: len(req.Queries) / c.Dim, delta: req.Delta}
 	if w.delta == 0 {
 		w.delta = .01
 	}
@@ -77,8 +79,8 @@ func (e *Engine) newWork(req *Request) (*work, error) {
 	if err := w.checkQueries(); err != nil {
 		return nil, err
 	}
-	if last := w.self(w.m - 1); req.ExcludeSelf && (req.SelfFirst < 0 || last >= int64(c.N)) {
-		return nil, bad("exclude_self", -1, fmt.Errorf("queries stand for rows %d to %d, there are %d", req.SelfFirst, last, c.N))
+	if last := w.number(w.m - 1); req.ExcludeSelf && (req.SelfFirst < 0 || req.SelfFirst > int64(c.N)-1-last) {
+		return nil, bad("exclude_self", -1, fmt.Errorf("queries stand for rows %d to %d, there are %d", req.SelfFirst, req.SelfFirst+last, c.N))
 	}
 	filter, err := e.filter(req)
 	if err != nil {

@@ -68,16 +68,10 @@ func recallSettings() []string {
 }
 
 func (f *recallFlags) check() error {
-	inputs := 0
-	for _, path := range []string{f.atoms, f.queries, f.answers} {
-		if path == stdio {
-			inputs++
-		}
-	}
 	switch {
 	case f.atoms == "" || f.queries == "" || f.answers == "":
 		return errors.New("recall: --atoms, --queries and --answers name the files to compare")
-	case inputs > 1:
+	case stdinInputs(f.atoms, f.queries, f.answers) > 1:
 		return errors.New("recall: only one of --atoms, --queries and --answers can be standard input")
 	case f.sample < 0:
 		return fmt.Errorf("recall: --sample %d is negative", f.sample)
