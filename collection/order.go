@@ -101,7 +101,8 @@ func (b *builder) orderAtoms(steps []uint16) {
 	}
 }
 
-// rowError returns what is wrong with a row whose norm is not below limit.
+// rowError returns the error of a row whose norm is not below limit: its first value that is not
+// finite, or the norm.
 func rowError(row []float32, i int, norm, limit float64) error {
 	for j, v := range row {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {

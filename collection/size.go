@@ -18,7 +18,7 @@ func Size(n int64, dim int, o *Options) int64 {
 		c.transform = &transform{dim: c.Dim, D: c.D, r: c.R, rounds: rotationRounds(c.D)}
 	}
 	var sections sizer
-	c.layout(&sections, false, fileVersion) // what only measures never fails
+	c.layout(&sections, false, fileVersion) // a sizer returns no error
 	size := int64(sections) + fileOverhead(int64(sections))
 	if coded {
 		size += 4*int64(c.PanelCount()) + c.transform.bytes() // NormCaps

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// Threads is the number of worker goroutines; 0 is GOMAXPROCS.
 	Threads int
-	// Kernels are the kernels to use, at most simd.Best(), which nil stands for.
+	// Kernels are the kernels to use, at most simd.Best(); nil means simd.Best().
 	Kernels *simd.Kernels
 }
 
@@ -47,13 +47,14 @@ func (b *Backend) Describe() backend.Description {
 	return backend.Description{Device: b.kernels.String(), Threads: b.threads, Costs: builtinCosts(b.kernels)}
 }
 
-// Close frees nothing; Load fails from then on.
+// Close makes later calls of Load fail. Collections that are loaded can still be searched.
 func (b *Backend) Close() error {
 	b.closed.Store(true)
 	return nil
 }
 
-// Load copies nothing: searches read the collection's memory.
+// Load returns c as a Resident without copying it: searches read the collection's memory, so c
+// must not be closed before the Resident. It fails after Close.
 func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Resident, error) {
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
