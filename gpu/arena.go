@@ -9,12 +9,12 @@ import (
 	"thresher/backend"
 )
 
-// arena is memory for the lists of some queries: the device's or, while other queries are
-// processed, page-locked memory of the host. It must be used within Do.
+// arena is memory for the lists of some queries: on the device or, while other queries are processed,
+// page-locked memory of the host. It must be used within Do.
 type arena struct {
 	p    *pool
 	mem  *Buffer[uint8]
-	host *Pinned[uint8] // the arena or, if that is on the device, only the table
+	host *Pinned[uint8] // the arena or, if that is on the device, only its table
 	m    int            // number of lists
 	room int            // entries of a list, a multiple of 4
 	at   struct{ table, atom, bound, estimate, extra int }
@@ -23,33 +23,33 @@ type arena struct {
 // entryBytes is the size of a list's entry.
 const entryBytes = 12
 
-// cut computes the layout of m lists of room entries, followed by extra bytes.
-func (a *arena) cut(m, room, extra int) (bytes int) {
+// layOut computes the layout of m lists of room entries, followed by extra bytes.
+func (a *arena) layOut(m, room, extra int) (bytes int) {
 	a.m, a.room = m, (room+3)&^3
-	var mem cutter
-	a.at.table = mem.take(1, int(size[lists]()))
-	a.at.atom, a.at.bound, a.at.estimate = mem.take(m*a.room, 4), mem.take(m*a.room, 4), mem.take(m*a.room, 4)
-	a.at.extra = mem.take(extra, 1)
+	var mem arrayLayout
+	a.at.table = mem.place(1, int(size[lists]()))
+	a.at.atom, a.at.bound, a.at.estimate = mem.place(m*a.room, 4), mem.place(m*a.room, 4), mem.place(m*a.room, 4)
+	a.at.extra = mem.place(extra, 1)
 	return int(mem)
 }
 
-// lists returns the table of an arena at address base.
-func (a *arena) lists(base uint64) lists {
+// tableAt returns the table of an arena at address base.
+func (a *arena) tableAt(base uint64) lists {
 	return lists{atom: base + uint64(a.at.atom), bound: base + uint64(a.at.bound), estimate: base + uint64(a.at.estimate), room: uint32(a.room)}
 }
 
 // newArena allocates m lists followed by extra bytes on the device, and enqueues the upload of
 // their table.
 func newArena(q *queue, purpose string, m, room, extra int) (a *arena, err error) {
-	a = &arena{p: &q.p.pool}
-	if a.mem, err = a.p.take(q.t, purpose, a.cut(m, room, extra)); err != nil {
+	a = &arena{p: &q.machine.pool}
+	if a.mem, err = a.p.takeDevice(q.t, purpose, a.layOut(m, room, extra)); err != nil {
 		return nil, err
 	}
 	if a.host, err = a.p.takePinned(q.t, "table of lists", int(size[lists]())); err != nil {
-		return nil, errors.Join(err, a.free(q.t))
+		return nil, errors.Join(err, a.freeMemory(q.t))
 	}
-	view[lists](a.host, 0, 1)[0] = a.lists(uint64(a.mem.ptr))
-	q.do(func(t *Thread, s *Stream) error {
+	viewPinned[lists](a.host, 0, 1)[0] = a.tableAt(uint64(a.mem.ptr))
+	q.enqueue(func(t *Thread, s *Stream) error {
 		return a.mem.UploadAsync(t, s, a.at.table, a.host, 0, int(size[lists]()))
 	})
 	return a, nil
@@ -58,14 +58,14 @@ func newArena(q *queue, purpose string, m, room, extra int) (a *arena, err error
 // newHostArena allocates m lists in host memory.
 func newHostArena(t *Thread, p *pool, m, room int) (a *arena, err error) {
 	a = &arena{p: p}
-	if a.host, err = p.takePinned(t, "lists of waiting queries", a.cut(m, room, 0)); err != nil {
+	if a.host, err = p.takePinned(t, "lists of waiting queries", a.layOut(m, room, 0)); err != nil {
 		return nil, err
 	}
 	base, err := a.host.address(t.d, 0)
 	if err != nil {
-		return nil, errors.Join(err, a.free(t))
+		return nil, errors.Join(err, a.freeMemory(t))
 	}
-	view[lists](a.host, a.at.table, 1)[0] = a.lists(base)
+	viewPinned[lists](a.host, a.at.table, 1)[0] = a.tableAt(base)
 	return a, nil
 }
 
@@ -80,20 +80,20 @@ func largestArena(q *queue, m, room int) (*arena, error) {
 	}
 }
 
-// table is the kernels' argument for the lists.
-func (a *arena) table() Arg {
+// tableArg returns the kernels' argument for the lists.
+func (a *arena) tableArg() Arg {
 	if a.mem == nil {
 		return PtrAt(a.host, a.at.table)
 	}
 	return PtrAt(a.mem, a.at.table)
 }
 
-// free releases the memory; no enqueued work may use it.
-func (a *arena) free(t *Thread) error {
+// freeMemory releases the memory; no enqueued work may use it.
+func (a *arena) freeMemory(t *Thread) error {
 	if a == nil {
 		return nil
 	}
-	err := errors.Join(a.p.give(t, a.mem), a.p.givePinned(t, a.host))
+	err := errors.Join(a.p.returnDevice(t, a.mem), a.p.returnPinned(t, a.host))
 	a.mem, a.host = nil, nil
 	return err
 }

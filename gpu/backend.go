@@ -44,7 +44,7 @@ func Open(o Options) (backend.Backend, error) {
 	return b, nil
 }
 
-// choose lists the devices to open: those asked for, or all usable ones.
+// choose lists the devices to open: the requested ones, or all usable ones.
 func choose(asked []int) ([]int, error) {
 	if len(asked) > 0 {
 		return asked, nil

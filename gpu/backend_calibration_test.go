@@ -12,15 +12,15 @@ import (
 	"thresher/collection"
 )
 
-// cell is a kind of data: draw gives a query and the arm that it must not lose.
+// cell is a kind of data: draw gives a query and the arm that must not be dropped.
 type cell struct {
 	name string
 	dim  int
 	draw func(r *rand.Rand, q, v []float32)
 }
 
-// correlated draws directions with this cosine, uniformly: draws are independent
-// under one rotation, too.
+// correlated draws directions with this cosine, uniformly distributed, so that draws are
+// independent even under one rotation.
 func correlated(cos float64) func(*rand.Rand, []float32, []float32) {
 	return func(r *rand.Rand, q, v []float32) {
 		for j := range q {
@@ -30,7 +30,7 @@ func correlated(cos float64) func(*rand.Rand, []float32, []float32) {
 	}
 }
 
-// hot draws vectors of few entries, one of them shared, at fresh places.
+// hot draws vectors with few entries, one of them shared, at new positions.
 func hot(few int) func(*rand.Rand, []float32, []float32) {
 	return func(r *rand.Rand, q, v []float32) {
 		shared := r.IntN(len(q))
@@ -42,7 +42,7 @@ func hot(few int) func(*rand.Rand, []float32, []float32) {
 	}
 }
 
-// spread draws arms whose norms are twenty powers of ten apart.
+// spread draws arms whose norms span twenty powers of ten.
 func spread(r *rand.Rand, q, v []float32) {
 	correlated(.5)(r, q, v)
 	f := float32(math.Pow(10, 20*r.Float64()-10))
@@ -51,12 +51,11 @@ func spread(r *rand.Rand, q, v []float32) {
 	}
 }
 
-// TestCalibration counts, for each look that can fail, how often an arm that must
-// be returned is dropped at failure probability delta, with the threshold at the
-// arm's own score: the worst case of any search. It is the CPU backend's test of
-// this name on fewer draws. A look of a kind of data is reported when its count has
-// a probability below backendtest.FalseAlarm, 1e-6, under delta; with 240 draws
-// rates of .25 for .1, and of .08 for .01, are found almost always.
+// TestCalibration counts, for each look whose bounds can fail, how often an arm that must be
+// returned is dropped at failure probability delta, with the threshold at the arm's own score: the
+// worst case. It is the CPU backend's test of this name with fewer draws. A look fails the test if
+// its count has a probability below backendtest.FalseAlarm, 1e-6, given delta; with 240 draws,
+// rates of .25 for .1 and of .08 for .01 are detected almost always.
 func TestCalibration(t *testing.T) {
 	const share = 60 // draws that share a rotation
 	draws := 240
@@ -100,15 +99,14 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// risk is a look and the failure probability that it is taken at.
+// risk is a look and its failure probability.
 type risk struct {
 	reads string
 	width int
 	delta float64
 }
 
-// lost asks, of each query, for its own row alone, and counts by delta and look how
-// many are dropped.
+// lost asks each query for its own row only, and counts by delta and look how many are dropped.
 func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) map[risk]int {
 	t.Helper()
 	c, err := collection.Build(t.Context(), set.Rows, set.Dim, &collection.Options{NoHead: true, Seed: seed, Threads: 1})
@@ -133,7 +131,7 @@ func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) ma
 		case stage.Coding == collection.Signs:
 			look.Rep, reads = backend.Signs, "signs"
 		case stage.Width == c.D:
-			continue // cannot fail
+			continue // its bounds cannot fail
 		case stage.Width <= c.PanelWidth:
 			look.Rep, reads = backend.Panels, "panels"
 		}

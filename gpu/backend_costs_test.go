@@ -11,8 +11,8 @@ import (
 	"thresher/backend/backendtest"
 )
 
-// TestMeasure checks that costs can be measured, on little, and that nothing of it
-// stays on the device.
+// TestMeasure checks that costs can be measured, with small sizes, and that nothing of it stays on
+// the device.
 func TestMeasure(t *testing.T) {
 	b := open(t, Options{}).(*Backend)
 	defer shut(t, "backend", b.Close)
@@ -49,26 +49,26 @@ func TestMeasure(t *testing.T) {
 	var _ backend.Describer = b
 }
 
-// TestListTrial checks that what is timed as the listing of all pairs is just that: no
-// list is too short, which has a device raise flags instead.
+// TestListTrial checks that the trial that times listing lists all pairs: no list overflows, which
+// would set flags instead.
 func TestListTrial(t *testing.T) {
 	m := testMachine(t, Options{})
 	err := m.do(t.Context(), func(q *queue) (err error) {
-		x := &trial{queue: q, size: trialSize{atoms: 2048, near: 1024, m: 9, rounds: 1}}
+		x := &trial{queue: q, sizes: trialSize{atoms: 2048, near: 1024, m: 9, rounds: 1}}
 		r := &resident{m: m}
-		defer func() { err = errors.Join(err, x.close(r)) }()
-		if err := x.open(r); err != nil {
+		defer func() { err = errors.Join(err, x.freeMemory(r)) }()
+		if err := x.allocate(r); err != nil {
 			return err
 		}
 		if ns := x.listTime(t.Context()); !(ns > 0) {
 			t.Errorf("%g ns a pair", ns)
 		}
-		if err := x.b.settle(q); err != nil {
+		if err := x.b.syncStates(q); err != nil {
 			return err
 		}
 		for j, s := range x.b.states {
-			if s.flags != 0 || int(s.listed) != x.size.near {
-				t.Errorf("query %d lists %d of %d atoms, flags %#x", j, s.listed, x.size.near, s.flags)
+			if s.flags != 0 || int(s.listed) != x.sizes.near {
+				t.Errorf("query %d lists %d of %d atoms, flags %#x", j, s.listed, x.sizes.near, s.flags)
 			}
 		}
 		if x.g.lists != x.lists {

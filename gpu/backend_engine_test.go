@@ -25,7 +25,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// told keeps what an engine says of its backends.
+// told records the events of an engine's observer.
 type told struct {
 	mu      sync.Mutex
 	reasons []error
@@ -39,14 +39,14 @@ func (w *told) FellBack(from string, reason error) {
 	w.reasons = append(w.reasons, fmt.Errorf("%s: %w", from, reason))
 }
 
-// served is a collection in which every tenth row is there twice, so that answers
-// tie, and the CPU's answers to a request: what an engine over the GPU must give.
+// served is a collection with every tenth row twice, so that answers tie, and an engine on the CPU,
+// whose answers an engine over the GPU must return.
 type served struct {
 	set    backendtest.Set
 	c      *collection.Collection
 	oracle *backendtest.Oracle
 	cpu    *cpu.Backend
-	alone  *batch.Engine // over the CPU
+	alone  *batch.Engine // on the CPU
 }
 
 func newServed(t *testing.T, n, dim, m int) *served {
@@ -69,7 +69,7 @@ func newServed(t *testing.T, n, dim, m int) *served {
 	return s
 }
 
-// search is the CPU's response.
+// search returns the CPU's response.
 func (s *served) search(t *testing.T, req batch.Request) *batch.Response {
 	t.Helper()
 	want, err := s.alone.Search(t.Context(), req)
@@ -79,8 +79,8 @@ func (s *served) search(t *testing.T, req batch.Request) *batch.Response {
 	return want
 }
 
-// same fails the test where answers differ from the CPU's by more than ties, which
-// equal rows make, or a score is not its row's.
+// same fails the test if answers differ from the CPU's by more than ties among equal rows, or if a
+// score is not its row's.
 func (s *served) same(t *testing.T, name string, req *batch.Request, got, want *batch.Response) {
 	t.Helper()
 	if len(got.Answers) != len(want.Answers) {
@@ -113,7 +113,7 @@ func (s *served) same(t *testing.T, name string, req *batch.Request, got, want *
 	}
 }
 
-// by is what the certificates of a response name; a mixture names both.
+// by returns the backend that the certificates of a response name; both if they differ.
 func by(r *batch.Response) string {
 	var names []string
 	for j := range r.Answers {
@@ -124,8 +124,8 @@ func by(r *batch.Response) string {
 	return strings.Join(names, ", ")
 }
 
-// TestEngine searches by plans of every kind on one device and on three: the ids
-// are the CPU's but for ties, and certificates say where they are from.
+// TestEngine searches by plans of every kind on one device and on three: the ids are the CPU's
+// except for ties, and certificates name the backend.
 func TestEngine(t *testing.T) {
 	needEmulator(t)
 	s := newServed(t, 1500, 200, 6)
@@ -164,7 +164,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// alive is what the emulator counts that a closed backend must not leave.
+// alive returns what the emulator counts that a closed backend must have freed.
 var alive = []string{"allocations", "bytes", "host_allocations", "contexts", "streams", "events", "modules"}
 
 func left(t *testing.T, name string) {
@@ -176,12 +176,11 @@ func left(t *testing.T, name string) {
 	}
 }
 
-// TestEngineOutlives has the n-th call of a kind fail, from the loading of the
-// collection on: memory that runs out, launches that are refused, and devices lost
-// when a kernel is enqueued, when it runs, and when its results are fetched. Each
-// search is answered, the reason is told once, and nothing is left when all is
-// closed. The CPU answers the search that met the failure; after it the GPU does
-// again, unless the device was lost or the collection not loaded.
+// TestEngineOutlives has the n-th call of a kind fail, from loading the collection on: memory runs
+// out, launches are refused, and devices are lost when a kernel is enqueued, when it runs, and when
+// its results are downloaded. Each search is answered, the reason is reported once, and nothing
+// stays allocated after closing. The CPU answers the search that met the failure; later ones run on
+// the GPU again, unless the device was lost or the collection not loaded.
 func TestEngineOutlives(t *testing.T) {
 	needEmulator(t)
 	s := newServed(t, 1200, 200, 4)
@@ -260,8 +259,8 @@ func TestEngineOutlives(t *testing.T) {
 	}
 }
 
-// TestEngineLosesOnce loses the device under several searches at once: all are
-// answered, and the loss is told once.
+// TestEngineLosesOnce loses the device during several concurrent searches: all are answered, and
+// the loss is reported once.
 func TestEngineLosesOnce(t *testing.T) {
 	needEmulator(t)
 	s := newServed(t, 1200, 200, 4)
@@ -275,7 +274,7 @@ func TestEngineLosesOnce(t *testing.T) {
 	}
 	t.Setenv(failVariable, "kernel:60:719")
 	var wg sync.WaitGroup
-	var answers [4][]*batch.Response // compared later: the oracle serves one at a time
+	var answers [4][]*batch.Response // compared later, since the oracle must be used by one goroutine
 	for i := range answers {
 		wg.Go(func() {
 			for range 3 {
@@ -304,13 +303,12 @@ func TestEngineLosesOnce(t *testing.T) {
 	left(t, "afterwards")
 }
 
-// TestLargerThanTheCard searches a collection of four times what the device may
-// use, which its memory alone decides: rows lie in host memory, and the answers are
-// those of a device that holds all. Where not even the first slab fits, the CPU
-// answers.
+// TestLargerThanTheCard searches a collection of four times the device's budget: rows are in host
+// memory, and the answers are those of a device that holds everything. If not even the slab fits,
+// the CPU answers.
 func TestLargerThanTheCard(t *testing.T) {
 	needEmulator(t)
-	const reserve = 64 << 20 // that a ledger leaves to the driver
+	const reserve = 64 << 20 // the ledger's reserve for the driver
 	s := newServed(t, 4000, 1024, 4)
 	req := batch.Request{Queries: s.set.Queries, K: 10, Method: batch.Certain}
 	want := s.search(t, req)
@@ -350,8 +348,8 @@ func TestLargerThanTheCard(t *testing.T) {
 	}
 }
 
-// halting is a backend whose runs of one query wait to begin until they are let, and
-// whose runs of several wait amid their first scan until their context ends.
+// halting is a backend whose runs of one query wait in Begin until released, and whose runs of
+// several queries wait during their first scan until their context ends.
 type halting struct {
 	backend.Backend
 	let chan struct{}
@@ -392,7 +390,7 @@ func (x *haltingRun) Pull(ctx context.Context, look backend.Look) (backend.Survi
 		return x.Leaver.Pull(ctx, look)
 	}
 	x.halted = true
-	amid, unhook := endsAt(ctx, x.of, "raise", 1)
+	amid, unhook := endsAt(ctx, x.of, "tighten", 1)
 	t, err := x.Leaver.Pull(amid, look)
 	unhook()
 	if errors.Is(err, context.Canceled) {
@@ -401,8 +399,8 @@ func (x *haltingRun) Pull(ctx context.Context, look backend.Look) (backend.Survi
 	return t, err
 }
 
-// TestCoalesced has the deadline of a search strike a run that it shares: it has its
-// best so far from the GPU, and the other search the answer of an engine alone.
+// TestCoalesced has the deadline of a search end during a run that it shares: it gets its best so
+// far from the GPU, and the other search gets the answer of an engine without sharing.
 func TestCoalesced(t *testing.T) {
 	needDriver(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -431,7 +429,7 @@ func TestCoalesced(t *testing.T) {
 		synctest.Wait()
 		search(1, time.Minute)
 		search(2, 0)
-		synctest.Wait() // these two gather while the first runs
+		synctest.Wait() // these two are gathered while the first runs
 		came := time.Now()
 		close(h.let)
 		wg.Wait()

@@ -16,8 +16,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// errand is a small search that meets every part of the backend: panels, rows,
-// the dense path, a range, queries that leave.
+// errand is a small search that uses every part of the backend: panels, rows, the dense path, a
+// range, queries that leave.
 type errand struct {
 	set    backendtest.Set
 	c      *collection.Collection
@@ -46,8 +46,8 @@ func newErrand(t testing.TB, n, dim int) *errand {
 	return e
 }
 
-// run does the errand on a resident: query 2 leaves amid a look, and goes dense for
-// it, query 1 before the end; query 4 gathers rows.
+// run does the errand on a resident: query 2 leaves during a look, and is answered densely, query 1
+// leaves before the end; query 4 gathers rows.
 func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.Answers, err error) {
 	run, err := r.Begin(ctx, backend.Queries{M: e.set.M(), Dim: e.set.Dim, Data: e.set.Queries}, e.goals)
 	if err != nil {
@@ -56,7 +56,7 @@ func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.A
 	defer func() { err = errors.Join(err, run.Close()) }()
 	first := backend.Look{Rep: backend.Panels, To: e.c.Stages[0].Width, Rule: backend.Cauchy}
 	whole := backend.Look{Rep: backend.RowCodes, To: e.c.D, Rule: backend.Cauchy}
-	amid, unhook := endsAt(ctx, r, "raise", 1)
+	amid, unhook := endsAt(ctx, r, "tighten", 1)
 	_, err = run.Pull(amid, first)
 	unhook()
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -101,8 +101,8 @@ func (e *errand) check(t testing.TB, got backend.Answers) {
 	}
 }
 
-// whole is the errand from opening the backend to closing it. What the device
-// itself says at its end comes apart.
+// whole is the errand from opening the backend to closing it. It returns the error of closing the
+// device separately.
 func (e *errand) whole(o Options) (answers backend.Answers, failed, closed error) {
 	o.Devices = []int{0}
 	b, err := Open(o)
@@ -117,10 +117,9 @@ func (e *errand) whole(o Options) (answers backend.Answers, failed, closed error
 	return answers, err, b.Close()
 }
 
-// TestFaults has the n-th call of each kind fail, with a code that can be
-// survived and with one that loses the device: the search fails with an error that
-// says what failed, or gives right answers; nothing crashes, and nothing stays
-// allocated.
+// TestFaults has the n-th call of each kind fail, with a code that leaves the device usable and
+// with one that loses it: the search fails with an error that names the failure, or gives right
+// answers; nothing crashes, and nothing stays allocated.
 func TestFaults(t *testing.T) {
 	needEmulator(t)
 	e := newErrand(t, 1200, 48)
@@ -146,7 +145,7 @@ func TestFaults(t *testing.T) {
 					}
 					if err == nil {
 						e.check(t, answers)
-						well++ // there is no n-th call, or nobody missed it
+						well++ // there is no n-th call, or its failure had no effect
 						continue
 					}
 					failed, well = failed+1, 0
@@ -160,7 +159,7 @@ func TestFaults(t *testing.T) {
 						t.Errorf("call %d: not ErrMemory: %v", n, err)
 					}
 				}
-				if failed == 0 && (call != "cuMemFree" || code != 719) { // closing what is lost is no failure
+				if failed == 0 && (call != "cuMemFree" || code != 719) { // closing a lost device is no failure
 					t.Errorf("no call of %s was met with code %d", call, code)
 				}
 			}
@@ -168,8 +167,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLost checks that a resident of a device that was lost in the middle of a
-// batch refuses from then on, at every call, and that all of it can be closed.
+// TestLost checks that a resident of a device that was lost during a batch refuses every call from
+// then on, and that all of it can be closed.
 func TestLost(t *testing.T) {
 	needEmulator(t)
 	e := newErrand(t, 1200, 48)
@@ -207,7 +206,7 @@ func TestLost(t *testing.T) {
 	shut(t, "run", run.Close)
 	shut(t, "resident", r.Close)
 	shut(t, "backend", b.Close)
-	// the next one has the device anew
+	// the next backend opens the device anew
 	answers, err, closed := e.whole(Options{})
 	if err != nil || closed != nil {
 		t.Fatal(err, closed)

@@ -9,7 +9,7 @@ import (
 	"thresher/backend/backendtest"
 )
 
-// TestLists: a device's lists and scores are those of every other processor.
+// TestLists: the device's lists and scores equal those of the other backends.
 func TestLists(t *testing.T) {
 	if !myTurn(1) {
 		t.Skip("another order of threads has it")
@@ -17,7 +17,7 @@ func TestLists(t *testing.T) {
 	backendtest.Lists(t, func() backend.Backend { return open(t, Options{}) })
 }
 
-// TestListsOfShards: so are those of a collection that is spread over devices.
+// TestListsOfShards: so do those of a collection distributed over devices.
 func TestListsOfShards(t *testing.T) {
 	if !myTurn(2) {
 		t.Skip("another order of threads has it")

@@ -21,7 +21,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// wide is a batch of many queries, and the ladder that it climbs.
+// wide is a batch of many queries, and a ladder for it.
 type wide struct {
 	errand
 	ladder backendtest.Ladder
@@ -45,7 +45,7 @@ func newWide(t testing.TB, n, m int) *wide {
 	return w
 }
 
-// search climbs the ladder on a fresh backend; with may change it before.
+// search runs the ladder on a fresh backend; with may change the backend before.
 func (w *wide) search(t testing.TB, o Options, with func(*Backend)) backend.Answers {
 	t.Helper()
 	b := open(t, o).(*Backend)
@@ -72,9 +72,9 @@ func shut(t testing.TB, what string, f func() error) {
 	}
 }
 
-// TestGroups checks that batches larger than the memory for lists are answered
-// group by group, with the same answers and figures.
-func TestGroups(t *testing.T) {
+// TestChunksOfQueries checks that batches larger than the memory for lists are answered chunk by
+// chunk, with the same answers and figures.
+func TestChunksOfQueries(t *testing.T) {
 	w := newWide(t, 1300, 40)
 	whole := w.search(t, Options{}, nil)
 	for _, memory := range []int64{1780 << 10, 1880 << 10} {
@@ -93,7 +93,7 @@ func TestGroups(t *testing.T) {
 			if _, err := x.Pull(t.Context(), w.ladder.Looks[0]); err != nil {
 				t.Fatal(err)
 			}
-			few = len(x.(*run).groups)
+			few = len(x.(*run).chunks)
 		})
 		if few < 3 {
 			t.Errorf("%s of memory: %d groups", formatBytes(memory), few)
@@ -104,14 +104,14 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestPlaces checks that what does not fit the device lies in host memory, float32
-// rows first, with the same answers, and that a collection is refused with figures
-// where that is not allowed.
-func TestPlaces(t *testing.T) {
+// TestLocations checks that arrays that do not fit the device are in host memory, float32 rows
+// first, with the same answers, and that a collection is refused with figures if that is not
+// allowed.
+func TestLocations(t *testing.T) {
 	w := newWide(t, 6000, 10)
 	whole := w.search(t, Options{}, nil)
 	seen := map[string]bool{}
-	var short int64 // memory that rows do not fit
+	var short int64 // a budget that rows do not fit
 	for memory := int64(6 << 20); memory > 0; memory -= 256 << 10 {
 		var log bytes.Buffer
 		o := Options{Memory: memory, Devices: []int{0}, Log: slog.New(slog.NewTextHandler(&log, nil))}
@@ -125,7 +125,7 @@ func TestPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, codes := r.(*resident).rows.place(), r.(*resident).codes.place()
+		rows, codes := r.(*resident).rows.location(), r.(*resident).codes.location()
 		seen[rows+" "+codes] = true
 		if rows == "host" && codes == "device" {
 			short = memory
@@ -158,12 +158,12 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestOverflow checks that queries whose lists have no room are answered by the
-// dense path, and by as many rows at a time as find room there.
+// TestOverflow checks that queries whose lists overflow are answered by the dense path, which scans
+// as many rows at a time as fit the lists.
 func TestOverflow(t *testing.T) {
 	w := newWide(t, 3000, 20)
 	for _, room := range []int{16, 100, 1024} {
-		got := w.search(t, Options{}, func(b *Backend) { b.machines[0].roomMost = room })
+		got := w.search(t, Options{}, func(b *Backend) { b.machines[0].maxListRoom = room })
 		dense := 0
 		for j := range got {
 			q := w.set.Query(j)
@@ -186,15 +186,14 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// TestStops checks that a search whose context ends enqueues no more than the
-// chunks under way, that those are waited for, and that a look of few pairs takes one
-// wait.
+// TestStops checks that a search whose context ends enqueues no more than the chunks in flight,
+// that it waits for those, and that a look of few pairs needs one wait.
 func TestStops(t *testing.T) {
 	needEmulator(t)
 	w := newWide(t, 8192, 8)
 	b := open(t, Options{}).(*Backend)
 	defer shut(t, "backend", b.Close)
-	b.machines[0].pairsMost = 1 // a strip at a time
+	b.machines[0].maxPairs = 1 // one strip at a time
 	r, err := b.Load(t.Context(), w.c)
 	if err != nil {
 		t.Fatal(err)
@@ -239,13 +238,13 @@ func TestStops(t *testing.T) {
 	if last < all/2 {
 		t.Errorf("at most %d launches of %d before an end of the context was seen", last, all)
 	}
-	b.machines[0].pairsMost = scanPairs
+	b.machines[0].maxPairs = scanPairs
 	if _, waits, err := launches(t.Context()); err != nil || waits > 4 {
 		t.Errorf("a look takes %d waits, error %v", waits, err)
 	}
 }
 
-// TestTogether searches from several goroutines on one resident.
+// TestTogether searches one resident from several goroutines.
 func TestTogether(t *testing.T) {
 	w := newWide(t, 1300, 9)
 	whole := w.search(t, Options{}, nil)
@@ -274,7 +273,7 @@ func TestTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// TestLoadStops checks that loading can be given up.
+// TestLoadStops checks that loading stops when its context ends.
 func TestLoadStops(t *testing.T) {
 	e := newErrand(t, 1200, 48)
 	b := open(t, Options{})

@@ -28,7 +28,7 @@ func several(t *testing.T) *Backend {
 	return b.(*Backend)
 }
 
-// asks are goals of every kind for each query of a set.
+// asks returns goals of every kind for each query of a set.
 func asks(s *backendtest.Set, o *backendtest.Oracle) (backend.Queries, []backend.Goal, []int) {
 	n := s.N()
 	q := backend.Queries{Dim: s.Dim}
@@ -56,8 +56,8 @@ func asks(s *backendtest.Set, o *backendtest.Oracle) (backend.Queries, []backend
 	return q, goals, of
 }
 
-// TestShards searches a collection that is spread over devices, in every metric
-// and by every kind of ladder: each difference from the oracle is a tie.
+// TestShards searches a collection distributed over devices, in every metric and by every kind of
+// ladder: answers differ from the oracle's by ties only.
 func TestShards(t *testing.T) {
 	b := several(t)
 	defer shut(t, "backend", b.Close)
@@ -76,7 +76,7 @@ func TestShards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k := len(r.(*shards).parts); k != 3 {
+		if k := len(r.(*shards).all); k != 3 {
 			t.Fatalf("%d parts", k)
 		}
 		o := backendtest.NewOracle(c)
@@ -128,7 +128,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestShardLost checks that the loss of one device is the loss of the search.
+// TestShardLost checks that a search fails if one device is lost.
 func TestShardLost(t *testing.T) {
 	b := several(t)
 	e := newErrand(t, 1400, 48)

@@ -12,8 +12,7 @@ import (
 	"thresher/backend/backendtest"
 )
 
-// testMachine opens the first device with its kernels, or skips the test where
-// there is none.
+// testMachine opens the first device with its kernels, or skips the test if there is none.
 func testMachine(t testing.TB, o Options) *machine {
 	t.Helper()
 	if err := Driver(); err != nil {
@@ -45,8 +44,8 @@ func open(t testing.TB, o Options) backend.Backend {
 	return b
 }
 
-// part is the part of the conformance suite to run: on the emulator, which takes
-// long, one for each seed.
+// part is the part of the conformance suite to run: on the emulator, which is slow, one for each
+// seed.
 func part() backendtest.Part {
 	seed, err := strconv.Atoi(os.Getenv("EMU_SEED"))
 	switch {
@@ -58,9 +57,8 @@ func part() backendtest.Part {
 	return backendtest.Part{I: seed, Of: 3}
 }
 
-// myTurn reports whether the k-th case of a test is to be run: all are, or on the
-// emulator a third at each of the seeds 0 to 2. It is for cases which the order of
-// threads does not touch.
+// myTurn reports whether to run the k-th case of a test: on the emulator a third with each of the
+// seeds 0 to 2, otherwise all. It is for cases that do not depend on the order of threads.
 func myTurn(k int) bool {
 	seed, err := strconv.Atoi(os.Getenv("EMU_SEED"))
 	return err != nil || k%3 == seed%3

@@ -13,20 +13,19 @@ import (
 	"thresher/kernels"
 )
 
-// clock takes times on a card's device. It is used on the device's thread alone,
-// close aside.
+// clock measures times on a card's device. Except for close it must be used within Do.
 type clock struct {
 	m       *machine
 	modules map[string]*Module
-	events  []*Event // two a launch
-	names   []string // of the launches timed
+	events  []*Event // two for each launch
+	names   []string // names of the timed launches
 	from    *Buffer[uint8]
 	to      *Buffer[uint8]
-	stalled *queue // the queue that is held up already
-	inside  bool   // a launch
+	stalled *queue // the queue that already waits for a copy
+	inside  bool   // between the two events of a launch
 }
 
-// ticking returns the clock of the card with all memory.
+// ticking returns the clock of the card without a memory limit.
 func (s *server) ticking() (*clock, error) {
 	if s.clock != nil {
 		return s.clock, nil
@@ -52,7 +51,7 @@ func (k *clock) close() error {
 	})
 }
 
-// kernel finds a kernel of a module that searches do not load.
+// kernel returns a kernel of a module that searches do not load.
 func (k *clock) kernel(t *Thread, module, entry string) (*Function, error) {
 	m := k.modules[module]
 	if m == nil {
@@ -68,8 +67,8 @@ func (k *clock) kernel(t *Thread, module, entry string) (*Function, error) {
 	return m.Function(t, entry)
 }
 
-// buffers makes room for a copy of so many bytes, of random contents: a memory
-// that holds zeros is faster.
+// buffers allocates memory for a copy of so many bytes, with random contents: copies of zeros are
+// faster.
 func (k *clock) buffers(t *Thread, bytes int) error {
 	if k.from != nil && k.from.Len() >= bytes || bytes == 0 {
 		return nil
@@ -119,8 +118,8 @@ func (k *clock) event(t *Thread, i int) (*Event, error) {
 	return k.events[i], nil
 }
 
-// note is machine.around: it records an event on either side of each launch. The
-// first of a queue waits for a copy of stall bytes.
+// note is machine.onLaunch: it records an event before and after each launch. Before the first of a
+// queue it enqueues a copy of stall bytes.
 func (k *clock) note(stall int) func(q *queue, kernel string) error {
 	return func(q *queue, kernel string) error {
 		if stall > 0 && k.stalled != q {
@@ -144,11 +143,11 @@ func (k *clock) note(stall int) func(q *queue, kernel string) error {
 	}
 }
 
-// splitting is where the device's time goes, batch by batch.
+// splitting is the device's time by kernel, for each batch.
 type splitting struct {
 	Kernels map[string]*kernelTimes `json:"kernels"`
 	Sum     []float64               `json:"sum"`  // of all kernels, in seconds
-	Span    []float64               `json:"span"` // from the first's begin to the last's end
+	Span    []float64               `json:"span"` // from the first kernel's start to the last one's end
 }
 
 type kernelTimes struct {
@@ -156,7 +155,7 @@ type kernelTimes struct {
 	Seconds  []float64 `json:"seconds"`
 }
 
-// split answers batches as search does and has events around every kernel.
+// split answers batches as search does, with events around every kernel.
 func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 	x, err := s.set(r)
 	if err != nil {
@@ -171,7 +170,7 @@ func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 	}
 	around := func(f func(*queue, string) error) error {
 		return k.m.d.Do(ctx, func(t *Thread) error {
-			k.names, k.stalled, k.inside, k.m.around = k.names[:0], nil, false, f
+			k.names, k.stalled, k.inside, k.m.onLaunch = k.names[:0], nil, false, f
 			return k.buffers(t, r.Stall)
 		})
 	}
@@ -230,7 +229,7 @@ func (k *clock) read(t *Thread, out *splitting, i int) error {
 	return nil
 }
 
-// peaks is what the device can do at most; seconds of each time.
+// peaks are the greatest rates of the device, with the seconds of each measurement.
 type peaks struct {
 	CopyBytes   int       `json:"copy_bytes"` // read and written
 	Copy        []float64 `json:"copy"`
@@ -238,7 +237,7 @@ type peaks struct {
 	Mma         []float64 `json:"mma"`
 	Pairs       int       `json:"tests_pairs"`
 	Tests       []float64 `json:"tests"`
-	TestsPassed int       `json:"tests_passed"` // none should
+	TestsPassed int       `json:"tests_passed"` // pairs that passed; 0 is expected
 }
 
 // ceilings times copies, products and tests of bounds, Count times each.
@@ -264,12 +263,12 @@ func (s *server) ceilings(ctx context.Context, r *request) (*peaks, error) {
 	return out, err
 }
 
-// warming is how long a device is kept busy before it is timed often: its clock rises
-// while it works.
+// warming is how long a device is kept busy before repeated measurements: its clock rises under
+// load.
 const warming = 200 * time.Millisecond
 
-// times runs f untimed, for as long as warming if it counts often, and then count
-// times with an event on either side.
+// times runs f untimed for as long as warming, if count is large, and then count times between
+// events.
 func (k *clock) times(t *Thread, count int, f func() error) ([]float64, error) {
 	s := k.m.stream
 	for began := time.Now(); ; {
@@ -308,7 +307,7 @@ func (k *clock) times(t *Thread, count int, f func() error) ([]float64, error) {
 	return out, nil
 }
 
-// randomWords are 16 words a lane.
+// randomWords returns 16 words for each lane.
 func randomWords(from func(*rand.Rand) uint32) []uint32 {
 	r := rand.New(rand.NewPCG(23, 1))
 	w := make([]uint32, 16*32)
@@ -330,20 +329,20 @@ func (k *clock) products(t *Thread, r *request, out *peaks) error {
 	}
 	grid := per * t.d.info.Multiprocessors
 	var held stores
-	words, err := put(context.Background(), t, &held, "words", randomWords(func(r *rand.Rand) uint32 { return r.Uint32() }))
+	words, err := copyToDevice(context.Background(), t, &held, "words", randomWords(func(r *rand.Rand) uint32 { return r.Uint32() }))
 	if err == nil {
 		var sums *Buffer[int32]
-		if sums, err = onDevice[int32](t, &held, "sums", 256*grid); err == nil {
+		if sums, err = allocOnDevice[int32](t, &held, "sums", 256*grid); err == nil {
 			out.Mma, err = k.times(t, r.Count, func() error {
 				return f.Launch(t, k.m.stream, Shape{Grid: Dim{X: grid}, Block: Dim{X: 256}}, Ptr(words), Ptr(sums), I32(r.Rounds))
 			})
 		}
 	}
 	out.Operations = grid * 8 * r.Rounds * 8 * (2 * 16 * 8 * 32)
-	return errors.Join(err, held.free(t))
+	return errors.Join(err, held.freeAll(t))
 }
 
-// tests times ceiling_tests, of as many queries as a block of the scan takes.
+// tests times ceiling_tests, for as many queries as a block of the scan processes.
 func (k *clock) tests(t *Thread, r *request, out *peaks) error {
 	const slots, perSM = scanTile, 2
 	f, err := k.kernel(t, "ceiling", "ceiling_tests")
@@ -351,14 +350,14 @@ func (k *clock) tests(t *Thread, r *request, out *peaks) error {
 		return err
 	}
 	grid := perSM * t.d.info.Multiprocessors
-	const bias = 0x4b400000 // of sums, as kernels/tile.cuh has it
+	const bias = 0x4b400000 // of sums, as in kernels/tile.cuh
 	rnd := rand.New(rand.NewPCG(24, 1))
 	terms, factors := make([]float32, 12*32), make([]float32, 3*2*slots)
 	for i := range terms {
 		terms[i] = .5 + rnd.Float32()
 	}
 	for i := range slots {
-		for of := range 2 { // a step of the codes, and what takes the bias away
+		for of := range 2 { // a step of the codes, and the term that removes the bias
 			step := 1e-6 * (.5 + rnd.Float32())
 			factors[2*(of*slots+i)], factors[2*(of*slots+i)+1] = step, -step*math.Float32frombits(bias)
 		}
@@ -367,19 +366,19 @@ func (k *clock) tests(t *Thread, r *request, out *peaks) error {
 	var held stores
 	ctx := context.Background()
 	run := func() error {
-		words, err := put(ctx, t, &held, "words", randomWords(func(r *rand.Rand) uint32 { return bias - 1<<13 + r.Uint32N(1<<14) }))
+		words, err := copyToDevice(ctx, t, &held, "words", randomWords(func(r *rand.Rand) uint32 { return bias - 1<<13 + r.Uint32N(1<<14) }))
 		if err != nil {
 			return err
 		}
-		onCard, err := put(ctx, t, &held, "terms", terms)
+		onCard, err := copyToDevice(ctx, t, &held, "terms", terms)
 		if err != nil {
 			return err
 		}
-		pairs, err := put(ctx, t, &held, "factors", factors)
+		pairs, err := copyToDevice(ctx, t, &held, "factors", factors)
 		if err != nil {
 			return err
 		}
-		passed, err := put(ctx, t, &held, "passed", []int32{0})
+		passed, err := copyToDevice(ctx, t, &held, "passed", []int32{0})
 		if err != nil {
 			return err
 		}
@@ -397,5 +396,5 @@ func (k *clock) tests(t *Thread, r *request, out *peaks) error {
 	}
 	err = run()
 	out.Pairs = grid * 8 * r.Rounds * (slots / 8) * 256
-	return errors.Join(err, held.free(t))
+	return errors.Join(err, held.freeAll(t))
 }

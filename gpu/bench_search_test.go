@@ -19,7 +19,7 @@ import (
 	"thresher/batch"
 )
 
-// forecast is a plan that a request can name.
+// forecast is a plan that a request can name, with its forecast cost.
 type forecast struct {
 	Plan      string    `json:"plan"`
 	Method    string    `json:"method"`
@@ -28,7 +28,7 @@ type forecast struct {
 	Chosen    bool      `json:"chosen"`
 }
 
-// plans lists the plans for a batch, cheapest by forecast first.
+// plans lists the plans for a batch, the cheapest by forecast first.
 func (s *server) plans(r *request) ([]forecast, error) {
 	x, err := s.set(r)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *server) plans(r *request) ([]forecast, error) {
 	return out, nil
 }
 
-// ask is batch i of a request.
+// ask returns batch i of a request.
 func (x *set) ask(r *request, i int) (batch.Request, error) {
 	dim := x.c.Dim
 	batches := len(x.queries) / dim / max(1, r.M)
@@ -60,7 +60,7 @@ func (x *set) ask(r *request, i int) (batch.Request, error) {
 	return batch.Request{Queries: x.queries[at : at+r.M*dim], K: r.K, Delta: r.Delta, Method: batch.Method(r.Method), Plan: r.Plan}, nil
 }
 
-// found is what batches cost. All but Seconds are sums over the queries.
+// found is the cost of batches. All fields but Seconds are sums over the queries.
 type found struct {
 	Seconds    []float64      `json:"seconds"` // of each batch: queries on the host to answers on the host
 	Queries    int            `json:"queries"`
@@ -69,12 +69,12 @@ type found struct {
 	Bytes      int64          `json:"bytes"`
 	Rows       int64          `json:"rows"`  // scored exactly
 	Exact      int            `json:"exact"` // answers that needed no probability
-	Dense      int            `json:"dense"` // sent dense in mid-flight
+	Dense      int            `json:"dense"` // sent to the dense path by a look
 	Plans      map[string]int `json:"plans"` // queries by method, guarantee, plan and backend
 	Looks      []looked       `json:"looks"`
 }
 
-// looked sums the looks of one place in the ladder.
+// looked sums the reports of the looks at one position of the ladder.
 type looked struct {
 	Reads     string `json:"reads"`
 	Width     int    `json:"width"` // head included
@@ -130,7 +130,7 @@ func (f *found) add(response *batch.Response) {
 	}
 }
 
-// dump writes answers as request.Dump says.
+// dump writes answers in the format of request.Dump.
 func dump(path string, k int, answers []*batch.Response) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -169,7 +169,7 @@ func benchData(t *testing.T, n, m, dim int) (atoms, queries string) {
 	folder := t.TempDir()
 	write := func(name string, rows int) string {
 		x := make([]float32, rows*dim)
-		for i := range x { // a few coordinates carry most
+		for i := range x { // a few coordinates have most of the norm
 			x[i] = float32(r.NormFloat64() / math.Sqrt(float64(1+i%dim)))
 		}
 		path := filepath.Join(folder, name)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestServing goes through every request on made-up data, so that a benchmark does
-// not fail for its server.
+// TestServing makes every request on synthetic data, so that a benchmark does not fail because of
+// its server.
 func TestServing(t *testing.T) {
 	needDriver(t)
 	const n, m, dim, k = 2000, 16, 256, 5
@@ -61,7 +61,7 @@ func TestServing(t *testing.T) {
 	if err := json.Unmarshal([]byte(said[7]), &tried); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range tried.Chunks { // the first chunk's end, and how many follow, are no matter to what passes in the end
+	for _, c := range tried.Chunks { // the end of the first chunk and the number of further ones do not change what passes in the end
 		if c.Seconds <= 0 || c.Overflows != 0 || c.Listed < k || c.Listed > n/2 {
 			t.Errorf("a look by chunks: %+v", c)
 		}
@@ -79,8 +79,8 @@ func TestServing(t *testing.T) {
 	}
 }
 
-// TestServingEndsWithTheDevice: a device that is lost is told and ends the process,
-// so that another takes what is left.
+// TestServingEndsWithTheDevice: the loss of a device is reported and ends the process, so that
+// another process can take over.
 func TestServingEndsWithTheDevice(t *testing.T) {
 	needEmulator(t)
 	atoms, queries := benchData(t, 600, 4, 64)

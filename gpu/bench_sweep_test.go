@@ -12,32 +12,32 @@ import (
 	"thresher/backend"
 )
 
-// swept is what a first look takes by shapes of its kernel and by chunks of which
-// the program has one each.
+// swept is the time of a first look for several shapes of its kernel and several sequences of
+// chunks, among them the program's.
 type swept struct {
 	Shapes []shaped  `json:"shapes"`
 	Chunks []chunked `json:"chunks"`
 }
 
-// shaped is one scan of all atoms, thresholds as a search ends with them.
+// shaped is one scan of all atoms, with the thresholds of a search's end.
 type shaped struct {
-	Tile    int     `json:"tile"`   // queries of a block
-	Blocks  int     `json:"blocks"` // of the grid, a multiprocessor
+	Tile    int     `json:"tile"`   // of a block
+	Blocks  int     `json:"blocks"` // of the grid, for each multiprocessor
 	Seconds float64 `json:"seconds"`
 	Own     bool    `json:"own"` // it is the program's
 }
 
-// chunked is a whole first look: scans, and what lifts thresholds between them.
+// chunked is a complete first look: scans, with thresholds tightened between them.
 type chunked struct {
 	First     int     `json:"first"`  // atoms of the first chunk
-	Growth    int     `json:"growth"` // times as many atoms are behind each chunk as behind the last
+	Growth    int     `json:"growth"` // ratio of the ends of consecutive chunks
 	Seconds   float64 `json:"seconds"`
-	Listed    float64 `json:"listed"`    // arms a query at its end
-	Overflows int     `json:"overflows"` // queries whose list had no room, or that kept too much
+	Listed    float64 `json:"listed"`    // arms of a query at its end
+	Overflows int     `json:"overflows"` // queries whose list overflowed, or that kept too much
 	Own       bool    `json:"own"`
 }
 
-// sweeping is one batch, answered up to its first look again and again.
+// sweeping repeats the first look of one batch.
 type sweeping struct {
 	k       *clock
 	r       *resident
@@ -46,7 +46,7 @@ type sweeping struct {
 	look    backend.Look
 	stall   int
 	seconds float64 // of the last pass
-	states  []query // after it
+	states  []query // after the last pass
 }
 
 // sweep answers a request of the same name.
@@ -71,7 +71,7 @@ func (s *server) sweep(ctx context.Context, r *request) (out *swept, err error) 
 	for range r.M {
 		w.goals = append(w.goals, backend.Goal{K: r.K, Floor: math.Inf(-1), Allowed: x.c.N, Skip: -1})
 	}
-	if w.r, err = load(ctx, k.m, x.c); err != nil {
+	if w.r, err = loadResident(ctx, k.m, x.c); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.r.Close()) }()
@@ -82,24 +82,24 @@ func (s *server) sweep(ctx context.Context, r *request) (out *swept, err error) 
 	return out, w.shapes(ctx, r.Count, out)
 }
 
-// chunks tries chunks.
+// chunks tries sequences of chunks.
 func (w *sweeping) chunks(ctx context.Context, count int, out *swept) error {
 	for _, first := range []int{512, scanFirst, 4096, 16384} {
 		slower := 1
 		for _, growth := range []int{2, 4, scanGrowth, 16, 64} {
 			own := first == scanFirst && growth == scanGrowth
-			same := first*slower >= w.r.c.N // the second chunk ends it, as with the growth before
+			same := first*slower >= w.r.c.N // the second chunk is the last, as with the growth before
 			if slower = growth; same && !own {
 				continue
 			}
-			err := w.median(ctx, count, func(q *queue, x *run, g *group, l *look) {
-				for end := first; g.next < w.r.c.N; end *= growth {
-					for end = min(end, w.r.c.N); g.next < end; {
-						lo := g.next
-						g.next = min(end, lo+g.launchAtoms())
-						x.scanAtoms(q, g, l, lo, g.next)
+			err := w.median(ctx, count, func(q *queue, x *run, g *queryChunk, l *look) {
+				for end := first; g.nextAtom < w.r.c.N; end *= growth {
+					for end = min(end, w.r.c.N); g.nextAtom < end; {
+						lo := g.nextAtom
+						g.nextAtom = min(end, lo+g.launchAtoms())
+						x.scanAtoms(q, g, l, lo, g.nextAtom)
 					}
-					g.lift(q, scanned, byBound, l.MaxSurvivors, x.beyond(g))
+					g.tighten(q, toScan, rankByBound, l.MaxSurvivors, x.normBeyond(g))
 				}
 			})
 			if err != nil {
@@ -135,17 +135,17 @@ func (w *sweeping) shapes(ctx context.Context, count int, out *swept) error {
 	slices.Sort(tiles)
 	for _, tile := range slices.Compact(tiles) {
 		wide := 32*((c.R+31)/32+(w.look.To+31)/32) + 16
-		shared := tile*(wide+80) + 256*wide + 12288 // as scan.cu has it
+		shared := tile*(wide+80) + 256*wide + 12288 // as in scan.cu
 		if shared > w.k.m.d.info.SharedPerBlock || tile != usual && tile >= 2*m {
 			continue
 		}
 		for _, per := range []int{1, 2, 3, 4, 8} {
-			err := w.median(ctx, count, func(q *queue, x *run, g *group, l *look) {
+			err := w.median(ctx, count, func(q *queue, x *run, g *queryChunk, l *look) {
 				y, hi := blocks(g.m(), tile), min(c.N, g.launchAtoms())
 				grid := min(blocks(hi, 256), max(1, per*q.t.d.info.Multiprocessors/y))
 				q.launch("scan_s8", Shape{Grid: Dim{X: grid, Y: y}, Block: Dim{X: 256}, Shared: shared},
-					Ptr(x.r.slab), I64(int64(x.r.stride)), I32(c.R), I32(l.To), U32(0), U32(uint32(hi)), g.array(x.b.at.codes8, x.b.pitch()), I32(x.b.pitch()),
-					g.states(), Null(), I32(g.m()), I32(tile), U32(scanned.mask), U32(scanned.value), Ptr(l.table), g.lists.table())
+					Ptr(x.r.slab), I64(int64(x.r.stride)), I32(c.R), I32(l.To), U32(0), U32(uint32(hi)), g.arrayArg(x.b.at.codes8, x.b.pitch()), I32(x.b.pitch()),
+					g.statesArg(), I32(g.m()), I32(tile), U32(toScan.mask), U32(toScan.value), Ptr(l.table), g.lists.tableArg())
 			})
 			if err != nil {
 				return err
@@ -156,9 +156,9 @@ func (w *sweeping) shapes(ctx context.Context, count int, out *swept) error {
 	return nil
 }
 
-// median passes count times, where there are several once more to warm up; seconds
-// is the median then.
-func (w *sweeping) median(ctx context.Context, count int, f func(*queue, *run, *group, *look)) error {
+// median repeats pass count times, after one untimed pass if count is above 1; seconds becomes the
+// median.
+func (w *sweeping) median(ctx context.Context, count int, f func(*queue, *run, *queryChunk, *look)) error {
 	var took []float64
 	warm := min(1, count/2)
 	for pass := range max(1, count) + warm {
@@ -175,30 +175,30 @@ func (w *sweeping) median(ctx context.Context, count int, f func(*queue, *run, *
 }
 
 // pass begins the batch and times f, which enqueues the first look.
-func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *group, *look)) (err error) {
-	x, err := begin(ctx, w.r, w.queries, w.goals)
+func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *queryChunk, *look)) (err error) {
+	x, err := beginRun(ctx, w.r, w.queries, w.goals)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, x.Close()) }()
-	return x.turn(ctx, func(q *queue) error {
-		l, err := w.r.look(ctx, q, w.look)
+	return x.onDevice(ctx, func(q *queue) error {
+		l, err := w.r.compileLook(ctx, q, w.look)
 		if err != nil {
 			return err
 		}
-		if err := x.openLists(q, l); err != nil {
+		if err := x.allocLists(q, l); err != nil {
 			return err
 		}
-		if len(x.groups) != 1 {
+		if len(x.chunks) != 1 {
 			return errors.New("a batch's lists find no room")
 		}
 		if err := w.k.buffers(q.t, w.stall); err != nil {
 			return err
 		}
-		g := &x.groups[0]
-		q.launch("look_begin", g.threads(), g.states(), U32(uint32(g.m())))
-		x.codes8(q, g, l)
-		x.factors(q, g, l)
+		g := &x.chunks[0]
+		q.launch("look_begin", g.threadAQuery(), g.statesArg(), U32(uint32(g.m())))
+		x.encodeQueries8(q, g, l)
+		x.computeFactors(q, g, l)
 		var sides [2]*Event
 		for side := range sides {
 			if sides[side], err = w.k.event(q.t, side); err != nil {
@@ -206,12 +206,12 @@ func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *group, *look)
 			}
 		}
 		if w.stall > 0 { // the host runs ahead
-			q.do(func(t *Thread, s *Stream) error { return w.k.copy(t, s, w.stall) })
+			q.enqueue(func(t *Thread, s *Stream) error { return w.k.copy(t, s, w.stall) })
 		}
-		q.do(sides[0].Record)
+		q.enqueue(sides[0].Record)
 		f(q, x, g, l)
-		q.do(sides[1].Record)
-		if err := x.b.settle(q); err != nil {
+		q.enqueue(sides[1].Record)
+		if err := x.b.syncStates(q); err != nil {
 			return err
 		}
 		took, err := sides[1].Since(q.t, sides[0])

@@ -23,12 +23,11 @@ import (
 	"thresher/gpu/emulator"
 )
 
-// serveVariable, if set, has TestServe answer requests on standard input, as
-// bench/gpu does.
+// serveVariable, if set, makes TestServe answer requests on standard input, from bench/gpu.
 const serveVariable = "THRESHER_GPU_SERVE"
 
-// TestServe is a benchmark's process: it answers requests, a JSON object a line,
-// each by one, until its input ends.
+// TestServe is a benchmark's process: it answers requests, one JSON object a line, each with one
+// line, until its input ends.
 func TestServe(t *testing.T) {
 	if os.Getenv(serveVariable) == "" {
 		t.Skip(serveVariable + " is not set: bench/gpu sets it")
@@ -38,11 +37,11 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// server is what requests work on.
+// server is the state that requests work on.
 type server struct {
-	cards map[int64]*Backend // by the memory they may use
+	cards map[int64]*Backend // by memory limit
 	sets  map[string]*set
-	clock *clock // of the card whose memory is unlimited
+	clock *clock // of the card without a memory limit
 }
 
 // set is a collection loaded on a card.
@@ -51,16 +50,16 @@ type set struct {
 	c       *collection.Collection
 	engine  *batch.Engine
 	queries []float32
-	owns    bool // c and the files behind it
+	owns    bool // c and its files are closed with the set
 	maps    [][]byte
 }
 
-// request is what a line asks for: Do names what, the rest are its arguments.
+// request is a line of input: Do is the operation, the other fields are its arguments.
 type request struct {
 	Do string `json:"do"`
 
-	// build prepares the atoms of a file, float32 rows, and loads them; load puts
-	// those of another set on a card that may use so much memory. close ends one.
+	// build prepares the atoms of a file, float32 rows, and loads them as Set; load loads the
+	// collection of another set, Of, on a card that may use Memory bytes. close closes a set.
 	Set     string         `json:"set"`
 	Of      string         `json:"of"`
 	Atoms   string         `json:"atoms"`
@@ -70,9 +69,8 @@ type request struct {
 	Memory  int64          `json:"memory"`
 	Costs   *backend.Costs `json:"costs"`
 
-	// plans lists the plans there are; search answers Count batches of M queries,
-	// from batch First of the file on, its whole batches counted round and round;
-	// split does and tells the time of each kernel.
+	// plans lists the plans; search answers Count batches of M queries, starting with batch First of
+	// the file and continuing cyclically; split does the same and measures each kernel's time.
 	M      int     `json:"m"`
 	K      int     `json:"k"`
 	First  int     `json:"first"`
@@ -80,27 +78,26 @@ type request struct {
 	Method string  `json:"method"`
 	Plan   string  `json:"plan"`
 	Delta  float64 `json:"delta"`
-	// Dump, if given, is a file for the answers of search: for each query K ids as
-	// little-endian int32, -1 where there are fewer, and a 1 if the certificate says
-	// that no probability was needed, else a 0.
+	// Dump, if given, is a file for the answers of search: for each query K ids as little-endian
+	// int32, -1 if there are fewer, and then 1 if the certificate needs no probability, else 0.
 	Dump string `json:"dump"`
-	// Stall is how many bytes split copies on the device before it enqueues
-	// anything, so that kernels do not wait for the host between them.
+	// Stall is the number of bytes that split copies on the device before other work, so that
+	// kernels do not wait for the host between them.
 	Stall int `json:"stall"`
 
-	// sweep answers a batch up to its first look, at To rest codes, by other shapes and
-	// chunks than the program's, Count times each.
+	// sweep answers a batch up to its first look, at To rest codes, with other shapes and chunks
+	// than the program's, Count times each.
 	To int `json:"to"`
 
-	// costs measures what work costs, on so many atoms if given. ceilings takes each
+	// costs measures the backend's costs, on Size atoms if given. ceilings measures each of these
 	// Count times: a copy of Bytes, products, tests of bounds.
 	Size   int `json:"size"`
 	Bytes  int `json:"bytes"`
 	Rounds int `json:"rounds"`
 }
 
-// serve answers requests until in ends, or the device is lost. What fails is answered
-// with an object that has "error" alone.
+// serve answers requests until in ends or the device is lost. A failed request is answered with an
+// object whose only member is "error".
 func serve(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	s := &server{cards: map[int64]*Backend{}, sets: map[string]*set{}}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -114,7 +111,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 		}
 		var line []byte
 		if err == nil {
-			line, err = json.Marshal(answer) // which knows no infinity
+			line, err = json.Marshal(answer) // JSON has no infinity
 		}
 		if err != nil {
 			line, _ = json.Marshal(map[string]string{"error": err.Error()})
@@ -160,7 +157,7 @@ func (s *server) answer(ctx context.Context, r *request) (any, error) {
 	return nil, fmt.Errorf("%q is not known", r.Do)
 }
 
-// close gives everything back.
+// close frees everything.
 func (s *server) close() error {
 	var errs []error
 	for _, x := range s.sets { // those that own their collection last
@@ -182,7 +179,7 @@ func (s *server) close() error {
 	return errors.Join(errs...)
 }
 
-// card opens device 0, with so much memory; 0 takes what there is.
+// card opens device 0 with a memory limit; 0 is no limit.
 func (s *server) card(memory int64) (*Backend, error) {
 	if b := s.cards[memory]; b != nil {
 		return b, nil
@@ -195,8 +192,8 @@ func (s *server) card(memory int64) (*Backend, error) {
 	return s.cards[memory], nil
 }
 
-// opened says what there is and how long it took to open it, kernels compiled by
-// the driver.
+// opened describes the device, and how long it took to open it, including the compilation of
+// kernels by the driver.
 type opened struct {
 	Device   Info                 `json:"device"`
 	Driver   string               `json:"driver"`
@@ -222,8 +219,8 @@ func (s *server) open() (*opened, error) {
 	return o, err
 }
 
-// priced is what work costs: the figures that the backend has, those measured here,
-// and why these are none, if they are not.
+// priced is the backend's costs: its default figures, those measured now, and the error if there
+// are none.
 type priced struct {
 	Builtin  backend.Costs `json:"builtin"`
 	Measured backend.Costs `json:"measured"`
@@ -250,7 +247,7 @@ func (s *server) costs(ctx context.Context, r *request) (*priced, error) {
 	return p, nil
 }
 
-// loaded says what a set costs until it can be searched.
+// loaded is the cost of making a set ready for searches.
 type loaded struct {
 	Atoms        int     `json:"atoms"`
 	Dim          int     `json:"dim"`
@@ -261,7 +258,7 @@ type loaded struct {
 	LoadSeconds  float64 `json:"load_seconds"`
 	Bytes        int64   `json:"bytes"`        // of the collection
 	DeviceBytes  int64   `json:"device_bytes"` // of it on the device
-	HostBytes    int64   `json:"host_bytes"`   // and in page-locked host memory
+	HostBytes    int64   `json:"host_bytes"`   // of it in page-locked host memory
 }
 
 func (s *server) build(ctx context.Context, r *request) (*loaded, error) {
@@ -296,7 +293,7 @@ func (s *server) load(ctx context.Context, r *request) (*loaded, error) {
 	return s.put(ctx, r, &set{c: of.c, queries: of.queries})
 }
 
-// put loads x on its card; when that fails x is closed.
+// put loads x on its card; if that fails it closes x.
 func (s *server) put(ctx context.Context, r *request, x *set) (*loaded, error) {
 	var err error
 	if x.card, err = s.card(r.Memory); err != nil {
@@ -338,7 +335,7 @@ func (x *set) close() error {
 	return errors.Join(errs...)
 }
 
-// floats maps a file of float32.
+// floats maps a file of float32 values.
 func (x *set) floats(path string) ([]float32, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -45,14 +45,14 @@ func Alloc[T any](t *Thread, purpose string, n int) (*Buffer[T], error) {
 		return nil, fmt.Errorf("gpu: %s: %w", purpose, err)
 	}
 	b := &Buffer[T]{d: t.d, purpose: purpose}
-	if err := b.take(t, n); err != nil {
+	if err := b.alloc(t, n); err != nil {
 		return nil, err
 	}
 	return b, nil
 }
 
-// take allocates n elements for an empty b.
-func (b *Buffer[T]) take(t *Thread, n int) error {
+// alloc allocates n elements for an empty b.
+func (b *Buffer[T]) alloc(t *Thread, n int) error {
 	if n < 0 || int64(n) > (math.MaxInt64-granule)/size[T]() {
 		return fmt.Errorf("gpu: %d elements of %d bytes asked for %s", n, size[T](), b.purpose)
 	}
@@ -105,7 +105,7 @@ func (b *Buffer[T]) release(t *Thread) error {
 	ptr := b.ptr
 	t.d.memory.remove(b.held)
 	b.n, b.ptr, b.held = 0, 0, nil
-	return t.giveBack("cuMemFree("+b.purpose+")", func() error { return cu.MemFree(ptr) })
+	return t.freeAfterSync("cuMemFree("+b.purpose+")", func() error { return cu.MemFree(ptr) })
 }
 
 // Grow makes room for n elements, with undefined content if the buffer had fewer. If possible
@@ -124,10 +124,10 @@ func (b *Buffer[T]) Grow(t *Thread, n int) error {
 	if err := b.release(t); err != nil {
 		return err
 	}
-	if err := b.take(t, n+n/4); err == nil || !errors.Is(err, backend.ErrMemory) {
+	if err := b.alloc(t, n+n/4); err == nil || !errors.Is(err, backend.ErrMemory) {
 		return err
 	}
-	return b.take(t, n)
+	return b.alloc(t, n)
 }
 
 // usable returns an error unless b can be used on d.

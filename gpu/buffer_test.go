@@ -80,7 +80,7 @@ func TestAllocRefusals(t *testing.T) {
 		refused(t, err, nil, "cannot hold a bool")
 		_, err = Alloc[struct{}](th, "nothing", 1)
 		refused(t, err, nil, "cannot hold a struct {}")
-		_, err = AllocPinned[int](th, "ints", 1) // another size elsewhere
+		_, err = AllocPinned[int](th, "ints", 1) // another element size elsewhere
 		refused(t, err, nil, "cannot hold a int")
 		return nil
 	})
@@ -108,7 +108,7 @@ func TestGrow(t *testing.T) {
 		if b.Len() != 0 || d.Usage().Used != 0 {
 			t.Errorf("after a refusal: %d elements, %+v", b.Len(), d.Usage())
 		}
-		if err := b.Grow(th, 3); err != nil { // and it can go on
+		if err := b.Grow(th, 3); err != nil { // the buffer is still usable
 			return err
 		}
 		if err := b.Upload(th, 0, []uint32{1, 2, 3}); err != nil {
@@ -156,7 +156,7 @@ func TestFill(t *testing.T) {
 	})
 }
 
-// fills writes v between two others and reads it back.
+// fills fills between two other values and reads all back.
 func fills[T comparable](t *testing.T, th *Thread, s *Stream, v T) error {
 	t.Helper()
 	b, err := Alloc[T](th, "fill", 5)
@@ -180,8 +180,7 @@ func fills[T comparable](t *testing.T, th *Thread, s *Stream, v T) error {
 	return b.Free(th)
 }
 
-// Copies wait in their stream; synchronous ones see all that was enqueued
-// before them, on any stream.
+// Copies wait in their stream; synchronous copies see all work enqueued before them, on any stream.
 func TestAsyncCopies(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	const n = 1024
@@ -247,7 +246,7 @@ func TestAsyncCopies(t *testing.T) {
 	})
 }
 
-// Memory is freed only when nothing enqueued can use it any more.
+// Memory is freed only after all enqueued work that uses it.
 func TestFreeWaits(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	const n = 256
@@ -281,7 +280,7 @@ func TestFreeWaits(t *testing.T) {
 	})
 }
 
-// Many goroutines, each with buffers of its own, through one thread.
+// Many goroutines, each with buffers of its own, use one device.
 func TestConcurrentUse(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	const users, rounds, n = 8, 10, 300

@@ -19,8 +19,8 @@ import (
 // they use.
 const minMajor, minMinor = 8, 0
 
-// Devices describes the devices of this machine in the driver's order, usable
-// ones and others. The error is Driver's.
+// Devices describes the devices of this machine in the driver's order, including unusable ones. The
+// error is Driver's.
 func Devices() ([]Info, error) {
 	if err := Driver(); err != nil {
 		return nil, err
@@ -38,24 +38,24 @@ func Devices() ([]Info, error) {
 	return infos, nil
 }
 
-// DeviceOptions are the choices at opening a device. The zero value is good.
+// DeviceOptions configure OpenDevice; the zero value is the defaults.
 type DeviceOptions struct {
-	// Memory is how many bytes of device memory may be allocated; 0 takes
-	// what is free at opening, less a reserve for the driver's own needs.
+	// Memory is the number of bytes of device memory that may be allocated; 0 is what is free when the
+	// device opens, less a reserve for the driver.
 	Memory int64
 }
 
-// Device is one GPU with its primary context. Its methods are safe for
-// concurrent use. Close must be called.
+// Device is one GPU with its primary context. Its methods are safe for concurrent use. Close must be
+// called.
 type Device struct {
 	info Info
 	dev  cu.Device
 	ctx  cu.CUContext
 
-	turn   chan struct{} // holds something while a function runs, and after Close
-	stop   chan struct{} // closed by Close: no further function runs
-	closer sync.Once
-	result error // of Close
+	busy      chan struct{} // full while a function runs, and after Close
+	stop      chan struct{} // closed by Close: no further function starts
+	closeOnce sync.Once
+	closeErr  error // of Close
 
 	memory ledger
 
@@ -64,10 +64,9 @@ type Device struct {
 	last launchLog
 }
 
-// OpenDevice opens the device with this index. Devices of compute capability
-// below 8.0 are refused with an error that wraps backend.ErrUnavailable.
-// Opening an index twice gives two Devices that share the GPU's context and
-// memory, each with a budget of its own.
+// OpenDevice opens the device with this index. The error wraps backend.ErrUnavailable if there is no
+// such device or its compute capability is below 8.0. Two Devices of the same index share the GPU's
+// context and memory, and each has a budget of its own.
 func OpenDevice(index int, opt DeviceOptions) (*Device, error) {
 	if err := Driver(); err != nil {
 		return nil, err
@@ -86,27 +85,27 @@ func OpenDevice(index int, opt DeviceOptions) (*Device, error) {
 	if info.Major < minMajor || info.Major == minMajor && info.Minor < minMinor {
 		return nil, unavailable("device %d (%s): compute capability %d.%d is below %d.%d", index, info.Name, info.Major, info.Minor, minMajor, minMinor)
 	}
-	d := &Device{info: info, dev: dev, turn: make(chan struct{}, 1), stop: make(chan struct{})}
-	if err := d.open(opt); err != nil {
+	d := &Device{info: info, dev: dev, busy: make(chan struct{}, 1), stop: make(chan struct{})}
+	if err := d.retainContext(opt); err != nil {
 		return nil, fmt.Errorf("gpu: open device %d (%s): %w", index, info.Name, err)
 	}
 	return d, nil
 }
 
-// open retains the primary context and sets the budget.
-func (d *Device) open(opt DeviceOptions) (err error) {
+// retainContext retains the primary context and sets the budget.
+func (d *Device) retainContext(opt DeviceOptions) (err error) {
 	if d.ctx, err = d.dev.RetainPrimaryCtx(); err != nil {
 		return &DriverError{Call: "cuDevicePrimaryCtxRetain()", Code: codeOf(err)}
 	}
-	err = d.within(func(*Thread) error {
+	err = d.withContext(func(*Thread) error {
 		free, total, err := cu.MemInfo()
 		if err != nil {
 			return &DriverError{Call: "cuMemGetInfo()", Code: codeOf(err)}
 		}
-		return d.memory.open(opt.Memory, free, total)
+		return d.memory.setBudget(opt.Memory, free, total)
 	})
 	if err != nil {
-		return errors.Join(err, d.leave())
+		return errors.Join(err, d.releaseContext())
 	}
 	return nil
 }
@@ -119,7 +118,7 @@ func countDevices() (int, error) {
 	return n, nil
 }
 
-// describe asks the driver for a device's properties; no context is needed.
+// describe returns the properties of a device; it needs no context.
 func describe(index int) (dev cu.Device, info Info, err error) {
 	fail := func(err error, call string) (cu.Device, Info, error) {
 		return 0, Info{}, fmt.Errorf("gpu: device %d: %w", index, &DriverError{Call: call, Code: codeOf(err)})
@@ -157,38 +156,35 @@ func describe(index int) (dev cu.Device, info Info, err error) {
 // Info describes the device.
 func (d *Device) Info() Info { return d.info }
 
-// Do runs f, when those that came before have ended, and returns its error. f runs
-// on the caller's goroutine, which is locked to its OS thread for so long: that
-// costs less than a microsecond when nobody is at work, but others wait until f
-// returns and have to be woken, so f should be a whole round of work.
+// Do calls f once no other function is running on the device, and returns its error. f runs on the
+// caller's goroutine, locked to its OS thread, with the device's context current. That costs less than
+// a microsecond if the device is free; concurrent callers wait until f returns and must be woken, so f
+// should do a complete round of work.
 //
-// A ctx that ends before f has started returns its error, and f never runs.
-// Once f has started Do waits for it: f may look at ctx itself, and
-// Stream.Wait returns early when ctx ends, leaving what is enqueued to finish.
-// A panic in f is returned as an error. On a device that is lost Do returns the
-// error that lost it, which wraps ErrLost; after Close, backend.ErrClosed. f
-// must not call Do of its own device.
+// If ctx ends before f has started, Do returns ctx's error and f is not called. Once f has started, Do
+// waits for it: f may check ctx itself, and Stream.Wait returns early when ctx ends while enqueued work
+// continues. A panic in f is returned as an error. On a lost device Do returns the error that lost it,
+// which wraps ErrLost; after Close, backend.ErrClosed. f must not call Do of the same device.
 func (d *Device) Do(ctx context.Context, f func(*Thread) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case d.turn <- struct{}{}:
+	case d.busy <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.stop:
 		return fmt.Errorf("gpu: device %d (%s): %w", d.info.Index, d.info.Name, backend.ErrClosed)
 	}
-	defer func() { <-d.turn }()
+	defer func() { <-d.busy }()
 	if err := d.Lost(); err != nil {
 		return err
 	}
-	return d.within(f)
+	return d.withContext(f)
 }
 
-// within runs f with the context current on its OS thread, and leaves the thread
-// as it was.
-func (d *Device) within(f func(*Thread) error) (err error) {
+// withContext calls f with the context current on its OS thread, and restores the thread afterwards.
+func (d *Device) withContext(f func(*Thread) error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	t := &Thread{d}
@@ -209,23 +205,22 @@ func (d *Device) within(f func(*Thread) error) (err error) {
 	return f(t)
 }
 
-// Close waits for the function that is running, frees what is still allocated
-// and lets go of the context. The error names allocations, streams, events and
-// modules that nobody had freed, unless the device is lost. Later calls return
-// the same.
+// Close waits for the running function, frees what is still allocated and releases the context. Unless
+// the device is lost, the error lists allocations, streams, events and modules that were not freed.
+// Later calls return the same error.
 func (d *Device) Close() error {
-	d.closer.Do(func() {
+	d.closeOnce.Do(func() {
 		close(d.stop)
-		d.turn <- struct{}{} // for good
-		left, gone := d.within(d.memory.close), d.leave()
-		if d.Lost() == nil { // of a lost device there is nothing left to report
-			d.result = errors.Join(left, gone)
+		d.busy <- struct{}{} // never released
+		left, gone := d.withContext(d.memory.freeAll), d.releaseContext()
+		if d.Lost() == nil { // a lost device has nothing left to free
+			d.closeErr = errors.Join(left, gone)
 		}
 	})
-	return d.result
+	return d.closeErr
 }
 
-// Lost is the error that lost the device, or nil.
+// Lost returns the error that lost the device, or nil.
 func (d *Device) Lost() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -235,16 +230,16 @@ func (d *Device) Lost() error {
 	return fmt.Errorf("gpu: device %d (%s) was lost: %w", d.info.Index, d.info.Name, d.lost)
 }
 
-// leave lets go of the context; the last to do so ends it.
-func (d *Device) leave() error {
+// releaseContext releases the primary context, which ends with its last user.
+func (d *Device) releaseContext() error {
 	if err := d.dev.ReleasePrimaryCtx(); err != nil {
 		return fmt.Errorf("gpu: close device %d: %w", d.info.Index, &DriverError{Call: "cuDevicePrimaryCtxRelease()", Code: codeOf(err)})
 	}
 	return nil
 }
 
-// lose marks the device as failed by err, unless it already is.
-func (d *Device) lose(err error) {
+// markLost marks the device as failed by err, unless it already is.
+func (d *Device) markLost(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lost == nil {

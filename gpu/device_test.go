@@ -17,7 +17,7 @@ import (
 	"thresher/kernels"
 )
 
-// needDriver skips a test where there is nothing to run it on.
+// needDriver skips a test if there is no driver.
 func needDriver(t *testing.T) {
 	t.Helper()
 	if err := Driver(); err != nil {
@@ -25,12 +25,12 @@ func needDriver(t *testing.T) {
 	}
 }
 
-// onEmulator reports whether the driver is the emulator, which runs what is
-// enqueued when somebody waits for it and no earlier.
+// onEmulator reports whether the driver is the emulator, which runs enqueued work only when
+// something waits for it.
 func onEmulator() bool { return Driver() == nil && emulator.Present() }
 
-// openTest opens device 0 and, at the end of the test, closes it and fails when
-// something was not freed.
+// openTest opens device 0; at the end of the test it closes the device and fails if something was
+// not freed.
 func openTest(t *testing.T, opt DeviceOptions) *Device {
 	t.Helper()
 	needDriver(t)
@@ -54,8 +54,7 @@ func onThread(t *testing.T, d *Device, f func(*Thread) error) {
 	}
 }
 
-// refused fails the test unless err wraps target, if that is not nil, and says
-// every want.
+// refused fails the test unless err wraps target, if that is not nil, and contains every want.
 func refused(t *testing.T, err, target error, want ...string) {
 	t.Helper()
 	if err == nil {
@@ -115,8 +114,8 @@ func TestOpenRefusals(t *testing.T) {
 	refused(t, err, nil, "-1 bytes")
 }
 
-// Functions run one at a time, whoever sends them: the counter below is unguarded,
-// and the race detector watches.
+// Functions run one at a time, whichever goroutine calls Do: the counter below is unguarded, and
+// the race detector would report it.
 func TestDoSerializes(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	const senders, each = 16, 25
@@ -152,8 +151,7 @@ func TestDoReturnsTheError(t *testing.T) {
 	}
 }
 
-// busy occupies the device until release is called, which waits for it
-// to be free again.
+// busy occupies the device until release is called, which waits until it is free again.
 func busy(t *testing.T, d *Device) (release func()) {
 	t.Helper()
 	started, gate, ended := make(chan struct{}), make(chan struct{}), make(chan error)
@@ -174,7 +172,7 @@ func busy(t *testing.T, d *Device) (release func()) {
 	}
 }
 
-// askedContext says when it is first asked whether it has ended, and denies it.
+// askedContext reports when its error is first requested, and returns nil.
 type askedContext struct {
 	context.Context
 	once  sync.Once
@@ -190,8 +188,7 @@ func (c *askedContext) Err() error {
 	return c.Context.Err()
 }
 
-// A context that ends while the device is busy ends the wait at once, and the
-// function never runs.
+// A context that ends while the device is busy ends the wait at once, and the function never runs.
 func TestDoGivesUpWaiting(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	release := busy(t, d)
@@ -200,9 +197,9 @@ func TestDoGivesUpWaiting(t *testing.T) {
 	ran := false
 	result := make(chan error)
 	go func() { result <- d.Do(ctx, func(*Thread) error { ran = true; return nil }) }()
-	<-ctx.asked // Do has begun, and believes that ctx goes on
+	<-ctx.asked // Do has begun, with a context that has not ended
 	cancel()
-	if err := <-result; err != context.Canceled { // with the device still busy
+	if err := <-result; err != context.Canceled { // while the device is still busy
 		t.Error(err)
 	}
 	release()
@@ -210,15 +207,15 @@ func TestDoGivesUpWaiting(t *testing.T) {
 	if ran {
 		t.Error("the function ran after Do had given up")
 	}
-	for range 64 { // with the device idle: a matter of chance, were it not asked first
+	for range 64 { // with an idle device select would choose at random, if Do did not check the context first
 		if err := d.Do(ctx, func(*Thread) error { ran = true; return nil }); err != context.Canceled || ran {
 			t.Fatal("a context that had ended before: ", err, ran)
 		}
 	}
 }
 
-// Once its function runs, Do waits for it even if the context ends: the function
-// may use what belongs to the caller.
+// Once its function runs, Do waits for it even if the context ends: the function may use the
+// caller's memory.
 func TestDoWaitsForWhatRuns(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -242,7 +239,7 @@ func TestDoSurvivesPanics(t *testing.T) {
 	err := d.Do(context.Background(), func(*Thread) error { panic("split milk") })
 	refused(t, err, nil, "panic in a function on device 0: split milk", "TestDoSurvivesPanics")
 
-	var wg sync.WaitGroup // of a goroutine that ends within, as testing.T.FailNow has it
+	var wg sync.WaitGroup // waits for a goroutine that exits within f, as with testing.T.FailNow
 	wg.Go(func() { d.Do(context.Background(), func(*Thread) error { runtime.Goexit(); return nil }) })
 	wg.Wait()
 
@@ -254,8 +251,8 @@ func TestDoSurvivesPanics(t *testing.T) {
 	})
 }
 
-// A function finds its device's context current, whatever else is on the way, and
-// leaves the thread as it was.
+// A function finds its device's context current, whatever else runs, and leaves the thread as it
+// was.
 func TestDoRestoresTheContext(t *testing.T) {
 	needEmulator(t)
 	t.Setenv("EMU_DEVICES", "2")
@@ -282,7 +279,7 @@ func TestDoRestoresTheContext(t *testing.T) {
 	current(cu.CUContext{})
 }
 
-// A Thread is worth nothing outside its function.
+// A Thread is invalid after its function returned.
 func TestThreadIsBound(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	var kept *Thread
@@ -311,7 +308,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	}
 	closed := make(chan error)
 	go func() { closed <- d.Close() }()
-	for range waiting { // with the device still busy
+	for range waiting { // while the device is still busy
 		refused(t, <-results, backend.ErrClosed, "device 0")
 	}
 	for range 1000 {
@@ -332,7 +329,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	}
 }
 
-// Close frees what nobody freed and says what it was.
+// Close frees what was not freed and lists it.
 func TestCloseReportsLeaks(t *testing.T) {
 	needDriver(t)
 	free := func() int64 {
@@ -377,7 +374,8 @@ func TestCloseReportsLeaks(t *testing.T) {
 	}
 }
 
-// Two Devices of one index share its memory, each with its own budget; what belongs to one is refused by the other.
+// Two Devices of one index share its memory, each with its own budget; what belongs to one is
+// refused by the other.
 func TestTwoDevicesOfOneIndex(t *testing.T) {
 	a, b := openTest(t, DeviceOptions{Memory: 1 << 20}), openTest(t, DeviceOptions{Memory: 1 << 20})
 	var of *Buffer[int32]
@@ -387,7 +385,7 @@ func TestTwoDevicesOfOneIndex(t *testing.T) {
 		refused(t, of.Free(th), nil, "of device 0")
 		return nil
 	})
-	onThread(t, a, func(th *Thread) error { return of.Upload(th, 0, []int32{1}) }) // as if nothing had been tried
+	onThread(t, a, func(th *Thread) error { return of.Upload(th, 0, []int32{1}) }) // as if nothing had been refused
 	if u := b.Usage(); u.Used != 0 {
 		t.Errorf("%+v", u)
 	}

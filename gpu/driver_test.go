@@ -41,8 +41,7 @@ func TestDriverSaysWhyThereIsNone(t *testing.T) {
 	}
 }
 
-// The loader's own search is the first place, so a library there is found
-// without being named.
+// The loader's own search path comes first, so a library there is found without being named.
 func TestDriverIsFoundByTheLoader(t *testing.T) {
 	dir := filepath.Dir(buildDriver(t))
 	if got := inProcess(t, "driver", libraryVariable+"=", "LD_LIBRARY_PATH="+dir); got != "nil" {
@@ -55,7 +54,7 @@ func TestDriverIsFoundByTheLoader(t *testing.T) {
 	}
 }
 
-// Nowhere means nowhere: the message says where was looked, and what to do.
+// If there is no driver, the message says which paths were tried, and what to do.
 func TestDriverIsNotFound(t *testing.T) {
 	for _, path := range libraryPlaces[1:] {
 		if _, err := os.Stat(path); err == nil {
@@ -68,7 +67,7 @@ func TestDriverIsNotFound(t *testing.T) {
 	}
 }
 
-// The binary asks the loader for no driver and shows it none of its own.
+// The binary does not link a driver, and does not export driver symbols to it.
 func TestBinaryNeedsNoDriver(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -97,8 +96,8 @@ func TestBinaryNeedsNoDriver(t *testing.T) {
 	}
 }
 
-// A driver that lacks a call this program makes answers
-// CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER; nothing crashes.
+// A driver that lacks a call of this program returns CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER; nothing
+// crashes.
 func TestMissingSymbols(t *testing.T) {
 	got := inProcess(t, "open", libraryVariable+"="+buildDriver(t))
 	if !strings.Contains(got, "cuDeviceGetCount()") || !strings.Contains(got, "(36)") {
@@ -121,7 +120,7 @@ func TestCUDAVersion(t *testing.T) {
 	}
 }
 
-// What drivers are checked for must cover every embedded module.
+// The driver version that is checked must support every embedded module.
 func TestDriverCheckCoversKernels(t *testing.T) {
 	for _, name := range kernels.Names() {
 		text, err := kernels.PTX(name)

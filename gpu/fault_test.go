@@ -15,7 +15,7 @@ import (
 	"thresher/gpu/emulator"
 )
 
-// failVariable makes the emulator's n-th next call of a name fail: name:n:code.
+// failVariable makes the n-th call of a name from now on fail: name:n:code.
 const failVariable = "EMU_FAIL"
 
 // needEmulator skips tests that make a driver fail.
@@ -27,8 +27,8 @@ func needEmulator(t *testing.T) {
 	}
 }
 
-// life is a device from open to close, with each kind of call on the way. It
-// returns what Close said apart from the rest, and the budget it had.
+// life uses each kind of call of a device, from opening to closing. It returns Close's error
+// separately, and the budget that the device had.
 func life() (budget int64, used, closed error) {
 	d, err := OpenDevice(0, DeviceOptions{})
 	if err != nil {
@@ -82,10 +82,10 @@ func use(th *Thread) error {
 	return nil
 }
 
-// Every call of a device's life fails once, at each place it is made, with a
-// code that can be survived and with one that cannot. Each time the error names
-// the call and the code, Close ends in order, and nothing stays allocated: the
-// next life has as much memory and succeeds.
+// Each call of a device's life fails once, at each place where it is made, with a code that leaves
+// the device usable and with one that does not. Each time the error names the call and the code,
+// Close returns in order, and nothing stays allocated: the next life has as much memory and
+// succeeds.
 func TestEveryCallFails(t *testing.T) {
 	needEmulator(t)
 	fresh, err, closed := life()
@@ -144,8 +144,8 @@ func TestEveryCallFails(t *testing.T) {
 	}
 }
 
-// Whatever is given back waits for the device's work before; a failure of that
-// wait is passed on, and the thing given back all the same.
+// Freeing waits for the device's work first. If that wait fails, its error is returned, and the
+// memory is freed nevertheless.
 func TestFreeingWaits(t *testing.T) {
 	needEmulator(t)
 	d := openTest(t, DeviceOptions{})
@@ -159,9 +159,9 @@ func TestFreeingWaits(t *testing.T) {
 			return err
 		}
 		for i, free := range []func(*Thread) error{b.Free, p.Free, s.Close, e.Close, m.Unload} {
-			t.Setenv(failVariable, fmt.Sprintf("cuCtxSynchronize:1:1,unique%d:1", i)) // a new value counts anew
+			t.Setenv(failVariable, fmt.Sprintf("cuCtxSynchronize:1:1,unique%d:1", i)) // a new value restarts the counts
 			refused(t, free(th), nil, "cuCtxSynchronize(): CUDA_ERROR_INVALID_VALUE (1)")
-			if err := free(th); err != nil { // there is nothing left to do
+			if err := free(th); err != nil { // nothing is left to free
 				t.Error(err)
 			}
 		}
@@ -172,8 +172,8 @@ func TestFreeingWaits(t *testing.T) {
 	}
 }
 
-// Every code that ends the emulator's context is known to lose the device, and
-// besides those only codes of what the emulator has not.
+// Every code that ends the emulator's context is known to lose the device; the other codes that do
+// are those that the emulator lacks.
 func TestStickyCodes(t *testing.T) {
 	needEmulator(t)
 	elsewhere := []int{4, 226, 709, 721, 812, 911, 999}
@@ -203,7 +203,7 @@ func TestStickyCodes(t *testing.T) {
 	}
 }
 
-// What a process does once is made to fail in processes of their own.
+// Calls made once a process fail in processes of their own.
 func TestBeginningAndEndFail(t *testing.T) {
 	needEmulator(t)
 	for _, c := range []struct{ env, want string }{
@@ -220,9 +220,8 @@ func TestBeginningAndEndFail(t *testing.T) {
 	}
 }
 
-// The emulator's own count of what lived when its context ended: nothing does,
-// whichever call to get something fails, and whether or not the caller frees
-// what it had got.
+// The emulator counts no live allocations when a context ends, whichever allocating call fails and
+// whether or not the caller frees what it got.
 func TestNothingLeaks(t *testing.T) {
 	needEmulator(t)
 	count := func(name string) uint64 {
@@ -251,8 +250,8 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// A kernel's fault shows at the next wait, loses the device for good, and is
-// what every later Do returns; the other device goes on.
+// A kernel's fault is returned by the next wait, loses the device, and is returned by every later
+// Do; the other device continues.
 func TestLostDevice(t *testing.T) {
 	needEmulator(t)
 	t.Setenv("EMU_DEVICES", "2")
@@ -280,7 +279,7 @@ func TestLostDevice(t *testing.T) {
 		if a.Lost() != nil {
 			t.Error("lost before anything happened")
 		}
-		// Beyond the ends of both buffers.
+		// Access beyond the ends of both buffers.
 		if err := c.f.Launch(th, c.s, shape(4*copyLen), Ptr(c.src), Ptr(c.dst), I64(4*copyLen)); err != nil {
 			t.Error("an error before the kernel ran: ", err)
 		}
@@ -321,7 +320,7 @@ func TestLostDevice(t *testing.T) {
 	}
 }
 
-// Both devices work at the same time: each one's job waits for the other's.
+// Both devices work at the same time: the function on each waits for the other's.
 func TestDevicesAtOnce(t *testing.T) {
 	needEmulator(t)
 	t.Setenv("EMU_DEVICES", "2")
@@ -371,7 +370,7 @@ func TestLowComputeCapability(t *testing.T) {
 	}
 }
 
-// The driver's compiler has the last word on PTX; what it says is passed on.
+// The error of the driver's compiler includes its log.
 func TestDriverRefusesPTX(t *testing.T) {
 	needEmulator(t)
 	d := openTest(t, DeviceOptions{})

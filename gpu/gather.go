@@ -10,66 +10,65 @@ import (
 	"thresher/backend/looks"
 )
 
-// gathers reports whether a dense scan for the query reads the rows of its filter
-// alone.
-func (a *asked) gathers() bool { return a.goal.Gather && a.goal.Filter != nil }
+// gathers reports whether a dense scan for the query reads only the rows that its filter allows.
+func (a *hostQuery) gathers() bool { return a.goal.Gather && a.goal.Filter != nil }
 
-// gather scores the rows that the queries' filters allow, in float64, as many of each query at a
-// time as there is room for. It gives the run its answers or, if ctx ends it, what it found so
-// far.
-func (d *denseScan) gather(ctx context.Context, q *queue) (err error) {
+// gatherRows scores the rows that the queries' filters allow, in float64, as many of each query at a
+// time as there is room for. It stores the answers in the run or, if ctx interrupts it, the best
+// found so far.
+func (d *denseScan) gatherRows(ctx context.Context, q *queue) (err error) {
 	most := 0
-	for _, p := range d.places {
-		most = max(most, d.x.asked[p].goal.Filter.Len())
+	for _, p := range d.slots {
+		most = max(most, d.x.queries[p].goal.Filter.Len())
 	}
-	n := d.m() * (d.b.leadRoom + 1)
-	pin, err := q.p.pool.takePinned(q.t, "rows that are gathered", 4*n)
+	n := d.m() * (d.b.candidateRoom + 1)
+	pin, err := q.machine.pool.takePinned(q.t, "rows that are gathered", 4*n)
 	if err != nil {
 		return err
 	}
-	defer func() { err = q.p.pool.back(q.t, pin, err) }()
-	atoms := view[uint32](pin, 0, n)
+	defer func() { err = q.machine.pool.returnAfter(q.t, pin, err) }()
+	atoms := viewPinned[uint32](pin, 0, n)
 	var stopped error
-	for from := 0; from < most && stopped == nil; from += d.b.leadRoom {
-		d.piece(q, atoms, from)
-		q.do(func(t *Thread, s *Stream) error {
-			return d.b.mem.UploadAsync(t, s, d.b.at.lead, pin, 0, 4*d.m()*d.b.leadRoom)
+	for from := 0; from < most && stopped == nil; from += d.b.candidateRoom {
+		d.writeCandidates(q, atoms, from)
+		q.enqueue(func(t *Thread, s *Stream) error {
+			return d.b.mem.UploadAsync(t, s, d.b.at.candidate, pin, 0, 4*d.m()*d.b.candidateRoom)
 		})
-		q.do(func(t *Thread, s *Stream) error {
-			return d.b.mem.UploadAsync(t, s, d.b.at.led, pin, 4*d.m()*d.b.leadRoom, 4*d.m())
+		q.enqueue(func(t *Thread, s *Stream) error {
+			return d.b.mem.UploadAsync(t, s, d.b.at.candidateCount, pin, 4*d.m()*d.b.candidateRoom, 4*d.m())
 		})
-		d.scoreLed(q)
+		d.scoreSelected(q)
 		if d.collects {
-			err = d.take(q, d.collected)
+			err = d.downloadScores(q, d.keepScores)
 		} else {
-			err = q.sync() // pin is overwritten next
+			err = q.sync() // the next iteration overwrites pin
 		}
 		if err != nil {
 			return err
 		}
 		stopped = ctx.Err()
 	}
-	if err := d.b.settle(q); err != nil {
+	if err := d.b.syncStates(q); err != nil {
 		return err
 	}
-	d.x.b.seen = true
-	if err := d.answer(q, stopped == nil); err != nil {
+	d.x.b.statesCurrent = true
+	if err := d.storeAnswers(q, stopped == nil); err != nil {
 		return err
 	}
 	return stopped
 }
 
-// piece writes the atoms from the from-th on that each query is to score, followed by their
-// numbers for all queries.
-func (d *denseScan) piece(q *queue, atoms []uint32, from int) {
-	room := d.b.leadRoom
+// writeCandidates writes the atoms that each query is to score, from the from-th on, followed by their
+// number for each query.
+func (d *denseScan) writeCandidates(q *queue, atoms []uint32, from int) {
+	room := d.b.candidateRoom
 	count := atoms[d.m()*room:]
-	for i, p := range d.places {
-		g := d.x.asked[p].goal
+	for i, p := range d.slots {
+		g := d.x.queries[p].goal
 		all := g.Filter.Atoms()
 		n := 0
 		for _, atom := range all[min(from, len(all)):min(from+room, len(all))] {
-			d.read[i]++
+			d.rowsRead[i]++
 			if int(atom) != g.Skip {
 				atoms[i*room+n] = atom
 				n++
@@ -79,20 +78,20 @@ func (d *denseScan) piece(q *queue, atoms []uint32, from int) {
 	}
 }
 
-// mergedStrips is the number of strips without an allowed atom up to which scanning them costs
-// less than another launch.
+// mergedStrips is the number of strips without an allowed atom up to which scanning them costs less
+// than another launch.
 const mergedStrips = 64
 
-// span is atoms lo to hi-1; lo is the first atom of a strip.
-type span struct{ lo, hi int }
+// atomRange is atoms lo to hi-1; lo is the first atom of a strip.
+type atomRange struct{ lo, hi int }
 
-// spans returns the parts of atoms lo to hi-1 whose strips hold a set bit of filter; with a nil
-// filter, everything. lo is the first atom of a strip.
-func spans(filter []uint64, lo, hi int) []span {
+// allowedRanges returns the ranges of atoms lo to hi-1 whose strips hold a set bit of filter; with a
+// nil filter, everything. lo is the first atom of a strip.
+func allowedRanges(filter []uint64, lo, hi int) []atomRange {
 	if filter == nil {
-		return []span{{lo, hi}}
+		return []atomRange{{lo, hi}}
 	}
-	var all []span
+	var all []atomRange
 	for ; lo < hi; lo += looks.StripAtoms {
 		end := min(lo+looks.StripAtoms, hi)
 		if countBits(filter, lo, end) == 0 {
@@ -101,7 +100,7 @@ func spans(filter []uint64, lo, hi int) []span {
 		if n := len(all); n > 0 && lo-all[n-1].hi <= mergedStrips*looks.StripAtoms {
 			all[n-1].hi = end
 		} else {
-			all = append(all, span{lo, end})
+			all = append(all, atomRange{lo, end})
 		}
 	}
 	return all
@@ -120,12 +119,12 @@ func countBits(filter []uint64, lo, hi int) int {
 	return n
 }
 
-// filter returns a bit for each atom that one of the group's queries may return; nil allows all.
-func (x *run) filter(g *group) []uint64 {
-	first := x.asked[g.lo].goal.Filter
+// unionFilter returns a bit for each atom that any of the chunk's queries may return; nil allows all.
+func (x *run) unionFilter(qs *queryChunk) []uint64 {
+	first := x.queries[qs.lo].goal.Filter
 	var union []uint64
-	for p := g.lo; p < g.hi; p++ {
-		f := x.asked[p].goal.Filter
+	for p := qs.lo; p < qs.hi; p++ {
+		f := x.queries[p].goal.Filter
 		switch {
 		case f == nil:
 			return nil
@@ -144,9 +143,9 @@ func (x *run) filter(g *group) []uint64 {
 	return union
 }
 
-// scannedBeside is how many atoms a first look has read beside the seen ones that the
-// goal allows, had it been for the query alone.
-func (x *run) scannedBeside(g *backend.Goal, l *look, seen int) int {
+// scannedBeyondFilter returns how many atoms a first look would read for this query alone that its
+// goal does not allow, given that it has seen so many allowed ones.
+func (x *run) scannedBeyondFilter(g *backend.Goal, l *look, seen int) int {
 	var filter []uint64
 	switch {
 	case g.Filter != nil:
@@ -158,7 +157,7 @@ func (x *run) scannedBeside(g *backend.Goal, l *look, seen int) int {
 	read, met := 0, 0
 	for at := 0; at < n && met < seen; {
 		end := chunkEnd(at, l.FirstChunk, n)
-		for _, s := range spans(filter, at, end) {
+		for _, s := range allowedRanges(filter, at, end) {
 			read += s.hi - s.lo
 		}
 		met += countBits(filter, at, end)

@@ -13,14 +13,14 @@ import (
 	"thresher/collection"
 )
 
-// TestSpans: what a first look goes through holds every atom allowed, in whole strips
-// and in order; what a query is said to have read beside them is the rest of it.
+// TestSpans: the ranges of a first look contain every allowed atom, in whole strips and in order;
+// the atoms that a query is said to have read beyond its filter are the others.
 func TestSpans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.OneOf(rapid.IntRange(1, 3*looks.StripAtoms), rapid.Just(1<<17+9)).Draw(t, "atoms")
 		order := make([]uint32, n)
 		f := backend.ListFilter(order, rapid.SliceOfN(rapid.Uint32Range(0, uint32(n-1)), 0, 20).Draw(t, "allowed"))
-		all := spans(f.Bits(), 0, n)
+		all := allowedRanges(f.Bits(), 0, n)
 		covered := 0
 		for k, s := range all {
 			if s.lo%looks.StripAtoms != 0 || s.hi%looks.StripAtoms != 0 && s.hi != n || s.lo >= s.hi || k > 0 && s.lo-all[k-1].hi <= mergedStrips*looks.StripAtoms {
@@ -29,19 +29,19 @@ func TestSpans(t *testing.T) {
 			covered += s.hi - s.lo
 		}
 		for _, i := range f.Atoms() {
-			if !slices.ContainsFunc(all, func(s span) bool { return int(i) >= s.lo && int(i) < s.hi }) {
+			if !slices.ContainsFunc(all, func(s atomRange) bool { return int(i) >= s.lo && int(i) < s.hi }) {
 				t.Errorf("atom %d is in none of %v", i, all)
 			}
 		}
 		x := &run{r: &resident{c: &collection.Collection{N: n}}}
 		l := &look{Compiled: &looks.Compiled{Look: backend.Look{FirstChunk: n}}} // one chunk
-		if got, want := x.scannedBeside(&backend.Goal{Filter: f, Skip: -1}, l, f.Len()), covered-f.Len(); got != want {
+		if got, want := x.scannedBeyondFilter(&backend.Goal{Filter: f, Skip: -1}, l, f.Len()), covered-f.Len(); got != want {
 			t.Errorf("%d atoms read beside %d, want %d", got, f.Len(), want)
 		}
-		if got := x.scannedBeside(&backend.Goal{Skip: n / 2}, l, n-1); got != 1 && n > 1 {
+		if got := x.scannedBeyondFilter(&backend.Goal{Skip: n / 2}, l, n-1); got != 1 && n > 1 {
 			t.Errorf("%d atoms read beside all but one", got)
 		}
-		if got := x.scannedBeside(&backend.Goal{Skip: -1}, l, n); got != 0 {
+		if got := x.scannedBeyondFilter(&backend.Goal{Skip: -1}, l, n); got != 0 {
 			t.Errorf("%d atoms read beside all", got)
 		}
 	})

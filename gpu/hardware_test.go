@@ -10,23 +10,22 @@ import (
 	"testing"
 )
 
-// The primitives of kernels/dev.cuh are inline PTX on a device and something else
-// on the emulator. These tests hold both to what dev.cuh says of them, on random
-// contents; all else that is tested on the emulator rests on it.
+// The primitives of kernels/dev.cuh are inline PTX on a device and C++ on the emulator. These tests
+// compare both with the descriptions in dev.cuh, on random contents; everything else that is tested
+// on the emulator depends on them.
 
-// fragmentCases is how many warps try a primitive.
+// fragmentCases is the number of warps that test a primitive.
 const fragmentCases = 64
 
-// product is one case of a product of matrices: 16 rows times 8 columns, each of
-// eight words, and sums that it is added to.
+// product is one case of a matrix product: 16 rows times 8 columns, each of eight words, and the
+// sums that it is added to.
 type product struct {
 	a [16][8]uint32
 	b [8][8]uint32
 	c [16][8]uint32
 }
 
-// fragments lays products out as dev.cuh says that warps hold them:
-// [case][register][lane].
+// fragments lays products out as warps hold them by dev.cuh: [case][register][lane].
 func fragments(all []product) (a, b, c []uint32) {
 	for _, p := range all {
 		for r := range 4 {
@@ -49,7 +48,7 @@ func fragments(all []product) (a, b, c []uint32) {
 	return a, b, c
 }
 
-// sumAt is where element (row, column) of case i's sums stands.
+// sumAt returns the index of element (row, column) of case i's sums.
 func sumAt(i, row, column int) int {
 	return (i*4+2*(row/8)+column%2)*32 + row%8*4 + column/2
 }
@@ -64,13 +63,13 @@ func multiply(b *preparer, entry string, all []product) []uint32 {
 	return from(b, dc)
 }
 
-// TestFragments: products of integers are exact, their sums wrap; those of floats
-// are within (K+1) 2^-22 of the sum of the magnitudes, K products long, which is
-// what the bounds of the dense path allow a coordinate.
+// TestFragments: products of integers are exact, and their sums wrap; sums of K products of floats
+// are within (K+1) 2^-22 of the sum of the magnitudes, the error that the bounds of the dense path
+// allow for each coordinate.
 func TestFragments(t *testing.T) {
 	modes := []string{""}
 	if onEmulator() {
-		modes = []string{"", "truncate"} // as plain float32 sums, and as the least exact tensor core known
+		modes = []string{"", "truncate"} // plain float32 sums, and those of the least exact tensor core known
 	}
 	for _, mode := range modes {
 		t.Setenv("EMU_MMA", mode)
@@ -88,7 +87,7 @@ func testInteger(t *testing.T, entry string, unsigned bool) {
 	for i := range all {
 		p := &all[i]
 		word := func() uint32 {
-			if i%4 == 3 { // of -128, 127 and 255 alone, whose sums are the greatest
+			if i%4 == 3 { // only -128, 127 and 255, whose sums are the greatest
 				return [...]uint32{0x80808080, 0x7f7f7f7f, 0xffffffff, 0x80ff7f80}[r.IntN(4)]
 			}
 			return r.Uint32()
@@ -124,7 +123,7 @@ func testInteger(t *testing.T, entry string, unsigned bool) {
 	}, "fragments")
 }
 
-// drawFloat is a normal number, in every fourth case one of a wide range.
+// drawFloat draws a normal number, in every fourth case one from a wide range.
 func drawFloat(r *rand.Rand, i int) float32 {
 	x := r.NormFloat64()
 	if i%4 == 3 {
@@ -133,7 +132,7 @@ func drawFloat(r *rand.Rand, i int) float32 {
 	return float32(x)
 }
 
-// drawBF16 is two numbers of bfloat16 in a word.
+// drawBF16 draws two bfloat16 numbers in a word.
 func drawBF16(r *rand.Rand, i int) uint32 {
 	half := func() uint32 { return math.Float32bits(drawFloat(r, i)) >> 16 }
 	return half()<<16 | half()
@@ -143,8 +142,8 @@ func valuesBF16(w uint32) []float64 {
 	return []float64{float64(math.Float32frombits(w << 16)), float64(math.Float32frombits(w &^ 0xffff))}
 }
 
-// drawTF32 is a number of tf32; in every other case with bits below it, which no
-// product may read.
+// drawTF32 draws a tf32 number; in every other case with lower bits set, which products must
+// ignore.
 func drawTF32(r *rand.Rand, i int) uint32 {
 	w := math.Float32bits(drawFloat(r, i))
 	if i%2 == 0 {
@@ -253,14 +252,14 @@ func TestFragmentsOfShared(t *testing.T) {
 	}, "fragments")
 }
 
-// TestAsyncCopiesToShared: cp.async of 0 to 16 bytes, zeros beyond, in two groups.
+// TestAsyncCopiesToShared: cp.async of 0 to 16 bytes, with zeros beyond, in two groups.
 func TestAsyncCopiesToShared(t *testing.T) {
 	const many = 16 // blocks
 	const pieces = many * 3 * 128
 	r := rand.New(rand.NewPCG(14, 1))
 	src, bytes := make([]uint8, 16*pieces), make([]uint32, pieces)
 	for i := range src {
-		src[i] = uint8(r.Uint32N(255)) // 255 is what was there before
+		src[i] = uint8(r.Uint32N(255)) // 255 is the content before the copy
 	}
 	for i := range bytes {
 		bytes[i] = r.Uint32N(17)
@@ -273,7 +272,7 @@ func TestAsyncCopiesToShared(t *testing.T) {
 		got := from(b, out)
 		for at := range pieces {
 			of := at
-			if at/128%3 > 0 { // read one thread on
+			if at/128%3 > 0 { // read by the next thread
 				of = at - at%128 + (at+1)%128
 			}
 			want := make([]uint8, 16)
@@ -285,24 +284,24 @@ func TestAsyncCopiesToShared(t *testing.T) {
 	}, "fragments")
 }
 
-// roundTo rounds x to so many bits of fraction; ties are f's choice.
+// roundTo rounds x to so many bits of fraction; f decides ties.
 func roundTo(x float32, fraction int, f func(float64) float64) float32 {
 	v := float64(x)
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return x
 	}
 	last := max(math.Ilogb(v), -126) - fraction
-	return float32(math.Ldexp(f(math.Ldexp(v, -last)), last)) // beyond the greatest float32 is infinity
+	return float32(math.Ldexp(f(math.Ldexp(v, -last)), last)) // infinity if it exceeds the greatest float32
 }
 
-// TestWords: dot products of four bytes, exact, and roundings to tf32 and
-// bfloat16, those at the edges too.
+// TestWords: dot products of four bytes, exact, and roundings to tf32 and bfloat16, including edge
+// cases.
 func TestWords(t *testing.T) {
 	edges := []uint32{
 		0, 0x80000000, 1, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, // zero to infinity
-		0x3f800fff, 0x3f801000, 0x3f801001, 0x3f803000, 0xbf801000, 0x00001000, 0x7f7ff000, // halfway between two of tf32
-		0x3f807fff, 0x3f808000, 0x3f808001, 0x3f818000, 0xbf808000, 0x00008000, 0x7f7f8000, // and of bfloat16
-		0x7fc00000, 0xffc00001, 0x7f800001, // not numbers
+		0x3f800fff, 0x3f801000, 0x3f801001, 0x3f803000, 0xbf801000, 0x00001000, 0x7f7ff000, // ties of tf32
+		0x3f807fff, 0x3f808000, 0x3f808001, 0x3f818000, 0xbf808000, 0x00008000, 0x7f7f8000, // ties of bfloat16
+		0x7fc00000, 0xffc00001, 0x7f800001, // NaN
 	}
 	r := rand.New(rand.NewPCG(15, 1))
 	var a, b []uint32
@@ -337,7 +336,7 @@ func TestWords(t *testing.T) {
 				t.Fatalf("dp4a of %08x and %08x from %d: %d and %d, want %d and %d", a[i], b[i], c[i], gotSums[i], gotSums[n+i], signed, unsigned)
 			}
 			low, high := math.Float32frombits(a[i]), math.Float32frombits(b[i])
-			if low == low { // of what is no number to_tf32 promises nothing
+			if low == low { // to_tf32 of NaN is unspecified
 				if want := math.Float32bits(roundTo(low, 10, math.Round)); gotRounded[i] != want {
 					t.Fatalf("to_tf32(%08x): %08x, want %08x", a[i], gotRounded[i], want)
 				}

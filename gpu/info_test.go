@@ -26,7 +26,7 @@ func TestInfoString(t *testing.T) {
 	}
 }
 
-// Both builds fail in the same way where there is no driver.
+// Both builds fail in the same way if there is no driver.
 func TestNoDriver(t *testing.T) {
 	err := Driver()
 	if err == nil {

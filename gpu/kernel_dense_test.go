@@ -18,7 +18,6 @@ type denseCase struct {
 	n, m, dim int
 	metric    collection.Metric
 	lo, room  int
-	which     []uint32
 	mask      uint32
 	flags     uint32
 
@@ -26,7 +25,7 @@ type denseCase struct {
 	inverse             []uint32
 	scale, size, offset []float32
 	scaled              []float64 // [queries][dim]
-	centre              []float64 // of Euclidean distance
+	centre              []float64 // for Euclidean distance
 	states              []query
 	filter              []uint64
 }
@@ -35,7 +34,7 @@ func (c *denseCase) String() string {
 	return fmt.Sprintf("%v n=%d m=%d dim=%d lo=%d", c.metric, c.n, c.m, c.dim, c.lo)
 }
 
-// drawDense makes up rows and queries, entries by the given draw.
+// drawDense draws rows and queries with entries from draw.
 func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r *rand.Rand) float64) *denseCase {
 	r := rand.New(rand.NewPCG(seed, uint64(n*m)))
 	c := &denseCase{n: n, m: m, dim: dim, metric: metric, room: (n + 3) &^ 3, rows: make([]float32, n*dim), scaled: make([]float64, m*dim),
@@ -78,7 +77,7 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 		norm = math.Sqrt(norm)
 		s.exp, s.skip, s.k, s.unit = int32(math.Ilogb(norm)+1), math.MaxUint32, 1, 1
 		for k := range w {
-			if metric != collection.Euclidean { // whose queries are as given
+			if metric != collection.Euclidean { // for Euclidean distance queries are as given
 				w[k] = math.Ldexp(w[k], -int(s.exp))
 			} else {
 				s.unit = math.Ldexp(1, -int(s.exp))
@@ -95,7 +94,7 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 func (c *denseCase) row(i int) []float32   { return c.rows[i*c.dim : (i+1)*c.dim] }
 func (c *denseCase) query(j int) []float64 { return c.scaled[j*c.dim : (j+1)*c.dim] }
 
-// middle is a coordinate of the centre.
+// middle returns a coordinate of the centre.
 func (c *denseCase) middle(k int) float64 {
 	if c.centre == nil {
 		return 0
@@ -103,7 +102,7 @@ func (c *denseCase) middle(k int) float64 {
 	return c.centre[k]
 }
 
-// open gives query j a threshold that is some row's score.
+// open gives query j a threshold that is the score of some row.
 func (c *denseCase) open(r *rand.Rand, j int, share float64) {
 	scores := make([]float64, c.n)
 	for i := range scores {
@@ -113,8 +112,8 @@ func (c *denseCase) open(r *rand.Rand, j int, share float64) {
 	c.states[j].tau = scores[min(c.n-1, int(float64(c.n)*(1-share)))]
 }
 
-// score is the exact one, in the query's units; for Euclidean distance that which
-// bounds are of.
+// score is the exact score, in the query's units; for Euclidean distance in product form, as bounds
+// are.
 func (c *denseCase) score(i, j int) float64 {
 	var dot, squares float64
 	w := c.query(j)
@@ -131,23 +130,12 @@ func (c *denseCase) score(i, j int) float64 {
 	return dot
 }
 
-// margin is what tf32 may be off by for row i and query j, as dense.cu derives it.
+// margin is the greatest error of tf32 for row i and query j, as derived in dense.cu.
 func (c *denseCase) margin(i, j int) float64 {
 	return (0x1p-10*(1+0x1p-9) + float64(2*c.width()+16+2*flag(c.centre != nil))*0x1p-23) * c.states[j].norm * float64(c.size[i])
 }
 
 func (c *denseCase) width() int { return (c.dim + 31) &^ 31 }
-
-func (c *denseCase) places() []uint32 {
-	if c.which != nil {
-		return c.which
-	}
-	all := make([]uint32, c.m)
-	for j := range all {
-		all[j] = uint32(j)
-	}
-	return all
-}
 
 // run multiplies rows lo..n-1 and returns the lists and the states after it.
 func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
@@ -159,30 +147,25 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 			states[j].filter = pointer(filter)
 		}
 	}
-	m := len(c.places())
+	m := c.m
 	rows, inverse, scale, size, offset := to(b, c.rows), to(b, c.inverse), to(b, c.scale), to(b, c.size), to(b, c.offset)
-	scaled, ds, dw := to(b, c.scaled), to(b, states), to(b, c.which)
+	scaled, ds := to(b, c.scaled), to(b, states)
 	x, margin := room[float32](b, m*c.width()), room[float32](b, m)
 	lists := toLists(b, make([][]arm, len(states)), c.room)
-	which := Null()
-	if c.which != nil {
-		which = Ptr(dw)
-	}
 	dc, centre := to(b, c.centre), Null()
 	if c.centre != nil {
 		centre = Ptr(dc)
 	}
-	b.launch("dense_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 256}}, Ptr(scaled), I32(c.dim), Ptr(ds), which, I32(m), Ptr(x), I32(c.width()), Ptr(margin), centre)
+	b.launch("dense_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 256}}, Ptr(scaled), I32(c.dim), Ptr(ds), I32(m), Ptr(x), I32(c.width()), Ptr(margin), centre)
 	b.launch("dense_tf32", Shape{Grid: Dim{X: ceil(c.n-c.lo, denseTile), Y: ceil(m, denseTile)}, Block: Dim{X: 256}, Shared: denseShared},
 		Ptr(rows), I32(c.dim), U32(uint32(c.lo)), U32(uint32(c.n)), Ptr(inverse), Ptr(scale), Ptr(size), Ptr(offset), Ptr(x), I32(c.width()), Ptr(margin),
-		Ptr(ds), which, I32(m), U32(c.mask), U32(c.flags), Ptr(lists.table), centre)
+		Ptr(ds), I32(m), U32(c.mask), U32(c.flags), Ptr(lists.table), centre)
 	for _, f := range []*Buffer[float32]{rows, scale, size, offset, x, margin} {
 		from(b, f)
 	}
 	from(b, inverse)
 	from(b, scaled)
 	from(b, dc)
-	from(b, dw)
 	from(b, filter)
 	after = from(b, ds)
 	stored := slices.Clone(after)
@@ -192,12 +175,12 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 	return lists.back(b, stored), after
 }
 
-// faults holds lists against the exact scores: what reaches the threshold is listed
-// once, what misses it by twice the margin is not, and a bound is no lower than the
-// score nor higher than by twice the margin.
+// faults compares lists with the exact scores: a row that reaches the threshold is listed once, one
+// that misses it by twice the margin is not, and a bound is at least the score and exceeds it by at
+// most twice the margin.
 func (c *denseCase) faults(all [][]arm, after []query) error {
 	meant := make([]bool, len(c.states))
-	for _, j := range c.places() {
+	for j := range meant {
 		meant[j] = c.states[j].flags&c.mask == c.flags
 	}
 	for j := range c.states {
@@ -251,10 +234,10 @@ func (c *denseCase) faults(all [][]arm, after []query) error {
 
 func gauss(r *rand.Rand) float64 { return r.NormFloat64() }
 
-// denseCases are sizes around what lanes and blocks take at a time.
+// denseCases are sizes around the numbers that lanes and blocks process at a time.
 func denseCases() []*denseCase {
 	short := func(r *rand.Rand) float64 { return 1e-30 * r.NormFloat64() }
-	least := func(r *rand.Rand) float64 { return 1e-42 * r.NormFloat64() } // 2^-exp is beyond float32
+	least := func(r *rand.Rand) float64 { return 1e-42 * r.NormFloat64() } // 2^-exp exceeds float32
 	long := func(r *rand.Rand) float64 { return 1e30 * r.NormFloat64() }
 	return []*denseCase{
 		drawDense(1, collection.InnerProduct, 1, 1, 1, gauss),
@@ -283,15 +266,14 @@ func denseAll(t *testing.T, cases []*denseCase) {
 	}, "dense")
 }
 
-// Rows and queries that tf32 rounds as far as it can, all the same way, reach the
-// threshold that is their score; on the emulator also with sums cut as the least
-// exact tensor cores cut them.
+// TestDenseRoundsItsWorst: rows and queries with the greatest roundings to tf32, all in the same
+// direction, reach a threshold equal to their score; on the emulator also with sums truncated as by
+// the least exact tensor cores.
 func TestDenseRoundsItsWorst(t *testing.T) {
 	down := func(r *rand.Rand) float64 { return 1 + 0x1p-11 - 0x1p-22 }
 	mixed := func(r *rand.Rand) float64 { return down(r) * math.Ldexp(1, r.IntN(3)) }
 	alternating := func(r *rand.Rand) float64 { return down(r) * float64(1-2*r.IntN(2)) }
-	// rows that lose twice as much when they are cut and not rounded, queries that
-	// are rounded down
+	// rows that lose twice as much by truncation as by rounding, and queries that are rounded down
 	cut := func() func(r *rand.Rand) float64 {
 		left := 33 * 515
 		return func(r *rand.Rand) float64 {
@@ -313,10 +295,9 @@ func TestDenseRoundsItsWorst(t *testing.T) {
 	}
 }
 
-// Queries that are done, that others stand between, that may not have all rows,
-// that have no threshold yet or one out of reach; rows that are never out of
-// reach; lists that are too short.
-func TestDenseOfSome(t *testing.T) {
+// TestDenseOfSomeQueries: queries with flags that exclude them, with filters, without a threshold
+// or with one out of reach; rows that are never out of reach; lists that are too short.
+func TestDenseOfSomeQueries(t *testing.T) {
 	c := drawDense(20, collection.Cosine, 400, 40, 24, gauss)
 	c.mask, c.flags = flagDone|flagDense, flagDense
 	r := rand.New(rand.NewPCG(20, 20))
@@ -338,11 +319,8 @@ func TestDenseOfSome(t *testing.T) {
 		}
 		c.states[j] = s
 	}
-	for _, j := range r.Perm(c.m)[:33] {
-		c.which = append(c.which, uint32(j))
-	}
 	later := *c
-	later.lo, later.which = 130, nil
+	later.lo = 130
 	short := *c
 	short.room = 12
 	denseAll(t, []*denseCase{c, &later, &short})
@@ -352,7 +330,7 @@ func TestDenseOfSome(t *testing.T) {
 		far.scale[i], far.size[i] = 0, float32(math.Inf(1))
 	}
 	far.states[0].tau, far.states[1].tau = 1e30, math.Inf(-1)
-	far.states[2].norm = 0 // a query of zeros: its margin times infinity is no number
+	far.states[2].norm = 0 // a query of zeros: its margin times infinity is NaN
 	clear(far.query(2))
 	onKernels(t, func(b *preparer) {
 		all, _ := far.run(b)

@@ -25,8 +25,8 @@ type listing struct {
 	cap             int
 }
 
-// toLists puts lists of at most room entries on the device; what lies behind
-// them is not to be taken for entries.
+// toLists uploads lists of at most room entries; the memory behind them holds values that are not
+// valid entries.
 func toLists(b *preparer, all [][]arm, room int) *listing {
 	b.Helper()
 	n := len(all) * room
@@ -44,7 +44,7 @@ func toLists(b *preparer, all [][]arm, room int) *listing {
 	return l
 }
 
-// back returns the entries the queries list and frees the device's memory.
+// back returns the entries of the lists and frees the device's memory.
 func (l *listing) back(b *preparer, states []query) [][]arm {
 	b.Helper()
 	from(b, l.table)
@@ -65,8 +65,8 @@ func (l *listing) back(b *preparer, states []query) [][]arm {
 // multiple rounds n up to a multiple of four.
 func multiple(n int) int { return (n + 3) &^ 3 }
 
-// drawn are n different atoms with random bounds from mean-spread on, some of them
-// equal, and estimates below.
+// drawn returns n different atoms with random bounds within spread of mean, some of them equal, and
+// estimates below the bounds.
 func drawn(r *rand.Rand, n int, mean, spread float64) []arm {
 	list := make([]arm, n)
 	for i, a := range r.Perm(n) {
@@ -80,60 +80,56 @@ func drawn(r *rand.Rand, n int, mean, spread float64) []arm {
 	return list
 }
 
-// listSizes are around what threads, warps and blocks take at a time.
+// listSizes are list lengths around the numbers that threads, warps and blocks process at a time.
 var listSizes = []int{0, 1, 2, 3, 4, 5, 31, 33, 255, 256, 257, 1023, 1024, 1025, 2048, 5000}
 
-// A prune keeps what reaches the threshold, rounded to float32, in its order, and
-// knows the greatest bound left. Queries with other flags stay as they are.
+// TestPrune: a prune keeps the entries that reach the threshold, rounded to float32, in order, and
+// reports the greatest bound left. Queries with other flags stay as they are.
 func TestPrune(t *testing.T) {
 	onKernels(t, func(b *preparer) {
-		for _, carry := range []bool{false, true} {
-			for _, dropping := range []float64{0, .3, .99, 1} {
-				r := rand.New(rand.NewPCG(1, uint64(100*dropping)))
-				lists, states := make([][]arm, len(listSizes)), make([]query, len(listSizes))
-				for j, n := range listSizes {
-					lists[j] = drawn(r, n, .1, 2)
-					s := &states[j]
-					s.listed, s.open, s.tau = uint32(n), 17, .1+2*(2*dropping-1)*1.01
-					switch {
-					case dropping == 0 && j%2 == 0:
-						s.tau = math.Inf(-1)
-					case n > 2 && j%2 == 0: // below a bound, which its rounding reaches
-						s.tau = math.Nextafter(float64(lists[j][1].bound), 9)
-					}
-					if j%5 == 4 {
-						s.flags = []uint32{flagDone, flagDense, flagDone | flagDense}[j%3]
-					} else if j%3 == 0 {
-						s.flags = flagListed | flagRandom
-					}
+		for _, dropping := range []float64{0, .3, .99, 1} {
+			r := rand.New(rand.NewPCG(1, uint64(100*dropping)))
+			lists, states := make([][]arm, len(listSizes)), make([]query, len(listSizes))
+			for j, n := range listSizes {
+				lists[j] = drawn(r, n, .1, 2)
+				s := &states[j]
+				s.listed, s.open, s.tau = uint32(n), 17, .1+2*(2*dropping-1)*1.01
+				switch {
+				case dropping == 0 && j%2 == 0:
+					s.tau = math.Inf(-1)
+				case n > 2 && j%2 == 0: // a threshold just above a bound, which rounds to it
+					s.tau = math.Nextafter(float64(lists[j][1].bound), 9)
 				}
-				l, q := toLists(b, lists, multiple(5000)), to(b, states)
-				b.launch("prune", Shape{Grid: Dim{X: len(states)}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(flagDone|flagDense), U32(0), I32(flag(carry)))
-				after := from(b, q)
-				kept := l.back(b, after)
-				for j := range states {
-					want, open := lists[j], 17.0
-					if states[j].flags&(flagDone|flagDense) == 0 {
-						want, open = nil, math.Inf(-1)
-						for _, e := range lists[j] {
-							if e.bound >= float32(states[j].tau) {
-								want, open = append(want, e), max(open, float64(e.bound))
-							}
+				if j%5 == 4 {
+					s.flags = []uint32{flagDone, flagDense, flagDone | flagDense}[j%3]
+				} else if j%3 == 0 {
+					s.flags = flagScanned | flagRandom
+				}
+			}
+			l, q := toLists(b, lists, multiple(5000)), to(b, states)
+			b.launch("prune", Shape{Grid: Dim{X: len(states)}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(flagDone|flagDense), U32(0))
+			after := from(b, q)
+			kept := l.back(b, after)
+			for j := range states {
+				want, open := lists[j], 17.0
+				if states[j].flags&(flagDone|flagDense) == 0 {
+					want, open = nil, math.Inf(-1)
+					for _, e := range lists[j] {
+						if e.bound >= float32(states[j].tau) {
+							want, open = append(want, e), max(open, float64(e.bound))
 						}
 					}
-					if !carry {
-						forget(kept[j])
-						want = slices.Clone(want)
-						forget(want)
-					}
-					if !slices.Equal(kept[j], want) {
-						t.Errorf("%d entries, threshold %g: kept %d, want %d, or others", len(lists[j]), states[j].tau, len(kept[j]), len(want))
-					}
-					expect := states[j]
-					expect.listed, expect.open = uint32(len(want)), open
-					if after[j] != expect {
-						t.Errorf("%d entries: state %+v, want %+v", len(lists[j]), after[j], expect)
-					}
+				}
+				forget(kept[j])
+				want = slices.Clone(want)
+				forget(want)
+				if !slices.Equal(kept[j], want) {
+					t.Errorf("%d entries, threshold %g: kept %d, want %d, or others", len(lists[j]), states[j].tau, len(kept[j]), len(want))
+				}
+				expect := states[j]
+				expect.listed, expect.open = uint32(len(want)), open
+				if after[j] != expect {
+					t.Errorf("%d entries: state %+v, want %+v", len(lists[j]), after[j], expect)
 				}
 			}
 		}
@@ -154,23 +150,23 @@ func flag(v bool) int {
 	return 0
 }
 
-// leading is how leaders is called.
-type leading struct {
-	byEstimate, carry bool
-	most, room        int
+// selecting is the parameters of select_candidates.
+type selecting struct {
+	byEstimate bool
+	most, room int
 }
 
-func (c leading) String() string {
-	return fmt.Sprintf("by estimate %v, carry %v, most %d, room %d", c.byEstimate, c.carry, c.most, c.room)
+func (c selecting) String() string {
+	return fmt.Sprintf("by estimate %v, most %d, room %d", c.byEstimate, c.most, c.room)
 }
 
-// leaders runs the kernel.
-func (b *preparer) leaders(c leading, all [][]arm, states []query, cap int) (lead [][]uint32, after []query, kept [][]arm) {
+// selectCandidates runs the kernel.
+func (b *preparer) selectCandidates(c selecting, all [][]arm, states []query, cap int) (lead [][]uint32, after []query, kept [][]arm) {
 	b.Helper()
 	l, q := toLists(b, all, cap), to(b, states)
 	dl, dn := room[uint32](b, len(all)*c.room), room[uint32](b, len(all))
-	b.launch("leaders", Shape{Grid: Dim{X: len(states)}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(flagDone|flagDense), U32(0),
-		I32(flag(c.byEstimate)), U32(uint32(c.most)), I32(flag(c.carry)), Ptr(dl), Ptr(dn), U32(uint32(c.room)))
+	b.launch("select_candidates", Shape{Grid: Dim{X: len(states)}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(flagDone|flagDense), U32(0),
+		I32(flag(c.byEstimate)), U32(uint32(c.most)), Ptr(dl), Ptr(dn), U32(uint32(c.room)))
 	after = from(b, q)
 	kept = l.back(b, after)
 	atoms, led := from(b, dl), from(b, dn)
@@ -183,8 +179,8 @@ func (b *preparer) leaders(c leading, all [][]arm, states []query, cap int) (lea
 	return lead, after, kept
 }
 
-// led says which atoms of a list lead and what stays.
-func (c leading) led(list []arm, s *query) (lead []uint32, kept []arm) {
+// expected returns the atoms of a list that are selected, and the entries that stay.
+func (c selecting) expected(list []arm, s *query) (lead []uint32, kept []arm) {
 	least, want := float32(s.tau), c.most
 	if want == 0 {
 		want = int(s.k)
@@ -203,7 +199,7 @@ func (c leading) led(list []arm, s *query) (lead []uint32, kept []arm) {
 		}
 	}
 	slices.SortStableFunc(ranked, func(x, y arm) int {
-		// total order: -0 lies below 0, as the kernel's integers have it
+		// total order: -0 is less than 0, as for the kernel's integers
 		if d := cmp.Compare(math.Float32bits(key(y))>>31, math.Float32bits(key(x))>>31); key(x) == 0 && key(y) == 0 && d != 0 {
 			return -d
 		}
@@ -223,18 +219,17 @@ func (c leading) led(list []arm, s *query) (lead []uint32, kept []arm) {
 	return lead, kept
 }
 
-// checkLeaders compares the kernel with what led says, for lists that name no
-// atom twice.
-func checkLeaders(b *preparer, c leading, all [][]arm, states []query) {
+// checkSelection compares the kernel with expected, for lists without duplicate atoms.
+func checkSelection(b *preparer, c selecting, all [][]arm, states []query) {
 	b.Helper()
 	longest := 0
 	for _, l := range all {
 		longest = max(longest, len(l))
 	}
-	lead, after, kept := b.leaders(c, all, states, multiple(longest))
+	lead, after, kept := b.selectCandidates(c, all, states, multiple(longest))
 	for j := range states {
 		name := fmt.Sprintf("%v: query %d, %d entries, k %d, threshold %g", c, j, len(all[j]), states[j].k, states[j].tau)
-		wantLead, wantKept := c.led(all[j], &states[j])
+		wantLead, wantKept := c.expected(all[j], &states[j])
 		expect := states[j]
 		if states[j].flags&(flagDone|flagDense) != 0 {
 			wantLead, wantKept = nil, all[j]
@@ -249,7 +244,7 @@ func checkLeaders(b *preparer, c leading, all [][]arm, states []query) {
 		if !slices.Equal(lead[j], wantLead) {
 			b.Errorf("%s: %d leaders, want %d, or others: %v, %v", name, len(lead[j]), len(wantLead), few(lead[j]), few(wantLead))
 		}
-		if !c.carry {
+		if !c.byEstimate {
 			forget(kept[j])
 			wantKept = slices.Clone(wantKept)
 			forget(wantKept)
@@ -265,14 +260,14 @@ func checkLeaders(b *preparer, c leading, all [][]arm, states []query) {
 
 func few[T any](x []T) []T { return x[:min(8, len(x))] }
 
-// The leaders are those of greatest bound or estimate, of equal ones the lower
-// atoms, whatever the order of a list, and leave it.
-func TestLeaders(t *testing.T) {
+// TestSelectCandidates: the candidates are the entries of greatest bound or estimate, of equal ones
+// the lower atoms, in whatever order the list is, and are removed from it.
+func TestSelectCandidates(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(2, 2))
-		for _, c := range []leading{
-			{room: 16}, {room: 2000}, {most: 1, room: 1}, {most: 10, room: 10, carry: true}, {most: 5000, room: 100},
-			{byEstimate: true, room: 300}, {byEstimate: true, most: 10000, room: 10000, carry: true}, {byEstimate: true, most: 7, room: 7},
+		for _, c := range []selecting{
+			{room: 16}, {room: 2000}, {most: 1, room: 1}, {most: 10, room: 10}, {most: 5000, room: 100},
+			{byEstimate: true, room: 300}, {byEstimate: true, most: 10000, room: 10000}, {byEstimate: true, most: 7, room: 7},
 		} {
 			lists, states := make([][]arm, len(listSizes)), make([]query, len(listSizes))
 			for j, n := range listSizes {
@@ -282,13 +277,13 @@ func TestLeaders(t *testing.T) {
 					states[j].flags = flagDense
 				}
 			}
-			checkLeaders(b, c, lists, states)
+			checkSelection(b, c, lists, states)
 		}
 	}, "lists")
 }
 
-// Ties, keys of either sign and of any size.
-func TestLeadersAmongEquals(t *testing.T) {
+// TestSelectAmongEquals: ties, and keys of either sign and any size.
+func TestSelectAmongEquals(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(3, 3))
 		bounds := [][]float32{
@@ -301,7 +296,7 @@ func TestLeadersAmongEquals(t *testing.T) {
 			for _, of := range bounds {
 				for _, atomOf := range []func(int) uint32{
 					func(a int) uint32 { return uint32(a) * 2_000_003 },
-					func(a int) uint32 { return uint32(a+1)<<21 - 1 }, // on the borders of intervals
+					func(a int) uint32 { return uint32(a+1)<<21 - 1 }, // on the boundaries of intervals
 				} {
 					list := make([]arm, 2000)
 					for i, a := range r.Perm(len(list)) {
@@ -310,14 +305,14 @@ func TestLeadersAmongEquals(t *testing.T) {
 					lists, states = append(lists, list), append(states, query{listed: uint32(len(list)), tau: math.Inf(-1)})
 				}
 			}
-			checkLeaders(b, leading{most: most, room: 2000}, lists, states)
+			checkSelection(b, selecting{most: most, room: 2000}, lists, states)
 		}
 	}, "lists")
 }
 
-// An atom that is listed twice, as after a chunk was scanned again, is led at most
-// as often, and room is never exceeded.
-func TestLeadersListedTwice(t *testing.T) {
+// TestSelectOfAtomsListedTwice: of an atom listed twice, as after a chunk was scanned again, each
+// entry is selected at most once, and room is never exceeded.
+func TestSelectOfAtomsListedTwice(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		for _, n := range []int{2, 300, 3000} {
 			list := make([]arm, n)
@@ -328,7 +323,7 @@ func TestLeadersListedTwice(t *testing.T) {
 				}
 			}
 			for _, most := range []int{1, 2, 100, 1500} {
-				lead, after, kept := b.leaders(leading{most: most, room: most}, [][]arm{list}, []query{{listed: uint32(n), tau: 2}}, multiple(n))
+				lead, after, kept := b.selectCandidates(selecting{most: most, room: most}, [][]arm{list}, []query{{listed: uint32(n), tau: 2}}, multiple(n))
 				want := min(most, n)
 				if len(lead[0]) != want || len(kept[0]) != n-want || int(after[0].kept) != want {
 					t.Errorf("%d entries, %d wanted: %d lead, %d stay", n, most, len(lead[0]), len(kept[0]))
@@ -352,44 +347,45 @@ func TestLeadersListedTwice(t *testing.T) {
 	}, "lists")
 }
 
-// Entries that found no room are none: the list ends at its capacity.
+// TestListsThatOverflowed: a list that overflowed ends at its capacity.
 func TestListsThatOverflowed(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(4, 4))
 		lists := [][]arm{drawn(r, 64, 0, 1), drawn(r, 64, 0, 1)}
 		states := []query{{listed: 90, tau: -2, flags: flagOverflow}, {listed: 64, tau: -2}}
 		l, q := toLists(b, lists, 64), to(b, states)
-		b.launch("prune", Shape{Grid: Dim{X: 2}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(0), U32(0), I32(1))
+		b.launch("prune", Shape{Grid: Dim{X: 2}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(0), U32(0))
 		after := from(b, q)
 		if kept := l.back(b, after); !slices.Equal(kept[0], lists[0]) || !slices.Equal(kept[1], lists[1]) {
 			t.Errorf("%d and %d entries kept of 64 each", len(kept[0]), len(kept[1]))
 		}
-		lead, after, _ := b.leaders(leading{most: 64, room: 64}, lists, states, 64)
+		lead, after, _ := b.selectCandidates(selecting{most: 64, room: 64}, lists, states, 64)
 		if len(lead[0]) != 64 || after[0].listed != 0 {
 			t.Errorf("%d leaders and %d entries left of 64", len(lead[0]), after[0].listed)
 		}
 	}, "lists")
 }
 
-// What a look did is reported and added up as cpu/scan.go and cpu/revisit.go do.
+// TestLookFigures: the figures of a look are reported and added up as in cpu/scan.go and
+// cpu/rows.go.
 func TestLookFigures(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		const m = 300
 		states := make([]query, m)
 		for j := range states {
-			states[j] = query{seen: 9, kept: 9, listed: uint32(j), rows: uint32(j % 4), pulls: 1 << 40, bytes: 7, before: 3}
+			states[j] = query{seen: 9, kept: 9, listed: uint32(j), rows: uint32(j % 4), pulls: 1 << 40, bytes: 7, listedBefore: 3}
 		}
 		q := to(b, states)
 		b.launch("look_begin", Shape{Grid: Dim{X: 2}, Block: Dim{X: 256}}, Ptr(q), U32(m))
 		states = from(b, q)
 		for j := range states {
 			s := &states[j]
-			if s.seen != 0 || s.kept != 0 || s.before != uint32(j) || s.listed != uint32(j) || s.pulls != 1<<40 {
+			if s.seen != 0 || s.kept != 0 || s.listedBefore != uint32(j) || s.listed != uint32(j) || s.pulls != 1<<40 {
 				t.Fatalf("query %d before a look: %+v", j, *s)
 			}
 			s.seen, s.kept, s.listed = uint32(j), uint32(j%3), uint32(j-j%5)
 			if j%11 == 0 {
-				s.owed = 77
+				s.expectedRows = 77
 			}
 			if j%7 == 3 {
 				s.flags, s.seen = flagDone, 0
@@ -405,15 +401,15 @@ func TestLookFigures(t *testing.T) {
 					told = report{want.seen, want.kept + want.listed}
 					want.pulls += 128 * uint64(want.seen)
 					want.bytes += 140 * uint64(want.seen)
-					all := want.before
+					all := want.listedBefore
 					if c.scan {
 						all += want.seen
 					}
 					if c.random && told.kept < all {
 						want.flags |= flagRandom
 					}
-					if c.random && want.owed == 0 {
-						want.owed = want.rows + want.listed
+					if c.random && want.expectedRows == 0 {
+						want.expectedRows = want.rows + want.listed
 					}
 				}
 				want.seen, want.kept = 0, 0
@@ -425,9 +421,9 @@ func TestLookFigures(t *testing.T) {
 	}, "lists")
 }
 
-// After a chunk a query ends by its norm, or goes to the dense path when it keeps
-// more than its share of the atoms after 1,024 of them, or 16 k (cpu/scan.go, ended).
-func TestSurvey(t *testing.T) {
+// TestFinishedQueries: after a chunk a query is finished if norms rule out the other atoms, and
+// goes to the dense path if it keeps more than its share after 1,024 atoms, or 16 k, as on the CPU.
+func TestFinishedQueries(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		base := query{norm: 2, tau: 1, k: 10, seen: 2000, listed: 101, allowed: 1000}
 		with := func(f func(*query)) query { q := base; f(&q); return q }
@@ -444,15 +440,15 @@ func TestSurvey(t *testing.T) {
 			{"too early", with(func(q *query) { q.seen = 1023 }), .1, 1, 0},
 			{"just in time", with(func(q *query) { q.seen = 1024 }), .1, 1, flagDense},
 			{"too early for its k", with(func(q *query) { q.k = 126 }), .1, 1, 0},
-			{"at the end", base, .1, -1, flagListed},
-			{"beyond its reach", base, .1, .49, flagListed},
+			{"at the end", base, .1, -1, flagScanned},
+			{"beyond its reach", base, .1, .49, flagScanned},
 			{"the bound of norms is rounded up", base, .1, float32(.5), flagDense},
 			{"done already", with(func(q *query) { q.flags = flagDone }), .1, -1, flagDone},
 			{"dense already", with(func(q *query) { q.flags = flagDense }), .1, -1, flagDense},
 			{"no threshold", with(func(q *query) { q.tau = math.Inf(-1) }), .5, 0, 0},
 		} {
 			q := to(b, []query{c.state})
-			b.launch("survey", Shape{Grid: Dim{X: 1}, Block: Dim{X: 256}}, Ptr(q), U32(1), F64(c.share), F32(c.beyond))
+			b.launch("mark_finished", Shape{Grid: Dim{X: 1}, Block: Dim{X: 256}}, Ptr(q), U32(1), F64(c.share), F32(c.beyond))
 			want := c.state
 			want.flags = c.want
 			if got := from(b, q)[0]; got != want {

@@ -14,8 +14,8 @@ import (
 	"thresher/collection"
 )
 
-// rowShape is what a look reads of an atom: R head codes and D codes or signs,
-// or width of them, in rows of stride bytes.
+// rowShape is what a look reads of an atom: R head codes and D codes or signs, or the first width
+// of these, in rows of stride bytes.
 type rowShape struct {
 	R, D, width, stride int
 	signs               bool
@@ -27,7 +27,7 @@ func (s rowShape) String() string {
 
 func (s rowShape) pitch() int { return (s.R + s.D + 63) &^ 63 }
 
-// products multiplies a row by a query's codes.
+// products returns the products of a row with a query's codes.
 func (s rowShape) products(row []uint8, hi, lo []int8) (dh, dr float64) {
 	var head, rest, set, all int64
 	for c := range s.R {
@@ -49,7 +49,7 @@ func (s rowShape) products(row []uint8, hi, lo []int8) (dh, dr float64) {
 	return float64(head), float64(rest)
 }
 
-// rowData are atoms, queries and lists for a shape.
+// rowData is atoms, queries and lists for a shape.
 type rowData struct {
 	shape  rowShape
 	n      int
@@ -58,11 +58,11 @@ type rowData struct {
 	hi, lo []int8
 	states []query
 	lists  [][]arm
-	beyond uint32 // so many more entries had no room
+	beyond uint32 // number of further entries for which there was no room
 }
 
-// randomRows are n atoms, and queries whose lists have these lengths. Where
-// extreme, all codes are the greatest, so that sums are.
+// randomRows returns n atoms, and queries with lists of these lengths. If extreme, all codes are
+// the greatest, and so are sums.
 func randomRows(seed uint64, shape rowShape, n int, sizes []int, extreme bool) *rowData {
 	r := rand.New(rand.NewPCG(seed, uint64(shape.R*1000+shape.D)))
 	d := &rowData{shape: shape, n: n, codes: make([]uint8, n*shape.stride)}
@@ -106,7 +106,7 @@ func randomRows(seed uint64, shape rowShape, n int, sizes []int, extreme bool) *
 		list := make([]arm, size)
 		for i := range list {
 			list[i] = arm{atom: uint32(r.IntN(n)), bound: float32(r.NormFloat64() * 3)}
-			if i%3 == 0 { // the row decides
+			if i%3 == 0 { // the row's bound is the lesser
 				list[i].bound = float32(math.Inf(1))
 			}
 		}
@@ -115,10 +115,10 @@ func randomRows(seed uint64, shape rowShape, n int, sizes []int, extreme bool) *
 	return d
 }
 
-// rowMemory says how a look finds what it reads.
+// rowMemory is where a look's input is.
 type rowMemory struct {
 	pinned bool // rows in page-locked host memory
-	sides  bool // terms side by side
+	sides  bool // interleaved terms
 	shape  Shape
 }
 
@@ -195,7 +195,7 @@ func (d *rowData) look(b *preparer, mem rowMemory) {
 	}
 }
 
-// bound is what a look makes of an entry of query j's list.
+// bound returns the bound and estimate that a look gives an entry of query j's list.
 func (d *rowData) bound(j int, e arm) (estimate, bound float32) {
 	s, P, q := d.shape, d.shape.pitch(), &d.states[j]
 	dh, dr := s.products(d.codes[int(e.atom)*s.stride:][:s.stride], d.hi[j*P:][:P], d.lo[j*P:][:P])
@@ -208,7 +208,7 @@ func (d *rowData) bound(j int, e arm) (estimate, bound float32) {
 	return float32(estimate64), min(e.bound, collection.Upward(upper))
 }
 
-// deviceTerms is a terms and what it points at.
+// deviceTerms is a terms and the buffers that it points to.
 type deviceTerms struct {
 	terms
 	held  []*Buffer[float32]
@@ -233,8 +233,8 @@ func putRowTerms(b *preparer, t *looks.Terms) *deviceTerms {
 	return d
 }
 
-// makeSides runs the kernel, checks what it wrote, and leaves its table to looks
-// alone, without the arrays.
+// makeSides runs the kernel `sides`, checks its output, and returns a table with the interleaved
+// terms only.
 func (d *deviceTerms) makeSides(b *preparer, t *looks.Terms, n int) {
 	b.Helper()
 	table := to(b, []terms{d.terms})
@@ -262,10 +262,10 @@ func (d *deviceTerms) free(b *preparer) {
 	}
 }
 
-// rowSizes are lengths of lists around what groups, warps and blocks take.
+// rowSizes are lengths of lists around the numbers that groups of lanes, warps and blocks process.
 var rowSizes = []int{0, 1, 3, 4, 5, 15, 16, 17, 63, 64, 65, 200}
 
-// memories are ways to launch a look at m queries.
+// memories are the locations of a look's input, for m queries.
 func memories(m int) []rowMemory {
 	return []rowMemory{
 		{shape: Shape{Grid: Dim{X: m}, Block: Dim{X: 128}}},
@@ -274,7 +274,7 @@ func memories(m int) []rowMemory {
 	}
 }
 
-// Looks at rows: sums are exact, and bounds those of the CPU backend, bit for bit.
+// TestLookRows: sums are exact, and bounds equal the CPU backend's, bit for bit.
 func TestLookRows(t *testing.T) {
 	shapes := []rowShape{
 		{R: 32, D: 768, width: 768, stride: 800}, {R: 32, D: 768, width: 128, stride: 800}, {R: 32, D: 768, width: 32, stride: 800},
@@ -286,7 +286,7 @@ func TestLookRows(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		for i, s := range shapes {
 			d := randomRows(uint64(i), s, 97, rowSizes, false)
-			d.states[7].flags, d.states[10].flags, d.states[9].flags = flagDone, flagDense, flagListed|flagRandom|flagOverflow
+			d.states[7].flags, d.states[10].flags, d.states[9].flags = flagDone, flagDense, flagScanned|flagRandom|flagOverflow
 			for _, mem := range memories(len(d.states)) {
 				d.look(b, mem)
 			}
@@ -294,7 +294,7 @@ func TestLookRows(t *testing.T) {
 	}, "looks")
 }
 
-// Sums beyond 32 bits, up to the widest rows there are.
+// Sums beyond 32 bits, up to the widest rows.
 func TestLookAtWideRows(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		for _, D := range []int{1 << 16, 1<<20 - 32} {
@@ -309,7 +309,7 @@ func signShape(R, D int) rowShape {
 	return rowShape{R: R, D: D, width: D, stride: (R + D/8 + 63) &^ 63, signs: true}
 }
 
-// Looks at signs, with rows for 8, 16 and 32 lanes, and for several pieces a lane.
+// TestLookSigns: rows of 8, 16 and 32 lanes, and of several pieces a lane.
 func TestLookSigns(t *testing.T) {
 	shapes := []rowShape{
 		signShape(32, 768), signShape(0, 768), signShape(32, 800), signShape(32, 1536), signShape(0, 1536), signShape(16, 1056),
@@ -318,7 +318,7 @@ func TestLookSigns(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		for i, s := range shapes {
 			d := randomRows(uint64(i), s, 97, rowSizes, false)
-			d.states[7].flags, d.states[10].flags, d.states[9].flags = flagDone, flagDense, flagListed
+			d.states[7].flags, d.states[10].flags, d.states[9].flags = flagDone, flagDense, flagScanned
 			for _, mem := range memories(len(d.states)) {
 				d.look(b, mem)
 			}
@@ -327,7 +327,7 @@ func TestLookSigns(t *testing.T) {
 	}, "looks")
 }
 
-// A list that overflowed has cap entries, and no more are looked at.
+// TestLookAtOverflow: only the cap entries of a list that overflowed are processed.
 func TestLookAtOverflow(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		for _, s := range []rowShape{{R: 32, D: 128, width: 128, stride: 160}, signShape(0, 768)} {
@@ -338,7 +338,7 @@ func TestLookAtOverflow(t *testing.T) {
 	}, "looks")
 }
 
-// ready codes a query, as cpu/codes.go (fine) does, and takes the factors of its bound.
+// ready codes a query as cpu/codes.go does, and computes the factors of its bound.
 func ready(c *collection.Collection, p *collection.Query, t *looks.Compiled) (q query, hi, lo []int8) {
 	P := (c.R + c.D + 63) &^ 63
 	hi, lo = make([]int8, P), make([]int8, P)
@@ -363,7 +363,7 @@ func ready(c *collection.Collection, p *collection.Query, t *looks.Compiled) (q 
 	return q, hi, lo
 }
 
-// searchScore is what bounds of an atom are of, scaled as the query is.
+// searchScore is the score that bounds of an atom refer to, scaled like the query.
 func searchScore(c *collection.Collection, i int, q []float32, scale float64, exp int) float64 {
 	row := c.Row(int(c.Order[i]))
 	var dot, squares float64
@@ -389,8 +389,8 @@ func relative(c *collection.Collection, x []float32, k int) float64 {
 	return float64(x[k]) - c.Centre[k]
 }
 
-// Of real collections, every bound covers the true score, and bounds of whole rows
-// are near it. The Student bounds fail with a chance of 1e-9 an atom, 5e-5 in all.
+// TestLooksCoverScores: for real collections, every bound covers the true score, and bounds of whole rows are
+// near it. Student bounds fail with probability 1e-9 an atom, 5e-5 in all.
 func TestLooksCoverScores(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(8, 8))
@@ -424,8 +424,8 @@ func TestLooksCoverScores(t *testing.T) {
 	}, "looks")
 }
 
-// checkCover looks at all atoms of a collection for queries q, and compares the
-// bounds with true scores.
+// checkCover takes a look at all atoms of a collection for queries q, and compares the bounds with
+// true scores.
 func checkCover(b *preparer, c *collection.Collection, q []float32, t *looks.Compiled) {
 	b.Helper()
 	d := &rowData{shape: rowShape{c.R, c.D, t.To, c.R + c.D, false}, n: c.N, codes: c.Codes, terms: t.Terms}
@@ -450,7 +450,7 @@ func checkCover(b *preparer, c *collection.Collection, q []float32, t *looks.Com
 		d.states, d.hi, d.lo, d.lists = append(d.states, state), append(d.hi, hi...), append(d.lo, lo...), append(d.lists, all)
 	}
 	d.look(b, memories(m)[t.Stage%3])
-	// what look found equal to what the kernel makes of them
+	// what look checks equals the kernel's output
 	for j, p := range prepared {
 		for i := range all {
 			estimate, bound := d.bound(j, all[i])

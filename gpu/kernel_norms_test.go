@@ -13,9 +13,9 @@ import (
 	"thresher/collection"
 )
 
-// list_norms lists each atom of a chunk that a query may return and whose norm
-// allows the threshold, with a bound that is no less than the greatest score it can
-// have, and little more; those without room raise the flag.
+// TestListNorms: list_norms lists each atom of a chunk that a query may return and whose norm
+// allows the threshold, with an upper bound of its score that is nearly tight; if there is no room
+// it sets the flag.
 func TestListNorms(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(3, 9))
@@ -43,7 +43,7 @@ func TestListNorms(t *testing.T) {
 					s := &states[j]
 					s.norm, s.exp, s.skip, s.listed = 1+float64(j%4)/4, int32(j%3-1), math.MaxUint32, uint32(j%2)
 					at := lo + r.IntN(n-lo)
-					// an atom's own bound, as the kernel rounds it, is on the threshold
+					// the threshold is an atom's bound as the kernel rounds it
 					o := 0.0
 					if euclidean {
 						o = math.Ldexp(float64(offset[at]), -int(s.exp))
@@ -78,7 +78,7 @@ func TestListNorms(t *testing.T) {
 					s, want := &states[j], 0
 					listed := map[uint32]float32{}
 					for k, e := range got[j] {
-						if k >= int(s.listed) { // the first were there
+						if k >= int(s.listed) { // the first entries were there before
 							listed[e.atom] = e.bound
 						}
 						if k >= int(s.listed) && e.estimate != e.bound {
@@ -97,7 +97,7 @@ func TestListNorms(t *testing.T) {
 						case !in && may && v >= s.tau && !over:
 							t.Errorf("query %d, euclidean %v: atom %d of at most %g is not listed, threshold %g", j, euclidean, i, v, s.tau)
 						case in && cmp.Compare(bound, float32(s.tau)) == 0:
-							want++ // on the threshold
+							want++ // exactly at the threshold
 						}
 					}
 					if j%6 == 0 && !over && want == 0 {

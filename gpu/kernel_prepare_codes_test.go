@@ -18,8 +18,8 @@ import (
 	"thresher/collection"
 )
 
-// encoded is what cpu/codes.go (quantizeQuery) makes of x: codes, the value of a step,
-// and the norm of what they are off by.
+// encoded is what encode of cpu/codes.go makes of x: codes, the value of a step, and the norm of
+// the errors.
 func encoded(x []float32, limit int32) (code []int32, step, err float64) {
 	var most float32
 	for _, v := range x {
@@ -39,8 +39,8 @@ func encoded(x []float32, limit int32) (code []int32, step, err float64) {
 	return code, float64(f), math.Sqrt(err)
 }
 
-// steepParts are heads and rests by turns Gaussian, steep, 1-hot, zero, and with
-// steps just above and below what is given up as too small.
+// steepParts returns heads and rests that are alternately Gaussian, steep, 1-hot and zero, and some
+// with steps just above and below the least.
 func steepParts(m, R, D int) (head, rest []float32) {
 	r := rand.New(rand.NewPCG(uint64(R), uint64(D)))
 	head, rest = make([]float32, m*R), make([]float32, m*D)
@@ -68,8 +68,8 @@ func steepParts(m, R, D int) (head, rest []float32) {
 	return head, rest
 }
 
-// Codes and steps are the CPU backend's bit for bit; errors and norms are not
-// below the true ones; what a row has room for beyond its codes is zero.
+// TestQueryCodes: codes and steps equal the CPU backend's, bit for bit; errors and norms are not
+// below the true ones; the memory behind codes is zero.
 func TestQueryCodes(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		for _, s := range []struct{ R, D, width int }{
@@ -143,7 +143,7 @@ func TestQueryCodes(t *testing.T) {
 	})
 }
 
-// One set of codes alone is what both give, and leaves the fields of the other.
+// Either set of codes requested alone equals that of both, and leaves the fields of the other.
 func TestQueryCodesOfOneKind(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		const m, R, D, width, S, P = 3, 32, 300, 64, 96, 384
@@ -188,13 +188,13 @@ func TestQueryCodesOfOneKind(t *testing.T) {
 	})
 }
 
-// factors are what a query's state has of a look.
+// factors are the factors of a look in a query's state.
 func (s *query) factors() looks.Factors {
 	return looks.Factors{RadiusFactor: s.radiusFactor, HN: s.hn, HE: s.he, XN: s.xn, NN: s.nn, WE: s.we, OffsetFactor: s.offsetFactor}
 }
 
-// Factors are those of package looks, but for what sums of squares in another order
-// differ by, and Cauchy's norms are not below the true ones.
+// TestLookFactors: factors equal those of package looks, except for sums of squares in another
+// order; Cauchy's norms are not below the true ones.
 func TestLookFactors(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		const m, R, D, width, alpha = 19, 32, 768, 96, 1e-4

@@ -15,8 +15,8 @@ import (
 	"thresher/collection"
 )
 
-// A head is off by no more than HeadError allows each component, the rest by no
-// more than it allows the subtraction, for any number of directions.
+// TestHeads: each component of a head is within HeadError's error, and the rest within that of the
+// subtraction, for any number of directions.
 func TestHeads(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		for _, D := range []int{16, 100, 768, 2048, 2052, 20000} {
@@ -70,7 +70,7 @@ func TestHeads(t *testing.T) {
 	})
 }
 
-// turned is R x in float64.
+// turned returns R x in float64.
 func turned(r *collection.Rotation, x []float32) []float64 {
 	D := len(x)
 	y := make([]float64, D)
@@ -103,7 +103,7 @@ func turned(r *collection.Rotation, x []float32) []float64 {
 	return y
 }
 
-// buildFew is a collection of few atoms, which has a head where the dimension allows.
+// buildFew returns a collection of few atoms, with a head if the dimension allows one.
 func buildFew(t *testing.T, dim int, o collection.Options) *collection.Collection {
 	t.Helper()
 	r, n := rand.New(rand.NewPCG(uint64(dim), 3)), 130
@@ -118,9 +118,8 @@ func buildFew(t *testing.T, dim int, o collection.Options) *collection.Collectio
 	return c
 }
 
-// Rounds give bit for bit what they give on the CPU, whose additions are the
-// same; a Haar matrix stays within the chains HaarError has; and both within
-// RotationError of the rotation in float64.
+// TestRotations: rounds give the CPU's results bit for bit, since the additions are the same; a
+// Haar matrix stays within HaarError; and both are within RotationError of the rotation in float64.
 func TestRotations(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		for _, dim := range []int{16, 17, 100, 256, 257, 300, 352, 480, 768, 1000, 1536, 4096, 20000} {
@@ -169,7 +168,7 @@ func TestRotations(t *testing.T) {
 	})
 }
 
-// split runs queries through load, head and rotation.
+// split runs query_load, head_project and the rotation on queries.
 func (b *preparer) split(c *collection.Collection, r *collection.Rotation, q []float32) (head, rest []float32, loaded []query) {
 	b.Helper()
 	m := len(q) / c.Dim
@@ -180,9 +179,9 @@ func (b *preparer) split(c *collection.Collection, r *collection.Rotation, q []f
 	return head, b.rotate(x, r, m, c.D, 8*c.D <= plainShared), loaded
 }
 
-// Heads and rests are near those of PrepareBatch, their products with an atom's
-// within Slack of the product of the vectors, and a query's are its own: bit for
-// bit the same alone.
+// TestSplitQueries: heads and rests are near those of PrepareBatch, their products with an atom's
+// are within Slack of the product of the vectors, and a query's results do not depend on the
+// others, bit for bit.
 func TestSplitQueries(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		for _, dim := range []int{16, 100, 256, 257, 300, 768, 1536, 4096, 20000} {
@@ -212,7 +211,7 @@ func TestSplitQueries(t *testing.T) {
 					if n := length(row); metric == collection.Cosine && n > 0 {
 						scale = 1 / n
 					}
-					// another exponent would be another unit
+					// another exponent would give another unit
 					var want collection.Query
 					c.Prepare(&want, row, scale, nil)
 					unitOf := math.Ldexp(1, int(loaded[j].exp)-want.Exp)

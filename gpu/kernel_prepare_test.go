@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	tile    = 8         // queries a block of prepare_rotate.cu multiplies by a matrix
-	leastUp = 1 - 1e-12 // what float64 sums may lose of what is rounded up
+	tile    = 8         // queries that a block of prepare_rotate.cu multiplies by a matrix
+	leastUp = 1 - 1e-12 // relative error of float64 sums, by which a value rounded upward may be low
 )
 
 func onPreparer(t *testing.T, f func(b *preparer)) {
@@ -23,7 +23,7 @@ func onPreparer(t *testing.T, f func(b *preparer)) {
 	onKernels(t, f, "prepare", "prepare_rotate")
 }
 
-// load runs query_load on queries whose goals are in g; centre may be nil.
+// load runs query_load with the goals in g; centre may be nil.
 func (b *preparer) load(q []float32, g []query, dim, D int, metric collection.Metric, centre []float64) (scaled []float64, x []float32, loaded []query) {
 	b.Helper()
 	m := len(g)
@@ -57,7 +57,7 @@ func (b *preparer) project(x, u []float32, m, R, D int, inPlace bool) (head, res
 	return head, rest
 }
 
-// rotate runs rotate or rotate_haar, the former in shared memory or not.
+// rotate runs rotate, with or without shared memory, or rotate_haar.
 func (b *preparer) rotate(x []float32, r *collection.Rotation, m, D int, shared bool) []float32 {
 	b.Helper()
 	dx, dr := to(b, x), room[float32](b, m*D)
@@ -80,7 +80,7 @@ func (b *preparer) rotate(x []float32, r *collection.Rotation, m, D int, shared 
 	return from(b, dr)
 }
 
-// queryCodes are what query_codes writes.
+// queryCodes is the output of query_codes.
 type queryCodes struct{ bytes, hi, lo []int8 }
 
 func (b *preparer) codes(head, rest []float32, g []query, R, D, width int) (queryCodes, []query) {
@@ -103,8 +103,8 @@ func (b *preparer) factors(g []query, rest []float32, D int, t *looks.Compiled) 
 	return from(b, dg)
 }
 
-// spreadRows are m rows of dim coordinates whose norms, by turns, are near 1, 1e-25
-// and 1e30 times sqrt(dim), denormal, and 0; then a 1-hot one and equal ones.
+// spreadRows returns m rows of dim coordinates whose norms alternate between about 1, 1e-25 and
+// 1e30 times sqrt(dim), denormal, and 0; then a 1-hot row and constant ones.
 func spreadRows(m, dim int, seed uint64) []float32 {
 	r, x := rand.New(rand.NewPCG(seed, 5)), make([]float32, m*dim)
 	for i := range m {
@@ -133,15 +133,14 @@ func length(x []float32) float64 {
 	return math.Sqrt(s)
 }
 
-// roundedUp reports whether got is want rounded up, and by no more than collection.Up
-// twice.
+// roundedUp reports whether got is want rounded up, by at most twice collection.Up.
 func roundedUp(got, want float64) bool {
 	return got >= want*leastUp && got <= want*collection.Up*collection.Up
 }
 
-// Norms, exponents and scaled copies are the CPU backend's (cpu/state.go,
-// begin). Where the norm that decides an exponent lies within its last bits of a
-// power of two, either exponent serves: sums have no one order.
+// TestLoadedQueries: norms, exponents and scaled copies equal the CPU backend's. If the norm that
+// determines an exponent is within its last bits of a power of two, either exponent is right, since
+// the order of sums differs.
 func TestLoadedQueries(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		for _, dim := range []int{1, 16, 100, 257, 1536} {

@@ -13,19 +13,18 @@ import (
 	"thresher/backend/looks"
 )
 
-// scanCase is atoms, queries and a launch of the scan. Atoms have terms and codes
-// up to the next whole strip, as on the device.
+// scanCase is atoms, queries and a launch of the scan. Atoms have terms and codes up to the next
+// whole strip, as on the device.
 type scanCase struct {
 	n, m, R, To, stride, pitch int
 	wide                       bool // scan_rows_s8: codes are biased, and end with the last atom
 	tile, grid, lo, room       int
-	which                      []uint32
 	mask, flags                uint32
 
 	codes  []int8 // [atoms][stride]
 	codes8 []int8 // [queries][pitch]
 	states []query
-	filter []uint64 // of the queries whose state names one
+	filter []uint64 // filter of the queries whose state names one
 
 	headScale, headNorm, headErr, norm, offset []float32
 	scale, radius, xnorm, wholeErr             []float32
@@ -36,12 +35,12 @@ func (c *scanCase) String() string {
 	return fmt.Sprintf("n=%d m=%d R=%d To=%d stride=%d wide=%v tile=%d grid=%d lo=%d offset=%v", c.n, c.m, c.R, c.To, c.stride, c.wide, c.tile, c.grid, c.lo, c.offset != nil)
 }
 
-// drawScan makes up a case: codes of all magnitudes, terms of which none vanishes
-// beside the others, thresholds of which half are some atom's own bound.
+// drawScan draws a case: codes of all magnitudes, terms none of which is negligible, and thresholds
+// half of which are the bound of some atom.
 func drawScan(seed uint64, n, m, R, To, stride int, wide, offset bool) *scanCase {
 	r := rand.New(rand.NewPCG(seed, uint64(n*m)))
 	c := &scanCase{n: n, m: m, R: R, To: To, stride: stride, pitch: (R + To + 15) &^ 15, wide: wide, tile: 256, grid: 2, room: (n + 3) &^ 3}
-	if !wide { // the slab's rows hold more than this look reads
+	if !wide { // the slab's rows are wider than the look
 		c.pitch = c.stride
 	}
 	padded := (n + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms
@@ -77,7 +76,7 @@ func drawScan(seed uint64, n, m, R, To, stride int, wide, offset bool) *scanCase
 		s := &c.states[j]
 		s.exp, s.skip, s.k = int32(r.IntN(5)-2), math.MaxUint32, 1
 		if !offset {
-			s.exp = int32(r.IntN(300) - 150) // of queries however long or short
+			s.exp = int32(r.IntN(300) - 150) // of queries of any length
 		}
 		s.headStep8, s.restStep8 = float64(float32(unit*30*(.5+r.Float64()))), float64(float32(unit*100*(.5+r.Float64())))
 		s.radiusFactor, s.offsetFactor = .5+r.Float64(), math.Ldexp(1, -int(s.exp))
@@ -92,8 +91,8 @@ func drawScan(seed uint64, n, m, R, To, stride int, wide, offset bool) *scanCase
 	return c
 }
 
-// open gives query j a threshold that a share of the atoms reaches: for odd j one
-// that an atom's bound passes by little more than the test may round.
+// open gives query j a threshold that a share of the atoms reaches; for odd j one that an atom's
+// bound exceeds by little more than the roundings of the test.
 func (c *scanCase) open(r *rand.Rand, j int, share float64) {
 	type upper struct{ bound, size float64 }
 	uppers := make([]upper, c.n)
@@ -109,8 +108,8 @@ func (c *scanCase) open(r *rand.Rand, j int, share float64) {
 	}
 }
 
-// value is what atom i is worth to query j at most but for rounding, by exact
-// integer products, and how large the terms are it is the sum of.
+// value returns the bound of atom i for query j without rounding, from exact integer products, and
+// the sum of the magnitudes of its terms.
 func (c *scanCase) value(i, j int) (v, size float64) {
 	var dh, dr int64
 	x, w := c.codes[i*c.stride:], c.codes8[j*c.pitch:]
@@ -134,9 +133,8 @@ func (c *scanCase) value(i, j int) (v, size float64) {
 	return v, size
 }
 
-// bias is what a bound may be too great for the constants that turn sums into
-// floats, which are rounded upward: one and a half steps. Sums over wide rests
-// are turned without.
+// bias returns how much a bound may be too great because the constants that convert sums to floats
+// are rounded upward: one and a half steps. Sums over wide rests need no such constants.
 func (c *scanCase) bias(i, j int) float64 {
 	s := &c.states[j]
 	steps := float64(c.headScale[i]) * s.headStep8
@@ -146,7 +144,7 @@ func (c *scanCase) bias(i, j int) float64 {
 	return 1.5 * steps
 }
 
-// rounding is what a query is charged for a strip.
+// rounding returns the charge for rounding of a query for a strip.
 func (c *scanCase) rounding(strip, j int) float64 {
 	t := &c.strips()[strip]
 	look := looks.NewBound(nil, looks.Steps{}, c.states[j].factors())
@@ -154,7 +152,7 @@ func (c *scanCase) rounding(strip, j int) float64 {
 		Radius: float64(t.radius), Offset: float64(t.offset), WholeErr: float64(t.wholeErr)})
 }
 
-// strips are made once; terms do not change after it.
+// strips returns the strips, computed once; terms must not change afterwards.
 func (c *scanCase) strips() []strip {
 	if c.made != nil {
 		return c.made
@@ -174,8 +172,7 @@ func (c *scanCase) strips() []strip {
 	return out
 }
 
-// shared is the dynamic shared memory of a block, by the formulas of scan.cu and
-// scan_rows.cu.
+// shared returns the dynamic shared memory of a block, by the formulas of scan.cu and scan_rows.cu.
 func (c *scanCase) shared() int {
 	if c.wide {
 		if c.tile <= 32 {
@@ -190,18 +187,6 @@ func (c *scanCase) shared() int {
 func (c *scanCase) allows(i, j int) bool {
 	s := &c.states[j]
 	return i != int(s.skip) && (s.filter == 0 || c.filter[i/64]>>(i%64)&1 == 1)
-}
-
-// places are the numbers of the queries meant.
-func (c *scanCase) places() []uint32 {
-	if c.which != nil {
-		return c.which
-	}
-	all := make([]uint32, c.m)
-	for j := range all {
-		all[j] = uint32(j)
-	}
-	return all
 }
 
 // run scans atoms lo..n-1 and returns the lists and the states after it.
@@ -225,7 +210,7 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 			states[j].filter = pointer(filter)
 		}
 	}
-	dc, d8, ds, dw := to(b, codes), to(b, c.codes8), to(b, states), to(b, c.which)
+	dc, d8, ds := to(b, codes), to(b, c.codes8), to(b, states)
 	strips := to(b, c.strips())
 	floats := [9]*Buffer[float32]{}
 	for k, x := range [9][]float32{c.headScale, c.headNorm, c.headErr, c.norm, c.offset, c.scale, c.radius, c.xnorm, c.wholeErr} {
@@ -236,18 +221,12 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 	dt := to(b, []terms{{headScale: pointer(floats[0]), headNorm: pointer(floats[1]), headErr: pointer(floats[2]), norm: pointer(floats[3]),
 		offset: pointer(floats[4]), scale: pointer(floats[5]), radius: pointer(floats[6]), xnorm: pointer(floats[7]), wholeErr: pointer(floats[8]), strips: pointer(strips)}})
 	lists := toLists(b, make([][]arm, len(states)), c.room)
-	which := Null()
-	if c.which != nil {
-		which = Ptr(dw)
-	}
-	m := len(c.places())
-	b.launch("scan_seen", Shape{Grid: Dim{X: ceil(m, 8)}, Block: Dim{X: 256}}, Ptr(ds), which, I32(m), U32(c.mask), U32(c.flags), U32(uint32(c.lo)), U32(uint32(c.n)))
-	b.launch(name, Shape{Grid: Dim{X: c.grid, Y: ceil(m, c.tile)}, Block: Dim{X: 256}, Shared: c.shared()},
-		Ptr(dc), I64(int64(c.stride)), I32(c.R), I32(c.To), U32(uint32(c.lo)), U32(uint32(c.n)), Ptr(d8), I32(c.pitch), Ptr(ds), which, I32(m), I32(c.tile),
+	b.launch("scan_seen", Shape{Grid: Dim{X: ceil(c.m, 8)}, Block: Dim{X: 256}}, Ptr(ds), I32(c.m), U32(c.mask), U32(c.flags), U32(uint32(c.lo)), U32(uint32(c.n)))
+	b.launch(name, Shape{Grid: Dim{X: c.grid, Y: ceil(c.m, c.tile)}, Block: Dim{X: 256}, Shared: c.shared()},
+		Ptr(dc), I64(int64(c.stride)), I32(c.R), I32(c.To), U32(uint32(c.lo)), U32(uint32(c.n)), Ptr(d8), I32(c.pitch), Ptr(ds), I32(c.m), I32(c.tile),
 		U32(c.mask), U32(c.flags), Ptr(dt), Ptr(lists.table))
 	from(b, dc)
 	from(b, d8)
-	from(b, dw)
 	from(b, strips)
 	from(b, filter)
 	from(b, dt)
@@ -266,12 +245,12 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 
 const unit = 1.0 / (1 << 24)
 
-// faults holds lists against the exact bounds: what reaches the threshold by more
-// than the test's roundings is listed once, what misses it by more is not, and a
-// bound is above the exact one by no more than they are.
+// faults compares lists with the exact bounds: an atom that reaches the threshold by more than the
+// roundings of the test is listed once, one that misses it by more is not, and a bound exceeds the
+// exact one by at most these roundings.
 func (c *scanCase) faults(all [][]arm, after []query) error {
 	meant := make([]bool, len(c.states))
-	for _, j := range c.places() {
+	for j := range meant {
 		meant[j] = c.states[j].flags&c.mask == c.flags
 	}
 	for j := range c.states {
@@ -329,7 +308,7 @@ func (c *scanCase) faults(all [][]arm, after []query) error {
 	return nil
 }
 
-// scanCases are sizes around what lanes, warps, blocks and strips take at a time.
+// scanCases are sizes around the numbers that lanes, warps, blocks and strips process at a time.
 func scanCases() []*scanCase {
 	cases := []*scanCase{
 		drawScan(1, 1, 1, 32, 64, 160, false, false),
@@ -346,7 +325,7 @@ func scanCases() []*scanCase {
 	for k, c := range cases {
 		c.tile = []int{8, 16, 64, 256, 40}[k%5]
 		c.grid = 1 + k%4
-		if c.shared() > 101376 { // what a block has on the smallest card
+		if c.shared() > 101376 { // the limit of a block on the smallest card
 			c.tile = 24
 		}
 	}
@@ -387,10 +366,9 @@ func scanAll(t *testing.T, cases []*scanCase) {
 	}, "scan", "scan_rows")
 }
 
-// Queries that are done, that others stand between, that may not have all atoms,
-// that have no threshold yet or one out of reach, that have no rest; and chunks of
-// atoms.
-func TestScanOfSome(t *testing.T) {
+// TestScanOfSomeQueries: queries with flags that exclude them, with filters, without a threshold or
+// with one out of reach, and with a rest of zero; and chunks of atoms.
+func TestScanOfSomeQueries(t *testing.T) {
 	var cases []*scanCase
 	for seed := range uint64(2) {
 		for _, wide := range []bool{false, true} {
@@ -409,7 +387,7 @@ func TestScanOfSome(t *testing.T) {
 					s.flags = flagRandom
 				}
 				if j%7 == 6 {
-					s.restStep8 = []float64{0, 1e-29}[j%2] // beside the head, the rest is next to nothing
+					s.restStep8 = []float64{0, 1e-29}[j%2] // negligible beside the head
 				}
 				if j%2 == 0 {
 					s.filter = 1
@@ -419,11 +397,8 @@ func TestScanOfSome(t *testing.T) {
 				}
 				c.states[j] = s
 			}
-			for _, j := range r.Perm(c.m)[:29] {
-				c.which = append(c.which, uint32(j))
-			}
 			later := *c
-			later.lo, later.which = 512, nil
+			later.lo = 512
 			none := *c
 			none.flags = flagDone
 			cases = append(cases, c, &later, &none)
@@ -432,7 +407,7 @@ func TestScanOfSome(t *testing.T) {
 	scanAll(t, cases)
 }
 
-// A list that is too short takes what it has room for and says that it was.
+// TestScanOverflows: a list that is too short is filled, and its query is flagged.
 func TestScanOverflows(t *testing.T) {
 	var cases []*scanCase
 	for _, wide := range []bool{false, true} {

@@ -13,22 +13,22 @@ import (
 	"thresher/collection"
 )
 
-// scoring is what score reads: rows, queries and leaders.
+// scoring is the input of score: rows, queries and candidates.
 type scoring struct {
-	metric   collection.Metric
-	dim, n   int
-	rows     []float32
-	order    []uint32
-	squares  []float64 // of the norms of rows
-	scaled   []float64
-	states   []query
-	leaders  [][]uint32
-	room     int
-	shape    Shape
-	unevenly bool // rows and queries begin off multiples of 16 bytes
+	metric     collection.Metric
+	dim, n     int
+	rows       []float32
+	order      []uint32
+	squares    []float64 // of the norms of rows
+	scaled     []float64
+	states     []query
+	candidates [][]uint32
+	room       int
+	shape      Shape
+	unevenly   bool // rows and queries do not begin at multiples of 16 bytes
 }
 
-// randomScoring has a zero row, and the same row twice.
+// randomScoring includes a row of zeros, and one row twice.
 func randomScoring(r *rand.Rand, metric collection.Metric, dim, n int, leads []int) *scoring {
 	s := &scoring{metric: metric, dim: dim, n: n, rows: make([]float32, n*dim), room: slices.Max(leads) + 3}
 	for i := range s.rows {
@@ -53,18 +53,18 @@ func randomScoring(r *rand.Rand, metric collection.Metric, dim, n int, leads []i
 		for range lead {
 			list = append(list, uint32(r.IntN(n)))
 		}
-		s.leaders = append(s.leaders, list)
+		s.candidates = append(s.candidates, list)
 	}
 	s.shape = Shape{Grid: Dim{X: len(leads)}, Block: Dim{X: 128}}
 	return s
 }
 
-// run scores the leaders and returns scores and row numbers, query by query.
+// run scores the candidates and returns scores and row numbers, query by query.
 func (s *scoring) run(b *preparer) (scores [][]float64, of [][]uint32) {
 	b.Helper()
-	m, off := len(s.leaders), flag(s.unevenly)
+	m, off := len(s.candidates), flag(s.unevenly)
 	lead, led := make([]uint32, m*s.room), make([]uint32, m)
-	for j, l := range s.leaders {
+	for j, l := range s.candidates {
 		led[j] = uint32(copy(lead[j*s.room:], l))
 	}
 	q, dl, dn, order, norms := to(b, s.states), to(b, lead), to(b, led), to(b, s.order), to(b, s.squares)
@@ -84,7 +84,7 @@ func (s *scoring) run(b *preparer) (scores [][]float64, of [][]uint32) {
 	from(b, rows)
 	from(b, scaled)
 	all, numbers := from(b, ds), from(b, dr)
-	for j, l := range s.leaders {
+	for j, l := range s.candidates {
 		scores, of = append(scores, all[j*s.room:][:len(l)]), append(of, numbers[j*s.room:][:len(l)])
 	}
 	return scores, of
@@ -104,7 +104,7 @@ func canonical(n int, term func(c int) float64) float64 {
 	return lane[0]
 }
 
-// want is a search score.
+// want returns a search score.
 func (s *scoring) want(j int, row uint32) float64 {
 	q, v := s.scaled[j*s.dim:], s.rows[int(row)*s.dim:]
 	dot := canonical(s.dim, func(c int) float64 { return float64(v[c]) * q[c] })
@@ -117,7 +117,7 @@ func (s *scoring) want(j int, row uint32) float64 {
 	return dot
 }
 
-// Scores are those of the metric in float64, canonical sums, bit for bit.
+// TestScores: scores are those of the metric in float64 with canonical sums, bit for bit.
 func TestScores(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(6, 6))
@@ -126,12 +126,12 @@ func TestScores(t *testing.T) {
 				s := randomScoring(r, metric, dim, 40, []int{0, 1, 2, 3, 4, 5, 16, 17, 100})
 				s.shape = []Shape{s.shape, {Grid: Dim{X: 9, Y: 3}, Block: Dim{X: 64}}}[dim%2]
 				scores, of := s.run(b)
-				for j := range s.leaders {
-					for i, atom := range s.leaders[j] {
+				for j := range s.candidates {
+					for i, atom := range s.candidates[j] {
 						row := s.order[atom]
 						want := s.want(j, row)
 						if got := scores[j][i]; of[j][i] != row || math.Float64bits(got) != math.Float64bits(want) {
-							t.Fatalf("dimension %d, %v, query %d, leader %d of %d: row %d scores %x, want row %d, %x", dim, metric, j, i, len(s.leaders[j]), of[j][i], got, row, want)
+							t.Fatalf("dimension %d, %v, query %d, leader %d of %d: row %d scores %x, want row %d, %x", dim, metric, j, i, len(s.candidates[j]), of[j][i], got, row, want)
 						}
 					}
 				}
@@ -140,8 +140,8 @@ func TestScores(t *testing.T) {
 	}, "score")
 }
 
-// A row's score is the same bits wherever it stands, whatever it is scored with,
-// by any number of threads, and where loads of 16 bytes are not possible.
+// TestScoresDependOnTheRowAlone: a row's score has the same bits at any position, in any company,
+// for any number of threads, and where 16-byte loads are impossible.
 func TestScoresDependOnTheRowAlone(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(7, 7))
@@ -161,8 +161,8 @@ func TestScoresDependOnTheRowAlone(t *testing.T) {
 				for _, shape := range []Shape{s.shape, {Grid: Dim{X: 2, Y: 7}, Block: Dim{X: 32}}, {Grid: Dim{X: 2, Y: 2}, Block: Dim{X: 96}}} {
 					for _, unevenly := range []bool{false, true} {
 						s.shape, s.unevenly = shape, unevenly
-						for j := range s.leaders {
-							r.Shuffle(len(s.leaders[j]), func(x, y int) { s.leaders[j][x], s.leaders[j][y] = s.leaders[j][y], s.leaders[j][x] })
+						for j := range s.candidates {
+							r.Shuffle(len(s.candidates[j]), func(x, y int) { s.candidates[j][x], s.candidates[j][y] = s.candidates[j][y], s.candidates[j][x] })
 						}
 						scores, of := s.run(b)
 						for j := range scores {
@@ -179,17 +179,11 @@ func TestScoresDependOnTheRowAlone(t *testing.T) {
 	}, "score")
 }
 
-// scoredRow is a row with its score.
-type scoredRow struct {
-	score float64
-	row   uint32
-}
-
 func compareScored(x, y scoredRow) int {
-	return cmp.Or(cmp.Compare(y.score+0, x.score+0), cmp.Compare(x.row, y.row)) // -0 is 0
+	return cmp.Or(cmp.Compare(y.score+0, x.score+0), cmp.Compare(x.row, y.row)) // -0 equals 0
 }
 
-// merging is the best of some queries, kept on the device and by the oracle.
+// merging is the best of some queries, on the device and by the oracle.
 type merging struct {
 	b         *preparer
 	dim, room int // room for the best
@@ -212,7 +206,7 @@ func (m *merging) free() {
 	from(m.b, m.rows)
 }
 
-// merge takes in what each query scored, and compares.
+// merge merges the scored rows of each query, and compares.
 func (m *merging) merge(name string, batch [][]scoredRow) {
 	b := m.b
 	b.Helper()
@@ -252,7 +246,7 @@ func (m *merging) merge(name string, batch [][]scoredRow) {
 	}
 }
 
-// take is merge by sorting all. What a query without k scored is not merged.
+// take merges by sorting everything. Rows of a query without k are not merged.
 func (m *merging) take(q query, best, more []scoredRow) (query, []scoredRow) {
 	if q.k == 0 || len(more) == 0 {
 		return q, best
@@ -276,8 +270,8 @@ func (m *merging) take(q query, best, more []scoredRow) (query, []scoredRow) {
 	return q, best
 }
 
-// The best are the best of all that was taken in, in any batches, and the threshold
-// is what the last of them says.
+// TestMerge: the best are the best of all merged rows, in any batches, and the threshold is that of
+// the last of them.
 func TestMerge(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		for _, grain := range []float64{1e-9, .01, .2, 10} { // equal scores: none, some, many, all
@@ -308,8 +302,8 @@ func TestMerge(t *testing.T) {
 	}, "score")
 }
 
-// A row that is scored again is not taken again, next to itself or from another
-// batch, with equals around it.
+// TestMergeTakesNoRowTwice: a row that is scored again, in the same batch or another, with equal
+// scores around it, is kept once.
 func TestMergeTakesNoRowTwice(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(10, 10))
@@ -333,7 +327,8 @@ func TestMergeTakesNoRowTwice(t *testing.T) {
 	}, "score")
 }
 
-// A query that wants as many as there is room for leaves the next one's best alone.
+// TestMergeFillsItsRoom: a query that wants as many as there is room for does not touch the next
+// one's best.
 func TestMergeFillsItsRoom(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(11, 10))
@@ -351,13 +346,14 @@ func TestMergeFillsItsRoom(t *testing.T) {
 	}, "score")
 }
 
-// A raise is leaders, score and merge, some rounds of them, and then prune and survey.
-func TestRaise(t *testing.T) {
+// TestTighten: tighten equals rounds of select_candidates, score and merge, then prune and
+// mark_finished.
+func TestTighten(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		const n, seen, share, beyond = 1500, 2000, .2, .01
 		r := rand.New(rand.NewPCG(12, 12))
 		for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
-			for _, by := range []int{byBound, byEstimate} {
+			for _, by := range []int{rankByBound, rankByEstimate} {
 				for _, dim := range []int{64, 99} {
 					for _, rounds := range []int{0, 1, 2, 5} {
 						name := fmt.Sprintf("%v, by %d, dimension %d, %d rounds", metric, by, dim, rounds)
@@ -381,31 +377,31 @@ func TestRaise(t *testing.T) {
 								q.flags = flagDense
 							}
 						}
-						if got, want := s.raise(b, lists, by, rounds, share, beyond), s.raiseApart(b, lists, by, rounds, share, beyond); !got.equal(want) {
+						if got, want := s.tighten(b, lists, by, rounds, share, beyond), s.tightenApart(b, lists, by, rounds, share, beyond); !got.equal(want) {
 							t.Fatalf("%s: raised to %+v, want %+v", name, got, want)
 						}
 					}
 				}
 			}
 		}
-	}, "lists", "score", "raise")
+	}, "lists", "score", "tighten")
 }
 
-// raised is what a raise leaves.
-type raised struct {
+// tightened is the result of tighten.
+type tightened struct {
 	states []query
 	lists  [][]arm
 	best   [][]scoredRow
 }
 
-func (x *raised) equal(y *raised) bool {
+func (x *tightened) equal(y *tightened) bool {
 	return slices.Equal(x.states, y.states) && slices.EqualFunc(x.lists, y.lists, slices.Equal) && slices.EqualFunc(x.best, y.best, slices.Equal)
 }
 
-const raiseRoom = 304
+const tightenRoom = 304
 
-// raiser is a scoring on the device, with lists and the best.
-type raiser struct {
+// tightener is a scoring on the device, with lists and the best.
+type tightener struct {
 	b            *preparer
 	m            int
 	q            *Buffer[query]
@@ -417,15 +413,15 @@ type raiser struct {
 	bestRow      *Buffer[uint32]
 }
 
-func (s *scoring) raiser(b *preparer, lists [][]arm) *raiser {
+func (s *scoring) tightener(b *preparer, lists [][]arm) *tightener {
 	m := len(s.states)
-	return &raiser{b: b, m: m, q: to(b, s.states), l: toLists(b, lists, multiple(s.n)), rows: to(b, s.rows), order: to(b, s.order), scaled: to(b, s.scaled),
-		norm: to(b, s.squares), best: room[float64](b, m*raiseRoom), bestRow: room[uint32](b, m*raiseRoom)}
+	return &tightener{b: b, m: m, q: to(b, s.states), l: toLists(b, lists, multiple(s.n)), rows: to(b, s.rows), order: to(b, s.order), scaled: to(b, s.scaled),
+		norm: to(b, s.squares), best: room[float64](b, m*tightenRoom), bestRow: room[uint32](b, m*tightenRoom)}
 }
 
-// left is what is there now; it frees the memory.
-func (d *raiser) left() *raised {
-	b, x := d.b, &raised{}
+// result downloads the result and frees the memory.
+func (d *tightener) result() *tightened {
+	b, x := d.b, &tightened{}
 	x.states = from(b, d.q)
 	x.lists = d.l.back(b, x.states)
 	from(b, d.rows)
@@ -436,7 +432,7 @@ func (d *raiser) left() *raised {
 	for j, q := range x.states {
 		var best []scoredRow
 		for i := range int(q.best) {
-			best = append(best, scoredRow{scores[j*raiseRoom+i], rows[j*raiseRoom+i]})
+			best = append(best, scoredRow{scores[j*tightenRoom+i], rows[j*tightenRoom+i]})
 		}
 		x.best = append(x.best, best)
 		forget(x.lists[j])
@@ -446,29 +442,29 @@ func (d *raiser) left() *raised {
 
 const notDone = flagDone | flagDense
 
-func (s *scoring) raise(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *raised {
-	d := s.raiser(b, lists)
-	b.launch("raise", Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), I32(rounds),
-		Ptr(d.rows), I32(s.dim), Ptr(d.order), Ptr(d.scaled), Ptr(d.norm), I32(int(s.metric)), Ptr(d.best), Ptr(d.bestRow), U32(raiseRoom), F64(share), F32(beyond))
-	return d.left()
+func (s *scoring) tighten(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *tightened {
+	d := s.tightener(b, lists)
+	b.launch("tighten", Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), I32(rounds),
+		Ptr(d.rows), I32(s.dim), Ptr(d.order), Ptr(d.scaled), Ptr(d.norm), I32(int(s.metric)), Ptr(d.best), Ptr(d.bestRow), U32(tightenRoom), F64(share), F32(beyond))
+	return d.result()
 }
 
-func (s *scoring) raiseApart(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *raised {
+func (s *scoring) tightenApart(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *tightened {
 	const most = 256
-	d := s.raiser(b, lists)
+	d := s.tightener(b, lists)
 	lead, led, scores, of := room[uint32](b, d.m*most), room[uint32](b, d.m), room[float64](b, d.m*most), room[uint32](b, d.m*most)
 	blocks := Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}
 	for range rounds {
-		b.launch("leaders", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), U32(0), I32(1), Ptr(lead), Ptr(led), U32(most))
+		b.launch("select_candidates", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), U32(0), Ptr(lead), Ptr(led), U32(most))
 		b.launch("score", Shape{Grid: Dim{X: d.m, Y: 2}, Block: Dim{X: 128}}, Ptr(d.q), Ptr(lead), Ptr(led), U32(most), Ptr(d.rows), I32(s.dim), Ptr(d.order), Ptr(d.scaled), Ptr(d.norm),
 			I32(int(s.metric)), Ptr(scores), Ptr(of))
-		b.launch("merge", blocks, Ptr(d.q), Ptr(led), Ptr(scores), Ptr(of), U32(most), I32(s.dim), Ptr(d.best), Ptr(d.bestRow), U32(raiseRoom))
+		b.launch("merge", blocks, Ptr(d.q), Ptr(led), Ptr(scores), Ptr(of), U32(most), I32(s.dim), Ptr(d.best), Ptr(d.bestRow), U32(tightenRoom))
 	}
-	b.launch("prune", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(0))
-	b.launch("survey", Shape{Grid: Dim{X: 1}, Block: Dim{X: 256}}, Ptr(d.q), U32(uint32(d.m)), F64(share), F32(beyond))
+	b.launch("prune", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0))
+	b.launch("mark_finished", Shape{Grid: Dim{X: 1}, Block: Dim{X: 256}}, Ptr(d.q), U32(uint32(d.m)), F64(share), F32(beyond))
 	from(b, lead)
 	from(b, led)
 	from(b, scores)
 	from(b, of)
-	return d.left()
+	return d.result()
 }

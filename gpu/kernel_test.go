@@ -9,7 +9,7 @@ import (
 	"thresher/kernels"
 )
 
-// preparer runs single kernels on a device: the tests of kernels/*.cu go by it.
+// preparer runs single kernels on a device, for the tests of kernels/*.cu.
 type preparer struct {
 	*testing.T
 	th *Thread
@@ -17,8 +17,8 @@ type preparer struct {
 	m  []*Module
 }
 
-// onKernels runs f on a device's thread with modules loaded, and fails the test
-// if f leaves anything on the device.
+// onKernels calls f on a device's thread with modules loaded, and fails the test if f leaves
+// anything on the device.
 func onKernels(t *testing.T, f func(b *preparer), modules ...string) {
 	t.Helper()
 	onThread(t, openTest(t, DeviceOptions{}), func(th *Thread) error {
@@ -69,11 +69,11 @@ func (b *preparer) launch(name string, shape Shape, args ...Arg) {
 	}
 }
 
-// guard is how many elements behind a buffer's own must stay as they are: what a
-// kernel writes there would go unseen in memory that is allocated by the page.
+// guard is the number of elements behind a buffer's own that must not change: memory is allocated
+// in pages, so a kernel's write there would go undetected.
 const guard = 64
 
-// guards are a buffer's, of bytes that no result is made of.
+// guards returns a buffer's guards, with bytes that occur in no result.
 func guards[T any]() []T {
 	g := make([]T, guard)
 	for i := range bytesOfSlice(g) {
@@ -82,8 +82,7 @@ func guards[T any]() []T {
 	return g
 }
 
-// room is memory for n elements with guards behind them; a null pointer to a
-// kernel when n is 0.
+// room allocates n elements with guards behind them; for n = 0 it is a null pointer to kernels.
 func room[T any](b *preparer, n int) *Buffer[T] {
 	b.Helper()
 	if n > 0 {
@@ -99,7 +98,7 @@ func room[T any](b *preparer, n int) *Buffer[T] {
 	return buf
 }
 
-// to is x on the device, until from.
+// to uploads x; from frees the buffer.
 func to[T any](b *preparer, x []T) *Buffer[T] {
 	b.Helper()
 	buf := room[T](b, len(x))
@@ -109,7 +108,7 @@ func to[T any](b *preparer, x []T) *Buffer[T] {
 	return buf
 }
 
-// from is what buf holds; it is freed, and its guards are looked at.
+// from downloads and frees buf, and checks its guards.
 func from[T any](b *preparer, buf *Buffer[T]) []T {
 	b.Helper()
 	x := make([]T, buf.Len())

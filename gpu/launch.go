@@ -66,7 +66,7 @@ func (m *Module) Unload(t *Thread) error {
 	}
 	t.d.memory.remove(m.held)
 	m.held = nil
-	return t.giveBack("cuModuleUnload("+m.name+")", m.m.Unload)
+	return t.freeAfterSync("cuModuleUnload("+m.name+")", m.m.Unload)
 }
 
 // Function is a kernel of a Module.
@@ -173,7 +173,7 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 	if !b.within(Dim{f.MaxThreads, f.MaxThreads, 64}) || b.X*b.Y*b.Z > f.MaxThreads {
 		return fmt.Errorf("gpu: launch %s: a block of %v threads; up to %d are possible, 64 along z", f.name, b, f.MaxThreads)
 	}
-	if err := f.allow(t, shape.Shared); err != nil {
+	if err := f.allowShared(t, shape.Shared); err != nil {
 		return err
 	}
 	if len(args) != len(f.params) {
@@ -187,7 +187,7 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 		}
 		slots[i] = bits
 	}
-	t.d.last.add(f.name)
+	t.d.last.record(f.name)
 	if err := launchKernel(f.f, s.s, g, b, shape.Shared, slots[:len(args)]); err != nil {
 		return t.fail(err, "cuLaunchKernel(%s, grid %v, block %v, %d bytes shared)", f.name, g, b, shape.Shared)
 	}
@@ -200,7 +200,7 @@ func (f *Function) BlocksPerSM(t *Thread, threads, shared int) (int, error) {
 	if err := f.usable(t); err != nil {
 		return 0, err
 	}
-	if err := f.allow(t, shared); err != nil {
+	if err := f.allowShared(t, shared); err != nil {
 		return 0, err
 	}
 	n, err := f.f.MaxActiveBlocksPerMultiProcessor(threads, int64(shared))
@@ -221,9 +221,9 @@ func (f *Function) usable(t *Thread) error {
 	return t.owns(f.m.d)
 }
 
-// allow raises f's limit of dynamic shared memory to shared bytes, within the device's limit for
+// allowShared raises f's limit of dynamic shared memory to shared bytes, within the device's limit for
 // a block.
-func (f *Function) allow(t *Thread, shared int) error {
+func (f *Function) allowShared(t *Thread, shared int) error {
 	if shared < 0 || shared+f.StaticShared > max(t.d.info.SharedPerBlock, plainShared) {
 		return fmt.Errorf("gpu: %s: %d bytes of dynamic shared memory beside %d static ones; a block has %d",
 			f.name, shared, f.StaticShared, t.d.info.SharedPerBlock)
@@ -304,7 +304,7 @@ type launchLog struct {
 	n     int
 }
 
-func (l *launchLog) add(name string) {
+func (l *launchLog) record(name string) {
 	l.names[l.n%len(l.names)] = name
 	l.n++
 }

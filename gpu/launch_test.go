@@ -69,7 +69,7 @@ func TestLaunch(t *testing.T) {
 			t.Error("the copy differs")
 		}
 
-		// A part of it, two dimensions, shared memory that nobody uses.
+		// A part of the memory, a grid of two dimensions, unused shared memory.
 		if err := c.dst.Fill(th, c.s, 0, copyLen, quad{}); err != nil {
 			return err
 		}
@@ -193,13 +193,13 @@ func TestLaunchRefusals(t *testing.T) {
 		refused(t, err, nil, "after Unload")
 		_, err = f.BlocksPerSM(th, 256, 0)
 		refused(t, err, nil, "unloaded")
-		return errors.Join(s.Close(th), th.Synchronize()) // nothing of it lost the device
+		return errors.Join(s.Close(th), th.Synchronize()) // none of this lost the device
 	})
 	onThread(t, other, foreign.Free)
 }
 
-// Dynamic shared memory beyond 48 KiB is allowed to a function as it asks for
-// it, up to what the device has.
+// Dynamic shared memory beyond 48 KiB is allowed to a function on request, up to the device's
+// limit.
 func TestSharedMemory(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	onThread(t, d, func(th *Thread) error {
@@ -218,7 +218,7 @@ func TestSharedMemory(t *testing.T) {
 				t.Errorf("%d bytes: %d blocks on a multiprocessor, %v", shared, n, err)
 			}
 		}
-		if before, ok := emulator.Count("calls"); ok { // what was allowed once need not be asked again
+		if before, ok := emulator.Count("calls"); ok { // the limit is set only once
 			sh := shape(copyLen)
 			sh.Shared = most
 			if err := c.f.Launch(th, c.s, sh, Ptr(c.src), Ptr(c.dst), I64(copyLen)); err != nil {
@@ -299,7 +299,7 @@ func TestLaunchLog(t *testing.T) {
 		t.Error(got)
 	}
 	for i, want := range []string{"a", "a, b", "a, b, c", "a, b, c, d", "b, c, d, e", "c, d, e, f"} {
-		l.add(string(rune('a' + i)))
+		l.record(string(rune('a' + i)))
 		if got := strings.TrimPrefix(l.String(), "last kernels launched: "); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

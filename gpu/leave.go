@@ -10,12 +10,12 @@ import (
 	"thresher/backend"
 )
 
-// flagLeaving marks queries about to leave. It is not a flag of types.cuh: kernels only see it in
-// the masks passed to them.
+// flagLeaving marks queries about to leave. It is not a flag of types.cuh: kernels only get it in the
+// masks passed to them.
 const flagLeaving = 1 << 31
 
 // leaving selects queries about to leave, without an answer yet.
-var leaving = which{flagDone | flagLeaving, flagLeaving}
+var leaving = selector{flagDone | flagLeaving, flagLeaving}
 
 var _, _ backend.Leaver = (*run)(nil), (*shardRun)(nil)
 
@@ -25,41 +25,41 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
-	places := make([]int, len(queries))
+	slots := make([]int, len(queries))
 	for i, j := range queries {
-		if j < 0 || j >= x.q.M || x.asked[x.place[j]].left {
-			return nil, fmt.Errorf("query %d, of %d, is not in the run", j, x.q.M)
+		if j < 0 || j >= x.input.M || x.queries[x.slot[j]].departed {
+			return nil, fmt.Errorf("query %d, of %d, is not in the run", j, x.input.M)
 		}
-		places[i] = x.place[j]
+		slots[i] = x.slot[j]
 	}
 	out := make(backend.Answers, len(queries))
 	if len(queries) == 0 {
 		return out, nil
 	}
-	if err := x.sendUnseen(ctx, places); err != nil {
+	if err := x.denseUnscanned(ctx, slots); err != nil {
 		return nil, err
 	}
-	err := x.turn(context.WithoutCancel(ctx), func(q *queue) error {
-		if err := x.hear(q); err != nil {
+	err := x.onDevice(context.WithoutCancel(ctx), func(q *queue) error {
+		if err := x.ensureStates(q); err != nil {
 			return err
 		}
-		for _, p := range places {
+		for _, p := range slots {
 			x.b.states[p].flags |= flagLeaving
 		}
-		x.b.put(q)
-		if err := x.drain(ctx, q, leaving, slices.Compact(slices.Sorted(slices.Values(places)))); err != nil {
+		x.b.uploadStates(q)
+		if err := x.drainSlots(ctx, q, leaving, slices.Compact(slices.Sorted(slices.Values(slots)))); err != nil {
 			return err
 		}
-		if err := x.answers(q, places, out); err != nil {
+		if err := x.collectAnswers(q, slots, out); err != nil {
 			return err
 		}
-		for _, p := range places {
+		for _, p := range slots {
 			s := &x.b.states[p]
 			s.flags |= flagDone
-			s.listed = 0 // its list need not be moved between memories any more
-			x.asked[p].left = true
+			s.listed = 0 // its list need not be swapped any more
+			x.queries[p].departed = true
 		}
-		x.b.put(q)
+		x.b.uploadStates(q)
 		return q.sync()
 	})
 	if err != nil {
@@ -68,22 +68,22 @@ func (x *run) Leave(ctx context.Context, queries ...int) (backend.Answers, error
 	return out, nil
 }
 
-// conclude ends a look that a context interrupted, for queries that do not continue it: those at
-// places, ascending, which w selects. Their figures are those of the look so far.
-func (x *run) conclude(q *queue, g *group, w which, places []int) error {
-	l := g.under
+// endInterrupted ends a look that a context interrupted, for queries that do not continue it: those in
+// slots, ascending, which w selects. Their figures are those of the look so far.
+func (x *run) endInterrupted(q *queue, qs *queryChunk, w selector, slots []int) error {
+	l := qs.interrupted
 	if l == nil {
 		return nil
 	}
-	if len(places) == g.m() {
-		g.under = nil
+	if len(slots) == qs.m() {
+		qs.interrupted = nil
 	}
-	g.prune(q, w, false)
-	for from, to := 0, 0; from < len(places); from = to {
-		for to = from + 1; to < len(places) && places[to] == places[to-1]+1; to++ {
+	qs.pruneLists(q, w)
+	for from, to := 0, 0; from < len(slots); from = to {
+		for to = from + 1; to < len(slots) && slots[to] == slots[to-1]+1; to++ {
 		}
-		some := group{b: g.b, lo: places[from], hi: places[to-1] + 1}
-		some.end(q, l)
+		some := queryChunk{b: qs.b, lo: slots[from], hi: slots[to-1] + 1}
+		some.endLook(q, l)
 	}
-	return x.note(q, l, places)
+	return x.recordReports(q, l, slots)
 }

@@ -18,9 +18,9 @@ import (
 	"thresher/internal/vectors"
 )
 
-// endsAt is a context that ends as r's device launches a kernel for the n-th time, so
-// that what asks next is stopped there. A collection on several devices has no hook:
-// it does not end. The test is to call unhook before another search on the device.
+// endsAt returns a context that ends when r's device launches a kernel for the n-th time, so that
+// the next check of the context stops the search. For a collection on several devices it never
+// ends. The test must call unhook before another search on the device.
 func endsAt(ctx context.Context, r backend.Resident, kernel string, n int) (amid context.Context, unhook func()) {
 	amid, end := context.WithCancel(ctx)
 	one, ok := r.(*resident)
@@ -28,30 +28,30 @@ func endsAt(ctx context.Context, r backend.Resident, kernel string, n int) (amid
 		return amid, end
 	}
 	launches := 0
-	one.m.around = func(_ *queue, name string) error {
+	one.m.onLaunch = func(_ *queue, name string) error {
 		if name == kernel {
-			if launches++; launches == 2*n { // it is told before and behind
+			if launches++; launches == 2*n { // called before and after each launch
 				end()
 			}
 		}
 		return nil
 	}
 	return amid, func() {
-		one.m.around = nil
+		one.m.onLaunch = nil
 		end()
 	}
 }
 
-// strikes searches by a ladder that is struck every so many questions to its context;
-// each time some queries leave, two of them together
-// with their best so far and two with all, until many have.
+// strikes runs a ladder under contexts that end after so many checks; after each interruption some
+// queries leave, two of them together with their best so far and two with all, until many have
+// left.
 type strikes struct {
 	*wide
 	every   int
 	struck  int
 	gone    []bool
 	partial []bool
-	groups  int // whose lists took turns, on one device
+	chunks  int // chunks of queries whose lists are swapped, on one device
 }
 
 func (s *strikes) search(t *testing.T, r backend.Resident, q backend.Queries) backend.Answers {
@@ -59,7 +59,7 @@ func (s *strikes) search(t *testing.T, r backend.Resident, q backend.Queries) ba
 	fail := func(err error) {
 		t.Helper()
 		if err != nil {
-			t.Fatalf("struck every %d: %v", s.every, err)
+			t.Fatalf("interrupted every %d: %v", s.every, err)
 		}
 	}
 	begun, err := r.Begin(t.Context(), q, s.goals)
@@ -72,7 +72,7 @@ func (s *strikes) search(t *testing.T, r backend.Resident, q backend.Queries) ba
 	cancel()
 	leave := func() {
 		for k, ctx := range []context.Context{over, t.Context()} {
-			var some []int // of both kinds of places, and of every group
+			var some []int // of both kinds of slots, and of every chunk
 			for _, at := range []int{7*s.struck + k*q.M/2, 7*s.struck + k*q.M/2 + 3} {
 				if j := at % q.M; !s.gone[j] {
 					some = append(some, j)
@@ -101,7 +101,7 @@ func (s *strikes) search(t *testing.T, r backend.Resident, q backend.Queries) ba
 		}
 	}
 	if one, ok := begun.(*run); ok {
-		s.groups = len(one.groups)
+		s.chunks = len(one.chunks)
 	}
 	rest, err := x.Finish(t.Context())
 	fail(err)
@@ -109,24 +109,24 @@ func (s *strikes) search(t *testing.T, r backend.Resident, q backend.Queries) ba
 		if !s.gone[j] {
 			got[j] = rest[j]
 		} else if d := cmp.Diff(backend.Answer{}, rest[j]); d != "" {
-			t.Fatalf("struck every %d: query %d has left and is answered again:\n%s", s.every, j, d)
+			t.Fatalf("interrupted every %d: query %d has left and is answered again:\n%s", s.every, j, d)
 		}
 	}
 	return got
 }
 
-// TestLeaving has queries leave runs that contexts strike between the pieces of a scan,
-// between groups whose lists take turns, in the dense path, where lists are too short,
-// and on several devices: who left has an answer whose bound covers what is better, and
-// the others have what they have when nothing strikes, figures and all.
+// TestLeaving has queries leave runs that contexts interrupt between the chunks of a scan, between
+// chunks of queries whose lists are swapped, in the dense path, where lists overflow, and on
+// several devices: queries that left have an answer whose bound covers everything better, and the
+// others have the answers and figures of an uninterrupted run.
 func TestLeaving(t *testing.T) {
 	w := newWide(t, 1300, 24)
 	for k, c := range []struct {
 		name    string
 		devices int
 		share   float64 // that a first look may keep, or 0
-		lists   int     // at once, or 0
-		room    int     // of a list, or 0
+		lists   int     // most lists at once, or 0
+		room    int     // most entries of a list, or 0
 	}{
 		{"one group", 1, 0, 0, 0},
 		{"groups", 1, 0, 5, 0},
@@ -147,7 +147,7 @@ func TestLeaving(t *testing.T) {
 			}
 			defer shut(t, "backend", b.Close)
 			for _, m := range b.machines {
-				m.pairsMost, m.listsMost, m.roomMost = 1, c.lists, c.room // a strip at a time
+				m.maxPairs, m.maxLists, m.maxListRoom = 1, c.lists, c.room // one strip at a time
 			}
 			r, err := b.Load(t.Context(), w.c)
 			if err != nil {
@@ -164,8 +164,8 @@ func TestLeaving(t *testing.T) {
 					dense++
 				}
 			}
-			if (c.share > 0 || c.room > 0) != (dense > 0) || dense == q.M || c.lists > 0 && s.groups < 4 {
-				t.Errorf("%d groups, %d of %d dense", s.groups, dense, q.M)
+			if (c.share > 0 || c.room > 0) != (dense > 0) || dense == q.M || c.lists > 0 && s.chunks < 4 {
+				t.Errorf("%d groups, %d of %d dense", s.chunks, dense, q.M)
 			}
 			most := 0
 			for n, struck := 0, true; struck; n += 1 + n/2 {
@@ -175,17 +175,17 @@ func TestLeaving(t *testing.T) {
 				for j := range got {
 					ds := w.oracle.Explain(w.set.Query(j), w.goals[j], got[j], w.oracle.Answer(w.set.Query(j), w.goals[j]))
 					if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 || !s.partial[j] && !got[j].Complete() {
-						t.Fatalf("struck every %d, query %d, left %v, open %g: %v", n, j, s.gone[j], got[j].OpenBound, ds)
+						t.Fatalf("interrupted every %d, query %d, left %v, open %g: %v", n, j, s.gone[j], got[j].OpenBound, ds)
 					}
 					if s.gone[j] {
 						continue
 					}
-					var work cmp.Option // dense scans that were stopped begin again
+					var work cmp.Option // interrupted dense scans start again
 					if want[j].Dense {
 						work = cmpopts.IgnoreFields(backend.Answer{}, "Pulls", "Bytes", "RowsScored")
 					}
 					if d := cmp.Diff(want[j], got[j], work); d != "" {
-						t.Fatalf("struck every %d, query %d stayed (-alone +here):\n%s", n, j, d)
+						t.Fatalf("interrupted every %d, query %d stayed (-alone +here):\n%s", n, j, d)
 					}
 				}
 			}
@@ -196,8 +196,8 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// newFlat is a batch over atoms of equal norms, of which no look spares any by them: the
-// best of query j is atom 1500 + j.
+// newFlat returns a batch over atoms of equal norms, so that norms rule out none: the best of query
+// j is atom 1500 + j.
 func newFlat(t *testing.T, m int) *wide {
 	const n, dim = 1600, 144
 	rng := vectors.Rand(17)
@@ -238,13 +238,13 @@ func (w *wide) begin(t *testing.T) (backend.Resident, func() backend.Leaver) {
 	}
 }
 
-// TestLeaveTells has queries leave amid their first look: their figures are those of the
-// look so far, and what nobody has seen is open.
+// TestLeaveTells has queries leave during their first look: their figures are those of the look so
+// far, and the atoms not seen are reported as open.
 func TestLeaveTells(t *testing.T) {
 	w := newFlat(t, 4)
-	copy(w.set.Query(3), w.set.Row(int(w.c.Order[0]))) // whose best is of greatest norm
+	copy(w.set.Query(3), w.set.Row(int(w.c.Order[0]))) // its best has the greatest norm
 	r, begin := w.begin(t)
-	r.(*resident).m.pairsMost = 1 // a strip at a time
+	r.(*resident).m.maxPairs = 1 // one strip at a time
 	x := begin()
 	defer shut(t, "run", x.Close)
 	amid, unhook := endsAt(t.Context(), r, "scan_s8", 1)
@@ -253,7 +253,7 @@ func TestLeaveTells(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("not stopped: %v", err)
 	}
-	one := x.(*run) // all its queries are in places of their own numbers
+	one := x.(*run) // slots equal query numbers here
 	for j, n := range in {
 		if n == 0 {
 			t.Errorf("query %d: no survivors of what nobody has seen", j)
@@ -284,7 +284,7 @@ func TestLeaveTells(t *testing.T) {
 	if err := x.Dense(t.Context(), 0, 2); err != nil {
 		t.Errorf("dense for who has left: %v", err)
 	}
-	if one.asked[0].dense || one.asked[2].dense {
+	if one.queries[0].dense || one.queries[2].dense {
 		t.Error("all atoms were scored for who has left")
 	}
 	if in, err = x.Pull(t.Context(), w.ladder.Looks[0]); err != nil {
@@ -295,7 +295,7 @@ func TestLeaveTells(t *testing.T) {
 			t.Errorf("query %d: %d survivors", j, in[j])
 		}
 	}
-	if err := one.turn(t.Context(), func(q *queue) error { return one.drain(t.Context(), q, unanswered, backend.QueryIndexes(0, 4)) }); err != nil {
+	if err := one.onDevice(t.Context(), func(q *queue) error { return one.drainSlots(t.Context(), q, unanswered, backend.QueryIndexes(0, 4)) }); err != nil {
 		t.Fatal(err)
 	}
 	if after := work(); after != before {
@@ -315,14 +315,14 @@ func TestLeaveTells(t *testing.T) {
 	}
 }
 
-// TestAnotherLook has a look be taken where a context stopped another, which ends with
-// its figures so far.
+// TestAnotherLook takes a look after a context interrupted another, which ends with its figures so
+// far.
 func TestAnotherLook(t *testing.T) {
 	w := newFlat(t, 3)
 	r, begin := w.begin(t)
 	run := begin()
 	defer shut(t, "run", run.Close)
-	amid, unhook := endsAt(t.Context(), r, "raise", 1)
+	amid, unhook := endsAt(t.Context(), r, "tighten", 1)
 	_, err := run.Pull(amid, w.ladder.Looks[0])
 	unhook()
 	if !errors.Is(err, context.Canceled) {
@@ -347,9 +347,9 @@ func TestAnotherLook(t *testing.T) {
 	}
 }
 
-// TestSentAmidScan has a query be sent to the dense path in the first chunk of a scan,
-// which goes on for others, and its best atom lie beyond that chunk; the dense scan is
-// struck. Whoever finishes then, or leaves, must not tell that nothing is open there.
+// TestSentAmidScan sends a query to the dense path in the first chunk of a scan that continues for
+// others; its best atom is beyond that chunk, and the dense scan is interrupted. When it finishes
+// or leaves, its answer must report the unseen atoms as open.
 func TestSentAmidScan(t *testing.T) {
 	w := newFlat(t, 2)
 	w.ladder.Looks[0].MaxSurvivors = .003

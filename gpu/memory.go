@@ -51,9 +51,9 @@ func (d *Device) Usage() Usage {
 	return Usage{Budget: l.budget, Used: l.used, Pinned: l.pinned, Live: len(l.live)}
 }
 
-// open sets the budget: want bytes, or what is free less a reserve for the driver (modules, local
-// memory, fragmentation) of a 64th of the device and at least 64 MiB.
-func (l *ledger) open(want, free, total int64) error {
+// setBudget sets the budget to want bytes or, if that is 0, to what is free less a reserve for the
+// driver (modules, local memory, fragmentation) of a 64th of the device and at least 64 MiB.
+func (l *ledger) setBudget(want, free, total int64) error {
 	l.live = make(map[*allocation]struct{})
 	switch {
 	case want < 0:
@@ -68,8 +68,8 @@ func (l *ledger) open(want, free, total int64) error {
 	return nil
 }
 
-// admit returns an error unless bytes more fit the budget; it says what was asked, for which
-// purpose, and what holds the rest.
+// admit returns an error unless bytes more fit the budget; it states the request, its purpose, and
+// the purposes that hold the rest.
 func (l *ledger) admit(bytes int64, purpose string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *ledger) admit(bytes int64, purpose string) error {
 	return fmt.Errorf("gpu: %w: %s", backend.ErrMemory, l.refusal(bytes, purpose))
 }
 
-// refusal says what was asked for and what is in use. l.mu must be held.
+// refusal describes a request and the memory in use. l.mu must be held.
 func (l *ledger) refusal(bytes int64, purpose string) string {
 	return fmt.Sprintf("%s asked for %s, %s of a budget of %s in use%s",
 		formatBytes(bytes), purpose, formatBytes(l.used), formatBytes(l.budget), l.holders())
@@ -134,8 +134,8 @@ func (l *ledger) remove(e *allocation) {
 	l.pinned -= e.host
 }
 
-// close releases all live allocations; the error names them.
-func (l *ledger) close(t *Thread) error {
+// freeAll releases all live allocations; the error lists them.
+func (l *ledger) freeAll(t *Thread) error {
 	l.mu.Lock()
 	left := make([]*allocation, 0, len(l.live))
 	for e := range l.live {

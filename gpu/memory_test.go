@@ -24,7 +24,7 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 		refused(t, err, backend.ErrMemory)
-		rest, err := Alloc[uint64](th, "survivors", 1<<18) // to the last byte
+		rest, err := Alloc[uint64](th, "survivors", 1<<18) // to the last byte of the budget
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// The message names the greatest holders and counts the others.
+// The message names the purposes that hold most and counts the others.
 func TestBudgetNamesHolders(t *testing.T) {
 	d := openTest(t, DeviceOptions{Memory: 1 << 20})
 	onThread(t, d, func(th *Thread) error {
@@ -68,7 +68,7 @@ func TestBudgetNamesHolders(t *testing.T) {
 	})
 }
 
-// The default leaves the driver a reserve.
+// The default budget leaves a reserve for the driver.
 func TestDefaultBudget(t *testing.T) {
 	var l ledger
 	for _, c := range []struct{ want, free, total, budget int64 }{
@@ -78,14 +78,14 @@ func TestDefaultBudget(t *testing.T) {
 		{5, 10 << 20, 1 << 30, 5},
 		{10 << 20, 10 << 20, 1 << 30, 10 << 20},
 	} {
-		if err := l.open(c.want, c.free, c.total); err != nil || l.budget != c.budget {
+		if err := l.setBudget(c.want, c.free, c.total); err != nil || l.budget != c.budget {
 			t.Errorf("asked for %d of %d free of %d: %d, %v; want %d", c.want, c.free, c.total, l.budget, err, c.budget)
 		}
 	}
-	refused(t, l.open(11<<20, 10<<20, 1<<30), backend.ErrMemory, "a budget of 11 MiB was asked for, 10 MiB of 1 GiB are free")
+	refused(t, l.setBudget(11<<20, 10<<20, 1<<30), backend.ErrMemory, "a budget of 11 MiB was asked for, 10 MiB of 1 GiB are free")
 }
 
-// A driver that has no memory left, budget or not, is a refusal like any other.
+// Memory that the driver refuses within the budget is reported as backend.ErrMemory, too.
 func TestDriverIsOutOfMemory(t *testing.T) {
 	needEmulator(t)
 	t.Setenv("EMU_MEM", "268435456")
@@ -102,7 +102,7 @@ func TestDriverIsOutOfMemory(t *testing.T) {
 		if u := second.Usage(); u.Used != 0 || u.Live != 0 {
 			t.Errorf("%+v", u)
 		}
-		return th.Synchronize() // not lost
+		return th.Synchronize() // the device is not lost
 	})
 	onThread(t, first, most.Free)
 }

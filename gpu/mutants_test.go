@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// mutant is a deliberate fault in a kernel, MUTANT(number) in the source of a
-// module, and the tests that must fail with it. Headers number theirs from 30 on,
-// for they are part of several modules.
+// mutant is a deliberate fault in a kernel, MUTANT(number) in the source of a module, and the tests
+// that must fail with it. Numbers in headers start at 30, since headers are part of several
+// modules.
 type mutant struct {
 	module string
 	number int
 	tests  string
-	// checker: the outcome of a run does not depend on the fault, for blocks and
-	// lanes of the emulator do not run at once. Its checker sees it.
+	// checker is set if results do not depend on the fault, because the emulator runs blocks and
+	// lanes one after another; its checker detects the fault.
 	checker bool
 	what    string
 }
 
 const (
-	scanTests     = "TestScan|TestScanOfSome|TestScanOverflows"
-	denseTests    = "TestDense|TestDenseOfSome"
-	listTests     = "TestPrune|TestLeaders|TestLeadersAmongEquals|TestLookFigures"
+	scanTests     = "TestScan|TestScanOfSomeQueries|TestScanOverflows"
+	denseTests    = "TestDense|TestDenseOfSomeQueries"
+	listTests     = "TestPrune|TestSelectCandidates|TestSelectAmongEquals|TestLookFigures"
 	lookTests     = "TestLookRows|TestLookSigns|TestLookAtOverflow"
 	codeTests     = "TestQueryCodes|TestLookFactors|TestLoadedQueries"
 	rotationTests = "TestHeads|TestRotations"
@@ -98,8 +98,8 @@ var mutants = []mutant{
 	{"score", 52, scoreTests, false, "squared distances not scaled"},
 	{"score", 53, scoreTests, false, "the same row for all lanes"},
 	{"score", 54, scoreTests, false, "squares of cosines not rounded from all their bits"},
-	{"raise", 42, "TestRaise", false, "no barrier between steps of the sort"},
-	{"raise", 37, "TestRaise", false, "no barrier after the figures are cleared"},
+	{"tighten", 42, "TestTighten", false, "no barrier between steps of the sort"},
+	{"tighten", 37, "TestTighten", false, "no barrier after the figures are cleared"},
 	{"looks", 1, lookTests, false, "the head's error taken off a bound"},
 	{"looks", 2, lookTests, false, "a bound worse than the one before"},
 	{"looks", 3, lookTests, false, "an entry behind a list's end"},
@@ -122,9 +122,9 @@ var mutants = []mutant{
 	{"norms", 3, "TestListNorms", false, "the atom to be skipped listed"},
 }
 
-// TestMutants has kernels do something wrong and looks whether their tests fail:
-// under one of three orders of threads, or under the checker. make mutants runs
-// all, each of the seeds 0 to 2 a third.
+// TestMutants checks that the tests of kernels detect deliberate faults: under one of three orders
+// of threads, or under the checker. `make mutants` runs all, `make test-cuda` a third with each of
+// the seeds 0 to 2.
 func TestMutants(t *testing.T) {
 	needEmulator(t)
 	sound := map[string]bool{} // tests that pass under the checker without a fault
@@ -160,8 +160,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// passes runs tests in a process of their own. One that does not end has not
-// passed.
+// passes runs tests in a process of their own, and reports whether they passed in time.
 func passes(t *testing.T, tests string, env ...string) (out string, ok bool) {
 	t.Helper()
 	self, err := os.Executable()

@@ -52,7 +52,7 @@ func AllocPinned[T any](t *Thread, purpose string, n int) (*Pinned[T], error) {
 	}
 	if p.device, err = hostAddress(mem); err != nil {
 		err = t.fail(err, "cuMemHostGetDevicePointer(%s)", purpose)
-		return nil, errors.Join(err, t.giveBack("cuMemFreeHost("+purpose+")", func() error { return cu.MemFreeHost(mem) }))
+		return nil, errors.Join(err, t.freeAfterSync("cuMemFreeHost("+purpose+")", func() error { return cu.MemFreeHost(mem) }))
 	}
 	p.data = unsafe.Slice((*T)(mem), n)
 	p.held = &allocation{kind: "pinned memory", purpose: purpose, host: bytes, free: p.Free}
@@ -82,7 +82,7 @@ func (p *Pinned[T]) Free(t *Thread) error {
 	mem := unsafe.Pointer(unsafe.SliceData(p.data))
 	t.d.memory.remove(p.held)
 	p.data, p.device, p.held = nil, 0, nil
-	return t.giveBack("cuMemFreeHost("+p.purpose+")", func() error { return cu.MemFreeHost(mem) })
+	return t.freeAfterSync("cuMemFreeHost("+p.purpose+")", func() error { return cu.MemFreeHost(mem) })
 }
 
 // usable returns an error unless p can be used on d.

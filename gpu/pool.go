@@ -21,11 +21,11 @@ type pool struct {
 	pinned []*Pinned[uint8]
 }
 
-// take returns device memory of at least n bytes with undefined content. If there is no room it
+// takeDevice returns device memory of at least n bytes with undefined content. If there is no room it
 // frees what the pool keeps, provided that makes enough; otherwise the error wraps
 // backend.ErrMemory.
-func (p *pool) take(t *Thread, purpose string, n int) (*Buffer[uint8], error) {
-	if i := fitting(p.device, n); i >= 0 {
+func (p *pool) takeDevice(t *Thread, purpose string, n int) (*Buffer[uint8], error) {
+	if i := bestFit(p.device, n); i >= 0 {
 		b := p.device[i]
 		p.device = slices.Delete(p.device, i, i+1)
 		return b, nil
@@ -34,15 +34,15 @@ func (p *pool) take(t *Thread, purpose string, n int) (*Buffer[uint8], error) {
 	if !errors.Is(err, backend.ErrMemory) || !p.covers(t, int64(n)) {
 		return b, err
 	}
-	if err := p.drop(t); err != nil {
+	if err := p.freeAll(t); err != nil {
 		return nil, err
 	}
 	return Alloc[uint8](t, purpose, n)
 }
 
-// takePinned is take for page-locked host memory.
+// takePinned is takeDevice for page-locked host memory.
 func (p *pool) takePinned(t *Thread, purpose string, n int) (*Pinned[uint8], error) {
-	if i := fitting(p.pinned, n); i >= 0 {
+	if i := bestFit(p.pinned, n); i >= 0 {
 		b := p.pinned[i]
 		p.pinned = slices.Delete(p.pinned, i, i+1)
 		return b, nil
@@ -50,17 +50,17 @@ func (p *pool) takePinned(t *Thread, purpose string, n int) (*Pinned[uint8], err
 	return AllocPinned[uint8](t, purpose, n)
 }
 
-// give takes back what take returned, or nil. Enqueued work may still use it: all work of a device
-// is on one stream.
-func (p *pool) give(t *Thread, b *Buffer[uint8]) error {
+// returnDevice takes back memory from takeDevice, or nil. Enqueued work may still use it: all work of a
+// device is on one stream.
+func (p *pool) returnDevice(t *Thread, b *Buffer[uint8]) error {
 	if b == nil || b.Len() == 0 {
 		return nil
 	}
-	return keep(t, &p.device, b)
+	return keepBuffer(t, &p.device, b)
 }
 
-// keep appends b to all and frees the first if there are too many.
-func keep[B freer](t *Thread, all *[]B, b B) (err error) {
+// keepBuffer appends b to all, and frees the first if there are too many.
+func keepBuffer[B freer](t *Thread, all *[]B, b B) (err error) {
 	if len(*all) == poolKept {
 		err = (*all)[0].Free(t)
 		*all = slices.Delete(*all, 0, 1)
@@ -69,25 +69,25 @@ func keep[B freer](t *Thread, all *[]B, b B) (err error) {
 	return err
 }
 
-// back is givePinned after work that ended with err. If err is not nil a copy may still be
+// returnAfter is returnPinned after work that ended with err. If err is not nil, a copy may still be
 // writing to the memory, which is then freed.
-func (p *pool) back(t *Thread, b *Pinned[uint8], err error) error {
+func (p *pool) returnAfter(t *Thread, b *Pinned[uint8], err error) error {
 	if err != nil {
 		return errors.Join(err, b.Free(t))
 	}
-	return p.givePinned(t, b)
+	return p.returnPinned(t, b)
 }
 
-// givePinned takes back what takePinned returned, or nil, after all copies are complete.
-func (p *pool) givePinned(t *Thread, b *Pinned[uint8]) error {
+// returnPinned takes back memory from takePinned, or nil, after all copies are complete.
+func (p *pool) returnPinned(t *Thread, b *Pinned[uint8]) error {
 	if b == nil || b.Len() == 0 {
 		return nil
 	}
-	return keep(t, &p.pinned, b)
+	return keepBuffer(t, &p.pinned, b)
 }
 
-// bytes returns how much of the device's budget the pool keeps.
-func (p *pool) bytes() (n int64) {
+// deviceBytes returns how much of the device's budget the pool keeps.
+func (p *pool) deviceBytes() (n int64) {
 	for _, b := range p.device {
 		n += b.held.bytes
 	}
@@ -96,12 +96,12 @@ func (p *pool) bytes() (n int64) {
 
 // covers reports whether freeing what the pool keeps, if anything, makes room for n bytes.
 func (p *pool) covers(t *Thread, n int64) bool {
-	u, kept := t.d.Usage(), p.bytes()
+	u, kept := t.d.Usage(), p.deviceBytes()
 	return kept > 0 && n <= u.Budget-u.Used+kept
 }
 
-// drop frees everything in the pool.
-func (p *pool) drop(t *Thread) error {
+// freeAll frees everything in the pool.
+func (p *pool) freeAll(t *Thread) error {
 	var errs []error
 	for _, b := range p.device {
 		errs = append(errs, b.Free(t))
@@ -113,9 +113,9 @@ func (p *pool) drop(t *Thread) error {
 	return errors.Join(errs...)
 }
 
-// fitting returns the index of the smallest of all that holds n and at most four times as much;
-// -1 if there is none.
-func fitting[B interface{ Len() int }](all []B, n int) int {
+// bestFit returns the index of the smallest of all with at least n and at most 4n elements, -1 if there
+// is none.
+func bestFit[B interface{ Len() int }](all []B, n int) int {
 	best := -1
 	for i, b := range all {
 		if b.Len() >= n && b.Len() <= 4*n && (best < 0 || b.Len() < all[best].Len()) {

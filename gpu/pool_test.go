@@ -9,14 +9,14 @@ import (
 	"thresher/backend"
 )
 
-// A pool that is full of what nobody wants keeps what was given back last.
+// TestPoolKeepsTheLatest: a full pool keeps the buffers returned last.
 func TestPoolKeepsTheLatest(t *testing.T) {
 	onThread(t, openTest(t, DeviceOptions{}), func(th *Thread) error {
 		var p pool
 		var large []*Buffer[uint8]
 		var pinned []*Pinned[uint8]
 		for range poolKept {
-			b, err := p.take(th, "large", 1<<16)
+			b, err := p.takeDevice(th, "large", 1<<16)
 			h, err2 := p.takePinned(th, "large", 1<<16)
 			if err := errors.Join(err, err2); err != nil {
 				return err
@@ -24,16 +24,16 @@ func TestPoolKeepsTheLatest(t *testing.T) {
 			large, pinned = append(large, b), append(pinned, h)
 		}
 		for i := range poolKept {
-			if err := errors.Join(p.give(th, large[i]), p.givePinned(th, pinned[i])); err != nil {
+			if err := errors.Join(p.returnDevice(th, large[i]), p.returnPinned(th, pinned[i])); err != nil {
 				return err
 			}
 		}
-		small, err := p.take(th, "small", 256)
+		small, err := p.takeDevice(th, "small", 256)
 		waits, err2 := p.takePinned(th, "small", 256)
-		if err := errors.Join(err, err2, p.give(th, small), p.givePinned(th, waits)); err != nil {
+		if err := errors.Join(err, err2, p.returnDevice(th, small), p.returnPinned(th, waits)); err != nil {
 			return err
 		}
-		again, err := p.take(th, "small", 256)
+		again, err := p.takeDevice(th, "small", 256)
 		still, err2 := p.takePinned(th, "small", 256)
 		if err := errors.Join(err, err2); err != nil {
 			return err
@@ -47,41 +47,41 @@ func TestPoolKeepsTheLatest(t *testing.T) {
 		if u := th.d.Usage(); u.Live != 2*poolKept {
 			t.Errorf("%+v with %d buffers of either kind", u, poolKept)
 		}
-		return errors.Join(p.give(th, again), p.givePinned(th, still), p.drop(th))
+		return errors.Join(p.returnDevice(th, again), p.returnPinned(th, still), p.freeAll(th))
 	})
 }
 
-// What is kept is given up where that makes room, for runs and for collections, and
-// nowhere else.
+// TestPoolGivesWay: buffers in the pool are freed if that makes enough room, for runs and for collections, and
+// otherwise kept.
 func TestPoolGivesWay(t *testing.T) {
 	const all = 1 << 20
 	onThread(t, openTest(t, DeviceOptions{Memory: all}), func(th *Thread) error {
 		var p pool
 		h := stores{pool: &p}
-		half, err := p.take(th, "half", all/2)
+		half, err := p.takeDevice(th, "half", all/2)
 		if err != nil {
 			return err
 		}
-		if err := p.give(th, half); err != nil {
+		if err := p.returnDevice(th, half); err != nil {
 			return err
 		}
-		_, err = p.take(th, "too much", all+1)
+		_, err = p.takeDevice(th, "too much", all+1)
 		refused(t, err, backend.ErrMemory)
-		_, err = onDevice[uint8](th, &h, "too much", all+1)
+		_, err = allocOnDevice[uint8](th, &h, "too much", all+1)
 		refused(t, err, backend.ErrMemory)
 		if half.Len() == 0 {
 			t.Error("dropped in vain")
 		}
-		more, err := p.take(th, "more", all/4*3)
+		more, err := p.takeDevice(th, "more", all/4*3)
 		if err != nil || half.Len() != 0 {
 			t.Errorf("half of the memory was kept, three quarters asked for: %v", err)
 		}
-		if err := p.give(th, more); err != nil {
+		if err := p.returnDevice(th, more); err != nil {
 			return err
 		}
-		if _, err := onDevice[uint32](th, &h, "a collection", all/4); err != nil || more.Len() != 0 || p.bytes() != 0 {
+		if _, err := allocOnDevice[uint32](th, &h, "a collection", all/4); err != nil || more.Len() != 0 || p.deviceBytes() != 0 {
 			t.Errorf("three quarters of the memory were kept, all asked for: %v", err)
 		}
-		return h.free(th)
+		return h.freeAll(th)
 	})
 }

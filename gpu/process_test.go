@@ -17,12 +17,12 @@ import (
 	"thresher/gpu/emulator"
 )
 
-// scenarioVariable names the scenario a process of this test binary runs
-// instead of its tests. A process has one driver, and the emulator reads its
-// settings from the environment: what needs another one needs a process.
+// scenarioVariable names the scenario that a process of this test binary runs instead of its tests.
+// A process has one driver, and the emulator reads some settings at its start, so tests with other
+// settings need processes of their own.
 const scenarioVariable = "THRESHER_GPU_SCENARIO"
 
-// scenarios are functions whose error, or "nil", the parent reads.
+// scenarios are functions whose error, or "nil", the parent process reads.
 var scenarios = map[string]func() error{
 	"driver": Driver,
 	"open": func() error {
@@ -61,20 +61,20 @@ func TestMain(m *testing.M) {
 	fmt.Print(err)
 }
 
-// holdContext keeps the first GPU's context until the process ends: more than a
-// hundred tests open the device, and to make a context takes longer than most of
-// them. On the emulator each has its own, and leaves nothing in it.
+// holdContext retains the first GPU's context until the process ends: more than a hundred tests
+// open the device, and making a context takes longer than most of them. On the emulator each test
+// makes its own, so that tests detect leaks.
 func holdContext() {
 	if os.Getenv(serveVariable) != "" || Driver() != nil || emulator.Present() { // benchmarks time the opening
 		return
 	}
 	if d, err := cu.GetDevice(0); err == nil {
-		_, _ = d.RetainPrimaryCtx() // the tests say why, if it fails
+		_, _ = d.RetainPrimaryCtx() // if it fails, the tests report why
 	}
 }
 
-// inProcess runs a scenario in a process of its own with these variables set
-// besides those of this one, and returns what its error said.
+// inProcess runs a scenario in a process of its own, with these environment variables added, and
+// returns the error that it printed.
 func inProcess(t *testing.T, scenario string, env ...string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -92,8 +92,7 @@ func inProcess(t *testing.T, scenario string, env ...string) string {
 	return out.String()
 }
 
-// build compiles testdata/driver.c with these flags and returns the library's
-// path.
+// buildDriver compiles testdata/driver.c with these flags and returns the library's path.
 func buildDriver(t *testing.T, flags ...string) string {
 	t.Helper()
 	lib := filepath.Join(t.TempDir(), "libcuda.so.1")

@@ -11,105 +11,106 @@ import (
 	"thresher/collection"
 )
 
-// leadRoom is the least number of arms of a query for which there is room to be scored at a time.
-const leadRoom = 1024
+// minCandidates is the least number of candidates of a query that there is room for.
+const minCandidates = 1024
 
-// bestMost is the greatest k for which the device keeps the best atoms; beyond it, and for
+// bestOnDevice is the greatest k for which the device keeps the best atoms; for greater k, and for
 // searches by least score, the host collects the scores.
-const bestMost = 1 << 14
+const bestOnDevice = 1 << 14
 
-// queryBatch is queries prepared on a device, with everything except their lists of survivors. It
-// must be used within Do.
+// queryBatch is a batch of queries prepared on a device, without their lists of survivors. It must be
+// used within Do.
 type queryBatch struct {
-	r        *resident
-	m        int
-	codes    bool // heads, rests and codes are prepared, which looks need and the dense path does not
-	leadRoom int
-	bestRoom int
+	r             *resident
+	m             int
+	codes         bool // heads, rests and codes are prepared; looks need them, the dense path does not
+	candidateRoom int
+	bestRoom      int
 
 	mem *Buffer[uint8]
-	// pin is the host's copy of mem's first arrays, at the same offsets.
-	pin *Pinned[uint8]
+	// pinned is the host's copy of mem's first arrays, at the same offsets.
+	pinned *Pinned[uint8]
 	// states is the result of the last download; it aliases pin.
-	states []query
-	seen   bool // states, and what is downloaded with them, are up to date
+	states        []query
+	statesCurrent bool // states, and what is downloaded with them, are current
 	// Offsets of arrays in mem, [m] each:
 	at struct {
-		// Reports and states are downloaded together, with the best so far if these are small; states and
-		// queries as given are uploaded together.
+		// These five are contiguous: reports and states are downloaded together, with the best if it is
+		// small; states and the queries as given are uploaded together.
 		bestScore, bestRow, reports, states, given int
 
-		scaled, x, head, rest, hi, lo, work int
-		lead, led, leadScore, leadRow       int
-		codes8                              int // codes of the present first look
+		scaled, x, head, rest, hi, lo, work                     int
+		candidate, candidateCount, candidateScore, candidateRow int
+		codes8                                                  int // codes of the current first look
 	}
 }
 
-// lightBest is the most bytes of a batch's best that are always downloaded with the states: that
-// costs less than another wait.
-const lightBest = 1 << 16
+// smallBest is the most bytes of a batch's best that are always downloaded with the states, which costs
+// less than another wait.
+const smallBest = 1 << 16
 
-// cutter allocates pieces aligned to 256 bytes.
-type cutter int
+// arrayLayout assigns offsets, multiples of 256 bytes, to arrays in one allocation; its value is the
+// end of the last.
+type arrayLayout int
 
-func (c *cutter) take(n int, bytes int) int {
+func (c *arrayLayout) place(n int, bytes int) int {
 	at := int(*c)
-	*c = cutter((at + n*bytes + 255) &^ 255)
+	*c = arrayLayout((at + n*bytes + 255) &^ 255)
 	return at
 }
 
-// newQueryBatch allocates for m queries; most is the greatest number of atoms that one of them
-// wants kept on the device.
+// newQueryBatch allocates memory for m queries; most is the greatest k among those whose best the
+// device keeps.
 func newQueryBatch(t *Thread, r *resident, m, most int, codes bool) (*queryBatch, error) {
-	b := &queryBatch{r: r, m: m, codes: codes, leadRoom: max(leadRoom, (most+3)&^3), bestRoom: max(1, most)}
+	b := &queryBatch{r: r, m: m, codes: codes, candidateRoom: max(minCandidates, (most+3)&^3), bestRoom: max(1, most)}
 	c, a := r.c, &b.at
-	var mem cutter
-	a.bestScore, a.bestRow = mem.take(m*b.bestRoom, 8), mem.take(m*b.bestRoom, 4)
-	a.reports = mem.take(m, 8)
-	a.states, a.given = mem.take(m, int(size[query]())), mem.take(m*c.Dim, 4)
+	var mem arrayLayout
+	a.bestScore, a.bestRow = mem.place(m*b.bestRoom, 8), mem.place(m*b.bestRoom, 4)
+	a.reports = mem.place(m, 8)
+	a.states, a.given = mem.place(m, int(size[query]())), mem.place(m*c.Dim, 4)
 	pin := int(mem)
-	a.scaled, a.x = mem.take(m*c.Dim, 8), mem.take(m*b.xWidth(), 4)
+	a.scaled, a.x = mem.place(m*c.Dim, 8), mem.place(m*b.xWidth(), 4)
 	if codes {
-		a.head, a.rest = mem.take(m*c.R, 4), mem.take(m*c.D, 4)
-		a.hi, a.lo, a.codes8 = mem.take(m*b.pitch(), 1), mem.take(m*b.pitch(), 1), mem.take(m*b.pitch(), 1)
-		if b.turnShared(t) == 0 {
-			a.work = mem.take(2*m*c.D, 4)
+		a.head, a.rest = mem.place(m*c.R, 4), mem.place(m*c.D, 4)
+		a.hi, a.lo, a.codes8 = mem.place(m*b.pitch(), 1), mem.place(m*b.pitch(), 1), mem.place(m*b.pitch(), 1)
+		if b.rotationShared(t) == 0 {
+			a.work = mem.place(2*m*c.D, 4)
 		}
 	}
-	a.lead, a.led = mem.take(m*b.leadRoom, 4), mem.take(m, 4)
-	a.leadScore, a.leadRow = mem.take(m*b.leadRoom, 8), mem.take(m*b.leadRoom, 4)
+	a.candidate, a.candidateCount = mem.place(m*b.candidateRoom, 4), mem.place(m, 4)
+	a.candidateScore, a.candidateRow = mem.place(m*b.candidateRoom, 8), mem.place(m*b.candidateRoom, 4)
 
 	var err error
-	if b.mem, err = r.m.pool.take(t, "queries", int(mem)); err != nil {
+	if b.mem, err = r.m.pool.takeDevice(t, "queries", int(mem)); err != nil {
 		return nil, err
 	}
-	if b.pin, err = r.m.pool.takePinned(t, "queries", pin); err != nil {
-		r.m.pool.give(t, b.mem)
+	if b.pinned, err = r.m.pool.takePinned(t, "queries", pin); err != nil {
+		r.m.pool.returnDevice(t, b.mem)
 		return nil, err
 	}
-	b.states = view[query](b.pin, b.at.states, m)
+	b.states = viewPinned[query](b.pinned, b.at.states, m)
 	clear(b.states)
 	return b, nil
 }
 
-// view returns n structures in pinned memory.
-func view[S any](p *Pinned[uint8], at, n int) []S {
+// viewPinned returns n structures at byte at of pinned memory.
+func viewPinned[S any](p *Pinned[uint8], at, n int) []S {
 	if n == 0 {
 		return nil
 	}
 	return unsafe.Slice((*S)(unsafe.Pointer(&p.Slice()[at])), n)
 }
 
-// free releases the memory; no enqueued work may use it.
-func (b *queryBatch) free(t *Thread) error {
+// freeMemory releases the memory; no enqueued work may use it.
+func (b *queryBatch) freeMemory(t *Thread) error {
 	if b == nil || b.mem == nil {
 		return nil
 	}
-	err := b.r.m.pool.give(t, b.mem)
-	if e := b.r.m.pool.givePinned(t, b.pin); err == nil {
+	err := b.r.m.pool.returnDevice(t, b.mem)
+	if e := b.r.m.pool.returnPinned(t, b.pinned); err == nil {
 		err = e
 	}
-	b.mem, b.pin, b.states = nil, nil, nil
+	b.mem, b.pinned, b.states = nil, nil, nil
 	return err
 }
 
@@ -121,136 +122,141 @@ func (b *queryBatch) xWidth() int {
 	return (b.r.c.Dim + 3) &^ 3
 }
 
-// pitch returns the number of codes of either kind of a query, with padding.
+// pitch returns the number of 8-bit codes of a query, or of either half of its 16-bit codes, with
+// padding.
 func (b *queryBatch) pitch() int { return (b.r.c.R + b.r.c.D + 63) &^ 63 }
 
-// turnShared returns the shared memory of a rotation by rounds, 0 if a block cannot have so much.
-func (b *queryBatch) turnShared(t *Thread) int {
+// rotationShared returns the bytes of shared memory of a rotation by rounds, 0 if a block cannot have
+// that much.
+func (b *queryBatch) rotationShared(t *Thread) int {
 	if n := 8 * b.r.c.D; n <= t.d.info.SharedPerBlock {
 		return n
 	}
 	return 0
 }
 
-// ask sets the state of query j and its coordinates, before load.
-func (b *queryBatch) ask(j int, row []float32, g *backend.Goal, k int, filter uint64) {
+// setQuery sets the state of query j and its coordinates in pinned memory, before prepare.
+func (b *queryBatch) setQuery(j int, row []float32, g *backend.Goal, k int, filter uint64) {
 	s := &b.states[j]
 	*s = query{epsilon: g.Epsilon, floor: g.Floor, filter: filter, k: uint32(k), skip: math.MaxUint32, allowed: uint32(g.Allowed), open: math.Inf(-1)}
 	if g.Skip >= 0 {
 		s.skip = uint32(g.Skip)
 	}
-	copy(view[float32](b.pin, b.at.given+4*j*len(row), len(row)), row)
+	copy(viewPinned[float32](b.pinned, b.at.given+4*j*len(row), len(row)), row)
 }
 
-// load uploads the queries and prepares them.
-func (b *queryBatch) load(q *queue) {
+// prepare uploads the queries and prepares them.
+func (b *queryBatch) prepare(q *queue) {
 	c, m := b.r.c, b.m
-	b.up(q, b.at.states, b.at.given+4*m*c.Dim)
-	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: threads(b.xWidth())},
-		b.ptr(b.at.given), b.ptr(b.at.scaled), b.ptr(b.at.x), b.ptr(b.at.states), I32(m), I32(c.Dim), I32(b.xWidth()), scoringOf(c), orNull(b.r.centre))
+	b.upload(q, b.at.states, b.at.given+4*m*c.Dim)
+	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: threadsFor(b.xWidth())},
+		b.arrayArg(b.at.given), b.arrayArg(b.at.scaled), b.arrayArg(b.at.x), b.arrayArg(b.at.states), I32(m), I32(c.Dim), I32(b.xWidth()), scoringOf(c), orNull(b.r.centre))
 	if !b.codes {
 		return
 	}
 	rot := b.r.rotation
 	if c.R > 0 {
 		q.launch("head_project", Shape{Grid: Dim{X: blocks(m, 8)}, Block: Dim{X: 256}},
-			b.ptr(b.at.x), Ptr(rot.head), b.ptr(b.at.head), b.ptr(b.at.x), I32(m), I32(c.R), I32(c.D))
+			b.arrayArg(b.at.x), Ptr(rot.head), b.arrayArg(b.at.head), b.arrayArg(b.at.x), I32(m), I32(c.R), I32(c.D))
 	}
-	b.turn(q, rot)
-	q.launch("query_codes", Shape{Grid: Dim{X: m}, Block: threads(b.pitch() / 4)},
-		b.ptr(b.at.head), b.ptr(b.at.rest), Null(), b.ptr(b.at.hi), b.ptr(b.at.lo), b.ptr(b.at.states),
+	b.rotate(q, rot)
+	q.launch("query_codes", Shape{Grid: Dim{X: m}, Block: threadsFor(b.pitch() / 4)},
+		b.arrayArg(b.at.head), b.arrayArg(b.at.rest), Null(), b.arrayArg(b.at.hi), b.arrayArg(b.at.lo), b.arrayArg(b.at.states),
 		I32(m), I32(c.R), I32(c.D), I32(c.D), I32(0), I32(b.pitch()))
 }
 
-// turn rotates the rests.
-func (b *queryBatch) turn(q *queue, rot *rotation) {
+// rotate rotates the rests.
+func (b *queryBatch) rotate(q *queue, rot *rotation) {
 	c, m := b.r.c, b.m
 	if rot.haar != nil {
 		q.launch("rotate_haar", Shape{Grid: Dim{X: blocks(m, 8), Y: blocks(c.D, 32)}, Block: Dim{X: 256}},
-			b.ptr(b.at.x), Ptr(rot.haar), b.ptr(b.at.rest), I32(m), I32(c.D))
+			b.arrayArg(b.at.x), Ptr(rot.haar), b.arrayArg(b.at.rest), I32(m), I32(c.D))
 		return
 	}
-	shape, work := Shape{Grid: Dim{X: m}, Block: threads(c.D / 8), Shared: b.turnShared(q.t)}, Null()
+	shape, work := Shape{Grid: Dim{X: m}, Block: threadsFor(c.D / 8), Shared: b.rotationShared(q.t)}, Null()
 	if shape.Shared == 0 {
-		work = b.ptr(b.at.work)
+		work = b.arrayArg(b.at.work)
 	}
-	q.launch("rotate", shape, b.ptr(b.at.x), Ptr(rot.sign), Ptr(rot.perm), b.ptr(b.at.rest), work, I32(m), I32(c.D), I32(rot.rounds))
+	q.launch("rotate", shape, b.arrayArg(b.at.x), Ptr(rot.sign), Ptr(rot.perm), b.arrayArg(b.at.rest), work, I32(m), I32(c.D), I32(rot.rounds))
 }
 
-// threads is the shape of blocks that take the n pieces of a query, in whole warps, at most 256
-// threads. It depends on the collection alone, and so does the order of additions.
-func threads(n int) Dim { return Dim{X: 32 * max(1, min(8, blocks(n, 32)))} }
+// threadsFor is the shape of blocks that process the n pieces of a query: whole warps, at most 256
+// threads. It depends only on the collection, and so does the order of additions.
+func threadsFor(n int) Dim { return Dim{X: 32 * max(1, min(8, blocks(n, 32)))} }
 
-// ptr is the address of an array of all queries.
-func (b *queryBatch) ptr(at int) Arg { return PtrAt(b.mem, at) }
+// arrayArg returns the address of an array of all queries.
+func (b *queryBatch) arrayArg(at int) Arg { return PtrAt(b.mem, at) }
 
-// up enqueues the upload of bytes lo to hi.
-func (b *queryBatch) up(q *queue, lo, hi int) {
-	q.do(func(t *Thread, s *Stream) error { return b.mem.UploadAsync(t, s, lo, b.pin, lo, hi-lo) })
+// upload enqueues the upload of bytes lo to hi-1.
+func (b *queryBatch) upload(q *queue, lo, hi int) {
+	q.enqueue(func(t *Thread, s *Stream) error { return b.mem.UploadAsync(t, s, lo, b.pinned, lo, hi-lo) })
 }
 
-// down enqueues their download.
-func (b *queryBatch) down(q *queue, lo, hi int) {
-	q.do(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, b.pin, lo, lo, hi-lo) })
+// download enqueues the download of bytes lo to hi-1.
+func (b *queryBatch) download(q *queue, lo, hi int) {
+	q.enqueue(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, b.pinned, lo, lo, hi-lo) })
 }
 
-// put enqueues the upload of the host's states.
-func (b *queryBatch) put(q *queue) { b.up(q, b.at.states, b.at.states+b.m*int(size[query]())) }
+// uploadStates enqueues the upload of the host's states.
+func (b *queryBatch) uploadStates(q *queue) {
+	b.upload(q, b.at.states, b.at.states+b.m*int(size[query]()))
+}
 
-// get enqueues the download of reports and states, and of the best if they are small.
-func (b *queryBatch) get(q *queue) {
+// downloadStates enqueues the download of reports and states, and of the best if it is small.
+func (b *queryBatch) downloadStates(q *queue) {
 	from := b.at.reports
-	if b.light() {
+	if b.bestIsSmall() {
 		from = 0
 	}
-	b.down(q, from, b.at.states+b.m*int(size[query]()))
+	b.download(q, from, b.at.states+b.m*int(size[query]()))
 }
 
-// light reports whether the best are small.
-func (b *queryBatch) light() bool { return b.m*b.bestRoom*12 <= lightBest }
+// bestIsSmall reports whether the best is downloaded with the states.
+func (b *queryBatch) bestIsSmall() bool { return b.m*b.bestRoom*12 <= smallBest }
 
-// settle waits for all enqueued work, and downloads what get does.
-func (b *queryBatch) settle(q *queue) error {
-	b.get(q)
+// syncStates downloads the states, as downloadStates does, and waits for all enqueued work.
+func (b *queryBatch) syncStates(q *queue) error {
+	b.downloadStates(q)
 	if err := q.sync(); err != nil {
 		return err
 	}
-	b.seen = true
+	b.statesCurrent = true
 	return nil
 }
 
-// best returns the best of queries lo to hi-1, as of the host's last download of the states; out
-// is indexed by query.
-func (b *queryBatch) best(q *queue, lo, hi int) (out [][]scored, err error) {
-	if !b.light() && lo < hi {
-		b.down(q, b.at.bestScore+8*lo*b.bestRoom, b.at.bestScore+8*hi*b.bestRoom)
-		b.down(q, b.at.bestRow+4*lo*b.bestRoom, b.at.bestRow+4*hi*b.bestRoom)
+// downloadBest returns the best of queries lo to hi-1, as of the last download of the states; out is
+// indexed by query.
+func (b *queryBatch) downloadBest(q *queue, lo, hi int) (out [][]scoredRow, err error) {
+	if !b.bestIsSmall() && lo < hi {
+		b.download(q, b.at.bestScore+8*lo*b.bestRoom, b.at.bestScore+8*hi*b.bestRoom)
+		b.download(q, b.at.bestRow+4*lo*b.bestRoom, b.at.bestRow+4*hi*b.bestRoom)
 		if err := q.sync(); err != nil {
 			return nil, err
 		}
 	}
-	out = make([][]scored, b.m)
+	out = make([][]scoredRow, b.m)
 	for j := lo; j < hi; j++ {
 		n := int(b.states[j].best)
-		scores, rows := view[float64](b.pin, b.at.bestScore+8*j*b.bestRoom, n), view[uint32](b.pin, b.at.bestRow+4*j*b.bestRoom, n)
+		scores, rows := viewPinned[float64](b.pinned, b.at.bestScore+8*j*b.bestRoom, n), viewPinned[uint32](b.pinned, b.at.bestRow+4*j*b.bestRoom, n)
 		out[j] = slices.Grow(out[j], n)
 		for k := range n {
-			out[j] = append(out[j], scored{scores[k], rows[k]})
+			out[j] = append(out[j], scoredRow{scores[k], rows[k]})
 		}
 	}
 	return out, nil
 }
 
-// rotation is the data on the device for splitting queries.
+// rotation is the device's data for splitting queries into head and rotated rest.
 type rotation struct {
 	head   *Buffer[float32] // [R][D]
-	haar   *Buffer[float32] // [D][D], or else
+	haar   *Buffer[float32] // [D][D]; nil if sign and perm are used
 	sign   *Buffer[float32] // [rounds][D]
 	perm   *Buffer[uint32]  // [rounds][D]
 	rounds int
 }
 
-func putRotation(t *Thread, h *stores, c *collection.Collection) (*rotation, error) {
+// uploadRotation uploads c's head directions and rotation.
+func uploadRotation(t *Thread, h *stores, c *collection.Collection) (*rotation, error) {
 	of := c.Rotation()
 	out := &rotation{rounds: len(of.Sign)}
 	put := func(to **Buffer[float32], src ...[]float32) (err error) {
@@ -261,7 +267,7 @@ func putRotation(t *Thread, h *stores, c *collection.Collection) (*rotation, err
 		if n == 0 {
 			return nil
 		}
-		if *to, err = onDevice[float32](t, h, "rotation", n); err != nil {
+		if *to, err = allocOnDevice[float32](t, h, "rotation", n); err != nil {
 			return err
 		}
 		at := 0
@@ -283,7 +289,7 @@ func putRotation(t *Thread, h *stores, c *collection.Collection) (*rotation, err
 		return out, err
 	}
 	var err error
-	if out.perm, err = onDevice[uint32](t, h, "rotation", out.rounds*c.D); err != nil {
+	if out.perm, err = allocOnDevice[uint32](t, h, "rotation", out.rounds*c.D); err != nil {
 		return nil, err
 	}
 	for k, perm := range of.Perm {

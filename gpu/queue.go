@@ -15,23 +15,23 @@ import (
 // machine is a device with its kernels, a stream, and the memory of finished runs. Everything but
 // d must be used within Do.
 type machine struct {
-	d         *Device
-	log       *slog.Logger
-	modules   []*Module
-	functions map[string]*Function
-	stream    *Stream
-	paced     [2]*Event
-	pool      pool
-	hostMost  int64 // most bytes of page-locked memory for a collection
+	d           *Device
+	log         *slog.Logger
+	modules     []*Module
+	functions   map[string]*Function
+	stream      *Stream
+	chunkEvents [2]*Event
+	pool        pool
+	maxHost     int64 // most bytes of page-locked memory for a collection
 	// Tests make these small: the most entries of a list, the most lists in memory at once (0 is no
 	// limit for both), and the most pairs of an atom and a query in one launch of the scan.
-	roomMost, listsMost, pairsMost int
-	// around, if not nil, is called before and after each launch: benchmarks record events there.
-	around func(q *queue, kernel string) error
+	maxListRoom, maxLists, maxPairs int
+	// onLaunch, if not nil, is called before and after each launch; benchmarks record events there.
+	onLaunch func(q *queue, kernel string) error
 }
 
-// apart are modules that only tests and benchmarks load.
-var apart = [...]string{"ceiling", "copy", "fragments"}
+// testModules are modules that only tests and benchmarks load.
+var testModules = [...]string{"ceiling", "copy", "fragments"}
 
 // openMachine opens a device and has the driver compile the modules.
 func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
@@ -39,22 +39,22 @@ func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{d: d, log: log, functions: make(map[string]*Function), hostMost: o.Host, pairsMost: scanPairs}
+	m := &machine{d: d, log: log, functions: make(map[string]*Function), maxHost: o.Host, maxPairs: scanPairs}
 	switch {
 	case o.Host == 0:
-		m.hostMost = math.MaxInt64
+		m.maxHost = math.MaxInt64
 	case o.Host < 0:
-		m.hostMost = 0
+		m.maxHost = 0
 	}
-	if err := d.Do(context.Background(), m.start); err != nil {
+	if err := d.Do(context.Background(), m.loadKernels); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
 	return m, nil
 }
 
-func (m *machine) start(t *Thread) (err error) {
+func (m *machine) loadKernels(t *Thread) (err error) {
 	for _, name := range kernels.Names() {
-		if slices.Contains(apart[:], name) {
+		if slices.Contains(testModules[:], name) {
 			continue
 		}
 		text, err := kernels.PTX(name)
@@ -75,8 +75,8 @@ func (m *machine) start(t *Thread) (err error) {
 	if m.stream, err = t.NewStream("searches"); err != nil {
 		return err
 	}
-	for i := range m.paced {
-		if m.paced[i], err = t.NewEvent("chunks"); err != nil {
+	for i := range m.chunkEvents {
+		if m.chunkEvents[i], err = t.NewEvent("chunks"); err != nil {
 			return err
 		}
 	}
@@ -86,8 +86,8 @@ func (m *machine) start(t *Thread) (err error) {
 // close releases everything. On a lost device there is nothing to release.
 func (m *machine) close() error {
 	err := m.d.Do(context.Background(), func(t *Thread) error {
-		errs := []error{m.pool.drop(t), m.stream.Close(t)}
-		for _, e := range m.paced {
+		errs := []error{m.pool.freeAll(t), m.stream.Close(t)}
+		for _, e := range m.chunkEvents {
 			errs = append(errs, e.Close(t))
 		}
 		for _, module := range m.modules {
@@ -102,18 +102,18 @@ func (m *machine) close() error {
 	return errors.Join(err, closed)
 }
 
-// do calls f by the device's Do with a queue.
+// do calls f with a queue, within Device.Do.
 func (m *machine) do(ctx context.Context, f func(*queue) error) error {
-	return m.d.Do(ctx, func(t *Thread) error { return f(&queue{t: t, s: m.stream, p: m}) })
+	return m.d.Do(ctx, func(t *Thread) error { return f(&queue{t: t, s: m.stream, machine: m}) })
 }
 
 // queue enqueues work on one stream, in order. After the first error, which err holds, it enqueues
 // nothing more.
 type queue struct {
-	t   *Thread
-	s   *Stream
-	p   *machine
-	err error
+	t       *Thread
+	s       *Stream
+	machine *machine
+	err     error
 	// Since the last complete wait: events recorded after chunks, and pairs of an atom and a query
 	// after the last of them.
 	marks, pairs int
@@ -121,21 +121,22 @@ type queue struct {
 
 // launch enqueues a kernel by name.
 func (q *queue) launch(name string, shape Shape, args ...Arg) {
-	q.tell(name)
+	q.notifyLaunch(name)
 	if q.err == nil {
-		q.err = q.p.functions[name].Launch(q.t, q.s, shape, args...)
+		q.err = q.machine.functions[name].Launch(q.t, q.s, shape, args...)
 	}
-	q.tell(name)
+	q.notifyLaunch(name)
 }
 
-func (q *queue) tell(kernel string) {
-	if q.err == nil && q.p.around != nil {
-		q.err = q.p.around(q, kernel)
+// notifyLaunch calls onLaunch.
+func (q *queue) notifyLaunch(kernel string) {
+	if q.err == nil && q.machine.onLaunch != nil {
+		q.err = q.machine.onLaunch(q, kernel)
 	}
 }
 
-// do enqueues other work.
-func (q *queue) do(f func(*Thread, *Stream) error) {
+// enqueue calls f, which enqueues work other than a kernel.
+func (q *queue) enqueue(f func(*Thread, *Stream) error) {
 	if q.err == nil {
 		q.err = f(q.t, q.s)
 	}
@@ -149,20 +150,20 @@ func (q *queue) sync() error {
 	return q.err
 }
 
-// A chunk of at least the most pairs of a launch divided by pacedPart is waited for individually:
-// that is a tenth of a millisecond's work.
-const pacedPart = 64
+// pacedShare: paceChunk waits separately for a chunk of at least maxPairs/pacedShare pairs, a tenth of a
+// millisecond's work.
+const pacedShare = 64
 
-// pace ends a chunk of so many pairs of an atom and a query. It waits until the chunk before the
-// last is complete, so that little is in flight when ctx ends, and returns ctx's error. Small
-// chunks are combined.
-func (q *queue) pace(ctx context.Context, pairs int) error {
-	if q.pairs += pairs; q.pairs >= q.p.pairsMost/pacedPart {
-		e := q.p.paced[q.marks%len(q.p.paced)]
-		if q.marks >= len(q.p.paced) {
-			q.do(func(t *Thread, _ *Stream) error { return e.Sync(t) })
+// paceChunk ends a chunk of so many pairs of an atom and a query. It waits until the chunk before the
+// last is complete, so that little is in flight when ctx ends, and returns ctx's error. Small chunks
+// are combined.
+func (q *queue) paceChunk(ctx context.Context, pairs int) error {
+	if q.pairs += pairs; q.pairs >= q.machine.maxPairs/pacedShare {
+		e := q.machine.chunkEvents[q.marks%len(q.machine.chunkEvents)]
+		if q.marks >= len(q.machine.chunkEvents) {
+			q.enqueue(func(t *Thread, _ *Stream) error { return e.Sync(t) })
 		}
-		q.do(e.Record)
+		q.enqueue(e.Record)
 		q.marks, q.pairs = q.marks+1, 0
 	}
 	if q.err != nil {

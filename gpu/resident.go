@@ -13,22 +13,22 @@ import (
 	"thresher/collection"
 )
 
-// One sparePart-th of a device's budget is left free for runs when a collection is loaded, or what
-// it takes to search it at all if that is more.
+// Loading a collection leaves one sparePart-th of the device's budget free for runs, or what the least
+// search needs if that is more.
 const sparePart = 8
 
-// searchBytes returns that: the terms of three looks and of the dense path, and some queries with
-// their lists.
+// searchBytes returns the bytes that the least search needs: the terms of three looks and of the dense
+// path, and leastLists queries with their lists.
 func searchBytes(c *collection.Collection, atoms int) int64 {
 	terms := int64(atoms) * (size[looks.Side]() + 16)
 	if c.Coded() {
 		terms += int64(atoms) * 16 * int64(min(3, len(c.Stages)))
 	}
-	query := size[query]() + int64(12*c.Dim+8*c.D+4*c.R+3*(c.R+c.D)) + 28*leadRoom
+	query := size[query]() + int64(12*c.Dim+8*c.D+4*c.R+3*(c.R+c.D)) + 28*minCandidates
 	return terms + leastLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))
 }
 
-// resident is a collection on one device. What it holds there must be used within Do.
+// resident is a collection on one device. Its device memory must be used within Do.
 type resident struct {
 	m      *machine
 	c      *collection.Collection
@@ -36,7 +36,7 @@ type resident struct {
 	closed atomic.Bool
 	stores stores
 	looks  *looks.Set
-	arrays map[*float32]*Buffer[float32] // atoms' terms, by the collection's slice
+	arrays map[*float32]*Buffer[float32] // atoms' terms, by the address of the collection's slice
 	tables map[tableKey]*Buffer[terms]
 
 	order        *Buffer[uint32]  // row of an atom
@@ -44,7 +44,7 @@ type resident struct {
 	centre       *Buffer[float64] // [Dim]; Euclidean distance only, if the collection has one
 	norm, offset *Buffer[float32] // of atoms; offset for Euclidean distance only
 	rows         *store[float32]  // [N][Dim] by row
-	dense        *denseTerms      // nil until needed
+	dense        *denseTerms      // nil until the first dense scan
 
 	// Coded collections only:
 	stride   int                                      // bytes of a slab's row: head and panel, rounded up to 32
@@ -54,44 +54,44 @@ type resident struct {
 	rotation *rotation
 }
 
-// load copies c to the device of m.
-func load(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
+// loadResident copies c to the device of m.
+func loadResident(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
 	r := &resident{m: m, c: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms,
 		looks: looks.NewSet(c), own: map[backend.Representation]*store[uint8]{}, arrays: map[*float32]*Buffer[float32]{}, tables: map[tableKey]*Buffer[terms]{}}
 	err := m.d.Do(ctx, func(t *Thread) error {
-		if err := m.pool.drop(t); err != nil { // nothing should go to host memory because of it
+		if err := m.pool.freeAll(t); err != nil { // memory kept for runs must not push the collection to host memory
 			return err
 		}
-		r.stores = stores{pool: &m.pool, spare: max(t.d.Usage().Budget/sparePart, searchBytes(c, r.atoms)), host: m.hostMost}
-		err := r.fill(ctx, t)
+		r.stores = stores{pool: &m.pool, spare: max(t.d.Usage().Budget/sparePart, searchBytes(c, r.atoms)), host: m.maxHost}
+		err := r.copyCollection(ctx, t)
 		if err != nil {
-			err = errors.Join(err, r.stores.free(t))
+			err = errors.Join(err, r.stores.freeAll(t))
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if log := m.log.With("atoms", c.N, "dimension", c.Dim, "rows", r.rows.place()); c.Coded() {
+	if log := m.log.With("atoms", c.N, "dimension", c.Dim, "rows", r.rows.location()); c.Coded() {
 		for rep, rows := range r.own {
-			log = log.With(rep.String(), rows.place())
+			log = log.With(rep.String(), rows.location())
 		}
-		log.Info("collection loaded", "codes", r.codes.place())
+		log.Info("collection loaded", "codes", r.codes.location())
 	} else {
 		log.Info("collection loaded")
 	}
 	return r, nil
 }
 
-// fill allocates and copies: first what every search needs, then by how much a look would lose if
-// it were read over the bus.
-func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
+// copyCollection allocates and copies: first what every search needs, then the arrays that may go to
+// host memory, in the order of what a look would lose by reading them over the bus.
+func (r *resident) copyCollection(ctx context.Context, t *Thread) (err error) {
 	c := r.c
-	if r.order, err = put(ctx, t, &r.stores, "order of rows", c.Order); err != nil {
+	if r.order, err = copyToDevice(ctx, t, &r.stores, "order of rows", c.Order); err != nil {
 		return err
 	}
 	for _, terms := range [][]float32{c.Norm, c.Offset, c.HeadScale, c.HeadNorm, c.HeadErr} {
-		if _, err := r.putTerms(ctx, t, terms); err != nil {
+		if _, err := r.uploadAtomTerms(ctx, t, terms); err != nil {
 			return err
 		}
 	}
@@ -100,64 +100,65 @@ func (r *resident) fill(ctx context.Context, t *Thread) (err error) {
 		r.offset = r.arrays[&c.Offset[0]]
 	}
 	if c.RowSquares != nil {
-		if r.rowSquare, err = put(ctx, t, &r.stores, "squared norms of rows", c.RowSquares); err != nil {
+		if r.rowSquare, err = copyToDevice(ctx, t, &r.stores, "squared norms of rows", c.RowSquares); err != nil {
 			return err
 		}
 	}
 	if c.Centre != nil {
-		if r.centre, err = put(ctx, t, &r.stores, "centre", c.Centre); err != nil {
+		if r.centre, err = copyToDevice(ctx, t, &r.stores, "centre", c.Centre); err != nil {
 			return err
 		}
 	}
 	if c.Coded() {
-		if err = r.fillCoded(ctx, t); err != nil {
+		if err = r.copyCodes(ctx, t); err != nil {
 			return err
 		}
 	}
-	if r.rows, err = somewhere[float32](t, &r.stores, "float32 rows", len(c.Rows)); err != nil {
+	if r.rows, err = allocNear[float32](t, &r.stores, "float32 rows", len(c.Rows)); err != nil {
 		return err
 	}
 	if u, need := t.d.Usage(), searchBytes(c, r.atoms); u.Budget-u.Used < need {
 		return fmt.Errorf("gpu: %w: %s of a budget of %s are in use, and searches take %s", backend.ErrMemory, formatBytes(u.Used), formatBytes(u.Budget), formatBytes(need))
 	}
-	return r.rows.fill(ctx, t, 0, c.Rows)
+	return r.rows.copyFrom(ctx, t, 0, c.Rows)
 }
 
-func (r *resident) fillCoded(ctx context.Context, t *Thread) (err error) {
+// copyCodes copies the rotation, the slab, the rows of stages that have their own, and the rows of codes.
+func (r *resident) copyCodes(ctx context.Context, t *Thread) (err error) {
 	c := r.c
-	if r.rotation, err = putRotation(t, &r.stores, c); err != nil {
+	if r.rotation, err = uploadRotation(t, &r.stores, c); err != nil {
 		return err
 	}
-	if err = r.fillSlab(ctx, t); err != nil {
+	if err = r.copySlab(ctx, t); err != nil {
 		return err
 	}
 	for k := range c.Stages {
 		if rows := c.Stages[k].Rows; rows != nil {
 			rep := backend.LaterLook(&c.Stages[k])
-			if r.own[rep], err = somewhere[uint8](t, &r.stores, rep.String(), len(rows)); err != nil {
+			if r.own[rep], err = allocNear[uint8](t, &r.stores, rep.String(), len(rows)); err != nil {
 				return err
 			}
-			if err = r.own[rep].fill(ctx, t, 0, rows); err != nil {
+			if err = r.own[rep].copyFrom(ctx, t, 0, rows); err != nil {
 				return err
 			}
 		}
 	}
-	if r.codes, err = somewhere[uint8](t, &r.stores, "rows of codes", len(c.Codes)); err != nil {
+	if r.codes, err = allocNear[uint8](t, &r.stores, "rows of codes", len(c.Codes)); err != nil {
 		return err
 	}
-	if err = r.codes.fill(ctx, t, 0, c.Codes); err != nil {
+	if err = r.codes.copyFrom(ctx, t, 0, c.Codes); err != nil {
 		return err
 	}
 	return nil
 }
 
-// fillSlab makes what the scan reads: for each atom the signed codes of the head and of as many
-// rest coordinates as panels hold, contiguous, zero beyond.
-func (r *resident) fillSlab(ctx context.Context, t *Thread) (err error) {
+// copySlab makes the slab that the scan reads: for each atom the signed codes of the head and of as
+// many rest coordinates as panels hold, contiguous and padded with zeros.
+func (r *resident) copySlab(ctx context.Context, t *Thread) (err error) {
 	c := r.c
 	width := c.R + c.PanelWidth
 	r.stride = (width + 31) &^ 31
-	if r.slab, err = onDevice[int8](t, &r.stores, "slab", r.atoms*r.stride); err != nil {
+	if r.slab, err = allocOnDevice[int8](t, &r.stores, "slab", r.atoms*r.stride); err != nil {
 		return err
 	}
 	const chunk = 1 << 14 // atoms
@@ -194,7 +195,7 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 		return nil, fmt.Errorf("%d goals and %d values for %d queries of dimension %d over a collection of dimension %d",
 			len(goals), len(q.Data), q.M, q.Dim, r.c.Dim)
 	}
-	x, err := begin(ctx, r, q, goals)
+	x, err := beginRun(ctx, r, q, goals)
 	if err != nil {
 		return nil, err
 	}
@@ -206,20 +207,20 @@ func (r *resident) Close() error {
 	if r.closed.Swap(true) {
 		return nil
 	}
-	err := r.m.d.Do(context.Background(), r.stores.free)
+	err := r.m.d.Do(context.Background(), r.stores.freeAll)
 	if errors.Is(err, ErrLost) {
-		return nil // nothing is left to free
+		return nil // the memory is gone
 	}
 	return err
 }
 
-// cap returns looks.Cap for all atoms from lo on, the first atom of a panel.
-func (r *resident) cap(norm float64, lo int) float64 {
+// normCap returns looks.Cap for all atoms from lo on, the first atom of a panel.
+func (r *resident) normCap(norm float64, lo int) float64 {
 	return looks.Cap(r.c, norm, lo/collection.PanelAtoms)
 }
 
-// scoringOf tells kernels whether c's scores are of sums of products, of products that are
-// normalised or of squared differences: the number of the metric that is just that.
+// scoringOf returns the kernels' argument for how c's scores are summed: the number of the metric whose
+// scores are plain products, normalised products or squared differences.
 func scoringOf(c *collection.Collection) Arg {
 	switch m := c.Metric; {
 	case m.Normalises():

@@ -19,8 +19,8 @@ import (
 // shards is a collection distributed over devices. Each holds a range of the internal order with
 // its rows, and searches it as a collection of its own. Thresholds are not shared.
 type shards struct {
-	c     *collection.Collection
-	parts []shard
+	c   *collection.Collection
+	all []shard
 }
 
 // shard is atoms lo to hi-1 on one device. Its rows keep the collection's order, so that of equal
@@ -36,19 +36,19 @@ func loadShards(ctx context.Context, machines []*machine, c *collection.Collecti
 	strips := (c.N + looks.StripAtoms - 1) / looks.StripAtoms
 	n := min(len(machines), strips)
 	if n == 1 {
-		r, err := load(ctx, machines[0], c)
+		r, err := loadResident(ctx, machines[0], c)
 		if err != nil {
 			return nil, err
 		}
 		return r, nil
 	}
-	s := &shards{c: c, parts: make([]shard, n)}
-	err := together(n, func(k int) (err error) {
-		p := &s.parts[k]
+	s := &shards{c: c, all: make([]shard, n)}
+	err := concurrently(n, func(k int) (err error) {
+		p := &s.all[k]
 		p.lo, p.hi = strips*k/n*looks.StripAtoms, min(strips*(k+1)/n*looks.StripAtoms, c.N)
-		part, number := stretch(c, p.lo, p.hi)
+		part, number := shardOf(c, p.lo, p.hi)
 		p.number = number
-		p.resident, err = load(ctx, machines[k], part)
+		p.resident, err = loadResident(ctx, machines[k], part)
 		if err == nil {
 			p.c.Rows = nil // they are on the device
 		}
@@ -60,8 +60,8 @@ func loadShards(ctx context.Context, machines []*machine, c *collection.Collecti
 	return s, nil
 }
 
-// together calls f for 0 to n-1 concurrently and waits.
-func together(n int, f func(k int) error) error {
+// concurrently calls f for 0 to n-1 concurrently, waits, and joins the errors.
+func concurrently(n int, f func(k int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for k := range n {
@@ -71,9 +71,9 @@ func together(n int, f func(k int) error) error {
 	return errors.Join(errs...)
 }
 
-// stretch returns atoms lo to hi-1 of c as a collection, and the number in c of each of its rows,
-// ascending. lo is the first atom of a strip. It shares everything but the rows with c.
-func stretch(c *collection.Collection, lo, hi int) (*collection.Collection, []uint32) {
+// shardOf returns atoms lo to hi-1 of c as a collection, and the number in c of each of its rows,
+// ascending. lo must be the first atom of a strip. The result shares everything but the rows with c.
+func shardOf(c *collection.Collection, lo, hi int) (*collection.Collection, []uint32) {
 	s, number := *c, slices.Clone(c.Order[lo:hi])
 	slices.Sort(number)
 	s.N = hi - lo
@@ -112,21 +112,21 @@ func stretch(c *collection.Collection, lo, hi int) (*collection.Collection, []ui
 	return &s, number
 }
 
-// goal returns g for the shard's atoms; filters caches the shard's parts of filters.
-func (p *shard) goal(g backend.Goal, filters map[*backend.Filter]*backend.Filter) backend.Goal {
-	g.Allowed = p.hi - p.lo
+// goal returns g for the shard's atoms; filters caches the shard's filters by c's.
+func (sh *shard) goal(g backend.Goal, filters map[*backend.Filter]*backend.Filter) backend.Goal {
+	g.Allowed = sh.hi - sh.lo
 	if f := g.Filter; f != nil {
 		if filters[f] == nil {
-			filters[f] = backend.NewFilter(p.c.Order, f.Bits()[p.lo/64:(p.hi+63)/64])
+			filters[f] = backend.NewFilter(sh.c.Order, f.Bits()[sh.lo/64:(sh.hi+63)/64])
 		}
 		g.Filter = filters[f]
 		g.Allowed = g.Filter.Len()
 	}
-	if g.Skip < p.lo || g.Skip >= p.hi {
+	if g.Skip < sh.lo || g.Skip >= sh.hi {
 		g.Skip = -1
 		return g
 	}
-	g.Skip -= p.lo
+	g.Skip -= sh.lo
 	if g.Filter == nil || g.Filter.Has(g.Skip) {
 		g.Allowed--
 	}
@@ -138,13 +138,13 @@ func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.G
 	if len(goals) != q.M {
 		return nil, fmt.Errorf("%d goals for %d queries", len(goals), q.M)
 	}
-	x := &shardRun{s: s, goals: goals, runs: make([]*run, len(s.parts))}
-	err := together(len(s.parts), func(k int) error {
+	x := &shardRun{s: s, goals: goals, runs: make([]*run, len(s.all))}
+	err := concurrently(len(s.all), func(k int) error {
 		its, filters := make([]backend.Goal, len(goals)), map[*backend.Filter]*backend.Filter{}
 		for j, g := range goals {
-			its[j] = s.parts[k].goal(g, filters)
+			its[j] = s.all[k].goal(g, filters)
 		}
-		r, err := s.parts[k].Begin(ctx, q, its)
+		r, err := s.all[k].Begin(ctx, q, its)
 		if err == nil {
 			x.runs[k] = r.(*run)
 		}
@@ -158,11 +158,11 @@ func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.G
 
 // Close frees the copies on the devices.
 func (s *shards) Close() error {
-	return together(len(s.parts), func(k int) error {
-		if s.parts[k].resident == nil {
+	return concurrently(len(s.all), func(k int) error {
+		if s.all[k].resident == nil {
 			return nil
 		}
-		return s.parts[k].Close()
+		return s.all[k].Close()
 	})
 }
 
@@ -173,14 +173,14 @@ type shardRun struct {
 	runs  []*run
 }
 
-func (x *shardRun) each(f func(k int, r *run) error) error {
-	return together(len(x.runs), func(k int) error { return f(k, x.runs[k]) })
+func (x *shardRun) eachRun(f func(k int, r *run) error) error {
+	return concurrently(len(x.runs), func(k int) error { return f(k, x.runs[k]) })
 }
 
 // Pull takes the look on every device.
 func (x *shardRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
 	all := make([]backend.Survivors, len(x.runs))
-	err := x.each(func(k int, r *run) (err error) {
+	err := x.eachRun(func(k int, r *run) (err error) {
 		all[k], err = r.Pull(ctx, l)
 		return err
 	})
@@ -195,18 +195,18 @@ func (x *shardRun) Pull(ctx context.Context, l backend.Look) (backend.Survivors,
 
 // Floor raises the floors on every device.
 func (x *shardRun) Floor(ctx context.Context, floors []float64) error {
-	return x.each(func(_ int, r *run) error { return r.Floor(ctx, floors) })
+	return x.eachRun(func(_ int, r *run) error { return r.Floor(ctx, floors) })
 }
 
 // Dense scores all allowed atoms for these queries on every device.
 func (x *shardRun) Dense(ctx context.Context, queries ...int) error {
-	return x.each(func(_ int, r *run) error { return r.Dense(ctx, queries...) })
+	return x.eachRun(func(_ int, r *run) error { return r.Dense(ctx, queries...) })
 }
 
 // Finish merges the devices' answers by exact score.
 func (x *shardRun) Finish(ctx context.Context) (backend.Answers, error) {
 	all := make([]backend.Answers, len(x.runs))
-	err := x.each(func(k int, r *run) (err error) {
+	err := x.eachRun(func(k int, r *run) (err error) {
 		all[k], err = r.Finish(ctx)
 		return err
 	})
@@ -223,7 +223,7 @@ func (x *shardRun) Finish(ctx context.Context) (backend.Answers, error) {
 // Leave merges the devices' answers for queries that leave.
 func (x *shardRun) Leave(ctx context.Context, queries ...int) (backend.Answers, error) {
 	all := make([]backend.Answers, len(x.runs))
-	err := x.each(func(k int, r *run) (err error) {
+	err := x.eachRun(func(k int, r *run) (err error) {
 		all[k], err = r.Leave(ctx, queries...)
 		return err
 	})
@@ -247,7 +247,7 @@ func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 	var best []found
 	out := backend.Answer{Tau: math.Inf(-1), OpenBound: math.Inf(-1), Dense: true}
 	for k, answers := range all {
-		a, p := &answers[i], &x.s.parts[k]
+		a, p := &answers[i], &x.s.all[k]
 		for e, id := range a.IDs {
 			best = append(best, found{int64(p.number[id]), a.Scores[e]})
 		}
@@ -263,7 +263,7 @@ func (x *shardRun) merge(j, i int, all []backend.Answers) backend.Answer {
 		best = best[:g.K]
 		out.Tau = max(out.Tau, best[g.K-1].score+g.Epsilon)
 	}
-	if out.OpenBound < out.Tau { // open on its device, but not among all
+	if out.OpenBound < out.Tau { // the open arms of one device cannot be among the best of all
 		out.OpenBound = math.Inf(-1)
 	}
 	for _, b := range best {
@@ -286,7 +286,7 @@ func addLooks(sum, more []backend.LookReport) []backend.LookReport {
 
 // Close releases the run's memory on every device.
 func (x *shardRun) Close() error {
-	return x.each(func(_ int, r *run) error {
+	return x.eachRun(func(_ int, r *run) error {
 		if r == nil {
 			return nil
 		}

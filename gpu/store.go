@@ -10,24 +10,24 @@ import (
 	"thresher/backend"
 )
 
-// freer is a resource of a device.
+// freer is memory or an object of a device that can be freed.
 type freer interface{ Free(*Thread) error }
 
-// stores is what a resident holds of a device and of host memory visible to the device. It must be
-// used within Do.
+// stores holds the memory of a resident: device memory, and host memory visible to the device. It must
+// be used within Do.
 type stores struct {
 	held []freer
-	// pool, if not nil, is emptied first: a collection's needs take precedence.
+	// pool, if not nil, is emptied if memory is short: collections take precedence over finished runs.
 	pool *pool
-	// spare is how many bytes of the device's budget stay free for runs, host how many bytes of
-	// page-locked memory may still be allocated.
+	// spare is the number of bytes of the device's budget kept free for runs, host the number of bytes
+	// of page-locked memory that may still be allocated.
 	spare, host int64
 }
 
-// free releases everything, in reverse order.
-func (h *stores) free(t *Thread) error { return h.freeFrom(t, 0) }
+// freeAll releases everything, in reverse order.
+func (h *stores) freeAll(t *Thread) error { return h.freeFrom(t, 0) }
 
-// freeFrom releases everything allocated since there were n things.
+// freeFrom releases everything allocated after the first n things.
 func (h *stores) freeFrom(t *Thread, n int) error {
 	var errs []error
 	for i := len(h.held) - 1; i >= n; i-- {
@@ -37,11 +37,11 @@ func (h *stores) freeFrom(t *Thread, n int) error {
 	return errors.Join(errs...)
 }
 
-// onDevice allocates n elements of device memory for h.
-func onDevice[T any](t *Thread, h *stores, purpose string, n int) (*Buffer[T], error) {
+// allocOnDevice allocates n elements of device memory for h.
+func allocOnDevice[T any](t *Thread, h *stores, purpose string, n int) (*Buffer[T], error) {
 	b, err := Alloc[T](t, purpose, n)
 	if errors.Is(err, backend.ErrMemory) && h.pool != nil && h.pool.covers(t, int64(n)*size[T]()) {
-		if err := h.pool.drop(t); err != nil {
+		if err := h.pool.freeAll(t); err != nil {
 			return nil, err
 		}
 		b, err = Alloc[T](t, purpose, n)
@@ -52,13 +52,13 @@ func onDevice[T any](t *Thread, h *stores, purpose string, n int) (*Buffer[T], e
 	return b, err
 }
 
-// put copies an array to the device.
-func put[T any](ctx context.Context, t *Thread, h *stores, purpose string, src []T) (*Buffer[T], error) {
-	b, err := onDevice[T](t, h, purpose, len(src))
+// copyToDevice copies an array to new device memory.
+func copyToDevice[T any](ctx context.Context, t *Thread, h *stores, purpose string, src []T) (*Buffer[T], error) {
+	b, err := allocOnDevice[T](t, h, purpose, len(src))
 	if err != nil {
 		return nil, err
 	}
-	return b, upload(ctx, t, b, 0, src)
+	return b, uploadChecked(ctx, t, b, 0, src)
 }
 
 // store is an array on the device or, if that would leave too little for runs, in page-locked host
@@ -68,13 +68,13 @@ type store[T any] struct {
 	host   *Pinned[T]
 }
 
-// somewhere allocates n elements where there is room. The error, which wraps backend.ErrMemory,
-// says why neither place was possible.
-func somewhere[T any](t *Thread, h *stores, purpose string, n int) (*store[T], error) {
+// allocNear allocates n elements on the device or, if that would leave less than spare, in page-locked
+// host memory. The error wraps backend.ErrMemory and says why neither was possible.
+func allocNear[T any](t *Thread, h *stores, purpose string, n int) (*store[T], error) {
 	bytes := int64(n) * size[T]()
 	u := t.d.Usage()
 	if u.Used+bytes+h.spare <= u.Budget {
-		b, err := onDevice[T](t, h, purpose, n)
+		b, err := allocOnDevice[T](t, h, purpose, n)
 		if err == nil || !errors.Is(err, backend.ErrMemory) {
 			return &store[T]{device: b}, err
 		}
@@ -92,16 +92,16 @@ func somewhere[T any](t *Thread, h *stores, purpose string, n int) (*store[T], e
 	return &store[T]{host: p}, nil
 }
 
-// memory is the kernels' argument.
-func (s *store[T]) memory() Memory {
+// kernelArg returns the memory as a kernel's argument.
+func (s *store[T]) kernelArg() Memory {
 	if s.device != nil {
 		return s.device
 	}
 	return s.host
 }
 
-// place names the array's location.
-func (s *store[T]) place() string {
+// location returns "device", "host" or "none".
+func (s *store[T]) location() string {
 	switch {
 	case s == nil:
 		return "none"
@@ -111,26 +111,27 @@ func (s *store[T]) place() string {
 	return "host"
 }
 
-// fill copies src to the elements from at on.
-func (s *store[T]) fill(ctx context.Context, t *Thread, at int, src []T) error {
+// copyFrom copies src to the elements from at on.
+func (s *store[T]) copyFrom(ctx context.Context, t *Thread, at int, src []T) error {
 	if s.device != nil {
-		return upload(ctx, t, s.device, at, src)
+		return uploadChecked(ctx, t, s.device, at, src)
 	}
-	return pieces(ctx, src, func(k int, part []T) error {
+	return eachPiece(ctx, src, func(k int, part []T) error {
 		copy(s.host.Slice()[at+k:], part)
 		return nil
 	})
 }
 
-// pieceBytes is how much is copied between checks of the context.
+// pieceBytes is the number of bytes copied between checks of the context.
 const pieceBytes = 64 << 20
 
-// upload copies src to b's elements from at on.
-func upload[T any](ctx context.Context, t *Thread, b *Buffer[T], at int, src []T) error {
-	return pieces(ctx, src, func(k int, part []T) error { return b.Upload(t, at+k, part) })
+// uploadChecked copies src to b's elements from at on; it checks ctx between pieces.
+func uploadChecked[T any](ctx context.Context, t *Thread, b *Buffer[T], at int, src []T) error {
+	return eachPiece(ctx, src, func(k int, part []T) error { return b.Upload(t, at+k, part) })
 }
 
-func pieces[T any](ctx context.Context, src []T, f func(at int, part []T) error) error {
+// eachPiece calls f for pieces of src of at most pieceBytes, until ctx ends.
+func eachPiece[T any](ctx context.Context, src []T, f func(at int, part []T) error) error {
 	most := int(pieceBytes / size[T]())
 	for at := 0; at < len(src); at += most {
 		if err := ctx.Err(); err != nil {

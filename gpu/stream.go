@@ -100,7 +100,7 @@ func (s *Stream) Close(t *Thread) error {
 	call := "cuStreamDestroy(" + s.held.purpose + ")"
 	t.d.memory.remove(s.held)
 	s.held = nil
-	return t.giveBack(call, s.s.Destroy)
+	return t.freeAfterSync(call, s.s.Destroy)
 }
 
 // Event marks a point in a stream. Streams can wait for it, and the time between two events can be
@@ -205,7 +205,7 @@ func (e *Event) Close(t *Thread) error {
 	call := "cuEventDestroy(" + e.held.purpose + ")"
 	t.d.memory.remove(e.held)
 	e.held = nil
-	return t.giveBack(call, func() error { return cu.DestroyEvent(&e.e) })
+	return t.freeAfterSync(call, func() error { return cu.DestroyEvent(&e.e) })
 }
 
 // ready converts the result of a driver's query.

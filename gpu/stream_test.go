@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pipeline is an upload on one stream and a download behind it on another.
+// pipeline is an upload on one stream and a download after it on another.
 type pipeline struct {
 	up, down    *Stream
 	start, over *Event
@@ -37,7 +37,7 @@ func newPipeline(th *Thread) (*pipeline, error) {
 	return &p, nil
 }
 
-// enqueue lets down wait for what was enqueued on up.
+// enqueue makes down wait for the work on up.
 func (p *pipeline) enqueue(th *Thread) error {
 	return errors.Join(
 		p.start.Record(th, p.up),
@@ -115,8 +115,8 @@ func TestEventsOrderStreams(t *testing.T) {
 	})
 }
 
-// A wait that its context ends leaves the work enqueued; a later wait sees it
-// done, and memory freed meanwhile is freed after it.
+// A wait that its context ends leaves the work enqueued; a later wait completes it, and memory
+// freed in between is freed after it.
 func TestWaitGivesUp(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	ended, cancel := context.WithCancel(context.Background())
@@ -149,7 +149,7 @@ func TestWaitGivesUp(t *testing.T) {
 	})
 }
 
-// An event nobody has recorded holds nobody up.
+// Waiting for an event that was never recorded returns at once.
 func TestEventNotRecorded(t *testing.T) {
 	d := openTest(t, DeviceOptions{})
 	onThread(t, d, func(th *Thread) error {

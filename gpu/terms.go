@@ -11,21 +11,21 @@ import (
 	"thresher/backend/looks"
 )
 
-// look is a compiled look with its terms on the device, one Terms for the kernels.
+// look is a compiled look with the table of its terms on the device.
 type look struct {
 	*looks.Compiled
 	table *Buffer[terms]
 }
 
-// tableKey is what a look's table depends on.
+// tableKey identifies a look's table of terms.
 type tableKey struct {
 	panels bool
 	stage  int
 	kind   looks.Kind
 }
 
-// look compiles l and uploads its terms, which stay on the device for other runs.
-func (r *resident) look(ctx context.Context, q *queue, l backend.Look) (*look, error) {
+// compileLook compiles l and uploads its terms, which stay on the device for later runs.
+func (r *resident) compileLook(ctx context.Context, q *queue, l backend.Look) (*look, error) {
 	t, err := r.looks.Compile(l)
 	if err != nil {
 		return nil, err
@@ -37,20 +37,20 @@ func (r *resident) look(ctx context.Context, q *queue, l backend.Look) (*look, e
 	if k.table = r.tables[key]; k.table != nil {
 		return k, nil
 	}
-	table, err := r.terms(ctx, q.t, &t.Terms)
+	table, err := r.uploadTerms(ctx, q.t, &t.Terms)
 	if err != nil {
 		return nil, err
 	}
 	mark := len(r.stores.held)
-	if k.table, err = r.table(ctx, q, t, table); err != nil {
+	if k.table, err = r.uploadTable(ctx, q, t, table); err != nil {
 		return nil, errors.Join(err, r.stores.freeFrom(q.t, mark))
 	}
 	r.tables[key] = k.table
 	return k, nil
 }
 
-// terms uploads a look's arrays.
-func (r *resident) terms(ctx context.Context, t *Thread, of *looks.Terms) (out terms, err error) {
+// uploadTerms uploads a look's arrays and returns their addresses.
+func (r *resident) uploadTerms(ctx context.Context, t *Thread, of *looks.Terms) (out terms, err error) {
 	for _, a := range []struct {
 		to  *uint64
 		src []float32
@@ -58,7 +58,7 @@ func (r *resident) terms(ctx context.Context, t *Thread, of *looks.Terms) (out t
 		{&out.headScale, of.HeadScale}, {&out.headNorm, of.HeadNorm}, {&out.headErr, of.HeadErr}, {&out.norm, of.Norm}, {&out.offset, of.Offset},
 		{&out.scale, of.Scale}, {&out.radius, of.Radius}, {&out.xnorm, of.XNorm}, {&out.wholeErr, of.WholeErr},
 	} {
-		b, err := r.putTerms(ctx, t, a.src)
+		b, err := r.uploadAtomTerms(ctx, t, a.src)
 		if err != nil {
 			return terms{}, err
 		}
@@ -67,27 +67,27 @@ func (r *resident) terms(ctx context.Context, t *Thread, of *looks.Terms) (out t
 	return out, nil
 }
 
-// table uploads a look's Terms, with strips for looks at panels and with sides for others.
-func (r *resident) table(ctx context.Context, q *queue, t *looks.Compiled, table terms) (*Buffer[terms], error) {
+// uploadTable uploads a look's table, with strips for looks at panels and interleaved terms for others.
+func (r *resident) uploadTable(ctx context.Context, q *queue, t *looks.Compiled, table terms) (*Buffer[terms], error) {
 	if t.QueryCodes == looks.Codes8 {
-		strips, err := put(ctx, q.t, &r.stores, "strips", stripsOf(t.Strips))
+		strips, err := copyToDevice(ctx, q.t, &r.stores, "strips", deviceStrips(t.Strips))
 		if err != nil {
 			return nil, err
 		}
 		table.strips = pointer(strips)
 	} else {
-		sides, err := r.sides(q, &table)
+		sides, err := r.interleaveTerms(q, &table)
 		if err != nil {
 			return nil, err
 		}
 		table.side = pointer(sides)
 	}
-	return put(ctx, q.t, &r.stores, "tables of terms", []terms{table})
+	return copyToDevice(ctx, q.t, &r.stores, "tables of terms", []terms{table})
 }
 
-// putTerms uploads terms of atoms, padded with zeros, unless they are on the device already; an
-// empty src gives nil.
-func (r *resident) putTerms(ctx context.Context, t *Thread, src []float32) (*Buffer[float32], error) {
+// uploadAtomTerms uploads terms of atoms, padded with zeros, unless they are on the device already. It
+// returns nil for a nil src.
+func (r *resident) uploadAtomTerms(ctx context.Context, t *Thread, src []float32) (*Buffer[float32], error) {
 	if src == nil {
 		return nil, nil
 	}
@@ -95,9 +95,9 @@ func (r *resident) putTerms(ctx context.Context, t *Thread, src []float32) (*Buf
 		return b, nil
 	}
 	mark := len(r.stores.held)
-	b, err := onDevice[float32](t, &r.stores, "terms of atoms", r.atoms)
+	b, err := allocOnDevice[float32](t, &r.stores, "terms of atoms", r.atoms)
 	if err == nil {
-		err = upload(ctx, t, b, 0, src[:r.c.N])
+		err = uploadChecked(ctx, t, b, 0, src[:r.c.N])
 	}
 	if err == nil {
 		err = b.Upload(t, r.c.N, make([]float32, r.atoms-r.c.N))
@@ -109,17 +109,17 @@ func (r *resident) putTerms(ctx context.Context, t *Thread, src []float32) (*Buf
 	return b, nil
 }
 
-// sides interleaves the terms of each atom, by a kernel. If there is too little memory it returns
-// nil, and looks read the arrays.
-func (r *resident) sides(q *queue, of *terms) (*Buffer[looks.Side], error) {
-	if u := q.t.d.Usage(); u.Used-q.p.pool.bytes()+int64(r.atoms)*size[looks.Side]()+r.stores.spare > u.Budget {
+// interleaveTerms makes the looks.Side of each atom, by a kernel. If there is too little memory it
+// returns nil, and looks read the arrays.
+func (r *resident) interleaveTerms(q *queue, of *terms) (*Buffer[looks.Side], error) {
+	if u := q.t.d.Usage(); u.Used-q.machine.pool.deviceBytes()+int64(r.atoms)*size[looks.Side]()+r.stores.spare > u.Budget {
 		return nil, nil
 	}
-	table, err := put(context.Background(), q.t, &r.stores, "tables of terms", []terms{*of})
+	table, err := copyToDevice(context.Background(), q.t, &r.stores, "tables of terms", []terms{*of})
 	if err != nil {
 		return nil, err
 	}
-	b, err := onDevice[looks.Side](q.t, &r.stores, "terms side by side", r.atoms)
+	b, err := allocOnDevice[looks.Side](q.t, &r.stores, "terms side by side", r.atoms)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +127,8 @@ func (r *resident) sides(q *queue, of *terms) (*Buffer[looks.Side], error) {
 	return b, q.sync()
 }
 
-// stripsOf converts strips to the device's layout; all fields but the mean are float32 values.
-func stripsOf(all []looks.Strip) []strip {
+// deviceStrips converts strips to the device's layout; all fields but the mean are float32 values.
+func deviceStrips(all []looks.Strip) []strip {
 	out := make([]strip, len(all))
 	for i, s := range all {
 		out[i] = strip{float32(s.HeadNorm), float32(s.HeadErr), float32(s.XNorm), float32(s.Norm),
@@ -137,7 +137,7 @@ func stripsOf(all []looks.Strip) []strip {
 	return out
 }
 
-// pointer is a buffer's device address, 0 for none.
+// pointer returns a buffer's device address, 0 for nil.
 func pointer[T any](b *Buffer[T]) uint64 {
 	if b == nil {
 		return 0
@@ -145,5 +145,5 @@ func pointer[T any](b *Buffer[T]) uint64 {
 	return uint64(b.ptr)
 }
 
-// blocks is how many blocks of size work on n things.
+// blocks returns the number of blocks of size that n things need.
 func blocks(n, size int) int { return (n + size - 1) / size }

@@ -9,16 +9,15 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Thread is the OS thread of a function that Do runs, with the device's context
-// current. It is good until the function returns, on its goroutine only: on others
-// the driver refuses calls, for want of a context. Every driver call takes one, so
-// that none can be made elsewhere.
+// Thread is the OS thread of a function called by Do, with the device's context current. It is valid on
+// that function's goroutine until the function returns; on others the driver refuses calls for lack of a
+// context. Everything that calls the driver takes a Thread, so that it cannot be called elsewhere.
 type Thread struct{ d *Device }
 
-// Device is the device whose context is current.
+// Device returns the device whose context is current.
 func (t *Thread) Device() *Device { return t.d }
 
-// live says whether t may be used: its function has not returned.
+// live returns an error if the function that t was passed to has returned.
 func (t *Thread) live() error {
 	if t == nil || t.d == nil {
 		return errors.New("gpu: a Thread was used after the function given to Do returned")
@@ -26,7 +25,7 @@ func (t *Thread) live() error {
 	return nil
 }
 
-// owns says whether t may be used and is the thread of d.
+// owns returns an error unless t is valid and belongs to d.
 func (t *Thread) owns(d *Device) error {
 	if err := t.live(); err != nil {
 		return err
@@ -37,7 +36,7 @@ func (t *Thread) owns(d *Device) error {
 	return nil
 }
 
-// Synchronize waits for everything enqueued on the device.
+// Synchronize waits for all work enqueued on the device.
 func (t *Thread) Synchronize() error {
 	if err := t.live(); err != nil {
 		return err
@@ -48,10 +47,9 @@ func (t *Thread) Synchronize() error {
 	return nil
 }
 
-// giveBack waits for the device's work, for the driver promises no order between
-// freeing and what is enqueued, and then frees. On a lost device there is
-// nothing to be done: what it had ends with its context.
-func (t *Thread) giveBack(call string, free func() error) error {
+// freeAfterSync waits for the device's work, since the driver does not order freeing after it, and then
+// calls free. On a lost device it does nothing: the memory ended with the context.
+func (t *Thread) freeAfterSync(call string, free func() error) error {
 	if t.d.Lost() != nil {
 		return nil
 	}
@@ -62,9 +60,8 @@ func (t *Thread) giveBack(call string, free func() error) error {
 	return wait
 }
 
-// fail makes a *DriverError of what a driver call returned, and marks the
-// device as lost when the code is sticky. The call's arguments are formatted
-// here, so that a call that succeeds costs nothing more.
+// fail returns the error of a driver call as a *DriverError, and marks the device as lost if the code
+// is sticky. The call's arguments are formatted only here, so a call that succeeds does not pay for it.
 func (t *Thread) fail(err error, call string, args ...any) error {
 	return t.failed(&DriverError{Call: fmt.Sprintf(call, args...), Code: codeOf(err)})
 }
@@ -74,7 +71,7 @@ func (t *Thread) failed(e *DriverError) error {
 		if e.Log == "" {
 			e.Log = t.d.last.String()
 		}
-		t.d.lose(e)
+		t.d.markLost(e)
 	}
 	return fmt.Errorf("gpu: device %d: %w", t.d.info.Index, e)
 }

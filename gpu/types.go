@@ -2,20 +2,20 @@
 
 package gpu
 
-// The structures of kernels/types.cuh, field by field: the device writes some of
-// what the host reads. layout.cu says how the device lays them out, and a test
-// compares.
+// The structures of kernels/types.cuh, field by field. layout.cu reports how the device lays them
+// out, and a test compares.
 
 // Flags of a query, as in types.cuh.
 const (
-	flagDone     = 1 << iota // answered; no kernel looks at it again
+	flagDone     = 1 << iota // answered; kernels skip the query
 	flagDense                // to be answered by the dense path, or answered by it
-	flagListed               // a look has seen every atom
+	flagScanned              // all atoms have been seen by a look, or are ruled out by their norms
 	flagRandom               // an arm was dropped by a bound that can fail
-	flagOverflow             // a list had no room: arms are missing from it
+	flagOverflow             // the list had no room: arms are missing from it
 )
 
-// query is one query under elimination, in units of 2^-exp.
+// query is the state of one query under elimination, with scores in units of 2^-exp. types.cuh
+// describes the fields.
 type query struct {
 	tau, epsilon, floor                            float64
 	lead, give                                     float64
@@ -29,32 +29,32 @@ type query struct {
 	exp                                            int32
 	k, skip, flags, allowed                        uint32
 	best, listed                                   uint32
-	seen, kept, rows, owed                         uint32
+	seen, kept, rows, expectedRows                 uint32
 	_                                              uint32
 	pulls, bytes                                   uint64
 	open                                           float64
-	before                                         uint32
+	listedBefore                                   uint32
 	_                                              [4]byte // to a multiple of 16
 }
 
-// strip holds the greatest terms of looks.StripAtoms atoms.
+// strip holds the greatest of each term over looks.StripAtoms atoms.
 type strip struct {
 	headNorm, headErr, xnorm, norm, radius, offset, wholeErr, meanRadius float32
 }
 
-// terms are device addresses.
+// terms are device addresses of arrays, 0 for none.
 type terms struct {
 	headScale, headNorm, headErr, norm, offset uint64
 	scale, radius, xnorm, wholeErr             uint64
 	strips, side                               uint64
 }
 
-// lists are device addresses and the entries a query has room for.
+// lists are the device addresses of a batch's lists, and the room of each list in entries.
 type lists struct {
 	atom, bound, estimate uint64
 	room                  uint32
 	_                     [4]byte
 }
 
-// report is what a look did for a query.
+// report is the number of atoms that a look saw and kept for a query.
 type report struct{ seen, kept uint32 }

@@ -1,25 +1,25 @@
-// best.cuh: the best of one query, in global memory, and what a block of kThreads threads merges into it.
+// best.cuh: the best scored arms of one query, in global memory, and merging more into them, by a block of kThreads
+// threads.
 #pragma once
 #include "warp.cuh"
 
-// kPiece scored arms are merged at a time.
-static const u32 kPiece = 1024;
+// kMergeChunk is the most scored arms merged at once.
+static const u32 kMergeChunk = 1024;
 
-// Merging is the shared memory of a block that works on the best of one query.
-struct Merging {
-  double score[kPiece];
-  u32 row[kPiece];
-  u32 at[kPiece];  // how many of the best come before
+// MergeBuffer is the shared memory of a block that works on the best of one query.
+struct MergeBuffer {
+  double score[kMergeChunk];
+  u32 row[kMergeChunk];
+  u32 at[kMergeChunk];  // position among the best
   u32 totals[2][32];
   u32 count;
 };
 
-// before orders answers: score descending, row ascending.
+// before defines the order of answers: score descending, row ascending.
 DEV bool before(double a, u32 i, double b, u32 j) { return a > b || (a == b && (MUTANT(41) ? i > j : i < j)); }
 
-// sort puts the first count arms in order; count is at most kPiece. What lies behind them up to a power of two
-// is overwritten.
-DEV void sort(Merging* w, u32 count) {
+// sort sorts the first count arms of w, count <= kMergeChunk. The elements behind them, up to a power of two, are overwritten.
+DEV void sort(MergeBuffer* w, u32 count) {
   u32 n = 1;
   while (n < count) n *= 2;
   for (u32 i = count + threadIdx.x; i < n; i += kThreads) {
@@ -44,7 +44,7 @@ DEV void sort(Merging* w, u32 count) {
     }
 }
 
-// Best is the best of a query so far, in order; there is room for most, at least 1.
+// Best is the sorted list of a query's best arms so far: `held` of them, with room for `most`, at least 1.
 struct Best {
   double* score;
   u32* row;
@@ -56,9 +56,9 @@ DEV Best best_of(const Query* q, double* score, u32* row, u32 room) {
   return {score + first, row + first, q->best, min(q->k, room)};
 }
 
-// fresh leaves of the first count arms, which are in order, those not among the best and each once; it
-// returns how many and puts into `at` where among the best they belong.
-DEV u32 fresh(Merging* w, const Best& best, u32 count) {
+// drop_known removes from the first count arms of w, which are sorted, duplicates and those already among the best. It
+// returns how many remain, and sets w->at to their positions among the best.
+DEV u32 drop_known(MergeBuffer* w, const Best& best, u32 count) {
   u32 kept = 0;
   for (u32 from = 0, round = 0; from < count; from += kThreads, round++) {
     u32 i = from + threadIdx.x, at = 0, row = 0;
@@ -79,7 +79,7 @@ DEV u32 fresh(Merging* w, const Best& best, u32 count) {
     u32 all, to = kept + scan_block(keep, w->totals[round & 1], &all);
     if (keep) {
       w->at[to] = at;
-      if (to != i) {  // or the first thread of the next round might be reading it
+      if (to != i) {  // otherwise a thread of the next round might be reading it
         w->score[to] = score;
         w->row[to] = row;
       }
@@ -90,9 +90,9 @@ DEV u32 fresh(Merging* w, const Best& best, u32 count) {
   return kept;
 }
 
-// insert puts the first count arms, count > 0, between the best, from the last of these on: none is
-// overwritten before it was read. What falls off the end is lost.
-DEV void insert(Merging* w, const Best& best, u32 count) {
+// insert_sorted inserts the first count arms of w, count > 0, at w->at. It moves the best from the last one backwards,
+// so that none is overwritten before it was read. Arms beyond `most` are lost.
+DEV void insert_sorted(MergeBuffer* w, const Best& best, u32 count) {
   u32 least = w->at[0];
   for (u32 end = best.held; end > least;) {
     u32 from = end > least + kThreads ? end - kThreads : least, i = from + threadIdx.x, row = 0, shift = 0;
@@ -100,7 +100,7 @@ DEV void insert(Merging* w, const Best& best, u32 count) {
     if (i < end) {
       score = best.score[i];
       row = best.row[i];
-      for (u32 stop = count; shift < stop;) {  // how many belong before it
+      for (u32 stop = count; shift < stop;) {  // number of new arms before entry i
         u32 middle = (shift + stop) / 2;
         if (w->at[middle] <= i)
           shift = middle + 1;
@@ -124,29 +124,30 @@ DEV void insert(Merging* w, const Best& best, u32 count) {
   __syncthreads();
 }
 
-// take puts a scored arm before those to be merged, unless it cannot be among the best.
-DEV void take(Merging* w, const Query* q, const Best& best, double score, u32 row) {
+// buffer_scored appends a scored arm to w, unless it is below the floor or worse than the last of a full list.
+DEV void buffer_scored(MergeBuffer* w, const Query* q, const Best& best, double score, u32 row) {
   if (!(score >= q->floor)) return;
   u32 last = best.most - 1;
   if (best.held == best.most && !before(score, row, best.score[last], best.row[last])) return;
-  u32 to = MUTANT(47) ? w->count++ : atomicAdd(&w->count, 1u);  // in any order: they are sorted
+  u32 to = MUTANT(47) ? w->count++ : atomicAdd(&w->count, 1u);  // in any order: merge_buffered sorts them
   w->score[to] = score;
   w->row[to] = row;
 }
 
-// merge_taken merges the arms that `take` took; all threads have taken theirs and passed a barrier.
-DEV void merge_taken(Merging* w, Best* best) {
+// merge_buffered merges the arms in w into the best. All threads must have passed a barrier after buffer_scored.
+DEV void merge_buffered(MergeBuffer* w, Best* best) {
   u32 count = w->count;
   sort(w, count);
-  count = fresh(w, *best, count);
+  count = drop_known(w, *best, count);
   if (count == 0) return;
-  insert(w, *best, count);
+  insert_sorted(w, *best, count);
   best->held = min(best->held + count, best->most);
 }
 
-// settle_best notes what became of the best after n more rows of dim coordinates were scored. One thread does.
-DEV void settle_best(Query* q, const Best& best, u32 n, int dim) {
-  if (best.held == q->k) q->tau = fmax(q->tau, bar(*q, best.score[best.held - 1]) + (MUTANT(45) ? -q->epsilon : q->epsilon));
+// store_best writes the length of the best, the new threshold and the cost of scoring n rows of dim coordinates to the
+// query. Called by one thread.
+DEV void store_best(Query* q, const Best& best, u32 n, int dim) {
+  if (best.held == q->k) q->tau = fmax(q->tau, threshold(*q, best.score[best.held - 1]) + (MUTANT(45) ? -q->epsilon : q->epsilon));
   q->best = best.held;
   q->rows += n;
   q->pulls += (u64)n * dim;

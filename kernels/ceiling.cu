@@ -1,18 +1,18 @@
-// ceiling.cu: what the device's units can do at most of what the scan asks of them, to measure the scan by.
+// ceiling.cu: the greatest rates at which the device's units can do what the scan asks of them, to compare the scan with.
 //
 //   entry             grid  threads  dynamic shared memory
 //   ceiling_mma_s8    any   256      0
 //   ceiling_tests     any   256      24*slots bytes
 //
-// ceiling_mma_s8 multiplies matrices of 8-bit integers in registers and does nothing else: 8 rounds times 8192
-// products a warp, of which no two that follow each other wait for one another. words are 16 a lane; out is
-// written so that there is something to be computed.
+// ceiling_mma_s8 multiplies matrices of 8-bit integers in registers and does nothing else: 8 rounds times 8192 products a
+// warp, of which no two consecutive ones depend on each other. words are 16 a lane; out is written so that the compiler
+// keeps the computation.
 //
-// ceiling_tests does what is left of the scan beside products and memory: turns sums into bounds and looks whether
-// any passes, as scan_steps of scan.cu does for atoms without offsets, 256 pairs a warp for every 8 of `slots`
-// (a multiple of 8), rounds times. factors are slots*3 pairs: of heads the step and what takes the bias away, of rests
-// the same, of which the first serves all, and of tests the factor of radius and minus the cut; words are the sums, 16
-// a lane, and terms the scales, 12 a lane. No pair passes where the cuts say so; of those that do, out counts.
+// ceiling_tests does what the scan does besides products and memory accesses: it turns sums into bounds and tests whether
+// any passes, as scan_steps of scan.cu does for atoms without offsets, 256 pairs a warp for every 8 of `slots` (a multiple
+// of 8), rounds times. factors are slots*3 pairs: of heads the step and the term that removes the bias, of rests the same,
+// of which the first serves all, and of tests the factor of radius and minus the cut. words are the sums, 16 a lane, and
+// terms the scales, 12 a lane. out counts the pairs that pass.
 #include "dev.cuh"
 
 typedef unsigned int u32;
@@ -63,7 +63,7 @@ ceiling_tests(const u32* words, const float* terms, const float2* factors, int s
 #pragma unroll
       for (int e = 0; e < 8; e++) {
         bool odd = e % 2;
-        v[e] = fmaf(radius[e / 2], odd ? ft.z : ft.x, start[e / 2]);  // first, or sums that stay were left out
+        v[e] = fmaf(radius[e / 2], odd ? ft.z : ft.x, start[e / 2]);  // first, or the compiler would hoist invariant sums
         v[e] = fmaf(rest[e / 2], dr[e / 4][e % 4], v[e]);
         v[e] = fmaf(head[e / 2], fmaf(dh[e / 4][e % 4], odd ? fh.z : fh.x, odd ? fh.w : fh.y), v[e]);
       }

@@ -1,53 +1,52 @@
-// dense.cu: the dense path: products of rows as given with queries in tf32, and lists of what their error lets
-// reach the threshold; the scores of those are for score.cu.
+// dense.cu: the dense path: tf32 products of rows as given with queries, and lists of the rows that can reach the
+// threshold within their error; score.cu scores those.
 //
 //   entry       grid                                threads  dynamic shared memory
 //   dense_load  m                                   256      0
 //   dense_tf32  ceil((hi-lo)/128), ceil(m/128)      256      98304 bytes
 //
-//   dense_load(const double* scaled, int dim, const Query* queries, const u32* which, int m, float* x, int ld,
-//              float* margin, const double* centre)
+//   dense_load(const double* scaled, int dim, const Query* queries, int m, float* x, int ld, float* margin,
+//              const double* centre)
 //   parameter   type           of dense_tf32
 //   rows        const float*   f32[N][dim] by row number; rows from hi on are not read
 //   dim         int
 //   lo, hi      u32            rows of this chunk
-//   inverse     const u32*     u32[N] internal index of a row, which lists and filters go by
-//   scale, size, offset const float*  f32[N] by row number, as cpu/dense.go denseTerms makes them
+//   inverse     const u32*     u32[N] internal index of a row, as used by lists and filters
+//   scale, size, offset const float*  f32[N] by row number, as denseTerms of cpu/dense.go makes them
 //   x           const float*   f32[m][ld], made by dense_load; ld is a multiple of 32, at least dim
 //   ld          int
 //   margin      const float*   f32[m], made by dense_load
-//   queries     Query*         of all queries of the batch
-//   which       const u32*     numbers of the m queries meant, or null: 0..m-1
+//   queries     Query*         [m]
 //   m           int
-//   mask, value u32            only queries with (flags & mask) == value are taken
+//   mask, value u32            only queries with (flags & mask) == value are processed
 //   lists       const Lists*   bound and atom (internal index) are written, estimate is not
-//   centre      const double*  f64[dim], float32 values, that rows are taken less of; or null
+//   centre      const double*  f64[dim], float32 values, subtracted from rows; or null
 //
-// Of a Query tau, exp, filter and skip are read, and listed is added to. A row that finds no room raises
-// kOverflow and listed exceeds lists->cap, which is then the number of entries.
+// Of a Query, tau, exp, filter and skip are read, and listed grows. A row for which there is no room sets kOverflow;
+// listed then exceeds lists->cap, and the list has lists->cap entries.
 #include "tile.cuh"
 
-static const int kTile = 128;    // rows, and queries, a block multiplies
+static const int kTile = 128;    // rows, and queries, of a block
 static const int kSlice = 32;    // coordinates in a stage of shared memory
 static const int kStages = 3;
 static const int kStage = 2 * kTile * kSlice;  // floats: queries, then rows
-static const int kPitch = kTile + 8;           // of products in shared memory, so that fragments are written without conflicts
+static const int kPitch = kTile + 8;           // of products in shared memory; fragments are written without bank conflicts
 
 extern "C" __global__ void __launch_bounds__(256)
-dense_load(const double* scaled, int dim, const Query* queries, const u32* which, int m, float* x, int ld, float* margin,
+dense_load(const double* scaled, int dim, const Query* queries, int m, float* x, int ld, float* margin,
            const double* centre) {
   if (blockIdx.x >= (u32)m) return;
-  u32 j = which ? which[blockIdx.x] : blockIdx.x;
+  u32 j = blockIdx.x;
   for (int c = threadIdx.x; c < ld; c += blockDim.x) {
     double v = c < dim ? scaled[(size_t)j * dim + c] : 0;
     if (centre && c < dim) v -= centre[c];
     x[(size_t)blockIdx.x * ld + c] = __uint_as_float(to_tf32((float)(v * queries[j].unit)));
   }
-  // rows less a centre are rounded once more
+  // Subtracting a centre rounds rows once more.
   if (threadIdx.x == 0) margin[blockIdx.x] = up32((0x1p-10 * (1 + 0x1p-9) + (2 * ld + (centre ? 18 : 16)) * 0x1p-23) * queries[j].norm * kUp);
 }
 
-// Dense is the parameters of dense_tf32.
+// Dense holds parameters of dense_tf32.
 struct Dense {
   const float* rows;
   int dim;
@@ -56,8 +55,8 @@ struct Dense {
   int ld, m;
 };
 
-// fetch starts the copies of a slice of the tile's queries and rows. A row has 128 bytes; piece p of row i, 16
-// of them, is in the place of p ^ i%8, so that eight rows' pieces p lie in different banks.
+// fetch starts the copies of a slice of the tile's queries and rows. A row has 128 bytes; its 16-byte piece p is stored at
+// p ^ i%8 for row i, so that the pieces p of eight rows are in different banks.
 DEV void fetch(const Dense& a, float* stage, int query, u32 row, int slice) {
   int piece = threadIdx.x % 8, c = slice * kSlice + 4 * piece, n = max(0, min(16, 4 * (a.dim - c)));
 #pragma unroll 4
@@ -75,19 +74,19 @@ DEV void fetch(const Dense& a, float* stage, int query, u32 row, int slice) {
 
 extern "C" __global__ void __launch_bounds__(256, 2)
 dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const float* scale, const float* size, const float* offset,
-           const float* x, int ld, const float* margin, Query* queries, const u32* which, int m, u32 mask, u32 value, const Lists* lists,
+           const float* x, int ld, const float* margin, Query* queries, int m, u32 mask, u32 value, const Lists* lists,
            const double* centre) {
   SHARED_DYN(float, shared);
-  __shared__ u32 number[kTile];  // of the tile's queries, ~0 for one not meant
+  __shared__ u32 number[kTile];  // of the tile's queries, ~0 for those not processed
   Dense a = {rows, dim, lo, hi, x, ld, m};
-  // blocks of the same rows are next to each other in time, so that memory is read once for all queries
+  // Blocks of the same rows run at about the same time, so that rows are read from memory once for all queries.
   u32 block = blockIdx.y * gridDim.x + blockIdx.x, firstRow = lo + block / gridDim.y * kTile;
   int firstQuery = (int)(block % gridDim.y) * kTile;
   u32 lane = lane_id(), warp = threadIdx.x / 32;
   bool live = false;
   if (threadIdx.x < kTile) {
-    u32 at = firstQuery + threadIdx.x, j = at >= (u32)m ? ~0u : which ? which[at] : at;
-    live = j != ~0u && meant(queries + j, mask, value);
+    u32 at = firstQuery + threadIdx.x, j = at < (u32)m ? at : ~0u;
+    live = j != ~0u && matches(queries + j, mask, value);
     number[threadIdx.x] = live ? j : ~0u;
   }
   if (firstRow >= hi || !__syncthreads_or(live)) return;
@@ -96,9 +95,9 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
   if (slices > 1) fetch(a, shared + kStage, firstQuery, firstRow, 1);
   else cp_async_commit();
 
-  // Two warps beside each other have 64 queries each, four times two of them 32 rows.
+  // Two warps have 64 queries each, with the same 32 rows; there are four such pairs.
   u32 wq = warp % 2 * 64, wr = warp / 2 * 32;
-  u32 spot = (lane & 7) * 16;  // what the place of a piece differs by from its number, in bytes
+  u32 spot = (lane & 7) * 16;  // the swizzle of a piece's position, in bytes
   float c[4][4][4];
 #pragma unroll
   for (int e = 0; e < 64; e++) c[e / 16][e / 4 % 4][e % 4] = 0;
@@ -115,7 +114,7 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
 #pragma unroll
     for (u32 k = 0; k < 4; k++) {
       unsigned q[4][4], r[2][4];
-      float middle[2] = {0, 0};  // of the columns that this lane has of a row: lane % 4 of eight, and the fourth beyond
+      float middle[2] = {0, 0};  // centre of the two columns of a row that this lane holds: lane % 4 and lane % 4 + 4
       if (centre) {
         int column = s * kSlice + 8 * k + lane % 4;
         if (column < dim) middle[0] = (float)__ldg(centre + column);
@@ -151,7 +150,7 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
     }
   if (!MUTANT(5)) __syncthreads();
 
-  // a warp goes through sixteen queries, four rows a lane
+  // A warp tests sixteen queries, with four rows a lane.
   float rowScale[4], rowSize[4], rowOffset[4];
 #pragma unroll
   for (int k = 0; k < 4; k++) {
@@ -163,7 +162,7 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
     u32 j = number[s];
     if (j == ~0u) continue;
     Query* query = queries + j;
-    float width = margin[firstQuery + s], factor = ldexpf(1, min(-query->exp, 127));  // beyond it there are no offsets
+    float width = margin[firstQuery + s], factor = ldexpf(1, min(-query->exp, 127));  // -exp exceeds 127 only where there are no offsets
     float least = __double2float_rd(query->tau), vanished = ld * 0x1p-124f;
     u32 passing[4], all = 0;
     float bound[4];
@@ -182,7 +181,7 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
     if (!MUTANT(8)) at = __shfl_sync(kAll, at, 0);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-      if (pass[k]) put(queries, lists, j, at + (u32)__popc(passing[k] & ((1u << lane) - 1)), inverse[firstRow + 32 * k + lane], bound[k]);
+      if (pass[k]) write_entry(queries, lists, j, at + (u32)__popc(passing[k] & ((1u << lane) - 1)), inverse[firstRow + 32 * k + lane], bound[k]);
       at += (u32)__popc(passing[k]);
     }
   }

@@ -1,11 +1,10 @@
-// dev.cuh: the dialect in which the kernels are written. Sources include this file, headers of this
-// folder, and nothing else. A CUDA compiler (NVRTC, for compute_80 or newer) sees the few primitives
-// below as inline PTX; a host compiler sees them, and CUDA C++ itself, through emu/, which runs the same
-// source on the CPU (docs/emulator.md).
+// dev.cuh: the dialect in which the kernels are written. Sources include this file and other headers of this folder, and
+// nothing else. A CUDA compiler (NVRTC, for compute_80 or newer) gets the primitives below as inline PTX. A host compiler
+// gets them, and CUDA C++ itself, from emu/, which runs the same source on the CPU (docs/kernels.md).
 //
-// Rules that the emulator relies on: entries are extern "C" __global__ void with parameters of 8 bytes
-// or less; __shared__ arrays stand inside functions; dynamic shared memory comes from SHARED_DYN; no
-// half types, textures, device globals, clusters, or waiting for another block.
+// Rules that the emulator relies on: entries are extern "C" __global__ void with parameters of 8 bytes or less; __shared__
+// arrays are declared inside functions; dynamic shared memory comes from SHARED_DYN; there are no half types, textures,
+// device globals, clusters, or waits for another block.
 #pragma once
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
@@ -18,9 +17,9 @@
 #define DEV static __device__ __forceinline__
 
 // SHARED_DYN(type, name) declares type* name, the block's dynamic shared memory, aligned to 16 bytes.
-// MUTANT(n) is false. The emulator makes the n-th deliberate fault of a source file true when EMU_MUTANT
-// names it, so that a test can prove that it would see the fault: `if (!MUTANT(2)) __syncthreads();`
-// DEV_AT and DEV_FROM are the place of the call, of which the device knows nothing.
+// MUTANT(n) marks the n-th deliberate fault of a source file: `if (!MUTANT(2)) __syncthreads();`. It is false, except on the
+// emulator when EMU_MUTANT names it, so that a test can prove that it detects the fault.
+// DEV_AT and DEV_FROM pass the location of a call to the emulator; on the device they are empty.
 #if DEV_CUDA
 #define SHARED_DYN(type, name)                                           \
   extern __shared__ __align__(16) unsigned char dev_dynamic_shared[]; \
@@ -37,10 +36,9 @@
 
 // ---- asynchronous copies ----
 
-// cp_async16 starts a copy of 16 bytes from global to shared memory, past the registers and the L1:
-// the first n (0 to 16) come from global, the rest are zeros. Both addresses are multiples of 16; global
-// must be readable as far as n goes. The bytes are there for this thread after the wait for their group,
-// and for the block after the barrier that follows it.
+// cp_async16 starts a copy of 16 bytes from global to shared memory that bypasses registers and L1: the first n (0 to 16)
+// bytes come from global, the rest are zeros. Both addresses are multiples of 16; n bytes from global on must be readable.
+// The bytes are visible to this thread after the wait for their group, and to the block after the barrier that follows.
 DEV void cp_async16(void* shared, const void* global, unsigned n DEV_AT) {
 #if DEV_CUDA
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)),
@@ -51,7 +49,7 @@ DEV void cp_async16(void* shared, const void* global, unsigned n DEV_AT) {
 #endif
 }
 
-// cp_async_commit closes the group of copies that this thread has started since the last one.
+// cp_async_commit closes the group of the copies that this thread started since the last call.
 DEV void cp_async_commit() {
 #if DEV_CUDA
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -60,7 +58,7 @@ DEV void cp_async_commit() {
 #endif
 }
 
-// cp_async_wait waits until at most N of this thread's latest groups are under way.
+// cp_async_wait waits until at most N of this thread's groups are incomplete; groups complete in order.
 template <int N>
 DEV void cp_async_wait(DEV_FROM) {
 #if DEV_CUDA
@@ -72,15 +70,15 @@ DEV void cp_async_wait(DEV_FROM) {
 
 // ---- matrices ----
 //
-// A warp holds a matrix in pieces: lane l, with g = l/4 and t = l%4, has the 32-bit words below. A word
-// is four 8-bit elements, two 16-bit ones or one of 32 bits, the lowest first. All 32 lanes must call.
+// A warp holds a matrix in fragments: lane l, with g = l/4 and t = l%4, has the 32-bit words below. A word is four 8-bit
+// elements, two 16-bit ones or one of 32 bits, the lowest first. All 32 lanes must call.
 //   a (16 rows, 8 words a row)        a[0] row g    word t      a[1] row g+8  word t
 //                                     a[2] row g    word t+4    a[3] row g+8  word t+4
 //   b (8 columns, 8 words a column)   b[0] column g word t      b[1] column g word t+4
 //   c (16 rows, 8 columns)            c[0] row g   column 2t    c[1] row g   column 2t+1
 //                                     c[2] row g+8 column 2t    c[3] row g+8 column 2t+1
-// So with both factors stored row by row in shared memory, coordinates along a row, the words of a row
-// of the left one and of the right one are loaded alike (that is PTX's row.col).
+// With both factors stored in shared memory with coordinates along a row, the words of a row of the left and of the right
+// factor are loaded in the same way (row.col in PTX).
 
 // c += a b, 16x32 by 32x8, signed bytes, 32-bit sums that wrap.
 DEV void mma_m16n8k32_s8(int* c, const unsigned* a, const unsigned* b DEV_AT) {
@@ -106,8 +104,7 @@ DEV void mma_m16n8k32_u8s8(int* c, const unsigned* a, const unsigned* b DEV_AT) 
 #endif
 }
 
-// c += a b, 16x16 by 16x8, bfloat16 factors (pack_bf16), float32 sums in an order and rounding of the
-// device's own.
+// c += a b, 16x16 by 16x8, bfloat16 factors (pack_bf16), float32 sums whose order and rounding depend on the device.
 DEV void mma_m16n8k16_bf16(float* c, const unsigned* a, const unsigned* b DEV_AT) {
 #if DEV_CUDA
   asm volatile(
@@ -119,8 +116,7 @@ DEV void mma_m16n8k16_bf16(float* c, const unsigned* a, const unsigned* b DEV_AT
 #endif
 }
 
-// c += a b, 16x8 by 8x8, tf32 factors (to_tf32; bits below the ten of tf32 are not read), float32 sums
-// as above.
+// c += a b, 16x8 by 8x8, tf32 factors (to_tf32; bits below the ten of tf32 are ignored), float32 sums as above.
 DEV void mma_m16n8k8_tf32(float* c, const unsigned* a, const unsigned* b DEV_AT) {
 #if DEV_CUDA
   asm volatile(
@@ -144,7 +140,7 @@ DEV unsigned to_tf32(float v) {
 #endif
 }
 
-// pack_bf16 rounds both to bfloat16, to nearest even; lo is the lower half. NaN gives 0x7fff.
+// pack_bf16 rounds both arguments to bfloat16, to nearest even; lo becomes the lower half. NaN gives 0x7fff.
 DEV unsigned pack_bf16(float lo, float hi) {
 #if DEV_CUDA
   unsigned r;
@@ -158,10 +154,10 @@ DEV unsigned pack_bf16(float lo, float hi) {
 #endif
 }
 
-// ldmatrix_xN loads N matrices of eight rows of 16 bytes (four words) from shared memory: lanes 8i to
-// 8i+7 give the addresses of the rows of matrix i, multiples of 16, and r[i] becomes word t of its row g.
-// So x4 with the addresses of rows 0-7 and 8-15 of words 0-3, then of words 4-7, loads an `a`; x2 with
-// those of columns 0-7, words 0-3 and 4-7, a `b`; and x4 two of the latter.
+// ldmatrix_xN loads N matrices of eight rows of 16 bytes (four words) from shared memory: lanes 8i to 8i+7 pass the
+// addresses of the rows of matrix i, multiples of 16, and r[i] becomes word t of its row g. x4 with the addresses of rows
+// 0-7 and 8-15 of words 0-3, then of words 4-7, loads an `a`; x2 with those of columns 0-7, words 0-3 and 4-7, loads a `b`;
+// x4 loads two of the latter.
 DEV void ldmatrix_x1(unsigned* r, const void* row DEV_AT) {
 #if DEV_CUDA
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
@@ -195,8 +191,8 @@ DEV void ldmatrix_x4(unsigned* r, const void* row DEV_AT) {
 #endif
 }
 
-// ldmatrix_xN_trans transposes each matrix of 16-bit elements: r[i] holds elements (row 2t, column g) in
-// its lower half and (row 2t+1, column g) in its upper one.
+// ldmatrix_xN_trans transposes each matrix of 16-bit elements: r[i] holds element (row 2t, column g) in its lower half and
+// (row 2t+1, column g) in its upper half.
 DEV void ldmatrix_x1_trans(unsigned* r, const void* row DEV_AT) {
 #if DEV_CUDA
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
@@ -232,7 +228,7 @@ DEV void ldmatrix_x4_trans(unsigned* r, const void* row DEV_AT) {
 
 // ---- four bytes at a time ----
 
-// c plus the four products of the bytes of a and b: signed by signed (as __dp4a), and unsigned by signed.
+// dp4a adds the four products of the bytes of a and b to c: signed by signed (as __dp4a), or unsigned by signed.
 DEV int dp4a_s8(int a, int b, int c) { return __dp4a(a, b, c); }
 
 DEV int dp4a_u8s8(unsigned a, int b, int c) {

@@ -1,10 +1,9 @@
-// Package kernels holds the CUDA kernels as PTX, each tied to its sources by a
-// manifest, and hands a file out only if it is the one the manifest was written
-// for.
+// Package kernels holds the CUDA kernels as PTX. A manifest lists the hashes of
+// each PTX file and its sources, and PTX returns a file only if its hash matches.
 //
 // One .cu file of this folder is one module of the driver: kernels/copy.cu gives
 // copy.ptx, loaded by PTX("copy"). `make kernels` compiles them, `make
-// check-kernels` proves that what is committed is what the sources give; see
-// docs/kernels.md. The package needs neither a GPU nor cgo and is imported by the
-// CUDA backend alone, so that other binaries do not carry it.
+// check-kernels` proves that the committed files are what the sources give; see
+// docs/kernels.md. The package needs neither a GPU nor cgo. Only the CUDA backend
+// imports it, so that other binaries do not contain the kernels.
 package kernels

@@ -1,17 +1,17 @@
-// exact.cuh: exact search scores of rows, by the warp.
+// exact.cuh: exact search scores of rows, computed by warps.
 #pragma once
 #include "warp.cuh"
 
-// kRows is how many rows a warp scores at once.
+// kRows is the number of rows a warp scores at once.
 static const int kRows = 4;
 
-// Scorer is what scores of one query are made of; score.cu says what each is.
+// Scorer holds what the scores of one query are computed from; score.cu describes each field.
 struct Scorer {
   const float* rows;
   const double *query, *rowSquare;
   double square;  // |q|^2
   int dim, metric, exp;
-  bool aligned;   // 16 bytes can be read at a time
+  bool aligned;   // rows and query can be read 16 bytes at a time
 };
 
 DEV Scorer scorer_of(const Query* queries, const float* rows, int dim, const double* scaled, const double* rowSquare, int metric) {
@@ -20,7 +20,7 @@ DEV Scorer scorer_of(const Query* queries, const float* rows, int dim, const dou
   return {rows, query, rowSquare, q.square, dim, metric, q.exp, dim % 4 == 0 && ((size_t)rows | (size_t)query) % 16 == 0};
 }
 
-// load4 reads coordinates c to c+3 of a row or of a query; zeros lie beyond dim.
+// load4 reads coordinates c to c+3 of a row or a query; coordinates from dim on are 0.
 DEV void load4(double* v, const float* row, int c, int dim, bool aligned) {
   if (aligned) {
     float4 x = __ldcg(reinterpret_cast<const float4*>(row + c));
@@ -42,10 +42,10 @@ DEV void load4(double* v, const double* row, int c, int dim, bool aligned) {
 
 enum Term { kProduct, kSquaredDifference };
 
-// sum_row is the canonical sum (simd/sums.go, whose 32 lanes are four of each of eight threads here) of a row's
-// products with the query, or of the squares of their differences, for each eight threads of a warp: eight get that of
-// their row, which depends on nothing beside it, or 0 where row is null. Products are exact in float64; the square of
-// a difference is rounded before it is added.
+// sum_row returns the canonical sum (simd/sums.go) of a row's products with the query, or of the squared differences.
+// Eight threads sum one row: each holds four of the sum's 32 lanes, and all eight get the result, or 0 if row is null.
+// The result does not depend on the other rows of the warp. Products are exact in float64; the square of a difference
+// is rounded before it is added.
 template <Term T>
 DEV double sum_row(const Scorer& s, const float* row) {
   double sum[4] = {0, 0, 0, 0};
@@ -68,7 +68,7 @@ DEV double sum_row(const Scorer& s, const float* row) {
   return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-// cosine_of is collection.CosineOf, bit for bit.
+// cosine_of equals collection.CosineOf, bit for bit.
 DEV double cosine_of(double dot, double vv, double qq) {
   if (dot == 0) return 0;
   double square = dot * dot, beyond = fma(dot, dot, -square), ratio = square / vv;
@@ -76,7 +76,7 @@ DEV double cosine_of(double dot, double vv, double qq) {
   return copysign(sqrt(ratio / qq), dot);
 }
 
-// score_rows scores count (1 to kRows) rows at once: lane r gives the number of row r and gets its score.
+// score_rows scores count (1 to kRows) rows at once: lane r passes the number of row r and gets its score.
 DEV double score_rows(const Scorer& s, u32 number, int count) {
   int r = lane_id() / 8;
   u32 mine = __shfl_sync(kAll, number, MUTANT(53) ? 0 : r);

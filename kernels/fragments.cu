@@ -1,18 +1,18 @@
-// fragments.cu: each primitive of dev.cuh that is inline PTX on the device, by itself, so that a test can
-// compare what it does with what dev.cuh says of it (gpu/hardware_test.go).
+// fragments.cu: each primitive of dev.cuh that is inline PTX on the device, as an entry of its own, so that a test can
+// compare its result with the documentation in dev.cuh (gpu/hardware_test.go).
 //
-//   entry                grid   threads  a block takes
+//   entry                grid   threads  input of a block, and output
 //   fragments_s8         cases  32       a[4][32], b[2][32] and c[4][32]; c becomes the sum
 //   fragments_u8s8       cases  32       the same
 //   fragments_bf16       cases  32       the same, c of floats
 //   fragments_tf32       cases  32       the same
-//   fragments_ldmatrix   cases  32       rows[32] of 16 bytes, and of each lane the number of the row it names;
-//                                        out[14][32]: x1, x2, x4, and the three transposed
+//   fragments_ldmatrix   cases  32       rows[32] of 16 bytes, and for each lane the number of the row whose address it
+//                                        passes; out[14][32]: x1, x2, x4, and the three transposed
 //   fragments_cp_async   cases  128      from[3][128] of 16 bytes, and how many of them to copy; out[3][128]
 //   fragments_words      any    256      words i < n: sums[0][i] = dp4a_s8, sums[1][i] = dp4a_u8s8 of a, b and c;
 //                                        rounded[0][i] = to_tf32(a), rounded[1][i] = pack_bf16(a, b), as floats
 //
-// Words of a warp's fragments stand lane by lane, one array a register.
+// The words of a warp's fragments are stored lane by lane, one array for each register.
 #include "dev.cuh"
 
 typedef unsigned int u32;
@@ -48,8 +48,8 @@ extern "C" __global__ void __launch_bounds__(32) fragments_ldmatrix(const uint4*
   for (int i = 0; i < 14; i++) out[(blockIdx.x * 14 + i) * 32 + lane] = r[i];
 }
 
-// A thread copies a piece in one group and two in the next. The first it reads itself, once its group is
-// there; what the block copied it reads one thread on, behind the barrier.
+// Each thread copies one piece in a first group and two in a second. It reads the first itself after the wait for its
+// group, and the others, copied by the next thread, after the barrier.
 extern "C" __global__ void __launch_bounds__(128) fragments_cp_async(const uint4* from, const u32* bytes, uint4* out) {
   __shared__ uint4 piece[3][128];
   u32 i = threadIdx.x, next = (i + 1) % 128, first = blockIdx.x * 3 * 128;

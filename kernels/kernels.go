@@ -17,7 +17,7 @@ var embedded embed.FS
 
 const manifestFile = "manifest.json"
 
-// manifest is what manifest.json says: every module and how it was compiled.
+// manifest is the content of manifest.json: every module and how it was compiled.
 type manifest struct {
 	Compiler string   `json:"compiler"` // name and version
 	Flags    []string `json:"flags"`    // the same for every module
@@ -45,7 +45,7 @@ type ptxEntry struct {
 	Params int    `json:"params"` // each of at most 8 bytes
 }
 
-// Names lists the modules, sorted.
+// Names returns the names of the modules, sorted.
 func Names() []string {
 	files, _ := fs.Glob(embedded, "*.ptx") // fails for a bad pattern alone
 	for i, f := range files {
@@ -55,8 +55,8 @@ func Names() []string {
 }
 
 // PTX returns the text of a module, for cuModuleLoadData after a zero byte. It
-// fails if the manifest does not list the module, or lists another text than the
-// one that is there. The caller owns the bytes.
+// fails if the manifest does not list the module, or lists another hash than the
+// embedded file's. The caller owns the bytes.
 func PTX(name string) ([]byte, error) { return readPTX(embedded, name) }
 
 func readManifest(fsys fs.FS) (manifest, error) {

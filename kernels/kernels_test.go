@@ -18,8 +18,8 @@ import (
 
 const remedy = "run `make kernels` and commit what it writes"
 
-// TestManifestIsOfTheTree needs no compiler: sources, manifest and PTX of this
-// tree belong together.
+// TestManifestIsOfTheTree checks without a compiler that sources, manifest and
+// PTX of this tree match.
 func TestManifestIsOfTheTree(t *testing.T) {
 	set, err := readManifest(embedded)
 	if err != nil {
@@ -61,8 +61,8 @@ func TestManifestIsOfTheTree(t *testing.T) {
 	}
 }
 
-// TestHeadersAreListed: a kernel that includes a header of the folder has it
-// among its sources, or a change of it would go unseen.
+// TestHeadersAreListed checks that the manifest lists every header of the folder
+// that a kernel includes; otherwise a change of it would be missed.
 func TestHeadersAreListed(t *testing.T) {
 	include := regexp.MustCompile(`(?m)^\s*#\s*include\s*"([^"/]+)"`)
 	set, err := readManifest(embedded)
@@ -84,8 +84,8 @@ func TestHeadersAreListed(t *testing.T) {
 	}
 }
 
-// TestPlainBinariesDoNotCarryThem: gpu, which alone may import this package,
-// does so under its tag only.
+// TestPlainBinariesDoNotCarryThem checks that gpu, the only package that may
+// import this one, does so under its build tag only.
 func TestPlainBinariesDoNotCarryThem(t *testing.T) {
 	p, err := build.Default.ImportDir("../gpu", 0)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestPlainBinariesDoNotCarryThem(t *testing.T) {
 	}
 }
 
-// sumOfSums is `sha256sum files | sha256sum`.
+// sumOfSums returns the output of `sha256sum files | sha256sum`.
 func sumOfSums(t *testing.T, files []string) string {
 	t.Helper()
 	all := sha256.New()
@@ -110,7 +110,7 @@ func sumOfSums(t *testing.T, files []string) string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// entriesOf reads the .entry lines: a name, then a .param a line.
+// entriesOf parses the .entry lines: a name, then one .param on each line.
 func entriesOf(ptx []byte) []ptxEntry {
 	var found []ptxEntry
 	for line := range strings.Lines(string(ptx)) {

@@ -1,13 +1,13 @@
-// layout.cu: how the device lays out the structures of types.cuh, for the host to compare.
+// layout.cu: how the device lays out the structures of types.cuh; a test compares it with the host's.
 #include "types.cuh"
 
-struct Sink {
+struct Output {
   u32* out;
   u32 room, n;
 };
 
-// Notes a number, if there is room for it.
-DEV void put(Sink* s, size_t v) {
+// put appends a number if there is room for it, and counts it.
+DEV void put(Output* s, size_t v) {
   if (s->n < s->room) s->out[s->n] = (u32)v;
   s->n++;
 }
@@ -15,12 +15,11 @@ DEV void put(Sink* s, size_t v) {
 #define SIZE(type) put(&s, sizeof(type))
 #define AT(type, field) put(&s, (size_t)&((const type*)0)->field)
 
-// Writes to out how many numbers follow and then, of Query, Strip, Side, Terms, Lists and Report in
-// this order, the size in bytes and the offset of every field; room is how many out can hold. One thread
-// does it.
+// layout writes to out the number of values that follow, and then, for Query, Strip, Side, Terms, Lists and Report in this
+// order, the size in bytes and the offset of every field. room is the capacity of out. One thread does it.
 extern "C" __global__ void layout(u32* out, u32 room) {
   if (blockIdx.x || threadIdx.x || !room) return;
-  Sink s = {out, room, 1};
+  Output s = {out, room, 1};
 
   SIZE(Query);
   AT(Query, tau), AT(Query, epsilon), AT(Query, floor), AT(Query, lead), AT(Query, give), AT(Query, norm);
@@ -29,8 +28,8 @@ extern "C" __global__ void layout(u32* out, u32 room) {
   AT(Query, headStep), AT(Query, restStep), AT(Query, headErr), AT(Query, restErr), AT(Query, highErr), AT(Query, highSum);
   AT(Query, radiusFactor), AT(Query, hn), AT(Query, he), AT(Query, xn), AT(Query, nn), AT(Query, we), AT(Query, offsetFactor);
   AT(Query, filter), AT(Query, exp), AT(Query, k), AT(Query, skip), AT(Query, flags), AT(Query, allowed), AT(Query, best);
-  AT(Query, listed), AT(Query, seen), AT(Query, kept), AT(Query, rows), AT(Query, owed);
-  AT(Query, pulls), AT(Query, bytes), AT(Query, open), AT(Query, before);
+  AT(Query, listed), AT(Query, seen), AT(Query, kept), AT(Query, rows), AT(Query, expectedRows);
+  AT(Query, pulls), AT(Query, bytes), AT(Query, open), AT(Query, listedBefore);
 
   SIZE(Strip);
   AT(Strip, headNorm), AT(Strip, headErr), AT(Strip, xnorm), AT(Strip, norm);

@@ -1,38 +1,38 @@
-// looks.cu: later looks at survivors, by the rows of their codes or signs. Every entry of a query's list
-// gets the least of its bound and what the row says, rounded upward, and the estimate in the middle of that;
-// none is dropped (lists.cu does that). Queries that are kDone or kDense are left alone.
+// looks.cu: later looks at survivors, by rows of codes or signs. Every entry of a query's list gets the lesser of its
+// bound and the row's, rounded upward, and the row's estimate; none is removed here (lists.cu does that). Queries that
+// are kDone or kDense are skipped.
 //
-//   entry       grid           threads                parameters
+//   entry       grid           threads                    parameters
 //   look_rows   (m, pieces)    a multiple of 32, <= 128   below
 //   look_signs  (m, pieces)    a multiple of 32, <= 128   below
-//   sides       ceil(n/256)    256                    const Terms* of arrays, Side* [n] out, u32 n atoms
+//   sides       ceil(n/256)    256                        const Terms* of arrays, Side* [n] out, u32 n atoms
 //
 //   parameter   type           of look_rows and look_signs
-//   queries     Query*         [m]; a query's list is shared out over its pieces. Read: flags, listed, headStep,
-//                              restStep, highSum (signs), factors of the look's bound; seen grows by the entries
+//   queries     Query*         [m]; a query's list is divided among its pieces. Read: flags, listed, headStep,
+//                              restStep, highSum (signs), factors of the look's bound; seen grows by the list's length
 //   lists       const Lists*   of the m queries; bound and estimate are written
 //   terms       const Terms*   of the look: side, or the arrays
 //   codes       const u8*      [n][stride] biased codes, head first; or signs: head codes, then bits
 //   stride      long long      bytes. Rows that begin at multiples of 16 are read 16 bytes at a time, others 4 (never
-//                              signs). They may lie in mapped host memory
+//                              signs). Rows may lie in mapped host memory
 //   head        int            R, a multiple of 16
-//   width       int            of the rest: D; or of rows a prefix that ends, with the head, at a multiple of 16.
-//                              head + width is at most 2^20
+//   width       int            coordinates of the rest: D; or, for rows of codes, a prefix that ends, with the head, at a
+//                              multiple of 16. head + width is at most 2^20
 //   hi, lo      const s8*      [m][pitch] halves of the 16-bit codes of the queries, head first, zeros beyond
 //   pitch       int            a multiple of 64, at least head + D
 //
-// Sums of products are exact integers, bounds float64 operations in the CPU backend's order (looks.Bound),
-// so lists come out the same, bit for bit, in whatever shares they are looked at.
+// Sums of products are exact integers, and bounds are float64 operations in the CPU backend's order (looks.Bound), so the
+// lists are the same, bit for bit, however they are divided.
 //
-// Estimates; neither kernel has run on a GPU. A survivor costs stride bytes (whole rows), 32 of its Side and 20
-// of its list: at R = 32, D = 768 a row 852 bytes and 600 byte-wise multiplications or masks of 4, signs 180
-// and 420; at 4.3 TB/s 5e9 rows or 24e9 signs a second, and the arithmetic of an H200 allows about 4 times and
-// twice that. A warp has 2 KB of rows under way, twice where a row takes two turns: 28 warps a multiprocessor
-// (72 registers) or 16 (126) have 56 KB or 32; it takes 23 KB to cover 0.7 us at that rate. No shared memory.
+// Estimates, not measured on a GPU. A survivor costs stride bytes (whole rows), 32 of its Side and 20 of its list. At
+// R = 32, D = 768 a row takes 852 bytes and 600 byte-wise multiplications or masks of 4, signs 180 and 420; so 5e9 rows or
+// 24e9 signs a second at 4.3 TB/s, and the arithmetic of an H200 allows about 4 times and twice that. A warp has 2 KB of
+// rows in flight, twice that where a row takes two iterations: 28 warps a multiprocessor (72 registers) or 16 (126) have
+// 56 KB or 32; 23 KB are enough to cover 0.7 us at that rate. No shared memory.
 #include "warp.cuh"
 
-// kRows rows are under way in a group of lanes, each lane reading a piece of each; of codes, kGroup lanes.
-static const int kRows = 4, kGroup = 8;
+// kRows rows at a time are read by a group of lanes, each lane a piece of each row; of codes, by kRowLanes lanes.
+static const int kRows = 4, kRowLanes = 8;
 
 DEV Side side_of(const Terms* t, u32 i) {
   if (t->side) {
@@ -47,7 +47,7 @@ DEV Side side_of(const Terms* t, u32 i) {
   return s;
 }
 
-// upper_of bounds an atom from its integer products, as looks.Bound.Beside does, operation by operation.
+// upper_of bounds an atom from its integer products with the same operations as looks.Bound.OfSide, in the same order.
 DEV double upper_of(const Query* q, const Side& s, double dh, double dr, double restStep, double* estimate) {
   double e = (double)s.headScale * q->headStep * dh + (double)s.scale * restStep * dr + (double)s.offset * q->offsetFactor;
   *estimate = e;
@@ -55,16 +55,16 @@ DEV double upper_of(const Query* q, const Side& s, double dh, double dr, double 
          (double)s.size * (q->hn + q->xn + q->nn) + (double)s.wholeErr * q->we - kSlop * q->offsetFactor * (double)s.offset + kLeast;
 }
 
-// Share is the part of a query's list that a warp looks at, some entries at a time.
+// Share is the part of a query's list that one warp processes.
 struct Share {
   Query* q;
   const Lists* lists;
-  size_t first;      // entry of the query's list
-  u32 n;             // entries
-  u32 begin, step;   // this warp's entries: from begin on, every step
+  size_t first;      // index of the list's first entry
+  u32 n;             // entries of the list
+  u32 begin, step;   // this warp's batches start at begin and every step entries from there
 };
 
-// share_of gives this warp its share of the list of query blockIdx.x, in batches of `batch` entries.
+// share_of returns this warp's share of the list of query blockIdx.x, in batches of `batch` entries.
 DEV Share share_of(Query* queries, const Lists* lists, u32 batch) {
   u32 warps = blockDim.x / 32;
   Query* q = queries + blockIdx.x;
@@ -72,12 +72,12 @@ DEV Share share_of(Query* queries, const Lists* lists, u32 batch) {
   return {q, lists, (size_t)blockIdx.x * lists->cap, n, (blockIdx.y * warps + threadIdx.x / 32) * batch, gridDim.y * warps * batch};
 }
 
-// Entry is what a lane knows of one of the kRows entries of its group, entry lane % kRows.
+// Entry is what a lane holds of entry lane % kRows of the kRows that its group of lanes processes.
 struct Entry {
-  u32 at;       // in the list
-  u32 atom;     // past the list's end, that of its last entry
-  bool mine;    // this lane is the one to write the entry, and there is one
-  float bound;  // so far, if mine
+  u32 at;       // index in the list
+  u32 atom;     // past the list's end, the atom of its last entry
+  bool mine;    // the entry exists, and this lane writes it
+  float bound;  // the present bound, if mine
   Side side;
 };
 
@@ -92,20 +92,20 @@ DEV Entry entry_of(const Share& share, const Terms* terms, u32 base) {
   return e;
 }
 
-// put writes the entries of a batch.
+// write_entries writes bound and estimate of the entries of a batch.
 template <int G>
-DEV void put(const Share& share, const Entry& e, double dh, double dr, double restStep) {
+DEV void write_entries(const Share& share, const Entry& e, double dh, double dr, double restStep) {
   if (!e.mine) return;
   double estimate, upper = upper_of(share.q, e.side, dh, dr, restStep, &estimate);
   share.lists->bound[share.first + e.at] = MUTANT(2) ? up32(upper) : fminf(e.bound, up32(upper));
   share.lists->estimate[share.first + e.at] = (float)estimate;
 }
 
-// Rows are read 16 bytes at a time, past the L1, where nothing of them is read twice; or 4.
+// load_row reads 16 bytes of a row, bypassing the L1 since no byte is read twice, or 4.
 DEV uint4 load_row(const uint4* p) { return __ldcg(p); }
 DEV u32 load_row(const u32* p) { return __ldg(p); }
 
-// add_products adds up the products of a piece of biased codes with both halves.
+// add_products adds the products of a piece of biased codes with both halves of the query's codes.
 DEV void add_products(u32 x, u32 h, u32 l, int& hi, int& lo) {
   hi = dp4a_s8((int)(x ^ 0x80808080u), (int)h, hi);
   lo = dp4a_s8((int)(x ^ 0x80808080u), (int)l, lo);
@@ -117,10 +117,10 @@ DEV void add_products(uint4 x, uint4 h, uint4 l, int& hi, int& lo) {
   add_products(x.w, h.w, l.w, hi, lo);
 }
 
-// look_pieces is look_rows for rows read in pieces of this type.
+// look_pieces is look_rows for rows read in pieces of type Piece.
 template <class Piece>
 DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, long long stride, int head, int width, const s8* hi, const s8* lo) {
-  const int G = kGroup;
+  const int G = kRowLanes;
   const Piece *his = reinterpret_cast<const Piece*>(hi), *los = reinterpret_cast<const Piece*>(lo);
   int sub = lane_id() % G, heads = head / (int)sizeof(Piece), pieces = (head + width + (int)sizeof(Piece) - 1) / (int)sizeof(Piece);
   for (u32 base = share.begin; base < share.n; base += share.step) {
@@ -153,13 +153,13 @@ DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, lo
     long long dr[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; r++) dr[r] = 256 * (long long)h[r] + l[r];
-    put<G>(share, entry, fold4<G>(dh), (double)fold4<G>(dr), share.q->restStep);
+    write_entries<G>(share, entry, fold4<G>(dh), (double)fold4<G>(dr), share.q->restStep);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(128) look_rows(Query* queries, const Lists* lists, const Terms* terms, const u8* codes,
                                                             long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
-  Share share = share_of(queries, lists, 32 / kGroup * kRows);
+  Share share = share_of(queries, lists, 32 / kRowLanes * kRows);
   if (blockIdx.y == 0 && threadIdx.x == 0) share.q->seen += share.n;
   hi += (size_t)blockIdx.x * pitch;
   lo += (size_t)blockIdx.x * pitch;
@@ -169,8 +169,8 @@ extern "C" __global__ void __launch_bounds__(128) look_rows(Query* queries, cons
     look_pieces<u32>(share, terms, codes, stride, head, width, hi, lo);
 }
 
-// spread_bytes turns the bytes c, 32 of them, so that byte b of w[i] is byte 8b+i of c: what bits i, 8+i, 16+i
-// and 24+i of a word of signs choose from.
+// spread_bytes permutes the 32 bytes c so that byte b of w[i] is byte 8b+i of c: the codes that bits i, 8+i, 16+i and 24+i
+// of a word of signs select.
 DEV void spread_bytes(const u32* c, u32* w) {
 #pragma unroll
   for (int k = 0; k < 2; k++) {
@@ -183,22 +183,22 @@ DEV void spread_bytes(const u32* c, u32* w) {
   }
 }
 
-// Against holds what a piece of a row of signs, 16 bytes, is multiplied with: four words of each half for codes of
-// the head, and the high halves spread for 128 signs.
-struct Against { u32 w[32]; };
+// QueryWords holds what a 16-byte piece of a row of signs is multiplied by: four words of each half for codes of the head,
+// or the high halves, permuted, for 128 signs.
+struct QueryWords { u32 w[32]; };
 
 DEV void load4(u32* w, const s8* p) {
   uint4 v = __ldg(reinterpret_cast<const uint4*>(p));
   w[0] = v.x, w[1] = v.y, w[2] = v.z, w[3] = v.w;
 }
 
-DEV void load_against(Against* a, int piece, int head, int end, const s8* hi, const s8* lo) {
+DEV void load_query_words(QueryWords* a, int piece, int head, int end, const s8* hi, const s8* lo) {
   if (16 * piece < head) {
     load4(a->w, hi + 16 * piece);
     load4(a->w + 4, lo + 16 * piece);
     return;
   }
-  int from = head + 8 * (16 * piece - head);  // code
+  int from = head + 8 * (16 * piece - head);  // first code of the piece
 #pragma unroll
   for (int k = 0; k < 4; k++) {
     u32 c[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -210,8 +210,8 @@ DEV void load_against(Against* a, int piece, int head, int end, const s8* hi, co
   }
 }
 
-// sum_set sums the bytes that the bits of a word of signs choose: as bits of the bytes of a factor they weigh
-// them 1, 2, 4 and 8 times, in four sums.
+// sum_set sums the bytes that the bits of a word of signs select. Bit i of a byte, used as a factor, weighs 2^i; four sums,
+// one for each weight, keep them apart.
 DEV void sum_set(u32 bits, const u32* w, int* sums) {
   u32 high = bits >> 4;
 #pragma unroll
@@ -221,12 +221,12 @@ DEV void sum_set(u32 bits, const u32* w, int* sums) {
   }
 }
 
-// look_groups is look_signs with groups of G lanes a row.
+// look_sign_rows is look_signs with G lanes a row.
 template <int G>
-DEV void look_groups(const Share& share, const Terms* terms, const u8* signs, long long stride, int head, int width, const s8* hi, const s8* lo) {
+DEV void look_sign_rows(const Share& share, const Terms* terms, const u8* signs, long long stride, int head, int width, const s8* hi, const s8* lo) {
   int sub = lane_id() % G, pieces = (head + width / 8 + 15) / 16, end = head + width;
-  Against against;
-  load_against(&against, sub, head, end, hi, lo);
+  QueryWords words;
+  load_query_words(&words, sub, head, end, hi, lo);
   for (u32 base = share.begin; base < share.n; base += share.step) {
     Entry entry = entry_of<G>(share, terms, base);
     const uint4* row[kRows];
@@ -238,11 +238,11 @@ DEV void look_groups(const Share& share, const Terms* terms, const u8* signs, lo
     }
     // sass look_signs IDP: 128 signs each
     for (int p = sub; p < pieces; p += G) {
-      if (pieces > G && (p >= G || base != share.begin)) load_against(&against, p, head, end, hi, lo);
+      if (pieces > G && (p >= G || base != share.begin)) load_query_words(&words, p, head, end, hi, lo);
       uint4 x[kRows];
 #pragma unroll
       for (int r = 0; r < kRows; r++) x[r] = load_row(row[r] + p);
-      const u32* w = against.w;
+      const u32* w = words.w;
       if (16 * p < head) {
 #pragma unroll
         for (int r = 0; r < kRows; r++) {
@@ -263,23 +263,23 @@ DEV void look_groups(const Share& share, const Terms* terms, const u8* signs, lo
       }
     }
     double all = fold4<G>(set);
-    put<G>(share, entry, fold4<G>(dh), 2 * all - (MUTANT(4) ? 0 : share.q->highSum), 256 * share.q->restStep);
+    write_entries<G>(share, entry, fold4<G>(dh), 2 * all - (MUTANT(4) ? 0 : share.q->highSum), 256 * share.q->restStep);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(128) look_signs(Query* queries, const Lists* lists, const Terms* terms, const u8* signs,
                                                              long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
-  int pieces = (head + width / 8 + 15) / 16, group = pieces <= 8 ? 8 : pieces <= 16 ? 16 : 32;
-  Share share = share_of(queries, lists, 32 / group * kRows);
+  int pieces = (head + width / 8 + 15) / 16, lanes = pieces <= 8 ? 8 : pieces <= 16 ? 16 : 32;
+  Share share = share_of(queries, lists, 32 / lanes * kRows);
   if (blockIdx.y == 0 && threadIdx.x == 0) share.q->seen += share.n;
   hi += (size_t)blockIdx.x * pitch;
   lo += (size_t)blockIdx.x * pitch;
-  if (group == 8)
-    look_groups<8>(share, terms, signs, stride, head, width, hi, lo);
-  else if (group == 16)
-    look_groups<16>(share, terms, signs, stride, head, width, hi, lo);
+  if (lanes == 8)
+    look_sign_rows<8>(share, terms, signs, stride, head, width, hi, lo);
+  else if (lanes == 16)
+    look_sign_rows<16>(share, terms, signs, stride, head, width, hi, lo);
   else
-    look_groups<32>(share, terms, signs, stride, head, width, hi, lo);
+    look_sign_rows<32>(share, terms, signs, stride, head, width, hi, lo);
 }
 
 extern "C" __global__ void __launch_bounds__(256) sides(const Terms* terms, Side* side, u32 n) {

@@ -1,20 +1,20 @@
-// norms.cu: atoms that no look has seen, listed by what their norms allow.
+// norms.cu: lists atoms that no look has seen, by the bound that their norms give.
 //
-// list_norms: grid (m, any), 256 threads. Appends the atoms of lo..hi-1 that a query may return and whose
-// greatest possible score reaches its threshold; bound and estimate are that score.
+// list_norms: grid (m, any), 256 threads. Appends the atoms of lo..hi-1 that a query may return and whose greatest
+// possible score reaches its threshold; bound and estimate are that score.
 //   queries  Query*        [m]     only those with (flags & mask) == value; read: tau, norm, exp, filter, skip.
-//                                  listed grows; kOverflow, and listed beyond lists->cap, where there is no room
+//                                  listed grows; where there is no room, kOverflow is set and listed exceeds lists->cap
 //   mask, value u32
 //   lo, hi   u32
 //   norm     const float*  [hi]    of atoms, rounded upward
-//   offset   const float*  [hi]    the same, never positive, or null
+//   offset   const float*  [hi]    of atoms, rounded upward, never positive; or null
 //   lists    const Lists*
 #include "warp.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) list_norms(Query* queries, u32 mask, u32 value, u32 lo, u32 hi, const float* norm,
                                                              const float* offset, const Lists* lists) {
   Query* q = queries + blockIdx.x;
-  if ((*(const volatile u32*)&q->flags & mask) != value) return;  // others raise kOverflow meanwhile
+  if ((*(const volatile u32*)&q->flags & mask) != value) return;  // other blocks may set kOverflow concurrently
   size_t first = (size_t)blockIdx.x * lists->cap;
   float least = (float)q->tau;
   for (u32 i = lo + blockIdx.y * blockDim.x + threadIdx.x; i < hi; i += gridDim.y * blockDim.x) {

@@ -1,8 +1,7 @@
-// prepare.cu: what a batch of queries needs before its first look: load and scale, take the head,
-// rotate the rest, code both as integers, and the factors of a look's bound. One entry a step, in
-// the order of this table; m queries of dim coordinates, rotated in D >= dim (a multiple of 4), with
-// R head directions (a multiple of 16, or none). Arrays are row-major, begin at a multiple of 16
-// bytes, and those marked out are written wholly.
+// prepare.cu: prepares a batch of queries for its first look: load and scale, project to the head, rotate the rest, round
+// both to integer codes, and compute the factors of a look's bound. One entry for each step, in the order of this table;
+// m queries of dim coordinates, rotated in D >= dim (a multiple of 4), with R head directions (a multiple of 16, or none).
+// Arrays are row-major and begin at a multiple of 16 bytes; those marked out are written completely.
 //
 //   entry         grid x, y        threads  parameters
 //   query_load    m                <= 256   q f32[m][dim] as given, scaled f64[m][dim] out, x f32[m][P] out,
@@ -17,41 +16,41 @@
 //   look_factors  ceil(m/8)        256      queries, rest f32[m][D], m, D, To, rule, codes,
 //                                           reach, slack, codeSlack (doubles)
 //
-// Threads are a multiple of 32; 32 ceil(D/256) are as many as rotate uses. rotate takes 8 D bytes of
-// dynamic shared memory, with work null; where a block cannot have them, none, and work is f32[m][2][D].
-// Of rotate_haar ceil(D/32) blocks along y are as many as have work. metric, rule (looks.Kind) and codes
-// (looks.Codes) are of looks.gen.cuh; reach is of kStudent alone. To, a multiple of 4, is the width of the
-// look; S, too, and at least R + To; P of query_codes is (R+D+63)&~63; codes beyond R + To and R + D are zero.
+// Threads are a multiple of 32; rotate uses at most 32 ceil(D/256). rotate takes 8 D bytes of dynamic shared memory, with
+// work null; or none, if a block cannot have that much, with work f32[m][2][D]. rotate_haar has work for ceil(D/32) blocks
+// along y. metric, rule (looks.Kind) and codes (looks.Codes) are those of looks.gen.cuh; reach is for kStudent only. To, a
+// multiple of 4, is the width of the look; S is a multiple of 4, at least R + To; P of query_codes is (R+D+63)&~63. Codes
+// beyond R + To and R + D are zero.
 //
-// Of a Query are read and written:
-//   query_load    epsilon and floor, which come in units of the given query's scores and leave times
-//                 2^-exp, so once for each query; writes the threshold of floor, norm, exp, square, unit, lead, give
+// Fields of a Query that are read and written:
+//   query_load    converts epsilon and floor from units of the given query's scores to units of 2^-exp, so it must run
+//                 once a query; writes tau from floor, norm, exp, square, unit, lead, give
 //   query_codes   writes headNorm, restNorm; with codes8 the fields that end in 8; with hi headStep,
 //                 restStep, headErr, restErr, highErr, highSum
 //   look_factors  reads these, writes radiusFactor, hn, he, xn, nn, we, offsetFactor
 //
-// What becomes of a query does not depend on the others, bit for bit. Roundings stay within what the
-// collection's Slack and CodeSlack allow (docs/guarantee.md, float32 arithmetic); each kernel says why.
+// The result for a query does not depend on the other queries, bit for bit. Roundings stay within what the collection's
+// Slack and CodeSlack allow (docs/guarantee.md, float32 arithmetic); the comment of each kernel says why.
 //
-// Estimates, never run: for m = 1024, D = 768, R = 32 on an H200 4 us for query_load (12 MB of memory),
-// 8 for head_project (50 M multiply-adds in 128 blocks, waiting for the L2 most of the time), 4 for
-// rotate, 5 for query_codes, 2 for look_factors; for one query a third of that, the launches aside.
+// Estimates, not measured on a GPU: for m = 1024, D = 768, R = 32 on an H200 4 us for query_load (12 MB of memory), 8 for
+// head_project (50 M multiply-adds in 128 blocks, mostly waiting for the L2), 4 for rotate, 5 for query_codes, 2 for
+// look_factors; for one query a third of that, launches excluded.
 #include "types.cuh"
 
-static const int kWarps = 8;  // of a block, at most
+static const int kWarps = 8;  // most warps of a block
 
-// 2^e, |e| < 1000.
+// power returns 2^e, |e| < 1000.
 DEV double power(int e) { return __longlong_as_double((long long)(1023 + e) << 52); }
 
-// collection.Metric.Exponent: norm is 0 or normal.
+// exponent is collection.Metric.Exponent; norm must be 0 or a normal number.
 DEV int exponent(double norm, int metric) {
   if (norm == 0) return 0;
   int e = (int)(__double_as_longlong(norm) >> 52) - 1022;
   return metric == kEuclidean ? max(e, kLeastExpEuclidean) : e;
 }
 
-// Sums v over the threads of a block, for all of them, in an order that depends on the number of threads
-// alone. part has room for N kWarps.
+// block_sum sums each v over the threads of a block; all threads get the sums. The order of additions depends only on the
+// number of threads. part holds N kWarps values.
 template <int N>
 DEV void block_sum(double (&v)[N], double* part) {
   int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -69,7 +68,7 @@ DEV void block_sum(double (&v)[N], double* part) {
   if (!MUTANT(2)) __syncthreads();
 }
 
-// The greatest of the threads of a block of each v, for all of them.
+// block_max returns the greatest of each v over the threads of a block to all threads.
 template <int N>
 DEV void block_max(float (&v)[N], float* part) {
   int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -87,7 +86,8 @@ DEV void block_max(float (&v)[N], float* part) {
   __syncthreads();
 }
 
-// The canonical sum (simd/sums.go) of the squares of dim numbers, by a warp, a lane each of its lanes.
+// sum_squares returns the canonical sum (simd/sums.go) of the squares of dim numbers, computed by a warp: each of its
+// lanes is one of the sum's.
 DEV double sum_squares(const float* q, int dim) {
   double sum = 0;
 #pragma unroll 8
@@ -96,9 +96,9 @@ DEV double sum_squares(const float* q, int dim) {
   return sum;
 }
 
-// Scales a query, less the centre if there is one, by 2^-exp, and by 1/|q| for cosine, in float64; x is that
-// rounded to float32, as in collection.PrepareBatch. scaled is the query as given times a power of two: for
-// cosine the one that leaves a norm in [1/2, 1), for Euclidean distance 1, else 2^-exp.
+// query_load subtracts the centre, if there is one, from a query and scales it by 2^-exp, and by 1/|q| for cosine, in
+// float64; x is the result rounded to float32, as in collection.PrepareBatch. scaled is the query as given times a power
+// of two: for cosine the one that leaves a norm in [1/2, 1), for Euclidean distance 1, else 2^-exp.
 extern "C" __global__ void __launch_bounds__(256)
 query_load(const float* q, double* scaled, float* x, Query* queries, int m, int dim, int P, int metric, const double* centre) {
   __shared__ double part[kWarps];
@@ -139,10 +139,10 @@ query_load(const float* q, double* scaled, float* x, Query* queries, int m, int 
   t.floor *= power(-e);
   t.lead = metric == kEuclidean ? norm * norm / 2 * power(-e) : 0;
   t.give = metric == kEuclidean ? (dim + kGiveTerms) * kGiveUnit : 0;
-  t.tau = t.floor - t.floor == 0 ? bar(t, t.floor) : t.floor;  // of no floor there is no threshold
+  t.tau = t.floor - t.floor == 0 ? threshold(t, t.floor) : t.floor;  // an infinite floor gives no threshold
 }
 
-// Coding is how numbers become integers of magnitude at most limit: cpu/codes.go, encode.
+// Coding maps numbers to integers of magnitude at most limit, as encode of cpu/codes.go does.
 struct Coding {
   float step, inverse;
   int limit;
@@ -154,7 +154,7 @@ DEV Coding coding(float greatest, int limit) {
   return {(float)step, (float)(1 / step), limit};
 }
 
-// The codes of four numbers; returns the sum of the squares of what they are off by.
+// encode rounds four numbers to codes and returns the sum of the squared errors.
 DEV double encode(const Coding& c, float4 v, int (&code)[4]) {
   float x[4] = {v.x, v.y, v.z, v.w};
   double squares = 0;
@@ -169,9 +169,9 @@ DEV double encode(const Coding& c, float4 v, int (&code)[4]) {
 
 DEV u32 pack4(const int* c) { return (c[0] & 255) | (c[1] & 255) << 8 | (c[2] & 255) << 16 | (u32)c[3] << 24; }
 
-// Codes of head and rest, the numbers of cpu/codes.go: steps and codes bit for bit for the same head and
-// rest, errors and norms from float64 sums. A step is rounded before any code is made, so that the errors
-// are those of the codes as they stand.
+// query_codes computes the codes of head and rest as cpu/codes.go does: equal steps and codes for equal head and rest, bit
+// for bit, and errors and norms from float64 sums. A step is rounded before the codes are computed from it, so the errors
+// are those of the final codes.
 extern "C" __global__ void __launch_bounds__(256)
 query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Query* queries, int m, int R, int D,
             int To, int S, int P) {
@@ -182,7 +182,7 @@ query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Qu
   head += j * R;
   rest += j * D;
   Query& t = queries[j];
-  float most[3] = {0, 0, 0};  // of the head, of the rest up to To, of the rest
+  float most[3] = {0, 0, 0};  // greatest magnitudes: of the head, of the rest up to To, of the rest
   double squares[2] = {0, 0};
   for (int c = threadIdx.x; c < R; c += blockDim.x) {
     squares[0] += (double)head[c] * head[c];
@@ -202,8 +202,8 @@ query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Qu
   }
   Coding head8 = coding(most[0], kMaxCode8), rest8 = coding(most[1], kMaxCode8);
   Coding head16 = coding(most[0], kMaxCode16), rest16 = coding(most[2], kMaxCode16);
-  // Squared errors of the 8-bit head and rest and of the 16-bit ones; of the rest's low halves the squares,
-  // of its high ones the sum.
+  // Squared errors of the 8-bit head and rest, then of the 16-bit ones; the squares of the rest's low halves, and the
+  // sum of its high ones.
   double sum[6] = {0, 0, 0, 0, 0, 0};
   for (int c = 4 * threadIdx.x; c < max(S, P); c += 4 * blockDim.x) {
     bool inHead = c < R;
@@ -251,7 +251,7 @@ query_codes(const float* head, const float* rest, s8* codes8, s8* hi, s8* lo, Qu
   }
 }
 
-// looks.Factors of a look's bound: a warp a query, which reads the rest for Cauchy's rule alone.
+// look_factors computes looks.Factors of a look's bound; one warp a query. It reads the rest only for Cauchy's rule.
 extern "C" __global__ void __launch_bounds__(256)
 look_factors(Query* queries, const float* rest, int m, int D, int To, int rule, int codes, double reach, double slack,
              double codeSlack) {

@@ -1,30 +1,29 @@
-// prepare_rotate.cu: heads and rotated rests of a batch of queries. prepare.cu says how these entries are
-// called and in which order.
+// prepare_rotate.cu: heads and rotated rests of a batch of queries. prepare.cu describes the parameters of these entries
+// and their order.
 #include "types.cuh"
 
-static const int kTile = 8;   // queries a block multiplies by a matrix
-static const int kWarps = 8;  // of a block that does
+static const int kTile = 8;   // queries that a block multiplies by a matrix
+static const int kWarps = 8;  // warps of such a block
 
-// Adds up each of 2 H sums of H lanes, halving those a lane holds as it doubles those it speaks for:
-// lane l of every 2 H is left with the l-th in a[0].
+// join_lanes reduces 2 H sums over groups of 2 H lanes: lane l of a group gets the l-th in a[0]. Each step halves the
+// number of sums that a lane holds and doubles the number of lanes that they cover.
 template <int H>
-DEV void join(float* a) {
+DEV void join_lanes(float* a) {
   bool upper = threadIdx.x & H;
 #pragma unroll
   for (int i = 0; i < H; i++) {
     float keep = upper ? a[i + H] : a[i], send = upper ? a[i] : a[i + H];
     a[i] = keep + __shfl_xor_sync(~0u, send, H);
   }
-  if constexpr (H > 1) join<H / 2>(a);
+  if constexpr (H > 1) join_lanes<H / 2>(a);
 }
 
-// The products of n <= kTile vectors with four rows, D coordinates each, D apart, by a warp: lane l
-// gets that of vector l/4 with row l%4, if l/4 < n.
+// products multiplies n <= kTile vectors by four rows of D coordinates, D apart; one warp. Lane l gets the product of vector
+// l/4 with row l%4, if l/4 < n.
 //
-// A lane adds up every 32nd four of 2048 coordinates, which are 64 products; five sums join the lanes,
-// and float64 adds what further 2048 give. A product passes 69 roundings in float32 at most: a head is
-// allowed 79 before its own (bandit.HeadChunk and HeadChunks). Of D <= 256 it passes 8 + 5, and a Haar
-// matrix is allowed 16 + ceil(D/16).
+// A lane sums every 32nd group of four of 2048 coordinates, 64 products; five additions join the lanes, and further spans
+// of 2048 are added in float64. So a product passes at most 69 float32 roundings; a head is allowed 79 before its own
+// (bandit.HeadChunk and HeadChunks). With D <= 256 it passes 8 + 5, and a Haar matrix is allowed 16 + ceil(D/16).
 DEV double products(const float* x, int n, const float* rows, int D) {
   const int kSpan = 2048;
   int lane = threadIdx.x & 31;
@@ -38,7 +37,7 @@ DEV double products(const float* x, int n, const float* rows, int D) {
       float4 u[4];
 #pragma unroll
       for (int r = 0; r < 4; r++) u[r] = *(const float4*)(rows + (size_t)r * D + c);
-      // Beyond n the last vector again: loads that wait for nothing, sums that nobody takes.
+      // Beyond n the last vector is loaded again, which needs no branch; those sums are discarded.
       float4 v[kTile];
 #pragma unroll
       for (int k = 0; k < kTile; k++) v[k] = *(const float4*)(x + (size_t)min(k + MUTANT(4), n - 1) * D + c);
@@ -50,17 +49,17 @@ DEV double products(const float* x, int n, const float* rows, int D) {
         a[i] = fmaf(v[i / 4].w, u[i % 4].w, a[i]);
       }
     }
-    join<16>(a);
+    join_lanes<16>(a);
     sum += a[0];
   }
   return sum;
 }
 
-// head = U x and rest = x - U^T head, for kTile queries a block: a warp takes four directions at a
-// time. A coordinate of the rest is a chain of R products less from x, as HeadError has it.
+// head_project computes head = U x and rest = x - U^T head for kTile queries a block; a warp processes four directions at
+// a time. A coordinate of the rest is x less R products in a chain, as bandit.HeadError assumes.
 extern "C" __global__ void __launch_bounds__(256, 2)
 head_project(const float* x, const float* U, float* head, float* rest, int m, int R, int D) {
-  __shared__ float4 taken[32][kTile / 4];  // heads by direction, then query
+  __shared__ float4 heads[32][kTile / 4];  // [direction][query]
   int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = blockIdx.x * kTile, n = min(kTile, m - first);
   if (n <= 0) return;
   x += (size_t)first * D;
@@ -73,7 +72,7 @@ head_project(const float* x, const float* U, float* head, float* rest, int m, in
   for (int from = 0; from < R; from += 32) {
     int count = min(32, R - from);
     if (!MUTANT(2)) __syncthreads();
-    if (lane < count) ((float*)taken[lane])[warp] = warp < n ? head[warp * R + from + lane] : 0;
+    if (lane < count) ((float*)heads[lane])[warp] = warp < n ? head[warp * R + from + lane] : 0;
     __syncthreads();
     const float* left = from ? rest : x;
     for (int c = 4 * threadIdx.x; c < D; c += 4 * blockDim.x) {
@@ -85,7 +84,7 @@ head_project(const float* x, const float* U, float* head, float* rest, int m, in
         float4 u = *(const float4*)(U + (size_t)(from + r) * D + c);
 #pragma unroll
         for (int k = 0; k < kTile; k++) {
-          float4 g = taken[r][k / 4];
+          float4 g = heads[r][k / 4];
           float h = k % 4 == 0 ? g.x : k % 4 == 1 ? g.y : k % 4 == 2 ? g.z : g.w;
           v[k].x = fmaf(-h, u.x, v[k].x);
           v[k].y = fmaf(-h, u.y, v[k].y);
@@ -100,7 +99,7 @@ head_project(const float* x, const float* U, float* head, float* rest, int m, in
   }
 }
 
-// rest = haar x for kTile queries a block; grid y shares out the coordinates of the rest.
+// rotate_haar computes rest = haar x for kTile queries a block; grid y divides the coordinates of the rest.
 extern "C" __global__ void __launch_bounds__(256, 2)
 rotate_haar(const float* x, const float* haar, float* rest, int m, int D) {
   int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, first = blockIdx.x * kTile, n = min(kTile, m - first);
@@ -113,10 +112,10 @@ rotate_haar(const float* x, const float* haar, float* rest, int m, int D) {
   }
 }
 
-// The last stages and the scale of a transform of 32 N coordinates, of which v[at + i] of lane l is
+// finish_transform does the last stages and the scaling of a transform of 32 N coordinates; v[At + i] of lane l is
 // coordinate 32 i + l.
 template <int At, int N>
-DEV void finish(float (&v)[8]) {
+DEV void finish_transform(float (&v)[8]) {
 #pragma unroll
   for (int h = 1; h < N; h *= 2)
 #pragma unroll
@@ -131,8 +130,8 @@ DEV void finish(float (&v)[8]) {
   for (int i = 0; i < N; i++) v[At + i] *= scale;
 }
 
-// Walsh-Hadamard transforms of n coordinates, v[i] of lane l being coordinate 32 i + l: one of 256, or
-// those of 128, 64 and 32 that n < 256 is made of.
+// transform does Walsh-Hadamard transforms of n coordinates; v[i] of lane l is coordinate 32 i + l. n = 256 is one
+// transform; smaller n is a sum of 128, 64 and 32, with one transform for each.
 DEV void transform(float (&v)[8], int n) {
   int lane = threadIdx.x & 31;
 #pragma unroll
@@ -143,25 +142,25 @@ DEV void transform(float (&v)[8], int n) {
       v[i] = lane & h ? (MUTANT(3) ? v[i] - t : t - v[i]) : v[i] + t;
     }
   if (n == 256) {
-    finish<0, 8>(v);
+    finish_transform<0, 8>(v);
   } else if (n & 128) {
-    finish<0, 4>(v);
+    finish_transform<0, 4>(v);
     if (n & 64) {
-      finish<4, 2>(v);
-      finish<6, 1>(v);
+      finish_transform<4, 2>(v);
+      finish_transform<6, 1>(v);
     } else {
-      finish<4, 1>(v);
+      finish_transform<4, 1>(v);
     }
   } else if (n & 64) {
-    finish<0, 2>(v);
-    finish<2, 1>(v);
+    finish_transform<0, 2>(v);
+    finish_transform<2, 1>(v);
   } else {
-    finish<0, 1>(v);
+    finish_transform<0, 1>(v);
   }
 }
 
-// rest = R x of one query by a block; a and b hold D floats each.
-DEV void turn(const float* x, const float* sign, const u32* perm, float* rest, float* a, float* b,
+// rotate_query computes rest = R x of one query by a block; a and b hold D floats each.
+DEV void rotate_query(const float* x, const float* sign, const u32* perm, float* rest, float* a, float* b,
                                             int D, int rounds) {
   int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
   for (int k = 0; k < rounds; k++) {
@@ -190,17 +189,16 @@ DEV void turn(const float* x, const float* sign, const u32* perm, float* rest, f
   for (int i = threadIdx.x; i < D; i += blockDim.x) rest[i] = a[perm[i]];
 }
 
-// rest = R x by rounds of signs, transforms and a permutation, D a multiple of 32. The sums are those
-// of the CPU backend, in its order, so that the same x gives the same rest bit for bit; a round's
-// roundings are the ten of bandit.RotationError.
+// rotate computes rest = R x by rounds of signs, transforms and a permutation; D is a multiple of 32. Sums are in the CPU
+// backend's order, so the same x gives the same rest, bit for bit. A round has the ten roundings of bandit.RotationError.
 extern "C" __global__ void __launch_bounds__(256)
 rotate(const float* x, const float* sign, const u32* perm, float* rest, float* work, int m, int D, int rounds) {
   SHARED_DYN(float, here);
   size_t j = blockIdx.x;
   if (j >= (size_t)m) return;
   if (work) {
-    turn(x + j * D, sign, perm, rest + j * D, work + 2 * j * D, work + (2 * j + 1) * D, D, rounds);
+    rotate_query(x + j * D, sign, perm, rest + j * D, work + 2 * j * D, work + (2 * j + 1) * D, D, rounds);
   } else {
-    turn(x + j * D, sign, perm, rest + j * D, here, here + D, D, rounds);
+    rotate_query(x + j * D, sign, perm, rest + j * D, here, here + D, D, rounds);
   }
 }

@@ -1,35 +1,34 @@
-// scan.cu: the first look at everybody: 8-bit products of all queries with all atoms, the test of their
-// bounds, and lists of what passes. scan_rows.cu does it for looks wider than the slab.
+// scan.cu: the first look at all atoms: 8-bit products of all queries with all atoms, the test of their bounds, and lists
+// of the pairs that pass. scan_rows.cu does the same for looks wider than the slab.
 //
 //   entry         grid               threads  dynamic shared memory
 //   scan_s8       any, ceil(m/tile)  256      tile (S + 80) + 256 S + 12288 bytes, S = 32 (ceil(R/32) + ceil(To/32)) + 16
 //   scan_seen     ceil(m/8)          256      0
 //
 //   parameter  type          of scan_s8
-//   slab       const s8*     an atom's head codes and first rest codes, unbiased; row i at i*stride, up to a whole
+//   slab       const s8*     each atom's head codes and first rest codes, unbiased; row i at i*stride, up to a whole
 //                            strip past the last atom
 //   stride     long long     bytes, a multiple of 32
 //   R, To      int           head codes, a multiple of 16 up to 32; rest codes of the look, up to 192
 //   lo, hi     u32           atoms of this chunk; lo is a multiple of kStrip
-//   codes8     const s8*     the queries' codes, head and then rest and then zeros, pitch bytes apart
+//   codes8     const s8*     the queries' codes: head, rest, zeros; pitch bytes apart
 //   pitch      int           a multiple of 16
-//   queries    Query*        of all queries of the batch
-//   which      const u32*    numbers of the m queries meant, or null: 0..m-1
-//   m, tile    int           queries; how many a block takes, a multiple of 8 up to 256
+//   queries    Query*        [m]
+//   m, tile    int           queries; how many a block processes, a multiple of 8 up to 256
 //   mask, value u32          only queries with (flags & mask) == value are scanned
 //   terms      const Terms*  of the look
 //   lists      const Lists*  bound and atom are written, estimate is not
-//   scan_seen  (Query* queries, const u32* which, int m, u32 mask, u32 value, u32 lo, u32 hi)
+//   scan_seen  (Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi)
 //
-// Of a Query tau, filter, skip, the 8-bit steps and the factors of the bound are read, and listed is added to. An
-// arm that finds no room raises kOverflow, and listed exceeds lists->cap, which is then the number of entries.
+// Of a Query, tau, filter, skip, the 8-bit steps and the factors of the bound are read, and listed grows. An arm for
+// which there is no room sets kOverflow; listed then exceeds lists->cap, and the list has lists->cap entries.
 #include "scan.cuh"
 
-static const int kStep = 32 * kWarps;  // atoms a block takes at once, 32 a warp
+static const int kStep = 32 * kWarps;  // atoms a block processes at once, 32 a warp
 
-// load_queries puts the tile's codes into shared memory: parts of the head, then of the rest, then what fills
-// up a row. Where the rest has an odd number of parts, a pair of them reaches 16 bytes into the next row.
-DEV void load_queries(const Scan& a, const Room& r, u8* codes, int pitch, int slots, int head) {
+// load_queries copies the tile's codes to shared memory: parts of 32 codes of the head, then of the rest, then padding.
+// If the rest has an odd number of parts, loading a pair of them reads 16 bytes of the next row.
+DEV void load_queries(const Scan& a, const TileMemory& r, u8* codes, int pitch, int slots, int head) {
   int pieces = pitch / 16;
   for (int i = threadIdx.x; i <= slots * pieces; i += blockDim.x) {
     int s = i / pieces, p = i % pieces;
@@ -40,14 +39,14 @@ DEV void load_queries(const Scan& a, const Room& r, u8* codes, int pitch, int sl
   }
 }
 
-// pieces_of are the 16-byte pieces of an atom that a look multiplies, 2 to 14. What lies behind its codes
-// meets zeros.
+// pieces_of returns the number of 16-byte pieces of an atom that a look multiplies, 2 to 14. What follows the codes is
+// multiplied by zeros.
 DEV u32 pieces_of(const Scan& a) { return max(2 * ((a.R + 31) / 32), a.R / 16 + 2 * ((a.To + 31) / 32)); }
 
-// fetch starts the copies of this warp's part of a step's atoms, and of the strip of the step after it.
-// i/pieces is i magic >> 16 for i < 512.
-DEV void fetch(const Scan& a, const Room& r, u8* atoms, int pitch, u32 magic, u32 step, int odd) {
-  const Terms& t = *a.terms;  // read anew: registers are short elsewhere
+// fetch starts the copies of this warp's part of a step's atoms, and of the strip of the step after it. i/pieces equals
+// i magic >> 16 for i < 512.
+DEV void fetch(const Scan& a, const TileMemory& r, u8* atoms, int pitch, u32 magic, u32 step, int odd) {
+  const Terms& t = *a.terms;  // read again for each step, which saves registers
   u32 lane = lane_id(), warp = threadIdx.x / 32, first = a.lo + step * kStep + warp * 32, pieces = pieces_of(a);
   const u8* from = a.codes + (long long)first * a.stride;
 #pragma unroll 1
@@ -69,22 +68,22 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
   if (blockIdx.x >= steps) return;
   u32 warp = threadIdx.x / 32, g = lane_id() / 4, w = lane_id() % 4;
   int headParts = (a.R + 31) / 32, restParts = (a.To + 31) / 32, pitch = 32 * (headParts + restParts) + 16;
-  Room r = layout(shared, a.tile);
+  TileMemory r = lay_out(shared, a.tile);
   u8 *atoms = r.codes + warp * 32 * pitch, *codes = r.codes + kStep * pitch;
   int slots = min(a.tile, (a.m - (int)blockIdx.y * a.tile + 7) & ~7);
   bool live = false;
   if ((int)threadIdx.x < slots) {
-    live = ready(a, r, threadIdx.x);
-    cut(r, threadIdx.x, a.terms->strips[(a.lo + blockIdx.x * kStep) / kStrip], 0);
+    live = prepare_slot(a, r, threadIdx.x);
+    set_cut(r, threadIdx.x, a.terms->strips[(a.lo + blockIdx.x * kStep) / kStrip], 0);
   }
   if (!__syncthreads_or(live)) return;
   u32 magic = (65535 + pieces_of(a)) / pieces_of(a);
   load_queries(a, r, codes, pitch, slots, headParts);
   fetch(a, r, atoms, pitch, magic, blockIdx.x, 1);
 
-  Sink sink = {a.queries, a.lists, r.number, MUTANT(6) ? a.hi + 1 : a.hi};
-  Catch* caught = r.caught + warp;
-  // From memory, for constants would be moved into these registers anew in every turn.
+  ListWriter writer = {a.queries, a.lists, r.number, MUTANT(6) ? a.hi + 1 : a.hi};
+  PassBuffer* buffered = r.buffered + warp;
+  // Loaded from memory: constants would be moved to these registers again in every iteration.
   int4 biases = *r.bias;
   int bias[4] = {biases.x, biases.y, biases.z, biases.w};
   int odd = 0;
@@ -92,9 +91,9 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
     if (!MUTANT(1)) cp_async_wait<0>();
     if (!MUTANT(2)) __syncthreads();
     u32 next = step + gridDim.x;
-    if ((int)threadIdx.x < slots && next < steps) cut(r, threadIdx.x, r.strips[MUTANT(5) ? odd : odd ^ 1], odd ^ 1);
-    // This warp's 32 atoms, twice 16 rows: the head's part and those of the rest, zeros for parts the look
-    // has not; and their terms.
+    if ((int)threadIdx.x < slots && next < steps) set_cut(r, threadIdx.x, r.strips[MUTANT(5) ? odd : odd ^ 1], odd ^ 1);
+    // This warp's 32 atoms, twice 16 rows: the head's part and those of the rest, zeros for parts that the look lacks;
+    // and their terms.
     unsigned x[2][1 + PARTS][4];
     AtomTerms t[2];
 #pragma unroll
@@ -121,11 +120,11 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
 
     u32 count = 0, first = a.lo + step * kStep, key = (2 * w) << 8 | (warp * 32 + g);
     const u8* row = right_rows(codes, pitch);
-    const Pair* pair = r.pairs + w;
+    const QueryPair* pair = r.pairs + w;
     const float2* cuts = pair->cut + odd;
     // sass scan_s8 IMMA: 256 pairs
 #pragma unroll 1
-    for (int n = 0; n < (MUTANT(7) ? slots - 8 : slots); n += 8, row += 8 * pitch, pair += 4, cuts += 4 * sizeof(Pair) / sizeof(float2), key += 8 << 8) {
+    for (int n = 0; n < (MUTANT(7) ? slots - 8 : slots); n += 8, row += 8 * pitch, pair += 4, cuts += 4 * sizeof(QueryPair) / sizeof(float2), key += 8 << 8) {
       int dh[2][4], dr[2][4];
       unsigned y[4];
       ldmatrix_x2(y, row);
@@ -146,38 +145,38 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
       if (!any_passes(v[0], v[1], cut)) continue;
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        count = catch_passing(v[h], cut, caught, count, key + 16 * h);
+        count = buffer_passing(v[h], cut, buffered, count, key + 16 * h);
 #pragma unroll 1
-        for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * a.tile, r.unit);
+        for (; count >= 32; count -= 32) flush_passing(writer, buffered, count, 32, first, r.slack + odd * a.tile, r.unit);
       }
     }
-    if (count > 0) spill(sink, caught, count, count, first, r.slack + odd * a.tile, r.unit);
+    if (count > 0) flush_passing(writer, buffered, count, count, first, r.slack + odd * a.tile, r.unit);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-scan_s8(const s8* slab, long long stride, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries, const u32* which, int m,
+scan_s8(const s8* slab, long long stride, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries, int m,
         int tile, u32 mask, u32 value, const Terms* terms, const Lists* lists) {
   SHARED_DYN(unsigned char, shared);
-  Scan a = {(const u8*)slab, stride, R, To, lo, hi, codes8, pitch, queries, which, m, tile, mask, value, terms, lists};
+  Scan a = {(const u8*)slab, stride, R, To, lo, hi, codes8, pitch, queries, m, tile, mask, value, terms, lists};
   bool offset = terms->offset;
   if (To <= 64) offset ? scan_steps<2, true>(a, shared) : scan_steps<2, false>(a, shared);
   else if (To <= 128) offset ? scan_steps<4, true>(a, shared) : scan_steps<4, false>(a, shared);
   else offset ? scan_steps<6, true>(a, shared) : scan_steps<6, false>(a, shared);
 }
 
-// Adds to each query's seen the atoms of lo..hi-1 that it may return. A warp a query; to be enqueued before the
-// scan of the chunk, which may raise a flag.
+// scan_seen adds to each query's seen the number of atoms in lo..hi-1 that it may return; one warp a query. It must run
+// before the scan of the chunk, which may set flags.
 extern "C" __global__ void __launch_bounds__(256)
-scan_seen(Query* queries, const u32* which, int m, u32 mask, u32 value, u32 lo, u32 hi) {
+scan_seen(Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi) {
   int s = blockIdx.x * 8 + threadIdx.x / 32;
   if (s >= m) return;
-  Query* q = queries + (which ? which[s] : (u32)s);
-  if (!meant(q, mask, value)) return;
+  Query* q = queries + s;
+  if (!matches(q, mask, value)) return;
   const u64* filter = q->filter;
   u32 skip = q->skip, n = 0;
   if (!filter) {
-    n = hi - lo - (MUTANT(10) || skip - lo < hi - lo);  // below lo it wraps
+    n = hi - lo - (MUTANT(10) || skip - lo < hi - lo);  // skip - lo wraps if skip is below lo
     if (lane_id() == 0) q->seen += n;
     return;
   }

@@ -1,23 +1,23 @@
-// scan_rows.cu: the first look at everybody by whole rows of codes, for looks wider than the slab.
+// scan_rows.cu: the first look at all atoms by whole rows of codes, for looks wider than the slab.
 //
 //   entry         grid               threads  dynamic shared memory
 //   scan_rows_s8  any, ceil(m/tile)  256      320 Q + 42560 bytes, Q = 32 for tile <= 32, else 128
 //
-// Parameters are those of scan_s8 (scan.cu), but for
+// The parameters are those of scan_s8 (scan.cu), except
 //   codes      const u8*  whole rows of codes, biased by 128; those from hi on are not read
-//   stride     long long  bytes, a multiple of 4; of 16 for speed
+//   stride     long long  bytes, a multiple of 4; a multiple of 16 is faster
 //   To         int        a multiple of 4 up to 65536
 //   tile       int        a multiple of 8 up to 128
 #include "scan.cuh"
 
-static const int kAtoms = 128;        // a block takes at once
+static const int kAtoms = 128;        // atoms a block processes at once
 static const int kSlice = 64;         // codes of a row in a stage of shared memory
 static const int kPitch = kSlice + 16;
 static const int kStages = 3;
 
-// fetch starts the copies of a slice, and with the first one of a step those of its terms and of the strip
-// of the step after it. slices - 1 are of the rest; the last is the head.
-DEV void fetch(const Scan& a, const Room& r, u8* stage, int Q, u32 step, int slice, int slices, int odd) {
+// fetch starts the copies of one slice and, with the first slice of a step, those of the step's terms and of the next
+// step's strip. The first slices - 1 are of the rest; the last one is the head.
+DEV void fetch(const Scan& a, const TileMemory& r, u8* stage, int Q, u32 step, int slice, int slices, int odd) {
   bool head = slice == slices - 1;
   int byte = threadIdx.x % 4 * 16, from = (head ? 0 : a.R + kSlice * slice) + byte;
   int n = max(0, min(16, (head ? a.R : a.R + a.To - 4 * MUTANT(4)) - from));
@@ -41,22 +41,22 @@ DEV void fetch(const Scan& a, const Room& r, u8* stage, int Q, u32 step, int sli
   }
 }
 
-// scan_tiles is scan_rows_s8 for tiles of 16 NT queries. Four warps beside each other have 32 atoms each, and
-// twice four of them 8 NT queries.
+// scan_tiles is scan_rows_s8 for tiles of 16 NT queries. Each of four warps has 32 atoms, with half of the queries; the
+// other four have the same atoms with the other half.
 template <int NT>
 DEV void scan_tiles(const Scan& a, unsigned char* shared) {
   const int Q = 16 * NT;
   u32 steps = (a.hi - a.lo + kAtoms - 1) / kAtoms;
   if (blockIdx.x >= steps) return;
   u32 warp = threadIdx.x / 32, g = lane_id() / 4, w = lane_id() % 4, wa = warp % 4 * 32, wq = warp / 4 * 8 * NT;
-  Room r = layout(shared, Q);
+  TileMemory r = lay_out(shared, Q);
   bool live = false;
   if (threadIdx.x < Q) {
-    live = ready(a, r, threadIdx.x);
-    cut(r, threadIdx.x, a.terms->strips[(a.lo + blockIdx.x * kAtoms) / kStrip], 0);
+    live = prepare_slot(a, r, threadIdx.x);
+    set_cut(r, threadIdx.x, a.terms->strips[(a.lo + blockIdx.x * kAtoms) / kStrip], 0);
   }
   if (!__syncthreads_or(live)) return;
-  // two or more: what is fetched two slices ahead is never of the step after the next
+  // At least two, so a slice fetched two slices ahead belongs to this step or the next.
   int slices = (a.To + kSlice - 1) / kSlice + 1;
   u32 total = ((steps - 1 - blockIdx.x) / gridDim.x + 1) * slices;
   u32 fetched = blockIdx.x, step = blockIdx.x;  // steps of the next fetch and of the next products
@@ -72,8 +72,8 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
   advance(1);
 
   bool offset = a.terms->offset;
-  Sink sink = {a.queries, a.lists, r.number, a.hi - MUTANT(6)};
-  Catch* caught = r.caught + warp;
+  ListWriter writer = {a.queries, a.lists, r.number, a.hi - MUTANT(6)};
+  PassBuffer* buffered = r.buffered + warp;
   int dr[2][NT][4], bias[4] = {kBias, kBias, kBias, kBias};
   // sass scan_rows_s8 IMMA: 4096 products each
   // sass scan_rows_s8 VOTE: 256 pairs each
@@ -93,7 +93,7 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
         for (int e = 0; e < 4; e++) x[h][k][e] ^= MUTANT(3) && k ? 0 : 0x80808080u;
       }
     if (slice == 0) {
-      if (threadIdx.x < Q && step + gridDim.x < steps) cut(r, threadIdx.x, r.strips[MUTANT(7) ? odd : odd ^ 1], odd ^ 1);
+      if (threadIdx.x < Q && step + gridDim.x < steps) set_cut(r, threadIdx.x, r.strips[MUTANT(7) ? odd : odd ^ 1], odd ^ 1);
 #pragma unroll
       for (int e = 0; e < 8 * NT; e++) dr[e / (4 * NT)][e / 4 % NT][e % 4] = 0;
     }
@@ -118,16 +118,16 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
       t[e / 2].rest[e % 2] = terms[8 * e + kAtoms];
       t[e / 2].radius[e % 2] = terms[8 * e + 2 * kAtoms];
     }
-    const Pair* pair = r.pairs + wq / 2 + w;
+    const QueryPair* pair = r.pairs + wq / 2 + w;
 #pragma unroll
     for (int n = 0; n < NT; n++) {
       ldmatrix_x2(y, queries + n * 8 * kPitch);
-      const Pair& q = pair[4 * n];
+      const QueryPair& q = pair[4 * n];
       int dh[2][4];
       float v[2][4];
       float2 cut = q.cut[odd];
 #pragma unroll
-      for (int e = 0; e < 4; e++) t[e / 2].offset[e % 2] = offset ? terms[8 * e + 3 * kAtoms] : 0;  // registers are short
+      for (int e = 0; e < 4; e++) t[e / 2].offset[e % 2] = offset ? terms[8 * e + 3 * kAtoms] : 0;  // here, which saves registers
 #pragma unroll
       for (int h = 0; h < 2; h++) {
         mma_s8_from(dh[h], bias, x[h][0], y);
@@ -136,21 +136,21 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
       if (!any_passes(v[0], v[1], cut)) continue;
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        count = catch_passing(v[h], cut, caught, count, (wq + n * 8 + 2 * w) << 8 | (wa + 16 * h + g));
+        count = buffer_passing(v[h], cut, buffered, count, (wq + n * 8 + 2 * w) << 8 | (wa + 16 * h + g));
 #pragma unroll 1
-        for (; count >= 32; count -= 32) spill(sink, caught, count, 32, first, r.slack + odd * Q, r.unit);
+        for (; count >= 32; count -= 32) flush_passing(writer, buffered, count, 32, first, r.slack + odd * Q, r.unit);
       }
     }
-    if (count > 0) spill(sink, caught, count, count, first, r.slack + odd * Q, r.unit);
+    if (count > 0) flush_passing(writer, buffered, count, count, first, r.slack + odd * Q, r.unit);
     slice = 0, step += gridDim.x, odd ^= 1;
   }
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-scan_rows_s8(const u8* codes, long long stride, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries, const u32* which,
-             int m, int tile, u32 mask, u32 value, const Terms* terms, const Lists* lists) {
+scan_rows_s8(const u8* codes, long long stride, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries, int m,
+             int tile, u32 mask, u32 value, const Terms* terms, const Lists* lists) {
   SHARED_DYN(unsigned char, shared);
-  Scan a = {codes, stride, R, To, lo, hi, codes8, pitch, queries, which, m, tile, mask, value, terms, lists};
+  Scan a = {codes, stride, R, To, lo, hi, codes8, pitch, queries, m, tile, mask, value, terms, lists};
   if (tile <= 32) scan_tiles<2>(a, shared);
   else scan_tiles<8>(a, shared);
 }

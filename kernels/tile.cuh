@@ -1,14 +1,15 @@
-// tile.cuh: what the kernels share that multiply tiles of atoms by tiles of queries on the tensor cores:
-// loading fragments, and listing the pairs that pass.
+// tile.cuh: what kernels share that multiply tiles of atoms by tiles of queries on tensor cores: loading fragments, and
+// writing the pairs that pass to lists.
 #pragma once
 #include "warp.cuh"
 
-// A product of 8-bit codes that starts from kBias is, taken as a float, kBiasFloat plus the sum, as long
-// as that is below 2^22: floats of this size are one apart.
+// A sum of products of 8-bit codes that starts from kBias equals, reinterpreted as a float, kBiasFloat plus the sum, if
+// its magnitude is below 2^22: floats of this size are one apart.
 static const int kBias = 0x4b400000;
 static const float kBiasFloat = 12582912.f;
 
-// d = c + a b, as mma_m16n8k32_s8 but with c apart, which needs no copies where c is the same for many.
+// mma_s8_from computes d = c + a b, as mma_m16n8k32_s8 but with a separate c, which saves copies where many products
+// start from the same c.
 DEV void mma_s8_from(int* d, const int* c, const unsigned* a, const unsigned* b) {
 #if DEV_CUDA
   asm volatile(
@@ -21,45 +22,46 @@ DEV void mma_s8_from(int* d, const int* c, const unsigned* a, const unsigned* b)
 #endif
 }
 
-// Rows of tiles in shared memory are an odd number of 16-byte pieces apart, so that the eight rows of a
-// matrix of ldmatrix lie in different banks.
+// The pitch of tiles in shared memory is an odd number of 16-byte pieces, so that the eight rows of an ldmatrix matrix
+// are in different banks.
 
-// Address of this lane's row for ldmatrix_x4 of an `a` of 16 rows, 32 bytes of each from tile on.
+// left_rows returns this lane's address for an ldmatrix_x4 of an `a` of 16 rows, 32 bytes of each from `tile` on.
 DEV const u8* left_rows(const u8* tile, int pitch) { return tile + (lane_id() & 15) * pitch + (lane_id() & 16); }
 
-// The same for a `b` of 8 rows by ldmatrix_x2, 32 bytes of each, or two of them by x4, 64 bytes.
+// right_rows returns this lane's address for an ldmatrix_x2 of a `b` of 8 rows, 32 bytes of each, or an ldmatrix_x4 of
+// two, 64 bytes of each.
 DEV const u8* right_rows(const u8* tile, int pitch) { return tile + (lane_id() & 7) * pitch + (lane_id() >> 3) * 16; }
 
-// copy16 is cp_async16 for addresses that are multiples of 4, done at once.
+// copy16 is a synchronous cp_async16 for addresses that are multiples of 4.
 DEV void copy16(void* to, const void* from, int n) {
   const u32* p = (const u32*)from;
   *(uint4*)to = make_uint4(n > 0 ? p[0] : 0, n > 4 || MUTANT(67) ? p[1] : 0, n > 8 ? p[2] : 0, n > 12 ? p[3] : 0);
 }
 
-// Catch is where a warp keeps the pairs that pass until there are 32 of them to be listed at once. A key is
-// the pair's query in the tile times 256, plus its atom less the tile's first.
-static const int kCatch = 160;  // 128 of one step, and 31 left of the one before
-struct Catch {
-  float bound[kCatch];
-  unsigned short key[kCatch];
+// PassBuffer collects the pairs of a warp that pass, so that 32 at a time are written to lists. A key is the pair's query
+// slot in the tile times 256, plus its atom less the tile's first.
+static const int kPassRoom = 160;  // up to 128 of one step and 31 left over from the step before
+struct PassBuffer {
+  float bound[kPassRoom];
+  unsigned short key[kPassRoom];
 };
 
-// Sink is where caught pairs go.
-struct Sink {
+// ListWriter is where buffered pairs are written.
+struct ListWriter {
   Query* queries;
   const Lists* lists;
-  const u32* number;  // of the tile's queries, shared
-  u32 end;            // atoms from here on are none
+  const u32* number;  // numbers of the tile's queries, in shared memory
+  u32 end;            // atoms from here on do not exist
 };
 
-// meant says whether a query's flags are those asked for. Other blocks may raise kOverflow meanwhile, so it is
-// to be asked once for a tile, or threads may find different answers.
-DEV bool meant(const Query* q, u32 mask, u32 value) { return (*(const volatile u32*)&q->flags & mask) == value; }
+// matches reports whether a query's flags equal `value` under `mask`. Other blocks may set kOverflow concurrently, so a
+// block must call it once a tile; otherwise its threads may get different answers.
+DEV bool matches(const Query* q, u32 mask, u32 value) { return (*(const volatile u32*)&q->flags & mask) == value; }
 
 DEV bool allows(const Query* q, u32 atom) { return (atom != q->skip || MUTANT(63)) && (!q->filter || (q->filter[atom / 64] >> (atom % 64) & 1)); }
 
-// put writes entry at of query j's list, if there is room.
-DEV void put(Query* queries, const Lists* lists, u32 j, u32 at, u32 atom, float bound) {
+// write_entry writes entry `at` of query j's list, or sets kOverflow if there is no room.
+DEV void write_entry(Query* queries, const Lists* lists, u32 j, u32 at, u32 atom, float bound) {
   u32 cap = lists->cap;
   if (at < cap + MUTANT(64)) {
     lists->atom[(size_t)j * cap + at] = atom;
@@ -69,9 +71,10 @@ DEV void put(Query* queries, const Lists* lists, u32 j, u32 at, u32 atom, float 
   }
 }
 
-// spill lists the last n <= 32 of count caught pairs, with one addition a query, their bounds greater by
-// their query's slack and times its unit. The warp calls it together, and may catch again in the places of these.
-DEV void spill(const Sink& s, const Catch* c, u32 count, u32 n, u32 first, const float* slack, const float* unit) {
+// flush_passing lists the last n <= 32 of count buffered pairs, with one atomic addition a query. A listed bound is the
+// buffered one plus its query's slack, times its query's unit. The whole warp must call it; the buffer space is free when
+// it returns.
+DEV void flush_passing(const ListWriter& s, const PassBuffer* c, u32 count, u32 n, u32 first, const float* slack, const float* unit) {
   if (!MUTANT(61)) __syncwarp();
   u32 lane = lane_id(), j = ~0u, atom = 0;
   float bound = 0;
@@ -91,5 +94,5 @@ DEV void spill(const Sink& s, const Catch* c, u32 count, u32 n, u32 first, const
   if (!MUTANT(65) && lane == leader && j != ~0u) at = atomicAdd(&s.queries[j].listed, (u32)__popc(same));
   at = __shfl_sync(kAll, at, MUTANT(66) ? 0 : (int)leader) + (u32)__popc(same & ((1u << lane) - 1));
   if (j == ~0u) return;
-  put(s.queries, s.lists, j, at, atom, bound);
+  write_entry(s.queries, s.lists, j, at, atom, bound);
 }

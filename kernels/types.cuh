@@ -1,5 +1,5 @@
-// types.cuh: what kernels and the host share. gpu/types.go mirrors every structure; the entry
-// `layout` of layout.cu writes their sizes and offsets, and a test compares them.
+// types.cuh: structures that kernels and host share. gpu/types.go mirrors each of them; the entry `layout` of layout.cu
+// writes their sizes and offsets, and a test compares them.
 #pragma once
 #include "dev.cuh"
 #include "looks.gen.cuh"
@@ -11,73 +11,73 @@ typedef unsigned long long u64;
 
 // Flags of a query.
 enum : u32 {
-  kDone = 1,      // answered; no kernel looks at it again
+  kDone = 1,      // answered; kernels skip the query
   kDense = 2,     // to be answered by the dense path, or answered by it
-  kListed = 4,    // a look has seen every atom
+  kScanned = 4,    // all atoms have been seen by a look, or are ruled out by their norms
   kRandom = 8,    // an arm was dropped by a bound that can fail
-  kOverflow = 16  // a list had no room: arms are missing from it
+  kOverflow = 16  // the list had no room: arms are missing from it
 };
 
-// Query is one query under elimination. Scores are the search scores of the given query times
-// 2^-exp, as in the CPU backend's state; norms and errors are rounded upward. Thresholds and bounds
-// are of the product form: for Euclidean distance, of query and atom less the centre, lead more than
-// scores, which float64 may have wrong by give of their sizes (looks.Scale).
+// Query is the state of one query under elimination. Scores are the search scores of the given query times 2^-exp, as in
+// the CPU backend's state; norms and errors are rounded upward. Thresholds and bounds are in product form: for Euclidean
+// distance, where query and atom are taken less the centre, they exceed scores by lead, and the float64 rounding of a
+// score is at most `give` of their sizes (looks.Conversion).
 struct alignas(16) Query {
   double tau, epsilon, floor;       // threshold, allowed gap, least score wanted
-  double lead, give;                // 0 but for Euclidean distance
+  double lead, give;                // 0 except for Euclidean distance
   double norm, headNorm, restNorm;  // |q|, |head|, |rest|
-  // For cosine |q|^2 of the query as it is scored, a canonical sum, else 1; and what makes that the query that is coded.
+  // |q|^2 of the scored query for cosine, a canonical sum, else 1; and the factor from the scored query to the coded one.
   double square, unit;
-  // What a step of the integer codes is worth, and |w - coded w|: 8-bit codes of the present first
-  // look; 16-bit codes; high halves of the latter alone, whose rest step is 256 restStep.
+  // Values of a step of the integer codes, and errors |w - coded w|: of the 8-bit codes of the current first look;
+  // of the 16-bit codes; of their high halves alone, whose rest step is 256 restStep.
   double headStep8, restStep8, headErr8, restErr8;
   double headStep, restStep, headErr, restErr, highErr;
   double highSum;                   // sum of the rest's high halves
-  // Factors of the bound of the present look (looks.Factors).
+  // Factors of the current look's bound (looks.Factors).
   double radiusFactor, hn, he, xn, nn, we, offsetFactor;
-  const u64* filter;                // a bit an atom, 1 = may be returned; 0 allows all
+  const u64* filter;                // one bit an atom, 1 = may be returned; null allows all
   int exp;
-  u32 k;                            // atoms wanted; 0: all that reach floor
-  u32 skip;                         // one more atom that may not be returned, ~0u if none
+  u32 k;                            // number of answers; 0: all atoms whose score reaches floor
+  u32 skip;                         // an atom excluded besides those that the filter excludes, ~0u if none
   u32 flags;
-  u32 allowed;                      // atoms that may be returned
-  u32 best;                         // entries of the best so far
-  u32 listed;                       // entries of the list
-  u32 seen, kept;                   // by the present look
+  u32 allowed;                      // number of atoms that may be returned
+  u32 best;                         // number of the best held so far
+  u32 listed;                       // length of the list
+  u32 seen, kept;                   // atoms seen and kept by the current look
   u32 rows;                         // float32 rows scored
-  u32 owed;                         // rows to be scored if no arm is dropped by a random bound; 0: not set
+  u32 expectedRows;                         // rows that will have been scored unless a random bound drops an arm; 0: not set
   u32 spare;
-  u64 pulls, bytes;                 // of coordinates
-  double open;                      // greatest bound in the list, -inf if none
-  u32 before;                       // entries of the list before the present look
+  u64 pulls, bytes;                 // coordinates and bytes read
+  double open;                      // greatest bound in the list, -inf if it is empty
+  u32 listedBefore;                       // length of the list before the current look
 };
 
-// bar is looks.Scale.Bar: the threshold that a score makes.
-DEV double bar(const Query& q, double score) { return score + q.lead - q.give * (q.lead + fabs(score)); }
+// threshold returns the threshold that a score makes, as looks.Conversion.Threshold does.
+DEV double threshold(const Query& q, double score) { return score + q.lead - q.give * (q.lead + fabs(score)); }
 
-// Strip (looks.Strip) holds the greatest terms of kStrip atoms, rounded upward.
+// Strip (looks.Strip) holds the greatest of each term over kStrip atoms, rounded upward.
 struct alignas(16) Strip { float headNorm, headErr, xnorm, norm, radius, offset, wholeErr, meanRadius; };
 
-// Side (looks.Side) holds what a look at an atom's row needs besides the codes, side by side: survivors lie far
-// apart, and an array each would be a sector of memory each. Kernel `sides` makes it of Terms.
+// Side (looks.Side) holds an atom's terms for looks at rows next to each other: survivors are far apart, and separate
+// arrays would cost a memory sector each. Kernel `sides` fills it from Terms.
 struct alignas(16) Side {
   float headScale, scale, radius, headErr, offset;
   float size;      // greatest of headNorm, xnorm and norm
-  float wholeErr;  // or 0
+  float wholeErr;  // 0 if there is none
   float spare;
 };
 
-// Terms (looks.Terms) are what a look on codes reads of each atom besides the codes, in internal order, padded to
-// whole strips with zeros. wholeErr and offset may be null.
+// Terms (looks.Terms) are the arrays that a look on codes reads besides the codes, by internal index, padded to whole
+// strips with zeros. wholeErr and offset may be null.
 struct Terms {
   const float *headScale, *headNorm, *headErr, *norm, *offset;
   const float *scale, *radius, *xnorm, *wholeErr;
   const Strip* strips;
-  const Side* side;  // an entry an atom, for looks at rows; null: the arrays above serve
+  const Side* side;  // one entry an atom, for looks at rows; null: the arrays above are read instead
 };
 
-// Lists are the survivors of m queries: those of query j begin at j*cap, in no order. estimate is
-// what the last look made of them. cap is a multiple of 4 and the arrays are aligned to 16 bytes.
+// Lists are the survivors of m queries: the entries of query j begin at j*cap, unordered. estimate is that of the last
+// look at rows. cap is a multiple of 4, and the arrays are aligned to 16 bytes.
 struct Lists {
   u32* atom;
   float* bound;      // upper bound
@@ -85,5 +85,5 @@ struct Lists {
   u32 cap;
 };
 
-// Report is what a look did for a query.
+// Report is the number of atoms that a look saw and kept for a query.
 struct Report { u32 seen, kept; };

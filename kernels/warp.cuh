@@ -1,17 +1,16 @@
-// warp.cuh: what several kernels do with the lanes of a warp and the threads of a block.
+// warp.cuh: operations of the lanes of a warp and the threads of a block that several kernels use.
 #pragma once
 #include "types.cuh"
 
 static const u32 kAll = 0xffffffffu;
 
-// Threads of a block that works on one query.
+// kThreads is the number of threads of a block that works on one query.
 static const u32 kThreads = 256;
 
 DEV u32 lane_id() { return threadIdx.x & 31; }
 
-// fold4 adds up four values over groups of G lanes (8 or more, a power of two), each an entry of v: lane l
-// gets the sum of v[l & 3]. The order of the additions is the same for all four, so float64 sums
-// depend neither on the place a value had nor on its neighbours.
+// fold4 sums four values over groups of G lanes (8 or more, a power of two): lane l gets the sum of v[l & 3]. The order of
+// the additions is the same for all four, so a float64 sum depends neither on its index nor on its neighbours.
 template <int G, class T>
 DEV T fold4(const T* v) {
   u32 lane = lane_id();
@@ -24,10 +23,10 @@ DEV T fold4(const T* v) {
   return sum;
 }
 
-// up32 is the least float32 not below x, which is no NaN and no greater than the greatest float32.
+// up32 returns the least float32 not below x; x is not NaN and not above the greatest float32.
 DEV float up32(double x) { return __double2float_ru(x); }
 
-// order32 maps floats, but NaN, to integers in their order; +0 comes after -0.
+// order32 maps floats other than NaN to integers in the same order, with -0 before +0.
 DEV u32 order32(float f) {
   u32 u = __float_as_uint(f);
   return u & 0x80000000u ? ~u : u | 0x80000000u;
@@ -35,9 +34,8 @@ DEV u32 order32(float f) {
 static const u32 kLowest = 0x007fffff;  // of -inf
 DEV float unorder32(u32 u) { return __uint_as_float(u & 0x80000000u ? u & 0x7fffffffu : ~u); }
 
-// scan_block returns the sum of v over the threads before this one; *all becomes that of the block,
-// of at most 32 full warps. totals is shared, 32 words, and must not be read or written by another call
-// before a barrier.
+// scan_block returns the sum of v over the threads before this one and sets *all to the sum over the block, which has at
+// most 32 full warps. totals is 32 words of shared memory; a barrier must separate two calls that use the same.
 DEV u32 scan_block(u32 v, u32* totals, u32* all) {
   u32 lane = lane_id(), warp = threadIdx.x / 32, sum = v;
 #pragma unroll

@@ -1,8 +1,7 @@
 #!/bin/sh
-# binaries.sh: what a machine with a GPU and without Go needs, in build/device: the tests of gpu, which
-# are the benchmarks' process too, and the program, compressed, both with the tag cuda, and VERSION, which
-# says of what they were made. They must run there: they may need libc alone, none newer than 2.34, and be
-# less than 64 MiB with the tree.
+# binaries.sh: builds what a machine with a GPU but without Go needs, in build/device: the tests of gpu, which
+# also serve the benchmarks, and the program, compressed, both with the tag cuda, and VERSION, which records
+# their sources. They may need libc only, of version 2.34 or older, and with the tree take less than 64 MiB.
 set -eu
 cd "$(dirname "$0")/../.."
 go=${GO:-go}

@@ -25,8 +25,8 @@ class Failed(Exception):
 class Gone(Exception):
     """The process ended, or took too long and was ended."""
 
-    noted = False  # in the results
-    late = False  # rather than ended by itself
+    noted = False  # recorded in the results
+    late = False  # it exceeded its time, rather than ended by itself
 
 
 class Child:
@@ -49,7 +49,7 @@ class Child:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Lets the process end by itself: a device's memory is given back so."""
+        """Closes the process's input and waits: it then frees the device's memory before it ends."""
         assert self.process.stdin and self.process.stdout
         self.ready.close()
         try:
@@ -60,8 +60,8 @@ class Child:
         self.process.stdout.close()
 
     def ask(self, seconds: float = 60, **request: Any) -> Any:
-        """The answer to a request. Raises Failed or, when there is none within so
-        many seconds, Gone."""
+        """The answer to a request. Raises Failed or, if there is none within so many
+        seconds, Gone."""
         assert self.process.stdin
         try:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -70,7 +70,7 @@ class Child:
             raise Gone(f"{request['do']}: the process had ended") from e
         until = time.monotonic() + seconds
         while (line := self._line(until, request["do"]))[:1] not in (b"{", b"["):
-            pass  # what a driver or a tool had to say
+            pass  # output of a driver or a tool
         said = json.loads(line)
         if isinstance(said, dict) and set(said) == {"error"}:
             raise Failed(f"{request['do']}: {said['error']}")
@@ -100,7 +100,7 @@ class Child:
 
 
 def dumped(file: Path, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Answers that a search left in a file: ids [queries, k], and whose certificate
-    needs no probability."""
+    """The answers that a search wrote to a file: ids [queries, k], and whether each
+    certificate needs no probability."""
     rows = np.fromfile(file, np.int32).reshape(-1, k + 1)
     return rows[:, :k], rows[:, k] == 1

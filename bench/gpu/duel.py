@@ -1,4 +1,4 @@
-"""Contestants take turns on the same batches."""
+"""Contestants answer the same batches alternately."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Batches:
 
     @staticmethod
     def held_out(queries: int, m: int) -> Batches:
-        """Those of the last three quarters of the queries; plans are chosen on the first quarter."""
+        """The batches of the last three quarters of the queries; plans are chosen on the first quarter."""
         return Batches(max(1, queries // 4 // m), queries // m)
 
     def start(self, turn: int, count: int) -> int:

@@ -69,7 +69,7 @@ def truth(vectors: Vectors, best: int, torch: Any = None) -> Truth:
         scores = exact.gather(1, order)
         left = near[:, -1].double() + 2 * rounding * q.double().norm(dim=1)
         if room < n and bool((left >= scores[:, -1]).any()):
-            room = min(n, 4 * room)  # one that was excluded might belong to them
+            room = min(n, 4 * room)  # an excluded atom might be among the best
             continue
         found.append((candidates.gather(1, order), scores))
         lo += len(q)

@@ -13,16 +13,16 @@ from typing import Any
 
 import parts
 
-# Of nvidia-smi; the clocks are momentary, nothing is set.
+# Fields of nvidia-smi; clocks are momentary values, none is set.
 ASKED = (
     "name", "driver_version", "pci.bus_id", "memory.total", "compute_cap", "clocks.sm", "clocks.mem", "clocks.max.sm",
     "clocks.max.mem", "power.limit", "temperature.gpu", "ecc.mode.current", "mig.mode.current", "pcie.link.gen.current",
     "pcie.link.width.current",
 )  # fmt: skip
-# Where the driver is and how much room there is, for the log.
+# The driver's path and free space, for the log.
 PLACES = "ldconfig -p | grep libcuda; ls -l /usr/local/nvidia /usr/local/nvidia/lib64; df -h /dev/shm /tmp; free -g"
 PACKAGES = ("torch", "triton", "cupy", "jax", "numpy")
-# Versions without importing what takes seconds to import.
+# Versions, without importing modules that take seconds to import.
 LOOK = """
 import importlib.metadata as m, json
 names = {}

@@ -37,19 +37,19 @@ DEVICE = ROOT / "build" / "device"
 
 SMALL = bool(os.environ.get("GPU_SMALL"))
 SECONDS = 500
-GRACE = 20  # seconds later whatever hangs is killed
+GRACE = 20  # seconds after that, hung processes are killed
 MEASURE = 290  # of these for the benchmarks, with 15 to finish; a rehearsal on an idle machine takes a tenth
 
 FRAGMENTS = ("TestFragments", "TestFragmentsOfShared", "TestAsyncCopiesToShared", "TestWords")
 # The part of the suite that a rehearsal runs, to show that it can be run.
 REHEARSED = ("TestLayout", "TestParsePTX", "TestEveryCallFails", "TestFormatBytes")
-# A few of each kind of kernel: they show what is broken before it is measured, and are for tools
-# that slow them down a hundred times.
+# A few tests of each kind of kernel, to detect failures before measuring, and for tools that slow
+# tests down a hundred times.
 WATCHED = (
-    *FRAGMENTS, "TestScan", "TestPrune", "TestLeaders", "TestLookRows", "TestLookSigns", "TestScores", "TestMerge",
+    *FRAGMENTS, "TestScan", "TestPrune", "TestSelectCandidates", "TestLookRows", "TestLookSigns", "TestScores", "TestMerge",
     "TestQueryCodes", "TestLookFactors", "TestHeads", "TestRotations",
 )  # fmt: skip
-# The cache of what the driver compiled and what was found, for all processes and later calls.
+# A cache of compiled kernels and of results, for all processes and later calls.
 CACHE = Path(tempfile.gettempdir()) / "thresher-compute-cache"
 # Where ncu and compute-sanitizer may be, besides the PATH.
 PLACES = ("/usr/local/cuda*/bin", "/opt/nvidia/nsight-compute/*")
@@ -80,8 +80,8 @@ class Gpu:
         self.cache = out / "cache" if SMALL else CACHE
 
     def parts(self) -> dict[str, tuple[float, Callable[[float], int | str]]]:
-        """Every part: its limit in seconds, and its function. First what everything else depends on, then
-        what is to be measured, then what proves or explains more."""
+        """Every part: its limit in seconds, and its function. First the parts that all others depend on,
+        then the measurements, then further tests and explanations."""
         return {
             "facts": (30, self.facts),
             "opening": (100, self.opening),
@@ -110,7 +110,7 @@ class Gpu:
             print(f"gpu.py: there is no {self.suite.binary.relative_to(ROOT)}: make gpu-binaries, where there is Go")
             return 2
         self.call.watch(GRACE, self.end)
-        self.suite.binary.chmod(0o755)  # a copy may have lost it
+        self.suite.binary.chmod(0o755)  # a copy may have lost the mode
         self.cache.mkdir(exist_ok=True)
         os.environ.setdefault("CUDA_CACHE_PATH", str(self.cache))
         os.environ["CUDA_CACHE_MAXSIZE"] = str(1 << 30)
@@ -125,7 +125,7 @@ class Gpu:
         return 0 if self.names else 1
 
     def opening(self, seconds: float) -> int:
-        """Twice: with what the driver compiles, and with what it cached."""
+        """Opens the device twice: once the driver compiles the kernels, then it reads its cache."""
         until, code = time.monotonic() + seconds, 0
         for _ in range(2):
             said, code = self.suite.ask({"do": "open"}, max(1.0, until - time.monotonic()))

@@ -41,7 +41,7 @@ CELLS: dict[str, list[Cell]] = {
     "iid768": [(1024, 10), (1, 10), (1024, 1), (1024, 100)],
 }
 SMALL_CELLS: dict[str, list[Cell]] = {"power768": [(8, 5), (1, 5)], "power4096": [(8, 5)], "iid768": [(8, 5)]}
-# Sets whose collection is built by two seeds; batches alternate between them.
+# Sets whose collection is built with two seeds; batches alternate between them.
 TWICE = ("power768",)
 # The set that is also searched with a quarter of its size in device memory, after so many cells:
 # those it is compared with.
@@ -106,8 +106,8 @@ class Run:
 
     @contextmanager
     def thresher(self, stderr: BinaryIO, wrap: Sequence[str] = ()) -> Iterator[None]:
-        """A new child: what breaks one, or the device under it, does not break the next. Raises
-        Unopened."""
+        """Starts a new child process, so that a failure of one, or of its device, does not affect the next.
+        Raises Unopened."""
         opened = False
         try:
             with Child(BINARY, stderr, wrap) as self.child:
@@ -126,7 +126,7 @@ class Run:
         self.log.add("ceilings", **self.child.ask(do="ceilings", count=count, **size))
 
     def measured(self) -> None:
-        """The costs of work here, by which `auto` chooses plans from now on."""
+        """Measures the costs of work on this device, by which `auto` then chooses plans."""
         said = self.child.ask(do="costs", size=2048 if self.small else 0)
         self.costs = None if said["unfit"] else said["measured"]
         self.log.add("costs", **said)
@@ -149,8 +149,7 @@ class Run:
         return said
 
     def set(self, recipe: vectors.Recipe, stderr: BinaryIO) -> None:
-        """Everything about one set. If a process ends early, another continues with what is left of the
-        set."""
+        """All measurements of one set. If a process ends early, another continues with the remaining ones."""
         self.need(SETUP)
         made, files = self.make(recipe)
         try:
@@ -373,7 +372,7 @@ class Field:
         self.run.log.add("loaded", set=self.name, name=name, memory=memory, **said)
         for m, k in cells:
             batches = duel.Batches.held_out(len(self.made.queries), m)
-            plan = self.plans.get((m, k), "")  # or what is chosen here
+            plan = self.plans.get((m, k), "")  # or the plan chosen here
             those = [self.thresher("resident", plan, sets=self.names[:1]), self.thresher("quarter", plan, sets=[name])]
             record = duel.turns(those, m, k, batches, self.run.pace)
             record["ratio"] = duel.ratio(record["host"]["quarter"], record["host"]["resident"])
@@ -382,7 +381,7 @@ class Field:
 
 
 def kept(said: dict[str, Any]) -> list[str]:
-    """What each look kept, in words."""
+    """Describes what each look kept."""
     return [
         f"{look['reads']} {look['width']} {look['rule']}: {look['survivors'] / max(1, look['seen']):.3%} of "
         f"{look['seen'] / max(1, look['queries']):.0f}"
@@ -398,7 +397,7 @@ def torch_here() -> Any:
         import torch
     except ImportError:
         return None
-    except Exception as e:  # a library may find anything wrong
+    except Exception as e:  # libraries may raise anything
         print(f"torch: {type(e).__name__}: {e}", flush=True)
         return None
     return torch
@@ -437,7 +436,7 @@ def main() -> int:
                     run.ceilings()
                 with run.part("costs"):
                     run.measured()
-        except Unopened as e:  # nothing that follows could run
+        except Unopened as e:  # nothing else can run
             run.log.add("left_out", what="benchmarks", why=str(e)[:500], must=True)
             return 1
         for at, recipe in enumerate(recipes):

@@ -320,8 +320,9 @@ def wrong(records: list[Record]) -> str:
 def proofs(records: list[Record]) -> str:
     rows = []
     for r in last(records, "tests", "group"):
-        told = "; ".join(f"{what}: {', '.join(r[what])}" for what in ("failed", "unheard") if r[what])
-        rows.append((r["group"], r["passed"], len(r["failed"]), len(r["skipped"]), len(r["unheard"]), told))
+        shown = {"failed": "failed", "without_result": "without result"}
+        told = "; ".join(f"{name}: {', '.join(r[key])}" for key, name in shown.items() if r[key])
+        rows.append((r["group"], r["passed"], len(r["failed"]), len(r["skipped"]), len(r["without_result"]), told))
     checks = [
         (r["tool"], f"code {r['rc']}", "; ".join(r["summary"]), f"{r['passed']} tests")
         for r in last(records, "sanitizer", "tool")
@@ -330,7 +331,7 @@ def proofs(records: list[Record]) -> str:
     gone += [f"- {r['what']}: {r['why']}" for r in of(records, "left_out")]
     return section(
         "Tests on the device",
-        table(("group", "passed", "failed", "skipped", "unheard", ""), rows) if rows else "",
+        table(("group", "passed", "failed", "skipped", "without result", ""), rows) if rows else "",
         table(("compute-sanitizer", "ended with", "summary", "ran"), checks) if checks else "",
         "Left out:\n" + "\n".join(gone) if gone else "",
     )

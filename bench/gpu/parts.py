@@ -80,7 +80,7 @@ class Call:
 
     def __init__(self, results: Results, seconds: float, only: Collection[str] = ()) -> None:
         self.results, self.until, self.only = results, time.monotonic() + seconds, only
-        self.left_out: list[str] = []  # parts that time, or their limit, prevented from completing
+        self.left_out: list[str] = []  # parts not completed for lack of time or because of their limit
 
     def watch(self, grace: float, end: Callable[[], object]) -> None:
         """If the call hangs grace seconds past its end, calls end and exits."""

@@ -28,12 +28,12 @@ class Contestant(Protocol):
     name: str
 
     def run(self, m: int, k: int, first: int, count: int) -> Turn:
-        """count batches of m queries, from batch first on."""
+        """Answers count batches of m queries, from batch first on."""
 
 
 class Thresher:
     """A way to query a set of a Child, or several sets in turn, of the same vectors by different
-    seeds. said is the rest of the last answer."""
+    seeds. said holds the other members of the last answer."""
 
     def __init__(self, child: Child, sets: list[str], name: str, plan: str = "", method: str = "auto") -> None:
         self.child, self.sets, self.name, self.plan, self.method = child, sets, name, plan, method
@@ -54,7 +54,7 @@ class Thresher:
         return Turn(self.said["seconds"])
 
     def answers(self, m: int, k: int, first: int, count: int, of: str, file: Path) -> tuple[np.ndarray, np.ndarray]:
-        """Ids of count batches, and whose certificate needs no probability."""
+        """The ids of count batches, and whether each certificate needs no probability."""
         self.said = self.ask("search", m, k, first, count, of, dump=str(file))
         return dumped(file, k)
 

@@ -18,9 +18,9 @@ FOUND = 9  # exit code of compute-sanitizer if it finds errors
 
 
 def bad(records: list[Record]) -> list[str]:
-    """What makes a call fail, in words."""
+    """Why a call failed, in words."""
     found = [
-        f"{r['group']}: {', '.join(r['failed'] + r['unheard']) or 'code ' + str(r['rc'])}"
+        f"{r['group']}: {', '.join(r['failed'] + r['without_result']) or 'code ' + str(r['rc'])}"
         for r in last(records, "tests", "group")
         if r["rc"]
     ]
@@ -48,7 +48,7 @@ def milliseconds(times: list[float]) -> str:
 
 
 def swept(r: Record) -> list[str]:
-    """The best of what was tried next to the program's own time, µs."""
+    """The best configuration tried and the program's own, with times in µs."""
     lines = []
     for what in ("shapes", "chunks"):
         tried = [t for t in r[what] if not t.get("failed")]
@@ -80,7 +80,7 @@ def table(records: list[Record]) -> str:
     for r in of(records, "tests"):
         lines.append(
             f"{r['group']:<26} {r['passed']} passed, {len(r['failed'])} failed, {len(r['skipped'])} skipped, "
-            f"{len(r['unheard'])} unheard"
+            f"{len(r['without_result'])} without result"
         )
     for r in of(records, "sanitizer"):
         lines.append(f"{r['tool']:<26} {'; '.join(r['summary']) or 'no summary'}")

@@ -1,4 +1,4 @@
-"""Go's tests on the device: which there are, and their results."""
+"""Go's tests on the device: lists them and collects their results."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Said:
     passed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    unheard: list[str] = field(default_factory=list)  # the process ended, or time did
+    without_result: list[str] = field(default_factory=list)  # no result: the process ended, or its time
 
     def record(self) -> dict[str, object]:
-        return {"passed": len(self.passed), "failed": self.failed, "skipped": self.skipped, "unheard": self.unheard}
+        return {"passed": len(self.passed), "failed": self.failed, "skipped": self.skipped, "without_result": self.without_result}
 
 
 def read(output: str, asked: list[str]) -> Said:
@@ -35,7 +35,7 @@ def read(output: str, asked: list[str]) -> Said:
     end = {name: verdict for verdict, name in VERDICT.findall(output)}
     said = Said()
     for name in asked:
-        {"PASS": said.passed, "FAIL": said.failed, "SKIP": said.skipped}.get(end.get(name, ""), said.unheard).append(
+        {"PASS": said.passed, "FAIL": said.failed, "SKIP": said.skipped}.get(end.get(name, ""), said.without_result).append(
             name
         )
     return said
@@ -73,9 +73,9 @@ class Suite:
         return said, process.returncode
 
     def run(self, names: list[str], seconds: float, wrap: list[str] | None = None) -> tuple[int, Said]:
-        """Runs tests in one process, behind wrap if there is one."""
+        """Runs tests in one process, under wrap if there is one."""
         pattern = f"^({'|'.join(names)})$"
-        limit = max(1, int(seconds) - 3)  # the test binary then reports where it was
+        limit = max(1, int(seconds) - 3)  # the test binary then reports which test was running
         command: list[str | Path] = [
             *(wrap or []),
             self.binary,
@@ -91,17 +91,17 @@ class Suite:
         """Runs tests together, and those without a result, because another ended the process, alone."""
         until = time.monotonic() + seconds
         code, said = self.run(names, seconds)
-        for name in list(said.unheard):
+        for name in list(said.without_result):
             left = until - time.monotonic()
             if left < 2:
                 break
             again, alone = self.run([name], min(left, 30))
-            said.unheard.remove(name)
+            said.without_result.remove(name)
             for into, of in (
                 (said.passed, alone.passed),
                 (said.failed, alone.failed),
                 (said.skipped, alone.skipped),
-                (said.unheard, alone.unheard),
+                (said.without_result, alone.without_result),
             ):
                 into.extend(of)
             code = code or again

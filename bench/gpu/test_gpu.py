@@ -371,7 +371,7 @@ class Short(unittest.TestCase):
                 "passed": 3,
                 "failed": ["TestScan"],
                 "skipped": [],
-                "unheard": ["TestLeaders"],
+                "without_result": ["TestSelectCandidates"],
             },
             {"kind": "part", "name": "benchmarks", "rc": 124, "seconds": 250.0},
             {"kind": "part", "name": "command", "left_out": "no time was left", "seconds": 0.0},
@@ -388,7 +388,7 @@ class Short(unittest.TestCase):
         self.assertEqual(
             short.bad(records),
             [
-                "kernels: TestScan, TestLeaders",
+                "kernels: TestScan, TestSelectCandidates",
                 "benchmarks: code 124",
                 "memcheck: ERROR SUMMARY: 2 errors",
                 "command: no time was left",
@@ -408,7 +408,7 @@ class Short(unittest.TestCase):
         text = short.table(records)
         self.assertIn("to 64, shapes: 100.0 with tile 64, blocks 3; the program's 200.0", text)
         self.assertIn("to 64, chunks: 300.0 with first 512, growth 8; the program's 300.0", text)
-        for said in ("BAD benchmarks", "3 passed, 1 failed, 0 skipped, 1 unheard", "reached", "10.000"):
+        for said in ("BAD benchmarks", "3 passed, 1 failed, 0 skipped, 1 without result", "reached", "10.000"):
             self.assertIn(said, text)
 
 

@@ -31,13 +31,13 @@ FULL = (
     Recipe("power4096", 1 << 18, 4096, 0.6),
     Recipe("iid768", 1 << 20, 768, None),
 )
-# Used if torch has no GPU: what a CPU makes and checks in time. No target is judged by it.
+# Used if torch has no GPU: sizes that a CPU generates and checks in time. No target is judged by them.
 LESS = (
     Recipe("power768", 1 << 17, 768, 0.6),
     Recipe("power4096", 1 << 14, 4096, 0.6),
     Recipe("iid768", 1 << 17, 768, None),
 )
-# The same names, so that the report can be rehearsed on them.
+# The same names, so that the report can be rehearsed.
 SMALL = (
     Recipe("power768", 4000, 768, 0.6, 128),
     Recipe("power4096", 800, 256, 0.6, 128),
@@ -113,7 +113,7 @@ def embeddings(torch: Any, recipe: Recipe) -> Any:
     basis, upper = torch.linalg.qr(torch.randn((d, d), generator=g, device=device, dtype=torch.float64))
     basis = (basis * upper.diagonal().sign()).float()
     x = torch.empty((rows, d), device=device)
-    for lo in range(0, rows, 1 << 17):  # in pieces, for the memory
+    for lo in range(0, rows, 1 << 17):  # in pieces, to limit memory
         part = slice(lo, lo + (1 << 17))
         y = gaussian(len(topic[part]), 0.4 * 0.84) + common + of_topic[topic[part]] + of_subtopic[subtopic[part]]
         spread = torch.exp(0.06 * torch.randn((len(y), 1), generator=g, device=device))

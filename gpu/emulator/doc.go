@@ -1,4 +1,3 @@
-// Package emulator lets tests ask kernels/emu, where it stands in for the CUDA
-// driver, for what the driver's own calls do not tell: what is alive, what was
-// run, how often somebody waited. Where there is a real driver it says so.
+// Package emulator gives tests access to counters of kernels/emu that a CUDA driver lacks: live
+// allocations, launches, waits. It reports whether the driver in use is the emulator.
 package emulator

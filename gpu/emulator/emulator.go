@@ -7,7 +7,7 @@ package emulator
 #include <dlfcn.h>
 #include <stdlib.h>
 
-// The library is open already: by this name, or not at all.
+// The library is already open under this name, or not in use.
 static void *symbol(const char *library, const char *name) {
 	void *lib = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
 	return lib ? dlsym(lib, name) : 0;
@@ -27,8 +27,8 @@ import (
 	"unsafe"
 )
 
-// symbol finds a function of the driver library in use; nil if it has none of
-// that name, as a real driver has not.
+// symbol returns a function of the driver library in use, nil if it has none of that name; a real
+// driver has none of these.
 func symbol(name string) unsafe.Pointer {
 	library := C.CString(os.Getenv("THRESHER_LIBCUDA"))
 	defer C.free(unsafe.Pointer(library))
@@ -37,12 +37,12 @@ func symbol(name string) unsafe.Pointer {
 	return C.symbol(library, c)
 }
 
-// Present reports whether the driver in use is the emulator. It must be open:
-// call gpu.Driver before.
+// Present reports whether the driver in use is the emulator. gpu.Driver must have been called
+// before.
 func Present() bool { return symbol("emu_count") != nil }
 
-// Count is a counter by the name kernels/emu/control.cc gives it; false if the
-// emulator has none of that name or is not there.
+// Count returns a counter by its name in kernels/emu/control.cc; false if there is none of that
+// name or no emulator.
 func Count(name string) (uint64, bool) {
 	f := symbol("emu_count")
 	if f == nil {
@@ -54,8 +54,7 @@ func Count(name string) (uint64, bool) {
 	return n, n != math.MaxUint64
 }
 
-// LastFault says what the latest kernel that failed did wrong and where; empty
-// if none did.
+// LastFault describes the most recent fault of a kernel and its source line; empty if there was none.
 func LastFault() string {
 	f := symbol("emu_last_fault")
 	if f == nil {

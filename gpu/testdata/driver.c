@@ -1,5 +1,5 @@
-// driver.c: a driver library that has nothing but what finding out about it
-// takes. -DINIT=code is what cuInit answers, -DVERSION=12040 what version it has.
+// driver.c: a driver library with only the calls that identify it. -DINIT=code is
+// cuInit's result, -DVERSION=12040 the version.
 #ifndef INIT
 #define INIT 0
 #endif

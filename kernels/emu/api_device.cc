@@ -1,4 +1,4 @@
-// The driver's calls about devices and contexts.
+// api_device.cc: the driver's calls for devices and contexts.
 #include <cstdio>
 #include <cstring>
 
@@ -12,7 +12,7 @@ namespace {
 
 bool valid_device(int d) { return d >= 0 && d < device_count(); }
 
-// Runs body for a device that exists.
+// Runs body if the device exists.
 template <class F>
 Result for_device(const char* name, int d, F body) {
   return in_driver(name, [&]() -> Result {
@@ -21,7 +21,7 @@ Result for_device(const char* name, int d, F body) {
   });
 }
 
-// The context at the top of the calling thread's stack, null if there is none that lives.
+// Returns the context at the top of the calling thread's stack, null if there is none or it was destroyed.
 Context* current() {
   auto& stack = context_stack();
   return !stack.empty() && driver().contexts.count(stack.back()) ? stack.back() : nullptr;

@@ -1,4 +1,4 @@
-// The driver's calls about modules, functions and launches.
+// api_kernel.cc: the driver's calls for modules, functions and launches.
 #include <cstdio>
 #include <cstring>
 
@@ -12,11 +12,11 @@ using namespace emu;
 
 namespace {
 
-// Why the PTX cannot run here, with the code that the driver has for it.
+// Returns the code with which the driver refuses the PTX, with the reason in *why; kSuccess if it can run.
 Result check_ptx(const Ptx& ptx, std::string* why) {
   int version = (int)number_setting("EMU_VERSION", 12080), cc = card().capability;
   if (driver_for(ptx.version) > version) {
-    *why = text("PTX %d.%d wants driver %d, this is %d", ptx.version / 10, ptx.version % 10, driver_for(ptx.version), version);
+    *why = text("PTX %d.%d needs driver %d, this is %d", ptx.version / 10, ptx.version % 10, driver_for(ptx.version), version);
     return kUnsupportedPtxVersion;
   }
   if (ptx.exact ? ptx.target != cc : ptx.target > cc) {
@@ -25,7 +25,7 @@ Result check_ptx(const Ptx& ptx, std::string* why) {
   }
   for (auto& [name, entry] : ptx.entries) {
     Found found = find_kernel(name.c_str(), false);
-    // A kernel that the emulator was built without can be loaded, though not be found.
+    // A kernel that the emulator was built without can be loaded, but cuModuleGetFunction does not find it.
     if (!found.kernel) continue;
     bool same = entry.params.size() == found.kernel->count;
     for (size_t i = 0; same && i < entry.params.size(); i++)
@@ -53,7 +53,7 @@ Result load(Context& c, Module** out, const char* image, std::string* why) {
   return kSuccess;
 }
 
-// The error log of cuModuleLoadDataEx, if the options have one.
+// Returns the error log buffer of cuModuleLoadDataEx, if the options have one.
 void write_log(const std::string& why, unsigned count, const int* options, void** values) {
   char* buffer = nullptr;
   size_t size = 0;
@@ -78,7 +78,7 @@ int blocks_per_multiprocessor(const Function& f, int threads, size_t dynamic) {
   return std::min({by_threads, by_shared, 32});
 }
 
-// What a launch is refused for.
+// Returns why a launch is refused.
 Result check_launch(const Function& f, dim3 grid, dim3 block, unsigned dynamic) {
   unsigned long long threads = (unsigned long long)block.x * block.y * block.z;
   if (!grid.x || !grid.y || !grid.z || grid.x > 0x7fffffffu || grid.y > 65535 || grid.z > 65535)
@@ -94,7 +94,7 @@ Result check_launch(const Function& f, dim3 grid, dim3 block, unsigned dynamic) 
   return kSuccess;
 }
 
-// The arguments, 8 bytes each, from an array of pointers or from one buffer laid out as in C.
+// Collects the arguments, 8 bytes each, from an array of pointers or from one buffer laid out as in C.
 Result read_args(const Function& f, void** params, void** extra, std::vector<unsigned char>* out) {
   const auto& want = f.entry.params;
   out->assign(8 * want.size(), 0);
@@ -191,7 +191,7 @@ EMU_API Result cuFuncGetAttribute(int* out, int which, Function* f) {
     switch (which) {
       case 0: return *out = (int)f->entry.max_threads, kSuccess;
       case 1: return *out = (int)f->entry.static_shared, kSuccess;
-      case 2: case 3: return *out = 0, kSuccess;                  // constant and local bytes: only ptxas knows
+      case 2: case 3: return *out = 0, kSuccess;                  // constant and local bytes: known to ptxas only
       case 4: return *out = 64, kSuccess;                         // registers: likewise
       case 5: return *out = ptx ? ptx->target : 0, kSuccess;
       case 6: return *out = card().capability, kSuccess;

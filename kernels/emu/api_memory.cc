@@ -1,7 +1,7 @@
-// The driver's calls about memory: allocation, copies, fills.
+// api_memory.cc: the driver's calls for memory: allocation, copies, fills.
 //
-// Copies and fills become work of a stream and run when something waits for that stream, so that whoever
-// forgets to wait reads what was there before.
+// Copies and fills are enqueued on a stream and run when something waits for that stream, so that a program that does not
+// wait reads the old contents.
 #include <algorithm>
 #include <cstring>
 
@@ -12,13 +12,13 @@ using namespace emu;
 
 namespace {
 
-// The allocation that holds all of [p, p + n); null if none does.
+// Returns the allocation that contains all of [p, p + n); null if there is none.
 Allocation* holding(Address p, size_t n) {
   Allocation* a = find_allocation(p);
   return a && p + n <= a->begin + a->size ? a : nullptr;
 }
 
-// Device memory of c, or page-locked memory, which a device sees at the host's addresses.
+// Returns device memory of c, or page-locked memory, which has the same address on device and host.
 Result need_device(Context& c, Address p, size_t n) {
   Allocation* a = holding(p, n);
   if (!a) return refuse(kInvalidValue, "%zu bytes at %#llx, which is %s", n, p, describe(p).c_str());
@@ -37,7 +37,7 @@ Result wait(const std::shared_ptr<Stream>& s) {
   return s->context->lost;
 }
 
-// The driver reads pageable memory before it returns; page-locked memory is read when the copy runs.
+// Pageable memory is read before the call returns; page-locked memory is read when the copy runs.
 Result copy_in(Context& c, Address to, const void* from, size_t n, const std::shared_ptr<Stream>& s) {
   if (Result r = need_device(c, to, n)) return r;
   driver().counters.copied_in += n;
@@ -50,7 +50,7 @@ Result copy_in(Context& c, Address to, const void* from, size_t n, const std::sh
   return kSuccess;
 }
 
-// Into pageable memory a copy is waited for, asynchronous or not.
+// A copy to pageable memory is waited for, even an asynchronous one.
 Result copy_out(Context& c, void* to, Address from, size_t n, const std::shared_ptr<Stream>& s, bool asynchronous) {
   if (Result r = need_device(c, from, n)) return r;
   driver().counters.copied_out += n;
@@ -83,7 +83,7 @@ Result on_stream(const char* name, void* handle, F body) {
   });
 }
 
-// A copy between any two addresses, as unified addressing tells them apart.
+// Copies between any two addresses; unified addressing tells device from host.
 Result copy_any(Context& c, Address to, Address from, size_t n, const std::shared_ptr<Stream>& s, bool asynchronous) {
   bool into = is_device_memory(to), out_of = is_device_memory(from);
   if (into && out_of) return copy_within(c, to, from, n, s);
@@ -101,7 +101,7 @@ Result host_alloc(Context& c, void** out, size_t size) {
   return kSuccess;
 }
 
-// Frees the allocation that begins at p once nothing uses it.
+// Frees the allocation that begins at p, after waiting for all work that may use it.
 Result free_at(Context& c, Address p, bool host, bool registered) {
   Allocation* a = find_allocation(p);
   if (!a || a->begin != p || (a->device < 0) != host || a->mapped == registered)
@@ -187,7 +187,7 @@ EMU_API Result cuMemHostGetFlags(unsigned* out, void* p) {
   });
 }
 
-// A synchronous copy goes to the null stream. Only those that end in the host's memory are waited for.
+// A synchronous copy is enqueued on the null stream. Only copies to host memory are waited for.
 EMU_API Result cuMemcpyHtoD_v2(Address to, const void* from, size_t n) {
   return in_context("cuMemcpyHtoD", [&](Context& c) -> Result {
     if (Result r = copy_in(c, to, from, n, c.null_stream)) return r;

@@ -1,4 +1,4 @@
-// The driver's calls about streams and events.
+// api_stream.cc: the driver's calls for streams and events.
 #include <chrono>
 
 #include "driver.h"
@@ -46,7 +46,7 @@ EMU_API Result cuStreamCreate(void** out, unsigned flags) {
 EMU_API Result cuStreamCreateWithPriority(void** out, unsigned flags, int priority) {
   return in_context("cuStreamCreateWithPriority", [&](Context& c) { return make_stream(c, out, flags, priority); });
 }
-// Work left in the stream is still done, when something waits for the whole context.
+// Work left in the stream still runs, when something waits for the whole context.
 EMU_API Result cuStreamDestroy_v2(void* handle) {
   return in_context("cuStreamDestroy", [&](Context& c) -> Result {
     if (!c.stream_handles.erase(handle)) return refuse(kInvalidHandle, "%p is no stream of this context", handle);
@@ -60,7 +60,7 @@ EMU_API Result cuStreamSynchronize(void* handle) {
     return kSuccess;
   });
 }
-// Each question lets one piece of work run, so that polling comes to an end.
+// Each query runs one piece of work, so that polling ends.
 EMU_API Result cuStreamQuery(void* handle) {
   return with_stream("cuStreamQuery", handle, [&](Context&, auto& s) -> Result {
     if (s->done == s->queued) return kSuccess;

@@ -1,5 +1,5 @@
-// atomic.h: atomics. Blocks run one after another and a thread is never interrupted, so each is a plain
-// read and write; they are calls all the same, so that the checker can tell them from racing accesses.
+// atomic.h: atomics. Blocks run one after another and threads are never interrupted, so each is a plain read and write.
+// They are calls nevertheless, so that the checker can distinguish them from racing accesses.
 #pragma once
 #include <cstring>
 
@@ -8,7 +8,7 @@
 namespace emu {
 
 enum class Rmw { add, min, max, bit_and, bit_or, bit_xor, exch, cas, inc, dec };
-// The old value of *p. T is one of the types listed in atomic.cc; compare matters for cas only.
+// Returns the old value of *p. T is one of the types listed in atomic.cc; compare is used by cas only.
 template <class T>
 T atomic(Rmw op, T* p, T value, T compare = T());
 

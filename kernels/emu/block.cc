@@ -24,24 +24,24 @@ struct Meet {
 };
 
 struct Warp {
-  unsigned lanes;    // that exist
-  unsigned alive;    // and have not returned
-  unsigned ready;    // may run; by place in lane_order
-  void* own[32];     // what each waiting lane brought
+  unsigned lanes;    // lanes that exist
+  unsigned alive;    // lanes that have not returned
+  unsigned ready;    // lanes that may run, by index in lane_order
+  void* own[32];     // the data of each waiting lane
   Meet meets[32];
-  unsigned meeting;  // meets in use
+  unsigned meeting;  // bit mask of meets in use
 };
 
 Fiber fibers[kMaxThreads];
 std::vector<Copy> copies[kMaxThreads];
 Warp warps[kMaxThreads / 32];
-// Warp or lane at a place, place of a warp or lane.
+// Permutations of warps and lanes, and their inverses.
 unsigned char warp_order[kMaxThreads / 32], warp_place[kMaxThreads / 32], lane_order[32], lane_place[32];
-unsigned threads, warp_count, ready_warps;  // ready_warps by place
+unsigned threads, warp_count, ready_warps;  // ready_warps by index in the order
 Schedule* schedule;
-bool roams;     // of the schedule
-Fiber* coming;  // that next() will choose, null where that is not known
-Stack outside;  // of run_block's caller
+bool roams;     // the schedule lets warps overtake each other
+Fiber* coming;  // the fiber that next() will return, null if not known yet
+Stack outside;  // stack of run_block's caller
 Fault fault;
 
 const Kernel* kernel;
@@ -49,7 +49,7 @@ void** kernel_args;
 
 struct Barrier {
   unsigned arrived;
-  int count;  // of true predicates
+  int count;  // number of true predicates
   const char* name;
   At at;
 } barrier_state;
@@ -70,9 +70,8 @@ Fiber* at_place(unsigned at) {
   return &fibers[32 * w + lane_order[__builtin_ctz(warps[w].ready)]];
 }
 
-// The next thread by the schedule, null when none can run. Which it is has been found, and its stack fetched,
-// when the one before was chosen: most of the emulator's time goes into switches, and stacks of a block are
-// more than the first cache holds.
+// Returns the next thread of the schedule, null if none can run. It was determined, and its stack prefetched, when the one
+// before was chosen: switches take most of the emulator's time, and the stacks of a block exceed the first-level cache.
 Fiber* next() {
   if (!ready_warps) return nullptr;
   unsigned at = (unsigned)__builtin_ctz(ready_warps);
@@ -95,7 +94,7 @@ Fiber* next() {
   return f;
 }
 
-// Gives the processor to the next thread; f is woken when somebody chooses it.
+// Switches to the next thread; f resumes when it is chosen again.
 void give_way(Fiber* f) {
   Fiber* to = next();
   if (to != f) {
@@ -105,7 +104,7 @@ void give_way(Fiber* f) {
   f->wait = Wait::none;
 }
 
-// Leaves the block for good.
+// Ends the block.
 [[noreturn]] void stop(Fiber* f) {
   switch_stack(&f->stack, &outside);
   __builtin_unreachable();
@@ -130,14 +129,14 @@ void open(unsigned w, Meet* m) {
   wake(w, present);
 }
 
-// The collective with this mask that lanes of the warp wait in, or a new one. A lane that calls it and is
-// waited for in another is a fault.
+// Returns the collective with this mask in which lanes of the warp wait, or a new one. It is a fault if another collective
+// waits for the calling lane.
 Meet* meeting(Warp& warp, unsigned bit, unsigned mask, Finish finish, const char* name, At at) {
   Meet* m = nullptr;
   for (unsigned i = 0; i < warp.meeting; i++) {
     Meet* o = &warp.meets[i];
     if (o->mask == mask) m = o;
-    // Each waits for the other.
+    // Each waits for the other: a deadlock.
     else if ((o->mask & bit) && (o->arrived & mask))
       trap(kLaunchFailed, {nullptr, 0}, "%s at %s with mask %08x, while lane %d waits for it in %s at %s with mask %08x", name, place(at).c_str(), mask,
            __builtin_ctz(o->arrived & mask), o->name, place(o->at).c_str(), o->mask);
@@ -148,7 +147,7 @@ Meet* meeting(Warp& warp, unsigned bit, unsigned mask, Finish finish, const char
   return m;
 }
 
-// Lanes that return let a collective go that waited for nobody else.
+// When lanes return, collectives that waited only for them complete.
 void depart(Fiber* f) {
   f->wait = Wait::returned;
   Warp& warp = warp_of(f);
@@ -167,7 +166,7 @@ void entry() {
   __builtin_unreachable();
 }
 
-// The end of a report: what the threads wait for, threads that wait for the same thing together.
+// The end of a report: what threads wait for, grouped by what it is.
 std::string waiting() {
   std::map<std::string, Ranges> groups;
   for (unsigned i = 0; i < threads; i++) {
@@ -202,7 +201,7 @@ void trap(Code code, At at, const char* format, ...) {
     if (at.line) fault.text += " at " + place(at);
   }
   va_end(list);
-  stop(f);  // nothing of this frame is destroyed: it owns nothing
+  stop(f);  // no destructors of this frame run, and none are needed
 }
 
 int barrier(Vote vote, int predicate, const char* name, At at) {

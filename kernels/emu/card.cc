@@ -49,7 +49,7 @@ int attribute(int which, int device) {
     case 97: return c.shared_per_block;
     case 99: return 1;                                   // host memory can be registered
     case 106: return 32;                                 // blocks per multiprocessor
-    case 111: return 1 << 10;                            // shared memory kept back per block
+    case 111: return 1 << 10;                            // reserved shared memory per block
     default: return 0;
   }
 }

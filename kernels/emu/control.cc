@@ -1,4 +1,4 @@
-// Calls of the emulator's own, for tests that look behind the driver. A program finds them with dlsym.
+// control.cc: functions of the emulator for tests, besides the driver's. A program finds them with dlsym.
 #include <cstdio>
 #include <cstring>
 
@@ -60,7 +60,7 @@ std::vector<Named> all_counters() {
 
 }  // namespace
 
-// emu_count returns a counter by the name it has in all_counters; ~0 if there is none of that name.
+// emu_count returns a counter by its name in all_counters; ~0 if there is none of that name.
 EMU_API unsigned long long emu_count(const char* name) {
   std::lock_guard<std::mutex> lock(driver().mutex);
   for (const Named& n : all_counters())
@@ -71,22 +71,22 @@ EMU_API unsigned long long emu_count(const char* name) {
 EMU_API unsigned long long emu_live_allocations() { return emu_count("allocations") + emu_count("host_allocations"); }
 EMU_API unsigned long long emu_launches() { return emu_count("launches"); }
 
-// emu_last_fault writes what ended the latest context that a kernel ended, cut to size bytes with the
-// final zero; empty if none did since the start or emu_reset.
+// emu_last_fault writes the message of the last fault of a kernel, truncated to size bytes including the final zero; empty if
+// there was none since the start or emu_reset.
 EMU_API void emu_last_fault(char* out, size_t size) {
   std::lock_guard<std::mutex> lock(driver().mutex);
   snprintf(out, size, "%s", driver().last_fault.c_str());
 }
 
-// emu_reset destroys every context with all it owns, sets the counters to zero and forgets what EMU_FAIL
-// has counted. It returns how many allocations were left. cuInit need not be called again.
+// emu_reset destroys every context with all it owns and resets the counters, including EMU_FAIL's. It returns the number of
+// allocations that were live. cuInit need not be called again.
 EMU_API unsigned long long emu_reset() {
   std::lock_guard<std::mutex> lock(driver().mutex);
   Driver& d = driver();
   unsigned long long left = allocations().size();
   while (!d.contexts.empty()) {
     Context* c = *d.contexts.begin();
-    c->lost = kContextIsDestroyed;  // unfinished work is dropped
+    c->lost = kContextIsDestroyed;  // unfinished work is discarded
     destroy_context(c);
   }
   d.primary.clear();
@@ -98,8 +98,8 @@ EMU_API unsigned long long emu_reset() {
   return left;
 }
 
-// emu_ptx writes PTX declarations of every kernel of a unit, as NVRTC would begin them: what a test can
-// load where no CUDA compiler is at hand. It returns the length, without the final zero.
+// emu_ptx writes PTX declarations of every kernel of a unit, as NVRTC writes them: a module that a test can load without a
+// CUDA compiler. It returns the length, without the final zero.
 EMU_API size_t emu_ptx(const char* unit, char* out, size_t size) {
   std::string s = ".version 8.4\n.target sm_80\n.address_size 64\n";
   for (const Unit* u = units(); u; u = u->next) {
@@ -116,7 +116,7 @@ EMU_API size_t emu_ptx(const char* unit, char* out, size_t size) {
   return s.size();
 }
 
-// emu_unsupported is what a call of the driver that is not emulated comes to.
+// emu_unsupported implements all driver calls that are not emulated.
 extern "C" int emu_unsupported(const char* name) {
   log_line(text("%s is not emulated", name));
   return kNotSupported;

@@ -1,5 +1,5 @@
-// cuda.h: the part of CUDA C++ that the kernels use, for a host compiler. dev.cuh includes it where no
-// CUDA compiler is at work.
+// cuda.h: the part of CUDA C++ that the kernels use, for a host compiler. dev.cuh includes it if the compiler is not a CUDA
+// compiler.
 #pragma once
 #include <cstddef>
 #include <cstdio>
@@ -27,7 +27,7 @@
 #define EMU_GLOBAL
 #endif
 
-// Shared variables of one source file lie in a section of their own, which every block finds poisoned.
+// The shared variables of each source file are in a section of their own, which is poisoned before every block.
 #define __shared__ static __attribute__((section("emu_shared_" EMU_TEXT(EMU_UNIT))))
 
 #define threadIdx (emu::self->index)

@@ -98,7 +98,7 @@ void push(const std::shared_ptr<Stream>& s, std::function<void()> work) {
   s->work.push_back(std::move(work));
 }
 
-// Work on the null stream follows all earlier work of the blocking streams, and the other way round.
+// Work on the null stream runs after all earlier work of blocking streams, and vice versa.
 void follow(const std::shared_ptr<Stream>& s, const std::shared_ptr<Stream>& earlier) {
   unsigned long long number = earlier->queued;
   if (earlier->done < number) push(s, [=] { run_until(*earlier, number); });
@@ -118,7 +118,7 @@ void enqueue(const std::shared_ptr<Stream>& s, std::function<void()> work) {
 }
 
 void run_until(Stream& s, unsigned long long number) {
-  if (s.busy) return;  // its own work waits for it: what comes before has been done
+  if (s.busy) return;  // called from its own work: earlier work is complete
   s.busy = true;
   while (s.done < number && !s.work.empty()) {
     std::function<void()> work = std::move(s.work.front());
@@ -133,7 +133,7 @@ void run_all(Context& c) {
   driver().counters.waits++;
   run_until(*c.null_stream, c.null_stream->queued);
   for (auto& s : c.streams) run_until(*s, s->queued);
-  // Destroyed streams whose work is done are gone.
+  // Removes destroyed streams whose work is complete.
   c.streams.erase(std::remove_if(c.streams.begin(), c.streams.end(), [&](auto& s) { return !c.stream_handles.count(s.get()); }), c.streams.end());
 }
 

@@ -1,4 +1,4 @@
-// driver.h: the objects behind the driver's handles, and how a call begins.
+// driver.h: the objects behind the driver's handles, and the prologue of calls.
 #pragma once
 #include <deque>
 #include <functional>
@@ -45,7 +45,7 @@ enum : Result {
 
 struct Context;
 
-// Stream holds work that nothing has waited for yet. Work is numbered from 1.
+// Stream holds enqueued work that nothing has waited for yet. Work is numbered from 1.
 struct Stream {
   Context* context;
   bool blocking;  // ordered with the context's null stream
@@ -58,14 +58,14 @@ struct Stream {
 struct Event {
   Context* context;
   bool timing;
-  std::shared_ptr<Stream> stream;  // where it was recorded last; null before
-  unsigned long long number = 0;   // of the record in that stream
-  double ms = 0;                   // when that record was reached
+  std::shared_ptr<Stream> stream;  // where it was last recorded; null if never
+  unsigned long long number = 0;   // of the recording work in that stream
+  double ms = 0;                   // when the stream reached it
 };
 
 struct Function {
   PtxEntry entry;
-  unsigned max_dynamic;  // bytes of dynamic shared memory that a launch may ask for
+  unsigned max_dynamic;  // limit of a launch's dynamic shared memory, in bytes
 };
 
 struct Module {
@@ -78,15 +78,15 @@ struct Context {
   int device;
   bool primary;
   unsigned flags;
-  Result lost = kSuccess;  // what ended it: every later call returns this
+  Result lost = kSuccess;  // the fault that ended the context; every later call returns it
   std::shared_ptr<Stream> null_stream;
-  std::vector<std::shared_ptr<Stream>> streams;  // every other, destroyed ones with unfinished work included
+  std::vector<std::shared_ptr<Stream>> streams;  // all other streams, including destroyed ones with unfinished work
   std::map<void*, std::shared_ptr<Stream>> stream_handles;
   std::map<void*, std::shared_ptr<Event>> events;
   std::map<void*, std::unique_ptr<Module>> modules;
 };
 
-// The state of the driver, under one lock that every call holds.
+// Driver is the state of the driver. Every call holds its lock.
 struct Driver {
   std::mutex mutex;
   bool initialized = false;
@@ -100,7 +100,7 @@ struct Driver {
 };
 Driver& driver();
 
-// The calling thread's contexts; the last is current.
+// Returns the calling thread's contexts; the last is current.
 std::vector<Context*>& context_stack();
 
 int device_count();
@@ -110,21 +110,21 @@ size_t used_memory(int device);
 Context* make_context(int device, bool primary, unsigned flags);
 void destroy_context(Context* c);
 
-// The stream behind a handle; null if it is no stream of c.
+// Returns the stream behind a handle; null if it is not a stream of c.
 std::shared_ptr<Stream> find_stream(Context& c, void* handle);
-// enqueue appends work to s, behind what the null stream's rules demand.
+// enqueue appends work to s, ordered after the work that the null stream's rules put before it.
 void enqueue(const std::shared_ptr<Stream>& s, std::function<void()> work);
 void run_until(Stream& s, unsigned long long number);
 void run_all(Context& c);
-// fault ends c: its present call and all later ones return code.
+// fault ends c: the current call and all later ones return code.
 void lose(Context& c, Result code, const std::string& why);
 
-// refuse logs why the present call fails, and returns code.
+// refuse logs why the current call fails, and returns code.
 Result refuse(Result code, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-// How a call begins: under the lock; with EMU_FAIL's answer if it names this call; with NOT_INITIALIZED
-// before cuInit; in_context also needs a context on this thread, whole, and returns its fault if the body
-// met one.
+// The prologue of a call takes the lock, and returns the code of EMU_FAIL if that names the call, or NOT_INITIALIZED before
+// cuInit. in_context also requires a context on this thread that has not faulted, and returns the fault if the body causes
+// one.
 Result begin_call(const char* name, bool needs_init);
 Result begin_context(Context** out);
 

@@ -1,4 +1,4 @@
-// cuGetErrorName and cuGetErrorString: the names of cuda.h; the sentences are our own.
+// errors.cc: cuGetErrorName and cuGetErrorString, with the names of cuda.h and texts of our own.
 #include "driver.h"
 
 namespace {

@@ -19,7 +19,7 @@ struct Rule {
   int code;
 };
 
-std::string value;  // that the rules were read from
+std::string value;  // the value that the rules were parsed from
 std::vector<Rule> rules;
 std::map<std::string, unsigned long long> counts;
 

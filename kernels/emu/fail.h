@@ -1,19 +1,19 @@
-// fail.h: EMU_FAIL, errors on demand.
+// fail.h: EMU_FAIL, injected errors.
 #pragma once
 
 namespace emu {
 
-// injected_failure returns the code that EMU_FAIL wants this call of `name` to fail with, or 0. The value
-// is a list of name:n[:code] separated by commas: the n-th call from now on, or with n+ that one and
-// all later ones. Names are without _v2 and the like; `kernel` counts kernels as they run, `kernel NAME`
-// those of that name. Codes default to 2 (out of memory) for allocations, 719 (launch failed) for
-// kernels and 999 (unknown) for the rest. Calls are counted from when the value last changed.
+// injected_failure returns the code with which EMU_FAIL makes this call of `name` fail, or 0. The value is a list of
+// name:n[:code] separated by commas: the n-th call, or with n+ that one and all later ones. Names are without suffixes
+// such as _v2; `kernel` counts all kernels as they run, `kernel NAME` those of that name. Codes default to 2 (out of
+// memory) for allocations, 719 (launch failed) for kernels and 999 (unknown) otherwise. Counts start anew when the value
+// changes.
 int injected_failure(const char* name);
 
-// Whether a context is of no more use after this error.
+// Returns whether this error ends the context.
 bool ends_context(int code);
 
-// Forgets all counts.
+// Resets all counts.
 void reset_failures();
 
 }  // namespace emu

@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned kFibers = 1024;
 constexpr size_t kPage = 4096;
 constexpr size_t kStride = 256 << 10;
-// The hot ends of the stacks would otherwise all fall into the same few cache sets.
+// Offsets stacks, whose active ends would otherwise share few cache sets.
 constexpr size_t kStagger = 448, kStaggers = 64;
 
 char* base;  // null until the first fiber
@@ -40,7 +40,7 @@ bool in_fiber_memory(const void* p) { return (uintptr_t)p - (uintptr_t)base < kS
 
 #if defined(__x86_64__) && !defined(EMU_UCONTEXT)
 
-// Pushes the callee-saved registers, stores the stack pointer in *rdi, and takes up the one in rsi.
+// Pushes the callee-saved registers, stores the stack pointer in *rdi, and switches to the one in rsi.
 asm(".text\n.type emu_switch,@function\nemu_switch:\n"
     "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
     "movq %rsp,(%rdi)\nmovq %rsi,%rsp\n"

@@ -22,11 +22,11 @@ namespace {
 constexpr size_t kPage = 4096;
 Unit* first_unit;
 
-// The launch that runs.
+// The running launch.
 const Unit* unit;
 unsigned dynamic_bytes;
 Schedule* schedule;
-// Its arguments lie within this library, where the checker lets every thread read.
+// Its arguments are in the library's memory, which the checker lets every thread read.
 unsigned char args[8 * kMaxParams];
 void* slots[kMaxParams];
 
@@ -49,7 +49,7 @@ void set_mutant(const Unit* u) {
   *u->mutant = named ? atoi(want.c_str() + colon + 1) : -1;
 }
 
-// The first parameter that is an address of another device's memory, or -1.
+// Returns the first parameter that is an address of another device's memory, or -1.
 int foreign_argument(const Launch& l) {
   for (size_t i = 0; i < l.kernel->count; i++) {
     Address p;

@@ -1,4 +1,4 @@
-// grid.h: one launch of a kernel, its blocks run one after another.
+// grid.h: runs one launch of a kernel, its blocks one after another.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace emu {
 
-constexpr unsigned kMaxShared = 227 << 10;  // bytes a block can have at most
-constexpr size_t kMaxParams = 512;           // of a kernel: 4 KiB, 8 bytes or less each
+constexpr unsigned kMaxShared = 227 << 10;  // the most bytes of a block
+constexpr size_t kMaxParams = 512;           // of a kernel: 4 KiB, at most 8 bytes each
 
 struct Launch {
   const Unit* unit;
@@ -17,14 +17,13 @@ struct Launch {
   int device;
   dim3 grid, block;
   unsigned dynamic_bytes;
-  std::vector<unsigned char> args;  // 8 bytes a parameter
+  std::vector<unsigned char> args;  // 8 bytes for each parameter
 };
 
-// run executes a launch by the schedule that EMU_SEED chooses. The fault's text names the kernel and the
-// block.
+// run executes a launch in the order of EMU_SEED's schedule. A fault's text names the kernel and the block.
 Fault run(const Launch& launch);
 
-// The unit and the kernel of that name, compiled plainly or with the checker's calls; null if none.
+// Returns the unit and the kernel of that name, compiled with or without the checker's calls; null if there is none.
 struct Found {
   const Unit* unit;
   const Kernel* kernel;
@@ -32,9 +31,9 @@ struct Found {
 Found find_kernel(const char* name, bool checked);
 const Unit* units();
 
-// Of the block that runs:
+// Of the running block:
 bool in_shared_memory(const void* p, size_t n);
 std::string describe_shared(const void* p);  // empty if p is not near shared memory
-bool copies_early();                         // whether the next asynchronous copy lands at once
+bool copies_early();                         // whether the next asynchronous copy completes at once
 
 }  // namespace emu

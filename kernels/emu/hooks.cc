@@ -1,5 +1,5 @@
-// hooks.cc: the calls that the compiler's -fsanitize=thread puts before accesses to memory. They are
-// hidden symbols of this library, so a program that has a ThreadSanitizer of its own keeps it.
+// hooks.cc: the functions that the compiler's -fsanitize=thread calls before memory accesses. They are hidden symbols of
+// this library, so a program with a ThreadSanitizer of its own keeps it.
 #include "race.h"
 
 using emu::race_touch;

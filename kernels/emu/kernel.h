@@ -1,4 +1,4 @@
-// kernel.h: how the kernels' sources make themselves known to the emulator.
+// kernel.h: how the kernels' sources register with the emulator.
 #pragma once
 #include <cstddef>
 #include <type_traits>
@@ -6,7 +6,7 @@
 
 namespace emu {
 
-// Param is a kernel's parameter as PTX words it: its bytes, and whether it is a floating-point number.
+// Param is a kernel's parameter as in PTX: its size in bytes, and whether it is a floating-point number.
 struct Param {
   unsigned size;
   bool real;
@@ -19,12 +19,12 @@ struct Kernel {
   size_t count;
 };
 
-// Unit is one source file of kernels, compiled plainly or with the checker's calls in it.
+// Unit is one source file of kernels, compiled with or without the checker's calls.
 struct Unit {
   const char* name;
   bool checked;
   char *shared_begin, *shared_end;  // its static shared variables
-  int* mutant;                      // see MUTANT in dev.cuh
+  int* mutant;                      // the value of MUTANT's variable, dev.cuh
   const Kernel* kernels;
   size_t count;
   Unit* next;
@@ -46,7 +46,7 @@ struct Entry<F> {
 
 }  // namespace emu
 
-// EMU_REGISTER ends the file that build.sh makes of a source: it tells the emulator of its kernels.
+// EMU_REGISTER registers the kernels of a source; build.sh appends it.
 #define EMU_JOIN2(a, b) a##b
 #define EMU_JOIN(a, b) EMU_JOIN2(a, b)
 #define EMU_SECTION_EDGE(edge) EMU_JOIN(EMU_JOIN(__##edge##_emu_shared_, EMU_UNIT), )

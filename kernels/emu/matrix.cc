@@ -10,7 +10,7 @@
 namespace emu {
 namespace {
 
-// Fragments of one lane, on its own stack.
+// Fragments of one lane, which are on its own stack.
 template <class C>
 struct Fragments {
   C* c;
@@ -19,7 +19,7 @@ struct Fragments {
   At at;
 };
 
-// Words are the factors as 32-bit words: 16 rows of the left one and 8 columns of the right one.
+// Words holds both factors as 32-bit words: 16 rows of the left one and 8 columns of the right one.
 struct Words {
   uint32_t a[16][8], b[8][8];
 };
@@ -31,7 +31,7 @@ void need_whole_warp(unsigned present, void** all) {
   trap(kLaunchFailed, f->at, "%s by part of a warp (lanes %08x)", f->name, present);
 }
 
-// The layouts stand in dev.cuh.
+// dev.cuh describes the layouts.
 template <class C>
 void gather(void** all, Words* w, C (*c)[8]) {
   for (int l = 0; l < 32; l++) {
@@ -64,7 +64,7 @@ void finish_int8(unsigned present, void** all) {
   Words w;
   int c[16][8];
   gather(all, &w, c);
-  int32_t b[32][8];  // by coordinate, so that a row of sums is one vector
+  int32_t b[32][8];  // [coordinate][column], so that a row of sums is one vector
   for (int n = 0; n < 8; n++)
     for (int k = 0; k < 32; k++) b[k][n] = (int8_t)(w.b[n][k / 4] >> 8 * (k % 4));
   for (int m = 0; m < 16; m++)
@@ -76,7 +76,7 @@ void finish_int8(unsigned present, void** all) {
   scatter(all, c);
 }
 
-// Decode turns words into the K values of a row.
+// Decode converts words to the K values of a row.
 template <int K, class Decode>
 void finish_float(unsigned present, void** all, Decode decode) {
   need_whole_warp<float>(present, all);
@@ -117,7 +117,7 @@ struct Load {
   At at;
 };
 
-// Checks an address that the device wants aligned to 16 bytes.
+// Traps unless an address is aligned to 16 bytes.
 void need_aligned(const void* p, const char* what, At at) {
   if ((uintptr_t)p % 16) trap(kMisalignedAddress, at, "%s: %p is not a multiple of 16", what, p);
 }
@@ -165,7 +165,7 @@ void mma_tf32(float* c, const unsigned* a, const unsigned* b, At at) {
 }
 
 void load_matrices(unsigned* r, const void* row, int count, bool transposed, At at) {
-  // The lanes whose addresses are read answer for their own rows.
+  // A fault is reported for the lane that passed the address.
   if (checking && running()->lane < 8u * (unsigned)count) race_touch(row, 16, Touch::read, __builtin_return_address(0));
   Load own = {r, row, count, transposed, at};
   static const char* const names[2][5] = {{"", "ldmatrix_x1", "ldmatrix_x2", "", "ldmatrix_x4"},
@@ -196,7 +196,7 @@ void copy_wait(int pending, At) {
   std::vector<Copy>& copies = copies_of(f);
   size_t done = 0;
   for (; done < copies.size() && copies[done].group < f->group - pending; done++) {
-    // Until now the bytes could land at any moment.
+    // Up to here the bytes could arrive at any time.
     if (checking) race_touch(copies[done].to, 16, Touch::write, __builtin_return_address(0));
     land(copies[done]);
   }

@@ -11,24 +11,24 @@ namespace emu {
 namespace {
 
 constexpr size_t kPage = 4096;
-// Read by a kernel, canaries are huge: 3e38 as a float, 127 as a signed byte.
+// Canaries are huge if a kernel reads them: 3e38 as a float, 127 as a signed byte.
 constexpr unsigned char kCanary = 0x7f;
 
-// Piece is an allocation with the pages it lies in: canaries from body to begin and from begin + size to
-// the end of the body, and an unmapped page on both sides of the body.
+// Piece is an allocation with its pages: canaries from body to begin and from begin + size to the end of the body, and an
+// unmapped page on both sides of the body.
 struct Piece : Allocation {
   Address body;
   size_t pages;  // bytes of the body
 };
 
-// Device addresses come from one range, so that any address can be told from the host's. They are handed
-// out in order and used again only when the range is at its end, so a stale pointer faults.
+// Device addresses come from one range, which distinguishes them from the host's. They are assigned in ascending order and
+// reused only when the range is exhausted, so a stale pointer faults.
 struct Range {
   Address begin = 0, end = 0, next = 0;
 };
 Range range;
 std::vector<Allocation*> live;      // by address
-std::vector<Piece> freed;           // the latest, to name them in reports
+std::vector<Piece> freed;           // the most recent, for reports
 constexpr size_t kRemember = 4096;
 
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -42,12 +42,12 @@ void reserve_range() {
   }
 }
 
-// The first live piece that ends after p.
+// Returns the first live piece that ends after p.
 std::vector<Allocation*>::iterator after(Address p) {
   return std::upper_bound(live.begin(), live.end(), p, [](Address a, const Allocation* b) { return a < b->begin; });
 }
 
-// A gap of n bytes in the range, null if there is none.
+// Returns a gap of n bytes in the range, null if there is none.
 Address take(size_t n) {
   if (!range.begin) reserve_range();
   for (int lap = 0; lap < 2; lap++) {
@@ -75,7 +75,7 @@ Allocation* insert(const Piece& p) {
 
 bool canaries_stand(const Piece& p) {
   static const std::string whole(kPage, (char)kCanary);
-  // neither side is longer than a page
+  // each side is at most a page long
   return !std::memcmp((const void*)p.body, whole.data(), p.begin - p.body) &&
          !std::memcmp((const void*)(p.begin + p.size), whole.data(), p.body + p.pages - p.begin - p.size);
 }
@@ -85,7 +85,7 @@ std::string kind(const Piece& p) {
   return text("%zu bytes of %s", p.size, s.c_str());
 }
 
-// Where p lies from a piece, as near as `distance` says.
+// Describes p relative to a piece, at most `distance` away.
 std::string relation(const Piece& a, Address p) {
   if (p < a.begin) return text("%llu byte%s before %s", a.begin - p, a.begin - p == 1 ? "" : "s", kind(a).c_str());
   if (p < a.begin + a.size) return text("byte %llu of %s", p - a.begin, kind(a).c_str());
@@ -131,7 +131,7 @@ void release(Allocation* a) {
   auto* p = (Piece*)a;
   live.erase(std::find(live.begin(), live.end(), a));
   if (p->mapped && p->device < 0) munmap((void*)(p->body - kPage), p->pages + 2 * kPage);
-  if (p->mapped && p->device >= 0)  // unmapped again, and the host gets the pages back
+  if (p->mapped && p->device >= 0)  // unmaps the pages and returns them to the host
     mmap((void*)p->body, p->pages, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (freed.size() == kRemember) freed.erase(freed.begin());
   freed.push_back(*p);
@@ -167,7 +167,7 @@ std::string broken_canary() {
   for (Allocation* a : live) {
     auto* p = (Piece*)a;
     if (!p->mapped || canaries_stand(*p)) continue;
-    // The one that is nearest.
+    // Describe the nearest.
     Address at = p->begin + p->size, end = p->body + p->pages;
     while (at < end && *(const unsigned char*)at == kCanary) at++;
     if (at == end)

@@ -1,4 +1,4 @@
-// mma_sum.h: sums of products as a tensor core forms them, of which the manuals promise little.
+// mma_sum.h: sums of products as tensor cores compute them; the manuals specify neither order nor rounding.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace emu {
 
-// Whether EMU_MMA=truncate is set for this launch.
+// Returns whether EMU_MMA=truncate is set for this launch.
 extern bool mma_truncates;
 
-// truncated_sum is c plus the products as the least exact tensor core sums them, a V100: the terms, exact,
-// are aligned to the greatest exponent among them and cut off below 24 bits, and the sum is cut again
+// truncated_sum is c plus the products as summed by the least exact tensor core, a V100's: the exact terms are aligned to
+// the greatest exponent among them and truncated below 24 bits, and the sum is truncated again
 // (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ CS 7:e330, 2021).
-// Later parts keep more bits. That all K terms are cut together is worse than any of them.
+// Later devices keep more bits. Truncating all K terms together is less exact than any device.
 template <int K>
 float truncated_sum(const float* a, const float (*b)[8], int n, float c) {
   double terms[K + 1];  // float32 products of at most 11-bit factors are exact here
@@ -31,7 +31,7 @@ float truncated_sum(const float* a, const float (*b)[8], int n, float c) {
     return (float)s;
   }
   int64_t sum = 0;
-  for (double t : terms) sum += (int64_t)std::ldexp(t, 23 - top);  // the cast cuts toward zero
+  for (double t : terms) sum += (int64_t)std::ldexp(t, 23 - top);  // the cast truncates toward zero
   return narrow(Round::zero, std::ldexp((double)sum, top - 23));
 }
 

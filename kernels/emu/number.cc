@@ -9,8 +9,8 @@
 namespace emu {
 namespace {
 
-// Rounding sets the processor's rounding for as long as it lives. Operands pass through `opaque`, so that
-// the compiler neither folds an operation nor moves it out of the rounding's life.
+// Rounding sets the processor's rounding mode during its lifetime. Operands pass through `opaque`, so that the compiler
+// neither folds an operation nor moves it out of that lifetime.
 class Rounding {
  public:
 #if defined(__x86_64__)
@@ -59,7 +59,7 @@ float to_float(Round r, long long a) { return rounded(r, [&] { return (float)opa
 double to_double(Round r, long long a) { return rounded(r, [&] { return (double)opaque(a); }); }
 double whole(Round r, double a) { return rounded(r, [&] { return std::nearbyint(opaque(a)); }); }
 
-// From 2^63 on, half of the value, its last bit kept sticky so that rounding sees it.
+// From 2^63 on, half of the value, with the lost bit or-ed into the last (sticky), so that it is rounded correctly.
 float to_float(Round r, unsigned long long a) {
   if (!(a >> 63)) return to_float(r, (long long)a);
   return 2 * to_float(r, (long long)(a >> 1 | (a & 1)));

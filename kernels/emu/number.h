@@ -9,7 +9,7 @@
 
 namespace emu {
 
-// Operations under a rounding of the processor, exact as on the device; denormals are kept.
+// Operations under a rounding mode of the processor, as exact as on the device; denormals are kept.
 enum class Round { nearest, down, up, zero };
 float add(Round r, float a, float b);
 double add(Round r, double a, double b);
@@ -65,7 +65,7 @@ static inline unsigned __brev(unsigned x) {
 static inline unsigned long long __brevll(unsigned long long x) {
   return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
 }
-// Bytes of (y:x) picked by the low three bits of each nibble of s; the fourth bit copies the sign.
+// Selects bytes of (y:x) by the low three bits of each nibble of s; the fourth bit replicates the sign.
 static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
   unsigned long long v = (unsigned long long)y << 32 | x;
   unsigned r = 0;
@@ -86,7 +86,7 @@ static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uns
 static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
 static inline long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
 
-// c plus the four products of bytes.
+// c plus the four products of the bytes of a and b.
 static inline int __dp4a(int a, int b, int c) {
   for (int i = 0; i < 32; i += 8) c = (int)((unsigned)c + (unsigned)((signed char)(a >> i) * (signed char)(b >> i)));
   return c;
@@ -106,7 +106,7 @@ static inline int __double2hiint(double v) { return (int)(emu::bits<long long>(v
 static inline int __double2loint(double v) { return (int)emu::bits<long long>(v); }
 static inline double __hiloint2double(int hi, int lo) { return emu::bits<double>((long long)hi << 32 | (unsigned)lo); }
 
-// One family a line: the suffixes _rn, _rd, _ru and _rz round to nearest, down, up and to zero.
+// One family for each line: the suffixes _rn, _rd, _ru and _rz round to nearest, down, up and to zero.
 #define EMU_ROUND(T, name, params, call) \
   static inline T name##_rn params { constexpr emu::Round R = emu::Round::nearest; return call; } \
   static inline T name##_rd params { constexpr emu::Round R = emu::Round::down; return call; } \
@@ -144,7 +144,7 @@ EMU_ROUND(unsigned long long, __double2ull, (double a), (emu::to_int<unsigned lo
 static inline double __int2double_rn(int a) { return a; }
 static inline double __uint2double_rn(unsigned a) { return a; }
 
-// Of mixed integers the unsigned type wins, as in C; of a number and NaN the number.
+// Of mixed integers the unsigned type is the result's, as in C; of a number and NaN the result is the number.
 template <class A, class B>
 static inline auto min(A a, B b) {
   using T = std::common_type_t<A, B>;

@@ -9,7 +9,7 @@
 namespace emu {
 namespace {
 
-// Words of PTX: names, directives and numbers, and every other character by itself; no comments.
+// Splits PTX into words: names, directives and numbers, and single other characters; comments are skipped.
 std::vector<std::string> words(const std::string& s) {
   std::vector<std::string> out;
   auto inner = [](char c) { return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.' || c == '%'; };
@@ -32,7 +32,7 @@ std::vector<std::string> words(const std::string& s) {
   return out;
 }
 
-// Bytes of .u32, .f64, .b8 and the like; 0 if it is no such type.
+// Returns the bytes of a type such as .u32, .f64 or .b8; 0 if it is not a type.
 unsigned type_size(const std::string& w) {
   if (w.size() < 3 || w[0] != '.' || !strchr("usfb", w[1])) return 0;
   int bits = atoi(w.c_str() + 2);
@@ -100,8 +100,8 @@ class Reader {
     out_->entries[e.name] = e;
   }
 
-  // .shared .align 4 .b8 name[1024]; the variable of an entry carries its name: _ZZ8slab_f32E1A, or stands
-  // inside its body.
+  // .shared .align 4 .b8 name[1024]; a variable of an entry has the entry's name in its own (_ZZ8slab_f32E1A)
+  // or is declared in its body.
   void read_shared() {
     unsigned size = 0;
     std::string name;
@@ -125,7 +125,7 @@ class Reader {
   std::vector<std::string> words_;
   size_t at_ = 0;
   Ptx* out_;
-  std::string current_;                     // entry whose body is read
+  std::string current_;                     // entry whose body is being read
   std::map<std::string, unsigned> shared_;  // bytes by entry
 };
 

@@ -1,4 +1,4 @@
-// ptx.h: the little that the emulator reads of a PTX file: what it demands of a device, and its entries.
+// ptx.h: what the emulator reads of a PTX file: requirements on device and driver, and entries.
 #pragma once
 #include <map>
 #include <string>
@@ -21,14 +21,14 @@ struct PtxEntry {
 struct Ptx {
   int version = 0;       // 84 for 8.4
   int target = 0;        // 80 for sm_80
-  bool exact = false;    // sm_90a: runs on that compute capability alone
+  bool exact = false;    // sm_90a: runs on that compute capability only
   std::map<std::string, PtxEntry> entries;
 };
 
-// read_ptx returns an empty string, or what is wrong with the text.
+// read_ptx returns an empty string, or what is wrong with the PTX.
 std::string read_ptx(const std::string& text, Ptx* out);
 
-// The least driver version, as cuDriverGetVersion words it, that reads this PTX version.
+// Returns the least driver version, in the format of cuDriverGetVersion, that reads this PTX version.
 int driver_for(int ptx_version);
 
 }  // namespace emu

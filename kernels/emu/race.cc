@@ -12,7 +12,7 @@
 #include "text.h"
 
 extern "C" {
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));  // this library in memory, by the linker
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));  // the library's start in memory, defined by the linker
 extern const char _end[] __attribute__((visibility("hidden")));
 }
 
@@ -25,7 +25,7 @@ namespace {
 Shadow shadow;
 bool need_written;  // EMU_RACE=2
 
-// A tick begins with every block and every fence. It tells an access's block, and which fences came later.
+// A tick begins with every block and every fence. It identifies an access's block, and the fences after it.
 struct Tick {
   uint32_t block;  // in the order they ran
   uint32_t first;  // tick of that block
@@ -35,18 +35,18 @@ std::vector<uint32_t> last_tick;  // of each block, in the order they ran
 std::vector<uint3> block_names;
 uint32_t tick;
 
-// Time within a block, a clock a thread: it goes forward when the thread passes a barrier or __syncwarp.
+// Time within a block: one clock for each thread, which advances when the thread passes a barrier or __syncwarp.
 uint32_t clocks[kMaxThreads];
 uint32_t barriers[kMaxThreads];                   // each thread's clock after its last barrier
-uint32_t seen[kMaxThreads / 32][32][32];          // [warp][lane][other]: below this the lane knows the other's accesses
+uint32_t seen[kMaxThreads / 32][32][32];          // [warp][lane][other]: the other's accesses before this clock are ordered before the lane
 
 const Launch* launch;
-const Allocation* recent;  // holds the last global access, most likely
+const Allocation* recent;  // the allocation of the last global access
 
 uint32_t code_offset(const void* pc) { return (uint32_t)((const char*)pc - __ehdr_start); }
-const char* code_address(uint32_t offset) { return __ehdr_start + offset - 1; }  // inside the call, for its line
+const char* code_address(uint32_t offset) { return __ehdr_start + offset - 1; }  // within the call instruction, for its source line
 
-// Whether a is over for the running thread.
+// Returns whether a is ordered before the running thread's next access.
 bool ordered(const Access& a) {
   if (a.tick != tick) {
     const Tick &then = ticks[a.tick], &now = ticks[tick];
@@ -76,7 +76,7 @@ void note_read(Cell* c, const Access& me) {
   if (!first.tick || ordered(first)) {
     first = me;
   } else if (!second.tick || ordered(second) || (first.thread / 32 == second.thread / 32 && me.thread / 32 != first.thread / 32)) {
-    second = me;  // of another warp, if there is one: __syncwarp does not order it
+    second = me;  // prefer a reader of another warp, which __syncwarp does not order
   }
 }
 
@@ -84,7 +84,7 @@ void touch_word(uintptr_t word, uint8_t bytes, bool shared, Touch touch, const v
   Cell& c = shadow.cell(word);
   if (shared)
     for (Access* a : {&c.write, &c.reads[0], &c.reads[1]})
-      if (!is_current(*a)) a->tick = 0;  // another block's
+      if (!is_current(*a)) a->tick = 0;  // of another block
   Access me = {code_offset(pc), tick, clocks[self->rank], (uint16_t)self->rank, bytes, touch == Touch::atomic};
   auto conflicts = [&](const Access& a) { return a.tick && (a.bytes & bytes) && !(a.atomic && me.atomic) && !ordered(a); };
   if (conflicts(c.write)) conflict(word, shared, c.write, false, touch, pc);
@@ -109,7 +109,7 @@ void touch_word(uintptr_t word, uint8_t bytes, bool shared, Touch touch, const v
 
 [[noreturn]] void out_of_bounds(const void* p, size_t n, Touch touch, const void* pc) {
   std::string where = describe_shared(p), line = source_line(code_address(code_offset(pc)));
-  // The access may begin inside and end outside.
+  // The access may begin inside an allocation and end outside.
   if (where.empty()) where = describe(find_allocation((Address)p) ? (Address)p + n - 1 : (Address)p);
   trap(kIllegalAddress, {nullptr, 0}, "it %s %zu bytes at %p, %s, at %s", verb(touch), n, p, where.c_str(), line.c_str());
 }

@@ -1,10 +1,10 @@
-// race.h: the checker, on when EMU_RACE is set. Kernels then run as compiled with a call before every
-// access to memory (hooks.cc), and each is held against the bounds of what it touches and against the
-// accesses of other threads that nothing orders it after.
+// race.h: the checker, active if EMU_RACE is set. The version of the kernels that calls it before every memory access
+// (hooks.cc) then runs, and it checks each access against the bounds of allocations and against unordered accesses by other
+// threads.
 //
-// What orders: __syncthreads the whole block; __syncwarp the lanes of its mask, and no other collective,
-// as the manual has it; between blocks, a __threadfence by the earlier block after its access and one by
-// the later block before its own. Atomics and volatile accesses do not conflict with each other.
+// Order comes from __syncthreads for the whole block; from __syncwarp for the lanes of its mask, and from no other
+// collective, as in the manual; and between blocks from a __threadfence by the earlier block after its access and one by the
+// later block before its own. Atomics and volatile accesses do not conflict with each other.
 #pragma once
 #include <cstddef>
 
@@ -14,11 +14,11 @@ namespace emu {
 
 struct Launch;
 
-extern bool checking;  // of the launch that runs
+extern bool checking;  // of the running launch
 
 enum class Touch : unsigned char { read, write, atomic };
-// race_touch notes an access by the running thread at the code address pc, and traps if it is out of
-// bounds or conflicts. Alignment is checked for a size of 1, 2, 4, 8 or 16 if `aligned`.
+// race_touch records an access by the running thread at the code address pc, and traps if it is out of bounds or conflicts
+// with another. If `aligned`, the alignment of sizes 1, 2, 4, 8 and 16 is checked.
 void race_touch(const void* p, size_t n, Touch touch, const void* pc, bool aligned = true);
 
 void race_launch(const Launch& launch);

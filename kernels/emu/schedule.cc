@@ -11,7 +11,7 @@ void Schedule::order(unsigned char* out, unsigned n) {
   for (unsigned i = n; i > 1; i--) std::swap(out[i - 1], out[draw(i)]);
 }
 
-// i -> first + i*step mod n is a permutation when step and n have no common factor, and needs no memory.
+// i -> first + i*step mod n is a permutation if step and n are coprime, and needs no memory.
 Blocks::Blocks(uint64_t n, Schedule* schedule) : n_(n) {
   if (schedule->ascending() || n < 2) return;
   if (schedule->descending()) {

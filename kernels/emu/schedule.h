@@ -4,10 +4,9 @@
 
 namespace emu {
 
-// Schedule draws the orders of one launch. Seed 0 runs everything in ascending order and seed 1 in
-// descending order, each thread as far as it comes: of two accesses that nothing orders, one of the two
-// seeds makes the first come first and the other the second. Higher seeds draw orders anew for every
-// block and barrier, and the odd ones also let warps overtake each other at warp collectives.
+// Schedule determines the orders of one launch. Seed 0 runs everything in ascending order and seed 1 in descending order,
+// each thread until it waits; so the two seeds run any two unordered accesses in opposite orders. Higher seeds draw new
+// orders for every block and barrier, and odd ones also let warps overtake each other at warp collectives.
 class Schedule {
  public:
   explicit Schedule(uint64_t seed) : seed_(seed), state_(seed * 0x9e3779b97f4a7c15u + 1) {}
@@ -17,7 +16,7 @@ class Schedule {
   bool random() const { return seed_ > 1; }
   bool roams() const { return random() && seed_ % 2; }
 
-  // A number below n.
+  // Returns a number below n.
   uint64_t draw(uint64_t n) {
     state_ += 0x9e3779b97f4a7c15u;  // splitmix64
     uint64_t z = state_;
@@ -27,20 +26,20 @@ class Schedule {
     return (uint64_t)((unsigned __int128)z * n >> 64);
   }
 
-  // A permutation of 0..n-1, n up to 32.
+  // Returns a permutation of 0..n-1, n up to 32.
   void order(unsigned char* out, unsigned n);
 
-  // Whether an asynchronous copy lands at once; if not, it lands at the wait for it.
+  // Returns whether an asynchronous copy completes at once; otherwise it does at the wait for it.
   bool early() { return !ascending() && (descending() || draw(2)); }
 
-  // Fresh memory is full of NaN or of 0xcc.
+  // Fresh memory is filled with NaN or 0xcc.
   unsigned char poison() const { return seed_ % 2 ? 0xcc : 0xff; }
 
  private:
   uint64_t seed_, state_;
 };
 
-// Blocks visits 0..n-1 in the schedule's order.
+// Blocks enumerates 0..n-1 in the schedule's order.
 class Blocks {
  public:
   Blocks(uint64_t n, Schedule* schedule);

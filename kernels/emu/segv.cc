@@ -19,11 +19,11 @@ namespace {
 std::atomic<long> kernel_thread;
 struct sigaction previous[2];  // SIGSEGV, SIGBUS
 
-// What the handler leaves for `land`.
+// Set by the handler for `land`.
 void *fault_address, *fault_pc;
 bool fault_known, fault_write;
 
-// Runs on the fiber's stack, from its top: the frames there are given up.
+// Runs at the top of the fiber's stack and discards its frames.
 [[noreturn]] void land() {
   std::string where = source_line(fault_pc), what;
   if (!fault_known) {
@@ -40,7 +40,7 @@ void handle(int signal, siginfo_t* info, void* context) {
     const struct sigaction& old = previous[signal == SIGBUS];
     if (old.sa_flags & SA_SIGINFO) return old.sa_sigaction(signal, info, context);
     if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) return old.sa_handler(signal);
-    sigaction(signal, &old, nullptr);  // the access is tried again and ends the process
+    sigaction(signal, &old, nullptr);  // the access is repeated and ends the process
     return;
   }
   auto* uc = (ucontext_t*)context;
@@ -68,12 +68,11 @@ KernelRunning::KernelRunning() {
     struct sigaction sa = {};
     sa.sa_sigaction = handle;
     sa.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    sigfillset(&sa.sa_mask);  // as Go's handler, which may run inside ours, expects
+    sigfillset(&sa.sa_mask);  // required by Go's handler, which may be called from ours
     sigaction(SIGSEGV, &sa, &previous[0]);
     sigaction(SIGBUS, &sa, &previous[1]);
   });
-  // A kernel that overflows its stack leaves no room there for the handler. Go's threads have a stack for
-  // signals, others may not.
+  // After a stack overflow the handler needs a stack of its own. Go's threads have one for signals, others may not.
   stack_t stack;
   if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE)) {
     static char memory[64 << 10];

@@ -3,9 +3,8 @@
 
 namespace emu {
 
-// KernelRunning marks the calling OS thread as the one that runs a kernel, for as long as it lives: a
-// SIGSEGV or SIGBUS there is the kernel's. Any other goes to the handler that the process had before,
-// which matters where the process is Go's.
+// KernelRunning marks the calling OS thread as running a kernel during its lifetime: a SIGSEGV or SIGBUS on that thread is
+// the kernel's. Others go to the handler that the process had before, such as the Go runtime's.
 class KernelRunning {
  public:
   KernelRunning();
@@ -13,7 +12,7 @@ class KernelRunning {
   KernelRunning(const KernelRunning&) = delete;
 
  private:
-  bool own_stack_ = false;  // signals come on our stack, not on one that the thread had
+  bool own_stack_ = false;  // the signal stack is ours, not one that the thread had
 };
 
 }  // namespace emu

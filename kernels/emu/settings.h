@@ -1,5 +1,4 @@
-// settings.h: the emulator's environment variables, read each time they matter, so that a test can change
-// them while it runs.
+// settings.h: the emulator's environment variables, read at each use, so that a test can change them while it runs.
 #pragma once
 #include <string>
 
@@ -7,9 +6,9 @@ namespace emu {
 
 std::string setting(const char* name, const char* otherwise);
 unsigned long long number_setting(const char* name, unsigned long long otherwise);
-bool flag_setting(const char* name);  // set, and neither empty nor 0
+bool flag_setting(const char* name);  // whether it is set, and neither empty nor 0
 
-// With EMU_LOG, a line on standard error.
+// With EMU_LOG, prints a line to standard error.
 void log_line(const std::string& line);
 
 }  // namespace emu

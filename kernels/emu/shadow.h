@@ -1,4 +1,4 @@
-// shadow.h: what the checker remembers of every word of memory that the running launch has touched.
+// shadow.h: the checker's record of every word of memory that the running launch has accessed.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,23 +9,23 @@ namespace emu {
 
 // Access is one thread's access to some bytes of a word.
 struct Access {
-  uint32_t pc;      // of the code, from the library's begin
+  uint32_t pc;      // offset of the code in the library
   uint32_t tick;    // of the launch (race.cc); 0: no access
   uint32_t clock;   // of the thread
   uint16_t thread;  // rank in its block
-  uint8_t bytes;    // a bit each
+  uint8_t bytes;    // one bit for each byte
   bool atomic;
 };
 
-// Cell is the history of a word: its last write, and two readers since. Two suffice to catch a write that
-// conflicts with any, but where three lanes of a warp read and __syncwarp orders two of them.
+// Cell is the history of a word: its last write, and two later readers. Two suffice to detect a write that conflicts with
+// any reader, except where three lanes of a warp read and __syncwarp orders two of them.
 struct Cell {
   Access write, reads[2];
-  uint32_t written_tick;  // in which tick's block bytes were written at all
+  uint32_t written_tick;  // tick of the last block that wrote any of its bytes
   uint8_t written;
 };
 
-// Shadow holds the cells, by address.
+// Shadow maps addresses to cells.
 class Shadow {
  public:
   Cell& cell(uintptr_t address) {

@@ -1,14 +1,14 @@
 #!/bin/sh
-# suite.sh OUT SEED..: the tests of the CUDA backend and of the command line on the emulator OUT/libcuda.so.1,
-# by the binaries gpu.test and thresher.test of OUT/tests: once in each order of threads (EMU_SEED), as many
-# processes at a time as JOBS says or there are processors. What a process says is shown where it fails, and
-# kept in OUT/tests. Go does not see what C reads of the environment, so no result of an earlier run counts.
+# suite.sh OUT SEED..: runs the tests of the CUDA backend and of the command line on the emulator
+# OUT/libcuda.so.1, with the binaries gpu.test and thresher.test of OUT/tests: once for each seed (EMU_SEED),
+# JOBS processes at a time (default: one for each processor). A process's output is kept in OUT/tests, and
+# printed if it fails. go test would reuse results: it does not see which variables C code reads.
 set -eu
 out=$(cd "$1" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
 shift
 
-if [ "${1:-}" = one ]; then # one process: its seed and its part
+if [ "${1:-}" = one ]; then # one process: a seed and a part of the tests
 	seed=$2 part=$3 log="$out/tests/$2-$3.log" began=$(date +%s)
 	case $part in
 	suite) set -- gpu -test.run '^TestBackend$' ;;
@@ -26,12 +26,12 @@ if [ "${1:-}" = one ]; then # one process: its seed and its part
 		echo "seed $seed, $part: $(grep -c '^--- PASS' "$log") tests, $(grep -c '^--- SKIP' "$log" || true) skipped, $(($(date +%s) - began)) s"
 		exit 0
 	fi
-	echo "FAIL seed $seed, $part: of $log"
+	echo "FAIL seed $seed, $part: from $log"
 	grep -v '^ *--- PASS\|^=== ' "$log" | tail -60
 	exit 1
 fi
 
-# the longest first
+# the longest parts first
 {
 	for seed in "$@"; do echo "$seed suite"; done
 	for seed in "$@"; do echo "$seed rest"; done

@@ -16,7 +16,7 @@ std::string source_line(const void* pc) {
   uintptr_t offset = (uintptr_t)pc - (uintptr_t)info.dli_fbase;
   std::string path = info.dli_fname;
   if (path.find('\'') != std::string::npos) return text("+%#zx", (size_t)offset);
-  // Innermost first: the first line outside the emulator's own files is the kernel's.
+  // Innermost frame first: the first line outside the emulator's own files is the kernel's.
   FILE* pipe = popen(text("addr2line -i -e '%s' %#zx 2>/dev/null", path.c_str(), (size_t)offset).c_str(), "r");
   std::string first, kernels;
   char line[1024];

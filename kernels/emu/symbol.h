@@ -4,8 +4,8 @@
 
 namespace emu {
 
-// The line of the kernels' sources that pc belongs to, "slab.cu:145", through addr2line(1); without it
-// the address within the library.
+// Returns the source line of pc, such as "scan.cu:145", through addr2line(1); without that program, the address within the
+// library.
 std::string source_line(const void* pc);
 
 }  // namespace emu

@@ -1,4 +1,4 @@
-// text.h: the words of the emulator's reports.
+// text.h: texts of the emulator's reports.
 #pragma once
 #include <cstdarg>
 #include <string>
@@ -10,10 +10,10 @@ namespace emu {
 std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
 std::string text(const char* format, va_list list);
 
-std::string place(At at);          // "slab.cu:145"
+std::string place(At at);          // "scan.cu:145"
 std::string coordinates(uint3 v);  // "(3,0,0)"
 
-// Ranges collects ascending numbers as "0-15, 17".
+// Ranges formats ascending numbers as "0-15, 17".
 class Ranges {
  public:
   void add(unsigned n);

@@ -1,11 +1,10 @@
-// thread.h: the running CUDA thread, and how it ends in a fault.
+// thread.h: the running CUDA thread, and faults.
 #pragma once
 #include "vector.h"
 
 namespace emu {
 
-// At is the place in a kernel's source that called a function of the dialect: the default argument
-// is made where the call stands.
+// At is the source line of a call of a function of the dialect: as a default argument it is evaluated at the call.
 struct At {
   const char* file;
   int line;
@@ -14,7 +13,7 @@ struct At {
 
 struct Thread {
   uint3 index;    // threadIdx
-  unsigned rank;  // place in the block, x fastest
+  unsigned rank;  // index in the block, x fastest
   unsigned lane;  // rank % 32
 };
 
@@ -24,7 +23,7 @@ extern uint3 block_index;
 extern dim3 block_size, grid_size;
 extern unsigned char* dynamic_shared;
 
-// The codes of cuda.h that a kernel can end with.
+// The codes of cuda.h with which a kernel can end.
 enum Code : int {
   kOk = 0,
   kIllegalAddress = 700,
@@ -34,10 +33,10 @@ enum Code : int {
   kLaunchFailed = 719,
 };
 
-// trap ends the running kernel with code; the text names the thread and the place.
+// trap ends the running kernel with code; the message also names the thread and the source line.
 [[noreturn]] void trap(Code code, At at, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
-// fence is __threadfence: it matters to the checker alone.
+// fence is __threadfence; only the checker uses it.
 void fence();
 
 }  // namespace emu

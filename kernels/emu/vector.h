@@ -1,4 +1,4 @@
-// vector.h: CUDA's vector types, with the sizes and alignments of the device.
+// vector.h: CUDA's vector types, with sizes and alignments as on the device.
 #pragma once
 
 struct alignas(2) char2 { signed char x, y; };

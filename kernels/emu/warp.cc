@@ -97,7 +97,7 @@ unsigned match(unsigned mask, unsigned long long value, int* all, const char* na
     });
   }, &own, name, at);
   if (!all) return own.same;
-  // __match_all_sync: the mask if every lane has the same value, else nothing.
+  // __match_all_sync: the mask if all lanes have the same value, otherwise 0.
   *all = (own.same & mask) == mask;
   return *all ? mask : 0;
 }

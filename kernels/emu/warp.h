@@ -1,5 +1,5 @@
-// warp.h: barriers and warp collectives as kernels write them. Every function takes the place of its
-// call last, so that a report can name it; kernels never pass it.
+// warp.h: barriers and warp collectives. The last parameter of every function is the source line of its call, for reports;
+// kernels never pass it.
 #pragma once
 #include <cstring>
 
@@ -12,7 +12,7 @@ int barrier(Vote vote, int predicate, const char* name, At at);
 
 void sync_warp(unsigned mask, At at);
 unsigned ballot(unsigned mask, int predicate, const char* name, At at);
-// Value of lane `source`; the caller has applied the width.
+// Returns the value of lane `source`; the caller has applied the width.
 unsigned long long shuffle(unsigned mask, unsigned long long value, unsigned source, const char* name, At at);
 enum class Reduce { add, min, max, smin, smax, bit_and, bit_or, bit_xor };
 unsigned reduce(unsigned mask, unsigned value, Reduce op, const char* name, At at);
@@ -48,8 +48,8 @@ static inline unsigned __ballot_sync(unsigned mask, int p, emu::At at = {}) { re
 static inline int __any_sync(unsigned mask, int p, emu::At at = {}) { return emu::ballot(mask, p, "__any_sync", at) != 0; }
 static inline int __all_sync(unsigned mask, int p, emu::At at = {}) { return emu::ballot(mask, !p, "__all_sync", at) == 0; }
 
-// As on the device, lanes form groups of width (a power of two), and a lane that would read past its
-// group reads itself.
+// As on the device, lanes form groups of width (a power of two), and a lane that would read beyond its group gets its own
+// value.
 template <class T>
 static inline T __shfl_sync(unsigned mask, T v, int source, int width = 32, emu::At at = {}) {
   unsigned w = (unsigned)width - 1;

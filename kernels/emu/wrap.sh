@@ -1,8 +1,8 @@
 #!/bin/sh
-# wrap.sh SOURCE CHECKED: prints the C++ file that holds one source of kernels and tells the emulator of its
-# entries. Everything of the source but the entries is in a namespace without a name, so that sources
-# cannot meet; with CHECKED=true the entries get other names, so that both builds fit into one library.
-# CXX and CXXFLAGS are the compiler's.
+# wrap.sh SOURCE CHECKED: prints a C++ file that includes one source of kernels and registers its entries
+# with the emulator. Everything but the entries is in an unnamed namespace, so that sources cannot conflict;
+# with CHECKED=true the entries get other names, so that both builds can be linked into one library.
+# CXX and CXXFLAGS are the compiler and its flags.
 set -eu
 source=$1 checked=$2
 unit=$(basename "$source" .cu)

@@ -1,14 +1,14 @@
 #!/bin/sh
-# install.sh: the CUDA tool chain into build/cuda, from the Python package index
-# alone; no GPU, driver, nvcc or host compiler. Does nothing where it is there.
+# install.sh: installs the CUDA tool chain in build/cuda from the Python package index;
+# needs no GPU, driver, nvcc or host compiler. Does nothing if it is installed.
 set -eu
 cd "$(dirname "$0")"
 into=../../build/cuda
 if cmp -s requirements.txt $into/.installed; then
   exit 0
 fi
-# Afresh and in one command: pip's --target neither adds to a folder nvidia/ that
-# is there nor takes away what another version left.
+# From scratch and in one command: pip's --target neither adds to an existing folder
+# nvidia/ nor removes what another version left.
 rm -rf $into
 if ! "${PYTHON:-python3}" -m pip install --quiet --root-user-action=ignore --disable-pip-version-check \
   --require-hashes --no-deps --only-binary=:all: --no-compile --target $into -r requirements.txt; then

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compiles kernels/*.cu and proves that what is committed is what they compile to.
+"""Compiles kernels/*.cu and checks that the committed PTX is what they compile to.
 
-    python3 kernels/toolchain/kernels.py build [NAME...]   write PTX (all), manifest and the pages of PAGES
-    python3 kernels/toolchain/kernels.py check             the same into build/kernels, compared with what is there
+    python3 kernels/toolchain/kernels.py build [NAME...]   write the PTX of all or of NAMEs, the manifest and PAGES
+    python3 kernels/toolchain/kernels.py check             do the same in build/kernels and compare with the committed files
 
 Both assemble the PTX for every GPU of ptxas.TARGETS and fail on a spilled register
-or a stack that no source allows. They need what kernels/toolchain/install.sh
-installs, and neither a GPU nor a driver.
+or on stack memory that no source allows. They need the packages that
+kernels/toolchain/install.sh installs, but neither a GPU nor a driver.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import hotloops
 import manifest
 import ptx
 import ptxas
 import report
 import sass
 import sources
-import turns
 from nvrtc import CompileError, Compiler
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels"
 TOOLS = ROOT / "build" / "cuda"
 FRESH = ROOT / "build" / "kernels"
-REGISTERS, TURNS = PAGES = Path("docs/benchmarks/gpu/ptxas.md"), Path("docs/benchmarks/gpu/sass.md")
+REGISTERS, LOOPS = PAGES = Path("docs/benchmarks/gpu/ptxas.md"), Path("docs/benchmarks/gpu/sass.md")
 
-_LINES = 24  # of a compiler's log; one mistake can give hundreds
+_LINES = 24  # shown of a compiler's log; one mistake can give hundreds
 
 
 class Unfit(Exception):
-    """Why the kernels cannot be committed, a line each."""
+    """Why the kernels cannot be committed, one line for each reason."""
 
 
 def compile_files(files: list[Path]) -> dict[Path, bytes]:
@@ -54,7 +54,7 @@ def compile_files(files: list[Path]) -> dict[Path, bytes]:
 
 
 def modules(made: dict[Path, bytes], kept: list[dict]) -> list[dict]:
-    """Entries of the manifest; names of entries must tell kernels apart."""
+    """The modules of the manifest; names of entries must be unique among them."""
     all_of_them = kept + [manifest.module(source, text) for source, text in made.items()]
     owner: dict[str, str] = {}
     for module in all_of_them:
@@ -66,25 +66,25 @@ def modules(made: dict[Path, bytes], kept: list[dict]) -> list[dict]:
 
 
 def assemble(folder: Path) -> tuple[dict[Path, str], list[str]]:
-    """The pages for the PTX in a folder, and what is wrong with it."""
+    """The pages for the PTX in a folder, and its defects."""
     files = sorted(folder.glob("*.ptx"))
     entries = {f.stem: ptx.entries(f.read_text()) for f in files}
-    cubins = FRESH / turns.TARGET
-    made = list(ptxas.assemble_all(TOOLS, files, {turns.TARGET: cubins}))
+    cubins = FRESH / hotloops.TARGET
+    made = list(ptxas.assemble_all(TOOLS, files, {hotloops.TARGET: cubins}))
     for assembly in made:
-        told = {f.name for f in assembly.functions} & set(assembly.entries)
-        if untold := [e.name for e in entries[assembly.file.stem] if e.name not in told]:
-            raise Unfit(f"what ptxas printed of {assembly.file} for {assembly.target} says nothing of {untold}")
+        reported = {f.name for f in assembly.functions} & set(assembly.entries)
+        if missing := [e.name for e in entries[assembly.file.stem] if e.name not in reported]:
+            raise Unfit(f"the output of ptxas for {assembly.file} and {assembly.target} lacks {missing}")
     assembler = manifest.version(TOOLS, "nvidia-cuda-nvcc-cu12")
     pages = {
         REGISTERS: report.markdown(assembler, entries, made),
-        TURNS: turns.page(TOOLS, [KERNELS / f"{f.stem}.cu" for f in files], cubins, assembler),
+        LOOPS: hotloops.page(TOOLS, [KERNELS / f"{f.stem}.cu" for f in files], cubins, assembler),
     }
     return pages, memory_used(made)
 
 
 def memory_used(made: list[ptxas.Assembly]) -> list[str]:
-    """Functions that keep in memory what belongs into registers, a line each."""
+    """Functions that spill registers or use stack memory, one line for each."""
     spills: dict[str, list[str]] = {}
     stacks: dict[str, list[str]] = {}
     for assembly in made:
@@ -103,7 +103,7 @@ def memory_used(made: list[ptxas.Assembly]) -> list[str]:
 
 
 def write(made: dict[Path, bytes], kept: list[dict], folder: Path) -> None:
-    """PTX and manifest; PTX whose source is gone goes too."""
+    """Writes PTX and manifest, and deletes PTX whose source no longer exists."""
     listed = modules(made, kept)
     folder.mkdir(parents=True, exist_ok=True)
     for stale in {f.stem for f in folder.glob("*.ptx")} - {f.stem for f in KERNELS.glob("*.cu")}:
@@ -136,7 +136,7 @@ def check() -> None:
         (FRESH / page.name).write_text(text)
         print(text)
     drifted = differing(FRESH, KERNELS, PAGES)
-    wrong += [f"{name} is not what the sources give" for name in drifted]
+    wrong += [f"{name} differs from what the sources give" for name in drifted]
     if drifted:
         wrong.append("run `make kernels` and commit what it writes")
     if wrong:
@@ -144,7 +144,7 @@ def check() -> None:
 
 
 def differing(fresh: Path, kernels: Path, pages: Iterable[Path]) -> list[str]:
-    """Files, from the root, that are not what was made afresh, there or missing."""
+    """Files, relative to the root, that differ from the fresh ones or exist on one side only."""
     root = kernels.parent
     names = {f.name for d in (fresh, kernels) for f in d.glob("*.ptx")} | {manifest.NAME}
     pairs = [(fresh / n, kernels / n) for n in sorted(names)] + [(fresh / p.name, root / p) for p in pages]
@@ -159,7 +159,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="kernels.py", description="PTX from kernels/*.cu")
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("build", help="write PTX, manifest and page").add_argument("names", nargs="*", metavar="NAME")
-    verbs.add_parser("check", help="fail where what is committed is not what the sources give")
+    verbs.add_parser("check", help="fail if a committed file differs from what the sources give")
     args = parser.parse_args()
     if not TOOLS.exists():
         print("kernels.py: there is no build/cuda: run kernels/toolchain/install.sh", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""manifest.json: which sources, compiled how, gave which PTX."""
+"""manifest.json: sources, compiler and flags, and the PTX they gave."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import sources
 
 NAME = "manifest.json"
 
-# No fast arithmetic: results are what the source says. A product and a sum are
-# fused where it says fmaf, so that the emulator, which never fuses, agrees.
+# No fast arithmetic: results are those of the source. A product and a sum are fused
+# only where it says fmaf, so the emulator, whose compiler never fuses, agrees.
 FLAGS = (
     "--gpu-architecture=compute_80",
     "--std=c++17",
@@ -32,7 +32,7 @@ def version(root: Path, package: str) -> str:
 
 
 def module(source: Path, text: bytes) -> dict:
-    """The entry of a kernel file and the PTX it compiled to."""
+    """The manifest's entry for a kernel file and its PTX."""
     files = sources.closure(source)
     return {
         "name": source.stem,
@@ -54,5 +54,5 @@ def text(root: Path, modules: list[dict]) -> str:
 
 
 def read(file: Path) -> list[dict]:
-    """The modules of a manifest; none where there is no file."""
+    """The modules of a manifest; none if the file does not exist."""
     return json.loads(file.read_text())["modules"] if file.exists() else []

@@ -1,4 +1,4 @@
-"""NVRTC, the compiler from CUDA C++ to PTX, by its C interface.
+"""NVRTC, the compiler from CUDA C++ to PTX, through its C interface.
 
 Reference: https://docs.nvidia.com/cuda/archive/12.4.1/nvrtc/
 """
@@ -11,23 +11,23 @@ from pathlib import Path
 
 
 class CompileError(Exception):
-    """What the compiler had to say of a source."""
+    """The compiler rejected a source, or warned; the text is its log."""
 
 
 class Compiler:
-    """libnvrtc of the packages below root."""
+    """libnvrtc from the packages below root."""
 
     def __init__(self, root: Path) -> None:
         folder = root / "nvidia" / "cuda_nvrtc" / "lib"
-        # libnvrtc opens it by name alone, which finds what is already loaded
+        # libnvrtc opens it by file name, which finds a library that is already loaded
         ctypes.CDLL(str(folder / "libnvrtc-builtins.so.12.4"), ctypes.RTLD_GLOBAL)
         self._lib = ctypes.CDLL(str(folder / "libnvrtc.so.12"))
         self._lib.nvrtcGetErrorString.restype = ctypes.c_char_p
 
     def compile(self, name: str, source: bytes, headers: Mapping[str, bytes], flags: Sequence[str]) -> bytes:
-        """PTX of a source. It can include these headers and nothing else: they
-        are handed over in memory, and no folder is searched, so that the PTX
-        depends on no path."""
+        """The PTX of a source, which can include these headers and nothing else. Headers
+        are passed in memory and no folder is searched, so the PTX does not depend on
+        paths."""
         program = ctypes.c_void_p()
         self._ok(
             self._lib.nvrtcCreateProgram(
@@ -42,7 +42,7 @@ class Compiler:
         try:
             failed = self._lib.nvrtcCompileProgram(program, len(flags), _strings(f.encode() for f in flags))
             log = self._text(program, "ProgramLog").decode().strip()
-            if failed or log:  # warnings too: kernels compile without
+            if failed or log:  # warnings are errors
                 raise CompileError(log or self._lib.nvrtcGetErrorString(failed).decode())
             return self._text(program, "PTX")
         finally:

@@ -1,4 +1,4 @@
-"""What PTX says of itself: version, target, entries and their parameters."""
+"""Declarations of a PTX text: version, target, entries and their parameters."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}
 class Entry:
     name: str
     params: int
-    threads: int  # a block, by __launch_bounds__; 0 without
+    threads: int  # of a block, by __launch_bounds__; 0 without it
 
 
 class UnfitError(Exception):
-    """PTX that the launcher or the tool cannot take."""
+    """PTX that the launcher cannot launch or the tool cannot read."""
 
 
 def version(ptx: str) -> str:
     found = re.search(r"^\.version (\S+)$", ptx, re.MULTILINE)
     if not found:
-        raise UnfitError("the PTX says no .version")
+        raise UnfitError("the PTX has no .version")
     return found.group(1)
 
 
 def entries(ptx: str) -> list[Entry]:
-    """The entries in the order of the file. A launch hands each parameter over in
-    a slot of 8 bytes, so a wider one is refused."""
+    """The entries in the order of the file. A launch passes each parameter in a slot of
+    8 bytes, so wider parameters are refused."""
     found = []
     for name, params, directives in _ENTRY.findall(ptx):
         params = [p for p in (p.strip() for p in params.split(",")) if p]
@@ -44,7 +44,7 @@ def entries(ptx: str) -> list[Entry]:
 
 
 def _size(param: str) -> int:
-    """Bytes of `.param .u64 k_param_0` or `.param .align 4 .b8 k_param_0[12]`."""
+    """The size in bytes of `.param .u64 k_param_0` or `.param .align 4 .b8 k_param_0[12]`."""
     found = re.fullmatch(r"\.param\s(?:.*\s)?\.[a-z]+(8|16|32|64)\s+\w+(?:\[(\d+)\])?", param)
     if not found:
         raise UnfitError(f"no parameter of a known form: {param}")

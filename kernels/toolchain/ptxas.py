@@ -1,4 +1,4 @@
-"""ptxas, the assembler from PTX to one GPU's instructions: what a kernel uses there."""
+"""ptxas, the assembler from PTX to one GPU's instructions, which reports what a kernel uses there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from os import cpu_count
 from pathlib import Path
 
-# Ampere (A100; A10, RTX 30), Ada, Hopper (and with its own instructions), Blackwell.
+# Ampere (A100; A10, RTX 30), Ada, Hopper (generic and arch-specific), Blackwell.
 TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_120")
 
 _FUNCTION = re.compile(
@@ -20,12 +20,12 @@ _ENTRY = re.compile(r"Compiling entry function '(\w+)'.*?: Used (\d+) registers(
 
 
 class AssembleError(Exception):
-    """What ptxas had to say of a file."""
+    """ptxas failed or warned; the text is its output."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function, an entry or one that was not inlined, at one target."""
+    """An entry, or a function that was not inlined, for one target."""
 
     name: str
     stack: int  # bytes a thread
@@ -34,7 +34,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Use:
-    """What an entry needs at one target."""
+    """What an entry uses on one target."""
 
     registers: int
     shared: int  # static, bytes a block
@@ -49,8 +49,8 @@ class Assembly:
 
 
 def assemble_all(root: Path, files: Iterable[Path], kept: Mapping[str, Path]) -> Iterator[Assembly]:
-    """Every file for every target, in that order. For targets of `kept` the code
-    is left in that folder, as NAME.cubin."""
+    """Assembles every file for every target, in that order. For targets in `kept` the
+    code is written to that folder as NAME.cubin."""
     jobs = [(file, target) for file in files for target in TARGETS]
     for folder in kept.values():
         folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def _assemble(root: Path, file: Path, target: str, kept: Path | None) -> Assembl
 
 
 def parse(log: str) -> tuple[list[Function], dict[str, Use]]:
-    """What `ptxas -v` prints."""
+    """Parses the output of `ptxas -v`."""
     functions = [
         Function(name, int(stack), int(stores) + int(loads)) for name, stack, stores, loads in _FUNCTION.findall(log)
     ]
@@ -81,12 +81,12 @@ def parse(log: str) -> tuple[list[Function], dict[str, Use]]:
 
 
 def warps_sm90(use: Use, threads: int) -> int:
-    """Warps of the 64 that a multiprocessor of sm_90 can hold, by the registers,
-    the static shared memory and the size of a block.
+    """How many warps, of at most 64, an sm_90 multiprocessor can hold, given the
+    registers, the static shared memory and the size of a block.
 
     Table of compute capabilities, CUDA C++ Programming Guide 12.4: 65,536
-    registers in four parts, given to warps by 256; 228 KB of shared memory, of
-    which a block takes 1 KB for the system, by 128 bytes; 32 blocks.
+    registers in four parts, allocated to warps in units of 256; 228 KB of shared memory, of
+    which a block takes 1 KB for the system, in units of 128 bytes; 32 blocks.
     """
     warps = -(-threads // 32)
     a_warp = -(-use.registers * 32 // 256) * 256

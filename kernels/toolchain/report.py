@@ -11,15 +11,15 @@ from ptxas import TARGETS, Assembly, Use, warps_sm90
 # ruff: noqa: E501
 _HEAD = """\
 # Registers and shared memory of the kernels
-What ptxas {version} makes of the committed PTX for each GPU; written by `make kernels`, compared by `make check-kernels`. Nothing here was measured on a GPU. No function spills a register.
+What ptxas {version} allocates for the committed PTX on each GPU; written by `make kernels`, compared by `make check-kernels`. Nothing here was measured on a GPU. No function spills a register.
 
-Shared memory is what a block has by its declarations, in bytes; what a launch adds is not in it. *Warps* is how many of the 64 an sm_90 multiprocessor can hold, by registers, that shared memory and the size of a block. *Stack* is in bytes a thread, where a source allows it.
+Shared memory is what a block declares, in bytes, without the dynamic part that a launch adds. *Warps* is how many, of at most 64, an sm_90 multiprocessor can hold, given registers, that shared memory and the size of a block. *Stack* is in bytes a thread, where a source allows it.
 
 """
 
 
 def markdown(version: str, entries: Mapping[str, Sequence[ptx.Entry]], made: Sequence[Assembly]) -> str:
-    """The page. entries: by the name of the file, in its order."""
+    """The page. entries are keyed by file name, in the order of each file."""
     rows = [["file", "entry", "threads", *(f"registers {t}" if t == TARGETS[0] else t for t in TARGETS)]]
     rows[0] += ["shared", "stack", "warps sm_90"]
     by_file = {(a.file.stem, a.target): a for a in made}
@@ -43,7 +43,7 @@ def markdown(version: str, entries: Mapping[str, Sequence[ptx.Entry]], made: Seq
 
 
 def _span(values) -> str:
-    """One figure where the targets agree, else the least and the greatest."""
+    """One figure if the targets agree, otherwise the least and the greatest."""
     low, high = min(values := list(values)), max(values)
     return str(low) if low == high else f"{low} to {high}"
 

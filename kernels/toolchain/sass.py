@@ -1,4 +1,4 @@
-"""SASS, what ptxas makes of PTX for one GPU: instructions, basic blocks, loops and the turns of these."""
+"""SASS, what ptxas makes of PTX for one GPU: instructions, basic blocks, loops and their iterations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _JUMPS = ("BRA", "BSYNC", "EXIT", "RET", "BRX", "JMP")
 
 
 class DisassembleError(Exception):
-    """What nvdisasm had to say of a file, or what of its answer is not understood."""
+    """nvdisasm failed, or its output was not understood."""
 
 
 @dataclass(frozen=True)
 class Instruction:
     opcode: str
     operands: str
-    predicate: str  # "" where it always executes
+    predicate: str  # "" if it always executes
 
     @property
     def stem(self) -> str:
@@ -32,7 +32,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Loop:
-    """A natural loop, of blocks by their number."""
+    """A natural loop; blocks are given by their number."""
 
     head: int
     body: frozenset[int]
@@ -53,14 +53,14 @@ class Function:
         self.next = [tuple(number[at] for at in self._after(b.stop - 1) if at in number) for b in self.blocks]
 
     def _after(self, at: int) -> Iterable[int]:
-        """Where threads go after an instruction. BSYNC goes on behind itself: that
-        is where ptxas has the threads meet for which it waits. BRA.DIV is for warps
-        that have come apart, whose code is no part of a turn."""
+        """Where threads continue after an instruction. BSYNC continues with the next
+        instruction: there ptxas joins the threads it waits for. BRA.DIV is taken by
+        divergent warps only, whose code is no part of an iteration."""
         i = self.code[at]
         if i.stem not in _JUMPS or i.opcode == "BRA.DIV" or i.stem == "BSYNC":
             return (at + 1,)
         jumps = _targets(i)
-        # `BRA P1, 0x40` and `BRA.U UP0, 0x40` depend on a predicate too
+        # `BRA P1, 0x40` and `BRA.U UP0, 0x40` are conditional too
         return (*jumps, at + 1) if i.predicate or "P" in i.operands else jumps
 
     def block(self, k: int) -> Sequence[Instruction]:
@@ -69,7 +69,7 @@ class Function:
 
     @cached_property
     def loops(self) -> list[Loop]:
-        """The natural loops, one a head, in the order of their heads."""
+        """The natural loops, one for each head, in the order of heads."""
         above = self._dominators()
         before: list[list[int]] = [[] for _ in self.blocks]
         for k, after in enumerate(self.next):
@@ -87,8 +87,7 @@ class Function:
         return [Loop(head, frozenset(body)) for head, body in sorted(bodies.items())]
 
     def _dominators(self) -> list[set[int]]:
-        """For each block those that every way to it passes, itself one of them;
-        none for blocks out of reach."""
+        """The dominators of each block, including itself; none for unreachable blocks."""
         order, seen, todo = [], {0}, [0]
         while todo:
             order.append(k := todo.pop())
@@ -106,33 +105,33 @@ class Function:
                     above[k], changed = new, True
         return above
 
-    def turn(self, loop: Loop, through: Callable[[Instruction], bool]) -> list[Instruction]:
-        """The instructions of the shortest way round a loop that passes the block
-        with the most instructions of a kind: that of a turn in which nothing else is to be done."""
+    def iteration(self, loop: Loop, through: Callable[[Instruction], bool]) -> list[Instruction]:
+        """The instructions of the shortest path around a loop through the block with the
+        most instructions of a kind: an iteration without rare branches."""
         most = max(sorted(loop.body), key=lambda k: sum(map(through, self.block(k))))
-        there = self._way(loop, loop.head, most) if most != loop.head else [loop.head]
-        back = self._way(loop, most, loop.head)
+        there = self._path(loop, loop.head, most) if most != loop.head else [loop.head]
+        back = self._path(loop, most, loop.head)
         return [i for k in there[:-1] + back[:-1] for i in self.block(k)]
 
-    def _way(self, loop: Loop, start: int, end: int) -> list[int]:
-        """The way of fewest instructions within a loop, of one block at least."""
+    def _path(self, loop: Loop, start: int, end: int) -> list[int]:
+        """The path with the fewest instructions within a loop, of at least one block."""
         heap: list[tuple[int, list[int]]] = [(0, [start])]
         done: set[int] = set()
         while heap:
-            length, way = heapq.heappop(heap)
-            if way[-1] == end and len(way) > 1:
-                return way
-            if way[-1] in done:
+            length, path = heapq.heappop(heap)
+            if path[-1] == end and len(path) > 1:
+                return path
+            if path[-1] in done:
                 continue
-            done.add(way[-1])
-            for n in self.next[way[-1]]:
+            done.add(path[-1])
+            for n in self.next[path[-1]]:
                 if n in loop.body:
-                    heapq.heappush(heap, (length + len(self.blocks[way[-1]]), [*way, n]))
-        raise DisassembleError(f"{self.name}: no way from block {start} to {end}")
+                    heapq.heappush(heap, (length + len(self.blocks[path[-1]]), [*path, n]))
+        raise DisassembleError(f"{self.name}: no path from block {start} to {end}")
 
 
 def innermost(function: Function, of: Callable[[Instruction], bool]) -> list[Loop]:
-    """The loops with instructions of a kind of which no loop within them has any."""
+    """The loops with instructions of a kind, if no loop nested in them has any."""
     holding = [loop for loop in function.loops if any(of(i) for k in loop.body for i in function.block(k))]
     return [loop for loop in holding if not any(other.body < loop.body for other in holding)]
 
@@ -159,12 +158,12 @@ def functions(root: Path, cubin: Path) -> dict[str, Function]:
 
 
 def parse(text: str) -> dict[str, Function]:
-    """What `nvdisasm -json` prints: a list of what it says of itself and of the functions."""
+    """Parses the output of `nvdisasm -json`: a list of metadata and functions."""
     try:
         listed = json.loads(text)[1]
         return {f["function-name"]: Function(f["function-name"], _code(f["sass-instructions"])) for f in listed}
     except (ValueError, LookupError, TypeError) as e:
-        raise DisassembleError(f"nvdisasm printed something else than a list of functions: {e!r}") from e
+        raise DisassembleError(f"nvdisasm printed something other than a list of functions: {e!r}") from e
 
 
 def _code(listed: Iterable[Mapping[str, str]]) -> list[Instruction]:

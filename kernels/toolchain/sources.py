@@ -1,4 +1,4 @@
-"""The sources in kernels/: what a kernel file includes, and one digest of it all."""
+"""The sources in kernels/: the headers that a kernel file includes, and one digest of all."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-# A name without a folder: what lies deeper (emu/) belongs to the emulator and is
-# not handed to the compiler.
+# A name without a folder: deeper files (emu/) belong to the emulator and are not
+# passed to the compiler.
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"/]+)"', re.MULTILINE)
 _STACK = re.compile(rb"^// stack (\w+) (\d+): \S", re.MULTILINE)
 
 
 def closure(source: Path) -> list[Path]:
-    """The source, then every header of its folder that it includes, directly or
-    not, by name. All includes count, whatever #if they stand in."""
+    """The source, followed by every header of its folder that it includes, directly or
+    indirectly, sorted by name. All includes count, inside any #if."""
     found, todo = set(), [source]
     while todo:
         for name in _INCLUDE.findall(todo.pop().read_bytes()):
@@ -27,12 +27,12 @@ def closure(source: Path) -> list[Path]:
 
 
 def digest(files: Iterable[Path]) -> str:
-    """SHA-256 of what `sha256sum` prints for these files in their folder."""
+    """SHA-256 of the output of `sha256sum` for these files, run in their folder."""
     lines = (f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}\n" for f in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def stack_allowed(source: Path) -> dict[str, int]:
-    """Bytes of stack a thread that functions may use, by lines of the form
+    """The bytes of stack that functions may use a thread, from lines of the form
     `// stack NAME BYTES: why` in the source."""
     return {name.decode(): int(size) for name, size in _STACK.findall(source.read_bytes())}

@@ -1,4 +1,4 @@
-"""Tests of the tool chain's own reading and comparing; check-kernels runs them first."""
+"""Tests of the tool chain's parsers and comparisons; check-kernels runs them first."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import unittest
 from pathlib import Path
 from unittest.mock import patch
 
+import hotloops
 import kernels as tool
 import ptx
 import ptxas
 import sass
 import sources
-import turns
 
 LOG = """\
 ptxas info    : 0 bytes gmem
@@ -118,7 +118,7 @@ class Ptxas(unittest.TestCase):
 
 
 def listing(*lines: str) -> str:
-    """What nvdisasm prints of a function `f`; a line is [@predicate] opcode [operands]."""
+    """nvdisasm's output for a function `f`; a line is [@predicate] opcode [operands]."""
     code = []
     for line in lines:
         words = line.split()
@@ -127,7 +127,7 @@ def listing(*lines: str) -> str:
     return json.dumps([{"SM": {}}, [{"function-name": "f", "sass-instructions": code}]])
 
 
-# A loop with a rare part, in which there is another loop, and a part out of line that jumps back.
+# A loop with a rare branch that contains another loop, and an out-of-line part that jumps back.
 LOOP = listing(
     "MOV R0,RZ",
     "IMMA.16832.S8.S8 R0,R4,R8,R0",  # 0x10, the head
@@ -135,7 +135,7 @@ LOOP = listing(
     "VOTE.ANY P0,P0",
     "@!P0 BRA 0x80",
     "BSSY B0,0x80",
-    "FFMA R0,R0,R1,R2",  # 0x60, the loop within
+    "FFMA R0,R0,R1,R2",  # 0x60, the nested loop
     "@P2 BRA 0x60",
     "@P1 BRA 0xc0",  # 0x80
     "FADD R0,R0,R1",
@@ -150,55 +150,55 @@ class Sass(unittest.TestCase):
     def setUp(self) -> None:
         self.function = sass.parse(LOOP)["f"]
 
-    def turn(self, stem: str) -> list[str]:
+    def iteration(self, stem: str) -> list[str]:
         def of(i: sass.Instruction) -> bool:
             return i.stem == stem
 
         (loop,) = sass.innermost(self.function, of)
-        return [i.stem for i in self.function.turn(loop, of)]
+        return [i.stem for i in self.function.iteration(loop, of)]
 
     def test_loops_are_those_whose_head_dominates(self) -> None:
         heads = [self.function.blocks[loop.head].start for loop in self.function.loops]
-        self.assertEqual(heads, [1, 6])  # 0xa0, jumped back to from 0xd0, is none
+        self.assertEqual(heads, [1, 6])  # 0xa0, the target of the jump at 0xd0, heads no loop
 
-    def test_a_turn_is_the_shortest_way_round(self) -> None:
-        self.assertEqual(self.turn("IMMA"), ["IMMA", "LDSM", "VOTE", "BRA", "BRA", "FADD", "BRA"])
+    def test_an_iteration_is_the_shortest_path(self) -> None:
+        self.assertEqual(self.iteration("IMMA"), ["IMMA", "LDSM", "VOTE", "BRA", "BRA", "FADD", "BRA"])
 
-    def test_a_turn_passes_what_is_asked_for(self) -> None:
-        self.assertEqual(self.turn("LDS"), ["IMMA", "LDSM", "VOTE", "BRA", "BRA", "LDS", "BRA", "BRA"])
+    def test_an_iteration_contains_the_opcode(self) -> None:
+        self.assertEqual(self.iteration("LDS"), ["IMMA", "LDSM", "VOTE", "BRA", "BRA", "LDS", "BRA", "BRA"])
 
-    def test_a_loop_within(self) -> None:
-        self.assertEqual(self.turn("FFMA"), ["FFMA", "BRA"])
+    def test_a_nested_loop(self) -> None:
+        self.assertEqual(self.iteration("FFMA"), ["FFMA", "BRA"])
 
-    def test_what_is_not_understood_is_refused(self) -> None:
+    def test_malformed_output_is_refused(self) -> None:
         for text in ("", "[]", '[{}, [{"opcode": "MOV"}]]'):
-            with self.subTest(text), self.assertRaisesRegex(sass.DisassembleError, "something else"):
+            with self.subTest(text), self.assertRaisesRegex(sass.DisassembleError, "something other"):
                 sass.parse(text)
 
 
-class Turns(unittest.TestCase):
+class HotLoops(unittest.TestCase):
     def test_marks(self) -> None:
         text = "  // sass f IMMA: 256 pairs\n// sass f LDS: 128 pairs each, out of line\n// sass f:\n"
         self.assertEqual(
-            turns.marks(text),
+            hotloops.marks(text),
             [
-                turns.Mark("f", "IMMA", 256, "pairs", False, ""),
-                turns.Mark("f", "LDS", 128, "pairs", True, "out of line"),
+                hotloops.Mark("f", "IMMA", 256, "pairs", False, ""),
+                hotloops.Mark("f", "LDS", 128, "pairs", True, "out of line"),
             ],
         )
 
-    def test_a_turn_is_counted_by_units(self) -> None:
-        (found,) = turns.turns("a", turns.marks("// sass f IMMA: 128 pairs each"), sass.parse(LOOP))
+    def test_iterations_are_counted_by_units(self) -> None:
+        (found,) = hotloops.iterations("a", hotloops.marks("// sass f IMMA: 128 pairs each"), sass.parse(LOOP))
         self.assertEqual((found.address, found.slots, found.count), (0x10, 7, 128))
-        self.assertEqual([found.pipe(n) for n in ("tensor", "fma", "shared", "vote", turns.REST)], [1, 1, 1, 1, 3])
-        # 32 lanes of 16 bytes are four times 128, of a unit that four schedulers share
+        self.assertEqual([found.pipe(n) for n in ("tensor", "fma", "shared", "vote", hotloops.REST)], [1, 1, 1, 1, 3])
+        # 32 lanes of 16 bytes are 4 wavefronts of 128, on a unit that four schedulers share
         self.assertEqual((found.wavefronts, found.busiest), (4, ("shared", 16)))
         self.assertAlmostEqual(found.seconds(found.slots), 1e9 / 128 * 7 / (132 * 4 * 1.83e9))
 
     def test_marks_without_a_loop_are_refused(self) -> None:
-        for mark, why in (("g IMMA", "speaks of g"), ("f DFMA", "no loop of f has DFMA")):
+        for mark, why in (("g IMMA", "names g"), ("f DFMA", "no loop of f has DFMA")):
             with self.subTest(mark), self.assertRaisesRegex(sass.DisassembleError, why):
-                turns.turns("a", turns.marks(f"// sass {mark}: 1 pairs"), sass.parse(LOOP))
+                hotloops.iterations("a", hotloops.marks(f"// sass {mark}: 1 pairs"), sass.parse(LOOP))
 
 
 class Memory(Folder):

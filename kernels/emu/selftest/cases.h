@@ -1,4 +1,4 @@
-// cases.h: the tests by name. Those of kernels hold on any device; they throw Failure when they do not.
+// cases.h: the tests by name. Those of kernels must pass on any device; a test throws Failure if it fails.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -12,12 +12,12 @@ struct Case {
   const char* name;
   void (*run)(Host& host);
 };
-extern const std::vector<Case> kernel_cases;  // also run under every seed and the checker, and with mutants
+extern const std::vector<Case> kernel_cases;  // also run under every seed, with the checker, and with mutants
 extern const std::vector<Case> word_cases;
-extern const std::vector<Case> fault_cases;   // of the emulator alone, as are the next
+extern const std::vector<Case> fault_cases;   // for the emulator only, like the next
 extern const std::vector<Case> driver_cases;
 
-// Setting is an environment variable for as long as it lives.
+// Setting sets an environment variable during its lifetime.
 class Setting {
  public:
   Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -27,12 +27,12 @@ class Setting {
   const char* name_;
 };
 
-// want fails unless got is what was expected.
+// want fails unless got equals what is expected.
 inline void want(const char* what, long long got, long long expected) {
   if (got != expected) fail("%s: %lld, not %lld", what, got, expected);
 }
 
-// Random numbers, the same on every run.
+// Random numbers, equal in every run.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}

@@ -1,4 +1,4 @@
-// The emulator's driver: what it refuses, what it puts off, and how it fails on demand.
+// driver_cases.cc: tests of the emulator's driver: refused calls, deferred work, injected failures.
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -70,7 +70,7 @@ void threads(Host& host) {
   host.must("cuCtxGetCurrent", &context);
   std::vector<std::thread> all;
   std::vector<std::string> wrong(4);
-  host.function("warps", "keep");  // loads the module before the threads ask for it
+  host.function("warps", "keep");  // loads the module before the threads need it
   for (int t = 0; t < 4; t++)
     all.emplace_back([&, t] {
       try {
@@ -170,7 +170,7 @@ void streams(Host& host) {
   Address p = host.allocate(64);
   words[0] = 1;
   host.must("cuMemcpyHtoDAsync_v2", p, (const void*)pinned, (size_t)64, s);
-  words[0] = 2;  // too early: the copy has not begun
+  words[0] = 2;  // too early: the copy has not started
   host.must("cuEventRecord", event, s);
   want("an event that has not come", host.result("cuEventQuery", event), 600);
   host.must("cuStreamWaitEvent", t, event, 0u);
@@ -195,7 +195,7 @@ void streams(Host& host) {
   want("polled to the end", host.download<unsigned char>(p, 1)[0], 7);
   want("no stream", host.result("cuStreamSynchronize", (void*)event), 400);
 
-  // A stream that does not block does not wait for the null stream, a blocking one does.
+  // A non-blocking stream does not wait for the null stream, a blocking one does.
   void* blocking;
   host.must("cuStreamCreate", &blocking, 0u);
   host.must("cuMemsetD8_v2", p, (unsigned char)9, (size_t)64);
@@ -286,7 +286,7 @@ void modules(Host& host) {
   want("a function of a module that is gone", launch(128, 0, args, nullptr), 400);
 }
 
-// ---- failures on demand ----
+// ---- injected failures ----
 
 void failures(Host& host) {
   Address p;

@@ -1,5 +1,5 @@
-// exact.h: directed rounding by another way than the emulator's, which sets the processor's rounding: the
-// nearest value first, then a step where it lies on the wrong side of the exact one.
+// exact.h: directed rounding that does not use the processor's rounding modes, as the emulator does: the nearest value,
+// then a step if it is on the wrong side of the exact one.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -8,8 +8,7 @@ namespace test {
 
 enum Rounding { kNearest, kDown, kUp, kZero };
 
-// directed takes the value nearest to an exact result and its side: -1 if it is below that, 0 if equal, 1
-// if above.
+// directed rounds, given the value nearest to an exact result and its side: -1 if it is below, 0 if equal, 1 if above.
 template <class T>
 T directed(T nearest, int side, Rounding r) {
   constexpr T inf = std::numeric_limits<T>::infinity();

@@ -1,4 +1,4 @@
-// What kernels do wrong and what the emulator says of it, and the orders in which it runs them.
+// fault_cases.cc: tests of the emulator's reports of faulty kernels, and of the orders in which it runs threads.
 #include <string>
 
 #include "cases.h"
@@ -12,7 +12,7 @@ struct Fault {
   int kind;
   const char* setting;  // of EMU_RACE
   int code;
-  const char* says;     // part of the report
+  const char* says;     // a part of the report
 };
 constexpr Fault kFaults[] = {
     {0, "0", 700, "the end of 1024 bytes of memory of device 0, at warps.cu:"},
@@ -81,7 +81,7 @@ void faults(Host& host) {
 }
 
 void stray_write(Host& host) {
-  // Within the page of a small allocation nothing faults: the canary tells.
+  // Writes within the page of a small allocation do not fault; the canary detects them.
   Address p = host.upload(std::vector<unsigned>(3));
   host.check("cuLaunchKernel", host.launch(kOne, "warps", "faults", 0, p, 3, 0ll));
   want("cuCtxSynchronize", host.result("cuCtxSynchronize"), 700);
@@ -94,7 +94,7 @@ void stray_write(Host& host) {
   if (host.last_fault().find("which has been freed") == std::string::npos) fail("%s", host.last_fault().c_str());
 }
 
-// What one block wrote a later one may read after a fence on both sides.
+// A later block may read what an earlier one wrote if both use a fence.
 void fences(Host& host) {
   Setting race("EMU_RACE", "1");
   for (int both : {1, 0}) {
@@ -105,7 +105,7 @@ void fences(Host& host) {
   }
 }
 
-// The order in which 192 threads of three blocks come to one atomic.
+// The order in which 192 threads of three blocks reach one atomic.
 std::vector<unsigned> arrivals(Host& host, const char* seed) {
   Setting order("EMU_SEED", seed);
   Address count = host.upload(std::vector<unsigned>(12)), rest = host.upload(std::vector<unsigned>(64)), old = host.allocate(192 * 4);

@@ -12,7 +12,7 @@ namespace test {
 
 using Address = unsigned long long;
 
-// Failure is a test that did not hold, or a call of the driver that failed.
+// Failure is a failed test or a failed driver call.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -22,15 +22,15 @@ std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
 // Host is the driver, with a context of device 0 current.
 class Host {
  public:
-  // ptx is the folder of the units' PTX; empty to ask the emulator for declarations that do.
+  // ptx is the folder of the units' PTX; if it is empty, the emulator's declarations (emu_ptx) are used.
   Host(const std::string& library, const std::string& ptx);
 
-  // The driver's function of that name, as F.
+  // Returns the driver's function of that name, as F.
   template <class F>
   F* call(const char* name) {
     return reinterpret_cast<F*>(symbol(name));
   }
-  // The same, called; fails unless it returns 0.
+  // Calls the driver's function; fails unless it returns 0.
   template <class... A>
   void must(const char* name, A... a) {
     check(name, call<int(A...)>(name)(a...));
@@ -42,7 +42,7 @@ class Host {
   void check(const char* name, int code);
   bool has(const char* name);
 
-  // renew leaves no trace of what came before: contexts, allocations, faults. Emulator only.
+  // renew resets contexts, allocations and faults. Emulator only.
   void renew();
   std::string last_fault();
   unsigned long long count(const char* name);
@@ -60,7 +60,7 @@ class Host {
     return v;
   }
   Address allocate(size_t bytes);
-  void free_all();  // what allocate and upload returned
+  void free_all();  // all memory of allocate and upload
 
   void* function(const char* unit, const char* kernel);
 

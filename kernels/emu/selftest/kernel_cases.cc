@@ -1,4 +1,4 @@
-// Kernels that work in tiles, warps, blocks and grids, against plain C++.
+// kernel_cases.cc: compares kernels that use tiles, warps, blocks and grids with plain C++.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -55,7 +55,7 @@ void gemm_bytes(Host& host, const char* kernel) {
   }
 }
 
-// Sums in float32 in any order, within the rounding of that many additions cut off at 24 bits.
+// Compares float32 sums in any order, within the error of that many additions truncated to 24 bits.
 void gemm_floats(Host& host, const char* kernel, float (*round)(float)) {
   Random random(2);
   for (Size s : kFloatSizes) {
@@ -81,7 +81,7 @@ void gemm_floats(Host& host, const char* kernel, float (*round)(float)) {
   }
 }
 
-// One warp, every word random: no lane's words may go astray. Float sums are of small integers, exact.
+// One warp with random words detects words of the wrong lane. Float sums are of small integers, hence exact.
 void fragments(Host& host) {
   Random random(3);
   for (int kind = 0; kind < 4; kind++) {
@@ -99,7 +99,7 @@ void fragments(Host& host) {
         memcpy(&bits, &f, 4);
         if (kind < 2) u |= (uint32_t)(v & 255) << 8 * e;
         else if (kind == 2) u |= bits >> 16 << 16 * e;  // up to 8 bits: exact in bfloat16
-        else u = bits | random.word() % 8192;           // the low bits are not read
+        else u = bits | random.word() % 8192;           // the low bits are ignored
       }
       return u;
     };

@@ -1,10 +1,9 @@
-// selftest LIBRARY [PTX]: runs the tests against a CUDA driver library and prints a line for each that
-// fails; the exit status is 1 if any did. Of the emulator everything is tested, under several schedules,
-// with and without the checker, and with the mutants. Any other driver runs the kernels alone, from the
-// PTX files in the folder PTX, which NVRTC makes of the .cu files here: so inline PTX is held against
-// the same plain C++ as its emulation.
+// selftest LIBRARY [PTX]: runs the tests against a CUDA driver library and prints a line for each that fails; the exit
+// status is 1 if any did. With the emulator all tests run, under several schedules, with and without the checker, and with
+// the mutants. With another driver only the tests of kernels run, from the PTX files in the folder PTX, which NVRTC compiles
+// from the .cu files here: so inline PTX is compared with the same plain C++ as its emulation.
 //
-// selftest --bench LIBRARY times the emulator on 328 million multiply-adds, in seconds of the processor.
+// selftest --bench LIBRARY times the emulator on 328 million multiply-adds, in processor seconds.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +18,7 @@ using namespace test;
 
 constexpr int kSeeds = 6;
 
-// The reason why a case fails, empty if it holds.
+// Returns the reason why a case fails, empty if it passes.
 std::string why(Host& host, const Case& c) {
   try {
     c.run(host);
@@ -60,7 +59,7 @@ const Case& find_case(const char* name) {
   fail("no case %s", name);
 }
 
-// In how many of the seeds the case fails.
+// Returns under how many of the seeds the case fails.
 int caught(Host& host, const Mutant& m, int race) {
   int n = 0;
   set("EMU_RACE", race);

@@ -1,4 +1,4 @@
-// mutants.h: the deliberate faults in the test kernels (MUTANT in their sources), and what has to see them.
+// mutants.h: the deliberate faults in the test kernels (MUTANT in their sources), and the tests that must detect them.
 #pragma once
 #include <vector>
 
@@ -8,7 +8,7 @@ struct Mutant {
   const char* unit;
   int number;
   const char* test;  // the kernel case that fails
-  bool checker;      // only EMU_RACE sees it: the outcome of a run does not depend on it
+  bool checker;      // detected by EMU_RACE only: results do not depend on it
   const char* what;
 };
 

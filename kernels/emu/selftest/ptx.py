@@ -1,6 +1,6 @@
 """ptx.py OUT: compiles the selftest's kernels to OUT/*.ptx as kernels/toolchain compiles kernels/*.cu, and
-has ptxas assemble them for every GPU it knows: so every function of the dialect is seen by the real
-compiler. It needs what kernels/toolchain/install.sh installs."""
+assembles them for every GPU that ptxas supports, so that the real compiler checks every function of the
+dialect. It needs the packages that kernels/toolchain/install.sh installs."""
 
 import sys
 from pathlib import Path

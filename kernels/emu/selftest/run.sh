@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh OUT: builds the emulator with the test kernels in it as OUT/selftest/libcuda.so.1, and tests it.
-# Where the CUDA compiler is installed (kernels/toolchain) the test kernels also go through that, into
-# OUT/selftest/ptx. -v after OUT names every mutant; --bench times instead.
+# run.sh OUT: builds the emulator with the test kernels, OUT/selftest/libcuda.so.1, and tests it. If the CUDA
+# compiler is installed (kernels/toolchain), it also compiles the test kernels to OUT/selftest/ptx. -v after
+# OUT prints every mutant; --bench measures instead of testing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1/selftest"

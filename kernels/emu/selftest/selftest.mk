@@ -1,4 +1,4 @@
-# selftest.mk: the rules by which run.sh makes the test program. OUT and HERE are folders.
+# selftest.mk: run.sh's rules for building the test program. OUT and HERE are folders.
 CXX ?= g++
 OBJECTS := $(patsubst $(HERE)/%.cc,$(OUT)/work/test_%.o,$(wildcard $(HERE)/*.cc))
 

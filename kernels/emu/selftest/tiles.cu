@@ -1,5 +1,5 @@
-// tiles.cu: products of matrices by every kind of matrix instruction, for the emulator's own tests and for
-// a first look at a new device. All compute C[i][j] = sum over c of A[i][c] B[j][c] for i < m and j < n, by
+// tiles.cu: matrix products by every kind of matrix instruction, for the emulator's own tests and for a first test of a
+// new device. All compute C[i][j] = sum over c of A[i][c] B[j][c] for i < m and j < n, by
 // tiles of 64 by 64 and 128 threads a block, four warps of 32 by 32.
 #include "dev.cuh"
 
@@ -7,10 +7,10 @@ static const int kTile = 64, kThreads = 128;
 
 // ---- bytes: asynchronous copies into two stages, fragments by ldmatrix ----
 
-static const int kStep = 64;           // bytes of a row a stage
-static const int kPitch = kStep + 16;  // of a row in shared memory: eight rows fall into eight sets of banks
+static const int kStep = 64;           // bytes of a row in a stage
+static const int kPitch = kStep + 16;  // of rows in shared memory: eight rows use disjoint banks
 
-// Starts the copy of rows [i0, i0 + 64) of a matrix of `rows` rows, bytes [c, c + 64); zeros beyond the ends.
+// Starts the copy of bytes [c, c + 64) of rows [i0, i0 + 64) of a matrix of `rows` rows, with zeros beyond its ends.
 DEV void load_stage(unsigned char* stage, const unsigned char* matrix, int rows, int i0, int k, int c) {
   for (int e = threadIdx.x; e < kTile * kStep / 16; e += kThreads) {
     int row = e / (kStep / 16), at = e % (kStep / 16) * 16, i = i0 + row;
@@ -80,9 +80,9 @@ extern "C" __global__ void __launch_bounds__(128) gemm_u8s8(const unsigned char*
 
 // ---- floats: one stage, fragments word by word ----
 
-static const int kWords = 8;  // of a row a step: 16 bfloat16, or 8 tf32
+static const int kWords = 8;  // of a row in a step: 16 bfloat16, or 8 tf32
 
-// Rows of floats into words of shared memory, rounded; zeros beyond the ends.
+// Rounds rows of floats to words in shared memory, with zeros beyond the ends.
 template <bool kBf16>
 DEV void load_words(unsigned (*tile)[kWords + 4], const float* matrix, int rows, int i0, int k, int c) {
   for (int e = threadIdx.x; e < kTile * kWords; e += kThreads) {
@@ -106,7 +106,7 @@ DEV void gemm_floats(unsigned (*A_tile)[kWords + 4], unsigned (*B_tile)[kWords +
   float c[2][4][4] = {};
   for (int at = 0; at < k; at += kBf16 ? 2 * kWords : kWords) {
     load_words<kBf16>(A_tile, A, m, i0, k, at);
-    // Mutant 10 swaps the halves of one factor only: of both it would change nothing.
+    // Mutant 10 swaps the halves of one factor only; swapping both would change nothing.
     if (MUTANT(10)) {
       for (int e = threadIdx.x; e < kTile * kWords; e += kThreads) {
         int i = j0 + e / kWords, p = at + e % kWords * 2;
@@ -143,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(128) gemm_tf32(const float* A, cons
   gemm_floats<false>(a, b, A, B, C, m, n, k);
 }
 
-// fragments: one warp multiplies what each lane brings. a is [32][4] words, b [32][2], c [32][4]; kind 0 is
+// fragments: one warp multiplies the fragments of its lanes. a is [32][4] words, b [32][2], c [32][4]; kind 0 is
 // s8, 1 u8s8, 2 bf16, 3 tf32.
 extern "C" __global__ void __launch_bounds__(32) fragments(const unsigned* a, const unsigned* b, unsigned* c, int kind) {
   unsigned lane = threadIdx.x;
@@ -162,8 +162,8 @@ extern "C" __global__ void __launch_bounds__(32) fragments(const unsigned* a, co
   }
 }
 
-// matrices: four matrices of 8 by 8 elements of 16 bits, in; what x1, x2, x4 and their transposing forms
-// give each lane, out [lane][14].
+// matrices: in are four matrices of 8 by 8 16-bit elements; out [lane][14] is what x1, x2, x4 and their transposing forms
+// give each lane.
 extern "C" __global__ void __launch_bounds__(32) matrices(const uint4* in, unsigned* out) {
   __shared__ uint4 rows[32];
   unsigned lane = threadIdx.x;

@@ -1,4 +1,4 @@
-// warps.cu: what threads of a warp, of a block and of a grid do together, for the emulator's own tests.
+// warps.cu: cooperation of the threads of a warp, a block and a grid, for the emulator's own tests.
 #include "dev.cuh"
 
 static const unsigned kAll = 0xffffffffu;
@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(256) sum(const float* in, float* ou
   }
 }
 
-// keep: the places of values that reach the cut, in any order, and their number; one atomic a warp.
+// keep: the indices of values that reach the cut, in any order, and their number; one atomic a warp.
 extern "C" __global__ void __launch_bounds__(128) keep(const float* in, unsigned* out, unsigned* count, int n, float cut) {
   int i = blockIdx.x * 128 + threadIdx.x, lane = threadIdx.x % 32;
   bool in_range = MUTANT(5) ? i <= n : i < n;
@@ -56,12 +56,12 @@ extern "C" __global__ void __launch_bounds__(64) turn(const unsigned* in, unsign
   unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   size_t base = ((size_t)blockIdx.x * 2 + warp) * 1024;
   for (int r = 0; r < 32; r++) tile[warp][r][lane] = in[base + r * 32 + lane];
-  if (MUTANT(14)) __ballot_sync(kAll, 1);  // a collective, but it orders no memory
+  if (MUTANT(14)) __ballot_sync(kAll, 1);  // a collective that does not order memory
   else if (!MUTANT(15)) __syncwarp();
   for (int r = 0; r < 32; r++) out[base + r * 32 + lane] = tile[warp][lane][r];
 }
 
-// total: one number for the whole grid, by the block that comes last. part holds a value a block.
+// total: one sum for the whole grid, computed by the last block. part holds one value for each block.
 extern "C" __global__ void __launch_bounds__(32) total(const unsigned* in, unsigned* part, unsigned* ticket, unsigned* out, int n) {
   unsigned v = 0, lane = threadIdx.x;
   for (int i = blockIdx.x * 32 + lane; i < n; i += gridDim.x * 32) v += in[i];
@@ -81,14 +81,14 @@ extern "C" __global__ void __launch_bounds__(32) total(const unsigned* in, unsig
   if (lane == 0) *out = v;
 }
 
-// 400 KB of a thread's own memory.
+// Uses 400 KB of local memory.
 static __device__ __noinline__ unsigned deep(int n) {
   volatile unsigned memory[100000];
   memory[n] = 1;
   return memory[n + 1];
 }
 
-// faults: deliberate ones, by kind.
+// faults: a deliberate fault of each kind.
 extern "C" __global__ void __launch_bounds__(64) faults(int kind, unsigned* p, int n, long long far) {
   SHARED_DYN(unsigned, dynamic);
   unsigned lane = threadIdx.x;

@@ -1,4 +1,4 @@
-// Functions on single words and exchanges of words, column by column against plain C++.
+// word_cases.cc: compares functions on single words and exchanges of words with plain C++, column by column.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -94,8 +94,8 @@ T product(T a, T b, Rounding r) {
   return p == 0 ? (std::signbit(a) != std::signbit(b) ? -T(0) : T(0)) : round_to<T>(p, r);
 }
 
-// x y + z; float128 need not hold it, so its two parts are added by hand. A zero has the sign of both
-// parts, or if they differ minus only when rounded down.
+// x y + z, which may exceed float128, so its two parts are added with an error term. A zero has the sign of both parts or,
+// if they differ, minus only when rounded down.
 template <class T>
 T product_sum(T x, T y, T z, Rounding r) {
   __float128 p = (__float128)x * y, s = p + z;
@@ -104,7 +104,7 @@ T product_sum(T x, T y, T z, Rounding r) {
   __float128 part = s - p, lost = (p - (s - part)) + (z - part);  // the sum's error, exact
   T nearest = (T)s;
   __float128 off = ((__float128)nearest - s) - lost;
-  // Casting s, already rounded, may miss the nearest by one place when s sits in the middle.
+  // Casting s, which is rounded already, may miss the nearest value by one step if s is a tie.
   for (T t : {std::nextafter(nearest, -std::numeric_limits<T>::infinity()), std::nextafter(nearest, std::numeric_limits<T>::infinity())}) {
     __float128 o = ((__float128)t - s) - lost, ao = o < 0 ? -o : o, an = off < 0 ? -off : off;
     if (ao < an) nearest = t, off = o;
@@ -150,7 +150,7 @@ void floats(Host& host) {
   shuffle(&b, random);
   shuffle(&c, random);
   for (int i = 0; i < 300; i++)
-    if (b[i] == 0 && a[i] == 0) b[i] = 1;  // of two zeros min may give either, and 0/0 any NaN
+    if (b[i] == 0 && a[i] == 0) b[i] = 1;  // min of two zeros may be either, and 0/0 any NaN
   compare<u32, float>(host, "floats", a, b, c, [](float x, float y, float z) {
     std::vector<u32> w;
     four<float, u32>(&w, [&](Rounding r) { return product_sum(x, 1.f, y, r); });
@@ -182,7 +182,7 @@ void floats(Host& host) {
 void doubles(Host& host) {
   Random random(13);
   std::vector<double> a = values<double>(random, 300, 25), b = values<double>(random, 300, 25), c = values<double>(random, 300, 25);
-  // Denormals and their like would not fit into float128's exact sums with the rest.
+  // Denormals do not fit exact float128 sums with the other values.
   for (auto* v : {&a, &b, &c})
     for (auto& x : *v)
       if (x != 0 && std::fabs(x) < 1e-30) x = 0x1.8p-20;

@@ -1,5 +1,5 @@
-// words.cu: every function of the dialect that works on a thread's own words or exchanges words in a warp,
-// a result a column, for comparison with plain C++.
+// words.cu: every function of the dialect that works on a thread's own words or exchanges words in a warp, one result in
+// each column, for comparison with plain C++.
 #include "dev.cuh"
 
 static const unsigned kAll = 0xffffffffu;
@@ -11,7 +11,7 @@ struct Row {
   __device__ __forceinline__ void put(T v) { *next++ = v; }
 };
 
-// 32-bit results of a, b, c.
+// 32-bit results for a, b, c.
 extern "C" __global__ void ints(const unsigned* a, const unsigned* b, const unsigned* c, unsigned* out, int n, int columns) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -43,7 +43,7 @@ extern "C" __global__ void ints(const unsigned* a, const unsigned* b, const unsi
   r.put(max(x, y));
 }
 
-// Bits of the results on floats a, b, c.
+// Bits of results for floats a, b, c.
 extern "C" __global__ void floats(const float* a, const float* b, const float* c, unsigned* out, int n, int columns) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -75,7 +75,7 @@ extern "C" __global__ void floats(const float* a, const float* b, const float* c
 #undef FLOAT
 }
 
-// Bits of the results on doubles a, b, c.
+// Bits of results for doubles a, b, c.
 extern "C" __global__ void doubles(const double* a, const double* b, const double* c, long long* out, int n, int columns) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(64) exchanges(const unsigned* v, co
   r.put((unsigned)(__syncthreads_and((int)(x | 1)) != 0));
   r.put((unsigned)(__syncthreads_and(lane != 7) != 0));
   r.put((unsigned)(__syncthreads_or(lane == 7) != 0));
-  if (lane < 20) r.put(__ballot_sync(0xfffffu, x & 2));  // the others go on
+  if (lane < 20) r.put(__ballot_sync(0xfffffu, x & 2));  // the others continue
   else r.put(0);
 }
 

@@ -1,12 +1,12 @@
-"""docs/benchmarks/gpu/sass.md: what a turn of each hot loop asks of a multiprocessor of sm_90.
+"""docs/benchmarks/gpu/sass.md: what one iteration of each hot loop asks of an sm_90 multiprocessor.
 
-A source says of a loop what a warp does in a turn of it:
+A source states what a warp does in one iteration of a loop:
 
     // sass ENTRY OPCODE: COUNT UNIT, which loop
     // sass ENTRY OPCODE: COUNT UNIT each, which loop
 
-COUNT for each of these instructions that the turn has, in the second form. Meant are all loops of the entry with that opcode of which none within them has it, and of each the
-shortest way round that passes it: the turn in which nothing rare happens.
+In the second form COUNT is for each such instruction of the iteration. This refers to every loop of the entry that contains the opcode
+while no loop nested in it does, and to the shortest path around it through the opcode: an iteration without rare branches.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ TARGET = "sm_90"
 # the one at which the data sheet's figures hold (1,979 TOPS of int8: 132 x 4 x 1,024 x 2 x 1.83 GHz).
 PROCESSORS, SCHEDULERS, GHZ = 132, 4, 1.83
 
-# The unit that carries an instruction out, by the first part of its name, and for how many cycles a warp's
-# holds that of one scheduler: CUDA C++ Programming Guide 12.4, throughput of native instructions, at
+# The unit that executes an instruction, by the first part of its name, and for how many cycles a warp's
+# instruction occupies that of one scheduler: CUDA C++ Programming Guide 12.4, throughput of native instructions, at
 # compute capability 9.0; tensor cores by the data sheet. A tf32 product of 16x8x8 takes as long as an
-# int8 product of 16x8x32. Shared memory is one unit for all four.
+# int8 product of 16x8x32. Shared memory is one unit for all four schedulers.
 PIPES: tuple[tuple[str, float, frozenset[str]], ...] = (
     ("tensor", 4, frozenset({"IMMA", "HMMA"})),
     ("fma", 1, frozenset({"FFMA", "FMUL", "FADD"})),
@@ -47,7 +47,7 @@ REST = "other"  # branches, barriers, constants, uniform registers: a slot each
 
 @dataclass(frozen=True)
 class Mark:
-    """What a source says of loops."""
+    """A `// sass` line of a source."""
 
     entry: str
     opcode: str
@@ -58,7 +58,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Iteration:
     mark: Mark
     file: str
     address: int  # of the loop's first instruction
@@ -66,7 +66,7 @@ class Turn:
 
     @property
     def count(self) -> int:
-        """Units of a turn."""
+        """Units of an iteration."""
         each = sum(n for op, n in self.opcodes.items() if _stem(op) == self.mark.opcode) if self.mark.each else 1
         return self.mark.count * each
 
@@ -87,20 +87,20 @@ class Turn:
 
     @property
     def wavefronts(self) -> float:
-        """Passes through shared memory of 128 bytes: as many as the widths ask for.
-        Matrices and words side by side lie in different banks (tile.cuh); what all lanes read alike
-        may take fewer."""
+        """Accesses of 128 bytes to shared memory, by the widths of the instructions.
+        Matrices and adjacent words are in different banks (tile.cuh); lanes that read the same words
+        may need fewer."""
         return sum(n * _width(op) / 4 for op, n in self.opcodes.items() if _stem(op) in ("LDS", "LDSM", "STS"))
 
     @property
     def busiest(self) -> tuple[str, float]:
-        """What a turn keeps busy the longest, in cycles of one scheduler."""
+        """The unit that an iteration occupies longest, in cycles of one scheduler."""
         cycles = {name: a * self.pipe(name) for name, a, _ in PIPES if name != "shared"}
         cycles |= {"issue": self.slots, "shared": SCHEDULERS * self.wavefronts}
         return max(cycles.items(), key=lambda c: c[1])
 
     def seconds(self, cycles: float) -> float:
-        """For 1e9 pairs, or 1e12 of other units, where nothing but these cycles a turn counts."""
+        """The time of 1e9 pairs, or 1e12 of other units, at so many cycles an iteration."""
         count = 1e9 if self.mark.unit == "pairs" else 1e12
         return count / self.count * cycles / (PROCESSORS * SCHEDULERS * GHZ * 1e9)
 
@@ -118,15 +118,15 @@ def _width(opcode: str) -> int:
 
 
 def marks(text: str) -> list[Mark]:
-    """What a source says, line by line."""
+    """The `// sass` lines of a source."""
     return [Mark(e, op, int(n), unit, bool(each), which) for e, op, n, unit, each, which in _MARK.findall(text)]
 
 
-def turns(file: str, said: Iterable[Mark], functions: Mapping[str, sass.Function]) -> list[Turn]:
+def iterations(file: str, listed: Iterable[Mark], functions: Mapping[str, sass.Function]) -> list[Iteration]:
     found = []
-    for mark in said:
+    for mark in listed:
         if mark.entry not in functions:
-            raise sass.DisassembleError(f"kernels/{file}.cu speaks of {mark.entry}, of which there is no code")
+            raise sass.DisassembleError(f"kernels/{file}.cu names {mark.entry}, which has no code")
 
         def of(i: sass.Instruction, opcode: str = mark.opcode) -> bool:
             return i.stem == opcode
@@ -134,29 +134,29 @@ def turns(file: str, said: Iterable[Mark], functions: Mapping[str, sass.Function
         function = functions[mark.entry]
         loops = sass.innermost(function, of)
         if not loops:
-            raise sass.DisassembleError(f"no loop of {mark.entry} has {mark.opcode}, as kernels/{file}.cu says")
+            raise sass.DisassembleError(f"no loop of {mark.entry} has {mark.opcode}, which kernels/{file}.cu names")
         for loop in loops:
-            opcodes = Counter(i.opcode for i in function.turn(loop, of))
-            found.append(Turn(mark, file, function.blocks[loop.head].start * 16, opcodes))
+            opcodes = Counter(i.opcode for i in function.iteration(loop, of))
+            found.append(Iteration(mark, file, function.blocks[loop.head].start * 16, opcodes))
     return found
 
 
 # A paragraph a line, as in the other pages of docs.
 # ruff: noqa: E501
 _HEAD = """\
-# Turns of the hot loops
-What ptxas {ptxas} makes of them for {target}, as nvdisasm {nvdisasm} reads it; written by `make kernels`, compared by `make check-kernels`. **Nothing here was measured, on a GPU or otherwise.** A driver's assembler may do it differently.
+# Iterations of the hot loops
+Their code by ptxas {ptxas} for {target}, as nvdisasm {nvdisasm} disassembles it; written by `make kernels`, compared by `make check-kernels`. **Nothing here was measured, on a GPU or otherwise.** A driver's assembler may give different code.
 
-A row is a loop of an entry, innermost for the instruction named, and in it the shortest way round: the turn in which no pair passes and no list is written. Sources say what a warp does in a turn (`// sass` lines; a template has a loop an instance, told apart by its products). Columns count a warp's instructions by the unit that carries them out, *moves* are those among them that copy registers or constants, *wavefronts* passes of 128 bytes through shared memory by the widths read, four for 16 bytes a lane; where lanes read the same words, as those of the terms of queries do, it may be fewer.
+A row is a loop of an entry, the innermost that contains the instruction named, and the shortest path around it: an iteration in which no pair passes and no list is written. Sources state what a warp does in an iteration (`// sass` lines; each instance of a template has a loop of its own, recognisable by its products). Columns count a warp's instructions by the unit that executes them. *Moves* are those that copy registers or constants; *wavefronts* are accesses of 128 bytes to shared memory by the widths read, four for 16 bytes a lane; where lanes read the same words, as with the terms of queries, there may be fewer.
 
-*Slots* is what a lane issues for a pair of its own: instructions times 32, by pairs (or products, or bytes). *Issue* is the time of 1e9 pairs, or of 1e12 of other units, at one instruction a cycle and scheduler, *busiest* that of the unit kept busy the longest: arithmetic on {processors} multiprocessors of {schedulers} schedulers at {ghz} GHz with rates from NVIDIA's tables, no forecast. Latencies, what memory brings and turns in which something passes come on top.
+*Slots* is the number of instructions that a lane issues for one pair: instructions times 32, divided by pairs (or products, or bytes). *Issue* is the time of 1e9 pairs, or of 1e12 of other units, at one instruction a cycle and scheduler; *busiest* is the unit occupied longest, with its time. Both are arithmetic for {processors} multiprocessors of {schedulers} schedulers at {ghz} GHz with rates from NVIDIA's tables, not forecasts: latencies, memory bandwidth, and iterations in which a pair passes come on top.
 
 """
 
 
-def markdown(ptxas: str, nvdisasm: str, found: Sequence[Turn]) -> str:
+def markdown(ptxas: str, nvdisasm: str, found: Sequence[Iteration]) -> str:
     names = [name for name, _, _ in PIPES]
-    rows = [["entry", "loop", "a turn", "instructions", *names, REST, "moves", "wavefronts", "slots", "issue", "busiest"]]
+    rows = [["entry", "loop", "an iteration", "instructions", *names, REST, "moves", "wavefronts", "slots", "issue", "busiest"]]
     rows.append(["---"] * 3 + ["---:"] * (len(rows[0]) - 3))
     for t in found:
         name, cycles = t.busiest
@@ -185,9 +185,9 @@ def _time(seconds: float) -> str:
 
 
 def page(root: Path, sources: Iterable[Path], cubins: Path, ptxas: str) -> str:
-    """The page for sources, whose cubins are in a folder, as NAME.cubin."""
-    found: list[Turn] = []
+    """The page for sources; their cubins are NAME.cubin in a folder."""
+    found: list[Iteration] = []
     for source in sources:
-        if said := marks(source.read_text()):
-            found += turns(source.stem, said, sass.functions(root, cubins / f"{source.stem}.cubin"))
+        if listed := marks(source.read_text()):
+            found += iterations(source.stem, listed, sass.functions(root, cubins / f"{source.stem}.cubin"))
     return markdown(ptxas, sass.version(root), found)

@@ -1,0 +1,134 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"thresher/backend"
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/gpu/emulator"
+	"thresher/internal/vectors"
+)
+
+// hostWork is the work of the host: calls of Device.Do, waits for enqueued work, kernels launched,
+// and driver calls, including these and the two that begin and end each Do.
+type hostWork struct{ does, waits, launches, driverCalls int }
+
+// count adds the work of f, apart from the number of Do.
+func (t *hostWork) count(f func() error) error {
+	count := func(sign int) {
+		for name, to := range map[string]*int{"waits": &t.waits, "launches": &t.launches, "calls": &t.driverCalls} {
+			n, _ := emulator.Count(name)
+			*to += sign * int(n)
+		}
+	}
+	count(-1)
+	defer count(1)
+	return f()
+}
+
+// smallSearch returns a small collection, and queries.
+func smallSearch(t *testing.T) (*collection.Collection, []float32) {
+	t.Helper()
+	const n, dim, most = 1100, 160, 64
+	rng := vectors.Rand(41)
+	rows, queries := vectors.PowerLaw(rng, n, dim), vectors.PowerLaw(rng, most, dim)
+	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, queries
+}
+
+// TestHostWorkOfSearches counts the host's work for searches of an engine: on a GPU each item costs
+// some microseconds, and a search for one query takes little longer.
+func TestHostWorkOfSearches(t *testing.T) {
+	needEmulator(t)
+	c, queries := smallSearch(t)
+	b := open(t, Options{})
+	defer shut(t, "backend", b.Close)
+	e, err := batch.Open(t.Context(), c, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, "engine", e.Close)
+	for _, x := range []struct {
+		name string
+		req  batch.Request
+		m    int
+		want hostWork
+	}{
+		{"settled by a look", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, hostWork{2, 1, 14, 22}},
+		{"two looks", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, hostWork{3, 2, 19, 31}},
+		{"dense", batch.Request{Method: batch.Exact}, 1, hostWork{2, 2, 12, 25}},
+	} {
+		x.req.Queries, x.req.K = queries[:x.m*c.Dim], 10
+		search := func() error {
+			_, err := e.Search(t.Context(), x.req)
+			return err
+		}
+		if err := search(); err != nil { // the first search uploads terms, and allocates
+			t.Fatal(x.name, err)
+		}
+		got := hostWork{does: 1}
+		if err := got.count(search); err != nil {
+			t.Fatal(x.name, err)
+		}
+		for ; got.does < 50; got.does++ { // until there is no Do of this number to fail
+			t.Setenv(failVariable, fmt.Sprintf("cuCtxPushCurrent:%d:1", got.does+1))
+			err := search()
+			t.Setenv(failVariable, "")
+			if err == nil {
+				break
+			}
+		}
+		if got != x.want {
+			t.Errorf("%s: %+v, want %+v", x.name, got, x.want)
+		}
+	}
+}
+
+// TestHostWorkOfCalls counts the host's work for each call of a run.
+func TestHostWorkOfCalls(t *testing.T) {
+	needEmulator(t)
+	c, queries := smallSearch(t)
+	b := open(t, Options{})
+	defer shut(t, "backend", b.Close)
+	r, err := b.Load(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, "resident", r.Close)
+	goals := []backend.Goal{{K: 10, Floor: math.Inf(-1), Allowed: c.N, Skip: -1}}
+	looks := []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Cauchy}, {Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy}}
+	for _, warm := range []bool{false, true} {
+		var x backend.Run
+		for _, step := range []struct {
+			name string
+			call func(ctx context.Context) error
+			want hostWork
+		}{
+			{"begin", func(ctx context.Context) (err error) {
+				x, err = r.Begin(ctx, backend.Queries{M: 1, Dim: c.Dim, Data: queries[:c.Dim]}, goals)
+				return err
+			}, hostWork{}},
+			{"first look", func(ctx context.Context) error { _, err := x.Pull(ctx, looks[0]); return err }, hostWork{0, 1, 14, 20}},
+			{"second look", func(ctx context.Context) error { _, err := x.Pull(ctx, looks[1]); return err }, hostWork{0, 1, 5, 9}},
+			{"finish", func(ctx context.Context) error { _, err := x.Finish(ctx); return err }, hostWork{0, 0, 0, 2}},
+			{"close", func(context.Context) error { return x.Close() }, hostWork{}},
+		} {
+			var got hostWork
+			if err := got.count(func() error { return step.call(t.Context()) }); err != nil {
+				t.Fatal(step.name, err)
+			}
+			if warm && got != step.want {
+				t.Errorf("%s: %+v, want %+v", step.name, got, step.want)
+			}
+		}
+	}
+}
