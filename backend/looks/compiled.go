@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"thresher/backend"
-	"thresher/bandit"
 	"thresher/collection"
 	"thresher/simd"
 )
@@ -72,8 +71,9 @@ type Compiled struct {
 // Random reports whether the look's bound can fail.
 func (t *Compiled) Random() bool { return t.Kind == Student }
 
-// compile compiles look l for c.
-func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
+// compile compiles look l for the collection. s.mu is held.
+func (s *Set) compile(l backend.Look) (*Compiled, error) {
+	c := s.c
 	switch {
 	case !l.Rep.Coded():
 		return nil, fmt.Errorf("codes of representation %v: %w", l.Rep, backend.ErrRuleUnsupported)
@@ -95,7 +95,7 @@ func compile(c *collection.Collection, l backend.Look) (*Compiled, error) {
 		// x codes the whole rest o, and <o - x, q_rest> is at most |o - x| |q_rest|
 		t.Kind, t.Radius = Whole, at.Beyond
 	case l.Rule == backend.Student:
-		t.Kind, t.Radius, t.Reach = Student, at.Radius, bandit.Reach(l.Alpha, c.Kappa, c.D)
+		t.Kind, t.Radius, t.Reach = Student, at.Radius, s.reachOf(l.Alpha)
 	default:
 		t.Kind, t.Radius = Cauchy, at.Beyond
 		t.Scale, t.XNorm, t.WholeErr = whole.Scale, whole.XNorm, whole.Beyond

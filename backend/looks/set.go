@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"thresher/backend"
+	"thresher/bandit"
 	"thresher/collection"
 )
 
@@ -16,7 +17,8 @@ type Set struct {
 	mu     sync.Mutex
 	looks  map[backend.Look]*Compiled
 	strips map[stripsKey][]Strip
-	sides  [][]Side // by stage
+	sides  [][]Side            // by stage
+	reach  map[float64]float64 // bandit.Reach by alpha, the same for looks at every stage
 }
 
 // stripsKey identifies the strips of a look.
@@ -27,7 +29,8 @@ type stripsKey struct {
 
 // NewSet returns an empty Set; c must outlive it.
 func NewSet(c *collection.Collection) *Set {
-	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[stripsKey][]Strip{}, sides: make([][]Side, len(c.Stages))}
+	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[stripsKey][]Strip{}, sides: make([][]Side, len(c.Stages)),
+		reach: map[float64]float64{}}
 }
 
 // Compile compiles look l, with strips if it is at panels. It fails with
@@ -41,7 +44,7 @@ func (s *Set) Compile(l backend.Look) (*Compiled, error) {
 	kept, ok := s.looks[key]
 	if !ok {
 		var err error
-		if kept, err = compile(s.c, key); err != nil {
+		if kept, err = s.compile(key); err != nil {
 			return nil, err
 		}
 		if kept.QueryCodes == Codes8 {
@@ -49,12 +52,23 @@ func (s *Set) Compile(l backend.Look) (*Compiled, error) {
 		}
 		if len(s.looks) >= setMost {
 			clear(s.looks)
+			clear(s.reach)
 		}
 		s.looks[key] = kept
 	}
 	t := *kept
 	t.Look = l
 	return &t, nil
+}
+
+// reachOf returns how many radii alpha costs. s.mu is held.
+func (s *Set) reachOf(alpha float64) float64 {
+	r, ok := s.reach[alpha]
+	if !ok {
+		r = bandit.Reach(alpha, s.c.Kappa, s.c.D)
+		s.reach[alpha] = r
+	}
+	return r
 }
 
 // stripsOf returns the strips of a look. s.mu is held.
