@@ -157,21 +157,22 @@ func answers(t *testing.T, open func() backend.Backend, p Part) {
 	}
 }
 
-// check runs one ladder; every difference from the oracle is an error.
-func check(t *testing.T, name string, s *Set, o *Oracle, a *goalSet, r backend.Resident, l *Ladder) {
+// check runs one ladder; every difference from the oracle is an error. It returns the
+// answers, nil if there are none.
+func check(t *testing.T, name string, s *Set, o *Oracle, a *goalSet, r backend.Resident, l *Ladder) backend.Answers {
 	t.Helper()
 	got, left, err := l.Search(context.Background(), r, a.queries, a.goals)
 	if unsupportedLook(err, l) {
 		t.Logf("%s: %v", name, err)
-		return
+		return nil
 	}
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
-		return
+		return nil
 	}
 	if len(got) != a.queries.M {
 		t.Errorf("%s: %d answers to %d queries", name, len(got), a.queries.M)
-		return
+		return nil
 	}
 	if err := checkSurvivors(left, got, s.N()); err != nil {
 		t.Errorf("%s: %v", name, err)
@@ -186,9 +187,10 @@ func check(t *testing.T, name string, s *Set, o *Oracle, a *goalSet, r backend.R
 				continue
 			}
 			t.Errorf("%s: query %d, K %d, epsilon %g, floor %g: %v", name, a.of[j], g.K, g.Epsilon, g.Floor, d)
-			return // further queries would fail for the same reason
+			return got // further queries would fail for the same reason
 		}
 	}
+	return got
 }
 
 // unsupportedLook reports whether err says that a backend has no looks at float32
