@@ -96,15 +96,21 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 	if w.plan, err = e.strategy(w); err != nil {
 		return nil, err
 	}
+	w.setGoals(filter)
+	return w, nil
+}
+
+// setGoals gives each query its goal; filter is the request's, nil for none.
+func (w *work) setGoals(filter *backend.Filter) {
 	gather := w.plan.Gather
 	if filter != nil && !w.plan.Dense() { // for queries that a look sends to the dense path
-		gather = e.planner.Gathers(w.question())
+		gather = w.e.planner.Gathers(w.question())
 	}
 	w.goals = make([]backend.Goal, w.m)
 	for j := range w.goals {
-		g := backend.Goal{K: k, Epsilon: w.epsilon(j), Floor: w.floor(j), Filter: filter, Allowed: w.allowed, Skip: -1, Gather: gather}
-		if req.ExcludeSelf {
-			g.Skip = int(e.inverse[w.self(j)])
+		g := backend.Goal{K: w.k, Epsilon: w.epsilon(j), Floor: w.floor(j), Filter: filter, Allowed: w.allowed, Skip: -1, Gather: gather}
+		if w.req.ExcludeSelf {
+			g.Skip = int(w.e.inverse[w.self(j)])
 			if filter == nil || filter.Has(g.Skip) {
 				g.Allowed--
 			}
@@ -114,10 +120,9 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 		}
 		w.goals[j] = g
 	}
-	if slices.ContainsFunc(req.Goals, func(g QueryGoal) bool { return len(g.Candidates) > 0 }) {
+	if slices.ContainsFunc(w.req.Goals, func(g QueryGoal) bool { return len(g.Candidates) > 0 }) {
 		w.candidates = make([]usedCandidates, w.m)
 	}
-	return w, nil
 }
 
 // checkQueries computes the norms, and refuses values that are not finite and scores
