@@ -194,7 +194,7 @@ func serverSettings() []setting {
 		span("turns.length", "20ms", "time slice: about how long a search computes before others get their turn", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.Turn }),
 		number("limits.tournaments", "1024", "most tournaments", 1, func(c *Config) *int { return &c.Server.MaxTournaments }),
 		number("limits.arms", "512", "most arms of one tournament, at most 2048", 2, func(c *Config) *int { return &c.Server.MaxArms }),
-		number("limits.duels", "1000", "most duels handed out or reported by one request", 1, func(c *Config) *int { return &c.Server.MaxDuels }),
+		number("limits.duels", "1000", "most duels issued or reported by one request", 1, func(c *Config) *int { return &c.Server.MaxDuels }),
 		size("tournaments.memory", "256MiB", "memory for loaded tournaments", 1<<20, func(c *Config) *int64 { return &c.Server.TournamentMemory }),
 		number("limits.slate_users", "1024", "most users in a request for slates", 1, func(c *Config) *int { return &c.Server.MaxSlateUsers }),
 		number("limits.slate_items", "100", "most items in a slate", 1, func(c *Config) *int { return &c.Server.MaxSlateItems }),

@@ -15,7 +15,7 @@ var (
 	// ErrEnded: the tournament has a winner and issues no more duels.
 	ErrEnded = errors.New("the tournament has ended")
 	// ErrUnknown: no duel of this ID was issued.
-	ErrUnknown = errors.New("no such duel was handed out")
+	ErrUnknown = errors.New("no such duel was issued")
 	// ErrWithdrawn: an arm was eliminated while the duel was under way; its result does not
 	// count.
 	ErrWithdrawn = errors.New("the duel was withdrawn")

@@ -104,7 +104,7 @@ func (s *Server) checkHost(r *http.Request) error {
 	if host == "" || host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(strings.Trim(host, "[]")) != nil {
 		return nil
 	}
-	return problem.New(problem.Forbidden, "without tokens the server answers to addresses and localhost alone, not to %q; set tokens, or insecure", host).In("Host")
+	return problem.New(problem.Forbidden, "without tokens the server accepts requests for IP addresses and localhost only, not for %q; set tokens, or insecure", host).In("Host")
 }
 
 // crossOrigin says whether a browser may make this request, and answers preflight requests;

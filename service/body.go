@@ -66,7 +66,7 @@ func (p *paced) resume(after time.Duration) {
 // is greater is refused before anything is read.
 func (s *Server) bodyOf(r *http.Request, limit int64) (io.Reader, error) {
 	if r.ContentLength > limit {
-		return nil, problem.New(problem.BodyTooLarge, "the body has %d bytes, the most is %d", r.ContentLength, limit).Within(limit)
+		return nil, problem.New(problem.BodyTooLarge, "the body has %d bytes, at most %d are accepted", r.ContentLength, limit).Within(limit)
 	}
 	return body{http.MaxBytesReader(exchangeOf(r).raw, r.Body, limit)}, nil
 }

@@ -52,7 +52,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (done bool, err e
 	}
 	if done, err = s.crossOrigin(w, r); done || err != nil {
 		if err != nil {
-			err = problem.New(problem.Forbidden, "a web page of another origin may not ask for this").In("Origin").Because(err)
+			err = problem.New(problem.Forbidden, "a web page of another origin may not send this request").In("Origin").Because(err)
 		}
 		return done, err
 	}
@@ -160,7 +160,7 @@ func (s *Server) choose(pattern string, methods map[string]route) http.Handler {
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}
-			x.err = problem.New(problem.MethodNotAllowed, "%s does not take %s", r.URL.Path, r.Method).Within(allow)
+			x.err = problem.New(problem.MethodNotAllowed, "%s does not support %s", r.URL.Path, r.Method).Within(allow)
 			return
 		}
 		x.err = s.serve(x, rt, w, r)
@@ -188,7 +188,7 @@ func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Req
 }
 
 func errDraining() error {
-	return problem.New(problem.Draining, "the server is shutting down; what was accepted is finished or goes on when it starts again")
+	return problem.New(problem.Draining, "the server is shutting down; accepted work is finished or continues after the restart")
 }
 
 // request is a request that was admitted.

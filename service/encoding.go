@@ -28,7 +28,7 @@ func decompress(w http.ResponseWriter, r *http.Request) error {
 	open := opener(coding)
 	if open == nil {
 		w.Header().Set("Accept-Encoding", "gzip, deflate") // RFC 9110, section 12.5.3
-		return problem.New(problem.UnsupportedMedia, "bodies are taken as they are, or in gzip or deflate, not as %q", coding).
+		return problem.New(problem.UnsupportedMedia, "bodies are accepted uncompressed, in gzip or in deflate, not in %q", coding).
 			In("Content-Encoding").Within(encodings())
 	}
 	r.Body = &unpacked{body: r.Body, coding: coding, open: open}
@@ -93,9 +93,9 @@ func (u *unpacked) wrong(err error) error {
 	switch {
 	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum),
 		errors.Is(err, zlib.ErrHeader), errors.Is(err, zlib.ErrChecksum), errors.Is(err, zlib.ErrDictionary):
-		return problem.New(problem.Malformed, "the body is no whole %s: %v", u.coding, err).In("Content-Encoding").Because(err)
+		return problem.New(problem.Malformed, "the body is not valid %s: %v", u.coding, err).In("Content-Encoding").Because(err)
 	case errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, os.ErrDeadlineExceeded):
-		return problem.New(problem.Malformed, "the body ends before its %s does", u.coding).In("Content-Encoding").Because(err)
+		return problem.New(problem.Malformed, "the body ends in the middle of the %s data", u.coding).In("Content-Encoding").Because(err)
 	}
 	return err
 }

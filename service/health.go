@@ -110,7 +110,7 @@ func (s *Server) getVersion(_ *request, w http.ResponseWriter) error {
 
 func (s *Server) scrape(r *request, w http.ResponseWriter) error {
 	if s.o.Scrape == nil {
-		return problem.New(problem.UnknownPath, "this server counts nothing")
+		return problem.New(problem.UnknownPath, "this server has no metrics")
 	}
 	s.o.Scrape.ServeHTTP(w, r.Request)
 	return nil

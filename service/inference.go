@@ -33,7 +33,7 @@ func (s *Server) model(r *request) (*catalog.Version, error) {
 	if text := r.PathValue("version"); text != "" {
 		var err error
 		if version, err = strconv.ParseInt(text, 10, 64); err != nil || version < 1 {
-			return nil, problem.New(problem.UnknownCollection, "%q is no version of a collection", text).In("version")
+			return nil, problem.New(problem.UnknownCollection, "%q is not a version of a collection", text).In("version")
 		}
 	}
 	return s.catalog.Use(r.PathValue("name"), version)
@@ -67,11 +67,11 @@ func (s *Server) infer(r *request, w http.ResponseWriter) error {
 	header := -1
 	if text := r.Header.Get(oip.HeaderLength); text != "" {
 		if header, err = strconv.Atoi(text); err != nil || header < 0 {
-			return problem.New(problem.InvalidValue, "%s is %q, no number of bytes", oip.HeaderLength, text).In(oip.HeaderLength)
+			return problem.New(problem.InvalidValue, "%s is %q, not a number of bytes", oip.HeaderLength, text).In(oip.HeaderLength)
 		}
 	}
 	if header == 0 && mediaType(r.Request) == jsonType {
-		return problem.New(problem.InvalidValue, "%s 0 says that the body is nothing but queries, its Content-Type that it is JSON", oip.HeaderLength).In(oip.HeaderLength)
+		return problem.New(problem.InvalidValue, "%s is 0, which means that the body consists of queries, but its Content-Type is JSON", oip.HeaderLength).In(oip.HeaderLength)
 	}
 	// Clients of this protocol send JSON and tensors with various media types, or none: the
 	// header above distinguishes them.

@@ -165,12 +165,12 @@ func (in *input) failed(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fair.ErrSlow), in.hold != nil && in.hold.Slow() && errors.As(err, &p) && p.Kind == problem.Slow:
-		p := problem.New(problem.Slow, "the body came at less than %d bytes a second while others waited for memory; send it again, faster", in.s.o.Limits.GiveWay).
+		p := problem.New(problem.Slow, "the body arrived at less than %d bytes a second while others waited for memory; send it again, faster", in.s.o.Limits.GiveWay).
 			Within(in.s.o.Limits.GiveWay).Because(err)
 		p.RetryAfter = retryAfter
 		return p
 	case errors.Is(err, context.DeadlineExceeded):
-		return problem.New(problem.Deadline, "the deadline passed while the body waited for memory: the bodies of searches have %d bytes together (limits.bodies)", in.s.o.Limits.Bodies).
+		return problem.New(problem.Deadline, "the deadline passed while the body waited for memory: the bodies of all searches may take %d bytes together (limits.bodies)", in.s.o.Limits.Bodies).
 			Within(in.s.o.Limits.Bodies).Because(err)
 	}
 	return in.s.explainWait(err)

@@ -37,7 +37,7 @@ func mediaType(r *http.Request) string {
 func unsupported(r *http.Request, want ...string) error {
 	got := r.Header.Get("Content-Type")
 	if got == "" {
-		return problem.New(problem.UnsupportedMedia, "the body has no Content-Type, and its first bytes are of none that fits; name one of %s", strings.Join(want, ", ")).
+		return problem.New(problem.UnsupportedMedia, "the body has no Content-Type, and its first bytes match none; send one of %s", strings.Join(want, ", ")).
 			In("Content-Type").Within(want)
 	}
 	return problem.New(problem.UnsupportedMedia, "the body is %q", got).In("Content-Type").Within(want)

@@ -76,7 +76,7 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 			return err
 		}
 		if ids.Len() == 0 {
-			return problem.New(problem.InvalidValue, "ids lists nothing").In("ids")
+			return problem.New(problem.InvalidValue, "ids is empty").In("ids")
 		}
 		return nil
 	})
@@ -119,7 +119,7 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 	if v.IDs().Kind() != catalog.Strings {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return problem.New(problem.UnknownRow, "the ids of %s are integers, %q is none", v.Info().Name, text).In("id")
+			return problem.New(problem.UnknownRow, "the ids of %s are integers, and %q is not one", v.Info().Name, text).In("id")
 		}
 		id, keys = n, catalog.Keys{Ints: []int64{n}}
 	}

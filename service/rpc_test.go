@@ -255,13 +255,13 @@ func TestRPCErrors(t *testing.T) {
 		"NaN":       {change(func(m *inferencepb.ModelInferRequest) { m.Inputs[0].Contents.Fp32Contents[dim+1] = float32(math.NaN()) }), connect.CodeInvalidArgument, "not-finite", "query 1, coordinate 1"},
 		"nothing":   {change(func(m *inferencepb.ModelInferRequest) { m.Inputs = nil }), connect.CodeInvalidArgument, "no-queries", "missing"},
 		"twice":     {change(func(m *inferencepb.ModelInferRequest) { m.Inputs = append(m.Inputs, m.Inputs[0]) }), connect.CodeInvalidArgument, "invalid-value", "twice"},
-		"k":         {with(asking("films", q), map[string]*inferencepb.InferParameter{"k": wholeParam(51)}), connect.CodeInvalidArgument, "over-limit", "50 is the most"},
+		"k":         {with(asking("films", q), map[string]*inferencepb.InferParameter{"k": wholeParam(51)}), connect.CodeInvalidArgument, "over-limit", "at most 50 is accepted"},
 		"parameter": {with(asking("films", q), map[string]*inferencepb.InferParameter{"kk": wholeParam(51)}), connect.CodeInvalidArgument, "unknown-field", "kk"},
 		"delta":     {with(asking("films", q), map[string]*inferencepb.InferParameter{"delta": numberParam(math.NaN())}), connect.CodeInvalidArgument, "invalid-value", "delta"},
 		"timeout":   {with(asking("films", q), map[string]*inferencepb.InferParameter{"timeout": textParam("soon")}), connect.CodeInvalidArgument, "invalid-value", "microseconds"},
 		"output":    {change(func(m *inferencepb.ModelInferRequest) { m.Outputs[0].Name = "x" }), connect.CodeInvalidArgument, "unknown-field", "there is no output \"x\""},
 		"names":     {change(func(m *inferencepb.ModelInferRequest) { m.Outputs[0].Name = "names" }), connect.CodeInvalidArgument, "unknown-field", "are numbers"},
-		"size":      {asking("films", make([]float32, 1<<20)), connect.CodeResourceExhausted, "body-too-large", "the most is 1048576"},
+		"size":      {asking("films", make([]float32, 1<<20)), connect.CodeResourceExhausted, "body-too-large", "at most 1048576 are accepted"},
 	} {
 		_, err := s.calls().ModelInfer(t.Context(), c.ask)
 		var e *connect.Error
@@ -280,7 +280,7 @@ func TestRPCErrors(t *testing.T) {
 		t.Error(err)
 	}
 	s.stopAll()
-	if text := s.log.String(); !strings.Contains(text, `no input \"x\"`) || !strings.Contains(text, "the most is 1048576") || strings.Contains(text, `"level":"ERROR"`) {
+	if text := s.log.String(); !strings.Contains(text, `no input \"x\"`) || !strings.Contains(text, "at most 1048576 are accepted") || strings.Contains(text, `"level":"ERROR"`) {
 		t.Errorf("%s", text)
 	}
 }

@@ -85,7 +85,7 @@ func (b *callBody) receive() error {
 	}
 	size, most := int64(binary.BigEndian.Uint32(prefix[1:])), s.o.Limits.Body
 	if size > most {
-		return problem.New(problem.BodyTooLarge, "the message has %d bytes, the most is %d", size, most).Within(most)
+		return problem.New(problem.BodyTooLarge, "the message has %d bytes, at most %d are accepted", size, most).Within(most)
 	}
 	in := &input{Reader: body{exactly(paced, size)}, s: s, ctx: b.c.Context(), announced: size, limit: most, lead: messagePrefix, pace: paced}
 	if prefix[0]&1 != 0 {
@@ -114,7 +114,7 @@ func (b *callBody) receive() error {
 func (b *callBody) unpacked(r io.Reader, most int64) (io.Reader, error) {
 	open := opener(b.coding)
 	if open == nil {
-		return nil, problem.New(problem.Malformed, "a message is compressed, by %q as grpc-encoding says, and not by gzip or deflate", b.coding).In("grpc-encoding")
+		return nil, problem.New(problem.Malformed, "a message is compressed by %q (grpc-encoding); gzip and deflate are supported", b.coding).In("grpc-encoding")
 	}
 	return body{atMost(&unpacked{body: io.NopCloser(r), coding: b.coding, open: open}, most)}, nil
 }

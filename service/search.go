@@ -140,7 +140,7 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
 	req := q.Request()
 	if n := v.Len(); q.K > n && !q.CutK {
-		return nil, problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k has it cut to that", q.K, n).In("k").Within(n)
+		return nil, problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k reduces k to that", q.K, n).In("k").Within(n)
 	}
 	var err error
 	if req.Allow, err = rowsOf(v, q.Allow, "allow"); err != nil {
@@ -150,7 +150,7 @@ func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Vers
 		return nil, err
 	}
 	if q.M*min(q.K, v.Len()) > s.o.Limits.Results {
-		return nil, problem.New(problem.OverLimit, "%d queries with k = %d have %d results, %d are the most of one search", q.M, q.K, q.M*min(q.K, v.Len()), s.o.Limits.Results).
+		return nil, problem.New(problem.OverLimit, "%d queries with k = %d have %d results, a search may have at most %d", q.M, q.K, q.M*min(q.K, v.Len()), s.o.Limits.Results).
 			In("k").Within(s.o.Limits.Results)
 	}
 	if err := s.limits.Ask(t.client, q.M); err != nil {
@@ -164,7 +164,7 @@ func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Vers
 	}
 	if req.Timeout > 0 {
 		if req.Timeout -= t.spent(); req.Timeout <= 0 {
-			return nil, problem.New(problem.Deadline, "the deadline passed while the search waited for its turn").In("timeout_ms")
+			return nil, problem.New(problem.Deadline, "the deadline passed while the search waited for a slot").In("timeout_ms")
 		}
 	}
 	req.Turns = t
@@ -215,7 +215,7 @@ func (s *Server) worthless(resp *batch.Response) error {
 	if len(resp.Answers) == 0 {
 		return nil
 	}
-	return problem.New(problem.Deadline, "the deadline passed before anything was looked at").In("timeout_ms")
+	return problem.New(problem.Deadline, "the deadline passed before the first look").In("timeout_ms")
 }
 
 // rowsOf returns the row numbers of the ids that a search lists; nil for a nil list.

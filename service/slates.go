@@ -172,7 +172,7 @@ func (s *Server) recommendSlates(r *request, w http.ResponseWriter) error {
 		if req.TimeoutMS > 0 {
 			left := time.Duration(req.TimeoutMS*float64(time.Millisecond)) - r.queued
 			if left <= 0 {
-				return problem.New(problem.Deadline, "the deadline passed while the request waited for its turn").In("timeout_ms")
+				return problem.New(problem.Deadline, "the deadline passed while the request waited for a slot").In("timeout_ms")
 			}
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, left)

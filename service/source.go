@@ -49,7 +49,7 @@ func (b *sourceBody) check() error {
 	case b.vectors != nil && len(b.vectors.rows) == 0:
 		return problem.New(problem.InvalidValue, "vectors is empty").In(fieldVectors)
 	case b.vectors == nil && b.ids != nil:
-		return problem.New(problem.InvalidValue, "a list of ids belongs to vectors that are listed; ids beside source names a column").In("source.ids")
+		return problem.New(problem.InvalidValue, "a list of ids requires listed vectors; ids next to source is the name of a column").In("source.ids")
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (p parameters) either(name, body string, dst *string) error {
 }
 
 func twice(name string) error {
-	return problem.New(problem.InvalidValue, "%s is in the body and a parameter", name).In(name)
+	return problem.New(problem.InvalidValue, "%s is both in the body and a parameter", name).In(name)
 }
 
 // mostKey bounds an Idempotency-Key, in bytes.

@@ -42,7 +42,7 @@ func (s *Server) turnOf(ctx context.Context, client string) (*turn, error) {
 // explainFull returns the problem of a wait that ended without a slot.
 func (s *Server) explainFull(err error) error {
 	if errors.Is(err, fair.ErrFull) {
-		p := problem.New(problem.QueueFull, "%d searches wait already, the most that may", s.o.Limits.Waiting).Within(s.o.Limits.Waiting)
+		p := problem.New(problem.QueueFull, "%d searches are waiting already, the greatest number permitted", s.o.Limits.Waiting).Within(s.o.Limits.Waiting)
 		p.RetryAfter = retryAfter
 		return p
 	}
@@ -87,7 +87,7 @@ func (t *turn) reserveAnswer(ctx context.Context, bytes int64) error {
 	defer cancel()
 	err := t.answer.Grow(ctx, min(bytes, t.s.o.Limits.Answers))
 	if errors.Is(err, context.DeadlineExceeded) {
-		return problem.New(problem.Deadline, "the deadline passed while the answer waited for memory: answers have %d bytes together (limits.answers)", t.s.o.Limits.Answers).
+		return problem.New(problem.Deadline, "the deadline passed while the answer waited for memory: the answers of all searches may take %d bytes together (limits.answers)", t.s.o.Limits.Answers).
 			Within(t.s.o.Limits.Answers).Because(err)
 	}
 	return t.s.explainWait(err)

@@ -86,7 +86,7 @@ func busy(name string, e *entry) error {
 	if e.Next == nil {
 		return nil
 	}
-	p := problem.New(problem.Conflict, "version %d of collection %s is being made; one change is made at a time", e.Next.Version, name).In("name")
+	p := problem.New(problem.Conflict, "version %d of collection %s is being built; one change is made at a time", e.Next.Version, name).In("name")
 	p.RetryAfter = retryAfter
 	return p
 }
@@ -124,7 +124,7 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 		rec.Ready = e.Ready
 	}
 	if ch.From != versionOf(rec.Ready) && ch.From != 0 {
-		p := problem.New(problem.Conflict, "collection %s was changed meanwhile, to version %d", name, versionOf(rec.Ready)).In("name")
+		p := problem.New(problem.Conflict, "collection %s was changed in the meantime, to version %d", name, versionOf(rec.Ready)).In("name")
 		p.RetryAfter = retryAfter
 		return Info{}, p
 	}

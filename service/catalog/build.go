@@ -147,7 +147,7 @@ func (c *Catalog) unchanged(o *origin) error {
 		return err
 	}
 	if real != o.Path || info.Size() != o.Size || info.ModTime().UnixNano() != o.Modified {
-		return problem.New(problem.Conflict, "%s: the file has changed since it was asked for", o.Called).In("source.path")
+		return problem.New(problem.Conflict, "%s: the file has changed since the request", o.Called).In("source.path")
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (b *build) open(r *rows) error {
 		r.src, r.called = src, o.Called
 		if src.Dim() != ch.Dim {
 			src.Close()
-			return problem.New(problem.Conflict, "%s: the file has changed since it was asked for", o.Called).In("source.path")
+			return problem.New(problem.Conflict, "%s: the file has changed since the request", o.Called).In("source.path")
 		}
 	}
 	named := ch.Rows != nil && (r.keys != nil || ch.Rows.IDColumn != "")

@@ -64,10 +64,10 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	}
 	named := src.IDColumn != "" || src.IDs != nil
 	if kinds := []Kind{"", RowNumbers, Integers, Strings}; !slices.Contains(kinds, o.IDs) {
-		return nil, problem.New(problem.InvalidValue, "ids are of no kind %q", clip(string(o.IDs))).In("ids").Within(kinds[1:])
+		return nil, problem.New(problem.InvalidValue, "%q is not a kind of ids", clip(string(o.IDs))).In("ids").Within(kinds[1:])
 	}
 	if named && o.IDs == RowNumbers {
-		return nil, problem.New(problem.InvalidValue, "ids of kind %s have no column, and one is named", o.IDs).In("ids")
+		return nil, problem.New(problem.InvalidValue, "ids of kind %s use no column, and one is named", o.IDs).In("ids")
 	}
 	ch := &change{Base: newBase(name), Metric: metric.String(), Basis: basis.String(), Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
 	ch.draw()
@@ -121,7 +121,7 @@ func (ch *change) fillFrom(s *staged) error {
 		asked     *string
 	}{{"metric", s.metric, &ch.Metric}, {"basis", s.basis, &ch.Basis}} {
 		if s.origin.Prepared && *v.asked != "" && *v.asked != v.is {
-			return problem.New(problem.InvalidValue, "%s: built with %s %s, and %s is asked for", s.origin.Called, v.field, v.is, *v.asked).
+			return problem.New(problem.InvalidValue, "%s: built with %s %s, and %s is requested", s.origin.Called, v.field, v.is, *v.asked).
 				In(v.field).Within(v.is)
 		}
 		if s.origin.Prepared {

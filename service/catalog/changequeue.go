@@ -85,7 +85,7 @@ func (c *Catalog) isAt(name string, version int64) error {
 	if e != nil {
 		now = max(versionOf(e.Ready), versionOf(e.Next))
 	}
-	return problem.New(problem.Conflict, "the newest version of collection %s is %d, and the change is for another", name, now).In("If-Match").Within(now)
+	return problem.New(problem.Conflict, "the newest version of collection %s is %d, and the change requires another", name, now).In("If-Match").Within(now)
 }
 
 // enter waits until no other change of the collection runs.
@@ -133,7 +133,7 @@ func (c *Catalog) impatient(name string, err error) error {
 			return err
 		}
 	}
-	p := problem.New(problem.Conflict, "other changes of collection %s come first, for longer than %v", name, c.o.Patience.Round(time.Millisecond)).In("name")
+	p := problem.New(problem.Conflict, "earlier changes of collection %s take longer than %v", name, c.o.Patience.Round(time.Millisecond)).In("name")
 	p.RetryAfter = retryAfter
 	return p
 }

@@ -82,7 +82,7 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source) (*staged,
 		return s, problem.New(problem.InvalidValue, "%d sources are given, one is needed", given).In("source")
 	}
 	if src.IDs != nil && (src.Rows == nil || src.IDColumn != "") {
-		return s, problem.New(problem.InvalidValue, "a list of ids belongs to rows given with it").In("ids")
+		return s, problem.New(problem.InvalidValue, "a list of ids requires rows in the request").In("ids")
 	}
 	var err error
 	switch {
@@ -170,7 +170,7 @@ func (s *staged) file(base string, src *Source) error {
 // memory writes rows and ids that the request itself contains.
 func (s *staged) memory(base string, src *Source) error {
 	if src.Dim < 1 || len(src.Rows)%src.Dim != 0 || src.Column != "" || src.IDColumn != "" {
-		return problem.New(problem.InvalidValue, "%d values are no rows of %d columns", len(src.Rows), src.Dim).In("rows")
+		return problem.New(problem.InvalidValue, "%d values do not make whole rows of %d columns", len(src.Rows), src.Dim).In("rows")
 	}
 	rows := len(src.Rows) / src.Dim
 	if rows == 0 {

@@ -13,7 +13,7 @@ const namePattern = `[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}`
 // checkName refuses invalid names of collections.
 func checkName(name string) error {
 	if len(name) > 64 || !regexp.MustCompile("^"+namePattern+"$").MatchString(name) {
-		return problem.New(problem.InvalidValue, "%q is no name of a collection", clip(name)).In("name").Within("^" + namePattern + "$")
+		return problem.New(problem.InvalidValue, "%q is not a valid collection name", clip(name)).In("name").Within("^" + namePattern + "$")
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func openRoots(dirs []string) (roots, error) {
 // roots is reported like one that does not exist.
 func (r roots) resolve(path string) (string, fs.FileInfo, error) {
 	if len(r) == 0 {
-		return "", nil, problem.New(problem.Forbidden, "paths are not taken: no root is configured").In("source.path")
+		return "", nil, problem.New(problem.Forbidden, "paths are not accepted: no root is configured").In("source.path")
 	}
 	for _, root := range r {
 		at := filepath.Clean(path)
@@ -59,7 +59,7 @@ func (r roots) resolve(path string) (string, fs.FileInfo, error) {
 			continue
 		}
 		if !info.Mode().IsRegular() {
-			return "", nil, problem.New(problem.InvalidValue, "%q is no regular file (%s)", path, info.Mode().Type()).In("source.path")
+			return "", nil, problem.New(problem.InvalidValue, "%q is not a regular file (%s)", path, info.Mode().Type()).In("source.path")
 		}
 		return real, info, nil
 	}

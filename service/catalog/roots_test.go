@@ -72,7 +72,7 @@ func TestPathsStayInTheirRoots(t *testing.T) {
 		}
 	}
 	for _, path := range []string{".", "sub", "pipe.npy", in} {
-		if got, _, err := r.resolve(path); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		if got, _, err := r.resolve(path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%q is %s: %v", path, got, err)
 		}
 	}

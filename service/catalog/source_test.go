@@ -208,7 +208,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		"no columns":    {create("a", Source{Body: bytes.NewReader(npy(t, 1, 4, make([]float32, 4))), IDColumn: "id"}, CreateOptions{}), want{problem.Malformed, "rows", -1, `"id"`}},
 		"infinite":      {create("a", Source{Rows: inf, Dim: 2}, CreateOptions{}), want{problem.NotFinite, "rows", 1, "row 1, column 1"}},
 		"none":          {create("a", Source{Rows: inf[:0], Dim: 3}, CreateOptions{}), want{problem.InvalidValue, "rows", -1, "no rows"}},
-		"ragged":        {create("a", Source{Rows: inf, Dim: 3}, CreateOptions{}), want{problem.InvalidValue, "rows", -1, "4 values are no rows of 3"}},
+		"ragged":        {create("a", Source{Rows: inf, Dim: 3}, CreateOptions{}), want{problem.InvalidValue, "rows", -1, "4 values do not make whole rows of 3"}},
 		"wide":          {create("a", rowsOf(0, 1, 9, nil), CreateOptions{}), want{problem.OverLimit, "rows", -1, "9 columns, at most 8"}},
 		"many":          {create("a", rowsOf(0, 10, 4, nil), CreateOptions{}), want{problem.OverLimit, "rows", -1, "10 rows, at most 9"}},
 		"ids too few":   {create("a", rowsOf(0, 2, 4, ints(1)), CreateOptions{}), want{problem.InvalidValue, "ids", -1, "1 ids for 2 rows"}},

@@ -90,7 +90,7 @@ func (c *Catalog) find(name string, version int64) (*opened, error) {
 	}
 	if version == 0 && e.Ready == nil {
 		if e.Next == nil {
-			return nil, problem.New(problem.Conflict, "collection %s could not be made: %s", name, e.Failed.Failure.Detail).In("name")
+			return nil, problem.New(problem.Conflict, "collection %s could not be built: %s", name, e.Failed.Failure.Detail).In("name")
 		}
 		return nil, c.notYet("collection %s is being made", name)
 	}

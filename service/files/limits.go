@@ -25,7 +25,7 @@ func check(name, purpose string) error {
 				In(v.field).Within(v.most)
 		}
 		if !utf8.ValidString(v.value) || strings.ContainsFunc(v.value, unicode.IsControl) {
-			return problem.New(problem.InvalidValue, "%s %q holds what is no text", v.field, v.value).In(v.field)
+			return problem.New(problem.InvalidValue, "%s %q is not valid text", v.field, v.value).In(v.field)
 		}
 	}
 	return nil
@@ -47,7 +47,7 @@ func (b *budget) reserve(n int64) error {
 		return problem.New(problem.BodyTooLarge, "the file has more than %d bytes", b.most).In("file").Within(b.most)
 	}
 	if most := b.s.o.Total; most > 0 && all > most {
-		return problem.New(problem.DiskFull, "%d bytes of files are stored already, and together they may have %d",
+		return problem.New(problem.DiskFull, "%d bytes of files are stored already, of at most %d",
 			all-b.taken, most).In("file").Within(most)
 	}
 	return nil

@@ -15,7 +15,7 @@ func (s *Store) List(after string, limit int, purpose string) (list []File, more
 		var before []byte
 		if after != "" {
 			if _, err := get(tx, after); err != nil {
-				return problem.New(problem.UnknownFile, "there is no file %q to go on behind", after).In("after")
+				return problem.New(problem.UnknownFile, "there is no file %q", after).In("after")
 			}
 			var err error
 			if before, err = orderKey(tx, after); err != nil {

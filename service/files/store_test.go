@@ -287,7 +287,7 @@ func TestNamesAndLimits(t *testing.T) {
 	a := f.create("../../etc/passwd", "", "0123456789") // a name is not a path
 	f.create("b", "", "0123456789")
 	if _, err := f.Create(ctx, "c", "", "", strings.NewReader("012345")); kindOf(err) != problem.DiskFull ||
-		!strings.Contains(err.Error(), "20 bytes of files are stored already, and together they may have 25") {
+		!strings.Contains(err.Error(), "20 bytes of files are stored already, of at most 25") {
 		t.Error(err)
 	}
 	f.create("c", "", "01234")

@@ -149,7 +149,7 @@ func Int(name string, dst *int, low, high int) Reader {
 			return i, problem.New(problem.InvalidValue, "%s is %s, a whole number from %d to %d is wanted", name, Clip(text), low, high).
 				In(name).Within([]int{low, high})
 		case x > int64(high):
-			return i, problem.New(problem.OverLimit, "%s is %d, %d is the most", name, x, high).In(name).Within(high)
+			return i, problem.New(problem.OverLimit, "%s is %d, at most %d is accepted", name, x, high).In(name).Within(high)
 		default:
 			*dst = int(x)
 			return end, nil
@@ -173,7 +173,7 @@ func Integer[T int | int64 | uint64](name string, dst *T) Reader {
 			*x, err = strconv.Atoi(text)
 		}
 		if err != nil {
-			return i, problem.New(problem.InvalidValue, "%s is %s, beyond the integers that it may be", name, Clip(text)).In(name)
+			return i, problem.New(problem.InvalidValue, "%s is %s, outside the range of its integer type", name, Clip(text)).In(name)
 		}
 		return end, nil
 	}

@@ -81,7 +81,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		}, []string{"class"}),
 		rejected: counter("thresher_rejected_total", "Requests that failed, by kind of problem.", "reason"),
 		duelsIssued: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "thresher_duels_handed_out_total", Help: "Duels of tournaments that were handed out, again and again if they were.",
+			Name: "thresher_duels_handed_out_total", Help: "Issued duels of tournaments, counted each time they are issued.",
 		}),
 		results: counter("thresher_duel_results_total", "Results of duels, by what became of them.", "status"),
 		slates:  newSlates(), requests: newRequests(), labels: labels{most: mostLabels},

@@ -114,7 +114,7 @@ thresher_dense_pulls_total{collection="movies",method="auto"} 700
 # HELP thresher_duel_results_total Results of duels, by what became of them.
 # TYPE thresher_duel_results_total counter
 thresher_duel_results_total{status="accepted"} 3
-# HELP thresher_duels_handed_out_total Duels of tournaments that were handed out, again and again if they were.
+# HELP thresher_duels_handed_out_total Issued duels of tournaments, counted each time they are issued.
 # TYPE thresher_duels_handed_out_total counter
 thresher_duels_handed_out_total 4
 # HELP thresher_partial_answers_total Queries whose search was stopped before its end.

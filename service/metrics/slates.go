@@ -22,7 +22,7 @@ func newSlates() slates {
 			Name: "thresher_slate_seconds", Help: "Time of requests for slates, without what they waited.",
 			Buckets: prometheus.ExponentialBuckets(1e-3, 2.5, 12), // to 24 s
 		}, of),
-		slates:       counter("thresher_slates_total", "Slates handed out.", of...),
+		slates:       counter("thresher_slates_total", "Slates issued.", of...),
 		evaluations:  counter("thresher_slate_evaluations_total", "Items scored for slates.", of...),
 		observations: counter("thresher_slate_observations_total", "Rewards of items that were taken.", "collection"),
 		rewards:      counter("thresher_slate_rewards_total", "Sum of the rewards that were taken.", "collection"),

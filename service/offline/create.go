@@ -55,7 +55,7 @@ func (m *Manager) room() error {
 	case m.closed:
 		return problem.New(problem.Draining, "%v", errClosing)
 	case len(m.live) >= m.o.Waiting+m.o.Concurrency:
-		full := problem.New(problem.QueueFull, "%d batches are not finished, as many as may be", len(m.live)).Within(m.o.Waiting)
+		full := problem.New(problem.QueueFull, "%d batches are not finished, the greatest number permitted", len(m.live)).Within(m.o.Waiting)
 		full.RetryAfter = 10 * time.Second
 		return full
 	}

@@ -232,7 +232,7 @@ func (j *job) cancel() error {
 	case b.Status == Cancelling, b.Status == Cancelled:
 		return nil
 	case j.rec.Outcome != "" || b.Status.Final():
-		return problem.New(problem.Conflict, "batch %s is %s, there is nothing to cancel", j.id, b.Status)
+		return problem.New(problem.Conflict, "batch %s is %s, it cannot be cancelled", j.id, b.Status)
 	}
 	err := j.save(func(rec *record) {
 		rec.Batch.Status = Cancelling

@@ -204,7 +204,7 @@ func (m *Manager) Cancel(id string) (Batch, error) {
 			return Batch{}, err
 		}
 		if rec.Batch.Status != Cancelled {
-			return Batch{}, problem.New(problem.Conflict, "batch %s is %s, there is nothing to cancel", id, rec.Batch.Status)
+			return Batch{}, problem.New(problem.Conflict, "batch %s is %s, it cannot be cancelled", id, rec.Batch.Status)
 		}
 		return rec.view(), nil
 	}

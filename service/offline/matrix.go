@@ -51,10 +51,10 @@ func (m *Manager) checkSearch(ctx context.Context, rec *record) error {
 		return nil
 	}
 	if rec.Width == 0 {
-		return problem.New(problem.InvalidValue, "answers of any length do not fit the matrices of npz; name a k, or output_format jsonl or parquet").In("output_format")
+		return problem.New(problem.InvalidValue, "answers of varying length do not fit the matrices of npz; set k, or output_format jsonl or parquet").In("output_format")
 	}
 	if s.naming().Name != nil {
-		return problem.New(problem.InvalidValue, "npz has no place for ids that are text; name output_format jsonl or parquet").In("output_format")
+		return problem.New(problem.InvalidValue, "npz cannot hold string ids; use output_format jsonl or parquet").In("output_format")
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func withQuery(options json.RawMessage, dim int) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if options != nil {
 		if err := json.Unmarshal(options, &members); err != nil {
-			return nil, problem.New(problem.Malformed, "search is no JSON object: %v", err).In("search")
+			return nil, problem.New(problem.Malformed, "search is not a JSON object: %v", err).In("search")
 		}
 	}
 	if _, given := members["queries"]; given {

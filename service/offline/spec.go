@@ -64,7 +64,7 @@ func checkSpec(s *Spec, longest time.Duration) (plan, error) {
 	}
 	var err error
 	if p.window, err = time.ParseDuration(s.CompletionWindow); err != nil || p.window < time.Second {
-		return p, problem.New(problem.InvalidValue, "completion_window %q is no time from 1s to %v, such as 24h or 90m", s.CompletionWindow, longest).In("completion_window").Within(longest.String())
+		return p, problem.New(problem.InvalidValue, "completion_window %q is not a duration from 1s to %v, such as 24h or 90m", s.CompletionWindow, longest).In("completion_window").Within(longest.String())
 	}
 	if p.window > longest {
 		return p, problem.New(problem.OverLimit, "completion_window %q is more than %v", s.CompletionWindow, longest).In("completion_window").Within(longest.String())
@@ -76,7 +76,7 @@ func checkSpec(s *Spec, longest time.Duration) (plan, error) {
 	}
 	if text := bytes.TrimSpace(s.Search); len(text) > 0 && text[0] != '{' {
 		if string(text) != "null" {
-			return p, problem.New(problem.InvalidValue, "search is no JSON object of the options of a search").In("search")
+			return p, problem.New(problem.InvalidValue, "search is not a JSON object with the options of a search").In("search")
 		}
 		s.Search = nil
 	}

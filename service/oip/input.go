@@ -282,7 +282,7 @@ func widen(v float32) float64 {
 func (d *decoder) rawQueries(b []byte) error {
 	row := 4 * d.dim
 	if len(b)%row != 0 {
-		return problem.New(problem.WrongDimension, "input queries: %d bytes are no rows of %d float32", len(b), d.dim).In("queries").Within(d.dim)
+		return problem.New(problem.WrongDimension, "input queries: %d bytes do not make whole rows of %d float32", len(b), d.dim).In("queries").Within(d.dim)
 	}
 	return d.queries(int64(len(b)/row), b)
 }

@@ -65,7 +65,7 @@ func (d *decoder) messageParameter(name string, p *inferencepb.InferParameter) e
 	case ignored(name):
 		return nil
 	case name == "include":
-		return problem.New(problem.UnknownField, "include: what this protocol answers is asked for under outputs")
+		return problem.New(problem.UnknownField, "include: in this protocol the request lists outputs instead")
 	}
 	var value any
 	switch v := p.GetParameterChoice().(type) {
@@ -82,7 +82,7 @@ func (d *decoder) messageParameter(name string, p *inferencepb.InferParameter) e
 	}
 	text, err := json.Marshal(value)
 	if err != nil || value == nil { // NaN and infinities have no JSON
-		return problem.New(problem.InvalidValue, "%s is %v, which is no value that it can have", name, value)
+		return problem.New(problem.InvalidValue, "%s is %v, which it cannot have", name, value)
 	}
 	_, err = d.draft.Option(name, text, 0)
 	return err

@@ -142,18 +142,18 @@ func TestDecodeRefuses(t *testing.T) {
 		{"broken shape", input(`{"name":"queries","shape":[1.5,3],"datatype":"FP32","data":[1,2,3]}`), nil, problem.InvalidValue, "inputs", 0, `inputs[0] (queries): shape is 1.5, a whole number is wanted`},
 		{"huge size", input(`{"name":"queries","shape":[99999999999999999999,3],"datatype":"FP32","data":[1,2,3]}`), nil, problem.InvalidValue, "inputs", 0, `inputs[0] (queries): shape is 99999999999999999999, beyond the integers of 64 bits`},
 		{"dimension", input(`{"name":"queries","shape":[1,4],"datatype":"FP32","data":[1,2,3,4]}`), nil, problem.WrongDimension, "queries", 0, `inputs[0] (queries): query 0 has 4 values, the collection 3 dimensions`},
-		{"many queries", input(`{"name":"queries","shape":[5,3],"datatype":"FP32","data":[]}`), nil, problem.OverLimit, "queries", -1, `inputs[0] (queries): 5 queries, 4 are the most a search may have`},
+		{"many queries", input(`{"name":"queries","shape":[5,3],"datatype":"FP32","data":[]}`), nil, problem.OverLimit, "queries", -1, `inputs[0] (queries): 5 queries, a search may have at most 4`},
 		{"shape of k", input(`{"name":"k","shape":[2],"datatype":"INT32","data":[1,2]}`), nil, problem.InvalidValue, "k", 1, `inputs[0] (k): there is more than one value`},
 		{"shape of k alone", input(`{"name":"k","shape":[1,1],"datatype":"INT32","data":[1]}`), nil, problem.InvalidValue, "k", -1, `inputs[0] (k): shape is [1 1], [1] is wanted`},
 		{"no value of k", input(`{"name":"k","shape":[1],"datatype":"INT32","data":[]}`), nil, problem.InvalidValue, "k", -1, `inputs[0] (k): there is no value`},
 		{"k 0", input(`{"name":"k","shape":[1],"datatype":"INT32","data":[0]}`), nil, problem.InvalidValue, "k", -1, `inputs[0] (k): k is 0, at least 1 is wanted`},
 		{"k text", input(`{"name":"k","shape":[1],"datatype":"INT32","data":["1"]}`), nil, problem.InvalidValue, "k", -1, `inputs[0] (k): k is a string, a whole number is wanted`},
-		{"k over the limit", with(`"parameters":{"k":1000000000}`), nil, problem.OverLimit, "k", -1, `k is 1000000000, 50 is the most`},
+		{"k over the limit", with(`"parameters":{"k":1000000000}`), nil, problem.OverLimit, "k", -1, `k is 1000000000, at most 50 is accepted`},
 		{"k twice", `{"parameters":{"k":1},"inputs":[{"name":"k","shape":[1],"datatype":"INT32","data":[1]}]}`, nil, problem.InvalidValue, "k", -1, `inputs[0] (k): k is given twice`},
 		{"delta", input(`{"name":"delta","shape":[1],"datatype":"FP32","data":[1]}`), nil, problem.InvalidValue, "delta", -1, `inputs[0] (delta): delta is 1, a probability inside (0, 1) is wanted`},
 		{"parameter", with(`"parameters":{"detla":0.1}`), nil, problem.UnknownField, "detla", -1, `there is no field "detla"`},
 		{"parameters no object", with(`"parameters":[]`), nil, problem.Malformed, "parameters", -1, `parameters: "[" at byte 91 where an object is wanted`},
-		{"include", with(`"parameters":{"include":["certificate"]}`), nil, problem.UnknownField, "include", -1, `include: what this protocol answers`},
+		{"include", with(`"parameters":{"include":["certificate"]}`), nil, problem.UnknownField, "include", -1, `include: in this protocol`},
 		{"timeout", with(`"parameters":{"timeout":-5}`), nil, problem.InvalidValue, "timeout_ms", -1, `timeout_ms is -0.005, at least 0.001`},
 		{"binary output", with(`"parameters":{"binary_data_output":1}`), nil, problem.InvalidValue, "binary_data_output", -1, `binary_data_output is 1, true or false is wanted`},
 		{"too few values", input(`{"name":"queries","shape":[2,3],"datatype":"FP32","data":[1,2,3,4,5]}`), nil, problem.InvalidValue, "queries", -1, `inputs[0] (queries): shape [2 3] takes 6 values, data has 5`},
@@ -181,7 +181,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"second is unknown", input(triton("queries", "1,3", "FP32", 12) + "," + triton("top_k", "1", "INT32", 4)), bytesFrom([4]float32{}), problem.UnknownField, "inputs", 1, `inputs[1]: there is no input "top_k"`},
 		{"second has another type", input(triton("queries", "1,3", "FP32", 12) + "," + triton("k", "1", "INT64", 8)), bytesFrom([5]float32{}), problem.InvalidValue, "k", -1, `inputs[1] (k): datatype is "INT64", INT32 is wanted`},
 		{"unknown output", with(`"outputs":[{"name":"ids"},{"name":"labels"}]`), nil, problem.UnknownField, "outputs", 1, `outputs[1]: there is no output "labels"`},
-		{"output twice", with(`"outputs":[{"name":"ids"},{"name":"ids"}]`), nil, problem.InvalidValue, "outputs", 1, `outputs[1]: ids is wanted twice`},
+		{"output twice", with(`"outputs":[{"name":"ids"},{"name":"ids"}]`), nil, problem.InvalidValue, "outputs", 1, `outputs[1]: ids is requested twice`},
 		{"output field", with(`"outputs":[{"name":"ids","x":1}]`), nil, problem.UnknownField, "outputs", 0, `outputs[0]: there is no field "x"`},
 		{"output parameter", with(`"outputs":[{"name":"ids","parameters":{"classification":3}}]`), nil, problem.UnknownField, "outputs", 0, `outputs[0]: there is no parameter "classification"`},
 		{"output flag", with(`"outputs":[{"name":"ids","parameters":{"binary_data":"yes"}}]`), nil, problem.InvalidValue, "outputs", 0, `outputs[0]: binary_data is "yes", true or false is wanted`},
@@ -199,11 +199,11 @@ func TestDecodeRefuses(t *testing.T) {
 	_, err := Decode([]byte("{}"), 3, dim, limits())
 	checkProblem(t, err, problem.Malformed, HeaderLength, -1, "Inference-Header-Content-Length is 3, the body has 2 bytes")
 	_, err = Decode(make([]byte, 13), 0, dim, limits())
-	checkProblem(t, err, problem.WrongDimension, "queries", -1, "input queries: 13 bytes are no rows of 3 float32")
+	checkProblem(t, err, problem.WrongDimension, "queries", -1, "input queries: 13 bytes do not make whole rows of 3 float32")
 	_, err = Decode(nil, 0, dim, limits())
 	checkProblem(t, err, problem.NoQueries, "queries", -1, "queries is empty")
 	_, err = Decode(make([]byte, 12*5), 0, dim, limits())
-	checkProblem(t, err, problem.OverLimit, "queries", -1, "5 queries, 4 are the most")
+	checkProblem(t, err, problem.OverLimit, "queries", -1, "5 queries, a search may have at most 4")
 	// A shape whose product overflows 64 bits, if nothing limits it.
 	huge := `{"inputs":[{"name":"queries","shape":[9223372036854775807,3],"datatype":"FP32","parameters":{"binary_data_size":12}}]}`
 	_, err = Decode([]byte(huge), len(huge), dim, wire.Limits{})

@@ -143,7 +143,7 @@ func (d *decoder) parameter(name string, b []byte, at int) (next int, err error)
 	case "priority", "sequence_id", "sequence_start", "sequence_end", "headers":
 		return jsonscan.Value(b, at)
 	case "include":
-		return at, problem.New(problem.UnknownField, "include: what this protocol answers is asked for under outputs")
+		return at, problem.New(problem.UnknownField, "include: in this protocol the request lists outputs instead")
 	}
 	return d.draft.Option(name, b, at)
 }
@@ -184,7 +184,7 @@ func (d *decoder) wantOutput(o Output) error {
 		return problem.New(problem.UnknownField, "there is no output %q", cut([]byte(o.Name))).Within(names)
 	}
 	if slices.ContainsFunc(d.request.Outputs, func(other Output) bool { return other.Name == o.Name }) {
-		return problem.New(problem.InvalidValue, "%s is wanted twice", o.Name)
+		return problem.New(problem.InvalidValue, "%s is requested twice", o.Name)
 	}
 	d.request.Outputs = append(d.request.Outputs, o)
 	return nil

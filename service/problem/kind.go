@@ -79,7 +79,7 @@ func meanings() []meaning {
 		{UnknownFile, http.StatusNotFound, "Unknown file"},
 		{UnknownBatch, http.StatusNotFound, "Unknown batch"},
 		{UnknownTournament, http.StatusNotFound, "Unknown tournament"},
-		{UnknownDuel, http.StatusNotFound, "The duel was never handed out"},
+		{UnknownDuel, http.StatusNotFound, "The duel was never issued"},
 		{UnknownSlate, http.StatusNotFound, "The slate is unknown or was evicted"},
 		{UnknownRow, http.StatusNotFound, "No row has this id"},
 		{UnknownPath, http.StatusNotFound, "Unknown path"},

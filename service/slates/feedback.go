@@ -160,7 +160,7 @@ func (h *issuedSlate) check(f *Feedback) error {
 		return problem.New(problem.OverLimit, "rewards has %d values, the slate has %d items", len(f.Rewards), m).In("rewards").Within(m)
 	}
 	if h.rewards != nil && !slices.Equal(h.rewards, f.Rewards) {
-		return problem.New(problem.Conflict, "slate %s has had other rewards before", f.ID).In("rewards")
+		return problem.New(problem.Conflict, "slate %s already has different rewards", f.ID).In("rewards")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func DecodeUsers(body []byte, l Limits) ([]ID, error) {
 		return nil, err
 	}
 	if len(users) == 0 {
-		return nil, problem.New(problem.InvalidValue, "users lists nobody").In("users")
+		return nil, problem.New(problem.InvalidValue, "users is empty").In("users")
 	}
 	return users, nil
 }

@@ -111,12 +111,12 @@ func (p *prepared) bytes(v Version) int64 {
 func (s *Store) make(name string, v Version, settings *Settings) (*prepared, error) {
 	n, d := v.Len(), v.Dim()
 	if d > s.o.Dimension {
-		return nil, problem.New(problem.Conflict, "collection %s has %d dimensions, and those of slates have %d at most: what is known of a user takes their square", name, d, s.o.Dimension).
+		return nil, problem.New(problem.Conflict, "collection %s has %d dimensions, and those of slates have %d at most: a user's state takes their square", name, d, s.o.Dimension).
 			In("name").Within(s.o.Dimension)
 	}
 	p := &prepared{settings: settings, ids: v.IDs(), unlisted: -1, listed: len(settings.Items)}
 	if need := p.bytes(v); need > s.o.Memory {
-		return nil, problem.New(problem.OutOfMemory, "the slates of collection %s need %d bytes, %d are set aside for slates", name, need, s.o.Memory).
+		return nil, problem.New(problem.OutOfMemory, "the slates of collection %s need %d bytes, slates may take %d", name, need, s.o.Memory).
 			In("name").Within(s.o.Memory)
 	}
 	vectors, err := topics(v)
@@ -234,7 +234,7 @@ func (p *prepared) empty(req *Request) error {
 	if req.Budgets != nil {
 		field = "budgets"
 	}
-	return problem.New(problem.InvalidValue, "no item is within the limits by itself").In(field)
+	return problem.New(problem.InvalidValue, "no single item is within the limits").In(field)
 }
 
 // shown bounds the number of excluded items that an answer names.
@@ -279,9 +279,9 @@ func (p *prepared) id(row int) ID {
 // conflict returns the problem of states that belong to another model.
 func conflict(name string, have, want model) error {
 	if have.dim != want.dim {
-		return problem.New(problem.Conflict, "what is known of the users of collection %s has %d dimensions, and it has %d now: DELETE its slates to begin anew", name, have.dim, want.dim).
+		return problem.New(problem.Conflict, "the users' states of collection %s have %d dimensions, and the collection now has %d: DELETE its slates to start over", name, have.dim, want.dim).
 			In("name").Within(have.dim)
 	}
-	return problem.New(problem.Conflict, "lambda is %v, and the users of collection %s are known under %v: DELETE its slates to begin anew", want.lambda, name, have.lambda).
+	return problem.New(problem.Conflict, "lambda is %v, and the users' states of collection %s were learned with %v: DELETE its slates to start over", want.lambda, name, have.lambda).
 		In("lambda").Within(fmt.Sprint(have.lambda))
 }

@@ -17,7 +17,7 @@ func TestTooLong(t *testing.T) {
 	}
 	_, err := f.ask(v, `{"users":["ann"],"k":2000,"eps":0.01}`, "")
 	wants(t, err, problem.OutOfMemory, "k")
-	if p := problem.Of(err); !strings.Contains(p.Detail, "up to 2000 of 4000 items") || !strings.Contains(p.Detail, "1048576 are set aside") {
+	if p := problem.Of(err); !strings.Contains(p.Detail, "up to 2000 of 4000 items") || !strings.Contains(p.Detail, "1048576 are available") {
 		t.Error(p.Detail)
 	}
 	if i := f.info(); i.Slates != 1 {

@@ -45,7 +45,7 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 		return a, err
 	}
 	if n := len(req.Users) * req.K * v.Dim(); n > mostValues {
-		return nil, problem.New(problem.OverLimit, "%d users with k = %d and %d dimensions make %d values to keep, %d are the most of one request", len(req.Users), req.K, v.Dim(), n, mostValues).
+		return nil, problem.New(problem.OverLimit, "%d users with k = %d and %d dimensions make %d values to store, a request may have at most %d", len(req.Users), req.K, v.Dim(), n, mostValues).
 			In("users").Within(mostValues)
 	}
 	p, err := s.prepare(ctx, name, v)
@@ -86,7 +86,7 @@ func tooLong(err error) error {
 	if !errors.As(err, &scratch) {
 		return err
 	}
-	return problem.New(problem.OutOfMemory, "slates of up to %d of %d items take %d bytes of memory to choose, %d are set aside for it; ask for a smaller k",
+	return problem.New(problem.OutOfMemory, "slates of up to %d of %d items need %d bytes of memory to choose, %d are available; use a smaller k",
 		scratch.Length, scratch.Items, scratch.Need, scratch.Memory).In("k").Within(scratch.Memory).Because(err)
 }
 

@@ -69,13 +69,13 @@ func DecodeRequest(body []byte, l Limits) (*Request, error) {
 		return nil, err
 	}
 	if len(r.Users) == 0 {
-		return nil, problem.New(problem.InvalidValue, "users lists nobody").In("users")
+		return nil, problem.New(problem.InvalidValue, "users is empty").In("users")
 	}
 	if !slices.Contains(algorithms(), Algorithm(r.Algorithm)) {
 		return nil, problem.New(problem.UnknownMethod, "algo %q is none of %v", jsonbody.Clip(r.Algorithm), algorithms()).In("algo").Within(algorithms())
 	}
 	if l.Results > 0 && len(r.Users)*r.K > l.Results {
-		return nil, problem.New(problem.OverLimit, "%d users with k = %d may get %d items, %d are the most of one request", len(r.Users), r.K, len(r.Users)*r.K, l.Results).
+		return nil, problem.New(problem.OverLimit, "%d users with k = %d may get %d items, a request may have at most %d", len(r.Users), r.K, len(r.Users)*r.K, l.Results).
 			In("k").Within(l.Results)
 	}
 	return r, nil
@@ -122,7 +122,7 @@ func DecodeFeedback(body []byte, l Limits) (all []Feedback, one bool, err error)
 	case many && (f.ID != "" || f.Rewards != nil):
 		return nil, false, problem.New(problem.InvalidValue, "feedback is of one slate or a list, not both").In("feedback")
 	case many && len(all) == 0:
-		return nil, false, problem.New(problem.InvalidValue, "feedback lists nothing").In("feedback")
+		return nil, false, problem.New(problem.InvalidValue, "feedback is empty").In("feedback")
 	case many:
 		return all, false, nil
 	}

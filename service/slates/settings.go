@@ -74,7 +74,7 @@ func item(b []byte, i int) (it Item, next int, err error) {
 			}
 			for _, other := range it.Groups {
 				if err == nil && other == g {
-					err = problem.New(problem.InvalidValue, " is %q again", g)
+					err = problem.New(problem.InvalidValue, " repeats %q", g)
 				}
 			}
 			it.Groups = append(it.Groups, g)
@@ -93,7 +93,7 @@ func fits(s *Settings, it *Item) error {
 		return nil
 	}
 	l := len(s.Items[0].Costs)
-	return problem.New(problem.InvalidValue, "costs has %d values, those of the items before have %d", len(it.Costs), l).In("costs").Within(l)
+	return problem.New(problem.InvalidValue, "costs has %d values, those of earlier items have %d", len(it.Costs), l).In("costs").Within(l)
 }
 
 func countGroups(s *Settings) error {
@@ -101,7 +101,7 @@ func countGroups(s *Settings) error {
 	for i := range s.Items {
 		for _, g := range s.Items[i].Groups {
 			if all[g] = true; len(all) > mostGroups {
-				return problem.New(problem.OverLimit, "items[%d]: group %q is one more than %d, the most there may be", i, g, mostGroups).At("items", i).Within(mostGroups)
+				return problem.New(problem.OverLimit, "items[%d]: group %q exceeds the limit of %d groups", i, g, mostGroups).At("items", i).Within(mostGroups)
 			}
 		}
 	}

@@ -153,7 +153,7 @@ func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.St
 		}
 		if known && won != r.AWon {
 			if !lenient {
-				return nil, nil, problem.New(problem.Conflict, "duel %d: the result is that a_won is %t, which stays", r.Duel, won).At("duel_id", i)
+				return nil, nil, problem.New(problem.Conflict, "duel %d: the result a_won = %t is recorded and stays", r.Duel, won).At("duel_id", i)
 			}
 			status = duel.Conflicting
 		}

@@ -131,7 +131,7 @@ func (s *Store) reserve(l *live, bytes int64) error {
 	}
 	s.shrink(s.o.Memory - bytes)
 	if m := &s.memory; m.bytes > 0 && m.bytes+bytes > s.o.Memory {
-		full := problem.New(problem.QueueFull, "tournaments in use take %d bytes of memory; with %d more it would be above %d", m.bytes, bytes, s.o.Memory).Within(s.o.Memory)
+		full := problem.New(problem.QueueFull, "tournaments in use take %d bytes of memory; another %d would exceed the limit of %d", m.bytes, bytes, s.o.Memory).Within(s.o.Memory)
 		full.RetryAfter = time.Second
 		return full
 	}

@@ -246,7 +246,7 @@ func (t *texts) replay(ctx context.Context, r *record) (*stored, error) {
 // unplayable returns the problem of records that cannot be replayed. They are never deleted:
 // the release that recorded them can still replay them.
 func unplayable(r *record, what string, err error) error {
-	return problem.New(problem.Unplayable, "tournament %s: %s; what is recorded stays as it is, and is played by the version that recorded it", r.ID, what).
+	return problem.New(problem.Unplayable, "tournament %s: %s; its records are unchanged; the release that recorded them can play it", r.ID, what).
 		In("id").Because(err)
 }
 

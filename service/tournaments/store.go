@@ -111,7 +111,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 			return err
 		}
 		if n >= s.o.Most {
-			w.refused = problem.New(problem.OverLimit, "there are %d tournaments, the most there may be; delete one", n).Within(s.o.Most)
+			w.refused = problem.New(problem.OverLimit, "there are %d tournaments, the greatest number permitted; delete one", n).Within(s.o.Most)
 			return nil
 		}
 		made = record{Format: recordFormat, ID: idPrefix + strings.ToLower(rand.Text()), At: s.o.Now().Unix(), Config: config}

@@ -33,7 +33,7 @@ func Handler() http.Handler {
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			problem.Write(w, problem.New(problem.MethodNotAllowed, "%s takes GET and HEAD", r.URL.Path), "")
+			problem.Write(w, problem.New(problem.MethodNotAllowed, "%s supports GET and HEAD", r.URL.Path), "")
 			return
 		}
 		h := w.Header()

@@ -99,7 +99,7 @@ func (d *Draft) Shape(m, dim int64) error {
 		return d.wrongDimension(0, dim)
 	}
 	if most := int64(d.limits.Queries); most > 0 && m > most {
-		return problem.New(problem.OverLimit, "%d queries, %d are the most a search may have", m, most).In(fieldQueries).Within(most)
+		return problem.New(problem.OverLimit, "%d queries, a search may have at most %d", m, most).In(fieldQueries).Within(most)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (d *Draft) Matrix(b []byte, i int) (next int, err error) {
 	queries := d.s.Queries
 	end, err := jsonscan.Elements(b, i, func(n, at int) (next int, err error) {
 		if most := d.limits.Queries; most > 0 && n == most {
-			return at, problem.New(problem.OverLimit, "more than %d queries, the most a search may have", most).In(fieldQueries).Within(most)
+			return at, problem.New(problem.OverLimit, "more than %d queries, the limit of a search", most).In(fieldQueries).Within(most)
 		}
 		before := len(queries)
 		if queries, next, err = jsonscan.Floats(queries, b, at); err != nil {

@@ -64,9 +64,9 @@ func (d *Draft) setK(v value) error {
 	case v.integer < 1:
 		return problem.New(problem.InvalidValue, "k is %d, at least 1 is wanted", v.integer).In("k").Within(1)
 	case most > 0 && v.integer > most:
-		return problem.New(problem.OverLimit, "k is %d, %d is the most", v.integer, most).In("k").Within(most)
+		return problem.New(problem.OverLimit, "k is %d, at most %d is accepted", v.integer, most).In("k").Within(most)
 	case v.integer > math.MaxInt32:
-		return problem.New(problem.OverLimit, "k is %d, %d is the most", v.integer, math.MaxInt32).In("k").Within(math.MaxInt32)
+		return problem.New(problem.OverLimit, "k is %d, at most %d is accepted", v.integer, math.MaxInt32).In("k").Within(math.MaxInt32)
 	}
 	d.s.K = int(v.integer)
 	return nil

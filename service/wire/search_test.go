@@ -127,7 +127,7 @@ func TestDecodeSearchRefuses(t *testing.T) {
 		{"k array", with(`"k":[1]`), problem.InvalidValue, "k", -1, "k is an array, a whole number is wanted"},
 		{"k broken", with(`"k":01`), problem.Malformed, "k", -1, `k: "0" at byte 25 where a number is wanted`},
 		{"k cut", `{"queries":[[1,2,3]],"k":`, problem.Malformed, "k", -1, "k: text ends where a value is wanted"},
-		{"k huge", with(`"k":1000000000`), problem.OverLimit, "k", -1, "k is 1000000000, 50 is the most"},
+		{"k huge", with(`"k":1000000000`), problem.OverLimit, "k", -1, "k is 1000000000, at most 50 is accepted"},
 		{"k beyond", with(`"k":9223372036854775808`), problem.InvalidValue, "k", -1, "k is 9223372036854775808, beyond the integers of 64 bits"},
 		{"k exponent", with(`"k":1e300`), problem.InvalidValue, "k", -1, "k is 1e300, a whole number is wanted"},
 		{"delta 0", with(`"delta":0`), problem.InvalidValue, "delta", -1, "delta is 0, a probability inside (0, 1) is wanted"},
@@ -165,7 +165,7 @@ func TestDecodeSearchRefuses(t *testing.T) {
 	}
 	// There is a limit even if the server sets none.
 	_, err := DecodeSearch([]byte(with(`"k":2147483648`)), dim, Limits{})
-	checkProblem(t, err, problem.OverLimit, "k", -1, "k is 2147483648, 2147483647 is the most")
+	checkProblem(t, err, problem.OverLimit, "k", -1, "k is 2147483648, at most 2147483647 is accepted")
 }
 
 func checkProblem(t *testing.T, err error, kind problem.Kind, field string, index int, says string) {

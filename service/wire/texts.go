@@ -32,7 +32,7 @@ func (d *Draft) texts(b []byte, i int, encode Encoder) (next int, err error) {
 	}
 	return jsonscan.Elements(b, i, func(n, at int) (int, error) {
 		if most := d.limits.Queries; most > 0 && n == most {
-			return at, problem.New(problem.OverLimit, "more than %d texts, the most a search may have", most).In(fieldTexts).Within(most)
+			return at, problem.New(problem.OverLimit, "more than %d texts, the limit of a search", most).In(fieldTexts).Within(most)
 		}
 		if !starts(b, at, '"') {
 			return at, element(mistyped(fieldTexts, b, at, "a string"), fieldTexts, n)
