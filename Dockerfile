@@ -4,8 +4,8 @@
 #     docker run --rm --read-only --user "$(id -u)" -v "$PWD:/data" thresher search --atoms A.npy --queries Q.npy --out answers.npz
 #
 # Each RUN is a script of docker/; docker/rehearse.py runs this file's steps
-# without Docker, and CI runs that. Digests are of the tags' multi-platform
-# indexes, as many public Dockerfiles have them; they were not pulled here.
+# without Docker, and CI runs that. Digests are those of the tags' multi-platform
+# indexes, as in many public Dockerfiles; the images were not pulled in the rehearsal.
 
 FROM golang:1.26.8-bookworm@sha256:a688600ca24f8a4d3ca77f95b0dd40704a9fc787c826660eb7ba0b641b8b175d AS build
 WORKDIR /src
@@ -25,7 +25,7 @@ COPY LICENSE /usr/share/doc/thresher/
 COPY --from=build /src/build/image/cpu/thresher /usr/bin/thresher
 WORKDIR /data
 USER 65532:65532
-# Says that the program runs, no more: until there is a service, nothing else can be asked.
+# Only checks that the program runs, because not every command is a server.
 HEALTHCHECK --interval=30s --timeout=5s CMD ["/usr/bin/thresher", "version"]
 ENTRYPOINT ["/usr/bin/thresher"]
 CMD ["help"]

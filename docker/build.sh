@@ -1,6 +1,6 @@
 #!/bin/sh
-# build.sh cpu|cuda: the program as build/image/NAME/thresher. The one for cpu is
-# static; the other needs the C library, and finds the driver when it runs.
+# build.sh cpu|cuda: builds build/image/NAME/thresher. The cpu program is static; the
+# cuda program needs the C library, and loads the driver when it runs.
 set -eu
 cd "$(dirname "$0")/.."
 case ${1-} in
@@ -24,7 +24,7 @@ git rev-parse --quiet --verify HEAD >/dev/null 2>&1 || vcs=false
 program=build/image/$1/thresher
 go build -trimpath -buildvcs=$vcs -tags "$tags" -ldflags '-s -w' -o "$program" ./cmd/thresher
 
-# What the final image has to hold.
+# The libraries that the final image must contain.
 found=$(readelf -d "$program" | sed -n 's/.*(NEEDED).*\(\[.*\]\)/\1/p')
 if [ "$found" != "$needs" ]; then
   echo "build.sh: $program needs the libraries '$found', not '$needs'" >&2

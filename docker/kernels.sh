@@ -1,5 +1,5 @@
 #!/bin/sh
-# kernels.sh: the CUDA tool chain, and proof that the committed PTX is what it makes of the sources.
+# kernels.sh: installs the CUDA toolchain and checks that it compiles the sources to the committed PTX.
 set -eu
 cd "$(dirname "$0")/.."
 kernels/toolchain/install.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lint.sh: hadolint on the Dockerfiles, of the version pinned in requirements.txt.
+# lint.sh: runs hadolint, at the version pinned in requirements.txt, on the Dockerfiles.
 set -eu
 cd "$(dirname "$0")/.."
 into=build/hadolint

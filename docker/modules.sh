@@ -1,5 +1,5 @@
 #!/bin/sh
-# modules.sh: the Go modules of go.sum, a layer of their own.
+# modules.sh: downloads the Go modules of go.sum, in a separate layer.
 set -eu
 cd "$(dirname "$0")/.."
 go mod download

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Goes through the steps of a Dockerfile without Docker.
+"""Runs the steps of a Dockerfile without Docker.
 
     python3 docker/rehearse.py Dockerfile.cuda
 
@@ -29,7 +29,7 @@ SCRIPT = re.compile(r"docker/\w+\.sh( \w+)*")
 
 
 class Refused(Exception):
-    """A step that is not of the forms the rehearsal knows."""
+    """A step that the rehearsal does not support."""
 
 
 @dataclass
@@ -39,12 +39,12 @@ class Stage:
     user: str = ""
 
     def path(self, name: str) -> Path:
-        """A path of the stage; relative ones begin at its working folder."""
+        """A path of the stage; relative ones are below its working folder."""
         return self.root / name.lstrip("/") if name.startswith("/") else self.work / name
 
 
 def steps(text: str) -> list[tuple[str, str]]:
-    """Instructions with what follows them, comments left out and lines joined."""
+    """Instructions and their arguments, without comments, with lines joined."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in joined.splitlines() if line)]
@@ -76,7 +76,7 @@ class Rehearsal:
             self.copy(rest.split())
         elif word == "RUN":
             if not SCRIPT.fullmatch(rest):
-                raise Refused(f"RUN {rest} is no script of docker/")
+                raise Refused(f"RUN {rest} is not a script of docker/")
             subprocess.run(shlex.split(rest), cwd=self.stage.work, check=True)
         elif word == "USER":
             self.stage.user = rest
@@ -85,7 +85,7 @@ class Rehearsal:
         elif word in ("ENTRYPOINT", "CMD"):
             self.commands[word] = json.loads(rest)
         elif word not in ("ARG", "LABEL", "ENV"):
-            raise Refused(f"{word} is not known")
+            raise Refused(f"{word} is not supported")
 
     def copy(self, words: list[str]) -> None:
         source = Stage(self.context, self.context)

@@ -1,5 +1,4 @@
-// What came back: the rows found, their certificate and the picture, or the
-// problem.
+// The answer to a search: the rows found, their certificate and the chart, or the problem.
 
 import { explain } from "./certificate.js";
 import { element, say, table } from "./element.js";
@@ -10,8 +9,8 @@ import { plural, score, span } from "./number.js";
 const ROW = 2.25; // height of a table's row in rem, as style.css has it
 const MOST = 11; // rows shown without scrolling
 
-// Answer shows one answer or one problem at a time. It fires "follow" with the
-// id of a row that is chosen.
+// Answer shows one answer or one problem at a time. It fires "follow" with the id of a row
+// that the user clicks.
 export class Answer extends EventTarget {
   #parts;
   #picture;
@@ -24,8 +23,8 @@ export class Answer extends EventTarget {
     this.#picture = new Picture(parts.looks);
   }
 
-  // expect makes room for so many rows, at the time of asking, so that nothing
-  // moves when they come.
+  // expect reserves the height of so many rows when the request is sent, so that
+  // nothing moves when they arrive.
   expect(wanted) {
     const { section, problem, found, rows } = this.#parts;
     section.setAttribute("aria-busy", "true");
@@ -34,8 +33,7 @@ export class Answer extends EventTarget {
     found.hidden = false;
   }
 
-  // show shows the answer to one query; seconds is how long the server and the
-  // network took.
+  // show shows the answer to one query; seconds is the time of the round trip.
   show(answer, collection, wanted, seconds) {
     const { section, summary, rows, looksTable, looksDetails } = this.#parts;
     const [{ ids, scores, complete, certificate, rounds }] = answer.results;
@@ -78,7 +76,7 @@ export class Answer extends EventTarget {
   }
 }
 
-// describe shows all that a problem says.
+// describe lists the members of a problem.
 function describe(p) {
   const facts = [
     ["field", p.field],

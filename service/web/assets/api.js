@@ -1,9 +1,8 @@
-// The service's API, asked with the token of this tab.
+// The service's API, called with the token of this tab.
 
 const KEY = "thresher-token";
 
-// Problem is a request that failed: an RFC 9457 body as the server sent it, or
-// one made here where there was none.
+// Problem is a failed request: the server's RFC 9457 body, or one made here if there is none.
 export class Problem extends Error {
   constructor({ type, title, status = 0, detail, field, index, limit, instance }) {
     super(detail || title);
@@ -11,8 +10,8 @@ export class Problem extends Error {
   }
 }
 
-// Api asks the server that the page came from. It fires "denied" whenever
-// another token is wanted than there is.
+// Api calls the server of the page. It fires "denied" when the server requires a different
+// token.
 export class Api extends EventTarget {
   #base;
   #storage;
@@ -32,8 +31,8 @@ export class Api extends EventTarget {
     else this.#storage.removeItem(KEY);
   }
 
-  // get returns the JSON at a path below the page, post that which answers a
-  // body; both throw a Problem, or an AbortError.
+  // get returns the JSON at a path below the page, post that of the answer to a body;
+  // both throw a Problem, or an AbortError.
   async get(path, signal) {
     return parse(await this.text(path, signal));
   }
@@ -42,7 +41,7 @@ export class Api extends EventTarget {
     return parse(await this.#ask(path, { method: "POST", body: write(body), signal }));
   }
 
-  // text is get for what is no JSON.
+  // text is get for other content than JSON.
   text(path, signal) {
     return this.#ask(path, { signal });
   }
@@ -71,15 +70,14 @@ function failure(answer, text) {
     try {
       return new Problem({ status: answer.status, ...JSON.parse(text) });
     } catch {
-      // Cut off on its way: the status is all there is to tell.
+      // Truncated: only the status is known.
     }
   }
   return new Problem({ title: answer.statusText || `The server answered ${answer.status}`, status: answer.status });
 }
 
-// parse reads JSON, whole numbers that a double cannot hold as BigInt: an id
-// must come back as it was. Where the browser does not show a number's text,
-// they are rounded.
+// parse reads JSON; integers that a double cannot represent become BigInt, so that ids stay
+// exact. If the browser does not provide a number's text, they are rounded.
 function parse(text) {
   try {
     return JSON.parse(text, (_, value, context) =>

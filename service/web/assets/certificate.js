@@ -1,9 +1,9 @@
-// An answer's certificate in words.
+// An answer's certificate as sentences.
 
 import { bytes, count, figure, plural, score, share } from "./number.js";
 
-// explain returns pairs of a heading and sentences. looks are those of the search,
-// found is how many rows the answer has, metric is of metricOf.
+// explain returns pairs of a heading and sentences. looks are those of the search, found is
+// the number of rows in the answer, metric is a result of metricOf.
 export function explain(c, looks, found, metric) {
   const parts = [
     ["Promise", promise(c, found)],
@@ -32,11 +32,11 @@ function promise(c, found) {
   }
 }
 
-// chance is what a promise's probability is over.
+// chance names the randomness of a probabilistic guarantee.
 const chance = (method) =>
   method === "adaptive" ? "random rotation of the space" : "random order in which coordinates are read";
 
-// ground is what that probability stands on.
+// ground says what a probabilistic guarantee rests on.
 function ground(law) {
   switch (law) {
     case "haar":

@@ -1,10 +1,10 @@
-// The list of collections, of which one is chosen.
+// The list of collections, one of which is selected.
 
 import { element, say } from "./element.js";
 import { bytes, count, plural, share } from "./number.js";
 
-// Collections shows the server's collections as radio buttons and keeps the
-// choice through every refresh, of which it fires "refreshed".
+// Collections shows the server's collections as radio buttons and keeps the selection through
+// every refresh; it fires "refreshed" after each.
 export class Collections extends EventTarget {
   #api;
   #list;
@@ -18,12 +18,13 @@ export class Collections extends EventTarget {
     this.#status = status;
   }
 
-  // chosen is the collection to search, undefined if there is none.
+  // chosen is the selected collection, undefined if there is none.
   get chosen() {
     return [...this.#known.values()].find((c) => c.radio.checked)?.info;
   }
 
-  // refresh asks the server; it returns when to ask again while one is built.
+  // refresh reads the collections; while one is being built it returns the time to the
+  // next refresh.
   async refresh() {
     let infos;
     try {

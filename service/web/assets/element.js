@@ -1,10 +1,10 @@
-// Elements of the document, made without strings of markup.
+// Elements of the document, made without markup strings.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// element makes an HTML element with these attributes and children (nodes or
-// texts). An attribute of value false, null or undefined is left out; one whose
-// name begins with "on" is a listener.
+// element makes an HTML element with these attributes and children (nodes or texts). An
+// attribute whose value is false, null or undefined is omitted; one whose name begins with
+// "on" is a listener.
 export function element(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
@@ -24,14 +24,14 @@ function fill(node, attributes, children) {
   return node;
 }
 
-// say sets an element's text, unless it is that already: a live region that is
-// set again is read again.
+// say sets an element's text unless it is equal already, because screen readers repeat a live
+// region that is set again.
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// table makes a table with one heading a column and rows of cells; a cell that
-// is a number is set to the right.
+// table makes a table with one heading a column and rows of cells; numeric cells are
+// right-aligned.
 export function table(caption, headings, rows) {
   const cell = (c) => element("td", { class: typeof c === "number" || /^[−\d]/.test(c) ? "figure" : null }, String(c));
   return element(

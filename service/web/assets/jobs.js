@@ -6,7 +6,7 @@ import { count, figure, plural, short, span } from "./number.js";
 const SHOWN = 20;
 const FINAL = new Set(["completed", "failed", "expired", "cancelled"]);
 
-// Jobs lists the newest jobs and tells when one ends.
+// Jobs lists the newest jobs and announces when one ends.
 export class Jobs {
   #api;
   #list;
@@ -21,7 +21,7 @@ export class Jobs {
     this.#news = news;
   }
 
-  // refresh asks the server; it returns when to ask again while one runs.
+  // refresh reads the jobs; while one runs it returns the time to the next refresh.
   async refresh() {
     let page;
     try {

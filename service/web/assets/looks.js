@@ -1,4 +1,4 @@
-// The picture of how a search's survivors shrink, look by look.
+// The chart of a search's survivors after each look.
 
 import { element, shape, table } from "./element.js";
 import { count, figure, short } from "./number.js";
@@ -7,8 +7,8 @@ const HEIGHT = 240;
 const EDGE = { top: 18, right: 28, bottom: 44, left: 44 };
 const LABEL = 76; // width that a label takes, in pixels
 
-// Picture draws the looks of a certificate into a box, again whenever the box
-// changes its width.
+// Picture draws the looks of a certificate into a box, and again when the box changes its
+// width.
 export class Picture {
   #box;
   #looks = [];
@@ -19,7 +19,7 @@ export class Picture {
     new ResizeObserver(() => this.#draw()).observe(box);
   }
 
-  // show draws these looks, with a line at the number of rows wanted.
+  // show draws these looks, with a line at the number of requested rows.
   show(looks, wanted) {
     this.#looks = looks;
     this.#wanted = wanted;
@@ -37,7 +37,7 @@ export class Picture {
   }
 }
 
-// figures is the same as a table.
+// figures returns the same data as a table.
 export function figures(looks) {
   return table(
     "Looks of the search",
@@ -77,8 +77,8 @@ function plot(looks, wanted, width) {
     );
   }
 
-  // Between two looks the threshold rises, which drops rows without reading any:
-  // so a look may see fewer than the one before left over.
+  // Between two looks the threshold rises, which drops rows without reading them, so a
+  // look may see fewer rows than the previous one kept.
   const steps = [[x(0), y(looks[0].seen)]];
   looks.forEach((l, i) => {
     if (i > 0) steps.push([x(i), y(l.seen)]);
@@ -132,7 +132,7 @@ function tick(svg, x, bottom, anchor, first, second) {
   );
 }
 
-// story tells the picture to those who do not see it.
+// story describes the chart in words, for screen readers.
 function story(looks) {
   const steps = looks.map((l, i) => `after look ${i + 1} ${count(l.survivors)}`);
   return `Rows still in question: ${count(looks[0].seen)} at the start, ${steps.join(", ")}, ${figure((100 * looks.at(-1).survivors) / Math.max(looks[0].seen, 1))}% in the end.`;

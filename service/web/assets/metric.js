@@ -1,5 +1,5 @@
-// How the page shows the scores of a metric. A metric that is not listed shows search scores as
-// they are.
+// How the page shows the scores of a metric. For a metric that is not listed it shows search
+// scores.
 
 const products = { heading: "score", reach: "score up to", shown: (score) => score };
 

@@ -1,4 +1,4 @@
-// Figures as people read them.
+// Formats of numbers.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
@@ -9,15 +9,15 @@ const seven = new Intl.NumberFormat("en", {
   useGrouping: false,
 });
 
-// count is all digits of a whole number; short three of them, with K, M, B.
+// count formats an integer with all digits; short with three, and K, M, B.
 export const count = (n) => whole.format(n);
 export const short = (n) => compact.format(n);
 
-// figure has three digits that count, score the seven that a float32 holds.
+// figure formats three significant digits, score the seven of a float32.
 export const figure = (x) => three.format(x);
 export const score = (x) => seven.format(Number(x)).replace("-", "−");
 
-// share is a ratio in percent.
+// share formats a ratio in percent.
 export const share = (x) => `${three.format(100 * x)}%`;
 
 export function bytes(n) {
@@ -27,7 +27,7 @@ export function bytes(n) {
   return `${three.format(n)} ${units[unit]}`;
 }
 
-// span is a time in seconds, in its two largest units.
+// span formats a time in seconds, in its two largest units.
 export function span(seconds) {
   if (seconds < 1) return `${three.format(1000 * seconds)} ms`;
   if (seconds < 9.95) return `${three.format(seconds)} s`;
@@ -38,5 +38,5 @@ export function span(seconds) {
   return `${whole.format(Math.floor(minutes / 60))} h ${minutes % 60} min`;
 }
 
-// plural is "1 row", "2 rows".
+// plural returns "1 row", "2 rows".
 export const plural = (n, noun) => `${count(n)} ${noun}${Number(n) === 1 ? "" : "s"}`;

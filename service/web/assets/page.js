@@ -1,4 +1,4 @@
-// The page: finds its elements, joins its parts and keeps them fresh.
+// The page: finds its elements, connects its parts and refreshes them.
 
 import { Answer } from "./answer.js";
 import { Api } from "./api.js";

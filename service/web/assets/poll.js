@@ -1,7 +1,6 @@
-// poll runs a task now and then again so many milliseconds after each run; not
-// while the page is hidden. The task returns the time to the next run if it
-// wants another than usual; one that throws waits ever longer, up to 30 s.
-// now() runs it at once.
+// poll runs a task now and again an interval after each run, but not while the page is
+// hidden. The task may return another time to the next run; after errors the interval doubles
+// up to 30 s. now() runs the task at once.
 export function poll(task, interval) {
   let timer = 0;
   let running = false;
@@ -20,7 +19,7 @@ export function poll(task, interval) {
       wait = (await task()) ?? interval;
       failures = 0;
     } catch {
-      wait = Math.min(interval * 2 ** ++failures, 30_000); // the task has told it where it matters
+      wait = Math.min(interval * 2 ** ++failures, 30_000); // the task has shown the error
     }
     running = false;
     if (again) {

@@ -1,11 +1,10 @@
-// What may be written into the search box.
+// The syntax of the search box.
 
 import { Problem } from "./api.js";
 
-// read returns {vector} or {id} of a text. A vector is a JSON array, or begins
-// with a number and has more after it, between commas, semicolons or spaces.
-// Everything else is an id, in quotes if it would be mistaken for a vector.
-// Throws a Problem that names the element.
+// read returns the {vector} or {id} of a text. A vector is a JSON array, or numbers separated
+// by commas, semicolons or spaces. Everything else is an id, in quotes if it would be read as
+// a vector. It throws a Problem that names the element.
 export function read(text) {
   text = text.trim();
   if (!text) throw wrong("The box is empty: enter the id of a row, or a vector.");
@@ -13,7 +12,7 @@ export function read(text) {
   if (text.length > 1 && text.startsWith('"') && text.endsWith('"')) return { id: quoted(text) };
   const words = text.split(/\s*[,;]\s*|\s+/);
   if (words.length > 1 && isNumber(words[0])) {
-    if (words.at(-1) === "") words.pop(); // a comma at the end
+    if (words.at(-1) === "") words.pop(); // a trailing comma
     return { vector: words.map(number) };
   }
   return { id: text };
@@ -26,7 +25,7 @@ function array(text) {
   } catch {
     throw wrong("This starts like a JSON array but is not one.");
   }
-  if (value.length === 1 && Array.isArray(value[0])) value = value[0]; // one row of a matrix
+  if (value.length === 1 && Array.isArray(value[0])) value = value[0]; // a matrix of one row
   value.forEach((x, i) => {
     if (typeof x !== "number") throw wrong(`Element ${i} of the vector is not a number.`, i);
   });

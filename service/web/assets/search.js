@@ -1,11 +1,11 @@
-// The form: from what is written there to a request and its answer.
+// The form: converts its fields to a request, and sends it.
 
 import { Problem } from "./api.js";
 import { say } from "./element.js";
 import { read } from "./query.js";
 import { count } from "./number.js";
 
-// Search asks what its form says. A new search ends the one before.
+// Search sends the search in its form. A new search aborts the previous one.
 export class Search {
   #api;
   #form;
@@ -41,12 +41,12 @@ export class Search {
     answer.addEventListener("follow", (e) => {
       query.value = quote(e.detail);
       query.dispatchEvent(new Event("input", { bubbles: true }));
-      query.focus(); // the row that had the focus is about to go
+      query.focus(); // the focused row is about to be removed
       this.run();
     });
   }
 
-  // run searches and shows what comes of it.
+  // run searches and shows the answer or the problem.
   async run() {
     this.#running.abort();
     this.#running = new AbortController();
@@ -66,7 +66,7 @@ export class Search {
     }
   }
 
-  // #read checks what only the page can know; ranges are the server's to judge.
+  // #read checks what only the page can check; the server checks ranges.
   #read() {
     const { query, k, delta, method, others } = this.#form.elements;
     const collection = this.#collections.chosen;
@@ -94,8 +94,8 @@ export class Search {
     return this.#api.post(`${path}/search`, { ...body, queries: [vector] }, signal);
   }
 
-  // #row is the row of an id, undefined for what is words instead: more than one, or one
-  // that is no id.
+  // #row returns the row of an id, undefined if the text is words: several, or one that
+  // is not an id.
   async #row(path, id, words, signal) {
     if (words && /\s/.test(id)) return undefined;
     try {
@@ -106,7 +106,7 @@ export class Search {
     }
   }
 
-  // #mark tells which field a problem is about, for the eye and for the ear.
+  // #mark marks the field of a problem, visually and for screen readers.
   #mark(problem) {
     const named = problem?.field?.match(/^\w+/)?.[0];
     const field = { queries: "query", texts: "query", id: "query" }[named] ?? named;
@@ -130,11 +130,10 @@ function number(input, field) {
   return input.valueAsNumber;
 }
 
-// quoted tells whether a text can be nothing but an id.
+// quoted reports whether a text can only be an id.
 const quoted = (text) => text.trim().startsWith('"');
 
-// reading says how the text in the box will be taken, undefined while it is
-// empty.
+// reading describes how the text in the box will be read, undefined if it is empty.
 function reading(text, texts) {
   if (!text.trim()) return undefined;
   try {
@@ -147,7 +146,7 @@ function reading(text, texts) {
   }
 }
 
-// quote writes an id so that it is taken for one.
+// quote writes an id so that it is read as one.
 function quote(id) {
   const text = String(id);
   try {

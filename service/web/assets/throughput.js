@@ -5,7 +5,7 @@ import { figure, short } from "./number.js";
 
 const SAMPLES = 60;
 
-// Throughput shows the rate of queries, what was saved, and the last minutes.
+// Throughput shows the rate of queries, the saving, and the last minutes.
 export class Throughput {
   #api;
   #parts;
@@ -33,7 +33,7 @@ export class Throughput {
     say(this.#parts.total, short(now.queries));
     say(this.#parts.saving, saving(now, before));
     if (!before) return;
-    // counters that fell are those of a server that was started again
+    // counters that fell belong to a restarted server
     const rate = Math.max(0, now.queries - before.queries) / ((now.at - before.at) / 1000);
     say(this.#parts.rate, rate < 1000 ? figure(rate) : short(rate));
     this.#rates = [...this.#rates, rate].slice(-SAMPLES);
@@ -55,7 +55,7 @@ export class Throughput {
   }
 }
 
-// total sums over all labels what the page needs of the Prometheus text.
+// total sums the metrics that the page needs over all labels of the Prometheus text.
 export function total(text) {
   const sums = { thresher_queries_total: 0, thresher_pulls_total: 0, thresher_dense_pulls_total: 0 };
   for (const line of text.split("\n")) {
@@ -69,8 +69,8 @@ export function total(text) {
   };
 }
 
-// saving is how many times fewer coordinates were read than dense scans read:
-// since the last time if anything was, else since the start.
+// saving is the ratio of the coordinates that dense scans would have read to those read:
+// since the last refresh if there were any, else since the start.
 function saving(now, before) {
   const since = before && now.pulls > before.pulls ? before : { pulls: 0, dense: 0 };
   const pulls = now.pulls - since.pulls;

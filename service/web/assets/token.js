@@ -1,7 +1,7 @@
 // The dialog that asks for a bearer token.
 
-// askToken opens the dialog when the server wants a token, once until there is
-// another, and whenever its button is pressed; changed is called after.
+// askToken opens the dialog when the server requires a token, once for each token, and when
+// its button is pressed; changed is called afterwards.
 export function askToken(api, { dialog, input, button, why }, changed) {
   let asked = false;
   const usual = why.textContent;
