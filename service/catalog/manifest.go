@@ -27,8 +27,8 @@ const manifestKind = "version"
 
 // manifest returns the name of the version's manifest; deletedManifest is its name while the
 // version is being deleted.
-func (c *change) manifest() string        { return c.Base + ".version" }
-func (c *change) deletedManifest() string { return c.Base + ".gone" }
+func (ch *change) manifest() string        { return ch.Base + ".version" }
+func (ch *change) deletedManifest() string { return ch.Base + ".gone" }
 
 // writeManifest writes m, durably.
 func (c *Catalog) writeManifest(m *manifest) error {

@@ -86,17 +86,17 @@ func (f *failure) problem() *problem.Problem {
 }
 
 // Files of a version in the catalog's folder.
-func (c *change) data() string { return c.Base + ".thresher" }
-func (c *change) ids() string  { return c.Base + ".ids" }
+func (ch *change) data() string { return ch.Base + ".thresher" }
+func (ch *change) ids() string  { return ch.Base + ".ids" }
 
 // sources returns the files that a version is built from, which are removed once it is ready.
-func (c *change) sources() []string {
+func (ch *change) sources() []string {
 	var all []string
-	if c.Drop != "" {
-		all = append(all, c.Drop)
+	if ch.Drop != "" {
+		all = append(all, ch.Drop)
 	}
-	if c.Rows != nil {
-		for _, name := range []string{c.Rows.File, c.Rows.Keys} {
+	if ch.Rows != nil {
+		for _, name := range []string{ch.Rows.File, ch.Rows.Keys} {
 			if name != "" {
 				all = append(all, name)
 			}
@@ -106,8 +106,8 @@ func (c *change) sources() []string {
 }
 
 // files returns all files that a version can have, the mark of deletion last.
-func (c *change) files() []string {
-	return append(c.sources(), c.data(), c.ids(), c.manifest(), c.deletedManifest())
+func (ch *change) files() []string {
+	return append(ch.sources(), ch.data(), ch.ids(), ch.manifest(), ch.deletedManifest())
 }
 
 func createBuckets(tx *bbolt.Tx) error {

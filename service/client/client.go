@@ -80,22 +80,22 @@ type call struct {
 }
 
 // jsonBody sets the body of the call to v.
-func (c *call) jsonBody(v any) error {
+func (k *call) jsonBody(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	c.body = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
-	c.length = int64(len(text))
-	c.set("Content-Type", "application/json")
+	k.body = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	k.length = int64(len(text))
+	k.set("Content-Type", "application/json")
 	return nil
 }
 
-func (c *call) set(name, value string) {
-	if c.header == nil {
-		c.header = http.Header{}
+func (k *call) set(name, value string) {
+	if k.header == nil {
+		k.header = http.Header{}
 	}
-	c.header.Set(name, value)
+	k.header.Set(name, value)
 }
 
 // url returns the URL of the call.
