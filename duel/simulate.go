@@ -81,7 +81,7 @@ func together(ctx context.Context, workers int, all []*Simulation, each func(i i
 	runs := make([]*run, len(all))
 	trials := 0
 	for i, s := range all {
-		r, err := s.begin(trials)
+		r, err := s.beginRun(trials)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ type run struct {
 	complete chan struct{} // closed with the last outcome
 }
 
-func (s *Simulation) begin(first int) (*run, error) {
+func (s *Simulation) beginRun(first int) (*run, error) {
 	d, err := s.Design.complete(s.Arms)
 	if err != nil {
 		return nil, err

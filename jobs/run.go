@@ -66,7 +66,7 @@ func run[T any](ctx context.Context, spec Spec, st storage, src Source[T], work 
 	if err := spec.check(); err != nil {
 		return Summary{}, err
 	}
-	job, err := begin(&spec, st)
+	job, err := openJob(&spec, st)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -95,8 +95,8 @@ type job struct {
 	resumed int64
 }
 
-// begin opens or creates the progress file and the outputs of spec.
-func begin(spec *Spec, st storage) (*job, error) {
+// openJob opens or creates the progress file and the outputs of spec.
+func openJob(spec *Spec, st storage) (*job, error) {
 	fresh, err := prepare(spec, st)
 	if err != nil {
 		return nil, err

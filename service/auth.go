@@ -52,9 +52,9 @@ func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, nee
 // challenge tells the client how to send a token (RFC 6750, section 3).
 func challenge(w http.ResponseWriter) { w.Header().Set("WWW-Authenticate", `Bearer realm="thresher"`) }
 
-// unpermitted returns p, unless p forbids something to a request without a token on a server
+// askForToken returns p, unless p forbids something to a request without a token on a server
 // that has tokens: then the answer asks for a token and reveals nothing else.
-func (s *Server) unpermitted(w http.ResponseWriter, r *http.Request, p *problem.Problem) *problem.Problem {
+func (s *Server) askForToken(w http.ResponseWriter, r *http.Request, p *problem.Problem) *problem.Problem {
 	if p.Kind != problem.Forbidden || len(s.tokens()) == 0 || r.Header.Get("Authorization") != "" {
 		return p
 	}

@@ -16,7 +16,7 @@ import (
 // collectionOf returns the description of a collection for clients.
 func (s *Server) collectionOf(info catalog.Info) api.Collection {
 	c := info.Collection
-	c.Texts = s.encoders.find(c.Name, c.Dimension) != nil
+	c.Texts = s.encoders.encoderOf(c.Name, c.Dimension) != nil
 	return c
 }
 
@@ -123,7 +123,7 @@ func (s *Server) putCollection(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	s.encoders.drop(name) // of the replaced collection
+	s.encoders.dropEncoder(name) // of the replaced collection
 	return s.answerChange(r, w, info, wait, http.StatusCreated)
 }
 

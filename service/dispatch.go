@@ -86,7 +86,7 @@ func (s *Server) fail(x *exchange, w *writer, r *http.Request, err error) {
 		w.status = gone
 		return
 	}
-	p := s.unpermitted(w, r, problem.Of(err))
+	p := s.askForToken(w, r, problem.Of(err))
 	if s.o.Metrics != nil {
 		s.o.Metrics.Rejected(string(p.Kind))
 	}

@@ -84,7 +84,7 @@ func (s *Server) infer(r *request, w http.ResponseWriter) error {
 		r.lead = -header & 3 // aligns the tensors so that they need not be copied
 	}
 	var q *oip.Request
-	return s.answered(r, v, func(in *input) (*wire.Search, error) {
+	return s.searchInTurn(r, v, func(in *input) (*wire.Search, error) {
 		body, err := in.all()
 		if err != nil {
 			return nil, err

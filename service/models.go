@@ -117,7 +117,7 @@ func (s *Server) observeRuns(name string) batch.RunObserver {
 // forgetCollection removes what was kept for a deleted collection.
 func (s *Server) forgetCollection(name string) {
 	s.statistics.Forget(name)
-	s.encoders.drop(name)
+	s.encoders.dropEncoder(name)
 	if s.o.Metrics != nil {
 		s.o.Metrics.Forget(name)
 	}

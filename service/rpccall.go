@@ -224,7 +224,7 @@ func (p *rpc) infer(c *call, m *inferencepb.ModelInferRequest) (answer *inferenc
 			return nil, err
 		}
 	}
-	resp, err := s.find(ctx, t, info.Name, v, q.Search)
+	resp, err := s.runSearch(ctx, t, info.Name, v, q.Search)
 	if err != nil {
 		return nil, s.explainWait(err)
 	}

@@ -46,7 +46,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 				return nil, err
 			}
 			defer in.close() // the decoded search shares no memory with the body
-			return wire.DecodeSearchOrTexts(body, v.Dim(), s.wireLimits(), s.encoders.find(v.Info().Name, v.Dim()))
+			return wire.DecodeSearchOrTexts(body, v.Dim(), s.wireLimits(), s.encoders.encoderOf(v.Info().Name, v.Dim()))
 		}
 	case npyType:
 		decode = func(in *input) (*wire.Search, error) {
@@ -60,7 +60,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 		return unsupported(r.Request, jsonType, npyType)
 	}
 	var q *wire.Search
-	return s.answered(r, v, func(in *input) (*wire.Search, error) {
+	return s.searchInTurn(r, v, func(in *input) (*wire.Search, error) {
 		q, err = decode(in)
 		return q, err
 	}, func(t *turn, resp *batch.Response, took time.Duration) error {
@@ -107,9 +107,9 @@ func (s *Server) wireLimits() wire.Limits {
 	return wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K}
 }
 
-// answered runs a search in its turn: it decodes the body, searches, and passes the response
+// searchInTurn runs a search in its turn: it decodes the body, searches, and passes the response
 // to answer.
-func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*turn, *batch.Response, time.Duration) error) (err error) {
+func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*turn, *batch.Response, time.Duration) error) (err error) {
 	info := v.Info()
 	call := s.statistics.Begin(info.Name, info.Version)
 	defer func() { call.End(err) }()
@@ -127,7 +127,7 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 		}
 		call.Decoded(q.M)
 		began := time.Now()
-		resp, err := s.find(r.Context(), in.turn, r.PathValue("name"), v, q)
+		resp, err := s.runSearch(r.Context(), in.turn, r.PathValue("name"), v, q)
 		if err != nil {
 			return s.explainWait(err)
 		}
@@ -136,8 +136,8 @@ func (s *Server) answered(r *request, v *catalog.Version, decode func(*input) (*
 	})
 }
 
-// find answers a decoded search in the named collection, in its turn t. All protocols use it.
-func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
+// runSearch answers a decoded search in the named collection, in its turn t. All protocols use it.
+func (s *Server) runSearch(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
 	req := q.Request()
 	if n := v.Len(); q.K > n && !q.CutK {
 		return nil, problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k reduces k to that", q.K, n).In("k").Within(n)
@@ -182,7 +182,7 @@ func (s *Server) find(ctx context.Context, t *turn, name string, v *catalog.Vers
 	if s.o.Metrics != nil {
 		s.o.Metrics.Answered(name, req.Method, resp)
 	}
-	if err := s.worthless(resp); err != nil {
+	if err := s.refuseEmpty(resp); err != nil {
 		return resp, err
 	}
 	if !s.mayWrite(ctx) {
@@ -199,9 +199,9 @@ func answerBytes(queries, k int) int64 { return int64(queries) * (640 + 24*int64
 // its time waiting for others.
 const shortTimeout = 50 * time.Millisecond
 
-// worthless returns the problem of a response to a search that looked at nothing, nil for
+// refuseEmpty returns the problem of a response to a search that looked at nothing, nil for
 // others.
-func (s *Server) worthless(resp *batch.Response) error {
+func (s *Server) refuseEmpty(resp *batch.Response) error {
 	for i := range resp.Answers {
 		if c := &resp.Answers[i].Certificate; c.StoppedBy == batch.Done || c.Pulls > 0 {
 			return nil

@@ -19,8 +19,8 @@ type encoders struct {
 	of map[string]Encoder
 }
 
-// find returns the encoder of a collection of a dimension, nil if it has none.
-func (e *encoders) find(name string, dim int) wire.Encoder {
+// encoderOf returns the encoder of a collection of a dimension, nil if it has none.
+func (e *encoders) encoderOf(name string, dim int) wire.Encoder {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if found, ok := e.of[name]; ok && found.Dim == dim {
@@ -29,7 +29,7 @@ func (e *encoders) find(name string, dim int) wire.Encoder {
 	return nil
 }
 
-func (e *encoders) drop(name string) {
+func (e *encoders) dropEncoder(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.of, name)

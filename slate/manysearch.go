@@ -38,7 +38,7 @@ func (s *search) run(q *query, figures []float32) {
 		s.top[j], s.rate[j] = math.Inf(-1), math.Inf(-1)
 	}
 	// A good score at the start keeps most cells out of the queue.
-	s.open(highest(figures))
+	s.openCell(highest(figures))
 	s.enqueue(figures)
 	for len(s.queue) > 0 {
 		next := s.queue.pop()
@@ -46,7 +46,7 @@ func (s *search) run(q *query, figures []float32) {
 			return // top is least there, and all other keys are smaller
 		}
 		if s.admits(next.bound, s.prices.total[next.cell]) {
-			s.open(int(next.cell))
+			s.openCell(int(next.cell))
 		}
 	}
 }
@@ -116,8 +116,8 @@ func (s *search) admits(bound, cost float64) bool {
 	return j < s.hi && bound >= s.top[j]
 }
 
-// open considers the items of a cell.
-func (s *search) open(r int) {
+// openCell considers the items of a cell.
+func (s *search) openCell(r int) {
 	d, p := s.cells.d, s.planner
 	for slot := int(s.cells.start[r]); slot < int(s.cells.start[r+1]); slot++ {
 		e := int(s.cells.items[slot])

@@ -41,8 +41,8 @@ func readLines(r io.Reader) *inputLines {
 
 func (in *inputLines) stop() { close(in.done) }
 
-// next returns the next line; io.EOF at the end.
-func (in *inputLines) next(ctx context.Context) (string, error) {
+// nextLine returns the next line; io.EOF at the end.
+func (in *inputLines) nextLine(ctx context.Context) (string, error) {
 	select {
 	case <-ctx.Done():
 		return "", ctx.Err()
@@ -60,7 +60,7 @@ func (in *inputLines) next(ctx context.Context) (string, error) {
 // judgeByHand asks at the terminal, one duel after the other.
 func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines) error {
 	for {
-		duels, err := t.next(1)
+		duels, err := t.nextDuels(1)
 		if errors.Is(err, duel.ErrEnded) || err == nil && len(duels) == 0 {
 			return a.describeTournament(t)
 		}
@@ -86,7 +86,7 @@ func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines)
 func (a *app) askWhich(ctx context.Context, lines *inputLines) (bool, error) {
 	for {
 		fmt.Fprint(a.err, "which is better? [1, 2, q to stop] ")
-		line, err := lines.next(ctx)
+		line, err := lines.nextLine(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -127,7 +127,7 @@ func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines
 	out := json.NewEncoder(a.out)
 	line := 0
 	for {
-		duels, err := t.next(batch)
+		duels, err := t.nextDuels(batch)
 		if errors.Is(err, duel.ErrEnded) {
 			return t.outcome(out)
 		}
@@ -140,7 +140,7 @@ func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines
 			}
 		}
 		for wait := max(1, len(duels)); wait > 0; wait-- {
-			text, err := lines.next(ctx)
+			text, err := lines.nextLine(ctx)
 			if errors.Is(err, io.EOF) {
 				return errors.Join(t.save(), t.outcome(out))
 			}

@@ -71,8 +71,8 @@ func (l *duelLog) lineSum(n int, body []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, body)
 }
 
-// open returns the body of line n; false if its checksum does not match.
-func (l *duelLog) open(n int, line []byte) ([]byte, bool) {
+// openLine returns the body of line n; false if its checksum does not match.
+func (l *duelLog) openLine(n int, line []byte) ([]byte, bool) {
 	at := bytes.LastIndex(line, []byte(lineEnd))
 	if at < 0 {
 		return nil, false
@@ -81,8 +81,8 @@ func (l *duelLog) open(n int, line []byte) ([]byte, bool) {
 	return body, bytes.Equal(l.seal(n, body), line)
 }
 
-// begin resets l to the empty log after a snapshot.
-func (l *duelLog) begin(state []byte) {
+// beginAfter resets l to the empty log after a snapshot.
+func (l *duelLog) beginAfter(state []byte) {
 	*l = duelLog{state: len(state), sum: crc32.Checksum(state, castagnoli)}
 }
 
@@ -93,7 +93,7 @@ func (l *duelLog) read(rest []byte) (all []callLine, torn int, err error) {
 	for len(bytes.TrimSpace(rest)) > 0 {
 		_, behind, _ := bytes.Cut(rest, []byte("\n"))
 		whole := rest[:len(rest)-len(behind)]
-		body, ok := l.open(l.lines+1, whole)
+		body, ok := l.openLine(l.lines+1, whole)
 		var c callLine
 		if ok {
 			ok = json.Unmarshal(body, &c) == nil
@@ -241,7 +241,7 @@ func restoreTournament(content []byte) (t *tournament, torn int, err error) {
 		return nil, 0, err
 	}
 	t.ready()
-	t.log.begin(state)
+	t.log.beginAfter(state)
 	lines, torn, err := t.log.read(rest)
 	for i := range lines {
 		if err == nil {

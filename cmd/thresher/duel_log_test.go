@@ -33,7 +33,7 @@ func played(t testing.TB, path string, c duel.Config) *tournament {
 // judgeSome answers up to count duels in order; false at the end of the tournament.
 func (t *tournament) judgeSome(tb testing.TB, r *rand.Rand, count int) bool {
 	tb.Helper()
-	duels, err := t.next(count)
+	duels, err := t.nextDuels(count)
 	if errors.Is(err, duel.ErrEnded) {
 		return false
 	}

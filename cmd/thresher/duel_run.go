@@ -178,7 +178,7 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 			a.log.Warn("a run was killed while saving a judgment; it is asked for again", "file", path, "bytes", torn)
 		}
 	} else {
-		err = t.begin(f, path, a.config.Seed, p)
+		err = t.createTournament(f, path, a.config.Seed, p)
 	}
 	if err != nil {
 		if t.file != nil {
@@ -206,8 +206,8 @@ func instead(content []byte) string {
 	return "name another file with --state"
 }
 
-// begin starts a tournament and creates its file.
-func (t *tournament) begin(f *duelRunFlags, path string, seed uint64, p panel) error {
+// createTournament starts a tournament and creates its file.
+func (t *tournament) createTournament(f *duelRunFlags, path string, seed uint64, p panel) error {
 	config, err := f.config(seed, p)
 	if err != nil {
 		return err

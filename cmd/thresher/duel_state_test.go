@@ -136,13 +136,13 @@ func TestDuelLastSaveFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	tournament := ended(t, filepath.Join(dir, "state"))
-	if _, err := tournament.next(1); !errors.Is(err, duel.ErrEnded) {
+	if _, err := tournament.nextDuels(1); !errors.Is(err, duel.ErrEnded) {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tournament.next(1); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, duel.ErrEnded) {
+	if _, err := tournament.nextDuels(1); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, duel.ErrEnded) {
 		t.Error(err)
 	}
 }

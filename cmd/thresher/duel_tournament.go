@@ -64,7 +64,7 @@ func (t *tournament) saveState() error {
 	if err := t.file.save(b); err != nil {
 		return err
 	}
-	t.log.begin(b)
+	t.log.beginAfter(b)
 	t.behind = false
 	return nil
 }
@@ -77,9 +77,9 @@ func (t *tournament) close() (err error) {
 	return errors.Join(err, t.file.close())
 }
 
-// next issues up to count duels of two different arms, after saving earlier results. Duels
+// nextDuels issues up to count duels of two different arms, after saving earlier results. Duels
 // of an arm against itself are decided by the coin.
-func (t *tournament) next(count int) ([]duel.Duel, error) {
+func (t *tournament) nextDuels(count int) ([]duel.Duel, error) {
 	for {
 		duels, err := t.Next(count)
 		if err != nil {

@@ -18,7 +18,7 @@ type rowFile struct {
 
 func (o *rowFile) add(row []string) error {
 	if o.rows == nil {
-		if err := o.begin(); err != nil {
+		if err := o.createFile(); err != nil {
 			return err
 		}
 	}
@@ -29,7 +29,7 @@ func (o *rowFile) add(row []string) error {
 	return o.rows.Error()
 }
 
-func (o *rowFile) begin() error {
+func (o *rowFile) createFile() error {
 	var w io.Writer = o.app.out
 	if o.path != stdio {
 		f, err := os.Create(o.path)

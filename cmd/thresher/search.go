@@ -213,7 +213,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	columns := &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true}
 	e, err := s.openEngine(ctx, s.in.atoms, columns, s.method, queries.Len(), func(a *atoms) (batch.Request, error) {
 		s.atoms = a
-		err := s.ask(queries)
+		err := s.buildRequest(queries)
 		return s.request, err
 	})
 	if err != nil {
@@ -230,8 +230,8 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	return nil
 }
 
-// ask builds the request used for every chunk.
-func (s *search) ask(queries dataset.Reader) error {
+// buildRequest builds the request used for every chunk.
+func (s *search) buildRequest(queries dataset.Reader) error {
 	c := s.config
 	s.request = batch.Request{
 		K: s.k, Delta: c.Delta, Epsilon: c.Epsilon,

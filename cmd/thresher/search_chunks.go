@@ -69,7 +69,7 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 	if err := s.out.clear(); err != nil {
 		return err
 	}
-	s.summary.take(t)
+	s.summary.setTally(t)
 	s.summary.Resumed = done.Resumed
 	s.summary.Output = s.flags.out
 	return nil
@@ -139,7 +139,7 @@ func (s *search) stream(ctx context.Context, src *queryChunks, observe func(done
 	if t.Queries == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
-	s.summary.take(t)
+	s.summary.setTally(t)
 	return nil
 }
 

@@ -120,7 +120,7 @@ type summary struct {
 	Certified  certifiedTally        `json:"certified,omitzero"`
 }
 
-func (s *summary) take(t tally) {
+func (s *summary) setTally(t tally) {
 	s.Queries = t.Queries
 	s.Method = names(t.Methods, s.Method)
 	s.Guarantee = names(t.Guarantees, s.Guarantee)

@@ -87,7 +87,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 			a.log.Warn("traces", "error", err) // only logged: the requests were served
 		}
 	}()
-	o.Open, o.Metrics, o.Scrape = pool.open, counted, metrics.Handler(registry)
+	o.Open, o.Metrics, o.Scrape = pool.openEngine, counted, metrics.Handler(registry)
 	o.Backend, o.Device = pool.first().Name(), backend.Describe(pool.first()).Device
 	s, err := service.Open(ctx, o)
 	if err != nil {

@@ -84,9 +84,9 @@ const typicalQueries = 256
 
 func typical() batch.Request { return batch.Request{K: 10, Delta: .01} }
 
-// open makes an engine for c: on the GPU, with the CPU as fallback, if the setting says so
+// openEngine makes an engine for c: on the GPU, with the CPU as fallback, if the setting says so
 // or, for auto, if it is predicted to be faster.
-func (p *pool) open(ctx context.Context, name string, c *collection.Collection) (*batch.Engine, error) {
+func (p *pool) openEngine(ctx context.Context, name string, c *collection.Collection) (*batch.Engine, error) {
 	onCPU := &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}}
 	if p.card == nil {
 		return batch.Open(ctx, c, p.cpu, onCPU)

@@ -122,7 +122,7 @@ func TestSummaryOfPartialAnswers(t *testing.T) {
 		Took:    2 * time.Second,
 	})
 	var s summary
-	s.take(total)
+	s.setTally(total)
 	if s.Queries != 4 || s.Partial != 2 || s.QueriesPerSecond != 1 || s.Saving != 2.5 || s.Pulls != 81 {
 		t.Errorf("summary %+v", s)
 	}
@@ -162,7 +162,7 @@ func TestSummaryNamesTheLaw(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := summary{Delta: .25}
-		s.take(total)
+		s.setTally(total)
 		if s.promise() != c.want {
 			t.Errorf("promise %q, want %q", s.promise(), c.want)
 		}

@@ -126,7 +126,7 @@ func (a *app) recommendSlate(cmd *cobra.Command, f *slateRecommendFlags) (err er
 	for _, e := range list {
 		ids = append(ids, set.IDs[e])
 	}
-	r := &slateReport{chosen: chosen, of: c, Slate: s.add(ids, features)}
+	r := &slateReport{chosen: chosen, of: c, Slate: s.addSlate(ids, features)}
 	if err := s.save(); err != nil {
 		return err
 	}

@@ -151,20 +151,20 @@ func (s *slateState) check() error {
 		}
 	}
 	for _, a := range s.Answered {
-		if a.Slate < 1 || a.Slate > s.Last || s.open(a.Slate) >= 0 {
+		if a.Slate < 1 || a.Slate > s.Last || s.openIndex(a.Slate) >= 0 {
 			return fmt.Errorf("answered slate %d, the last being %d", a.Slate, s.Last)
 		}
 	}
 	return nil
 }
 
-// open returns the index of a slate in Open, or -1.
-func (s *slateState) open(id int) int {
+// openIndex returns the index of a slate in Open, or -1.
+func (s *slateState) openIndex(id int) int {
 	return slices.IndexFunc(s.Open, func(o openSlate) bool { return o.Slate == id })
 }
 
-// add stores a slate that waits for rewards and returns its number.
-func (s *slateState) add(items []string, features []float64) int {
+// addSlate stores a slate that waits for rewards and returns its number.
+func (s *slateState) addSlate(items []string, features []float64) int {
 	s.Last++
 	s.Open = append(s.Open, openSlate{s.Last, items, features})
 	s.Open = s.Open[max(0, len(s.Open)-mostOpen):]
@@ -194,7 +194,7 @@ func (s *slateState) reward(id int, rewards []float64) (bool, error) {
 	if id < 1 || id > s.Last {
 		return false, fmt.Errorf("slate %d does not exist; the last is %d", id, s.Last)
 	}
-	at := s.open(id)
+	at := s.openIndex(id)
 	if at < 0 {
 		return false, fmt.Errorf("slate %d: was evicted; the last %d open and %d answered slates are kept", id, mostOpen, mostAnswered)
 	}

@@ -21,7 +21,7 @@ func TestSlateStateIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range mostOpen + mostAnswered + 5 {
-		s.add([]string{"a"}, []float64{1})
+		s.addSlate([]string{"a"}, []float64{1})
 	}
 	if len(s.Open) != mostOpen {
 		t.Errorf("%d open slates", len(s.Open))
@@ -30,7 +30,7 @@ func TestSlateStateIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 	for range mostAnswered + 5 {
-		if isNew, err := s.reward(s.add([]string{"a"}, []float64{1}), []float64{1}); err != nil || !isNew {
+		if isNew, err := s.reward(s.addSlate([]string{"a"}, []float64{1}), []float64{1}); err != nil || !isNew {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestSlateKill(t *testing.T) {
 		for i := range features {
 			features[i] = float64(i%7) / 7
 		}
-		s.add([]string{"a", "b", "c"}, features)
+		s.addSlate([]string{"a", "b", "c"}, features)
 	}
 	if err := s.save(); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func FuzzSlateState(f *testing.F) {
 		f.Fatal(err)
 	}
 	for range 3 {
-		s.add([]string{"a", "b"}, []float64{1, 0, .5, .25})
+		s.addSlate([]string{"a", "b"}, []float64{1, 0, .5, .25})
 	}
 	if _, err := s.reward(2, []float64{1}); err != nil {
 		f.Fatal(err)
@@ -183,7 +183,7 @@ func FuzzSlateState(f *testing.F) {
 		if err != nil {
 			return
 		}
-		id := s.add([]string{"a"}, make([]float64, len(s.Topics)))
+		id := s.addSlate([]string{"a"}, make([]float64, len(s.Topics)))
 		if id < 1 {
 			t.Fatalf("slate %d", id)
 		}

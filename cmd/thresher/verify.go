@@ -215,7 +215,7 @@ func (v *verification) survey(ctx context.Context) error {
 	defer r.close()
 	longest := 0
 	for {
-		a, err := r.next()
+		a, err := r.nextAnswer()
 		if err == io.EOF {
 			break
 		}
@@ -290,7 +290,7 @@ func (v *verification) chunk(ctx context.Context, rows []float32, first int64, n
 	var numbers []int64
 	var answers []batch.Answer
 	for j := range n {
-		a, err := v.answers.next()
+		a, err := v.answers.nextAnswer()
 		if err == io.EOF {
 			return fmt.Errorf("%s had %d answers and has fewer now", v.in.name, v.report.Queries)
 		}

@@ -50,8 +50,8 @@ func (r *answerReader) close() {
 	}
 }
 
-// next returns the next answer; io.EOF after the last.
-func (r *answerReader) next() (batch.Answer, error) {
+// nextAnswer returns the next answer; io.EOF after the last.
+func (r *answerReader) nextAnswer() (batch.Answer, error) {
 	res, err := r.results.Next()
 	if err != nil {
 		return batch.Answer{}, r.in.named(err)
@@ -61,7 +61,7 @@ func (r *answerReader) next() (batch.Answer, error) {
 	}
 	raw := res.Certificate
 	if r.certificates != nil {
-		if raw, err = r.certificates.next(r.at); err != nil {
+		if raw, err = r.certificates.nextCertificate(r.at); err != nil {
 			return batch.Answer{}, err
 		}
 	}
@@ -106,7 +106,7 @@ func openCertificates(in input) (*certificateReader, error) {
 	return &certificateReader{name: in.name, file: f, lines: json.NewDecoder(bufio.NewReader(f))}, nil
 }
 
-func (c *certificateReader) next(query int64) (json.RawMessage, error) {
+func (c *certificateReader) nextCertificate(query int64) (json.RawMessage, error) {
 	var line struct {
 		Query       int64           `json:"query"`
 		Certificate json.RawMessage `json:"certificate"`

@@ -60,8 +60,8 @@ func (c *contest) spec(m *match) map[string]any {
 
 func (m *match) path() string { return "/v1/tournaments/" + m.id }
 
-// begin creates the tournament of m.
-func (c *contest) begin(ctx context.Context, a *api, m *match) error {
+// createTournament creates the tournament of m.
+func (c *contest) createTournament(ctx context.Context, a *api, m *match) error {
 	got, err := a.call(ctx, "POST", "/v1/tournaments", jsonBody(c.spec(m), m.name))
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (m *match) report(ctx context.Context, a *api) error {
 func (c *contest) advance(ctx context.Context, a *api, m *match) (ended bool, err error) {
 	switch {
 	case m.id == "":
-		return false, c.begin(ctx, a, m)
+		return false, c.createTournament(ctx, a, m)
 	case len(m.pending) > 0:
 		c.count["results reported"] += len(m.pending)
 		return false, m.report(ctx, a)

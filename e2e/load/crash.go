@@ -99,12 +99,12 @@ func (c *crash) cycle(ctx context.Context, first bool) error {
 	if !first && c.r.IntN(4) == 0 {
 		return c.soon(ctx)
 	}
-	s, err := c.open(ctx, first)
+	s, err := c.startAndCompare(ctx, first)
 	if err != nil {
 		return err
 	}
 	defer s.kill()
-	return c.write(ctx, s, time.Duration(c.r.Int64N(int64(c.o.longest))))
+	return c.writeUntilKilled(ctx, s, time.Duration(c.r.Int64N(int64(c.o.longest))))
 }
 
 // soon kills a server that has just started and may be recovering from the previous crash.
@@ -121,8 +121,8 @@ func (c *crash) soon(ctx context.Context) error {
 	return s.alive()
 }
 
-// open starts the server and compares it with what was acknowledged.
-func (c *crash) open(ctx context.Context, first bool) (s *server, err error) {
+// startAndCompare starts the server and compares it with what was acknowledged.
+func (c *crash) startAndCompare(ctx context.Context, first bool) (s *server, err error) {
 	began := time.Now()
 	if s, err = c.start(ctx, c.dir, c.addr, crashFlags()...); err != nil {
 		return nil, err
@@ -151,8 +151,8 @@ func (c *crash) each(do func(writer) error) error {
 	return g.Wait()
 }
 
-// write lets all writers write, and kills the server meanwhile.
-func (c *crash) write(ctx context.Context, s *server, during time.Duration) error {
+// writeUntilKilled lets all writers write, and kills the server meanwhile.
+func (c *crash) writeUntilKilled(ctx context.Context, s *server, during time.Duration) error {
 	var killed atomic.Bool
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -183,7 +183,7 @@ func (c *crash) write(ctx context.Context, s *server, during time.Duration) erro
 // end completes all steps, compares everything with an undisturbed server's results and
 // deletes it, after which nothing may be left.
 func (c *crash) end(ctx context.Context) error {
-	s, err := c.open(ctx, false)
+	s, err := c.startAndCompare(ctx, false)
 	if err != nil {
 		return err
 	}

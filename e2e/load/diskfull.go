@@ -76,7 +76,7 @@ func (r *run) withoutRoom(ctx context.Context, space room) (err error) {
 	if f.addr, err = freeAddress(); err != nil {
 		return err
 	}
-	if err := f.begin(ctx); err != nil {
+	if err := f.startServer(ctx); err != nil {
 		return fmt.Errorf("%s: %w", space.name(), err)
 	}
 	defer func() { f.kill() }()
@@ -92,8 +92,8 @@ func (r *run) withoutRoom(ctx context.Context, space room) (err error) {
 	return f.stop()
 }
 
-// begin starts the server; batches are retried soon.
-func (f *full) begin(ctx context.Context) (err error) {
+// startServer starts the server; batches are retried soon.
+func (f *full) startServer(ctx context.Context) (err error) {
 	f.server, err = f.start(ctx, f.data(), f.addr, "--costs", "builtin", "--batches-chunk", "64")
 	return err
 }
@@ -391,7 +391,7 @@ func (f *full) database(ctx context.Context) error {
 // restart kills and restarts the server; a limit ends with the process, so it is set again.
 func (f *full) restart(ctx context.Context) error {
 	f.kill()
-	if err := f.begin(ctx); err != nil {
+	if err := f.startServer(ctx); err != nil {
 		return err
 	}
 	if err := f.checkFiles(ctx); err != nil {

@@ -128,7 +128,7 @@ func (c *Catalog) accept(name, key, fingerprint string, ch *change, s *staged, f
 		p.RetryAfter = retryAfter
 		return Info{}, p
 	}
-	if err := c.fits(share, ch); err != nil {
+	if err := c.checkLimits(share, ch); err != nil {
 		return Info{}, err
 	}
 	if err := c.record(name, key, fingerprint, rec, s); err != nil {
@@ -161,13 +161,13 @@ func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (
 	}
 	defer func() {
 		if err != nil {
-			c.drop(ch.manifest())
+			c.dropFile(ch.manifest())
 		}
 	}()
 	if err := c.writeManifest(&manifest{Name: name, Change: *ch, Key: key, Fingerprint: fingerprint}); err != nil {
 		return err
 	}
-	if err := s.land(); err != nil {
+	if err := s.rename(); err != nil {
 		return err
 	}
 	if err := c.o.disk.At("record", name); err != nil {
@@ -178,9 +178,9 @@ func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (
 	}))
 }
 
-// fits checks the rows of ch, as far as they are known, against the limits, and reserves
+// checkLimits checks the rows of ch, as far as they are known, against the limits, and reserves
 // memory for them.
-func (c *Catalog) fits(share *share, ch *change) error {
+func (c *Catalog) checkLimits(share *share, ch *change) error {
 	if ch.Count > c.o.MaxRows {
 		return problem.New(problem.OverLimit, "%d rows, at most %d", ch.Count, c.o.MaxRows).In("rows").Within(c.o.MaxRows)
 	}

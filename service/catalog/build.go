@@ -61,7 +61,7 @@ func (b *build) run(ctx context.Context) (Info, error) {
 			return b.c.postpone(b, err)
 		}
 	}
-	o, err := b.make(ctx)
+	o, err := b.makeVersion(ctx)
 	if err != nil {
 		if serr := o.stop(); serr != nil {
 			b.c.o.Log.Warn("closing a version that failed", "collection", b.name, "reason", serr)
@@ -107,17 +107,17 @@ func (b *build) stopReason() error {
 
 func (b *build) clear(names ...string) {
 	for _, name := range names {
-		b.c.drop(name)
+		b.c.dropFile(name)
 	}
 }
 
-// make builds the version without announcing it. The returned version owns what was opened,
+// makeVersion builds the version without announcing it. The returned version owns what was opened,
 // also if there is an error.
-func (b *build) make(ctx context.Context) (*opened, error) {
+func (b *build) makeVersion(ctx context.Context) (*opened, error) {
 	o := b.c.newOpened(b.name, b.change)
 	o.share = b.share
 	b.clear(b.change.data(), b.change.ids()) // an earlier process may have left them
-	if err := b.c.fits(b.share, &b.change); err != nil {
+	if err := b.c.checkLimits(b.share, &b.change); err != nil {
 		return o, err
 	}
 	if err := b.c.unchanged(b.change.Rows); err != nil {
@@ -201,7 +201,7 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &rows{dim: need.dim, most: b.c.o.MaxRows, progress: func(part float64) { b.set(readShare * part) }}
+	r := &rows{dim: need.dim, most: b.c.o.MaxRows, progress: func(part float64) { b.setProgress(readShare * part) }}
 	r.reserve = func(n, ids int64) error {
 		need.rows, need.idBytes = max(n, b.change.Count), ids
 		return b.share.resize(max(b.share.held, need.estimate()), need.String())
@@ -209,16 +209,16 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 	if b.from != nil {
 		r.from = b.from.o
 	}
-	if err := b.open(r); err != nil {
+	if err := b.openRows(r); err != nil {
 		return nil, nil, err
 	}
 	options := &collection.Options{Metric: need.metric, Basis: need.basis, Seed: b.change.Seed, Threads: b.c.o.Threads,
-		Progress: func(done, total int64) { b.set(min(1, readShare+(1-readShare)*float64(done)/float64(total))) }}
+		Progress: func(done, total int64) { b.setProgress(min(1, readShare+(1-readShare)*float64(done)/float64(total))) }}
 	return r, options, nil
 }
 
-// open opens r's files and decides how its rows get ids.
-func (b *build) open(r *rows) error {
+// openRows opens r's files and decides how its rows get ids.
+func (b *build) openRows(r *rows) error {
 	ch := &b.change
 	if ch.Drop != "" {
 		ids, err := readIDs(filepath.Join(b.c.dir, ch.Drop))
@@ -270,4 +270,4 @@ func (b *build) open(r *rows) error {
 // readShare is the assumed share of a build's time spent reading rows, for progress.
 const readShare = .2
 
-func (b *build) set(progress float64) { b.progress.Store(math.Float64bits(progress)) }
+func (b *build) setProgress(progress float64) { b.progress.Store(math.Float64bits(progress)) }

@@ -145,7 +145,7 @@ func (c *Catalog) resume() {
 	for _, name := range slices.Sorted(maps.Keys(c.entries)) {
 		if e := c.entries[name]; e.Next != nil {
 			share := c.memory.share(name)
-			_ = c.fits(share, e.Next) // make reports an error
+			_ = c.checkLimits(share, e.Next) // make reports an error
 			c.startBuild(e, name, nil, share)
 		}
 	}

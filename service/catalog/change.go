@@ -70,7 +70,7 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 		return nil, problem.New(problem.InvalidValue, "ids of kind %s use no column, and one is named", o.IDs).In("ids")
 	}
 	ch := &change{Base: newBase(name), Metric: metric.String(), Basis: basis.String(), Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
-	ch.draw()
+	ch.drawSeed()
 	if o.Metric == "" {
 		ch.Metric = ""
 	}
@@ -158,7 +158,7 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 		if err := ch.extend(name, s, &src); err != nil {
 			return Info{}, err
 		}
-		if err := s.fresh(ctx, from.o, &src); err != nil {
+		if err := s.refuseTaken(ctx, from.o, &src); err != nil {
 			return Info{}, err
 		}
 		return c.accept(name, key, fingerprint, ch, s, from, may)
@@ -192,13 +192,13 @@ func (c *Catalog) changeOnce(ctx context.Context, name, key, fingerprint string,
 func (ch *change) after(base string) *change {
 	next := &change{Base: base, From: ch.Version, Metric: ch.Metric, Basis: ch.Basis, Seed: ch.Seed, Drawn: ch.Drawn, Dim: ch.Dim,
 		Count: ch.Count, IDs: ch.IDs}
-	next.draw()
+	next.drawSeed()
 	return next
 }
 
-// draw draws the seed of a version unless the client gave one. Every version is rotated anew
+// drawSeed draws the seed of a version unless the client gave one. Every version is rotated anew
 // anyway, so knowledge about the rotation of an earlier version becomes useless.
-func (ch *change) draw() {
+func (ch *change) drawSeed() {
 	if !ch.Drawn {
 		return
 	}
@@ -250,15 +250,15 @@ func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string)
 		ch := from.o.change.after(newBase(name))
 		s := &staged{c: c}
 		defer s.discard()
-		if err := c.leave(ch, s, from, &ids, name); err != nil {
+		if err := c.removeRows(ch, s, from, &ids, name); err != nil {
 			return Info{}, err
 		}
 		return c.accept(name, key, fingerprint, ch, s, from, may)
 	})
 }
 
-// leave removes the rows of ids from ch, which still describes the previous version.
-func (c *Catalog) leave(ch *change, s *staged, from *Version, ids *Keys, name string) error {
+// removeRows removes the rows of ids from ch, which still describes the previous version.
+func (c *Catalog) removeRows(ch *change, s *staged, from *Version, ids *Keys, name string) error {
 	rows, err := from.IDs().Rows(ids, "ids")
 	if err != nil {
 		return err
@@ -301,7 +301,7 @@ func (c *Catalog) Delete(name string) error {
 	case e == nil:
 		return unknown(name)
 	}
-	marked := c.marked(name, e)
+	marked := c.versionsToMark(name, e)
 	if err := c.markDeleted(marked); err != nil {
 		return err
 	}
@@ -332,10 +332,10 @@ func (c *Catalog) Delete(name string) error {
 	return nil
 }
 
-// marked returns the versions that a deletion of a name marks: the one being built and all
+// versionsToMark returns the versions that a deletion of a name marks: the one being built and all
 // that are open, including those still pinned, which must not be adopted after the loss of
 // the database and pins.
-func (c *Catalog) marked(name string, e *entry) (all []*change) {
+func (c *Catalog) versionsToMark(name string, e *entry) (all []*change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.Next != nil {

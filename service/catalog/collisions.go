@@ -14,9 +14,9 @@ import (
 // those of larger sources are read by the build.
 const mostRead = 64 << 20
 
-// fresh refuses rows whose ids already exist in the previous version, as far as they can be
+// refuseTaken refuses rows whose ids already exist in the previous version, as far as they can be
 // checked while the sender waits.
-func (s *staged) fresh(ctx context.Context, from *opened, src *Source) error {
+func (s *staged) refuseTaken(ctx context.Context, from *opened, src *Source) error {
 	if src.IDs != nil {
 		return from.ids.without(src.IDs)
 	}
@@ -52,7 +52,7 @@ func (c *Catalog) collides(ctx context.Context, from *opened, o *origin, path st
 		}
 		n, err := r.Read(buf)
 		for i, id := range r.IDs() {
-			if row, ok := from.ids.called(id); ok && i < n {
+			if row, ok := from.ids.rowOfText(id); ok && i < n {
 				return taken(at+i, from.ids, row)
 			}
 		}

@@ -146,8 +146,8 @@ func (d *IDs) without(keys *Keys) error {
 	return nil
 }
 
-// called returns the row of an id given as text.
-func (d *IDs) called(id string) (row int64, ok bool) {
+// rowOfText returns the row of an id given as text.
+func (d *IDs) rowOfText(id string) (row int64, ok bool) {
 	if d.kind == Strings {
 		return d.row(&Keys{Names: []string{id}}, 0)
 	}

@@ -23,7 +23,7 @@ import (
 type staged struct {
 	c      *Catalog
 	origin *origin
-	names  []string // files in the catalog's folder, under temporary names until land
+	names  []string // files in the catalog's folder, under temporary names until rename
 	landed bool
 	rows   int64 // -1 if only reading them can tell
 	dim    int
@@ -37,15 +37,15 @@ type staged struct {
 // discard removes the files, unless they were kept.
 func (s *staged) discard() {
 	for _, name := range s.names {
-		s.c.drop(arriving + name)
+		s.c.dropFile(arriving + name)
 		if s.landed {
-			s.c.drop(name)
+			s.c.dropFile(name)
 		}
 	}
 }
 
-// land gives the files their final names, the rows last: files without rows are ignored.
-func (s *staged) land() error {
+// rename gives the files their final names, the rows last: files without rows are ignored.
+func (s *staged) rename() error {
 	s.landed = true
 	for _, name := range slices.Backward(s.names) {
 		if err := s.c.o.disk.Rename(s.arriving(name), filepath.Join(s.c.dir, name)); err != nil {
@@ -55,14 +55,14 @@ func (s *staged) land() error {
 	return nil
 }
 
-// arriving returns the path of a file before land.
+// arriving returns the path of a file before rename.
 func (s *staged) arriving(name string) string { return filepath.Join(s.c.dir, arriving+name) }
 
 func (s *staged) keep() { s.names = nil }
 
-// drop removes a file from the catalog's folder; a file that cannot be removed is removed at
+// dropFile removes a file from the catalog's folder; a file that cannot be removed is removed at
 // the next start.
-func (c *Catalog) drop(name string) {
+func (c *Catalog) dropFile(name string) {
 	if err := c.o.disk.Remove(filepath.Join(c.dir, name)); err != nil {
 		c.o.Log.Warn("a file stays that nobody needs", "file", name, "reason", err)
 	}
@@ -101,8 +101,8 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source) (*staged,
 	return s, s.measure()
 }
 
-// add creates a file in the catalog's folder.
-func (s *staged) add(name string) (*durable.Writer, error) {
+// addFile creates a file in the catalog's folder.
+func (s *staged) addFile(name string) (*durable.Writer, error) {
 	w, err := s.c.o.disk.Create(s.arriving(name))
 	if err == nil {
 		s.names = append(s.names, name)
@@ -113,7 +113,7 @@ func (s *staged) add(name string) (*durable.Writer, error) {
 // body writes an upload to a file.
 func (s *staged) body(ctx context.Context, base string, src *Source) error {
 	s.origin.Called, s.origin.File = "the body", base+".rows"+extension(src.Format)
-	w, err := s.add(s.origin.File)
+	w, err := s.addFile(s.origin.File)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (s *staged) memory(base string, src *Source) error {
 		}
 	}
 	s.origin.Called, s.origin.File = "the rows", base+".rows.npy"
-	w, err := s.add(s.origin.File)
+	w, err := s.addFile(s.origin.File)
 	if err != nil {
 		return err
 	}

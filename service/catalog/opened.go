@@ -124,7 +124,7 @@ func (o *opened) dispose() {
 		o.c.o.Log.Warn("closing a version", "collection", o.name, "version", o.change.Version, "reason", err)
 	}
 	for _, name := range o.change.files() {
-		o.c.drop(name)
+		o.c.dropFile(name)
 	}
 }
 

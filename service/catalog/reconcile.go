@@ -109,7 +109,7 @@ func (r *reconciliation) decide() error {
 	names = slices.AppendSeq(names, maps.Keys(strange))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		r.settle(name, strange[name])
+		r.settleVersions(name, strange[name])
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (r *reconciliation) decide() error {
 // known checks the manifest of a version that the database knows.
 func (r *reconciliation) known(l *lying, rec record) {
 	if rec.Ready != nil && rec.Ready.Base == l.base && r.c.filesExist(rec.Ready) || r.retired[l.base] {
-		r.made(l)
+		r.dropSources(l)
 	}
 	switch {
 	case l.manifest != nil && l.deleted:
@@ -133,8 +133,8 @@ func (r *reconciliation) known(l *lying, rec record) {
 	}
 }
 
-// settle decides which versions of a name to keep.
-func (r *reconciliation) settle(name string, strange []*lying) {
+// settleVersions decides which versions of a name to keep.
+func (r *reconciliation) settleVersions(name string, strange []*lying) {
 	rec := r.records[name]
 	there := rec.Ready != nil && r.c.filesExist(rec.Ready)
 	var best *lying // among the built ones
@@ -195,8 +195,8 @@ func (l *lying) reason() string {
 	return fmt.Sprintf("version %d of collection %s, which the database does not know and another takes the place of", l.Change.Version, l.name)
 }
 
-// made removes the sources of a version that is built.
-func (r *reconciliation) made(l *lying) {
+// dropSources removes the sources of a version that is built.
+func (r *reconciliation) dropSources(l *lying) {
 	is := &change{Base: l.base}
 	for _, file := range l.files {
 		if !slices.Contains([]string{is.data(), is.ids(), is.manifest(), is.deletedManifest()}, file) {
@@ -236,7 +236,7 @@ func (r *reconciliation) promote(name string, l *lying) {
 			r.discard(files)
 		}
 	}
-	r.made(l)
+	r.dropSources(l)
 	ch := l.Change
 	rec.Ready, rec.Next, rec.Failed = &ch, nil, nil
 	r.put[name] = rec
@@ -277,7 +277,7 @@ func (r *reconciliation) adopt(name string, l *lying, rec record) {
 	if l.Change.Adopted == "" {
 		l.Change.Adopted = how
 	}
-	r.made(l)
+	r.dropSources(l)
 	ch := l.Change
 	rec.Ready, rec.Failed = &ch, nil
 	if rec.Next != nil && rec.Next.Version <= ch.Version {

@@ -51,7 +51,7 @@ func (r roots) resolve(path string) (string, fs.FileInfo, error) {
 			break
 		}
 		real, err := filepath.EvalSymlinks(at)
-		if err != nil || !r.hold(real) {
+		if err != nil || !r.contain(real) {
 			continue
 		}
 		info, err := os.Stat(real)
@@ -66,8 +66,8 @@ func (r roots) resolve(path string) (string, fs.FileInfo, error) {
 	return "", nil, problem.New(problem.InvalidValue, "there is no file %q under the configured roots", path).In("source.path")
 }
 
-// hold reports whether a path without links lies in a root.
-func (r roots) hold(path string) bool {
+// contain reports whether a path without links lies in a root.
+func (r roots) contain(path string) bool {
 	for _, root := range r {
 		rel, err := filepath.Rel(root, path)
 		if err == nil && filepath.IsLocal(rel) {

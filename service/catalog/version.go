@@ -71,7 +71,7 @@ func (o *opened) release() {
 func (c *Catalog) Use(name string, version int64) (*Version, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o, err := c.find(name, version)
+	o, err := c.findVersion(name, version)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +79,8 @@ func (c *Catalog) Use(name string, version int64) (*Version, error) {
 	return &Version{o: o}, nil
 }
 
-// find returns a version that can be searched. The caller holds mu.
-func (c *Catalog) find(name string, version int64) (*opened, error) {
+// findVersion returns a version that can be searched. The caller holds mu.
+func (c *Catalog) findVersion(name string, version int64) (*opened, error) {
 	if c.closed {
 		return nil, draining()
 	}

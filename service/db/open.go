@@ -68,7 +68,7 @@ func Open(path string, o *Options) (db *bbolt.DB, fresh bool, err error) {
 	}
 	b := o.bolt()
 	b.OpenFile = func(name string, _ int, _ os.FileMode) (*os.File, error) { return openChecked(name, b.Timeout) }
-	db, err = open(path, b)
+	db, err = openBolt(path, b)
 	var unsound *os.PathError
 	switch {
 	case err == nil:
@@ -85,8 +85,8 @@ func Open(path string, o *Options) (db *bbolt.DB, fresh bool, err error) {
 	return nil, false, d
 }
 
-// open calls bbolt and converts panics and faults to errors.
-func open(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
+// openBolt calls bbolt and converts panics and faults to errors.
+func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {

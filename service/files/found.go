@@ -197,7 +197,7 @@ func (s *Store) adopt(all []about) error {
 				again = append(again, a)
 				continue
 			}
-			text, err := put(tx, a.File)
+			text, err := putRecord(tx, a.File)
 			if err != nil {
 				return err
 			}
@@ -238,7 +238,7 @@ func firstOf(tx *bbolt.Tx, a about) (first *File, free bool, err error) {
 		return nil, true, nil
 	}
 	f, err := decode(a.Key, text)
-	if err != nil || !has(tx, f.ID) {
+	if err != nil || !hasRecord(tx, f.ID) {
 		return nil, err == nil, err
 	}
 	return &f, false, nil

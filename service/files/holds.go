@@ -18,7 +18,7 @@ func (s *Store) Hold(id, owner string) error {
 		return fmt.Errorf("holding file %s: %q is no name of an owner", id, owner)
 	}
 	return durable.Full(s.db.Update(func(tx *bbolt.Tx) error {
-		if _, err := get(tx, id); err != nil {
+		if _, err := getRecord(tx, id); err != nil {
 			return err
 		}
 		return errors.Join(bucket(tx, holdsBucket).Put(db.JoinKey(id, owner), nil), bucket(tx, ownersBucket).Put(db.JoinKey(owner, id), nil))

@@ -14,8 +14,8 @@ const (
 	maxPurpose = 64
 )
 
-// check validates a file's name and purpose.
-func check(name, purpose string) error {
+// checkNames validates a file's name and purpose.
+func checkNames(name, purpose string) error {
 	for _, v := range []struct {
 		field, value string
 		most         int

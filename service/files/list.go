@@ -14,7 +14,7 @@ func (s *Store) List(after string, limit int, purpose string) (list []File, more
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		var before []byte
 		if after != "" {
-			if _, err := get(tx, after); err != nil {
+			if _, err := getRecord(tx, after); err != nil {
 				return problem.New(problem.UnknownFile, "there is no file %q", after).In("after")
 			}
 			var err error
@@ -23,7 +23,7 @@ func (s *Store) List(after string, limit int, purpose string) (list []File, more
 			}
 		}
 		for _, id := range db.Backward(bucket(tx, orderBucket), before) {
-			f, err := get(tx, string(id))
+			f, err := getRecord(tx, string(id))
 			if err != nil {
 				return err
 			}

@@ -61,7 +61,7 @@ func orderKey(tx *bbolt.Tx, id string) ([]byte, error) {
 	return db.Key(r.Number), err
 }
 
-func get(tx *bbolt.Tx, id string) (File, error) {
+func getRecord(tx *bbolt.Tx, id string) (File, error) {
 	text := bucket(tx, recordsBucket).Get([]byte(id))
 	if text == nil {
 		return File{}, problem.New(problem.UnknownFile, "there is no file %q", id).In("file_id")
@@ -69,11 +69,11 @@ func get(tx *bbolt.Tx, id string) (File, error) {
 	return decode(id, text)
 }
 
-// has reports whether a file of this id exists.
-func has(tx *bbolt.Tx, id string) bool { return bucket(tx, recordsBucket).Get([]byte(id)) != nil }
+// hasRecord reports whether a file of this id exists.
+func hasRecord(tx *bbolt.Tx, id string) bool { return bucket(tx, recordsBucket).Get([]byte(id)) != nil }
 
-// put records a new file as the newest.
-func put(tx *bbolt.Tx, f File) (text []byte, err error) {
+// putRecord records a new file as the newest.
+func putRecord(tx *bbolt.Tx, f File) (text []byte, err error) {
 	order := bucket(tx, orderBucket)
 	n, err := order.NextSequence()
 	if err != nil {
@@ -85,7 +85,7 @@ func put(tx *bbolt.Tx, f File) (text []byte, err error) {
 	return text, errors.Join(order.Put(db.Key(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))
 }
 
-func remove(tx *bbolt.Tx, id string) error {
+func removeRecord(tx *bbolt.Tx, id string) error {
 	at, err := orderKey(tx, id)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (s *Store) Stage(ctx context.Context, r io.Reader) (*Staged, error) {
 // same file under the same key gets the record of the first unless that was deleted; another
 // file is refused. It may be called once.
 func (st *Staged) Keep(name, purpose, key string) (File, error) {
-	if err := check(name, purpose); err != nil {
+	if err := checkNames(name, purpose); err != nil {
 		return File{}, err
 	}
 	if err := st.w.Close(); err != nil {

@@ -73,7 +73,7 @@ func Open(dir string, bolt *bbolt.DB, o *Options) (*Store, error) {
 
 // Create stores the content of r: Stage, then Keep.
 func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Reader) (File, error) {
-	if err := check(name, purpose); err != nil {
+	if err := checkNames(name, purpose); err != nil {
 		return File{}, err
 	}
 	staged, err := s.Stage(ctx, r)
@@ -90,7 +90,7 @@ func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Read
 // process that dies meanwhile leaves path, or a record that the key finds. MaxBytes, which
 // bounds uploads, does not apply.
 func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (File, error) {
-	if err := check(name, purpose); err != nil {
+	if err := checkNames(name, purpose); err != nil {
 		return File{}, err
 	}
 	fingerprint := strings.Join([]string{"adopt", name, purpose}, "\x00")
@@ -168,12 +168,12 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 			return err
 		}
 		if found {
-			if out, err = decode(key, value); err != nil || has(tx, out.ID) {
+			if out, err = decode(key, value); err != nil || hasRecord(tx, out.ID) {
 				return err
 			}
 		}
 		out, recorded = f, true
-		text, err := put(tx, f)
+		text, err := putRecord(tx, f)
 		return errors.Join(err, db.PutKey(keys, key, fingerprint, text, f.CreatedAt))
 	})
 	return out, recorded && err == nil, durable.Full(err)
@@ -208,7 +208,7 @@ func missing(path string) bool {
 // Get describes a file.
 func (s *Store) Get(id string) (f File, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		f, err = get(tx, id)
+		f, err = getRecord(tx, id)
 		return err
 	})
 	return f, err
@@ -259,10 +259,10 @@ func (s *Store) Delete(id string) error {
 		return err
 	}
 	err = s.db.Update(func(tx *bbolt.Tx) error {
-		if _, err := get(tx, id); err != nil {
+		if _, err := getRecord(tx, id); err != nil {
 			return err
 		}
-		return errors.Join(refuseHeld(tx, id), remove(tx, id))
+		return errors.Join(refuseHeld(tx, id), removeRecord(tx, id))
 	})
 	if err != nil {
 		return errors.Join(durable.Full(err), s.rename(at+deletedSuffix, at+aboutSuffix))

@@ -33,10 +33,10 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 			return Batch{}, err
 		}
 	}
-	if err := m.room(); err != nil {
+	if err := m.checkRoom(); err != nil {
 		return Batch{}, err
 	}
-	rec, err := m.make(ctx, id, spec, p)
+	rec, err := m.makeRecord(ctx, id, spec, p)
 	if err == nil {
 		rec.Fingerprint = print
 		err = m.ledger.add(rec)
@@ -47,8 +47,8 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 	return m.admit(rec), nil
 }
 
-// room refuses a batch beyond Options.Waiting.
-func (m *Manager) room() error {
+// checkRoom refuses a batch beyond Options.Waiting.
+func (m *Manager) checkRoom() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -62,8 +62,8 @@ func (m *Manager) room() error {
 	return nil
 }
 
-// make pins and holds what the batch needs, and makes its record.
-func (m *Manager) make(ctx context.Context, id string, spec Spec, p plan) (*record, error) {
+// makeRecord pins and holds what the batch needs, and makes its record.
+func (m *Manager) makeRecord(ctx context.Context, id string, spec Spec, p plan) (*record, error) {
 	input, err := m.store.Get(spec.InputFileID)
 	if err != nil {
 		return nil, err

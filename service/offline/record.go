@@ -127,7 +127,7 @@ func (l ledger) insert(rec *record) error {
 		if s.Records.Get(db.Key(rec.Seq)) != nil || rec.Seq == 0 {
 			rec.Seq = s.Next()
 		}
-		return rec.put(s)
+		return rec.putIn(s)
 	})
 }
 
@@ -136,10 +136,10 @@ func (l ledger) save(rec *record) error {
 	if err := l.putNote(rec); err != nil {
 		return err
 	}
-	return l.db.Update(func(tx *bbolt.Tx) error { return rec.put(sequence(tx)) })
+	return l.db.Update(func(tx *bbolt.Tx) error { return rec.putIn(sequence(tx)) })
 }
 
-func (rec *record) put(s db.Sequence) error {
+func (rec *record) putIn(s db.Sequence) error {
 	text, err := json.Marshal(rec)
 	if err != nil {
 		return err

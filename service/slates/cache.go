@@ -56,13 +56,13 @@ func (c *cache) seen(stripe int) uint64 {
 	return c.changes[stripe]
 }
 
-// keep caches a value that was read when a stripe had seen changes, unless there was another
+// insertUnchanged caches a value that was read when a stripe had seen changes, unless there was another
 // since.
-func (c *cache) keep(k cacheKey, value any, bytes int64, stripe int, seen uint64) {
+func (c *cache) insertUnchanged(k cacheKey, value any, bytes int64, stripe int, seen uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.changes[stripe] == seen {
-		c.put(k, value, bytes)
+		c.insert(k, value, bytes)
 	}
 }
 
@@ -75,11 +75,11 @@ func (c *cache) change(k cacheKey, value any, bytes int64, stripe int) {
 		c.remove(c.byKey[k])
 		return
 	}
-	c.put(k, value, bytes)
+	c.insert(k, value, bytes)
 }
 
-// put is called with the lock held, as is remove.
-func (c *cache) put(k cacheKey, value any, bytes int64) {
+// insert is called with the lock held, as is remove.
+func (c *cache) insert(k cacheKey, value any, bytes int64) {
 	c.remove(c.byKey[k])
 	bytes += perEntry + int64(len(k.collection)+len(k.user))
 	c.byKey[k] = c.order.PushFront(&cached{k, value, bytes})
@@ -98,8 +98,8 @@ func (c *cache) remove(e *list.Element) {
 	c.bytes -= old.bytes
 }
 
-// drop removes a collection.
-func (c *cache) drop(collection string) {
+// dropCollection removes a collection.
+func (c *cache) dropCollection(collection string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.changes {

@@ -31,7 +31,7 @@ func Check(ctx context.Context, path string, tell func(db.Item)) error {
 		}
 		return root.ForEachBucket(func(name []byte) error {
 			i := db.Item{Kind: "slates", Name: string(name), Verdict: db.Whole}
-			n, err := find(tx, string(name)).check(ctx)
+			n, err := findRecords(tx, string(name)).check(ctx)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -32,7 +32,7 @@ func TestDamageIsNamed(t *testing.T) {
 		var before []byte
 		set := func(change func([]byte) []byte) {
 			err := f.db.Update(func(tx *bbolt.Tx) error {
-				b := find(tx, "films").Bucket
+				b := findRecords(tx, "films").Bucket
 				if bucket != "" {
 					b = b.Bucket([]byte(bucket))
 				}
@@ -91,7 +91,7 @@ func TestDamageIsNamed(t *testing.T) {
 	if _, err := f.tell(b, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.db.Update(func(tx *bbolt.Tx) error { return find(tx, "films").sub(logsBucket).Delete(logKey("b", 4)) }); err != nil {
+	if err := f.db.Update(func(tx *bbolt.Tx) error { return findRecords(tx, "films").sub(logsBucket).Delete(logKey("b", 4)) }); err != nil {
 		t.Fatal(err)
 	}
 	f.reopen()

@@ -36,8 +36,8 @@ type records struct {
 	*bbolt.Bucket
 }
 
-// find returns the records of a collection, nil if there are none.
-func find(tx *bbolt.Tx, name string) *records {
+// findRecords returns the records of a collection, nil if there are none.
+func findRecords(tx *bbolt.Tx, name string) *records {
 	b := tx.Bucket(collectionsBucket()).Bucket([]byte(name))
 	if b == nil {
 		return nil

@@ -52,7 +52,7 @@ func (s *Store) Feedback(ctx context.Context, name string, all []Feedback) ([]Ac
 // usersOf returns the users of slates.
 func (s *Store) usersOf(name string, all []Feedback, since time.Time) (users []string, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		r := find(tx, name)
+		r := findRecords(tx, name)
 		for i := range all {
 			h, err := r.slate(all[i].ID, since)
 			if err != nil {
@@ -125,7 +125,7 @@ func (t *taking) plan(all []Feedback) error {
 		h := planned[f.ID]
 		if h == nil {
 			err := t.s.db.View(func(tx *bbolt.Tx) (err error) {
-				r := find(tx, t.name)
+				r := findRecords(tx, t.name)
 				if h, err = r.slate(f.ID, t.since); err == nil {
 					t.model, _, err = r.model()
 				}
@@ -197,7 +197,7 @@ func (t *taking) learn(f *Feedback, h *issuedSlate) error {
 
 // record is the transaction; it may be retried.
 func (t *taking) record(tx *bbolt.Tx) error {
-	r := find(tx, t.name)
+	r := findRecords(tx, t.name)
 	c, err := r.counts()
 	if err != nil {
 		return err

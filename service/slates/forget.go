@@ -60,7 +60,7 @@ func (s *Store) Forget(ctx context.Context, name string, users []ID) error {
 			return err
 		}
 		if len(ids) > 0 {
-			if err := s.change(func(tx *bbolt.Tx) error { return find(tx, name).dropSlates(ids) }); err != nil {
+			if err := s.change(func(tx *bbolt.Tx) error { return findRecords(tx, name).dropSlates(ids) }); err != nil {
 				return err
 			}
 		}
@@ -71,14 +71,14 @@ func (s *Store) Forget(ctx context.Context, name string, users []ID) error {
 			s.cache.change(cacheKey{collection: name, user: user}, nil, 0, s.stripe(name, user))
 		}
 	}()
-	return s.change(func(tx *bbolt.Tx) error { return find(tx, name).dropUsers(gone) })
+	return s.change(func(tx *bbolt.Tx) error { return findRecords(tx, name).dropUsers(gone) })
 }
 
 // slatesOf finds slates issued to some users, among the next ones from a key on; next is the
 // key to continue at, nil at the end.
 func (s *Store) slatesOf(name string, users map[string]bool, from []byte) (ids [][]byte, next []byte, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		r := find(tx, name)
+		r := findRecords(tx, name)
 		if r == nil {
 			return nil
 		}

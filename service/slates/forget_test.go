@@ -101,7 +101,7 @@ func TestForgetAmongMany(t *testing.T) {
 	f.issue(v, `{"users":["a"],"k":1}`)
 	var text []byte
 	err := f.db.Update(func(tx *bbolt.Tx) error {
-		r := find(tx, "films")
+		r := findRecords(tx, "films")
 		_, first := r.sub(slatesBucket).Cursor().First()
 		text = append(text, first...)
 		text[len(text)-1] ^= 1
@@ -133,7 +133,7 @@ func TestForgetAmongMany(t *testing.T) {
 	}
 	left := 0
 	err = f.db.View(func(tx *bbolt.Tx) error {
-		return find(tx, "films").sub(slatesBucket).ForEach(func(k, text []byte) error {
+		return findRecords(tx, "films").sub(slatesBucket).ForEach(func(k, text []byte) error {
 			left++
 			if u := (&reader{b: text[1:]}).id(); u.Name != "b" {
 				t.Errorf("%s is of %v", k, u)

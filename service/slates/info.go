@@ -15,7 +15,7 @@ import (
 // decoded.
 func (s *Store) Info(name string) (text []byte, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		r := find(tx, name)
+		r := findRecords(tx, name)
 		var c counts
 		text = append(text, `{"object":"slates",`...)
 		found := false
@@ -56,7 +56,7 @@ func (s *Store) Info(name string) (text []byte, err error) {
 // InfoBytes returns about the length of Info.
 func (s *Store) InfoBytes(name string) (n int64, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		if r := find(tx, name); r != nil {
+		if r := findRecords(tx, name); r != nil {
 			n = int64(len(r.Get([]byte(settingsRecord))))
 		}
 		return nil
@@ -102,6 +102,6 @@ func (s *Store) check(ctx context.Context, name string, v Version, settings *Set
 		return err
 	}
 	defer func() { <-s.putting }()
-	_, err := s.make(name, v, settings)
+	_, err := s.makePrepared(name, v, settings)
 	return err
 }

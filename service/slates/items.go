@@ -66,7 +66,7 @@ func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared,
 		old = known.(*prepared)
 	}
 	err := s.db.View(func(tx *bbolt.Tx) (err error) {
-		r := find(tx, name)
+		r := findRecords(tx, name)
 		if r != nil {
 			generation = r.Sequence()
 		}
@@ -80,12 +80,12 @@ func (s *Store) prepare(ctx context.Context, name string, v Version) (*prepared,
 	if err != nil || old != nil && old.version == version && old.generation == generation {
 		return old, err
 	}
-	p, err := s.make(name, v, settings)
+	p, err := s.makePrepared(name, v, settings)
 	if err != nil {
 		return nil, err
 	}
 	p.version, p.generation = version, generation
-	s.cache.keep(k, p, p.bytes(v), stripe, seen)
+	s.cache.insertUnchanged(k, p, p.bytes(v), stripe, seen)
 	return p, nil
 }
 
@@ -107,8 +107,8 @@ func (p *prepared) bytes(v Version) int64 {
 	return total
 }
 
-// make prepares the items of a version.
-func (s *Store) make(name string, v Version, settings *Settings) (*prepared, error) {
+// makePrepared prepares the items of a version.
+func (s *Store) makePrepared(name string, v Version, settings *Settings) (*prepared, error) {
 	n, d := v.Len(), v.Dim()
 	if d > s.o.Dimension {
 		return nil, problem.New(problem.Conflict, "collection %s has %d dimensions, and those of slates have %d at most: a user's state takes their square", name, d, s.o.Dimension).

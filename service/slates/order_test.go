@@ -72,7 +72,7 @@ func TestSettingsMeanwhile(t *testing.T) {
 		f.issue(v, `{"users":["a"],"k":2}`)
 	}
 	err := f.db.View(func(tx *bbolt.Tx) error {
-		m, found, err := find(tx, "films").model()
+		m, found, err := findRecords(tx, "films").model()
 		if !found || m != (model{dim, 2}) {
 			t.Errorf("%+v, %v", m, found)
 		}

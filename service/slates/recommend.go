@@ -54,7 +54,7 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 	}
 	m := model{v.Dim(), p.settings.Lambda}
 	since := s.o.Now().Add(-s.o.Keep)
-	if err := s.db.View(func(tx *bbolt.Tx) error { return find(tx, name).admits(m, since) }); err != nil {
+	if err := s.db.View(func(tx *bbolt.Tx) error { return findRecords(tx, name).admits(m, since) }); err != nil {
 		return nil, err
 	}
 	from, c, err := p.constrain(req)
@@ -258,7 +258,7 @@ func (s *Store) earlier(name, key, fingerprint string) (a *Answer, err error) {
 		return nil, nil
 	}
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		a, err = find(tx, name).earlier(key, fingerprint, s.o.Now().Add(-s.o.Keep))
+		a, err = findRecords(tx, name).earlier(key, fingerprint, s.o.Now().Add(-s.o.Keep))
 		return err
 	})
 	return a, err

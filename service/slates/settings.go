@@ -42,7 +42,7 @@ func DecodeSettings(body []byte, most int) (*Settings, error) {
 		"items": jsonbody.Array("items", most, func(b []byte, i int) (int, error) {
 			it, next, err := item(b, i)
 			if err == nil {
-				err = fits(s, &it)
+				err = checkCosts(s, &it)
 			}
 			s.Items = append(s.Items, it)
 			return next, err
@@ -87,8 +87,8 @@ func item(b []byte, i int) (it Item, next int, err error) {
 	return it, next, err
 }
 
-// fits checks that an item has as many costs as the previous ones.
-func fits(s *Settings, it *Item) error {
+// checkCosts checks that an item has as many costs as the previous ones.
+func checkCosts(s *Settings, it *Item) error {
 	if len(s.Items) == 0 || len(it.Costs) == len(s.Items[0].Costs) {
 		return nil
 	}
@@ -118,12 +118,12 @@ func costs(s *Settings) int {
 
 // rowsOf returns the row of each item in a version. Items must be distinct and exist, unless
 // gone, which gives missing ones the row -1.
-func rowsOf(s *Settings, ids IDs, gone bool) ([]int64, error) {
+func rowsOf(s *Settings, ids IDs, missing bool) ([]int64, error) {
 	rows := make([]int64, len(s.Items))
 	seen := make(map[int64]int, len(rows))
 	for i := range s.Items {
 		row, err := rowOf(ids, s.Items[i].ID)
-		if gone && err != nil {
+		if missing && err != nil {
 			rows[i] = -1
 			continue
 		}

@@ -54,14 +54,14 @@ func (s *Store) state(name, user string, m model) (*state, error) {
 	seen := s.cache.seen(stripe)
 	var st *state
 	err := s.db.View(func(tx *bbolt.Tx) (err error) {
-		st, err = find(tx, name).state(user, m)
+		st, err = findRecords(tx, name).state(user, m)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if st.seq > 0 {
-		s.cache.keep(k, st, st.bytes(), stripe, seen)
+		s.cache.insertUnchanged(k, st, st.bytes(), stripe, seen)
 	}
 	return st, nil
 }
@@ -111,13 +111,13 @@ func (r *records) setState(user string, f *feedback, after *state) error {
 		return r.damaged(fmt.Sprintf("feedback %d of user %q", after.seq, jsonbody.Clip(user)), fmt.Errorf("it is there already"))
 	}
 	if after.logged == 0 {
-		return r.write(user, after)
+		return r.writeState(user, after)
 	}
 	return r.sub(logsBucket).Put(key, f.encode(key))
 }
 
-// write records a state and deletes the log that it includes.
-func (r *records) write(user string, st *state) error {
+// writeState records a state and deletes the log that it includes.
+func (r *records) writeState(user string, st *state) error {
 	text, err := st.estimator.MarshalBinary()
 	if err != nil {
 		return err

@@ -148,13 +148,13 @@ func (s *Store) Drop(ctx context.Context, name string, first func() error) error
 	}
 	known := false
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		known = find(tx, name) != nil
+		known = findRecords(tx, name) != nil
 		return nil
 	})
 	if err != nil || !known {
 		return err
 	}
-	defer s.cache.drop(name)
+	defer s.cache.dropCollection(name)
 	return s.change(func(tx *bbolt.Tx) error { return tx.Bucket(collectionsBucket()).DeleteBucket([]byte(name)) })
 }
 

@@ -375,7 +375,7 @@ func TestLogsEnd(t *testing.T) {
 		}
 		logged := 0
 		err := f.db.View(func(tx *bbolt.Tx) error {
-			return find(tx, "films").sub(logsBucket).ForEach(func(_, _ []byte) error { logged++; return nil })
+			return findRecords(tx, "films").sub(logsBucket).ForEach(func(_, _ []byte) error { logged++; return nil })
 		})
 		if err != nil || logged != (n+1)%3 {
 			t.Errorf("%d records after %d feedbacks, %v", logged, n+1, err)
@@ -399,23 +399,23 @@ func TestCache(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		c.keep(key(name), name, 10, 0, 0)
+		c.insertUnchanged(key(name), name, 10, 0, 0)
 	}
 	has("cba")
 	c.get(key("a"))
-	c.keep(key("d"), "d", 10, 0, 0)
+	c.insertUnchanged(key("d"), "d", 10, 0, 0)
 	has("dac")
-	c.keep(key("e"), "e", 20, 0, 0)
+	c.insertUnchanged(key("e"), "e", 20, 0, 0)
 	has("ed")
 	seen := c.seen(0)
 	c.change(key("d"), "new", 10, 0)
-	c.keep(key("d"), "old", 10, 0, seen)
+	c.insertUnchanged(key("d"), "old", 10, 0, seen)
 	if d, _ := c.get(key("d")); d != "new" {
 		t.Errorf("%v is kept", d)
 	}
 	c.change(key("d"), nil, 0, 0)
 	has("e")
-	c.drop("")
+	c.dropCollection("")
 	if has(""); c.used() != 0 {
 		t.Errorf("%d bytes of nothing", c.used())
 	}

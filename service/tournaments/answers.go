@@ -25,7 +25,7 @@ func (a *answers) reach(id uint64) {
 	}
 }
 
-func (a *answers) put(id uint64, won bool) {
+func (a *answers) remember(id uint64, won bool) {
 	a.reach(id)
 	at, shift := slot(id)
 	a.bits[at] |= 1 << shift

@@ -67,7 +67,7 @@ func (s *Store) settleLog(ctx context.Context, id string) (w *write, size int, e
 	if err != nil {
 		return nil, 0, err
 	}
-	defer s.leave(l)
+	defer s.leaveLive(l)
 	defer l.unlock()
 	change, err := l.snapshot(l.events)
 	if err != nil {

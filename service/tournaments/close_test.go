@@ -17,7 +17,7 @@ import (
 func (h *house) logged(id string) (n int) {
 	h.t.Helper()
 	err := h.db.View(func(tx *bbolt.Tx) error {
-		r, err := find(tx, id)
+		r, err := findRecord(tx, id)
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (h *house) logged(id string) (n int) {
 func (h *house) damage(id string) (text []byte) {
 	h.t.Helper()
 	err := h.db.Update(func(tx *bbolt.Tx) error {
-		r, err := find(tx, id)
+		r, err := findRecord(tx, id)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func TestCloseLeavesNothingToReplay(t *testing.T) {
 		}
 	}
 	err := h.db.View(func(tx *bbolt.Tx) error {
-		r, err := find(tx, other)
+		r, err := findRecord(tx, other)
 		if err != nil {
 			return err
 		}

@@ -124,7 +124,7 @@ func (g *game) apply(results []duel.Result) ([]duel.Receipt, error) {
 		return nil, err
 	}
 	for _, r := range results {
-		g.answers.put(r.Duel, r.AWon)
+		g.answers.remember(r.Duel, r.AWon)
 	}
 	return receipts, nil
 }

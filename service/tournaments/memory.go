@@ -72,34 +72,34 @@ func (s *Store) acquire(ctx context.Context, id string) (*live, error) {
 	s.mu.Unlock()
 
 	if err := l.lock(ctx); err != nil {
-		s.leave(l)
+		s.leaveLive(l)
 		return nil, err
 	}
 	err := l.failure()
 	if err == nil && l.game == nil {
 		// A call that gives up reading does not prevent others from reading.
-		if err = s.read(ctx, l); err != nil && ctx.Err() == nil {
+		if err = s.readGame(ctx, l); err != nil && ctx.Err() == nil {
 			l.fail(err)
 		}
 	}
 	if err != nil {
 		l.unlock()
-		s.leave(l)
+		s.leaveLive(l)
 		return nil, err
 	}
 	return l, nil
 }
 
-// read loads l, once there is memory for it. It replays after the transaction, because a long
+// readGame loads l, once there is memory for it. It replays after the transaction, because a long
 // transaction would block others that have to grow the file.
-func (s *Store) read(ctx context.Context, l *live) error {
+func (s *Store) readGame(ctx context.Context, l *live) error {
 	if err := s.journal.pass(ctx); err != nil {
 		return err
 	}
 	var r *record
 	var t *texts
 	err := s.db.View(func(tx *bbolt.Tx) (err error) {
-		if r, err = find(tx, l.id); err != nil {
+		if r, err = findRecord(tx, l.id); err != nil {
 			return err
 		}
 		if err := s.reserve(l, footprint(len(r.Config.Arms))); err != nil {
@@ -160,11 +160,11 @@ func (s *Store) forget(l *live) {
 	s.memory.used.Remove(l.position)
 	l.position = nil
 	delete(s.memory.live, l.id)
-	s.settle(l)
+	s.freeForgotten(l)
 }
 
-// settle releases the memory of l once it is evicted and unused. The caller holds mu.
-func (s *Store) settle(l *live) {
+// freeForgotten releases the memory of l once it is evicted and unused. The caller holds mu.
+func (s *Store) freeForgotten(l *live) {
 	if l.users == 0 && l.position == nil {
 		s.memory.bytes -= l.bytes
 		l.bytes = 0
@@ -177,12 +177,12 @@ func (s *Store) release(ctx context.Context, l *live) error {
 	last := l.last
 	l.unlock()
 	err := last.wait(ctx)
-	s.leave(l)
+	s.leaveLive(l)
 	return err
 }
 
-// leave counts one user of l less.
-func (s *Store) leave(l *live) {
+// leaveLive counts one user of l less.
+func (s *Store) leaveLive(l *live) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.users--
@@ -195,6 +195,6 @@ func (s *Store) leave(l *live) {
 	if l.failure() != nil {
 		s.forget(l)
 	}
-	s.settle(l)
+	s.freeForgotten(l)
 	s.shrink(s.o.Memory)
 }

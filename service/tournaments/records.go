@@ -63,8 +63,8 @@ func unknown(id string) *problem.Problem {
 	return problem.New(problem.UnknownTournament, "there is no tournament %q", id)
 }
 
-// find returns a record; problem.UnknownTournament if there is none.
-func find(tx *bbolt.Tx, id string) (*record, error) {
+// findRecord returns a record; problem.UnknownTournament if there is none.
+func findRecord(tx *bbolt.Tx, id string) (*record, error) {
 	text := sequence(tx).Get(id)
 	if text == nil {
 		return nil, unknown(id)

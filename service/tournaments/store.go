@@ -96,7 +96,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 			return nil
 		}
 		if found {
-			first, err := find(tx, string(id))
+			first, err := findRecord(tx, string(id))
 			if err == nil {
 				made = *first
 				return nil
@@ -215,7 +215,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		}
 	}}
 	w.do = func(tx *bbolt.Tx) error {
-		r, err := find(tx, id)
+		r, err := findRecord(tx, id)
 		if damaged = err != nil && problem.Of(err).Kind == problem.Unplayable; damaged {
 			n := bucket(tx, idsBucket).Get([]byte(id))
 			return (&record{ID: id, Number: db.Number(n)}).remove(tx)

@@ -226,10 +226,10 @@ func TestAnswers(t *testing.T) {
 	should := map[uint64]bool{}
 	for id := uint64(1); id < 3*mostAnswers; id += 1 + id%3 {
 		should[id] = id%5 < 2
-		a.put(id, should[id])
+		a.remember(id, should[id])
 		if _, told := should[id-1]; !told && id%7 == 0 { // late
 			should[id-1] = id%2 == 0
-			a.put(id-1, should[id-1])
+			a.remember(id-1, should[id-1])
 		}
 	}
 	for id := uint64(0); id < 3*mostAnswers+10; id++ {
@@ -395,7 +395,7 @@ func TestLogGivesWay(t *testing.T) {
 		}
 	}
 	err := h.db.View(func(tx *bbolt.Tx) error {
-		r, err := find(tx, id)
+		r, err := findRecord(tx, id)
 		if err != nil {
 			return err
 		}

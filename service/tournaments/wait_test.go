@@ -220,7 +220,7 @@ func TestEventsKeepTheirPlaces(t *testing.T) {
 		h.mu.Unlock()
 		taken := false
 		err := h.db.Update(func(tx *bbolt.Tx) error {
-			r, err := find(tx, id)
+			r, err := findRecord(tx, id)
 			if err != nil {
 				return err
 			}

@@ -135,7 +135,7 @@ func TestReplayHoldsNothingUp(t *testing.T) {
 		var saved *texts
 		var r *record
 		if err := h.db.View(func(tx *bbolt.Tx) (err error) {
-			if r, err = find(tx, id); err == nil {
+			if r, err = findRecord(tx, id); err == nil {
 				saved, err = r.texts(tx)
 			}
 			return err

@@ -65,12 +65,12 @@ func (d *Draft) Text(name string, values []string) error {
 }
 
 // Integer sets an option to an integer.
-func (d *Draft) Integer(name string, n int64) error { return d.put(name, value{integer: n}) }
+func (d *Draft) Integer(name string, n int64) error { return d.setOption(name, value{integer: n}) }
 
 // Number sets an option to a number.
-func (d *Draft) Number(name string, x float64) error { return d.put(name, value{number: x}) }
+func (d *Draft) Number(name string, x float64) error { return d.setOption(name, value{number: x}) }
 
-func (d *Draft) put(name string, v value) error {
+func (d *Draft) setOption(name string, v value) error {
 	o, err := find(name)
 	if err != nil {
 		return err
