@@ -120,10 +120,10 @@ func (c *Config) CheckServer() error {
 		problems = append(problems, Problem{Key: key, Origin: c.origins[key], Err: fmt.Errorf(format, args...)})
 	}
 	if !s.Loopback() && len(s.Tokens) == 0 && !s.Insecure {
-		wrong("listen", "%s can be reached from other machines and no tokens are set; set tokens, or insecure to serve everybody", s.Listen)
+		wrong("listen", "%s can be reached from other machines and no tokens are set; set tokens, or insecure to serve without tokens", s.Listen)
 	}
 	if s.GRPCListen != "" && !loopback(s.GRPCListen) && len(s.Tokens) == 0 && !s.Insecure {
-		wrong("grpc.listen", "%s can be reached from other machines and no tokens are set; set tokens, or insecure to serve everybody", s.GRPCListen)
+		wrong("grpc.listen", "%s can be reached from other machines and no tokens are set; set tokens, or insecure to serve without tokens", s.GRPCListen)
 	}
 	if s.TLSCert != "" && s.TLSKey == "" {
 		wrong("tls.cert", "given without tls.key")

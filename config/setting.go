@@ -59,7 +59,7 @@ func settings() []setting {
 			get: func(c *Config) any { return c.Epsilon },
 		},
 		{
-			key: "seed", kind: "uint", def: "1", usage: "seed of the rotation or the coordinate order; the default is public, so that runs repeat: use a secret one where somebody may search for queries that fail",
+			key: "seed", kind: "uint", def: "1", usage: "seed of the rotation or the coordinate order; the default is public, so that runs repeat: use a secret one if users may search for queries that fail",
 			set: func(c *Config, text string) (err error) {
 				if c.Seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 					return fmt.Errorf("%q is not a whole number in [0, 2^64)", text)

@@ -33,7 +33,7 @@ func (s *Server) countFound() {
 	if s.found.orNil() == nil {
 		return
 	}
-	s.o.Log.Warn("the data folder is not as the database has it", "collections", s.found.Collections, "files", s.found.Files,
+	s.o.Log.Warn("the data folder differs from the database", "collections", s.found.Collections, "files", s.found.Files,
 		"batches", s.found.Batches, "moved", s.found.Moved, "missing", s.found.Missing,
 		"list", lostfound.In(s.o.Dir).List())
 }

@@ -105,7 +105,7 @@ func (s *Server) finish(all serving) error {
 	select {
 	case <-finished:
 	case <-soon.Done():
-		s.o.Log.Warn("requests under way are stopped", "after", s.o.Timeouts.Drain)
+		s.o.Log.Warn("running requests are stopped", "after", s.o.Timeouts.Drain)
 		s.stop()
 	}
 	last, cancel := context.WithTimeout(context.Background(), lastAnswers)
@@ -115,7 +115,7 @@ func (s *Server) finish(all serving) error {
 		err = all.close()
 	}
 	if late := <-checkpointed; late != nil {
-		s.o.Log.Warn("a batch is still at its chunk", "error", late) // Close waits for it
+		s.o.Log.Warn("a batch is still working on its chunk", "error", late) // Close waits for it
 	}
 	return err
 }

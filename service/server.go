@@ -123,7 +123,7 @@ func (s *Server) openParts(ctx context.Context) error {
 		return err
 	}
 	if entries, err := os.ReadDir(filepath.Join(o.Dir, collectionsName)); fresh && err == nil && len(entries) > 0 {
-		o.Log.Error("the database is missing: it is made anew of what the files say of themselves; tournaments cannot be", "database", metaName)
+		o.Log.Error("the database is missing: it is rebuilt from the files' descriptions; tournaments cannot be restored", "database", metaName)
 	}
 	fo := &files.Options{MaxBytes: o.Limits.Upload, Total: o.Limits.Files, Log: o.Log}
 	if s.files, err = files.Open(filepath.Join(o.Dir, filesName), s.db, fo); err != nil {

@@ -27,7 +27,7 @@ func (a *app) calibrate(ctx context.Context, asJSON bool) error {
 		kept, err = readCache(path)
 	}
 	if err != nil {
-		a.log.Warn("costs kept of this machine cannot be read", "error", err)
+		a.log.Warn("cached costs of this machine cannot be read", "error", err)
 	}
 	machine := thisMachine(b)
 	before := slices.IndexFunc(kept, machine.of)

@@ -29,7 +29,7 @@ func newBuildCommand(a *app) *cobra.Command {
 		Long: `Build a collection: rotate and code the atoms and write them to one file, which
 search, bench and verify accept as --atoms. Opening the file verifies its checksums
 and maps it into memory. The file keeps its --seed, 1 by default, so that builds
-repeat; use a secret one where somebody may search for queries that fail.`,
+repeat; use a secret one if users may search for queries that fail.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}

@@ -74,7 +74,7 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 		kept, err = readCache(path)
 	}
 	if err != nil {
-		a.log.Warn("costs kept of this machine cannot be read; they are measured again", "error", err)
+		a.log.Warn("cached costs of this machine cannot be read; they are measured again", "error", err)
 	}
 	machine := thisMachine(b)
 	// costs cached before gather existed are measured again
@@ -85,7 +85,7 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		a.log.Warn("costs cannot be measured; those built in serve", "error", err)
+		a.log.Warn("costs cannot be measured; the built-in ones are used", "error", err)
 		return nil, nil
 	}
 	a.log.Info("costs measured", "cpu", machine.CPU, "kernels", machine.Kernels)
@@ -100,7 +100,7 @@ func (a *app) keepCosts(path string, kept []machineCosts, machine machineCosts) 
 	}
 	kept = append(slices.DeleteFunc(kept, machine.of), machine)
 	if err := writeCache(path, kept); err != nil {
-		a.log.Warn("costs measured on this machine cannot be kept; the next run measures them again", "error", err)
+		a.log.Warn("costs measured on this machine cannot be cached; the next run measures them again", "error", err)
 	}
 }
 

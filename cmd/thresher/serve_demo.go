@@ -49,7 +49,7 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	if ofTexts {
 		s.Encode(demoName, service.Encoder{Dim: demoDim, Encode: d.encode})
 	} else {
-		a.log.Warn("the collection demo is not of the texts at hand, and is searched by rows and vectors alone; delete it to have it made anew")
+		a.log.Warn("the collection demo was made from other texts, and is searched by rows and vectors only; delete it to have it rebuilt")
 	}
 	made()
 	header := ""

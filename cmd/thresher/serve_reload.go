@@ -61,7 +61,7 @@ func (a *app) reloads(ctx context.Context, hangups <-chan os.Signal, s *service.
 		case <-hangups:
 		}
 		if err := a.reload(s, certs); err != nil {
-			a.log.Error("reload failed: the former settings stay", "error", err)
+			a.log.Error("reload failed: the old settings stay in use", "error", err)
 			continue
 		}
 		a.log.Info("reloaded tokens and certificate")

@@ -201,7 +201,7 @@ func (m *match) known(ctx context.Context, a *api, r duelResult) error {
 		}
 		status := answer.Receipts[0].Status
 		if status == "accepted" || status == "conflicting" == (won == r.AWon) && status != "void" {
-			return fmt.Errorf("told %t it says %s", won, status)
+			return fmt.Errorf("a report of a_won = %t was answered %s", won, status)
 		}
 	}
 	return nil
@@ -253,7 +253,7 @@ func (m *match) same(ctx context.Context, a *api, calm *match) error {
 		return fmt.Errorf("it ended as %s, undisturbed as %s", ends[0].State, ends[1].State)
 	}
 	if !strings.Contains(string(ends[0].State), `"eliminated":[{`) {
-		return fmt.Errorf("nobody was eliminated: %s", ends[0].State)
+		return fmt.Errorf("no arm was eliminated: %s", ends[0].State)
 	}
 	return nil
 }

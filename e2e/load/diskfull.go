@@ -23,7 +23,7 @@ func prepareDiskFull(*flag.FlagSet) func(context.Context, *run) error {
 func (r *run) diskFull(ctx context.Context) error {
 	p := newPage(r, "diskfull")
 	p.machine()
-	p.printf("What a server does while nothing more can be written, and after it can again:")
+	p.printf("A server while nothing can be written, and afterwards:")
 	for _, s := range shortages() {
 		p.say("- " + s.says)
 	}
@@ -34,7 +34,7 @@ func (r *run) diskFull(ctx context.Context) error {
 	ran, err := r.inSmallDisk(ctx)
 	switch {
 	case !ran:
-		fmt.Fprintf(r.out, "without a small disk, for this machine allows none: %v\n", err)
+		fmt.Fprintf(r.out, "without a small disk, which this machine does not permit: %v\n", err)
 	case err != nil:
 		return err
 	default:

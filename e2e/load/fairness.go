@@ -42,7 +42,7 @@ func prepareFair(fs *flag.FlagSet) func(context.Context, *run) error {
 	fs.DurationVar(&o.time, "time", 20*time.Second, "how long each row is measured in each round")
 	fs.IntVar(&o.rounds, "rounds", 2, "how often all rows are measured, each program in its turn")
 	fs.StringVar(&o.before, "before", "", "`path` of a program to measure in turns with -thresher")
-	fs.DurationVar(&o.most, "most", 0, "fail if p99 of a single query beside others is longer than this, by -thresher; 0 is no bound")
+	fs.DurationVar(&o.most, "most", 0, "fail if p99 of a single query next to others is longer than this, by -thresher; 0 is no bound")
 	fs.BoolVar(&o.json, "json", false, "send large searches as JSON, not as npy")
 	fs.Uint64Var(&o.seed, "seed", 1, "of collection and queries")
 	return func(ctx context.Context, r *run) error { return r.fair(ctx, &o) }
@@ -140,7 +140,7 @@ func (r *run) fair(ctx context.Context, o *fairOptions) error {
 	p.machine()
 	p.printf("%d atoms x %d, k = %d. One client asks one query after the other (npy, a connection that stays open), from the address of all others and without a token; "+
 		"%v a row, in %d rounds; clients run on the same cores. Large searches have %d queries.\n", o.rows, o.dim, o.k, o.time, o.rounds, o.queries)
-	p.row("beside", "program", "single queries", "p50 ms", "p99 ms", "at most ms", "answers", "queries/s of the others")
+	p.row("load", "program", "single queries", "p50 ms", "p99 ms", "at most ms", "answers", "queries/s of the others")
 	return served(ctx, all, file, nil, func() error {
 		results := map[string]*fairResult{}
 		for range o.rounds {
@@ -163,10 +163,10 @@ func (r *run) fair(ctx context.Context, o *fairOptions) error {
 				p.row(b.says, c.name, fmt.Sprint(len(x.latencies)), ms(percentile(x.latencies, 50)), ms(percentile(x.latencies, 99)), ms(percentile(x.latencies, 100)),
 					x.answers(), fmt.Sprintf("%.0f", float64(x.others)/x.elapsed.Seconds()))
 				if late := percentile(x.latencies, 99); o.most > 0 && c == all[0] && b.callers > 0 && late > o.most {
-					return fmt.Errorf("beside %s p99 of a single query is %v, more than %v", b.says, late, o.most)
+					return fmt.Errorf("next to %s p99 of a single query is %v, more than %v", b.says, late, o.most)
 				}
 				if n := len(x.latencies); o.most > 0 && c == all[0] && x.statuses[200] != n {
-					return fmt.Errorf("beside %s: answers %s", b.says, x.answers())
+					return fmt.Errorf("next to %s: answers %s", b.says, x.answers())
 				}
 			}
 		}
@@ -179,7 +179,7 @@ func (o *fairOptions) rowsOf() []background {
 	large, small := o.requestsOf(o.queries, ""), o.requestsOf(1, "")
 	name := fmt.Sprintf("%d clients of %d queries", o.bulk, o.queries)
 	return []background{
-		{says: "nobody"},
+		{says: "no load"},
 		{says: name, callers: o.bulk, requests: large, queries: o.queries},
 		{says: name + ", `timeout_ms` 200", callers: o.bulk, requests: large, queries: o.queries, timeout: true},
 		{says: fmt.Sprintf("%d clients of one query", o.crowd), callers: o.crowd, requests: small, queries: 1},

@@ -35,11 +35,11 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"load", "many clients of one query each, with batching and without", prepareLoad},
-		{"fair", "one client's queries beside large searches and beside many others'", prepareFair},
-		{"slowbody", "a search beside bodies that do not come", prepareSlowBody},
-		{"crash", "kill -9 while collections, files, batches and tournaments are written", prepareCrash},
-		{"diskfull", "writes without room on the disk", prepareDiskFull},
-		{"hostile", "bodies and clients that mean it ill", prepareHostile},
+		{"fair", "latency of one client next to large searches and to many clients", prepareFair},
+		{"slowbody", "latency of a search while other bodies stall", prepareSlowBody},
+		{"crash", "kill -9 while collections, files, batches and tournaments are written, and recovery", prepareCrash},
+		{"diskfull", "writes on a full disk", prepareDiskFull},
+		{"hostile", "malformed and malicious requests", prepareHostile},
 	}
 }
 

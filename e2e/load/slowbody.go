@@ -57,9 +57,9 @@ func (r *run) slowBody(ctx context.Context, o *slowOptions) error {
 	const much = 4 << 20
 	p := newPage(r, "slowbody")
 	p.machine()
-	p.printf("A search of %d kB whose body comes at once, %d times, beside %d connections that announce %d MB each and stand still after some bytes; limits as they are by default. All come from one address.\n",
+	p.printf("A search of %d kB whose body comes at once, %d times, next to %d connections that announce %d MB each and stall after some bytes; default limits. All come from one address.\n",
 		len(search.data)/1000, o.asks, o.stuck, o.announced/1_000_000)
-	p.row("sent by each that stands still", "program", "searches", "p50 ms", "at most ms", "answers", "of the others turned away meanwhile")
+	p.row("sent by each stalled body", "program", "searches", "p50 ms", "at most ms", "answers", "of the others refused")
 	return served(ctx, all, file, nil, func() error {
 		for _, b := range []struct {
 			says        string
@@ -74,7 +74,7 @@ func (r *run) slowBody(ctx context.Context, o *slowOptions) error {
 				slices.Sort(x.latencies)
 				p.row(b.says, c.name, fmt.Sprint(len(x.latencies)), ms(percentile(x.latencies, 50)), ms(percentile(x.latencies, 100)), x.answers(), fmt.Sprint(turned))
 				if o.most > 0 && c == all[0] && (percentile(x.latencies, 100) > o.most || x.statuses[200] != len(x.latencies)) {
-					return fmt.Errorf("beside bodies that stand still after %s: %v at most, answers %s", b.says, percentile(x.latencies, 100), x.answers())
+					return fmt.Errorf("next to bodies that stall after %s: %v at most, answers %s", b.says, percentile(x.latencies, 100), x.answers())
 				}
 			}
 		}

@@ -64,7 +64,7 @@ func (s *staged) keep() { s.names = nil }
 // the next start.
 func (c *Catalog) dropFile(name string) {
 	if err := c.o.disk.Remove(filepath.Join(c.dir, name)); err != nil {
-		c.o.Log.Warn("a file stays that nobody needs", "file", name, "reason", err)
+		c.o.Log.Warn("an unneeded file could not be deleted", "file", name, "reason", err)
 	}
 }
 

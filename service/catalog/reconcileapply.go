@@ -52,7 +52,7 @@ func (r *reconciliation) tidy() error {
 	c := r.c
 	for _, name := range slices.Sorted(maps.Keys(r.adopted)) {
 		c.found.Adopted = append(c.found.Adopted, name)
-		c.o.Log.Warn("a collection was found that the database did not know", "collection", name, "found", strings.Join(r.adopted[name], "; "))
+		c.o.Log.Warn("a collection missing from the database was restored", "collection", name, "found", strings.Join(r.adopted[name], "; "))
 	}
 	for _, name := range c.found.Missing {
 		c.o.Log.Error("files of a collection are missing", "collection", name)
@@ -76,7 +76,7 @@ func (r *reconciliation) tidy() error {
 			return err
 		}
 		c.found.Kept = append(c.found.Kept, k)
-		c.o.Log.Warn("a file that nobody knows was moved", "from", k.From, "to", k.To, "reason", k.Why)
+		c.o.Log.Warn("an unrecognised file was moved", "from", k.From, "to", k.To, "reason", k.Why)
 	}
 	return nil
 }

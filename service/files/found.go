@@ -174,7 +174,7 @@ func (s *Store) classify(id string, l onDisk) (*about, error) {
 			return nil, err
 		}
 		s.found.Kept = append(s.found.Kept, k)
-		s.o.Log.Warn("a file that nobody knows was moved", "from", k.From, "to", k.To, "reason", why)
+		s.o.Log.Warn("an unrecognised file was moved", "from", k.From, "to", k.To, "reason", why)
 	}
 	return nil, nil
 }
@@ -222,7 +222,7 @@ func (s *Store) adopt(all []about) error {
 	for _, a := range all {
 		s.used.Add(a.Bytes)
 		s.found.Adopted = append(s.found.Adopted, a.ID)
-		s.o.Log.Warn("a file was found that the database did not know", "file", a.ID, "name", a.Name, "bytes", a.Bytes)
+		s.o.Log.Warn("a file missing from the database was restored", "file", a.ID, "name", a.Name, "bytes", a.Bytes)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (j *job) trim() (tally, error) {
 		return nil, nil, ended.Err()
 	})
 	if errors.Is(err, jobs.ErrDamaged) || errors.Is(err, jobs.ErrFingerprint) {
-		j.m.o.Log.Error("what a batch has answered is lost", "batch", j.id, "error", err)
+		j.m.o.Log.Error("the answers of a batch are lost", "batch", j.id, "error", err)
 		return tally{}, nil
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -116,7 +116,7 @@ func (j *job) deliver(rec *record) (final bool, err error) {
 	}
 	// Leftovers are removed when the batches are opened again.
 	if err := errors.Join(j.m.releaseInputs(j.id), os.RemoveAll(filepath.Join(j.m.dir, j.id))); err != nil {
-		j.m.o.Log.Warn("a batch has left something behind", "batch", j.id, "error", err)
+		j.m.o.Log.Warn("files of a final batch could not be deleted", "batch", j.id, "error", err)
 	}
 	// A client that sees the end may delete the batch and its input at once.
 	j.m.finished(j, last)

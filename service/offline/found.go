@@ -119,7 +119,7 @@ func (m *Manager) adopt(rec *record) error {
 			rec.Batch.Status, rec.Batch.Errors = Failed, listed(err)
 			now := m.o.Now().Unix()
 			rec.Batch.FailedAt = &now
-			m.o.Log.Error("a batch that was found cannot go on", "batch", id, "error", err)
+			m.o.Log.Error("a restored batch cannot continue", "batch", id, "error", err)
 			if err := errors.Join(m.releaseInputs(id), m.moveToLostFound(id, "of a batch that cannot go on: "+err.Error())); err != nil {
 				return err
 			}
@@ -129,7 +129,7 @@ func (m *Manager) adopt(rec *record) error {
 		return err
 	}
 	m.found.Adopted = append(m.found.Adopted, id)
-	m.o.Log.Warn("a batch was found that the database did not know", "batch", id, "status", rec.Batch.Status)
+	m.o.Log.Warn("a batch missing from the database was restored", "batch", id, "status", rec.Batch.Status)
 	return m.ledger.putNote(rec)
 }
 
@@ -157,6 +157,6 @@ func (m *Manager) moveToLostFound(name, why string) error {
 		return err
 	}
 	m.found.Kept = append(m.found.Kept, k)
-	m.o.Log.Warn("what nobody knows was moved", "from", k.From, "to", k.To, "reason", why)
+	m.o.Log.Warn("an unrecognised file was moved", "from", k.From, "to", k.To, "reason", why)
 	return nil
 }

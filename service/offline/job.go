@@ -259,7 +259,7 @@ func (j *job) saveTally() {
 		return
 	}
 	if err := j.save(func(rec *record) { rec.Tally = j.live }); err != nil {
-		j.m.o.Log.Warn("progress of a batch is not kept", "batch", j.id, "error", err)
+		j.m.o.Log.Warn("progress of a batch could not be saved", "batch", j.id, "error", err)
 	}
 }
 

@@ -30,7 +30,7 @@ const settling = 32 << 20
 func (s *Store) settleLogs(ctx context.Context) {
 	ids, err := s.logs(ctx)
 	if err != nil {
-		s.o.Log.Warn("tournaments keep their logs", "reason", err)
+		s.o.Log.Warn("the logs of tournaments were not replaced by snapshots", "reason", err)
 		return
 	}
 	var under []*write
@@ -38,7 +38,7 @@ func (s *Store) settleLogs(ctx context.Context) {
 	settle := func() {
 		for _, w := range under {
 			if err := w.wait(ctx); err != nil {
-				s.o.Log.Warn("a tournament keeps its log", "tournament", w.of.id, "reason", err)
+				s.o.Log.Warn("the log of a tournament was not replaced by a snapshot", "tournament", w.of.id, "reason", err)
 			}
 		}
 		under, bytes = under[:0], 0
@@ -50,7 +50,7 @@ func (s *Store) settleLogs(ctx context.Context) {
 			w, size, err = s.settleLog(ctx, id)
 		}
 		if err != nil {
-			s.o.Log.Warn("a tournament keeps its log", "tournament", id, "reason", err)
+			s.o.Log.Warn("the log of a tournament was not replaced by a snapshot", "tournament", id, "reason", err)
 			continue
 		}
 		under = append(under, w)

@@ -44,7 +44,7 @@ func Open(bolt *bbolt.DB, o *Options) (*Store, error) {
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
 			r, err := decodeRecord(text)
 			if err != nil { // of one tournament; the others can be played
-				s.o.Log.Error("a tournament cannot be played; its record stays as it is", "number", db.Number(n), "error", err)
+				s.o.Log.Error("a tournament cannot be played; its record is unchanged", "number", db.Number(n), "error", err)
 				return nil
 			}
 			s.done[r.Done]++
