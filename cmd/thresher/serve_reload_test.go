@@ -117,7 +117,7 @@ func TestServeReloads(t *testing.T) {
 	}
 	kept := bytes.Clone(shown)
 
-	const stays = "the former settings stay"
+	const stays = "the old settings stay in use"
 	configured("limits: {body: large}\n", "first")
 	hangup(stays)
 	configured("") // no tokens
