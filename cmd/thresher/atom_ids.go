@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -12,15 +13,21 @@ type atomIDs struct {
 	file   string
 	column string // named by --ids, or ""
 	names  []string
-	row    map[string]int // made when first needed; ambiguous for an id of several atoms
+	// preferNames says that the texts of answers with row numbers and texts are looked up.
+	preferNames bool
+	row         map[string]int // made when first needed; ambiguous for an id of several atoms
 }
 
 const ambiguous = -1
 
+var errSeveral = errors.New("several atoms")
+
 // rows returns the row numbers of the atoms of an answer. Integers are row numbers unless
-// --ids names a column; texts are looked up.
+// --ids names a column; texts are looked up. Of atoms that share a text, the row number of the
+// answer, if it has one, is taken.
 func (a *atomIDs) rows(r *dataset.Result) ([]int64, error) {
-	if r.IDs != nil && a.column == "" {
+	lookUp := r.IDs == nil || a.column != "" || a.preferNames && r.Names != nil && a.names != nil
+	if !lookUp {
 		return r.IDs, nil
 	}
 	rows := make([]int64, max(len(r.IDs), len(r.Names)))
@@ -32,6 +39,9 @@ func (a *atomIDs) rows(r *dataset.Result) ([]int64, error) {
 			name = strconv.FormatInt(r.IDs[i], 10)
 		}
 		row, err := a.find(name)
+		if errors.Is(err, errSeveral) && r.Names != nil && r.IDs != nil {
+			row, err = int(r.IDs[i]), nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("rank %d: %w", i+1, err)
 		}
@@ -58,7 +68,7 @@ func (a *atomIDs) find(name string) (int, error) {
 	case !ok:
 		return 0, fmt.Errorf("no atom of %s has the id %.60q", a.file, name)
 	case row == ambiguous:
-		return 0, fmt.Errorf("several atoms of %s have the id %.60q", a.file, name)
+		return 0, fmt.Errorf("%w of %s have the id %.60q", errSeveral, a.file, name)
 	}
 	return row, nil
 }

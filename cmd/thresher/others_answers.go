@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 
 	"thresher/dataset"
 )
@@ -13,12 +12,8 @@ import (
 type othersAnswers struct {
 	in      input
 	results dataset.ResultReader
-	next    int64 // number of the next answer
-	// rows are the atoms' row numbers by id, nil if the atoms have no ids; named says that
-	// integer ids are such ids too, not row numbers.
-	rows  map[string]int64
-	named bool
-	atoms string // name of the atoms' file
+	next    int64    // number of the next answer
+	ids     *atomIDs // nil before resolve
 }
 
 func openOthersAnswers(in input) (*othersAnswers, error) {
@@ -31,20 +26,14 @@ func openOthersAnswers(in input) (*othersAnswers, error) {
 
 func (o *othersAnswers) close() { o.results.Close() } // read only
 
-// resolve makes ids of the atoms' id column into row numbers; column is what --ids says.
+// resolve makes the following answers name atoms by their row numbers; column is what --ids
+// says.
 func (o *othersAnswers) resolve(a *atoms, in input, column string) {
-	if a.names == nil {
-		return
-	}
-	o.atoms, o.named = in.name, column != ""
-	o.rows = make(map[string]int64, len(a.names))
-	for row, name := range a.names {
-		o.rows[name] = int64(row)
-	}
+	o.ids = &atomIDs{file: in.name, column: column, names: a.names, preferNames: true}
 }
 
-// read returns the next answer, with the row numbers of its atoms as its IDs; io.EOF after the
-// last.
+// read returns the next answer, after resolve with the row numbers of its atoms as its IDs;
+// io.EOF after the last.
 func (o *othersAnswers) read() (dataset.Result, error) {
 	r, err := o.results.Next()
 	if err != nil {
@@ -54,21 +43,11 @@ func (o *othersAnswers) read() (dataset.Result, error) {
 		return r, fmt.Errorf("%s: answer %d (0-based) is to query %d; answers must be in the order of the queries, without gaps", o.in.name, o.next, r.Query)
 	}
 	o.next++
-	if o.rows == nil || r.Names == nil && !o.named {
+	if o.ids == nil {
 		return r, nil
 	}
-	if r.Names == nil {
-		for _, id := range r.IDs {
-			r.Names = append(r.Names, strconv.FormatInt(id, 10))
-		}
-	}
-	r.IDs = make([]int64, len(r.Names))
-	for at, name := range r.Names {
-		row, known := o.rows[name]
-		if !known {
-			return r, fmt.Errorf("%s: query %d: no atom of %s has the id %q, at rank %d", o.in.name, r.Query, o.atoms, name, at+1)
-		}
-		r.IDs[at] = row
+	if r.IDs, err = o.ids.rows(&r); err != nil {
+		return r, fmt.Errorf("%s: query %d: %w", o.in.name, r.Query, err)
 	}
 	return r, nil
 }

@@ -49,7 +49,7 @@ where the atoms have an id column, its ids. --misses lists what each answer lack
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
-	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .parquet, .ivecs); - is standard input")
+	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
 	fs.StringVar(&f.misses, "misses", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
 	fs.IntVarP(&f.k, "k", "k", 0, "atoms wanted of each query; 0 = the length of the longest answer")
 	fs.Int64Var(&f.sample, "sample", 0, "compare this many queries, drawn by --seed; 0 = all")
