@@ -43,6 +43,7 @@ var (
 	headingPattern  = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	testPattern     = regexp.MustCompile("`(Test[A-Z]\\w*|Benchmark[A-Z]\\w*)`|-(?:run|bench) '?\\^?(Test[A-Z]\\w*|Benchmark[A-Z]\\w*)")
 	declaredPattern = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(`)
+	goNamePattern   = regexp.MustCompile("`([a-z][a-z0-9]*)\\.([A-Z]\\w*)((?:\\.[A-Z]\\w*)?)")
 	sourcePattern   = regexp.MustCompile("`([\\w.][\\w./-]*\\.(?:go|py|cu|cuh|sh|yaml))`")
 )
 
@@ -87,11 +88,12 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestNamesInDocuments finds tests, benchmarks and source files that the documentation
-// names and that do not exist. A source file is named by its path from the root or its
-// base name.
+// TestNamesInDocuments finds tests, benchmarks, source files and names of Go packages that
+// the documentation names and that do not exist. A source file is named by its path from
+// the root or its base name.
 func TestNamesInDocuments(t *testing.T) {
 	declared, sources := map[string]bool{}, map[string]bool{}
+	packages := map[string]string{} // their code, by the last part of their path
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -108,6 +110,8 @@ func TestNamesInDocuments(t *testing.T) {
 			for _, m := range declaredPattern.FindAllStringSubmatch(read(t, path), -1) {
 				declared[m[1]] = true
 			}
+		} else if strings.HasSuffix(path, ".go") {
+			packages[filepath.Base(filepath.Dir(path))] += read(t, path)
 		}
 		return nil
 	})
@@ -119,6 +123,14 @@ func TestNamesInDocuments(t *testing.T) {
 		for _, m := range testPattern.FindAllStringSubmatch(text, -1) {
 			if name := m[1] + m[2]; !declared[name] {
 				t.Errorf("%s: there is no %s", page, name)
+			}
+		}
+		for _, m := range goNamePattern.FindAllStringSubmatch(text, -1) {
+			code, ours := packages[m[1]]
+			for _, name := range strings.Split(m[2]+m[3], ".") {
+				if ours && !regexp.MustCompile(`\b`+name+`\b`).MatchString(code) {
+					t.Errorf("%s: %s%s: package %s has no %s", page, m[1]+"."+m[2], m[3], m[1], name)
+				}
 			}
 		}
 		for _, m := range sourcePattern.FindAllStringSubmatch(text, -1) {
