@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -114,12 +115,19 @@ func TestCloseEndsWaits(t *testing.T) {
 	}
 	<-g.arrived
 	waits := make(chan error, 2)
-	c := f.c // close forgets it, maybe before the changes begin
+	c := f.c
 	for range 2 {
 		go func() {
 			_, err := c.Append(ctx, "a", rowsOf(0, 1, 2, nil), "")
 			waits <- err
 		}()
+	}
+	for waiting := 0; waiting < 2; runtime.Gosched() { // close also closes the database
+		c.mu.Lock()
+		if q := c.queues.lines["a"]; q != nil {
+			waiting = q.waiting
+		}
+		c.mu.Unlock()
 	}
 	f.close()
 	for range 2 {
