@@ -42,15 +42,15 @@ var representations = [...]struct {
 	coded  bool
 	coding collection.Coding
 	// cost is that of a look per atom and query, in ns, at head directions and width rest
-	// coordinates. panel is the width of the collection's panels. 0: the backend has no
+	// coordinates. panelWidth is that of the collection. 0: the backend has no
 	// such looks.
-	cost func(c *Costs, head, width, panel int) float64
+	cost func(c *Costs, head, width, panelWidth int) float64
 }{
 	Panels: {name: "panels", first: true, rules: []Rule{Student, Cauchy}, whole: true, bits: 8,
 		coded: true, coding: collection.Int8,
-		cost: func(c *Costs, head, width, panel int) float64 {
+		cost: func(c *Costs, head, width, panelWidth int) float64 {
 			code := c.Scan
-			if width > panel {
+			if width > panelWidth {
 				code = c.Wide
 			}
 			if code == 0 {
@@ -127,10 +127,10 @@ func (r Representation) Codes(c *collection.Collection) (codes []uint8, stride i
 }
 
 // Cost is the cost of a look per atom and query, in ns, at head directions and width rest
-// coordinates, of which panels hold the first panel; 0 if the backend has no such looks.
+// coordinates, of which panels hold the first panelWidth; 0 if the backend has no such looks.
 // Costs.Far is not included. r is Coded.
-func (r Representation) Cost(c *Costs, head, width, panel int) float64 {
-	return representations[r].cost(c, head, width, panel)
+func (r Representation) Cost(c *Costs, head, width, panelWidth int) float64 {
+	return representations[r].cost(c, head, width, panelWidth)
 }
 
 // LaterLook returns the representation that a look at survivors reads at a stage.

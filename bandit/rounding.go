@@ -18,11 +18,11 @@ const (
 	HaarChunk = 16
 	// HaarMaxDim is the largest dimension rotated by a true Haar matrix.
 	HaarMaxDim = 256
-	// stagesPerRound bounds the roundings one coordinate passes in one round
+	// roundingsPerRound bounds the roundings one coordinate passes in one round
 	// of the fast rotation: eight stages of additions in blocks of at most 256
 	// and, where 1/sqrt(block) is not a power of two, the rounding of that
 	// constant and of the product. Signs, permutation and 1/16 are exact.
-	stagesPerRound = 10
+	roundingsPerRound = 10
 	// epilogueRoundings bounds the float32 operations that turn accumulators
 	// into an upper bound: scales, radius, head, sums, the comparison.
 	epilogueRoundings = 16
@@ -69,7 +69,7 @@ func RotationError(D, rounds int) float64 {
 	if D <= HaarMaxDim {
 		return haarError(D)
 	}
-	return AccumulateError(stagesPerRound * max(rounds, 0))
+	return AccumulateError(roundingsPerRound * max(rounds, 0))
 }
 
 // haarError is the rotation error of a D x D orthogonal matrix whose entries

@@ -210,7 +210,7 @@ func (c *Coalescer) join(ctx context.Context, w *work, lo, hi int) (*member, err
 // mostTogether bounds the queries of a run with w; 0 for references and looks at float32
 // coordinates, which share no reads.
 func (c *Coalescer) mostTogether(w *work) int {
-	if w.plan.reference != nil || w.plan.perArm {
+	if w.strategy.reference != nil || w.strategy.perArm {
 		return 0
 	}
 	return min(c.o.MostQueries, w.mostQueries())
@@ -220,7 +220,7 @@ func (c *Coalescer) mostTogether(w *work) int {
 // it returns nil and marks that group as full.
 func (c *Coalescer) roomFor(w *work, n int) *searchGroup {
 	for _, g := range slices.Backward(c.queue) {
-		if first := g.members[0]; first.e != w.e || !first.plan.sameRounds(w.plan) {
+		if first := g.members[0]; first.e != w.e || !first.strategy.sameRounds(w.strategy) {
 			continue
 		}
 		if g.room < n {

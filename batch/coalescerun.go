@@ -28,7 +28,7 @@ func (c *Coalescer) runGroup(ctx context.Context, g *searchGroup) {
 		m.offset, m.done = len(b.goals), make(chan struct{})
 		b.values, b.goals = append(b.values, m.work.queries(m.lo, m.lo+m.n).Data...), append(b.goals, m.goals[m.lo:m.lo+m.n]...)
 	}
-	e, p := g.shared[0].e, g.shared[0].plan
+	e, p := g.shared[0].e, g.shared[0].strategy
 	if o := c.o.Observer; o != nil {
 		o.Began(len(g.shared), len(b.goals))
 	}

@@ -24,7 +24,7 @@ type Engine struct {
 	costs   backend.Costs
 	planner *plan.Planner
 
-	values func() (lo, hi float64) // range of the working coordinates, computed once
+	coordinateRange func() (lo, hi float64) // range of the working coordinates, computed once
 
 	primary  backend.Backend
 	resident backend.Resident
@@ -66,7 +66,7 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 
 // newEngine returns an engine without a backend and costs.
 func newEngine(c *collection.Collection) *Engine {
-	e := &Engine{c: c, values: sync.OnceValues(c.Values), inverse: make([]uint32, c.N)}
+	e := &Engine{c: c, coordinateRange: sync.OnceValues(c.Values), inverse: make([]uint32, c.N)}
 	for i, row := range c.Order {
 		e.inverse[row] = uint32(i)
 		e.maxNorm = max(e.maxNorm, float64(c.Norm[i]))
@@ -103,7 +103,7 @@ func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float6
 	if err != nil {
 		return 0, err
 	}
-	return w.plan.Cost, nil
+	return w.strategy.Cost, nil
 }
 
 // costsOf returns the costs by which plans for b are compared.
@@ -176,7 +176,7 @@ func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Engine{c: e.c, opt: e.opt, inverse: e.inverse, maxNorm: e.maxNorm, values: e.values, primary: b, resident: r}
+	s := &Engine{c: e.c, opt: e.opt, inverse: e.inverse, maxNorm: e.maxNorm, coordinateRange: e.coordinateRange, primary: b, resident: r}
 	s.opt.Fallback, s.opt.Costs = nil, nil
 	s.setCosts(s.opt.costsOf(b))
 	e.substitute = s
@@ -256,20 +256,20 @@ func (w *work) respond(answers []Answer, took time.Duration) *Response {
 		resp.Stats.add(&answers[i].Certificate)
 	}
 	if o := w.e.opt.Observer; o != nil {
-		o.Searched(w.plan.method, w.m, resp.Stats, took)
+		o.Searched(w.strategy.method, w.m, resp.Stats, took)
 	}
 	return resp
 }
 
 // answerPart writes the answers to queries lo..hi-1 of w to out.
 func (e *Engine) answerPart(ctx context.Context, w *work, lo, hi int, out []Answer) error {
-	if w.plan.reference != nil {
+	if w.strategy.reference != nil {
 		if err := e.checkOpen(); err != nil {
 			return err
 		}
-		return w.plan.reference(ctx, w, lo, hi, out)
+		return w.strategy.reference(ctx, w, lo, hi, out)
 	}
-	answers, by, err := e.answer(ctx, w.plan, w.queries(lo, hi), w.goals[lo:hi], nil)
+	answers, by, err := e.answer(ctx, w.strategy, w.queries(lo, hi), w.goals[lo:hi], nil)
 	if err != nil {
 		return err
 	}
@@ -320,7 +320,7 @@ func (e *Engine) mostQueries(p *strategy) int { return max(1, min(1024, partByte
 
 // mostQueries bounds the queries of one part of w.
 func (w *work) mostQueries() int {
-	most := w.e.mostQueries(w.plan)
+	most := w.e.mostQueries(w.strategy)
 	if slices.ContainsFunc(w.req.Goals, func(g QueryGoal) bool { return len(g.Exclude) > 0 }) {
 		most = max(1, min(most, partBytes/(w.e.c.N/8+1))) // each has a filter
 	}

@@ -39,7 +39,7 @@ func TestFiltersShareAPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made[w.plan.Plan] = true
+		made[w.strategy.Plan] = true
 	}
 	if n := len(made); n > 4 {
 		t.Errorf("%d plans for filters of about as many atoms", n)

@@ -71,7 +71,7 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 	if c.Metric.Differences() && (m == BanditMIPSAlpha || m == BanditMIPSBeta || m == BucketAE) {
 		return nil, bad("method", "%s is defined for inner products, the metric is %v", m, c.Metric)
 	}
-	lo, hi := e.values()
+	lo, hi := e.coordinateRange()
 	p.reference = func(ctx context.Context, w *work, from, to int, out []Answer) error {
 		return e.reference(ctx, w, m, lo, hi, from, out[:to-from])
 	}

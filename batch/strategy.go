@@ -119,7 +119,7 @@ func (e *Engine) Plans(req Request) ([]Forecast, error) {
 	for _, p := range e.planner.List(w.question()) {
 		s := strategyOf(p, m)
 		all = append(all, Forecast{Plan: p.Name, Method: s.method, Guarantee: s.guarantee, Cost: p.Cost,
-			SurvivorShares: slices.Clone(p.SurvivorShares), Chosen: p.Name == w.plan.Name && s.method == w.plan.method})
+			SurvivorShares: slices.Clone(p.SurvivorShares), Chosen: p.Name == w.strategy.Name && s.method == w.strategy.method})
 	}
 	return all, nil
 }

@@ -48,7 +48,7 @@ func (w *work) parts() *searchParts {
 // expected is the time of one query of many on all threads, in ns: by the plan's forecast,
 // or that of a dense scan if it has none.
 func (w *work) expected() float64 {
-	cost := w.plan.Cost
+	cost := w.strategy.Cost
 	if cost <= 0 {
 		cost = w.e.costs.DenseTest + w.e.costs.Dense*float64(w.e.c.Dim)
 	}

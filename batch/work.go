@@ -15,14 +15,14 @@ import (
 type work struct {
 	e          *Engine
 	req        *Request
-	numbers    []int // of the queries in the caller\'s request; nil if these are all
+	numbers    []int // of the queries in the caller's request; nil if these are all
 	m          int
 	k          int // atoms wanted, at most c.N; 0: all that reach MinScore
 	allowed    int // atoms that the filter allows
 	arms       int // allowed, rounded for the planner
 	panels     int // panels with an allowed atom, rounded for the planner
 	delta      float64
-	plan       *strategy
+	strategy   *strategy
 	goals      []backend.Goal
 	norms      []float64        // |q|
 	candidates []usedCandidates // by query; nil if no query has any
@@ -93,7 +93,7 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 			w.arms = coarse(w.allowed)
 		}
 	}
-	if w.plan, err = e.strategy(w); err != nil {
+	if w.strategy, err = e.strategy(w); err != nil {
 		return nil, err
 	}
 	w.setGoals(filter)
@@ -102,8 +102,8 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 
 // setGoals gives each query its goal; filter is the request's, nil for none.
 func (w *work) setGoals(filter *backend.Filter) {
-	gather := w.plan.Gather
-	if filter != nil && !w.plan.Dense() { // for queries that a look sends to the dense path
+	gather := w.strategy.Gather
+	if filter != nil && !w.strategy.Dense() { // for queries that a look sends to the dense path
 		gather = w.e.planner.Gathers(w.question())
 	}
 	w.goals = make([]backend.Goal, w.m)
@@ -206,7 +206,7 @@ func (w *work) emptyAnswer(j int, stop Stop) Answer {
 // certify returns the answer to query j with its certificate, from a backend's answer.
 func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	c := w.e.c
-	p := w.plan
+	p := w.strategy
 	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, Epsilon: w.gap(j),
 		Exact: !a.Random && a.Complete(), StoppedBy: Done, Pulls: a.Pulls, DensePulls: int64(w.goals[j].Allowed) * int64(c.Dim),
 		Bytes: a.Bytes, RowsScored: a.RowsScored, Plan: p.Name,
@@ -243,10 +243,10 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 
 // law names the basis of the plan's probability; "" if its guarantee has none.
 func (w *work) law() Law {
-	if w.plan.guarantee != GuaranteeProbabilistic {
+	if w.strategy.guarantee != GuaranteeProbabilistic {
 		return ""
 	}
-	switch w.plan.method {
+	switch w.strategy.method {
 	case Adaptive, PrefixF32:
 		if w.e.c.D > bandit.HaarMaxDim {
 			return LawCalibrated

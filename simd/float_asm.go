@@ -27,7 +27,7 @@ func (kern Kernels) fwhtScale(x, sign []float32, block int, f float32) {
 	}
 	kern.fwhtBlocks(x, unsafe.SliceData(sign), fwhtVisit, 1)
 	for at := 0; at < len(x); at += block {
-		stages(x[at:at+block], fwhtVisit)
+		butterflies(x[at:at+block], fwhtVisit)
 	}
 	scale(x, f)
 }

@@ -8,12 +8,12 @@ func FWHT(x []float32) {
 		a, b, c, d := p[0]+p[1], p[0]-p[1], p[2]+p[3], p[2]-p[3]
 		p[0], p[1], p[2], p[3] = a+c, b+d, a-c, b-d
 	}
-	stages(x, 4)
+	butterflies(x, 4)
 }
 
-// stages does the butterflies of x over distances h, 2h, .. len(x)/2.
-func stages(x []float32, h int) {
-	// Two stages share one pass while two are left.
+// butterflies does the butterflies of x over distances h, 2h, .. len(x)/2.
+func butterflies(x []float32, h int) {
+	// Two distances share one pass while two are left.
 	for ; h*4 <= len(x); h *= 4 {
 		for i := 0; i < len(x); i += 4 * h {
 			a, b, c, d := x[i:i+h:i+h], x[i+h:i+2*h:i+2*h], x[i+2*h:i+3*h:i+3*h], x[i+3*h:i+4*h:i+4*h]

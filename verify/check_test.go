@@ -11,8 +11,8 @@ import (
 	"thresher/collection"
 )
 
-// answered makes the right answers to queries and passes each with its scores
-// to visit, one after the other.
+// answered computes the correct answers to queries and calls visit with each and its scores,
+// one after the other.
 func answered(t *testing.T, o *Oracle, queries []float32, k int, visit func(j int64, s *Scores, a batch.Answer)) {
 	t.Helper()
 	o.threads = 1
@@ -65,12 +65,12 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	atoms, queries := gaussian(1, n, d), gaussian(2, 1, d)
 	o := oracle(t, atoms, d, collection.InnerProduct, 1)
 	c := checkOf(t, o, batch.Request{K: k})
-	// next is the true atom of rank k+1, worse puts it in the place of rank k.
+	// next returns the atom of rank k+1; worse replaces the atom of rank k by it.
 	next := func(s *Scores) int { return ranking(s.Search, k+1, nil, -1, nil)[k] }
 	worse := func(a *batch.Answer, s *Scores) {
 		a.IDs[k-1], a.Scores[k-1] = int64(next(s)), float32(s.Search[next(s)])
 	}
-	// struck leaves the best few atoms away, and the rest of the search with them.
+	// struck removes the best few atoms and marks the search as stopped.
 	struck := func(a *batch.Answer, few int, open float64) {
 		a.IDs, a.Scores = a.IDs[few:], a.Scores[few:]
 		a.Certificate.StoppedBy, a.Certificate.OpenBound = batch.Deadline, &open
@@ -133,14 +133,13 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestCheckOfGaps: a gap between squared distances is twice that between
-// search scores.
+// TestCheckOfGaps: a gap between squared distances is twice the gap between search scores.
 func TestCheckOfGaps(t *testing.T) {
 	o := oracle(t, []float32{0, 10}, 1, collection.Euclidean, 1)
 	c := checkOf(t, o, batch.Request{K: 1})
 	for epsilon, want := range map[float64]bool{19.9: true, 20.1: false} {
 		answered(t, o, []float32{4}, 1, func(j int64, s *Scores, a batch.Answer) {
-			a.IDs[0], a.Scores[0], a.Certificate.Epsilon = 1, 36, epsilon // 16 was to be had
+			a.IDs[0], a.Scores[0], a.Certificate.Epsilon = 1, 36, epsilon // the best has 16
 			if f := c.Answer(s, j, &a); wrong(f) != want || f.Malformed != "" {
 				t.Errorf("epsilon %g: %+v", epsilon, f)
 			}
@@ -148,8 +147,8 @@ func TestCheckOfGaps(t *testing.T) {
 	}
 }
 
-// TestCheckExcusesRounding: two atoms whose scores differ by less than the
-// margin may stand for each other, and no more than that.
+// TestCheckExcusesRounding: an atom may replace another if their scores differ by less than
+// the margin, and not otherwise.
 func TestCheckExcusesRounding(t *testing.T) {
 	for _, x := range []struct {
 		second float32
@@ -166,14 +165,14 @@ func TestCheckExcusesRounding(t *testing.T) {
 	}
 }
 
-// TestCheckExcusesSums: with l2, of two atoms that differ in the order of their
-// entries alone, sums in float64 prefer one; either will do for a query too short
-// to tell, and none that is longer by a millionth in one entry.
+// TestCheckExcusesSums: with l2, float64 sums prefer one of two atoms that differ only in the
+// order of their entries. Both are accepted for a query too short to distinguish them, but no
+// atom that is longer by a millionth in one entry.
 func TestCheckExcusesSums(t *testing.T) {
 	const dim = 64
 	rows := make([]float32, 3*dim)
 	for j := range dim {
-		v := float32(1e-8) // whose square is less than 1 rounds away
+		v := float32(1e-8) // its square vanishes in a sum with 1
 		if j == 0 {
 			v = 1
 		}
@@ -220,8 +219,8 @@ func TestCheckOfLeastScore(t *testing.T) {
 	})
 }
 
-// TestCheckOfLeastScoreAndGap: k atoms that reach the least score, some just so, may lie
-// an allowed gap below better ones.
+// TestCheckOfLeastScoreAndGap: k atoms that reach the least score, some within rounding, may be
+// worse than others by the allowed gap.
 func TestCheckOfLeastScoreAndGap(t *testing.T) {
 	limit := 3.0
 	o := oracle(t, []float32{3, 3, 3.05, 3.2}, 1, collection.InnerProduct, 1)
@@ -251,7 +250,7 @@ func TestCheckOfLeastScoreAndGap(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// the one atom that clearly reaches it
+	// only one atom clearly reaches the least score
 	o = oracle(t, []float32{3, 3, 3.05, 1}, 1, collection.InnerProduct, 1)
 	c = checkOf(t, o, batch.Request{K: 2, MinScore: &limit})
 	err = o.Each(t.Context(), []float32{1}, func(_ int, s *Scores) {
@@ -267,8 +266,8 @@ func TestCheckOfLeastScoreAndGap(t *testing.T) {
 	}
 }
 
-// TestCheckExcusesTheLimit: atoms that are at the least score but for rounding may be
-// there or not.
+// TestCheckExcusesTheLimit: atoms whose score equals the least score within rounding may be
+// returned or not.
 func TestCheckExcusesTheLimit(t *testing.T) {
 	for _, x := range []struct {
 		metric collection.Metric
@@ -302,7 +301,7 @@ func TestCheckOfSelves(t *testing.T) {
 			if f := c.Answer(s, j, &a); !strings.Contains(f.Malformed, "query itself") {
 				t.Errorf("finding %+v", f)
 			}
-			// only the other atom is left to return
+			// only the other atom can be returned
 			a.IDs, a.Scores = []int64{1 - first}, []float32{float32(2 - first)}
 			if f := c.Answer(s, j, &a); f.Malformed != "" || wrong(f) {
 				t.Errorf("finding %+v", f)
@@ -311,15 +310,14 @@ func TestCheckOfSelves(t *testing.T) {
 	}
 }
 
-// TestCheckOfFilters: atoms that may not be returned are no part of the k best, and
-// must not be there.
+// TestCheckOfFilters: disallowed atoms do not count among the k best and must not be returned.
 func TestCheckOfFilters(t *testing.T) {
 	o := oracle(t, []float32{1, 2, 3, 4, 5}, 1, collection.InnerProduct, 1)
 	for _, x := range []struct {
 		name        string
 		allow, deny []int64
 		right       []int64 // the 2 best
-		not         int64   // one that is not allowed
+		not         int64   // a disallowed atom
 	}{
 		{"allow", []int64{0, 3, 1, 3}, nil, []int64{3, 1}, 4},
 		{"deny", nil, []int64{4, 2, 4}, []int64{3, 1}, 2},

@@ -11,7 +11,7 @@ import (
 	"thresher/verify"
 )
 
-// All answers of a search, and what one that was tampered with comes to.
+// All answers of a search are checked, and one that was changed.
 func Example() {
 	ctx := context.Background()
 	// 2,000 rows of 64 coordinates, each with weight on one coordinate in eight

@@ -33,8 +33,8 @@ func (o *Oracle) toSearch(sum, nq, nv float64) float64 {
 	return sum
 }
 
-// searchUnits turns a gap between scores into one between search scores, half of
-// squared distances.
+// searchUnits converts a gap between scores to one between search scores: half of a gap
+// between squared distances.
 func (o *Oracle) searchUnits(gap float64) float64 {
 	if o.metric == collection.Euclidean {
 		return gap / 2
@@ -42,14 +42,14 @@ func (o *Oracle) searchUnits(gap float64) float64 {
 	return gap
 }
 
-// margin is the gap that rounding excuses between two atoms' search scores: what
-// float64 sums of d terms can be off by, for two atoms, in the search and here. Of a squared
-// distance that is (3d + 48) 2^-53 of the greater.
+// margin is the gap between two atoms' search scores that rounding permits: the errors of
+// float64 sums of d terms, for two atoms, in the search and here. For squared distances it is
+// (3d + 48) 2^-53 of the greater.
 func (s *Scores) margin(i, j int) float64 {
 	return s.oracle.margin(s.norm, i, j, s.Search[i], s.Search[j])
 }
 
-// margin is that of atoms i and j, of these search scores for a query of norm nq.
+// margin is that of atoms i and j with the given search scores, for a query of norm nq.
 func (o *Oracle) margin(nq float64, i, j int, score, other float64) float64 {
 	d := float64(o.dim)
 	switch o.metric {
@@ -61,8 +61,8 @@ func (o *Oracle) margin(nq float64, i, j int, score, other float64) float64 {
 	return (d + 4) * 0x1p-51 * nq * max(o.norm[i], o.norm[j])
 }
 
-// reported is the score that an answer must state for atom i, and by how much
-// it may be off: float32 rounding, and the sum's own where terms cancel.
+// reported is the score that an answer must state for atom i, and its permitted error: float32
+// rounding, and that of the sum if terms cancel.
 func (s *Scores) reported(i int) (score, off float64) {
 	if s.oracle.metric == collection.Euclidean {
 		score = 0 - 2*s.Search[i]
@@ -88,7 +88,7 @@ func (s *Scores) gap(req *batch.Request) float64 {
 	return req.Epsilon * s.norm * (s.oracle.longest + math.SmallestNonzeroFloat32) * (1 + 1e-6)
 }
 
-// before says that a score should stand before another.
+// before reports whether a score is better than another.
 func (c *Check) before(score, other float32) bool {
 	if c.oracle.metric == collection.Euclidean {
 		return score < other
@@ -96,7 +96,7 @@ func (c *Check) before(score, other float32) bool {
 	return score > other
 }
 
-// reaches says that a score meets the limit, give or take off.
+// reaches reports whether a score reaches the limit within off.
 func (c *Check) reaches(score, off float64) bool {
 	if c.oracle.metric == collection.Euclidean {
 		return score <= *c.minScore+off

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// oracle is over atoms that one must accept.
+// oracle returns an oracle over valid atoms.
 func oracle(t *testing.T, rows []float32, dim int, metric collection.Metric, threads int) *Oracle {
 	t.Helper()
 	o, err := NewOracle(rows, dim, metric, threads)

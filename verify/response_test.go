@@ -43,9 +43,8 @@ func report(t *testing.T, o *verify.Oracle, req batch.Request, resp *batch.Respo
 	return r
 }
 
-// TestResponses: what the engine answers to every kind of request is as its
-// certificates say. At delta 1e-9 an answer wrong by chance has probability below
-// 1e-5 over the whole test.
+// TestResponses: the engine's answers to every kind of request keep the guarantees of their
+// certificates. At delta 1e-9 a false alarm of the test has probability below 1e-5.
 func TestResponses(t *testing.T) {
 	const n, dim, m, first = 1500, 144, 8, 100
 	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
@@ -95,7 +94,7 @@ func TestResponses(t *testing.T) {
 					}
 					resp, err := e.Search(t.Context(), req)
 					if err != nil {
-						continue // package batch tests which may
+						continue // package batch tests which methods a basis has
 					}
 					answered++
 					r := report(t, o, req, resp)
@@ -115,8 +114,8 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestResponsesStopped strikes searches with every method and gap at every question
-// they put to their context.
+// TestResponsesStopped interrupts searches with every method and gap at every check of their
+// context.
 func TestResponsesStopped(t *testing.T) {
 	const n, dim, m, k = 2000, 144, 3, 10
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)

@@ -10,8 +10,7 @@ import (
 	"thresher/batch"
 )
 
-// TestTally: delta is set against promises that something was left to chance of, and
-// of those alone.
+// TestTally: Delta and Trials cover only answers that could fail.
 func TestTally(t *testing.T) {
 	chance := batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawHaar, Delta: .1}
 	less := batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawOrder, Delta: .2, StoppedBy: batch.Deadline}

@@ -58,7 +58,7 @@ func BucketAE(ctx context.Context, atoms Arms, query []float32, opt BucketAEOpti
 type bucketSearch struct {
 	products *Products
 	opt      BucketAEOptions
-	stage    BanditMIPSOptions // opt at half of delta
+	options  BanditMIPSOptions // opt at half of delta
 	norms    []float64
 	length   float64 // |q|
 
@@ -98,8 +98,8 @@ func newBucketSearch(atoms Arms, query []float32, opt BucketAEOptions) (*bucketS
 			return nil, fmt.Errorf("%w: norm %v of atom %d", ErrBins, norm, i)
 		}
 	}
-	b := &bucketSearch{products: products, opt: opt, stage: opt.BanditMIPSOptions, norms: opt.Norms, exact: true}
-	b.stage.Delta /= 2
+	b := &bucketSearch{products: products, opt: opt, options: opt.BanditMIPSOptions, norms: opt.Norms, exact: true}
+	b.options.Delta /= 2
 	squares := 0.0
 	for _, q := range query {
 		squares += float64(q) * float64(q)
@@ -161,12 +161,12 @@ func (b *bucketSearch) searchBin(ctx context.Context, bin int, arms []int, after
 		}
 		b.exact = b.exact && len(reachable) == 0
 	} else {
-		e, err := newElimination(b.products, b.stage)
+		e, err := newElimination(b.products, b.options)
 		if err != nil {
 			return err
 		}
 		e.start(reachable)
-		e.coords = newCoordinates(b.products.Dim(), b.stage.Sampling, rand.New(philox.New(b.opt.Seed, streamBins+uint64(bin))))
+		e.coords = newCoordinates(b.products.Dim(), b.options.Sampling, rand.New(philox.New(b.opt.Seed, streamBins+uint64(bin))))
 		out, err := e.search(ctx, b.opt.ExactScores)
 		if err != nil {
 			return fmt.Errorf("bin %d: %w", bin, err)
@@ -221,7 +221,7 @@ func (b *bucketSearch) standingOf(e *elimination, out Outcome, p int) float64 {
 
 // last chooses among the winners of all bins with coordinates of its own.
 func (b *bucketSearch) last(ctx context.Context) (Outcome, error) {
-	final := b.stage
+	final := b.options
 	e, err := newElimination(b.products, final)
 	if err != nil {
 		return Outcome{}, err

@@ -17,7 +17,7 @@ type problem struct {
 	head, rest  int                      // directions of the head, coordinates of the rotated rest
 	widths      []int                    // rest coordinates by stage, ascending to all of them; empty without codes
 	later       []backend.Representation // read by looks at survivors, by stage
-	panel       int                      // rest coordinates stored in panels
+	panelWidth  int                      // rest coordinates stored in panels
 	curves      *curves
 	k           int // 0: all atoms that reach a score
 	delta       float64
@@ -128,12 +128,12 @@ func (p *problem) laterCost(stage int) float64 {
 
 // readCost is laterCost if the rows are in caches; 0 if there is no such look.
 func (p *problem) readCost(stage int) float64 {
-	return p.later[stage].Cost(&p.costs, p.head, p.widths[stage], p.panel)
+	return p.later[stage].Cost(&p.costs, p.head, p.widths[stage], p.panelWidth)
 }
 
 // scanCost is the cost per atom read of a first look at a stage; 0 if there is no such look.
 func (p *problem) scanCost(stage int) float64 {
-	return backend.Panels.Cost(&p.costs, p.head, p.widths[stage], p.panel)
+	return backend.Panels.Cost(&p.costs, p.head, p.widths[stage], p.panelWidth)
 }
 
 // prepareCost is the cost of a query before its first look, in ns.

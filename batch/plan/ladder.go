@@ -134,7 +134,7 @@ func (p *problem) checkLooks(l ladder) error {
 	case p.named(l.stages[0]):
 		return fmt.Errorf("%v are for a later look", p.later[l.stages[0]])
 	case !p.mayBeFirst(l.stages[0]):
-		return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[l.stages[0]], p.panel)
+		return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[l.stages[0]], p.panelWidth)
 	}
 	for i, stage := range l.stages[1:] {
 		if l.certain && !p.later[stage].Takes(backend.Cauchy) {
@@ -209,7 +209,7 @@ func (p *problem) withoutForecast() ladder {
 	l := ladder{certain: true}
 	whole := len(p.widths) - 1
 	for stage := range p.widths {
-		if !p.mayBeFirst(whole) && p.widths[stage] <= p.panel {
+		if !p.mayBeFirst(whole) && p.widths[stage] <= p.panelWidth {
 			l.stages = []int{stage}
 		}
 	}

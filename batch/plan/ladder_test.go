@@ -22,7 +22,7 @@ func fast() backend.Costs {
 // text returns a problem of text embeddings, on which looks keep few arms.
 func text() *problem {
 	return &problem{arms: 60000, atoms: 60000, panels: 938, dim: 768, head: 64, rest: 768, widths: []int{32, 64, 128, 256, 768},
-		later: slices.Repeat([]backend.Representation{backend.RowCodes}, 5), panel: 128,
+		later: slices.Repeat([]backend.Representation{backend.RowCodes}, 5), panelWidth: 128,
 		curves: newCurves(&collection.Pilot{Ks: []int{1, 10, 100}, Alpha: .001, Shares: [][]float64{
 			{.0012, .0006, .0003, .00015, .00005},
 			{.015, .0078, .0045, .0025, .0004},
@@ -48,7 +48,7 @@ func TestChoice(t *testing.T) {
 		{"text", Auto, func(*problem) {}, "64,whole,rescore"},
 		{"k 1", Auto, func(p *problem) { p.k = 1 }, "32,whole,rescore"},
 		{"k 100, a wider look is cheaper but for queries alone", Auto, func(p *problem) { p.k = 100 }, "128,whole,rescore"},
-		{"k 100, wider panels", Auto, func(p *problem) { p.k, p.panel = 100, 256 }, "256,whole,rescore"},
+		{"k 100, wider panels", Auto, func(p *problem) { p.k, p.panelWidth = 100, 256 }, "256,whole,rescore"},
 		{"everything passes but whole rows tell", Auto, func(p *problem) {
 			p.curves = same(1, .001)
 		}, "whole,rescore"},
@@ -130,13 +130,13 @@ func drawn(t *rapid.T) *problem {
 		return math.Exp(rapid.Float64Range(math.Log(low), math.Log(high)).Draw(t, name))
 	}
 	p := &problem{atoms: rapid.IntRange(1, 1000000).Draw(t, "atoms"), dim: rapid.IntRange(16, 5000).Draw(t, "dim"),
-		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.IntRange(0, 300).Draw(t, "k"), panel: 128,
+		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.IntRange(0, 300).Draw(t, "k"), panelWidth: 128,
 		delta: figure("delta", 1e-9, .99)}
 	p.arms = rapid.IntRange(1, p.atoms).Draw(t, "arms")
 	p.panels = rapid.IntRange((p.arms+63)/64, min(p.arms, (p.atoms+63)/64)).Draw(t, "panels")
 	p.rest = (p.dim + 31) &^ 31
 	for _, w := range []int{32, 64, 128, 256, 1024} {
-		if w < p.rest && (w == p.panel || rapid.Bool().Draw(t, "stage")) {
+		if w < p.rest && (w == p.panelWidth || rapid.Bool().Draw(t, "stage")) {
 			p.widths, p.later = append(p.widths, w), append(p.later, backend.RowCodes)
 		}
 	}
@@ -237,7 +237,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		total += c.Dense * float64(p.rest) * float64(p.rest)
 	}
 	covered := math.Max(n, math.Min(atoms, 64*float64(p.panels))) // atoms in panels with an allowed atom
-	if stages[0] <= whole && p.widths[stages[0]] <= p.panel {
+	if stages[0] <= whole && p.widths[stages[0]] <= p.panelWidth {
 		total += covered * codes(stages[0]) * c.Scan
 	} else {
 		total += covered * codes(stages[0]) * c.Wide
@@ -302,7 +302,7 @@ func TestNoRegret(t *testing.T) {
 			switch { // the penalty of a single query
 			case len(stages) == 0 && (gather || 4*p.dim*p.atoms > 32<<20):
 				x += .5 * plainScan(p, gather)
-			case len(stages) > 0 && p.widths[stages[0]] > p.panel:
+			case len(stages) > 0 && p.widths[stages[0]] > p.panelWidth:
 				x += .5 * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
 			}
 			switch {

@@ -140,7 +140,7 @@ func (p *Planner) Gathers(q Question) bool { return p.problem(q).gathers() }
 // problem returns all that a plan for q depends on.
 func (p *Planner) problem(q Question) *problem {
 	c := p.c
-	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panel: c.PanelWidth,
+	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panelWidth: c.PanelWidth,
 		curves: p.curves, k: q.K, delta: q.Delta, costs: p.costs}
 	if c.Coded() {
 		for i := range c.Stages {
@@ -199,7 +199,7 @@ func (p *problem) alonePenalty(l ladder, f *forecast) float64 {
 	case l.dense():
 		slowAlone = 4*float64(p.dim)*float64(p.atoms) > nearBytes
 	default:
-		slowAlone = p.widths[l.stages[0]] > p.panel
+		slowAlone = p.widths[l.stages[0]] > p.panelWidth
 	}
 	if !slowAlone {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// begin creates the file at path by each way there is, with the content "new".
+// begin runs test with each way to create the file at path, with the content "new".
 func begin(t *testing.T, test func(t *testing.T, dir, path string, create func() *File)) {
 	t.Helper()
 	for name, how := range map[string]func(path string) (*File, error){
@@ -100,8 +100,8 @@ var noLinks = func(from, to string) error {
 	return &os.LinkError{Op: "link", Old: from, New: to, Err: errors.ErrUnsupported}
 }
 
-// A name that is taken is left alone, be it taken after the file was begun, by a link
-// to nowhere, or where there are no links.
+// An existing name is not replaced, also if it was created after the file, is a dangling link,
+// or if the file system has no links.
 func TestTakenName(t *testing.T) {
 	for _, link := range []func(string, string) error{os.Link, noLinks} {
 		begin(t, func(t *testing.T, dir, path string, create func() *File) {
@@ -214,7 +214,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// What a process that died left is removed; a link in its place is not followed.
+// The file that a dead process left is removed; a link of that name is not followed.
 func TestNextRemovesWhatIsInItsPlace(t *testing.T) {
 	for _, put := range []func(name, other string) error{
 		func(name, _ string) error { return os.WriteFile(name, []byte("longer than the new one"), 0o444) },
@@ -242,7 +242,7 @@ func TestNextRemovesWhatIsInItsPlace(t *testing.T) {
 	}
 }
 
-// Whatever fails, what was there stays and nothing else does.
+// After any failure the old file remains, and no other.
 func TestFailures(t *testing.T) {
 	begin(t, func(t *testing.T, dir, path string, create func() *File) {
 		write(t, path, "old")
@@ -283,7 +283,7 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// The folder is there until the file has its name, and then cannot be flushed.
+// The folder is removed after the rename, so that it cannot be flushed.
 func TestFolderIsFlushed(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("folders cannot be flushed there")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A pipe, which cannot be flushed, stands for a disk that fails.
+// A pipe cannot be flushed, like a file on a failing disk.
 func TestFileIsFlushed(t *testing.T) {
 	begin(t, func(t *testing.T, dir, path string, create func() *File) {
 		write(t, path, "old")

@@ -19,9 +19,8 @@ func init() {
 	}
 }
 
-// The three vectors of philox4x32 with 10 rounds in the file kat_vectors that
-// Random123 ships with its examples; TensorFlow's tests of its Philox carry the
-// same three.
+// The three vectors of philox4x32 with 10 rounds in Random123's file kat_vectors;
+// TensorFlow's tests of its Philox have the same three.
 func TestKnownAnswers(t *testing.T) {
 	const all = 0xffffffff
 	cases := []struct {
@@ -47,7 +46,7 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
-// The layout of seed, stream and place is part of what a saved seed means.
+// The layout of seed, stream and place is fixed: saved seeds depend on it.
 func TestSourceLayout(t *testing.T) {
 	s := New(0x299f31d0a4093822, 0x0370734413198a2e)
 	even, odd := s.Pair(0x85a308d3243f6a88)
@@ -96,9 +95,8 @@ func TestStreamsDiffer(t *testing.T) {
 	}
 }
 
-// Each of the 64 bits is fair. Seeded, so it passes or fails for good; under
-// fresh seeds one of the 64 limits of 6 standard deviations would be crossed
-// once in 10^7 runs.
+// Each of the 64 bits is fair. The seed is fixed; with other seeds one of the 64 limits of 6
+// standard deviations would be exceeded once in 10^7 runs.
 func TestBitsAreFair(t *testing.T) {
 	const draws = 1 << 15
 	r := rand.New(New(42, 0))

@@ -1,6 +1,6 @@
 // Package vectors makes rows to search, for tests and measurements. Every generator
-// returns n rows of dim coordinates, row-major, and takes its draws from r in an order
-// that is part of its contract: figures and calibrated tests depend on the very bits.
+// returns n rows of dim coordinates, row-major, and draws from r in an order that is part
+// of its contract: measurements and calibrated tests depend on the exact bits.
 package vectors
 
 import (
@@ -12,8 +12,8 @@ import (
 // Rand returns the generator of a seed.
 func Rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x7468726573686572)) }
 
-// Gaussian returns independent standard normals: the hard case, for no prefix says
-// anything of the other coordinates.
+// Gaussian returns independent standard normals: the hard case, because a prefix has no
+// information about the other coordinates.
 func Gaussian(r *rand.Rand, n, dim int) []float32 {
 	x := make([]float32, n*dim)
 	for i := range x {
@@ -35,8 +35,8 @@ func OwnMeans(r *rand.Rand, n, dim int) []float32 {
 	return x
 }
 
-// Embeddings returns rows of which 64 directions with variances 1, 1/2, 1/3, .. carry
-// most, and a common offset and noise the rest, as in sentence embeddings.
+// Embeddings returns rows like sentence embeddings: 64 directions with variances 1, 1/2,
+// 1/3, .., a common offset and noise.
 func Embeddings(r *rand.Rand, n, dim int) []float32 {
 	const directions = 64
 	basis := make([]float64, (directions+1)*dim)
@@ -81,8 +81,8 @@ func PowerLaw(r *rand.Rand, n, dim int) []float32 {
 	return x
 }
 
-// TFIDF returns rows with 8 to 31 words, drawn by Zipf's law and weighted by rarity, as
-// bags of words have them; the other coordinates are zero.
+// TFIDF returns rows like bags of words: 8 to 31 words, drawn by Zipf's law and weighted by
+// rarity; the other coordinates are zero.
 func TFIDF(r *rand.Rand, n, dim int) []float32 {
 	x := make([]float32, n*dim)
 	for i := range n {
@@ -94,7 +94,7 @@ func TFIDF(r *rand.Rand, n, dim int) []float32 {
 	return x
 }
 
-// Sparse returns rows with at most few coordinates that are not zero, which are in [1, 2).
+// Sparse returns rows with at most few nonzero coordinates, which are in [1, 2).
 func Sparse(r *rand.Rand, n, dim, few int) []float32 {
 	x := make([]float32, n*dim)
 	for i := range n {
@@ -119,7 +119,7 @@ func NearDuplicates(r *rand.Rand, n, dim int) []float32 {
 	return x
 }
 
-// Ties returns rows of a falling spectrum, of which one in nine repeats a row before it
+// Ties returns rows of a falling spectrum, of which one in nine repeats an earlier row
 // and one in seven consists of integers from -2 to 2, so that scores tie exactly.
 func Ties(r *rand.Rand, n, dim int) []float32 {
 	rows := make([]float32, n*dim)
@@ -141,7 +141,7 @@ func Ties(r *rand.Rand, n, dim int) []float32 {
 	return rows
 }
 
-// Scale multiplies every row by a factor of its own, 10^e with e uniform in [lo, hi], and
+// Scale multiplies every row by its own factor, 10^e with e uniform in [lo, hi], and
 // returns rows.
 func Scale(r *rand.Rand, rows []float32, dim int, lo, hi float64) []float32 {
 	for row := range slices.Chunk(rows, dim) {

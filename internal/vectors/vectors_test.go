@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestBits: measurements and calibrated tests depend on what the generators draw.
+// TestBits fixes the bits of every generator, on which measurements and calibrated tests
+// depend.
 func TestBits(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("other processors fuse products and sums")
@@ -43,7 +44,7 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestTies counts the rows that stand twice and those of integers.
+// TestTies counts repeated rows and rows of integers.
 func TestTies(t *testing.T) {
 	const n, dim = 500, 16
 	seen := map[string]bool{}
