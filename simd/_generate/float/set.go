@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"thresher/simd/_generate/asm"
 )
 
 // set is an instruction set: its widest vectors, vectors half as wide, and the bytes of a wide one.
@@ -137,17 +139,7 @@ func (s set) sum64(v []VecVirtual) Register {
 		}
 		v = v[:h]
 	}
-	if s.bytes == 64 {
-		y := YMM()
-		VEXTRACTF64X4(U8(1), v[0], y)
-		VADDPD(y, v[0].AsY(), v[0].AsY())
-	}
-	x, t := v[0].AsX(), XMM()
-	VEXTRACTF128(U8(1), v[0].AsY(), t)
-	VADDPD(t, x, x)
-	VPERMILPD(U8(1), x, t)
-	VADDSD(t, x, x)
-	return x
+	return asm.SumDoubles(v[0], s.bytes)
 }
 
 // lower returns the lower half of a wide vector.

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"thresher/simd/_generate/asm"
 )
 
 // words is the number of codes that fill a vector as 16-bit words.
@@ -18,7 +20,7 @@ func (k *kernel) prepareAVX2(name string) {
 	k.zero = YMM()
 	VPXOR(k.zero, k.zero, k.zero)
 	for part, end := range k.ends {
-		k.fulls[part] = []Mem{before(end, line), before(end, words)}
+		k.fulls[part] = []Mem{asm.Before(end, line), asm.Before(end, words)}
 	}
 }
 

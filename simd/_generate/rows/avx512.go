@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"thresher/simd/_generate/asm"
 )
 
 // prepareAVX512 sets registers that do not depend on the row.
@@ -17,7 +19,7 @@ func (k *kernel) prepareAVX512(string) {
 		KMOVW(t, k.uppers[i])
 	}
 	for part, end := range k.ends {
-		k.fulls[part] = []Mem{before(end, line)}
+		k.fulls[part] = []Mem{asm.Before(end, line)}
 		MOVQ(end, RCX)
 		if part == 1 {
 			SUBQ(k.ends[0], RCX)

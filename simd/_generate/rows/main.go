@@ -216,15 +216,6 @@ func (k *kernel) fetch() {
 	}
 }
 
-// before returns memory that holds end - n.
-func before(end Mem, n int) Mem {
-	t, m := GP64(), AllocLocal(8)
-	MOVQ(end, t)
-	SUBQ(U8(n), t)
-	MOVQ(t, m)
-	return m
-}
-
 // label returns an unused name.
 func (k *kernel) label(name string) string {
 	k.labels++

@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"thresher/simd/_generate/asm"
 )
 
 // set is an instruction set: its widest vectors and their bytes.
@@ -97,16 +99,7 @@ func sumAbs(s set) {
 	VADDPD(sums[1], sums[0], sums[0])
 	VADDPD(sums[3], sums[2], sums[2])
 	VADDPD(sums[2], sums[0], sums[0])
-	if s.bytes == 64 {
-		y := YMM()
-		VEXTRACTF64X4(U8(1), sums[0], y)
-		VADDPD(y, sums[0].AsY(), sums[0].AsY())
-	}
-	sum, u := sums[0].AsX(), XMM()
-	VEXTRACTF128(U8(1), sums[0].AsY(), u)
-	VADDPD(u, sum, sum)
-	VPERMILPD(U8(1), sum, u)
-	VADDSD(u, sum, sum)
+	sum := asm.SumDoubles(sums[0], s.bytes)
 	VZEROUPPER()
 	Store(sum, ReturnIndex(0))
 	RET()

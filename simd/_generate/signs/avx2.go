@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"thresher/simd/_generate/asm"
 )
 
 // avx2 adds pairs of products of unsigned and signed bytes in words. A vector holds 32
@@ -25,7 +27,7 @@ func (a *avx2) prepare() {
 	a.bytes = table("bytes256", 32, func(i int) Constant { return U8(i/16*2 + i%8/4*4 + i%4/2 + i%2*8) })
 	a.weights = table("weights256", 16, func(i int) Constant { return U16(8 >> (i / 4)) })
 	a.ones = table("ones256", 8, func(i int) Constant { return U32(uint32(i)/4 - 1) })
-	a.fullHead, a.full8 = before(a.head, 16), before(a.end, 8)
+	a.fullHead, a.full8 = asm.Before(a.head, 16), asm.Before(a.end, 8)
 }
 
 func (a *avx2) sum() {

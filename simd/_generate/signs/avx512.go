@@ -4,6 +4,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"thresher/simd/_generate/asm"
 )
 
 // avx512 adds four products of unsigned and signed bytes to a lane at once. A vector
@@ -35,7 +37,7 @@ func (a *avx512) prepare() {
 	a.stored = constant(table("stored512", 16, func(i int) Constant { return U32(i%3*4 + i/3) }))
 	a.zero = ZMM()
 	VPXORD(a.zero, a.zero, a.zero)
-	a.fullHead, a.full64, a.full16, a.full8 = before(a.head, 32), before(a.end, 64), before(a.end, 16), before(a.end, 8)
+	a.fullHead, a.full64, a.full16, a.full8 = asm.Before(a.head, 32), asm.Before(a.end, 64), asm.Before(a.end, 16), asm.Before(a.end, 8)
 
 	t := GP64()
 	MOVQ(U32(0xff), t)

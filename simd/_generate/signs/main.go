@@ -202,15 +202,6 @@ func (k *kernel) place(base Register) Mem { return Mem{Base: base, Index: k.at, 
 // restPlace is the place of the reordered codes for the bits at at.
 func (k *kernel) restPlace() Mem { return Mem{Base: k.rest, Index: k.at, Scale: 8} }
 
-// before returns memory that holds end - n.
-func before(end Mem, n int) Mem {
-	t, m := GP64(), AllocLocal(8)
-	MOVQ(end, t)
-	SUBQ(U8(n), t)
-	MOVQ(t, m)
-	return m
-}
-
 // label returns an unused name.
 func (k *kernel) label(name string) string {
 	k.labels++
