@@ -172,7 +172,7 @@ func (b *preparer) selectCandidates(c selecting, all [][]arm, states []query, ca
 	atoms, led := from(b, dl), from(b, dn)
 	for j, n := range led {
 		if int(n) > c.room {
-			b.Fatalf("query %d has %d leaders, room is %d", j, n, c.room)
+			b.Fatalf("query %d has %d candidates, room is %d", j, n, c.room)
 		}
 		lead = append(lead, atoms[j*c.room:j*c.room+int(n)])
 	}
@@ -242,7 +242,7 @@ func checkSelection(b *preparer, c selecting, all [][]arm, states []query) {
 		slices.Sort(lead[j])
 		slices.Sort(wantLead)
 		if !slices.Equal(lead[j], wantLead) {
-			b.Errorf("%s: %d leaders, want %d, or others: %v, %v", name, len(lead[j]), len(wantLead), few(lead[j]), few(wantLead))
+			b.Errorf("%s: %d candidates, want %d, or others: %v, %v", name, len(lead[j]), len(wantLead), few(lead[j]), few(wantLead))
 		}
 		if !c.byEstimate {
 			forget(kept[j])
@@ -361,7 +361,7 @@ func TestListsThatOverflowed(t *testing.T) {
 		}
 		lead, after, _ := b.selectCandidates(selecting{most: 64, room: 64}, lists, states, 64)
 		if len(lead[0]) != 64 || after[0].listed != 0 {
-			t.Errorf("%d leaders and %d entries left of 64", len(lead[0]), after[0].listed)
+			t.Errorf("%d candidates and %d entries left of 64", len(lead[0]), after[0].listed)
 		}
 	}, "lists")
 }

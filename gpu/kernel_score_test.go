@@ -131,7 +131,7 @@ func TestScores(t *testing.T) {
 						row := s.order[atom]
 						want := s.want(j, row)
 						if got := scores[j][i]; of[j][i] != row || math.Float64bits(got) != math.Float64bits(want) {
-							t.Fatalf("dimension %d, %v, query %d, leader %d of %d: row %d scores %x, want row %d, %x", dim, metric, j, i, len(s.candidates[j]), of[j][i], got, row, want)
+							t.Fatalf("dimension %d, %v, query %d, candidate %d of %d: row %d scores %x, want row %d, %x", dim, metric, j, i, len(s.candidates[j]), of[j][i], got, row, want)
 						}
 					}
 				}
