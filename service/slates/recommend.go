@@ -38,7 +38,7 @@ func (s *Store) Recommend(ctx context.Context, name string, v Version, req *Requ
 }
 
 // errSettings says that the settings changed before the slates were recorded.
-var errSettings = errors.New("the settings have changed meanwhile")
+var errSettings = errors.New("the settings have changed in the meantime")
 
 func (s *Store) recommend(ctx context.Context, name string, v Version, req *Request, key, fingerprint string) (*Answer, error) {
 	if a, err := s.earlier(name, key, fingerprint); a != nil || err != nil {
