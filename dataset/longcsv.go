@@ -45,10 +45,10 @@ func openLongCSV(src *source) (ResultReader, error) {
 	return &longResults{longTable: t}, nil
 }
 
-func (t *longCSV) schema() *longSchema { return &t.said }
-func (t *longCSV) path() string        { return t.name }
-func (t *longCSV) at(err error) error  { return t.place(err, -1) }
-func (t *longCSV) Close() error        { return t.shut.Close() }
+func (t *longCSV) schema() *longSchema    { return &t.said }
+func (t *longCSV) path() string           { return t.name }
+func (t *longCSV) locate(err error) error { return t.place(err, -1) }
+func (t *longCSV) Close() error           { return t.shut.Close() }
 
 func (t *longCSV) row() (longRow, error) {
 	if t.begun {
@@ -60,7 +60,7 @@ func (t *longCSV) row() (longRow, error) {
 		return longRow{}, err
 	}
 	if len(record) != len(t.columns) {
-		return longRow{}, t.at(fmt.Errorf("row has %d fields, the header has %d", len(record), len(t.columns)))
+		return longRow{}, t.locate(fmt.Errorf("row has %d fields, the header has %d", len(record), len(t.columns)))
 	}
 	r, column, err := t.parseRow(record)
 	if err != nil {

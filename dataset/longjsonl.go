@@ -22,9 +22,9 @@ func openLongJSONL(src *source) ResultReader {
 	return &longResults{longTable: t}
 }
 
-func (t *longJSONL) schema() *longSchema { return &t.said }
-func (t *longJSONL) path() string        { return t.name }
-func (t *longJSONL) at(err error) error  { return t.lines.place(err) }
+func (t *longJSONL) schema() *longSchema    { return &t.said }
+func (t *longJSONL) path() string           { return t.name }
+func (t *longJSONL) locate(err error) error { return t.lines.place(err) }
 
 func (t *longJSONL) row() (longRow, error) {
 	if t.begun {
@@ -36,13 +36,13 @@ func (t *longJSONL) row() (longRow, error) {
 	}
 	if !t.begun {
 		if err := t.choose(line); err != nil {
-			return longRow{}, t.at(err)
+			return longRow{}, t.locate(err)
 		}
 		t.begun = true
 	}
 	r, err := t.parse(line)
 	if err != nil {
-		return longRow{}, t.at(err)
+		return longRow{}, t.locate(err)
 	}
 	return r, nil
 }

@@ -62,9 +62,9 @@ func openLongParquet(p *parquetFile) (ResultReader, error) {
 	return &longResults{longTable: t}, nil
 }
 
-func (t *longParquet) schema() *longSchema { return &t.said }
-func (t *longParquet) path() string        { return t.file.name }
-func (t *longParquet) at(err error) error  { return located(t.file.name, t.next, cutShort(err)) }
+func (t *longParquet) schema() *longSchema    { return &t.said }
+func (t *longParquet) path() string           { return t.file.name }
+func (t *longParquet) locate(err error) error { return located(t.file.name, t.next, cutShort(err)) }
 
 func (t *longParquet) Close() error {
 	for _, c := range []*parquetIDs{t.query, t.id, t.rank} {
@@ -91,7 +91,7 @@ func (t *longParquet) row() (r longRow, err error) {
 		return r, io.EOF
 	}
 	if r, err = t.read(); err != nil {
-		return r, t.at(err)
+		return r, t.locate(err)
 	}
 	return r, nil
 }

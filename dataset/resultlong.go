@@ -60,8 +60,8 @@ type longRow struct {
 type longTable interface {
 	// row returns the next row; io.EOF after the last.
 	row() (longRow, error)
-	// at adds the place of the last row to an error.
-	at(err error) error
+	// locate adds the place of the last row to an error.
+	locate(err error) error
 	schema() *longSchema
 	path() string
 	Close() error
@@ -105,7 +105,7 @@ func (l *longResults) gather() (Result, error) {
 	query := l.held.query
 	for l.held != nil && l.held.query == query {
 		if err := l.list.add(l.held.hit, l.schema().score != ""); err != nil {
-			return Result{}, l.at(err)
+			return Result{}, l.locate(err)
 		}
 		row, err := l.row()
 		if err == io.EOF {
@@ -116,7 +116,7 @@ func (l *longResults) gather() (Result, error) {
 			return Result{}, err
 		}
 		if row.query < query {
-			return Result{}, l.at(fmt.Errorf("a row of query %d after one of query %d: sort the rows by query", row.query, query))
+			return Result{}, l.locate(fmt.Errorf("a row of query %d after one of query %d: sort the rows by query", row.query, query))
 		}
 		l.held = &row
 	}

@@ -62,8 +62,8 @@ func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
 	return c, nil
 }
 
-// of returns the check of one query, by its goal.
-func (c *Check) of(query int64) *Check {
+// forQuery returns the check of one query, by its goal.
+func (c *Check) forQuery(query int64) *Check {
 	if c.goals == nil {
 		return c
 	}
@@ -131,7 +131,7 @@ func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	if c.selves {
 		self = c.selfFirst + query
 	}
-	c = c.of(query)
+	c = c.forQuery(query)
 	if what := c.form(s, a, self); what != "" {
 		return Finding{Malformed: what}
 	}

@@ -56,7 +56,7 @@ func drain(places Mem) {
 	MOVQ(U32(0), most)
 	d.mask, d.left, d.tail = GP64(), GP64(), GP64()
 	Label("query")
-	d.next()
+	d.nextQuery()
 	CMPQ(d.left, most)
 	JHI(LabelRef("many"))
 	Label("four")
@@ -111,8 +111,8 @@ func (d *drainage) list() {
 	JE(LabelRef("none"))
 }
 
-// next moves to the next active query and counts its entries.
-func (d *drainage) next() {
+// nextQuery moves to the next active query and counts its entries.
+func (d *drainage) nextQuery() {
 	count := GP64()
 	MOVBLZX(d.active.Idx(d.at, 1).Offset(-1), d.query.As32())
 	MOVQ(Mem{Base: d.masks, Index: d.query, Scale: 8}, d.mask)

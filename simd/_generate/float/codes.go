@@ -42,8 +42,8 @@ func (s set) broadcast(v uint32) VecVirtual {
 	return x
 }
 
-// whole returns the integers nearest to x inv, for the wide vector x at from.
-func (c coder) whole(m *mask, from Mem) VecVirtual {
+// nearest returns the integers nearest to x inv, for the wide vector x at from.
+func (c coder) nearest(m *mask, from Mem) VecVirtual {
 	v := c.wide()
 	if m == nil {
 		VMULPS(from, c.inv, v)
@@ -94,7 +94,7 @@ func quantize(s set) {
 	loop(n, s.bytes, 1, func(_, _ int) {
 		var v [4]VecVirtual
 		for i := range v {
-			v[i] = c.whole(nil, x.at(i*s.bytes/4))
+			v[i] = c.nearest(nil, x.at(i*s.bytes/4))
 		}
 		VPACKSSDW(v[1], v[0], v[0])
 		VPACKSSDW(v[3], v[2], v[2])
@@ -114,7 +114,7 @@ func quantize(s set) {
 		Label("sixteen")
 		TESTQ(n, n)
 		JLE(LabelRef("end"))
-		v, b := c.whole(&mask{k: k}, x.at(0)), XMM()
+		v, b := c.nearest(&mask{k: k}, x.at(0)), XMM()
 		VPMOVSDB(v, b)
 		VPMAXSB(least.AsX(), b, b)
 		VPXORD(bias.AsX(), b, b)
@@ -181,7 +181,7 @@ func quantizeError(s set) {
 	VBROADCASTSD(width.AsX(), width)
 	sum, err2 := s.zero(2), s.zero(4)
 	s.codes(n, 2, func(k, disp int, m *mask) {
-		v := c.whole(m, x.at(disp))
+		v := c.nearest(m, x.at(disp))
 		cut(v, lo, hi)
 		s.shorts(v, m, dst.at(disp))
 		upper := s.half()

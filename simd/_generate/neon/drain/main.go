@@ -79,7 +79,7 @@ func drain(f *neon.File) {
 	f.Go("VDUP %s, V%d.S4", some, four)
 
 	f.At(queries)
-	next(f)
+	nextQuery(f)
 	f.Go("CMP $%d, %s", few, left)
 	f.Go("BHI %s", many)
 	f.At(fours)
@@ -122,8 +122,8 @@ func list(f *neon.File, none, refused string) {
 	f.Go("CBZ %s, %s", at, none)
 }
 
-// next moves to the next active query and counts its entries.
-func next(f *neon.File) {
+// nextQuery moves to the next active query and counts its entries.
+func nextQuery(f *neon.File) {
 	const bits neon.V = 0
 	f.Go("SUB $1, %s", at)
 	f.Go("MOVBU (%s)(%s), %s", active, at, query)

@@ -20,9 +20,9 @@ func coder(f *neon.File) {
 	f.Go("VDUP R9, V%d.S4", round)
 }
 
-// whole sets count registers from v on to the integers nearest to inv times the floats
+// nearest sets count registers from v on to the integers nearest to inv times the floats
 // in the registers from x on.
-func whole(f *neon.File, v, x neon.V, count int) {
+func nearest(f *neon.File, v, x neon.V, count int) {
 	for i := range neon.V(count) {
 		f.Same("fmul", neon.S4, v+i, x+i, inv)
 	}
@@ -50,8 +50,8 @@ func quantize(f *neon.File) {
 	f.Go("VMOVI $0x80, V%d.B16", bias)
 	dst, x := stream{"R0", 1}, stream{"R1", 4}
 	loop(f, "R2", 16, []int{8, 4}, nil, func(count int) {
-		load(f, x, 0, count, 0)
-		whole(f, 0, 0, count/4)
+		loadEntries(f, x, 0, count, 0)
+		nearest(f, 0, 0, count/4)
 		switch count {
 		case 16:
 			shorts(f, 0)
@@ -101,9 +101,9 @@ func quantizeError(f *neon.File) {
 	zero(f, sum, 2)
 	dst, from := stream{"R0", 2}, stream{"R1", 4}
 	loop(f, "R2", 8, []int{4}, nil, func(count int) {
-		load(f, from, 0, count, x)
+		loadEntries(f, from, 0, count, x)
 		vectors := count / 4
-		whole(f, c, x, vectors)
+		nearest(f, c, x, vectors)
 		for i := range neon.V(vectors) {
 			f.Same("smax", neon.S4, c+i, c+i, lo)
 			f.Same("smin", neon.S4, c+i, c+i, hi)

@@ -14,7 +14,7 @@ type indices struct {
 
 // refuse jumps to label unless the next 16 indices are valid.
 func (x indices) refuse(f *neon.File, label string) {
-	load(f, x.list, 0, 16, 16)
+	loadEntries(f, x.list, 0, 16, 16)
 	halve(f, "umax", neon.S4, 16, 4)
 	f.Across("umaxv", neon.S4, 16, 16)
 	f.Go("FMOVS F16, R10")
@@ -83,7 +83,7 @@ func dotGather(f *neon.File) {
 		for four := range 4 {
 			v := neon.V(2 * four)
 			x.pairs(f, 4*four, v)
-			load(f, queries, 4*four, 4, q)
+			loadEntries(f, queries, 4*four, 4, q)
 			for i := range neon.V(2) {
 				acc := neon.V(2*(four&1)) + i
 				f.Double(neon.S2, v+i, v+i)

@@ -36,9 +36,9 @@ type stream struct {
 	size int
 }
 
-// load fills registers from v on with count entries, from entry from on. The unfilled
+// loadEntries fills registers from v on with count entries, from entry from on. The unfilled
 // part of a register is zero.
-func load(f *neon.File, x stream, from, count int, v neon.V) {
+func loadEntries(f *neon.File, x stream, from, count int, v neon.V) {
 	for at, end := from*x.size, (from+count)*x.size; at < end; {
 		switch left := end - at; {
 		case left >= 32:

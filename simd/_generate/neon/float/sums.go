@@ -125,11 +125,11 @@ const (
 	row   = neon.V(20) // two, and two more for their float64
 )
 
-// of returns the term of a row and a query; kind is product or squaredDifference.
-func of(f *neon.File, kind func(f *neon.File, acc, row, query neon.V), a, q stream) term {
+// termOf returns the term of a row and a query; kind is product or squaredDifference.
+func termOf(f *neon.File, kind func(f *neon.File, acc, row, query neon.V), a, q stream) term {
 	return func(count, from int, acc neon.V) {
-		load(f, q, from, count, query)
-		load(f, a, from, count, row)
+		loadEntries(f, q, from, count, query)
+		loadEntries(f, a, from, count, row)
 		for i, v := range doubles(f, count, row, row+2) {
 			kind(f, acc+neon.V(i), v, query+neon.V(i))
 		}
@@ -150,7 +150,7 @@ func dot(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query 
 	f.Func("func "+name+"NEON(a *float32, q *float64, n int) (sum float64)", name+"NEON is "+is+" of n entries.")
 	f.Args("a R0", "q R1", "n R2")
 	a, q := stream{"R0", 4}, stream{"R1", 8}
-	canonical(f, "R2", nil, of(f, kind, a, q), a, q)
+	canonical(f, "R2", nil, termOf(f, kind, a, q), a, q)
 	f.Return("sum F0")
 }
 
@@ -207,7 +207,7 @@ func dots(f *neon.File, name, is string, kind func(f *neon.File, acc, row, query
 			f.Go("PRFM %d(%s), PLDL2KEEP", at, far)
 		}
 		f.Go("ADD $%d, %s, %s", 4*lanes, far, far)
-	}, of(f, kind, from, queries), from, queries)
+	}, termOf(f, kind, from, queries), from, queries)
 	f.Go("PRFM (%s), PLDL2KEEP", far)
 	f.Go("FMOVD.P F0, 8(%s)", out)
 	f.Go("SUBS $1, %s, %s", left, left)
@@ -220,7 +220,7 @@ func sumSquares(f *neon.File) {
 	f.Args("x R0", "n R1")
 	x := stream{"R0", 4}
 	canonical(f, "R1", nil, func(count, from int, acc neon.V) {
-		load(f, x, from, count, row)
+		loadEntries(f, x, from, count, row)
 		for i, v := range doubles(f, count, row, row+2) {
 			f.Same("fmla", neon.D2, acc+neon.V(i), v, v)
 		}
@@ -234,8 +234,8 @@ func dotSquares(f *neon.File) {
 	zero(f, 0, 2*sums)
 	a, q := stream{"R0", 4}, stream{"R1", 4}
 	parts(f, "R2", nil, func(count, from int, acc neon.V) {
-		load(f, a, from, count, 16)
-		load(f, q, from, count, 20)
+		loadEntries(f, a, from, count, 16)
+		loadEntries(f, q, from, count, 20)
 		with := doubles(f, count, 20, 22)
 		for i, v := range doubles(f, count, 16, 18) {
 			f.Same("fmla", neon.D2, acc+neon.V(i), v, with[i])
@@ -264,7 +264,7 @@ func codeMoments(f *neon.File) {
 	f.Go("VMOVI $128, V%d.B16", bias)
 	from, values := stream{"R0", 1}, stream{"R1", 4}
 	loop(f, "R2", turn, []int{8}, nil, func(count int) {
-		load(f, from, 0, count, codes)
+		loadEntries(f, from, 0, count, codes)
 		f.Go("VEOR V%d.B%d, V%d.B%d, V%d.B%d", bias, count, codes, count, codes, count) // eight leave zeros above
 		zero(f, short, 1)
 		f.Dot("sdot", short, codes, codes)
@@ -275,7 +275,7 @@ func codeMoments(f *neon.File) {
 			f.Shift("sshll", neon.H8, code+1, short, 0)
 			f.Misc("scvtf", neon.S4, code, code)
 			f.Misc("scvtf", neon.S4, code+1, code+1)
-			load(f, values, 8*half, 8, o)
+			loadEntries(f, values, 8*half, 8, o)
 			c := doubles(f, 8, code, code+2)
 			for i, v := range doubles(f, 8, o, o+2) {
 				f.Same("fmla", neon.D2, neon.V(4*half+i), v, c[i])
@@ -297,7 +297,7 @@ func maxAbs(f *neon.File) {
 	zero(f, 0, sums)
 	x := stream{"R0", 4}
 	loop(f, "R1", 4*sums, []int{16, 8, 4, 2, 1}, nil, func(count int) {
-		load(f, x, 0, count, v)
+		loadEntries(f, x, 0, count, v)
 		for i := range neon.V((count + 3) / 4) {
 			f.Misc("fabs", neon.S4, v+i, v+i)
 			f.Same("umax", neon.S4, i, i, v+i)
