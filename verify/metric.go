@@ -7,9 +7,9 @@ import (
 	"thresher/collection"
 )
 
-// The formulas of each metric, written independently of the search: of collection.Metric
-// verify only uses which one it is, so that an error there is not repeated here. q is a
-// query, v an atom, d the dimension.
+// The formulas of each metric, written independently of the search: verify calls no formula
+// of collection.Metric, so an error there is not repeated here. No other file of this package
+// branches on the metric. q is a query, v an atom, d the dimension.
 
 // sums returns the products of the queries of a tile with v, or their squared distances.
 func (o *Oracle) sums(q *[tile][]float64, v []float32) [tile]float64 {
@@ -49,7 +49,8 @@ func (s *Scores) margin(i, j int) float64 {
 	return s.oracle.margin(s.norm, i, j, s.Search[i], s.Search[j])
 }
 
-// margin is that of atoms i and j with the given search scores, for a query of norm nq.
+// margin is Scores.margin for atoms i and j with search scores score and other, and a query of
+// norm nq.
 func (o *Oracle) margin(nq float64, i, j int, score, other float64) float64 {
 	d := float64(o.dim)
 	switch o.metric {
@@ -61,8 +62,8 @@ func (o *Oracle) margin(nq float64, i, j int, score, other float64) float64 {
 	return (d + 4) * 0x1p-51 * nq * max(o.norm[i], o.norm[j])
 }
 
-// reported is the score that an answer must state for atom i, and its permitted error: float32
-// rounding, and that of the sum if terms cancel.
+// reported returns the score that an answer must state for atom i, and the error that it may
+// have: from rounding to float32, and from the rounding of the sum if its terms cancel.
 func (s *Scores) reported(i int) (score, off float64) {
 	if s.oracle.metric == collection.Euclidean {
 		score = 0 - 2*s.Search[i]
@@ -102,4 +103,58 @@ func (c *Check) reaches(score, off float64) bool {
 		return score <= *c.minScore+off
 	}
 	return score >= *c.minScore-off
+}
+
+// search returns the search score of atom id, as Scores.Search has it.
+func (s *pairScores) search(id int64) float64 {
+	p := s.pair(id)
+	if s.oracle.metric == collection.Euclidean {
+		return s.oracle.toSearch(p.squared, p.q, p.v)
+	}
+	return s.oracle.toSearch(p.dot, p.q, p.v)
+}
+
+// relativeGap returns by how much atom id is better than an atom of search score worst, divided
+// by the greater magnitude of the two scores; for Euclidean distance, of the two distances.
+func (s *pairScores) relativeGap(id int64, worst float64) float64 {
+	score := s.search(id)
+	if s.oracle.metric == collection.Euclidean {
+		score, worst = -math.Sqrt(-2*score), -math.Sqrt(-2*worst)
+	}
+	if score <= worst { // a tie
+		return 0
+	}
+	return (score - worst) / max(math.Abs(score), math.Abs(worst))
+}
+
+// knownForms are the forms that FAISS, hnswlib, Qdrant, Milvus, Weaviate, pgvector and Annoy
+// return. Every metric has at least one; the form that thresher writes is its first.
+var knownForms = []scoreForm{
+	{"inner products", collection.InnerProduct, func(s float64) float64 { return s }},
+	{"1 - inner product", collection.InnerProduct, func(s float64) float64 { return 1 - s }},
+	{"negative inner products", collection.InnerProduct, func(s float64) float64 { return -s }},
+	{"cosines", collection.Cosine, func(s float64) float64 { return s }},
+	{"1 - cosine", collection.Cosine, func(s float64) float64 { return 1 - s }},
+	{"negative cosines", collection.Cosine, func(s float64) float64 { return -s }},
+	{"sqrt(2 - 2 cosine)", collection.Cosine, func(s float64) float64 { return math.Sqrt(max(0, 2-2*s)) }},
+	{"squared distances", collection.Euclidean, func(s float64) float64 { return s }},
+	{"distances", collection.Euclidean, func(s float64) float64 { return math.Sqrt(max(0, s)) }},
+	{"negative squared distances", collection.Euclidean, func(s float64) float64 { return -s }},
+	{"negative distances", collection.Euclidean, func(s float64) float64 { return -math.Sqrt(max(0, s)) }},
+}
+
+// sumOf returns the inner product, cosine or squared distance of a pair, whichever the metric
+// compares, and a bound of its error in float32 arithmetic.
+func (p *pair) sumOf(m collection.Metric, dim int) (sum, off float64) {
+	rounding := float64(dim+16) * 0x1p-23
+	switch m {
+	case collection.Cosine:
+		if p.q == 0 || p.v == 0 {
+			return 0, 0
+		}
+		return p.dot / (p.q * p.v), rounding
+	case collection.Euclidean:
+		return p.squared, rounding * (p.q + p.v) * (p.q + p.v) // as |q|^2 - 2 q.v + |v|^2
+	}
+	return p.dot, rounding * p.q * p.v
 }

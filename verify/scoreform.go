@@ -33,69 +33,16 @@ func (s *pairScores) pair(id int64) pair {
 	return p
 }
 
-// search returns the score that a search maximises, as Scores.Search.
-func (s *pairScores) search(id int64) float64 {
-	p := s.pair(id)
-	if s.oracle.metric == collection.Euclidean {
-		return s.oracle.toSearch(p.squared, p.q, p.v)
-	}
-	return s.oracle.toSearch(p.dot, p.q, p.v)
-}
-
 // margin is Scores.margin of two atoms with these search scores.
 func (s *pairScores) margin(i, j int64, score, other float64) float64 {
 	return s.oracle.margin(s.norm, int(i), int(j), score, other)
 }
 
-// relativeGap is by how much atom id is better than an atom of search score worst, over the
-// greater of the sizes of their scores; for Euclidean distance, of their distances.
-func (s *pairScores) relativeGap(id int64, worst float64) float64 {
-	score := s.search(id)
-	if s.oracle.metric == collection.Euclidean {
-		score, worst = -math.Sqrt(-2*score), -math.Sqrt(-2*worst)
-	}
-	if score <= worst { // a tie
-		return 0
-	}
-	return (score - worst) / max(math.Abs(score), math.Abs(worst))
-}
-
-// scoreForm is a way in which programs state scores.
+// scoreForm is a function of a metric's sum that a program may state as the score.
 type scoreForm struct {
 	name   string
 	metric collection.Metric
-	of     func(sum float64) float64 // from the sum of its metric
-}
-
-// scoreForms are what FAISS, hnswlib, Qdrant, Milvus, Weaviate, pgvector and Annoy return. Of
-// each metric, the one that thresher writes comes first.
-var knownForms = []scoreForm{
-	{"inner products", collection.InnerProduct, func(s float64) float64 { return s }},
-	{"1 - inner product", collection.InnerProduct, func(s float64) float64 { return 1 - s }},
-	{"negative inner products", collection.InnerProduct, func(s float64) float64 { return -s }},
-	{"cosines", collection.Cosine, func(s float64) float64 { return s }},
-	{"1 - cosine", collection.Cosine, func(s float64) float64 { return 1 - s }},
-	{"negative cosines", collection.Cosine, func(s float64) float64 { return -s }},
-	{"sqrt(2 - 2 cosine)", collection.Cosine, func(s float64) float64 { return math.Sqrt(max(0, 2-2*s)) }},
-	{"squared distances", collection.Euclidean, func(s float64) float64 { return s }},
-	{"distances", collection.Euclidean, func(s float64) float64 { return math.Sqrt(max(0, s)) }},
-	{"negative squared distances", collection.Euclidean, func(s float64) float64 { return -s }},
-	{"negative distances", collection.Euclidean, func(s float64) float64 { return -math.Sqrt(max(0, s)) }},
-}
-
-// sumOf returns the sum of a metric for a pair, and by how much float32 arithmetic may be off.
-func (p *pair) sumOf(m collection.Metric, dim int) (sum, off float64) {
-	rounding := float64(dim+16) * 0x1p-23
-	switch m {
-	case collection.Cosine:
-		if p.q == 0 || p.v == 0 {
-			return 0, 0
-		}
-		return p.dot / (p.q * p.v), rounding
-	case collection.Euclidean:
-		return p.squared, rounding * (p.q + p.v) * (p.q + p.v) // as |q|^2 - 2 q.v + |v|^2
-	}
-	return p.dot, rounding * p.q * p.v
+	of     func(sum float64) float64 // the score, from what sumOf returns
 }
 
 // fits reports whether stated is the score of a pair in this form, within float32 rounding.
