@@ -195,7 +195,7 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.searchShares(ctx, &req, func(ctx context.Context, w *work) (*Response, error) { return w.search(ctx) })
+	return e.searchByK(ctx, &req, func(ctx context.Context, w *work) (*Response, error) { return w.search(ctx) })
 }
 
 // current returns the engine that answers: the substitute once the primary backend is lost.
@@ -237,9 +237,9 @@ func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer
 		if err != nil {
 			return nil, err
 		}
-		w.withLists(ctx, lo, hi)
+		w.applyLists(ctx, lo, hi)
 		t, err := answer(lo, hi, answers[lo:hi])
-		w.withoutLists(lo, hi)
+		w.releaseLists(lo, hi)
 		if err != nil {
 			return nil, err
 		}

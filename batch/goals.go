@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,8 +11,8 @@ import (
 	"thresher/backend"
 )
 
-// QueryGoal is what one query asks for, beside what its Request asks of all queries. The zero
-// QueryGoal adds nothing.
+// QueryGoal is what one query asks for, in addition to what its Request asks for all queries.
+// The zero QueryGoal adds nothing.
 type QueryGoal struct {
 	// K, if not 0, replaces Request.K. Queries with the same K share runs.
 	K int
@@ -22,19 +23,19 @@ type QueryGoal struct {
 	Exclude []int64
 	// Candidates lists row numbers of atoms that are probably among the best, from an index,
 	// an earlier answer or anywhere else, in any order. They are scored first, and the k-th
-	// best of their scores is a threshold from the start. Good candidates save work; bad
-	// ones cost their scores. Neither changes the answer or its guarantee. Those that may not
-	// be returned are ignored.
+	// best of their scores is the first threshold. Good candidates save work; bad ones only
+	// cost the work of scoring them. Neither changes the answer or its guarantee. Candidates
+	// that may not be returned are ignored.
 	Candidates []int64
 }
 
-// CandidateRecord says what became of the candidates of a query.
+// CandidateRecord counts the candidates of a query.
 type CandidateRecord struct {
 	Given int `json:"given"` // different candidates that may be returned
-	Right int `json:"right"` // those of them in the answer
+	Right int `json:"right"` // candidates in the answer
 }
 
-// goal returns what query j of the work asks for.
+// goal returns the goal of query j as the caller gave it, or the zero QueryGoal.
 func (w *work) goal(j int) *QueryGoal {
 	if w.req.Goals == nil {
 		return &QueryGoal{}
@@ -42,7 +43,7 @@ func (w *work) goal(j int) *QueryGoal {
 	return &w.req.Goals[j]
 }
 
-// minScore is the limit of query j, nil if there is none.
+// minScore returns the least score that query j wants, nil if it has no limit.
 func (w *work) minScore(j int) *float64 {
 	if limit := w.goal(j).MinScore; limit != nil {
 		return limit
@@ -50,7 +51,8 @@ func (w *work) minScore(j int) *float64 {
 	return w.req.MinScore
 }
 
-// self is the row number of query j if it may not be returned, else -1.
+// self returns the row number of the atom that query j is a copy of and may not return
+// (Request.ExcludeSelf), or -1.
 func (w *work) self(j int) int64 {
 	if !w.req.ExcludeSelf {
 		return -1
@@ -58,7 +60,7 @@ func (w *work) self(j int) int64 {
 	return w.req.SelfFirst + w.number(j)
 }
 
-// number is that of query j in the caller's request.
+// number returns the number of query j in the caller's request, of which w may be a part.
 func (w *work) number(j int) int64 {
 	if w.numbers != nil {
 		return int64(w.numbers[j])
@@ -66,7 +68,7 @@ func (w *work) number(j int) int64 {
 	return int64(j)
 }
 
-// checkGoals refuses goals that no query can have.
+// checkGoals returns an error if a goal is invalid, or if there is not one for each query.
 func (w *work) checkGoals() error {
 	goals := w.req.Goals
 	if goals == nil {
@@ -95,10 +97,10 @@ func (w *work) checkGoals() error {
 	return nil
 }
 
-// withLists gives the goals of queries lo..hi-1 the filters of their exclusions and the floors
-// of their candidates. Once ctx has ended, it leaves the rest without floors, which are only
-// needed for speed.
-func (w *work) withLists(ctx context.Context, lo, hi int) {
+// applyLists sets the filters of queries lo..hi-1 from their exclusions, and their floors from
+// the scores of their candidates. Once ctx has ended it scores no more candidates: their floors
+// only save work.
+func (w *work) applyLists(ctx context.Context, lo, hi int) {
 	if w.req.Goals == nil {
 		return
 	}
@@ -119,11 +121,11 @@ func (w *work) withLists(ctx context.Context, lo, hi int) {
 			return nil
 		})
 	}
-	g.Wait() // no part fails
+	g.Wait() // always nil
 }
 
-// withoutLists releases the filters of queries lo..hi-1.
-func (w *work) withoutLists(lo, hi int) {
+// releaseLists releases the memory of the filters that applyLists made for queries lo..hi-1.
+func (w *work) releaseLists(lo, hi int) {
 	if w.req.Goals == nil {
 		return
 	}
@@ -134,7 +136,8 @@ func (w *work) withoutLists(lo, hi int) {
 	}
 }
 
-// exclude makes the filter of query j, which excludes rows.
+// exclude removes rows from the atoms that query j may return: it gives the query a filter of
+// its own, and updates Allowed and K.
 func (w *work) exclude(j int, rows []int64) {
 	g := &w.goals[j]
 	n := w.e.c.N
@@ -168,10 +171,10 @@ func setBits(b []uint64, n int) {
 	}
 }
 
-// usedCandidates counts the candidates of a query.
+// usedCandidates says how many candidates a query has, and whether they were scored.
 type usedCandidates struct {
-	given  int  // different ones that may be returned
-	scored bool // and have been scored
+	given  int // different candidates that may be returned
+	scored bool
 }
 
 // candidateScores are the buffers of scoreCandidates.
@@ -180,9 +183,9 @@ type candidateScores struct {
 	scores []float64
 }
 
-// scoreCandidates raises the floor of query j to the k-th best score of its candidates: it
-// wants no atom that scores less, for there are k atoms that do not. Without k, candidates
-// say nothing.
+// scoreCandidates raises the floor of query j to the k-th best score of its candidates: an atom
+// that scores less than k others is not in the answer. A query without k needs all atoms that
+// reach its least score, so its candidates are not scored.
 func (w *work) scoreCandidates(j int, rows []int64, s *candidateScores) {
 	g, c := &w.goals[j], w.e.c
 	s.rows = s.rows[:0]
@@ -206,7 +209,8 @@ func (w *work) scoreCandidates(j int, rows []int64, s *candidateScores) {
 	}
 }
 
-// recordCandidates completes the certificate of query j, whose answer is ids.
+// recordCandidates adds the candidates of query j, and the cost of scoring them, to its
+// certificate. ids are the row numbers of its answer.
 func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
 	if w.candidates == nil || w.candidates[j].given == 0 {
 		return
@@ -231,39 +235,34 @@ func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
 	}
 }
 
-// share is the queries of a request that want the same number of atoms.
-type share struct {
+// subrequest has the queries of a request that want the same number of atoms.
+type subrequest struct {
 	Request
-	numbers []int // of the queries in the request; nil if they are all
+	numbers []int // of its queries in the original request; nil if it has them all
 }
 
-// shares divides a request by the number of atoms that its queries want: a look has one alpha,
-// which depends on it.
-func (r *Request) shares(dim int) []share {
+// splitByK divides a request into subrequests, one for each number of atoms that its queries
+// want: all queries of a run share the alpha of a look, which depends on that number.
+func (r *Request) splitByK(dim int) []subrequest {
 	m := len(r.Queries) / max(1, dim)
-	one := []share{{*r, nil}}
+	one := []subrequest{{*r, nil}}
 	if len(r.Goals) != m || m == 0 {
-		return one // without goals, or refused later
+		return one // no goals, or a number of goals that checkGoals refuses
 	}
-	kOf := func(j int) int {
-		if k := r.Goals[j].K; k != 0 {
-			return k
-		}
-		return r.K
-	}
-	one[0].K = kOf(0)
-	if !slices.ContainsFunc(r.Goals, func(g QueryGoal) bool { return g.K != 0 && g.K != one[0].K || g.K == 0 && r.K != one[0].K }) {
+	kOf := func(g QueryGoal) int { return cmp.Or(g.K, r.K) }
+	one[0].K = kOf(r.Goals[0])
+	if !slices.ContainsFunc(r.Goals, func(g QueryGoal) bool { return kOf(g) != one[0].K }) {
 		return one
 	}
-	var all []share
-	at := map[int]int{}
+	var all []subrequest
+	at := map[int]int{} // by k: the index in all
 	for j := range m {
-		k := kOf(j)
+		k := kOf(r.Goals[j])
 		i, known := at[k]
 		if !known {
 			i = len(all)
 			at[k] = i
-			s := share{*r, nil}
+			s := subrequest{*r, nil}
 			s.K, s.Queries, s.Goals = k, nil, nil
 			all = append(all, s)
 		}
@@ -275,14 +274,14 @@ func (r *Request) shares(dim int) []share {
 	return all
 }
 
-// searchShares answers req by answer, once for each number of atoms that its queries want.
-func (e *Engine) searchShares(ctx context.Context, req *Request, answer func(context.Context, *work) (*Response, error)) (*Response, error) {
-	shares := req.shares(e.c.Dim)
-	works := make([]*work, len(shares))
-	for i := range shares {
+// searchByK answers req by calling answer once for each number of atoms that its queries want.
+func (e *Engine) searchByK(ctx context.Context, req *Request, answer func(context.Context, *work) (*Response, error)) (*Response, error) {
+	split := req.splitByK(e.c.Dim)
+	works := make([]*work, len(split))
+	for i := range split {
 		var err error
-		if works[i], err = e.newWork(&shares[i].Request, shares[i].numbers); err != nil {
-			return nil, shares[i].numbered(err)
+		if works[i], err = e.newWork(&split[i].Request, split[i].numbers); err != nil {
+			return nil, split[i].renumber(err)
 		}
 	}
 	ctx, cancel := req.withTimeout(ctx)
@@ -296,7 +295,7 @@ func (e *Engine) searchShares(ctx context.Context, req *Request, answer func(con
 		if err != nil {
 			return nil, err
 		}
-		for at, j := range shares[i].numbers {
+		for at, j := range split[i].numbers {
 			all.Answers[j] = resp.Answers[at]
 		}
 		all.Took += resp.Took
@@ -312,8 +311,9 @@ func (e *Engine) searchShares(ctx context.Context, req *Request, answer func(con
 	return all, nil
 }
 
-// numbered gives an error of a share the number that its query has in the request.
-func (s *share) numbered(err error) error {
+// renumber replaces the query number in an error of the subrequest by its number in the
+// original request.
+func (s *subrequest) renumber(err error) error {
 	if e, ok := err.(*RequestError); ok && e.Query >= 0 && s.numbers != nil {
 		return &RequestError{Field: e.Field, Query: s.numbers[e.Query], Err: e.Err}
 	}
