@@ -11,19 +11,19 @@ import (
 )
 
 // BanditMIPSBeta is BanditMIPS with coordinates drawn by weight (arXiv
-// 2212.07551, sections 3.1 and 4): J with replacement and probability
-// proportional to weights[J], reward
+// 2212.07551, sections 3.1 and 4): coordinate J is drawn with replacement, with
+// probability proportional to weights[J], and gives the reward
 //
-//	X_iJ = f(i, J) / (d w_J),   w normalised to sum 1
+//	X_iJ = f(i, J) / (d w_J),   w = weights divided by their sum
 //
-// whose expectation is again mu_i = T_i/d. weights has Dim() entries >= 0; one
-// of 0 promises that every arm's reward there is 0. BetaWeights and
-// OptimalWeights make them.
+// whose expectation is again mu_i = T_i/d, the arm's score over the dimension.
+// weights has Dim() entries >= 0, from BetaWeights, OptimalWeights or elsewhere. The
+// caller may set weights[J] to 0 only if f(i, J) is 0 for every arm i.
 //
 // Sigma, Lo and Hi in opt refer to X, not to f: WeightedRange gives Lo and Hi
-// for bounded atoms. Sampling is always with replacement, and a warm start,
-// which is drawn uniformly, is refused. Otherwise as BanditMIPS; bad weights
-// give ErrWeights.
+// for bounded atoms. Sampling without replacement is refused with ErrSampling; a warm
+// start with ErrWarmStart, because its coordinates are drawn uniformly; invalid weights
+// with ErrWeights. All else is as for BanditMIPS.
 func BanditMIPSBeta(ctx context.Context, arms Arms, weights []float64, opt BanditMIPSOptions) (Outcome, error) {
 	out, err := banditMIPSBeta(ctx, arms, weights, opt)
 	if err != nil {
@@ -56,11 +56,11 @@ func banditMIPSBeta(ctx context.Context, arms Arms, weights []float64, opt Bandi
 	return out, nil
 }
 
-// BetaWeights returns w_j proportional to |q_j|^(2 beta), normalised; beta = 0
-// is uniform over the coordinates that count, beta = 1/2 |q_j|, beta = 1 the
-// paper's q_j^2. They are positive wherever q_j is not 0: a beta at which one
-// underflows is refused with ErrWeights (its limit is BanditMIPSAlpha). A query
-// of zeros gets uniform weights.
+// BetaWeights returns weights w_j proportional to |q_j|^(2 beta), with sum 1. beta = 0
+// makes them equal wherever q_j is not 0, beta = 1/2 proportional to |q_j|, and
+// beta = 1 to q_j^2, as in the paper. They are positive wherever q_j is not 0: a beta
+// for which one would underflow is refused with ErrWeights (for beta to infinity, use
+// BanditMIPSAlpha). A query of zeros gets equal weights.
 func BetaWeights(query []float32, beta float64) ([]float64, error) {
 	if !(beta >= 0) || math.IsInf(beta, 1) {
 		return nil, fmt.Errorf("%w: beta = %v, need a finite beta >= 0", ErrWeights, beta)
@@ -89,15 +89,16 @@ func BetaWeights(query []float32, beta float64) ([]float64, error) {
 	return normalised(w, len(query))
 }
 
-// smallestWeight relative to the largest: below it 1/(d w) nears overflow, and a
-// coordinate would be drawn once in a lifetime but decide the mean when it is.
+// smallestWeight is the least weight that is not 0, relative to the largest. Below it
+// 1/(d w) could overflow, and a coordinate would practically never be drawn, but determine
+// the mean if it were.
 const smallestWeight = 1e-200
 
-// OptimalWeights are those of Theorem 2 (equation 4), which minimise the
-// variances' sum: w_j proportional to sqrt(sum_i f(i,j)^2), that is
-// sqrt(q_j^2 sum_i v_ij^2) for products. They read everything once, pulls = n d,
-// and pay only where queries share them or the sums are known beforehand. Arms
-// without any reward get uniform weights.
+// OptimalWeights returns the weights of Theorem 2 (equation 4), which minimise the sum of
+// the variances: w_j proportional to sqrt(sum_i f(i,j)^2), that is
+// sqrt(q_j^2 sum_i v_ij^2) for products. It reads every reward once, pulls = n d, so it
+// saves work only if many searches use the same weights. If all rewards are 0 the weights
+// are equal.
 func OptimalWeights(ctx context.Context, arms Arms) (weights []float64, pulls int64, err error) {
 	if err := checkArms(arms); err != nil {
 		return nil, 0, err
@@ -124,9 +125,9 @@ func OptimalWeights(ctx context.Context, arms Arms) (weights []float64, pulls in
 	return weights, int64(n) * int64(d), err
 }
 
-// WeightedRange returns an interval that holds q_j v / (d w_j) for every
-// coordinate of positive weight and every v in [vlo, vhi]; half its length is
-// the sigma of BanditMIPSBeta. weights as passed to BanditMIPSBeta.
+// WeightedRange returns an interval that contains q_j v / (d w_j) for every
+// coordinate of positive weight and every v in [vlo, vhi]; half its length is a
+// Sigma for BanditMIPSBeta. weights are those to be passed to BanditMIPSBeta.
 func WeightedRange(query []float32, weights []float64, vlo, vhi float32) (lo, hi float64, err error) {
 	w, err := normalised(weights, len(query))
 	if err != nil {
@@ -144,9 +145,9 @@ func WeightedRange(query []float32, weights []float64, vlo, vhi float32) (lo, hi
 	return lo, hi, nil
 }
 
-// normalised returns weights divided by their sum, in a slice of its own. Weights
-// that sum to 1 within rounding stay as they are, so that its own results come
-// back to the last bit and ranges agree with the rewards they bound.
+// normalised returns weights divided by their sum, in a new slice. Weights that sum to 1
+// within rounding are returned unchanged: normalising twice gives the same bits as
+// normalising once, so WeightedRange and BanditMIPSBeta compute with equal weights.
 func normalised(weights []float64, d int) ([]float64, error) {
 	if len(weights) != d || d == 0 {
 		return nil, fmt.Errorf("%w: %d weights for %d coordinates", ErrDim, len(weights), d)

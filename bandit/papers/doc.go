@@ -3,5 +3,6 @@
 // Matching Pursuit (arXiv 2212.07551), and BoundedME (Liu, Wu and Mozafari, AAAI 2019).
 //
 // They read rewards from Arms, one coordinate of several arms at a time. An Outcome states
-// which arms are best and how many rewards were read. Package batch offers them as methods.
+// which arms are best and how many rewards were read. Package batch offers all of them but
+// Matching Pursuit as methods of a search.
 package papers
