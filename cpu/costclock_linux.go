@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime returns the processor time of this thread, so that other processes matter
-// little. The goroutine must be locked to its thread.
+// threadTime returns the processor time that this thread has used, which excludes the time for
+// which other processes had the core. The goroutine must be locked to its thread. If the clock
+// fails it returns the time of day.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {

@@ -10,11 +10,12 @@ import (
 	"thresher/collection"
 )
 
-// run is one batch of queries. Goroutines work on disjoint ranges of states.
+// run is one batch of queries going through the looks of a plan. Goroutines work on disjoint
+// ranges of states.
 type run struct {
 	r         *resident
 	c         *collection.Collection
-	states    []state
+	states    []state         // by query
 	scaled    []float64       // [queries][Dim]
 	heads     []float32       // [queries][R]
 	rests     []float32       // [queries][D]
@@ -38,7 +39,8 @@ func (x *run) reset(m int) (err error) {
 	return err
 }
 
-// Close releases the run's memory to later runs. Answers that were returned stay valid.
+// Close returns the run's memory to the pool for later runs. Answers already returned stay
+// valid.
 func (x *run) Close() error {
 	if x.closed {
 		return nil
@@ -50,8 +52,8 @@ func (x *run) Close() error {
 }
 
 // Pull takes look l at the survivors of every query and returns how many are left. After
-// an error of ctx the same look can be pulled again and continues where it was stopped,
-// except for looks at float32 coordinates.
+// an error of ctx, Pull with the same look continues where it was stopped, except for looks at
+// float32 coordinates, which cannot be resumed.
 func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, error) {
 	if x.closed {
 		return nil, backend.ErrClosed
@@ -74,8 +76,9 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	return x.survivors(), err
 }
 
-// Floor raises the floors of the queries to floors, one search score a query, and their
-// thresholds accordingly. The next step drops the arms that no longer reach them.
+// Floor raises the floor of each query j to the search score floors[j], unless it is higher
+// already, and its threshold to at least the floor. The next step drops the arms that no longer
+// reach the threshold.
 func (x *run) Floor(_ context.Context, floors []float64) error {
 	if x.closed {
 		return backend.ErrClosed
@@ -91,8 +94,8 @@ func (x *run) Floor(_ context.Context, floors []float64) error {
 	return nil
 }
 
-// noteRandomBounds records for each query that float32 look l gave its arms bounds that
-// can fail, if they can.
+// noteRandomBounds calls noteRandomBound for each query if the bounds of float32 look l can
+// fail.
 func (x *run) noteRandomBounds(l backend.Look) {
 	if l.Rule == backend.Cauchy || l.To >= max(x.c.Dim, x.c.D) {
 		return
@@ -104,7 +107,7 @@ func (x *run) noteRandomBounds(l backend.Look) {
 	}
 }
 
-// answerCrowded answers the queries whose first look kept too many arms by the dense path.
+// answerCrowded runs the dense path for the queries whose first look kept too many arms.
 func (x *run) answerCrowded(ctx context.Context) error {
 	var js []int
 	for j := range x.states {
@@ -118,6 +121,7 @@ func (x *run) answerCrowded(ctx context.Context) error {
 	return x.Dense(ctx, js...)
 }
 
+// survivors returns by query how many arms may still be in its answer and are not scored.
 func (x *run) survivors() backend.Survivors {
 	left := make(backend.Survivors, len(x.states))
 	for j := range x.states {
@@ -126,8 +130,8 @@ func (x *run) survivors() backend.Survivors {
 	return left
 }
 
-// countOpen counts the arms that reach the threshold and are not scored, and returns the
-// greatest bound among them, -Inf if there are none. Atoms that no look has seen are
+// countOpen counts the open arms: those that reach the threshold and are not scored yet. most is
+// the greatest upper bound among them, -Inf if there are none. Atoms that no look has seen are
 // bounded by their norms.
 func (s *state) countOpen() (n int, most float64) {
 	most = math.Inf(-1)
@@ -150,19 +154,19 @@ func (s *state) countOpen() (n int, most float64) {
 			most = max(most, a.bound)
 		}
 	}
-	if math.IsInf(most, 1) { // the bound of an arm that no look has seen
+	if math.IsInf(most, 1) { // the norms give a finite bound
 		most = s.scoreCap()
 	}
 	if s.phase == listed {
 		return n, most
 	}
 	if left := s.countAllowedFrom(s.nextPanel); left > 0 {
-		c := s.scoreCap()
+		bound := s.scoreCap()
 		if s.c.Coded() {
-			c = s.scoreCapFrom(s.nextPanel)
+			bound = s.scoreCapFrom(s.nextPanel)
 		}
-		if c >= s.tau {
-			n, most = n+left, max(most, c)
+		if bound >= s.tau {
+			n, most = n+left, max(most, bound)
 		}
 	}
 	return n, most

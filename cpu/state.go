@@ -162,8 +162,8 @@ func (s *state) scoreCapFrom(p int) float64 {
 	return looks.Cap(s.c, s.prep.Norm, p)
 }
 
-// least32 returns the least float32 bound that reaches the threshold. looks.Slop covers
-// the rounding of both.
+// least32 returns the threshold in float32: bounds in lists that are below it are dropped.
+// looks.Slop includes the rounding of threshold and bounds.
 func (s *state) least32() float32 { return float32(s.tau) }
 
 // addReport adds a look to the certificate: how many atoms it has seen, how many more
