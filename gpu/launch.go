@@ -15,10 +15,11 @@ import (
 // maxArgs is the most parameters of a kernel.
 const maxArgs = 32
 
-// plainShared is the shared memory a block can have without setting its function's limit.
+// plainShared is the most shared memory of a block, in bytes, for which no limit must be set on
+// the kernel first.
 const plainShared = 48 << 10
 
-// Module is a PTX text compiled by the driver for this device.
+// Module is a PTX text that the driver has compiled for this device.
 type Module struct {
 	d         *Device
 	name      string
@@ -28,7 +29,7 @@ type Module struct {
 	held      *allocation
 }
 
-// Load has the driver compile PTX; errors mention name. The driver caches the result on disk, so
+// Load lets the driver compile PTX; errors contain name. The driver caches the result on disk, so
 // the first run of a program takes longer than later ones.
 func (t *Thread) Load(name string, ptx []byte) (*Module, error) {
 	if err := t.live(); err != nil {
@@ -55,8 +56,8 @@ func (t *Thread) Load(name string, ptx []byte) (*Module, error) {
 	return m, nil
 }
 
-// Unload waits for the device's work and releases the module and its functions. It may be called
-// again.
+// Unload waits for the device's work and releases the module and its functions. Further calls do
+// nothing.
 func (m *Module) Unload(t *Thread) error {
 	if m == nil || m.held == nil {
 		return nil
@@ -75,19 +76,19 @@ type Function struct {
 	name    string
 	f       cu.Function
 	params  []ptxParam
-	dynamic int // its limit of dynamic shared memory in bytes
+	dynamic int // the limit of dynamic shared memory that is set for it, in bytes
 	Resources
 }
 
 // Resources is what the driver's compiler allocated to a kernel.
 type Resources struct {
-	Registers    int // a thread
-	StaticShared int // bytes a block
-	Local        int // bytes a thread; spills and arrays with running indices
-	MaxThreads   int // a block
+	Registers    int // per thread
+	StaticShared int // bytes per block
+	Local        int // bytes per thread, of spilled registers and of arrays indexed at run time
+	MaxThreads   int // per block
 }
 
-// Function returns a kernel by name; repeated calls only look it up.
+// Function returns a kernel by name. The first call for a name asks the driver, later ones do not.
 func (m *Module) Function(t *Thread, name string) (*Function, error) {
 	if err := t.owns(m.d); err != nil {
 		return nil, err
@@ -129,9 +130,10 @@ func (m *Module) Function(t *Thread, name string) (*Function, error) {
 // Name is the kernel's name.
 func (f *Function) Name() string { return f.name }
 
-// Dim is an extent in up to three dimensions; Y and Z of 0 stand for 1.
+// Dim is a size in up to three dimensions; Y or Z of 0 means 1.
 type Dim struct{ X, Y, Z int }
 
+// full returns d with 1 for a Y or Z of 0.
 func (d Dim) full() Dim {
 	if d.Y == 0 {
 		d.Y = 1
@@ -142,7 +144,7 @@ func (d Dim) full() Dim {
 	return d
 }
 
-// within reports whether every extent is between 1 and most's.
+// within reports whether d is at least 1 and at most most in every dimension.
 func (d Dim) within(most Dim) bool {
 	return d.X >= 1 && d.Y >= 1 && d.Z >= 1 && d.X <= most.X && d.Y <= most.Y && d.Z <= most.Z
 }
@@ -156,9 +158,9 @@ type Shape struct {
 	Shared int // bytes of dynamic shared memory a block
 }
 
-// Launch enqueues a run of f on s. It checks the arguments against the kernel's parameters, and
-// the shape against the limits of kernel and device. Errors during execution are returned by
-// whatever waits for the kernel.
+// Launch enqueues f on s and does not wait for it. It checks the arguments against the kernel's
+// parameters, and the shape against the limits of kernel and device. An error during execution is
+// returned by the call that waits for the kernel.
 func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error {
 	if err := f.usable(t); err != nil {
 		return err
@@ -194,8 +196,8 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 	return nil
 }
 
-// BlocksPerSM returns how many blocks with so many threads and bytes of dynamic shared memory a
-// multiprocessor runs concurrently.
+// BlocksPerSM returns how many blocks a multiprocessor runs concurrently, of the given number of
+// threads and bytes of dynamic shared memory each.
 func (f *Function) BlocksPerSM(t *Thread, threads, shared int) (int, error) {
 	if err := f.usable(t); err != nil {
 		return 0, err
@@ -221,8 +223,8 @@ func (f *Function) usable(t *Thread) error {
 	return t.owns(f.m.d)
 }
 
-// allowShared raises f's limit of dynamic shared memory to shared bytes, within the device's limit for
-// a block.
+// allowShared raises f's limit of dynamic shared memory to shared bytes if it is lower. More than
+// the device has for a block is an error.
 func (f *Function) allowShared(t *Thread, shared int) error {
 	if shared < 0 || shared+f.StaticShared > max(t.d.info.SharedPerBlock, plainShared) {
 		return fmt.Errorf("gpu: %s: %d bytes of dynamic shared memory beside %d static ones; a block has %d",
@@ -248,9 +250,9 @@ type Arg struct {
 	bits  uint64
 	bytes int
 	float bool
-	mem   Memory // of a pointer, resolved at the launch
-	at    int
-	err   error
+	mem   Memory // of a pointer, whose address is taken at the launch
+	at    int    // the element of mem
+	err   error  // returned by the launch
 }
 
 // Ptr passes the address of m's first element, or null when it has none.
@@ -262,7 +264,7 @@ func PtrAt(m Memory, at int) Arg { return Arg{bytes: 8, mem: m, at: at} }
 // Null passes a null pointer.
 func Null() Arg { return Arg{bytes: 8} }
 
-// I32 passes an int; a v out of its range is an error at the launch.
+// I32 passes a C int. If v does not fit, the launch fails.
 func I32(v int) Arg {
 	a := Arg{bits: uint64(uint32(int32(v))), bytes: 4}
 	if int(int32(v)) != v {
@@ -271,7 +273,7 @@ func I32(v int) Arg {
 	return a
 }
 
-// U32 passes an unsigned.
+// U32 passes an unsigned int.
 func U32(v uint32) Arg { return Arg{bits: uint64(v), bytes: 4} }
 
 // I64 passes a long long.
@@ -283,7 +285,7 @@ func F32(v float32) Arg { return Arg{bits: uint64(math.Float32bits(v)), bytes: 4
 // F64 passes a double.
 func F64(v float64) Arg { return Arg{bits: math.Float64bits(v), bytes: 8, float: true} }
 
-// fit returns the argument's bits if its type is p's.
+// fit returns the argument's bits, or an error if its size and kind are not those of p.
 func (a *Arg) fit(d *Device, p ptxParam) (uint64, error) {
 	if a.err != nil {
 		return 0, a.err
@@ -297,13 +299,14 @@ func (a *Arg) fit(d *Device, p ptxParam) (uint64, error) {
 	return a.mem.address(d, a.at)
 }
 
-// launchLog records the last kernels enqueued, since the driver's errors say neither which
-// kernel failed nor when.
+// launchLog records the names of the last kernels that were enqueued, for error messages: the
+// driver's errors say neither which kernel failed nor when.
 type launchLog struct {
 	names [4]string
 	n     int
 }
 
+// record adds a name, in place of the oldest.
 func (l *launchLog) record(name string) {
 	l.names[l.n%len(l.names)] = name
 	l.n++

@@ -4,15 +4,16 @@ import "log/slog"
 
 // Options configure the backend; the zero value is the defaults.
 type Options struct {
-	// Devices are the indexes of the devices to use, as listed by Devices; nil is all usable ones.
-	// Several devices divide the atoms among them.
+	// Devices are the indexes of the devices to use, in the list that func Devices returns; nil
+	// means all usable ones. Several devices divide the atoms among them.
 	Devices []int
-	// Memory is how many bytes of each device may be used; 0 is what is free when the backend opens,
+	// Memory is the most bytes of each device to use; 0 means what is free when the backend opens,
 	// less a reserve for the driver.
 	Memory int64
-	// Host is how many bytes of page-locked host memory may hold what does not fit a device; 0 is as
-	// many as the system gives, negative is none.
+	// Host is the most bytes of page-locked host memory to use for arrays that do not fit a device; 0
+	// means as many as the system gives, a negative number none.
 	Host int64
-	// Log receives what is placed where and what fell back; nil discards it.
+	// Log receives a line for each device that is opened and for each collection that is loaded,
+	// which says whether its rows and codes are in device or in host memory; nil discards them.
 	Log *slog.Logger
 }
