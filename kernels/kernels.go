@@ -28,35 +28,35 @@ type manifest struct {
 type module struct {
 	Name string `json:"name"` // of the file, without its extension
 
-	// Sources are the .cu file and the headers it includes, in this order and
-	// then by name. SourcesSHA256 is that of the lines `sha256sum` prints for
-	// them, in hexadecimal as PTXSHA256.
+	// Sources are the .cu file, followed by the headers it includes, sorted by name.
+	// SourcesSHA256 is the hash of the lines that `sha256sum` prints for them. Both hashes
+	// are in hexadecimal.
 	Sources       []string `json:"sources"`
 	SourcesSHA256 string   `json:"sources_sha256"`
 	PTXSHA256     string   `json:"ptx_sha256"`
 
-	PTXVersion string     `json:"ptx_version"` // what a driver must read, such as 8.4
+	PTXVersion string     `json:"ptx_version"` // which drivers must support, such as 8.4
 	Entries    []ptxEntry `json:"entries"`     // in the order of the file
 }
 
-// ptxEntry is a kernel that can be launched. No two modules share a name.
+// ptxEntry is a kernel that can be launched. Its name is unique among all modules.
 type ptxEntry struct {
 	Name   string `json:"name"`
-	Params int    `json:"params"` // each of at most 8 bytes
+	Params int    `json:"params"` // number of parameters, of at most 8 bytes each
 }
 
 // Names returns the names of the modules, sorted.
 func Names() []string {
-	files, _ := fs.Glob(embedded, "*.ptx") // fails for a bad pattern alone
+	files, _ := fs.Glob(embedded, "*.ptx") // the only possible error is a bad pattern
 	for i, f := range files {
 		files[i] = strings.TrimSuffix(f, ".ptx")
 	}
 	return files
 }
 
-// PTX returns the text of a module, for cuModuleLoadData after a zero byte. It
-// fails if the manifest does not list the module, or lists another hash than the
-// embedded file's. The caller owns the bytes.
+// PTX returns the text of a module, without the zero byte that cuModuleLoadData needs at the
+// end. It fails if the manifest does not list the module, or if its hash is not that of the
+// embedded file. The caller owns the bytes.
 func PTX(name string) ([]byte, error) { return readPTX(embedded, name) }
 
 func readManifest(fsys fs.FS) (manifest, error) {
