@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// mapFile reads n bytes at off into memory, since this system has no mapping.
+// mapFile stands in for a mapping: it returns a copy of n bytes at off or, with write, zeros that
+// unmapFile writes to the file.
 func mapFile(f *os.File, off, n int64, write bool) ([]byte, error) {
 	b, err := heap{}.bytes("", n)
 	if err != nil || write {
@@ -17,7 +18,7 @@ func mapFile(f *os.File, off, n int64, write bool) ([]byte, error) {
 	return b, err
 }
 
-// unmapFile writes back a section mapped for writing.
+// unmapFile writes b to f at off if mapFile returned it with write.
 func unmapFile(f *os.File, off int64, b []byte, write bool) error {
 	if !write {
 		return nil

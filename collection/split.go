@@ -5,36 +5,37 @@ import (
 	"thresher/simd"
 )
 
-// kernels are the best of this processor, for all arithmetic of the package. Others give
-// other last bits: codes and prepared queries differ within the bounds of Slack and
-// CodeSlack, and answers as the guarantee allows.
+// kernels are the fastest for this processor, and do all arithmetic of the package. Other
+// instruction sets round float32 sums differently, so on another processor codes and prepared
+// queries differ within the bounds of Slack and CodeSlack, and answers as the guarantee allows.
 var kernels = simd.Best()
 
 const (
-	haarChunk  = bandit.HaarChunk              // coordinates in one chain of a Haar product
-	headChunk  = bandit.HeadChunk              // coordinates in one chain of a head
+	haarChunk  = bandit.HaarChunk              // coordinates of a product with a Haar matrix that are summed one after the other
+	headChunk  = bandit.HeadChunk              // coordinates of a head's product that are summed one after the other
 	headSpan   = headChunk * bandit.HeadChunks // coordinates summed in float32 before they are added in float64
-	slotFloats = 1 << 22                       // floats of vectors a goroutine works on at a time
+	slotFloats = 1 << 22                       // most floats in the slots of a splitter
 )
 
-// splitter is one goroutine's memory for splitting vectors, a few at a time, into head and
-// rotated rest. A vector's result does not depend on the others.
+// splitter splits vectors into head and rotated rest, up to slots at a time. It belongs to one
+// goroutine. For each vector: loadVector into a slot, then splitVectors for all slots, then
+// rotateRest. A vector's result does not depend on the others.
 type splitter struct {
 	t       *transform
-	slots   int
+	slots   int       // vectors split at a time
 	stride  int       // floats from one slot of x to the next
 	x       []float32 // [slots][stride] scaled vectors, then their rests
 	heads   []float32 // [slots][r]
 	partial []float32 // [slots][r]
 	sums    []float64 // [slots][r]
-	rotated []float32 // Haar: [slots][padded D]; else one vector
+	rotated []float32 // with a Haar matrix the rotated rests, [slots][padded(D)]; else scratch of rotate, [D]
 }
 
-// slots returns how many of n vectors are split at a time: a panel, or fewer if they are so
-// long that a panel would take too much memory.
+// slots returns how many of n vectors are split at a time: at most PanelAtoms, and fewer if these
+// would have more than slotFloats coordinates.
 func (t *transform) slots(n int) int { return min(PanelAtoms, n, max(1, slotFloats/t.dim)) }
 
-// newSplitter allocates for n vectors, or for as many as are split at a time.
+// newSplitter returns a splitter for n vectors in all.
 func newSplitter(t *transform, n int) *splitter {
 	// An odd number of cache lines keeps slots from competing for the same cache sets.
 	s := &splitter{t: t, slots: t.slots(n), stride: (t.dim+31)&^31 + 16}
@@ -48,13 +49,14 @@ func newSplitter(t *transform, n int) *splitter {
 	return s
 }
 
-// slot returns the vector in slot i of x, padded to D with zeros.
+// slot returns the vector in slot i, [dim]. Zeros follow it in x up to the stride, which is more
+// than D.
 func (s *splitter) slot(i int) []float32 { return s.x[i*s.stride:][:s.t.dim] }
 
 // head returns the head of slot i.
 func (s *splitter) head(i int) []float32 { return s.heads[i*s.t.r : (i+1)*s.t.r] }
 
-// loadVector sets slot i to f v, or to f (v - centre) if centre is not nil.
+// loadVector sets slot i to f*v, or to f*(v - centre) if centre is not nil.
 func (s *splitter) loadVector(i int, v []float32, centre []float64, f float64) {
 	x := s.x[i*s.stride : (i+1)*s.stride]
 	clear(x[len(v):])
@@ -80,7 +82,8 @@ func (s *splitter) loadVector(i int, v []float32, centre []float64, f float64) {
 	}
 }
 
-// splitVectors computes the heads of the first n slots and prepares their rests for rotateRest.
+// splitVectors computes the heads of the first n slots, and their rests. With a Haar matrix it
+// rotates the rests too, all together; otherwise rotateRest does.
 func (s *splitter) splitVectors(n int) {
 	if s.t.r > 0 {
 		s.project(n)
@@ -95,8 +98,9 @@ func (s *splitter) splitVectors(n int) {
 	}
 }
 
-// project computes heads, U^T v, in float32 chains whose spans are added in float64, and
-// leaves v - U U^T v in x.
+// project computes the heads, U^T v, of the first n slots, and replaces each vector v in x by
+// v - U U^T v. Products are summed in float32 within headSpan coordinates, and these sums in
+// float64.
 func (s *splitter) project(n int) {
 	t, m := s.t, n*s.t.r
 	sums := s.sums[:m]
@@ -116,8 +120,8 @@ func (s *splitter) project(n int) {
 	t.minusHead.multiply(s.x, s.stride, s.heads, t.r, n, 0, t.r, true)
 }
 
-// rotateRest writes the rotated rest of slot i, [D], to dst. It must be called at most once for
-// each vector, after splitVectors.
+// rotateRest writes the rotated rest of slot i, [D], to dst. It must be called after splitVectors,
+// and only once for each vector, because it may overwrite the slot.
 func (s *splitter) rotateRest(dst []float32, i int) {
 	t := s.t
 	if t.rounds == 0 {

@@ -40,8 +40,8 @@ type transform struct {
 // largestBlock is the size of a transform block, unless fewer coordinates remain.
 const largestBlock = 256
 
-// rotatedDim returns D for rows of dim coordinates: dim itself for a Haar matrix, else the
-// next multiple of 32, so that blocks of 32 to largestBlock tile it.
+// rotatedDim returns D for rows of dim coordinates: for a Haar matrix the next multiple of 4,
+// else the next multiple of 32, which blocks of 32 to largestBlock coordinates divide.
 func rotatedDim(dim int) int {
 	if dim <= bandit.HaarMaxDim {
 		return (dim + 3) &^ 3
