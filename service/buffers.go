@@ -11,22 +11,23 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// buffers keeps memory for later requests. Every buffer of a pool must suit every request of
-// that pool: otherwise the pool would grow by a new buffer for each request that its buffers
-// do not fit. Bodies above the largest size are left to the garbage collector.
+// buffers keeps memory for later requests, in one pool for each size of bodies and one for
+// answers. Every buffer of a pool must be large enough for every request to that pool:
+// otherwise the pool would grow by a buffer whenever a request finds one that is too small.
+// Bodies above the largest size are left to the garbage collector.
 type buffers struct {
-	bodies [len(bodySizes)]sync.Pool // *buffer, each with room for one size
-	texts  sync.Pool                 // *buffer, of answers
+	bodies [len(bodySizes)]sync.Pool // *buffer, by size
+	texts  sync.Pool                 // *buffer for encoded answers, which grow as needed
 }
 
-// bodySizes are the capacities of small bodies' buffers; a growing body moves from one to the
-// next.
+// bodySizes are the capacities of the buffers for small bodies. A body that outgrows its buffer
+// is copied to one of the next size.
 var bodySizes = [...]int{leastBuffer, 16 << 10, smallBody}
 
-// mostKept bounds the answers whose memory is reused, in bytes.
+// mostKept is the most bytes of an answer's buffer that is kept for later requests.
 const mostKept = 2 * mostAtOnce
 
-// bodySize returns the capacity of a buffer for size bytes of a body.
+// bodySize returns the least of bodySizes that is at least size, or else size.
 func bodySize(size int) int {
 	for _, s := range bodySizes {
 		if size <= s {
@@ -36,7 +37,7 @@ func bodySize(size int) int {
 	return size
 }
 
-// body returns an empty buffer with capacity size, a bodySize.
+// body returns an empty buffer of capacity size, which must be a result of bodySize.
 func (p *buffers) body(size int) *buffer {
 	for i, s := range bodySizes {
 		if size != s {
@@ -49,7 +50,7 @@ func (p *buffers) body(size int) *buffer {
 	return &buffer{b: make([]byte, 0, size)}
 }
 
-// freeBody returns a buffer of body to its pool.
+// freeBody puts a buffer that body returned back into its pool.
 func (p *buffers) freeBody(b *buffer) {
 	for i, s := range bodySizes {
 		if cap(b.b) == s {
@@ -68,7 +69,7 @@ func (p *buffers) text() *buffer {
 	return &buffer{}
 }
 
-// freeText returns a buffer of text to its pool.
+// freeText puts a buffer that text returned back into the pool, unless it has grown too large.
 func (p *buffers) freeText(b *buffer) {
 	if cap(b.b) <= mostKept {
 		b.b = b.b[:0]
