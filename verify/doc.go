@@ -1,27 +1,30 @@
-// Package verify recomputes answers in float64 with code of its own and judges each by its
-// certificate.
+// Package verify recomputes answers in float64, with code that the search does not use, and
+// checks whether each keeps what its certificate promises.
 //
 // An [Oracle] scores every atom for a query; [Response] checks all answers of a search
-// against it. Programs whose answers arrive piece by piece, or from elsewhere, iterate over
-// the queries with [Oracle.Each], check each answer with a [Check] and count the results in a
-// [Tally].
+// against it. Programs that get answers one by one, or from a file, iterate over the queries
+// with [Oracle.Each], check each answer with a [Check] and count the results in a [Tally].
 //
 // [Recall] compares answers of any origin, without certificates, with the k best atoms.
 //
-// An answer is wrong if an atom it returns scores below the k-th best score of the allowed
-// atoms, less epsilon and the rounding error of float64 sums: (d+4) 2^-51 |q| max(|v|, |v_k|),
-// for cosine (d+4) 2^-50. For Euclidean distance it is wrong if the squared distance of an
-// atom, a float64 sum of squared differences, exceeds the k-th smallest, plus epsilon, by
-// more than (3d+48) 2^-53 of itself. Its guarantee says whether that is permitted:
+// An answer is wrong if an atom v that it returns scores less than
+//
+//	(k-th best score of the allowed atoms) - epsilon - (d+4) 2^-51 |q| max(|v|, |v_k|)
+//
+// where v_k has the k-th best score; for cosine the last term, which bounds the rounding of
+// float64 sums, is (d+4) 2^-50. With Euclidean distance an answer is wrong if the squared
+// distance of an atom that it returns, a float64 sum of squared differences, exceeds the k-th
+// smallest plus epsilon by more than (3d+48) 2^-53 of itself. The guarantee in the answer's
+// certificate says how often an answer may be wrong:
 //
 //   - exact and certain, or a certificate marked exact: never;
 //   - probabilistic: each answer is wrong with probability at most delta, over the seed of
 //     the collection. With a least score the promise is about each atom that reaches it;
 //   - heuristic: nothing is promised, wrong answers are only counted.
 //
-// An answer that a deadline cut short is checked against its open bound: no atom that it
-// lacks may score more than the bound and, if it is complete, than its worst atom plus
-// epsilon.
+// An answer that was cut short by a deadline is wrong only if an atom that is missing from it
+// scores more than its open bound. If it has k atoms, the missing atom must also score more
+// than the worst of them plus epsilon.
 //
-// docs/guarantee.md defines all that.
+// docs/guarantee.md defines these terms.
 package verify

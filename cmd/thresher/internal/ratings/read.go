@@ -17,7 +17,7 @@ import (
 
 // Ratings are the ratings in one folder.
 type Ratings struct {
-	titles map[int]string
+	titles map[int]string      // by number of the movie
 	rated  map[string][]rating // by title
 }
 
@@ -26,11 +26,12 @@ type rating struct {
 	value float64
 }
 
-// Read reads ratings.csv or else ratings.dat (user, movie, rating; further fields are
-// ignored), and movies.csv or else movies.dat (movie, title). Fields of .dat files are
-// separated by "::", a first line of .csv files that does not begin with a number is a
-// header, and titles that are not UTF-8 are Latin-1. Movies with the same title are merged; a
-// movie's number must be unique. Errors name the file and the line.
+// Read reads the ratings of a folder in the format of MovieLens: ratings.csv, or else
+// ratings.dat (user, movie, rating), and movies.csv, or else movies.dat (movie, title). Further
+// fields are ignored. Fields of .dat files are separated by "::". The first line of a .csv file
+// is skipped as a header if it does not begin with a number. Titles that are not UTF-8 are
+// decoded as Latin-1. Movies with the same title are merged; a movie's number must be unique.
+// Errors name the file and the line.
 func Read(folder string) (*Ratings, error) {
 	r := &Ratings{titles: map[int]string{}, rated: map[string][]rating{}}
 	err := eachLine(folder, "movies", 2, func(f []string) error {
@@ -64,7 +65,7 @@ func Read(folder string) (*Ratings, error) {
 	return r, err
 }
 
-// decode converts Latin-1 to UTF-8.
+// decode returns s if it is UTF-8, else s converted from Latin-1.
 func decode(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -76,8 +77,8 @@ func decode(s string) string {
 	return string(runes)
 }
 
-// eachLine calls each with the fields of the lines of name.csv or name.dat, at least fields
-// many.
+// eachLine calls each with the fields of every line of name.csv, or else of name.dat. A line with
+// fewer than the given number of fields is an error. The slice is valid during the call.
 func eachLine(folder, name string, fields int, each func([]string) error) error {
 	path := filepath.Join(folder, name+".csv")
 	f, err := os.Open(path)
@@ -120,8 +121,8 @@ func eachLine(folder, name string, fields int, each func([]string) error) error 
 	}
 }
 
-// csvFields reads line by line; the fields are valid until the next call, and the number is
-// that of the line they begin in.
+// csvFields returns a function that reads the next record: its fields, which are valid until the
+// next call, and the number of the line in which it begins. At the end it returns io.EOF.
 func csvFields(r io.Reader) func() ([]string, int, error) {
 	lines := csv.NewReader(r)
 	lines.FieldsPerRecord = -1
@@ -136,6 +137,7 @@ func csvFields(r io.Reader) func() ([]string, int, error) {
 	}
 }
 
+// datFields is csvFields for lines whose fields are separated by "::".
 func datFields(r io.Reader) func() ([]string, int, error) {
 	lines := bufio.NewScanner(r)
 	number := 0
