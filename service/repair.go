@@ -64,7 +64,7 @@ func isFolder(dir string) error {
 // checkDatabase reports the state of a database, and opens it if it is intact.
 func checkDatabase(dir, name string, tell func(db.Item)) (*bbolt.DB, error) {
 	path := filepath.Join(dir, name)
-	i := db.Item{Kind: "database", Name: name, Verdict: db.Whole}
+	i := db.Item{Kind: "database", Name: name, Verdict: db.Intact}
 	err := db.Check(path)
 	var d *db.Damaged
 	switch {
@@ -76,7 +76,7 @@ func checkDatabase(dir, name string, tell func(db.Item)) (*bbolt.DB, error) {
 		return nil, err
 	}
 	tell(i)
-	if i.Verdict != db.Whole {
+	if i.Verdict != db.Intact {
 		return nil, nil
 	}
 	bolt, _, err := db.Open(path, nil)

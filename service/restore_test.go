@@ -152,7 +152,7 @@ func verdicts(t *testing.T, dir string) string {
 	n := 0
 	err := Check(t.Context(), dir, func(i db.Item) {
 		n++
-		if i.Verdict != db.Whole {
+		if i.Verdict != db.Intact {
 			bad = append(bad, string(i.Verdict)+" "+i.Kind+" "+i.Name+" "+i.Detail)
 		}
 	})

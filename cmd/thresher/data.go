@@ -65,21 +65,21 @@ func (a *app) printItems(items []db.Item, asJSON, all bool) error {
 		text, err := json.MarshalIndent(struct {
 			Whole bool      `json:"whole"`
 			Items []db.Item `json:"items"`
-		}{counts[db.Whole] == len(items), items}, "", "  ")
+		}{counts[db.Intact] == len(items), items}, "", "  ")
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "%s\n", text)
 	} else {
 		for _, i := range items {
-			if all || i.Verdict != db.Whole {
+			if all || i.Verdict != db.Intact {
 				printItem(a.out, i)
 			}
 		}
 		fmt.Fprintf(a.out, "%d whole, %d damaged, %d missing, %d unknown to the database\n",
-			counts[db.Whole], counts[db.Broken], counts[db.Missing], counts[db.Unknown])
+			counts[db.Intact], counts[db.Broken], counts[db.Missing], counts[db.Unknown])
 	}
-	if counts[db.Whole] < len(items) {
+	if counts[db.Intact] < len(items) {
 		return &exitError{exitWrong, errors.New("data check: found damage, or data that is not in the database; data repair rebuilds damaged databases and adds what is missing")}
 	}
 	return nil

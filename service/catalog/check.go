@@ -67,7 +67,7 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 	known := map[string]ref{}
 	check := func(name string, ch *change, what string) {
 		known[ch.Base] = ref{name, ch.Version}
-		i := db.Item{Kind: "collection", Name: name, Verdict: db.Whole, Detail: fmt.Sprintf("version %d%s, %d rows of %d columns", ch.Version, what, ch.Count, ch.Dim)}
+		i := db.Item{Kind: "collection", Name: name, Verdict: db.Intact, Detail: fmt.Sprintf("version %d%s, %d rows of %d columns", ch.Version, what, ch.Count, ch.Dim)}
 		if err := c.checkFiles(ch); os.IsNotExist(err) {
 			i.Verdict, i.Detail = db.Missing, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
 		} else if err != nil {
@@ -107,7 +107,7 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 
 // checkNext checks the sources of a version that is not built yet.
 func (c *Catalog) checkNext(name string, ch *change) db.Item {
-	i := db.Item{Kind: "collection", Name: name, Verdict: db.Whole, Detail: fmt.Sprintf("version %d, to be made", ch.Version)}
+	i := db.Item{Kind: "collection", Name: name, Verdict: db.Intact, Detail: fmt.Sprintf("version %d, to be made", ch.Version)}
 	if m, err := c.readManifest(ch.Base); err == nil && m.Ready {
 		i.Detail = fmt.Sprintf("version %d, made and to be recorded", ch.Version)
 		return i

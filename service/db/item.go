@@ -1,16 +1,17 @@
 package db
 
-// Verdict is the result of checking one thing.
+// Verdict is the result of checking an Item.
 type Verdict string
 
 const (
-	Whole   Verdict = "whole"   // it exists and is intact
+	Intact  Verdict = "whole"   // it exists, as it was written
 	Broken  Verdict = "damaged" // it exists and differs from what was written
 	Missing Verdict = "missing" // the database names it, and it does not exist
 	Unknown Verdict = "unknown" // it exists, and the database does not know it
 )
 
-// Item is one thing that was checked.
+// Item is one database, collection, file or other record of the service, and the result of
+// checking it.
 type Item struct {
 	Kind    string  `json:"kind"` // database, collection, file, batch, tournament, slates, leftover
 	Name    string  `json:"name"`

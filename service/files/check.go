@@ -60,7 +60,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 			if err != nil {
 				return err
 			}
-			if i.Verdict == db.Whole {
+			if i.Verdict == db.Intact {
 				i.Verdict = db.Unknown
 			}
 			tell(i)
@@ -71,7 +71,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 
 // compare reads a file and compares it with its record.
 func (s *Store) compare(ctx context.Context, f File) (db.Item, error) {
-	i := db.Item{Kind: "file", Name: f.ID, Verdict: db.Whole, Detail: fmt.Sprintf("%q, %d bytes", f.Name, f.Bytes)}
+	i := db.Item{Kind: "file", Name: f.ID, Verdict: db.Intact, Detail: fmt.Sprintf("%q, %d bytes", f.Name, f.Bytes)}
 	r, err := os.Open(filepath.Join(s.dir, f.ID))
 	if os.IsNotExist(err) {
 		i.Verdict = db.Missing

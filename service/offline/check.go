@@ -38,7 +38,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 					return nil
 				}
 				known[rec.Batch.ID] = true
-				i := db.Item{Kind: "batch", Name: rec.Batch.ID, Verdict: db.Whole, Detail: string(rec.Batch.Status)}
+				i := db.Item{Kind: "batch", Name: rec.Batch.ID, Verdict: db.Intact, Detail: string(rec.Batch.Status)}
 				if rec.Batch.Status == InProgress && !slices.Contains(folders, rec.Batch.ID) {
 					i.Verdict, i.Detail = db.Missing, "in_progress, and its folder is not there: it begins anew"
 				}

@@ -30,7 +30,7 @@ func Check(ctx context.Context, path string, tell func(db.Item)) error {
 			return nil // the server stopped before creating it
 		}
 		return root.ForEachBucket(func(name []byte) error {
-			i := db.Item{Kind: "slates", Name: string(name), Verdict: db.Whole}
+			i := db.Item{Kind: "slates", Name: string(name), Verdict: db.Intact}
 			n, err := findRecords(tx, string(name)).check(ctx)
 			if ctx.Err() != nil {
 				return ctx.Err()

@@ -16,7 +16,7 @@ func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 			return nil // the server stopped before creating it
 		}
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
-			i := db.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: db.Whole}
+			i := db.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: db.Intact}
 			r, err := decodeRecord(text)
 			if err == nil {
 				i.Name = r.ID
