@@ -10,9 +10,9 @@ import (
 	"thresher/collection"
 )
 
-// floors raises floors before every step of every ladder, and during looks that a context
-// interrupts: to the exact score of an atom of the answer, above all of them, below them, and
-// not at all. The answer must be that to goals with these floors from the start.
+// floors checks Run.Floor: a search whose floors are raised before any one of its steps, or
+// between the interruption of a look and its continuation, must give the answer to goals that
+// have these floors from the start.
 func floors(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
 	for k, opt := range append(stopKinds(), collection.Options{Seed: 1, Metric: collection.Cosine}) {
@@ -26,21 +26,21 @@ func floors(t *testing.T, open func() backend.Backend, p Part) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		figures, goals := make([]float64, len(plain)), slices.Clone(a.goals)
+		raised, goals := make([]float64, len(plain)), slices.Clone(a.goals)
 		for j := range plain {
 			scores := plain[j].Scores
 			switch j % 5 {
-			case 0, 1, 2:
-				figures[j] = scores[len(scores)/2]
-			case 3:
-				figures[j] = scores[0] + math.Abs(scores[0])*1e-9
-			case 4:
-				figures[j] = scores[len(scores)-1] - 1
+			case 0, 1, 2: // the score of an atom of the answer
+				raised[j] = scores[len(scores)/2]
+			case 3: // above all scores
+				raised[j] = scores[0] + math.Abs(scores[0])*1e-9
+			case 4: // below the scores of the answer
+				raised[j] = scores[len(scores)-1] - 1
 			}
-			if j == len(plain)-1 {
-				figures[j] = math.Inf(-1)
+			if j == len(plain)-1 { // not raised
+				raised[j] = math.Inf(-1)
 			}
-			goals[j].Floor = max(goals[j].Floor, figures[j])
+			goals[j].Floor = max(goals[j].Floor, raised[j])
 		}
 		for _, l := range Ladders(c, never) {
 			want, _, err := l.Search(context.Background(), r, a.queries, goals)
@@ -51,18 +51,18 @@ func floors(t *testing.T, open func() backend.Backend, p Part) {
 				t.Fatalf("%v %v %s: %v", c.Metric, c.Basis, l.Name, err)
 			}
 			for at := range len(l.Looks) + 2 {
-				got, err := l.searchRaising(r, a, figures, at)
+				got, err := l.searchRaising(r, a, raised, at)
 				if err != nil {
 					t.Fatalf("%v %v %s, raised at %d: %v", c.Metric, c.Basis, l.Name, at, err)
 				}
 				for j := range got {
 					q := s.Query(a.of[j])
 					ds := o.Explain(q, goals[j], got[j], o.Answer(q, goals[j]))
-					if Count(ds, Tie) < len(ds) || !got[j].Complete() || got[j].Tau < figures[j] {
-						t.Fatalf("%v %v %s, floor %g at %d, query %d, K %d: threshold %g, open %g\n%v", c.Metric, c.Basis, l.Name, figures[j], at, j, goals[j].K, got[j].Tau, got[j].OpenBound, ds)
+					if Count(ds, Tie) < len(ds) || !got[j].Complete() || got[j].Tau < raised[j] {
+						t.Fatalf("%v %v %s, floor %g at %d, query %d, K %d: threshold %g, open %g\n%v", c.Metric, c.Basis, l.Name, raised[j], at, j, goals[j].K, got[j].Tau, got[j].OpenBound, ds)
 					}
 					if !l.Random && !(slices.Equal(got[j].IDs, want[j].IDs) && slices.Equal(got[j].Scores, want[j].Scores)) {
-						t.Fatalf("%v %v %s, floor %g at %d, query %d, K %d: %v %v, want %v %v", c.Metric, c.Basis, l.Name, figures[j], at, j, goals[j].K,
+						t.Fatalf("%v %v %s, floor %g at %d, query %d, K %d: %v %v, want %v %v", c.Metric, c.Basis, l.Name, raised[j], at, j, goals[j].K,
 							got[j].IDs, got[j].Scores, want[j].IDs, want[j].Scores)
 					}
 				}
@@ -71,10 +71,10 @@ func floors(t *testing.T, open func() backend.Backend, p Part) {
 	}
 }
 
-// searchRaising searches with floors that rise before look number at or before the dense
-// scan, otherwise before Finish. A look on codes is interrupted, and continues after the
-// floors rise.
-func (l *Ladder) searchRaising(r backend.Resident, a *goalSet, figures []float64, at int) (backend.Answers, error) {
+// searchRaising searches with floors that rise to raised before look number at, counted from 0,
+// or before the dense scan if at is 0; if there is no such look, they rise before Finish. A look
+// on codes is interrupted first, and continues after the floors have risen.
+func (l *Ladder) searchRaising(r backend.Resident, a *goalSet, raised []float64, at int) (backend.Answers, error) {
 	ctx := context.Background()
 	run, err := r.Begin(ctx, a.queries, a.goals)
 	if err != nil {
@@ -87,7 +87,7 @@ func (l *Ladder) searchRaising(r backend.Resident, a *goalSet, figures []float64
 			return nil
 		}
 		done = true
-		return run.Floor(ctx, figures)
+		return run.Floor(ctx, raised)
 	}
 	if l.Dense && at == 0 {
 		if err := raise(); err != nil {

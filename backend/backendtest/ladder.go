@@ -151,6 +151,7 @@ func (l *Ladder) drive(ctx context.Context, run backend.Run, m int) ([]backend.S
 	return all, nil
 }
 
+// ended reports whether err is that of a context that has ended.
 func ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

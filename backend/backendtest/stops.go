@@ -10,7 +10,8 @@ import (
 	"thresher/internal/vectors"
 )
 
-// stops returns a batch for tests of interruptions, with enough atoms for several chunks.
+// stops returns n atoms with two queries, their collection, its oracle, and a batch of both queries
+// with four goals each, for tests of interruptions. 700 atoms are enough for several chunks.
 func stops(t *testing.T, n int, opt collection.Options) (*Set, *collection.Collection, *Oracle, *goalSet) {
 	rng := vectors.Rand(6)
 	s := &Set{Name: "gaussian", Dim: 144, Rows: vectors.Gaussian(rng, n, 144)}

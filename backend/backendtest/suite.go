@@ -21,6 +21,7 @@ func Run(t *testing.T, open func() backend.Backend) { RunPart(t, open, Part{}) }
 // is I modulo Of. The zero value is the complete suite.
 type Part struct{ I, Of int }
 
+// has reports whether case number k belongs to the part.
 func (p Part) has(k int) bool { return p.Of <= 1 || k%p.Of == p.I%p.Of }
 
 // RunPart runs a part of the suite.
@@ -64,18 +65,20 @@ func loadResident(t testing.TB, b backend.Backend, c *collection.Collection) bac
 	return r
 }
 
+// opened returns a backend that the test closes at its end.
 func opened(t testing.TB, open func() backend.Backend) backend.Backend {
 	b := open()
 	t.Cleanup(func() { b.Close() })
 	return b
 }
 
-// goalSet is a batch of goals; query j is row of[j] of a set.
+// goalSet is a batch of queries with their goals. One query of a Set may be in it several times,
+// with different goals.
 type goalSet struct {
-	of      []int
+	of      []int // by query of the batch: the number of the query in the Set
 	queries backend.Queries
 	goals   []backend.Goal
-	want    []backend.Answer
+	want    []backend.Answer // the oracle's
 }
 
 func (a *goalSet) add(s *Set, o *Oracle, of int, g backend.Goal) {
