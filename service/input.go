@@ -164,7 +164,7 @@ func (in *input) failed(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, fair.ErrSlow), in.hold != nil && in.hold.Slow() && errors.As(err, &p) && p.Kind == problem.Slow:
+	case errors.Is(err, fair.ErrSlow), in.hold != nil && in.hold.Evicted() && errors.As(err, &p) && p.Kind == problem.Slow:
 		p := problem.New(problem.Slow, "the body arrived at less than %d bytes a second while others waited for memory; send it again, faster", in.s.o.Limits.GiveWay).
 			Within(in.s.o.Limits.GiveWay).Because(err)
 		p.RetryAfter = retryAfter

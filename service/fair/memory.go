@@ -31,26 +31,27 @@ type Memory struct {
 	holds   map[*Hold]struct{}
 	clients map[string]*account
 	waiting []*growth
-	watched bool
-	seq     int
+	watched bool // a timer for evictions runs
+	seq     int  // of the newest hold
 }
 
 // MemoryOptions configure a Memory. Sizes are in bytes.
 type MemoryOptions struct {
 	Total int64
-	// Floor is the memory of each client that is not counted, so that small bodies are always
-	// accepted.
+	// Floor is how much each client may hold without it being counted against Total, so that
+	// small bodies are always accepted.
 	Floor int64
-	// Rate is the number of bytes a second below which a hold may be evicted, above 0, and
-	// Grace how long it may stand still.
+	// Rate is the minimum number of bytes a second, above 0: a hold that transfers less may be
+	// evicted. Grace is how long a transfer may stop without falling too far behind.
 	Rate  int64
 	Grace time.Duration
 }
 
 // account is the memory of a client.
 type account struct {
-	holds         int
-	free, counted int64
+	holds   int
+	free    int64 // bytes within the Floor
+	counted int64 // bytes beyond it, which count against Total
 }
 
 // Hold is the memory of one body or answer. It is used from one goroutine, apart from
@@ -58,25 +59,24 @@ type account struct {
 type Hold struct {
 	m      *Memory
 	client string
-	claim  int64 // upper bound of its bytes
-	give   func()
-	seq    int
+	claim  int64  // upper bound of its bytes
+	cancel func() // makes the transfer fail
+	seq    int    // holds are numbered in the order of creation
 
-	free, counted int64
-	moving        bool      // it is being transferred; otherwise the server works on it
-	last          time.Time // when bytes last moved, or memory was last free
-	behind        float64   // bytes by which it was behind the rate then; never negative
-	waited        time.Duration
+	free, counted int64         // as in account
+	transferring  bool          // otherwise the server works on it
+	last          time.Time     // when bytes last moved, or memory was last granted
+	behind        float64       // bytes by which it was behind the rate at last; never negative
+	waited        time.Duration // for memory, in all
 	evicted       bool
 }
 
 // growth is a request for memory that waits.
 type growth struct {
-	h    *Hold
-	n    int64
-	came time.Time
-	over chan struct{}
-	err  error
+	h     *Hold
+	n     int64
+	since time.Time
+	done  chan struct{} // closed when the memory is granted
 }
 
 // NewMemory returns an unused Memory.
@@ -84,14 +84,14 @@ func NewMemory(o MemoryOptions) *Memory {
 	return &Memory{o: o, holds: map[*Hold]struct{}{}, clients: map[string]*account{}}
 }
 
-// Hold returns an empty hold of at most claim bytes, whose transfer begins now. give, which
-// must be quick, makes the transfer fail; it is called at most once, when the hold is
-// evicted. The caller must release the hold.
-func (m *Memory) Hold(client string, claim int64, give func()) *Hold {
+// Hold returns an empty hold of at most claim bytes, whose transfer begins now. cancel must
+// make the transfer fail, without blocking; it is called at most once, when the hold is
+// evicted, and may be nil. The caller must release the hold.
+func (m *Memory) Hold(client string, claim int64, cancel func()) *Hold {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seq++
-	h := &Hold{m: m, client: client, claim: min(claim, m.o.Total), seq: m.seq, give: give}
+	h := &Hold{m: m, client: client, claim: min(claim, m.o.Total), seq: m.seq, cancel: cancel}
 	h.start()
 	m.holds[h] = struct{}{}
 	a := m.clients[client]
@@ -103,20 +103,21 @@ func (m *Memory) Hold(client string, claim int64, give func()) *Hold {
 	return h
 }
 
+// start begins a transfer, which is on time at first.
 func (h *Hold) start() {
-	h.moving, h.behind, h.last = true, 0, time.Now()
+	h.transferring, h.behind, h.last = true, 0, time.Now()
 }
 
-// patience is the interval at which, while a growth waits, holds are checked for being too
-// slow.
-const patience = 50 * time.Millisecond
+// evictionInterval is the time between two searches for holds that are too slow, while a growth
+// waits.
+const evictionInterval = 50 * time.Millisecond
 
-// overtaken is how long a growth waits before new holds without any bytes must leave it the
-// free memory.
-const overtaken = time.Second
+// longWait is how long a growth waits before it has precedence over newer holds that have no
+// counted bytes yet: these get memory only if enough remains free for the growth.
+const longWait = time.Second
 
-// Grow adds n bytes once they are free. It fails with ErrSlow if the hold is evicted, and
-// with the error of ctx.
+// Grow adds n bytes once they are free. It fails with ErrSlow if the hold was evicted before, and
+// with the error of ctx if that ends first.
 func (h *Hold) Grow(ctx context.Context, n int64) error {
 	m := h.m
 	m.mu.Lock()
@@ -124,13 +125,13 @@ func (h *Hold) Grow(ctx context.Context, n int64) error {
 		m.mu.Unlock()
 		return ErrSlow
 	}
-	g := &growth{h: h, n: n, came: time.Now(), over: make(chan struct{})}
+	g := &growth{h: h, n: n, since: time.Now(), done: make(chan struct{})}
 	m.waiting = append(m.waiting, g)
 	m.grant()
 	m.mu.Unlock()
 	select {
-	case <-g.over:
-		return g.err
+	case <-g.done:
+		return nil
 	case <-ctx.Done():
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -138,18 +139,18 @@ func (h *Hold) Grow(ctx context.Context, n int64) error {
 			m.grant()
 			return ctx.Err()
 		}
-		return g.err
+		return nil
 	}
 }
 
-// watch evicts holds that are too slow, periodically while a growth waits. The caller holds
-// the lock.
+// watch starts a timer, unless one runs or no growth waits, that evicts holds that are too slow
+// and then calls grant, which calls watch again. The caller holds the lock.
 func (m *Memory) watch() {
 	if m.watched || len(m.waiting) == 0 {
 		return
 	}
 	m.watched = true
-	time.AfterFunc(patience, func() {
+	time.AfterFunc(evictionInterval, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.watched = false
@@ -163,33 +164,33 @@ func (h *Hold) Moved(n int64) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	now := time.Now()
-	h.behind = max(0, h.late(now)-float64(n))
+	h.behind = max(0, h.lag(now)-float64(n))
 	h.last = now
 }
 
-// late returns the number of bytes by which the hold is behind the rate.
-func (h *Hold) late(now time.Time) float64 {
+// lag returns the number of bytes by which the hold is behind the rate.
+func (h *Hold) lag(now time.Time) float64 {
 	return h.behind + float64(h.m.o.Rate)*now.Sub(h.last).Seconds()
 }
 
 // Settle ends the transfer: all bytes have arrived, and the server works on them. From then
-// on the hold is not evicted. It fails with ErrSlow if the hold was evicted already.
+// on, until Send, the hold is not evicted. Settle fails with ErrSlow if it was evicted before.
 func (h *Hold) Settle() error {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	if h.evicted {
 		return ErrSlow
 	}
-	h.moving = false
+	h.transferring = false
 	h.m.grant()
 	return nil
 }
 
-// Send begins the transfer of the held bytes to the client. give is as for Memory.Hold.
-func (h *Hold) Send(give func()) {
+// Send begins the transfer of the held bytes to the client. cancel is as for Memory.Hold.
+func (h *Hold) Send(cancel func()) {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
-	h.give = give
+	h.cancel = cancel
 	h.start()
 }
 
@@ -200,14 +201,14 @@ func (h *Hold) Waited() time.Duration {
 	return h.waited
 }
 
-// Slow reports whether the hold was evicted.
-func (h *Hold) Slow() bool {
+// Evicted reports whether the hold was evicted.
+func (h *Hold) Evicted() bool {
 	h.m.mu.Lock()
 	defer h.m.mu.Unlock()
 	return h.evicted
 }
 
-// Release returns the memory. It may be called twice.
+// Release frees the memory of the hold. Further calls do nothing.
 func (h *Hold) Release() {
 	m := h.m
 	m.mu.Lock()
@@ -226,22 +227,22 @@ func (h *Hold) Release() {
 	m.grant()
 }
 
-// Used is the number of bytes taken, without floors, and Waiting the number of growths that
-// wait.
+// Used returns the number of bytes that count against Total.
 func (m *Memory) Used() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used
 }
 
+// Waiting returns the number of growths that wait for memory.
 func (m *Memory) Waiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.waiting)
 }
 
-// grant grants memory to all waiting growths that may have it. The caller holds the lock,
-// here and below.
+// grant grants memory to all waiting growths for which allowed is true. The caller of this and
+// of the functions below holds the lock.
 func (m *Memory) grant() {
 	now := time.Now()
 	for {
@@ -260,8 +261,8 @@ func (m *Memory) grant() {
 			m.used += g.n
 		}
 		h.last = now
-		h.waited += now.Sub(g.came)
-		close(g.over)
+		h.waited += now.Sub(g.since)
+		close(g.done)
 	}
 	m.watch()
 }
@@ -275,15 +276,16 @@ func (m *Memory) stopWaiting(g *growth) bool {
 	return i >= 0
 }
 
-// first returns the growth to grant among those that fit: of the client that holds least,
-// then the one that lacks least, then the oldest.
+// first returns the waiting growth to grant next among those that fit: that of the client with
+// the fewest counted bytes; for equal clients, of the hold with the fewest bytes still to come;
+// then of the oldest hold.
 func (m *Memory) first(fit func(*growth) bool) (best *growth) {
 	for _, g := range m.waiting {
 		if !fit(g) {
 			continue
 		}
 		if best == nil || cmp.Or(cmp.Compare(m.clients[g.h.client].counted, m.clients[best.h.client].counted),
-			cmp.Compare(g.h.lacks(), best.h.lacks()), g.h.seq-best.h.seq) < 0 {
+			cmp.Compare(g.h.remaining(), best.h.remaining()), g.h.seq-best.h.seq) < 0 {
 			best = g
 		}
 	}
@@ -296,27 +298,28 @@ func (m *Memory) allowed(g *growth, now time.Time) bool {
 	if m.clients[g.h.client].free+g.n <= m.o.Floor {
 		return true
 	}
-	if m.used+max(g.n, g.h.lacks()) > m.o.Total {
+	if m.used+max(g.n, g.h.remaining()) > m.o.Total {
 		return false
 	}
 	if g.h.counted > 0 {
 		return true
 	}
-	i := slices.IndexFunc(m.waiting, func(o *growth) bool { return o != g && o.h.seq < g.h.seq && now.Sub(o.came) > overtaken })
+	i := slices.IndexFunc(m.waiting, func(o *growth) bool { return o != g && o.h.seq < g.h.seq && now.Sub(o.since) > longWait })
 	return i < 0 || m.used+g.n+m.waiting[i].n <= m.o.Total
 }
 
-// lacks returns the number of bytes that the hold may still grow by.
-func (h *Hold) lacks() int64 { return max(0, h.claim-h.counted-h.free) }
+// remaining returns the number of bytes that the hold may still grow by.
+func (h *Hold) remaining() int64 { return max(0, h.claim-h.counted-h.free) }
 
-// evict evicts the slowest holds until their memory suffices for the first waiting growth.
+// evict evicts the slowest holds, as many as needed to complete the hold of the first waiting
+// growth.
 func (m *Memory) evict() {
 	if len(m.waiting) == 0 {
 		return
 	}
 	now := time.Now()
 	first := m.first(func(*growth) bool { return true })
-	wanted := m.used + max(first.n, first.h.lacks()) - m.o.Total
+	wanted := m.used + max(first.n, first.h.remaining()) - m.o.Total
 	var slow []*Hold
 	for h := range m.holds {
 		switch {
@@ -327,7 +330,7 @@ func (m *Memory) evict() {
 		}
 	}
 	slices.SortFunc(slow, func(a, b *Hold) int {
-		return cmp.Or(cmp.Compare(b.late(now), a.late(now)), a.seq-b.seq)
+		return cmp.Or(cmp.Compare(b.lag(now), a.lag(now)), a.seq-b.seq)
 	})
 	for _, h := range slow {
 		if wanted <= 0 {
@@ -335,14 +338,15 @@ func (m *Memory) evict() {
 		}
 		wanted -= h.counted
 		h.evicted = true
-		if h.give != nil {
-			h.give()
+		if h.cancel != nil {
+			h.cancel()
 		}
 	}
 }
 
-// slow reports whether a hold moves too slowly. Time spent waiting for memory is not counted.
+// slow reports whether a transfer is too far behind the rate. A hold that waits for memory is not
+// slow.
 func (m *Memory) slow(h *Hold, now time.Time) bool {
-	return h.moving && h.late(now) > float64(m.o.Rate)*m.o.Grace.Seconds() &&
+	return h.transferring && h.lag(now) > float64(m.o.Rate)*m.o.Grace.Seconds() &&
 		!slices.ContainsFunc(m.waiting, func(g *growth) bool { return g.h == h })
 }

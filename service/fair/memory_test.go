@@ -73,7 +73,7 @@ func TestSlowGiveWay(t *testing.T) {
 		began := time.Now()
 		var wait sync.WaitGroup
 		wait.Go(func() {
-			for !slowest.Slow() {
+			for !slowest.Evicted() {
 				time.Sleep(time.Millisecond)
 			}
 			slowest.Release() // reading it has failed
