@@ -23,30 +23,32 @@ import (
 type staged struct {
 	c      *Catalog
 	origin *origin
-	names  []string // files in the catalog's folder, under temporary names until rename
-	landed bool
-	rows   int64 // -1 if only reading them can tell
-	dim    int
-	id     string // of the content, for fingerprints
-	// For a prepared collection.
+	names  []string // final names of its files in the catalog's folder; temporary until rename
+	// renamed says that some of the files may have their final names.
+	renamed bool
+	rows    int64 // -1 if it is not known without reading them all
+	dim     int
+	id      string // identifies the content, for fingerprints of requests
+	// metric and basis are set for a prepared collection only.
 	metric, basis string
 	// layout says how the columns of the source are read.
 	layout dataset.Layout
 }
 
-// discard removes the files, unless they were kept.
+// discard removes the files, unless keep was called.
 func (s *staged) discard() {
 	for _, name := range s.names {
 		s.c.dropFile(arriving + name)
-		if s.landed {
+		if s.renamed {
 			s.c.dropFile(name)
 		}
 	}
 }
 
-// rename gives the files their final names, the rows last: files without rows are ignored.
+// rename gives the files their final names, the rows last: after a crash in between, files whose
+// rows are missing are ignored.
 func (s *staged) rename() error {
-	s.landed = true
+	s.renamed = true
 	for _, name := range slices.Backward(s.names) {
 		if err := s.c.o.disk.Rename(s.arriving(name), filepath.Join(s.c.dir, name)); err != nil {
 			return err
@@ -58,6 +60,7 @@ func (s *staged) rename() error {
 // arriving returns the path of a file before rename.
 func (s *staged) arriving(name string) string { return filepath.Join(s.c.dir, arriving+name) }
 
+// keep makes discard do nothing: the files belong to a recorded collection now.
 func (s *staged) keep() { s.names = nil }
 
 // dropFile removes a file from the catalog's folder; a file that cannot be removed is removed at
@@ -87,13 +90,13 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source) (*staged,
 	var err error
 	switch {
 	case src.Body != nil:
-		err = s.body(ctx, base, src)
+		err = s.writeBody(ctx, base, src)
 	case src.Path != "":
-		err = s.path(src)
+		err = s.locatePath(src)
 	case src.File != "":
-		err = s.file(base, src)
+		err = s.linkFile(base, src)
 	default:
-		err = s.memory(base, src)
+		err = s.writeRows(base, src)
 	}
 	if err != nil {
 		return s, err
@@ -110,8 +113,8 @@ func (s *staged) addFile(name string) (*durable.Writer, error) {
 	return w, err
 }
 
-// body writes an upload to a file.
-func (s *staged) body(ctx context.Context, base string, src *Source) error {
+// writeBody writes an upload to a file.
+func (s *staged) writeBody(ctx context.Context, base string, src *Source) error {
 	s.origin.Called, s.origin.File = "the body", base+".rows"+extension(src.Format)
 	w, err := s.addFile(s.origin.File)
 	if err != nil {
@@ -125,8 +128,8 @@ func (s *staged) body(ctx context.Context, base string, src *Source) error {
 	return w.Close()
 }
 
-// path locates a file under a root.
-func (s *staged) path(src *Source) error {
+// locatePath finds the file of a path below one of the roots. The file stays where it is.
+func (s *staged) locatePath(src *Source) error {
 	real, info, err := s.c.roots.resolve(src.Path)
 	if err != nil {
 		return err
@@ -141,8 +144,8 @@ func (s *staged) path(src *Source) error {
 	return nil
 }
 
-// file links a stored file under a second name, so that the first may be deleted.
-func (s *staged) file(base string, src *Source) error {
+// linkFile gives a stored file a second name, so that a client may delete the first.
+func (s *staged) linkFile(base string, src *Source) error {
 	if s.c.o.Files == nil {
 		return problem.New(problem.UnknownFile, "there is no file %q", clip(src.File)).In("source.file_id")
 	}
@@ -167,8 +170,8 @@ func (s *staged) file(base string, src *Source) error {
 	return err
 }
 
-// memory writes rows and ids that the request itself contains.
-func (s *staged) memory(base string, src *Source) error {
+// writeRows writes rows, and their ids if there are any, that the request itself contains.
+func (s *staged) writeRows(base string, src *Source) error {
 	if src.Dim < 1 || len(src.Rows)%src.Dim != 0 || src.Column != "" || src.IDColumn != "" {
 		return problem.New(problem.InvalidValue, "%d values do not make whole rows of %d columns", len(src.Rows), src.Dim).In("rows")
 	}
@@ -198,11 +201,11 @@ func (s *staged) memory(base string, src *Source) error {
 		return problem.New(problem.InvalidValue, "%d ids for %d rows", n, rows).In("ids").Within(rows)
 	}
 	s.origin.Keys = base + ".keys"
-	return s.keys(s.origin.Keys, src.IDs)
+	return s.writeIDs(s.origin.Keys, src.IDs)
 }
 
-// keys writes ids that the request itself contains.
-func (s *staged) keys(name string, keys *Keys) error {
+// writeIDs writes ids that the request itself contains.
+func (s *staged) writeIDs(name string, keys *Keys) error {
 	b := newIDsBuilder("", s.c.o.MaxIDBytes)
 	if len(keys.Ints) < keys.Len() {
 		b = newIDsBuilder(Strings, s.c.o.MaxIDBytes)
@@ -260,7 +263,7 @@ func (s *staged) measure() error {
 	return nil
 }
 
-// at returns the path of a source.
+// at returns the path of a source on this machine.
 func (c *Catalog) at(o *origin) string {
 	if o.File != "" {
 		return filepath.Join(c.dir, o.File)
