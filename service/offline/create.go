@@ -8,10 +8,11 @@ import (
 	"thresher/service/problem"
 )
 
-// Create creates a batch of spec. With a key that is not "" it is idempotent: the same key
-// and spec return the first batch, another spec is refused (problem.KeyReused).
+// Create creates a batch as spec says. With a key other than "" it is idempotent: a second call
+// with the same key and spec returns the first batch, and with another spec it fails
+// (problem.KeyReused).
 func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, error) {
-	print := fingerprint(&spec)
+	request := fingerprint(&spec)
 	p, err := checkSpec(&spec, m.o.Window)
 	if err != nil {
 		return Batch{}, err
@@ -25,7 +26,7 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 	if key != "" {
 		first, err := m.ledger.get(id)
 		switch {
-		case err == nil && first.Fingerprint != print:
+		case err == nil && first.Fingerprint != request:
 			return Batch{}, problem.New(problem.KeyReused, "batch %s was made with this Idempotency-Key from another request", id)
 		case err == nil:
 			return m.Get(id)
@@ -38,7 +39,7 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 	}
 	rec, err := m.makeRecord(ctx, id, spec, p)
 	if err == nil {
-		rec.Fingerprint = print
+		rec.Fingerprint = request
 		err = m.ledger.add(rec)
 	}
 	if err != nil {
@@ -47,7 +48,8 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 	return m.admit(rec), nil
 }
 
-// checkRoom refuses a batch beyond Options.Waiting.
+// checkRoom returns an error if the manager is closing, or if as many batches are unfinished as
+// may run (Options.Concurrency) and wait (Options.Waiting).
 func (m *Manager) checkRoom() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +64,8 @@ func (m *Manager) checkRoom() error {
 	return nil
 }
 
-// makeRecord pins and holds what the batch needs, and makes its record.
+// makeRecord returns the record of a new batch. It protects the input file and the version of the
+// collection from deletion until the batch releases them, also if it fails (releaseInputs).
 func (m *Manager) makeRecord(ctx context.Context, id string, spec Spec, p plan) (*record, error) {
 	input, err := m.store.Get(spec.InputFileID)
 	if err != nil {
@@ -94,7 +97,7 @@ func (m *Manager) makeRecord(ctx context.Context, id string, spec Spec, p plan) 
 	return rec, m.checkSearch(ctx, rec)
 }
 
-// admit queues a recorded batch.
+// admit queues a batch whose record is in the ledger, and starts it if a slot is free.
 func (m *Manager) admit(rec *record) Batch {
 	j := m.newJob(rec)
 	m.mu.Lock()
