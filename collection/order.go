@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Atoms are ordered by descending norm in steps of 2^(1/stepsPerOctave), 4%; step 0 is the
-// greatest.
+// Atoms are ordered by descending norm, in steps: the norms of one step differ by a factor of at
+// most 2^(1/stepsPerOctave), 4%. Step 0 has the greatest norms.
 const (
 	stepsPerOctave = 16
 	stepCount      = stepsPerOctave*(maxNormExponent+149) + 2 // 2^-149 is the least float32
 )
 
-// NormStep bounds the ratio of the norms of two atoms of one step, and so how much longer
-// than the first atom any other can be: 2^(1/stepsPerOctave), rounded upward.
+// NormStep is 2^(1/stepsPerOctave), rounded upward. The ratio of the norms of two atoms of one
+// step is at most NormStep, so no atom's norm exceeds NormStep times that of the first atom.
 const NormStep = 1.0443
 
-// stepOf returns the step of a working norm below maxNorm; zero has the last.
+// stepOf returns the step of a working norm w < maxNorm. The last step is for w = 0.
 func stepOf(w float64) uint16 {
 	if w == 0 {
 		return stepCount - 1
@@ -25,8 +25,8 @@ func stepOf(w float64) uint16 {
 	return uint16(stepsPerOctave*maxNormExponent - int(math.Floor(stepsPerOctave*math.Log2(w))))
 }
 
-// computeNorms checks every row, computes its norm in float64, less the centre if there is one, and
-// orders the atoms.
+// computeNorms checks every row and computes its norm in float64, relative to the centre if there is
+// one. It then orders the atoms, and sets Order, Norm, Offset, RowSquares and Longest.
 func (b *builder) computeNorms() error {
 	c := b.c
 	b.rowNorms = make([]float64, c.N)
@@ -75,11 +75,11 @@ func (b *builder) computeNorms() error {
 	return nil
 }
 
-// orderAtoms sorts the atoms by step and shuffles them within each, so that the first panels are
-// a random sample of the longest atoms whatever the file's order.
+// orderAtoms sorts the atoms by step and shuffles them within each. So the first panels are a random
+// sample of the atoms of greatest norm, in whatever order the rows are given.
 func (b *builder) orderAtoms(steps []uint16) {
 	order := b.c.Order
-	var ends [stepCount]int // end of each step so far
+	var ends [stepCount]int // counts, then where the next atom of each step goes, and so finally its end
 	for _, s := range steps {
 		ends[s]++
 	}
@@ -112,5 +112,6 @@ func rowError(row []float32, i int, norm, limit float64) error {
 	return &RowError{Row: i, Column: -1, Err: fmt.Errorf("norm %g is %g or more: scores could overflow float32", norm, limit)}
 }
 
-// workingFactor returns the factor that turns a row into the vector that is coded.
+// workingFactor returns the factor by which a row is multiplied before it is coded: 1 over its norm
+// if the metric normalises, else 1.
 func (b *builder) workingFactor(row uint32) float64 { return b.c.Metric.Factor(b.rowNorms[row]) }

@@ -10,13 +10,14 @@ import (
 	"thresher/backend"
 )
 
-// run is one batch under elimination. Its queries have slots in the device's arrays: first come those
-// whose best the device keeps, then those whose scores the host collects.
+// run is one batch of queries going through the looks of a plan. Every query has a slot, its index in
+// the device's arrays. The first slots are those of queries whose k best scores the device keeps; for
+// the others the host collects all scores. Indexes of queries are called j, slots p.
 type run struct {
 	r          *resident
 	input      backend.Queries
 	slot       []int       // by query
-	deviceKept int         // number of queries whose best the device keeps
+	deviceKept int         // number of queries whose k best scores the device keeps
 	queries    []hostQuery // by slot
 	filters    *Buffer[uint8]
 	b          *queryBatch // nil until the queries are uploaded
@@ -65,10 +66,10 @@ func (x *run) onDevice(ctx context.Context, f func(*queue) error) error {
 	})
 }
 
-// keptOnDevice reports whether the device can keep the best that g asks for.
+// keptOnDevice reports whether the device can keep the k best scores of a query with goal g.
 func keptOnDevice(g *backend.Goal) bool { return g.K > 0 && g.K <= bestOnDevice }
 
-// uploadQueries uploads filters and queries, and prepares these.
+// uploadQueries uploads the filters and queries, and prepares the queries on the device.
 func (x *run) uploadQueries(q *queue) error {
 	at, err := x.uploadFilters(q.t)
 	if err != nil {
@@ -94,7 +95,8 @@ func (x *run) uploadQueries(q *queue) error {
 	return q.err
 }
 
-// uploadFilters uploads each filter once and returns the address of each slot's.
+// uploadFilters uploads each filter once. It returns the address of the filter of each slot, 0 if it
+// has none.
 func (x *run) uploadFilters(t *Thread) ([]uint64, error) {
 	at := make([]uint64, len(x.queries))
 	offsets := map[*backend.Filter]int{}
@@ -185,8 +187,8 @@ func (x *run) takeLooks(ctx context.Context, l backend.Look) error {
 	})
 }
 
-// Floor raises the floors of the queries, and their thresholds with them; the next kernel drops arms
-// that cannot reach these. It uses the device only if the queries are uploaded.
+// Floor raises the floors of the queries, and their thresholds to at least the floors; the next kernel
+// drops arms that cannot reach the threshold. It uses the device only if the queries are uploaded.
 func (x *run) Floor(ctx context.Context, floors []float64) error {
 	if x.closed {
 		return backend.ErrClosed
@@ -255,13 +257,14 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	return out, nil
 }
 
-// drainSlots scores the remaining arms of the queries in slots, ascending, which w selects, and ends a
-// look that a context interrupted. If ctx has ended, one round of candidates is still scored.
+// drainSlots scores the remaining arms of those queries in slots (in ascending order) that w selects.
+// It first ends a look that a context interrupted. If ctx has ended, one round of candidates is still
+// scored.
 func (x *run) drainSlots(ctx context.Context, q *queue, w selector, slots []int) error {
-	here := func(qs *queryChunk) bool {
+	due := func(qs *queryChunk) bool {
 		return len(qs.selectSlots(slots)) > 0 && (qs.interrupted != nil || qs.longestList(w) > 0)
 	}
-	return x.eachChunk(context.WithoutCancel(ctx), q, here, func(qs *queryChunk) error {
+	return x.eachChunk(context.WithoutCancel(ctx), q, due, func(qs *queryChunk) error {
 		if err := x.endInterrupted(q, qs, w, qs.selectSlots(slots)); err != nil {
 			return err
 		}
@@ -269,8 +272,8 @@ func (x *run) drainSlots(ctx context.Context, q *queue, w selector, slots []int)
 	})
 }
 
-// collectAnswers downloads the best of the queries in slots and sets out[i] to the answer of slots[i],
-// except for queries that have left.
+// collectAnswers downloads the best scores of the queries in slots and sets out[i] to the answer of
+// the query in slots[i], except for queries that have left the run.
 func (x *run) collectAnswers(q *queue, slots []int, out backend.Answers) error {
 	lo, hi := x.deviceKept, 0
 	for _, p := range slots {
@@ -293,7 +296,7 @@ func (x *run) collectAnswers(q *queue, slots []int, out backend.Answers) error {
 	return nil
 }
 
-// keepScores keeps those scores of the query in slot p that reach its floor.
+// keepScores adds those scores of the query in slot p that reach its floor to its best.
 func (x *run) keepScores(p int, all []scoredRow) {
 	for _, s := range all {
 		if s.score >= x.b.states[p].floor {
