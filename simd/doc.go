@@ -5,7 +5,7 @@
 // Kernels is the set of them for one instruction set. The portable Go of every kernel
 // is always compiled and defines what all sets compute. NAME.go has a kernel's contract and
 // portable code; NAME_amd64.go and NAME_arm64.go check slices and choose the
-// assembly, NAME_asm.go has what both share. The programs in ../_generate write the
+// assembly, NAME_asm.go has what both share. The programs in simd/_generate write the
 // .s files (make generate).
 //
 // Callers pass slices of matching lengths. A kernel checks them once, so that inner
