@@ -10,15 +10,16 @@ import (
 	"thresher/collection"
 )
 
-// tileBytes is the size of a tile of rows, which the queries of a thread visit together. It
-// fits the last-level cache, and a query has enough survivors in it to prefetch them.
+// tileBytes is the size of a tile: a range of rows that all queries of a thread visit before they
+// go on to the next. A tile fits the last-level cache, and is large enough to contain several
+// survivors of a query, which can then be prefetched.
 const tileBytes = 8 << 20
 
-// leastVisit is the least number of rows that a query visits at once. Fewer wait for the
-// next tile.
+// leastVisit is the least number of rows that a query reads in a visit. If fewer of its survivors
+// are in a tile, it reads them with those of a later tile.
 const leastVisit = 32
 
-// revisit takes a later look at the survivors, which reads rows.
+// revisit takes a later look, at the rows of the survivors.
 func (x *run) revisit(ctx context.Context, l backend.Look) error {
 	if !x.c.Coded() {
 		return fmt.Errorf("rows of codes: %w", backend.ErrRuleUnsupported)
@@ -35,16 +36,17 @@ func (x *run) revisit(ctx context.Context, l backend.Look) error {
 	})
 }
 
-// revisitState is the state of one query in a later look.
+// revisitState is the state of one query in a later look. Of its list of arms, the entries below
+// kept were looked at and stay in the list, and those from next on have not been looked at yet.
 type revisitState struct {
 	*state
 	bound   looks.Bound
-	arms    survivors // the list; its first kept entries are arms kept, those from next on are not looked at yet
-	next    int
+	arms    survivors
 	kept    int
+	next    int
 	seen    int // arms looked at
-	dropped int
-	passed  int // arms seen that became finalists or were scored
+	dropped int // of those seen: below the threshold
+	passed  int // of those seen: became finalists, or were or will be scored as candidates
 }
 
 // revisitQueries takes look t at the survivors of states, tile by tile.
@@ -93,7 +95,8 @@ func (x *run) revisitQueries(ctx context.Context, w *scratch, t *looks.Compiled,
 	return nil
 }
 
-// listAllAtoms lists all allowed atoms that no look has seen, with bounds by their norms.
+// listAllAtoms adds all allowed atoms that no look has seen to the list, with bounds from their
+// norms.
 func (s *state) listAllAtoms() {
 	if s.phase == listed {
 		return
@@ -105,9 +108,9 @@ func (s *state) listAllAtoms() {
 	s.phase = listed
 }
 
-// visitTile takes the look at the listed atoms below end, unless there are fewer than
-// leastVisit of them and more to come. Which atoms are looked at together depends on the
-// list alone.
+// visitTile takes the look at the listed atoms below end. If there are fewer than leastVisit of
+// them, and others beyond end, it leaves them to a later tile. Which atoms are looked at together
+// depends on the query's list alone.
 func (q *revisitState) visitTile(w *scratch, source backend.Source, end uint32) {
 	from, to := q.next, q.next
 	for to < len(q.arms.ids) && q.arms.ids[to] < end {
@@ -151,24 +154,25 @@ func (q *revisitState) visitTile(w *scratch, source backend.Source, end uint32) 
 	}
 }
 
-// stop keeps a look that a context stopped, so that it can be resumed.
+// stop saves the state of a look that a context stopped, so that it can be resumed.
 func (q *revisitState) stop() {
 	q.compactList()
-	h := *q
-	q.stoppedRevisit = &h
+	stopped := *q
+	q.stoppedRevisit = &stopped
 }
 
-// compactList makes the arms kept and those not looked at the query's list, contiguous.
+// compactList removes the arms between kept and next, which are no longer listed, and makes the
+// others the query's list.
 func (q *revisitState) compactList() {
-	rest := copy(q.arms.ids[q.kept:], q.arms.ids[q.next:])
+	unseen := copy(q.arms.ids[q.kept:], q.arms.ids[q.next:])
 	copy(q.arms.bounds[q.kept:], q.arms.bounds[q.next:])
-	q.arms.truncate(q.kept + rest)
+	q.arms.truncate(q.kept + unseen)
 	q.next = q.kept
 	q.list = q.arms
 }
 
-// record adds the look's figures to the query's certificate, when it has ended or was
-// stopped and will not be resumed.
+// record adds the look's counts to the query's certificate. It is called once: when the look has
+// ended, or was stopped and will not be resumed.
 func (q *revisitState) record() {
 	q.compactList()
 	before := len(q.list.ids)
@@ -182,8 +186,9 @@ func (q *revisitState) record() {
 	q.addReport(q.bound.Look, q.seen, 0, len(q.list.ids)+q.passed)
 }
 
-// tighten scores arms by source, in order, which may raise the threshold. Exact scores are
-// answers; by LowerBound the arms become finalists, which are scored at the end.
+// tighten raises the threshold, if it can, by scoring the given arms in order. With source Exact
+// the scores are exact and enter the answer. With LowerBound the arms' lower bounds are computed
+// from their whole rows of codes, and the arms become finalists, which are scored at the end.
 func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 	if source == backend.Exact {
 		for _, i := range a.ids {
