@@ -12,7 +12,7 @@ func SearchPath(collection string) string {
 	return "/" + joined("v1", "collections", collection, "search")
 }
 
-// CreateBatch creates a batch; key is its Idempotency-Key, "" draws one.
+// CreateBatch creates a batch. key is the Idempotency-Key; if it is "", a random one is sent.
 func (c *Client) CreateBatch(ctx context.Context, spec api.BatchSpec, key string) (api.Batch, error) {
 	k := (&call{method: http.MethodPost, path: []string{"v1", "batches"}}).keyed(key)
 	if err := k.jsonBody(spec); err != nil {
@@ -21,18 +21,18 @@ func (c *Client) CreateBatch(ctx context.Context, spec api.BatchSpec, key string
 	return answerAs[api.Batch](ctx, c, k)
 }
 
-// Batch describes a batch.
+// Batch returns the batch with this id.
 func (c *Client) Batch(ctx context.Context, id string) (api.Batch, error) {
 	return answerAs[api.Batch](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "batches", id}})
 }
 
-// Batches lists batches created before the batch with id after; limit 0 means the server's
-// default.
+// Batches lists batches, newest first: those created before the batch with id after, or from the
+// newest on if after is "". limit 0 means the server's default.
 func (c *Client) Batches(ctx context.Context, after string, limit int) (api.Page[api.Batch], error) {
 	return answerAs[api.Page[api.Batch]](ctx, c, &call{method: http.MethodGet, path: []string{"v1", "batches"}, query: paging(after, limit)})
 }
 
-// CancelBatch cancels a batch; requests that are answered stay answered.
+// CancelBatch cancels a batch. Answers that were already computed are kept.
 func (c *Client) CancelBatch(ctx context.Context, id string) (api.Batch, error) {
 	return answerAs[api.Batch](ctx, c, &call{method: http.MethodPost, path: []string{"v1", "batches", id, "cancel"}})
 }
