@@ -24,6 +24,7 @@ def main() -> int:
     wanted = sys.argv[1:]
     known = dict(
         os.environ,
+        THRESHER_COSTS="builtin",  # plans depend on no machine
         E2E_THRESHER=str(environment.build("./cmd/thresher")),
         E2E_PROMLINT=str(environment.build(".", environment.HERE / "promlint")),
         E2E_OFFLINE=str(environment.build(".", environment.HERE / "offline" / "go", "offline")),
