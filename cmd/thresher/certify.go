@@ -24,9 +24,8 @@ func newCertifyCommand(a *app) *cobra.Command {
 		Long: `Prove or correct the answers of an index, a database or any other program.
 
 Their atoms are the candidates of a search: scored first, they give it a threshold from
-the start, which saves work where they are right. The answers written to --out are those
-that search would give without them, each with its certificate, --method certain unless
-told otherwise; the summary counts the answers that were right and the atoms that were
+the start. The answers written to --out are those that search would give without them,
+each with its certificate, --method certain unless told otherwise; the summary counts the answers that were right and the atoms that were
 missing. --out, --resume and the other flags are those of search.
 
 Answers are in the order of the queries. Their ids are row numbers of the atoms or, where

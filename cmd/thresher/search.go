@@ -51,7 +51,7 @@ range search.`,
 	}
 	fs := cmd.Flags()
 	f.add(fs)
-	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv): probable answers, which only save work; right or wrong, the answers stay the same")
+	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv): probable answers, scored first for a threshold; right or wrong, they do not change the answers")
 	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta")
 	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far (exit code 3)")
 	addSettings(cmd, searchSettings()...)
