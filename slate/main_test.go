@@ -49,6 +49,6 @@ func coin(r *rand.Rand, p float64) float64 {
 func skipLong(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("long")
+		t.Skip("left out by -short: takes seconds")
 	}
 }
