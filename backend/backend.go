@@ -103,10 +103,25 @@ type Goal struct {
 	Epsilon float64
 	// Floor is the least search score wanted; -Inf if any score is. Run.Floor raises it.
 	Floor float64
+	// Ceiling is the greatest search score wanted; +Inf if any score is. It is compared with
+	// the exact float64 scores of which answers are made. The K best are those of the atoms
+	// that score at most Ceiling, and only they make thresholds: a score above it does not
+	// count, a lower bound counts only if the atom's upper bound is at most Ceiling.
+	Ceiling float64
 	// Filter says which atoms may be returned; nil allows all. Shared between goals,
 	// read only.
 	Filter *Filter
-	// Allowed is how many atoms may be returned, by Filter and Skip.
+	// Exclude lists more atoms (internal indexes) that may not be returned, ascending, each
+	// once. Filter may exclude some of them too. Read only.
+	Exclude []uint32
+	// From excludes the atoms of internal index below From, 0 <= From <= atoms. A self-join
+	// looks at each unordered pair once by it.
+	From int
+	// Candidates lists atoms (internal indexes, ascending, each once) that may be returned
+	// and are scored exactly before the first look, so that their scores make the first
+	// threshold. Looks do not see them again. They change no complete answer. Read only.
+	Candidates []uint32
+	// Allowed is how many atoms may be returned, by Filter, Exclude, From and Skip.
 	Allowed int
 	// Skip is one more atom (internal index) that may not be returned, or -1.
 	Skip int

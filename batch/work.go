@@ -108,7 +108,7 @@ func (w *work) setGoals(filter *backend.Filter) {
 	}
 	w.goals = make([]backend.Goal, w.m)
 	for j := range w.goals {
-		g := backend.Goal{K: w.k, Epsilon: w.epsilon(j), Floor: w.floor(j), Filter: filter, Allowed: w.allowed, Skip: -1, Gather: gather}
+		g := backend.Goal{K: w.k, Epsilon: w.epsilon(j), Floor: w.floor(j), Filter: filter, Allowed: w.allowed, Ceiling: math.Inf(1), Skip: -1, Gather: gather}
 		if w.req.ExcludeSelf {
 			g.Skip = int(w.e.inverse[w.self(j)])
 			if filter == nil || filter.Has(g.Skip) {

@@ -5,6 +5,7 @@ package gpu
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"thresher/backend"
@@ -36,7 +37,7 @@ func asks(s *backendtest.Set, o *backendtest.Oracle) (backend.Queries, []backend
 	var of []int
 	filter, allowed := o.Filter(func(row int) bool { return row%3 == 1 })
 	for j := range s.M() {
-		plain := backend.Goal{K: 10, Floor: -1e300, Allowed: n, Skip: -1}
+		plain := backend.Goal{K: 10, Floor: -1e300, Allowed: n, Ceiling: math.Inf(1), Skip: -1}
 		best := o.Answer(s.Query(j), plain)
 		with := func(f func(g *backend.Goal)) {
 			g := plain

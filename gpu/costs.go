@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -214,7 +215,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 func (t *trial) prepareQueries(floor float64) {
 	row := make([]float32, trialDim)
 	for j := range t.sizes.m {
-		t.b.setQuery(j, row, &backend.Goal{K: 1, Floor: floor, Allowed: t.sizes.atoms, Skip: -1}, 1, 0)
+		t.b.setQuery(j, row, &backend.Goal{K: 1, Floor: floor, Allowed: t.sizes.atoms, Ceiling: math.Inf(1), Skip: -1}, 1, 0)
 	}
 	t.b.prepare(t.queue)
 }

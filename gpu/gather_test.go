@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -35,13 +36,13 @@ func TestSpans(t *testing.T) {
 		}
 		x := &run{r: &resident{c: &collection.Collection{N: n}}}
 		l := &look{Compiled: &looks.Compiled{Look: backend.Look{FirstChunk: n}}} // one chunk
-		if got, want := x.scannedBeyondFilter(&backend.Goal{Filter: f, Skip: -1}, l, f.Len()), covered-f.Len(); got != want {
+		if got, want := x.scannedBeyondFilter(&backend.Goal{Filter: f, Ceiling: math.Inf(1), Skip: -1}, l, f.Len()), covered-f.Len(); got != want {
 			t.Errorf("%d atoms read beside %d, want %d", got, f.Len(), want)
 		}
 		if got := x.scannedBeyondFilter(&backend.Goal{Skip: n / 2}, l, n-1); got != 1 && n > 1 {
 			t.Errorf("%d atoms read beside all but one", got)
 		}
-		if got := x.scannedBeyondFilter(&backend.Goal{Skip: -1}, l, n); got != 0 {
+		if got := x.scannedBeyondFilter(&backend.Goal{Ceiling: math.Inf(1), Skip: -1}, l, n); got != 0 {
 			t.Errorf("%d atoms read beside all", got)
 		}
 	})
