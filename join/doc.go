@@ -1,0 +1,8 @@
+// Package join compares the atoms of a collection with each other instead of with queries: the
+// graph of the k nearest neighbours of every atom, and all pairs of atoms that score at least
+// a limit.
+//
+// A join asks a [batch.Engine] for the atoms in blocks, as queries that may not return
+// themselves. So every row of a graph and every pair has the guarantee that a search by the
+// same method has. Answers are handed on block by block: the whole result is never in memory.
+package join
