@@ -45,7 +45,7 @@ var candidateRadii = [...]float64{2, 1.5, 1.25, 1}
 // of greatest bound, as many as are missing to k scores. It is +Inf if none are missing, and
 // -Inf if all that passed are scored.
 func (q *scanState) firstCut(w *scratch, passed survivors) float32 {
-	missing := q.goal.K - len(q.best.heap) - len(q.lower.heap)
+	missing := q.goal.K - q.best.len() - q.lower.len()
 	if missing <= 0 {
 		return float32(math.Inf(1))
 	}
@@ -53,12 +53,12 @@ func (q *scanState) firstCut(w *scratch, passed survivors) float32 {
 		return float32(math.Inf(-1))
 	}
 	first := &w.top
-	first.k, first.heap = missing, first.heap[:0]
+	first.reset(missing)
 	passed = q.likelyBest(w, passed, missing)
 	for k, b := range passed.bounds {
 		first.push(scored{float64(b), passed.ids[k]})
 	}
-	return float32(first.heap[0].score)
+	return float32(first.worst().score)
 }
 
 // likelyBest returns a part of passed that contains the n arms of greatest bound: those

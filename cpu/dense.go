@@ -100,7 +100,7 @@ func (s *state) takeDense(ranges []denseRange, k int) {
 		}
 		return
 	}
-	s.best.heap = s.best.heap[:0]
+	s.best.reset(s.goal.K)
 	for p := range ranges {
 		for _, a := range ranges[p].best[k] {
 			s.addScored(a)
@@ -128,7 +128,7 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 	s := &w.dense
 	for k, j := range d.js {
 		q := &x.states[j]
-		s.tops[k].k, s.tops[k].heap = q.goal.K, s.tops[k].heap[:0]
+		s.tops[k].reset(q.goal.K)
 		s.allAllowed[k] = q.goal.Skip < 0 && (d.rows != nil || q.goal.Filter == nil)
 		s.pending[k].truncate(0)
 		s.scored[k] = 0
@@ -145,7 +145,7 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 		}
 		w.scorePending(q, k)
 		d.scored[k] = s.scored[k]
-		d.best[k] = append([]scored(nil), s.tops[k].heap...)
+		d.best[k] = append([]scored(nil), s.tops[k].entries...)
 		d.read[k] = reached - d.lo
 		if d.rows == nil && q.gathers() { // alone, it would have read these rows only
 			d.read[k] = countWithin(q.goal.Filter.Rows(), d.lo, reached)

@@ -97,6 +97,6 @@ func (s *denseScratch) addScored(q *state, k int, a scored) {
 	}
 	s.tops[k].push(a)
 	if s.tops[k].full() {
-		s.tau[k] = max(s.tau[k], q.denseTau(q.conversion.Threshold(s.tops[k].heap[0].score), s.shift[k]))
+		s.tau[k] = max(s.tau[k], q.denseTau(q.conversion.Threshold(s.tops[k].worst().score), s.shift[k]))
 	}
 }

@@ -144,8 +144,8 @@ func (s *state) addPartialDense() {
 	if len(s.partialDense) == 0 {
 		return
 	}
-	have := make(map[uint32]bool, len(s.best.heap))
-	for _, a := range s.best.heap {
+	have := make(map[uint32]bool, len(s.best.entries))
+	for _, a := range s.best.entries {
 		have[a.row] = true
 	}
 	for _, a := range s.partialDense {

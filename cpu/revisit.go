@@ -225,7 +225,7 @@ func (s *state) addFinalist(source backend.Source, i int, estimate, upper float6
 			s.lower.push(lower)
 			if s.lower.full() {
 				// Without epsilon, which would drop the k arms of these bounds before they are scored.
-				s.tau = max(s.tau, s.conversion.LowerThreshold(s.lower.heap[0]))
+				s.tau = max(s.tau, s.conversion.LowerThreshold(s.lower.least()))
 			}
 		}
 	}

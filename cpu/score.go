@@ -44,7 +44,7 @@ func (s *state) addScored(x scored) {
 	}
 	s.best.push(x)
 	if s.best.full() {
-		s.tau = max(s.tau, s.conversion.Threshold(s.best.heap[0].score)+s.epsilon)
+		s.tau = max(s.tau, s.conversion.Threshold(s.best.worst().score)+s.epsilon)
 	}
 }
 
@@ -53,7 +53,7 @@ func (s *state) addScored(x scored) {
 func (s *state) threshold() float64 {
 	t := max(s.tau-s.conversion.Lead, s.floor)
 	if s.best.full() {
-		t = max(t, s.best.heap[0].score+s.epsilon)
+		t = max(t, s.best.worst().score+s.epsilon)
 	}
 	return t
 }

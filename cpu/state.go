@@ -101,9 +101,11 @@ func (s *state) prepareQuery(x *run, q []float32, g backend.Goal, prep collectio
 	exp := prep.Exp
 	// Slices of an earlier batch are reused.
 	*s = state{c: x.c, kern: x.r.kernels, fullWidthTerms: x.fullWidth, goal: g, exp: exp, q: scaled, prep: prep,
-		best: top{k: g.K, heap: s.best.heap[:0]}, lower: topFloats{k: g.K, heap: s.lower.heap[:0]},
+		best: s.best, lower: s.lower,
 		rows: rowCodes{codes: s.rows.codes, stageBiases: s.rows.stageBiases},
 		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0]}
+	s.best.reset(g.K)
+	s.lower.reset(g.K)
 	s.qq = x.r.kernels.SumSquares(q)
 	power := 0 // squared differences are taken from the query as given
 	if !s.c.Metric.Differences() {

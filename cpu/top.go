@@ -14,27 +14,33 @@ func ranksBefore(a, b scored) bool { return a.score > b.score || a.score == b.sc
 // top is a heap of the k best scored atoms pushed, or of all if k is 0. Its root is the worst
 // of them, if k > 0.
 type top struct {
-	k    int
-	heap []scored
+	k       int
+	entries []scored
 }
 
+// reset empties t, for the k best of what is pushed from now on; all for k = 0.
+func (t *top) reset(k int) { t.k, t.entries = k, t.entries[:0] }
+
+// len is how many of the atoms pushed are kept.
+func (t *top) len() int { return len(t.entries) }
+
 func (t *top) push(x scored) {
-	if t.k == 0 || len(t.heap) < t.k {
-		t.heap = append(t.heap, x)
+	if t.k == 0 || len(t.entries) < t.k {
+		t.entries = append(t.entries, x)
 		if t.k == 0 {
 			return
 		}
-		for i := len(t.heap) - 1; i > 0; {
+		for i := len(t.entries) - 1; i > 0; {
 			p := (i - 1) / 2
-			if ranksBefore(t.heap[i], t.heap[p]) {
+			if ranksBefore(t.entries[i], t.entries[p]) {
 				break
 			}
-			t.heap[i], t.heap[p] = t.heap[p], t.heap[i]
+			t.entries[i], t.entries[p] = t.entries[p], t.entries[i]
 			i = p
 		}
 		return
 	}
-	h := t.heap
+	h := t.entries
 	if !ranksBefore(x, h[0]) {
 		return
 	}
@@ -55,12 +61,15 @@ func (t *top) push(x scored) {
 	}
 }
 
-// full reports whether k > 0 and there are k; the root is then the k-th best.
-func (t *top) full() bool { return t.k > 0 && len(t.heap) == t.k }
+// full reports whether k > 0 and there are k.
+func (t *top) full() bool { return t.k > 0 && len(t.entries) == t.k }
 
-// sorted sorts the heap in place, best first, and returns it. Nothing can be pushed afterwards.
+// worst returns the k-th best. t must be full.
+func (t *top) worst() scored { return t.entries[0] }
+
+// sorted sorts the entries in place, best first, and returns it. Nothing can be pushed afterwards.
 func (t *top) sorted() []scored {
-	slices.SortFunc(t.heap, func(a, b scored) int {
+	slices.SortFunc(t.entries, func(a, b scored) int {
 		if ranksBefore(a, b) {
 			return -1
 		}
@@ -69,7 +78,7 @@ func (t *top) sorted() []scored {
 		}
 		return 0
 	})
-	return t.heap
+	return t.entries
 }
 
 // topFloats is a heap of the k > 0 greatest numbers pushed. Its root is the least of them.
@@ -77,6 +86,12 @@ type topFloats struct {
 	k    int
 	heap []float64
 }
+
+// reset empties t, for the k > 0 greatest of what is pushed from now on.
+func (t *topFloats) reset(k int) { t.k, t.heap = k, t.heap[:0] }
+
+// len is how many of the numbers pushed are kept.
+func (t *topFloats) len() int { return len(t.heap) }
 
 func (t *topFloats) push(x float64) {
 	h := t.heap
@@ -116,5 +131,8 @@ func (t *topFloats) push(x float64) {
 	h[i] = x
 }
 
-// full reports whether there are k; the root is then the k-th greatest.
+// full reports whether there are k.
 func (t *topFloats) full() bool { return len(t.heap) == t.k }
+
+// least returns the k-th greatest. t must be full.
+func (t *topFloats) least() float64 { return t.heap[0] }
