@@ -64,6 +64,10 @@ type Request struct {
 	// at most *MinScore). Each such atom is missed with
 	// probability at most Delta; there is no joint guarantee for all of them.
 	MinScore *float64
+	// Limit, if not 0, bounds the memory of answers to queries without K: of the atoms that
+	// reach MinScore such a query gets at most the Limit best, and Answer.Limited says that
+	// there may be more. Unlike K it changes neither the plan nor the failure probability.
+	Limit int
 	// Allow, if not nil, lists the only row numbers that may be returned;
 	// Deny lists some that may not.
 	Allow, Deny []int64
@@ -109,6 +113,7 @@ func (r *Response) Complete() bool {
 type Answer struct {
 	IDs         []int64   // row numbers of the atoms as given
 	Scores      []float32 // inner products, cosines, or squared distances
+	Limited     bool      // Request.Limit was reached: more atoms may reach MinScore
 	Certificate Certificate
 }
 

@@ -156,8 +156,8 @@ func (w *work) exclude(j int, rows []int64) {
 	if g.Skip >= 0 && g.Filter.Has(g.Skip) {
 		g.Allowed--
 	}
-	if w.k > 0 {
-		g.K = max(1, min(w.k, g.Allowed))
+	if g.K > 0 {
+		g.K = max(1, min(g.K, g.Allowed))
 	}
 }
 

@@ -71,6 +71,9 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 	if req.K < 0 || req.K == 0 && req.MinScore == nil && req.Goals == nil {
 		return nil, bad("k", -1, fmt.Errorf("%d, at least 1", req.K))
 	}
+	if req.Limit < 0 {
+		return nil, bad("limit", -1, fmt.Errorf("%d, at least 1, or 0 for none", req.Limit))
+	}
 	k := req.K
 	if k > c.N {
 		w.warnings = append(w.warnings, fmt.Sprintf("k %d cut to the %d atoms there are", k, c.N))
@@ -114,6 +117,9 @@ func (w *work) setGoals(filter *backend.Filter) {
 			if filter == nil || filter.Has(g.Skip) {
 				g.Allowed--
 			}
+		}
+		if g.K == 0 {
+			g.K = min(w.req.Limit, w.e.c.N)
 		}
 		if g.K > 0 {
 			g.K = max(1, min(g.K, g.Allowed))
@@ -230,11 +236,12 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	for _, l := range a.Looks {
 		cert.Looks = append(cert.Looks, w.record(l))
 	}
+	limited := w.k == 0 && w.req.Limit > 0 && len(a.IDs) >= w.req.Limit
 	if w.minScore(j) != nil {
 		w.dropBelowLimit(j, a)
 	}
 	w.recordCandidates(j, &cert, a.IDs)
-	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Certificate: cert}
+	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Limited: limited, Certificate: cert}
 	for i, s := range a.Scores {
 		out.Scores[i] = float32(c.Metric.Shown(s))
 	}

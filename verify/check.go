@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -45,7 +46,7 @@ func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
 	if req.K < 0 || req.K == 0 && req.MinScore == nil && req.Goals == nil {
 		return nil, &batch.RequestError{Field: "k", Query: -1, Err: fmt.Errorf("%d, at least 1", req.K)}
 	}
-	c := &Check{oracle: o, k: req.K, minScore: req.MinScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, goals: req.Goals}
+	c := &Check{oracle: o, k: cmp.Or(req.K, req.Limit), minScore: req.MinScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, goals: req.Goals}
 	if req.Allow == nil && len(req.Deny) == 0 {
 		return c, nil
 	}
