@@ -68,6 +68,9 @@ type Request struct {
 	// reach MinScore such a query gets at most the Limit best, and Answer.Limited says that
 	// there may be more. Unlike K it changes neither the plan nor the failure probability.
 	Limit int
+	// Reaching says, if not 0, about how many atoms reach MinScore for a query without K. It only
+	// serves the choice of the plan.
+	Reaching float64
 	// Allow, if not nil, lists the only row numbers that may be returned;
 	// Deny lists some that may not.
 	Allow, Deny []int64

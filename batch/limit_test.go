@@ -64,11 +64,37 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-func TestLimitBelowZero(t *testing.T) {
-	e := open(t, make([]float32, 20), 4, nil, 1)
+// TestReaching: the planner forecasts fewer survivors for a least score that few atoms reach, and
+// no answer depends on it.
+func TestReaching(t *testing.T) {
+	const n, dim, m = 4000, 64, 20
+	r := rand.New(rand.NewPCG(8, 8))
+	rows := make([]float32, n*dim)
+	for i := range rows {
+		rows[i] = float32(r.NormFloat64())
+	}
+	e := open(t, rows, dim, &collection.Options{Metric: collection.Cosine, Seed: 3}, 2)
 	least := .5
-	_, err := e.Search(t.Context(), batch.Request{Queries: make([]float32, 4), MinScore: &least, Limit: -1})
-	if err == nil || err.Error() != "limit: -1, at least 1, or 0 for none" {
-		t.Fatal(err)
+	req := batch.Request{Queries: rows[:m*dim], MinScore: &least, Method: batch.Certain, Plan: "whole,rescore"}
+	share := -1.
+	var ids [][]int64
+	for _, reaching := range []float64{1, 64, 0, 1000} { // 0: as if 100 did
+		req.Reaching = reaching
+		resp := search(t, e, req)
+		c := &resp.Answers[0].Certificate
+		if c.Predicted <= share {
+			t.Errorf("reaching %g: share %g, not above %g", reaching, c.Predicted, share)
+		}
+		share = c.Predicted
+		var now [][]int64
+		for _, a := range resp.Answers {
+			now = append(now, a.IDs)
+		}
+		if ids != nil {
+			if d := cmp.Diff(ids, now); d != "" {
+				t.Errorf("reaching %g: %s", reaching, d)
+			}
+		}
+		ids = now
 	}
 }

@@ -53,6 +53,8 @@ func TestRequestErrors(t *testing.T) {
 		{"epsilon negative", rotated, batch.Request{K: 1, Queries: queries, Epsilon: -1}, "epsilon", -1, "epsilon: -1 is not a finite number from 0 on"},
 		{"epsilon infinite", rotated, batch.Request{K: 1, Queries: queries, Epsilon: inf}, "epsilon", -1, "epsilon: +Inf is not a finite number from 0 on"},
 		{"epsilon NaN", rotated, batch.Request{K: 1, Queries: queries, Epsilon: nan}, "epsilon", -1, "epsilon: NaN is not a finite number from 0 on"},
+		{"limit", rotated, batch.Request{Queries: queries, MinScore: &least, Limit: -1}, "limit", -1, "limit: -1, at least 1, or 0 for none"},
+		{"reaching", rotated, batch.Request{Queries: queries, MinScore: &least, Reaching: nan}, "reaching", -1, "reaching: NaN"},
 		{"least score NaN", rotated, batch.Request{K: 1, Queries: queries, MinScore: &nan}, "min_score", -1, "min_score: NaN is not finite"},
 		{"least score infinite", rotated, batch.Request{K: 1, Queries: queries, MinScore: &inf}, "min_score", -1, "min_score: +Inf is not finite"},
 		{"allow", rotated, batch.Request{K: 1, Queries: queries, Allow: []int64{3, 50}}, "allow", -1, "allow: entry 1: row 50 of 50"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"thresher/batch/plan"
@@ -57,7 +58,11 @@ func (e *Engine) strategy(w *work) (*strategy, error) {
 
 // question states w for the planner.
 func (w *work) question() plan.Question {
-	return plan.Question{Method: plan.Method(cmp.Or(w.req.Method, Auto)), Name: w.req.Plan, K: w.k, Arms: w.arms, Panels: w.panels, Delta: w.delta}
+	q := plan.Question{Method: plan.Method(cmp.Or(w.req.Method, Auto)), Name: w.req.Plan, K: w.k, Arms: w.arms, Panels: w.panels, Delta: w.delta}
+	if w.k == 0 && w.req.Reaching > 0 { // rounded, so that few plans are made
+		q.Reaching = math.Exp2(math.Round(math.Log2(w.req.Reaching)))
+	}
+	return q
 }
 
 // strategyOf returns the strategy of a planner's plan, with the guarantee of its looks.

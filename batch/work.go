@@ -74,6 +74,9 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 	if req.Limit < 0 {
 		return nil, bad("limit", -1, fmt.Errorf("%d, at least 1, or 0 for none", req.Limit))
 	}
+	if !(req.Reaching >= 0) || math.IsInf(req.Reaching, 0) {
+		return nil, bad("reaching", -1, fmt.Errorf("%g is not a finite number from 0 on", req.Reaching))
+	}
 	k := req.K
 	if k > c.N {
 		w.warnings = append(w.warnings, fmt.Sprintf("k %d cut to the %d atoms there are", k, c.N))

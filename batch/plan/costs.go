@@ -19,7 +19,8 @@ type problem struct {
 	later       []backend.Representation // read by looks at survivors, by stage
 	panelWidth  int                      // rest coordinates stored in panels
 	curves      *curves
-	k           int // 0: all atoms that reach a score
+	k           int     // 0: all atoms that reach a score
+	reaching    float64 // for k = 0: how many these are; 0 if unknown
 	delta       float64
 	costs       backend.Costs
 }
@@ -49,11 +50,13 @@ func (f *forecast) after() float64 { return f.list + f.tighten + f.later + f.sco
 func (p *problem) forecast(l ladder, rank float64) forecast {
 	c := &p.costs
 	arms := float64(p.arms)
-	answers := float64(max(p.k, 1)) / arms
+	answers := p.answers() / arms
 	exact := p.rescoreCost()
 	if l.dense() {
-		// the i-th arm is among the k best of the first i with probability k/i
-		entering := min(1, answers*(1-math.Log(min(1, answers))))
+		entering := min(1, answers)
+		if p.k > 0 { // the i-th arm is among the k best of the first i with probability k/i
+			entering = min(1, answers*(1-math.Log(min(1, answers))))
+		}
 		scan := p.allRowsCost()
 		if l.gather {
 			scan = p.gatherCost()
@@ -69,14 +72,22 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	}
 	widening := p.widening(l)
 	f.scan = p.scanCost(l.stages[0]) * p.atomsPerArm()
-	f.list = c.List * p.shareListed(l, rank, widening)
-	f.tighten = score * p.shareTightening(l, rank)
 	left := p.shareKept(l, 0, rank, widening)
+	if p.k > 0 {
+		f.list = c.List * p.shareListed(l, rank, widening)
+		f.tighten = score * p.shareTightening(l, rank)
+	} else { // the threshold is known from the start
+		f.list = c.List * left
+	}
 	f.kept[0] = left
 	for i := 1; i < len(l.stages); i++ {
 		f.later += left * p.laterCost(l.stages[i])
 		left = min(left, p.shareKept(l, i, rank, widening))
 		f.kept[i] = left
+	}
+	if p.k == 0 {
+		f.score = exact * max(answers, left)
+		return f
 	}
 	if l.source == backend.Exact {
 		f.score = exact * max(0, left-answers) // the answers were scored as candidates
@@ -86,6 +97,14 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	rank += p.rank(backend.Exact) - p.rank(l.source)
 	f.score = exact * max(answers, min(left, p.shareKept(l, len(l.stages)-1, rank, widening)))
 	return f
+}
+
+// answers is the forecast number of atoms in an answer.
+func (p *problem) answers() float64 {
+	if p.k == 0 && p.reaching > 0 {
+		return min(p.reaching, float64(p.arms))
+	}
+	return float64(max(p.k, 1))
 }
 
 // allRowsCost is the cost per arm of a dense scan of all rows.
@@ -158,8 +177,10 @@ const fineUnclear = .05
 func (p *problem) rank(source backend.Source) float64 {
 	all := math.Log(float64(p.atoms))
 	rank := math.Log(float64(max(1, p.k))) + all - math.Log(float64(p.arms))
-	if ks := p.curves.ks; p.k == 0 && len(ks) > 0 {
-		rank = ks[len(ks)-1] // all atoms that reach a score: as for the greatest k of the pilot
+	if ks := p.curves.ks; p.k == 0 && p.reaching > 0 {
+		rank = math.Log(p.reaching) + all - math.Log(float64(p.arms))
+	} else if p.k == 0 && len(ks) > 0 {
+		rank = ks[len(ks)-1] // unknown: as for the greatest k of the pilot
 	}
 	if source == backend.LowerBound {
 		unclear := math.Exp(all+p.curves.logShare(p.curves.shares, len(p.widths)-1, rank)) - math.Exp(rank)

@@ -130,8 +130,11 @@ func drawn(t *rapid.T) *problem {
 		return math.Exp(rapid.Float64Range(math.Log(low), math.Log(high)).Draw(t, name))
 	}
 	p := &problem{atoms: rapid.IntRange(1, 1000000).Draw(t, "atoms"), dim: rapid.IntRange(16, 5000).Draw(t, "dim"),
-		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.IntRange(0, 300).Draw(t, "k"), panelWidth: 128,
+		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)).Draw(t, "k"), panelWidth: 128,
 		delta: figure("delta", 1e-9, .99)}
+	if p.k == 0 && rapid.Bool().Draw(t, "a known number of answers") {
+		p.reaching = figure("reaching", .01, float64(p.atoms)+1)
+	}
 	p.arms = rapid.IntRange(1, p.atoms).Draw(t, "arms")
 	p.panels = rapid.IntRange((p.arms+63)/64, min(p.arms, (p.atoms+63)/64)).Draw(t, "panels")
 	p.rest = (p.dim + 31) &^ 31
@@ -211,9 +214,16 @@ func plainScan(p *problem, gather bool) float64 {
 func plainCost(p *problem, stages []int, gather, certain bool, source backend.Source) float64 {
 	c := p.costs
 	n, atoms := float64(p.arms), float64(p.atoms)
+	wanted := math.Max(1, float64(p.k))
+	if p.k == 0 && p.reaching > 0 {
+		wanted = p.reaching
+	}
 	if len(stages) == 0 {
-		k := math.Min(n, math.Max(1, float64(p.k)))
+		k := math.Min(n, wanted)
 		entering := math.Min(n, k+k*math.Log(n/k)) // the i-th enters with probability k/i
+		if p.k == 0 {
+			entering = k
+		}
 		return plainScan(p, gather) + (float64(p.dim)*c.Score*k+c.List*entering+c.Fetch*k)/n
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
@@ -244,7 +254,10 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	}
 	total += covered * c.Test
 	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
-	for seen := 0.; seen < atoms; {
+	if p.k == 0 {
+		total += c.List * n * share(0, rank) // the threshold is the least score in every chunk
+	}
+	for seen := 0.; seen < atoms && p.k > 0; {
 		// the first chunk has no threshold; each later one is as large as all before it
 		if seen == 0 {
 			seen = math.Min(first, atoms)
@@ -270,7 +283,9 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	if source == backend.LowerBound {
 		scored = c.Visit + (c.Code+far(codes(whole)))*codes(whole)
 	}
-	total += entering * scored
+	if p.k > 0 {
+		total += entering * scored
+	}
 	left := n * share(0, rank)
 	for i := 1; i < len(stages); i++ {
 		total += left * c.Visit
@@ -282,8 +297,10 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		}
 		left = math.Min(left, n*share(i, rank))
 	}
-	answers := math.Max(1, float64(p.k))
-	if source == backend.Exact {
+	answers := math.Min(n, wanted)
+	if p.k == 0 {
+		total += read * math.Max(answers, left)
+	} else if source == backend.Exact {
 		total += read * math.Max(0, left-answers)
 	} else {
 		total += read * math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))

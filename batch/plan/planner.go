@@ -31,6 +31,8 @@ type Question struct {
 	// contain one; at least 1.
 	Arms, Panels int
 	Delta        float64 // allowed failure probability of the answer, in (0, 1)
+	// Reaching is, for K = 0, about how many atoms reach the score; 0 if unknown.
+	Reaching float64
 }
 
 // leastArms is the least number of arms per wanted atom for which elimination is
@@ -141,7 +143,7 @@ func (p *Planner) Gathers(q Question) bool { return p.problem(q).gathers() }
 func (p *Planner) problem(q Question) *problem {
 	c := p.c
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panelWidth: c.PanelWidth,
-		curves: p.curves, k: q.K, delta: q.Delta, costs: p.costs}
+		curves: p.curves, k: q.K, reaching: q.Reaching, delta: q.Delta, costs: p.costs}
 	if c.Coded() {
 		for i := range c.Stages {
 			x.widths = append(x.widths, c.Stages[i].Width)
