@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
+.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -89,6 +89,13 @@ bench-peers: ## comparison with FAISS, hnswlib and ScaNN, 40 minutes; writes doc
 
 bench-peers-small: ## one minute of it; fails on wrong answers only
 	$(PYTHON) bench/bench.py --small
+
+bench-uses: ## the uses (certify, graph, pairs, truth, ..) next to what others do, 20 minutes; writes docs/benchmarks
+	$(PYTHON) bench/uses/uses.py
+
+bench-uses-small: ## a minute of it; fails on wrong answers only
+	$(PYTHON) bench/uses/test_uses.py
+	$(PYTHON) bench/uses/uses.py --small
 
 GPU = PYTHONPATH=$(CURDIR)/bench$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON)
 gpu-binaries: ## build/device: the binaries that `make gpu` needs on a machine without Go

@@ -30,10 +30,10 @@ RACE = 2
 FLAGS = ("avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "amx_int8")
 
 
-def enter(requirements: str, optional: Sequence[str] = ()) -> None:
+def enter(requirements: str, optional: Sequence[str] = (), env: dict[str, str] | None = None) -> None:
     """Continues in the virtual environment that holds these requirements, and creates it if
-    necessary. Each of the optional ones may fail to install. Returns if this already is that
-    environment."""
+    necessary. Each of the optional ones may fail to install. env is the environment of the process
+    that continues, by default with one thread. Returns if this already is that environment."""
     if sys.version_info < (3, 11):
         sys.exit(f"the pinned packages need Python 3.11 or newer, this is {platform.python_version()}")
     home = HERE / ".venv"
@@ -44,7 +44,7 @@ def enter(requirements: str, optional: Sequence[str] = ()) -> None:
     for name in optional:
         install(python, HERE / name, needed=False)
     if Path(sys.prefix).resolve() != home.resolve():
-        os.execve(python, [str(python), *sys.argv], one_thread())
+        os.execve(python, [str(python), *sys.argv], env or one_thread())
 
 
 def install(python: Path, wanted: Path, needed: bool) -> None:
@@ -92,8 +92,9 @@ def build_racer() -> None:
     go("build", "-trimpath", "-buildvcs=false", "-o", RACER, "./bench/racer")
 
 
-def facts() -> dict[str, Any]:
-    """What the results depend on. Results with equal facts may be combined."""
+def facts(binary: Path = RACER) -> dict[str, Any]:
+    """What the results depend on, with the binary of thresher that is measured. Results with equal
+    facts may be combined."""
     import faiss
     import numpy
 
@@ -111,7 +112,7 @@ def facts() -> dict[str, Any]:
         "hnswlib": installed("hnswlib", "no C++ compiler?"),
         "scann": installed("scann-core", "no wheel?"),
         "race": RACE,
-        "racer": hashlib.sha256(RACER.read_bytes()).hexdigest()[:16],
+        "racer": hashlib.sha256(binary.read_bytes()).hexdigest()[:16],
     }
 
 
