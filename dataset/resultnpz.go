@@ -27,6 +27,7 @@ type npzColumn struct {
 	big  bool
 	kind byte // NumPy's: i, u, f or b
 	buf  []byte
+	ints []int64 // of elements
 }
 
 func openNPZResults(src *source) (ResultReader, error) {
@@ -102,20 +103,29 @@ func entryNames(entries []npzEntry) (names []string) {
 
 // column opens one array and compares its rows with those of the previous ones.
 func (z *npzResults) column(e *npzEntry, dims int, types string) (*npzColumn, error) {
-	full := z.name + ":" + e.name
-	c, err := newNPZColumn(full, e.header, dims, types)
+	c, err := openNPZColumn(z.source, e, dims, types)
 	if err != nil {
 		return nil, err
 	}
 	if z.rows >= 0 && e.header.shape[0] != z.rows {
-		return nil, fail(full, "%d rows where ids have %d", e.header.shape[0], z.rows)
+		return nil, fail(c.name, "%d rows where ids have %d", e.header.shape[0], z.rows)
 	}
 	z.rows = e.header.shape[0]
+	return c, nil
+}
+
+// openNPZColumn opens one array, which src closes.
+func openNPZColumn(src *source, e *npzEntry, dims int, types string) (*npzColumn, error) {
+	full := src.name + ":" + e.name
+	c, err := newNPZColumn(full, e.header, dims, types)
+	if err != nil {
+		return nil, err
+	}
 	r, err := e.file.Open()
 	if err != nil {
 		return nil, fail(full, "%w", err)
 	}
-	z.shut = append([]io.Closer{r}, z.shut...)
+	src.shut = append([]io.Closer{r}, src.shut...)
 	c.r = bufio.NewReaderSize(r, 64<<10)
 	if _, err := readNPYHeader(c.r); err != nil {
 		return nil, fail(full, "%w", err)

@@ -1,4 +1,4 @@
-"""Writes the fixtures of this folder. Needs numpy, pyarrow and safetensors.
+"""Writes the fixtures of this folder. Needs numpy, scipy, pyarrow and safetensors.
 
 Matrix m is 5 x 3 and exact in float16 and int8; every fixture of vectors holds
 it, or a uint8 version p of it. Results are those of 2 queries with k = 3.
@@ -119,3 +119,12 @@ named = {
     "id": ["c", "b\u00e9", "a", "d", "e"], "score": [2.5, 0.25, 1, 7, -1],
 }
 pq.write_table(pa.table(named), "named.parquet", compression="zstd")
+
+# Lists of ids: [7, 5, 9], [], [0].
+import scipy.sparse as sparse
+
+lists = sparse.csr_matrix((np.ones(4, np.float32), [7, 5, 9, 0], [0, 3, 3, 4]), shape=(3, 10))
+sparse.save_npz("lists.npz", lists)
+sparse.save_npz("storedlists.npz", sparse.csr_array(lists), compressed=False)
+sparse.save_npz("csc.npz", lists.tocsc())
+np.savez("ownlists.npz", indptr=np.array([0, 3, 3, 4], ">i8"), ids=np.array([7, 5, 9, 0], "<u8"))

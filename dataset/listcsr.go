@@ -1,0 +1,177 @@
+package dataset
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+)
+
+// csrLists reads the rows of a sparse matrix. It holds one row.
+type csrLists struct {
+	*source
+	indptr, indices *npzColumn
+	rows, total     int64 // lists and ids that the headers announce
+	next, at        int64 // lists and ids read
+	list            []int64
+	err             error
+}
+
+func openCSR(src *source) (ListReader, error) {
+	entries, err := listNPZ(src)
+	if err != nil {
+		return nil, err
+	}
+	c := &csrLists{source: src}
+	for _, want := range []struct {
+		names []string
+		to    **npzColumn
+		size  *int64
+	}{{[]string{"indptr"}, &c.indptr, &c.rows}, {[]string{"indices", idsName}, &c.indices, &c.total}} {
+		e, err := chooseArray(src.name, entries, want.names)
+		if err != nil {
+			return nil, err
+		}
+		if e == nil {
+			return nil, fail(src.name, "npz holds no array %s of a sparse matrix; it holds %s", want.names[0], listed(entryNames(entries)))
+		}
+		if *want.to, err = openNPZColumn(src, e, 1, idTypes); err != nil {
+			return nil, err
+		}
+		*want.size = e.header.shape[0]
+	}
+	c.rows--
+	if err := c.checkMatrix(entries); err != nil {
+		return nil, err
+	}
+	first, err := c.indptr.elements(0, 1)
+	if err != nil {
+		return nil, err
+	}
+	if first[0] != 0 {
+		return nil, failAt(c.indptr.name, 0, -1, "begins with %d, not with 0", first[0])
+	}
+	return c, nil
+}
+
+// checkMatrix compares format and shape, which scipy writes too, with the arrays.
+func (c *csrLists) checkMatrix(entries []npzEntry) error {
+	if c.rows < 0 {
+		return fail(c.indptr.name, "is empty; it has one element more than there are rows")
+	}
+	for i := range entries {
+		e := &entries[i]
+		switch e.name {
+		case "format":
+			text, err := e.text()
+			if err != nil {
+				return located(c.name+":"+e.name, -1, err)
+			}
+			if text != "csr" {
+				return fail(c.name, "sparse matrix in the format %.20q; tocsr() makes the rows of one", text)
+			}
+		case "shape":
+			shape, err := openNPZColumn(c.source, e, 1, idTypes)
+			if err != nil {
+				return err
+			}
+			n, err := shape.elements(0, 1)
+			if err != nil {
+				return err
+			}
+			if n[0] != c.rows {
+				return fail(c.name, "shape announces %d rows, indptr %d", n[0], c.rows)
+			}
+		}
+	}
+	return nil
+}
+
+// mostText limits the bytes of a text in an npz.
+const mostText = 64
+
+// text returns the one text of an array of bytes or characters.
+func (e *npzEntry) text() (string, error) {
+	n := &npzNamed{big: e.header.big}
+	if err := n.kind(e.header); err != nil {
+		return "", err
+	}
+	if len(e.header.shape) > 0 || n.size > mostText {
+		return "", fmt.Errorf("dtype %q, shape %v: a text is wanted", e.header.descr, e.header.shape)
+	}
+	r, err := e.file.Open()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	n.r = bufio.NewReader(r)
+	if _, err := n.r.Discard(int(e.header.length)); err != nil {
+		return "", cutShort(err)
+	}
+	text, err := n.id()
+	return text, cutShort(err)
+}
+
+func (c *csrLists) Len() int64 { return c.rows }
+
+func (c *csrLists) Next() ([]int64, error) {
+	if c.err == nil && c.next == c.rows {
+		c.err = c.finish()
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	if c.err = c.row(); c.err != nil {
+		return nil, c.err
+	}
+	c.next++
+	return c.list, nil
+}
+
+func (c *csrLists) row() error {
+	end, err := c.indptr.elements(c.next+1, 1)
+	if err != nil {
+		return err
+	}
+	switch {
+	case end[0] < c.at:
+		return failAt(c.indptr.name, c.next+1, -1, "%d is below the %d before it", end[0], c.at)
+	case end[0] > c.total:
+		return failAt(c.indptr.name, c.next+1, -1, "%d exceeds the %d elements of %s", end[0], c.total, c.indices.name)
+	}
+	c.list, err = c.indices.elements(c.at, end[0]-c.at)
+	c.at = end[0]
+	return err
+}
+
+// finish checks that nothing is left, and lets zip verify its checksums.
+func (c *csrLists) finish() error {
+	if c.at != c.total {
+		return failAt(c.indptr.name, c.rows, -1, "ends with %d, and %s has %d elements", c.at, c.indices.name, c.total)
+	}
+	for _, a := range []*npzColumn{c.indptr, c.indices} {
+		if _, err := a.r.ReadByte(); err == nil {
+			return fail(a.name, "data goes on after the elements that the header announces")
+		} else if err != io.EOF {
+			return fail(a.name, "%w", cutShort(err))
+		}
+	}
+	return io.EOF
+}
+
+// elements reads n integers, of which the first is element at; the slice is valid until the
+// following call.
+func (c *npzColumn) elements(at, n int64) (list []int64, err error) {
+	if c.buf, err = readGrowing(c.r, c.buf, n*int64(c.size)); err != nil {
+		return nil, failAt(c.name, at, -1, "%w", cutShort(err))
+	}
+	if c.big {
+		swapBytes(c.buf, c.size)
+	}
+	c.ints = sized(c.ints, int(n))
+	for j := range c.ints {
+		if c.ints[j] = c.int(j); c.kind == 'u' && c.ints[j] < 0 {
+			return nil, failAt(c.name, at+int64(j), -1, "the integer does not fit int64, or is the padding -1")
+		}
+	}
+	return c.ints, nil
+}

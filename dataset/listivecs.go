@@ -1,0 +1,58 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// ivecsLists reads rows of different lengths.
+type ivecsLists struct {
+	*source
+	next int64
+	buf  []byte
+	list []int64
+	err  error
+}
+
+func (v *ivecsLists) Len() int64 { return -1 }
+
+func (v *ivecsLists) Next() ([]int64, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	if v.err = v.row(); v.err != nil {
+		return nil, v.err
+	}
+	v.next++
+	return v.list, nil
+}
+
+func (v *ivecsLists) row() error {
+	var head [4]byte
+	if _, err := io.ReadFull(v.r, head[:]); err == io.EOF {
+		return io.EOF
+	} else if err != nil {
+		return failAt(v.name, v.next, -1, "%w", cutShort(err))
+	}
+	n := int64(int32(binary.LittleEndian.Uint32(head[:])))
+	if n < 0 || n > maxDim {
+		return failAt(v.name, v.next, -1, "a row of %d ids is outside [0, %d]", n, maxDim)
+	}
+	var err error
+	if v.buf, err = readGrowing(v.r, v.buf, 4*n); err != nil {
+		return failAt(v.name, v.next, -1, "%w", cutShort(err))
+	}
+	id := func(j int) int64 { return int64(int32(binary.LittleEndian.Uint32(v.buf[4*j:]))) }
+	have := 0
+	for have < int(n) && id(have) >= 0 {
+		have++
+	}
+	if err := onlyPadding(id, have, int(n)); err != nil {
+		return failAt(v.name, v.next, int64(have), "%w", err)
+	}
+	v.list = sized(v.list, have)
+	for j := range v.list {
+		v.list[j] = id(j)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package dataset
+
+// ListReader streams lists of ids, one a query, of any lengths. It is not safe for concurrent
+// use.
+type ListReader interface {
+	// Next returns the ids of the next query, in a slice that is valid until the following call;
+	// io.EOF after the last. Other errors are of type *Error, and final.
+	Next() ([]int64, error)
+	// Len returns the number of lists, -1 if only reading tells.
+	Len() int64
+	// Close releases the file.
+	Close() error
+}
+
+// OpenLists opens lists of ids: .npz with a sparse matrix as scipy.sparse.save_npz writes it
+// (indptr, indices; row i has the ids indices[indptr[i]:indptr[i+1]]) or with indptr and ids;
+// .jsonl with an array of ids, or an object {"query":..,"ids":[..]}, a line; .ivecs, whose rows
+// may differ in length and may end with the padding -1. Objects are in the order of their
+// queries; a query without one has no ids. Ids are any integers of int64.
+func OpenLists(path string) (ListReader, error) {
+	format, gzipped := FormatOf(path)
+	src, err := openSource(path, gzipped)
+	if err != nil {
+		return nil, err
+	}
+	r, err := openListsAs(src, format)
+	if err != nil {
+		src.Close()
+		return nil, located(src.name, -1, err)
+	}
+	return r, nil
+}
+
+func openListsAs(src *source, ext Format) (ListReader, error) {
+	head, err := src.head()
+	if err != nil {
+		return nil, err
+	}
+	format, err := reconcile(src.name, ext, Sniff(head))
+	if err != nil {
+		return nil, err
+	}
+	if err := src.canSeek(format); err != nil {
+		return nil, err
+	}
+	switch format {
+	case NPZ:
+		return openCSR(src)
+	case JSONL:
+		return &jsonlLists{source: src, lines: jsonl{name: src.name, lines: lineReader{r: src.r}}, object: -1}, nil
+	case IVecs:
+		return &ivecsLists{source: src}, nil
+	}
+	return nil, fail(src.name, "format %s does not hold lists of ids (npz, jsonl and ivecs do)", format)
+}
