@@ -11,6 +11,7 @@ type csrLists struct {
 	*source
 	indptr, indices *npzColumn
 	rows, total     int64 // lists and ids that the headers announce
+	limit           int64 // columns that shape announces, -1 without
 	next, at        int64 // lists and ids read
 	list            []int64
 	err             error
@@ -21,7 +22,7 @@ func openCSR(src *source) (ListReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &csrLists{source: src}
+	c := &csrLists{source: src, limit: -1}
 	for _, want := range []struct {
 		names []string
 		to    **npzColumn
@@ -74,13 +75,14 @@ func (c *csrLists) checkMatrix(entries []npzEntry) error {
 			if err != nil {
 				return err
 			}
-			n, err := shape.elements(0, 1)
+			n, err := shape.elements(0, min(2, e.header.shape[0]))
 			if err != nil {
 				return err
 			}
-			if n[0] != c.rows {
-				return fail(c.name, "shape announces %d rows, indptr %d", n[0], c.rows)
+			if len(n) < 2 || n[0] != c.rows {
+				return fail(c.name, "shape announces %d, and indptr %d rows", n, c.rows)
 			}
+			c.limit = n[1]
 		}
 	}
 	return nil
@@ -111,20 +113,21 @@ func (e *npzEntry) text() (string, error) {
 	return text, cutShort(err)
 }
 
-func (c *csrLists) Len() int64 { return c.rows }
+func (c *csrLists) Len() int64   { return c.rows }
+func (c *csrLists) Limit() int64 { return c.limit }
 
-func (c *csrLists) Next() ([]int64, error) {
+func (c *csrLists) Next() (List, error) {
 	if c.err == nil && c.next == c.rows {
 		c.err = c.finish()
 	}
 	if c.err != nil {
-		return nil, c.err
+		return List{}, c.err
 	}
 	if c.err = c.row(); c.err != nil {
-		return nil, c.err
+		return List{}, c.err
 	}
 	c.next++
-	return c.list, nil
+	return List{IDs: c.list}, nil
 }
 
 func (c *csrLists) row() error {
@@ -138,9 +141,16 @@ func (c *csrLists) row() error {
 	case end[0] > c.total:
 		return failAt(c.indptr.name, c.next+1, -1, "%d exceeds the %d elements of %s", end[0], c.total, c.indices.name)
 	}
-	c.list, err = c.indices.elements(c.at, end[0]-c.at)
+	if c.list, err = c.indices.elements(c.at, end[0]-c.at); err != nil {
+		return err
+	}
+	for j, id := range c.list {
+		if c.limit >= 0 && (id < 0 || id >= c.limit) {
+			return failAt(c.indices.name, c.at+int64(j), -1, "id %d of row %d is outside [0, %d), the columns that shape announces", id, c.next, c.limit)
+		}
+	}
 	c.at = end[0]
-	return err
+	return nil
 }
 
 // finish checks that nothing is left, and lets zip verify its checksums.

@@ -14,17 +14,18 @@ type ivecsLists struct {
 	err  error
 }
 
-func (v *ivecsLists) Len() int64 { return -1 }
+func (v *ivecsLists) Len() int64   { return -1 }
+func (v *ivecsLists) Limit() int64 { return -1 }
 
-func (v *ivecsLists) Next() ([]int64, error) {
+func (v *ivecsLists) Next() (List, error) {
 	if v.err != nil {
-		return nil, v.err
+		return List{}, v.err
 	}
 	if v.err = v.row(); v.err != nil {
-		return nil, v.err
+		return List{}, v.err
 	}
 	v.next++
-	return v.list, nil
+	return List{IDs: v.list}, nil
 }
 
 func (v *ivecsLists) row() error {

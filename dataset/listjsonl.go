@@ -15,27 +15,32 @@ type jsonlLists struct {
 	object int64 // query of the list held, -1 without
 	begun  bool
 	next   int64
-	list   []int64
+	ids    []int64
+	names  []string
 	err    error
 }
 
-func (j *jsonlLists) Len() int64 { return -1 }
+func (j *jsonlLists) Len() int64   { return -1 }
+func (j *jsonlLists) Limit() int64 { return -1 }
 
-func (j *jsonlLists) Next() ([]int64, error) {
+func (j *jsonlLists) Next() (List, error) {
 	if j.err == nil && j.object < j.next {
 		j.err = j.read()
 	}
 	if j.err != nil {
-		return nil, j.err
+		return List{}, j.err
 	}
 	j.next++
 	if j.object >= j.next {
-		return []int64{}, nil // its query comes later
+		return List{IDs: []int64{}}, nil // its query comes later
 	}
-	return j.list, nil
+	if len(j.names) > 0 {
+		return List{Names: j.names}, nil
+	}
+	return List{IDs: j.ids}, nil
 }
 
-// read reads the next line into list, and its query into object.
+// read reads the next line into ids or names, and its query into object.
 func (j *jsonlLists) read() error {
 	if j.begun {
 		j.lines.next++
@@ -48,7 +53,7 @@ func (j *jsonlLists) read() error {
 	query, end := int64(-1), 0
 	if line[0] == '[' {
 		query = j.next
-		end, err = j.ids(line, 0)
+		end, err = j.parseIDs(line, 0)
 	} else {
 		query, end, err = j.parse(line)
 	}
@@ -85,7 +90,7 @@ func (j *jsonlLists) parse(line []byte) (query int64, end int, err error) {
 				return at, fmt.Errorf("field %q appears twice", key)
 			}
 			listed = true
-			return j.ids(line, at)
+			return j.parseIDs(line, at)
 		}
 		return jsonscan.Value(line, at)
 	})
@@ -95,19 +100,35 @@ func (j *jsonlLists) parse(line []byte) (query int64, end int, err error) {
 	return query, end, err
 }
 
-// ids parses the array at b[i].
-func (j *jsonlLists) ids(b []byte, i int) (int, error) {
-	j.list = j.list[:0]
+// parseIDs parses the array at b[i]: integers, or texts.
+func (j *jsonlLists) parseIDs(b []byte, i int) (int, error) {
+	j.ids, j.names = j.ids[:0], j.names[:0]
 	return jsonscan.Elements(b, i, func(n, at int) (int, error) {
-		end := jsonscan.Number(b, at)
-		if end < 0 {
-			return at, &jsonscan.ElementError{Index: n, Err: jsonscan.Wanted(b, at, "an id, an integer,")}
-		}
-		id, err := strconv.ParseInt(string(b[at:end]), 10, 64)
+		at, err := j.parseID(b, at, n)
 		if err != nil {
-			return at, &jsonscan.ElementError{Index: n, Err: fmt.Errorf("id %.40s is no integer of int64", b[at:end])}
+			err = &jsonscan.ElementError{Index: n, Err: err}
 		}
-		j.list = append(j.list, id)
-		return end, nil
+		return at, err
 	})
+}
+
+// parseID parses id n at b[i].
+func (j *jsonlLists) parseID(b []byte, i, n int) (int, error) {
+	end := jsonscan.Number(b, i)
+	switch {
+	case end >= 0 && n == len(j.ids):
+		id, err := strconv.ParseInt(string(b[i:end]), 10, 64)
+		if err != nil {
+			return i, fmt.Errorf("id %.40s is no integer of int64", b[i:end])
+		}
+		j.ids = append(j.ids, id)
+		return end, nil
+	case end < 0 && i < len(b) && b[i] == '"' && n == len(j.names):
+		text, end, err := jsonscan.String(b, i)
+		j.names = append(j.names, string(text))
+		return end, err
+	case n > 0 && (end >= 0 || i < len(b) && b[i] == '"'):
+		return i, errors.New("a list has integers or texts, not both")
+	}
+	return i, jsonscan.Wanted(b, i, "an id, an integer or a text,")
 }

@@ -1,13 +1,22 @@
 package dataset
 
+// List is the ids of one query: IDs, or Names in their place if the file has texts.
+type List struct {
+	IDs   []int64
+	Names []string
+}
+
 // ListReader streams lists of ids, one a query, of any lengths. It is not safe for concurrent
 // use.
 type ListReader interface {
 	// Next returns the ids of the next query, in a slice that is valid until the following call;
 	// io.EOF after the last. Other errors are of type *Error, and final.
-	Next() ([]int64, error)
+	Next() (List, error)
 	// Len returns the number of lists, -1 if only reading tells.
 	Len() int64
+	// Limit returns a number that every id is below, if the file announces one, else -1: the
+	// number of columns of a sparse matrix.
+	Limit() int64
 	// Close releases the file.
 	Close() error
 }
@@ -16,7 +25,8 @@ type ListReader interface {
 // (indptr, indices; row i has the ids indices[indptr[i]:indptr[i+1]]) or with indptr and ids;
 // .jsonl with an array of ids, or an object {"query":..,"ids":[..]}, a line; .ivecs, whose rows
 // may differ in length and may end with the padding -1. Objects are in the order of their
-// queries; a query without one has no ids. Ids are any integers of int64.
+// queries; a query without one has no ids. Ids are any integers of int64 or, in .jsonl, the
+// texts of a whole list.
 func OpenLists(path string) (ListReader, error) {
 	format, gzipped := FormatOf(path)
 	src, err := openSource(path, gzipped)

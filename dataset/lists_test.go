@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -24,7 +25,7 @@ func drainLists(r ListReader) (all [][]int64, err error) {
 		if err != nil {
 			return all, err
 		}
-		all = append(all, append([]int64{}, ids...))
+		all = append(all, append([]int64{}, ids.IDs...))
 	}
 }
 
@@ -53,6 +54,30 @@ func TestLists(t *testing.T) {
 		if d := cmp.Diff(want, got); err != nil || d != "" || n != length {
 			t.Errorf("%s: Len %d (%v), (-want +got):\n%s", path, n, err, d)
 		}
+	}
+}
+
+// TestListsOfTexts: names take the place of integers, list by list.
+func TestListsOfTexts(t *testing.T) {
+	r, err := OpenLists(writeTemp(t, "a.jsonl", `["a","é"]`+"\n[]\n[3]\n"+`{"ids":["b"],"query":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var got []List
+	for {
+		list, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, List{slices.Clone(list.IDs), slices.Clone(list.Names)})
+	}
+	want := []List{{Names: []string{"a", "é"}}, {IDs: []int64{}}, {IDs: []int64{3}}, {Names: []string{"b"}}}
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
@@ -85,9 +110,12 @@ func TestMalformedLists(t *testing.T) {
 		{"a.npz", csr(vector(2, 0, 1), npyOf("<f4", "False", "(1,)", floats(5))), -1, -1, `dtype "<f4" is not one of`},
 		{"a.npz", csr(vector(2, 0, 1), npyOf("<u8", "False", "(1,)", le64(1<<63))), 0, -1, "does not fit int64"},
 		{"a.npz", csr(vector(2, 0, 1), npyOf("<i8", "False", "(1, 1)", le64(5))), -1, -1, "1 dimensions in C order"},
-		{"a.npz", npzOf(t, map[string][]byte{"indptr": vector(2, 0, 1), "indices": vector(1, 5), "shape": vector(2, 2, 10)}), -1, -1, "shape announces 2 rows, indptr 1"},
+		{"a.npz", npzOf(t, map[string][]byte{"indptr": vector(2, 0, 1), "indices": vector(1, 5), "shape": vector(2, 2, 10)}), -1, -1, "shape announces [2 10], and indptr 1 rows"},
 		{"a.jsonl", []byte("[1,2.5]"), 0, 1, "no integer of int64"},
-		{"a.jsonl", []byte("[1]\n[1,\"a\"]"), 1, 1, "an id, an integer,"},
+		{"a.jsonl", []byte("[1]\n[1,\"a\"]"), 1, 1, "integers or texts, not both"},
+		{"a.jsonl", []byte("[\"a\"]\n[\"a\",2]"), 1, 1, "integers or texts, not both"},
+		{"a.jsonl", []byte("[true]"), 0, 0, "an id, an integer or a text,"},
+		{"a.npz", npzOf(t, map[string][]byte{"indptr": vector(2, 0, 2), "indices": vector(2, 5, 10), "shape": vector(2, 1, 10)}), 1, -1, "id 10 of row 0 is outside [0, 10)"},
 		{"a.jsonl", []byte("[9223372036854775808]"), 0, 0, "no integer of int64"},
 		{"a.jsonl", []byte("[1]]"), 0, -1, "the end of the line"},
 		{"a.jsonl", []byte(`{"query":1,"ids":[]}` + "\n" + `{"query":1,"ids":[]}`), 1, -1, "query 1 where one from 2 on"},
@@ -219,7 +247,7 @@ func ExampleOpenLists() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(ids)
+		fmt.Println(ids.IDs)
 	}
 	// Output:
 	// [3 1]
