@@ -51,26 +51,9 @@ func newCSVRows(src *source) *csvRows {
 // openCSV reads the header and the first row.
 func openCSV(src *source, opt Options) (Reader, error) {
 	c := newCSVRows(src)
-	record, err := c.record()
-	if err == io.EOF {
-		return nil, fail(c.name, "%w: the file holds only blank lines", ErrNoRows)
-	}
+	record, err := c.readHeader()
 	if err != nil {
 		return nil, err
-	}
-	if slices.ContainsFunc(record, func(field string) bool { return !isNumber(field) && !isArray(field) }) {
-		if !isHeader(record) {
-			return nil, c.place(errors.New("texts and numbers stand in the first line: a header that names the columns is needed before it"), -1)
-		}
-		c.columns = slices.Clone(record)
-		for i := range c.columns {
-			c.columns[i] = strings.TrimSpace(c.columns[i])
-		}
-		if record, err = c.record(); err == io.EOF {
-			return nil, fail(c.name, "%w: there is a header, and nothing below it", ErrNoRows)
-		} else if err != nil {
-			return nil, err
-		}
 	}
 	if err := c.choose(record, opt); err != nil {
 		return nil, err
@@ -82,6 +65,32 @@ func openCSV(src *source, opt Options) (Reader, error) {
 		return nil, failAt(c.name, 0, -1, "rows have zero columns")
 	}
 	return c, nil
+}
+
+// readHeader reads the names of the columns, if there is a header, and returns row 0, valid
+// until the following call of record.
+func (c *csvRows) readHeader() ([]string, error) {
+	record, err := c.record()
+	if err == io.EOF {
+		return nil, fail(c.name, "%w: the file holds only blank lines", ErrNoRows)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(record, func(field string) bool { return !isNumber(field) && !isArray(field) }) {
+		return record, nil
+	}
+	if !isHeader(record) {
+		return nil, c.place(errors.New("texts and numbers stand in the first line: a header that names the columns is needed before it"), -1)
+	}
+	c.columns = slices.Clone(record)
+	for i := range c.columns {
+		c.columns[i] = strings.TrimSpace(c.columns[i])
+	}
+	if record, err = c.record(); err == io.EOF {
+		return nil, fail(c.name, "%w: there is a header, and nothing below it", ErrNoRows)
+	}
+	return record, err
 }
 
 // separator returns the most frequent of comma, semicolon and tab in the first line.
@@ -155,7 +164,7 @@ func (c *csvRows) choose(record []string, opt Options) error {
 	var lists []string
 	for i, field := range record {
 		switch {
-		case i == c.id:
+		case i == c.id || slices.Contains(opt.Except, c.called(i)):
 		case c.columns != nil && c.columns[i] == "" && len(record) > 1: // row numbers, as some programs write them
 		case isArray(field):
 			if lists = append(lists, c.called(i)); !c.list {

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -53,7 +54,7 @@ func openNPZ(src *source, opt Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := chooseNPZ(src.name, entries, opt.Column)
+	e, err := chooseNPZ(src.name, entries, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,8 @@ func (e *npzEntry) open(src *source) (Reader, error) {
 
 // chooseNPZ returns the named array, or the only matrix of floats or bytes, or without a
 // matrix the only such row, or else the only matrix of wider integers.
-func chooseNPZ(file string, entries []npzEntry, name string) (*npzEntry, error) {
+func chooseNPZ(file string, entries []npzEntry, opt Options) (*npzEntry, error) {
+	name := opt.Column
 	var all []string
 	const wideArrays = 3 // index of arrays of wide integers
 	var byDims [2 * wideArrays][]int
@@ -133,7 +135,7 @@ func chooseNPZ(file string, entries []npzEntry, name string) (*npzEntry, error) 
 			return e, nil
 		}
 		all = append(all, e.name)
-		if e.name == idsName {
+		if e.name == idsName || slices.Contains(opt.Except, e.name) {
 			continue // not vectors, unless named
 		}
 		if _, err := e.header.kind(); err == nil && len(e.header.shape) <= 2 {

@@ -17,6 +17,8 @@ type Options struct {
 	// FindIDs makes an empty IDs read ids from a column called id that is suitable, or, for
 	// npz, from an array called ids.
 	FindIDs bool
+	// Except names columns or arrays of other use, which are not chosen as the vectors.
+	Except []string
 }
 
 // Reader streams a matrix of float32 rows. It is not safe for concurrent use.

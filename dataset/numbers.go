@@ -1,0 +1,79 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// NumberReader streams columns of numbers, row by row. It is not safe for concurrent use.
+type NumberReader interface {
+	// Next returns the numbers of the next row, one for each column as named, in a slice that is
+	// valid until the following call: finite numbers, or NaN for null and, in CSV, for an empty
+	// field. io.EOF after the last row. Other errors are of type *Error, and final.
+	Next() ([]float64, error)
+	// Close releases the file.
+	Close() error
+}
+
+// OpenNumbers opens columns of numbers of a file of vectors, such as limits of its queries:
+// Parquet, Arrow, CSV with a header, JSONL with objects, or npz with an array [m] for each.
+// Integers beyond 2^53 are rounded.
+func OpenNumbers(path string, columns ...string) (NumberReader, error) {
+	format, gzipped := FormatOf(path)
+	src, err := openSource(path, gzipped)
+	if err != nil {
+		return nil, err
+	}
+	r, err := openNumbersAs(src, format, columns)
+	if err != nil {
+		src.Close()
+		return nil, located(src.name, -1, err)
+	}
+	return r, nil
+}
+
+func openNumbersAs(src *source, ext Format, columns []string) (NumberReader, error) {
+	head, err := src.head()
+	if err != nil {
+		return nil, err
+	}
+	format, err := reconcile(src.name, ext, Sniff(head))
+	if err != nil {
+		return nil, err
+	}
+	if err := src.canSeek(format); err != nil {
+		return nil, err
+	}
+	switch format {
+	case Parquet:
+		return openNumbersParquet(src, columns)
+	case Arrow, ArrowStream:
+		return openNumbersArrow(src, columns)
+	case CSV:
+		return openNumbersCSV(src, columns)
+	case JSONL:
+		return &numbersJSONL{source: src, lines: jsonl{name: src.name, lines: lineReader{r: src.r}}, columns: columns}, nil
+	case NPZ:
+		return openNumbersNPZ(src, columns)
+	}
+	return nil, fail(src.name, "column %s: format %s has no columns (parquet, arrow, csv, jsonl and npz have)", quoted(columns), format)
+}
+
+// quoted joins names in quotes.
+func quoted(names []string) string {
+	q := slices.Clone(names)
+	for i := range q {
+		q[i] = fmt.Sprintf("%q", q[i])
+	}
+	return strings.Join(q, ", ")
+}
+
+// finiteNumber refuses NaN and infinities, because NaN stands for null.
+func finiteNumber(v float64) (float64, error) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, refuseFloat(v)
+	}
+	return v, nil
+}
