@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,6 +16,7 @@ type atomIDs struct {
 	names  []string
 	// preferNames says that the texts of answers with row numbers and texts are looked up.
 	preferNames bool
+	counted     string         // what a position is called in messages; "" is rank
 	row         map[string]int // made when first needed; ambiguous for an id of several atoms
 }
 
@@ -43,7 +45,7 @@ func (a *atomIDs) rows(r *dataset.Result) ([]int64, error) {
 			row, err = int(r.IDs[i]), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("rank %d: %w", i+1, err)
+			return nil, fmt.Errorf("%s %d: %w", cmp.Or(a.counted, "rank"), i+1, err)
 		}
 		rows[i] = int64(row)
 	}

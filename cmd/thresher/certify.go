@@ -67,17 +67,24 @@ func (s *search) openCandidates(ctx context.Context, m int64) error {
 	return err
 }
 
-// candidateGoals gives the queries of a request, numbered from first, their candidates, and
-// returns the answers that these are from.
-func (s *search) candidateGoals(req *batch.Request, first int64) ([]dataset.Result, error) {
+// setGoals gives the queries of a request, numbered from first, their goals, and returns the
+// answers that their candidates are from.
+func (s *search) setGoals(req *batch.Request, first int64) (others []dataset.Result, err error) {
+	m := len(req.Queries) / s.atoms.Dim
+	if s.goals != nil {
+		if req.Goals, err = s.goals.read(first, m); err != nil {
+			return nil, err
+		}
+	}
 	if s.candidates == nil {
 		return nil, nil
 	}
-	others := make([]dataset.Result, len(req.Queries)/s.atoms.Dim)
-	req.Goals = make([]batch.QueryGoal, len(others))
+	if req.Goals == nil {
+		req.Goals = make([]batch.QueryGoal, m)
+	}
+	others = make([]dataset.Result, m)
 	for j := range others {
 		for s.candidates.next <= first+int64(j) { // a resumed run skips those done
-			var err error
 			if others[j], err = s.candidates.read(); err == io.EOF {
 				return nil, fmt.Errorf("%s has %d answers and %s more queries", s.in.candidates.name, s.candidates.next, s.in.queries.name)
 			} else if err != nil {
@@ -119,10 +126,14 @@ type certifiedTally struct {
 }
 
 // compare adds the others' answers to the tally.
-func (c *certification) compare(t *tally, queries []float32, others []dataset.Result, proven []batch.Answer) error {
+func (c *certification) compare(t *tally, req *batch.Request, others []dataset.Result, proven []batch.Answer) error {
 	for j := range others {
 		o := &others[j]
-		share, err := c.recall.Compare(o.Query, queries[j*c.dim:(j+1)*c.dim], proven[j].IDs, o.IDs, nil)
+		ids := o.IDs
+		if k := req.Goals[j].K; k > 0 {
+			ids = ids[:min(k, len(ids))]
+		}
+		share, err := c.recall.Compare(o.Query, req.Queries[j*c.dim:(j+1)*c.dim], proven[j].IDs, ids, nil)
 		if err != nil {
 			return err
 		}

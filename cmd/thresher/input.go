@@ -91,12 +91,50 @@ func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
 	return r, in.named(err)
 }
 
-// openQueries returns a reader of the queries.
-func (in input) openQueries(column string) (dataset.Reader, error) {
+// openQueries returns a reader of the queries, which are not in the columns except.
+func (in input) openQueries(column string, except ...string) (dataset.Reader, error) {
 	if in.isCollection() {
 		return nil, fmt.Errorf("--queries %s: is a prepared collection, which serves as --atoms; name a file of vectors", in.name)
 	}
-	return in.open(&dataset.Options{Column: column, FindIDs: true})
+	return in.open(&dataset.Options{Column: column, FindIDs: true, Except: except})
+}
+
+// count returns the number of queries that r has, by reading the file if r does not know.
+func (in input) count(ctx context.Context, r dataset.Reader, column string, except ...string) (n int64, err error) {
+	if r.Len() >= 0 {
+		return r.Len(), nil
+	}
+	all, err := in.openQueries(column, except...)
+	if err != nil {
+		return 0, err
+	}
+	defer all.Close()
+	rows := make([]float32, max(1, chunkElements/16/all.Dim())*all.Dim())
+	for {
+		read, err := all.Read(rows)
+		n += int64(read)
+		if err == io.EOF {
+			return n, nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0, in.named(err)
+		}
+	}
+}
+
+// metric returns the metric of a prepared collection, or else the one that is configured.
+func (in input) metric(configured string) (collection.Metric, error) {
+	if !in.isCollection() {
+		return collection.ParseMetric(configured)
+	}
+	info, err := collection.Stat(in.path)
+	if err != nil {
+		return 0, err
+	}
+	return collection.ParseMetric(info.Metric)
 }
 
 // dim returns the dimension of the vectors from the file's header.

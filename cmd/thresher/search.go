@@ -19,6 +19,7 @@ import (
 
 type searchFlags struct {
 	vectorFlags
+	goalFlags
 	verb                   string // search or certify
 	candidates             string
 	ids, out, certificates string
@@ -61,6 +62,7 @@ range search.`,
 // add defines the flags that search and certify share.
 func (f *searchFlags) add(fs *pflag.FlagSet) {
 	f.vectorFlags.add(fs)
+	f.goalFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids, written next to row numbers (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet, .ivecs or .ibin; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
@@ -77,7 +79,7 @@ func (f *searchFlags) check() error {
 		return f.refuse("--atoms and --queries name the files to search")
 	case f.verb == certify && f.candidates == "":
 		return f.refuse("--answers names the file to certify")
-	case stdinInputs(f.atoms, f.queries, f.candidates) > 1:
+	case stdinInputs(f.atoms, f.queries, f.candidates, f.exclude) > 1:
 		return f.refuse("only one input can be standard input")
 	case f.resume && f.force:
 		return f.refuse("--resume and --force exclude each other")
@@ -104,7 +106,7 @@ func (f *searchFlags) sparesInputs() error {
 		if err != nil {
 			continue // missing: nothing to protect
 		}
-		for _, in := range []string{f.atoms, f.queries, f.candidates} {
+		for _, in := range []string{f.atoms, f.queries, f.candidates, f.exclude} {
 			read, err := os.Stat(in)
 			if err == nil && os.SameFile(read, written) {
 				return f.refuse("%s is an input and would be overwritten", out)
@@ -134,7 +136,7 @@ func stdinInputs(paths ...string) int {
 type search struct {
 	*app
 	flags   *searchFlags
-	in      struct{ atoms, queries, candidates input }
+	in      struct{ atoms, queries, candidates, exclude input }
 	atoms   *atoms
 	engine  *engine
 	request batch.Request // without queries
@@ -147,6 +149,7 @@ type search struct {
 	// what was wrong with them, and is nil unless the command is certify.
 	candidates *othersAnswers
 	certified  *certification
+	goals      *queryGoals // nil if all queries ask for the same
 	// until is the deadline of the whole search; zero means none.
 	until   time.Time
 	summary summary
@@ -180,7 +183,13 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		}
 		defer s.in.candidates.remove()
 	}
-	queries, err := s.in.queries.openQueries(f.queriesColumn)
+	if f.exclude != "" {
+		if s.in.exclude, err = a.openInput(ctx, "exclude", f.exclude); err != nil {
+			return err
+		}
+		defer s.in.exclude.remove()
+	}
+	queries, err := s.in.queries.openQueries(f.queriesColumn, f.columns()...)
 	if err != nil {
 		return err
 	}
@@ -188,13 +197,10 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if queries.Len() == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
-	if f.candidates != "" {
-		if err := s.openCandidates(ctx, queries.Len()); err != nil {
-			return err
-		}
-		defer s.candidates.close()
+	if err := s.openLists(ctx, queries); err != nil {
+		return err
 	}
-
+	defer s.closeLists()
 	if err := s.prepare(ctx, queries); err != nil {
 		return err
 	}
@@ -203,6 +209,49 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		return err
 	}
 	return s.report()
+}
+
+// openLists opens what the command line says of each query, after checking it against the
+// queries. The caller calls closeLists.
+func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
+	f, m := s.flags, queries.Len()
+	if f.candidates != "" || f.exclude != "" {
+		var err error
+		if m, err = s.in.queries.count(ctx, queries, f.queriesColumn, f.columns()...); err != nil {
+			return err
+		}
+	}
+	if (f.leastScore || f.floorColumn != "") && s.certified == nil && s.config.Origin("k").Kind == config.FromDefault {
+		s.k = 0
+	}
+	if f.candidates != "" {
+		if err := s.openCandidates(ctx, m); err != nil {
+			return err
+		}
+	}
+	metric, err := s.in.atoms.metric(s.config.Metric)
+	if err != nil {
+		return err
+	}
+	s.goals, err = s.openGoals(ctx, &f.goalFlags, s.in.queries, s.in.exclude, m, s.k, f.limit(), metric)
+	return err
+}
+
+// limit returns the least score that all queries ask for, nil without one.
+func (f *searchFlags) limit() *float64 {
+	if !f.leastScore {
+		return nil
+	}
+	return &f.minScore
+}
+
+func (s *search) closeLists() {
+	if s.candidates != nil {
+		s.candidates.close()
+	}
+	if s.goals != nil {
+		s.goals.close()
+	}
 }
 
 // prepare loads the atoms and starts the engine, which the caller closes.
@@ -224,6 +273,12 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	if s.candidates != nil {
 		s.candidates.resolve(s.atoms, s.in.atoms, s.flags.ids)
 	}
+	if s.goals != nil {
+		ids := &atomIDs{file: s.in.atoms.name, column: s.flags.ids, names: s.atoms.names, preferNames: true}
+		if err := s.goals.resolve(ids, s.atoms.N); err != nil {
+			return err
+		}
+	}
 	if s.certified != nil {
 		return s.certified.prepare(s)
 	}
@@ -237,19 +292,18 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 		K: s.k, Delta: c.Delta, Epsilon: c.Epsilon,
 		Method: s.method, ExcludeSelf: s.flags.excludeSelf,
 	}
-	if s.flags.leastScore {
-		s.request.MinScore = &s.flags.minScore
-		if c.Origin("k").Kind == config.FromDefault {
-			s.request.K = 0
-		}
-	}
+	s.request.MinScore = s.flags.limit()
 	if s.flags.excludeSelf && queries.Len() > int64(s.atoms.N) {
 		return fmt.Errorf("--exclude-self: %s has %d queries for the %d atoms of %s", s.in.queries.name, queries.Len(), s.atoms.N, s.in.atoms.name)
 	}
-	width := min(s.request.K, s.atoms.N)
+	width := s.request.K
+	if s.goals != nil {
+		width = s.goals.mostK
+	}
+	width = min(width, s.atoms.N)
 	if others := max(1, s.atoms.N-1); s.flags.excludeSelf && width > others {
+		s.warnings = append(s.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", width, others))
 		width = others
-		s.warnings = append(s.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", s.request.K, others))
 	}
 	s.k = width
 	return s.out.setWidth(width)
@@ -258,7 +312,7 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 // describe fills in the part of the summary known before the search.
 func (s *search) describe() {
 	s.summary = summary{
-		Atoms: s.atoms.N, Dimension: s.atoms.Dim, K: s.k, Metric: s.atoms.Metric.String(),
+		Atoms: s.atoms.N, Dimension: s.atoms.Dim, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
 		Method: string(s.method), Delta: s.config.Delta, Epsilon: s.config.Epsilon,
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
 		Threads: s.engine.threads(), Backend: s.engine.Backend(), Warnings: s.warnings,

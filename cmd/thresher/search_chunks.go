@@ -154,7 +154,7 @@ func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals 
 	}
 	req := s.request
 	req.Queries, req.SelfFirst = rows, first
-	others, err := s.candidateGoals(&req, first)
+	others, err := s.setGoals(&req, first)
 	if err != nil {
 		return nil, nil, &refusedError{err}
 	}
@@ -167,7 +167,7 @@ func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals 
 	}
 	t.add(resp)
 	if s.certified != nil {
-		if err := s.certified.compare(&t, rows, others, resp.Answers); err != nil {
+		if err := s.certified.compare(&t, &req, others, resp.Answers); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -238,12 +238,17 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var verb, candidates string // those of before are without
+	var verb, candidates, exclude string // those of before are without
 	if s.flags.candidates != "" {
 		if candidates, err = s.in.candidates.hash(ctx); err != nil {
 			return "", err
 		}
 		verb = s.flags.verb
+	}
+	if s.flags.exclude != "" {
+		if exclude, err = s.in.exclude.hash(ctx); err != nil {
+			return "", err
+		}
 	}
 	var b bytes.Buffer
 	err = json.NewEncoder(&b).Encode(struct {
@@ -259,11 +264,13 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 		Seed                       uint64
 		Verb                       string `json:",omitempty"`
 		Candidates                 string `json:",omitempty"`
+		Exclude                    string `json:",omitempty"`
+		KColumn, FloorColumn       string `json:",omitempty"`
 	}{
 		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
 		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
-		verb, candidates,
+		verb, candidates, exclude, s.flags.kColumn, s.flags.floorColumn,
 	})
 	if err != nil {
 		return "", err

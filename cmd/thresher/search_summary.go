@@ -90,7 +90,8 @@ type summary struct {
 	Atoms     int     `json:"atoms"`
 	Dimension int     `json:"dimension"`
 	Queries   int64   `json:"queries"`
-	K         int     `json:"k"`
+	K         int     `json:"k"` // the greatest of any query; 0 if one asks for any number
+	KColumn   string  `json:"k_column,omitempty"`
 	Metric    string  `json:"metric"`
 	Method    string  `json:"method"`
 	Guarantee string  `json:"guarantee"`
@@ -231,6 +232,9 @@ func (s *summary) counted() string {
 func (s *summary) wanted() string {
 	if s.K == 0 {
 		return "all that reach the least score"
+	}
+	if s.KColumn != "" {
+		return fmt.Sprintf("up to %d best", s.K)
 	}
 	return fmt.Sprintf("%d best", s.K)
 }

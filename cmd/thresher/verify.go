@@ -18,6 +18,7 @@ import (
 
 type verifyFlags struct {
 	vectorFlags
+	goalFlags
 	ids                   string
 	answers, certificates string
 	sample                int64
@@ -43,6 +44,9 @@ k-th nearest by more than epsilon and (3d+48) 2^-53 of the squared distance. It 
 malformed if its length is wrong, if an atom does not exist, is repeated or is the
 query itself, or if a score is not the atom's. A partial answer, cut short by a
 deadline, is checked against its open bound.
+
+Answers that search made with --exclude, --k-column and the like are checked with the
+same flags.
 
 Each answer is checked against its own certificate, or else against --guarantee,
 --delta and --epsilon. Only .jsonl answers contain certificates; for other formats
@@ -71,6 +75,7 @@ neighbourhoods, which counts wrong answers that lack the same atom once.`,
 	}
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
+	f.goalFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids that the answers use (default: row numbers, and for texts the column id)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv)")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
@@ -94,8 +99,8 @@ func (f *verifyFlags) check() error {
 		return errors.New("verify: --atoms, --queries and --answers name the files to check")
 	case f.atoms == stdio && f.queries == stdio:
 		return errors.New("verify: --atoms and --queries cannot both be standard input")
-	case f.answers == stdio && (f.atoms == stdio || f.queries == stdio || f.certificates == stdio), f.certificates == stdio && (f.atoms == stdio || f.queries == stdio):
-		return errors.New("verify: only one of --atoms, --queries, --answers and --certificates can be standard input")
+	case stdinInputs(f.atoms, f.queries, f.answers, f.certificates, f.exclude) > 1:
+		return errors.New("verify: only one of --atoms, --queries, --answers, --certificates and --exclude can be standard input")
 	case f.sample < 0:
 		return fmt.Errorf("verify: --sample %d is negative", f.sample)
 	case f.k < 0:
@@ -113,15 +118,16 @@ type verification struct {
 	*app
 	flags   *verifyFlags
 	oracle  *verify.Oracle
-	dim     int
+	dim, n  int // of the atoms
 	metric  collection.Metric
-	check   *verify.Check
+	request batch.Request // what all queries ask for
+	goals   *queryGoals   // nil if all ask for the same
 	report  verifyReport
 	in      input // the answers
 	answers *answerReader
 	atoms   atomIDs
 
-	certificates input // their certificates, if named
+	certificates, exclude input // if named
 }
 
 func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
@@ -138,7 +144,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer in.remove()
-	queries, err := in.openQueries(f.queriesColumn)
+	queries, err := in.openQueries(f.queriesColumn, f.columns()...)
 	if err != nil {
 		return err
 	}
@@ -155,6 +161,12 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		}
 		defer v.certificates.remove()
 	}
+	if f.goalFlags.exclude != "" {
+		if v.exclude, err = a.openInput(ctx, "exclude", f.goalFlags.exclude); err != nil {
+			return err
+		}
+		defer v.exclude.remove()
+	}
 	closeAtoms, err := v.loadOracle(ctx, atoms, queries.Dim(), in)
 	if err != nil {
 		return err
@@ -162,6 +174,17 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	defer closeAtoms()
 	if err := v.survey(ctx); err != nil {
 		return err
+	}
+	if v.goals, err = a.openGoals(ctx, &f.goalFlags, in, v.exclude, v.report.Queries, v.request.K, v.request.MinScore, v.metric); err != nil {
+		return err
+	}
+	if v.goals != nil {
+		defer v.goals.close()
+		v.report.K, v.report.kColumn = v.goals.mostK, f.kColumn
+		ids := v.atoms
+		if err := v.goals.resolve(&ids, v.n); err != nil {
+			return err
+		}
 	}
 	if err := v.compare(ctx, newQueryChunks(in, queries, a.config.Chunk)); err != nil {
 		return err
@@ -202,7 +225,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 	if v.oracle, err = verify.NewOracle(rows, dim, metric, v.config.Threads); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", in.name, err), free())
 	}
-	v.dim, v.metric = dim, metric
+	v.dim, v.n, v.metric = dim, len(rows)/dim, metric
 	return free, nil
 }
 
@@ -229,22 +252,24 @@ func (v *verification) survey(ctx context.Context) error {
 		longest = max(longest, len(a.IDs))
 	}
 	req := batch.Request{K: v.flags.k, ExcludeSelf: v.flags.excludeSelf}
+	ranged := v.flags.leastScore || v.flags.floorColumn != ""
 	if v.flags.leastScore {
 		req.MinScore = &v.flags.minScore
-	} else if req.K == 0 {
+	}
+	if req.K == 0 && !ranged && v.flags.kColumn == "" {
 		req.K = longest
 	}
 	v.report.K = req.K
 	v.report.Metric = v.metric.String()
-	v.report.pairs = v.flags.leastScore
+	v.report.pairs = ranged
 	if v.report.Queries == 0 {
 		return fmt.Errorf("%s: no answers", v.in.name)
 	}
-	if req.K == 0 && !v.flags.leastScore {
+	if req.K == 0 && !ranged && v.flags.kColumn == "" {
 		return fmt.Errorf("%s: every answer is empty; -k says how many atoms were asked for", v.in.name)
 	}
-	v.check, err = verify.NewCheck(v.oracle, req)
-	return err
+	v.request = req
+	return nil
 }
 
 // compare reads queries and answers in parallel and checks them.
@@ -286,6 +311,10 @@ func (v *verification) compare(ctx context.Context, src *queryChunks) error {
 
 // chunk checks the answers to one chunk of queries.
 func (v *verification) chunk(ctx context.Context, rows []float32, first int64, n int, drawn func(int64) bool) error {
+	check, err := v.checkOf(first, n)
+	if err != nil {
+		return err
+	}
 	picked := make([]float32, 0, len(rows))
 	var numbers []int64
 	var answers []batch.Answer
@@ -305,13 +334,26 @@ func (v *verification) chunk(ctx context.Context, rows []float32, first int64, n
 	}
 
 	findings := make([]verify.Finding, len(answers))
-	err := v.oracle.Each(ctx, picked, func(j int, s *verify.Scores) {
-		findings[j] = v.check.Answer(s, numbers[j], &answers[j])
+	err = v.oracle.Each(ctx, picked, func(j int, s *verify.Scores) {
+		findings[j] = check.Answer(s, numbers[j]-first, &answers[j])
 	})
 	for j, f := range findings {
 		v.report.add(numbers[j], &answers[j].Certificate, f)
 	}
 	return err
+}
+
+// checkOf returns the check of the answers to n queries, numbered from first.
+func (v *verification) checkOf(first int64, n int) (*verify.Check, error) {
+	req := v.request
+	req.SelfFirst = first
+	if v.goals != nil {
+		var err error
+		if req.Goals, err = v.goals.read(first, n); err != nil {
+			return nil, err
+		}
+	}
+	return verify.NewCheck(v.oracle, req)
 }
 
 // drawSample selects count of total numbers, each set of that size with the same probability.

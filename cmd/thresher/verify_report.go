@@ -24,9 +24,10 @@ type verifyReport struct {
 	verify.Tally
 	Problems []string `json:"problems,omitempty"`
 
-	pairs bool  // guarantees are for atoms, not for queries
-	short int64 // malformed answers with too few atoms
-	bare  bool  // the answers have no certificates
+	pairs   bool   // guarantees are for atoms, not for queries
+	kColumn string // has the k of each query; "" if it is K
+	short   int64  // malformed answers with too few atoms
+	bare    bool   // the answers have no certificates
 }
 
 func (r *verifyReport) add(query int64, c *batch.Certificate, f verify.Finding) {
@@ -102,6 +103,9 @@ func (r *verifyReport) print(w io.Writer) error {
 func (r *verifyReport) goal() string {
 	if r.pairs {
 		return "all that reach the least score"
+	}
+	if r.kColumn != "" {
+		return fmt.Sprintf("k of column %s, at most %d", r.kColumn, r.K)
 	}
 	return fmt.Sprintf("k = %d", r.K)
 }

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"thresher/dataset"
+)
+
+// exclusions streams the atoms that each query may not return.
+type exclusions struct {
+	in    input
+	lists dataset.ListReader
+	next  int64    // number of the next list
+	ids   *atomIDs // nil before resolve
+	n     int      // atoms
+}
+
+func openExclusions(in input) (*exclusions, error) {
+	lists, err := dataset.OpenLists(in.path)
+	if err != nil {
+		return nil, in.named(err)
+	}
+	return &exclusions{in: in, lists: lists}, nil
+}
+
+// surveyExclusions reads all lists once and compares their number with that of the queries, m
+// or -1 for unknown.
+func surveyExclusions(ctx context.Context, in, queries input, m int64) error {
+	e, err := openExclusions(in)
+	if err != nil {
+		return err
+	}
+	defer e.lists.Close()
+	for {
+		_, err := e.lists.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return in.named(err)
+		}
+		e.next++
+	}
+	if m >= 0 && e.next != m {
+		return fmt.Errorf("%s has %d lists for the %d queries of %s", in.name, e.next, m, queries.name)
+	}
+	return nil
+}
+
+// resolve makes the following lists name atoms by their row numbers, of which there are n.
+func (e *exclusions) resolve(ids *atomIDs, n int) error {
+	e.ids, e.n = ids, n
+	e.ids.counted = "entry"
+	if limit := e.lists.Limit(); e.ids.column == "" && limit > int64(n) {
+		return fmt.Errorf("%s: the matrix has %d columns, and %s has %d atoms: is it of another collection?", e.in.name, limit, ids.file, n)
+	}
+	return nil
+}
+
+// read returns the next list, in a slice of its own, or skips it.
+func (e *exclusions) read(wanted bool) ([]int64, error) {
+	list, err := e.lists.Next()
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s has %d lists, and there are more queries", e.in.name, e.next)
+	}
+	if err != nil {
+		return nil, e.in.named(err)
+	}
+	e.next++
+	if !wanted {
+		return nil, nil
+	}
+	rows, err := e.ids.rows(&dataset.Result{IDs: list.IDs, Names: list.Names})
+	if err != nil {
+		return nil, fmt.Errorf("%s: query %d: %w", e.in.name, e.next-1, err)
+	}
+	for at, row := range rows {
+		if row < 0 || row >= int64(e.n) {
+			return nil, fmt.Errorf("%s: query %d: entry %d: atom %d; the atoms of %s are 0 to %d", e.in.name, e.next-1, at+1, row, e.ids.file, e.n-1)
+		}
+	}
+	return append([]int64(nil), rows...), nil
+}
