@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -129,10 +131,7 @@ type certifiedTally struct {
 func (c *certification) compare(t *tally, req *batch.Request, others []dataset.Result, proven []batch.Answer) error {
 	for j := range others {
 		o := &others[j]
-		ids := o.IDs
-		if k := req.Goals[j].K; k > 0 {
-			ids = ids[:min(k, len(ids))]
-		}
+		ids := permitted(o.IDs, cmp.Or(req.Goals[j].K, req.K), &req.Goals[j])
 		share, err := c.recall.Compare(o.Query, req.Queries[j*c.dim:(j+1)*c.dim], proven[j].IDs, ids, nil)
 		if err != nil {
 			return err
@@ -146,6 +145,22 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 		}
 	}
 	return nil
+}
+
+// permitted returns the atoms of an answer that a query can have: of the first k, those that it
+// does not exclude.
+func permitted(ids []int64, k int, goal *batch.QueryGoal) []int64 {
+	if k > 0 {
+		ids = ids[:min(k, len(ids))]
+	}
+	if len(goal.Exclude) == 0 {
+		return ids
+	}
+	excluded := make(map[int64]bool, len(goal.Exclude))
+	for _, id := range goal.Exclude {
+		excluded[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return excluded[id] })
 }
 
 // print adds the tally to the summary.

@@ -76,7 +76,7 @@ neighbourhoods, which counts wrong answers that lack the same atom once.`,
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
-	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids that the answers use (default: row numbers, and for texts the column id)")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids that the answers and --exclude use (default: row numbers, and for texts the column id)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv)")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
 	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")

@@ -345,3 +345,12 @@ func TestVerifyNamedAtoms(t *testing.T) {
 		})
 	}
 }
+
+// shorten returns a change of the answer to query j, which then lacks its best atom.
+func shorten(j int) func(int, *dataset.Result) {
+	return func(i int, r *dataset.Result) {
+		if i == j {
+			r.IDs, r.Scores = r.IDs[1:], r.Scores[1:]
+		}
+	}
+}
