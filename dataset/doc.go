@@ -30,6 +30,10 @@
 //	tables   CSV, JSONL or Parquet with columns query, id, score or distance, perhaps rank:
 //	         a row for each query and atom, sorted by query; each query's by rank or score
 //
+// Lists of ids, one a query, are read by [OpenLists] from sparse matrices of scipy (.npz), .jsonl
+// and .ivecs; columns of numbers beside the vectors, such as limits of queries, by [OpenNumbers]
+// from every format that has columns.
+//
 // Elements of float16, float32, float64, int8 and uint8 (bfloat16 in safetensors, int32 in
 // .ivecs and .ibin) are converted to float32, rounded to nearest. NaN, infinities, values
 // beyond float32's range and int32 that float32 cannot hold exactly are errors.

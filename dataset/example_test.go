@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"os"
+	"path/filepath"
 
 	"thresher/dataset"
 )
@@ -40,4 +42,67 @@ func Example() {
 	// npy 152 bytes: [1 2 3 4 5 6.5]
 	// fvecs 32 bytes: [1 2 3 4 5 6.5]
 	// fbin 32 bytes: [1 2 3 4 5 6.5]
+}
+
+// ExampleOpenLists reads lists of ids of different lengths.
+func ExampleOpenLists() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "seen.jsonl")
+	if err := os.WriteFile(path, []byte("[3,1]\n[]\n[2]\n"), 0o600); err != nil {
+		panic(err)
+	}
+	r, err := dataset.OpenLists(path)
+	if err != nil {
+		panic(err)
+	}
+	defer r.Close()
+	for {
+		ids, err := r.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(ids.IDs)
+	}
+	// Output:
+	// [3 1]
+	// []
+	// [2]
+}
+
+// ExampleOpenNumbers reads the limits that a file states for its queries.
+func ExampleOpenNumbers() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "queries.jsonl")
+	if err := os.WriteFile(path, []byte(`{"vector":[1,2],"k":5}`+"\n"+`{"vector":[3,4],"k":null}`+"\n"), 0o600); err != nil {
+		panic(err)
+	}
+	r, err := dataset.OpenNumbers(path, "k")
+	if err != nil {
+		panic(err)
+	}
+	defer r.Close()
+	for {
+		row, err := r.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(row)
+	}
+	// Output:
+	// [5]
+	// [NaN]
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -221,36 +220,4 @@ func FuzzListsJSONL(f *testing.F) {
 func FuzzListsIVecs(f *testing.F) {
 	f.Add(le32(3, 7, 5, 0xffffffff, 0, 1, 0))
 	fuzzLists(f, IVecs)
-}
-
-// ExampleOpenLists reads lists of ids of different lengths.
-func ExampleOpenLists() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "seen.jsonl")
-	if err := os.WriteFile(path, []byte("[3,1]\n[]\n[2]\n"), 0o600); err != nil {
-		panic(err)
-	}
-	r, err := OpenLists(path)
-	if err != nil {
-		panic(err)
-	}
-	defer r.Close()
-	for {
-		ids, err := r.Next()
-		if err == io.EOF {
-			return
-		}
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(ids.IDs)
-	}
-	// Output:
-	// [3 1]
-	// []
-	// [2]
 }

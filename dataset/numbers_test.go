@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -277,35 +276,4 @@ func FuzzNumbersArrow(f *testing.F) {
 func FuzzNumbersNPZ(f *testing.F) {
 	addFixtures(f, ".npz")
 	fuzzNumbers(f, NPZ, "exact", "pulls")
-}
-
-// ExampleOpenNumbers reads the limits that a file states for its queries.
-func ExampleOpenNumbers() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "queries.jsonl")
-	if err := os.WriteFile(path, []byte(`{"vector":[1,2],"k":5}`+"\n"+`{"vector":[3,4],"k":null}`+"\n"), 0o600); err != nil {
-		panic(err)
-	}
-	r, err := OpenNumbers(path, "k")
-	if err != nil {
-		panic(err)
-	}
-	defer r.Close()
-	for {
-		row, err := r.Next()
-		if err == io.EOF {
-			return
-		}
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(row)
-	}
-	// Output:
-	// [5]
-	// [NaN]
 }

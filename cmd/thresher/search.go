@@ -43,7 +43,14 @@ goes to stderr, or with --json to stdout. The default --seed is 1, so that runs 
 
 .ibin is ground truth as the big-ann-benchmarks write it: ids and scores; ids alone if
 the name ends in .neighbors.ibin; or, with --min-score and without -k, the answers of a
-range search.`,
+range search.
+
+Queries can differ in what they ask for. --exclude FILE lists atoms that a query may not
+return, such as seen items or known positives: a sparse matrix of scipy (.npz of save_npz,
+a row a query), .jsonl with [7,5] or {"query":0,"ids":[7,5]} a line, or .ivecs. Its ids are
+row numbers of the atoms or, with --ids, those of that column; texts are ids too.
+--k-column and --floor-column take k and the least score of each query from columns of the
+queries' file. Shorter answers are padded as in every output: id -1, score -Inf.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.leastScore = cmd.Flags().Changed("min-score")
