@@ -13,8 +13,9 @@ import (
 // Assembling reads a spool from its start, once for each part of the output, and holds one
 // record in memory.
 
-// eachRecord calls do with every record and its index. The result is valid during the call.
-func eachRecord(spool io.ReadSeeker, do func(i int64, r *Result) error) error {
+// EachRecord calls do with every record of a spool, from its start, and its index. The result is
+// valid during the call. Errors of do are prefixed with the number of the query.
+func EachRecord(spool io.ReadSeeker, do func(i int64, r *Result) error) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func AssembleIVecs(spool io.ReadSeeker, k int, out io.Writer) error {
 	}
 	w := bufio.NewWriterSize(out, streamBuffer)
 	var row []byte
-	err := eachRecord(spool, func(i int64, r *Result) error {
+	err := EachRecord(spool, func(i int64, r *Result) error {
 		if err := inOrder(i, r, k); err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ type npzPart struct {
 // score -Inf. Records must be in the order of their queries, from 0 without gaps. Names and
 // certificates are omitted.
 func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
-	return writeNPZ(func(do func(i int64, r *Result) error) error { return eachRecord(spool, do) }, k, out)
+	return writeNPZ(func(do func(i int64, r *Result) error) error { return EachRecord(spool, do) }, k, out)
 }
 
 // WriteResultsNPZ writes results in memory as AssembleNPZ writes those of a spool.
@@ -124,10 +125,11 @@ func WriteResultsNPZ(results []Result, k int, out io.Writer) error {
 	}, k, out)
 }
 
-// eachResult iterates over results; repeated calls give the same ones.
-type eachResult func(do func(i int64, r *Result) error) error
+// EachResult calls do with every result and its index, and returns its first error. Whenever it is
+// called, it passes on the same results. A result is valid during the call.
+type EachResult func(do func(i int64, r *Result) error) error
 
-func writeNPZ(each eachResult, k int, out io.Writer) error {
+func writeNPZ(each EachResult, k int, out io.Writer) error {
 	if k < 1 {
 		return fmt.Errorf("k = %d is below 1", k)
 	}
@@ -148,12 +150,8 @@ func writeNPZ(each eachResult, k int, out io.Writer) error {
 	return z.Close()
 }
 
-func (p *npzPart) write(z *zip.Writer, each eachResult, m int64, k int) error {
-	// A fixed time stamp, zip's epoch, makes equal answers equal bytes.
-	entry, err := z.CreateHeader(&zip.FileHeader{
-		Name: p.name + ".npy", Method: zip.Store,
-		Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC),
-	})
+func (p *npzPart) write(z *zip.Writer, each EachResult, m int64, k int) error {
+	entry, err := z.CreateHeader(npzHeader(p.name))
 	if err != nil {
 		return err
 	}
@@ -178,6 +176,12 @@ func (p *npzPart) write(z *zip.Writer, each eachResult, m int64, k int) error {
 		return err
 	}
 	return w.Flush()
+}
+
+// npzHeader describes an array of an npz. A fixed time stamp, zip's epoch, makes equal arrays
+// equal bytes.
+func npzHeader(array string) *zip.FileHeader {
+	return &zip.FileHeader{Name: array + ".npy", Method: zip.Store, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
 func npzParts() []npzPart {

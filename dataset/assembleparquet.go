@@ -52,7 +52,7 @@ func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
 
 func assembleRows(spool io.ReadSeeker, w io.Closer, flush func() error, write func(*Result) error) error {
 	held := 0
-	err := eachRecord(spool, func(_ int64, r *Result) error {
+	err := EachRecord(spool, func(_ int64, r *Result) error {
 		if held > 0 && held+len(r.IDs) > resultGroup {
 			held = 0
 			if err := flush(); err != nil {

@@ -73,7 +73,7 @@ func AssembleTruthIDs(spool io.ReadSeeker, k int, out io.Writer) error {
 // newTruthWriter checks every record and writes the header.
 func newTruthWriter(spool io.ReadSeeker, k int, out io.Writer, scored bool) (*truthWriter, error) {
 	t := &truthWriter{spool: spool, out: bufio.NewWriterSize(out, streamBuffer), k: k}
-	err := eachRecord(spool, func(i int64, r *Result) error {
+	err := EachRecord(spool, func(i int64, r *Result) error {
 		limit := k
 		if k == 0 {
 			limit = len(r.IDs)
@@ -124,7 +124,7 @@ func (t *truthWriter) idBlock() error {
 // block writes what add appends for every record.
 func (t *truthWriter) block(add func(r *Result)) error {
 	seen := int64(0)
-	err := eachRecord(t.spool, func(i int64, r *Result) error {
+	err := EachRecord(t.spool, func(i int64, r *Result) error {
 		t.row = t.row[:0]
 		add(r)
 		seen++

@@ -86,7 +86,7 @@ func assemble(t *testing.T, rs []Result, k int, ext string) (string, error) {
 	case ".ivecs":
 		return path, AssembleIVecs(spool, k, f)
 	}
-	return path, eachRecord(spool, func(_ int64, r *Result) error {
+	return path, EachRecord(spool, func(_ int64, r *Result) error {
 		_, err := f.Write(AppendJSONL(nil, r))
 		return err
 	})

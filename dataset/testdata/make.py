@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
+import scipy.sparse as sparse
 from safetensors.numpy import save_file
 
 m = (np.arange(15).reshape(5, 3) * 3 - 20).astype(np.float32)  # -20 .. 22
@@ -121,10 +122,13 @@ named = {
 pq.write_table(pa.table(named), "named.parquet", compression="zstd")
 
 # Lists of ids: [7, 5, 9], [], [0].
-import scipy.sparse as sparse
-
 lists = sparse.csr_matrix((np.ones(4, np.float32), [7, 5, 9, 0], [0, 3, 3, 4]), shape=(3, 10))
 sparse.save_npz("lists.npz", lists)
 sparse.save_npz("storedlists.npz", sparse.csr_array(lists), compressed=False)
 sparse.save_npz("csc.npz", lists.tocsc())
 np.savez("ownlists.npz", indptr=np.array([0, 3, 3, 4], ">i8"), ids=np.array([7, 5, 9, 0], "<u8"))
+
+# A graph of five rows as scipy saves sparse matrices.
+graph = sparse.csr_matrix(
+    (np.float32([2.5, 0.25, 0, 1, -7]), np.int32([3, 2, 1, 0, 4]), np.int32([0, 2, 3, 3, 5, 5])), shape=(5, 5))
+sparse.save_npz("graph.npz", graph, compressed=False)
