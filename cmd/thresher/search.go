@@ -20,7 +20,7 @@ import (
 type searchFlags struct {
 	vectorFlags
 	goalFlags
-	verb                   string // search or certify
+	verb                   string // search, certify or graph
 	candidates             string
 	ids, out, certificates string
 	minScore               float64
@@ -98,6 +98,13 @@ func (f *searchFlags) check() error {
 		return f.refuse("--deadline %v is negative", f.deadline)
 	case f.certificates != "" && f.out == stdio:
 		return f.refuse("--certificates needs an --out file; JSON lines already contain certificates")
+	}
+	return f.checkOutputs()
+}
+
+// checkOutputs rejects outputs that cannot be, or that are inputs.
+func (f *searchFlags) checkOutputs() error {
+	switch {
 	case f.certificates != "" && filepath.Ext(f.certificates) != ".jsonl":
 		return f.refuse("--certificates %s: name does not end in .jsonl", f.certificates)
 	case f.certificates != "" && filepath.Clean(f.certificates) == filepath.Clean(f.out):
@@ -121,6 +128,14 @@ func (f *searchFlags) sparesInputs() error {
 		}
 	}
 	return nil
+}
+
+// items are what the chunks of the verb consist of.
+func (f *searchFlags) items() string {
+	if f.verb == graph {
+		return "rows"
+	}
+	return "queries"
 }
 
 // refuse returns a usage error of the verb.

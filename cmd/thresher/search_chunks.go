@@ -31,24 +31,34 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 		return s.stream(ctx, src, func(done int64) { p.set(done, queries.Len()) })
 	}
 
-	fingerprint, err := s.fingerprint(ctx)
+	done, err := runChunks(ctx, s, src, func(done int64) { p.set(done, queries.Len()) }, s.chunk)
 	if err != nil {
 		return err
+	}
+	p.done()
+	return s.finish(ctx, done)
+}
+
+// runChunks answers the chunks of src and makes their answers durable. observe is told how many
+// items are.
+func runChunks[T any](ctx context.Context, s *search, src jobs.Source[T], observe func(done int64), work jobs.Work[T]) (jobs.Summary, error) {
+	fingerprint, err := s.fingerprint(ctx)
+	if err != nil {
+		return jobs.Summary{}, err
 	}
 	spec := jobs.Spec{
 		Progress: s.out.progress(), Outputs: s.out.outputs(), Fingerprint: fingerprint,
 		Resume: s.flags.resume, Force: s.flags.force,
 		Observe: func(at jobs.Progress) {
-			p.set(at.Items, queries.Len())
-			s.log.Debug("chunk is durable", "queries", at.Items, "elapsed", at.Elapsed)
+			observe(at.Items)
+			s.log.Debug("chunk is durable", s.flags.items(), at.Items, "elapsed", at.Elapsed)
 		},
 	}
-	done, err := jobs.Run(ctx, spec, src, s.chunk)
+	done, err := jobs.Run(ctx, spec, src, work)
 	if err != nil {
-		return s.stopped(ctx, done, err)
+		return done, s.stopped(ctx, done, err)
 	}
-	p.done()
-	return s.finish(ctx, done)
+	return done, nil
 }
 
 // finish converts the durable answers to the output files and deletes the progress.
@@ -77,9 +87,9 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 
 // stopped adds to an error how the run can be continued.
 func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) error {
-	items := "no query is answered yet"
+	items := "nothing is answered yet"
 	if done.Items > 0 {
-		items = fmt.Sprintf("%d queries are answered and safe, --resume goes on", done.Items)
+		items = fmt.Sprintf("%d %s are answered and safe, --resume goes on", done.Items, s.flags.items())
 	}
 	var stopped *jobs.StoppedError
 	var vector *dataset.Error
@@ -230,15 +240,20 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	queries, err := s.in.queries.hash(ctx)
-	if err != nil {
-		return "", err
+	var queries string // a graph has none
+	if s.flags.verb != graph {
+		if queries, err = s.in.queries.hash(ctx); err != nil {
+			return "", err
+		}
 	}
 	o, err := s.buildOptions(s.request.Method)
 	if err != nil {
 		return "", err
 	}
 	var verb, candidates, exclude string // those of before are without
+	if s.flags.verb == graph {
+		verb = graph
+	}
 	if s.flags.candidates != "" {
 		if candidates, err = s.in.candidates.hash(ctx); err != nil {
 			return "", err

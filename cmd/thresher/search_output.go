@@ -23,6 +23,8 @@ type answerFiles struct {
 	certificates string // "" without
 	format       dataset.Format
 	width        int // columns of a matrix of answers; 0 = any
+	// rows are those of the graph that is written in place of the answers; nil without one.
+	rows *graphRows
 }
 
 // newAnswerFiles checks the outputs before anything is read.
@@ -35,10 +37,15 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	switch {
 	case zipped:
 		return nil, fmt.Errorf("--out %s: compressed output is not supported; drop .gz", f.out)
+	case f.verb == graph && !slices.Contains([]dataset.Format{dataset.JSONL, dataset.NPZ, dataset.Parquet}, format):
+		return nil, fmt.Errorf("--out %s: name ends in none of .npz, .parquet, .jsonl", f.out)
 	case !slices.Contains([]dataset.Format{dataset.JSONL, dataset.NPZ, dataset.Parquet, dataset.IVecs, dataset.IBin}, format):
 		return nil, fmt.Errorf("--out %s: name ends in none of .jsonl, .npz, .parquet, .ivecs, .ibin", f.out)
 	}
 	o.format = format
+	if f.verb == graph {
+		o.rows = &graphRows{}
+	}
 	if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("--out %s: there is no folder %s", f.out, filepath.Dir(f.out))
 	}
@@ -81,7 +88,7 @@ func (o *answerFiles) outputs() []string {
 	return []string{answers, o.certificates}
 }
 
-func (o *answerFiles) isAssembled() bool { return o.format != dataset.JSONL }
+func (o *answerFiles) isAssembled() bool { return o.rows != nil || o.format != dataset.JSONL }
 
 // setWidth sets the most atoms of an answer, 0 for any number.
 func (o *answerFiles) setWidth(k int) error {
@@ -106,7 +113,7 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 			Query: first + int64(j), IDs: a.IDs, Scores: a.Scores,
 			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 		}
-		if names != nil {
+		if names != nil && o.rows == nil {
 			r.Names = make([]string, len(a.IDs))
 			for i, id := range a.IDs {
 				r.Names[i] = names[id]
@@ -147,14 +154,16 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 	}()
 
 	from := contextReadSeeker{contextReader{ctx, results}, results}
-	switch o.format {
-	case dataset.NPZ:
+	switch {
+	case o.rows != nil:
+		err = o.rows.write(from, o.format, out)
+	case o.format == dataset.NPZ:
 		err = dataset.AssembleNPZ(from, o.width, out)
-	case dataset.Parquet:
+	case o.format == dataset.Parquet:
 		err = dataset.AssembleParquet(from, out)
-	case dataset.IVecs:
+	case o.format == dataset.IVecs:
 		err = dataset.AssembleIVecs(from, o.width, out)
-	case dataset.IBin:
+	case o.format == dataset.IBin:
 		if dataset.IsIDsOnly(o.out) {
 			err = dataset.AssembleTruthIDs(from, o.width, out)
 		} else {

@@ -16,6 +16,12 @@ import (
 // stop once some chunks are durable.
 func child(t *testing.T, stop func(*os.Process), args ...string) *exec.Cmd {
 	t.Helper()
+	return childFor(t, 3, stop, args...)
+}
+
+// childFor is child for a number of chunks.
+func childFor(t *testing.T, enough int, stop func(*os.Process), args ...string) *exec.Cmd {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +42,7 @@ func child(t *testing.T, stop func(*os.Process), args ...string) *exec.Cmd {
 		if strings.Contains(lines.Text(), "chunk is durable") {
 			chunks++
 		}
-		if chunks == 3 {
+		if chunks == enough {
 			stop(cmd.Process)
 			chunks++
 		}

@@ -79,6 +79,16 @@ func (t *tally) add(r *batch.Response) {
 	}
 }
 
+// addTotals adds the figures of a response to the encoded tally of the chunks before.
+func addTotals(totals []byte, r *batch.Response) ([]byte, error) {
+	t, err := readTally(totals)
+	if err != nil {
+		return nil, err
+	}
+	t.add(r)
+	return json.Marshal(t)
+}
+
 func (t *tally) warn(w string) {
 	if !slices.Contains(t.Warnings, w) {
 		t.Warnings = append(t.Warnings, w)
@@ -119,6 +129,7 @@ type summary struct {
 	// Candidates counts the candidates of all queries, Certified what certify found.
 	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
 	Certified  certifiedTally        `json:"certified,omitzero"`
+	Graph      *graphSummary         `json:"graph,omitempty"`
 }
 
 func (s *summary) setTally(t tally) {
@@ -166,7 +177,11 @@ func names[T ~string](counts map[T]int64, other string) string {
 func (s *summary) print(a *app) error {
 	t := newTable(a.err)
 	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
-	t.row("queries", s.counted())
+	if s.Graph != nil {
+		t.row("graph", s.Graph.describe(s))
+	} else {
+		t.row("queries", s.counted())
+	}
 	t.row("speed", fmt.Sprintf("%.0f %s/s on %s", s.QueriesPerSecond, s.answered(), s.computing()))
 	t.row("saving", fmt.Sprintf("%s, %d rows scored in full", s.saved(), s.RowsScored))
 	t.row("method", s.Method)
@@ -200,6 +215,9 @@ func (s *summary) computing() string {
 
 // answered describes the answers that the speed counts.
 func (s *summary) answered() string {
+	if s.Graph != nil {
+		return "rows"
+	}
 	if s.Partial > 0 {
 		return "finished queries"
 	}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/config"
+	"thresher/dataset"
+	"thresher/join"
+)
+
+// graph is the verb that finds the nearest neighbours of the atoms among themselves.
+const graph = "graph"
+
+type graphFlags struct {
+	searchFlags
+	symmetric, mutual, distances bool
+}
+
+func newGraphCommand(a *app) *cobra.Command {
+	f := &graphFlags{searchFlags: searchFlags{verb: graph}}
+	cmd := &cobra.Command{
+		Use:   "graph --atoms FILE -k N --out FILE",
+		Short: "Find the k nearest neighbours of every atom: a k-NN graph",
+		Long: `Find the k nearest neighbours of every atom among the other atoms: a k-NN graph.
+
+An atom is no neighbour of itself; duplicates of it are. The search is --method certain
+unless told otherwise, so every row is right. --out is one of
+
+  .npz      sparse matrix for scipy.sparse.load_npz (CSR, float32): column j of row i
+            holds the score of i and its neighbour j
+  .parquet  table of edges: source, target, score; and source_id, target_id where the
+            atoms have an id column
+  .jsonl    the same, an object for each edge
+
+Scores are those of search: inner products, cosines, or with --metric l2 squared
+distances. --distances writes distances instead (l2: not squared; cosine: 1 less the
+cosine), as the precomputed neighbours of scikit-learn, UMAP and Scanpy are. The edges
+of a row are in order, best first. Without --symmetric and --mutual each row has k.
+
+The rows found are kept next to the output until all are; --resume continues a run that
+was killed.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGraph(cmd.Context(), f) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
+	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
+	fs.StringVar(&f.out, "out", "", "`file` for the graph, ending in .npz, .parquet or .jsonl")
+	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every row")
+	fs.BoolVar(&f.symmetric, "symmetric", false, "join two atoms if either is a neighbour of the other; the edge has their score in both directions")
+	fs.BoolVar(&f.mutual, "mutual", false, "join two atoms if each is a neighbour of the other")
+	fs.BoolVar(&f.distances, "distances", false, "write distances instead of scores")
+	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
+	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
+	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
+	addSettings(cmd, searchSettings()...)
+	fs.Lookup("k").Usage = "neighbours of each atom"
+	fs.Lookup("method").Usage += "; certain unless given"
+	return cmd
+}
+
+// check rejects conflicting flags before anything is read.
+func (f *graphFlags) check() error {
+	switch {
+	case f.atoms == "":
+		return f.refuse("--atoms names the file of vectors")
+	case f.out == "" || f.out == stdio:
+		return f.refuse("--out names the file for the graph, ending in .npz, .parquet or .jsonl")
+	case f.symmetric && f.mutual:
+		return f.refuse("--symmetric and --mutual exclude each other")
+	case f.resume && f.force:
+		return f.refuse("--resume and --force exclude each other")
+	}
+	return f.checkOutputs()
+}
+
+// runGraph makes a graph as a search whose queries are the atoms.
+func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	s := &search{app: a, flags: &f.searchFlags, k: a.config.K, method: batch.Method(a.config.Method)}
+	if a.config.Origin("method").Kind == config.FromDefault {
+		s.method = batch.Certain
+	}
+	if s.out, err = newAnswerFiles(&f.searchFlags); err != nil {
+		return err
+	}
+	if s.in.atoms, err = a.openInput(ctx, "atoms", f.atoms); err != nil {
+		return err
+	}
+	defer s.in.atoms.remove()
+	s.in.queries = s.in.atoms
+	g := &graphSearch{search: s, flags: f}
+	if err := g.prepare(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.engine.close()) }()
+	if err := g.answer(ctx); err != nil {
+		return err
+	}
+	return s.report()
+}
+
+// graphSearch is one run of the command.
+type graphSearch struct {
+	*search
+	flags *graphFlags
+	graph *join.Graph
+}
+
+// prepare loads the atoms and starts the engine, which the caller closes.
+func (g *graphSearch) prepare(ctx context.Context) error {
+	columns := &dataset.Options{Column: g.flags.atomsColumn, IDs: g.flags.ids, FindIDs: true}
+	e, err := g.openEngine(ctx, g.in.atoms, columns, g.method, -1, func(a *atoms) (batch.Request, error) {
+		g.atoms = a
+		return g.buildRequest()
+	})
+	if err != nil {
+		return err
+	}
+	g.engine = e
+	c := g.config
+	if g.graph, err = join.NewGraph(e.Engine, join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon}); err != nil {
+		return errors.Join(g.located(err, 0), e.close())
+	}
+	g.describe()
+	return nil
+}
+
+// buildRequest checks what depends on the atoms, and returns the request for their neighbours.
+func (g *graphSearch) buildRequest() (batch.Request, error) {
+	c, n := g.config, g.atoms.N
+	if n < 2 {
+		return batch.Request{}, fmt.Errorf("%s: 1 atom; a graph has at least 2", g.in.atoms.name)
+	}
+	if g.k > n-1 {
+		g.warnings = append(g.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", g.k, n-1))
+		g.k = n - 1
+	}
+	rows := g.out.rows
+	rows.n, rows.k, rows.metric, rows.names = n, g.k, g.atoms.Metric, g.atoms.names
+	rows.symmetric, rows.mutual, rows.distances = g.flags.symmetric, g.flags.mutual, g.flags.distances
+	if err := rows.check(); err != nil {
+		return batch.Request{}, err
+	}
+	g.request = batch.Request{K: g.k, Delta: c.Delta, Epsilon: c.Epsilon, Method: g.method, ExcludeSelf: true}
+	return g.request, nil
+}
+
+// answer finds all rows and writes the graph.
+func (g *graphSearch) answer(ctx context.Context) error {
+	p := g.newProgress("searching")
+	defer p.done()
+	n := int64(g.atoms.N)
+	done, err := runChunks(ctx, g.search, &rowBlocks{n: n, size: int64(g.config.Chunk)}, func(done int64) { p.set(done, n) }, g.block)
+	if err != nil {
+		return err
+	}
+	p.done()
+	if err := g.finish(ctx, done); err != nil {
+		return err
+	}
+	g.summary.Graph = g.out.rows.summary()
+	return nil
+}
+
+// block finds the neighbours of n atoms from row first on. It is a jobs.Work.
+func (g *graphSearch) block(ctx context.Context, n int, first int64, totals []byte) ([][]byte, []byte, error) {
+	resp, err := g.graph.Search(ctx, first, n)
+	if err != nil {
+		return nil, nil, g.located(err, first)
+	}
+	totals, err = addTotals(totals, resp)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := g.out.encode(resp.Answers, first, nil)
+	return out, totals, err
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// csr is a sparse matrix as its npz holds it.
+type csr struct {
+	indices, indptr []int32
+	data            []float32
+}
+
+func (m *csr) row(i int) ([]int32, []float32) {
+	lo, hi := m.indptr[i], m.indptr[i+1]
+	return m.indices[lo:hi], m.data[lo:hi]
+}
+
+func readCSR(t *testing.T, path string) *csr {
+	t.Helper()
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	array := func(name string, to any) {
+		r, err := z.Open(name + ".npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = b[10+int(binary.LittleEndian.Uint16(b[8:])):]
+		switch to := to.(type) {
+		case *[]int32:
+			*to = make([]int32, len(b)/4)
+		case *[]float32:
+			*to = make([]float32, len(b)/4)
+		}
+		if err := binary.Read(bytes.NewReader(b), binary.LittleEndian, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &csr{}
+	array("indices", &m.indices)
+	array("indptr", &m.indptr)
+	array("data", &m.data)
+	return m
+}
+
+// TestGraph: the rows are the answers of search --exclude-self, for every metric.
+func TestGraph(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 400, 40)
+	for _, metric := range []string{"ip", "cosine", "l2"} {
+		answers, out := filepath.Join(dir, metric+".jsonl"), filepath.Join(dir, metric+".npz")
+		thresher(t, "search", "--atoms", atoms, "--queries", atoms, "--exclude-self", "-k7", "--method", "certain", "--metric", metric, "--out", answers).wantCode(t, exitOK)
+		r := thresher(t, "graph", "--atoms", atoms, "-k7", "--metric", metric, "--out", out, "--certificates", out+".jsonl", "--chunk", "64")
+		r.wantCode(t, exitOK)
+		for _, want := range []string{"400 rows of 7 neighbours, directed: 2800 edges", "certain: none wrong", "rows/s"} {
+			if !strings.Contains(r.err, want) {
+				t.Errorf("summary lacks %q:\n%s", want, r.err)
+			}
+		}
+		m := readCSR(t, out)
+		for _, want := range answersOf(t, answers) {
+			ids, scores := m.row(int(want.Query))
+			wide := make([]int64, len(ids))
+			for i, id := range ids {
+				wide[i] = int64(id)
+			}
+			if !slices.Equal(want.IDs, wide) || !slices.Equal(want.Scores, scores) {
+				t.Fatalf("%s: row %d: %v %v, search: %v %v", metric, want.Query, ids, scores, want.IDs, want.Scores)
+			}
+		}
+		if n := bytes.Count(readFile(t, out+".jsonl"), []byte("\n")); n != 400 {
+			t.Errorf("%d certificates", n)
+		}
+	}
+}
+
+// TestGraphWithoutDirections: --symmetric joins atoms of which one has the other, --mutual those
+// that have each other, and --distances converts scores.
+func TestGraphWithoutDirections(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 200, 24)
+	for _, metric := range []string{"cosine", "l2"} {
+		make := func(name string, flags ...string) *csr {
+			out := filepath.Join(dir, metric+name+".npz")
+			thresher(t, append([]string{"graph", "--atoms", atoms, "-k5", "--metric", metric, "--out", out}, flags...)...).wantCode(t, exitOK)
+			return readCSR(t, out)
+		}
+		plain, symmetric, mutual, far := make("plain"), make("symmetric", "--symmetric"), make("mutual", "--mutual"), make("far", "--symmetric", "--distances")
+		has := func(i, j int) bool { ids, _ := plain.row(i); return slices.Contains(ids, int32(j)) }
+		for i := range 200 {
+			var union, both []int32
+			for j := range 200 {
+				if has(i, j) || has(j, i) {
+					union = append(union, int32(j))
+				}
+				if has(i, j) && has(j, i) {
+					both = append(both, int32(j))
+				}
+			}
+			for _, c := range []struct {
+				m    *csr
+				want []int32
+			}{{symmetric, union}, {mutual, both}} {
+				ids, scores := c.m.row(i)
+				if !slices.IsSortedFunc(scores, func(a, b float32) int {
+					if (a < b) == (metric == "l2") {
+						return -1
+					}
+					return 1
+				}) {
+					t.Errorf("%s: row %d is not best first: %v", metric, i, scores)
+				}
+				if got := slices.Sorted(slices.Values(ids)); !slices.Equal(got, c.want) {
+					t.Errorf("%s: row %d: %v, want %v", metric, i, got, c.want)
+				}
+			}
+			ids, scores := symmetric.row(i)
+			far, distances := far.row(i)
+			for at, s := range scores {
+				want := 1 - s
+				if metric == "l2" {
+					want = float32(math.Sqrt(float64(s)))
+				}
+				if far[at] != ids[at] || distances[at] != want {
+					t.Errorf("%s: row %d: distance %g to %d of score %g to %d", metric, i, distances[at], far[at], s, ids[at])
+				}
+			}
+		}
+	}
+}
+
+// TestGraphTables: tables of edges name the atoms by their ids too.
+func TestGraphTables(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.csv", []byte("id,x,y\nn,0,0\no,1,0\nfar,9,9\n"))
+	out := filepath.Join(dir, "g.jsonl")
+	r := thresher(t, "graph", "--atoms", atoms, "-k1", "--metric", "l2", "--out", out, "--json")
+	r.wantCode(t, exitOK)
+	want := `{"source":0,"target":1,"score":1,"source_id":"n","target_id":"o"}
+{"source":1,"target":0,"score":1,"source_id":"o","target_id":"n"}
+{"source":2,"target":1,"score":145,"source_id":"far","target_id":"o"}
+`
+	if diff := cmp.Diff(want, string(readFile(t, out))); diff != "" {
+		t.Error(diff)
+	}
+	var s summary
+	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&graphSummary{Rows: 3, Edges: 3, Kind: "directed", Value: "score"}, s.Graph); diff != "" {
+		t.Error(diff)
+	}
+	r = thresher(t, "graph", "--atoms", atoms, "-k9", "--metric", "l2", "--out", filepath.Join(dir, "g.parquet"))
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.err, "k reduced from 9 to 2") || !strings.Contains(r.err, "6 edges") {
+		t.Errorf("k above the number of atoms:\n%s", r.err)
+	}
+}
+
+// TestGraphResumes: whenever a run is killed, the resumed one writes the same bytes.
+func TestGraphResumes(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 2000, 40)
+	for i, flags := range [][]string{{}, {"--symmetric"}, {"--mutual", "--distances"}} {
+		for _, name := range []string{"g.npz", "g.jsonl"} {
+			whole, out := filepath.Join(dir, fmt.Sprint("whole-", i, name)), filepath.Join(dir, fmt.Sprint(i, name))
+			args := func(out string) []string {
+				return append([]string{"graph", "--atoms", atoms, "-k4", "--metric", "l2", "--out", out}, flags...)
+			}
+			t.Run(filepath.Base(out), func(t *testing.T) {
+				t.Parallel()
+				thresher(t, args(whole)...).wantCode(t, exitOK)
+				cmd := childFor(t, 1+rand.IntN(40), func(p *os.Process) { p.Kill() }, args(out)...)
+				if cmd.ProcessState.Exited() || !exists(out+".progress") || exists(out) {
+					t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
+				}
+				appendTo(t, out+".spool", []byte("torn")) // as a power failure may
+				thresher(t, args(out)...).wantError(t, "--resume", "--force")
+				thresher(t, append(args(out), "--resume", "-k5")...).wantError(t, "other vectors or settings")
+				r := thresher(t, append(args(out), "--resume")...)
+				r.wantCode(t, exitOK)
+				if !strings.Contains(r.err, "by an earlier run") {
+					t.Errorf("summary does not tell of the earlier run:\n%s", r.err)
+				}
+				if !bytes.Equal(readFile(t, out), readFile(t, whole)) {
+					t.Error("the graph differs from that of an uninterrupted run")
+				}
+				if exists(out+".progress") || exists(out+".spool") {
+					t.Error("progress or spool was left behind")
+				}
+			})
+		}
+	}
+}
+
+// TestGraphStopsCleanly: an interrupted run can be resumed and has written no graph.
+func TestGraphStopsCleanly(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 2000, 40)
+	out := filepath.Join(dir, "g.npz")
+	args := []string{"graph", "--atoms", atoms, "-k4", "--out", out}
+	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, args...)
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || exists(out) || !exists(out+".progress") {
+		t.Fatalf("exit code %d", code)
+	}
+	thresher(t, append(args, "--resume")...).wantCode(t, exitOK)
+}
+
+func TestGraphBadInput(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
+	one := vectorFile(t, dir, "one.npy", 1, 1, 3)
+	out := filepath.Join(dir, "g.npz")
+	there := writeFile(t, dir, "there.npz", []byte("precious"))
+	nan := writeFile(t, dir, "nan.csv", []byte("1,2\n3,NaN\n"))
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"no atoms", []string{"--out", out}, []string{"graph", "--atoms"}},
+		{"no output", []string{"--atoms", atoms}, []string{"graph", "--out", ".npz"}},
+		{"standard output", []string{"--atoms", atoms, "--out", "-"}, []string{"graph", "--out"}},
+		{"k 0", []string{"--atoms", atoms, "--out", out, "-k0"}, []string{"k", "0"}},
+		{"one atom", []string{"--atoms", one, "--out", out}, []string{"one.npy", "1 atom", "at least 2"}},
+		{"not finite", []string{"--atoms", nan, "--out", out}, []string{"nan.csv", "row 1"}},
+		{"a missing file", []string{"--atoms", filepath.Join(dir, "none.npy"), "--out", out}, []string{"none.npy"}},
+		{"an existing output", []string{"--atoms", atoms, "--out", there}, []string{"there.npz", "--force"}},
+		{"an existing output to resume", []string{"--atoms", atoms, "--out", there, "--resume"}, []string{"there.npz", "nothing to resume"}},
+		{"the atoms as output", []string{"--atoms", there, "--out", there, "--force"}, []string{"there.npz", "overwritten"}},
+		{"queries", []string{"--atoms", atoms, "--out", out, "--queries", atoms}, []string{"queries"}},
+		{"another format", []string{"--atoms", atoms, "--out", filepath.Join(dir, "g.ivecs")}, []string{"g.ivecs", ".npz, .parquet, .jsonl"}},
+		{"both kinds", []string{"--atoms", atoms, "--out", out, "--mutual", "--symmetric"}, []string{"--mutual", "--symmetric"}},
+		{"resume and force", []string{"--atoms", atoms, "--out", out, "--resume", "--force"}, []string{"exclude each other"}},
+		{"distances of products", []string{"--atoms", atoms, "--out", out, "--distances"}, []string{"--distances", "l2"}},
+		{"a folder that is not there", []string{"--atoms", atoms, "--out", filepath.Join(dir, "no", "g.npz")}, []string{"no folder"}},
+		{"certificates of another name", []string{"--atoms", atoms, "--out", out, "--certificates", "c.txt"}, []string{"c.txt", ".jsonl"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			thresher(t, append([]string{"graph"}, c.args...)...).wantError(t, c.want...)
+			if exists(out) || exists(out+".progress") || exists(out+".spool") {
+				t.Error("something was written")
+			}
+		})
+	}
+	if string(readFile(t, there)) != "precious" {
+		t.Error("an existing output was changed")
+	}
+}
