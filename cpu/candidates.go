@@ -9,23 +9,24 @@ import (
 )
 
 // takeChunk takes the arms of a chunk that passed the look. Those whose estimate reaches the
-// threshold are candidates, which are scored at once and may raise it. The others are listed
-// with their bounds.
+// threshold, and not more than the ceiling, are candidates, which are scored at once and may raise
+// the threshold. The others are listed with their bounds.
 func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivors, strip *looks.Strip) {
-	top := float32(math.Inf(1))
-	if cut := q.firstCut(w, passed); cut < top {
-		// There are fewer than k scores: the arms of greatest bound give the first threshold.
-		w.candidates.truncate(0)
-		w.candidates.appendSelected(q.kern, passed, cut, float32(math.Inf(1)))
-		q.tightenBy(w, source, w.candidates)
-		top = cut
+	rounding, radius := q.bound.StripRounding(strip), strip.MeanRadius*q.bound.RadiusFactor
+	limit := float32(math.Inf(1)) // candidates have lower bounds
+	eligible := passed
+	if q.bounded() {
+		limit = float32(q.ceiling + q.conversion.Lead + rounding + radius)
+		w.eligible.truncate(0)
+		w.eligible.appendSelected(q.kern, passed, float32(math.Inf(-1)), limit)
+		eligible = w.eligible
 	}
-	above := top
+	above := limit
 	if q.goal.K > 0 {
+		above = q.scoreFirst(w, source, eligible, limit)
 		// In descending steps of bounds, since each step may raise the threshold above the next.
-		rounding, radius := q.bound.StripRounding(strip), strip.MeanRadius*q.bound.RadiusFactor
 		w.selected.truncate(0)
-		w.selected.appendSelected(q.kern, passed, max(float32(q.tau+rounding+radius), q.least32()), top)
+		w.selected.appendSelected(q.kern, passed, max(float32(q.tau+rounding+radius), q.least32()), above)
 		for _, f := range candidateRadii {
 			cut := max(min(above, float32(q.tau+rounding+f*radius)), q.least32())
 			w.candidates.truncate(0)
@@ -34,7 +35,41 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 			above = min(above, cut)
 		}
 	}
-	q.list.appendSelected(q.kern, passed, q.least32(), above)
+	if !q.bounded() {
+		q.list.appendSelected(q.kern, passed, q.least32(), above)
+		return
+	}
+	least := q.least32()
+	for k, b := range passed.bounds {
+		if b >= least && (b < above || b >= limit) {
+			q.list.ids, q.list.bounds = append(q.list.ids, passed.ids[k]), append(q.list.bounds, b)
+		}
+	}
+}
+
+// firstRounds is how many times a chunk's arms of greatest bound are scored for the first threshold,
+// if there is a ceiling: about half of those whose bound is near it score above it.
+const firstRounds = 4
+
+// scoreFirst scores the arms of greatest bound below limit, if there are fewer than k scores. It
+// returns the least bound of those scored, or limit.
+func (q *scanState) scoreFirst(w *scratch, source backend.Source, arms survivors, limit float32) float32 {
+	above := limit
+	for range firstRounds {
+		cut := q.firstCut(w, arms)
+		if cut >= above {
+			break
+		}
+		w.candidates.truncate(0)
+		w.candidates.appendSelected(q.kern, arms, cut, above)
+		q.tightenBy(w, source, w.candidates)
+		above = cut
+		if !q.bounded() {
+			break
+		}
+		arms.truncate(q.kern.Select(arms.ids, arms.bounds, arms.ids, arms.bounds, float32(math.Inf(-1)), above))
+	}
+	return above
 }
 
 // candidateRadii are the steps in which candidates are scored: the distance of their bounds
@@ -45,7 +80,7 @@ var candidateRadii = [...]float64{2, 1.5, 1.25, 1}
 // of greatest bound, as many as are missing to k scores. It is +Inf if none are missing, and
 // -Inf if all that passed are scored.
 func (q *scanState) firstCut(w *scratch, passed survivors) float32 {
-	missing := q.goal.K - q.best.len() - q.lower.len()
+	missing := q.goal.K - max(q.best.len(), q.lower.len()) // both contain the given candidates
 	if missing <= 0 {
 		return float32(math.Inf(1))
 	}

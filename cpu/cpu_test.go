@@ -243,3 +243,8 @@ func TestExactCountsCandidates(t *testing.T) {
 		t.Error("no such search among 100")
 	}
 }
+
+// TestGoals runs the suite's checks of the fields of goals.
+func TestGoals(t *testing.T) {
+	backendtest.Goals(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2}) }, backendtest.Part{})
+}

@@ -48,13 +48,19 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 	}
 	// The queries of a job share the rows that are read. If there are fewer jobs than threads
 	// can take, each job is split by rows.
+	if err := x.scoreGiven(ctx); err != nil {
+		return err
+	}
 	jobs := x.denseJobs(queries)
 	var ranges []*denseRange
 	var terms *denseTerms
 	for k := range jobs {
 		job, n := &jobs[k], 1
-		if job.rows == nil || len(job.js) > exactQueries { // computing them takes time and memory for every atom
+		if job.rows == nil || len(job.js) > exactQueries || x.orders(job) { // computing them takes time and memory for every atom
 			terms = x.r.denseTerms()
+		}
+		for _, j := range job.js {
+			x.states[j].hideRows()
 		}
 		rows := job.rowCount(x.c)
 		if len(jobs) < 2*x.r.threads && x.r.threads > 1 {
@@ -101,6 +107,9 @@ func (s *state) takeDense(ranges []denseRange, k int) {
 		return
 	}
 	s.best.reset(s.goal.K)
+	for _, a := range s.bestGiven {
+		s.best.push(a)
+	}
 	for p := range ranges {
 		for _, a := range ranges[p].best[k] {
 			s.addScored(a)
@@ -129,11 +138,14 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 	for k, j := range d.js {
 		q := &x.states[j]
 		s.tops[k].reset(q.goal.K)
-		s.allAllowed[k] = q.goal.Skip < 0 && (d.rows != nil || q.goal.Filter == nil)
+		s.allAllowed[k] = len(q.hiddenRows) == 0 && q.goal.From == 0 && (d.rows != nil || q.goal.Filter == nil)
 		s.pending[k].truncate(0)
 		s.scored[k] = 0
 		s.shift[k] = q.denseShift(t)
 		s.tau[k] = q.denseTau(q.conversion.Threshold(q.floor), s.shift[k])
+		for _, a := range q.bestGiven {
+			s.addScored(q, k, a)
+		}
 	}
 	reached, err := d.walkRows(ctx, x, w, t)
 	d.best, d.read, d.scored = make([][]scored, len(d.js)), make([]int, len(d.js)), make([]int, len(d.js))
@@ -145,7 +157,11 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 		}
 		w.scorePending(q, k)
 		d.scored[k] = s.scored[k]
-		d.best[k] = append([]scored(nil), s.tops[k].entries...)
+		for _, a := range s.tops[k].entries {
+			if !q.isGiven(a.row) { // of which every range has a copy
+				d.best[k] = append(d.best[k], a)
+			}
+		}
 		d.read[k] = reached - d.lo
 		if d.rows == nil && q.gathers() { // alone, it would have read these rows only
 			d.read[k] = countWithin(q.goal.Filter.Rows(), d.lo, reached)
@@ -184,14 +200,6 @@ func (d *denseRange) walkRows(ctx context.Context, x *run, w *scratch, t *denseT
 	return lo, nil
 }
 
-// mayReturn reports whether a row that the job reads may be returned to q.
-func (d *denseRange) mayReturn(q *state, t *denseTerms, row int) bool {
-	if d.rows != nil {
-		return q.goal.Skip < 0 || row != int(q.c.Order[q.goal.Skip])
-	}
-	return q.allowsAtom(int(t.inverse[row]))
-}
-
 // scoreRows scores rows lo to hi-1 of the job exactly for each of its queries.
 func (d *denseRange) scoreRows(x *run, w *scratch, t *denseTerms, lo, hi int) {
 	ids := d.rowNumbers(w, lo, hi)
@@ -199,8 +207,16 @@ func (d *denseRange) scoreRows(x *run, w *scratch, t *denseTerms, lo, hi int) {
 	for k, j := range d.js {
 		q := &x.states[j]
 		q.searchScores(w.scores, ids)
+		at, _ := slices.BinarySearch(q.hiddenRows, ids[0])
+		hidden := q.hiddenRows[at:]
 		for i, score := range w.scores {
-			if row := int(ids[i]); w.dense.allAllowed[k] || d.mayReturn(q, t, row) {
+			for len(hidden) > 0 && hidden[0] < ids[i] {
+				hidden = hidden[1:]
+			}
+			if len(hidden) > 0 && hidden[0] == ids[i] {
+				continue
+			}
+			if w.dense.allAllowed[k] || d.allows(q, t, ids[i]) {
 				w.dense.addScored(q, k, scored{score, ids[i]})
 			}
 		}
@@ -256,14 +272,17 @@ func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, width, lo, 
 		dots := s.dots[i*width:][:width]
 		for ; mask != 0; mask &= mask - 1 {
 			e := bits.TrailingZeros64(mask)
-			if !s.allAllowed[e] && !d.mayReturn(&x.states[js[e]], t, row) {
+			q := &x.states[js[e]]
+			if !s.allAllowed[e] && (!d.allows(q, t, uint32(row)) || q.hides(uint32(row))) {
 				continue
 			}
 			// The same operations as in the test.
 			bound := float32(dots[e]*scale) + float32(s.margin[e]*size) + float32(offset*s.factor[e])
 			if bound-bound != 0 { // not finite: the products overflowed, or have no error bound
-				q := &x.states[js[e]]
 				s.addScored(q, e, scored{q.searchScore(uint32(row)), uint32(row)})
+				continue
+			}
+			if q.bounded() && q.certainlyAbove(s.lowerBound(q, t, e, uint32(row), bound)) {
 				continue
 			}
 			r := &s.pending[e]

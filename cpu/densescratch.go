@@ -36,19 +36,39 @@ func (s *denseScratch) tighten(q *state, t *denseTerms, e int) {
 		return
 	}
 	s.lowerBounds = grow(s.lowerBounds, len(x.ids))
+	n := 0
 	for i, row := range x.ids {
-		// The error bound holds in both directions.
-		gap := 2 * float64(s.margin[e]) * float64(t.size[row])
-		if q.c.Offset != nil { // the stored offset may exceed the true one
-			norm := float64(q.c.Norm[t.inverse[row]])
-			gap += (float64(t.offset[row]) + norm*norm/2*(1+looks.Slop)) * float64(s.factor[e])
+		if q.bounded() && !q.certainlyBelow(s.upperBound(q, e, x.bounds[i])) {
+			continue
 		}
-		s.lowerBounds[i] = float64(x.bounds[i]) - gap
+		s.lowerBounds[n] = s.lowerBound(q, t, e, row, x.bounds[i])
+		n++
 	}
-	tiny := float64(q.c.Dim) * math.SmallestNonzeroFloat32 // as in denseTau
-	s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.LowerThreshold(bandit.KthLargest(s.lowerBounds, k)-s.shift[e])-tiny, s.shift[e]))
+	if n < k {
+		return
+	}
+	s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.LowerThreshold(bandit.KthLargest(s.lowerBounds[:n], k)), s.shift[e]))
 	s.dropBelow(q, e, s.tau[e])
 }
+
+// lowerBound returns the lower bound of a row for query e of the job, in the product form, from its
+// upper bound in the float32 test, whose error bound holds in both directions.
+func (s *denseScratch) lowerBound(q *state, t *denseTerms, e int, row uint32, bound float32) float64 {
+	gap := 2 * float64(s.margin[e]) * float64(t.size[row])
+	if q.c.Offset != nil { // the stored offset may exceed the true one
+		norm := float64(q.c.Norm[t.inverse[row]])
+		gap += (float64(t.offset[row]) + norm*norm/2*(1+looks.Slop)) * float64(s.factor[e])
+	}
+	return float64(bound) - gap - s.shift[e] - q.denseTiny()
+}
+
+// upperBound returns a row's bound in the float32 test as one in the product form.
+func (s *denseScratch) upperBound(q *state, e int, bound float32) float64 {
+	return float64(bound) - s.shift[e] + q.denseTiny()
+}
+
+// denseTiny bounds the error of subnormal products, up to half a step of the least number each.
+func (s *state) denseTiny() float64 { return float64(s.c.Dim) * math.SmallestNonzeroFloat32 }
 
 // dropBelow drops the pending rows of query e whose bound is below least.
 func (s *denseScratch) dropBelow(q *state, e int, least float32) {
@@ -89,10 +109,10 @@ func (s *state) denseTau(tau, shift float64) float32 {
 	return float32(tau+shift) - float32(s.c.Dim)*math.SmallestNonzeroFloat32
 }
 
-// addScored adds an exactly scored row to the best of query k of the job if it reaches the
-// floor, and raises the threshold.
+// addScored adds an exactly scored row to the best of query k of the job if it is within floor and
+// ceiling, and raises the threshold.
 func (s *denseScratch) addScored(q *state, k int, a scored) {
-	if a.score < q.floor {
+	if !q.answersWith(a.score) {
 		return
 	}
 	s.tops[k].push(a)

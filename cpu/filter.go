@@ -6,23 +6,74 @@ import (
 	"slices"
 )
 
-// allowsAtom reports whether atom i, by internal index, may be returned.
-func (s *state) allowsAtom(i int) bool {
-	return i != s.goal.Skip && (s.goal.Filter == nil || s.goal.Filter.Has(i))
+// hideAtoms lists in hidden the atoms that looks and dense scans pass over.
+func (s *state) hideAtoms() {
+	g := &s.goal
+	s.hidden = g.Exclude
+	candidates := s.given()
+	if g.Skip >= 0 {
+		candidates = append([]uint32{uint32(g.Skip)}, candidates...)
+		slices.Sort(candidates)
+	}
+	if len(candidates) == 0 {
+		return
+	}
+	s.merged = s.merged[:0]
+	exclude := g.Exclude
+	for len(exclude) > 0 && len(candidates) > 0 {
+		from := &candidates
+		if exclude[0] < candidates[0] {
+			from = &exclude
+		}
+		s.merged, *from = append(s.merged, (*from)[0]), (*from)[1:]
+	}
+	s.merged = append(append(s.merged, exclude...), candidates...)
+	s.hidden = s.merged
 }
 
-// allowedMask returns the mask of the atoms of panel p that may be returned; filter is
-// filterBits().
-func (s *state) allowedMask(filter []uint64, p int) uint64 {
-	mask := ^uint64(0)
-	if n := s.c.N - p*panelAtoms; n < panelAtoms {
+// showsAll reports whether looks see every atom.
+func (s *state) showsAll() bool {
+	return s.goal.Filter == nil && s.goal.From == 0 && len(s.hidden) == 0
+}
+
+// allows reports whether the goal's filter and From allow atom i, by internal index.
+func (s *state) allows(i int) bool {
+	return i >= s.goal.From && (s.goal.Filter == nil || s.goal.Filter.Has(i))
+}
+
+// hiddenWithin returns the hidden atoms in [lo, hi).
+func (s *state) hiddenWithin(lo, hi int) []uint32 {
+	if len(s.hidden) == 0 {
+		return nil
+	}
+	from, _ := slices.BinarySearch(s.hidden, uint32(lo))
+	to := from
+	if hi < s.c.N {
+		n, _ := slices.BinarySearch(s.hidden[from:], uint32(hi))
+		to += n
+	} else {
+		to = len(s.hidden)
+	}
+	return s.hidden[from:to]
+}
+
+// shownMask returns the mask of the atoms of panel p that looks see; filter is filterBits().
+func (s *state) shownMask(filter []uint64, p int) uint64 {
+	mask, lo := ^uint64(0), p*panelAtoms
+	if n := s.c.N - lo; n < panelAtoms {
 		mask = 1<<n - 1
 	}
 	if filter != nil {
 		mask &= filter[p]
 	}
-	if k := s.goal.Skip; k >= 0 && k/panelAtoms == p {
-		mask &^= 1 << (k % panelAtoms)
+	if before := s.goal.From - lo; before > 0 {
+		mask &= ^uint64(0) << before
+	}
+	if len(s.hidden) > 0 && mask != 0 {
+		at, _ := slices.BinarySearch(s.hidden, uint32(lo))
+		for ; at < len(s.hidden) && s.hidden[at] < uint32(lo+panelAtoms); at++ {
+			mask &^= 1 << (s.hidden[at] % panelAtoms)
+		}
 	}
 	return mask
 }
@@ -36,37 +87,61 @@ func (s *state) filterBits() []uint64 {
 	return s.goal.Filter.Bits()
 }
 
-// allowedFrom yields the atoms from panel p on that may be returned, in ascending order.
-func (s *state) allowedFrom(p int) iter.Seq[int] {
+// firstShown is the first atom from panel p on that the goal's From allows.
+func (s *state) firstShown(p int) int { return max(p*panelAtoms, s.goal.From) }
+
+// shownFrom yields the atoms from panel p on that looks see, in ascending order.
+func (s *state) shownFrom(p int) iter.Seq[int] {
+	lo := s.firstShown(p)
 	return func(yield func(int) bool) {
+		hidden := s.hiddenWithin(lo, s.c.N)
+		shows := func(i uint32) bool {
+			for len(hidden) > 0 && hidden[0] < i {
+				hidden = hidden[1:]
+			}
+			return len(hidden) == 0 || hidden[0] != i
+		}
 		if s.goal.Filter != nil {
 			all := s.goal.Filter.Atoms()
-			from, _ := slices.BinarySearch(all, uint32(p*panelAtoms))
+			from, _ := slices.BinarySearch(all, uint32(lo))
 			for _, i := range all[from:] {
-				if int(i) != s.goal.Skip && !yield(int(i)) {
+				if shows(i) && !yield(int(i)) {
 					return
 				}
 			}
 			return
 		}
-		for i := p * panelAtoms; i < s.c.N; i++ {
-			if i != s.goal.Skip && !yield(i) {
+		for i := lo; i < s.c.N; i++ {
+			if shows(uint32(i)) && !yield(i) {
 				return
 			}
 		}
 	}
 }
 
-// countAllowedFrom counts the atoms that allowedFrom yields.
-func (s *state) countAllowedFrom(p int) int {
-	n := max(0, s.c.N-p*panelAtoms)
+// countShownFrom counts the atoms that shownFrom yields.
+func (s *state) countShownFrom(p int) int {
+	lo := s.firstShown(p)
+	n := max(0, s.c.N-lo)
 	if s.goal.Filter != nil {
 		all := s.goal.Filter.Atoms()
-		from, _ := slices.BinarySearch(all, uint32(p*panelAtoms))
+		from, _ := slices.BinarySearch(all, uint32(lo))
 		n = len(all) - from
 	}
-	if k := s.goal.Skip; k >= p*panelAtoms && (s.goal.Filter == nil || s.goal.Filter.Has(k)) {
-		n--
+	return n - s.countHidden(lo, s.c.N)
+}
+
+// countHidden counts the hidden atoms in [lo, hi) that the goal's filter and From allow.
+func (s *state) countHidden(lo, hi int) int {
+	hidden := s.hiddenWithin(max(lo, s.goal.From), hi)
+	if s.goal.Filter == nil {
+		return len(hidden)
+	}
+	n := 0
+	for _, i := range hidden {
+		if s.goal.Filter.Has(int(i)) {
+			n++
+		}
 	}
 	return n
 }
@@ -97,30 +172,31 @@ func (x *run) panelsToScan(qs []*scanState) []uint32 {
 	return full
 }
 
-// countChunk adds the atoms of panels lo to hi-1 to the query's counts: to seen those that may
-// be returned, to codesRead those whose panel has such an atom. scanned lists the panels of
-// the chunk that were scanned.
+// countChunk adds the atoms of panels lo to hi-1 to the query's counts: to seen those that looks
+// see, to codesRead those of its panels: from the panel of the goal's From on, those in which the
+// filter allows an atom. scanned lists the panels of the chunk that were scanned.
 func (q *scanState) countChunk(lo, hi int, scanned []uint32) {
-	if q.allowedBits == nil {
-		n := min(hi*panelAtoms, q.c.N) - lo*panelAtoms
-		q.seen, q.codesRead = q.seen+n, q.codesRead+n
-		if k := q.goal.Skip; k >= lo*panelAtoms && k < hi*panelAtoms {
-			q.seen--
-		}
+	from := max(lo, q.goal.From/panelAtoms)
+	if from >= hi {
 		return
 	}
-	seen, panels := 0, 0
-	for _, p := range scanned {
-		if in := q.allowedBits[p]; in != 0 {
-			seen += bits.OnesCount64(in)
-			panels++
+	end := min(hi*panelAtoms, q.c.N)
+	q.seen -= q.countHidden(from*panelAtoms, end)
+	if q.allowedBits == nil {
+		q.seen += end - max(from*panelAtoms, q.goal.From)
+		q.codesRead += end - from*panelAtoms
+		return
+	}
+	at, _ := slices.BinarySearch(scanned, uint32(from))
+	for _, p := range scanned[at:] {
+		in := q.allowedBits[p]
+		if in == 0 {
+			continue
 		}
-	}
-	q.seen, q.codesRead = q.seen+seen, q.codesRead+panelAtoms*panels
-	if k := q.goal.Skip; k >= lo*panelAtoms && k < hi*panelAtoms && q.goal.Filter.Has(k) {
-		q.seen--
-	}
-	if last := q.c.PanelCount() - 1; last >= lo && last < hi && q.allowedBits[last] != 0 {
-		q.codesRead -= (last+1)*panelAtoms - q.c.N
+		q.codesRead += min(panelAtoms, q.c.N-int(p)*panelAtoms)
+		if before := q.goal.From - int(p)*panelAtoms; before > 0 {
+			in &= ^uint64(0) << before
+		}
+		q.seen += bits.OnesCount64(in)
 	}
 }

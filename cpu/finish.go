@@ -33,6 +33,9 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 // finishQueries finishes queries js and calls deliver with the answer of each js[at], from
 // several goroutines.
 func (x *run) finishQueries(ctx context.Context, js []int, deliver func(at int, a backend.Answer)) error {
+	if err := x.scoreGiven(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
 	if err := x.answerUnscanned(ctx, js); err != nil {
 		return err
 	}
@@ -69,6 +72,9 @@ func (x *run) answerUnscanned(ctx context.Context, queries []int) error {
 // finish scores the query's arms as Finish says.
 func (s *state) finish(ctx context.Context, w *scratch) {
 	s.recordStopped()
+	if s.givenScored < len(s.given()) { // ctx has ended
+		s.scoreSomeGiven(w, partialRows)
+	}
 	left := s.finalists
 	s.finalists = nil
 	if s.phase == answered {
@@ -77,6 +83,7 @@ func (s *state) finish(ctx context.Context, w *scratch) {
 		return
 	}
 	defer s.addPartialDense()
+	resolved := len(left) // the whole rows of finalists have been read
 	if s.pass != nil {
 		left = s.pass.appendArms(left)
 		s.pass = nil
@@ -87,6 +94,7 @@ func (s *state) finish(ctx context.Context, w *scratch) {
 		}
 	}
 	s.list.truncate(0)
+	left = append(left[:resolved], s.resolveAbove(w, left[resolved:], func() bool { return ctx.Err() != nil })...)
 	slices.SortFunc(left, byBound)
 	done := 0
 	// Arms not scored move to the front of the slice, whose memory is reused.
@@ -161,7 +169,7 @@ func (s *state) addPartialDense() {
 func (s *state) answer() backend.Answer {
 	_, open := s.countOpen()
 	a := backend.Answer{Looks: s.reports, Pulls: s.pulls, Bytes: s.bytes, RowsScored: s.rowsRead,
-		Tau: math.Ldexp(s.threshold(), s.exp), OpenBound: math.Ldexp(s.conversion.UpperScore(open), s.exp), Random: s.random || s.rowsRead < s.rowsIfAllScored, Dense: s.phase == answered}
+		Tau: math.Ldexp(s.threshold(), s.exp), OpenBound: math.Ldexp(min(s.conversion.UpperScore(open), s.ceiling), s.exp), Random: s.random || s.rowsRead < s.rowsIfAllScored, Dense: s.phase == answered}
 	best := s.best.sorted()
 	for len(best) > 0 && best[len(best)-1].score < s.floor { // the floor rose after they were scored
 		best = best[:len(best)-1]

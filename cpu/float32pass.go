@@ -37,7 +37,7 @@ type float32Arm struct {
 func (s *state) beginFloat32Pass() {
 	c := s.c
 	p := &float32Pass{arms: make([]float32Arm, 0, s.goal.Allowed)}
-	for i := range s.allowedFrom(s.nextPanel) {
+	for i := range s.shownFrom(s.nextPanel) {
 		p.arms = append(p.arms, float32Arm{i: uint32(i), bound: math.Inf(1)})
 	}
 	if c.Basis == collection.Raw {
@@ -257,7 +257,7 @@ func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor
 		}
 		p.arms = p.arms[:0]
 	case l.Rule == backend.MeanRadius && s.goal.K > 0:
-		s.tau = max(s.tau, p.kthLower(s.goal.K)+s.epsilon)
+		s.tau = max(s.tau, p.kthLower(s)+s.epsilon)
 	}
 	p.prune(s.tau)
 	if l.Rule != backend.Cauchy && l.To < max(s.c.Dim, s.c.D) && len(p.arms) < n {
@@ -282,28 +282,34 @@ func (p *float32Pass) prune(tau float64) {
 	p.arms = p.arms[:k]
 }
 
-// kthLower returns the k-th largest lower bound, estimate - (bound - estimate); -Inf if
-// there are fewer than k arms.
-func (p *float32Pass) kthLower(k int) float64 {
-	if len(p.arms) < k {
-		return math.Inf(-1)
+// kthLower returns the k-th largest lower bound, estimate - (bound - estimate), of the arms whose
+// upper bound is at most the ceiling; -Inf if there are fewer than k.
+func (p *float32Pass) kthLower(s *state) float64 {
+	k := s.goal.K
+	lower := make([]float64, 0, len(p.arms))
+	for _, a := range p.arms {
+		if s.certainlyBelow(a.bound) {
+			lower = append(lower, 2*a.estimate-a.bound)
+		}
 	}
-	lower := make([]float64, len(p.arms))
-	for i, a := range p.arms {
-		lower[i] = 2*a.estimate - a.bound
+	if len(lower) < k {
+		return math.Inf(-1)
 	}
 	slices.Sort(lower)
 	return lower[len(lower)-k]
 }
 
-// scoreCandidates scores the n arms of greatest estimate exactly and drops them.
+// scoreCandidates scores the n arms of greatest estimate that is at most the ceiling exactly, and
+// drops them.
 func (p *float32Pass) scoreCandidates(s *state, n int) {
 	if n <= 0 {
 		return
 	}
-	order := make([]int, len(p.arms))
-	for k := range order {
-		order[k] = k
+	order := make([]int, 0, len(p.arms))
+	for k := range p.arms {
+		if s.mayAnswer(p.arms[k].estimate) {
+			order = append(order, k)
+		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		x, y := &p.arms[a], &p.arms[b]

@@ -68,6 +68,34 @@ func (x *run) denseJobs(queries []int) []denseJob {
 	return jobs
 }
 
+// orders reports whether a query of the job excludes atoms by their internal index.
+func (x *run) orders(d *denseJob) bool {
+	return slices.ContainsFunc(d.js, func(j int) bool { return x.states[j].goal.From > 0 })
+}
+
+// hideRows lists hiddenRows, unless it is.
+func (s *state) hideRows() {
+	if len(s.hiddenRows) == len(s.hidden) {
+		return
+	}
+	s.hiddenRows = s.hiddenRows[:0]
+	for _, i := range s.hidden {
+		s.hiddenRows = append(s.hiddenRows, s.c.Order[i])
+	}
+	slices.Sort(s.hiddenRows)
+}
+
+// allows reports whether q's filter and From allow a row that the job reads.
+func (d *denseJob) allows(q *state, t *denseTerms, row uint32) bool {
+	return d.rows != nil && q.goal.From == 0 || q.allows(int(t.inverse[row]))
+}
+
+// hides reports whether a row is hidden from dense scans for the query.
+func (s *state) hides(row uint32) bool {
+	_, hidden := slices.BinarySearch(s.hiddenRows, row)
+	return hidden
+}
+
 // rowCount returns the number of rows the job reads.
 func (d *denseJob) rowCount(c *collection.Collection) int {
 	if d.rows == nil {

@@ -101,7 +101,7 @@ func (s *state) listAllAtoms() {
 	if s.phase == listed {
 		return
 	}
-	for i := range s.allowedFrom(s.nextPanel) {
+	for i := range s.shownFrom(s.nextPanel) {
 		s.list.ids = append(s.list.ids, uint32(i))
 		s.list.bounds = append(s.list.bounds, collection.Upward(looks.NormBound(s.prep.Norm, s.c.Norm[i], s.offset(i))))
 	}
@@ -132,16 +132,18 @@ func (q *revisitState) visitTile(w *scratch, source backend.Source, end uint32) 
 	fullWidth := q.bound.Kind == looks.Whole
 	for k, i := range ids {
 		estimate, upper := q.boundArm(w, k, i, wide)
+		candidate := estimate >= q.tau && q.goal.K > 0 && q.mayAnswer(estimate)
 		switch {
 		case upper < q.tau:
 			q.dropped++
-		case fullWidth && (source == backend.LowerBound || estimate < q.tau || q.goal.K == 0):
-			q.passed++
-			q.addFinalist(source, int(i), estimate, upper)
+		case fullWidth && (source == backend.LowerBound || !candidate):
+			if q.addFinalist(source, int(i), estimate, upper) {
+				q.passed++
+			}
 		case fullWidth:
 			q.passed++
 			q.scoreAtom(int(i))
-		case estimate >= q.tau && q.goal.K > 0:
+		case candidate:
 			q.passed++
 			w.candidates.ids, w.candidates.bounds = append(w.candidates.ids, i), append(w.candidates.bounds, w.selected.bounds[k])
 		default:
@@ -216,12 +218,22 @@ func (s *state) fullWidthBound(w *scratch) *looks.Bound {
 	return &s.fullWidth
 }
 
+// lowerBound returns the lower bound of atom i that belongs to an estimate and its upper bound.
+func (s *state) lowerBound(i int, estimate, upper float64) float64 {
+	return estimate - (upper - estimate) - s.offsetWidth(i)
+}
+
 // addFinalist takes an arm whose whole row was read and keeps it if upper reaches the
-// threshold. If source is LowerBound, its lower bound may raise the threshold first.
-func (s *state) addFinalist(source backend.Source, i int, estimate, upper float64) {
+// threshold. If source is LowerBound, its lower bound may raise the threshold first. It returns
+// false for an arm that certainly scores above the ceiling.
+func (s *state) addFinalist(source backend.Source, i int, estimate, upper float64) bool {
+	lower := s.lowerBound(i, estimate, upper)
+	if s.certainlyAbove(lower) {
+		s.dropAbove()
+		return false
+	}
 	if source == backend.LowerBound && s.goal.K > 0 {
-		lower := estimate - (upper - estimate) - s.offsetWidth(i)
-		if s.certainlyReachesFloor(lower) {
+		if s.certainlyReachesFloor(lower) && s.certainlyBelow(upper) {
 			s.lower.push(lower)
 			if s.lower.full() {
 				// Without epsilon, which would drop the k arms of these bounds before they are scored.
@@ -232,4 +244,5 @@ func (s *state) addFinalist(source backend.Source, i int, estimate, upper float6
 	if upper >= s.tau {
 		s.finalists = append(s.finalists, arm{bound: upper, i: uint32(i)})
 	}
+	return true
 }

@@ -58,6 +58,9 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
+	if err := x.scoreGiven(ctx); err != nil {
+		return x.survivors(), err
+	}
 	var err error
 	switch {
 	case l.Rep.ForFirstLook():
@@ -160,7 +163,10 @@ func (s *state) countOpen() (n int, most float64) {
 	if s.phase == listed {
 		return n, most
 	}
-	if left := s.countAllowedFrom(s.nextPanel); left > 0 {
+	if left, bound := s.scoreCapOfGiven(); bound >= s.tau {
+		n, most = n+left, max(most, bound)
+	}
+	if left := s.countShownFrom(s.nextPanel); left > 0 {
 		bound := s.scoreCap()
 		if s.c.Coded() {
 			bound = s.scoreCapFrom(s.nextPanel)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"thresher/backend"
@@ -16,6 +17,18 @@ import (
 // larger. A scan takes chunks of first, first, 2 first, 4 first, .. mostPanels panels and
 // raises thresholds between chunks only. The boundaries depend on the plan alone.
 const mostPanels = 64
+
+// leastChunk is the number of panels in the first chunk of look l.
+func leastChunk(l backend.Look) int { return max(1, l.FirstChunk/panelAtoms) }
+
+// chunkStart returns the first panel of the chunk that contains panel p.
+func chunkStart(first, p int) int {
+	lo := 0
+	for end := chunkEnd(first, lo, p+1); end <= p; end = chunkEnd(first, lo, p+1) {
+		lo = end
+	}
+	return lo
+}
 
 // chunkEnd returns the end of the chunk that begins at panel lo.
 func chunkEnd(first, lo, panels int) int {
@@ -41,24 +54,43 @@ func (x *run) scan(ctx context.Context, l backend.Look) error {
 	if err != nil {
 		return err
 	}
-	// After a call that a context stopped, queries continue at different panels.
-	from := map[int][]int{}
+	// Queries share the chunks of a scan from the first panel, and join at that of their own first
+	// panel. One that a context stopped in a look of other chunks scans by itself.
+	var together []int
+	other := map[int][]int{}
+	first := leastChunk(l)
 	for j := range x.states {
-		if s := &x.states[j]; s.phase == unscanned {
-			from[s.nextPanel] = append(from[s.nextPanel], j)
+		s := &x.states[j]
+		if s.phase != unscanned {
+			continue
+		}
+		if s.nextPanel == s.goal.From/panelAtoms { // not scanned yet
+			s.nextPanel = chunkStart(first, s.nextPanel)
+		}
+		if chunkStart(first, s.nextPanel) == s.nextPanel {
+			together = append(together, j)
+		} else {
+			other[s.nextPanel] = append(other[s.nextPanel], j)
 		}
 	}
-	for _, next := range slices.Sorted(maps.Keys(from)) {
-		if err := x.scanFrom(ctx, t, from[next]); err != nil {
+	slices.SortStableFunc(together, func(i, j int) int { return x.states[i].nextPanel - x.states[j].nextPanel })
+	if err := x.scanTogether(ctx, t, together); err != nil {
+		return err
+	}
+	for _, next := range slices.Sorted(maps.Keys(other)) {
+		if err := x.scanTogether(ctx, t, other[next]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// scanFrom scans for queries js, which all have the same nextPanel. The threads divide the
-// queries among them or, if there are fewer queries than threads, the panels of each chunk.
-func (x *run) scanFrom(ctx context.Context, t *looks.Compiled, js []int) error {
+// scanTogether scans for queries js. The threads divide the queries among them or, if there are
+// fewer queries than threads, the panels of each chunk.
+func (x *run) scanTogether(ctx context.Context, t *looks.Compiled, js []int) error {
+	if len(js) == 0 {
+		return nil
+	}
 	if len(js) < x.r.threads {
 		return x.scanQueries(ctx, t, js, x.r.threads)
 	}
@@ -72,11 +104,11 @@ type scanState struct {
 	*state
 	bound        looks.Bound
 	codes        []int8   // the query's 8-bit codes, of the look's width
-	allAllowed   bool     // every atom may be returned
+	allAllowed   bool     // looks see every atom
 	allowedBits  []uint64 // the bits of the goal's filter; nil without a filter
 	test         simd.ScanQuery
 	listedBefore int // arms listed before this look
-	seen         int // allowed atoms looked at
+	seen         int // atoms looked at
 	codesRead    int // atoms whose codes were read: those seen and others of their panels
 	passed       int // arms seen that are candidates: their whole row was read, or they were scored
 }
@@ -96,15 +128,32 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 		defer x.r.scratch.Put(workers[p].w)
 	}
 	w := workers[0].w
-	qs := x.newScans(w, t, js)
+	waiting := x.newScans(w, t, js)
+	slices.SortStableFunc(waiting, func(a, b *scanState) int { return a.nextPanel - b.nextPanel })
 	panels := x.c.PanelCount()
-	lo := qs[0].nextPanel
-	toScan := x.panelsToScan(qs)
-	at, _ := slices.BinarySearch(toScan, uint32(lo))
-	toScan = toScan[at:]
+	toScan := x.panelsToScan(waiting)
+	var qs []*scanState
 	var merged survivors
-	for len(qs) > 0 {
-		hi := chunkEnd(max(1, t.Look.FirstChunk/panelAtoms), lo, panels)
+	lo := 0
+	for len(qs)+len(waiting) > 0 {
+		if len(qs) == 0 {
+			lo = waiting[0].nextPanel
+		}
+		for ; len(waiting) > 0 && waiting[0].nextPanel == lo; waiting = waiting[1:] {
+			q := waiting[0]
+			if lo <= q.goal.From/panelAtoms && q.countShownFrom(lo) == 0 {
+				q.nextPanel = panels // nothing to look at
+			}
+			if !q.endScan(panels) {
+				qs = append(qs, q)
+			}
+		}
+		if len(qs) == 0 {
+			continue
+		}
+		hi := chunkEnd(leastChunk(t.Look), lo, panels)
+		start, _ := slices.BinarySearch(toScan, uint32(max(lo, firstPanel(qs))))
+		toScan = toScan[start:]
 		end, _ := slices.BinarySearch(toScan, uint32(hi))
 		chunk := toScan[:end]
 		n := max(1, min(threads, end, 1+end*panelAtoms*t.AtomBytes*len(qs)/splitBytes))
@@ -113,7 +162,7 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 			err = x.scanChunk(ctx, workers[:n], t, qs, chunk)
 		}
 		if err != nil {
-			for _, q := range qs {
+			for _, q := range slices.Concat(qs, waiting) {
 				q.stop()
 			}
 			return err
@@ -136,6 +185,15 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 		lo, toScan = hi, toScan[end:]
 	}
 	return nil
+}
+
+// firstPanel is the first panel that one of the queries may return an atom of.
+func firstPanel(qs []*scanState) int {
+	first := math.MaxInt
+	for _, q := range qs {
+		first = min(first, q.goal.From/panelAtoms)
+	}
+	return first
 }
 
 // scanChunk divides the panels of a chunk among workers, each of which lists the arms that
@@ -173,7 +231,7 @@ func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
 		s := &x.states[j]
 		q := &all[k]
 		*q = scanState{state: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.list.ids),
-			allAllowed: s.goal.Filter == nil && s.goal.Skip < 0, allowedBits: s.filterBits()}
+			allAllowed: s.showsAll(), allowedBits: s.filterBits()}
 		if stopped := s.stoppedScan; stopped != nil && stopped.bound.Look == t.Look {
 			q.listedBefore, q.seen, q.codesRead, q.passed, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, nil
 		}
@@ -234,7 +292,7 @@ func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState)
 			if !allAllowed || x.c.N-lo*panelAtoms < panelAtoms {
 				for k, q := range qs {
 					if w.masks[k] != 0 {
-						w.masks[k] &= q.allowedMask(q.allowedBits, lo)
+						w.masks[k] &= q.shownMask(q.allowedBits, lo)
 					}
 				}
 			}

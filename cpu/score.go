@@ -36,10 +36,10 @@ func (s *state) certainlyReachesFloor(lower float64) bool {
 	return s.conversion.LowerThreshold(lower)-s.conversion.Lead >= s.floor
 }
 
-// addScored adds a scored row to the answers if it reaches the floor, and raises tau to the
+// addScored adds a scored row to the answers if it is within floor and ceiling, and raises tau to the
 // k-th best score plus epsilon.
 func (s *state) addScored(x scored) {
-	if x.score < s.floor {
+	if !s.answersWith(x.score) {
 		return
 	}
 	s.best.push(x)

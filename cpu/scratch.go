@@ -26,6 +26,7 @@ type scratch struct {
 	passed    chunkLists
 
 	selected   survivors // part of a list
+	eligible   survivors // the arms of a chunk whose estimates are at most the ceiling
 	candidates survivors
 	sums       rowSums
 	sums8      []simd.RowSums8 // of the rows of a strip

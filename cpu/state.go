@@ -30,11 +30,18 @@ type state struct {
 	qq      float64   // |q|^2, a canonical sum
 	prep    collection.Query
 
-	epsilon, floor float64
+	epsilon        float64
+	floor, ceiling float64
 	conversion     looks.Conversion // between search scores and bounds
 	best           top
 	lower          topFloats // the k greatest lower bounds, if they set the threshold
 	tau            float64   // the threshold; it never falls
+
+	hidden      []uint32 // atoms that looks and dense scans pass over, ascending: excluded or given as candidates
+	merged      []uint32 // memory of hidden
+	givenScored int      // given candidates that are scored
+	hiddenRows  []uint32 // the numbers of the rows of hidden, ascending, for dense scans
+	bestGiven   []scored // the best of the given candidates, by row, once all are scored
 
 	rows           rowCodes
 	fullWidthTerms *looks.Compiled // of the deterministic look at whole rows
@@ -103,7 +110,9 @@ func (s *state) prepareQuery(x *run, q []float32, g backend.Goal, prep collectio
 	*s = state{c: x.c, kern: x.r.kernels, fullWidthTerms: x.fullWidth, goal: g, exp: exp, q: scaled, prep: prep,
 		best: s.best, lower: s.lower,
 		rows: rowCodes{codes: s.rows.codes, stageBiases: s.rows.stageBiases},
-		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0]}
+		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0],
+		merged: s.merged[:0], hiddenRows: s.hiddenRows[:0], bestGiven: s.bestGiven[:0], nextPanel: g.From / panelAtoms}
+	s.hideAtoms()
 	s.best.reset(g.K)
 	s.lower.reset(g.K)
 	s.qq = x.r.kernels.SumSquares(q)
@@ -122,7 +131,10 @@ func (s *state) prepareQuery(x *run, q []float32, g backend.Goal, prep collectio
 	}
 	s.conversion = looks.NewConversion(s.c, norm, s.exp)
 	s.epsilon = math.Ldexp(g.Epsilon, -exp)
-	s.floor = math.Ldexp(g.Floor, -exp)
+	s.floor, s.ceiling = math.Ldexp(g.Floor, -exp), math.Ldexp(g.Ceiling, -exp)
+	if math.Ldexp(s.ceiling, exp) > g.Ceiling { // a subnormal number was rounded up
+		s.ceiling = math.Nextafter(s.ceiling, math.Inf(-1))
+	}
 	s.tau = s.conversion.Threshold(s.floor)
 }
 
@@ -159,9 +171,9 @@ func (s *state) offsetWidth(i int) float64 {
 }
 
 // scoreCapFrom returns an upper bound, by the norms, of the scores of all atoms from
-// panel p on. The collection must be coded.
+// panel p on that the goal's From allows. The collection must be coded.
 func (s *state) scoreCapFrom(p int) float64 {
-	return looks.Cap(s.c, s.prep.Norm, p)
+	return looks.Cap(s.c, s.prep.Norm, max(p, s.goal.From/panelAtoms))
 }
 
 // least32 returns the threshold in float32: bounds in lists that are below it are dropped.

@@ -79,6 +79,8 @@ func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) 
 			out = append(out, Difference{Tie, id, s - worst - g.Epsilon, fmt.Sprintf("scores %g, the last returned %g, epsilon %g", s, worst, g.Epsilon)})
 		case math.Abs(s-g.Floor) <= o.Precision(q, int(id)):
 			out = append(out, Difference{Tie, id, 0, fmt.Sprintf("scores %g, the floor %g", s, g.Floor)})
+		case math.Abs(s-g.Ceiling) <= o.Precision(q, int(id)):
+			out = append(out, Difference{Tie, id, 0, fmt.Sprintf("scores %g, the ceiling %g", s, g.Ceiling)})
 		case !got.Complete() && s <= got.OpenBound+o.Precision(q, int(id)):
 			out = append(out, Difference{StillOpen, id, 0, fmt.Sprintf("scores %g, open up to %g", s, got.OpenBound)})
 		default:
@@ -117,6 +119,8 @@ func (o *Oracle) malformed(q []float32, g *backend.Goal, got *backend.Answer, sc
 			wrong(id, "returned with score %g, it is %g", got.Scores[k], s)
 		case s < g.Floor-precision:
 			wrong(id, "scores %g, below the floor %g", s, g.Floor)
+		case got.Scores[k] > g.Ceiling:
+			wrong(id, "returned with score %g, above the ceiling %g", got.Scores[k], g.Ceiling)
 		case k > 0 && (got.Scores[k] > got.Scores[k-1] || got.Scores[k] == got.Scores[k-1] && id < got.IDs[k-1]):
 			wrong(id, "of score %g stands after atom %d of score %g", got.Scores[k], got.IDs[k-1], got.Scores[k-1])
 		}

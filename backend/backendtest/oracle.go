@@ -67,7 +67,7 @@ func (o *Oracle) Scores(q []float32) []float64 {
 // allows reports whether a goal allows a row.
 func (o *Oracle) allows(g *backend.Goal, row int) bool {
 	i := o.inverse[row]
-	return i != g.Skip && (g.Filter == nil || g.Filter.Has(i))
+	return i != g.Skip && i >= g.From && !slices.Contains(g.Exclude, uint32(i)) && (g.Filter == nil || g.Filter.Has(i))
 }
 
 // Filter returns the filter of the rows that keep accepts, and how many there are.
@@ -90,7 +90,7 @@ func (o *Oracle) Answer(q []float32, g backend.Goal) backend.Answer {
 	scores := o.Scores(q)
 	var ids []int64
 	for i := range scores {
-		if o.allows(&g, i) && scores[i] >= g.Floor {
+		if o.allows(&g, i) && scores[i] >= g.Floor && scores[i] <= g.Ceiling {
 			ids = append(ids, int64(i))
 		}
 	}
