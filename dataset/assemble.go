@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -83,6 +84,53 @@ func AssembleIVecs(spool io.ReadSeeker, k int, out io.Writer) error {
 			row = binary.LittleEndian.AppendUint32(row, uint32(id))
 		}
 		_, err := w.Write(row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// AssembleScores writes the scores alone, padded with -Inf: as FVecs for every query an int32 k
+// and k float32, as FBin uint32 m and k and then m x k float32. Records must be in the order of
+// their queries, from 0 without gaps.
+func AssembleScores(spool io.ReadSeeker, k int, format Format, out io.Writer) error {
+	if k < 1 || k > math.MaxInt32 || format != FVecs && format != FBin {
+		return fmt.Errorf("k = %d is not in 1..%d, or %q is neither %s nor %s", k, math.MaxInt32, string(format), FVecs, FBin)
+	}
+	le := binary.LittleEndian
+	m := int64(0)
+	err := EachRecord(spool, func(i int64, r *Result) error {
+		m++
+		if len(r.IDs) > 0 && r.Scores == nil {
+			return errors.New("it has no scores")
+		}
+		return inOrder(i, r, k)
+	})
+	if err != nil {
+		return err
+	}
+	if m > math.MaxUint32 {
+		return fmt.Errorf("%d queries do not fit the header of %s", m, format)
+	}
+	w := bufio.NewWriterSize(out, streamBuffer)
+	var row []byte
+	if format == FBin {
+		row = le.AppendUint32(le.AppendUint32(nil, uint32(m)), uint32(k))
+	}
+	err = EachRecord(spool, func(_ int64, r *Result) error {
+		if format == FVecs {
+			row = le.AppendUint32(row, uint32(k))
+		}
+		for _, s := range r.Scores {
+			row = le.AppendUint32(row, math.Float32bits(s))
+		}
+		for range k - len(r.Scores) {
+			row = le.AppendUint32(row, math.Float32bits(float32(math.Inf(-1))))
+		}
+		_, err := w.Write(row)
+		row = row[:0]
 		return err
 	})
 	if err != nil {

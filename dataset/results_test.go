@@ -267,6 +267,35 @@ func TestSpoolDamage(t *testing.T) {
 	}
 }
 
+// TestAssembleScoresRefuses: a file of scores without query numbers needs all of them, in order.
+func TestAssembleScoresRefuses(t *testing.T) {
+	spool := func(results ...Result) *bytes.Reader {
+		var b []byte
+		for i := range results {
+			b = AppendRecord(b, &results[i])
+		}
+		return bytes.NewReader(b)
+	}
+	one := Result{IDs: []int64{1, 2}, Scores: []float32{3, 2}}
+	for _, c := range []struct {
+		spool  *bytes.Reader
+		k      int
+		format Format
+		want   string
+	}{
+		{spool(one), 0, FVecs, "k = 0"},
+		{spool(one), 2, NPZ, "neither fvecs nor fbin"},
+		{spool(one), 1, FBin, "2 ids where the output has k = 1"},
+		{spool(one, one), 2, FVecs, "record 1 (0-based) should be query 1"},
+		{spool(Result{IDs: []int64{1}}), 2, FVecs, "no scores"},
+	} {
+		var out bytes.Buffer
+		if err := AssembleScores(c.spool, c.k, c.format, &out); err == nil || !strings.Contains(err.Error(), c.want) || out.Len() > 0 {
+			t.Errorf("%v and %d bytes, want %q", err, out.Len(), c.want)
+		}
+	}
+}
+
 func npzOf(t *testing.T, arrays map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer

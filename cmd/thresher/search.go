@@ -20,9 +20,10 @@ import (
 type searchFlags struct {
 	vectorFlags
 	goalFlags
-	verb                   string // search, certify or graph
+	verb                   string // search, certify, truth or graph
 	candidates             string
 	ids, out, certificates string
+	scores                 string // a file of scores, of truth
 	minScore               float64
 	leastScore             bool // --min-score was given
 	excludeSelf            bool
@@ -60,13 +61,18 @@ queries' file. Shorter answers are padded as in every output: id -1, score -Inf.
 	fs := cmd.Flags()
 	f.add(fs)
 	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv): probable answers, scored first for a threshold; right or wrong, they do not change the answers")
-	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta")
+	f.addLimits(fs)
 	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far (exit code 3)")
 	addSettings(cmd, searchSettings()...)
 	return cmd
 }
 
-// add defines the flags that search and certify share.
+// addLimits defines the limits of scores that all queries share.
+func (f *searchFlags) addLimits(fs *pflag.FlagSet) {
+	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta")
+}
+
+// add defines the flags that search, certify and truth share.
 func (f *searchFlags) add(fs *pflag.FlagSet) {
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
@@ -115,7 +121,7 @@ func (f *searchFlags) checkOutputs() error {
 
 // sparesInputs refuses to overwrite inputs, even with --force.
 func (f *searchFlags) sparesInputs() error {
-	for _, out := range []string{f.out, f.certificates} {
+	for _, out := range []string{f.out, f.certificates, f.scores} {
 		written, err := os.Stat(out)
 		if err != nil {
 			continue // missing: nothing to protect
@@ -184,9 +190,12 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	s := &search{app: a, flags: f, k: a.config.K, method: batch.Method(a.config.Method)}
 	if f.verb == certify {
 		s.certified = &certification{}
-		if a.config.Origin("method").Kind == config.FromDefault {
-			s.method = batch.Certain
-		}
+	}
+	if f.verb != "search" && a.config.Origin("method").Kind == config.FromDefault {
+		s.method = batch.Certain
+	}
+	if err := f.checkTruth(a.config, s.method); err != nil {
+		return err
 	}
 	if s.out, err = newAnswerFiles(f); err != nil {
 		return err
@@ -243,8 +252,12 @@ func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 			return err
 		}
 	}
-	if (f.leastScore || f.floorColumn != "") && s.certified == nil && s.config.Origin("k").Kind == config.FromDefault {
+	switch {
+	case s.config.Origin("k").Kind != config.FromDefault || f.verb == certify: // whose default is of the answers
+	case f.leastScore || f.floorColumn != "":
 		s.k = 0
+	case f.verb == truth:
+		s.k = truthK
 	}
 	if f.candidates != "" {
 		if err := s.openCandidates(ctx, m); err != nil {

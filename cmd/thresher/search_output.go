@@ -21,6 +21,7 @@ import (
 type answerFiles struct {
 	out          string
 	certificates string // "" without
+	scores       string // a file of the scores alone, "" without
 	format       dataset.Format
 	width        int // columns of a matrix of answers; 0 = any
 	// rows are those of the graph that is written in place of the answers; nil without one.
@@ -29,12 +30,14 @@ type answerFiles struct {
 
 // newAnswerFiles checks the outputs before anything is read.
 func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
-	o := &answerFiles{out: f.out, certificates: f.certificates, format: dataset.JSONL}
+	o := &answerFiles{out: f.out, certificates: f.certificates, scores: f.scores, format: dataset.JSONL}
 	if f.out == stdio {
 		return o, nil
 	}
 	format, zipped := dataset.FormatOf(f.out)
 	switch {
+	case isHDF5(f.out):
+		return nil, fmt.Errorf("--out %s: HDF5 is not supported; write .npz, which truth --help says how to convert", f.out)
 	case zipped:
 		return nil, fmt.Errorf("--out %s: compressed output is not supported; drop .gz", f.out)
 	case f.verb == graph && !slices.Contains([]dataset.Format{dataset.JSONL, dataset.NPZ, dataset.Parquet}, format):
@@ -49,7 +52,7 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("--out %s: there is no folder %s", f.out, filepath.Dir(f.out))
 	}
-	if err := refuseFolders(append([]string{o.out}, o.outputs()...)...); err != nil {
+	if err := refuseFolders(o.files()...); err != nil {
 		return nil, err
 	}
 	if f.force {
@@ -63,7 +66,7 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 	if begun {
 		return o, nil
 	}
-	for _, path := range append([]string{o.out}, o.outputs()...) {
+	for _, path := range o.files() {
 		if err := refuseExisting(false, path); err != nil && f.resume {
 			return nil, fmt.Errorf("%w; there is nothing to resume without %s", err, o.progress())
 		} else if err != nil {
@@ -88,13 +91,22 @@ func (o *answerFiles) outputs() []string {
 	return []string{answers, o.certificates}
 }
 
+// files returns all files that the search writes but the progress.
+func (o *answerFiles) files() []string {
+	all := append([]string{o.out}, o.outputs()...)
+	if o.scores != "" {
+		all = append(all, o.scores)
+	}
+	return all
+}
+
 func (o *answerFiles) isAssembled() bool { return o.rows != nil || o.format != dataset.JSONL }
 
 // setWidth sets the most atoms of an answer, 0 for any number.
 func (o *answerFiles) setWidth(k int) error {
 	o.width = k
 	matrix := o.format == dataset.NPZ || o.format == dataset.IVecs || o.format == dataset.IBin && dataset.IsIDsOnly(o.out)
-	if k == 0 && matrix {
+	if k == 0 && (matrix || o.scores != "") {
 		return fmt.Errorf("--out %s: answers of varying length do not fit a matrix; add -k, or write .jsonl, .parquet or .ibin", o.out)
 	}
 	return nil
@@ -132,8 +144,8 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 	return out, nil
 }
 
-// assemble converts the result log to the final file atomically.
-func (o *answerFiles) assemble(ctx context.Context) (err error) {
+// assemble converts the result log to the final files, each atomically.
+func (o *answerFiles) assemble(ctx context.Context) error {
 	if !o.isAssembled() {
 		return nil
 	}
@@ -142,38 +154,49 @@ func (o *answerFiles) assemble(ctx context.Context) (err error) {
 		return err
 	}
 	defer results.Close()
-	out, err := atomicfile.Create(o.out, 0o644)
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.out, err)
-	}
-	defer out.Discard()
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s: %w; no answers are lost, and --resume writes the file", o.out, err)
-		}
-	}()
-
 	from := contextReadSeeker{contextReader{ctx, results}, results}
+	if o.scores != "" {
+		err := writeWhole(o.scores, func(out io.Writer) error {
+			format, _ := dataset.FormatOf(o.scores)
+			return dataset.AssembleScores(from, o.width, format, out)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return writeWhole(o.out, func(out io.Writer) error { return o.assembleAnswers(from, out) })
+}
+
+func (o *answerFiles) assembleAnswers(from io.ReadSeeker, out io.Writer) error {
 	switch {
 	case o.rows != nil:
-		err = o.rows.write(from, o.format, out)
+		return o.rows.write(from, o.format, out)
 	case o.format == dataset.NPZ:
-		err = dataset.AssembleNPZ(from, o.width, out)
+		return dataset.AssembleNPZ(from, o.width, out)
 	case o.format == dataset.Parquet:
-		err = dataset.AssembleParquet(from, out)
+		return dataset.AssembleParquet(from, out)
 	case o.format == dataset.IVecs:
-		err = dataset.AssembleIVecs(from, o.width, out)
-	case o.format == dataset.IBin:
-		if dataset.IsIDsOnly(o.out) {
-			err = dataset.AssembleTruthIDs(from, o.width, out)
-		} else {
-			err = dataset.AssembleTruth(from, o.width, out)
-		}
+		return dataset.AssembleIVecs(from, o.width, out)
+	case dataset.IsIDsOnly(o.out):
+		return dataset.AssembleTruthIDs(from, o.width, out)
+	}
+	return dataset.AssembleTruth(from, o.width, out)
+}
+
+// writeWhole writes a file atomically.
+func writeWhole(path string, write func(out io.Writer) error) (err error) {
+	out, err := atomicfile.Create(path, 0o644)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer out.Discard()
+	if err = write(out); err == nil {
+		err = out.Commit(true) // a crashed run may already have written it
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w; no answers are lost, and --resume writes the file", path, err)
 	}
-	return out.Commit(true) // a crashed run may already have written it
+	return nil
 }
 
 // contextReadSeeker is a result log whose reads fail once its context has ended.

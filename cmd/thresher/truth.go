@@ -1,0 +1,95 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/config"
+	"thresher/dataset"
+)
+
+// truth is the verb that makes ground truth.
+const truth = "truth"
+
+// truthK is the k of ground truth unless -k is given, as in the files that benchmarks publish.
+const truthK = 100
+
+func newTruthCommand(a *app) *cobra.Command {
+	f := &searchFlags{verb: truth}
+	cmd := &cobra.Command{
+		Use:   "truth --atoms FILE --queries FILE --out FILE",
+		Short: "Write ground truth for benchmarks of approximate search",
+		Long: `Write the exact k best atoms of every query, as benchmarks of approximate search
+read them. It is a search by --method certain (or exact), whose answers are never wrong:
+the atoms are scored in float64, best first, and equal scores are ordered by ascending
+id. Each answer has its certificate (--certificates). The extension of --out selects the
+form:
+
+  .ibin            big-ann-benchmarks, DiskANN: uint32 m, k; int32 ids; float32 scores
+  .ibin            with --min-score and without -k, range search: uint32 m, total;
+                   int32 counts; int32 ids; float32 scores
+  .neighbors.ibin  cuVS: uint32 m, k; int32 ids. --scores gt.distances.fbin for the rest
+  .ivecs           TEXMEX (SIFT, GIST): int32 k and the ids of each query. --scores
+                   gt.fvecs for the rest
+  .npz             arrays ids and scores, for numpy.load
+  .parquet, .jsonl one row or line a query
+
+Scores are inner products, cosines, or with l2 squared distances, as FAISS computes them.
+DiskANN negates inner products. Recall at k that counts ties with the k-th
+(big-ann-benchmarks) needs a file with more than k columns. Queries with fewer than k
+atoms end with the id -1 and the score -Inf.
+
+HDF5 (ann-benchmarks) is not written. Convert an .npz in Python, where the distances are
+sqrt(scores) for l2, 1 - scores for cosine:
+  z = numpy.load("gt.npz"); f = h5py.File("set.hdf5", "a")
+  f["neighbors"] = z["ids"]; f["distances"] = numpy.sqrt(z["scores"])`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.leastScore = cmd.Flags().Changed("min-score")
+			return a.runSearch(cmd.Context(), f)
+		},
+	}
+	fs := cmd.Flags()
+	f.add(fs)
+	f.addLimits(fs)
+	fs.Lookup("out").Usage, fs.Lookup("out").DefValue = "`file` for the ground truth, ending in .ibin, .neighbors.ibin, .ivecs, .npz, .parquet or .jsonl", ""
+	fs.StringVar(&f.scores, "scores", "", "`file` for the scores, ending in .fbin or .fvecs, beside ids without them")
+	addSettings(cmd, searchSettings()...)
+	fs.Lookup("method").Usage += "; certain unless given, or exact"
+	fs.Lookup("k").Usage += "; 100 unless given"
+	return cmd
+}
+
+// checkTruth rejects what does not give ground truth.
+func (f *searchFlags) checkTruth(c *config.Config, method batch.Method) error {
+	scores, zipped := dataset.FormatOf(f.scores)
+	answers, _ := dataset.FormatOf(f.out)
+	switch {
+	case f.verb != truth:
+		return nil
+	case f.out == stdio:
+		return f.refuse("--out names the file for the ground truth")
+	case method != batch.Certain && method != batch.Exact:
+		return f.refuse("--method %s can be wrong; certain and exact cannot", method)
+	case c.Epsilon != 0:
+		return f.refuse("--epsilon %g permits wrong answers; ground truth needs 0", c.Epsilon)
+	case f.scores == "":
+		return nil
+	case zipped || scores != dataset.FBin && scores != dataset.FVecs:
+		return f.refuse("--scores %s: name ends in neither .fbin nor .fvecs", f.scores)
+	case answers == dataset.JSONL:
+		return f.refuse("--scores %s: %s contains the scores", f.scores, f.out)
+	case filepath.Clean(f.scores) == filepath.Clean(f.out) || filepath.Clean(f.scores) == filepath.Clean(f.certificates):
+		return f.refuse("--scores %s: the file is named for something else, too", f.scores)
+	}
+	return nil
+}
+
+// isHDF5 reports whether a name is that of an HDF5 file.
+func isHDF5(path string) bool {
+	return slices.Contains([]string{".hdf5", ".h5", ".hdf"}, strings.ToLower(filepath.Ext(path)))
+}
