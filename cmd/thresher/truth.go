@@ -39,9 +39,9 @@ form:
   .parquet, .jsonl one row or line a query
 
 Scores are inner products, cosines, or with l2 squared distances, as FAISS computes them.
-DiskANN negates inner products. Recall at k that counts ties with the k-th
-(big-ann-benchmarks) needs a file with more than k columns. Queries with fewer than k
-atoms end with the id -1 and the score -Inf.
+Recall at k that counts ties with the k-th (big-ann-benchmarks) needs a file with more
+than k columns. Rows of queries that have fewer than k atoms end with the id -1 and the
+score -Inf.
 
 HDF5 (ann-benchmarks) is not written. Convert an .npz in Python, where the distances are
 sqrt(scores) for l2, 1 - scores for cosine:
