@@ -43,7 +43,7 @@ def certify(data: Input, log: Log, rounds: int) -> None:
     right = best(scorer, queries, K)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        files = [*indexed(data, folder, right[1], scorer), *bounds(folder, right[0], len(atoms))]
+        files = [*indexed(data, folder, right[0]), *bounds(folder, right[0], len(atoms))]
         turns = race(data, folder, files, rounds)
         log.append(rounded({"kind": "set"} | data.shape()))
         for of in files:
@@ -55,32 +55,30 @@ def certify(data: Input, log: Log, rounds: int) -> None:
             print({f: record[f] for f in ("set", "index", "setting", "recall", "ratio", "different")}, flush=True)
 
 
-def indexed(data: Input, folder: Path, right: np.ndarray, scorer: Scorer) -> list[Others]:
-    """The answers of each index at the settings whose recalls are nearest to RECALLS."""
-    atoms, queries = data.rows()
+def indexed(data: Input, folder: Path, right: np.ndarray) -> list[Others]:
+    """The answers of each index at the settings whose recalls are nearest to RECALLS; right are the ids
+    of the best atoms."""
+    atoms, _ = data.rows()
     links, lists, leaves = next(v for n, v in INDEXES.items() if len(atoms) > n)
-    sample = np.arange(0, len(queries), max(1, len(queries) // 500))
-    same: dict[str, Any] = {"atoms": str(data.atoms), "queries": str(data.queries), "metric": data.metric, "k": K}
-    found_by: dict[str, tuple[str, str, dict[str, Any]]] = {
-        "hnsw": (f"hnswlib, M = {links}", "ef", {"links": links, "settings": EFS}),
-        "ivf": (f"FAISS IVF{lists},Flat", "nprobe", {"lists": lists, "settings": PROBES}),
-        "scann": (f"ScaNN, {leaves} leaves", "leaves", {"leaves": leaves, "settings": PROBES}),
+    best_ids = folder / "right.npy"
+    np.save(best_ids, right)
+    same: dict[str, Any] = {"atoms": str(data.atoms), "queries": str(data.queries), "metric": data.metric}
+    same |= {"right": str(best_ids), "recalls": RECALLS}
+    made_by: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+        "hnsw": ("hnswlib", f"hnswlib, M = {links}", "ef", {"links": links, "settings": EFS}),
+        "ivf": ("faiss", f"FAISS IVF{lists},Flat", "nprobe", {"lists": lists, "settings": PROBES}),
+        "scann": ("scann", f"ScaNN, {leaves} leaves", "leaves", {"leaves": leaves, "settings": PROBES}),
     }
     files = []
-    for name, (said, word, own) in found_by.items():
-        if importlib.util.find_spec({"hnsw": "hnswlib", "ivf": "faiss", "scann": "scann"}[name]) is None:
-            print(f"{name}: not installed", flush=True)
+    for name, (package, said, word, own) in made_by.items():
+        if importlib.util.find_spec(package) is None:
+            print(f"{package} is not installed", flush=True)
             continue
         _, arrays = rival(name, folder, **same, **own)
-        recalls = {
-            s: found(scorer, queries[sample], arrays[f"ids{s}"][sample], right[sample]).mean() / K
-            for s in own["settings"]
-        }
-        nearest = dict.fromkeys(min(recalls, key=lambda s: abs(recalls[s] - r)) for r in RECALLS)
-        for setting in nearest:
-            ids, scores = arrays[f"ids{setting}"].astype(np.int64), arrays[f"scores{setting}"]
+        for setting in (n.removeprefix("ids") for n in arrays if n.startswith("ids")):
+            ids = arrays[f"ids{setting}"].astype(np.int64)
             file = folder / f"{name}{setting}.npz"
-            save(name, file, data.metric, ids, scores)
+            save(name, file, data.metric, ids, arrays[f"scores{setting}"])
             files.append(Others(said, f"{word} = {setting}", file, ids))
     return files
 

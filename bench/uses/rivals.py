@@ -305,26 +305,40 @@ def seen_more(atoms: str, queries: str, seen: str, k: int) -> Found:
     return {"ids": ids}, time.perf_counter() - began
 
 
-# Answers of indexes, one array of ids and scores for each setting
+# Answers of indexes at some settings
+
+Search = Callable[[np.ndarray, int, int], tuple[np.ndarray, np.ndarray]]  # queries, k, setting
+SAMPLE = 500  # queries that settings are chosen by
 
 
 def answers(
-    build: Callable[[np.ndarray, str], Callable[[np.ndarray, int, int], tuple[np.ndarray, np.ndarray]]],
+    build: Callable[[np.ndarray, str], Search],
     atoms: str,
     queries: str,
     metric: str,
-    k: int,
+    right: str,
+    recalls: list[float],
     settings: list[int],
 ) -> Found:
-    x, q = load(atoms), load(queries)
+    """Answers at the settings whose recalls on a sample are nearest to those wanted: one array of ids
+    and one of scores for each. right is a file of the ids of the best atoms."""
+    x, q, best = load(atoms), load(queries), np.load(right)
+    k = best.shape[1]
     if metric == "cosine":
         x, q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (x, q))
-    search = build(x, metric)
-    arrays: dict[str, np.ndarray] = {}
     began = time.perf_counter()
-    for setting in settings:
+    search = build(x, metric)
+    some = np.arange(0, len(q), max(1, len(q) // SAMPLE))
+    found = {s: recall(search(q[some], k, s)[0], best[some]) for s in settings}
+    arrays: dict[str, np.ndarray] = {}
+    for setting in dict.fromkeys(min(found, key=lambda s: abs(found[s] - r)) for r in recalls):
         arrays[f"ids{setting}"], arrays[f"scores{setting}"] = search(q, k, setting)
     return arrays, time.perf_counter() - began
+
+
+def recall(ids: np.ndarray, best: np.ndarray) -> float:
+    """The mean share of the best atoms that answers have, by their ids."""
+    return float(np.mean([np.isin(b, row).mean() for row, b in zip(ids, best, strict=True)]))
 
 
 def hnsw(**arguments: Any) -> Found:
@@ -333,7 +347,7 @@ def hnsw(**arguments: Any) -> Found:
 
     links = arguments.pop("links")
 
-    def build(x: np.ndarray, metric: str) -> Callable[[np.ndarray, int, int], tuple[np.ndarray, np.ndarray]]:
+    def build(x: np.ndarray, metric: str) -> Search:
         index = hnswlib.Index("l2" if metric == "l2" else "ip", x.shape[1])
         index.init_index(len(x), M=links, ef_construction=8 * links, random_seed=1)
         index.add_items(x)
@@ -353,7 +367,7 @@ def ivf(**arguments: Any) -> Found:
 
     lists = arguments.pop("lists")
 
-    def build(x: np.ndarray, metric: str) -> Callable[[np.ndarray, int, int], tuple[np.ndarray, np.ndarray]]:
+    def build(x: np.ndarray, metric: str) -> Search:
         kind = faiss.METRIC_L2 if metric == "l2" else faiss.METRIC_INNER_PRODUCT
         index = faiss.index_factory(x.shape[1], f"IVF{lists},Flat", kind)
         index.train(x)
@@ -376,7 +390,7 @@ def scann(**arguments: Any) -> Found:
 
     leaves = arguments.pop("leaves")
 
-    def build(x: np.ndarray, metric: str) -> Callable[[np.ndarray, int, int], tuple[np.ndarray, np.ndarray]]:
+    def build(x: np.ndarray, metric: str) -> Search:
         builder = library.scann_ops_pybind.builder(x, 10, "squared_l2" if metric == "l2" else "dot_product")
         builder.tree(leaves, leaves, training_sample_size=len(x), spherical=metric != "l2")
         threshold = float("nan") if metric == "l2" else 0.2
