@@ -8,6 +8,7 @@ from pathlib import Path
 from markdown import digits, section, table
 from results import Record, load
 
+NOTHING = "Not measured yet; `make bench-uses` measures it.\n"
 TITLES = {
     "graph": "k-NN graphs",
     "pairs": "Pairs above a similarity",
@@ -36,13 +37,12 @@ TOLD = {
 
 
 def write(results: Path) -> None:
-    """Writes the pages next to the folder of results; those for which there are none are left alone."""
+    """Writes the pages next to the folder of results."""
     files = {p.stem: load(p) for p in sorted(results.glob("*.jsonl"))}
     for name, text in (("certify", certify_page(files)), ("uses", uses_page(files))):
-        if text:
-            path = results.parent / f"{name}.md"
-            path.write_text(text)
-            print(f"wrote {path}", flush=True)
+        path = results.parent / f"{name}.md"
+        path.write_text(text or NOTHING)
+        print(f"wrote {path}", flush=True)
 
 
 def of(records: Sequence[Record], kind: str) -> list[Record]:
