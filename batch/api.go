@@ -64,6 +64,11 @@ type Request struct {
 	// at most *MinScore). Each such atom is missed with
 	// probability at most Delta; there is no joint guarantee for all of them.
 	MinScore *float64
+	// MaxScore, if not nil, asks only for atoms scoring at most *MaxScore (distances: at
+	// least *MaxScore): the k best of those, or all of those that reach MinScore. It is
+	// compared with the float64 score as computed, which for cosine can exceed 1 by its
+	// rounding. Scores above it serve no threshold.
+	MaxScore *float64
 	// Limit, if not 0, bounds the memory of answers to queries without K: of the atoms that
 	// reach MinScore such a query gets at most the Limit best, and Answer.Limited says that
 	// there may be more. Unlike K it changes neither the plan nor the failure probability.
@@ -78,6 +83,10 @@ type Request struct {
 	// itself.
 	ExcludeSelf bool
 	SelfFirst   int64
+	// LaterOnly, with ExcludeSelf, lets a query find only atoms that stand after its own in
+	// the collection's internal order (collection.Collection.Order). Of each unordered pair
+	// of atoms then only one finds the other, and half of the atoms are looked at.
+	LaterOnly bool
 	// Goals, if not nil, are what each query asks for beside the above, one a query. Read
 	// only, owned by the caller.
 	Goals []QueryGoal

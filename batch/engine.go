@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -237,7 +236,7 @@ func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer
 		if err != nil {
 			return nil, err
 		}
-		w.applyLists(ctx, lo, hi)
+		w.applyLists(lo, hi)
 		t, err := answer(lo, hi, answers[lo:hi])
 		w.releaseLists(lo, hi)
 		if err != nil {
@@ -317,15 +316,6 @@ func (w *work) setAnswers(lo int, out []Answer, answers backend.Answers, by stri
 
 // mostQueries bounds the queries of one run of a strategy.
 func (e *Engine) mostQueries(p *strategy) int { return max(1, min(1024, partBytes/p.queryBytes(e.c))) }
-
-// mostQueries bounds the queries of one part of w.
-func (w *work) mostQueries() int {
-	most := w.e.mostQueries(w.strategy)
-	if slices.ContainsFunc(w.req.Goals, func(g QueryGoal) bool { return len(g.Exclude) > 0 }) {
-		most = max(1, min(most, partBytes/(w.e.c.N/8+1))) // each has a filter
-	}
-	return most
-}
 
 // queryBytes estimates the memory of one query in a backend.
 func (s *strategy) queryBytes(c *collection.Collection) int {

@@ -63,3 +63,13 @@ func (e *Engine) checkRows(field string, query int, rows []int64) error {
 	}
 	return nil
 }
+
+// setBits sets the first n bits.
+func setBits(b []uint64, n int) {
+	for i := range b {
+		b[i] = ^uint64(0)
+	}
+	if n%64 != 0 {
+		b[len(b)-1] = 1<<(n%64) - 1
+	}
+}

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-
-	"thresher/backend"
 )
 
 // QueryGoal is what one query asks for, in addition to what its Request asks for all queries.
@@ -16,8 +15,8 @@ import (
 type QueryGoal struct {
 	// K, if not 0, replaces Request.K. Queries with the same K share runs.
 	K int
-	// MinScore, if not nil, replaces Request.MinScore.
-	MinScore *float64
+	// MinScore and MaxScore, if not nil, replace those of the Request.
+	MinScore, MaxScore *float64
 	// Exclude lists row numbers that may not be returned, in addition to Request.Deny, in
 	// any order.
 	Exclude []int64
@@ -51,6 +50,37 @@ func (w *work) minScore(j int) *float64 {
 	return w.req.MinScore
 }
 
+// maxScore returns the greatest score that query j wants, nil if it has no limit.
+func (w *work) maxScore(j int) *float64 {
+	if limit := w.goal(j).MaxScore; limit != nil {
+		return limit
+	}
+	return w.req.MaxScore
+}
+
+// ceiling is MaxScore of query j as a search score; +Inf without MaxScore.
+func (w *work) ceiling(j int) float64 {
+	limit := w.maxScore(j)
+	if limit == nil {
+		return math.Inf(1)
+	}
+	return w.e.c.Metric.Ceiling(*limit)
+}
+
+// checkLimits returns an error if no score can be within the limits of a query.
+func (w *work) checkLimits() error {
+	for j := range w.m {
+		least, most := w.minScore(j), w.maxScore(j)
+		if least == nil || most == nil {
+			continue
+		}
+		if m := w.e.c.Metric; m.Ceiling(*most) < m.Ceiling(*least) {
+			return &RequestError{Field: "max_score", Query: j, Err: fmt.Errorf("%g, but min_score is %g: no score is within both", *most, *least)}
+		}
+	}
+	return nil
+}
+
 // self returns the row number of the atom that query j is a copy of and may not return
 // (Request.ExcludeSelf), or -1.
 func (w *work) self(j int) int64 {
@@ -82,6 +112,9 @@ func (w *work) checkGoals() error {
 		if g.MinScore != nil && !finite(*g.MinScore) {
 			return &RequestError{Field: "min_score", Query: j, Err: fmt.Errorf("%g is not finite", *g.MinScore)}
 		}
+		if g.MaxScore != nil && !finite(*g.MaxScore) {
+			return &RequestError{Field: "max_score", Query: j, Err: fmt.Errorf("%g is not finite", *g.MaxScore)}
+		}
 		if g.K < 0 || w.req.K == 0 && g.K == 0 && w.minScore(j) == nil {
 			return &RequestError{Field: "k", Query: j, Err: fmt.Errorf("%d, at least 1", g.K)}
 		}
@@ -97,10 +130,9 @@ func (w *work) checkGoals() error {
 	return nil
 }
 
-// applyLists sets the filters of queries lo..hi-1 from their exclusions, and their floors from
-// the scores of their candidates. Once ctx has ended it scores no more candidates: their floors
-// only save work.
-func (w *work) applyLists(ctx context.Context, lo, hi int) {
+// applyLists gives the goals of queries lo..hi-1 their exclusions and candidates, as lists of
+// internal indexes.
+func (w *work) applyLists(lo, hi int) {
 	if w.req.Goals == nil {
 		return
 	}
@@ -109,14 +141,8 @@ func (w *work) applyLists(ctx context.Context, lo, hi int) {
 	const chunk = 16
 	for from := lo; from < hi; from += chunk {
 		g.Go(func() error {
-			var s candidateScores
 			for j := from; j < min(from+chunk, hi); j++ {
-				if rows := w.req.Goals[j].Exclude; len(rows) > 0 {
-					w.exclude(j, rows)
-				}
-				if rows := w.req.Goals[j].Candidates; len(rows) > 0 && ctx.Err() == nil {
-					w.scoreCandidates(j, rows, &s)
-				}
+				w.applyList(j)
 			}
 			return nil
 		})
@@ -124,100 +150,75 @@ func (w *work) applyLists(ctx context.Context, lo, hi int) {
 	g.Wait() // always nil
 }
 
-// releaseLists releases the memory of the filters that applyLists made for queries lo..hi-1.
-func (w *work) releaseLists(lo, hi int) {
-	if w.req.Goals == nil {
-		return
+// applyList is applyLists for query j.
+func (w *work) applyList(j int) {
+	g, own := &w.goals[j], &w.req.Goals[j]
+	if len(own.Exclude) > 0 {
+		g.Exclude = append(w.e.internal(own.Exclude), g.Exclude...) // the query itself may be there
+		slices.Sort(g.Exclude)
+		g.Exclude = slices.Compact(g.Exclude)
+		w.countAllowed(j)
 	}
-	for j := lo; j < hi; j++ {
-		if len(w.req.Goals[j].Exclude) > 0 {
-			w.goals[j].Filter = nil
-		}
+	if len(own.Candidates) > 0 {
+		g.Candidates = slices.DeleteFunc(w.e.internal(own.Candidates), func(i uint32) bool {
+			_, excluded := slices.BinarySearch(g.Exclude, i)
+			return excluded || int(i) < g.From || g.Filter != nil && !g.Filter.Has(int(i))
+		})
+		slices.Sort(g.Candidates)
+		g.Candidates = slices.Compact(g.Candidates)
+		w.given[j] = len(g.Candidates)
 	}
 }
 
-// exclude removes rows from the atoms that query j may return: it gives the query a filter of
-// its own, and updates Allowed and K.
-func (w *work) exclude(j int, rows []int64) {
+// internal returns the internal indexes of rows.
+func (e *Engine) internal(rows []int64) []uint32 {
+	out := make([]uint32, len(rows))
+	for k, row := range rows {
+		out[k] = e.inverse[row]
+	}
+	return out
+}
+
+// countAllowed sets Allowed of query j's goal, and reduces K to it.
+func (w *work) countAllowed(j int) {
 	g := &w.goals[j]
-	n := w.e.c.N
-	b := make([]uint64, (n+63)/64)
+	g.Allowed = w.e.c.N - g.From
 	if g.Filter != nil {
-		copy(b, g.Filter.Bits())
-	} else {
-		setBits(b, n)
+		g.Allowed = g.Filter.Len()
+		if g.From > 0 {
+			all := g.Filter.Atoms()
+			before, _ := slices.BinarySearch(all, uint32(g.From))
+			g.Allowed -= before
+		}
 	}
-	for _, row := range rows {
-		i := w.e.inverse[row]
-		b[i/64] &^= 1 << (i % 64)
-	}
-	g.Filter = backend.NewFilter(w.e.c.Order, b)
-	g.Allowed = g.Filter.Len()
-	if g.Skip >= 0 && g.Filter.Has(g.Skip) {
-		g.Allowed--
+	for _, i := range g.Exclude {
+		if int(i) >= g.From && (g.Filter == nil || g.Filter.Has(int(i))) {
+			g.Allowed--
+		}
 	}
 	if g.K > 0 {
 		g.K = max(1, min(g.K, g.Allowed))
 	}
 }
 
-// setBits sets the first n bits.
-func setBits(b []uint64, n int) {
-	for i := range b {
-		b[i] = ^uint64(0)
-	}
-	if n%64 != 0 {
-		b[len(b)-1] = 1<<(n%64) - 1
-	}
-}
-
-// usedCandidates says how many candidates a query has, and whether they were scored.
-type usedCandidates struct {
-	given  int // different candidates that may be returned
-	scored bool
-}
-
-// candidateScores are the buffers of scoreCandidates.
-type candidateScores struct {
-	rows   []uint32
-	scores []float64
-}
-
-// scoreCandidates raises the floor of query j to the k-th best score of its candidates: an atom
-// that scores less than k others is not in the answer. A query without k needs all atoms that
-// reach its least score, so its candidates are not scored.
-func (w *work) scoreCandidates(j int, rows []int64, s *candidateScores) {
-	g, c := &w.goals[j], w.e.c
-	s.rows = s.rows[:0]
-	for _, row := range rows {
-		if i := int(w.e.inverse[row]); i != g.Skip && (g.Filter == nil || g.Filter.Has(i)) {
-			s.rows = append(s.rows, uint32(row))
-		}
-	}
-	slices.Sort(s.rows)
-	s.rows = slices.Compact(s.rows)
-	w.candidates[j].given = len(s.rows)
-	if g.K == 0 || len(s.rows) == 0 {
+// releaseLists releases the memory of the lists that applyLists made for queries lo..hi-1.
+func (w *work) releaseLists(lo, hi int) {
+	if w.req.Goals == nil {
 		return
 	}
-	w.candidates[j].scored = true
-	s.scores = slices.Grow(s.scores[:0], len(s.rows))[:len(s.rows)]
-	c.Scores(s.scores, w.query(j), s.rows)
-	if len(s.rows) >= g.K {
-		slices.Sort(s.scores)
-		g.Floor = max(g.Floor, s.scores[len(s.scores)-g.K])
+	for j := lo; j < hi; j++ {
+		w.goals[j].Exclude, w.goals[j].Candidates = nil, nil
 	}
 }
 
-// recordCandidates adds the candidates of query j, and the cost of scoring them, to its
-// certificate. ids are the row numbers of its answer.
+// recordCandidates adds the candidates of query j to its certificate. ids are the row numbers of its
+// answer.
 func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
-	if w.candidates == nil || w.candidates[j].given == 0 {
+	if w.given == nil || w.given[j] == 0 {
 		return
 	}
-	used := w.candidates[j]
-	r := &CandidateRecord{Given: used.given}
-	known := make(map[int64]bool, used.given)
+	r := &CandidateRecord{Given: w.given[j]}
+	known := make(map[int64]bool, r.Given)
 	for _, row := range w.req.Goals[j].Candidates {
 		known[row] = true
 	}
@@ -227,12 +228,6 @@ func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
 		}
 	}
 	cert.Candidates = r
-	if used.scored {
-		coordinates := int64(used.given) * int64(w.e.c.Dim)
-		cert.Pulls += coordinates
-		cert.Bytes += 4 * coordinates
-		cert.RowsScored += used.given
-	}
 }
 
 // subrequest has the queries of a request that want the same number of atoms.

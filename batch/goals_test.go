@@ -45,14 +45,21 @@ func drawGoalsCase(t *rapid.T) goalsCase {
 		return v
 	}
 	metric := rapid.SampledFrom([]collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean}).Draw(t, "metric")
-	c, err := collection.Build(context.Background(), draw(n, "atom"), dim, &collection.Options{
-		Metric: metric, Basis: rapid.SampledFrom([]collection.Basis{collection.Rotated, collection.Raw}).Draw(t, "basis"), Seed: 1, Threads: 1})
+	basis := rapid.SampledFrom([]collection.Basis{collection.Rotated, collection.Raw}).Draw(t, "basis")
+	c, err := collection.Build(context.Background(), draw(n, "atom"), dim, &collection.Options{Metric: metric, Basis: basis, Seed: 1, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := rapid.SliceOfN(rapid.Int64Range(0, int64(n-1)), 0, 2*n)
+	methods := []batch.Method{batch.Auto, batch.Exact, batch.Certain}
+	switch {
+	case basis == collection.Raw:
+		methods = append(methods, batch.Strict)
+	case c.Coded():
+		methods = append(methods, batch.Adaptive)
+	}
 	req := batch.Request{Queries: draw(m, "query"), K: rapid.IntRange(1, n+3).Draw(t, "k"), Goals: make([]batch.QueryGoal, m),
-		Method: rapid.SampledFrom([]batch.Method{batch.Auto, batch.Exact, batch.Certain}).Draw(t, "method")}
+		Method: rapid.SampledFrom(methods).Draw(t, "method"), Delta: 1e-9}
 	if m <= n && rapid.Bool().Draw(t, "exclude self") {
 		req.ExcludeSelf, req.SelfFirst = true, int64(rapid.IntRange(0, n-m).Draw(t, "self"))
 	}
@@ -63,14 +70,32 @@ func drawGoalsCase(t *rapid.T) goalsCase {
 	if metric == collection.Euclidean {
 		limit = rapid.Float64Range(0, 10)
 	}
+	shared := rapid.Bool().Draw(t, "limits of the request")
+	if shared {
+		x := limit.Draw(t, "greatest score")
+		req.MaxScore = &x
+	}
 	for j := range req.Goals {
 		g := &req.Goals[j]
+		if rapid.Bool().Draw(t, "limited above") {
+			x := limit.Draw(t, "greatest score")
+			if rapid.Bool().Draw(t, "at an atom's score") {
+				x = metric.Shown(c.Score(req.Queries[j*dim:(j+1)*dim], rapid.IntRange(0, n-1).Draw(t, "atom at the limit")))
+			}
+			g.MaxScore = &x
+		}
 		if rapid.Bool().Draw(t, "own k") {
 			g.K = rapid.IntRange(1, n+3).Draw(t, "goal's k")
 		}
 		if rapid.Bool().Draw(t, "limited") {
 			x := limit.Draw(t, "least score")
-			g.MinScore = &x
+			most := g.MaxScore
+			if most == nil {
+				most = req.MaxScore
+			}
+			if most == nil || metric.Ceiling(x) <= metric.Ceiling(*most) {
+				g.MinScore = &x
+			}
 		}
 		if rapid.Bool().Draw(t, "exclusions") {
 			g.Exclude = rows.Draw(t, "exclude")
@@ -78,63 +103,75 @@ func drawGoalsCase(t *rapid.T) goalsCase {
 		if rapid.Bool().Draw(t, "with candidates") {
 			g.Candidates = rows.Draw(t, "candidates")
 		}
+		if g.MinScore != nil && rapid.Bool().Draw(t, "all that reach it") {
+			g.K = 0
+		}
+	}
+	if !slices.ContainsFunc(req.Goals, func(g batch.QueryGoal) bool { return g.MinScore == nil }) {
+		req.K = 0 // for those without a k of their own: all that reach the least score
 	}
 	return goalsCase{c, req}
 }
 
 // TestGoalsEqualTheOracle: whatever the goals of a request's queries, each answer is that of
-// float64 sums, and the one that its query gets alone, by Engine and Coalescer.
+// float64 sums, and the one, with its certificate, that its query gets alone, by Engine and
+// Coalescer.
 func TestGoalsEqualTheOracle(t *testing.T) {
 	b := cpu.New(cpu.Options{Threads: 2})
 	defer b.Close()
-	rapid.Check(t, func(t *rapid.T) {
-		ctx := context.Background()
-		x := drawGoalsCase(t)
-		e, err := batch.Open(ctx, x.c, b, &batch.Options{Costs: builtinCosts()})
+	rounds := 20 // of rapid's 100 requests, with 5 queries each on average
+	if testing.Short() {
+		rounds = 2
+	}
+	for range rounds {
+		rapid.Check(t, func(t *rapid.T) { checkGoalsCase(t, b) })
+	}
+}
+
+func checkGoalsCase(t *rapid.T, b backend.Backend) {
+	ctx := context.Background()
+	x := drawGoalsCase(t)
+	e, err := batch.Open(ctx, x.c, b, &batch.Options{Costs: builtinCosts()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	resp, err := e.Search(ctx, x.req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := verify.NewOracle(x.c.Rows, x.c.Dim, x.c.Metric, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := verify.Response(ctx, o, x.req, resp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Wrong+report.Malformed > 0 {
+		t.Fatalf("%+v", report.Findings)
+	}
+	co := batch.NewCoalescer(e, nil)
+	defer co.Close()
+	shared, err := co.Search(ctx, x.req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(resp.Answers, shared.Answers); diff != "" {
+		t.Fatalf("Coalescer (-Engine +Coalescer):\n%s", diff)
+	}
+	for j := range x.req.Goals {
+		alone := x.req
+		alone.Queries, alone.Goals = x.req.Queries[j*x.c.Dim:(j+1)*x.c.Dim], x.req.Goals[j:j+1]
+		alone.SelfFirst += int64(j)
+		one, err := e.Search(ctx, alone)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer e.Close()
-		resp, err := e.Search(ctx, x.req)
-		if err != nil {
-			t.Fatal(err)
+		if diff := cmp.Diff(resp.Answers[j], one.Answers[0]); diff != "" {
+			t.Fatalf("query %d (-among others +alone):\n%s", j, diff)
 		}
-		o, err := verify.NewOracle(x.c.Rows, x.c.Dim, x.c.Metric, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		report, err := verify.Response(ctx, o, x.req, resp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if report.Wrong+report.Malformed > 0 {
-			t.Fatalf("%+v", report.Findings)
-		}
-		co := batch.NewCoalescer(e, nil)
-		defer co.Close()
-		shared, err := co.Search(ctx, x.req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(resp.Answers, shared.Answers); diff != "" {
-			t.Fatalf("Coalescer (-Engine +Coalescer):\n%s", diff)
-		}
-		for j := range x.req.Goals {
-			alone := x.req
-			alone.Queries, alone.Goals = x.req.Queries[j*x.c.Dim:(j+1)*x.c.Dim], x.req.Goals[j:j+1]
-			alone.SelfFirst += int64(j)
-			one, err := e.Search(ctx, alone)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(resp.Answers[j].IDs, one.Answers[0].IDs); diff != "" {
-				t.Fatalf("query %d (-among others +alone):\n%s", j, diff)
-			}
-			if diff := cmp.Diff(resp.Answers[j].Scores, one.Answers[0].Scores); diff != "" {
-				t.Fatalf("query %d (-among others +alone):\n%s", j, diff)
-			}
-		}
-	})
+	}
 }
 
 // TestCandidatesSaveWork: the right atoms as candidates leave little to do, and wrong ones cost
@@ -233,7 +270,7 @@ func TestGoalsRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	nan, none := math.NaN(), 0.
+	nan, none, less := math.NaN(), 0., -1.
 	for _, x := range []struct {
 		name   string
 		change func(*batch.Request)
@@ -243,6 +280,12 @@ func TestGoalsRefuse(t *testing.T) {
 	}{
 		{"too few goals", func(r *batch.Request) { r.Goals = r.Goals[:2] }, "goals", -1, "2 for 3 queries"},
 		{"k", func(r *batch.Request) { r.Goals[1].K = -2 }, "k", 1, "-2"},
+		{"greatest score", func(r *batch.Request) { r.Goals[1].MaxScore = &nan }, "max_score", 1, "NaN"},
+		{"greatest score of all", func(r *batch.Request) { r.MaxScore = &nan }, "max_score", -1, "NaN"},
+		{"no score between", func(r *batch.Request) { r.MinScore, r.Goals[2].MaxScore = &none, &less }, "max_score", 2, "-1, but min_score is 0"},
+		{"greatest score alone", func(r *batch.Request) { r.K = 0; r.Goals[1].MaxScore = &none }, "k", 0, "at least 1"},
+		{"greatest score of a published method", func(r *batch.Request) { r.Method = batch.BanditMIPS; r.MaxScore = &none }, "max_score", -1, "banditmips"},
+		{"later atoms of no atom", func(r *batch.Request) { r.LaterOnly = true }, "later_only", -1, "exclude_self"},
 		{"no k", func(r *batch.Request) { r.K = 0; r.Goals[0].MinScore = &none }, "k", 1, "at least 1"},
 		{"least score", func(r *batch.Request) { r.Goals[2].MinScore = &nan }, "min_score", 2, "NaN"},
 		{"a candidate that does not exist", func(r *batch.Request) { r.Goals[2].Candidates = []int64{3, 50} }, "candidates", 2, "entry 1: row 50 of 50"},

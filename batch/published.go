@@ -42,6 +42,8 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 		switch {
 		case w.minScore(j) != nil:
 			return nil, bad("min_score", "%s finds the k best only", m)
+		case w.maxScore(j) != nil:
+			return nil, bad("max_score", "%s finds the k best only", m)
 		case len(w.goal(j).Candidates) > 0:
 			return nil, bad("candidates", "%s takes none", m)
 		}
@@ -185,24 +187,14 @@ func (a *atoms) Pull(j int, arms []int, dst []float64) {
 
 // allowedRows lists the rows that may be returned, ascending.
 func allowedRows(c *collection.Collection, g *backend.Goal) []int {
-	rows, skip := make([]int, 0, g.Allowed), -1
-	if g.Skip >= 0 {
-		skip = int(c.Order[g.Skip])
-	}
-	add := func(row int) {
-		if row != skip {
-			rows = append(rows, row)
+	rows := make([]int, 0, g.Allowed)
+	for i := g.From; i < c.N; i++ {
+		_, excluded := slices.BinarySearch(g.Exclude, uint32(i))
+		if !excluded && (g.Filter == nil || g.Filter.Has(i)) {
+			rows = append(rows, int(c.Order[i]))
 		}
 	}
-	if g.Filter == nil {
-		for row := range c.N {
-			add(row)
-		}
-		return rows
-	}
-	for _, row := range g.Filter.Rows() {
-		add(int(row))
-	}
+	slices.Sort(rows)
 	return rows
 }
 

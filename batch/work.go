@@ -13,20 +13,20 @@ import (
 
 // work is a checked request with its plan and goals.
 type work struct {
-	e          *Engine
-	req        *Request
-	numbers    []int // of the queries in the caller's request; nil if these are all
-	m          int
-	k          int // atoms wanted, at most c.N; 0: all that reach MinScore
-	allowed    int // atoms that the filter allows
-	arms       int // allowed, rounded for the planner
-	panels     int // panels with an allowed atom, rounded for the planner
-	delta      float64
-	strategy   *strategy
-	goals      []backend.Goal
-	norms      []float64        // |q|
-	candidates []usedCandidates // by query; nil if no query has any
-	warnings   []string
+	e        *Engine
+	req      *Request
+	numbers  []int // of the queries in the caller's request; nil if these are all
+	m        int
+	k        int // atoms wanted, at most c.N; 0: all that reach MinScore
+	allowed  int // atoms that the filter allows
+	arms     int // allowed, rounded for the planner
+	panels   int // panels with an allowed atom, rounded for the planner
+	delta    float64
+	strategy *strategy
+	goals    []backend.Goal
+	norms    []float64 // |q|
+	given    []int     // candidates of each query that it may return; nil if no query has any
+	warnings []string
 }
 
 func (w *work) query(j int) []float32 {
@@ -67,6 +67,15 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 	}
 	if req.MinScore != nil && !finite(*req.MinScore) {
 		return nil, bad("min_score", -1, fmt.Errorf("%g is not finite", *req.MinScore))
+	}
+	if req.MaxScore != nil && !finite(*req.MaxScore) {
+		return nil, bad("max_score", -1, fmt.Errorf("%g is not finite", *req.MaxScore))
+	}
+	if err := w.checkLimits(); err != nil {
+		return nil, err
+	}
+	if req.LaterOnly && !req.ExcludeSelf {
+		return nil, bad("later_only", -1, errors.New("needs exclude_self, which says where each query's own atom is"))
 	}
 	if req.K < 0 || req.K == 0 && req.MinScore == nil && req.Goals == nil {
 		return nil, bad("k", -1, fmt.Errorf("%d, at least 1", req.K))
@@ -113,24 +122,28 @@ func (w *work) setGoals(filter *backend.Filter) {
 		gather = w.e.planner.Gathers(w.question())
 	}
 	w.goals = make([]backend.Goal, w.m)
+	var selves []uint32
+	if w.req.ExcludeSelf {
+		selves = make([]uint32, w.m)
+	}
 	for j := range w.goals {
-		g := backend.Goal{K: w.k, Epsilon: w.epsilon(j), Floor: w.floor(j), Filter: filter, Allowed: w.allowed, Ceiling: math.Inf(1), Skip: -1, Gather: gather}
+		g := backend.Goal{K: w.k, Epsilon: w.epsilon(j), Floor: w.floor(j), Ceiling: w.ceiling(j), Filter: filter, Skip: -1, Gather: gather}
 		if w.req.ExcludeSelf {
-			g.Skip = int(w.e.inverse[w.self(j)])
-			if filter == nil || filter.Has(g.Skip) {
-				g.Allowed--
+			selves[j] = w.e.inverse[w.self(j)]
+			if w.req.LaterOnly {
+				g.From = int(selves[j]) + 1
+			} else {
+				g.Exclude = selves[j : j+1 : j+1]
 			}
 		}
 		if g.K == 0 {
 			g.K = min(w.req.Limit, w.e.c.N)
 		}
-		if g.K > 0 {
-			g.K = max(1, min(g.K, g.Allowed))
-		}
 		w.goals[j] = g
+		w.countAllowed(j)
 	}
 	if slices.ContainsFunc(w.req.Goals, func(g QueryGoal) bool { return len(g.Candidates) > 0 }) {
-		w.candidates = make([]usedCandidates, w.m)
+		w.given = make([]int, w.m)
 	}
 }
 
@@ -208,7 +221,7 @@ func (w *work) dropBelowLimit(j int, a *backend.Answer) {
 // emptyAnswer is the answer to a query that no look has seen: no atoms, and an open bound
 // from the norms.
 func (w *work) emptyAnswer(j int, stop Stop) Answer {
-	a := backend.Answer{OpenBound: w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), Tau: math.Inf(-1)}
+	a := backend.Answer{OpenBound: min(w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), w.goals[j].Ceiling), Tau: math.Inf(-1)}
 	return w.certify(j, &a, stop)
 }
 

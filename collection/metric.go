@@ -118,6 +118,14 @@ func (m Metric) Floor(limit, rounding, q, v float64) float64 {
 	return limit - rounding*q*v
 }
 
+// Ceiling returns the greatest search score whose shown score is no better than limit.
+func (m Metric) Ceiling(limit float64) float64 {
+	if m == Euclidean {
+		return 0 - limit/2
+	}
+	return limit
+}
+
 // Best returns an upper bound of search scores for a query of norm q as given and atoms of
 // working norm at most v.
 func (m Metric) Best(q, v float64) float64 {

@@ -25,8 +25,18 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 	if q.goal.K > 0 {
 		above = q.scoreFirst(w, source, eligible, limit)
 		// In descending steps of bounds, since each step may raise the threshold above the next.
+		reaching := func() float32 { return max(float32(q.tau+rounding+radius), q.least32()) }
 		w.selected.truncate(0)
-		w.selected.appendSelected(q.kern, passed, max(float32(q.tau+rounding+radius), q.least32()), above)
+		w.selected.appendSelected(q.kern, passed, reaching(), above)
+		if len(q.given()) > 0 && above == limit && len(w.selected.ids) > 2*q.goal.K {
+			// Given candidates made a threshold of little use: the arms of greatest bound make a better one.
+			above = q.cutOf(w, eligible, q.goal.K)
+			w.candidates.truncate(0)
+			w.candidates.appendSelected(q.kern, eligible, above, limit)
+			q.tightenBy(w, source, w.candidates)
+			w.selected.truncate(0)
+			w.selected.appendSelected(q.kern, passed, reaching(), above)
+		}
 		for _, f := range candidateRadii {
 			cut := max(min(above, float32(q.tau+rounding+f*radius)), q.least32())
 			w.candidates.truncate(0)
@@ -84,12 +94,17 @@ func (q *scanState) firstCut(w *scratch, passed survivors) float32 {
 	if missing <= 0 {
 		return float32(math.Inf(1))
 	}
-	if len(passed.ids) <= missing {
+	return q.cutOf(w, passed, missing)
+}
+
+// cutOf returns the least bound of the n arms of greatest bound, -Inf if there are no more.
+func (q *scanState) cutOf(w *scratch, passed survivors, n int) float32 {
+	if len(passed.ids) <= n {
 		return float32(math.Inf(-1))
 	}
 	first := &w.top
-	first.reset(missing)
-	passed = q.likelyBest(w, passed, missing)
+	first.reset(n)
+	passed = q.likelyBest(w, passed, n)
 	for k, b := range passed.bounds {
 		first.push(scored{float64(b), passed.ids[k]})
 	}

@@ -138,8 +138,12 @@ func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.G
 	if len(goals) != q.M {
 		return nil, fmt.Errorf("%d goals for %d queries", len(goals), q.M)
 	}
+	goals, err := translated(goals)
+	if err != nil {
+		return nil, err
+	}
 	x := &shardRun{s: s, goals: goals, runs: make([]*run, len(s.all))}
-	err := concurrently(len(s.all), func(k int) error {
+	err = concurrently(len(s.all), func(k int) error {
 		its, filters := make([]backend.Goal, len(goals)), map[*backend.Filter]*backend.Filter{}
 		for j, g := range goals {
 			its[j] = s.all[k].goal(g, filters)

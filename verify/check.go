@@ -2,6 +2,7 @@ package verify
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -32,21 +33,27 @@ type Check struct {
 	oracle *Oracle
 	k      int // 0: all that reach minScore
 	// minScore, if not nil, is the least score asked for (Euclidean: the greatest).
-	minScore  *float64
+	minScore *float64
+	// maxScore, if not nil, is the greatest score asked for (Euclidean: the least).
+	maxScore  *float64
 	allowed   []bool // by row number; nil: all
 	selves    bool   // query j is atom selfFirst+j and must not be returned
 	selfFirst int64
 	goals     []batch.QueryGoal // what each query asks for beside; nil: nothing
 }
 
-// NewCheck returns the check of answers to req by o. It uses K, MinScore, Allow, Deny,
+// NewCheck returns the check of answers to req by o. It uses K, MinScore, MaxScore, Allow, Deny,
 // ExcludeSelf, SelfFirst and Goals of req; a K beyond the number of allowed atoms is reduced to it.
-// Errors are *batch.RequestError.
+// It refuses LaterOnly, because an Oracle does not know the internal order. Errors are
+// *batch.RequestError.
 func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
 	if req.K < 0 || req.K == 0 && req.MinScore == nil && req.Goals == nil {
 		return nil, &batch.RequestError{Field: "k", Query: -1, Err: fmt.Errorf("%d, at least 1", req.K)}
 	}
-	c := &Check{oracle: o, k: cmp.Or(req.K, req.Limit), minScore: req.MinScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, goals: req.Goals}
+	if req.LaterOnly {
+		return nil, &batch.RequestError{Field: "later_only", Query: -1, Err: errors.New("answers of such a search cannot be checked")}
+	}
+	c := &Check{oracle: o, k: cmp.Or(req.K, req.Limit), minScore: req.MinScore, maxScore: req.MaxScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, goals: req.Goals}
 	if req.Allow == nil && len(req.Deny) == 0 {
 		return c, nil
 	}
@@ -74,6 +81,9 @@ func (c *Check) forQuery(query int64) *Check {
 	}
 	if g.MinScore != nil {
 		own.minScore = g.MinScore
+	}
+	if g.MaxScore != nil {
+		own.maxScore = g.MaxScore
 	}
 	if len(g.Exclude) > 0 {
 		own.allowed = make([]bool, c.oracle.n)
@@ -140,7 +150,7 @@ func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	if k == 0 {
 		k = c.oracle.n
 	}
-	s.buf = ranking(s.Search, k, c.allowed, self, s.buf)
+	s.buf = ranking(s.Search, k, c.clearlyWanted(s), self, s.buf)
 	want := c.reaching(s, s.buf)
 	stopped := partial(&a.Certificate)
 	if c.minScore == nil && !stopped && len(a.IDs) < len(want) {
@@ -192,11 +202,28 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 		if c.minScore != nil && !c.reaches(score, off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, beyond the limit of %g", id, at+1, score, *c.minScore)
 		}
+		if c.maxScore != nil && !c.stays(score, off) {
+			return fmt.Sprintf("atom %d at rank %d scores %.9g, better than the limit of %g", id, at+1, score, *c.maxScore)
+		}
 		if at > 0 && a.Scores != nil && c.before(a.Scores[at], a.Scores[at-1]) {
 			return fmt.Sprintf("rank %d scores better than rank %d", at+1, at)
 		}
 	}
 	return ""
+}
+
+// clearlyWanted returns which rows may be returned and clearly score no better than maxScore. Those at
+// maxScore within rounding may or may not be in an answer.
+func (c *Check) clearlyWanted(s *Scores) []bool {
+	if c.maxScore == nil {
+		return c.allowed
+	}
+	wanted := make([]bool, c.oracle.n)
+	for i := range wanted {
+		score, off := s.reported(i)
+		wanted[i] = (c.allowed == nil || c.allowed[i]) && c.stays(score, -off)
+	}
+	return wanted
 }
 
 // reaching truncates a ranking to the atoms that clearly reach the least score.
@@ -251,7 +278,7 @@ func (c *Check) closed(s *Scores, a *batch.Answer, want []int) (ids []int64, gap
 // above returns the wanted atoms that an answer lacks and that score more than limit and, if
 // the answer is complete, more than its worst atom plus the gap.
 func (c *Check) above(s *Scores, a *batch.Answer, want []int, limit float64) (ids []int64, gap float64) {
-	if n := len(a.IDs); n > 0 && (n == len(want) || n == c.k) {
+	if n := len(a.IDs); n > 0 && (n == len(want) && c.maxScore == nil || n == c.k) {
 		limit = max(limit, s.Search[a.IDs[n-1]]+c.oracle.searchUnits(a.Certificate.Epsilon))
 	}
 	for _, i := range want {

@@ -105,6 +105,14 @@ func (c *Check) reaches(score, off float64) bool {
 	return score >= *c.minScore-off
 }
 
+// stays reports whether a score is no better than maxScore within off.
+func (c *Check) stays(score, off float64) bool {
+	if c.oracle.metric == collection.Euclidean {
+		return score >= *c.maxScore-off
+	}
+	return score <= *c.maxScore+off
+}
+
 // search returns the search score of atom id, as Scores.Search has it.
 func (s *pairScores) search(id int64) float64 {
 	p := s.pair(id)
