@@ -54,6 +54,16 @@ func (p *progress) set(done, total int64) {
 	_ = p.bar.Set64(done)
 }
 
+// retitle changes the text beside the bar.
+func (p *progress) retitle(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.label = text
+	if p.bar != nil {
+		p.bar.Describe(text)
+	}
+}
+
 // done removes the bar.
 func (p *progress) done() {
 	p.mu.Lock()

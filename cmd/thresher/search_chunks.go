@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -87,37 +86,7 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 
 // stopped adds to an error how the run can be continued.
 func (s *search) stopped(ctx context.Context, done jobs.Summary, err error) error {
-	items := "nothing is answered yet"
-	if done.Items > 0 {
-		items = fmt.Sprintf("%d %s are answered and safe, --resume goes on", done.Items, s.flags.items())
-	}
-	var stopped *jobs.StoppedError
-	var vector *dataset.Error
-	var refused *refusedError
-	switch {
-	// These errors already name the row; the chunk adds nothing.
-	case errors.As(err, &stopped) && errors.As(stopped.Err, &vector):
-		err = vector
-	case errors.As(err, &stopped) && errors.As(stopped.Err, &refused):
-		err = refused
-	case errors.As(err, &stopped):
-		err = stopped.Err
-	default:
-		err = errors.Unwrap(err) // drop the prefix "jobs: "
-	}
-	switch {
-	case ctx.Err() != nil:
-		return &exitError{exitInterrupted, fmt.Errorf("interrupted; %s", items)}
-	case errors.Is(err, fs.ErrExist) && !s.flags.resume:
-		return fmt.Errorf("%w; --resume continues a stopped run, --force overwrites", err)
-	case errors.Is(err, jobs.ErrDamaged):
-		return fmt.Errorf("%w; --force starts over", err)
-	case errors.Is(err, jobs.ErrFingerprint):
-		return fmt.Errorf("%s: was started with other vectors or settings; --force starts over", s.out.progress())
-	case done.Items > 0:
-		return fmt.Errorf("%w; %s", err, items)
-	}
-	return err
+	return stoppedJob(ctx, err, stopping{progress: s.out.progress(), done: done.Items, items: s.flags.items(), resumed: s.flags.resume})
 }
 
 // stream writes the answers as JSON lines to stdout, without durable progress.

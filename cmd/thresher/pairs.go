@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"thresher/batch"
+	"thresher/config"
+	"thresher/dataset"
+	"thresher/join"
+)
+
+type pairsFlags struct {
+	atoms, atomsColumn  string
+	with, withColumn    string
+	ids, out            string
+	components          string
+	minScore            float64
+	maxPairs            int64
+	resume, force, json bool
+}
+
+func newPairsCommand(a *app) *cobra.Command {
+	f := &pairsFlags{}
+	cmd := &cobra.Command{
+		Use:   "pairs --atoms FILE --min-score S --out FILE",
+		Short: "Find all pairs of vectors above a score",
+		Long: `Find all pairs of atoms that score at least --min-score (with --metric l2: whose squared
+distance is at most that), duplicates included; with --with, all pairs of an atom and a
+row of another file. Nothing is missed: --method is certain unless told otherwise. By
+adaptive each pair is missed with probability at most delta.
+
+--out gets a row for each pair: a and b (row numbers; b is the row of --with), score, and
+a_id and b_id where the files have ids, in ascending order of a, then b. Without --with
+each unordered pair is there once, with a < b. Formats: .parquet, .csv, .jsonl, or .npz
+for scipy.sparse.load_npz. While the search runs, 20 bytes a pair are kept next to it.
+
+--components gets a row for each atom, in no pair or many: row, id, component (the least
+row that pairs lead to), size (rows of the component), and keep, which is true for one
+row of each: what remains when near duplicates are removed. Formats: .parquet, .csv,
+.jsonl, .npz, or .npy for the labels alone, which are those that
+scipy.sparse.csgraph.connected_components returns. With --with there are rows of both
+sides: a column side says a or b, and components count the rows of b after those of a.
+
+Before the search the number of pairs is estimated from a sample; above --max-pairs
+nothing is begun. If more are found than estimated the search stops there, and --resume
+with a greater --max-pairs continues it, as after a kill.`,
+		Example: `  thresher pairs --atoms docs.parquet --metric cosine --min-score .95 --out pairs.parquet \
+    --components clusters.parquet
+  thresher pairs --atoms products.npy --with offers.npy --metric cosine --min-score .8 --out matches.csv`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("min-score") {
+				return errors.New("pairs: --min-score says which pairs are wanted")
+			}
+			return a.runPairs(cmd.Context(), f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
+	fs.StringVar(&f.with, "with", "", "`file` of other vectors, read as a stream, of which the pairs with the atoms are wanted; - is standard input")
+	fs.StringVar(&f.withColumn, "with-column", "", "`column` or array of these vectors, if there are several")
+	fs.StringVar(&f.ids, "ids", "", "`column` of ids in both files, written next to row numbers (default: the column id, if there is one)")
+	fs.Float64Var(&f.minScore, "min-score", 0, "least `score` of a pair (distances: greatest)")
+	fs.StringVar(&f.out, "out", "", "`file` for the pairs, ending in .parquet, .csv, .jsonl or .npz")
+	fs.StringVar(&f.components, "components", "", "`file` for the connected components of the pairs, ending in .parquet, .csv, .jsonl, .npz or .npy")
+	fs.Int64Var(&f.maxPairs, "max-pairs", 1e9, "stop if there are more pairs; 0 is no limit")
+	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
+	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
+	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
+	addSettings(cmd, "method", "metric", "basis", "backend", "delta", "seed", "threads", "chunk", "kernels", "costs")
+	fs.Lookup("method").Usage += "; certain unless given"
+	fs.Lookup("chunk").Usage = "most rows that are compared with the atoms together"
+	return cmd
+}
+
+// check rejects conflicting flags before anything is read.
+func (f *pairsFlags) check() error {
+	switch {
+	case f.atoms == "":
+		return errors.New("pairs: --atoms names the file of vectors")
+	case f.out == "" || f.out == stdio:
+		return errors.New("pairs: --out names the file for the pairs, ending in .parquet, .csv, .jsonl or .npz")
+	case stdinInputs(f.atoms, f.with) > 1:
+		return errors.New("pairs: only one input can be standard input")
+	case f.resume && f.force:
+		return errors.New("pairs: --resume and --force exclude each other")
+	case f.maxPairs < 0:
+		return fmt.Errorf("pairs: --max-pairs %d is negative", f.maxPairs)
+	case math.IsNaN(f.minScore) || math.IsInf(f.minScore, 0):
+		return fmt.Errorf("pairs: --min-score %g is not finite", f.minScore)
+	case f.components != "" && filepath.Clean(f.components) == filepath.Clean(f.out):
+		return fmt.Errorf("pairs: %s is named for pairs and components", f.out)
+	}
+	for _, out := range []string{f.out, f.components} {
+		written, err := os.Stat(out)
+		if err != nil {
+			continue // missing: nothing to protect
+		}
+		for _, in := range []string{f.atoms, f.with} {
+			read, err := os.Stat(in)
+			if err == nil && os.SameFile(read, written) {
+				return fmt.Errorf("pairs: %s is an input and would be overwritten", out)
+			}
+		}
+	}
+	return nil
+}
+
+// pairing is one run of the command.
+type pairing struct {
+	*app
+	flags   *pairsFlags
+	in      struct{ atoms, with input }
+	engine  *engine
+	with    dataset.Reader // nil without --with
+	files   *pairFiles
+	options join.PairOptions
+	summary pairsSummary
+}
+
+func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
+	}
+	p := &pairing{app: a, flags: f, options: join.PairOptions{MinScore: f.minScore, Method: batch.Method(a.config.Method), Delta: a.config.Delta, Rows: a.config.Chunk}}
+	if a.config.Origin("method").Kind == config.FromDefault {
+		p.options.Method = batch.Certain
+	}
+	if p.files, err = newPairFiles(f); err != nil {
+		return err
+	}
+	if p.in.atoms, err = a.openInput(ctx, "atoms", f.atoms); err != nil {
+		return err
+	}
+	defer p.in.atoms.remove()
+	if f.with != "" {
+		if p.in.with, err = a.openInput(ctx, "with", f.with); err != nil {
+			return err
+		}
+		defer p.in.with.remove()
+		if err := p.openWith(); err != nil {
+			return err
+		}
+		defer p.with.Close()
+	}
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.engine.close()) }()
+	src, err := p.source(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.find(ctx, src); err != nil {
+		return err
+	}
+	return p.report()
+}
+
+// openWith opens the other vectors, which must fit the atoms.
+func (p *pairing) openWith() error {
+	in := p.in.with
+	if in.isCollection() {
+		return fmt.Errorf("--with %s: is a prepared collection, which serves as --atoms; name a file of vectors", in.name)
+	}
+	r, err := in.open(&dataset.Options{Column: p.flags.withColumn, IDs: p.flags.ids, FindIDs: true})
+	if err != nil {
+		return err
+	}
+	if err := p.in.atoms.fits(p.flags.atomsColumn, in, r.Dim()); err != nil {
+		r.Close()
+		return err
+	}
+	p.with = r
+	return nil
+}
+
+// prepare loads the atoms and starts the engine, which the caller closes.
+func (p *pairing) prepare(ctx context.Context) error {
+	columns := &dataset.Options{Column: p.flags.atomsColumn, IDs: p.flags.ids, FindIDs: true}
+	e, err := p.openEngine(ctx, p.in.atoms, columns, p.options.Method, p.rowsWith(), func(a *atoms) (batch.Request, error) {
+		return batch.Request{Method: p.options.Method, Delta: p.options.Delta, MinScore: &p.options.MinScore}, nil
+	})
+	if err != nil {
+		return err
+	}
+	p.engine = e
+	p.summary = pairsSummary{
+		Atoms: e.atoms.N, Dimension: e.atoms.Dim, Metric: e.atoms.Metric.String(), MinScore: p.flags.minScore, Delta: p.config.Delta,
+		LoadSeconds: e.atoms.load.Seconds(), BuildSeconds: e.atoms.build.Seconds(), Threads: e.threads(), Backend: e.Backend(),
+	}
+	p.log.Info("atoms ready", "atoms", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)
+	return nil
+}
+
+// rowsWith is the number of rows of --with, -1 if unknown.
+func (p *pairing) rowsWith() int64 {
+	if p.with == nil {
+		return -1
+	}
+	return p.with.Len()
+}
+
+// rows is the number of rows that are compared with the atoms, -1 if unknown.
+func (p *pairing) rows() int64 {
+	if p.with == nil {
+		return int64(p.engine.atoms.N)
+	}
+	return p.with.Len()
+}
+
+// source estimates how many pairs there are, and returns the source that finds them.
+func (p *pairing) source(ctx context.Context) (*join.PairSource, error) {
+	d, err := join.Sample(ctx, p.engine.Engine, p.options)
+	if err != nil {
+		return nil, p.located(err)
+	}
+	if p.with != nil {
+		src, err := join.TablePairs(p.engine.Engine, p.with, p.options, d)
+		return src, p.located(err)
+	}
+	estimate, deviation := d.Pairs()
+	about := fmt.Sprintf("about %.2g", estimate)
+	if d.Limited() {
+		about = fmt.Sprintf("more than %.2g", estimate)
+	}
+	p.summary.Expected = estimate
+	p.log.Info("pairs expected", "pairs", about, "sample", len(d.Counts))
+	limit := float64(p.flags.maxPairs)
+	if limit > 0 && (estimate-deviation > limit || d.Limited() && estimate > limit) {
+		return nil, fmt.Errorf("--max-pairs %d: by a sample of %d atoms %s pairs of %s %s; move --min-score or raise --max-pairs",
+			p.flags.maxPairs, len(d.Counts), about, p.in.atoms.name, p.reach())
+	}
+	if n := float64(d.N); estimate > n*(n-1)/2/50 && estimate > 1e6 {
+		p.log.Warn("a great share of all pairs is expected; see --min-score", "pairs", about, "of", n*(n-1)/2)
+	}
+	src, err := join.SelfPairs(p.engine.Engine, p.options, d)
+	return src, p.located(err)
+}
+
+// reach says in words what pairs have that are wanted.
+func (p *pairing) reach() string {
+	if p.engine.atoms.Metric.Differences() {
+		return fmt.Sprintf("are at most %g apart (squared distance)", p.flags.minScore)
+	}
+	return fmt.Sprintf("score at least %g", p.flags.minScore)
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"thresher/dataset"
+	"thresher/internal/atomicfile"
+	"thresher/join"
+)
+
+// pairFiles are the output files of pairs. Pairs are kept in a log next to the output until all
+// are found, because the output has them in order.
+type pairFiles struct {
+	out, components             string // components is "" without
+	outFormat, componentsFormat dataset.Format
+}
+
+// newPairFiles checks the outputs before anything is read.
+func newPairFiles(f *pairsFlags) (*pairFiles, error) {
+	o := &pairFiles{out: f.out, components: f.components}
+	var err error
+	if o.outFormat, err = tableFormat("out", f.out, dataset.Parquet, dataset.CSV, dataset.JSONL, dataset.NPZ); err != nil {
+		return nil, err
+	}
+	files := []string{o.out}
+	if f.components != "" {
+		if o.componentsFormat, err = tableFormat("components", f.components, dataset.Parquet, dataset.CSV, dataset.JSONL, dataset.NPZ, dataset.NPY); err != nil {
+			return nil, err
+		}
+		files = append(files, o.components)
+	}
+	if err := refuseFolders(append(files, o.log())...); err != nil {
+		return nil, err
+	}
+	if f.force {
+		return o, nil
+	}
+	_, err = os.Lstat(o.progress())
+	begun := err == nil
+	if begun && !f.resume {
+		return nil, fmt.Errorf("%s: an earlier run left its progress: %w; --resume continues it, --force starts over", o.progress(), fs.ErrExist)
+	}
+	if begun {
+		return o, nil
+	}
+	for _, path := range append(files, o.log()) {
+		if err := refuseExisting(false, path); err != nil && f.resume {
+			return nil, fmt.Errorf("%w; there is nothing to resume without %s", err, o.progress())
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// tableFormat returns the format of an output by its name, which must be one of these, in a folder
+// that exists.
+func tableFormat(flag, path string, formats ...dataset.Format) (dataset.Format, error) {
+	format, zipped := dataset.FormatOf(path)
+	switch {
+	case zipped:
+		return "", fmt.Errorf("--%s %s: compressed output is not supported; drop .gz", flag, path)
+	case !slices.Contains(formats, format):
+		text := ""
+		for _, f := range formats {
+			text += " ." + string(f)
+		}
+		return "", fmt.Errorf("--%s %s: name ends in none of%s", flag, path, text)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("--%s %s: there is no folder %s", flag, path, filepath.Dir(path))
+	}
+	return format, nil
+}
+
+// progress returns the path of the durable progress.
+func (o *pairFiles) progress() string { return o.out + ".progress" }
+
+// log returns the path of the pair log.
+func (o *pairFiles) log() string { return o.out + ".spool" }
+
+// pairsShape describes the graph that the pairs are the edges of.
+type pairsShape struct {
+	degreesA, degreesB []uint32 // pairs of each row; degreesB is nil unless there are two tables
+	components         *join.Components
+}
+
+// write merges the log into the output files. Both are complete when it returns.
+func (o *pairFiles) write(ctx context.Context, t *dataset.PairTable, sides bool) (*pairsShape, error) {
+	file, err := os.Open(o.log())
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	log, err := join.OpenPairLog(file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.log(), err)
+	}
+	shape, err := o.newShape(t, sides)
+	if err != nil {
+		return nil, err
+	}
+	merged := false // the shape has all pairs
+	each := func(do func(p *dataset.Pair) error) error {
+		n := 0
+		err := log.Each(func(p *dataset.Pair) error {
+			if n++; n%(1<<16) == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if !merged {
+				shape.add(p, t)
+			}
+			return do(p)
+		})
+		merged = true
+		return err
+	}
+	err = o.create(o.out, func(out io.Writer) error { return dataset.WritePairs(out, o.outFormat, each, t) })
+	if err != nil || shape.components == nil {
+		return shape, err
+	}
+	members := dataset.ComponentTable{Rows: t.RowsA, Sides: sides, Named: t.NamesA != nil || t.NamesB != nil}
+	if sides {
+		members.Rows += t.RowsB
+	}
+	return shape, o.create(o.components, func(out io.Writer) error {
+		return dataset.WriteComponents(out, o.componentsFormat, shape.members(ctx, t, sides), &members)
+	})
+}
+
+// create writes an output atomically.
+func (o *pairFiles) create(path string, write func(out io.Writer) error) (err error) {
+	out, err := atomicfile.Create(path, 0o644)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	defer out.Discard()
+	if err := write(out); err != nil {
+		return fmt.Errorf("%s: %w; no pairs are lost, and --resume writes the file", path, err)
+	}
+	return out.Commit(true) // a crashed run may already have written it
+}
+
+func (o *pairFiles) newShape(t *dataset.PairTable, sides bool) (*pairsShape, error) {
+	s := &pairsShape{degreesA: make([]uint32, t.RowsA)}
+	rows := t.RowsA
+	if sides {
+		s.degreesB = make([]uint32, t.RowsB)
+		rows += t.RowsB
+	}
+	var err error
+	if o.components != "" {
+		s.components, err = join.NewComponents(rows)
+	}
+	return s, err
+}
+
+// add adds a pair to the shape.
+func (s *pairsShape) add(p *dataset.Pair, t *dataset.PairTable) {
+	s.degreesA[p.A]++
+	b := p.B
+	if s.degreesB != nil {
+		s.degreesB[p.B]++
+		b += t.RowsA
+	} else {
+		s.degreesA[p.B]++
+	}
+	if s.components != nil {
+		s.components.Connect(p.A, b)
+	}
+}
+
+// members returns the rows of the components file. Rows of b are numbered after those of a.
+func (s *pairsShape) members(ctx context.Context, t *dataset.PairTable, sides bool) dataset.EachMember {
+	labels := s.components.Labels()
+	return func(do func(m *dataset.Member) error) error {
+		var m dataset.Member
+		for node := range int64(len(labels)) {
+			if node%(1<<16) == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			names := t.NamesA
+			m.Row = node
+			if sides {
+				m.Side = "a"
+				if node >= t.RowsA {
+					m.Side, m.Row, names = "b", node-t.RowsA, t.NamesB
+				}
+			}
+			m.Name = ""
+			if names != nil {
+				m.Name = names[m.Row]
+			}
+			m.Component = s.components.Of(node)
+			m.Size, m.Label, m.Keep = s.components.Size(node), labels[node], m.Component == node
+			if err := do(&m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"thresher/batch"
+	"thresher/dataset"
+	"thresher/jobs"
+	"thresher/join"
+)
+
+// pairsTally sums the figures of blocks. It is stored in the durable progress, so that a resumed
+// run includes the earlier ones.
+type pairsTally struct {
+	Pairs int64         `json:"pairs"`
+	Nanos int64         `json:"nanos"`
+	Work  join.PairWork `json:"work"`
+}
+
+func readPairsTally(totals []byte) (t pairsTally, err error) {
+	if totals == nil {
+		return t, nil
+	}
+	if err := json.Unmarshal(totals, &t); err != nil {
+		return t, fmt.Errorf("totals of the former run: %w", err)
+	}
+	return t, nil
+}
+
+// find finds all pairs and writes the outputs.
+func (p *pairing) find(ctx context.Context, src *join.PairSource) error {
+	fingerprint, err := p.fingerprint(ctx)
+	if err != nil {
+		return err
+	}
+	bar := p.newProgress("pairing")
+	defer bar.done()
+	found := int64(0)
+	begun := time.Now()
+	spec := jobs.Spec{
+		Progress: p.files.progress(), Outputs: []string{p.files.log()}, Fingerprint: fingerprint,
+		Resume: p.flags.resume, Force: p.flags.force,
+		Observe: func(at jobs.Progress) {
+			bar.retitle(fmt.Sprintf("pairing, %d pairs", found))
+			bar.set(at.Items, p.rows())
+			p.log.Debug("chunk is durable", "rows", at.Items, "pairs", found, "elapsed", at.Elapsed)
+		},
+	}
+	done, err := jobs.Run(ctx, spec, src, func(_ context.Context, b join.PairBlock, first int64, totals []byte) ([][]byte, []byte, error) {
+		t, err := readPairsTally(totals)
+		if err != nil {
+			return nil, nil, err
+		}
+		t.Pairs += int64(len(b.Pairs))
+		t.Work.Add(&b.Work)
+		if limit := p.flags.maxPairs; limit > 0 && t.Pairs > limit {
+			return nil, nil, &refusedError{p.tooMany(&t)}
+		}
+		found = t.Pairs
+		t.Nanos += int64(time.Since(begun))
+		begun = time.Now()
+		newTotals, err := json.Marshal(t)
+		return [][]byte{join.AppendRun(nil, b.Pairs)}, newTotals, err
+	})
+	if err != nil {
+		return stoppedJob(ctx, p.located(err), stopping{progress: spec.Progress, done: done.Items, items: "rows", resumed: p.flags.resume})
+	}
+	bar.done()
+	return p.finish(ctx, done)
+}
+
+// tooMany says that the limit of pairs is exceeded.
+func (p *pairing) tooMany(t *pairsTally) error {
+	rows, of := t.Work.Rows, "rows"
+	if n := p.rows(); n >= 0 {
+		of = fmt.Sprintf("of %d rows", n)
+	}
+	return fmt.Errorf("--max-pairs %d: %d pairs %s among the first %d %s; move --min-score, or raise --max-pairs and continue with --resume",
+		p.flags.maxPairs, t.Pairs, p.reach(), rows, of)
+}
+
+// finish merges the pairs into the output files and deletes the progress.
+func (p *pairing) finish(ctx context.Context, done jobs.Summary) error {
+	t, err := readPairsTally(done.Totals)
+	if err != nil {
+		return err
+	}
+	if t.Work.Rows == 0 {
+		return fmt.Errorf("%s: no rows", p.in.with.name)
+	}
+	begun := time.Now()
+	table := dataset.PairTable{RowsA: int64(p.engine.atoms.N), RowsB: t.Work.Rows, NamesA: p.engine.atoms.names, NamesB: p.engine.atoms.names, Count: t.Pairs}
+	if p.with != nil {
+		if table.NamesB, err = p.namesWith(ctx); err != nil {
+			return err
+		}
+	}
+	shape, err := p.files.write(ctx, &table, p.with != nil)
+	if err != nil {
+		return err
+	}
+	if err := jobs.Finish(p.files.progress()); err != nil {
+		return err
+	}
+	if err := os.Remove(p.files.log()); err != nil {
+		return err
+	}
+	p.summary.set(&t, shape)
+	p.summary.WriteSeconds = time.Since(begun).Seconds()
+	p.summary.Resumed = done.Resumed
+	p.summary.Output, p.summary.Components.Output = p.flags.out, p.flags.components
+	return nil
+}
+
+// namesWith reads the ids of the rows of --with; nil if it has none.
+func (p *pairing) namesWith(ctx context.Context) ([]string, error) {
+	in := p.in.with
+	r, err := in.open(&dataset.Options{Column: p.flags.withColumn, IDs: p.flags.ids, FindIDs: true})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if dataset.LayoutOf(r).IDs == "" {
+		return nil, nil
+	}
+	var names []string
+	buffer := make([]float32, max(1, 1<<16/r.Dim())*r.Dim())
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		_, err := r.Read(buffer)
+		names = append(names, r.IDs()...)
+		if err == io.EOF {
+			return names, nil
+		}
+		if err != nil {
+			return nil, in.named(err)
+		}
+	}
+}
+
+// located adds the file to an error of the join.
+func (p *pairing) located(err error) error {
+	var row *join.RowError
+	var invalid *batch.RequestError
+	switch {
+	case errors.As(err, &row):
+		in := p.in.atoms
+		if p.with != nil {
+			in = p.in.with
+		}
+		return &refusedError{fmt.Errorf("%s: row %d (0-based): %w", in.name, row.Row, row.Err)}
+	case errors.As(err, &invalid):
+		return &refusedError{fmt.Errorf("--%s: %w", strings.ReplaceAll(invalid.Field, "_", "-"), invalid.Err)}
+	}
+	if p.with != nil {
+		return p.in.with.named(err)
+	}
+	return err
+}
+
+// fingerprint is a hash of everything that determines the pairs.
+func (p *pairing) fingerprint(ctx context.Context) (string, error) {
+	atoms, err := p.in.atoms.hash(ctx)
+	if err != nil {
+		return "", err
+	}
+	with := ""
+	if p.with != nil {
+		if with, err = p.in.with.hash(ctx); err != nil {
+			return "", err
+		}
+	}
+	o, err := p.buildOptions(p.options.Method)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	err = json.NewEncoder(&b).Encode(struct {
+		Verb                    string
+		Version                 int
+		Atoms, With             string
+		AtomsColumn, WithColumn string
+		Method, Metric, Basis   string
+		Delta, MinScore         float64
+		Seed                    uint64
+	}{
+		"pairs", 1, atoms, with, p.flags.atomsColumn, p.flags.withColumn,
+		string(p.options.Method), p.engine.atoms.Metric.String(), o.Basis.String(),
+		p.options.Delta, p.options.MinScore, p.engine.atoms.Seed,
+	})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b.Bytes())
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"thresher/dataset"
+	"thresher/jobs"
+)
+
+// stopping is how far a job has come that jobs.Run has stopped.
+type stopping struct {
+	progress string // its file
+	done     int64  // items that are durable
+	items    string // what its items are
+	resumed  bool   // the run was a resumed one
+}
+
+// stoppedJob adds to an error of jobs.Run how the job can be continued.
+func stoppedJob(ctx context.Context, err error, s stopping) error {
+	safe := "nothing is answered yet"
+	if s.done > 0 {
+		safe = fmt.Sprintf("%d %s are answered and safe, --resume goes on", s.done, s.items)
+	}
+	var stopped *jobs.StoppedError
+	var vector *dataset.Error
+	var refused *refusedError
+	switch {
+	// These errors already name the row; the chunk adds nothing.
+	case errors.As(err, &vector) && errors.As(err, &stopped):
+		err = vector
+	case errors.As(err, &refused):
+		err = refused
+	case errors.As(err, &stopped):
+		err = stopped.Err
+	default:
+		err = errors.Unwrap(err) // drop the prefix "jobs: "
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; %s", safe)}
+	case errors.Is(err, fs.ErrExist) && !s.resumed:
+		return fmt.Errorf("%w; --resume continues a stopped run, --force overwrites", err)
+	case errors.Is(err, jobs.ErrDamaged):
+		return fmt.Errorf("%w; --force starts over", err)
+	case errors.Is(err, jobs.ErrFingerprint):
+		return fmt.Errorf("%s: was started with other vectors or settings; --force starts over", s.progress)
+	case s.done > 0:
+		return fmt.Errorf("%w; %s", err, safe)
+	}
+	return err
+}

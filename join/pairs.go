@@ -1,0 +1,327 @@
+package join
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/dataset"
+)
+
+// PairOptions say which pairs a join finds.
+type PairOptions struct {
+	// MinScore is the least score of a pair; for distances it is the greatest.
+	MinScore float64
+	// Method is how pairs are searched; "" means batch.Certain, which misses none. A method
+	// with failure probability Delta misses each pair with at most that probability; there is
+	// no joint guarantee for all of them.
+	Method batch.Method
+	Delta  float64 // as batch.Request.Delta
+	// Rows, if not 0, bounds the rows that are compared with the collection together, which are at
+	// most 1024. It changes no pair.
+	Rows int
+}
+
+const (
+	// mostBlock bounds the rows that are compared with the collection together.
+	mostBlock = 1024
+	// blockPairs is the number of pairs after which a block ends: a block has fewer, and then
+	// the pairs of one row more.
+	blockPairs = 1 << 19
+	// queryBytes bounds the rows of a search, answerBytes their answers.
+	queryBytes, answerBytes = 64 << 20, 256 << 20
+	// pairBytes is the memory that a search takes for an atom of an answer: where it is listed,
+	// scored, and returned.
+	pairBytes = 96
+	// A row is first asked for at least leastLimit and at most mostLimit atoms. If it has more it
+	// is searched again with a limit that is greater by the factor limitStep, and so on.
+	leastLimit, mostLimit, limitStep = 64, 4096, 16
+	// sampleRows is the number of rows from which the number of pairs is estimated.
+	sampleRows = 256
+)
+
+// PairSource finds all pairs of a join, block by block. It is a jobs.Source of PairBlocks,
+// whose items are rows: those of the collection in internal order, or those of another table.
+//
+// A block holds fewer than blockPairs pairs beside those of its last row. The memory of a
+// source is bounded by that, however many pairs there are; what it holds at most is in
+// docs/operations.md.
+type PairSource struct {
+	engine *batch.Engine
+	c      *collection.Collection
+	req    batch.Request // without queries
+	other  dataset.Reader
+	limit  int // of a row's first search
+	rows   int // most of a search
+	pairs  int // after which a block ends
+	// position numbers the rows of the collection in internal order; nil with another table.
+	position []uint32
+
+	next    int64 // row of the next search
+	first   int64 // row of answers[0]
+	queries []float32
+	answers []batch.Answer
+	limits  []int    // by answer: of its search
+	at      int      // next answer to hand on
+	work    PairWork // since the last block
+	ended   bool
+}
+
+// SelfPairs returns the source of the pairs of e's collection with itself.
+func SelfPairs(e *batch.Engine, o PairOptions, d *Density) (*PairSource, error) {
+	s, err := newPairSource(e, o, d)
+	if err != nil {
+		return nil, err
+	}
+	s.position = make([]uint32, s.c.N)
+	for i, row := range s.c.Order {
+		s.position[row] = uint32(i)
+	}
+	return s, nil
+}
+
+// TablePairs returns the source of the pairs (A, B) of a row A of e's collection and a row B of
+// another table, which the source reads and the caller closes.
+func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density) (*PairSource, error) {
+	s, err := newPairSource(e, o, d)
+	if err != nil {
+		return nil, err
+	}
+	if other.Dim() != s.c.Dim {
+		return nil, fmt.Errorf("rows of dimension %d for atoms of dimension %d", other.Dim(), s.c.Dim)
+	}
+	s.other = other
+	return s, nil
+}
+
+func newPairSource(e *batch.Engine, o PairOptions, d *Density) (*PairSource, error) {
+	c := e.Collection()
+	req, err := o.request()
+	if err != nil {
+		return nil, err
+	}
+	req.Reaching = d.reaching()
+	return &PairSource{engine: e, c: c, req: req, limit: d.limit(), pairs: blockPairs, rows: min(cmp.Or(o.Rows, mostBlock), mostBlock)}, nil
+}
+
+// most is the number of rows that may be searched together with a limit.
+func (s *PairSource) most(limit int) int {
+	return max(1, min(s.rows, queryBytes/(4*s.c.Dim), answerBytes/(pairBytes*min(limit, s.c.N))))
+}
+
+// request returns the request for pairs, without queries and limit.
+func (o *PairOptions) request() (batch.Request, error) {
+	if math.IsNaN(o.MinScore) || math.IsInf(o.MinScore, 0) {
+		return batch.Request{}, &batch.RequestError{Field: "min_score", Query: -1, Err: fmt.Errorf("%g is not finite", o.MinScore)}
+	}
+	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore}, nil
+}
+
+// Skip skips the first rows.
+func (s *PairSource) Skip(ctx context.Context, rows int64) error {
+	s.next = rows
+	if s.other == nil {
+		if rows > int64(s.c.N) {
+			return fmt.Errorf("%d rows of %d", rows, s.c.N)
+		}
+		return nil
+	}
+	for left := rows; left > 0; {
+		n, err := s.read(ctx, int(min(left, int64(s.most(s.limit)))))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("only %d rows, but %d are answered already", rows-left, rows)
+		}
+		left -= int64(n)
+	}
+	return nil
+}
+
+// Next returns the pairs of the next rows, and how many rows these are; io.EOF after the last.
+func (s *PairSource) Next(ctx context.Context) (PairBlock, int, error) {
+	if s.at == len(s.answers) {
+		if err := s.search(ctx); err != nil {
+			return PairBlock{}, 0, err
+		}
+	}
+	var pairs []dataset.Pair
+	rows := 0
+	for s.at < len(s.answers) && len(pairs) < s.pairs {
+		n, err := s.searchAgain(ctx)
+		if err != nil {
+			return PairBlock{}, 0, err
+		}
+		a := &s.answers[s.at]
+		s.work.Again += int64(n)
+		s.work.addRow(&a.Certificate)
+		s.work.DensePulls += s.densePulls(s.first + int64(s.at))
+		pairs = s.appendPairs(pairs, s.first+int64(s.at), a)
+		*a = batch.Answer{} // its memory is free
+		s.at++
+		rows++
+	}
+	slices.SortFunc(pairs, byRows)
+	b := PairBlock{Pairs: pairs, Work: s.work}
+	s.work = PairWork{}
+	return b, rows, nil
+}
+
+// densePulls is how many coordinates comparing a row with the atoms that it could make a pair with
+// reads, each pair being compared once.
+func (s *PairSource) densePulls(row int64) int64 {
+	atoms := int64(s.c.N)
+	if s.other == nil {
+		atoms -= row + 1
+	}
+	return atoms * int64(s.c.Dim)
+}
+
+// byRows orders pairs by A, then B.
+func byRows(x, y dataset.Pair) int {
+	return cmp.Or(cmp.Compare(x.A, y.A), cmp.Compare(x.B, y.B))
+}
+
+// search answers the next rows; io.EOF after the last.
+func (s *PairSource) search(ctx context.Context) error {
+	n, err := s.load(ctx)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return io.EOF
+	}
+	s.first = s.next
+	s.answers, err = s.ask(ctx, s.queries[:n*s.c.Dim], s.limit, func(j int) int64 { return s.first + int64(j) })
+	if err != nil {
+		s.answers = nil
+		return err
+	}
+	s.at, s.limits = 0, slices.Repeat([]int{s.limit}, n)
+	s.next += int64(n)
+	return nil
+}
+
+// load sets queries to the next rows and returns how many they are.
+func (s *PairSource) load(ctx context.Context) (int, error) {
+	if s.other != nil {
+		return s.read(ctx, s.most(s.limit))
+	}
+	n := int(min(int64(s.most(s.limit)), int64(s.c.N)-s.next))
+	s.queries = s.queries[:0]
+	for _, row := range s.c.Order[s.next:][:n] {
+		s.queries = append(s.queries, s.c.Row(int(row))...)
+	}
+	return n, nil
+}
+
+// read reads up to n rows of the other table; 0 after the last.
+func (s *PairSource) read(ctx context.Context, n int) (int, error) {
+	s.queries = slices.Grow(s.queries[:0], n*s.c.Dim)[:n*s.c.Dim]
+	rows := 0
+	for rows < n && !s.ended {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		got, err := s.other.Read(s.queries[rows*s.c.Dim:])
+		rows += got
+		if err == io.EOF {
+			s.ended = true
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	return rows, nil
+}
+
+// ask returns the answers to queries, and refuses partial ones. number returns the number of a
+// query's row, for errors.
+func (s *PairSource) ask(ctx context.Context, queries []float32, limit int, number func(j int) int64) ([]batch.Answer, error) {
+	req := s.req
+	req.Queries = queries
+	if limit < s.c.N {
+		req.Limit = limit
+	}
+	resp, err := s.engine.Search(ctx, req)
+	if err == nil {
+		err = ctx.Err()
+	}
+	var invalid *batch.RequestError
+	if errors.As(err, &invalid) && invalid.Query >= 0 {
+		row := number(invalid.Query)
+		if s.other == nil {
+			row = int64(s.c.Order[row])
+		}
+		return nil, &RowError{Row: row, Err: invalid.Err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.work.Pulls += resp.Stats.Pulls
+	s.work.Bytes += resp.Stats.Bytes
+	s.work.RowsScored += resp.Stats.RowsScored
+	return resp.Answers, nil
+}
+
+// RowError names the row that cannot be searched.
+type RowError struct {
+	Row int64 // 0-based
+	Err error
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("row %d (0-based): %v", e.Row, e.Err) }
+
+// Unwrap returns the cause.
+func (e *RowError) Unwrap() error { return e.Err }
+
+// searchAgain searches for the next row until its answer is not limited, each time together with
+// later rows that were searched with the same limit, and returns how many searches these are.
+func (s *PairSource) searchAgain(ctx context.Context) (searched int, err error) {
+	dim := s.c.Dim
+	for s.answers[s.at].Limited {
+		former := s.limits[s.at]
+		limit := former * limitStep
+		var js []int
+		var queries []float32
+		for j := s.at; j < len(s.answers) && len(js) < s.most(limit); j++ {
+			if s.answers[j].Limited && s.limits[j] == former {
+				js = append(js, j)
+				queries = append(queries, s.queries[j*dim:(j+1)*dim]...)
+				s.answers[j].IDs, s.answers[j].Scores = nil, nil // their memory is free
+			}
+		}
+		answers, err := s.ask(ctx, queries, limit, func(j int) int64 { return s.first + int64(js[j]) })
+		if err != nil {
+			return 0, err
+		}
+		for i, j := range js {
+			s.answers[j], s.limits[j] = answers[i], limit
+		}
+		searched += len(js)
+	}
+	return searched, nil
+}
+
+// appendPairs appends the pairs that an answer makes with its row.
+func (s *PairSource) appendPairs(pairs []dataset.Pair, row int64, a *batch.Answer) []dataset.Pair {
+	if s.other != nil {
+		for i, id := range a.IDs {
+			pairs = append(pairs, dataset.Pair{A: id, B: row, Score: a.Scores[i]})
+		}
+		return pairs
+	}
+	self := int64(s.c.Order[row])
+	for i, id := range a.IDs {
+		if int64(s.position[id]) > row { // the others have found this pair already
+			pairs = append(pairs, dataset.Pair{A: min(self, id), B: max(self, id), Score: a.Scores[i]})
+		}
+	}
+	return pairs
+}
