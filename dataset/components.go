@@ -114,9 +114,18 @@ type parquetMember struct {
 	Keep      bool  `parquet:"keep"`
 }
 
-// namedMember is parquetMember with the row's table and id.
+// namedMember is parquetMember with the row's id.
 type namedMember struct {
-	Side      string `parquet:"side,optional,dict"`
+	ID        string `parquet:"id,optional"`
+	Row       int64  `parquet:"row"`
+	Component int64  `parquet:"component"`
+	Size      int64  `parquet:"size"`
+	Keep      bool   `parquet:"keep"`
+}
+
+// sidedMember is namedMember with the row's table.
+type sidedMember struct {
+	Side      string `parquet:"side,dict"`
 	ID        string `parquet:"id,optional"`
 	Row       int64  `parquet:"row"`
 	Component int64  `parquet:"component"`
@@ -130,9 +139,16 @@ func writeComponentsParquet(out io.Writer, each EachMember, t *ComponentTable) e
 		err := each(func(m *Member) error { return w.add(parquetMember{m.Row, m.Component, m.Size, m.Keep}) })
 		return w.close(err)
 	}
-	w := newParquetTable[namedMember](out)
+	if !t.Sides {
+		w := newParquetTable[namedMember](out)
+		err := each(func(m *Member) error {
+			return w.add(namedMember{m.Name, m.Row, m.Component, m.Size, m.Keep})
+		})
+		return w.close(err)
+	}
+	w := newParquetTable[sidedMember](out)
 	err := each(func(m *Member) error {
-		return w.add(namedMember{m.Side, m.Name, m.Row, m.Component, m.Size, m.Keep})
+		return w.add(sidedMember{m.Side, m.Name, m.Row, m.Component, m.Size, m.Keep})
 	})
 	return w.close(err)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"time"
 )
 
 // npzWriter writes arrays to an uncompressed npz.
@@ -15,11 +14,7 @@ type npzWriter struct{ z *zip.Writer }
 
 // array writes an array whose elements fill writes.
 func (n npzWriter) array(name, descr string, shape []int64, fill func(w *bufio.Writer) error) error {
-	// A fixed time stamp, zip's epoch, makes equal arrays equal bytes.
-	entry, err := n.z.CreateHeader(&zip.FileHeader{
-		Name: name + ".npy", Method: zip.Store,
-		Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC),
-	})
+	entry, err := n.z.CreateHeader(npzHeader(name))
 	if err != nil {
 		return err
 	}
@@ -57,13 +52,17 @@ func writePairsNPZ(out io.Writer, each EachPair, t *PairTable) error {
 			return err
 		})
 	}
+	index, number := "<i8", le.AppendUint64
+	if max(t.RowsA, t.RowsB) <= math.MaxInt32 { // as scipy does
+		index, number = "<i4", func(dst []byte, v uint64) []byte { return le.AppendUint32(dst, uint32(v)) }
+	}
 	size := le.AppendUint64(le.AppendUint64(nil, uint64(t.RowsA)), uint64(t.RowsB))
 	for _, write := range []func() error{
 		func() error {
-			return pairs("row", "<i8", func(dst []byte, p *Pair) []byte { return le.AppendUint64(dst, uint64(p.A)) })
+			return pairs("row", index, func(dst []byte, p *Pair) []byte { return number(dst, uint64(p.A)) })
 		},
 		func() error {
-			return pairs("col", "<i8", func(dst []byte, p *Pair) []byte { return le.AppendUint64(dst, uint64(p.B)) })
+			return pairs("col", index, func(dst []byte, p *Pair) []byte { return number(dst, uint64(p.B)) })
 		},
 		func() error { return constant("format", "|S3", nil, []byte("coo")) },
 		func() error { return constant("shape", "<i8", []int64{2}, size) },

@@ -237,19 +237,11 @@ func (p *pairing) source(ctx context.Context) (*join.PairSource, error) {
 	limit := float64(p.flags.maxPairs)
 	if limit > 0 && (estimate-deviation > limit || d.Limited() && estimate > limit) {
 		return nil, fmt.Errorf("--max-pairs %d: by a sample of %d atoms %s pairs of %s %s; move --min-score or raise --max-pairs",
-			p.flags.maxPairs, len(d.Counts), about, p.in.atoms.name, p.reach())
+			p.flags.maxPairs, len(d.Counts), about, p.in.atoms.name, p.summary.reach())
 	}
 	if n := float64(d.N); estimate > n*(n-1)/2/50 && estimate > 1e6 {
 		p.log.Warn("a great share of all pairs is expected; see --min-score", "pairs", about, "of", n*(n-1)/2)
 	}
 	src, err := join.SelfPairs(p.engine.Engine, p.options, d)
 	return src, p.located(err)
-}
-
-// reach says in words what pairs have that are wanted.
-func (p *pairing) reach() string {
-	if p.engine.atoms.Metric.Differences() {
-		return fmt.Sprintf("are at most %g apart (squared distance)", p.flags.minScore)
-	}
-	return fmt.Sprintf("score at least %g", p.flags.minScore)
 }

@@ -86,7 +86,7 @@ func (p *pairing) tooMany(t *pairsTally) error {
 		of = fmt.Sprintf("of %d rows", n)
 	}
 	return fmt.Errorf("--max-pairs %d: %d pairs %s among the first %d %s; move --min-score, or raise --max-pairs and continue with --resume",
-		p.flags.maxPairs, t.Pairs, p.reach(), rows, of)
+		p.flags.maxPairs, t.Pairs, p.summary.reach(), rows, of)
 }
 
 // finish merges the pairs into the output files and deletes the progress.

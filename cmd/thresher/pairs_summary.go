@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/collection"
 )
 
 // pairsSummary is the report at the end of pairs.
@@ -120,7 +121,7 @@ func (s *pairsSummary) print(a *app) error {
 	if s.PairsPerRowWith != nil {
 		t.row("with", fmt.Sprintf("%d rows", s.Rows))
 	}
-	pairs := fmt.Sprintf("%d of score %g or better", s.Pairs, s.MinScore)
+	pairs := fmt.Sprintf("%d that %s", s.Pairs, s.reach())
 	if s.Resumed > 0 {
 		pairs += fmt.Sprintf("; %d rows by an earlier run", s.Resumed)
 	}
@@ -144,6 +145,14 @@ func (s *pairsSummary) print(a *app) error {
 // String describes the distribution in words.
 func (d *degrees) String() string {
 	return fmt.Sprintf("%.3g on average, median %d, 99%% at most %d, at most %d; %d in none", d.Mean, d.Median, d.P99, d.Max, d.Without)
+}
+
+// reach says in words what the pairs have that are wanted.
+func (s *pairsSummary) reach() string {
+	if m, err := collection.ParseMetric(s.Metric); err == nil && m.Differences() {
+		return fmt.Sprintf("are at most %g apart (squared distance)", s.MinScore)
+	}
+	return fmt.Sprintf("score at least %g", s.MinScore)
 }
 
 // promise describes the guarantee.

@@ -132,3 +132,12 @@ np.savez("ownlists.npz", indptr=np.array([0, 3, 3, 4], ">i8"), ids=np.array([7, 
 graph = sparse.csr_matrix(
     (np.float32([2.5, 0.25, 0, 1, -7]), np.int32([3, 2, 1, 0, 4]), np.int32([0, 2, 3, 3, 5, 5])), shape=(5, 5))
 sparse.save_npz("graph.npz", graph, compressed=False)
+
+# Pairs of rows of a table of 4 rows and one of 5, and the components of the graph of 4 nodes
+# whose only edge joins 0 and 2.
+pairs = sparse.coo_matrix((np.array([.5, 1, -.25, 0], np.float32), (np.array([0, 0, 2, 3]), np.array([3, 4, 3, 4]))), shape=(4, 5))
+sparse.save_npz("pairs.npz", pairs)
+import scipy.sparse.csgraph as csgraph
+
+edge = sparse.coo_matrix(([1.0], ([0], [2])), shape=(4, 4))
+np.save("labels.npy", csgraph.connected_components(edge, directed=False)[1])

@@ -1,0 +1,360 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// pairRows returns the rows of a CSV file, without the header.
+func pairRows(t *testing.T, path, header string) [][]string {
+	t.Helper()
+	rows, err := csv.NewReader(bytes.NewReader(readFile(t, path))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(rows[0], ","); got != header {
+		t.Fatalf("%s has the columns %s, want %s", path, got, header)
+	}
+	return rows[1:]
+}
+
+// nearRows returns rows of which every fourth is a duplicate of another, and some are zero.
+func nearRows(seed uint64, n, dim int) []float32 {
+	rows := gaussian(seed, n*dim)
+	for i := 0; i < n; i += 4 {
+		copy(rows[i*dim:(i+1)*dim], rows[(i*i/7%n)*dim:])
+	}
+	clear(rows[5*dim : 6*dim])
+	return rows
+}
+
+// near returns the pairs at most this far apart, as text.
+func near(a, b []float32, dim int, most float64) (pairs [][]string) {
+	self := b == nil
+	if self {
+		b = a
+	}
+	for i := range len(a) / dim {
+		for j := range len(b) / dim {
+			far := 0.
+			for k := range dim {
+				d := float64(a[i*dim+k]) - float64(b[j*dim+k])
+				far += d * d
+			}
+			if far <= most && (!self || i < j) {
+				pairs = append(pairs, []string{strconv.Itoa(i), strconv.Itoa(j), strconv.FormatFloat(float64(float32(far)), 'f', -1, 32)})
+			}
+		}
+	}
+	return pairs
+}
+
+func pairsSummaryOf(t *testing.T, r result) (s pairsSummary) {
+	t.Helper()
+	r.wantCode(t, exitOK)
+	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	return s
+}
+
+func TestPairs(t *testing.T) {
+	const n, dim = 400, 12
+	dir := t.TempDir()
+	rows := nearRows(1, n, dim)
+	atoms := writeFile(t, dir, "a.npy", npy(rows, dim))
+	out, components := filepath.Join(dir, "p.csv"), filepath.Join(dir, "c.csv")
+	args := []string{"pairs", "--atoms", atoms, "--metric", "l2", "--min-score", "5", "--out", out, "--components", components}
+	s := pairsSummaryOf(t, thresher(t, append(args, "--json")...))
+	want := near(rows, nil, dim, 5)
+	if len(want) < 100 {
+		t.Fatalf("%d pairs", len(want))
+	}
+	if d := cmp.Diff(want, pairRows(t, out, "a,b,score")); d != "" {
+		t.Error(d)
+	}
+	var root [n]int // the least row of each component
+	for i := range root {
+		root[i] = i
+	}
+	var counts [n]uint32
+	for _, p := range want {
+		a, _ := strconv.Atoi(p[0])
+		b, _ := strconv.Atoi(p[1])
+		counts[a]++
+		counts[b]++
+		x, y := root[a], root[b]
+		for i := range root {
+			if root[i] == x || root[i] == y {
+				root[i] = min(x, y)
+			}
+		}
+	}
+	var members [][]string
+	size, kept := map[int]int{}, 0
+	for _, r := range root {
+		size[r]++
+	}
+	for i, r := range root {
+		members = append(members, []string{strconv.Itoa(i), strconv.Itoa(r), strconv.Itoa(size[r]), strconv.FormatBool(r == i)})
+		if r == i {
+			kept++
+		}
+	}
+	if d := cmp.Diff(members, pairRows(t, components, "row,component,size,keep")); d != "" {
+		t.Error(d)
+	}
+	if s.Pairs != int64(len(want)) || s.Atoms != n || s.Rows != n || s.RowsExact != n || s.Guarantee != "exact" || s.Pulls == 0 ||
+		s.PairsPerRow.Max != slices.Max(counts[:]) || s.Components.Count != int64(kept) || s.Components.Surplus != int64(n-kept) {
+		t.Errorf("summary %+v", s)
+	}
+	if math.Abs(s.Expected-float64(s.Pairs)) > float64(s.Pairs)/2 {
+		t.Errorf("%g pairs expected of %d", s.Expected, s.Pairs)
+	}
+	for _, left := range []string{out + ".progress", out + ".spool"} {
+		if exists(left) {
+			t.Errorf("%s was left behind", left)
+		}
+	}
+
+	thresher(t, args...).wantError(t, "p.csv", "--force")
+	r := thresher(t, append(args, "--force")...)
+	r.wantCode(t, exitOK)
+	for _, text := range []string{fmt.Sprintf("%d that are at most 5 apart", len(want)), "exact: no pair is missing", "p.csv, "} {
+		if !strings.Contains(r.err, text) {
+			t.Errorf("no %q in\n%s", text, r.err)
+		}
+	}
+}
+
+// TestPairsOfTwoFiles: --with, with ids in both, one of them a pipe.
+func TestPairsOfTwoFiles(t *testing.T) {
+	const n, m, dim = 150, 90, 8
+	dir := t.TempDir()
+	a, b := nearRows(1, n, dim), nearRows(2, m, dim)
+	copy(b[:30*dim], a[50*dim:])
+	lines := func(rows []float32, prefix string) []byte {
+		var text bytes.Buffer
+		for i := range len(rows) / dim {
+			vector, _ := json.Marshal(rows[i*dim : (i+1)*dim])
+			fmt.Fprintf(&text, `{"id":"%s%d","v":%s}`+"\n", prefix, i, vector)
+		}
+		return text.Bytes()
+	}
+	atoms := writeFile(t, dir, "a.jsonl", lines(a, "x"))
+	out, components := filepath.Join(dir, "p.csv"), filepath.Join(dir, "c.csv")
+	want := near(a, b, dim, 4)
+	if len(want) < 30 {
+		t.Fatalf("%d pairs", len(want))
+	}
+	for i, p := range want {
+		want[i] = append(p, "x"+p[0], "y"+p[1])
+	}
+	r := thresherWith(t, t.Context(), string(lines(b, "y")), "pairs", "--atoms", atoms, "--with", "-", "--metric", "l2", "--min-score", "4",
+		"--out", out, "--components", components, "--json", "--chunk", "7")
+	s := pairsSummaryOf(t, r)
+	if d := cmp.Diff(want, pairRows(t, out, "a,b,score,a_id,b_id")); d != "" {
+		t.Error(d)
+	}
+	members := pairRows(t, components, "side,id,row,component,size,keep")
+	if len(members) != n+m || members[50][0] != "a" || members[n][0] != "b" || members[n+3][1] != "y3" || members[n+3][2] != "3" {
+		t.Errorf("%v", members)
+	}
+	if got := members[n][3]; got != members[50][3] { // row 0 of b is row 50 of a
+		t.Errorf("row 0 of b is in component %s, row 50 of a in %s", got, members[50][3])
+	}
+	if s.Rows != m || s.PairsPerRowWith == nil || s.Components.Count == 0 {
+		t.Errorf("summary %+v", s)
+	}
+}
+
+// TestPairsFormats: every format is written; --max-pairs and --method matter.
+func TestPairsFormats(t *testing.T) {
+	dir := t.TempDir()
+	rows := nearRows(1, 300, 16)
+	atoms := writeFile(t, dir, "a.npy", npy(rows, 16))
+	args := []string{"pairs", "--atoms", atoms, "--metric", "cosine", "--min-score", ".6"}
+	for pairs, components := range map[string]string{"p.parquet": "c.parquet", "p.jsonl": "c.jsonl", "p.npz": "c.npz", "p.csv": "c.npy"} {
+		r := thresher(t, append(args, "--out", filepath.Join(dir, pairs), "--components", filepath.Join(dir, components))...)
+		r.wantCode(t, exitOK)
+		for _, name := range []string{pairs, components} {
+			if len(readFile(t, filepath.Join(dir, name))) < 100 {
+				t.Errorf("%s is too short", name)
+			}
+		}
+	}
+	certain := pairRows(t, filepath.Join(dir, "p.csv"), "a,b,score")
+	for _, method := range []string{"exact", "adaptive", "auto"} {
+		out := filepath.Join(dir, method+".csv")
+		thresher(t, append(args, "--method", method, "--delta", "1e-9", "--out", out)...).wantCode(t, exitOK)
+		if d := cmp.Diff(certain, pairRows(t, out, "a,b,score")); d != "" {
+			t.Errorf("%s: %s", method, d)
+		}
+	}
+}
+
+func TestPairsPromise(t *testing.T) {
+	for guarantee, want := range map[string]string{
+		"certain":              "certain: no pair is missing",
+		"probabilistic":        "probabilistic (haar): each pair is missed with probability at most 0.01; no promise for all together",
+		"exact, probabilistic": "exact, probabilistic (haar): each pair is missed with probability at most 0.01; no promise for all together",
+		"heuristic":            "heuristic: no promise",
+	} {
+		s := pairsSummary{Guarantee: guarantee, Delta: .01}
+		if strings.Contains(guarantee, "probabilistic") {
+			s.Law = "haar"
+		}
+		if got := s.promise(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestPairsTooMany: a limit below the estimate refuses, one above it stops the run, and a greater
+// one continues it.
+func TestPairsTooMany(t *testing.T) {
+	const n, copies, dim = 2000, 40, 8
+	dir := t.TempDir()
+	rows := gaussian(3, n*dim)
+	for i := range copies {
+		copy(rows[(1500+i)*dim:], rows[:dim])
+	}
+	atoms := writeFile(t, dir, "a.npy", npy(rows, dim))
+	out, whole := filepath.Join(dir, "p.csv"), filepath.Join(dir, "whole.csv")
+	args := func(out string, more ...string) []string {
+		return append([]string{"pairs", "--atoms", atoms, "--metric", "cosine", "--min-score", "1", "--chunk", "50", "--out", out}, more...)
+	}
+	thresher(t, "pairs", "--atoms", atoms, "--min-score=-1e9", "--out", out, "--max-pairs", "100000").
+		wantError(t, "--max-pairs 100000", "by a sample of 256 atoms about 2e+06 pairs", "a.npy", "--min-score")
+	if exists(out + ".progress") {
+		t.Fatal("a refused run has begun")
+	}
+	s := pairsSummaryOf(t, thresher(t, args(whole, "--json")...))
+	thresher(t, args(out, "--max-pairs", "500")...).wantError(t, "--max-pairs 500", "score at least 1", "of 2000 rows", "--resume", "rows are answered and safe")
+	if !exists(out+".progress") || exists(out) {
+		t.Fatal("the run that was stopped cannot be resumed, or has written pairs")
+	}
+	thresher(t, args(out, "--max-pairs", "900", "--resume")...).wantCode(t, exitOK)
+	if s.Pairs != copies*(copies+1)/2 || !bytes.Equal(readFile(t, out), readFile(t, whole)) {
+		t.Errorf("%d pairs, or the files differ", s.Pairs)
+	}
+}
+
+// TestPairsResumeAfterKills kills runs again and again until one ends: the outputs are those of an
+// undisturbed run.
+func TestPairsResumeAfterKills(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.npy", npy(nearRows(1, 600, 24), 24))
+	with := writeFile(t, dir, "b.npy", npy(nearRows(2, 500, 24), 24))
+	for name, more := range map[string][]string{"p.parquet": nil, "p.npz": nil, "p.csv": {"--with", with}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whole, out := filepath.Join(dir, "whole-"+name), filepath.Join(dir, name)
+			args := func(out string) []string {
+				return append([]string{"pairs", "--atoms", atoms, "--metric", "l2", "--min-score", "30", "--out", out, "--components", out + ".c.parquet"}, more...)
+			}
+			thresher(t, args(whole)...).wantCode(t, exitOK)
+			kills := 0
+			next := args(out)
+			for kills < 3 {
+				cmd := child(t, func(p *os.Process) { p.Kill() }, next...)
+				if cmd.ProcessState.Exited() || !exists(out+".progress") || exists(out) {
+					t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
+				}
+				appendTo(t, out+".spool", []byte("torn"))
+				next = append(args(out), "--resume")
+				kills++
+			}
+			thresher(t, args(out)...).wantError(t, "--resume", "--force")
+			thresher(t, append(args(out), "--resume", "--min-score", "31")...).wantError(t, "other vectors or settings", "--force")
+			s := pairsSummaryOf(t, thresher(t, append(args(out), "--resume", "--json")...))
+			if s.Resumed == 0 {
+				t.Error("nothing was resumed")
+			}
+			for _, suffix := range []string{"", ".c.parquet"} {
+				if !bytes.Equal(readFile(t, out+suffix), readFile(t, whole+suffix)) {
+					t.Errorf("%s%s differs from that of an uninterrupted run", name, suffix)
+				}
+			}
+			if exists(out+".progress") || exists(out+".spool") {
+				t.Error("progress or spool was left behind")
+			}
+		})
+	}
+}
+
+func TestPairsStopCleanly(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 2000, 40)
+	out := filepath.Join(dir, "p.parquet")
+	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, "pairs", "--atoms", atoms, "--min-score", "10", "--out", out)
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Fatalf("exit code %d, want %d", code, exitInterrupted)
+	}
+	thresher(t, "pairs", "--atoms", atoms, "--min-score", "10", "--out", out, "--resume").wantCode(t, exitOK)
+}
+
+func TestPairsBadInput(t *testing.T) {
+	dir := t.TempDir()
+	good := vectorFile(t, dir, "good.npy", 1, 20, 4)
+	wide := vectorFile(t, dir, "wide.npy", 1, 20, 5)
+	none := writeFile(t, dir, "none.npy", npy(nil, 4))
+	nan := gaussian(1, 40)
+	nan[4*3+2] = float32(math.NaN())
+	holes := writeFile(t, dir, "nan.npy", npy(nan, 4))
+	far := gaussian(1, 40)
+	far[4*7] = 3e38
+	long := writeFile(t, dir, "long.npy", npy(far, 4))
+	there := writeFile(t, dir, "there.csv", []byte("x"))
+	prepared := filepath.Join(dir, "prepared.thresher")
+	thresher(t, "build", "--atoms", good, "--out", prepared).wantCode(t, exitOK)
+	before := folderOf(t, dir)
+	out := filepath.Join(dir, "p.csv")
+	pairs := func(more ...string) []string { return append([]string{"pairs"}, more...) }
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"no atoms", pairs("--min-score", "1", "--out", out), []string{"--atoms"}},
+		{"no limit", pairs("--atoms", good, "--out", out), []string{"--min-score"}},
+		{"NaN limit", pairs("--atoms", good, "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
+		{"infinite limit", pairs("--atoms", good, "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},
+		{"no output", pairs("--atoms", good, "--min-score", "1"), []string{"--out"}},
+		{"output of unknown form", pairs("--atoms", good, "--min-score", "1", "--out", filepath.Join(dir, "p.ivecs")), []string{"p.ivecs", ".parquet"}},
+		{"output compressed", pairs("--atoms", good, "--min-score", "1", "--out", filepath.Join(dir, "p.csv.gz")), []string{".gz"}},
+		{"output in no folder", pairs("--atoms", good, "--min-score", "1", "--out", filepath.Join(dir, "none", "p.csv")), []string{"no folder"}},
+		{"output exists", pairs("--atoms", good, "--min-score", "1", "--out", there), []string{"there.csv", "--force"}},
+		{"components exist", pairs("--atoms", good, "--min-score", "1", "--out", out, "--components", there), []string{"there.csv", "--force"}},
+		{"components of unknown form", pairs("--atoms", good, "--min-score", "1", "--out", out, "--components", filepath.Join(dir, "c.ivecs")), []string{"--components", "c.ivecs", ".npy"}},
+		{"one file for both", pairs("--atoms", good, "--min-score", "1", "--out", out, "--components", out), []string{"pairs and components"}},
+		{"output is an input", pairs("--atoms", good, "--min-score", "1", "--out", good, "--force"), []string{"good.npy is an input"}},
+		{"nothing to resume", pairs("--atoms", good, "--min-score", "1", "--out", there, "--resume"), []string{"nothing to resume"}},
+		{"resume and force", pairs("--atoms", good, "--min-score", "1", "--out", out, "--resume", "--force"), []string{"exclude"}},
+		{"both from stdin", pairs("--atoms", "-", "--with", "-", "--min-score", "1", "--out", out), []string{"only one"}},
+		{"negative limit of pairs", pairs("--atoms", good, "--min-score", "1", "--out", out, "--max-pairs", "-1"), []string{"--max-pairs -1"}},
+		{"another dimension", pairs("--atoms", good, "--with", wide, "--min-score", "1", "--out", out), []string{"good.npy", "dimension 4", "wide.npy", "dimension 5"}},
+		{"NaN among the others", pairs("--atoms", good, "--with", holes, "--min-score", "1", "--out", out), []string{"nan.npy", "row 3", "column 2"}},
+		{"a row too long", pairs("--atoms", good, "--with", long, "--min-score", "1", "--out", out), []string{"long.npy: row 7 (0-based)", "overflow"}},
+		{"a collection of others", pairs("--atoms", good, "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--atoms"}},
+		{"no others", pairs("--atoms", good, "--with", none, "--min-score", "1", "--out", out), []string{"none.npy", "no rows"}},
+		{"a method of the k best", pairs("--atoms", good, "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--min-score", "banditmips"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { thresher(t, c.args...).wantError(t, c.want...) })
+	}
+	if d := cmp.Diff(before, folderOf(t, dir)); d != "" {
+		t.Errorf("a refused command changed files: %s", d)
+	}
+}

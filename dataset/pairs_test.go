@@ -1,0 +1,291 @@
+package dataset
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+)
+
+// somePairs are the pairs of testdata/pairs.npz.
+var somePairs = []Pair{{0, 3, .5}, {0, 4, 1}, {2, 3, -.25}, {3, 4, 0}}
+
+func eachPair(pairs []Pair) EachPair {
+	return func(do func(p *Pair) error) error {
+		for i := range pairs {
+			if err := do(&pairs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func writePairs(t *testing.T, format Format, pairs []Pair, table PairTable) []byte {
+	t.Helper()
+	table.Count = int64(len(pairs))
+	var b bytes.Buffer
+	if err := WritePairs(&b, format, eachPair(pairs), &table); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestPairsAsText(t *testing.T) {
+	names := []string{"a", `b"`, "c,d", "e", "é"}
+	for _, c := range []struct {
+		format Format
+		table  PairTable
+		want   string
+	}{
+		{CSV, PairTable{}, "a,b,score\n0,3,0.5\n0,4,1\n2,3,-0.25\n3,4,0\n"},
+		{CSV, PairTable{NamesA: names, NamesB: names}, "a,b,score,a_id,b_id\n0,3,0.5,a,e\n0,4,1,a,é\n2,3,-0.25,\"c,d\",e\n3,4,0,e,é\n"},
+		{CSV, PairTable{NamesB: names}, "a,b,score,b_id\n0,3,0.5,e\n0,4,1,é\n2,3,-0.25,e\n3,4,0,é\n"},
+		{JSONL, PairTable{}, `{"a":0,"b":3,"score":0.5}
+{"a":0,"b":4,"score":1}
+{"a":2,"b":3,"score":-0.25}
+{"a":3,"b":4,"score":0}
+`},
+		{JSONL, PairTable{NamesA: names}, `{"a":0,"b":3,"score":0.5,"a_id":"a"}
+{"a":0,"b":4,"score":1,"a_id":"a"}
+{"a":2,"b":3,"score":-0.25,"a_id":"c,d"}
+{"a":3,"b":4,"score":0,"a_id":"e"}
+`},
+	} {
+		if d := cmp.Diff(c.want, string(writePairs(t, c.format, somePairs, c.table))); d != "" {
+			t.Errorf("%s: %s", c.format, d)
+		}
+	}
+}
+
+func TestPairsAsParquet(t *testing.T) {
+	const n = resultGroup + 5000 // more than a row group
+	many := make([]Pair, n)
+	for i := range many {
+		many[i] = Pair{int64(i / 7), int64(i), float32(i) / 4}
+	}
+	file := writePairs(t, Parquet, many, PairTable{})
+	rows, err := parquet.Read[parquetPair](bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != n {
+		t.Fatalf("%d rows of %d", len(rows), n)
+	}
+	for i, r := range rows {
+		if Pair(r) != many[i] {
+			t.Fatalf("row %d is %v", i, r)
+		}
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if groups := len(f.RowGroups()); groups != 2 {
+		t.Errorf("%d row groups", groups)
+	}
+
+	file = writePairs(t, Parquet, somePairs, PairTable{NamesB: []string{"", "", "", "x", "y"}})
+	named, err := parquet.Read[namedPair](bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []namedPair{{0, 3, .5, "", "x"}, {0, 4, 1, "", "y"}, {2, 3, -.25, "", "x"}, {3, 4, 0, "", "y"}}
+	if d := cmp.Diff(want, named); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPairsAsMatrix: the arrays are those of scipy.sparse.save_npz.
+func TestPairsAsMatrix(t *testing.T) {
+	file := writePairs(t, NPZ, somePairs, PairTable{RowsA: 4, RowsB: 5})
+	want, err := os.ReadFile(filepath.Join("testdata", "pairs.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(arraysOf(t, want), arraysOf(t, file)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestPairsMiscounted(t *testing.T) {
+	err := WritePairs(io.Discard, NPZ, eachPair(somePairs), &PairTable{Count: 5})
+	if err == nil || err.Error() != "array row: 4 pairs, not 5" {
+		t.Error(err)
+	}
+	if err := WritePairs(io.Discard, IVecs, eachPair(somePairs), &PairTable{}); err == nil {
+		t.Error("written as ivecs")
+	}
+}
+
+// TestPairsErrors: the error of a source and that of the output are returned.
+func TestPairsErrors(t *testing.T) {
+	broken, full := errors.New("broken"), errors.New("full")
+	members := func(do func(m *Member) error) error { return broken }
+	for _, format := range []Format{CSV, JSONL, Parquet, NPZ} {
+		each := func(do func(p *Pair) error) error { return broken }
+		if err := WritePairs(io.Discard, format, each, &PairTable{}); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", format, err)
+		}
+		if err := WritePairs(failing{full}, format, eachPair(somePairs), &PairTable{Count: 4}); !errors.Is(err, full) {
+			t.Errorf("%s: %v", format, err)
+		}
+		if err := WriteComponents(io.Discard, format, members, &ComponentTable{}); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", format, err)
+		}
+		if err := WriteComponents(failing{full}, format, eachMember(someMembers), &ComponentTable{Rows: 4}); !errors.Is(err, full) {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}
+
+// failing is a full disk.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+var someMembers = []Member{
+	{"a", 0, "x", 0, 2, 0, true},
+	{"a", 1, "y", 1, 1, 1, true},
+	{"b", 0, "", 0, 2, 0, false},
+	{"b", 1, "z,", 3, 1, 2, true},
+}
+
+func eachMember(members []Member) EachMember {
+	return func(do func(m *Member) error) error {
+		for i := range members {
+			if err := do(&members[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func writeMembers(t *testing.T, format Format, table ComponentTable) []byte {
+	t.Helper()
+	table.Rows = int64(len(someMembers))
+	var b bytes.Buffer
+	if err := WriteComponents(&b, format, eachMember(someMembers), &table); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestComponentsAsText(t *testing.T) {
+	for _, c := range []struct {
+		format Format
+		table  ComponentTable
+		want   string
+	}{
+		{CSV, ComponentTable{}, "row,component,size,keep\n0,0,2,true\n1,1,1,true\n0,0,2,false\n1,3,1,true\n"},
+		{CSV, ComponentTable{Sides: true, Named: true}, "side,id,row,component,size,keep\na,x,0,0,2,true\na,y,1,1,1,true\nb,,0,0,2,false\nb,\"z,\",1,3,1,true\n"},
+		{JSONL, ComponentTable{Named: true}, `{"id":"x","row":0,"component":0,"size":2,"keep":true}
+{"id":"y","row":1,"component":1,"size":1,"keep":true}
+{"id":"","row":0,"component":0,"size":2,"keep":false}
+{"id":"z,","row":1,"component":3,"size":1,"keep":true}
+`},
+		{JSONL, ComponentTable{Sides: true}, `{"side":"a","row":0,"component":0,"size":2,"keep":true}
+{"side":"a","row":1,"component":1,"size":1,"keep":true}
+{"side":"b","row":0,"component":0,"size":2,"keep":false}
+{"side":"b","row":1,"component":3,"size":1,"keep":true}
+`},
+	} {
+		if d := cmp.Diff(c.want, string(writeMembers(t, c.format, c.table))); d != "" {
+			t.Errorf("%s: %s", c.format, d)
+		}
+	}
+}
+
+func TestComponentsAsParquet(t *testing.T) {
+	columns := func(file []byte) (names []string) {
+		f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range f.Root().Columns() {
+			names = append(names, c.Name())
+		}
+		return names
+	}
+	for _, c := range []struct {
+		table ComponentTable
+		want  []string
+	}{
+		{ComponentTable{}, []string{"row", "component", "size", "keep"}},
+		{ComponentTable{Named: true}, []string{"id", "row", "component", "size", "keep"}},
+		{ComponentTable{Sides: true, Named: true}, []string{"side", "id", "row", "component", "size", "keep"}},
+	} {
+		file := writeMembers(t, Parquet, c.table)
+		if d := cmp.Diff(c.want, columns(file)); d != "" {
+			t.Error(d)
+		}
+	}
+	file := writeMembers(t, Parquet, ComponentTable{Sides: true, Named: true})
+	rows, err := parquet.Read[sidedMember](bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range someMembers {
+		if want := (sidedMember{m.Side, m.Name, m.Row, m.Component, m.Size, m.Keep}); rows[i] != want {
+			t.Errorf("row %d: %v, want %v", i, rows[i], want)
+		}
+	}
+}
+
+// TestComponentsAsArrays: the labels are those that numpy saves of
+// scipy.sparse.csgraph.connected_components.
+func TestComponentsAsArrays(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("testdata", "labels.npy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := writeMembers(t, NPY, ComponentTable{}); !bytes.Equal(want, got) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	arrays := arraysOf(t, writeMembers(t, NPZ, ComponentTable{}))
+	labels := arrays["labels.npy"]
+	if d := cmp.Diff(want, labels); d != "" {
+		t.Error(d)
+	}
+	for name, want := range map[string]string{"component.npy": "\x00\x01\x00\x03", "size.npy": "\x02\x01\x02\x01"} {
+		var got []byte
+		for i := range 4 {
+			a := arrays[name]
+			got = append(got, a[len(a)-32+8*i])
+		}
+		if string(got) != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if keep := arrays["keep.npy"]; string(keep[len(keep)-4:]) != "\x01\x01\x00\x01" {
+		t.Errorf("keep: %q", keep)
+	}
+}
+
+// arraysOf returns the files of an npz.
+func arraysOf(t *testing.T, file []byte) map[string][]byte {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrays := map[string][]byte{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if arrays[f.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+	}
+	return arrays
+}
