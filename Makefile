@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-peers bench-peers-small bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
+.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda mutants lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -83,6 +83,11 @@ calibrate: ## failure rates of each bound and of the law, 100,000 draws a cell; 
 
 bench: ## Go benchmarks: adaptive against the dense scan, building, kernels
 	$(GO) test -run '^$$' -bench . ./simd ./collection ./batch
+
+PAIRS = -n 1000000 -pairs 1000000
+bench-pairs: ## time and memory of pairs on a million embeddings, made here; some rows are compared with all others
+	$(GO) build -o build/thresher ./cmd/thresher
+	$(GO) run ./bench/pairs -thresher build/thresher $(PAIRS)
 
 bench-peers: ## comparison with FAISS, hnswlib and ScaNN, 40 minutes; writes docs/benchmarks
 	$(PYTHON) bench/bench.py

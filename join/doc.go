@@ -5,4 +5,6 @@
 // A join asks a [batch.Engine] for the atoms in blocks, as queries that may not return
 // themselves. So every row of a graph and every pair has the guarantee that a search by the
 // same method has. Answers are handed on block by block: the whole result is never in memory.
+// [PairLog] keeps the pairs of blocks on disk and merges them in order, and [Components] are
+// what they connect.
 package join

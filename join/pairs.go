@@ -49,9 +49,9 @@ const (
 // PairSource finds all pairs of a join, block by block. It is a jobs.Source of PairBlocks,
 // whose items are rows: those of the collection in internal order, or those of another table.
 //
-// A block holds fewer than blockPairs pairs beside those of its last row. The memory of a
-// source is bounded by that, however many pairs there are; what it holds at most is in
-// docs/operations.md.
+// A block holds fewer than blockPairs pairs beside those of its last row. The answers of a search
+// in progress take at most 256 MiB, or those of one row; a row that is in very many pairs is
+// searched again up to three times, with greater limits.
 type PairSource struct {
 	engine *batch.Engine
 	c      *collection.Collection

@@ -296,7 +296,7 @@ func TestPairsResume(t *testing.T) {
 // TestPairsOfManyDuplicates: a row in more pairs than any limit, and blocks that end inside a
 // search, hold few pairs at a time.
 func TestPairsOfManyDuplicates(t *testing.T) {
-	const n, copies, dim = 3000, 2500, 8
+	const n, copies, dim = 1500, 1200, 8
 	rows := vectors.Gaussian(vectors.Rand(5), n, dim)
 	for i := range copies {
 		copy(rows[i*dim:(i+1)*dim], rows[:dim])
