@@ -51,7 +51,7 @@ const (
 //
 // A block holds fewer than blockPairs pairs beside those of its last row. The answers of a search
 // in progress take at most 256 MiB, or those of one row; a row that is in very many pairs is
-// searched again up to three times, with greater limits.
+// searched again, each time with a limit 16 times greater.
 type PairSource struct {
 	engine *batch.Engine
 	c      *collection.Collection
