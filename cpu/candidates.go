@@ -6,6 +6,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
+	"thresher/bandit"
 )
 
 // takeChunk takes the arms of a chunk that passed the look. Those whose estimate reaches the
@@ -102,13 +103,28 @@ func (q *scanState) cutOf(w *scratch, passed survivors, n int) float32 {
 	if len(passed.ids) <= n {
 		return float32(math.Inf(-1))
 	}
+	passed = q.likelyBest(w, passed, n)
+	if n > selectFrom {
+		return w.kthBound(passed.bounds, n)
+	}
 	first := &w.top
 	first.reset(n)
-	passed = q.likelyBest(w, passed, n)
 	for k, b := range passed.bounds {
 		first.push(scored{float64(b), passed.ids[k]})
 	}
 	return float32(first.worst().score)
+}
+
+// selectFrom is the rank above which a bound is found by selection instead of a heap.
+const selectFrom = 64
+
+// kthBound returns the k-th greatest of bounds.
+func (w *scratch) kthBound(bounds []float32, k int) float32 {
+	w.scores = grow(w.scores, len(bounds))
+	for i, b := range bounds {
+		w.scores[i] = float64(b)
+	}
+	return float32(bandit.KthLargest(w.scores, k))
 }
 
 // likelyBest returns a part of passed that contains the n arms of greatest bound: those

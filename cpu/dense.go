@@ -25,7 +25,8 @@ const (
 	// exactQueries is the number of queries up to which a pass scores every row exactly, since
 	// its time is that of reading the rows.
 	exactQueries = 2
-	// mostPending is the number of pending rows from which a query scores them.
+	// mostPending is the number of pending rows from which a query scores them, if it is more
+	// than 3/2 k: more than that are left only if the test cannot separate them.
 	mostPending = 4096
 )
 
@@ -111,10 +112,10 @@ func (s *state) takeDense(ranges []denseRange, k int) {
 		s.best.push(a)
 	}
 	for p := range ranges {
-		for _, a := range ranges[p].best[k] {
-			s.addScored(a)
-		}
+		s.best.take(ranges[p].best[k])
+		ranges[p].best[k] = nil
 	}
+	s.raiseToBest()
 	s.phase, s.pass, s.random, s.rowsIfAllScored = answered, nil, false, 0
 	s.list.truncate(0)
 	s.finalists = s.finalists[:0]
@@ -132,7 +133,6 @@ type denseRange struct {
 }
 
 // run scans the range. If ctx ends, it returns the error and leaves the best of what it read.
-
 func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms) error {
 	s := &w.dense
 	for k, j := range d.js {
@@ -144,7 +144,7 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 		s.shift[k] = q.denseShift(t)
 		s.tau[k] = q.denseTau(q.conversion.Threshold(q.floor), s.shift[k])
 		for _, a := range q.bestGiven {
-			s.addScored(q, k, a)
+			s.addScored(q, k, []uint32{a.row}, []float64{a.score})
 		}
 	}
 	reached, err := d.walkRows(ctx, x, w, t)
@@ -152,19 +152,24 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 	for k, j := range d.js {
 		q := &x.states[j]
 		s.tighten(q, t, k)
-		if err != nil {
-			s.keepBest(q, k, partialRows)
-		}
-		w.scorePending(q, k)
-		d.scored[k] = s.scored[k]
-		for _, a := range s.tops[k].entries {
-			if !q.isGiven(a.row) { // of which every range has a copy
-				d.best[k] = append(d.best[k], a)
-			}
-		}
 		d.read[k] = reached - d.lo
 		if d.rows == nil && q.gathers() { // alone, it would have read these rows only
 			d.read[k] = countWithin(q.goal.Filter.Rows(), d.lo, reached)
+		}
+	}
+	if err == nil {
+		err = w.scoreAllPending(ctx, x, d.js)
+	}
+	if err != nil {
+		for k, j := range d.js {
+			s.keepBest(&x.states[j], k, partialRows)
+		}
+		_ = w.scoreAllPending(context.WithoutCancel(ctx), x, d.js)
+	}
+	for k, j := range d.js {
+		d.scored[k], d.best[k] = s.scored[k], s.tops[k].release()
+		if q := &x.states[j]; len(q.bestGiven) > 0 { // of which every range has a copy
+			d.best[k] = slices.DeleteFunc(d.best[k], func(a scored) bool { return q.isGiven(a.row) })
 		}
 	}
 	d.done = err == nil
@@ -209,15 +214,19 @@ func (d *denseRange) scoreRows(x *run, w *scratch, t *denseTerms, lo, hi int) {
 		q.searchScores(w.scores, ids)
 		at, _ := slices.BinarySearch(q.hiddenRows, ids[0])
 		hidden := q.hiddenRows[at:]
-		for i, score := range w.scores {
-			for len(hidden) > 0 && hidden[0] < ids[i] {
+		if w.dense.allAllowed[k] {
+			w.dense.addScored(q, k, ids, w.scores)
+			continue
+		}
+		for i, row := range ids {
+			for len(hidden) > 0 && hidden[0] < row {
 				hidden = hidden[1:]
 			}
-			if len(hidden) > 0 && hidden[0] == ids[i] {
+			if len(hidden) > 0 && hidden[0] == row {
 				continue
 			}
-			if w.dense.allAllowed[k] || d.allows(q, t, ids[i]) {
-				w.dense.addScored(q, k, scored{score, ids[i]})
+			if d.allows(q, t, row) {
+				w.dense.addScored(q, k, ids[i:i+1], w.scores[i:i+1])
 			}
 		}
 	}
@@ -279,7 +288,7 @@ func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, width, lo, 
 			// The same operations as in the test.
 			bound := float32(dots[e]*scale) + float32(s.margin[e]*size) + float32(offset*s.factor[e])
 			if bound-bound != 0 { // not finite: the products overflowed, or have no error bound
-				s.addScored(q, e, scored{q.searchScore(uint32(row)), uint32(row)})
+				s.addScored(q, e, []uint32{uint32(row)}, []float64{q.searchScore(uint32(row))})
 				continue
 			}
 			if q.bounded() && q.certainlyAbove(s.lowerBound(q, t, e, uint32(row), bound)) {
@@ -291,10 +300,11 @@ func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, width, lo, 
 	}
 	for e, j := range js {
 		q, pending := &x.states[j], len(s.pending[e].ids)
-		if pending > 2*q.goal.K+denseLeastRows || pending >= q.goal.K && s.tau[e] == q.denseTau(q.conversion.Threshold(q.floor), s.shift[e]) {
-			s.tighten(q, t, e)
+		if pending <= 2*q.goal.K+denseLeastRows && (pending < q.goal.K || s.tau[e] > q.denseTau(q.conversion.Threshold(q.floor), s.shift[e])) {
+			continue
 		}
-		if len(s.pending[e].ids) > mostPending {
+		s.tighten(q, t, e)
+		if len(s.pending[e].ids) > max(mostPending, q.goal.K+q.goal.K/2) {
 			w.scorePending(q, e)
 		}
 	}

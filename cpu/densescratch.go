@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"math"
 
 	"thresher/backend/looks"
@@ -96,10 +97,42 @@ func (w *scratch) scorePending(q *state, e int) {
 	w.scores = grow(w.scores, len(x.ids))
 	q.searchScores(w.scores, x.ids)
 	s.scored[e] += len(x.ids)
-	for i, row := range x.ids {
-		s.addScored(q, e, scored{w.scores[i], row})
-	}
+	s.addScored(q, e, x.ids, w.scores)
 	x.truncate(0)
+}
+
+// scoreAllPending scores the pending rows of all queries js of the job exactly. The queries go
+// through the rows tile by tile, so that a row that several of them score is read once. If ctx
+// ends, the rows that are not scored yet stay pending.
+func (w *scratch) scoreAllPending(ctx context.Context, x *run, js []int) error {
+	s := &w.dense
+	var from [denseQueries]int // first pending row of each query that is not scored
+	left := 0
+	for e := range js {
+		left += len(s.pending[e].ids)
+	}
+	var err error
+	tileRows := max(1, x.r.tileBytes/(4*x.c.Dim))
+	for end := tileRows; left > 0; end += tileRows {
+		if err = checkpoint(ctx, len(js)); err != nil {
+			break
+		}
+		for e, j := range js {
+			ids := s.pending[e].ids[from[e]:]
+			ids = ids[:countWithin(ids, 0, min(end, x.c.N))]
+			w.scores = grow(w.scores, len(ids))
+			x.states[j].searchScores(w.scores, ids)
+			s.addScored(&x.states[j], e, ids, w.scores)
+			s.scored[e] += len(ids)
+			from[e], left = from[e]+len(ids), left-len(ids)
+		}
+	}
+	for e := range js {
+		p := &s.pending[e]
+		copy(p.bounds, p.bounds[from[e]:])
+		p.truncate(copy(p.ids, p.ids[from[e]:]))
+	}
+	return err
 }
 
 // denseTau returns tau as a threshold of the float32 test, whose products are greater by
@@ -109,14 +142,16 @@ func (s *state) denseTau(tau, shift float64) float32 {
 	return float32(tau+shift) - float32(s.c.Dim)*math.SmallestNonzeroFloat32
 }
 
-// addScored adds an exactly scored row to the best of query k of the job if it is within floor and
-// ceiling, and raises the threshold.
-func (s *denseScratch) addScored(q *state, k int, a scored) {
-	if !q.answersWith(a.score) {
-		return
+// addScored adds exactly scored rows to the best of query e of the job, if they are within floor
+// and ceiling, and raises the threshold.
+func (s *denseScratch) addScored(q *state, e int, rows []uint32, scores []float64) {
+	best := &s.tops[e]
+	for i, row := range rows {
+		if q.answersWith(scores[i]) {
+			best.push(scored{scores[i], row})
+		}
 	}
-	s.tops[k].push(a)
-	if s.tops[k].full() {
-		s.tau[k] = max(s.tau[k], q.denseTau(q.conversion.Threshold(s.tops[k].worst().score), s.shift[k]))
+	if best.full() {
+		s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.Threshold(best.worst().score), s.shift[e]))
 	}
 }

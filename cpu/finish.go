@@ -3,7 +3,6 @@ package cpu
 import (
 	"context"
 	"math"
-	"slices"
 
 	"thresher/backend"
 )
@@ -43,7 +42,7 @@ func (x *run) finishQueries(ctx context.Context, js []int, deliver func(at int, 
 	return x.r.each(context.WithoutCancel(ctx), len(js), func(w *scratch, at int) error {
 		s := &x.states[js[at]]
 		s.finish(ctx, w)
-		deliver(at, s.answer())
+		deliver(at, s.answer(w))
 		return nil
 	})
 }
@@ -95,13 +94,12 @@ func (s *state) finish(ctx context.Context, w *scratch) {
 	}
 	s.list.truncate(0)
 	left = append(left[:resolved], s.resolveAbove(w, left[resolved:], func() bool { return ctx.Err() != nil })...)
-	slices.SortFunc(left, byBound)
+	w.sorting.sortArms(left)
 	done := 0
 	// Arms not scored move to the front of the slice, whose memory is reused.
 	defer func() { s.finalists = append(left[:0], left[done:]...) }()
 	few := min(max(s.goal.K, 1), partialRows)
-	// The k best are scored together, then a few at a time, since each may raise the threshold.
-	for n := few; done < len(left) && s.reachesThreshold(left[done].bound); n = 4 {
+	for n := few; done < len(left) && s.reachesThreshold(left[done].bound); n = s.scoredTogether() {
 		if ctx.Err() != nil && done >= few {
 			return
 		}
@@ -113,6 +111,17 @@ func (s *state) finish(ctx context.Context, w *scratch) {
 		done += n
 	}
 	done = len(left)
+}
+
+// scoredTogether is how many arms are scored next: as many as are missing to k scores, before
+// which no score raises the threshold, and then a few at a time, since each may raise it.
+func (s *state) scoredTogether() int {
+	const few = 4
+	missing := s.goal.K - s.best.len()
+	if s.goal.K == 0 {
+		missing = partialRows
+	}
+	return max(few, min((missing+few-1)/few*few, partialRows))
 }
 
 // byBound orders arms by descending bound, then by ascending index.
@@ -139,10 +148,16 @@ func (s *state) scoreArms(w *scratch, arms []arm) {
 	for k, a := range arms {
 		w.ids[k] = s.c.Order[a.i]
 	}
-	s.searchScores(w.scores, w.ids)
-	s.countRows(len(arms))
-	for k, row := range w.ids {
-		s.addScored(scored{w.scores[k], row})
+	s.scoreRows(w.scores, w.ids)
+}
+
+// scoreRows scores rows, by number, exactly and adds them to the answers; scores is memory for
+// their scores.
+func (s *state) scoreRows(scores []float64, rows []uint32) {
+	s.searchScores(scores, rows)
+	s.countRows(len(rows))
+	for k, row := range rows {
+		s.addScored(scored{scores[k], row})
 	}
 }
 
@@ -166,11 +181,11 @@ func (s *state) addPartialDense() {
 }
 
 // answer returns the query's answer, whose slices are new. It uses up best.
-func (s *state) answer() backend.Answer {
+func (s *state) answer(w *scratch) backend.Answer {
 	_, open := s.countOpen()
 	a := backend.Answer{Looks: s.reports, Pulls: s.pulls, Bytes: s.bytes, RowsScored: s.rowsRead,
 		Tau: math.Ldexp(s.threshold(), s.exp), OpenBound: math.Ldexp(min(s.conversion.UpperScore(open), s.ceiling), s.exp), Random: s.random || s.rowsRead < s.rowsIfAllScored, Dense: s.phase == answered}
-	best := s.best.sorted()
+	best := s.best.sorted(&w.sorting)
 	for len(best) > 0 && best[len(best)-1].score < s.floor { // the floor rose after they were scored
 		best = best[:len(best)-1]
 	}

@@ -193,9 +193,11 @@ func (q *revisitState) record() {
 // from their whole rows of codes, and the arms become finalists, which are scored at the end.
 func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 	if source == backend.Exact {
-		for _, i := range a.ids {
-			s.scoreAtom(int(i))
+		w.ids, w.scores = grow(w.ids, len(a.ids)), grow(w.scores, len(a.ids))
+		for k, i := range a.ids {
+			w.ids[k] = s.c.Order[i]
 		}
+		s.scoreRows(w.scores, w.ids)
 		return
 	}
 	b := s.fullWidthBound(w)

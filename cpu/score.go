@@ -36,13 +36,17 @@ func (s *state) certainlyReachesFloor(lower float64) bool {
 	return s.conversion.LowerThreshold(lower)-s.conversion.Lead >= s.floor
 }
 
-// addScored adds a scored row to the answers if it is within floor and ceiling, and raises tau to the
-// k-th best score plus epsilon.
+// addScored adds a scored row to the answers if it is within floor and ceiling, and raises tau.
 func (s *state) addScored(x scored) {
 	if !s.answersWith(x.score) {
 		return
 	}
 	s.best.push(x)
+	s.raiseToBest()
+}
+
+// raiseToBest raises tau to the k-th best score plus epsilon, if there are k scores.
+func (s *state) raiseToBest() {
 	if s.best.full() {
 		s.tau = max(s.tau, s.conversion.Threshold(s.best.worst().score)+s.epsilon)
 	}

@@ -56,7 +56,7 @@ func TestStoppedDenseScoresNoListedArm(t *testing.T) {
 	s.noteRandomBound(len(s.list.ids) + len(s.finalists))
 	s.takeDense([]denseRange{{read: []int{100}}}, 0)
 	s.list.truncate(0) // by a threshold that rose
-	if a := s.answer(); !a.Random {
+	if a := s.answer(&scratch{}); !a.Random {
 		t.Errorf("%d rows read of %d, and no drop is called random", s.rowsRead, s.rowsIfAllScored)
 	}
 }

@@ -11,25 +11,54 @@ type scored struct {
 // ranksBefore is the order of answers: score descending, row number ascending.
 func ranksBefore(a, b scored) bool { return a.score > b.score || a.score == b.score && a.row < b.row }
 
-// top is a heap of the k best scored atoms pushed, or of all if k is 0. Its root is the worst
-// of them, if k > 0.
+// heapMost is the greatest k for which a heap is the fastest structure of the k best.
+const heapMost = 1024
+
+// top holds the k best scored atoms pushed, or all if k is 0. Up to heapMost they are a heap,
+// whose root is the worst of them; beyond that they are in buckets.
 type top struct {
 	k       int
 	entries []scored
+	buckets buckets
+	ranked  bool   // there are k > 0 entries, and least is the worst of them
+	least   scored // the k-th best
 }
 
 // reset empties t, for the k best of what is pushed from now on; all for k = 0.
-func (t *top) reset(k int) { t.k, t.entries = k, t.entries[:0] }
+func (t *top) reset(k int) {
+	t.unrank()
+	t.k, t.entries = k, t.entries[:0]
+	if k > heapMost && cap(t.entries) < k {
+		t.entries = nil
+	}
+}
+
+// unrank forgets which entry is the worst.
+func (t *top) unrank() { t.ranked, t.buckets.divided = false, false }
 
 // len is how many of the atoms pushed are kept.
 func (t *top) len() int { return len(t.entries) }
 
 func (t *top) push(x scored) {
-	if t.k == 0 || len(t.entries) < t.k {
+	if !t.ranked || ranksBefore(x, t.least) {
+		t.add(x)
+	}
+}
+
+// add is push of an atom that ranks before the k-th best, if there are k.
+func (t *top) add(x scored) {
+	switch {
+	case t.k == 0:
 		t.entries = append(t.entries, x)
-		if t.k == 0 {
-			return
+	case t.k > heapMost && len(t.entries) < t.k:
+		if t.entries == nil {
+			t.entries = make([]scored, 0, t.k)
 		}
+		t.entries = append(t.entries, x)
+	case t.k > heapMost:
+		t.replaceInBuckets(x)
+	case len(t.entries) < t.k:
+		t.entries = append(t.entries, x)
 		for i := len(t.entries) - 1; i > 0; {
 			p := (i - 1) / 2
 			if ranksBefore(t.entries[i], t.entries[p]) {
@@ -38,12 +67,40 @@ func (t *top) push(x scored) {
 			t.entries[i], t.entries[p] = t.entries[p], t.entries[i]
 			i = p
 		}
+		t.ranked, t.least = len(t.entries) == t.k, t.entries[0]
+	default:
+		t.replaceRoot(x)
+		t.least = t.entries[0]
+	}
+}
+
+// replaceInBuckets replaces the worst of k > heapMost entries by x if x ranks before it.
+func (t *top) replaceInBuckets(x scored) {
+	if !t.ranked {
+		t.rank()
+	}
+	if !ranksBefore(x, t.least) {
 		return
 	}
+	if !t.buckets.divided {
+		t.buckets.divide(t.entries)
+	}
+	t.least = t.buckets.replaceWorst(t.entries, x)
+}
+
+// rank finds the worst of k > heapMost entries.
+func (t *top) rank() {
+	t.ranked, t.least = true, t.entries[0]
+	for _, x := range t.entries[1:] {
+		if ranksBefore(t.least, x) {
+			t.least = x
+		}
+	}
+}
+
+// replaceRoot replaces the root of the heap by x.
+func (t *top) replaceRoot(x scored) {
 	h := t.entries
-	if !ranksBefore(x, h[0]) {
-		return
-	}
 	h[0] = x
 	for i := 0; ; {
 		c := 2*i + 1
@@ -65,35 +122,66 @@ func (t *top) push(x scored) {
 func (t *top) full() bool { return t.k > 0 && len(t.entries) == t.k }
 
 // worst returns the k-th best. t must be full.
-func (t *top) worst() scored { return t.entries[0] }
+func (t *top) worst() scored {
+	if !t.ranked {
+		t.rank()
+	}
+	return t.least
+}
 
-// sorted sorts the entries in place, best first, and returns it. Nothing can be pushed afterwards.
-func (t *top) sorted() []scored {
-	slices.SortFunc(t.entries, func(a, b scored) int {
-		if ranksBefore(a, b) {
-			return -1
-		}
-		if ranksBefore(b, a) {
-			return 1
-		}
-		return 0
-	})
+// take pushes all of list. It may keep the slice, which the caller gives up.
+func (t *top) take(list []scored) {
+	if len(t.entries) == 0 && t.k > heapMost && len(list) <= t.k {
+		t.entries = list
+		return
+	}
+	for _, x := range list {
+		t.push(x)
+	}
+}
+
+// release empties t and returns what it held, in any order, in a slice that the caller owns.
+func (t *top) release() []scored {
+	all := t.entries
+	if t.k > heapMost {
+		t.entries = nil
+	} else {
+		all, t.entries = slices.Clone(all), all[:0]
+	}
+	t.unrank()
+	return all
+}
+
+// sorted sorts the entries in place, best first, and returns them. Nothing can be pushed
+// afterwards.
+func (t *top) sorted(w *sorting) []scored {
+	t.unrank()
+	w.sort(t.entries)
 	return t.entries
 }
 
-// topFloats is a heap of the k > 0 greatest numbers pushed. Its root is the least of them.
+// topFloats holds the k > 0 greatest numbers pushed. Up to heapMost they are a heap, whose root
+// is the least of them; beyond that they are the scores of many.
 type topFloats struct {
 	k    int
 	heap []float64
+	many top
 }
 
 // reset empties t, for the k > 0 greatest of what is pushed from now on.
-func (t *topFloats) reset(k int) { t.k, t.heap = k, t.heap[:0] }
+func (t *topFloats) reset(k int) {
+	t.k, t.heap = k, t.heap[:0]
+	t.many.reset(k)
+}
 
 // len is how many of the numbers pushed are kept.
-func (t *topFloats) len() int { return len(t.heap) }
+func (t *topFloats) len() int { return max(len(t.heap), t.many.len()) }
 
 func (t *topFloats) push(x float64) {
+	if t.k > heapMost {
+		t.many.push(scored{score: x})
+		return
+	}
 	h := t.heap
 	if len(h) < t.k {
 		h = append(h, x)
@@ -132,7 +220,12 @@ func (t *topFloats) push(x float64) {
 }
 
 // full reports whether there are k.
-func (t *topFloats) full() bool { return len(t.heap) == t.k }
+func (t *topFloats) full() bool { return t.len() == t.k }
 
 // least returns the k-th greatest. t must be full.
-func (t *topFloats) least() float64 { return t.heap[0] }
+func (t *topFloats) least() float64 {
+	if t.k > heapMost {
+		return t.many.worst().score
+	}
+	return t.heap[0]
+}
