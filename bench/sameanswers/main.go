@@ -124,7 +124,7 @@ func plan(dir string) ([]cell, error) {
 		if err := os.WriteFile(queries, npy(asked, s.dim), 0o600); err != nil {
 			return nil, err
 		}
-		ks := []int{1, 10, 100, s.n}
+		ks := []int{1, 10, 100, s.n * 2 / 5, s.n}
 		for j, metric := range metrics {
 			for l, method := range methods {
 				at := len(cells)
