@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+import scipy.sparse.csgraph
 
 from inputs import Input
 from oracle import BLOCK, Scorer, best, different, found, pairs_above
@@ -149,7 +150,7 @@ def pairs(data: Input, log: Log, wanted: int) -> None:
     right = keys(pairs_above(scorer, least), n)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        out, groups = folder / "pairs.npz", folder / "groups.npz"
+        out, groups = folder / "pairs.npz", folder / "groups.npy"
         same: dict[str, Any] = {"atoms": str(data.atoms), "least": least}
         files = ["--atoms", data.atoms, "--metric", "ip", "--min-score", repr(least), "--force", "--out", out]
 
@@ -157,17 +158,23 @@ def pairs(data: Input, log: Log, wanted: int) -> None:
             m = scipy.sparse.load_npz(out).tocoo()
             return {"pairs": np.stack([m.row, m.col], axis=1)}
 
+        def of_components() -> Arrays:
+            return of_pairs() | {"components": np.load(groups)}
+
         def judge(arrays: Arrays) -> dict[str, Any]:
             if "labels" in arrays:
                 return {"groups": int(arrays["labels"].max() + 1)} | joined(arrays["labels"], right, n)
             got = keys(arrays["pairs"].astype(np.int64), n)
-            return {
+            judged = {
                 "pairs": len(got),
                 "missed": len(np.setdiff1d(right, got)),
                 "extra": len(np.setdiff1d(got, right)),
             }
+            if "components" in arrays:
+                judged["different"] = int(np.sum(arrays["components"] != components(right, n)))
+            return judged
 
-        with_groups = [*files, "--components", groups.with_suffix(".parquet")]
+        with_groups = [*files, "--components", groups]
         clusters = min(CLUSTERS, n // 50)
         communities = "community_detection (groups, no pairs)"
         side_by_side(
@@ -175,7 +182,7 @@ def pairs(data: Input, log: Log, wanted: int) -> None:
             {"use": "pairs", "least": least, "wanted": len(right)} | data.shape(),
             [
                 ours("thresher pairs", "1 command", "pairs", files, of_pairs),
-                ours("thresher pairs --components", "1 command", "pairs", with_groups, of_pairs),
+                ours("thresher pairs --components", "1 command", "pairs", with_groups, of_components),
                 theirs("FAISS range_search by blocks", "faiss", "pairs_faiss", folder, "8 lines", **same),
                 theirs("numpy in tiles", "numpy", "pairs_numpy", folder, "5 lines", **same),
                 theirs("paraphrase_mining", "sentence_transformers", "pairs_paraphrases", folder, "2 lines", **same),
@@ -205,6 +212,13 @@ def keys(pairs: np.ndarray, n: int) -> np.ndarray:
     """Unordered pairs as sorted numbers."""
     low, high = pairs.min(axis=1, initial=n), pairs.max(axis=1, initial=-1)
     return np.unique(low * n + high)
+
+
+def components(right: np.ndarray, n: int) -> np.ndarray:
+    """The connected component of every row."""
+    m = scipy.sparse.coo_matrix((np.ones(len(right), bool), (right // n, right % n)), shape=(n, n))
+    labels: np.ndarray = scipy.sparse.csgraph.connected_components(m, directed=False)[1]
+    return labels
 
 
 def joined(labels: np.ndarray, right: np.ndarray, n: int) -> dict[str, Any]:

@@ -29,7 +29,7 @@ WORK = {
 # What of a contestant's result is told, and how.
 TOLD = {
     "graph": (("recall", "recall"), ("different", "rows that differ")),
-    "pairs": (("missed", "pairs missed"), ("extra", "pairs too many")),
+    "pairs": (("missed", "pairs missed"), ("extra", "pairs too many"), ("different", "rows in another component")),
     "truth": (("different", "answers that differ"),),
     "negatives": (("unfilled", "places left empty"), ("different", "answers that differ")),
     "seen": (("different", "answers that differ"),),
