@@ -83,6 +83,9 @@ type Request struct {
 	// itself.
 	ExcludeSelf bool
 	SelfFirst   int64
+	// Selves, if not nil, are the row numbers of the atoms that the queries are, one a query, in
+	// place of SelfFirst+j.
+	Selves []int64
 	// LaterOnly, with ExcludeSelf, lets a query find only atoms that stand after its own in
 	// the collection's internal order (collection.Collection.Order). Of each unordered pair
 	// of atoms then only one finds the other, and half of the atoms are looked at.

@@ -63,6 +63,13 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 	return e, nil
 }
 
+// Over returns an engine over another collection, on the same backends and with the same options
+// as e. The caller keeps c, which must outlive it.
+func (e *Engine) Over(ctx context.Context, c *collection.Collection) (*Engine, error) {
+	o := e.opt
+	return Open(ctx, c, e.primary, &o)
+}
+
 // newEngine returns an engine without a backend and costs.
 func newEngine(c *collection.Collection) *Engine {
 	e := &Engine{c: c, coordinateRange: sync.OnceValues(c.Values), inverse: make([]uint32, c.N)}

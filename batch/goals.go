@@ -87,7 +87,34 @@ func (w *work) self(j int) int64 {
 	if !w.req.ExcludeSelf {
 		return -1
 	}
+	if w.req.Selves != nil {
+		return w.req.Selves[w.number(j)]
+	}
 	return w.req.SelfFirst + w.number(j)
+}
+
+// checkSelves returns an error unless each query has an atom that it is.
+func (w *work) checkSelves() error {
+	if !w.req.ExcludeSelf {
+		return nil
+	}
+	first, last, n := w.req.SelfFirst, w.number(w.m-1), int64(w.e.c.N)
+	rows := w.req.Selves
+	if rows == nil {
+		if first < 0 || first > n-1-last {
+			return &RequestError{Field: "exclude_self", Query: -1, Err: fmt.Errorf("queries stand for rows %d to %d, there are %d", first, first+last, n)}
+		}
+		return nil
+	}
+	if int64(len(rows)) <= last || w.numbers == nil && len(rows) != w.m {
+		return &RequestError{Field: "selves", Query: -1, Err: fmt.Errorf("%d for %d queries", len(rows), w.m)}
+	}
+	for j := range w.m {
+		if err := w.e.checkRows("selves", j, []int64{w.self(j)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // number returns the number of query j in the caller's request, of which w may be a part.

@@ -61,6 +61,8 @@ func TestRequestErrors(t *testing.T) {
 		{"deny", rotated, batch.Request{K: 1, Queries: queries, Deny: []int64{-1}}, "deny", -1, "deny: entry 0: row -1 of 50"},
 		{"self negative", rotated, batch.Request{K: 1, Queries: queries, ExcludeSelf: true, SelfFirst: -1}, "exclude_self", -1, "exclude_self: queries stand for rows -1 to 1, there are 50"},
 		{"self beyond", rotated, batch.Request{K: 1, Queries: queries, ExcludeSelf: true, SelfFirst: 48}, "exclude_self", -1, "exclude_self: queries stand for rows 48 to 50, there are 50"},
+		{"too few selves", rotated, batch.Request{K: 1, Queries: queries, ExcludeSelf: true, Selves: []int64{1, 2}}, "selves", -1, "selves: 2 for 3 queries"},
+		{"a self beyond", rotated, batch.Request{K: 1, Queries: queries, ExcludeSelf: true, Selves: []int64{1, 50, 2}}, "selves", 1, "selves: query 1: entry 0: row 50 of 50"},
 		{"self far beyond", rotated, batch.Request{K: 1, Queries: queries, ExcludeSelf: true, SelfFirst: math.MaxInt64}, "exclude_self", -1, "exclude_self: queries stand for rows"},
 		{"method", rotated, batch.Request{K: 1, Queries: queries, Method: "hnsw"}, "method", -1, `method: "hnsw" is none of [auto exact certain`},
 		{"adaptive, raw", raw, batch.Request{K: 1, Queries: queries, Method: batch.Adaptive}, "method", -1, "method: adaptive needs rotated codes; the basis is raw"},

@@ -94,8 +94,8 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 	if err := w.checkQueries(); err != nil {
 		return nil, err
 	}
-	if last := w.number(w.m - 1); req.ExcludeSelf && (req.SelfFirst < 0 || req.SelfFirst > int64(c.N)-1-last) {
-		return nil, bad("exclude_self", -1, fmt.Errorf("queries stand for rows %d to %d, there are %d", req.SelfFirst, req.SelfFirst+last, c.N))
+	if err := w.checkSelves(); err != nil {
+		return nil, err
 	}
 	filter, err := e.filter(req)
 	if err != nil {

@@ -31,6 +31,14 @@ func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collectio
 	if err != nil {
 		return nil, err
 	}
+	if o != nil && o.Order != nil {
+		if c.D == 0 {
+			return nil, fmt.Errorf("an order of the atoms needs basis rotated and %d columns, not %s and %d", MinRotated, c.Basis, dim)
+		}
+		if len(o.Order) != c.N || !isPermutation(o.Order) {
+			return nil, fmt.Errorf("order of %d atoms: is no permutation of the %d rows", len(o.Order), c.N)
+		}
+	}
 	c.Rows = rows
 	if err := c.build(ctx, heap{}, o); err != nil {
 		return nil, err

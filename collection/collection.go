@@ -253,6 +253,10 @@ type Options struct {
 	// KeepRotated keeps rotated float32 coordinates besides the codes, for plans that read
 	// float32 prefixes. It takes as much memory as the rows.
 	KeepRotated bool
+	// Order, if not nil, is the internal order of the atoms, a permutation of the row numbers. It
+	// replaces the order by norm, and needs basis Rotated. Searches are as right as with
+	// any other order; those for the k best take longer.
+	Order []uint32
 	// Progress, if not nil, is called with the rows done in both passes and their total, from
 	// several goroutines concurrently and not always in order.
 	Progress func(done, total int64)

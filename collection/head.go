@@ -2,6 +2,7 @@ package collection
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
@@ -41,6 +42,10 @@ func (b *builder) computeHead() error {
 	if c.R > 0 {
 		n := min(headSample, max(4*c.R, min(c.N/8, headSampleMax/c.Dim)))
 		s := newSample(n, c.Dim)
+		longest := float64(c.Norm[0])
+		if b.o.Order != nil { // by something else than the norm
+			longest = float64(slices.Max(c.Norm))
+		}
 		for k, i := range generator(c.Seed, streamSample).Perm(c.N)[:n] {
 			norm := b.rowNorms[i]
 			if norm == 0 {
@@ -49,8 +54,8 @@ func (b *builder) computeHead() error {
 			// Second moments of unscaled norms spread over many octaves would be those of the largest alone.
 			f := b.workingFactor(uint32(i))
 			if !c.Metric.Normalises() {
-				f = 1 / max(norm, float64(c.Norm[0])*1e-3)
-				f *= min(1, norm/float64(c.Norm[0])*1e3)
+				f = 1 / max(norm, longest*1e-3)
+				f *= min(1, norm/longest*1e3)
 			}
 			s.setRow(k, c.Row(i), c.Centre, f)
 		}

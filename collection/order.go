@@ -58,7 +58,11 @@ func (b *builder) computeNorms() error {
 	if c.Centre != nil {
 		c.Longest = slices.Max(longest)
 	}
-	b.orderAtoms(steps)
+	if b.o.Order != nil {
+		copy(c.Order, b.o.Order)
+	} else {
+		b.orderAtoms(steps)
+	}
 	for i, row := range c.Order {
 		w := b.rowNorms[row]
 		if c.RowSquares != nil {

@@ -362,7 +362,7 @@ func openFile(f *os.File) (*Collection, error) {
 		unmapFile(f, 0, all, false)
 		return nil, fmt.Errorf("%w: the forecast is not for %d stages", ErrCorrupt, len(c.Stages))
 	}
-	if !c.orderIsPermutation() {
+	if !isPermutation(c.Order) {
 		unmapFile(f, 0, all, false)
 		return nil, fmt.Errorf("%w: section order is no permutation of the atoms", ErrCorrupt)
 	}
@@ -379,11 +379,11 @@ func openFile(f *os.File) (*Collection, error) {
 	return c, nil
 }
 
-// orderIsPermutation reports whether Order names every row exactly once.
-func (c *Collection) orderIsPermutation() bool {
-	seen := make([]bool, c.N)
-	for _, row := range c.Order {
-		if int(row) >= c.N || seen[row] {
+// isPermutation reports whether order names each of as many rows exactly once.
+func isPermutation(order []uint32) bool {
+	seen := make([]bool, len(order))
+	for _, row := range order {
+		if int(row) >= len(order) || seen[row] {
 			return false
 		}
 		seen[row] = true

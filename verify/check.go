@@ -39,11 +39,12 @@ type Check struct {
 	allowed   []bool // by row number; nil: all
 	selves    bool   // query j is atom selfFirst+j and must not be returned
 	selfFirst int64
+	selfRows  []int64           // if not nil, query j is atom selfRows[j] instead
 	goals     []batch.QueryGoal // what each query asks for beside; nil: nothing
 }
 
 // NewCheck returns the check of answers to req by o. It uses K, MinScore, MaxScore, Allow, Deny,
-// ExcludeSelf, SelfFirst and Goals of req; a K beyond the number of allowed atoms is reduced to it.
+// ExcludeSelf, SelfFirst, Selves and Goals of req; a K beyond the number of allowed atoms is reduced to it.
 // It refuses LaterOnly, because an Oracle does not know the internal order. Errors are
 // *batch.RequestError.
 func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
@@ -53,7 +54,7 @@ func NewCheck(o *Oracle, req batch.Request) (*Check, error) {
 	if req.LaterOnly {
 		return nil, &batch.RequestError{Field: "later_only", Query: -1, Err: errors.New("answers of such a search cannot be checked")}
 	}
-	c := &Check{oracle: o, k: cmp.Or(req.K, req.Limit), minScore: req.MinScore, maxScore: req.MaxScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, goals: req.Goals}
+	c := &Check{oracle: o, k: cmp.Or(req.K, req.Limit), minScore: req.MinScore, maxScore: req.MaxScore, selves: req.ExcludeSelf, selfFirst: req.SelfFirst, selfRows: req.Selves, goals: req.Goals}
 	if req.Allow == nil && len(req.Deny) == 0 {
 		return c, nil
 	}
@@ -141,6 +142,9 @@ func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	self := int64(-1)
 	if c.selves {
 		self = c.selfFirst + query
+		if c.selfRows != nil {
+			self = c.selfRows[query]
+		}
 	}
 	c = c.forQuery(query)
 	if what := c.form(s, a, self); what != "" {

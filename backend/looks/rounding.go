@@ -44,8 +44,11 @@ func Cap(c *collection.Collection, norm float64, panel int) float64 {
 	return norm * float64(c.NormCaps[panel]) * collection.Up
 }
 
-// CapAll returns an upper bound, from the norms alone, of the scores of all atoms of c. No atom
-// has more than NormStep times the norm of the first in internal order.
+// CapAll returns an upper bound, from the norms alone, of the scores of all atoms of c. Ordered
+// by norm, no atom has more than NormStep times the norm of the first.
 func CapAll(c *collection.Collection, norm float64) float64 {
+	if c.Coded() { // perhaps in another order
+		return norm * float64(c.NormCaps[0]) * collection.Up
+	}
 	return norm * float64(c.Norm[0]) * collection.NormStep * collection.Up
 }
