@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/verify"
@@ -105,7 +106,7 @@ func (s *search) setGoals(req *batch.Request, first int64) (others []dataset.Res
 
 // certification compares the answers to certify with the proven ones.
 type certification struct {
-	dim    int
+	atoms  *collection.Collection
 	recall *verify.Recall
 }
 
@@ -115,7 +116,7 @@ func (c *certification) prepare(s *search) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.in.atoms.name, err)
 	}
-	c.dim, c.recall = s.atoms.Dim, verify.NewRecall(o, max(1, s.k))
+	c.atoms, c.recall = s.atoms.Collection, verify.NewRecall(o, max(1, s.k))
 	return nil
 }
 
@@ -131,8 +132,9 @@ type certifiedTally struct {
 func (c *certification) compare(t *tally, req *batch.Request, others []dataset.Result, proven []batch.Answer) error {
 	for j := range others {
 		o := &others[j]
-		ids := permitted(o.IDs, cmp.Or(req.Goals[j].K, req.K), &req.Goals[j])
-		share, err := c.recall.Compare(o.Query, req.Queries[j*c.dim:(j+1)*c.dim], proven[j].IDs, ids, nil)
+		query := req.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
+		ids := c.permitted(o.IDs, query, cmp.Or(req.Goals[j].K, req.K), &req.Goals[j])
+		share, err := c.recall.Compare(o.Query, query, proven[j].IDs, ids, nil)
 		if err != nil {
 			return err
 		}
@@ -147,20 +149,27 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 	return nil
 }
 
-// permitted returns the atoms of an answer that a query can have: of the first k, those that it
-// does not exclude.
-func permitted(ids []int64, k int, goal *batch.QueryGoal) []int64 {
+// permitted returns the atoms of an answer that the query may have: of the first k, those that
+// it does not exclude and that do not exceed its greatest score.
+func (c *certification) permitted(ids []int64, query []float32, k int, goal *batch.QueryGoal) []int64 {
 	if k > 0 {
 		ids = ids[:min(k, len(ids))]
 	}
-	if len(goal.Exclude) == 0 {
+	if len(goal.Exclude) == 0 && goal.MaxScore == nil {
 		return ids
 	}
 	excluded := make(map[int64]bool, len(goal.Exclude))
 	for _, id := range goal.Exclude {
 		excluded[id] = true
 	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return excluded[id] })
+	var score [1]float64
+	return slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
+		if excluded[id] || goal.MaxScore == nil {
+			return excluded[id]
+		}
+		c.atoms.Scores(score[:], query, []uint32{uint32(id)})
+		return score[0] > c.atoms.Metric.Ceiling(*goal.MaxScore)
+	})
 }
 
 // print adds the tally to the summary.

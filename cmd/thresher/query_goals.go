@@ -15,20 +15,25 @@ import (
 
 // goalFlags name the files and columns that say what each query asks for itself.
 type goalFlags struct {
-	exclude              string
-	kColumn, floorColumn string
+	exclude                             string
+	kColumn, floorColumn, ceilingColumn string
+	scoreLimits
 }
 
 func (f *goalFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.exclude, "exclude", "", "`file` of the atoms that each query may not return, a list a query: a sparse matrix of scipy (.npz), .jsonl or .ivecs; - is standard input")
 	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each (.parquet, .arrow, .csv, .jsonl; array of .npz); null is -k")
-	fs.StringVar(&f.floorColumn, "floor-column", "", "`column` of the queries with the least score of each (distances: the greatest), as --min-score for all; null is no limit of its own")
+	fs.StringVar(&f.floorColumn, "floor-column", "", "`column` of the queries with the least score of each (distances: the greatest); null is --min-score, or no limit")
+	fs.StringVar(&f.ceilingColumn, "ceiling-column", "", "`column` of the queries with the greatest score of each (distances: the least), for hard negatives; null is --max-score, or no limit")
 }
 
-// columns returns the columns that are named, in the order k, floor.
+// ranged reports whether queries ask for atoms that reach a least score.
+func (f *goalFlags) ranged() bool { return f.leastGiven || f.floorColumn != "" }
+
+// columns returns the columns that are named, in the order k, floor, ceiling.
 func (f *goalFlags) columns() []string {
 	var names []string
-	for _, name := range []string{f.kColumn, f.floorColumn} {
+	for _, name := range []string{f.kColumn, f.floorColumn, f.ceilingColumn} {
 		if name != "" {
 			names = append(names, name)
 		}
@@ -43,24 +48,25 @@ type queryGoals struct {
 	numbers dataset.NumberReader // nil without columns
 	exclude *exclusions          // nil without
 	next    int64                // number of the next query
-	// k and minScore are what all queries ask for, for those whose columns are null; k is 0 for
-	// any number of atoms.
-	k        int
-	minScore *float64
-	metric   collection.Metric
+	// k is what all queries ask for, for those whose column is null; 0 is any number of atoms.
+	k      int
+	metric collection.Metric
 	// mostK is the greatest k of a query, or 0 if one asks for any number. survey finds it.
 	mostK int
 	atoms int // after resolve: how many there are
 }
 
 // openGoals checks what each of the m queries, -1 for an unknown number, asks for itself, in
-// addition to k and minScore. Without columns and exclusions it returns nil. The caller calls
+// addition to k and limits. Without columns and exclusions it returns nil. The caller calls
 // close.
-func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude input, m int64, k int, minScore *float64, metric collection.Metric) (*queryGoals, error) {
+func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude input, m int64, k int, metric collection.Metric) (*queryGoals, error) {
+	if err := f.scoreLimits.check(metric); err != nil {
+		return nil, err
+	}
 	if f.exclude == "" && len(f.columns()) == 0 {
 		return nil, nil
 	}
-	g := &queryGoals{goalFlags: *f, queries: queries, k: k, minScore: minScore, metric: metric}
+	g := &queryGoals{goalFlags: *f, queries: queries, k: k, metric: metric}
 	if len(f.columns()) > 0 {
 		if err := g.survey(ctx, m); err != nil {
 			return nil, err
@@ -166,13 +172,30 @@ func (g *queryGoals) goal(row int64, numbers []float64) (q batch.QueryGoal, err 
 	if floor, given := number(g.floorColumn); given {
 		q.MinScore = &floor
 	}
-	if q.K == 0 && g.k == 0 && q.MinScore == nil && g.minScore == nil {
+	if ceiling, given := number(g.ceilingColumn); given {
+		q.MaxScore = &ceiling
+	}
+	if least, most := orElse(q.MinScore, g.minScore()), orElse(q.MaxScore, g.maxScore()); least != nil && most != nil && g.metric.Ceiling(*most) < g.metric.Ceiling(*least) {
+		if q.MaxScore == nil {
+			return q, wrong(g.floorColumn, "%g, but --max-score is %g: no score is within both", *least, *most)
+		}
+		return q, wrong(g.ceilingColumn, "%g, but the least score is %g: no score is within both", *most, *least)
+	}
+	if q.K == 0 && g.k == 0 && q.MinScore == nil && !g.leastGiven {
 		if g.kColumn != "" {
 			return q, wrong(g.kColumn, "null, and no -k says how many atoms are wanted")
 		}
 		return q, wrong(g.floorColumn, "null, and without -k every query needs a least score")
 	}
 	return q, nil
+}
+
+// orElse returns the limit of a query, or else that of all.
+func orElse(own, all *float64) *float64 {
+	if own != nil {
+		return own
+	}
+	return all
 }
 
 // resolve makes the following goals name atoms by row numbers; ids tells them.

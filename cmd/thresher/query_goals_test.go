@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"thresher/dataset"
 )
 
 // wish is a query and what it asks for; nil asks for nothing.
@@ -21,6 +22,16 @@ type wish struct {
 	Vector []float32 `parquet:"vector,list" json:"vector"`
 	K      *int64    `parquet:"k,optional" json:"k"`
 	Floor  *float64  `parquet:"floor,optional" json:"floor"`
+	Most   *float64  `parquet:"most,optional" json:"most"`
+}
+
+// npyDoubles encodes numbers as an npy of one dimension.
+func npyDoubles(values ...float64) []byte {
+	bits := make([]int64, len(values))
+	for i, v := range values {
+		bits[i] = int64(math.Float64bits(v))
+	}
+	return bytes.Replace(npyInts(bits...), []byte("'<i8'"), []byte("'<f8'"), 1)
 }
 
 // wishes writes queries with their k and floors in every format that has columns. The npz
@@ -42,34 +53,33 @@ func wishes(t *testing.T, dir string, all []wish) (files []string) {
 		}
 		return strings.ReplaceAll(string(line), "null", "")
 	}
-	lines, csv := []byte{}, []byte("k,floor")
+	lines, csv := []byte{}, []byte("k,floor,most")
 	for i := range all[0].Vector {
 		csv = fmt.Appendf(csv, ",x%d", i)
 	}
-	vectors, ks, floors := []float32{}, []int64{}, []byte{}
+	vectors, ks := []float32{}, []int64{}
+	var floors, most []float64
 	for _, q := range all {
 		line, err := json.Marshal(q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines = append(append(lines, line...), '\n')
-		csv = fmt.Appendf(csv, "\n%s,%s", text(q.K), text(q.Floor))
+		csv = fmt.Appendf(csv, "\n%s,%s,%s", text(q.K), text(q.Floor), text(q.Most))
 		for _, x := range q.Vector {
 			csv = fmt.Appendf(csv, ",%v", x)
 		}
 		vectors = append(vectors, q.Vector...)
-		if q.K != nil && q.Floor != nil {
+		if q.K != nil && q.Floor != nil && q.Most != nil {
 			ks = append(ks, *q.K)
-			floors = binary.LittleEndian.AppendUint64(floors, math.Float64bits(*q.Floor))
+			floors, most = append(floors, *q.Floor), append(most, *q.Most)
 		}
 	}
 	files = []string{
 		writeFile(t, dir, "q.parquet", table.Bytes()), writeFile(t, dir, "q.jsonl", lines), writeFile(t, dir, "q.csv", csv),
 	}
 	if len(ks) == len(all) {
-		doubles := bytes.Replace(npyInts(ks...), []byte("'<i8'"), []byte("'<f8'"), 1)
-		doubles = append(doubles[:len(doubles)-8*len(ks)], floors...)
-		files = append(files, npzFile(t, dir, "q.npz", map[string][]byte{"vector": npy(vectors, len(all[0].Vector)), "k": npyInts(ks...), "floor": doubles}))
+		files = append(files, npzFile(t, dir, "q.npz", map[string][]byte{"vector": npy(vectors, len(all[0].Vector)), "k": npyInts(ks...), "floor": npyDoubles(floors...), "most": npyDoubles(most...)}))
 	}
 	return files
 }
@@ -91,6 +101,9 @@ func TestGoalColumns(t *testing.T) {
 			if floor := float64(j%7) * 1.5; !nulls || j%4 > 0 {
 				all[j].Floor = &floor
 			}
+			if most := 9.5 + float64(j%5); !nulls || j%5 > 0 {
+				all[j].Most = &most
+			}
 		}
 		want := make([][]int64, m)
 		for j := range want {
@@ -103,7 +116,7 @@ func TestGoalColumns(t *testing.T) {
 				for d := range dim {
 					score += float64(atomRows[int(id)*dim+d]) * float64(all[j].Vector[d])
 				}
-				if len(want[j]) < k && (all[j].Floor == nil || score >= *all[j].Floor) {
+				if len(want[j]) < k && (all[j].Floor == nil || score >= *all[j].Floor) && (all[j].Most == nil || score <= *all[j].Most) {
 					want[j] = append(want[j], id)
 				}
 			}
@@ -115,7 +128,7 @@ func TestGoalColumns(t *testing.T) {
 				}
 				for _, method := range []string{"exact", "certain"} {
 					out := filepath.Join(dir, name)
-					args := []string{"--atoms", atoms, "--queries", queries, "-k6", "--k-column", "k", "--floor-column", "floor"}
+					args := []string{"--atoms", atoms, "--queries", queries, "-k6", "--k-column", "k", "--floor-column", "floor", "--ceiling-column", "most"}
 					s := summaryOf(t, thresher(t, append([]string{"search", "--out", out, "--force", "--json", "--chunk", "11", "--method", method}, args...)...))
 					if s.K != 13 || s.KColumn != "k" || s.Queries != m {
 						t.Errorf("summary %+v", s)
@@ -172,7 +185,7 @@ func TestGoalColumnsRefuseBadInput(t *testing.T) {
 	files := 0
 	query := func(content string) string {
 		files++
-		return writeFile(t, dir, fmt.Sprintf("q%d.jsonl", files), []byte(`{"v":[1,2],"k":1,"f":0}`+"\n"+content+"\n"))
+		return writeFile(t, dir, fmt.Sprintf("q%d.jsonl", files), []byte(`{"v":[1,2],"k":1,"f":0,"c":5}`+"\n"+content+"\n"))
 	}
 	for _, c := range []struct {
 		name    string
@@ -191,6 +204,12 @@ func TestGoalColumnsRefuseBadInput(t *testing.T) {
 		{"text", query(`{"v":[1,2],"f":"1"}`), []string{"--floor-column", "f"}, []string{"row 1", `column "f"`}},
 		{"null floor without k", query(`{"v":[1,2],"f":null}`), []string{"--floor-column", "f", "--out", filepath.Join(dir, "r.jsonl")}, []string{"row 1", `column "f"`, "without -k"}},
 		{"null k without k to verify", query(`{"v":[1,2],"k":null}`), nil, []string{"row 1", `column "k"`, "no -k"}},
+		{"ceiling below floor", query(`{"v":[1,2],"f":1,"c":0.5}`), []string{"--floor-column", "f", "--ceiling-column", "c"}, []string{"row 1", `column "c"`, "0.5", "least score is 1"}},
+		{"ceiling below that of all", query(`{"v":[1,2],"c":0.5}`), []string{"--min-score", ".7", "--ceiling-column", "c"}, []string{"row 1", `column "c"`, "0.5", "least score is 0.7"}},
+		{"floor above the ceiling of all", query(`{"v":[1,2],"f":1}`), []string{"--floor-column", "f", "--max-score", ".5"}, []string{"row 1", `column "f"`, "1", "--max-score is 0.5"}},
+		{"distances", query(`{"v":[1,2],"f":1,"c":0.5}`), []string{"--metric", "l2", "--floor-column", "f", "--ceiling-column", "c"}, []string{"row 0", `column "c"`, "5", "least score is 0"}},
+		{"limits of all", query(`{"v":[1,2]}`), []string{"--min-score", "1", "--max-score", ".5"}, []string{"--min-score 1 and --max-score 0.5"}},
+		{"infinite ceiling", bare, []string{"--max-score", "inf"}, []string{"--max-score", "Inf"}},
 		{"any number in a matrix", query(`{"v":[1,2],"f":1}`), []string{"--floor-column", "f"}, []string{"r.npz", "varying length"}},
 		{"a format without columns", bare, []string{"--k-column", "k"}, []string{"bare.npy", "format npy has no columns", "parquet, arrow, csv, jsonl and npz"}},
 	} {
@@ -218,19 +237,181 @@ func TestGoalColumnsResume(t *testing.T) {
 	rows := gaussian(2, m*dim)
 	all := make([]wish, m)
 	for j := range all {
-		k, floor := int64(1+j%5), float64(j%3)
-		all[j] = wish{Vector: rows[j*dim : (j+1)*dim], K: &k, Floor: &floor}
+		k, floor, most := int64(1+j%5), float64(j%3), float64(4-j%2)
+		all[j] = wish{Vector: rows[j*dim : (j+1)*dim], K: &k, Floor: &floor, Most: &most}
 	}
 	queries := wishes(t, dir, all)[0]
 	args := func(out string) []string {
-		return []string{"search", "--atoms", atoms, "--queries", queries, "--k-column", "k", "--floor-column", "floor", "--out", out}
+		return []string{"search", "--atoms", atoms, "--queries", queries, "--k-column", "k", "--floor-column", "floor", "--ceiling-column", "most", "--out", out}
 	}
 	whole, out := filepath.Join(dir, "whole.npz"), filepath.Join(dir, "out.npz")
 	thresher(t, args(whole)...).wantCode(t, exitOK)
 	child(t, func(p *os.Process) { p.Kill() }, args(out)...)
-	thresher(t, append(args(out), "--resume", "--floor-column", "k")...).wantError(t, "other vectors or settings")
+	thresher(t, append(args(out), "--resume", "--ceiling-column", "k", "--floor-column", "")...).wantError(t, "other vectors or settings")
 	thresher(t, append(args(out), "--resume")...).wantCode(t, exitOK)
 	if !bytes.Equal(readFile(t, whole), readFile(t, out)) {
 		t.Error("the answers differ from those of an uninterrupted run")
+	}
+}
+
+// TestHardNegatives: of 10,000 queries, each gets the 50 best atoms that score at most .95 of its
+// positive's score, or all of them where there are fewer.
+func TestHardNegatives(t *testing.T) {
+	const n, m, dim, k = 1500, 10_000, 24, 50
+	dir := t.TempDir()
+	atomRows, queryRows := gaussian(1, n*dim), gaussian(2, m*dim)
+	for _, rows := range [][]float32{atomRows, queryRows} { // positive scores, and 20 clusters
+		for i := range rows {
+			rows[i] = float32(math.Abs(float64(rows[i])))
+			if i/dim%20 == i%dim%20 {
+				rows[i] += 3
+			}
+		}
+	}
+	wide := make([]float64, len(atomRows))
+	for i, v := range atomRows {
+		wide[i] = float64(v)
+	}
+	scores := func(j int, out []float64) {
+		query := make([]float64, dim)
+		for d := range query {
+			query[d] = float64(queryRows[j*dim+d])
+		}
+		for i := range out {
+			out[i] = 0
+			for d, v := range wide[i*dim : (i+1)*dim] {
+				out[i] += v * query[d]
+			}
+		}
+	}
+	ceilings := make([]float64, m)
+	row := make([]float64, n)
+	for j := range ceilings {
+		scores(j, row)
+		positive := row[(j*7919)%n]
+		if j%50 == 0 { // of few atoms that score less
+			sorted := slices.Sorted(slices.Values(row))
+			positive = sorted[j/50%60]
+		}
+		ceilings[j] = .95 * positive
+	}
+	atoms := writeFile(t, dir, "a.npy", npy(atomRows, dim))
+	queries := npzFile(t, dir, "q.npz", map[string][]byte{"vector": npy(queryRows, dim), "ceiling": npyDoubles(ceilings...)})
+	out := filepath.Join(dir, "negatives.npz")
+	thresher(t, "search", "--method", "certain", "--atoms", atoms, "--queries", queries, "-k50", "--ceiling-column", "ceiling", "--out", out).wantCode(t, exitOK)
+	short := 0
+	got := answersOf(t, out)
+	for j, r := range got {
+		scores(j, row)
+		below := 0
+		for _, s := range row {
+			if s <= ceilings[j] {
+				below++
+			}
+		}
+		if len(r.IDs) != min(k, below) {
+			t.Fatalf("query %d: %d atoms, and %d are below %g", j, len(r.IDs), below, ceilings[j])
+		}
+		if below < k {
+			short++
+		}
+		worst, found := math.Inf(1), map[int64]bool{}
+		for _, id := range r.IDs {
+			if row[id] > ceilings[j] || found[id] {
+				t.Fatalf("query %d: atom %d twice, or of score %g above %g", j, id, row[id], ceilings[j])
+			}
+			found[id] = true
+			worst = min(worst, row[id])
+		}
+		for i, s := range row {
+			if len(r.IDs) == k && s > worst && s <= ceilings[j] && !found[int64(i)] {
+				t.Fatalf("query %d: lacks atom %d of score %.17g; the worst has %.17g", j, i, s, worst)
+			}
+		}
+	}
+	if len(got) != m || short < 100 || short > m/2 {
+		t.Errorf("%d answers, %d of them short", len(got), short)
+	}
+	args := []string{"verify", "--atoms", atoms, "--queries", queries, "-k50", "--guarantee", "certain", "--answers", out, "--sample", "500"}
+	thresher(t, append(args, "--ceiling-column", "ceiling")...).wantCode(t, exitOK)
+	thresher(t, args...).wantCode(t, exitWrong)
+}
+
+// TestHardNegativesOfRealData: sentence embeddings of films, whose positives are their nearest.
+func TestHardNegativesOfRealData(t *testing.T) {
+	atoms := filepath.Join("..", "..", "..", "shared", "data", "bert-mpnet-movies", "mpnet_embeddings.npy")
+	if _, err := os.Stat(atoms); err != nil {
+		t.Skip("needs ../shared/data/bert-mpnet-movies beside the module")
+	}
+	dir := t.TempDir()
+	nearest := filepath.Join(dir, "nearest.jsonl")
+	thresher(t, "search", "--metric", "cosine", "--atoms", atoms, "--queries", atoms, "--exclude-self", "-k1", "--out", nearest).wantCode(t, exitOK)
+	m, err := dataset.ReadAll(t.Context(), atoms, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ceilings, lists := []float64{}, [][]int64{}
+	for _, r := range answersOf(t, nearest) {
+		ceilings, lists = append(ceilings, .95*float64(r.Scores[0])), append(lists, r.IDs)
+	}
+	queries := npzFile(t, dir, "q.npz", map[string][]byte{"vector": npy(m.Data, m.Dim), "ceiling": npyDoubles(ceilings...)})
+	known := csrFile(t, dir, "known.npz", int64(m.Rows), lists)
+	for _, method := range []string{"certain", "adaptive", "exact"} {
+		out := filepath.Join(dir, method+".parquet")
+		args := []string{"--metric", "cosine", "--atoms", atoms, "--queries", queries, "--exclude-self", "-k50", "--ceiling-column", "ceiling", "--exclude", known}
+		thresher(t, append([]string{"search", "--method", method, "--out", out}, args...)...).wantCode(t, exitOK)
+		thresher(t, append([]string{"verify", "--strict-delta", "--guarantee", map[string]string{"certain": "certain", "adaptive": "probabilistic", "exact": "exact"}[method], "--answers", out}, args...)...).wantCode(t, exitOK)
+		for j, r := range answersOf(t, out) {
+			if len(r.IDs) != 50 {
+				t.Errorf("%s, query %d: %d atoms", method, j, len(r.IDs))
+			}
+		}
+	}
+}
+
+// TestCertifyOfColumns: an atom above the ceiling, and one beyond the query's k, are no hits.
+func TestCertifyOfColumns(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
+	queries := writeFile(t, dir, "q.jsonl", []byte(`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":null,"c":null}`+"\n"))
+	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1]}`+"\n"+`{"query":2,"ids":[4,3,2]}`+"\n"))
+	out := filepath.Join(dir, "proven.jsonl")
+	s := summaryOf(t, thresher(t, "certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--k-column", "k", "--ceiling-column", "c", "--out", out, "--json"))
+	if s.Certified.Right != 2 || s.Certified.Missing != 1 || s.K != 3 {
+		t.Errorf("%+v", s)
+	}
+	want := [][]int64{{3, 2}, {3, 2}, {4, 3, 2}}
+	for j, r := range answersOf(t, out) {
+		if diff := cmp.Diff(want[j], r.IDs); diff != "" {
+			t.Errorf("query %d (-want +got):\n%s", j, diff)
+		}
+	}
+}
+
+// TestMaxScore: no atom above the limit of all is returned, for scores and distances, with k
+// and without.
+func TestMaxScore(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
+	queries := writeFile(t, dir, "q.csv", []byte("x\n1\n-1\n"))
+	for _, c := range []struct {
+		args []string
+		want [][]int64
+	}{
+		{[]string{"-k2", "--max-score", "2.5"}, [][]int64{{2, 1}, {0, 1}}},
+		{[]string{"-k2", "--max-score", "-1"}, [][]int64{nil, {1, 2}}},
+		{[]string{"--min-score", "-2", "--max-score", "1"}, [][]int64{{1, 0}, {0, 1, 2}}},
+		{[]string{"--metric", "l2", "-k2", "--max-score", "1"}, [][]int64{{0, 2}, {0, 1}}},                 // 1 away, at least
+		{[]string{"--metric", "l2", "--min-score", "4", "--max-score", "1"}, [][]int64{{0, 2, 3}, {0, 1}}}, // 1 to 4
+	} {
+		out := filepath.Join(dir, "r.ibin")
+		args := append([]string{"--atoms", atoms, "--queries", queries}, c.args...)
+		thresher(t, append([]string{"search", "--out", out, "--force"}, args...)...).wantCode(t, exitOK)
+		for j, r := range answersOf(t, out) {
+			if diff := cmp.Diff(c.want[j], r.IDs); len(c.want[j])+len(r.IDs) > 0 && diff != "" {
+				t.Errorf("%q, query %d (-want +got):\n%s", c.args, j, diff)
+			}
+		}
+		thresher(t, append([]string{"verify", "--answers", out}, args...)...).wantCode(t, exitOK)
 	}
 }

@@ -24,8 +24,6 @@ type searchFlags struct {
 	candidates             string
 	ids, out, certificates string
 	scores                 string // a file of scores, of truth
-	minScore               float64
-	leastScore             bool // --min-score was given
 	excludeSelf            bool
 	deadline               time.Duration
 	resume, force, json    bool
@@ -50,27 +48,25 @@ Queries can differ in what they ask for. --exclude FILE lists atoms that a query
 return, such as seen items or known positives: a sparse matrix of scipy (.npz of save_npz,
 a row a query), .jsonl with [7,5] or {"query":0,"ids":[7,5]} a line, or .ivecs. Its ids are
 row numbers of the atoms or, with --ids, those of that column; texts are ids too.
---k-column and --floor-column take k and the least score of each query from columns of the
-queries' file. Shorter answers are padded as in every output: id -1, score -Inf.`,
+--k-column, --floor-column and --ceiling-column take k, the least and the greatest score of
+each query from columns of the queries' file; hard negatives are the k best below a share
+of the positive's score. Shorter answers are padded as in every output: id -1, score -Inf.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.leastScore = cmd.Flags().Changed("min-score")
+			f.scoreLimits.read(cmd.Flags())
 			return a.runSearch(cmd.Context(), f)
 		},
 	}
 	fs := cmd.Flags()
 	f.add(fs)
 	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv): probable answers, scored first for a threshold; right or wrong, they do not change the answers")
-	f.addLimits(fs)
+	f.scoreLimits.add(fs, leastScoreUsage)
 	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far (exit code 3)")
 	addSettings(cmd, searchSettings()...)
 	return cmd
 }
 
-// addLimits defines the limits of scores that all queries share.
-func (f *searchFlags) addLimits(fs *pflag.FlagSet) {
-	fs.Float64Var(&f.minScore, "min-score", 0, "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta")
-}
+const leastScoreUsage = "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta"
 
 // add defines the flags that search, certify and truth share.
 func (f *searchFlags) add(fs *pflag.FlagSet) {
@@ -254,7 +250,7 @@ func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 	}
 	switch {
 	case s.config.Origin("k").Kind != config.FromDefault || f.verb == certify: // whose default is of the answers
-	case f.leastScore || f.floorColumn != "":
+	case f.ranged():
 		s.k = 0
 	case f.verb == truth:
 		s.k = truthK
@@ -268,16 +264,8 @@ func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 	if err != nil {
 		return err
 	}
-	s.goals, err = s.openGoals(ctx, &f.goalFlags, s.in.queries, s.in.exclude, m, s.k, f.limit(), metric)
+	s.goals, err = s.openGoals(ctx, &f.goalFlags, s.in.queries, s.in.exclude, m, s.k, metric)
 	return err
-}
-
-// limit returns the least score that all queries ask for, nil without one.
-func (f *searchFlags) limit() *float64 {
-	if !f.leastScore {
-		return nil
-	}
-	return &f.minScore
 }
 
 func (s *search) closeLists() {
@@ -327,7 +315,7 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 		K: s.k, Delta: c.Delta, Epsilon: c.Epsilon,
 		Method: s.method, ExcludeSelf: s.flags.excludeSelf,
 	}
-	s.request.MinScore = s.flags.limit()
+	s.request.MinScore, s.request.MaxScore = s.flags.minScore(), s.flags.maxScore()
 	if s.flags.excludeSelf && queries.Len() > int64(s.atoms.N) {
 		return fmt.Errorf("--exclude-self: %s has %d queries for the %d atoms of %s", s.in.queries.name, queries.Len(), s.atoms.N, s.in.atoms.name)
 	}

@@ -246,15 +246,18 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 		MinScore                   *float64
 		ExcludeSelf                bool
 		Seed                       uint64
-		Verb                       string `json:",omitempty"`
-		Candidates                 string `json:",omitempty"`
-		Exclude                    string `json:",omitempty"`
-		KColumn, FloorColumn       string `json:",omitempty"`
+		Verb                       string   `json:",omitempty"`
+		Candidates                 string   `json:",omitempty"`
+		Exclude                    string   `json:",omitempty"`
+		KColumn, FloorColumn       string   `json:",omitempty"`
+		CeilingColumn              string   `json:",omitempty"`
+		MaxScore                   *float64 `json:",omitempty"`
 	}{
 		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
 		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
 		verb, candidates, exclude, s.flags.kColumn, s.flags.floorColumn,
+		s.flags.ceilingColumn, s.request.MaxScore,
 	})
 	if err != nil {
 		return "", err

@@ -49,13 +49,13 @@ sqrt(scores) for l2, 1 - scores for cosine:
   f["neighbors"] = z["ids"]; f["distances"] = numpy.sqrt(z["scores"])`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.leastScore = cmd.Flags().Changed("min-score")
+			f.scoreLimits.read(cmd.Flags())
 			return a.runSearch(cmd.Context(), f)
 		},
 	}
 	fs := cmd.Flags()
 	f.add(fs)
-	f.addLimits(fs)
+	f.scoreLimits.add(fs, "all atoms (with -k, the k best) that score at least this (distances: at most)")
 	fs.Lookup("out").Usage, fs.Lookup("out").DefValue = "`file` for the ground truth, ending in .ibin, .neighbors.ibin, .ivecs, .npz, .parquet or .jsonl", ""
 	fs.StringVar(&f.scores, "scores", "", "`file` for the scores, ending in .fbin or .fvecs, beside ids without them")
 	addSettings(cmd, searchSettings()...)

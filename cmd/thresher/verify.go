@@ -24,8 +24,6 @@ type verifyFlags struct {
 	sample                int64
 	guarantee             string
 	k                     int
-	minScore              float64
-	leastScore            bool // --min-score was given
 	excludeSelf           bool
 	ignoreScores          bool
 	strictDelta, json     bool
@@ -45,8 +43,8 @@ malformed if its length is wrong, if an atom does not exist, is repeated or is t
 query itself, or if a score is not the atom's. A partial answer, cut short by a
 deadline, is checked against its open bound.
 
-Answers that search made with --exclude, --k-column and the like are checked with the
-same flags.
+Answers that search made with --exclude, --max-score, --k-column and the like are checked
+with the same flags.
 
 Each answer is checked against its own certificate, or else against --guarantee,
 --delta and --epsilon. Only .jsonl answers contain certificates; for other formats
@@ -69,7 +67,7 @@ queries, which queries sharing a rotation are not; see also the number of
 neighbourhoods, which counts wrong answers that lack the same atom once.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.leastScore = cmd.Flags().Changed("min-score")
+			f.scoreLimits.read(cmd.Flags())
 			return a.runVerify(cmd.Context(), f)
 		},
 	}
@@ -82,7 +80,7 @@ neighbourhoods, which counts wrong answers that lack the same atom once.`,
 	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")
 	fs.StringVar(&f.guarantee, "guarantee", string(batch.GuaranteeProbabilistic), "guarantee of answers without certificates: exact, certain, probabilistic or heuristic")
 	fs.IntVarP(&f.k, "k", "k", 0, "k of the search; 0 = the length of the longest answer")
-	fs.Float64Var(&f.minScore, "min-score", 0, "the answers are all atoms that score at least this (distances: at most)")
+	f.scoreLimits.add(fs, "the answers are all atoms that score at least this (distances: at most)")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j and must not be among its answers")
 	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which atoms were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 if wrong answers are incompatible with delta")
@@ -175,7 +173,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if err := v.survey(ctx); err != nil {
 		return err
 	}
-	if v.goals, err = a.openGoals(ctx, &f.goalFlags, in, v.exclude, v.report.Queries, v.request.K, v.request.MinScore, v.metric); err != nil {
+	if v.goals, err = a.openGoals(ctx, &f.goalFlags, in, v.exclude, v.report.Queries, v.request.K, v.metric); err != nil {
 		return err
 	}
 	if v.goals != nil {
@@ -251,11 +249,8 @@ func (v *verification) survey(ctx context.Context) error {
 		v.report.Queries++
 		longest = max(longest, len(a.IDs))
 	}
-	req := batch.Request{K: v.flags.k, ExcludeSelf: v.flags.excludeSelf}
-	ranged := v.flags.leastScore || v.flags.floorColumn != ""
-	if v.flags.leastScore {
-		req.MinScore = &v.flags.minScore
-	}
+	req := batch.Request{K: v.flags.k, MinScore: v.flags.minScore(), MaxScore: v.flags.maxScore(), ExcludeSelf: v.flags.excludeSelf}
+	ranged := v.flags.ranged()
 	if req.K == 0 && !ranged && v.flags.kColumn == "" {
 		req.K = longest
 	}

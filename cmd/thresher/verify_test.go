@@ -354,3 +354,25 @@ func shorten(j int) func(int, *dataset.Result) {
 		}
 	}
 }
+
+// TestVerifyExcludesSelf: the query that an answer may not contain is found in every chunk, and
+// in a sample.
+func TestVerifyExcludesSelf(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 60, 12)
+	out := filepath.Join(dir, "r.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", atoms, "--exclude-self", "-k3", "--out", out).wantCode(t, exitOK)
+	selfish := rewrite(t, out, filepath.Join(dir, "selfish.jsonl"), func(j int, r *dataset.Result) {
+		if j == 40 {
+			r.IDs[0], r.Scores = 40, nil
+		}
+	})
+	for _, args := range [][]string{{"--chunk", "7"}, {"--chunk", "7", "--sample", "59"}} {
+		args = append([]string{"verify", "--atoms", atoms, "--queries", atoms, "--exclude-self", "--ignore-scores"}, args...)
+		thresher(t, append(args, "--answers", out)...).wantCode(t, exitOK)
+		r := thresher(t, append(args, "--answers", selfish)...)
+		if r.wantCode(t, exitWrong); !strings.Contains(r.out, "query 40: atom 40 at rank 1 is the query itself") {
+			t.Error(r.out)
+		}
+	}
+}
