@@ -244,17 +244,12 @@ func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
 	if w.given == nil || w.given[j] == 0 {
 		return
 	}
-	r := &CandidateRecord{Given: w.given[j]}
-	known := make(map[int64]bool, r.Given)
-	for _, row := range w.req.Goals[j].Candidates {
-		known[row] = true
-	}
+	cert.Candidates = &CandidateRecord{Given: w.given[j]}
 	for _, id := range ids {
-		if known[id] {
-			r.Right++
+		if _, right := slices.BinarySearch(w.goals[j].Candidates, w.e.inverse[id]); right {
+			cert.Candidates.Right++
 		}
 	}
-	cert.Candidates = r
 }
 
 // subrequest has the queries of a request that want the same number of atoms.

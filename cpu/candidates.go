@@ -29,14 +29,21 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 		reaching := func() float32 { return max(float32(q.tau+rounding+radius), q.least32()) }
 		w.selected.truncate(0)
 		w.selected.appendSelected(q.kern, passed, reaching(), above)
-		if len(q.given()) > 0 && above == limit && len(w.selected.ids) > 2*q.goal.K {
-			// Given candidates made a threshold of little use: the arms of greatest bound make a better one.
-			above = q.cutOf(w, eligible, q.goal.K)
-			w.candidates.truncate(0)
-			w.candidates.appendSelected(q.kern, eligible, above, limit)
-			q.tightenBy(w, source, w.candidates)
-			w.selected.truncate(0)
-			w.selected.appendSelected(q.kern, passed, reaching(), above)
+		if len(q.given()) > 0 && above == limit {
+			// If given candidates made a weak threshold, the arms of greatest bound make a better one: an
+			// eighth of k if few candidates are weak, else k.
+			for n := max(4, q.goal.K/8); len(w.selected.ids) > 2*n; n = q.goal.K {
+				cut := q.cutOf(w, eligible, n)
+				w.candidates.truncate(0)
+				w.candidates.appendSelected(q.kern, eligible, cut, above)
+				q.tightenBy(w, source, w.candidates)
+				above = min(above, cut)
+				w.selected.truncate(0)
+				w.selected.appendSelected(q.kern, passed, reaching(), above)
+				if n >= q.goal.K {
+					break
+				}
+			}
 		}
 		for _, f := range candidateRadii {
 			cut := max(min(above, float32(q.tau+rounding+f*radius)), q.least32())
@@ -91,7 +98,7 @@ var candidateRadii = [...]float64{2, 1.5, 1.25, 1}
 // of greatest bound, as many as are missing to k scores. It is +Inf if none are missing, and
 // -Inf if all that passed are scored.
 func (q *scanState) firstCut(w *scratch, passed survivors) float32 {
-	missing := q.goal.K - max(q.best.len(), q.lower.len()) // both contain the given candidates
+	missing := q.goal.K - max(q.best.len(), q.lower.len()) // both have the given candidates, lower if it makes the threshold
 	if missing <= 0 {
 		return float32(math.Inf(1))
 	}

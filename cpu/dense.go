@@ -62,6 +62,7 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 		}
 		for _, j := range job.js {
 			x.states[j].hideRows()
+			x.states[j].sortGiven()
 		}
 		rows := job.rowCount(x.c)
 		if len(jobs) < 2*x.r.threads && x.r.threads > 1 {

@@ -31,10 +31,8 @@ func (s *state) hideAtoms() {
 	s.hidden = s.merged
 }
 
-// showsAll reports whether looks see every atom.
-func (s *state) showsAll() bool {
-	return s.goal.Filter == nil && s.goal.From == 0 && len(s.hidden) == 0
-}
+// allowsAll reports whether the goal's filter and From allow every atom.
+func (s *state) allowsAll() bool { return s.goal.Filter == nil && s.goal.From == 0 }
 
 // allows reports whether the goal's filter and From allow atom i, by internal index.
 func (s *state) allows(i int) bool {
@@ -57,8 +55,36 @@ func (s *state) hiddenWithin(lo, hi int) []uint32 {
 	return s.hidden[from:to]
 }
 
-// shownMask returns the mask of the atoms of panel p that looks see; filter is filterBits().
-func (s *state) shownMask(filter []uint64, p int) uint64 {
+// removeHidden removes the hidden atoms from a list of atoms of [lo, hi), in place.
+func (s *state) removeHidden(list survivors, lo, hi int) survivors {
+	hidden := s.hiddenWithin(lo, hi)
+	if len(hidden) == 0 || len(list.ids) == 0 {
+		return list
+	}
+	kept, from := 0, 0
+	for _, h := range hidden {
+		n, found := slices.BinarySearch(list.ids[from:], h)
+		if kept < from {
+			copy(list.ids[kept:], list.ids[from:from+n])
+			copy(list.bounds[kept:], list.bounds[from:from+n])
+		}
+		kept, from = kept+n, from+n
+		if found {
+			from++
+		}
+		if from == len(list.ids) {
+			break
+		}
+	}
+	kept += copy(list.ids[kept:], list.ids[from:])
+	copy(list.bounds[kept-(len(list.ids)-from):], list.bounds[from:])
+	list.truncate(kept)
+	return list
+}
+
+// allowedMask returns the mask of the atoms of panel p that the goal's filter and From allow;
+// filter is filterBits().
+func (s *state) allowedMask(filter []uint64, p int) uint64 {
 	mask, lo := ^uint64(0), p*panelAtoms
 	if n := s.c.N - lo; n < panelAtoms {
 		mask = 1<<n - 1
@@ -68,12 +94,6 @@ func (s *state) shownMask(filter []uint64, p int) uint64 {
 	}
 	if before := s.goal.From - lo; before > 0 {
 		mask &= ^uint64(0) << before
-	}
-	if len(s.hidden) > 0 && mask != 0 {
-		at, _ := slices.BinarySearch(s.hidden, uint32(lo))
-		for ; at < len(s.hidden) && s.hidden[at] < uint32(lo+panelAtoms); at++ {
-			mask &^= 1 << (s.hidden[at] % panelAtoms)
-		}
 	}
 	return mask
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -54,21 +55,33 @@ func (s *state) scoreSomeGiven(w *scratch, n int) (more bool) {
 	s.givenScored += len(some)
 	for k, row := range w.ids {
 		s.addScored(scored{w.scores[k], row})
-		if s.answersWith(w.scores[k]) {
-			s.lower.push(s.conversion.Threshold(w.scores[k])) // for looks whose threshold is made of lower bounds
-		}
 	}
 	if s.givenScored < len(all) {
 		return true
 	}
 	s.bestGiven = append(s.bestGiven[:0], s.best.entries...)
-	slices.SortFunc(s.bestGiven, func(a, b scored) int { return int(a.row) - int(b.row) })
 	return false
 }
 
-// isGiven reports whether a row is among the best of the given candidates.
+// seedLower counts the scores of the given candidates as lower bounds, for looks whose threshold is
+// made of such.
+func (s *state) seedLower() {
+	if s.lower.len() > 0 {
+		return
+	}
+	for _, a := range s.bestGiven {
+		s.lower.push(s.conversion.Threshold(a.score))
+	}
+}
+
+// sortGiven prepares isGiven.
+func (s *state) sortGiven() {
+	slices.SortFunc(s.bestGiven, func(a, b scored) int { return cmp.Compare(a.row, b.row) })
+}
+
+// isGiven reports whether a row is among the best of the given candidates, after sortGiven.
 func (s *state) isGiven(row uint32) bool {
-	_, found := slices.BinarySearchFunc(s.bestGiven, row, func(a scored, row uint32) int { return int(a.row) - int(row) })
+	_, found := slices.BinarySearchFunc(s.bestGiven, row, func(a scored, row uint32) int { return cmp.Compare(a.row, row) })
 	return found
 }
 

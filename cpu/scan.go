@@ -104,7 +104,7 @@ type scanState struct {
 	*state
 	bound        looks.Bound
 	codes        []int8   // the query's 8-bit codes, of the look's width
-	allAllowed   bool     // looks see every atom
+	allAllowed   bool     // filter and From allow every atom
 	allowedBits  []uint64 // the bits of the goal's filter; nil without a filter
 	test         simd.ScanQuery
 	listedBefore int // arms listed before this look
@@ -174,6 +174,7 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 				merged.concatenate(workers[:n], k)
 				passed = merged
 			}
+			passed = q.removeHidden(passed, lo*panelAtoms, hi*panelAtoms)
 			q.nextPanel = hi
 			q.countChunk(lo, hi, chunk)
 			q.takeChunk(w, t.Look.Source, passed, &t.Strips[lo/looks.StripPanels])
@@ -231,11 +232,14 @@ func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
 		s := &x.states[j]
 		q := &all[k]
 		*q = scanState{state: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.list.ids),
-			allAllowed: s.showsAll(), allowedBits: s.filterBits()}
+			allAllowed: s.allowsAll(), allowedBits: s.filterBits()}
 		if stopped := s.stoppedScan; stopped != nil && stopped.bound.Look == t.Look {
 			q.listedBefore, q.seen, q.codesRead, q.passed, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, nil
 		}
 		steps, headBias, restBias := s.codeQuery8(w, q.codes, t.Look.To)
+		if t.Look.Source == backend.LowerBound {
+			s.seedLower()
+		}
 		q.bound = t.Bound(&s.prep, steps)
 		q.test = simd.ScanQuery{Head: float32(steps.HeadStep), Rest: float32(steps.RestStep), Radius: float32(q.bound.RadiusFactor),
 			Offset: float32(q.bound.OffsetFactor), HeadBias: headBias, RestBias: restBias}
@@ -244,8 +248,8 @@ func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
 	return qs
 }
 
-// scanPanels lists for each query, in the worker's scratch, the arms of the worker's panels
-// whose upper bound reaches the query's threshold.
+// scanPanels lists for each query, in the worker's scratch, the allowed atoms of the worker's panels
+// whose upper bound reaches the query's threshold, hidden ones among them.
 func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState) {
 	w := worker.w
 	w.passed.reset(len(qs), len(worker.panels)*panelAtoms)
@@ -292,7 +296,7 @@ func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState)
 			if !allAllowed || x.c.N-lo*panelAtoms < panelAtoms {
 				for k, q := range qs {
 					if w.masks[k] != 0 {
-						w.masks[k] &= q.shownMask(q.allowedBits, lo)
+						w.masks[k] &= q.allowedMask(q.allowedBits, lo)
 					}
 				}
 			}

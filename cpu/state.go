@@ -41,7 +41,7 @@ type state struct {
 	merged      []uint32 // memory of hidden
 	givenScored int      // given candidates that are scored
 	hiddenRows  []uint32 // the numbers of the rows of hidden, ascending, for dense scans
-	bestGiven   []scored // the best of the given candidates, by row, once all are scored
+	bestGiven   []scored // the best of the given candidates, once all are scored
 
 	rows           rowCodes
 	fullWidthTerms *looks.Compiled // of the deterministic look at whole rows
