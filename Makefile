@@ -99,7 +99,6 @@ bench-uses: ## the uses (certify, graph, pairs, truth, ..) next to what others d
 	$(PYTHON) bench/uses/uses.py
 
 bench-uses-small: ## a minute of it; fails on wrong answers only
-	$(PYTHON) bench/uses/test_uses.py
 	$(PYTHON) bench/uses/uses.py --small
 
 GPU = PYTHONPATH=$(CURDIR)/bench$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON)

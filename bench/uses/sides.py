@@ -23,6 +23,7 @@ from results import Log, rounded
 
 # A contestant runs again, up to ROUNDS times, while its runs take less than this together.
 SECONDS = 15.0
+SLOW_TO_LOAD = ("pynndescent", "sentence_transformers", "implicit")
 ROUNDS = 3
 GRAPH_K = 15
 TRUTH_KS = (100, 1000)
@@ -47,13 +48,14 @@ class Contestant:
     steps: str
 
 
-def side_by_side(log: Log, key: dict[str, Any], contestants: list[Contestant], judge: Judge) -> None:
-    """Runs every contestant in turns and judges what each found first."""
+def side_by_side(log: Log, key: dict[str, Any], contestants: list[Contestant], judge: Judge, quick: bool) -> None:
+    """Runs every contestant in turns and judges what each found first; quick runs each once, and none
+    whose packages take seconds to load."""
     runs: dict[str, list[Run]] = {c.name: [] for c in contestants}
     judged: dict[str, dict[str, Any]] = {}
-    for number in range(ROUNDS):
+    for number in range(1 if quick else ROUNDS):
         for c in contestants:
-            if importlib.util.find_spec(c.package) is None:
+            if importlib.util.find_spec(c.package) is None or quick and c.package in SLOW_TO_LOAD:
                 judged[c.name] = {"absent": c.package}
                 continue
             if number and sum(r.wall for r in runs[c.name]) * (number + 1) / number > SECONDS:
@@ -74,7 +76,7 @@ def side_by_side(log: Log, key: dict[str, Any], contestants: list[Contestant], j
             }
         log.append(rounded(record))
         told = {f: record[f] for f in ("contestant", "seconds", "wall", "peak", *judged[c.name]) if f in record}
-        print({**key, **told}, flush=True)
+        print({"use": key["use"], "set": key["set"], "k": key.get("k"), **told}, flush=True)
 
 
 def seconds(run: Run) -> float:
@@ -92,7 +94,7 @@ def theirs(name: str, package: str, function: str, folder: Path, steps: str, **a
     return Contestant(name, package, lambda: rival(function, folder, **arguments), steps)
 
 
-def graph(data: Input, log: Log) -> None:
+def graph(data: Input, log: Log, quick: bool = False) -> None:
     """The graph of the k nearest others of every atom."""
     if log.has(kind="side", set=data.name):
         return
@@ -128,6 +130,7 @@ def graph(data: Input, log: Log) -> None:
                 "recall": float(found(scorer, atoms, arrays["ids"], right).mean() / GRAPH_K),
                 "different": different(scorer, atoms, arrays["ids"], right),
             },
+            quick,
         )
 
 
@@ -139,7 +142,7 @@ def others(scorer: Scorer, k: int) -> np.ndarray:
     return scores[keep].reshape(len(ids), k)
 
 
-def pairs(data: Input, log: Log, wanted: int) -> None:
+def pairs(data: Input, log: Log, wanted: int, quick: bool = False) -> None:
     """All pairs of atoms above the score that about so many reach."""
     if log.has(kind="side", set=data.name):
         return
@@ -198,6 +201,7 @@ def pairs(data: Input, log: Log, wanted: int) -> None:
                 ),
             ],
             judge,
+            quick,
         )
 
 
@@ -228,7 +232,7 @@ def joined(labels: np.ndarray, right: np.ndarray, n: int) -> dict[str, Any]:
     return {"missed": int(np.sum(~together))}
 
 
-def truth(data: Input, log: Log) -> None:
+def truth(data: Input, log: Log, quick: bool = False) -> None:
     """Ground truth in the form of the big-ann-benchmarks."""
     atoms, queries = data.rows()
     scorer = Scorer.of(np.asarray(atoms), data.metric)
@@ -265,10 +269,11 @@ def truth(data: Input, log: Log) -> None:
                     theirs("numpy in tiles, argpartition", "numpy", "numpy_tiles", folder, "7 lines", **same),
                 ],
                 judge,
+                quick,
             )
 
 
-def negatives(data: Input, log: Log) -> None:
+def negatives(data: Input, log: Log, quick: bool = False) -> None:
     """The k best atoms of each query below a share of its positive's score. The positive is the query's
     third best atom, so that some score more."""
     if log.has(kind="side", set=data.name):
@@ -318,6 +323,7 @@ def negatives(data: Input, log: Log) -> None:
                 theirs(mining, "sentence_transformers", "negatives_sentence", folder, "1 call", **same),
             ],
             judge,
+            quick,
         )
 
 
@@ -347,7 +353,7 @@ def close(scorer: Scorer, q: np.ndarray, ids: np.ndarray, right: np.ndarray) -> 
     return bool(np.all(np.abs(-np.sort(-scorer.exact(q, ids)) - right) <= 1e-6))
 
 
-def seen(data: Input, log: Log) -> None:
+def seen(data: Input, log: Log, quick: bool = False) -> None:
     """The k best items of each user but those that the user has seen: 100 to 1,000, of which up to 100
     are among the user's 200 best."""
     if log.has(kind="side", set=data.name):
@@ -387,6 +393,7 @@ def seen(data: Input, log: Log) -> None:
                 theirs("FAISS flat, a selector a user", "faiss", "seen_selector", folder, "5 lines", **same),
             ],
             lambda arrays: {"different": different(scorer, queries, arrays["ids"].astype(np.int64), right)},
+            quick,
         )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -43,6 +44,8 @@ def main() -> int:
     import uses_tasks
 
     chosen = uses_tasks.choose(args.only, args.small)
+    if args.small and not unittest.main("test_uses", argv=["uses"], exit=False).result.wasSuccessful():
+        return 1
     results = environment.BUILD / "small" / "uses" if args.small else RESULTS
     for task in chosen:
         if args.fresh or args.small:

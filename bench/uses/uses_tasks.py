@@ -49,9 +49,10 @@ def choose(only: str, small: bool) -> list[Task]:
         raise SystemExit(f"there is no task {', '.join(unknown)}; there are {', '.join(by_name)}")
     chosen = [by_name[n] for n in names]
     if small:
-        works = {
+        works: dict[str, Callable[[Input, Log], None]] = {
             "certify": partial(certify.certify, rounds=1),
-            "pairs": partial(sides.pairs, wanted=20_000),
+            "pairs": partial(sides.pairs, wanted=20_000, quick=True),
+            **{f.__name__: partial(f, quick=True) for f in (sides.graph, sides.truth, sides.negatives, sides.seen)},
         }
         chosen = [replace(t, sets=(SMALL,), work=works.get(t.name, t.work)) for t in chosen]
     return chosen
