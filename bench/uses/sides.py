@@ -55,7 +55,7 @@ def side_by_side(log: Log, key: dict[str, Any], contestants: list[Contestant], j
     judged: dict[str, dict[str, Any]] = {}
     for number in range(1 if quick else ROUNDS):
         for c in contestants:
-            if importlib.util.find_spec(c.package) is None or quick and c.package in SLOW_TO_LOAD:
+            if importlib.util.find_spec(c.package) is None or (quick and c.package in SLOW_TO_LOAD):
                 judged[c.name] = {"absent": c.package}
                 continue
             if number and sum(r.wall for r in runs[c.name]) * (number + 1) / number > SECONDS:
