@@ -62,6 +62,9 @@ func drawGoalsCase(t *rapid.T) goalsCase {
 		Method: rapid.SampledFrom(methods).Draw(t, "method"), Delta: 1e-9}
 	if m <= n && rapid.Bool().Draw(t, "exclude self") {
 		req.ExcludeSelf, req.SelfFirst = true, int64(rapid.IntRange(0, n-m).Draw(t, "self"))
+		if rapid.Bool().Draw(t, "own rows") {
+			req.SelfFirst, req.Selves = 0, rapid.SliceOfN(rapid.Int64Range(0, int64(n-1)), m, m).Draw(t, "selves")
+		}
 	}
 	if rapid.Bool().Draw(t, "denied") {
 		req.Deny = rows.Draw(t, "deny")
@@ -164,6 +167,9 @@ func checkGoalsCase(t *rapid.T, b backend.Backend) {
 		alone := x.req
 		alone.Queries, alone.Goals = x.req.Queries[j*x.c.Dim:(j+1)*x.c.Dim], x.req.Goals[j:j+1]
 		alone.SelfFirst += int64(j)
+		if alone.Selves != nil {
+			alone.SelfFirst, alone.Selves = 0, alone.Selves[j:j+1]
+		}
 		one, err := e.Search(ctx, alone)
 		if err != nil {
 			t.Fatal(err)

@@ -27,11 +27,13 @@ func Sample(ctx context.Context, e *batch.Engine, o PairOptions) (*Density, erro
 		return nil, err
 	}
 	d := &Density{N: c.N, Limit: mostLimit}
-	req.Limit = mostLimit + 1 // a row makes no pair with itself
+	req.Limit, req.ExcludeSelf = mostLimit, true
 	n := min(c.N, sampleRows, max(1, queryBytes/(4*c.Dim)))
 	r := rand.New(rand.NewPCG(c.Seed, 0x7061697273)) // "pairs"
 	for range n {
-		req.Queries = append(req.Queries, c.Row(r.IntN(c.N))...)
+		row := r.IntN(c.N)
+		req.Selves = append(req.Selves, int64(row))
+		req.Queries = append(req.Queries, c.Row(row)...)
 	}
 	resp, err := e.Search(ctx, req)
 	if err == nil {
@@ -41,7 +43,7 @@ func Sample(ctx context.Context, e *batch.Engine, o PairOptions) (*Density, erro
 		return nil, err
 	}
 	for i := range resp.Answers {
-		d.Counts = append(d.Counts, max(0, len(resp.Answers[i].IDs)-1))
+		d.Counts = append(d.Counts, len(resp.Answers[i].IDs))
 	}
 	slices.Sort(d.Counts)
 	return d, nil

@@ -48,6 +48,7 @@ const (
 
 // PairSource finds all pairs of a join, block by block. It is a jobs.Source of PairBlocks,
 // whose items are rows: those of the collection in internal order, or those of another table.
+// Of a collection each row is compared with the later ones only.
 //
 // A block holds fewer than blockPairs pairs beside those of its last row. The answers of a search
 // in progress take at most 256 MiB, or those of one row; a row that is in very many pairs is
@@ -60,8 +61,6 @@ type PairSource struct {
 	limit  int // of a row's first search
 	rows   int // most of a search
 	pairs  int // after which a block ends
-	// position numbers the rows of the collection in internal order; nil with another table.
-	position []uint32
 
 	next    int64 // row of the next search
 	first   int64 // row of answers[0]
@@ -75,15 +74,7 @@ type PairSource struct {
 
 // SelfPairs returns the source of the pairs of e's collection with itself.
 func SelfPairs(e *batch.Engine, o PairOptions, d *Density) (*PairSource, error) {
-	s, err := newPairSource(e, o, d)
-	if err != nil {
-		return nil, err
-	}
-	s.position = make([]uint32, s.c.N)
-	for i, row := range s.c.Order {
-		s.position[row] = uint32(i)
-	}
-	return s, nil
+	return newPairSource(e, o, d)
 }
 
 // TablePairs returns the source of the pairs (A, B) of a row A of e's collection and a row B of
@@ -246,6 +237,12 @@ func (s *PairSource) read(ctx context.Context, n int) (int, error) {
 func (s *PairSource) ask(ctx context.Context, queries []float32, limit int, number func(j int) int64) ([]batch.Answer, error) {
 	req := s.req
 	req.Queries = queries
+	if s.other == nil {
+		req.ExcludeSelf, req.LaterOnly, req.Selves = true, true, make([]int64, len(queries)/s.c.Dim)
+		for j := range req.Selves {
+			req.Selves[j] = int64(s.c.Order[number(j)])
+		}
+	}
 	if limit < s.c.N {
 		req.Limit = limit
 	}
@@ -319,9 +316,7 @@ func (s *PairSource) appendPairs(pairs []dataset.Pair, row int64, a *batch.Answe
 	}
 	self := int64(s.c.Order[row])
 	for i, id := range a.IDs {
-		if int64(s.position[id]) > row { // the others have found this pair already
-			pairs = append(pairs, dataset.Pair{A: min(self, id), B: max(self, id), Score: a.Scores[i]})
-		}
+		pairs = append(pairs, dataset.Pair{A: min(self, id), B: max(self, id), Score: a.Scores[i]})
 	}
 	return pairs
 }
