@@ -23,7 +23,7 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 		eligible = w.eligible
 	}
 	above := limit
-	if q.goal.K > 0 {
+	if q.mayRise(len(q.list.ids) + len(passed.ids)) {
 		above = q.scoreFirst(w, source, eligible, limit)
 		// In descending steps of bounds, since each step may raise the threshold above the next.
 		reaching := func() float32 { return max(float32(q.tau+rounding+radius), q.least32()) }

@@ -129,10 +129,10 @@ func (q *revisitState) visitTile(w *scratch, source backend.Source, end uint32) 
 	wide := q.sumRows(w, ids)
 	w.candidates.truncate(0)
 	w.candidates.reserve(len(ids))
-	fullWidth := q.bound.Kind == looks.Whole
+	fullWidth, rises := q.bound.Kind == looks.Whole, q.mayRise(len(q.arms.ids))
 	for k, i := range ids {
 		estimate, upper := q.boundArm(w, k, i, wide)
-		candidate := estimate >= q.tau && q.goal.K > 0 && q.mayAnswer(estimate)
+		candidate := rises && estimate >= q.tau && q.mayAnswer(estimate)
 		switch {
 		case upper < q.tau:
 			q.dropped++

@@ -1,5 +1,7 @@
 package cpu
 
+import "math"
+
 // A query has scores on two scales, which differ for squared differences only. Answers are
 // ranked by the search score itself, -|q-v|^2/2, a sum of squared differences. Bounds have
 // the product form q.v - |v|^2/2, with q and v relative to the collection's centre, which is
@@ -50,6 +52,13 @@ func (s *state) raiseToBest() {
 	if s.best.full() {
 		s.tau = max(s.tau, s.conversion.Threshold(s.best.worst().score)+s.epsilon)
 	}
+}
+
+// mayRise reports whether scores of so many arms, all that are listed, can raise the threshold. If
+// there is a floor and there are no more than k atoms above it, they cannot, and later looks drop
+// some of the arms for less.
+func (s *state) mayRise(arms int) bool {
+	return s.goal.K > 0 && (math.IsInf(s.tau, -1) || s.best.len()+len(s.finalists)+arms > s.goal.K)
 }
 
 // threshold returns tau as a search score. If the k-th best score determines it, it is
