@@ -41,7 +41,7 @@ const (
 	pairBytes = 96
 	// A row is first asked for at least leastLimit and at most mostLimit atoms. If it has more it
 	// is searched again with a limit that is greater by the factor limitStep, and so on.
-	leastLimit, mostLimit, limitStep = 64, 4096, 16
+	leastLimit, mostLimit, limitStep = 1024, 4096, 16
 	// sampleRows is the number of rows from which the number of pairs is estimated.
 	sampleRows = 256
 )

@@ -311,7 +311,7 @@ func TestPairsOfManyDuplicates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.limit, s.pairs = leastLimit, 10_000
+	s.limit, s.pairs = 64, 10_000
 	count, again := 0, int64(0)
 	for {
 		b, _, err := s.Next(t.Context())
