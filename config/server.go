@@ -44,6 +44,7 @@ type Server struct {
 	MaxQueries     int // of one search
 	MaxK           int
 	MaxResults     int // of one search: queries times k
+	MaxListed      int // ids in the goals of one search
 	MaxCollections int
 	MaxSearches    int   // at once
 	MaxWaiting     int   // requests waiting for one of the MaxSearches slots
@@ -183,6 +184,7 @@ func serverSettings() []setting {
 		size("limits.memory", "0", "total memory of all collections; 0 = three quarters of the machine's", 0, func(c *Config) *int64 { return &c.Server.MaxMemory }),
 		number("limits.queries", "4096", "most queries of one search", 1, func(c *Config) *int { return &c.Server.MaxQueries }),
 		number("limits.k", "10000", "most atoms of one answer", 1, func(c *Config) *int { return &c.Server.MaxK }),
+		number("limits.listed", "4194304", "most ids that the goals of one search list", 1, func(c *Config) *int { return &c.Server.MaxListed }),
 		number("limits.results", "4194304", "most results of one search: its queries times k", 1, func(c *Config) *int { return &c.Server.MaxResults }),
 		number("limits.collections", "1024", "most collections", 1, func(c *Config) *int { return &c.Server.MaxCollections }),
 		number("limits.searches", "1024", "most concurrent searches", 1, func(c *Config) *int { return &c.Server.MaxSearches }),

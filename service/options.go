@@ -78,6 +78,7 @@ type Limits struct {
 	Queries     int   // of one search
 	K           int
 	Results     int // of one search: queries times k
+	Listed      int // ids in the goals of one search
 	Collections int
 	Searches    int   // concurrent ones
 	Waiting     int   // searches waiting for a slot; below 0 means none
@@ -128,6 +129,7 @@ func (o Options) withDefaults() Options {
 	l.Queries = cmp.Or(l.Queries, 4096)
 	l.K = cmp.Or(l.K, 10_000)
 	l.Results = cmp.Or(l.Results, 1<<22)
+	l.Listed = cmp.Or(l.Listed, 1<<22)
 	l.Collections = cmp.Or(l.Collections, 1024)
 	l.Searches = cmp.Or(l.Searches, 1024)
 	l.Waiting = max(0, cmp.Or(l.Waiting, 1024))

@@ -14,7 +14,7 @@ import (
 
 // searchParams lists the options of a search whose body consists of vectors.
 func searchParams() []string {
-	return []string{"k", "cut_k", "delta", "epsilon", "relative", "method", "plan", "min_score", "timeout_ms", "allow", "deny", "include"}
+	return []string{"k", "cut_k", "delta", "epsilon", "relative", "method", "plan", "min_score", "max_score", "goals", "timeout_ms", "allow", "deny", "include"}
 }
 
 func (s *Server) search(r *request, w http.ResponseWriter) error {
@@ -104,7 +104,7 @@ func (p parameters) none() error {
 }
 
 func (s *Server) wireLimits() wire.Limits {
-	return wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K}
+	return wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K, Listed: s.o.Limits.Listed}
 }
 
 // searchInTurn runs a search in its turn: it decodes the body, searches, and passes the response
@@ -139,24 +139,34 @@ func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input
 // runSearch answers a decoded search in the named collection, in its turn t. All protocols use it.
 func (s *Server) runSearch(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
 	req := q.Request()
-	if n := v.Len(); q.K > n && !q.CutK {
-		return nil, problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k reduces k to that", q.K, n).In("k").Within(n)
+	results, err := q.CheckK(v.Len())
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if req.Allow, err = rowsOf(v, q.Allow, "allow"); err != nil {
 		return nil, err
 	}
 	if req.Deny, err = rowsOf(v, q.Deny, "deny"); err != nil {
 		return nil, err
 	}
-	if q.M*min(q.K, v.Len()) > s.o.Limits.Results {
-		return nil, problem.New(problem.OverLimit, "%d queries with k = %d have %d results, a search may have at most %d", q.M, q.K, q.M*min(q.K, v.Len()), s.o.Limits.Results).
-			In("k").Within(s.o.Limits.Results)
+	if most := s.o.Limits.Results; results > most {
+		if q.Goals != nil {
+			return nil, problem.New(problem.OverLimit, "the k of %d queries sum up to %d results, a search may have at most %d", q.M, results, most).In("goals").Within(most)
+		}
+		return nil, problem.New(problem.OverLimit, "%d queries with k = %d have %d results, a search may have at most %d", q.M, q.K, results, most).
+			In("k").Within(most)
 	}
 	if err := s.limits.Ask(t.client, q.M); err != nil {
 		return nil, limited(err)
 	}
-	if err := t.reserveAnswer(ctx, answerBytes(q.M, min(q.K, v.Len()))); err != nil {
+	listed := q.Listed()
+	if err := t.reserveAnswer(ctx, answerBytes(q.M, results)+listedBytes*int64(listed)); err != nil {
+		return nil, err
+	}
+	if err := t.compute(ctx, listed, lookingUp); err != nil {
+		return nil, err
+	}
+	if req.Goals, err = q.QueryGoals(func(l *wire.IDList, field string) ([]int64, error) { return rowsOf(v, l, field) }); err != nil {
 		return nil, err
 	}
 	if most := s.o.Timeouts.Search; most > 0 && (req.Timeout <= 0 || req.Timeout > most) {
@@ -177,7 +187,7 @@ func (s *Server) runSearch(ctx context.Context, t *turn, name string, v *catalog
 	resp, err := search(ctx, req)
 	endSearch(span, name, &req, resp, err)
 	if err != nil {
-		return nil, err
+		return nil, q.InGoal(err)
 	}
 	if s.o.Metrics != nil {
 		s.o.Metrics.Answered(name, req.Method, resp)
@@ -193,7 +203,15 @@ func (s *Server) runSearch(ctx context.Context, t *turn, name string, v *catalog
 
 // answerBytes is the memory of the answers to a number of queries: an id and a score for each
 // result, the list that they are made of, and a certificate for each query.
-func answerBytes(queries, k int) int64 { return int64(queries) * (640 + 24*int64(k)) }
+func answerBytes(queries, results int) int64 { return 640*int64(queries) + 24*int64(results) }
+
+const (
+	// listedBytes is the memory of an id in a query's goal: the id, its row number, and that in
+	// the order of a run.
+	listedBytes = 24
+	// lookingUp is the time to find the row of an id, in ns of one core.
+	lookingUp = 100
+)
 
 // shortTimeout is the timeout below which a search is not coalesced, because it could spend
 // its time waiting for others.

@@ -191,7 +191,7 @@ func (a *app) serviceOptions() service.Options {
 		AnyHost: c.Insecure || !c.Loopback(),
 		Limits: service.Limits{
 			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Memory: c.MaxMemory,
-			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Collections: c.MaxCollections,
+			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Listed: c.MaxListed, Collections: c.MaxCollections,
 			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
 			ClientRate: float64(c.ClientRate), ClientBurst: c.ClientBurst, ClientSearches: c.ClientSearches,
 			Tournaments: c.MaxTournaments, Arms: c.MaxArms, Duels: c.MaxDuels, TournamentMemory: c.TournamentMemory,

@@ -61,15 +61,36 @@ type Collections struct {
 
 // Search is the body of a search; zero members take the server's defaults.
 type Search struct {
-	Queries   [][]float32 `json:"queries"`
-	K         int         `json:"k,omitempty"`
-	Delta     float64     `json:"delta,omitempty"`
-	Epsilon   float64     `json:"epsilon,omitempty"`
-	Method    string      `json:"method,omitempty"`
-	TimeoutMS float64     `json:"timeout_ms,omitempty"`
-	Allow     []ID        `json:"allow,omitempty"`
-	Deny      []ID        `json:"deny,omitempty"`
-	Include   []string    `json:"include,omitempty"` // "certificate", "rounds"
+	Queries [][]float32 `json:"queries"`
+	K       int         `json:"k,omitempty"`
+	// CutK reduces K to the number of atoms instead of refusing it.
+	CutK    bool    `json:"cut_k,omitempty"`
+	Delta   float64 `json:"delta,omitempty"`
+	Epsilon float64 `json:"epsilon,omitempty"`
+	Method  string  `json:"method,omitempty"`
+	// MinScore and MaxScore, if not nil, are the least and the greatest score wanted; of the
+	// metric l2 the greatest and the least squared distance.
+	MinScore  *float64 `json:"min_score,omitempty"`
+	MaxScore  *float64 `json:"max_score,omitempty"`
+	TimeoutMS float64  `json:"timeout_ms,omitempty"`
+	Allow     []ID     `json:"allow,omitempty"`
+	Deny      []ID     `json:"deny,omitempty"`
+	// Goals, if not nil, says for each query what it asks for in addition.
+	Goals   []QueryGoal `json:"goals,omitempty"`
+	Include []string    `json:"include,omitempty"` // "certificate", "rounds"
+}
+
+// QueryGoal is what one query of a Search asks for; zero members add nothing.
+type QueryGoal struct {
+	// K, MinScore and MaxScore replace those of the Search.
+	K        int      `json:"k,omitempty"`
+	MinScore *float64 `json:"min_score,omitempty"`
+	MaxScore *float64 `json:"max_score,omitempty"`
+	// Exclude lists atoms that may not be returned, in addition to Search.Deny.
+	Exclude []ID `json:"exclude,omitempty"`
+	// Candidates lists atoms that are probably among the best, of any origin. They are scored
+	// first, which saves work if they are good. They change no answer.
+	Candidates []ID `json:"candidates,omitempty"`
 }
 
 // Found is the answer to a Search.

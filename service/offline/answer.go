@@ -146,7 +146,8 @@ func (r *request) options() string {
 	if s.MinScore != nil {
 		least = fmt.Sprint(math.Float64bits(*s.MinScore))
 	}
-	return fmt.Sprintf("%d %d %x %x %t %q %q %s %s %s", r.at, s.K, s.Delta, s.Epsilon, s.Relative, s.Method, s.Plan, least, digestRows(r.allow), digestRows(r.deny))
+	goals := r.search.Goals != nil // each with its k
+	return fmt.Sprintf("%t %d %d %x %x %t %q %q %s %s %s", goals, r.at, s.K, s.Delta, s.Epsilon, s.Relative, s.Method, s.Plan, least, digestRows(r.allow), digestRows(r.deny))
 }
 
 // digestRows returns a digest of a list of rows; nil differs from an empty list.
@@ -163,9 +164,9 @@ func digestRows(rows []int64) string {
 
 // group searches requests of the same options.
 func (w *requestWork) group(ctx context.Context, group []*request, answers map[*request]found) error {
-	parts := make([][]float32, len(group))
+	parts := make([]part, len(group))
 	for i, r := range group {
-		parts[i] = r.search.Queries
+		parts[i] = part{r.search.Queries, r.goals}
 	}
 	out, err := w.ask(ctx, group[0].shelf, group[0].ask(), parts)
 	if err != nil {

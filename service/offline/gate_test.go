@@ -59,11 +59,11 @@ func TestInteractiveFirst(t *testing.T) {
 		return nil
 	}
 	a := asker{gate: &l.m.gate, slice: 2}
-	if _, err := a.ask(context.Background(), l.atlas.shelf["films"], batch.Request{K: 1}, [][]float32{gaussian(1, 2)}); err != nil {
+	if _, err := a.ask(context.Background(), l.atlas.shelf["films"], batch.Request{K: 1}, []part{{queries: gaussian(1, 2)}}); err != nil {
 		t.Fatal(err)
 	}
 	a.took = time.Hour
-	if _, err := a.ask(context.Background(), l.atlas.shelf["films"], batch.Request{K: 1}, [][]float32{gaussian(1, 2)}); err != nil {
+	if _, err := a.ask(context.Background(), l.atlas.shelf["films"], batch.Request{K: 1}, []part{{queries: gaussian(1, 2)}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(order) != 3 || order[1] != "interactive" {

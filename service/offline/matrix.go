@@ -90,6 +90,9 @@ func withQuery(options json.RawMessage, dim int) ([]byte, error) {
 	if _, given := members["queries"]; given {
 		return nil, problem.New(problem.UnknownField, "search holds queries; those of this batch are in its input file").In("search.queries")
 	}
+	if _, given := members["goals"]; given {
+		return nil, problem.New(problem.UnknownField, "search holds goals, one a query; the options of a file of vectors hold for all of its rows").In("search.goals")
+	}
 	members["queries"] = fmt.Appendf(nil, "[[0%s]]", strings.Repeat(",0", dim-1))
 	return json.Marshal(members)
 }
@@ -266,9 +269,9 @@ func (w *rowWork) chunk(ctx context.Context, chunk []float32, first int64, total
 	}
 	w.stats = batch.Stats{}
 	dim := w.options.shelf.dim()
-	parts := make([][]float32, len(chunk)/dim)
+	parts := make([]part, len(chunk)/dim)
 	for i := range parts {
-		parts[i] = chunk[i*dim : (i+1)*dim]
+		parts[i] = part{chunk[i*dim : (i+1)*dim], w.options.goals}
 	}
 	answers, err := w.ask(ctx, w.options.shelf, w.options.ask(), parts)
 	if err != nil {

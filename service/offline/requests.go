@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"thresher/batch"
 	"thresher/service/problem"
 	"thresher/service/wire"
 )
@@ -20,7 +21,9 @@ type request struct {
 	shelf       shelf
 	at          int
 	search      *wire.Search
-	allow, deny []int64 // row numbers; nil without such lists
+	allow, deny []int64           // row numbers; nil without such lists
+	goals       []batch.QueryGoal // one a query; nil if there are none
+	results     int               // that the answer has at most
 	// answered is the problem of the body, as the search would answer it; refused is why the
 	// line is not a request.
 	answered, refused *problem.Problem
@@ -109,11 +112,16 @@ func (r *request) size() (queries, atoms int) {
 	if r.search == nil {
 		return 0, 0
 	}
-	k := r.search.K
-	if k == 0 {
-		k = r.shelf.len()
+	return r.search.M, r.results + len(r.allow) + len(r.deny) + r.listed()
+}
+
+// listed returns the number of ids in the goals.
+func (r *request) listed() int {
+	n := 0
+	for j := range r.goals {
+		n += len(r.goals[j].Exclude) + len(r.goals[j].Candidates)
 	}
-	return r.search.M, r.search.M*k + len(r.allow) + len(r.deny)
+	return n
 }
 
 func (s *requests) nextRequest(ctx context.Context) (*request, error) {
@@ -169,7 +177,7 @@ func (s *requests) read(ctx context.Context, r *request, text []byte) error {
 	err = r.decode(line.Body, s.j.m.o.Limits)
 	var p *problem.Problem
 	if errors.As(err, &p) && p.Kind.Status() < 500 {
-		r.answered, r.search, r.allow, r.deny = p, nil, nil, nil
+		r.answered, r.search, r.allow, r.deny, r.goals = p, nil, nil, nil, nil
 		return nil
 	}
 	return err
@@ -180,11 +188,13 @@ func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 	if r.search, err = wire.DecodeSearch(body, r.shelf.dim(), limits); err != nil {
 		return err
 	}
-	if n := r.shelf.len(); r.search.K > n {
-		if !r.search.CutK {
-			return problem.New(problem.OverLimit, "k is %d, the collection has %d atoms", r.search.K, n).In("k").Within(n)
-		}
-		r.search.K = n
+	n := r.shelf.len()
+	if r.results, err = r.search.CheckK(n); err != nil {
+		return err
+	}
+	r.search.K = min(r.search.K, n)
+	if r.results == 0 {
+		r.results = r.search.M * n // k is not limited
 	}
 	if r.allow, err = r.shelf.rows(r.search.Allow, "allow"); err != nil {
 		return err
@@ -192,6 +202,12 @@ func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 	if r.deny, err = r.shelf.rows(r.search.Deny, "deny"); err != nil {
 		return err
 	}
+	if r.goals, err = r.search.QueryGoals(r.shelf.rows); err != nil {
+		return err
+	}
 	r.search.Allow, r.search.Deny = nil, nil // replaced by their rows
+	if r.search.Goals != nil {
+		r.search.Goals = []wire.Goal{} // likewise
+	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -267,5 +268,47 @@ func TestListsCount(t *testing.T) {
 		if r.search.Allow != nil || r.search.Deny != nil {
 			t.Errorf("%s: its lists are kept beside their rows", c.options)
 		}
+	}
+}
+
+// TestGoals: lines with goals are answered like searches with them, and a bad goal fails its own
+// line.
+func TestGoals(t *testing.T) {
+	l := newLab(t, Options{Chunk: 8, Slice: 3})
+	goals := []string{
+		"", `,"goals":[{"k":1},{"exclude":[0,1,2]}]`, `,"goals":[{"candidates":[5,6,7]},{"k":7}],"k":2`, `,"goals":[{},{"exclude":[5],"candidates":[5,9]}]`,
+		`,"goals":[{},{"exclude":[900]}]`, `,"goals":[{}]`,
+	}
+	want := []batch.Request{
+		{K: 10}, {Goals: []batch.QueryGoal{{K: 1}, {K: 10, Exclude: []int64{0, 1, 2}}}}, {Goals: []batch.QueryGoal{{K: 2, Candidates: []int64{5, 6, 7}}, {K: 7}}},
+		{Goals: []batch.QueryGoal{{K: 10}, {K: 10, Exclude: []int64{5}, Candidates: []int64{5, 9}}}},
+	}
+	var in strings.Builder
+	for i := range 24 {
+		in.WriteString(line(fmt.Sprint(i), "films", body(i, 2, goals[i%6])))
+	}
+	b := l.wait(l.submit("in.jsonl", in.String(), Spec{}).ID)
+	if b.Status != Completed || b.RequestCounts != (Counts{Total: 24, Completed: 16, Failed: 8}) {
+		t.Fatalf("%+v", b)
+	}
+	for _, a := range answersOf(t, l.content(b.OutputFileID)) {
+		i, err := strconv.Atoi(a.CustomID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := want[i%6]
+		req.Queries = gaussian(99, i+2)[i*dim:]
+		resp, err := l.atlas.shelf["films"].engine.Search(context.Background(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, r := range a.Response.Body.Results {
+			if got, want := fmt.Sprint(r.IDs), fmt.Sprint(resp.Answers[j].IDs); got != want {
+				t.Errorf("line %d, query %d: %s, want %s", i, j, got, want)
+			}
+		}
+	}
+	if text := l.content(b.ErrorFileID); !strings.Contains(text, "goals[1].exclude") || !strings.Contains(text, "goals has 1 entries for 2 queries") {
+		t.Error(text)
 	}
 }

@@ -16,6 +16,13 @@ type asker struct {
 	stats batch.Stats
 	took  time.Duration // of the previous search
 	buf   []float32
+	goals []batch.QueryGoal
+}
+
+// part is the queries of one request, with their goals: one a query, or none.
+type part struct {
+	queries []float32
+	goals   []batch.QueryGoal
 }
 
 // found is the answer to one part: Answers, one a query, or its problem.
@@ -30,13 +37,13 @@ type piece struct{ part, lo, hi int }
 // ask answers the queries of each part; req has the options, without queries. A refused part
 // does not prevent the others from being answered. The returned error concerns no particular
 // part.
-func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts [][]float32) ([]found, error) {
+func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts []part) ([]found, error) {
 	out := make([]found, len(parts))
 	var slice []piece
 	room := a.slice
 	dim := s.dim()
-	for i, queries := range parts {
-		m := len(queries) / dim
+	for i := range parts {
+		m := len(parts[i].queries) / dim
 		out[i].answers = make([]batch.Answer, m)
 		for lo := 0; lo < m; {
 			hi := min(lo+room, m)
@@ -55,9 +62,9 @@ func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts [][]f
 }
 
 // askSlice answers the pieces, without those of refused parts.
-func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts [][]float32, slice []piece, out []found) error {
+func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts []part, slice []piece, out []found) error {
 	for {
-		req.Queries = a.gather(s.dim(), parts, slice, out)
+		req.Queries, req.Goals = a.gather(s.dim(), parts, slice, out)
 		if len(req.Queries) == 0 {
 			return nil
 		}
@@ -81,15 +88,28 @@ func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts 
 	}
 }
 
-// gather copies the pieces of parts that are not refused into one matrix.
-func (a *asker) gather(dim int, parts [][]float32, slice []piece, out []found) []float32 {
-	a.buf = a.buf[:0]
+// gather copies the pieces of parts that are not refused into one matrix, and their goals,
+// which are nil if no part has any.
+func (a *asker) gather(dim int, parts []part, slice []piece, out []found) ([]float32, []batch.QueryGoal) {
+	a.buf, a.goals = a.buf[:0], a.goals[:0]
+	some := false
 	for _, p := range slice {
-		if out[p.part].wrong == nil {
-			a.buf = append(a.buf, parts[p.part][p.lo*dim:p.hi*dim]...)
+		if out[p.part].wrong != nil {
+			continue
 		}
+		from := &parts[p.part]
+		a.buf = append(a.buf, from.queries[p.lo*dim:p.hi*dim]...)
+		if from.goals == nil {
+			a.goals = append(a.goals, make([]batch.QueryGoal, p.hi-p.lo)...)
+			continue
+		}
+		some = true
+		a.goals = append(a.goals, from.goals[p.lo:p.hi]...)
 	}
-	return a.buf
+	if !some {
+		return a.buf, nil
+	}
+	return a.buf, a.goals
 }
 
 // distribute assigns the answers to their parts.

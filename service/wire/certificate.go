@@ -53,6 +53,13 @@ func AppendCertificate(dst []byte, c *batch.Certificate) []byte {
 	if told {
 		dst = appendPlan(dst, c)
 	}
+	if r := c.Candidates; r != nil {
+		dst = append(dst, `,"candidates":{"given":`...)
+		dst = strconv.AppendInt(dst, int64(r.Given), 10)
+		dst = append(dst, `,"right":`...)
+		dst = strconv.AppendInt(dst, int64(r.Right), 10)
+		dst = append(dst, '}')
+	}
 	if c.Backend != "" {
 		dst = append(dst, `,"backend":`...)
 		dst = AppendString(dst, c.Backend)

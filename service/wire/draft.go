@@ -14,6 +14,8 @@ type Draft struct {
 	s      Search
 	limits Limits
 	seen   map[string]bool
+	goals  string // the first field that has goals; "" if none has
+	listed int    // ids in the goals
 }
 
 const fieldQueries = "queries"
@@ -34,6 +36,9 @@ func (d *Draft) markSeen(field string) error {
 
 // Option reads the JSON value at b[i] as the named option and returns the index after it.
 func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
+	if name == fieldGoals {
+		return d.readGoals(b, i)
+	}
 	o, err := find(name)
 	if err != nil {
 		return i, err
@@ -50,6 +55,9 @@ func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
 
 // Text sets the named option from the values of a query parameter.
 func (d *Draft) Text(name string, values []string) error {
+	if name == fieldGoals {
+		return d.goalsText(values)
+	}
 	o, err := find(name)
 	if err != nil {
 		return err
@@ -195,16 +203,11 @@ func (d *Draft) Search() (*Search, error) {
 		return nil, problem.New(problem.NoQueries, "queries is empty").In(fieldQueries)
 	}
 	s.M = len(s.Queries) / s.Dim
+	if err := d.completeGoals(&s); err != nil {
+		return nil, err
+	}
 	if s.K == 0 {
-		s.CutK = true
-		switch most := d.limits.K; {
-		case s.MinScore != nil:
-			s.K = most
-		case most > 0:
-			s.K = min(defaultK, most)
-		default:
-			s.K = defaultK
-		}
+		s.K, s.CutK = d.defaultK(s.MinScore != nil), true
 	}
 	return &s, nil
 }

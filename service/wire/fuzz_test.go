@@ -29,6 +29,14 @@ func sound(t *testing.T, s *Search, dim int) {
 	if s.M < 1 || s.Dim != dim || len(s.Queries) != s.M*dim || s.K < 1 && s.MinScore == nil || s.Delta < 0 || s.Delta >= 1 || s.Timeout < 0 {
 		t.Fatalf("%+v", s)
 	}
+	if s.Goals != nil && len(s.Goals) != s.M {
+		t.Fatalf("%d goals of %d queries", len(s.Goals), s.M)
+	}
+	for j, g := range s.Goals {
+		if g.K < 1 && g.MinScore == nil && s.MinScore == nil {
+			t.Fatalf("goal %d: %+v", j, g)
+		}
+	}
 	for i, v := range s.Queries {
 		if v-v != 0 {
 			t.Fatalf("value %d is %v", i, v)
@@ -43,12 +51,13 @@ func FuzzDecodeSearch(f *testing.F) {
 		`{"queries":[[1,-2.5,0.1],[4,5,6]],"k":7,"delta":0.05}`,
 		`{"queries":[[1,2,3]],"allow":[3,-1],"deny":["a","é"],"include":["rounds","certificate"],"method":"certain","plan":"64,rescore"}`,
 		`{"queries":[[1e-45,3.4028236e38,16777217]],"min_score":-0.5,"timeout_ms":0.25,"cut_k":true,"relative":false,"epsilon":1e-9}`,
-		`{"queries":[[1,2,NaN]]}`, `{"queries":[1,2,3]}`, `{"k":1e9}`, `{"queries":[[[[[[`, `{"\u0071ueries":[[1,2,3]],"k":9223372036854775808}`,
+		`{"queries":[[1,2,3],[4,5,6]],"k":3,"goals":[{"k":2,"min_score":-1,"max_score":2.5,"exclude":[3,4],"candidates":["a"]},{}]}`,
+		`{"queries":[[1,2,3]],"goals":[{"exclude":[],"exclude":[]}]}`, `{"goals":[{},{},{}]}`, `{"queries":[[1,2,NaN]]}`, `{"queries":[1,2,3]}`, `{"k":1e9}`, `{"queries":[[[[[[`, `{"\u0071ueries":[[1,2,3]],"k":9223372036854775808}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, l := range []Limits{{}, {Queries: 2, K: 20}} {
+		for _, l := range []Limits{{Queries: 1 << 16}, {Queries: 2, K: 20, Listed: 3}} {
 			bounded(t, len(body), 1<<20, func() error {
 				s, err := DecodeSearch(body, dim, l)
 				if err != nil {
@@ -78,6 +87,7 @@ func FuzzDecodeSearchNPY(f *testing.F) {
 	f.Add(good[:len(good)-3], "allow=1,2&deny=a")
 	f.Add(append(npyHead("<f8", "(3,)"), make([]byte, 24)...), "method=exact&cut_k=true")
 	f.Add(append(npyHead(">f2", "(1000000000, 3)"), make([]byte, 12)...), "timeout_ms=1&min_score=0")
+	f.Add(good, `goals=[{"k":1},{"candidates":[1,2]}]`)
 	f.Add(append(npyHead("|i1", "(9223372036854775807, 3)"), 1, 2, 3), "k=")
 	f.Fuzz(func(t *testing.T, body []byte, query string) {
 		options, err := url.ParseQuery(query)

@@ -29,6 +29,7 @@ func options() []option {
 		{"method", textKind, (*Draft).setMethod},
 		{"plan", textKind, func(d *Draft, v value) error { d.s.Plan = v.text; return nil }},
 		{"min_score", numberKind, (*Draft).setMinScore},
+		{"max_score", numberKind, (*Draft).setMaxScore},
 		{"timeout_ms", numberKind, (*Draft).setTimeout},
 		{"allow", idsKind, func(d *Draft, v value) error { d.s.Allow = v.ids; return nil }},
 		{"deny", idsKind, func(d *Draft, v value) error { d.s.Deny = v.ids; return nil }},
@@ -53,23 +54,15 @@ func find(name string) (*option, error) {
 		}
 	}
 	name = cut(name)
-	return nil, problem.New(problem.UnknownField, "there is no field %q", name).In(name).Within(append([]string{fieldQueries}, optionNames()...))
+	return nil, problem.New(problem.UnknownField, "there is no field %q", name).In(name).Within(append([]string{fieldQueries, fieldGoals}, optionNames()...))
 }
 
 // cut shortens text of a body for a message.
 func cut(s string) string { return fmt.Sprintf("%.60s", s) }
 
-func (d *Draft) setK(v value) error {
-	switch most := int64(d.limits.K); {
-	case v.integer < 1:
-		return problem.New(problem.InvalidValue, "k is %d, at least 1 is wanted", v.integer).In("k").Within(1)
-	case most > 0 && v.integer > most:
-		return problem.New(problem.OverLimit, "k is %d, at most %d is accepted", v.integer, most).In("k").Within(most)
-	case v.integer > math.MaxInt32:
-		return problem.New(problem.OverLimit, "k is %d, at most %d is accepted", v.integer, math.MaxInt32).In("k").Within(math.MaxInt32)
-	}
-	d.s.K = int(v.integer)
-	return nil
+func (d *Draft) setK(v value) (err error) {
+	d.s.K, err = checkK(v.integer, d.limits)
+	return err
 }
 
 func (d *Draft) setDelta(v value) error {
@@ -102,6 +95,14 @@ func (d *Draft) setMinScore(v value) error {
 		return problem.New(problem.InvalidValue, "min_score is %v, a finite number is wanted", v.number).In("min_score")
 	}
 	d.s.MinScore = &v.number
+	return nil
+}
+
+func (d *Draft) setMaxScore(v value) error {
+	if v.number-v.number != 0 {
+		return problem.New(problem.InvalidValue, "max_score is %v, a finite number is wanted", v.number).In("max_score")
+	}
+	d.s.MaxScore = &v.number
 	return nil
 }
 

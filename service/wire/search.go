@@ -12,6 +12,7 @@ import (
 type Limits struct {
 	Queries int // most queries of a body
 	K       int // most atoms of an answer
+	Listed  int // most ids in the goals of a body
 }
 
 // defaultK is the k of a search that names none.
@@ -34,8 +35,11 @@ type Search struct {
 	Relative bool         // Epsilon is a multiple of |q| max|v|
 	Method   batch.Method // one of batch.Methods; "" if the body names none
 	Plan     string
-	MinScore *float64
-	Timeout  time.Duration // 0: none
+	// MinScore and MaxScore are the least and the greatest score wanted; nil: any.
+	MinScore, MaxScore *float64
+	Timeout            time.Duration // 0: none
+	// Goals, one a query, are nil if the body has none. Then K and CutK hold for all.
+	Goals []Goal
 	// Allow and Deny are nil if the body has none.
 	Allow, Deny *IDList
 	// Certificate and Rounds say what the answer includes.
@@ -53,11 +57,15 @@ type IDList struct {
 // Len is the number of ids.
 func (l *IDList) Len() int { return max(len(l.Ints), len(l.Names)) }
 
-// Request returns s for an engine, without Allow and Deny, whose rows only the collection
-// knows. It shares Queries.
+// Request returns s for an engine, without the goals, Allow and Deny, whose rows only the
+// collection knows. It shares Queries.
 func (s *Search) Request() batch.Request {
+	k := s.K
+	if s.Goals != nil {
+		k = 0 // the goals have it
+	}
 	return batch.Request{
-		Queries: s.Queries, K: s.K, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
+		Queries: s.Queries, K: k, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
 		Method: s.Method, Plan: s.Plan, MinScore: s.MinScore, Timeout: s.Timeout,
 	}
 }

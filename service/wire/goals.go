@@ -1,0 +1,307 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"thresher/batch"
+	"thresher/dataset/jsonscan"
+	"thresher/service/problem"
+)
+
+const fieldGoals = "goals"
+
+// Goal is what one query of a Search asks for, in addition to what the search asks for all.
+type Goal struct {
+	// K is the number of atoms that the query wants, by the goal, the search or its defaults;
+	// CutK is Search.CutK for this query.
+	K    int
+	CutK bool
+	// MinScore and MaxScore, if not nil, replace those of the search.
+	MinScore, MaxScore *float64
+	// Exclude lists ids that may not be returned, Candidates those to score first; nil if
+	// the goal has none.
+	Exclude, Candidates *IDList
+}
+
+// listed returns the number of ids that the goal lists.
+func (g *Goal) listed() int {
+	n := 0
+	for _, l := range []*IDList{g.Exclude, g.Candidates} {
+		if l != nil {
+			n += l.Len()
+		}
+	}
+	return n
+}
+
+// goalField is a member of a goal.
+type goalField struct {
+	name string
+	kind kind
+	set  func(*Goal, value, Limits) error
+}
+
+func goalFields() [5]goalField {
+	return [5]goalField{
+		{"k", integerKind, func(g *Goal, v value, l Limits) (err error) {
+			g.K, err = checkK(v.integer, l)
+			return err
+		}},
+		{"min_score", numberKind, func(g *Goal, v value, _ Limits) error { g.MinScore = &v.number; return nil }},
+		{"max_score", numberKind, func(g *Goal, v value, _ Limits) error { g.MaxScore = &v.number; return nil }},
+		{"exclude", idsKind, func(g *Goal, v value, _ Limits) error { g.Exclude = v.ids; return nil }},
+		{"candidates", idsKind, func(g *Goal, v value, _ Limits) error { g.Candidates = v.ids; return nil }},
+	}
+}
+
+// readGoals reads an array of goals at b[i].
+func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
+	if err := d.beginGoals(fieldGoals); err != nil {
+		return i, err
+	}
+	if !starts(b, i, '[') {
+		return i, mistyped(fieldGoals, b, i, "an array of objects, one a query,")
+	}
+	fields := goalFields()
+	d.s.Goals = []Goal{} // an empty list differs from no list
+	next, err = jsonscan.Elements(b, i, func(n, at int) (int, error) {
+		if most := d.limits.Queries; most > 0 && n == most {
+			return at, problem.New(problem.OverLimit, "more than %d goals; a search may have at most so many queries", most).In(fieldGoals).Within(most)
+		}
+		if !starts(b, at, '{') {
+			return at, element(mistyped(fieldGoals, b, at, "an object"), fieldGoals, n)
+		}
+		var g Goal
+		next, err := g.read(b, at, &fields, d.limits)
+		if err != nil {
+			return next, inGoal(err, n)
+		}
+		d.s.Goals = append(d.s.Goals, g)
+		return next, d.count(g.listed(), n)
+	})
+	return next, inField(err, fieldGoals)
+}
+
+// read reads the goal at b[i].
+func (g *Goal) read(b []byte, i int, fields *[5]goalField, l Limits) (int, error) {
+	var seen [len(fields)]bool
+	return jsonscan.Fields(b, i, func(key []byte, at int) (int, error) {
+		for f := range fields {
+			field := &fields[f]
+			if string(key) != field.name {
+				continue
+			}
+			if seen[f] {
+				return at, problem.New(problem.InvalidValue, "%s is given twice", field.name).In(field.name)
+			}
+			seen[f] = true
+			v, next, err := field.kind.read(field.name, b, at)
+			if err != nil {
+				return next, inField(err, field.name)
+			}
+			return next, field.set(g, v, l)
+		}
+		var names []string
+		for f := range fields {
+			names = append(names, fields[f].name)
+		}
+		name := cut(string(key))
+		return at, problem.New(problem.UnknownField, "there is no field %q", name).In(name).Within(names)
+	})
+}
+
+// count adds n ids, which goal j lists, to those of the search.
+func (d *Draft) count(n, j int) error {
+	d.listed += n
+	if most := d.limits.Listed; most > 0 && d.listed > most {
+		return problem.New(problem.OverLimit, "goals[%d]: the goals up to this one list %d ids, those of a search at most %d", j, d.listed, most).
+			At(fieldGoals, j).Within(most)
+	}
+	return nil
+}
+
+// beginGoals records that a field has goals.
+func (d *Draft) beginGoals(field string) error {
+	if err := d.markSeen(field); err != nil {
+		return err
+	}
+	if d.goals != "" && (field == fieldGoals || d.goals == fieldGoals) {
+		return problem.New(problem.InvalidValue, "%s and %s are both given: goals come as one or the other", d.goals, field).In(field)
+	}
+	if d.goals == "" {
+		d.goals = field
+	}
+	return nil
+}
+
+// PerQuery sets a member of the goals of m queries, which the named field has: set is called
+// with the goal of each query. Calls for several fields set several members.
+func (d *Draft) PerQuery(field string, m int, set func(j int, g *Goal) error) error {
+	if err := d.beginGoals(field); err != nil {
+		return err
+	}
+	if most := d.limits.Queries; most > 0 && m > most {
+		return problem.New(problem.OverLimit, "%s has %d entries; a search may have at most %d queries", field, m, most).In(field).Within(most)
+	}
+	if d.s.Goals == nil {
+		d.s.Goals = make([]Goal, m)
+	}
+	if have := len(d.s.Goals); have != m {
+		return problem.New(problem.InvalidValue, "%s has %d entries, %s has %d; both have one a query", field, m, d.goals, have).In(field).Within(have)
+	}
+	for j := range d.s.Goals {
+		if err := set(j, &d.s.Goals[j]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inGoal adds the number of the query to an error of its goal.
+func inGoal(err error, j int) error {
+	p := problem.Unreadable(err)
+	p.Detail = fmt.Sprintf("goals[%d]: %s", j, p.Detail)
+	if p.Field == "" {
+		return p.At(fieldGoals, j)
+	}
+	p.Field = goalName(j, p.Field)
+	return p
+}
+
+// goalName is the name of a member of goal j in problems.
+func goalName(j int, field string) string { return fmt.Sprintf("goals[%d].%s", j, field) }
+
+// checkK checks a k of a body.
+func checkK(k int64, l Limits) (int, error) {
+	switch most := int64(l.K); {
+	case k < 1:
+		return 0, problem.New(problem.InvalidValue, "k is %d, at least 1 is wanted", k).In("k").Within(1)
+	case most > 0 && k > most:
+		return 0, problem.New(problem.OverLimit, "k is %d, at most %d is accepted", k, most).In("k").Within(most)
+	case k > math.MaxInt32:
+		return 0, problem.New(problem.OverLimit, "k is %d, at most %d is accepted", k, math.MaxInt32).In("k").Within(math.MaxInt32)
+	}
+	return int(k), nil
+}
+
+// completeGoals checks that there is a goal for each query, and gives each its k.
+func (d *Draft) completeGoals(s *Search) error {
+	if s.Goals == nil {
+		return nil
+	}
+	if len(s.Goals) != s.M {
+		return problem.New(problem.InvalidValue, "%s has %d entries for %d queries; one a query is wanted", d.goals, len(s.Goals), s.M).In(d.goals).Within(s.M)
+	}
+	named := s.K > 0 // by the body
+	for j := range s.Goals {
+		g := &s.Goals[j]
+		g.CutK = s.CutK
+		switch {
+		case g.K > 0:
+		case named:
+			g.K = s.K
+		default:
+			g.K, g.CutK = d.defaultK(g.MinScore != nil || s.MinScore != nil), true
+		}
+	}
+	return nil
+}
+
+// defaultK is the k of a query that names none: with a least score, all atoms that reach it.
+func (d *Draft) defaultK(least bool) int {
+	switch most := d.limits.K; {
+	case least:
+		return most
+	case most > 0:
+		return min(defaultK, most)
+	}
+	return defaultK
+}
+
+// KOf returns the k of query j, and whether it is reduced where there are fewer atoms.
+func (s *Search) KOf(j int) (k int, cut bool) {
+	if s.Goals == nil {
+		return s.K, s.CutK
+	}
+	return s.Goals[j].K, s.Goals[j].CutK
+}
+
+// CheckK refuses a k above the number of atoms, n, unless it may be reduced, and otherwise
+// returns the number of results that the search can have.
+func (s *Search) CheckK(n int) (results int, err error) {
+	for j := range s.M {
+		k, cut := s.KOf(j)
+		if k > n && !cut {
+			p := problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k reduces k to that", k, n).In("k").Within(n)
+			if s.Goals != nil {
+				return 0, inGoal(p, j)
+			}
+			return 0, p
+		}
+		results += min(k, n)
+	}
+	return results, nil
+}
+
+// Listed returns the number of ids that the goals list.
+func (s *Search) Listed() int {
+	n := 0
+	for j := range s.Goals {
+		n += s.Goals[j].listed()
+	}
+	return n
+}
+
+// QueryGoals returns the goals for an engine, nil if the search has none. rows returns the row
+// numbers of the ids of a list, nil for a nil list; its error is a *problem.Problem that
+// names the field and the index of the id.
+func (s *Search) QueryGoals(rows func(l *IDList, field string) ([]int64, error)) ([]batch.QueryGoal, error) {
+	if s.Goals == nil && s.MaxScore == nil {
+		return nil, nil
+	}
+	goals := make([]batch.QueryGoal, s.M)
+	for j := range goals {
+		to := &goals[j]
+		to.MaxScore = s.MaxScore
+		if s.Goals == nil {
+			continue
+		}
+		g := &s.Goals[j]
+		to.K, to.MinScore = g.K, g.MinScore
+		if g.MaxScore != nil {
+			to.MaxScore = g.MaxScore
+		}
+		var err error
+		if to.Exclude, err = rows(g.Exclude, "exclude"); err != nil {
+			return nil, inGoal(err, j)
+		}
+		if to.Candidates, err = rows(g.Candidates, "candidates"); err != nil {
+			return nil, inGoal(err, j)
+		}
+	}
+	return goals, nil
+}
+
+// InGoal names the member of the goal in an error of an engine that concerns one query's.
+func (s *Search) InGoal(err error) error {
+	var e *batch.RequestError
+	if !errors.As(err, &e) || s.Goals == nil || e.Query < 0 || e.Query >= len(s.Goals) || e.Field == fieldQueries {
+		return err
+	}
+	return problem.New(problem.InvalidValue, "goals[%d]: %s: %v", e.Query, e.Field, e.Err).In(goalName(e.Query, e.Field)).Because(e)
+}
+
+// goalsText reads goals from a query parameter, where they are written as in JSON.
+func (d *Draft) goalsText(values []string) error {
+	if len(values) != 1 {
+		return problem.New(problem.InvalidValue, "goals is given %d times", len(values)).In(fieldGoals)
+	}
+	b := []byte(values[0])
+	end, err := d.readGoals(b, jsonscan.Space(b, 0))
+	if err == nil {
+		err = nothingBehind(b, end)
+	}
+	return inField(err, fieldGoals)
+}
