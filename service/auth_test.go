@@ -53,7 +53,7 @@ func TestWhoMay(t *testing.T) {
 
 // TestScopesAreAsDescribed: routes that change nothing need only a token to read.
 func TestScopesAreAsDescribed(t *testing.T) {
-	reading := []string{"POST /v1/collections/{name}/search", "POST /v2/models/{name}/infer", "POST /v2/models/{name}/versions/{version}/infer", "POST /v2/repository/index"}
+	reading := []string{"POST /v1/collections/{name}/search", "POST /v1/collections/{name}/recall", "POST /v1/collections/{name}/certify", "POST /v2/models/{name}/infer", "POST /v2/models/{name}/versions/{version}/infer", "POST /v2/repository/index"}
 	for _, rt := range (&Server{}).routes() {
 		name := rt.method + " " + rt.pattern
 		if changes := rt.method != "GET" && !slices.Contains(reading, name); changes != (rt.scope == write) {

@@ -93,7 +93,7 @@ func (s *Server) infer(r *request, w http.ResponseWriter) error {
 			return nil, err
 		}
 		return q.Search, nil
-	}, func(t *turn, resp *batch.Response, _ time.Duration) error {
+	}, s.runSearch, func(t *turn, resp *batch.Response, _ time.Duration) error {
 		info := v.Info()
 		body, header, err := q.Answer(info.Name, info.Version, resp, naming(v))
 		if err != nil {

@@ -35,6 +35,8 @@ func (s *Server) routes() []route {
 		{method: get, pattern: collection, scope: read, handle: s.getCollection},
 		{method: del, pattern: collection, scope: write, handle: s.deleteCollection},
 		{method: post, pattern: collection + "/search", scope: read, handle: s.search, params: searchParams()},
+		{method: post, pattern: collection + "/recall", scope: read, handle: s.recall},
+		{method: post, pattern: collection + "/certify", scope: read, handle: s.certify},
 		{method: post, pattern: collection + "/rows", scope: write, handle: s.appendRows, params: append(sourceParams(), "wait")},
 		{method: del, pattern: collection + "/rows", scope: write, handle: s.deleteRows, params: []string{"wait"}},
 		{method: get, pattern: collection + "/rows/{id}", scope: read, handle: s.getRow},

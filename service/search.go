@@ -63,7 +63,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 	return s.searchInTurn(r, v, func(in *input) (*wire.Search, error) {
 		q, err = decode(in)
 		return q, err
-	}, func(t *turn, resp *batch.Response, took time.Duration) error {
+	}, s.runSearch, func(t *turn, resp *batch.Response, took time.Duration) error {
 		out := t.outgoing(r, w)
 		defer out.close()
 		if form == npzType {
@@ -107,9 +107,12 @@ func (s *Server) wireLimits() wire.Limits {
 	return wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K, Listed: s.o.Limits.Listed}
 }
 
+// run answers a decoded search in the named collection, in its turn.
+type run func(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error)
+
 // searchInTurn runs a search in its turn: it decodes the body, searches, and passes the response
 // to answer.
-func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), answer func(*turn, *batch.Response, time.Duration) error) (err error) {
+func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input) (*wire.Search, error), search run, answer func(*turn, *batch.Response, time.Duration) error) (err error) {
 	info := v.Info()
 	call := s.statistics.Begin(info.Name, info.Version)
 	defer func() { call.End(err) }()
@@ -127,7 +130,7 @@ func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input
 		}
 		call.Decoded(q.M)
 		began := time.Now()
-		resp, err := s.runSearch(r.Context(), in.turn, r.PathValue("name"), v, q)
+		resp, err := search(r.Context(), in.turn, r.PathValue("name"), v, q)
 		if err != nil {
 			return s.explainWait(err)
 		}
@@ -138,6 +141,13 @@ func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input
 
 // runSearch answers a decoded search in the named collection, in its turn t. All protocols use it.
 func (s *Server) runSearch(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
+	return s.runGoals(ctx, t, name, v, q, q.Listed(), func() ([]batch.QueryGoal, error) {
+		return q.QueryGoals(rowsIn(v))
+	})
+}
+
+// runGoals is runSearch with the goals that the function returns, which list so many ids.
+func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search, listed int, goals func() ([]batch.QueryGoal, error)) (*batch.Response, error) {
 	req := q.Request()
 	results, err := q.CheckK(v.Len())
 	if err != nil {
@@ -159,14 +169,13 @@ func (s *Server) runSearch(ctx context.Context, t *turn, name string, v *catalog
 	if err := s.limits.Ask(t.client, q.M); err != nil {
 		return nil, limited(err)
 	}
-	listed := q.Listed()
 	if err := t.reserveAnswer(ctx, answerBytes(q.M, results)+listedBytes*int64(listed)); err != nil {
 		return nil, err
 	}
 	if err := t.compute(ctx, listed, lookingUp); err != nil {
 		return nil, err
 	}
-	if req.Goals, err = q.QueryGoals(func(l *wire.IDList, field string) ([]int64, error) { return rowsOf(v, l, field) }); err != nil {
+	if req.Goals, err = goals(); err != nil {
 		return nil, err
 	}
 	if most := s.o.Timeouts.Search; most > 0 && (req.Timeout <= 0 || req.Timeout > most) {
@@ -234,6 +243,11 @@ func (s *Server) refuseEmpty(resp *batch.Response) error {
 		return nil
 	}
 	return problem.New(problem.Deadline, "the deadline passed before the first look").In("timeout_ms")
+}
+
+// rowsIn is rowsOf in a version.
+func rowsIn(v *catalog.Version) func(*wire.IDList, string) ([]int64, error) {
+	return func(l *wire.IDList, field string) ([]int64, error) { return rowsOf(v, l, field) }
 }
 
 // rowsOf returns the row numbers of the ids that a search lists; nil for a nil list.

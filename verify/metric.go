@@ -59,7 +59,7 @@ func (o *Oracle) margin(nq float64, i, j int, score, other float64) float64 {
 	case collection.Euclidean:
 		return (3*d + 48) * 0x1p-53 * max(-score, -other)
 	}
-	return (d + 4) * 0x1p-51 * nq * max(o.norm[i], o.norm[j])
+	return (d + 4) * 0x1p-51 * nq * max(o.length(i), o.length(j))
 }
 
 // reported returns the score that an answer must state for atom i, and the error that it may

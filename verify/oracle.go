@@ -18,7 +18,7 @@ type Oracle struct {
 	n, dim  int
 	metric  collection.Metric
 	threads int
-	norm    []float64 // |v| by row number
+	norm    []float64 // |v| by row number; nil: computed when it is needed
 	longest float64   // greatest of norm
 }
 
@@ -47,6 +47,23 @@ func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (
 		o.longest = max(o.longest, o.norm[i])
 	}
 	return o, nil
+}
+
+// NewLazyOracle returns an oracle for NewRecall that reads no row before its score is wanted,
+// for few queries among many atoms. rows are finite; otherwise it is as NewOracle.
+func NewLazyOracle(rows []float32, dim int, metric collection.Metric) (*Oracle, error) {
+	if dim < 1 || len(rows)%dim != 0 {
+		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
+	}
+	return &Oracle{rows: rows, n: len(rows) / dim, dim: dim, metric: metric, threads: 1}, nil
+}
+
+// length returns |v| of a row.
+func (o *Oracle) length(i int) float64 {
+	if o.norm == nil {
+		return norm(o.row(i))
+	}
+	return o.norm[i]
 }
 
 func (o *Oracle) row(i int) []float32 { return o.rows[i*o.dim : (i+1)*o.dim] }

@@ -24,7 +24,7 @@ type pair struct {
 }
 
 func (s *pairScores) pair(id int64) pair {
-	p := pair{q: s.norm, v: s.oracle.norm[id]}
+	p := pair{q: s.norm, v: s.oracle.length(int(id))}
 	for c, x := range s.oracle.row(int(id)) {
 		a, b := float64(s.q[c]), float64(x)
 		p.dot += a * b

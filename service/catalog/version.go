@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/service/problem"
 )
 
@@ -38,6 +39,12 @@ func (v *Version) Direct(ctx context.Context, req batch.Request) (*batch.Respons
 
 // Row returns row i as given, 0 <= i < Len(); it is read-only and invalid after Release.
 func (v *Version) Row(i int64) []float32 { return v.o.col.Row(int(i)) }
+
+// Rows returns all rows as given, row-major; they are read-only and invalid after Release.
+func (v *Version) Rows() []float32 { return v.o.col.Rows }
+
+// Metric returns the metric by which the rows are compared.
+func (v *Version) Metric() collection.Metric { return v.o.col.Metric }
 
 // IDs returns the ids of the rows. They remain valid after Release.
 func (v *Version) IDs() *IDs { return v.o.ids }

@@ -106,6 +106,8 @@ func TestAddresses(t *testing.T) {
 		"DELETE /under/v1/collections/x/rows":              func() error { _, err := c.DeleteRows(ctx, "x", []api.ID{api.IntID(1)}, ""); return err },
 		"PUT /under/v1/collections/x":                      func() error { _, err := c.CreateCollectionFrom(ctx, "x", 1, nil, ""); return err },
 		"POST /under/v1/collections/x/search":              func() error { _, err := c.Search(ctx, "x", api.Search{}); return err },
+		"POST /under/v1/collections/x/recall":              func() error { _, err := c.Recall(ctx, "x", api.Stated{}); return err },
+		"POST /under/v1/collections/x/certify":             func() error { _, err := c.Certify(ctx, "x", api.Stated{}); return err },
 		"GET /under/v1/files/f":                            func() error { _, err := c.File(ctx, "f"); return err },
 		"GET /under/v1/files?after=f&limit=3":              func() error { _, err := c.Files(ctx, "f", 3); return err },
 		"DELETE /under/v1/files/f":                         func() error { return c.DeleteFile(ctx, "f") },

@@ -73,11 +73,27 @@ func (c *Client) changeJSON(ctx context.Context, method string, path []string, s
 
 // Search finds the best atoms of each query.
 func (c *Client) Search(ctx context.Context, collection string, s api.Search) (api.Found, error) {
-	k := &call{method: http.MethodPost, path: []string{"v1", "collections", collection, "search"}}
-	if err := k.jsonBody(s); err != nil {
-		return api.Found{}, err
+	return ask[api.Found](ctx, c, collection, "search", s)
+}
+
+// Recall measures the recall of answers of any origin.
+func (c *Client) Recall(ctx context.Context, collection string, s api.Stated) (api.Recall, error) {
+	return ask[api.Recall](ctx, c, collection, "recall", s)
+}
+
+// Certify proves or corrects answers of any origin.
+func (c *Client) Certify(ctx context.Context, collection string, s api.Stated) (api.Certified, error) {
+	return ask[api.Certified](ctx, c, collection, "certify", s)
+}
+
+// ask sends a JSON body to an endpoint of a collection and returns the decoded answer.
+func ask[T any](ctx context.Context, c *Client, collection, endpoint string, body any) (T, error) {
+	k := &call{method: http.MethodPost, path: []string{"v1", "collections", collection, endpoint}}
+	if err := k.jsonBody(body); err != nil {
+		var none T
+		return none, err
 	}
-	return answerAs[api.Found](ctx, c, k)
+	return answerAs[T](ctx, c, k)
 }
 
 // Version returns the server's build and backend.

@@ -59,7 +59,36 @@ func AppendResult(dst []byte, j int, a *batch.Answer, s *Search, ids Naming) []b
 	if j > 0 {
 		dst = append(dst, ',')
 	}
-	return appendResult(dst, a, s, ids)
+	return append(appendResult(dst, a, s, ids), '}')
+}
+
+// AppendCertified is AppendResult with the certificate and, if recall is not nil, the recall of
+// the answer that was stated and the rows that it lacks.
+func AppendCertified(dst []byte, j int, a *batch.Answer, s *Search, ids Naming, recall *float64, missed []int64) []byte {
+	if j > 0 {
+		dst = append(dst, ',')
+	}
+	with := *s
+	with.Certificate = true
+	dst = appendResult(dst, a, &with, ids)
+	if recall != nil {
+		dst = appendRecall(append(dst, ','), *recall, missed, ids)
+	}
+	return append(dst, '}')
+}
+
+// AppendMiss appends the answer to query j, of this recall, and the rows that it lacks.
+func AppendMiss(dst []byte, j int, recall float64, missed []int64, ids Naming) []byte {
+	dst = append(dst, `{"query":`...)
+	dst = strconv.AppendInt(dst, int64(j), 10)
+	return append(appendRecall(append(dst, ','), recall, missed, ids), '}')
+}
+
+func appendRecall(dst []byte, recall float64, missed []int64, ids Naming) []byte {
+	dst = append(dst, `"recall":`...)
+	dst = AppendDouble(dst, recall)
+	dst = append(dst, `,"missed":[`...)
+	return append(appendIDs(dst, missed, ids), ']')
 }
 
 // AppendClosing appends the part of an answer after its results.
@@ -78,9 +107,9 @@ func AppendClosing(dst []byte, warnings []string) []byte {
 	return append(dst, '}')
 }
 
-func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
-	dst = append(dst, `{"ids":[`...)
-	for i, row := range a.IDs {
+// appendIDs appends the ids of rows, separated by commas.
+func appendIDs(dst []byte, rows []int64, ids Naming) []byte {
+	for i, row := range rows {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -90,6 +119,13 @@ func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
 			dst = strconv.AppendInt(dst, ids.ID(row), 10)
 		}
 	}
+	return dst
+}
+
+// appendResult appends an answer without its closing brace.
+func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
+	dst = append(dst, `{"ids":[`...)
+	dst = appendIDs(dst, a.IDs, ids)
 	dst = append(dst, `],"scores":[`...)
 	for i, v := range a.Scores {
 		if i > 0 {
@@ -112,7 +148,7 @@ func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
 		dst = append(dst, `,"rounds":`...)
 		dst = appendRounds(dst, c.Looks)
 	}
-	return append(dst, '}')
+	return dst
 }
 
 // AppendFloat appends v as JSON with the fewest digits that determine the float32, and null

@@ -129,3 +129,33 @@ func FuzzDecodeLine(f *testing.F) {
 		})
 	})
 }
+
+func FuzzDecodeStated(f *testing.F) {
+	for _, s := range []string{
+		`{"queries":[[1,2,3],[4,5,6]],"answers":[[1,2],{"ids":[3],"scores":[0.5]}],"k":1,"include":["rounds"]}`,
+		`{"answers":[["a","b"],[]],"queries":[[1,2,3],[4,5,6]],"method":"exact"}`,
+		`{"queries":[[1,2,3]],"answers":[{"scores":[1],"ids":["\u00e9"]}]}`, `{"queries":[[1,2,3]],"answers":[{"ids":[1],"ids":[2]}]}`, `{"answers":[[[`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, l := range []Limits{{Queries: 1 << 16}, {Queries: 2, K: 2, Listed: 3}} {
+			bounded(t, len(body), 1<<20, func() error {
+				s, err := DecodeStated(body, dim, l, nil)
+				if err != nil {
+					return err
+				}
+				sound(t, s.Search, dim)
+				if len(s.Answers) != s.M || s.K < 1 || l.Listed > 0 && s.Listed() > l.Listed || s.Method == "" {
+					t.Fatalf("%+v", s)
+				}
+				for j, a := range s.Answers {
+					if a.Scores != nil && len(a.Scores) != a.IDs.Len() {
+						t.Fatalf("answer %d: %+v", j, a)
+					}
+				}
+				return nil
+			})
+		}
+	})
+}

@@ -160,18 +160,23 @@ func (d *Draft) PerQuery(field string, m int, set func(j int, g *Goal) error) er
 }
 
 // inGoal adds the number of the query to an error of its goal.
-func inGoal(err error, j int) error {
+func inGoal(err error, j int) error { return inElement(err, fieldGoals, j) }
+
+// inElement adds the position to an error in element j, an object, of an array.
+func inElement(err error, list string, j int) error {
 	p := problem.Unreadable(err)
-	p.Detail = fmt.Sprintf("goals[%d]: %s", j, p.Detail)
+	p.Detail = fmt.Sprintf("%s[%d]: %s", list, j, p.Detail)
 	if p.Field == "" {
-		return p.At(fieldGoals, j)
+		return p.At(list, j)
 	}
-	p.Field = goalName(j, p.Field)
+	p.Field = memberName(list, j, p.Field)
 	return p
 }
 
-// goalName is the name of a member of goal j in problems.
-func goalName(j int, field string) string { return fmt.Sprintf("goals[%d].%s", j, field) }
+// memberName is the name, in problems, of a member of element j of an array.
+func memberName(list string, j int, field string) string {
+	return fmt.Sprintf("%s[%d].%s", list, j, field)
+}
 
 // checkK checks a k of a body.
 func checkK(k int64, l Limits) (int, error) {
@@ -290,7 +295,7 @@ func (s *Search) InGoal(err error) error {
 	if !errors.As(err, &e) || s.Goals == nil || e.Query < 0 || e.Query >= len(s.Goals) || e.Field == fieldQueries {
 		return err
 	}
-	return problem.New(problem.InvalidValue, "goals[%d]: %s: %v", e.Query, e.Field, e.Err).In(goalName(e.Query, e.Field)).Because(e)
+	return problem.New(problem.InvalidValue, "goals[%d]: %s: %v", e.Query, e.Field, e.Err).In(memberName(fieldGoals, e.Query, e.Field)).Because(e)
 }
 
 // goalsText reads goals from a query parameter, where they are written as in JSON.

@@ -1,0 +1,124 @@
+package api
+
+import "encoding/json"
+
+// Stated is the body of the calls Recall and Certify: queries, and the answers that another
+// program gave to them; zero members take the server's defaults.
+type Stated struct {
+	Queries [][]float32    `json:"queries"`
+	Answers []StatedAnswer `json:"answers"` // one a query
+	// K is the number of atoms wanted; 0 means the length of the longest answer.
+	K         int      `json:"k,omitempty"`
+	Delta     float64  `json:"delta,omitempty"`
+	Method    string   `json:"method,omitempty"` // "" is certain
+	TimeoutMS float64  `json:"timeout_ms,omitempty"`
+	Include   []string `json:"include,omitempty"` // of Certify: "rounds"
+}
+
+// StatedAnswer is an answer to one query, best atom first.
+type StatedAnswer struct {
+	IDs []ID `json:"ids"`
+	// Scores, if not nil, has one entry an id: inner products, cosines or distances in any
+	// usual form.
+	Scores []float32 `json:"scores,omitempty"`
+}
+
+// Recall says how good answers are.
+type Recall struct {
+	RecallReport
+	// Misses has the answers that lack atoms.
+	Misses []Miss `json:"misses"`
+}
+
+// RecallReport is the recall of answers to some queries.
+type RecallReport struct {
+	Version  int64   `json:"version"` // of the collection
+	TookMS   float64 `json:"took_ms"`
+	Metric   string  `json:"metric"`
+	Method   string  `json:"method"`   // by which the best atoms were found
+	Queries  int64   `json:"queries"`  // compared
+	Complete int64   `json:"complete"` // answers that lack nothing
+	K        int     `json:"k"`
+	// Recall is the mean over the queries of the share of the k best atoms found, where atoms
+	// of equal score stand for each other; ByID the share whose ids are in the answers.
+	Recall float64 `json:"recall"`
+	ByID   float64 `json:"recall_by_id"`
+	// Low and High are the 95% confidence interval of the mean recall over all queries like
+	// these, of which these are a random sample.
+	Low  float64 `json:"recall_low"`
+	High float64 `json:"recall_high"`
+	// Short counts answers of fewer than k atoms, Repeated the atoms listed again.
+	Short    int64       `json:"short"`
+	Repeated int64       `json:"repeated"`
+	Ranks    []RankBand  `json:"ranks"`
+	Gaps     *Gaps       `json:"gaps,omitempty"` // nil if no answer of k atoms lacks any
+	Scores   *ScoreCheck `json:"scores,omitempty"`
+}
+
+// RankBand counts the atoms of some ranks, from 1.
+type RankBand struct {
+	From   int   `json:"from"`
+	To     int   `json:"to"`
+	Wanted int64 `json:"wanted"`
+	Missed int64 `json:"missed"`
+}
+
+// Gaps says how much better missed atoms are than the worst returned: the difference of their
+// scores over the greater one's size; of the metric l2, of their distances.
+type Gaps struct {
+	Median float64 `json:"median"`
+	High   float64 `json:"p90"`
+	Worst  float64 `json:"worst"`
+}
+
+// ScoreCheck says what the stated scores are, and how many are not the atoms'.
+type ScoreCheck struct {
+	Form   string       `json:"form"` // "inner products" for instance
+	Stated int64        `json:"stated"`
+	Wrong  int64        `json:"wrong"`
+	Sample []WrongScore `json:"sample,omitempty"` // the first wrong ones
+}
+
+// WrongScore is a stated score that is not the atom's.
+type WrongScore struct {
+	Query  int64   `json:"query"`
+	ID     ID      `json:"id"`
+	Stated float64 `json:"stated"`
+	Score  float64 `json:"score"`
+}
+
+// Miss is an answer that lacks atoms.
+type Miss struct {
+	Query  int64   `json:"query"`
+	Recall float64 `json:"recall"`
+	Missed []ID    `json:"missed"` // best first
+}
+
+// Certified is the answer to Certify.
+type Certified struct {
+	Version int64             `json:"version"`
+	TookMS  float64           `json:"took_ms"`
+	Results []CertifiedResult `json:"results"`
+	Summary CertifiedSummary  `json:"certified"`
+}
+
+// CertifiedResult is a proven answer to one query.
+type CertifiedResult struct {
+	IDs         []ID            `json:"ids"`
+	Scores      []float32       `json:"scores"`
+	Complete    bool            `json:"complete"`
+	Certificate json.RawMessage `json:"certificate"` // a batch.Certificate without looks
+	// Recall and Missed compare the stated answer with this one; nil if this one is not
+	// complete.
+	Recall *float64 `json:"recall,omitempty"`
+	Missed []ID     `json:"missed,omitempty"`
+}
+
+// CertifiedSummary counts the answers that were compared.
+type CertifiedSummary struct {
+	Compared int64       `json:"compared"`
+	Right    int64       `json:"right"`  // that lacked nothing
+	Missed   int64       `json:"missed"` // atoms that the others lacked
+	Recall   float64     `json:"recall"` // mean
+	Scores   *ScoreCheck `json:"scores,omitempty"`
+}
