@@ -15,6 +15,7 @@ import (
 	"thresher/service/api"
 	"thresher/service/client"
 	"thresher/service/oip"
+	"thresher/service/oip/inferencepb"
 )
 
 // ranked returns the rows by descending inner product with q, and the products by row.
@@ -177,4 +178,49 @@ func TestGoalsTogether(t *testing.T) {
 		}
 	}
 	t.Errorf("%d searches at once never shared a run", clients)
+}
+
+// TestGoalsOverInference: the inputs of the Open Inference Protocol are the goals of a JSON body.
+func TestGoalsOverInference(t *testing.T) {
+	s := start(t, nil)
+	rows := s.fill()
+	q := gaussian(51, 2*dim)
+	a, scores := ranked(rows, q[:dim])
+	b, _ := ranked(rows, q[dim:])
+	least := float32((scores[a[3]] + scores[a[4]]) / 2)
+	lists := []int64{int64(b[0]), int64(a[0]), -1, int64(b[1])} // row by row
+	ask := with(asking("films", q), map[string]*inferencepb.InferParameter{"k": wholeParam(2), "method": textParam("certain")})
+	floors := []float32{least, float32(math.Inf(-1))}
+	ask.Inputs = append(ask.Inputs,
+		&inferencepb.ModelInferRequest_InferInputTensor{Name: "ks", Datatype: "INT32", Shape: []int64{2}, Contents: &inferencepb.InferTensorContents{IntContents: []int32{5, 2}}},
+		&inferencepb.ModelInferRequest_InferInputTensor{Name: "floors", Datatype: "FP32", Shape: []int64{2}, Contents: &inferencepb.InferTensorContents{Fp32Contents: floors}},
+		&inferencepb.ModelInferRequest_InferInputTensor{Name: "exclude", Datatype: "INT64", Shape: []int64{2, 2}, Contents: &inferencepb.InferTensorContents{Int64Contents: lists}},
+	)
+	if slices.Contains(a[1:4], b[0]) {
+		t.Fatal("the queries share an atom; choose another seed")
+	}
+	want := []int64{int64(a[1]), int64(a[2]), int64(a[3]), int64(b[0]), int64(b[2]), -1}
+	answer, err := s.calls().ModelInfer(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := idsOf(t, answer); !slices.Equal(got, want) {
+		t.Errorf("over gRPC %v, want %v", got, want)
+	}
+	vectors, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := fmt.Sprintf(`{"parameters":{"k":2,"method":"certain"},"inputs":[{"name":"queries","datatype":"FP32","shape":[2,%d],"data":%s},{"name":"ks","datatype":"INT32","shape":[2],"data":[5,2]},`+
+		`{"name":"floors","datatype":"FP32","shape":[2],"data":[%v,null]},{"name":"exclude","datatype":"INT64","shape":[2,2],"data":[[%d,%d],[-1,%d]]}],"outputs":[{"name":"ids"}]}`,
+		dim, vectors, least, lists[0], lists[1], lists[3])
+	var got struct{ Outputs []struct{ Data []int64 } }
+	s.do("POST", "/v2/models/films/infer", body).want(200).into(&got)
+	if !slices.Equal(got.Outputs[0].Data, want) {
+		t.Errorf("over HTTP %v, want %v", got.Outputs[0].Data, want)
+	}
+	bad := strings.Replace(body, fmt.Sprintf("[-1,%d]", lists[3]), "[-1,300]", 1)
+	if a := s.do("POST", "/v2/models/films/infer", bad).want(400); !strings.Contains(string(a.body), "300 atoms, numbered from 0, and none has the id 300") {
+		t.Errorf("%s", a.body)
+	}
 }

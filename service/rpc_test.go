@@ -197,7 +197,7 @@ func TestRPCDescribes(t *testing.T) {
 			t.Error(name, a, err)
 		}
 	}
-	if a, err := c.ModelMetadata(ctx, &inferencepb.ModelMetadataRequest{Name: "films", Version: "1"}); err != nil || len(a.Inputs) != 3 || a.Inputs[0].Shape[1] != dim || len(a.Outputs) != 6 {
+	if a, err := c.ModelMetadata(ctx, &inferencepb.ModelMetadataRequest{Name: "films", Version: "1"}); err != nil || len(a.Inputs) != 8 || a.Inputs[0].Shape[1] != dim || len(a.Outputs) != 6 {
 		t.Error(a, err)
 	}
 	if a, err := c.ModelConfig(ctx, &inferencepb.ModelConfigRequest{Name: "films"}); err != nil || a.Config.Input[0].DataType != inferencepb.DataType_TYPE_FP32 ||

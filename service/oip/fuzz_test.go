@@ -23,6 +23,12 @@ func FuzzDecodeMessage(f *testing.F) {
 			Parameters: map[string]*inferencepb.InferParameter{"k": {ParameterChoice: &inferencepb.InferParameter_Uint64Param{Uint64Param: 1 << 63}}, "allow": {ParameterChoice: &inferencepb.InferParameter_StringParam{StringParam: "1,2"}}, "delta": nil},
 			Outputs:    []*inferencepb.ModelInferRequest_InferRequestedOutputTensor{{Name: "ids"}, nil},
 		},
+		{Inputs: []*inferencepb.ModelInferRequest_InferInputTensor{
+			{Name: "queries", Datatype: "FP32", Shape: shape, Contents: &inferencepb.InferTensorContents{Fp32Contents: []float32{1, 2}}},
+			{Name: "floors", Datatype: "FP32", Shape: shape[:1], Contents: &inferencepb.InferTensorContents{Fp32Contents: []float32{1}}},
+			{Name: "exclude", Datatype: "INT64", Shape: shape, Contents: &inferencepb.InferTensorContents{Int64Contents: []int64{1, -1}}},
+			{Name: "candidates", Datatype: "BYTES", Shape: shape, Contents: &inferencepb.InferTensorContents{BytesContents: [][]byte{{65}, nil}}},
+		}},
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {

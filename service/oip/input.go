@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,11 +21,47 @@ type input struct {
 	shape    []int64
 	size     int64 // bytes of binary data; -1 if none are announced
 	given    bool  // the data was found
+	entries  entries
 }
 
-// datatypes returns the datatypes of the inputs.
-func datatypes() map[string]string {
-	return map[string]string{"queries": "FP32", "k": "INT32", "delta": "FP32"}
+// inputs describes the inputs of a collection of dimension dim, the required one first.
+func inputs(dim int, textual bool) []Tensor {
+	id := "INT64"
+	if textual {
+		id = "BYTES"
+	}
+	return []Tensor{
+		{"queries", "FP32", []int64{-1, int64(dim)}},
+		{"k", "INT32", []int64{1}},
+		{"delta", "FP32", []int64{1}},
+		{inputKs, "INT32", []int64{-1}},
+		{inputFloors, "FP32", []int64{-1}},
+		{inputCeilings, "FP32", []int64{-1}},
+		{inputExclude, id, []int64{-1, -1}},
+		{inputCandidates, id, []int64{-1, -1}},
+	}
+}
+
+// inputNames returns the names of the inputs.
+func inputNames() []string {
+	var all []string
+	for _, t := range inputs(0, false) {
+		all = append(all, t.Name)
+	}
+	return all
+}
+
+// datatypes returns the datatypes that the input may have.
+func (t *input) datatypes() []string {
+	for _, known := range inputs(0, false) {
+		if t.name == known.Name && t.lists() {
+			return []string{known.Datatype, "BYTES"}
+		}
+		if t.name == known.Name {
+			return []string{known.Datatype}
+		}
+	}
+	return nil
 }
 
 // input reads input number n.
@@ -112,11 +149,12 @@ func (d *decoder) read(t *input, b []byte, at int) (int, error) {
 }
 
 func known(name string) error {
-	if _, ok := datatypes()[name]; ok {
+	names := inputNames()
+	if slices.Contains(names, name) {
 		return nil
 	}
 	name = cut([]byte(name))
-	return problem.New(problem.UnknownField, "there is no input %q", name).Within([]string{"queries", "k", "delta"})
+	return problem.New(problem.UnknownField, "there is no input %q", name).Within(names)
 }
 
 // shape reads an array of sizes, at most two.
@@ -138,8 +176,12 @@ func shape(b []byte, at int) ([]int64, int, error) {
 
 // check checks datatype and shape of the input.
 func (d *decoder) check(t *input) error {
-	if want := datatypes()[t.name]; t.datatype != want {
-		return problem.New(problem.InvalidValue, "datatype is %q, %s is wanted", cut([]byte(t.datatype)), want).In(t.name).Within(want)
+	if want := t.datatypes(); !slices.Contains(want, t.datatype) {
+		text := strings.Join(want, " or ")
+		return problem.New(problem.InvalidValue, "datatype is %q, %s is wanted", cut([]byte(t.datatype)), text).In(t.name).Within(text)
+	}
+	if t.perQuery() {
+		return t.checkPerQuery()
 	}
 	if t.name == "queries" {
 		if len(t.shape) != 2 {
@@ -156,6 +198,9 @@ func (d *decoder) check(t *input) error {
 // data reads the data of an input as JSON at b[at]: queries flat or as an array for each
 // query, k and delta as an array of one.
 func (d *decoder) data(t *input, b []byte, at int) (int, error) {
+	if t.perQuery() {
+		return t.readEntries(b, at)
+	}
 	if t.name != "queries" {
 		count := 0
 		next, err := jsonscan.Elements(b, at, func(n, at int) (int, error) {
@@ -187,12 +232,13 @@ func (d *decoder) agree(t *input) error {
 	case !t.given && t.size < 0:
 		return problem.New(problem.InvalidValue, "there is neither data nor binary_data_size").In(t.name)
 	case t.size >= 0:
-		if need, ok := bytesOf(t.shape); !ok || need != t.size {
-			return problem.New(problem.InvalidValue, "shape %v of %s takes %s bytes, binary_data_size is %d", t.shape, t.datatype, figure(need, ok), t.size).
-				In(t.name).Within(figure(need, ok))
+		if err := t.checkSize("binary_data_size is"); err != nil {
+			return err
 		}
 		d.binary = append(d.binary, *t)
 		return nil
+	case t.perQuery():
+		return d.setEntries(t)
 	case t.name != "queries":
 		return nil
 	}
@@ -217,10 +263,22 @@ func product(sizes []int64) (int64, bool) {
 	return int64(p), true
 }
 
-// bytesOf returns the size of a tensor with elements of four bytes.
-func bytesOf(shape []int64) (int64, bool) {
-	n, ok := product(shape)
-	return 4 * n, ok && n <= math.MaxInt64/4
+// checkSize checks the size of binary data against the shape. The size of text is not determined
+// by it.
+func (t *input) checkSize(is string) error {
+	each := int64(4)
+	switch t.datatype {
+	case "BYTES":
+		return nil
+	case "INT64":
+		each = 8
+	}
+	n, ok := product(t.shape)
+	if ok = ok && n <= math.MaxInt64/each; ok && each*n == t.size {
+		return nil
+	}
+	return problem.New(problem.InvalidValue, "shape %v of %s takes %s bytes, %s %d", t.shape, t.datatype, figure(each*n, ok), is, t.size).
+		In(t.name).Within(figure(each*n, ok))
 }
 
 func figure(n int64, ok bool) string {
@@ -259,6 +317,12 @@ func (d *decoder) tensors(b []byte) error {
 }
 
 func (d *decoder) tensor(t *input, b []byte) error {
+	if t.perQuery() {
+		if err := t.tensorEntries(b); err != nil {
+			return err
+		}
+		return d.setEntries(t)
+	}
 	switch t.name {
 	case "k":
 		return d.draft.Integer(t.name, int64(int32(binary.LittleEndian.Uint32(b))))

@@ -20,7 +20,7 @@ import (
 // A parameter that is a list elsewhere (allow, deny) is a string here, its elements separated
 // by commas.
 func DecodeMessage(m *inferencepb.ModelInferRequest, dim int, l wire.Limits) (*Request, error) {
-	d := &decoder{draft: wire.NewDraft(dim, l), dim: dim, request: Request{ID: m.GetId(), Binary: true}}
+	d := &decoder{draft: wire.NewDraft(dim, l), limits: l, dim: dim, request: Request{ID: m.GetId(), Binary: true}}
 	for _, name := range slices.Sorted(maps.Keys(m.GetParameters())) {
 		if err := d.messageParameter(name, m.GetParameters()[name]); err != nil {
 			return nil, inField(err, cut([]byte(name)))
@@ -134,9 +134,8 @@ func (d *decoder) message(t *input, in *inferencepb.ModelInferRequest_InferInput
 	case t.size >= 0 && c != nil:
 		return problem.New(problem.InvalidValue, "there are contents and raw_input_contents").In(t.name)
 	case t.size >= 0:
-		if need, ok := bytesOf(t.shape); !ok || need != t.size {
-			return problem.New(problem.InvalidValue, "shape %v of %s takes %s bytes, raw_input_contents has %d", t.shape, t.datatype, figure(need, ok), t.size).
-				In(t.name).Within(figure(need, ok))
+		if err := t.checkSize("raw_input_contents has"); err != nil {
+			return err
 		}
 		return d.tensor(t, b)
 	}
@@ -145,6 +144,10 @@ func (d *decoder) message(t *input, in *inferencepb.ModelInferRequest_InferInput
 
 // contents reads the elements of an input.
 func (d *decoder) contents(t *input, c *inferencepb.InferTensorContents) error {
+	if t.perQuery() {
+		t.contentEntries(c)
+		return d.setEntries(t)
+	}
 	have := len(c.GetFp32Contents())
 	if t.name == "k" {
 		have = len(c.GetIntContents())

@@ -50,11 +50,7 @@ func NewServer(name, version string) Server {
 func NewModel(name string, versions []int64, dim int, ids wire.Naming) Model {
 	m := Model{
 		Name: name, Versions: []string{}, Platform: "thresher",
-		Inputs: []Tensor{
-			{"queries", "FP32", []int64{-1, int64(dim)}},
-			{"k", "INT32", []int64{1}},
-			{"delta", "FP32", []int64{1}},
-		},
+		Inputs: inputs(dim, ids.Textual()),
 	}
 	for _, v := range versions {
 		m.Versions = append(m.Versions, strconv.FormatInt(v, 10))

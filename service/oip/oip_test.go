@@ -309,7 +309,9 @@ func TestMetadata(t *testing.T) {
 		{text(Ready{"m", false}), `{"name":"m","ready":false}`},
 		{text(NewModel("m", []int64{3, 4}, 768, wire.Naming{Name: func(int64) string { return "" }})),
 			`{"name":"m","versions":["3","4"],"platform":"thresher","inputs":[{"name":"queries","datatype":"FP32","shape":[-1,768]},` +
-				`{"name":"k","datatype":"INT32","shape":[1]},{"name":"delta","datatype":"FP32","shape":[1]}],` +
+				`{"name":"k","datatype":"INT32","shape":[1]},{"name":"delta","datatype":"FP32","shape":[1]},` +
+				`{"name":"ks","datatype":"INT32","shape":[-1]},{"name":"floors","datatype":"FP32","shape":[-1]},{"name":"ceilings","datatype":"FP32","shape":[-1]},` +
+				`{"name":"exclude","datatype":"BYTES","shape":[-1,-1]},{"name":"candidates","datatype":"BYTES","shape":[-1,-1]}],` +
 				`"outputs":[{"name":"ids","datatype":"INT64","shape":[-1,-1]},{"name":"scores","datatype":"FP32","shape":[-1,-1]},` +
 				`{"name":"exact","datatype":"BOOL","shape":[-1]},{"name":"pulls","datatype":"INT64","shape":[-1]},` +
 				`{"name":"complete","datatype":"BOOL","shape":[-1]},{"name":"open_bound","datatype":"FP64","shape":[-1]},` +
@@ -319,7 +321,7 @@ func TestMetadata(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if m := NewModel("m", nil, 2, wire.Naming{}); len(m.Outputs) != 6 || text(m.Versions) != "[]" {
+	if m := NewModel("m", nil, 2, wire.Naming{}); len(m.Outputs) != 6 || m.Inputs[7].Datatype != "INT64" || text(m.Versions) != "[]" {
 		t.Errorf("%+v", m)
 	}
 }

@@ -237,9 +237,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add(append([]byte(tensor), bytesFrom([]float32{1, 2, float32(math.NaN())}, int32(-4))...), len(tensor))
 	f.Add(append([]byte(tensor), 1, 2, 3), len(tensor))
 	f.Add(bytesFrom([]float32{1, 2, 3}), 0)
+	lists := `{"inputs":[` + q + `,{"name":"ks","shape":[1],"datatype":"INT32","data":[2]},{"name":"ceilings","shape":[1],"datatype":"FP32","data":[null]},` +
+		`{"name":"exclude","shape":[1,2],"datatype":"BYTES","data":[["a",""]]},{"name":"candidates","shape":[1,2],"datatype":"INT64","parameters":{"binary_data_size":16}}]}`
+	f.Add(append([]byte(lists), bytesFrom([]int64{4, -1})...), len(lists))
+	f.Add([]byte(`{"inputs":[`+q+`,{"name":"floors","shape":[4611686018427387904],"datatype":"FP32","data":[]}],"parameters":{"goals":[{}]}}`), -1)
 	f.Fuzz(func(t *testing.T, body []byte, length int) {
 		before := allocated()
-		r, err := Decode(body, max(length, -1), dim, wire.Limits{})
+		r, err := Decode(body, max(length, -1), dim, wire.Limits{Queries: 1 << 12})
 		if used := allocated() - before; used > 1<<20+64*uint64(len(body)) {
 			t.Fatalf("%d bytes of memory for %d bytes of body", used, len(body))
 		}
@@ -250,7 +254,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		s := r.Search
-		if s.M < 1 || len(s.Queries) != s.M*dim || slices.ContainsFunc(s.Queries, func(v float32) bool { return v-v != 0 }) || s.K < 1 && s.MinScore == nil || s.Delta < 0 || s.Delta >= 1 {
+		if s.M < 1 || len(s.Queries) != s.M*dim || slices.ContainsFunc(s.Queries, func(v float32) bool { return v-v != 0 }) || s.K < 1 && s.MinScore == nil || s.Delta < 0 || s.Delta >= 1 || s.Goals != nil && len(s.Goals) != s.M {
 			t.Fatalf("%+v", s)
 		}
 		if _, _, err := r.Answer("m", 1, response(), wire.Naming{Name: func(int64) string { return "" }}); err != nil {

@@ -33,12 +33,13 @@ type Output struct {
 // that body consists of the queries only, little-endian float32. Queries may share body's
 // memory. Errors are of type *problem.Problem.
 //
-// Inputs are queries FP32 [m, dim], and optionally k INT32 [1] and delta FP32 [1]. The other
-// fields of a search's JSON body, except include, are parameters of the request, as k and
-// delta may be, and timeout in microseconds. Parameters for sequences and priorities are
-// ignored.
+// Inputs are queries FP32 [m, dim], and optionally k INT32 [1] and delta FP32 [1], and with an
+// entry for each query ks INT32 [m], floors and ceilings FP32 [m], exclude and candidates
+// INT64 [m, c], or BYTES [m, c] where ids are strings. The other fields of a search's JSON
+// body, except include, are parameters of the request, as k and delta may be, and timeout in
+// microseconds. Parameters for sequences and priorities are ignored.
 func Decode(body []byte, headerLength, dim int, l wire.Limits) (*Request, error) {
-	d := &decoder{body: body, draft: wire.NewDraft(dim, l), dim: dim}
+	d := &decoder{body: body, draft: wire.NewDraft(dim, l), limits: l, dim: dim}
 	if headerLength > len(body) {
 		return nil, problem.New(problem.Malformed, "%s is %d, the body has %d bytes", HeaderLength, headerLength, len(body)).In(HeaderLength).Within(len(body))
 	}
@@ -74,6 +75,7 @@ func Decode(body []byte, headerLength, dim int, l wire.Limits) (*Request, error)
 type decoder struct {
 	body    []byte
 	draft   *wire.Draft
+	limits  wire.Limits
 	dim     int
 	request Request
 	// binary lists the inputs whose data follow the JSON, in the order of the data.

@@ -36,6 +36,12 @@ func (g *Goal) listed() int {
 	return n
 }
 
+// SetK sets the number of atoms wanted.
+func (g *Goal) SetK(k int64, l Limits) (err error) {
+	g.K, err = checkK(k, l)
+	return err
+}
+
 // goalField is a member of a goal.
 type goalField struct {
 	name string
@@ -45,10 +51,7 @@ type goalField struct {
 
 func goalFields() [5]goalField {
 	return [5]goalField{
-		{"k", integerKind, func(g *Goal, v value, l Limits) (err error) {
-			g.K, err = checkK(v.integer, l)
-			return err
-		}},
+		{"k", integerKind, func(g *Goal, v value, l Limits) error { return g.SetK(v.integer, l) }},
 		{"min_score", numberKind, func(g *Goal, v value, _ Limits) error { g.MinScore = &v.number; return nil }},
 		{"max_score", numberKind, func(g *Goal, v value, _ Limits) error { g.MaxScore = &v.number; return nil }},
 		{"exclude", idsKind, func(g *Goal, v value, _ Limits) error { g.Exclude = v.ids; return nil }},
@@ -79,7 +82,7 @@ func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
 			return next, inGoal(err, n)
 		}
 		d.s.Goals = append(d.s.Goals, g)
-		return next, d.count(g.listed(), n)
+		return next, d.count(fieldGoals, g.listed(), n)
 	})
 	return next, inField(err, fieldGoals)
 }
@@ -112,12 +115,12 @@ func (g *Goal) read(b []byte, i int, fields *[5]goalField, l Limits) (int, error
 	})
 }
 
-// count adds n ids, which goal j lists, to those of the search.
-func (d *Draft) count(n, j int) error {
+// count adds n ids, which entry j of a field lists, to those of the search.
+func (d *Draft) count(field string, n, j int) error {
 	d.listed += n
 	if most := d.limits.Listed; most > 0 && d.listed > most {
-		return problem.New(problem.OverLimit, "goals[%d]: the goals up to this one list %d ids, those of a search at most %d", j, d.listed, most).
-			At(fieldGoals, j).Within(most)
+		return problem.New(problem.OverLimit, "%s[%d]: the goals up to this one list %d ids, those of a search at most %d", field, j, d.listed, most).
+			At(field, j).Within(most)
 	}
 	return nil
 }
@@ -152,7 +155,12 @@ func (d *Draft) PerQuery(field string, m int, set func(j int, g *Goal) error) er
 		return problem.New(problem.InvalidValue, "%s has %d entries, %s has %d; both have one a query", field, m, d.goals, have).In(field).Within(have)
 	}
 	for j := range d.s.Goals {
-		if err := set(j, &d.s.Goals[j]); err != nil {
+		g := &d.s.Goals[j]
+		before := g.listed()
+		if err := set(j, g); err != nil {
+			return err
+		}
+		if err := d.count(field, g.listed()-before, j); err != nil {
 			return err
 		}
 	}
