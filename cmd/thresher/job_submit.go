@@ -29,6 +29,7 @@ type jobSubmit struct {
 	minScore     float64
 	leastScore   bool // --min-score was given
 	certificates bool
+	goals        jobGoals
 	wait         bool
 	fetch        jobFetch
 }
@@ -51,6 +52,10 @@ search. A .jsonl file has one request on each line,
 and needs no --collection. With search flags or --output-format it is read as a
 matrix, with one array of numbers on each line.
 
+--k-column, --floor-column and --ceiling-column name columns of a matrix with the k and
+the least and the greatest score of each query; --exclude and --candidates are files
+with the atoms that each query may not return or scores first, which are uploaded too.
+
 With --wait and --out (or --errors) the answers are fetched once the job is done, as
 by job fetch; if writing them fails they are still on the server.`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -72,6 +77,7 @@ by job fetch; if writing them fails they are still on the server.`,
 	fs.StringToStringVar(&s.metadata, "metadata", nil, "`name=text` to store with the job; may be repeated")
 	fs.Float64Var(&s.minScore, "min-score", 0, "return all atoms that score at least this (distances: at most)")
 	fs.BoolVar(&s.certificates, "certificates", false, "include the certificate of every answer")
+	s.goals.add(fs)
 	fs.BoolVar(&s.wait, "wait", false, "wait until the job is done")
 	s.addFlags(cmd)
 	s.fetch.addFlags(cmd)
@@ -126,7 +132,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 func (s *jobSubmit) spec(c *config.Config, path string) (api.BatchSpec, error) {
 	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat}
 	format, _ := dataset.FormatOf(path)
-	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.certificates
+	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.certificates && s.goals == jobGoals{}
 	for _, key := range searchKeys() {
 		requests = requests && c.Origin(key).Kind != config.FromFlag
 	}
@@ -142,6 +148,7 @@ func (s *jobSubmit) spec(c *config.Config, path string) (api.BatchSpec, error) {
 	if requests {
 		return spec, nil
 	}
+	spec.Goals = s.goals.spec()
 	text, err := json.Marshal(s.options(c))
 	spec.Search = text
 	return spec, err
@@ -195,30 +202,66 @@ func firstEndpoint(path string) (string, error) {
 	}
 }
 
-// submit uploads the file and creates the batch. Both have idempotency keys derived from one,
+// submit uploads the files and creates the batch. All have idempotency keys derived from one,
 // so that a retry has no further effect.
 func (a *app) submit(ctx context.Context, c *client.Client, s *jobSubmit, path string, spec api.BatchSpec) (api.Batch, error) {
-	up, err := client.UploadOf(path, "batch")
-	if err != nil {
-		return api.Batch{}, err
+	type input struct {
+		path, suffix string // suffix of the key
+		id           *string
 	}
-	up.Key = s.key
-	p := a.newProgress("uploading")
-	up.Sent = func(n int64) { p.set(n, up.Size) }
-	file, err := c.Upload(ctx, up)
-	p.done()
-	if err != nil {
-		return api.Batch{}, err
+	files := []input{{path, "", &spec.InputFileID}}
+	if g := spec.Goals; g != nil {
+		files = append(files, input{s.goals.exclude, "-exclude", &g.ExcludeFileID}, input{s.goals.candidates, "-candidates", &g.CandidatesFileID})
 	}
-	a.log.Info("uploaded", "file", file.ID, "bytes", file.Bytes)
-	spec.InputFileID = file.ID
+	var uploaded []string
+	for _, f := range files {
+		if f.path == "" {
+			continue
+		}
+		file, err := a.upload(ctx, c, f.path, s.key, f.suffix)
+		if err != nil {
+			a.deleteUploads(ctx, c, s.key, uploaded)
+			return api.Batch{}, err
+		}
+		*f.id = file.ID
+		uploaded = append(uploaded, file.ID)
+	}
 	b, err := c.CreateBatch(ctx, spec, s.key)
 	var refused *client.Problem
-	if s.key == "" && errors.As(err, &refused) && refused.Status < 500 {
-		// The file is of no use without the batch. With a key it will be found again.
-		if err := c.DeleteFile(ctx, file.ID); err != nil {
-			a.log.Warn("the uploaded file could not be deleted from the server", "file", file.ID, "error", err)
-		}
+	if errors.As(err, &refused) && refused.Status < 500 {
+		a.deleteUploads(ctx, c, s.key, uploaded)
 	}
 	return b, err
+}
+
+// upload uploads a file for a batch, under a key of its own if there is one.
+func (a *app) upload(ctx context.Context, c *client.Client, path, key, suffix string) (api.File, error) {
+	up, err := client.UploadOf(path, "batch")
+	if err != nil {
+		return api.File{}, err
+	}
+	if key != "" {
+		up.Key = key + suffix
+	}
+	p := a.newProgress("uploading")
+	defer p.done()
+	up.Sent = func(n int64) { p.set(n, up.Size) }
+	file, err := c.Upload(ctx, up)
+	if err == nil {
+		a.log.Info("uploaded", "file", file.ID, "bytes", file.Bytes)
+	}
+	return file, err
+}
+
+// deleteUploads deletes files that are of no use without their batch. With a key they will be
+// found again.
+func (a *app) deleteUploads(ctx context.Context, c *client.Client, key string, ids []string) {
+	if key != "" {
+		return
+	}
+	for _, id := range ids {
+		if err := c.DeleteFile(ctx, id); err != nil {
+			a.log.Warn("the uploaded file could not be deleted from the server", "file", id, "error", err)
+		}
+	}
 }

@@ -41,6 +41,24 @@ type BatchSpec struct {
 	Search json.RawMessage `json:"search,omitempty"`
 	// OutputFormat of a matrix file: "jsonl", "npz" or "parquet"; "" is jsonl.
 	OutputFormat string `json:"output_format,omitempty"`
+	// Goals, if not nil, says what each row of a matrix file asks for itself.
+	Goals *BatchGoals `json:"goals,omitempty"`
+}
+
+// BatchGoals names what the rows of a matrix file ask for themselves, in addition to what
+// BatchSpec.Search asks for all; "" names nothing.
+type BatchGoals struct {
+	// KColumn, MinScoreColumn and MaxScoreColumn are columns of the input file with k and the
+	// least and the greatest score of each row; null takes that of BatchSpec.Search.
+	KColumn        string `json:"k_column,omitempty"`
+	MinScoreColumn string `json:"min_score_column,omitempty"`
+	MaxScoreColumn string `json:"max_score_column,omitempty"`
+	// ExcludeFileID is the id of a file of lists, one a row, of the ids that the row may not
+	// return: a sparse matrix of scipy (.npz), .jsonl or .ivecs.
+	ExcludeFileID string `json:"exclude_file_id,omitempty"`
+	// CandidatesFileID is the id of a file of answers to the rows, of any origin, whose atoms
+	// are scored first.
+	CandidatesFileID string `json:"candidates_file_id,omitempty"`
 }
 
 // Batch is a batch of requests: the batch object of the OpenAI API, followed, from
@@ -71,6 +89,7 @@ type Batch struct {
 	Collections  []BatchCollection `json:"collections"`
 	Search       json.RawMessage   `json:"search,omitempty"`
 	OutputFormat string            `json:"output_format,omitempty"`
+	Goals        *BatchGoals       `json:"goals,omitempty"`
 	Progress     BatchProgress     `json:"progress"`
 }
 

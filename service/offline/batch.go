@@ -8,8 +8,11 @@ import (
 
 // The types of batches that clients see.
 type (
-	Batch    = api.Batch
-	Spec     = api.BatchSpec
+	Batch = api.Batch
+	Spec  = api.BatchSpec
+
+	BatchGoals = api.BatchGoals
+
 	Status   = api.BatchStatus
 	Errors   = api.BatchErrors
 	Error    = api.BatchError

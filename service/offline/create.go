@@ -72,12 +72,16 @@ func (m *Manager) makeRecord(ctx context.Context, id string, spec Spec, p plan) 
 		return nil, err
 	}
 	rec := &record{
-		Format: recordFormat, InputName: input.Name, Chunk: m.o.Chunk, Slice: m.o.Slice,
+		InputName: input.Name, Chunk: m.o.Chunk, Slice: m.o.Slice,
 		Batch: Batch{
 			ID: id, Object: "batch", Endpoint: spec.Endpoint, InputFileID: spec.InputFileID,
 			CompletionWindow: spec.CompletionWindow, Status: Validating, Metadata: spec.Metadata,
-			Search: spec.Search, OutputFormat: spec.OutputFormat,
+			Search: spec.Search, OutputFormat: spec.OutputFormat, Goals: spec.Goals,
 		},
+	}
+	rec.Format = rec.format()
+	if err := m.nameLists(rec); err != nil {
+		return nil, err
 	}
 	now := m.o.Now()
 	rec.Batch.CreatedAt = now.Unix()
@@ -86,7 +90,7 @@ func (m *Manager) makeRecord(ctx context.Context, id string, spec Spec, p plan) 
 	if err := rec.chooseKind(); err != nil {
 		return nil, err
 	}
-	if err := m.store.Hold(spec.InputFileID, id); err != nil {
+	if err := m.hold(rec); err != nil {
 		return nil, err
 	}
 	version, err := m.library.pin(p.collection, id)
@@ -95,6 +99,30 @@ func (m *Manager) makeRecord(ctx context.Context, id string, spec Spec, p plan) 
 	}
 	rec.Batch.Collections = []Pinned{{Name: p.collection, Version: version}}
 	return rec, m.checkSearch(ctx, rec)
+}
+
+// nameLists records the names of the files of lists.
+func (m *Manager) nameLists(rec *record) error {
+	for _, l := range rec.lists() {
+		f, err := m.store.Get(l.id)
+		if err != nil {
+			p := *problem.Of(err)
+			return p.In(l.field)
+		}
+		*l.name = f.Name
+	}
+	return nil
+}
+
+// hold protects the files of a batch from deletion.
+func (m *Manager) hold(rec *record) error {
+	err := m.store.Hold(rec.Batch.InputFileID, rec.Batch.ID)
+	for _, l := range rec.lists() {
+		if err == nil {
+			err = m.store.Hold(l.id, rec.Batch.ID)
+		}
+	}
+	return err
 }
 
 // admit queues a batch whose record is in the ledger, and starts it if a slot is free.

@@ -45,7 +45,7 @@ func (m *Manager) reconcile() error {
 	for _, id := range notes {
 		rec := &record{}
 		err := durable.Note(m.ledger.note(id), noteKind, rec)
-		if err == nil && (rec.Format != recordFormat || rec.Batch.ID != id) {
+		if err == nil && (rec.Format != rec.format() || rec.Batch.ID != id) {
 			err = durable.ErrNote
 		}
 		switch was := known[id]; {
@@ -135,7 +135,7 @@ func (m *Manager) adopt(rec *record) error {
 
 // regain holds and pins what a batch needs.
 func (m *Manager) regain(rec *record) error {
-	if err := m.store.Hold(rec.Batch.InputFileID, rec.Batch.ID); err != nil {
+	if err := m.hold(rec); err != nil {
 		return err
 	}
 	for _, p := range rec.Batch.Collections {

@@ -3,6 +3,8 @@ package offline
 import (
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"thresher/dataset"
 )
@@ -31,7 +33,48 @@ func extension(f dataset.Format) string {
 	return string(f)
 }
 
-// link makes the folder of the batch, with a link to its input.
+// excludeLink and candidatesLink return the names of the links to the files of lists.
+func (rec *record) excludeLink() string    { return "exclude" + suffix(rec.ExcludeName) }
+func (rec *record) candidatesLink() string { return "candidates" + suffix(rec.CandidatesName) }
+
+// suffix returns the part of a file's name that says its format.
+func suffix(name string) string {
+	end := ""
+	for range 2 {
+		ext := filepath.Ext(name)
+		if len(ext) < 2 || len(ext) > 12 || strings.ContainsFunc(ext[1:], func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+			break
+		}
+		end = strings.ToLower(ext) + end
+		if end != ".gz" {
+			break
+		}
+		name = strings.TrimSuffix(name, ext)
+	}
+	return end
+}
+
+// listFile is a file of lists that a batch names.
+type listFile struct {
+	id    string
+	name  *string // the client's
+	field string  // of the Spec
+	link  func() string
+}
+
+// lists returns the files of lists of the batch.
+func (rec *record) lists() []listFile {
+	var all []listFile
+	if g := rec.Batch.Goals; g != nil && g.ExcludeFileID != "" {
+		all = append(all, listFile{g.ExcludeFileID, &rec.ExcludeName, excludeField, rec.excludeLink})
+	}
+	if g := rec.Batch.Goals; g != nil && g.CandidatesFileID != "" {
+		all = append(all, listFile{g.CandidatesFileID, &rec.CandidatesName, candidatesField, rec.candidatesLink})
+	}
+	return all
+}
+
+// link makes the folder of the batch, with links to its input and its lists.
 func (j *job) link(rec *record) error {
 	path, _, err := j.m.store.Path(rec.Batch.InputFileID)
 	if err != nil {
@@ -43,7 +86,19 @@ func (j *job) link(rec *record) error {
 	if err := j.m.o.disk.FlushFolder(j.m.dir); err != nil {
 		return err
 	}
-	return j.linkInput(path, j.path(rec.inputName()))
+	if err := j.linkInput(path, j.path(rec.inputName())); err != nil {
+		return err
+	}
+	for _, l := range rec.lists() {
+		path, _, err := j.m.store.Path(l.id)
+		if err != nil {
+			return err
+		}
+		if err := j.linkInput(path, j.path(l.link())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // linkInput gives the file at path a second name, unless it exists. Where hard links are not

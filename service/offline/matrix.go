@@ -21,7 +21,7 @@ import (
 func (rec *record) chooseKind() error {
 	b := &rec.Batch
 	format, zipped := dataset.FormatOf(rec.InputName)
-	rec.Matrix = b.Search != nil || b.OutputFormat != "" || format != dataset.JSONL && format != dataset.Unknown
+	rec.Matrix = b.Search != nil || b.Goals != nil || b.OutputFormat != "" || format != dataset.JSONL && format != dataset.Unknown
 	if !rec.Matrix && zipped {
 		return problem.New(problem.UnsupportedMedia, "file %s of requests is compressed; only matrices may be", b.InputFileID).In("input_file_id")
 	}
@@ -61,11 +61,11 @@ func (m *Manager) checkSearch(ctx context.Context, rec *record) error {
 
 // options returns the options of the matrix's searches, as a request without queries.
 func (rec *record) options(s shelf, limits wire.Limits) (*request, error) {
-	body, err := withQuery(rec.Batch.Search, s.dim())
+	r := &request{shelf: s}
+	body, err := r.withQuery(rec.Batch.Search, s.dim())
 	if err != nil {
 		return nil, err
 	}
-	r := &request{shelf: s}
 	if err := r.decode(body, limits); err != nil {
 		var p *problem.Problem
 		if errors.As(err, &p) && p.Field != "" {
@@ -79,8 +79,8 @@ func (rec *record) options(s shelf, limits wire.Limits) (*request, error) {
 }
 
 // withQuery returns the body of a search with these options for a query of zeros, so that the
-// options can be read as those of any search.
-func withQuery(options json.RawMessage, dim int) ([]byte, error) {
+// options can be read as those of any search, and records whether k is named.
+func (r *request) withQuery(options json.RawMessage, dim int) ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if options != nil {
 		if err := json.Unmarshal(options, &members); err != nil {
@@ -93,6 +93,8 @@ func withQuery(options json.RawMessage, dim int) ([]byte, error) {
 	if _, given := members["goals"]; given {
 		return nil, problem.New(problem.UnknownField, "search holds goals, one a query; the options of a file of vectors hold for all of its rows").In("search.goals")
 	}
+	_, r.named = members["k"]
+	r.cut = string(members["cut_k"]) == "true"
 	members["queries"] = fmt.Appendf(nil, "[[0%s]]", strings.Repeat(",0", dim-1))
 	return json.Marshal(members)
 }
@@ -101,8 +103,9 @@ func withQuery(options json.RawMessage, dim int) ([]byte, error) {
 type rows struct {
 	rec    *record
 	r      dataset.Reader
-	path   string // of the link, which clients do not see
-	chunk  int    // rows
+	goals  *rowGoals // nil if all rows ask for the same
+	path   string    // of the link, which clients do not see
+	chunk  int       // rows
 	memory [2][]float32
 	turn   int
 	ended  bool
@@ -111,11 +114,23 @@ type rows struct {
 // mostElements bounds the memory of a chunk of long rows: 64 MiB.
 const mostElements = 1 << 24
 
-func (j *job) openRows(rec *record, answers int) (*rows, error) {
+// rowChunk is consecutive rows, and their goals unless all rows ask for the same.
+type rowChunk struct {
+	queries []float32
+	goals   []batch.QueryGoal
+}
+
+// openRows opens the input of a batch with these options, whose answers have at most so many
+// atoms.
+func (j *job) openRows(rec *record, options *request, answers int) (*rows, error) {
 	s := &rows{rec: rec, path: j.path(rec.inputName())}
 	var err error
-	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true}); err != nil {
+	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true, Except: columnsOf(rec.Batch.Goals)}); err != nil {
 		return nil, s.named(err)
+	}
+	if s.goals, err = j.openGoals(rec, options); err != nil {
+		s.close()
+		return nil, err
 	}
 	s.chunk = max(1, min(rec.Chunk, mostElements/s.r.Dim(), mostAtoms/max(1, answers)))
 	return s, nil
@@ -134,7 +149,12 @@ func (s *rows) named(err error) error {
 	return err
 }
 
-func (s *rows) close() { s.r.Close() } // read only
+func (s *rows) close() {
+	s.r.Close() // read only
+	if s.goals != nil {
+		s.goals.close()
+	}
+}
 
 // Skip skips rows that were answered.
 func (s *rows) Skip(ctx context.Context, n int64) error {
@@ -151,32 +171,48 @@ func (s *rows) Skip(ctx context.Context, n int64) error {
 			return s.named(err)
 		}
 	}
+	if s.goals != nil {
+		return s.goals.skip(ctx, n)
+	}
 	return nil
 }
 
-// Next returns the next rows.
-func (s *rows) Next(ctx context.Context) ([]float32, int, error) {
+// Next returns the next rows: a chunk, or fewer whose goals list many ids.
+func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 	s.turn = 1 - s.turn
 	buf, dim := s.buffer(), s.r.Dim()
-	n := 0
-	for n < s.chunk && !s.ended {
+	at, listed := s.chunk, 0
+	for n < s.chunk && listed < mostAtoms && !s.ended {
 		if ctx.Err() != nil {
-			return nil, 0, context.Cause(ctx)
+			return next, 0, context.Cause(ctx)
 		}
-		got, err := s.r.Read(buf[n*dim:])
+		if s.goals != nil {
+			at = n + 1
+		}
+		got, err := s.r.Read(buf[n*dim : at*dim])
 		n += got
 		if err == io.EOF {
 			s.ended = true
 			break
 		}
 		if err != nil {
-			return nil, 0, s.named(err)
+			return next, 0, s.named(err)
 		}
+		if s.goals == nil || got == 0 {
+			continue
+		}
+		goal, ids, err := s.goals.row(true)
+		if err != nil {
+			return next, 0, err
+		}
+		next.goals = append(next.goals, goal)
+		listed += ids
 	}
 	if n == 0 {
-		return nil, 0, io.EOF
+		return next, 0, io.EOF
 	}
-	return buf[:n*dim], n, nil
+	next.queries = buf[:n*dim]
+	return next, n, nil
 }
 
 func (s *rows) buffer() []float32 {
@@ -186,33 +222,40 @@ func (s *rows) buffer() []float32 {
 	return s.memory[s.turn]
 }
 
-// countRows reads the whole matrix and counts its rows.
-func (j *job) countRows(rec *record) (int64, error) {
+// countRows reads the whole matrix, with the goals of its rows, and counts its rows. width is
+// the greatest k of their goals, 0 without goals.
+func (j *job) countRows(rec *record) (total int64, width int, err error) {
 	at := rec.Batch.Collections[0]
 	c, err := j.m.library.use(j.ctx, at.Name, at.Version)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer c.release()
-	s, err := j.openRows(rec, 1)
+	options, err := rec.options(c, j.m.o.Limits)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
+	}
+	s, err := j.openRows(rec, options, 1)
+	if err != nil {
+		return 0, 0, err
 	}
 	defer s.close()
 	if got, want := s.r.Dim(), c.dim(); got != want {
-		return 0, problem.New(problem.WrongDimension, "%s has vectors of dimension %d, collection %s of dimension %d", rec.InputName, got, at.Name, want).In("input_file_id").Within(want)
+		return 0, 0, problem.New(problem.WrongDimension, "%s has vectors of dimension %d, collection %s of dimension %d", rec.InputName, got, at.Name, want).In("input_file_id").Within(want)
 	}
-	var total int64
 	for {
 		_, n, err := s.Next(j.ctx)
+		if err == io.EOF && s.goals != nil {
+			return total, s.goals.mostK, s.goals.end()
+		}
 		if err == io.EOF {
-			return total, nil
+			return total, 0, nil
 		}
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if total += int64(n); total > j.m.o.Requests {
-			return 0, failed(problem.OverLimit, 0, "%s has more than %d rows", rec.InputName, j.m.o.Requests)
+			return 0, 0, failed(problem.OverLimit, 0, "%s has more than %d rows", rec.InputName, j.m.o.Requests)
 		}
 	}
 }
@@ -233,7 +276,7 @@ func (j *job) answerRows(rec *record) error {
 		return err
 	}
 	_, answers := options.size()
-	src, err := j.openRows(rec, answers)
+	src, err := j.openRows(rec, options, max(answers, rec.Width))
 	if err != nil {
 		return err
 	}
@@ -263,17 +306,24 @@ type rowWork struct {
 }
 
 // chunk implements jobs.Work.
-func (w *rowWork) chunk(ctx context.Context, chunk []float32, first int64, totals []byte) ([][]byte, []byte, error) {
+func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals []byte) ([][]byte, []byte, error) {
 	if w.j.expired() {
 		return nil, nil, errExpired
 	}
 	w.stats = batch.Stats{}
 	dim := w.options.shelf.dim()
-	parts := make([]part, len(chunk)/dim)
+	parts := make([]part, len(chunk.queries)/dim)
 	for i := range parts {
-		parts[i] = part{chunk[i*dim : (i+1)*dim], w.options.goals}
+		parts[i] = part{chunk.queries[i*dim : (i+1)*dim], w.options.goals}
+		if chunk.goals != nil {
+			parts[i].goals = chunk.goals[i : i+1]
+		}
 	}
-	answers, err := w.ask(ctx, w.options.shelf, w.options.ask(), parts)
+	ask := w.options.ask()
+	if chunk.goals != nil {
+		ask.K = 0 // the goals have it
+	}
+	answers, err := w.ask(ctx, w.options.shelf, ask, parts)
 	if err != nil {
 		return nil, nil, err
 	}

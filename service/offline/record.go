@@ -21,6 +21,9 @@ type record struct {
 	Batch       Batch  `json:"batch"` // without Progress, which is derived from Tally
 	// InputName is the client's name for the input, Matrix how it is read.
 	InputName string `json:"input_name"`
+	// ExcludeName and CandidatesName are the client's names for the files of lists.
+	ExcludeName    string `json:"exclude_name,omitempty"`
+	CandidatesName string `json:"candidates_name,omitempty"`
 	Matrix    bool   `json:"matrix"`
 	// Width bounds the atoms of an answer of a matrix; 0 means any number.
 	Width int `json:"width,omitempty"`
@@ -33,8 +36,20 @@ type record struct {
 	Tally   tally  `json:"tally"`
 }
 
-// recordFormat changes if older releases would misunderstand a record.
-const recordFormat = 1
+// Formats change if older releases would misunderstand a record: those before goals would
+// ignore them.
+const (
+	recordFormat = 1
+	goalsFormat  = 2 // of records with goals
+)
+
+// format returns the format that a record has.
+func (rec *record) format() int {
+	if rec.Batch.Goals != nil {
+		return goalsFormat
+	}
+	return recordFormat
+}
 
 // tally adds up what is answered.
 type tally struct {
@@ -171,7 +186,7 @@ func decodeRecord(text []byte) (*record, error) {
 	if err := db.ReadJSON("a batch", text, rec); err != nil {
 		return nil, err
 	}
-	return rec, db.CheckFormat("batch "+rec.Batch.ID, rec.Format, recordFormat)
+	return rec, db.CheckFormat("batch "+rec.Batch.ID, rec.Format, rec.format())
 }
 
 // remove deletes a batch, its note first, so that it is not adopted again.

@@ -24,6 +24,8 @@ type request struct {
 	allow, deny []int64           // row numbers; nil without such lists
 	goals       []batch.QueryGoal // one a query; nil if there are none
 	results     int               // that the answer has at most
+	// named and cut say whether the options of a matrix name k, and cut_k as true.
+	named, cut bool
 	// answered is the problem of the body, as the search would answer it; refused is why the
 	// line is not a request.
 	answered, refused *problem.Problem

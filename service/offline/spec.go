@@ -35,9 +35,21 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 		"metadata":          jsonbody.Optional(jsonbody.TextMap("metadata", &s.Metadata)),
 		"search":            jsonbody.Raw(&search),
 		"output_format":     jsonbody.Optional(jsonbody.Text("output_format", &s.OutputFormat)),
+		"goals":             jsonbody.Optional(jsonbody.Pointer("goals", &s.Goals, goalsReader)),
 	})
 	s.Search = slices.Clone(search)
 	return s, err
+}
+
+// goalsReader reads the member goals of a Spec.
+func goalsReader(name string, g *BatchGoals) jsonbody.Reader {
+	return jsonbody.Object(jsonbody.Members{
+		"k_column":           jsonbody.Text(name+".k_column", &g.KColumn),
+		"min_score_column":   jsonbody.Text(name+".min_score_column", &g.MinScoreColumn),
+		"max_score_column":   jsonbody.Text(name+".max_score_column", &g.MaxScoreColumn),
+		"exclude_file_id":    jsonbody.Text(name+".exclude_file_id", &g.ExcludeFileID),
+		"candidates_file_id": jsonbody.Text(name+".candidates_file_id", &g.CandidatesFileID),
+	})
 }
 
 // plan is the result of checking a Spec.
@@ -73,6 +85,9 @@ func checkSpec(s *Spec, longest time.Duration) (plan, error) {
 	case dataset.Unknown, dataset.JSONL, dataset.NPZ, dataset.Parquet:
 	default:
 		return p, problem.New(problem.InvalidValue, "output_format %q is none of jsonl, npz, parquet", s.OutputFormat).In("output_format").Within([]string{"jsonl", "npz", "parquet"})
+	}
+	if s.Goals != nil && *s.Goals == (BatchGoals{}) {
+		s.Goals = nil
 	}
 	if text := bytes.TrimSpace(s.Search); len(text) > 0 && text[0] != '{' {
 		if string(text) != "null" {

@@ -29,7 +29,7 @@ const mostDuplicates = 10
 // validate reads the whole input once, pins the collections that it names, and counts its
 // requests.
 func (j *job) validate(rec *record) error {
-	total, pinned, err := j.count(rec)
+	total, pinned, width, err := j.count(rec)
 	if err != nil {
 		return err
 	}
@@ -44,24 +44,29 @@ func (j *job) validate(rec *record) error {
 		rec.Batch.InProgressAt = j.now()
 		rec.Batch.RequestCounts.Total = total
 		rec.Batch.Collections = pinned
+		if width > 0 {
+			rec.Width = width
+		}
 	})
 }
 
-func (j *job) count(rec *record) (total int64, pinned []Pinned, err error) {
+// count counts the requests of a batch. width is the greatest k of the rows of a matrix with
+// goals, else 0.
+func (j *job) count(rec *record) (total int64, pinned []Pinned, width int, err error) {
 	if rec.Matrix {
-		total, err = j.countRows(rec)
-		return total, rec.Batch.Collections, err
+		total, width, err = j.countRows(rec)
+		return total, rec.Batch.Collections, width, err
 	}
 	f, err := os.Open(j.path(rec.inputName()))
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, 0, err
 	}
 	defer f.Close()
 	v := &validation{j: j, pinned: slices.Clone(rec.Batch.Collections), unknown: map[string]bool{}}
 	if err := v.read(j.ctx, f); err != nil {
-		return 0, nil, err
+		return 0, nil, 0, err
 	}
-	return v.requests, v.pinned, v.duplicates(j.ctx, f)
+	return v.requests, v.pinned, 0, v.duplicates(j.ctx, f)
 }
 
 // validation is one pass over a file of requests.

@@ -207,7 +207,7 @@ func (d *Draft) Search() (*Search, error) {
 		return nil, err
 	}
 	if s.K == 0 {
-		s.K, s.CutK = d.defaultK(s.MinScore != nil), true
+		s.K, s.CutK = d.limits.DefaultK(s.MinScore != nil), true
 	}
 	return &s, nil
 }

@@ -216,19 +216,19 @@ func (d *Draft) completeGoals(s *Search) error {
 		case named:
 			g.K = s.K
 		default:
-			g.K, g.CutK = d.defaultK(g.MinScore != nil || s.MinScore != nil), true
+			g.K, g.CutK = d.limits.DefaultK(g.MinScore != nil || s.MinScore != nil), true
 		}
 	}
 	return nil
 }
 
-// defaultK is the k of a query that names none: with a least score, all atoms that reach it.
-func (d *Draft) defaultK(least bool) int {
-	switch most := d.limits.K; {
+// DefaultK is the k of a query that names none: with a least score, all atoms that reach it.
+func (l Limits) DefaultK(least bool) int {
+	switch {
 	case least:
-		return most
-	case most > 0:
-		return min(defaultK, most)
+		return l.K
+	case l.K > 0:
+		return min(defaultK, l.K)
 	}
 	return defaultK
 }

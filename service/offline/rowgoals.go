@@ -1,0 +1,298 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"thresher/batch"
+	"thresher/dataset"
+	"thresher/service/problem"
+	"thresher/service/wire"
+)
+
+// rowGoals streams what each row of a matrix asks for itself: numbers from columns of the
+// input, and lists of ids from other files, one a row.
+type rowGoals struct {
+	rec     *record
+	options *request
+	limits  wire.Limits
+	input   linked
+
+	numbers             dataset.NumberReader // nil without columns
+	exclude, candidates *rowLists            // nil without
+	next                int64                // number of the next row
+	mostK               int                  // of the rows read
+}
+
+// linked is a file of the batch under two names.
+type linked struct{ path, name string } // path is that of the link, which clients do not see
+
+// named replaces the path in an error by the client's name for the file, which a field of the
+// Spec names.
+func (l linked) named(err error, field string) error {
+	var e *dataset.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	e.File = strings.Replace(e.File, l.path, l.name, 1)
+	return problem.New(problem.Malformed, "%v", e).In(field).Because(err)
+}
+
+// columnsOf returns the names of the columns that are given, in the order k, least and greatest
+// score.
+func columnsOf(g *BatchGoals) []string {
+	if g == nil {
+		return nil
+	}
+	var names []string
+	for _, name := range []string{g.KColumn, g.MinScoreColumn, g.MaxScoreColumn} {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// The members of a Spec with goals, as problems name them.
+const (
+	kColumnField    = "goals.k_column"
+	excludeField    = "goals.exclude_file_id"
+	candidatesField = "goals.candidates_file_id"
+)
+
+// openGoals opens what the rows of the batch ask for themselves; nil if that is nothing. The
+// caller closes it.
+func (j *job) openGoals(rec *record, options *request) (*rowGoals, error) {
+	given := rec.Batch.Goals
+	if given == nil {
+		return nil, nil
+	}
+	g := &rowGoals{rec: rec, options: options, limits: j.m.o.Limits, input: linked{j.path(rec.inputName()), rec.InputName}}
+	err := g.open(j, given)
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
+	if names := columnsOf(given); len(names) > 0 {
+		if g.numbers, err = dataset.OpenNumbers(g.input.path, names...); err != nil {
+			return g.input.named(err, "goals")
+		}
+	}
+	if given.ExcludeFileID != "" {
+		g.exclude = &rowLists{field: excludeField, linked: linked{j.path(g.rec.excludeLink()), g.rec.ExcludeName}}
+		lists, err := dataset.OpenLists(g.exclude.path)
+		if err != nil {
+			return g.exclude.failed(err)
+		}
+		g.exclude.from = plainLists{lists}
+		numbered := g.options.shelf.naming()
+		if limit, n := lists.Limit(), g.options.shelf.len(); numbered.Int == nil && !numbered.Textual() && limit > int64(n) {
+			return problem.New(problem.UnknownID, "%s: the matrix has %d columns, and the collection has %d atoms: is it of another collection?", g.exclude.name, limit, n).
+				In(excludeField).Within(n)
+		}
+	}
+	if given.CandidatesFileID != "" {
+		g.candidates = &rowLists{field: candidatesField, linked: linked{j.path(g.rec.candidatesLink()), g.rec.CandidatesName}}
+		results, err := dataset.OpenResults(g.candidates.path)
+		if err != nil {
+			return g.candidates.failed(err)
+		}
+		g.candidates.from = &resultLists{ResultReader: results}
+	}
+	return nil
+}
+
+func (g *rowGoals) close() {
+	if g.numbers != nil {
+		g.numbers.Close() // read only
+	}
+	for _, l := range []*rowLists{g.exclude, g.candidates} {
+		if l != nil && l.from != nil {
+			l.from.Close()
+		}
+	}
+}
+
+// skip skips the goals of n rows.
+func (g *rowGoals) skip(ctx context.Context, n int64) error {
+	for i := range n {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if _, _, err := g.row(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row returns the goal of the next row and how many ids it lists, or only skips it.
+func (g *rowGoals) row(wanted bool) (q batch.QueryGoal, listed int, err error) {
+	if g.numbers != nil {
+		numbers, err := g.numbers.Next()
+		if err == io.EOF {
+			return q, 0, problem.New(problem.InvalidValue, "%s: the columns %q have %d rows, and there are more queries", g.input.name, columnsOf(g.rec.Batch.Goals), g.next).In("goals")
+		}
+		if err != nil {
+			return q, 0, g.input.named(err, "goals")
+		}
+		if q, err = g.goal(numbers); err != nil {
+			return q, 0, err
+		}
+	} else if q, err = g.goal(nil); err != nil {
+		return q, 0, err
+	}
+	for _, x := range []struct {
+		from *rowLists
+		to   *[]int64
+	}{{g.exclude, &q.Exclude}, {g.candidates, &q.Candidates}} {
+		if x.from == nil {
+			continue
+		}
+		if *x.to, err = x.from.read(g.next, g.options.shelf, wanted); err != nil {
+			return q, 0, err
+		}
+		listed += len(*x.to)
+	}
+	g.next++
+	return q, listed, nil
+}
+
+// goal returns the goal of a row without lists: numbers has its columns.
+func (g *rowGoals) goal(numbers []float64) (q batch.QueryGoal, err error) {
+	given := g.rec.Batch.Goals
+	number := func(column string) (v float64, ok bool) {
+		if column == "" {
+			return 0, false
+		}
+		v, numbers = numbers[0], numbers[1:]
+		return v, !math.IsNaN(v) // null
+	}
+	k, named := number(given.KColumn)
+	q.MinScore, q.MaxScore = g.options.search.MinScore, g.options.search.MaxScore
+	if v, ok := number(given.MinScoreColumn); ok {
+		q.MinScore = &v
+	}
+	if v, ok := number(given.MaxScoreColumn); ok {
+		q.MaxScore = &v
+	}
+	n := g.options.shelf.len()
+	switch {
+	case !named && g.options.named:
+		q.K = g.options.search.K
+	case !named:
+		q.K = min(g.limits.DefaultK(q.MinScore != nil), n)
+	default:
+		if k != math.Trunc(k) || k < 1 || k > math.MaxInt32 {
+			return q, g.wrongK("k is %v; an integer from 1 on is wanted, or null for the k of all", k)
+		}
+		if most := g.limits.K; most > 0 && k > float64(most) {
+			return q, g.wrongK("k is %v, at most %d is accepted", k, most)
+		}
+		if int(k) > n && !g.options.cut {
+			return q, g.wrongK("k is %v and the collection has %d atoms; cut_k reduces k to that", k, n)
+		}
+		q.K = min(int(k), n)
+	}
+	g.mostK = max(g.mostK, q.K)
+	return q, nil
+}
+
+func (g *rowGoals) wrongK(format string, args ...any) error {
+	return problem.New(problem.InvalidValue, "%s: row %d (0-based), column %q: %s", g.input.name, g.next, g.rec.Batch.Goals.KColumn, fmt.Sprintf(format, args...)).In(kColumnField)
+}
+
+// end refuses goals of more rows than there are.
+func (g *rowGoals) end() error {
+	if g.numbers != nil {
+		if _, err := g.numbers.Next(); err != io.EOF {
+			return problem.New(problem.InvalidValue, "%s: the columns %q have more rows than the %d vectors", g.input.name, columnsOf(g.rec.Batch.Goals), g.next).In("goals")
+		}
+	}
+	for _, l := range []*rowLists{g.exclude, g.candidates} {
+		if l == nil {
+			continue
+		}
+		if _, err := l.from.Next(); err != io.EOF {
+			return problem.New(problem.InvalidValue, "%s has more than %d lists, and there are %d queries", l.name, g.next, g.next).In(l.field)
+		}
+	}
+	return nil
+}
+
+// rowLists streams lists of ids, one a row, from a file that a field of the Spec names.
+type rowLists struct {
+	linked
+	field string
+	from  listSource
+}
+
+// listSource is a dataset.ListReader as far as rows need it.
+type listSource interface {
+	Next() (dataset.List, error)
+	Close() error
+}
+
+type plainLists struct{ dataset.ListReader }
+
+// resultLists has the ids of answers, which are in the order of the rows.
+type resultLists struct {
+	dataset.ResultReader
+	next int64
+}
+
+func (r *resultLists) Next() (dataset.List, error) {
+	result, err := r.ResultReader.Next()
+	if err != nil {
+		return dataset.List{}, err
+	}
+	if result.Query != r.next {
+		return dataset.List{}, fmt.Errorf("answer %d (0-based) is to query %d; answers must be in the order of the queries, without gaps", r.next, result.Query)
+	}
+	r.next++
+	return dataset.List{IDs: result.IDs, Names: result.Names}, nil
+}
+
+// read returns the rows of atoms that the list of a row names, or only skips it.
+func (l *rowLists) read(row int64, s shelf, wanted bool) ([]int64, error) {
+	list, err := l.from.Next()
+	if err == io.EOF {
+		return nil, problem.New(problem.InvalidValue, "%s has %d lists, and there are more queries", l.name, row).In(l.field)
+	}
+	if err != nil {
+		return nil, l.failed(err)
+	}
+	if !wanted {
+		return nil, nil
+	}
+	ids := &wire.IDList{Ints: list.IDs, Names: list.Names}
+	if n := ids.Len(); n > mostAtoms {
+		return nil, problem.New(problem.OverLimit, "%s: query %d: %d ids, at most %d are accepted", l.name, row, n, mostAtoms).In(l.field).Within(mostAtoms)
+	}
+	rows, err := s.rows(ids, "ids")
+	var p *problem.Problem
+	if errors.As(err, &p) {
+		at := ""
+		if p.Index >= 0 {
+			at = fmt.Sprintf("entry %d (0-based): ", p.Index)
+		}
+		return nil, problem.New(p.Kind, "%s: query %d: %s%s", l.name, row, at, p.Detail).In(l.field)
+	}
+	return rows, err
+}
+
+// failed returns the problem of a list that cannot be read.
+func (l *rowLists) failed(err error) error {
+	if named := l.named(err, l.field); named != err {
+		return named
+	}
+	return problem.New(problem.Malformed, "%s: %v", l.name, err).In(l.field).Because(err)
+}
