@@ -128,7 +128,11 @@ func (s *Server) stated(r *request, answer func(*turn, *comparison, *batch.Respo
 		if err := c.compare(r.Context(), t, resp); err != nil {
 			return err
 		}
-		return answer(t, c, resp, took)
+		err := answer(t, c, resp, took)
+		if err == nil && s.o.Metrics != nil {
+			s.o.Metrics.Compared(v.Info().Name, c.found, c.missed)
+		}
+		return err
 	})
 }
 
@@ -141,6 +145,8 @@ type comparison struct {
 	rows    [][]int64 // of the stated answers
 	recalls *verify.Recall
 	of      []compared // by query
+	// found and missed count the best atoms that the stated answers have, and lack.
+	found, missed int
 	method  batch.Method
 }
 
@@ -191,7 +197,10 @@ func (c *comparison) compare(ctx context.Context, t *turn, resp *batch.Response)
 		if err != nil {
 			return err
 		}
-		c.of[j] = compared{true, share, append([]int64(nil), c.recalls.Missed()...)}
+		missed := append([]int64(nil), c.recalls.Missed()...)
+		c.of[j] = compared{true, share, missed}
+		c.missed += len(missed)
+		c.found += len(a.IDs) - len(missed)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type Metrics struct {
 	densePulls  *prometheus.CounterVec   // collection, method
 	rescored    *prometheus.CounterVec   // collection, method
 	partial     *prometheus.CounterVec   // collection, method
+	stated      *prometheus.CounterVec   // collection, outcome
 	batchSize   *prometheus.HistogramVec // collection
 	queue       *prometheus.HistogramVec // collection
 	turns       *prometheus.HistogramVec // class
@@ -67,6 +68,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		densePulls: counter("thresher_dense_pulls_total", "Coordinates that dense scans would have read for the same answers.", search...),
 		rescored:   counter("thresher_rescored_rows_total", "Rows scored in full.", search...),
 		partial:    counter("thresher_partial_answers_total", "Queries whose search was stopped before its end.", search...),
+		stated:     counter("thresher_stated_atoms_total", "Best atoms of queries that answers of other programs had, or lacked.", "collection", "outcome"),
 		batchSize: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "thresher_batch_size", Help: "Queries that ran together.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11), // to 1,024
@@ -99,7 +101,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.survivors[i] = ratio.WithLabelValues(label)
 	}
 	var err error
-	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue, m.turns, m.rejected, m.duelsIssued, m.results, ratio}
+	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue, m.turns, m.rejected, m.duelsIssued, m.results, ratio}
 	for _, c := range slices.Concat(all, m.slates.collectors(), m.requests.collectors()) {
 		err = errors.Join(err, r.Register(c))
 	}
@@ -181,6 +183,13 @@ func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.R
 	c.heuristic.Add(float64(promised[batch.GuaranteeHeuristic]))
 }
 
+// Compared counts the best atoms of queries that answers of other programs had, and lacked.
+func (m *Metrics) Compared(collection string, found, missed int) {
+	collection = m.labels.collectionLabel(collection)
+	m.stated.WithLabelValues(collection, "found").Add(float64(found))
+	m.stated.WithLabelValues(collection, "missed").Add(float64(missed))
+}
+
 // Waited records how long work of a class, small or large, waited for its turn.
 func (m *Metrics) Waited(class string, d time.Duration) {
 	m.turns.WithLabelValues(class).Observe(d.Seconds())
@@ -213,7 +222,7 @@ func (m *Metrics) Forget(collection string) {
 	m.slates.forget(gone)
 	for _, v := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.batchSize, m.queue} {
+	}{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue} {
 		v.DeletePartialMatch(gone)
 	}
 }

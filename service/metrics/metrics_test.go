@@ -41,6 +41,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	runs := m.Runs("movies")
 	runs.Waited(time.Millisecond)
 	runs.Began(2, 5)
+	m.Compared("movies", 9, 1)
 	m.Rejected("queue-full")
 	m.Waited("small", time.Millisecond)
 	m.DuelsIssued(4)
@@ -87,7 +88,7 @@ func TestNames(t *testing.T) {
 		"thresher_pulls_total": "collection method", "thresher_dense_pulls_total": "collection method",
 		"thresher_round_survivor_ratio": "round", "thresher_rescored_rows_total": "collection method",
 		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_turn_seconds": "class", "thresher_rejected_total": "reason",
-		"thresher_partial_answers_total": "collection method", "thresher_jobs": "status",
+		"thresher_partial_answers_total": "collection method", "thresher_stated_atoms_total": "collection outcome", "thresher_jobs": "status",
 		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status",
 		"thresher_slate_seconds": "algo collection", "thresher_slates_total": "algo collection", "thresher_slate_evaluations_total": "algo collection",
 		"thresher_slate_observations_total": "collection", "thresher_slate_rewards_total": "collection", "thresher_slate_memory_bytes": "",
@@ -135,8 +136,12 @@ thresher_rejected_total{reason="queue-full"} 1
 # HELP thresher_rescored_rows_total Rows scored in full.
 # TYPE thresher_rescored_rows_total counter
 thresher_rescored_rows_total{collection="movies",method="auto"} 9
+# HELP thresher_stated_atoms_total Best atoms of queries that answers of other programs had, or lacked.
+# TYPE thresher_stated_atoms_total counter
+thresher_stated_atoms_total{collection="movies",outcome="found"} 9
+thresher_stated_atoms_total{collection="movies",outcome="missed"} 1
 `
-	names := []string{"thresher_dense_pulls_total", "thresher_duel_results_total", "thresher_duels_handed_out_total", "thresher_partial_answers_total", "thresher_pulls_total", "thresher_queries_total", "thresher_rejected_total", "thresher_rescored_rows_total"}
+	names := []string{"thresher_dense_pulls_total", "thresher_duel_results_total", "thresher_duels_handed_out_total", "thresher_partial_answers_total", "thresher_pulls_total", "thresher_queries_total", "thresher_rejected_total", "thresher_rescored_rows_total", "thresher_stated_atoms_total"}
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
