@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"thresher/service/api"
 	"thresher/service/client"
@@ -222,5 +223,36 @@ func TestGoalsOverInference(t *testing.T) {
 	bad := strings.Replace(body, fmt.Sprintf("[-1,%d]", lists[3]), "[-1,300]", 1)
 	if a := s.do("POST", "/v2/models/films/infer", bad).want(400); !strings.Contains(string(a.body), "300 atoms, numbered from 0, and none has the id 300") {
 		t.Errorf("%s", a.body)
+	}
+}
+
+// TestListedIDsTakeMemory: the ids that goals list are part of the memory of answers, for which a
+// search waits.
+func TestListedIDsTakeMemory(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Search = 1<<20, 50*time.Millisecond })
+	s.fill()
+	other := s.answers.Hold("another", 1<<20, nil)
+	if err := other.Grow(t.Context(), 1<<19); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	list := strings.TrimSuffix(strings.Repeat("7,", 1<<19/listedBytes), ",")
+	goals := oneQuery(`,"goals":[{"candidates":[` + list + `]}]`)
+	if p := s.do("POST", searchFilms, goals).problem(504, "deadline"); !strings.Contains(p.Detail, "limits.answers") {
+		t.Errorf("%+v", p)
+	}
+	stated := statedBody(t, gaussian(3, dim), "[["+list+"]]", `,"k":1`)
+	if p := s.do("POST", recallFilms, stated).problem(504, "deadline"); !strings.Contains(p.Detail, "limits.answers") {
+		t.Errorf("%+v", p)
+	}
+	s.do("POST", searchFilms, oneQuery(`,"goals":[{"candidates":[7,7]}]`)).want(200)
+	other.Release()
+	s.do("POST", searchFilms, goals).want(200)
+	s.do("POST", recallFilms, stated).want(200)
+	s.stopAll()
+	if n := s.answers.Used(); n != 0 {
+		t.Errorf("%d bytes of answers are held", n)
 	}
 }
