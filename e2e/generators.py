@@ -91,6 +91,12 @@ def settle(case: Any) -> None:
         if options.get("method") not in (None, "auto", "exact", "certain", "adaptive"):
             options["method"] = "auto"  # other methods need special collections
         options.pop("plan", None)  # so do plans
+        if "min_score" in options:  # which may be greater
+            options.pop("max_score", None)
+    if isinstance(body.get("answers"), list):
+        stated(body)
+    if isinstance(body.get("goals"), list):
+        body["goals"] = goals(body["goals"], len(body.get("queries", ())), body)
     for item in body.get("items", ()):
         item.pop("costs", None)  # all must have the same number
     if "users" in body:  # they depend on the settings
@@ -116,6 +122,20 @@ def listed(body: dict[str, Any]) -> None:
         source.pop("ids", None)
 
 
+def stated(body: dict[str, Any]) -> None:
+    """An answer to each query, one of them not empty, without scores, which say what they are."""
+    body.pop("k", None)
+    ids = [a["ids"] if isinstance(a, dict) else a for a in body["answers"]] + [[3]] * len(body["queries"])
+    body["answers"] = ids[: len(body["queries"]) - 1] + [[3, 4]]
+
+
+def goals(given: list[dict[str, Any]], count: int, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """As many goals as queries, without a greatest score that may be below the least."""
+    options.pop("max_score", None)
+    given = [{k: v for k, v in g.items() if k != "max_score"} for g in given]
+    return (given + [{}] * count)[:count]
+
+
 def tensors(inputs: list[dict[str, Any]], parameters: dict[str, Any]) -> list[dict[str, Any]]:
     """Each input once, unless it is a parameter too; with queries, and as many values as its shape."""
     once = {t["name"]: t for t in inputs if t["name"] not in parameters}
@@ -123,6 +143,20 @@ def tensors(inputs: list[dict[str, Any]], parameters: dict[str, Any]) -> list[di
     queries.pop("parameters", None)
     rows = max(1, min(int(queries.get("shape", [1])[0]), 9))
     queries |= {"shape": [rows, DIMENSION], "data": [0.5] * rows * DIMENSION}
+    if "goals" in parameters:
+        parameters["goals"] = goals(parameters["goals"], rows, parameters)
+    each = {"ks": 2, "floors": 0, "ceilings": 1, "exclude": 3, "candidates": 4}
+    for name in each.keys() & once.keys():
+        if "goals" in parameters:
+            del once[name]
+            continue
+        parameters.pop("min_score", None)
+        parameters.pop("max_score", None)
+        once[name].pop("parameters", None)
+        lists = name in ("exclude", "candidates")
+        once[name] |= {"shape": [rows, 1] if lists else [rows], "data": [each[name]] * rows}
+        if lists:
+            once[name]["datatype"] = "INT64"
     return [*once.values()]
 
 
