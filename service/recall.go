@@ -147,7 +147,7 @@ type comparison struct {
 	of      []compared // by query
 	// found and missed count the best atoms that the stated answers have, and lack.
 	found, missed int
-	method  batch.Method
+	method        batch.Method
 }
 
 // compared is the comparison of one answer.

@@ -24,7 +24,7 @@ type record struct {
 	// ExcludeName and CandidatesName are the client's names for the files of lists.
 	ExcludeName    string `json:"exclude_name,omitempty"`
 	CandidatesName string `json:"candidates_name,omitempty"`
-	Matrix    bool   `json:"matrix"`
+	Matrix         bool   `json:"matrix"`
 	// Width bounds the atoms of an answer of a matrix; 0 means any number.
 	Width int `json:"width,omitempty"`
 	// Chunk and Slice are those the batch began with, because its outputs may depend on them.

@@ -209,7 +209,7 @@ func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 	}
 	r.search.Allow, r.search.Deny = nil, nil // replaced by their rows
 	if r.search.Goals != nil {
-		r.search.Goals = []wire.Goal{} // likewise
+		r.search.Goals = []wire.QueryGoal{} // likewise
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func (d *decoder) setEntries(t *input) error {
 		return problem.New(problem.InvalidValue, "shape is %v, and rows have %d ids", t.shape, e.row).In(t.name).Within(t.shape[1])
 	}
 	m := int(t.shape[0])
-	return d.draft.PerQuery(t.name, m, func(j int, g *wire.Goal) error {
+	return d.draft.PerQuery(t.name, m, func(j int, g *wire.QueryGoal) error {
 		switch t.name {
 		case inputKs:
 			return atQuery(g.SetK(e.whole[j], d.limits), t.name, j)

@@ -20,16 +20,16 @@ type drawnGoals struct {
 	names, datatypes []string
 	shapes           [][]int64
 	data             []any // []int32, []float32, []int64 or []string
-	want             []wire.Goal
+	want             []wire.QueryGoal
 }
 
 func drawGoals(t *rapid.T, m int) *drawnGoals {
-	d := &drawnGoals{want: make([]wire.Goal, m)}
+	d := &drawnGoals{want: make([]wire.QueryGoal, m)}
 	add := func(name, datatype string, shape []int64, data any) {
 		d.names, d.datatypes, d.shapes, d.data = append(d.names, name), append(d.datatypes, datatype), append(d.shapes, shape), append(d.data, data)
 	}
 	for j := range d.want {
-		d.want[j] = wire.Goal{K: 5}
+		d.want[j] = wire.QueryGoal{K: 5}
 	}
 	for _, name := range rapid.Permutation([]string{"ks", "floors", "ceilings", "exclude", "candidates"}).Draw(t, "inputs")[:rapid.IntRange(0, 5).Draw(t, "inputs given")] {
 		switch name {

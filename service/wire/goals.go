@@ -12,8 +12,8 @@ import (
 
 const fieldGoals = "goals"
 
-// Goal is what one query of a Search asks for, in addition to what the search asks for all.
-type Goal struct {
+// QueryGoal is what one query of a Search asks for, in addition to what the search asks for all.
+type QueryGoal struct {
 	// K is the number of atoms that the query wants, by the goal, the search or its defaults;
 	// CutK is Search.CutK for this query.
 	K    int
@@ -26,7 +26,7 @@ type Goal struct {
 }
 
 // listed returns the number of ids that the goal lists.
-func (g *Goal) listed() int {
+func (g *QueryGoal) listed() int {
 	n := 0
 	for _, l := range []*IDList{g.Exclude, g.Candidates} {
 		if l != nil {
@@ -37,7 +37,7 @@ func (g *Goal) listed() int {
 }
 
 // SetK sets the number of atoms wanted.
-func (g *Goal) SetK(k int64, l Limits) (err error) {
+func (g *QueryGoal) SetK(k int64, l Limits) (err error) {
 	g.K, err = checkK(k, l)
 	return err
 }
@@ -46,16 +46,16 @@ func (g *Goal) SetK(k int64, l Limits) (err error) {
 type goalField struct {
 	name string
 	kind kind
-	set  func(*Goal, value, Limits) error
+	set  func(*QueryGoal, value, Limits) error
 }
 
 func goalFields() [5]goalField {
 	return [5]goalField{
-		{"k", integerKind, func(g *Goal, v value, l Limits) error { return g.SetK(v.integer, l) }},
-		{"min_score", numberKind, func(g *Goal, v value, _ Limits) error { g.MinScore = &v.number; return nil }},
-		{"max_score", numberKind, func(g *Goal, v value, _ Limits) error { g.MaxScore = &v.number; return nil }},
-		{"exclude", idsKind, func(g *Goal, v value, _ Limits) error { g.Exclude = v.ids; return nil }},
-		{"candidates", idsKind, func(g *Goal, v value, _ Limits) error { g.Candidates = v.ids; return nil }},
+		{"k", integerKind, func(g *QueryGoal, v value, l Limits) error { return g.SetK(v.integer, l) }},
+		{"min_score", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MinScore = &v.number; return nil }},
+		{"max_score", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MaxScore = &v.number; return nil }},
+		{"exclude", idsKind, func(g *QueryGoal, v value, _ Limits) error { g.Exclude = v.ids; return nil }},
+		{"candidates", idsKind, func(g *QueryGoal, v value, _ Limits) error { g.Candidates = v.ids; return nil }},
 	}
 }
 
@@ -68,7 +68,7 @@ func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
 		return i, mistyped(fieldGoals, b, i, "an array of objects, one a query,")
 	}
 	fields := goalFields()
-	d.s.Goals = []Goal{} // an empty list differs from no list
+	d.s.Goals = []QueryGoal{} // an empty list differs from no list
 	next, err = jsonscan.Elements(b, i, func(n, at int) (int, error) {
 		if most := d.limits.Queries; most > 0 && n == most {
 			return at, problem.New(problem.OverLimit, "more than %d goals; a search may have at most so many queries", most).In(fieldGoals).Within(most)
@@ -76,7 +76,7 @@ func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
 		if !starts(b, at, '{') {
 			return at, element(mistyped(fieldGoals, b, at, "an object"), fieldGoals, n)
 		}
-		var g Goal
+		var g QueryGoal
 		next, err := g.read(b, at, &fields, d.limits)
 		if err != nil {
 			return next, inGoal(err, n)
@@ -88,7 +88,7 @@ func (d *Draft) readGoals(b []byte, i int) (next int, err error) {
 }
 
 // read reads the goal at b[i].
-func (g *Goal) read(b []byte, i int, fields *[5]goalField, l Limits) (int, error) {
+func (g *QueryGoal) read(b []byte, i int, fields *[5]goalField, l Limits) (int, error) {
 	var seen [len(fields)]bool
 	return jsonscan.Fields(b, i, func(key []byte, at int) (int, error) {
 		for f := range fields {
@@ -141,7 +141,7 @@ func (d *Draft) beginGoals(field string) error {
 
 // PerQuery sets a member of the goals of m queries, which the named field has: set is called
 // with the goal of each query. Calls for several fields set several members.
-func (d *Draft) PerQuery(field string, m int, set func(j int, g *Goal) error) error {
+func (d *Draft) PerQuery(field string, m int, set func(j int, g *QueryGoal) error) error {
 	if err := d.beginGoals(field); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (d *Draft) PerQuery(field string, m int, set func(j int, g *Goal) error) er
 		return problem.New(problem.OverLimit, "%s has %d entries; a search may have at most %d queries", field, m, most).In(field).Within(most)
 	}
 	if d.s.Goals == nil {
-		d.s.Goals = make([]Goal, m)
+		d.s.Goals = make([]QueryGoal, m)
 	}
 	if have := len(d.s.Goals); have != m {
 		return problem.New(problem.InvalidValue, "%s has %d entries, %s has %d; both have one a query", field, m, d.goals, have).In(field).Within(have)

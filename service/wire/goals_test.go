@@ -20,18 +20,18 @@ func at(x float64) *float64 { return &x }
 func TestGoals(t *testing.T) {
 	for _, x := range []struct {
 		name, body string
-		want       []Goal
+		want       []QueryGoal
 	}{
 		{"none", `}`, nil},
-		{"empty ones", `,"goals":[{},{ }]}`, []Goal{{K: 10, CutK: true}, {K: 10, CutK: true}}},
-		{"k of one", `,"goals":[{"k":3},{}]}`, []Goal{{K: 3}, {K: 10, CutK: true}}},
-		{"k of one and of the body", `,"k":7,"goals":[{"k":3},{}]}`, []Goal{{K: 3}, {K: 7}}},
-		{"cut", `,"goals":[{"k":3},{}],"cut_k":true}`, []Goal{{K: 3, CutK: true}, {K: 10, CutK: true}}},
+		{"empty ones", `,"goals":[{},{ }]}`, []QueryGoal{{K: 10, CutK: true}, {K: 10, CutK: true}}},
+		{"k of one", `,"goals":[{"k":3},{}]}`, []QueryGoal{{K: 3}, {K: 10, CutK: true}}},
+		{"k of one and of the body", `,"k":7,"goals":[{"k":3},{}]}`, []QueryGoal{{K: 3}, {K: 7}}},
+		{"cut", `,"goals":[{"k":3},{}],"cut_k":true}`, []QueryGoal{{K: 3, CutK: true}, {K: 10, CutK: true}}},
 		{"all that reach a score", `,"goals":[{"min_score":-.5},{"k":2,"min_score":1e3}]}`,
-			[]Goal{{K: 50, CutK: true, MinScore: at(-.5)}, {K: 2, MinScore: at(1000)}}},
-		{"all that reach the score of the body", `,"min_score":2,"goals":[{},{"k":2}]}`, []Goal{{K: 50, CutK: true}, {K: 2}}},
+			[]QueryGoal{{K: 50, CutK: true, MinScore: at(-.5)}, {K: 2, MinScore: at(1000)}}},
+		{"all that reach the score of the body", `,"min_score":2,"goals":[{},{"k":2}]}`, []QueryGoal{{K: 50, CutK: true}, {K: 2}}},
 		{"everything", `,"goals":[{"k":4,"min_score":-1,"max_score":2.5,"exclude":[5,-6],"candidates":["a"]},{"exclude":[]}]}`,
-			[]Goal{
+			[]QueryGoal{
 				{K: 4, MinScore: at(-1), MaxScore: at(2.5), Exclude: &IDList{Ints: []int64{5, -6}}, Candidates: &IDList{Names: []string{"a"}}},
 				{K: 10, CutK: true, Exclude: &IDList{}},
 			}},

@@ -39,7 +39,7 @@ type Search struct {
 	MinScore, MaxScore *float64
 	Timeout            time.Duration // 0: none
 	// Goals, one a query, are nil if the body has none. Then K and CutK hold for all.
-	Goals []Goal
+	Goals []QueryGoal
 	// Allow and Deny are nil if the body has none.
 	Allow, Deny *IDList
 	// Certificate and Rounds say what the answer includes.
