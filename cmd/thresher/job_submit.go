@@ -28,6 +28,8 @@ type jobSubmit struct {
 	metadata     map[string]string
 	minScore     float64
 	leastScore   bool // --min-score was given
+	maxScore     float64
+	mostScore    bool // --max-score was given
 	certificates bool
 	goals        jobGoals
 	wait         bool
@@ -65,7 +67,7 @@ by job fetch; if writing them fails they are still on the server.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.leastScore = cmd.Flags().Changed("min-score")
+			s.leastScore, s.mostScore = cmd.Flags().Changed("min-score"), cmd.Flags().Changed("max-score")
 			return a.runSubmit(cmd.Context(), s, args[0])
 		},
 	}
@@ -76,6 +78,7 @@ by job fetch; if writing them fails they are still on the server.`,
 	fs.StringVar(&s.key, "key", "", "idempotency `key`: submitting again with it returns the first job")
 	fs.StringToStringVar(&s.metadata, "metadata", nil, "`name=text` to store with the job; may be repeated")
 	fs.Float64Var(&s.minScore, "min-score", 0, "return all atoms that score at least this (distances: at most)")
+	fs.Float64Var(&s.maxScore, "max-score", 0, "return only atoms that score at most this (distances: at least)")
 	fs.BoolVar(&s.certificates, "certificates", false, "include the certificate of every answer")
 	s.goals.add(fs)
 	fs.BoolVar(&s.wait, "wait", false, "wait until the job is done")
@@ -132,7 +135,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 func (s *jobSubmit) spec(c *config.Config, path string) (api.BatchSpec, error) {
 	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat}
 	format, _ := dataset.FormatOf(path)
-	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.certificates && s.goals == jobGoals{}
+	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.mostScore && !s.certificates && s.goals == jobGoals{}
 	for _, key := range searchKeys() {
 		requests = requests && c.Origin(key).Kind != config.FromFlag
 	}
@@ -164,6 +167,9 @@ func (s *jobSubmit) options(c *config.Config) map[string]any {
 	}
 	if s.leastScore {
 		options["min_score"] = s.minScore
+	}
+	if s.mostScore {
+		options["max_score"] = s.maxScore
 	}
 	if s.certificates {
 		options["include"] = []string{"certificate"}

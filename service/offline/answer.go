@@ -142,12 +142,14 @@ func grouped(chunk []*request) [][]*request {
 // options is equal for requests that can be searched together.
 func (r *request) options() string {
 	s := r.search
-	least := "none"
-	if s.MinScore != nil {
-		least = fmt.Sprint(math.Float64bits(*s.MinScore))
+	bits := func(limit *float64) string {
+		if limit == nil {
+			return "none"
+		}
+		return fmt.Sprint(math.Float64bits(*limit))
 	}
 	goals := r.search.Goals != nil // each with its k
-	return fmt.Sprintf("%t %d %d %x %x %t %q %q %s %s %s", goals, r.at, s.K, s.Delta, s.Epsilon, s.Relative, s.Method, s.Plan, least, digestRows(r.allow), digestRows(r.deny))
+	return fmt.Sprintf("%t %d %d %x %x %t %q %q %s %s %s %s", goals, r.at, s.K, s.Delta, s.Epsilon, s.Relative, s.Method, s.Plan, bits(s.MinScore), bits(s.MaxScore), digestRows(r.allow), digestRows(r.deny))
 }
 
 // digestRows returns a digest of a list of rows; nil differs from an empty list.

@@ -314,7 +314,7 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 	dim := w.options.shelf.dim()
 	parts := make([]part, len(chunk.queries)/dim)
 	for i := range parts {
-		parts[i] = part{chunk.queries[i*dim : (i+1)*dim], w.options.goals}
+		parts[i].queries = chunk.queries[i*dim : (i+1)*dim]
 		if chunk.goals != nil {
 			parts[i].goals = chunk.goals[i : i+1]
 		}

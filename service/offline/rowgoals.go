@@ -177,7 +177,7 @@ func (g *rowGoals) goal(numbers []float64) (q batch.QueryGoal, err error) {
 		return v, !math.IsNaN(v) // null
 	}
 	k, named := number(given.KColumn)
-	q.MinScore, q.MaxScore = g.options.search.MinScore, g.options.search.MaxScore
+	q.MinScore = g.options.search.MinScore
 	if v, ok := number(given.MinScoreColumn); ok {
 		q.MinScore = &v
 	}

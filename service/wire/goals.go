@@ -271,21 +271,13 @@ func (s *Search) Listed() int {
 // numbers of the ids of a list, nil for a nil list; its error is a *problem.Problem that
 // names the field and the index of the id.
 func (s *Search) QueryGoals(rows func(l *IDList, field string) ([]int64, error)) ([]batch.QueryGoal, error) {
-	if s.Goals == nil && s.MaxScore == nil {
+	if s.Goals == nil {
 		return nil, nil
 	}
 	goals := make([]batch.QueryGoal, s.M)
 	for j := range goals {
-		to := &goals[j]
-		to.MaxScore = s.MaxScore
-		if s.Goals == nil {
-			continue
-		}
-		g := &s.Goals[j]
-		to.K, to.MinScore = g.K, g.MinScore
-		if g.MaxScore != nil {
-			to.MaxScore = g.MaxScore
-		}
+		g, to := &s.Goals[j], &goals[j]
+		to.K, to.MinScore, to.MaxScore = g.K, g.MinScore, g.MaxScore
 		var err error
 		if to.Exclude, err = rows(g.Exclude, "exclude"); err != nil {
 			return nil, inGoal(err, j)

@@ -66,7 +66,7 @@ func (s *Search) Request() batch.Request {
 	}
 	return batch.Request{
 		Queries: s.Queries, K: k, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
-		Method: s.Method, Plan: s.Plan, MinScore: s.MinScore, Timeout: s.Timeout,
+		Method: s.Method, Plan: s.Plan, MinScore: s.MinScore, MaxScore: s.MaxScore, Timeout: s.Timeout,
 	}
 }
 
