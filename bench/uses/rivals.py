@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 Found = tuple[dict[str, np.ndarray], float]
-THREADS = os.cpu_count() or 1
+THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 TILE = 1024  # rows of a tile of products
 
 

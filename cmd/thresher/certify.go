@@ -123,9 +123,10 @@ func (c *certification) prepare(s *search) error {
 // certifiedTally counts what certify found.
 type certifiedTally struct {
 	Compared int64   `json:"compared"`
-	Right    int64   `json:"right"`   // answers that lacked nothing
-	Missing  int64   `json:"missing"` // atoms that the others lacked
-	Shares   float64 `json:"shares"`  // sum of the answers' recalls
+	Right    int64   `json:"right"`    // answers that lacked nothing and held nothing else
+	Missing  int64   `json:"missing"`  // atoms that the others lacked
+	Unwanted int64   `json:"unwanted"` // atoms of the others that their queries exclude or whose scores are out of bounds
+	Shares   float64 `json:"shares"`   // sum of the answers' recalls
 }
 
 // compare adds the others' answers to the tally.
@@ -133,47 +134,68 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 	for j := range others {
 		o := &others[j]
 		query := req.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
-		ids := c.permitted(o.IDs, query, cmp.Or(req.Goals[j].K, req.K), &req.Goals[j])
+		given, k := o.IDs, cmp.Or(req.Goals[j].K, req.K)
+		if k > 0 {
+			given = given[:min(k, len(given))]
+		}
+		ids := c.permitted(given, query, cmp.Or(req.Goals[j].MaxScore, req.MaxScore), req.Goals[j].Exclude)
+		if all := proven[j].IDs; k == 0 || len(all) < k {
+			switch proven[j].Certificate.Guarantee {
+			case batch.GuaranteeExact, batch.GuaranteeCertain:
+				ids = among(ids, all) // no other atom may be returned
+			}
+		}
 		share, err := c.recall.Compare(o.Query, query, proven[j].IDs, ids, nil)
 		if err != nil {
 			return err
 		}
 		t.Certified.Compared++
 		t.Certified.Shares += share
-		missing := int64(len(c.recall.Missed()))
+		missing, unwanted := int64(len(c.recall.Missed())), int64(len(given)-len(ids))
 		t.Certified.Missing += missing
-		if missing == 0 {
+		t.Certified.Unwanted += unwanted
+		if missing == 0 && unwanted == 0 {
 			t.Certified.Right++
 		}
 	}
 	return nil
 }
 
-// permitted returns the atoms of an answer that the query may have: of the first k, those that
-// it does not exclude and that do not exceed its greatest score.
-func (c *certification) permitted(ids []int64, query []float32, k int, goal *batch.QueryGoal) []int64 {
-	if k > 0 {
-		ids = ids[:min(k, len(ids))]
-	}
-	if len(goal.Exclude) == 0 && goal.MaxScore == nil {
+// permitted returns the atoms that a query may have: those that it does not exclude and that do
+// not exceed its greatest score, if it has one.
+func (c *certification) permitted(ids []int64, query []float32, maxScore *float64, exclude []int64) []int64 {
+	if len(exclude) == 0 && maxScore == nil {
 		return ids
 	}
-	excluded := make(map[int64]bool, len(goal.Exclude))
-	for _, id := range goal.Exclude {
+	excluded := make(map[int64]bool, len(exclude))
+	for _, id := range exclude {
 		excluded[id] = true
 	}
 	var score [1]float64
 	return slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
-		if excluded[id] || goal.MaxScore == nil {
+		if excluded[id] || maxScore == nil {
 			return excluded[id]
 		}
 		c.atoms.Scores(score[:], query, []uint32{uint32(id)})
-		return score[0] > c.atoms.Metric.Ceiling(*goal.MaxScore)
+		return score[0] > c.atoms.Metric.Ceiling(*maxScore)
 	})
+}
+
+// among returns the ids that are also in all.
+func among(ids, all []int64) []int64 {
+	known := make(map[int64]bool, len(all))
+	for _, id := range all {
+		known[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return !known[id] })
 }
 
 // print adds the tally to the summary.
 func (c *certifiedTally) print(t *table) {
 	t.row("before", fmt.Sprintf("recall %.4f; %d of %d answers were right", c.Shares/float64(c.Compared), c.Right, c.Compared))
-	t.row("corrected", fmt.Sprintf("%d answers, which lacked %d atoms", c.Compared-c.Right, c.Missing))
+	held := ""
+	if c.Unwanted > 0 {
+		held = fmt.Sprintf(" and held %d that may not be returned", c.Unwanted)
+	}
+	t.row("corrected", fmt.Sprintf("%d answers, which lacked %d atoms%s", c.Compared-c.Right, c.Missing, held))
 }

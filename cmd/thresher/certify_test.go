@@ -47,6 +47,38 @@ func TestCertify(t *testing.T) {
 	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out).wantCode(t, exitOK)
 }
 
+// TestCertifyUnwanted: an answer that lacks nothing is wrong if it holds atoms that the query
+// excludes, or whose scores are out of its bounds.
+func TestCertifyUnwanted(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
+	line := `{"v":[1],"least":4,"most":3,"negative":-1}` + "\n"
+	queries := writeFile(t, dir, "q.jsonl", []byte(line+line))
+	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3]}`+"\n"+`{"query":1,"ids":[4,3]}`+"\n"))
+	exclude := writeFile(t, dir, "x.jsonl", []byte("[0,1,2,3,4]\n[0,1,2]\n"))
+	out := filepath.Join(dir, "proven.jsonl")
+	for _, c := range []struct {
+		args                     []string
+		right, missing, unwanted int64
+	}{
+		{nil, 2, 0, 0},
+		{[]string{"--exclude", exclude}, 1, 0, 2},
+		{[]string{"--floor-column", "least"}, 0, 0, 2},
+		{[]string{"--ceiling-column", "most"}, 0, 2, 2},
+		{[]string{"--ceiling-column", "negative"}, 0, 0, 4},
+	} {
+		args := append([]string{"certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "-k2", "--out", out, "--force"}, c.args...)
+		s := summaryOf(t, thresher(t, append(args, "--json")...)).Certified
+		if s.Right != c.right || s.Missing != c.missing || s.Unwanted != c.unwanted {
+			t.Errorf("%q: %+v", c.args, s)
+		}
+		held := strings.Contains(thresher(t, args...).err, "may not be returned")
+		if held != (c.unwanted > 0) {
+			t.Errorf("%q: the summary says %t", c.args, held)
+		}
+	}
+}
+
 // TestSearchWithCandidates: candidates do not change answers, whatever they are.
 func TestSearchWithCandidates(t *testing.T) {
 	dir := t.TempDir()
