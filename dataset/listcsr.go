@@ -22,6 +22,9 @@ func openCSR(src *source) (ListReader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkSparseFormat(src, entries); err != nil {
+		return nil, err
+	}
 	c := &csrLists{source: src, limit: -1}
 	for _, want := range []struct {
 		names []string
@@ -54,23 +57,30 @@ func openCSR(src *source) (ListReader, error) {
 	return c, nil
 }
 
-// checkMatrix compares format and shape, which scipy writes too, with the arrays.
+// checkSparseFormat refuses a matrix that scipy wrote in another format than CSR.
+func checkSparseFormat(src *source, entries []npzEntry) error {
+	for i := range entries {
+		if e := &entries[i]; e.name == "format" {
+			text, err := e.text()
+			if err != nil {
+				return located(src.name+":"+e.name, -1, err)
+			}
+			if text != "csr" {
+				return fail(src.name, "sparse matrix in the format %.20q; tocsr() makes the rows of one", text)
+			}
+		}
+	}
+	return nil
+}
+
+// checkMatrix compares the shape, which scipy writes too, with the arrays.
 func (c *csrLists) checkMatrix(entries []npzEntry) error {
 	if c.rows < 0 {
 		return fail(c.indptr.name, "is empty; it has one element more than there are rows")
 	}
 	for i := range entries {
 		e := &entries[i]
-		switch e.name {
-		case "format":
-			text, err := e.text()
-			if err != nil {
-				return located(c.name+":"+e.name, -1, err)
-			}
-			if text != "csr" {
-				return fail(c.name, "sparse matrix in the format %.20q; tocsr() makes the rows of one", text)
-			}
-		case "shape":
+		if e.name == "shape" {
 			shape, err := openNPZColumn(c.source, e, 1, idTypes)
 			if err != nil {
 				return err

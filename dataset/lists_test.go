@@ -89,6 +89,10 @@ func TestMalformedLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	coo, err := os.ReadFile("testdata/pairs.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		file     string
 		data     []byte
@@ -96,6 +100,7 @@ func TestMalformedLists(t *testing.T) {
 		want     string
 	}{
 		{"a.npz", csc, -1, -1, `format "csc"; tocsr()`},
+		{"a.npz", coo, -1, -1, `format "coo"; tocsr()`},
 		{"a.npz", npzOf(t, map[string][]byte{"ids": vector(1, 5)}), -1, -1, "no array indptr of a sparse matrix; it holds ids"},
 		{"a.npz", npzOf(t, map[string][]byte{"indptr": vector(2, 0, 1)}), -1, -1, "no array indices"},
 		{"a.npz", csr(vector(0), vector(0)), -1, -1, "is empty"},
