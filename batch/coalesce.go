@@ -213,7 +213,7 @@ func (c *Coalescer) mostTogether(w *work) int {
 	if w.strategy.reference != nil || w.strategy.perArm {
 		return 0
 	}
-	return min(c.o.MostQueries, w.e.mostQueries(w.strategy))
+	return min(c.o.MostQueries, w.mostQueries())
 }
 
 // roomFor returns the latest group with w's looks if it has room for n queries. Otherwise

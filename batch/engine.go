@@ -189,10 +189,6 @@ func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
 	return s, nil
 }
 
-// partBytes bounds the memory of the queries of one run. Larger batches are answered in
-// parts, with the same answers.
-const partBytes = 1 << 28
-
 // Search answers req. If ctx or the timeout ends the search, it returns the best answers so
 // far without an error, and their certificates name the reason (StoppedBy). Errors in the
 // request are *RequestError.
@@ -319,18 +315,6 @@ func (w *work) setAnswers(lo int, out []Answer, answers backend.Answers, by stri
 		out[j] = w.certify(lo+j, &answers[j], stop)
 		out[j].Certificate.Backend = by
 	}
-}
-
-// mostQueries bounds the queries of one run of a strategy.
-func (e *Engine) mostQueries(p *strategy) int { return max(1, min(1024, partBytes/p.queryBytes(e.c))) }
-
-// queryBytes estimates the memory of one query in a backend.
-func (s *strategy) queryBytes(c *collection.Collection) int {
-	b := 24*c.Dim + 256
-	if s.perArm {
-		b += 96 * c.N
-	}
-	return b
 }
 
 // contextEnded reports whether err says that a context was cancelled or reached its deadline.

@@ -42,7 +42,7 @@ type searchParts struct {
 }
 
 func (w *work) parts() *searchParts {
-	return &searchParts{w: w, most: w.e.mostQueries(w.strategy), each: w.expected()}
+	return &searchParts{w: w, most: w.mostQueries(), each: w.expected()}
 }
 
 // expected is the time of one query of many on all threads, in ns: by the plan's forecast,

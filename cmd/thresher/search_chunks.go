@@ -20,7 +20,10 @@ import (
 
 // answer searches all queries and writes their answers to the outputs.
 func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
-	src := newQueryChunks(s.in.queries, queries, s.config.Chunk)
+	src, err := s.boundedChunks(queries)
+	if err != nil {
+		return err
+	}
 	p := s.newProgress("searching")
 	defer p.done()
 	if s.flags.deadline > 0 {
@@ -36,6 +39,21 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 	}
 	p.done()
 	return s.finish(ctx, done)
+}
+
+// boundedChunks divides the queries into chunks of bounded memory, and states it.
+func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
+	src := newQueryChunks(s.in.queries, queries, s.config.Chunk)
+	b, err := s.boundMemory(src.chunk)
+	if err != nil {
+		return nil, err
+	}
+	src.chunk = b.Queries
+	s.log.Info("memory of the search", "k", s.k, "bytes", b.Bytes, "queries_at_a_time", b.Queries)
+	if s.k >= statedFrom {
+		s.summary.Memory = &b
+	}
+	return src, nil
 }
 
 // runChunks answers the chunks of src and makes their answers durable. observe is told how many

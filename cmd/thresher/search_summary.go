@@ -130,6 +130,9 @@ type summary struct {
 	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
 	Certified  certifiedTally        `json:"certified,omitzero"`
 	Graph      *graphSummary         `json:"graph,omitempty"`
+	// Memory is what the search took at most in addition to the atoms, of searches for many
+	// atoms.
+	Memory *memoryBound `json:"memory,omitempty"`
 }
 
 func (s *summary) setTally(t tally) {
@@ -192,6 +195,9 @@ func (s *summary) print(a *app) error {
 		s.Certified.print(t)
 	case s.Candidates.Given > 0:
 		t.row("candidates", fmt.Sprintf("%d given, %d of them in the answers", s.Candidates.Given, s.Candidates.Right))
+	}
+	if s.Memory != nil {
+		t.row("memory", s.Memory.describe(s.K, s.Atoms))
 	}
 	if s.Output != "" {
 		t.row("answers", s.Output)

@@ -1,0 +1,96 @@
+package batch
+
+import (
+	"cmp"
+
+	"thresher/collection"
+)
+
+const (
+	// partBytes bounds the memory of the queries of one run. Larger batches are answered in
+	// parts, with the same answers.
+	partBytes = 1 << 28
+	// mostPart is the greatest number of queries of one run.
+	mostPart = 1024
+	// lookedBytes is the memory of a backend for each atom that a query wants and looks find:
+	// four arms of the first chunk, the arm in the list and among the finalists, its lower bound,
+	// its score, and its copies in the answer. scannedBytes is that of a dense scan: twice a row
+	// that may be in the answer, its score, and the copies.
+	lookedBytes, scannedBytes = 128, 80
+	// answeredBytes is the memory of an atom in an Answer, certificateBytes that of the rest.
+	answeredBytes, certificateBytes = 12, 640
+)
+
+// Footprint is the memory that a search takes in addition to the collection.
+type Footprint struct {
+	// Part is how many queries are answered at a time, Run the greatest number of bytes of the
+	// run that answers them.
+	Part int
+	Run  int64
+	// Answers is the greatest number of bytes of the answers to all queries, which a Response
+	// holds together.
+	Answers int64
+}
+
+// Bytes is the memory of the run and the answers together.
+func (f *Footprint) Bytes() int64 { return f.Run + f.Answers }
+
+// Footprint states the memory that Search would take for so many queries like those of req, whose
+// Queries may be empty. For queries that want any number of atoms, Answers counts Limit atoms, or as
+// many as Reaching says. Errors are those of Search.
+func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
+	if len(req.Queries) == 0 {
+		req.Queries, req.Goals = make([]float32, e.c.Dim), nil
+	}
+	var f Footprint
+	split := req.splitByK(e.c.Dim)
+	for i := range split {
+		w, err := e.newWork(&split[i].Request, split[i].numbers)
+		if err != nil {
+			return f, split[i].renumber(err)
+		}
+		part := min(w.mostQueries(), max(1, queries))
+		if run := int64(part) * w.queryBytes(); run > f.Run {
+			f.Part, f.Run = part, run
+		}
+		f.Answers = max(f.Answers, int64(queries)*(certificateBytes+answeredBytes*int64(cmp.Or(w.k, min(w.req.Limit, e.c.N), w.wanted()))))
+	}
+	return f, nil
+}
+
+// mostQueries bounds the queries of one run of w.
+func (w *work) mostQueries() int { return int(max(1, min(mostPart, partBytes/w.queryBytes()))) }
+
+// queryBytes estimates the memory of one query in a backend.
+func (w *work) queryBytes() int64 {
+	each := int64(lookedBytes)
+	if w.dense() {
+		each = scannedBytes
+	}
+	return w.strategy.queryBytes(w.e.c) + each*int64(w.wanted())
+}
+
+// dense reports whether a dense scan answers w.
+func (w *work) dense() bool { return w.strategy.reference == nil && w.strategy.Dense() }
+
+// wanted is how many atoms a query is expected to find: K, or without one as many as Reaching
+// says. It is 0 if nothing is known.
+func (w *work) wanted() int {
+	if w.k > 0 {
+		return w.k
+	}
+	found := int(min(w.req.Reaching, float64(w.e.c.N)))
+	if w.req.Limit > 0 {
+		found = min(found, w.req.Limit)
+	}
+	return found
+}
+
+// queryBytes estimates the memory of one query that wants few atoms.
+func (s *strategy) queryBytes(c *collection.Collection) int64 {
+	b := 24*int64(c.Dim) + 256
+	if s.perArm {
+		b += 96 * int64(c.N)
+	}
+	return b
+}

@@ -1,0 +1,56 @@
+package batch_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/internal/vectors"
+)
+
+// TestPartsOfLargeK: the more atoms a query wants, the fewer queries share a run, so that a run
+// takes no more than 256 MiB. The answers are those of each query alone.
+func TestPartsOfLargeK(t *testing.T) {
+	const n, dim, m = 120_000, 8, 70
+	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
+	c := build(t, rows, dim, &collection.Options{Seed: 1})
+	b := &counting{Backend: cpu.New(cpu.Options{}), left: []int{0}}
+	e, err := batch.Open(context.Background(), c, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, x := range []struct {
+		k     int
+		parts []int
+	}{{10, []int{70}}, {60_000, []int{55, 15}}, {100_000, []int{33, 33, 4}}, {n, []int{27, 27, 16}}} {
+		req := batch.Request{Queries: rows[:m*dim], K: x.k, Method: batch.Exact}
+		f, err := e.Footprint(req, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Part != x.parts[0] || f.Run > 1<<28 || f.Answers < int64(m*x.k*12) || f.Bytes() != f.Run+f.Answers {
+			t.Errorf("k %d: stated %+v", x.k, f)
+		}
+		if same, err := e.Footprint(batch.Request{K: x.k, Method: batch.Exact}, m); err != nil || same != f {
+			t.Errorf("k %d: %+v without queries, %v, want %+v", x.k, same, err, f)
+		}
+		b.batches = nil
+		resp := search(t, e, req)
+		if !slices.Equal(b.batches, x.parts) {
+			t.Errorf("k %d: parts of %d queries, want %d", x.k, b.batches, x.parts)
+		}
+		for _, j := range []int{0, m - 1} {
+			req.Queries = rows[j*dim : (j+1)*dim]
+			if alone := search(t, e, req); !slices.Equal(alone.Answers[0].IDs, resp.Answers[j].IDs) || !slices.Equal(alone.Answers[0].Scores, resp.Answers[j].Scores) {
+				t.Errorf("k %d, query %d: another answer alone", x.k, j)
+			}
+		}
+	}
+	if _, err := e.Footprint(batch.Request{K: -1}, 1); err == nil {
+		t.Error("a footprint of k -1")
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"math"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// TestChunksOfLargeK: a search for many atoms takes few queries at a time, however many there
+// are, so that their answers take at most 256 MiB; it states this, and writes the same answers in
+// every format.
+func TestChunksOfLargeK(t *testing.T) {
+	const n, m, k = 20_000, 200, 20_000
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, n, 4), vectorFile(t, dir, "q.npy", 2, m, 4)
+	out := filepath.Join(dir, "out.neighbors.ibin")
+	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k", strconv.Itoa(k), "--out", out, "--json", "--log-level", "debug")
+	s := summaryOf(t, r)
+	const most = chunkBytes / (640 + (12+writtenBytes)*k)
+	var done []int64
+	for _, found := range regexp.MustCompile(`chunk is durable.*queries=(\d+)`).FindAllStringSubmatch(r.err, -1) {
+		items, err := strconv.ParseInt(found[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done = append(done, items)
+	}
+	if !slices.Equal(done, []int64{most, m}) || s.Memory == nil || s.Memory.Queries != most || s.Memory.Bytes > 1<<29 {
+		t.Errorf("%d queries were durable after the chunks, stated %+v; want %d at a time", done, s.Memory, most)
+	}
+	few := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k", "10", "--out", filepath.Join(dir, "few.npz"), "--json"))
+	if few.Memory != nil {
+		t.Errorf("a search for 10 atoms states %+v", few.Memory)
+	}
+
+	one := vectorFile(t, dir, "one.npy", 2, 1, 4)
+	for _, name := range formats() {
+		out := filepath.Join(dir, "one"+name)
+		thresher(t, "search", "--atoms", atoms, "--queries", one, "-k", strconv.Itoa(k), "--out", out).wantCode(t, exitOK)
+		if ids := answersOf(t, out)[0].IDs; len(ids) != k {
+			t.Errorf("%s: %d ids", name, len(ids))
+		}
+	}
+}
+
+// TestTooLargeK: a search for more atoms than memory allows is refused in advance, with the
+// figure, and leaves no output.
+func TestTooLargeK(t *testing.T) {
+	const n = 20_000
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, n, 4), vectorFile(t, dir, "q.npy", 2, 3, 4)
+	out := filepath.Join(dir, "out.npz")
+	args := []string{"search", "--atoms", atoms, "--queries", queries, "--out", out}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 20)) // less than is taken already
+	r := thresher(t, append(args, "-k", strconv.Itoa(n))...)
+	r.wantError(t, "search: an answer of k = 20000 of 20000 atoms needs up to ", "are available", "ask for fewer atoms with -k")
+	if exists(out) || exists(out+".progress") {
+		t.Error("what was refused left an output")
+	}
+	debug.SetMemoryLimit(math.MaxInt64)
+	r = thresher(t, append(args, "-k", strconv.Itoa(n))...)
+	r.wantCode(t, exitOK)
+	if !regexp.MustCompile(`memory +up to \d+ MB for 3 queries at a time, k = 20000 of 20000`).MatchString(r.err) {
+		t.Errorf("the summary states no memory:\n%s", r.err)
+	}
+}
