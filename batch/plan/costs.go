@@ -36,13 +36,14 @@ type forecast struct {
 	tighten float64 // scoring the candidates that tighten the threshold
 	later   float64 // later looks
 	score   float64 // exact scores of the remaining arms
+	answer  float64 // selecting, sorting and copying the answer
 	// kept is the share of arms that survive each look.
 	kept [mostLooks]float64
 }
 
-func (f *forecast) total() float64 { return f.prepare + f.scan + f.after() }
+func (f *forecast) total() float64 { return f.prepare + f.scan + f.after() + f.answer }
 
-// after is the cost of all steps after the scan.
+// after is the cost of all steps between the scan and the answer.
 func (f *forecast) after() float64 { return f.list + f.tighten + f.later + f.score }
 
 // forecast predicts the cost of a ladder whose final threshold has a rank among all atoms,
@@ -61,11 +62,11 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		if l.gather {
 			scan = p.gatherCost()
 		}
-		return forecast{scan: scan, list: c.List * entering, score: exact * min(1, answers)}
+		return forecast{scan: scan, list: enteringLists * c.List * entering, score: p.scanScoreCost() * min(1, answers), answer: p.answerCost()}
 	}
 	row := p.laterCost(len(p.widths) - 1) // a whole row of codes
 
-	f := forecast{prepare: (p.prepareCost() + c.Query*float64(len(l.stages))) / arms}
+	f := forecast{prepare: (p.prepareCost() + c.Query*float64(len(l.stages))) / arms, answer: p.answerCost()}
 	score := exact
 	if l.source == backend.LowerBound {
 		score = row
@@ -105,6 +106,28 @@ func (p *problem) answers() float64 {
 		return min(p.reaching, float64(p.arms))
 	}
 	return float64(max(p.k, 1))
+}
+
+const (
+	// enteringLists and answerLists are the costs of an atom that a dense scan may return when it
+	// reads it, and of an atom of an answer, which is selected, sorted and copied, as multiples of
+	// Costs.List. Measured 2 and 8 to 12.
+	enteringLists, answerLists = 2, 10
+	// scannedTogether is the number of queries of a dense scan that score rows together.
+	scannedTogether = 64
+)
+
+// answerCost is the cost of an answer per arm.
+func (p *problem) answerCost() float64 {
+	return answerLists * p.costs.List * min(1, p.answers()/float64(p.arms))
+}
+
+// scanScoreCost is the cost of the exact score of one arm at the end of a dense scan. Of rows that
+// several queries score, all but the first find them in a cache.
+func (p *problem) scanScoreCost() float64 {
+	arms := float64(p.arms)
+	read := min(1, arms/(scannedTogether*min(p.answers(), arms)))
+	return read*p.rescoreCost() + (1-read)*min(p.rescoreCost(), p.costs.DenseOne*float64(p.dim))
 }
 
 // allRowsCost is the cost per arm of a dense scan of all rows.

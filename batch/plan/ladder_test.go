@@ -224,7 +224,10 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		if p.k == 0 {
 			entering = k
 		}
-		return plainScan(p, gather) + (float64(p.dim)*c.Score*k+c.List*entering+c.Fetch*k)/n
+		// rows scored by many queries are read by one of them
+		read := math.Min(k, n/64)
+		cached := math.Min(c.DenseOne*float64(p.dim), float64(p.dim)*c.Score+c.Fetch)
+		return plainScan(p, gather) + (float64(p.dim)*c.Score*read+2*c.List*entering+c.Fetch*read+(k-read)*cached+10*c.List*k)/n
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
 	wider, rank := p.widening(l), math.Exp(p.rank(source))
@@ -305,7 +308,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	} else {
 		total += read * math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
 	}
-	return total / n
+	return (total + 10*c.List*answers) / n
 }
 
 // TestNoRegret compares the planner's choice with every ladder, by plainCost.
