@@ -166,6 +166,10 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 		return nil, problem.New(problem.OverLimit, "%d queries with k = %d have %d results, a search may have at most %d", q.M, q.K, results, most).
 			In("k").Within(most)
 	}
+	if bytes, most := answerBytes(q.M, results), s.o.Limits.Answers; bytes > most {
+		return nil, problem.New(problem.OverLimit, "the answers of %d queries with %d results take %d bytes, all answers together may take %d (limits.answers)", q.M, results, bytes, most).
+			In("k").Within(most)
+	}
 	if err := s.limits.Ask(t.client, q.M); err != nil {
 		return nil, limited(err)
 	}

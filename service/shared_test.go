@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,25 @@ func TestAnswersWait(t *testing.T) {
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 	full.Release()
 	s.do("POST", searchFilms, large).want(200)
+}
+
+// TestAnswersBeyondMemory: a search whose answers alone exceed the memory for answers is refused
+// with the figures.
+func TestAnswersBeyondMemory(t *testing.T) {
+	s := start(t, func(o *Options) { o.Limits.Answers = 1 << 20 })
+	s.fill()
+	row := "[" + strings.Repeat("1,", dim-1) + "1],"
+	body := func(m int) string {
+		return `{"queries":[` + strings.TrimSuffix(strings.Repeat(row, m), ",") + `],"method":"exact","k":100}`
+	}
+	const each = 640 + 24*100
+	s.do("POST", searchFilms, body(1<<20/each)).want(200)
+	p := s.do("POST", searchFilms, body(1<<20/each+1)).problem(400, "over-limit")
+	for _, want := range []string{strconv.Itoa((1<<20/each + 1) * each), "limits.answers", "1048576"} {
+		if !strings.Contains(p.Detail, want) {
+			t.Errorf("%q does not say %s", p.Detail, want)
+		}
+	}
 }
 
 // TestStuckBodiesGiveWay: a stalled body keeps its memory until another needs it; then it is

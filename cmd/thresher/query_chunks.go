@@ -30,6 +30,17 @@ func newQueryChunks(in input, r dataset.Reader, chunk int) *queryChunks {
 	return &queryChunks{in: in, r: r, chunk: chunk}
 }
 
+// comparedBytes is the memory of an atom of an answer that is compared with another answer: ids
+// and scores of both.
+const comparedBytes = 48
+
+// forAnswers reduces the chunks so that the answers to one, of so many atoms at most, take at
+// most chunkBytes when they are compared with others.
+func (s *queryChunks) forAnswers(longest int) *queryChunks {
+	s.chunk = max(1, min(s.chunk, chunkBytes/(comparedBytes*max(longest, 1))))
+	return s
+}
+
 // Skip skips the first rows.
 func (s *queryChunks) Skip(ctx context.Context, rows int64) error {
 	for left := rows; left > 0; {

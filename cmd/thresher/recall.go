@@ -84,6 +84,7 @@ func (f *recallFlags) check() error {
 // recall is one run of the command.
 type recall struct {
 	*app
+	longest int // atoms of the longest answer
 	flags   *recallFlags
 	in      struct{ atoms, queries, answers input }
 	method  batch.Method
@@ -142,7 +143,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.engine.close()) }()
-	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.config.Chunk)); err != nil {
+	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.config.Chunk).forAnswers(r.longest)); err != nil {
 		return err
 	}
 	return r.print()
@@ -154,9 +155,9 @@ func (r *recall) survey(ctx context.Context) (err error) {
 	if r.report.Answers, r.flags.k, err = surveyAnswers(ctx, r.in.answers, 0); err != nil {
 		return err
 	}
-	longest := r.flags.k
-	if wanted > longest {
-		return fmt.Errorf("-k %d: the longest answer of %s has %d atoms", wanted, r.in.answers.name, longest)
+	r.longest = r.flags.k
+	if wanted > r.longest {
+		return fmt.Errorf("-k %d: the longest answer of %s has %d atoms", wanted, r.in.answers.name, r.longest)
 	}
 	if wanted > 0 {
 		r.flags.k = wanted

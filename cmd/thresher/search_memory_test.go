@@ -68,3 +68,12 @@ func TestTooLargeK(t *testing.T) {
 		t.Errorf("the summary states no memory:\n%s", r.err)
 	}
 }
+
+// TestChunksOfLongAnswers: verify and recall take fewer queries at a time if answers are long.
+func TestChunksOfLongAnswers(t *testing.T) {
+	for longest, want := range map[int]int{0: 1024, 10: 1024, 100_000: 55, 1_000_000_000: 1} {
+		if got := (&queryChunks{chunk: 1024}).forAnswers(longest).chunk; got != want {
+			t.Errorf("%d queries at a time for answers of %d atoms, want %d", got, longest, want)
+		}
+	}
+}

@@ -121,6 +121,7 @@ type verification struct {
 	request batch.Request // what all queries ask for
 	goals   *queryGoals   // nil if all ask for the same
 	report  verifyReport
+	longest int   // atoms of the longest answer
 	in      input // the answers
 	answers *answerReader
 	atoms   atomIDs
@@ -184,7 +185,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 			return err
 		}
 	}
-	if err := v.compare(ctx, newQueryChunks(in, queries, a.config.Chunk)); err != nil {
+	if err := v.compare(ctx, newQueryChunks(in, queries, a.config.Chunk).forAnswers(v.longest)); err != nil {
 		return err
 	}
 	v.report.Finish()
@@ -234,7 +235,6 @@ func (v *verification) survey(ctx context.Context) error {
 		return err
 	}
 	defer r.close()
-	longest := 0
 	for {
 		a, err := r.nextAnswer()
 		if err == io.EOF {
@@ -247,12 +247,12 @@ func (v *verification) survey(ctx context.Context) error {
 			return err
 		}
 		v.report.Queries++
-		longest = max(longest, len(a.IDs))
+		v.longest = max(v.longest, len(a.IDs))
 	}
 	req := batch.Request{K: v.flags.k, MinScore: v.flags.minScore(), MaxScore: v.flags.maxScore(), ExcludeSelf: v.flags.excludeSelf}
 	ranged := v.flags.ranged()
 	if req.K == 0 && !ranged && v.flags.kColumn == "" {
-		req.K = longest
+		req.K = v.longest
 	}
 	v.report.K = req.K
 	v.report.Metric = v.metric.String()
