@@ -84,6 +84,21 @@ def images() -> Made:
     return atoms, queries, "l2", about["from"]
 
 
+def digits(n: int) -> Made:
+    """MNIST's test images, and copies shifted by a pixel that are darker or lighter by up to a fifth, each
+    pixel by itself."""
+    atoms, queries, _, _ = images()
+    known = np.concatenate([atoms, queries]).reshape(-1, 28, 28)
+    r = np.random.default_rng(SEED)
+    rows = [known]
+    while sum(map(len, rows)) < n:
+        shift = (int(r.integers(-1, 2)), int(r.integers(-1, 2)))
+        noise = r.uniform(0.8, 1.2, known.shape).astype(np.float32)
+        rows.append(np.minimum(255, np.roll(known, shift, axis=(1, 2)) * noise))
+    said = "MNIST's test images, and copies shifted by up to a pixel, each pixel times .8 to 1.2"
+    return np.concatenate(rows)[:n].reshape(n, 784), queries, "l2", said
+
+
 def shared(path: str, said: str) -> Made:
     """Some rows of an array that is not shipped, the others being the queries."""
     if not (SHARED / path).exists():
@@ -103,6 +118,8 @@ RECIPES: dict[str, Callable[[], Made]] = {
     "mnist-images": images,
     "mpnet-films": partial(shared, "bert-mpnet-movies/mpnet_embeddings.npy", "MPNet embeddings of film plots"),
     "sp500": partial(shared, "sp500-embeddings/embeddings.npy", "embeddings of company descriptions"),
+    "digits": partial(digits, 60000),
+    "embeddings": partial(synthetic, 100000, 768, 1000),
     "uses-small": partial(synthetic, 4000, 128, 400),
 }
 

@@ -186,7 +186,7 @@ def found_out(r: Record) -> str:
 
 
 def uses_page(files: dict[str, list[Record]]) -> str:
-    records = [r for name in TITLES for r in files.get(name, [])]
+    records = [r for name in (*TITLES, "graph-large") for r in files.get(name, [])]
     sides = of(records, "side")
     if not sides:
         return ""
