@@ -25,15 +25,14 @@ func openExclusions(in input) (*exclusions, error) {
 	return &exclusions{in: in, lists: lists}, nil
 }
 
-// surveyExclusions reads all lists once and compares their number with that of the queries, m
-// or -1 for unknown.
+// surveyExclusions reads all lists once and compares their number with that of the m queries.
 func surveyExclusions(ctx context.Context, in, queries input, m int64) error {
 	e, err := openExclusions(in)
 	if err != nil {
 		return err
 	}
 	defer e.lists.Close()
-	for {
+	for e.next <= m { // a line of JSON may name a query far beyond
 		_, err := e.lists.Next()
 		if err == io.EOF {
 			break
@@ -46,7 +45,13 @@ func surveyExclusions(ctx context.Context, in, queries input, m int64) error {
 		}
 		e.next++
 	}
-	if m >= 0 && e.next != m {
+	format, _ := dataset.FormatOf(in.path)
+	switch {
+	case e.next > m:
+		return fmt.Errorf("%s has more than %d lists, and %s has %d queries", in.name, m, queries.name, m)
+	case e.next < m && format != dataset.NPZ && format != dataset.IVecs:
+		return fmt.Errorf(`%s has %d lists for the %d queries of %s; a last line {"query":%d,"ids":[]} says that the rest exclude nothing`, in.name, e.next, m, queries.name, m-1)
+	case e.next < m:
 		return fmt.Errorf("%s has %d lists for the %d queries of %s", in.name, e.next, m, queries.name)
 	}
 	return nil

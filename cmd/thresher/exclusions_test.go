@@ -191,6 +191,7 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 	moreOfLines := jsonLists(t, dir, "moreoflines.jsonl", [][]int64{{}, {}, {}})
 	broken := npzFile(t, dir, "broken.npz", map[string][]byte{"indptr": npyInts(0, 2, 1), "indices": npyInts(1, 2)})
 	lines := writeFile(t, dir, "lines.jsonl", []byte("[1,2,3,4,5,6,7,8,9,0,1,2]\n[1,2,3,4,5,6,7,8,9,0,1,2]\n"))
+	far := writeFile(t, dir, "far.jsonl", []byte(`{"query":900000000000000,"ids":[1]}`+"\n"))
 	named := writeFile(t, dir, "named.jsonl", []byte(strings.Repeat("[\"a\"]\n", 200)))
 	negative := writeFile(t, dir, "negative.jsonl", []byte(strings.Repeat("[]\n", 199)+"[-1]\n"))
 	out := filepath.Join(dir, "out.npz")
@@ -208,8 +209,10 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 		{"a negative atom", search(queries, negative), []string{"negative.jsonl", "query 199", "entry 1", "atom -1"}},
 		{"a matrix of another collection", search(queries, foreign), []string{"foreign.npz", "61 columns", "60 atoms", "another collection"}},
 		{"fewer lists", search(queries, fewer), []string{"fewer.npz has 199 lists", "200 queries", "q.npy"}},
-		{"more lists", search(queries, more), []string{"more.jsonl has 201 lists", "200 queries", "q.npy"}},
-		{"more lists than lines of queries", search(lines, moreOfLines), []string{"moreoflines.jsonl has 3 lists", "2 queries", "lines.jsonl"}},
+		{"more lists", search(queries, more), []string{"more.jsonl has more than 200 lists", "200 queries", "q.npy"}},
+		{"a list of a query far beyond", search(queries, far), []string{"far.jsonl has more than 200 lists"}},
+		{"fewer lines", search(queries, lines), []string{"lines.jsonl has 2 lists", "200 queries", `{"query":199,"ids":[]}`}},
+		{"more lists than lines of queries", search(lines, moreOfLines), []string{"moreoflines.jsonl has more than 2 lists", "2 queries", "lines.jsonl"}},
 		{"bad indptr", search(queries, broken), []string{"broken.npz:indptr", "row 2", "1 is below the 2"}},
 		{"texts without ids", search(queries, named), []string{"named.jsonl", "query 0", "entry 1", `"a"`, "no column id"}},
 		{"vectors", search(queries, atoms), []string{"a.npy", "does not hold lists of ids"}},

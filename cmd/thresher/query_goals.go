@@ -57,7 +57,8 @@ type queryGoals struct {
 }
 
 // openGoals checks what each of the m queries, -1 for an unknown number, asks for itself, in
-// addition to k and limits. Without columns and exclusions it returns nil. The caller calls
+// addition to k and limits; with exclusions m is known. Without columns and exclusions it
+// returns nil. The caller calls
 // close.
 func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude input, m int64, k int, metric collection.Metric) (*queryGoals, error) {
 	if err := f.scoreLimits.check(metric); err != nil {
