@@ -18,14 +18,18 @@ type Recall struct {
 	k      int
 
 	queries, complete int64
+	asking            int64 // queries that want atoms
 	found, identical  int64
-	squares           float64 // sum of the squares of the queries' recalls
-	short, repeated   int64
-	bands             []RankBand
-	gaps              []float64
-	scores            scoreForms
-	missed            []int64 // of the latest query, best first
-	listed            map[int64]bool
+	most              int  // atoms that a query wants
+	varied            bool // some want fewer
+	// Sums over the queries of their recalls, of the squares of these, and of their recalls by id.
+	recalls, squares, byID float64
+	short, repeated        int64
+	bands                  []RankBand
+	gaps                   []float64
+	scores                 scoreForms
+	missed                 []int64 // of the latest query, best first
+	listed                 map[int64]bool
 }
 
 // NewRecall returns the comparison of answers of k >= 1 atoms with o's scores.
@@ -35,9 +39,10 @@ func NewRecall(o *Oracle, k int) *Recall {
 
 // Compare adds the answer ids, best first, to query number query, whose vector is q, and
 // returns the recall of this query. best are the k best atoms of the query, best first, or
-// all if there are fewer; scores are what the answer states for its atoms, one an id, or nil.
-// Of a longer answer the first k atoms count. An error means that the answer cannot be one of
-// this collection; nothing is added then.
+// all if there are fewer; a query without any lacks nothing and does not count for the mean.
+// scores are what the answer states for its atoms, one an id, or nil. Of a longer answer the
+// first k atoms count. An error means that the answer cannot be one of this collection; nothing
+// is added then.
 func (r *Recall) Compare(query int64, q []float32, best, ids []int64, scores []float32) (float64, error) {
 	if len(q) != r.oracle.dim {
 		return 0, fmt.Errorf("query %d has %d values, the atoms have %d", query, len(q), r.oracle.dim)
@@ -51,9 +56,14 @@ func (r *Recall) Compare(query int64, q []float32, best, ids []int64, scores []f
 		}
 	}
 	r.queries++
+	r.missed = r.missed[:0]
 	if len(best) == 0 {
+		r.complete++
 		return 1, nil
 	}
+	r.asking++
+	r.varied = r.varied || r.most > 0 && len(best) != r.most
+	r.most = max(r.most, len(best))
 	ids = ids[:min(len(ids), r.k)]
 	s := r.oracle.pairs(q)
 	last := best[len(best)-1]
@@ -83,10 +93,13 @@ func (r *Recall) Compare(query int64, q []float32, best, ids []int64, scores []f
 		r.short++
 	}
 	hits := min(above+min(tied, len(best)-r.countAbove(&s, best, floor)), len(best)) // best may not be the best
+	identical := r.identical
 	r.count(&s, best, len(best)-hits, worst)
 	recall := float64(hits) / float64(len(best))
 	r.found += int64(hits)
+	r.recalls += recall
 	r.squares += recall * recall
+	r.byID += float64(r.identical-identical) / float64(len(best))
 	return recall, nil
 }
 
@@ -106,7 +119,6 @@ func (r *Recall) countAbove(s *pairScores, best []int64, floor float64) int {
 // count adds the misses of one query: the best of the atoms that are not listed, as many as
 // were not found. An answer's worst atom, of search score worst, stands in their place.
 func (r *Recall) count(s *pairScores, best []int64, misses int, worst float64) {
-	r.missed = r.missed[:0]
 	for at, id := range best {
 		b := &r.bands[slices.IndexFunc(r.bands, func(b RankBand) bool { return at < b.To })]
 		b.Wanted++
@@ -166,9 +178,9 @@ type RecallReport struct {
 	Queries  int64 `json:"queries"`  // compared
 	Complete int64 `json:"complete"` // that lack nothing
 	K        int   `json:"k"`
-	// Recall is the mean over the queries of the share of the k best atoms found, where atoms of
-	// equal score stand for each other; ByID the share of the k best, ties by ascending id, that
-	// are in the answers themselves.
+	// Recall is the mean over the queries that want atoms of the share of the k best found, where
+	// atoms of equal score stand for each other; ByID that of the share of the k best, ties by
+	// ascending id, that are in the answers themselves.
 	Recall float64 `json:"recall"`
 	ByID   float64 `json:"recall_by_id"`
 	// Low and High are the 95% confidence interval of the mean recall over all queries like
@@ -204,13 +216,15 @@ func (r *Recall) Report() (*RecallReport, error) {
 	for _, b := range r.bands {
 		wanted += b.Wanted
 	}
-	if r.queries == 0 || wanted == 0 {
+	if wanted == 0 {
 		return nil, fmt.Errorf("no atoms to be found")
 	}
-	p.Recall = float64(r.found) / float64(wanted)
-	p.ByID = float64(r.identical) / float64(wanted)
-	p.Low, p.High = meanInterval(p.Recall, r.squares/float64(r.queries)-p.Recall*p.Recall,
-		float64(r.queries), float64(wanted)/float64(r.queries))
+	n := float64(r.asking)
+	p.Recall, p.ByID = float64(r.found)/float64(wanted), float64(r.identical)/float64(wanted) // free of rounding
+	if r.varied {
+		p.Recall, p.ByID = r.recalls/n, r.byID/n
+	}
+	p.Low, p.High = meanInterval(p.Recall, r.squares/n-p.Recall*p.Recall, n, float64(wanted)/n)
 	if len(r.gaps) > 0 {
 		slices.Sort(r.gaps)
 		at := func(share float64) float64 { return r.gaps[int(share*float64(len(r.gaps)-1))] }

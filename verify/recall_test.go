@@ -269,3 +269,30 @@ func TestRecallInterval(t *testing.T) {
 		t.Errorf("%d of %d intervals do not contain the mean", outside, draws)
 	}
 }
+
+// TestRecallOfVaryingLengths: the mean is over queries, of which those that want nothing lack
+// nothing and do not count.
+func TestRecallOfVaryingLengths(t *testing.T) {
+	r := recallOf(t, line(20), 1, collection.InnerProduct, 4)
+	for query, c := range []struct {
+		best, ids []int64
+		recall    float64
+		missed    []int64
+	}{
+		{[]int64{19, 18, 17, 16}, []int64{19, 18, 17, 2}, .75, []int64{16}},
+		{nil, []int64{19}, 1, nil},
+		{[]int64{12}, []int64{11}, 0, []int64{12}},
+		{[]int64{12, 11}, []int64{12, 11}, 1, nil},
+		{nil, nil, 1, nil},
+	} {
+		recall, err := r.Compare(int64(query), []float32{1}, c.best, c.ids, nil)
+		if err != nil || recall != c.recall || !slices.Equal(r.Missed(), c.missed) {
+			t.Errorf("query %d: recall %g, missed %v, %v; want %g, %v", query, recall, r.Missed(), err, c.recall, c.missed)
+		}
+	}
+	p := recallReport(t, r)
+	mean := (.75 + 0 + 1) / 3
+	if p.Queries != 5 || p.Complete != 3 || math.Abs(p.Recall-mean) > 1e-15 || math.Abs(p.ByID-mean) > 1e-15 || p.Low >= mean || p.High <= mean {
+		t.Errorf("%+v, want the recall %g", p, mean)
+	}
+}

@@ -134,11 +134,11 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 	for j := range others {
 		o := &others[j]
 		query := req.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
-		given, k := o.IDs, cmp.Or(req.Goals[j].K, req.K)
+		k, given := cmp.Or(req.Goals[j].K, req.K), len(o.IDs)
 		if k > 0 {
-			given = given[:min(k, len(given))]
+			given = min(given, k)
 		}
-		ids := c.permitted(given, query, cmp.Or(req.Goals[j].MaxScore, req.MaxScore), req.Goals[j].Exclude)
+		ids, _ := permitted(c.atoms, query, dataset.Result{IDs: o.IDs}, k, cmp.Or(req.Goals[j].MaxScore, req.MaxScore), req.Goals[j].Exclude)
 		if all := proven[j].IDs; k == 0 || len(all) < k {
 			switch proven[j].Certificate.Guarantee {
 			case batch.GuaranteeExact, batch.GuaranteeCertain:
@@ -151,7 +151,7 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 		}
 		t.Certified.Compared++
 		t.Certified.Shares += share
-		missing, unwanted := int64(len(c.recall.Missed())), int64(len(given)-len(ids))
+		missing, unwanted := int64(len(c.recall.Missed())), int64(given-len(ids))
 		t.Certified.Missing += missing
 		t.Certified.Unwanted += unwanted
 		if missing == 0 && unwanted == 0 {
@@ -159,26 +159,6 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 		}
 	}
 	return nil
-}
-
-// permitted returns the atoms that a query may have: those that it does not exclude and that do
-// not exceed its greatest score, if it has one.
-func (c *certification) permitted(ids []int64, query []float32, maxScore *float64, exclude []int64) []int64 {
-	if len(exclude) == 0 && maxScore == nil {
-		return ids
-	}
-	excluded := make(map[int64]bool, len(exclude))
-	for _, id := range exclude {
-		excluded[id] = true
-	}
-	var score [1]float64
-	return slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
-		if excluded[id] || maxScore == nil {
-			return excluded[id]
-		}
-		c.atoms.Scores(score[:], query, []uint32{uint32(id)})
-		return score[0] > c.atoms.Metric.Ceiling(*maxScore)
-	})
 }
 
 // among returns the ids that are also in all.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 
 type recallFlags struct {
 	vectorFlags
+	goalFlags
 	ids             string
 	answers, misses string
 	k               int
@@ -42,12 +44,16 @@ much better the missed atoms are than those returned in their place, and which s
 scores are not the atoms' (inner products, cosines or distances in any usual form).
 
 Answers are in the order of the queries. Their ids are row numbers of the atoms or,
-where the atoms have an id column, its ids. --misses lists what each answer lacks.`,
+where the atoms have an id column, its ids. --misses lists what each answer lacks.
+
+With --exclude, --k-column and the like the atoms wanted are those that search finds with
+the same flags; others do not count as found.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRecall(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
+	f.goalFlags.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
 	fs.StringVar(&f.misses, "misses", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
@@ -71,8 +77,8 @@ func (f *recallFlags) check() error {
 	switch {
 	case f.atoms == "" || f.queries == "" || f.answers == "":
 		return errors.New("recall: --atoms, --queries and --answers name the files to compare")
-	case stdinInputs(f.atoms, f.queries, f.answers) > 1:
-		return errors.New("recall: only one of --atoms, --queries and --answers can be standard input")
+	case stdinInputs(f.atoms, f.queries, f.answers, f.exclude) > 1:
+		return errors.New("recall: only one of --atoms, --queries, --answers and --exclude can be standard input")
 	case f.sample < 0:
 		return fmt.Errorf("recall: --sample %d is negative", f.sample)
 	case f.k < 0:
@@ -86,12 +92,13 @@ type recall struct {
 	*app
 	longest int // atoms of the longest answer
 	flags   *recallFlags
-	in      struct{ atoms, queries, answers input }
+	in      struct{ atoms, queries, answers, exclude input }
 	method  batch.Method
 	engine  *engine
 	oracle  *verify.Oracle
 	compare *verify.Recall
-	misses  *missFile // nil without --misses
+	misses  *missFile   // nil without --misses
+	goals   *queryGoals // nil if all queries ask for the same
 	report  recallSummary
 }
 
@@ -122,7 +129,13 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		}
 		defer in.to.remove()
 	}
-	queries, err := r.in.queries.openQueries(f.queriesColumn)
+	if f.goalFlags.exclude != "" {
+		if r.in.exclude, err = a.openInput(ctx, "exclude", f.goalFlags.exclude); err != nil {
+			return err
+		}
+		defer r.in.exclude.remove()
+	}
+	queries, err := r.in.queries.openQueries(f.queriesColumn, f.columns()...)
 	if err != nil {
 		return err
 	}
@@ -132,6 +145,17 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	}
 	if err := r.survey(ctx); err != nil {
 		return err
+	}
+	metric, err := r.in.atoms.metric(a.config.Metric)
+	if err != nil {
+		return err
+	}
+	if r.goals, err = a.openGoals(ctx, &f.goalFlags, r.in.queries, r.in.exclude, r.report.Answers, f.k, metric); err != nil {
+		return err
+	}
+	if r.goals != nil {
+		defer r.goals.close()
+		f.k = max(1, r.goals.mostK)
 	}
 	if f.misses != "" {
 		if r.misses, err = createMisses(f.misses, f.force); err != nil {
@@ -184,6 +208,13 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 		return errors.Join(fmt.Errorf("%s: %w", r.in.atoms.name, err), e.close())
 	}
 	r.compare = verify.NewRecall(r.oracle, r.flags.k)
+	if r.goals == nil {
+		return nil
+	}
+	ids := &atomIDs{file: r.in.atoms.name, column: r.flags.ids, names: e.atoms.names, preferNames: true}
+	if err := r.goals.resolve(ids, e.atoms.N); err != nil {
+		return errors.Join(err, e.close())
+	}
 	return nil
 }
 
@@ -210,6 +241,12 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 		}
 		picked := rows[:0] // queries drawn move to the front
 		var answers []dataset.Result
+		var all, goals []batch.QueryGoal
+		if r.goals != nil {
+			if all, err = r.goals.read(first, min(n, int(max(0, r.report.Answers-first)))); err != nil {
+				return err
+			}
+		}
 		for j := range int64(n) {
 			if first+j >= r.report.Answers {
 				continue // reported below
@@ -221,9 +258,12 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 			if drawn(first + j) {
 				answers = append(answers, res)
 				picked = append(picked, rows[j*int64(dim):(j+1)*int64(dim)]...)
+				if all != nil {
+					goals = append(goals, all[j])
+				}
 			}
 		}
-		if err := r.chunk(ctx, picked, answers); err != nil {
+		if err := r.chunk(ctx, picked, answers, goals); err != nil {
 			return err
 		}
 		first += int64(n)
@@ -235,13 +275,24 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 	return nil
 }
 
-// chunk finds the best atoms of some queries and compares their answers.
-func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset.Result) error {
+// chunk finds the best atoms of some queries and compares their answers. goals are what the
+// queries ask for themselves, or nil.
+func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset.Result, goals []batch.QueryGoal) error {
 	if len(answers) == 0 {
 		return nil
 	}
-	req := batch.Request{Queries: queries, K: r.flags.k, Method: r.method, Delta: r.config.Delta}
-	if r.flags.excludeSelf {
+	req := batch.Request{Queries: queries, K: r.flags.k, Method: r.method, Delta: r.config.Delta, Goals: goals}
+	if r.goals != nil {
+		req.K = r.goals.k
+	}
+	switch {
+	case r.flags.excludeSelf && goals != nil:
+		for j, res := range answers {
+			if res.Query < int64(r.engine.atoms.N) {
+				goals[j].Exclude = append(goals[j].Exclude, res.Query)
+			}
+		}
+	case r.flags.excludeSelf:
 		req.K++ // the best of all are the best of the others, and the query
 	}
 	resp, err := r.engine.Search(ctx, req)
@@ -256,12 +307,16 @@ func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset
 	for j, res := range answers {
 		r.report.Plan = resp.Answers[j].Certificate.Plan
 		best := resp.Answers[j].IDs
-		if r.flags.excludeSelf {
+		if r.flags.excludeSelf && goals == nil {
 			best = slices.DeleteFunc(best, func(id int64) bool { return id == res.Query })
 			best = best[:min(len(best), r.flags.k)]
 		}
 		q := queries[j*dim : (j+1)*dim]
-		share, err := r.compare.Compare(res.Query, q, best, res.IDs, res.Scores)
+		ids, scores := res.IDs, res.Scores
+		if goals != nil {
+			ids, scores = permitted(r.engine.atoms.Collection, q, res, cmp.Or(goals[j].K, r.goals.k), goals[j].MaxScore, goals[j].Exclude)
+		}
+		share, err := r.compare.Compare(res.Query, q, best, ids, scores)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.in.answers.name, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"thresher/dataset"
 )
 
@@ -144,4 +146,37 @@ func TestRecallRefusesBadInput(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "*tmp*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// TestRecallOfGoals: what counts are the atoms that a search with the same flags finds; atoms that
+// a query excludes or that are above its ceiling, and those beyond its k, are no hits.
+func TestRecallOfGoals(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
+	queries := writeFile(t, dir, "q.csv", []byte("x,k,c\n1,2,3\n1,2,3\n1,,\n1,1,\n"))
+	seen := writeFile(t, dir, "seen.jsonl", []byte("[]\n[]\n[4,4]\n[0,1,2,3,4]\n"))
+	theirs := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2],"scores":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1],"scores":[3,2,9]}`+"\n"+
+		`{"query":2,"ids":[4,3,2],"scores":[4,3,2]}`+"\n"+`{"query":3,"ids":[0],"scores":[0]}`+"\n"))
+	args := []string{"--atoms", atoms, "--queries", queries, "--answers", theirs, "--k-column", "k", "--ceiling-column", "c", "--exclude", seen}
+	misses := filepath.Join(dir, "misses.jsonl")
+	r := recallOf(t, append(args, "--misses", misses)...)
+	// The atoms wanted: 3 2, 3 2, 3 2 1, none.
+	if r.Queries != 4 || r.K != 3 || math.Abs(r.Recall-(.5+1+2./3)/3) > 1e-15 || r.Complete != 2 {
+		t.Errorf("%+v", r)
+	}
+	want := `{"query":0,"recall":0.5,"missed":[2]}` + "\n" + `{"query":2,"recall":0.6666666666666666,"missed":[1]}` + "\n"
+	if diff := cmp.Diff(want, string(readFile(t, misses))); diff != "" {
+		t.Errorf("misses (-want +got):\n%s", diff)
+	}
+	own := filepath.Join(dir, "own.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--k-column", "k", "--ceiling-column", "c", "--exclude", seen, "-k3", "--out", own).wantCode(t, exitOK)
+	if r := recallOf(t, append(args, "--answers", own)...); r.Recall != 1 || r.Scores.Wrong > 0 {
+		t.Errorf("of a search itself: %+v", r)
+	}
+	if r := recallOf(t, append(args, "--answers", own, "--exclude-self", "--sample", "3")...); r.Queries != 3 {
+		t.Errorf("of a sample: %+v", r)
+	}
+	thresher(t, append([]string{"recall"}, append(args, "--exclude", "-", "--answers", "-")...)...).wantError(t, "recall", "only one")
+	fewer := writeFile(t, dir, "fewer.jsonl", []byte("[]\n"))
+	thresher(t, append([]string{"recall"}, append(args, "--exclude", fewer)...)...).wantError(t, "fewer.jsonl has 1 lists", "4 queries")
 }
