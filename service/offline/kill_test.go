@@ -45,14 +45,18 @@ func (f steppingStore) Adopt(ctx context.Context, path, name, purpose, key strin
 func childBatches() []struct {
 	name, content string
 	spec          Spec
+	lists         *goalMatrix // of the spec; nil if it has none
 } {
+	goals := newGoalMatrix(30)
 	return []struct {
 		name, content string
 		spec          Spec
+		lists         *goalMatrix
 	}{
-		{"a.jsonl", "nonsense\n" + manyLines(70) + line("bad", "films", `{"queries":[[1]]}`), Spec{Endpoint: films}},
-		{"b.fvecs", fvecs(gaussian(3, 90)), Spec{Endpoint: films, OutputFormat: "npz", Search: json.RawMessage(`{"k":3}`)}},
-		{"c.fvecs", fvecs(gaussian(4, 30)), Spec{Endpoint: "/v1/collections/names/search", Search: json.RawMessage(`{"k":3,"include":["certificate"]}`)}},
+		{"a.jsonl", "nonsense\n" + manyLines(70) + line("bad", "films", `{"queries":[[1]]}`), Spec{Endpoint: films}, nil},
+		{"b.fvecs", fvecs(gaussian(3, 90)), Spec{Endpoint: films, OutputFormat: "npz", Search: json.RawMessage(`{"k":3}`)}, nil},
+		{"c.fvecs", fvecs(gaussian(4, 30)), Spec{Endpoint: "/v1/collections/names/search", Search: json.RawMessage(`{"k":3,"include":["certificate"]}`)}, nil},
+		{"d.jsonl", goals.rows, Spec{}, goals},
 	}
 }
 
@@ -88,11 +92,25 @@ func childhood(child *crashtest.Child) error {
 	defer m.Close(context.Background())
 	left := map[string]bool{}
 	for _, c := range childBatches() {
-		f, err := store.Create(context.Background(), c.name, "batch", c.name, strings.NewReader(c.content))
-		if err != nil {
+		upload := func(name, content string) (string, error) {
+			f, err := store.Create(context.Background(), name, "batch", name, strings.NewReader(content))
+			return f.ID, err
+		}
+		if c.lists != nil {
+			exclude, err := upload("seen.jsonl", c.lists.exclusions)
+			if err != nil {
+				return err
+			}
+			candidates, err := upload("theirs.jsonl", c.lists.candidates)
+			if err != nil {
+				return err
+			}
+			c.spec = c.lists.spec(exclude, candidates)
+			c.spec.Endpoint = films
+		}
+		if c.spec.InputFileID, err = upload(c.name, c.content); err != nil {
 			return err
 		}
-		c.spec.InputFileID = f.ID
 		b, err := m.Create(context.Background(), c.spec, c.name)
 		if err != nil {
 			return err
@@ -169,7 +187,7 @@ func outputs(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestKill kills servers again and again at random steps of three batches, half of the time
+// TestKill kills servers again and again at random steps of four batches, half of the time
 // while they stop at the step, and compares the delivered files with those of an undisturbed
 // server.
 func TestKill(t *testing.T) {
@@ -179,7 +197,7 @@ func TestKill(t *testing.T) {
 		t.Fatalf("undisturbed, it ended at %q", op)
 	}
 	want := outputs(t, calm)
-	if len(want) != 7 {
+	if len(want) != 9 {
 		t.Fatalf("%d outputs and batches", len(want))
 	}
 	seeds := uint64(3)

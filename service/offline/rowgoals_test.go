@@ -25,14 +25,13 @@ type goalMatrix struct {
 	goals                        []batch.QueryGoal
 }
 
-func newGoalMatrix(t testing.TB, n int) *goalMatrix {
-	t.Helper()
+func newGoalMatrix(n int) *goalMatrix {
 	g := &goalMatrix{queries: gaussian(5, n)}
 	var rows, exclusions, candidates strings.Builder
 	for j := range n {
 		v, err := json.Marshal(g.queries[j*dim : (j+1)*dim])
 		if err != nil {
-			t.Fatal(err)
+			panic(err) // finite numbers have JSON
 		}
 		least := -1.
 		goal := batch.QueryGoal{K: 4, MinScore: &least, Exclude: []int64{}, Candidates: []int64{int64(j), int64(3 * j % 50)}}
@@ -53,7 +52,7 @@ func newGoalMatrix(t testing.TB, n int) *goalMatrix {
 		fmt.Fprintf(&rows, `{"v":%s,"k":%s,"floor":%s,"ceiling":%s}`+"\n", v, k, floor, ceiling)
 		text, err := json.Marshal(goal.Exclude)
 		if err != nil {
-			t.Fatal(err)
+			panic(err)
 		}
 		fmt.Fprintf(&exclusions, "%s\n", text)
 		fmt.Fprintf(&candidates, `{"query":%d,"ids":[%d,%d],"scores":[2,1]}`+"\n", j, goal.Candidates[0], goal.Candidates[1])
@@ -63,31 +62,41 @@ func newGoalMatrix(t testing.TB, n int) *goalMatrix {
 	return g
 }
 
-// spec uploads the lists and returns the spec of a batch of g.
-func (g *goalMatrix) spec(l *lab) Spec {
+// spec returns the spec of a batch of g, whose lists are files with these ids.
+func (g *goalMatrix) spec(exclude, candidates string) Spec {
 	return Spec{
 		Search: json.RawMessage(`{"k":4,"min_score":-1,"include":["certificate"]}`),
 		Goals: &BatchGoals{
 			KColumn: "k", MinScoreColumn: "floor", MaxScoreColumn: "ceiling",
-			ExcludeFileID: l.upload("seen.jsonl", g.exclusions), CandidatesFileID: l.upload("theirs.jsonl", g.candidates),
+			ExcludeFileID: exclude, CandidatesFileID: candidates,
 		},
 	}
 }
 
-// TestRowGoals: each row of a matrix gets what its columns and lists ask for, also if the server
-// is restarted, and the same bytes.
+// uploaded is spec after uploading the lists.
+func (g *goalMatrix) uploaded(l *lab) Spec {
+	return g.spec(l.upload("seen.jsonl", g.exclusions), l.upload("theirs.jsonl", g.candidates))
+}
+
+// TestRowGoals: each row of a matrix gets what its columns and lists ask for, and the same bytes
+// if the server is restarted, or loses its database, half-way.
 func TestRowGoals(t *testing.T) {
 	const n = 40
-	g := newGoalMatrix(t, n)
+	g := newGoalMatrix(n)
 	var text string
-	for _, restart := range []bool{false, true} {
+	for _, restart := range []func(*lab){nil, (*lab).reopen, (*lab).loseDatabase} {
 		l := newLab(t, Options{Chunk: 8, Slice: 3})
 		turnstile := block(l.atlas.shelf["films"])
-		b := l.submit("q.jsonl", g.rows, g.spec(l))
-		if restart {
+		b := l.submit("q.jsonl", g.rows, g.uploaded(l))
+		if restart != nil {
 			turnstile.pass(5) // a chunk and a part
 			<-turnstile.entered
-			l.reopen()
+			restart(l)
+			for _, id := range []string{b.InputFileID, b.Goals.ExcludeFileID, b.Goals.CandidatesFileID} {
+				if err := l.files.Delete(id); err == nil {
+					t.Errorf("file %s of a batch at work is gone", id)
+				}
+			}
 		}
 		close(turnstile.release)
 		go func() {
@@ -100,7 +109,7 @@ func TestRowGoals(t *testing.T) {
 			t.Fatalf("%+v %+v", b, b.Errors)
 		}
 		got := l.content(b.OutputFileID)
-		if restart && got != text {
+		if restart != nil && got != text {
 			t.Error("the output after a restart is another")
 		}
 		text = got
@@ -128,9 +137,9 @@ func TestRowGoals(t *testing.T) {
 // copies in a batch's folder have a format by their name.
 func TestRowGoalsHold(t *testing.T) {
 	l := newLab(t, Options{})
-	g := newGoalMatrix(t, 6)
+	g := newGoalMatrix(6)
 	turnstile := block(l.atlas.shelf["films"])
-	spec := g.spec(l)
+	spec := g.uploaded(l)
 	spec.OutputFormat = "npz"
 	b := l.submit("q.jsonl", g.rows, spec)
 	<-turnstile.entered
@@ -161,7 +170,7 @@ func TestRowGoalsHold(t *testing.T) {
 // TestBadRowGoals: what the rows ask for is checked before anything is searched.
 func TestBadRowGoals(t *testing.T) {
 	l := newLab(t, Options{})
-	g := newGoalMatrix(t, 3)
+	g := newGoalMatrix(3)
 	row := `{"v":[1,2,3,4,5,6,7,8],"k":%s,"floor":1}` + "\n"
 	for _, x := range []struct {
 		name, rows, field, says string
