@@ -296,3 +296,38 @@ func TestRecallOfVaryingLengths(t *testing.T) {
 		t.Errorf("%+v, want the recall %g", p, mean)
 	}
 }
+
+// TestLazyOracle: an oracle that computes norms when they are needed compares as one that has them.
+func TestLazyOracle(t *testing.T) {
+	const n, dim, k = 50, 6, 4
+	r := rand.New(rand.NewPCG(9, 9))
+	rows := make([]float32, n*dim)
+	for i := range rows {
+		rows[i] = float32(r.NormFloat64())
+	}
+	for _, m := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+		lazy, err := verify.NewLazyOracle(rows, dim, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both := []*verify.Recall{recallOf(t, rows, dim, m, k), verify.NewRecall(lazy, k)}
+		for query := range int64(20) {
+			q := rows[query*dim : (query+1)*dim]
+			best, ids, scores := make([]int64, k), make([]int64, k), make([]float32, k)
+			for i := range k {
+				best[i], ids[i], scores[i] = int64(r.IntN(n)), int64(r.IntN(n)), float32(r.NormFloat64())
+			}
+			for _, c := range both {
+				if _, err := c.Compare(query, q, best, ids, scores); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if diff := cmp.Diff(recallReport(t, both[0]), recallReport(t, both[1])); diff != "" {
+			t.Errorf("%v (-with norms +without):\n%s", m, diff)
+		}
+	}
+	if _, err := verify.NewLazyOracle(rows, 7, collection.Cosine); err == nil {
+		t.Error("50 rows of 6 values are rows of 7")
+	}
+}
