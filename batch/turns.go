@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -36,17 +37,36 @@ type searchParts struct {
 	w     *work
 	most  int       // queries of a part
 	each  float64   // expected ns of one query
+	least int       // queries of a part that takes longer than a turn
 	next  int       // first query of the next part
 	begun time.Time // when the current part began
 	n     int       // queries of the current part
 }
 
 func (w *work) parts() *searchParts {
-	return &searchParts{w: w, most: w.mostQueries(), each: w.expected()}
+	looks, candidates := w.expected(), w.expectedCandidates()
+	// Scoring candidates shares no reads, so queries for which it is most of the work may be
+	// divided further.
+	least := int(math.Ceil(leastPart * float64(max(1, w.e.threads())) * looks / (looks + candidates)))
+	if least > partStep {
+		least = (least + partStep - 1) / partStep * partStep
+	}
+	return &searchParts{w: w, most: w.mostQueries(), each: looks + candidates, least: least}
 }
 
-// expected is the time of one query of many on all threads, in ns: by the plan's forecast,
-// or that of a dense scan if it has none.
+// expectedCandidates is the time of scoring the given candidates of one query, on average, on all
+// threads, in ns.
+func (w *work) expectedCandidates() float64 {
+	given := 0
+	for j := range w.req.Goals {
+		given += len(w.req.Goals[j].Candidates)
+	}
+	c := &w.e.costs
+	return float64(given) * (c.Fetch + c.Score*float64(w.e.c.Dim)) / float64(w.m*max(1, w.e.threads()))
+}
+
+// expected is the time of one query of many on all threads, in ns, without given candidates: by
+// the plan's forecast, or that of a dense scan if it has none.
 func (w *work) expected() float64 {
 	cost := w.strategy.Cost
 	if cost <= 0 {
@@ -77,7 +97,7 @@ func (p *searchParts) nextSize() int {
 		return n
 	}
 	if fit := float64(p.w.req.Turns.Length()) / p.each; fit < float64(n) {
-		n = min(n, max(leastPart*max(1, p.w.e.threads()), int(fit)))
+		n = min(n, max(p.least, int(fit)))
 	}
 	if n >= left {
 		return left

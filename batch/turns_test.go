@@ -139,3 +139,40 @@ func TestTurnsEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestPartsOfCandidates: parts whose queries have many candidates are shorter, and expected to
+// take the time of scoring them; the answers are the same.
+func TestPartsOfCandidates(t *testing.T) {
+	rows := vectors.PowerLaw(vectors.Rand(9), 1200, fixtureDim)
+	e := over(t, build(t, rows, fixtureDim, &collection.Options{Seed: 1}), 1, nil)
+	req := batch.Request{Queries: rows[:256*fixtureDim], K: 5, Method: batch.Certain, Goals: make([]batch.QueryGoal, 256)}
+	want, err := e.Search(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := func(candidates int) []time.Duration {
+		for j := range req.Goals {
+			req.Goals[j].Candidates = make([]int64, candidates)
+			for i := range req.Goals[j].Candidates {
+				req.Goals[j].Candidates[i] = int64((i*7 + j) % 1200)
+			}
+		}
+		turns := &turnstile{length: 1}
+		with := req
+		with.Turns = turns
+		got, err := e.Search(t.Context(), with)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range got.Answers {
+			if !slices.Equal(got.Answers[j].IDs, want.Answers[j].IDs) {
+				t.Errorf("query %d with %d candidates: %v, want %v", j, candidates, got.Answers[j].IDs, want.Answers[j].IDs)
+			}
+		}
+		return turns.expected
+	}
+	few, many := parts(1), parts(20_000)
+	if len(few) != 2 || len(many) < 8 || many[0]*time.Duration(len(many)) < 10*few[0]*time.Duration(len(few)) {
+		t.Errorf("with a candidate each: parts of %v; with 20,000: %d, the first of %v", few, len(many), many[0])
+	}
+}
