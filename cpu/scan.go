@@ -107,10 +107,11 @@ type scanState struct {
 	allAllowed   bool     // filter and From allow every atom
 	allowedBits  []uint64 // the bits of the goal's filter; nil without a filter
 	test         simd.ScanQuery
-	listedBefore int // arms listed before this look
-	seen         int // atoms looked at
-	codesRead    int // atoms whose codes were read: those seen and others of their panels
-	passed       int // arms seen that are candidates: their whole row was read, or they were scored
+	listedBefore int  // arms listed before this look
+	seen         int  // atoms looked at
+	codesRead    int  // atoms whose codes were read: those seen and others of their panels
+	begun        bool // a chunk was taken
+	passed       int  // arms seen that are candidates: their whole row was read, or they were scored
 }
 
 // scanWorker is the work of one goroutine on a chunk.
@@ -234,7 +235,7 @@ func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
 		*q = scanState{state: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.list.ids),
 			allAllowed: s.allowsAll(), allowedBits: s.filterBits()}
 		if stopped := s.stoppedScan; stopped != nil && stopped.bound.Look == t.Look {
-			q.listedBefore, q.seen, q.codesRead, q.passed, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, nil
+			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, nil
 		}
 		steps, headBias, restBias := s.codeQuery8(w, q.codes, t.Look.To)
 		if t.Look.Source == backend.LowerBound {

@@ -53,6 +53,9 @@ func AppendCertificate(dst []byte, c *batch.Certificate) []byte {
 	if told {
 		dst = appendPlan(dst, c)
 	}
+	if c.Floor {
+		dst = append(dst, `,"floor":true`...)
+	}
 	if r := c.Candidates; r != nil {
 		dst = append(dst, `,"candidates":{"given":`...)
 		dst = strconv.AppendInt(dst, int64(r.Given), 10)
