@@ -169,13 +169,20 @@ func compare(atoms, pairs string) error {
 			}
 		}
 	}
+	norms := make([]float64, c.N)
+	for i := range norms {
+		norms[i] = math.Sqrt(dot(c.Row(i), c.Row(i)))
+	}
 	wrong := 0
 	for row, of := range found {
 		for i := range int64(c.N) {
-			if i == row {
-				continue
+			if _, both := found[i]; i == row || both && i < row {
+				continue // compared from the other side
 			}
-			score := cosine(c.Row(int(row)), c.Row(int(i)))
+			score := 0.
+			if product := norms[row] * norms[i]; product > 0 {
+				score = dot(c.Row(int(row)), c.Row(int(i))) / product
+			}
 			if of[i] != (score >= minScore) && math.Abs(score-minScore) > 1e-12 {
 				log.Printf("rows %d and %d score %g; a pair: %v", row, i, score, of[i])
 				wrong++
@@ -189,14 +196,17 @@ func compare(atoms, pairs string) error {
 	return nil
 }
 
-func cosine(x, y []float32) float64 {
-	var dot, xx, yy float64
-	for i := range x {
-		a, b := float64(x[i]), float64(y[i])
-		dot, xx, yy = dot+a*b, xx+a*a, yy+b*b
+func dot(x, y []float32) float64 {
+	var a, b, c, d float64
+	i := 0
+	for ; i+4 <= len(x); i += 4 {
+		a += float64(x[i]) * float64(y[i])
+		b += float64(x[i+1]) * float64(y[i+1])
+		c += float64(x[i+2]) * float64(y[i+2])
+		d += float64(x[i+3]) * float64(y[i+3])
 	}
-	if xx == 0 || yy == 0 {
-		return 0
+	for ; i < len(x); i++ {
+		a += float64(x[i]) * float64(y[i])
 	}
-	return dot / math.Sqrt(xx*yy)
+	return a + b + c + d
 }

@@ -56,6 +56,7 @@ func (p *pairing) find(ctx context.Context, src *join.PairSource) error {
 			p.log.Debug("chunk is durable", "rows", at.Items, "pairs", found, "elapsed", at.Elapsed)
 		},
 	}
+	foreseen := p.with == nil // by the sample
 	done, err := jobs.Run(ctx, spec, src, func(_ context.Context, b join.PairBlock, first int64, totals []byte) ([][]byte, []byte, error) {
 		t, err := readPairsTally(totals)
 		if err != nil {
@@ -65,6 +66,10 @@ func (p *pairing) find(ctx context.Context, src *join.PairSource) error {
 		t.Work.Add(&b.Work)
 		if limit := p.flags.maxPairs; limit > 0 && t.Pairs > limit {
 			return nil, nil, &refusedError{p.tooMany(&t)}
+		}
+		if !foreseen {
+			foreseen = true
+			p.foresee(&t)
 		}
 		found = t.Pairs
 		t.Nanos += int64(time.Since(begun))
@@ -77,6 +82,19 @@ func (p *pairing) find(ctx context.Context, src *join.PairSource) error {
 	}
 	bar.done()
 	return p.finish(ctx, done)
+}
+
+// foresee estimates from the first rows of --with how many pairs there are.
+func (p *pairing) foresee(t *pairsTally) {
+	if p.rows() <= t.Work.Rows {
+		return
+	}
+	p.summary.Expected = float64(t.Pairs) / float64(t.Work.Rows) * float64(p.rows())
+	about := fmt.Sprintf("about %.2g", p.summary.Expected)
+	p.log.Info("pairs expected", "pairs", about, "sample", t.Work.Rows)
+	if limit := p.flags.maxPairs; limit > 0 && p.summary.Expected > float64(limit) {
+		p.log.Warn("if the other rows are like the first, the run will stop at --max-pairs", "pairs", about, "rows", t.Work.Rows, "max_pairs", limit)
+	}
 }
 
 // tooMany says that the limit of pairs is exceeded.

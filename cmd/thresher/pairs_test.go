@@ -252,6 +252,20 @@ func TestPairsTooMany(t *testing.T) {
 	}
 }
 
+// TestPairsForeseen: with another file the first rows tell that there will be too many.
+func TestPairsForeseen(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 50, 8)
+	with := vectorFile(t, dir, "b.npy", 2, 1000, 8)
+	r := thresher(t, "pairs", "--atoms", atoms, "--with", with, "--min-score=-100", "--out", filepath.Join(dir, "p.csv"), "--chunk", "20", "--max-pairs", "30000")
+	r.wantCode(t, exitInput)
+	for _, text := range []string{`the run will stop at --max-pairs" pairs="about 5e+04" rows=20`, "among the first", "of 1000 rows"} {
+		if !strings.Contains(r.err, text) {
+			t.Errorf("no %q in\n%s", text, r.err)
+		}
+	}
+}
+
 // TestPairsResumeAfterKills kills runs again and again until one ends: the outputs are those of an
 // undisturbed run.
 func TestPairsResumeAfterKills(t *testing.T) {
