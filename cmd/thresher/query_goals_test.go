@@ -173,7 +173,14 @@ func TestFloorColumnAlone(t *testing.T) {
 				t.Errorf("%s, query %d (-want +got):\n%s", metric, j, diff)
 			}
 		}
-		thresher(t, append([]string{"verify", "--answers", out}, args...)...).wantCode(t, exitOK)
+		v := thresher(t, append([]string{"verify", "--answers", out}, args...)...)
+		if v.wantCode(t, exitOK); !strings.Contains(v.out, "all that reach the least score") {
+			t.Error(v.out)
+		}
+		v = thresher(t, append([]string{"verify", "-k5", "--answers", out}, args...)...) // there are no more atoms
+		if v.wantCode(t, exitOK); !strings.Contains(v.out, "k = 5") {
+			t.Error(v.out)
+		}
 	}
 }
 

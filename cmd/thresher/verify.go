@@ -256,7 +256,6 @@ func (v *verification) survey(ctx context.Context) error {
 	}
 	v.report.K = req.K
 	v.report.Metric = v.metric.String()
-	v.report.pairs = ranged
 	if v.report.Queries == 0 {
 		return fmt.Errorf("%s: no answers", v.in.name)
 	}

@@ -19,12 +19,11 @@ const shown = 10
 type verifyReport struct {
 	Queries int64  `json:"queries"` // in the answers
 	Checked int64  `json:"checked"`
-	K       int    `json:"k"`
+	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
 	Metric  string `json:"metric"`
 	verify.Tally
 	Problems []string `json:"problems,omitempty"`
 
-	pairs   bool   // guarantees are for atoms, not for queries
 	kColumn string // has the k of each query; "" if it is K
 	short   int64  // malformed answers with too few atoms
 	bare    bool   // the answers have no certificates
@@ -101,7 +100,7 @@ func (r *verifyReport) print(w io.Writer) error {
 }
 
 func (r *verifyReport) goal() string {
-	if r.pairs {
+	if r.K == 0 {
 		return "all that reach the least score"
 	}
 	if r.kColumn != "" {
