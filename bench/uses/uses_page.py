@@ -246,8 +246,8 @@ def notes(use: str) -> str:
         "out the compilation on first use, which *whole* includes.",
         "pairs": "`paraphrase_mining` returns at most 100 partners a row and 500,000 pairs, by default. "
         "`community_detection` returns groups around a centre; a pair counts as missed unless both are in one group. "
-        "k-means and pairs within clusters is the algorithm of NeMo Curator's semantic deduplication with its default "
-        "number of clusters, by FAISS on the CPU; pairs between clusters are never compared.",
+        "k-means and pairs within clusters is the algorithm of NeMo Curator's semantic deduplication, by FAISS on the "
+        "CPU; pairs between clusters are never compared.",
         "negatives": "`mine_hard_negatives` fetches the 10 k + 1 best and drops those above the ceiling: where too few "
         "are left, places stay empty. It is given the embeddings, so that no model runs; its seconds include the "
         "Python objects of its texts.",
