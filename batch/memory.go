@@ -17,6 +17,9 @@ const (
 	// its score, and its copies in the answer. scannedBytes is that of a dense scan: twice a row
 	// that may be in the answer, its score, and the copies.
 	lookedBytes, scannedBytes = 128, 80
+	// rangeBytes is the memory of a dense scan for each atom that a thread finds among the best of
+	// its range of rows: the threads divide the rows into 2 ranges each.
+	rangeBytes = 24
 	// answeredBytes is the memory of an atom in an Answer, certificateBytes that of the rest.
 	answeredBytes, certificateBytes = 12, 640
 )
@@ -63,11 +66,14 @@ func (w *work) mostQueries() int { return int(max(1, min(mostPart, partBytes/w.q
 
 // queryBytes estimates the memory of one query in a backend.
 func (w *work) queryBytes() int64 {
-	each := int64(lookedBytes)
-	if w.dense() {
-		each = scannedBytes
+	few, wanted := w.strategy.queryBytes(w.e.c), int64(w.wanted())
+	if !w.dense() {
+		return few + lookedBytes*wanted
 	}
-	return w.strategy.queryBytes(w.e.c) + each*int64(w.wanted())
+	if threads := int64(w.e.threads()); threads > 1 {
+		few += rangeBytes * (min(int64(w.e.c.N), 2*threads*wanted) - wanted)
+	}
+	return few + scannedBytes*wanted
 }
 
 // dense reports whether a dense scan answers w.

@@ -17,12 +17,13 @@ func TestPartsOfLargeK(t *testing.T) {
 	const n, dim, m = 120_000, 8, 70
 	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
 	c := build(t, rows, dim, &collection.Options{Seed: 1})
-	b := &counting{Backend: cpu.New(cpu.Options{}), left: []int{0}}
+	b := &counting{Backend: cpu.New(cpu.Options{Threads: 1}), left: []int{0}}
 	e, err := batch.Open(context.Background(), c, b, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
+	over2 := over(t, c, 2, nil) // whose threads divide the rows
 	for _, x := range []struct {
 		k     int
 		parts []int
@@ -37,6 +38,9 @@ func TestPartsOfLargeK(t *testing.T) {
 		}
 		if same, err := e.Footprint(batch.Request{K: x.k, Method: batch.Exact}, m); err != nil || same != f {
 			t.Errorf("k %d: %+v without queries, %v, want %+v", x.k, same, err, f)
+		}
+		if more, err := over2.Footprint(req, m); err != nil || x.k < n && more.Run/int64(more.Part) <= f.Run/int64(f.Part) || more.Run > 1<<28 {
+			t.Errorf("k %d: %+v on two threads, %+v on one, %v", x.k, more, f, err)
 		}
 		b.batches = nil
 		resp := search(t, e, req)
