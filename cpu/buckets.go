@@ -10,7 +10,6 @@ import (
 // the worst of all is known. A push changes one bucket, while a heap of all entries would move the
 // logarithm of their number, each of them in another line of the cache.
 type buckets struct {
-	divided bool // all entries are in buckets
 	// An entry of score x is in bucket scale*(x-base), at least 0 and below len(first). Greater
 	// scores are in the last bucket.
 	base, scale float64
@@ -98,7 +97,7 @@ func (b *buckets) divide(entries []scored) {
 		at := b.bucket(entries[i].score)
 		b.next[i], b.first[at] = b.first[at], int32(i)
 	}
-	b.divided, b.pushed, b.low, b.edge = true, 0, -1, b.edge[:0]
+	b.pushed, b.low, b.edge = 0, -1, b.edge[:0]
 	b.raise(entries)
 }
 

@@ -14,14 +14,16 @@ func ranksBefore(a, b scored) bool { return a.score > b.score || a.score == b.sc
 // heapMost is the greatest k for which a heap is the fastest structure of the k best.
 const heapMost = 1024
 
-// top holds the k best scored atoms pushed, or all if k is 0. Up to heapMost they are a heap,
-// whose root is the worst of them; beyond that they are in buckets.
+// top holds the k best scored atoms pushed, or all if k is 0. The first k are in any order. When
+// one of them is replaced, they become a heap, whose root is the worst of them, or for k above
+// heapMost buckets.
 type top struct {
 	k       int
 	entries []scored
-	buckets buckets
 	ranked  bool   // there are k > 0 entries, and least is the worst of them
 	least   scored // the k-th best
+	ordered bool   // the entries are a heap, or in buckets
+	buckets buckets
 }
 
 // reset empties t, for the k best of what is pushed from now on; all for k = 0.
@@ -34,7 +36,7 @@ func (t *top) reset(k int) {
 }
 
 // unrank forgets which entry is the worst.
-func (t *top) unrank() { t.ranked, t.buckets.divided = false, false }
+func (t *top) unrank() { t.ranked, t.ordered = false, false }
 
 // len is how many of the atoms pushed are kept.
 func (t *top) len() int { return len(t.entries) }
@@ -45,50 +47,24 @@ func (t *top) push(x scored) {
 	}
 }
 
-// add is push of an atom that ranks before the k-th best, if there are k.
+// add is push of an atom that ranks before the k-th best, if that is known.
 func (t *top) add(x scored) {
-	switch {
-	case t.k == 0:
-		t.entries = append(t.entries, x)
-	case t.k > heapMost && len(t.entries) < t.k:
-		if t.entries == nil {
-			t.entries = make([]scored, 0, t.k)
+	if t.k > 0 && len(t.entries) == t.k {
+		if !t.ranked {
+			t.rank()
 		}
-		t.entries = append(t.entries, x)
-	case t.k > heapMost:
-		t.replaceInBuckets(x)
-	case len(t.entries) < t.k:
-		t.entries = append(t.entries, x)
-		for i := len(t.entries) - 1; i > 0; {
-			p := (i - 1) / 2
-			if ranksBefore(t.entries[i], t.entries[p]) {
-				break
-			}
-			t.entries[i], t.entries[p] = t.entries[p], t.entries[i]
-			i = p
+		if ranksBefore(x, t.least) {
+			t.replaceWorst(x)
 		}
-		t.ranked, t.least = len(t.entries) == t.k, t.entries[0]
-	default:
-		t.replaceRoot(x)
-		t.least = t.entries[0]
-	}
-}
-
-// replaceInBuckets replaces the worst of k > heapMost entries by x if x ranks before it.
-func (t *top) replaceInBuckets(x scored) {
-	if !t.ranked {
-		t.rank()
-	}
-	if !ranksBefore(x, t.least) {
 		return
 	}
-	if !t.buckets.divided {
-		t.buckets.divide(t.entries)
+	if t.k > heapMost && t.entries == nil {
+		t.entries = make([]scored, 0, t.k)
 	}
-	t.least = t.buckets.replaceWorst(t.entries, x)
+	t.entries = append(t.entries, x)
 }
 
-// rank finds the worst of k > heapMost entries.
+// rank finds the worst of k entries.
 func (t *top) rank() {
 	t.ranked, t.least = true, t.entries[0]
 	for _, x := range t.entries[1:] {
@@ -98,11 +74,35 @@ func (t *top) rank() {
 	}
 }
 
-// replaceRoot replaces the root of the heap by x.
-func (t *top) replaceRoot(x scored) {
-	h := t.entries
-	h[0] = x
-	for i := 0; ; {
+// replaceWorst replaces the worst of k entries by x, which ranks before it.
+func (t *top) replaceWorst(x scored) {
+	if !t.ordered {
+		t.order()
+	}
+	if t.k > heapMost {
+		t.least = t.buckets.replaceWorst(t.entries, x)
+		return
+	}
+	t.entries[0] = x
+	sink(t.entries, 0)
+	t.least = t.entries[0]
+}
+
+// order makes a heap or buckets of k entries.
+func (t *top) order() {
+	t.ordered = true
+	if t.k > heapMost {
+		t.buckets.divide(t.entries)
+		return
+	}
+	for i := len(t.entries)/2 - 1; i >= 0; i-- {
+		sink(t.entries, i)
+	}
+}
+
+// sink restores the heap h below i, whose entry may rank before others there.
+func sink(h []scored, i int) {
+	for {
 		c := 2*i + 1
 		if c >= len(h) {
 			return

@@ -206,6 +206,7 @@ func (t *heapOfScored) push(x scored) {
 		return
 	}
 	if ranksBefore(x, h[0]) {
-		(&top{entries: h}).replaceRoot(x)
+		h[0] = x
+		sink(h, 0)
 	}
 }
