@@ -33,7 +33,7 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 			// If given candidates made a weak threshold, the arms of greatest bound make a better one: an
 			// eighth of k if few candidates are weak, else k.
 			for n := max(4, q.goal.K/8); len(w.selected.ids) > 2*n; n = q.goal.K {
-				cut := q.cutOf(w, eligible, n)
+				cut := max(q.cutOf(w, eligible, n), reaching())
 				w.candidates.truncate(0)
 				w.candidates.appendSelected(q.kern, eligible, cut, above)
 				q.tightenBy(w, source, w.candidates)
