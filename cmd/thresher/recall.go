@@ -239,6 +239,11 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 		if err != nil {
 			return err
 		}
+		if r.flags.excludeSelf {
+			if err := checkSelves(rows, first, r.engine.atoms.Collection, r.in.queries, r.in.atoms); err != nil {
+				return err
+			}
+		}
 		picked := rows[:0] // queries drawn move to the front
 		var answers []dataset.Result
 		var all, goals []batch.QueryGoal

@@ -68,6 +68,9 @@ func TestRecallExcludesSelf(t *testing.T) {
 	if r := recallOf(t, files...); math.Abs(r.Recall-2./3) > 1e-12 || r.Ranks[0].Missed != 60 {
 		t.Errorf("with selves: %+v", r.RecallReport)
 	}
+	others := vectorFile(t, dir, "o.npy", 2, 60, 12)
+	thresher(t, "recall", "--atoms", atoms, "--queries", others, "--answers", answers, "--metric", "l2", "--exclude-self").
+		wantError(t, "--exclude-self", "query 0 of", "o.npy", "is not atom 0 of")
 }
 
 // TestRecallByNames: answers name atoms by their id column.
@@ -173,7 +176,10 @@ func TestRecallOfGoals(t *testing.T) {
 	if r := recallOf(t, append(args, "--answers", own)...); r.Recall != 1 || r.Scores.Wrong > 0 {
 		t.Errorf("of a search itself: %+v", r)
 	}
-	if r := recallOf(t, append(args, "--answers", own, "--exclude-self", "--sample", "3")...); r.Queries != 3 {
+	selves := writeFile(t, dir, "s.csv", []byte("x,k\n0,2\n1,1\n2,2\n3,\n4,2\n"))
+	same := []string{"--atoms", atoms, "--queries", selves, "--k-column", "k", "--exclude-self"}
+	thresher(t, append([]string{"search", "-k3", "--out", own, "--force"}, same...)...).wantCode(t, exitOK)
+	if r := recallOf(t, append(same, "--answers", own, "--sample", "3")...); r.Queries != 3 || r.Recall != 1 {
 		t.Errorf("of a sample: %+v", r)
 	}
 	thresher(t, append([]string{"recall"}, append(args, "--exclude", "-", "--answers", "-")...)...).wantError(t, "recall", "only one")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/dataset"
 	"thresher/jobs"
 )
@@ -146,8 +147,10 @@ func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.selves(rows, first); err != nil {
-		return nil, nil, &refusedError{err}
+	if s.flags.excludeSelf {
+		if err := checkSelves(rows, first, s.atoms.Collection, s.in.queries, s.in.atoms); err != nil {
+			return nil, nil, &refusedError{err}
+		}
 	}
 	req := s.request
 	req.Queries, req.SelfFirst = rows, first
@@ -185,18 +188,16 @@ func (s *search) searchUntil(ctx context.Context, req batch.Request) (*batch.Res
 	return s.engine.Search(ctx, req)
 }
 
-// selves checks the precondition of --exclude-self: query j equals atom j.
-func (s *search) selves(rows []float32, first int64) error {
-	if !s.flags.excludeSelf {
-		return nil
-	}
+// checkSelves checks the precondition of --exclude-self for rows of queries, numbered from first:
+// query j equals atom j.
+func checkSelves(rows []float32, first int64, c *collection.Collection, queries, atoms input) error {
 	j := first
-	for row := range slices.Chunk(rows, s.atoms.Dim) {
-		if j >= int64(s.atoms.N) {
-			return fmt.Errorf("--exclude-self: %s has more queries than the %d atoms of %s", s.in.queries.name, s.atoms.N, s.in.atoms.name)
+	for row := range slices.Chunk(rows, c.Dim) {
+		if j >= int64(c.N) {
+			return fmt.Errorf("--exclude-self: %s has more queries than the %d atoms of %s", queries.name, c.N, atoms.name)
 		}
-		if !slices.Equal(row, s.atoms.Row(int(j))) {
-			return fmt.Errorf("--exclude-self: query %d of %s is not atom %d of %s", j, s.in.queries.name, j, s.in.atoms.name)
+		if !slices.Equal(row, c.Row(int(j))) {
+			return fmt.Errorf("--exclude-self: query %d of %s is not atom %d of %s", j, queries.name, j, atoms.name)
 		}
 		j++
 	}
