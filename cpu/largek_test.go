@@ -1,0 +1,112 @@
+package cpu_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/internal/vectors"
+)
+
+// TestLargeK: for more atoms than a heap holds, up to all, every ladder gives the same answers and
+// figures on any number of threads, alone and together, and the right answers unless an arm was
+// dropped by a bound that can fail. Half of the atoms are twins, whose scores are equal.
+func TestLargeK(t *testing.T) {
+	const n, dim, m = 3000, 40, 5
+	rng := vectors.Rand(6)
+	rows := vectors.PowerLaw(rng, n, dim)
+	copy(rows[n/2*dim:], rows[:n/2*dim])
+	queries := backend.Queries{M: m, Dim: dim, Data: vectors.PowerLaw(rng, m, dim)}
+	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Euclidean} {
+		c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1, Metric: metric})
+		if err != nil {
+			t.Fatal(err)
+		}
+		oracle := backendtest.NewOracle(c)
+		goals := make([]backend.Goal, m)
+		for j, k := range []int{1025, 1500, 2501, n, 1300} {
+			goals[j] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
+		}
+		right := 0
+		for _, l := range backendtest.Ladders(c, .001) {
+			want := search(t, c, l, 1, queries, goals)
+			if d := cmp.Diff(want, search(t, c, l, 3, queries, goals)); d != "" {
+				t.Fatalf("%v, %s: 1 thread against 3:\n%s", metric, l.Name, d)
+			}
+			for j := range goals {
+				alone := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: queries.Row(j)}, goals[j:j+1])
+				if d := cmp.Diff(want[j].IDs, alone[0].IDs); d != "" {
+					t.Errorf("%v, %s, query %d: together against alone:\n%s", metric, l.Name, j, d)
+				}
+				if want[j].Random {
+					continue
+				}
+				right++
+				if exact := oracle.Answer(queries.Row(j), goals[j]); !slices.Equal(want[j].IDs, exact.IDs) {
+					t.Errorf("%v, %s, k %d: other atoms than the oracle's", metric, l.Name, goals[j].K)
+				}
+			}
+		}
+		if right == 0 {
+			t.Errorf("%v: no answer is certain: the test shows little", metric)
+		}
+	}
+}
+
+// TestLargeKStopped: wherever a dense scan for many atoms is stopped, also while it scores what
+// may be in the answers, these are exact scores in order, with an open bound above all others
+// unless they are complete.
+func TestLargeKStopped(t *testing.T) {
+	const n, dim, m, k = 4000, 16, 4, 2000
+	rng := vectors.Rand(6)
+	rows := vectors.PowerLaw(rng, n, dim)
+	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	oracle := backendtest.NewOracle(c)
+	r, err := cpu.New(cpu.Options{Threads: 1}).Load(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	goals := make([]backend.Goal, m)
+	for j := range goals {
+		goals[j] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
+	}
+	l := backendtest.Ladder{Dense: true}
+	complete, stopped := 0, 0
+	for ticks := 1; ticks < 60; ticks += 2 {
+		ctx := backendtest.NewCountdown(ticks, context.Canceled)
+		answers, _, err := l.Search(ctx, r, backend.Queries{M: m, Dim: dim, Data: rows[:m*dim]}, goals)
+		if err != nil && answers == nil {
+			continue
+		}
+		for j := range answers {
+			a, want := &answers[j], oracle.Answer(rows[j*dim:(j+1)*dim], goals[j])
+			if a.Complete() {
+				complete++
+				if !slices.Equal(a.IDs, want.IDs) {
+					t.Errorf("%d ticks, query %d: complete, and other atoms than the oracle's", ticks, j)
+				}
+				continue
+			}
+			stopped++
+			ascending := slices.Clone(a.Scores)
+			slices.Reverse(ascending)
+			if !slices.IsSorted(ascending) || len(a.IDs) == 0 && math.IsInf(a.OpenBound, -1) || len(a.IDs) > 0 && a.IDs[0] != want.IDs[0] && a.OpenBound < want.Scores[0] {
+				t.Errorf("%d ticks, query %d: %d scores, open bound %g", ticks, j, len(a.Scores), a.OpenBound)
+			}
+		}
+	}
+	if complete == 0 || stopped == 0 {
+		t.Errorf("%d complete, %d stopped: the test shows nothing", complete, stopped)
+	}
+}
