@@ -41,7 +41,7 @@ var knows = map[string][]string{
 	"service/web":         {"service/problem"},
 	"service/wire":        {"service/problem", "batch", "dataset"},
 	"jobs":                {"internal/atomicfile", "internal/filelock"},
-	"join":                {"jobs", "batch", "collection", "dataset", "internal/atomicfile"},
+	"join":                {"jobs", "batch", "collection", "dataset", "simd", "internal/atomicfile"},
 	"verify":              {"batch", "collection"},
 	"batch":               {"batch/plan", "bandit", "bandit/papers", "backend", "collection"},
 	"batch/plan":          {"backend", "bandit", "collection"},

@@ -93,6 +93,8 @@ type Request struct {
 	// Goals, if not nil, are what each query asks for beside the above, one a query. Read
 	// only, owned by the caller.
 	Goals []QueryGoal
+	// SearchScores asks for Answer.SearchScores.
+	SearchScores bool
 	// Timeout, if positive, ends the search with the best so far.
 	Timeout time.Duration
 	// Sigma is the sub-Gaussian parameter of the published methods, in units of the
@@ -126,10 +128,13 @@ func (r *Response) Complete() bool {
 
 // Answer is the answer to one query, best first; ties by ascending id.
 type Answer struct {
-	IDs         []int64   // row numbers of the atoms as given
-	Scores      []float32 // inner products, cosines, or squared distances
-	Limited     bool      // Request.Limit was reached: more atoms may reach MinScore
-	Certificate Certificate
+	IDs    []int64   // row numbers of the atoms as given
+	Scores []float32 // inner products, cosines, or squared distances
+	// SearchScores, if the request asks for them, are the float64 scores that order the answer:
+	// inner products, cosines, or -|q-v|^2/2.
+	SearchScores []float64
+	Limited      bool // Request.Limit was reached: more atoms may reach MinScore
+	Certificate  Certificate
 }
 
 // Guarantee is the kind of guarantee that an answer has.

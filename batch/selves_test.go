@@ -61,3 +61,25 @@ func TestSelves(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchScores: the scores that order an answer are those of the collection, bit for bit.
+func TestSearchScores(t *testing.T) {
+	const n, dim = 300, 48
+	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+		e := open(t, clusters(3, n, dim), dim, &collection.Options{Metric: metric, Seed: 1}, 1)
+		c := e.Collection()
+		for _, asked := range []bool{true, false} {
+			resp := search(t, e, batch.Request{Queries: c.Rows[:5*dim], K: 7, Method: batch.Certain, SearchScores: asked})
+			for j, a := range resp.Answers {
+				if !asked && a.SearchScores == nil {
+					continue
+				}
+				for i, id := range a.IDs {
+					if want := c.Score(c.Row(j), int(id)); len(a.SearchScores) != len(a.IDs) || a.SearchScores[i] != want || a.Scores[i] != float32(metric.Shown(want)) {
+						t.Fatalf("%s: query %d, atom %d: %v, want %g", metric, j, id, a.SearchScores, want)
+					}
+				}
+			}
+		}
+	}
+}

@@ -261,6 +261,9 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 	for i, s := range a.Scores {
 		out.Scores[i] = float32(c.Metric.Shown(s))
 	}
+	if w.req.SearchScores {
+		out.SearchScores = a.Scores
+	}
 	return out
 }
 

@@ -70,6 +70,9 @@ func newShape(n, dim int, o *Options) *Collection {
 		c.D = rotatedDim(dim)
 		if o == nil || !o.NoHead {
 			c.R = headSize(n, dim)
+			if o != nil && o.Head > 0 && c.R > 0 {
+				c.R = min(o.Head, mostHead(n, dim)) &^ 15
+			}
 		}
 	}
 	return c

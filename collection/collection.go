@@ -253,6 +253,10 @@ type Options struct {
 	// KeepRotated keeps rotated float32 coordinates besides the codes, for plans that read
 	// float32 prefixes. It takes as much memory as the rows.
 	KeepRotated bool
+	// Head is the number of head directions where there is a head: a multiple of 16, reduced to
+	// what rows and dimension allow; 0 is 32. More of them take longer to fit, and bound with
+	// certainty by fewer coordinates.
+	Head int
 	// Order, if not nil, is the internal order of the atoms, a permutation of the row numbers. It
 	// replaces the order by norm, and needs basis Rotated. Searches are as right as with
 	// any other order; those for the k best take longer.

@@ -59,3 +59,24 @@ func TestGivenOrderRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadOption: the head has the directions asked for, as far as rows and dimension allow.
+func TestHeadOption(t *testing.T) {
+	rows := vectors.PowerLaw(vectors.Rand(2), 3000, 200)
+	for head, want := range map[int]int{0: 32, 48: 48, 50: 48, 96: 96, 4096: 96} {
+		c, err := Build(t.Context(), rows, 200, &Options{Seed: 1, Head: head})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.R != want {
+			t.Errorf("head %d: %d directions, want %d", head, c.R, want)
+		}
+	}
+	small, err := Build(t.Context(), rows[:30*40], 40, &Options{Head: 96})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if small.R != 0 {
+		t.Errorf("%d directions of 30 rows", small.R)
+	}
+}

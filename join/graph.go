@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
+	"time"
 
 	"thresher/batch"
 	"thresher/collection"
@@ -21,21 +24,50 @@ type GraphOptions struct {
 	// Delta is the allowed failure probability of a row of the graph, Epsilon the allowed gap of
 	// a neighbour's score; both as in batch.Request.
 	Delta, Epsilon float64
+	// Threads is the number of goroutines beside those of the engine's backend; 0 is GOMAXPROCS.
+	Threads int
+	// Memory, if positive, bounds what the search may take beside the engine, in bytes. Searching
+	// each pair once takes 12 bytes for each of the neighbours, and codes in another order.
+	Memory int64
+	Way    Way
 }
+
+// Way is how the atoms of a graph are searched.
+type Way string
+
+const (
+	ByCost Way = "auto"  // as it is forecast to be faster, within GraphOptions.Memory
+	ByRow  Way = "rows"  // one by one
+	ByPair Way = "pairs" // each unordered pair of atoms once, by method certain
+)
+
+// Ways lists all ways.
+func Ways() []Way { return []Way{ByCost, ByRow, ByPair} }
+
+// leastCost is the forecast time of the search of one atom, on one core, from which searching
+// pairs pays: what precedes that takes about a third of it.
+const leastCost = 75 * time.Microsecond
 
 // Graph is a search for the k nearest neighbours of each atom of a collection: the k other atoms
 // that score best with it as the query, best first, ties by ascending row number. An atom is no
-// neighbour of itself; duplicates of it are. It is safe for concurrent use.
+// neighbour of itself; duplicates of it are. It is not safe for concurrent use.
 //
-// Blocks of rows are searched one after the other in any order and by any number of processes;
-// their results, as they come, make a log. Rows reads the graph from the log.
+// Atoms are searched in blocks, one after the other. What a block finds are results of a log, which
+// the caller keeps if it wants to resume an interrupted search. Rows has the graph once all blocks
+// are searched. Depending on the collection, the atoms are searched one by one, or each unordered
+// pair of atoms once (docs/architecture.md); the graph by method certain is the same.
 type Graph struct {
-	engine *batch.Engine
-	c      *collection.Collection
-	req    batch.Request // without queries
+	engine   *batch.Engine
+	c        *collection.Collection
+	req      batch.Request // of a search one by one, without queries
+	o        GraphOptions
+	triangle *triangle // nil: one by one
+	begun    bool      // triangle is decided
+	done     int64     // atoms searched
 }
 
-// NewGraph checks the options against e's collection. Errors in them are *batch.RequestError.
+// NewGraph checks the options against e's collection. Errors in them are *batch.RequestError. The
+// caller closes the graph before e.
 func NewGraph(e *batch.Engine, o GraphOptions) (*Graph, error) {
 	c := e.Collection()
 	refuse := func(field, format string, args ...any) error {
@@ -47,21 +79,148 @@ func NewGraph(e *batch.Engine, o GraphOptions) (*Graph, error) {
 	if c.N < 2 {
 		return nil, refuse("atoms", "%d; a graph has at least 2", c.N)
 	}
-	return &Graph{engine: e, c: c, req: batch.Request{
-		K: min(o.K, c.N-1), Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, Epsilon: o.Epsilon, ExcludeSelf: true,
-	}}, nil
+	if o.Threads <= 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	o.K, o.Method, o.Way = min(o.K, c.N-1), cmp.Or(o.Method, batch.Certain), cmp.Or(o.Way, ByCost)
+	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, ExcludeSelf: true}}
+	if !slices.Contains(Ways(), o.Way) {
+		return nil, refuse("way", "%q is none of %q", o.Way, Ways())
+	}
+	if o.Way == ByPair {
+		err := g.pairable()
+		if need := triangleBytes(c, o.K); err == nil && o.Memory > 0 && need > float64(o.Memory) {
+			err = fmt.Errorf("searching pairs takes %.0f bytes of memory, %d are available", need, o.Memory)
+		}
+		if err != nil {
+			return nil, &batch.RequestError{Field: "way", Query: -1, Err: err}
+		}
+	}
+	return g, nil
+}
+
+// Close releases what the search holds beside the engine.
+func (g *Graph) Close() error {
+	if g.triangle == nil {
+		return nil
+	}
+	return g.triangle.close()
 }
 
 // K is how many neighbours each row of the graph has.
-func (g *Graph) K() int { return g.req.K }
+func (g *Graph) K() int { return g.o.K }
 
-// Search finds the neighbours of the atoms of rows first to first+rows-1. The response has the
-// answer to each; its results, by AppendResults, go to the log. If ctx ends it returns ctx's
-// error: a row is never partial.
-func (g *Graph) Search(ctx context.Context, first int64, rows int) (*batch.Response, error) {
+// pairable returns an error if pairs cannot be searched.
+func (g *Graph) pairable() error {
+	switch {
+	case g.o.Method != batch.Certain:
+		return fmt.Errorf("method %s: pairs are searched by method certain", g.o.Method)
+	case !g.c.Coded() || g.c.R == 0 || g.o.K > g.c.N/64:
+		return fmt.Errorf("%d atoms of %d columns, k %d: too small a collection, or too large a k, to search pairs", g.c.N, g.c.Dim, g.o.K)
+	case g.o.Epsilon > 0:
+		return errors.New("epsilon: pairs are searched without gaps")
+	case g.engine.Backend() != "cpu":
+		return fmt.Errorf("backend %s: pairs are searched on the cpu", g.engine.Backend())
+	}
+	return nil
+}
+
+// begin decides how the atoms are searched.
+func (g *Graph) begin(ctx context.Context) error {
+	if g.begun {
+		return nil
+	}
+	pairs := g.o.Way == ByPair
+	if g.o.Way == ByCost && g.pairable() == nil && (g.o.Memory <= 0 || triangleBytes(g.c, g.o.K) <= float64(g.o.Memory)) {
+		cost, err := g.forecast(ctx)
+		if err != nil {
+			return err
+		}
+		pairs = cost >= leastCost
+	}
+	if pairs {
+		t, few, err := newTriangle(ctx, g.engine, g.o.K, g.o.Threads)
+		if err != nil {
+			return err
+		}
+		if few || g.o.Way == ByPair {
+			g.triangle = t
+		}
+	}
+	g.begun = true
+	return nil
+}
+
+// forecast returns the forecast time of the search of one atom alone, on one core.
+func (g *Graph) forecast(ctx context.Context) (time.Duration, error) {
+	req := g.req
+	req.Queries = g.c.Row(0)
+	resp, err := g.engine.Search(ctx, req)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(resp.Answers[0].Certificate.PredictedCost * float64(g.c.N)), nil
+}
+
+// Resume continues the search of which log has the results of all blocks before, before any other
+// is searched. Where pairs are searched it computes their scores again.
+func (g *Graph) Resume(log dataset.EachResult) error {
+	pairs := false
+	g.begun, g.done = true, 0
+	if err := log(func(_ int64, r *dataset.Result) error {
+		pairs = pairs || r.Query < 0
+		if r.Query >= 0 {
+			g.done++
+		}
+		return nil
+	}); err != nil || !pairs {
+		return err
+	}
+	var err error
+	g.triangle, err = restoreTriangle(g.c, g.o.K, g.o.Threads, log)
+	return err
+}
+
+// Block is what the search of a block found.
+type Block struct {
+	// Atoms are the rows of the atoms that were searched.
+	Atoms []int64
+	// Response has the work for each atom and its certificate, which holds for its whole row of
+	// the graph. Its answers may be without atoms.
+	Response *batch.Response
+	// Results are what the log gains. Only Rows knows their meaning.
+	Results []dataset.Result
+}
+
+// Search searches the next atoms, from place first to first+rows-1 of an order of its own: blocks
+// follow each other from 0 on without gaps. If ctx ends it returns ctx's error: a row is never
+// partial.
+func (g *Graph) Search(ctx context.Context, first int64, rows int) (*Block, error) {
 	if first < 0 || rows < 1 || first+int64(rows) > int64(g.c.N) {
 		return nil, fmt.Errorf("rows %d to %d of a collection of %d", first, first+int64(rows)-1, g.c.N)
 	}
+	if first != g.done {
+		return nil, fmt.Errorf("block from %d after %d atoms", first, g.done)
+	}
+	if err := g.begin(ctx); err != nil {
+		return nil, err
+	}
+	search := g.searchRows
+	if g.triangle != nil {
+		search = g.searchPairs
+	}
+	b, err := search(ctx, first, rows)
+	if err == nil {
+		g.done += int64(rows)
+	}
+	return b, err
+}
+
+// searchRows is Search where the atoms are searched one by one.
+func (g *Graph) searchRows(ctx context.Context, first int64, rows int) (*Block, error) {
 	req := g.req
 	req.Queries, req.SelfFirst = g.c.Rows[int(first)*g.c.Dim:(int(first)+rows)*g.c.Dim], first
 	resp, err := g.engine.Search(ctx, req)
@@ -71,7 +230,46 @@ func (g *Graph) Search(ctx context.Context, first int64, rows int) (*batch.Respo
 	if err != nil {
 		return nil, locate(err, first)
 	}
-	return resp, nil
+	b := &Block{Response: resp}
+	for j := range resp.Answers {
+		a := &resp.Answers[j]
+		b.Atoms = append(b.Atoms, first+int64(j))
+		b.Results = append(b.Results, dataset.Result{Query: first + int64(j), IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
+	}
+	return b, nil
+}
+
+// searchPairs is Search where each pair is searched once.
+func (g *Graph) searchPairs(ctx context.Context, first int64, rows int) (*Block, error) {
+	t := g.triangle
+	if err := t.open(ctx, g.engine); err != nil {
+		return nil, err
+	}
+	resp, results, err := t.search(ctx, first, rows)
+	if err != nil {
+		return nil, err
+	}
+	b := &Block{Response: resp}
+	if first == 0 {
+		b.Results = t.head()
+	}
+	b.Results = append(b.Results, results...)
+	for j := range resp.Answers {
+		b.Atoms = append(b.Atoms, int64(t.order[first+int64(j)]))
+	}
+	return b, nil
+}
+
+// Complete reports whether all atoms were searched, by this Graph or in the log of Resume.
+func (g *Graph) Complete() bool { return g.done == int64(g.c.N) }
+
+// Rows returns the graph, row by row, once all blocks are searched. It may read log, which has
+// their results.
+func (g *Graph) Rows(log dataset.EachResult) dataset.EachResult {
+	if g.triangle == nil {
+		return log
+	}
+	return g.triangle.near.each(g.c.Metric)
 }
 
 // locate replaces the number of a query in an error by that of its row.
@@ -81,15 +279,6 @@ func locate(err error, first int64) error {
 		return err
 	}
 	return fmt.Errorf("row %d (0-based): %w", first+int64(e.Query), e.Err)
-}
-
-// AppendResults appends the results of a response of Search from row first to a log.
-func (g *Graph) AppendResults(log []dataset.Result, first int64, resp *batch.Response) []dataset.Result {
-	for j := range resp.Answers {
-		a := &resp.Answers[j]
-		log = append(log, dataset.Result{Query: first + int64(j), IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
-	}
-	return log
 }
 
 // GraphCertificate says what is guaranteed of a whole graph.
@@ -123,31 +312,34 @@ func (c *GraphCertificate) Add(resp *batch.Response) {
 	}
 }
 
-// blockRows is the number of rows that Each searches together.
+// blockRows is the most rows that are searched together.
 const blockRows = 1024
 
-// Each searches all rows in blocks and calls do with each, in ascending order. A result is valid
-// during the call. It holds the answers to one block, at most 1,024 rows of K neighbours of 12
-// bytes each, beside what the engine needs. progress, if not nil, is called after each block.
+// Each searches all atoms and calls do with each row of the graph, in ascending order. A result is
+// valid during the call. progress, if not nil, is called after each block. All rows are in
+// memory, 12 bytes for each of their neighbours, or, if they are searched one by one, one block.
 func (g *Graph) Each(ctx context.Context, progress func(done, total int64), do func(r *dataset.Result) error) (GraphCertificate, error) {
 	cert := GraphCertificate{K: g.K()}
 	n := int64(g.c.N)
-	var results []dataset.Result
 	for first := int64(0); first < n; first += blockRows {
-		resp, err := g.Search(ctx, first, int(min(blockRows, n-first)))
+		b, err := g.Search(ctx, first, int(min(blockRows, n-first)))
 		if err != nil {
 			return cert, err
 		}
-		cert.Add(resp)
-		results = g.AppendResults(results[:0], first, resp)
-		for i := range results {
-			if err := do(&results[i]); err != nil {
-				return cert, err
+		cert.Add(b.Response)
+		if g.triangle == nil {
+			for i := range b.Results {
+				if err := do(&b.Results[i]); err != nil {
+					return cert, err
+				}
 			}
 		}
 		if progress != nil {
 			progress(cert.Rows, n)
 		}
 	}
-	return cert, nil
+	if g.triangle == nil {
+		return cert, nil
+	}
+	return cert, g.Rows(nil)(func(_ int64, r *dataset.Result) error { return do(r) })
 }

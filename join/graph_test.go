@@ -71,6 +71,7 @@ func graph(t testing.TB, e *batch.Engine, o join.GraphOptions) ([]dataset.Result
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer g.Close()
 	var rows []dataset.Result
 	cert, err := g.Each(t.Context(), nil, func(r *dataset.Result) error {
 		rows = append(rows, dataset.Result{Query: r.Query, IDs: slices.Clone(r.IDs), Scores: slices.Clone(r.Scores)})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -19,6 +20,7 @@ const graph = "graph"
 type graphFlags struct {
 	searchFlags
 	symmetric, mutual, distances bool
+	way                          string
 }
 
 func newGraphCommand(a *app) *cobra.Command {
@@ -56,6 +58,7 @@ was killed.`,
 	fs.BoolVar(&f.symmetric, "symmetric", false, "join two atoms if either is a neighbour of the other; the edge has their score in both directions")
 	fs.BoolVar(&f.mutual, "mutual", false, "join two atoms if each is a neighbour of the other")
 	fs.BoolVar(&f.distances, "distances", false, "write distances instead of scores")
+	fs.StringVar(&f.way, "way", string(join.ByCost), "how atoms are searched: one by one (`rows`), each pair of atoms once (pairs; method certain), or as is forecast to be faster (auto)")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
 	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
@@ -101,7 +104,7 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 	if err := g.prepare(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.engine.close()) }()
+	defer func() { err = errors.Join(err, g.graph.Close(), s.engine.close()) }()
 	if err := g.answer(ctx); err != nil {
 		return err
 	}
@@ -127,9 +130,11 @@ func (g *graphSearch) prepare(ctx context.Context) error {
 	}
 	g.engine = e
 	c := g.config
-	if g.graph, err = join.NewGraph(e.Engine, join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon}); err != nil {
+	g.graph, err = join.NewGraph(e.Engine, join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon, Threads: c.Threads, Memory: spareMemory(), Way: join.Way(g.flags.way)})
+	if err != nil {
 		return errors.Join(g.located(err, 0), e.close())
 	}
+	g.out.rows.graph = g.graph
 	g.describe()
 	return nil
 }
@@ -159,7 +164,8 @@ func (g *graphSearch) answer(ctx context.Context) error {
 	p := g.newProgress("searching")
 	defer p.done()
 	n := int64(g.atoms.N)
-	done, err := runChunks(ctx, g.search, &rowBlocks{n: n, size: int64(g.config.Chunk)}, func(done int64) { p.set(done, n) }, g.block)
+	blocks := &rowBlocks{n: n, size: int64(g.config.Chunk), resume: g.out.rows.resume, log: g.out.outputs()[0]}
+	done, err := runChunks(ctx, g.search, blocks, func(done int64) { p.set(done, n) }, g.block)
 	if err != nil {
 		return err
 	}
@@ -171,16 +177,28 @@ func (g *graphSearch) answer(ctx context.Context) error {
 	return nil
 }
 
-// block finds the neighbours of n atoms from row first on. It is a jobs.Work.
+// block searches the next n atoms. It is a jobs.Work.
 func (g *graphSearch) block(ctx context.Context, n int, first int64, totals []byte) ([][]byte, []byte, error) {
-	resp, err := g.graph.Search(ctx, first, n)
+	b, err := g.graph.Search(ctx, first, n)
 	if err != nil {
 		return nil, nil, g.located(err, first)
 	}
-	totals, err = addTotals(totals, resp)
+	totals, err = addTotals(totals, b.Response)
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := g.out.encode(resp.Answers, first, nil)
-	return out, totals, err
+	out := make([][]byte, len(g.out.outputs()))
+	for i := range b.Results {
+		out[0] = dataset.AppendRecord(out[0], &b.Results[i])
+	}
+	if g.out.certificates != "" {
+		for j, atom := range b.Atoms {
+			certificate, err := json.Marshal(&b.Response.Answers[j].Certificate)
+			if err != nil {
+				return nil, nil, fmt.Errorf("certificate of row %d: %w", atom, err)
+			}
+			out[1] = fmt.Appendf(out[1], `{"query":%d,"certificate":%s}`+"\n", atom, certificate)
+		}
+	}
+	return out, totals, nil
 }

@@ -6,20 +6,30 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/join"
 )
 
-// rowBlocks divides rows into blocks. It implements jobs.Source; a chunk is the number of rows of
+// rowBlocks divides n rows into blocks. It implements jobs.Source; a chunk is the number of rows of
 // a block.
-type rowBlocks struct{ next, n, size int64 }
+type rowBlocks struct {
+	next, n, size int64
+	log           string // file of the results of the rows before next
+	resume        func(log io.ReadSeeker) error
+}
 
-// Skip skips the first rows.
+// Skip goes on after the first rows, from what the log has of them.
 func (b *rowBlocks) Skip(_ context.Context, rows int64) error {
 	b.next = rows
-	return nil
+	log, err := os.Open(b.log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	return b.resume(log)
 }
 
 // Next returns the next block.
@@ -39,7 +49,13 @@ type graphRows struct {
 	names                        []string // of the atoms, nil without
 	symmetric, mutual, distances bool
 
+	graph *join.Graph
 	edges int64 // written
+}
+
+// resume makes the graph go on from its log.
+func (g *graphRows) resume(log io.ReadSeeker) error {
+	return g.graph.Resume(func(do func(i int64, r *dataset.Result) error) error { return dataset.EachRecord(log, do) })
 }
 
 // check refuses what this graph cannot have, and memory that is not there, before the search.
@@ -55,7 +71,12 @@ func (g *graphRows) check() error {
 
 // write reads the rows from their log and writes the graph in a format.
 func (g *graphRows) write(log io.ReadSeeker, format dataset.Format, out io.Writer) error {
-	rows := dataset.EachResult(func(do func(i int64, r *dataset.Result) error) error { return dataset.EachRecord(log, do) })
+	if !g.graph.Complete() { // all rows were found by an earlier run
+		if err := g.resume(log); err != nil {
+			return err
+		}
+	}
+	rows := g.graph.Rows(func(do func(i int64, r *dataset.Result) error) error { return dataset.EachRecord(log, do) })
 	if g.symmetric || g.mutual {
 		u, err := join.NewUndirected(rows, g.n, g.k, g.metric.Differences(), g.mutual)
 		if err != nil {

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"thresher/internal/vectors"
 )
 
 // csr is a sparse matrix as its npz holds it.
@@ -215,6 +217,36 @@ func TestGraphResumes(t *testing.T) {
 	}
 }
 
+// TestGraphOfPairsResumes is TestGraphResumes where each pair of atoms is searched once, which takes
+// more of them.
+func TestGraphOfPairsResumes(t *testing.T) {
+	dir := t.TempDir()
+	const n, dim = 4500, 64
+	atoms := writeFile(t, dir, "a.npy", npy(vectors.PowerLaw(vectors.Rand(1), n, dim), dim))
+	whole, out := filepath.Join(dir, "whole.npz"), filepath.Join(dir, "g.npz")
+	args := func(out string) []string {
+		return []string{"graph", "--atoms", atoms, "-k4", "--metric", "cosine", "--out", out, "--certificates", out + ".jsonl", "--way", "pairs"}
+	}
+	thresher(t, args(whole)...).wantCode(t, exitOK)
+	if first := bytes.SplitN(readFile(t, whole+".jsonl"), []byte(","), 2)[0]; string(first) == `{"query":0` {
+		t.Error("the atoms were searched one by one")
+	}
+	for range 3 {
+		cmd := childFor(t, 1+rand.IntN(40), func(p *os.Process) { p.Kill() }, append(args(out), "--resume")...)
+		if cmd.ProcessState.Exited() || exists(out) {
+			t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
+		}
+		appendTo(t, out+".spool", []byte("torn"))
+	}
+	thresher(t, append(args(out), "--resume")...).wantCode(t, exitOK)
+	if !bytes.Equal(readFile(t, out), readFile(t, whole)) {
+		t.Error("the graph differs from that of an uninterrupted run")
+	}
+	if n := bytes.Count(readFile(t, out+".jsonl"), []byte("\n")); n != 4500 {
+		t.Errorf("%d certificates", n)
+	}
+}
+
 // TestGraphStopsCleanly: an interrupted run can be resumed and has written no graph.
 func TestGraphStopsCleanly(t *testing.T) {
 	dir := t.TempDir()
@@ -253,6 +285,8 @@ func TestGraphBadInput(t *testing.T) {
 		{"queries", []string{"--atoms", atoms, "--out", out, "--queries", atoms}, []string{"queries"}},
 		{"another format", []string{"--atoms", atoms, "--out", filepath.Join(dir, "g.ivecs")}, []string{"g.ivecs", ".npz, .parquet, .jsonl"}},
 		{"both kinds", []string{"--atoms", atoms, "--out", out, "--mutual", "--symmetric"}, []string{"--mutual", "--symmetric"}},
+		{"pairs of few", []string{"--atoms", atoms, "--out", out, "--way", "pairs"}, []string{"--way", "too small"}},
+		{"another way", []string{"--atoms", atoms, "--out", out, "--way", "triples"}, []string{"--way", "triples", "pairs"}},
 		{"resume and force", []string{"--atoms", atoms, "--out", out, "--resume", "--force"}, []string{"exclude each other"}},
 		{"distances of products", []string{"--atoms", atoms, "--out", out, "--distances"}, []string{"--distances", "l2"}},
 		{"a folder that is not there", []string{"--atoms", atoms, "--out", filepath.Join(dir, "no", "g.npz")}, []string{"no folder"}},
