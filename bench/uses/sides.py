@@ -18,7 +18,7 @@ import scipy.sparse.csgraph
 
 from inputs import Input
 from oracle import BLOCK, Scorer, best, different, found, pairs_above
-from processes import Run, rival, thresher
+from processes import Failed, Run, rival, thresher
 from results import Log, rounded
 
 # A contestant runs again, up to ROUNDS times, while its runs take less than this together.
@@ -60,7 +60,15 @@ def side_by_side(log: Log, key: dict[str, Any], contestants: list[Contestant], j
                 continue
             if number and sum(r.wall for r in runs[c.name]) * (number + 1) / number > SECONDS:
                 continue
-            run, arrays = c.start()
+            if "failed" in judged.get(c.name, {}):
+                continue
+            try:
+                run, arrays = c.start()
+            except Failed as e:
+                if c.name.startswith("thresher"):
+                    raise
+                judged[c.name] = {"failed": str(e).strip().splitlines()[-1]}
+                continue
             runs[c.name].append(run)
             if not number:
                 judged[c.name] = judge(arrays)

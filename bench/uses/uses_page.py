@@ -217,8 +217,9 @@ def of_cell(use: str, cell: tuple[str, int], sides: list[Record]) -> str:
     told = TOLD[use]
     rows = []
     for r in mine:
-        if "absent" in r:
-            rows.append((r["contestant"], r["steps"], f"{r['absent']} is not installed", "", "", *("" for _ in told)))
+        if "absent" in r or "failed" in r:
+            why = f"{r['absent']} is not installed" if "absent" in r else f"failed: {r['failed']}"
+            rows.append((r["contestant"], r["steps"], why, "", "", *("" for _ in told)))
             continue
         rows.append(
             (
