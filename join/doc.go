@@ -4,7 +4,8 @@
 //
 // A join asks a [batch.Engine] for the atoms in blocks, as queries that may not return
 // themselves. So every row of a graph and every pair has the guarantee that a search by the
-// same method has. Answers are handed on block by block: the whole result is never in memory.
+// same method has. What is found is handed on block by block. Pairs are never all in
+// memory; the rows of a graph are if pairs of atoms are searched, 12 bytes a neighbour.
 // [PairLog] keeps the pairs of blocks on disk and merges them in order, and [Components] are
 // what they connect.
 package join

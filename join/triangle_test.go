@@ -148,6 +148,9 @@ func TestGraphByCost(t *testing.T) {
 	}
 	few := open(t, vectors.PowerLaw(vectors.Rand(1), 1000, 96), 96, collection.Cosine, 2)
 	duplicates := open(t, same, 96, collection.Cosine, 2)
+	if testing.Short() {
+		t.Skip("searches 30,000 atoms")
+	}
 	large := open(t, vectors.Embeddings(vectors.Rand(1), 30000, 256), 256, collection.Cosine, 2)
 	for name, c := range map[string]struct {
 		e     *batch.Engine
