@@ -126,6 +126,9 @@ func (t *triangle) sample(ctx context.Context, e *batch.Engine) (bool, error) {
 			sum += reach
 			if looks := resp.Answers[i].Certificate.Looks; len(looks) > 0 {
 				seen, kept = seen+looks[0].Seen, kept+looks[0].Survivors
+				if looks[0].Width > t.c.R+t.c.PanelWidth { // too many would survive a look at panels
+					kept += looks[0].Seen
+				}
 			}
 		}
 	}
