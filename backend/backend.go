@@ -121,10 +121,8 @@ type Goal struct {
 	// and are scored exactly before the first look, so that their scores make the first
 	// threshold. Looks do not see them again. They change no complete answer. Read only.
 	Candidates []uint32
-	// Allowed is how many atoms may be returned, by Filter, Exclude, From and Skip.
+	// Allowed is how many atoms may be returned, by Filter, Exclude and From.
 	Allowed int
-	// Skip is one more atom (internal index) that may not be returned, or -1.
-	Skip int
 	// Gather says that the dense path reads only the rows that Filter allows, because they
 	// are few, instead of all rows. It changes no answer.
 	Gather bool

@@ -53,7 +53,7 @@ func search(t testing.TB, e *batch.Engine, req batch.Request) *batch.Response {
 
 // goal is the backend's goal of a request with k only.
 func goal(c *collection.Collection, k int) backend.Goal {
-	return backend.Goal{K: min(k, c.N), Floor: math.Inf(-1), Allowed: c.N, Ceiling: math.Inf(1), Skip: -1}
+	return backend.Goal{K: min(k, c.N), Floor: math.Inf(-1), Allowed: c.N, Ceiling: math.Inf(1)}
 }
 
 // explain lists the causes of an answer's differences from the oracle's, and checks its

@@ -104,7 +104,7 @@ func ranges(t *testing.T, e *batch.Engine, c *collection.Collection, o *backendt
 					if err != nil {
 						continue
 					}
-					g := backend.Goal{K: k, Floor: floor, Allowed: c.N, Ceiling: math.Inf(1), Skip: -1}
+					g := backend.Goal{K: k, Floor: floor, Allowed: c.N, Ceiling: math.Inf(1)}
 					if ds := explain(t, o, c, q, g, &resp.Answers[0]); len(ds) > 0 {
 						t.Errorf("%v %v %s rank %d k %d: %v", c.Metric, c.Basis, method, rank, k, ds[0])
 					}

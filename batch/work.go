@@ -127,7 +127,7 @@ func (w *work) setGoals(filter *backend.Filter) {
 		selves = make([]uint32, w.m)
 	}
 	for j := range w.goals {
-		g := backend.Goal{K: w.k, Epsilon: w.epsilon(j), Floor: w.floor(j), Ceiling: w.ceiling(j), Filter: filter, Skip: -1, Gather: gather}
+		g := backend.Goal{K: w.k, Epsilon: w.epsilon(j), Floor: w.floor(j), Ceiling: w.ceiling(j), Filter: filter, Gather: gather}
 		if w.req.ExcludeSelf {
 			selves[j] = w.e.inverse[w.self(j)]
 			if w.req.LaterOnly {

@@ -311,7 +311,7 @@ func testDraw(b *Backend, c cell, q, arms []float32, seed uint64, tallies []*tal
 	for i := range c.k {
 		tau = min(tau, dot64(q, col.Row(i)))
 	}
-	goal := []backend.Goal{{Floor: tau, Ceiling: math.Inf(1), Skip: -1, Allowed: c.k}}
+	goal := []backend.Goal{{Floor: tau, Ceiling: math.Inf(1), Allowed: c.k}}
 	begun, err := res.Begin(ctx, backend.Queries{M: 1, Dim: c.dim, Data: q}, goal)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func TestDenseOfFarRows(t *testing.T) {
 		}
 		goals := make([]backend.Goal, m)
 		for j := range goals {
-			goals[j] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1}
+			goals[j] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
 		}
 		begun, err := r.Begin(t.Context(), backend.Queries{M: m, Dim: dim, Data: rows[n*dim:]}, goals)
 		if err != nil {

@@ -245,7 +245,7 @@ func (t *trial) run(ctx context.Context) error {
 	}
 	goals := make([]backend.Goal, t.queries.M)
 	for j := range goals {
-		goals[j] = backend.Goal{Floor: t.floor, Allowed: costAtoms, Ceiling: math.Inf(1), Skip: -1, Filter: t.filter, Gather: t.filter != nil}
+		goals[j] = backend.Goal{Floor: t.floor, Allowed: costAtoms, Ceiling: math.Inf(1), Filter: t.filter, Gather: t.filter != nil}
 	}
 	begun := threadTime()
 	run, err := t.resident.Begin(ctx, t.queries, goals)

@@ -59,7 +59,7 @@ func TestThreads(t *testing.T) {
 		}
 		goals := make([]backend.Goal, m)
 		for j := range goals {
-			goals[j] = backend.Goal{K: []int{1, 10, 100}[j%3], Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1}
+			goals[j] = backend.Goal{K: []int{1, 10, 100}[j%3], Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
 		}
 		for _, l := range backendtest.Ladders(c, .001) {
 			for k := range l.Looks {
@@ -113,7 +113,7 @@ func TestDenseKeepsWhatItFound(t *testing.T) {
 	const m = 200 // four jobs
 	goals := make([]backend.Goal, m)
 	for j := range goals {
-		goals[j] = backend.Goal{K: 5, Floor: math.Inf(-1), Allowed: 3000, Ceiling: math.Inf(1), Skip: -1}
+		goals[j] = backend.Goal{K: 5, Floor: math.Inf(-1), Allowed: 3000, Ceiling: math.Inf(1)}
 	}
 	run, err := r.Begin(context.Background(), backend.Queries{M: m, Dim: 20, Data: rows[:m*20]}, goals)
 	if err != nil {
@@ -159,9 +159,9 @@ func TestExactIsHonest(t *testing.T) {
 	for _, source := range []backend.Source{backend.Exact, backend.LowerBound} {
 		for j := range 20 {
 			for _, g := range []backend.Goal{
-				{K: 10, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1},
-				{K: 10, Floor: math.Inf(-1), Filter: half, Allowed: allowed, Ceiling: math.Inf(1), Skip: -1},
-				{K: 0, Floor: 20, Allowed: n, Ceiling: math.Inf(1), Skip: -1},
+				{K: 10, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)},
+				{K: 10, Floor: math.Inf(-1), Filter: half, Allowed: allowed, Ceiling: math.Inf(1)},
+				{K: 0, Floor: 20, Allowed: n, Ceiling: math.Inf(1)},
 			} {
 				q := rows[j*dim : (j+1)*dim]
 				l := backendtest.Ladder{Looks: []backend.Look{
@@ -193,7 +193,7 @@ func TestExactCountsRetests(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := backendtest.Ladder{Looks: []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Student, Alpha: .1}}}
-		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1}
+		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
 		q := vectors.Gaussian(rng, 1, dim)
 		a := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: q}, []backend.Goal{g})[0]
 		if a.Looks[0].Survivors == n && a.RowsScored < n {
@@ -221,7 +221,7 @@ func TestExactCountsCandidates(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := vectors.PowerLaw(rng, 1, dim)
-		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1}
+		g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
 		for _, l := range backendtest.Ladders(c, .3) {
 			if !l.Random {
 				continue

@@ -68,7 +68,7 @@ func TestDenseRounding(t *testing.T) {
 		}
 		goals := make([]backend.Goal, m)
 		for e := range goals {
-			goals[e] = backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: x.n, Ceiling: math.Inf(1), Skip: -1}
+			goals[e] = backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: x.n, Ceiling: math.Inf(1)}
 			for j := range x.dim {
 				queries[e*x.dim+j] = x.query(j)
 			}
@@ -121,7 +121,7 @@ func TestDensePending(t *testing.T) {
 		for _, k := range []int{0, 1, 100, 3000, n} {
 			goals := make([]backend.Goal, m)
 			for e := range goals {
-				goals[e] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1}
+				goals[e] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
 				if k == 0 {
 					goals[e].Floor = 3
 				}

@@ -11,10 +11,6 @@ func (s *state) hideAtoms() {
 	g := &s.goal
 	s.hidden = g.Exclude
 	candidates := s.given()
-	if g.Skip >= 0 {
-		candidates = append([]uint32{uint32(g.Skip)}, candidates...)
-		slices.Sort(candidates)
-	}
 	if len(candidates) == 0 {
 		return
 	}

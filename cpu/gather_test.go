@@ -27,7 +27,7 @@ func goalsOver(t *testing.T, n int, filters []*backend.Filter, gather bool) *run
 	}
 	goals := make([]backend.Goal, len(filters))
 	for j, f := range filters {
-		goals[j] = backend.Goal{K: 1, Floor: math.Inf(-1), Filter: f, Allowed: n, Ceiling: math.Inf(1), Skip: -1, Gather: gather}
+		goals[j] = backend.Goal{K: 1, Floor: math.Inf(-1), Filter: f, Allowed: n, Ceiling: math.Inf(1), Gather: gather}
 		if f != nil {
 			goals[j].Allowed = f.Len()
 		}

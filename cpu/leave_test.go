@@ -25,7 +25,7 @@ func TestRevisitGoesOn(t *testing.T) {
 	queries := backend.Queries{M: m, Dim: dim, Data: vectors.Gaussian(rng, m, dim)}
 	var goals []backend.Goal
 	for range m {
-		goals = append(goals, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1})
+		goals = append(goals, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)})
 	}
 	looks := []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Cauchy},
 		{Rep: backend.RowCodes, To: c.Stages[1].Width, Rule: backend.Student, Alpha: 1e-4}, {Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy}}

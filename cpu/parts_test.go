@@ -145,7 +145,7 @@ func (s *partedSearch) finds(q []float32, ceiling float64, given []int, k int, a
 	var all []found
 	floor := math.Inf(-1)
 	for _, p := range s.parts {
-		g := backend.Goal{K: min(k, p.c.N), Floor: floor, Ceiling: ceiling, Skip: -1, Allowed: p.c.N}
+		g := backend.Goal{K: min(k, p.c.N), Floor: floor, Ceiling: ceiling, Allowed: p.c.N}
 		for _, row := range given {
 			if i, ok := p.internal[row]; ok {
 				g.Candidates = append(g.Candidates, i)

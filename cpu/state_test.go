@@ -23,7 +23,7 @@ func begun(t *testing.T, n, dim, k int) *run {
 		t.Fatal(err)
 	}
 	x, err := res.Begin(context.Background(), backend.Queries{M: 1, Dim: dim, Data: rows[:dim]},
-		[]backend.Goal{{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1}})
+		[]backend.Goal{{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,10 @@ type hostQuery struct {
 	best []scoredRow
 	// floor is the least search score wanted: the goal's, or the one set by Floor if that is greater.
 	floor float64
+	// hidden are the atoms that looks and dense scans pass over, ascending: excluded ones and given candidates.
+	hidden []uint32
+	// start is the first atom of the strip in which a scan begins.
+	start int
 	// tau is the threshold given by best, as a search score in scaled units; -Inf if there is none.
 	tau      float64
 	dense    bool // answered by a dense scan: best is the answer
@@ -49,15 +53,16 @@ func (x *run) remaining(p int) (n int, most float64) {
 		return 0, most
 	}
 	if s.flags&(flagOverflow|flagDense) != 0 { // arms are missing from the list, and its scan ended before the chunk's
-		return x.r.c.N, x.r.normCap(s.norm, 0)
+		return x.r.c.N - a.goal.From, x.r.normCap(s.norm, a.start)
 	}
 	if s.listed > 0 {
-		n, most = int(s.listed), min(s.open, x.r.normCap(s.norm, 0))
+		n, most = int(s.listed), min(s.open, x.r.normCap(s.norm, a.start))
 	}
 	if s.flags&flagScanned == 0 {
-		next := x.nextAtom(p)
-		if c := x.r.normCap(s.norm, next); c >= s.tau {
-			n, most = n+x.r.c.N-next, max(most, c)
+		next := max(x.nextAtom(p), a.start)
+		left := x.r.c.N - max(next, a.goal.From)
+		if c := x.r.normCap(s.norm, next); left > 0 && c >= s.tau {
+			n, most = n+left, max(most, c)
 		}
 	}
 	return n, most
@@ -106,7 +111,7 @@ func (x *run) answerOf(p int, held []scoredRow) backend.Answer {
 	dim := int64(x.r.c.Dim)
 	out := backend.Answer{Looks: a.looks, RowsScored: int(s.rows) + a.rowsRead,
 		Pulls: int64(s.pulls) + a.pulls + int64(a.rowsRead)*dim, Bytes: int64(s.bytes) + a.bytes + 4*int64(a.rowsRead)*dim,
-		Tau: math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), OpenBound: math.Ldexp(s.scale().UpperScore(open), int(s.exp)), Dense: a.dense}
+		Tau: math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), OpenBound: math.Ldexp(min(s.scale().UpperScore(open), s.ceiling), int(s.exp)), Dense: a.dense}
 	if !a.dense {
 		out.Random = s.flags&flagRandom != 0 || s.rows < s.expectedRows
 	}

@@ -122,7 +122,7 @@ func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) ma
 	var goals []backend.Goal
 	for j := range set.M() {
 		filter, _ := o.Filter(func(row int) bool { return row == j })
-		goals = append(goals, backend.Goal{Floor: o.Scores(set.Query(j))[j] - o.Precision(set.Query(j), j), Allowed: 1, Ceiling: math.Inf(1), Skip: -1, Filter: filter})
+		goals = append(goals, backend.Goal{Floor: o.Scores(set.Query(j))[j] - o.Precision(set.Query(j), j), Allowed: 1, Ceiling: math.Inf(1), Filter: filter})
 	}
 	fails := map[risk]int{}
 	for _, stage := range c.Stages {

@@ -100,7 +100,7 @@ func (s *served) same(t *testing.T, name string, req *batch.Request, got, want *
 			}
 			return out
 		}
-		goal := backend.Goal{K: req.K, Floor: math.Inf(-1), Allowed: s.set.N(), Ceiling: math.Inf(1), Skip: -1}
+		goal := backend.Goal{K: req.K, Floor: math.Inf(-1), Allowed: s.set.N(), Ceiling: math.Inf(1)}
 		g, w := answer(&got.Answers[j]), answer(&want.Answers[j])
 		for _, d := range s.oracle.Explain(q, goal, g, w) {
 			if d.Kind != backendtest.Tie || d.Gap > s.oracle.Precision(q, int(d.ID)) {
@@ -449,7 +449,7 @@ func TestCoalesced(t *testing.T) {
 			for _, id := range a.IDs {
 				answer.Scores = append(answer.Scores, w.oracle.Scores(w.set.Query(j))[id])
 			}
-			goal := backend.Goal{K: 3, Floor: math.Inf(-1), Allowed: w.set.N(), Ceiling: math.Inf(1), Skip: -1}
+			goal := backend.Goal{K: 3, Floor: math.Inf(-1), Allowed: w.set.N(), Ceiling: math.Inf(1)}
 			ds := w.oracle.Explain(w.set.Query(j), goal, answer, w.oracle.Answer(w.set.Query(j), goal))
 			if backendtest.Count(ds, backendtest.Wrong)+backendtest.Count(ds, backendtest.BoundFailed) > 0 {
 				t.Errorf("search %d: open bound %g: %v", j, open, ds)

@@ -35,13 +35,13 @@ func newErrand(t testing.TB, n, dim int) *errand {
 	e.oracle = backendtest.NewOracle(e.c)
 	filter, allowed := e.oracle.Filter(func(row int) bool { return row%2 == 0 })
 	none := math.Inf(-1)
-	range4 := e.oracle.Answer(e.set.Query(3), backend.Goal{K: 20, Floor: none, Allowed: n, Ceiling: math.Inf(1), Skip: -1}).Scores[12]
+	range4 := e.oracle.Answer(e.set.Query(3), backend.Goal{K: 20, Floor: none, Allowed: n, Ceiling: math.Inf(1)}).Scores[12]
 	e.goals = []backend.Goal{
-		{K: 5, Floor: none, Allowed: n, Ceiling: math.Inf(1), Skip: -1},
-		{K: 10, Floor: none, Allowed: allowed, Ceiling: math.Inf(1), Skip: -1, Filter: filter},
-		{K: 1, Floor: none, Allowed: n, Ceiling: math.Inf(1), Skip: -1},
-		{K: 0, Floor: range4, Allowed: n, Ceiling: math.Inf(1), Skip: -1},
-		{K: 3, Floor: none, Allowed: allowed, Ceiling: math.Inf(1), Skip: -1, Filter: filter, Gather: true},
+		{K: 5, Floor: none, Allowed: n, Ceiling: math.Inf(1)},
+		{K: 10, Floor: none, Allowed: allowed, Ceiling: math.Inf(1), Filter: filter},
+		{K: 1, Floor: none, Allowed: n, Ceiling: math.Inf(1)},
+		{K: 0, Floor: range4, Allowed: n, Ceiling: math.Inf(1)},
+		{K: 3, Floor: none, Allowed: allowed, Ceiling: math.Inf(1), Filter: filter, Gather: true},
 	}
 	return e
 }

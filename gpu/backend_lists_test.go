@@ -25,3 +25,12 @@ func TestListsOfShards(t *testing.T) {
 	b := several(t)
 	backendtest.Lists(t, func() backend.Backend { return b })
 }
+
+// TestGoalsOfShards: every field of a goal is divided among devices.
+func TestGoalsOfShards(t *testing.T) {
+	if !myTurn(0) {
+		t.Skip("another order of threads has it")
+	}
+	b := several(t)
+	backendtest.Goals(t, func() backend.Backend { return b }, backendtest.Part{I: 2, Of: 4}) // the set of three shards
+}

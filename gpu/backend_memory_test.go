@@ -33,9 +33,9 @@ func newWide(t testing.TB, n, m int) *wide {
 	w.set.Queries = vectors.PowerLaw(vectors.Rand(12), m, dim)
 	w.goals = nil
 	for j := range m {
-		g := backend.Goal{K: []int{1, 10, 40}[j%3], Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1}
+		g := backend.Goal{K: []int{1, 10, 40}[j%3], Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
 		if j%5 == 4 {
-			g.K, g.Floor = 0, w.oracle.Answer(w.set.Query(j), backend.Goal{K: 8, Floor: g.Floor, Allowed: n, Ceiling: math.Inf(1), Skip: -1}).Scores[7]
+			g.K, g.Floor = 0, w.oracle.Answer(w.set.Query(j), backend.Goal{K: 8, Floor: g.Floor, Allowed: n, Ceiling: math.Inf(1)}).Scores[7]
 		}
 		w.goals = append(w.goals, g)
 	}

@@ -37,7 +37,7 @@ func asks(s *backendtest.Set, o *backendtest.Oracle) (backend.Queries, []backend
 	var of []int
 	filter, allowed := o.Filter(func(row int) bool { return row%3 == 1 })
 	for j := range s.M() {
-		plain := backend.Goal{K: 10, Floor: -1e300, Allowed: n, Ceiling: math.Inf(1), Skip: -1}
+		plain := backend.Goal{K: 10, Floor: -1e300, Allowed: n, Ceiling: math.Inf(1)}
 		best := o.Answer(s.Query(j), plain)
 		with := func(f func(g *backend.Goal)) {
 			g := plain
@@ -50,7 +50,7 @@ func asks(s *backendtest.Set, o *backendtest.Oracle) (backend.Queries, []backend
 		with(func(g *backend.Goal) { g.K = n })
 		with(func(g *backend.Goal) { g.Filter, g.Allowed = filter, allowed })
 		with(func(g *backend.Goal) { g.Filter, g.Allowed, g.Gather = filter, allowed, true })
-		with(func(g *backend.Goal) { g.Skip, g.Allowed = o.Internal(int(best.IDs[0])), n-1 })
+		with(func(g *backend.Goal) { g.Exclude, g.Allowed = []uint32{uint32(o.Internal(int(best.IDs[0])))}, n-1 })
 		with(func(g *backend.Goal) { g.K, g.Floor = 0, (best.Scores[6]+best.Scores[7])/2 })
 		with(func(g *backend.Goal) { g.Epsilon = (best.Scores[0] - best.Scores[9]) / 2 })
 	}

@@ -68,3 +68,8 @@ func myTurn(k int) bool {
 func TestBackend(t *testing.T) {
 	backendtest.RunPart(t, func() backend.Backend { return open(t, Options{}) }, part())
 }
+
+// TestGoals: goals with ceilings, lists of atoms, first atoms and candidates.
+func TestGoals(t *testing.T) {
+	backendtest.Goals(t, func() backend.Backend { return open(t, Options{}) }, part())
+}

@@ -69,7 +69,7 @@ func (s *server) sweep(ctx context.Context, r *request) (out *swept, err error) 
 	w := &sweeping{k: k, queries: backend.Queries{Data: ask.Queries, M: r.M, Dim: x.c.Dim}, stall: r.Stall,
 		look: backend.Look{Rep: backend.Panels, To: r.To, Rule: backend.Student, Alpha: r.Delta / float64(r.K), MaxSurvivors: .1}}
 	for range r.M {
-		w.goals = append(w.goals, backend.Goal{K: r.K, Floor: math.Inf(-1), Allowed: x.c.N, Ceiling: math.Inf(1), Skip: -1})
+		w.goals = append(w.goals, backend.Goal{K: r.K, Floor: math.Inf(-1), Allowed: x.c.N, Ceiling: math.Inf(1)})
 	}
 	if w.r, err = loadResident(ctx, k.m, x.c); err != nil {
 		return nil, err

@@ -195,7 +195,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 	scores := func(dim int) float64 {
 		t.r.c.Dim = dim
 		defer func() { t.r.c.Dim = trialDim }()
-		return t.leastTime(ctx, func() { t.scatterLists(t.sizes.atoms) }, func() { t.g.scoreCandidates(t.queue, unanswered, rankByBound, t.b.candidateRoom) })
+		return t.leastTime(ctx, func() { t.scatterLists(t.sizes.atoms) }, func() { t.g.scoreCandidates(t.queue, unanswered, rankByBound, t.b.candidateRoom, false) })
 	}
 	scored := m * float64(min(t.b.candidateRoom, t.lists.room))
 	short, long := scores(trialShort), scores(trialDim)
@@ -215,7 +215,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 func (t *trial) prepareQueries(floor float64) {
 	row := make([]float32, trialDim)
 	for j := range t.sizes.m {
-		t.b.setQuery(j, row, &backend.Goal{K: 1, Floor: floor, Allowed: t.sizes.atoms, Ceiling: math.Inf(1), Skip: -1}, 1, 0)
+		t.b.setQuery(j, row, &backend.Goal{K: 1, Floor: floor, Allowed: t.sizes.atoms, Ceiling: math.Inf(1)}, 1, goalLists{})
 	}
 	t.b.prepare(t.queue)
 }

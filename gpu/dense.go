@@ -156,10 +156,11 @@ func (x *run) denseChunk(ctx context.Context, q *queue, slots []int, gather bool
 	return errors.Join(err, q.s.Sync(q.t), d.lists.freeMemory(q.t), d.b.freeMemory(q.t))
 }
 
-// prepareQueries prepares the queries for exact scores.
+// prepareQueries prepares the queries for exact scores. Their best begin with those of the run if goals name candidates,
+// which the scan passes over.
 func (d *denseScan) prepareQueries(q *queue) (err error) {
 	x := d.x
-	most := 0
+	most, given := 0, false
 	if !d.collects {
 		for _, p := range d.slots {
 			most = max(most, x.queries[p].goal.K)
@@ -176,9 +177,17 @@ func (d *denseScan) prepareQueries(q *queue) (err error) {
 		g := *x.queries[p].goal
 		g.Epsilon = 0 // the dense path returns the exact best
 		g.Floor = x.queries[p].floor
-		d.b.setQuery(i, x.input.Row(query[p]), &g, int(x.b.states[p].k), x.b.states[p].filter)
+		s := &x.b.states[p]
+		d.b.setQuery(i, x.input.Row(query[p]), &g, int(s.k), goalLists{filter: s.filter, excluded: s.excluded, excludes: s.excludes})
+		d.b.states[i].origin = uint32(p)
+		given = given || len(x.queries[p].given()) > 0
+		d.ceilings = d.ceilings || x.queries[p].bounded()
 	}
 	d.b.prepare(q)
+	if given && !d.collects {
+		q.launch("seed_best", d.blockAQuery(), x.b.arrayArg(x.b.at.states), x.b.arrayArg(x.b.at.bestScore), x.b.arrayArg(x.b.at.bestRow), U32(uint32(x.b.bestRoom)),
+			d.statesArg(), d.arrayArg(d.b.at.bestScore, 8*d.b.bestRoom), d.arrayArg(d.b.at.bestRow, 4*d.b.bestRoom), U32(uint32(d.b.bestRoom)))
+	}
 	return q.err
 }
 
@@ -289,10 +298,10 @@ func (d *denseScan) scanOverflowed(ctx context.Context, q *queue, n int) (int, e
 	return n, nil
 }
 
-// keepScores keeps the scores that reach the floor.
+// keepScores keeps the scores that are within floor and ceiling.
 func (d *denseScan) keepScores(j int, all []scoredRow) {
 	for _, a := range all {
-		if a.score >= d.b.states[j].floor {
+		if d.b.states[j].wants(a.score) {
 			d.found[j] = append(d.found[j], a)
 		}
 	}
@@ -312,6 +321,9 @@ func (d *denseScan) storeAnswers(q *queue, complete bool) (err error) {
 		if !complete {
 			a.best = distinct(append(a.best, d.found[i]...))
 			continue
+		}
+		if len(a.given()) > 0 && d.collects { // those that the device keeps are in found
+			d.found[i] = append(d.found[i], a.best...)
 		}
 		a.best = distinct(d.found[i])
 		if k := a.goal.K; k > 0 && len(a.best) > k {

@@ -5,8 +5,8 @@ package gpu
 import (
 	"context"
 	"math/bits"
+	"slices"
 
-	"thresher/backend"
 	"thresher/backend/looks"
 )
 
@@ -64,12 +64,12 @@ func (d *denseScan) writeCandidates(q *queue, atoms []uint32, from int) {
 	room := d.b.candidateRoom
 	count := atoms[d.m()*room:]
 	for i, p := range d.slots {
-		g := d.x.queries[p].goal
-		all := g.Filter.Atoms()
+		a := &d.x.queries[p]
+		all := a.goal.Filter.Atoms()
 		n := 0
 		for _, atom := range all[min(from, len(all)):min(from+room, len(all))] {
 			d.rowsRead[i]++
-			if int(atom) != g.Skip {
+			if _, hidden := slices.BinarySearch(a.hidden, atom); !hidden && int(atom) >= a.goal.From {
 				atoms[i*room+n] = atom
 				n++
 			}
@@ -143,27 +143,24 @@ func (x *run) unionFilter(qs *queryChunk) []uint64 {
 	return union
 }
 
-// scannedBeyondFilter returns how many atoms a first look would read for this query alone that its
-// goal does not allow, given that it has seen so many allowed ones.
-func (x *run) scannedBeyondFilter(g *backend.Goal, l *look, seen int) int {
+// scannedUnseen returns how many atoms a first look would read for this query alone that it does not see
+// (hostQuery.shown), given that it has seen so many.
+func (x *run) scannedUnseen(a *hostQuery, l *look, seen int) int {
 	var filter []uint64
 	switch {
-	case g.Filter != nil:
-		filter = g.Filter.Bits()
-	case g.Skip < 0:
+	case a.goal.Filter != nil:
+		filter = a.goal.Filter.Bits()
+	case len(a.hidden) == 0 && a.goal.From == 0:
 		return 0
 	}
 	n := x.r.c.N
 	read, met := 0, 0
-	for at := 0; at < n && met < seen; {
-		end := chunkEnd(at, l.FirstChunk, n)
+	for at := a.start; at < n && met < seen; {
+		end := chunkEnd(a.start, at, l.FirstChunk, n)
 		for _, s := range allowedRanges(filter, at, end) {
 			read += s.hi - s.lo
 		}
-		met += countBits(filter, at, end)
-		if g.Skip >= at && g.Skip < end && (g.Filter == nil || g.Filter.Has(g.Skip)) {
-			met--
-		}
+		met += a.shown(at, end)
 		at = end
 	}
 	return max(0, read-seen)

@@ -3,7 +3,6 @@
 package gpu
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -36,14 +35,18 @@ func TestSpans(t *testing.T) {
 		}
 		x := &run{r: &resident{c: &collection.Collection{N: n}}}
 		l := &look{Compiled: &looks.Compiled{Look: backend.Look{FirstChunk: n}}} // one chunk
-		if got, want := x.scannedBeyondFilter(&backend.Goal{Filter: f, Ceiling: math.Inf(1), Skip: -1}, l, f.Len()), covered-f.Len(); got != want {
+		if got, want := x.scannedUnseen(&hostQuery{goal: &backend.Goal{Filter: f}}, l, f.Len()), covered-f.Len(); got != want {
 			t.Errorf("%d atoms read beside %d, want %d", got, f.Len(), want)
 		}
-		if got := x.scannedBeyondFilter(&backend.Goal{Skip: n / 2}, l, n-1); got != 1 && n > 1 {
+		if got := x.scannedUnseen(&hostQuery{goal: &backend.Goal{}, hidden: []uint32{uint32(n / 2)}}, l, n-1); got != 1 && n > 1 {
 			t.Errorf("%d atoms read beside all but one", got)
 		}
-		if got := x.scannedBeyondFilter(&backend.Goal{Ceiling: math.Inf(1), Skip: -1}, l, n); got != 0 {
+		if got := x.scannedUnseen(&hostQuery{goal: &backend.Goal{}}, l, n); got != 0 {
 			t.Errorf("%d atoms read beside all", got)
+		}
+		from := rapid.IntRange(0, n-1).Draw(t, "from")
+		if got, want := x.scannedUnseen(&hostQuery{goal: &backend.Goal{From: from}, start: startOf(from, n)}, l, n-from), from%looks.StripAtoms; got != want {
+			t.Errorf("%d atoms read beside those from %d on, want %d", got, from, want)
 		}
 	})
 }

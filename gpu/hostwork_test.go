@@ -104,7 +104,7 @@ func TestHostWorkOfCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shut(t, "resident", r.Close)
-	goals := []backend.Goal{{K: 10, Floor: math.Inf(-1), Allowed: c.N, Ceiling: math.Inf(1), Skip: -1}}
+	goals := []backend.Goal{{K: 10, Floor: math.Inf(-1), Allowed: c.N, Ceiling: math.Inf(1)}}
 	looks := []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Cauchy}, {Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy}}
 	for _, warm := range []bool{false, true} {
 		var x backend.Run

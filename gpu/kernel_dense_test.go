@@ -28,6 +28,7 @@ type denseCase struct {
 	centre              []float64 // for Euclidean distance
 	states              []query
 	filter              []uint64
+	hidden              hiding
 }
 
 func (c *denseCase) String() string {
@@ -75,7 +76,7 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 			norm += (w[k] - c.middle(k)) * (w[k] - c.middle(k))
 		}
 		norm = math.Sqrt(norm)
-		s.exp, s.skip, s.k, s.unit = int32(math.Ilogb(norm)+1), math.MaxUint32, 1, 1
+		s.exp, s.k, s.unit = int32(math.Ilogb(norm)+1), 1, 1
 		for k := range w {
 			if metric != collection.Euclidean { // for Euclidean distance queries are as given
 				w[k] = math.Ldexp(w[k], -int(s.exp))
@@ -147,6 +148,7 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 			states[j].filter = pointer(filter)
 		}
 	}
+	hidden := c.hidden.upload(b, states)
 	m := c.m
 	rows, inverse, scale, size, offset := to(b, c.rows), to(b, c.inverse), to(b, c.scale), to(b, c.size), to(b, c.offset)
 	scaled, ds := to(b, c.scaled), to(b, states)
@@ -167,6 +169,7 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 	from(b, scaled)
 	from(b, dc)
 	from(b, filter)
+	from(b, hidden)
 	after = from(b, ds)
 	stored := slices.Clone(after)
 	for j := range stored {
@@ -201,7 +204,7 @@ func (c *denseCase) faults(all [][]arm, after []query) error {
 		full, passed := int(after[j].listed) > c.room, 0
 		for row := c.lo; row < c.n; row++ {
 			i := int(c.inverse[row])
-			if i == int(s.skip) || s.filter != 0 && c.filter[i/64]>>(i%64)&1 == 0 {
+			if i < int(s.from) || s.filter != 0 && c.filter[i/64]>>(i%64)&1 == 0 || c.hidden.has(j, i) {
 				continue
 			}
 			score := c.score(row, j)
@@ -295,12 +298,13 @@ func TestDenseRoundsItsWorst(t *testing.T) {
 	}
 }
 
-// TestDenseOfSomeQueries: queries with flags that exclude them, with filters, without a threshold
-// or with one out of reach; rows that are never out of reach; lists that are too short.
+// TestDenseOfSomeQueries: queries with flags that exclude them, with filters, with lists of atoms that may
+// not be returned and from some atom on only, without a threshold or with one out of reach; rows that are never out of reach; lists that are too short.
 func TestDenseOfSomeQueries(t *testing.T) {
 	c := drawDense(20, collection.Cosine, 400, 40, 24, gauss)
 	c.mask, c.flags = flagDone|flagDense, flagDense
 	r := rand.New(rand.NewPCG(20, 20))
+	c.hidden = drawHiding(r, len(c.states), c.n)
 	for j, s := range c.states {
 		s.flags = flagDense
 		switch j % 5 {
@@ -314,8 +318,8 @@ func TestDenseOfSomeQueries(t *testing.T) {
 		if j%2 == 0 {
 			s.filter = 1
 		}
-		if j%3 == 0 {
-			s.skip = uint32(r.IntN(c.n))
+		if j%4 == 1 {
+			s.from = uint32(r.IntN(c.n))
 		}
 		c.states[j] = s
 	}

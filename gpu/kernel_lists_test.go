@@ -143,13 +143,6 @@ func forget(list []arm) {
 	}
 }
 
-func flag(v bool) int {
-	if v {
-		return 1
-	}
-	return 0
-}
-
 // selecting is the parameters of select_candidates.
 type selecting struct {
 	byEstimate bool
@@ -166,7 +159,7 @@ func (b *preparer) selectCandidates(c selecting, all [][]arm, states []query, ca
 	l, q := toLists(b, all, cap), to(b, states)
 	dl, dn := room[uint32](b, len(all)*c.room), room[uint32](b, len(all))
 	b.launch("select_candidates", Shape{Grid: Dim{X: len(states)}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(flagDone|flagDense), U32(0),
-		I32(flag(c.byEstimate)), U32(uint32(c.most)), Ptr(dl), Ptr(dn), U32(uint32(c.room)))
+		I32(flag(c.byEstimate)), U32(uint32(c.most)), I32(0), Ptr(dl), Ptr(dn), U32(uint32(c.room)))
 	after = from(b, q)
 	kept = l.back(b, after)
 	atoms, led := from(b, dl), from(b, dn)

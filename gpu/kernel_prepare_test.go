@@ -155,7 +155,7 @@ func TestLoadedQueries(t *testing.T) {
 				D := (dim + 31) &^ 31
 				q, g := spreadRows(m, dim, uint64(dim)), make([]query, m)
 				for j := range g {
-					g[j].epsilon, g[j].floor = .25, [...]float64{-3, math.Inf(-1)}[j%2]
+					g[j].epsilon, g[j].floor, g[j].ceiling = .25, [...]float64{-3, math.Inf(-1)}[j%2], [...]float64{math.Inf(1), 7, -5, -5e-324, 15e-324, -15e-324}[j%6]
 				}
 				scaled, x, got := b.load(q, g, dim, D, metric, centre)
 				for j := range got {
@@ -209,8 +209,8 @@ func TestLoadedQueries(t *testing.T) {
 					if n := length(x[j*D : (j+1)*D]); !roundedUp(p.norm, n) {
 						t.Errorf("%s: norm %g, want %g rounded upward", name, p.norm, n)
 					}
-					if e, f := math.Ldexp(.25, -int(p.exp)), math.Ldexp(g[j].floor, -int(p.exp)); p.epsilon != e || p.floor != f {
-						t.Errorf("%s: epsilon %g, floor %g; want %g, %g", name, p.epsilon, p.floor, e, f)
+					if e, f, c := math.Ldexp(.25, -int(p.exp)), math.Ldexp(g[j].floor, -int(p.exp)), ceilingBelow(g[j].ceiling, int(p.exp)); p.epsilon != e || p.floor != f || p.ceiling != c {
+						t.Errorf("%s: epsilon %g, floor %g, ceiling %g; want %g, %g, %g", name, p.epsilon, p.floor, p.ceiling, e, f, c)
 					}
 					by := looks.NewConversion(&collection.Collection{Dim: dim, Metric: metric}, size, int(p.exp))
 					if math.Abs(p.lead-by.Lead) > 1e-12*by.Lead || p.give != by.Give {
@@ -223,4 +223,13 @@ func TestLoadedQueries(t *testing.T) {
 			}
 		}
 	})
+}
+
+// ceilingBelow returns the greatest number that 2^exp scales to at most c.
+func ceilingBelow(c float64, exp int) float64 {
+	x := math.Ldexp(c, -exp)
+	if math.Ldexp(x, exp) > c {
+		x = math.Nextafter(x, math.Inf(-1))
+	}
+	return x
 }

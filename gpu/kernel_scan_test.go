@@ -25,6 +25,7 @@ type scanCase struct {
 	codes8 []int8 // [queries][pitch]
 	states []query
 	filter []uint64 // filter of the queries whose state names one
+	hidden hiding
 
 	headScale, headNorm, headErr, norm, offset []float32
 	scale, radius, xnorm, wholeErr             []float32
@@ -74,7 +75,7 @@ func drawScan(seed uint64, n, m, R, To, stride int, wide, offset bool) *scanCase
 			c.codes8[j*c.pitch+k] = int8(r.IntN(255) - 127)
 		}
 		s := &c.states[j]
-		s.exp, s.skip, s.k = int32(r.IntN(5)-2), math.MaxUint32, 1
+		s.exp, s.k = int32(r.IntN(5)-2), 1
 		if !offset {
 			s.exp = int32(r.IntN(300) - 150) // of queries of any length
 		}
@@ -186,7 +187,7 @@ func (c *scanCase) shared() int {
 
 func (c *scanCase) allows(i, j int) bool {
 	s := &c.states[j]
-	return i != int(s.skip) && (s.filter == 0 || c.filter[i/64]>>(i%64)&1 == 1)
+	return i >= int(s.from) && (s.filter == 0 || c.filter[i/64]>>(i%64)&1 == 1) && !c.hidden.has(j, i)
 }
 
 // run scans atoms lo..n-1 and returns the lists and the states after it.
@@ -210,6 +211,7 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 			states[j].filter = pointer(filter)
 		}
 	}
+	hidden := c.hidden.upload(b, states)
 	dc, d8, ds := to(b, codes), to(b, c.codes8), to(b, states)
 	strips := to(b, c.strips())
 	floats := [9]*Buffer[float32]{}
@@ -229,6 +231,7 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 	from(b, d8)
 	from(b, strips)
 	from(b, filter)
+	from(b, hidden)
 	from(b, dt)
 	for _, f := range floats {
 		if f != nil {
@@ -366,7 +369,8 @@ func scanAll(t *testing.T, cases []*scanCase) {
 	}, "scan", "scan_rows")
 }
 
-// TestScanOfSomeQueries: queries with flags that exclude them, with filters, without a threshold or
+// TestScanOfSomeQueries: queries with flags that exclude them, with filters, with lists of atoms that may
+// not be returned and from some atom on only, without a threshold or
 // with one out of reach, and with a rest of zero; and chunks of atoms.
 func TestScanOfSomeQueries(t *testing.T) {
 	var cases []*scanCase
@@ -375,6 +379,7 @@ func TestScanOfSomeQueries(t *testing.T) {
 			c := drawScan(40+seed, 1100, 41, 32, 64, 160, wide, seed == 1)
 			c.tile, c.mask = 16, flagDone|flagDense
 			r := rand.New(rand.NewPCG(seed, 40))
+			c.hidden = drawHiding(r, len(c.states), c.n)
 			for j, s := range c.states {
 				switch j % 5 {
 				case 0:
@@ -392,8 +397,8 @@ func TestScanOfSomeQueries(t *testing.T) {
 				if j%2 == 0 {
 					s.filter = 1
 				}
-				if j%3 == 0 {
-					s.skip = uint32(r.IntN(c.n))
+				if j%4 == 1 {
+					s.from = uint32(r.IntN(c.n + 1))
 				}
 				c.states[j] = s
 			}
@@ -421,4 +426,46 @@ func TestScanOverflows(t *testing.T) {
 		cases = append(cases, c)
 	}
 	scanAll(t, cases)
+}
+
+// TestSeen: scan_seen counts the atoms of a chunk that a query may return.
+func TestSeen(t *testing.T) {
+	onKernels(t, func(b *preparer) {
+		r := rand.New(rand.NewPCG(60, 60))
+		const n, m = 1500, 60
+		c := &scanCase{n: n, m: m, filter: make([]uint64, ceil(n, 64)), states: make([]query, m), hidden: drawHiding(r, m, n)}
+		for i := range c.filter {
+			c.filter[i] = r.Uint64()
+		}
+		filter := to(b, c.filter)
+		for _, chunk := range [][2]uint32{{0, 1}, {0, 512}, {512, 1024}, {512, 1100}, {1024, 1088}, {1024, n}, {0, n}, {128, 192}} {
+			for j := range c.states {
+				c.states[j].filter, c.states[j].from = 0, 0
+				if j%2 == 0 {
+					c.states[j].filter = pointer(filter)
+				}
+				if j%4 > 1 {
+					c.states[j].from = uint32(r.IntN(n + 1))
+				}
+				if j%12 == 11 {
+					c.states[j].from = chunk[j%2]
+				}
+			}
+			states := slices.Clone(c.states)
+			hidden := c.hidden.upload(b, states)
+			q := to(b, states)
+			b.launch("scan_seen", Shape{Grid: Dim{X: ceil(m, 8)}, Block: Dim{X: 256}}, Ptr(q), I32(m), U32(0), U32(0), U32(chunk[0]), U32(chunk[1]))
+			for j, s := range from(b, q) {
+				want := 0
+				for i := int(chunk[0]); i < int(chunk[1]); i++ {
+					want += flag(c.allows(i, j))
+				}
+				if int(s.seen) != want {
+					t.Errorf("atoms %d to %d, query %d from %d with a filter: %v, %d atoms excluded: %d seen of %d", chunk[0], chunk[1], j, s.from, s.filter != 0, s.excludes, s.seen, want)
+				}
+			}
+			from(b, hidden)
+		}
+		from(b, filter)
+	}, "scan")
 }

@@ -256,7 +256,7 @@ func (m *merging) take(q query, best, more []scoredRow) (query, []scoredRow) {
 	q.bytes += 4 * uint64(len(more)*m.dim)
 	best = slices.Clone(best)
 	for _, x := range more {
-		if x.score >= q.floor {
+		if x.score >= q.floor && x.score <= q.ceiling {
 			best = append(best, x)
 		}
 	}
@@ -270,17 +270,17 @@ func (m *merging) take(q query, best, more []scoredRow) (query, []scoredRow) {
 	return q, best
 }
 
-// TestMerge: the best are the best of all merged rows, in any batches, and the threshold is that of
-// the last of them.
+// TestMerge: the best are the best of all merged rows within floor and ceiling, in any batches, and the
+// threshold is that of the last of them.
 func TestMerge(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		for _, grain := range []float64{1e-9, .01, .2, 10} { // equal scores: none, some, many, all
 			r := rand.New(rand.NewPCG(9, uint64(1e9*grain)))
 			var states []query
 			for j, k := range []uint32{1, 2, 10, 33, 100, 256, 257, 1024, 1500, 10000} {
-				states = append(states, query{k: k, floor: []float64{math.Inf(-1), -.5, .2}[j%3], tau: []float64{math.Inf(-1), -.5, .2}[j%3], epsilon: []float64{0, .01}[j%2], rows: 3})
+				states = append(states, query{k: k, floor: []float64{math.Inf(-1), -.5, .2}[j%3], ceiling: []float64{math.Inf(1), 1, math.Inf(1), 0}[j%4], tau: []float64{math.Inf(-1), -.5, .2}[j%3], epsilon: []float64{0, .01}[j%2], rows: 3})
 			}
-			states = append(states, query{k: 5, floor: -.5, tau: 2.5}) // a threshold from elsewhere
+			states = append(states, query{k: 5, floor: -.5, ceiling: math.Inf(1), tau: 2.5}) // a threshold from elsewhere
 			m := newMerging(b, states, 10000)
 			next := uint32(0)
 			for round, size := range []int{1, 7, 0, 64, 300, 1023, 1024, 1025, 2500, 5000, 1, 12} {
@@ -308,6 +308,9 @@ func TestMergeTakesNoRowTwice(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(10, 10))
 		states := []query{{k: 10, floor: -9, tau: -9}, {k: 300, floor: -9, tau: -9}, {k: 2000, floor: -9, tau: -9}, {floor: 1, tau: 1}}
+		for j := range states {
+			states[j].ceiling = 9
+		}
 		m := newMerging(b, states, 2000)
 		defer m.free()
 		var all []scoredRow
@@ -332,7 +335,7 @@ func TestMergeTakesNoRowTwice(t *testing.T) {
 func TestMergeFillsItsRoom(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(11, 10))
-		m := newMerging(b, slices.Repeat([]query{{k: 10, floor: -9, tau: -9}}, 5), 10)
+		m := newMerging(b, slices.Repeat([]query{{k: 10, floor: -9, ceiling: 9, tau: -9}}, 5), 10)
 		defer m.free()
 		for round := range 4 {
 			batch := make([][]scoredRow, len(m.states))
@@ -346,8 +349,8 @@ func TestMergeFillsItsRoom(t *testing.T) {
 	}, "score")
 }
 
-// TestTighten: tighten equals rounds of select_candidates, score and merge, then prune and
-// mark_finished.
+// TestTighten: tighten equals rounds of select_candidates, score and merge, more of them for queries with a
+// ceiling that hold too few, then prune and mark_finished.
 func TestTighten(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		const n, seen, share, beyond = 1500, 2000, .2, .01
@@ -362,10 +365,12 @@ func TestTighten(t *testing.T) {
 						var lists [][]arm
 						for j := range s.states {
 							q := &s.states[j]
-							q.k, q.tau, q.floor, q.epsilon, q.norm, q.seen, q.allowed, q.rows = ks[j], math.Inf(-1), math.Inf(-1), .5, 3, seen, n, 2
+							q.k, q.tau, q.floor, q.ceiling, q.epsilon, q.norm, q.seen, q.allowed, q.rows = ks[j], math.Inf(-1), math.Inf(-1), math.Inf(1), .5, 3, seen, n, 2
 							var list []arm
+							var scores []float64
 							for _, atom := range r.Perm(n)[:[]int{n, n, 0, 700, n, n, 50, 5, n}[j]] {
 								score := s.want(j, s.order[atom])
+								scores = append(scores, score)
 								list = append(list, arm{uint32(atom), float32(score + 9*r.Float64()), float32(score + r.NormFloat64())})
 							}
 							q.listed = uint32(len(list))
@@ -375,6 +380,9 @@ func TestTighten(t *testing.T) {
 								q.tau, q.floor = 12, 12
 							case 8:
 								q.flags = flagDense
+							case 0, 3, 5, 7: // more arms above the ceiling than are scored at once
+								slices.Sort(scores)
+								q.ceiling = scores[len(scores)*2/3]
 							}
 						}
 						if got, want := s.tighten(b, lists, by, rounds, share, beyond), s.tightenApart(b, lists, by, rounds, share, beyond); !got.equal(want) {
@@ -444,7 +452,7 @@ const notDone = flagDone | flagDense
 
 func (s *scoring) tighten(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *tightened {
 	d := s.tightener(b, lists)
-	b.launch("tighten", Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), I32(rounds),
+	b.launch("tighten", Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), I32(rounds), I32(rounds+3),
 		Ptr(d.rows), I32(s.dim), Ptr(d.order), Ptr(d.scaled), Ptr(d.norm), I32(int(s.metric)), Ptr(d.best), Ptr(d.bestRow), U32(tightenRoom), F64(share), F32(beyond))
 	return d.result()
 }
@@ -454,8 +462,8 @@ func (s *scoring) tightenApart(b *preparer, lists [][]arm, by, rounds int, share
 	d := s.tightener(b, lists)
 	lead, led, scores, of := room[uint32](b, d.m*most), room[uint32](b, d.m), room[float64](b, d.m*most), room[uint32](b, d.m*most)
 	blocks := Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}
-	for range rounds {
-		b.launch("select_candidates", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), U32(0), Ptr(lead), Ptr(led), U32(most))
+	for round := range rounds + 3 {
+		b.launch("select_candidates", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), U32(0), I32(flag(round >= rounds)), Ptr(lead), Ptr(led), U32(most))
 		b.launch("score", Shape{Grid: Dim{X: d.m, Y: 2}, Block: Dim{X: 128}}, Ptr(d.q), Ptr(lead), Ptr(led), U32(most), Ptr(d.rows), I32(s.dim), Ptr(d.order), Ptr(d.scaled), Ptr(d.norm),
 			I32(int(s.metric)), Ptr(scores), Ptr(of))
 		b.launch("merge", blocks, Ptr(d.q), Ptr(led), Ptr(scores), Ptr(of), U32(most), I32(s.dim), Ptr(d.best), Ptr(d.bestRow), U32(tightenRoom))

@@ -3,6 +3,8 @@
 package gpu
 
 import (
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -129,3 +131,45 @@ func from[T any](b *preparer, buf *Buffer[T]) []T {
 }
 
 func ceil(n, by int) int { return (n + by - 1) / by }
+
+// hiding is for each query the atoms that it may not return, ascending.
+type hiding [][]uint32
+
+// drawHiding draws lists of atoms below n of lengths around those at which a search ends early: none,
+// few, many and all atoms, with and without the first and the last.
+func drawHiding(r *rand.Rand, m, n int) hiding {
+	h := make(hiding, m)
+	for j := range h {
+		share := []float64{0, 0, 1. / float64(n), 3. / float64(n), .3, 1}[j%6]
+		for i := range n {
+			if r.Float64() < share || share > 0 && (j%4 == 2 && i == n-1 || j%4 == 3 && i == 0) {
+				h[j] = append(h[j], uint32(i))
+			}
+		}
+	}
+	return h
+}
+
+func (h hiding) has(j, i int) bool {
+	if h == nil {
+		return false
+	}
+	_, found := slices.BinarySearch(h[j], uint32(i))
+	return found
+}
+
+// upload uploads the lists one after another and enters them in the states.
+func (h hiding) upload(b *preparer, states []query) *Buffer[uint32] {
+	b.Helper()
+	var all []uint32
+	for j := range h {
+		all = append(append(all, h[j]...), math.MaxUint32)
+	}
+	d := to(b, all)
+	at := uint64(0)
+	for j := range h {
+		states[j].excluded, states[j].excludes = pointer(d)+at, uint32(len(h[j]))
+		at += 4 * uint64(len(h[j])+1)
+	}
+	return d
+}

@@ -208,7 +208,7 @@ func newFlat(t *testing.T, m int) *wide {
 	}
 	for j := range m {
 		w.set.Queries = append(w.set.Queries, w.set.Row(int(w.c.Order[1500+j]))...)
-		w.goals = append(w.goals, backend.Goal{K: 1 + j%12, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1})
+		w.goals = append(w.goals, backend.Goal{K: 1 + j%12, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)})
 		if j%7 == 6 {
 			w.goals[j].K, w.goals[j].Floor = 0, 30
 		}

@@ -28,6 +28,8 @@ type mutant struct {
 
 const (
 	scanTests     = "TestScan|TestScanOfSomeQueries|TestScanOverflows"
+	seenTests     = "TestSeen"
+	goalTests     = "TestMarkWaiting|TestTakeGiven|TestSeedBest"
 	denseTests    = "TestDense|TestDenseOfSomeQueries"
 	listTests     = "TestPrune|TestSelectCandidates|TestSelectAmongEquals|TestLookFigures"
 	lookTests     = "TestLookRows|TestLookSigns|TestLookAtOverflow"
@@ -45,12 +47,16 @@ var mutants = []mutant{
 	{"scan", 5, scanTests, false, "a cut by the strip before"},
 	{"scan", 6, scanTests, false, "an atom too many at the end of a chunk"},
 	{"scan", 7, scanTests, false, "the last eight queries of a tile left out"},
-	{"scan", 8, scanTests, false, "atoms behind a chunk counted as seen"},
 	{"scan", 9, scanTests, false, "the last 16 codes of a query left out"},
-	{"scan", 10, scanTests, false, "an atom skipped where none is"},
 	{"scan", 61, scanTests, false, "pairs listed before all lanes have caught theirs"},
 	{"scan", 62, scanTests, true, "lanes catch again before all have read what is listed"},
-	{"scan", 63, scanTests, false, "the atom to be skipped listed"},
+	{"scan", 81, scanTests, false, "excluded atoms listed"},
+	{"scan", 82, scanTests, false, "the last of the excluded atoms listed"},
+	{"scan", 83, scanTests, false, "atoms before a query's first listed"},
+	{"scan", 84, seenTests, false, "atoms before a query's first counted as seen"},
+	{"scan", 85, seenTests, false, "atoms behind a chunk counted as seen"},
+	{"scan", 86, seenTests, false, "excluded atoms behind a chunk taken off"},
+	{"scan", 87, seenTests, false, "excluded atoms taken off that the filter excludes, too"},
 	{"scan", 64, scanTests, false, "an entry behind a list's end"},
 	{"scan", 65, scanTests, true, "a list's length increased without an atomic"},
 	{"scan", 66, scanTests, false, "positions of a query assigned by another lane"},
@@ -67,6 +73,8 @@ var mutants = []mutant{
 	{"scan_rows", 5, scanTests, false, "the wrong half of a slice multiplied"},
 	{"scan_rows", 6, scanTests, false, "an atom too few at the end of a chunk"},
 	{"scan_rows", 7, scanTests, false, "a cut by the strip before"},
+	{"scan_rows", 81, scanTests, false, "excluded atoms listed"},
+	{"scan_rows", 83, scanTests, false, "atoms before a query's first listed"},
 	{"scan_rows", 67, scanTests, false, "words read behind a row's end"},
 	{"dense", 1, denseTests, false, "a wait that leaves a slice under way"},
 	{"dense", 2, denseTests, false, "no barrier before a slice is used"},
@@ -77,8 +85,13 @@ var mutants = []mutant{
 	{"dense", 7, denseTests, false, "the last row left out"},
 	{"dense", 8, denseTests, false, "the position in the list not passed to the other lanes"},
 	{"dense", 9, denseTests, false, "the centre of another coordinate"},
+	{"dense", 81, denseTests, false, "excluded atoms listed"},
+	{"dense", 83, denseTests, false, "atoms before a query's first listed"},
 	{"lists", 1, listTests, false, "candidates not counted as kept"},
 	{"lists", 2, "TestLookFigures", false, "atoms of a scan dropped unnoticed"},
+	{"lists", 3, goalTests, false, "a chunk that ends too early"},
+	{"lists", 4, goalTests, false, "the first given atoms taken again"},
+	{"lists", 5, goalTests, true, "no barrier before the given atoms are advanced"},
 	{"lists", 31, listTests, false, "no barrier after the bins are cleared"},
 	{"lists", 32, listTests, false, "of equal keys the higher atoms first"},
 	{"lists", 33, listTests, true, "bins counted without atomics"},
@@ -87,6 +100,8 @@ var mutants = []mutant{
 	{"lists", 37, listTests, false, "no barrier after the figures are cleared"},
 	{"lists", 38, listTests, false, "entries moved one too far"},
 	{"lists", 39, listTests, false, "an entry behind a list's end"},
+	{"score", 1, goalTests, false, "the best of another query of the run"},
+	{"score", 48, mergeTests, false, "arms above the ceiling among the best"},
 	{"score", 41, mergeTests, false, "of equal scores the higher row first"},
 	{"score", 42, mergeTests, false, "no barrier between steps of the sort"},
 	{"score", 43, mergeTests, false, "a row taken twice"},
@@ -98,6 +113,8 @@ var mutants = []mutant{
 	{"score", 52, scoreTests, false, "squared distances not scaled"},
 	{"score", 53, scoreTests, false, "the same row for all lanes"},
 	{"score", 54, scoreTests, false, "squares of cosines not rounded from all their bits"},
+	{"tighten", 1, "TestTighten", false, "no more rounds for a query with a ceiling"},
+	{"tighten", 48, "TestTighten", false, "arms above the ceiling among the best"},
 	{"tighten", 42, "TestTighten", false, "no barrier between steps of the sort"},
 	{"tighten", 37, "TestTighten", false, "no barrier after the figures are cleared"},
 	{"looks", 1, lookTests, false, "the head's error taken off a bound"},
@@ -113,13 +130,16 @@ var mutants = []mutant{
 	{"prepare", 4, codeTests, false, "a coordinate too few beyond a look"},
 	{"prepare", 5, codeTests, false, "high halves that are not rounded"},
 	{"prepare", 6, codeTests, false, "the centre left in a query"},
+	{"prepare", 7, codeTests, false, "a ceiling that is not scaled"},
+	{"prepare", 8, codeTests, false, "a ceiling rounded up to a greater score"},
 	{"prepare_rotate", 1, rotationTests, false, "no barrier between rounds"},
 	{"prepare_rotate", 2, rotationTests, false, "no barrier before heads are read"},
 	{"prepare_rotate", 3, rotationTests, false, "a sign exchanged in a transform"},
 	{"prepare_rotate", 4, rotationTests, false, "the next query's coordinates"},
 	{"norms", 1, "TestListNorms", false, "an atom on the threshold dropped"},
 	{"norms", 2, "TestListNorms", true, "a list's length increased without an atomic"},
-	{"norms", 3, "TestListNorms", false, "the atom to be skipped listed"},
+	{"norms", 81, "TestListNorms", false, "excluded atoms listed"},
+	{"norms", 83, "TestListNorms", false, "atoms before a query's first listed"},
 }
 
 // TestMutants checks that the tests of kernels detect deliberate faults: under one of three orders

@@ -136,12 +136,10 @@ func (b *queryBatch) rotationShared(t *Thread) int {
 }
 
 // setQuery sets the state of query j and its coordinates in pinned memory, before prepare.
-func (b *queryBatch) setQuery(j int, row []float32, g *backend.Goal, k int, filter uint64) {
+func (b *queryBatch) setQuery(j int, row []float32, g *backend.Goal, k int, lists goalLists) {
 	s := &b.states[j]
-	*s = query{epsilon: g.Epsilon, floor: g.Floor, filter: filter, k: uint32(k), skip: math.MaxUint32, allowed: uint32(g.Allowed), open: math.Inf(-1)}
-	if g.Skip >= 0 {
-		s.skip = uint32(g.Skip)
-	}
+	*s = query{epsilon: g.Epsilon, floor: g.Floor, ceiling: g.Ceiling, k: uint32(k), allowed: uint32(g.Allowed), open: math.Inf(-1), from: uint32(g.From),
+		filter: lists.filter, excluded: lists.excluded, excludes: lists.excludes, given: lists.given, givens: lists.givens}
 	copy(viewPinned[float32](b.pinned, b.at.given+4*j*len(row), len(row)), row)
 }
 
@@ -149,7 +147,8 @@ func (b *queryBatch) setQuery(j int, row []float32, g *backend.Goal, k int, filt
 func (b *queryBatch) prepare(q *queue) {
 	c, m := b.r.c, b.m
 	b.upload(q, b.at.states, b.at.given+4*m*c.Dim)
-	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: threadsFor(b.xWidth())},
+	// As many threads with codes as without, for the same norm, bit for bit: a dense scan takes scores of the run.
+	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: threadsFor(c.Dim)},
 		b.arrayArg(b.at.given), b.arrayArg(b.at.scaled), b.arrayArg(b.at.x), b.arrayArg(b.at.states), I32(m), I32(c.Dim), I32(b.xWidth()), scoringOf(c), orNull(b.r.centre))
 	if !b.codes {
 		return

@@ -36,6 +36,8 @@ const (
 	// tightenRounds is the number of rounds of scoring after a chunk of a scan or a later look;
 	// tightenMost is the greatest k for the kernel that does them in one launch.
 	tightenRounds, tightenMost = 2, 256
+	// ceilingRounds is the number of rounds for a query with a ceiling that holds fewer than k.
+	ceilingRounds = 8
 	// partialRows is the most rows a query scores after its deadline, so that a partial answer is
 	// the best of what was scored.
 	partialRows = 256
@@ -50,7 +52,9 @@ type queryChunk struct {
 	// tighten the threshold.
 	collects    bool
 	nextAtom    int    // first atom that no look has read
+	together    bool   // the scans of all queries begin at the same strip, so their chunks end together
 	lookTaken   bool   // this was the run's last look
+	ceilings    bool   // some query has a ceiling
 	interrupted *look  // a look that a context interrupted during its scan, or nil
 	swapped     *arena // the lists while other chunks use the arena; nil if they are in it
 }
@@ -105,10 +109,11 @@ func (qs *queryChunk) pruneLists(q *queue, w selector) {
 }
 
 // scoreCandidates moves at most most candidates of each query (0 for its k) from its list and scores
-// them. If the device keeps the best, that may tighten the threshold.
-func (qs *queryChunk) scoreCandidates(q *queue, w selector, by, most int) {
+// them; with ceilings only for queries with a ceiling that hold fewer than k. If the device keeps the
+// best, that may tighten the threshold.
+func (qs *queryChunk) scoreCandidates(q *queue, w selector, by, most int, ceilings bool) {
 	b := qs.b
-	q.launch("select_candidates", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), U32(w.mask), U32(w.value), I32(by), U32(uint32(most)),
+	q.launch("select_candidates", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), U32(w.mask), U32(w.value), I32(by), U32(uint32(most)), boolean(ceilings),
 		qs.arrayArg(b.at.candidate, 4*b.candidateRoom), qs.arrayArg(b.at.candidateCount, 4), U32(uint32(b.candidateRoom)))
 	qs.scoreSelected(q)
 }
@@ -134,14 +139,18 @@ func (qs *queryChunk) scoreSelected(q *queue) {
 func (qs *queryChunk) tighten(q *queue, w selector, by int, share float64, beyond float32) {
 	b, r := qs.b, qs.b.r
 	if !qs.collects && b.bestRoom <= tightenMost {
-		q.launch("tighten", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), U32(w.mask), U32(w.value), I32(by), I32(tightenRounds),
+		q.launch("tighten", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), U32(w.mask), U32(w.value), I32(by), I32(tightenRounds), I32(ceilingRounds),
 			Ptr(r.rows.kernelArg()), I32(r.c.Dim), Ptr(r.order), qs.arrayArg(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), scoringOf(r.c),
 			qs.arrayArg(b.at.bestScore, 8*b.bestRoom), qs.arrayArg(b.at.bestRow, 4*b.bestRoom), U32(uint32(b.bestRoom)), F64(share), F32(beyond))
 		return
 	}
-	for range tightenRounds {
+	rounds := tightenRounds
+	if qs.ceilings {
+		rounds = ceilingRounds
+	}
+	for round := range rounds {
 		if !qs.collects {
-			qs.scoreCandidates(q, w, by, 0)
+			qs.scoreCandidates(q, w, by, 0, round >= tightenRounds)
 		}
 	}
 	qs.pruneLists(q, w)
@@ -173,7 +182,7 @@ func (qs *queryChunk) drainLists(ctx context.Context, q *queue, w selector, foun
 	}
 	for {
 		for range rounds {
-			qs.scoreCandidates(q, w, rankByBound, most)
+			qs.scoreCandidates(q, w, rankByBound, most, false)
 		}
 		qs.pruneLists(q, w)
 		if err := qs.b.syncStates(q); err != nil {
@@ -190,7 +199,7 @@ func (qs *queryChunk) drainLists(ctx context.Context, q *queue, w selector, foun
 // collectScores is drainLists for queries whose scores go to the host.
 func (qs *queryChunk) collectScores(ctx context.Context, q *queue, w selector, found func(j int, s []scoredRow)) error {
 	for {
-		qs.scoreCandidates(q, w, rankByBound, qs.b.candidateRoom)
+		qs.scoreCandidates(q, w, rankByBound, qs.b.candidateRoom, false)
 		if err := qs.downloadScores(q, found); err != nil {
 			return err
 		}

@@ -195,10 +195,6 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 		return nil, fmt.Errorf("%d goals and %d values for %d queries of dimension %d over a collection of dimension %d",
 			len(goals), len(q.Data), q.M, q.Dim, r.c.Dim)
 	}
-	goals, err := translated(goals)
-	if err != nil {
-		return nil, err
-	}
 	x, err := beginRun(ctx, r, q, goals)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ type run struct {
 	deviceKept int         // number of queries whose k best scores the device keeps
 	queries    []hostQuery // by slot
 	filters    *Buffer[uint8]
-	b          *queryBatch // nil until the queries are uploaded
+	atoms      *Buffer[uint8] // hidden atoms and given candidates of all queries; nil if no goal names any
+	b          *queryBatch    // nil until the queries are uploaded
 	lists      *arena
 	chunks     []queryChunk
 	look       backend.Look // of the last Pull, which some chunks have taken
@@ -45,6 +46,8 @@ func beginRun(ctx context.Context, r *resident, q backend.Queries, goals []backe
 		}
 		x.queries[x.slot[j]] = hostQuery{goal: &goals[j], floor: goals[j].Floor, tau: math.Inf(-1)}
 	}
+	x.orderByStart()
+	x.hideAtoms()
 	if err := r.m.d.Lost(); err != nil {
 		return nil, err
 	}
@@ -69,9 +72,13 @@ func (x *run) onDevice(ctx context.Context, f func(*queue) error) error {
 // keptOnDevice reports whether the device can keep the k best scores of a query with goal g.
 func keptOnDevice(g *backend.Goal) bool { return g.K > 0 && g.K <= bestOnDevice }
 
-// uploadQueries uploads the filters and queries, and prepares the queries on the device.
+// uploadQueries uploads the filters, lists of atoms and queries, prepares the queries on the device, and
+// scores the candidates that goals name.
 func (x *run) uploadQueries(q *queue) error {
 	at, err := x.uploadFilters(q.t)
+	if err == nil {
+		err = x.uploadAtoms(q.t, at)
+	}
 	if err != nil {
 		return err
 	}
@@ -92,13 +99,12 @@ func (x *run) uploadQueries(q *queue) error {
 		x.b.setQuery(p, x.input.Row(j), &g, k, at[p])
 	}
 	x.b.prepare(q)
-	return q.err
+	return x.scoreGiven(q)
 }
 
-// uploadFilters uploads each filter once. It returns the address of the filter of each slot, 0 if it
-// has none.
-func (x *run) uploadFilters(t *Thread) ([]uint64, error) {
-	at := make([]uint64, len(x.queries))
+// uploadFilters uploads each filter once. It returns the lists of each slot, with the address of its filter.
+func (x *run) uploadFilters(t *Thread) ([]goalLists, error) {
+	at := make([]goalLists, len(x.queries))
 	offsets := map[*backend.Filter]int{}
 	var mem arrayLayout
 	for p := range x.queries {
@@ -122,7 +128,7 @@ func (x *run) uploadFilters(t *Thread) ([]uint64, error) {
 	}
 	for p := range x.queries {
 		if f := x.queries[p].goal.Filter; f != nil {
-			at[p] = uint64(x.filters.ptr) + uint64(offsets[f])
+			at[p].filter = uint64(x.filters.ptr) + uint64(offsets[f])
 		}
 	}
 	return at, nil
@@ -130,11 +136,11 @@ func (x *run) uploadFilters(t *Thread) ([]uint64, error) {
 
 // freeMemory returns the run's memory to the pool; no enqueued work may use it.
 func (x *run) freeMemory(t *Thread) error {
-	errs := []error{x.b.freeMemory(t), x.lists.freeMemory(t), x.r.m.pool.returnDevice(t, x.filters)}
+	errs := []error{x.b.freeMemory(t), x.lists.freeMemory(t), x.r.m.pool.returnDevice(t, x.filters), x.r.m.pool.returnDevice(t, x.atoms)}
 	for k := range x.chunks {
 		errs = append(errs, x.chunks[k].swapped.freeMemory(t))
 	}
-	x.b, x.lists, x.chunks, x.filters = nil, nil, nil, nil
+	x.b, x.lists, x.chunks, x.filters, x.atoms = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 
@@ -296,10 +302,10 @@ func (x *run) collectAnswers(q *queue, slots []int, out backend.Answers) error {
 	return nil
 }
 
-// keepScores adds those scores of the query in slot p that reach its floor to its best.
+// keepScores adds those scores of the query in slot p that are within its floor and ceiling to its best.
 func (x *run) keepScores(p int, all []scoredRow) {
 	for _, s := range all {
-		if s.score >= x.b.states[p].floor {
+		if x.b.states[p].wants(s.score) {
 			x.queries[p].best = append(x.queries[p].best, s)
 		}
 	}
@@ -340,7 +346,7 @@ func (x *run) allocLists(q *queue, l *look) (err error) {
 	}
 	for _, kind := range [...]queryChunk{{lo: 0, hi: x.deviceKept}, {lo: x.deviceKept, hi: x.input.M, collects: true}} {
 		for lo := kind.lo; lo < kind.hi; lo += x.lists.m {
-			x.chunks = append(x.chunks, queryChunk{b: x.b, lists: x.lists, lo: lo, hi: min(lo+x.lists.m, kind.hi), collects: kind.collects})
+			x.chunks = append(x.chunks, x.newChunk(lo, min(lo+x.lists.m, kind.hi), kind.collects))
 		}
 	}
 	return q.err

@@ -114,23 +114,30 @@ func shardOf(c *collection.Collection, lo, hi int) (*collection.Collection, []ui
 
 // goal returns g for the shard's atoms; filters caches the shard's filters by c's.
 func (sh *shard) goal(g backend.Goal, filters map[*backend.Filter]*backend.Filter) backend.Goal {
-	g.Allowed = sh.hi - sh.lo
 	if f := g.Filter; f != nil {
 		if filters[f] == nil {
 			filters[f] = backend.NewFilter(sh.c.Order, f.Bits()[sh.lo/64:(sh.hi+63)/64])
 		}
 		g.Filter = filters[f]
-		g.Allowed = g.Filter.Len()
 	}
-	if g.Skip < sh.lo || g.Skip >= sh.hi {
-		g.Skip = -1
-		return g
-	}
-	g.Skip -= sh.lo
-	if g.Filter == nil || g.Filter.Has(g.Skip) {
-		g.Allowed--
-	}
+	g.Exclude, g.Candidates = sh.listed(g.Exclude), sh.listed(g.Candidates)
+	g.From = max(0, min(g.From, sh.hi)-sh.lo)
+	all := hostQuery{goal: &g, hidden: g.Exclude}
+	g.Allowed = all.shown(0, sh.hi-sh.lo)
 	return g
+}
+
+// listed returns the shard's atoms of an ascending list, by their indexes in the shard.
+func (sh *shard) listed(atoms []uint32) []uint32 {
+	atoms = within(atoms, sh.lo, sh.hi)
+	if sh.lo == 0 || len(atoms) == 0 {
+		return atoms
+	}
+	own := make([]uint32, len(atoms))
+	for k, i := range atoms {
+		own[k] = i - uint32(sh.lo)
+	}
+	return own
 }
 
 // Begin starts a run on every device.
@@ -138,12 +145,8 @@ func (s *shards) Begin(ctx context.Context, q backend.Queries, goals []backend.G
 	if len(goals) != q.M {
 		return nil, fmt.Errorf("%d goals for %d queries", len(goals), q.M)
 	}
-	goals, err := translated(goals)
-	if err != nil {
-		return nil, err
-	}
 	x := &shardRun{s: s, goals: goals, runs: make([]*run, len(s.all))}
-	err = concurrently(len(s.all), func(k int) error {
+	err := concurrently(len(s.all), func(k int) error {
 		its, filters := make([]backend.Goal, len(goals)), map[*backend.Filter]*backend.Filter{}
 		for j, g := range goals {
 			its[j] = s.all[k].goal(g, filters)

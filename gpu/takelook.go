@@ -84,7 +84,7 @@ func (x *run) recordReports(q *queue, l *look, slots []int) error {
 		a := &x.queries[p]
 		disallowed := 0
 		if l.Rep.ForFirstLook() {
-			disallowed = x.scannedBeyondFilter(a.goal, l, int(r.seen))
+			disallowed = x.scannedUnseen(a, l, int(r.seen))
 		}
 		a.pulls, a.bytes = a.pulls+int64(l.AtomBytes*disallowed), a.bytes+int64((l.AtomBytes+12)*disallowed)
 		a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Disallowed: disallowed, Survivors: int(r.kept)})
@@ -104,6 +104,7 @@ func (x *run) listAllAtoms(ctx context.Context, q *queue, qs *queryChunk) error 
 		lo := qs.nextAtom
 		qs.nextAtom = min(x.r.c.N, lo+qs.launchAtoms())
 		x.listNorms(q, qs, lo, qs.nextAtom)
+		x.markWaiting(q, qs, x.r.c.N, 0) // no query waits any more
 		q.launch("mark_finished", qs.threadAQuery(), qs.statesArg(), U32(uint32(qs.m())), F64(0), F32(x.normBeyond(qs)))
 		if err := q.paceChunk(ctx, (qs.nextAtom-lo)*qs.m()); err != nil && qs.nextAtom < x.r.c.N {
 			return err
@@ -118,7 +119,8 @@ func (qs *queryChunk) launchAtoms() int {
 }
 
 // scan takes a first look at all atoms, in chunks after each of which thresholds are tightened. The
-// ends of chunks depend only on the plan.
+// ends of a query's chunks depend only on the plan and on where its scan begins; queries that begin
+// elsewhere wait until their own chunks end.
 func (x *run) scan(ctx context.Context, q *queue, qs *queryChunk, l *look) error {
 	n := x.r.c.N
 	if qs.nextAtom >= n {
@@ -126,16 +128,20 @@ func (x *run) scan(ctx context.Context, q *queue, qs *queryChunk, l *look) error
 	}
 	x.encodeQueries8(q, qs, l)
 	x.computeFactors(q, qs, l)
-	filter := x.unionFilter(qs)
-	for end := chunkEnd(qs.nextAtom, l.FirstChunk, n); qs.nextAtom < n; {
+	filter, ending := x.unionFilter(qs), toScan
+	if !qs.together {
+		ending.mask |= flagWaiting
+	}
+	for end := x.chunkEndAfter(qs, qs.nextAtom, l.FirstChunk); qs.nextAtom < n; {
 		lo := qs.nextAtom
 		qs.nextAtom = min(end, lo+qs.launchAtoms())
 		for _, s := range allowedRanges(filter, lo, qs.nextAtom) {
 			x.scanAtoms(q, qs, l, s.lo, s.hi)
 		}
 		if qs.nextAtom == end {
-			qs.tighten(q, toScan, rankByBound, l.MaxSurvivors, x.normBeyond(qs))
-			end = chunkEnd(end, l.FirstChunk, n)
+			x.markWaiting(q, qs, end, l.FirstChunk)
+			qs.tighten(q, ending, rankByBound, l.MaxSurvivors, x.normBeyond(qs))
+			end = x.chunkEndAfter(qs, end, l.FirstChunk)
 		}
 		if err := q.paceChunk(ctx, (qs.nextAtom-lo)*qs.m()); err != nil && qs.nextAtom < n { // lists are not pruned here: whether one overflows must not depend on where a scan is interrupted
 			return err
@@ -144,11 +150,21 @@ func (x *run) scan(ctx context.Context, q *queue, qs *queryChunk, l *look) error
 	return nil
 }
 
-// chunkEnd returns the end of the chunk that contains atom at, of n.
-func chunkEnd(at, first, n int) int {
-	end := (max(scanFirst, first) + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms
+// firstChunk returns the length of the first chunk of a scan by a plan that asks for so many atoms.
+func firstChunk(first int) int {
+	return (max(scanFirst, first) + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms
+}
+
+// chunkEnd returns the end of the chunk that contains atom at, of n, in a scan that begins at atom
+// start, the first of a strip; of its first chunk for atoms before start. The first chunk ends
+// firstChunk(first) atoms after start, each later one at a multiple of scanGrowth times as many, so
+// that the later chunks of scans that begin elsewhere end together. kernels/lists.cu has the same.
+func chunkEnd(start, at, first, n int) int {
+	size := firstChunk(first)
+	end := start + size
 	for end <= at {
-		end *= scanGrowth
+		size *= scanGrowth
+		end = (start + 2*size - 1) / size * size
 	}
 	return min(end, n)
 }

@@ -12,12 +12,14 @@ const (
 	flagScanned              // all atoms have been seen by a look, or are ruled out by their norms
 	flagRandom               // an arm was dropped by a bound that can fail
 	flagOverflow             // the list had no room: arms are missing from it
+	flagWaiting              // the query's chunk of a scan has not ended yet
 )
 
 // query is the state of one query under elimination, with scores in units of 2^-exp. types.cuh
 // describes the fields.
 type query struct {
-	tau, epsilon, floor                            float64
+	tau, epsilon                                   float64
+	floor, ceiling                                 float64
 	lead, give                                     float64
 	norm, headNorm, restNorm                       float64
 	square, unit                                   float64
@@ -25,12 +27,13 @@ type query struct {
 	headStep, restStep, headErr, restErr           float64
 	highErr, highSum                               float64
 	radiusFactor, hn, he, xn, nn, we, offsetFactor float64
-	filter                                         uint64 // device address, or 0
+	filter, excluded, given                        uint64 // device addresses, or 0
+	excludes, givens, from                         uint32
 	exp                                            int32
-	k, skip, flags, allowed                        uint32
+	k, flags, allowed                              uint32
 	best, listed                                   uint32
 	seen, kept, rows, expectedRows                 uint32
-	_                                              uint32
+	origin                                         uint32
 	pulls, bytes                                   uint64
 	open                                           float64
 	listedBefore                                   uint32

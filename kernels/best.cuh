@@ -124,9 +124,10 @@ DEV void insert_sorted(MergeBuffer* w, const Best& best, u32 count) {
   __syncthreads();
 }
 
-// buffer_scored appends a scored arm to w, unless it is below the floor or worse than the last of a full list.
+// buffer_scored appends a scored arm to w, unless it is below the floor, above the ceiling, or worse than the last of a
+// full list.
 DEV void buffer_scored(MergeBuffer* w, const Query* q, const Best& best, double score, u32 row) {
-  if (!(score >= q->floor)) return;
+  if (!(score >= q->floor && (score <= q->ceiling || MUTANT(48)))) return;
   u32 last = best.most - 1;
   if (best.held == best.most && !before(score, row, best.score[last], best.row[last])) return;
   u32 to = MUTANT(47) ? w->count++ : atomicAdd(&w->count, 1u);  // in any order: merge_buffered sorts them

@@ -22,7 +22,7 @@
 //   lists       const Lists*   bound and atom (internal index) are written, estimate is not
 //   centre      const double*  f64[dim], float32 values, subtracted from rows; or null
 //
-// Of a Query, tau, exp, filter and skip are read, and listed grows. A row for which there is no room sets kOverflow;
+// Of a Query, tau, exp, filter, excluded and from are read, and listed grows. A row for which there is no room sets kOverflow;
 // listed then exceeds lists->cap, and the list has lists->cap entries.
 #include "tile.cuh"
 

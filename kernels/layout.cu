@@ -22,13 +22,14 @@ extern "C" __global__ void layout(u32* out, u32 room) {
   Output s = {out, room, 1};
 
   SIZE(Query);
-  AT(Query, tau), AT(Query, epsilon), AT(Query, floor), AT(Query, lead), AT(Query, give), AT(Query, norm);
+  AT(Query, tau), AT(Query, epsilon), AT(Query, floor), AT(Query, ceiling), AT(Query, lead), AT(Query, give), AT(Query, norm);
   AT(Query, headNorm), AT(Query, restNorm), AT(Query, square), AT(Query, unit);
   AT(Query, headStep8), AT(Query, restStep8), AT(Query, headErr8), AT(Query, restErr8);
   AT(Query, headStep), AT(Query, restStep), AT(Query, headErr), AT(Query, restErr), AT(Query, highErr), AT(Query, highSum);
   AT(Query, radiusFactor), AT(Query, hn), AT(Query, he), AT(Query, xn), AT(Query, nn), AT(Query, we), AT(Query, offsetFactor);
-  AT(Query, filter), AT(Query, exp), AT(Query, k), AT(Query, skip), AT(Query, flags), AT(Query, allowed), AT(Query, best);
-  AT(Query, listed), AT(Query, seen), AT(Query, kept), AT(Query, rows), AT(Query, expectedRows);
+  AT(Query, filter), AT(Query, excluded), AT(Query, given), AT(Query, excludes), AT(Query, givens), AT(Query, from);
+  AT(Query, exp), AT(Query, k), AT(Query, flags), AT(Query, allowed), AT(Query, best);
+  AT(Query, listed), AT(Query, seen), AT(Query, kept), AT(Query, rows), AT(Query, expectedRows), AT(Query, origin);
   AT(Query, pulls), AT(Query, bytes), AT(Query, open), AT(Query, listedBefore);
 
   SIZE(Strip);

@@ -209,9 +209,10 @@ DEV void store_list(Query* q, const Selection& w, u32 kept) {
 
 // mark_if_finished sets kScanned or kDense of a query that needs no further chunk of a scan: kScanned if no atom that
 // was not scanned reaches the threshold, given that their norms are at most `beyond` (negative: no such atoms);
-// kDense if its list exceeds `share` of the atoms that it may return (share 0: no limit).
+// kDense if its list exceeds `share` of the atoms that it may return (share 0: no limit). The chunk of a waiting query has
+// not ended.
 DEV void mark_if_finished(Query* q, double share, float beyond) {
-  if (q->flags & (kDone | kDense | kScanned)) return;
+  if (q->flags & (kDone | kDense | kScanned | kWaiting)) return;
   if (beyond < 0 || q->norm * beyond * kUp < q->tau) {
     q->flags |= kScanned;
   } else if (share > 0 && q->seen >= max(1024u, 16 * q->k) && q->listed > share * q->allowed) {

@@ -10,6 +10,9 @@
 //   look_begin         ceil(m/256)  256  at the start of a look
 //   look_end           ceil(m/256)  256  at its end: updates pulls, bytes, kRandom, expectedRows, as the CPU backend does
 //   mark_finished      ceil(m/256)  256  after each chunk of a scan: kScanned, kDense, as the CPU backend does
+//   mark_waiting       ceil(m/256)  256  before the end of a chunk, where queries have chunks of their own: sets or clears
+//                                        kWaiting, for those whose chunk does not end there or does
+//   take_given         m            256  takes the next given atoms as candidates, and advances given and givens
 //
 //   parameter   type          in the order of each entry's parameters
 //   queries     Query*        [m]
@@ -17,16 +20,19 @@
 //   mask, value u32           prune, select_candidates: only queries with (flags & mask) == value
 //   by          int           select_candidates: ranks by 0 bound, 1 estimate; only with 1 do entries keep their estimates
 //   most        u32           select_candidates: the most to select, 0 for the query's k; never more than room
-//   candidate   u32*          select_candidates: [m][room] atoms out
-//   selected    u32*          select_candidates: [m] number of them out; 0 for queries left alone
-//   room        u32           select_candidates
-//   m           u32           look_begin, look_end, mark_finished
+//   ceiling     int           select_candidates: 1 for those queries only that have a ceiling and hold fewer than k
+//   candidate   u32*          select_candidates, take_given: [m][room] atoms out
+//   selected    u32*          select_candidates, take_given: [m] number of them out; 0 for queries left alone
+//   room        u32           select_candidates, take_given
+//   m           u32           look_begin, look_end, mark_finished, mark_waiting
 //   width       int           look_end: codes read of an atom; eight signs count as one
 //   random      int           look_end: 1 if the look's bounds can fail
 //   scan        int           look_end: 1 if the look saw atoms that were not listed before
 //   reports     Report*       look_end: [m] atoms seen, and of these kept or selected as candidates, out
 //   share       double        mark_finished: MaxSurvivors, 0 for no limit
 //   beyond      float         mark_finished: greatest norm of the atoms not scanned, negative if there is none
+//   end, first, n u32         mark_waiting: the end of a chunk of some queries, the length of first chunks, a multiple of
+//                             kStrip, and the number of atoms
 //
 // Estimates, not measured on a GPU: prune reads 8 bytes an entry (12 with estimates) and writes those that move.
 // select_candidates first reads the keys, once to count and once a round, usually one to three rounds and at most six:
@@ -34,6 +40,8 @@
 // multiprocessor runs 6 to 8 blocks, so up to about 800 queries run at once; a query with a list of 1,000 takes some
 // 5 us, mostly barriers.
 #include "list.cuh"
+
+static const u32 kScanGrowth = 8;  // scanGrowth of gpu/takelook.go
 
 extern "C" __global__ void __launch_bounds__(256) prune(Query* queries, const Lists* lists, u32 mask, u32 value) {
   __shared__ Selection w;
@@ -45,11 +53,11 @@ extern "C" __global__ void __launch_bounds__(256) prune(Query* queries, const Li
 }
 
 extern "C" __global__ void __launch_bounds__(256) select_candidates(Query* queries, const Lists* lists, u32 mask, u32 value, int by, u32 most,
-                                                          u32* candidate, u32* selected, u32 room) {
+                                                          int ceiling, u32* candidate, u32* selected, u32 room) {
   __shared__ Selection w;
   Query* q = queries + blockIdx.x;
   u32 kept, moved = 0;
-  if ((q->flags & mask) == value) {
+  if ((q->flags & mask) == value && (!ceiling || short_of_ceiling(q))) {
     u32 want = min(most > 0 ? most : q->k, room);
     select_entries(&w, list_of(queries, lists, by), want, candidate + (size_t)blockIdx.x * room, &kept, &moved);
     if (threadIdx.x == 0) {
@@ -89,4 +97,35 @@ extern "C" __global__ void __launch_bounds__(256) look_end(Query* queries, u32 m
 extern "C" __global__ void __launch_bounds__(256) mark_finished(Query* queries, u32 m, double share, float beyond) {
   u32 j = blockIdx.x * blockDim.x + threadIdx.x;
   if (j < m) mark_if_finished(queries + j, share, beyond);
+}
+
+// chunk_end returns the end of the chunk of a scan that holds atom `at`: chunkEnd of gpu/takelook.go, for a query whose first
+// atom is `from`.
+DEV u64 chunk_end(u32 from, u32 at, u64 first, u32 n) {
+  u64 start = from / kStrip * kStrip, end = start + first;
+  while (end <= at) {
+    first *= kScanGrowth;
+    end = (start + first + (MUTANT(3) ? 0 : first - 1)) / first * first;
+  }
+  return min(end, (u64)n);
+}
+
+extern "C" __global__ void __launch_bounds__(256) mark_waiting(Query* queries, u32 m, u32 end, u32 first, u32 n) {
+  u32 j = blockIdx.x * blockDim.x + threadIdx.x;
+  if (j >= m) return;
+  Query* q = queries + j;
+  if (chunk_end(q->from, end - 1, first, n) != end) q->flags |= kWaiting;
+  else q->flags &= ~kWaiting;
+}
+
+extern "C" __global__ void __launch_bounds__(256) take_given(Query* queries, u32* candidate, u32* selected, u32 room) {
+  Query* q = queries + blockIdx.x;
+  const u32* given = q->given;
+  u32 n = min(q->givens, room);
+  for (u32 i = threadIdx.x; i < n; i += kThreads) candidate[(size_t)blockIdx.x * room + i] = given[i];
+  if (!MUTANT(5)) __syncthreads();
+  if (threadIdx.x > 0) return;
+  selected[blockIdx.x] = n;
+  q->given = given + (MUTANT(4) ? 0 : n);
+  q->givens -= n;
 }

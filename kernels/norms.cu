@@ -2,13 +2,14 @@
 //
 // list_norms: grid (m, any), 256 threads. Appends the atoms of lo..hi-1 that a query may return and whose greatest
 // possible score reaches its threshold; bound and estimate are that score.
-//   queries  Query*        [m]     only those with (flags & mask) == value; read: tau, norm, exp, filter, skip.
+//   queries  Query*        [m]     only those with (flags & mask) == value; read: tau, norm, exp, filter, excluded, from.
 //                                  listed grows; where there is no room, kOverflow is set and listed exceeds lists->cap
 //   mask, value u32
 //   lo, hi   u32
 //   norm     const float*  [hi]    of atoms, rounded upward
 //   offset   const float*  [hi]    of atoms, rounded upward, never positive; or null
 //   lists    const Lists*
+#include "allowed.cuh"
 #include "warp.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) list_norms(Query* queries, u32 mask, u32 value, u32 lo, u32 hi, const float* norm,
@@ -18,14 +19,13 @@ extern "C" __global__ void __launch_bounds__(256) list_norms(Query* queries, u32
   size_t first = (size_t)blockIdx.x * lists->cap;
   float least = (float)q->tau;
   for (u32 i = lo + blockIdx.y * blockDim.x + threadIdx.x; i < hi; i += gridDim.y * blockDim.x) {
-    if ((i == q->skip && !MUTANT(3)) || (q->filter && !(q->filter[i / 64] >> (i % 64) & 1))) continue;
     double bound = q->norm * norm[i] * kUp;
     if (offset) { // float64 rounds this sum by less than kSlop of the offset
       double o = ldexp((double)offset[i], -q->exp);
       bound += o - kSlop * o;
     }
     float b = up32(bound);
-    if (MUTANT(1) ? b <= least : b < least) continue;
+    if ((MUTANT(1) ? b <= least : b < least) || !allows(q, i)) continue;
     u32 at = MUTANT(2) ? q->listed++ : atomicAdd(&q->listed, 1u);
     if (at >= lists->cap) {
       atomicOr(&q->flags, (u32)kOverflow);

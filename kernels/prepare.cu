@@ -23,7 +23,7 @@
 // beyond R + To and R + D are zero.
 //
 // Fields of a Query that are read and written:
-//   query_load    converts epsilon and floor from units of the given query's scores to units of 2^-exp, so it must run
+//   query_load    converts epsilon, floor and ceiling from units of the given query's scores to units of 2^-exp, so it must run
 //                 once a query; writes tau from floor, norm, exp, square, unit, lead, give
 //   query_codes   writes headNorm, restNorm; with codes8 the fields that end in 8; with hi headStep,
 //                 restStep, headErr, restErr, highErr, highSum
@@ -96,6 +96,15 @@ DEV double sum_squares(const float* q, int dim) {
   return sum;
 }
 
+// scale_ceiling returns c 2^-e, or the number below it if that was rounded up to a greater one, which only subnormal numbers
+// are: a score above the ceiling must stay above it.
+DEV double scale_ceiling(double c, int e) {
+  double scaled = c * power(-e);
+  if (scaled * power(e) <= c || MUTANT(8)) return scaled;
+  long long bits = __double_as_longlong(scaled);
+  return scaled == 0 ? -0x1p-1074 : __longlong_as_double(scaled > 0 ? bits - 1 : bits + 1);
+}
+
 // query_load subtracts the centre, if there is one, from a query and scales it by 2^-exp, and by 1/|q| for cosine, in
 // float64; x is the result rounded to float32, as in collection.PrepareBatch. scaled is the query as given times a power
 // of two: for cosine the one that leaves a norm in [1/2, 1), for Euclidean distance 1, else 2^-exp.
@@ -137,6 +146,7 @@ query_load(const float* q, double* scaled, float* x, Query* queries, int m, int 
   t.unit = scale * power(given);
   t.epsilon *= power(-e);
   t.floor *= power(-e);
+  t.ceiling = scale_ceiling(t.ceiling, MUTANT(7) ? 0 : e);
   t.lead = metric == kEuclidean ? norm * norm / 2 * power(-e) : 0;
   t.give = metric == kEuclidean ? (dim + kGiveTerms) * kGiveUnit : 0;
   t.tau = t.floor - t.floor == 0 ? threshold(t, t.floor) : t.floor;  // an infinite floor gives no threshold

@@ -20,7 +20,7 @@
 //   lists      const Lists*  bound and atom are written, estimate is not
 //   scan_seen  (Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi)
 //
-// Of a Query, tau, filter, skip, the 8-bit steps and the factors of the bound are read, and listed grows. An arm for
+// Of a Query, tau, filter, excluded, from, the 8-bit steps and the factors of the bound are read, and listed grows. An arm for
 // which there is no room sets kOverflow; listed then exceeds lists->cap, and the list has lists->cap entries.
 #include "scan.cuh"
 
@@ -165,7 +165,7 @@ scan_s8(const s8* slab, long long stride, int R, int To, u32 lo, u32 hi, const s
   else offset ? scan_steps<6, true>(a, shared) : scan_steps<6, false>(a, shared);
 }
 
-// scan_seen adds to each query's seen the number of atoms in lo..hi-1 that it may return; one warp a query. It must run
+// scan_seen adds to each query's seen the number of atoms in lo..hi-1 that the look takes for it; one warp a query. It must run
 // before the scan of the chunk, which may set flags.
 extern "C" __global__ void __launch_bounds__(256)
 scan_seen(Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi) {
@@ -173,20 +173,6 @@ scan_seen(Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi) {
   if (s >= m) return;
   Query* q = queries + s;
   if (!matches(q, mask, value)) return;
-  const u64* filter = q->filter;
-  u32 skip = q->skip, n = 0;
-  if (!filter) {
-    n = hi - lo - (MUTANT(10) || skip - lo < hi - lo);  // skip - lo wraps if skip is below lo
-    if (lane_id() == 0) q->seen += n;
-    return;
-  }
-  for (u32 w = lo / 64 + lane_id(); w < (hi + 63) / 64; w += 32) {
-    u64 bits = filter[w];
-    if (w == lo / 64) bits &= ~0ull << (lo % 64);
-    if (w == hi / 64 && !MUTANT(8)) bits &= ~(~0ull << (hi % 64));
-    if (skip / 64 == w) bits &= ~(1ull << (skip % 64));
-    n += (u32)__popcll((long long)bits);
-  }
-  n = __reduce_add_sync(kAll, n);
+  u32 n = __reduce_add_sync(kAll, count_allowed(q, lo, hi));
   if (lane_id() == 0) q->seen += n;
 }

@@ -69,7 +69,7 @@ DEV TileMemory lay_out(unsigned char* p, int tile) {
 DEV float& term(float2& of, int s) { return s % 2 ? of.y : of.x; }
 
 // prepare_slot writes slot s of the tile to shared memory, all but its codes, and reports whether the query is to be
-// scanned.
+// scanned: not if the chunk ends before the query's first atom.
 //
 // Where the step of the rest is negligible compared with the head's step or the radius, the unit is 2^-40 of these
 // instead, which keeps quotients finite. A sum of the rest, at most 127 sqrt(To) xnorm steps, is then overestimated; the
@@ -79,7 +79,7 @@ DEV bool prepare_slot(const Scan& a, const TileMemory& r, int s) {
   bool live = s < a.tile && at < a.m;
   u32 j = live ? (u32)at : 0;
   const Query* q = a.queries + j;
-  live = live && matches(q, a.mask, a.value);
+  live = live && matches(q, a.mask, a.value) && q->from < a.hi;
   double h = live ? q->headStep8 : 0, o = live ? q->restStep8 : 0, radius = live ? q->radiusFactor : 0;
   float unit = (float)fmax(o, 0x1p-40 * fmax(h, radius));  // steps are float32
   if (unit == 0) unit = 1;

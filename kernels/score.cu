@@ -8,6 +8,9 @@
 //                         is not added again. Writes best, tau, rows, pulls and bytes of a Query. Skips queries with
 //                         k = 0: all their scores that reach the floor are answers, which the host collects
 //
+//   seed_best m           256   for dense scans, which are batches of their own: copies the best of query `origin` of the run to
+//                         each query, whose threshold they may raise
+//
 //   parameter   type           in the order of each entry's parameters
 //   queries     Query*         [m]; score reads exp and square
 //   candidate   const u32*     score: [m][room] atoms
@@ -23,6 +26,8 @@
 //   bestScore   double*        merge: [m][bestRoom] in order: score descending, row ascending
 //   bestRow     u32*           merge: [m][bestRoom]
 //   bestRoom    u32            merge: at least every k
+//   seed_best(const Query* run, const double* runScore, const u32* runRow, u32 runRoom, Query* queries, double* bestScore,
+//             u32* bestRow, u32 bestRoom): the run's best as merge leaves them, of any number of queries; then those to fill
 //
 // Estimates, not measured on a GPU. A row of 768 coordinates costs 3 KB, so 1.4e9 rows a second at 4.3 TB/s, and 768
 // fused float64 operations and as many conversions to float64, of which an H200 does 3 times that. 36 warps a
@@ -68,4 +73,19 @@ extern "C" __global__ void __launch_bounds__(256) merge(Query* queries, const u3
     merge_buffered(&w, &best);
   }
   if (threadIdx.x == 0) store_best(q, best, n, dim);
+}
+
+extern "C" __global__ void __launch_bounds__(256) seed_best(const Query* run, const double* runScore, const u32* runRow, u32 runRoom,
+                                                            Query* queries, double* bestScore, u32* bestRow, u32 bestRoom) {
+  Query* q = queries + blockIdx.x;
+  if (q->k == 0) return;
+  size_t first = (size_t)(MUTANT(1) ? blockIdx.x : q->origin) * runRoom;
+  Best best = best_of(q, bestScore, bestRow, bestRoom);
+  best.held = min(run[q->origin].best, best.most);
+  for (u32 i = threadIdx.x; i < best.held; i += kThreads) {
+    best.score[i] = runScore[first + i];
+    best.row[i] = runRow[first + i];
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) store_best(q, best, 0, 0);
 }

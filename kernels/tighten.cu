@@ -1,5 +1,6 @@
 // tighten.cu: scores the most promising arms of each list and tightens its threshold, in one launch. The result equals
-// that of `rounds` times select_candidates (with most = 0), score and merge, then prune and mark_finished, bit for bit.
+// that of `rounds` times select_candidates (with most = 0), score and merge, then the same for queries with a ceiling up to
+// ceilingRounds, then prune and mark_finished, bit for bit.
 //
 //   entry     grid   threads
 //   tighten   m      256
@@ -8,6 +9,7 @@
 //   queries     Query*         [m]
 //   lists, mask, value, by     as for select_candidates (lists.cu); estimates are lost
 //   rounds      int            each scores up to k more arms, at most 256; fewer rounds if nothing is eligible
+//   ceilingRounds int          that many, while a query with a ceiling holds fewer than k
 //   rows, dim, order, scaled, rowSquare, metric   as for score (score.cu)
 //   bestScore, bestRow, bestRoom                  as for merge (score.cu)
 //   share, beyond              as for mark_finished (lists.cu)
@@ -21,7 +23,7 @@
 // kMostCandidates is the most arms scored in a round.
 static const u32 kMostCandidates = 256;
 
-extern "C" __global__ void __launch_bounds__(256, 4) tighten(Query* queries, const Lists* lists, u32 mask, u32 value, int by, int rounds,
+extern "C" __global__ void __launch_bounds__(256, 4) tighten(Query* queries, const Lists* lists, u32 mask, u32 value, int by, int rounds, int ceilingRounds,
                                                         const float* rows, int dim, const u32* order, const double* scaled, const double* rowSquare,
                                                         int metric, double* bestScore, u32* bestRow, u32 bestRoom, double share, float beyond) {
   __shared__ Selection selection;
@@ -35,7 +37,8 @@ extern "C" __global__ void __launch_bounds__(256, 4) tighten(Query* queries, con
   u32 want = min(q->k, kMostCandidates), lane = lane_id(), warps = kThreads / 32;
   for (int round = 0;; round++) {
     u32 selected;
-    select_entries(&selection, l, round < rounds ? want : 0, candidate, &l.n, &selected);
+    bool more = round < rounds || (round < ceilingRounds && short_of_ceiling(q) && !MUTANT(1));
+    select_entries(&selection, l, more ? want : 0, candidate, &l.n, &selected);
     if (selected == 0) break;
     if (threadIdx.x == 0) merging.count = 0;
     __syncthreads();

@@ -1,6 +1,7 @@
 // tile.cuh: what kernels share that multiply tiles of atoms by tiles of queries on tensor cores: loading fragments, and
 // writing the pairs that pass to lists.
 #pragma once
+#include "allowed.cuh"
 #include "warp.cuh"
 
 // A sum of products of 8-bit codes that starts from kBias equals, reinterpreted as a float, kBiasFloat plus the sum, if
@@ -57,8 +58,6 @@ struct ListWriter {
 // matches reports whether a query's flags equal `value` under `mask`. Other blocks may set kOverflow concurrently, so a
 // block must call it once a tile; otherwise its threads may get different answers.
 DEV bool matches(const Query* q, u32 mask, u32 value) { return (*(const volatile u32*)&q->flags & mask) == value; }
-
-DEV bool allows(const Query* q, u32 atom) { return (atom != q->skip || MUTANT(63)) && (!q->filter || (q->filter[atom / 64] >> (atom % 64) & 1)); }
 
 // write_entry writes entry `at` of query j's list, or sets kOverflow if there is no room.
 DEV void write_entry(Query* queries, const Lists* lists, u32 j, u32 at, u32 atom, float bound) {

@@ -15,7 +15,8 @@ enum : u32 {
   kDense = 2,     // to be answered by the dense path, or answered by it
   kScanned = 4,    // all atoms have been seen by a look, or are ruled out by their norms
   kRandom = 8,    // an arm was dropped by a bound that can fail
-  kOverflow = 16  // the list had no room: arms are missing from it
+  kOverflow = 16, // the list had no room: arms are missing from it
+  kWaiting = 32   // the query's chunk of a scan has not ended yet (mark_waiting of lists.cu)
 };
 
 // Query is the state of one query under elimination. Scores are the search scores of the given query times 2^-exp, as in
@@ -23,7 +24,8 @@ enum : u32 {
 // distance, where query and atom are taken less the centre, they exceed scores by lead, and the float64 rounding of a
 // score is at most `give` of their sizes (looks.Conversion).
 struct alignas(16) Query {
-  double tau, epsilon, floor;       // threshold, allowed gap, least score wanted
+  double tau, epsilon;              // threshold, allowed gap
+  double floor, ceiling;            // least and greatest score wanted
   double lead, give;                // 0 except for Euclidean distance
   double norm, headNorm, restNorm;  // |q|, |head|, |rest|
   // |q|^2 of the scored query for cosine, a canonical sum, else 1; and the factor from the scored query to the coded one.
@@ -36,9 +38,12 @@ struct alignas(16) Query {
   // Factors of the current look's bound (looks.Factors).
   double radiusFactor, hn, he, xn, nn, we, offsetFactor;
   const u64* filter;                // one bit an atom, 1 = may be returned; null allows all
+  const u32* excluded;              // more atoms that looks and dense scans pass over, ascending; ~0u follows them
+  const u32* given;                 // atoms to be scored before the first look; they are among the excluded
+  u32 excludes, givens;             // numbers of both
+  u32 from;                         // atoms below it are excluded, too
   int exp;
   u32 k;                            // number of answers; 0: all atoms whose score reaches floor
-  u32 skip;                         // an atom excluded besides those that the filter excludes, ~0u if none
   u32 flags;
   u32 allowed;                      // number of atoms that may be returned
   u32 best;                         // number of the best held so far
@@ -46,11 +51,15 @@ struct alignas(16) Query {
   u32 seen, kept;                   // atoms seen and kept by the current look
   u32 rows;                         // float32 rows scored
   u32 expectedRows;                         // rows that will have been scored unless a random bound drops an arm; 0: not set
-  u32 spare;
+  u32 origin;                       // of a query of a dense scan: its index in the run
   u64 pulls, bytes;                 // coordinates and bytes read
   double open;                      // greatest bound in the list, -inf if it is empty
   u32 listedBefore;                       // length of the list before the current look
 };
+
+// short_of_ceiling reports whether a query with a ceiling holds fewer than k. Arms above the ceiling have the greatest
+// bounds, give no threshold, and must be scored anyway; so such a query scores more of them at once than the others.
+DEV bool short_of_ceiling(const Query* q) { return q->best < q->k && q->ceiling < __longlong_as_double(0x7ff0000000000000ll); }
 
 // threshold returns the threshold that a score makes, as looks.Conversion.Threshold does.
 DEV double threshold(const Query& q, double score) { return score + q.lead - q.give * (q.lead + fabs(score)); }

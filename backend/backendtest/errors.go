@@ -18,7 +18,7 @@ func small(t *testing.T, dim int, opt collection.Options) (*Set, *collection.Col
 	c := build(t, s, opt)
 	o := NewOracle(c)
 	a := &goalSet{}
-	a.add(s, o, 0, backend.Goal{K: 3, Floor: math.Inf(-1), Allowed: 200, Ceiling: math.Inf(1), Skip: -1})
+	a.add(s, o, 0, backend.Goal{K: 3, Floor: math.Inf(-1), Allowed: 200, Ceiling: math.Inf(1)})
 	return s, c, o, a
 }
 

@@ -66,9 +66,9 @@ func filters(t *testing.T, open func() backend.Backend, p Part) {
 				for range 16 {
 					share := rng.IntN(9)
 					f, allowed := o.Filter(func(int) bool { return rng.IntN(8) < share })
-					own.add(s, o, own.queries.M%s.M(), backend.Goal{K: min(5, c.N), Floor: math.Inf(-1), Filter: f, Allowed: allowed, Ceiling: math.Inf(1), Skip: -1, Gather: true})
+					own.add(s, o, own.queries.M%s.M(), backend.Goal{K: min(5, c.N), Floor: math.Inf(-1), Filter: f, Allowed: allowed, Ceiling: math.Inf(1), Gather: true})
 				}
-				own.add(s, o, 0, backend.Goal{K: min(5, c.N), Floor: math.Inf(-1), Allowed: c.N, Ceiling: math.Inf(1), Skip: -1})
+				own.add(s, o, 0, backend.Goal{K: min(5, c.N), Floor: math.Inf(-1), Allowed: c.N, Ceiling: math.Inf(1)})
 				same := []*goalSet{mixed, own}
 				for _, x := range filtersOf(c, o, rng) {
 					a := &goalSet{}
@@ -99,15 +99,15 @@ func filters(t *testing.T, open func() backend.Backend, p Part) {
 }
 
 // goalsOf returns goals for one filter: few atoms and more than are allowed, with an atom
-// excluded by Skip, with and without Gather.
+// excluded, with and without Gather.
 func goalsOf(c *collection.Collection, f *backend.Filter, skip int) []backend.Goal {
 	var all []backend.Goal
 	ask := func(k int, gather bool) backend.Goal {
-		return backend.Goal{K: min(k, c.N), Floor: math.Inf(-1), Filter: f, Allowed: f.Len(), Ceiling: math.Inf(1), Skip: -1, Gather: gather}
+		return backend.Goal{K: min(k, c.N), Floor: math.Inf(-1), Filter: f, Allowed: f.Len(), Ceiling: math.Inf(1), Gather: gather}
 	}
 	all = append(all, ask(3, true), ask(10, false), ask(f.Len()+5, true))
 	g := ask(10, true)
-	g.Skip = skip
+	g.Exclude = []uint32{uint32(skip)}
 	if f.Has(skip) {
 		g.Allowed--
 	}

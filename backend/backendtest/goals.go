@@ -87,7 +87,7 @@ func newGoalCases(t *testing.T, b backend.Backend, s *Set, opt collection.Option
 	c := build(t, s, opt)
 	x := &goalCases{s: s, c: c, r: loadResident(t, b, c), o: NewOracle(c)}
 	n := s.N()
-	plain := backend.Goal{K: n, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1}
+	plain := backend.Goal{K: n, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
 	for j := range s.M() {
 		scan := Ladder{Dense: true}
 		q := backend.Queries{M: 1, Dim: s.Dim, Data: s.Query(j)}
@@ -207,7 +207,7 @@ func (x *goalCases) fieldsOf(j int, rng *rand.Rand) []goalField {
 
 // addCase adds a goal of query j after removing the candidates that it does not allow.
 func (x *goalCases) addCase(j int, name string, k int, set func(*backend.Goal)) {
-	g := backend.Goal{K: min(k, x.c.N), Floor: math.Inf(-1), Ceiling: math.Inf(1), Skip: -1}
+	g := backend.Goal{K: min(k, x.c.N), Floor: math.Inf(-1), Ceiling: math.Inf(1)}
 	if set != nil {
 		set(&g)
 	}

@@ -147,7 +147,7 @@ func listAnswers(t *testing.T, b backend.Backend, s *Set, opt collection.Options
 	var goals []backend.Goal
 	for j := range s.M() {
 		for _, a := range listGoals {
-			g := backend.Goal{K: a.k, Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1), Skip: -1}
+			g := backend.Goal{K: a.k, Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1)}
 			if a.allowed != nil {
 				g.Filter, g.Allowed = o.Filter(a.allowed)
 			}

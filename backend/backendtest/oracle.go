@@ -67,7 +67,7 @@ func (o *Oracle) Scores(q []float32) []float64 {
 // allows reports whether a goal allows a row.
 func (o *Oracle) allows(g *backend.Goal, row int) bool {
 	i := o.inverse[row]
-	return i != g.Skip && i >= g.From && !slices.Contains(g.Exclude, uint32(i)) && (g.Filter == nil || g.Filter.Has(i))
+	return i >= g.From && !slices.Contains(g.Exclude, uint32(i)) && (g.Filter == nil || g.Filter.Has(i))
 }
 
 // Filter returns the filter of the rows that keep accepts, and how many there are.
@@ -82,7 +82,7 @@ func (o *Oracle) Filter(keep func(row int) bool) (f *backend.Filter, allowed int
 	return backend.NewFilter(o.c.Order, bits), allowed
 }
 
-// Internal is the internal index of a row, as in Goal.Skip.
+// Internal is the internal index of a row, as in Goal.Exclude.
 func (o *Oracle) Internal(row int) int { return o.inverse[row] }
 
 // Answer returns the exact answer to q: ids and scores, best first.

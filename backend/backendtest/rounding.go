@@ -31,7 +31,7 @@ func rounding(t *testing.T, open func() backend.Backend, p Part) {
 				s := &Set{Name: "rounding of the " + name, Dim: dim, Queries: q, Rows: crowd(q, atom, gap*3/4, seed)}
 				c := build(t, s, rot.opt)
 				r, o, a := loadResident(t, b, c), NewOracle(c), &goalSet{}
-				a.add(s, o, 0, backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1), Skip: -1})
+				a.add(s, o, 0, backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1)})
 				if a.want[0].IDs[0] != 0 {
 					t.Fatalf("dim %d, seed %d: the crowd beats the atom", dim, seed)
 				}
@@ -75,7 +75,7 @@ func roundingOfHeads(t *testing.T, open func() backend.Backend, p Part) {
 		c := build(t, s, opt)
 		r, o, a := loadResident(t, b, c), NewOracle(c), &goalSet{}
 		filter, allowed := o.Filter(func(row int) bool { return row >= n })
-		a.add(s, o, 0, backend.Goal{K: 1, Floor: math.Inf(-1), Filter: filter, Allowed: allowed, Ceiling: math.Inf(1), Skip: -1})
+		a.add(s, o, 0, backend.Goal{K: 1, Floor: math.Inf(-1), Filter: filter, Allowed: allowed, Ceiling: math.Inf(1)})
 		if a.want[0].IDs[0] != int64(n) {
 			t.Fatalf("seed %d: the crowd beats the atom", seed)
 		}

@@ -43,7 +43,7 @@ func student(t *testing.T, open func() backend.Backend, p Part) {
 					t.Fatal(err)
 				}
 				q := s.Row(trial % s.N())
-				goals := []backend.Goal{{K: set.k, Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1), Skip: -1}}
+				goals := []backend.Goal{{K: set.k, Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1)}}
 				// a look at the narrowest stage alone is the worst case
 				l := Ladder{Random: true,
 					Looks: []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Student, Alpha: delta / float64(set.k)}}}

@@ -20,10 +20,10 @@ func stops(t *testing.T, n int, opt collection.Options) (*Set, *collection.Colle
 	o := NewOracle(c)
 	a := &goalSet{}
 	for j := range s.M() {
-		a.add(s, o, j, backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1})
-		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1})
-		a.add(s, o, j, backend.Goal{K: 0, Floor: a.want[len(a.want)-1].Scores[9], Allowed: n, Ceiling: math.Inf(1), Skip: -1})
-		a.add(s, o, j, backend.Goal{K: n, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1), Skip: -1})
+		a.add(s, o, j, backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)})
+		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)})
+		a.add(s, o, j, backend.Goal{K: 0, Floor: a.want[len(a.want)-1].Scores[9], Allowed: n, Ceiling: math.Inf(1)})
+		a.add(s, o, j, backend.Goal{K: n, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)})
 	}
 	return s, c, o, a
 }
@@ -139,7 +139,7 @@ func survivorLimit(t *testing.T, open func() backend.Backend) {
 	o := NewOracle(c)
 	a := &goalSet{}
 	for j := range s.M() {
-		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1), Skip: -1})
+		a.add(s, o, j, backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1)})
 	}
 	l := Ladder{Name: "student, few survivors allowed", Random: true,
 		Looks: []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Student, Alpha: never, MaxSurvivors: .3}}}

@@ -99,7 +99,7 @@ func newGoalSet(s *Set, o *Oracle) *goalSet {
 	few, fewAllowed := o.Filter(func(row int) bool { return row%50 == 3 })
 	nobody, _ := o.Filter(func(int) bool { return false })
 	for j := range s.M() {
-		plain := backend.Goal{K: min(10, n), Floor: none, Allowed: n, Ceiling: math.Inf(1), Skip: -1}
+		plain := backend.Goal{K: min(10, n), Floor: none, Allowed: n, Ceiling: math.Inf(1)}
 		best := o.Answer(s.Query(j), plain)
 		with := func(f func(g *backend.Goal)) {
 			g := plain
@@ -112,7 +112,7 @@ func newGoalSet(s *Set, o *Oracle) *goalSet {
 		with(func(g *backend.Goal) { g.Filter, g.Allowed = half, allowed })
 		with(func(g *backend.Goal) { g.Filter, g.Allowed, g.K = few, fewAllowed, 3; g.K = min(3, n) })
 		with(func(g *backend.Goal) { g.Filter, g.Allowed, g.K = nobody, 0, 1 })
-		with(func(g *backend.Goal) { g.Skip, g.Allowed = o.Internal(int(best.IDs[0])), n-1 })
+		with(func(g *backend.Goal) { g.Exclude, g.Allowed = []uint32{uint32(o.Internal(int(best.IDs[0])))}, n-1 })
 		// floors between ranks 6 and 7, and above all atoms
 		low, high := best.Scores[min(6, len(best.Scores)-1)], best.Scores[min(5, len(best.Scores)-1)]
 		with(func(g *backend.Goal) { g.K, g.Floor = 0, low+(high-low)/2 })
@@ -213,7 +213,7 @@ func batches(t *testing.T, open func() backend.Backend, p Part) {
 	r := loadResident(t, b, c)
 	goals := make([]backend.Goal, s.M())
 	for j := range goals {
-		goals[j] = backend.Goal{K: []int{1, 10, 50}[j%3], Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1), Skip: -1}
+		goals[j] = backend.Goal{K: []int{1, 10, 50}[j%3], Floor: math.Inf(-1), Allowed: s.N(), Ceiling: math.Inf(1)}
 	}
 	for _, l := range Ladders(c, .001) {
 		all, _, err := l.Search(context.Background(), r, backend.Queries{M: s.M(), Dim: s.Dim, Data: s.Queries}, goals)

@@ -1,0 +1,199 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"unsafe"
+
+	"thresher/backend"
+	"thresher/backend/looks"
+)
+
+// goalLists are one query's filter and lists of atoms on the device: addresses, 0 for none, and lengths.
+type goalLists struct {
+	filter, excluded, given uint64
+	excludes, givens        uint32
+}
+
+// given returns the candidates that the goal names and that are scored before the first look. A search
+// for all atoms that reach a floor has no use for them and treats them as the others, as on the CPU.
+func (a *hostQuery) given() []uint32 {
+	if a.goal.K == 0 {
+		return nil
+	}
+	return a.goal.Candidates
+}
+
+// shown counts the atoms of lo to hi-1 that looks see: those that the goal's filter and From allow and
+// that are not hidden. lo is the first atom of a strip.
+func (a *hostQuery) shown(lo, hi int) int {
+	first := max(lo, a.goal.From)
+	if first >= hi {
+		return 0
+	}
+	hidden := within(a.hidden, first, hi)
+	f := a.goal.Filter
+	if f == nil {
+		return hi - first - len(hidden)
+	}
+	n := countBits(f.Bits(), lo, hi)
+	for i := lo; i < first; i++ {
+		n -= flag(f.Has(i))
+	}
+	for _, i := range hidden {
+		n -= flag(f.Has(int(i)))
+	}
+	return n
+}
+
+// within returns the part of an ascending list that lies in [lo, hi).
+func within(atoms []uint32, lo, hi int) []uint32 {
+	from, _ := slices.BinarySearch(atoms, uint32(lo))
+	n, _ := slices.BinarySearch(atoms[from:], uint32(hi))
+	return atoms[from : from+n : from+n]
+}
+
+// flag returns 1 for true.
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// bounded reports whether the query wants no atoms above some score.
+func (a *hostQuery) bounded() bool { return !math.IsInf(a.goal.Ceiling, 1) }
+
+// wants reports whether an atom of this score may be in the answer.
+func (s *query) wants(score float64) bool { return score >= s.floor && score <= s.ceiling }
+
+// orderByStart sets where the scan of each query begins, and orders the slots of either kind by it, so
+// that chunks are of queries that begin close to each other.
+func (x *run) orderByStart() {
+	ordered := true
+	for p := range x.queries {
+		a := &x.queries[p]
+		a.start = startOf(a.goal.From, x.r.c.N)
+		ordered = ordered && a.start == 0
+	}
+	if ordered {
+		return
+	}
+	kind := func(p int) int { return flag(p >= x.deviceKept) }
+	of, queries := backend.QueryIndexes(0, len(x.slot)), make([]hostQuery, len(x.queries))
+	slices.SortStableFunc(of, func(i, j int) int {
+		p, r := x.slot[i], x.slot[j]
+		return cmp.Or(cmp.Compare(kind(p), kind(r)), cmp.Compare(x.queries[p].start, x.queries[r].start))
+	})
+	for p, j := range of {
+		queries[p], x.slot[j] = x.queries[x.slot[j]], p
+	}
+	x.queries = queries
+}
+
+// startOf returns where the scan of a query begins whose first atom is from: at the first atom of its strip.
+func startOf(from, n int) int { return max(0, min(from, n-1)) / looks.StripAtoms * looks.StripAtoms }
+
+// hideAtoms lists for each query the atoms that looks pass over.
+func (x *run) hideAtoms() {
+	for p := range x.queries {
+		a := &x.queries[p]
+		a.hidden = a.goal.Exclude
+		if given := a.given(); len(given) > 0 {
+			a.hidden = make([]uint32, 0, len(a.goal.Exclude)+len(given))
+			a.hidden = append(append(a.hidden, a.goal.Exclude...), given...)
+			slices.Sort(a.hidden)
+		}
+	}
+}
+
+// uploadAtoms uploads the hidden atoms and given candidates of all queries as one array, if there are any,
+// and enters them in lists, which are by slot. Neighbours that name the same slice share its copy.
+func (x *run) uploadAtoms(t *Thread, lists []goalLists) (err error) {
+	n := 0
+	for p := range x.queries {
+		n += len(x.queries[p].hidden)
+	}
+	if n == 0 {
+		return nil
+	}
+	all := make([]uint32, 0, 2*(n+len(lists)))
+	put := func(atoms []uint32) uint64 { // the offset in bytes
+		at := 4 * len(all)
+		all = append(append(all, atoms...), math.MaxUint32) // the mark that kernels/allowed.cuh relies on
+		return uint64(at)
+	}
+	for p := range x.queries {
+		a, l := &x.queries[p], &lists[p]
+		if p > 0 && len(a.hidden) > 0 && unsafe.SliceData(a.hidden) == unsafe.SliceData(x.queries[p-1].hidden) && len(a.hidden) == len(x.queries[p-1].hidden) {
+			l.excluded = lists[p-1].excluded
+		} else if len(a.hidden) > 0 {
+			l.excluded = put(a.hidden)
+		}
+		l.excludes, l.givens = uint32(len(a.hidden)), uint32(len(a.given()))
+		if l.given = l.excluded; l.givens != l.excludes && l.givens > 0 {
+			l.given = put(a.given())
+		}
+	}
+	if x.atoms, err = x.r.m.pool.takeDevice(t, "lists of atoms", 4*len(all)); err != nil {
+		return err
+	}
+	for p := range lists { // addresses; those of empty lists are not used
+		lists[p].excluded += uint64(x.atoms.ptr)
+		lists[p].given += uint64(x.atoms.ptr)
+	}
+	return x.atoms.Upload(t, 0, bytesOfSlice(all))
+}
+
+// scoreGiven scores the candidates that goals name, which may raise thresholds.
+func (x *run) scoreGiven(q *queue) error {
+	for _, part := range [...]queryChunk{{b: x.b, lo: 0, hi: x.deviceKept}, {b: x.b, lo: x.deviceKept, hi: x.input.M, collects: true}} {
+		most := 0
+		for p := part.lo; p < part.hi; p++ {
+			most = max(most, len(x.queries[p].given()))
+		}
+		for range blocks(most, x.b.candidateRoom) {
+			b := x.b
+			q.launch("take_given", part.blockAQuery(), part.statesArg(), part.arrayArg(b.at.candidate, 4*b.candidateRoom), part.arrayArg(b.at.candidateCount, 4), U32(uint32(b.candidateRoom)))
+			part.scoreSelected(q)
+			if !part.collects {
+				continue
+			}
+			if err := part.downloadScores(q, x.keepScores); err != nil {
+				return err
+			}
+		}
+	}
+	return q.err
+}
+
+// newChunk returns the chunk of the queries in slots lo to hi-1, whose scan begins where the first of them does.
+func (x *run) newChunk(lo, hi int, collects bool) queryChunk {
+	qs := queryChunk{b: x.b, lists: x.lists, lo: lo, hi: hi, collects: collects, nextAtom: x.queries[lo].start}
+	qs.together = x.queries[hi-1].start == qs.nextAtom // slots are in the order of starts
+	for p := lo; p < hi; p++ {
+		qs.ceilings = qs.ceilings || x.queries[p].bounded()
+	}
+	return qs
+}
+
+// chunkEndAfter returns the end of the first chunk of a query of qs that ends after atom at.
+func (x *run) chunkEndAfter(qs *queryChunk, at, first int) int {
+	end := x.r.c.N
+	for p := qs.lo; p < qs.hi; p++ {
+		if s := x.queries[p].start; p == qs.lo || s != x.queries[p-1].start {
+			end = min(end, chunkEnd(s, at, first, x.r.c.N))
+		}
+	}
+	return end
+}
+
+// markWaiting marks the queries of qs that have no chunk that ends at end, if their chunks differ.
+func (x *run) markWaiting(q *queue, qs *queryChunk, end, first int) {
+	if !qs.together {
+		q.launch("mark_waiting", qs.threadAQuery(), qs.statesArg(), U32(uint32(qs.m())), U32(uint32(end)), U32(uint32(firstChunk(first))), U32(uint32(x.r.c.N)))
+	}
+}
