@@ -165,9 +165,9 @@ func TestStuckBodiesGiveWay(t *testing.T) {
 
 // TestReadersGiveWay: an answer that is not read loses its memory to one that waits.
 func TestReadersGiveWay(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Body = 4<<20, time.Hour })
+	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Body = 40<<20, time.Hour })
 	s.fill()
-	queries := npy(gaussian(8, 4096*dim), dim) // the answer is longer than the system's buffers
+	queries := npy(gaussian(8, 4096*dim), dim) // the answer is longer than the system's buffers, and two exceed the limit
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
