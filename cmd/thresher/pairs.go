@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/join"
@@ -183,11 +184,23 @@ func (p *pairing) openWith() error {
 	return nil
 }
 
+// checkReach returns an error if no pair can have the least score.
+func (f *pairsFlags) checkReach(m collection.Metric) error {
+	switch {
+	case m.Differences() && f.minScore < 0:
+		return fmt.Errorf("pairs: --min-score %g: squared distances are at least 0", f.minScore)
+	case m.Normalises() && f.minScore > 1:
+		return fmt.Errorf("pairs: --min-score %g: cosines are at most 1", f.minScore)
+	}
+	return nil
+}
+
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (p *pairing) prepare(ctx context.Context) error {
 	columns := &dataset.Options{Column: p.flags.atomsColumn, IDs: p.flags.ids, FindIDs: true}
 	e, err := p.openEngine(ctx, p.in.atoms, columns, p.options.Method, p.rowsWith(), func(a *atoms) (batch.Request, error) {
-		return batch.Request{Method: p.options.Method, Delta: p.options.Delta, MinScore: &p.options.MinScore}, nil
+		req := batch.Request{Method: p.options.Method, Delta: p.options.Delta, MinScore: &p.options.MinScore}
+		return req, p.flags.checkReach(a.Metric)
 	})
 	if err != nil {
 		return err

@@ -346,6 +346,8 @@ func TestPairsBadInput(t *testing.T) {
 		{"no limit", pairs("--atoms", good, "--out", out), []string{"--min-score"}},
 		{"NaN limit", pairs("--atoms", good, "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
 		{"infinite limit", pairs("--atoms", good, "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},
+		{"distance below 0", pairs("--atoms", good, "--metric", "l2", "--min-score", "-1", "--out", out), []string{"--min-score -1", "at least 0"}},
+		{"cosine above 1", pairs("--atoms", good, "--metric", "cosine", "--min-score", "1.5", "--out", out), []string{"--min-score 1.5", "at most 1"}},
 		{"no output", pairs("--atoms", good, "--min-score", "1"), []string{"--out"}},
 		{"output of unknown form", pairs("--atoms", good, "--min-score", "1", "--out", filepath.Join(dir, "p.ivecs")), []string{"p.ivecs", ".parquet"}},
 		{"output compressed", pairs("--atoms", good, "--min-score", "1", "--out", filepath.Join(dir, "p.csv.gz")), []string{".gz"}},
