@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"thresher/backend"
@@ -52,6 +53,22 @@ func asks(s *backendtest.Set, o *backendtest.Oracle) (backend.Queries, []backend
 		with(func(g *backend.Goal) { g.Filter, g.Allowed, g.Gather = filter, allowed, true })
 		with(func(g *backend.Goal) { g.Exclude, g.Allowed = []uint32{uint32(o.Internal(int(best.IDs[0])))}, n-1 })
 		with(func(g *backend.Goal) { g.K, g.Floor = 0, (best.Scores[6]+best.Scores[7])/2 })
+		with(func(g *backend.Goal) { g.Ceiling = (best.Scores[4] + best.Scores[5]) / 2 })
+		with(func(g *backend.Goal) { g.From, g.Allowed = 700, n-700 })
+		with(func(g *backend.Goal) { // excluded atoms and candidates on every device
+			for _, id := range best.IDs[:5] {
+				g.Exclude = append(g.Exclude, uint32(o.Internal(int(id))))
+			}
+			g.Exclude = append(g.Exclude, 0, 600, 1399)
+			slices.Sort(g.Exclude)
+			g.Exclude = slices.Compact(g.Exclude)
+			for _, i := range []uint32{3, 511, 512, 1024, 1398} {
+				if !slices.Contains(g.Exclude, i) {
+					g.Candidates = append(g.Candidates, i)
+				}
+			}
+			g.Allowed = n - len(g.Exclude)
+		})
 		with(func(g *backend.Goal) { g.Epsilon = (best.Scores[0] - best.Scores[9]) / 2 })
 	}
 	return q, goals, of
