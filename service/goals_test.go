@@ -15,6 +15,7 @@ import (
 
 	"thresher/service/api"
 	"thresher/service/client"
+	"thresher/service/fair"
 	"thresher/service/oip"
 	"thresher/service/oip/inferencepb"
 )
@@ -229,24 +230,30 @@ func TestGoalsOverInference(t *testing.T) {
 // TestListedIDsTakeMemory: the ids that goals list are part of the memory of answers, for which a
 // search waits.
 func TestListedIDsTakeMemory(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Search = 1<<20, 50*time.Millisecond })
-	s.fill()
-	other := s.answers.Hold("another", 1<<20, nil)
-	if err := other.Grow(t.Context(), 1<<19); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Settle(); err != nil {
-		t.Fatal(err)
-	}
 	list := strings.TrimSuffix(strings.Repeat("7,", 1<<19/listedBytes), ",")
 	goals := oneQuery(`,"goals":[{"candidates":[` + list + `]}]`)
-	if p := s.do("POST", searchFilms, goals).problem(504, "deadline"); !strings.Contains(p.Detail, "limits.answers") {
-		t.Errorf("%+v", p)
-	}
 	stated := statedBody(t, gaussian(3, dim), "[["+list+"]]", `,"k":1`)
-	if p := s.do("POST", recallFilms, stated).problem(504, "deadline"); !strings.Contains(p.Detail, "limits.answers") {
-		t.Errorf("%+v", p)
+	// half returns a server with a search deadline, and another holder of half the memory for answers.
+	half := func(deadline time.Duration) (*site, *fair.Hold) {
+		s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Search = 1<<20, deadline })
+		s.fill()
+		other := s.answers.Hold("another", 1<<20, nil)
+		if err := other.Grow(t.Context(), 1<<19); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Settle(); err != nil {
+			t.Fatal(err)
+		}
+		return s, other
 	}
+	s, other := half(50 * time.Millisecond)
+	for path, body := range map[string]string{searchFilms: goals, recallFilms: stated} {
+		if p := s.do("POST", path, body).problem(504, "deadline"); !strings.Contains(p.Detail, "limits.answers") {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+	other.Release()
+	s, other = half(time.Minute)
 	s.do("POST", searchFilms, oneQuery(`,"goals":[{"candidates":[7,7]}]`)).want(200)
 	other.Release()
 	s.do("POST", searchFilms, goals).want(200)
