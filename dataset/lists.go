@@ -42,15 +42,8 @@ func OpenLists(path string) (ListReader, error) {
 }
 
 func openListsAs(src *source, ext Format) (ListReader, error) {
-	head, err := src.head()
+	format, err := src.format(ext)
 	if err != nil {
-		return nil, err
-	}
-	format, err := reconcile(src.name, ext, Sniff(head))
-	if err != nil {
-		return nil, err
-	}
-	if err := src.canSeek(format); err != nil {
 		return nil, err
 	}
 	switch format {

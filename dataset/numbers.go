@@ -35,15 +35,8 @@ func OpenNumbers(path string, columns ...string) (NumberReader, error) {
 }
 
 func openNumbersAs(src *source, ext Format, columns []string) (NumberReader, error) {
-	head, err := src.head()
+	format, err := src.format(ext)
 	if err != nil {
-		return nil, err
-	}
-	format, err := reconcile(src.name, ext, Sniff(head))
-	if err != nil {
-		return nil, err
-	}
-	if err := src.canSeek(format); err != nil {
 		return nil, err
 	}
 	switch format {

@@ -156,6 +156,20 @@ func product(factors ...int64) (int64, bool) {
 	return int64(p), true
 }
 
+// format returns the format of a source, by its name's extension and its first bytes. It fails if
+// the two disagree or if the format needs random access to a stream.
+func (s *source) format(ext Format) (Format, error) {
+	head, err := s.head()
+	if err != nil {
+		return Unknown, err
+	}
+	format, err := reconcile(s.name, ext, Sniff(head))
+	if err != nil {
+		return Unknown, err
+	}
+	return format, s.canSeek(format)
+}
+
 // canSeek rejects formats that need random access if there is only a stream.
 func (s *source) canSeek(format Format) error {
 	if s.at == nil && (format == NPZ || format == Parquet) {
