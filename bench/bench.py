@@ -28,7 +28,10 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them")
     parser.add_argument("--fresh", action="store_true", help="forget the results these tasks have")
-    parser.add_argument("--data", action="store_true", help="only make the data")
+    parser.add_argument("--data", action="store_true", help="only make the data, and with --race build thresher")
+    parser.add_argument("--race", default="", metavar="CELLS", help="print some cells against the best exact peers")
+    parser.add_argument("--against", default="", help="with --race: another racer binary, or a revision of git")
+    parser.add_argument("--methods", default="auto", help="with --race: methods of thresher, separated by commas")
     parser.add_argument(
         "--report", action="store_true", help="only write the report from the results; needs Go, no packages"
     )
@@ -40,6 +43,8 @@ def main() -> int:
     if args.report:  # needs no packages
         report.write(RESULTS)
         return 0
+    if args.race:
+        return look(args)
     if args.small:
         environment.enter("requirements.txt")
     else:
@@ -54,9 +59,7 @@ def main() -> int:
     if args.fresh or args.small:
         for task in chosen:
             (results / f"{task.name}.jsonl").unlink(missing_ok=True)
-    # In a process of its own with all cores; the race has one.
-    sets = list(dict.fromkeys(s for task in chosen for s in task.sets))
-    subprocess.run([sys.executable, environment.HERE / "data.py", *sets], env=environment.all_threads(), check=True)
+    make_data(list(dict.fromkeys(s for task in chosen for s in task.sets)))
     if args.data:
         return 0
     right = True
@@ -67,6 +70,27 @@ def main() -> int:
         right = tasks.run(task, results, command) and right
     report.write(results)
     return 0 if right else 1
+
+
+def look(args: argparse.Namespace) -> int:
+    """Some cells of the race with all exact peers, for a developer."""
+    import cells
+    import compare
+
+    chosen = cells.parse(args.race)
+    environment.enter("requirements-full.txt", optional=("requirements-race.txt", "requirements-scann.txt"))
+    environment.build_racer()
+    against = compare.other_racer(args.against) if args.against else None
+    make_data(cells.sets_of(chosen))
+    if args.data:
+        return 0
+    environment.pin(0, 1)
+    return 0 if compare.race(chosen, args.methods.split(","), against) else 1
+
+
+def make_data(sets: list[str]) -> None:
+    """In a process of its own with all cores; the race has one."""
+    subprocess.run([sys.executable, environment.HERE / "data.py", *sets], env=environment.all_threads(), check=True)
 
 
 if __name__ == "__main__":

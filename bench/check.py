@@ -69,7 +69,8 @@ def judge(
 
 
 def recall(data: DataSet, answers: np.ndarray, k: int) -> tuple[float, int]:
-    """The mean share of the k best found over all queries, and how many queries fail."""
+    """The mean share of the k best found over the first queries, those that have answers, and how
+    many of them fail."""
     found = np.array([max(0, hits(data, j, ids[ids >= 0][:k], k)) for j, ids in enumerate(answers)])
     return float(found.mean() / k), int(np.sum(found < k))
 

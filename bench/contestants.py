@@ -28,8 +28,10 @@ class Contestant(Protocol):
 class Racer:
     """A thresher process with one prepared set."""
 
-    def __init__(self, data: DataSet, threads: int = 1, godebug: str = "", seed: int = 1) -> None:
-        command: list[str | Path] = [RACER, "-atoms", data.path / "atoms.npy", "-queries", data.path / "queries.npy"]
+    def __init__(
+        self, data: DataSet, threads: int = 1, godebug: str = "", seed: int = 1, binary: Path = RACER
+    ) -> None:
+        command: list[str | Path] = [binary, "-atoms", data.path / "atoms.npy", "-queries", data.path / "queries.npy"]
         command += ["-first", str(data.n), "-threads", str(threads), "-seed", str(seed)]
         self.data = data
         self.process = subprocess.Popen(

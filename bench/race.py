@@ -4,7 +4,7 @@ checked."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,20 +29,30 @@ PROVED = 128  # queries whose answers by a FAISS path are checked
 Times = dict[str, list[float]]  # seconds a query, round by round
 
 
-def take_turns(contestants: Sequence[Contestant], m: int, k: int, budget: float = BUDGET) -> tuple[Times, int]:
-    """Times of each contestant. In every round each has one turn; the starting contestant rotates.
-    A turn is one batch, or as many as fill TURN. A round in which other processes used more
-    than TOLERATED is repeated, at most as often as there are rounds; the number of such rounds
-    kept is returned too."""
+def take_turns(
+    contestants: Sequence[Contestant],
+    m: int,
+    k: int,
+    budget: float = BUDGET,
+    turn: float = TURN,
+    most: int = ROUNDS[1],
+    settled: Callable[[Times], bool] = lambda times: False,
+) -> tuple[Times, int]:
+    """Times of each contestant. In every round each has one turn; the starting contestant rotates,
+    and every second round goes backwards, so that none always follows the same other. A turn is
+    one batch, or as many as fill so many seconds. A round in which other processes used
+    more than TOLERATED is repeated, at most as often as there are rounds; the number of such
+    rounds kept is returned too. From the least number of rounds on they end once the times are
+    settled."""
     counts, first_round = {}, 0.0
     for c in contestants:
         once = c.run(m, k, 0, 1)  # warms caches and pools
-        if once < TURN:
+        if once < turn:
             once = c.run(m, k, 1, 1)
-        counts[c.name] = max(1, round(TURN / max(once, 1e-6)))
+        counts[c.name] = max(1, round(turn / max(once, 1e-6)))
         first_round += once * counts[c.name]
     times: Times = {c.name: [] for c in contestants}
-    wanted = rounds(first_round, budget)
+    wanted = rounds(first_round, budget, most)
     again, disturbed = wanted, 0
     others = Others()
     while len(times[contestants[0].name]) < wanted:
@@ -50,7 +60,7 @@ def take_turns(contestants: Sequence[Contestant], m: int, k: int, budget: float 
         turns = {}
         others.share()
         for i in range(len(contestants)):
-            c = contestants[(r + i) % len(contestants)]
+            c = contestants[(r + (-i if r % 2 else i)) % len(contestants)]
             # Batches are a prime number apart, so that rounds have different queries.
             turns[c.name] = c.run(m, k, r * 37, counts[c.name]) / counts[c.name] / m
         if others.share() > TOLERATED:
@@ -60,12 +70,14 @@ def take_turns(contestants: Sequence[Contestant], m: int, k: int, budget: float 
             disturbed += 1
         for name, seconds in turns.items():
             times[name].append(seconds)
+        if ROUNDS[0] <= r + 1 and settled(times):
+            break
     return times, disturbed
 
 
-def rounds(first_round: float, budget: float) -> int:
+def rounds(first_round: float, budget: float, most: int = ROUNDS[1]) -> int:
     """The number of rounds within the budget."""
-    return int(np.clip(budget / first_round, *ROUNDS))
+    return int(np.clip(budget / first_round, ROUNDS[0], most))
 
 
 def paired(over: list[float], under: list[float]) -> float:

@@ -15,11 +15,15 @@ from unittest.mock import patch
 
 import numpy as np
 
+import anchors
 import answers
+import cells
 import check
+import compare
 import contestants
 import corpus
 import estimate
+import heats
 import others
 import peers
 import race
@@ -116,6 +120,101 @@ class Indexes(unittest.TestCase):
     def test_settings_of_scann(self) -> None:
         for settings in (((1, 1000), (16, 1000)), ((16, 10), (16, 1000))):
             self.rises(self.recalls(partial(peers.scann_tree, leaves=16, settings=settings)))
+
+
+class ExactPeers(unittest.TestCase):
+    def test_every_one_finds_the_best(self) -> None:
+        r = np.random.default_rng(6)
+        for n in (700, anchors.TOGETHER + 300):  # selected together, and query by query
+            atoms = r.standard_normal((n, 40)) * np.exp(0.3 * r.standard_normal((n, 1)))
+            data = tiny_set(atoms, r.standard_normal((48, 40)), 100)
+            of = anchors.Anchors(data)
+            with tempfile.TemporaryDirectory() as folder:
+                of.faiss.data = replace(data, path=Path(folder))
+                for peer in of.all():
+                    for m, k in ((1, 1), (1, 10), (48, 1), (48, 100)):
+                        with self.subTest(peer=peer.name, n=n, m=m, k=k):
+                            self.assertEqual(check.recall(data, peer.answers(m, k), k), (1.0, 0))
+                            self.assertGreater(peer.run(m, k, 1, 2), 0)
+
+    def test_batches_too_large_for_the_buffer_come_in_parts(self) -> None:
+        r = np.random.default_rng(7)
+        data = tiny_set(r.standard_normal((90, 12)), r.standard_normal((25, 12)), 5)
+        of = anchors.Anchors(data)
+        with patch("anchors.SCORES", 90 * 10):
+            for peer in of.all():
+                if peer.name in ("numpy", "mkl", "torch"):
+                    self.assertEqual(check.recall(data, peer.answers(25, 5), 5), (1.0, 0), peer.name)
+                    self.assertLessEqual(of.buffer.size, 90 * 10)
+
+    def test_the_top_is_in_order_and_has_k_even_with_ties(self) -> None:
+        for n in (50, anchors.TOGETHER + 1):
+            scores = np.tile(np.arange(n, dtype=np.float32) // 3, (2, 1))
+            for k in (1, 4, n):
+                found = np.take_along_axis(scores, anchors.top(scores, k), axis=1)
+                np.testing.assert_array_equal(found, np.sort(scores, axis=1)[:, ::-1][:, :k])
+
+
+class Cells(unittest.TestCase):
+    grids = {"a": ((1, 16), (1, 10)), "ab": ((1,), (100,))}
+
+    def parse(self, text: str) -> list[str]:
+        return [str(c) for c in cells.parse(text, self.grids)]
+
+    def test_what_is_not_said_is_the_sets_own(self) -> None:
+        self.assertEqual(self.parse("ab"), ["ab:m=1:k=100"])
+        self.assertEqual(self.parse("a:k=3/7"), [f"a:m={m}:k={k}" for m in (1, 16) for k in (3, 7)])
+        self.assertEqual(self.parse("a*:m=1:k=10,ab:k=10:m=1"), ["a:m=1:k=10", "ab:m=1:k=10"])
+
+    def test_others_are_refused(self) -> None:
+        for text in ("nowhere", "a:m=0", "a:m=", "a:n=5", "a:k=1/x"):
+            with self.subTest(text), self.assertRaises(SystemExit):
+                self.parse(text)
+
+
+class Trials(unittest.TestCase):
+    def test_a_peer_far_behind_at_a_smaller_k_is_not_tried_again(self) -> None:
+        class Fixed:
+            most = 16
+
+            def __init__(self, name: str, seconds: Callable[[int], float]) -> None:
+                self.name, self.seconds, self.runs = name, seconds, 0
+
+            def run(self, m: int, k: int, first: int, count: int) -> float:
+                self.runs += 1
+                return m * self.seconds(k)
+
+        peers_of = [Fixed("a", lambda k: 1), Fixed("b", lambda k: 1 + k), Fixed("c", lambda k: 5), Fixed("d", lambda k: 2)]
+        race_of = heats.Heats.__new__(heats.Heats)
+        race_of.peers, race_of.tried, race_of.ready = {p.name: p for p in peers_of}, {}, set()
+        self.assertEqual(set(race_of.trials(4, 1)), {"a", "b", "c", "d"})
+        self.assertEqual(race_of.trials(4, 10), {"a": 1, "b": 11, "d": 2})
+        race_of.tried = {("c", 4): (10, 50.0)}
+        self.assertIn("c", race_of.trials(4, 1), "slow at a larger k")
+
+    def test_rounds_end_when_the_ratio_is_settled(self) -> None:
+        times = {"peer x": [4.0, 4.1, 4.0], "peer y": [9.0] * 3, "auto": [2.0] * 3}
+        self.assertEqual(heats.ratios(times), ("peer x", [2.0, 2.05, 2.0]))
+        self.assertTrue(heats.settled(times))
+        self.assertFalse(heats.settled(times | {"auto": [2.0, 1.0, 3.0]}))
+
+
+class Comparison(unittest.TestCase):
+    def test_the_other_build_is_a_binary_or_a_revision(self) -> None:
+        self.assertEqual(compare.other_racer(__file__), Path(__file__).resolve())
+        with self.assertRaises(SystemExit):
+            compare.other_racer("no-such-revision")
+
+    def test_a_cell_as_text(self) -> None:
+        record = {"n": 1000, "d": 8, "ratio": 2.0, "quartiles": [1.9, 2.1], "rounds": 5, "best": "scann"}
+        record["us"] = {"scann": 20.0, "auto": 10.0, "auto before": 5.0}
+        record["trials"] = {"scann": 20.0, "numpy": 77.0}
+        record["plans"] = {"auto": {"adaptive, probabilistic: 64,rescore": 3}}
+        said = {"wrong": {"auto": 1}, "checked": {"auto": 99}}
+        text = compare.lines(cells.Cell("s", 1, 10), record, said)
+        self.assertIn("s:m=1:k=10 (1,000 x 8): 2 times as fast as scann (quartiles 1.9 to 2.1 of 5 rounds)", text[0])
+        self.assertIn("0.5 x before, 64,rescore, 1 wrong of 99", text[2])
+        self.assertIn("numpy 77", text[-1])
 
 
 class Chance(unittest.TestCase):

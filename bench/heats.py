@@ -1,0 +1,155 @@
+"""One cell of the race with all exact peers: a trial of each of them, then the best two and
+thresher take turns, and all answers are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import numpy as np
+
+from anchors import Anchor, Anchors
+from cells import Cell
+from check import Verdict, judge, recall
+from contestants import Contestant, Racer, Thresher
+from data import DataSet
+from race import Times, take_turns
+
+METHODS = ("auto", "certain", "exact")
+RACED = 2  # peers raced in earnest
+BUDGET = 2.0  # seconds for the turns of a cell, beyond three rounds
+TURN = 0.03  # least seconds of a turn, if a batch is quicker
+MOST = 15  # rounds
+# The rounds end when the quartiles of the ratio are so close, as a share of it.
+SETTLED = 0.04
+# A trial that takes so many seconds is not repeated.
+SLOW = 0.3
+# A peer is not tried again if at a smaller k it took so many times what the second best of
+# those tried takes now: its time does not fall with k.
+BEHIND = 1.5
+
+
+def spread(ratios: Sequence[float]) -> tuple[float, float]:
+    """The quartiles."""
+    low, _, high = quantiles(ratios, n=4, method="inclusive")
+    return low, high
+
+
+def ratios(times: Times, ours: str = "auto") -> tuple[str, list[float]]:
+    """The best peer of those raced, and round by round its time over ours."""
+    best = min((n for n in times if n.startswith("peer ")), key=lambda n: median(times[n]))
+    return best, [a / b for a, b in zip(times[best], times[ours], strict=True)]
+
+
+def settled(times: Times) -> bool:
+    """Whether the ratio's quartiles are close."""
+    found = ratios(times)[1]
+    low, high = spread(found)
+    return high - low <= SETTLED * median(found)
+
+
+class Named:
+    """A peer under the name it has among thresher's methods."""
+
+    def __init__(self, anchor: Anchor) -> None:
+        self.anchor, self.name = anchor, f"peer {anchor.name}"
+
+    def run(self, m: int, k: int, first: int, count: int) -> float:
+        return self.anchor.run(m, k, first, count)
+
+
+class Heats:
+    """A set with all peers and thresher ready to run on it, each on one core."""
+
+    def __init__(self, data: DataSet, work: Path) -> None:
+        self.data, self.work = data, work
+        self.peers = {a.name: a for a in Anchors(data).all()}
+        self.racer = Racer(data)
+        self.ready: set[str] = set()
+        self.tried: dict[tuple[str, int], tuple[int, float]] = {}  # by peer and m: k and seconds
+
+    def __enter__(self) -> Heats:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.racer.__exit__(*exception)
+
+    def trials(self, m: int, k: int) -> dict[str, float]:
+        """Seconds a query of each peer, fastest first at a smaller k if there was one; without those
+        that cannot be among the best two."""
+
+        def before(name: str) -> tuple[int, float]:
+            return self.tried.get((name, m), (0, 0.0))
+
+        found: dict[str, float] = {}
+        for name in sorted(self.peers, key=lambda n: before(n)[1]):
+            smaller, seconds = before(name)
+            if smaller and smaller <= k and len(found) >= RACED and seconds > BEHIND * sorted(found.values())[RACED - 1]:
+                continue
+            peer = self.peers[name]
+            if name not in self.ready:
+                peer.run(1, 1, 0, 1)  # makes what it keeps of the set
+                self.ready.add(name)
+            some = min(m, peer.most)
+            took = peer.run(some, k, 0, 1)
+            if took < SLOW:
+                took = min(took, *(peer.run(some, k, i, 1) for i in (1, 2)))
+            found[name] = took / some
+            self.tried[name, m] = (k, found[name])
+        return found
+
+    def cell(self, cell: Cell, methods: Sequence[str] = METHODS, more: Sequence[Contestant] = ()) -> dict[str, Any]:
+        """The times of a cell, in microseconds a query, and the checks of its answers. more are other
+        builds of thresher."""
+        m, k = cell.m, cell.k
+        trials = self.trials(m, k)
+        raced = sorted(trials, key=lambda n: trials[n])[:RACED]
+        ours = [Thresher(self.racer, method) for method in methods]
+        contestants: list[Contestant] = [*(Named(self.peers[n]) for n in raced), *ours, *more]
+        times, disturbed = take_turns(contestants, m, k, BUDGET, TURN, MOST, settled)
+        best, found = ratios(times)
+        record = {
+            "set": cell.set,
+            "n": self.data.n,
+            "d": self.data.d,
+            "m": m,
+            "k": k,
+            "delta": ours[0].delta,
+            "best": best.removeprefix("peer "),
+            "trials": {name: t * 1e6 for name, t in trials.items()},
+            "us": {name.removeprefix("peer "): median(ts) * 1e6 for name, ts in times.items()},
+            "ratio": median(found),
+            "quartiles": list(spread(found)),
+            "rounds": len(found),
+            "disturbed": disturbed,
+            "plans": {t.name: t.last["plans"] for t in ours},
+        }
+        if "certain" in times:
+            record["certain_ratio"] = median(ratios(times, "certain")[1])
+        return record
+
+    def checked(self, cell: Cell, methods: Sequence[str] = METHODS) -> dict[str, Any]:
+        """How many of the answers of each method and each peer raced are wrong."""
+        m, k = cell.m, cell.k
+        said: dict[str, Any] = {"checked": {}, "wrong": {}, "compatible": True}
+        for method in methods:
+            thresher = Thresher(self.racer, method)
+            batches = max(1, min(len(self.data.queries), CHECKED[method]) // m)
+            answers, certain = thresher.answers(m, k, 0, batches, self.work / "answers.bin")
+            verdict = Verdict()
+            judge(verdict, self.data, np.arange(batches * m), answers, certain, k)
+            fine = verdict.compatible(thresher.delta) if method == "auto" else not verdict.wrong
+            said["checked"][method], said["wrong"][method] = len(verdict.checked), len(verdict.wrong)
+            said["compatible"] = said["compatible"] and fine
+        return said
+
+    def peer_recall(self, name: str, queries: int, k: int) -> float:
+        """The share of the k best that a peer's float32 finds."""
+        answers = self.peers[name].answers(queries, k)
+        return recall(self.data, answers, min(k, self.data.n))[0]
+
+
+# Queries checked of each method; the same answers come in batches of any size.
+CHECKED = {"auto": 256, "certain": 128, "exact": 64}
