@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda goals-cuda mutants lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
+.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda goals-cuda mutants lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -98,6 +98,13 @@ bench-peers: ## comparison with FAISS, hnswlib and ScaNN, 40 minutes; writes doc
 
 bench-peers-small: ## one minute of it; fails on wrong answers only
 	$(PYTHON) bench/bench.py --small
+
+bench-race: ## race with all exact peers and the planner's regret, an hour and a half; resumable; writes docs/benchmarks/race.md
+	$(PYTHON) bench/bench.py --only race
+	$(PYTHON) bench/bench.py --only regret
+
+bench-race-quick: ## about sixty cells of it, 12 minutes
+	$(PYTHON) bench/bench.py --only race --quick
 
 bench-uses: ## the uses (certify, graph, pairs, truth, ..) next to what others do, 20 minutes; writes docs/benchmarks
 	$(PYTHON) bench/uses/uses.py

@@ -109,6 +109,11 @@ class Anchors:
         torch.set_num_threads(1)
         return torch.from_numpy(self.atoms).T
 
+    def release(self) -> None:
+        """Frees the copies of the atoms that peers made; they are made again when used."""
+        self.faiss.release()
+        self.__dict__.pop("scann_index", None)
+
     def scores(self, m: int) -> np.ndarray:
         """A buffer for the scores of m queries, the same at each call."""
         n = self.data.n

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The race of thresher against FAISS, hnswlib, ScaNN and itself.
+"""The race of thresher against FAISS, hnswlib, ScaNN and itself, and with all exact peers.
 
-    python3 bench/bench.py                        everything, about 40 minutes
+    python3 bench/bench.py                        everything against FAISS and indexes, about 40 minutes
     python3 bench/bench.py --only records768,tiny   some tasks
+    python3 bench/bench.py --only race --quick    some cells with all exact peers
     python3 bench/bench.py --small                a minute; fails for wrong answers only
 
 It creates a virtual environment in bench/.venv and the data in bench/.data, runs what has
@@ -15,10 +16,16 @@ import subprocess
 import sys
 import unittest
 
+import cells
 import environment
+import race_page
 import report
 
+EXACT = environment.ROOT / "docs" / "benchmarks" / "race"  # results of the race with all exact peers
 RESULTS = environment.ROOT / "docs" / "benchmarks" / "cpu"
+
+KINDS = ("race", "regret")  # tasks over the cells of the race with all exact peers
+OPTIONAL = ("requirements-race.txt", "requirements-scann.txt")
 
 
 def arguments() -> argparse.Namespace:
@@ -26,7 +33,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--small", action="store_true", help="tiny data; exit code 1 on more wrong answers than delta allows"
     )
-    parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them")
+    parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them; race, regret")
+    parser.add_argument("--cells", default="", help="with --only race or regret: SET:m=M/M:k=K/K,.. instead of all")
+    parser.add_argument("--quick", action="store_true", help="with --only race or regret: about sixty cells")
+    parser.add_argument("--long", action="store_true", help="with --only race or regret: a million atoms")
+    parser.add_argument("--torch", action="store_true", help="with --only race: install PyTorch (6 GB) and race it")
     parser.add_argument("--fresh", action="store_true", help="forget the results these tasks have")
     parser.add_argument("--data", action="store_true", help="only make the data, and with --race build thresher")
     parser.add_argument("--race", default="", metavar="CELLS", help="print some cells against the best exact peers")
@@ -42,7 +53,10 @@ def main() -> int:
     args = arguments()
     if args.report:  # needs no packages
         report.write(RESULTS)
+        race_page.write(EXACT)
         return 0
+    if args.only in KINDS:
+        return exact(args)
     if args.race:
         return look(args)
     if args.small:
@@ -69,16 +83,53 @@ def main() -> int:
     for task in chosen:
         right = tasks.run(task, results, command) and right
     report.write(results)
+    if args.small:
+        right = race_small() and right
     return 0 if right else 1
+
+
+def exact(args: argparse.Namespace) -> int:
+    """The race with all exact peers, or the planner's regret over its cells."""
+    chosen = cells.chosen(args.cells, args.quick, args.long)
+    environment.enter("requirements-full.txt", optional=OPTIONAL + (("requirements-torch.txt",) if args.torch else ()))
+    environment.build_racer()
+    make_data(cells.sets_of(chosen))
+    if args.data:
+        return 0
+    import exact_race
+
+    print(exact_race.forecast(args.only, chosen), flush=True)
+    if args.fresh:
+        for name in cells.sets_of(chosen):
+            (exact_race.folder(EXACT) / f"{name}.jsonl").unlink(missing_ok=True)
+    environment.pin(0, 1)
+    command = " ".join(["python3 bench/bench.py", *sys.argv[1:]])
+    right = exact_race.run(args.only, chosen, EXACT, command)
+    race_page.write(EXACT)
+    return 0 if right else 1
+
+
+def race_small() -> bool:
+    """A few cells of it, to check answers and the page."""
+    import exact_race
+
+    results = environment.BUILD / "small" / "race"
+    for name in cells.SMALL:
+        (exact_race.folder(results) / f"{name}.jsonl").unlink(missing_ok=True)
+    chosen = [c for name, grid in cells.SMALL.items() for c in cells.of_grid(name, grid)]
+    right = True
+    for kind in KINDS:
+        right = exact_race.run(kind, chosen, results, "python3 bench/bench.py --small", budget=0.1) and right
+    race_page.write(results)
+    return right
 
 
 def look(args: argparse.Namespace) -> int:
     """Some cells of the race with all exact peers, for a developer."""
-    import cells
     import compare
 
     chosen = cells.parse(args.race)
-    environment.enter("requirements-full.txt", optional=("requirements-race.txt", "requirements-scann.txt"))
+    environment.enter("requirements-full.txt", optional=OPTIONAL)
     environment.build_racer()
     against = compare.other_racer(args.against) if args.against else None
     make_data(cells.sets_of(chosen))

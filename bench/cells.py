@@ -30,19 +30,54 @@ LONG: Grid = ((1, 16, 256), (1, 10, 100))
 GRIDS: dict[str, Grid] = {
     "records768": LARGE,
     "mnist": MEDIUM,
-    "tiny-1000x768": TINY,
+    "bert-590x768": TINY,
     "power768": LARGE,
+    "power-10000x128": MEDIUM,
+    "items-64": MEDIUM,
+    "items-64-skewed": MEDIUM,
+    "ml1m-64": MEDIUM,
+    "tiny-1000x768": TINY,
+    "iid768": MEDIUM,
+    "lsa768": LARGE,
     "power4096": MEDIUM,
     "records1536": MEDIUM,
-    "iid768": LARGE,
-    "lsa768": LARGE,
+    "lsa768-10000": MEDIUM,
+    "power-200000x128": MEDIUM,
+    "sp500-439x1536": TINY,
+    "mpnet-590x768": TINY,
     "flat1536": MEDIUM,
     "lsa1536": MEDIUM,
     "ml1m": MEDIUM,
+    "items-128": MEDIUM,
+    "items-128-skewed": MEDIUM,
+    "sweep-64": MEDIUM,
+    "power-60000x128": MEDIUM,
+    "iid-60000x128": MEDIUM,
+    "power-10000x384": MEDIUM,
+    "power-60000x384": MEDIUM,
+    "power-10000x768": MEDIUM,
+    "iid-10000x768": MEDIUM,
+    "power-10000x1536": MEDIUM,
+    "tiny-100x128": TINY,
+    "tiny-500x128": TINY,
+    "tiny-1000x128": TINY,
+    "tiny-100x768": TINY,
+    "power-200000x384": MEDIUM,
+    "power-200000x768": MEDIUM,
 }
+# Sets of a million atoms, which are raced only if asked for.
+LONG_GRIDS: dict[str, Grid] = {"power-1000000x256": LONG, "power-1000000x768": LONG}
+ALL = GRIDS | LONG_GRIDS
+# About sixty cells of every number of atoms, k and m.
+QUICK = (
+    "records768:m=1/16/256,lsa768:m=1/16/256:k=10/1000,mnist,bert-590x768,power768:m=1/16/256:k=10/100,"
+    "power-10000x128:m=1/256:k=10/100/1000,items-64:m=1/256:k=10,items-64-skewed:m=256:k=100"
+)
+# For tests: both sets, all m and some k.
+SMALL: dict[str, Grid] = {"small-power": ((1, 16, 64), (1, 10)), "small-iid": ((1, 64), (10, 100))}
 
 
-def parse(text: str, grids: dict[str, Grid] = GRIDS) -> list[Cell]:
+def parse(text: str, grids: dict[str, Grid] = ALL) -> list[Cell]:
     """The cells that a text names: SET:m=M/M/..:k=K/K/.., separated by commas. SET may have * for any
     characters; what it does not say of m and k is the set's own. Ends the program for others."""
     found: dict[Cell, None] = {}
@@ -62,6 +97,15 @@ def parse(text: str, grids: dict[str, Grid] = GRIDS) -> list[Cell]:
             ms, ks = grids[s]
             found |= dict.fromkeys(of_grid(s, (chosen.get("m", ms), chosen.get("k", ks))))
     return list(found)
+
+
+def chosen(text: str, quick: bool, long: bool) -> list[Cell]:
+    """The cells of a run: those that a text names, about sixty, those of a million atoms, or all others."""
+    if text:
+        return parse(text)
+    if quick:
+        return parse(QUICK)
+    return [c for name, grid in (LONG_GRIDS if long else GRIDS).items() for c in of_grid(name, grid)]
 
 
 def of_grid(name: str, grid: Grid) -> list[Cell]:

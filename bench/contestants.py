@@ -71,14 +71,24 @@ class Racer:
 class Thresher:
     """A method of a Racer. last holds the racer's report on the last run."""
 
-    def __init__(self, racer: Racer, method: str = "auto", delta: float = 0.01, name: str = "") -> None:
+    def __init__(
+        self, racer: Racer, method: str = "auto", delta: float = 0.01, name: str = "", plan: str = ""
+    ) -> None:
         self.name = name or method
-        self.racer, self.method, self.delta = racer, method, delta
+        self.racer, self.method, self.delta, self.plan = racer, method, delta, plan
         self.last: dict[str, Any] = {}
 
     def run(self, m: int, k: int, first: int, count: int, dump: str = "", profile: str = "") -> float:
         self.last = self.racer.ask(
-            m=m, k=k, first=first, count=count, method=self.method, delta=self.delta, dump=dump, profile=profile
+            m=m,
+            k=k,
+            first=first,
+            count=count,
+            method=self.method,
+            delta=self.delta,
+            plan=self.plan,
+            dump=dump,
+            profile=profile,
         )
         return float(self.last["seconds"])
 
@@ -104,7 +114,10 @@ class Flat:
     def __init__(self, data: DataSet) -> None:
         faiss.omp_set_num_threads(1)
         self.data, self.queries = data, data.queries
-        self.flat = self._filled(faiss.IndexFlatIP(data.d))
+
+    @cached_property
+    def flat(self) -> faiss.Index:
+        return self._filled(faiss.IndexFlatIP(self.data.d))
 
     @cached_property
     def panorama(self) -> faiss.Index:
@@ -118,6 +131,11 @@ class Flat:
         for lo in range(0, self.data.n, 16384):
             index.add(np.ascontiguousarray(self.data.atoms[lo : lo + 16384]))
         return index
+
+    def release(self) -> None:
+        """Frees the indexes; they are built again when used."""
+        self.__dict__.pop("flat", None)
+        self.__dict__.pop("panorama", None)
 
     def search(self, path: str, m: int, k: int, first: int, count: int) -> tuple[float, np.ndarray]:
         index = self.panorama if path == "panorama" else self.flat

@@ -24,7 +24,8 @@ import numpy as np
 
 import corpus
 import lsa
-from sets import NEEDS, SWEEP_DIMS, TINY
+import recommenders
+from sets import BERT, IID, ITEMS, MPNET, NEEDS, POWER, SP500, SWEEP_DIMS, TINY
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / ".data"
@@ -204,7 +205,9 @@ def mnist() -> Made:
     return held_out(pixels.astype(np.float32), QUERIES, "MNIST's 10,000 test images, values 0 to 255")
 
 
-def movies() -> Made:
+def ratings() -> np.ndarray:
+    """MovieLens 1M, movies by users. What is missing is the movie's mean, with five average ratings
+    added."""
     path = SHARED / "ml-1m" / "ratings.csv"
     if not path.exists():
         raise Absent
@@ -218,10 +221,32 @@ def movies() -> Made:
     rated[movie, user] = table[:, 2]
     count = np.sum(~np.isnan(rated), axis=1)
     mean = (np.nansum(rated, axis=1) + 5 * np.nanmean(rated)) / (count + 5)
-    filled = np.where(np.isnan(rated), mean[:, None], rated)
-    return held_out(
-        filled, 256, "MovieLens 1M, movies by users; what is missing is the movie's mean, five average ratings added"
-    )
+    filled: np.ndarray = np.where(np.isnan(rated), mean[:, None], rated)
+    return filled
+
+
+def movies() -> Made:
+    said = "MovieLens 1M, movies by users; what is missing is the movie's mean, five average ratings added"
+    return held_out(ratings(), 256, said)
+
+
+def movie_factors(d: int) -> Made:
+    return recommenders.factorised(ratings(), d, QUERIES)
+
+
+def encoded(file: str, queries: int, said: str) -> Made:
+    """Vectors that an encoder of text made."""
+    path = SHARED / file
+    if not path.exists():
+        raise Absent
+    return held_out(np.load(path).astype(np.float32), queries, said)
+
+
+def first(name: str, n: int) -> Made:
+    """The first atoms of another set, with its queries."""
+    make(name)
+    atoms = np.load(FOLDER / name / "atoms.npy", mmap_mode="r")
+    return np.array(atoms[:n]), np.load(FOLDER / name / "queries.npy"), {"from": f"the first atoms of {name}"}
 
 
 def held_out(x: np.ndarray, queries: int, said: str) -> Made:
@@ -232,6 +257,7 @@ def held_out(x: np.ndarray, queries: int, said: str) -> Made:
 # Making
 
 SWEEP_ATOMS = 20000
+MANY = 1_000_000
 
 RECIPES: dict[str, Recipe] = {
     r.name: r
@@ -246,6 +272,21 @@ RECIPES: dict[str, Recipe] = {
         Recipe("iid768", partial(gaussian, 60000, 768)),
         Recipe("mnist", mnist),
         Recipe("ml1m", movies),
+        Recipe("ml1m-64", partial(movie_factors, 64)),
+        Recipe("bert-590x768", partial(encoded, BERT, 128, "plots of films by BERT")),
+        Recipe("mpnet-590x768", partial(encoded, MPNET, 128, "plots of films by MPNet")),
+        Recipe("sp500-439x1536", partial(encoded, SP500, 64, "descriptions of companies by a 1,536-dimensional encoder")),
+        Recipe("lsa768-10000", partial(first, "lsa768", 10000)),
+        *(
+            Recipe(f"power-{n}x{d}", partial(embeddings, n, d, 0.6, queries=512 if n < MANY else 256), best=best)
+            for n, d, best in POWER
+        ),
+        *(Recipe(f"iid-{n}x{d}", partial(gaussian, n, d, queries=512)) for n, d in IID),
+        *(
+            Recipe(f"items-{d}{'-skewed' if skewed else ''}", partial(recommenders.factors, 100_000, d, skewed, 512))
+            for d in ITEMS
+            for skewed in (False, True)
+        ),
         *(Recipe(f"tiny-{n}x{d}", partial(embeddings, n, d, 0.6)) for n, d in TINY),
         *(Recipe(f"sweep-{d}", partial(embeddings, SWEEP_ATOMS, d, 0.6)) for d in SWEEP_DIMS),
         Recipe("small-power", partial(embeddings, 5000, 256, 0.6, queries=512), best=100),

@@ -3,7 +3,7 @@ thresher take turns, and all answers are checked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -22,13 +22,23 @@ RACED = 2  # peers raced in earnest
 BUDGET = 2.0  # seconds for the turns of a cell, beyond three rounds
 TURN = 0.03  # least seconds of a turn, if a batch is quicker
 MOST = 15  # rounds
+FEWEST = 5  # rounds, if the budget allows them
 # The rounds end when the quartiles of the ratio are so close, as a share of it.
 SETTLED = 0.04
+# Bytes of atoms above which not all peers' copies of them are kept at once.
+CROWDED = 1 << 30
 # A trial that takes so many seconds is not repeated.
 SLOW = 0.3
 # A peer is not tried again if at a smaller k it took so many times what the second best of
 # those tried takes now: its time does not fall with k.
 BEHIND = 1.5
+
+# Queries checked of each method; the same answers come in batches of any size.
+CHECKED = {"auto": 256, "certain": 128, "exact": 64}
+PEER_CHECKED = 32  # queries checked of each peer raced
+FORCED = 4  # plans of the least forecast cost that are timed for the planner's regret
+PLAN_ROUNDS = 5
+WHOLE, DENSE = "whole,rescore", "dense"
 
 
 def spread(ratios: Sequence[float]) -> tuple[float, float]:
@@ -44,8 +54,10 @@ def ratios(times: Times, ours: str = "auto") -> tuple[str, list[float]]:
 
 
 def settled(times: Times) -> bool:
-    """Whether the ratio's quartiles are close."""
+    """Whether there are enough rounds and the ratio's quartiles are close."""
     found = ratios(times)[1]
+    if len(found) < FEWEST:
+        return False
     low, high = spread(found)
     return high - low <= SETTLED * median(found)
 
@@ -63,9 +75,12 @@ class Named:
 class Heats:
     """A set with all peers and thresher ready to run on it, each on one core."""
 
-    def __init__(self, data: DataSet, work: Path) -> None:
-        self.data, self.work = data, work
-        self.peers = {a.name: a for a in Anchors(data).all()}
+    def __init__(self, data: DataSet, work: Path, budget: float = BUDGET) -> None:
+        self.data, self.work, self.budget = data, work, budget
+        self.anchors = Anchors(data)
+        self.peers = {a.name: a for a in self.anchors.all()}
+        self.crowded = 4 * data.n * data.d > CROWDED
+        self.recalls: dict[tuple[str, int], float] = {}
         self.racer = Racer(data)
         self.ready: set[str] = set()
         self.tried: dict[tuple[str, int], tuple[int, float]] = {}  # by peer and m: k and seconds
@@ -98,6 +113,9 @@ class Heats:
                 took = min(took, *(peer.run(some, k, i, 1) for i in (1, 2)))
             found[name] = took / some
             self.tried[name, m] = (k, found[name])
+            if self.crowded:
+                self.anchors.release()
+                self.ready.clear()
         return found
 
     def cell(self, cell: Cell, methods: Sequence[str] = METHODS, more: Sequence[Contestant] = ()) -> dict[str, Any]:
@@ -108,7 +126,7 @@ class Heats:
         raced = sorted(trials, key=lambda n: trials[n])[:RACED]
         ours = [Thresher(self.racer, method) for method in methods]
         contestants: list[Contestant] = [*(Named(self.peers[n]) for n in raced), *ours, *more]
-        times, disturbed = take_turns(contestants, m, k, BUDGET, TURN, MOST, settled)
+        times, disturbed = take_turns(contestants, m, k, self.budget, TURN, MOST, settled)
         best, found = ratios(times)
         record = {
             "set": cell.set,
@@ -145,11 +163,46 @@ class Heats:
             said["compatible"] = said["compatible"] and fine
         return said
 
-    def peer_recall(self, name: str, queries: int, k: int) -> float:
-        """The share of the k best that a peer's float32 finds."""
-        answers = self.peers[name].answers(queries, k)
-        return recall(self.data, answers, min(k, self.data.n))[0]
+    def peer_recall(self, name: str, k: int) -> float:
+        """The share of the k best that a peer's float32 finds, of some queries."""
+        if (name, k) not in self.recalls:
+            answers = self.peers[name].answers(min(len(self.data.queries), PEER_CHECKED), k)
+            self.recalls[name, k] = recall(self.data, answers, min(k, self.data.n))[0]
+        return self.recalls[name, k]
+
+    def regret(self, cell: Cell) -> dict[str, Any]:
+        """The chosen plan next to the cheapest others by forecast, whole rows, the dense scan and the
+        ladder that any set of this dimension would get for this k, in turns."""
+        m, k = cell.m, cell.k
+        offered = self.racer.ask(m=m, k=k, count=1, method="auto", delta=0.01, forecast=True)["forecasts"]
+        by_plan = {f["plan"]: f for f in offered}
+        chosen = next(f["plan"] for f in offered if f["chosen"])
+        fixed = fixed_plan(self.data.d, k, by_plan)
+        wanted = [chosen, *list(by_plan)[:FORCED], fixed, WHOLE, DENSE]
+        plans = [p for p in dict.fromkeys(wanted) if p in by_plan]
+        contestants = [Thresher(self.racer, by_plan[p]["method"], name=p, plan=p) for p in plans]
+        times, _ = take_turns(contestants, m, k, self.budget, TURN, PLAN_ROUNDS)
+        us = {name: median(ts) * 1e6 for name, ts in times.items()}
+        best = min(us, key=lambda p: us[p])
+        return {
+            "set": cell.set,
+            "n": self.data.n,
+            "d": self.data.d,
+            "m": m,
+            "k": k,
+            "chosen": chosen,
+            "best": best,
+            "fixed": fixed,
+            "us": us,
+            "regret": us[chosen] / us[best],
+            "fixed_regret": us[fixed] / us[best],
+        }
 
 
-# Queries checked of each method; the same answers come in batches of any size.
-CHECKED = {"auto": 256, "certain": 128, "exact": 64}
+def fixed_plan(d: int, k: int, offered: Container[str]) -> str:
+    """A plan by dimension and k alone, such as a library without a planner would have; the dense scan
+    if it is not offered."""
+    if k >= 1000:
+        return DENSE
+    ladder = WHOLE if d <= 128 else "128,whole,rescore" if k >= 100 else "64,whole,rescore"
+    return ladder if ladder in offered else DENSE

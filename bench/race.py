@@ -96,6 +96,7 @@ class Field:
     def __init__(self, data: DataSet, work: Path) -> None:
         self.data, self.work = data, work
         self.flat = Flat(data)
+        assert self.flat.flat.ntotal == data.n  # built now, not in the first turn
         self.racer = Racer(data)
 
     def __enter__(self) -> Field:

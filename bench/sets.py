@@ -18,10 +18,22 @@ MAIN = (
 )
 TINY = tuple((n, d) for d in (128, 768) for n in (100, 500, 1000))
 SWEEP_DIMS = (64, 128, 256, 512, 1024, 2048, 4096)
+# Of the race with all exact peers: synthetic embeddings, with the best atoms of each query that
+# are computed, independent normal vectors, and items of a recommender.
+POWER = (
+    *((n, d, 1000) for n, d in ((10_000, 128), (10_000, 384), (10_000, 768), (10_000, 1536))),
+    *((n, d, 1000) for n in (60_000, 200_000) for d in (128, 384)),
+    (200_000, 768, 1000),
+    *((1_000_000, d, 100) for d in (256, 768)),
+)
+IID = ((60_000, 128), (10_000, 768))
+ITEMS = (64, 128)
 SMALL = ("small-power", "small-iid")
 
 LISTS = "the package lists of Debian's apt"
 DOCUMENTS = "10,000 passages of documentation"
+BERT, MPNET = "bert-mpnet-movies/bert_embeddings.npy", "bert-mpnet-movies/mpnet_embeddings.npy"
+SP500 = "sp500-embeddings/embeddings.npy"
 # Sources of sets that some machines lack.
 NEEDS = {
     "records768": LISTS,
@@ -30,4 +42,9 @@ NEEDS = {
     "lsa1536": DOCUMENTS,
     "mnist": "../shared/data/mnist-t10k",
     "ml1m": "../shared/data/ml-1m",
+    "ml1m-64": "../shared/data/ml-1m",
+    "lsa768-10000": DOCUMENTS,
+    "bert-590x768": f"../shared/data/{BERT}",
+    "mpnet-590x768": f"../shared/data/{MPNET}",
+    "sp500-439x1536": f"../shared/data/{SP500}",
 }

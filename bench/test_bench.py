@@ -23,10 +23,13 @@ import compare
 import contestants
 import corpus
 import estimate
+import exact_race
 import heats
 import others
 import peers
 import race
+import race_page
+import recommenders
 import results
 import roofline
 import tasks
@@ -187,16 +190,128 @@ class Trials(unittest.TestCase):
         peers_of = [Fixed("a", lambda k: 1), Fixed("b", lambda k: 1 + k), Fixed("c", lambda k: 5), Fixed("d", lambda k: 2)]
         race_of = heats.Heats.__new__(heats.Heats)
         race_of.peers, race_of.tried, race_of.ready = {p.name: p for p in peers_of}, {}, set()
+        race_of.crowded = False
         self.assertEqual(set(race_of.trials(4, 1)), {"a", "b", "c", "d"})
         self.assertEqual(race_of.trials(4, 10), {"a": 1, "b": 11, "d": 2})
         race_of.tried = {("c", 4): (10, 50.0)}
         self.assertIn("c", race_of.trials(4, 1), "slow at a larger k")
 
     def test_rounds_end_when_the_ratio_is_settled(self) -> None:
-        times = {"peer x": [4.0, 4.1, 4.0], "peer y": [9.0] * 3, "auto": [2.0] * 3}
-        self.assertEqual(heats.ratios(times), ("peer x", [2.0, 2.05, 2.0]))
+        times = {"peer x": [4.0, 4.1, 4.0, 4.0, 4.0], "peer y": [9.0] * 5, "auto": [2.0] * 5}
+        self.assertEqual(heats.ratios(times), ("peer x", [2.0, 2.05, 2.0, 2.0, 2.0]))
         self.assertTrue(heats.settled(times))
-        self.assertFalse(heats.settled(times | {"auto": [2.0, 1.0, 3.0]}))
+        self.assertFalse(heats.settled({name: ts[:4] for name, ts in times.items()}), "too few rounds")
+        self.assertFalse(heats.settled(times | {"auto": [2.0, 1.0, 3.0, 1.0, 3.0]}))
+
+    def test_a_fixed_plan_that_is_not_offered_is_the_dense_scan(self) -> None:
+        for d, k, offered, plan in (
+            (768, 10, ["64,whole,rescore", "dense"], "64,whole,rescore"),
+            (768, 100, ["64,whole,rescore", "dense"], "dense"),
+            (64, 10, ["whole,rescore", "dense"], "whole,rescore"),
+            (64, 1000, ["whole,rescore", "dense"], "dense"),
+        ):
+            self.assertEqual(heats.fixed_plan(d, k, offered), plan)
+
+
+def raced(name: str, n: int, m: int, k: int, ratio: float, best: str = "scann") -> results.Record:
+    us = {best: 10 * ratio, "auto": 10.0, "certain": 20.0, "exact": 99.0}
+    said = {"kind": "race", "set": name, "n": n, "d": 8, "m": m, "k": k, "us": us, "best": best, "ratio": ratio}
+    said |= {"quartiles": [ratio * 0.9, ratio * 1.1], "rounds": 5, "disturbed": 0, "certain_ratio": ratio / 2}
+    said |= {"plans": {"auto": {"adaptive, probabilistic: 64,rescore": 9}}, "recall": {best: 1.0}, "compatible": True}
+    return said | {"wrong": {"auto": 1, "certain": 0, "exact": 0}, "checked": {"auto": 9, "certain": 9, "exact": 9}}
+
+
+class RacePage(unittest.TestCase):
+    def page(self, records: list[results.Record]) -> str:
+        facts = {"cpu": "a processor", "cores": 1, "caches": "", "flags": [], "system": "", "go": "", "faiss": ""}
+        with tempfile.TemporaryDirectory() as folder:
+            log = results.Log(Path(folder) / "a-processor", "set", facts | {"numpy": ""}, "c0", "command")
+            for r in records:
+                log.append(r)
+            return race_page.page(Path(folder))
+
+    def test_groups_losses_and_winners(self) -> None:
+        text = self.page(
+            [
+                raced("a", 60_000, 1, 10, 8.0),
+                raced("b", 61_440, 1, 10, 2.0, "mkl"),
+                raced("c", 500, 1, 10, 0.5),
+                raced("c", 500, 16, 10, 0.97),
+                {"kind": "regret", "set": "a", "n": 60_000, "d": 8, "m": 1, "k": 10, "chosen": "x", "best": "y"}
+                | {"regret": 1.5, "fixed_regret": 1.2},
+            ]
+        )
+        for line in (
+            "| 20,001 to 99,999 | 10 | 4 (2 b) |  |",
+            "| up to 1,000 | 10 | **0.5 (0.5 c)** | 0.97 (0.97 c) |",
+            "| 20,001 to 99,999 | 10 | 2 (1 b) |  |",  # certain
+            "| c | 500 x 8 | 1 | 10 | scann | 5 | 10 | **0.5** | 0.45 to 0.55, 5 | 0.25 | 64,rescore |",
+            "| c | 500 x 8 | 16 | 10 | scann | 9.7 | 10 | 0.97 | 0.87 to 1.1, 5 | 0.48 | 64,rescore |",
+            "| scann | 3 | 2 | 1 |",
+            "| mkl | 1 | 1 |  |",
+            "`auto` 4 of 36",
+            "| 20,001 to 99,999 | 10 | 1 | 1.5 | 1.5 (a m = 1: x, best y) | 1.2 | 1.2 |",
+        ):
+            self.assertIn(line, text)
+        self.assertIn("(below 0.95) in 1, slower by less in 1", text)
+        self.assertLess(text.index("**0.5** | 0.45"), text.index("0.97 | 0.87"), "worst first")
+
+    def test_nothing_measured(self) -> None:
+        self.assertEqual(self.page([]), race_page.NOTHING)
+
+
+class ExactRace(unittest.TestCase):
+    def test_an_interrupted_set_goes_on_where_it_stopped(self) -> None:
+        asked: list[tuple[str, list[cells.Cell]]] = []
+
+        def of_set(kind: str, missing: list[cells.Cell], log: results.Log, budget: float) -> None:
+            asked.append((kind, list(missing)))
+            for cell in missing[:2]:  # then it is interrupted
+                log.append({"kind": kind, "set": cell.set, "m": cell.m, "k": cell.k})
+
+        chosen = cells.of_grid("s", ((1, 16), (1, 10)))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            patch.multiple("exact_race", of_set=of_set, facts=lambda: {"cpu": "a"}),
+            patch("builtins.print"),
+            patch("data.DataSet.about_of", lambda name: {"atoms": 1, "dimension": 1}),
+        ):
+            for kind in ("race", "race", "race", "regret"):
+                self.assertTrue(exact_race.run(kind, chosen, Path(folder), "command"))
+        self.assertEqual(asked, [("race", chosen), ("race", chosen[2:]), ("regret", chosen)])
+
+    def test_wrong_answers_fail_the_run(self) -> None:
+        right = raced("a", 10, 1, 1, 1.0)
+        self.assertTrue(exact_race.fine(right))
+        self.assertTrue(exact_race.fine({"kind": "regret"}))
+        with patch("builtins.print"):
+            self.assertFalse(exact_race.fine(right | {"compatible": False}))
+            self.assertFalse(exact_race.fine(right | {"recall": {"scann": 0.99}}))
+
+    def test_every_set_has_a_recipe_with_enough_of_the_best(self) -> None:
+        for name, (_, ks) in cells.ALL.items():
+            self.assertLessEqual(max(ks), RECIPES[name].best, name)
+        for name, (_, ks) in cells.SMALL.items():
+            self.assertLessEqual(max(ks), RECIPES[name].best, name)
+
+    def test_quick_cells_are_among_all(self) -> None:
+        quick = cells.chosen("", quick=True, long=False)
+        self.assertLessEqual(set(quick), set(cells.chosen("", quick=False, long=False)))
+        self.assertIn(len(quick), range(50, 70))
+
+
+class Recommenders(unittest.TestCase):
+    def test_factors_rank_like_the_ratings_they_come_from(self) -> None:
+        r = np.random.default_rng(8)
+        rated = (r.standard_normal((30, 3)) @ r.standard_normal((3, 50))).astype(np.float32) + 3
+        items, users, _ = recommenders.factorised(rated, 4, 50)
+        some = np.random.default_rng(recommenders.SEED).permutation(50)
+        np.testing.assert_allclose(items @ users.T, rated[:, some], atol=1e-4)
+
+    def test_popular_items_are_longer(self) -> None:
+        even, skewed = (np.linalg.norm(recommenders.factors(4000, 64, s, 10)[0], axis=1) for s in (False, True))
+        self.assertLess(even.std() / even.mean(), 0.2)
+        self.assertGreater(skewed.std() / skewed.mean(), 0.7)
 
 
 class Comparison(unittest.TestCase):

@@ -23,6 +23,10 @@ type request struct {
 	Count  int     `json:"count"`
 	Method string  `json:"method"`
 	Delta  float64 `json:"delta"`
+	// Plan, if set, is forced.
+	Plan string `json:"plan"`
+	// Forecast asks for the plans of the first batch, instead of an answer.
+	Forecast bool `json:"forecast"`
 	// Dump, if set, is a file for the answers to at most one cycle of the file's batches: for each
 	// query K ids as little-endian int32, padded with -1, and a 1 if the certificate says that no
 	// probability was needed, else a 0.
@@ -45,6 +49,15 @@ type result struct {
 	Partial    int            `json:"partial"` // queries stopped early
 	Plans      map[string]int `json:"plans"`   // queries by method, guarantee and plan
 	Looks      []look         `json:"looks"`
+	Forecasts  []forecast     `json:"forecasts,omitempty"`
+}
+
+// forecast is a plan that could answer the batches, in ascending order of its cost.
+type forecast struct {
+	Method string  `json:"method"`
+	Plan   string  `json:"plan"`
+	Cost   float64 `json:"cost"` // ns of one core for each atom and query
+	Chosen bool    `json:"chosen"`
 }
 
 // look sums the looks of one place in the ladder.
@@ -72,6 +85,11 @@ func (r *racer) answer(ctx context.Context, line []byte) (*result, error) {
 	if q.M < 1 || q.K < 1 || q.Count < 1 || q.First < 0 || batches == 0 {
 		return nil, errors.New("m, k and count are at least 1, and m at most the number of queries")
 	}
+	if q.Forecast {
+		return r.forecasts(batch.Request{
+			Queries: r.queries[:q.M*r.dim], K: q.K, Delta: q.Delta, Method: batch.Method(q.Method),
+		})
+	}
 	if q.Profile != "" {
 		f, err := os.Create(q.Profile)
 		if err != nil {
@@ -89,7 +107,7 @@ func (r *racer) answer(ctx context.Context, line []byte) (*result, error) {
 	for i := range q.Count {
 		at := (q.First + i) % batches * q.M * r.dim
 		response, err := r.engine.Search(ctx, batch.Request{
-			Queries: r.queries[at : at+q.M*r.dim], K: q.K, Delta: q.Delta, Method: batch.Method(q.Method),
+			Queries: r.queries[at : at+q.M*r.dim], K: q.K, Delta: q.Delta, Method: batch.Method(q.Method), Plan: q.Plan,
 		})
 		if err != nil {
 			return nil, err
@@ -104,6 +122,18 @@ func (r *racer) answer(ctx context.Context, line []byte) (*result, error) {
 		return out, nil
 	}
 	return out, dump(q.Dump, q.K, responses)
+}
+
+func (r *racer) forecasts(req batch.Request) (*result, error) {
+	plans, err := r.engine.Plans(req)
+	if err != nil {
+		return nil, err
+	}
+	out := &result{}
+	for _, p := range plans {
+		out.Forecasts = append(out.Forecasts, forecast{string(p.Method), p.Plan, p.Cost, p.Chosen})
+	}
+	return out, nil
 }
 
 func (r *result) add(response *batch.Response) {

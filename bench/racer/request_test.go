@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -47,15 +48,23 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plans, err := json.Marshal(request{M: m, K: k, Method: "auto", Delta: .01, Count: 1, Forecast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forced, err := json.Marshal(request{M: m, K: k, Count: 1, Method: "certain", Delta: .01, Plan: "whole,rescore"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
-	in := strings.NewReader(string(ask) + "\n" + string(again) + "\n")
+	in := strings.NewReader(fmt.Sprintf("%s\n%s\n%s\n%s\n", ask, again, plans, forced))
 	if err := serve(t.Context(), in, &out, filepath.Join(dir, "atoms.npy"), filepath.Join(dir, "queries.npy"), n, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	var ready prepared
-	var dense, certain result
+	var dense, certain, forecasts, whole result
 	lines := json.NewDecoder(&out)
-	for _, v := range []any{&ready, &dense, &certain} {
+	for _, v := range []any{&ready, &dense, &certain, &forecasts, &whole} {
 		if err := lines.Decode(v); err != nil {
 			t.Fatal(err)
 		}
@@ -68,6 +77,22 @@ func TestServe(t *testing.T) {
 	}
 	if certain.Queries != 2*m || certain.DensePulls != 2*m*n*d {
 		t.Errorf("certain, of one round of the batches: %+v", certain)
+	}
+
+	chosen := 0
+	for i, f := range forecasts.Forecasts {
+		if f.Chosen {
+			chosen++
+		}
+		if i > 0 && f.Cost < forecasts.Forecasts[i-1].Cost {
+			t.Errorf("forecast %d of %+v is cheaper than the one before", i, forecasts.Forecasts)
+		}
+	}
+	if chosen != 1 {
+		t.Errorf("%d plans of %+v are chosen", chosen, forecasts.Forecasts)
+	}
+	if len(whole.Plans) != 1 || whole.Plans["certain, certain: whole,rescore"] != m {
+		t.Errorf("plans %v, want whole rows alone", whole.Plans)
 	}
 
 	dumped, err := os.ReadFile(answers)
