@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda goals-cuda mutants lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
+.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -59,6 +59,10 @@ test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator,
 	@$(TOOLCHAIN)
 	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./gpu ./cmd/thresher
 	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
+
+suite-cuda: $(EMULATOR) ## the conformance suite with every set in every metric on the emulator, minutes; test-cuda runs a part
+	@$(TOOLCHAIN)
+	THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 -timeout 60m -run '^TestBackend$$' -v ./gpu
 
 goals-cuda: $(EMULATOR) ## every field of a goal on the emulator, minutes; test-cuda runs a part
 	@$(TOOLCHAIN)

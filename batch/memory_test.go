@@ -28,6 +28,9 @@ func TestPartsOfLargeK(t *testing.T) {
 		k     int
 		parts []int
 	}{{10, []int{70}}, {60_000, []int{55, 15}}, {100_000, []int{33, 33, 4}}, {n, []int{27, 27, 16}}} {
+		if testing.Short() && x.k > 60_000 {
+			break
+		}
 		req := batch.Request{Queries: rows[:m*dim], K: x.k, Method: batch.Exact}
 		f, err := e.Footprint(req, m)
 		if err != nil {

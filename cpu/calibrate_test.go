@@ -210,7 +210,7 @@ func TestCalibration(t *testing.T) {
 	if testing.Short() {
 		n = 500
 	}
-	if underRace { // races show at once, rates do not
+	if UnderRace { // races show at once, rates do not
 		n = 40
 	}
 	large := *calibrateDraws > 0

@@ -24,7 +24,11 @@ func TestLargeK(t *testing.T) {
 	rows := vectors.PowerLaw(rng, n, dim)
 	copy(rows[n/2*dim:], rows[:n/2*dim])
 	queries := backend.Queries{M: m, Dim: dim, Data: vectors.PowerLaw(rng, m, dim)}
-	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Euclidean} {
+	metrics := []collection.Metric{collection.InnerProduct, collection.Euclidean}
+	if testing.Short() {
+		metrics = metrics[:1]
+	}
+	for _, metric := range metrics {
 		c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1, Metric: metric})
 		if err != nil {
 			t.Fatal(err)

@@ -9,10 +9,14 @@ import (
 	"thresher/simd"
 )
 
-// TestLists: every set of kernels produces the same lists. Other processors and devices
-// must have the same digests.
+// TestLists: every set of kernels produces the same lists; with -short only the best one is run. Other
+// processors and devices must have the same digests.
 func TestLists(t *testing.T) {
-	for _, l := range simd.Available() {
+	sets := simd.Available()
+	if testing.Short() {
+		sets = sets[len(sets)-1:]
+	}
+	for _, l := range sets {
 		t.Run(l.String(), func(t *testing.T) {
 			backendtest.Lists(t, func() backend.Backend { return cpu.New(cpu.Options{Threads: 2, Kernels: &l}) })
 		})

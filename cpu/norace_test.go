@@ -2,4 +2,4 @@
 
 package cpu
 
-const underRace = false
+const UnderRace = false

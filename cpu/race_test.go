@@ -2,5 +2,5 @@
 
 package cpu
 
-// underRace reduces the draws, since each takes ten times as long.
-const underRace = true
+// UnderRace reduces the draws, since each takes ten times as long.
+const UnderRace = true

@@ -47,6 +47,6 @@ def test_commands_work_as_written(toured: Server, tmp_path: Path, path: str, cur
         env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "THRESHER_SERVER": toured.url},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=180,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -45,7 +45,7 @@ func open(t testing.TB, o Options) backend.Backend {
 }
 
 // part is the part of the conformance suite to run: on the emulator, which is slow, one for each
-// seed.
+// seed; `make suite-cuda` runs all.
 func part() backendtest.Part {
 	seed, err := strconv.Atoi(os.Getenv("EMU_SEED"))
 	switch {
@@ -70,7 +70,7 @@ func TestBackend(t *testing.T) {
 }
 
 // goalsPart is the part of the checks of goals to run: on the emulator, one collection of a small set with
-// each seed; `make goals-cuda` runs all, which takes minutes.
+// each seed, on which every ladder is searched for every goal; `make goals-cuda` runs all, which takes minutes.
 func goalsPart() backendtest.Part {
 	seed, err := strconv.Atoi(os.Getenv("EMU_SEED"))
 	if err != nil {

@@ -189,7 +189,7 @@ func passes(t *testing.T, tests string, env ...string) (out string, ok bool) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, self, "-test.short", "-test.run", "^("+tests+")$")
+	cmd := exec.CommandContext(ctx, self, "-test.short", "-test.failfast", "-test.run", "^("+tests+")$")
 	cmd.Env = append(os.Environ(), env...)
 	said, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

@@ -90,11 +90,12 @@ func TestGraph(t *testing.T) {
 	clear(rows[7*dim : 8*dim])
 	clear(rows[900*dim : 901*dim])
 	for _, metric := range metrics() {
+		e := open(t, rows, dim, metric, 2)
+		want := naive(e.Collection(), 12)
 		for _, method := range []batch.Method{"", batch.Exact} {
 			t.Run(fmt.Sprint(metric, method), func(t *testing.T) {
-				e := open(t, rows, dim, metric, 2)
 				got, cert := graph(t, e, join.GraphOptions{K: 12, Method: method})
-				if diff := gocmp.Diff(naive(e.Collection(), 12), got); diff != "" {
+				if diff := gocmp.Diff(want, got); diff != "" {
 					t.Errorf("(-naive +graph):\n%.2000s", diff)
 				}
 				if cert.Rows != n || cert.Exact != n || cert.Delta != 0 || cert.WrongAllowed != 0 || cert.K != 12 {

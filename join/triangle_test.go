@@ -31,7 +31,11 @@ func lumps(n, dim int) []float32 {
 
 // TestPairsOnce: searching each pair once makes the graph that searching the atoms one by one makes.
 func TestPairsOnce(t *testing.T) {
-	const n, dim = 5000, 96
+	const dim = 96
+	n := 5000
+	if testing.Short() {
+		n = 2000
+	}
 	rows := lumps(n, dim)
 	for _, metric := range metrics() {
 		e := open(t, rows, dim, metric, 2)
@@ -54,7 +58,7 @@ func TestPairsOnce(t *testing.T) {
 				if !g.PairsOnce() {
 					t.Error("the atoms were searched one by one")
 				}
-				if cert.Rows != n || cert.Exact != n || cert.WrongAllowed != 0 {
+				if cert.Rows != int64(n) || cert.Exact != int64(n) || cert.WrongAllowed != 0 {
 					t.Errorf("%+v", cert)
 				}
 				if diff := gocmp.Diff(want, got); diff != "" {
@@ -67,8 +71,12 @@ func TestPairsOnce(t *testing.T) {
 
 // TestTriangleResumes: a search that goes on with the log of another makes the same graph.
 func TestTriangleResumes(t *testing.T) {
-	const n, dim, k = 5000, 96, 6
-	e := open(t, lumps(n, dim), dim, collection.Cosine, 2)
+	const dim, k = 96, 6
+	n := int64(5000)
+	if testing.Short() {
+		n = 2500
+	}
+	e := open(t, lumps(int(n), dim), dim, collection.Cosine, 2)
 	want, _ := graph(t, e, join.GraphOptions{K: k, Way: join.ByRow})
 	var log []dataset.Result
 	each := func(do func(i int64, r *dataset.Result) error) error {
@@ -142,15 +150,15 @@ func TestTriangleResumes(t *testing.T) {
 
 // TestGraphByCost: atoms are searched one by one where pairs would not pay or the memory is not there.
 func TestGraphByCost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches 30,000 atoms")
+	}
 	same := make([]float32, 5000*96)
 	for i := range same {
 		same[i] = float32(i % 96)
 	}
 	few := open(t, vectors.PowerLaw(vectors.Rand(1), 1000, 96), 96, collection.Cosine, 2)
 	duplicates := open(t, same, 96, collection.Cosine, 2)
-	if testing.Short() {
-		t.Skip("searches 30,000 atoms")
-	}
 	large := open(t, vectors.Embeddings(vectors.Rand(1), 30000, 256), 256, collection.Cosine, 2)
 	for name, c := range map[string]struct {
 		e     *batch.Engine

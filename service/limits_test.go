@@ -125,7 +125,7 @@ func TestDeadlines(t *testing.T) {
 		s.hooks.halve(true)
 		var r results
 		queries := [][]float32{gaussian(1, dim), gaussian(2, dim)}
-		s.do("POST", searchFilms, map[string]any{"queries": queries, "method": "exact", "timeout_ms": 20, "include": []string{"certificate"}}).want(200).into(&r)
+		s.do("POST", searchFilms, map[string]any{"queries": queries, "method": "exact", "timeout_ms": 500, "include": []string{"certificate"}}).want(200).into(&r)
 		if x := r.Results[0]; !x.Complete || len(x.IDs) != 10 {
 			t.Errorf("the query that was answered: %+v", x)
 		}
@@ -164,7 +164,7 @@ func TestDeadlineOfOne(t *testing.T) {
 	first := s.later(oneQuery(""))
 	<-begun
 	row := "[" + strings.Repeat("1,", dim-1) + "2]"
-	timed := s.later(`{"queries":[` + row + `,` + row + `,` + row + `],"method":"exact","timeout_ms":300,"include":["certificate"]}`)
+	timed := s.later(`{"queries":[` + row + `,` + row + `,` + row + `],"method":"exact","timeout_ms":1000,"include":["certificate"]}`)
 	other := s.later(oneQuery(""))
 	for came := time.Now(); time.Since(came) < 50*time.Millisecond; {
 		runtime.Gosched()
@@ -199,7 +199,10 @@ func TestDeadlineOfOne(t *testing.T) {
 // TestSlowBodies: a client that announces more than it sends is refused, and does not delay
 // other searches meanwhile.
 func TestSlowBodies(t *testing.T) {
-	s := start(t, func(o *Options) { o.Timeouts.Body = 30 * time.Millisecond; o.Limits.Searches, o.Limits.Waiting = 1, -1 })
+	s := start(t, func(o *Options) {
+		o.Timeouts.Body = 300 * time.Millisecond
+		o.Limits.Searches, o.Limits.Waiting = 1, -1
+	})
 	s.fill()
 	var all sync.WaitGroup
 	for _, request := range []string{
@@ -306,7 +309,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 func TestHostileBodiesTakeNoMemory(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Limits = Limits{Body: 64 << 20, Bodies: 128 << 20, K: 1 << 30, Queries: 1 << 30}
-		o.Timeouts.Body = 50 * time.Millisecond
+		o.Timeouts.Body = 500 * time.Millisecond
 	})
 	s.fill()
 	huge := strings.Replace(string(npy(nil, dim)), "(0, 8)", "(2000000, 8)", 1) // 64 MB that are never sent

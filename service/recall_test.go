@@ -190,7 +190,7 @@ func TestStatedDeadline(t *testing.T) {
 	s.fill()
 	s.hooks.halve(true) // of two queries the first is answered
 	defer s.hooks.halve(false)
-	body := statedBody(t, gaussian(34, 2*dim), `[[1,2,3],[4,5,6]]`, `,"timeout_ms":80,"method":"exact"`)
+	body := statedBody(t, gaussian(34, 2*dim), `[[1,2,3],[4,5,6]]`, `,"timeout_ms":500,"method":"exact"`)
 	if p := s.do("POST", recallFilms, body).problem(504, "deadline"); p.Field != "timeout_ms" {
 		t.Errorf("%+v", p)
 	}

@@ -149,7 +149,7 @@ func TestRPC(t *testing.T) {
 // TestRPCMessagesThatDoNotCome: an announced message takes no memory before it arrives, and
 // must arrive.
 func TestRPCMessagesThatDoNotCome(t *testing.T) {
-	s := start(t, func(o *Options) { o.Timeouts.Body = 50 * time.Millisecond })
+	s := start(t, func(o *Options) { o.Timeouts.Body = 500 * time.Millisecond })
 	s.fill()
 	for name, sent := range map[string][]byte{
 		"stalled":  append(binary.BigEndian.AppendUint32([]byte{0}, 1<<20), make([]byte, 100)...),
@@ -271,7 +271,7 @@ func TestRPCErrors(t *testing.T) {
 	}
 	// A decompression bomb is refused while it is decompressed.
 	zeros := with(asking("films", nil), nil)
-	zeros.RawInputContents = [][]byte{make([]byte, 64<<20)}
+	zeros.RawInputContents = [][]byte{make([]byte, 8<<20)}
 	if _, err := s.calls(connect.WithSendGzip()).ModelInfer(t.Context(), zeros); connect.CodeOf(err) != connect.CodeResourceExhausted {
 		t.Error(err)
 	}
@@ -348,7 +348,7 @@ func TestRPCDeadline(t *testing.T) {
 	s.hooks.halve(true)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	ask := with(asking("films", gaussian(3, 2*dim)), map[string]*inferencepb.InferParameter{"timeout": wholeParam(20_000), "method": textParam("exact")})
+	ask := with(asking("films", gaussian(3, 2*dim)), map[string]*inferencepb.InferParameter{"timeout": wholeParam(500_000), "method": textParam("exact")})
 	ask.Outputs = []*inferencepb.ModelInferRequest_InferRequestedOutputTensor{{Name: "complete"}}
 	a, err := s.calls().ModelInfer(ctx, ask)
 	if err != nil || !bytes.Equal(a.RawOutputContents[0], []byte{1, 0}) {

@@ -89,7 +89,7 @@ func TestLongAnswers(t *testing.T) {
 
 // TestAnswersWait: an answer waits for memory up to the timeout of searches.
 func TestAnswersWait(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Search = 1<<20, 50*time.Millisecond })
+	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Search = 1<<20, time.Second })
 	s.fill()
 	full := s.answers.Hold("another", 1<<20, nil)
 	for _, n := range []int64{1 << 16, 1 << 20} {

@@ -293,7 +293,7 @@ func TestSlatesOfTheNextCollection(t *testing.T) {
 // TestRoomOfSettings: large settings are read when there is memory for them, small ones at
 // once.
 func TestRoomOfSettings(t *testing.T) {
-	s := start(t, func(o *Options) { o.Timeouts.Search = 50 * time.Millisecond })
+	s := start(t, func(o *Options) { o.Timeouts.Search = time.Second })
 	s.news(1, 2000)
 	release := s.fullOfAnswers()
 	s.do("GET", slatesOfNews, nil).want(200)

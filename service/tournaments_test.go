@@ -209,7 +209,7 @@ func TestBadTournaments(t *testing.T) {
 // TestTournamentTurns: what reads much takes its turn among searches, and no request
 // waits longer than any search may take.
 func TestTournamentTurns(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 50*time.Millisecond })
+	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 500*time.Millisecond })
 	var made api.Tournament
 	s.do("POST", "/v1/tournaments", `{"arms":["a","b","c"],"mode":"online","horizon":1000}`).want(201).into(&made)
 	held, err := s.turnOf(context.Background(), "address 127.0.0.1")

@@ -59,7 +59,10 @@ func filters(t *testing.T, open func() backend.Backend, p Part) {
 		t.Run(set.Name, func(t *testing.T) {
 			s := &set
 			s.Queries = append(vectors.PowerLaw(rng, 1, s.Dim), s.Row(3)...)
-			for _, opt := range kinds(k) {
+			for i, opt := range kinds(k) {
+				if p.otherMetric(k, i) {
+					continue
+				}
 				c := build(t, s, opt)
 				r, o := loadResident(t, b, c), NewOracle(c)
 				mixed, own := &goalSet{}, &goalSet{}
