@@ -35,7 +35,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them; race, regret")
     parser.add_argument("--cells", default="", help="with --only race or regret: SET:m=M/M:k=K/K,.. instead of all")
-    parser.add_argument("--quick", action="store_true", help="with --only race or regret: about sixty cells")
+    parser.add_argument("--quick", action="store_true", help="with --only race or regret: about seventy cells")
     parser.add_argument("--long", action="store_true", help="with --only race or regret: a million atoms")
     parser.add_argument("--torch", action="store_true", help="with --only race: install PyTorch (6 GB) and race it")
     parser.add_argument("--fresh", action="store_true", help="forget the results these tasks have")

@@ -68,13 +68,14 @@ GRIDS: dict[str, Grid] = {
 # Sets of a million atoms, which are raced only if asked for.
 LONG_GRIDS: dict[str, Grid] = {"power-1000000x256": LONG, "power-1000000x768": LONG}
 ALL = GRIDS | LONG_GRIDS
-# About sixty cells of every number of atoms, k and m.
+# About seventy cells of every number of atoms, k and m.
 QUICK = (
-    "records768:m=1/16/256,lsa768:m=1/16/256:k=10/1000,mnist,bert-590x768,power768:m=1/16/256:k=10/100,"
-    "power-10000x128:m=1/256:k=10/100/1000,items-64:m=1/256:k=10,items-64-skewed:m=256:k=100"
+    "records768:m=1/16/256,lsa768:m=1/16/256:k=10/100/1000,mnist,bert-590x768,power768:m=1/16/256:k=10/100,"
+    "power-10000x128:m=1/256:k=10/100/1000,power-200000x128:m=1/16/256:k=10/100,items-64:m=1/256:k=10,"
+    "items-64-skewed:m=256:k=100,ml1m-64:m=1/256:k=10/100,iid768:m=1/256:k=10,tiny-1000x768:m=1/64:k=1/100"
 )
-# For tests: both sets, all m and some k.
-SMALL: dict[str, Grid] = {"small-power": ((1, 16, 64), (1, 10)), "small-iid": ((1, 64), (10, 100))}
+# For tests of all contestants' answers.
+SMALL: dict[str, Grid] = {"small-power": ((1, 16, 64), (10,)), "small-iid": ((1, 64), (100,))}
 
 
 def parse(text: str, grids: dict[str, Grid] = ALL) -> list[Cell]:
@@ -100,7 +101,7 @@ def parse(text: str, grids: dict[str, Grid] = ALL) -> list[Cell]:
 
 
 def chosen(text: str, quick: bool, long: bool) -> list[Cell]:
-    """The cells of a run: those that a text names, about sixty, those of a million atoms, or all others."""
+    """The cells of a run: those that a text names, about seventy, those of a million atoms, or all others."""
     if text:
         return parse(text)
     if quick:

@@ -62,7 +62,7 @@ def race(cells: Sequence[Cell], methods: Sequence[str], against: Path | None) ->
             more = [Thresher(other, method, name=f"{method} before") for method in methods] if other else []
             for cell in (c for c in cells if c.set == name):
                 record = heats.cell(cell, methods, more)
-                said = heats.checked(cell, methods)
+                said = heats.checked(cell, record["us"], methods)
                 right = right and said["compatible"]
                 print("\n".join(lines(cell, record, said)), flush=True)
             if other:

@@ -13,7 +13,7 @@ import cells
 import environment
 from cells import Cell
 from data import FOLDER, DataSet
-from heats import BUDGET, MOST, TURN, Heats
+from heats import BUDGET, CROWDED, MOST, TURN, Heats
 from results import Log, rounded
 
 # Least share of the k best that an exact peer's float32 must find.
@@ -22,7 +22,8 @@ FOUND = 0.995
 READ = 15e9  # bytes a second
 MULTIPLY = 100e9  # float32 products and sums a second
 PRODUCTS = 5  # peers that multiply matrices
-SECONDS = {"race": 3.0, "regret": 2.0}  # of a cell besides its scans
+SECONDS = {"race": 2.0, "regret": 1.0}  # of a cell besides its scans
+COPY = 1e9  # bytes a second of a peer's own copy of the atoms
 
 
 def facts() -> dict[str, Any]:
@@ -49,7 +50,9 @@ def seconds(kind: str, cell: Cell, n: int, d: int) -> float:
         return SECONDS[kind] + 3 * batch
     trials = PRODUCTS * scan(n, d, min(cell.m, 256)) + 3 * min(cell.m, 16) * row
     turns = max(3 * 3 * max(TURN, batch), min(BUDGET, MOST * 5 * TURN))
-    return SECONDS[kind] + trials / 2 + turns
+    # A large set's copies are made again in each cell, some rotated.
+    again = 8 * n * d / COPY + n * d * d / MULTIPLY if 4 * n * d > CROWDED else 0
+    return SECONDS[kind] + trials / 2 + turns + again
 
 
 def forecast(kind: str, chosen: Sequence[Cell]) -> str:
@@ -92,7 +95,8 @@ def of_set(kind: str, missing: Sequence[Cell], log: Log, budget: float) -> None:
             if cell.m > len(data.queries) or cell.k > data.top_ids.shape[1] < data.n:
                 sys.exit(f"{cell}: the set has {len(data.queries)} queries and the {data.top_ids.shape[1]} best of each")
             if kind == "race":
-                record = heats.cell(cell) | heats.checked(cell)
+                record = heats.cell(cell)
+                record |= heats.checked(cell, record["us"])
                 raced = [peer for peer in record["us"] if peer in heats.peers]
                 record["recall"] = {peer: heats.peer_recall(peer, cell.k) for peer in raced}
                 told = f"{record['ratio']:.3g} x {record['best']}"

@@ -27,14 +27,16 @@ FEWEST = 5  # rounds, if the budget allows them
 SETTLED = 0.04
 # Bytes of atoms above which not all peers' copies of them are kept at once.
 CROWDED = 1 << 30
+TRIED = 8  # least queries of a trial
 # A trial that takes so many seconds is not repeated.
 SLOW = 0.3
 # A peer is not tried again if at a smaller k it took so many times what the second best of
 # those tried takes now: its time does not fall with k.
 BEHIND = 1.5
 
-# Queries checked of each method; the same answers come in batches of any size.
+# Queries checked of each method, fewer if they take longer than so many seconds.
 CHECKED = {"auto": 256, "certain": 128, "exact": 64}
+CHECK_SECONDS, CHECKED_FEWEST = 3.0, 8
 PEER_CHECKED = 32  # queries checked of each peer raced
 FORCED = 4  # plans of the least forecast cost that are timed for the planner's regret
 PLAN_ROUNDS = 5
@@ -108,10 +110,12 @@ class Heats:
                 peer.run(1, 1, 0, 1)  # makes what it keeps of the set
                 self.ready.add(name)
             some = min(m, peer.most)
-            took = peer.run(some, k, 0, 1)
+            # Peers that eliminate take longer for some queries than for others.
+            count = max(1, min(TRIED, len(self.data.queries)) // some)
+            took = peer.run(some, k, 0, count)
             if took < SLOW:
-                took = min(took, *(peer.run(some, k, i, 1) for i in (1, 2)))
-            found[name] = took / some
+                took = min(took, *(peer.run(some, k, 0, count) for _ in range(2)))
+            found[name] = took / some / count
             self.tried[name, m] = (k, found[name])
             if self.crowded:
                 self.anchors.release()
@@ -148,13 +152,14 @@ class Heats:
             record["certain_ratio"] = median(ratios(times, "certain")[1])
         return record
 
-    def checked(self, cell: Cell, methods: Sequence[str] = METHODS) -> dict[str, Any]:
-        """How many of the answers of each method and each peer raced are wrong."""
+    def checked(self, cell: Cell, us: dict[str, float], methods: Sequence[str] = METHODS) -> dict[str, Any]:
+        """How many of the answers of each method are wrong, given its microseconds a query."""
         m, k = cell.m, cell.k
         said: dict[str, Any] = {"checked": {}, "wrong": {}, "compatible": True}
         for method in methods:
             thresher = Thresher(self.racer, method)
-            batches = max(1, min(len(self.data.queries), CHECKED[method]) // m)
+            within = max(CHECKED_FEWEST, int(CHECK_SECONDS * 1e6 / us[method]))
+            batches = max(1, min(len(self.data.queries), CHECKED[method], within) // m)
             answers, certain = thresher.answers(m, k, 0, batches, self.work / "answers.bin")
             verdict = Verdict()
             judge(verdict, self.data, np.arange(batches * m), answers, certain, k)
