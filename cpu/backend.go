@@ -24,6 +24,8 @@ type Backend struct {
 	threads int
 	kernels simd.Kernels
 	closed  atomic.Bool
+	// keepsThread is resident.keepsThread of the collections loaded.
+	keepsThread bool
 }
 
 // New returns the backend.
@@ -59,5 +61,5 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, tileBytes: tileBytes}, nil
+	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, tileBytes: tileBytes, keepsThread: b.keepsThread}, nil
 }

@@ -55,8 +55,7 @@ func builtinCosts(kernels simd.Kernels) backend.Costs {
 func (b *Backend) Measure(ctx context.Context) (backend.Costs, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	one := &Backend{threads: 1, kernels: b.kernels}
-	m, err := newMeasurement(ctx, one)
+	m, err := newMeasurement(ctx, b.kernels)
 	if err == nil {
 		begun := threadTime()
 		for round := 0; err == nil && (round < costRounds || threadTime()-begun < costTime); round++ {
@@ -104,7 +103,8 @@ type trial struct {
 	refused bool
 }
 
-func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
+func newMeasurement(ctx context.Context, kernels simd.Kernels) (*measurement, error) {
+	b := &Backend{threads: 1, kernels: kernels, keepsThread: true}
 	r := rand.New(rand.NewPCG(1, 2))
 	gaussian := func(n, dim int) []float32 {
 		x := make([]float32, n*dim)
@@ -157,7 +157,7 @@ func newMeasurement(ctx context.Context, b *Backend) (*measurement, error) {
 		fewAtoms:  trial{resident: tiny, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, 0)}},
 		oneQuery:  trial{resident: large, queries: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: dropsAll},
 	}
-	m.kernels, m.random, m.memory = b.kernels, r, make([]float32, costMemory/4)
+	m.kernels, m.random, m.memory = kernels, r, make([]float32, costMemory/4)
 	for i := range m.memory { // pages that were never written may share physical memory
 		m.memory[i] = q.Data[i%len(q.Data)]
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,5 +92,47 @@ func TestMeasurementSolves(t *testing.T) {
 	m.panel.pulls[0], m.allCodes, m.farRows, m.dense.pulls[0] = 1, 1, 1, 1
 	if got := m.costs(); got.Check() != nil {
 		t.Error(got.Check())
+	}
+}
+
+// TestMeasuredRunsKeepTheirThread: runs that are timed do not yield, others of many queries do.
+// A yield of a goroutine locked to its thread would cost more than what is measured.
+func TestMeasuredRunsKeepTheirThread(t *testing.T) {
+	m, err := newMeasurement(t.Context(), simd.Best())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := New(Options{Threads: 1})
+	plain, err := b.Load(t.Context(), m.c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	// yielded reports whether another goroutine ran during a checkpoint of r. The scheduler may
+	// interrupt any goroutine, but hardly each time.
+	yielded := func(r backend.Resident) bool {
+		for range 20 {
+			var ran atomic.Bool
+			var wg sync.WaitGroup
+			wg.Go(func() { ran.Store(true) })
+			err := r.(*resident).checkpoint(t.Context(), yieldQueries)
+			now := ran.Load()
+			wg.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !now {
+				return false
+			}
+		}
+		return true
+	}
+	if !yielded(plain) {
+		t.Error("a run of many queries does not yield")
+	}
+	for _, trial := range []*trial{&m.narrow, &m.fewAtoms, &m.lowDim, &m.oneQuery} {
+		if yielded(trial.resident) {
+			t.Error("a measured run yields")
+		}
 	}
 }

@@ -194,7 +194,7 @@ func (d *denseRange) walkRows(ctx context.Context, x *run, w *scratch, t *denseT
 	}
 	lo := d.lo
 	for to := min(lo+min(2*leastRows, denseTile), d.hi); lo < d.hi; lo, to = to, min(to+denseTile, d.hi) {
-		if err := checkpoint(ctx, len(d.js)); err != nil {
+		if err := x.r.checkpoint(ctx, len(d.js)); err != nil {
 			return lo, err
 		}
 		if exact {

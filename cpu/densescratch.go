@@ -114,7 +114,7 @@ func (w *scratch) scoreAllPending(ctx context.Context, x *run, js []int) error {
 	var err error
 	tileRows := max(1, x.r.tileBytes/(4*x.c.Dim))
 	for end := tileRows; left > 0; end += tileRows {
-		if err = checkpoint(ctx, len(js)); err != nil {
+		if err = x.r.checkpoint(ctx, len(js)); err != nil {
 			break
 		}
 		for e, j := range js {

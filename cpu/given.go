@@ -34,7 +34,7 @@ func (x *run) scoreGiven(ctx context.Context) error {
 	return x.r.each(ctx, len(due), func(w *scratch, at int) error {
 		s := &x.states[due[at]]
 		for s.scoreSomeGiven(w, givenChunk) {
-			if err := checkpoint(ctx, len(due)); err != nil {
+			if err := x.r.checkpoint(ctx, len(due)); err != nil {
 				return err
 			}
 		}

@@ -23,10 +23,13 @@ type resident struct {
 	looks     *looks.Set
 	kernels   simd.Kernels
 	threads   int
-	tileBytes int       // tileBytes, except in tests
-	scratch   sync.Pool // *scratch
-	runs      sync.Pool // closed *run, whose memory is reused
-	closed    atomic.Bool
+	tileBytes int // tileBytes, except in tests
+	// keepsThread says that runs are timed in goroutines locked to their threads. They do not
+	// yield: such a goroutine goes on only after two changes of thread, 5 us of processor time.
+	keepsThread bool
+	scratch     sync.Pool // *scratch
+	runs        sync.Pool // closed *run, whose memory is reused
+	closed      atomic.Bool
 
 	// Each field below is computed at first use.
 	once            struct{ squares, values, dense, panels sync.Once }
@@ -126,7 +129,7 @@ func (r *resident) each(ctx context.Context, n int, f func(s *scratch, i int) er
 			if i >= n {
 				return
 			}
-			if err := checkpoint(ctx, n); err != nil {
+			if err := r.checkpoint(ctx, n); err != nil {
 				fail(err)
 				return
 			}
@@ -152,8 +155,8 @@ const yieldQueries = 16
 // that wait for a processor, such as those that answer searches of one query. Loops over
 // chunks of some milliseconds call it; without it others would wait for the scheduler, which
 // takes several times as long.
-func checkpoint(ctx context.Context, queries int) error {
-	if queries >= yieldQueries {
+func (r *resident) checkpoint(ctx context.Context, queries int) error {
+	if queries >= yieldQueries && !r.keepsThread {
 		runtime.Gosched()
 	}
 	return ctx.Err()

@@ -73,7 +73,7 @@ func (x *run) revisitQueries(ctx context.Context, w *scratch, t *looks.Compiled,
 	_, stride := t.Look.Rep.Codes(x.c)
 	tileAtoms := max(64, x.r.tileBytes/stride)
 	for end := tileAtoms; len(qs) > 0; end += tileAtoms {
-		if err := checkpoint(ctx, len(states)); err != nil {
+		if err := x.r.checkpoint(ctx, len(states)); err != nil {
 			for k := range qs {
 				qs[k].stop()
 			}

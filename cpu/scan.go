@@ -158,7 +158,7 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 		end, _ := slices.BinarySearch(toScan, uint32(hi))
 		chunk := toScan[:end]
 		n := max(1, min(threads, end, 1+end*panelAtoms*t.AtomBytes*len(qs)/splitBytes))
-		err := checkpoint(ctx, len(js))
+		err := x.r.checkpoint(ctx, len(js))
 		if err == nil {
 			err = x.scanChunk(ctx, workers[:n], t, qs, chunk)
 		}

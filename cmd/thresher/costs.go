@@ -30,22 +30,27 @@ const (
 // again.
 const costsFormat = 1
 
+// costsRevision counts the changes of how costs are measured. Cached costs of another revision are
+// measured again; files that the setting names may be of any.
+const costsRevision = 1
+
 // costsLimit bounds the size of a cost file in bytes.
 const costsLimit = 1 << 20
 
 // machineCosts are costs and the machine they were measured on.
 type machineCosts struct {
-	Format  int           `json:"format"`
-	CPU     string        `json:"cpu"`
-	Backend string        `json:"backend"`
-	Kernels string        `json:"kernels"`
-	Costs   backend.Costs `json:"costs"`
+	Format   int           `json:"format"`
+	Revision int           `json:"revision,omitempty"`
+	CPU      string        `json:"cpu"`
+	Backend  string        `json:"backend"`
+	Kernels  string        `json:"kernels"`
+	Costs    backend.Costs `json:"costs"`
 }
 
 // thisMachine describes the machine that b runs on, without costs.
 func thisMachine(b backend.Backend) machineCosts {
 	return machineCosts{
-		Format: costsFormat, CPU: cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH),
+		Format: costsFormat, Revision: costsRevision, CPU: cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH),
 		Backend: b.Name(), Kernels: backend.Describe(b).Device,
 	}
 }
@@ -113,7 +118,7 @@ func costsCache() (string, error) {
 	return filepath.Join(dir, "thresher", "costs.json"), nil
 }
 
-// readCache returns the cached costs of the current format, none if there is no file. For
+// readCache returns the cached costs of the current format and revision, none if there is no file. For
 // other content it returns an error.
 func readCache(path string) ([]machineCosts, error) {
 	text, err := readSmall(path)
@@ -127,7 +132,7 @@ func readCache(path string) ([]machineCosts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	kept = slices.DeleteFunc(kept, func(m machineCosts) bool { return m.Format != costsFormat })
+	kept = slices.DeleteFunc(kept, func(m machineCosts) bool { return m.Format != costsFormat || m.Revision != costsRevision })
 	for i := range kept {
 		if err := kept[i].Costs.Check(); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
