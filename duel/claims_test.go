@@ -11,6 +11,9 @@ import (
 // the best arm. Of 20,000 tournaments at each horizon none loses it. The seed is fixed,
 // so the result is deterministic.
 func TestPruningSparesTheBestArm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("60,000 tournaments; TestSkipAheadHasTheSameLaw runs some in parallel")
+	}
 	for _, horizon := range []int64{100, 1000, 10_000} {
 		lost, ended := 0, 0
 		for seed, f := range []*Preferences{Constant(3, .3), Constant(5, .45), Chain(6, .2, 1.3), Constant(10, .1)} {
@@ -38,6 +41,9 @@ func TestPruningSparesTheBestArm(t *testing.T) {
 // less than a sweep, to the end of the sweep in which the test first held; more if the
 // test does not hold there any more.
 func TestSweepDelay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a measurement by one goroutine")
+	}
 	const arms, tournaments = 3, 3000
 	f := Constant(arms, .2)
 	late, latest := 0, int64(0)
