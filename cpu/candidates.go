@@ -6,7 +6,6 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
-	"thresher/bandit"
 )
 
 // takeChunk takes the arms of a chunk that passed the look. Those whose estimate reaches the
@@ -113,7 +112,7 @@ func (q *scanState) cutOf(w *scratch, passed survivors, n int) float32 {
 	}
 	passed = q.likelyBest(w, passed, n)
 	if n > selectFrom {
-		return w.kthBound(passed.bounds, n)
+		return w.kthBound(q.kern, passed, n)
 	}
 	first := &w.top
 	first.reset(n)
@@ -125,15 +124,6 @@ func (q *scanState) cutOf(w *scratch, passed survivors, n int) float32 {
 
 // selectFrom is the rank above which a bound is found by selection instead of a heap.
 const selectFrom = 64
-
-// kthBound returns the k-th greatest of bounds.
-func (w *scratch) kthBound(bounds []float32, k int) float32 {
-	w.scores = grow(w.scores, len(bounds))
-	for i, b := range bounds {
-		w.scores[i] = float64(b)
-	}
-	return float32(bandit.KthLargest(w.scores, k))
-}
 
 // likelyBest returns a part of passed that contains the n arms of greatest bound: those
 // above a quantile of a sample, or all if that is not sure to help.

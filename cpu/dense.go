@@ -136,11 +136,14 @@ type denseRange struct {
 // run scans the range. If ctx ends, it returns the error and leaves the best of what it read.
 func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms) error {
 	s := &w.dense
+	s.plain = true
 	for k, j := range d.js {
 		q := &x.states[j]
 		s.tops[k].reset(q.goal.K)
 		s.allAllowed[k] = len(q.hiddenRows) == 0 && q.goal.From == 0 && (d.rows != nil || q.goal.Filter == nil)
+		s.plain = s.plain && s.allAllowed[k] && !q.bounded()
 		s.pending[k].truncate(0)
+		s.found[k] = s.found[k][:0]
 		s.scored[k] = 0
 		s.shift[k] = q.denseShift(t)
 		s.tau[k] = q.denseTau(q.conversion.Threshold(q.floor), s.shift[k])
@@ -152,7 +155,7 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 	d.best, d.read, d.scored = make([][]scored, len(d.js)), make([]int, len(d.js)), make([]int, len(d.js))
 	for k, j := range d.js {
 		q := &x.states[j]
-		s.tighten(q, t, k)
+		w.tighten(q, t, k, true)
 		d.read[k] = reached - d.lo
 		if d.rows == nil && q.gathers() { // alone, it would have read these rows only
 			d.read[k] = countWithin(q.goal.Filter.Rows(), d.lo, reached)
@@ -167,13 +170,18 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 		}
 		_ = w.scoreAllPending(context.WithoutCancel(ctx), x, d.js)
 	}
+	d.done = err == nil
 	for k, j := range d.js {
-		d.scored[k], d.best[k] = s.scored[k], s.tops[k].release()
-		if q := &x.states[j]; len(q.bestGiven) > 0 { // of which every range has a copy
+		q := &x.states[j]
+		var other []scored
+		if d.done && len(d.ranges) == 1 { // takeDense replaces the query's list
+			other = q.best.release()
+		}
+		d.scored[k], d.best[k] = s.scored[k], w.bestFound(k, q.goal.K, other)
+		if len(q.bestGiven) > 0 { // of which every range has a copy
 			d.best[k] = slices.DeleteFunc(d.best[k], func(a scored) bool { return q.isGiven(a.row) })
 		}
 	}
-	d.done = err == nil
 	return err
 }
 
@@ -273,6 +281,11 @@ func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, width, lo, 
 	scale, size, offset := d.rowTerms(s, t, lo, hi)
 	k.DenseTestRows(s.dots, width, s.margin[:width], s.factor[:width], s.tau[:width], width, scale, size, offset, s.masks[:n])
 	queries := ^uint64(0) >> (64 - len(js)) // without the padding
+	if s.plain && d.rows == nil {
+		s.addPassed(x, js, width, lo, scale, size, offset)
+		d.tightenPending(x, w, t)
+		return
+	}
 	for i, mask := range s.masks[:n] {
 		if mask &= queries; mask == 0 {
 			continue
@@ -299,12 +312,18 @@ func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, width, lo, 
 			r.ids, r.bounds = append(r.ids, uint32(row)), append(r.bounds, bound)
 		}
 	}
-	for e, j := range js {
+	d.tightenPending(x, w, t)
+}
+
+// tightenPending tightens the thresholds of the queries that have many pending rows.
+func (d *denseRange) tightenPending(x *run, w *scratch, t *denseTerms) {
+	s := &w.dense
+	for e, j := range d.js {
 		q, pending := &x.states[j], len(s.pending[e].ids)
 		if pending <= 2*q.goal.K+denseLeastRows && (pending < q.goal.K || s.tau[e] > q.denseTau(q.conversion.Threshold(q.floor), s.shift[e])) {
 			continue
 		}
-		s.tighten(q, t, e)
+		w.tighten(q, t, e, false)
 		if len(s.pending[e].ids) > max(mostPending, q.goal.K+q.goal.K/2) {
 			w.scorePending(q, e)
 		}

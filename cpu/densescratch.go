@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"math"
+	"slices"
 
 	"thresher/backend/looks"
 	"thresher/bandit"
@@ -24,17 +25,27 @@ type denseScratch struct {
 	tau        [denseQueries]float32
 	shift      [denseQueries]float64   // state.denseShift
 	allAllowed [denseQueries]bool      // every row that is read may be returned
+	plain      bool                    // allAllowed for every query, and none has a ceiling
 	pending    [denseQueries]survivors // rows that passed the test and are not yet scored, by number
-	tops       [denseQueries]top
-	scored     [denseQueries]int // rows scored in float64 after the test
+	tops       [denseQueries]top       // of rows scored before the end of the range
+	found      [denseQueries][]scored  // rows scored at its end
+	scored     [denseQueries]int       // rows scored in float64 after the test
 }
 
-// tighten raises the threshold of query e of the job to the k-th largest lower bound of its
-// pending rows, and drops those below it.
-func (s *denseScratch) tighten(q *state, t *denseTerms, e int) {
+// tighten raises the threshold of query e of the job to a lower bound that k of its pending rows
+// have, and drops those below it. If exactly is set, that is the greatest such bound, up to the
+// error of the products; otherwise a part of the rows below the k best may stay.
+func (w *scratch) tighten(q *state, t *denseTerms, e int, exactly bool) {
+	s := &w.dense
 	x, k := &s.pending[e], q.goal.K
 	if k == 0 || k > len(x.ids) {
 		return
+	}
+	if len(x.ids) > sampledBounds && !q.bounded() {
+		s.raiseTo(q, e, w.leastOfBest(q, t, e, exactly))
+		if most := k + k/2; len(x.ids) <= most && !exactly || len(x.ids) <= k+k/16 {
+			return
+		}
 	}
 	s.lowerBounds = grow(s.lowerBounds, len(x.ids))
 	n := 0
@@ -48,7 +59,27 @@ func (s *denseScratch) tighten(q *state, t *denseTerms, e int) {
 	if n < k {
 		return
 	}
-	s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.LowerThreshold(bandit.KthLargest(s.lowerBounds[:n], k)), s.shift[e]))
+	s.raiseTo(q, e, bandit.KthLargest(s.lowerBounds[:n], k))
+}
+
+// leastOfBest returns the least lower bound of at least k pending rows of query e: of the k with
+// the greatest upper bounds, and ties, if exactly is set, otherwise of somewhat more. For rows of
+// similar size it is close to the k-th greatest lower bound.
+func (w *scratch) leastOfBest(q *state, t *denseTerms, e int, exactly bool) float64 {
+	s := &w.dense
+	x, k := &s.pending[e], q.goal.K
+	best := w.best(q.kern, *x, k, exactly)
+	least := math.Inf(1)
+	for i, row := range best.ids {
+		least = min(least, s.lowerBound(q, t, e, row, best.bounds[i]))
+	}
+	return least
+}
+
+// raiseTo raises the threshold of query e to a bound in the product form that k rows reach, and
+// drops the pending rows below it.
+func (s *denseScratch) raiseTo(q *state, e int, lower float64) {
+	s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.LowerThreshold(lower), s.shift[e]))
 	s.dropBelow(q, e, s.tau[e])
 }
 
@@ -101,6 +132,14 @@ func (w *scratch) scorePending(q *state, e int) {
 	x.truncate(0)
 }
 
+const (
+	// scoredBytes is the size of a tile whose rows are scored for several queries each: it fits the
+	// second-level cache beside the queries.
+	scoredBytes = 512 << 10
+	// sharedScores is the number of queries a row from which rows are shared so often that such tiles pay.
+	sharedScores = 2
+)
+
 // scoreAllPending scores the pending rows of all queries js of the job exactly. The queries go
 // through the rows tile by tile, so that a row that several of them score is read once. If ctx
 // ends, the rows that are not scored yet stay pending.
@@ -112,7 +151,10 @@ func (w *scratch) scoreAllPending(ctx context.Context, x *run, js []int) error {
 		left += len(s.pending[e].ids)
 	}
 	var err error
-	tileRows := max(1, x.r.tileBytes/(4*x.c.Dim))
+	tileRows := max(1, min(x.r.tileBytes, scoredBytes)/(4*x.c.Dim))
+	if left < x.c.N*sharedScores {
+		tileRows = max(1, x.r.tileBytes/(4*x.c.Dim))
+	}
 	for end := tileRows; left > 0; end += tileRows {
 		if err = x.r.checkpoint(ctx, len(js)); err != nil {
 			break
@@ -122,7 +164,7 @@ func (w *scratch) scoreAllPending(ctx context.Context, x *run, js []int) error {
 			ids = ids[:countWithin(ids, 0, min(end, x.c.N))]
 			w.scores = grow(w.scores, len(ids))
 			x.states[j].searchScores(w.scores, ids)
-			s.addScored(&x.states[j], e, ids, w.scores)
+			s.addFound(&x.states[j], e, ids, w.scores)
 			s.scored[e] += len(ids)
 			from[e], left = from[e]+len(ids), left-len(ids)
 		}
@@ -133,6 +175,31 @@ func (w *scratch) scoreAllPending(ctx context.Context, x *run, js []int) error {
 		p.truncate(copy(p.ids, p.ids[from[e]:]))
 	}
 	return err
+}
+
+// addFound adds exactly scored rows to those found for query e of the job, if they are within floor
+// and ceiling.
+func (s *denseScratch) addFound(q *state, e int, rows []uint32, scores []float64) {
+	f := slices.Grow(s.found[e], len(rows))
+	for i, row := range rows {
+		if q.answersWith(scores[i]) {
+			f = append(f, scored{scores[i], row})
+		}
+	}
+	s.found[e] = f
+}
+
+// bestFound returns the k best atoms of the lists of query e of the job, or all for k = 0, in any
+// order, in memory that the caller owns. It takes other memory for the next such list.
+func (w *scratch) bestFound(e, k int, other []scored) []scored {
+	s := &w.dense
+	f := append(s.found[e], s.tops[e].entries...)
+	s.found[e] = other[:0]
+	if k > 0 && len(f) > k {
+		w.sorting.sort(f)
+		f = f[:k]
+	}
+	return f
 }
 
 // denseTau returns tau as a threshold of the float32 test, whose products are greater by

@@ -1,12 +1,14 @@
 package cpu_test
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
@@ -41,12 +43,12 @@ func TestLargeK(t *testing.T) {
 		right := 0
 		for _, l := range backendtest.Ladders(c, .001) {
 			want := search(t, c, l, 1, queries, goals)
-			if d := cmp.Diff(want, search(t, c, l, 3, queries, goals)); d != "" {
+			if d := gocmp.Diff(want, search(t, c, l, 3, queries, goals)); d != "" {
 				t.Fatalf("%v, %s: 1 thread against 3:\n%s", metric, l.Name, d)
 			}
 			for j := range goals {
 				alone := search(t, c, l, 1, backend.Queries{M: 1, Dim: dim, Data: queries.Row(j)}, goals[j:j+1])
-				if d := cmp.Diff(want[j].IDs, alone[0].IDs); d != "" {
+				if d := gocmp.Diff(want[j].IDs, alone[0].IDs); d != "" {
 					t.Errorf("%v, %s, query %d: together against alone:\n%s", metric, l.Name, j, d)
 				}
 				if want[j].Random {
@@ -62,6 +64,66 @@ func TestLargeK(t *testing.T) {
 			t.Errorf("%v: no answer is certain: the test shows little", metric)
 		}
 	}
+}
+
+// TestDenseAnyK: for any k from 1 to all atoms dense scans give the list that scoring and sorting all atoms gives, with
+// duplicates, ties and atoms of very different sizes among them.
+func TestDenseAnyK(t *testing.T) {
+	const m = 3 // enough for float32 products
+	rapid.Check(t, func(t *rapid.T) {
+		n, dim := rapid.IntRange(1, 700).Draw(t, "n"), rapid.IntRange(1, 24).Draw(t, "dim")
+		rng := vectors.Rand(rapid.Uint64().Draw(t, "seed"))
+		rows := vectors.Gaussian(rng, n, dim)
+		kind := rapid.SampledFrom([]string{"any", "whole numbers", "sizes", "giant"}).Draw(t, "kind")
+		for i := range rows {
+			switch kind {
+			case "whole numbers":
+				rows[i] = float32(math.Round(float64(rows[i])))
+			case "sizes":
+				rows[i] = float32(math.Ldexp(float64(rows[i]), i/dim%60-30))
+			}
+		}
+		if kind == "giant" {
+			rows[0] = 1e15
+		}
+		copy(rows[n/2*dim:n/2*2*dim], rows[:n/2*dim]) // every atom has a twin
+		metric := rapid.SampledFrom([]collection.Metric{collection.InnerProduct, collection.Euclidean, collection.Cosine}).Draw(t, "metric")
+		c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: 1, Metric: metric, Basis: collection.Raw})
+		if err != nil {
+			t.Fatal(err)
+		}
+		goals := make([]backend.Goal, m)
+		for j := range goals {
+			goals[j] = backend.Goal{K: rapid.IntRange(1, n).Draw(t, "k"), Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
+		}
+		queries := backend.Queries{M: m, Dim: dim, Data: vectors.Gaussian(rng, m, dim)}
+		r, err := cpu.New(cpu.Options{Threads: rapid.IntRange(1, 2).Draw(t, "threads")}).Load(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		l := backendtest.Ladder{Dense: true}
+		answers, _, err := l.Search(context.Background(), r, queries, goals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, a := range answers {
+			// A query alone scores every row exactly.
+			all := goals[j]
+			all.K = n
+			alone, _, err := l.Search(context.Background(), r, backend.Queries{M: 1, Dim: dim, Data: queries.Row(j)}, []backend.Goal{all})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, k := alone[0], goals[j].K
+			if len(want.IDs) != n || !slices.IsSortedFunc(want.Scores, func(a, b float64) int { return cmp.Compare(b, a) }) {
+				t.Fatalf("%v, %s, query %d: %d of %d atoms in order", metric, kind, j, len(want.IDs), n)
+			}
+			if !slices.Equal(a.IDs, want.IDs[:k]) || !slices.Equal(a.Scores, want.Scores[:k]) {
+				t.Fatalf("%v, %s, query %d, k %d of %d:\n%v\n%v, want\n%v\n%v", metric, kind, j, k, n, a.IDs, a.Scores, want.IDs[:k], want.Scores[:k])
+			}
+		}
+	})
 }
 
 // TestLargeKStopped: wherever a dense scan for many atoms is stopped, also while it scores what

@@ -14,13 +14,13 @@ type sorting struct{ sorted, arms []scored }
 const (
 	// fewScored is the number of atoms up to which insertion sorts them.
 	fewScored = 32
-	// mostDigit is the logarithm of the greatest number of buckets of a pass, whose ends in
-	// memory fit the first-level cache.
+	// mostDigit is the logarithm of the greatest number of values of a digit. The counts of two digits
+	// fit the first-level cache.
 	mostDigit = 10
 )
 
-// sort sorts a best first, by radix: each pass divides the atoms into buckets by their keys'
-// leading digit, of about as many values as there are atoms.
+// sort sorts a best first: by radix by two digits, the leading bits in which the keys differ, of
+// about as many values each as there are atoms; then those that agree in both.
 func (s *sorting) sort(a []scored) {
 	s.sorted = grow(s.sorted, len(a))
 	s.sortInto(a, s.sorted)
@@ -41,30 +41,42 @@ func (s *sorting) sortInto(a, tmp []scored) {
 		slices.SortFunc(a, func(x, y scored) int { return cmp.Compare(x.row, y.row) })
 		return
 	}
-	digit := min(bits.Len(uint(len(a)))-1, mostDigit)
-	shift := max(0, bits.Len64(greatest-least)-digit) & 63
-	var ends [1 << mostDigit]int32
+	digit := min(bits.Len(uint(len(a))), mostDigit)
+	low := max(0, bits.Len64(greatest-least)-2*digit) & 63
+	high := (low + digit) & 63
+	mask := uint64(1)<<digit - 1
+	var lows, highs [1 << mostDigit]int32
 	for i := range a {
-		ends[(greatest-bandit.OrderedKey(a[i].score))>>shift&(1<<mostDigit-1)]++
+		key := greatest - bandit.OrderedKey(a[i].score)
+		lows[key>>low&mask&(1<<mostDigit-1)]++
+		highs[key>>high&(1<<mostDigit-1)]++
 	}
-	buckets := int((greatest-least)>>shift) + 1
-	var sum int32
-	for b, n := range ends[:buckets] {
-		ends[b] = sum
-		sum += n
+	var lowSum, highSum int32
+	for d := range 1 << digit {
+		lowSum, lows[d] = lowSum+lows[d], lowSum
+		highSum, highs[d] = highSum+highs[d], highSum
 	}
 	for i := range a {
-		end := &ends[(greatest-bandit.OrderedKey(a[i].score))>>shift&(1<<mostDigit-1)]
+		end := &lows[(greatest-bandit.OrderedKey(a[i].score))>>low&mask&(1<<mostDigit-1)]
 		tmp[*end] = a[i]
 		*end++
 	}
-	copy(a, tmp)
-	var begin int32
-	for _, end := range ends[:buckets] {
-		if end-begin > 1 {
-			s.sortInto(a[begin:end], tmp[begin:end])
+	for i := range tmp {
+		end := &highs[(greatest-bandit.OrderedKey(tmp[i].score))>>high&(1<<mostDigit-1)]
+		a[*end] = tmp[i]
+		*end++
+	}
+	begin, digits := 0, ^uint64(0)
+	for i := range a {
+		if at := (greatest - bandit.OrderedKey(a[i].score)) >> low; at != digits {
+			if i-begin > 1 {
+				s.sortInto(a[begin:i], tmp[begin:i])
+			}
+			begin, digits = i, at
 		}
-		begin = end
+	}
+	if len(a)-begin > 1 {
+		s.sortInto(a[begin:], tmp[begin:])
 	}
 }
 

@@ -1,7 +1,5 @@
 package cpu
 
-import "slices"
-
 // scored is an atom with its exact search score, in the query's scaled units.
 type scored struct {
 	score float64
@@ -131,7 +129,8 @@ func (t *top) worst() scored {
 
 // take pushes all of list. It may keep the slice, which the caller gives up.
 func (t *top) take(list []scored) {
-	if len(t.entries) == 0 && t.k > heapMost && len(list) <= t.k {
+	if len(t.entries) == 0 && (t.k == 0 || len(list) <= t.k) {
+		t.unrank()
 		t.entries = list
 		return
 	}
@@ -143,11 +142,7 @@ func (t *top) take(list []scored) {
 // release empties t and returns what it held, in any order, in a slice that the caller owns.
 func (t *top) release() []scored {
 	all := t.entries
-	if t.k > heapMost {
-		t.entries = nil
-	} else {
-		all, t.entries = slices.Clone(all), all[:0]
-	}
+	t.entries = nil
 	t.unrank()
 	return all
 }

@@ -1,0 +1,55 @@
+package cpu
+
+import "math/bits"
+
+// addPassed adds the rows of a tile, from row lo on, that passed the test to the pending rows of the
+// queries js. The scan must be plain. It takes one query after the other, because lists of 64 queries
+// that grow by turns displace each other in the first-level cache.
+func (s *denseScratch) addPassed(x *run, js []int, width, lo int, scale, size, offset []float32) {
+	for from := 0; from < len(scale); from += 64 {
+		n := min(64, len(scale)-from)
+		var passed [64]uint64 // by row, then by query
+		for i, mask := range s.masks[from : from+n] {
+			passed[i] = mask
+		}
+		transposeBits(&passed)
+		dots, scale, size, offset := s.dots[from*width:][:n*width], scale[from:from+n], size[from:from+n], offset[from:from+n]
+		for e := range js {
+			mask := passed[e&63]
+			if mask == 0 {
+				continue
+			}
+			r, margin, factor := &s.pending[e], s.margin[e], s.factor[e]
+			r.reserve(64)
+			at := len(r.ids)
+			ids, bounds := r.ids[at:at+64], r.bounds[at:at+64]
+			k := 0
+			for ; mask != 0; mask &= mask - 1 {
+				i := bits.TrailingZeros64(mask)
+				// The same operations as in the test.
+				bound := float32(dots[i*width+e]*scale[i]) + float32(margin*size[i]) + float32(offset[i]*factor)
+				if bound-bound != 0 { // not finite: the products overflowed, or have no error bound
+					q, row := &x.states[js[e]], uint32(lo+from+i)
+					s.addScored(q, e, []uint32{row}, []float64{q.searchScore(row)})
+					continue
+				}
+				ids[k&63], bounds[k&63] = uint32(lo+from+i), bound
+				k++
+			}
+			r.truncate(at + k)
+		}
+	}
+}
+
+// transposeBits exchanges bit j of word i with bit i of word j.
+func transposeBits(x *[64]uint64) {
+	mask := uint64(1)<<32 - 1
+	for d := 32; d > 0; d, mask = d/2, mask^mask<<(d/2) {
+		for i := 0; i < 64; i = ((i | d) + 1) &^ d {
+			a, b := &x[i&63], &x[(i|d)&63]
+			t := (*a>>d ^ *b) & mask
+			*a ^= t << d
+			*b ^= t
+		}
+	}
+}
