@@ -99,11 +99,12 @@ def composed(x: np.ndarray, description: str, settings: Sequence[str]) -> Index:
 
 def scann_tree(x: np.ndarray, leaves: int, settings: Sequence[tuple[int, int]]) -> Index:
     """ScaNN as its documentation advises: leaves near the square root of the atoms, 4 bits for two
-    coordinates; leaves by direction, which suits atoms of equal norm. A setting is the number of
-    leaves searched and of candidates re-ranked."""
+    coordinates; leaves by direction if all atoms have the same norm: it ranks others as if they
+    had. A setting is the number of leaves searched and of candidates re-ranked."""
     began = time.perf_counter()
     builder = scann.scann_ops_pybind.builder(x, 10, "dot_product").set_n_training_threads(1)
-    builder.tree(leaves, leaves, training_sample_size=len(x), spherical=True)
+    norms = np.linalg.norm(x, axis=1)
+    builder.tree(leaves, leaves, training_sample_size=len(x), spherical=bool(np.ptp(norms) <= 1e-3 * norms.max()))
     index = builder.score_ah(2, anisotropic_quantization_threshold=0.2).reorder(100).build()
     seconds = time.perf_counter() - began
     chosen: dict[str, int] = {}
