@@ -25,6 +25,7 @@ EXACT = environment.ROOT / "docs" / "benchmarks" / "race"  # results of the race
 RESULTS = environment.ROOT / "docs" / "benchmarks" / "cpu"
 
 KINDS = ("race", "regret")  # tasks over the cells of the race with all exact peers
+TESTS = ("test_bench", "test_race")
 OPTIONAL = ("requirements-race.txt", "requirements-scann.txt")
 
 
@@ -67,7 +68,7 @@ def main() -> int:
 
     chosen = tasks.choose(args.only, args.small)
     results = environment.BUILD / "small" / "cpu" if args.small else RESULTS
-    if args.small and not unittest.main("test_bench", argv=["bench"], exit=False).result.wasSuccessful():
+    if args.small and not unittest.main(None, argv=["bench", *TESTS], exit=False).result.wasSuccessful():
         return 1
     environment.build_racer()
     if args.fresh or args.small:

@@ -12,10 +12,10 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
 import environment
 from cells import Cell, sets_of
+from results import Record
 
 
 def other_racer(against: str) -> Path:
@@ -70,7 +70,7 @@ def race(cells: Sequence[Cell], methods: Sequence[str], against: Path | None) ->
     return right
 
 
-def lines(cell: Cell, record: dict, said: dict) -> list[str]:
+def lines(cell: Cell, record: Record, said: Record) -> list[str]:
     """A cell as text: each contestant's time a query, over which the best peer's is so many times."""
     us, best = record["us"], record["best"]
     low, high = record["quartiles"]

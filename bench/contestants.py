@@ -28,9 +28,7 @@ class Contestant(Protocol):
 class Racer:
     """A thresher process with one prepared set."""
 
-    def __init__(
-        self, data: DataSet, threads: int = 1, godebug: str = "", seed: int = 1, binary: Path = RACER
-    ) -> None:
+    def __init__(self, data: DataSet, threads: int = 1, godebug: str = "", seed: int = 1, binary: Path = RACER) -> None:
         command: list[str | Path] = [binary, "-atoms", data.path / "atoms.npy", "-queries", data.path / "queries.npy"]
         command += ["-first", str(data.n), "-threads", str(threads), "-seed", str(seed)]
         self.data = data
@@ -71,9 +69,7 @@ class Racer:
 class Thresher:
     """A method of a Racer. last holds the racer's report on the last run."""
 
-    def __init__(
-        self, racer: Racer, method: str = "auto", delta: float = 0.01, name: str = "", plan: str = ""
-    ) -> None:
+    def __init__(self, racer: Racer, method: str = "auto", delta: float = 0.01, name: str = "", plan: str = "") -> None:
         self.name = name or method
         self.racer, self.method, self.delta, self.plan = racer, method, delta, plan
         self.last: dict[str, Any] = {}

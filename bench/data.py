@@ -275,7 +275,9 @@ RECIPES: dict[str, Recipe] = {
         Recipe("ml1m-64", partial(movie_factors, 64)),
         Recipe("bert-590x768", partial(encoded, BERT, 128, "plots of films by BERT")),
         Recipe("mpnet-590x768", partial(encoded, MPNET, 128, "plots of films by MPNet")),
-        Recipe("sp500-439x1536", partial(encoded, SP500, 64, "descriptions of companies by a 1,536-dimensional encoder")),
+        Recipe(
+            "sp500-439x1536", partial(encoded, SP500, 64, "descriptions of companies by a 1,536-dimensional encoder")
+        ),
         Recipe("lsa768-10000", partial(first, "lsa768", 10000)),
         *(
             Recipe(f"power-{n}x{d}", partial(embeddings, n, d, 0.6, queries=512 if n < MANY else 256), best=best)

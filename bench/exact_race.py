@@ -93,7 +93,9 @@ def of_set(kind: str, missing: Sequence[Cell], log: Log, budget: float) -> None:
     with Heats(data, FOLDER, budget) as heats:
         for cell in missing:
             if cell.m > len(data.queries) or cell.k > data.top_ids.shape[1] < data.n:
-                sys.exit(f"{cell}: the set has {len(data.queries)} queries and the {data.top_ids.shape[1]} best of each")
+                sys.exit(
+                    f"{cell}: the set has {len(data.queries)} queries and the {data.top_ids.shape[1]} best of each"
+                )
             if kind == "race":
                 record = heats.cell(cell)
                 record |= heats.checked(cell, record["us"])

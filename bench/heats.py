@@ -103,7 +103,12 @@ class Heats:
         found: dict[str, float] = {}
         for name in sorted(self.peers, key=lambda n: before(n)[1]):
             smaller, seconds = before(name)
-            if smaller and smaller <= k and len(found) >= RACED and seconds > BEHIND * sorted(found.values())[RACED - 1]:
+            if (
+                smaller
+                and smaller <= k
+                and len(found) >= RACED
+                and seconds > BEHIND * sorted(found.values())[RACED - 1]
+            ):
                 continue
             peer = self.peers[name]
             if name not in self.ready:

@@ -31,9 +31,9 @@ Written by `python3 bench/bench.py --only race` and `--only regret` from the res
 The peers are all exact: FAISS's IndexFlatIP by products of matrices (`faiss-blas`) and row by row (`faiss-rows`), its \
 IndexFlatIPPanorama, numpy with the wheel's OpenBLAS (`numpy`) and with Intel's MKL (`mkl`), PyTorch's product and \
 topk (`torch`, where it is installed), ScaNN's brute force (`scann`) and usearch's exact search (`usearch`). In each \
-cell all have a trial; the best two, and thresher's methods (with built-in costs), then take turns on one core. A ratio is the best peer's \
-time over thresher's `auto` in the same round, the median of the rounds. A cell is one set, m queries in a batch and \
-the k best."""
+cell all have a trial; the best two, and thresher's methods (with built-in costs), then take turns on one core. A \
+ratio is the best peer's time over thresher's `auto` in the same round, the median of the rounds. A cell is one set, m \
+queries in a batch and the k best."""
 
 
 def write(results: Path) -> None:
@@ -114,9 +114,11 @@ def counted(cells: Sequence[Record]) -> str:
     behind = sum(r["ratio"] < BEHIND for r in cells)
     slower = sum(BEHIND <= r["ratio"] < 1 for r in cells)
     spread = median((r["quartiles"][1] - r["quartiles"][0]) / r["ratio"] for r in cells)
+    of_sets = len({r["set"] for r in cells})
     said = (
-        f"{len(cells)} cells of {len({r['set'] for r in cells})} sets: `auto` is behind the best peer (below {BEHIND}) "
-        f"in {behind}, slower by less in {slower}. Geometric mean of all: {digits(mean([r['ratio'] for r in cells]))}. "
+        f"{len(cells)} cells of {of_sets} sets: `auto` is behind the best peer (below {BEHIND}) "
+        f"in {behind} cells, a little slower in {slower}. Geometric mean of all: "
+        f"{digits(mean([r['ratio'] for r in cells]))}. "
         f"The quartiles of a cell's rounds are {spread:.1%} of its ratio apart (median of the cells)."
     )
     disturbed = sum(r["disturbed"] for r in cells)
@@ -172,7 +174,19 @@ def losses(cells: Sequence[Record]) -> str:
                 *(ratio, f"{digits(low)} to {digits(high)}, {r['rounds']}", digits(r.get("certain_ratio")), plans),
             )
         )
-    header = ("set", "atoms", "m", "k", "peer", "its µs", "`auto` µs", "ratio", "quartiles, rounds", "`certain`", "plan")
+    header = (
+        "set",
+        "atoms",
+        "m",
+        "k",
+        "peer",
+        "its µs",
+        "`auto` µs",
+        "ratio",
+        "quartiles, rounds",
+        "`certain`",
+        "plan",
+    )
     return f"{title}\n\nµs a query; bold below {BEHIND}.\n\n{table(header, rows)}"
 
 
@@ -216,8 +230,10 @@ def regret(records: Sequence[Record]) -> str:
             where = f"{worst['set']} m = {worst['m']}: {worst['chosen']}, best {worst['best']}"
             chosen, fixed = [r["regret"] for r in mine], [r["fixed_regret"] for r in mine]
             rows.append(
-                (name, k, len(mine), digits(mean(chosen)), f"{digits(max(chosen))} ({where})")
-                + (digits(mean(fixed)), digits(max(fixed)))
+                (
+                    *(name, k, len(mine), digits(mean(chosen)), f"{digits(max(chosen))} ({where})"),
+                    *(digits(mean(fixed)), digits(max(fixed))),
+                )
             )
     better = sum(r["fixed_regret"] < r["regret"] / 1.05 for r in records)
     said = (

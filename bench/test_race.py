@@ -1,0 +1,252 @@
+"""Tests of the race with all exact peers. `bench.py --small` runs them first."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+
+import anchors
+import cells
+import check
+import compare
+import exact_race
+import heats
+import race_page
+import recommenders
+import results
+from data import RECIPES
+from test_bench import tiny_set
+
+
+class ExactPeers(unittest.TestCase):
+    def test_every_one_finds_the_best(self) -> None:
+        r = np.random.default_rng(6)
+        for n in (700, anchors.TOGETHER + 300):  # selected together, and query by query
+            atoms = r.standard_normal((n, 40)) * np.exp(0.3 * r.standard_normal((n, 1)))
+            data = tiny_set(atoms, r.standard_normal((48, 40)), 100)
+            of = anchors.Anchors(data)
+            with tempfile.TemporaryDirectory() as folder:
+                of.faiss.data = replace(data, path=Path(folder))
+                for peer in of.all():
+                    for m, k in ((1, 1), (1, 10), (48, 1), (48, 100)):
+                        with self.subTest(peer=peer.name, n=n, m=m, k=k):
+                            self.assertEqual(check.recall(data, peer.answers(m, k), k), (1.0, 0))
+                            self.assertGreater(peer.run(m, k, 1, 2), 0)
+
+    def test_what_is_released_is_made_again(self) -> None:
+        r = np.random.default_rng(9)
+        data = tiny_set(r.standard_normal((300, 16)), r.standard_normal((8, 16)), 5)
+        of = anchors.Anchors(data)
+        with tempfile.TemporaryDirectory() as folder:
+            of.faiss.data = replace(data, path=Path(folder))
+            for peer in of.all():
+                peer.run(1, 1, 0, 1)
+                of.release()
+                self.assertFalse({"flat", "panorama"} & set(vars(of.faiss)) or "scann_index" in vars(of))
+                self.assertEqual(check.recall(data, peer.answers(8, 5), 5), (1.0, 0), peer.name)
+
+    def test_batches_too_large_for_the_buffer_come_in_parts(self) -> None:
+        r = np.random.default_rng(7)
+        data = tiny_set(r.standard_normal((90, 12)), r.standard_normal((25, 12)), 5)
+        of = anchors.Anchors(data)
+        with patch("anchors.SCORES", 90 * 10):
+            for peer in of.all():
+                if peer.name in ("numpy", "mkl", "torch"):
+                    self.assertEqual(check.recall(data, peer.answers(25, 5), 5), (1.0, 0), peer.name)
+                    self.assertLessEqual(of.buffer.size, 90 * 10)
+
+    def test_the_top_is_in_order_and_has_k_even_with_ties(self) -> None:
+        for n in (50, anchors.TOGETHER + 1):
+            scores = np.tile(np.arange(n, dtype=np.float32) // 3, (2, 1))
+            for k in (1, 4, n):
+                found = np.take_along_axis(scores, anchors.top(scores, k), axis=1)
+                np.testing.assert_array_equal(found, np.sort(scores, axis=1)[:, ::-1][:, :k])
+
+
+class Cells(unittest.TestCase):
+    def parse(self, text: str) -> list[str]:
+        grids: dict[str, cells.Grid] = {"a": ((1, 16), (1, 10)), "ab": ((1,), (100,))}
+        return [str(c) for c in cells.parse(text, grids)]
+
+    def test_what_is_not_said_is_the_sets_own(self) -> None:
+        self.assertEqual(self.parse("ab"), ["ab:m=1:k=100"])
+        self.assertEqual(self.parse("a:k=3/7"), [f"a:m={m}:k={k}" for m in (1, 16) for k in (3, 7)])
+        self.assertEqual(self.parse("a*:m=1:k=10,ab:k=10:m=1"), ["a:m=1:k=10", "ab:m=1:k=10"])
+
+    def test_others_are_refused(self) -> None:
+        for text in ("nowhere", "a:m=0", "a:m=", "a:n=5", "a:k=1/x"):
+            with self.subTest(text), self.assertRaises(SystemExit):
+                self.parse(text)
+
+
+class Trials(unittest.TestCase):
+    def test_a_peer_far_behind_at_a_smaller_k_is_not_tried_again(self) -> None:
+        class Fixed:
+            most = 16
+
+            def __init__(self, name: str, seconds: Callable[[int], float]) -> None:
+                self.name, self.seconds, self.runs = name, seconds, 0
+
+            def run(self, m: int, k: int, first: int, count: int) -> float:
+                self.runs += 1
+                return count * m * self.seconds(k)
+
+        peers_of = [
+            Fixed("a", lambda k: 1),
+            Fixed("b", lambda k: 1 + k),
+            Fixed("c", lambda k: 5),
+            Fixed("d", lambda k: 2),
+        ]
+        race_of = heats.Heats.__new__(heats.Heats)
+        race_of.peers, race_of.tried, race_of.ready = {p.name: p for p in peers_of}, {}, set()
+        race_of.crowded = False
+        race_of.data = tiny_set(np.eye(3), np.eye(3), 1)
+        self.assertEqual(set(race_of.trials(4, 1)), {"a", "b", "c", "d"})
+        self.assertEqual(race_of.trials(4, 10), {"a": 1, "b": 11, "d": 2})
+        race_of.tried = {("c", 4): (10, 50.0)}
+        self.assertIn("c", race_of.trials(4, 1), "slow at a larger k")
+
+    def test_rounds_end_when_the_ratio_is_settled(self) -> None:
+        times = {"peer x": [4.0, 4.1, 4.0, 4.0, 4.0], "peer y": [9.0] * 5, "auto": [2.0] * 5}
+        self.assertEqual(heats.ratios(times), ("peer x", [2.0, 2.05, 2.0, 2.0, 2.0]))
+        self.assertTrue(heats.settled(times))
+        self.assertFalse(heats.settled({name: ts[:4] for name, ts in times.items()}), "too few rounds")
+        self.assertFalse(heats.settled(times | {"auto": [2.0, 1.0, 3.0, 1.0, 3.0]}))
+
+    def test_a_fixed_plan_that_is_not_offered_is_the_dense_scan(self) -> None:
+        for d, k, offered, plan in (
+            (768, 10, ["64,whole,rescore", "dense"], "64,whole,rescore"),
+            (768, 100, ["64,whole,rescore", "dense"], "dense"),
+            (64, 10, ["whole,rescore", "dense"], "whole,rescore"),
+            (64, 1000, ["whole,rescore", "dense"], "dense"),
+        ):
+            self.assertEqual(heats.fixed_plan(d, k, offered), plan)
+
+
+def raced(name: str, n: int, m: int, k: int, ratio: float, best: str = "scann") -> results.Record:
+    us = {best: 10 * ratio, "auto": 10.0, "certain": 20.0, "exact": 99.0}
+    said = {"kind": "race", "set": name, "n": n, "d": 8, "m": m, "k": k, "us": us, "best": best, "ratio": ratio}
+    said |= {"quartiles": [ratio * 0.9, ratio * 1.1], "rounds": 5, "disturbed": 0, "certain_ratio": ratio / 2}
+    said |= {"plans": {"auto": {"adaptive, probabilistic: 64,rescore": 9}}, "recall": {best: 1.0}, "compatible": True}
+    return said | {"wrong": {"auto": 1, "certain": 0, "exact": 0}, "checked": {"auto": 9, "certain": 9, "exact": 9}}
+
+
+class RacePage(unittest.TestCase):
+    def page(self, records: list[results.Record]) -> str:
+        facts = {"cpu": "a processor", "cores": 1, "caches": "", "flags": [], "system": "", "go": "", "faiss": ""}
+        with tempfile.TemporaryDirectory() as folder:
+            log = results.Log(Path(folder) / "a-processor", "set", facts | {"numpy": ""}, "c0", "command")
+            for r in records:
+                log.append(r)
+            return race_page.page(Path(folder))
+
+    def test_groups_losses_and_winners(self) -> None:
+        text = self.page(
+            [
+                raced("a", 60_000, 1, 10, 8.0),
+                raced("b", 61_440, 1, 10, 2.0, "mkl"),
+                raced("c", 500, 1, 10, 0.5),
+                raced("c", 500, 16, 10, 0.97),
+                {"kind": "regret", "set": "a", "n": 60_000, "d": 8, "m": 1, "k": 10, "chosen": "x", "best": "y"}
+                | {"regret": 1.5, "fixed_regret": 1.2},
+            ]
+        )
+        for line in (
+            "| 20,001 to 99,999 | 10 | 4 (2 b) |  |",
+            "| up to 1,000 | 10 | **0.5 (0.5 c)** | 0.97 (0.97 c) |",
+            "| 20,001 to 99,999 | 10 | 2 (1 b) |  |",  # certain
+            "| c | 500 x 8 | 1 | 10 | scann | 5 | 10 | **0.5** | 0.45 to 0.55, 5 | 0.25 | 64,rescore |",
+            "| c | 500 x 8 | 16 | 10 | scann | 9.7 | 10 | 0.97 | 0.87 to 1.1, 5 | 0.48 | 64,rescore |",
+            "| scann | 3 | 2 | 1 |",
+            "| mkl | 1 | 1 |  |",
+            "`auto` 4 of 36",
+            "| 20,001 to 99,999 | 10 | 1 | 1.5 | 1.5 (a m = 1: x, best y) | 1.2 | 1.2 |",
+        ):
+            self.assertIn(line, text)
+        self.assertIn("(below 0.95) in 1 cells, a little slower in 1", text)
+        self.assertLess(text.index("**0.5** | 0.45"), text.index("0.97 | 0.87"), "worst first")
+
+    def test_nothing_measured(self) -> None:
+        self.assertEqual(self.page([]), race_page.NOTHING)
+
+
+class ExactRace(unittest.TestCase):
+    def test_an_interrupted_set_goes_on_where_it_stopped(self) -> None:
+        asked: list[tuple[str, list[cells.Cell]]] = []
+
+        def of_set(kind: str, missing: list[cells.Cell], log: results.Log, budget: float) -> None:
+            asked.append((kind, list(missing)))
+            for cell in missing[:2]:  # then it is interrupted
+                log.append({"kind": kind, "set": cell.set, "m": cell.m, "k": cell.k})
+
+        chosen = cells.of_grid("s", ((1, 16), (1, 10)))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            patch.multiple("exact_race", of_set=of_set, facts=lambda: {"cpu": "a"}),
+            patch("builtins.print"),
+            patch("data.DataSet.about_of", lambda name: {"atoms": 1, "dimension": 1}),
+        ):
+            for kind in ("race", "race", "race", "regret"):
+                self.assertTrue(exact_race.run(kind, chosen, Path(folder), "command"))
+        self.assertEqual(asked, [("race", chosen), ("race", chosen[2:]), ("regret", chosen)])
+
+    def test_wrong_answers_fail_the_run(self) -> None:
+        right = raced("a", 10, 1, 1, 1.0)
+        self.assertTrue(exact_race.fine(right))
+        self.assertTrue(exact_race.fine({"kind": "regret"}))
+        with patch("builtins.print"):
+            self.assertFalse(exact_race.fine(right | {"compatible": False}))
+            self.assertFalse(exact_race.fine(right | {"recall": {"scann": 0.99}}))
+
+    def test_every_set_has_a_recipe_with_enough_of_the_best(self) -> None:
+        for name, (_, ks) in cells.ALL.items():
+            self.assertLessEqual(max(ks), RECIPES[name].best, name)
+        for name, (_, ks) in cells.SMALL.items():
+            self.assertLessEqual(max(ks), RECIPES[name].best, name)
+
+    def test_quick_cells_are_among_all(self) -> None:
+        quick = cells.chosen("", quick=True, long=False)
+        self.assertLessEqual(set(quick), set(cells.chosen("", quick=False, long=False)))
+        self.assertIn(len(quick), range(60, 80))
+
+
+class Recommenders(unittest.TestCase):
+    def test_factors_rank_like_the_ratings_they_come_from(self) -> None:
+        r = np.random.default_rng(8)
+        rated = (r.standard_normal((30, 3)) @ r.standard_normal((3, 50))).astype(np.float32) + 3
+        items, users, _ = recommenders.factorised(rated, 4, 50)
+        some = np.random.default_rng(recommenders.SEED).permutation(50)
+        np.testing.assert_allclose(items @ users.T, rated[:, some], atol=1e-4)
+
+    def test_popular_items_are_longer(self) -> None:
+        even, skewed = (np.linalg.norm(recommenders.factors(4000, 64, s, 10)[0], axis=1) for s in (False, True))
+        self.assertLess(even.std() / even.mean(), 0.2)
+        self.assertGreater(skewed.std() / skewed.mean(), 0.7)
+
+
+class Comparison(unittest.TestCase):
+    def test_the_other_build_is_a_binary_or_a_revision(self) -> None:
+        self.assertEqual(compare.other_racer(__file__), Path(__file__).resolve())
+        with self.assertRaises(SystemExit):
+            compare.other_racer("no-such-revision")
+
+    def test_a_cell_as_text(self) -> None:
+        record = {"n": 1000, "d": 8, "ratio": 2.0, "quartiles": [1.9, 2.1], "rounds": 5, "best": "scann"}
+        record["us"] = {"scann": 20.0, "auto": 10.0, "auto before": 5.0}
+        record["trials"] = {"scann": 20.0, "numpy": 77.0}
+        record["plans"] = {"auto": {"adaptive, probabilistic: 64,rescore": 3}}
+        said = {"wrong": {"auto": 1}, "checked": {"auto": 99}}
+        text = compare.lines(cells.Cell("s", 1, 10), record, said)
+        self.assertIn("s:m=1:k=10 (1,000 x 8): 2 times as fast as scann (quartiles 1.9 to 2.1 of 5 rounds)", text[0])
+        self.assertIn("0.5 x before, 64,rescore, 1 wrong of 99", text[2])
+        self.assertIn("numpy 77", text[-1])
+
+
+if __name__ == "__main__":
+    unittest.main()
