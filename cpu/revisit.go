@@ -105,7 +105,7 @@ func (s *state) listAllAtoms() {
 		s.list.ids = append(s.list.ids, uint32(i))
 		s.list.bounds = append(s.list.bounds, collection.Upward(looks.NormBound(s.prep.Norm, s.c.Norm[i], s.offset(i))))
 	}
-	s.phase = listed
+	s.phase, s.pruned = listed, false
 }
 
 // visitTile takes the look at the listed atoms below end. If there are fewer than leastVisit of
@@ -234,13 +234,11 @@ func (s *state) addFinalist(source backend.Source, i int, estimate, upper float6
 		s.dropAbove()
 		return false
 	}
-	if source == backend.LowerBound && s.goal.K > 0 {
-		if s.certainlyReachesFloor(lower) && s.certainlyBelow(upper) {
-			s.lower.push(lower)
-			if s.lower.full() {
-				// Without epsilon, which would drop the k arms of these bounds before they are scored.
-				s.tau = max(s.tau, s.conversion.LowerThreshold(s.lower.least()))
-			}
+	if source == backend.LowerBound && s.goal.K > 0 && s.lower.takes(lower) && s.certainlyReachesFloor(lower) && s.certainlyBelow(upper) {
+		s.lower.push(lower)
+		if s.lower.full() {
+			// Without epsilon, which would drop the k arms of these bounds before they are scored.
+			s.tau = max(s.tau, s.conversion.LowerThreshold(s.lower.least()))
 		}
 	}
 	if upper >= s.tau {

@@ -128,9 +128,18 @@ func (x *run) answerCrowded(ctx context.Context) error {
 func (x *run) survivors() backend.Survivors {
 	left := make(backend.Survivors, len(x.states))
 	for j := range x.states {
-		left[j], _ = x.states[j].countOpen()
+		left[j] = x.states[j].countLeft()
 	}
 	return left
+}
+
+// countLeft counts the open arms. After a completed look the lists hold no others.
+func (s *state) countLeft() int {
+	if s.phase == listed && s.pass == nil && s.pruned && s.prunedAt == s.tau {
+		return len(s.list.ids) + len(s.finalists)
+	}
+	n, _ := s.countOpen()
+	return n
 }
 
 // countOpen counts the open arms: those that reach the threshold and are not scored yet. most is

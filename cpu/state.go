@@ -36,6 +36,8 @@ type state struct {
 	best           top
 	lower          topFloats // the k greatest lower bounds, if they set the threshold
 	tau            float64   // the threshold; it never falls
+	pruned         bool      // list and finalists hold only arms that reach prunedAt
+	prunedAt       float64   // the threshold at which they were pruned
 
 	hidden      []uint32 // atoms that looks and dense scans pass over, ascending: excluded or given as candidates
 	merged      []uint32 // memory of hidden
@@ -210,4 +212,5 @@ func (s *state) pruneArms() {
 		}
 	}
 	s.finalists = kept
+	s.pruned, s.prunedAt = true, s.tau
 }

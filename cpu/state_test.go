@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"thresher/backend"
@@ -58,5 +59,50 @@ func TestStoppedDenseScoresNoListedArm(t *testing.T) {
 	s.list.truncate(0) // by a threshold that rose
 	if a := s.answer(&scratch{}); !a.Random {
 		t.Errorf("%d rows read of %d, and no drop is called random", s.rowsRead, s.rowsIfAllScored)
+	}
+}
+
+// TestCountLeft compares the number of arms left with a count of the lists, between looks, after a
+// look that a context stopped, and after a floor that rose.
+func TestCountLeft(t *testing.T) {
+	const n, k = 3000, 5
+	x := begun(t, n, 384, k)
+	s := &x.states[0]
+	var counts []int
+	check := func(when string) {
+		t.Helper()
+		want, _ := s.countOpen()
+		if got := s.countLeft(); got != want {
+			t.Errorf("%s: %d arms left, the lists have %d", when, got, want)
+		}
+		counts = append(counts, want)
+	}
+	pull := func(ctx context.Context, l backend.Look) {
+		t.Helper()
+		if left, err := x.Pull(ctx, l); err != ctx.Err() || left[0] != s.countLeft() {
+			t.Fatalf("%v, %v, want %d", left, err, s.countLeft())
+		}
+	}
+	floor := func(f float64) {
+		t.Helper()
+		if err := x.Floor(t.Context(), []float64{f}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+
+	check("at the beginning")
+	pull(t.Context(), backend.Look{Rep: backend.Panels, To: x.c.Stages[0].Width, Rule: backend.Cauchy, Source: backend.LowerBound})
+	check("after a look at panels")
+	floor(math.Ldexp(s.tau, s.exp) * 1.02)
+	check("after a floor")
+	later := backend.Look{Rep: backend.RowCodes, To: x.c.Stages[1].Width, Rule: backend.Cauchy, Source: backend.LowerBound}
+	pull(stopped, later)
+	check("after a look that was stopped")
+	pull(t.Context(), later)
+	check("after a look at rows")
+	if !slices.IsSortedFunc(counts, func(a, b int) int { return b - a }) || counts[1] == counts[2] || counts[4] == 0 {
+		t.Errorf("counts %v: neither the floor nor the looks are tested", counts)
 	}
 }

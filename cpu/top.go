@@ -214,6 +214,9 @@ func (t *topFloats) push(x float64) {
 	h[i] = x
 }
 
+// takes reports whether x would be one of the k greatest.
+func (t *topFloats) takes(x float64) bool { return !t.full() || x > t.least() }
+
 // full reports whether there are k.
 func (t *topFloats) full() bool { return t.len() == t.k }
 

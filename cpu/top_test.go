@@ -68,6 +68,9 @@ func checkTop(t interface{ Fatalf(string, ...any) }, x *top, w *sorting, all []s
 	floats.reset(max(k, 1))
 	var best []scored // the k best so far, in order
 	for i, a := range all {
+		if want := len(best) < k || k > 0 && a.score > best[k-1].score; k > 0 && floats.takes(a.score) != want {
+			t.Fatalf("after %d the k greatest take %v: %v, want %v; k is %d", i, a.score, !want, want, k)
+		}
 		x.push(a)
 		floats.push(a.score)
 		at, _ := slices.BinarySearchFunc(best, a, byRank)
