@@ -118,8 +118,10 @@ type Goal struct {
 	// looks at each unordered pair once by it.
 	From int
 	// Candidates lists atoms (internal indexes, ascending, each once) that may be returned
-	// and are scored exactly before the first look, so that their scores make the first
-	// threshold. Looks do not see them again. They change no complete answer. Read only.
+	// and are scored exactly before the others, so that their scores make the first threshold.
+	// Looks do not see them again. A backend may score a sample of them only, if that shows
+	// that they make no useful threshold; the others are then atoms like all that are no
+	// candidates. They change no complete answer. Read only.
 	Candidates []uint32
 	// Allowed is how many atoms may be returned, by Filter, Exclude and From.
 	Allowed int

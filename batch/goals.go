@@ -246,12 +246,31 @@ func (w *work) recordCandidates(j int, cert *Certificate, ids []int64) {
 		return
 	}
 	cert.Floor = cert.Floor || w.goals[j].K > 0 && w.given[j] >= w.goals[j].K
-	cert.Candidates = &CandidateRecord{Given: w.given[j]}
-	for _, id := range ids {
-		if _, right := slices.BinarySearch(w.goals[j].Candidates, w.e.inverse[id]); right {
-			cert.Candidates.Right++
+	cert.Candidates = &CandidateRecord{Given: w.given[j], Right: w.e.countCommon(ids, w.goals[j].Candidates)}
+}
+
+// countCommon counts the row numbers that are among atoms, internal indexes in ascending order.
+func (e *Engine) countCommon(rows []int64, atoms []uint32) (n int) {
+	// Most rows that are not among them are found out by a few bits.
+	size := 64
+	for size < 16*len(atoms) {
+		size *= 2
+	}
+	marks := make([]uint64, size/64)
+	for _, i := range atoms {
+		i &= uint32(size - 1)
+		marks[i/64] |= 1 << (i % 64)
+	}
+	for _, row := range rows {
+		i := e.inverse[row]
+		if at := i & uint32(size-1); marks[at/64]>>(at%64)&1 == 0 {
+			continue
+		}
+		if _, found := slices.BinarySearch(atoms, i); found {
+			n++
 		}
 	}
+	return n
 }
 
 // subrequest has the queries of a request that want the same number of atoms.

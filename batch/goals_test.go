@@ -313,3 +313,42 @@ func builtinCosts() *backend.Costs {
 	costs := backend.Describe(cpu.New(cpu.Options{Threads: 1})).Costs
 	return &costs
 }
+
+// TestUselessCandidatesAreSampled: of many candidates that say less than a first chunk, most are
+// never scored, and of good ones all are. Answers are those without candidates.
+func TestUselessCandidatesAreSampled(t *testing.T) {
+	const n, dim, m, k = 8192, 128, 16, 48
+	c, err := collection.Build(t.Context(), clusters(1, n, dim), dim, &collection.Options{Metric: collection.Cosine, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 1}), &batch.Options{Costs: builtinCosts()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	req := batch.Request{Queries: clusters(2, m, dim), K: k, Method: batch.Certain}
+	plain := search(t, e, req)
+	given := func(of func(j int) []int64) *batch.Response {
+		req := req
+		req.Goals = make([]batch.QueryGoal, m)
+		for j := range req.Goals {
+			req.Goals[j].Candidates = of(j)
+		}
+		resp := search(t, e, req)
+		for j := range resp.Answers {
+			if diff := cmp.Diff(plain.Answers[j].IDs, resp.Answers[j].IDs); diff != "" {
+				t.Errorf("query %d: %s", j, diff)
+			}
+		}
+		return resp
+	}
+	right := given(func(j int) []int64 { return plain.Answers[j].IDs })
+	wrong := given(func(j int) []int64 { return worst(plain.Answers[j].IDs, n) })
+	if more := wrong.Stats.RowsScored - plain.Stats.RowsScored; more > m*k/8 {
+		t.Errorf("%d rows scored for useless candidates, want at most an eighth of %d", more, m*k)
+	}
+	if right.Stats.RowsScored < m*k || right.Stats.Pulls >= plain.Stats.Pulls {
+		t.Errorf("%+v with the right candidates, %+v without", right.Stats, plain.Stats)
+	}
+}

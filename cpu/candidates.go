@@ -28,7 +28,7 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 		reaching := func() float32 { return max(float32(q.tau+rounding+radius), q.least32()) }
 		w.selected.truncate(0)
 		w.selected.appendSelected(q.kern, passed, reaching(), above)
-		if len(q.given()) > 0 && above == limit && !q.begun {
+		if len(q.given) > 0 && above == limit && !q.begun {
 			// If given candidates made a weak threshold, the arms of greatest bound make a better one: an
 			// eighth of k if few candidates are weak, else k.
 			for n := max(4, q.goal.K/8); len(w.selected.ids) > 2*n; n = q.goal.K {
@@ -52,7 +52,7 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 			above = min(above, cut)
 		}
 	}
-	q.begun = true
+	q.begun, q.weak = true, 0
 	if !q.bounded() {
 		q.list.appendSelected(q.kern, passed, q.least32(), above)
 		return
@@ -98,7 +98,7 @@ var candidateRadii = [...]float64{2, 1.5, 1.25, 1}
 // of greatest bound, as many as are missing to k scores. It is +Inf if none are missing, and
 // -Inf if all that passed are scored.
 func (q *scanState) firstCut(w *scratch, passed survivors) float32 {
-	missing := q.goal.K - max(q.best.len(), q.lower.len()) // both have the given candidates, lower if it makes thresholds
+	missing := q.goal.K - max(q.best.len()-q.weak, q.lower.len()) // both have the given candidates, lower if it makes thresholds
 	if missing <= 0 {
 		return float32(math.Inf(1))
 	}

@@ -49,7 +49,7 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 	}
 	// The queries of a job share the rows that are read. If there are fewer jobs than threads
 	// can take, each job is split by rows.
-	if err := x.scoreGiven(ctx); err != nil {
+	if err := x.scoreGiven(ctx, queries, false); err != nil {
 		return err
 	}
 	jobs := x.denseJobs(queries)

@@ -9,8 +9,8 @@ import (
 // hideAtoms lists in hidden the atoms that looks and dense scans pass over.
 func (s *state) hideAtoms() {
 	g := &s.goal
-	s.hidden = g.Exclude
-	candidates := s.given()
+	s.hidden, s.hiddenRows = g.Exclude, s.hiddenRows[:0]
+	candidates := g.Candidates
 	if len(candidates) == 0 {
 		return
 	}
@@ -35,45 +35,48 @@ func (s *state) allows(i int) bool {
 	return i >= s.goal.From && (s.goal.Filter == nil || s.goal.Filter.Has(i))
 }
 
-// hiddenWithin returns the hidden atoms in [lo, hi).
-func (s *state) hiddenWithin(lo, hi int) []uint32 {
-	if len(s.hidden) == 0 {
-		return nil
-	}
+// hiddenFrom returns the hidden atoms from lo on.
+func (s *state) hiddenFrom(lo int) []uint32 {
 	from, _ := slices.BinarySearch(s.hidden, uint32(lo))
-	to := from
-	if hi < s.c.N {
-		n, _ := slices.BinarySearch(s.hidden[from:], uint32(hi))
-		to += n
-	} else {
-		to = len(s.hidden)
-	}
-	return s.hidden[from:to]
+	return s.hidden[from:]
 }
 
-// removeHidden removes the hidden atoms from a list of atoms of [lo, hi), in place.
-func (s *state) removeHidden(list survivors, lo, hi int) survivors {
-	hidden := s.hiddenWithin(lo, hi)
+// nextHidden returns the hidden atoms from nextPanel to panel hi-1, and passes over them.
+func (q *scanState) nextHidden(hi int) []uint32 {
+	left := q.hidden[q.hiddenBefore:]
+	n := 0
+	for n < len(left) && left[n] < uint32(hi*panelAtoms) {
+		n++
+	}
+	q.hiddenBefore += n
+	return left[:n]
+}
+
+// removeHidden removes hidden atoms from a list, both of [lo, hi), in place.
+func removeHidden(w *scratch, list survivors, hidden []uint32, lo, hi int) survivors {
 	if len(hidden) == 0 || len(list.ids) == 0 {
 		return list
 	}
-	kept, from := 0, 0
-	for _, h := range hidden {
-		n, found := slices.BinarySearch(list.ids[from:], h)
-		if kept < from {
-			copy(list.ids[kept:], list.ids[from:from+n])
-			copy(list.bounds[kept:], list.bounds[from:from+n])
+	if len(hidden) == 1 {
+		if at, found := slices.BinarySearch(list.ids, hidden[0]); found {
+			copy(list.ids[at:], list.ids[at+1:])
+			copy(list.bounds[at:], list.bounds[at+1:])
+			list.truncate(len(list.ids) - 1)
 		}
-		kept, from = kept+n, from+n
-		if found {
-			from++
-		}
-		if from == len(list.ids) {
-			break
-		}
+		return list
 	}
-	kept += copy(list.ids[kept:], list.ids[from:])
-	copy(list.bounds[kept-(len(list.ids)-from):], list.bounds[from:])
+	w.hidden = grow(w.hidden, (hi-lo+63)/64)
+	clear(w.hidden)
+	for _, h := range hidden {
+		h -= uint32(lo)
+		w.hidden[h/64] |= 1 << (h % 64)
+	}
+	kept := 0
+	for k, i := range list.ids {
+		list.ids[kept], list.bounds[kept] = i, list.bounds[k]
+		i -= uint32(lo)
+		kept += int(^w.hidden[i/64] >> (i % 64) & 1)
+	}
 	list.truncate(kept)
 	return list
 }
@@ -110,7 +113,7 @@ func (s *state) firstShown(p int) int { return max(p*panelAtoms, s.goal.From) }
 func (s *state) shownFrom(p int) iter.Seq[int] {
 	lo := s.firstShown(p)
 	return func(yield func(int) bool) {
-		hidden := s.hiddenWithin(lo, s.c.N)
+		hidden := s.hiddenFrom(lo)
 		shows := func(i uint32) bool {
 			for len(hidden) > 0 && hidden[0] < i {
 				hidden = hidden[1:]
@@ -144,12 +147,14 @@ func (s *state) countShownFrom(p int) int {
 		from, _ := slices.BinarySearch(all, uint32(lo))
 		n = len(all) - from
 	}
-	return n - s.countHidden(lo, s.c.N)
+	return n - s.countShowable(s.hiddenFrom(lo))
 }
 
-// countHidden counts the hidden atoms in [lo, hi) that the goal's filter and From allow.
-func (s *state) countHidden(lo, hi int) int {
-	hidden := s.hiddenWithin(max(lo, s.goal.From), hi)
+// countShowable counts those of hidden atoms, ascending, that the goal's filter and From allow.
+func (s *state) countShowable(hidden []uint32) int {
+	for len(hidden) > 0 && int(hidden[0]) < s.goal.From {
+		hidden = hidden[1:]
+	}
 	if s.goal.Filter == nil {
 		return len(hidden)
 	}
@@ -190,14 +195,15 @@ func (x *run) panelsToScan(qs []*scanState) []uint32 {
 
 // countChunk adds the atoms of panels lo to hi-1 to the query's counts: to seen those that looks
 // see, to codesRead those of its panels: from the panel of the goal's From on, those in which the
-// filter allows an atom. scanned lists the panels of the chunk that were scanned.
-func (q *scanState) countChunk(lo, hi int, scanned []uint32) {
+// filter allows an atom. scanned lists the panels of the chunk that were scanned, hidden the hidden
+// atoms in it.
+func (q *scanState) countChunk(lo, hi int, scanned, hidden []uint32) {
 	from := max(lo, q.goal.From/panelAtoms)
 	if from >= hi {
 		return
 	}
 	end := min(hi*panelAtoms, q.c.N)
-	q.seen -= q.countHidden(from*panelAtoms, end)
+	q.seen -= q.countShowable(hidden)
 	if q.allowedBits == nil {
 		q.seen += end - max(from*panelAtoms, q.goal.From)
 		q.codesRead += end - from*panelAtoms

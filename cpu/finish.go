@@ -32,7 +32,7 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 // finishQueries finishes queries js and calls deliver with the answer of each js[at], from
 // several goroutines.
 func (x *run) finishQueries(ctx context.Context, js []int, deliver func(at int, a backend.Answer)) error {
-	if err := x.scoreGiven(ctx); err != nil && ctx.Err() == nil {
+	if err := x.scoreGiven(ctx, js, false); err != nil && ctx.Err() == nil {
 		return err
 	}
 	if err := x.answerUnscanned(ctx, js); err != nil {
@@ -71,7 +71,7 @@ func (x *run) answerUnscanned(ctx context.Context, queries []int) error {
 // finish scores the query's arms as Finish says.
 func (s *state) finish(ctx context.Context, w *scratch) {
 	s.recordStopped()
-	if s.givenScored < len(s.given()) { // ctx has ended
+	if s.givenScored < len(s.given) { // ctx has ended
 		s.scoreSomeGiven(w, partialRows)
 	}
 	left := s.finalists
@@ -147,6 +147,15 @@ func (s *state) scoreArms(w *scratch, arms []arm) {
 	w.ids, w.scores = grow(w.ids, len(arms)), grow(w.scores, len(arms))
 	for k, a := range arms {
 		w.ids[k] = s.c.Order[a.i]
+	}
+	s.scoreRows(w.scores, w.ids)
+}
+
+// scoreAtoms scores atoms exactly and adds them to the answers.
+func (s *state) scoreAtoms(w *scratch, atoms []uint32) {
+	w.ids, w.scores = grow(w.ids, len(atoms)), grow(w.scores, len(atoms))
+	for k, i := range atoms {
+		w.ids[k] = s.c.Order[i]
 	}
 	s.scoreRows(w.scores, w.ids)
 }

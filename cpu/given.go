@@ -5,26 +5,94 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"thresher/backend"
+	"thresher/backend/looks"
+	"thresher/bandit"
 )
 
 // givenChunk is the number of given candidates that are scored between two checks of the context.
 const givenChunk = 1024
 
-// given returns the candidates that the goal names and that are scored before the first look. A
-// search for all atoms that reach a floor has no use for them and treats them as the others.
-func (s *state) given() []uint32 {
+const (
+	// sampleFrom is the least number of given candidates of which a sample is scored first, and
+	// sampleStep the reciprocal of its share.
+	sampleFrom, sampleStep = 32, 12
+)
+
+// orderGiven lists in given the candidates that the goal names in the order in which they are scored
+// before all other atoms: first a sample of them. A search for all atoms that reach a floor has no
+// use for them and treats them as the others.
+func (s *state) orderGiven() {
 	if s.goal.K == 0 {
-		return nil
+		s.goal.Candidates = nil
 	}
-	return s.goal.Candidates
+	all := s.goal.Candidates
+	s.given, s.sample = s.given[:0], 0
+	if len(all) < sampleFrom || len(all) > givenChunk {
+		s.given = append(s.given, all...)
+		return
+	}
+	for k := 0; k < len(all); k += sampleStep {
+		s.given = append(s.given, all[k])
+	}
+	s.sample = len(s.given)
+	for k, i := range all {
+		if k%sampleStep != 0 {
+			s.given = append(s.given, i)
+		}
+	}
 }
 
-// scoreGiven scores the given candidates of the queries that looks or dense scans have not begun.
-// After an error of ctx it continues where it stopped.
-func (x *run) scoreGiven(ctx context.Context) error {
+// settleGiven decides by the first chunk of a look, whose arms are passed, whether the given
+// candidates of which only a sample is scored are worth scoring. They are not if the estimates of
+// k/4 of these arms are above half of the best k of the candidates: then the arms make a threshold as
+// good, and the candidates that are not scored become atoms like all others.
+func (q *scanState) settleGiven(w *scratch, source backend.Source, passed survivors, strip *looks.Strip) {
+	if q.begun || q.givenScored == len(q.given) {
+		return
+	}
+	w.scores = w.scores[:0]
+	for _, a := range q.best.entries {
+		w.scores = append(w.scores, a.score)
+	}
+	best := (q.sample*min(q.goal.K, len(q.given)) + 2*len(q.given) - 1) / (2 * len(q.given)) // half of them, of the sample
+	if len(w.scores) >= best {
+		middle := q.conversion.Threshold(bandit.KthLargest(w.scores, best))
+		middle += q.bound.StripRounding(strip) + strip.MeanRadius*q.bound.RadiusFactor // the bound of this estimate
+		w.selected.truncate(0)
+		w.selected.appendSelected(q.kern, passed, float32(middle), float32(math.Inf(1)))
+		if len(w.selected.ids) < max(4, q.goal.K/4) {
+			q.scoreOtherGiven(w, source)
+			return
+		}
+	}
+	q.given = q.given[:q.sample]
+	q.goal.Candidates = q.given
+	q.weak = q.best.len()
+	q.bestGiven = append(q.bestGiven[:0], q.best.entries...)
+	q.hideAtoms()
+	q.hiddenBefore, _ = slices.BinarySearch(q.hidden, uint32(q.nextPanel*panelAtoms))
+}
+
+// scoreOtherGiven scores the given candidates that are not scored yet, during a look.
+func (q *scanState) scoreOtherGiven(w *scratch, source backend.Source) {
+	if q.givenScored == len(q.given) {
+		return
+	}
+	q.scoreSomeGiven(w, len(q.given))
+	if source == backend.LowerBound {
+		q.seedLower()
+	}
+}
+
+// scoreGiven scores the given candidates of queries js that are not scored yet: all of them or, if a
+// look follows whose first chunk decides about the others, samples only. After an error of ctx it
+// continues where it stopped.
+func (x *run) scoreGiven(ctx context.Context, js []int, samples bool) error {
 	var due []int
-	for j := range x.states {
-		if s := &x.states[j]; s.phase != hasLeft && s.givenScored < len(s.given()) {
+	for _, j := range js {
+		if s := &x.states[j]; s.phase != hasLeft && s.givenScored < s.givenDue(samples) {
 			due = append(due, j)
 		}
 	}
@@ -33,7 +101,7 @@ func (x *run) scoreGiven(ctx context.Context) error {
 	}
 	return x.r.each(ctx, len(due), func(w *scratch, at int) error {
 		s := &x.states[due[at]]
-		for s.scoreSomeGiven(w, givenChunk) {
+		for s.scoreSomeGiven(w, min(givenChunk, s.givenDue(samples)-s.givenScored)) < s.givenDue(samples) {
 			if err := x.r.checkpoint(ctx, len(due)); err != nil {
 				return err
 			}
@@ -42,25 +110,24 @@ func (x *run) scoreGiven(ctx context.Context) error {
 	})
 }
 
-// scoreSomeGiven scores the next n given candidates and reports whether more are left.
-func (s *state) scoreSomeGiven(w *scratch, n int) (more bool) {
-	all := s.given()
-	some := all[s.givenScored:min(s.givenScored+n, len(all))]
-	w.ids, w.scores = grow(w.ids, len(some)), grow(w.scores, len(some))
-	for k, i := range some {
-		w.ids[k] = s.c.Order[i]
+// givenDue is how many of the given candidates scoreGiven scores.
+func (s *state) givenDue(samples bool) int {
+	if samples && s.sample > 0 {
+		return s.sample
 	}
-	s.searchScores(w.scores, w.ids)
-	s.countRows(len(some))
+	return len(s.given)
+}
+
+// scoreSomeGiven scores the next n given candidates, if there are so many, and returns how many are
+// scored now.
+func (s *state) scoreSomeGiven(w *scratch, n int) int {
+	some := s.given[s.givenScored:min(s.givenScored+n, len(s.given))]
+	s.scoreAtoms(w, some)
 	s.givenScored += len(some)
-	for k, row := range w.ids {
-		s.addScored(scored{w.scores[k], row})
+	if s.givenScored == len(s.given) {
+		s.bestGiven = append(s.bestGiven[:0], s.best.entries...)
 	}
-	if s.givenScored < len(all) {
-		return true
-	}
-	s.bestGiven = append(s.bestGiven[:0], s.best.entries...)
-	return false
+	return s.givenScored
 }
 
 // seedLower counts the scores of the given candidates as lower bounds, for looks whose threshold is
@@ -88,7 +155,7 @@ func (s *state) isGiven(row uint32) bool {
 // scoreCapOfGiven bounds the scores of the given candidates that are not scored yet; -Inf if none
 // are left.
 func (s *state) scoreCapOfGiven() (left int, most float64) {
-	if left = len(s.given()) - s.givenScored; left == 0 {
+	if left = len(s.given) - s.givenScored; left == 0 {
 		return 0, math.Inf(-1)
 	}
 	return left, s.scoreCap()

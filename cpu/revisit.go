@@ -193,11 +193,7 @@ func (q *revisitState) record() {
 // from their whole rows of codes, and the arms become finalists, which are scored at the end.
 func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 	if source == backend.Exact {
-		w.ids, w.scores = grow(w.ids, len(a.ids)), grow(w.scores, len(a.ids))
-		for k, i := range a.ids {
-			w.ids[k] = s.c.Order[i]
-		}
-		s.scoreRows(w.scores, w.ids)
+		s.scoreAtoms(w, a.ids)
 		return
 	}
 	b := s.fullWidthBound(w)

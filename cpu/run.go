@@ -58,7 +58,7 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
-	if err := x.scoreGiven(ctx); err != nil {
+	if err := x.scoreGiven(ctx, backend.QueryIndexes(0, len(x.states)), l.Rep.ForFirstLook()); err != nil {
 		return x.survivors(), err
 	}
 	var err error

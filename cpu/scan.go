@@ -108,9 +108,11 @@ type scanState struct {
 	allowedBits  []uint64 // the bits of the goal's filter; nil without a filter
 	test         simd.ScanQuery
 	listedBefore int  // arms listed before this look
+	hiddenBefore int  // hidden atoms before nextPanel, for nextHidden
 	seen         int  // atoms looked at
 	codesRead    int  // atoms whose codes were read: those seen and others of their panels
 	begun        bool // a chunk was taken
+	weak         int  // scores of a sample of given candidates, until a chunk has made a better threshold
 	passed       int  // arms seen that are candidates: their whole row was read, or they were scored
 }
 
@@ -143,6 +145,7 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 		for ; len(waiting) > 0 && waiting[0].nextPanel == lo; waiting = waiting[1:] {
 			q := waiting[0]
 			if lo <= q.goal.From/panelAtoms && q.countShownFrom(lo) == 0 {
+				q.scoreOtherGiven(w, t.Look.Source)
 				q.nextPanel = panels // nothing to look at
 			}
 			if !q.endScan(panels) {
@@ -175,10 +178,13 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 				merged.concatenate(workers[:n], k)
 				passed = merged
 			}
-			passed = q.removeHidden(passed, lo*panelAtoms, hi*panelAtoms)
+			strip := &t.Strips[lo/looks.StripPanels]
+			q.settleGiven(w, t.Look.Source, passed, strip)
+			hidden := q.nextHidden(hi)
+			passed = removeHidden(w, passed, hidden, lo*panelAtoms, hi*panelAtoms)
 			q.nextPanel = hi
-			q.countChunk(lo, hi, chunk)
-			q.takeChunk(w, t.Look.Source, passed, &t.Strips[lo/looks.StripPanels])
+			q.countChunk(lo, hi, chunk, hidden)
+			q.takeChunk(w, t.Look.Source, passed, strip)
 			if !q.endScan(panels) {
 				live = append(live, q)
 			}
@@ -237,6 +243,7 @@ func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
 		if stopped := s.stoppedScan; stopped != nil && stopped.bound.Look == t.Look {
 			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, nil
 		}
+		q.hiddenBefore, _ = slices.BinarySearch(s.hidden, uint32(s.nextPanel*panelAtoms))
 		steps, headBias, restBias := s.codeQuery8(w, q.codes, t.Look.To)
 		if t.Look.Source == backend.LowerBound {
 			s.seedLower()

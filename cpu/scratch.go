@@ -24,6 +24,7 @@ type scratch struct {
 	slacks    []float32 // bound of the rounding in a strip, for each query
 	values    []float32
 	passed    chunkLists
+	hidden    []uint64 // bits of the hidden atoms of a chunk
 
 	selected   survivors // part of a list
 	eligible   survivors // the arms of a chunk whose estimates are at most the ceiling

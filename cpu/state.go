@@ -41,6 +41,8 @@ type state struct {
 
 	hidden      []uint32 // atoms that looks and dense scans pass over, ascending: excluded or given as candidates
 	merged      []uint32 // memory of hidden
+	given       []uint32 // the candidates that the goal names, in the order in which they are scored
+	sample      int      // the first of these, by which a look decides about the others; 0: there is no such sample
 	givenScored int      // given candidates that are scored
 	hiddenRows  []uint32 // the numbers of the rows of hidden, ascending, for dense scans
 	bestGiven   []scored // the best of the given candidates, once all are scored
@@ -113,7 +115,8 @@ func (s *state) prepareQuery(x *run, q []float32, g backend.Goal, prep collectio
 		best: s.best, lower: s.lower,
 		rows: rowCodes{codes: s.rows.codes, stageBiases: s.rows.stageBiases},
 		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0],
-		merged: s.merged[:0], hiddenRows: s.hiddenRows[:0], bestGiven: s.bestGiven[:0], nextPanel: g.From / panelAtoms}
+		merged: s.merged[:0], given: s.given, hiddenRows: s.hiddenRows[:0], bestGiven: s.bestGiven[:0], nextPanel: g.From / panelAtoms}
+	s.orderGiven()
 	s.hideAtoms()
 	s.best.reset(g.K)
 	s.lower.reset(g.K)
