@@ -22,8 +22,8 @@ const (
 	denseCoords = 512
 	// denseLeastRows is the least number of rows in the first tile.
 	denseLeastRows = 16
-	// exactQueries is the number of queries up to which a pass scores every row exactly, since
-	// its time is that of reading the rows.
+	// exactQueries is the number of queries up to which a pass scores every row exactly if the
+	// products of few queries have no kernel, or if it gathers rows.
 	exactQueries = 2
 	// mostPending is the number of pending rows from which a query scores them, if it is more
 	// than 3/2 k: more than that are left only if the test cannot separate them.
@@ -185,33 +185,61 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 	return err
 }
 
+// scan is how a pass over rows finds those that may be in an answer.
+type denseScan uint8
+
+const (
+	scoreEach denseScan = iota // score every row in float64
+	fewWide                    // test float32 products with few queries, a column for each
+	packed                     // test float32 products with packed queries, a column for each row
+)
+
+// scan chooses the job's scan.
+func (d *denseJob) scan(x *run) denseScan {
+	few := x.r.kernels.FewQueries()
+	switch {
+	case len(d.js) <= exactQueries && (few == 0 || d.rows != nil):
+		return scoreEach
+	case len(d.js) <= few:
+		return fewWide
+	}
+	return packed
+}
+
 // walkRows reads the range tile by tile and returns the first row not read.
 func (d *denseRange) walkRows(ctx context.Context, x *run, w *scratch, t *denseTerms) (reached int, err error) {
-	exact := len(d.js) <= exactQueries
-	width := 16
+	scan, tile, width := d.scan(x), denseTile, 16
 	for width < len(d.js) {
 		width *= 2
 	}
-	if !exact {
-		x.packDense(w, d.js, width)
+	switch scan {
+	case fewWide:
+		tile = fewTile
+		x.queryDense(w, d.js, 0)
+	case packed:
+		x.queryDense(w, d.js, width)
 	}
-	// The first tile is small, because there is no threshold before it.
-	leastRows := denseLeastRows / 2
+	// The first tiles are small, because there is no threshold before them.
+	first := denseLeastRows
 	for _, j := range d.js {
-		leastRows = max(leastRows, x.states[j].goal.K)
+		first = max(first, 2*x.states[j].goal.K)
 	}
-	lo := d.lo
-	for to := min(lo+min(2*leastRows, denseTile), d.hi); lo < d.hi; lo, to = to, min(to+denseTile, d.hi) {
+	for lo := d.lo; lo < d.hi; {
+		to := min(lo+min(max(first, 4*(lo-d.lo)), tile), d.hi)
 		if err := x.r.checkpoint(ctx, len(d.js)); err != nil {
 			return lo, err
 		}
-		if exact {
+		switch scan {
+		case scoreEach:
 			d.scoreRows(x, w, t, lo, to)
-		} else {
+		case fewWide:
+			d.multiplyFew(x, w, t, lo, to)
+		default:
 			d.multiplyTile(x, w, t, width, lo, to)
 		}
+		lo = to
 	}
-	return lo, nil
+	return d.hi, nil
 }
 
 // scoreRows scores rows lo to hi-1 of the job exactly for each of its queries.
@@ -241,14 +269,17 @@ func (d *denseRange) scoreRows(x *run, w *scratch, t *denseTerms, lo, hi int) {
 	}
 }
 
-// packDense packs queries js for Gemm, denseCoords coordinates at a time and padded to width
-// queries, and sets the terms of the test.
-func (x *run) packDense(w *scratch, js []int, width int) {
+// queryDense sets the terms of the test for queries js of a scan, and packs them for Gemm,
+// denseCoords coordinates at a time and padded to width queries, unless width is 0.
+func (x *run) queryDense(w *scratch, js []int, width int) {
 	s, dim, k := &w.dense, x.c.Dim, x.r.kernels
-	s.query, s.panels = grow(s.query, len(js)*dim), grow(s.panels, width*dim)
-	// The roundings of the query, of float32 sums of denseCoords products, of the sums of these
-	// sums, and of the test itself.
+	s.query = grow(s.query, len(js)*dim)
+	// The roundings of the query, of a float32 sum of products, of the sums of these sums, and of the
+	// test itself.
 	roundings := float64(min(denseCoords, dim) + (dim+denseCoords-1)/denseCoords + 8)
+	if width == 0 { // sums have eight chains
+		roundings = float64(dim/8 + (dim+denseCoords-1)/denseCoords + 6 + 8)
+	}
 	if x.c.Centre != nil { // rows less the centre are rounded
 		roundings++
 	}
@@ -259,6 +290,10 @@ func (x *run) packDense(w *scratch, js []int, width int) {
 		s.margin[e] = collection.Upward(roundings * bandit.Unit * math.Sqrt(k.SumSquares(row)) * collection.Up)
 		s.factor[e] = float32(math.Ldexp(1, -q.exp))
 	}
+	if width == 0 {
+		return
+	}
+	s.panels = grow(s.panels, width*dim)
 	for e := len(js); e < width; e++ {
 		s.margin[e], s.factor[e], s.tau[e] = 0, 0, float32(math.Inf(1))
 	}
@@ -295,24 +330,30 @@ func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, width, lo, 
 		dots := s.dots[i*width:][:width]
 		for ; mask != 0; mask &= mask - 1 {
 			e := bits.TrailingZeros64(mask)
-			q := &x.states[js[e]]
-			if !s.allAllowed[e] && (!d.allows(q, t, uint32(row)) || q.hides(uint32(row))) {
-				continue
-			}
-			// The same operations as in the test.
-			bound := float32(dots[e]*scale) + float32(s.margin[e]*size) + float32(offset*s.factor[e])
-			if bound-bound != 0 { // not finite: the products overflowed, or have no error bound
-				s.addScored(q, e, []uint32{uint32(row)}, []float64{q.searchScore(uint32(row))})
-				continue
-			}
-			if q.bounded() && q.certainlyAbove(s.lowerBound(q, t, e, uint32(row), bound)) {
-				continue
-			}
-			r := &s.pending[e]
-			r.ids, r.bounds = append(r.ids, uint32(row)), append(r.bounds, bound)
+			d.pass(x, s, t, e, uint32(row), dots[e], scale, size, offset)
 		}
 	}
 	d.tightenPending(x, w, t)
+}
+
+// pass adds a row whose product with query e of the job passed the test to the query's pending
+// rows, if the query allows it. The terms are those of the row.
+func (d *denseRange) pass(x *run, s *denseScratch, t *denseTerms, e int, row uint32, dot, scale, size, offset float32) {
+	q := &x.states[d.js[e]]
+	if !s.allAllowed[e] && (!d.allows(q, t, row) || q.hides(row)) {
+		return
+	}
+	// The same operations as in the test.
+	bound := float32(dot*scale) + float32(s.margin[e]*size) + float32(offset*s.factor[e])
+	if bound-bound != 0 { // not finite: the products overflowed, or have no error bound
+		s.addScored(q, e, []uint32{row}, []float64{q.searchScore(row)})
+		return
+	}
+	if q.bounded() && q.certainlyAbove(s.lowerBound(q, t, e, row, bound)) {
+		return
+	}
+	r := &s.pending[e]
+	r.ids, r.bounds = append(r.ids, row), append(r.bounds, bound)
 }
 
 // tightenPending tightens the thresholds of the queries that have many pending rows.

@@ -132,7 +132,7 @@ func (d *denseJob) coordinates(c *collection.Collection, s *denseScratch, far bo
 	if d.rows == nil && !far {
 		return c.Rows[lo*c.Dim+from:], c.Dim
 	}
-	s.gathered = grow(s.gathered, denseTile*min(denseCoords, c.Dim))
+	s.gathered = grow(s.gathered, (hi-lo)*n)
 	for i := range hi - lo {
 		row, to := d.rowAt(lo+i), s.gathered[i*n:(i+1)*n]
 		if far {

@@ -66,3 +66,59 @@ func (kern Kernels) denseTestRows(dots []float32, ld int, margin, factor, tau, s
 		}
 	}
 }
+
+const (
+	// fewBytes is the size of the rows that groups of queries read in turn from the level-1 cache.
+	fewBytes = 16 << 10
+	// fewAhead is the least number of bytes that GemmFew prefetches ahead; a tile of rows, if longer.
+	fewAhead = 16 << 10
+)
+
+func (kern Kernels) gemmFew(out []float32, ldo int, rows []float32, ldr, n int, queries []float32, ldq, m, k int, add bool) {
+	if kern == Generic || k == 0 {
+		gemmFewGeneric(out, ldo, rows, ldr, n, queries, ldq, m, k, add)
+		return
+	}
+	block := n
+	if m > 4 || kern == AVX2 && m > 2 {
+		block = max(8, fewBytes/4/k&^7)
+	}
+	for lo := 0; lo < n; lo += block {
+		some, ahead := min(block, n-lo), max(fewAhead, 4*8*ldr)
+		for e := 0; e < m; ahead = 0 { // the first group prefetches for all
+			to, from, q := &out[e*ldo+lo], &rows[lo*ldr], &queries[e*ldq]
+			switch {
+			case kern == AVX512 && m-e >= 4:
+				gemmFew4AVX512(to, ldo, from, ldr, some, q, ldq, k, ahead, add)
+				e += 4
+			case kern == AVX512 && m-e >= 2:
+				gemmFew2AVX512(to, ldo, from, ldr, some, q, ldq, k, ahead, add)
+				e += 2
+			case kern == AVX512:
+				gemmFew1AVX512(to, ldo, from, ldr, some, q, ldq, k, ahead, add)
+				e++
+			case m-e >= 2:
+				gemmFew2AVX2(to, ldo, from, ldr, some, q, ldq, k, ahead, add)
+				e += 2
+			default:
+				gemmFew1AVX2(to, ldo, from, ldr, some, q, ldq, k, ahead, add)
+				e++
+			}
+		}
+	}
+}
+
+// denseTestColumn tests the first rows and returns how many.
+func (kern Kernels) denseTestColumn(dots []float32, margin, factor, tau float32, scale, size, offset []float32, masks []uint64) int {
+	blocks := len(dots) / 16
+	if kern == Generic || blocks == 0 {
+		return 0
+	}
+	bits := (*uint16)(unsafe.Pointer(&masks[0]))
+	if kern == AVX512 {
+		denseColumnAVX512(&dots[0], &scale[0], &size[0], &offset[0], blocks, margin, factor, tau, bits)
+	} else {
+		denseColumnAVX2(&dots[0], &scale[0], &size[0], &offset[0], blocks, margin, factor, tau, bits)
+	}
+	return 16 * blocks
+}

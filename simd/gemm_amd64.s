@@ -2406,6 +2406,1167 @@ done:
 	VZEROUPPER
 	RET
 
+// func gemmFew1AVX512(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
+TEXT ·gemmFew1AVX512(SB), NOSPLIT, $0-73
+	MOVQ out+0(FP), AX
+	MOVQ ldr+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	LEAQ (DX)(DX*4), SI
+	LEAQ (BX)(DX*4), DI
+	MOVQ rows+16(FP), R8
+	MOVQ n+32(FP), R9
+
+rows8:
+	SUBQ   $0x08, R9
+	JLT    fewer8
+	MOVQ   queries+40(FP), R11
+	MOVQ   R8, R10
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   k+56(FP), CX
+	MOVQ   ahead+64(FP), R12
+	TESTQ  R12, R12
+	JZ     near8
+	ADDQ   R10, R12
+
+far8:
+	SUBQ        $0x10, CX
+	JLT         few8
+	PREFETCHT1  (R12)
+	PREFETCHT1  (R12)(DX*1)
+	PREFETCHT1  (R12)(DX*2)
+	PREFETCHT1  (R12)(BX*1)
+	PREFETCHT1  (R12)(DX*4)
+	PREFETCHT1  (R12)(SI*1)
+	PREFETCHT1  (R12)(BX*2)
+	PREFETCHT1  (R12)(DI*1)
+	ADDQ        $0x40, R12
+	VMOVUPS     (R11), Z8
+	VFMADD231PS (R10), Z8, Z0
+	VFMADD231PS (R10)(DX*1), Z8, Z1
+	VFMADD231PS (R10)(DX*2), Z8, Z2
+	VFMADD231PS (R10)(BX*1), Z8, Z3
+	VFMADD231PS (R10)(DX*4), Z8, Z4
+	VFMADD231PS (R10)(SI*1), Z8, Z5
+	VFMADD231PS (R10)(BX*2), Z8, Z6
+	VFMADD231PS (R10)(DI*1), Z8, Z7
+	ADDQ        $0x40, R10
+	ADDQ        $0x40, R11
+	JMP         far8
+
+few8:
+	ADDQ $0x10, CX
+
+near8:
+	SUBQ        $0x10, CX
+	JLT         last8
+	VMOVUPS     (R11), Z8
+	VFMADD231PS (R10), Z8, Z0
+	VFMADD231PS (R10)(DX*1), Z8, Z1
+	VFMADD231PS (R10)(DX*2), Z8, Z2
+	VFMADD231PS (R10)(BX*1), Z8, Z3
+	VFMADD231PS (R10)(DX*4), Z8, Z4
+	VFMADD231PS (R10)(SI*1), Z8, Z5
+	VFMADD231PS (R10)(BX*2), Z8, Z6
+	VFMADD231PS (R10)(DI*1), Z8, Z7
+	ADDQ        $0x40, R10
+	ADDQ        $0x40, R11
+	JMP         near8
+
+last8:
+	ADDQ        $0x10, CX
+	JZ          add8
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPS.Z   (R11), K1, Z8
+	VMOVUPS.Z   (R10), K1, Z9
+	VFMADD231PS Z9, Z8, Z0
+	VMOVUPS.Z   (R10)(DX*1), K1, Z9
+	VFMADD231PS Z9, Z8, Z1
+	VMOVUPS.Z   (R10)(DX*2), K1, Z9
+	VFMADD231PS Z9, Z8, Z2
+	VMOVUPS.Z   (R10)(BX*1), K1, Z9
+	VFMADD231PS Z9, Z8, Z3
+	VMOVUPS.Z   (R10)(DX*4), K1, Z9
+	VFMADD231PS Z9, Z8, Z4
+	VMOVUPS.Z   (R10)(SI*1), K1, Z9
+	VFMADD231PS Z9, Z8, Z5
+	VMOVUPS.Z   (R10)(BX*2), K1, Z9
+	VFMADD231PS Z9, Z8, Z6
+	VMOVUPS.Z   (R10)(DI*1), K1, Z9
+	VFMADD231PS Z9, Z8, Z7
+
+add8:
+	VEXTRACTF64X4 $0x01, Z0, Y8
+	VADDPS        Y8, Y0, Y0
+	VEXTRACTF64X4 $0x01, Z1, Y8
+	VADDPS        Y8, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y8
+	VADDPS        Y8, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y8
+	VADDPS        Y8, Y3, Y3
+	VEXTRACTF64X4 $0x01, Z4, Y8
+	VADDPS        Y8, Y4, Y4
+	VEXTRACTF64X4 $0x01, Z5, Y8
+	VADDPS        Y8, Y5, Y5
+	VEXTRACTF64X4 $0x01, Z6, Y8
+	VADDPS        Y8, Y6, Y6
+	VEXTRACTF64X4 $0x01, Z7, Y8
+	VADDPS        Y8, Y7, Y7
+	VHADDPS       Y1, Y0, Y0
+	VHADDPS       Y3, Y2, Y2
+	VHADDPS       Y5, Y4, Y4
+	VHADDPS       Y7, Y6, Y6
+	VHADDPS       Y2, Y0, Y0
+	VHADDPS       Y6, Y4, Y4
+	VPERM2F128    $0x20, Y4, Y0, Y1
+	VPERM2F128    $0x31, Y4, Y0, Y0
+	VADDPS        Y0, Y1, Y1
+	MOVQ          AX, CX
+	MOVB          add+72(FP), R10
+	TESTB         R10, R10
+	JEQ           store0of8
+	VADDPS        (CX), Y1, Y1
+
+store0of8:
+	VMOVUPS Y1, (CX)
+	LEAQ    (R8)(DX*8), R8
+	ADDQ    $0x20, AX
+	JMP     rows8
+
+fewer8:
+	ADDQ $0x08, R9
+
+rows1:
+	SUBQ   $0x01, R9
+	JLT    fewer1
+	MOVQ   queries+40(FP), SI
+	MOVQ   R8, BX
+	VXORPS Z0, Z0, Z0
+	MOVQ   k+56(FP), CX
+
+near1:
+	SUBQ        $0x10, CX
+	JLT         last1
+	VMOVUPS     (SI), Z1
+	VFMADD231PS (BX), Z1, Z0
+	ADDQ        $0x40, BX
+	ADDQ        $0x40, SI
+	JMP         near1
+
+last1:
+	ADDQ        $0x10, CX
+	JZ          add1
+	MOVQ        $0x00000001, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVQ       DI, K1
+	VMOVUPS.Z   (SI), K1, Z1
+	VMOVUPS.Z   (BX), K1, Z2
+	VFMADD231PS Z2, Z1, Z0
+
+add1:
+	MOVQ          AX, CX
+	MOVB          add+72(FP), BL
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VHADDPS       Y0, Y0, Y0
+	VHADDPS       Y0, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDSS        X1, X0, X0
+	TESTB         BL, BL
+	JEQ           store0
+	VADDSS        (CX), X0, X0
+
+store0:
+	VMOVSS X0, (CX)
+	LEAQ   (R8)(DX*1), R8
+	ADDQ   $0x04, AX
+	JMP    rows1
+
+fewer1:
+	ADDQ $0x01, R9
+	VZEROUPPER
+	RET
+
+// func gemmFew2AVX512(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
+TEXT ·gemmFew2AVX512(SB), NOSPLIT, $0-73
+	MOVQ out+0(FP), AX
+	MOVQ ldr+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ ldo+8(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldq+48(FP), DI
+	SHLQ $0x02, DI
+	MOVQ rows+16(FP), R8
+	MOVQ n+32(FP), R9
+
+rows4:
+	SUBQ   $0x04, R9
+	JLT    fewer4
+	MOVQ   queries+40(FP), R11
+	MOVQ   R8, R10
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   k+56(FP), CX
+	MOVQ   ahead+64(FP), R12
+	TESTQ  R12, R12
+	JZ     near4
+	ADDQ   R10, R12
+
+far4:
+	SUBQ        $0x10, CX
+	JLT         few4
+	PREFETCHT1  (R12)
+	PREFETCHT1  (R12)(DX*1)
+	PREFETCHT1  (R12)(DX*2)
+	PREFETCHT1  (R12)(BX*1)
+	ADDQ        $0x40, R12
+	VMOVUPS     (R11), Z8
+	VMOVUPS     (R11)(DI*1), Z9
+	VMOVUPS     (R10), Z10
+	VFMADD231PS Z10, Z8, Z0
+	VFMADD231PS Z10, Z9, Z4
+	VMOVUPS     (R10)(DX*1), Z10
+	VFMADD231PS Z10, Z8, Z1
+	VFMADD231PS Z10, Z9, Z5
+	VMOVUPS     (R10)(DX*2), Z10
+	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z10, Z9, Z6
+	VMOVUPS     (R10)(BX*1), Z10
+	VFMADD231PS Z10, Z8, Z3
+	VFMADD231PS Z10, Z9, Z7
+	ADDQ        $0x40, R10
+	ADDQ        $0x40, R11
+	JMP         far4
+
+few4:
+	ADDQ $0x10, CX
+
+near4:
+	SUBQ        $0x10, CX
+	JLT         last4
+	VMOVUPS     (R11), Z8
+	VMOVUPS     (R11)(DI*1), Z9
+	VMOVUPS     (R10), Z10
+	VFMADD231PS Z10, Z8, Z0
+	VFMADD231PS Z10, Z9, Z4
+	VMOVUPS     (R10)(DX*1), Z10
+	VFMADD231PS Z10, Z8, Z1
+	VFMADD231PS Z10, Z9, Z5
+	VMOVUPS     (R10)(DX*2), Z10
+	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z10, Z9, Z6
+	VMOVUPS     (R10)(BX*1), Z10
+	VFMADD231PS Z10, Z8, Z3
+	VFMADD231PS Z10, Z9, Z7
+	ADDQ        $0x40, R10
+	ADDQ        $0x40, R11
+	JMP         near4
+
+last4:
+	ADDQ        $0x10, CX
+	JZ          add4
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPS.Z   (R11), K1, Z8
+	VMOVUPS.Z   (R11)(DI*1), K1, Z9
+	VMOVUPS.Z   (R10), K1, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VFMADD231PS Z10, Z9, Z4
+	VMOVUPS.Z   (R10)(DX*1), K1, Z10
+	VFMADD231PS Z10, Z8, Z1
+	VFMADD231PS Z10, Z9, Z5
+	VMOVUPS.Z   (R10)(DX*2), K1, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VFMADD231PS Z10, Z9, Z6
+	VMOVUPS.Z   (R10)(BX*1), K1, Z10
+	VFMADD231PS Z10, Z8, Z3
+	VFMADD231PS Z10, Z9, Z7
+
+add4:
+	VEXTRACTF64X4 $0x01, Z0, Y8
+	VADDPS        Y8, Y0, Y0
+	VEXTRACTF64X4 $0x01, Z1, Y8
+	VADDPS        Y8, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y8
+	VADDPS        Y8, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y8
+	VADDPS        Y8, Y3, Y3
+	VEXTRACTF64X4 $0x01, Z4, Y8
+	VADDPS        Y8, Y4, Y4
+	VEXTRACTF64X4 $0x01, Z5, Y8
+	VADDPS        Y8, Y5, Y5
+	VEXTRACTF64X4 $0x01, Z6, Y8
+	VADDPS        Y8, Y6, Y6
+	VEXTRACTF64X4 $0x01, Z7, Y8
+	VADDPS        Y8, Y7, Y7
+	VHADDPS       Y1, Y0, Y0
+	VHADDPS       Y3, Y2, Y2
+	VHADDPS       Y5, Y4, Y4
+	VHADDPS       Y7, Y6, Y6
+	VHADDPS       Y2, Y0, Y0
+	VHADDPS       Y6, Y4, Y4
+	VPERM2F128    $0x20, Y4, Y0, Y1
+	VPERM2F128    $0x31, Y4, Y0, Y0
+	VADDPS        Y0, Y1, Y1
+	MOVQ          AX, CX
+	VEXTRACTF128  $0x01, Y1, X0
+	MOVB          add+72(FP), R10
+	TESTB         R10, R10
+	JEQ           store0of4
+	VADDPS        (CX), X1, X1
+	VADDPS        (CX)(SI*1), X0, X0
+
+store0of4:
+	VMOVUPS X1, (CX)
+	VMOVUPS X0, (CX)(SI*1)
+	LEAQ    (R8)(DX*4), R8
+	ADDQ    $0x10, AX
+	JMP     rows4
+
+fewer4:
+	ADDQ $0x04, R9
+
+rows1:
+	SUBQ   $0x01, R9
+	JLT    fewer1
+	MOVQ   queries+40(FP), R10
+	MOVQ   R8, BX
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   k+56(FP), CX
+
+near1:
+	SUBQ        $0x10, CX
+	JLT         last1
+	VMOVUPS     (R10), Z2
+	VMOVUPS     (R10)(DI*1), Z3
+	VMOVUPS     (BX), Z4
+	VFMADD231PS Z4, Z2, Z0
+	VFMADD231PS Z4, Z3, Z1
+	ADDQ        $0x40, BX
+	ADDQ        $0x40, R10
+	JMP         near1
+
+last1:
+	ADDQ        $0x10, CX
+	JZ          add1
+	MOVQ        $0x00000001, R11
+	SHLQ        CL, R11
+	DECQ        R11
+	KMOVQ       R11, K1
+	VMOVUPS.Z   (R10), K1, Z2
+	VMOVUPS.Z   (R10)(DI*1), K1, Z3
+	VMOVUPS.Z   (BX), K1, Z4
+	VFMADD231PS Z4, Z2, Z0
+	VFMADD231PS Z4, Z3, Z1
+
+add1:
+	MOVQ          AX, CX
+	MOVB          add+72(FP), BL
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VADDPS        Y2, Y0, Y0
+	VHADDPS       Y0, Y0, Y0
+	VHADDPS       Y0, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X2
+	VADDSS        X2, X0, X0
+	TESTB         BL, BL
+	JEQ           store0
+	VADDSS        (CX), X0, X0
+
+store0:
+	VMOVSS        X0, (CX)
+	ADDQ          SI, CX
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VHADDPS       Y1, Y1, Y1
+	VHADDPS       Y1, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDSS        X0, X1, X1
+	TESTB         BL, BL
+	JEQ           store1
+	VADDSS        (CX), X1, X1
+
+store1:
+	VMOVSS X1, (CX)
+	LEAQ   (R8)(DX*1), R8
+	ADDQ   $0x04, AX
+	JMP    rows1
+
+fewer1:
+	ADDQ $0x01, R9
+	VZEROUPPER
+	RET
+
+// func gemmFew4AVX512(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
+TEXT ·gemmFew4AVX512(SB), NOSPLIT, $0-73
+	MOVQ out+0(FP), AX
+	MOVQ ldr+24(FP), DX
+	SHLQ $0x02, DX
+	LEAQ (DX)(DX*2), BX
+	MOVQ ldo+8(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldq+48(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (DI)(DI*2), R8
+	MOVQ rows+16(FP), R9
+	MOVQ n+32(FP), R10
+
+rows4:
+	SUBQ   $0x04, R10
+	JLT    fewer4
+	MOVQ   queries+40(FP), R12
+	MOVQ   R9, R11
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   k+56(FP), CX
+	MOVQ   ahead+64(FP), R13
+	TESTQ  R13, R13
+	JZ     near4
+	ADDQ   R11, R13
+
+far4:
+	SUBQ        $0x10, CX
+	JLT         few4
+	PREFETCHT1  (R13)
+	PREFETCHT1  (R13)(DX*1)
+	PREFETCHT1  (R13)(DX*2)
+	PREFETCHT1  (R13)(BX*1)
+	ADDQ        $0x40, R13
+	VMOVUPS     (R12), Z16
+	VMOVUPS     (R12)(DI*1), Z17
+	VMOVUPS     (R12)(DI*2), Z18
+	VMOVUPS     (R12)(R8*1), Z19
+	VMOVUPS     (R11), Z20
+	VFMADD231PS Z20, Z16, Z0
+	VFMADD231PS Z20, Z17, Z4
+	VFMADD231PS Z20, Z18, Z8
+	VFMADD231PS Z20, Z19, Z12
+	VMOVUPS     (R11)(DX*1), Z20
+	VFMADD231PS Z20, Z16, Z1
+	VFMADD231PS Z20, Z17, Z5
+	VFMADD231PS Z20, Z18, Z9
+	VFMADD231PS Z20, Z19, Z13
+	VMOVUPS     (R11)(DX*2), Z20
+	VFMADD231PS Z20, Z16, Z2
+	VFMADD231PS Z20, Z17, Z6
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z20, Z19, Z14
+	VMOVUPS     (R11)(BX*1), Z20
+	VFMADD231PS Z20, Z16, Z3
+	VFMADD231PS Z20, Z17, Z7
+	VFMADD231PS Z20, Z18, Z11
+	VFMADD231PS Z20, Z19, Z15
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+	JMP         far4
+
+few4:
+	ADDQ $0x10, CX
+
+near4:
+	SUBQ        $0x10, CX
+	JLT         last4
+	VMOVUPS     (R12), Z16
+	VMOVUPS     (R12)(DI*1), Z17
+	VMOVUPS     (R12)(DI*2), Z18
+	VMOVUPS     (R12)(R8*1), Z19
+	VMOVUPS     (R11), Z20
+	VFMADD231PS Z20, Z16, Z0
+	VFMADD231PS Z20, Z17, Z4
+	VFMADD231PS Z20, Z18, Z8
+	VFMADD231PS Z20, Z19, Z12
+	VMOVUPS     (R11)(DX*1), Z20
+	VFMADD231PS Z20, Z16, Z1
+	VFMADD231PS Z20, Z17, Z5
+	VFMADD231PS Z20, Z18, Z9
+	VFMADD231PS Z20, Z19, Z13
+	VMOVUPS     (R11)(DX*2), Z20
+	VFMADD231PS Z20, Z16, Z2
+	VFMADD231PS Z20, Z17, Z6
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z20, Z19, Z14
+	VMOVUPS     (R11)(BX*1), Z20
+	VFMADD231PS Z20, Z16, Z3
+	VFMADD231PS Z20, Z17, Z7
+	VFMADD231PS Z20, Z18, Z11
+	VFMADD231PS Z20, Z19, Z15
+	ADDQ        $0x40, R11
+	ADDQ        $0x40, R12
+	JMP         near4
+
+last4:
+	ADDQ        $0x10, CX
+	JZ          add4
+	MOVQ        $0x00000001, R13
+	SHLQ        CL, R13
+	DECQ        R13
+	KMOVQ       R13, K1
+	VMOVUPS.Z   (R12), K1, Z16
+	VMOVUPS.Z   (R12)(DI*1), K1, Z17
+	VMOVUPS.Z   (R12)(DI*2), K1, Z18
+	VMOVUPS.Z   (R12)(R8*1), K1, Z19
+	VMOVUPS.Z   (R11), K1, Z20
+	VFMADD231PS Z20, Z16, Z0
+	VFMADD231PS Z20, Z17, Z4
+	VFMADD231PS Z20, Z18, Z8
+	VFMADD231PS Z20, Z19, Z12
+	VMOVUPS.Z   (R11)(DX*1), K1, Z20
+	VFMADD231PS Z20, Z16, Z1
+	VFMADD231PS Z20, Z17, Z5
+	VFMADD231PS Z20, Z18, Z9
+	VFMADD231PS Z20, Z19, Z13
+	VMOVUPS.Z   (R11)(DX*2), K1, Z20
+	VFMADD231PS Z20, Z16, Z2
+	VFMADD231PS Z20, Z17, Z6
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z20, Z19, Z14
+	VMOVUPS.Z   (R11)(BX*1), K1, Z20
+	VFMADD231PS Z20, Z16, Z3
+	VFMADD231PS Z20, Z17, Z7
+	VFMADD231PS Z20, Z18, Z11
+	VFMADD231PS Z20, Z19, Z15
+
+add4:
+	VEXTRACTF64X4 $0x01, Z0, Y16
+	VADDPS        Y16, Y0, Y0
+	VEXTRACTF64X4 $0x01, Z1, Y16
+	VADDPS        Y16, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y16
+	VADDPS        Y16, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y16
+	VADDPS        Y16, Y3, Y3
+	VEXTRACTF64X4 $0x01, Z4, Y16
+	VADDPS        Y16, Y4, Y4
+	VEXTRACTF64X4 $0x01, Z5, Y16
+	VADDPS        Y16, Y5, Y5
+	VEXTRACTF64X4 $0x01, Z6, Y16
+	VADDPS        Y16, Y6, Y6
+	VEXTRACTF64X4 $0x01, Z7, Y16
+	VADDPS        Y16, Y7, Y7
+	VHADDPS       Y1, Y0, Y0
+	VHADDPS       Y3, Y2, Y2
+	VHADDPS       Y5, Y4, Y4
+	VHADDPS       Y7, Y6, Y6
+	VHADDPS       Y2, Y0, Y0
+	VHADDPS       Y6, Y4, Y4
+	VPERM2F128    $0x20, Y4, Y0, Y1
+	VPERM2F128    $0x31, Y4, Y0, Y0
+	VADDPS        Y0, Y1, Y1
+	MOVQ          AX, CX
+	VEXTRACTF128  $0x01, Y1, X0
+	MOVB          add+72(FP), R11
+	TESTB         R11, R11
+	JEQ           store0of4
+	VADDPS        (CX), X1, X1
+	VADDPS        (CX)(SI*1), X0, X0
+
+store0of4:
+	VMOVUPS       X1, (CX)
+	VMOVUPS       X0, (CX)(SI*1)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y8
+	VEXTRACTF64X4 $0x01, Z9, Y0
+	VADDPS        Y0, Y9, Y9
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPS        Y0, Y10, Y10
+	VEXTRACTF64X4 $0x01, Z11, Y0
+	VADDPS        Y0, Y11, Y11
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VADDPS        Y0, Y12, Y12
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VADDPS        Y0, Y13, Y13
+	VEXTRACTF64X4 $0x01, Z14, Y0
+	VADDPS        Y0, Y14, Y14
+	VEXTRACTF64X4 $0x01, Z15, Y0
+	VADDPS        Y0, Y15, Y15
+	VHADDPS       Y9, Y8, Y8
+	VHADDPS       Y11, Y10, Y10
+	VHADDPS       Y13, Y12, Y12
+	VHADDPS       Y15, Y14, Y14
+	VHADDPS       Y10, Y8, Y8
+	VHADDPS       Y14, Y12, Y12
+	VPERM2F128    $0x20, Y12, Y8, Y0
+	VPERM2F128    $0x31, Y12, Y8, Y1
+	VADDPS        Y1, Y0, Y0
+	MOVQ          AX, CX
+	LEAQ          (CX)(SI*2), CX
+	VEXTRACTF128  $0x01, Y0, X1
+	MOVB          add+72(FP), R11
+	TESTB         R11, R11
+	JEQ           store8of4
+	VADDPS        (CX), X0, X0
+	VADDPS        (CX)(SI*1), X1, X1
+
+store8of4:
+	VMOVUPS X0, (CX)
+	VMOVUPS X1, (CX)(SI*1)
+	LEAQ    (R9)(DX*4), R9
+	ADDQ    $0x10, AX
+	JMP     rows4
+
+fewer4:
+	ADDQ $0x04, R10
+
+rows1:
+	SUBQ   $0x01, R10
+	JLT    fewer1
+	MOVQ   queries+40(FP), R11
+	MOVQ   R9, BX
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   k+56(FP), CX
+
+near1:
+	SUBQ        $0x10, CX
+	JLT         last1
+	VMOVUPS     (R11), Z4
+	VMOVUPS     (R11)(DI*1), Z5
+	VMOVUPS     (R11)(DI*2), Z6
+	VMOVUPS     (R11)(R8*1), Z7
+	VMOVUPS     (BX), Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+	ADDQ        $0x40, BX
+	ADDQ        $0x40, R11
+	JMP         near1
+
+last1:
+	ADDQ        $0x10, CX
+	JZ          add1
+	MOVQ        $0x00000001, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVQ       R12, K1
+	VMOVUPS.Z   (R11), K1, Z4
+	VMOVUPS.Z   (R11)(DI*1), K1, Z5
+	VMOVUPS.Z   (R11)(DI*2), K1, Z6
+	VMOVUPS.Z   (R11)(R8*1), K1, Z7
+	VMOVUPS.Z   (BX), K1, Z8
+	VFMADD231PS Z8, Z4, Z0
+	VFMADD231PS Z8, Z5, Z1
+	VFMADD231PS Z8, Z6, Z2
+	VFMADD231PS Z8, Z7, Z3
+
+add1:
+	MOVQ          AX, CX
+	MOVB          add+72(FP), BL
+	VEXTRACTF64X4 $0x01, Z0, Y4
+	VADDPS        Y4, Y0, Y0
+	VHADDPS       Y0, Y0, Y0
+	VHADDPS       Y0, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X4
+	VADDSS        X4, X0, X0
+	TESTB         BL, BL
+	JEQ           store0
+	VADDSS        (CX), X0, X0
+
+store0:
+	VMOVSS        X0, (CX)
+	ADDQ          SI, CX
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VHADDPS       Y1, Y1, Y1
+	VHADDPS       Y1, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDSS        X0, X1, X1
+	TESTB         BL, BL
+	JEQ           store1
+	VADDSS        (CX), X1, X1
+
+store1:
+	VMOVSS        X1, (CX)
+	ADDQ          SI, CX
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VHADDPS       Y2, Y2, Y2
+	VHADDPS       Y2, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDSS        X0, X2, X2
+	TESTB         BL, BL
+	JEQ           store2
+	VADDSS        (CX), X2, X2
+
+store2:
+	VMOVSS        X2, (CX)
+	ADDQ          SI, CX
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VHADDPS       Y3, Y3, Y3
+	VHADDPS       Y3, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDSS        X0, X3, X3
+	TESTB         BL, BL
+	JEQ           store3
+	VADDSS        (CX), X3, X3
+
+store3:
+	VMOVSS X3, (CX)
+	LEAQ   (R9)(DX*1), R9
+	ADDQ   $0x04, AX
+	JMP    rows1
+
+fewer1:
+	ADDQ $0x01, R10
+	VZEROUPPER
+	RET
+
+// func gemmFew1AVX2(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gemmFew1AVX2(SB), NOSPLIT, $0-73
+	MOVQ out+0(FP), AX
+	MOVQ ldr+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	LEAQ (CX)(CX*4), BX
+	LEAQ (DX)(CX*4), SI
+	MOVQ rows+16(FP), DI
+	MOVQ n+32(FP), R8
+
+rows8:
+	SUBQ   $0x08, R8
+	JLT    fewer8
+	MOVQ   queries+40(FP), R10
+	MOVQ   DI, R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   k+56(FP), R11
+	MOVQ   ahead+64(FP), R12
+	TESTQ  R12, R12
+	JZ     near8
+	ADDQ   R9, R12
+
+far8:
+	SUBQ        $0x10, R11
+	JLT         few8
+	PREFETCHT1  (R12)
+	PREFETCHT1  (R12)(CX*1)
+	PREFETCHT1  (R12)(CX*2)
+	PREFETCHT1  (R12)(DX*1)
+	PREFETCHT1  (R12)(CX*4)
+	PREFETCHT1  (R12)(BX*1)
+	PREFETCHT1  (R12)(DX*2)
+	PREFETCHT1  (R12)(SI*1)
+	ADDQ        $0x40, R12
+	VMOVUPS     (R10), Y8
+	VFMADD231PS (R9), Y8, Y0
+	VFMADD231PS (R9)(CX*1), Y8, Y1
+	VFMADD231PS (R9)(CX*2), Y8, Y2
+	VFMADD231PS (R9)(DX*1), Y8, Y3
+	VFMADD231PS (R9)(CX*4), Y8, Y4
+	VFMADD231PS (R9)(BX*1), Y8, Y5
+	VFMADD231PS (R9)(DX*2), Y8, Y6
+	VFMADD231PS (R9)(SI*1), Y8, Y7
+	VMOVUPS     32(R10), Y8
+	VFMADD231PS 32(R9), Y8, Y0
+	VFMADD231PS 32(R9)(CX*1), Y8, Y1
+	VFMADD231PS 32(R9)(CX*2), Y8, Y2
+	VFMADD231PS 32(R9)(DX*1), Y8, Y3
+	VFMADD231PS 32(R9)(CX*4), Y8, Y4
+	VFMADD231PS 32(R9)(BX*1), Y8, Y5
+	VFMADD231PS 32(R9)(DX*2), Y8, Y6
+	VFMADD231PS 32(R9)(SI*1), Y8, Y7
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R10
+	JMP         far8
+
+few8:
+	ADDQ $0x10, R11
+
+near8:
+	SUBQ        $0x08, R11
+	JLT         last8
+	VMOVUPS     (R10), Y8
+	VFMADD231PS (R9), Y8, Y0
+	VFMADD231PS (R9)(CX*1), Y8, Y1
+	VFMADD231PS (R9)(CX*2), Y8, Y2
+	VFMADD231PS (R9)(DX*1), Y8, Y3
+	VFMADD231PS (R9)(CX*4), Y8, Y4
+	VFMADD231PS (R9)(BX*1), Y8, Y5
+	VFMADD231PS (R9)(DX*2), Y8, Y6
+	VFMADD231PS (R9)(SI*1), Y8, Y7
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+	JMP         near8
+
+last8:
+	ADDQ        $0x08, R11
+	JZ          add8
+	LEAQ        entries<>+0(SB), R12
+	SHLQ        $0x02, R11
+	SUBQ        R11, R12
+	VMOVDQU     32(R12), Y8
+	VMASKMOVPS  (R10), Y8, Y9
+	VMASKMOVPS  (R9), Y8, Y10
+	VFMADD231PS Y10, Y9, Y0
+	VMASKMOVPS  (R9)(CX*1), Y8, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMASKMOVPS  (R9)(CX*2), Y8, Y10
+	VFMADD231PS Y10, Y9, Y2
+	VMASKMOVPS  (R9)(DX*1), Y8, Y10
+	VFMADD231PS Y10, Y9, Y3
+	VMASKMOVPS  (R9)(CX*4), Y8, Y10
+	VFMADD231PS Y10, Y9, Y4
+	VMASKMOVPS  (R9)(BX*1), Y8, Y10
+	VFMADD231PS Y10, Y9, Y5
+	VMASKMOVPS  (R9)(DX*2), Y8, Y10
+	VFMADD231PS Y10, Y9, Y6
+	VMASKMOVPS  (R9)(SI*1), Y8, Y8
+	VFMADD231PS Y8, Y9, Y7
+
+add8:
+	VHADDPS    Y1, Y0, Y0
+	VHADDPS    Y3, Y2, Y2
+	VHADDPS    Y5, Y4, Y4
+	VHADDPS    Y7, Y6, Y6
+	VHADDPS    Y2, Y0, Y0
+	VHADDPS    Y6, Y4, Y4
+	VPERM2F128 $0x20, Y4, Y0, Y1
+	VPERM2F128 $0x31, Y4, Y0, Y0
+	VADDPS     Y0, Y1, Y1
+	MOVQ       AX, R9
+	MOVB       add+72(FP), R10
+	TESTB      R10, R10
+	JEQ        store0of8
+	VADDPS     (R9), Y1, Y1
+
+store0of8:
+	VMOVUPS Y1, (R9)
+	LEAQ    (DI)(CX*8), DI
+	ADDQ    $0x20, AX
+	JMP     rows8
+
+fewer8:
+	ADDQ $0x08, R8
+
+rows1:
+	SUBQ   $0x01, R8
+	JLT    fewer1
+	MOVQ   queries+40(FP), BX
+	MOVQ   DI, DX
+	VXORPS Y0, Y0, Y0
+	MOVQ   k+56(FP), SI
+
+near1:
+	SUBQ        $0x08, SI
+	JLT         last1
+	VMOVUPS     (BX), Y1
+	VFMADD231PS (DX), Y1, Y0
+	ADDQ        $0x20, DX
+	ADDQ        $0x20, BX
+	JMP         near1
+
+last1:
+	ADDQ        $0x08, SI
+	JZ          add1
+	LEAQ        entries<>+0(SB), R9
+	SHLQ        $0x02, SI
+	SUBQ        SI, R9
+	VMOVDQU     32(R9), Y1
+	VMASKMOVPS  (BX), Y1, Y2
+	VMASKMOVPS  (DX), Y1, Y1
+	VFMADD231PS Y1, Y2, Y0
+
+add1:
+	MOVQ         AX, DX
+	MOVB         add+72(FP), BL
+	VHADDPS      Y0, Y0, Y0
+	VHADDPS      Y0, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDSS       X1, X0, X0
+	TESTB        BL, BL
+	JEQ          store0
+	VADDSS       (DX), X0, X0
+
+store0:
+	VMOVSS X0, (DX)
+	LEAQ   (DI)(CX*1), DI
+	ADDQ   $0x04, AX
+	JMP    rows1
+
+fewer1:
+	ADDQ $0x01, R8
+	VZEROUPPER
+	RET
+
+DATA entries<>+0(SB)/4, $0xffffffff
+DATA entries<>+4(SB)/4, $0xffffffff
+DATA entries<>+8(SB)/4, $0xffffffff
+DATA entries<>+12(SB)/4, $0xffffffff
+DATA entries<>+16(SB)/4, $0xffffffff
+DATA entries<>+20(SB)/4, $0xffffffff
+DATA entries<>+24(SB)/4, $0xffffffff
+DATA entries<>+28(SB)/4, $0xffffffff
+DATA entries<>+32(SB)/4, $0x00000000
+DATA entries<>+36(SB)/4, $0x00000000
+DATA entries<>+40(SB)/4, $0x00000000
+DATA entries<>+44(SB)/4, $0x00000000
+DATA entries<>+48(SB)/4, $0x00000000
+DATA entries<>+52(SB)/4, $0x00000000
+DATA entries<>+56(SB)/4, $0x00000000
+DATA entries<>+60(SB)/4, $0x00000000
+GLOBL entries<>(SB), RODATA|NOPTR, $64
+
+// func gemmFew2AVX2(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+// Requires: AVX, FMA3, MMX+
+TEXT ·gemmFew2AVX2(SB), NOSPLIT, $0-73
+	MOVQ out+0(FP), AX
+	MOVQ ldr+24(FP), CX
+	SHLQ $0x02, CX
+	LEAQ (CX)(CX*2), DX
+	MOVQ ldo+8(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldq+48(FP), SI
+	SHLQ $0x02, SI
+	MOVQ rows+16(FP), DI
+	MOVQ n+32(FP), R8
+
+rows4:
+	SUBQ   $0x04, R8
+	JLT    fewer4
+	MOVQ   queries+40(FP), R10
+	MOVQ   DI, R9
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   k+56(FP), R11
+	MOVQ   ahead+64(FP), R12
+	TESTQ  R12, R12
+	JZ     near4
+	ADDQ   R9, R12
+
+far4:
+	SUBQ        $0x10, R11
+	JLT         few4
+	PREFETCHT1  (R12)
+	PREFETCHT1  (R12)(CX*1)
+	PREFETCHT1  (R12)(CX*2)
+	PREFETCHT1  (R12)(DX*1)
+	ADDQ        $0x40, R12
+	VMOVUPS     (R10), Y8
+	VMOVUPS     (R10)(SI*1), Y9
+	VMOVUPS     (R9), Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y4
+	VMOVUPS     (R9)(CX*1), Y10
+	VFMADD231PS Y10, Y8, Y1
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     (R9)(CX*2), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     (R9)(DX*1), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VFMADD231PS Y10, Y9, Y7
+	VMOVUPS     32(R10), Y8
+	VMOVUPS     32(R10)(SI*1), Y9
+	VMOVUPS     32(R9), Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y4
+	VMOVUPS     32(R9)(CX*1), Y10
+	VFMADD231PS Y10, Y8, Y1
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     32(R9)(CX*2), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     32(R9)(DX*1), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VFMADD231PS Y10, Y9, Y7
+	ADDQ        $0x40, R9
+	ADDQ        $0x40, R10
+	JMP         far4
+
+few4:
+	ADDQ $0x10, R11
+
+near4:
+	SUBQ        $0x08, R11
+	JLT         last4
+	VMOVUPS     (R10), Y8
+	VMOVUPS     (R10)(SI*1), Y9
+	VMOVUPS     (R9), Y10
+	VFMADD231PS Y10, Y8, Y0
+	VFMADD231PS Y10, Y9, Y4
+	VMOVUPS     (R9)(CX*1), Y10
+	VFMADD231PS Y10, Y8, Y1
+	VFMADD231PS Y10, Y9, Y5
+	VMOVUPS     (R9)(CX*2), Y10
+	VFMADD231PS Y10, Y8, Y2
+	VFMADD231PS Y10, Y9, Y6
+	VMOVUPS     (R9)(DX*1), Y10
+	VFMADD231PS Y10, Y8, Y3
+	VFMADD231PS Y10, Y9, Y7
+	ADDQ        $0x20, R9
+	ADDQ        $0x20, R10
+	JMP         near4
+
+last4:
+	ADDQ        $0x08, R11
+	JZ          add4
+	LEAQ        entries<>+0(SB), R12
+	SHLQ        $0x02, R11
+	SUBQ        R11, R12
+	VMOVDQU     32(R12), Y8
+	VMASKMOVPS  (R10), Y8, Y9
+	VMASKMOVPS  (R10)(SI*1), Y8, Y10
+	VMASKMOVPS  (R9), Y8, Y11
+	VFMADD231PS Y11, Y9, Y0
+	VFMADD231PS Y11, Y10, Y4
+	VMASKMOVPS  (R9)(CX*1), Y8, Y11
+	VFMADD231PS Y11, Y9, Y1
+	VFMADD231PS Y11, Y10, Y5
+	VMASKMOVPS  (R9)(CX*2), Y8, Y11
+	VFMADD231PS Y11, Y9, Y2
+	VFMADD231PS Y11, Y10, Y6
+	VMASKMOVPS  (R9)(DX*1), Y8, Y8
+	VFMADD231PS Y8, Y9, Y3
+	VFMADD231PS Y8, Y10, Y7
+
+add4:
+	VHADDPS      Y1, Y0, Y0
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y5, Y4, Y4
+	VHADDPS      Y7, Y6, Y6
+	VHADDPS      Y2, Y0, Y0
+	VHADDPS      Y6, Y4, Y4
+	VPERM2F128   $0x20, Y4, Y0, Y1
+	VPERM2F128   $0x31, Y4, Y0, Y0
+	VADDPS       Y0, Y1, Y1
+	MOVQ         AX, R9
+	VEXTRACTF128 $0x01, Y1, X0
+	MOVB         add+72(FP), R10
+	TESTB        R10, R10
+	JEQ          store0of4
+	VADDPS       (R9), X1, X1
+	VADDPS       (R9)(BX*1), X0, X0
+
+store0of4:
+	VMOVUPS X1, (R9)
+	VMOVUPS X0, (R9)(BX*1)
+	LEAQ    (DI)(CX*4), DI
+	ADDQ    $0x10, AX
+	JMP     rows4
+
+fewer4:
+	ADDQ $0x04, R8
+
+rows1:
+	SUBQ   $0x01, R8
+	JLT    fewer1
+	MOVQ   queries+40(FP), R9
+	MOVQ   DI, DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   k+56(FP), R10
+
+near1:
+	SUBQ        $0x08, R10
+	JLT         last1
+	VMOVUPS     (R9), Y2
+	VMOVUPS     (R9)(SI*1), Y3
+	VMOVUPS     (DX), Y4
+	VFMADD231PS Y4, Y2, Y0
+	VFMADD231PS Y4, Y3, Y1
+	ADDQ        $0x20, DX
+	ADDQ        $0x20, R9
+	JMP         near1
+
+last1:
+	ADDQ        $0x08, R10
+	JZ          add1
+	LEAQ        entries<>+0(SB), R11
+	SHLQ        $0x02, R10
+	SUBQ        R10, R11
+	VMOVDQU     32(R11), Y2
+	VMASKMOVPS  (R9), Y2, Y3
+	VMASKMOVPS  (R9)(SI*1), Y2, Y4
+	VMASKMOVPS  (DX), Y2, Y2
+	VFMADD231PS Y2, Y3, Y0
+	VFMADD231PS Y2, Y4, Y1
+
+add1:
+	MOVQ         AX, DX
+	MOVB         add+72(FP), R9
+	VHADDPS      Y0, Y0, Y0
+	VHADDPS      Y0, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDSS       X2, X0, X0
+	TESTB        R9, R9
+	JEQ          store0
+	VADDSS       (DX), X0, X0
+
+store0:
+	VMOVSS       X0, (DX)
+	ADDQ         BX, DX
+	VHADDPS      Y1, Y1, Y1
+	VHADDPS      Y1, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDSS       X0, X1, X1
+	TESTB        R9, R9
+	JEQ          store1
+	VADDSS       (DX), X1, X1
+
+store1:
+	VMOVSS X1, (DX)
+	LEAQ   (DI)(CX*1), DI
+	ADDQ   $0x04, AX
+	JMP    rows1
+
+fewer1:
+	ADDQ $0x01, R8
+	VZEROUPPER
+	RET
+
 // func packAVX2(panel *float32, width int, src *float32, ld int, blocks int)
 // Requires: AVX
 TEXT ·packAVX2(SB), NOSPLIT, $0-40
@@ -2566,6 +3727,87 @@ row:
 	ADDQ         CX, AX
 	INCQ         R9
 	JMP          row
+
+done:
+	VZEROUPPER
+	RET
+
+// func denseColumnAVX512(dots *float32, scale *float32, size *float32, offset *float32, blocks int, margin float32, factor float32, tau float32, masks *uint16)
+// Requires: AVX, AVX512F
+TEXT ·denseColumnAVX512(SB), NOSPLIT, $0-64
+	MOVQ         dots+0(FP), AX
+	MOVQ         scale+8(FP), CX
+	MOVQ         size+16(FP), DX
+	MOVQ         offset+24(FP), BX
+	MOVQ         blocks+32(FP), SI
+	MOVQ         masks+56(FP), DI
+	VBROADCASTSS margin+40(FP), Z0
+	VBROADCASTSS factor+44(FP), Z1
+	VBROADCASTSS tau+48(FP), Z2
+
+block:
+	SUBQ    $0x01, SI
+	JLT     done
+	VMOVUPS (AX), Z3
+	VMULPS  (CX), Z3, Z3
+	VMULPS  (DX), Z0, Z4
+	VADDPS  Z4, Z3, Z3
+	VMULPS  (BX), Z1, Z4
+	VADDPS  Z4, Z3, Z3
+	VCMPPS  $0x15, Z2, Z3, K1
+	KMOVW   K1, (DI)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	ADDQ    $0x02, DI
+	JMP     block
+
+done:
+	VZEROUPPER
+	RET
+
+// func denseColumnAVX2(dots *float32, scale *float32, size *float32, offset *float32, blocks int, margin float32, factor float32, tau float32, masks *uint16)
+// Requires: AVX
+TEXT ·denseColumnAVX2(SB), NOSPLIT, $0-64
+	MOVQ         dots+0(FP), AX
+	MOVQ         scale+8(FP), CX
+	MOVQ         size+16(FP), DX
+	MOVQ         offset+24(FP), BX
+	MOVQ         blocks+32(FP), SI
+	MOVQ         masks+56(FP), DI
+	VBROADCASTSS margin+40(FP), Y0
+	VBROADCASTSS factor+44(FP), Y1
+	VBROADCASTSS tau+48(FP), Y2
+
+block:
+	SUBQ      $0x01, SI
+	JLT       done
+	VMOVUPS   (AX), Y3
+	VMULPS    (CX), Y3, Y3
+	VMULPS    (DX), Y0, Y4
+	VADDPS    Y4, Y3, Y3
+	VMULPS    (BX), Y1, Y4
+	VADDPS    Y4, Y3, Y3
+	VMOVUPS   32(AX), Y4
+	VMULPS    32(CX), Y4, Y4
+	VMULPS    32(DX), Y0, Y5
+	VADDPS    Y5, Y4, Y4
+	VMULPS    32(BX), Y1, Y5
+	VADDPS    Y5, Y4, Y4
+	VCMPPS    $0x15, Y2, Y3, Y3
+	VMOVMSKPS Y3, R8
+	VCMPPS    $0x15, Y2, Y4, Y4
+	VMOVMSKPS Y4, R9
+	SHLL      $0x08, R9
+	ORL       R9, R8
+	MOVW      R8, (DI)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	ADDQ      $0x40, BX
+	ADDQ      $0x02, DI
+	JMP       block
 
 done:
 	VZEROUPPER

@@ -55,3 +55,11 @@ func (kern Kernels) denseTestRows(dots []float32, ld int, margin, factor, tau, s
 		denseNEON(&dots[j], ld, &margin[j], &factor[j], &tau[j], &scale[0], &size[0], &offset[0], n, bits)
 	}
 }
+
+func (Kernels) gemmFew(out []float32, ldo int, rows []float32, ldr, n int, queries []float32, ldq, m, k int, add bool) {
+	gemmFewGeneric(out, ldo, rows, ldr, n, queries, ldq, m, k, add)
+}
+
+func (Kernels) denseTestColumn(dots []float32, margin, factor, tau float32, scale, size, offset []float32, masks []uint64) int {
+	return 0
+}

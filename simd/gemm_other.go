@@ -13,3 +13,11 @@ func (Kernels) gemm(out []float32, ldo int, rows []float32, ldr, n int, panel []
 func (Kernels) denseTestRows(dots []float32, ld int, margin, factor, tau, scale, size, offset []float32, masks []uint64) {
 	denseTestRowsGeneric(dots, ld, margin, factor, tau, scale, size, offset, masks)
 }
+
+func (Kernels) gemmFew(out []float32, ldo int, rows []float32, ldr, n int, queries []float32, ldq, m, k int, add bool) {
+	gemmFewGeneric(out, ldo, rows, ldr, n, queries, ldq, m, k, add)
+}
+
+func (Kernels) denseTestColumn(dots []float32, margin, factor, tau float32, scale, size, offset []float32, masks []uint64) int {
+	return 0
+}

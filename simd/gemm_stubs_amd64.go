@@ -24,6 +24,36 @@ func gemm16AVX512(out *float32, ldo int, rows *float32, ldr int, n int, panel *f
 //go:noescape
 func gemm16AVX2(out *float32, ldo int, rows *float32, ldr int, n int, panel *float32, ldp int, k int, add bool)
 
+// gemmFew1AVX512 multiplies n rows by so many queries: 1.
+// What lies so many bytes ahead of the rows is prefetched; nothing if ahead is 0.
+//
+//go:noescape
+func gemmFew1AVX512(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+
+// gemmFew2AVX512 multiplies n rows by so many queries: 2.
+// What lies so many bytes ahead of the rows is prefetched; nothing if ahead is 0.
+//
+//go:noescape
+func gemmFew2AVX512(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+
+// gemmFew4AVX512 multiplies n rows by so many queries: 4.
+// What lies so many bytes ahead of the rows is prefetched; nothing if ahead is 0.
+//
+//go:noescape
+func gemmFew4AVX512(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+
+// gemmFew1AVX2 multiplies n rows by so many queries: 1.
+// What lies so many bytes ahead of the rows is prefetched; nothing if ahead is 0.
+//
+//go:noescape
+func gemmFew1AVX2(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+
+// gemmFew2AVX2 multiplies n rows by so many queries: 2.
+// What lies so many bytes ahead of the rows is prefetched; nothing if ahead is 0.
+//
+//go:noescape
+func gemmFew2AVX2(out *float32, ldo int, rows *float32, ldr int, n int, queries *float32, ldq int, k int, ahead int, add bool)
+
 // packAVX2 writes 8 vectors, of 8 entries a block, into 8 columns of a panel.
 //
 //go:noescape
@@ -38,3 +68,13 @@ func denseAVX512(dots *float32, ld int, margin *float32, factor *float32, tau *f
 //
 //go:noescape
 func denseAVX2(dots *float32, ld int, margin *float32, factor *float32, tau *float32, scale *float32, size *float32, offset *float32, n int, masks *uint16)
+
+// denseColumnAVX512 tests one column of blocks of 16 rows.
+//
+//go:noescape
+func denseColumnAVX512(dots *float32, scale *float32, size *float32, offset *float32, blocks int, margin float32, factor float32, tau float32, masks *uint16)
+
+// denseColumnAVX2 tests one column of blocks of 16 rows.
+//
+//go:noescape
+func denseColumnAVX2(dots *float32, scale *float32, size *float32, offset *float32, blocks int, margin float32, factor float32, tau float32, masks *uint16)

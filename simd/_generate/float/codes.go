@@ -7,6 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
+
+	"thresher/simd/_generate/asm"
 )
 
 // round holds the bits of the constant by which the portable code rounds (quantize.go).
@@ -110,7 +112,7 @@ func quantize(s set) {
 		VMOVDQU(v[0], dst.at(0))
 	}, nil, x, dst)
 	if s.bytes == 64 {
-		k := lowBits(n)
+		k := asm.LowBits(n)
 		Label("sixteen")
 		TESTQ(n, n)
 		JLE(LabelRef("end"))
@@ -161,7 +163,7 @@ func (s set) codes(n GPVirtual, many int, step func(k, disp int, m *mask), move 
 	if s.bytes == 64 {
 		TESTQ(n, n)
 		JZ(LabelRef("end"))
-		step(0, 0, &mask{k: lowBits(n)})
+		step(0, 0, &mask{k: asm.LowBits(n)})
 		Label("end")
 	}
 }

@@ -59,7 +59,7 @@ type mask struct {
 // first returns the mask of the first n lanes of a wide vector of quadwords; n is below their number.
 func (s set) first(n GPVirtual) *mask {
 	if s.bytes == 64 {
-		return &mask{k: lowBits(n)}
+		return &mask{k: asm.LowBits(n)}
 	}
 	at, m := GP64(), &mask{d: XMM(), q: YMM()}
 	LEAQ(laneMasks(), at)
@@ -68,17 +68,6 @@ func (s set) first(n GPVirtual) *mask {
 	VMOVDQU(Mem{Base: at, Disp: 16}, m.d)
 	VPMOVSXDQ(m.d, m.q)
 	return m
-}
-
-// lowBits returns an opmask with the n < 64 low bits set.
-func lowBits(n GPVirtual) OpmaskVirtual {
-	bits, k := GP64(), K()
-	MOVQ(n, RCX)
-	MOVQ(U32(1), bits)
-	SHLQ(CL, bits)
-	DECQ(bits)
-	KMOVQ(bits, k)
-	return k
 }
 
 var laneTable *Mem

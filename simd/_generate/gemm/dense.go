@@ -50,25 +50,30 @@ func dense(name string, vector func() VecVirtual, vectors int) {
 		VADDPS(term, sum, sum)
 		sums[j] = sum
 	}
-	mask := Mem{Base: masks, Index: i, Scale: 8}
-	if vectors == 1 {
-		k := K()
-		VCMPPS(U8(notLess), tau[0], sums[0], k)
-		KMOVW(k, mask)
-	} else {
-		low, high := GP32(), GP32()
-		VCMPPS(U8(notLess), tau[0], sums[0], sums[0])
-		VMOVMSKPS(sums[0], low)
-		VCMPPS(U8(notLess), tau[1], sums[1], sums[1])
-		VMOVMSKPS(sums[1], high)
-		SHLL(U8(8), high)
-		ORL(high, low)
-		MOVW(low.As16(), mask)
-	}
+	storeNotLess(sums, tau, Mem{Base: masks, Index: i, Scale: 8})
 	ADDQ(ld, dots)
 	INCQ(i)
 	JMP(LabelRef("row"))
 	Label("done")
 	VZEROUPPER()
 	RET()
+}
+
+// storeNotLess writes a bit for each of 16 floats, in one vector or two: whether it is not below
+// that of least, or either is a NaN.
+func storeNotLess(floats, least []VecVirtual, to Mem) {
+	if len(floats) == 1 {
+		k := K()
+		VCMPPS(U8(notLess), least[0], floats[0], k)
+		KMOVW(k, to)
+		return
+	}
+	low, high := GP32(), GP32()
+	VCMPPS(U8(notLess), least[0], floats[0], floats[0])
+	VMOVMSKPS(floats[0], low)
+	VCMPPS(U8(notLess), least[1], floats[1], floats[1])
+	VMOVMSKPS(floats[1], high)
+	SHLL(U8(8), high)
+	ORL(high, low)
+	MOVW(low.As16(), to)
 }

@@ -11,8 +11,13 @@ func main() {
 	for _, s := range shapes {
 		multiply(s)
 	}
+	for _, s := range fewShapes {
+		multiplyFew(s)
+	}
 	pack()
 	dense("denseAVX512", ZMM, 1)
 	dense("denseAVX2", YMM, 2)
+	denseColumn("denseColumnAVX512", ZMM, 1)
+	denseColumn("denseColumnAVX2", YMM, 2)
 	Generate()
 }
