@@ -32,8 +32,7 @@ type Costs struct {
 	Fetch float64 `json:"fetch"`
 	Score float64 `json:"score"`
 	// Dense is the cost of a coordinate in the dense path, DenseTest the additional cost of
-	// an atom. DenseOne is the cost of a coordinate in float64, by which a single query
-	// scores all rows.
+	// an atom. DenseOne is the cost of a coordinate for a single query.
 	Dense     float64 `json:"dense"`
 	DenseTest float64 `json:"dense_test"`
 	DenseOne  float64 `json:"dense_one"`
@@ -72,7 +71,7 @@ func (c *Costs) Table() []Cost {
 		{"score", "a coordinate scored in float64", c.Score, false},
 		{"dense", "a coordinate of the dense scan", c.Dense, false},
 		{"dense_test", "an atom of it, coordinates aside", c.DenseTest, false},
-		{"dense_one", "a coordinate of it in float64, as for one query alone", c.DenseOne, false},
+		{"dense_one", "a coordinate of it for one query alone", c.DenseOne, false},
 		{"gather", "an atom of it whose row is gathered, besides", c.Gather, true},
 		{"turn", "a coordinate rotated and coded", c.Rotate, false},
 		{"query", "a query at each look, atoms aside", c.Query, false},

@@ -36,7 +36,7 @@ func TestAuto(t *testing.T) {
 		{"raw", 300, vectors.PowerLaw(rng, 2000, 300), collection.Options{Basis: collection.Raw}, 1, []batch.Method{batch.Certain, batch.Strict, batch.Exact}},
 	} {
 		e := open(t, x.rows, x.dim, &x.opt, 1)
-		cert := search(t, e, batch.Request{Queries: x.rows[:x.dim], K: x.k}).Answers[0].Certificate
+		cert := search(t, e, batch.Request{Queries: slices.Repeat(x.rows[:x.dim], 2), K: x.k}).Answers[0].Certificate
 		if !slices.Contains(x.want, cert.Method) {
 			t.Errorf("%s, k %d: auto picked %s (%s, forecast %g), want one of %v", x.name, x.k, cert.Method, cert.Plan, cert.Predicted, x.want)
 		}
@@ -44,20 +44,46 @@ func TestAuto(t *testing.T) {
 }
 
 // TestPlanIgnoresTheBatch checks that a plan depends on the collection and the request's
-// settings, not on the queries or their number.
+// settings, not on the queries or their number, unless there is one.
 func TestPlanIgnoresTheBatch(t *testing.T) {
 	const dim = 384
 	rng := vectors.Rand(2)
 	rows := vectors.PowerLaw(rng, 2000, dim)
 	e := open(t, rows, dim, nil, 2)
 	plans := map[string]bool{}
-	for _, m := range []int{1, 3, 100} {
+	for _, m := range []int{2, 3, 100} {
 		for _, a := range search(t, e, batch.Request{Queries: rows[:m*dim], K: 10}).Answers {
 			plans[a.Certificate.Plan] = true
 		}
 	}
 	if len(plans) != 1 {
 		t.Errorf("plans %v", plans)
+	}
+}
+
+// TestPlanOfOneQuery: auto prices a dense scan by what it costs one query if a request has one, also
+// where searches share a run; the other methods' plans are those for many.
+func TestPlanOfOneQuery(t *testing.T) {
+	const dim = 384
+	rows := vectors.PowerLaw(vectors.Rand(2), 2000, dim)
+	costs := cpu.New(cpu.Options{Threads: 1}).Describe().Costs
+	costs.Dense, costs.DenseTest, costs.DenseOne = 1e-4, 1e-4, 1
+	e := over(t, build(t, rows, dim, nil), 1, &batch.Options{Costs: &costs})
+	plan := func(m int, method batch.Method) string {
+		return search(t, e, batch.Request{Queries: rows[:m*dim], K: 10, Method: method}).Answers[0].Certificate.Plan
+	}
+	if one, two := plan(1, batch.Auto), plan(2, batch.Auto); one == "dense" || two != "dense" {
+		t.Errorf("one query by %s, two by %s", one, two)
+	}
+	for _, method := range []batch.Method{batch.Certain, batch.Adaptive} {
+		if one, two := plan(1, method), plan(2, method); one != two {
+			t.Errorf("%s: one query by %s, two by %s", method, one, two)
+		}
+	}
+	for _, a := range search(t, e, batch.Request{Queries: rows[:2*dim], K: 10, Goals: []batch.QueryGoal{{}, {K: 3}}}).Answers {
+		if a.Certificate.Plan != "dense" {
+			t.Errorf("a query of two with a k of its own by %s", a.Certificate.Plan)
+		}
 	}
 }
 

@@ -318,6 +318,9 @@ func testDraw(b *Backend, c cell, q, arms []float32, seed uint64, tallies []*tal
 	}
 	defer begun.Close()
 	x := begun.(*run)
+	if err := x.prepareLooks(ctx); err != nil {
+		return err
+	}
 	fresh := x.states[0]
 	for _, l := range tallies {
 		for i, delta := range deltas {

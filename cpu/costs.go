@@ -38,11 +38,11 @@ func builtinCosts(kernels simd.Kernels) backend.Costs {
 	switch kernels {
 	case simd.AVX512:
 		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0045, Far: .09, Fetch: 100, Score: .32,
-			Dense: .0178, DenseTest: .226, DenseOne: .088, Gather: .8, Rotate: 2.15, Query: 500}
+			Dense: .0178, DenseTest: .226, DenseOne: .047, Gather: .8, Rotate: 2.15, Query: 500}
 	case simd.AVX2, simd.NEON:
 		// NEON has not been measured; its products a cycle are about AVX2's.
 		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Sign: .0055, Far: .09, Fetch: 83, Score: .38,
-			Dense: .0182, DenseTest: .4, DenseOne: .1, Gather: .8, Rotate: 2.15, Query: 565}
+			Dense: .0182, DenseTest: .4, DenseOne: .06, Gather: .8, Rotate: 2.15, Query: 565}
 	}
 	c := backend.Portable()
 	c.Wide, c.Sign = .248, .165
@@ -253,6 +253,11 @@ func (t *trial) run(ctx context.Context) error {
 		return err
 	}
 	defer run.Close()
+	if x, ok := run.(interface{ prepareLooks(context.Context) error }); ok && len(t.looks) > 0 {
+		if err := x.prepareLooks(ctx); err != nil {
+			return err
+		}
+	}
 	keepLeast(&t.begin, begun)
 	if len(t.pulls) == 0 {
 		t.pulls = make([]time.Duration, max(1, len(t.looks)))

@@ -23,8 +23,9 @@ const (
 	// denseLeastRows is the least number of rows in the first tile.
 	denseLeastRows = 16
 	// exactQueries is the number of queries up to which a pass scores every row exactly if the
-	// products of few queries have no kernel, or if it gathers rows.
-	exactQueries = 2
+	// products of few queries have no kernel, or if it gathers so few rows that the terms of all rows
+	// are not worth their time: fewer than one in gatherExact.
+	exactQueries, gatherExact = 2, 64
 	// mostPending is the number of pending rows from which a query scores them, if it is more
 	// than 3/2 k: more than that are left only if the test cannot separate them.
 	mostPending = 4096
@@ -57,7 +58,7 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 	var terms *denseTerms
 	for k := range jobs {
 		job, n := &jobs[k], 1
-		if job.rows == nil || len(job.js) > exactQueries || x.orders(job) { // computing them takes time and memory for every atom
+		if job.rows == nil || job.scan(x) != scoreEach || x.orders(job) { // computing them takes time and memory for every atom
 			terms = x.r.denseTerms()
 		}
 		for _, j := range job.js {
@@ -198,7 +199,7 @@ const (
 func (d *denseJob) scan(x *run) denseScan {
 	few := x.r.kernels.FewQueries()
 	switch {
-	case len(d.js) <= exactQueries && (few == 0 || d.rows != nil):
+	case len(d.js) <= exactQueries && (few == 0 || d.rows != nil && len(d.rows)*gatherExact < x.c.N):
 		return scoreEach
 	case len(d.js) <= few:
 		return fewWide

@@ -15,9 +15,15 @@ import (
 )
 
 // TestDenseRounding: the error bound of the float32 test keeps the best atom even if its
-// products lose what makes it the best.
+// products lose what makes it the best, for so few queries that they are not packed and for more.
 func TestDenseRounding(t *testing.T) {
-	const m, tiny = 4, math.SmallestNonzeroFloat32
+	for _, m := range []int{1, 2, 3, 8, 12} {
+		testDenseRounding(t, m)
+	}
+}
+
+func testDenseRounding(t *testing.T, m int) {
+	const tiny = math.SmallestNonzeroFloat32
 	for name, x := range map[string]struct {
 		dim   int
 		query func(j int) float32
@@ -43,6 +49,28 @@ func TestDenseRounding(t *testing.T) {
 				1: func(j int) float32 {
 					if j == 0 {
 						return 1 + 0x1p-18
+					}
+					return 0
+				},
+			}},
+		// the same in each of sixteen lanes, of which every product but the first is lost
+		"lanes of sums": {dim: 16 * 17, n: 2, best: 0,
+			query: func(j int) float32 {
+				if j < 16 {
+					return 1
+				}
+				return float32(math.Exp2(-12.5))
+			},
+			rows: map[int]func(j int) float32{
+				0: func(j int) float32 {
+					if j < 16 {
+						return 1
+					}
+					return float32(.999 * math.Exp2(-12.5))
+				},
+				1: func(j int) float32 {
+					if j < 16 {
+						return 1 + 0x1p-22
 					}
 					return 0
 				},
@@ -90,7 +118,7 @@ func TestDenseRounding(t *testing.T) {
 			}
 			for e := range answers {
 				if ids := answers[e].IDs; len(ids) != 1 || ids[0] != x.best {
-					t.Errorf("%s, %v, query %d: best %v, it is %d", name, kern, e, ids, x.best)
+					t.Errorf("%s, %v, query %d of %d: best %v, it is %d", name, kern, e, m, ids, x.best)
 				}
 			}
 		}
@@ -100,7 +128,13 @@ func TestDenseRounding(t *testing.T) {
 // TestDensePending: dense scans answer for more atoms than can be pending, for atoms of
 // equal scores, and for all atoms that reach a floor.
 func TestDensePending(t *testing.T) {
-	const n, dim, m = 5000, 4, 3
+	for _, m := range []int{1, 3, 9} { // not packed, packed
+		testDensePending(t, m)
+	}
+}
+
+func testDensePending(t *testing.T, m int) {
+	const n, dim = 5000, 4
 	for name, value := range map[string]func(i int) float32{
 		"all alike":  func(int) float32 { return 7 },
 		"ascending":  func(i int) float32 { return float32(i) },

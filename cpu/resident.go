@@ -88,11 +88,11 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 	if !ok {
 		x = &run{r: r, c: r.c}
 	}
-	if err := x.reset(q.M); err != nil {
+	if err := x.reset(q); err != nil {
 		return nil, err
 	}
-	err := r.eachQueryChunk(ctx, q.M, func(w *scratch, lo, hi int) error {
-		x.prepareQueries(w, q, goals, lo, hi)
+	err := r.eachQueryChunk(ctx, q.M, func(_ *scratch, lo, hi int) error {
+		x.prepareQueries(q, goals, lo, hi)
 		return nil
 	})
 	if err != nil {

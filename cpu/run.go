@@ -17,25 +17,27 @@ type run struct {
 	c         *collection.Collection
 	states    []state         // by query
 	scaled    []float64       // [queries][Dim]
+	queries   backend.Queries // as given to Begin
 	heads     []float32       // [queries][R]
 	rests     []float32       // [queries][D]
 	fullWidth *looks.Compiled // the deterministic look at whole rows
-	closed    bool
+	// looksReady says that heads and rests are set.
+	looksReady bool
+	closed     bool
 }
 
-// reset prepares the run's memory for m queries.
-func (x *run) reset(m int) (err error) {
-	c := x.c
+// reset prepares the run's memory for queries q.
+func (x *run) reset(q backend.Queries) (err error) {
+	c, m := x.c, q.M
 	if cap(x.states) < m {
 		x.states = append(x.states[:cap(x.states)], make([]state, m-cap(x.states))...)
 	}
 	x.states = x.states[:m]
 	x.scaled = grow(x.scaled, m*c.Dim)
 	if c.Coded() {
-		x.heads, x.rests = grow(x.heads, m*c.R), grow(x.rests, m*c.D)
 		x.fullWidth, err = x.r.compile(backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy})
 	}
-	x.closed = false
+	x.queries, x.looksReady, x.closed = q, false, false
 	return err
 }
 
@@ -47,7 +49,7 @@ func (x *run) Close() error {
 	}
 	x.closed = true
 	x.r.runs.Put(&run{r: x.r, c: x.c, states: x.states, scaled: x.scaled, heads: x.heads, rests: x.rests})
-	x.states = nil
+	x.states, x.queries = nil, backend.Queries{}
 	return nil
 }
 
@@ -59,6 +61,9 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 		return nil, backend.ErrClosed
 	}
 	if err := x.scoreGiven(ctx, backend.QueryIndexes(0, len(x.states)), l.Rep.ForFirstLook()); err != nil {
+		return x.survivors(), err
+	}
+	if err := x.prepareLooks(ctx); err != nil {
 		return x.survivors(), err
 	}
 	var err error

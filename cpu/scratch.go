@@ -10,7 +10,6 @@ import (
 type scratch struct {
 	prepare collection.PrepareScratch
 	scales  []float64
-	norms   []float64 // of queries
 	queries []collection.Query
 
 	scan      simd.ScanScratch

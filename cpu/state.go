@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"math"
 
 	"thresher/backend"
@@ -28,6 +29,7 @@ type state struct {
 	unit    float64   // factor from q to the query of the bounds: scaling, and normalisation if the metric asks for it
 	toScore float64   // factor from scores of q to scores times 2^-exp
 	qq      float64   // |q|^2, a canonical sum
+	scale   float64   // 1/|q| for cosine, else 1
 	prep    collection.Query
 
 	epsilon        float64
@@ -80,30 +82,45 @@ const (
 	hasLeft                // the answer was taken before the run's end
 )
 
-// prepareQueries prepares queries lo to hi-1 of a batch.
-func (x *run) prepareQueries(w *scratch, q backend.Queries, goals []backend.Goal, lo, hi int) {
-	c, n := x.c, hi-lo
-	w.scales, w.norms, w.queries = grow(w.scales, n), grow(w.norms, n), grow(w.queries, n)
-	for slot := range w.queries {
-		j := lo + slot
+// prepareQueries prepares queries lo to hi-1 of a batch, but for what only looks read.
+func (x *run) prepareQueries(q backend.Queries, goals []backend.Goal, lo, hi int) {
+	c := x.c
+	for j := lo; j < hi; j++ {
 		norm := math.Sqrt(x.r.kernels.SumSquares(q.Row(j)))
 		if c.Centre != nil {
 			norm = c.WorkingNorm(q.Row(j))
 		}
-		w.scales[slot], w.norms[slot] = c.Metric.Factor(norm), norm
-		// PrepareBatch overwrites Exp for coded collections, by the same rule.
-		w.queries[slot] = collection.Query{Exp: c.Metric.Exponent(norm * w.scales[slot])}
-		if c.Coded() {
-			w.queries[slot].Head, w.queries[slot].Rest = x.heads[j*c.R:(j+1)*c.R:(j+1)*c.R], x.rests[j*c.D:(j+1)*c.D:(j+1)*c.D]
+		scale := c.Metric.Factor(norm)
+		prep := collection.Query{Exp: c.Metric.Exponent(norm * scale)}
+		prep.Norm = math.Ldexp(norm*scale, -prep.Exp) * collection.Up
+		x.states[j].prepareQuery(x, q.Row(j), goals[j], prep, scale, norm, x.scaled[j*c.Dim:(j+1)*c.Dim])
+	}
+}
+
+// prepareLooks prepares what only looks read of the queries, their heads and rests, unless it is
+// prepared. A dense scan needs neither, and they take longer than its scores of few atoms.
+func (x *run) prepareLooks(ctx context.Context) error {
+	c := x.c
+	if x.looksReady || !c.Coded() {
+		return nil
+	}
+	x.heads, x.rests = grow(x.heads, x.queries.M*c.R), grow(x.rests, x.queries.M*c.D)
+	err := x.r.eachQueryChunk(ctx, x.queries.M, func(w *scratch, lo, hi int) error {
+		n := hi - lo
+		w.scales, w.queries = grow(w.scales, n), grow(w.queries, n)
+		for slot := range w.queries {
+			s, j := &x.states[lo+slot], lo+slot
+			w.scales[slot], w.queries[slot] = s.scale, collection.Query{
+				Head: x.heads[j*c.R : (j+1)*c.R : (j+1)*c.R], Rest: x.rests[j*c.D : (j+1)*c.D : (j+1)*c.D]}
 		}
-	}
-	if c.Coded() {
-		c.PrepareBatch(w.queries, q.Data[lo*c.Dim:hi*c.Dim], w.scales, &w.prepare)
-	}
-	for slot := range w.queries {
-		j := lo + slot
-		x.states[j].prepareQuery(x, q.Row(j), goals[j], w.queries[slot], w.scales[slot], w.norms[slot], x.scaled[j*c.Dim:(j+1)*c.Dim])
-	}
+		c.PrepareBatch(w.queries, x.queries.Data[lo*c.Dim:hi*c.Dim], w.scales, &w.prepare)
+		for slot := range w.queries {
+			x.states[lo+slot].prep = w.queries[slot]
+		}
+		return nil
+	})
+	x.looksReady = err == nil
+	return err
 }
 
 // prepareQuery resets s for query q of the given working norm. It writes q in float64,
@@ -111,7 +128,7 @@ func (x *run) prepareQueries(w *scratch, q backend.Queries, goals []backend.Goal
 func (s *state) prepareQuery(x *run, q []float32, g backend.Goal, prep collection.Query, scale, norm float64, scaled []float64) {
 	exp := prep.Exp
 	// Slices of an earlier batch are reused.
-	*s = state{c: x.c, kern: x.r.kernels, fullWidthTerms: x.fullWidth, goal: g, exp: exp, q: scaled, prep: prep,
+	*s = state{c: x.c, kern: x.r.kernels, fullWidthTerms: x.fullWidth, goal: g, exp: exp, q: scaled, scale: scale, prep: prep,
 		best: s.best, lower: s.lower,
 		rows: rowCodes{codes: s.rows.codes, stageBiases: s.rows.stageBiases},
 		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0],

@@ -99,7 +99,9 @@ func TestGemmFewRefuses(t *testing.T) {
 		few := func(out, rows, queries []float32) {
 			kern.GemmFew(out, ld, rows, ld, n, queries, ld, m, k, false)
 		}
-		test := func(scale []float32, masks []uint64) { kern.DenseTestColumn(rows[:n], 1, 1, 1, scale, terms, terms, masks) }
+		test := func(scale []float32, masks []uint64) {
+			kern.DenseTestColumn(rows[:n], 1, 1, 1, scale, terms, terms, masks)
+		}
 		few(out, rows, queries)
 		test(terms, masks)
 		for name, call := range map[string]func(){

@@ -21,6 +21,7 @@ type problem struct {
 	curves      *curves
 	k           int     // 0: all atoms that reach a score
 	reaching    float64 // for k = 0: how many these are; 0 if unknown
+	alone       bool    // the request has one query
 	delta       float64
 	costs       backend.Costs
 }
@@ -113,6 +114,9 @@ const (
 	// reads it, and of an atom of an answer, which is selected, sorted and copied, as multiples of
 	// Costs.List. Measured 2 and 8 to 12.
 	enteringLists, answerLists = 2, 10
+	// cachedScores is the cost of a coordinate scored in float64 from a cache, as a multiple of
+	// Costs.DenseOne. Measured about 2.
+	cachedScores = 2
 	// scannedTogether is the number of queries of a dense scan that score rows together.
 	scannedTogether = 64
 )
@@ -127,7 +131,7 @@ func (p *problem) answerCost() float64 {
 func (p *problem) scanScoreCost() float64 {
 	arms := float64(p.arms)
 	read := min(1, arms/(scannedTogether*min(p.answers(), arms)))
-	return read*p.rescoreCost() + (1-read)*min(p.rescoreCost(), p.costs.DenseOne*float64(p.dim))
+	return read*p.rescoreCost() + (1-read)*min(p.rescoreCost(), cachedScores*p.costs.DenseOne*float64(p.dim))
 }
 
 // allRowsCost is the cost per arm of a dense scan of all rows.
@@ -144,8 +148,13 @@ func (p *problem) gatherCost() float64 {
 // rescoreCost is the cost of the exact score of one arm.
 func (p *problem) rescoreCost() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
 
-// denseRowCost is the cost of a row in the dense path for one query of many.
-func (p *problem) denseRowCost() float64 { return p.costs.DenseTest + p.costs.Dense*float64(p.dim) }
+// denseRowCost is the cost of a row in the dense path for one query, alone or of many.
+func (p *problem) denseRowCost() float64 {
+	if p.alone {
+		return p.costs.DenseTest + p.costs.DenseOne*float64(p.dim)
+	}
+	return p.costs.DenseTest + p.costs.Dense*float64(p.dim)
+}
 
 // gathers reports whether the dense path is cheaper on the allowed rows only.
 func (p *problem) gathers() bool { return p.filtered() && p.gatherCost() < p.allRowsCost() }

@@ -226,7 +226,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		}
 		// rows scored by many queries are read by one of them
 		read := math.Min(k, n/64)
-		cached := math.Min(c.DenseOne*float64(p.dim), float64(p.dim)*c.Score+c.Fetch)
+		cached := math.Min(2*c.DenseOne*float64(p.dim), float64(p.dim)*c.Score+c.Fetch)
 		return plainScan(p, gather) + (float64(p.dim)*c.Score*read+2*c.List*entering+c.Fetch*read+(k-read)*cached+10*c.List*k)/n
 	}
 	l := ladder{stages: stages, certain: certain, source: source}

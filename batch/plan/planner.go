@@ -31,6 +31,9 @@ type Question struct {
 	// contain one; at least 1.
 	Arms, Panels int
 	Delta        float64 // allowed failure probability of the answer, in (0, 1)
+	// Alone says that the request has one query. A dense scan then costs several times as much as for
+	// one query of many.
+	Alone bool
 	// Reaching is, for K = 0, about how many atoms reach the score; 0 if unknown.
 	Reaching float64
 }
@@ -45,7 +48,7 @@ func (q *Question) Selective() bool { return q.K <= q.Arms/leastArms }
 
 // Plan is how queries are answered. It is a function of the question, the collection's
 // shape and forecasts, and the costs; it never depends on codes read for a query or on other
-// queries. Plans are shared and must not be changed.
+// queries, but for whether the request has any. Plans are shared and must not be changed.
 type Plan struct {
 	Name  string
 	Looks []backend.Look // none for a dense scan
@@ -73,7 +76,8 @@ const (
 	denseWorth = 1.1
 	// alonePrice multiplies the scan's cost for a first look wider than panels, and for a
 	// dense scan of more rows than caches hold. Forecasts are for many queries; a single
-	// query takes several times as long there.
+	// query takes several times as long there. If a request has one query, it multiplies that of
+	// every first look, too.
 	alonePrice = 1.5
 )
 
@@ -143,7 +147,7 @@ func (p *Planner) Gathers(q Question) bool { return p.problem(q).gathers() }
 func (p *Planner) problem(q Question) *problem {
 	c := p.c
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panelWidth: c.PanelWidth,
-		curves: p.curves, k: q.K, reaching: q.Reaching, delta: q.Delta, costs: p.costs}
+		curves: p.curves, k: q.K, alone: q.Alone, reaching: q.Reaching, delta: q.Delta, costs: p.costs}
 	if c.Coded() {
 		for i := range c.Stages {
 			x.widths = append(x.widths, c.Stages[i].Width)
@@ -201,7 +205,7 @@ func (p *problem) alonePenalty(l ladder, f *forecast) float64 {
 	case l.dense():
 		slowAlone = 4*float64(p.dim)*float64(p.atoms) > nearBytes
 	default:
-		slowAlone = p.widths[l.stages[0]] > p.panelWidth
+		slowAlone = p.alone || p.widths[l.stages[0]] > p.panelWidth
 	}
 	if !slowAlone {
 		return 0
