@@ -133,7 +133,7 @@ func (a *pending) partly(took time.Duration) {
 func TestCoalescerDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told watcher
-		l, i, first := newInterrupting(t, 6, &batch.Options{Observer: &told})
+		l, i, first := newInterrupting(t, 7, &batch.Options{Observer: &told})
 		defer l.close()
 		in := func(j, queries int, d time.Duration) *pending {
 			req := l.one(j)
@@ -203,7 +203,7 @@ func TestCoalescerDense(t *testing.T) {
 func TestCoalescerFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200
-		l, i, first := newInterrupting(t, 6, nil)
+		l, i, first := newInterrupting(t, 7, nil)
 		defer l.close()
 		var all []*pending
 		for j := range n {
@@ -296,7 +296,7 @@ func TestCoalescerTimeouts(t *testing.T) {
 // its answer, and the fallback answers the others.
 func TestCoalescerLostWhileLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, i, first := newInterrupting(t, 6, &batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1})})
+		l, i, first := newInterrupting(t, 7, &batch.Options{Fallback: cpu.New(cpu.Options{Threads: 1})})
 		defer l.close()
 		timed := l.one(1)
 		timed.Timeout = time.Second
