@@ -10,7 +10,8 @@ import (
 
 // takeChunk takes the arms of a chunk that passed the look. Those whose estimate reaches the
 // threshold, and not more than the ceiling, are candidates, which are scored at once and may raise
-// the threshold. The others are listed with their bounds.
+// the threshold. The others are listed with their bounds. For k = 1 the arm of greatest
+// deterministic bound is a candidate, too.
 func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivors, strip *looks.Strip) {
 	rounding, radius := q.bound.StripRounding(strip), strip.MeanRadius*q.bound.RadiusFactor
 	limit := float32(math.Inf(1)) // candidates have lower bounds
@@ -24,6 +25,9 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 	above := limit
 	if q.mayRise(len(q.list.ids) + len(passed.ids)) {
 		above = q.scoreFirst(w, source, eligible, limit)
+		if q.bound.Kind == looks.Cauchy && q.goal.K == 1 && q.begun && above == limit {
+			above = q.scoreGreatest(w, source, eligible, limit)
+		}
 		// In descending steps of bounds, since each step may raise the threshold above the next.
 		reaching := func() float32 { return max(float32(q.tau+rounding+radius), q.least32()) }
 		w.selected.truncate(0)
@@ -88,6 +92,18 @@ func (q *scanState) scoreFirst(w *scratch, source backend.Source, arms survivors
 		arms.truncate(q.kern.Select(arms.ids, arms.bounds, arms.ids, arms.bounds, float32(math.Inf(-1)), above))
 	}
 	return above
+}
+
+// scoreGreatest scores the arm of greatest bound below above, and returns that bound. An estimate by
+// a deterministic bound counts the coordinates beyond the prefix as zero, so it hardly ever reaches
+// the threshold, even that of the best atom: without this arm the threshold would stay that of the
+// first chunk until rows are read. For larger k one arm a chunk saves no work.
+func (q *scanState) scoreGreatest(w *scratch, source backend.Source, arms survivors, above float32) float32 {
+	cut := max(q.cutOf(w, arms, 1), q.least32())
+	w.candidates.truncate(0)
+	w.candidates.appendSelected(q.kern, arms, cut, above)
+	q.tightenBy(w, source, w.candidates)
+	return min(above, cut)
 }
 
 // candidateRadii are the steps in which candidates are scored: the distance of their bounds

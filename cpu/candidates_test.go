@@ -1,0 +1,42 @@
+package cpu_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"thresher/backend"
+	"thresher/backend/backendtest"
+	"thresher/collection"
+	"thresher/internal/vectors"
+)
+
+// TestCertainFindsBest: queries are atoms, of which a deterministic look at 32 of 768 coordinates
+// must score the best at once, because its bound is the greatest, though its estimate is below
+// the threshold of the first chunk. All atoms survived if it were not.
+func TestCertainFindsBest(t *testing.T) {
+	const n, dim, m, width = 8192, 768, 8, 32
+	rows := vectors.Gaussian(vectors.Rand(6), n, dim)
+	c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Metric: collection.Cosine, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := backend.Goal{K: 1, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
+	goals := make([]backend.Goal, m)
+	var queries []float32
+	for j := range goals {
+		goals[j] = g
+		queries = append(queries, c.Row(int(c.Order[n-1-j*100]))...)
+	}
+	for _, source := range []backend.Source{backend.Exact, backend.LowerBound} {
+		l := backendtest.Ladder{Name: "panels by certain bounds", Looks: []backend.Look{{Rep: backend.Panels, Rule: backend.Cauchy, To: width, Source: source, FirstChunk: 1024}}}
+		for j, a := range search(t, c, l, 1, backend.Queries{M: m, Dim: dim, Data: queries}, goals) {
+			if want := int64(c.Order[n-1-j*100]); len(a.IDs) != 1 || a.IDs[0] != want {
+				t.Errorf("query %d: found %v, want %d", j, a.IDs, want)
+			}
+			if kept := a.Looks[0].Survivors; kept > n/4 {
+				t.Errorf("query %d: %d of %d atoms survive the look", j, kept, n)
+			}
+		}
+	}
+}
