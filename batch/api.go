@@ -90,6 +90,9 @@ type Request struct {
 	// the collection's internal order (collection.Collection.Order). Of each unordered pair
 	// of atoms then only one finds the other, and half of the atoms are looked at.
 	LaterOnly bool
+	// Part says that the queries are part of a longer list. Their plan is then that for many queries
+	// even if there is one, so that answers do not depend on how the list is divided.
+	Part bool
 	// Goals, if not nil, are what each query asks for beside the above, one a query. Read
 	// only, owned by the caller.
 	Goals []QueryGoal

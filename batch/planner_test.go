@@ -75,6 +75,9 @@ func TestPlanOfOneQuery(t *testing.T) {
 	if one, two := plan(1, batch.Auto), plan(2, batch.Auto); one == "dense" || two != "dense" {
 		t.Errorf("one query by %s, two by %s", one, two)
 	}
+	if got := search(t, e, batch.Request{Queries: rows[:dim], K: 10, Part: true}).Answers[0].Certificate.Plan; got != "dense" {
+		t.Errorf("one query of a longer list by %s", got)
+	}
 	for _, method := range []batch.Method{batch.Certain, batch.Adaptive} {
 		if one, two := plan(1, method), plan(2, method); one != two {
 			t.Errorf("%s: one query by %s, two by %s", method, one, two)

@@ -83,7 +83,7 @@ func NewGraph(e *batch.Engine, o GraphOptions) (*Graph, error) {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
 	o.K, o.Method, o.Way = min(o.K, c.N-1), cmp.Or(o.Method, batch.Certain), cmp.Or(o.Way, ByCost)
-	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, ExcludeSelf: true}}
+	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, ExcludeSelf: true, Part: true}}
 	if !slices.Contains(Ways(), o.Way) {
 		return nil, refuse("way", "%q is none of %q", o.Way, Ways())
 	}

@@ -111,7 +111,7 @@ func (o *PairOptions) request() (batch.Request, error) {
 	if math.IsNaN(o.MinScore) || math.IsInf(o.MinScore, 0) {
 		return batch.Request{}, &batch.RequestError{Field: "min_score", Query: -1, Err: fmt.Errorf("%g is not finite", o.MinScore)}
 	}
-	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore}, nil
+	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Part: true}, nil
 }
 
 // Skip skips the first rows.

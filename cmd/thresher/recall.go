@@ -286,7 +286,7 @@ func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset
 	if len(answers) == 0 {
 		return nil
 	}
-	req := batch.Request{Queries: queries, K: r.flags.k, Method: r.method, Delta: r.config.Delta, Goals: goals}
+	req := batch.Request{Queries: queries, K: r.flags.k, Method: r.method, Delta: r.config.Delta, Goals: goals, Part: true}
 	if r.goals != nil {
 		req.K = r.goals.k
 	}
