@@ -132,14 +132,6 @@ func (w *scratch) scorePending(q *state, e int) {
 	x.truncate(0)
 }
 
-const (
-	// scoredBytes is the size of a tile whose rows are scored for several queries each: it fits the
-	// second-level cache beside the queries.
-	scoredBytes = 512 << 10
-	// sharedScores is the number of queries a row from which rows are shared so often that such tiles pay.
-	sharedScores = 2
-)
-
 // scoreAllPending scores the pending rows of all queries js of the job exactly. The queries go
 // through the rows tile by tile, so that a row that several of them score is read once. If ctx
 // ends, the rows that are not scored yet stay pending.
@@ -151,10 +143,7 @@ func (w *scratch) scoreAllPending(ctx context.Context, x *run, js []int) error {
 		left += len(s.pending[e].ids)
 	}
 	var err error
-	tileRows := max(1, min(x.r.tileBytes, scoredBytes)/(4*x.c.Dim))
-	if left < x.c.N*sharedScores {
-		tileRows = max(1, x.r.tileBytes/(4*x.c.Dim))
-	}
+	tileRows := max(1, x.r.tileBytes/(4*x.c.Dim))
 	for end := tileRows; left > 0; end += tileRows {
 		if err = x.r.checkpoint(ctx, len(js)); err != nil {
 			break
