@@ -9,9 +9,7 @@ func (s *denseScratch) addPassed(x *run, js []int, width, lo int, scale, size, o
 	for from := 0; from < len(scale); from += 64 {
 		n := min(64, len(scale)-from)
 		var passed [64]uint64 // by row, then by query
-		for i, mask := range s.masks[from : from+n] {
-			passed[i] = mask
-		}
+		copy(passed[:], s.masks[from:from+n])
 		transposeBits(&passed)
 		dots, scale, size, offset := s.dots[from*width:][:n*width], scale[from:from+n], size[from:from+n], offset[from:from+n]
 		for e := range js {
