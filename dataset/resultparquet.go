@@ -120,7 +120,9 @@ func (q *parquetResults) read() (r Result, err error) {
 			r.Scores = make([]float32, len(q.values))
 		}
 		for i := range q.values {
-			r.Scores[i] = q.values[i].Float()
+			if r.Scores[i] = q.values[i].Float(); r.Scores[i] != r.Scores[i] {
+				return r, failAt(q.file.name, q.next, int64(i), "score is NaN")
+			}
 		}
 	}
 	for _, single := range []struct {

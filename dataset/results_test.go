@@ -68,6 +68,20 @@ func TestResultFixtures(t *testing.T) {
 	}
 }
 
+// parquetAnswer is a file of one answer.
+func parquetAnswer(t *testing.T, r Result) []byte {
+	t.Helper()
+	path, err := assemble(t, []Result{r}, len(r.IDs), ".parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // assemble writes rs in the form that the extension names.
 func assemble(t *testing.T, rs []Result, k int, ext string) (string, error) {
 	t.Helper()
@@ -340,6 +354,7 @@ func TestMalformedResults(t *testing.T) {
 		{"ivecs cut", "r.ivecs", le32(1, 5, 1), 1, 0, "truncated"},
 		{"ivecs padding", "r.ivecs", le32(2, 0xffffffff, 5), 0, 0, "padding"},
 		{"foreign parquet", "r.parquet", parquetOf(t), -1, -1, "no column ids"},
+		{"parquet NaN", "r.parquet", parquetAnswer(t, Result{IDs: []int64{4, 5}, Scores: []float32{1, float32(math.NaN())}}), 0, 1, "score is NaN"},
 		{"parquet cut", "r.parquet", mutated(t, "results.parquet", cut(3)), -1, -1, "truncated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

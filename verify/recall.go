@@ -27,7 +27,7 @@ type Recall struct {
 	short, repeated        int64
 	bands                  []RankBand
 	gaps                   []float64
-	scores                 scoreForms
+	scores                 StatedScores
 	missed                 []int64 // of the latest query, best first
 	listed                 map[int64]bool
 }
@@ -144,6 +144,12 @@ func (r *Recall) count(s *pairScores, best []int64, misses int, worst float64) {
 // the next Compare.
 func (r *Recall) Missed() []int64 { return r.missed }
 
+// Scores returns what was found of the stated scores.
+func (r *Recall) Scores() StatedScores { return r.scores }
+
+// ResumeScores continues the count of stated scores from that of an earlier comparison.
+func (r *Recall) ResumeScores(s StatedScores) { r.scores = s }
+
 // RankBand counts the atoms of some ranks.
 type RankBand struct {
 	From   int   `json:"from"` // first rank, from 1
@@ -207,7 +213,7 @@ type GapReport struct {
 // Report returns the figures so far. It fails if the answers' scores show that they were made
 // for another metric.
 func (r *Recall) Report() (*RecallReport, error) {
-	forms, err := r.scores.settle(r.oracle.metric)
+	forms, err := r.scores.Form(r.oracle.metric)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -230,6 +231,40 @@ func TestStatedScores(t *testing.T) {
 				t.Errorf("%s of metric %v taken for scores of %v: %v", f.name, f.metric, other, err)
 			}
 		}
+	}
+}
+
+// TestStatedScoresAreKept: a comparison that continues from the JSON of an earlier one finds what
+// one comparison finds; an infinite score is wrong.
+func TestStatedScoresAreKept(t *testing.T) {
+	compare := func(r *verify.Recall, queries ...int) {
+		for _, j := range queries {
+			scores := []float32{19, float32(17 + j%3), float32(math.Inf(-j))} // -Inf and +Inf for j = 1 and -1
+			if _, err := r.Compare(int64(j+1), []float32{1}, []int64{19, 18}, []int64{19, 18, 17}, scores); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	whole := recallOf(t, line(20), 1, collection.InnerProduct, 3)
+	compare(whole, -1, 1, 2, -4)
+	first, second := recallOf(t, line(20), 1, collection.InnerProduct, 3), recallOf(t, line(20), 1, collection.InnerProduct, 3)
+	compare(first, -1, 1)
+	text, err := json.Marshal(first.Scores())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept verify.StatedScores
+	if err := json.Unmarshal(text, &kept); err != nil {
+		t.Fatal(err)
+	}
+	second.ResumeScores(kept)
+	compare(second, 2, -4)
+	want, got := whole.Scores(), second.Scores()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-at once +continued):\n%s", diff)
+	}
+	if f, err := got.Form(collection.InnerProduct); err != nil || f.Stated != 10 || f.Wrong != 5 {
+		t.Errorf("%+v, %v", f, err)
 	}
 }
 

@@ -56,16 +56,17 @@ func (f *scoreForm) fits(p *pair, dim int, stated float64) bool {
 	return math.Abs(stated-score) <= room
 }
 
-// scoreForms counts the stated scores that each known form explains.
-type scoreForms struct {
-	stated int64
-	wrong  [16]wrongScores // by index of knownForms
+// StatedScores counts the scores that answers state, and those of them that each known form does
+// not explain. The zero value has none. As JSON it can be kept with the progress of a run.
+type StatedScores struct {
+	Stated int64           `json:"stated"`
+	Wrong  [16]WrongScores `json:"wrong"` // by index of knownForms
 }
 
-// wrongScores are the stated scores that a form does not explain.
-type wrongScores struct {
-	count  int64
-	sample []WrongScore
+// WrongScores are the stated scores that a form does not explain.
+type WrongScores struct {
+	Count  int64        `json:"count,omitempty"`
+	Sample []WrongScore `json:"sample,omitempty"` // the first; of forms of other metrics none
 }
 
 // WrongScore is a stated score that is not the atom's.
@@ -79,19 +80,20 @@ type WrongScore struct {
 // shownWrong is how many wrong scores a report lists.
 const shownWrong = 10
 
-func (c *scoreForms) add(query, id int64, s *pairScores, stated float64) {
-	c.stated++
+func (c *StatedScores) add(query, id int64, s *pairScores, stated float64) {
+	c.Stated++
 	p := s.pair(id)
 	for i := range knownForms {
 		f := &knownForms[i]
 		if f.fits(&p, s.oracle.dim, stated) {
 			continue
 		}
-		w := &c.wrong[i]
-		w.count++
-		if len(w.sample) < shownWrong {
+		w := &c.Wrong[i]
+		w.Count++
+		if f.metric == s.oracle.metric && len(w.Sample) < shownWrong {
 			sum, _ := p.sumOf(f.metric, s.oracle.dim)
-			w.sample = append(w.sample, WrongScore{query, id, stated, f.of(sum)})
+			finite := max(-math.MaxFloat32, min(stated, math.MaxFloat32)) // JSON has no infinities
+			w.Sample = append(w.Sample, WrongScore{query, id, finite, f.of(sum)})
 		}
 	}
 }
@@ -104,24 +106,25 @@ type FormCount struct {
 	Sample []WrongScore `json:"sample,omitempty"` // the first wrong ones
 }
 
-// settle chooses the form of metric m that explains most of the scores. If it explains less
-// than half of them and a form of another metric nine tenths, the answers are refused.
-func (c *scoreForms) settle(m collection.Metric) (*FormCount, error) {
-	if c.stated == 0 {
+// Form chooses the form of metric m that explains most of the scores, and returns nil without
+// scores. If it explains less than half of them and a form of another metric nine tenths, the
+// answers are refused.
+func (c *StatedScores) Form(m collection.Metric) (*FormCount, error) {
+	if c.Stated == 0 {
 		return nil, nil
 	}
 	best, other := -1, -1
 	for i, f := range knownForms {
 		switch {
-		case f.metric == m && (best < 0 || c.wrong[i].count < c.wrong[best].count):
+		case f.metric == m && (best < 0 || c.Wrong[i].Count < c.Wrong[best].Count):
 			best = i
-		case f.metric != m && (other < 0 || c.wrong[i].count < c.wrong[other].count):
+		case f.metric != m && (other < 0 || c.Wrong[i].Count < c.Wrong[other].Count):
 			other = i
 		}
 	}
-	if 2*c.wrong[best].count > c.stated && 10*c.wrong[other].count <= c.stated {
+	if 2*c.Wrong[best].Count > c.Stated && 10*c.Wrong[other].Count <= c.Stated {
 		return nil, fmt.Errorf("%d of %d scores are %s, of metric %v; the metric is %v",
-			c.stated-c.wrong[other].count, c.stated, knownForms[other].name, knownForms[other].metric, m)
+			c.Stated-c.Wrong[other].Count, c.Stated, knownForms[other].name, knownForms[other].metric, m)
 	}
-	return &FormCount{Form: knownForms[best].name, Stated: c.stated, Wrong: c.wrong[best].count, Sample: c.wrong[best].sample}, nil
+	return &FormCount{Form: knownForms[best].name, Stated: c.Stated, Wrong: c.Wrong[best].Count, Sample: c.Wrong[best].Sample}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +27,10 @@ func newCertifyCommand(a *app) *cobra.Command {
 
 Their atoms are the candidates of a search: scored first, they give it a threshold from
 the start. The answers written to --out are those that search would give without them,
-each with its certificate, --method certain unless told otherwise; the summary counts the answers that were right and the atoms that were
-missing. --out, --resume and the other flags are those of search.
+each with its certificate, --method certain unless told otherwise; the summary counts the
+answers that were right, the atoms that were missing, and the stated scores that are not
+the atoms' (inner products, cosines or distances in any usual form). --out, --resume and
+the other flags are those of search.
 
 Answers are in the order of the queries. Their ids are row numbers of the atoms or, where
 the atoms have an id column, its ids. Without -k, k is the length of the longest answer.`,
@@ -106,8 +107,9 @@ func (s *search) setGoals(req *batch.Request, first int64) (others []dataset.Res
 
 // certification compares the answers to certify with the proven ones.
 type certification struct {
-	atoms  *collection.Collection
-	recall *verify.Recall
+	answers string // name of their file
+	atoms   *collection.Collection
+	recall  *verify.Recall
 }
 
 // prepare takes the atoms of the search.
@@ -116,21 +118,25 @@ func (c *certification) prepare(s *search) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.in.atoms.name, err)
 	}
+	c.answers = s.in.candidates.name
 	c.atoms, c.recall = s.atoms.Collection, verify.NewRecall(o, max(1, s.k))
 	return nil
 }
 
-// certifiedTally counts what certify found.
+// certifiedTally counts what certify found in the answers.
 type certifiedTally struct {
 	Compared int64   `json:"compared"`
 	Right    int64   `json:"right"`    // answers that lacked nothing and held nothing else
 	Missing  int64   `json:"missing"`  // atoms that the others lacked
 	Unwanted int64   `json:"unwanted"` // atoms of the others that their queries exclude or whose scores are out of bounds
 	Shares   float64 `json:"shares"`   // sum of the answers' recalls
+	// Scores is the check of the stated scores, nil without any.
+	Scores *verify.FormCount `json:"scores,omitempty"`
 }
 
-// compare adds the others' answers to the tally.
+// compare adds the others' answers to the tally. Scores of another metric are an error.
 func (c *certification) compare(t *tally, req *batch.Request, others []dataset.Result, proven []batch.Answer) error {
+	c.recall.ResumeScores(t.StatedScores)
 	for j := range others {
 		o := &others[j]
 		query := req.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
@@ -138,16 +144,16 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 		if k > 0 {
 			given = min(given, k)
 		}
-		ids, _ := permitted(c.atoms, query, dataset.Result{IDs: o.IDs}, k, cmp.Or(req.Goals[j].MaxScore, req.MaxScore), req.Goals[j].Exclude)
+		ids, scores := permitted(c.atoms, query, *o, k, cmp.Or(req.Goals[j].MaxScore, req.MaxScore), req.Goals[j].Exclude)
 		if all := proven[j].IDs; k == 0 || len(all) < k {
 			switch proven[j].Certificate.Guarantee {
 			case batch.GuaranteeExact, batch.GuaranteeCertain:
-				ids = among(ids, all) // no other atom may be returned
+				ids, scores = among(ids, scores, all) // no other atom may be returned
 			}
 		}
-		share, err := c.recall.Compare(o.Query, query, proven[j].IDs, ids, nil)
+		share, err := c.recall.Compare(o.Query, query, proven[j].IDs, ids, scores)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", c.answers, err)
 		}
 		t.Certified.Compared++
 		t.Certified.Shares += share
@@ -158,16 +164,34 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 			t.Certified.Right++
 		}
 	}
+	t.StatedScores = c.recall.Scores()
+	found, err := t.StatedScores.Form(c.atoms.Metric)
+	if err != nil {
+		return &refusedError{otherMetric(c.answers, err)}
+	}
+	t.Certified.Scores = found
 	return nil
 }
 
-// among returns the ids that are also in all.
-func among(ids, all []int64) []int64 {
+// among returns the ids that are also in all, and their scores unless these are nil.
+func among(ids []int64, scores []float32, all []int64) (kept []int64, keptScores []float32) {
 	known := make(map[int64]bool, len(all))
 	for _, id := range all {
 		known[id] = true
 	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return !known[id] })
+	if scores != nil {
+		keptScores = []float32{}
+	}
+	for at, id := range ids {
+		if !known[id] {
+			continue
+		}
+		kept = append(kept, id)
+		if scores != nil {
+			keptScores = append(keptScores, scores[at])
+		}
+	}
+	return kept, keptScores
 }
 
 // print adds the tally to the summary.
@@ -178,4 +202,5 @@ func (c *certifiedTally) print(t *table) {
 		held = fmt.Sprintf(" and held %d that may not be returned", c.Unwanted)
 	}
 	t.row("corrected", fmt.Sprintf("%d answers, which lacked %d atoms%s", c.Compared-c.Right, c.Missing, held))
+	printScores(t, c.Scores)
 }

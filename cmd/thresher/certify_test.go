@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,31 +50,36 @@ func TestCertify(t *testing.T) {
 }
 
 // TestCertifyUnwanted: an answer that lacks nothing is wrong if it holds atoms that the query
-// excludes, or whose scores are out of its bounds.
+// excludes, or whose scores are out of its bounds. What it states as their scores is not compared.
 func TestCertifyUnwanted(t *testing.T) {
 	dir := t.TempDir()
 	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n[3]\n[4]\n"))
 	line := `{"v":[1],"least":4,"most":3,"negative":-1}` + "\n"
 	queries := writeFile(t, dir, "q.jsonl", []byte(line+line))
-	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3]}`+"\n"+`{"query":1,"ids":[4,3]}`+"\n"))
+	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3],"scores":[4,3]}`+"\n"+`{"query":1,"ids":[4,3],"scores":[4,9]}`+"\n"))
 	exclude := writeFile(t, dir, "x.jsonl", []byte("[0,1,2,3,4]\n[0,1,2]\n"))
 	out := filepath.Join(dir, "proven.jsonl")
 	for _, c := range []struct {
 		args                     []string
 		right, missing, unwanted int64
+		scores                   string
 	}{
-		{nil, 2, 0, 0},
-		{[]string{"--exclude", exclude}, 1, 0, 2},
-		{[]string{"--floor-column", "least"}, 0, 0, 2},
-		{[]string{"--ceiling-column", "most"}, 0, 2, 2},
-		{[]string{"--ceiling-column", "negative"}, 0, 0, 4},
+		{nil, 2, 0, 0, "1 of 4"},
+		{[]string{"--exclude", exclude}, 1, 0, 2, "1 of 2"},
+		{[]string{"--floor-column", "least"}, 0, 0, 2, "0 of 2"},
+		{[]string{"--ceiling-column", "most"}, 0, 2, 2, "1 of 2"},
+		{[]string{"--ceiling-column", "negative"}, 0, 0, 4, ""},
 	} {
 		args := append([]string{"certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "-k2", "--out", out, "--force"}, c.args...)
 		s := summaryOf(t, thresher(t, append(args, "--json")...)).Certified
 		if s.Right != c.right || s.Missing != c.missing || s.Unwanted != c.unwanted {
 			t.Errorf("%q: %+v", c.args, s)
 		}
-		held := strings.Contains(thresher(t, args...).err, "may not be returned")
+		text := thresher(t, args...).err
+		if says := "; " + c.scores + " are not the atoms'"; strings.Contains(text, "not the atoms'") != (c.scores != "") || c.scores != "" && !strings.Contains(text, says) {
+			t.Errorf("%q: the summary lacks %q:\n%s", c.args, says, text)
+		}
+		held := strings.Contains(text, "may not be returned")
 		if held != (c.unwanted > 0) {
 			t.Errorf("%q: the summary says %t", c.args, held)
 		}
@@ -111,6 +118,11 @@ func TestCertifyResumes(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
 	worse := worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4)
+	worse = rewrite(t, worse, filepath.Join(dir, "wrong.jsonl"), func(j int, r *dataset.Result) {
+		if j == 0 || j == 199 { // before the run is killed, and after
+			r.Scores[1] += 3
+		}
+	})
 	args := func(out string) []string {
 		return []string{"certify", "--atoms", atoms, "--queries", queries, "--answers", worse, "--out", out}
 	}
@@ -133,8 +145,100 @@ func TestCertifyResumes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a.Certified != b.Certified || a.Candidates != b.Candidates || b.Resumed == 0 {
-		t.Errorf("undisturbed %+v, %+v; resumed after %d %+v, %+v", a.Certified, a.Candidates, b.Resumed, b.Certified, b.Candidates)
+	if a.Certified.Scores == nil || a.Certified.Scores.Stated != 600 || a.Certified.Scores.Wrong != 2 {
+		t.Errorf("stated scores: %+v", a.Certified.Scores)
+	}
+	if diff := cmp.Diff(a.Certified, b.Certified); diff != "" || a.Candidates != b.Candidates || b.Resumed == 0 {
+		t.Errorf("%d resumed; candidates %+v and %+v; (-undisturbed +resumed):\n%s", b.Resumed, a.Candidates, b.Candidates, diff)
+	}
+}
+
+// TestCertifyChecksScores: certify finds of the stated scores what recall finds, with goals and
+// without, and says it in the same words.
+func TestCertifyChecksScores(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	wrong := rewrite(t, answers, filepath.Join(dir, "wrong.jsonl"), func(j int, r *dataset.Result) {
+		if j == 3 || j == 150 {
+			r.Scores[j%3] *= 1.01
+		}
+	})
+	var ids []int64
+	var excluded strings.Builder
+	for _, a := range answersOf(t, answers) {
+		ids = append(ids, a.IDs...)
+		switch a.Query {
+		case 3:
+			fmt.Fprintf(&excluded, "[%d]\n", a.IDs[0]) // whose score is wrong
+		case 9:
+			fmt.Fprintf(&excluded, "[%d,%d,%d]\n", a.IDs[0], a.IDs[1], a.IDs[2])
+		default:
+			excluded.WriteString("[]\n")
+		}
+	}
+	bare := writeFile(t, dir, "bare.npy", bytes.Replace(npyInts(ids...), []byte(" (600,)"), []byte("(200,3)"), 1))
+	exclude := writeFile(t, dir, "exclude.jsonl", []byte(excluded.String()))
+	for _, c := range []struct {
+		name          string
+		answers       string
+		args          []string
+		stated, wrong int64
+	}{
+		{"right", answers, nil, 600, 0},
+		{"wrong", wrong, nil, 600, 2},
+		{"the first two", wrong, []string{"-k2"}, 400, 2},
+		{"excluded", wrong, []string{"--exclude", exclude}, 596, 1},
+		{"none stated", bare, nil, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := append([]string{"--atoms", atoms, "--queries", queries, "--answers", c.answers}, c.args...)
+			certified := append([]string{"certify", "--out", filepath.Join(dir, "proven.npz"), "--force"}, files...)
+			got := summaryOf(t, thresher(t, append(certified, "--json")...)).Certified.Scores
+			recalled := thresher(t, append([]string{"recall", "--json"}, files...)...)
+			recalled.wantCode(t, exitOK)
+			var want recallSummary
+			if err := json.Unmarshal([]byte(recalled.out), &want); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want.Scores, got); diff != "" {
+				t.Errorf("scores (-recall +certify):\n%s", diff)
+			}
+			text := thresher(t, certified...)
+			text.wantCode(t, exitOK)
+			if c.stated == 0 {
+				if got != nil || strings.Contains(text.err, "scores ") {
+					t.Errorf("nothing is stated, found %+v and\n%s", got, text.err)
+				}
+				return
+			}
+			if got == nil || got.Stated != c.stated || got.Wrong != c.wrong || len(got.Sample) != int(c.wrong) {
+				t.Errorf("found %+v, want %d wrong of %d", got, c.wrong, c.stated)
+			}
+			for _, line := range strings.Split(thresher(t, append([]string{"recall"}, files...)...).out, "\n") {
+				if _, said, ok := strings.Cut(line, "inner products"); ok && !strings.Contains(text.err, said) {
+					t.Errorf("summary lacks %q:\n%s", said, text.err)
+				}
+			}
+		})
+	}
+}
+
+// TestCertifyRefusesScoresOfAnotherMetric does not search all queries first, and leaves nothing.
+func TestCertifyRefusesScoresOfAnotherMetric(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries, answers := searched(t, dir)
+	out := filepath.Join(dir, "proven.jsonl")
+	says := []string{"r.jsonl", "scores are inner products, of metric ip; the metric is l2", "--metric"}
+	args := []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--metric", "l2"}
+	thresher(t, append([]string{"recall"}, args...)...).wantError(t, says...)
+	thresher(t, append([]string{"certify", "--out", out, "--chunk", "1"}, args...)...).wantError(t, append(says, "3 of 3")...)
+	if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
+	r := thresher(t, append([]string{"certify"}, args...)...)
+	r.wantError(t, says...)
+	if r.out != "" {
+		t.Errorf("wrote %.100q", r.out)
 	}
 }
 

@@ -331,7 +331,21 @@ func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset
 			}
 		}
 	}
+	return r.checkScores()
+}
+
+// checkScores returns an error as soon as the stated scores are known to be of another metric.
+func (r *recall) checkScores() error {
+	scores := r.compare.Scores()
+	if _, err := scores.Form(r.engine.atoms.Metric); err != nil {
+		return otherMetric(r.in.answers.name, err)
+	}
 	return nil
+}
+
+// otherMetric says what to do about stated scores of another metric.
+func otherMetric(answers string, err error) error {
+	return fmt.Errorf("%s: %w; give the metric of the answers as --metric, or answers without scores", answers, err)
 }
 
 // located adds the file and its row to an error of the engine.

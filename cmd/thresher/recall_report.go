@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"thresher/internal/atomicfile"
+	"thresher/verify"
 )
 
 // print writes the report as a table.
@@ -36,13 +37,19 @@ func (s *recallSummary) print(w io.Writer) error {
 	if s.Gaps != nil {
 		t.row("gap", fmt.Sprintf("missed atoms are better than the worst returned by %.2g%% (median), %.2g%% (90%% of them at most), %.2g%% (most)", 100*s.Gaps.Median, 100*s.Gaps.High, 100*s.Gaps.Worst))
 	}
-	if s.Scores != nil {
-		t.row("scores", fmt.Sprintf("%s; %d of %d are not the atoms'", s.Scores.Form, s.Scores.Wrong, s.Scores.Stated))
-		for _, x := range s.Scores.Sample {
-			t.row("", fmt.Sprintf("query %d: atom %d scores %.7g, not %.7g", x.Query, x.ID, x.Score, x.Stated))
-		}
-	}
+	printScores(t, s.Scores)
 	return t.flush()
+}
+
+// printScores adds the check of stated scores, nil without any, to a summary.
+func printScores(t *table, f *verify.FormCount) {
+	if f == nil {
+		return
+	}
+	t.row("scores", fmt.Sprintf("%s; %d of %d are not the atoms'", f.Form, f.Wrong, f.Stated))
+	for _, x := range f.Sample {
+		t.row("", fmt.Sprintf("query %d: atom %d scores %.7g, not %.7g", x.Query, x.ID, x.Score, x.Stated))
+	}
 }
 
 // missFile is the output of --misses.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/verify"
 )
 
 // tally sums the figures of a search's answers. It is stored in the durable progress, so
@@ -33,6 +34,7 @@ type tally struct {
 	Warnings     []string                  `json:"warnings,omitempty"`
 	Candidates   batch.CandidateRecord     `json:"candidates,omitzero"`
 	Certified    certifiedTally            `json:"certified,omitzero"`
+	StatedScores verify.StatedScores       `json:"stated_scores,omitzero"`
 }
 
 // readTally decodes the tally of the previous chunk; nil is an empty one.
