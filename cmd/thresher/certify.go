@@ -140,24 +140,14 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 	for j := range others {
 		o := &others[j]
 		query := req.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
-		k, given := cmp.Or(req.Goals[j].K, req.K), len(o.IDs)
-		if k > 0 {
-			given = min(given, k)
-		}
-		ids, scores := permitted(c.atoms, query, *o, k, cmp.Or(req.Goals[j].MaxScore, req.MaxScore), req.Goals[j].Exclude)
-		if all := proven[j].IDs; k == 0 || len(all) < k {
-			switch proven[j].Certificate.Guarantee {
-			case batch.GuaranteeExact, batch.GuaranteeCertain:
-				ids, scores = among(ids, scores, all) // no other atom may be returned
-			}
-		}
+		ids, scores, unwanted := c.allowed(req, j, o, &proven[j])
 		share, err := c.recall.Compare(o.Query, query, proven[j].IDs, ids, scores)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.answers, err)
 		}
 		t.Certified.Compared++
 		t.Certified.Shares += share
-		missing, unwanted := int64(len(c.recall.Missed())), int64(given-len(ids))
+		missing := int64(len(c.recall.Missed()))
 		t.Certified.Missing += missing
 		t.Certified.Unwanted += unwanted
 		if missing == 0 && unwanted == 0 {
@@ -171,6 +161,38 @@ func (c *certification) compare(t *tally, req *batch.Request, others []dataset.R
 	}
 	t.Certified.Scores = found
 	return nil
+}
+
+// allowed returns the atoms of answer o to query j of a request that the query may have, with
+// their scores, and counts the others among the first k. The query's own row, of --exclude-self,
+// takes no place of the k.
+func (c *certification) allowed(req *batch.Request, j int, o *dataset.Result, proven *batch.Answer) (ids []int64, scores []float32, unwanted int64) {
+	goal := &req.Goals[j]
+	k := cmp.Or(goal.K, req.K)
+	first := func(ids []int64) []int64 {
+		if k > 0 {
+			return ids[:min(k, len(ids))]
+		}
+		return ids
+	}
+	kept := *o
+	if req.ExcludeSelf {
+		kept = withoutSelf(kept)
+		for _, id := range first(o.IDs) {
+			if id == o.Query {
+				unwanted++
+			}
+		}
+	}
+	query := req.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
+	ids, scores = permitted(c.atoms, query, kept, k, cmp.Or(goal.MaxScore, req.MaxScore), goal.Exclude)
+	if all := proven.IDs; k == 0 || len(all) < k {
+		switch proven.Certificate.Guarantee {
+		case batch.GuaranteeExact, batch.GuaranteeCertain:
+			ids, scores = among(ids, scores, all) // no other atom may be returned
+		}
+	}
+	return ids, scores, unwanted + int64(len(first(kept.IDs))-len(ids))
 }
 
 // among returns the ids that are also in all, and their scores unless these are nil.

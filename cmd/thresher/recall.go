@@ -47,7 +47,8 @@ Answers are in the order of the queries. Their ids are row numbers of the atoms 
 where the atoms have an id column, its ids. --misses lists what each answer lacks.
 
 With --exclude, --k-column and the like the atoms wanted are those that search finds with
-the same flags; others do not count as found.`,
+the same flags; others do not count as found. Of answers that have the query itself
+first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRecall(cmd.Context(), f) },
 	}
@@ -59,7 +60,7 @@ the same flags; others do not count as found.`,
 	fs.StringVar(&f.misses, "misses", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
 	fs.IntVarP(&f.k, "k", "k", 0, "atoms wanted of each query; 0 = the length of the longest answer")
 	fs.Int64Var(&f.sample, "sample", 0, "compare this many queries, drawn by --seed; 0 = all")
-	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j and is not among the atoms wanted")
+	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j, is not among the atoms wanted, and does not count where an answer has it")
 	fs.BoolVar(&f.force, "force", false, "overwrite the file of --misses")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, recallSettings()...)
@@ -317,6 +318,9 @@ func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset
 			best = best[:min(len(best), r.flags.k)]
 		}
 		q := queries[j*dim : (j+1)*dim]
+		if r.flags.excludeSelf {
+			res = withoutSelf(res)
+		}
 		ids, scores := res.IDs, res.Scores
 		if goals != nil {
 			ids, scores = permitted(r.engine.atoms.Collection, q, res, cmp.Or(goals[j].K, r.goals.k), goals[j].MaxScore, goals[j].Exclude)

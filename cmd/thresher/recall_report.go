@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"thresher/internal/atomicfile"
 	"thresher/verify"
@@ -61,6 +62,9 @@ type missFile struct {
 }
 
 func createMisses(path string, force bool) (*missFile, error) {
+	if filepath.Ext(path) != ".jsonl" {
+		return nil, fmt.Errorf("--misses %s: name does not end in .jsonl", path)
+	}
 	if err := refuseFolders(path); err != nil {
 		return nil, err
 	}

@@ -68,6 +68,31 @@ func TestRecallExcludesSelf(t *testing.T) {
 	if r := recallOf(t, files...); math.Abs(r.Recall-2./3) > 1e-12 || r.Ranks[0].Missed != 60 {
 		t.Errorf("with selves: %+v", r.RecallReport)
 	}
+	// Answers of whoever does not exclude the query have it as their first atom.
+	selves := filepath.Join(dir, "selves.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", atoms, "-k4", "--method", "exact", "--metric", "l2", "--out", selves).wantCode(t, exitOK)
+	none := writeFile(t, dir, "none.jsonl", []byte(`{"query":59,"ids":[]}`+"\n"))
+	files[5] = selves
+	for _, c := range []struct {
+		args                     []string
+		recall                   float64
+		right, missing, unwanted int64
+	}{
+		{nil, .75, 0, 60, 60},
+		{[]string{"-k3"}, 1, 0, 0, 60}, // nothing is missing, but the query may not be returned
+		{[]string{"--exclude", none}, .75, 0, 60, 60},
+		{[]string{"--exclude", none, "-k3"}, 1, 0, 0, 60},
+	} {
+		args := append(append(files, "--exclude-self"), c.args...)
+		if r := recallOf(t, args...); math.Abs(r.Recall-c.recall) > 1e-12 || r.Scores.Wrong != 0 {
+			t.Errorf("%q: %+v", c.args, r.RecallReport)
+		}
+		out := filepath.Join(dir, "proven.npz")
+		s := summaryOf(t, thresher(t, append([]string{"certify", "--out", out, "--force", "--json"}, args...)...)).Certified
+		if s.Right != c.right || s.Missing != c.missing || s.Unwanted != c.unwanted || s.Scores.Wrong != 0 {
+			t.Errorf("%q: certify finds %+v", c.args, s)
+		}
+	}
 	others := vectorFile(t, dir, "o.npy", 2, 60, 12)
 	thresher(t, "recall", "--atoms", atoms, "--queries", others, "--answers", answers, "--metric", "l2", "--exclude-self").
 		wantError(t, "--exclude-self", "query 0 of", "o.npy", "is not atom 0 of")
@@ -137,6 +162,7 @@ func TestRecallRefusesBadInput(t *testing.T) {
 		{"another dimension", []string{"--atoms", atoms, "--queries", wide, "--answers", answers}, []string{"12", "13", "wide.npy"}},
 		{"answers with gaps", []string{"--atoms", atoms, "--queries", queries, "--answers", gaps}, []string{"gaps.jsonl", "answer 1", "query 2"}},
 		{"no answers", []string{"--atoms", atoms, "--queries", queries, "--answers", empty}, []string{"empty.jsonl", "empty"}},
+		{"misses by another name", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--misses", filepath.Join(dir, "m.csv")}, []string{"--misses", "m.csv", ".jsonl"}},
 		{"an output that exists", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--misses", existing}, []string{"there.jsonl"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
