@@ -45,7 +45,7 @@ func (e *Engine) published(w *work, m Method, k int) (*strategy, error) {
 		case w.maxScore(j) != nil:
 			return nil, bad("max_score", "%s finds the k best only", m)
 		case len(w.goal(j).Candidates) > 0:
-			return nil, bad("candidates", "%s takes none", m)
+			return nil, bad("candidates", "%s takes no candidates", m)
 		}
 	}
 	if w.req.Epsilon > 0 && m != BoundedME {

@@ -161,7 +161,10 @@ func TestBadStated(t *testing.T) {
 		{`[[1],[2,3,4]]`, `,"k":4`, "invalid-value", "k", "k is 4, and the longest answer has 3 atoms"},
 		{`[[1],[2,3,4,5,6]]`, "", "over-limit", "answers", "the longest answer has 5 atoms, at most 4"},
 		{`[[1,2,3,4],[5,6,7]]`, "", "over-limit", "answers", "have 7 ids, those of a request at most 6"},
-		{`[[1],[2]]`, `,"min_score":1`, "unknown-field", "min_score", "there is no field"},
+		{`[[1],[2]]`, `,"min_score":1`, "unknown-field", "min_score", `there is no field "min_score": it is one of searches`},
+		{`[[1],[2]]`, `,"deny":[1]`, "unknown-field", "deny", `there is no field "deny": it is one of searches; stated answers are compared with the best of all atoms`},
+		{`[[1],[2]]`, `,"goals":[{},{}]`, "unknown-field", "goals", `there is no field "goals": it is one of searches`},
+		{`[[1],[2]]`, `,"filter":{}`, "unknown-field", "filter", `there is no field "filter"`},
 		{`[[1],[2]]`, `,"k":0`, "invalid-value", "k", "k is 0"},
 		{`[[1],[2]]`, `,"answers":[]`, "invalid-value", "answers", "given twice"},
 	} {

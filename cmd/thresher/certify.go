@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,6 +42,9 @@ the atoms have an id column, its ids. Without -k, k is the length of the longest
 	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
 	addSettings(cmd, searchSettings()...)
 	cmd.Flags().Lookup("method").Usage += "; certain unless given"
+	k := cmd.Flags().Lookup("k")
+	k.Usage += "; without it as many as the longest answer has"
+	k.DefValue = "0" // which help leaves out
 	return cmd
 }
 
@@ -50,6 +54,19 @@ func (f *searchFlags) candidatesFlag() string {
 		return "answers"
 	}
 	return "candidates"
+}
+
+// flagOf returns the flag that gave a field of the request.
+func (f *searchFlags) flagOf(field string) string {
+	switch {
+	case field == "candidates":
+		return f.candidatesFlag()
+	case field == "min_score" && !f.leastGiven && f.floorColumn != "":
+		return "floor-column"
+	case field == "max_score" && !f.greatestGiven && f.ceilingColumn != "":
+		return "ceiling-column"
+	}
+	return strings.ReplaceAll(field, "_", "-")
 }
 
 // openCandidates opens the answers whose atoms are candidates of the m queries, -1 for an

@@ -242,6 +242,22 @@ func TestCertifyRefusesScoresOfAnotherMetric(t *testing.T) {
 	}
 }
 
+// TestHelpOfCertify names its own default of k, and no flag that it lacks.
+func TestHelpOfCertify(t *testing.T) {
+	for verb, limited := range map[string]bool{"certify": false, "recall": false, "search": true, "truth": true, "verify": true} {
+		r := thresher(t, verb, "--help")
+		r.wantCode(t, exitOK)
+		if named := strings.Contains(r.out, "null is --max-score") && strings.Contains(r.out, "null is --min-score"); named != limited || strings.Contains(r.out, "--max-score") != limited {
+			t.Errorf("help of %s: names limits of all queries: %t", verb, named)
+		}
+		for _, line := range strings.Split(r.out, "\n") {
+			if verb == "certify" && strings.Contains(line, "-k, --k") && (!strings.Contains(line, "as the longest answer has") || strings.Contains(line, "default")) {
+				t.Error(line)
+			}
+		}
+	}
+}
+
 func TestCertifyRefusesBadInput(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
@@ -251,6 +267,7 @@ func TestCertifyRefusesBadInput(t *testing.T) {
 		}
 	})
 	fewer := vectorFile(t, dir, "fewer.npy", 2, 199, 12)
+	limits := writeFile(t, dir, "limits.jsonl", []byte(`{"v":[1,2,3,4,5,6,7,8,9,10,11,12],"most":3}`+"\n"))
 	out := filepath.Join(dir, "out.npz")
 	for _, c := range []struct {
 		name string
@@ -262,7 +279,9 @@ func TestCertifyRefusesBadInput(t *testing.T) {
 		{"answers of other queries", []string{"certify", "--atoms", atoms, "--queries", fewer, "--answers", answers, "--out", out}, []string{"200 answers", "199 queries", "fewer.npy"}},
 		{"candidates of other queries", []string{"search", "--atoms", atoms, "--queries", fewer, "--candidates", answers, "--out", out}, []string{"200 answers", "199 queries"}},
 		{"the answers as output", []string{"certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--out", answers, "--force"}, []string{"r.jsonl", "overwritten"}},
-		{"a published method", []string{"certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--out", out, "--method", "bucket-ae"}, []string{"candidates", "bucket-ae"}},
+		{"a published method", []string{"certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--out", out, "--method", "bucket-ae"}, []string{"--answers: bucket-ae takes no candidates"}},
+		{"a published method, as candidates", []string{"search", "--atoms", atoms, "--queries", queries, "--candidates", answers, "--out", out, "--method", "bucket-ae"}, []string{"--candidates: bucket-ae takes no candidates"}},
+		{"a published method, with a column", []string{"search", "--atoms", atoms, "--queries", limits, "--ceiling-column", "most", "--out", out, "--method", "bucket-ae", "--basis", "raw"}, []string{"--ceiling-column: bucket-ae finds the k best only"}},
 		{"two from standard input", []string{"certify", "--atoms", "-", "--queries", queries, "--answers", "-"}, []string{"certify", "only one"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
@@ -67,11 +68,11 @@ func tableFormat(flag, path string, formats ...dataset.Format) (dataset.Format, 
 	case zipped:
 		return "", fmt.Errorf("--%s %s: compressed output is not supported; drop .gz", flag, path)
 	case !slices.Contains(formats, format):
-		text := ""
+		var names []string
 		for _, f := range formats {
-			text += " ." + string(f)
+			names = append(names, "."+string(f))
 		}
-		return "", fmt.Errorf("--%s %s: name ends in none of%s", flag, path, text)
+		return "", fmt.Errorf("--%s %s: name ends in none of %s", flag, path, strings.Join(names, ", "))
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("--%s %s: there is no folder %s", flag, path, filepath.Dir(path))

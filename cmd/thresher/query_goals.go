@@ -23,8 +23,8 @@ type goalFlags struct {
 func (f *goalFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.exclude, "exclude", "", "`file` of the atoms that each query may not return, a list a query: a sparse matrix of scipy (.npz), .jsonl or .ivecs; - is standard input")
 	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each (.parquet, .arrow, .csv, .jsonl; array of .npz); null is -k")
-	fs.StringVar(&f.floorColumn, "floor-column", "", "`column` of the queries with the least score of each (distances: the greatest); null is --min-score, or no limit")
-	fs.StringVar(&f.ceilingColumn, "ceiling-column", "", "`column` of the queries with the greatest score of each (distances: the least), for hard negatives; null is --max-score, or no limit")
+	fs.StringVar(&f.floorColumn, "floor-column", "", "`column` of the queries with the least score of each (distances: the greatest); null is no limit")
+	fs.StringVar(&f.ceilingColumn, "ceiling-column", "", "`column` of the queries with the greatest score of each (distances: the least), for hard negatives; null is no limit")
 }
 
 // ranged reports whether queries ask for atoms that reach a least score.

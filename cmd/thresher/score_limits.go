@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -15,9 +16,15 @@ type scoreLimits struct {
 	leastGiven, greatestGiven bool
 }
 
+// add defines the flags, after the columns that stand for them.
 func (f *scoreLimits) add(fs *pflag.FlagSet, least string) {
 	fs.Float64Var(&f.least, "min-score", 0, least)
 	fs.Float64Var(&f.greatest, "max-score", 0, "only atoms that score at most this (distances: at least)")
+	for column, limit := range map[string]string{"floor-column": "--min-score", "ceiling-column": "--max-score"} {
+		if f := fs.Lookup(column); f != nil {
+			f.Usage = strings.Replace(f.Usage, "null is no limit", "null is "+limit+", or no limit", 1)
+		}
+	}
 }
 
 // read finds out which limits are given.

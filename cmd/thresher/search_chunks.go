@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"thresher/batch"
@@ -213,7 +212,7 @@ func (s *search) located(err error, first int64) error {
 	if e.Query >= 0 {
 		return &refusedError{fmt.Errorf("%s: row %d (0-based): %w", s.in.queries.name, first+int64(e.Query), e.Err)}
 	}
-	return &refusedError{fmt.Errorf("--%s: %w", strings.ReplaceAll(e.Field, "_", "-"), e.Err)}
+	return &refusedError{fmt.Errorf("--%s: %w", s.flags.flagOf(e.Field), e.Err)}
 }
 
 // refusedError names the query or flag that the engine refused.

@@ -52,8 +52,12 @@ func DecodeStated(body []byte, dim int, l Limits, encode Encoder) (*Stated, erro
 		case slices.Contains(statedOptions(), name):
 			return d.Option(name, body, at)
 		default:
+			why := ""
+			if name == fieldGoals || slices.Contains(optionNames(), name) {
+				why = ": it is one of searches; stated answers are compared with the best of all atoms"
+			}
 			name = cut(name)
-			return at, problem.New(problem.UnknownField, "there is no field %q", name).In(name).
+			return at, problem.New(problem.UnknownField, "there is no field %q%s", name, why).In(name).
 				Within(append([]string{fieldQueries, fieldAnswers}, statedOptions()...))
 		}
 	})
