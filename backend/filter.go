@@ -45,8 +45,7 @@ func NewFilter(order []uint32, b []uint64) *Filter {
 // ListFilter returns a filter of the given atoms, by internal index in any order, possibly
 // with duplicates. order is the collection's. The filter keeps both slices and sorts atoms.
 func ListFilter(order, atoms []uint32) *Filter {
-	slices.Sort(atoms)
-	f := &Filter{order: order, atoms: slices.Compact(atoms), listed: true}
+	f := &Filter{order: order, atoms: SortIndexes(atoms, len(order)), listed: true}
 	f.made.atoms.Do(func() {})
 	f.count = len(f.atoms)
 	for k, i := range f.atoms {
@@ -85,7 +84,7 @@ func (f *Filter) Bits() []uint64 {
 
 // Atoms lists the allowed atoms by internal index, ascending. It is read only.
 func (f *Filter) Atoms() []uint32 {
-	f.made.atoms.Do(func() { f.atoms = ones(f.bits, f.count) })
+	f.made.atoms.Do(func() { f.atoms = appendOnes(make([]uint32, 0, f.count), f.bits) })
 	return f.atoms
 }
 
@@ -110,40 +109,42 @@ func (f *Filter) Panels() []uint32 {
 	return f.full
 }
 
-// sortedRows is the number of rows up to which Rows sorts by comparison; more are sorted by
-// setting bits.
-const sortedRows = 64
-
 // Rows lists the allowed rows by number, ascending, which is their order in memory. It is
 // read only.
 func (f *Filter) Rows() []uint32 {
 	f.made.rows.Do(func() {
-		atoms := f.Atoms()
-		if len(atoms) <= max(sortedRows, len(f.order)/4096) {
-			f.rows = make([]uint32, len(atoms))
-			for k, i := range atoms {
-				f.rows[k] = f.order[i]
-			}
-			slices.Sort(f.rows)
-			return
+		rows := make([]uint32, f.count)
+		for k, i := range f.Atoms() {
+			rows[k] = f.order[i]
 		}
-		b := make([]uint64, (len(f.order)+panelAtoms-1)/panelAtoms)
-		for _, i := range atoms {
-			row := f.order[i]
-			b[row/panelAtoms] |= 1 << (row % panelAtoms)
-		}
-		f.rows = ones(b, f.count)
+		f.rows = SortIndexes(rows, len(f.order))
 	})
 	return f.rows
 }
 
-// ones lists the indexes of the n bits that are set.
-func ones(b []uint64, n int) []uint32 {
-	at := make([]uint32, 0, n)
+// fewIndexes is the number of indexes up to which SortIndexes compares them.
+const fewIndexes = 64
+
+// SortIndexes sorts indexes below n, in place, removes duplicates and returns those left. Many of
+// them are sorted by setting bits, which takes n/8 bytes and time linear in n/64 and their number.
+func SortIndexes(indexes []uint32, n int) []uint32 {
+	if len(indexes) <= max(fewIndexes, n/4096) {
+		slices.Sort(indexes)
+		return slices.Compact(indexes)
+	}
+	b := make([]uint64, (n+panelAtoms-1)/panelAtoms)
+	for _, i := range indexes {
+		b[i/panelAtoms] |= 1 << (i % panelAtoms)
+	}
+	return appendOnes(indexes[:0], b)
+}
+
+// appendOnes appends to list the indexes of the bits that are set.
+func appendOnes(list []uint32, b []uint64) []uint32 {
 	for k, w := range b {
 		for ; w != 0; w &= w - 1 {
-			at = append(at, uint32(k*panelAtoms+bits.TrailingZeros64(w)))
+			list = append(list, uint32(k*panelAtoms+bits.TrailingZeros64(w)))
 		}
 	}
-	return at
+	return list
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"thresher/backend"
 )
 
 // QueryGoal is what one query asks for, in addition to what its Request asks for all queries.
@@ -182,8 +184,7 @@ func (w *work) applyList(j int) {
 	g, own := &w.goals[j], &w.req.Goals[j]
 	if len(own.Exclude) > 0 {
 		g.Exclude = append(w.e.internal(own.Exclude), g.Exclude...) // the query itself may be there
-		slices.Sort(g.Exclude)
-		g.Exclude = slices.Compact(g.Exclude)
+		g.Exclude = backend.SortIndexes(g.Exclude, w.e.c.N)
 		w.countAllowed(j)
 	}
 	if len(own.Candidates) > 0 {
@@ -191,8 +192,7 @@ func (w *work) applyList(j int) {
 			_, excluded := slices.BinarySearch(g.Exclude, i)
 			return excluded || int(i) < g.From || g.Filter != nil && !g.Filter.Has(int(i))
 		})
-		slices.Sort(g.Candidates)
-		g.Candidates = slices.Compact(g.Candidates)
+		g.Candidates = backend.SortIndexes(g.Candidates, w.e.c.N)
 		w.given[j] = len(g.Candidates)
 	}
 }

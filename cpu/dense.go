@@ -143,6 +143,7 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 		s.tops[k].reset(q.goal.K)
 		s.allAllowed[k] = len(q.hiddenRows) == 0 && q.goal.From == 0 && (d.rows != nil || q.goal.Filter == nil)
 		s.plain = s.plain && s.allAllowed[k] && !q.bounded()
+		s.hiddenAt[k] = 0
 		s.pending[k].truncate(0)
 		s.found[k] = s.found[k][:0]
 		s.scored[k] = 0
@@ -341,7 +342,7 @@ func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, width, lo, 
 // rows, if the query allows it. The terms are those of the row.
 func (d *denseRange) pass(x *run, s *denseScratch, t *denseTerms, e int, row uint32, dot, scale, size, offset float32) {
 	q := &x.states[d.js[e]]
-	if !s.allAllowed[e] && (!d.allows(q, t, row) || q.hides(row)) {
+	if !s.allAllowed[e] && (!d.allows(q, t, row) || s.hides(q, e, row)) {
 		return
 	}
 	// The same operations as in the test.

@@ -25,6 +25,7 @@ type denseScratch struct {
 	tau        [denseQueries]float32
 	shift      [denseQueries]float64   // state.denseShift
 	allAllowed [denseQueries]bool      // every row that is read may be returned
+	hiddenAt   [denseQueries]int       // of hiddenRows, those before which rows were asked for
 	plain      bool                    // allAllowed for every query, and none has a ceiling
 	pending    [denseQueries]survivors // rows that passed the test and are not yet scored, by number
 	tops       [denseQueries]top       // of rows scored before the end of the range

@@ -82,7 +82,7 @@ func (s *state) hideRows() {
 	for _, i := range s.hidden {
 		s.hiddenRows = append(s.hiddenRows, s.c.Order[i])
 	}
-	slices.Sort(s.hiddenRows)
+	s.hiddenRows = backend.SortIndexes(s.hiddenRows, s.c.N)
 }
 
 // allows reports whether q's filter and From allow a row that the job reads.
@@ -90,10 +90,15 @@ func (d *denseJob) allows(q *state, t *denseTerms, row uint32) bool {
 	return d.rows != nil && q.goal.From == 0 || q.allows(int(t.inverse[row]))
 }
 
-// hides reports whether a row is hidden from dense scans for the query.
-func (s *state) hides(row uint32) bool {
-	_, hidden := slices.BinarySearch(s.hiddenRows, row)
-	return hidden
+// hides reports whether a row is hidden from query q, e of the job. The rows asked for one query
+// must ascend within a range.
+func (s *denseScratch) hides(q *state, e int, row uint32) bool {
+	at := s.hiddenAt[e]
+	for at < len(q.hiddenRows) && q.hiddenRows[at] < row {
+		at++
+	}
+	s.hiddenAt[e] = at
+	return at < len(q.hiddenRows) && q.hiddenRows[at] == row
 }
 
 // rowCount returns the number of rows the job reads.
