@@ -37,8 +37,8 @@ type Resident interface {
 type Run interface {
 	// Pull takes the next look at the survivors. It drops every arm whose upper bound is
 	// below its query's threshold, which rises during the look as candidates are scored.
-	// If a first look keeps more arms of a query than MaxSurvivors, the dense path answers
-	// that query immediately. After a context has stopped a look on codes, the same look
+	// If a first look keeps more arms of a query than MaxSurvivors, or finds more atoms that are
+	// better but not wanted than the goal's MaxBetter, the dense path answers that query immediately. After a context has stopped a look on codes, the same look
 	// may be called again and continues where it stopped; after one on float32
 	// coordinates only Finish may be called.
 	Pull(ctx context.Context, look Look) (Survivors, error)
@@ -128,6 +128,14 @@ type Goal struct {
 	// Gather says that the dense path reads only the rows that Filter allows, because they
 	// are few, instead of all rows. It changes no answer.
 	Gather bool
+	// MaxBetter in [0, 1] is a share of the allowed atoms: if a first look finds that more are
+	// better than the answer but not wanted, the dense path answers the query, as with
+	// Look.MaxSurvivors. An atom counts if its estimate is above Ceiling, and half if Exclude has it
+	// and its upper bound reaches the threshold, because only the first are looked at again. The
+	// look may decide by the atoms that it has seen. 0 sets no limit. A backend may ignore
+	// MaxBetter: it is where further looks cost more than a dense scan of many such queries, so only
+	// the time of a complete answer depends on it.
+	MaxBetter float64
 }
 
 // CheckFloors returns an error unless floors has one value for each of a Run's queries, none

@@ -142,6 +142,7 @@ func (w *work) setGoals(filter *backend.Filter) {
 		w.goals[j] = g
 		w.countAllowed(j)
 	}
+	w.limitBetter()
 	if slices.ContainsFunc(w.req.Goals, func(g QueryGoal) bool { return len(g.Candidates) > 0 }) {
 		w.given = make([]int, w.m)
 	}

@@ -21,6 +21,7 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 		w.eligible.truncate(0)
 		w.eligible.appendSelected(q.kern, passed, float32(math.Inf(-1)), limit)
 		eligible = w.eligible
+		q.above += len(passed.ids) - len(eligible.ids)
 	}
 	above := limit
 	if q.mayRise(len(q.list.ids) + len(passed.ids)) {

@@ -65,6 +65,10 @@ func TestThreads(t *testing.T) {
 		goals := make([]backend.Goal, m)
 		for j := range goals {
 			goals[j] = backend.Goal{K: []int{1, 10, 100}[j%3], Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
+			if j%4 == 3 {
+				row := rows[j*x.dim : (j+1)*x.dim]
+				goals[j].Ceiling, goals[j].MaxBetter = c.Score(row, j)*.9, .05
+			}
 		}
 		for _, l := range backendtest.Ladders(c, .001) {
 			for k := range l.Looks {

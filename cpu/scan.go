@@ -113,6 +113,8 @@ type scanState struct {
 	codesRead    int  // atoms whose codes were read: those seen and others of their panels
 	begun        bool // a chunk was taken
 	weak         int  // scores of a sample of given candidates, until a chunk has made a better threshold
+	above        int  // atoms seen whose estimate is above the ceiling
+	hiddenPassed int  // hidden atoms seen that passed the look
 	passed       int  // arms seen that are candidates: their whole row was read, or they were scored
 }
 
@@ -181,7 +183,11 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 			strip := &t.Strips[lo/looks.StripPanels]
 			q.settleGiven(w, t.Look.Source, passed, strip)
 			hidden := q.nextHidden(hi)
+			met := len(passed.ids)
 			passed = removeHidden(w, passed, hidden, lo*panelAtoms, hi*panelAtoms)
+			if q.begun { // all atoms of the first chunk may pass
+				q.hiddenPassed += met - len(passed.ids)
+			}
 			q.nextPanel = hi
 			q.countChunk(lo, hi, chunk, hidden)
 			q.takeChunk(w, t.Look.Source, passed, strip)
@@ -241,7 +247,7 @@ func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
 		*q = scanState{state: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.list.ids),
 			allAllowed: s.allowsAll(), allowedBits: s.filterBits()}
 		if stopped := s.stoppedScan; stopped != nil && stopped.bound.Look == t.Look {
-			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, nil
+			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, q.above, q.hiddenPassed, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, stopped.above, stopped.hiddenPassed, nil
 		}
 		q.hiddenBefore, _ = slices.BinarySearch(s.hidden, uint32(s.nextPanel*panelAtoms))
 		steps, headBias, restBias := s.codeQuery8(w, q.codes, t.Look.To)
@@ -360,20 +366,35 @@ func (w *scratch) gatherCodes(qs []*scanState, stride int) []int8 {
 	return w.liveCodes
 }
 
+// crowds reports whether a query that has not seen all atoms goes dense: it listed more arms than
+// MaxSurvivors of the look allows, or met more atoms that are better but not wanted than the goal's
+// MaxBetter. Atoms of great norm come first, and with them more of those atoms than their share of
+// the atoms seen, so that many are allowed early.
+func (q *scanState) crowds() bool {
+	if q.seen < max(leastSurvey, 16*q.goal.K) {
+		return false
+	}
+	most, allowed := q.bound.Look.MaxSurvivors, float64(q.goal.Allowed)
+	if most > 0 && float64(len(q.list.ids)) > most*allowed {
+		return true
+	}
+	better := float64(q.above) + float64(q.hiddenPassed)/2
+	return q.goal.MaxBetter > 0 && better > q.goal.MaxBetter*math.Sqrt(float64(q.seen)*allowed)
+}
+
 // endScan reports whether the query's scan has ended, and then sets the phase and records
 // the look. It ends after the last panel, if the norms of all later atoms are too small, or
-// if the query kept more than MaxSurvivors of the allowed atoms.
+// if the query goes dense.
 func (q *scanState) endScan(panels int) bool {
 	end := q.nextPanel >= panels || q.scoreCapFrom(q.nextPanel) < q.tau
-	most := q.bound.Look.MaxSurvivors * float64(q.goal.Allowed)
-	crowds := !end && most > 0 && q.seen >= max(leastSurvey, 16*q.goal.K) && float64(len(q.list.ids)) > most
+	crowds := !end && q.crowds()
 	if end || crowds {
 		q.pruneArms()
 	}
 	switch {
 	case end:
 		q.phase = listed
-	case crowds && float64(len(q.list.ids)) > most:
+	case crowds && q.crowds():
 		q.phase = crowded
 	default:
 		return false

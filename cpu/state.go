@@ -77,7 +77,7 @@ type phase uint8
 const (
 	unscanned phase = iota // no look has seen the atoms from nextPanel on
 	listed                 // every atom was seen: list, finalists or pass hold all arms that are left
-	crowded                // the first look kept more than MaxSurvivors and ended early: the dense path must answer
+	crowded                // the first look kept more than MaxSurvivors or met more than MaxBetter, and ended early: the dense path must answer
 	answered               // best is the answer of the dense path
 	hasLeft                // the answer was taken before the run's end
 )

@@ -202,6 +202,8 @@ func (x *goalCases) fieldsOf(j int, rng *rand.Rand) []goalField {
 	} {
 		add("ceiling "+name, func(g *backend.Goal) { g.Ceiling = ceiling })
 	}
+	add("ceiling the middle score, few better", func(g *backend.Goal) { g.Ceiling, g.MaxBetter = scores[n/2], .01 })
+	add("exclude the best half, few better", func(g *backend.Goal) { g.Exclude, g.MaxBetter = atoms(ranked.IDs[:n/2]), .01 })
 	for name, floor := range map[string]float64{"the 8th score": scores[7], "between ranks": between(n / 2)} {
 		add("floor "+name, func(g *backend.Goal) { g.Floor = floor })
 	}

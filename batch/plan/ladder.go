@@ -256,6 +256,7 @@ func (p *problem) makePlan(l ladder) *Plan {
 		}
 		if i == 0 {
 			look.Rep, look.FirstChunk, look.MaxSurvivors = backend.Panels, p.firstChunk(), p.mostSurvivors(l)
+			out.MaxBetter = p.mostBetter(l)
 		}
 		out.Looks = append(out.Looks, look)
 	}

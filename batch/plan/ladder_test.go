@@ -602,3 +602,44 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// TestMostBetter: with as many better atoms as MaxBetter says further looks cost about as much as a
+// dense scan of many queries; there is no limit if they cost less with all atoms.
+func TestMostBetter(t *testing.T) {
+	limited := 0
+	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
+		for _, l := range p.lookLadders(false) {
+			share := p.mostBetter(l)
+			if made := p.makePlan(l); made.MaxBetter != share {
+				t.Errorf("%s: limit %g, the plan has %g", p.name(l), share, made.MaxBetter)
+			}
+			if p.k == 0 || p.gathers() {
+				if share != 0 {
+					t.Errorf("%s: limit %g, k %d, gathers %v", p.name(l), share, p.k, p.gathers())
+				}
+				continue
+			}
+			f := p.forecast(p.denseLadder(), p.rank(backend.Exact))
+			dense, all := f.total(), math.Log(float64(p.atoms))
+			if share == 0 {
+				if after := p.afterBetter(l, all); after > dense*(1+1e-9) {
+					t.Errorf("%s: no limit, though going on costs %g ns at worst and a dense scan %g", p.name(l), after, dense)
+				}
+				continue
+			}
+			limited++
+			if rank := math.Log(math.Exp(p.rank(l.source)) + share*float64(p.atoms)); p.afterBetter(l, rank) < dense*(1-1e-9) {
+				t.Errorf("%s: at rank %g going on costs %g ns and a dense scan %g", p.name(l), math.Exp(rank), p.afterBetter(l, rank), dense)
+			}
+		}
+	}
+	for _, k := range []int{1, 10, 100} {
+		p := text()
+		p.k = k
+		check(t, p)
+	}
+	if limited == 0 {
+		t.Error("no ladder has a limit")
+	}
+	rapid.Check(t, func(t *rapid.T) { check(t, drawn(t)) })
+}

@@ -56,6 +56,10 @@ type Plan struct {
 	Gather bool
 	// SurvivorShares are the forecast shares in [0, 1] of the arms that survive each look.
 	SurvivorShares []float64
+	// MaxBetter is the share of the atoms that may be better than the answer but not wanted, because
+	// of a ceiling or exclusions, before a dense scan of many such queries is cheaper than further
+	// looks; 0 means no limit (backend.Goal).
+	MaxBetter float64
 	// Cost is the forecast in ns of one core per arm and query; 0 if there is none.
 	Cost float64
 }
