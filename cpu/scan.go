@@ -368,8 +368,7 @@ func (w *scratch) gatherCodes(qs []*scanState, stride int) []int8 {
 
 // crowds reports whether a query that has not seen all atoms goes dense: it listed more arms than
 // MaxSurvivors of the look allows, or met more atoms that are better but not wanted than the goal's
-// MaxBetter. Atoms of great norm come first, and with them more of those atoms than their share of
-// the atoms seen, so that many are allowed early.
+// MaxBetter allows among the atoms seen.
 func (q *scanState) crowds() bool {
 	if q.seen < max(leastSurvey, 16*q.goal.K) {
 		return false
@@ -378,8 +377,27 @@ func (q *scanState) crowds() bool {
 	if most > 0 && float64(len(q.list.ids)) > most*allowed {
 		return true
 	}
-	better := float64(q.above) + float64(q.hiddenPassed)/2
-	return q.goal.MaxBetter > 0 && better > q.goal.MaxBetter*math.Sqrt(float64(q.seen)*allowed)
+	return q.goal.MaxBetter > 0 && float64(q.above)+float64(q.hiddenPassed)/2 > q.mostBetter()
+}
+
+const (
+	// similarNorms is the ratio of norms up to which the order of atoms is random (collection.Build).
+	similarNorms = 1.04
+	// betterByChance is how many standard deviations more better atoms are allowed than expected.
+	betterByChance = 3
+)
+
+// mostBetter is how many better atoms MaxBetter allows among the atoms seen. If norms differ, atoms of
+// great norm come first, and with them more of the better atoms than their share, so that more are
+// allowed early.
+func (q *scanState) mostBetter() float64 {
+	allowed := float64(q.goal.Allowed)
+	share := float64(q.seen) / allowed
+	if q.c.Norm[0] > similarNorms*q.c.Norm[q.c.N-1] {
+		share = math.Sqrt(share)
+	}
+	most := q.goal.MaxBetter * allowed * share
+	return most + betterByChance*math.Sqrt(most)
 }
 
 // endScan reports whether the query's scan has ended, and then sets the phase and records
