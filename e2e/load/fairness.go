@@ -26,6 +26,7 @@ type fairOptions struct {
 	time      time.Duration
 	rounds    int
 	before    string        // another program, for comparison
+	timeout   time.Duration // of the single client, in one of the rows
 	most      time.Duration // limit of p99 for a single query; 0 is none
 	json      bool          // large searches as JSON
 	seed      uint64
@@ -41,6 +42,7 @@ func prepareFair(fs *flag.FlagSet) func(context.Context, *run) error {
 	fs.IntVar(&o.crowd, "crowd", 256, "clients of one query each, in a row of its own")
 	fs.DurationVar(&o.time, "time", 20*time.Second, "how long each row is measured in each round")
 	fs.IntVar(&o.rounds, "rounds", 2, "how often all rows are measured, each program in its turn")
+	fs.DurationVar(&o.timeout, "timeout", 200*time.Millisecond, "timeout_ms of the single client, in one of the rows; every answer must come within it")
 	fs.StringVar(&o.before, "before", "", "`path` of a program to measure in turns with -thresher")
 	fs.DurationVar(&o.most, "most", 0, "fail if p99 of a single query next to others is longer than this, by -thresher; 0 is no bound")
 	fs.BoolVar(&o.json, "json", false, "send large searches as JSON, not as npy")
@@ -122,7 +124,7 @@ type background struct {
 	callers  int
 	requests [][]byte // requests
 	queries  int      // of each
-	timeout  bool     // the single client sets a timeout of 200 ms
+	timeout  bool     // the single client sets fairOptions.timeout
 }
 
 // fair measures one client's searches of one query: alone, next to clients of large searches,
@@ -181,7 +183,7 @@ func (o *fairOptions) rowsOf() []background {
 	return []background{
 		{says: "no load"},
 		{says: name, callers: o.bulk, requests: large, queries: o.queries},
-		{says: name + ", `timeout_ms` 200", callers: o.bulk, requests: large, queries: o.queries, timeout: true},
+		{says: fmt.Sprintf("%s, `timeout_ms` %d", name, o.timeout.Milliseconds()), callers: o.bulk, requests: large, queries: o.queries, timeout: true},
 		{says: fmt.Sprintf("%d clients of one query", o.crowd), callers: o.crowd, requests: small, queries: 1},
 	}
 }
@@ -244,7 +246,7 @@ func (o *fairOptions) measure(ctx context.Context, c *contender, b *background, 
 	defer dismiss(others)
 	parameters := ""
 	if b.timeout {
-		parameters = "&timeout_ms=200"
+		parameters = fmt.Sprintf("&timeout_ms=%d", o.timeout.Milliseconds())
 	}
 	one, err := callers(c.addr, 1, o.requestsOf(1, parameters))
 	if err != nil {
