@@ -38,9 +38,10 @@ type Run interface {
 	// Pull takes the next look at the survivors. It drops every arm whose upper bound is
 	// below its query's threshold, which rises during the look as candidates are scored.
 	// If a first look keeps more arms of a query than MaxSurvivors, or finds more atoms that are
-	// better but not wanted than the goal's MaxBetter, the dense path answers that query immediately. After a context has stopped a look on codes, the same look
-	// may be called again and continues where it stopped; after one on float32
-	// coordinates only Finish may be called.
+	// better but not wanted than the goal's MaxBetter, the dense path answers that query
+	// immediately. After a context has stopped a look on codes, the same look may be called
+	// again and continues where it stopped; after one on float32 coordinates only Finish may
+	// be called.
 	Pull(ctx context.Context, look Look) (Survivors, error)
 	// Floor raises the Floor of each query's goal. floors[j] is a search score that the
 	// caller knows from elsewhere: if other segments or machines hold k atoms of at least
