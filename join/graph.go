@@ -189,7 +189,8 @@ type Block struct {
 	// Atoms are the rows of the atoms that were searched.
 	Atoms []int64
 	// Response has the work for each atom and its certificate, which holds for its whole row of
-	// the graph. Its answers may be without atoms.
+	// the graph. Its answers may be without atoms. It took what the block took in all: the first
+	// one includes what precedes the search of pairs.
 	Response *batch.Response
 	// Results are what the log gains. Only Rows knows their meaning.
 	Results []dataset.Result
@@ -205,6 +206,7 @@ func (g *Graph) Search(ctx context.Context, first int64, rows int) (*Block, erro
 	if first != g.done {
 		return nil, fmt.Errorf("block from %d after %d atoms", first, g.done)
 	}
+	begun := time.Now()
 	if err := g.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -213,10 +215,12 @@ func (g *Graph) Search(ctx context.Context, first int64, rows int) (*Block, erro
 		search = g.searchPairs
 	}
 	b, err := search(ctx, first, rows)
-	if err == nil {
-		g.done += int64(rows)
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	g.done += int64(rows)
+	b.Response.Took = time.Since(begun)
+	return b, nil
 }
 
 // searchRows is Search where the atoms are searched one by one.
