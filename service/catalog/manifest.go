@@ -76,10 +76,16 @@ func (c *Catalog) unmarkDeleted(all []*change) error {
 	return err
 }
 
+// renameFile renames a file, unless it is missing. The version of a manifest may be released, and its
+// files removed, at any moment.
 func (c *Catalog) renameFile(from, to string) error {
 	from = filepath.Join(c.dir, from)
-	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+	_, err := os.Lstat(from)
+	if err == nil {
+		err = c.o.disk.Rename(from, filepath.Join(c.dir, to))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return c.o.disk.Rename(from, filepath.Join(c.dir, to))
+	return err
 }

@@ -326,6 +326,37 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	f.exact()
 }
 
+// TestDeletingReleasedVersion: an earlier version, held by a search until the deletion is about to
+// mark it, is removed at that moment.
+func TestDeletingReleasedVersion(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, ints(1, 2, 3)), CreateOptions{}, ""))
+	v, err := f.c.Use("a", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := f.c.versions[ref{"a", 1}].change
+	f.ready(f.c.Append(ctx, "a", rowsOf(3, 2, 2, ints(8, 9)), ""))
+	released := false
+	f.c.o.disk.Step = func(step, path string) error {
+		if step == "rename" && path == f.at(held.deletedManifest()) {
+			released = true
+			v.Release()
+		}
+		return nil
+	}
+	err = f.c.Delete("a")
+	f.c.o.disk.Step = nil
+	if err != nil || !released {
+		t.Error(err, released)
+	}
+	f.exact()
+	if got := f.files(); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
 // TestTheNewestWholeVersionWins if the database names one whose files are missing.
 func TestTheNewestWholeVersionWins(t *testing.T) {
 	ctx := context.Background()
