@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"math"
-	"slices"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -37,7 +36,7 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 			// If given candidates made a weak threshold, the arms of greatest bound make a better one: an
 			// eighth of k if few candidates are weak, else k.
 			for n := max(4, q.goal.K/8); len(w.selected.ids) > 2*n; n = q.goal.K {
-				cut := max(q.cutOf(w, eligible, n), reaching())
+				cut := max(q.cutOf(eligible, n), reaching())
 				w.candidates.truncate(0)
 				w.candidates.appendSelected(q.kern, eligible, cut, above)
 				q.tightenBy(w, source, w.candidates)
@@ -79,7 +78,7 @@ const firstRounds = 4
 func (q *scanState) scoreFirst(w *scratch, source backend.Source, arms survivors, limit float32) float32 {
 	above := limit
 	for range firstRounds {
-		cut := q.firstCut(w, arms)
+		cut := q.firstCut(arms)
 		if cut >= above {
 			break
 		}
@@ -100,7 +99,7 @@ func (q *scanState) scoreFirst(w *scratch, source backend.Source, arms survivors
 // the threshold, even that of the best atom: without this arm the threshold would stay that of the
 // first chunk until rows are read. For larger k one arm a chunk saves no work.
 func (q *scanState) scoreGreatest(w *scratch, source backend.Source, arms survivors, above float32) float32 {
-	cut := max(q.cutOf(w, arms, 1), q.least32())
+	cut := max(q.cutOf(arms, 1), q.least32())
 	w.candidates.truncate(0)
 	w.candidates.appendSelected(q.kern, arms, cut, above)
 	q.tightenBy(w, source, w.candidates)
@@ -111,60 +110,24 @@ func (q *scanState) scoreGreatest(w *scratch, source backend.Source, arms surviv
 // from the threshold in mean radii of the strip. At 1 the estimate equals the threshold.
 var candidateRadii = [...]float64{2, 1.5, 1.25, 1}
 
-// firstCut returns the least bound of the arms to score before there is a threshold: those
+// firstCut returns a bound that the arms have that are to be scored before there is a threshold: those
 // of greatest bound, as many as are missing to k scores. It is +Inf if none are missing, and
 // -Inf if all that passed are scored.
-func (q *scanState) firstCut(w *scratch, passed survivors) float32 {
+func (q *scanState) firstCut(passed survivors) float32 {
 	missing := q.goal.K - max(q.best.len()-q.weak, q.lower.len()) // both have the given candidates, lower if it makes thresholds
 	if missing <= 0 {
 		return float32(math.Inf(1))
 	}
-	return q.cutOf(w, passed, missing)
+	return q.cutOf(passed, missing)
 }
 
-// cutOf returns the least bound of the n arms of greatest bound, -Inf if there are no more.
-func (q *scanState) cutOf(w *scratch, passed survivors, n int) float32 {
+// cutOf returns a bound that the n arms of greatest bound have at least, and no others unless their
+// bound is that of the n-th; -Inf if there are no more arms.
+func (q *scanState) cutOf(passed survivors, n int) float32 {
 	if len(passed.ids) <= n {
 		return float32(math.Inf(-1))
 	}
-	passed = q.likelyBest(w, passed, n)
-	if n > selectFrom {
-		return w.kthBound(q.kern, passed, n)
-	}
-	first := &w.top
-	first.reset(n)
-	for k, b := range passed.bounds {
-		first.push(scored{float64(b), passed.ids[k]})
-	}
-	return float32(first.worst().score)
-}
-
-// selectFrom is the rank above which a bound is found by selection instead of a heap.
-const selectFrom = 64
-
-// likelyBest returns a part of passed that contains the n arms of greatest bound: those
-// above a quantile of a sample, or all if that is not sure to help.
-func (q *scanState) likelyBest(w *scratch, passed survivors, n int) survivors {
-	const size = 64
-	every := len(passed.bounds) / size
-	if every < 4 {
-		return passed
-	}
-	var sample [size]float32
-	for k := range sample {
-		sample[k] = passed.bounds[k*every]
-	}
-	slices.Sort(sample[:])
-	rank := n*size*3/2/len(passed.bounds) + 4
-	if rank >= size {
-		return passed
-	}
-	w.selected.truncate(0)
-	w.selected.appendSelected(q.kern, passed, sample[size-1-rank], float32(math.Inf(1)))
-	if len(w.selected.ids) < n {
-		return passed
-	}
-	return w.selected
+	return rankedFrom(q.kern, passed.bounds, n, 0)
 }
 
 // tightenBy scores candidates by source, which may raise the threshold, and counts them.

@@ -34,17 +34,24 @@ type denseScratch struct {
 }
 
 // tighten raises the threshold of query e of the job to a lower bound that k of its pending rows
-// have, and drops those below it. If exactly is set, that is the greatest such bound, up to the
-// error of the products; otherwise a part of the rows below the k best may stay.
-func (w *scratch) tighten(q *state, t *denseTerms, e int, exactly bool) {
+// have, and drops those below it. If last is set, the rows that are left are scored next, and some
+// more than k may be left; otherwise about a quarter more.
+func (w *scratch) tighten(q *state, t *denseTerms, e int, last bool) {
 	s := &w.dense
 	x, k := &s.pending[e], q.goal.K
 	if k == 0 || k > len(x.ids) {
 		return
 	}
-	if len(x.ids) > sampledBounds && !q.bounded() {
-		s.raiseTo(q, e, w.leastOfBest(q, t, e, exactly))
-		if most := k + k/2; len(x.ids) <= most && !exactly || len(x.ids) <= k+k/16 {
+	if !q.bounded() {
+		spare := k/4 + 1
+		if last {
+			spare = k/16 + 1
+			if len(x.ids) <= k+spare {
+				return
+			}
+		}
+		s.raiseTo(q, e, s.lowerBoundFrom(q, t, e, rankedFrom(q.kern, x.bounds, k, spare)))
+		if most := k + k/2 + 1; len(x.ids) <= most && !last || len(x.ids) <= k+spare {
 			return
 		}
 	}
@@ -63,18 +70,19 @@ func (w *scratch) tighten(q *state, t *denseTerms, e int, exactly bool) {
 	s.raiseTo(q, e, bandit.KthLargest(s.lowerBounds[:n], k))
 }
 
-// leastOfBest returns the least lower bound of at least k pending rows of query e: of the k with
-// the greatest upper bounds, and ties, if exactly is set, otherwise of somewhat more. For rows of
-// similar size it is close to the k-th greatest lower bound.
-func (w *scratch) leastOfBest(q *state, t *denseTerms, e int, exactly bool) float64 {
-	s := &w.dense
-	x, k := &s.pending[e], q.goal.K
-	best := w.best(q.kern, *x, k, exactly)
-	least := math.Inf(1)
-	for i, row := range best.ids {
-		least = min(least, s.lowerBound(q, t, e, row, best.bounds[i]))
+// lowerBoundFrom returns a lower bound of the pending rows of query e whose upper bound in the float32
+// test is at least least, in the product form.
+func (s *denseScratch) lowerBoundFrom(q *state, t *denseTerms, e int, least float32) float64 {
+	if q.c.Offset == nil {
+		return float64(least) - 2*float64(s.margin[e])*t.greatest - s.shift[e] - q.denseTiny()
 	}
-	return least
+	x, lower := &s.pending[e], math.Inf(1)
+	for i, b := range x.bounds {
+		if b >= least {
+			lower = min(lower, s.lowerBound(q, t, e, x.ids[i], b))
+		}
+	}
+	return lower
 }
 
 // raiseTo raises the threshold of query e to a bound in the product form that k rows reach, and

@@ -13,7 +13,9 @@ type denseTerms struct {
 	scale   []float32 // factor from the product to that with the working vector
 	size    []float32 // norm of the vector multiplied, which is the row as given or, if far, less the centre
 	offset  []float32 // upper bound of the offset
-	far     bool      // the centre is far from zero (collection.Far)
+	// greatest is the greatest of the sizes that are finite.
+	greatest float64
+	far      bool // the centre is far from zero (collection.Far)
 }
 
 // denseTerms returns the terms, computed at first use.
@@ -33,7 +35,9 @@ func (r *resident) denseTerms() *denseTerms {
 			var bounded bool
 			t.scale[row], bounded = c.ProductFactor(int(row))
 			t.size[row] = collection.Upward(float64(c.Norm[i]) + given)
-			if !bounded {
+			if bounded {
+				t.greatest = max(t.greatest, float64(t.size[row]))
+			} else {
 				t.size[row] = float32(math.Inf(1)) // the test cannot exclude the row
 			}
 			if c.Offset != nil {

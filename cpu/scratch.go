@@ -28,8 +28,6 @@ type scratch struct {
 	selected   survivors // part of a list
 	eligible   survivors // the arms of a chunk whose estimates are at most the ceiling
 	candidates survivors
-	parts      [2]survivors // parts of a list in a selection
-	sample     sample
 	sums       rowSums
 	sums8      []simd.RowSums8 // of the rows of a strip
 	top        top

@@ -3,23 +3,17 @@ package cpu
 import (
 	"math"
 
-	"thresher/bandit"
 	"thresher/simd"
 )
 
 const (
-	// sampledBounds is the number of bounds of a list between which its k-th greatest is sought, and
-	// up to which all are sorted.
-	sampledBounds = 64
-	// sampleReach is how many places of a sample are taken on either side of the place where the
-	// k-th greatest is expected. The standard deviation is at most 4, for k in the middle.
-	sampleReach = 8
-	// spareReach is the same where some more than the k greatest may be taken.
-	spareReach = 6
+	// bracketed is the number of rounds of rankedFrom after which its pivots are at equal distances
+	// of the keys, not the numbers: whatever the numbers are, twelve more end the search.
+	bracketed = 4
+	// beyondSample are the distances from a sample, as multiples of its range, at which pivots are tried
+	// if the number sought is outside. Ascending.
+	leastBeyond = 1. / 32
 )
-
-// sample are bounds of a list by their keys, ascending.
-type sample [sampledBounds]int32
 
 // floatKey returns an integer that grows with x, which is not NaN; both zeros have the same.
 func floatKey(x float32) int32 {
@@ -30,97 +24,95 @@ func floatKey(x float32) int32 {
 // keyFloat returns the number of a key.
 func keyFloat(k int32) float32 { return math.Float32frombits(uint32(k ^ int32(uint32(k>>31)>>1))) }
 
-// sort sorts keys by bitonic merges, whose comparisons do not depend on the keys: there is no
-// branch to predict.
-func (s *sample) sort() {
-	for size := 2; size <= sampledBounds; size *= 2 {
-		for gap := size / 2; gap > 0; gap /= 2 {
-			for i := 0; i < sampledBounds; i += 2 * gap {
-				for j := i; j < i+gap; j++ {
-					k := j + gap
-					if gap == size/2 { // the second half of a block mirrors the first
-						k = 2*i + size - 1 - j
-					}
-					a, b := s[j&(sampledBounds-1)], s[k&(sampledBounds-1)]
-					s[j&(sampledBounds-1)], s[k&(sampledBounds-1)] = min(a, b), max(a, b)
+// rankedFrom returns a number that at least k of the bounds reach, 1 <= k <= len(bounds), and at
+// most k + spare, unless more than that are equal to it. No bound is a NaN.
+//
+// Each round counts the bounds from several pivots on and goes on between two of these: pivots from
+// a sample, then at equal distances.
+func rankedFrom(kern simd.Kernels, bounds []float32, k, spare int) float32 {
+	if k+spare >= len(bounds) {
+		least := bounds[0]
+		for _, b := range bounds {
+			if b < least {
+				least = b
+			}
+		}
+		return least
+	}
+	if k == 1 {
+		most := bounds[0]
+		for _, b := range bounds {
+			if b > most {
+				most = b
+			}
+		}
+		return most
+	}
+	var pivots [simd.Pivots]float32
+	var counts [simd.Pivots]int32
+	samplePivots(&pivots, bounds)
+	lo, hi := float32(math.Inf(-1)), float32(math.Inf(1)) // at least k reach lo, fewer hi
+	for round := 1; ; round++ {
+		kern.CountFrom(&counts, bounds, &pivots)
+		for j, n := range counts {
+			if p := pivots[j]; int(n) >= k {
+				lo = max(lo, p)
+				if int(n) <= k+spare {
+					return p
 				}
+			} else {
+				hi = min(hi, p)
+				break
+			}
+		}
+		least, most := floatKey(lo), floatKey(hi)
+		if int64(most)-int64(least) <= 1 {
+			return lo
+		}
+		step := (hi - lo) / (simd.Pivots + 1)
+		switch {
+		case round == 1 && math.IsInf(float64(step), 0):
+			pivotsBeyond(&pivots, math.IsInf(float64(hi), 1))
+		case round < bracketed && step-step == 0:
+			for j := range pivots {
+				pivots[j] = lo + step*float32(j+1)
+			}
+		default:
+			for j := range pivots {
+				pivots[j] = keyFloat(int32(int64(least) + (int64(most)-int64(least))*int64(j+1)/(simd.Pivots+1)))
 			}
 		}
 	}
 }
 
-// take takes all of up to sampledBounds bounds, or as many as that from equal distances.
-func (s *sample) take(bounds []float32) {
-	n := len(bounds)
-	if n <= sampledBounds {
-		for k := range s {
-			s[k] = math.MinInt32
-		}
-		for k, b := range bounds {
-			s[k] = floatKey(b)
-		}
-	} else {
-		for k := range s {
-			s[k] = floatKey(bounds[(2*k+1)*n/(2*sampledBounds)])
-		}
+// samplePivots sets pivots to bounds from equal distances, ascending.
+func samplePivots(pivots *[simd.Pivots]float32, bounds []float32) {
+	var key [simd.Pivots]int32
+	for j := range key {
+		key[j] = floatKey(bounds[(2*j+1)*len(bounds)/(2*simd.Pivots)])
 	}
-	s.sort()
+	// A sorting network has no branch to predict.
+	for _, p := range [...][2]uint8{{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3}, {4, 5}, {6, 7},
+		{2, 4}, {3, 5}, {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}} {
+		a, b := key[p[0]&7], key[p[1]&7]
+		key[p[0]&7], key[p[1]&7] = min(a, b), max(a, b)
+	}
+	for j, k := range key {
+		pivots[j] = keyFloat(k)
+	}
 }
 
-// kthBound returns the k-th greatest bound of list, 1 <= k <= len(list.ids). Bounds are finite.
-func (w *scratch) kthBound(kern simd.Kernels, list survivors, k int) float32 {
-	// The part of the list near the k-th greatest is in the two of w.parts by turns.
-	for turn := 0; len(list.ids) > sampledBounds; turn ^= 1 {
-		w.sample.take(list.bounds)
-		at := sampledBounds - k*sampledBounds/len(list.ids) // its place in the sample, ascending
-		lo, hi := float32(math.Inf(-1)), float32(math.Inf(1))
-		if at > sampleReach {
-			lo = keyFloat(w.sample[at-sampleReach-1])
+// pivotsBeyond sets pivots to numbers above those of a sample, or below, at growing distances from
+// it.
+func pivotsBeyond(pivots *[simd.Pivots]float32, above bool) {
+	least, most := pivots[0], pivots[simd.Pivots-1]
+	gap := (most - least) * leastBeyond
+	for j := range pivots {
+		if above {
+			pivots[j] = most + gap
+		} else {
+			pivots[simd.Pivots-1-j] = least - gap
 		}
-		if at+sampleReach < sampledBounds {
-			hi = keyFloat(w.sample[at+sampleReach])
-		}
-		part := &w.parts[turn]
-		part.truncate(0)
-		part.appendSelected(kern, list, hi, float32(math.Inf(1)))
-		above := len(part.ids)
-		part.truncate(0)
-		part.appendSelected(kern, list, lo, hi)
-		if above >= k || above+len(part.ids) < k || len(part.ids) > len(list.ids)*3/4 {
-			return w.kthByHistogram(list.bounds, k) // an unlikely sample, or many are equal
-		}
-		list, k = *part, k-above
+		gap *= 2
 	}
-	w.sample.take(list.bounds)
-	return keyFloat(w.sample[sampledBounds-k])
-}
-
-// kthByHistogram returns the k-th greatest of bounds, 1 <= k <= len(bounds), without NaN.
-func (w *scratch) kthByHistogram(bounds []float32, k int) float32 {
-	w.scores = grow(w.scores, len(bounds))
-	for i, b := range bounds {
-		w.scores[i] = float64(b)
-	}
-	return float32(bandit.KthLargest(w.scores, k))
-}
-
-// best returns the entries of list with the k greatest bounds, 1 <= k <= len(list.ids), and ties.
-// Unless exactly is set there may be up to about a fifth of the list more. The scratch owns the
-// result.
-func (w *scratch) best(kern simd.Kernels, list survivors, k int, exactly bool) survivors {
-	part := &w.parts[0]
-	if !exactly && len(list.ids) > sampledBounds {
-		w.sample.take(list.bounds)
-		if at := sampledBounds - k*sampledBounds/len(list.ids) - spareReach - 1; at >= 0 {
-			part.truncate(0)
-			part.appendSelected(kern, list, keyFloat(w.sample[at]), float32(math.Inf(1)))
-			if len(part.ids) >= k {
-				return *part
-			}
-		}
-	}
-	least := w.kthBound(kern, list, k)
-	part.truncate(0)
-	part.appendSelected(kern, list, least, float32(math.Inf(1)))
-	return *part
 }

@@ -1,7 +1,7 @@
 package simd
 
 // PanelWidths are the widths, in vectors, that a packed panel of Gemm may have.
-var PanelWidths = [...]int{16, 32, 64}
+var PanelWidths = [...]int{16, 32, 48, 64}
 
 // Pack transposes n <= width vectors of k entries, ld floats apart, into a panel:
 // panel[c*width+j] = src[j*ld+c], and zero for n <= j < width.

@@ -34,6 +34,8 @@ func (kern Kernels) gemm(out []float32, ldo int, rows []float32, ldr, n int, pan
 	switch {
 	case kern == AVX512 && width == 64:
 		gemm64AVX512(&out[0], ldo, unsafe.SliceData(rows), ldr, n, unsafe.SliceData(panel), k, add)
+	case kern == AVX512 && width == 48:
+		gemm48AVX512(&out[0], ldo, unsafe.SliceData(rows), ldr, n, unsafe.SliceData(panel), k, add)
 	case kern == AVX512 && width == 32:
 		gemm32AVX512(&out[0], ldo, unsafe.SliceData(rows), ldr, n, unsafe.SliceData(panel), k, add)
 	case kern == AVX512 && width == 16:

@@ -8,7 +8,7 @@ import (
 
 // BenchmarkGemm reports GMAC/s; Kernels alternate at each k x width x n.
 func BenchmarkGemm(b *testing.B) {
-	for _, s := range []struct{ k, width, n int }{{768, 64, 4096}, {768, 16, 4096}, {64, 64, 4096}, {256, 64, 64}} {
+	for _, s := range []struct{ k, width, n int }{{768, 64, 4096}, {768, 48, 4096}, {768, 32, 4096}, {768, 16, 4096}, {64, 64, 4096}, {64, 48, 4096}, {256, 64, 64}} {
 		r := rand.New(rand.NewPCG(1, 2))
 		draw := func(n int) []float32 {
 			x := make([]float32, n)

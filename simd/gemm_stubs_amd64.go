@@ -9,6 +9,11 @@ package simd
 //go:noescape
 func gemm64AVX512(out *float32, ldo int, rows *float32, ldr int, n int, panel *float32, k int, add bool)
 
+// gemm48AVX512 multiplies n rows by 48 columns of a panel.
+//
+//go:noescape
+func gemm48AVX512(out *float32, ldo int, rows *float32, ldr int, n int, panel *float32, k int, add bool)
+
 // gemm32AVX512 multiplies n rows by 32 columns of a panel.
 //
 //go:noescape

@@ -28,6 +28,7 @@ type shape struct {
 // cache, so as much of a line as fits registers is used at once.
 var shapes = []shape{
 	{"gemm64AVX512", ZMM, 64, 4, 64, []int{6, 4, 2, 1}, 1, 4},
+	{"gemm48AVX512", ZMM, 64, 3, 48, []int{8, 4, 2, 1}, 1, 4},
 	{"gemm32AVX512", ZMM, 64, 2, 32, []int{8, 4, 2, 1}, 4, 4},
 	{"gemm16AVX512", ZMM, 64, 1, 16, []int{8, 4, 2, 1}, 16, 16},
 	{"gemm16AVX2", YMM, 32, 2, 0, []int{6, 4, 2, 1}, 1, 4},
