@@ -15,9 +15,9 @@ import (
 )
 
 // TestDenseRounding: the error bound of the float32 test keeps the best atom even if its
-// products lose what makes it the best, for so few queries that they are not packed and for more.
+// products lose what makes it the best, for so few queries that they are not packed, for more, and for some of both.
 func TestDenseRounding(t *testing.T) {
-	for _, m := range []int{1, 2, 3, 8, 12} {
+	for _, m := range []int{1, 2, 3, 8, 12, 21, 40} {
 		testDenseRounding(t, m)
 	}
 }
@@ -128,7 +128,7 @@ func testDenseRounding(t *testing.T, m int) {
 // TestDensePending: dense scans answer for more atoms than can be pending, for atoms of
 // equal scores, and for all atoms that reach a floor.
 func TestDensePending(t *testing.T) {
-	for _, m := range []int{1, 3, 9} { // not packed, packed
+	for _, m := range []int{1, 3, 9, 19} { // not packed, packed, 16 of them packed
 		testDensePending(t, m)
 	}
 }

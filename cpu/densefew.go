@@ -9,7 +9,7 @@ const fewTile = 512
 // those that may reach a query's threshold to its pending rows.
 func (d *denseRange) multiplyFew(x *run, w *scratch, t *denseTerms, lo, hi int) {
 	s, m, dim, n, k := &w.dense, len(d.js), x.c.Dim, hi-lo, x.r.kernels
-	s.dots, s.masks = grow(s.dots, m*fewTile), grow(s.masks, fewTile/64)
+	s.dots = grow(s.dots, m*fewTile)
 	step := dim
 	if d.rows != nil || t.far { // rows are copied
 		step = denseCoords
@@ -21,14 +21,29 @@ func (d *denseRange) multiplyFew(x *run, w *scratch, t *denseTerms, lo, hi int) 
 	}
 	scale, size, offset := d.rowTerms(s, t, lo, hi)
 	for e := range m {
-		dots := s.dots[e*fewTile:][:n]
-		k.DenseTestColumn(dots, s.margin[e], s.factor[e], s.tau[e], scale, size, offset, s.masks)
-		for word, mask := range s.masks[:(n+63)/64] {
-			for ; mask != 0; mask &= mask - 1 {
-				i := 64*word + bits.TrailingZeros64(mask)
-				d.pass(x, s, t, e, uint32(d.rowAt(lo+i)), dots[i], scale[i], size[i], offset[i])
-			}
-		}
+		d.testColumn(x, s, t, e, lo, s.dots[e*fewTile:][:n], scale, size, offset)
 	}
 	d.tightenPending(x, w, t)
+}
+
+// testColumn adds the rows of a tile, from row lo of the job on, that may reach the threshold of query e
+// of the job to its pending rows. dots are their products with it.
+func (d *denseRange) testColumn(x *run, s *denseScratch, t *denseTerms, e, lo int, dots, scale, size, offset []float32) {
+	s.masks = grow(s.masks, (len(dots)+63)/64)
+	x.r.kernels.DenseTestColumn(dots, s.margin[e], s.factor[e], s.tau[e], scale, size, offset, s.masks)
+	for word, mask := range s.masks[:(len(dots)+63)/64] {
+		if mask == 0 {
+			continue
+		}
+		if s.plain && d.rows == nil {
+			from := 64 * word
+			n := min(64, len(dots)-from)
+			s.addColumn(x, d.js[e], e, mask, lo+from, dots[from:], 1, scale[from:from+n], size[from:from+n], offset[from:from+n])
+			continue
+		}
+		for ; mask != 0; mask &= mask - 1 {
+			i := 64*word + bits.TrailingZeros64(mask)
+			d.pass(x, s, t, e, uint32(d.rowAt(lo+i)), dots[i], scale[i], size[i], offset[i])
+		}
+	}
 }

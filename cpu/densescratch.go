@@ -13,10 +13,12 @@ import (
 // query of the job.
 type denseScratch struct {
 	query, panels []float32 // the queries, as rows and packed for Gemm
+	packed, width int       // how many are packed, the first ones, and with padding
 	gathered      []float32 // coordinates of a tile's rows, if copied
 	scale         []float32 // terms of a tile's rows, if copied
 	size, offset  []float32
-	dots          []float32 // products of a tile, [rows][queries]
+	dots          []float32 // products of a tile, [rows][packed queries], or [queries][rows] if none is
+	fewDots       []float32 // products with the queries that are not packed, if others are, [queries][rows]
 	masks         []uint64  // for each row of a tile the queries whose threshold it may reach
 	lowerBounds   []float64
 

@@ -1,7 +1,10 @@
 package simd
 
+// PanelStep is what the widths of packed panels are multiples of.
+const PanelStep = 16
+
 // PanelWidths are the widths, in vectors, that a packed panel of Gemm may have.
-var PanelWidths = [...]int{16, 32, 48, 64}
+var PanelWidths = [...]int{PanelStep, 2 * PanelStep, 3 * PanelStep, 4 * PanelStep}
 
 // Pack transposes n <= width vectors of k entries, ld floats apart, into a panel:
 // panel[c*width+j] = src[j*ld+c], and zero for n <= j < width.
