@@ -57,7 +57,7 @@ CUDA = $(CUDA_H) $(GO)
 SEEDS ?= 0 1 2
 test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, one process for each processor
 	@$(TOOLCHAIN)
-	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./gpu ./cmd/thresher
+	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./device ./gpu ./cmd/thresher
 	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
 
 suite-cuda: $(EMULATOR) ## the conformance suite with every set in every metric on the emulator, minutes; test-cuda runs a part
@@ -74,8 +74,8 @@ mutants: $(EMULATOR) ## deliberate faults in kernels/*.cu, each of which a test 
 
 lint-cuda: ## go vet and staticcheck with the build tag cuda
 	@$(TOOLCHAIN)
-	$(CUDA) vet -tags cuda ./gpu/... ./cmd/thresher
-	$(CUDA) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags cuda ./gpu/... ./cmd/thresher
+	$(CUDA) vet -tags cuda ./device/... ./gpu/... ./cmd/thresher
+	$(CUDA) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags cuda ./device/... ./gpu/... ./cmd/thresher
 
 deadcode: ## functions that only tests reach; there must be none
 	@$(TOOLCHAIN)

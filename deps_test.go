@@ -18,7 +18,7 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "gpu", "verify", "internal/atomicfile", "internal/filelock", "internal/vectors"},
+	"cmd/thresher":        {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "device", "gpu", "verify", "internal/atomicfile", "internal/filelock", "internal/vectors"},
 	"config":              {},
 	"service/api":         {},
 	"service/fair":        {},
@@ -58,7 +58,8 @@ var knows = map[string][]string{
 	"backend/backendtest": {"backend", "collection", "bandit", "internal/philox", "internal/vectors"},
 	"cpu":                 {"backend", "backend/looks", "collection", "bandit", "simd"},
 	"simd":                {},
-	"gpu":                 {"backend", "backend/looks", "collection", "kernels"},
+	"gpu":                 {"backend", "backend/looks", "collection", "device", "kernels"},
+	"device":              {},
 	"kernels":             {},
 	"dataset":             {},
 	"internal/atomicfile": {},
@@ -82,7 +83,7 @@ var only = map[string][]string{
 	"github.com/apache/arrow-go/v18":       {"dataset"},
 	"gonum.org/v1/gonum":                   {"bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "verify", "backend/backendtest"},
 	"gonum.org/v1/plot":                    {"bench", "cmd/thresher"},
-	"gorgonia.org/cu":                      {"gpu"},
+	"gorgonia.org/cu":                      {"device"},
 	"github.com/prometheus/client_golang/": {"service/metrics"},
 	"golang.org/x/time":                    {"service/fair"},
 }

@@ -6,17 +6,17 @@ import (
 	"errors"
 	"unsafe"
 
-	"thresher/backend"
+	"thresher/device"
 )
 
 // arena is memory for the lists of some queries: on the device or, while other queries are processed,
 // page-locked memory of the host. It must be used within Do.
 type arena struct {
-	p    *pool
-	mem  *Buffer[uint8]
-	host *Pinned[uint8] // the arena or, if that is on the device, only its table
-	m    int            // number of lists
-	room int            // entries of a list, a multiple of 4
+	p    *device.Pool
+	mem  *device.Buffer[uint8]
+	host *device.Pinned[uint8] // the arena or, if that is on the device, only its table
+	m    int                   // number of lists
+	room int                   // entries of a list, a multiple of 4
 	at   struct{ table, atom, bound, estimate, extra int }
 }
 
@@ -27,7 +27,7 @@ const entryBytes = 12
 func (a *arena) layOut(m, room, extra int) (bytes int) {
 	a.m, a.room = m, (room+3)&^3
 	var mem arrayLayout
-	a.at.table = mem.place(1, int(size[lists]()))
+	a.at.table = mem.place(1, int(device.Size[lists]()))
 	a.at.atom, a.at.bound, a.at.estimate = mem.place(m*a.room, 4), mem.place(m*a.room, 4), mem.place(m*a.room, 4)
 	a.at.extra = mem.place(extra, 1)
 	return int(mem)
@@ -42,30 +42,26 @@ func (a *arena) tableAt(base uint64) lists {
 // their table.
 func newArena(q *queue, purpose string, m, room, extra int) (a *arena, err error) {
 	a = &arena{p: &q.machine.pool}
-	if a.mem, err = a.p.takeDevice(q.t, purpose, a.layOut(m, room, extra)); err != nil {
+	if a.mem, err = a.p.TakeDevice(q.t, purpose, a.layOut(m, room, extra)); err != nil {
 		return nil, err
 	}
-	if a.host, err = a.p.takePinned(q.t, "table of lists", int(size[lists]())); err != nil {
+	if a.host, err = a.p.TakePinned(q.t, "table of lists", int(device.Size[lists]())); err != nil {
 		return nil, errors.Join(err, a.freeMemory(q.t))
 	}
-	viewPinned[lists](a.host, 0, 1)[0] = a.tableAt(uint64(a.mem.ptr))
-	q.enqueue(func(t *Thread, s *Stream) error {
-		return a.mem.UploadAsync(t, s, a.at.table, a.host, 0, int(size[lists]()))
+	viewPinned[lists](a.host, 0, 1)[0] = a.tableAt(uint64(a.mem.Address()))
+	q.enqueue(func(t *device.Thread, s *device.Stream) error {
+		return a.mem.UploadAsync(t, s, a.at.table, a.host, 0, int(device.Size[lists]()))
 	})
 	return a, nil
 }
 
 // newHostArena allocates m lists in host memory.
-func newHostArena(t *Thread, p *pool, m, room int) (a *arena, err error) {
+func newHostArena(t *device.Thread, p *device.Pool, m, room int) (a *arena, err error) {
 	a = &arena{p: p}
-	if a.host, err = p.takePinned(t, "lists of waiting queries", a.layOut(m, room, 0)); err != nil {
+	if a.host, err = p.TakePinned(t, "lists of waiting queries", a.layOut(m, room, 0)); err != nil {
 		return nil, err
 	}
-	base, err := a.host.address(t.d, 0)
-	if err != nil {
-		return nil, errors.Join(err, a.freeMemory(t))
-	}
-	viewPinned[lists](a.host, a.at.table, 1)[0] = a.tableAt(base)
+	viewPinned[lists](a.host, a.at.table, 1)[0] = a.tableAt(a.host.Address())
 	return a, nil
 }
 
@@ -73,7 +69,7 @@ func newHostArena(t *Thread, p *pool, m, room int) (a *arena, err error) {
 func largestArena(q *queue, m, room int) (*arena, error) {
 	for {
 		a, err := newArena(q, "lists of survivors", m, room, 0)
-		if m == 1 || !errors.Is(err, backend.ErrMemory) {
+		if m == 1 || !errors.Is(err, device.ErrMemory) {
 			return a, err
 		}
 		m = (m + 1) / 2
@@ -81,24 +77,24 @@ func largestArena(q *queue, m, room int) (*arena, error) {
 }
 
 // tableArg returns the kernels' argument for the lists.
-func (a *arena) tableArg() Arg {
+func (a *arena) tableArg() device.Arg {
 	if a.mem == nil {
-		return PtrAt(a.host, a.at.table)
+		return device.PtrAt(a.host, a.at.table)
 	}
-	return PtrAt(a.mem, a.at.table)
+	return device.PtrAt(a.mem, a.at.table)
 }
 
 // freeMemory releases the memory; no enqueued work may use it.
-func (a *arena) freeMemory(t *Thread) error {
+func (a *arena) freeMemory(t *device.Thread) error {
 	if a == nil {
 		return nil
 	}
-	err := errors.Join(a.p.returnDevice(t, a.mem), a.p.returnPinned(t, a.host))
+	err := errors.Join(a.p.ReturnDevice(t, a.mem), a.p.ReturnPinned(t, a.host))
 	a.mem, a.host = nil, nil
 	return err
 }
 
 // bytesOfSlice views elements as bytes.
 func bytesOfSlice[T any](s []T) []uint8 {
-	return unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(s))), int64(len(s))*size[T]())
+	return unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(s))), int64(len(s))*device.Size[T]())
 }

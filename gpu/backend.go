@@ -12,6 +12,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/device"
 )
 
 // Backend runs searches on one or more GPUs.
@@ -31,15 +32,15 @@ func Open(o Options) (backend.Backend, error) {
 	}
 	which, err := choose(o.Devices)
 	if err != nil {
-		return nil, err
+		return nil, inContract(err)
 	}
 	for _, index := range which {
 		m, err := openMachine(index, &o, b.log)
 		if err != nil {
-			return nil, errors.Join(err, b.Close())
+			return nil, inContract(errors.Join(err, b.Close()))
 		}
 		b.machines = append(b.machines, m)
-		b.log.Info("GPU opened", "device", m.d.Info().String(), "memory", formatBytes(m.d.Usage().Budget))
+		b.log.Info("GPU opened", "device", m.d.Info().String(), "memory", device.FormatBytes(m.d.Usage().Budget))
 	}
 	return b, nil
 }
@@ -49,21 +50,24 @@ func choose(asked []int) ([]int, error) {
 	if len(asked) > 0 {
 		return asked, nil
 	}
-	infos, err := Devices()
+	infos, err := device.Devices()
 	if err != nil {
 		return nil, err
 	}
 	var which []int
+	var why error
 	for _, i := range infos {
-		if i.Major > minMajor || i.Major == minMajor && i.Minor >= minMinor {
+		if err := i.Usable(); err == nil {
 			which = append(which, i.Index)
+		} else if why == nil {
+			why = err
 		}
 	}
 	switch {
 	case len(infos) == 0:
-		return nil, unavailable("the driver has no device")
+		return nil, fmt.Errorf("gpu: %w: the driver has no device", backend.ErrUnavailable)
 	case len(which) == 0:
-		return nil, unavailable("no device is of compute capability %d.%d: %v", minMajor, minMinor, infos[0])
+		return nil, why
 	}
 	return which, nil
 }
@@ -72,8 +76,8 @@ func choose(asked []int) ([]int, error) {
 func (b *Backend) Name() string { return "cuda" }
 
 // Devices describes the devices in use.
-func (b *Backend) Devices() []Info {
-	infos := make([]Info, len(b.machines))
+func (b *Backend) Devices() []device.Info {
+	infos := make([]device.Info, len(b.machines))
 	for i, m := range b.machines {
 		infos[i] = m.d.Info()
 	}

@@ -21,7 +21,8 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
-	"thresher/gpu/emulator"
+	"thresher/device"
+	"thresher/device/emulator"
 	"thresher/internal/vectors"
 )
 
@@ -319,7 +320,7 @@ func TestLargerThanTheCard(t *testing.T) {
 		t.Setenv("EMU_MEM", fmt.Sprint(reserve+c.room))
 		b := open(t, Options{})
 		if u := b.(*Backend).machines[0].d.Usage(); u.Budget > c.room {
-			t.Fatalf("a budget of %s, want %s", formatBytes(u.Budget), formatBytes(c.room))
+			t.Fatalf("a budget of %s, want %s", device.FormatBytes(u.Budget), device.FormatBytes(c.room))
 		}
 		var w told
 		e, err := batch.Open(t.Context(), s.c, b, &batch.Options{Fallback: s.cpu, Observer: &w})
@@ -333,14 +334,14 @@ func TestLargerThanTheCard(t *testing.T) {
 			}
 			s.same(t, c.by, &req, got, want)
 			if by(got) != c.by {
-				t.Errorf("%s of %s: by %q, told %v", formatBytes(c.room), formatBytes(s.c.Bytes()), by(got), w.reasons)
+				t.Errorf("%s of %s: by %q, told %v", device.FormatBytes(c.room), device.FormatBytes(s.c.Bytes()), by(got), w.reasons)
 			}
 		}
 		if c.by == "cpu" && (len(w.reasons) != 1 || !errors.Is(w.reasons[0], backend.ErrMemory)) || c.by == "cuda" && len(w.reasons) > 0 {
-			t.Errorf("%s of %s: told %v", formatBytes(c.room), formatBytes(s.c.Bytes()), w.reasons)
+			t.Errorf("%s of %s: told %v", device.FormatBytes(c.room), device.FormatBytes(s.c.Bytes()), w.reasons)
 		}
 		if u := b.(*Backend).machines[0].d.Usage(); c.by == "cuda" && u.Pinned < s.c.Bytes()/2 {
-			t.Errorf("%s in host memory, of %s", formatBytes(u.Pinned), formatBytes(s.c.Bytes()))
+			t.Errorf("%s in host memory, of %s", device.FormatBytes(u.Pinned), device.FormatBytes(s.c.Bytes()))
 		}
 		shut(t, "engine", e.Close)
 		shut(t, "backend", b.Close)

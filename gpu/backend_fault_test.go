@@ -13,6 +13,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
+	"thresher/device"
 	"thresher/internal/vectors"
 )
 
@@ -187,7 +188,7 @@ func TestLost(t *testing.T) {
 	t.Setenv(failVariable, "")
 	wants := func(what string, err error) {
 		t.Helper()
-		if !errors.Is(err, ErrLost) || !errors.Is(err, backend.ErrUnavailable) {
+		if !errors.Is(err, device.ErrLost) || !errors.Is(err, backend.ErrUnavailable) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/backend/looks"
-	"thresher/gpu/emulator"
+	"thresher/device"
+	"thresher/device/emulator"
 	"thresher/internal/vectors"
 )
 
@@ -96,10 +97,10 @@ func TestChunksOfQueries(t *testing.T) {
 			few = len(x.(*run).chunks)
 		})
 		if few < 3 {
-			t.Errorf("%s of memory: %d groups", formatBytes(memory), few)
+			t.Errorf("%s of memory: %d groups", device.FormatBytes(memory), few)
 		}
 		if d := cmp.Diff(whole, got); d != "" {
-			t.Errorf("%s of memory, %d groups (-whole +groups):\n%s", formatBytes(memory), few, d)
+			t.Errorf("%s of memory, %d groups (-whole +groups):\n%s", device.FormatBytes(memory), few, d)
 		}
 	}
 }
@@ -131,15 +132,15 @@ func TestLocations(t *testing.T) {
 			short = memory
 		}
 		if rows == "device" && codes == "host" {
-			t.Errorf("%s of memory: codes lie in host memory, rows on the device", formatBytes(memory))
+			t.Errorf("%s of memory: codes lie in host memory, rows on the device", device.FormatBytes(memory))
 		}
 		if (rows == "host") != strings.Contains(log.String(), "rows=host") {
-			t.Errorf("%s of memory, rows on the %s: log %s", formatBytes(memory), rows, log.String())
+			t.Errorf("%s of memory, rows on the %s: log %s", device.FormatBytes(memory), rows, log.String())
 		}
 		shut(t, "resident", r.Close)
 		shut(t, "backend", b.Close)
 		if d := cmp.Diff(whole, w.search(t, o, nil)); d != "" {
-			t.Errorf("%s of memory, rows on the %s, codes on the %s:\n%s", formatBytes(memory), rows, codes, d)
+			t.Errorf("%s of memory, rows on the %s, codes on the %s:\n%s", device.FormatBytes(memory), rows, codes, d)
 		}
 	}
 	for _, want := range []string{"device device", "host device", "host host", "too little"} {
@@ -150,7 +151,7 @@ func TestLocations(t *testing.T) {
 	b := open(t, Options{Memory: short, Host: -1})
 	defer shut(t, "backend", b.Close)
 	_, err := b.Load(t.Context(), w.c)
-	if !errors.Is(err, backend.ErrMemory) || !strings.Contains(err.Error(), "of float32 rows") || !strings.Contains(err.Error(), "budget of "+formatBytes(short)) {
+	if !errors.Is(err, backend.ErrMemory) || !strings.Contains(err.Error(), "of float32 rows") || !strings.Contains(err.Error(), "budget of "+device.FormatBytes(short)) {
 		t.Errorf("without host memory: %v", err)
 	}
 	if n := b.(*Backend).machines[0].d.Usage().Used; n != 0 {

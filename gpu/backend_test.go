@@ -10,12 +10,13 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
+	"thresher/device"
 )
 
 // testMachine opens the first device with its kernels, or skips the test if there is none.
 func testMachine(t testing.TB, o Options) *machine {
 	t.Helper()
-	if err := Driver(); err != nil {
+	if err := device.Driver(); err != nil {
 		t.Skip(err)
 	}
 	m, err := openMachine(0, &o, slog.New(slog.DiscardHandler))
@@ -33,7 +34,7 @@ func testMachine(t testing.TB, o Options) *machine {
 // open opens the backend on the first device.
 func open(t testing.TB, o Options) backend.Backend {
 	t.Helper()
-	if err := Driver(); err != nil {
+	if err := device.Driver(); err != nil {
 		t.Skip(err)
 	}
 	o.Devices = []int{0}

@@ -10,17 +10,18 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"thresher/device"
 	"thresher/kernels"
 )
 
 // clock measures times on a card's device. Except for close it must be used within Do.
 type clock struct {
 	m       *machine
-	modules map[string]*Module
-	events  []*Event // two for each launch
-	names   []string // names of the timed launches
-	from    *Buffer[uint8]
-	to      *Buffer[uint8]
+	modules map[string]*device.Module
+	events  []*device.Event // two for each launch
+	names   []string        // names of the timed launches
+	from    *device.Buffer[uint8]
+	to      *device.Buffer[uint8]
 	stalled *queue // the queue that already waits for a copy
 	inside  bool   // between the two events of a launch
 }
@@ -34,12 +35,12 @@ func (s *server) ticking() (*clock, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.clock = &clock{m: b.machines[0], modules: map[string]*Module{}}
+	s.clock = &clock{m: b.machines[0], modules: map[string]*device.Module{}}
 	return s.clock, nil
 }
 
 func (k *clock) close() error {
-	return k.m.d.Do(context.Background(), func(t *Thread) error {
+	return k.m.d.Do(context.Background(), func(t *device.Thread) error {
 		errs := []error{k.from.Free(t), k.to.Free(t)}
 		for _, e := range k.events {
 			errs = append(errs, e.Close(t))
@@ -52,7 +53,7 @@ func (k *clock) close() error {
 }
 
 // kernel returns a kernel of a module that searches do not load.
-func (k *clock) kernel(t *Thread, module, entry string) (*Function, error) {
+func (k *clock) kernel(t *device.Thread, module, entry string) (*device.Function, error) {
 	m := k.modules[module]
 	if m == nil {
 		text, err := kernels.PTX(module)
@@ -69,7 +70,7 @@ func (k *clock) kernel(t *Thread, module, entry string) (*Function, error) {
 
 // buffers allocates memory for a copy of so many bytes, with random contents: copies of zeros are
 // faster.
-func (k *clock) buffers(t *Thread, bytes int) error {
+func (k *clock) buffers(t *device.Thread, bytes int) error {
 	if k.from != nil && k.from.Len() >= bytes || bytes == 0 {
 		return nil
 	}
@@ -77,10 +78,10 @@ func (k *clock) buffers(t *Thread, bytes int) error {
 		return err
 	}
 	var err error
-	if k.from, err = Alloc[uint8](t, "copies", bytes); err != nil {
+	if k.from, err = device.Alloc[uint8](t, "copies", bytes); err != nil {
 		return err
 	}
-	if k.to, err = Alloc[uint8](t, "copies", bytes); err != nil {
+	if k.to, err = device.Alloc[uint8](t, "copies", bytes); err != nil {
 		return err
 	}
 	r := rand.New(rand.NewPCG(22, 1))
@@ -98,16 +99,16 @@ func (k *clock) buffers(t *Thread, bytes int) error {
 }
 
 // copy enqueues a copy by the kernel copy16.
-func (k *clock) copy(t *Thread, s *Stream, bytes int) error {
+func (k *clock) copy(t *device.Thread, s *device.Stream, bytes int) error {
 	f, err := k.kernel(t, "copy", "copy16")
 	if err != nil {
 		return err
 	}
-	return f.Launch(t, s, Shape{Grid: Dim{X: blocks(bytes/16, 256)}, Block: Dim{X: 256}}, Ptr(k.from), Ptr(k.to), I64(int64(bytes/16)))
+	return f.Launch(t, s, device.Shape{Grid: device.Dim{X: blocks(bytes/16, 256)}, Block: device.Dim{X: 256}}, device.Ptr(k.from), device.Ptr(k.to), device.I64(int64(bytes/16)))
 }
 
 // event returns event i.
-func (k *clock) event(t *Thread, i int) (*Event, error) {
+func (k *clock) event(t *device.Thread, i int) (*device.Event, error) {
 	for len(k.events) <= i {
 		e, err := t.NewEvent("times")
 		if err != nil {
@@ -169,7 +170,7 @@ func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 		return nil, fmt.Errorf("set %q is on a card of its own", r.Set)
 	}
 	around := func(f func(*queue, string) error) error {
-		return k.m.d.Do(ctx, func(t *Thread) error {
+		return k.m.d.Do(ctx, func(t *device.Thread) error {
 			k.names, k.stalled, k.inside, k.m.onLaunch = k.names[:0], nil, false, f
 			return k.buffers(t, r.Stall)
 		})
@@ -185,7 +186,7 @@ func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 		}
 		_, err = x.engine.Search(ctx, ask)
 		if err == nil {
-			err = k.m.d.Do(ctx, func(t *Thread) error { return k.read(t, out, i) })
+			err = k.m.d.Do(ctx, func(t *device.Thread) error { return k.read(t, out, i) })
 		}
 		if err := errors.Join(err, around(nil)); err != nil {
 			return nil, err
@@ -195,7 +196,7 @@ func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 }
 
 // read adds the times of batch i.
-func (k *clock) read(t *Thread, out *splitting, i int) error {
+func (k *clock) read(t *device.Thread, out *splitting, i int) error {
 	if err := k.m.stream.Sync(t); err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func (s *server) ceilings(ctx context.Context, r *request) (*peaks, error) {
 		return nil, err
 	}
 	out := &peaks{CopyBytes: 2 * (r.Bytes &^ 15)}
-	err = k.m.d.Do(ctx, func(t *Thread) error {
+	err = k.m.d.Do(ctx, func(t *device.Thread) error {
 		if err := k.buffers(t, r.Bytes); err != nil {
 			return err
 		}
@@ -269,7 +270,7 @@ const warming = 200 * time.Millisecond
 
 // times runs f untimed for as long as warming, if count is large, and then count times between
 // events.
-func (k *clock) times(t *Thread, count int, f func() error) ([]float64, error) {
+func (k *clock) times(t *device.Thread, count int, f func() error) ([]float64, error) {
 	s := k.m.stream
 	for began := time.Now(); ; {
 		if err := errors.Join(f(), s.Sync(t)); err != nil {
@@ -318,7 +319,7 @@ func randomWords(from func(*rand.Rand) uint32) []uint32 {
 }
 
 // products times ceiling_mma_s8.
-func (k *clock) products(t *Thread, r *request, out *peaks) error {
+func (k *clock) products(t *device.Thread, r *request, out *peaks) error {
 	f, err := k.kernel(t, "ceiling", "ceiling_mma_s8")
 	if err != nil {
 		return err
@@ -327,14 +328,14 @@ func (k *clock) products(t *Thread, r *request, out *peaks) error {
 	if err != nil {
 		return err
 	}
-	grid := per * t.d.info.Multiprocessors
+	grid := per * t.Device().Info().Multiprocessors
 	var held stores
 	words, err := copyToDevice(context.Background(), t, &held, "words", randomWords(func(r *rand.Rand) uint32 { return r.Uint32() }))
 	if err == nil {
-		var sums *Buffer[int32]
+		var sums *device.Buffer[int32]
 		if sums, err = allocOnDevice[int32](t, &held, "sums", 256*grid); err == nil {
 			out.Mma, err = k.times(t, r.Count, func() error {
-				return f.Launch(t, k.m.stream, Shape{Grid: Dim{X: grid}, Block: Dim{X: 256}}, Ptr(words), Ptr(sums), I32(r.Rounds))
+				return f.Launch(t, k.m.stream, device.Shape{Grid: device.Dim{X: grid}, Block: device.Dim{X: 256}}, device.Ptr(words), device.Ptr(sums), device.I32(r.Rounds))
 			})
 		}
 	}
@@ -343,13 +344,13 @@ func (k *clock) products(t *Thread, r *request, out *peaks) error {
 }
 
 // tests times ceiling_tests, for as many queries as a block of the scan processes.
-func (k *clock) tests(t *Thread, r *request, out *peaks) error {
+func (k *clock) tests(t *device.Thread, r *request, out *peaks) error {
 	const slots, perSM = scanTile, 2
 	f, err := k.kernel(t, "ceiling", "ceiling_tests")
 	if err != nil {
 		return err
 	}
-	grid := perSM * t.d.info.Multiprocessors
+	grid := perSM * t.Device().Info().Multiprocessors
 	const bias = 0x4b400000 // of sums, as in kernels/tile.cuh
 	rnd := rand.New(rand.NewPCG(24, 1))
 	terms, factors := make([]float32, 12*32), make([]float32, 3*2*slots)
@@ -383,8 +384,8 @@ func (k *clock) tests(t *Thread, r *request, out *peaks) error {
 			return err
 		}
 		out.Tests, err = k.times(t, r.Count, func() error {
-			return f.Launch(t, k.m.stream, Shape{Grid: Dim{X: grid}, Block: Dim{X: 256}, Shared: 24 * slots},
-				Ptr(words), Ptr(onCard), Ptr(pairs), I32(slots), I32(r.Rounds), Ptr(passed))
+			return f.Launch(t, k.m.stream, device.Shape{Grid: device.Dim{X: grid}, Block: device.Dim{X: 256}, Shared: 24 * slots},
+				device.Ptr(words), device.Ptr(onCard), device.Ptr(pairs), device.I32(slots), device.I32(r.Rounds), device.Ptr(passed))
 		})
 		if err != nil {
 			return err

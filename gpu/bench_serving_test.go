@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"thresher/device"
 )
 
 // TestServing makes every request on synthetic data, so that a benchmark does not fail because of
@@ -94,7 +96,7 @@ func TestServingEndsWithTheDevice(t *testing.T) {
 	err := serve(t.Context(), strings.NewReader(strings.Join(asked, "\n")), &out)
 	t.Setenv(failVariable, "")
 	said := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if !errors.Is(err, ErrLost) || len(said) != 2 || strings.HasPrefix(said[0], `{"error":`) || !strings.HasPrefix(said[1], `{"error":`) {
+	if !errors.Is(err, device.ErrLost) || len(said) != 2 || strings.HasPrefix(said[0], `{"error":`) || !strings.HasPrefix(said[1], `{"error":`) {
 		t.Errorf("%v after %v", err, said)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"thresher/backend"
+	"thresher/device"
 )
 
 // swept is the time of a first look for several shapes of its kernel and several sequences of
@@ -136,16 +137,16 @@ func (w *sweeping) shapes(ctx context.Context, count int, out *swept) error {
 	for _, tile := range slices.Compact(tiles) {
 		wide := 32*((c.R+31)/32+(w.look.To+31)/32) + 16
 		shared := tile*(wide+80) + 256*wide + 12288 // as in scan.cu
-		if shared > w.k.m.d.info.SharedPerBlock || tile != usual && tile >= 2*m {
+		if shared > w.k.m.d.Info().SharedPerBlock || tile != usual && tile >= 2*m {
 			continue
 		}
 		for _, per := range []int{1, 2, 3, 4, 8} {
 			err := w.median(ctx, count, func(q *queue, x *run, g *queryChunk, l *look) {
 				y, hi := blocks(g.m(), tile), min(c.N, g.launchAtoms())
-				grid := min(blocks(hi, 256), max(1, per*q.t.d.info.Multiprocessors/y))
-				q.launch("scan_s8", Shape{Grid: Dim{X: grid, Y: y}, Block: Dim{X: 256}, Shared: shared},
-					Ptr(x.r.slab), I64(int64(x.r.stride)), I32(c.R), I32(l.To), U32(0), U32(uint32(hi)), g.arrayArg(x.b.at.codes8, x.b.pitch()), I32(x.b.pitch()),
-					g.statesArg(), I32(g.m()), I32(tile), U32(toScan.mask), U32(toScan.value), Ptr(l.table), g.lists.tableArg())
+				grid := min(blocks(hi, 256), max(1, per*q.t.Device().Info().Multiprocessors/y))
+				q.launch("scan_s8", device.Shape{Grid: device.Dim{X: grid, Y: y}, Block: device.Dim{X: 256}, Shared: shared},
+					device.Ptr(x.r.slab), device.I64(int64(x.r.stride)), device.I32(c.R), device.I32(l.To), device.U32(0), device.U32(uint32(hi)), g.arrayArg(x.b.at.codes8, x.b.pitch()), device.I32(x.b.pitch()),
+					g.statesArg(), device.I32(g.m()), device.I32(tile), device.U32(toScan.mask), device.U32(toScan.value), device.Ptr(l.table), g.lists.tableArg())
 			})
 			if err != nil {
 				return err
@@ -196,17 +197,17 @@ func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *queryChunk, *
 			return err
 		}
 		g := &x.chunks[0]
-		q.launch("look_begin", g.threadAQuery(), g.statesArg(), U32(uint32(g.m())))
+		q.launch("look_begin", g.threadAQuery(), g.statesArg(), device.U32(uint32(g.m())))
 		x.encodeQueries8(q, g, l)
 		x.computeFactors(q, g, l)
-		var sides [2]*Event
+		var sides [2]*device.Event
 		for side := range sides {
 			if sides[side], err = w.k.event(q.t, side); err != nil {
 				return err
 			}
 		}
 		if w.stall > 0 { // the host runs ahead
-			q.enqueue(func(t *Thread, s *Stream) error { return w.k.copy(t, s, w.stall) })
+			q.enqueue(func(t *device.Thread, s *device.Stream) error { return w.k.copy(t, s, w.stall) })
 		}
 		q.enqueue(sides[0].Record)
 		f(q, x, g, l)

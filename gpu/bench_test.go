@@ -20,7 +20,8 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/gpu/emulator"
+	"thresher/device"
+	"thresher/device/emulator"
 )
 
 // serveVariable, if set, makes TestServe answer requests on standard input, from bench/gpu.
@@ -195,13 +196,13 @@ func (s *server) card(memory int64) (*Backend, error) {
 // opened describes the device, and how long it took to open it, including the compilation of
 // kernels by the driver.
 type opened struct {
-	Device   Info                 `json:"device"`
-	Driver   string               `json:"driver"`
-	Emulator bool                 `json:"emulator"`
-	Seconds  float64              `json:"seconds"`
-	Kernels  map[string]Resources `json:"kernels"`
-	Threads  int                  `json:"threads"`
-	Go       string               `json:"go"`
+	Device   device.Info                 `json:"device"`
+	Driver   string                      `json:"driver"`
+	Emulator bool                        `json:"emulator"`
+	Seconds  float64                     `json:"seconds"`
+	Kernels  map[string]device.Resources `json:"kernels"`
+	Threads  int                         `json:"threads"`
+	Go       string                      `json:"go"`
 }
 
 func (s *server) open() (*opened, error) {
@@ -211,11 +212,11 @@ func (s *server) open() (*opened, error) {
 		return nil, err
 	}
 	o := &opened{Device: b.Devices()[0], Emulator: emulator.Present(), Seconds: time.Since(began).Seconds(),
-		Kernels: map[string]Resources{}, Threads: runtime.GOMAXPROCS(0), Go: runtime.Version()}
+		Kernels: map[string]device.Resources{}, Threads: runtime.GOMAXPROCS(0), Go: runtime.Version()}
 	for name, f := range b.machines[0].functions {
 		o.Kernels[name] = f.Resources
 	}
-	o.Driver, err = DriverVersion()
+	o.Driver, err = device.DriverVersion()
 	return o, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
+	"thresher/device"
 )
 
 // Measure times the kernels on the first device with synthetic atoms. Looks of different widths and
@@ -47,14 +48,14 @@ type trial struct {
 	*run
 	g     *queryChunk
 	sizes trialSize
-	start *Event
-	end   *Event
+	start *device.Event
+	end   *device.Event
 }
 
 func (m *machine) measure(ctx context.Context, size trialSize) (c backend.Costs, err error) {
 	err = m.do(ctx, func(q *queue) (err error) {
 		// rows, codes and other arrays may take half of the budget
-		for perAtom := int64(4*trialDim + 4*(trialHead+trialDim) + 128); int64(size.atoms)*perAtom > q.t.d.Usage().Budget/2; {
+		for perAtom := int64(4*trialDim + 4*(trialHead+trialDim) + 128); int64(size.atoms)*perAtom > q.t.Device().Usage().Budget/2; {
 			size.atoms /= 2
 		}
 		size.near = min(size.near, size.atoms)
@@ -76,7 +77,7 @@ func (t *trial) allocate(r *resident) (err error) {
 	r.c = &collection.Collection{N: n, Dim: trialDim, D: trialDim, R: trialHead, PanelWidth: trialPanel, Codes: []uint8{0},
 		Stages: []collection.Stage{{Width: trialNarrow}, {Width: trialPanel}, {Width: trialDim}}}
 	r.atoms, r.stride = n, trialHead+trialPanel
-	var zero *Buffer[float32]
+	var zero *device.Buffer[float32]
 	if zero, err = allocZeros[float32](t.queue, r, n); err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (t *trial) allocate(r *resident) (err error) {
 	return err
 }
 
-func allocZeros[T any](q *queue, r *resident, n int) (*Buffer[T], error) {
+func allocZeros[T any](q *queue, r *resident, n int) (*device.Buffer[T], error) {
 	b, err := allocOnDevice[T](q.t, &r.stores, "synthetic atoms", n)
 	if err == nil {
 		var zero T
@@ -115,7 +116,7 @@ func allocZeros[T any](q *queue, r *resident, n int) (*Buffer[T], error) {
 	return b, err
 }
 
-func fillZero[T any](q *queue, r *resident, to **Buffer[T], n int) (err error) {
+func fillZero[T any](q *queue, r *resident, to **device.Buffer[T], n int) (err error) {
 	*to, err = allocZeros[T](q, r, n)
 	return err
 }
@@ -125,7 +126,7 @@ func (t *trial) freeMemory(r *resident) error {
 	if t.run != nil {
 		errs = append(errs, t.lists.freeMemory(t.t), t.b.freeMemory(t.t))
 	}
-	return errors.Join(append(errs, r.stores.freeAll(t.t), t.machine.pool.freeAll(t.t))...)
+	return errors.Join(append(errs, r.stores.freeAll(t.t), t.machine.pool.FreeAll(t.t))...)
 }
 
 // leastTime returns the least time of f on the device, in ns; before is not timed.
@@ -221,9 +222,9 @@ func (t *trial) prepareQueries(floor float64) {
 }
 
 // tableOf returns a table of terms that are all zero.
-func (t *trial) tableOf(ctx context.Context, l *look) (*Buffer[terms], error) {
+func (t *trial) tableOf(ctx context.Context, l *look) (*device.Buffer[terms], error) {
 	table := terms{}
-	zero := pointer(t.r.norm)
+	zero := t.r.norm.Address()
 	table.headScale, table.headNorm, table.headErr, table.norm, table.scale, table.radius, table.xnorm = zero, zero, zero, zero, zero, zero, zero
 	table.strips = zero // 32 bytes for every 512 atoms: the array is long enough
 	return copyToDevice(ctx, t.t, &t.r.stores, "synthetic atoms", []terms{table})
@@ -274,7 +275,7 @@ func (t *trial) scatterLists(atoms int) {
 		t.b.states[j].listed = uint32(t.lists.room)
 	}
 	t.b.uploadStates(t.queue)
-	t.enqueue(func(th *Thread, s *Stream) error {
+	t.enqueue(func(th *device.Thread, s *device.Stream) error {
 		a := t.lists
 		if err := a.mem.Upload(th, a.at.atom, bytesOfSlice(ids)); err != nil {
 			return err
@@ -286,8 +287,8 @@ func (t *trial) scatterLists(atoms int) {
 // enqueueRowsLook enqueues a look at rows without the tightening that follows it.
 func (t *trial) enqueueRowsLook(l *look) {
 	c, b := t.r.c, t.b
-	t.launch("look_rows", t.g.blocksAQuery(t.queue, 128), t.g.statesArg(), t.lists.tableArg(), Ptr(l.table), Ptr(t.r.codes.kernelArg()), I64(int64(c.R+c.D)),
-		I32(c.R), I32(l.To), t.g.arrayArg(b.at.hi, b.pitch()), t.g.arrayArg(b.at.lo, b.pitch()), I32(b.pitch()))
+	t.launch("look_rows", t.g.blocksAQuery(t.queue, 128), t.g.statesArg(), t.lists.tableArg(), device.Ptr(l.table), device.Ptr(t.r.codes.kernelArg()), device.I64(int64(c.R+c.D)),
+		device.I32(c.R), device.I32(l.To), t.g.arrayArg(b.at.hi, b.pitch()), t.g.arrayArg(b.at.lo, b.pitch()), device.I32(b.pitch()))
 }
 
 // denseRows returns a dense scan for m queries.

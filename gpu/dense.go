@@ -12,6 +12,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
+	"thresher/device"
 )
 
 const (
@@ -32,12 +33,12 @@ const (
 
 // denseTerms are the terms of each row that the dense path reads, by row number.
 type denseTerms struct {
-	inverse             *Buffer[uint32] // internal index
-	scale, size, offset *Buffer[float32]
+	inverse             *device.Buffer[uint32] // internal index
+	scale, size, offset *device.Buffer[float32]
 }
 
 // denseTerms returns the terms, uploading them on first use.
-func (r *resident) denseTerms(ctx context.Context, t *Thread) (*denseTerms, error) {
+func (r *resident) denseTerms(ctx context.Context, t *device.Thread) (*denseTerms, error) {
 	if r.dense != nil {
 		return r.dense, nil
 	}
@@ -50,7 +51,7 @@ func (r *resident) denseTerms(ctx context.Context, t *Thread) (*denseTerms, erro
 	return d, nil
 }
 
-func (r *resident) uploadDenseTerms(ctx context.Context, t *Thread) (*denseTerms, error) {
+func (r *resident) uploadDenseTerms(ctx context.Context, t *device.Thread) (*denseTerms, error) {
 	c, d := r.c, &denseTerms{}
 	inverse, scale, size, offset := make([]uint32, c.N), make([]float32, c.N), make([]float32, c.N), make([]float32, c.N)
 	for i, row := range c.Order {
@@ -69,7 +70,7 @@ func (r *resident) uploadDenseTerms(ctx context.Context, t *Thread) (*denseTerms
 		return nil, err
 	}
 	for _, a := range []struct {
-		to  **Buffer[float32]
+		to  **device.Buffer[float32]
 		src []float32
 	}{{&d.scale, scale}, {&d.size, size}, {&d.offset, offset}} {
 		if *a.to, err = copyToDevice(ctx, t, &r.stores, "terms of rows", a.src); err != nil {
@@ -185,8 +186,8 @@ func (d *denseScan) prepareQueries(q *queue) (err error) {
 	}
 	d.b.prepare(q)
 	if given && !d.collects {
-		q.launch("seed_best", d.blockAQuery(), x.b.arrayArg(x.b.at.states), x.b.arrayArg(x.b.at.bestScore), x.b.arrayArg(x.b.at.bestRow), U32(uint32(x.b.bestRoom)),
-			d.statesArg(), d.arrayArg(d.b.at.bestScore, 8*d.b.bestRoom), d.arrayArg(d.b.at.bestRow, 4*d.b.bestRoom), U32(uint32(d.b.bestRoom)))
+		q.launch("seed_best", d.blockAQuery(), x.b.arrayArg(x.b.at.states), x.b.arrayArg(x.b.at.bestScore), x.b.arrayArg(x.b.at.bestRow), device.U32(uint32(x.b.bestRoom)),
+			d.statesArg(), d.arrayArg(d.b.at.bestScore, 8*d.b.bestRoom), d.arrayArg(d.b.at.bestRow, 4*d.b.bestRoom), device.U32(uint32(d.b.bestRoom)))
 	}
 	return q.err
 }
@@ -204,20 +205,22 @@ func (d *denseScan) prepareScan(q *queue) (err error) {
 	if d.lists, err = newArena(q, "lists of a dense scan", d.hi, room, d.hi*(4*d.width+4)); err != nil {
 		return err
 	}
-	q.launch("dense_load", d.blockAQuery(), d.arrayArg(d.b.at.scaled, 8*x.r.c.Dim), I32(x.r.c.Dim), d.statesArg(), I32(d.hi),
-		d.vectors(), I32(d.width), d.margins(), orNull(x.r.centre))
+	q.launch("dense_load", d.blockAQuery(), d.arrayArg(d.b.at.scaled, 8*x.r.c.Dim), device.I32(x.r.c.Dim), d.statesArg(), device.I32(d.hi),
+		d.vectors(), device.I32(d.width), d.margins(), orNull(x.r.centre))
 	return q.err
 }
 
-func (d *denseScan) vectors() Arg { return PtrAt(d.lists.mem, d.lists.at.extra) }
-func (d *denseScan) margins() Arg { return PtrAt(d.lists.mem, d.lists.at.extra+4*d.hi*d.width) }
+func (d *denseScan) vectors() device.Arg { return device.PtrAt(d.lists.mem, d.lists.at.extra) }
+func (d *denseScan) margins() device.Arg {
+	return device.PtrAt(d.lists.mem, d.lists.at.extra+4*d.hi*d.width)
+}
 
 // enqueueRows enqueues the products with rows lo to hi-1.
 func (d *denseScan) enqueueRows(q *queue, lo, hi int) {
 	r := d.x.r
-	q.launch("dense_tf32", Shape{Grid: Dim{X: blocks(hi-lo, denseTile), Y: blocks(d.hi, denseTile)}, Block: Dim{X: 256}, Shared: denseShared},
-		Ptr(r.rows.kernelArg()), I32(r.c.Dim), U32(uint32(lo)), U32(uint32(hi)), Ptr(d.terms.inverse), Ptr(d.terms.scale), Ptr(d.terms.size), Ptr(d.terms.offset),
-		d.vectors(), I32(d.width), d.margins(), d.statesArg(), I32(d.hi), U32(unanswered.mask), U32(unanswered.value), d.lists.tableArg(), orNull(r.centre))
+	q.launch("dense_tf32", device.Shape{Grid: device.Dim{X: blocks(hi-lo, denseTile), Y: blocks(d.hi, denseTile)}, Block: device.Dim{X: 256}, Shared: denseShared},
+		device.Ptr(r.rows.kernelArg()), device.I32(r.c.Dim), device.U32(uint32(lo)), device.U32(uint32(hi)), device.Ptr(d.terms.inverse), device.Ptr(d.terms.scale), device.Ptr(d.terms.size), device.Ptr(d.terms.offset),
+		d.vectors(), device.I32(d.width), d.margins(), d.statesArg(), device.I32(d.hi), device.U32(unanswered.mask), device.U32(unanswered.value), d.lists.tableArg(), orNull(r.centre))
 }
 
 // scanRows scans all rows and stores the answers in the run or, if ctx interrupts it, the best found

@@ -1,96 +1,39 @@
-//go:build cuda && cgo
-
 package gpu
 
 import (
-	"fmt"
-	"reflect"
-	"strings"
+	"errors"
+
+	"thresher/backend"
+	"thresher/device"
 )
 
-// Driver codes (CUresult in cuda.h) that this package distinguishes.
-const (
-	codeOutOfMemory = 2
-	codeNotReady    = 600
-)
-
-// DriverError is a failed call of the CUDA driver. It wraps ErrLost if the device cannot be used
-// after that code.
-type DriverError struct {
-	Call string // the call with its arguments, such as "cuMemAlloc(4 MiB for queries)"
-	Code int    // CUresult
-	Log  string // additional information, such as the compiler's log or the last kernels; may be empty
+// contractErrors are the errors of devices, each with what the contract of backends calls it.
+var contractErrors = [...]struct{ device, contract error }{
+	{device.ErrUnavailable, backend.ErrUnavailable},
+	{device.ErrMemory, backend.ErrMemory},
+	{device.ErrClosed, backend.ErrClosed},
 }
 
-func (e *DriverError) Error() string {
-	var b strings.Builder
-	name, text := codeName(e.Code), codeText(e.Code)
-	if name == "" {
-		name = "CUDA error"
-	}
-	fmt.Fprintf(&b, "%s: %s (%d)", e.Call, name, e.Code)
-	if text != "" && text != name {
-		b.WriteString(": " + text)
-	}
-	if e.Log != "" {
-		b.WriteString("; " + e.Log)
-	}
-	return b.String()
+// contractError is an error of a device that is also one of the contract's, with its own text.
+type contractError struct {
+	error
+	is []error
 }
 
-// Unwrap makes errors.Is(err, ErrLost) true for sticky codes.
-func (e *DriverError) Unwrap() error {
-	if sticky(e.Code) {
-		return ErrLost
+// Unwrap returns the device's error and the contract's.
+func (e *contractError) Unwrap() []error { return append([]error{e.error}, e.is...) }
+
+// inContract returns err such that errors.Is finds what the contract calls it. Everything that this
+// package returns of a device passes through it.
+func inContract(err error) error {
+	var is []error
+	for _, e := range contractErrors {
+		if errors.Is(err, e.device) && !errors.Is(err, e.contract) {
+			is = append(is, e.contract)
+		}
 	}
-	return nil
-}
-
-// sticky reports whether a code leaves the context corrupt: by the driver's manual the process
-// cannot use the device after it.
-func sticky(code int) bool {
-	switch code {
-	case 4, // deinitialized
-		46,  // device unavailable
-		214, // ECC uncorrectable
-		220, // NVLink uncorrectable
-		226, // contained by the device
-		700, // illegal address
-		702, // launch timeout
-		709, // context is destroyed
-		710, // assert
-		714, // hardware stack error
-		715, // illegal instruction
-		716, // misaligned address
-		717, // invalid address space
-		718, // invalid program counter
-		719, // launch failed
-		721, // tensor memory leak
-		812, // MPS client terminated
-		911, // external device
-		999: // unknown
-		return true
+	if len(is) == 0 {
+		return err
 	}
-	return false
-}
-
-// driverCode is the error of a call made by this package directly.
-type driverCode int
-
-func (c driverCode) Error() string { return fmt.Sprintf("CUDA error %d", int(c)) }
-
-func result(code int) error {
-	if code == 0 {
-		return nil
-	}
-	return driverCode(code)
-}
-
-// codeOf returns the CUresult in an error of gorgonia.org/cu, whose type is an unexported
-// integer, or of calls.go; -1 if there is none.
-func codeOf(err error) int {
-	if v := reflect.ValueOf(err); v.Kind() == reflect.Int {
-		return int(v.Int())
-	}
-	return -1
+	return &contractError{err, is}
 }

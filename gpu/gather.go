@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"thresher/backend/looks"
+	"thresher/device"
 )
 
 // gathers reports whether a dense scan for the query reads only the rows that its filter allows.
@@ -22,19 +23,19 @@ func (d *denseScan) gatherRows(ctx context.Context, q *queue) (err error) {
 		most = max(most, d.x.queries[p].goal.Filter.Len())
 	}
 	n := d.m() * (d.b.candidateRoom + 1)
-	pin, err := q.machine.pool.takePinned(q.t, "rows that are gathered", 4*n)
+	pin, err := q.machine.pool.TakePinned(q.t, "rows that are gathered", 4*n)
 	if err != nil {
 		return err
 	}
-	defer func() { err = q.machine.pool.returnAfter(q.t, pin, err) }()
+	defer func() { err = q.machine.pool.ReturnAfter(q.t, pin, err) }()
 	atoms := viewPinned[uint32](pin, 0, n)
 	var stopped error
 	for from := 0; from < most && stopped == nil; from += d.b.candidateRoom {
 		d.writeCandidates(q, atoms, from)
-		q.enqueue(func(t *Thread, s *Stream) error {
+		q.enqueue(func(t *device.Thread, s *device.Stream) error {
 			return d.b.mem.UploadAsync(t, s, d.b.at.candidate, pin, 0, 4*d.m()*d.b.candidateRoom)
 		})
-		q.enqueue(func(t *Thread, s *Stream) error {
+		q.enqueue(func(t *device.Thread, s *device.Stream) error {
 			return d.b.mem.UploadAsync(t, s, d.b.at.candidateCount, pin, 4*d.m()*d.b.candidateRoom, 4*d.m())
 		})
 		d.scoreSelected(q)

@@ -10,6 +10,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
+	"thresher/device"
 )
 
 // goalLists are one query's filter and lists of atoms on the device: addresses, 0 for none, and lengths.
@@ -112,7 +113,7 @@ func (x *run) hideAtoms() {
 
 // uploadAtoms uploads the hidden atoms and given candidates of all queries as one array, if there are any,
 // and enters them in lists, which are by slot. Neighbours that name the same slice share its copy.
-func (x *run) uploadAtoms(t *Thread, lists []goalLists) (err error) {
+func (x *run) uploadAtoms(t *device.Thread, lists []goalLists) (err error) {
 	n := 0
 	for p := range x.queries {
 		n += len(x.queries[p].hidden)
@@ -138,12 +139,12 @@ func (x *run) uploadAtoms(t *Thread, lists []goalLists) (err error) {
 			l.given = put(a.given())
 		}
 	}
-	if x.atoms, err = x.r.m.pool.takeDevice(t, "lists of atoms", 4*len(all)); err != nil {
+	if x.atoms, err = x.r.m.pool.TakeDevice(t, "lists of atoms", 4*len(all)); err != nil {
 		return err
 	}
 	for p := range lists { // addresses; those of empty lists are not used
-		lists[p].excluded += uint64(x.atoms.ptr)
-		lists[p].given += uint64(x.atoms.ptr)
+		lists[p].excluded += uint64(x.atoms.Address())
+		lists[p].given += uint64(x.atoms.Address())
 	}
 	return x.atoms.Upload(t, 0, bytesOfSlice(all))
 }
@@ -157,7 +158,7 @@ func (x *run) scoreGiven(q *queue) error {
 		}
 		for range blocks(most, x.b.candidateRoom) {
 			b := x.b
-			q.launch("take_given", part.blockAQuery(), part.statesArg(), part.arrayArg(b.at.candidate, 4*b.candidateRoom), part.arrayArg(b.at.candidateCount, 4), U32(uint32(b.candidateRoom)))
+			q.launch("take_given", part.blockAQuery(), part.statesArg(), part.arrayArg(b.at.candidate, 4*b.candidateRoom), part.arrayArg(b.at.candidateCount, 4), device.U32(uint32(b.candidateRoom)))
 			part.scoreSelected(q)
 			if !part.collects {
 				continue
@@ -194,6 +195,6 @@ func (x *run) chunkEndAfter(qs *queryChunk, at, first int) int {
 // markWaiting marks the queries of qs that have no chunk that ends at end, if their chunks differ.
 func (x *run) markWaiting(q *queue, qs *queryChunk, end, first int) {
 	if !qs.together {
-		q.launch("mark_waiting", qs.threadAQuery(), qs.statesArg(), U32(uint32(qs.m())), U32(uint32(end)), U32(uint32(firstChunk(first))), U32(uint32(x.r.c.N)))
+		q.launch("mark_waiting", qs.threadAQuery(), qs.statesArg(), device.U32(uint32(qs.m())), device.U32(uint32(end)), device.U32(uint32(firstChunk(first))), device.U32(uint32(x.r.c.N)))
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"thresher/device"
+	"thresher/device/emulator"
 )
 
 // The primitives of kernels/dev.cuh are inline PTX on a device and C++ on the emulator. These tests
@@ -57,7 +60,7 @@ func sumAt(i, row, column int) int {
 func multiply(b *preparer, entry string, all []product) []uint32 {
 	x, y, c := fragments(all)
 	da, db, dc := to(b, x), to(b, y), to(b, c)
-	b.launch(entry, Shape{Grid: Dim{X: len(all)}, Block: Dim{X: 32}}, Ptr(da), Ptr(db), Ptr(dc))
+	b.launch(entry, device.Shape{Grid: device.Dim{X: len(all)}, Block: device.Dim{X: 32}}, device.Ptr(da), device.Ptr(db), device.Ptr(dc))
 	from(b, da)
 	from(b, db)
 	return from(b, dc)
@@ -68,7 +71,7 @@ func multiply(b *preparer, entry string, all []product) []uint32 {
 // allow for each coordinate.
 func TestFragments(t *testing.T) {
 	modes := []string{""}
-	if onEmulator() {
+	if emulator.Present() {
 		modes = []string{"", "truncate"} // plain float32 sums, and those of the least exact tensor core known
 	}
 	for _, mode := range modes {
@@ -222,7 +225,7 @@ func TestFragmentsOfShared(t *testing.T) {
 	}
 	onKernels(t, func(b *preparer) {
 		dr, dn, out := to(b, rows), to(b, names), room[uint32](b, fragmentCases*14*32)
-		b.launch("fragments_ldmatrix", Shape{Grid: Dim{X: fragmentCases}, Block: Dim{X: 32}}, Ptr(dr), Ptr(dn), Ptr(out))
+		b.launch("fragments_ldmatrix", device.Shape{Grid: device.Dim{X: fragmentCases}, Block: device.Dim{X: 32}}, device.Ptr(dr), device.Ptr(dn), device.Ptr(out))
 		from(b, dr)
 		from(b, dn)
 		got := from(b, out)
@@ -266,7 +269,7 @@ func TestAsyncCopiesToShared(t *testing.T) {
 	}
 	onKernels(t, func(b *preparer) {
 		ds, dn, out := to(b, src), to(b, bytes), room[uint8](b, len(src))
-		b.launch("fragments_cp_async", Shape{Grid: Dim{X: many}, Block: Dim{X: 128}}, Ptr(ds), Ptr(dn), Ptr(out))
+		b.launch("fragments_cp_async", device.Shape{Grid: device.Dim{X: many}, Block: device.Dim{X: 128}}, device.Ptr(ds), device.Ptr(dn), device.Ptr(out))
 		from(b, ds)
 		from(b, dn)
 		got := from(b, out)
@@ -318,7 +321,7 @@ func TestWords(t *testing.T) {
 	onKernels(t, func(p *preparer) {
 		da, db, dc := to(p, a), to(p, b), to(p, c)
 		sums, rounded := room[int32](p, 2*n), room[uint32](p, 2*n)
-		p.launch("fragments_words", Shape{Grid: Dim{X: blocks(n, 256)}, Block: Dim{X: 256}}, Ptr(da), Ptr(db), Ptr(dc), Ptr(sums), Ptr(rounded), U32(uint32(n)))
+		p.launch("fragments_words", device.Shape{Grid: device.Dim{X: blocks(n, 256)}, Block: device.Dim{X: 256}}, device.Ptr(da), device.Ptr(db), device.Ptr(dc), device.Ptr(sums), device.Ptr(rounded), device.U32(uint32(n)))
 		from(p, da)
 		from(p, db)
 		from(p, dc)

@@ -11,7 +11,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/gpu/emulator"
+	"thresher/device/emulator"
 	"thresher/internal/vectors"
 )
 

@@ -11,6 +11,7 @@ import (
 
 	"thresher/backend/looks"
 	"thresher/collection"
+	"thresher/device"
 )
 
 // denseCase is rows, queries and a launch of the dense path.
@@ -145,7 +146,7 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 	states := slices.Clone(c.states)
 	for j := range states {
 		if states[j].filter != 0 {
-			states[j].filter = pointer(filter)
+			states[j].filter = filter.Address()
 		}
 	}
 	hidden := c.hidden.upload(b, states)
@@ -154,15 +155,15 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 	scaled, ds := to(b, c.scaled), to(b, states)
 	x, margin := room[float32](b, m*c.width()), room[float32](b, m)
 	lists := toLists(b, make([][]arm, len(states)), c.room)
-	dc, centre := to(b, c.centre), Null()
+	dc, centre := to(b, c.centre), device.Null()
 	if c.centre != nil {
-		centre = Ptr(dc)
+		centre = device.Ptr(dc)
 	}
-	b.launch("dense_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 256}}, Ptr(scaled), I32(c.dim), Ptr(ds), I32(m), Ptr(x), I32(c.width()), Ptr(margin), centre)
-	b.launch("dense_tf32", Shape{Grid: Dim{X: ceil(c.n-c.lo, denseTile), Y: ceil(m, denseTile)}, Block: Dim{X: 256}, Shared: denseShared},
-		Ptr(rows), I32(c.dim), U32(uint32(c.lo)), U32(uint32(c.n)), Ptr(inverse), Ptr(scale), Ptr(size), Ptr(offset), Ptr(x), I32(c.width()), Ptr(margin),
-		Ptr(ds), I32(m), U32(c.mask), U32(c.flags), Ptr(lists.table), centre)
-	for _, f := range []*Buffer[float32]{rows, scale, size, offset, x, margin} {
+	b.launch("dense_load", device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 256}}, device.Ptr(scaled), device.I32(c.dim), device.Ptr(ds), device.I32(m), device.Ptr(x), device.I32(c.width()), device.Ptr(margin), centre)
+	b.launch("dense_tf32", device.Shape{Grid: device.Dim{X: ceil(c.n-c.lo, denseTile), Y: ceil(m, denseTile)}, Block: device.Dim{X: 256}, Shared: denseShared},
+		device.Ptr(rows), device.I32(c.dim), device.U32(uint32(c.lo)), device.U32(uint32(c.n)), device.Ptr(inverse), device.Ptr(scale), device.Ptr(size), device.Ptr(offset), device.Ptr(x), device.I32(c.width()), device.Ptr(margin),
+		device.Ptr(ds), device.I32(m), device.U32(c.mask), device.U32(c.flags), device.Ptr(lists.table), centre)
+	for _, f := range []*device.Buffer[float32]{rows, scale, size, offset, x, margin} {
 		from(b, f)
 	}
 	from(b, inverse)

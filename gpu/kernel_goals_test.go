@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"thresher/backend/looks"
+	"thresher/device"
 )
 
 // TestMarkWaiting: before the end of a chunk, the queries wait whose own chunk does not end there; the host
@@ -32,7 +33,7 @@ func TestMarkWaiting(t *testing.T) {
 			}
 			for end := range ends {
 				q := to(b, states)
-				b.launch("mark_waiting", Shape{Grid: Dim{X: 2}, Block: Dim{X: 256}}, Ptr(q), U32(300), U32(uint32(end)), U32(uint32(first)), U32(uint32(n)))
+				b.launch("mark_waiting", device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(300), device.U32(uint32(end)), device.U32(uint32(first)), device.U32(uint32(n)))
 				for j, s := range from(b, q) {
 					start := startOf(int(s.from), n)
 					want := states[j]
@@ -91,7 +92,7 @@ func TestTakeGiven(t *testing.T) {
 			}
 			for range ceil(most, space) + 1 {
 				candidate, selected := room[uint32](b, len(given)*space), room[uint32](b, len(given))
-				b.launch("take_given", Shape{Grid: Dim{X: len(given)}, Block: Dim{X: 256}}, Ptr(q), Ptr(candidate), Ptr(selected), U32(uint32(space)))
+				b.launch("take_given", device.Shape{Grid: device.Dim{X: len(given)}, Block: device.Dim{X: 256}}, device.Ptr(q), device.Ptr(candidate), device.Ptr(selected), device.U32(uint32(space)))
 				all, counts := from(b, candidate), from(b, selected)
 				for j, n := range counts {
 					if int(n) > space {
@@ -132,7 +133,7 @@ func TestSeedBest(t *testing.T) {
 		}
 		dr, ds, dn, q := to(b, run), to(b, score), to(b, row), to(b, states)
 		scores, rows := room[float64](b, len(states)*bestRoom), room[uint32](b, len(states)*bestRoom)
-		b.launch("seed_best", Shape{Grid: Dim{X: len(states)}, Block: Dim{X: 256}}, Ptr(dr), Ptr(ds), Ptr(dn), U32(runRoom), Ptr(q), Ptr(scores), Ptr(rows), U32(bestRoom))
+		b.launch("seed_best", device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, device.Ptr(dr), device.Ptr(ds), device.Ptr(dn), device.U32(runRoom), device.Ptr(q), device.Ptr(scores), device.Ptr(rows), device.U32(bestRoom))
 		from(b, dr)
 		from(b, ds)
 		from(b, dn)

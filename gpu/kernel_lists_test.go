@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"thresher/device"
 )
 
 // arm is one entry of a list.
@@ -19,9 +21,9 @@ type arm struct {
 
 // listing is the lists of some queries on the device.
 type listing struct {
-	atom            *Buffer[uint32]
-	bound, estimate *Buffer[float32]
-	table           *Buffer[lists]
+	atom            *device.Buffer[uint32]
+	bound, estimate *device.Buffer[float32]
+	table           *device.Buffer[lists]
 	cap             int
 }
 
@@ -40,7 +42,7 @@ func toLists(b *preparer, all [][]arm, room int) *listing {
 		}
 	}
 	l := &listing{atom: to(b, atom), bound: to(b, bound), estimate: to(b, estimate), cap: room}
-	l.table = to(b, []lists{{atom: pointer(l.atom), bound: pointer(l.bound), estimate: pointer(l.estimate), room: uint32(room)}})
+	l.table = to(b, []lists{{atom: l.atom.Address(), bound: l.bound.Address(), estimate: l.estimate.Address(), room: uint32(room)}})
 	return l
 }
 
@@ -107,7 +109,7 @@ func TestPrune(t *testing.T) {
 				}
 			}
 			l, q := toLists(b, lists, multiple(5000)), to(b, states)
-			b.launch("prune", Shape{Grid: Dim{X: len(states)}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(flagDone|flagDense), U32(0))
+			b.launch("prune", device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, device.Ptr(q), device.Ptr(l.table), device.U32(flagDone|flagDense), device.U32(0))
 			after := from(b, q)
 			kept := l.back(b, after)
 			for j := range states {
@@ -158,8 +160,8 @@ func (b *preparer) selectCandidates(c selecting, all [][]arm, states []query, ca
 	b.Helper()
 	l, q := toLists(b, all, cap), to(b, states)
 	dl, dn := room[uint32](b, len(all)*c.room), room[uint32](b, len(all))
-	b.launch("select_candidates", Shape{Grid: Dim{X: len(states)}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(flagDone|flagDense), U32(0),
-		I32(flag(c.byEstimate)), U32(uint32(c.most)), I32(0), Ptr(dl), Ptr(dn), U32(uint32(c.room)))
+	b.launch("select_candidates", device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, device.Ptr(q), device.Ptr(l.table), device.U32(flagDone|flagDense), device.U32(0),
+		device.I32(flag(c.byEstimate)), device.U32(uint32(c.most)), device.I32(0), device.Ptr(dl), device.Ptr(dn), device.U32(uint32(c.room)))
 	after = from(b, q)
 	kept = l.back(b, after)
 	atoms, led := from(b, dl), from(b, dn)
@@ -347,7 +349,7 @@ func TestListsThatOverflowed(t *testing.T) {
 		lists := [][]arm{drawn(r, 64, 0, 1), drawn(r, 64, 0, 1)}
 		states := []query{{listed: 90, tau: -2, flags: flagOverflow}, {listed: 64, tau: -2}}
 		l, q := toLists(b, lists, 64), to(b, states)
-		b.launch("prune", Shape{Grid: Dim{X: 2}, Block: Dim{X: 256}}, Ptr(q), Ptr(l.table), U32(0), U32(0))
+		b.launch("prune", device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.Ptr(l.table), device.U32(0), device.U32(0))
 		after := from(b, q)
 		if kept := l.back(b, after); !slices.Equal(kept[0], lists[0]) || !slices.Equal(kept[1], lists[1]) {
 			t.Errorf("%d and %d entries kept of 64 each", len(kept[0]), len(kept[1]))
@@ -369,7 +371,7 @@ func TestLookFigures(t *testing.T) {
 			states[j] = query{seen: 9, kept: 9, listed: uint32(j), rows: uint32(j % 4), pulls: 1 << 40, bytes: 7, listedBefore: 3}
 		}
 		q := to(b, states)
-		b.launch("look_begin", Shape{Grid: Dim{X: 2}, Block: Dim{X: 256}}, Ptr(q), U32(m))
+		b.launch("look_begin", device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(m))
 		states = from(b, q)
 		for j := range states {
 			s := &states[j]
@@ -386,7 +388,7 @@ func TestLookFigures(t *testing.T) {
 		}
 		for _, c := range []struct{ random, scan bool }{{false, false}, {true, false}, {true, true}} {
 			q, dr := to(b, states), room[report](b, m)
-			b.launch("look_end", Shape{Grid: Dim{X: 2}, Block: Dim{X: 256}}, Ptr(q), U32(m), I32(128), I32(flag(c.random)), I32(flag(c.scan)), Ptr(dr))
+			b.launch("look_end", device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(m), device.I32(128), device.I32(flag(c.random)), device.I32(flag(c.scan)), device.Ptr(dr))
 			after, reports := from(b, q), from(b, dr)
 			for j := range states {
 				want, told := states[j], report{}
@@ -441,7 +443,7 @@ func TestFinishedQueries(t *testing.T) {
 			{"no threshold", with(func(q *query) { q.tau = math.Inf(-1) }), .5, 0, 0},
 		} {
 			q := to(b, []query{c.state})
-			b.launch("mark_finished", Shape{Grid: Dim{X: 1}, Block: Dim{X: 256}}, Ptr(q), U32(1), F64(c.share), F32(c.beyond))
+			b.launch("mark_finished", device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(1), device.F64(c.share), device.F32(c.beyond))
 			want := c.state
 			want.flags = c.want
 			if got := from(b, q)[0]; got != want {

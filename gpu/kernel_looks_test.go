@@ -12,6 +12,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
+	"thresher/device"
 )
 
 // rowShape is what a look reads of an atom: R head codes and D codes or signs, or the first width
@@ -119,7 +120,7 @@ func randomRows(seed uint64, shape rowShape, n int, sizes []int, extreme bool) *
 type rowMemory struct {
 	pinned bool // rows in page-locked host memory
 	sides  bool // interleaved terms
-	shape  Shape
+	shape  device.Shape
 }
 
 // look runs the kernel and checks every list and state.
@@ -135,11 +136,11 @@ func (d *rowData) look(b *preparer, mem rowMemory) {
 		before[j].listed += d.beyond
 	}
 	l, q, hi, lo := toLists(b, d.lists, multiple(longest)), to(b, before), to(b, d.hi), to(b, d.lo)
-	var rows Memory
-	codes, pinned := (*Buffer[uint8])(nil), (*Pinned[uint8])(nil)
+	var rows device.Memory
+	codes, pinned := (*device.Buffer[uint8])(nil), (*device.Pinned[uint8])(nil)
 	if mem.pinned {
 		var err error
-		if pinned, err = AllocPinned[uint8](b.th, "test", len(d.codes)); err != nil {
+		if pinned, err = device.AllocPinned[uint8](b.th, "test", len(d.codes)); err != nil {
 			b.Fatal(err)
 		}
 		copy(pinned.Slice(), d.codes)
@@ -157,7 +158,7 @@ func (d *rowData) look(b *preparer, mem rowMemory) {
 	if d.shape.signs {
 		kernel = "look_signs"
 	}
-	b.launch(kernel, mem.shape, Ptr(q), Ptr(l.table), Ptr(table), Ptr(rows), I64(int64(d.shape.stride)), I32(d.shape.R), I32(d.shape.width), Ptr(hi), Ptr(lo), I32(d.shape.pitch()))
+	b.launch(kernel, mem.shape, device.Ptr(q), device.Ptr(l.table), device.Ptr(table), device.Ptr(rows), device.I64(int64(d.shape.stride)), device.I32(d.shape.R), device.I32(d.shape.width), device.Ptr(hi), device.Ptr(lo), device.I32(d.shape.pitch()))
 	from(b, hi)
 	from(b, lo)
 	from(b, table)
@@ -211,8 +212,8 @@ func (d *rowData) bound(j int, e arm) (estimate, bound float32) {
 // deviceTerms is a terms and the buffers that it points to.
 type deviceTerms struct {
 	terms
-	held  []*Buffer[float32]
-	sides *Buffer[looks.Side]
+	held  []*device.Buffer[float32]
+	sides *device.Buffer[looks.Side]
 }
 
 func putRowTerms(b *preparer, t *looks.Terms) *deviceTerms {
@@ -226,7 +227,7 @@ func putRowTerms(b *preparer, t *looks.Terms) *deviceTerms {
 	} {
 		if a.src != nil {
 			buf := to(b, a.src)
-			*a.to = pointer(buf)
+			*a.to = buf.Address()
 			d.held = append(d.held, buf)
 		}
 	}
@@ -239,7 +240,7 @@ func (d *deviceTerms) makeSides(b *preparer, t *looks.Terms, n int) {
 	b.Helper()
 	table := to(b, []terms{d.terms})
 	d.sides = room[looks.Side](b, n)
-	b.launch("sides", Shape{Grid: Dim{X: blocks(n, 256)}, Block: Dim{X: 256}}, Ptr(table), Ptr(d.sides), U32(uint32(n)))
+	b.launch("sides", device.Shape{Grid: device.Dim{X: blocks(n, 256)}, Block: device.Dim{X: 256}}, device.Ptr(table), device.Ptr(d.sides), device.U32(uint32(n)))
 	from(b, table)
 	got := make([]looks.Side, n)
 	if err := d.sides.Download(b.th, got, 0); err != nil {
@@ -250,7 +251,7 @@ func (d *deviceTerms) makeSides(b *preparer, t *looks.Terms, n int) {
 			b.Fatalf("terms of atom %d side by side: %+v, want %+v", i, got[i], t.Side(i))
 		}
 	}
-	d.terms = terms{side: pointer(d.sides)}
+	d.terms = terms{side: d.sides.Address()}
 }
 
 func (d *deviceTerms) free(b *preparer) {
@@ -268,9 +269,9 @@ var rowSizes = []int{0, 1, 3, 4, 5, 15, 16, 17, 63, 64, 65, 200}
 // memories are the locations of a look's input, for m queries.
 func memories(m int) []rowMemory {
 	return []rowMemory{
-		{shape: Shape{Grid: Dim{X: m}, Block: Dim{X: 128}}},
-		{sides: true, shape: Shape{Grid: Dim{X: m, Y: 3}, Block: Dim{X: 64}}},
-		{pinned: true, sides: true, shape: Shape{Grid: Dim{X: m, Y: 2}, Block: Dim{X: 32}}},
+		{shape: device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 128}}},
+		{sides: true, shape: device.Shape{Grid: device.Dim{X: m, Y: 3}, Block: device.Dim{X: 64}}},
+		{pinned: true, sides: true, shape: device.Shape{Grid: device.Dim{X: m, Y: 2}, Block: device.Dim{X: 32}}},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"thresher/backend/looks"
 	"thresher/collection"
+	"thresher/device"
 )
 
 // TestListNorms: list_norms lists each atom of a chunk that a query may return and whose norm
@@ -54,7 +55,7 @@ func TestListNorms(t *testing.T) {
 					case 1:
 						s.tau = math.Inf(-1)
 					case 2:
-						s.filter = pointer(df)
+						s.filter = df.Address()
 					case 3:
 						hidden[j] = []uint32{lo, uint32(at), n - 1}
 						if j > 6 {
@@ -66,12 +67,12 @@ func TestListNorms(t *testing.T) {
 				}
 				lists := toLists(b, make([][]arm, m), room)
 				atoms := hidden.upload(b, states)
-				q, off := to(b, states), Ptr(do)
+				q, off := to(b, states), device.Ptr(do)
 				if !euclidean {
-					off = Null()
+					off = device.Null()
 				}
-				b.launch("list_norms", Shape{Grid: Dim{X: m, Y: 2}, Block: Dim{X: 256}}, Ptr(q), U32(flagDone|flagDense), U32(0), U32(lo), U32(n),
-					Ptr(dn), off, Ptr(lists.table))
+				b.launch("list_norms", device.Shape{Grid: device.Dim{X: m, Y: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(flagDone|flagDense), device.U32(0), device.U32(lo), device.U32(n),
+					device.Ptr(dn), off, device.Ptr(lists.table))
 				after := from(b, q)
 				from(b, atoms)
 				full := slices.Clone(after)

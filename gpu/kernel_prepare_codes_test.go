@@ -16,6 +16,7 @@ import (
 	"thresher/backend/looks"
 	"thresher/bandit"
 	"thresher/collection"
+	"thresher/device"
 )
 
 // encoded is what encode of cpu/codes.go makes of x: codes, the value of a step, and the norm of
@@ -152,11 +153,11 @@ func TestQueryCodesOfOneKind(t *testing.T) {
 		for _, kind := range []string{"bytes", "words"} {
 			dh, dr, dg := to(b, head), to(b, rest), to(b, make([]query, m))
 			d8, hi, lo := room[int8](b, m*S), room[int8](b, m*P), room[int8](b, m*P)
-			args := []Arg{Ptr(dh), Ptr(dr), Ptr(d8), Null(), Null(), Ptr(dg), I32(m), I32(R), I32(D), I32(width), I32(S), I32(P)}
+			args := []device.Arg{device.Ptr(dh), device.Ptr(dr), device.Ptr(d8), device.Null(), device.Null(), device.Ptr(dg), device.I32(m), device.I32(R), device.I32(D), device.I32(width), device.I32(S), device.I32(P)}
 			if kind == "words" {
-				args[2], args[3], args[4] = Null(), Ptr(hi), Ptr(lo)
+				args[2], args[3], args[4] = device.Null(), device.Ptr(hi), device.Ptr(lo)
 			}
-			b.launch("query_codes", Shape{Grid: Dim{X: m}, Block: Dim{X: 64}}, args...)
+			b.launch("query_codes", device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 64}}, args...)
 			bytes, high, low := from(b, d8), from(b, hi), from(b, lo)
 			for j, p := range from(b, dg) {
 				want := both[j]

@@ -133,7 +133,7 @@ func TestRotations(t *testing.T) {
 			c.PrepareBatch(ready, q, scale, nil)
 			_, x, _ := b.load(q, make([]query, m), dim, D, c.Metric, nil)
 			ways := []bool{false}
-			if 8*D <= plainShared {
+			if 8*D <= 48<<10 {
 				ways = []bool{false, true}
 			}
 			for _, shared := range ways {
@@ -176,7 +176,7 @@ func (b *preparer) split(c *collection.Collection, r *collection.Rotation, q []f
 	if c.R > 0 {
 		head, x = b.project(x, r.Head, m, c.R, c.D, true)
 	}
-	return head, b.rotate(x, r, m, c.D, 8*c.D <= plainShared), loaded
+	return head, b.rotate(x, r, m, c.D, 8*c.D <= 48<<10), loaded
 }
 
 // TestSplitQueries: heads and rests are near those of PrepareBatch, their products with an atom's

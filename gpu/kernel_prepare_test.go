@@ -11,6 +11,7 @@ import (
 
 	"thresher/backend/looks"
 	"thresher/collection"
+	"thresher/device"
 )
 
 const (
@@ -28,11 +29,11 @@ func (b *preparer) load(q []float32, g []query, dim, D int, metric collection.Me
 	b.Helper()
 	m := len(g)
 	dq, ds, dx, dg, dc := to(b, q), room[float64](b, m*dim), room[float32](b, m*D), to(b, g), to(b, centre)
-	middle := Null()
+	middle := device.Null()
 	if centre != nil {
-		middle = Ptr(dc)
+		middle = device.Ptr(dc)
 	}
-	b.launch("query_load", Shape{Grid: Dim{X: m}, Block: Dim{X: 128}}, Ptr(dq), Ptr(ds), Ptr(dx), Ptr(dg), I32(m), I32(dim), I32(D), I32(int(metric)), middle)
+	b.launch("query_load", device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 128}}, device.Ptr(dq), device.Ptr(ds), device.Ptr(dx), device.Ptr(dg), device.I32(m), device.I32(dim), device.I32(D), device.I32(int(metric)), middle)
 	from(b, dq)
 	from(b, dc)
 	return from(b, ds), from(b, dx), from(b, dg)
@@ -46,7 +47,7 @@ func (b *preparer) project(x, u []float32, m, R, D int, inPlace bool) (head, res
 	if !inPlace {
 		dr = room[float32](b, m*D)
 	}
-	b.launch("head_project", Shape{Grid: Dim{X: ceil(m, tile)}, Block: Dim{X: 256}}, Ptr(dx), Ptr(du), Ptr(dh), Ptr(dr), I32(m), I32(R), I32(D))
+	b.launch("head_project", device.Shape{Grid: device.Dim{X: ceil(m, tile)}, Block: device.Dim{X: 256}}, device.Ptr(dx), device.Ptr(du), device.Ptr(dh), device.Ptr(dr), device.I32(m), device.I32(R), device.I32(D))
 	from(b, du)
 	head, rest = from(b, dh), from(b, dr)
 	if !inPlace {
@@ -63,15 +64,15 @@ func (b *preparer) rotate(x []float32, r *collection.Rotation, m, D int, shared 
 	dx, dr := to(b, x), room[float32](b, m*D)
 	if r.Haar != nil {
 		dh := to(b, r.Haar)
-		b.launch("rotate_haar", Shape{Grid: Dim{X: ceil(m, tile), Y: 3}, Block: Dim{X: 256}}, Ptr(dx), Ptr(dh), Ptr(dr), I32(m), I32(D))
+		b.launch("rotate_haar", device.Shape{Grid: device.Dim{X: ceil(m, tile), Y: 3}, Block: device.Dim{X: 256}}, device.Ptr(dx), device.Ptr(dh), device.Ptr(dr), device.I32(m), device.I32(D))
 		from(b, dh)
 	} else {
 		ds, dp := to(b, slices.Concat(r.Sign...)), to(b, slices.Concat(r.Perm...))
-		shape, work := Shape{Grid: Dim{X: m}, Block: Dim{X: 32 * min(8, ceil(D, 256))}, Shared: 8 * D}, room[float32](b, 0)
+		shape, work := device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 32 * min(8, ceil(D, 256))}, Shared: 8 * D}, room[float32](b, 0)
 		if !shared {
 			shape.Shared, work = 0, room[float32](b, 2*m*D)
 		}
-		b.launch("rotate", shape, Ptr(dx), Ptr(ds), Ptr(dp), Ptr(dr), Ptr(work), I32(m), I32(D), I32(len(r.Sign)))
+		b.launch("rotate", shape, device.Ptr(dx), device.Ptr(ds), device.Ptr(dp), device.Ptr(dr), device.Ptr(work), device.I32(m), device.I32(D), device.I32(len(r.Sign)))
 		from(b, ds)
 		from(b, dp)
 		from(b, work)
@@ -87,7 +88,7 @@ func (b *preparer) codes(head, rest []float32, g []query, R, D, width int) (quer
 	b.Helper()
 	m, S, P := len(g), (R+width+31)&^31, (R+D+63)&^63
 	dh, dr, dg, d8, hi, lo := to(b, head), to(b, rest), to(b, g), room[int8](b, m*S), room[int8](b, m*P), room[int8](b, m*P)
-	b.launch("query_codes", Shape{Grid: Dim{X: m}, Block: Dim{X: 128}}, Ptr(dh), Ptr(dr), Ptr(d8), Ptr(hi), Ptr(lo), Ptr(dg), I32(m), I32(R), I32(D), I32(width), I32(S), I32(P))
+	b.launch("query_codes", device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 128}}, device.Ptr(dh), device.Ptr(dr), device.Ptr(d8), device.Ptr(hi), device.Ptr(lo), device.Ptr(dg), device.I32(m), device.I32(R), device.I32(D), device.I32(width), device.I32(S), device.I32(P))
 	from(b, dh)
 	from(b, dr)
 	return queryCodes{from(b, d8), from(b, hi), from(b, lo)}, from(b, dg)
@@ -97,8 +98,8 @@ func (b *preparer) codes(head, rest []float32, g []query, R, D, width int) (quer
 func (b *preparer) factors(g []query, rest []float32, D int, t *looks.Compiled) []query {
 	b.Helper()
 	dg, dr := to(b, g), to(b, rest)
-	b.launch("look_factors", Shape{Grid: Dim{X: ceil(len(g), tile)}, Block: Dim{X: 256}}, Ptr(dg), Ptr(dr), I32(len(g)), I32(D), I32(t.To), I32(int(t.Kind)), I32(int(t.QueryCodes)),
-		F64(t.Reach), F64(t.Slack), F64(t.CodeSlack))
+	b.launch("look_factors", device.Shape{Grid: device.Dim{X: ceil(len(g), tile)}, Block: device.Dim{X: 256}}, device.Ptr(dg), device.Ptr(dr), device.I32(len(g)), device.I32(D), device.I32(t.To), device.I32(int(t.Kind)), device.I32(int(t.QueryCodes)),
+		device.F64(t.Reach), device.F64(t.Slack), device.F64(t.CodeSlack))
 	from(b, dr)
 	return from(b, dg)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"thresher/backend/looks"
+	"thresher/device"
 )
 
 // scanCase is atoms, queries and a launch of the scan. Atoms have terms and codes up to the next
@@ -208,25 +209,25 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 	states := slices.Clone(c.states)
 	for j := range states {
 		if states[j].filter != 0 {
-			states[j].filter = pointer(filter)
+			states[j].filter = filter.Address()
 		}
 	}
 	hidden := c.hidden.upload(b, states)
 	dc, d8, ds := to(b, codes), to(b, c.codes8), to(b, states)
 	strips := to(b, c.strips())
-	floats := [9]*Buffer[float32]{}
+	floats := [9]*device.Buffer[float32]{}
 	for k, x := range [9][]float32{c.headScale, c.headNorm, c.headErr, c.norm, c.offset, c.scale, c.radius, c.xnorm, c.wholeErr} {
 		if x != nil {
 			floats[k] = to(b, x)
 		}
 	}
-	dt := to(b, []terms{{headScale: pointer(floats[0]), headNorm: pointer(floats[1]), headErr: pointer(floats[2]), norm: pointer(floats[3]),
-		offset: pointer(floats[4]), scale: pointer(floats[5]), radius: pointer(floats[6]), xnorm: pointer(floats[7]), wholeErr: pointer(floats[8]), strips: pointer(strips)}})
+	dt := to(b, []terms{{headScale: floats[0].Address(), headNorm: floats[1].Address(), headErr: floats[2].Address(), norm: floats[3].Address(),
+		offset: floats[4].Address(), scale: floats[5].Address(), radius: floats[6].Address(), xnorm: floats[7].Address(), wholeErr: floats[8].Address(), strips: strips.Address()}})
 	lists := toLists(b, make([][]arm, len(states)), c.room)
-	b.launch("scan_seen", Shape{Grid: Dim{X: ceil(c.m, 8)}, Block: Dim{X: 256}}, Ptr(ds), I32(c.m), U32(c.mask), U32(c.flags), U32(uint32(c.lo)), U32(uint32(c.n)))
-	b.launch(name, Shape{Grid: Dim{X: c.grid, Y: ceil(c.m, c.tile)}, Block: Dim{X: 256}, Shared: c.shared()},
-		Ptr(dc), I64(int64(c.stride)), I32(c.R), I32(c.To), U32(uint32(c.lo)), U32(uint32(c.n)), Ptr(d8), I32(c.pitch), Ptr(ds), I32(c.m), I32(c.tile),
-		U32(c.mask), U32(c.flags), Ptr(dt), Ptr(lists.table))
+	b.launch("scan_seen", device.Shape{Grid: device.Dim{X: ceil(c.m, 8)}, Block: device.Dim{X: 256}}, device.Ptr(ds), device.I32(c.m), device.U32(c.mask), device.U32(c.flags), device.U32(uint32(c.lo)), device.U32(uint32(c.n)))
+	b.launch(name, device.Shape{Grid: device.Dim{X: c.grid, Y: ceil(c.m, c.tile)}, Block: device.Dim{X: 256}, Shared: c.shared()},
+		device.Ptr(dc), device.I64(int64(c.stride)), device.I32(c.R), device.I32(c.To), device.U32(uint32(c.lo)), device.U32(uint32(c.n)), device.Ptr(d8), device.I32(c.pitch), device.Ptr(ds), device.I32(c.m), device.I32(c.tile),
+		device.U32(c.mask), device.U32(c.flags), device.Ptr(dt), device.Ptr(lists.table))
 	from(b, dc)
 	from(b, d8)
 	from(b, strips)
@@ -442,7 +443,7 @@ func TestSeen(t *testing.T) {
 			for j := range c.states {
 				c.states[j].filter, c.states[j].from = 0, 0
 				if j%2 == 0 {
-					c.states[j].filter = pointer(filter)
+					c.states[j].filter = filter.Address()
 				}
 				if j%4 > 1 {
 					c.states[j].from = uint32(r.IntN(n + 1))
@@ -454,7 +455,7 @@ func TestSeen(t *testing.T) {
 			states := slices.Clone(c.states)
 			hidden := c.hidden.upload(b, states)
 			q := to(b, states)
-			b.launch("scan_seen", Shape{Grid: Dim{X: ceil(m, 8)}, Block: Dim{X: 256}}, Ptr(q), I32(m), U32(0), U32(0), U32(chunk[0]), U32(chunk[1]))
+			b.launch("scan_seen", device.Shape{Grid: device.Dim{X: ceil(m, 8)}, Block: device.Dim{X: 256}}, device.Ptr(q), device.I32(m), device.U32(0), device.U32(0), device.U32(chunk[0]), device.U32(chunk[1]))
 			for j, s := range from(b, q) {
 				want := 0
 				for i := int(chunk[0]); i < int(chunk[1]); i++ {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"thresher/collection"
+	"thresher/device"
 )
 
 // scoring is the input of score: rows, queries and candidates.
@@ -24,7 +25,7 @@ type scoring struct {
 	states     []query
 	candidates [][]uint32
 	room       int
-	shape      Shape
+	shape      device.Shape
 	unevenly   bool // rows and queries do not begin at multiples of 16 bytes
 }
 
@@ -55,7 +56,7 @@ func randomScoring(r *rand.Rand, metric collection.Metric, dim, n int, leads []i
 		}
 		s.candidates = append(s.candidates, list)
 	}
-	s.shape = Shape{Grid: Dim{X: len(leads)}, Block: Dim{X: 128}}
+	s.shape = device.Shape{Grid: device.Dim{X: len(leads)}, Block: device.Dim{X: 128}}
 	return s
 }
 
@@ -70,12 +71,12 @@ func (s *scoring) run(b *preparer) (scores [][]float64, of [][]uint32) {
 	q, dl, dn, order, norms := to(b, s.states), to(b, lead), to(b, led), to(b, s.order), to(b, s.squares)
 	rows, scaled := to(b, append(make([]float32, off), s.rows...)), to(b, append(make([]float64, off), s.scaled...))
 	ds, dr := room[float64](b, m*s.room), room[uint32](b, m*s.room)
-	var byNorm Arg = Null()
+	var byNorm device.Arg = device.Null()
 	if s.metric == collection.Cosine {
-		byNorm = Ptr(norms)
+		byNorm = device.Ptr(norms)
 	}
-	b.launch("score", s.shape, Ptr(q), Ptr(dl), Ptr(dn), U32(uint32(s.room)), PtrAt(rows, off), I32(s.dim), Ptr(order), PtrAt(scaled, off), byNorm,
-		I32(int(s.metric)), Ptr(ds), Ptr(dr))
+	b.launch("score", s.shape, device.Ptr(q), device.Ptr(dl), device.Ptr(dn), device.U32(uint32(s.room)), device.PtrAt(rows, off), device.I32(s.dim), device.Ptr(order), device.PtrAt(scaled, off), byNorm,
+		device.I32(int(s.metric)), device.Ptr(ds), device.Ptr(dr))
 	from(b, q)
 	from(b, dl)
 	from(b, dn)
@@ -124,7 +125,7 @@ func TestScores(t *testing.T) {
 		for _, dim := range []int{1, 3, 4, 100, 101, 127, 128, 132, 768, 1536, 2049} {
 			for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 				s := randomScoring(r, metric, dim, 40, []int{0, 1, 2, 3, 4, 5, 16, 17, 100})
-				s.shape = []Shape{s.shape, {Grid: Dim{X: 9, Y: 3}, Block: Dim{X: 64}}}[dim%2]
+				s.shape = []device.Shape{s.shape, {Grid: device.Dim{X: 9, Y: 3}, Block: device.Dim{X: 64}}}[dim%2]
 				scores, of := s.run(b)
 				for j := range s.candidates {
 					for i, atom := range s.candidates[j] {
@@ -158,7 +159,7 @@ func TestScoresDependOnTheRowAlone(t *testing.T) {
 						scoreOf[j][row] = first[j][i]
 					}
 				}
-				for _, shape := range []Shape{s.shape, {Grid: Dim{X: 2, Y: 7}, Block: Dim{X: 32}}, {Grid: Dim{X: 2, Y: 2}, Block: Dim{X: 96}}} {
+				for _, shape := range []device.Shape{s.shape, {Grid: device.Dim{X: 2, Y: 7}, Block: device.Dim{X: 32}}, {Grid: device.Dim{X: 2, Y: 2}, Block: device.Dim{X: 96}}} {
 					for _, unevenly := range []bool{false, true} {
 						s.shape, s.unevenly = shape, unevenly
 						for j := range s.candidates {
@@ -188,9 +189,9 @@ type merging struct {
 	b         *preparer
 	dim, room int // room for the best
 	states    []query
-	q         *Buffer[query]
-	scores    *Buffer[float64]
-	rows      *Buffer[uint32]
+	q         *device.Buffer[query]
+	scores    *device.Buffer[float64]
+	rows      *device.Buffer[uint32]
 	want      [][]scoredRow
 }
 
@@ -223,8 +224,8 @@ func (m *merging) merge(name string, batch [][]scoredRow) {
 		m.states[j], m.want[j] = m.take(m.states[j], m.want[j], l)
 	}
 	dn, ds, dr := to(b, led), to(b, scores), to(b, of)
-	b.launch("merge", Shape{Grid: Dim{X: len(batch)}, Block: Dim{X: 256}}, Ptr(m.q), Ptr(dn), Ptr(ds), Ptr(dr), U32(uint32(space)), I32(m.dim),
-		Ptr(m.scores), Ptr(m.rows), U32(uint32(m.room)))
+	b.launch("merge", device.Shape{Grid: device.Dim{X: len(batch)}, Block: device.Dim{X: 256}}, device.Ptr(m.q), device.Ptr(dn), device.Ptr(ds), device.Ptr(dr), device.U32(uint32(space)), device.I32(m.dim),
+		device.Ptr(m.scores), device.Ptr(m.rows), device.U32(uint32(m.room)))
 	from(b, dn)
 	from(b, ds)
 	from(b, dr)
@@ -412,13 +413,13 @@ const tightenRoom = 304
 type tightener struct {
 	b            *preparer
 	m            int
-	q            *Buffer[query]
+	q            *device.Buffer[query]
 	l            *listing
-	rows         *Buffer[float32]
-	order        *Buffer[uint32]
-	scaled, norm *Buffer[float64]
-	best         *Buffer[float64]
-	bestRow      *Buffer[uint32]
+	rows         *device.Buffer[float32]
+	order        *device.Buffer[uint32]
+	scaled, norm *device.Buffer[float64]
+	best         *device.Buffer[float64]
+	bestRow      *device.Buffer[uint32]
 }
 
 func (s *scoring) tightener(b *preparer, lists [][]arm) *tightener {
@@ -452,8 +453,8 @@ const notDone = flagDone | flagDense
 
 func (s *scoring) tighten(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *tightened {
 	d := s.tightener(b, lists)
-	b.launch("tighten", Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), I32(rounds), I32(rounds+3),
-		Ptr(d.rows), I32(s.dim), Ptr(d.order), Ptr(d.scaled), Ptr(d.norm), I32(int(s.metric)), Ptr(d.best), Ptr(d.bestRow), U32(tightenRoom), F64(share), F32(beyond))
+	b.launch("tighten", device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}, device.Ptr(d.q), device.Ptr(d.l.table), device.U32(notDone), device.U32(0), device.I32(by), device.I32(rounds), device.I32(rounds+3),
+		device.Ptr(d.rows), device.I32(s.dim), device.Ptr(d.order), device.Ptr(d.scaled), device.Ptr(d.norm), device.I32(int(s.metric)), device.Ptr(d.best), device.Ptr(d.bestRow), device.U32(tightenRoom), device.F64(share), device.F32(beyond))
 	return d.result()
 }
 
@@ -461,15 +462,15 @@ func (s *scoring) tightenApart(b *preparer, lists [][]arm, by, rounds int, share
 	const most = 256
 	d := s.tightener(b, lists)
 	lead, led, scores, of := room[uint32](b, d.m*most), room[uint32](b, d.m), room[float64](b, d.m*most), room[uint32](b, d.m*most)
-	blocks := Shape{Grid: Dim{X: d.m}, Block: Dim{X: 256}}
+	blocks := device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}
 	for round := range rounds + 3 {
-		b.launch("select_candidates", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0), I32(by), U32(0), I32(flag(round >= rounds)), Ptr(lead), Ptr(led), U32(most))
-		b.launch("score", Shape{Grid: Dim{X: d.m, Y: 2}, Block: Dim{X: 128}}, Ptr(d.q), Ptr(lead), Ptr(led), U32(most), Ptr(d.rows), I32(s.dim), Ptr(d.order), Ptr(d.scaled), Ptr(d.norm),
-			I32(int(s.metric)), Ptr(scores), Ptr(of))
-		b.launch("merge", blocks, Ptr(d.q), Ptr(led), Ptr(scores), Ptr(of), U32(most), I32(s.dim), Ptr(d.best), Ptr(d.bestRow), U32(tightenRoom))
+		b.launch("select_candidates", blocks, device.Ptr(d.q), device.Ptr(d.l.table), device.U32(notDone), device.U32(0), device.I32(by), device.U32(0), device.I32(flag(round >= rounds)), device.Ptr(lead), device.Ptr(led), device.U32(most))
+		b.launch("score", device.Shape{Grid: device.Dim{X: d.m, Y: 2}, Block: device.Dim{X: 128}}, device.Ptr(d.q), device.Ptr(lead), device.Ptr(led), device.U32(most), device.Ptr(d.rows), device.I32(s.dim), device.Ptr(d.order), device.Ptr(d.scaled), device.Ptr(d.norm),
+			device.I32(int(s.metric)), device.Ptr(scores), device.Ptr(of))
+		b.launch("merge", blocks, device.Ptr(d.q), device.Ptr(led), device.Ptr(scores), device.Ptr(of), device.U32(most), device.I32(s.dim), device.Ptr(d.best), device.Ptr(d.bestRow), device.U32(tightenRoom))
 	}
-	b.launch("prune", blocks, Ptr(d.q), Ptr(d.l.table), U32(notDone), U32(0))
-	b.launch("mark_finished", Shape{Grid: Dim{X: 1}, Block: Dim{X: 256}}, Ptr(d.q), U32(uint32(d.m)), F64(share), F32(beyond))
+	b.launch("prune", blocks, device.Ptr(d.q), device.Ptr(d.l.table), device.U32(notDone), device.U32(0))
+	b.launch("mark_finished", device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 256}}, device.Ptr(d.q), device.U32(uint32(d.m)), device.F64(share), device.F32(beyond))
 	from(b, lead)
 	from(b, led)
 	from(b, scores)

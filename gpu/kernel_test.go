@@ -8,22 +8,23 @@ import (
 	"slices"
 	"testing"
 
+	"thresher/device"
 	"thresher/kernels"
 )
 
 // preparer runs single kernels on a device, for the tests of kernels/*.cu.
 type preparer struct {
 	*testing.T
-	th *Thread
-	s  *Stream
-	m  []*Module
+	th *device.Thread
+	s  *device.Stream
+	m  []*device.Module
 }
 
 // onKernels calls f on a device's thread with modules loaded, and fails the test if f leaves
 // anything on the device.
 func onKernels(t *testing.T, f func(b *preparer), modules ...string) {
 	t.Helper()
-	onThread(t, openTest(t, DeviceOptions{}), func(th *Thread) error {
+	onThread(t, 0, func(th *device.Thread) error {
 		b := &preparer{T: t, th: th}
 		var err error
 		if b.s, err = th.NewStream("test"); err != nil {
@@ -51,9 +52,9 @@ func onKernels(t *testing.T, f func(b *preparer), modules ...string) {
 }
 
 // launch runs a kernel of the modules and waits for it.
-func (b *preparer) launch(name string, shape Shape, args ...Arg) {
+func (b *preparer) launch(name string, shape device.Shape, args ...device.Arg) {
 	b.Helper()
-	var f *Function
+	var f *device.Function
 	var err error
 	for _, m := range b.m {
 		if f, err = m.Function(b.th, name); err == nil {
@@ -85,12 +86,12 @@ func guards[T any]() []T {
 }
 
 // room allocates n elements with guards behind them; for n = 0 it is a null pointer to kernels.
-func room[T any](b *preparer, n int) *Buffer[T] {
+func room[T any](b *preparer, n int) *device.Buffer[T] {
 	b.Helper()
 	if n > 0 {
 		n += guard
 	}
-	buf, err := Alloc[T](b.th, "test", n)
+	buf, err := device.Alloc[T](b.th, "test", n)
 	if err == nil && n > 0 {
 		err = buf.Upload(b.th, n-guard, guards[T]())
 	}
@@ -101,7 +102,7 @@ func room[T any](b *preparer, n int) *Buffer[T] {
 }
 
 // to uploads x; from frees the buffer.
-func to[T any](b *preparer, x []T) *Buffer[T] {
+func to[T any](b *preparer, x []T) *device.Buffer[T] {
 	b.Helper()
 	buf := room[T](b, len(x))
 	if err := buf.Upload(b.th, 0, x); err != nil {
@@ -111,7 +112,7 @@ func to[T any](b *preparer, x []T) *Buffer[T] {
 }
 
 // from downloads and frees buf, and checks its guards.
-func from[T any](b *preparer, buf *Buffer[T]) []T {
+func from[T any](b *preparer, buf *device.Buffer[T]) []T {
 	b.Helper()
 	x := make([]T, buf.Len())
 	if err := buf.Download(b.th, x, 0); err != nil {
@@ -159,7 +160,7 @@ func (h hiding) has(j, i int) bool {
 }
 
 // upload uploads the lists one after another and enters them in the states.
-func (h hiding) upload(b *preparer, states []query) *Buffer[uint32] {
+func (h hiding) upload(b *preparer, states []query) *device.Buffer[uint32] {
 	b.Helper()
 	var all []uint32
 	for j := range h {
@@ -168,7 +169,7 @@ func (h hiding) upload(b *preparer, states []query) *Buffer[uint32] {
 	d := to(b, all)
 	at := uint64(0)
 	for j := range h {
-		states[j].excluded, states[j].excludes = pointer(d)+at, uint32(len(h[j]))
+		states[j].excluded, states[j].excludes = d.Address()+at, uint32(len(h[j]))
 		at += 4 * uint64(len(h[j])+1)
 	}
 	return d

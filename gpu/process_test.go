@@ -3,106 +3,81 @@
 package gpu
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
-	"gorgonia.org/cu"
 
-	"thresher/gpu/emulator"
+	"thresher/device"
+	"thresher/device/emulator"
 )
 
-// scenarioVariable names the scenario that a process of this test binary runs instead of its tests.
-// A process has one driver, and the emulator reads some settings at its start, so tests with other
-// settings need processes of their own.
-const scenarioVariable = "THRESHER_GPU_SCENARIO"
-
-// scenarios are functions whose error, or "nil", the parent process reads.
-var scenarios = map[string]func() error{
-	"driver": Driver,
-	"open": func() error {
-		d, err := OpenDevice(0, DeviceOptions{})
-		if err != nil {
-			return err
-		}
-		return d.Close()
-	},
-	"life": func() error {
-		_, used, closed := life()
-		return errors.Join(used, closed)
-	},
-}
+const (
+	// failVariable makes the n-th call of a name from now on fail on the emulator: name:n:code.
+	failVariable = "EMU_FAIL"
+	// codeOutOfMemory is the driver's code for an allocation that it refuses.
+	codeOutOfMemory = 2
+)
 
 func TestMain(m *testing.M) {
-	name := os.Getenv(scenarioVariable)
-	if name == "" {
-		holdContext()
-		goleak.VerifyTestMain(m)
-		return
-	}
-	f := scenarios[name]
-	if f == nil {
-		fmt.Println("no scenario", name)
-		os.Exit(2)
-	}
-	err := f()
-	if leak := goleak.Find(); leak != nil {
-		err = errors.Join(err, leak)
-	}
-	if err == nil {
-		fmt.Print("nil")
-		return
-	}
-	fmt.Print(err)
+	holdContext()
+	goleak.VerifyTestMain(m)
 }
 
-// holdContext retains the first GPU's context until the process ends: more than a hundred tests
-// open the device, and making a context takes longer than most of them. On the emulator each test
-// makes its own, so that tests detect leaks.
+// holdContext keeps the first GPU open until the process ends: more than a hundred tests open it,
+// and making a context takes longer than most of them. On the emulator each test makes its own, so
+// that tests detect leaks.
 func holdContext() {
-	if os.Getenv(serveVariable) != "" || Driver() != nil || emulator.Present() { // benchmarks time the opening
+	if os.Getenv(serveVariable) != "" || device.Driver() != nil || emulator.Present() { // benchmarks time the opening
 		return
 	}
-	if d, err := cu.GetDevice(0); err == nil {
-		_, _ = d.RetainPrimaryCtx() // if it fails, the tests report why
+	_, _ = device.Open(0, device.Options{}) // if it fails, the tests report why
+}
+
+// needDriver skips a test if there is no driver.
+func needDriver(t *testing.T) {
+	t.Helper()
+	if err := device.Driver(); err != nil {
+		t.Skipf("needs a GPU, or the emulator (make test-cuda): %v", err)
 	}
 }
 
-// inProcess runs a scenario in a process of its own, with these environment variables added, and
-// returns the error that it printed.
-func inProcess(t *testing.T, scenario string, env ...string) string {
+// needEmulator skips tests that make a driver fail.
+func needEmulator(t *testing.T) {
 	t.Helper()
-	self, err := os.Executable()
+	needDriver(t)
+	if !emulator.Present() {
+		t.Skip("needs the emulator: make test-cuda")
+	}
+}
+
+// onThread runs f on device 0, which has so many bytes of memory (0 for the default), and fails the
+// test on f's error and if it leaves anything on the device.
+func onThread(t *testing.T, memory int64, f func(*device.Thread) error) {
+	t.Helper()
+	needDriver(t)
+	d, err := device.Open(0, device.Options{Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), scenarioVariable+"="+scenario, "GORACE=atexit_sleep_ms=0")
-	cmd.Env = append(cmd.Env, env...)
-	var out, log strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &log
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("scenario %s with %v: %v\n%s%s", scenario, env, err, out.String(), log.String())
+	if err := errors.Join(d.Do(context.Background(), f), d.Close()); err != nil {
+		t.Fatal(err)
 	}
-	return out.String()
 }
 
-// buildDriver compiles testdata/driver.c with these flags and returns the library's path.
-func buildDriver(t *testing.T, flags ...string) string {
+// refused fails the test unless err wraps target and contains every want.
+func refused(t *testing.T, err, target error, want ...string) {
 	t.Helper()
-	lib := filepath.Join(t.TempDir(), "libcuda.so.1")
-	args := append([]string{"-shared", "-fPIC", "-o", lib, filepath.Join("testdata", "driver.c")}, flags...)
-	compiler := "cc"
-	if v := os.Getenv("CC"); v != "" {
-		compiler = v
+	if err == nil || !errors.Is(err, target) {
+		t.Errorf("%v: does not wrap %q", err, target)
+		return
 	}
-	if out, err := exec.CommandContext(t.Context(), compiler, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %v: %v\n%s", compiler, args, err, out)
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q lacks %q", err, w)
+		}
 	}
-	return lib
 }

@@ -9,6 +9,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/device"
 )
 
 // minCandidates is the least number of candidates of a query that there is room for.
@@ -27,9 +28,9 @@ type queryBatch struct {
 	candidateRoom int
 	bestRoom      int
 
-	mem *Buffer[uint8]
+	mem *device.Buffer[uint8]
 	// pinned is the host's copy of mem's first arrays, at the same offsets.
-	pinned *Pinned[uint8]
+	pinned *device.Pinned[uint8]
 	// states is the result of the last download; it aliases pin.
 	states        []query
 	statesCurrent bool // states, and what is downloaded with them, are current
@@ -61,13 +62,13 @@ func (c *arrayLayout) place(n int, bytes int) int {
 
 // newQueryBatch allocates memory for m queries; most is the greatest k among those whose best the
 // device keeps.
-func newQueryBatch(t *Thread, r *resident, m, most int, codes bool) (*queryBatch, error) {
+func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool) (*queryBatch, error) {
 	b := &queryBatch{r: r, m: m, codes: codes, candidateRoom: max(minCandidates, (most+3)&^3), bestRoom: max(1, most)}
 	c, a := r.c, &b.at
 	var mem arrayLayout
 	a.bestScore, a.bestRow = mem.place(m*b.bestRoom, 8), mem.place(m*b.bestRoom, 4)
 	a.reports = mem.place(m, 8)
-	a.states, a.given = mem.place(m, int(size[query]())), mem.place(m*c.Dim, 4)
+	a.states, a.given = mem.place(m, int(device.Size[query]())), mem.place(m*c.Dim, 4)
 	pin := int(mem)
 	a.scaled, a.x = mem.place(m*c.Dim, 8), mem.place(m*b.xWidth(), 4)
 	if codes {
@@ -81,11 +82,11 @@ func newQueryBatch(t *Thread, r *resident, m, most int, codes bool) (*queryBatch
 	a.candidateScore, a.candidateRow = mem.place(m*b.candidateRoom, 8), mem.place(m*b.candidateRoom, 4)
 
 	var err error
-	if b.mem, err = r.m.pool.takeDevice(t, "queries", int(mem)); err != nil {
+	if b.mem, err = r.m.pool.TakeDevice(t, "queries", int(mem)); err != nil {
 		return nil, err
 	}
-	if b.pinned, err = r.m.pool.takePinned(t, "queries", pin); err != nil {
-		r.m.pool.returnDevice(t, b.mem)
+	if b.pinned, err = r.m.pool.TakePinned(t, "queries", pin); err != nil {
+		r.m.pool.ReturnDevice(t, b.mem)
 		return nil, err
 	}
 	b.states = viewPinned[query](b.pinned, b.at.states, m)
@@ -94,7 +95,7 @@ func newQueryBatch(t *Thread, r *resident, m, most int, codes bool) (*queryBatch
 }
 
 // viewPinned returns n structures at byte at of pinned memory.
-func viewPinned[S any](p *Pinned[uint8], at, n int) []S {
+func viewPinned[S any](p *device.Pinned[uint8], at, n int) []S {
 	if n == 0 {
 		return nil
 	}
@@ -102,12 +103,12 @@ func viewPinned[S any](p *Pinned[uint8], at, n int) []S {
 }
 
 // freeMemory releases the memory; no enqueued work may use it.
-func (b *queryBatch) freeMemory(t *Thread) error {
+func (b *queryBatch) freeMemory(t *device.Thread) error {
 	if b == nil || b.mem == nil {
 		return nil
 	}
-	err := b.r.m.pool.returnDevice(t, b.mem)
-	if e := b.r.m.pool.returnPinned(t, b.pinned); err == nil {
+	err := b.r.m.pool.ReturnDevice(t, b.mem)
+	if e := b.r.m.pool.ReturnPinned(t, b.pinned); err == nil {
 		err = e
 	}
 	b.mem, b.pinned, b.states = nil, nil, nil
@@ -128,8 +129,8 @@ func (b *queryBatch) pitch() int { return (b.r.c.R + b.r.c.D + 63) &^ 63 }
 
 // rotationShared returns the bytes of shared memory of a rotation by rounds, 0 if a block cannot have
 // that much.
-func (b *queryBatch) rotationShared(t *Thread) int {
-	if n := 8 * b.r.c.D; n <= t.d.info.SharedPerBlock {
+func (b *queryBatch) rotationShared(t *device.Thread) int {
+	if n := 8 * b.r.c.D; n <= t.Device().Info().SharedPerBlock {
 		return n
 	}
 	return 0
@@ -148,57 +149,61 @@ func (b *queryBatch) prepare(q *queue) {
 	c, m := b.r.c, b.m
 	b.upload(q, b.at.states, b.at.given+4*m*c.Dim)
 	// As many threads with codes as without, for the same norm, bit for bit: a dense scan takes scores of the run.
-	q.launch("query_load", Shape{Grid: Dim{X: m}, Block: threadsFor(c.Dim)},
-		b.arrayArg(b.at.given), b.arrayArg(b.at.scaled), b.arrayArg(b.at.x), b.arrayArg(b.at.states), I32(m), I32(c.Dim), I32(b.xWidth()), scoringOf(c), orNull(b.r.centre))
+	q.launch("query_load", device.Shape{Grid: device.Dim{X: m}, Block: threadsFor(c.Dim)},
+		b.arrayArg(b.at.given), b.arrayArg(b.at.scaled), b.arrayArg(b.at.x), b.arrayArg(b.at.states), device.I32(m), device.I32(c.Dim), device.I32(b.xWidth()), scoringOf(c), orNull(b.r.centre))
 	if !b.codes {
 		return
 	}
 	rot := b.r.rotation
 	if c.R > 0 {
-		q.launch("head_project", Shape{Grid: Dim{X: blocks(m, 8)}, Block: Dim{X: 256}},
-			b.arrayArg(b.at.x), Ptr(rot.head), b.arrayArg(b.at.head), b.arrayArg(b.at.x), I32(m), I32(c.R), I32(c.D))
+		q.launch("head_project", device.Shape{Grid: device.Dim{X: blocks(m, 8)}, Block: device.Dim{X: 256}},
+			b.arrayArg(b.at.x), device.Ptr(rot.head), b.arrayArg(b.at.head), b.arrayArg(b.at.x), device.I32(m), device.I32(c.R), device.I32(c.D))
 	}
 	b.rotate(q, rot)
-	q.launch("query_codes", Shape{Grid: Dim{X: m}, Block: threadsFor(b.pitch() / 4)},
-		b.arrayArg(b.at.head), b.arrayArg(b.at.rest), Null(), b.arrayArg(b.at.hi), b.arrayArg(b.at.lo), b.arrayArg(b.at.states),
-		I32(m), I32(c.R), I32(c.D), I32(c.D), I32(0), I32(b.pitch()))
+	q.launch("query_codes", device.Shape{Grid: device.Dim{X: m}, Block: threadsFor(b.pitch() / 4)},
+		b.arrayArg(b.at.head), b.arrayArg(b.at.rest), device.Null(), b.arrayArg(b.at.hi), b.arrayArg(b.at.lo), b.arrayArg(b.at.states),
+		device.I32(m), device.I32(c.R), device.I32(c.D), device.I32(c.D), device.I32(0), device.I32(b.pitch()))
 }
 
 // rotate rotates the rests.
 func (b *queryBatch) rotate(q *queue, rot *rotation) {
 	c, m := b.r.c, b.m
 	if rot.haar != nil {
-		q.launch("rotate_haar", Shape{Grid: Dim{X: blocks(m, 8), Y: blocks(c.D, 32)}, Block: Dim{X: 256}},
-			b.arrayArg(b.at.x), Ptr(rot.haar), b.arrayArg(b.at.rest), I32(m), I32(c.D))
+		q.launch("rotate_haar", device.Shape{Grid: device.Dim{X: blocks(m, 8), Y: blocks(c.D, 32)}, Block: device.Dim{X: 256}},
+			b.arrayArg(b.at.x), device.Ptr(rot.haar), b.arrayArg(b.at.rest), device.I32(m), device.I32(c.D))
 		return
 	}
-	shape, work := Shape{Grid: Dim{X: m}, Block: threadsFor(c.D / 8), Shared: b.rotationShared(q.t)}, Null()
+	shape, work := device.Shape{Grid: device.Dim{X: m}, Block: threadsFor(c.D / 8), Shared: b.rotationShared(q.t)}, device.Null()
 	if shape.Shared == 0 {
 		work = b.arrayArg(b.at.work)
 	}
-	q.launch("rotate", shape, b.arrayArg(b.at.x), Ptr(rot.sign), Ptr(rot.perm), b.arrayArg(b.at.rest), work, I32(m), I32(c.D), I32(rot.rounds))
+	q.launch("rotate", shape, b.arrayArg(b.at.x), device.Ptr(rot.sign), device.Ptr(rot.perm), b.arrayArg(b.at.rest), work, device.I32(m), device.I32(c.D), device.I32(rot.rounds))
 }
 
 // threadsFor is the shape of blocks that process the n pieces of a query: whole warps, at most 256
 // threads. It depends only on the collection, and so does the order of additions.
-func threadsFor(n int) Dim { return Dim{X: 32 * max(1, min(8, blocks(n, 32)))} }
+func threadsFor(n int) device.Dim { return device.Dim{X: 32 * max(1, min(8, blocks(n, 32)))} }
 
 // arrayArg returns the address of an array of all queries.
-func (b *queryBatch) arrayArg(at int) Arg { return PtrAt(b.mem, at) }
+func (b *queryBatch) arrayArg(at int) device.Arg { return device.PtrAt(b.mem, at) }
 
 // upload enqueues the upload of bytes lo to hi-1.
 func (b *queryBatch) upload(q *queue, lo, hi int) {
-	q.enqueue(func(t *Thread, s *Stream) error { return b.mem.UploadAsync(t, s, lo, b.pinned, lo, hi-lo) })
+	q.enqueue(func(t *device.Thread, s *device.Stream) error {
+		return b.mem.UploadAsync(t, s, lo, b.pinned, lo, hi-lo)
+	})
 }
 
 // download enqueues the download of bytes lo to hi-1.
 func (b *queryBatch) download(q *queue, lo, hi int) {
-	q.enqueue(func(t *Thread, s *Stream) error { return b.mem.DownloadAsync(t, s, b.pinned, lo, lo, hi-lo) })
+	q.enqueue(func(t *device.Thread, s *device.Stream) error {
+		return b.mem.DownloadAsync(t, s, b.pinned, lo, lo, hi-lo)
+	})
 }
 
 // uploadStates enqueues the upload of the host's states.
 func (b *queryBatch) uploadStates(q *queue) {
-	b.upload(q, b.at.states, b.at.states+b.m*int(size[query]()))
+	b.upload(q, b.at.states, b.at.states+b.m*int(device.Size[query]()))
 }
 
 // downloadStates enqueues the download of reports and states, and of the best if it is small.
@@ -207,7 +212,7 @@ func (b *queryBatch) downloadStates(q *queue) {
 	if b.bestIsSmall() {
 		from = 0
 	}
-	b.download(q, from, b.at.states+b.m*int(size[query]()))
+	b.download(q, from, b.at.states+b.m*int(device.Size[query]()))
 }
 
 // bestIsSmall reports whether the best is downloaded with the states.
@@ -247,18 +252,18 @@ func (b *queryBatch) downloadBest(q *queue, lo, hi int) (out [][]scoredRow, err 
 
 // rotation is the device's data for splitting queries into head and rotated rest.
 type rotation struct {
-	head   *Buffer[float32] // [R][D]
-	haar   *Buffer[float32] // [D][D]; nil if sign and perm are used
-	sign   *Buffer[float32] // [rounds][D]
-	perm   *Buffer[uint32]  // [rounds][D]
+	head   *device.Buffer[float32] // [R][D]
+	haar   *device.Buffer[float32] // [D][D]; nil if sign and perm are used
+	sign   *device.Buffer[float32] // [rounds][D]
+	perm   *device.Buffer[uint32]  // [rounds][D]
 	rounds int
 }
 
 // uploadRotation uploads c's head directions and rotation.
-func uploadRotation(t *Thread, h *stores, c *collection.Collection) (*rotation, error) {
+func uploadRotation(t *device.Thread, h *stores, c *collection.Collection) (*rotation, error) {
 	of := c.Rotation()
 	out := &rotation{rounds: len(of.Sign)}
-	put := func(to **Buffer[float32], src ...[]float32) (err error) {
+	put := func(to **device.Buffer[float32], src ...[]float32) (err error) {
 		n := 0
 		for _, part := range src {
 			n += len(part)

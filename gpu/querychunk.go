@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 	"unsafe"
+
+	"thresher/device"
 )
 
 // selector selects the queries that a kernel processes: those whose flags, masked with mask, equal
@@ -81,31 +83,35 @@ func (qs *queryChunk) selectSlots(slots []int) []int {
 
 // arrayArg returns the address of the chunk's part of one of the batch's arrays; bytes is the size of
 // a query's part.
-func (qs *queryChunk) arrayArg(at, bytes int) Arg { return PtrAt(qs.b.mem, at+qs.lo*bytes) }
+func (qs *queryChunk) arrayArg(at, bytes int) device.Arg {
+	return device.PtrAt(qs.b.mem, at+qs.lo*bytes)
+}
 
-func (qs *queryChunk) statesArg() Arg {
+func (qs *queryChunk) statesArg() device.Arg {
 	return qs.arrayArg(qs.b.at.states, int(unsafe.Sizeof(query{})))
 }
 
 // threadAQuery is the shape of a kernel with one thread for each query.
-func (qs *queryChunk) threadAQuery() Shape {
-	return Shape{Grid: Dim{X: blocks(qs.m(), 256)}, Block: Dim{X: 256}}
+func (qs *queryChunk) threadAQuery() device.Shape {
+	return device.Shape{Grid: device.Dim{X: blocks(qs.m(), 256)}, Block: device.Dim{X: 256}}
 }
 
 // blockAQuery is the shape of a kernel with one block for each query.
-func (qs *queryChunk) blockAQuery() Shape { return Shape{Grid: Dim{X: qs.m()}, Block: Dim{X: 256}} }
+func (qs *queryChunk) blockAQuery() device.Shape {
+	return device.Shape{Grid: device.Dim{X: qs.m()}, Block: device.Dim{X: 256}}
+}
 
 // blocksAQuery is the shape of a kernel with several blocks, of so many threads, for each query's
 // list: four for each multiprocessor in all, and at most two for each multiprocessor for one query.
-func (qs *queryChunk) blocksAQuery(q *queue, threads int) Shape {
-	n := q.t.d.info.Multiprocessors
+func (qs *queryChunk) blocksAQuery(q *queue, threads int) device.Shape {
+	n := q.t.Device().Info().Multiprocessors
 	y := max(1, min(2*n, 4*n/qs.m()))
-	return Shape{Grid: Dim{X: qs.m(), Y: y}, Block: Dim{X: threads}}
+	return device.Shape{Grid: device.Dim{X: qs.m(), Y: y}, Block: device.Dim{X: threads}}
 }
 
 // pruneLists removes the entries whose bounds are below the threshold; estimates are lost.
 func (qs *queryChunk) pruneLists(q *queue, w selector) {
-	q.launch("prune", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), U32(w.mask), U32(w.value))
+	q.launch("prune", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), device.U32(w.mask), device.U32(w.value))
 }
 
 // scoreCandidates moves at most most candidates of each query (0 for its k) from its list and scores
@@ -113,22 +119,22 @@ func (qs *queryChunk) pruneLists(q *queue, w selector) {
 // best, that may tighten the threshold.
 func (qs *queryChunk) scoreCandidates(q *queue, w selector, by, most int, ceilings bool) {
 	b := qs.b
-	q.launch("select_candidates", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), U32(w.mask), U32(w.value), I32(by), U32(uint32(most)), boolean(ceilings),
-		qs.arrayArg(b.at.candidate, 4*b.candidateRoom), qs.arrayArg(b.at.candidateCount, 4), U32(uint32(b.candidateRoom)))
+	q.launch("select_candidates", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), device.U32(w.mask), device.U32(w.value), device.I32(by), device.U32(uint32(most)), boolean(ceilings),
+		qs.arrayArg(b.at.candidate, 4*b.candidateRoom), qs.arrayArg(b.at.candidateCount, 4), device.U32(uint32(b.candidateRoom)))
 	qs.scoreSelected(q)
 }
 
 // scoreSelected scores the candidates already selected.
 func (qs *queryChunk) scoreSelected(q *queue) {
 	b, r := qs.b, qs.b.r
-	room := U32(uint32(b.candidateRoom))
+	room := device.U32(uint32(b.candidateRoom))
 	lead, led := qs.arrayArg(b.at.candidate, 4*b.candidateRoom), qs.arrayArg(b.at.candidateCount, 4)
 	scores, rows := qs.arrayArg(b.at.candidateScore, 8*b.candidateRoom), qs.arrayArg(b.at.candidateRow, 4*b.candidateRoom)
-	q.launch("score", qs.blocksAQuery(q, 128), qs.statesArg(), lead, led, room, Ptr(r.rows.kernelArg()), I32(r.c.Dim), Ptr(r.order),
+	q.launch("score", qs.blocksAQuery(q, 128), qs.statesArg(), lead, led, room, device.Ptr(r.rows.kernelArg()), device.I32(r.c.Dim), device.Ptr(r.order),
 		qs.arrayArg(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), scoringOf(r.c), scores, rows)
 	if !qs.collects {
-		q.launch("merge", qs.blockAQuery(), qs.statesArg(), led, scores, rows, room, I32(r.c.Dim),
-			qs.arrayArg(b.at.bestScore, 8*b.bestRoom), qs.arrayArg(b.at.bestRow, 4*b.bestRoom), U32(uint32(b.bestRoom)))
+		q.launch("merge", qs.blockAQuery(), qs.statesArg(), led, scores, rows, room, device.I32(r.c.Dim),
+			qs.arrayArg(b.at.bestScore, 8*b.bestRoom), qs.arrayArg(b.at.bestRow, 4*b.bestRoom), device.U32(uint32(b.bestRoom)))
 	}
 }
 
@@ -139,9 +145,9 @@ func (qs *queryChunk) scoreSelected(q *queue) {
 func (qs *queryChunk) tighten(q *queue, w selector, by int, share float64, beyond float32) {
 	b, r := qs.b, qs.b.r
 	if !qs.collects && b.bestRoom <= tightenMost {
-		q.launch("tighten", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), U32(w.mask), U32(w.value), I32(by), I32(tightenRounds), I32(ceilingRounds),
-			Ptr(r.rows.kernelArg()), I32(r.c.Dim), Ptr(r.order), qs.arrayArg(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), scoringOf(r.c),
-			qs.arrayArg(b.at.bestScore, 8*b.bestRoom), qs.arrayArg(b.at.bestRow, 4*b.bestRoom), U32(uint32(b.bestRoom)), F64(share), F32(beyond))
+		q.launch("tighten", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), device.U32(w.mask), device.U32(w.value), device.I32(by), device.I32(tightenRounds), device.I32(ceilingRounds),
+			device.Ptr(r.rows.kernelArg()), device.I32(r.c.Dim), device.Ptr(r.order), qs.arrayArg(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), scoringOf(r.c),
+			qs.arrayArg(b.at.bestScore, 8*b.bestRoom), qs.arrayArg(b.at.bestRow, 4*b.bestRoom), device.U32(uint32(b.bestRoom)), device.F64(share), device.F32(beyond))
 		return
 	}
 	rounds := tightenRounds
@@ -154,7 +160,7 @@ func (qs *queryChunk) tighten(q *queue, w selector, by int, share float64, beyon
 		}
 	}
 	qs.pruneLists(q, w)
-	q.launch("mark_finished", qs.threadAQuery(), qs.statesArg(), U32(uint32(qs.m())), F64(share), F32(beyond))
+	q.launch("mark_finished", qs.threadAQuery(), qs.statesArg(), device.U32(uint32(qs.m())), device.F64(share), device.F32(beyond))
 }
 
 // longestList returns the length of the longest list of the queries selected by w, by the states
@@ -213,13 +219,13 @@ func (qs *queryChunk) collectScores(ctx context.Context, q *queue, w selector, f
 func (qs *queryChunk) downloadScores(q *queue, found func(j int, s []scoredRow)) (err error) {
 	b := qs.b
 	n := qs.m() * b.candidateRoom
-	pin, err := q.machine.pool.takePinned(q.t, "scores", 12*n+4*qs.m())
+	pin, err := q.machine.pool.TakePinned(q.t, "scores", 12*n+4*qs.m())
 	if err != nil {
 		return err
 	}
-	defer func() { err = q.machine.pool.returnAfter(q.t, pin, err) }()
+	defer func() { err = q.machine.pool.ReturnAfter(q.t, pin, err) }()
 	down := func(to, at, bytes int) {
-		q.enqueue(func(t *Thread, s *Stream) error {
+		q.enqueue(func(t *device.Thread, s *device.Stream) error {
 			return b.mem.DownloadAsync(t, s, pin, to, at+qs.lo*bytes, qs.m()*bytes)
 		})
 	}
@@ -268,17 +274,17 @@ func (qs *queryChunk) moveLists(q *queue, from, to *arena) {
 	q.launch("move_lists", qs.blocksAQuery(q, 256), qs.statesArg(), from.tableArg(), to.tableArg())
 }
 
-func boolean(b bool) Arg {
+func boolean(b bool) device.Arg {
 	if b {
-		return I32(1)
+		return device.I32(1)
 	}
-	return I32(0)
+	return device.I32(0)
 }
 
 // orNull passes a buffer, or a null pointer if it is nil.
-func orNull[T any](b *Buffer[T]) Arg {
+func orNull[T any](b *device.Buffer[T]) device.Arg {
 	if b == nil {
-		return Null()
+		return device.Null()
 	}
-	return Ptr(b)
+	return device.Ptr(b)
 }

@@ -9,19 +9,20 @@ import (
 	"math"
 	"slices"
 
+	"thresher/device"
 	"thresher/kernels"
 )
 
 // machine is a device with its kernels, a stream, and the memory of finished runs. Everything but
 // d must be used within Do.
 type machine struct {
-	d           *Device
+	d           *device.Device
 	log         *slog.Logger
-	modules     []*Module
-	functions   map[string]*Function
-	stream      *Stream
-	chunkEvents [2]*Event
-	pool        pool
+	modules     []*device.Module
+	functions   map[string]*device.Function
+	stream      *device.Stream
+	chunkEvents [2]*device.Event
+	pool        device.Pool
 	maxHost     int64 // most bytes of page-locked memory for a collection
 	// Tests make these small: the most entries of a list, the most lists in memory at once (0 is no
 	// limit for both), and the most pairs of an atom and a query in one launch of the scan.
@@ -35,24 +36,24 @@ var testModules = [...]string{"ceiling", "copy", "fragments"}
 
 // openMachine opens a device and has the driver compile the modules.
 func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
-	d, err := OpenDevice(index, DeviceOptions{Memory: o.Memory})
+	d, err := device.Open(index, device.Options{Memory: o.Memory})
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{d: d, log: log, functions: make(map[string]*Function), maxHost: o.Host, maxPairs: scanPairs}
+	m := &machine{d: d, log: log, functions: make(map[string]*device.Function), maxHost: o.Host, maxPairs: scanPairs}
 	switch {
 	case o.Host == 0:
 		m.maxHost = math.MaxInt64
 	case o.Host < 0:
 		m.maxHost = 0
 	}
-	if err := d.Do(context.Background(), m.loadKernels); err != nil {
+	if err := m.onThread(context.Background(), m.loadKernels); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
 	return m, nil
 }
 
-func (m *machine) loadKernels(t *Thread) (err error) {
+func (m *machine) loadKernels(t *device.Thread) (err error) {
 	for _, name := range kernels.Names() {
 		if slices.Contains(testModules[:], name) {
 			continue
@@ -66,7 +67,7 @@ func (m *machine) loadKernels(t *Thread) (err error) {
 			return err
 		}
 		m.modules = append(m.modules, module)
-		for entry := range module.ptx.entries {
+		for _, entry := range module.Kernels() {
 			if m.functions[entry], err = module.Function(t, entry); err != nil {
 				return err
 			}
@@ -85,8 +86,8 @@ func (m *machine) loadKernels(t *Thread) (err error) {
 
 // close releases everything. On a lost device there is nothing to release.
 func (m *machine) close() error {
-	err := m.d.Do(context.Background(), func(t *Thread) error {
-		errs := []error{m.pool.freeAll(t), m.stream.Close(t)}
+	err := m.onThread(context.Background(), func(t *device.Thread) error {
+		errs := []error{m.pool.FreeAll(t), m.stream.Close(t)}
 		for _, e := range m.chunkEvents {
 			errs = append(errs, e.Close(t))
 		}
@@ -96,22 +97,27 @@ func (m *machine) close() error {
 		return errors.Join(errs...)
 	})
 	closed := m.d.Close()
-	if errors.Is(err, ErrLost) || m.d.Lost() != nil {
+	if errors.Is(err, device.ErrLost) || m.d.Lost() != nil {
 		return nil
 	}
 	return errors.Join(err, closed)
 }
 
-// do calls f with a queue, within Device.Do.
+// onThread is the device's Do, with errors of the contract.
+func (m *machine) onThread(ctx context.Context, f func(*device.Thread) error) error {
+	return inContract(m.d.Do(ctx, f))
+}
+
+// do calls f with a queue, within the device's Do.
 func (m *machine) do(ctx context.Context, f func(*queue) error) error {
-	return m.d.Do(ctx, func(t *Thread) error { return f(&queue{t: t, s: m.stream, machine: m}) })
+	return m.onThread(ctx, func(t *device.Thread) error { return f(&queue{t: t, s: m.stream, machine: m}) })
 }
 
 // queue enqueues work on one stream, in order. After the first error, which err holds, it enqueues
 // nothing more.
 type queue struct {
-	t       *Thread
-	s       *Stream
+	t       *device.Thread
+	s       *device.Stream
 	machine *machine
 	err     error
 	// Since the last complete wait: events recorded after chunks, and pairs of an atom and a query
@@ -120,7 +126,7 @@ type queue struct {
 }
 
 // launch enqueues a kernel by name.
-func (q *queue) launch(name string, shape Shape, args ...Arg) {
+func (q *queue) launch(name string, shape device.Shape, args ...device.Arg) {
 	q.notifyLaunch(name)
 	if q.err == nil {
 		q.err = q.machine.functions[name].Launch(q.t, q.s, shape, args...)
@@ -136,7 +142,7 @@ func (q *queue) notifyLaunch(kernel string) {
 }
 
 // enqueue calls f, which enqueues work other than a kernel.
-func (q *queue) enqueue(f func(*Thread, *Stream) error) {
+func (q *queue) enqueue(f func(*device.Thread, *device.Stream) error) {
 	if q.err == nil {
 		q.err = f(q.t, q.s)
 	}
@@ -161,7 +167,7 @@ func (q *queue) paceChunk(ctx context.Context, pairs int) error {
 	if q.pairs += pairs; q.pairs >= q.machine.maxPairs/pacedShare {
 		e := q.machine.chunkEvents[q.marks%len(q.machine.chunkEvents)]
 		if q.marks >= len(q.machine.chunkEvents) {
-			q.enqueue(func(t *Thread, _ *Stream) error { return e.Sync(t) })
+			q.enqueue(func(t *device.Thread, _ *device.Stream) error { return e.Sync(t) })
 		}
 		q.enqueue(e.Record)
 		q.marks, q.pairs = q.marks+1, 0

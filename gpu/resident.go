@@ -11,6 +11,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
+	"thresher/device"
 )
 
 // Loading a collection leaves one sparePart-th of the device's budget free for runs, or what the least
@@ -20,11 +21,11 @@ const sparePart = 8
 // searchBytes returns the bytes that the least search needs: the terms of three looks and of the dense
 // path, and leastLists queries with their lists.
 func searchBytes(c *collection.Collection, atoms int) int64 {
-	terms := int64(atoms) * (size[looks.Side]() + 16)
+	terms := int64(atoms) * (device.Size[looks.Side]() + 16)
 	if c.Coded() {
 		terms += int64(atoms) * 16 * int64(min(3, len(c.Stages)))
 	}
-	query := size[query]() + int64(12*c.Dim+8*c.D+4*c.R+3*(c.R+c.D)) + 28*minCandidates
+	query := device.Size[query]() + int64(12*c.Dim+8*c.D+4*c.R+3*(c.R+c.D)) + 28*minCandidates
 	return terms + leastLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))
 }
 
@@ -36,19 +37,19 @@ type resident struct {
 	closed atomic.Bool
 	stores stores
 	looks  *looks.Set
-	arrays map[*float32]*Buffer[float32] // atoms' terms, by the address of the collection's slice
-	tables map[tableKey]*Buffer[terms]
+	arrays map[*float32]*device.Buffer[float32] // atoms' terms, by the address of the collection's slice
+	tables map[tableKey]*device.Buffer[terms]
 
-	order        *Buffer[uint32]  // row of an atom
-	rowSquare    *Buffer[float64] // |v|^2 by row; cosine only
-	centre       *Buffer[float64] // [Dim]; Euclidean distance only, if the collection has one
-	norm, offset *Buffer[float32] // of atoms; offset for Euclidean distance only
-	rows         *store[float32]  // [N][Dim] by row
-	dense        *denseTerms      // nil until the first dense scan
+	order        *device.Buffer[uint32]  // row of an atom
+	rowSquare    *device.Buffer[float64] // |v|^2 by row; cosine only
+	centre       *device.Buffer[float64] // [Dim]; Euclidean distance only, if the collection has one
+	norm, offset *device.Buffer[float32] // of atoms; offset for Euclidean distance only
+	rows         *store[float32]         // [N][Dim] by row
+	dense        *denseTerms             // nil until the first dense scan
 
 	// Coded collections only:
 	stride   int                                      // bytes of a slab's row: head and panel, rounded up to 32
-	slab     *Buffer[int8]                            // [atoms][stride]
+	slab     *device.Buffer[int8]                     // [atoms][stride]
 	codes    *store[uint8]                            // [N][R+D]
 	own      map[backend.Representation]*store[uint8] // [N][Stride] of stages with rows of their own
 	rotation *rotation
@@ -57,12 +58,12 @@ type resident struct {
 // loadResident copies c to the device of m.
 func loadResident(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
 	r := &resident{m: m, c: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms,
-		looks: looks.NewSet(c), own: map[backend.Representation]*store[uint8]{}, arrays: map[*float32]*Buffer[float32]{}, tables: map[tableKey]*Buffer[terms]{}}
-	err := m.d.Do(ctx, func(t *Thread) error {
-		if err := m.pool.freeAll(t); err != nil { // memory kept for runs must not push the collection to host memory
+		looks: looks.NewSet(c), own: map[backend.Representation]*store[uint8]{}, arrays: map[*float32]*device.Buffer[float32]{}, tables: map[tableKey]*device.Buffer[terms]{}}
+	err := m.onThread(ctx, func(t *device.Thread) error {
+		if err := m.pool.FreeAll(t); err != nil { // memory kept for runs must not push the collection to host memory
 			return err
 		}
-		r.stores = stores{pool: &m.pool, spare: max(t.d.Usage().Budget/sparePart, searchBytes(c, r.atoms)), host: m.maxHost}
+		r.stores = stores{pool: &m.pool, spare: max(t.Device().Usage().Budget/sparePart, searchBytes(c, r.atoms)), host: m.maxHost}
 		err := r.copyCollection(ctx, t)
 		if err != nil {
 			err = errors.Join(err, r.stores.freeAll(t))
@@ -85,7 +86,7 @@ func loadResident(ctx context.Context, m *machine, c *collection.Collection) (*r
 
 // copyCollection allocates and copies: first what every search needs, then the arrays that may go to
 // host memory, in the order of what a look would lose by reading them over the bus.
-func (r *resident) copyCollection(ctx context.Context, t *Thread) (err error) {
+func (r *resident) copyCollection(ctx context.Context, t *device.Thread) (err error) {
 	c := r.c
 	if r.order, err = copyToDevice(ctx, t, &r.stores, "order of rows", c.Order); err != nil {
 		return err
@@ -117,14 +118,14 @@ func (r *resident) copyCollection(ctx context.Context, t *Thread) (err error) {
 	if r.rows, err = allocNear[float32](t, &r.stores, "float32 rows", len(c.Rows)); err != nil {
 		return err
 	}
-	if u, need := t.d.Usage(), searchBytes(c, r.atoms); u.Budget-u.Used < need {
-		return fmt.Errorf("gpu: %w: %s of a budget of %s are in use, and searches take %s", backend.ErrMemory, formatBytes(u.Used), formatBytes(u.Budget), formatBytes(need))
+	if u, need := t.Device().Usage(), searchBytes(c, r.atoms); u.Budget-u.Used < need {
+		return fmt.Errorf("gpu: %w: %s of a budget of %s are in use, and searches take %s", backend.ErrMemory, device.FormatBytes(u.Used), device.FormatBytes(u.Budget), device.FormatBytes(need))
 	}
 	return r.rows.copyFrom(ctx, t, 0, c.Rows)
 }
 
 // copyCodes copies the rotation, the slab, the rows of stages that have their own, and the rows of codes.
-func (r *resident) copyCodes(ctx context.Context, t *Thread) (err error) {
+func (r *resident) copyCodes(ctx context.Context, t *device.Thread) (err error) {
 	c := r.c
 	if r.rotation, err = uploadRotation(t, &r.stores, c); err != nil {
 		return err
@@ -154,7 +155,7 @@ func (r *resident) copyCodes(ctx context.Context, t *Thread) (err error) {
 
 // copySlab makes the slab that the scan reads: for each atom the signed codes of the head and of as
 // many rest coordinates as panels hold, contiguous and padded with zeros.
-func (r *resident) copySlab(ctx context.Context, t *Thread) (err error) {
+func (r *resident) copySlab(ctx context.Context, t *device.Thread) (err error) {
 	c := r.c
 	width := c.R + c.PanelWidth
 	r.stride = (width + 31) &^ 31
@@ -207,8 +208,8 @@ func (r *resident) Close() error {
 	if r.closed.Swap(true) {
 		return nil
 	}
-	err := r.m.d.Do(context.Background(), r.stores.freeAll)
-	if errors.Is(err, ErrLost) {
+	err := r.m.onThread(context.Background(), r.stores.freeAll)
+	if errors.Is(err, device.ErrLost) {
 		return nil // the memory is gone
 	}
 	return err
@@ -221,12 +222,12 @@ func (r *resident) normCap(norm float64, lo int) float64 {
 
 // scoringOf returns the kernels' argument for how c's scores are summed: the number of the metric whose
 // scores are plain products, normalised products or squared differences.
-func scoringOf(c *collection.Collection) Arg {
+func scoringOf(c *collection.Collection) device.Arg {
 	switch m := c.Metric; {
 	case m.Normalises():
-		return I32(int(collection.Cosine))
+		return device.I32(int(collection.Cosine))
 	case m.Differences():
-		return I32(int(collection.Euclidean))
+		return device.I32(int(collection.Euclidean))
 	}
-	return I32(int(collection.InnerProduct))
+	return device.I32(int(collection.InnerProduct))
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"thresher/backend"
+	"thresher/device"
 )
 
 // run is one batch of queries going through the looks of a plan. Every query has a slot, its index in
@@ -19,9 +20,9 @@ type run struct {
 	slot       []int       // by query
 	deviceKept int         // number of queries whose k best scores the device keeps
 	queries    []hostQuery // by slot
-	filters    *Buffer[uint8]
-	atoms      *Buffer[uint8] // hidden atoms and given candidates of all queries; nil if no goal names any
-	b          *queryBatch    // nil until the queries are uploaded
+	filters    *device.Buffer[uint8]
+	atoms      *device.Buffer[uint8] // hidden atoms and given candidates of all queries; nil if no goal names any
+	b          *queryBatch           // nil until the queries are uploaded
 	lists      *arena
 	chunks     []queryChunk
 	look       backend.Look // of the last Pull, which some chunks have taken
@@ -49,7 +50,7 @@ func beginRun(ctx context.Context, r *resident, q backend.Queries, goals []backe
 	x.orderByStart()
 	x.hideAtoms()
 	if err := r.m.d.Lost(); err != nil {
-		return nil, err
+		return nil, inContract(err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (x *run) uploadQueries(q *queue) error {
 }
 
 // uploadFilters uploads each filter once. It returns the lists of each slot, with the address of its filter.
-func (x *run) uploadFilters(t *Thread) ([]goalLists, error) {
+func (x *run) uploadFilters(t *device.Thread) ([]goalLists, error) {
 	at := make([]goalLists, len(x.queries))
 	offsets := map[*backend.Filter]int{}
 	var mem arrayLayout
@@ -118,7 +119,7 @@ func (x *run) uploadFilters(t *Thread) ([]goalLists, error) {
 		return at, nil
 	}
 	var err error
-	if x.filters, err = x.r.m.pool.takeDevice(t, "filters", int(mem)); err != nil {
+	if x.filters, err = x.r.m.pool.TakeDevice(t, "filters", int(mem)); err != nil {
 		return nil, err
 	}
 	for f, offset := range offsets {
@@ -128,15 +129,15 @@ func (x *run) uploadFilters(t *Thread) ([]goalLists, error) {
 	}
 	for p := range x.queries {
 		if f := x.queries[p].goal.Filter; f != nil {
-			at[p].filter = uint64(x.filters.ptr) + uint64(offsets[f])
+			at[p].filter = uint64(x.filters.Address()) + uint64(offsets[f])
 		}
 	}
 	return at, nil
 }
 
 // freeMemory returns the run's memory to the pool; no enqueued work may use it.
-func (x *run) freeMemory(t *Thread) error {
-	errs := []error{x.b.freeMemory(t), x.lists.freeMemory(t), x.r.m.pool.returnDevice(t, x.filters), x.r.m.pool.returnDevice(t, x.atoms)}
+func (x *run) freeMemory(t *device.Thread) error {
+	errs := []error{x.b.freeMemory(t), x.lists.freeMemory(t), x.r.m.pool.ReturnDevice(t, x.filters), x.r.m.pool.ReturnDevice(t, x.atoms)}
 	for k := range x.chunks {
 		errs = append(errs, x.chunks[k].swapped.freeMemory(t))
 	}
@@ -150,7 +151,7 @@ func (x *run) Close() error {
 		x.freeErr = x.r.m.do(context.Background(), func(q *queue) error { return errors.Join(q.s.Sync(q.t), x.freeMemory(q.t)) })
 	}
 	x.closed = true
-	if errors.Is(x.freeErr, ErrLost) || errors.Is(x.freeErr, backend.ErrClosed) {
+	if errors.Is(x.freeErr, device.ErrLost) || errors.Is(x.freeErr, backend.ErrClosed) {
 		return nil // the memory is gone
 	}
 	return x.freeErr

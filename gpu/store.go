@@ -8,27 +8,28 @@ import (
 	"fmt"
 
 	"thresher/backend"
+	"thresher/device"
 )
 
 // freer is memory or an object of a device that can be freed.
-type freer interface{ Free(*Thread) error }
+type freer interface{ Free(*device.Thread) error }
 
 // stores holds the memory of a resident: device memory, and host memory visible to the device. It must
 // be used within Do.
 type stores struct {
 	held []freer
 	// pool, if not nil, is emptied if memory is short: collections take precedence over finished runs.
-	pool *pool
+	pool *device.Pool
 	// spare is the number of bytes of the device's budget kept free for runs, host the number of bytes
 	// of page-locked memory that may still be allocated.
 	spare, host int64
 }
 
 // freeAll releases everything, in reverse order.
-func (h *stores) freeAll(t *Thread) error { return h.freeFrom(t, 0) }
+func (h *stores) freeAll(t *device.Thread) error { return h.freeFrom(t, 0) }
 
 // freeFrom releases everything allocated after the first n things.
-func (h *stores) freeFrom(t *Thread, n int) error {
+func (h *stores) freeFrom(t *device.Thread, n int) error {
 	var errs []error
 	for i := len(h.held) - 1; i >= n; i-- {
 		errs = append(errs, h.held[i].Free(t))
@@ -38,13 +39,13 @@ func (h *stores) freeFrom(t *Thread, n int) error {
 }
 
 // allocOnDevice allocates n elements of device memory for h.
-func allocOnDevice[T any](t *Thread, h *stores, purpose string, n int) (*Buffer[T], error) {
-	b, err := Alloc[T](t, purpose, n)
-	if errors.Is(err, backend.ErrMemory) && h.pool != nil && h.pool.covers(t, int64(n)*size[T]()) {
-		if err := h.pool.freeAll(t); err != nil {
+func allocOnDevice[T any](t *device.Thread, h *stores, purpose string, n int) (*device.Buffer[T], error) {
+	b, err := device.Alloc[T](t, purpose, n)
+	if errors.Is(err, device.ErrMemory) && h.pool != nil && h.pool.Covers(t, int64(n)*device.Size[T]()) {
+		if err := h.pool.FreeAll(t); err != nil {
 			return nil, err
 		}
-		b, err = Alloc[T](t, purpose, n)
+		b, err = device.Alloc[T](t, purpose, n)
 	}
 	if err == nil {
 		h.held = append(h.held, b)
@@ -53,7 +54,7 @@ func allocOnDevice[T any](t *Thread, h *stores, purpose string, n int) (*Buffer[
 }
 
 // copyToDevice copies an array to new device memory.
-func copyToDevice[T any](ctx context.Context, t *Thread, h *stores, purpose string, src []T) (*Buffer[T], error) {
+func copyToDevice[T any](ctx context.Context, t *device.Thread, h *stores, purpose string, src []T) (*device.Buffer[T], error) {
 	b, err := allocOnDevice[T](t, h, purpose, len(src))
 	if err != nil {
 		return nil, err
@@ -64,26 +65,26 @@ func copyToDevice[T any](ctx context.Context, t *Thread, h *stores, purpose stri
 // store is an array on the device or, if that would leave too little for runs, in page-locked host
 // memory, which kernels read over the bus.
 type store[T any] struct {
-	device *Buffer[T]
-	host   *Pinned[T]
+	device *device.Buffer[T]
+	host   *device.Pinned[T]
 }
 
 // allocNear allocates n elements on the device or, if that would leave less than spare, in page-locked
 // host memory. The error wraps backend.ErrMemory and says why neither was possible.
-func allocNear[T any](t *Thread, h *stores, purpose string, n int) (*store[T], error) {
-	bytes := int64(n) * size[T]()
-	u := t.d.Usage()
+func allocNear[T any](t *device.Thread, h *stores, purpose string, n int) (*store[T], error) {
+	bytes := int64(n) * device.Size[T]()
+	u := t.Device().Usage()
 	if u.Used+bytes+h.spare <= u.Budget {
 		b, err := allocOnDevice[T](t, h, purpose, n)
-		if err == nil || !errors.Is(err, backend.ErrMemory) {
+		if err == nil || !errors.Is(err, device.ErrMemory) {
 			return &store[T]{device: b}, err
 		}
 	}
 	if bytes > h.host {
 		return nil, fmt.Errorf("gpu: %w: %s of %s beside %s in use of a budget of %s, of which %s are kept for searches; %s of host memory may be locked for them",
-			backend.ErrMemory, formatBytes(bytes), purpose, formatBytes(u.Used), formatBytes(u.Budget), formatBytes(h.spare), formatBytes(h.host))
+			backend.ErrMemory, device.FormatBytes(bytes), purpose, device.FormatBytes(u.Used), device.FormatBytes(u.Budget), device.FormatBytes(h.spare), device.FormatBytes(h.host))
 	}
-	p, err := AllocPinned[T](t, purpose, n)
+	p, err := device.AllocPinned[T](t, purpose, n)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func allocNear[T any](t *Thread, h *stores, purpose string, n int) (*store[T], e
 }
 
 // kernelArg returns the memory as a kernel's argument.
-func (s *store[T]) kernelArg() Memory {
+func (s *store[T]) kernelArg() device.Memory {
 	if s.device != nil {
 		return s.device
 	}
@@ -112,7 +113,7 @@ func (s *store[T]) location() string {
 }
 
 // copyFrom copies src to the elements from at on.
-func (s *store[T]) copyFrom(ctx context.Context, t *Thread, at int, src []T) error {
+func (s *store[T]) copyFrom(ctx context.Context, t *device.Thread, at int, src []T) error {
 	if s.device != nil {
 		return uploadChecked(ctx, t, s.device, at, src)
 	}
@@ -126,13 +127,13 @@ func (s *store[T]) copyFrom(ctx context.Context, t *Thread, at int, src []T) err
 const pieceBytes = 64 << 20
 
 // uploadChecked copies src to b's elements from at on; it checks ctx between pieces.
-func uploadChecked[T any](ctx context.Context, t *Thread, b *Buffer[T], at int, src []T) error {
+func uploadChecked[T any](ctx context.Context, t *device.Thread, b *device.Buffer[T], at int, src []T) error {
 	return eachPiece(ctx, src, func(k int, part []T) error { return b.Upload(t, at+k, part) })
 }
 
 // eachPiece calls f for pieces of src of at most pieceBytes, until ctx ends.
 func eachPiece[T any](ctx context.Context, src []T, f func(at int, part []T) error) error {
-	most := int(pieceBytes / size[T]())
+	most := int(pieceBytes / device.Size[T]())
 	for at := 0; at < len(src); at += most {
 		if err := ctx.Err(); err != nil {
 			return err

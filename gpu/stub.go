@@ -3,19 +3,10 @@
 package gpu
 
 import (
-	"fmt"
-
 	"thresher/backend"
+	"thresher/device"
 )
 
-// Driver returns why no device can be used: this build lacks CUDA. The error wraps
-// backend.ErrUnavailable.
-func Driver() error {
-	return fmt.Errorf("gpu: %w: this binary was built without CUDA (go build -tags cuda, with cgo)", backend.ErrUnavailable)
-}
-
-// Devices returns Driver's error: this build lacks CUDA.
-func Devices() ([]Info, error) { return nil, Driver() }
-
-// DriverVersion returns Driver's error.
-func DriverVersion() (string, error) { return "", Driver() }
+// Open returns the error of device.Driver: this build lacks CUDA. The result's type is the contract's, so that
+// callers compile with and without the tag.
+func Open(Options) (backend.Backend, error) { return nil, inContract(device.Driver()) }

@@ -9,12 +9,13 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
+	"thresher/device"
 )
 
 // look is a compiled look with the table of its terms on the device.
 type look struct {
 	*looks.Compiled
-	table *Buffer[terms]
+	table *device.Buffer[terms]
 }
 
 // tableKey identifies a look's table of terms.
@@ -50,7 +51,7 @@ func (r *resident) compileLook(ctx context.Context, q *queue, l backend.Look) (*
 }
 
 // uploadTerms uploads a look's arrays and returns their addresses.
-func (r *resident) uploadTerms(ctx context.Context, t *Thread, of *looks.Terms) (out terms, err error) {
+func (r *resident) uploadTerms(ctx context.Context, t *device.Thread, of *looks.Terms) (out terms, err error) {
 	for _, a := range []struct {
 		to  *uint64
 		src []float32
@@ -62,32 +63,32 @@ func (r *resident) uploadTerms(ctx context.Context, t *Thread, of *looks.Terms) 
 		if err != nil {
 			return terms{}, err
 		}
-		*a.to = pointer(b)
+		*a.to = b.Address()
 	}
 	return out, nil
 }
 
 // uploadTable uploads a look's table, with strips for looks at panels and interleaved terms for others.
-func (r *resident) uploadTable(ctx context.Context, q *queue, t *looks.Compiled, table terms) (*Buffer[terms], error) {
+func (r *resident) uploadTable(ctx context.Context, q *queue, t *looks.Compiled, table terms) (*device.Buffer[terms], error) {
 	if t.QueryCodes == looks.Codes8 {
 		strips, err := copyToDevice(ctx, q.t, &r.stores, "strips", deviceStrips(t.Strips))
 		if err != nil {
 			return nil, err
 		}
-		table.strips = pointer(strips)
+		table.strips = strips.Address()
 	} else {
 		sides, err := r.interleaveTerms(q, &table)
 		if err != nil {
 			return nil, err
 		}
-		table.side = pointer(sides)
+		table.side = sides.Address()
 	}
 	return copyToDevice(ctx, q.t, &r.stores, "tables of terms", []terms{table})
 }
 
 // uploadAtomTerms uploads terms of atoms, padded with zeros, unless they are on the device already. It
 // returns nil for a nil src.
-func (r *resident) uploadAtomTerms(ctx context.Context, t *Thread, src []float32) (*Buffer[float32], error) {
+func (r *resident) uploadAtomTerms(ctx context.Context, t *device.Thread, src []float32) (*device.Buffer[float32], error) {
 	if src == nil {
 		return nil, nil
 	}
@@ -111,8 +112,8 @@ func (r *resident) uploadAtomTerms(ctx context.Context, t *Thread, src []float32
 
 // interleaveTerms makes the looks.Side of each atom, by a kernel. If there is too little memory it
 // returns nil, and looks read the arrays.
-func (r *resident) interleaveTerms(q *queue, of *terms) (*Buffer[looks.Side], error) {
-	if u := q.t.d.Usage(); u.Used-q.machine.pool.deviceBytes()+int64(r.atoms)*size[looks.Side]()+r.stores.spare > u.Budget {
+func (r *resident) interleaveTerms(q *queue, of *terms) (*device.Buffer[looks.Side], error) {
+	if u := q.t.Device().Usage(); u.Used-q.machine.pool.DeviceBytes()+int64(r.atoms)*device.Size[looks.Side]()+r.stores.spare > u.Budget {
 		return nil, nil
 	}
 	table, err := copyToDevice(context.Background(), q.t, &r.stores, "tables of terms", []terms{*of})
@@ -123,7 +124,7 @@ func (r *resident) interleaveTerms(q *queue, of *terms) (*Buffer[looks.Side], er
 	if err != nil {
 		return nil, err
 	}
-	q.launch("sides", Shape{Grid: Dim{X: blocks(r.atoms, 256)}, Block: Dim{X: 256}}, Ptr(table), Ptr(b), U32(uint32(r.atoms)))
+	q.launch("sides", device.Shape{Grid: device.Dim{X: blocks(r.atoms, 256)}, Block: device.Dim{X: 256}}, device.Ptr(table), device.Ptr(b), device.U32(uint32(r.atoms)))
 	return b, q.sync()
 }
 
@@ -135,14 +136,6 @@ func deviceStrips(all []looks.Strip) []strip {
 			float32(s.Radius), float32(s.Offset), float32(s.WholeErr), float32(s.MeanRadius)}
 	}
 	return out
-}
-
-// pointer returns a buffer's device address, 0 for nil.
-func pointer[T any](b *Buffer[T]) uint64 {
-	if b == nil {
-		return 0
-	}
-	return uint64(b.ptr)
 }
 
 // blocks returns the number of blocks of size that n things need.

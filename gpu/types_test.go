@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"thresher/backend/looks"
+	"thresher/device"
 )
 
 // TestLayout compares the structures of types.go with the device's: sizes and
@@ -27,12 +28,12 @@ func TestLayout(t *testing.T) {
 	m := testMachine(t, Options{})
 	got := make([]uint32, 256)
 	err := m.do(t.Context(), func(q *queue) error {
-		b, err := Alloc[uint32](q.t, "layout", len(got))
+		b, err := device.Alloc[uint32](q.t, "layout", len(got))
 		if err != nil {
 			return err
 		}
 		defer b.Free(q.t)
-		q.launch("layout", Shape{Grid: Dim{X: 1}, Block: Dim{X: 32}}, Ptr(b), U32(uint32(len(got))))
+		q.launch("layout", device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 32}}, device.Ptr(b), device.U32(uint32(len(got))))
 		if q.err != nil {
 			return q.err
 		}

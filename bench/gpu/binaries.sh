@@ -1,6 +1,6 @@
 #!/bin/sh
 # binaries.sh: builds what a machine with a GPU but without Go needs, in build/device: the tests of gpu, which
-# also serve the benchmarks, and the program, compressed, both with the tag cuda, and VERSION, which records
+# also serve the benchmarks, those of device, and the program, compressed, both with the tag cuda, and VERSION, which records
 # their sources. They may need libc only, of version 2.34 or older, and with the tree take less than 64 MiB.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -16,7 +16,7 @@ mkdir -p $out
 flags='-trimpath -tags cuda,netgo,osusergo'
 # shellcheck disable=SC2086 # flags are words
 {
-  $go test $flags -ldflags '-s -w' -c -o $out/gpu.test ./gpu
+  $go test $flags -ldflags '-s -w' -c -o $out/ ./gpu ./device
   $go build $flags -buildvcs=false -ldflags '-s -w' -o $out/thresher ./cmd/thresher
 }
 

@@ -75,6 +75,7 @@ class Gpu:
         self.results = parts.Results(out)
         self.call = parts.Call(self.results, SECONDS, only)
         self.suite = Suite(DEVICE / "gpu.test", ROOT / "gpu", out / "tests.log")
+        self.device = Suite(DEVICE / "device.test", ROOT / "device", out / "tests.log")
         self.names: list[str] = []
         self.ended = self.unopened = False
         self.cache = out / "cache" if SMALL else CACHE
@@ -90,7 +91,7 @@ class Gpu:
             "command": (40, self.command),
             "benchmarks": (MEASURE, self.measure),
             "conformance": (120, lambda s: self.tests("conformance", self.conformance(), s)),
-            "others": (90, lambda s: self.tests("others", self.rest(), s)),
+            "others": (90, self.others),
             "memcheck": (60, lambda s: self.sanitize("memcheck", s)),
             "racecheck": (60, lambda s: self.sanitize("racecheck", s)),
             "synccheck": (40, lambda s: self.sanitize("synccheck", s)),
@@ -106,11 +107,12 @@ class Gpu:
             print(f"gpu.py: PARTS names {', '.join(unknown)}; there are {', '.join(every)}")
             return 2
         self.results.add("run", when=time.strftime("%Y-%m-%d"), small=SMALL, version=facts.version(DEVICE / "VERSION"))
-        if not self.suite.binary.exists():
-            print(f"gpu.py: there is no {self.suite.binary.relative_to(ROOT)}: make gpu-binaries, where there is Go")
-            return 2
+        for suite in (self.suite, self.device):
+            if not suite.binary.exists():
+                print(f"gpu.py: there is no {suite.binary.relative_to(ROOT)}: make gpu-binaries, where there is Go")
+                return 2
+            suite.binary.chmod(0o755)  # a copy may have lost the mode
         self.call.watch(GRACE, self.end)
-        self.suite.binary.chmod(0o755)  # a copy may have lost the mode
         self.cache.mkdir(exist_ok=True)
         os.environ.setdefault("CUDA_CACHE_PATH", str(self.cache))
         os.environ["CUDA_CACHE_MAXSIZE"] = str(1 << 30)
@@ -146,6 +148,14 @@ class Gpu:
         if SMALL:
             return [n for n in self.names if n in REHEARSED]
         return [n for n in self.names if n not in (*WATCHED, *self.conformance())]
+
+    def others(self, seconds: float) -> int | str:
+        """The tests of the driver's calls, and those of searches that no other part runs."""
+        until = time.monotonic() + seconds
+        names = [n for n in self.device.names() if not SMALL or n in REHEARSED]
+        code, said = self.device.each(names, seconds / 3)
+        self.results.add("tests", group="device", rc=code, **said.record())
+        return code or self.tests("others", self.rest(), max(1.0, until - time.monotonic()))
 
     def tests(self, group: str, names: Collection[str], seconds: float) -> int | str:
         names = [n for n in names if n in self.names]

@@ -11,21 +11,21 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/gpu"
-	"thresher/gpu/emulator"
+	"thresher/device"
+	"thresher/device/emulator"
 )
 
 // TestBackendRefused checks the report about devices that cannot be used: with --backend cuda
 // a search exits with 4 and a line with the reason, with auto it answers.
 func TestBackendRefused(t *testing.T) {
-	if err := gpu.Driver(); err != nil || !emulator.Present() {
+	if err := device.Driver(); err != nil || !emulator.Present() {
 		t.Skip("needs the emulator: make test-cuda")
 	}
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
 	for _, c := range []struct{ variable, value, why string }{
 		{"EMU_DEVICES", "0", "no device"},
-		{"EMU_CC", "75", "compute capability 8.0"},
+		{"EMU_CC", "75", "compute capability 7.5 is below 8.0"},
 		{"EMU_FAIL", "cuDevicePrimaryCtxRetain:1:2", "CUDA_ERROR_OUT_OF_MEMORY"},
 		{"EMU_FAIL", "cuModuleLoadDataEx:1:222", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
 	} {
@@ -48,7 +48,7 @@ func TestBackendRefused(t *testing.T) {
 // TestBackendLost loses the device in the middle of a search: the CPU answers, the reason is
 // logged once, and the answers verify.
 func TestBackendLost(t *testing.T) {
-	if err := gpu.Driver(); err != nil || !emulator.Present() {
+	if err := device.Driver(); err != nil || !emulator.Present() {
 		t.Skip("needs the emulator: make test-cuda")
 	}
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func TestBackendLost(t *testing.T) {
 // TestBackendDriftedPTX builds a binary with PTX that differs from the manifest: it is not
 // loaded on any device.
 func TestBackendDriftedPTX(t *testing.T) {
-	if err := gpu.Driver(); err != nil {
+	if err := device.Driver(); err != nil {
 		t.Skip(err)
 	}
 	command, err := exec.LookPath("go")

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/gpu"
+	"thresher/device"
 )
 
 // TestBackendUnavailable checks the exit code and the reason on machines without a GPU, and
 // that auto uses the CPU.
 func TestBackendUnavailable(t *testing.T) {
-	why := gpu.Driver()
+	why := device.Driver()
 	if why == nil {
 		t.Skip("there is a driver")
 	}
@@ -34,7 +34,7 @@ func TestBackendUnavailable(t *testing.T) {
 // TestBackendCUDA searches on a GPU, or on the emulator: every method answers, on the CPU if
 // the GPU lacks its looks, and the answers verify.
 func TestBackendCUDA(t *testing.T) {
-	if err := gpu.Driver(); err != nil {
+	if err := device.Driver(); err != nil {
 		t.Skip(err)
 	}
 	dir := t.TempDir()

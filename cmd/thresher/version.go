@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/gpu"
+	"thresher/device"
 	"thresher/simd"
 )
 
@@ -31,11 +31,11 @@ const dirty = "+dirty"
 
 // gpuInfo describes the driver and the devices, or says why there are none.
 func gpuInfo() string {
-	driver, err := gpu.DriverVersion()
+	driver, err := device.DriverVersion()
 	if err != nil {
 		return "none: " + err.Error()
 	}
-	devices, err := gpu.Devices()
+	devices, err := device.Devices()
 	if err != nil {
 		return driver + "; " + err.Error()
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # suite.sh OUT SEED..: runs the tests of the CUDA backend and of the command line on the emulator
-# OUT/libcuda.so.1, with the binaries gpu.test and thresher.test of OUT/tests: once for each seed (EMU_SEED),
+# OUT/libcuda.so.1, with the binaries device.test, gpu.test and thresher.test of OUT/tests: once for each seed (EMU_SEED),
 # JOBS processes at a time (default: one for each processor). A process's output is kept in OUT/tests, and
 # printed if it fails. go test would reuse results: it does not see which variables C code reads.
 set -eu
@@ -13,6 +13,7 @@ if [ "${1:-}" = one ]; then # one process: a seed and a part of the tests
 	case $part in
 	suite) set -- gpu -test.run '^TestBackend$' ;;
 	rest) set -- gpu -test.skip '^TestBackend$' ;;
+	device) set -- device -test.run . ;;
 	search) set -- cmd/thresher -test.run '^TestBackend' ;;
 	absent) set -- cmd/thresher -test.run '^TestBackendUnavailable$' ;;
 	esac
@@ -35,6 +36,7 @@ fi
 {
 	for seed in "$@"; do echo "$seed suite"; done
 	for seed in "$@"; do echo "$seed rest"; done
+	for seed in "$@"; do echo "$seed device"; done
 	echo "0 search"
 	echo "0 absent"
 } | xargs -P "${JOBS:-$(nproc 2>/dev/null || echo 2)}" -L 1 sh "$0" "$out" one

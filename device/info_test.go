@@ -1,11 +1,9 @@
-package gpu
+package device
 
 import (
 	"errors"
 	"math"
 	"testing"
-
-	"thresher/backend"
 )
 
 func TestFormatBytes(t *testing.T) {
@@ -13,7 +11,7 @@ func TestFormatBytes(t *testing.T) {
 		0: "0 B", 1023: "1023 B", -5: "-5 B", 1024: "1 KiB", 1536: "1.5 KiB", 1000 << 10: "0.977 MiB", 4 << 20: "4 MiB",
 		141 << 30: "141 GiB", 1<<30 + 1<<28: "1.25 GiB", 3 << 40: "3 TiB", 999<<10 + 600: "0.976 MiB", 999<<10 + 100: "999 KiB", 1 << 60: "1 EiB", math.MinInt64: "-8 EiB", -2 << 30: "-2 GiB",
 	} {
-		if got := formatBytes(n); got != want {
+		if got := FormatBytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
@@ -33,13 +31,13 @@ func TestNoDriver(t *testing.T) {
 		t.Skip("there is a driver")
 	}
 	infos, more := Devices()
-	if v, err := DriverVersion(); v != "" || !errors.Is(err, backend.ErrUnavailable) {
+	if v, err := DriverVersion(); v != "" || !errors.Is(err, ErrUnavailable) {
 		t.Error(v, err)
 	}
-	if !errors.Is(err, backend.ErrUnavailable) || !errors.Is(more, backend.ErrUnavailable) || infos != nil {
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(more, ErrUnavailable) || infos != nil {
 		t.Error(err, more, infos)
 	}
-	if !errors.Is(ErrLost, backend.ErrUnavailable) {
+	if !errors.Is(ErrLost, ErrUnavailable) {
 		t.Error(ErrLost)
 	}
 }

@@ -1,19 +1,13 @@
-package gpu
+package device
 
 import (
 	"fmt"
 	"math"
-
-	"thresher/backend"
 )
-
-// ErrLost means that the driver reported an error after which this process cannot use the device
-// again. It wraps backend.ErrUnavailable.
-var ErrLost = fmt.Errorf("%w: device lost", backend.ErrUnavailable)
 
 // Info describes a device.
 type Info struct {
-	Index           int    // as OpenDevice takes it; CUDA_VISIBLE_DEVICES renumbers
+	Index           int    // as Open takes it; CUDA_VISIBLE_DEVICES renumbers
 	Name            string // as the driver calls it
 	PCI             string // domain:bus:device in hexadecimal
 	Major, Minor    int    // compute capability
@@ -30,11 +24,11 @@ type Info struct {
 // String returns one line that identifies the device.
 func (i Info) String() string {
 	return fmt.Sprintf("device %d: %s, compute capability %d.%d, %s, %d multiprocessors",
-		i.Index, i.Name, i.Major, i.Minor, formatBytes(i.Memory), i.Multiprocessors)
+		i.Index, i.Name, i.Major, i.Minor, FormatBytes(i.Memory), i.Multiprocessors)
 }
 
-// formatBytes formats a byte count to three figures.
-func formatBytes(n int64) string {
+// FormatBytes formats a byte count to three figures.
+func FormatBytes(n int64) string {
 	if n < 1<<10 && n > -1<<10 {
 		return fmt.Sprintf("%d B", n)
 	}

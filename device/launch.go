@@ -1,12 +1,14 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"gorgonia.org/cu"
@@ -69,6 +71,9 @@ func (m *Module) Unload(t *Thread) error {
 	m.held = nil
 	return t.freeAfterSync("cuModuleUnload("+m.name+")", m.m.Unload)
 }
+
+// Kernels returns the names of the module's kernels, sorted.
+func (m *Module) Kernels() []string { return slices.Sorted(maps.Keys(m.ptx.entries)) }
 
 // Function is a kernel of a Module.
 type Function struct {

@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 	"sync"
 
 	"gorgonia.org/cu"
-
-	"thresher/backend"
 )
 
 // The least compute capability: the kernels are compiled for 8.0, whose cp.async and mma shapes
@@ -38,8 +36,8 @@ func Devices() ([]Info, error) {
 	return infos, nil
 }
 
-// DeviceOptions configure OpenDevice; the zero value is the defaults.
-type DeviceOptions struct {
+// Options configure Open; the zero value is the defaults.
+type Options struct {
 	// Memory is the number of bytes of device memory that may be allocated; 0 is what is free when the
 	// device opens, less a reserve for the driver.
 	Memory int64
@@ -64,10 +62,10 @@ type Device struct {
 	last launchLog
 }
 
-// OpenDevice opens the device with this index. The error wraps backend.ErrUnavailable if there is no
+// Open opens the device with this index. The error wraps ErrUnavailable if there is no
 // such device or its compute capability is below 8.0. Two Devices of the same index share the GPU's
 // context and memory, and each has a budget of its own.
-func OpenDevice(index int, opt DeviceOptions) (*Device, error) {
+func Open(index int, opt Options) (*Device, error) {
 	if err := Driver(); err != nil {
 		return nil, err
 	}
@@ -82,8 +80,8 @@ func OpenDevice(index int, opt DeviceOptions) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Major < minMajor || info.Major == minMajor && info.Minor < minMinor {
-		return nil, unavailable("device %d (%s): compute capability %d.%d is below %d.%d", index, info.Name, info.Major, info.Minor, minMajor, minMinor)
+	if err := info.Usable(); err != nil {
+		return nil, err
 	}
 	d := &Device{info: info, dev: dev, busy: make(chan struct{}, 1), stop: make(chan struct{})}
 	if err := d.retainContext(opt); err != nil {
@@ -93,7 +91,7 @@ func OpenDevice(index int, opt DeviceOptions) (*Device, error) {
 }
 
 // retainContext retains the primary context and sets the budget.
-func (d *Device) retainContext(opt DeviceOptions) (err error) {
+func (d *Device) retainContext(opt Options) (err error) {
 	if d.ctx, err = d.dev.RetainPrimaryCtx(); err != nil {
 		return &DriverError{Call: "cuDevicePrimaryCtxRetain()", Code: codeOf(err)}
 	}
@@ -106,6 +104,15 @@ func (d *Device) retainContext(opt DeviceOptions) (err error) {
 	})
 	if err != nil {
 		return errors.Join(err, d.releaseContext())
+	}
+	return nil
+}
+
+// Usable returns nil if a device of this description can be opened, otherwise an error that wraps
+// ErrUnavailable.
+func (i Info) Usable() error {
+	if i.Major < minMajor || i.Major == minMajor && i.Minor < minMinor {
+		return unavailable("device %d (%s): compute capability %d.%d is below %d.%d", i.Index, i.Name, i.Major, i.Minor, minMajor, minMinor)
 	}
 	return nil
 }
@@ -164,7 +171,7 @@ func (d *Device) Info() Info { return d.info }
 // If ctx ends before f has started, Do returns ctx's error and f is not called. Once f has started, Do
 // waits for it: f may check ctx itself, and Stream.Wait returns early when ctx ends while enqueued work
 // continues. A panic in f is returned as an error. On a lost device Do returns the error that lost it,
-// which wraps ErrLost; after Close, backend.ErrClosed. f must not call Do of the same device.
+// which wraps ErrLost; after Close, ErrClosed. f must not call Do of the same device.
 func (d *Device) Do(ctx context.Context, f func(*Thread) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -174,7 +181,7 @@ func (d *Device) Do(ctx context.Context, f func(*Thread) error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.stop:
-		return fmt.Errorf("gpu: device %d (%s): %w", d.info.Index, d.info.Name, backend.ErrClosed)
+		return fmt.Errorf("gpu: device %d (%s): %w", d.info.Index, d.info.Name, ErrClosed)
 	}
 	defer func() { <-d.busy }()
 	if err := d.Lost(); err != nil {

@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"fmt"
@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"gorgonia.org/cu"
-
-	"thresher/backend"
 )
 
 // The kernels' PTX determines the least driver: PTX 8.4 came with CUDA 12.4, and driver branch
@@ -41,7 +39,7 @@ var libraryPlaces = [...]string{
 var openDriver = sync.OnceValues(findDriver)
 
 // Driver returns nil if this process can use a CUDA driver, otherwise an error that wraps
-// backend.ErrUnavailable. The first call opens and initialises the driver, which can take a
+// ErrUnavailable. The first call opens and initialises the driver, which can take a
 // tenth of a second or more.
 func Driver() error {
 	_, err := openDriver()
@@ -137,7 +135,7 @@ func checkVersion() (cudaVersion, error) {
 	return v, nil
 }
 
-// unavailable returns an error that wraps backend.ErrUnavailable.
+// unavailable returns an error that wraps ErrUnavailable.
 func unavailable(format string, args ...any) error {
-	return fmt.Errorf("gpu: %w: %w", backend.ErrUnavailable, fmt.Errorf(format, args...))
+	return fmt.Errorf("gpu: %w: %w", ErrUnavailable, fmt.Errorf(format, args...))
 }

@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"context"
@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/backend"
-	"thresher/gpu/emulator"
+	"thresher/device/emulator"
 )
 
 // failVariable makes the n-th call of a name from now on fail: name:n:code.
@@ -30,7 +29,7 @@ func needEmulator(t *testing.T) {
 // life uses each kind of call of a device, from opening to closing. It returns Close's error
 // separately, and the budget that the device had.
 func life() (budget int64, used, closed error) {
-	d, err := OpenDevice(0, DeviceOptions{})
+	d, err := Open(0, Options{})
 	if err != nil {
 		return 0, err, nil
 	}
@@ -120,11 +119,11 @@ func TestEveryCallFails(t *testing.T) {
 					if lost := errors.Is(said, ErrLost); lost != (code == 719) {
 						t.Errorf("call %d fails with %d: a loss is %v: %v", n+1, code, lost, said)
 					}
-					if errors.Is(said, ErrLost) && !errors.Is(said, backend.ErrUnavailable) {
+					if errors.Is(said, ErrLost) && !errors.Is(said, ErrUnavailable) {
 						t.Errorf("a lost device is available: %v", said)
 					}
 					if call == "cuMemAlloc" || call == "cuMemHostAlloc" {
-						if full := errors.Is(said, backend.ErrMemory); full != (code == codeOutOfMemory) {
+						if full := errors.Is(said, ErrMemory); full != (code == codeOutOfMemory) {
 							t.Errorf("call %d fails with %d: out of memory is %v: %v", n+1, code, full, said)
 						}
 					}
@@ -148,7 +147,7 @@ func TestEveryCallFails(t *testing.T) {
 // memory is freed nevertheless.
 func TestFreeingWaits(t *testing.T) {
 	needEmulator(t)
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		b, err1 := Alloc[int32](th, "b", 1)
 		p, err2 := AllocPinned[int32](th, "p", 1)
@@ -181,7 +180,7 @@ func TestStickyCodes(t *testing.T) {
 		if code == codeNotReady {
 			continue
 		}
-		d, err := OpenDevice(0, DeviceOptions{})
+		d, err := Open(0, Options{})
 		if err != nil {
 			t.Fatal(code, err)
 		}
@@ -255,8 +254,8 @@ func TestNothingLeaks(t *testing.T) {
 func TestLostDevice(t *testing.T) {
 	needEmulator(t)
 	t.Setenv("EMU_DEVICES", "2")
-	a := openTest(t, DeviceOptions{})
-	b, err := OpenDevice(1, DeviceOptions{})
+	a := openTest(t, Options{})
+	b, err := Open(1, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +302,7 @@ func TestLostDevice(t *testing.T) {
 		ran := false
 		err := a.Do(context.Background(), func(*Thread) error { ran = true; return nil })
 		refused(t, err, ErrLost, "device 0", "was lost", "cuStreamSynchronize(launches)")
-		if ran || !errors.Is(err, backend.ErrUnavailable) {
+		if ran || !errors.Is(err, ErrUnavailable) {
 			t.Error(ran, err)
 		}
 	}
@@ -330,7 +329,7 @@ func TestDevicesAtOnce(t *testing.T) {
 		errs[i], met[i] = make(chan error, 1), make(chan struct{})
 	}
 	for i := range errs {
-		d, err := OpenDevice(i, DeviceOptions{})
+		d, err := Open(i, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,8 +356,8 @@ func TestDevicesAtOnce(t *testing.T) {
 func TestLowComputeCapability(t *testing.T) {
 	needEmulator(t)
 	t.Setenv("EMU_CC", "75")
-	_, err := OpenDevice(0, DeviceOptions{})
-	refused(t, err, backend.ErrUnavailable, "compute capability 7.5 is below 8.0", "device 0")
+	_, err := Open(0, Options{})
+	refused(t, err, ErrUnavailable, "compute capability 7.5 is below 8.0", "device 0")
 	if infos, err := Devices(); err != nil || infos[0].Major != 7 || infos[0].Minor != 5 {
 		t.Error(infos, err)
 	}
@@ -373,7 +372,7 @@ func TestLowComputeCapability(t *testing.T) {
 // The error of the driver's compiler includes its log.
 func TestDriverRefusesPTX(t *testing.T) {
 	needEmulator(t)
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		_, err := th.Load("for nobody", []byte(".version 8.4\n.target sm_121\n.address_size 64\n"))
 		refused(t, err, nil, "cuModuleLoadDataEx(for nobody, PTX 8.4 for sm_121): CUDA_ERROR_")

@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"bytes"
@@ -12,8 +12,6 @@ import (
 	"unsafe"
 
 	"gorgonia.org/cu"
-
-	"thresher/backend"
 )
 
 // Buffer is device memory for Len elements of T, which is a number, or an array
@@ -28,15 +26,15 @@ type Buffer[T any] struct {
 	freed   bool
 }
 
-// size returns the bytes of an element.
-func size[T any]() int64 {
+// Size returns the bytes of an element.
+func Size[T any]() int64 {
 	var v T
 	return int64(unsafe.Sizeof(v))
 }
 
 // Alloc allocates n elements with undefined content; errors mention purpose. n may be 0: such a
 // buffer has no memory and is a null pointer to kernels. If there is no memory the error wraps
-// backend.ErrMemory.
+// ErrMemory.
 func Alloc[T any](t *Thread, purpose string, n int) (*Buffer[T], error) {
 	if err := t.live(); err != nil {
 		return nil, err
@@ -53,13 +51,13 @@ func Alloc[T any](t *Thread, purpose string, n int) (*Buffer[T], error) {
 
 // alloc allocates n elements for an empty b.
 func (b *Buffer[T]) alloc(t *Thread, n int) error {
-	if n < 0 || int64(n) > (math.MaxInt64-granule)/size[T]() {
-		return fmt.Errorf("gpu: %d elements of %d bytes asked for %s", n, size[T](), b.purpose)
+	if n < 0 || int64(n) > (math.MaxInt64-granule)/Size[T]() {
+		return fmt.Errorf("gpu: %d elements of %d bytes asked for %s", n, Size[T](), b.purpose)
 	}
 	if n == 0 {
 		return nil
 	}
-	bytes := int64(n) * size[T]()
+	bytes := int64(n) * Size[T]()
 	charge := (bytes + granule - 1) / granule * granule
 	if err := t.d.memory.admit(charge, b.purpose); err != nil {
 		return err
@@ -71,7 +69,7 @@ func (b *Buffer[T]) alloc(t *Thread, n int) error {
 			l := &t.d.memory
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			return fmt.Errorf("gpu: %w: %s: %w", backend.ErrMemory, l.refusal(bytes, b.purpose), err)
+			return fmt.Errorf("gpu: %w: %s: %w", ErrMemory, l.refusal(bytes, b.purpose), err)
 		}
 		return err
 	}
@@ -124,7 +122,7 @@ func (b *Buffer[T]) Grow(t *Thread, n int) error {
 	if err := b.release(t); err != nil {
 		return err
 	}
-	if err := b.alloc(t, n+n/4); err == nil || !errors.Is(err, backend.ErrMemory) {
+	if err := b.alloc(t, n+n/4); err == nil || !errors.Is(err, ErrMemory) {
 		return err
 	}
 	return b.alloc(t, n)
@@ -143,6 +141,14 @@ func (b *Buffer[T]) usable(d *Device) error {
 	return nil
 }
 
+// Address returns the device's address of the first element, 0 if there is none.
+func (b *Buffer[T]) Address() uint64 {
+	if b == nil {
+		return 0
+	}
+	return uint64(b.ptr)
+}
+
 // address returns the address of element at; at may be Len, one past the end.
 func (b *Buffer[T]) address(d *Device, at int) (uint64, error) {
 	if err := b.usable(d); err != nil {
@@ -151,7 +157,7 @@ func (b *Buffer[T]) address(d *Device, at int) (uint64, error) {
 	if at < 0 || at > b.n {
 		return 0, fmt.Errorf("element %d of %s, which has %d", at, b.purpose, b.n)
 	}
-	return uint64(b.ptr) + uint64(int64(at)*size[T]()), nil
+	return uint64(b.ptr) + uint64(int64(at)*Size[T]()), nil
 }
 
 // span checks that b belongs to t and holds elements [at, at+n).
@@ -165,7 +171,7 @@ func (b *Buffer[T]) span(t *Thread, at, n int) (cu.DevicePtr, int64, error) {
 	if at < 0 || n < 0 || n > b.n-at {
 		return 0, 0, fmt.Errorf("gpu: elements [%d, %d) of %s, which has %d", at, at+n, b.purpose, b.n)
 	}
-	return b.ptr + cu.DevicePtr(int64(at)*size[T]()), int64(n) * size[T](), nil
+	return b.ptr + cu.DevicePtr(int64(at)*Size[T]()), int64(n) * Size[T](), nil
 }
 
 // Upload copies src to elements [at, at+len(src)). It runs after all work enqueued before and
@@ -176,7 +182,7 @@ func (b *Buffer[T]) Upload(t *Thread, at int, src []T) error {
 		return err
 	}
 	if err := cu.MemcpyHtoD(p, unsafe.Pointer(unsafe.SliceData(src)), count); err != nil {
-		return t.fail(err, "cuMemcpyHtoD(%s, %d bytes at %d)", b.purpose, count, int64(at)*size[T]())
+		return t.fail(err, "cuMemcpyHtoD(%s, %d bytes at %d)", b.purpose, count, int64(at)*Size[T]())
 	}
 	return nil
 }
@@ -189,7 +195,7 @@ func (b *Buffer[T]) Download(t *Thread, dst []T, at int) error {
 		return err
 	}
 	if err := cu.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(dst)), p, count); err != nil {
-		return t.fail(err, "cuMemcpyDtoH(%s, %d bytes at %d)", b.purpose, count, int64(at)*size[T]())
+		return t.fail(err, "cuMemcpyDtoH(%s, %d bytes at %d)", b.purpose, count, int64(at)*Size[T]())
 	}
 	return nil
 }
@@ -264,7 +270,7 @@ func (b *Buffer[T]) Fill(t *Thread, s *Stream, at, n int, v T) error {
 	if err := s.owned(t); err != nil || n == 0 {
 		return err
 	}
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(&v)), size[T]())
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&v)), Size[T]())
 	var call string
 	switch {
 	case repeats(raw, 1):

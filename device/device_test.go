@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"context"
@@ -12,8 +12,7 @@ import (
 
 	"gorgonia.org/cu"
 
-	"thresher/backend"
-	"thresher/gpu/emulator"
+	"thresher/device/emulator"
 	"thresher/kernels"
 )
 
@@ -31,10 +30,10 @@ func onEmulator() bool { return Driver() == nil && emulator.Present() }
 
 // openTest opens device 0; at the end of the test it closes the device and fails if something was
 // not freed.
-func openTest(t *testing.T, opt DeviceOptions) *Device {
+func openTest(t *testing.T, opt Options) *Device {
 	t.Helper()
 	needDriver(t)
-	d, err := OpenDevice(0, opt)
+	d, err := Open(0, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +90,7 @@ func TestDevices(t *testing.T) {
 	if err != nil || len(infos) == 0 {
 		t.Fatal(infos, err)
 	}
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	got := d.Info()
 	if got != infos[0] {
 		t.Errorf("opened %+v, listed %+v", got, infos[0])
@@ -105,19 +104,19 @@ func TestDevices(t *testing.T) {
 func TestOpenRefusals(t *testing.T) {
 	needDriver(t)
 	for _, index := range []int{-1, 1 << 20} {
-		_, err := OpenDevice(index, DeviceOptions{})
-		refused(t, err, backend.ErrUnavailable, "there is no device", "the driver has")
+		_, err := Open(index, Options{})
+		refused(t, err, ErrUnavailable, "there is no device", "the driver has")
 	}
-	_, err := OpenDevice(0, DeviceOptions{Memory: 1 << 60})
-	refused(t, err, backend.ErrMemory, "a budget of 1 EiB was asked for", "are free")
-	_, err = OpenDevice(0, DeviceOptions{Memory: -1})
+	_, err := Open(0, Options{Memory: 1 << 60})
+	refused(t, err, ErrMemory, "a budget of 1 EiB was asked for", "are free")
+	_, err = Open(0, Options{Memory: -1})
 	refused(t, err, nil, "-1 bytes")
 }
 
 // Functions run one at a time, whichever goroutine calls Do: the counter below is unguarded, and
 // the race detector would report it.
 func TestDoSerializes(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	const senders, each = 16, 25
 	n := 0
 	var wg sync.WaitGroup
@@ -144,7 +143,7 @@ func TestDoSerializes(t *testing.T) {
 }
 
 func TestDoReturnsTheError(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	want := errors.New("of the function")
 	if err := d.Do(context.Background(), func(*Thread) error { return want }); err != want {
 		t.Error(err)
@@ -190,7 +189,7 @@ func (c *askedContext) Err() error {
 
 // A context that ends while the device is busy ends the wait at once, and the function never runs.
 func TestDoGivesUpWaiting(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	release := busy(t, d)
 	ended, cancel := context.WithCancel(context.Background())
 	ctx := &askedContext{Context: ended, asked: make(chan struct{})}
@@ -217,7 +216,7 @@ func TestDoGivesUpWaiting(t *testing.T) {
 // Once its function runs, Do waits for it even if the context ends: the function may use the
 // caller's memory.
 func TestDoWaitsForWhatRuns(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := false
 	if err := d.Do(ctx, func(*Thread) error {
@@ -233,7 +232,7 @@ func TestDoWaitsForWhatRuns(t *testing.T) {
 }
 
 func TestDoSurvivesPanics(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	var b *Buffer[int32]
 	onThread(t, d, func(th *Thread) (err error) { b, err = Alloc[int32](th, "kept", 4); return err })
 	err := d.Do(context.Background(), func(*Thread) error { panic("split milk") })
@@ -256,12 +255,16 @@ func TestDoSurvivesPanics(t *testing.T) {
 func TestDoRestoresTheContext(t *testing.T) {
 	needEmulator(t)
 	t.Setenv("EMU_DEVICES", "2")
-	a := openTest(t, DeviceOptions{})
-	b, err := OpenDevice(1, DeviceOptions{})
+	a := openTest(t, Options{})
+	b, err := Open(1, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shut(t, "other device", b.Close)
+	defer func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	current := func(want cu.CUContext) {
@@ -281,7 +284,7 @@ func TestDoRestoresTheContext(t *testing.T) {
 
 // A Thread is invalid after its function returned.
 func TestThreadIsBound(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	var kept *Thread
 	onThread(t, d, func(th *Thread) error {
 		kept = th
@@ -297,7 +300,7 @@ func TestThreadIsBound(t *testing.T) {
 }
 
 func TestCloseEndsWaiting(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	release := busy(t, d)
 	const waiting = 4
 	results := make(chan error, waiting)
@@ -309,7 +312,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	closed := make(chan error)
 	go func() { closed <- d.Close() }()
 	for range waiting { // while the device is still busy
-		refused(t, <-results, backend.ErrClosed, "device 0")
+		refused(t, <-results, ErrClosed, "device 0")
 	}
 	for range 1000 {
 		runtime.Gosched()
@@ -323,7 +326,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
-	refused(t, d.Do(context.Background(), func(*Thread) error { return errors.New("ran after Close") }), backend.ErrClosed)
+	refused(t, d.Do(context.Background(), func(*Thread) error { return errors.New("ran after Close") }), ErrClosed)
 	if err := d.Close(); err != nil {
 		t.Error("closed again: ", err)
 	}
@@ -333,7 +336,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 func TestCloseReportsLeaks(t *testing.T) {
 	needDriver(t)
 	free := func() int64 {
-		d, err := OpenDevice(0, DeviceOptions{})
+		d, err := Open(0, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +347,7 @@ func TestCloseReportsLeaks(t *testing.T) {
 		return budget
 	}
 	before := free()
-	d, err := OpenDevice(0, DeviceOptions{})
+	d, err := Open(0, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +380,7 @@ func TestCloseReportsLeaks(t *testing.T) {
 // Two Devices of one index share its memory, each with its own budget; what belongs to one is
 // refused by the other.
 func TestTwoDevicesOfOneIndex(t *testing.T) {
-	a, b := openTest(t, DeviceOptions{Memory: 1 << 20}), openTest(t, DeviceOptions{Memory: 1 << 20})
+	a, b := openTest(t, Options{Memory: 1 << 20}), openTest(t, Options{Memory: 1 << 20})
 	var of *Buffer[int32]
 	onThread(t, a, func(th *Thread) (err error) { of, err = Alloc[int32](th, "a's", 8); return err })
 	onThread(t, b, func(th *Thread) error {

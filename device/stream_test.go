@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func (p *pipeline) free(th *Thread) error {
 }
 
 func TestEventsOrderStreams(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		p, err := newPipeline(th)
 		if err != nil {
@@ -118,7 +118,7 @@ func TestEventsOrderStreams(t *testing.T) {
 // A wait that its context ends leaves the work enqueued; a later wait completes it, and memory
 // freed in between is freed after it.
 func TestWaitGivesUp(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	onThread(t, d, func(th *Thread) error {
@@ -151,7 +151,7 @@ func TestWaitGivesUp(t *testing.T) {
 
 // Waiting for an event that was never recorded returns at once.
 func TestEventNotRecorded(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		e, err := th.NewEvent("unused")
 		if err != nil {

@@ -37,7 +37,7 @@ func symbol(name string) unsafe.Pointer {
 	return C.symbol(library, c)
 }
 
-// Present reports whether the driver in use is the emulator. gpu.Driver must have been called
+// Present reports whether the driver in use is the emulator. device.Driver must have been called
 // before.
 func Present() bool { return symbol("emu_count") != nil }
 

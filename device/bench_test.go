@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func BenchmarkDo(b *testing.B) {
 	if err := Driver(); err != nil {
 		b.Skip(err)
 	}
-	d, err := OpenDevice(0, DeviceOptions{})
+	d, err := Open(0, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -62,31 +62,4 @@ func BenchmarkDo(b *testing.B) {
 		wg.Wait()
 		b.ReportMetric(float64((time.Since(began)-time.Duration(callers*b.N)*work).Nanoseconds())/float64(callers*b.N), "ns/op")
 	})
-}
-
-func BenchmarkLaunch(b *testing.B) {
-	m := testMachine(b, Options{})
-	err := m.do(context.Background(), func(q *queue) error {
-		mem, err := Alloc[uint8](q.t, "states", 1<<12)
-		if err != nil {
-			return err
-		}
-		defer mem.Free(q.t)
-		b.ReportAllocs()
-		n := 0
-		for b.Loop() {
-			q.launch("mark_finished", Shape{Grid: Dim{X: 1}, Block: Dim{X: 32}}, Ptr(mem), U32(0), F64(0), F32(0))
-			if n++; n%256 == 0 {
-				b.StopTimer()
-				if err := q.sync(); err != nil {
-					return err
-				}
-				b.StartTimer()
-			}
-		}
-		return q.sync()
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
 }

@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/gpu/emulator"
+	"thresher/device/emulator"
 )
 
 type quad [4]uint32
@@ -52,7 +52,7 @@ func (c *copying) free(th *Thread) error {
 func shape(n int) Shape { return Shape{Grid: Dim{X: (n + 255) / 256}, Block: Dim{X: 256}} }
 
 func TestLaunch(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		c, err := newCopying(th)
 		if err != nil {
@@ -91,7 +91,7 @@ func TestLaunch(t *testing.T) {
 
 // Kernels read pinned memory in place.
 func TestLaunchOnPinned(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		c, err := newCopying(th)
 		if err != nil {
@@ -123,8 +123,8 @@ func TestLaunchOnPinned(t *testing.T) {
 }
 
 func TestLaunchRefusals(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
-	other := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
+	other := openTest(t, Options{})
 	var foreign *Buffer[quad]
 	onThread(t, other, func(th *Thread) (err error) { foreign, err = Alloc[quad](th, "foreign", 1); return err })
 	onThread(t, d, func(th *Thread) error {
@@ -201,7 +201,7 @@ func TestLaunchRefusals(t *testing.T) {
 // Dynamic shared memory beyond 48 KiB is allowed to a function on request, up to the device's
 // limit.
 func TestSharedMemory(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		c, err := newCopying(th)
 		if err != nil {
@@ -239,7 +239,7 @@ func TestSharedMemory(t *testing.T) {
 }
 
 func TestResources(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		m, f, err := copyKernel(th)
 		if err != nil {
@@ -253,7 +253,7 @@ func TestResources(t *testing.T) {
 }
 
 func TestLoadRefusals(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		_, err := th.Load("junk", []byte("junk"))
 		refused(t, err, nil, "gpu: junk: PTX: no .version")

@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"cmp"
@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"thresher/backend"
 )
 
 // The driver allocates device memory in multiples of granule bytes; so does the budget.
@@ -59,7 +57,7 @@ func (l *ledger) setBudget(want, free, total int64) error {
 	case want < 0:
 		return fmt.Errorf("a memory budget of %d bytes", want)
 	case want > free:
-		return fmt.Errorf("%w: a budget of %s was asked for, %s of %s are free", backend.ErrMemory, formatBytes(want), formatBytes(free), formatBytes(total))
+		return fmt.Errorf("%w: a budget of %s was asked for, %s of %s are free", ErrMemory, FormatBytes(want), FormatBytes(free), FormatBytes(total))
 	case want > 0:
 		l.budget = want
 	default:
@@ -76,13 +74,13 @@ func (l *ledger) admit(bytes int64, purpose string) error {
 	if bytes <= l.budget-l.used {
 		return nil
 	}
-	return fmt.Errorf("gpu: %w: %s", backend.ErrMemory, l.refusal(bytes, purpose))
+	return fmt.Errorf("gpu: %w: %s", ErrMemory, l.refusal(bytes, purpose))
 }
 
 // refusal describes a request and the memory in use. l.mu must be held.
 func (l *ledger) refusal(bytes int64, purpose string) string {
 	return fmt.Sprintf("%s asked for %s, %s of a budget of %s in use%s",
-		formatBytes(bytes), purpose, formatBytes(l.used), formatBytes(l.budget), l.holders())
+		FormatBytes(bytes), purpose, FormatBytes(l.used), FormatBytes(l.budget), l.holders())
 }
 
 // holders lists the purposes that hold most, as " (panels 4 GiB, rows 2 GiB)". l.mu must be held.
@@ -110,7 +108,7 @@ func (l *ledger) holders() string {
 			parts = append(parts, fmt.Sprintf("%d more", len(names)-most))
 			break
 		}
-		parts = append(parts, name+" "+formatBytes(sums[name]))
+		parts = append(parts, name+" "+FormatBytes(sums[name]))
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }

@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"errors"
@@ -10,8 +10,6 @@ import (
 	"unsafe"
 
 	"gorgonia.org/cu"
-
-	"thresher/backend"
 )
 
 // Pinned is page-locked host memory of a fixed length, which asynchronous copies require. Kernels
@@ -26,7 +24,7 @@ type Pinned[T any] struct {
 }
 
 // AllocPinned allocates n elements with undefined content, outside the device's budget. If the
-// driver refuses, the error wraps backend.ErrMemory.
+// driver refuses, the error wraps ErrMemory.
 func AllocPinned[T any](t *Thread, purpose string, n int) (*Pinned[T], error) {
 	if err := t.live(); err != nil {
 		return nil, err
@@ -34,19 +32,19 @@ func AllocPinned[T any](t *Thread, purpose string, n int) (*Pinned[T], error) {
 	if err := plain(reflect.TypeFor[T]()); err != nil {
 		return nil, fmt.Errorf("gpu: %s: %w", purpose, err)
 	}
-	if n < 0 || int64(n) > math.MaxInt64/size[T]() {
-		return nil, fmt.Errorf("gpu: %d pinned elements of %d bytes asked for %s", n, size[T](), purpose)
+	if n < 0 || int64(n) > math.MaxInt64/Size[T]() {
+		return nil, fmt.Errorf("gpu: %d pinned elements of %d bytes asked for %s", n, Size[T](), purpose)
 	}
 	p := &Pinned[T]{d: t.d, purpose: purpose}
 	if n == 0 {
 		return p, nil
 	}
-	bytes := int64(n) * size[T]()
+	bytes := int64(n) * Size[T]()
 	mem, err := hostAlloc(bytes)
 	if err != nil {
 		err = t.fail(err, "cuMemHostAlloc(%d bytes for %s)", bytes, purpose)
 		if de := new(DriverError); errors.As(err, &de) && de.Code == codeOutOfMemory {
-			return nil, fmt.Errorf("gpu: %w: %s of pinned host memory asked for %s: %w", backend.ErrMemory, formatBytes(bytes), purpose, err)
+			return nil, fmt.Errorf("gpu: %w: %s of pinned host memory asked for %s: %w", ErrMemory, FormatBytes(bytes), purpose, err)
 		}
 		return nil, err
 	}
@@ -98,6 +96,9 @@ func (p *Pinned[T]) usable(d *Device) error {
 	return nil
 }
 
+// Address returns the device's address of the first element, 0 if there is none.
+func (p *Pinned[T]) Address() uint64 { return uint64(p.device) }
+
 // address returns the device's address of element at.
 func (p *Pinned[T]) address(d *Device, at int) (uint64, error) {
 	if err := p.usable(d); err != nil {
@@ -106,7 +107,7 @@ func (p *Pinned[T]) address(d *Device, at int) (uint64, error) {
 	if at < 0 || at > len(p.data) {
 		return 0, fmt.Errorf("element %d of %s, which has %d", at, p.purpose, len(p.data))
 	}
-	return uint64(p.device) + uint64(int64(at)*size[T]()), nil
+	return uint64(p.device) + uint64(int64(at)*Size[T]()), nil
 }
 
 // span checks that p belongs to t and holds elements [at, at+n).

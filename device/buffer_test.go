@@ -1,6 +1,6 @@
 //go:build cuda && cgo
 
-package gpu
+package device
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"thresher/backend"
 )
 
 type point struct {
@@ -18,7 +16,7 @@ type point struct {
 }
 
 func TestCopies(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		b, err := Alloc[point](th, "points", 5)
 		if err != nil {
@@ -64,7 +62,7 @@ func TestCopies(t *testing.T) {
 }
 
 func TestAllocRefusals(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		_, err := Alloc[float32](th, "rows", -1)
 		refused(t, err, nil, "-1 elements of 4 bytes asked for rows")
@@ -90,7 +88,7 @@ func TestAllocRefusals(t *testing.T) {
 }
 
 func TestGrow(t *testing.T) {
-	d := openTest(t, DeviceOptions{Memory: 64 << 10})
+	d := openTest(t, Options{Memory: 64 << 10})
 	onThread(t, d, func(th *Thread) error {
 		b, err := Alloc[uint32](th, "scratch", 0)
 		if err != nil {
@@ -104,7 +102,7 @@ func TestGrow(t *testing.T) {
 				t.Errorf("grown to %d: %d elements, %d bytes; want %d", c.want, b.Len(), d.Usage().Used, c.len)
 			}
 		}
-		refused(t, b.Grow(th, 1<<20), backend.ErrMemory, "4 MiB asked for scratch, 0 B of a budget of 64 KiB")
+		refused(t, b.Grow(th, 1<<20), ErrMemory, "4 MiB asked for scratch, 0 B of a budget of 64 KiB")
 		if b.Len() != 0 || d.Usage().Used != 0 {
 			t.Errorf("after a refusal: %d elements, %+v", b.Len(), d.Usage())
 		}
@@ -124,7 +122,7 @@ func TestGrow(t *testing.T) {
 }
 
 func TestFill(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
 		s, err := th.NewStream("fill")
 		if err != nil {
@@ -182,7 +180,7 @@ func fills[T comparable](t *testing.T, th *Thread, s *Stream, v T) error {
 
 // Copies wait in their stream; synchronous copies see all work enqueued before them, on any stream.
 func TestAsyncCopies(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	const n = 1024
 	onThread(t, d, func(th *Thread) error {
 		s, err := th.NewStream("copies")
@@ -248,7 +246,7 @@ func TestAsyncCopies(t *testing.T) {
 
 // Memory is freed only after all enqueued work that uses it.
 func TestFreeWaits(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	const n = 256
 	onThread(t, d, func(th *Thread) error {
 		s, err := th.NewStream("work")
@@ -282,7 +280,7 @@ func TestFreeWaits(t *testing.T) {
 
 // Many goroutines, each with buffers of its own, use one device.
 func TestConcurrentUse(t *testing.T) {
-	d := openTest(t, DeviceOptions{})
+	d := openTest(t, Options{})
 	const users, rounds, n = 8, 10, 300
 	errs := make(chan error, users)
 	for u := range users {

@@ -1,0 +1,38 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"testing"
+
+	"thresher/device"
+)
+
+// BenchmarkLaunch measures the host's cost of one launch.
+func BenchmarkLaunch(b *testing.B) {
+	m := testMachine(b, Options{})
+	err := m.do(context.Background(), func(q *queue) error {
+		mem, err := device.Alloc[uint8](q.t, "states", 1<<12)
+		if err != nil {
+			return err
+		}
+		defer mem.Free(q.t)
+		b.ReportAllocs()
+		n := 0
+		for b.Loop() {
+			q.launch("mark_finished", device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 32}}, device.Ptr(mem), device.U32(0), device.F64(0), device.F32(0))
+			if n++; n%256 == 0 {
+				b.StopTimer()
+				if err := q.sync(); err != nil {
+					return err
+				}
+				b.StartTimer()
+			}
+		}
+		return q.sync()
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,9 +1,0 @@
-//go:build !(cuda && cgo)
-
-package gpu
-
-import "thresher/backend"
-
-// Open returns Driver's error: this build lacks CUDA. The result's type is the contract's, so that
-// callers compile with and without the tag.
-func Open(Options) (backend.Backend, error) { return nil, Driver() }
