@@ -18,13 +18,14 @@ lint: ## staticcheck, of the version pinned here
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 KERNELS = scan drain rows signs gemm float ranks
-generate: ## the assembly in simd, from simd/_generate, and the kernels' constants, from backend/looks
+generate: ## the assembly in simd, from simd/_generate, the kernels' constants, from backend/looks, and their launchers, from kernels/manifest.json
 	@cd simd/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
 	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../$${k}_arm64.s -stubs ../$${k}_stubs_arm64.go || exit 1; fi; \
 	done
 	test -z "$$(gofmt -l simd simd/_generate)"
 	$(GO) test ./backend/looks -run "^TestHeader$$" -write
+	$(GO) test ./kernels -run "^TestLaunchers$$" -write
 
 PROTOC = build/proto/bin
 proto: ## service/oip/inferencepb from its .proto file; needs Python's package index once

@@ -149,6 +149,9 @@ func (b *Buffer[T]) Address() uint64 {
 	return uint64(b.ptr)
 }
 
+// pointer points to element at.
+func (b *Buffer[T]) pointer(at int) Pointer[T] { return Pointer[T]{b, at} }
+
 // address returns the address of element at; at may be Len, one past the end.
 func (b *Buffer[T]) address(d *Device, at int) (uint64, error) {
 	if err := b.usable(d); err != nil {

@@ -8,7 +8,8 @@
 //	           thread.go the OS thread of such a function
 //	memory.go  the byte budget; buffer.go and pinned.go its allocations, pool.go those kept for later
 //	stream.go  streams and events
-//	launch.go  modules, functions, arguments, launches; ptx.go their declarations in PTX
+//	launch.go  modules, functions, launches; argument.go what kernels are given, ptx.go what their
+//	           declarations in PTX want
 //	drivererror.go  the driver's codes, and which of them lose the device
 //	calls.go   driver calls that gorgonia.org/cu lacks
 //

@@ -22,12 +22,12 @@ func TestDriverSaysWhyThereIsNone(t *testing.T) {
 		name, lib string
 		want      []string
 	}{
-		{"absent", filepath.Join(t.TempDir(), "none.so"), []string{"backend unavailable", "THRESHER_LIBCUDA", "none.so"}},
-		{"no library", broken, []string{"backend unavailable", broken}},
-		{"another library", "libc.so.6", []string{"backend unavailable", "cuInit"}},
-		{"too old", buildDriver(t, "-DVERSION=11040"), []string{"backend unavailable", "driver 470 is too old: PTX 8.4 needs 550 (CUDA 12.4; this one has 11.4)"}},
+		{"absent", filepath.Join(t.TempDir(), "none.so"), []string{"device unavailable", "THRESHER_LIBCUDA", "none.so"}},
+		{"no library", broken, []string{"device unavailable", broken}},
+		{"another library", "libc.so.6", []string{"device unavailable", "cuInit"}},
+		{"too old", buildDriver(t, "-DVERSION=11040"), []string{"device unavailable", "driver 470 is too old: PTX 8.4 needs 550 (CUDA 12.4; this one has 11.4)"}},
 		{"a little too old", buildDriver(t, "-DVERSION=12030"), []string{"driver 545 is too old"}},
-		{"init fails", buildDriver(t, "-DINIT=803"), []string{"backend unavailable", "cuInit(): CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): system has unsupported"}},
+		{"init fails", buildDriver(t, "-DINIT=803"), []string{"device unavailable", "cuInit(): CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): system has unsupported"}},
 		{"new enough", buildDriver(t), []string{"nil"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestDriverIsNotFound(t *testing.T) {
 		}
 	}
 	got := inProcess(t, "driver", libraryVariable+"=", "LD_LIBRARY_PATH=")
-	if got != "nil" && got != "gpu: backend unavailable: no CUDA driver: libcuda.so.1 not found by the loader, nor in /usr/local/nvidia; THRESHER_LIBCUDA can name it" {
+	if got != "nil" && got != "gpu: device unavailable: no CUDA driver: libcuda.so.1 not found by the loader, nor in /usr/local/nvidia; THRESHER_LIBCUDA can name it" {
 		t.Error(got)
 	}
 }

@@ -58,7 +58,7 @@ func use(th *Thread) error {
 	for _, step := range []func() error{
 		func() error { return c.dst.Fill(th, c.s, 0, 1, quad{}) },
 		func() error { return c.dst.Fill(th, c.s, 1, 1, quad{1 << 16, 1 << 16, 1 << 16, 1 << 16}) },
-		func() error { return c.f.Launch(th, c.s, big, Ptr(c.src), Ptr(c.dst), I64(copyLen)) },
+		func() error { return c.f.Launch(th, c.s, big, Ptr(c.src).Arg(), Ptr(c.dst).Arg(), I64(copyLen)) },
 		func() error { return c.src.CopyAsync(th, c.s, 0, c.dst, 500, 500) },
 		func() error { return c.s.Wait(ended, th) },
 		func() error { return c.dst.Download(th, out, 0) },
@@ -206,7 +206,7 @@ func TestStickyCodes(t *testing.T) {
 func TestBeginningAndEndFail(t *testing.T) {
 	needEmulator(t)
 	for _, c := range []struct{ env, want string }{
-		{"EMU_FAIL=cuInit:1:100", "backend unavailable: THRESHER_LIBCUDA=" + os.Getenv(libraryVariable) + ": cuInit(): CUDA_ERROR_NO_DEVICE (100)"},
+		{"EMU_FAIL=cuInit:1:100", "device unavailable: THRESHER_LIBCUDA=" + os.Getenv(libraryVariable) + ": cuInit(): CUDA_ERROR_NO_DEVICE (100)"},
 		{"EMU_DEVICES=0", "CUDA_ERROR_NO_DEVICE (100)"},
 		{"EMU_FAIL=cuDriverGetVersion:1:1", "cuDriverGetVersion failed"},
 		{"EMU_VERSION=11080", "driver 520 is too old: PTX 8.4 needs 550 (CUDA 12.4; this one has 11.8)"},
@@ -279,7 +279,7 @@ func TestLostDevice(t *testing.T) {
 			t.Error("lost before anything happened")
 		}
 		// Access beyond the ends of both buffers.
-		if err := c.f.Launch(th, c.s, shape(4*copyLen), Ptr(c.src), Ptr(c.dst), I64(4*copyLen)); err != nil {
+		if err := c.f.Launch(th, c.s, shape(4*copyLen), Ptr(c.src).Arg(), Ptr(c.dst).Arg(), I64(4*copyLen)); err != nil {
 			t.Error("an error before the kernel ran: ", err)
 		}
 		atWait = c.s.Sync(th)

@@ -245,65 +245,6 @@ func (f *Function) allowShared(t *Thread, shared int) error {
 	return nil
 }
 
-// Memory is a Buffer or a Pinned of any type.
-type Memory interface {
-	address(d *Device, at int) (uint64, error)
-}
-
-// Arg is one argument of a kernel.
-type Arg struct {
-	bits  uint64
-	bytes int
-	float bool
-	mem   Memory // of a pointer, whose address is taken at the launch
-	at    int    // the element of mem
-	err   error  // returned by the launch
-}
-
-// Ptr passes the address of m's first element, or null when it has none.
-func Ptr(m Memory) Arg { return PtrAt(m, 0) }
-
-// PtrAt passes the address of m's element at.
-func PtrAt(m Memory, at int) Arg { return Arg{bytes: 8, mem: m, at: at} }
-
-// Null passes a null pointer.
-func Null() Arg { return Arg{bytes: 8} }
-
-// I32 passes a C int. If v does not fit, the launch fails.
-func I32(v int) Arg {
-	a := Arg{bits: uint64(uint32(int32(v))), bytes: 4}
-	if int(int32(v)) != v {
-		a.err = fmt.Errorf("%d does not fit an int", v)
-	}
-	return a
-}
-
-// U32 passes an unsigned int.
-func U32(v uint32) Arg { return Arg{bits: uint64(v), bytes: 4} }
-
-// I64 passes a long long.
-func I64(v int64) Arg { return Arg{bits: uint64(v), bytes: 8} }
-
-// F32 passes a float.
-func F32(v float32) Arg { return Arg{bits: uint64(math.Float32bits(v)), bytes: 4, float: true} }
-
-// F64 passes a double.
-func F64(v float64) Arg { return Arg{bits: math.Float64bits(v), bytes: 8, float: true} }
-
-// fit returns the argument's bits, or an error if its size and kind are not those of p.
-func (a *Arg) fit(d *Device, p ptxParam) (uint64, error) {
-	if a.err != nil {
-		return 0, a.err
-	}
-	if got := (ptxParam{a.bytes, a.float}); got != p {
-		return 0, fmt.Errorf("%v for %v", got, p)
-	}
-	if a.mem == nil {
-		return a.bits, nil
-	}
-	return a.mem.address(d, a.at)
-}
-
 // launchLog records the names of the last kernels that were enqueued, for error messages: the
 // driver's errors say neither which kernel failed nor when.
 type launchLog struct {

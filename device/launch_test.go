@@ -58,7 +58,7 @@ func TestLaunch(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := c.f.Launch(th, c.s, shape(copyLen), Ptr(c.src), Ptr(c.dst), I64(copyLen)); err != nil {
+		if err := c.f.Launch(th, c.s, shape(copyLen), Ptr(c.src).Arg(), Ptr(c.dst).Arg(), I64(copyLen)); err != nil {
 			return err
 		}
 		got := make([]quad, copyLen)
@@ -74,7 +74,7 @@ func TestLaunch(t *testing.T) {
 			return err
 		}
 		part := Shape{Grid: Dim{1, 1, 1}, Block: Dim{64, 1, 1}, Shared: 1024}
-		if err := c.f.Launch(th, c.s, part, PtrAt(c.src, 10), PtrAt(c.dst, 20), I64(50)); err != nil {
+		if err := c.f.Launch(th, c.s, part, View[quad](c.src, 10).Arg(), View[quad](c.dst, 20).Arg(), I64(50)); err != nil {
 			return err
 		}
 		if err := c.dst.Download(th, got, 0); err != nil {
@@ -104,7 +104,7 @@ func TestLaunchOnPinned(t *testing.T) {
 		}
 		copy(from.Slice(), quads(copyLen))
 		clear(to.Slice())
-		if err := c.f.Launch(th, c.s, shape(copyLen), PtrAt(from, 1), PtrAt(to, 2), I64(copyLen-2)); err != nil {
+		if err := c.f.Launch(th, c.s, shape(copyLen), View[quad](from, 1).Arg(), View[quad](to, 2).Arg(), I64(copyLen-2)); err != nil {
 			return err
 		}
 		if err := c.s.Sync(th); err != nil {
@@ -116,7 +116,7 @@ func TestLaunchOnPinned(t *testing.T) {
 		if err := errors.Join(from.Free(th), to.Free(th)); err != nil {
 			return err
 		}
-		err = c.f.Launch(th, c.s, shape(1), Ptr(from), Ptr(c.dst), I64(1))
+		err = c.f.Launch(th, c.s, shape(1), Ptr(from).Arg(), Ptr(c.dst).Arg(), I64(1))
 		refused(t, err, nil, "launch copy16: argument 0: from was used after it was freed")
 		return c.free(th)
 	})
@@ -139,7 +139,7 @@ func TestLaunchRefusals(t *testing.T) {
 		if err := freed.Free(th); err != nil {
 			return err
 		}
-		src, dst, n := Ptr(c.src), Ptr(c.dst), I64(0)
+		src, dst, n := Ptr(c.src).Arg(), Ptr(c.dst).Arg(), I64(0)
 		for _, bad := range []struct {
 			shape Shape
 			args  []Arg
@@ -151,12 +151,12 @@ func TestLaunchRefusals(t *testing.T) {
 			{shape(1), []Arg{src, dst, F64(1)}, "argument 2: a float of 8 bytes for an integer or pointer of 8 bytes"},
 			{shape(1), []Arg{src, F32(1), n}, "argument 1: a float of 4 bytes"},
 			{shape(1), []Arg{src, dst, I32(1 << 31)}, "argument 2: 2147483648 does not fit an int"},
-			{shape(1), []Arg{src, Ptr(freed), n}, "argument 1: freed was used after it was freed"},
-			{shape(1), []Arg{src, Ptr((*Buffer[quad])(nil)), n}, "argument 1: a buffer was used that was never allocated"},
-			{shape(1), []Arg{Ptr((*Pinned[quad])(nil)), dst, n}, "argument 0: pinned memory was used that was never allocated"},
-			{shape(1), []Arg{src, Ptr(foreign), n}, "argument 1: foreign is on device 0"},
-			{shape(1), []Arg{PtrAt(c.src, copyLen+1), dst, n}, "argument 0: element 1001 of src, which has 1000"},
-			{shape(1), []Arg{PtrAt(c.src, -1), dst, n}, "argument 0: element -1 of src"},
+			{shape(1), []Arg{src, Ptr(freed).Arg(), n}, "argument 1: freed was used after it was freed"},
+			{shape(1), []Arg{src, Ptr((*Buffer[quad])(nil)).Arg(), n}, "argument 1: a buffer was used that was never allocated"},
+			{shape(1), []Arg{Ptr((*Pinned[quad])(nil)).Arg(), dst, n}, "argument 0: pinned memory was used that was never allocated"},
+			{shape(1), []Arg{src, Ptr(foreign).Arg(), n}, "argument 1: foreign is on device 0"},
+			{shape(1), []Arg{View[quad](c.src, copyLen+1).Arg(), dst, n}, "argument 0: element 1001 of src, which has 1000"},
+			{shape(1), []Arg{View[quad](c.src, -1).Arg(), dst, n}, "argument 0: element -1 of src"},
 			{Shape{Block: Dim{X: 1}}, []Arg{src, dst, n}, "a grid of (0, 1, 1) blocks"},
 			{Shape{Grid: Dim{X: 1 << 31}, Block: Dim{X: 1}}, []Arg{src, dst, n}, "a grid of"},
 			{Shape{Grid: Dim{1, 65536, 1}, Block: Dim{X: 1}}, []Arg{src, dst, n}, "a grid of (1, 65536, 1) blocks"},
@@ -211,7 +211,7 @@ func TestSharedMemory(t *testing.T) {
 		for _, shared := range []int{0, plainShared - c.f.StaticShared, plainShared - c.f.StaticShared + 16, most} {
 			sh := shape(copyLen)
 			sh.Shared = shared
-			if err := c.f.Launch(th, c.s, sh, Ptr(c.src), Ptr(c.dst), I64(copyLen)); err != nil {
+			if err := c.f.Launch(th, c.s, sh, Ptr(c.src).Arg(), Ptr(c.dst).Arg(), I64(copyLen)); err != nil {
 				t.Errorf("%d bytes: %v", shared, err)
 			}
 			if n, err := c.f.BlocksPerSM(th, 256, shared); err != nil || n < 1 {
@@ -221,7 +221,7 @@ func TestSharedMemory(t *testing.T) {
 		if before, ok := emulator.Count("calls"); ok { // the limit is set only once
 			sh := shape(copyLen)
 			sh.Shared = most
-			if err := c.f.Launch(th, c.s, sh, Ptr(c.src), Ptr(c.dst), I64(copyLen)); err != nil {
+			if err := c.f.Launch(th, c.s, sh, Ptr(c.src).Arg(), Ptr(c.dst).Arg(), I64(copyLen)); err != nil {
 				return err
 			}
 			if after, _ := emulator.Count("calls"); after != before+1 {
@@ -230,7 +230,7 @@ func TestSharedMemory(t *testing.T) {
 		}
 		sh := shape(copyLen)
 		sh.Shared = most + 1
-		refused(t, c.f.Launch(th, c.s, sh, Ptr(c.src), Ptr(c.dst), I64(copyLen)), nil, "a block has")
+		refused(t, c.f.Launch(th, c.s, sh, Ptr(c.src).Arg(), Ptr(c.dst).Arg(), I64(copyLen)), nil, "a block has")
 		if err := c.s.Sync(th); err != nil {
 			return err
 		}
@@ -282,7 +282,7 @@ func TestArguments(t *testing.T) {
 		{I64(-2), 0xfffffffffffffffe, ptxParam{bytes: 8}},
 		{F32(-1.5), 0xbfc00000, ptxParam{bytes: 4, float: true}},
 		{F64(-1.5), 0xbff8000000000000, ptxParam{bytes: 8, float: true}},
-		{Null(), 0, ptxParam{bytes: 8}},
+		{Pointer[int32]{}.Arg(), 0, ptxParam{bytes: 8}},
 	} {
 		if got, err := c.arg.fit(nil, c.p); err != nil || got != c.want {
 			t.Errorf("%+v: %#x, %v; want %#x", c.arg, got, err, c.want)

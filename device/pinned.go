@@ -99,6 +99,9 @@ func (p *Pinned[T]) usable(d *Device) error {
 // Address returns the device's address of the first element, 0 if there is none.
 func (p *Pinned[T]) Address() uint64 { return uint64(p.device) }
 
+// pointer points to element at.
+func (p *Pinned[T]) pointer(at int) Pointer[T] { return Pointer[T]{p, at} }
+
 // address returns the device's address of element at.
 func (p *Pinned[T]) address(d *Device, at int) (uint64, error) {
 	if err := p.usable(d); err != nil {

@@ -17,19 +17,23 @@ type arena struct {
 	host *device.Pinned[uint8] // the arena or, if that is on the device, only its table
 	m    int                   // number of lists
 	room int                   // entries of a list, a multiple of 4
-	at   struct{ table, atom, bound, estimate, extra int }
+	at   struct {
+		table                  array[lists]
+		atom                   array[uint32]
+		bound, estimate, extra array[float32]
+	}
 }
 
 // entryBytes is the size of a list's entry.
 const entryBytes = 12
 
-// layOut computes the layout of m lists of room entries, followed by extra bytes.
+// layOut computes the layout of m lists of room entries, followed by extra float32.
 func (a *arena) layOut(m, room, extra int) (bytes int) {
 	a.m, a.room = m, (room+3)&^3
 	var mem arrayLayout
-	a.at.table = mem.place(1, int(device.Size[lists]()))
-	a.at.atom, a.at.bound, a.at.estimate = mem.place(m*a.room, 4), mem.place(m*a.room, 4), mem.place(m*a.room, 4)
-	a.at.extra = mem.place(extra, 1)
+	a.at.table = place[lists](&mem, 1)
+	a.at.atom, a.at.bound, a.at.estimate = place[uint32](&mem, m*a.room), place[float32](&mem, m*a.room), place[float32](&mem, m*a.room)
+	a.at.extra = place[float32](&mem, extra)
 	return int(mem)
 }
 
@@ -38,7 +42,7 @@ func (a *arena) tableAt(base uint64) lists {
 	return lists{atom: base + uint64(a.at.atom), bound: base + uint64(a.at.bound), estimate: base + uint64(a.at.estimate), room: uint32(a.room)}
 }
 
-// newArena allocates m lists followed by extra bytes on the device, and enqueues the upload of
+// newArena allocates m lists followed by extra float32 on the device, and enqueues the upload of
 // their table.
 func newArena(q *queue, purpose string, m, room, extra int) (a *arena, err error) {
 	a = &arena{p: &q.machine.pool}
@@ -48,9 +52,9 @@ func newArena(q *queue, purpose string, m, room, extra int) (a *arena, err error
 	if a.host, err = a.p.TakePinned(q.t, "table of lists", int(device.Size[lists]())); err != nil {
 		return nil, errors.Join(err, a.freeMemory(q.t))
 	}
-	viewPinned[lists](a.host, 0, 1)[0] = a.tableAt(uint64(a.mem.Address()))
+	viewPinned(a.host, array[lists](0), 0, 1)[0] = a.tableAt(uint64(a.mem.Address()))
 	q.enqueue(func(t *device.Thread, s *device.Stream) error {
-		return a.mem.UploadAsync(t, s, a.at.table, a.host, 0, int(device.Size[lists]()))
+		return a.mem.UploadAsync(t, s, int(a.at.table), a.host, 0, int(device.Size[lists]()))
 	})
 	return a, nil
 }
@@ -61,7 +65,7 @@ func newHostArena(t *device.Thread, p *device.Pool, m, room int) (a *arena, err 
 	if a.host, err = p.TakePinned(t, "lists of waiting queries", a.layOut(m, room, 0)); err != nil {
 		return nil, err
 	}
-	viewPinned[lists](a.host, a.at.table, 1)[0] = a.tableAt(a.host.Address())
+	viewPinned(a.host, a.at.table, 0, 1)[0] = a.tableAt(a.host.Address())
 	return a, nil
 }
 
@@ -76,12 +80,12 @@ func largestArena(q *queue, m, room int) (*arena, error) {
 	}
 }
 
-// tableArg returns the kernels' argument for the lists.
-func (a *arena) tableArg() device.Arg {
+// table points to the table of the lists.
+func (a *arena) table() device.Pointer[lists] {
 	if a.mem == nil {
-		return device.PtrAt(a.host, a.at.table)
+		return device.View[lists](a.host, int(a.at.table))
 	}
-	return device.PtrAt(a.mem, a.at.table)
+	return device.View[lists](a.mem, int(a.at.table))
 }
 
 // freeMemory releases the memory; no enqueued work may use it.

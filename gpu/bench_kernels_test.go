@@ -17,7 +17,7 @@ import (
 // clock measures times on a card's device. Except for close it must be used within Do.
 type clock struct {
 	m       *machine
-	modules map[string]*device.Module
+	own     *machine        // with the kernels that searches do not load
 	events  []*device.Event // two for each launch
 	names   []string        // names of the timed launches
 	from    *device.Buffer[uint8]
@@ -35,7 +35,7 @@ func (s *server) ticking() (*clock, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.clock = &clock{m: b.machines[0], modules: map[string]*device.Module{}}
+	s.clock = &clock{m: b.machines[0], own: &machine{functions: map[string]*device.Function{}}}
 	return s.clock, nil
 }
 
@@ -45,27 +45,23 @@ func (k *clock) close() error {
 		for _, e := range k.events {
 			errs = append(errs, e.Close(t))
 		}
-		for _, m := range k.modules {
+		for _, m := range k.own.modules {
 			errs = append(errs, m.Unload(t))
 		}
 		return errors.Join(errs...)
 	})
 }
 
-// kernel returns a kernel of a module that searches do not load.
-func (k *clock) kernel(t *device.Thread, module, entry string) (*device.Function, error) {
-	m := k.modules[module]
-	if m == nil {
-		text, err := kernels.PTX(module)
-		if err != nil {
-			return nil, err
-		}
-		if m, err = t.Load(module, text); err != nil {
-			return nil, err
-		}
-		k.modules[module] = m
+// load loads a module that searches do not load, unless its kernel is there.
+func (k *clock) load(t *device.Thread, module, kernel string) error {
+	if k.own.functions[kernel] != nil {
+		return nil
 	}
-	return m.Function(t, entry)
+	text, err := kernels.PTX(module)
+	if err != nil {
+		return err
+	}
+	return k.own.loadModule(t, module, text)
 }
 
 // buffers allocates memory for a copy of so many bytes, with random contents: copies of zeros are
@@ -100,11 +96,14 @@ func (k *clock) buffers(t *device.Thread, bytes int) error {
 
 // copy enqueues a copy by the kernel copy16.
 func (k *clock) copy(t *device.Thread, s *device.Stream, bytes int) error {
-	f, err := k.kernel(t, "copy", "copy16")
-	if err != nil {
+	if err := k.load(t, "copy", "copy16"); err != nil {
 		return err
 	}
-	return f.Launch(t, s, device.Shape{Grid: device.Dim{X: blocks(bytes/16, 256)}, Block: device.Dim{X: 256}}, device.Ptr(k.from), device.Ptr(k.to), device.I64(int64(bytes/16)))
+	q := &queue{t: t, s: s, machine: k.own}
+	q.copy16(device.Shape{Grid: device.Dim{X: blocks(bytes/16, 256)}, Block: device.Dim{X: 256}}, copy16Args{
+		src: device.View[[4]uint32](k.from, 0), dst: device.View[[4]uint32](k.to, 0), n: int64(bytes / 16),
+	})
+	return q.err
 }
 
 // event returns event i.
@@ -320,11 +319,10 @@ func randomWords(from func(*rand.Rand) uint32) []uint32 {
 
 // products times ceiling_mma_s8.
 func (k *clock) products(t *device.Thread, r *request, out *peaks) error {
-	f, err := k.kernel(t, "ceiling", "ceiling_mma_s8")
-	if err != nil {
+	if err := k.load(t, "ceiling", "ceiling_mma_s8"); err != nil {
 		return err
 	}
-	per, err := f.BlocksPerSM(t, 256, 0)
+	per, err := k.own.functions["ceiling_mma_s8"].BlocksPerSM(t, 256, 0)
 	if err != nil {
 		return err
 	}
@@ -335,7 +333,9 @@ func (k *clock) products(t *device.Thread, r *request, out *peaks) error {
 		var sums *device.Buffer[int32]
 		if sums, err = allocOnDevice[int32](t, &held, "sums", 256*grid); err == nil {
 			out.Mma, err = k.times(t, r.Count, func() error {
-				return f.Launch(t, k.m.stream, device.Shape{Grid: device.Dim{X: grid}, Block: device.Dim{X: 256}}, device.Ptr(words), device.Ptr(sums), device.I32(r.Rounds))
+				q := &queue{t: t, s: k.m.stream, machine: k.own}
+				q.ceilingMmaS8(device.Shape{Grid: device.Dim{X: grid}, Block: device.Dim{X: 256}}, ceilingMmaS8Args{words: device.Ptr(words), out: device.Ptr(sums), rounds: r.Rounds})
+				return q.err
 			})
 		}
 	}
@@ -346,23 +346,22 @@ func (k *clock) products(t *device.Thread, r *request, out *peaks) error {
 // tests times ceiling_tests, for as many queries as a block of the scan processes.
 func (k *clock) tests(t *device.Thread, r *request, out *peaks) error {
 	const slots, perSM = scanTile, 2
-	f, err := k.kernel(t, "ceiling", "ceiling_tests")
-	if err != nil {
+	if err := k.load(t, "ceiling", "ceiling_tests"); err != nil {
 		return err
 	}
 	grid := perSM * t.Device().Info().Multiprocessors
 	const bias = 0x4b400000 // of sums, as in kernels/tile.cuh
 	rnd := rand.New(rand.NewPCG(24, 1))
-	terms, factors := make([]float32, 12*32), make([]float32, 3*2*slots)
+	terms, factors := make([]float32, 12*32), make([][2]float32, 3*slots)
 	for i := range terms {
 		terms[i] = .5 + rnd.Float32()
 	}
 	for i := range slots {
 		for of := range 2 { // a step of the codes, and the term that removes the bias
 			step := 1e-6 * (.5 + rnd.Float32())
-			factors[2*(of*slots+i)], factors[2*(of*slots+i)+1] = step, -step*math.Float32frombits(bias)
+			factors[of*slots+i] = [2]float32{step, -step * math.Float32frombits(bias)}
 		}
-		factors[2*(2*slots+i)], factors[2*(2*slots+i)+1] = .5+rnd.Float32(), -20 // sums are below 2^13 steps
+		factors[2*slots+i] = [2]float32{.5 + rnd.Float32(), -20} // sums are below 2^13 steps
 	}
 	var held stores
 	ctx := context.Background()
@@ -384,8 +383,11 @@ func (k *clock) tests(t *device.Thread, r *request, out *peaks) error {
 			return err
 		}
 		out.Tests, err = k.times(t, r.Count, func() error {
-			return f.Launch(t, k.m.stream, device.Shape{Grid: device.Dim{X: grid}, Block: device.Dim{X: 256}, Shared: 24 * slots},
-				device.Ptr(words), device.Ptr(onCard), device.Ptr(pairs), device.I32(slots), device.I32(r.Rounds), device.Ptr(passed))
+			q := &queue{t: t, s: k.m.stream, machine: k.own}
+			q.ceilingTests(device.Shape{Grid: device.Dim{X: grid}, Block: device.Dim{X: 256}, Shared: 24 * slots}, ceilingTestsArgs{
+				words: device.Ptr(words), terms: device.Ptr(onCard), factors: device.Ptr(pairs), slots: slots, rounds: r.Rounds, out: device.Ptr(passed),
+			})
+			return q.err
 		})
 		if err != nil {
 			return err
@@ -395,7 +397,7 @@ func (k *clock) tests(t *device.Thread, r *request, out *peaks) error {
 		out.TestsPassed = int(n[0])
 		return err
 	}
-	err = run()
+	err := run()
 	out.Pairs = grid * 8 * r.Rounds * (slots / 8) * 256
 	return errors.Join(err, held.freeAll(t))
 }

@@ -13,7 +13,7 @@ import (
 func BenchmarkLaunch(b *testing.B) {
 	m := testMachine(b, Options{})
 	err := m.do(context.Background(), func(q *queue) error {
-		mem, err := device.Alloc[uint8](q.t, "states", 1<<12)
+		mem, err := device.Alloc[query](q.t, "states", 1)
 		if err != nil {
 			return err
 		}
@@ -21,7 +21,7 @@ func BenchmarkLaunch(b *testing.B) {
 		b.ReportAllocs()
 		n := 0
 		for b.Loop() {
-			q.launch("mark_finished", device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 32}}, device.Ptr(mem), device.U32(0), device.F64(0), device.F32(0))
+			q.markFinished(device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 32}}, markFinishedArgs{queries: device.Ptr(mem), m: 0, share: 0, beyond: 0})
 			if n++; n%256 == 0 {
 				b.StopTimer()
 				if err := q.sync(); err != nil {

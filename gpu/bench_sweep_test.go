@@ -144,9 +144,7 @@ func (w *sweeping) shapes(ctx context.Context, count int, out *swept) error {
 			err := w.median(ctx, count, func(q *queue, x *run, g *queryChunk, l *look) {
 				y, hi := blocks(g.m(), tile), min(c.N, g.launchAtoms())
 				grid := min(blocks(hi, 256), max(1, per*q.t.Device().Info().Multiprocessors/y))
-				q.launch("scan_s8", device.Shape{Grid: device.Dim{X: grid, Y: y}, Block: device.Dim{X: 256}, Shared: shared},
-					device.Ptr(x.r.slab), device.I64(int64(x.r.stride)), device.I32(c.R), device.I32(l.To), device.U32(0), device.U32(uint32(hi)), g.arrayArg(x.b.at.codes8, x.b.pitch()), device.I32(x.b.pitch()),
-					g.statesArg(), device.I32(g.m()), device.I32(tile), device.U32(toScan.mask), device.U32(toScan.value), device.Ptr(l.table), g.lists.tableArg())
+				x.scanPanels(q, g, l, 0, hi, tile, device.Shape{Grid: device.Dim{X: grid, Y: y}, Block: device.Dim{X: 256}, Shared: shared})
 			})
 			if err != nil {
 				return err
@@ -197,7 +195,7 @@ func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *queryChunk, *
 			return err
 		}
 		g := &x.chunks[0]
-		q.launch("look_begin", g.threadAQuery(), g.statesArg(), device.U32(uint32(g.m())))
+		g.beginLook(q)
 		x.encodeQueries8(q, g, l)
 		x.computeFactors(q, g, l)
 		var sides [2]*device.Event

@@ -96,7 +96,7 @@ func (t *trial) allocate(r *resident) (err error) {
 	if t.b, err = newQueryBatch(t.t, r, m, 1, true); err != nil {
 		return err
 	}
-	if t.lists, err = newArena(t.queue, "synthetic lists", m, min(t.sizes.near, n/m), 4*m*(trialDim+1)); err != nil {
+	if t.lists, err = newArena(t.queue, "synthetic lists", m, min(t.sizes.near, n/m), m*(trialDim+1)); err != nil {
 		return err
 	}
 	t.g = &queryChunk{b: t.b, lists: t.lists, hi: m}
@@ -183,7 +183,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 	rows := func(width, atoms int) float64 {
 		l := &look{&looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: width}, QueryCodes: looks.Codes16}, empty.table}
 		t.scatterLists(atoms)
-		return t.leastTime(ctx, func() {}, func() { t.enqueueRowsLook(l) })
+		return t.leastTime(ctx, func() {}, func() { t.lookAtRows(t.queue, t.g, l) })
 	}
 	visits := m * float64(t.lists.room)
 	less, more, far := rows(trialNarrow, t.sizes.near), rows(trialDim, t.sizes.near), rows(trialDim, t.sizes.atoms)
@@ -277,18 +277,11 @@ func (t *trial) scatterLists(atoms int) {
 	t.b.uploadStates(t.queue)
 	t.enqueue(func(th *device.Thread, s *device.Stream) error {
 		a := t.lists
-		if err := a.mem.Upload(th, a.at.atom, bytesOfSlice(ids)); err != nil {
+		if err := a.mem.Upload(th, int(a.at.atom), bytesOfSlice(ids)); err != nil {
 			return err
 		}
-		return a.mem.Fill(th, s, a.at.bound, a.at.extra-a.at.bound, 0) // bounds and estimates
+		return a.mem.Fill(th, s, int(a.at.bound), int(a.at.extra-a.at.bound), 0) // bounds and estimates
 	})
-}
-
-// enqueueRowsLook enqueues a look at rows without the tightening that follows it.
-func (t *trial) enqueueRowsLook(l *look) {
-	c, b := t.r.c, t.b
-	t.launch("look_rows", t.g.blocksAQuery(t.queue, 128), t.g.statesArg(), t.lists.tableArg(), device.Ptr(l.table), device.Ptr(t.r.codes.kernelArg()), device.I64(int64(c.R+c.D)),
-		device.I32(c.R), device.I32(l.To), t.g.arrayArg(b.at.hi, b.pitch()), t.g.arrayArg(b.at.lo, b.pitch()), device.I32(b.pitch()))
 }
 
 // denseRows returns a dense scan for m queries.

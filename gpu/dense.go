@@ -186,8 +186,7 @@ func (d *denseScan) prepareQueries(q *queue) (err error) {
 	}
 	d.b.prepare(q)
 	if given && !d.collects {
-		q.launch("seed_best", d.blockAQuery(), x.b.arrayArg(x.b.at.states), x.b.arrayArg(x.b.at.bestScore), x.b.arrayArg(x.b.at.bestRow), device.U32(uint32(x.b.bestRoom)),
-			d.statesArg(), d.arrayArg(d.b.at.bestScore, 8*d.b.bestRoom), d.arrayArg(d.b.at.bestRow, 4*d.b.bestRoom), device.U32(uint32(d.b.bestRoom)))
+		d.seedBest(q)
 	}
 	return q.err
 }
@@ -202,25 +201,20 @@ func (d *denseScan) prepareScan(q *queue) (err error) {
 	if most := q.machine.maxListRoom; most > 0 {
 		room = min(room, most)
 	}
-	if d.lists, err = newArena(q, "lists of a dense scan", d.hi, room, d.hi*(4*d.width+4)); err != nil {
+	if d.lists, err = newArena(q, "lists of a dense scan", d.hi, room, d.hi*(d.width+1)); err != nil {
 		return err
 	}
-	q.launch("dense_load", d.blockAQuery(), d.arrayArg(d.b.at.scaled, 8*x.r.c.Dim), device.I32(x.r.c.Dim), d.statesArg(), device.I32(d.hi),
-		d.vectors(), device.I32(d.width), d.margins(), orNull(x.r.centre))
+	d.loadQueries(q)
 	return q.err
 }
 
-func (d *denseScan) vectors() device.Arg { return device.PtrAt(d.lists.mem, d.lists.at.extra) }
-func (d *denseScan) margins() device.Arg {
-	return device.PtrAt(d.lists.mem, d.lists.at.extra+4*d.hi*d.width)
+// vectors points to the queries' coordinates, margins to what rounding them may add to a score.
+func (d *denseScan) vectors() device.Pointer[float32] {
+	return device.View[float32](d.lists.mem, int(d.lists.at.extra))
 }
 
-// enqueueRows enqueues the products with rows lo to hi-1.
-func (d *denseScan) enqueueRows(q *queue, lo, hi int) {
-	r := d.x.r
-	q.launch("dense_tf32", device.Shape{Grid: device.Dim{X: blocks(hi-lo, denseTile), Y: blocks(d.hi, denseTile)}, Block: device.Dim{X: 256}, Shared: denseShared},
-		device.Ptr(r.rows.kernelArg()), device.I32(r.c.Dim), device.U32(uint32(lo)), device.U32(uint32(hi)), device.Ptr(d.terms.inverse), device.Ptr(d.terms.scale), device.Ptr(d.terms.size), device.Ptr(d.terms.offset),
-		d.vectors(), device.I32(d.width), d.margins(), d.statesArg(), device.I32(d.hi), device.U32(unanswered.mask), device.U32(unanswered.value), d.lists.tableArg(), orNull(r.centre))
+func (d *denseScan) margins() device.Pointer[float32] {
+	return device.View[float32](d.lists.mem, d.lists.at.extra.at(d.hi*d.width))
 }
 
 // scanRows scans all rows and stores the answers in the run or, if ctx interrupts it, the best found

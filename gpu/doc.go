@@ -6,7 +6,12 @@
 //	resident.go     a collection on a device; store.go and terms.go its arrays
 //	run.go          a batch; leave.go queries that leave it; answers.go its answers
 //	takelook.go     one look; dense.go and gather.go the dense path
-//	querybatch.go   queries on a device; querychunk.go those whose lists fit it; arena.go the lists
-//	queue.go        a device with its kernels, and enqueuing them
+//	querybatch.go   queries on a device; querychunk.go those whose lists fit it; arena.go the lists;
+//	                array.go arrays of both
+//	pull.go         the kernels of a run, in their order; shapes.go how many threads run them
+//	machine.go      a device with its kernels; queue.go enqueuing them
 //	errors.go       what the contract of backends calls the errors of devices
+//
+// launchers.gen.go has for each kernel a structure of its arguments and a method that enqueues it,
+// written from kernels/manifest.json: an argument of another type, or of another name, does not compile.
 package gpu

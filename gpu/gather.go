@@ -28,15 +28,15 @@ func (d *denseScan) gatherRows(ctx context.Context, q *queue) (err error) {
 		return err
 	}
 	defer func() { err = q.machine.pool.ReturnAfter(q.t, pin, err) }()
-	atoms := viewPinned[uint32](pin, 0, n)
+	atoms := viewPinned(pin, array[uint32](0), 0, n)
 	var stopped error
 	for from := 0; from < most && stopped == nil; from += d.b.candidateRoom {
 		d.writeCandidates(q, atoms, from)
 		q.enqueue(func(t *device.Thread, s *device.Stream) error {
-			return d.b.mem.UploadAsync(t, s, d.b.at.candidate, pin, 0, 4*d.m()*d.b.candidateRoom)
+			return d.b.mem.UploadAsync(t, s, int(d.b.at.candidate), pin, 0, 4*d.m()*d.b.candidateRoom)
 		})
 		q.enqueue(func(t *device.Thread, s *device.Stream) error {
-			return d.b.mem.UploadAsync(t, s, d.b.at.candidateCount, pin, 4*d.m()*d.b.candidateRoom, 4*d.m())
+			return d.b.mem.UploadAsync(t, s, int(d.b.at.candidateCount), pin, 4*d.m()*d.b.candidateRoom, 4*d.m())
 		})
 		d.scoreSelected(q)
 		if d.collects {

@@ -157,9 +157,7 @@ func (x *run) scoreGiven(q *queue) error {
 			most = max(most, len(x.queries[p].given()))
 		}
 		for range blocks(most, x.b.candidateRoom) {
-			b := x.b
-			q.launch("take_given", part.blockAQuery(), part.statesArg(), part.arrayArg(b.at.candidate, 4*b.candidateRoom), part.arrayArg(b.at.candidateCount, 4), device.U32(uint32(b.candidateRoom)))
-			part.scoreSelected(q)
+			part.scoreGiven(q)
 			if !part.collects {
 				continue
 			}
@@ -190,11 +188,4 @@ func (x *run) chunkEndAfter(qs *queryChunk, at, first int) int {
 		}
 	}
 	return end
-}
-
-// markWaiting marks the queries of qs that have no chunk that ends at end, if their chunks differ.
-func (x *run) markWaiting(q *queue, qs *queryChunk, end, first int) {
-	if !qs.together {
-		q.launch("mark_waiting", qs.threadAQuery(), qs.statesArg(), device.U32(uint32(qs.m())), device.U32(uint32(end)), device.U32(uint32(firstChunk(first))), device.U32(uint32(x.r.c.N)))
-	}
 }

@@ -59,11 +59,23 @@ func sumAt(i, row, column int) int {
 // multiply runs an entry of fragments.cu on products.
 func multiply(b *preparer, entry string, all []product) []uint32 {
 	x, y, c := fragments(all)
-	da, db, dc := to(b, x), to(b, y), to(b, c)
-	b.launch(entry, device.Shape{Grid: device.Dim{X: len(all)}, Block: device.Dim{X: 32}}, device.Ptr(da), device.Ptr(db), device.Ptr(dc))
+	da, db, dc := to(b, x), to(b, y), to(b, bytesOfSlice(c))
+	dx, dy, ints, floats := device.Ptr(da), device.Ptr(db), device.View[int32](dc, 0), device.View[float32](dc, 0)
+	shape := device.Shape{Grid: device.Dim{X: len(all)}, Block: device.Dim{X: 32}}
+	switch entry {
+	case "fragments_s8":
+		b.q.fragmentsS8(shape, fragmentsS8Args{a: dx, b: dy, c: ints})
+	case "fragments_u8s8":
+		b.q.fragmentsU8s8(shape, fragmentsU8s8Args{a: dx, b: dy, c: ints})
+	case "fragments_bf16":
+		b.q.fragmentsBf16(shape, fragmentsBf16Args{a: dx, b: dy, c: floats})
+	case "fragments_tf32":
+		b.q.fragmentsTf32(shape, fragmentsTf32Args{a: dx, b: dy, c: floats})
+	}
 	from(b, da)
 	from(b, db)
-	return from(b, dc)
+	copy(bytesOfSlice(c), from(b, dc))
+	return c
 }
 
 // TestFragments: products of integers are exact, and their sums wrap; sums of K products of floats
@@ -224,8 +236,8 @@ func TestFragmentsOfShared(t *testing.T) {
 		names[i] = r.Uint32N(32)
 	}
 	onKernels(t, func(b *preparer) {
-		dr, dn, out := to(b, rows), to(b, names), room[uint32](b, fragmentCases*14*32)
-		b.launch("fragments_ldmatrix", device.Shape{Grid: device.Dim{X: fragmentCases}, Block: device.Dim{X: 32}}, device.Ptr(dr), device.Ptr(dn), device.Ptr(out))
+		dr, dn, out := to(b, bytesOfSlice(rows)), to(b, names), room[uint32](b, fragmentCases*14*32)
+		b.q.fragmentsLdmatrix(device.Shape{Grid: device.Dim{X: fragmentCases}, Block: device.Dim{X: 32}}, fragmentsLdmatrixArgs{rows: device.View[[4]uint32](dr, 0), names: device.Ptr(dn), out: device.Ptr(out)})
 		from(b, dr)
 		from(b, dn)
 		got := from(b, out)
@@ -269,7 +281,7 @@ func TestAsyncCopiesToShared(t *testing.T) {
 	}
 	onKernels(t, func(b *preparer) {
 		ds, dn, out := to(b, src), to(b, bytes), room[uint8](b, len(src))
-		b.launch("fragments_cp_async", device.Shape{Grid: device.Dim{X: many}, Block: device.Dim{X: 128}}, device.Ptr(ds), device.Ptr(dn), device.Ptr(out))
+		b.q.fragmentsCpAsync(device.Shape{Grid: device.Dim{X: many}, Block: device.Dim{X: 128}}, fragmentsCpAsyncArgs{from: device.View[[4]uint32](ds, 0), bytes: device.Ptr(dn), out: device.View[[4]uint32](out, 0)})
 		from(b, ds)
 		from(b, dn)
 		got := from(b, out)
@@ -321,7 +333,9 @@ func TestWords(t *testing.T) {
 	onKernels(t, func(p *preparer) {
 		da, db, dc := to(p, a), to(p, b), to(p, c)
 		sums, rounded := room[int32](p, 2*n), room[uint32](p, 2*n)
-		p.launch("fragments_words", device.Shape{Grid: device.Dim{X: blocks(n, 256)}, Block: device.Dim{X: 256}}, device.Ptr(da), device.Ptr(db), device.Ptr(dc), device.Ptr(sums), device.Ptr(rounded), device.U32(uint32(n)))
+		p.q.fragmentsWords(device.Shape{Grid: device.Dim{X: blocks(n, 256)}, Block: device.Dim{X: 256}}, fragmentsWordsArgs{
+			a: device.Ptr(da), b: device.Ptr(db), c: device.Ptr(dc), sums: device.Ptr(sums), rounded: device.Ptr(rounded), n: uint32(n),
+		})
 		from(p, da)
 		from(p, db)
 		from(p, dc)

@@ -155,14 +155,17 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 	scaled, ds := to(b, c.scaled), to(b, states)
 	x, margin := room[float32](b, m*c.width()), room[float32](b, m)
 	lists := toLists(b, make([][]arm, len(states)), c.room)
-	dc, centre := to(b, c.centre), device.Null()
-	if c.centre != nil {
-		centre = device.Ptr(dc)
-	}
-	b.launch("dense_load", device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 256}}, device.Ptr(scaled), device.I32(c.dim), device.Ptr(ds), device.I32(m), device.Ptr(x), device.I32(c.width()), device.Ptr(margin), centre)
-	b.launch("dense_tf32", device.Shape{Grid: device.Dim{X: ceil(c.n-c.lo, denseTile), Y: ceil(m, denseTile)}, Block: device.Dim{X: 256}, Shared: denseShared},
-		device.Ptr(rows), device.I32(c.dim), device.U32(uint32(c.lo)), device.U32(uint32(c.n)), device.Ptr(inverse), device.Ptr(scale), device.Ptr(size), device.Ptr(offset), device.Ptr(x), device.I32(c.width()), device.Ptr(margin),
-		device.Ptr(ds), device.I32(m), device.U32(c.mask), device.U32(c.flags), device.Ptr(lists.table), centre)
+	dc := to(b, c.centre)
+	centre := device.Ptr(dc)
+	b.q.denseLoad(device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 256}}, denseLoadArgs{
+		scaled: device.Ptr(scaled), dim: c.dim, queries: device.Ptr(ds), m: m, x: device.Ptr(x), ld: c.width(), margin: device.Ptr(margin),
+		centre: centre,
+	})
+	b.q.denseTf32(device.Shape{Grid: device.Dim{X: ceil(c.n-c.lo, denseTile), Y: ceil(m, denseTile)}, Block: device.Dim{X: 256}, Shared: denseShared}, denseTf32Args{
+		rows: device.Ptr(rows), dim: c.dim, lo: uint32(c.lo), hi: uint32(c.n), inverse: device.Ptr(inverse), scale: device.Ptr(scale),
+		size: device.Ptr(size), offset: device.Ptr(offset), x: device.Ptr(x), ld: c.width(), margin: device.Ptr(margin), queries: device.Ptr(ds),
+		m: m, mask: c.mask, value: c.flags, lists: device.Ptr(lists.table), centre: centre,
+	})
 	for _, f := range []*device.Buffer[float32]{rows, scale, size, offset, x, margin} {
 		from(b, f)
 	}

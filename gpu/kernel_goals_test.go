@@ -33,7 +33,9 @@ func TestMarkWaiting(t *testing.T) {
 			}
 			for end := range ends {
 				q := to(b, states)
-				b.launch("mark_waiting", device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(300), device.U32(uint32(end)), device.U32(uint32(first)), device.U32(uint32(n)))
+				b.q.markWaiting(device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, markWaitingArgs{
+					queries: device.Ptr(q), m: 300, end: uint32(end), first: uint32(first), n: uint32(n),
+				})
 				for j, s := range from(b, q) {
 					start := startOf(int(s.from), n)
 					want := states[j]
@@ -92,7 +94,9 @@ func TestTakeGiven(t *testing.T) {
 			}
 			for range ceil(most, space) + 1 {
 				candidate, selected := room[uint32](b, len(given)*space), room[uint32](b, len(given))
-				b.launch("take_given", device.Shape{Grid: device.Dim{X: len(given)}, Block: device.Dim{X: 256}}, device.Ptr(q), device.Ptr(candidate), device.Ptr(selected), device.U32(uint32(space)))
+				b.q.takeGiven(device.Shape{Grid: device.Dim{X: len(given)}, Block: device.Dim{X: 256}}, takeGivenArgs{
+					queries: device.Ptr(q), candidate: device.Ptr(candidate), selected: device.Ptr(selected), room: uint32(space),
+				})
 				all, counts := from(b, candidate), from(b, selected)
 				for j, n := range counts {
 					if int(n) > space {
@@ -133,7 +137,10 @@ func TestSeedBest(t *testing.T) {
 		}
 		dr, ds, dn, q := to(b, run), to(b, score), to(b, row), to(b, states)
 		scores, rows := room[float64](b, len(states)*bestRoom), room[uint32](b, len(states)*bestRoom)
-		b.launch("seed_best", device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, device.Ptr(dr), device.Ptr(ds), device.Ptr(dn), device.U32(runRoom), device.Ptr(q), device.Ptr(scores), device.Ptr(rows), device.U32(bestRoom))
+		b.q.seedBest(device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, seedBestArgs{
+			run: device.Ptr(dr), runScore: device.Ptr(ds), runRow: device.Ptr(dn), runRoom: runRoom, queries: device.Ptr(q),
+			bestScore: device.Ptr(scores), bestRow: device.Ptr(rows), bestRoom: bestRoom,
+		})
 		from(b, dr)
 		from(b, ds)
 		from(b, dn)

@@ -109,7 +109,9 @@ func TestPrune(t *testing.T) {
 				}
 			}
 			l, q := toLists(b, lists, multiple(5000)), to(b, states)
-			b.launch("prune", device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, device.Ptr(q), device.Ptr(l.table), device.U32(flagDone|flagDense), device.U32(0))
+			b.q.prune(device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, pruneArgs{
+				queries: device.Ptr(q), lists: device.Ptr(l.table), mask: flagDone | flagDense, value: 0,
+			})
 			after := from(b, q)
 			kept := l.back(b, after)
 			for j := range states {
@@ -160,8 +162,10 @@ func (b *preparer) selectCandidates(c selecting, all [][]arm, states []query, ca
 	b.Helper()
 	l, q := toLists(b, all, cap), to(b, states)
 	dl, dn := room[uint32](b, len(all)*c.room), room[uint32](b, len(all))
-	b.launch("select_candidates", device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, device.Ptr(q), device.Ptr(l.table), device.U32(flagDone|flagDense), device.U32(0),
-		device.I32(flag(c.byEstimate)), device.U32(uint32(c.most)), device.I32(0), device.Ptr(dl), device.Ptr(dn), device.U32(uint32(c.room)))
+	b.q.selectCandidates(device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, selectCandidatesArgs{
+		queries: device.Ptr(q), lists: device.Ptr(l.table), mask: flagDone | flagDense, value: 0, by: flag(c.byEstimate), most: uint32(c.most),
+		ceiling: 0, candidate: device.Ptr(dl), selected: device.Ptr(dn), room: uint32(c.room),
+	})
 	after = from(b, q)
 	kept = l.back(b, after)
 	atoms, led := from(b, dl), from(b, dn)
@@ -349,7 +353,7 @@ func TestListsThatOverflowed(t *testing.T) {
 		lists := [][]arm{drawn(r, 64, 0, 1), drawn(r, 64, 0, 1)}
 		states := []query{{listed: 90, tau: -2, flags: flagOverflow}, {listed: 64, tau: -2}}
 		l, q := toLists(b, lists, 64), to(b, states)
-		b.launch("prune", device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.Ptr(l.table), device.U32(0), device.U32(0))
+		b.q.prune(device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, pruneArgs{queries: device.Ptr(q), lists: device.Ptr(l.table), mask: 0, value: 0})
 		after := from(b, q)
 		if kept := l.back(b, after); !slices.Equal(kept[0], lists[0]) || !slices.Equal(kept[1], lists[1]) {
 			t.Errorf("%d and %d entries kept of 64 each", len(kept[0]), len(kept[1]))
@@ -371,7 +375,7 @@ func TestLookFigures(t *testing.T) {
 			states[j] = query{seen: 9, kept: 9, listed: uint32(j), rows: uint32(j % 4), pulls: 1 << 40, bytes: 7, listedBefore: 3}
 		}
 		q := to(b, states)
-		b.launch("look_begin", device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(m))
+		b.q.lookBegin(device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, lookBeginArgs{queries: device.Ptr(q), m: m})
 		states = from(b, q)
 		for j := range states {
 			s := &states[j]
@@ -388,7 +392,9 @@ func TestLookFigures(t *testing.T) {
 		}
 		for _, c := range []struct{ random, scan bool }{{false, false}, {true, false}, {true, true}} {
 			q, dr := to(b, states), room[report](b, m)
-			b.launch("look_end", device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(m), device.I32(128), device.I32(flag(c.random)), device.I32(flag(c.scan)), device.Ptr(dr))
+			b.q.lookEnd(device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, lookEndArgs{
+				queries: device.Ptr(q), m: m, width: 128, random: flag(c.random), scan: flag(c.scan), reports: device.Ptr(dr),
+			})
 			after, reports := from(b, q), from(b, dr)
 			for j := range states {
 				want, told := states[j], report{}
@@ -443,7 +449,7 @@ func TestFinishedQueries(t *testing.T) {
 			{"no threshold", with(func(q *query) { q.tau = math.Inf(-1) }), .5, 0, 0},
 		} {
 			q := to(b, []query{c.state})
-			b.launch("mark_finished", device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(1), device.F64(c.share), device.F32(c.beyond))
+			b.q.markFinished(device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 256}}, markFinishedArgs{queries: device.Ptr(q), m: 1, share: c.share, beyond: c.beyond})
 			want := c.state
 			want.flags = c.want
 			if got := from(b, q)[0]; got != want {

@@ -136,7 +136,7 @@ func (d *rowData) look(b *preparer, mem rowMemory) {
 		before[j].listed += d.beyond
 	}
 	l, q, hi, lo := toLists(b, d.lists, multiple(longest)), to(b, before), to(b, d.hi), to(b, d.lo)
-	var rows device.Memory
+	var rows device.Pointer[uint8]
 	codes, pinned := (*device.Buffer[uint8])(nil), (*device.Pinned[uint8])(nil)
 	if mem.pinned {
 		var err error
@@ -144,21 +144,27 @@ func (d *rowData) look(b *preparer, mem rowMemory) {
 			b.Fatal(err)
 		}
 		copy(pinned.Slice(), d.codes)
-		rows = pinned
+		rows = device.Ptr(pinned)
 	} else {
 		codes = to(b, d.codes)
-		rows = codes
+		rows = device.Ptr(codes)
 	}
 	t := putRowTerms(b, &d.terms)
 	if mem.sides {
 		t.makeSides(b, &d.terms, d.n)
 	}
 	table := to(b, []terms{t.terms})
-	kernel := "look_rows"
 	if d.shape.signs {
-		kernel = "look_signs"
+		b.q.lookSigns(mem.shape, lookSignsArgs{
+			queries: device.Ptr(q), lists: device.Ptr(l.table), terms: device.Ptr(table), signs: rows, stride: int64(d.shape.stride),
+			head: d.shape.R, width: d.shape.width, hi: device.Ptr(hi), lo: device.Ptr(lo), pitch: d.shape.pitch(),
+		})
+	} else {
+		b.q.lookRows(mem.shape, lookRowsArgs{
+			queries: device.Ptr(q), lists: device.Ptr(l.table), terms: device.Ptr(table), codes: rows, stride: int64(d.shape.stride),
+			head: d.shape.R, width: d.shape.width, hi: device.Ptr(hi), lo: device.Ptr(lo), pitch: d.shape.pitch(),
+		})
 	}
-	b.launch(kernel, mem.shape, device.Ptr(q), device.Ptr(l.table), device.Ptr(table), device.Ptr(rows), device.I64(int64(d.shape.stride)), device.I32(d.shape.R), device.I32(d.shape.width), device.Ptr(hi), device.Ptr(lo), device.I32(d.shape.pitch()))
 	from(b, hi)
 	from(b, lo)
 	from(b, table)
@@ -240,7 +246,7 @@ func (d *deviceTerms) makeSides(b *preparer, t *looks.Terms, n int) {
 	b.Helper()
 	table := to(b, []terms{d.terms})
 	d.sides = room[looks.Side](b, n)
-	b.launch("sides", device.Shape{Grid: device.Dim{X: blocks(n, 256)}, Block: device.Dim{X: 256}}, device.Ptr(table), device.Ptr(d.sides), device.U32(uint32(n)))
+	b.q.sides(device.Shape{Grid: device.Dim{X: blocks(n, 256)}, Block: device.Dim{X: 256}}, sidesArgs{terms: device.Ptr(table), side: device.Ptr(d.sides), n: uint32(n)})
 	from(b, table)
 	got := make([]looks.Side, n)
 	if err := d.sides.Download(b.th, got, 0); err != nil {

@@ -69,10 +69,12 @@ func TestListNorms(t *testing.T) {
 				atoms := hidden.upload(b, states)
 				q, off := to(b, states), device.Ptr(do)
 				if !euclidean {
-					off = device.Null()
+					off = device.Pointer[float32]{}
 				}
-				b.launch("list_norms", device.Shape{Grid: device.Dim{X: m, Y: 2}, Block: device.Dim{X: 256}}, device.Ptr(q), device.U32(flagDone|flagDense), device.U32(0), device.U32(lo), device.U32(n),
-					device.Ptr(dn), off, device.Ptr(lists.table))
+				b.q.listNorms(device.Shape{Grid: device.Dim{X: m, Y: 2}, Block: device.Dim{X: 256}}, listNormsArgs{
+					queries: device.Ptr(q), mask: flagDone | flagDense, value: 0, lo: lo, hi: n, norm: device.Ptr(dn), offset: off,
+					lists: device.Ptr(lists.table),
+				})
 				after := from(b, q)
 				from(b, atoms)
 				full := slices.Clone(after)

@@ -153,11 +153,14 @@ func TestQueryCodesOfOneKind(t *testing.T) {
 		for _, kind := range []string{"bytes", "words"} {
 			dh, dr, dg := to(b, head), to(b, rest), to(b, make([]query, m))
 			d8, hi, lo := room[int8](b, m*S), room[int8](b, m*P), room[int8](b, m*P)
-			args := []device.Arg{device.Ptr(dh), device.Ptr(dr), device.Ptr(d8), device.Null(), device.Null(), device.Ptr(dg), device.I32(m), device.I32(R), device.I32(D), device.I32(width), device.I32(S), device.I32(P)}
-			if kind == "words" {
-				args[2], args[3], args[4] = device.Null(), device.Ptr(hi), device.Ptr(lo)
+			args := queryCodesArgs{
+				head: device.Ptr(dh), rest: device.Ptr(dr), codes8: device.Ptr(d8), hi: device.Pointer[int8]{}, lo: device.Pointer[int8]{},
+				queries: device.Ptr(dg), m: m, R: R, D: D, To: width, S: S, P: P,
 			}
-			b.launch("query_codes", device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 64}}, args...)
+			if kind == "words" {
+				args.codes8, args.hi, args.lo = device.Pointer[int8]{}, device.Ptr(hi), device.Ptr(lo)
+			}
+			b.q.queryCodes(device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 64}}, args)
 			bytes, high, low := from(b, d8), from(b, hi), from(b, lo)
 			for j, p := range from(b, dg) {
 				want := both[j]

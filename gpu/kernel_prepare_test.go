@@ -29,11 +29,10 @@ func (b *preparer) load(q []float32, g []query, dim, D int, metric collection.Me
 	b.Helper()
 	m := len(g)
 	dq, ds, dx, dg, dc := to(b, q), room[float64](b, m*dim), room[float32](b, m*D), to(b, g), to(b, centre)
-	middle := device.Null()
-	if centre != nil {
-		middle = device.Ptr(dc)
-	}
-	b.launch("query_load", device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 128}}, device.Ptr(dq), device.Ptr(ds), device.Ptr(dx), device.Ptr(dg), device.I32(m), device.I32(dim), device.I32(D), device.I32(int(metric)), middle)
+	b.q.queryLoad(device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 128}}, queryLoadArgs{
+		q: device.Ptr(dq), scaled: device.Ptr(ds), x: device.Ptr(dx), queries: device.Ptr(dg), m: m, dim: dim, P: D, metric: int(metric),
+		centre: device.Ptr(dc),
+	})
 	from(b, dq)
 	from(b, dc)
 	return from(b, ds), from(b, dx), from(b, dg)
@@ -47,7 +46,9 @@ func (b *preparer) project(x, u []float32, m, R, D int, inPlace bool) (head, res
 	if !inPlace {
 		dr = room[float32](b, m*D)
 	}
-	b.launch("head_project", device.Shape{Grid: device.Dim{X: ceil(m, tile)}, Block: device.Dim{X: 256}}, device.Ptr(dx), device.Ptr(du), device.Ptr(dh), device.Ptr(dr), device.I32(m), device.I32(R), device.I32(D))
+	b.q.headProject(device.Shape{Grid: device.Dim{X: ceil(m, tile)}, Block: device.Dim{X: 256}}, headProjectArgs{
+		x: device.Ptr(dx), U: device.Ptr(du), head: device.Ptr(dh), rest: device.Ptr(dr), m: m, R: R, D: D,
+	})
 	from(b, du)
 	head, rest = from(b, dh), from(b, dr)
 	if !inPlace {
@@ -64,7 +65,9 @@ func (b *preparer) rotate(x []float32, r *collection.Rotation, m, D int, shared 
 	dx, dr := to(b, x), room[float32](b, m*D)
 	if r.Haar != nil {
 		dh := to(b, r.Haar)
-		b.launch("rotate_haar", device.Shape{Grid: device.Dim{X: ceil(m, tile), Y: 3}, Block: device.Dim{X: 256}}, device.Ptr(dx), device.Ptr(dh), device.Ptr(dr), device.I32(m), device.I32(D))
+		b.q.rotateHaar(device.Shape{Grid: device.Dim{X: ceil(m, tile), Y: 3}, Block: device.Dim{X: 256}}, rotateHaarArgs{
+			x: device.Ptr(dx), haar: device.Ptr(dh), rest: device.Ptr(dr), m: m, D: D,
+		})
 		from(b, dh)
 	} else {
 		ds, dp := to(b, slices.Concat(r.Sign...)), to(b, slices.Concat(r.Perm...))
@@ -72,7 +75,10 @@ func (b *preparer) rotate(x []float32, r *collection.Rotation, m, D int, shared 
 		if !shared {
 			shape.Shared, work = 0, room[float32](b, 2*m*D)
 		}
-		b.launch("rotate", shape, device.Ptr(dx), device.Ptr(ds), device.Ptr(dp), device.Ptr(dr), device.Ptr(work), device.I32(m), device.I32(D), device.I32(len(r.Sign)))
+		b.q.rotate(shape, rotateArgs{
+			x: device.Ptr(dx), sign: device.Ptr(ds), perm: device.Ptr(dp), rest: device.Ptr(dr), work: device.Ptr(work), m: m, D: D,
+			rounds: len(r.Sign),
+		})
 		from(b, ds)
 		from(b, dp)
 		from(b, work)
@@ -88,7 +94,10 @@ func (b *preparer) codes(head, rest []float32, g []query, R, D, width int) (quer
 	b.Helper()
 	m, S, P := len(g), (R+width+31)&^31, (R+D+63)&^63
 	dh, dr, dg, d8, hi, lo := to(b, head), to(b, rest), to(b, g), room[int8](b, m*S), room[int8](b, m*P), room[int8](b, m*P)
-	b.launch("query_codes", device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 128}}, device.Ptr(dh), device.Ptr(dr), device.Ptr(d8), device.Ptr(hi), device.Ptr(lo), device.Ptr(dg), device.I32(m), device.I32(R), device.I32(D), device.I32(width), device.I32(S), device.I32(P))
+	b.q.queryCodes(device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 128}}, queryCodesArgs{
+		head: device.Ptr(dh), rest: device.Ptr(dr), codes8: device.Ptr(d8), hi: device.Ptr(hi), lo: device.Ptr(lo), queries: device.Ptr(dg), m: m,
+		R: R, D: D, To: width, S: S, P: P,
+	})
 	from(b, dh)
 	from(b, dr)
 	return queryCodes{from(b, d8), from(b, hi), from(b, lo)}, from(b, dg)
@@ -98,8 +107,10 @@ func (b *preparer) codes(head, rest []float32, g []query, R, D, width int) (quer
 func (b *preparer) factors(g []query, rest []float32, D int, t *looks.Compiled) []query {
 	b.Helper()
 	dg, dr := to(b, g), to(b, rest)
-	b.launch("look_factors", device.Shape{Grid: device.Dim{X: ceil(len(g), tile)}, Block: device.Dim{X: 256}}, device.Ptr(dg), device.Ptr(dr), device.I32(len(g)), device.I32(D), device.I32(t.To), device.I32(int(t.Kind)), device.I32(int(t.QueryCodes)),
-		device.F64(t.Reach), device.F64(t.Slack), device.F64(t.CodeSlack))
+	b.q.lookFactors(device.Shape{Grid: device.Dim{X: ceil(len(g), tile)}, Block: device.Dim{X: 256}}, lookFactorsArgs{
+		queries: device.Ptr(dg), rest: device.Ptr(dr), m: len(g), D: D, To: t.To, rule: int(t.Kind), codes: int(t.QueryCodes), reach: t.Reach,
+		slack: t.Slack, codeSlack: t.CodeSlack,
+	})
 	from(b, dr)
 	return from(b, dg)
 }

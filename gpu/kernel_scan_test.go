@@ -201,9 +201,8 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 			codes[i] ^= 0x80
 		}
 	}
-	name := "scan_s8"
 	if c.wide {
-		name, codes = "scan_rows_s8", codes[:c.n*c.stride]
+		codes = codes[:c.n*c.stride]
 	}
 	filter := to(b, c.filter)
 	states := slices.Clone(c.states)
@@ -224,10 +223,21 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 	dt := to(b, []terms{{headScale: floats[0].Address(), headNorm: floats[1].Address(), headErr: floats[2].Address(), norm: floats[3].Address(),
 		offset: floats[4].Address(), scale: floats[5].Address(), radius: floats[6].Address(), xnorm: floats[7].Address(), wholeErr: floats[8].Address(), strips: strips.Address()}})
 	lists := toLists(b, make([][]arm, len(states)), c.room)
-	b.launch("scan_seen", device.Shape{Grid: device.Dim{X: ceil(c.m, 8)}, Block: device.Dim{X: 256}}, device.Ptr(ds), device.I32(c.m), device.U32(c.mask), device.U32(c.flags), device.U32(uint32(c.lo)), device.U32(uint32(c.n)))
-	b.launch(name, device.Shape{Grid: device.Dim{X: c.grid, Y: ceil(c.m, c.tile)}, Block: device.Dim{X: 256}, Shared: c.shared()},
-		device.Ptr(dc), device.I64(int64(c.stride)), device.I32(c.R), device.I32(c.To), device.U32(uint32(c.lo)), device.U32(uint32(c.n)), device.Ptr(d8), device.I32(c.pitch), device.Ptr(ds), device.I32(c.m), device.I32(c.tile),
-		device.U32(c.mask), device.U32(c.flags), device.Ptr(dt), device.Ptr(lists.table))
+	b.q.scanSeen(device.Shape{Grid: device.Dim{X: ceil(c.m, 8)}, Block: device.Dim{X: 256}}, scanSeenArgs{
+		queries: device.Ptr(ds), m: c.m, mask: c.mask, value: c.flags, lo: uint32(c.lo), hi: uint32(c.n),
+	})
+	shape := device.Shape{Grid: device.Dim{X: c.grid, Y: ceil(c.m, c.tile)}, Block: device.Dim{X: 256}, Shared: c.shared()}
+	if c.wide {
+		b.q.scanRowsS8(shape, scanRowsS8Args{
+			codes: device.Ptr(dc), stride: int64(c.stride), R: c.R, To: c.To, lo: uint32(c.lo), hi: uint32(c.n), codes8: device.Ptr(d8),
+			pitch: c.pitch, queries: device.Ptr(ds), m: c.m, tile: c.tile, mask: c.mask, value: c.flags, terms: device.Ptr(dt), lists: device.Ptr(lists.table),
+		})
+	} else {
+		b.q.scanS8(shape, scanS8Args{
+			slab: device.View[int8](dc, 0), stride: int64(c.stride), R: c.R, To: c.To, lo: uint32(c.lo), hi: uint32(c.n), codes8: device.Ptr(d8),
+			pitch: c.pitch, queries: device.Ptr(ds), m: c.m, tile: c.tile, mask: c.mask, value: c.flags, terms: device.Ptr(dt), lists: device.Ptr(lists.table),
+		})
+	}
 	from(b, dc)
 	from(b, d8)
 	from(b, strips)
@@ -455,7 +465,9 @@ func TestSeen(t *testing.T) {
 			states := slices.Clone(c.states)
 			hidden := c.hidden.upload(b, states)
 			q := to(b, states)
-			b.launch("scan_seen", device.Shape{Grid: device.Dim{X: ceil(m, 8)}, Block: device.Dim{X: 256}}, device.Ptr(q), device.I32(m), device.U32(0), device.U32(0), device.U32(chunk[0]), device.U32(chunk[1]))
+			b.q.scanSeen(device.Shape{Grid: device.Dim{X: ceil(m, 8)}, Block: device.Dim{X: 256}}, scanSeenArgs{
+				queries: device.Ptr(q), m: m, mask: 0, value: 0, lo: chunk[0], hi: chunk[1],
+			})
 			for j, s := range from(b, q) {
 				want := 0
 				for i := int(chunk[0]); i < int(chunk[1]); i++ {

@@ -71,12 +71,15 @@ func (s *scoring) run(b *preparer) (scores [][]float64, of [][]uint32) {
 	q, dl, dn, order, norms := to(b, s.states), to(b, lead), to(b, led), to(b, s.order), to(b, s.squares)
 	rows, scaled := to(b, append(make([]float32, off), s.rows...)), to(b, append(make([]float64, off), s.scaled...))
 	ds, dr := room[float64](b, m*s.room), room[uint32](b, m*s.room)
-	var byNorm device.Arg = device.Null()
+	var byNorm device.Pointer[float64]
 	if s.metric == collection.Cosine {
 		byNorm = device.Ptr(norms)
 	}
-	b.launch("score", s.shape, device.Ptr(q), device.Ptr(dl), device.Ptr(dn), device.U32(uint32(s.room)), device.PtrAt(rows, off), device.I32(s.dim), device.Ptr(order), device.PtrAt(scaled, off), byNorm,
-		device.I32(int(s.metric)), device.Ptr(ds), device.Ptr(dr))
+	b.q.score(s.shape, scoreArgs{
+		queries: device.Ptr(q), candidate: device.Ptr(dl), selected: device.Ptr(dn), room: uint32(s.room), rows: device.View[float32](rows, off),
+		dim: s.dim, order: device.Ptr(order), scaled: device.View[float64](scaled, off), rowSquare: byNorm, metric: int(s.metric), scores: device.Ptr(ds),
+		of: device.Ptr(dr),
+	})
 	from(b, q)
 	from(b, dl)
 	from(b, dn)
@@ -224,8 +227,10 @@ func (m *merging) merge(name string, batch [][]scoredRow) {
 		m.states[j], m.want[j] = m.take(m.states[j], m.want[j], l)
 	}
 	dn, ds, dr := to(b, led), to(b, scores), to(b, of)
-	b.launch("merge", device.Shape{Grid: device.Dim{X: len(batch)}, Block: device.Dim{X: 256}}, device.Ptr(m.q), device.Ptr(dn), device.Ptr(ds), device.Ptr(dr), device.U32(uint32(space)), device.I32(m.dim),
-		device.Ptr(m.scores), device.Ptr(m.rows), device.U32(uint32(m.room)))
+	b.q.merge(device.Shape{Grid: device.Dim{X: len(batch)}, Block: device.Dim{X: 256}}, mergeArgs{
+		queries: device.Ptr(m.q), selected: device.Ptr(dn), scores: device.Ptr(ds), of: device.Ptr(dr), room: uint32(space), dim: m.dim,
+		bestScore: device.Ptr(m.scores), bestRow: device.Ptr(m.rows), bestRoom: uint32(m.room),
+	})
 	from(b, dn)
 	from(b, ds)
 	from(b, dr)
@@ -453,8 +458,11 @@ const notDone = flagDone | flagDense
 
 func (s *scoring) tighten(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *tightened {
 	d := s.tightener(b, lists)
-	b.launch("tighten", device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}, device.Ptr(d.q), device.Ptr(d.l.table), device.U32(notDone), device.U32(0), device.I32(by), device.I32(rounds), device.I32(rounds+3),
-		device.Ptr(d.rows), device.I32(s.dim), device.Ptr(d.order), device.Ptr(d.scaled), device.Ptr(d.norm), device.I32(int(s.metric)), device.Ptr(d.best), device.Ptr(d.bestRow), device.U32(tightenRoom), device.F64(share), device.F32(beyond))
+	b.q.tighten(device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}, tightenArgs{
+		queries: device.Ptr(d.q), lists: device.Ptr(d.l.table), mask: notDone, value: 0, by: by, rounds: rounds, ceilingRounds: rounds + 3,
+		rows: device.Ptr(d.rows), dim: s.dim, order: device.Ptr(d.order), scaled: device.Ptr(d.scaled), rowSquare: device.Ptr(d.norm),
+		metric: int(s.metric), bestScore: device.Ptr(d.best), bestRow: device.Ptr(d.bestRow), bestRoom: tightenRoom, share: share, beyond: beyond,
+	})
 	return d.result()
 }
 
@@ -464,13 +472,24 @@ func (s *scoring) tightenApart(b *preparer, lists [][]arm, by, rounds int, share
 	lead, led, scores, of := room[uint32](b, d.m*most), room[uint32](b, d.m), room[float64](b, d.m*most), room[uint32](b, d.m*most)
 	blocks := device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}
 	for round := range rounds + 3 {
-		b.launch("select_candidates", blocks, device.Ptr(d.q), device.Ptr(d.l.table), device.U32(notDone), device.U32(0), device.I32(by), device.U32(0), device.I32(flag(round >= rounds)), device.Ptr(lead), device.Ptr(led), device.U32(most))
-		b.launch("score", device.Shape{Grid: device.Dim{X: d.m, Y: 2}, Block: device.Dim{X: 128}}, device.Ptr(d.q), device.Ptr(lead), device.Ptr(led), device.U32(most), device.Ptr(d.rows), device.I32(s.dim), device.Ptr(d.order), device.Ptr(d.scaled), device.Ptr(d.norm),
-			device.I32(int(s.metric)), device.Ptr(scores), device.Ptr(of))
-		b.launch("merge", blocks, device.Ptr(d.q), device.Ptr(led), device.Ptr(scores), device.Ptr(of), device.U32(most), device.I32(s.dim), device.Ptr(d.best), device.Ptr(d.bestRow), device.U32(tightenRoom))
+		b.q.selectCandidates(blocks, selectCandidatesArgs{
+			queries: device.Ptr(d.q), lists: device.Ptr(d.l.table), mask: notDone, value: 0, by: by, most: 0, ceiling: flag(round >= rounds),
+			candidate: device.Ptr(lead), selected: device.Ptr(led), room: most,
+		})
+		b.q.score(device.Shape{Grid: device.Dim{X: d.m, Y: 2}, Block: device.Dim{X: 128}}, scoreArgs{
+			queries: device.Ptr(d.q), candidate: device.Ptr(lead), selected: device.Ptr(led), room: most, rows: device.Ptr(d.rows), dim: s.dim,
+			order: device.Ptr(d.order), scaled: device.Ptr(d.scaled), rowSquare: device.Ptr(d.norm), metric: int(s.metric),
+			scores: device.Ptr(scores), of: device.Ptr(of),
+		})
+		b.q.merge(blocks, mergeArgs{
+			queries: device.Ptr(d.q), selected: device.Ptr(led), scores: device.Ptr(scores), of: device.Ptr(of), room: most, dim: s.dim,
+			bestScore: device.Ptr(d.best), bestRow: device.Ptr(d.bestRow), bestRoom: tightenRoom,
+		})
 	}
-	b.launch("prune", blocks, device.Ptr(d.q), device.Ptr(d.l.table), device.U32(notDone), device.U32(0))
-	b.launch("mark_finished", device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 256}}, device.Ptr(d.q), device.U32(uint32(d.m)), device.F64(share), device.F32(beyond))
+	b.q.prune(blocks, pruneArgs{
+		queries: device.Ptr(d.q), lists: device.Ptr(d.l.table), mask: notDone, value: 0,
+	})
+	b.q.markFinished(device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 256}}, markFinishedArgs{queries: device.Ptr(d.q), m: uint32(d.m), share: share, beyond: beyond})
 	from(b, lead)
 	from(b, led)
 	from(b, scores)

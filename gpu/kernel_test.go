@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,8 +17,7 @@ import (
 type preparer struct {
 	*testing.T
 	th *device.Thread
-	s  *device.Stream
-	m  []*device.Module
+	q  *queue // waits for every kernel
 }
 
 // onKernels calls f on a device's thread with modules loaded, and fails the test if f leaves
@@ -25,51 +25,28 @@ type preparer struct {
 func onKernels(t *testing.T, f func(b *preparer), modules ...string) {
 	t.Helper()
 	onThread(t, 0, func(th *device.Thread) error {
-		b := &preparer{T: t, th: th}
-		var err error
-		if b.s, err = th.NewStream("test"); err != nil {
+		s, err := th.NewStream("test")
+		if err != nil {
 			return err
 		}
+		m := &machine{functions: map[string]*device.Function{}, onLaunch: func(q *queue, _ string) error { return q.s.Sync(q.t) }}
 		for _, name := range modules {
 			text, err := kernels.PTX(name)
 			if err != nil {
 				return err
 			}
-			m, err := th.Load(name, text)
-			if err != nil {
+			if err := m.loadModule(th, name, text); err != nil {
 				return err
 			}
-			b.m = append(b.m, m)
 		}
+		b := &preparer{T: t, th: th, q: &queue{t: th, s: s, machine: m}}
 		f(b)
-		for _, m := range b.m {
-			if err := m.Unload(th); err != nil {
-				return err
-			}
+		errs := []error{b.q.err, s.Close(th)}
+		for _, module := range m.modules {
+			errs = append(errs, module.Unload(th))
 		}
-		return b.s.Close(th)
+		return errors.Join(errs...)
 	})
-}
-
-// launch runs a kernel of the modules and waits for it.
-func (b *preparer) launch(name string, shape device.Shape, args ...device.Arg) {
-	b.Helper()
-	var f *device.Function
-	var err error
-	for _, m := range b.m {
-		if f, err = m.Function(b.th, name); err == nil {
-			break
-		}
-	}
-	if err == nil {
-		err = f.Launch(b.th, b.s, shape, args...)
-	}
-	if err == nil {
-		err = b.s.Sync(b.th)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
 }
 
 // guard is the number of elements behind a buffer's own that must not change: memory is allocated
@@ -114,6 +91,9 @@ func to[T any](b *preparer, x []T) *device.Buffer[T] {
 // from downloads and frees buf, and checks its guards.
 func from[T any](b *preparer, buf *device.Buffer[T]) []T {
 	b.Helper()
+	if b.q.err != nil {
+		b.Fatal(b.q.err)
+	}
 	x := make([]T, buf.Len())
 	if err := buf.Download(b.th, x, 0); err != nil {
 		b.Fatal(err)

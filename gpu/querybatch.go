@@ -38,11 +38,17 @@ type queryBatch struct {
 	at struct {
 		// These five are contiguous: reports and states are downloaded together, with the best if it is
 		// small; states and the queries as given are uploaded together.
-		bestScore, bestRow, reports, states, given int
+		bestScore array[float64]
+		bestRow   array[uint32]
+		reports   array[report]
+		states    array[query]
+		given     array[float32]
 
-		scaled, x, head, rest, hi, lo, work                     int
-		candidate, candidateCount, candidateScore, candidateRow int
-		codes8                                                  int // codes of the current first look
+		scaled                                  array[float64]
+		x, head, rest, work                     array[float32]
+		hi, lo, codes8                          array[int8] // codes8 are those of the current first look
+		candidate, candidateCount, candidateRow array[uint32]
+		candidateScore                          array[float64]
 	}
 }
 
@@ -50,36 +56,26 @@ type queryBatch struct {
 // less than another wait.
 const smallBest = 1 << 16
 
-// arrayLayout assigns offsets, multiples of 256 bytes, to arrays in one allocation; its value is the
-// end of the last.
-type arrayLayout int
-
-func (c *arrayLayout) place(n int, bytes int) int {
-	at := int(*c)
-	*c = arrayLayout((at + n*bytes + 255) &^ 255)
-	return at
-}
-
 // newQueryBatch allocates memory for m queries; most is the greatest k among those whose best the
 // device keeps.
 func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool) (*queryBatch, error) {
 	b := &queryBatch{r: r, m: m, codes: codes, candidateRoom: max(minCandidates, (most+3)&^3), bestRoom: max(1, most)}
 	c, a := r.c, &b.at
 	var mem arrayLayout
-	a.bestScore, a.bestRow = mem.place(m*b.bestRoom, 8), mem.place(m*b.bestRoom, 4)
-	a.reports = mem.place(m, 8)
-	a.states, a.given = mem.place(m, int(device.Size[query]())), mem.place(m*c.Dim, 4)
+	a.bestScore, a.bestRow = place[float64](&mem, m*b.bestRoom), place[uint32](&mem, m*b.bestRoom)
+	a.reports = place[report](&mem, m)
+	a.states, a.given = place[query](&mem, m), place[float32](&mem, m*c.Dim)
 	pin := int(mem)
-	a.scaled, a.x = mem.place(m*c.Dim, 8), mem.place(m*b.xWidth(), 4)
+	a.scaled, a.x = place[float64](&mem, m*c.Dim), place[float32](&mem, m*b.xWidth())
 	if codes {
-		a.head, a.rest = mem.place(m*c.R, 4), mem.place(m*c.D, 4)
-		a.hi, a.lo, a.codes8 = mem.place(m*b.pitch(), 1), mem.place(m*b.pitch(), 1), mem.place(m*b.pitch(), 1)
+		a.head, a.rest = place[float32](&mem, m*c.R), place[float32](&mem, m*c.D)
+		a.hi, a.lo, a.codes8 = place[int8](&mem, m*b.pitch()), place[int8](&mem, m*b.pitch()), place[int8](&mem, m*b.pitch())
 		if b.rotationShared(t) == 0 {
-			a.work = mem.place(2*m*c.D, 4)
+			a.work = place[float32](&mem, 2*m*c.D)
 		}
 	}
-	a.candidate, a.candidateCount = mem.place(m*b.candidateRoom, 4), mem.place(m, 4)
-	a.candidateScore, a.candidateRow = mem.place(m*b.candidateRoom, 8), mem.place(m*b.candidateRoom, 4)
+	a.candidate, a.candidateCount = place[uint32](&mem, m*b.candidateRoom), place[uint32](&mem, m)
+	a.candidateScore, a.candidateRow = place[float64](&mem, m*b.candidateRoom), place[uint32](&mem, m*b.candidateRoom)
 
 	var err error
 	if b.mem, err = r.m.pool.TakeDevice(t, "queries", int(mem)); err != nil {
@@ -89,17 +85,17 @@ func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool) (*que
 		r.m.pool.ReturnDevice(t, b.mem)
 		return nil, err
 	}
-	b.states = viewPinned[query](b.pinned, b.at.states, m)
+	b.states = viewPinned(b.pinned, b.at.states, 0, m)
 	clear(b.states)
 	return b, nil
 }
 
-// viewPinned returns n structures at byte at of pinned memory.
-func viewPinned[S any](p *device.Pinned[uint8], at, n int) []S {
+// viewPinned returns n elements, from the from-th on, of an array in pinned memory.
+func viewPinned[T any](p *device.Pinned[uint8], a array[T], from, n int) []T {
 	if n == 0 {
 		return nil
 	}
-	return unsafe.Slice((*S)(unsafe.Pointer(&p.Slice()[at])), n)
+	return unsafe.Slice((*T)(unsafe.Pointer(&p.Slice()[a.at(from)])), n)
 }
 
 // freeMemory releases the memory; no enqueued work may use it.
@@ -141,51 +137,8 @@ func (b *queryBatch) setQuery(j int, row []float32, g *backend.Goal, k int, list
 	s := &b.states[j]
 	*s = query{epsilon: g.Epsilon, floor: g.Floor, ceiling: g.Ceiling, k: uint32(k), allowed: uint32(g.Allowed), open: math.Inf(-1), from: uint32(g.From),
 		filter: lists.filter, excluded: lists.excluded, excludes: lists.excludes, given: lists.given, givens: lists.givens}
-	copy(viewPinned[float32](b.pinned, b.at.given+4*j*len(row), len(row)), row)
+	copy(viewPinned(b.pinned, b.at.given, j*len(row), len(row)), row)
 }
-
-// prepare uploads the queries and prepares them.
-func (b *queryBatch) prepare(q *queue) {
-	c, m := b.r.c, b.m
-	b.upload(q, b.at.states, b.at.given+4*m*c.Dim)
-	// As many threads with codes as without, for the same norm, bit for bit: a dense scan takes scores of the run.
-	q.launch("query_load", device.Shape{Grid: device.Dim{X: m}, Block: threadsFor(c.Dim)},
-		b.arrayArg(b.at.given), b.arrayArg(b.at.scaled), b.arrayArg(b.at.x), b.arrayArg(b.at.states), device.I32(m), device.I32(c.Dim), device.I32(b.xWidth()), scoringOf(c), orNull(b.r.centre))
-	if !b.codes {
-		return
-	}
-	rot := b.r.rotation
-	if c.R > 0 {
-		q.launch("head_project", device.Shape{Grid: device.Dim{X: blocks(m, 8)}, Block: device.Dim{X: 256}},
-			b.arrayArg(b.at.x), device.Ptr(rot.head), b.arrayArg(b.at.head), b.arrayArg(b.at.x), device.I32(m), device.I32(c.R), device.I32(c.D))
-	}
-	b.rotate(q, rot)
-	q.launch("query_codes", device.Shape{Grid: device.Dim{X: m}, Block: threadsFor(b.pitch() / 4)},
-		b.arrayArg(b.at.head), b.arrayArg(b.at.rest), device.Null(), b.arrayArg(b.at.hi), b.arrayArg(b.at.lo), b.arrayArg(b.at.states),
-		device.I32(m), device.I32(c.R), device.I32(c.D), device.I32(c.D), device.I32(0), device.I32(b.pitch()))
-}
-
-// rotate rotates the rests.
-func (b *queryBatch) rotate(q *queue, rot *rotation) {
-	c, m := b.r.c, b.m
-	if rot.haar != nil {
-		q.launch("rotate_haar", device.Shape{Grid: device.Dim{X: blocks(m, 8), Y: blocks(c.D, 32)}, Block: device.Dim{X: 256}},
-			b.arrayArg(b.at.x), device.Ptr(rot.haar), b.arrayArg(b.at.rest), device.I32(m), device.I32(c.D))
-		return
-	}
-	shape, work := device.Shape{Grid: device.Dim{X: m}, Block: threadsFor(c.D / 8), Shared: b.rotationShared(q.t)}, device.Null()
-	if shape.Shared == 0 {
-		work = b.arrayArg(b.at.work)
-	}
-	q.launch("rotate", shape, b.arrayArg(b.at.x), device.Ptr(rot.sign), device.Ptr(rot.perm), b.arrayArg(b.at.rest), work, device.I32(m), device.I32(c.D), device.I32(rot.rounds))
-}
-
-// threadsFor is the shape of blocks that process the n pieces of a query: whole warps, at most 256
-// threads. It depends only on the collection, and so does the order of additions.
-func threadsFor(n int) device.Dim { return device.Dim{X: 32 * max(1, min(8, blocks(n, 32)))} }
-
-// arrayArg returns the address of an array of all queries.
-func (b *queryBatch) arrayArg(at int) device.Arg { return device.PtrAt(b.mem, at) }
 
 // upload enqueues the upload of bytes lo to hi-1.
 func (b *queryBatch) upload(q *queue, lo, hi int) {
@@ -203,16 +156,16 @@ func (b *queryBatch) download(q *queue, lo, hi int) {
 
 // uploadStates enqueues the upload of the host's states.
 func (b *queryBatch) uploadStates(q *queue) {
-	b.upload(q, b.at.states, b.at.states+b.m*int(device.Size[query]()))
+	b.upload(q, int(b.at.states), b.at.states.at(b.m))
 }
 
 // downloadStates enqueues the download of reports and states, and of the best if it is small.
 func (b *queryBatch) downloadStates(q *queue) {
-	from := b.at.reports
+	from := int(b.at.reports)
 	if b.bestIsSmall() {
 		from = 0
 	}
-	b.download(q, from, b.at.states+b.m*int(device.Size[query]()))
+	b.download(q, from, b.at.states.at(b.m))
 }
 
 // bestIsSmall reports whether the best is downloaded with the states.
@@ -232,8 +185,8 @@ func (b *queryBatch) syncStates(q *queue) error {
 // indexed by query.
 func (b *queryBatch) downloadBest(q *queue, lo, hi int) (out [][]scoredRow, err error) {
 	if !b.bestIsSmall() && lo < hi {
-		b.download(q, b.at.bestScore+8*lo*b.bestRoom, b.at.bestScore+8*hi*b.bestRoom)
-		b.download(q, b.at.bestRow+4*lo*b.bestRoom, b.at.bestRow+4*hi*b.bestRoom)
+		b.download(q, b.at.bestScore.at(lo*b.bestRoom), b.at.bestScore.at(hi*b.bestRoom))
+		b.download(q, b.at.bestRow.at(lo*b.bestRoom), b.at.bestRow.at(hi*b.bestRoom))
 		if err := q.sync(); err != nil {
 			return nil, err
 		}
@@ -241,7 +194,7 @@ func (b *queryBatch) downloadBest(q *queue, lo, hi int) (out [][]scoredRow, err 
 	out = make([][]scoredRow, b.m)
 	for j := lo; j < hi; j++ {
 		n := int(b.states[j].best)
-		scores, rows := viewPinned[float64](b.pinned, b.at.bestScore+8*j*b.bestRoom, n), viewPinned[uint32](b.pinned, b.at.bestRow+4*j*b.bestRoom, n)
+		scores, rows := viewPinned(b.pinned, b.at.bestScore, j*b.bestRoom, n), viewPinned(b.pinned, b.at.bestRow, j*b.bestRoom, n)
 		out[j] = slices.Grow(out[j], n)
 		for k := range n {
 			out[j] = append(out[j], scoredRow{scores[k], rows[k]})

@@ -5,7 +5,6 @@ package gpu
 import (
 	"context"
 	"slices"
-	"unsafe"
 
 	"thresher/device"
 )
@@ -81,88 +80,6 @@ func (qs *queryChunk) selectSlots(slots []int) []int {
 	return slots[lo:hi]
 }
 
-// arrayArg returns the address of the chunk's part of one of the batch's arrays; bytes is the size of
-// a query's part.
-func (qs *queryChunk) arrayArg(at, bytes int) device.Arg {
-	return device.PtrAt(qs.b.mem, at+qs.lo*bytes)
-}
-
-func (qs *queryChunk) statesArg() device.Arg {
-	return qs.arrayArg(qs.b.at.states, int(unsafe.Sizeof(query{})))
-}
-
-// threadAQuery is the shape of a kernel with one thread for each query.
-func (qs *queryChunk) threadAQuery() device.Shape {
-	return device.Shape{Grid: device.Dim{X: blocks(qs.m(), 256)}, Block: device.Dim{X: 256}}
-}
-
-// blockAQuery is the shape of a kernel with one block for each query.
-func (qs *queryChunk) blockAQuery() device.Shape {
-	return device.Shape{Grid: device.Dim{X: qs.m()}, Block: device.Dim{X: 256}}
-}
-
-// blocksAQuery is the shape of a kernel with several blocks, of so many threads, for each query's
-// list: four for each multiprocessor in all, and at most two for each multiprocessor for one query.
-func (qs *queryChunk) blocksAQuery(q *queue, threads int) device.Shape {
-	n := q.t.Device().Info().Multiprocessors
-	y := max(1, min(2*n, 4*n/qs.m()))
-	return device.Shape{Grid: device.Dim{X: qs.m(), Y: y}, Block: device.Dim{X: threads}}
-}
-
-// pruneLists removes the entries whose bounds are below the threshold; estimates are lost.
-func (qs *queryChunk) pruneLists(q *queue, w selector) {
-	q.launch("prune", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), device.U32(w.mask), device.U32(w.value))
-}
-
-// scoreCandidates moves at most most candidates of each query (0 for its k) from its list and scores
-// them; with ceilings only for queries with a ceiling that hold fewer than k. If the device keeps the
-// best, that may tighten the threshold.
-func (qs *queryChunk) scoreCandidates(q *queue, w selector, by, most int, ceilings bool) {
-	b := qs.b
-	q.launch("select_candidates", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), device.U32(w.mask), device.U32(w.value), device.I32(by), device.U32(uint32(most)), boolean(ceilings),
-		qs.arrayArg(b.at.candidate, 4*b.candidateRoom), qs.arrayArg(b.at.candidateCount, 4), device.U32(uint32(b.candidateRoom)))
-	qs.scoreSelected(q)
-}
-
-// scoreSelected scores the candidates already selected.
-func (qs *queryChunk) scoreSelected(q *queue) {
-	b, r := qs.b, qs.b.r
-	room := device.U32(uint32(b.candidateRoom))
-	lead, led := qs.arrayArg(b.at.candidate, 4*b.candidateRoom), qs.arrayArg(b.at.candidateCount, 4)
-	scores, rows := qs.arrayArg(b.at.candidateScore, 8*b.candidateRoom), qs.arrayArg(b.at.candidateRow, 4*b.candidateRoom)
-	q.launch("score", qs.blocksAQuery(q, 128), qs.statesArg(), lead, led, room, device.Ptr(r.rows.kernelArg()), device.I32(r.c.Dim), device.Ptr(r.order),
-		qs.arrayArg(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), scoringOf(r.c), scores, rows)
-	if !qs.collects {
-		q.launch("merge", qs.blockAQuery(), qs.statesArg(), led, scores, rows, room, device.I32(r.c.Dim),
-			qs.arrayArg(b.at.bestScore, 8*b.bestRoom), qs.arrayArg(b.at.bestRow, 4*b.bestRoom), device.U32(uint32(b.bestRoom)))
-	}
-}
-
-// tighten scores k candidates of each query, then k more by the new threshold, and removes entries
-// below it. It marks the queries that need no further scan: those whose threshold no atom of norm
-// at most beyond reaches (a negative beyond: no atoms are left), and those that kept more than a
-// share of the atoms.
-func (qs *queryChunk) tighten(q *queue, w selector, by int, share float64, beyond float32) {
-	b, r := qs.b, qs.b.r
-	if !qs.collects && b.bestRoom <= tightenMost {
-		q.launch("tighten", qs.blockAQuery(), qs.statesArg(), qs.lists.tableArg(), device.U32(w.mask), device.U32(w.value), device.I32(by), device.I32(tightenRounds), device.I32(ceilingRounds),
-			device.Ptr(r.rows.kernelArg()), device.I32(r.c.Dim), device.Ptr(r.order), qs.arrayArg(b.at.scaled, 8*r.c.Dim), orNull(r.rowSquare), scoringOf(r.c),
-			qs.arrayArg(b.at.bestScore, 8*b.bestRoom), qs.arrayArg(b.at.bestRow, 4*b.bestRoom), device.U32(uint32(b.bestRoom)), device.F64(share), device.F32(beyond))
-		return
-	}
-	rounds := tightenRounds
-	if qs.ceilings {
-		rounds = ceilingRounds
-	}
-	for round := range rounds {
-		if !qs.collects {
-			qs.scoreCandidates(q, w, by, 0, round >= tightenRounds)
-		}
-	}
-	qs.pruneLists(q, w)
-	q.launch("mark_finished", qs.threadAQuery(), qs.statesArg(), device.U32(uint32(qs.m())), device.F64(share), device.F32(beyond))
-}
-
 // longestList returns the length of the longest list of the queries selected by w, by the states
 // last downloaded.
 func (qs *queryChunk) longestList(w selector) int {
@@ -224,15 +141,16 @@ func (qs *queryChunk) downloadScores(q *queue, found func(j int, s []scoredRow))
 		return err
 	}
 	defer func() { err = q.machine.pool.ReturnAfter(q.t, pin, err) }()
-	down := func(to, at, bytes int) {
+	down := func(to, from, end int) {
 		q.enqueue(func(t *device.Thread, s *device.Stream) error {
-			return b.mem.DownloadAsync(t, s, pin, to, at+qs.lo*bytes, qs.m()*bytes)
+			return b.mem.DownloadAsync(t, s, pin, to, from, end-from)
 		})
 	}
-	scores, rows, led := viewPinned[float64](pin, 0, n), viewPinned[uint32](pin, 8*n, n), viewPinned[uint32](pin, 12*n, qs.m())
-	down(0, b.at.candidateScore, 8*b.candidateRoom)
-	down(8*n, b.at.candidateRow, 4*b.candidateRoom)
-	down(12*n, b.at.candidateCount, 4)
+	scoresAt, rowsAt, countsAt := array[float64](0), array[uint32](8*n), array[uint32](12*n)
+	scores, rows, led := viewPinned(pin, scoresAt, 0, n), viewPinned(pin, rowsAt, 0, n), viewPinned(pin, countsAt, 0, qs.m())
+	down(int(scoresAt), b.at.candidateScore.at(qs.lo*b.candidateRoom), b.at.candidateScore.at(qs.hi*b.candidateRoom))
+	down(int(rowsAt), b.at.candidateRow.at(qs.lo*b.candidateRoom), b.at.candidateRow.at(qs.hi*b.candidateRoom))
+	down(int(countsAt), b.at.candidateCount.at(qs.lo), b.at.candidateCount.at(qs.hi))
 	if err := qs.b.syncStates(q); err != nil {
 		return err
 	}
@@ -268,23 +186,4 @@ func (qs *queryChunk) swapIn(q *queue) error {
 	err := qs.swapped.freeMemory(q.t)
 	qs.swapped = nil
 	return err
-}
-
-func (qs *queryChunk) moveLists(q *queue, from, to *arena) {
-	q.launch("move_lists", qs.blocksAQuery(q, 256), qs.statesArg(), from.tableArg(), to.tableArg())
-}
-
-func boolean(b bool) device.Arg {
-	if b {
-		return device.I32(1)
-	}
-	return device.I32(0)
-}
-
-// orNull passes a buffer, or a null pointer if it is nil.
-func orNull[T any](b *device.Buffer[T]) device.Arg {
-	if b == nil {
-		return device.Null()
-	}
-	return device.Ptr(b)
 }

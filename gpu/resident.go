@@ -220,14 +220,14 @@ func (r *resident) normCap(norm float64, lo int) float64 {
 	return looks.Cap(r.c, norm, lo/collection.PanelAtoms)
 }
 
-// scoringOf returns the kernels' argument for how c's scores are summed: the number of the metric whose
+// scoringOf returns for kernels how c's scores are summed: the number of the metric whose
 // scores are plain products, normalised products or squared differences.
-func scoringOf(c *collection.Collection) device.Arg {
+func scoringOf(c *collection.Collection) int {
 	switch m := c.Metric; {
 	case m.Normalises():
-		return device.I32(int(collection.Cosine))
+		return int(collection.Cosine)
 	case m.Differences():
-		return device.I32(int(collection.Euclidean))
+		return int(collection.Euclidean)
 	}
-	return device.I32(int(collection.InnerProduct))
+	return int(collection.InnerProduct)
 }

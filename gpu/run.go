@@ -106,12 +106,12 @@ func (x *run) uploadQueries(q *queue) error {
 // uploadFilters uploads each filter once. It returns the lists of each slot, with the address of its filter.
 func (x *run) uploadFilters(t *device.Thread) ([]goalLists, error) {
 	at := make([]goalLists, len(x.queries))
-	offsets := map[*backend.Filter]int{}
+	offsets := map[*backend.Filter]array[uint64]{}
 	var mem arrayLayout
 	for p := range x.queries {
 		if f := x.queries[p].goal.Filter; f != nil {
 			if _, ok := offsets[f]; !ok {
-				offsets[f] = mem.place(len(f.Bits()), 8)
+				offsets[f] = place[uint64](&mem, len(f.Bits()))
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (x *run) uploadFilters(t *device.Thread) ([]goalLists, error) {
 		return nil, err
 	}
 	for f, offset := range offsets {
-		if err := x.filters.Upload(t, offset, bytesOfSlice(f.Bits())); err != nil {
+		if err := x.filters.Upload(t, int(offset), bytesOfSlice(f.Bits())); err != nil {
 			return nil, err
 		}
 	}

@@ -93,12 +93,12 @@ func allocNear[T any](t *device.Thread, h *stores, purpose string, n int) (*stor
 	return &store[T]{host: p}, nil
 }
 
-// kernelArg returns the memory as a kernel's argument.
-func (s *store[T]) kernelArg() device.Memory {
+// pointer points to the memory.
+func (s *store[T]) pointer() device.Pointer[T] {
 	if s.device != nil {
-		return s.device
+		return device.Ptr(s.device)
 	}
-	return s.host
+	return device.Ptr(s.host)
 }
 
 // location returns "device", "host" or "none".

@@ -124,7 +124,7 @@ func (r *resident) interleaveTerms(q *queue, of *terms) (*device.Buffer[looks.Si
 	if err != nil {
 		return nil, err
 	}
-	q.launch("sides", device.Shape{Grid: device.Dim{X: blocks(r.atoms, 256)}, Block: device.Dim{X: 256}}, device.Ptr(table), device.Ptr(b), device.U32(uint32(r.atoms)))
+	q.sides(device.Shape{Grid: device.Dim{X: blocks(r.atoms, 256)}, Block: device.Dim{X: 256}}, sidesArgs{terms: device.Ptr(table), side: device.Ptr(b), n: uint32(r.atoms)})
 	return b, q.sync()
 }
 
@@ -137,6 +137,3 @@ func deviceStrips(all []looks.Strip) []strip {
 	}
 	return out
 }
-
-// blocks returns the number of blocks of size that n things need.
-func blocks(n, size int) int { return (n + size - 1) / size }

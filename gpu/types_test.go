@@ -33,7 +33,7 @@ func TestLayout(t *testing.T) {
 			return err
 		}
 		defer b.Free(q.t)
-		q.launch("layout", device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 32}}, device.Ptr(b), device.U32(uint32(len(got))))
+		q.layout(device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 32}}, layoutArgs{out: device.Ptr(b), room: uint32(len(got))})
 		if q.err != nil {
 			return q.err
 		}

@@ -17,21 +17,21 @@
 
 typedef unsigned int u32;
 
-#define FRAGMENTS(entry, type, multiply)                                                     \
-  extern "C" __global__ void __launch_bounds__(32) entry(const u32* a, const u32* b, type* c) { \
-    u32 lane = threadIdx.x, x[4], y[2];                                                      \
-    type sum[4];                                                                             \
-    for (int i = 0; i < 4; i++) x[i] = a[(blockIdx.x * 4 + i) * 32 + lane];                  \
-    for (int i = 0; i < 2; i++) y[i] = b[(blockIdx.x * 2 + i) * 32 + lane];                  \
-    for (int i = 0; i < 4; i++) sum[i] = c[(blockIdx.x * 4 + i) * 32 + lane];                \
-    multiply(sum, x, y);                                                                     \
-    for (int i = 0; i < 4; i++) c[(blockIdx.x * 4 + i) * 32 + lane] = sum[i];                \
+#define FRAGMENTS(type, multiply)                                                          \
+  {                                                                                        \
+    u32 lane = threadIdx.x, x[4], y[2];                                                    \
+    type sum[4];                                                                           \
+    for (int i = 0; i < 4; i++) x[i] = a[(blockIdx.x * 4 + i) * 32 + lane];                \
+    for (int i = 0; i < 2; i++) y[i] = b[(blockIdx.x * 2 + i) * 32 + lane];                \
+    for (int i = 0; i < 4; i++) sum[i] = c[(blockIdx.x * 4 + i) * 32 + lane];              \
+    multiply(sum, x, y);                                                                   \
+    for (int i = 0; i < 4; i++) c[(blockIdx.x * 4 + i) * 32 + lane] = sum[i];              \
   }
 
-FRAGMENTS(fragments_s8, int, mma_m16n8k32_s8)
-FRAGMENTS(fragments_u8s8, int, mma_m16n8k32_u8s8)
-FRAGMENTS(fragments_bf16, float, mma_m16n8k16_bf16)
-FRAGMENTS(fragments_tf32, float, mma_m16n8k8_tf32)
+extern "C" __global__ void __launch_bounds__(32) fragments_s8(const u32* a, const u32* b, int* c) FRAGMENTS(int, mma_m16n8k32_s8)
+extern "C" __global__ void __launch_bounds__(32) fragments_u8s8(const u32* a, const u32* b, int* c) FRAGMENTS(int, mma_m16n8k32_u8s8)
+extern "C" __global__ void __launch_bounds__(32) fragments_bf16(const u32* a, const u32* b, float* c) FRAGMENTS(float, mma_m16n8k16_bf16)
+extern "C" __global__ void __launch_bounds__(32) fragments_tf32(const u32* a, const u32* b, float* c) FRAGMENTS(float, mma_m16n8k8_tf32)
 
 extern "C" __global__ void __launch_bounds__(32) fragments_ldmatrix(const uint4* rows, const u32* names, u32* out) {
   __shared__ uint4 tile[32];

@@ -41,8 +41,14 @@ type module struct {
 
 // ptxEntry is a kernel that can be launched. Its name is unique among all modules.
 type ptxEntry struct {
-	Name   string `json:"name"`
-	Params int    `json:"params"` // number of parameters, of at most 8 bytes each
+	Name   string     `json:"name"`
+	Params []ptxParam `json:"params"` // of at most 8 bytes each
+}
+
+// ptxParam is a parameter as the source declares it.
+type ptxParam struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // such as "const float*"
 }
 
 // Names returns the names of the modules, sorted.

@@ -169,7 +169,7 @@ def main() -> int:
             build(args.names)
         else:
             check()
-    except (Unfit, ptxas.AssembleError, sass.DisassembleError, OSError) as e:
+    except (Unfit, ptx.UnfitError, sources.SignatureError, ptxas.AssembleError, sass.DisassembleError, OSError) as e:
         print(f"kernels.py: {e}", file=sys.stderr)
         return 1
     return 0

@@ -33,14 +33,17 @@ def version(root: Path, package: str) -> str:
 
 def module(source: Path, text: bytes) -> dict:
     """The manifest's entry for a kernel file and its PTX."""
-    files = sources.closure(source)
+    files, params, entries = sources.closure(source), sources.parameters(source), ptx.entries(text.decode())
+    for e in entries:
+        if len(params.get(e.name, ())) != e.params or e.name not in params:
+            raise ptx.UnfitError(f"{e.name} has {e.params} parameters in PTX, and {params.get(e.name)} in {source.name}")
     return {
         "name": source.stem,
         "sources": [f.name for f in files],
         "sources_sha256": sources.digest(files),
         "ptx_sha256": hashlib.sha256(text).hexdigest(),
         "ptx_version": ptx.version(text.decode()),
-        "entries": [{"name": e.name, "params": e.params} for e in ptx.entries(text.decode())],
+        "entries": [{"name": e.name, "params": params[e.name]} for e in entries],
     }
 
 

@@ -1,4 +1,5 @@
-"""The sources in kernels/: the headers that a kernel file includes, and one digest of all."""
+"""The sources in kernels/: the headers that a kernel file includes, one digest of all, and the parameters of its
+entries."""
 
 from __future__ import annotations
 
@@ -10,7 +11,13 @@ from pathlib import Path
 # A name without a folder: deeper files (emu/) belong to the emulator and are not
 # passed to the compiler.
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"/]+)"', re.MULTILINE)
+_ENTRY = re.compile(rb'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(([^)]*)\)')
+_PARAM = re.compile(r"(.*[\s*])(\w+)")
 _STACK = re.compile(rb"^// stack (\w+) (\d+): \S", re.MULTILINE)
+
+
+class SignatureError(Exception):
+    """An entry whose parameters cannot be read."""
 
 
 def closure(source: Path) -> list[Path]:
@@ -30,6 +37,19 @@ def digest(files: Iterable[Path]) -> str:
     """SHA-256 of the output of `sha256sum` for these files, run in their folder."""
     lines = (f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}\n" for f in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def parameters(source: Path) -> dict[str, list[dict[str, str]]]:
+    """The name and the type, such as `const float*`, of each parameter of every entry that a source defines."""
+    found = {}
+    for entry, params in _ENTRY.findall(source.read_bytes()):
+        listed = []
+        for param in (" ".join(p.split()) for p in params.decode().split(",") if p.strip()):
+            if not (of := _PARAM.fullmatch(param)):
+                raise SignatureError(f"kernels/{source.name}: {entry.decode()}: no parameter of a known form: {param}")
+            listed.append({"name": of.group(2), "type": of.group(1).rstrip()})
+        found[entry.decode()] = listed
+    return found
 
 
 def stack_allowed(source: Path) -> dict[str, int]:

@@ -79,6 +79,12 @@ class Sources(Folder):
         lines = "".join(f"{hashlib.sha256(t).hexdigest()}  {n}\n" for t, n in ((b"one\n", "a.cu"), (b"two\n", "b.cuh")))
         self.assertEqual(sources.digest(files), hashlib.sha256(lines.encode()).hexdigest())
 
+    def test_parameters(self) -> None:
+        a = self.write("a.cu", 'extern "C" __global__ void __launch_bounds__(256, 2)\nk(const float* x,\n  long long n) {}\nextern "C" __global__ void none() {}')
+        self.assertEqual(sources.parameters(a), {"k": [{"name": "x", "type": "const float*"}, {"name": "n", "type": "long long"}], "none": []})
+        with self.assertRaisesRegex(sources.SignatureError, "kernels/b.cu: k: no parameter of a known form: int"):
+            sources.parameters(self.write("b.cu", 'extern "C" __global__ void k(int) {}'))
+
     def test_stack_needs_a_reason(self) -> None:
         a = self.write("a.cu", "// stack pick 64: indexed by rank\n// stack other 8:\n")
         self.assertEqual(sources.stack_allowed(a), {"pick": 64})
@@ -252,7 +258,7 @@ class Drift(Folder):
 
 class Modules(unittest.TestCase):
     def test_an_entry_has_one_file(self) -> None:
-        kept = [{"name": n, "entries": [{"name": "scan", "params": 1}]} for n in ("a", "b")]
+        kept = [{"name": n, "entries": [{"name": "scan", "params": []}]} for n in ("a", "b")]
         with self.assertRaisesRegex(tool.Unfit, "entry scan is in kernels/a.cu and in kernels/b.cu"):
             tool.modules({}, kept)
         self.assertEqual(tool.modules({}, kept[:1]), kept[:1])

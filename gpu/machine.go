@@ -1,0 +1,122 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+
+	"thresher/device"
+	"thresher/kernels"
+)
+
+// machine is a device with its kernels, a stream, and the memory of finished runs. Everything but
+// d must be used within Do.
+type machine struct {
+	d           *device.Device
+	log         *slog.Logger
+	modules     []*device.Module
+	functions   map[string]*device.Function
+	stream      *device.Stream
+	chunkEvents [2]*device.Event
+	pool        device.Pool
+	maxHost     int64 // most bytes of page-locked memory for a collection
+	// Tests make these small: the most entries of a list, the most lists in memory at once (0 is no
+	// limit for both), and the most pairs of an atom and a query in one launch of the scan.
+	maxListRoom, maxLists, maxPairs int
+	// onLaunch, if not nil, is called before and after each launch; benchmarks record events there.
+	onLaunch func(q *queue, kernel string) error
+}
+
+// testModules are modules that only tests and benchmarks load.
+var testModules = [...]string{"ceiling", "copy", "fragments"}
+
+// openMachine opens a device and has the driver compile the modules.
+func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
+	d, err := device.Open(index, device.Options{Memory: o.Memory})
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{d: d, log: log, functions: make(map[string]*device.Function), maxHost: o.Host, maxPairs: scanPairs}
+	switch {
+	case o.Host == 0:
+		m.maxHost = math.MaxInt64
+	case o.Host < 0:
+		m.maxHost = 0
+	}
+	if err := m.onThread(context.Background(), m.loadKernels); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+func (m *machine) loadKernels(t *device.Thread) (err error) {
+	for _, name := range kernels.Names() {
+		if slices.Contains(testModules[:], name) {
+			continue
+		}
+		text, err := kernels.PTX(name)
+		if err != nil {
+			return err
+		}
+		if err := m.loadModule(t, name, text); err != nil {
+			return err
+		}
+	}
+	if m.stream, err = t.NewStream("searches"); err != nil {
+		return err
+	}
+	for i := range m.chunkEvents {
+		if m.chunkEvents[i], err = t.NewEvent("chunks"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadModule has the driver compile a module.
+func (m *machine) loadModule(t *device.Thread, name string, ptx []byte) error {
+	module, err := t.Load(name, ptx)
+	if err != nil {
+		return err
+	}
+	m.modules = append(m.modules, module)
+	for _, entry := range module.Kernels() {
+		if m.functions[entry], err = module.Function(t, entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close releases everything. On a lost device there is nothing to release.
+func (m *machine) close() error {
+	err := m.onThread(context.Background(), func(t *device.Thread) error {
+		errs := []error{m.pool.FreeAll(t), m.stream.Close(t)}
+		for _, e := range m.chunkEvents {
+			errs = append(errs, e.Close(t))
+		}
+		for _, module := range m.modules {
+			errs = append(errs, module.Unload(t))
+		}
+		return errors.Join(errs...)
+	})
+	closed := m.d.Close()
+	if errors.Is(err, device.ErrLost) || m.d.Lost() != nil {
+		return nil
+	}
+	return errors.Join(err, closed)
+}
+
+// onThread is the device's Do, with errors of the contract.
+func (m *machine) onThread(ctx context.Context, f func(*device.Thread) error) error {
+	return inContract(m.d.Do(ctx, f))
+}
+
+// do calls f with a queue, within the device's Do.
+func (m *machine) do(ctx context.Context, f func(*queue) error) error {
+	return m.onThread(ctx, func(t *device.Thread) error { return f(&queue{t: t, s: m.stream, machine: m}) })
+}
