@@ -164,7 +164,11 @@ func (w *work) checkQueries() error {
 				}
 			}
 		}
-		if c.Metric.Greatest(c.WorkingNorm(q), w.e.maxNorm) >= math.MaxFloat32/2 {
+		working := n
+		if c.Centre != nil {
+			working = c.WorkingNorm(q)
+		}
+		if c.Metric.Greatest(working, w.e.maxNorm) >= math.MaxFloat32/2 {
 			return &RequestError{Field: "queries", Query: j, Err: fmt.Errorf("norm %g: scores could overflow float32", n)}
 		}
 	}

@@ -17,9 +17,7 @@ func (s *state) denseShift(t *denseTerms) (sum float64) {
 // centre, less it.
 func (s *state) writeCompared(row []float32) {
 	if s.c.Centre == nil {
-		for c, v := range s.q {
-			row[c] = float32(v * s.unit)
-		}
+		s.kern.Narrow(row, s.q, s.unit)
 		return
 	}
 	for c, m := range s.c.Centre {

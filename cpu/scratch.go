@@ -30,7 +30,6 @@ type scratch struct {
 	candidates survivors
 	sums       rowSums
 	sums8      []simd.RowSums8 // of the rows of a strip
-	top        top
 	sorting    sorting
 	fetchSink  float32 // stores the result of fetchSides, so that the compiler keeps its reads
 

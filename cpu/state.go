@@ -86,14 +86,15 @@ const (
 func (x *run) prepareQueries(q backend.Queries, goals []backend.Goal, lo, hi int) {
 	c := x.c
 	for j := lo; j < hi; j++ {
-		norm := math.Sqrt(x.r.kernels.SumSquares(q.Row(j)))
+		squares := x.r.kernels.SumSquares(q.Row(j))
+		norm := math.Sqrt(squares)
 		if c.Centre != nil {
 			norm = c.WorkingNorm(q.Row(j))
 		}
 		scale := c.Metric.Factor(norm)
 		prep := collection.Query{Exp: c.Metric.Exponent(norm * scale)}
 		prep.Norm = math.Ldexp(norm*scale, -prep.Exp) * collection.Up
-		x.states[j].prepareQuery(x, q.Row(j), goals[j], prep, scale, norm, x.scaled[j*c.Dim:(j+1)*c.Dim])
+		x.states[j].prepareQuery(x, q.Row(j), &goals[j], prep, squares, scale, norm, x.scaled[j*c.Dim:(j+1)*c.Dim])
 	}
 }
 
@@ -123,21 +124,23 @@ func (x *run) prepareLooks(ctx context.Context) error {
 	return err
 }
 
-// prepareQuery resets s for query q of the given working norm. It writes q in float64,
+// prepareQuery resets s for query q of the given squared and working norms. It writes q in float64,
 // times a power of two, to scaled, which s retains. scale is 1/|q| for cosine, else 1.
-func (s *state) prepareQuery(x *run, q []float32, g backend.Goal, prep collection.Query, scale, norm float64, scaled []float64) {
+func (s *state) prepareQuery(x *run, q []float32, g *backend.Goal, prep collection.Query, squares, scale, norm float64, scaled []float64) {
 	exp := prep.Exp
 	// Slices of an earlier batch are reused.
-	*s = state{c: x.c, kern: x.r.kernels, fullWidthTerms: x.fullWidth, goal: g, exp: exp, q: scaled, scale: scale, prep: prep,
-		best: s.best, lower: s.lower,
-		rows: rowCodes{codes: s.rows.codes, stageBiases: s.rows.stageBiases},
-		list: survivors{ids: s.list.ids[:0], bounds: s.list.bounds[:0]}, finalists: s.finalists[:0],
-		merged: s.merged[:0], given: s.given, hiddenRows: s.hiddenRows[:0], bestGiven: s.bestGiven[:0], nextPanel: g.From / panelAtoms}
+	best, lower, rows, list, finalists := s.best, s.lower, s.rows, s.list, s.finalists
+	merged, given, hiddenRows, bestGiven := s.merged, s.given, s.hiddenRows, s.bestGiven
+	*s = state{}
+	s.c, s.kern, s.fullWidthTerms, s.goal, s.exp, s.q, s.scale, s.prep = x.c, x.r.kernels, x.fullWidth, *g, exp, scaled, scale, prep
+	s.best, s.lower, s.rows.codes, s.rows.stageBiases = best, lower, rows.codes, rows.stageBiases
+	s.list, s.finalists = survivors{ids: list.ids[:0], bounds: list.bounds[:0]}, finalists[:0]
+	s.merged, s.given, s.hiddenRows, s.bestGiven, s.nextPanel = merged[:0], given, hiddenRows[:0], bestGiven[:0], g.From/panelAtoms
 	s.orderGiven()
 	s.hideAtoms()
 	s.best.reset(g.K)
 	s.lower.reset(g.K)
-	s.qq = x.r.kernels.SumSquares(q)
+	s.qq = squares
 	power := 0 // squared differences are taken from the query as given
 	if !s.c.Metric.Differences() {
 		_, power = math.Frexp(math.Sqrt(s.qq))
@@ -148,9 +151,7 @@ func (s *state) prepareQuery(x *run, q []float32, g backend.Goal, prep collectio
 	}
 	f := math.Ldexp(1, -power)
 	s.qq *= f * f
-	for j, v := range q {
-		scaled[j] = float64(v) * f
-	}
+	s.kern.Widen(scaled, q, f)
 	s.conversion = looks.NewConversion(s.c, norm, s.exp)
 	s.epsilon = math.Ldexp(g.Epsilon, -exp)
 	s.floor, s.ceiling = math.Ldexp(g.Floor, -exp), math.Ldexp(g.Ceiling, -exp)
