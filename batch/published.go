@@ -204,7 +204,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 	goal := w.goals[j]
 	a := &atoms{c: c, rows: allowedRows(c, &goal)}
 	if len(a.rows) == 0 {
-		return w.certify(j, &backend.Answer{OpenBound: math.Inf(-1), Tau: math.Inf(-1)}, Done), nil
+		return w.certify(j, &backend.Answer{OpenBound: math.Inf(-1), Tau: math.Inf(-1)}, Done, nil), nil
 	}
 	q := slices.Clone(w.query(j))
 	if c.Metric.Normalises() && w.norms[j] > 0 {
@@ -242,7 +242,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 	got.RowsScored = len(best)
 	got.Pulls += int64(len(best)) * int64(c.Dim)
 	got.Bytes += 4 * int64(len(best)) * int64(c.Dim)
-	return w.certify(j, &got, Done), nil
+	return w.certify(j, &got, Done, make([]float32, len(got.IDs))), nil
 }
 
 // outward rounds x to float32 toward +Inf or -Inf, by the sign of to, so that a rounded

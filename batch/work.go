@@ -227,11 +227,12 @@ func (w *work) dropBelowLimit(j int, a *backend.Answer) {
 // from the norms.
 func (w *work) emptyAnswer(j int, stop Stop) Answer {
 	a := backend.Answer{OpenBound: min(w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), w.goals[j].Ceiling), Tau: math.Inf(-1)}
-	return w.certify(j, &a, stop)
+	return w.certify(j, &a, stop, nil)
 }
 
-// certify returns the answer to query j with its certificate, from a backend's answer.
-func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
+// certify returns the answer to query j with its certificate, from a backend's answer, which it uses
+// up. scores is memory for as many scores as that has, which the answer retains.
+func (w *work) certify(j int, a *backend.Answer, stop Stop, scores []float32) Answer {
 	c := w.e.c
 	p := w.strategy
 	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, Epsilon: w.gap(j),
@@ -262,13 +263,14 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop) Answer {
 		w.dropBelowLimit(j, a)
 	}
 	w.recordCandidates(j, &cert, a.IDs)
-	out := Answer{IDs: a.IDs, Scores: make([]float32, len(a.IDs)), Limited: limited, Certificate: cert}
+	out := Answer{IDs: a.IDs, Scores: scores[:len(a.IDs):len(a.IDs)], Limited: limited, Certificate: cert}
 	for i, s := range a.Scores {
 		out.Scores[i] = float32(c.Metric.Shown(s))
 	}
 	if w.req.SearchScores {
 		out.SearchScores = a.Scores
 	}
+	a.Scores = nil // the certificate retains the rest of a
 	return out
 }
 

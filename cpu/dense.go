@@ -21,8 +21,11 @@ const (
 	// denseCoords is the number of coordinates summed in float32 before the sum is added to the
 	// sums of others. So many of 64 queries fill half of a second-level cache.
 	denseCoords = 512
-	// denseLeastRows is the least number of rows in the first tile.
-	denseLeastRows = 16
+	// denseLeastRows is the least number of rows in the first tile. Of few rows the query that wants one
+	// atom lists fewer, while one that wants some has more use for the threshold of as many as firstRows.
+	denseLeastRows, firstRows = 16, 64
+	// spareRows is how many rows more than 2 k a query has pending before its threshold is raised.
+	spareRows = 16
 	// exactQueries is the number of queries up to which a pass scores every row exactly if the
 	// products of few queries have no kernel, or if it gathers so few rows that the terms of all rows
 	// are not worth their time: fewer than one in gatherExact.
@@ -222,7 +225,8 @@ func (d *denseRange) walkRows(ctx context.Context, x *run, w *scratch, t *denseT
 	// The first tiles are small, because there is no threshold before them.
 	first := denseLeastRows
 	for _, j := range d.js {
-		first = max(first, 2*x.states[j].goal.K)
+		k := x.states[j].goal.K
+		first = max(first, min(8*k, firstRows), 2*k)
 	}
 	for lo := d.lo; lo < d.hi; {
 		to := min(lo+min(max(first, 4*(lo-d.lo)), tile), d.hi)
@@ -385,7 +389,7 @@ func (d *denseRange) tightenPending(x *run, w *scratch, t *denseTerms) {
 	s := &w.dense
 	for e, j := range d.js {
 		q, pending := &x.states[j], len(s.pending[e].ids)
-		if pending <= 2*q.goal.K+denseLeastRows && (pending < q.goal.K || s.tau[e] > q.denseTau(q.conversion.Threshold(q.floor), s.shift[e])) {
+		if pending <= 2*q.goal.K+spareRows && (pending < q.goal.K || s.tau[e] > q.denseTau(q.conversion.Threshold(q.floor), s.shift[e])) {
 			continue
 		}
 		w.tighten(q, t, e, false)

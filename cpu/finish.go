@@ -19,7 +19,7 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
-	var present []int // queries that have not left
+	present := make([]int, 0, len(x.states)) // queries that have not left
 	for j := range x.states {
 		if x.states[j].phase != hasLeft {
 			present = append(present, j)

@@ -27,7 +27,8 @@ func (s *state) gathers() bool { return s.goal.Gather && s.goal.Filter != nil }
 // If there are many with different filters, those whose filter allows enough rows join the
 // queries that read all rows, at little cost.
 func (x *run) denseJobs(queries []int) []denseJob {
-	var all, joinable []int
+	all := make([]int, 0, len(queries))
+	var joinable []int
 	var filters []*backend.Filter
 	byFilter := map[*backend.Filter][]int{}
 	for _, j := range queries {

@@ -117,6 +117,24 @@ func (r *resident) eachQueryChunk(ctx context.Context, n int, f func(w *scratch,
 // early if ctx ends or f fails, and returns the first such error. f may use the scratch
 // until it returns.
 func (r *resident) each(ctx context.Context, n int, f func(s *scratch, i int) error) error {
+	if min(r.threads, n) > 1 {
+		return r.eachOfThreads(ctx, n, f)
+	}
+	s := r.getScratch()
+	defer r.scratch.Put(s)
+	for i := range n {
+		if err := r.checkpoint(ctx, n); err != nil {
+			return err
+		}
+		if err := f(s, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachOfThreads is each for several goroutines.
+func (r *resident) eachOfThreads(ctx context.Context, n int, f func(s *scratch, i int) error) error {
 	var next atomic.Int64
 	var once sync.Once
 	var firstErr error

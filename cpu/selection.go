@@ -10,8 +10,8 @@ const (
 	// bracketed is the number of rounds of rankedFrom after which its pivots are at equal distances
 	// of the keys, not the numbers: whatever the numbers are, twelve more end the search.
 	bracketed = 4
-	// beyondSample are the distances from a sample, as multiples of its range, at which pivots are tried
-	// if the number sought is outside. Ascending.
+	// leastBeyond is the least distance from a sample at which a pivot is tried if the number sought is
+	// outside, as a multiple of the sample's range.
 	leastBeyond = 1. / 32
 )
 
@@ -87,19 +87,29 @@ func rankedFrom(kern simd.Kernels, bounds []float32, k, spare int) float32 {
 
 // samplePivots sets pivots to bounds from equal distances, ascending.
 func samplePivots(pivots *[simd.Pivots]float32, bounds []float32) {
-	var key [simd.Pivots]int32
-	for j := range key {
-		key[j] = floatKey(bounds[(2*j+1)*len(bounds)/(2*simd.Pivots)])
-	}
+	key := func(j int) int32 { return floatKey(bounds[(2*j+1)*len(bounds)/(2*simd.Pivots)]) }
+	a, b, c, d, e, f, g, h := key(0), key(1), key(2), key(3), key(4), key(5), key(6), key(7)
 	// A sorting network has no branch to predict.
-	for _, p := range [...][2]uint8{{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3}, {4, 5}, {6, 7},
-		{2, 4}, {3, 5}, {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}} {
-		a, b := key[p[0]&7], key[p[1]&7]
-		key[p[0]&7], key[p[1]&7] = min(a, b), max(a, b)
-	}
-	for j, k := range key {
-		pivots[j] = keyFloat(k)
-	}
+	a, c = min(a, c), max(a, c)
+	b, d = min(b, d), max(b, d)
+	e, g = min(e, g), max(e, g)
+	f, h = min(f, h), max(f, h)
+	a, e = min(a, e), max(a, e)
+	b, f = min(b, f), max(b, f)
+	c, g = min(c, g), max(c, g)
+	d, h = min(d, h), max(d, h)
+	a, b = min(a, b), max(a, b)
+	c, d = min(c, d), max(c, d)
+	e, f = min(e, f), max(e, f)
+	g, h = min(g, h), max(g, h)
+	c, e = min(c, e), max(c, e)
+	d, f = min(d, f), max(d, f)
+	b, e = min(b, e), max(b, e)
+	d, g = min(d, g), max(d, g)
+	b, c = min(b, c), max(b, c)
+	d, e = min(d, e), max(d, e)
+	f, g = min(f, g), max(f, g)
+	*pivots = [simd.Pivots]float32{keyFloat(a), keyFloat(b), keyFloat(c), keyFloat(d), keyFloat(e), keyFloat(f), keyFloat(g), keyFloat(h)}
 }
 
 // pivotsBeyond sets pivots to numbers above those of a sample, or below, at growing distances from
