@@ -199,8 +199,9 @@ func (s *state) answer(w *scratch) backend.Answer {
 		best = best[:len(best)-1]
 	}
 	a.IDs, a.Scores = make([]int64, len(best)), make([]float64, len(best))
+	factor := math.Ldexp(1, s.exp) // normal, as exp is that of a float32 vector, so that products round as Ldexp does
 	for k, b := range best {
-		a.IDs[k], a.Scores[k] = int64(b.row), math.Ldexp(b.score, s.exp)
+		a.IDs[k], a.Scores[k] = int64(b.row), b.score*factor
 	}
 	return a
 }

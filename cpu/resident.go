@@ -88,9 +88,7 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 	if !ok {
 		x = &run{r: r, c: r.c}
 	}
-	if err := x.reset(q); err != nil {
-		return nil, err
-	}
+	x.reset(q)
 	err := r.eachQueryChunk(ctx, q.M, func(_ *scratch, lo, hi int) error {
 		x.prepareQueries(q, goals, lo, hi)
 		return nil

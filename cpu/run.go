@@ -6,39 +6,33 @@ import (
 	"math"
 
 	"thresher/backend"
-	"thresher/backend/looks"
 	"thresher/collection"
 )
 
 // run is one batch of queries going through the looks of a plan. Goroutines work on disjoint
 // ranges of states.
 type run struct {
-	r         *resident
-	c         *collection.Collection
-	states    []state         // by query
-	scaled    []float64       // [queries][Dim]
-	queries   backend.Queries // as given to Begin
-	heads     []float32       // [queries][R]
-	rests     []float32       // [queries][D]
-	fullWidth *looks.Compiled // the deterministic look at whole rows
+	r       *resident
+	c       *collection.Collection
+	states  []state         // by query
+	scaled  []float64       // [queries][Dim]
+	queries backend.Queries // as given to Begin
+	heads   []float32       // [queries][R]
+	rests   []float32       // [queries][D]
 	// looksReady says that heads and rests are set.
 	looksReady bool
 	closed     bool
 }
 
 // reset prepares the run's memory for queries q.
-func (x *run) reset(q backend.Queries) (err error) {
+func (x *run) reset(q backend.Queries) {
 	c, m := x.c, q.M
 	if cap(x.states) < m {
 		x.states = append(x.states[:cap(x.states)], make([]state, m-cap(x.states))...)
 	}
 	x.states = x.states[:m]
 	x.scaled = grow(x.scaled, m*c.Dim)
-	if c.Coded() {
-		x.fullWidth, err = x.r.compile(backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy})
-	}
 	x.queries, x.looksReady, x.closed = q, false, false
-	return err
 }
 
 // Close returns the run's memory to the pool for later runs. Answers already returned stay

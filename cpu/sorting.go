@@ -22,6 +22,9 @@ const (
 // sort sorts a best first: by radix by two digits, the leading bits in which the keys differ, of
 // about as many values each as there are atoms; then those that agree in both.
 func (s *sorting) sort(a []scored) {
+	if inOrder(a) { // a dense scan sorts what it found to drop all but the k best
+		return
+	}
 	s.sorted = grow(s.sorted, len(a))
 	s.sortInto(a, s.sorted)
 }
@@ -78,6 +81,16 @@ func (s *sorting) sortInto(a, tmp []scored) {
 	if len(a)-begin > 1 {
 		s.sortInto(a[begin:], tmp[begin:])
 	}
+}
+
+// inOrder reports whether a is sorted best first.
+func inOrder(a []scored) bool {
+	for i := 1; i < len(a); i++ {
+		if ranksBefore(a[i], a[i-1]) {
+			return false
+		}
+	}
+	return true
 }
 
 // insert sorts a few atoms.

@@ -105,8 +105,12 @@ func (x *run) prepareLooks(ctx context.Context) error {
 	if x.looksReady || !c.Coded() {
 		return nil
 	}
+	fullWidth, err := x.r.compile(backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.Cauchy})
+	if err != nil {
+		return err
+	}
 	x.heads, x.rests = grow(x.heads, x.queries.M*c.R), grow(x.rests, x.queries.M*c.D)
-	err := x.r.eachQueryChunk(ctx, x.queries.M, func(w *scratch, lo, hi int) error {
+	err = x.r.eachQueryChunk(ctx, x.queries.M, func(w *scratch, lo, hi int) error {
 		n := hi - lo
 		w.scales, w.queries = grow(w.scales, n), grow(w.queries, n)
 		for slot := range w.queries {
@@ -116,7 +120,8 @@ func (x *run) prepareLooks(ctx context.Context) error {
 		}
 		c.PrepareBatch(w.queries, x.queries.Data[lo*c.Dim:hi*c.Dim], w.scales, &w.prepare)
 		for slot := range w.queries {
-			x.states[lo+slot].prep = w.queries[slot]
+			s := &x.states[lo+slot]
+			s.prep, s.fullWidthTerms = w.queries[slot], fullWidth
 		}
 		return nil
 	})
@@ -132,7 +137,7 @@ func (s *state) prepareQuery(x *run, q []float32, g *backend.Goal, prep collecti
 	best, lower, rows, list, finalists := s.best, s.lower, s.rows, s.list, s.finalists
 	merged, given, hiddenRows, bestGiven := s.merged, s.given, s.hiddenRows, s.bestGiven
 	*s = state{}
-	s.c, s.kern, s.fullWidthTerms, s.goal, s.exp, s.q, s.scale, s.prep = x.c, x.r.kernels, x.fullWidth, *g, exp, scaled, scale, prep
+	s.c, s.kern, s.goal, s.exp, s.q, s.scale, s.prep = x.c, x.r.kernels, *g, exp, scaled, scale, prep
 	s.best, s.lower, s.rows.codes, s.rows.stageBiases = best, lower, rows.codes, rows.stageBiases
 	s.list, s.finalists = survivors{ids: list.ids[:0], bounds: list.bounds[:0]}, finalists[:0]
 	s.merged, s.given, s.hiddenRows, s.bestGiven, s.nextPanel = merged[:0], given, hiddenRows[:0], bestGiven[:0], g.From/panelAtoms

@@ -35,7 +35,11 @@ func begun(t *testing.T, n, dim, k int) *run {
 // TestArmsOfThresholdStay: the arms whose lower bounds make the threshold are kept by it.
 func TestArmsOfThresholdStay(t *testing.T) {
 	const k = 3
-	s := &begun(t, 200, 64, k).states[0]
+	x := begun(t, 200, 64, k)
+	if err := x.prepareLooks(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := &x.states[0]
 	var first survivors
 	for i := range uint32(20) {
 		first.ids = append(first.ids, i)
