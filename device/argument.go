@@ -42,7 +42,12 @@ type Arg struct {
 	mem   addressed // of a pointer, whose address is taken at the launch; nil for null
 	at    int       // the element of mem
 	err   error     // returned by the launch
+	words []uint64  // of a structure
 }
+
+// Struct passes a structure by value, as its words of 8 bytes. They must not change before the launch, which
+// copies them.
+func Struct(words []uint64) Arg { return Arg{bytes: 8 * len(words), words: words} }
 
 // I32 passes a C int. If v does not fit, the launch fails.
 func I32(v int) Arg {
@@ -65,16 +70,23 @@ func F32(v float32) Arg { return Arg{bits: uint64(math.Float32bits(v)), bytes: 4
 // F64 passes a double.
 func F64(v float64) Arg { return Arg{bits: math.Float64bits(v), bytes: 8, float: true} }
 
-// fit returns the argument's bits, or an error if its size and kind are not those of p.
-func (a *Arg) fit(d *Device, p ptxParam) (uint64, error) {
+// fit writes the argument's words, or returns an error if its size and kind are not those of p.
+func (a *Arg) fit(d *Device, p ptxParam, words []uint64) error {
 	if a.err != nil {
-		return 0, a.err
+		return a.err
 	}
 	if got := (ptxParam{a.bytes, a.float}); got != p {
-		return 0, fmt.Errorf("%v for %v", got, p)
+		return fmt.Errorf("%v for %v", got, p)
 	}
-	if a.mem == nil {
-		return a.bits, nil
+	switch {
+	case a.words != nil:
+		copy(words, a.words)
+	case a.mem != nil:
+		address, err := a.mem.address(d, a.at)
+		words[0] = address
+		return err
+	default:
+		words[0] = a.bits
 	}
-	return a.mem.address(d, a.at)
+	return nil
 }

@@ -7,10 +7,10 @@ package device
 
 #cgo noescape launch
 #cgo nocallback launch
-// At most 32 arguments (maxArgs) of 8 bytes each; the driver has read them when it returns.
-static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *block, unsigned shared, CUstream s, unsigned long long *args, int count) {
+// At most 32 arguments (maxArgs); argument i begins at words[first[i]]. The driver has read them when it returns.
+static CUresult launch(CUfunction f, const unsigned *grid, const unsigned *block, unsigned shared, CUstream s, unsigned long long *words, const int *first, int count) {
 	void *at[32];
-	for (int i = 0; i < count; i++) at[i] = &args[i];
+	for (int i = 0; i < count; i++) at[i] = &words[first[i]];
 	return cuLaunchKernel(f, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, s, at, 0);
 }
 */
@@ -33,15 +33,15 @@ func functionHandle(fn cu.Function) C.CUfunction { return *(*C.CUfunction)(unsaf
 // The same for cu.Stream.
 var _ [unsafe.Sizeof(C.CUstream(nil))]byte = [unsafe.Sizeof(cu.Stream{})]byte{}
 
-// launchKernel enqueues fn with args, which must not hold pointers to Go memory. It replaces
+// launchKernel enqueues fn with arguments that begin at the words of first; they must not hold pointers to Go memory. It replaces
 // cu.Function.Launch, which builds its list of pointers in uninitialised C memory: the write
 // barrier of a running collection then reads the old content as a pointer, which may crash the
 // program.
-func launchKernel(fn cu.Function, s cu.Stream, grid, block Dim, shared int, args []uint64) error {
+func launchKernel(fn cu.Function, s cu.Stream, grid, block Dim, shared int, words []uint64, first []int32) error {
 	g := [3]C.uint{C.uint(grid.X), C.uint(grid.Y), C.uint(grid.Z)}
 	b := [3]C.uint{C.uint(block.X), C.uint(block.Y), C.uint(block.Z)}
 	stream := *(*C.CUstream)(unsafe.Pointer(&s))
-	return result(int(C.launch(functionHandle(fn), &g[0], &b[0], C.uint(shared), stream, (*C.ulonglong)(unsafe.Pointer(unsafe.SliceData(args))), C.int(len(args)))))
+	return result(int(C.launch(functionHandle(fn), &g[0], &b[0], C.uint(shared), stream, (*C.ulonglong)(unsafe.Pointer(unsafe.SliceData(words))), (*C.int)(unsafe.Pointer(unsafe.SliceData(first))), C.int(len(first)))))
 }
 
 // hostAlloc returns size bytes of page-locked host memory, mapped into the devices' address

@@ -14,8 +14,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// maxArgs is the most parameters of a kernel.
-const maxArgs = 32
+// maxArgs is the most parameters of a kernel, and maxWords the most words of 8 bytes that they take.
+const maxArgs, maxWords = 32, 64
 
 // plainShared is the most shared memory of a block, in bytes, for which no limit must be set on
 // the kernel first.
@@ -108,8 +108,12 @@ func (m *Module) Function(t *Thread, name string) (*Function, error) {
 	if !ok {
 		return nil, fmt.Errorf("gpu: %s has no kernel %s", m.name, name)
 	}
-	if len(params) > maxArgs {
-		return nil, fmt.Errorf("gpu: %s has %d parameters, %d can be passed", name, len(params), maxArgs)
+	words := 0
+	for _, p := range params {
+		words += p.words()
+	}
+	if len(params) > maxArgs || words > maxWords {
+		return nil, fmt.Errorf("gpu: %s has %d parameters of %d words; %d of %d can be passed", name, len(params), words, maxArgs, maxWords)
 	}
 	h, err := m.m.Function(name)
 	if err != nil {
@@ -186,16 +190,18 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 	if len(args) != len(f.params) {
 		return fmt.Errorf("gpu: launch %s: %d arguments for %d parameters", f.name, len(args), len(f.params))
 	}
-	var slots [maxArgs]uint64
+	var words [maxWords]uint64
+	var first [maxArgs]int32 // word of each argument
+	n := 0
 	for i := range args {
-		bits, err := args[i].fit(t.d, f.params[i])
-		if err != nil {
+		if err := args[i].fit(t.d, f.params[i], words[n:]); err != nil {
 			return fmt.Errorf("gpu: launch %s: argument %d: %w", f.name, i, err)
 		}
-		slots[i] = bits
+		first[i] = int32(n)
+		n += f.params[i].words()
 	}
 	t.d.last.record(f.name)
-	if err := launchKernel(f.f, s.s, g, b, shape.Shared, slots[:len(args)]); err != nil {
+	if err := launchKernel(f.f, s.s, g, b, shape.Shared, words[:n], first[:len(args)]); err != nil {
 		return t.fail(err, "cuLaunchKernel(%s, grid %v, block %v, %d bytes shared)", f.name, g, b, shape.Shared)
 	}
 	return nil

@@ -259,8 +259,8 @@ func TestLoadRefusals(t *testing.T) {
 		refused(t, err, nil, "gpu: junk: PTX: no .version")
 		_, err = th.Load("future", []byte(".version 8.5\n.target sm_80\n.address_size 64\n"))
 		refused(t, err, nil, "gpu: future: PTX 8.5, and drivers are checked for 8.4")
-		_, err = th.Load("wide", []byte(".version 8.4\n.target sm_80\n.address_size 64\n.entry wide(.param .b8 p[128]){ret;}"))
-		refused(t, err, nil, "gpu: wide: PTX: entry wide: parameter 0 has 128 bytes")
+		_, err = th.Load("wide", []byte(".version 8.4\n.target sm_80\n.address_size 64\n.entry wide(.param .b8 p[129]){ret;}"))
+		refused(t, err, nil, "gpu: wide: PTX: entry wide: parameter 0 has 129 bytes")
 		_, err = th.Load("elsewhere", []byte(".version 8.4\n.target sm_999\n.address_size 64\n"))
 		refused(t, err, nil, "cuModuleLoadDataEx(elsewhere, PTX 8.4 for sm_999)")
 		if u := d.Usage(); u.Live != 0 {
@@ -284,13 +284,18 @@ func TestArguments(t *testing.T) {
 		{F64(-1.5), 0xbff8000000000000, ptxParam{bytes: 8, float: true}},
 		{Pointer[int32]{}.Arg(), 0, ptxParam{bytes: 8}},
 	} {
-		if got, err := c.arg.fit(nil, c.p); err != nil || got != c.want {
+		var got [1]uint64
+		if err := c.arg.fit(nil, c.p, got[:]); err != nil || got[0] != c.want {
 			t.Errorf("%+v: %#x, %v; want %#x", c.arg, got, err, c.want)
 		}
 		c.p.float = !c.p.float
-		_, err := c.arg.fit(nil, c.p)
-		refused(t, err, nil, "for")
+		refused(t, c.arg.fit(nil, c.p, got[:]), nil, "for")
 	}
+	structure, words := Struct([]uint64{1, 2, 3}), [4]uint64{}
+	if err := structure.fit(nil, ptxParam{bytes: 24}, words[:]); err != nil || words != [4]uint64{1, 2, 3, 0} {
+		t.Error(words, err)
+	}
+	refused(t, structure.fit(nil, ptxParam{bytes: 32}, words[:]), nil, "a structure of 24 bytes for a structure of 32 bytes")
 }
 
 func TestLaunchLog(t *testing.T) {

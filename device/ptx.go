@@ -22,7 +22,13 @@ type ptxParam struct {
 	float bool
 }
 
+// words returns the number of words of 8 bytes that the parameter takes.
+func (p ptxParam) words() int { return (p.bytes + 7) / 8 }
+
 func (p ptxParam) String() string {
+	if p.bytes > 8 {
+		return fmt.Sprintf("a structure of %d bytes", p.bytes)
+	}
 	if p.float {
 		return fmt.Sprintf("a float of %d bytes", p.bytes)
 	}
@@ -31,7 +37,7 @@ func (p ptxParam) String() string {
 
 // parsePTX parses version, target and the parameters of every entry. Launches are checked against
 // them, since the driver reads as many arguments as the kernel has, beyond the end of those
-// given. Parameters of more than 8 bytes are rejected: launchKernel cannot pass them.
+// given. Parameters of more than 8 bytes that are no whole words are rejected: launchKernel cannot pass them.
 func parsePTX(text string) (ptxInfo, error) {
 	info := ptxInfo{entries: make(map[string][]ptxParam)}
 	words := ptxWords(text)
@@ -86,8 +92,8 @@ func ptxParams(words []string, i int) ([]ptxParam, int, error) {
 		case w == "," || w == ")":
 			if seen {
 				p.bytes *= count
-				if p.bytes < 1 || p.bytes > 8 {
-					return nil, 0, fmt.Errorf("parameter %d has %d bytes; 1 to 8 can be passed", len(params), p.bytes)
+				if p.bytes < 1 || p.bytes > 8 && p.bytes%8 != 0 {
+					return nil, 0, fmt.Errorf("parameter %d has %d bytes; 1 to 8 can be passed, and whole words of 8", len(params), p.bytes)
 				}
 				params = append(params, p)
 				seen = false

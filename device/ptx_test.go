@@ -28,6 +28,8 @@ func TestParsePTX(t *testing.T) {
 			map[string][]ptxParam{"a": {{bytes: 1}}, "b": {double}}},
 		{"small struct", head + ".entry k(.param .align 4 .b8 s[8], .param .u16 h)",
 			map[string][]ptxParam{"k": {long, {bytes: 2}}}},
+		{"structure", head + ".entry k(.param .align 8 .b8 s[88], .param .u32 n)",
+			map[string][]ptxParam{"k": {{bytes: 88}, integer}}},
 		{"comments", "// .version 1.0\n/* .entry ghost( */" + head + ".entry /* name */ k // (\n(.param .u64 p /* ) */ )",
 			map[string][]ptxParam{"k": {long}}},
 	} {
@@ -53,7 +55,7 @@ func TestParsePTXRefuses(t *testing.T) {
 		{"not PTX at all", "no .version"},
 		{".version 8.4", "no .target"},
 		{".version eight\n.target sm_80", `version "eight"`},
-		{head + ".entry k(.param .align 8 .b8 big[24])", "parameter 0 has 24 bytes"},
+		{head + ".entry k(.param .align 4 .b8 big[12])", "parameter 0 has 12 bytes"},
 		{head + ".entry k(.param .u64 p, .param .b8 big[9])", "parameter 1 has 9 bytes"},
 		{head + ".entry k(.param .texref t)", "parameter 0 has 0 bytes"},
 		{head + ".entry k(.param .b8 a[])", "unknown length"},
@@ -83,7 +85,7 @@ func FuzzParsePTX(f *testing.F) {
 				t.Errorf("entry %q", name)
 			}
 			for i, p := range params {
-				if p.bytes < 1 || p.bytes > 8 {
+				if p.bytes < 1 || p.bytes > 8 && p.bytes%8 != 0 || p.words() < 1 {
 					t.Errorf("%s: parameter %d has %d bytes", name, i, p.bytes)
 				}
 			}

@@ -14,11 +14,10 @@ import (
 type arena struct {
 	p    *device.Pool
 	mem  *device.Buffer[uint8]
-	host *device.Pinned[uint8] // the arena or, if that is on the device, only its table
+	host *device.Pinned[uint8] // if mem is nil
 	m    int                   // number of lists
 	room int                   // entries of a list, a multiple of 4
 	at   struct {
-		table                  array[lists]
 		atom                   array[uint32]
 		bound, estimate, extra array[float32]
 	}
@@ -31,31 +30,26 @@ const entryBytes = 12
 func (a *arena) layOut(m, room, extra int) (bytes int) {
 	a.m, a.room = m, (room+3)&^3
 	var mem arrayLayout
-	a.at.table = place[lists](&mem, 1)
 	a.at.atom, a.at.bound, a.at.estimate = place[uint32](&mem, m*a.room), place[float32](&mem, m*a.room), place[float32](&mem, m*a.room)
 	a.at.extra = place[float32](&mem, extra)
 	return int(mem)
 }
 
-// tableAt returns the table of an arena at address base.
-func (a *arena) tableAt(base uint64) lists {
+// table returns the addresses of the lists, for kernels.
+func (a *arena) table() lists {
+	base := a.mem.Address()
+	if a.mem == nil {
+		base = a.host.Address()
+	}
 	return lists{atom: base + uint64(a.at.atom), bound: base + uint64(a.at.bound), estimate: base + uint64(a.at.estimate), room: uint32(a.room)}
 }
 
-// newArena allocates m lists followed by extra float32 on the device, and enqueues the upload of
-// their table.
+// newArena allocates m lists followed by extra float32 on the device.
 func newArena(q *queue, purpose string, m, room, extra int) (a *arena, err error) {
 	a = &arena{p: &q.machine.pool}
 	if a.mem, err = a.p.TakeDevice(q.t, purpose, a.layOut(m, room, extra)); err != nil {
 		return nil, err
 	}
-	if a.host, err = a.p.TakePinned(q.t, "table of lists", int(device.Size[lists]())); err != nil {
-		return nil, errors.Join(err, a.freeMemory(q.t))
-	}
-	viewPinned(a.host, array[lists](0), 0, 1)[0] = a.tableAt(uint64(a.mem.Address()))
-	q.enqueue(func(t *device.Thread, s *device.Stream) error {
-		return a.mem.UploadAsync(t, s, int(a.at.table), a.host, 0, int(device.Size[lists]()))
-	})
 	return a, nil
 }
 
@@ -65,7 +59,6 @@ func newHostArena(t *device.Thread, p *device.Pool, m, room int) (a *arena, err 
 	if a.host, err = p.TakePinned(t, "lists of waiting queries", a.layOut(m, room, 0)); err != nil {
 		return nil, err
 	}
-	viewPinned(a.host, a.at.table, 0, 1)[0] = a.tableAt(a.host.Address())
 	return a, nil
 }
 
@@ -78,14 +71,6 @@ func largestArena(q *queue, m, room int) (*arena, error) {
 		}
 		m = (m + 1) / 2
 	}
-}
-
-// table points to the table of the lists.
-func (a *arena) table() device.Pointer[lists] {
-	if a.mem == nil {
-		return device.View[lists](a.host, int(a.at.table))
-	}
-	return device.View[lists](a.mem, int(a.at.table))
 }
 
 // freeMemory releases the memory; no enqueued work may use it.

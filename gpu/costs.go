@@ -165,11 +165,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 	t.warmUp(ctx)
 
 	// looks of queries with empty lists
-	empty := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: trialDim}, Stage: 2, QueryCodes: looks.Codes16}}
-	var err error
-	if empty.table, err = t.tableOf(ctx, empty); err != nil {
-		return c, err
-	}
+	empty := &look{terms: t.zeroTerms(), Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: trialDim}, Stage: 2, QueryCodes: looks.Codes16}}
 	c.Query = t.leastTime(ctx, func() {}, func() { t.revisit(t.queue, t.g, empty) }) / m
 
 	// first looks that no pair passes
@@ -181,7 +177,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 
 	// later looks at random rows, within the caches and beyond
 	rows := func(width, atoms int) float64 {
-		l := &look{&looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: width}, QueryCodes: looks.Codes16}, empty.table}
+		l := &look{&looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: width}, QueryCodes: looks.Codes16}, empty.terms}
 		t.scatterLists(atoms)
 		return t.leastTime(ctx, func() {}, func() { t.lookAtRows(t.queue, t.g, l) })
 	}
@@ -221,13 +217,11 @@ func (t *trial) prepareQueries(floor float64) {
 	t.b.prepare(t.queue)
 }
 
-// tableOf returns a table of terms that are all zero.
-func (t *trial) tableOf(ctx context.Context, l *look) (*device.Buffer[terms], error) {
-	table := terms{}
+// zeroTerms returns terms that are all zero.
+func (t *trial) zeroTerms() terms {
 	zero := t.r.norm.Address()
-	table.headScale, table.headNorm, table.headErr, table.norm, table.scale, table.radius, table.xnorm = zero, zero, zero, zero, zero, zero, zero
-	table.strips = zero // 32 bytes for every 512 atoms: the array is long enough
-	return copyToDevice(ctx, t.t, &t.r.stores, "synthetic atoms", []terms{table})
+	return terms{headScale: zero, headNorm: zero, headErr: zero, norm: zero, scale: zero, radius: zero, xnorm: zero,
+		strips: zero} // 32 bytes for every 512 atoms: the array is long enough
 }
 
 // listTime returns the cost of listing a pair, from a scan that no pair passes and one that all pass,
@@ -249,10 +243,7 @@ func (t *trial) listTime(ctx context.Context) float64 {
 
 // scanTime returns the time of a first look at so many atoms, rounded down to whole strips.
 func (t *trial) scanTime(ctx context.Context, width, atoms int, floor float64) float64 {
-	l := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Panels, To: width}}}
-	if l.table, t.err = t.tableOf(ctx, l); t.err != nil {
-		return 0
-	}
+	l := &look{terms: t.zeroTerms(), Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Panels, To: width}}}
 	return t.leastTime(ctx, func() {
 		t.prepareQueries(floor)
 		t.encodeQueries8(t.queue, t.g, l)

@@ -63,9 +63,9 @@ func TestHostWorkOfSearches(t *testing.T) {
 		m    int
 		want hostWork
 	}{
-		{"settled by a look", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, hostWork{2, 1, 14, 22}},
-		{"two looks", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, hostWork{3, 2, 19, 31}},
-		{"dense", batch.Request{Method: batch.Exact}, 1, hostWork{2, 2, 12, 25}},
+		{"settled by a look", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, hostWork{2, 1, 14, 21}},
+		{"two looks", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, hostWork{3, 2, 19, 30}},
+		{"dense", batch.Request{Method: batch.Exact}, 1, hostWork{2, 2, 12, 24}},
 	} {
 		x.req.Queries, x.req.K = queries[:x.m*c.Dim], 10
 		search := func() error {
@@ -117,7 +117,7 @@ func TestHostWorkOfCalls(t *testing.T) {
 				x, err = r.Begin(ctx, backend.Queries{M: 1, Dim: c.Dim, Data: queries[:c.Dim]}, goals)
 				return err
 			}, hostWork{}},
-			{"first look", func(ctx context.Context) error { _, err := x.Pull(ctx, looks[0]); return err }, hostWork{0, 1, 14, 20}},
+			{"first look", func(ctx context.Context) error { _, err := x.Pull(ctx, looks[0]); return err }, hostWork{0, 1, 14, 19}},
 			{"second look", func(ctx context.Context) error { _, err := x.Pull(ctx, looks[1]); return err }, hostWork{0, 1, 5, 9}},
 			{"finish", func(ctx context.Context) error { _, err := x.Finish(ctx); return err }, hostWork{0, 0, 0, 2}},
 			{"close", func(context.Context) error { return x.Close() }, hostWork{}},

@@ -164,7 +164,7 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 	b.q.denseTf32(device.Shape{Grid: device.Dim{X: ceil(c.n-c.lo, denseTile), Y: ceil(m, denseTile)}, Block: device.Dim{X: 256}, Shared: denseShared}, denseTf32Args{
 		rows: device.Ptr(rows), dim: c.dim, lo: uint32(c.lo), hi: uint32(c.n), inverse: device.Ptr(inverse), scale: device.Ptr(scale),
 		size: device.Ptr(size), offset: device.Ptr(offset), x: device.Ptr(x), ld: c.width(), margin: device.Ptr(margin), queries: device.Ptr(ds),
-		m: m, mask: c.mask, value: c.flags, lists: device.Ptr(lists.table), centre: centre,
+		m: m, mask: c.mask, value: c.flags, lists: lists.table, centre: centre,
 	})
 	for _, f := range []*device.Buffer[float32]{rows, scale, size, offset, x, margin} {
 		from(b, f)

@@ -23,7 +23,7 @@ type arm struct {
 type listing struct {
 	atom            *device.Buffer[uint32]
 	bound, estimate *device.Buffer[float32]
-	table           *device.Buffer[lists]
+	table           lists
 	cap             int
 }
 
@@ -42,14 +42,13 @@ func toLists(b *preparer, all [][]arm, room int) *listing {
 		}
 	}
 	l := &listing{atom: to(b, atom), bound: to(b, bound), estimate: to(b, estimate), cap: room}
-	l.table = to(b, []lists{{atom: l.atom.Address(), bound: l.bound.Address(), estimate: l.estimate.Address(), room: uint32(room)}})
+	l.table = lists{atom: l.atom.Address(), bound: l.bound.Address(), estimate: l.estimate.Address(), room: uint32(room)}
 	return l
 }
 
 // back returns the entries of the lists and frees the device's memory.
 func (l *listing) back(b *preparer, states []query) [][]arm {
 	b.Helper()
-	from(b, l.table)
 	atom, bound, estimate := from(b, l.atom), from(b, l.bound), from(b, l.estimate)
 	all := make([][]arm, len(states))
 	for j := range states {
@@ -110,7 +109,7 @@ func TestPrune(t *testing.T) {
 			}
 			l, q := toLists(b, lists, multiple(5000)), to(b, states)
 			b.q.prune(device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, pruneArgs{
-				queries: device.Ptr(q), lists: device.Ptr(l.table), mask: flagDone | flagDense, value: 0,
+				queries: device.Ptr(q), lists: l.table, mask: flagDone | flagDense, value: 0,
 			})
 			after := from(b, q)
 			kept := l.back(b, after)
@@ -163,7 +162,7 @@ func (b *preparer) selectCandidates(c selecting, all [][]arm, states []query, ca
 	l, q := toLists(b, all, cap), to(b, states)
 	dl, dn := room[uint32](b, len(all)*c.room), room[uint32](b, len(all))
 	b.q.selectCandidates(device.Shape{Grid: device.Dim{X: len(states)}, Block: device.Dim{X: 256}}, selectCandidatesArgs{
-		queries: device.Ptr(q), lists: device.Ptr(l.table), mask: flagDone | flagDense, value: 0, by: flag(c.byEstimate), most: uint32(c.most),
+		queries: device.Ptr(q), lists: l.table, mask: flagDone | flagDense, value: 0, by: flag(c.byEstimate), most: uint32(c.most),
 		ceiling: 0, candidate: device.Ptr(dl), selected: device.Ptr(dn), room: uint32(c.room),
 	})
 	after = from(b, q)
@@ -353,7 +352,7 @@ func TestListsThatOverflowed(t *testing.T) {
 		lists := [][]arm{drawn(r, 64, 0, 1), drawn(r, 64, 0, 1)}
 		states := []query{{listed: 90, tau: -2, flags: flagOverflow}, {listed: 64, tau: -2}}
 		l, q := toLists(b, lists, 64), to(b, states)
-		b.q.prune(device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, pruneArgs{queries: device.Ptr(q), lists: device.Ptr(l.table), mask: 0, value: 0})
+		b.q.prune(device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, pruneArgs{queries: device.Ptr(q), lists: l.table, mask: 0, value: 0})
 		after := from(b, q)
 		if kept := l.back(b, after); !slices.Equal(kept[0], lists[0]) || !slices.Equal(kept[1], lists[1]) {
 			t.Errorf("%d and %d entries kept of 64 each", len(kept[0]), len(kept[1]))

@@ -153,21 +153,19 @@ func (d *rowData) look(b *preparer, mem rowMemory) {
 	if mem.sides {
 		t.makeSides(b, &d.terms, d.n)
 	}
-	table := to(b, []terms{t.terms})
 	if d.shape.signs {
 		b.q.lookSigns(mem.shape, lookSignsArgs{
-			queries: device.Ptr(q), lists: device.Ptr(l.table), terms: device.Ptr(table), signs: rows, stride: int64(d.shape.stride),
+			queries: device.Ptr(q), lists: l.table, terms: t.terms, signs: rows, stride: int64(d.shape.stride),
 			head: d.shape.R, width: d.shape.width, hi: device.Ptr(hi), lo: device.Ptr(lo), pitch: d.shape.pitch(),
 		})
 	} else {
 		b.q.lookRows(mem.shape, lookRowsArgs{
-			queries: device.Ptr(q), lists: device.Ptr(l.table), terms: device.Ptr(table), codes: rows, stride: int64(d.shape.stride),
+			queries: device.Ptr(q), lists: l.table, terms: t.terms, codes: rows, stride: int64(d.shape.stride),
 			head: d.shape.R, width: d.shape.width, hi: device.Ptr(hi), lo: device.Ptr(lo), pitch: d.shape.pitch(),
 		})
 	}
 	from(b, hi)
 	from(b, lo)
-	from(b, table)
 	t.free(b)
 	if codes != nil {
 		from(b, codes)
@@ -244,10 +242,8 @@ func putRowTerms(b *preparer, t *looks.Terms) *deviceTerms {
 // terms only.
 func (d *deviceTerms) makeSides(b *preparer, t *looks.Terms, n int) {
 	b.Helper()
-	table := to(b, []terms{d.terms})
 	d.sides = room[looks.Side](b, n)
-	b.q.sides(device.Shape{Grid: device.Dim{X: blocks(n, 256)}, Block: device.Dim{X: 256}}, sidesArgs{terms: device.Ptr(table), side: device.Ptr(d.sides), n: uint32(n)})
-	from(b, table)
+	b.q.sides(device.Shape{Grid: device.Dim{X: blocks(n, 256)}, Block: device.Dim{X: 256}}, sidesArgs{terms: d.terms, side: device.Ptr(d.sides), n: uint32(n)})
 	got := make([]looks.Side, n)
 	if err := d.sides.Download(b.th, got, 0); err != nil {
 		b.Fatal(err)

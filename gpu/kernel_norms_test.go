@@ -73,7 +73,7 @@ func TestListNorms(t *testing.T) {
 				}
 				b.q.listNorms(device.Shape{Grid: device.Dim{X: m, Y: 2}, Block: device.Dim{X: 256}}, listNormsArgs{
 					queries: device.Ptr(q), mask: flagDone | flagDense, value: 0, lo: lo, hi: n, norm: device.Ptr(dn), offset: off,
-					lists: device.Ptr(lists.table),
+					lists: lists.table,
 				})
 				after := from(b, q)
 				from(b, atoms)

@@ -220,8 +220,8 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 			floats[k] = to(b, x)
 		}
 	}
-	dt := to(b, []terms{{headScale: floats[0].Address(), headNorm: floats[1].Address(), headErr: floats[2].Address(), norm: floats[3].Address(),
-		offset: floats[4].Address(), scale: floats[5].Address(), radius: floats[6].Address(), xnorm: floats[7].Address(), wholeErr: floats[8].Address(), strips: strips.Address()}})
+	dt := terms{headScale: floats[0].Address(), headNorm: floats[1].Address(), headErr: floats[2].Address(), norm: floats[3].Address(),
+		offset: floats[4].Address(), scale: floats[5].Address(), radius: floats[6].Address(), xnorm: floats[7].Address(), wholeErr: floats[8].Address(), strips: strips.Address()}
 	lists := toLists(b, make([][]arm, len(states)), c.room)
 	b.q.scanSeen(device.Shape{Grid: device.Dim{X: ceil(c.m, 8)}, Block: device.Dim{X: 256}}, scanSeenArgs{
 		queries: device.Ptr(ds), m: c.m, mask: c.mask, value: c.flags, lo: uint32(c.lo), hi: uint32(c.n),
@@ -230,12 +230,12 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 	if c.wide {
 		b.q.scanRowsS8(shape, scanRowsS8Args{
 			codes: device.Ptr(dc), stride: int64(c.stride), R: c.R, To: c.To, lo: uint32(c.lo), hi: uint32(c.n), codes8: device.Ptr(d8),
-			pitch: c.pitch, queries: device.Ptr(ds), m: c.m, tile: c.tile, mask: c.mask, value: c.flags, terms: device.Ptr(dt), lists: device.Ptr(lists.table),
+			pitch: c.pitch, queries: device.Ptr(ds), m: c.m, tile: c.tile, mask: c.mask, value: c.flags, terms: dt, lists: lists.table,
 		})
 	} else {
 		b.q.scanS8(shape, scanS8Args{
 			slab: device.View[int8](dc, 0), stride: int64(c.stride), R: c.R, To: c.To, lo: uint32(c.lo), hi: uint32(c.n), codes8: device.Ptr(d8),
-			pitch: c.pitch, queries: device.Ptr(ds), m: c.m, tile: c.tile, mask: c.mask, value: c.flags, terms: device.Ptr(dt), lists: device.Ptr(lists.table),
+			pitch: c.pitch, queries: device.Ptr(ds), m: c.m, tile: c.tile, mask: c.mask, value: c.flags, terms: dt, lists: lists.table,
 		})
 	}
 	from(b, dc)
@@ -243,7 +243,6 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 	from(b, strips)
 	from(b, filter)
 	from(b, hidden)
-	from(b, dt)
 	for _, f := range floats {
 		if f != nil {
 			from(b, f)

@@ -459,7 +459,7 @@ const notDone = flagDone | flagDense
 func (s *scoring) tighten(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *tightened {
 	d := s.tightener(b, lists)
 	b.q.tighten(device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}, tightenArgs{
-		queries: device.Ptr(d.q), lists: device.Ptr(d.l.table), mask: notDone, value: 0, by: by, rounds: rounds, ceilingRounds: rounds + 3,
+		queries: device.Ptr(d.q), lists: d.l.table, mask: notDone, value: 0, by: by, rounds: rounds, ceilingRounds: rounds + 3,
 		rows: device.Ptr(d.rows), dim: s.dim, order: device.Ptr(d.order), scaled: device.Ptr(d.scaled), rowSquare: device.Ptr(d.norm),
 		metric: int(s.metric), bestScore: device.Ptr(d.best), bestRow: device.Ptr(d.bestRow), bestRoom: tightenRoom, share: share, beyond: beyond,
 	})
@@ -473,7 +473,7 @@ func (s *scoring) tightenApart(b *preparer, lists [][]arm, by, rounds int, share
 	blocks := device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}
 	for round := range rounds + 3 {
 		b.q.selectCandidates(blocks, selectCandidatesArgs{
-			queries: device.Ptr(d.q), lists: device.Ptr(d.l.table), mask: notDone, value: 0, by: by, most: 0, ceiling: flag(round >= rounds),
+			queries: device.Ptr(d.q), lists: d.l.table, mask: notDone, value: 0, by: by, most: 0, ceiling: flag(round >= rounds),
 			candidate: device.Ptr(lead), selected: device.Ptr(led), room: most,
 		})
 		b.q.score(device.Shape{Grid: device.Dim{X: d.m, Y: 2}, Block: device.Dim{X: 128}}, scoreArgs{
@@ -487,7 +487,7 @@ func (s *scoring) tightenApart(b *preparer, lists [][]arm, by, rounds int, share
 		})
 	}
 	b.q.prune(blocks, pruneArgs{
-		queries: device.Ptr(d.q), lists: device.Ptr(d.l.table), mask: notDone, value: 0,
+		queries: device.Ptr(d.q), lists: d.l.table, mask: notDone, value: 0,
 	})
 	b.q.markFinished(device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 256}}, markFinishedArgs{queries: device.Ptr(d.q), m: uint32(d.m), share: share, beyond: beyond})
 	from(b, lead)

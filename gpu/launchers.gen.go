@@ -43,32 +43,32 @@ type denseTf32Args struct {
 	m       int
 	mask    uint32
 	value   uint32
-	lists   device.Pointer[lists]
+	lists   lists
 	centre  device.Pointer[float64]
 }
 
 // denseTf32 enqueues dense_tf32.
 func (q *queue) denseTf32(s device.Shape, a denseTf32Args) {
-	q.launch("dense_tf32", s, a.rows.Arg(), device.I32(a.dim), device.U32(a.lo), device.U32(a.hi), a.inverse.Arg(), a.scale.Arg(), a.size.Arg(), a.offset.Arg(), a.x.Arg(), device.I32(a.ld), a.margin.Arg(), a.queries.Arg(), device.I32(a.m), device.U32(a.mask), device.U32(a.value), a.lists.Arg(), a.centre.Arg())
+	q.launch("dense_tf32", s, a.rows.Arg(), device.I32(a.dim), device.U32(a.lo), device.U32(a.hi), a.inverse.Arg(), a.scale.Arg(), a.size.Arg(), a.offset.Arg(), a.x.Arg(), device.I32(a.ld), a.margin.Arg(), a.queries.Arg(), device.I32(a.m), device.U32(a.mask), device.U32(a.value), pack(q, a.lists), a.centre.Arg())
 }
 
 // pruneArgs are the arguments of prune (kernels/lists.cu).
 type pruneArgs struct {
 	queries device.Pointer[query]
-	lists   device.Pointer[lists]
+	lists   lists
 	mask    uint32
 	value   uint32
 }
 
 // prune enqueues prune.
 func (q *queue) prune(s device.Shape, a pruneArgs) {
-	q.launch("prune", s, a.queries.Arg(), a.lists.Arg(), device.U32(a.mask), device.U32(a.value))
+	q.launch("prune", s, a.queries.Arg(), pack(q, a.lists), device.U32(a.mask), device.U32(a.value))
 }
 
 // selectCandidatesArgs are the arguments of select_candidates (kernels/lists.cu).
 type selectCandidatesArgs struct {
 	queries   device.Pointer[query]
-	lists     device.Pointer[lists]
+	lists     lists
 	mask      uint32
 	value     uint32
 	by        int
@@ -81,7 +81,7 @@ type selectCandidatesArgs struct {
 
 // selectCandidates enqueues select_candidates.
 func (q *queue) selectCandidates(s device.Shape, a selectCandidatesArgs) {
-	q.launch("select_candidates", s, a.queries.Arg(), a.lists.Arg(), device.U32(a.mask), device.U32(a.value), device.I32(a.by), device.U32(a.most), device.I32(a.ceiling), a.candidate.Arg(), a.selected.Arg(), device.U32(a.room))
+	q.launch("select_candidates", s, a.queries.Arg(), pack(q, a.lists), device.U32(a.mask), device.U32(a.value), device.I32(a.by), device.U32(a.most), device.I32(a.ceiling), a.candidate.Arg(), a.selected.Arg(), device.U32(a.room))
 }
 
 // lookBeginArgs are the arguments of look_begin (kernels/lists.cu).
@@ -153,8 +153,8 @@ func (q *queue) takeGiven(s device.Shape, a takeGivenArgs) {
 // lookRowsArgs are the arguments of look_rows (kernels/looks.cu).
 type lookRowsArgs struct {
 	queries device.Pointer[query]
-	lists   device.Pointer[lists]
-	terms   device.Pointer[terms]
+	lists   lists
+	terms   terms
 	codes   device.Pointer[uint8]
 	stride  int64
 	head    int
@@ -166,14 +166,14 @@ type lookRowsArgs struct {
 
 // lookRows enqueues look_rows.
 func (q *queue) lookRows(s device.Shape, a lookRowsArgs) {
-	q.launch("look_rows", s, a.queries.Arg(), a.lists.Arg(), a.terms.Arg(), a.codes.Arg(), device.I64(a.stride), device.I32(a.head), device.I32(a.width), a.hi.Arg(), a.lo.Arg(), device.I32(a.pitch))
+	q.launch("look_rows", s, a.queries.Arg(), pack(q, a.lists), pack(q, a.terms), a.codes.Arg(), device.I64(a.stride), device.I32(a.head), device.I32(a.width), a.hi.Arg(), a.lo.Arg(), device.I32(a.pitch))
 }
 
 // lookSignsArgs are the arguments of look_signs (kernels/looks.cu).
 type lookSignsArgs struct {
 	queries device.Pointer[query]
-	lists   device.Pointer[lists]
-	terms   device.Pointer[terms]
+	lists   lists
+	terms   terms
 	signs   device.Pointer[uint8]
 	stride  int64
 	head    int
@@ -185,31 +185,31 @@ type lookSignsArgs struct {
 
 // lookSigns enqueues look_signs.
 func (q *queue) lookSigns(s device.Shape, a lookSignsArgs) {
-	q.launch("look_signs", s, a.queries.Arg(), a.lists.Arg(), a.terms.Arg(), a.signs.Arg(), device.I64(a.stride), device.I32(a.head), device.I32(a.width), a.hi.Arg(), a.lo.Arg(), device.I32(a.pitch))
+	q.launch("look_signs", s, a.queries.Arg(), pack(q, a.lists), pack(q, a.terms), a.signs.Arg(), device.I64(a.stride), device.I32(a.head), device.I32(a.width), a.hi.Arg(), a.lo.Arg(), device.I32(a.pitch))
 }
 
 // sidesArgs are the arguments of sides (kernels/looks.cu).
 type sidesArgs struct {
-	terms device.Pointer[terms]
+	terms terms
 	side  device.Pointer[looks.Side]
 	n     uint32
 }
 
 // sides enqueues sides.
 func (q *queue) sides(s device.Shape, a sidesArgs) {
-	q.launch("sides", s, a.terms.Arg(), a.side.Arg(), device.U32(a.n))
+	q.launch("sides", s, pack(q, a.terms), a.side.Arg(), device.U32(a.n))
 }
 
 // moveListsArgs are the arguments of move_lists (kernels/move_lists.cu).
 type moveListsArgs struct {
 	queries device.Pointer[query]
-	from    device.Pointer[lists]
-	to      device.Pointer[lists]
+	from    lists
+	to      lists
 }
 
 // moveLists enqueues move_lists.
 func (q *queue) moveLists(s device.Shape, a moveListsArgs) {
-	q.launch("move_lists", s, a.queries.Arg(), a.from.Arg(), a.to.Arg())
+	q.launch("move_lists", s, a.queries.Arg(), pack(q, a.from), pack(q, a.to))
 }
 
 // listNormsArgs are the arguments of list_norms (kernels/norms.cu).
@@ -221,12 +221,12 @@ type listNormsArgs struct {
 	hi      uint32
 	norm    device.Pointer[float32]
 	offset  device.Pointer[float32]
-	lists   device.Pointer[lists]
+	lists   lists
 }
 
 // listNorms enqueues list_norms.
 func (q *queue) listNorms(s device.Shape, a listNormsArgs) {
-	q.launch("list_norms", s, a.queries.Arg(), device.U32(a.mask), device.U32(a.value), device.U32(a.lo), device.U32(a.hi), a.norm.Arg(), a.offset.Arg(), a.lists.Arg())
+	q.launch("list_norms", s, a.queries.Arg(), device.U32(a.mask), device.U32(a.value), device.U32(a.lo), device.U32(a.hi), a.norm.Arg(), a.offset.Arg(), pack(q, a.lists))
 }
 
 // queryLoadArgs are the arguments of query_load (kernels/prepare.cu).
@@ -349,13 +349,13 @@ type scanS8Args struct {
 	tile    int
 	mask    uint32
 	value   uint32
-	terms   device.Pointer[terms]
-	lists   device.Pointer[lists]
+	terms   terms
+	lists   lists
 }
 
 // scanS8 enqueues scan_s8.
 func (q *queue) scanS8(s device.Shape, a scanS8Args) {
-	q.launch("scan_s8", s, a.slab.Arg(), device.I64(a.stride), device.I32(a.R), device.I32(a.To), device.U32(a.lo), device.U32(a.hi), a.codes8.Arg(), device.I32(a.pitch), a.queries.Arg(), device.I32(a.m), device.I32(a.tile), device.U32(a.mask), device.U32(a.value), a.terms.Arg(), a.lists.Arg())
+	q.launch("scan_s8", s, a.slab.Arg(), device.I64(a.stride), device.I32(a.R), device.I32(a.To), device.U32(a.lo), device.U32(a.hi), a.codes8.Arg(), device.I32(a.pitch), a.queries.Arg(), device.I32(a.m), device.I32(a.tile), device.U32(a.mask), device.U32(a.value), pack(q, a.terms), pack(q, a.lists))
 }
 
 // scanSeenArgs are the arguments of scan_seen (kernels/scan.cu).
@@ -388,13 +388,13 @@ type scanRowsS8Args struct {
 	tile    int
 	mask    uint32
 	value   uint32
-	terms   device.Pointer[terms]
-	lists   device.Pointer[lists]
+	terms   terms
+	lists   lists
 }
 
 // scanRowsS8 enqueues scan_rows_s8.
 func (q *queue) scanRowsS8(s device.Shape, a scanRowsS8Args) {
-	q.launch("scan_rows_s8", s, a.codes.Arg(), device.I64(a.stride), device.I32(a.R), device.I32(a.To), device.U32(a.lo), device.U32(a.hi), a.codes8.Arg(), device.I32(a.pitch), a.queries.Arg(), device.I32(a.m), device.I32(a.tile), device.U32(a.mask), device.U32(a.value), a.terms.Arg(), a.lists.Arg())
+	q.launch("scan_rows_s8", s, a.codes.Arg(), device.I64(a.stride), device.I32(a.R), device.I32(a.To), device.U32(a.lo), device.U32(a.hi), a.codes8.Arg(), device.I32(a.pitch), a.queries.Arg(), device.I32(a.m), device.I32(a.tile), device.U32(a.mask), device.U32(a.value), pack(q, a.terms), pack(q, a.lists))
 }
 
 // scoreArgs are the arguments of score (kernels/score.cu).
@@ -456,7 +456,7 @@ func (q *queue) seedBest(s device.Shape, a seedBestArgs) {
 // tightenArgs are the arguments of tighten (kernels/tighten.cu).
 type tightenArgs struct {
 	queries       device.Pointer[query]
-	lists         device.Pointer[lists]
+	lists         lists
 	mask          uint32
 	value         uint32
 	by            int
@@ -477,5 +477,5 @@ type tightenArgs struct {
 
 // tighten enqueues tighten.
 func (q *queue) tighten(s device.Shape, a tightenArgs) {
-	q.launch("tighten", s, a.queries.Arg(), a.lists.Arg(), device.U32(a.mask), device.U32(a.value), device.I32(a.by), device.I32(a.rounds), device.I32(a.ceilingRounds), a.rows.Arg(), device.I32(a.dim), a.order.Arg(), a.scaled.Arg(), a.rowSquare.Arg(), device.I32(a.metric), a.bestScore.Arg(), a.bestRow.Arg(), device.U32(a.bestRoom), device.F64(a.share), device.F32(a.beyond))
+	q.launch("tighten", s, a.queries.Arg(), pack(q, a.lists), device.U32(a.mask), device.U32(a.value), device.I32(a.by), device.I32(a.rounds), device.I32(a.ceilingRounds), a.rows.Arg(), device.I32(a.dim), a.order.Arg(), a.scaled.Arg(), a.rowSquare.Arg(), device.I32(a.metric), a.bestScore.Arg(), a.bestRow.Arg(), device.U32(a.bestRoom), device.F64(a.share), device.F32(a.beyond))
 }

@@ -109,7 +109,7 @@ func (x *run) scanAtoms(q *queue, qs *queryChunk, l *look, lo, hi int) {
 	tile, shared := scanRowsShape(qs.m())
 	q.scanRowsS8(scanGrid(q, qs.m(), lo, hi, tile, shared), scanRowsS8Args{
 		codes: x.r.codes.pointer(), stride: int64(c.R + c.D), R: c.R, To: l.To, lo: uint32(lo), hi: uint32(hi), codes8: partOf(qs, x.b.at.codes8, x.b.pitch()), pitch: x.b.pitch(),
-		queries: qs.states(), m: qs.m(), tile: tile, mask: toScan.mask, value: toScan.value, terms: device.Ptr(l.table), lists: qs.lists.table(),
+		queries: qs.states(), m: qs.m(), tile: tile, mask: toScan.mask, value: toScan.value, terms: l.terms, lists: qs.lists.table(),
 	})
 }
 
@@ -117,7 +117,7 @@ func (x *run) scanAtoms(q *queue, qs *queryChunk, l *look, lo, hi int) {
 func (x *run) scanPanels(q *queue, qs *queryChunk, l *look, lo, hi, tile int, shape device.Shape) {
 	q.scanS8(shape, scanS8Args{
 		slab: device.Ptr(x.r.slab), stride: int64(x.r.stride), R: x.r.c.R, To: l.To, lo: uint32(lo), hi: uint32(hi), codes8: partOf(qs, x.b.at.codes8, x.b.pitch()), pitch: x.b.pitch(),
-		queries: qs.states(), m: qs.m(), tile: tile, mask: toScan.mask, value: toScan.value, terms: device.Ptr(l.table), lists: qs.lists.table(),
+		queries: qs.states(), m: qs.m(), tile: tile, mask: toScan.mask, value: toScan.value, terms: l.terms, lists: qs.lists.table(),
 	})
 }
 
@@ -174,13 +174,13 @@ func (x *run) lookAtRows(q *queue, qs *queryChunk, l *look) {
 	shape := qs.blocksAQuery(q, 128)
 	if l.QueryCodes == looks.CodesHigh {
 		q.lookSigns(shape, lookSignsArgs{
-			queries: qs.states(), lists: qs.lists.table(), terms: device.Ptr(l.table), signs: x.r.own[l.Rep].pointer(), stride: int64(stride), head: c.R, width: l.To,
+			queries: qs.states(), lists: qs.lists.table(), terms: l.terms, signs: x.r.own[l.Rep].pointer(), stride: int64(stride), head: c.R, width: l.To,
 			hi: partOf(qs, b.at.hi, b.pitch()), lo: partOf(qs, b.at.lo, b.pitch()), pitch: b.pitch(),
 		})
 		return
 	}
 	q.lookRows(shape, lookRowsArgs{
-		queries: qs.states(), lists: qs.lists.table(), terms: device.Ptr(l.table), codes: x.r.codes.pointer(), stride: int64(stride), head: c.R, width: l.To,
+		queries: qs.states(), lists: qs.lists.table(), terms: l.terms, codes: x.r.codes.pointer(), stride: int64(stride), head: c.R, width: l.To,
 		hi: partOf(qs, b.at.hi, b.pitch()), lo: partOf(qs, b.at.lo, b.pitch()), pitch: b.pitch(),
 	})
 }

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"context"
+	"unsafe"
 
 	"thresher/device"
 )
@@ -15,6 +16,7 @@ type queue struct {
 	s       *device.Stream
 	machine *machine
 	err     error
+	packed  []uint64 // words of the structures that the next kernel gets by value
 	// Since the last complete wait: events recorded after chunks, and pairs of an atom and a query
 	// after the last of them.
 	marks, pairs int
@@ -26,7 +28,15 @@ func (q *queue) launch(name string, shape device.Shape, args ...device.Arg) {
 	if q.err == nil {
 		q.err = q.machine.functions[name].Launch(q.t, q.s, shape, args...)
 	}
+	q.packed = q.packed[:0]
 	q.notifyLaunch(name)
+}
+
+// pack makes a structure of whole words of 8 bytes an argument of the next kernel.
+func pack[T any](q *queue, v T) device.Arg {
+	from := len(q.packed)
+	q.packed = append(q.packed, unsafe.Slice((*uint64)(unsafe.Pointer(&v)), device.Size[T]()/8)...)
+	return device.Struct(q.packed[from:])
 }
 
 // notifyLaunch calls onLaunch.

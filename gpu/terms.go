@@ -12,14 +12,14 @@ import (
 	"thresher/device"
 )
 
-// look is a compiled look with the table of its terms on the device.
+// look is a compiled look with its terms on the device.
 type look struct {
 	*looks.Compiled
-	table *device.Buffer[terms]
+	terms terms
 }
 
-// tableKey identifies a look's table of terms.
-type tableKey struct {
+// termsKey identifies a look's terms.
+type termsKey struct {
 	panels bool
 	stage  int
 	kind   looks.Kind
@@ -34,20 +34,20 @@ func (r *resident) compileLook(ctx context.Context, q *queue, l backend.Look) (*
 	if codes := r.c.R + l.To; l.Rep == backend.Panels && codes > maxScanLook || codes > maxRowLook {
 		return nil, fmt.Errorf("a look of width %d: %w", l.To, backend.ErrRuleUnsupported)
 	}
-	k, key := &look{Compiled: t}, tableKey{l.Rep == backend.Panels, t.Stage, t.Kind}
-	if k.table = r.tables[key]; k.table != nil {
-		return k, nil
+	key := termsKey{l.Rep == backend.Panels, t.Stage, t.Kind}
+	if of, ok := r.terms[key]; ok {
+		return &look{t, of}, nil
 	}
-	table, err := r.uploadTerms(ctx, q.t, &t.Terms)
+	of, err := r.uploadTerms(ctx, q.t, &t.Terms)
 	if err != nil {
 		return nil, err
 	}
 	mark := len(r.stores.held)
-	if k.table, err = r.uploadTable(ctx, q, t, table); err != nil {
+	if err = r.combineTerms(ctx, q, t, &of); err != nil {
 		return nil, errors.Join(err, r.stores.freeFrom(q.t, mark))
 	}
-	r.tables[key] = k.table
-	return k, nil
+	r.terms[key] = of
+	return &look{t, of}, nil
 }
 
 // uploadTerms uploads a look's arrays and returns their addresses.
@@ -68,22 +68,19 @@ func (r *resident) uploadTerms(ctx context.Context, t *device.Thread, of *looks.
 	return out, nil
 }
 
-// uploadTable uploads a look's table, with strips for looks at panels and interleaved terms for others.
-func (r *resident) uploadTable(ctx context.Context, q *queue, t *looks.Compiled, table terms) (*device.Buffer[terms], error) {
+// combineTerms adds strips for looks at panels, and interleaved terms for others.
+func (r *resident) combineTerms(ctx context.Context, q *queue, t *looks.Compiled, of *terms) error {
 	if t.QueryCodes == looks.Codes8 {
 		strips, err := copyToDevice(ctx, q.t, &r.stores, "strips", deviceStrips(t.Strips))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		table.strips = strips.Address()
-	} else {
-		sides, err := r.interleaveTerms(q, &table)
-		if err != nil {
-			return nil, err
-		}
-		table.side = sides.Address()
+		of.strips = strips.Address()
+		return nil
 	}
-	return copyToDevice(ctx, q.t, &r.stores, "tables of terms", []terms{table})
+	sides, err := r.interleaveTerms(q, of)
+	of.side = sides.Address()
+	return err
 }
 
 // uploadAtomTerms uploads terms of atoms, padded with zeros, unless they are on the device already. It
@@ -116,15 +113,11 @@ func (r *resident) interleaveTerms(q *queue, of *terms) (*device.Buffer[looks.Si
 	if u := q.t.Device().Usage(); u.Used-q.machine.pool.DeviceBytes()+int64(r.atoms)*device.Size[looks.Side]()+r.stores.spare > u.Budget {
 		return nil, nil
 	}
-	table, err := copyToDevice(context.Background(), q.t, &r.stores, "tables of terms", []terms{*of})
-	if err != nil {
-		return nil, err
-	}
 	b, err := allocOnDevice[looks.Side](q.t, &r.stores, "terms side by side", r.atoms)
 	if err != nil {
 		return nil, err
 	}
-	q.sides(device.Shape{Grid: device.Dim{X: blocks(r.atoms, 256)}, Block: device.Dim{X: 256}}, sidesArgs{terms: device.Ptr(table), side: device.Ptr(b), n: uint32(r.atoms)})
+	q.sides(device.Shape{Grid: device.Dim{X: blocks(r.atoms, 256)}, Block: device.Dim{X: 256}}, sidesArgs{terms: *of, side: device.Ptr(b), n: uint32(r.atoms)})
 	return b, q.sync()
 }
 

@@ -19,11 +19,11 @@
 //   queries     Query*         [m]
 //   m           int
 //   mask, value u32            only queries with (flags & mask) == value are processed
-//   lists       const Lists*   bound and atom (internal index) are written, estimate is not
+//   lists       Lists          bound and atom (internal index) are written, estimate is not
 //   centre      const double*  f64[dim], float32 values, subtracted from rows; or null
 //
 // Of a Query, tau, exp, filter, excluded and from are read, and listed grows. A row for which there is no room sets kOverflow;
-// listed then exceeds lists->cap, and the list has lists->cap entries.
+// listed then exceeds lists.cap, and the list has lists.cap entries.
 #include "tile.cuh"
 
 static const int kTile = 128;    // rows, and queries, of a block
@@ -74,7 +74,7 @@ DEV void fetch(const Dense& a, float* stage, int query, u32 row, int slice) {
 
 extern "C" __global__ void __launch_bounds__(256, 2)
 dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const float* scale, const float* size, const float* offset,
-           const float* x, int ld, const float* margin, Query* queries, int m, u32 mask, u32 value, const Lists* lists,
+           const float* x, int ld, const float* margin, Query* queries, int m, u32 mask, u32 value, const __grid_constant__ Lists lists,
            const double* centre) {
   SHARED_DYN(float, shared);
   __shared__ u32 number[kTile];  // of the tile's queries, ~0 for those not processed
@@ -181,7 +181,7 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
     if (!MUTANT(8)) at = __shfl_sync(kAll, at, 0);
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-      if (pass[k]) write_entry(queries, lists, j, at + (u32)__popc(passing[k] & ((1u << lane) - 1)), inverse[firstRow + 32 * k + lane], bound[k]);
+      if (pass[k]) write_entry(queries, &lists, j, at + (u32)__popc(passing[k] & ((1u << lane) - 1)), inverse[firstRow + 32 * k + lane], bound[k]);
       at += (u32)__popc(passing[k]);
     }
   }

@@ -2,9 +2,10 @@
 // nothing else. A CUDA compiler (NVRTC, for compute_80 or newer) gets the primitives below as inline PTX. A host compiler
 // gets them, and CUDA C++ itself, from emu/, which runs the same source on the CPU (docs/kernels.md).
 //
-// Rules that the emulator relies on: entries are extern "C" __global__ void with parameters of 8 bytes or less; __shared__
-// arrays are declared inside functions; dynamic shared memory comes from SHARED_DYN; there are no half types, textures,
-// device globals, clusters, or waits for another block.
+// Rules that the emulator relies on: entries are extern "C" __global__ void with parameters of 8 bytes or less, or
+// structures of whole 8-byte words, declared `const __grid_constant__`; __shared__ arrays are declared inside functions;
+// dynamic shared memory comes from SHARED_DYN; there are no half types, textures, device globals, clusters, or waits for
+// another block.
 #pragma once
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)

@@ -41,6 +41,9 @@ func hostTypeOf(t *testing.T, p ptxParam) hostType {
 	if of, ok := numbers[p.Type]; ok {
 		return of
 	}
+	if name, ok := strings.CutPrefix(p.Type, "const __grid_constant__ "); ok && elements[name] != "" {
+		return hostType{elements[name], ".align", "pack(q, a.%s)"}
+	}
 	name, pointer := strings.CutSuffix(strings.TrimPrefix(p.Type, "const "), "*")
 	if of, ok := elements[name]; ok && pointer {
 		return hostType{"device.Pointer[" + of + "]", ".u64", "a.%s.Arg()"}

@@ -16,7 +16,7 @@
 //
 //   parameter   type          in the order of each entry's parameters
 //   queries     Query*        [m]
-//   lists       const Lists*  prune, select_candidates: of the m queries
+//   lists       Lists         prune, select_candidates: of the m queries
 //   mask, value u32           prune, select_candidates: only queries with (flags & mask) == value
 //   by          int           select_candidates: ranks by 0 bound, 1 estimate; only with 1 do entries keep their estimates
 //   most        u32           select_candidates: the most to select, 0 for the query's k; never more than room
@@ -43,23 +43,23 @@
 
 static const u32 kScanGrowth = 8;  // scanGrowth of gpu/takelook.go
 
-extern "C" __global__ void __launch_bounds__(256) prune(Query* queries, const Lists* lists, u32 mask, u32 value) {
+extern "C" __global__ void __launch_bounds__(256) prune(Query* queries, const __grid_constant__ Lists lists, u32 mask, u32 value) {
   __shared__ Selection w;
   Query* q = queries + blockIdx.x;
   if ((q->flags & mask) != value) return;
   u32 kept, selected;
-  select_entries(&w, list_of(queries, lists, 0), 0, 0, &kept, &selected);
+  select_entries(&w, list_of(queries, &lists, 0), 0, 0, &kept, &selected);
   if (threadIdx.x == 0) store_list(q, w, kept);
 }
 
-extern "C" __global__ void __launch_bounds__(256) select_candidates(Query* queries, const Lists* lists, u32 mask, u32 value, int by, u32 most,
+extern "C" __global__ void __launch_bounds__(256) select_candidates(Query* queries, const __grid_constant__ Lists lists, u32 mask, u32 value, int by, u32 most,
                                                           int ceiling, u32* candidate, u32* selected, u32 room) {
   __shared__ Selection w;
   Query* q = queries + blockIdx.x;
   u32 kept, moved = 0;
   if ((q->flags & mask) == value && (!ceiling || short_of_ceiling(q))) {
     u32 want = min(most > 0 ? most : q->k, room);
-    select_entries(&w, list_of(queries, lists, by), want, candidate + (size_t)blockIdx.x * room, &kept, &moved);
+    select_entries(&w, list_of(queries, &lists, by), want, candidate + (size_t)blockIdx.x * room, &kept, &moved);
     if (threadIdx.x == 0) {
       store_list(q, w, kept);
       q->kept += MUTANT(1) ? 0 : moved;

@@ -5,13 +5,13 @@
 //   entry       grid           threads                    parameters
 //   look_rows   (m, pieces)    a multiple of 32, <= 128   below
 //   look_signs  (m, pieces)    a multiple of 32, <= 128   below
-//   sides       ceil(n/256)    256                        const Terms* of arrays, Side* [n] out, u32 n atoms
+//   sides       ceil(n/256)    256                        Terms of arrays, Side* [n] out, u32 n atoms
 //
 //   parameter   type           of look_rows and look_signs
 //   queries     Query*         [m]; a query's list is divided among its pieces. Read: flags, listed, headStep,
 //                              restStep, highSum (signs), factors of the look's bound; seen grows by the list's length
-//   lists       const Lists*   of the m queries; bound and estimate are written
-//   terms       const Terms*   of the look: side, or the arrays
+//   lists       Lists          of the m queries; bound and estimate are written
+//   terms       Terms          of the look: side, or the arrays
 //   codes       const u8*      [n][stride] biased codes, head first; or signs: head codes, then bits
 //   stride      long long      bytes. Rows that begin at multiples of 16 are read 16 bytes at a time, others 4 (never
 //                              signs). Rows may lie in mapped host memory
@@ -27,8 +27,8 @@
 // Estimates, not measured on a GPU. A survivor costs stride bytes (whole rows), 32 of its Side and 20 of its list. At
 // R = 32, D = 768 a row takes 852 bytes and 600 byte-wise multiplications or masks of 4, signs 180 and 420; so 5e9 rows or
 // 24e9 signs a second at 4.3 TB/s, and the arithmetic of an H200 allows about 4 times and twice that. A warp has 2 KB of
-// rows in flight, twice that where a row takes two iterations: 28 warps a multiprocessor (72 registers) or 16 (126) have
-// 56 KB or 32; 23 KB are enough to cover 0.7 us at that rate. No shared memory.
+// rows in flight, twice that where a row takes two iterations: 24 warps a multiprocessor (80 registers) or 16 (128) have
+// 48 KB or 32; 23 KB are enough to cover 0.7 us at that rate. No shared memory.
 #include "warp.cuh"
 
 // kRows rows at a time are read by a group of lanes, each lane a piece of each row; of codes, by kRowLanes lanes.
@@ -157,16 +157,16 @@ DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, lo
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128) look_rows(Query* queries, const Lists* lists, const Terms* terms, const u8* codes,
+extern "C" __global__ void __launch_bounds__(128) look_rows(Query* queries, const __grid_constant__ Lists lists, const __grid_constant__ Terms terms, const u8* codes,
                                                             long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
-  Share share = share_of(queries, lists, 32 / kRowLanes * kRows);
+  Share share = share_of(queries, &lists, 32 / kRowLanes * kRows);
   if (blockIdx.y == 0 && threadIdx.x == 0) share.q->seen += share.n;
   hi += (size_t)blockIdx.x * pitch;
   lo += (size_t)blockIdx.x * pitch;
   if (((size_t)codes | stride) % 16 == 0)
-    look_pieces<uint4>(share, terms, codes, stride, head, width, hi, lo);
+    look_pieces<uint4>(share, &terms, codes, stride, head, width, hi, lo);
   else
-    look_pieces<u32>(share, terms, codes, stride, head, width, hi, lo);
+    look_pieces<u32>(share, &terms, codes, stride, head, width, hi, lo);
 }
 
 // spread_bytes permutes the 32 bytes c so that byte b of w[i] is byte 8b+i of c: the codes that bits i, 8+i, 16+i and 24+i
@@ -267,25 +267,25 @@ DEV void look_sign_rows(const Share& share, const Terms* terms, const u8* signs,
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128) look_signs(Query* queries, const Lists* lists, const Terms* terms, const u8* signs,
+extern "C" __global__ void __launch_bounds__(128) look_signs(Query* queries, const __grid_constant__ Lists lists, const __grid_constant__ Terms terms, const u8* signs,
                                                              long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
   int pieces = (head + width / 8 + 15) / 16, lanes = pieces <= 8 ? 8 : pieces <= 16 ? 16 : 32;
-  Share share = share_of(queries, lists, 32 / lanes * kRows);
+  Share share = share_of(queries, &lists, 32 / lanes * kRows);
   if (blockIdx.y == 0 && threadIdx.x == 0) share.q->seen += share.n;
   hi += (size_t)blockIdx.x * pitch;
   lo += (size_t)blockIdx.x * pitch;
   if (lanes == 8)
-    look_sign_rows<8>(share, terms, signs, stride, head, width, hi, lo);
+    look_sign_rows<8>(share, &terms, signs, stride, head, width, hi, lo);
   else if (lanes == 16)
-    look_sign_rows<16>(share, terms, signs, stride, head, width, hi, lo);
+    look_sign_rows<16>(share, &terms, signs, stride, head, width, hi, lo);
   else
-    look_sign_rows<32>(share, terms, signs, stride, head, width, hi, lo);
+    look_sign_rows<32>(share, &terms, signs, stride, head, width, hi, lo);
 }
 
-extern "C" __global__ void __launch_bounds__(256) sides(const Terms* terms, Side* side, u32 n) {
+extern "C" __global__ void __launch_bounds__(256) sides(const __grid_constant__ Terms terms, Side* side, u32 n) {
   u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  Terms t = *terms;
+  Terms t = terms;
   t.side = 0;
   side[i] = side_of(&t, i);
 }

@@ -16,12 +16,12 @@
 //   queries    Query*        [m]
 //   m, tile    int           queries; how many a block processes, a multiple of 8 up to 256
 //   mask, value u32          only queries with (flags & mask) == value are scanned
-//   terms      const Terms*  of the look
-//   lists      const Lists*  bound and atom are written, estimate is not
+//   terms      Terms         of the look
+//   lists      Lists         bound and atom are written, estimate is not
 //   scan_seen  (Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi)
 //
 // Of a Query, tau, filter, excluded, from, the 8-bit steps and the factors of the bound are read, and listed grows. An arm for
-// which there is no room sets kOverflow; listed then exceeds lists->cap, and the list has lists->cap entries.
+// which there is no room sets kOverflow; listed then exceeds lists.cap, and the list has lists.cap entries.
 #include "scan.cuh"
 
 static const int kStep = 32 * kWarps;  // atoms a block processes at once, 32 a warp
@@ -46,7 +46,7 @@ DEV u32 pieces_of(const Scan& a) { return max(2 * ((a.R + 31) / 32), a.R / 16 + 
 // fetch starts the copies of this warp's part of a step's atoms, and of the strip of the step after it. i/pieces equals
 // i magic >> 16 for i < 512.
 DEV void fetch(const Scan& a, const TileMemory& r, u8* atoms, int pitch, u32 magic, u32 step, int odd) {
-  const Terms& t = *a.terms;  // read again for each step, which saves registers
+  const Terms& t = *a.terms;
   u32 lane = lane_id(), warp = threadIdx.x / 32, first = a.lo + step * kStep + warp * 32, pieces = pieces_of(a);
   const u8* from = a.codes + (long long)first * a.stride;
 #pragma unroll 1
@@ -156,10 +156,10 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
 
 extern "C" __global__ void __launch_bounds__(256, 2)
 scan_s8(const s8* slab, long long stride, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries, int m,
-        int tile, u32 mask, u32 value, const Terms* terms, const Lists* lists) {
+        int tile, u32 mask, u32 value, const __grid_constant__ Terms terms, const __grid_constant__ Lists lists) {
   SHARED_DYN(unsigned char, shared);
-  Scan a = {(const u8*)slab, stride, R, To, lo, hi, codes8, pitch, queries, m, tile, mask, value, terms, lists};
-  bool offset = terms->offset;
+  Scan a = {(const u8*)slab, stride, R, To, lo, hi, codes8, pitch, queries, m, tile, mask, value, &terms, &lists};
+  bool offset = terms.offset;
   if (To <= 64) offset ? scan_steps<2, true>(a, shared) : scan_steps<2, false>(a, shared);
   else if (To <= 128) offset ? scan_steps<4, true>(a, shared) : scan_steps<4, false>(a, shared);
   else offset ? scan_steps<6, true>(a, shared) : scan_steps<6, false>(a, shared);

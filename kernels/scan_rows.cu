@@ -148,9 +148,9 @@ DEV void scan_tiles(const Scan& a, unsigned char* shared) {
 
 extern "C" __global__ void __launch_bounds__(256, 2)
 scan_rows_s8(const u8* codes, long long stride, int R, int To, u32 lo, u32 hi, const s8* codes8, int pitch, Query* queries, int m,
-             int tile, u32 mask, u32 value, const Terms* terms, const Lists* lists) {
+             int tile, u32 mask, u32 value, const __grid_constant__ Terms terms, const __grid_constant__ Lists lists) {
   SHARED_DYN(unsigned char, shared);
-  Scan a = {codes, stride, R, To, lo, hi, codes8, pitch, queries, m, tile, mask, value, terms, lists};
+  Scan a = {codes, stride, R, To, lo, hi, codes8, pitch, queries, m, tile, mask, value, &terms, &lists};
   if (tile <= 32) scan_tiles<2>(a, shared);
   else scan_tiles<8>(a, shared);
 }

@@ -23,7 +23,7 @@
 // kMostCandidates is the most arms scored in a round.
 static const u32 kMostCandidates = 256;
 
-extern "C" __global__ void __launch_bounds__(256, 4) tighten(Query* queries, const Lists* lists, u32 mask, u32 value, int by, int rounds, int ceilingRounds,
+extern "C" __global__ void __launch_bounds__(256, 4) tighten(Query* queries, const __grid_constant__ Lists lists, u32 mask, u32 value, int by, int rounds, int ceilingRounds,
                                                         const float* rows, int dim, const u32* order, const double* scaled, const double* rowSquare,
                                                         int metric, double* bestScore, u32* bestRow, u32 bestRoom, double share, float beyond) {
   __shared__ Selection selection;
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(256, 4) tighten(Query* queries, con
   __shared__ u32 candidate[kMostCandidates];
   Query* q = queries + blockIdx.x;
   if ((q->flags & mask) != value) return;
-  List l = list_of(queries, lists, by);
+  List l = list_of(queries, &lists, by);
   Best best = best_of(q, bestScore, bestRow, bestRoom);
   Scorer scorer = scorer_of(queries, rows, dim, scaled, rowSquare, metric);
   u32 want = min(q->k, kMostCandidates), lane = lane_id(), warps = kThreads / 32;

@@ -94,10 +94,12 @@ Result check_launch(const Function& f, dim3 grid, dim3 block, unsigned dynamic) 
   return kSuccess;
 }
 
-// Collects the arguments, 8 bytes each, from an array of pointers or from one buffer laid out as in C.
+// Collects the arguments, in whole words of 8 bytes, from an array of pointers or from one buffer laid out as in C.
 Result read_args(const Function& f, void** params, void** extra, std::vector<unsigned char>* out) {
   const auto& want = f.entry.params;
-  out->assign(8 * want.size(), 0);
+  size_t words = 0, to = 0;
+  for (const auto& p : want) words += (p.size + 7) / 8;
+  out->assign(8 * words, 0);
   const char* buffer = nullptr;
   size_t size = 0;
   for (size_t i = 0; extra && extra[i]; i += 2) {
@@ -108,14 +110,16 @@ Result read_args(const Function& f, void** params, void** extra, std::vector<uns
   for (size_t i = 0; i < want.size(); i++) {
     const void* from = nullptr;
     if (buffer) {
-      at = (at + want[i].size - 1) / want[i].size * want[i].size;
+      size_t align = want[i].size < 8 ? want[i].size : 8;
+      at = (at + align - 1) / align * align;
       if (at + want[i].size <= size) from = buffer + at;
       at += want[i].size;
     } else if (params) {
       from = params[i];
     }
     if (!from) return refuse(kInvalidValue, "%s: no argument for parameter %zu of %zu", f.entry.name.c_str(), i, want.size());
-    memcpy(&(*out)[8 * i], from, want[i].size);
+    memcpy(&(*out)[to], from, want[i].size);
+    to += (want[i].size + 7) / 8 * 8;
   }
   return kSuccess;
 }

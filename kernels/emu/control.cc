@@ -107,8 +107,11 @@ EMU_API size_t emu_ptx(const char* unit, char* out, size_t size) {
     for (size_t i = 0; i < u->count; i++) {
       const Kernel& k = u->kernels[i];
       s += text(".visible .entry %s(", k.name);
-      for (size_t p = 0; p < k.count; p++)
-        s += text("%s.param .%c%u %s_param_%zu", p ? ", " : "", k.params[p].real ? 'f' : 'u', 8 * k.params[p].size, k.name, p);
+      for (size_t p = 0; p < k.count; p++) {
+        s += p ? ", .param " : ".param ";
+        if (k.params[p].size > 8) s += text(".align 8 .b8 %s_param_%zu[%u]", k.name, p, k.params[p].size);
+        else s += text(".%c%u %s_param_%zu", k.params[p].real ? 'f' : 'u', 8 * k.params[p].size, k.name, p);
+      }
       s += ")\n{\n}\n";
     }
   }

@@ -51,12 +51,16 @@ void set_mutant(const Unit* u) {
 
 // Returns the first parameter that is an address of another device's memory, or -1.
 int foreign_argument(const Launch& l) {
+  size_t at = 0;
   for (size_t i = 0; i < l.kernel->count; i++) {
-    Address p;
-    std::memcpy(&p, &l.args[8 * i], 8);
-    if (l.kernel->params[i].size != 8 || !is_device_memory(p)) continue;
-    Allocation* a = find_allocation(p);
-    if (a && a->device >= 0 && a->device != l.device) return (int)i;
+    size_t end = at + (l.kernel->params[i].size + 7) / 8 * 8;
+    for (; at < end; at += 8) {
+      Address p;
+      std::memcpy(&p, &l.args[at], 8);
+      if (l.kernel->params[i].size < 8 || !is_device_memory(p)) continue;
+      Allocation* a = find_allocation(p);
+      if (a && a->device >= 0 && a->device != l.device) return (int)i;
+    }
   }
   return -1;
 }
@@ -106,7 +110,7 @@ Fault run(const Launch& l) {
   if (int i = foreign_argument(l); i >= 0)
     return {kIllegalAddress, text("%s: parameter %d points to another device's memory", l.kernel->name, i)};
   std::memcpy(args, l.args.data(), l.args.size());
-  for (size_t i = 0; i < l.kernel->count; i++) slots[i] = &args[8 * i];
+  for (size_t i = 0, at = 0; i < l.kernel->count; i++) slots[i] = &args[at], at += (l.kernel->params[i].size + 7) / 8 * 8;
 
   KernelRunning running;
   race_launch(l);

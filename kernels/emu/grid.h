@@ -9,7 +9,7 @@
 namespace emu {
 
 constexpr unsigned kMaxShared = 227 << 10;  // the most bytes of a block
-constexpr size_t kMaxParams = 512;           // of a kernel: 4 KiB, at most 8 bytes each
+constexpr size_t kMaxParams = 512;           // of a kernel: 4 KiB, in words of 8 bytes
 
 struct Launch {
   const Unit* unit;
@@ -17,7 +17,7 @@ struct Launch {
   int device;
   dim3 grid, block;
   unsigned dynamic_bytes;
-  std::vector<unsigned char> args;  // 8 bytes for each parameter
+  std::vector<unsigned char> args;  // whole words of 8 bytes for each parameter
 };
 
 // run executes a launch in the order of EMU_SEED's schedule. A fault's text names the kernel and the block.

@@ -35,8 +35,8 @@ template <auto F>
 struct Entry;
 template <class... A, void (*F)(A...)>
 struct Entry<F> {
-  static_assert(((sizeof(A) <= 8) && ...), "a kernel's parameters are of 8 bytes or less");
-  static_assert(sizeof...(A) <= 512, "a kernel's parameters take 4 KiB at most");
+  static_assert(((sizeof(A) <= 8 || sizeof(A) % 8 == 0) && ...), "a kernel's parameters are of 8 bytes or less, or structures of whole words");
+  static_assert((((sizeof(A) + 7) / 8) + ... + 0) <= 512, "a kernel's parameters take 4 KiB at most");
   static constexpr Param params[sizeof...(A) + 1] = {{sizeof(A), std::is_floating_point_v<A>}..., {0, false}};
   template <size_t... I>
   static void spread(void** args, std::index_sequence<I...>) { F(*static_cast<A*>(args[I])...); }

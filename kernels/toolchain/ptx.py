@@ -29,14 +29,14 @@ def version(ptx: str) -> str:
 
 
 def entries(ptx: str) -> list[Entry]:
-    """The entries in the order of the file. A launch passes each parameter in a slot of
-    8 bytes, so wider parameters are refused."""
+    """The entries in the order of the file. A launch passes each parameter in words of
+    8 bytes, so wider parameters of other sizes are refused."""
     found = []
     for name, params, directives in _ENTRY.findall(ptx):
         params = [p for p in (p.strip() for p in params.split(",")) if p]
         for at, param in enumerate(params):
-            if (size := _size(param)) > 8:
-                raise UnfitError(f"parameter {at} of {name} takes {size} bytes, more than the 8 of a slot")
+            if (size := _size(param)) > 8 and size % 8:
+                raise UnfitError(f"parameter {at} of {name} takes {size} bytes, which are no whole words of 8")
         bounds = re.search(r"\.maxntid ([\d, ]+)", directives)
         threads = prod(int(n) for n in bounds.group(1).split(",")) if bounds else 0
         found.append(Entry(name, len(params), threads))

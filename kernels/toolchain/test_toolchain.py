@@ -96,7 +96,7 @@ class Ptx(unittest.TestCase):
         self.assertEqual(ptx.version(PTX), "8.4")
 
     def test_wide_parameter(self) -> None:
-        with self.assertRaisesRegex(ptx.UnfitError, "parameter 2 of wide takes 12 bytes"):
+        with self.assertRaisesRegex(ptx.UnfitError, "parameter 2 of wide takes 12 bytes, which are no whole words"):
             ptx.entries(PTX.replace("wide_param_2[8]", "wide_param_2[12]"))
 
 
