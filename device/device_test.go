@@ -76,7 +76,7 @@ func copyKernel(th *Thread) (*Module, *Function, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := th.Load("copy", text)
+	m, err := th.Load("copy", text, nil)
 	if err != nil {
 		return nil, nil, err
 	}

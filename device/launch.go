@@ -21,8 +21,11 @@ const maxArgs, maxWords = 32, 64
 // the kernel first.
 const plainShared = 48 << 10
 
-// Module is a PTX text that the driver has compiled for this device.
+// Module is code that the driver has loaded on this device.
 type Module struct {
+	// Assembled is set if it is the cubin that Load was given, and not what the driver compiled from PTX.
+	Assembled bool
+
 	d         *Device
 	name      string
 	m         cu.Module
@@ -31,9 +34,10 @@ type Module struct {
 	held      *allocation
 }
 
-// Load lets the driver compile PTX; errors contain name. The driver caches the result on disk, so
-// the first run of a program takes longer than later ones.
-func (t *Thread) Load(name string, ptx []byte) (*Module, error) {
+// Load loads a cubin, which an assembler made of the PTX for this device, or if it is nil, or the driver
+// cannot use it, lets the driver compile the PTX; errors contain name. The driver caches what it
+// compiled on disk, so the first run of a program takes longer than later ones.
+func (t *Thread) Load(name string, ptx, cubin []byte) (*Module, error) {
 	if err := t.live(); err != nil {
 		return nil, err
 	}
@@ -45,14 +49,22 @@ func (t *Thread) Load(name string, ptx []byte) (*Module, error) {
 		return nil, fmt.Errorf("gpu: %s: PTX %d.%d, and drivers are checked for %d.%d", name, info.major, info.minor, ptxMajor, ptxMinor)
 	}
 	log := &cu.JITErrorLogBuffer{Buffer: make([]byte, 8<<10)}
-	h, err := cu.LoadDataEx(string(ptx), log)
+	image := ptx
+	if cubin != nil {
+		image = cubin
+	}
+	h, err := cu.LoadDataEx(string(image), log)
+	if cubin != nil && (codeOf(err) == codeInvalidImage || codeOf(err) == codeNoBinary) {
+		cubin = nil
+		h, err = cu.LoadDataEx(string(ptx), log)
+	}
 	if err != nil {
 		e := &DriverError{Call: fmt.Sprintf("cuModuleLoadDataEx(%s, PTX %d.%d for %s)", name, info.major, info.minor, info.target), Code: codeOf(err)}
 		text, _, _ := bytes.Cut(log.Buffer, []byte{0})
 		e.Log = strings.TrimSpace(string(text))
 		return nil, t.failed(e)
 	}
-	m := &Module{d: t.d, name: name, m: h, ptx: info, functions: make(map[string]*Function)}
+	m := &Module{Assembled: cubin != nil, d: t.d, name: name, m: h, ptx: info, functions: make(map[string]*Function)}
 	m.held = &allocation{kind: "module", purpose: name, free: m.Unload}
 	t.d.memory.add(m.held)
 	return m, nil

@@ -255,13 +255,13 @@ func TestResources(t *testing.T) {
 func TestLoadRefusals(t *testing.T) {
 	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
-		_, err := th.Load("junk", []byte("junk"))
+		_, err := th.Load("junk", []byte("junk"), nil)
 		refused(t, err, nil, "gpu: junk: PTX: no .version")
-		_, err = th.Load("future", []byte(".version 8.5\n.target sm_80\n.address_size 64\n"))
+		_, err = th.Load("future", []byte(".version 8.5\n.target sm_80\n.address_size 64\n"), nil)
 		refused(t, err, nil, "gpu: future: PTX 8.5, and drivers are checked for 8.4")
-		_, err = th.Load("wide", []byte(".version 8.4\n.target sm_80\n.address_size 64\n.entry wide(.param .b8 p[129]){ret;}"))
+		_, err = th.Load("wide", []byte(".version 8.4\n.target sm_80\n.address_size 64\n.entry wide(.param .b8 p[129]){ret;}"), nil)
 		refused(t, err, nil, "gpu: wide: PTX: entry wide: parameter 0 has 129 bytes")
-		_, err = th.Load("elsewhere", []byte(".version 8.4\n.target sm_999\n.address_size 64\n"))
+		_, err = th.Load("elsewhere", []byte(".version 8.4\n.target sm_999\n.address_size 64\n"), nil)
 		refused(t, err, nil, "cuModuleLoadDataEx(elsewhere, PTX 8.4 for sm_999)")
 		if u := d.Usage(); u.Live != 0 {
 			t.Errorf("%+v", u)

@@ -23,7 +23,8 @@ type Backend struct {
 	closed   bool
 }
 
-// Open opens the devices and has the driver compile the kernels for them. The error wraps
+// Open opens the devices and loads the kernels, which the driver compiles for them unless there is
+// assembled code. The error wraps
 // backend.ErrUnavailable if there is no usable device.
 func Open(o Options) (backend.Backend, error) {
 	b := &Backend{log: o.Log}
@@ -40,7 +41,7 @@ func Open(o Options) (backend.Backend, error) {
 			return nil, inContract(errors.Join(err, b.Close()))
 		}
 		b.machines = append(b.machines, m)
-		b.log.Info("GPU opened", "device", m.d.Info().String(), "memory", device.FormatBytes(m.d.Usage().Budget))
+		b.log.Info("GPU opened", "device", m.d.Info().String(), "memory", device.FormatBytes(m.d.Usage().Budget), "assembled", m.assembled())
 	}
 	return b, nil
 }

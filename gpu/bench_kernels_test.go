@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"thresher/device"
-	"thresher/kernels"
 )
 
 // clock measures times on a card's device. Except for close it must be used within Do.
@@ -57,11 +56,7 @@ func (k *clock) load(t *device.Thread, module, kernel string) error {
 	if k.own.functions[kernel] != nil {
 		return nil
 	}
-	text, err := kernels.PTX(module)
-	if err != nil {
-		return err
-	}
-	return k.own.loadModule(t, module, text)
+	return k.own.loadModule(t, module)
 }
 
 // buffers allocates memory for a copy of so many bytes, with random contents: copies of zeros are

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"thresher/device"
-	"thresher/kernels"
 )
 
 // preparer runs single kernels on a device, for the tests of kernels/*.cu.
@@ -31,11 +30,7 @@ func onKernels(t *testing.T, f func(b *preparer), modules ...string) {
 		}
 		m := &machine{functions: map[string]*device.Function{}, onLaunch: func(q *queue, _ string) error { return q.s.Sync(q.t) }}
 		for _, name := range modules {
-			text, err := kernels.PTX(name)
-			if err != nil {
-				return err
-			}
-			if err := m.loadModule(th, name, text); err != nil {
+			if err := m.loadModule(th, name); err != nil {
 				return err
 			}
 		}

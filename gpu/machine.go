@@ -34,7 +34,7 @@ type machine struct {
 // testModules are modules that only tests and benchmarks load.
 var testModules = [...]string{"ceiling", "copy", "fragments"}
 
-// openMachine opens a device and has the driver compile the modules.
+// openMachine opens a device and loads the modules.
 func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
 	d, err := device.Open(index, device.Options{Memory: o.Memory})
 	if err != nil {
@@ -58,11 +58,7 @@ func (m *machine) loadKernels(t *device.Thread) (err error) {
 		if slices.Contains(testModules[:], name) {
 			continue
 		}
-		text, err := kernels.PTX(name)
-		if err != nil {
-			return err
-		}
-		if err := m.loadModule(t, name, text); err != nil {
+		if err := m.loadModule(t, name); err != nil {
 			return err
 		}
 	}
@@ -77,9 +73,22 @@ func (m *machine) loadKernels(t *device.Thread) (err error) {
 	return nil
 }
 
-// loadModule has the driver compile a module.
-func (m *machine) loadModule(t *device.Thread, name string, ptx []byte) error {
-	module, err := t.Load(name, ptx)
+// assembled reports whether no module had to be compiled by the driver.
+func (m *machine) assembled() bool {
+	return !slices.ContainsFunc(m.modules, func(module *device.Module) bool { return !module.Assembled })
+}
+
+// loadModule loads a module and its kernels.
+func (m *machine) loadModule(t *device.Thread, name string) error {
+	ptx, err := kernels.PTX(name)
+	if err != nil {
+		return err
+	}
+	cubin, err := kernels.Cubin(name, t.Device().Info().Target())
+	if err != nil {
+		return err
+	}
+	module, err := t.Load(name, ptx, cubin)
 	if err != nil {
 		return err
 	}

@@ -12,16 +12,17 @@ import (
 	"strings"
 )
 
-//go:embed manifest.json *.ptx
+//go:embed manifest.json *.ptx *.cubin
 var embedded embed.FS
 
 const manifestFile = "manifest.json"
 
 // manifest is the content of manifest.json: every module and how it was compiled.
 type manifest struct {
-	Compiler string   `json:"compiler"` // name and version
-	Flags    []string `json:"flags"`    // the same for every module
-	Modules  []module `json:"modules"`  // by name
+	Compiler  string   `json:"compiler"`  // name and version
+	Flags     []string `json:"flags"`     // the same for every module
+	Assembler string   `json:"assembler"` // name and version
+	Modules   []module `json:"modules"`   // by name
 }
 
 // module is one PTX file.
@@ -37,6 +38,9 @@ type module struct {
 
 	PTXVersion string     `json:"ptx_version"` // which drivers must support, such as 8.4
 	Entries    []ptxEntry `json:"entries"`     // in the order of the file
+
+	// CubinsSHA256 are the hashes of the code assembled from the PTX, by the GPUs it is for, such as sm_90.
+	CubinsSHA256 map[string]string `json:"cubins_sha256"`
 }
 
 // ptxEntry is a kernel that can be launched. Its name is unique among all modules.
@@ -65,6 +69,10 @@ func Names() []string {
 // embedded file. The caller owns the bytes.
 func PTX(name string) ([]byte, error) { return readPTX(embedded, name) }
 
+// Cubin returns what the manifest's assembler made of a module for the GPUs named target, such as
+// sm_90; nil if there is no such code. It fails as PTX does. The caller owns the bytes.
+func Cubin(name, target string) ([]byte, error) { return readCubin(embedded, name, target) }
+
 func readManifest(fsys fs.FS) (manifest, error) {
 	text, err := fs.ReadFile(fsys, manifestFile)
 	if err != nil {
@@ -80,22 +88,43 @@ func readManifest(fsys fs.FS) (manifest, error) {
 }
 
 func readPTX(fsys fs.FS, name string) ([]byte, error) {
-	s, err := readManifest(fsys)
+	m, err := readModule(fsys, name)
 	if err != nil {
 		return nil, err
 	}
+	return readListed(fsys, name+".ptx", m.PTXSHA256)
+}
+
+func readCubin(fsys fs.FS, name, target string) ([]byte, error) {
+	m, err := readModule(fsys, name)
+	if err != nil || m.CubinsSHA256[target] == "" {
+		return nil, err
+	}
+	return readListed(fsys, name+"."+target+".cubin", m.CubinsSHA256[target])
+}
+
+// readModule returns a module's entry in the manifest.
+func readModule(fsys fs.FS, name string) (module, error) {
+	s, err := readManifest(fsys)
+	if err != nil {
+		return module{}, err
+	}
 	at := slices.IndexFunc(s.Modules, func(m module) bool { return m.Name == name })
 	if at < 0 {
-		return nil, fmt.Errorf("kernels: %s lists no module %q", manifestFile, name)
+		return module{}, fmt.Errorf("kernels: %s lists no module %q", manifestFile, name)
 	}
-	file := name + ".ptx"
-	text, err := fs.ReadFile(fsys, file)
+	return s.Modules[at], nil
+}
+
+// readListed returns a file whose hash must be want.
+func readListed(fsys fs.FS, file, want string) ([]byte, error) {
+	content, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	if got, want := hex.EncodeToString(sum[:]), s.Modules[at].PTXSHA256; got != want {
+	sum := sha256.Sum256(content)
+	if got := hex.EncodeToString(sum[:]); got != want {
 		return nil, fmt.Errorf("kernels: %s has SHA-256 %s, %s lists %s", file, got, manifestFile, want)
 	}
-	return text, nil
+	return content, nil
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles kernels/*.cu and checks that the committed PTX is what they compile to.
+"""Compiles kernels/*.cu and checks that the committed PTX and cubins are what they compile to.
 
-    python3 kernels/toolchain/kernels.py build [NAME...]   write the PTX of all or of NAMEs, the manifest and PAGES
+    python3 kernels/toolchain/kernels.py build [NAME...]   write PTX and cubins of all or of NAMEs, the manifest and PAGES
     python3 kernels/toolchain/kernels.py check             do the same in build/kernels and compare with the committed files
 
 Both assemble the PTX for every GPU of ptxas.TARGETS and fail on a spilled register
@@ -53,9 +53,15 @@ def compile_files(files: list[Path]) -> dict[Path, bytes]:
     return made
 
 
-def modules(made: dict[Path, bytes], kept: list[dict]) -> list[dict]:
+def cubin(folder: Path, name: str) -> Path:
+    return folder / f"{name}.{manifest.CUBIN}.cubin"
+
+
+def modules(made: dict[Path, bytes], kept: list[dict], folder: Path) -> list[dict]:
     """The modules of the manifest; names of entries must be unique among them."""
-    all_of_them = kept + [manifest.module(source, text) for source, text in made.items()]
+    all_of_them = kept + [
+        manifest.module(source, text, cubin(folder, source.stem).read_bytes()) for source, text in made.items()
+    ]
     owner: dict[str, str] = {}
     for module in all_of_them:
         for entry in module["entries"]:
@@ -71,6 +77,8 @@ def assemble(folder: Path) -> tuple[dict[Path, str], list[str]]:
     entries = {f.stem: ptx.entries(f.read_text()) for f in files}
     cubins = FRESH / hotloops.TARGET
     made = list(ptxas.assemble_all(TOOLS, files, {hotloops.TARGET: cubins}))
+    for file in files:
+        cubin(folder, file.stem).write_bytes((FRESH / manifest.CUBIN / f"{file.stem}.cubin").read_bytes())
     for assembly in made:
         reported = {f.name for f in assembly.functions} & set(assembly.entries)
         if missing := [e.name for e in entries[assembly.file.stem] if e.name not in reported]:
@@ -102,15 +110,22 @@ def memory_used(made: list[ptxas.Assembly]) -> list[str]:
     ]
 
 
-def write(made: dict[Path, bytes], kept: list[dict], folder: Path) -> None:
-    """Writes PTX and manifest, and deletes PTX whose source no longer exists."""
-    listed = modules(made, kept)
+def write(made: dict[Path, bytes], folder: Path) -> None:
+    """Writes PTX, and deletes PTX and cubins whose source no longer exists."""
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in {f.stem for f in folder.glob("*.ptx")} - {f.stem for f in KERNELS.glob("*.cu")}:
-        (folder / f"{stale}.ptx").unlink()
+    sources_left = {f.stem for f in KERNELS.glob("*.cu")}
+    for stale in (*folder.glob("*.ptx"), *folder.glob("*.cubin")):
+        if stale.name.split(".")[0] not in sources_left:
+            stale.unlink()
     for source, text in made.items():
         (folder / f"{source.stem}.ptx").write_bytes(text)
-    (folder / manifest.NAME).write_text(manifest.text(TOOLS, listed))
+
+
+def complete(made: dict[Path, bytes], kept: list[dict], folder: Path) -> tuple[dict[Path, str], list[str]]:
+    """Assembles the PTX of a folder, and writes cubins and manifest. Returns the pages and the defects."""
+    pages, wrong = assemble(folder)
+    (folder / manifest.NAME).write_text(manifest.text(TOOLS, modules(made, kept, folder)))
+    return pages, wrong
 
 
 def build(names: list[str]) -> None:
@@ -119,8 +134,9 @@ def build(names: list[str]) -> None:
     if names:
         there = {f.stem for f in KERNELS.glob("*.cu")} - set(names)
         kept = [m for m in manifest.read(KERNELS / manifest.NAME) if m["name"] in there]
-    write(compile_files(files), kept, KERNELS)
-    pages, wrong = assemble(KERNELS)
+    made = compile_files(files)
+    write(made, KERNELS)
+    pages, wrong = complete(made, kept, KERNELS)
     for page, text in pages.items():
         (ROOT / page).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / page).write_text(text)
@@ -130,8 +146,9 @@ def build(names: list[str]) -> None:
 
 
 def check() -> None:
-    write(compile_files(sorted(KERNELS.glob("*.cu"))), [], FRESH)
-    pages, wrong = assemble(FRESH)
+    made = compile_files(sorted(KERNELS.glob("*.cu")))
+    write(made, FRESH)
+    pages, wrong = complete(made, [], FRESH)
     for page, text in pages.items():
         (FRESH / page.name).write_text(text)
         print(text)
@@ -146,7 +163,7 @@ def check() -> None:
 def differing(fresh: Path, kernels: Path, pages: Iterable[Path]) -> list[str]:
     """Files, relative to the root, that differ from the fresh ones or exist on one side only."""
     root = kernels.parent
-    names = {f.name for d in (fresh, kernels) for f in d.glob("*.ptx")} | {manifest.NAME}
+    names = {f.name for d in (fresh, kernels) for of in ("*.ptx", "*.cubin") for f in d.glob(of)} | {manifest.NAME}
     pairs = [(fresh / n, kernels / n) for n in sorted(names)] + [(fresh / p.name, root / p) for p in pages]
     return [str(theirs.relative_to(root)) for mine, theirs in pairs if _bytes(mine) != _bytes(theirs)]
 

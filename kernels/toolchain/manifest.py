@@ -1,4 +1,4 @@
-"""manifest.json: sources, compiler and flags, and the PTX they gave."""
+"""manifest.json: sources, compiler, flags and assembler, and the PTX and cubins they gave."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import ptx
 import sources
 
 NAME = "manifest.json"
+# The GPUs for which assembled code is committed beside the PTX.
+CUBIN = "sm_90"
 
 # No fast arithmetic: results are those of the source. A product and a sum are fused
 # only where it says fmaf, so the emulator, whose compiler never fuses, agrees.
@@ -31,8 +33,8 @@ def version(root: Path, package: str) -> str:
     raise FileNotFoundError(f"no package {package} in {root}: run kernels/toolchain/install.sh")
 
 
-def module(source: Path, text: bytes) -> dict:
-    """The manifest's entry for a kernel file and its PTX."""
+def module(source: Path, text: bytes, cubin: bytes) -> dict:
+    """The manifest's entry for a kernel file, its PTX and its cubin."""
     files, params, entries = sources.closure(source), sources.parameters(source), ptx.entries(text.decode())
     for e in entries:
         if len(params.get(e.name, ())) != e.params or e.name not in params:
@@ -43,6 +45,7 @@ def module(source: Path, text: bytes) -> dict:
         "sources_sha256": sources.digest(files),
         "ptx_sha256": hashlib.sha256(text).hexdigest(),
         "ptx_version": ptx.version(text.decode()),
+        "cubins_sha256": {CUBIN: hashlib.sha256(cubin).hexdigest()},
         "entries": [{"name": e.name, "params": params[e.name]} for e in entries],
     }
 
@@ -51,6 +54,7 @@ def text(root: Path, modules: list[dict]) -> str:
     whole = {
         "compiler": "NVRTC " + version(root, "nvidia-cuda-nvrtc-cu12"),
         "flags": FLAGS,
+        "assembler": "ptxas " + version(root, "nvidia-cuda-nvcc-cu12"),
         "modules": sorted(modules, key=lambda m: m["name"]),
     }
     return json.dumps(whole, indent=2) + "\n"

@@ -247,12 +247,14 @@ class Drift(Folder):
         tree = self.tree()
         self.write("kernels/a.ptx", "b")
         self.write("kernels/gone.ptx", "no source")
+        self.write("kernels/a.sm_90.cubin", "of an older assembler")
+        self.write("fresh/a.sm_90.cubin", "a")
         self.write("fresh/new.ptx", "not committed")
         self.write("docs/page.md", "older")
         (self.root / "kernels/manifest.json").unlink()
         self.assertEqual(
             tool.differing(*tree),
-            ["kernels/a.ptx", "kernels/gone.ptx", "kernels/manifest.json", "kernels/new.ptx", "docs/page.md"],
+            ["kernels/a.ptx", "kernels/a.sm_90.cubin", "kernels/gone.ptx", "kernels/manifest.json", "kernels/new.ptx", "docs/page.md"],
         )
 
 
@@ -260,8 +262,8 @@ class Modules(unittest.TestCase):
     def test_an_entry_has_one_file(self) -> None:
         kept = [{"name": n, "entries": [{"name": "scan", "params": []}]} for n in ("a", "b")]
         with self.assertRaisesRegex(tool.Unfit, "entry scan is in kernels/a.cu and in kernels/b.cu"):
-            tool.modules({}, kept)
-        self.assertEqual(tool.modules({}, kept[:1]), kept[:1])
+            tool.modules({}, kept, Path())
+        self.assertEqual(tool.modules({}, kept[:1], Path()), kept[:1])
 
 
 if __name__ == "__main__":
