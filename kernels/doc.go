@@ -1,9 +1,10 @@
-// Package kernels holds the CUDA kernels as PTX. A manifest lists the hashes of
-// each PTX file and its sources, and PTX returns a file only if its hash matches.
+// Package kernels holds the CUDA kernels as PTX, and assembled for some GPUs. A
+// manifest lists the hashes of each file and its sources, and PTX and Cubin return
+// a file only if its hash matches.
 //
 // One .cu file of this folder is one module of the driver: kernels/copy.cu gives
-// copy.ptx, loaded by PTX("copy"). `make kernels` compiles them, `make
-// check-kernels` proves that the committed files are what the sources give; see
+// copy.ptx, loaded by PTX("copy"), and copy.sm_90.cubin, loaded by Cubin("copy",
+// "sm_90"). `make kernels` compiles them, `make check-kernels` proves that the committed files are what the sources give; see
 // docs/kernels.md. The package needs neither a GPU nor cgo. Only the CUDA backend
 // imports it, so that other binaries do not contain the kernels.
 package kernels

@@ -2,6 +2,7 @@
 """Compiles kernels/*.cu and checks that the committed PTX and cubins are what they compile to.
 
     python3 kernels/toolchain/kernels.py build [NAME...]   write PTX and cubins of all or of NAMEs, the manifest and PAGES
+    python3 kernels/toolchain/kernels.py build --lines     the same, with source lines for a profiler; not to be committed
     python3 kernels/toolchain/kernels.py check             do the same in build/kernels and compare with the committed files
 
 Both assemble the PTX for every GPU of ptxas.TARGETS and fail on a spilled register
@@ -38,12 +39,12 @@ class Unfit(Exception):
     """Why the kernels cannot be committed, one line for each reason."""
 
 
-def compile_files(files: list[Path]) -> dict[Path, bytes]:
+def compile_files(files: list[Path], flags: tuple[str, ...]) -> dict[Path, bytes]:
     compiler, made, wrong = Compiler(TOOLS), {}, []
     for source in files:
         headers = {h.name: h.read_bytes() for h in sources.closure(source)[1:]}
         try:
-            made[source] = compiler.compile(source.name, source.read_bytes(), headers, manifest.FLAGS)
+            made[source] = compiler.compile(source.name, source.read_bytes(), headers, flags)
             ptx.entries(made[source].decode())
         except (CompileError, ptx.UnfitError) as e:
             first = str(e).splitlines()[:_LINES]
@@ -71,12 +72,13 @@ def modules(made: dict[Path, bytes], kept: list[dict], folder: Path) -> list[dic
     return all_of_them
 
 
-def assemble(folder: Path) -> tuple[dict[Path, str], list[str]]:
+def assemble(folder: Path, flags: tuple[str, ...]) -> tuple[dict[Path, str], list[str]]:
     """The pages for the PTX in a folder, and its defects."""
     files = sorted(folder.glob("*.ptx"))
     entries = {f.stem: ptx.entries(f.read_text()) for f in files}
     cubins = FRESH / hotloops.TARGET
-    made = list(ptxas.assemble_all(TOOLS, files, {hotloops.TARGET: cubins}))
+    options = ["-lineinfo"] if manifest.LINES in flags else []
+    made = list(ptxas.assemble_all(TOOLS, files, {hotloops.TARGET: cubins}, options))
     for file in files:
         cubin(folder, file.stem).write_bytes((FRESH / manifest.CUBIN / f"{file.stem}.cubin").read_bytes())
     for assembly in made:
@@ -121,22 +123,23 @@ def write(made: dict[Path, bytes], folder: Path) -> None:
         (folder / f"{source.stem}.ptx").write_bytes(text)
 
 
-def complete(made: dict[Path, bytes], kept: list[dict], folder: Path) -> tuple[dict[Path, str], list[str]]:
+def complete(made: dict[Path, bytes], kept: list[dict], folder: Path, flags: tuple[str, ...]) -> tuple[dict[Path, str], list[str]]:
     """Assembles the PTX of a folder, and writes cubins and manifest. Returns the pages and the defects."""
-    pages, wrong = assemble(folder)
-    (folder / manifest.NAME).write_text(manifest.text(TOOLS, modules(made, kept, folder)))
+    pages, wrong = assemble(folder, flags)
+    (folder / manifest.NAME).write_text(manifest.text(TOOLS, flags, modules(made, kept, folder)))
     return pages, wrong
 
 
-def build(names: list[str]) -> None:
+def build(names: list[str], lines: bool) -> None:
+    flags = manifest.FLAGS + (manifest.LINES,) * lines
     files = [KERNELS / f"{name}.cu" for name in names] or sorted(KERNELS.glob("*.cu"))
     kept = []
     if names:
         there = {f.stem for f in KERNELS.glob("*.cu")} - set(names)
         kept = [m for m in manifest.read(KERNELS / manifest.NAME) if m["name"] in there]
-    made = compile_files(files)
+    made = compile_files(files, flags)
     write(made, KERNELS)
-    pages, wrong = complete(made, kept, KERNELS)
+    pages, wrong = complete(made, kept, KERNELS, flags)
     for page, text in pages.items():
         (ROOT / page).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / page).write_text(text)
@@ -146,9 +149,9 @@ def build(names: list[str]) -> None:
 
 
 def check() -> None:
-    made = compile_files(sorted(KERNELS.glob("*.cu")))
+    made = compile_files(sorted(KERNELS.glob("*.cu")), manifest.FLAGS)
     write(made, FRESH)
-    pages, wrong = complete(made, [], FRESH)
+    pages, wrong = complete(made, [], FRESH, manifest.FLAGS)
     for page, text in pages.items():
         (FRESH / page.name).write_text(text)
         print(text)
@@ -175,7 +178,9 @@ def _bytes(file: Path) -> bytes | None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="kernels.py", description="PTX from kernels/*.cu")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("build", help="write PTX, manifest and page").add_argument("names", nargs="*", metavar="NAME")
+    builds = verbs.add_parser("build", help="write PTX, cubins, manifest and pages")
+    builds.add_argument("names", nargs="*", metavar="NAME")
+    builds.add_argument("--lines", action="store_true", help="with source lines for a profiler; not to be committed")
     verbs.add_parser("check", help="fail if a committed file differs from what the sources give")
     args = parser.parse_args()
     if not TOOLS.exists():
@@ -183,7 +188,7 @@ def main() -> int:
         return 1
     try:
         if args.verb == "build":
-            build(args.names)
+            build(args.names, args.lines)
         else:
             check()
     except (Unfit, ptx.UnfitError, sources.SignatureError, ptxas.AssembleError, sass.DisassembleError, OSError) as e:

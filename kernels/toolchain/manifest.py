@@ -25,6 +25,8 @@ FLAGS = (
     "--prec-div=true",
     "--prec-sqrt=true",
 )
+# Source lines for a profiler: the code is the same, the files are larger and change with every line of a source.
+LINES = "--generate-line-info"
 
 
 def version(root: Path, package: str) -> str:
@@ -50,10 +52,10 @@ def module(source: Path, text: bytes, cubin: bytes) -> dict:
     }
 
 
-def text(root: Path, modules: list[dict]) -> str:
+def text(root: Path, flags: tuple[str, ...], modules: list[dict]) -> str:
     whole = {
         "compiler": "NVRTC " + version(root, "nvidia-cuda-nvrtc-cu12"),
-        "flags": FLAGS,
+        "flags": flags,
         "assembler": "ptxas " + version(root, "nvidia-cuda-nvcc-cu12"),
         "modules": sorted(modules, key=lambda m: m["name"]),
     }

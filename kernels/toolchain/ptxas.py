@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
@@ -48,20 +48,22 @@ class Assembly:
     entries: dict[str, Use]
 
 
-def assemble_all(root: Path, files: Iterable[Path], kept: Mapping[str, Path]) -> Iterator[Assembly]:
-    """Assembles every file for every target, in that order. For targets in `kept` the
+def assemble_all(
+    root: Path, files: Iterable[Path], kept: Mapping[str, Path], options: Sequence[str] = ()
+) -> Iterator[Assembly]:
+    """Assembles every file for every target, in that order, with more options. For targets in `kept` the
     code is written to that folder as NAME.cubin."""
     jobs = [(file, target) for file in files for target in TARGETS]
     for folder in kept.values():
         folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(cpu_count()) as pool:
-        yield from pool.map(lambda job: _assemble(root, *job, kept.get(job[1])), jobs)
+        yield from pool.map(lambda job: _assemble(root, *job, kept.get(job[1]), options), jobs)
 
 
-def _assemble(root: Path, file: Path, target: str, kept: Path | None) -> Assembly:
+def _assemble(root: Path, file: Path, target: str, kept: Path | None, options: Sequence[str]) -> Assembly:
     program = root / "nvidia" / "cuda_nvcc" / "bin" / "ptxas"
     output = kept / f"{file.stem}.cubin" if kept else "/dev/null"
-    command = [str(program), f"-arch={target}", "-v", "--warning-as-error", str(file), "-o", str(output)]
+    command = [str(program), f"-arch={target}", "-v", "--warning-as-error", *options, str(file), "-o", str(output)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
         raise AssembleError(f"{file} for {target}: {run.stdout}{run.stderr}".strip())
