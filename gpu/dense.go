@@ -24,7 +24,7 @@ const (
 	// denseRoom is the length of a query's list, and the number of rows of a chunk for queries whose
 	// lists overflowed.
 	denseRoom = 1 << 14
-	// denseWork is the most products of coordinates in one launch: some milliseconds.
+	// denseWork is the most products of coordinates in one launch: a cancelled scan ends at most two later.
 	denseWork = 1 << 39
 	// denseTile is the number of rows, and of queries, of a block, and denseShared its bytes of shared
 	// memory.

@@ -45,8 +45,8 @@ func smallSearch(t *testing.T) (*collection.Collection, []float32) {
 	return c, queries
 }
 
-// TestHostWorkOfSearches counts the host's work for searches of an engine: on a GPU each item costs
-// some microseconds, and a search for one query takes little longer.
+// TestHostWorkOfSearches counts the host's work for searches of an engine, which is the same for one query
+// as for many.
 func TestHostWorkOfSearches(t *testing.T) {
 	needEmulator(t)
 	c, queries := smallSearch(t)

@@ -23,7 +23,8 @@ type machine struct {
 	stream      *device.Stream
 	chunkEvents [2]*device.Event
 	pool        device.Pool
-	maxHost     int64 // most bytes of page-locked memory for a collection
+	packed      []uint64 // words of the structures that the next kernel gets by value
+	maxHost     int64    // most bytes of page-locked memory for a collection
 	// Tests make these small: the most entries of a list, the most lists in memory at once (0 is no
 	// limit for both), and the most pairs of an atom and a query in one launch of the scan.
 	maxListRoom, maxLists, maxPairs int

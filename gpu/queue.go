@@ -16,7 +16,6 @@ type queue struct {
 	s       *device.Stream
 	machine *machine
 	err     error
-	packed  []uint64 // words of the structures that the next kernel gets by value
 	// Since the last complete wait: events recorded after chunks, and pairs of an atom and a query
 	// after the last of them.
 	marks, pairs int
@@ -28,15 +27,16 @@ func (q *queue) launch(name string, shape device.Shape, args ...device.Arg) {
 	if q.err == nil {
 		q.err = q.machine.functions[name].Launch(q.t, q.s, shape, args...)
 	}
-	q.packed = q.packed[:0]
+	q.machine.packed = q.machine.packed[:0]
 	q.notifyLaunch(name)
 }
 
 // pack makes a structure of whole words of 8 bytes an argument of the next kernel.
 func pack[T any](q *queue, v T) device.Arg {
-	from := len(q.packed)
-	q.packed = append(q.packed, unsafe.Slice((*uint64)(unsafe.Pointer(&v)), device.Size[T]()/8)...)
-	return device.Struct(q.packed[from:])
+	to := &q.machine.packed
+	from := len(*to)
+	*to = append(*to, unsafe.Slice((*uint64)(unsafe.Pointer(&v)), device.Size[T]()/8)...)
+	return device.Struct((*to)[from:])
 }
 
 // notifyLaunch calls onLaunch.
@@ -61,8 +61,8 @@ func (q *queue) sync() error {
 	return q.err
 }
 
-// pacedShare: paceChunk waits separately for a chunk of at least maxPairs/pacedShare pairs, a tenth of a
-// millisecond's work.
+// pacedShare: paceChunk waits separately for a chunk of at least maxPairs/pacedShare pairs; smaller ones are
+// not worth a wait of their own.
 const pacedShare = 64
 
 // paceChunk ends a chunk of so many pairs of an atom and a query. It waits until the chunk before the

@@ -14,7 +14,8 @@ const (
 	// scanFirst is the least number of atoms in the first chunk of a scan, after which thresholds are
 	// first tightened; the end of each further chunk is scanGrowth times that of the one before.
 	scanFirst, scanGrowth = 1024, 8
-	// scanPairs is the most pairs of an atom and a query in one launch of the scan: some milliseconds.
+	// scanPairs is the most pairs of an atom and a query in one launch of the scan: a cancelled look ends
+	// at most two later.
 	scanPairs = 1 << 33
 	// scanTile is the most queries of a block of the scan.
 	scanTile = 256

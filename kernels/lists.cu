@@ -36,9 +36,8 @@
 //
 // Estimates, not measured on a GPU: prune reads 8 bytes an entry (12 with estimates) and writes those that move.
 // select_candidates first reads the keys, once to count and once a round, usually one to three rounds and at most six:
-// some 30 bytes an entry, of lists that an L2 of 60 MB holds. With 32 to 40 registers and 4.4 KB a block, a
-// multiprocessor runs 6 to 8 blocks, so up to about 800 queries run at once; a query with a list of 1,000 takes some
-// 5 us, mostly barriers.
+// some 30 bytes an entry, of lists that an L2 of 60 MB holds. With 29 to 39 registers and 4.4 KB a block, a
+// multiprocessor runs 6 to 8 blocks, so up to about 800 queries run at once.
 #include "list.cuh"
 
 static const u32 kScanGrowth = 8;  // scanGrowth of gpu/takelook.go

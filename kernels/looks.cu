@@ -28,7 +28,7 @@
 // R = 32, D = 768 a row takes 852 bytes and 600 byte-wise multiplications or masks of 4, signs 180 and 420; so 5e9 rows or
 // 24e9 signs a second at 4.3 TB/s, and the arithmetic of an H200 allows about 4 times and twice that. A warp has 2 KB of
 // rows in flight, twice that where a row takes two iterations: 24 warps a multiprocessor (80 registers) or 16 (128) have
-// 48 KB or 32; 23 KB are enough to cover 0.7 us at that rate. No shared memory.
+// 48 KB or 32. No shared memory.
 #include "warp.cuh"
 
 // kRows rows at a time are read by a group of lanes, each lane a piece of each row; of codes, by kRowLanes lanes.

@@ -32,9 +32,8 @@
 // The result for a query does not depend on the other queries, bit for bit. Roundings stay within what the collection's
 // Slack and CodeSlack allow (docs/guarantee.md, float32 arithmetic); the comment of each kernel says why.
 //
-// Estimates, not measured on a GPU: for m = 1024, D = 768, R = 32 on an H200 4 us for query_load (12 MB of memory), 8 for
-// head_project (50 M multiply-adds in 128 blocks, mostly waiting for the L2), 4 for rotate, 5 for query_codes, 2 for
-// look_factors; for one query a third of that, launches excluded.
+// Estimates, not measured on a GPU: for m = 1024, D = 768, R = 32 query_load reads and writes 12 MB, and head_project
+// makes 50 M multiply-adds in 128 blocks.
 #include "types.cuh"
 
 static const int kWarps = 8;  // most warps of a block

@@ -32,8 +32,7 @@
 // Estimates, not measured on a GPU. A row of 768 coordinates costs 3 KB, so 1.4e9 rows a second at 4.3 TB/s, and 768
 // fused float64 operations and as many conversions to float64, of which an H200 does 3 times that. 36 warps a
 // multiprocessor (56 registers) have 2 KB each in flight. merge (32 registers, 16.6 KB) sorts up to 1,024 arms at a time
-// in shared memory and moves the best behind them: microseconds for small k, and 12 bytes read and written for each of
-// the best that moves.
+// in shared memory and moves the best behind them: 12 bytes read and written for each of the best that moves.
 #include "best.cuh"
 #include "exact.cuh"
 

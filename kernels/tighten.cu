@@ -15,7 +15,7 @@
 //   share, beyond              as for mark_finished (lists.cu)
 //
 // Estimate, not measured on a GPU: a block has 64 registers a thread and 22 KB of shared memory, so a multiprocessor runs
-// 4 and an H200 528 queries at once. Two rounds for k = 10 take some 20 us; separate launches would take as much again.
+// 4 and an H200 528 queries at once.
 #include "best.cuh"
 #include "exact.cuh"
 #include "list.cuh"
