@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"thresher/device/emulator"
-	"thresher/kernels"
 )
 
 // failVariable makes the n-th call of a name from now on fail: name:n:code.
@@ -385,47 +384,5 @@ func TestDriverRefusesPTX(t *testing.T) {
 			t.Error("a refused module loses the device: ", err)
 		}
 		return use(th)
-	})
-}
-
-// A cubin is loaded instead of PTX. If the driver cannot use it, it compiles the PTX; any other error is
-// returned.
-func TestCubins(t *testing.T) {
-	needEmulator(t)
-	d := openTest(t, Options{})
-	onThread(t, d, func(th *Thread) error {
-		ptx, err := kernels.PTX("copy")
-		if err != nil {
-			return err
-		}
-		for _, c := range []struct {
-			name, cubin, fail string
-			assembled         bool
-			want              string // in the error
-		}{
-			{"usable", string(ptx), "", true, ""}, // the emulator takes nothing but PTX
-			{"no image", "\x7fELF", "", false, ""},
-			{"for another device", string(ptx), "cuModuleLoadDataEx:1:209", false, ""},
-			{"out of memory", string(ptx), "cuModuleLoadDataEx:1:2", false, "cuModuleLoadDataEx(copy, PTX 8.4 for sm_80): CUDA_ERROR_OUT_OF_MEMORY (2)"},
-		} {
-			t.Setenv(failVariable, c.fail)
-			m, err := th.Load("copy", ptx, []byte(c.cubin))
-			if c.want != "" {
-				refused(t, err, nil, c.want)
-				continue
-			}
-			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
-				continue
-			}
-			if _, err := m.Function(th, "copy16"); err != nil || m.Assembled != c.assembled {
-				t.Errorf("%s: assembled is %v: %v", c.name, m.Assembled, err)
-			}
-			if err := m.Unload(th); err != nil {
-				return err
-			}
-		}
-		t.Setenv(failVariable, "")
-		return nil
 	})
 }

@@ -111,6 +111,38 @@ func (x *run) hideAtoms() {
 	}
 }
 
+// uploadFilters uploads each filter once. It returns the lists of each slot, with the address of its filter.
+func (x *run) uploadFilters(t *device.Thread) ([]goalLists, error) {
+	at := make([]goalLists, len(x.queries))
+	offsets := map[*backend.Filter]array[uint64]{}
+	var mem arrayLayout
+	for p := range x.queries {
+		if f := x.queries[p].goal.Filter; f != nil {
+			if _, ok := offsets[f]; !ok {
+				offsets[f] = place[uint64](&mem, len(f.Bits()))
+			}
+		}
+	}
+	if len(offsets) == 0 {
+		return at, nil
+	}
+	var err error
+	if x.filters, err = x.r.m.pool.TakeDevice(t, "filters", int(mem)); err != nil {
+		return nil, err
+	}
+	for f, offset := range offsets {
+		if err := x.filters.Upload(t, int(offset), bytesOfSlice(f.Bits())); err != nil {
+			return nil, err
+		}
+	}
+	for p := range x.queries {
+		if f := x.queries[p].goal.Filter; f != nil {
+			at[p].filter = uint64(x.filters.Address()) + uint64(offsets[f])
+		}
+	}
+	return at, nil
+}
+
 // uploadAtoms uploads the hidden atoms and given candidates of all queries as one array, if there are any,
 // and enters them in lists, which are by slot. Neighbours that name the same slice share its copy.
 func (x *run) uploadAtoms(t *device.Thread, lists []goalLists) (err error) {

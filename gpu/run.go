@@ -103,38 +103,6 @@ func (x *run) uploadQueries(q *queue) error {
 	return x.scoreGiven(q)
 }
 
-// uploadFilters uploads each filter once. It returns the lists of each slot, with the address of its filter.
-func (x *run) uploadFilters(t *device.Thread) ([]goalLists, error) {
-	at := make([]goalLists, len(x.queries))
-	offsets := map[*backend.Filter]array[uint64]{}
-	var mem arrayLayout
-	for p := range x.queries {
-		if f := x.queries[p].goal.Filter; f != nil {
-			if _, ok := offsets[f]; !ok {
-				offsets[f] = place[uint64](&mem, len(f.Bits()))
-			}
-		}
-	}
-	if len(offsets) == 0 {
-		return at, nil
-	}
-	var err error
-	if x.filters, err = x.r.m.pool.TakeDevice(t, "filters", int(mem)); err != nil {
-		return nil, err
-	}
-	for f, offset := range offsets {
-		if err := x.filters.Upload(t, int(offset), bytesOfSlice(f.Bits())); err != nil {
-			return nil, err
-		}
-	}
-	for p := range x.queries {
-		if f := x.queries[p].goal.Filter; f != nil {
-			at[p].filter = uint64(x.filters.Address()) + uint64(offsets[f])
-		}
-	}
-	return at, nil
-}
-
 // freeMemory returns the run's memory to the pool; no enqueued work may use it.
 func (x *run) freeMemory(t *device.Thread) error {
 	errs := []error{x.b.freeMemory(t), x.lists.freeMemory(t), x.r.m.pool.ReturnDevice(t, x.filters), x.r.m.pool.ReturnDevice(t, x.atoms)}
