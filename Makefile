@@ -104,8 +104,9 @@ bench-peers: ## comparison with FAISS, hnswlib and ScaNN, 40 minutes; writes doc
 bench-peers-small: ## one minute of it; fails on wrong answers only
 	$(PYTHON) bench/bench.py --small
 
-bench-race: ## race with all exact peers and the planner's regret, an hour; resumable; writes docs/benchmarks/race.md
+bench-race: ## race with all exact peers, two cores against one, and the planner's regret, an hour; resumable; writes docs/benchmarks/race.md
 	$(PYTHON) bench/bench.py --only race
+	$(PYTHON) bench/bench.py --only cores
 	$(PYTHON) bench/bench.py --only regret
 
 bench-race-quick: ## about seventy cells of it, 7 minutes

@@ -24,7 +24,7 @@ import report
 EXACT = environment.ROOT / "docs" / "benchmarks" / "race"  # results of the race with all exact peers
 RESULTS = environment.ROOT / "docs" / "benchmarks" / "cpu"
 
-KINDS = ("race", "regret")  # tasks over the cells of the race with all exact peers
+KINDS = ("race", "cores", "regret")  # tasks over the cells of the race with all exact peers
 TESTS = ("test_bench", "test_race")
 OPTIONAL = ("requirements-race.txt", "requirements-scann.txt")
 
@@ -34,10 +34,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--small", action="store_true", help="tiny data; exit code 1 on more wrong answers than delta allows"
     )
-    parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them; race, regret")
-    parser.add_argument("--cells", default="", help="with --only race or regret: SET:m=M/M:k=K/K,.. instead of all")
+    parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them; race, cores, regret")
+    parser.add_argument("--cells", default="", help="with --only race, cores or regret: SET:m=M/M:k=K/K,..")
     parser.add_argument("--quick", action="store_true", help="with --only race or regret: about seventy cells")
-    parser.add_argument("--long", action="store_true", help="with --only race or regret: a million atoms")
+    parser.add_argument("--long", action="store_true", help="with --only race, cores or regret: a million atoms")
     parser.add_argument("--torch", action="store_true", help="with --only race: install PyTorch (6 GB) and race it")
     parser.add_argument("--fresh", action="store_true", help="forget the results these tasks have")
     parser.add_argument("--data", action="store_true", help="only make the data, and with --race build thresher")
@@ -90,8 +90,8 @@ def main() -> int:
 
 
 def exact(args: argparse.Namespace) -> int:
-    """The race with all exact peers, or the planner's regret over its cells."""
-    chosen = cells.chosen(args.cells, args.quick, args.long)
+    """The race with all exact peers, two cores against one, or the planner's regret over its cells."""
+    chosen = cells.chosen(args.cells, args.quick, args.long, args.only)
     environment.enter("requirements-full.txt", optional=OPTIONAL + (("requirements-torch.txt",) if args.torch else ()))
     environment.build_racer()
     make_data(cells.sets_of(chosen))

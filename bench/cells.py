@@ -74,6 +74,8 @@ QUICK = (
     "power-10000x128:m=1/256:k=10/100/1000,power-200000x128:m=1/16/256:k=10/100,items-64:m=1/256:k=10,"
     "items-64-skewed:m=256:k=100,ml1m-64:m=1/256:k=10/100,iid768:m=1/256:k=10,tiny-1000x768:m=1/64:k=1/100"
 )
+# On one core and on two.
+CORES = "records768:m=1/256:k=10/100,power768:m=1/256:k=10/100,power-200000x768:m=1/256:k=10,power4096:m=1/256:k=10"
 # For tests of all contestants' answers.
 SMALL: dict[str, Grid] = {"small-power": ((1, 16, 64), (10,)), "small-iid": ((1, 64), (100,))}
 
@@ -100,10 +102,13 @@ def parse(text: str, grids: dict[str, Grid] = ALL) -> list[Cell]:
     return list(found)
 
 
-def chosen(text: str, quick: bool, long: bool) -> list[Cell]:
-    """The cells of a run: those that a text names, about seventy, those of a million atoms, or all others."""
+def chosen(text: str, quick: bool, long: bool, kind: str = "race") -> list[Cell]:
+    """The cells of a run: those that a text names, about seventy, those of a million atoms, or all others;
+    of two cores a few, or those of a million atoms at k = 10."""
     if text:
         return parse(text)
+    if kind == "cores":
+        return parse(",".join(f"{name}:m=1/256:k=10" for name in LONG_GRIDS) if long else CORES)
     if quick:
         return parse(QUICK)
     return [c for name, grid in (LONG_GRIDS if long else GRIDS).items() for c in of_grid(name, grid)]

@@ -12,8 +12,10 @@ from typing import Any
 import cells
 import environment
 from cells import Cell
+from contestants import Racer, Thresher
 from data import FOLDER, DataSet
 from heats import BUDGET, CROWDED, MOST, TURN, Heats
+from race import duel
 from results import Log, rounded
 
 # Least share of the k best that an exact peer's float32 must find.
@@ -22,7 +24,7 @@ FOUND = 0.995
 READ = 15e9  # bytes a second
 MULTIPLY = 100e9  # float32 products and sums a second
 PRODUCTS = 5  # peers that multiply matrices
-SECONDS = {"race": 2.0, "regret": 1.0}  # of a cell besides its scans
+SECONDS = {"race": 2.0, "regret": 1.0, "cores": 1.0}  # of a cell besides its scans
 COPY = 1e9  # bytes a second of a peer's own copy of the atoms
 
 
@@ -46,7 +48,7 @@ def scan(n: int, d: int, m: int) -> float:
 def seconds(kind: str, cell: Cell, n: int, d: int) -> float:
     """About how long a cell takes."""
     batch, row = scan(n, d, cell.m), scan(n, d, 1)
-    if kind == "regret":
+    if kind != "race":
         return SECONDS[kind] + 3 * batch
     trials = PRODUCTS * scan(n, d, min(cell.m, 256)) + 3 * min(cell.m, 16) * row
     turns = max(3 * 3 * max(TURN, batch), min(BUDGET, MOST * 5 * TURN))
@@ -67,9 +69,12 @@ def forecast(kind: str, chosen: Sequence[Cell]) -> str:
 
 
 def run(kind: str, chosen: Sequence[Cell], results: Path, command: str, budget: float = BUDGET) -> bool:
-    """The missing results of these cells, of the kind race or regret. Returns False if answers were
-    wrong that should not be."""
+    """The missing results of these cells, of the kind race, cores or regret. Returns False if answers
+    were wrong that should not be."""
     right = True
+    if kind == "cores" and len(environment.CORES) < 2:
+        print("cores: this machine has one", flush=True)
+        return True
     place, about = folder(results), facts()
     for name in cells.sets_of(chosen):
         if not DataSet.about_of(name):
@@ -90,6 +95,9 @@ def of_set(kind: str, missing: Sequence[Cell], log: Log, budget: float) -> None:
     data = DataSet.open(missing[0].set)
     if not log.has(kind="set"):
         log.append(rounded({"kind": "set"} | data.about))
+    if kind == "cores":
+        two_cores(data, missing, log, budget)
+        return
     with Heats(data, FOLDER, budget) as heats:
         for cell in missing:
             if cell.m > len(data.queries) or cell.k > data.top_ids.shape[1] < data.n:
@@ -107,6 +115,15 @@ def of_set(kind: str, missing: Sequence[Cell], log: Log, budget: float) -> None:
                 told = f"{record['regret']:.3g} ({record['chosen']}; best {record['best']})"
             log.append(rounded({"kind": kind} | record))
             print(f"{time.strftime('%H:%M:%S')} {kind} {cell} {told}", flush=True)
+
+
+def two_cores(data: DataSet, missing: Sequence[Cell], log: Log, budget: float) -> None:
+    """Thresher on one core and on two, in turns."""
+    with Racer(data) as one, Racer(data, threads=2) as two:
+        for cell in missing:
+            found = duel(Thresher(one, name="one core"), Thresher(two, name="two cores"), cell.m, cell.k, budget)
+            log.append(rounded({"kind": "cores", "set": data.name, "n": data.n, "d": data.d} | found))
+            print(f"{time.strftime('%H:%M:%S')} cores {cell} {found['ratio']:.3g}", flush=True)
 
 
 def fine(record: dict[str, Any]) -> bool:

@@ -38,6 +38,8 @@ BEHIND = 1.5
 CHECKED = {"auto": 256, "certain": 128, "exact": 64}
 CHECK_SECONDS, CHECKED_FEWEST = 3.0, 8
 PEER_CHECKED = 32  # queries checked of each peer raced
+# Up to this k certain is compared with adaptive, which takes turns where auto scans.
+BESIDE_UP_TO = 100
 FORCED = 4  # plans of the least forecast cost that are timed for the planner's regret
 PLAN_ROUNDS = 5
 WHOLE, DENSE = "whole,rescore", "dense"
@@ -134,6 +136,8 @@ class Heats:
         trials = self.trials(m, k)
         raced = sorted(trials, key=lambda n: trials[n])[:RACED]
         ours = [Thresher(self.racer, method) for method in methods]
+        if "certain" in methods and k <= BESIDE_UP_TO and "adaptive" not in methods and self.chosen(m, k) == DENSE:
+            ours.append(Thresher(self.racer, "adaptive"))
         contestants: list[Contestant] = [*(Named(self.peers[n]) for n in raced), *ours, *more]
         times, disturbed = take_turns(contestants, m, k, self.budget, TURN, MOST, settled)
         best, found = ratios(times)
@@ -180,13 +184,21 @@ class Heats:
             self.recalls[name, k] = recall(self.data, answers, min(k, self.data.n))[0]
         return self.recalls[name, k]
 
+    def offered(self, m: int, k: int) -> list[dict[str, Any]]:
+        """The planner's forecasts."""
+        answer = self.racer.ask(m=m, k=k, count=1, method="auto", delta=0.01, forecast=True)
+        plans: list[dict[str, Any]] = answer["forecasts"]
+        return plans
+
+    def chosen(self, m: int, k: int) -> str:
+        return str(next(f["plan"] for f in self.offered(m, k) if f["chosen"]))
+
     def regret(self, cell: Cell) -> dict[str, Any]:
         """The chosen plan next to the cheapest others by forecast, whole rows, the dense scan and the
         ladder that any set of this dimension would get for this k, in turns."""
         m, k = cell.m, cell.k
-        offered = self.racer.ask(m=m, k=k, count=1, method="auto", delta=0.01, forecast=True)["forecasts"]
-        by_plan = {f["plan"]: f for f in offered}
-        chosen = next(f["plan"] for f in offered if f["chosen"])
+        by_plan = {f["plan"]: f for f in self.offered(m, k)}
+        chosen = self.chosen(m, k)
         fixed = fixed_plan(self.data.d, k, by_plan)
         wanted = [chosen, *list(by_plan)[:FORCED], fixed, WHOLE, DENSE]
         plans = [p for p in dict.fromkeys(wanted) if p in by_plan]

@@ -5,27 +5,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from math import exp, log
 from pathlib import Path
 from statistics import median
 
 from markdown import digits, table
+from race_goals import BEHIND, BESIDE, CAUSES, SIZES, beside_adaptive, goals, mean, size
 from results import Record, load
 
 NOTHING = "Not measured yet; `make bench-race` measures it.\n"
-# Numbers of atoms that are told together, by the largest.
-SIZES = (
-    (1_000, "up to 1,000"),
-    (5_000, "1,001 to 5,000"),
-    (20_000, "5,001 to 20,000"),
-    (99_999, "20,001 to 99,999"),
-    (999_999, "100,000 to 999,999"),
-    (1 << 62, "1,000,000 and more"),
-)
-BEHIND = 0.95  # a cell below is behind, one below 1 only slower
+BATCH = 256  # the greatest batch of the headline
+WORTH_TELLING = 1.25  # regrets from here on are listed
 HEAD = """# thresher against every exact peer
 
-Written by `python3 bench/bench.py --only race` and `--only regret` from the results in [race](race); not by hand. \
+Written by `python3 bench/bench.py --only race`, `--only cores` and `--only regret` from the results in [race](race), \
+not by hand, except for the causes of missed goals (`causes.md` beside a processor's results). \
 [bench/README.md](../../bench/README.md) says how it is measured.
 
 The peers are all exact: FAISS's IndexFlatIP by products of matrices (`faiss-blas`) and row by row (`faiss-rows`), its \
@@ -49,8 +42,8 @@ def page(results: Path) -> str:
     parts = [HEAD]
     for folder in sorted(p for p in results.glob("*") if p.is_dir()):
         records = [r for p in sorted(folder.glob("*.jsonl")) for r in load(p)]
-        if of(records, "race") or of(records, "regret"):
-            parts += processor(records)
+        if any(of(records, kind) for kind in ("race", "cores", "regret")):
+            parts += processor(records, folder / CAUSES)
     return "\n\n".join(parts) + "\n" if len(parts) > 1 else NOTHING
 
 
@@ -58,14 +51,15 @@ def of(records: Iterable[Record], kind: str) -> list[Record]:
     return [r for r in records if r["kind"] == kind]
 
 
-def processor(records: Sequence[Record]) -> list[str]:
-    """The section of one processor."""
+def processor(records: Sequence[Record], causes: Path) -> list[str]:
+    """The section of one processor. causes is a file written by hand."""
     runs, cells = of(records, "run"), of(records, "race")
     facts = runs[0]["facts"]
-    parts = [f"## {facts['cpu']}", setting(runs)]
+    parts = [f"## {facts['cpu']}", setting(runs), goals(records, causes)]
     if cells:
         parts += [
             counted(cells),
+            headline(cells),
             "### The best peer's time over that of `auto`",
             "The geometric mean over the cells and, in brackets, the worst set.",
             groups(cells, lambda r: r.get("ratio")),
@@ -77,6 +71,7 @@ def processor(records: Sequence[Record]) -> list[str]:
             winners(cells),
             answers(cells),
         ]
+    parts.append(two_cores(of(records, "cores")))
     regrets = of(records, "regret")
     if regrets:
         parts += ["### The planner's regret", regret(regrets)]
@@ -99,15 +94,6 @@ def setting(runs: Sequence[Record]) -> str:
             ("command", "; ".join(dict.fromkeys(f"`{r['command']}`" for r in runs))),
         ],
     )
-
-
-def mean(xs: Sequence[float]) -> float:
-    """The geometric mean."""
-    return exp(sum(map(log, xs)) / len(xs))
-
-
-def size(n: int) -> str:
-    return next(name for most, name in SIZES if n <= most)
 
 
 def counted(cells: Sequence[Record]) -> str:
@@ -145,16 +131,59 @@ def groups(cells: Sequence[Record], value: Callable[[Record], float | None]) -> 
     return table(("atoms", "k", *(f"m = {m}" for m in ms)), rows)
 
 
+def headline(cells: Sequence[Record]) -> str:
+    """A row a set: auto and certain over the best peer, for one query and for a batch."""
+    ks = sorted({r["k"] for r in cells})
+    rows = []
+    for name in dict.fromkeys(r["set"] for r in cells):
+        mine = {(r["m"], r["k"]): r for r in cells if r["set"] == name}
+        one = next(iter(mine.values()))
+        batch = max(m for m, _ in mine if m <= BATCH)
+        shown: list[str] = []
+        for m in (1, batch):
+            for field in ("ratio", "certain_ratio"):
+                values = [mine[m, k].get(field) if (m, k) in mine else None for k in ks]
+                shown.append(" / ".join(digits(v) or "-" for v in values) if any(values) else "")
+        rows.append((name, f"{one['n']:,} x {one['d']}", *shown[:2], batch, *shown[2:]))
+    header = ("set", "atoms", "1 query: `auto`", "`certain`", "m", "m queries: `auto`", "`certain`")
+    said = f"The best peer's time over that of `auto` and of `certain`, k = {' / '.join(f'{k:,}' for k in ks)}."
+    return f"### Sets, `certain` beside `auto`\n\n{said}\n\n{table(header, rows)}"
+
+
 def beside(cells: Sequence[Record]) -> str:
-    """How much longer certain takes than auto."""
+    """How much longer certain takes than auto and adaptive."""
     rows = []
     for k in sorted({r["k"] for r in cells}):
-        found = [r["us"]["certain"] / r["us"]["auto"] for r in cells if r["k"] == k and "certain" in r["us"]]
-        if found:
-            rows.append((k, len(found), digits(mean(found)), digits(max(found)), sum(x > 1.5 for x in found)))
-    return "Time of `certain` over that of `auto`:\n\n" + table(
-        ("k", "cells", "geometric mean", "greatest", "above 1.5"), rows
-    )
+        mine = [r for r in cells if r["k"] == k and "certain" in r["us"]]
+        if mine:
+            auto = [r["us"]["certain"] / r["us"]["auto"] for r in mine]
+            adaptive = [beside_adaptive(r) or 0 for r in mine]
+            rows.append(
+                (
+                    *(k, len(mine), digits(mean(auto)), digits(max(auto))),
+                    *(digits(mean(adaptive)), digits(max(adaptive)), sum(x > BESIDE for x in adaptive)),
+                )
+            )
+    header = ("k", "cells", "over `auto`", "greatest", "over `adaptive`", "greatest", f"above {BESIDE}")
+    parts = ["Time of `certain` over that of `auto` and of `adaptive`, geometric means:", table(header, rows)]
+    far = sorted((r for r in cells if (beside_adaptive(r) or 0) > BESIDE), key=lambda r: -(beside_adaptive(r) or 0))
+    if far:
+        listed = [
+            (
+                *(r["set"], r["m"], r["k"], digits(beside_adaptive(r))),
+                *(plans(r, "certain"), plans(r, "adaptive") or plans(r, "auto")),
+            )
+            for r in far
+        ]
+        parts += [
+            f"Cells above {BESIDE}, worst first:",
+            table(("set", "m", "k", "over `adaptive`", "plan of `certain`", "plan of `adaptive`"), listed),
+        ]
+    return "\n\n".join(parts)
+
+
+def plans(r: Record, method: str) -> str:
+    return "; ".join(p.rpartition(": ")[2] for p in r["plans"].get(method, {}))
 
 
 def losses(cells: Sequence[Record]) -> str:
@@ -166,12 +195,11 @@ def losses(cells: Sequence[Record]) -> str:
     for r in lost:
         low, high = r["quartiles"]
         ratio = f"**{digits(r['ratio'])}**" if r["ratio"] < BEHIND else digits(r["ratio"])
-        plans = "; ".join(p.rpartition(": ")[2] for p in r["plans"].get("auto", {}))
         rows.append(
             (
                 *(r["set"], f"{r['n']:,} x {r['d']}", r["m"], r["k"]),
                 *(r["best"], digits(r["us"][r["best"]]), digits(r["us"]["auto"])),
-                *(ratio, f"{digits(low)} to {digits(high)}, {r['rounds']}", digits(r.get("certain_ratio")), plans),
+                *(ratio, f"{digits(low)} to {digits(high)}, {r['rounds']}", digits(r.get("certain_ratio")), plans(r, "auto")),
             )
         )
     header = (
@@ -218,12 +246,57 @@ def answers(cells: Sequence[Record]) -> str:
     )
 
 
+def two_cores(records: Sequence[Record]) -> str:
+    """The same search on one core and on two."""
+    if not records:
+        return ""
+    rows = [
+        (
+            *(r["set"], f"{r['n']:,} x {r['d']}", r["m"], r["k"]),
+            *(digits(r["one_us"]), digits(r["other_us"]), digits(r["ratio"]), digits(r["ratio"] / 2)),
+        )
+        for r in records
+    ]
+    header = ("set", "atoms", "m", "k", "one core, µs", "two cores, µs", "ratio", "of a core each")
+    return f"### Two cores\n\n`auto`, µs a query, in turns.\n\n{table(header, rows)}"
+
+
 def regret(records: Sequence[Record]) -> str:
     """How far the planner's choice, and a fixed ladder, are from the best plan timed."""
+    better = sum(r["fixed_regret"] < r["regret"] / 1.05 for r in records)
+    said = (
+        "The time of the plan that the planner chose over that of the best of a few: the four of the least forecast "
+        "cost, whole rows, the dense scan and a *fixed* ladder that depends on the dimension and k alone (the dense "
+        "scan from k = 1,000 on, whole rows up to 128 dimensions, else 64 coordinates, from k = 100 on 128, then whole "
+        f"rows). The fixed ladder is faster than the choice by more than 5% in {better} of {len(records)} cells. "
+        f"Geometric means: {exactly([r['regret'] for r in records])} of the choice, "
+        f"{exactly([r['fixed_regret'] for r in records])} of the fixed ladder."
+    )
+    by_size = regrets(records, "atoms", lambda r: size(r["n"]), [name for _, name in SIZES])
+    dims = sorted({r["d"] for r in records})
+    by_dim = regrets(records, "dimension", lambda r: r["d"], dims)
+    far = sorted((r for r in records if r["regret"] >= WORTH_TELLING), key=lambda r: -r["regret"])
+    parts = [said, by_size, by_dim]
+    if far:
+        listed = [
+            (r["set"], r["m"], r["k"], digits(r["regret"]), r["chosen"], r["best"], digits(r["fixed_regret"]))
+            for r in far
+        ]
+        header = ("set", "m", "k", "regret", "chosen", "best", "of the fixed ladder")
+        parts += [f"Choices of a regret from {WORTH_TELLING} on, worst first:", table(header, listed)]
+    return "\n\n".join(parts)
+
+
+def exactly(xs: Sequence[float]) -> str:
+    return f"{mean(xs):.3f}"
+
+
+def regrets(records: Sequence[Record], title: str, of_group: Callable[[Record], object], all_of: Sequence[object]) -> str:
+    """A row for each group and k."""
     rows = []
-    for _, name in SIZES:
+    for group in all_of:
         for k in sorted({r["k"] for r in records}):
-            mine = [r for r in records if size(r["n"]) == name and r["k"] == k]
+            mine = [r for r in records if of_group(r) == group and r["k"] == k]
             if not mine:
                 continue
             worst = max(mine, key=lambda r: r["regret"])
@@ -231,19 +304,12 @@ def regret(records: Sequence[Record]) -> str:
             chosen, fixed = [r["regret"] for r in mine], [r["fixed_regret"] for r in mine]
             rows.append(
                 (
-                    *(name, k, len(mine), digits(mean(chosen)), f"{digits(max(chosen))} ({where})"),
+                    *(group, k, len(mine), digits(mean(chosen)), f"{digits(max(chosen))} ({where})"),
                     *(digits(mean(fixed)), digits(max(fixed))),
                 )
             )
-    better = sum(r["fixed_regret"] < r["regret"] / 1.05 for r in records)
-    said = (
-        "The time of the plan that the planner chose over that of the best of a few: the four of the least forecast "
-        "cost, whole rows, the dense scan and a *fixed* ladder that depends on the dimension and k alone (the dense "
-        "scan from k = 1,000 on, whole rows up to 128 dimensions, else 64 coordinates, from k = 100 on 128, then whole "
-        f"rows). The fixed ladder is faster than the choice by more than 5% in {better} of {len(records)} cells."
-    )
-    header = ("atoms", "k", "cells", "regret, geometric mean", "greatest", "of the fixed ladder", "its greatest")
-    return f"{said}\n\n{table(header, rows)}"
+    header = (title, "k", "cells", "regret, geometric mean", "greatest", "of the fixed ladder", "its greatest")
+    return table(header, rows)
 
 
 def sets(made: Sequence[Record]) -> str:

@@ -17,6 +17,7 @@ import check
 import compare
 import exact_race
 import heats
+import race_goals
 import race_page
 import recommenders
 import results
@@ -112,6 +113,35 @@ class Trials(unittest.TestCase):
         race_of.tried = {("c", 4): (10, 50.0)}
         self.assertIn("c", race_of.trials(4, 1), "slow at a larger k")
 
+    def test_adaptive_takes_turns_where_auto_scans(self) -> None:
+        class Planned:
+            def __init__(self, plan: str) -> None:
+                self.plan = plan
+
+            def ask(self, **request: object) -> results.Record:
+                return {"forecasts": [{"plan": "64,rescore", "chosen": False}, {"plan": self.plan, "chosen": True}]}
+
+        def turns(contestants: list[object], *_: object) -> tuple[dict[str, list[float]], int]:
+            for c in contestants:
+                if isinstance(c, heats.Thresher):
+                    c.last = {"plans": {}}
+            return {c.name: [1.0, 1.0] for c in contestants}, 0  # type: ignore[attr-defined]
+
+        race_of = heats.Heats.__new__(heats.Heats)
+        race_of.data, race_of.budget = tiny_set(np.eye(3), np.eye(3), 1), 1.0
+        race_of.peers = {"a": anchors.Anchor("a", None, lambda q, k: q, 1)}  # type: ignore[arg-type]
+        race_of.trials = lambda m, k: {"a": 1.0}  # type: ignore[method-assign]
+        with patch("heats.take_turns", turns):
+            for plan, k, methods, raced_too in (
+                ("dense", 100, heats.METHODS, True),
+                ("64,whole,rescore", 100, heats.METHODS, False),
+                ("dense", 1000, heats.METHODS, False),
+                ("dense", 100, ("auto",), False),
+            ):
+                race_of.racer = Planned(plan)  # type: ignore[assignment]
+                us = race_of.cell(cells.Cell("s", 1, k), methods)["us"]
+                self.assertEqual("adaptive" in us, raced_too, (plan, k, methods))
+
     def test_rounds_end_when_the_ratio_is_settled(self) -> None:
         times = {"peer x": [4.0, 4.1, 4.0, 4.0, 4.0], "peer y": [9.0] * 5, "auto": [2.0] * 5}
         self.assertEqual(heats.ratios(times), ("peer x", [2.0, 2.05, 2.0, 2.0, 2.0]))
@@ -137,14 +167,72 @@ def raced(name: str, n: int, m: int, k: int, ratio: float, best: str = "scann") 
     return said | {"wrong": {"auto": 1, "certain": 0, "exact": 0}, "checked": {"auto": 9, "certain": 9, "exact": 9}}
 
 
+def regretted(name: str, n: int, m: int, k: int, regret: float, fixed: float) -> results.Record:
+    said = {"kind": "regret", "set": name, "n": n, "d": 8, "m": m, "k": k, "chosen": "x", "best": "y"}
+    return said | {"regret": regret, "fixed_regret": fixed}
+
+
+def on_cores(m: int, ratio: float) -> results.Record:
+    said = {"kind": "cores", "set": "a", "n": 60_000, "d": 8, "m": m, "k": 10}
+    return said | {"one_us": 10 * ratio, "other_us": 10.0, "ratio": ratio}
+
+
 class RacePage(unittest.TestCase):
-    def page(self, records: list[results.Record]) -> str:
+    def page(self, records: list[results.Record], causes: str = "") -> str:
         facts = {"cpu": "a processor", "cores": 1, "caches": "", "flags": [], "system": "", "go": "", "faiss": ""}
         with tempfile.TemporaryDirectory() as folder:
             log = results.Log(Path(folder) / "a-processor", "set", facts | {"numpy": ""}, "c0", "command")
             for r in records:
                 log.append(r)
+            if causes:
+                (log.path.parent / race_goals.CAUSES).write_text(causes)
             return race_page.page(Path(folder))
+
+    def test_every_goal_is_a_row_with_the_causes_of_those_missed(self) -> None:
+        slow = raced("c", 61_440, 256, 10, 0.5) | {"d": 768}
+        scanned = raced("b", 10_000, 1, 100, 3.0)
+        scanned["us"]["adaptive"] = 16.0
+        records = [
+            *(slow, scanned, raced("a", 60_000, 1, 1000, 2.0), raced("b", 60_000, 1, 1000, 1.2)),
+            *(raced("b", 60_000, 16, 1000, 1.4), on_cores(1, 1.6), on_cores(256, 1.7), on_cores(16, 1.95)),
+        ]
+        causes = "- *every cell.* Memory.\n  It is slow.\n- *k = 100 of 10,000 atoms.* Not shown."
+        text = self.page(records, causes)
+        for line in (
+            "| every cell: at least 0.95 | 5 | 0.5 | 0.5 (c, m = 256, k = 10) | 1 | **missed** |",
+            # the mean of m = 1 is 1.55
+            "| k = 1,000 from 60,000 atoms on: at least 1.5 | 3 | 1.4 | 1.2 (b, m = 1, k = 1000) | 2 | **missed** |",
+            "| k = 100 of 60,000 atoms, m from 16 on: at least 3.5 | 0 |  |  |  | not measured |",
+            "| k = 100 of 10,000 atoms: at least 2 | 1 | 3 | 3 (b, m = 1, k = 100) |  | reached |",
+            "| k = 10 of 60,000 x 768, m = 256: at least 8 | 1 | 0.5 | 0.5 (c, m = 256, k = 10) | 1 | **missed** |",
+            "| one query on two cores: at least 1.4 | 1 | 1.6 | 1.6 (a, m = 1, k = 10) |  | reached |",
+            "| batches on two cores: at least 1.9 | 2 | 1.7 | 1.7 (a, m = 256, k = 10) | 1 | **missed** |",
+            "| certain beside adaptive: at most 1.5 | 2 | 2 | 2 (c, m = 256, k = 10) | 1 | **missed** |",
+            "at most delta of `auto` | 5 | 0 |  |  | reached |",
+            "- *every cell.* Memory.\n  It is slow.",
+            "Causes not written down: k = 1,000 from 60,000 atoms on, k = 10 of 60,000 x 768, m = 256, batches on two",
+            "| c | 256 | 10 | 2 | | 64,rescore |".replace("| | ", "|  | "),
+            "| a | 60,000 x 8 | 256 | 10 | 17 | 10 | 1.7 | 0.85 |",
+        ):
+            self.assertIn(line, text)
+        self.assertNotIn("Not shown", text)
+        wrong = raced("a", 10, 1, 1, 2.0)
+        wrong["wrong"]["certain"] = 1
+        self.assertIn("at most delta of `auto` | 1 | 1 |  |  | **missed** |", self.page([wrong]))
+        with self.assertRaises(SystemExit):
+            self.page(records, "- *every set.* No such goal.")
+
+    def test_the_regret_is_beside_that_of_the_fixed_ladder(self) -> None:
+        records = [regretted("a", 60_000, 1, 10, 1.5, 1.2), regretted("b", 60_000, 1, 10, 1.0, 2.0)]
+        records.append(regretted("c", 60_000, 1, 10, 1.3, 1.0) | {"d": 99})
+        text = self.page(records)
+        for line in (
+            "| 8 | 10 | 2 | 1.2 | 1.5 (a m = 1: x, best y) | 1.5 | 2 |",
+            "| 99 | 10 | 1 | 1.3 | 1.3 (c m = 1: x, best y) | 1 | 1 |",
+            "by more than 5% in 2 of 3 cells",
+            "| a | 1 | 10 | 1.5 | x | y | 1.2 |\n| c | 1 | 10 | 1.3 | x | y | 1 |",
+        ):
+            self.assertIn(line, text)
 
     def test_groups_losses_and_winners(self) -> None:
         text = self.page(
@@ -153,8 +241,7 @@ class RacePage(unittest.TestCase):
                 raced("b", 61_440, 1, 10, 2.0, "mkl"),
                 raced("c", 500, 1, 10, 0.5),
                 raced("c", 500, 16, 10, 0.97),
-                {"kind": "regret", "set": "a", "n": 60_000, "d": 8, "m": 1, "k": 10, "chosen": "x", "best": "y"}
-                | {"regret": 1.5, "fixed_regret": 1.2},
+                regretted("a", 60_000, 1, 10, 1.5, 1.2),
             ]
         )
         for line in (
@@ -163,6 +250,8 @@ class RacePage(unittest.TestCase):
             "| 20,001 to 99,999 | 10 | 2 (1 b) |  |",  # certain
             "| c | 500 x 8 | 1 | 10 | scann | 5 | 10 | **0.5** | 0.45 to 0.55, 5 | 0.25 | 64,rescore |",
             "| c | 500 x 8 | 16 | 10 | scann | 9.7 | 10 | 0.97 | 0.87 to 1.1, 5 | 0.48 | 64,rescore |",
+            "| c | 500 x 8 | 0.5 | 0.25 | 16 | 0.97 | 0.48 |",
+            "| 10 | 4 | 2 | 2 | 2 | 2 | 4 |",
             "| scann | 3 | 2 | 1 |",
             "| mkl | 1 | 1 |  |",
             "`auto` 4 of 36",
@@ -209,6 +298,45 @@ class ExactRace(unittest.TestCase):
             self.assertLessEqual(max(ks), RECIPES[name].best, name)
         for name, (_, ks) in cells.SMALL.items():
             self.assertLessEqual(max(ks), RECIPES[name].best, name)
+
+    def test_two_cores_are_raced_with_thresher_alone(self) -> None:
+        started: list[int] = []
+        asked: list[tuple[int, int]] = []
+
+        class Process:
+            def __init__(self, data: object, threads: int = 1) -> None:
+                started.append(threads)
+
+            def __enter__(self) -> Process:
+                return self
+
+            def __exit__(self, *_: object) -> None:
+                pass
+
+        def duel(one: object, other: object, m: int, k: int, budget: float) -> results.Record:
+            asked.append((m, k))
+            return {"m": m, "k": k, "ratio": 1.9}
+
+        data = tiny_set(np.eye(3), np.eye(3), 1)
+        chosen = cells.of_grid("s", ((1, 256), (10,)))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            patch.multiple("exact_race", Racer=Process, duel=duel, facts=lambda: {"cpu": "a"}),
+            patch("environment.CORES", (0, 1)),
+            patch("builtins.print"),
+            patch("data.DataSet.about_of", lambda name: {"atoms": 3, "dimension": 3}),
+            patch("data.DataSet.open", lambda name: data),
+        ):
+            for _ in range(2):
+                self.assertTrue(exact_race.run("cores", chosen, Path(folder), "command"))
+            with patch("environment.CORES", (0,)):
+                self.assertTrue(exact_race.run("cores", cells.of_grid("t", ((1,), (10,))), Path(folder), "command"))
+        self.assertEqual((started, asked), ([1, 2], [(1, 10), (256, 10)]))
+
+    def test_the_cells_of_two_cores_have_one_query_and_batches(self) -> None:
+        for long in (False, True):
+            ms = {c.m for c in cells.chosen("", quick=False, long=long, kind="cores")}
+            self.assertEqual(ms, {1, 256})
 
     def test_quick_cells_are_among_all(self) -> None:
         quick = cells.chosen("", quick=True, long=False)
