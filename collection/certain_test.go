@@ -114,6 +114,11 @@ func TestPilotsWithoutCertain(t *testing.T) {
 	short.Certain = [][]float64{{.1, .2}, {.3}}
 	all.Certain = old.Shares
 	lame, cold := all, all
+	far, near := all, all
+	far.Reached, near.Reached = []float64{.1}, []float64{.1, .2}
+	if far.fits(2) || !near.fits(2) {
+		t.Errorf("atoms reached for some ks %v, for all %v", far.fits(2), near.fits(2))
+	}
 	lame.Candidates, cold.Candidates = old.Shares[:1], [][]float64{{.1}, {.3}}
 	if lame.fits(2) || cold.fits(2) {
 		t.Errorf("candidates for some ks %v, for some stages %v", lame.fits(2), cold.fits(2))

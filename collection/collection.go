@@ -293,4 +293,7 @@ type Pilot struct {
 	// Candidates are the shares whose estimate, without any radius, reaches the threshold: a first
 	// look scores these candidates immediately.
 	Candidates [][]float64 `json:"Hot"` // the name in files
+	// Reached are the shares, for each of Ks, of the atoms that a first look in the order of norms
+	// sees before the norms alone rule out the others. Nil in older files.
+	Reached []float64 `json:",omitempty"`
 }

@@ -32,6 +32,9 @@ func (p *Pilot) fits(stages int) bool {
 			return false
 		}
 	}
+	if p.Reached != nil && len(p.Reached) != len(p.Ks) {
+		return false
+	}
 	return len(p.Shares) == len(p.Ks) && (p.Candidates == nil || len(p.Candidates) == len(p.Ks)) && p.certainFits(stages)
 }
 
@@ -42,7 +45,8 @@ func (p *Pilot) fits(stages int) bool {
 // codes, so choosing a plan by it costs no alpha.
 func (b *builder) computePilot() error {
 	c := b.c
-	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs)), Candidates: make([][]float64, len(pilotKs))}
+	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs)), Candidates: make([][]float64, len(pilotKs)),
+		Reached: make([]float64, len(pilotKs))}
 	for i := range c.Pilot.Shares {
 		c.Pilot.Shares[i], c.Pilot.Candidates[i] = make([]float64, len(c.Stages)), make([]float64, len(c.Stages))
 	}
@@ -61,8 +65,10 @@ func (b *builder) computePilot() error {
 			break
 		}
 		f.addQuery(&c.Pilot, &queries[j], scores[j], c.headProducts(arms, &queries[j]), thetas[j])
+		c.addReached(arms, queries[j].Norm, thetas[j])
 	}
 	for i := range c.Pilot.Shares {
+		c.Pilot.Reached[i] /= float64(max(len(queries), 1) * n)
 		for j := range c.Pilot.Shares[i] {
 			c.Pilot.Shares[i][j] /= float64(max(len(queries), 1) * n)
 			c.Pilot.Candidates[i][j] /= float64(max(len(queries), 1) * n)
@@ -70,6 +76,19 @@ func (b *builder) computePilot() error {
 	}
 	c.forecastCertainShares(f, arms, queries, scores, thetas)
 	return nil
+}
+
+// addReached adds to Pilot.Reached the number of arms that a query of this norm would see, given its
+// thresholds for pilotKs: those of the steps of norms up to the last that has an atom whose score
+// could reach it.
+func (c *Collection) addReached(arms []uint32, norm float64, thetas []float64) {
+	for k, theta := range thetas {
+		for _, i := range arms {
+			if norm*float64(c.Norm[i])*NormStep >= theta {
+				c.Pilot.Reached[k]++
+			}
+		}
+	}
 }
 
 // pilotScores uses the first nonzero arms as queries. It returns their exact scores of all

@@ -73,7 +73,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		score = row
 	}
 	widening := p.widening(l)
-	f.scan = p.scanCost(l.stages[0]) * p.atomsPerArm()
+	f.scan = p.scanCost(l.stages[0]) * p.atomsPerArm() * p.shareSeen(rank)
 	left := p.shareKept(l, 0, rank, widening)
 	if p.k > 0 {
 		f.list = c.List * p.shareListed(l, rank, widening)
@@ -271,11 +271,19 @@ func (p *problem) shareTightening(l ladder, rank float64) float64 {
 	return min(1, candidates+p.shareMet(rank, func(rank float64) float64 { return math.Exp(p.curves.logShare(p.curves.candidates, stage, rank)) }))
 }
 
+// shareSeen is the share of arms that a first look sees, given the log of the final threshold's rank
+// among all atoms: it takes them in the order of their norms, and ends when those of the others are
+// too small.
+func (p *problem) shareSeen(rank float64) float64 {
+	return min(1, max(p.firstChunkShare(), math.Exp(p.curves.logShare(p.curves.reached, 0, rank))))
+}
+
 // shareMet is the share of arms after the first chunk that meet a condition, where share is
 // the probability of an arm to meet it, given the log of the threshold's rank among all
-// atoms. After a share t of the arms, the threshold has rank/t.
+// atoms. After a share t of the arms seen, which include all that can meet it, the threshold has
+// rank/t.
 func (p *problem) shareMet(rank float64, share func(rank float64) float64) float64 {
-	t, met := p.firstChunkShare(), 0.
+	t, met := p.firstChunkShare()/p.shareSeen(rank), 0.
 	for early := rank - math.Log(t); t < 1; {
 		next := min(1, 2*t)
 		step := math.Log(next / t)
@@ -293,7 +301,7 @@ const entries = 1.25
 // shareEntering is shareTightening without a forecast of estimates. Of arms in random
 // order, the i-th enters the k best with probability rank/i.
 func (p *problem) shareEntering(rank float64) float64 {
-	chunks := math.Log(max(1, 1/p.firstChunkShare()))
+	chunks := math.Log(max(1, p.shareSeen(rank)/p.firstChunkShare()))
 	return min(1, entries*math.Exp(rank)/float64(p.atoms)*(1+chunks))
 }
 

@@ -97,6 +97,11 @@ func TestChoice(t *testing.T) {
 			p.curves.certain = p.curves.shares
 		}, "64,whole,rescore"},
 		{"no such looks", Auto, func(p *problem) { withSigns(p, 0) }, "64,whole,rescore"},
+		{"everything passes, dense", Auto, func(p *problem) { p.dim, p.k, p.curves = 64, 100, same(.3, .004) }, "dense"},
+		{"the same, and norms end the look early", Auto, func(p *problem) {
+			p.dim, p.k, p.curves = 64, 100, same(.3, .004)
+			p.curves.reached = points{{math.Log(.02)}, {math.Log(.03)}, {math.Log(.05)}}
+		}, "whole,rescore"},
 		{"a dense scan for nothing", Auto, func(p *problem) { p.costs.Dense, p.costs.DenseTest, p.costs.DenseOne = 1e-6, 1e-6, 1e-6 }, "dense"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -177,6 +182,11 @@ func drawn(t *rapid.T) *problem {
 			pilot.Candidates = append(pilot.Candidates, row)
 		}
 	}
+	if rapid.Bool().Draw(t, "norms end the first look") {
+		for r := 0.; len(pilot.Reached) < len(pilot.Ks); pilot.Reached = append(pilot.Reached, r) {
+			r = max(r, figure("reached", 1e-5, 1))
+		}
+	}
 	p.curves = newCurves(pilot)
 	for _, x := range figures(&p.costs) {
 		*x = figure("cost", 1e-3, 1e3)
@@ -208,6 +218,12 @@ func plainScan(p *problem, gather bool) float64 {
 	default:
 		return row + c.Gather
 	}
+}
+
+// plainSeen is how many atoms a first look sees before norms rule out the others.
+func plainSeen(p *problem, rank float64) float64 {
+	first, atoms := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64), float64(p.atoms)
+	return math.Min(atoms, math.Max(first, atoms*math.Exp(p.curves.logShare(p.curves.reached, 0, math.Log(rank)))))
 }
 
 // plainCost computes the cost of a ladder independently of forecast, by summing over the arms.
@@ -249,7 +265,8 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	if p.rest <= 256 {
 		total += c.Dense * float64(p.rest) * float64(p.rest)
 	}
-	covered := math.Max(n, math.Min(atoms, 64*float64(p.panels))) // atoms in panels with an allowed atom
+	reached := plainSeen(p, rank)
+	covered := math.Max(n, math.Min(atoms, 64*float64(p.panels))) * reached / atoms // atoms in panels with an allowed atom
 	if stages[0] <= whole && p.widths[stages[0]] <= p.panelWidth {
 		total += covered * codes(stages[0]) * c.Scan
 	} else {
@@ -260,23 +277,24 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	if p.k == 0 {
 		total += c.List * n * share(0, rank) // the threshold is the least score in every chunk
 	}
-	for seen := 0.; seen < atoms && p.k > 0; {
+	for seen := 0.; seen < reached && p.k > 0; {
 		// the first chunk has no threshold; each later one is as large as all before it
 		if seen == 0 {
 			seen = math.Min(first, atoms)
 			total += c.List * seen * n / atoms
 			continue
 		}
-		next := math.Min(2*seen, atoms)
-		total += c.List * (next - seen) * n / atoms * share(0, rank*atoms/math.Sqrt(seen*next))
+		// all that reach the threshold are among those seen
+		next := math.Min(2*seen, reached)
+		total += c.List * (next - seen) * n / reached * share(0, rank*reached/math.Sqrt(seen*next))
 		seen = next
 	}
-	entering := n * math.Min(1, 1.25*rank/atoms*(1+math.Log(math.Max(first, atoms)/first)))
+	entering := n * math.Min(1, 1.25*rank/atoms*(1+math.Log(math.Max(first, reached)/first)))
 	if !certain && stages[0] != whole && p.k > 0 && len(p.curves.candidates) > 0 {
 		entering = float64(p.k) // the candidates of the first chunk, and arms whose estimate reaches the threshold later
-		for seen := first; seen < atoms; {
-			next := math.Min(2*seen, atoms)
-			entering += (next - seen) * n / atoms * math.Exp(p.curves.logShare(p.curves.candidates, stages[0], math.Log(rank*atoms/math.Sqrt(seen*next))))
+		for seen := first; seen < reached; {
+			next := math.Min(2*seen, reached)
+			entering += (next - seen) * n / reached * math.Exp(p.curves.logShare(p.curves.candidates, stages[0], math.Log(rank*reached/math.Sqrt(seen*next))))
 			seen = next
 		}
 		entering = math.Min(n, entering)
@@ -323,7 +341,8 @@ func TestNoRegret(t *testing.T) {
 			case len(stages) == 0 && (gather || 4*p.dim*p.atoms > 32<<20):
 				x += .5 * plainScan(p, gather)
 			case len(stages) > 0 && p.widths[stages[0]] > p.panelWidth:
-				x += .5 * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
+				seen := plainSeen(p, math.Exp(p.rank(source))) / float64(p.atoms)
+				x += .5 * seen * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
 			}
 			switch {
 			case len(stages) == 0:
