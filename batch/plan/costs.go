@@ -131,7 +131,7 @@ func (p *problem) answerCost() float64 {
 func (p *problem) scanScoreCost() float64 {
 	arms := float64(p.arms)
 	read := min(1, arms/(scannedTogether*min(p.answers(), arms)))
-	return read*p.rescoreCost() + (1-read)*min(p.rescoreCost(), cachedScores*p.costs.DenseOne*float64(p.dim))
+	return read*p.rescoreCost() + (1-read)*min(p.rescoreCost(), p.cachedRowCost())
 }
 
 // allRowsCost is the cost per arm of a dense scan of all rows.
@@ -140,13 +140,23 @@ func (p *problem) allRowsCost() float64 { return p.denseRowCost() * float64(p.at
 // gatherCost is the cost per arm of a dense scan of the allowed rows only.
 func (p *problem) gatherCost() float64 {
 	if p.costs.Gather == 0 {
-		return p.rescoreCost()
+		return p.fetchedRowCost()
 	}
 	return p.denseRowCost() + p.costs.Gather
 }
 
 // rescoreCost is the cost of the exact score of one arm.
-func (p *problem) rescoreCost() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
+func (p *problem) rescoreCost() float64 {
+	if p.alone && 4*float64(p.dim)*float64(p.atoms) <= nearBytes {
+		return min(p.fetchedRowCost(), p.costs.Fetch/2+p.cachedRowCost())
+	}
+	return p.fetchedRowCost()
+}
+
+// fetchedRowCost and cachedRowCost are the costs of the exact score of a row that comes from memory,
+// and of one that is in a cache.
+func (p *problem) fetchedRowCost() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
+func (p *problem) cachedRowCost() float64  { return cachedScores * p.costs.DenseOne * float64(p.dim) }
 
 // denseRowCost is the cost of a row in the dense path for one query, alone or of many.
 func (p *problem) denseRowCost() float64 {
