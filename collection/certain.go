@@ -24,9 +24,7 @@ func (p *Pilot) certainFits(stages int) bool {
 func (c *Collection) forecastCertainShares(f *forecast, arms []uint32, queries []Query, scores, thetas [][]float64) {
 	p := &c.Pilot
 	last := len(c.Stages) - 1
-	p.Certain = make([][]float64, len(p.Ks))
 	for i := range p.Certain {
-		p.Certain[i] = make([]float64, len(c.Stages))
 		p.Certain[i][last] = p.Shares[i][last]
 	}
 	pairs := float64(max(len(queries), 1) * len(arms))

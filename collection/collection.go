@@ -296,4 +296,10 @@ type Pilot struct {
 	// Reached are the shares, for each of Ks, of the atoms that a first look in the order of norms
 	// sees before the norms alone rule out the others. Nil in older files.
 	Reached []float64 `json:",omitempty"`
+	// Early is the same forecast under the thresholds that the first EarlyAtoms atoms make, in the
+	// order in which a first look takes them; nil in older files, and where there are no others.
+	Early *Pilot `json:",omitempty"`
 }
+
+// EarlyAtoms is the number of atoms that make the thresholds of Pilot.Early.
+const EarlyAtoms = 1024

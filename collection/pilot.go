@@ -22,6 +22,9 @@ var pilotKs = []int{1, 10, 100}
 
 // fits reports whether p has a share for every k and stage.
 func (p *Pilot) fits(stages int) bool {
+	if p.Early != nil && (p.Early.Early != nil || len(p.Early.Ks) != len(p.Ks) || !p.Early.fits(stages)) {
+		return false
+	}
 	for _, s := range p.Shares {
 		if len(s) != stages {
 			return false
@@ -45,11 +48,7 @@ func (p *Pilot) fits(stages int) bool {
 // codes, so choosing a plan by it costs no alpha.
 func (b *builder) computePilot() error {
 	c := b.c
-	c.Pilot = Pilot{Ks: slices.Clone(pilotKs), Alpha: pilotAlpha, Shares: make([][]float64, len(pilotKs)), Candidates: make([][]float64, len(pilotKs)),
-		Reached: make([]float64, len(pilotKs))}
-	for i := range c.Pilot.Shares {
-		c.Pilot.Shares[i], c.Pilot.Candidates[i] = make([]float64, len(c.Stages)), make([]float64, len(c.Stages))
-	}
+	c.Pilot = newPilot(2, len(c.Stages)) // by final thresholds, then by early ones
 	n := min(c.N, pilotAtoms)
 	arms := make([]uint32, n) // internal indexes
 	for k, i := range generator(c.Seed, streamPilot).Perm(c.N)[:n] {
@@ -75,7 +74,29 @@ func (b *builder) computePilot() error {
 		}
 	}
 	c.forecastCertainShares(f, arms, queries, scores, thetas)
+	c.Pilot.splitEarly(c.N > EarlyAtoms)
 	return nil
+}
+
+// newPilot returns a pilot with room for each of pilotKs, so many times.
+func newPilot(times, stages int) Pilot {
+	p := Pilot{Alpha: pilotAlpha}
+	for range times {
+		for _, k := range pilotKs {
+			p.Ks, p.Reached = append(p.Ks, k), append(p.Reached, 0)
+			p.Shares, p.Candidates, p.Certain = append(p.Shares, make([]float64, stages)), append(p.Candidates, make([]float64, stages)), append(p.Certain, make([]float64, stages))
+		}
+	}
+	return p
+}
+
+// splitEarly divides a pilot of final and then early thresholds. Early ones may be dropped.
+func (p *Pilot) splitEarly(keep bool) {
+	n := len(p.Ks) / 2
+	if keep {
+		p.Early = &Pilot{Ks: p.Ks[n:], Alpha: p.Alpha, Shares: p.Shares[n:], Candidates: p.Candidates[n:], Certain: p.Certain[n:]}
+	}
+	p.Ks, p.Reached, p.Shares, p.Candidates, p.Certain = p.Ks[:n:n], p.Reached[:n:n], p.Shares[:n:n], p.Candidates[:n:n], p.Certain[:n:n]
 }
 
 // addReached adds to Pilot.Reached the number of arms that a query of this norm would see, given its
@@ -92,15 +113,17 @@ func (c *Collection) addReached(arms []uint32, norm float64, thetas []float64) {
 }
 
 // pilotScores uses the first nonzero arms as queries. It returns their exact scores of all
-// arms and, for each of pilotKs, the k-th best score of all atoms.
+// arms and, for each of pilotKs, the k-th best score of all atoms, then that of the first
+// EarlyAtoms.
 func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas [][]float64, err error) {
 	c := b.c
 	var rows []float32
 	var scales []float64
 	most := min(pilotQueries, max(fewQueries, pilotEntries/c.Dim))
+	var selves []uint32 // rows
 	for _, i := range arms[:min(most, len(arms))] {
 		if row := c.Order[i]; b.rowNorms[row] > 0 {
-			rows, scales = append(rows, c.Row(int(row))...), append(scales, b.workingFactor(row))
+			rows, scales, selves = append(rows, c.Row(int(row))...), append(scales, b.workingFactor(row)), append(selves, row)
 		}
 	}
 	queries = make([]Query, len(scales))
@@ -122,7 +145,7 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 		}
 	}
 	if len(arms) < c.N {
-		if thetas, err = b.pilotThresholds(rows, queries); err != nil {
+		if thetas, err = b.pilotThresholds(rows, queries, selves); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -155,9 +178,14 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 		}
 	}
 	if len(arms) == c.N {
-		for _, score := range scores {
-			all := topScores{scores: slices.Clone(score)}
-			thetas = append(thetas, all.thetas())
+		for j, score := range scores {
+			all, early := topScores{scores: slices.Clone(score)}, topScores{}
+			for k, i := range arms {
+				if i < EarlyAtoms && ids[k] != selves[j] {
+					early.addScore(score[k])
+				}
+			}
+			thetas = append(thetas, append(all.thetas(1), early.thetas(0)...))
 		}
 	}
 	return queries, scores, thetas, nil

@@ -7,19 +7,25 @@ import (
 
 // pilotThresholds returns, for the pilot's queries (row-major in q, scaled to their working
 // units), the k-th best score for each of pilotKs among all atoms except the query itself,
-// or the least if there are fewer atoms. It takes one more pass over the rows, in float32, a
+// or the least if there are fewer atoms, and the same of the first EarlyAtoms. selves are the
+// queries' rows. It takes one more pass over the rows, in float32, a
 // few per cent of a build. A sample of the atoms is no substitute: if the best answers are a
 // few atoms of the query's own topic, it may contain none of them.
-func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, error) {
+func (b *builder) pilotThresholds(q []float32, queries []Query, selves []uint32) ([][]float64, error) {
 	c := b.c
+	isEarly := make([]bool, c.N)
+	for _, row := range c.Order[:min(EarlyAtoms, c.N)] {
+		isEarly[row] = true
+	}
 	// A tile of rows is read columns at a time. The products with all queries stay in the cache.
 	const columns, tileRows = 4096, 256
 	panel := newPacked(c.Dim, len(queries))
 	panel.fillColumns(q, c.Dim, len(queries))
-	found := make([][]topScores, b.threads)
+	found, early := make([][]topScores, b.threads), make([][]topScores, b.threads)
 	dots, rows := make([][]float32, b.threads), make([][]float32, b.threads)
 	for w := range found {
-		found[w], dots[w] = make([]topScores, len(queries)), make([]float32, tileRows*panel.columns)
+		found[w], early[w] = make([]topScores, len(queries)), make([]topScores, len(queries))
+		dots[w] = make([]float32, tileRows*panel.columns)
 		if c.Centre != nil {
 			rows[w] = make([]float32, tileRows*min(columns, c.Dim))
 		}
@@ -42,7 +48,11 @@ func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, er
 				offset = -b.rowNorms[row] * b.rowNorms[row] / 2
 			}
 			for j, dot := range dots[w][(row-lo)*panel.columns:][:len(queries)] {
-				found[w][j].addScore(float64(dot)*scale + math.Ldexp(offset, -queries[j].Exp))
+				score := float64(dot)*scale + math.Ldexp(offset, -queries[j].Exp)
+				found[w][j].addScore(score)
+				if isEarly[row] && uint32(row) != selves[j] {
+					early[w][j].addScore(score)
+				}
 			}
 		}
 		return nil
@@ -52,15 +62,20 @@ func (b *builder) pilotThresholds(q []float32, queries []Query) ([][]float64, er
 	}
 	thetas := make([][]float64, len(queries))
 	for j := range queries {
-		all := &found[0][j]
-		for _, f := range found[1:] {
-			for _, score := range f[j].scores {
-				all.addScore(score)
-			}
-		}
-		thetas[j] = all.thetas()
+		thetas[j] = append(merged(found, j).thetas(1), merged(early, j).thetas(0)...)
 	}
 	return thetas, nil
+}
+
+// merged returns the greatest scores of query j that the threads found.
+func merged(found [][]topScores, j int) *topScores {
+	all := &found[0][j]
+	for _, f := range found[1:] {
+		for _, score := range f[j].scores {
+			all.addScore(score)
+		}
+	}
+	return all
 }
 
 // topScores holds the greatest scores added: one more than the greatest of pilotKs, because the
@@ -90,13 +105,16 @@ func (b *topScores) trim() {
 	}
 }
 
-// thetas returns the scores of ranks pilotKs after the first, which is the query's own; the
+// thetas returns the scores of ranks pilotKs after the first own ones, which are the query's; the
 // least if there are fewer.
-func (b *topScores) thetas() []float64 {
+func (b *topScores) thetas(own int) []float64 {
 	b.trim()
 	thetas := make([]float64, len(pilotKs))
 	for i, k := range pilotKs {
-		thetas[i] = b.scores[min(k, len(b.scores)-1)]
+		thetas[i] = math.Inf(-1)
+		if len(b.scores) > 0 {
+			thetas[i] = b.scores[min(k-1+own, len(b.scores)-1)]
+		}
 	}
 	return thetas
 }

@@ -147,7 +147,7 @@ func (p *problem) gatherCost() float64 {
 
 // rescoreCost is the cost of the exact score of one arm.
 func (p *problem) rescoreCost() float64 {
-	if p.alone && 4*float64(p.dim)*float64(p.atoms) <= nearBytes {
+	if p.alone && p.near(4*p.dim) {
 		return min(p.fetchedRowCost(), p.costs.Fetch/2+p.cachedRowCost())
 	}
 	return p.fetchedRowCost()
@@ -161,9 +161,17 @@ func (p *problem) cachedRowCost() float64  { return cachedScores * p.costs.Dense
 // denseRowCost is the cost of a row in the dense path for one query, alone or of many.
 func (p *problem) denseRowCost() float64 {
 	if p.alone {
-		return p.costs.DenseTest + p.costs.DenseOne*float64(p.dim)
+		return p.costs.DenseTest + p.denseOneCost()*float64(p.dim)
 	}
 	return p.costs.DenseTest + p.costs.Dense*float64(p.dim)
+}
+
+// denseOneCost is the cost of a coordinate in a dense scan for a request of one query.
+func (p *problem) denseOneCost() float64 {
+	if p.near(4 * p.dim) {
+		return p.costs.DenseOne
+	}
+	return max(p.costs.DenseOne, 4*streamed*p.costs.Far)
 }
 
 // gathers reports whether the dense path is cheaper on the allowed rows only.
@@ -175,8 +183,11 @@ func (p *problem) atomsPerArm() float64 {
 	return max(1, float64(min(p.atoms, 64*p.panels))/float64(p.arms))
 }
 
-// nearBytes is the total size of the arms' rows of codes up to which they stay in caches.
+// nearBytes is the total size of rows up to which they stay in caches.
 const nearBytes = 32 << 20
+
+// near reports whether rows of so many bytes of all atoms stay in caches.
+func (p *problem) near(rowBytes int) bool { return float64(rowBytes)*float64(p.atoms) <= nearBytes }
 
 // laterCost is the cost per survivor of a later look at a stage.
 func (p *problem) laterCost(stage int) float64 {
@@ -194,8 +205,22 @@ func (p *problem) readCost(stage int) float64 {
 
 // scanCost is the cost per atom read of a first look at a stage; 0 if there is no such look.
 func (p *problem) scanCost(stage int) float64 {
-	return backend.Panels.Cost(&p.costs, p.head, p.widths[stage], p.panelWidth)
+	cost := backend.Panels.Cost(&p.costs, p.head, p.widths[stage], p.panelWidth)
+	if !p.alone || cost == 0 {
+		return cost
+	}
+	// Products of one query wait for the codes.
+	codes := p.head + p.widths[stage]
+	read := p.costs.Code
+	if !p.near(codes) {
+		read += streamed * p.costs.Far
+	}
+	return max(cost, p.costs.Test+read*float64(codes))
 }
+
+// streamed is the cost of a byte that is read in order from memory, as a multiple of Costs.Far.
+// Measured .3 to .5.
+const streamed = .4
 
 // prepareCost is the cost of a query before its first look, in ns.
 func (p *problem) prepareCost() float64 {
@@ -243,20 +268,25 @@ func (p *problem) widening(l ladder) float64 {
 // shareKept is the forecast share of arms that survive look i of a ladder. widening is
 // p.widening(l).
 func (p *problem) shareKept(l ladder, i int, rank, widening float64) float64 {
+	return p.shareKeptBy(p.curves, l, i, rank, widening)
+}
+
+// shareKeptBy is shareKept by the forecast c.
+func (p *problem) shareKeptBy(c *curves, l ladder, i int, rank, widening float64) float64 {
 	stage := l.stages[i]
 	switch {
 	case p.fullWidth(stage):
-		return math.Exp(p.curves.logShare(p.curves.shares, stage, rank))
+		return math.Exp(c.logShare(c.shares, stage, rank))
 	case l.certain:
-		return math.Exp(p.curves.logShare(p.curves.certain, stage, rank))
+		return math.Exp(c.logShare(c.certain, stage, rank))
 	}
-	return min(1, math.Exp(p.curves.logShare(p.curves.shares, stage, rank)+widening))
+	return min(1, math.Exp(c.logShare(c.shares, stage, rank)+widening))
 }
 
 // shareListed is the share of arms that the first look lists: all of the first chunk, and
 // those of later chunks that reach the threshold at that time.
 func (p *problem) shareListed(l ladder, rank, widening float64) float64 {
-	return min(1, p.firstChunkShare()+p.shareMet(rank, func(rank float64) float64 { return p.shareKept(l, 0, rank, widening) }))
+	return min(1, p.firstChunkShare()+p.shareMet(rank, func(c *curves, rank float64) float64 { return p.shareKeptBy(c, l, 0, rank, widening) }))
 }
 
 // firstChunk is how many atoms the first look sees before the first threshold, which is
@@ -278,7 +308,7 @@ func (p *problem) shareTightening(l ladder, rank float64) float64 {
 		return p.shareEntering(rank)
 	}
 	candidates := float64(p.k) / float64(p.arms)
-	return min(1, candidates+p.shareMet(rank, func(rank float64) float64 { return math.Exp(p.curves.logShare(p.curves.candidates, stage, rank)) }))
+	return min(1, candidates+p.shareMet(rank, func(c *curves, rank float64) float64 { return math.Exp(c.logShare(c.candidates, stage, rank)) }))
 }
 
 // shareSeen is the share of arms that a first look sees, given the log of the final threshold's rank
@@ -289,16 +319,23 @@ func (p *problem) shareSeen(rank float64) float64 {
 }
 
 // shareMet is the share of arms after the first chunk that meet a condition, where share is
-// the probability of an arm to meet it, given the log of the threshold's rank among all
-// atoms. After a share t of the arms seen, which include all that can meet it, the threshold has
-// rank/t.
-func (p *problem) shareMet(rank float64, share func(rank float64) float64) float64 {
-	t, met := p.firstChunkShare()/p.shareSeen(rank), 0.
-	for early := rank - math.Log(t); t < 1; {
+// the probability of an arm to meet it by the forecast c, given the log of the threshold's rank among
+// all atoms. After a share t of the arms seen, which include all that can meet it, the threshold has
+// rank/t, or lies between that of the first chunk and the final one, where these are known.
+func (p *problem) shareMet(rank float64, share func(c *curves, rank float64) float64) float64 {
+	seen := p.shareSeen(rank)
+	early, begun := p.curves.early, math.Log(collection.EarlyAtoms/(float64(p.atoms)*seen))
+	t, met := p.firstChunkShare()/seen, 0.
+	for t < 1 {
 		next := min(1, 2*t)
-		step := math.Log(next / t)
-		met += (next - t) * share(early-step/2)
-		t, early = next, early-step
+		at := math.Log(t*next) / 2
+		if early == nil {
+			met += (next - t) * share(p.curves, rank-at)
+		} else {
+			first, final := math.Log(share(early, rank)), math.Log(share(p.curves, rank))
+			met += (next - t) * math.Exp(final+(first-final)*at/begun)
+		}
+		t = next
 	}
 	return met
 }
@@ -319,9 +356,12 @@ func (p *problem) shareEntering(rank float64) float64 {
 // that a look sends to the dense path: it reads every row, or scores the allowed rows one
 // by one.
 func (p *problem) denseAloneCost() float64 {
-	row := p.costs.DenseOne * float64(p.dim)
 	if p.gathers() {
-		return row + p.costs.Fetch
+		return p.costs.DenseOne*float64(p.dim) + p.costs.Fetch
+	}
+	row := p.costs.DenseOne * float64(p.dim)
+	if p.alone {
+		row = p.denseOneCost() * float64(p.dim)
 	}
 	return row * float64(p.atoms) / float64(p.arms)
 }

@@ -15,6 +15,7 @@ type curves struct {
 	shares     points    // kept by Student bounds
 	certain    points    // kept by deterministic bounds; nil without a forecast
 	candidates points    // whose estimate reaches the threshold; nil without a forecast
+	early      *curves   // under the thresholds of collection.EarlyAtoms atoms; nil without a forecast
 	reached    points    // seen before norms rule out the others, [len(ks)][1]; nil without a forecast
 }
 
@@ -30,6 +31,9 @@ func newCurves(p *collection.Pilot) *curves {
 		c.ks = append(c.ks, math.Log(float64(k)))
 	}
 	c.shares, c.certain, c.candidates = logs(p.Shares), logs(p.Certain), logs(p.Candidates)
+	if p.Early != nil {
+		c.early = newCurves(p.Early)
+	}
 	for _, r := range p.Reached {
 		c.reached = append(c.reached, logs([][]float64{{r}})...)
 	}

@@ -136,7 +136,7 @@ func drawn(t *rapid.T) *problem {
 	}
 	p := &problem{atoms: rapid.IntRange(1, 1000000).Draw(t, "atoms"), dim: rapid.IntRange(16, 5000).Draw(t, "dim"),
 		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)).Draw(t, "k"), panelWidth: 128,
-		delta: figure("delta", 1e-9, .99)}
+		delta: figure("delta", 1e-9, .99), alone: rapid.Bool().Draw(t, "alone")}
 	if p.k == 0 && rapid.Bool().Draw(t, "a known number of answers") {
 		p.reaching = figure("reaching", .01, float64(p.atoms)+1)
 	}
@@ -182,6 +182,20 @@ func drawn(t *rapid.T) *problem {
 			pilot.Candidates = append(pilot.Candidates, row)
 		}
 	}
+	if rapid.Bool().Draw(t, "thresholds of the first atoms") {
+		more := rapid.Float64Range(0, 1).Draw(t, "more by early thresholds") // share kept of the arms that final ones drop
+		rise := func(all [][]float64) (out [][]float64) {
+			for _, row := range all {
+				row = slices.Clone(row)
+				for j := range row {
+					row[j] += more * (1 - row[j])
+				}
+				out = append(out, row)
+			}
+			return out
+		}
+		pilot.Early = &collection.Pilot{Alpha: pilot.Alpha, Ks: pilot.Ks, Shares: rise(pilot.Shares), Certain: rise(pilot.Certain), Candidates: rise(pilot.Candidates)}
+	}
 	if rapid.Bool().Draw(t, "norms end the first look") {
 		for r := 0.; len(pilot.Reached) < len(pilot.Ks); pilot.Reached = append(pilot.Reached, r) {
 			r = max(r, figure("reached", 1e-5, 1))
@@ -210,11 +224,18 @@ func figures(c *backend.Costs) []*float64 {
 // plainScan is the cost per arm of the rows that a dense scan reads.
 func plainScan(p *problem, gather bool) float64 {
 	c, n := p.costs, float64(p.arms)
-	switch row := c.DenseTest + c.Dense*float64(p.dim); {
+	coordinate := c.Dense
+	if p.alone {
+		coordinate = c.DenseOne
+		if 4*p.dim*p.atoms > 32<<20 { // from memory
+			coordinate = math.Max(coordinate, 4*.4*c.Far)
+		}
+	}
+	switch row := c.DenseTest + coordinate*float64(p.dim); {
 	case !gather:
 		return float64(p.atoms) * row / n
 	case c.Gather == 0:
-		return c.Fetch + c.Score*float64(p.dim)
+		return c.Fetch + c.Score*float64(p.dim) // the rows allowed may be few of those in the cache
 	default:
 		return row + c.Gather
 	}
@@ -224,6 +245,15 @@ func plainScan(p *problem, gather bool) float64 {
 func plainSeen(p *problem, rank float64) float64 {
 	first, atoms := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64), float64(p.atoms)
 	return math.Min(atoms, math.Max(first, atoms*math.Exp(p.curves.logShare(p.curves.reached, 0, math.Log(rank)))))
+}
+
+// plainRow is the cost of the exact score of a row.
+func plainRow(p *problem) float64 {
+	row := p.costs.Fetch + p.costs.Score*float64(p.dim)
+	if p.alone && 4*p.dim*p.atoms <= 32<<20 { // in a cache
+		row = math.Min(row, p.costs.Fetch/2+2*p.costs.DenseOne*float64(p.dim))
+	}
+	return row
 }
 
 // plainCost computes the cost of a ladder independently of forecast, by summing over the arms.
@@ -242,8 +272,8 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		}
 		// rows scored by many queries are read by one of them
 		read := math.Min(k, n/64)
-		cached := math.Min(2*c.DenseOne*float64(p.dim), float64(p.dim)*c.Score+c.Fetch)
-		return plainScan(p, gather) + (float64(p.dim)*c.Score*read+2*c.List*entering+c.Fetch*read+(k-read)*cached+10*c.List*k)/n
+		cached := math.Min(2*c.DenseOne*float64(p.dim), plainRow(p))
+		return plainScan(p, gather) + (plainRow(p)*read+2*c.List*entering+(k-read)*cached+10*c.List*k)/n
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
 	wider, rank := p.widening(l), math.Exp(p.rank(source))
@@ -266,13 +296,28 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		total += c.Dense * float64(p.rest) * float64(p.rest)
 	}
 	reached := plainSeen(p, rank)
-	covered := math.Max(n, math.Min(atoms, 64*float64(p.panels))) * reached / atoms // atoms in panels with an allowed atom
-	if stages[0] <= whole && p.widths[stages[0]] <= p.panelWidth {
-		total += covered * codes(stages[0]) * c.Scan
-	} else {
-		total += covered * codes(stages[0]) * c.Wide
+	// during is a share under the threshold of a chunk in the middle of the look
+	during := func(seen, next float64, share func(c *curves, rank float64) float64) float64 {
+		middle := math.Sqrt(seen * next)
+		if p.curves.early == nil {
+			return share(p.curves, rank*reached/middle)
+		}
+		way := math.Log(middle/1024) / math.Log(reached/1024)
+		return math.Pow(share(p.curves.early, rank), 1-way) * math.Pow(share(p.curves, rank), way)
 	}
-	total += covered * c.Test
+	covered := math.Max(n, math.Min(atoms, 64*float64(p.panels))) * reached / atoms // atoms in panels with an allowed atom
+	code := c.Scan
+	if p.widths[stages[0]] > p.panelWidth {
+		code = c.Wide
+	}
+	if p.alone {
+		waits := c.Code
+		if codes(stages[0])*atoms > 32<<20 { // from memory
+			waits += .4 * c.Far
+		}
+		code = math.Max(code, waits)
+	}
+	total += covered * (codes(stages[0])*code + c.Test)
 	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
 	if p.k == 0 {
 		total += c.List * n * share(0, rank) // the threshold is the least score in every chunk
@@ -286,7 +331,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		}
 		// all that reach the threshold are among those seen
 		next := math.Min(2*seen, reached)
-		total += c.List * (next - seen) * n / reached * share(0, rank*reached/math.Sqrt(seen*next))
+		total += c.List * (next - seen) * n / reached * during(seen, next, func(c *curves, rank float64) float64 { return p.shareKeptBy(c, l, 0, math.Log(rank), wider) })
 		seen = next
 	}
 	entering := n * math.Min(1, 1.25*rank/atoms*(1+math.Log(math.Max(first, reached)/first)))
@@ -294,12 +339,14 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		entering = float64(p.k) // the candidates of the first chunk, and arms whose estimate reaches the threshold later
 		for seen := first; seen < reached; {
 			next := math.Min(2*seen, reached)
-			entering += (next - seen) * n / reached * math.Exp(p.curves.logShare(p.curves.candidates, stages[0], math.Log(rank*reached/math.Sqrt(seen*next))))
+			entering += (next - seen) * n / reached * during(seen, next, func(c *curves, rank float64) float64 {
+				return math.Exp(c.logShare(c.candidates, stages[0], math.Log(rank)))
+			})
 			seen = next
 		}
 		entering = math.Min(n, entering)
 	}
-	read := c.Fetch + c.Score*float64(p.dim)
+	read := plainRow(p)
 	scored := read
 	if source == backend.LowerBound {
 		scored = c.Visit + (c.Code+far(codes(whole)))*codes(whole)
@@ -337,7 +384,8 @@ func TestNoRegret(t *testing.T) {
 		least, best := math.Inf(1), ""
 		weigh := func(stages []int, gather, certain bool, source backend.Source) float64 {
 			x := plainCost(p, stages, gather, certain, source)
-			switch { // the penalty of a single query
+			switch { // the penalty of few queries
+			case p.alone && !gather || certain && len(stages) > 0:
 			case len(stages) == 0 && (gather || 4*p.dim*p.atoms > 32<<20):
 				x += .5 * plainScan(p, gather)
 			case len(stages) > 0 && p.widths[stages[0]] > p.panelWidth:
@@ -641,7 +689,7 @@ func TestMostBetter(t *testing.T) {
 			f := p.forecast(p.denseLadder(), p.rank(backend.Exact))
 			dense, all := f.total(), math.Log(float64(p.atoms))
 			if share == 0 {
-				if after := p.afterBetter(l, all); after > dense*(1+1e-9) {
+				if after := p.afterBetter(l, all); after > dense*(1+1e-9) && p.rank(l.source) < all {
 					t.Errorf("%s: no limit, though going on costs %g ns at worst and a dense scan %g", p.name(l), after, dense)
 				}
 				continue

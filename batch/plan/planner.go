@@ -31,8 +31,8 @@ type Question struct {
 	// contain one; at least 1.
 	Arms, Panels int
 	Delta        float64 // allowed failure probability of the answer, in (0, 1)
-	// Alone says that the request has one query. A dense scan then costs several times as much as for
-	// one query of many.
+	// Alone says that the request has one query, which waits for what it reads. Scans then cost several
+	// times as much as for one query of many.
 	Alone bool
 	// Reaching is, for K = 0, about how many atoms reach the score; 0 if unknown.
 	Reaching float64
@@ -79,9 +79,8 @@ const (
 	// denseWorth divides the cost of dense scans, whose forecast is the most accurate.
 	denseWorth = 1.1
 	// alonePrice multiplies the scan's cost for a first look wider than panels, and for a
-	// dense scan of more rows than caches hold. Forecasts are for many queries; a single
-	// query takes several times as long there. If a request has one query, it multiplies that of
-	// every first look, too.
+	// dense scan of more rows than caches hold, unless the request has one query. Forecasts are for
+	// many queries; few take several times as long there.
 	alonePrice = 1.5
 )
 
@@ -199,17 +198,17 @@ func (p *problem) withSource(l ladder) (best ladder, least float64) {
 	return best, least
 }
 
-// alonePenalty is added to a forecast if the scan takes several times as long for a single
-// query as for one query of many.
+// alonePenalty is added to a forecast for many queries if the scan takes several times as long for few.
+// Deterministic looks have no such choice to make between bounds that can fail and whole rows.
 func (p *problem) alonePenalty(l ladder, f *forecast) float64 {
 	var slowAlone bool
 	switch {
 	case l.gather: // many queries share the copies of the rows
 		slowAlone = true
 	case l.dense():
-		slowAlone = 4*float64(p.dim)*float64(p.atoms) > nearBytes
+		slowAlone = !p.alone && !p.near(4*p.dim)
 	default:
-		slowAlone = p.alone || p.widths[l.stages[0]] > p.panelWidth
+		slowAlone = !p.alone && !l.certain && p.widths[l.stages[0]] > p.panelWidth
 	}
 	if !slowAlone {
 		return 0
