@@ -247,7 +247,7 @@ func TestCoalescerGroups(t *testing.T) {
 			with(3, func(r *batch.Request) { r.K = 5 }),
 			with(4, func(r *batch.Request) { r.Epsilon = .5 }),
 			with(5, func(r *batch.Request) { r.Plan = "64,rescore" }),
-			with(6, func(r *batch.Request) { r.Method = batch.Auto }),
+			with(6, func(r *batch.Request) { r.Method, r.Part = batch.Auto, true }),
 			with(7, func(r *batch.Request) { r.MinScore = &least }),
 			with(8, func(r *batch.Request) { r.ExcludeSelf, r.SelfFirst = true, 8 }),
 			with(9, func(r *batch.Request) { r.Method, r.Plan = batch.Exact, "" }),

@@ -144,8 +144,9 @@ type coalescing struct {
 
 const fixtureDim = 144
 
-// fixtureRows returns the rows of the collection.
-func fixtureRows() []float32 { return vectors.PowerLaw(vectors.Rand(7), 1500, fixtureDim) }
+// fixtureRows returns the rows of the collection, for which thresholds come from lower bounds, so that
+// looks leave something to score.
+func fixtureRows() []float32 { return vectors.Embeddings(vectors.Rand(7), 1500, fixtureDim) }
 
 func newCoalescing(t *testing.T, g *gate, o *batch.CoalescerOptions, e *batch.Options) *coalescing {
 	t.Helper()

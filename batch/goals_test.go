@@ -170,12 +170,7 @@ func checkGoalsCase(t *rapid.T, b backend.Backend) {
 		if alone.Selves != nil {
 			alone.SelfFirst, alone.Selves = 0, alone.Selves[j:j+1]
 		}
-		if cert := resp.Answers[j].Certificate; len(x.req.Goals) > 1 && (alone.Method == "" || alone.Method == batch.Auto) { // which may plan otherwise for one query
-			alone.Method = cert.Method
-			if x.c.Basis != collection.Raw {
-				alone.Plan = cert.Plan
-			}
-		}
+		alone.Part = len(x.req.Goals) > 1 // plans for one query may differ
 		one, err := e.Search(ctx, alone)
 		if err != nil {
 			t.Fatal(err)

@@ -119,6 +119,11 @@ func TestPilotsWithoutCertain(t *testing.T) {
 	if far.fits(2) || !near.fits(2) {
 		t.Errorf("atoms reached for some ks %v, for all %v", far.fits(2), near.fits(2))
 	}
+	begun, nested := all, all
+	begun.Early, nested.Early = &Pilot{Ks: []int{1, 10}, Shares: old.Shares}, &Pilot{Ks: []int{1}, Shares: old.Shares[:1]}
+	if !begun.fits(2) || nested.fits(2) {
+		t.Errorf("early thresholds for all ks %v, for some %v", begun.fits(2), nested.fits(2))
+	}
 	lame.Candidates, cold.Candidates = old.Shares[:1], [][]float64{{.1}, {.3}}
 	if lame.fits(2) || cold.fits(2) {
 		t.Errorf("candidates for some ks %v, for some stages %v", lame.fits(2), cold.fits(2))

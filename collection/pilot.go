@@ -2,7 +2,6 @@ package collection
 
 import (
 	"math"
-	"slices"
 
 	"thresher/bandit"
 )
@@ -179,13 +178,17 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 	}
 	if len(arms) == c.N {
 		for j, score := range scores {
-			all, early := topScores{scores: slices.Clone(score)}, topScores{}
+			var all, early topScores
 			for k, i := range arms {
-				if i < EarlyAtoms && ids[k] != selves[j] {
+				if ids[k] == selves[j] {
+					continue
+				}
+				all.addScore(score[k])
+				if i < EarlyAtoms {
 					early.addScore(score[k])
 				}
 			}
-			thetas = append(thetas, append(all.thetas(1), early.thetas(0)...))
+			thetas = append(thetas, append(all.thetas(), early.thetas()...))
 		}
 	}
 	return queries, scores, thetas, nil

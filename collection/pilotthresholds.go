@@ -48,9 +48,12 @@ func (b *builder) pilotThresholds(q []float32, queries []Query, selves []uint32)
 				offset = -b.rowNorms[row] * b.rowNorms[row] / 2
 			}
 			for j, dot := range dots[w][(row-lo)*panel.columns:][:len(queries)] {
+				if uint32(row) == selves[j] {
+					continue
+				}
 				score := float64(dot)*scale + math.Ldexp(offset, -queries[j].Exp)
 				found[w][j].addScore(score)
-				if isEarly[row] && uint32(row) != selves[j] {
+				if isEarly[row] {
 					early[w][j].addScore(score)
 				}
 			}
@@ -62,7 +65,7 @@ func (b *builder) pilotThresholds(q []float32, queries []Query, selves []uint32)
 	}
 	thetas := make([][]float64, len(queries))
 	for j := range queries {
-		thetas[j] = append(merged(found, j).thetas(1), merged(early, j).thetas(0)...)
+		thetas[j] = append(merged(found, j).thetas(), merged(early, j).thetas()...)
 	}
 	return thetas, nil
 }
@@ -78,8 +81,7 @@ func merged(found [][]topScores, j int) *topScores {
 	return all
 }
 
-// topScores holds the greatest scores added: one more than the greatest of pilotKs, because the
-// query's own score is among them.
+// topScores holds the greatest scores added, as many as the greatest of pilotKs.
 type topScores struct {
 	scores []float64
 	floor  float64 // the least of the greatest scores at the last trim
@@ -101,19 +103,18 @@ func (b *topScores) trim() {
 	slices.Sort(b.scores)
 	slices.Reverse(b.scores)
 	if last := pilotKs[len(pilotKs)-1]; len(b.scores) > last {
-		b.scores, b.floor, b.full = b.scores[:last+1], b.scores[last], true
+		b.scores, b.floor, b.full = b.scores[:last], b.scores[last-1], true
 	}
 }
 
-// thetas returns the scores of ranks pilotKs after the first own ones, which are the query's; the
-// least if there are fewer.
-func (b *topScores) thetas(own int) []float64 {
+// thetas returns the scores of ranks pilotKs; the least if there are fewer.
+func (b *topScores) thetas() []float64 {
 	b.trim()
 	thetas := make([]float64, len(pilotKs))
 	for i, k := range pilotKs {
 		thetas[i] = math.Inf(-1)
 		if len(b.scores) > 0 {
-			thetas[i] = b.scores[min(k-1+own, len(b.scores)-1)]
+			thetas[i] = b.scores[min(k, len(b.scores))-1]
 		}
 	}
 	return thetas
