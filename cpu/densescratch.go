@@ -143,36 +143,24 @@ func (w *scratch) scorePending(q *state, e int) {
 	x.truncate(0)
 }
 
-// scoreAllPending scores the pending rows of all queries js of the job exactly. The queries go
-// through the rows tile by tile, so that a row that several of them score is read once. If ctx
+// scoreAllPending scores the pending rows of all queries js of the job exactly, tile by tile. If ctx
 // ends, the rows that are not scored yet stay pending.
 func (w *scratch) scoreAllPending(ctx context.Context, x *run, js []int) error {
 	s := &w.dense
-	var from [denseQueries]int // first pending row of each query that is not scored
-	left := 0
+	w.rows.reset(len(js))
 	for e := range js {
-		left += len(s.pending[e].ids)
+		w.rows.lists[e] = s.pending[e].ids
 	}
-	var err error
-	tileRows := max(1, x.r.tileBytes/(4*x.c.Dim))
-	for end := tileRows; left > 0; end += tileRows {
-		if err = x.r.checkpoint(ctx, len(js)); err != nil {
-			break
-		}
-		for e, j := range js {
-			ids := s.pending[e].ids[from[e]:]
-			ids = ids[:countWithin(ids, 0, min(end, x.c.N))]
-			w.scores = grow(w.scores, len(ids))
-			x.states[j].searchScores(w.scores, ids)
-			s.addFound(&x.states[j], e, ids, w.scores)
-			s.scored[e] += len(ids)
-			from[e], left = from[e]+len(ids), left-len(ids)
-		}
-	}
+	err := w.rows.visitTiles(ctx, x.r, func(e int, ids []uint32) {
+		w.scores = grow(w.scores, len(ids))
+		x.states[js[e]].searchScores(w.scores, ids)
+		s.addFound(&x.states[js[e]], e, ids, w.scores)
+		s.scored[e] += len(ids)
+	})
 	for e := range js {
-		p := &s.pending[e]
-		copy(p.bounds, p.bounds[from[e]:])
-		p.truncate(copy(p.ids, p.ids[from[e]:]))
+		p, from := &s.pending[e], w.rows.from[e]
+		copy(p.bounds, p.bounds[from:])
+		p.truncate(copy(p.ids, p.ids[from:]))
 	}
 	return err
 }

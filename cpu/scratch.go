@@ -35,6 +35,7 @@ type scratch struct {
 
 	scores []float64
 	ids    []uint32
+	rows   rowLists
 	dense  denseScratch
 }
 

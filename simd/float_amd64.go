@@ -20,12 +20,48 @@ func (kern Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q 
 		return
 	}
 	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
-	ahead := max(1, fetched/4/len(q))
 	if kern == AVX512 {
-		dotsAVX512(out, rows, ld, ids, q, ahead)
+		inGroups(false, out, rows, ld, ids, q)
 		return
 	}
-	dotsAVX2(out, rows, ld, ids, q, ahead)
+	dotsAVX2(out, rows, ld, ids, q, max(1, fetched/4/len(q)))
+}
+
+// together is how many rows the AVX-512 kernels of Dots and SquaredDistances sum at once.
+const together = 4
+
+// inGroups sets out[i] to the Dot of row ids[i] and q, or to their SquaredDistance, by the AVX-512
+// kernels: of groups of rows, and then of those left over one at a time.
+func inGroups(differences bool, out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	n, ahead := len(ids)&^(together-1), max(1, fetched/4/len(q))
+	if n > 0 {
+		far := max(together, ahead)
+		if len(rows) <= cachedRows/4 {
+			far = 0
+		}
+		sumGroups(differences, out, rows, ld, ids, q, far)
+		if len(ids)-n == together-1 { // with a row that is summed already, which takes less time than three rows one by one
+			sumGroups(differences, out[n-1:], rows, ld, ids[n-1:], q, 0)
+			n = len(ids)
+		}
+	}
+	switch {
+	case n == len(ids):
+	case differences:
+		squaredDistancesAVX512(out[n:], rows, ld, ids[n:], q, ahead)
+	default:
+		dotsAVX512(out[n:], rows, ld, ids[n:], q, ahead)
+	}
+}
+
+// sumGroups is inGroups of the first len(ids) &^ 3 rows. The rows from far places later on are
+// prefetched, unless far is 0.
+func sumGroups(differences bool, out []float64, rows []float32, ld int, ids []uint32, q []float64, far int) {
+	if differences {
+		squaredDistancesTogetherAVX512(out, rows, ld, ids, q, far)
+		return
+	}
+	dotsTogetherAVX512(out, rows, ld, ids, q, far)
 }
 
 func (kern Kernels) squaredDistance(a []float32, q []float64) float64 {
@@ -44,12 +80,11 @@ func (kern Kernels) squaredDistances(out []float64, rows []float32, ld int, ids 
 		return
 	}
 	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
-	ahead := max(1, fetched/4/len(q))
 	if kern == AVX512 {
-		squaredDistancesAVX512(out, rows, ld, ids, q, ahead)
+		inGroups(true, out, rows, ld, ids, q)
 		return
 	}
-	squaredDistancesAVX2(out, rows, ld, ids, q, ahead)
+	squaredDistancesAVX2(out, rows, ld, ids, q, max(1, fetched/4/len(q)))
 }
 
 func (kern Kernels) dotSquares(a, q []float32) (sum, squares float64) {

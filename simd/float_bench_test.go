@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -58,31 +59,37 @@ func BenchmarkFloat(b *testing.B) {
 
 func both(a, b float64) float64 { return a + b }
 
-// BenchmarkFloatDots and BenchmarkFloatDistances take 64 random rows a call from 128 MB.
+// BenchmarkFloatDots and BenchmarkFloatDistances take 64 random rows a call, in ascending order, from
+// a matrix that fits a second-level cache, one that fits a third-level cache, and one of 128 MB.
 func BenchmarkFloatDots(b *testing.B) { benchmarkRows(b, Kernels.Dots) }
 
 func BenchmarkFloatDistances(b *testing.B) { benchmarkRows(b, Kernels.SquaredDistances) }
 
 func benchmarkRows(b *testing.B, kernel func(kern Kernels, out []float64, rows []float32, ld int, ids []uint32, q []float64)) {
-	const list = 64
+	const list, lists = 64, 128
 	m := make([]float32, 32<<20)
 	for i := range m {
 		m[i] = float32(i % 7)
 	}
-	q, out, ids := make([]float64, 4096), make([]float64, list), make([]uint32, list)
+	q, out := make([]float64, 4096), make([]float64, list)
 	r := rand.New(rand.NewPCG(33, 34))
 	for _, kern := range Available() {
-		for _, n := range []int{32, 128, 784, 4096} {
-			b.Run(fmt.Sprintf("%v/%d", kern, n), func(b *testing.B) {
-				rows := len(m) / n
-				for b.Loop() {
+		for _, floats := range []int{128 << 10, 2 << 20, 32 << 20} {
+			for _, n := range []int{32, 128, 768, 4096} {
+				b.Run(fmt.Sprintf("%v/%dKB/%d", kern, floats>>8, n), func(b *testing.B) {
+					ids := make([]uint32, lists*list)
 					for i := range ids {
-						ids[i] = uint32(r.IntN(rows))
+						ids[i] = uint32(r.IntN(floats / n))
 					}
-					kernel(kern, out, m, n, ids, q[:n])
-				}
-				b.ReportMetric(4*float64(n)*list*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
-			})
+					for ids := range slices.Chunk(ids, list) {
+						slices.Sort(ids)
+					}
+					for i := 0; b.Loop(); i++ {
+						kernel(kern, out, m[:floats], n, ids[i%lists*list:][:list], q[:n])
+					}
+					b.ReportMetric(4*float64(n)*list*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+				})
+			}
 		}
 	}
 }

@@ -158,6 +158,18 @@ func fwht128xAVX2(x []float32, sign *float32, f float32)
 //go:noescape
 func fwht256xAVX2(x []float32, sign *float32, f float32)
 
+// dotsTogetherAVX512 is Dots of the first len(ids) &^ 3 rows; all ids are valid, neither ids nor q is empty.
+// The rows from ahead places later on are prefetched while others are summed; none if ahead is 0.
+//
+//go:noescape
+func dotsTogetherAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
+
+// squaredDistancesTogetherAVX512 is SquaredDistances of the first len(ids) &^ 3 rows; all ids are valid, neither ids nor q is empty.
+// The rows from ahead places later on are prefetched while others are summed; none if ahead is 0.
+//
+//go:noescape
+func squaredDistancesTogetherAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
+
 // permuteAVX2 is Permute of whole sixteens. It stops before sixteen
 // indices of which one is beyond last, the greatest valid one, and returns
 // the number of entries done.

@@ -170,7 +170,7 @@ func eachRows(t *testing.T, rows func(kern Kernels, out []float64, rows []float3
 			for i := range q {
 				q[i] = float64(float32(r.NormFloat64()))
 			}
-			for _, k := range []int{0, 1, 2, 5, 40} {
+			for _, k := range []int{0, 1, 2, 3, 4, 5, 7, 40} {
 				ids := make([]uint32, k)
 				for i := range ids {
 					ids[i] = uint32(r.IntN(count))

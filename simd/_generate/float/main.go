@@ -9,10 +9,10 @@ import . "github.com/mmcloughlin/avo/build"
 func main() {
 	ConstraintExpr("amd64,!noasm,!purego")
 	for _, s := range []set{avx512, avx2} {
-		dot(s, "dot", "Dot", set.product)
-		dots(s, "dots", "Dots", set.product)
-		dot(s, "squaredDistance", "SquaredDistance", set.squaredDifference)
-		dots(s, "squaredDistances", "SquaredDistances", set.squaredDifference)
+		dot(s, "dot", "Dot", product)
+		dots(s, "dots", "Dots", product)
+		dot(s, "squaredDistance", "SquaredDistance", squaredDifference)
+		dots(s, "squaredDistances", "SquaredDistances", squaredDifference)
 		sumSquares(s)
 		dotSquares(s)
 		codeMoments(s)
@@ -23,6 +23,8 @@ func main() {
 			fwht(s, n)
 		}
 	}
+	dotsTogether(avx512, "dotsTogether", "Dots", product)
+	dotsTogether(avx512, "squaredDistancesTogether", "SquaredDistances", squaredDifference)
 	permute()
 	dotGather()
 	Generate()

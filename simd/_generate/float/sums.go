@@ -70,136 +70,81 @@ func (s set) sums(n GPVirtual, step func(k, disp int, m *mask), each func(), mov
 // disp ahead to acc, or only the entries of mask m if there is one. each and move are
 // as in loop.
 func (s set) canonical(n GPVirtual, term func(acc VecVirtual, disp int, m *mask), each func(), move ...stream) Register {
-	width := s.bytes / 8
-	acc := s.zero(lanes / width)
-	Label("turn")
-	SUBQ(I8(lanes), n)
-	JLT(LabelRef("tail"))
-	if each != nil {
-		each()
-	}
-	for k := range acc {
-		term(acc[k], k*width, nil)
-	}
-	for _, x := range move {
-		ADDQ(I32(lanes*x.size), x.p)
-	}
-	JMP(LabelRef("turn"))
-	Label("tail")
-	ADDQ(I8(lanes), n)
-	for k := range acc {
-		CMPQ(n, I8(width))
-		JLT(LabelRef(fmt.Sprintf("rest%d", k)))
-		term(acc[k], k*width, nil)
-		SUBQ(I8(width), n)
-	}
-	for k := range acc {
-		Label(fmt.Sprintf("rest%d", k))
-		TESTQ(n, n)
-		JZ(LabelRef("end"))
-		term(acc[k], k*width, s.first(n))
-		if k < len(acc)-1 {
-			JMP(LabelRef("end"))
+	acc := s.zero(lanes / (s.bytes / 8))
+	s.turns("", n, len(acc), func(k, disp int, m *mask) { term(acc[k], disp, m) }, each, func() {
+		for _, x := range move {
+			ADDQ(I32(lanes*x.size), x.p)
 		}
-	}
-	Label("end")
+	})
 	return s.sum64(acc)
 }
 
-// product adds a q to acc.
-func (s set) product(a, q stream) func(acc VecVirtual, disp int, m *mask) {
-	return func(acc VecVirtual, disp int, m *mask) {
-		VFMADD231PD(s.load64(m, q.at(disp)), s.doubles(m, a.at(disp)), acc)
+// turns is a loop over the n entries of canonical sums, whose lanes are those of so many vectors.
+// step takes the entries of the k-th vector, disp entries ahead, or those of mask m if there is one;
+// each precedes the steps of a turn of all vectors, and move follows them.
+func (s set) turns(suffix string, n GPVirtual, vectors int, step func(k, disp int, m *mask), each, move func()) {
+	width := s.bytes / 8
+	label := func(name string) string { return name + suffix }
+	rest := func(k int) string { return label(fmt.Sprintf("rest%d", k)) }
+	Label(label("turn"))
+	SUBQ(I8(lanes), n)
+	JLT(LabelRef(label("tail")))
+	if each != nil {
+		each()
 	}
+	for k := range vectors {
+		step(k, k*width, nil)
+	}
+	move()
+	JMP(LabelRef(label("turn")))
+	Label(label("tail"))
+	ADDQ(I8(lanes), n)
+	for k := range vectors {
+		CMPQ(n, I8(width))
+		JLT(LabelRef(rest(k)))
+		step(k, k*width, nil)
+		SUBQ(I8(width), n)
+	}
+	for k := range vectors {
+		Label(rest(k))
+		TESTQ(n, n)
+		JZ(LabelRef(label("end")))
+		step(k, k*width, s.first(n))
+		if k < vectors-1 {
+			JMP(LabelRef(label("end")))
+		}
+	}
+	Label(label("end"))
 }
+
+// term is what a canonical sum of a row and a query adds to acc: q is a vector of the query, and a,
+// which it overwrites, one of the row.
+type term func(acc VecVirtual, q Op, a VecVirtual)
+
+// product adds a q to acc.
+func product(acc VecVirtual, q Op, a VecVirtual) { VFMADD231PD(q, a, acc) }
 
 // squaredDifference adds (a-q)^2 to acc and rounds the square first.
-func (s set) squaredDifference(a, q stream) func(acc VecVirtual, disp int, m *mask) {
-	return func(acc VecVirtual, disp int, m *mask) {
-		d := s.doubles(m, a.at(disp))
-		VSUBPD(s.load64(m, q.at(disp)), d, d)
-		VMULPD(d, d, d)
-		VADDPD(d, acc, acc)
-	}
+func squaredDifference(acc VecVirtual, q Op, a VecVirtual) {
+	VSUBPD(q, a, a)
+	VMULPD(a, a, a)
+	VADDPD(a, acc, acc)
 }
 
-// term makes what a canonical sum of a row and a query adds.
-type term func(s set, a, q stream) func(acc VecVirtual, disp int, m *mask)
+// of makes the steps of a canonical sum of row a and query q.
+func (t term) of(s set, a, q stream) func(acc VecVirtual, disp int, m *mask) {
+	return func(acc VecVirtual, disp int, m *mask) {
+		entries := s.load64(m, q.at(disp))
+		t(acc, entries, s.doubles(m, a.at(disp)))
+	}
+}
 
 // dot emits Dot or SquaredDistance.
 func dot(s set, name, of string, t term) {
 	s.text(name, "func(a []float32, q []float64) float64", "is "+of+" of slices of equal lengths.")
 	a, q := param("a", 4), param("q", 8)
 	n := Load(Param("a").Len(), GP64()).(GPVirtual)
-	done(s.canonical(n, t(s, a, q), nil, a, q))
-}
-
-// dots emits Dots or SquaredDistances. Rows lie anywhere in memory, and hardware
-// prefetchers do not cross a page's end, so the first rows are prefetched at once and
-// then, while a row is summed, the row ahead places later. They go to the level-2
-// cache, which can have more misses outstanding than level 1.
-func dots(s set, name, of string, t term) {
-	s.text(name, "func(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)",
-		"is "+of+"; all ids are valid, neither ids nor q is empty.",
-		"The row ahead places later, at least one, is prefetched while one is summed.")
-	out, ids := param("out", 8), param("ids", 4)
-	rows := Load(Param("rows").Base(), GP64()).(GPVirtual)
-	ld := Load(Param("ld"), GP64()).(GPVirtual)
-	SHLQ(U8(2), ld)
-	left := Load(Param("ids").Len(), GP64()).(GPVirtual)
-	ahead := Load(Param("ahead"), GP64()).(GPVirtual)
-	// row returns the address of the row index places ahead in the list.
-	row := func(index GPVirtual) GPVirtual {
-		p := GP64()
-		MOVL(Mem{Base: ids.p, Index: index, Scale: 4}, p.As32())
-		IMULQ(ld, p)
-		ADDQ(rows, p)
-		return p
-	}
-
-	first, bytes := GP64(), GP64()
-	MOVQ(ahead, first)
-	CMPQ(left, first)
-	CMOVQLT(left, first)
-	Label("early")
-	DECQ(first)
-	early := row(first)
-	Load(Param("q").Len(), bytes)
-	SHLQ(U8(2), bytes)
-	Label("line")
-	PREFETCHT1(Mem{Base: early})
-	ADDQ(I32(64), early)
-	SUBQ(I32(64), bytes)
-	JGE(LabelRef("line"))
-	TESTQ(first, first)
-	JNZ(LabelRef("early"))
-
-	Label("row")
-	// Advance by ahead, but not beyond the last row.
-	n, zero := GP64(), GP64()
-	MOVQ(left, n)
-	DECQ(n)
-	CMPQ(n, ahead)
-	CMOVQGT(ahead, n)
-	far := row(n)
-	XORQ(zero, zero)
-	a := stream{row(zero), 4}
-	q := stream{GP64(), 8}
-	Load(Param("q").Base(), q.p)
-	Load(Param("q").Len(), n)
-	sum := s.canonical(n, t(s, a, q), func() {
-		for line := 0; line < 4*lanes; line += 64 {
-			PREFETCHT1(Mem{Base: far, Disp: line})
-		}
-		ADDQ(I32(4*lanes), far)
-	}, a, q)
-	PREFETCHT1(Mem{Base: far})
-	VMOVSD(sum, out.at(0))
-	ADDQ(I8(8), out.p)
-	ADDQ(I8(4), ids.p)
-	DECQ(left)
-	JNZ(LabelRef("row"))
-	done()
+	done(s.canonical(n, t.of(s, a, q), nil, a, q))
 }
 
 // sumSquares emits SumSquares.
