@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -79,7 +80,11 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 			ranges = append(ranges, &job.ranges[i])
 		}
 	}
-	err := x.r.each(ctx, len(ranges), func(w *scratch, t int) error { return ranges[t].run(ctx, x, w, terms) })
+	later := len(ranges) > x.r.threads && x.states[queries[0]].goal.K*len(queries) >= x.c.N
+	err := x.r.each(ctx, len(ranges), func(w *scratch, t int) error { return ranges[t].run(ctx, x, w, terms, later) })
+	if later {
+		err = cmp.Or(x.scoreKept(ctx, ranges), err)
+	}
 	for _, job := range jobs {
 		for k, j := range job.js {
 			x.states[j].takeDense(job.ranges, k)
@@ -133,13 +138,15 @@ type denseRange struct {
 	lo, hi int
 
 	best   [][]scored
-	read   []int // rows read
-	scored []int // rows scored in float64 after the float32 test
-	done   bool  // the whole range was read
+	kept   []survivors // rows not yet scored that may be among the best, if they are scored with those of other ranges
+	read   []int       // rows read
+	scored []int       // rows scored in float64 after the float32 test
+	done   bool        // the whole range was read, and what may be among the best was scored
 }
 
-// run scans the range. If ctx ends, it returns the error and leaves the best of what it read.
-func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms) error {
+// run scans the range. If ctx ends, it returns the error and leaves the best of what it read. If later
+// is set, the rows that are left at the end are kept for scoreKept.
+func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms, later bool) error {
 	s := &w.dense
 	s.plain = true
 	for k, j := range d.js {
@@ -167,12 +174,16 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 			d.read[k] = countWithin(q.goal.Filter.Rows(), d.lo, reached)
 		}
 	}
+	if err == nil && later {
+		d.keepPending(x, s)
+		return nil
+	}
 	if err == nil {
 		err = w.scoreAllPending(ctx, x, d.js)
 	}
 	if err != nil {
 		for k, j := range d.js {
-			s.keepBest(&x.states[j], k, partialRows)
+			s.keepBest(&x.states[j], &s.pending[k], partialRows)
 		}
 		_ = w.scoreAllPending(context.WithoutCancel(ctx), x, d.js)
 	}
@@ -183,10 +194,9 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms)
 		if d.done && len(d.ranges) == 1 { // takeDense replaces the query's list
 			other = q.best.release()
 		}
-		d.scored[k], d.best[k] = s.scored[k], w.bestFound(k, q.goal.K, other)
-		if len(q.bestGiven) > 0 { // of which every range has a copy
-			d.best[k] = slices.DeleteFunc(d.best[k], func(a scored) bool { return q.isGiven(a.row) })
-		}
+		d.scored[k] = s.scored[k]
+		d.best[k] = w.bestOf(q, append(s.found[k], s.tops[k].entries...))
+		s.found[k] = other[:0] // memory for the next list
 	}
 	return err
 }

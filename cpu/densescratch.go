@@ -91,7 +91,7 @@ func (s *denseScratch) lowerBoundFrom(q *state, t *denseTerms, e int, least floa
 // drops the pending rows below it.
 func (s *denseScratch) raiseTo(q *state, e int, lower float64) {
 	s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.LowerThreshold(lower), s.shift[e]))
-	s.dropBelow(q, e, s.tau[e])
+	s.pending[e].dropBelow(q.kern, s.tau[e])
 }
 
 // lowerBound returns the lower bound of a row for query e of the job, in the product form, from its
@@ -113,15 +113,8 @@ func (s *denseScratch) upperBound(q *state, e int, bound float32) float64 {
 // denseTiny bounds the error of subnormal products, up to half a step of the least number each.
 func (s *state) denseTiny() float64 { return float64(s.c.Dim) * math.SmallestNonzeroFloat32 }
 
-// dropBelow drops the pending rows of query e whose bound is below least.
-func (s *denseScratch) dropBelow(q *state, e int, least float32) {
-	x := &s.pending[e]
-	x.truncate(q.kern.Select(x.ids, x.bounds, x.ids, x.bounds, least, float32(math.Inf(1))))
-}
-
-// keepBest drops the pending rows of query e but the n of greatest bound, and ties.
-func (s *denseScratch) keepBest(q *state, e, n int) {
-	x := &s.pending[e]
+// keepBest drops the rows of x but the n of greatest bound, and ties.
+func (s *denseScratch) keepBest(q *state, x *survivors, n int) {
 	if len(x.ids) <= n {
 		return
 	}
@@ -129,7 +122,7 @@ func (s *denseScratch) keepBest(q *state, e, n int) {
 	for i, b := range x.bounds {
 		s.lowerBounds[i] = float64(b)
 	}
-	s.dropBelow(q, e, float32(bandit.KthLargest(s.lowerBounds, n)))
+	x.dropBelow(q.kern, float32(bandit.KthLargest(s.lowerBounds, n)))
 }
 
 // scorePending scores the pending rows of query e of the job exactly.
@@ -158,36 +151,38 @@ func (w *scratch) scoreAllPending(ctx context.Context, x *run, js []int) error {
 		s.scored[e] += len(ids)
 	})
 	for e := range js {
-		p, from := &s.pending[e], w.rows.from[e]
-		copy(p.bounds, p.bounds[from:])
-		p.truncate(copy(p.ids, p.ids[from:]))
+		s.pending[e].dropFirst(w.rows.from[e])
 	}
 	return err
 }
 
-// addFound adds exactly scored rows to those found for query e of the job, if they are within floor
-// and ceiling.
+// addFound adds exactly scored rows to those found for query e of the job.
 func (s *denseScratch) addFound(q *state, e int, rows []uint32, scores []float64) {
-	f := slices.Grow(s.found[e], len(rows))
-	for i, row := range rows {
-		if q.answersWith(scores[i]) {
-			f = append(f, scored{scores[i], row})
-		}
-	}
-	s.found[e] = f
+	s.found[e] = q.appendScored(s.found[e], rows, scores)
 }
 
-// bestFound returns the k best atoms of the lists of query e of the job, or all for k = 0, in any
-// order, in memory that the caller owns. It takes other memory for the next such list.
-func (w *scratch) bestFound(e, k int, other []scored) []scored {
-	s := &w.dense
-	f := append(s.found[e], s.tops[e].entries...)
-	s.found[e] = other[:0]
-	if k > 0 && len(f) > k {
-		w.sorting.sort(f)
-		f = f[:k]
+// appendScored appends exactly scored rows to list, if they are within floor and ceiling.
+func (s *state) appendScored(list []scored, rows []uint32, scores []float64) []scored {
+	list = slices.Grow(list, len(rows))
+	for i, row := range rows {
+		if s.answersWith(scores[i]) {
+			list = append(list, scored{scores[i], row})
+		}
 	}
-	return f
+	return list
+}
+
+// bestOf returns the k best atoms of a query's list, or all for k = 0, in any order and without the
+// given candidates, of which every range has a copy. It reuses the list.
+func (w *scratch) bestOf(q *state, list []scored) []scored {
+	if k := q.goal.K; k > 0 && len(list) > k {
+		w.sorting.sort(list)
+		list = list[:k]
+	}
+	if len(q.bestGiven) > 0 {
+		list = slices.DeleteFunc(list, func(a scored) bool { return q.isGiven(a.row) })
+	}
+	return list
 }
 
 // denseTau returns tau as a threshold of the float32 test, whose products are greater by

@@ -3,7 +3,6 @@ package cpu
 import (
 	"context"
 	"math"
-	"slices"
 
 	"thresher/backend"
 )
@@ -132,84 +131,6 @@ func (s *state) reaching(arms []arm, n int) int {
 		n--
 	}
 	return n
-}
-
-const (
-	// togetherFrom is the least k of queries that score arms together at the end.
-	togetherFrom = 64
-	// togetherShare is the share of k of the arms that such a query scores before it compares the
-	// next bound with the threshold, which these scores may raise.
-	togetherShare = 8
-)
-
-// scoreTogether scores the arms of queries of large k: those of greatest bound that are missing to k
-// scores, and then more as long as they reach the threshold. The queries of a thread score rows
-// together. Which arms a query scores depends on the query alone.
-func (x *run) scoreTogether(ctx context.Context, js []int) error {
-	var large []int
-	for _, j := range js {
-		if s := &x.states[j]; s.goal.K >= togetherFrom && s.phase < answered {
-			large = append(large, j)
-		}
-	}
-	n := min(x.r.threads, len(large))
-	return x.r.each(ctx, n, func(w *scratch, p int) error {
-		left := slices.Clone(large[len(large)*p/n : len(large)*(p+1)/n])
-		for _, j := range left {
-			x.states[j].orderArms(ctx, w)
-		}
-		for {
-			left = slices.DeleteFunc(left, func(j int) bool { return x.states[j].nextTogether() == 0 })
-			if len(left) == 0 {
-				return nil
-			}
-			if err := x.scoreRound(ctx, w, left); err != nil {
-				return err
-			}
-		}
-	})
-}
-
-// nextTogether is how many of the first finalists the query scores together.
-func (s *state) nextTogether() int {
-	return s.reaching(s.finalists, max(s.goal.K-s.best.len(), s.goal.K/togetherShare))
-}
-
-// dropScored drops the first finalists, whose rows are listed, but for those from entry scored of the
-// list on.
-func (s *state) dropScored(rows []uint32, scored int) {
-	next, left := s.finalists[:len(rows)], s.finalists[len(rows):]
-	kept := s.finalists[:0]
-	if scored < len(rows) {
-		for _, a := range next {
-			if s.c.Order[a.i] >= rows[scored] {
-				kept = append(kept, a)
-			}
-		}
-	}
-	s.finalists = append(kept, left...)
-}
-
-// scoreRound scores the next arms of queries js together.
-func (x *run) scoreRound(ctx context.Context, w *scratch, js []int) error {
-	w.rows.reset(len(js))
-	w.ids = w.ids[:0]
-	for e, j := range js {
-		s := &x.states[j]
-		from := len(w.ids)
-		for _, a := range s.finalists[:s.nextTogether()] {
-			w.ids = append(w.ids, s.c.Order[a.i])
-		}
-		w.rows.lists[e] = backend.SortIndexes(w.ids[from:len(w.ids):len(w.ids)], s.c.N)
-	}
-	err := w.rows.visitTiles(ctx, x.r, func(e int, rows []uint32) {
-		w.scores = grow(w.scores, len(rows))
-		x.states[js[e]].scoreRows(w.scores, rows)
-	})
-	for e, j := range js {
-		x.states[j].dropScored(w.rows.lists[e], w.rows.from[e])
-	}
-	return err
 }
 
 // scoredTogether is how many arms are scored next: as many as are missing to k scores, before

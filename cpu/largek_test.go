@@ -126,11 +126,11 @@ func TestDenseAnyK(t *testing.T) {
 	})
 }
 
-// TestLargeKStopped: wherever a dense scan for many atoms is stopped, also while it scores what
-// may be in the answers, these are exact scores in order, with an open bound above all others
-// unless they are complete.
+// TestLargeKStopped: wherever a search for many atoms is stopped, also while queries score rows
+// together, answers are exact scores in order, with an open bound above all others unless they are
+// complete. More than 64 queries are scanned in two parts and score rows afterwards.
 func TestLargeKStopped(t *testing.T) {
-	const n, dim, m, k = 4000, 16, 4, 2000
+	const n, dim, most, k = 4000, 16, 70, 500
 	rng := vectors.Rand(6)
 	rows := vectors.PowerLaw(rng, n, dim)
 	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1})
@@ -143,36 +143,50 @@ func TestLargeKStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	goals := make([]backend.Goal, m)
+	goals, wants := make([]backend.Goal, most), make([]backend.Answer, most)
 	for j := range goals {
 		goals[j] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
+		wants[j] = oracle.Answer(rows[j*dim:(j+1)*dim], goals[j])
 	}
-	l := backendtest.Ladder{Dense: true}
-	complete, stopped := 0, 0
-	for ticks := 1; ticks < 60; ticks += 2 {
-		ctx := backendtest.NewCountdown(ticks, context.Canceled)
-		answers, _, err := l.Search(ctx, r, backend.Queries{M: m, Dim: dim, Data: rows[:m*dim]}, goals)
-		if err != nil && answers == nil {
-			continue
-		}
-		for j := range answers {
-			a, want := &answers[j], oracle.Answer(rows[j*dim:(j+1)*dim], goals[j])
-			if a.Complete() {
-				complete++
-				if !slices.Equal(a.IDs, want.IDs) {
-					t.Errorf("%d ticks, query %d: complete, and other atoms than the oracle's", ticks, j)
+	whole := backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy, FirstChunk: 1024, Source: backend.LowerBound}
+	for _, s := range []struct {
+		name   string
+		ladder backendtest.Ladder
+		m      int
+		ticks  int
+	}{
+		{"dense, 4 queries", backendtest.Ladder{Dense: true}, 4, 60},
+		{"dense, 70 queries", backendtest.Ladder{Dense: true}, most, 90},
+		{"looks, 9 queries", backendtest.Ladder{Looks: []backend.Look{whole}}, 9, 30},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			complete, stopped := 0, 0
+			for ticks := 1; ticks < s.ticks; ticks += 2 {
+				ctx := backendtest.NewCountdown(ticks, context.Canceled)
+				answers, _, err := s.ladder.Search(ctx, r, backend.Queries{M: s.m, Dim: dim, Data: rows[:s.m*dim]}, goals[:s.m])
+				if err != nil && answers == nil {
+					continue
 				}
-				continue
+				for j := range answers {
+					a, want := &answers[j], wants[j]
+					if a.Complete() {
+						complete++
+						if !slices.Equal(a.IDs, want.IDs) {
+							t.Errorf("%d ticks, query %d: complete, and other atoms than the oracle's", ticks, j)
+						}
+						continue
+					}
+					stopped++
+					ascending := slices.Clone(a.Scores)
+					slices.Reverse(ascending)
+					if !slices.IsSorted(ascending) || len(a.IDs) == 0 && math.IsInf(a.OpenBound, -1) || len(a.IDs) > 0 && a.IDs[0] != want.IDs[0] && a.OpenBound < want.Scores[0] {
+						t.Errorf("%d ticks, query %d: %d scores, open bound %g", ticks, j, len(a.Scores), a.OpenBound)
+					}
+				}
 			}
-			stopped++
-			ascending := slices.Clone(a.Scores)
-			slices.Reverse(ascending)
-			if !slices.IsSorted(ascending) || len(a.IDs) == 0 && math.IsInf(a.OpenBound, -1) || len(a.IDs) > 0 && a.IDs[0] != want.IDs[0] && a.OpenBound < want.Scores[0] {
-				t.Errorf("%d ticks, query %d: %d scores, open bound %g", ticks, j, len(a.Scores), a.OpenBound)
+			if complete == 0 || stopped == 0 {
+				t.Errorf("%d complete, %d stopped: the test shows nothing", complete, stopped)
 			}
-		}
-	}
-	if complete == 0 || stopped == 0 {
-		t.Errorf("%d complete, %d stopped: the test shows nothing", complete, stopped)
+		})
 	}
 }

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"math"
+
 	"thresher/collection"
 	"thresher/simd"
 )
@@ -79,6 +81,17 @@ func (s *survivors) appendSelected(kern simd.Kernels, from survivors, lo, hi flo
 	n := len(s.ids)
 	all := n + len(from.ids) + overrun
 	s.truncate(n + kern.Select(s.ids[n:all], s.bounds[n:all], from.ids, from.bounds, lo, hi))
+}
+
+// dropFirst drops the first n entries.
+func (s *survivors) dropFirst(n int) {
+	copy(s.bounds, s.bounds[n:])
+	s.truncate(copy(s.ids, s.ids[n:]))
+}
+
+// dropBelow drops the entries whose bound is below least.
+func (s *survivors) dropBelow(kern simd.Kernels, least float32) {
+	s.truncate(kern.Select(s.ids, s.bounds, s.ids, s.bounds, least, float32(math.Inf(1))))
 }
 
 // chunkLists hold for each query the arms of a chunk that passed the look. Lists of

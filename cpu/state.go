@@ -58,6 +58,7 @@ type state struct {
 	finalists      []arm        // arms whose whole row was read, to be scored exactly
 	pass           *float32Pass // the arms of float32 looks, instead of list and finalists
 	partialDense   []scored     // found by dense scans that a context stopped
+	scanned        survivors    // memory of the rows that a dense scan scores at its end
 
 	stoppedScan    *scanState    // a first look that a context stopped and that can be resumed
 	stoppedRevisit *revisitState // the same of a later look
@@ -135,12 +136,12 @@ func (s *state) prepareQuery(x *run, q []float32, g *backend.Goal, prep collecti
 	exp := prep.Exp
 	// Slices of an earlier batch are reused.
 	best, lower, rows, list, finalists := s.best, s.lower, s.rows, s.list, s.finalists
-	merged, given, hiddenRows, bestGiven := s.merged, s.given, s.hiddenRows, s.bestGiven
+	scanned, merged, given, hiddenRows, bestGiven := s.scanned, s.merged, s.given, s.hiddenRows, s.bestGiven
 	*s = state{}
 	s.c, s.kern, s.goal, s.exp, s.q, s.scale, s.prep = x.c, x.r.kernels, *g, exp, scaled, scale, prep
 	s.best, s.lower, s.rows.codes, s.rows.stageBiases = best, lower, rows.codes, rows.stageBiases
 	s.list, s.finalists = survivors{ids: list.ids[:0], bounds: list.bounds[:0]}, finalists[:0]
-	s.merged, s.given, s.hiddenRows, s.bestGiven, s.nextPanel = merged[:0], given, hiddenRows[:0], bestGiven[:0], g.From/panelAtoms
+	s.scanned, s.merged, s.given, s.hiddenRows, s.bestGiven, s.nextPanel = scanned, merged[:0], given, hiddenRows[:0], bestGiven[:0], g.From/panelAtoms
 	s.orderGiven()
 	s.hideAtoms()
 	s.best.reset(g.K)

@@ -6,8 +6,9 @@ const (
 	// scoredBytes is the least size of a tile of rows that queries score in float64. So much and the
 	// queries, in float64, fit a second-level cache.
 	scoredBytes = 512 << 10
-	// scoredVisit is how many rows a query should find in a tile: fewer are not worth reading the query.
-	scoredVisit = 12
+	// visitRows and visitBytes are how much a query should find in a tile: less is not worth reading the
+	// query.
+	visitRows, visitBytes = 12, 32 << 10
 )
 
 // rowLists are lists of rows to be scored, by number, ascending; one for each of several queries.
@@ -36,7 +37,7 @@ func (l *rowLists) visitTiles(ctx context.Context, r *resident, visit func(e int
 		return nil
 	}
 	row := 4 * r.c.Dim
-	wanted := scoredVisit * (last - first + 1) * len(l.lists) / left
+	wanted := max(visitRows, visitBytes/row) * (last - first + 1) * len(l.lists) / left
 	tile := max(1, min(max(scoredBytes/row, wanted), r.tileBytes/row))
 	for end := first + tile; left > 0; end += tile {
 		if err := r.checkpoint(ctx, len(l.lists)); err != nil {

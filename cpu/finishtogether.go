@@ -1,0 +1,107 @@
+package cpu
+
+import (
+	"context"
+	"slices"
+	"sort"
+
+	"thresher/backend"
+)
+
+const (
+	// togetherFrom is the least k of queries that score arms together at the end.
+	togetherFrom = 64
+	// togetherShare is the share of k, and of the arms that reach the threshold, that such a query scores
+	// before it compares the next bound with the threshold, which these scores may raise.
+	togetherShare = 8
+)
+
+// finishing is a query of large k whose arms are scored at the end: in descending order of bounds.
+type finishing struct {
+	*state
+	arms []arm
+	done int // arms scored
+}
+
+// scoreTogether scores the arms of queries of large k: those of greatest bound that are missing to k
+// scores, and then more as long as they reach the threshold. The queries of a thread score rows
+// together. Which arms a query scores depends on the query alone.
+func (x *run) scoreTogether(ctx context.Context, js []int) error {
+	var large []int
+	for _, j := range js {
+		if s := &x.states[j]; s.goal.K >= togetherFrom && s.phase < answered {
+			large = append(large, j)
+		}
+	}
+	n := min(x.r.threads, len(large))
+	return x.r.each(ctx, n, func(w *scratch, p int) error {
+		var all, left []*finishing
+		for _, j := range large[len(large)*p/n : len(large)*(p+1)/n] {
+			s := &x.states[j]
+			s.orderArms(ctx, w)
+			all = append(all, &finishing{state: s, arms: s.finalists})
+		}
+		left = slices.Clone(all)
+		err := w.scoreRounds(ctx, x.r, left)
+		for _, q := range all {
+			q.finalists = append(q.arms[:0], q.arms[q.done:]...)
+		}
+		return err
+	})
+}
+
+// scoreRounds scores arms of queries as scoreTogether says, and reorders the list of these.
+func (w *scratch) scoreRounds(ctx context.Context, r *resident, left []*finishing) error {
+	for {
+		w.rows.reset(len(left))
+		w.ids = w.ids[:0]
+		n := 0 // queries that score arms
+		for _, q := range left {
+			next := q.next()
+			if len(next) == 0 {
+				continue
+			}
+			from := len(w.ids)
+			for _, a := range next {
+				w.ids = append(w.ids, q.c.Order[a.i])
+			}
+			left[n], w.rows.lists[n] = q, backend.SortIndexes(w.ids[from:len(w.ids):len(w.ids)], q.c.N)
+			n++
+		}
+		if n == 0 {
+			return nil
+		}
+		left, w.rows.lists = left[:n], w.rows.lists[:n]
+		err := w.rows.visitTiles(ctx, r, func(e int, rows []uint32) {
+			w.scores = grow(w.scores, len(rows))
+			left[e].scoreRows(w.scores, rows)
+		})
+		for e, q := range left {
+			q.dropScored(w.rows.lists[e], w.rows.from[e])
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// next returns the arms that the query scores next.
+func (q *finishing) next() []arm {
+	left := q.arms[q.done:]
+	reach := sort.Search(len(left), func(k int) bool { return !q.reachesThreshold(left[k].bound) })
+	return left[:min(reach, max(q.goal.K-q.best.len(), q.goal.K/togetherShare, reach/togetherShare))]
+}
+
+// dropScored drops the first arms, whose rows are listed, but for those from entry scored of the list
+// on.
+func (q *finishing) dropScored(rows []uint32, scored int) {
+	first := q.arms[q.done:][:len(rows)]
+	at := len(first)
+	for k := len(first) - 1; k >= 0 && scored < len(rows); k-- {
+		if q.c.Order[first[k].i] >= rows[scored] {
+			at--
+			first[at] = first[k]
+		}
+	}
+	q.done += at
+}
