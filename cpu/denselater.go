@@ -81,11 +81,11 @@ func (w *scratch) scoreLists(ctx context.Context, x *run, lists []keptList) erro
 	for e, l := range lists {
 		w.rows.lists[e] = l.kept[l.k].ids
 	}
-	err := w.rows.visitTiles(ctx, x.r, func(e int, rows []uint32) {
+	err := w.rows.visitTiles(ctx, x.r, func(e int, rows []uint32, near bool) {
 		l := lists[e]
 		q := l.query(x)
 		w.scores = grow(w.scores, len(rows))
-		q.searchScores(w.scores, rows)
+		q.searchScoresOf(w.scores, rows, near)
 		l.best[l.k] = q.appendScored(l.best[l.k], rows, w.scores)
 		l.scored[l.k] += len(rows)
 	})

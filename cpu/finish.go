@@ -168,7 +168,7 @@ func (s *state) scoreArms(w *scratch, arms []arm) {
 	for k, a := range arms {
 		w.ids[k] = s.c.Order[a.i]
 	}
-	s.scoreRows(w.scores, w.ids)
+	s.scoreRows(w.scores, w.ids, false)
 }
 
 // scoreAtoms scores atoms exactly and adds them to the answers.
@@ -177,13 +177,13 @@ func (s *state) scoreAtoms(w *scratch, atoms []uint32) {
 	for k, i := range atoms {
 		w.ids[k] = s.c.Order[i]
 	}
-	s.scoreRows(w.scores, w.ids)
+	s.scoreRows(w.scores, w.ids, false)
 }
 
 // scoreRows scores rows, by number, exactly and adds them to the answers; scores is memory for
-// their scores.
-func (s *state) scoreRows(scores []float64, rows []uint32) {
-	s.searchScores(scores, rows)
+// their scores. near says that most of the rows are in a cache.
+func (s *state) scoreRows(scores []float64, rows []uint32, near bool) {
+	s.searchScoresOf(scores, rows, near)
 	s.countRows(len(rows))
 	for k, row := range rows {
 		s.addScored(scored{scores[k], row})

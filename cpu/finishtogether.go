@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// togetherFrom is the least k of queries that score arms together at the end.
-	togetherFrom = 64
+	// Queries score arms together at the end if all rows are more than togetherTiles tiles, because rows
+	// that a cache holds need not be shared, and if k is so large that togetherQueries queries
+	// score as many rows as there are.
+	togetherTiles, togetherQueries = 4, 256
 	// togetherShare is the share of k, and of the arms that reach the threshold, that such a query scores
 	// before it compares the next bound with the threshold, which these scores may raise.
 	togetherShare = 8
@@ -27,9 +29,12 @@ type finishing struct {
 // scores, and then more as long as they reach the threshold. The queries of a thread score rows
 // together. Which arms a query scores depends on the query alone.
 func (x *run) scoreTogether(ctx context.Context, js []int) error {
+	if 4*x.c.Dim*x.c.N <= togetherTiles*x.r.tileBytes {
+		return nil
+	}
 	var large []int
 	for _, j := range js {
-		if s := &x.states[j]; s.goal.K >= togetherFrom && s.phase < answered {
+		if s := &x.states[j]; s.phase < answered && s.goal.K > x.c.N/togetherQueries {
 			large = append(large, j)
 		}
 	}
@@ -72,9 +77,9 @@ func (w *scratch) scoreRounds(ctx context.Context, r *resident, left []*finishin
 			return nil
 		}
 		left, w.rows.lists = left[:n], w.rows.lists[:n]
-		err := w.rows.visitTiles(ctx, r, func(e int, rows []uint32) {
+		err := w.rows.visitTiles(ctx, r, func(e int, rows []uint32, near bool) {
 			w.scores = grow(w.scores, len(rows))
-			left[e].scoreRows(w.scores, rows)
+			left[e].scoreRows(w.scores, rows, near)
 		})
 		for e, q := range left {
 			q.dropScored(w.rows.lists[e], w.rows.from[e])

@@ -126,7 +126,7 @@ func TestDenseAnyK(t *testing.T) {
 	})
 }
 
-// TestLargeKStopped: wherever a search for many atoms is stopped, also while queries score rows
+// TestLargeKStopped: wherever a dense scan for many atoms is stopped, also while queries score rows
 // together, answers are exact scores in order, with an open bound above all others unless they are
 // complete. More than 64 queries are scanned in two parts and score rows afterwards.
 func TestLargeKStopped(t *testing.T) {
@@ -148,22 +148,19 @@ func TestLargeKStopped(t *testing.T) {
 		goals[j] = backend.Goal{K: k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
 		wants[j] = oracle.Answer(rows[j*dim:(j+1)*dim], goals[j])
 	}
-	whole := backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy, FirstChunk: 1024, Source: backend.LowerBound}
+	l := backendtest.Ladder{Dense: true}
 	for _, s := range []struct {
-		name   string
-		ladder backendtest.Ladder
-		m      int
-		ticks  int
+		name     string
+		m, ticks int
 	}{
-		{"dense, 4 queries", backendtest.Ladder{Dense: true}, 4, 60},
-		{"dense, 70 queries", backendtest.Ladder{Dense: true}, most, 90},
-		{"looks, 9 queries", backendtest.Ladder{Looks: []backend.Look{whole}}, 9, 30},
+		{"4 queries", 4, 60},
+		{"70 queries", most, 90},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			complete, stopped := 0, 0
 			for ticks := 1; ticks < s.ticks; ticks += 2 {
 				ctx := backendtest.NewCountdown(ticks, context.Canceled)
-				answers, _, err := s.ladder.Search(ctx, r, backend.Queries{M: s.m, Dim: dim, Data: rows[:s.m*dim]}, goals[:s.m])
+				answers, _, err := l.Search(ctx, r, backend.Queries{M: s.m, Dim: dim, Data: rows[:s.m*dim]}, goals[:s.m])
 				if err != nil && answers == nil {
 					continue
 				}

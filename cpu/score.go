@@ -1,6 +1,10 @@
 package cpu
 
-import "math"
+import (
+	"math"
+
+	"thresher/simd"
+)
 
 // A query has scores on two scales, which differ for squared differences only. Answers are
 // ranked by the search score itself, -|q-v|^2/2, a sum of squared differences. Bounds have
@@ -8,12 +12,20 @@ import "math"
 // |q|^2/2 more; looks.Conversion converts. All are multiplied by 2^-exp.
 
 // searchScores writes the search scores of rows, by number, to out.
-func (s *state) searchScores(out []float64, rows []uint32) {
-	if s.c.Metric.Differences() {
-		s.kern.SquaredDistances(out, s.c.Rows, s.c.Dim, rows, s.q)
-	} else {
-		s.kern.Dots(out, s.c.Rows, s.c.Dim, rows, s.q)
+func (s *state) searchScores(out []float64, rows []uint32) { s.searchScoresOf(out, rows, false) }
+
+// searchScoresOf is searchScores; near says that most of the rows are in a cache.
+func (s *state) searchScoresOf(out []float64, rows []uint32, near bool) {
+	sums := simd.Kernels.Dots
+	switch {
+	case s.c.Metric.Differences() && near:
+		sums = simd.Kernels.SquaredDistancesNear
+	case s.c.Metric.Differences():
+		sums = simd.Kernels.SquaredDistances
+	case near:
+		sums = simd.Kernels.DotsNear
 	}
+	sums(s.kern, out, s.c.Rows, s.c.Dim, rows, s.q)
 	for k, row := range rows {
 		out[k] = s.scoreOfSum(row, out[k])
 	}

@@ -6,9 +6,9 @@ const (
 	// scoredBytes is the least size of a tile of rows that queries score in float64. So much and the
 	// queries, in float64, fit a second-level cache.
 	scoredBytes = 512 << 10
-	// visitRows and visitBytes are how much a query should find in a tile: less is not worth reading the
-	// query.
-	visitRows, visitBytes = 12, 32 << 10
+	// leastRows and leastBytes are how much a query should find in a tile: less is not worth reading the
+	// query. If it would be less, tiles are so large that queries find visitTimes as much.
+	leastRows, leastBytes, visitTimes = 8, 24 << 10, 4
 )
 
 // rowLists are lists of rows to be scored, by number, ascending; one for each of several queries.
@@ -25,8 +25,9 @@ func (l *rowLists) reset(n int) {
 }
 
 // visitTiles calls visit for the rows of each list, tile by tile, so that a row that several queries
-// score is read from memory once and then found in a cache. It ends early with an error of ctx.
-func (l *rowLists) visitTiles(ctx context.Context, r *resident, visit func(e int, rows []uint32)) error {
+// score is read from memory once and then found in a cache; near says that most of the rows are in one.
+// It ends early with an error of ctx.
+func (l *rowLists) visitTiles(ctx context.Context, r *resident, visit func(e int, rows []uint32, near bool)) error {
 	left, first, last := 0, r.c.N, 0
 	for _, rows := range l.lists {
 		if n := len(rows); n > 0 {
@@ -37,12 +38,16 @@ func (l *rowLists) visitTiles(ctx context.Context, r *resident, visit func(e int
 		return nil
 	}
 	row := 4 * r.c.Dim
-	wanted := max(visitRows, visitBytes/row) * (last - first + 1) * len(l.lists) / left
-	tile := max(1, min(max(scoredBytes/row, wanted), r.tileBytes/row))
+	tile := scoredBytes / row
+	if least := max(leastRows, leastBytes/row) * (last - first + 1) * len(l.lists) / left; tile < least {
+		tile = visitTimes * least
+	}
+	tile = max(1, min(tile, r.tileBytes/row))
 	for end := first + tile; left > 0; end += tile {
 		if err := r.checkpoint(ctx, len(l.lists)); err != nil {
 			return err
 		}
+		visited := 0 // as many rows at random places as the tile has contain 63% of these
 		for e, rows := range l.lists {
 			from := l.from[e]
 			to := from
@@ -52,7 +57,8 @@ func (l *rowLists) visitTiles(ctx context.Context, r *resident, visit func(e int
 			if from < to {
 				l.from[e] = to
 				left -= to - from
-				visit(e, rows[from:to])
+				visit(e, rows[from:to], visited >= tile)
+				visited += to - from
 			}
 		}
 	}

@@ -6,7 +6,12 @@ func (kern Kernels) Dot(a []float32, q []float64) float64 { return kern.dot(a, q
 // Dots is the function Dots by kern: out[i] is kern.Dot of row ids[i], bit for bit,
 // independently of the other rows.
 func (kern Kernels) Dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
-	kern.dots(out[:len(ids)], rows, ld, ids, q)
+	kern.dots(out[:len(ids)], rows, ld, ids, q, false)
+}
+
+// DotsNear is Dots for rows most of which are in a cache: it does not prefetch them.
+func (kern Kernels) DotsNear(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	kern.dots(out[:len(ids)], rows, ld, ids, q, true)
 }
 
 // SquaredDistance is the function SquaredDistance by kern, bit for bit.
@@ -16,7 +21,13 @@ func (kern Kernels) SquaredDistance(a []float32, q []float64) float64 {
 
 // SquaredDistances is the function SquaredDistances by kern, bit for bit.
 func (kern Kernels) SquaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
-	kern.squaredDistances(out[:len(ids)], rows, ld, ids, q)
+	kern.squaredDistances(out[:len(ids)], rows, ld, ids, q, false)
+}
+
+// SquaredDistancesNear is SquaredDistances for rows most of which are in a cache: it does not prefetch
+// them.
+func (kern Kernels) SquaredDistancesNear(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+	kern.squaredDistances(out[:len(ids)], rows, ld, ids, q, true)
 }
 
 // DotSquares is the function DotSquares by kern. Both errors are below

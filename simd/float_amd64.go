@@ -14,14 +14,14 @@ func (kern Kernels) dot(a []float32, q []float64) float64 {
 	return Dot(a, q)
 }
 
-func (kern Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+func (kern Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64, near bool) {
 	if kern == Generic || len(ids) == 0 || len(q) == 0 {
 		Dots(out, rows, ld, ids, q)
 		return
 	}
 	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
 	if kern == AVX512 {
-		inGroups(false, out, rows, ld, ids, q)
+		inGroups(false, near, out, rows, ld, ids, q)
 		return
 	}
 	dotsAVX2(out, rows, ld, ids, q, max(1, fetched/4/len(q)))
@@ -31,12 +31,13 @@ func (kern Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q 
 const together = 4
 
 // inGroups sets out[i] to the Dot of row ids[i] and q, or to their SquaredDistance, by the AVX-512
-// kernels: of groups of rows, and then of those left over one at a time.
-func inGroups(differences bool, out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+// kernels: of groups of rows, and then of those left over one at a time. It prefetches rows unless near
+// is set.
+func inGroups(differences, near bool, out []float64, rows []float32, ld int, ids []uint32, q []float64) {
 	n, ahead := len(ids)&^(together-1), max(1, fetched/4/len(q))
 	if n > 0 {
 		far := max(together, ahead)
-		if len(rows) <= cachedRows/4 {
+		if near || len(rows) <= cachedRows/4 {
 			far = 0
 		}
 		sumGroups(differences, out, rows, ld, ids, q, far)
@@ -74,14 +75,14 @@ func (kern Kernels) squaredDistance(a []float32, q []float64) float64 {
 	return SquaredDistance(a, q)
 }
 
-func (kern Kernels) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+func (kern Kernels) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64, near bool) {
 	if kern == Generic || len(ids) == 0 || len(q) == 0 {
 		SquaredDistances(out, rows, ld, ids, q)
 		return
 	}
 	_ = rows[int(slices.Max(ids))*ld:][:len(q)]
 	if kern == AVX512 {
-		inGroups(true, out, rows, ld, ids, q)
+		inGroups(true, near, out, rows, ld, ids, q)
 		return
 	}
 	squaredDistancesAVX2(out, rows, ld, ids, q, max(1, fetched/4/len(q)))

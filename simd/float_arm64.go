@@ -14,7 +14,7 @@ func (kern Kernels) dot(a []float32, q []float64) float64 {
 	return dotNEON(unsafe.SliceData(a), unsafe.SliceData(q), len(a))
 }
 
-func (kern Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+func (kern Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64, _ bool) {
 	if kern == Generic || len(ids) == 0 || len(q) == 0 {
 		Dots(out, rows, ld, ids, q)
 		return
@@ -31,7 +31,7 @@ func (kern Kernels) squaredDistance(a []float32, q []float64) float64 {
 	return squaredDistanceNEON(unsafe.SliceData(a), unsafe.SliceData(q), len(a))
 }
 
-func (kern Kernels) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+func (kern Kernels) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64, _ bool) {
 	if kern == Generic || len(ids) == 0 || len(q) == 0 {
 		SquaredDistances(out, rows, ld, ids, q)
 		return

@@ -12,7 +12,7 @@ const fetched = 8192
 
 // cachedRows is the size of all rows up to which they are assumed to be in a cache, where it takes
 // longer to prefetch them than to wait for them.
-const cachedRows = 32 << 20
+const cachedRows = 8 << 20
 
 // last returns the greatest index of x that fits a uint32; x is not empty.
 func last(x []float32) uint32 { return uint32(min(len(x)-1, math.MaxUint32)) }

@@ -4,7 +4,7 @@ package simd
 
 func (Kernels) dot(a []float32, q []float64) float64 { return Dot(a, q) }
 
-func (Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+func (Kernels) dots(out []float64, rows []float32, ld int, ids []uint32, q []float64, _ bool) {
 	Dots(out, rows, ld, ids, q)
 }
 
@@ -32,6 +32,6 @@ func (Kernels) permute(dst, src []float32, perm []uint32) { Permute(dst, src, pe
 
 func (Kernels) squaredDistance(a []float32, q []float64) float64 { return SquaredDistance(a, q) }
 
-func (Kernels) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64) {
+func (Kernels) squaredDistances(out []float64, rows []float32, ld int, ids []uint32, q []float64, _ bool) {
 	SquaredDistances(out, rows, ld, ids, q)
 }

@@ -127,11 +127,13 @@ func TestSquaredDistanceIsCanonical(t *testing.T) {
 // with repeated, distant and last rows.
 func TestSquaredDistances(t *testing.T) {
 	eachRows(t, Kernels.SquaredDistances, func(a []float32, q []float64) float64 { return SquaredDistance(a, q) })
+	eachRows(t, Kernels.SquaredDistancesNear, func(a []float32, q []float64) float64 { return SquaredDistance(a, q) })
 }
 
 // TestDotsAreDot compares every row with Dot, for all Kernels, in such lists.
 func TestDotsAreDot(t *testing.T) {
 	eachRows(t, Kernels.Dots, func(a []float32, q []float64) float64 { return Dot(a, q) })
+	eachRows(t, Kernels.DotsNear, func(a []float32, q []float64) float64 { return Dot(a, q) })
 }
 
 // TestSumErrors asserts the stated error bounds of canonical sums.
