@@ -22,6 +22,7 @@ type Engine struct {
 	maxNorm float64  // greatest working norm
 	costs   backend.Costs
 	planner *plan.Planner
+	workers int // goroutines of the primary backend that compute at once; 0 for a GPU
 
 	coordinateRange func() (lo, hi float64) // range of the working coordinates, computed once
 
@@ -80,9 +81,9 @@ func newEngine(c *collection.Collection) *Engine {
 	return e
 }
 
-// setCosts makes a planner that compares plans by costs.
+// setCosts makes a planner that compares plans by costs, which are those of the primary backend.
 func (e *Engine) setCosts(costs backend.Costs) {
-	e.costs, e.planner = costs, plan.New(e.c, costs)
+	e.costs, e.planner, e.workers = costs, plan.New(e.c, costs), backend.Describe(e.primary).Threads
 }
 
 // longest is the greatest norm of an atom as given; for cosine, of a normalised atom.
@@ -154,7 +155,7 @@ func (e *Engine) Backend() string {
 }
 
 // threads is how many goroutines of the primary backend compute at once; 0 for a GPU.
-func (e *Engine) threads() int { return backend.Describe(e.primary).Threads }
+func (e *Engine) threads() int { return e.workers }
 
 // checkOpen returns backend.ErrClosed after Close.
 func (e *Engine) checkOpen() error {

@@ -314,6 +314,15 @@ func (r *Request) splitByK(dim int) []subrequest {
 
 // searchByK answers req by calling answer once for each number of atoms that its queries want.
 func (e *Engine) searchByK(ctx context.Context, req *Request, answer func(context.Context, *work) (*Response, error)) (*Response, error) {
+	if req.Goals == nil {
+		w, err := e.newWork(req, nil)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := req.withTimeout(ctx)
+		defer cancel()
+		return answer(ctx, w)
+	}
 	split := req.splitByK(e.c.Dim)
 	works := make([]*work, len(split))
 	for i := range split {

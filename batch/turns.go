@@ -85,8 +85,8 @@ func (p *searchParts) beginPart(ctx context.Context) (lo, hi int, err error) {
 	p.next, p.n = hi, hi-lo
 	if t := p.w.req.Turns; t != nil {
 		err = t.Next(ctx, time.Duration(p.each*float64(hi-lo)))
+		p.begun = time.Now()
 	}
-	p.begun = time.Now()
 	return lo, hi, err
 }
 
@@ -112,6 +112,9 @@ func (p *searchParts) nextSize() int {
 
 // endPart corrects the expected time of a query if the part's differed by offForecast.
 func (p *searchParts) endPart() {
+	if p.w.req.Turns == nil { // the size of parts does not depend on their time
+		return
+	}
 	took := float64(time.Since(p.begun)) / float64(p.n)
 	if took > offForecast*p.each || took < p.each/offForecast {
 		p.each = max(1, took)
