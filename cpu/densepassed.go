@@ -23,24 +23,16 @@ func (s *denseScratch) addPassed(x *run, js []int, width, lo int, scale, size, o
 // addColumn adds those of up to 64 rows, from row lo on, whose bit is set in mask to the pending rows of
 // query j, e of the job. Its products with them are ld floats apart.
 func (s *denseScratch) addColumn(x *run, j, e int, mask uint64, lo int, dots []float32, ld int, scale, size, offset []float32) {
-	r, margin, factor := &s.pending[e], s.margin[e], s.factor[e]
+	r, q := &s.pending[e], &x.states[j]
 	r.reserve(64)
 	at := len(r.ids)
-	ids, bounds := r.ids[at:at+64], r.bounds[at:at+64]
-	k := 0
-	for ; mask != 0; mask &= mask - 1 {
-		i := bits.TrailingZeros64(mask)
-		// The same operations as in the test.
-		bound := float32(dots[i*ld]*scale[i]) + float32(margin*size[i]) + float32(offset[i]*factor)
-		if bound-bound != 0 { // not finite: the products overflowed, or have no error bound
-			q, row := &x.states[j], uint32(lo+i)
-			s.addScored(q, e, []uint32{row}, []float64{q.searchScore(row)})
-			continue
-		}
-		ids[k&63], bounds[k&63] = uint32(lo+i), bound
-		k++
+	room := at + 64 + overrun
+	n, odd := q.kern.ListColumn(r.ids[at:room], r.bounds[at:room], mask, dots, ld, s.margin[e], s.factor[e], scale, size, offset, uint32(lo))
+	r.truncate(at + n)
+	for ; odd != 0; odd &= odd - 1 { // the products overflowed, or have no error bound
+		row := uint32(lo + bits.TrailingZeros64(odd))
+		s.addScored(q, e, []uint32{row}, []float64{q.searchScore(row)})
 	}
-	r.truncate(at + k)
 }
 
 // transposeBits exchanges bit j of word i with bit i of word j.

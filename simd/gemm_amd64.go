@@ -124,3 +124,11 @@ func (kern Kernels) denseTestColumn(dots []float32, margin, factor, tau float32,
 	}
 	return 16 * blocks
 }
+
+// listsColumn reports whether there is assembly for ListColumn.
+func (kern Kernels) listsColumn() bool { return kern == AVX512 }
+
+func listColumn(ids []uint32, bounds []float32, mask uint64, dots []float32, ld int, margin, factor float32,
+	scale, size, offset []float32, base uint32) (n int, odd uint64) {
+	return listAVX512(&ids[0], &bounds[0], mask, &dots[0], ld, margin, factor, &scale[0], &size[0], &offset[0], base)
+}

@@ -4511,3 +4511,83 @@ block:
 done:
 	VZEROUPPER
 	RET
+
+// func listAVX512(ids *uint32, bounds *float32, mask uint64, dots *float32, ld int, margin float32, factor float32, scale *float32, size *float32, offset *float32, base uint32) (n int, odd uint64)
+// Requires: AVX, AVX512F, POPCNT
+TEXT ·listAVX512(SB), NOSPLIT, $0-96
+	MOVQ         ids+0(FP), AX
+	MOVQ         bounds+8(FP), CX
+	MOVQ         mask+16(FP), DX
+	MOVQ         dots+24(FP), BX
+	MOVQ         ld+32(FP), SI
+	MOVQ         scale+48(FP), DI
+	MOVQ         size+56(FP), R8
+	MOVQ         offset+64(FP), R9
+	VBROADCASTSS margin+40(FP), Z0
+	VBROADCASTSS factor+44(FP), Z1
+	VBROADCASTSS base+72(FP), Z2
+	VPADDD       listed<>+0(SB), Z2, Z2
+	VPBROADCASTD SI, Z3
+	VPMULLD      listed<>+0(SB), Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	MOVL         $0x00000010, R10
+	VPBROADCASTD R10, Z5
+	XORQ         R10, R10
+	XORQ         R11, R11
+	MOVQ         $0x00000004, R12
+	SHLQ         $0x06, SI
+
+group:
+	KMOVW         DX, K1
+	KMOVW         DX, K2
+	VPXORD        Z6, Z6, Z6
+	VGATHERDPS    (BX)(Z3*4), K2, Z6
+	VMULPS        (DI), Z6, Z6
+	VMULPS        (R8), Z0, Z7
+	VADDPS        Z7, Z6, Z6
+	VMULPS        (R9), Z1, Z7
+	VADDPS        Z7, Z6, Z6
+	VSUBPS        Z6, Z6, Z7
+	VCMPPS        $0x00, Z4, Z7, K1, K2
+	KANDNW        K1, K2, K1
+	KMOVW         K2, R13
+	KMOVW         K1, R14
+	RORQ          $0x10, R11
+	ORQ           R14, R11
+	VCOMPRESSPS.Z Z6, K2, Z7
+	VMOVUPS       Z7, (CX)(R10*4)
+	VPCOMPRESSD.Z Z2, K2, Z7
+	VMOVDQU32     Z7, (AX)(R10*4)
+	POPCNTL       R13, R13
+	ADDQ          R13, R10
+	VPADDD        Z5, Z2, Z2
+	SHRQ          $0x10, DX
+	ADDQ          SI, BX
+	ADDQ          $0x40, DI
+	ADDQ          $0x40, R8
+	ADDQ          $0x40, R9
+	DECQ          R12
+	JNE           group
+	RORQ          $0x10, R11
+	VZEROUPPER
+	MOVQ          R10, n+80(FP)
+	MOVQ          R11, odd+88(FP)
+	RET
+
+DATA listed<>+0(SB)/4, $0x00000000
+DATA listed<>+4(SB)/4, $0x00000001
+DATA listed<>+8(SB)/4, $0x00000002
+DATA listed<>+12(SB)/4, $0x00000003
+DATA listed<>+16(SB)/4, $0x00000004
+DATA listed<>+20(SB)/4, $0x00000005
+DATA listed<>+24(SB)/4, $0x00000006
+DATA listed<>+28(SB)/4, $0x00000007
+DATA listed<>+32(SB)/4, $0x00000008
+DATA listed<>+36(SB)/4, $0x00000009
+DATA listed<>+40(SB)/4, $0x0000000a
+DATA listed<>+44(SB)/4, $0x0000000b
+DATA listed<>+48(SB)/4, $0x0000000c
+DATA listed<>+52(SB)/4, $0x0000000d
+DATA listed<>+56(SB)/4, $0x0000000e
+DATA listed<>+60(SB)/4, $0x0000000f
+GLOBL listed<>(SB), RODATA|NOPTR, $64

@@ -63,3 +63,10 @@ func (Kernels) gemmFew(out []float32, ldo int, rows []float32, ldr, n int, queri
 func (Kernels) denseTestColumn(dots []float32, margin, factor, tau float32, scale, size, offset []float32, masks []uint64) int {
 	return 0
 }
+
+// listsColumn reports whether there is assembly for ListColumn.
+func (Kernels) listsColumn() bool { return false }
+
+func listColumn([]uint32, []float32, uint64, []float32, int, float32, float32, []float32, []float32, []float32, uint32) (n int, odd uint64) {
+	return 0, 0
+}

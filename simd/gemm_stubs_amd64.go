@@ -83,3 +83,8 @@ func denseColumnAVX512(dots *float32, scale *float32, size *float32, offset *flo
 //
 //go:noescape
 func denseColumnAVX2(dots *float32, scale *float32, size *float32, offset *float32, blocks int, margin float32, factor float32, tau float32, masks *uint16)
+
+// listAVX512 is ListColumn for 64 rows.
+//
+//go:noescape
+func listAVX512(ids *uint32, bounds *float32, mask uint64, dots *float32, ld int, margin float32, factor float32, scale *float32, size *float32, offset *float32, base uint32) (n int, odd uint64)

@@ -1,5 +1,7 @@
 package simd
 
+import "math/bits"
+
 // FewQueries is the greatest number of queries for which GemmFew is faster than Gemm; 0 if it never
 // is.
 func (kern Kernels) FewQueries() int {
@@ -83,3 +85,35 @@ func (kern Kernels) DenseTestColumn(dots []float32, margin, factor, tau float32,
 		}
 	}
 }
+
+// ListColumn lists those of up to 64 rows of a column of products that passed DenseTestRows or
+// DenseTestColumn. For each bit i that is set in mask, lowest first, it computes
+//
+//	bound = dots[i*ld]*scale[i] + margin*size[i] + offset[i]*factor
+//
+// in float32 with every operation rounded. It writes base + i to ids and the bound to bounds, side by
+// side, if the bound is finite, and otherwise sets bit i of odd. n is how many it wrote. There are
+// len(scale) rows, and no bit is set beyond them; ids and bounds have room for 64 entries more than
+// that, which it may overwrite. All instruction sets agree bit for bit.
+func (kern Kernels) ListColumn(ids []uint32, bounds []float32, mask uint64, dots []float32, ld int, margin, factor float32,
+	scale, size, offset []float32, base uint32) (n int, odd uint64) {
+	rows := len(scale)
+	_, _, _ = dots[(rows-1)*ld], size[:rows], offset[:rows]
+	if kern.listsColumn() && rows == 64 && bits.OnesCount64(mask) >= listedMany {
+		return listColumn(ids[:128], bounds[:128], mask, dots, ld, margin, factor, scale, size, offset, base)
+	}
+	for ; mask != 0; mask &= mask - 1 {
+		i := bits.TrailingZeros64(mask)
+		bound := float32(dots[i*ld]*scale[i]) + float32(margin*size[i]) + float32(offset[i]*factor)
+		if bound-bound != 0 {
+			odd |= 1 << i
+			continue
+		}
+		ids[n], bounds[n] = base+uint32(i), bound
+		n++
+	}
+	return n, odd
+}
+
+// listedMany is the least number of rows for which the assembly of ListColumn is faster than the loop.
+const listedMany = 20

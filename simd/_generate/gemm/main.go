@@ -19,5 +19,6 @@ func main() {
 	dense("denseAVX2", YMM, 2)
 	denseColumn("denseColumnAVX512", ZMM, 1)
 	denseColumn("denseColumnAVX2", YMM, 2)
+	list()
 	Generate()
 }
