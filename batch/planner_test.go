@@ -61,8 +61,8 @@ func TestPlanIgnoresTheBatch(t *testing.T) {
 	}
 }
 
-// TestPlanOfOneQuery: auto prices a dense scan by what it costs one query if a request has one, also
-// where searches share a run; the other methods' plans are those for many.
+// TestPlanOfOneQuery: auto and certain price scans by what they cost one query if a request has one,
+// also where searches share a run; the other methods' plans are those for many.
 func TestPlanOfOneQuery(t *testing.T) {
 	const dim = 384
 	rows := vectors.PowerLaw(vectors.Rand(2), 2000, dim)
@@ -78,15 +78,22 @@ func TestPlanOfOneQuery(t *testing.T) {
 	if got := search(t, e, batch.Request{Queries: rows[:dim], K: 10, Part: true}).Answers[0].Certificate.Plan; got != "dense" {
 		t.Errorf("one query of a longer list by %s", got)
 	}
-	for _, method := range []batch.Method{batch.Certain, batch.Adaptive} {
-		if one, two := plan(1, method), plan(2, method); one != two {
-			t.Errorf("%s: one query by %s, two by %s", method, one, two)
-		}
+	if one, two := plan(1, batch.Adaptive), plan(2, batch.Adaptive); one != two {
+		t.Errorf("adaptive: one query by %s, two by %s", one, two)
 	}
 	for _, a := range search(t, e, batch.Request{Queries: rows[:2*dim], K: 10, Goals: []batch.QueryGoal{{}, {K: 3}}}).Answers {
 		if a.Certificate.Plan != "dense" {
 			t.Errorf("a query of two with a k of its own by %s", a.Certificate.Plan)
 		}
+	}
+	costs = backend.Portable()
+	costs.Scan, costs.Wide, costs.Code = 1e-3, 1e-3, 1 // whole rows cost one query as much as all codes of later looks
+	e = over(t, build(t, rows, dim, nil), 1, &batch.Options{Costs: &costs})
+	if one, two := plan(1, batch.Certain), plan(2, batch.Certain); one == two || two != "whole,rescore" {
+		t.Errorf("certain: one query by %s, two by %s", one, two)
+	}
+	if got := search(t, e, batch.Request{Queries: rows[:dim], K: 10, Method: batch.Certain, Part: true}).Answers[0].Certificate.Plan; got != "whole,rescore" {
+		t.Errorf("certain: one query of a longer list by %s", got)
 	}
 }
 
