@@ -201,9 +201,44 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 	w.sums.codes = grow(w.sums.codes, len(a.ids))
 	wide := s.sumCodes(w, a.ids, s.c.D)
 	s.countCodes(b.AtomBytes, len(a.ids))
+	// All raise the threshold together, which takes less time than one after the other.
+	w.lowers = w.lowers[:0]
+	from := len(s.finalists)
 	for k, i := range a.ids {
 		estimate, upper := s.boundSummedCodes(b, w, k, i, wide)
-		s.addFinalist(source, int(i), estimate, upper)
+		lower := s.lowerBound(int(i), estimate, upper)
+		if s.certainlyAbove(lower) {
+			s.dropAbove()
+			continue
+		}
+		if s.raises(lower, upper) {
+			w.lowers = append(w.lowers, lower)
+		}
+		if upper >= s.tau {
+			s.finalists = append(s.finalists, arm{bound: upper, i: i})
+		}
+	}
+	s.lower.pushAll(w.lowers, &w.scores)
+	s.raiseToLower()
+	kept := s.finalists[:from]
+	for _, a := range s.finalists[from:] {
+		if a.bound >= s.tau {
+			kept = append(kept, a)
+		}
+	}
+	s.finalists = kept
+}
+
+// raises reports whether the lower bound of an arm that has this upper bound can raise the threshold.
+func (s *state) raises(lower, upper float64) bool {
+	return s.goal.K > 0 && s.lower.takes(lower) && s.certainlyReachesFloor(lower) && s.certainlyBelow(upper)
+}
+
+// raiseToLower raises tau to the k-th greatest lower bound, if there are k: without epsilon, which
+// would drop the k arms of these bounds before they are scored.
+func (s *state) raiseToLower() {
+	if s.goal.K > 0 && s.lower.full() {
+		s.tau = max(s.tau, s.conversion.LowerThreshold(s.lower.least()))
 	}
 }
 
@@ -230,12 +265,9 @@ func (s *state) addFinalist(source backend.Source, i int, estimate, upper float6
 		s.dropAbove()
 		return false
 	}
-	if source == backend.LowerBound && s.goal.K > 0 && s.lower.takes(lower) && s.certainlyReachesFloor(lower) && s.certainlyBelow(upper) {
+	if source == backend.LowerBound && s.raises(lower, upper) {
 		s.lower.push(lower)
-		if s.lower.full() {
-			// Without epsilon, which would drop the k arms of these bounds before they are scored.
-			s.tau = max(s.tau, s.conversion.LowerThreshold(s.lower.least()))
-		}
+		s.raiseToLower()
 	}
 	if upper >= s.tau {
 		s.finalists = append(s.finalists, arm{bound: upper, i: uint32(i)})

@@ -36,6 +36,7 @@ type scratch struct {
 	fetchSink  float32 // stores the result of fetchSides, so that the compiler keeps its reads
 
 	scores []float64
+	lowers []float64 // lower bounds that raise a threshold together
 	ids    []uint32
 	rows   rowLists
 	dense  denseScratch

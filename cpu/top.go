@@ -1,5 +1,7 @@
 package cpu
 
+import "thresher/bandit"
+
 // scored is an atom with its exact search score, in the query's scaled units.
 type scored struct {
 	score float64
@@ -194,7 +196,53 @@ func (t *topFloats) push(x float64) {
 	if x <= h[0] {
 		return
 	}
-	i := 0
+	h[0] = x
+	lift(h, 0)
+}
+
+// manyPushed is the share of k from which numbers are selected together instead of pushed one by one.
+const manyPushed = 8
+
+// pushAll pushes all of list; memory is for as many and k more.
+func (t *topFloats) pushAll(list []float64, memory *[]float64) {
+	if t.k > heapMost || len(list)*manyPushed < t.k {
+		for _, x := range list {
+			t.push(x)
+		}
+		return
+	}
+	h := t.heap
+	if len(h)+len(list) <= t.k {
+		h = append(h, list...)
+	} else {
+		*memory = append(append((*memory)[:0], h...), list...)
+		least := bandit.KthLargest(*memory, t.k)
+		n := 0
+		for _, x := range h {
+			if x > least {
+				h[n] = x
+				n++
+			}
+		}
+		h = h[:n]
+		for _, x := range list {
+			if x > least {
+				h = append(h, x)
+			}
+		}
+		for len(h) < t.k {
+			h = append(h, least)
+		}
+	}
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		lift(h, i)
+	}
+	t.heap = h
+}
+
+// lift restores the heap h below i, whose number may be greater than others there.
+func lift(h []float64, i int) {
+	x := h[i]
 	for {
 		c := 2*i + 1
 		if c >= len(h) {

@@ -95,6 +95,41 @@ func checkTop(t interface{ Fatalf(string, ...any) }, x *top, w *sorting, all []s
 	}
 }
 
+// TestTopFloatsTogether: numbers that are pushed together, few or many at a time, leave the same k
+// greatest as numbers pushed one by one, before and after others.
+func TestTopFloatsTogether(t *testing.T) {
+	for name, law := range scoreLaws {
+		t.Run(name, func(t *testing.T) {
+			var memory []float64
+			rapid.Check(t, func(t *rapid.T) {
+				n, k := rapid.IntRange(1, 2000).Draw(t, "n"), rapid.IntRange(1, heapMost+70).Draw(t, "k")
+				var one, all topFloats
+				one.reset(k)
+				all.reset(k)
+				for i, list := range slices.Collect(slices.Chunk(drawScored(law, rapid.Uint64().Draw(t, "seed"), n), rapid.IntRange(1, n).Draw(t, "chunk"))) {
+					var scores []float64
+					for _, a := range list {
+						one.push(a.score)
+						if i%3 == 2 {
+							all.push(a.score)
+						} else {
+							scores = append(scores, a.score)
+						}
+					}
+					all.pushAll(scores, &memory)
+					if one.len() != all.len() || one.full() && one.least() != all.least() {
+						t.Fatalf("list %d: %d numbers together, %d one by one; k is %d", i, all.len(), one.len(), k)
+					}
+				}
+				got, want := slices.Sorted(slices.Values(all.heap)), slices.Sorted(slices.Values(one.heap))
+				if !slices.Equal(got, want) {
+					t.Fatalf("%v together, %v one by one", got, want)
+				}
+			})
+		})
+	}
+}
+
 // TestTopTakes: lists that are taken one after the other give the same as pushes.
 func TestTopTakes(t *testing.T) {
 	for name, law := range scoreLaws {
