@@ -23,6 +23,7 @@ type Options struct {
 type Backend struct {
 	threads int
 	kernels simd.Kernels
+	helpers *helpers
 	closed  atomic.Bool
 	// keepsThread is resident.keepsThread of the collections loaded.
 	keepsThread bool
@@ -37,6 +38,7 @@ func New(o Options) *Backend {
 	if o.Kernels != nil {
 		b.kernels = min(*o.Kernels, b.kernels)
 	}
+	b.helpers = newHelpers(b.threads)
 	return b
 }
 
@@ -52,6 +54,7 @@ func (b *Backend) Describe() backend.Description {
 // Close makes later calls of Load fail. Collections that are loaded can still be searched.
 func (b *Backend) Close() error {
 	b.closed.Store(true)
+	b.helpers.close()
 	return nil
 }
 
@@ -61,5 +64,5 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, tileBytes: tileBytes, keepsThread: b.keepsThread}, nil
+	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, helpers: b.helpers, tileBytes: tileBytes, keepsThread: b.keepsThread}, nil
 }

@@ -31,26 +31,38 @@ func (r *rowCodes) stepsOf(k looks.QueryCodes) looks.Steps {
 	return r.Steps
 }
 
-// sumRows sums the products of rows ids with the query's codes into w.sums, as the look's
-// representation needs. It returns true if the sums may not fit int32; then it
-// reads nothing.
-func (q *revisitState) sumRows(w *scratch, ids []uint32) (wide bool) {
+// boundArms sets w.estimates and w.uppers to the estimates and the upper bounds of atoms ids. Helpers
+// may do parts of them.
+func (q *revisitState) boundArms(w *scratch, ids []uint32) {
+	n := len(ids)
+	w.estimates, w.uppers = grow(w.estimates, n), grow(w.uppers, n)
+	estimates, uppers := w.estimates, w.uppers
+	if !q.shares(n, leastArms) {
+		q.boundSome(w, ids, estimates, uppers)
+		return
+	}
+	q.run.shareOut(n, func(w *scratch, lo, hi int) {
+		q.boundSome(w, ids[lo:hi], estimates[lo:hi], uppers[lo:hi])
+	})
+}
+
+// boundSome writes the estimates and the upper bounds of atoms ids.
+func (q *revisitState) boundSome(w *scratch, ids []uint32, estimates, uppers []float64) {
+	w.fetchSink = fetchSides(&q.bound, ids)
 	if q.bound.Rep == backend.Signs {
 		w.sums.signs = grow(w.sums.signs, len(ids))
 		rows, stride := q.bound.Rep.Codes(q.c)
 		q.kern.Signs(w.sums.signs, rows, stride, ids, q.c.R, q.c.D, &q.rows.codes)
-		return false
+		for k, i := range ids {
+			estimates[k], uppers[k] = q.boundSigns(&q.bound, int(i), &w.sums.signs[k])
+		}
+		return
 	}
 	w.sums.codes = grow(w.sums.codes, len(ids))
-	return q.sumCodes(w, ids, q.bound.Look.To)
-}
-
-// boundArm returns the estimate and the upper bound of atom i, entry k of what sumRows summed.
-func (q *revisitState) boundArm(w *scratch, k int, i uint32, wide bool) (estimate, upper float64) {
-	if q.bound.Rep == backend.Signs {
-		return q.boundSigns(&q.bound, int(i), &w.sums.signs[k])
+	wide := q.sumCodes(w, ids, q.bound.Look.To)
+	for k, i := range ids {
+		estimates[k], uppers[k] = q.boundSummedCodes(&q.bound, w, k, i, wide)
 	}
-	return q.state.boundSummedCodes(&q.bound, w, k, i, wide)
 }
 
 // sumCodes sums the products of head and width rest codes of rows ids with the query's codes

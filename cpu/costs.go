@@ -104,7 +104,7 @@ type trial struct {
 }
 
 func newMeasurement(ctx context.Context, kernels simd.Kernels) (*measurement, error) {
-	b := &Backend{threads: 1, kernels: kernels, keepsThread: true}
+	b := &Backend{threads: 1, helpers: newHelpers(1), kernels: kernels, keepsThread: true}
 	r := rand.New(rand.NewPCG(1, 2))
 	gaussian := func(n, dim int) []float32 {
 		x := make([]float32, n*dim)

@@ -23,7 +23,8 @@ type resident struct {
 	looks     *looks.Set
 	kernels   simd.Kernels
 	threads   int
-	tileBytes int // tileBytes, except in tests
+	helpers   *helpers // of the backend
+	tileBytes int      // tileBytes, except in tests
 	// keepsThread says that runs are timed in goroutines locked to their threads. They do not
 	// yield: such a goroutine goes on only after two changes of thread, 5 us of processor time.
 	keepsThread bool
@@ -89,11 +90,14 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 		x = &run{r: r, c: r.c}
 	}
 	x.reset(q)
+	r.helpers.busy.Add(1) // until Close
+	x.reservePieces()
 	err := r.eachQueryChunk(ctx, q.M, func(_ *scratch, lo, hi int) error {
 		x.prepareQueries(q, goals, lo, hi)
 		return nil
 	})
 	if err != nil {
+		r.helpers.busy.Add(-1)
 		return nil, err
 	}
 	return x, nil
@@ -156,7 +160,10 @@ func (r *resident) eachOfThreads(ctx context.Context, n int, f func(s *scratch, 
 		}
 	}
 	var wg sync.WaitGroup
-	for range min(r.threads, n) - 1 {
+	more := max(min(r.threads, n)-1, 0)
+	r.helpers.busy.Add(int64(more))
+	defer r.helpers.busy.Add(int64(-more))
+	for range more {
 		wg.Go(work)
 	}
 	work()

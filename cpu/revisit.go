@@ -125,13 +125,12 @@ func (q *revisitState) visitTile(w *scratch, source backend.Source, end uint32) 
 	w.selected.appendSelected(q.kern, inTile, q.least32(), float32(math.Inf(1)))
 	ids := w.selected.ids
 	q.seen += len(ids)
-	w.fetchSink = fetchSides(&q.bound, ids)
-	wide := q.sumRows(w, ids)
+	q.boundArms(w, ids)
 	w.candidates.truncate(0)
 	w.candidates.reserve(len(ids))
 	fullWidth, rises := q.bound.Kind == looks.Whole, q.mayRise(len(q.arms.ids))
 	for k, i := range ids {
-		estimate, upper := q.boundArm(w, k, i, wide)
+		estimate, upper := w.estimates[k], w.uppers[k]
 		candidate := rises && estimate >= q.tau && q.mayAnswer(estimate)
 		switch {
 		case upper < q.tau:

@@ -22,6 +22,7 @@ type run struct {
 	// looksReady says that heads and rests are set.
 	looksReady bool
 	closed     bool
+	pieces     *scanPieces // of a run that helpers may share; nil if none may
 }
 
 // reset prepares the run's memory for queries q.
@@ -42,7 +43,11 @@ func (x *run) Close() error {
 		return nil
 	}
 	x.closed = true
-	x.r.runs.Put(&run{r: x.r, c: x.c, states: x.states, scaled: x.scaled, heads: x.heads, rests: x.rests})
+	x.r.helpers.busy.Add(-1)
+	if x.helped() {
+		x.r.helpers.noteEnd()
+	}
+	x.r.runs.Put(&run{r: x.r, c: x.c, states: x.states, scaled: x.scaled, heads: x.heads, rests: x.rests, pieces: x.pieces})
 	x.states, x.queries = nil, backend.Queries{}
 	return nil
 }
@@ -54,6 +59,7 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
+	x.callHelpers(l)
 	if err := x.scoreGiven(ctx, backend.QueryIndexes(0, len(x.states)), l.Rep.ForFirstLook()); err != nil {
 		return x.survivors(), err
 	}

@@ -91,6 +91,9 @@ func (x *run) scanTogether(ctx context.Context, t *looks.Compiled, js []int) err
 	if len(js) == 0 {
 		return nil
 	}
+	if x.helped() && len(js) == 1 && x.states[js[0]].goal.From == 0 {
+		return x.scanHelped(ctx, t, js[0])
+	}
 	if len(js) < x.r.threads {
 		return x.scanQueries(ctx, t, js, x.r.threads)
 	}
@@ -121,7 +124,8 @@ type scanState struct {
 // scanWorker is the work of one goroutine on a chunk.
 type scanWorker struct {
 	w      *scratch
-	panels []uint32 // its share of the chunk's panels, ascending
+	panels []uint32    // its share of the chunk's panels, ascending
+	piece  *pieceQueue // the queue that this is a piece of; nil if it is none
 }
 
 // scanQueries scans all panels for queries js together, chunk by chunk, on the given number
@@ -145,12 +149,7 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 			lo = waiting[0].nextPanel
 		}
 		for ; len(waiting) > 0 && waiting[0].nextPanel == lo; waiting = waiting[1:] {
-			q := waiting[0]
-			if lo <= q.goal.From/panelAtoms && q.countShownFrom(lo) == 0 {
-				q.scoreOtherGiven(w, t.Look.Source)
-				q.nextPanel = panels // nothing to look at
-			}
-			if !q.endScan(panels) {
+			if q := waiting[0]; q.beginScan(w, panels) {
 				qs = append(qs, q)
 			}
 		}
@@ -180,18 +179,7 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 				merged.concatenate(workers[:n], k)
 				passed = merged
 			}
-			strip := &t.Strips[lo/looks.StripPanels]
-			q.settleGiven(w, t.Look.Source, passed, strip)
-			hidden := q.nextHidden(hi)
-			met := len(passed.ids)
-			passed = removeHidden(w, passed, hidden, lo*panelAtoms, hi*panelAtoms)
-			if q.begun { // all atoms of the first chunk may pass
-				q.hiddenPassed += met - len(passed.ids)
-			}
-			q.nextPanel = hi
-			q.countChunk(lo, hi, chunk, hidden)
-			q.takeChunk(w, t.Look.Source, passed, strip)
-			if !q.endScan(panels) {
+			if q.endChunk(w, hi, chunk, passed) {
 				live = append(live, q)
 			}
 		}
@@ -199,6 +187,34 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 		lo, toScan = hi, toScan[end:]
 	}
 	return nil
+}
+
+// beginScan begins the query's scan, of which nothing is left if no look may see an atom, and reports
+// whether there is anything to scan.
+func (q *scanState) beginScan(w *scratch, panels int) bool {
+	if q.nextPanel <= q.goal.From/panelAtoms && q.countShownFrom(q.nextPanel) == 0 {
+		q.scoreOtherGiven(w, q.bound.Look.Source)
+		q.nextPanel = panels
+	}
+	return !q.endScan(panels)
+}
+
+// endChunk takes the arms that passed of the chunk from nextPanel to panel hi-1, of which those listed
+// were scanned. It reports whether the scan goes on.
+func (q *scanState) endChunk(w *scratch, hi int, scanned []uint32, passed survivors) bool {
+	lo, source := q.nextPanel, q.bound.Look.Source
+	strip := &q.bound.Strips[lo/looks.StripPanels]
+	q.settleGiven(w, source, passed, strip)
+	hidden := q.nextHidden(hi)
+	met := len(passed.ids)
+	passed = removeHidden(w, passed, hidden, lo*panelAtoms, hi*panelAtoms)
+	if q.begun { // all atoms of the first chunk may pass
+		q.hiddenPassed += met - len(passed.ids)
+	}
+	q.nextPanel = hi
+	q.countChunk(lo, hi, scanned, hidden)
+	q.takeChunk(w, source, passed, strip)
+	return !q.endScan(q.c.PanelCount())
 }
 
 // firstPanel is the first panel that one of the queries may return an atom of.
@@ -216,6 +232,9 @@ func (x *run) scanChunk(ctx context.Context, workers []scanWorker, t *looks.Comp
 	n := len(workers)
 	for i := range workers {
 		workers[i].panels = chunk[len(chunk)*i/n : len(chunk)*(i+1)/n]
+	}
+	for i := range workers {
+		workers[i].w.setThresholds(qs)
 	}
 	if n == 1 {
 		x.scanPanels(&workers[0], t, qs)
@@ -262,8 +281,23 @@ func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
 	return qs
 }
 
+// setThresholds sets the thresholds of the next scan of panels to those of its queries.
+func (w *scratch) setThresholds(qs []*scanState) {
+	w.taus = grow(w.taus, len(qs))
+	for k, q := range qs {
+		w.taus[k] = q.tau
+	}
+}
+
+// cutBelow is the value of the test from which on a bound may reach tau in float32, if so much is
+// added to values for rounding. So the arms of a scan whose bounds reach a threshold are the same
+// if the scan has a lower one.
+func cutBelow(tau, rounding float64) float32 {
+	return float32(tau - rounding - 0x1p-20*(math.Abs(tau)+rounding) - looks.Least)
+}
+
 // scanPanels lists for each query, in the worker's scratch, the allowed atoms of the worker's panels
-// whose upper bound reaches the query's threshold, hidden ones among them.
+// whose upper bound reaches the query's threshold in w.taus, hidden ones and a few below it among them.
 func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState) {
 	w := worker.w
 	w.passed.reset(len(qs), len(worker.panels)*panelAtoms)
@@ -280,7 +314,7 @@ func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState)
 	if len(qs) > 1 {
 		codes = w.gatherCodes(qs, stride)
 	}
-	for left := worker.panels; len(left) > 0; {
+	for left := worker.panels; len(left) > 0 && !worker.piece.ended(); {
 		// Panels of one strip share the bound of rounding.
 		number, n := left[0]/looks.StripPanels, 1
 		for n < len(left) && left[n]/looks.StripPanels == number {
@@ -292,7 +326,7 @@ func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState)
 		for k, q := range qs {
 			rounding := q.bound.StripRounding(strip)
 			w.slacks[k] = collection.Upward(rounding)
-			w.tests[k].Cut = float32(q.tau - rounding)
+			w.tests[k].Cut = cutBelow(w.taus[k], rounding)
 		}
 		// For a single query, reading rows directly costs less than building panels from them.
 		byRows := len(qs) == 1 && t.Look.To > x.c.PanelWidth

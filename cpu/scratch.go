@@ -23,6 +23,7 @@ type scratch struct {
 	lanes     simd.PanelTerms
 	masks     []uint64
 	slacks    []float32 // bound of the rounding in a strip, for each query
+	taus      []float64 // thresholds that the scan of panels compares with, for each query
 	values    []float32
 	passed    chunkLists
 	hidden    []uint64 // bits of the hidden atoms of a chunk
@@ -31,6 +32,8 @@ type scratch struct {
 	eligible   survivors // the arms of a chunk whose estimates are at most the ceiling
 	candidates survivors
 	sums       rowSums
+	estimates  []float64       // of the arms of a later look
+	uppers     []float64       // their upper bounds
 	sums8      []simd.RowSums8 // of the rows of a strip
 	sorting    sorting
 	fetchSink  float32 // stores the result of fetchSides, so that the compiler keeps its reads

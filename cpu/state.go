@@ -21,6 +21,7 @@ type arm struct {
 // bounds and thresholds have the product form (score.go). Answers hold search scores
 // without that factor.
 type state struct {
+	run     *run // the run that it belongs to
 	c       *collection.Collection
 	kern    simd.Kernels
 	goal    backend.Goal
@@ -138,7 +139,7 @@ func (s *state) prepareQuery(x *run, q []float32, g *backend.Goal, prep collecti
 	best, lower, rows, list, finalists := s.best, s.lower, s.rows, s.list, s.finalists
 	scanned, merged, given, hiddenRows, bestGiven := s.scanned, s.merged, s.given, s.hiddenRows, s.bestGiven
 	*s = state{}
-	s.c, s.kern, s.goal, s.exp, s.q, s.scale, s.prep = x.c, x.r.kernels, *g, exp, scaled, scale, prep
+	s.run, s.c, s.kern, s.goal, s.exp, s.q, s.scale, s.prep = x, x.c, x.r.kernels, *g, exp, scaled, scale, prep
 	s.best, s.lower, s.rows.codes, s.rows.stageBiases = best, lower, rows.codes, rows.stageBiases
 	s.list, s.finalists = survivors{ids: list.ids[:0], bounds: list.bounds[:0]}, finalists[:0]
 	s.scanned, s.merged, s.given, s.hiddenRows, s.bestGiven, s.nextPanel = scanned, merged[:0], given, hiddenRows[:0], bestGiven[:0], g.From/panelAtoms
