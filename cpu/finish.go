@@ -183,7 +183,7 @@ func (s *state) scoreAtoms(w *scratch, atoms []uint32) {
 // scoreRows scores rows, by number, exactly and adds them to the answers; scores is memory for
 // their scores. near says that most of the rows are in a cache.
 func (s *state) scoreRows(scores []float64, rows []uint32, near bool) {
-	if s.shares(len(rows), leastRows) {
+	if s.shares(len(rows), leastShared) {
 		s.run.shareOut(len(rows), func(_ *scratch, lo, hi int) { s.searchScoresOf(scores[lo:hi], rows[lo:hi], near) })
 	} else {
 		s.searchScoresOf(scores, rows, near)

@@ -16,9 +16,9 @@ const (
 	// wakingBytes is the least number of bytes of codes of a first look for which a helper is woken, if no
 	// search has ended just before. To wake one takes up to 35 us on a virtual machine.
 	wakingBytes = 8 << 20
-	// leastArms and leastRows are the least numbers of arms to bound and of rows to score together that
+	// leastArms and leastShared are the least numbers of arms to bound and of rows to score together that
 	// are divided into pieces.
-	leastArms, leastRows = 128, 48
+	leastArms, leastShared = 128, 48
 	// pieceShare is the share of the panels in the largest pieces of a first look, leastPiece and
 	// mostPiece bound their number of panels.
 	pieceShare            = 1. / 12
