@@ -25,7 +25,7 @@ func floatKey(x float32) int32 {
 func keyFloat(k int32) float32 { return math.Float32frombits(uint32(k ^ int32(uint32(k>>31)>>1))) }
 
 // rankedFrom returns a number that at least k of the bounds reach, 1 <= k <= len(bounds), and at
-// most k + spare, unless more than that are equal to it. No bound is a NaN.
+// most k + spare, unless more than that are equal to it. No bound is a NaN; they may be infinite.
 //
 // Each round counts the bounds from several pivots on and goes on between two of these: pivots from
 // a sample, then at equal distances.
@@ -71,7 +71,7 @@ func rankedFrom(kern simd.Kernels, bounds []float32, k, spare int) float32 {
 		}
 		step := (hi - lo) / (simd.Pivots + 1)
 		switch {
-		case round == 1 && math.IsInf(float64(step), 0):
+		case round == 1 && math.IsInf(float64(step), 0) && pivots[simd.Pivots-1]-pivots[0] < float32(math.Inf(1)):
 			pivotsBeyond(&pivots, math.IsInf(float64(hi), 1))
 		case round < bracketed && step-step == 0:
 			for j := range pivots {
@@ -112,8 +112,8 @@ func samplePivots(pivots *[simd.Pivots]float32, bounds []float32) {
 	*pivots = [simd.Pivots]float32{keyFloat(a), keyFloat(b), keyFloat(c), keyFloat(d), keyFloat(e), keyFloat(f), keyFloat(g), keyFloat(h)}
 }
 
-// pivotsBeyond sets pivots to numbers above those of a sample, or below, at growing distances from
-// it.
+// pivotsBeyond sets pivots to numbers above those of a sample, which are finite, or below, at growing
+// distances from it.
 func pivotsBeyond(pivots *[simd.Pivots]float32, above bool) {
 	least, most := pivots[0], pivots[simd.Pivots-1]
 	gap := (most - least) * leastBeyond

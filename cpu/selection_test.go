@@ -42,6 +42,14 @@ func TestRankedFrom(t *testing.T) {
 			if rapid.Bool().Draw(t, "infinite") {
 				list[0], list[len(list)-1] = float32(math.Inf(1)), float32(math.Inf(-1))
 			}
+			if rapid.Bool().Draw(t, "nearly all infinite") {
+				inf := float32(math.Inf(rapid.SampledFrom([]int{-1, 1}).Draw(t, "sign")))
+				for i := range list {
+					if i%9 != 1 {
+						list[i] = inf
+					}
+				}
+			}
 			k := rapid.IntRange(1, len(list)).Draw(t, "k")
 			spare := rapid.SampledFrom([]int{0, 1, k / 16, k / 4}).Draw(t, "spare")
 			from := rankedFrom(kern, list, k, spare)
