@@ -65,7 +65,11 @@ func TestFinishTogether(t *testing.T) {
 		for _, look := range []backend.Look{whole, prefix} {
 			apart := answer(t.Context(), look, false, 1, queries, goals)
 			want := answer(t.Context(), look, true, 1, queries, goals)
+			others := 0 // queries that score other numbers of rows together than one by one
 			for j := range want {
+				if want[j].RowsScored != apart[j].RowsScored {
+					others++
+				}
 				if d := cmp.Diff(dense[j].IDs, want[j].IDs) + cmp.Diff(dense[j].Scores, want[j].Scores) + cmp.Diff(dense[j].IDs, apart[j].IDs); d != "" {
 					t.Errorf("%v, %d codes, query %d: %s", metric, look.To, j, d)
 				}
@@ -76,6 +80,9 @@ func TestFinishTogether(t *testing.T) {
 				if d := cmp.Diff(want[j], alone[0]); d != "" {
 					t.Errorf("%v, %d codes, query %d, together against alone: %s", metric, look.To, j, d)
 				}
+			}
+			if others == 0 && look == whole {
+				t.Errorf("%v, %d codes: no query scores other rows together than one by one: the test shows little", metric, look.To)
 			}
 			if d := cmp.Diff(want, answer(t.Context(), look, true, 2, queries, goals)); d != "" {
 				t.Errorf("%v, %d codes, 1 thread against 2: %s", metric, look.To, d)
