@@ -21,7 +21,7 @@ const (
 	// (rotated, or permuted when the basis is raw), without a head.
 	Float32
 	// Signs reads the signs of all rest coordinates, one bit each, and int8 codes of the
-	// head, row by row: later looks at survivors, by the Student rule only.
+	// head, row by row: later looks at survivors.
 	Signs
 )
 
@@ -62,7 +62,7 @@ var representations = [...]struct {
 		coded: true, coding: collection.Int8,
 		cost: func(c *Costs, head, width, _ int) float64 { return c.Visit + c.Code*float64(head+width) }},
 	Float32: {name: "float32", rules: []Rule{Student, Cauchy, Martingale, MeanRadius}, whole: true, bits: 32},
-	Signs: {name: "signs", rules: []Rule{Student}, bits: 1,
+	Signs: {name: "signs", rules: []Rule{Student, Cauchy}, bits: 1,
 		coded: true, coding: collection.Signs,
 		cost: func(c *Costs, head, width, _ int) float64 {
 			if c.Sign == 0 {

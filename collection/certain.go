@@ -32,17 +32,16 @@ func (c *Collection) forecastCertainShares(f *forecast, arms []uint32, queries [
 		q := &queries[n]
 		heads := c.headProducts(arms, q)
 		for j := range c.Stages[:last] {
-			if c.Stages[j].Coding != Int8 { // no deterministic looks
-				for i := range thetas[n] {
-					p.Certain[i][j] += float64(len(arms)) / pairs
-				}
-				continue
-			}
 			share := float64(c.Stages[j].Width) / float64(c.D)
-			rounding := math.Sqrt(share) * (queryStep + f.stages[last].beyond)
+			beyond, rounding := 1-share, math.Sqrt(share)*(queryStep+f.stages[last].beyond)
+			if k := c.Stages[j].Coding; k != Int8 {
+				xo, xx := codings[k].expected(float64(c.D))
+				share = xo * xo / xx
+				beyond, rounding = math.Sqrt(1-share), math.Sqrt(share)*queryStep+f.stages[last].beyond
+			}
 			for s, score := range scores[n] {
 				size, t := f.rest[s]*q.RestNorm, score-heads[s]
-				bound := score + (1-share)*(size-t) + size*rounding + q.HeadNorm*f.headErr[s]
+				bound := score + beyond*size - (1-share)*t + size*rounding + q.HeadNorm*f.headErr[s]
 				for i, theta := range thetas[n] {
 					if bound >= theta {
 						p.Certain[i][j] += 1 / pairs

@@ -16,6 +16,10 @@ import (
 func measuredCertain(c *Collection, k, queries int) []float64 {
 	shares := make([]float64, len(c.Stages))
 	whole := &c.Stages[len(c.Stages)-1]
+	var signs SignTerms
+	if c.StageOf(Signs) >= 0 {
+		signs = c.SignTerms()
+	}
 	var p Query
 	scores := make([]float64, c.N)
 	for m := range queries {
@@ -41,10 +45,14 @@ func measuredCertain(c *Collection, k, queries int) []float64 {
 			for j, v := range p.Head {
 				bound += float64(c.HeadScale[i]) * float64(int(code[j])-simd.Bias) * float64(v)
 			}
+			heads := bound
 			for n := range c.Stages {
 				l := &c.Stages[n]
-				if l.Coding != Int8 { // no such looks
-					shares[n] += 1 / float64(queries*c.N)
+				if l.Coding != Int8 {
+					bySigns := heads + float64(signs.Scale[i])*floats.Dot(c.testSigns(i, 1), wide(p.Rest)) + float64(signs.Radius[i])*p.RestNorm
+					if bySigns >= theta {
+						shares[n] += 1 / float64(queries*c.N)
+					}
 					continue
 				}
 				for ; from < l.Width; from++ {

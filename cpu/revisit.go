@@ -128,7 +128,7 @@ func (q *revisitState) visitTile(w *scratch, source backend.Source, end uint32) 
 	q.boundArms(w, ids)
 	w.candidates.truncate(0)
 	w.candidates.reserve(len(ids))
-	fullWidth, rises := q.bound.Kind == looks.Whole, q.mayRise(len(q.arms.ids))
+	fullWidth, rises := q.bound.FullWidth(), q.mayRise(len(q.arms.ids))
 	for k, i := range ids {
 		estimate, upper := w.estimates[k], w.uppers[k]
 		candidate := rises && estimate >= q.tau && q.mayAnswer(estimate)

@@ -76,6 +76,11 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 		ls = append(ls, own)
 		own.Looks = own.Looks[:2]
 		ls = append(ls, own.byLowerBounds())
+		certain := Ladder{Name: "certain, " + later.String(), Looks: []backend.Look{panels(last, backend.Cauchy), {Rep: later, To: c.D, Rule: backend.Cauchy}, whole}}
+		ls = append(ls, certain, certain.byLowerBounds())
+		certain.Looks = certain.Looks[1:2]
+		certain.Name += " only"
+		ls = append(ls, certain)
 	}
 	if c.Rotated32 != nil && c.R == 0 {
 		prefix := Ladder{Name: "student, float32 prefixes", Random: true}

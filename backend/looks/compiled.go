@@ -12,8 +12,8 @@ import (
 type Kind uint8
 
 const (
-	// Whole reads all codes of a row, and bounds their error with certainty.
-	// docs/guarantee.md, int8 codes.
+	// Whole reads a code of all coordinates, and bounds its error with certainty.
+	// docs/guarantee.md, int8 codes and certain.
 	Whole Kind = iota
 	// Student is the linear test, which fails with probability Alpha. docs/guarantee.md,
 	// the linear test.
@@ -68,6 +68,9 @@ type Compiled struct {
 	Sides            []Side  // set by Set.LayOut
 }
 
+// FullWidth reports whether the look reads all int8 codes, after which only the float32 row says more.
+func (t *Compiled) FullWidth() bool { return t.Kind == Whole && t.QueryCodes != CodesHigh }
+
 // Random reports whether the look's bound can fail.
 func (t *Compiled) Random() bool { return t.Kind == Student }
 
@@ -96,6 +99,9 @@ func (s *Set) compile(l backend.Look) (*Compiled, error) {
 		t.Kind, t.Radius = Whole, at.Beyond
 	case l.Rule == backend.Student:
 		t.Kind, t.Radius, t.Reach = Student, at.Radius, s.reachOf(l.Alpha)
+	case at.Coding == collection.Signs:
+		signs := s.signTerms()
+		t.Kind, t.Radius, t.Scale, t.XNorm = Whole, signs.Radius, signs.Scale, signs.XNorm
 	default:
 		t.Kind, t.Radius = Cauchy, at.Beyond
 		t.Scale, t.XNorm, t.WholeErr = whole.Scale, whole.XNorm, whole.Beyond

@@ -16,20 +16,21 @@ type Set struct {
 	c      *collection.Collection
 	mu     sync.Mutex
 	looks  map[backend.Look]*Compiled
-	strips map[stripsKey][]Strip
-	sides  [][]Side            // by stage
-	reach  map[float64]float64 // bandit.Reach by alpha, the same for looks at every stage
+	strips map[termsKey][]Strip
+	sides  map[termsKey][]Side
+	signs  *collection.SignTerms // of deterministic looks; nil until there is one
+	reach  map[float64]float64   // bandit.Reach by alpha, the same for looks at every stage
 }
 
-// stripsKey identifies the strips of a look.
-type stripsKey struct {
+// termsKey identifies the terms of a look.
+type termsKey struct {
 	stage int
 	kind  Kind
 }
 
 // NewSet returns an empty Set; c must outlive it.
 func NewSet(c *collection.Collection) *Set {
-	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[stripsKey][]Strip{}, sides: make([][]Side, len(c.Stages)),
+	return &Set{c: c, looks: map[backend.Look]*Compiled{}, strips: map[termsKey][]Strip{}, sides: map[termsKey][]Side{},
 		reach: map[float64]float64{}}
 }
 
@@ -73,24 +74,33 @@ func (s *Set) reachOf(alpha float64) float64 {
 
 // stripsOf returns the strips of a look. s.mu is held.
 func (s *Set) stripsOf(t *Compiled) []Strip {
-	key := stripsKey{t.Stage, t.Kind}
+	key := termsKey{t.Stage, t.Kind}
 	if s.strips[key] == nil {
 		s.strips[key] = t.strips(s.c.N)
 	}
 	return s.strips[key]
 }
 
-// LayOut sets t.Sides, which are cached for all looks at the stage. t's Kind is not Cauchy,
-// whose terms differ from those of the stage's other looks.
+// signTerms returns the terms of deterministic looks at signs. s.mu is held.
+func (s *Set) signTerms() *collection.SignTerms {
+	if s.signs == nil {
+		t := s.c.SignTerms()
+		s.signs = &t
+	}
+	return s.signs
+}
+
+// LayOut sets t.Sides, which are cached for all looks of t's Kind at the stage.
 func (s *Set) LayOut(t *Compiled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sides[t.Stage] == nil {
+	key := termsKey{t.Stage, t.Kind}
+	if s.sides[key] == nil {
 		all := make([]Side, s.c.N)
 		for i := range all {
 			all[i] = t.Side(i)
 		}
-		s.sides[t.Stage] = all
+		s.sides[key] = all
 	}
-	t.Sides = s.sides[t.Stage]
+	t.Sides = s.sides[key]
 }

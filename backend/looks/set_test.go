@@ -34,7 +34,7 @@ func TestSetKeeps(t *testing.T) {
 	for name, l := range map[string]backend.Look{
 		"no such rule":     {Rep: backend.RowCodes, To: 32, Rule: backend.Martingale},
 		"no codes":         {Rep: backend.Float32, To: 32},
-		"signs by Cauchy":  {Rep: backend.Signs, To: 64, Rule: backend.Cauchy},
+		"no signs, Cauchy": {Rep: backend.Signs, To: 64, Rule: backend.Cauchy},
 		"no signs":         {Rep: backend.Signs, To: 64},
 		"no such code":     {Rep: 200, To: 32},
 		"no stage of them": {Rep: backend.RowCodes, To: 48},

@@ -92,9 +92,17 @@ func TestChoice(t *testing.T) {
 			p.k, p.costs.Fetch = 100, 1e3
 		}, "128,signs,whole,rescore"},
 		{"signs are dear", Auto, func(p *problem) { withSigns(p, 1) }, "64,whole,rescore"},
-		{"signs are no certain look", Certain, func(p *problem) {
-			withSigns(p, .001)
+		{"signs, certain", Certain, func(p *problem) {
+			withSigns(p, .002)
 			p.curves.certain = p.curves.shares
+		}, "64,signs,whole,rescore"},
+		{"signs, certain, without forecast of theirs", Certain, func(p *problem) {
+			withSigns(p, .002)
+			p.curves.certain = slices.Clone(p.curves.shares)
+			for k, byStage := range p.curves.certain {
+				p.curves.certain[k] = slices.Clone(byStage)
+				p.curves.certain[k][3] = 0 // all atoms, as in older files
+			}
 		}, "64,whole,rescore"},
 		{"no such looks", Auto, func(p *problem) { withSigns(p, 0) }, "64,whole,rescore"},
 		{"everything passes, dense", Auto, func(p *problem) { p.dim, p.k, p.curves = 64, 100, same(.3, .004) }, "dense"},
@@ -420,8 +428,8 @@ func TestNoRegret(t *testing.T) {
 			if m == Certain && p.curves.certain == nil {
 				break // without a forecast there is one ladder
 			}
-			if at := slices.IndexFunc(stages, p.named); at >= 0 && (at == 0 || m == Certain || p.costs.Sign == 0) {
-				continue // signs are never the first look and never certain
+			if at := slices.IndexFunc(stages, p.named); at >= 0 && (at == 0 || p.costs.Sign == 0) {
+				continue // signs are never the first look
 			}
 			if len(stages) > 3 || len(stages) == 0 && m != Auto || len(stages) > 0 && p.costs.Wide == 0 && p.widths[stages[0]] > 128 {
 				continue
@@ -650,7 +658,6 @@ func TestNames(t *testing.T) {
 		{text(), Auto, "64,signs,rescore", []string{"signs", "768"}},
 		{signs, Auto, "signs,rescore", []string{"later"}},
 		{signs, Auto, "64,whole,signs,rescore", []string{"768 coordinates after one of 768"}},
-		{signs, Certain, "64,signs,rescore", []string{"certain"}},
 		{text(), Exact, "64,rescore", []string{"exact", `"dense"`}},
 		{text(), Adaptive, "dense", []string{"adaptive"}},
 		{text(), Exact, "gather", []string{`"gather"`, `"dense"`}},
