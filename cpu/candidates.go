@@ -11,7 +11,7 @@ import (
 // threshold, and not more than the ceiling, are candidates, which are scored at once and may raise
 // the threshold. The others are listed with their bounds. For k = 1 the arm of greatest
 // deterministic bound is a candidate, too.
-func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivors, strip *looks.Strip) {
+func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivors, strip *looks.Strip, chunkAtoms int) {
 	rounding, radius := q.bound.StripRounding(strip), strip.MeanRadius*q.bound.RadiusFactor
 	limit := float32(math.Inf(1)) // candidates have lower bounds
 	eligible := passed
@@ -25,8 +25,8 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 	above := limit
 	if q.mayRise(len(q.list.ids) + len(passed.ids)) {
 		above = q.scoreFirst(w, source, eligible, limit)
-		if q.bound.Kind == looks.Cauchy && q.goal.K == 1 && q.begun && above == limit {
-			above = q.scoreGreatest(w, source, eligible, limit)
+		if q.bound.Kind == looks.Cauchy && q.begun && above == limit {
+			above = q.scoreGreatest(w, source, eligible, limit, q.entering(chunkAtoms))
 		}
 		// In descending steps of bounds, since each step may raise the threshold above the next.
 		reaching := func() float32 { return max(float32(q.tau+rounding+radius), q.least32()) }
@@ -98,13 +98,17 @@ func (q *scanState) scoreFirst(w *scratch, source backend.Source, arms survivors
 // a deterministic bound counts the coordinates beyond the prefix as zero, so it hardly ever reaches
 // the threshold, even that of the best atom: without this arm the threshold would stay that of the
 // first chunk until rows are read. For larger k one arm a chunk saves no work.
-func (q *scanState) scoreGreatest(w *scratch, source backend.Source, arms survivors, above float32) float32 {
-	cut := max(q.cutOf(arms, 1), q.least32())
+func (q *scanState) scoreGreatest(w *scratch, source backend.Source, arms survivors, above float32, n int) float32 {
+	cut := max(q.cutOf(arms, n), q.least32())
 	w.candidates.truncate(0)
 	w.candidates.appendSelected(q.kern, arms, cut, above)
 	q.tightenBy(w, source, w.candidates)
 	return min(above, cut)
 }
+
+// entering is how many of the k best atoms so far are in a chunk of so many atoms, if they are in random order; at
+// least 1.
+func (q *scanState) entering(atoms int) int { return max(1, (q.goal.K*atoms+q.seen-1)/max(1, q.seen)) }
 
 // candidateRadii are the steps in which candidates are scored: the distance of their bounds
 // from the threshold in mean radii of the strip. At 1 the estimate equals the threshold.

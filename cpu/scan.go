@@ -212,8 +212,9 @@ func (q *scanState) endChunk(w *scratch, hi int, scanned []uint32, passed surviv
 		q.hiddenPassed += met - len(passed.ids)
 	}
 	q.nextPanel = hi
+	before := q.seen
 	q.countChunk(lo, hi, scanned, hidden)
-	q.takeChunk(w, source, passed, strip)
+	q.takeChunk(w, source, passed, strip, q.seen-before)
 	return !q.endScan(q.c.PanelCount())
 }
 
