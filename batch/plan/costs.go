@@ -65,7 +65,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		}
 		return forecast{scan: scan, list: enteringLists * c.List * entering, score: p.scanScoreCost() * min(1, answers), answer: p.answerCost()}
 	}
-	row := p.laterCost(len(p.widths) - 1) // a whole row of codes
+	row := p.laterCost(len(p.widths)-1, 0) // a whole row of codes
 
 	f := forecast{prepare: (p.prepareCost() + c.Query*float64(len(l.stages))) / arms, answer: p.answerCost()}
 	score := exact
@@ -83,7 +83,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	}
 	f.kept[0] = left
 	for i := 1; i < len(l.stages); i++ {
-		f.later += left * p.laterCost(l.stages[i])
+		f.later += left * p.laterCost(l.stages[i], left)
 		left = min(left, p.shareKept(l, i, rank, widening))
 		f.kept[i] = left
 	}
@@ -166,7 +166,7 @@ func (p *problem) denseRowCost() float64 {
 	return p.costs.DenseTest + p.costs.Dense*float64(p.dim)
 }
 
-// denseOneCost is the cost of a coordinate in a dense scan for a request of one query.
+// denseOneCost is the cost of a coordinate in a dense scan for one query.
 func (p *problem) denseOneCost() float64 {
 	if p.near(4 * p.dim) {
 		return p.costs.DenseOne
@@ -189,11 +189,12 @@ const nearBytes = 32 << 20
 // near reports whether rows of so many bytes of all atoms stay in caches.
 func (p *problem) near(rowBytes int) bool { return float64(rowBytes)*float64(p.atoms) <= nearBytes }
 
-// laterCost is the cost per survivor of a later look at a stage.
-func (p *problem) laterCost(stage int) float64 {
+// laterCost is the cost per survivor of a later look at a stage by this share of the atoms. The greater
+// the share, the more of what comes from memory is read in order.
+func (p *problem) laterCost(stage int, share float64) float64 {
 	rep, cost := p.later[stage], p.readCost(stage)
 	if float64(rep.AtomBytes(p.head, p.rest))*float64(p.arms) > nearBytes {
-		cost += p.costs.Far * float64(rep.AtomBytes(p.head, p.widths[stage]))
+		cost += (1 - (1-streamed)*share) * p.costs.Far * float64(rep.AtomBytes(p.head, p.widths[stage]))
 	}
 	return cost
 }
@@ -359,17 +360,16 @@ func (p *problem) denseAloneCost() float64 {
 	if p.gathers() {
 		return p.costs.DenseOne*float64(p.dim) + p.costs.Fetch
 	}
-	row := p.costs.DenseOne * float64(p.dim)
-	if p.alone {
-		row = p.denseOneCost() * float64(p.dim)
-	}
-	return row * float64(p.atoms) / float64(p.arms)
+	return p.denseOneCost() * float64(p.dim) * float64(p.atoms) / float64(p.arms)
 }
 
 // mostSurvivors is the share of arms above which a query that keeps more than forecast
 // continues by the dense path: the share kept at the rank of threshold from which further
 // looks cost more than a dense scan. 0 means no limit.
 func (p *problem) mostSurvivors(l ladder) float64 {
+	if l.certain && p.afterAll(l) <= p.denseAloneCost() {
+		return 0
+	}
 	usual := p.rank(l.source)
 	high := p.rankWhere(usual, func(rank float64) bool {
 		f := p.forecast(l, rank)
@@ -384,6 +384,21 @@ func (p *problem) mostSurvivors(l ladder) float64 {
 		return 0
 	}
 	return most
+}
+
+// afterAll is the cost per arm of all that follows the first look of a ladder if every arm passes all
+// looks but the last, which reads whole rows of codes and keeps twice as many as forecast; +Inf for other
+// ladders. Queries that keep many arms under bounds of prefixes or signs keep few by whole rows.
+func (p *problem) afterAll(l ladder) float64 {
+	last := len(l.stages) - 1
+	if last == 0 || !p.fullWidth(l.stages[last]) {
+		return math.Inf(1)
+	}
+	cost := p.costs.List + p.rescoreCost()*min(1, 2*p.shareKept(l, last, p.rank(l.source), 0))
+	for _, stage := range l.stages[1:] {
+		cost += p.laterCost(stage, 1)
+	}
+	return cost
 }
 
 // mostBetter is the share of atoms that may be better than the answer but not wanted, before it is
@@ -415,7 +430,7 @@ func (p *problem) afterBetter(l ladder, rank float64) float64 {
 	whole := len(p.widths) - 1
 	better := math.Exp(rank) / float64(p.atoms)
 	near := math.Exp(p.curves.logShare(p.curves.shares, whole, rank)) - better
-	more := low.list - usual.list + low.later - usual.later + better*p.laterCost(whole) + max(0, near)*p.rescoreCost()
+	more := low.list - usual.list + low.later - usual.later + better*p.laterCost(whole, 0) + max(0, near)*p.rescoreCost()
 	return usual.scan/2 + usual.after() + betterCost*more
 }
 
