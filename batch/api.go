@@ -55,10 +55,10 @@ type Request struct {
 	// coordinates of each, ascending, "signs" for the signs of all or "whole" for all of
 	// them; and finally "rescore", the exact scores of the survivors: "64,256,rescore",
 	// "128,whole,rescore", "32,signs,rescore". "rows" is an old name of "rescore". Looks
-	// before "whole" use the Student bound or, for method certain, a deterministic one,
-	// which signs lack. Engine.Plans lists the plans. Certificates of these methods name
-	// the plan in this form, except for certain on the raw basis: like the other methods
-	// it has only one plan, whose name is descriptive.
+	// before "whole" use the Student bound or, for method certain, a deterministic one.
+	// Engine.Plans lists the plans. Certificates of these methods name the plan in this
+	// form, except for certain on the raw basis: like the other methods it has only one
+	// plan, whose name is descriptive.
 	Plan string
 	// MinScore, if not nil, asks for atoms scoring at least *MinScore (distances:
 	// at most *MinScore). Each such atom is missed with
