@@ -18,7 +18,7 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "device", "gpu", "verify", "internal/atomicfile", "internal/filelock", "internal/vectors"},
+	"cmd/thresher":        {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "device", "gpu", "verify", "worker", "internal/atomicfile", "internal/filelock", "internal/vectors"},
 	"config":              {},
 	"service/api":         {},
 	"service/fair":        {},
@@ -33,6 +33,7 @@ var knows = map[string][]string{
 	"service/files":       {"service/api", "service/db", "service/durable", "service/lostfound", "service/problem"},
 	"service/metrics":     {"batch"},
 	"internal/crashtest":  {},
+	"worker":              {"join", "verify", "batch", "backend", "collection", "dataset"},
 	"service/oip":         {"service/problem", "service/wire", "batch", "dataset"},
 	"service/problem":     {"batch", "backend", "dataset"},
 	"service/slates":      {"service/api", "service/catalog", "service/db", "service/durable", "service/jsonbody", "service/problem", "slate", "dataset"},

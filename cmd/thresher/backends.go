@@ -17,6 +17,7 @@ import (
 // Values of the setting backend.
 const (
 	backendAuto = "auto" // search: the one predicted to be faster; other commands: the CPU
+	backendCPU  = "cpu"
 	backendCUDA = "cuda"
 )
 

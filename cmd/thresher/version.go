@@ -35,15 +35,21 @@ func gpuInfo() string {
 	if err != nil {
 		return "none: " + err.Error()
 	}
-	devices, err := device.Devices()
+	names, err := gpuNames()
 	if err != nil {
 		return driver + "; " + err.Error()
 	}
-	parts := []string{driver}
+	return strings.Join(append([]string{driver}, names...), "; ")
+}
+
+// gpuNames describes the GPUs, or says why there are none.
+func gpuNames() ([]string, error) {
+	devices, err := device.Devices()
+	var names []string
 	for _, d := range devices {
-		parts = append(parts, d.String())
+		names = append(names, d.String())
 	}
-	return strings.Join(parts, "; ")
+	return names, err
 }
 
 func readBuildInfo() buildInfo {

@@ -1,0 +1,233 @@
+"""Memory that this process shares with its workers.
+
+A segment is a memfd on Linux, sealed so that it cannot shrink, and a file without a name on
+other systems with AF_UNIX. Arrays in a segment are passed to a worker where they lie; the
+segment goes when the last of them does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import mmap
+import os
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["SHARING", "Segment", "empty", "file_of", "new_file", "segment_of", "shared", "write_array"]
+
+LINUX = sys.platform.startswith("linux")
+
+# Whether memory can be shared by passing descriptors.
+SHARING = os.name == "posix"
+
+_F_ADD_SEALS, _F_SEAL_SEAL, _F_SEAL_SHRINK, _F_SEAL_GROW = 1033, 1, 2, 4
+
+_numbers = itertools.count(1)
+
+
+def new_file(size: int) -> int:
+    """Return the descriptor of a new file of size > 0 bytes without a name, which keeps its size."""
+    if LINUX:
+        fd = os.memfd_create("thresher", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            os.ftruncate(fd, size)
+            import fcntl
+
+            fcntl.fcntl(fd, _F_ADD_SEALS, _F_SEAL_SEAL | _F_SEAL_SHRINK | _F_SEAL_GROW)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+    fd, path = tempfile.mkstemp(prefix="thresher-")
+    try:
+        os.unlink(path)
+        os.ftruncate(fd, size)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+class Segment(mmap.mmap):
+    """Mapped memory that workers can map too. Arrays over it keep it, as their base."""
+
+    number: int
+    fd: int
+    forget: list[Callable[[int], None]]  # told of the number when the segment goes
+
+    @classmethod
+    def new(cls, size: int) -> Segment:
+        """Return a new segment of size > 0 bytes, all zero."""
+        fd = new_file(size)
+        try:
+            segment = cls(fd, size)
+        except BaseException:
+            os.close(fd)
+            raise
+        segment.number, segment.fd, segment.forget = next(_numbers), fd, []
+        weakref.finalize(segment, _forget, segment.number, fd, segment.forget).atexit = False
+        return segment
+
+
+def _forget(number: int, fd: int, told: list[Callable[[int], None]]) -> None:
+    with contextlib.suppress(OSError):
+        os.close(fd)
+    for tell in told:
+        tell(number)
+
+
+def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+    """Return an array in memory that workers share, filled with zeros: searches take it without a copy.
+
+    Contiguous slices of it are taken without a copy, too. Where memory cannot be shared it is
+    an array like any other.
+
+    Parameters
+    ----------
+    shape : int or tuple of ints
+        As of `numpy.empty`.
+    dtype : dtype
+        float32 for vectors and queries.
+    """
+    shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    kind = np.dtype(dtype)
+    if kind.hasobject:
+        raise ValueError(f"dtype: {kind} refers to Python objects, which no other process can read")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"shape: {shape}; no length is negative")
+    size = kind.itemsize
+    for n in shape:
+        size *= int(n)
+    if size == 0 or not SHARING:
+        return np.zeros(shape, kind)
+    return np.ndarray(shape, kind, buffer=Segment.new(size))
+
+
+def _owner(array: npt.NDArray[Any]) -> tuple[Any, np.memmap[Any, Any] | None]:
+    """Return what owns the array's memory, and the memmap directly on it if there is one."""
+    at: Any = array
+    mapped = None
+    while isinstance(at, np.ndarray):
+        if isinstance(at, np.memmap) and isinstance(at.base, mmap.mmap):
+            mapped = at
+        at = at.base
+    if isinstance(at, memoryview):
+        at = at.obj
+    return at, mapped
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _in_order(array: npt.NDArray[Any]) -> bool:
+    """Tell whether the array's bytes lie as the worker reads them."""
+    return array.flags.c_contiguous and array.flags.aligned and array.dtype.newbyteorder("<") == array.dtype
+
+
+def segment_of(array: npt.NDArray[Any]) -> tuple[Segment, int] | None:
+    """Return the segment that an array is in, and the offset of its first byte; None if it is in none."""
+    owner, _ = _owner(array)
+    if not isinstance(owner, Segment) or not _in_order(array) or array.nbytes == 0:
+        return None
+    start = _address(np.ndarray((1,), np.uint8, buffer=owner))
+    return owner, _address(array) - start
+
+
+# Arrays in files below this size are copied: that takes less time than finding out which file it is.
+_LEAST_FILE = 1 << 20
+
+
+def file_of(array: npt.NDArray[Any]) -> tuple[int, str, int] | None:
+    """Return the file that an array maps: an open descriptor, its path, and the offset of the first byte.
+
+    None if it maps none, or a file that has another content by now. The caller closes the
+    descriptor.
+    """
+    if array.nbytes < _LEAST_FILE or not _in_order(array):
+        return None
+    _, root = _owner(array)
+    if root is None or root.filename is None or root.mode not in ("r", "r+", "w+"):
+        return None
+    path = os.path.abspath(root.filename)
+    offset = int(root.offset) + _address(array) - _address(root)
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return None
+    try:
+        if os.fstat(fd).st_size >= offset + array.nbytes and _same(fd, offset, array):
+            return fd, path, offset
+    except BaseException:
+        os.close(fd)
+        raise
+    os.close(fd)
+    return None
+
+
+def _same(fd: int, offset: int, array: npt.NDArray[Any]) -> bool:
+    """Tell whether an array maps this file, which could have been replaced since."""
+    page = mmap.ALLOCATIONGRANULARITY
+    start = offset // page * page
+    with contextlib.closing(mmap.mmap(fd, offset - start + 1, access=mmap.ACCESS_READ, offset=start)) as again:
+        if LINUX:
+            view = np.ndarray((1,), np.uint8, buffer=again)
+            files = _files_at(_address(array), _address(view))
+            del view
+            return len(files) == 2 and files[0] == files[1]
+    flat = array.reshape(-1).view(np.uint8)
+    for at in (0, flat.size // 2, max(0, flat.size - 4096)):
+        piece = flat[at : at + 4096].tobytes()
+        os.lseek(fd, offset + at, os.SEEK_SET)
+        if os.read(fd, len(piece)) != piece:
+            return False
+    return True
+
+
+def _files_at(*addresses: int) -> list[tuple[bytes, bytes]]:
+    """Return device and inode of the files mapped at addresses."""
+    found = {}
+    with open("/proc/self/maps", "rb") as maps:
+        for line in maps:
+            span, _, _, device, inode = line.split(None, 5)[:5]
+            low, high = (int(x, 16) for x in span.split(b"-"))
+            for address in addresses:
+                if low <= address < high and inode != b"0":
+                    found[address] = (device, inode)
+    return [found[a] for a in addresses if a in found]
+
+
+def shared(array: npt.NDArray[Any]) -> bool:
+    """Tell whether a worker can take the array without a copy."""
+    if segment_of(array) is not None:
+        return True
+    found = file_of(array)
+    if found is None:
+        return False
+    os.close(found[0])
+    return True
+
+
+# How many bytes are written at once: the kernel writes at most 2 GiB.
+_PIECE = 1 << 30
+
+
+def write_array(fd: int, array: npt.NDArray[Any]) -> None:
+    """Write the elements of an array to a file of its size: one copy, whatever its strides."""
+    if _in_order(array):
+        data = memoryview(array.reshape(-1).view(np.uint8))
+        at = 0
+        while at < len(data):
+            at += os.pwrite(fd, data[at : at + _PIECE], at)
+        return
+    with contextlib.closing(mmap.mmap(fd, array.nbytes)) as to:
+        view: npt.NDArray[Any] = np.ndarray(array.shape, array.dtype.newbyteorder("<"), buffer=to)
+        np.copyto(view, array)
+        del view

@@ -1,0 +1,724 @@
+"""The child process that searches, and the calls to it.
+
+docs/worker.md describes the protocol, of which no other module knows. `get` returns the worker
+of this process and starts it if need be; `Worker.call` performs an operation.
+"""
+
+from __future__ import annotations
+
+import array as _array
+import atexit
+import collections
+import contextlib
+import itertools
+import json
+import logging
+import math
+import mmap
+import os
+import queue
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thresher import _binary, _segments
+from thresher._segments import empty, shared
+
+__all__ = [
+    "BadInput",
+    "Cancelled",
+    "DeadlineExceeded",
+    "DeviceMissing",
+    "HandleLost",
+    "Worker",
+    "WorkerDied",
+    "WorkerError",
+    "empty",
+    "get",
+    "shared",
+]
+
+PROTOCOL = 1
+_PREFIX = struct.Struct("<2sBBIQ")
+_MAGIC = b"TW"
+
+# Arrays of a call up to this size together travel in the frame.
+_IN_FRAME = 32 << 10
+# Larger ones are copied into segments that are used again, those above this size into a file of their own.
+_POOLED = 16 << 20
+# Segments to be used again have at most so many bytes together.
+_POOL = 64 << 20
+
+# How long the worker is waited for at the end of the interpreter.
+_LAST_SECONDS = 5.0
+
+_log = logging.getLogger("thresher.worker")
+
+Progress = Callable[[str, int, int], None]
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class BadInput(ValueError):
+    """An argument is wrong: `argument` names it, `row` is the row of it that is wrong, or None."""
+
+    def __init__(self, message: str, argument: str = "", row: int | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
+        self.row = row
+
+
+class WorkerError(RuntimeError):
+    """The worker could not do what it was asked for; `kind` is one of those of docs/worker.md."""
+
+    kind = "internal"
+
+    def __init__(self, message: str, kind: str | None = None) -> None:
+        super().__init__(message)
+        if kind is not None:
+            self.kind = kind
+
+
+class WorkerDied(WorkerError):
+    """The worker ended during the call, or could not be started; `log` has the last lines of its log."""
+
+    kind = "died"
+
+    def __init__(self, message: str, log: Sequence[str] = ()) -> None:
+        super().__init__("\n  ".join([message, *log]))
+        self.log = list(log)
+
+
+class HandleLost(WorkerError):
+    """The collection was freed, or was in a worker that is gone."""
+
+    kind = "unknown-handle"
+
+
+class Cancelled(WorkerError):
+    """The call was cancelled by another one."""
+
+    kind = "cancelled"
+
+
+class DeviceMissing(WorkerError):
+    """The device asked for is not there."""
+
+    kind = "no-device"
+
+
+class DeadlineExceeded(TimeoutError):
+    """The deadline passed before there was anything to return."""
+
+
+def _error(e: Mapping[str, Any]) -> BaseException:
+    """Return the exception for an error of the worker."""
+    kind, message, argument = e.get("kind", "internal"), e.get("message", ""), e.get("argument", "")
+    text = f"{argument}: {message}" if argument else message
+    if kind == "bad-input":
+        return BadInput(text, argument, e.get("row"))
+    if kind == "deadline":
+        return DeadlineExceeded(text)
+    if kind == "memory":
+        return MemoryError(text)
+    if kind == "file":
+        return OSError(text)
+    for known in (HandleLost, Cancelled, DeviceMissing):
+        if kind == known.kind:
+            return known(text)
+    return WorkerError(text, kind)
+
+
+class _SocketLink:
+    """Carries frames over a socket, with descriptors."""
+
+    passes = True
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._buffer = bytearray()
+        self._fds: collections.deque[int] = collections.deque()
+
+    def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
+        data = memoryview(b"".join(parts))
+        if fds:
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _array.array("i", fds))]
+            data = data[self._sock.sendmsg([data], rights) :]
+        self._sock.sendall(data)
+
+    def read(self, n: int) -> bytearray:
+        while len(self._buffer) < n:
+            data, control, _, _ = self._sock.recvmsg(max(64 << 10, n - len(self._buffer)), socket.CMSG_SPACE(64))
+            for level, kind, rights in control:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    fds = _array.array("i")
+                    fds.frombytes(rights[: len(rights) - len(rights) % fds.itemsize])
+                    for fd in fds:
+                        os.set_inheritable(fd, False)
+                        self._fds.append(fd)
+            if not data:
+                raise EOFError
+            self._buffer += data
+        taken = self._buffer[:n]
+        del self._buffer[:n]
+        return taken
+
+    def take(self, n: int) -> list[int]:
+        return [self._fds.popleft() for _ in range(n)]
+
+    def close(self) -> None:
+        self._sock.close()
+
+    def shut(self) -> None:
+        """End reads in progress."""
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+
+
+class _PipeLink:
+    """Carries frames over two pipes."""
+
+    passes = False
+
+    def __init__(self, out: Any, into: Any) -> None:
+        self._out, self._into = out, into
+
+    def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
+        for part in parts:
+            data = memoryview(part)
+            while len(data) > 0:
+                data = data[self._out.write(data) :]
+
+    def read(self, n: int) -> bytearray:
+        taken = bytearray(n)
+        view, have = memoryview(taken), 0
+        while have < n:
+            got = self._into.readinto(view[have:])
+            if not got:
+                raise EOFError
+            have += got
+        return taken
+
+    def take(self, n: int) -> list[int]:
+        return []
+
+    def close(self) -> None:
+        for end in (self._out, self._into):
+            with contextlib.suppress(OSError):
+                end.close()
+
+    def shut(self) -> None:
+        """End the worker's reads; it ends, and with it the reads of this process."""
+        with contextlib.suppress(OSError):
+            self._out.close()
+
+
+class _Call:
+    """A call in progress, with what must stay until it is answered."""
+
+    def __init__(self) -> None:
+        self.inbox: queue.SimpleQueue[tuple[dict[str, Any], Any, list[int]]] = queue.SimpleQueue()
+        self.kept: list[Any] = []
+        self.borrowed: list[_segments.Segment] = []
+        self.abandoned = False
+
+
+class Worker:
+    """A worker of this process. Its methods may be called from several threads at once.
+
+    Attributes
+    ----------
+    hello : dict
+        What the worker said of itself: docs/worker.md.
+    records : dict of str to dtype
+        The layouts of records, by name.
+    pid, process
+        The process that the worker belongs to, and the worker's process id.
+    """
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._ids = itertools.count(1)
+        self._pending: dict[int, _Call] = {}
+        self._frames: queue.SimpleQueue[tuple[list[Any], list[int], Any] | None] = queue.SimpleQueue()
+        self._lines: collections.deque[str] = collections.deque(maxlen=20)
+        self._known: set[int] = set()
+        self._free: dict[int, list[_segments.Segment]] = collections.defaultdict(list)
+        self._pooled = 0
+        self._pooling = threading.Lock()
+        self._mapping = threading.Lock()
+        self._dead: WorkerDied | None = None
+        self.records: dict[str, np.dtype[Any]] = {}
+        self._child, self._link = self._start()
+        self.process = self._child.pid
+        self._threads = [
+            threading.Thread(target=run, name=f"thresher-{name}", daemon=True)
+            for name, run in (("log", self._keep_log), ("send", self._send), ("receive", self._receive))
+        ]
+        try:
+            for thread in self._threads:
+                thread.start()
+            self.hello, _ = self.call("hello", {"protocol": PROTOCOL})
+        except BaseException:
+            self.close()
+            raise
+        self.records = {name: np.dtype([tuple(c) for c in layout]) for name, layout in self.hello["records"].items()}
+
+    def _start(self) -> tuple[subprocess.Popen[bytes], _SocketLink | _PipeLink]:
+        command = [str(_binary.path()), "worker", "--parent", str(self.pid)]
+        ours = theirs = None
+        if _segments.SHARING and not os.environ.get("THRESHER_WORKER_PIPES"):
+            ours, theirs = socket.socketpair()
+        try:
+            child = subprocess.Popen(
+                command,
+                stdin=theirs if theirs is not None else subprocess.PIPE,
+                stdout=subprocess.DEVNULL if theirs is not None else subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+        except OSError as e:
+            if ours is not None:
+                ours.close()
+            raise WorkerDied(f"{command[0]} cannot be started: {e}") from e
+        finally:
+            if theirs is not None:
+                theirs.close()
+        if ours is not None:
+            return child, _SocketLink(ours)
+        return child, _PipeLink(child.stdin, child.stdout)
+
+    # Threads
+
+    def _keep_log(self) -> None:
+        """Pass the worker's log on to logging."""
+        stream = self._child.stderr
+        assert stream is not None
+        buffer = b""
+        while True:
+            try:
+                data = stream.read(64 << 10)
+            except (OSError, ValueError):
+                data = b""
+            *lines, buffer = (buffer + data).split(b"\n")
+            if not data and buffer:
+                lines.append(buffer)
+            for line in lines:
+                text = line.decode("utf-8", "replace")
+                self._lines.append(text)
+                level = logging.WARNING if "level=WARN" in text else logging.ERROR if "level=ERROR" in text else logging.INFO
+                _log.log(level, "%s", text)
+            if not data:
+                return
+
+    def _send(self) -> None:
+        """Send frames. No signal interrupts this thread, so that a frame is sent whole."""
+        while True:
+            item = self._frames.get()
+            if item is None:
+                return
+            parts, fds, _ = item
+            try:
+                if self._dead is None:
+                    self._link.send(parts, fds)
+            except (OSError, ValueError):
+                self._link.shut()  # the receiving thread finds out why
+            finally:
+                item = parts = _ = None  # type: ignore[assignment]
+                for fd in fds:
+                    os.close(fd)
+
+    def _receive(self) -> None:
+        """Receive frames, until the worker ends."""
+        why = "it ended"
+        try:
+            while True:
+                magic, version, n, header, body = _PREFIX.unpack(self._link.read(_PREFIX.size))
+                if magic != _MAGIC or version != PROTOCOL:
+                    raise ValueError(f"a frame begins with {magic!r}, version {version}")
+                fds = self._link.take(n)
+                self._deliver(json.loads(self._link.read(header)), self._link.read(body), fds)
+        except EOFError:
+            pass
+        except (OSError, ValueError, KeyError, IndexError) as e:
+            why = f"the connection failed: {e}"
+        except MemoryError:
+            why = "this process has no memory for its answer"
+        self._end(why)
+
+    def _deliver(self, header: dict[str, Any], body: bytearray, fds: list[int]) -> None:
+        number = header["id"]
+        call = self._pending.get(number)
+        if "progress" in header:
+            if call is not None:
+                call.inbox.put((header, None, []))
+            return
+        if number == 0:
+            raise ValueError(header.get("error", {}).get("message", "a frame without a call"))
+        self._pending.pop(number, None)
+        if call is None:
+            self._drop(header, fds)
+            return
+        call.kept.clear()
+        for segment in call.borrowed:
+            self._give_back(segment)
+        call.borrowed.clear()
+        if call.abandoned:
+            self._drop(header, fds)
+        else:
+            call.inbox.put((header, body, fds))
+
+    def _drop(self, header: dict[str, Any], fds: list[int]) -> None:
+        """Free what an answer has that nobody waits for."""
+        for fd in fds:
+            os.close(fd)
+        reply = header.get("reply")
+        if isinstance(reply, dict) and reply.get("handle"):
+            self.release(reply["handle"])
+
+    def _end(self, why: str) -> None:
+        """Answer all calls with the end of the worker."""
+        self._link.shut()
+        code: int | None = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._child.wait(_LAST_SECONDS)
+        if code is None:
+            self._child.kill()
+            code = self._child.wait()
+        self._threads[0].join(_LAST_SECONDS)  # its last lines
+        if code < 0:
+            why = f"{why}, by signal {-code}"
+        elif code > 0:
+            why = f"{why} with status {code}"
+        self._dead = WorkerDied(
+            f"thresher's worker (process {self.process}) died: {why}; its collections are gone, the next call starts another",
+            list(self._lines),
+        )
+        while self._pending:
+            _, call = self._pending.popitem()
+            call.inbox.put(({"died": True}, None, []))
+        self._frames.put(None)
+        self._link.close()
+
+    # Calls
+
+    @property
+    def dead(self) -> bool:
+        """Whether the worker has ended, or belongs to another process."""
+        return self._dead is not None or self.pid != os.getpid()
+
+    def call(
+        self,
+        op: str,
+        fields: Mapping[str, Any],
+        arrays: Mapping[str, Any] | None = None,
+        *,
+        progress: Progress | None = None,
+        deadline: float | None = None,
+    ) -> tuple[dict[str, Any], Arrays]:
+        """Perform an operation of docs/worker.md, and return its reply and its arrays.
+
+        Parameters
+        ----------
+        op, fields, arrays
+            The operation and its arguments. Arrays of any strides and byte order are copied once into
+            shared memory, unless they are there. Dtypes are not converted.
+        progress : callable(step, done, total), optional
+            Called from this thread, at most ten times a second.
+        deadline : float, optional
+            Seconds after which searches return the best so far, and other operations fail.
+
+        Raises
+        ------
+        BadInput
+            An argument is wrong; it is named.
+        WorkerDied
+            The worker ended during the call.
+        DeadlineExceeded, Cancelled, HandleLost, DeviceMissing, MemoryError, OSError, WorkerError
+            As their descriptions say.
+        """
+        if self.pid != os.getpid():
+            raise HandleLost("the worker belongs to the process that this one was forked from")
+        number = next(self._ids)
+        header: dict[str, Any] = {"id": number, "op": op}
+        if deadline is not None:
+            if math.isnan(deadline):
+                raise BadInput("deadline: it is no number", "deadline")
+            if deadline <= 0:
+                raise DeadlineExceeded("deadline: it has passed")
+            if deadline < 1e9:
+                header["timeout_ms"] = deadline * 1e3
+        if progress is not None:
+            header["progress"] = True
+        call = _Call()
+        fds: list[int] = []
+        body: list[Any] = []
+        message: tuple[dict[str, Any], Any, list[int]] | None = None
+        try:
+            if arrays:
+                header["arrays"] = self._place(arrays, call, body, fds)
+            text = _encode(header, fields)
+            size = sum(len(part) for part in body)
+            prefix = _PREFIX.pack(_MAGIC, PROTOCOL, len(fds), len(text), size)
+            self._pending[number] = call
+            self._frames.put(([prefix, text, *body], fds, call))
+            fds = []
+            if self._dead is not None:
+                self._pending.pop(number, None)
+                raise self._dead
+            while True:
+                message = self._wait(call)
+                if "progress" not in message[0]:
+                    break
+                step = message[0]["progress"]
+                message = None
+                if progress is not None:
+                    progress(step["step"], step["done"], step["total"])
+            head, payload, files = message
+            if "died" in head:
+                raise self._dead or WorkerDied("thresher's worker died")
+            if "error" in head:
+                raise _error(head["error"])
+            return head.get("reply") or {}, self._arrays(head.get("arrays") or [], payload, files)
+        except BaseException:
+            for fd in fds:
+                os.close(fd)
+            if message is None:
+                self._abandon(number, call)
+            raise
+
+    def _wait(self, call: _Call) -> tuple[dict[str, Any], Any, list[int]]:
+        if os.name != "nt":
+            return call.inbox.get()
+        while True:  # an indefinite wait could not be interrupted
+            with contextlib.suppress(queue.Empty):
+                return call.inbox.get(timeout=0.1)
+
+    def _abandon(self, number: int, call: _Call) -> None:
+        """Cancel a call that nobody waits for any more."""
+        call.abandoned = True
+        self.post("cancel", {"call": number})
+        while True:  # what came before it was abandoned
+            try:
+                header, _, fds = call.inbox.get_nowait()
+            except queue.Empty:
+                return
+            self._drop(header, fds)
+
+    def post(self, op: str, fields: Mapping[str, Any]) -> None:
+        """Send an operation that is not answered. It may be called from finalizers."""
+        if self._dead is not None or self.pid != os.getpid():
+            return
+        text = _encode({"id": 0, "op": op}, fields)
+        self._frames.put(([_PREFIX.pack(_MAGIC, PROTOCOL, 0, len(text), 0), text], [], None))
+
+    def release(self, handle: int) -> None:
+        """Free a collection. It may be called from finalizers."""
+        self.post("free", {"handle": handle})
+
+    def close(self) -> None:
+        """End the worker, and wait until it has ended."""
+        if self.pid != os.getpid():
+            return
+        self._link.shut()
+        deadline = time.monotonic() + _LAST_SECONDS
+        for thread in self._threads:
+            if thread.ident is not None and thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
+        if self._child.poll() is None:
+            self._child.kill()
+            self._child.wait()
+
+    def abandon(self) -> None:
+        """Close what a forked process inherited of its parent's worker."""
+        self._link.close()
+        if self._child.stderr is not None:
+            self._child.stderr.close()
+        self._child.returncode = 0  # of a process that is not this one's child
+        self._free.clear()
+
+    # Arrays
+
+    def _place(self, arrays: Mapping[str, Any], call: _Call, body: list[Any], fds: list[int]) -> list[dict[str, Any]]:
+        """Put arrays where the worker reads them, and return their descriptors."""
+        placed = []
+        size = 0
+        for name, value in arrays.items():
+            array = np.asarray(value)
+            d: dict[str, Any] = {"name": name, "dtype": self._dtype(name, array), "shape": array.shape}
+            placed.append(d)
+            if array.ndim not in (1, 2):
+                raise BadInput(f"{name}: {array.ndim} dimensions; one or two are wanted", name)
+            here = self._link.passes
+            if here and (found := _segments.segment_of(array)) is not None:
+                segment, offset = found
+                self._share(segment)
+                call.kept.append(array)
+                d.update(at="segment", segment=segment.number, offset=offset)
+            elif (file := _segments.file_of(array)) is not None:
+                fd, path, offset = file
+                call.kept.append(array)
+                if here:
+                    d.update(at="file", descriptor=len(fds), offset=offset)
+                    fds.append(fd)
+                else:
+                    os.close(fd)
+                    d.update(at="file", path=path, offset=offset)
+            elif not here or size + array.nbytes <= _IN_FRAME:
+                d.update(at="body", offset=size)
+                part = _bytes(array, copy=here)
+                body += [part, bytes(-array.nbytes % 8)]
+                size += array.nbytes + len(body[-1])
+            elif array.nbytes <= _POOLED:
+                segment = self._borrow(array.nbytes)
+                call.borrowed.append(segment)
+                to: npt.NDArray[Any] = np.ndarray(array.shape, array.dtype.newbyteorder("<"), buffer=segment)
+                np.copyto(to, array)
+                del to
+                self._share(segment)
+                d.update(at="segment", segment=segment.number, offset=0)
+            else:
+                fd = _segments.new_file(array.nbytes)
+                d.update(at="file", descriptor=len(fds), offset=0)
+                fds.append(fd)
+                _segments.write_array(fd, array)
+        return placed
+
+    def _dtype(self, name: str, array: npt.NDArray[Any]) -> str:
+        if array.dtype.names is not None:
+            for known, layout in self.records.items():
+                if array.dtype == layout:
+                    return known
+        little = array.dtype.newbyteorder("<").str
+        if little not in _DTYPES:
+            raise BadInput(f"{name}: dtype {array.dtype}; float32 and integers are taken", name)
+        return little
+
+    def _share(self, segment: _segments.Segment) -> None:
+        """Make the worker map a segment, unless it has."""
+        if segment.number in self._known:
+            return
+        with self._mapping:
+            if segment.number in self._known:
+                return
+            fd = os.dup(segment.fd)
+            text = _encode({"id": 0, "op": "map"}, {"segment": segment.number, "bytes": len(segment)})
+            self._frames.put(([_PREFIX.pack(_MAGIC, PROTOCOL, 1, len(text), 0), text], [fd], None))
+            self._known.add(segment.number)
+            segment.forget.append(self._unshare)
+
+    def _unshare(self, number: int) -> None:
+        self._known.discard(number)
+        self.post("unmap", {"segment": number})
+
+    def _borrow(self, size: int) -> _segments.Segment:
+        """Return a segment of at least size bytes that no call uses."""
+        room = max(1 << 16, 1 << (size - 1).bit_length())
+        with self._pooling:
+            if self._free[room]:
+                self._pooled -= room
+                return self._free[room].pop()
+        return _segments.Segment.new(room)
+
+    def _give_back(self, segment: _segments.Segment) -> None:
+        room = len(segment)
+        with self._pooling:
+            if self._pooled + room <= _POOL:
+                self._pooled += room
+                self._free[room].append(segment)
+
+    def _arrays(self, descriptors: list[dict[str, Any]], body: Any, fds: list[int]) -> Arrays:
+        """Return the arrays of an answer, over the memory that came with it."""
+        try:
+            memory: list[Any] = [mmap.mmap(fd, 0) for fd in fds]
+        finally:
+            for fd in fds:
+                os.close(fd)
+        found: Arrays = {}
+        for d in descriptors:
+            kind = self.records.get(d["dtype"]) if d["dtype"] in self.records else np.dtype(d["dtype"])
+            where = memory[d["descriptor"]] if d["at"] == "file" else body
+            shape = tuple(d["shape"])
+            if 0 in shape:
+                found[d["name"]] = np.empty(shape, kind)
+            else:
+                found[d["name"]] = np.ndarray(shape, kind, buffer=where, offset=d["offset"])
+        return found
+
+
+_DTYPES = {np.dtype(t).newbyteorder("<").str for t in (np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_)}
+
+
+def _bytes(array: npt.NDArray[Any], copy: bool) -> Any:
+    """Return the elements of an array in order, little endian: as a copy, or as they lie if they lie so."""
+    if copy:
+        return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    ordered = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return memoryview(ordered.reshape(-1).view(np.uint8))
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has for a value that is not one of Python's own."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"{type(value).__name__} {value!r} is no field")
+
+
+def _encode(header: dict[str, Any], fields: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps({**header, "fields": fields}, default=_plain, allow_nan=False, separators=(",", ":")).encode()
+    except (ValueError, TypeError):
+        for name, value in fields.items():
+            try:
+                json.dumps(value, default=_plain, allow_nan=False)
+            except (ValueError, TypeError):
+                raise BadInput(f"{name}: {value!r} is no finite number, text or truth value", name) from None
+        raise
+
+
+_current: Worker | None = None
+_starting = threading.Lock()
+
+
+def get() -> Worker:
+    """Return the worker of this process.
+
+    It is started if there is none yet, if this process was forked, or if the last one died.
+    """
+    global _current
+    worker = _current
+    if worker is not None and not worker.dead:
+        return worker
+    with _starting:
+        if _current is None or _current.dead:
+            _current = Worker()
+        return _current
+
+
+def _after_fork() -> None:
+    """Leave the parent's worker to the parent."""
+    global _current, _starting
+    _starting = threading.Lock()
+    worker, _current = _current, None
+    if worker is not None:
+        worker.abandon()
+
+
+def _at_exit() -> None:
+    worker = _current
+    if worker is not None:
+        worker.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

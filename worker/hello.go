@@ -1,0 +1,49 @@
+package worker
+
+import (
+	"context"
+	"math"
+	"os"
+
+	"thresher/batch"
+	"thresher/collection"
+)
+
+// notKnown stands for a figure that is not known.
+var notKnown = math.NaN()
+
+// hello says what the worker is, and refuses clients that speak another protocol.
+func (c *call) hello(context.Context) (any, *sheet, error) {
+	var f struct {
+		Protocol int `json:"protocol"`
+	}
+	if err := c.fields(&f); err != nil {
+		return nil, nil, err
+	}
+	if err := c.complete(); err != nil {
+		return nil, nil, err
+	}
+	if f.Protocol != Protocol {
+		return nil, nil, wrong("protocol", "the client speaks version %d; the worker, thresher %s, version %d", f.Protocol, c.s.o.Version, Protocol).within(Protocol)
+	}
+	return struct {
+		Protocol   int                   `json:"protocol"`
+		Version    string                `json:"version"`
+		PID        int                   `json:"pid"`
+		Devices    []Listed              `json:"devices"`
+		Metrics    []string              `json:"metrics"`
+		Methods    []batch.Method        `json:"methods"`
+		Guarantees []batch.Guarantee     `json:"guarantees"`
+		Laws       []batch.Law           `json:"laws"`
+		Stops      []batch.Stop          `json:"stops"`
+		Records    map[dtype][][2]string `json:"records"`
+	}{Protocol, c.s.o.Version, os.Getpid(), c.s.o.Devices(), collection.Metrics(), batch.Methods(), guarantees(), batch.Laws(), stops(), layouts()}, nil, nil
+}
+
+// Listed is a device as hello lists it.
+type Listed struct {
+	Name    string `json:"name"`
+	Device  string `json:"device,omitempty"`
+	Threads int    `json:"threads,omitempty"`
+	Missing string `json:"missing,omitempty"` // why it is not there
+}

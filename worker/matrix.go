@@ -1,0 +1,33 @@
+package worker
+
+import (
+	"io"
+	"unsafe"
+)
+
+// matrix reads rows in memory as those of a file: it is a dataset.Reader.
+type matrix struct {
+	data []float32
+	dim  int
+	next int // element
+}
+
+func (m *matrix) Dim() int      { return m.dim }
+func (m *matrix) Len() int64    { return int64(len(m.data) / m.dim) }
+func (m *matrix) IDs() []string { return nil }
+func (m *matrix) Close() error  { return nil }
+
+func (m *matrix) Read(dst []float32) (int, error) {
+	if m.next == len(m.data) {
+		return 0, io.EOF
+	}
+	n := copy(dst[:len(dst)/m.dim*m.dim], m.data[m.next:])
+	if n == 0 {
+		return 0, io.ErrShortBuffer
+	}
+	m.next += n
+	return n / m.dim, nil
+}
+
+// isAligned reports whether b begins where a float32 may.
+func isAligned(b []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%4 == 0 }

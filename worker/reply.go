@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+)
+
+// mostInBody is how many bytes of arrays travel in a frame where descriptors can travel too.
+const mostInBody = 64 << 10
+
+// sheet is the memory of the arrays of a reply.
+type sheet struct {
+	columns []descriptor
+	parts   [][]byte
+	mem     []byte
+	file    *os.File // nil if mem travels in the frame
+	unmap   func() error
+}
+
+// column is an array of a reply before it has a place.
+type column struct {
+	name  string
+	dtype dtype
+	shape []int64
+}
+
+// newSheet makes room for arrays, zeroed: in a file that travels with the frame if they are large
+// and descriptors can travel. The caller closes it.
+func newSheet(passes bool, columns ...column) (*sheet, error) {
+	s := &sheet{}
+	total := int64(0)
+	for _, c := range columns {
+		d := descriptor{Name: c.name, DType: c.dtype, Shape: c.shape, At: inBody, Offset: total}
+		n, err := d.bytes()
+		if err != nil {
+			return nil, err
+		}
+		total += (n + 63) &^ 63
+		s.columns = append(s.columns, d)
+	}
+	if total > mostBodyBytes {
+		return nil, &failure{Kind: noMemory, Message: "an answer of more than 2^40 bytes"}
+	}
+	if !passes || total <= mostInBody {
+		s.mem = alignedBytes(total)
+	} else if err := s.takeShared(total); err != nil {
+		return nil, err
+	}
+	for _, d := range s.columns {
+		n, _ := d.bytes() // checked above
+		s.parts = append(s.parts, s.mem[d.Offset:d.Offset+n])
+	}
+	return s, nil
+}
+
+func (s *sheet) takeShared(n int64) (err error) {
+	if s.file, err = newShared(n); err != nil {
+		return err
+	}
+	if s.mem, s.unmap, err = mapMemory(s.file, 0, n, true); err != nil {
+		return errors.Join(err, s.file.Close())
+	}
+	first := 0
+	for i := range s.columns {
+		s.columns[i].At, s.columns[i].Descriptor = inFile, &first
+	}
+	return nil
+}
+
+// part returns the bytes of column i, to be filled.
+func (s *sheet) part(i int) []byte { return s.parts[i] }
+
+// close frees the memory; the client's copy or mapping of it stays.
+func (s *sheet) close() {
+	if s.file == nil {
+		return
+	}
+	if s.unmap != nil {
+		s.unmap() // fails only for what is not mapped
+	}
+	s.file.Close()
+	s.mem, s.parts, s.file = nil, nil, nil
+}
+
+// columnsOf returns a sheet of arrays that are known already.
+func columnsOf(passes bool, columns []column, contents ...[]byte) (*sheet, error) {
+	s, err := newSheet(passes, columns...)
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range contents {
+		copy(s.part(i), b)
+	}
+	return s, nil
+}
+
+// answer is the header of a frame to the client.
+type answer struct {
+	ID       int64        `json:"id"`
+	Reply    any          `json:"reply,omitempty"`
+	Arrays   []descriptor `json:"arrays,omitempty"`
+	Error    *failure     `json:"error,omitempty"`
+	Progress *progress    `json:"progress,omitempty"`
+}
+
+// progress says how far a call has come.
+type progress struct {
+	Step  string `json:"step"`
+	Done  int64  `json:"done"`
+	Total int64  `json:"total"`
+}
+
+// send sends a frame to the client.
+func (s *Child) send(a *answer, arrays *sheet) error {
+	var body []byte
+	var files []*os.File
+	if arrays != nil {
+		a.Arrays = arrays.columns
+		if arrays.file == nil {
+			body = arrays.mem
+		} else {
+			if err := arrays.unmap(); err != nil {
+				return err
+			}
+			arrays.unmap = nil
+			if err := seal(arrays.file); err != nil {
+				return err
+			}
+			files = []*os.File{arrays.file}
+		}
+	}
+	header, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	return sendFrame(s.link, header, body, files)
+}

@@ -1,0 +1,310 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"thresher/batch"
+)
+
+// searching are the fields of a search.
+type searching struct {
+	Handle    int64        `json:"handle"`
+	K         int          `json:"k"`
+	Method    batch.Method `json:"method"`
+	Plan      string       `json:"plan"`
+	Delta     float64      `json:"delta"`
+	Epsilon   float64      `json:"epsilon"`
+	Relative  bool         `json:"relative"`
+	MinScore  *float64     `json:"min_score"`
+	MaxScore  *float64     `json:"max_score"`
+	SelfFirst *int64       `json:"self_first"`
+	Looks     bool         `json:"looks"`
+	Limit     int          `json:"limit"`
+}
+
+// request returns the request without queries and goals.
+func (f *searching) request() batch.Request {
+	r := batch.Request{K: f.K, Method: f.Method, Plan: f.Plan, Delta: f.Delta, Epsilon: f.Epsilon, Relative: f.Relative,
+		MinScore: f.MinScore, MaxScore: f.MaxScore, Limit: f.Limit}
+	if f.SelfFirst != nil {
+		r.ExcludeSelf, r.SelfFirst = true, *f.SelfFirst
+	}
+	return r
+}
+
+const (
+	// partQueries is how many queries are answered together: as many as an Engine takes.
+	partQueries = 1024
+	// partAnswers bounds the bytes of the answers that are not in the reply yet.
+	partAnswers = 64 << 20
+)
+
+// hunt is a search of many queries, part by part.
+type hunt struct {
+	c       *call
+	v       *volume
+	w       *wishes
+	req     batch.Request // of all queries
+	queries []float32
+	m, k    int
+	stats   batch.Stats
+	took    time.Duration
+	warned  []string
+}
+
+// hunt reads queries and goals, whose collection the caller releases.
+func (c *call) hunt(f *searching, withCandidates bool) (*hunt, error) {
+	v, err := c.s.shelf.hold(f.Handle)
+	if err != nil {
+		return nil, err
+	}
+	h := &hunt{c: c, v: v, req: f.request()}
+	if err := h.read(f, withCandidates); err != nil {
+		v.release()
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *hunt) read(f *searching, withCandidates bool) error {
+	a, err := h.c.matrix("queries", float32s)
+	if err != nil {
+		return err
+	}
+	if a.Shape[1] != int64(h.v.Dim) {
+		return wrong("queries", "%d columns; the vectors have %d", a.Shape[1], h.v.Dim).within(h.v.Dim)
+	}
+	b, err := a.read()
+	if err != nil {
+		return err
+	}
+	if !isAligned(b) {
+		return wrong("queries", "offset %d: float32 begin at multiples of 4 bytes", a.Offset)
+	}
+	h.queries, h.m = elements[float32](b), int(a.Shape[0])
+	if h.m == 0 {
+		return wrong("queries", "none given")
+	}
+	if f.K < 0 {
+		return wrong("k", "%d, at least 1", f.K)
+	}
+	if h.w, err = h.c.wishes(h.m, h.v.N, withCandidates); err != nil {
+		return err
+	}
+	h.req.Allow, h.req.Deny = h.w.allow, h.w.deny
+	h.k = min(h.w.most(f.K), h.v.N)
+	return nil
+}
+
+// run answers all queries, and calls take with each part: the number of its first query, and its
+// answers. A search that reaches its deadline returns what it has.
+func (h *hunt) run(ctx context.Context, step string, take func(lo int, resp *batch.Response) error) error {
+	part := partQueries
+	if h.k > 0 {
+		part = min(part, max(1, partAnswers/(24*h.k)))
+	}
+	for lo := 0; lo < h.m; lo += part {
+		hi := min(h.m, lo+part)
+		req := h.req
+		req.Queries, req.Goals = h.queries[lo*h.v.Dim:hi*h.v.Dim], h.w.goals(lo, hi)
+		req.SelfFirst += int64(lo)
+		req.Part = h.m > part
+		resp, err := h.v.coalescer.Search(ctx, req)
+		if err == nil && errors.Is(ctx.Err(), context.Canceled) {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return h.w.located(err, lo)
+		}
+		h.count(&resp.Stats)
+		h.took += resp.Took
+		if lo == 0 {
+			h.warned = resp.Warnings
+		}
+		if err := take(lo, resp); err != nil {
+			return err
+		}
+		h.c.report(step, int64(hi), int64(h.m))
+	}
+	return nil
+}
+
+func (h *hunt) count(s *batch.Stats) {
+	h.stats.Pulls += s.Pulls
+	h.stats.DensePulls += s.DensePulls
+	h.stats.Bytes += s.Bytes
+	h.stats.RowsScored += s.RowsScored
+	h.stats.Exact += s.Exact
+	h.stats.Dense += s.Dense
+	h.stats.Partial += s.Partial
+}
+
+// searched is the reply to a search.
+type searched struct {
+	K        int      `json:"k,omitempty"`
+	Complete bool     `json:"complete"`
+	Warnings []string `json:"warnings"`
+	Plans    []string `json:"plans"`
+	Backends []string `json:"backends"`
+	Words    []string `json:"words,omitempty"` // of looks
+	TookMS   float64  `json:"took_ms"`
+	Saving   float64  `json:"saving"`
+}
+
+func (h *hunt) reply(t *tables) searched {
+	return searched{K: h.k, Complete: h.stats.Partial == 0, Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
+}
+
+// lookTable is the looks of all answers.
+type lookTable struct {
+	lims    []int64
+	records []byte
+}
+
+func (t *lookTable) add(names *tables, a *batch.Answer) {
+	for i := range a.Certificate.Looks {
+		t.records = names.appendLook(t.records, &a.Certificate.Looks[i])
+	}
+	t.lims = append(t.lims, int64(len(t.records)/lookBytes))
+}
+
+// search answers queries that want k atoms each.
+func (c *call) search(ctx context.Context) (any, *sheet, error) {
+	var f searching
+	if err := c.fields(&f); err != nil {
+		return nil, nil, err
+	}
+	if f.Limit != 0 {
+		return nil, nil, wrong("limit", "a search has k; limit is for range")
+	}
+	h, err := c.hunt(&f, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer h.v.release()
+	if err := c.complete(); err != nil {
+		return nil, nil, err
+	}
+	if h.k == 0 {
+		return nil, nil, wrong("k", "0, at least 1; range finds all atoms above a score")
+	}
+	n, k := int64(h.m), int64(h.k)
+	if err := c.fits("k", n*(12*k+certificateBytes)); err != nil {
+		return nil, nil, err
+	}
+	columns := []column{{"ids", int64s, []int64{n, k}}, {"scores", float32s, []int64{n, k}}, {"certificates", certificates, []int64{n}}}
+	out, err := newSheet(c.s.link.passes() && !f.Looks, columns...)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := newTables()
+	t := &lookTable{lims: []int64{0}}
+	err = h.run(ctx, "searching", func(lo int, resp *batch.Response) error {
+		out.put(lo, h.k, names, resp)
+		for j := range resp.Answers {
+			if f.Looks {
+				t.add(names, &resp.Answers[j])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		out.close()
+		return nil, nil, err
+	}
+	if f.Looks {
+		columns = append(columns, column{"look_lims", int64s, []int64{n + 1}}, column{"looks", looks, []int64{int64(len(t.records) / lookBytes)}})
+		if out, err = columnsOf(c.s.link.passes(), columns, out.part(0), out.part(1), out.part(2), bytesOf(t.lims), t.records); err != nil {
+			return nil, nil, err
+		}
+	}
+	return h.reply(names), out, nil
+}
+
+// put writes answers of at most k atoms to the first three columns: ids, scores, certificates.
+func (s *sheet) put(lo, k int, names *tables, resp *batch.Response) {
+	ids, scores, record := elements[int64](s.part(0)), elements[float32](s.part(1)), s.part(2)
+	for j := range resp.Answers {
+		a := &resp.Answers[j]
+		row := (lo + j) * k
+		n := copy(ids[row:row+k], a.IDs)
+		copy(scores[row:row+k], a.Scores)
+		for ; n < k; n++ {
+			ids[row+n], scores[row+n] = -1, float32(math.NaN())
+		}
+		at := (lo + j) * certificateBytes
+		names.appendCertificate(record[at:at:at+certificateBytes], &a.Certificate)
+		resp.Answers[j].IDs, resp.Answers[j].Scores = nil, nil // are written
+	}
+}
+
+// rangeSearch answers queries that want all atoms that reach a score.
+func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
+	var f searching
+	if err := c.fields(&f); err != nil {
+		return nil, nil, err
+	}
+	if f.K != 0 {
+		return nil, nil, wrong("k", "range has no k; search has")
+	}
+	h, err := c.hunt(&f, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer h.v.release()
+	if err := c.complete(); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case h.w.ks != nil:
+		return nil, nil, wrong("ks", "range has no k; search has")
+	case f.MinScore == nil && h.w.floors == nil:
+		return nil, nil, wrong("min_score", "is missing; range finds all atoms that reach it")
+	case h.w.floors != nil && f.MinScore == nil:
+		for j, x := range h.w.floors {
+			if math.IsNaN(x) {
+				return nil, nil, wrong("floors", "NaN, and there is no min_score").at(int64(j))
+			}
+		}
+	}
+	names := newTables()
+	g := &gathered{lims: []int64{0}}
+	t := &lookTable{lims: []int64{0}}
+	err = h.run(ctx, "searching", func(_ int, resp *batch.Response) error {
+		for j := range resp.Answers {
+			a := &resp.Answers[j]
+			g.ids, g.scores = append(g.ids, a.IDs...), append(g.scores, a.Scores...)
+			g.lims = append(g.lims, int64(len(g.ids)))
+			g.certificates = names.appendCertificate(g.certificates, &a.Certificate)
+			g.limited = append(g.limited, flag(a.Limited))
+			if f.Looks {
+				t.add(names, a)
+			}
+			resp.Answers[j].IDs, resp.Answers[j].Scores = nil, nil
+		}
+		return c.fits("min_score", 12*int64(len(g.ids)))
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	n, found := int64(h.m), int64(len(g.ids))
+	columns := []column{{"lims", int64s, []int64{n + 1}}, {"ids", int64s, []int64{found}}, {"scores", float32s, []int64{found}},
+		{"certificates", certificates, []int64{n}}, {"limited", bools, []int64{n}}}
+	contents := [][]byte{bytesOf(g.lims), bytesOf(g.ids), bytesOf(g.scores), g.certificates, g.limited}
+	if f.Looks {
+		columns = append(columns, column{"look_lims", int64s, []int64{n + 1}}, column{"looks", looks, []int64{int64(len(t.records) / lookBytes)}})
+		contents = append(contents, bytesOf(t.lims), t.records)
+	}
+	out, err := columnsOf(c.s.link.passes(), columns, contents...)
+	return h.reply(names), out, err
+}
+
+// gathered are answers of any length, one after the other.
+type gathered struct {
+	lims, ids             []int64
+	scores                []float32
+	certificates, limited []byte
+}

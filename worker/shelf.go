@@ -1,0 +1,105 @@
+package worker
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"thresher/batch"
+	"thresher/collection"
+)
+
+// mostCollections bounds the collections of a client.
+const mostCollections = 1 << 16
+
+// shelf holds the collections of the client by handle.
+type shelf struct {
+	mu   sync.Mutex
+	last int64
+	by   map[int64]*volume
+}
+
+// volume is a collection that can be searched, with users. The last one to release it closes it.
+type volume struct {
+	*collection.Collection
+	engine    *batch.Engine
+	coalescer *batch.Coalescer
+	rows      *region // that the rows are part of, or nil
+	device    string  // as asked for
+	options   collection.Options
+	took      time.Duration // of the build
+	users     atomic.Int64
+}
+
+// add gives v, of one user, a handle. If there are too many, it releases v.
+func (s *shelf) add(v *volume) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.by) >= mostCollections {
+		v.release()
+		return 0, wrong("handle", "more than %d collections; free some", mostCollections).within(mostCollections)
+	}
+	if s.by == nil {
+		s.by = map[int64]*volume{}
+	}
+	s.last++
+	s.by[s.last] = v
+	return s.last, nil
+}
+
+// hold returns a collection for use. The caller releases it.
+func (s *shelf) hold(handle int64) (*volume, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.by[handle]
+	if v == nil {
+		return nil, unknown(handle)
+	}
+	v.users.Add(1)
+	return v, nil
+}
+
+func unknown(handle int64) *failure {
+	f := wrong("handle", "there is no collection %d; was it freed?", handle)
+	f.Kind = unknownHandle
+	return f
+}
+
+// remove forgets a collection, which calls in progress keep.
+func (s *shelf) remove(handle int64) error {
+	s.mu.Lock()
+	v := s.by[handle]
+	delete(s.by, handle)
+	s.mu.Unlock()
+	if v == nil {
+		return unknown(handle)
+	}
+	return v.release()
+}
+
+func (s *shelf) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.by {
+		v.release()
+	}
+	s.by = nil
+}
+
+// release removes a user.
+func (v *volume) release() error {
+	if v.users.Add(-1) > 0 {
+		return nil
+	}
+	var err error
+	if v.coalescer != nil {
+		v.coalescer.Close()
+	}
+	if v.engine != nil {
+		err = v.engine.Close()
+	}
+	err = errors.Join(err, v.Collection.Close())
+	v.rows.release()
+	return err
+}

@@ -1,0 +1,240 @@
+package worker
+
+import (
+	"context"
+
+	"thresher/batch"
+	"thresher/verify"
+)
+
+// comparison compares answers of another program with the best atoms of their queries.
+type comparison struct {
+	*hunt
+	answers *lists    // the atoms that the other program found
+	scores  []float32 // what it states, one an entry of answers; nil for none
+	recalls *verify.Recall
+	shares  []float64 // recall of each answer, NaN if its best atoms are not known
+	missed  lists
+	sum     certifiedSummary
+}
+
+// certifiedSummary counts the answers that were compared.
+type certifiedSummary struct {
+	Compared int64             `json:"compared"`
+	Right    int64             `json:"right"`  // that lacked nothing
+	Missed   int64             `json:"missed"` // atoms that the others lacked
+	Recall   float64           `json:"recall"` // mean
+	Scores   *verify.FormCount `json:"scores,omitempty"`
+}
+
+// compare reads queries and the answers to compare, whose collection the caller releases.
+func (c *call) compare() (*comparison, error) {
+	var f searching
+	if err := c.fields(&f); err != nil {
+		return nil, err
+	}
+	for _, x := range []struct {
+		name  string
+		given bool
+	}{{"min_score", f.MinScore != nil}, {"max_score", f.MaxScore != nil}, {"epsilon", f.Epsilon != 0 || f.Relative}, {"limit", f.Limit != 0}, {"looks", f.Looks}} {
+		if x.given {
+			return nil, wrong(x.name, "answers are compared with the k best of all atoms")
+		}
+	}
+	given, m, width, err := c.integers("answers")
+	if err != nil {
+		return nil, err
+	}
+	states, err := c.get("scores", float32s)
+	if err != nil {
+		return nil, err
+	}
+	if f.Method == "" {
+		f.Method = batch.Certain
+	}
+	if f.K == 0 {
+		f.K = width
+	}
+	if f.K > width {
+		return nil, wrong("k", "%d, and the answers have %d atoms", f.K, width).within(width)
+	}
+	h, err := c.hunt(&f, false)
+	if err != nil {
+		return nil, err
+	}
+	p := &comparison{hunt: h, missed: lists{lims: []int64{0}}}
+	if err = p.read(given, m, width, states); err == nil {
+		err = c.complete()
+	}
+	if err != nil {
+		h.v.release()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *comparison) read(given []int64, m, width int, states *array) error {
+	switch {
+	case p.w.ks != nil || p.w.floors != nil || p.w.ceilings != nil || p.w.exclude != nil || p.w.allow != nil || p.w.deny != nil:
+		return wrong("answers", "answers are compared with the k best of all atoms, without goals and filters")
+	case m != p.m:
+		return wrong("answers", "%d rows for %d queries", m, p.m).within(p.m)
+	case width == 0:
+		return wrong("answers", "every answer is empty")
+	}
+	var stated []float32
+	if states != nil {
+		if len(states.Shape) != 2 || states.Shape[0] != int64(m) || states.Shape[1] != int64(width) {
+			return wrong("scores", "shape %v; that of answers, [%d %d], is wanted", states.Shape, m, width)
+		}
+		b, err := states.read()
+		if err != nil {
+			return err
+		}
+		stated = elements[float32](b)
+		p.scores = make([]float32, 0, len(stated))
+	}
+	p.answers = &lists{lims: []int64{0}}
+	for j := range m {
+		for at := range width {
+			switch id := given[j*width+at]; {
+			case id == -1: // padding
+				continue
+			case id < 0 || id >= int64(p.v.N):
+				return wrong("answers", "rank %d: atom %d; the atoms are 0 to %d", at+1, id, p.v.N-1).at(int64(j))
+			default:
+				p.answers.rows = append(p.answers.rows, id)
+				if stated != nil {
+					p.scores = append(p.scores, stated[j*width+at])
+				}
+			}
+		}
+		p.answers.lims = append(p.answers.lims, int64(len(p.answers.rows)))
+	}
+	p.w.candidates = p.answers
+	o, err := verify.NewLazyOracle(p.v.Rows, p.v.Dim, p.v.Metric)
+	if err != nil {
+		return err
+	}
+	p.recalls = verify.NewRecall(o, max(1, p.k))
+	p.shares = make([]float64, m)
+	return nil
+}
+
+// part compares the answers of a part.
+func (p *comparison) part(lo int, resp *batch.Response) error {
+	for i := range resp.Answers {
+		j, a := lo+i, &resp.Answers[i]
+		if a.Certificate.StoppedBy != batch.Done {
+			p.shares[j] = notKnown
+			p.missed.lims = append(p.missed.lims, int64(len(p.missed.rows)))
+			continue
+		}
+		var states []float32
+		if p.scores != nil {
+			states = p.scores[p.answers.lims[j]:p.answers.lims[j+1]]
+		}
+		share, err := p.recalls.Compare(int64(j), p.queries[j*p.v.Dim:(j+1)*p.v.Dim], a.IDs, p.answers.of(j), states)
+		if err != nil {
+			return wrong("answers", "%v", err).at(int64(j))
+		}
+		p.shares[j] = share
+		lacks := p.recalls.Missed()
+		p.missed.rows = append(p.missed.rows, lacks...)
+		p.missed.lims = append(p.missed.lims, int64(len(p.missed.rows)))
+		p.sum.Compared++
+		p.sum.Missed += int64(len(lacks))
+		p.sum.Recall += share
+		if len(lacks) == 0 {
+			p.sum.Right++
+		}
+	}
+	return nil
+}
+
+// report returns the figures of what was compared, nil if nothing was.
+func (p *comparison) report() (*verify.RecallReport, error) {
+	if p.sum.Compared == 0 {
+		return nil, nil
+	}
+	r, err := p.recalls.Report()
+	if err != nil {
+		return nil, wrong("scores", "%v; the collection's metric is %s", err, p.v.Metric)
+	}
+	return r, nil
+}
+
+// columns are the arrays of a comparison.
+func (p *comparison) columns() ([]column, [][]byte) {
+	m, n := int64(p.m), int64(len(p.missed.rows))
+	return []column{{"recalls", float64s, []int64{m}}, {"missed_lims", int64s, []int64{m + 1}}, {"missed", int64s, []int64{n}}},
+		[][]byte{bytesOf(p.shares), bytesOf(p.missed.lims), bytesOf(p.missed.rows)}
+}
+
+// recall measures the recall of answers.
+func (c *call) recall(ctx context.Context) (any, *sheet, error) {
+	p, err := c.compare()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.v.release()
+	if err := p.run(ctx, "comparing", p.part); err != nil {
+		return nil, nil, err
+	}
+	if p.stats.Partial > 0 {
+		return nil, nil, context.DeadlineExceeded
+	}
+	report, err := p.report()
+	if err != nil {
+		return nil, nil, err
+	}
+	columns, contents := p.columns()
+	out, err := columnsOf(c.s.link.passes(), columns, contents...)
+	return struct {
+		Report *verify.RecallReport `json:"report"`
+		TookMS float64              `json:"took_ms"`
+	}{report, p.took.Seconds() * 1e3}, out, err
+}
+
+// certify proves or corrects answers.
+func (c *call) certify(ctx context.Context) (any, *sheet, error) {
+	p, err := c.compare()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer p.v.release()
+	m, k := int64(p.m), int64(p.k)
+	if err := c.fits("k", 2*m*(12*k+certificateBytes)); err != nil {
+		return nil, nil, err
+	}
+	columns := []column{{"ids", int64s, []int64{m, k}}, {"scores", float32s, []int64{m, k}}, {"certificates", certificates, []int64{m}}}
+	proven, err := newSheet(false, columns...)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := newTables()
+	err = p.run(ctx, "certifying", func(lo int, resp *batch.Response) error {
+		if err := p.part(lo, resp); err != nil {
+			return err
+		}
+		proven.put(lo, p.k, names, resp)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	report, err := p.report()
+	if err != nil {
+		return nil, nil, err
+	}
+	if report != nil {
+		p.sum.Recall /= float64(p.sum.Compared)
+		p.sum.Scores = report.Scores
+	}
+	more, contents := p.columns()
+	out, err := columnsOf(c.s.link.passes(), append(columns, more...), append([][]byte{proven.part(0), proven.part(1), proven.part(2)}, contents...)...)
+	return struct {
+		searched
+		Certified certifiedSummary `json:"certified"`
+	}{p.reply(names), p.sum}, out, err
+}
