@@ -308,20 +308,16 @@ func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goa
 // setAnswers writes the certified answers to queries lo, lo+1, .. to out, and uses answers up. nil
 // answers mean that no look has seen the queries.
 func (w *work) setAnswers(lo int, out []Answer, answers backend.Answers, by string, stop Stop) {
-	atoms := 0
-	for j := range answers {
-		atoms += len(answers[j].IDs)
-	}
-	scores := make([]float32, atoms) // of all answers
-	for j := range out {
-		if answers == nil {
-			out[j] = w.emptyAnswer(lo+j, stop)
-			continue
+	common, room := w.commonCertificate(), newAnswerRoom(answers)
+	if answers == nil {
+		answers, by, room = make(backend.Answers, len(out)), "", answerRoom{}
+		for j := range answers {
+			answers[j] = w.emptyAnswer(lo + j)
 		}
-		n := len(answers[j].IDs)
-		out[j] = w.certify(lo+j, &answers[j], stop, scores[:n:n])
-		out[j].Certificate.Backend = by
-		scores = scores[n:]
+	}
+	common.Backend = by
+	for j := range out {
+		w.certify(&out[j], lo+j, &answers[j], &common, stop, &room)
 	}
 }
 

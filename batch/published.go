@@ -151,7 +151,7 @@ func (e *Engine) reference(ctx context.Context, w *work, m Method, lo, hi float6
 			case err == nil:
 				out[j] = a
 			case contextEnded(err):
-				out[j] = w.emptyAnswer(from+j, stopOf(ctx))
+				w.setAnswers(from+j, out[j:j+1], nil, "", stopOf(ctx))
 			default:
 				mu.Lock()
 				defer mu.Unlock()
@@ -204,7 +204,7 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 	goal := w.goals[j]
 	a := &atoms{c: c, rows: allowedRows(c, &goal)}
 	if len(a.rows) == 0 {
-		return w.certify(j, &backend.Answer{OpenBound: math.Inf(-1), Tau: math.Inf(-1)}, Done, nil), nil
+		return w.certifyOne(j, backend.Answer{OpenBound: math.Inf(-1), Tau: math.Inf(-1)}), nil
 	}
 	q := slices.Clone(w.query(j))
 	if c.Metric.Normalises() && w.norms[j] > 0 {
@@ -242,7 +242,17 @@ func (e *Engine) referenceOne(ctx context.Context, w *work, m Method, lo, hi flo
 	got.RowsScored = len(best)
 	got.Pulls += int64(len(best)) * int64(c.Dim)
 	got.Bytes += 4 * int64(len(best)) * int64(c.Dim)
-	return w.certify(j, &got, Done, make([]float32, len(got.IDs))), nil
+	return w.certifyOne(j, got), nil
+}
+
+// certifyOne returns the answer to query j with its certificate, from that of a reference implementation.
+func (w *work) certifyOne(j int, a backend.Answer) (out Answer) {
+	common, room := w.commonCertificate(), answerRoom{}
+	if len(a.IDs) > 0 {
+		room.scores = make([]float32, len(a.IDs))
+	}
+	w.certify(&out, j, &a, &common, Done, &room)
+	return out
 }
 
 // outward rounds x to float32 toward +Inf or -Inf, by the sign of to, so that a rounded

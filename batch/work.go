@@ -1,9 +1,11 @@
 package batch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 
 	"thresher/backend"
@@ -148,12 +150,25 @@ func (w *work) setGoals(filter *backend.Filter) {
 	}
 }
 
+// checkedValues is the number of values of queries that a goroutine checks at a time, and a quarter of
+// those of a request for which a second goroutine is worth its start.
+const checkedValues = 1 << 16
+
 // checkQueries computes the norms, and refuses values that are not finite and scores
 // that could overflow float32.
 func (w *work) checkQueries() error {
-	c := w.e.c
 	w.norms = make([]float64, w.m)
-	for j := range w.m {
+	threads := 1
+	if len(w.req.Queries) >= 4*checkedValues {
+		threads = cmp.Or(w.e.threads(), runtime.GOMAXPROCS(0))
+	}
+	return backend.EachPiece(threads, w.m, max(1, checkedValues/w.e.c.Dim), w.checkRange, nil)
+}
+
+// checkRange is checkQueries for queries lo..hi-1.
+func (w *work) checkRange(lo, hi int) error {
+	c := w.e.c
+	for j := lo; j < hi; j++ {
 		q := w.query(j)
 		n := collection.Norm(q)
 		w.norms[j] = n
@@ -225,26 +240,54 @@ func (w *work) dropBelowLimit(j int, a *backend.Answer) {
 
 // emptyAnswer is the answer to a query that no look has seen: no atoms, and an open bound
 // from the norms.
-func (w *work) emptyAnswer(j int, stop Stop) Answer {
-	a := backend.Answer{OpenBound: min(w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), w.goals[j].Ceiling), Tau: math.Inf(-1)}
-	return w.certify(j, &a, stop, nil)
+func (w *work) emptyAnswer(j int) backend.Answer {
+	return backend.Answer{OpenBound: min(w.e.c.Metric.Best(w.norms[j], w.e.maxNorm), w.goals[j].Ceiling), Tau: math.Inf(-1)}
 }
 
-// certify returns the answer to query j with its certificate, from a backend's answer, which it uses
-// up. scores is memory for as many scores as that has, which the answer retains.
-func (w *work) certify(j int, a *backend.Answer, stop Stop, scores []float32) Answer {
-	c := w.e.c
+// answerRoom is memory for what the answers to several queries consist of.
+type answerRoom struct {
+	scores []float32
+	looks  []LookRecord
+}
+
+// newAnswerRoom returns memory for certified answers, made of those of a backend.
+func newAnswerRoom(answers backend.Answers) answerRoom {
+	scores, looks := 0, 0
+	for j := range answers {
+		scores += len(answers[j].IDs)
+		looks += len(answers[j].Looks)
+	}
+	return answerRoom{make([]float32, scores), make([]LookRecord, looks)}
+}
+
+// take takes memory for the answer made of a from the room.
+func (r *answerRoom) take(a *backend.Answer) (scores []float32, looks []LookRecord) {
+	n, l := len(a.IDs), len(a.Looks)
+	scores, looks = r.scores[:n:n], r.looks[:l:l]
+	r.scores, r.looks = r.scores[n:], r.looks[l:]
+	return scores, looks
+}
+
+// commonCertificate is what the certificates of all answers have in common.
+func (w *work) commonCertificate() Certificate {
 	p := w.strategy
-	cert := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, Epsilon: w.gap(j),
-		Exact: !a.Random && a.Complete(), StoppedBy: Done, Pulls: a.Pulls, DensePulls: int64(w.goals[j].Allowed) * int64(c.Dim),
-		Bytes: a.Bytes, RowsScored: a.RowsScored, Plan: p.Name,
+	common := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, StoppedBy: Done, Plan: p.Name,
 		Predicted: p.predicted(), PredictedCost: p.Cost}
 	if p.guarantee == GuaranteeExact || p.guarantee == GuaranteeCertain {
-		cert.Delta = 0
+		common.Delta = 0
 	}
-	if p.guarantee == GuaranteeHeuristic {
-		cert.Exact = false
-	}
+	return common
+}
+
+// certify sets out to the answer to query j with its certificate, from a backend's answer, which it uses
+// up. stop says why the answer ends, if it is incomplete.
+func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificate, stop Stop, room *answerRoom) {
+	c := w.e.c
+	out.Certificate = *common
+	cert := &out.Certificate
+	cert.Epsilon, cert.DensePulls = w.gap(j), int64(w.goals[j].Allowed)*int64(c.Dim)
+	cert.Exact = !a.Random && a.Complete() && cert.Guarantee != GuaranteeHeuristic
+	cert.Pulls, cert.Bytes, cert.RowsScored = a.Pulls, a.Bytes, a.RowsScored
 	if finite(a.Tau) {
 		cert.Threshold = &a.Tau
 	}
@@ -252,26 +295,29 @@ func (w *work) certify(j int, a *backend.Answer, stop Stop, scores []float32) An
 		cert.StoppedBy = stop
 		cert.OpenBound = &a.OpenBound
 	}
-	if a.Dense && !p.Dense() {
+	if a.Dense && !w.strategy.Dense() {
 		cert.Fallback = "exact"
 	}
-	for _, l := range a.Looks {
-		cert.Looks = append(cert.Looks, w.record(l))
+	scores, looks := room.take(a)
+	for i := range looks {
+		looks[i] = w.record(&a.Looks[i])
 	}
-	limited := w.k == 0 && w.req.Limit > 0 && len(a.IDs) >= w.req.Limit
+	if len(looks) > 0 {
+		cert.Looks = looks
+	}
+	out.Limited = w.k == 0 && w.req.Limit > 0 && len(a.IDs) >= w.req.Limit
 	if w.minScore(j) != nil {
 		w.dropBelowLimit(j, a)
 	}
-	w.recordCandidates(j, &cert, a.IDs)
-	out := Answer{IDs: a.IDs, Scores: scores[:len(a.IDs):len(a.IDs)], Limited: limited, Certificate: cert}
+	w.recordCandidates(j, cert, a.IDs)
+	out.IDs, out.Scores = a.IDs, scores[:len(a.IDs):len(a.IDs)]
 	for i, s := range a.Scores {
 		out.Scores[i] = float32(c.Metric.Shown(s))
 	}
 	if w.req.SearchScores {
 		out.SearchScores = a.Scores
 	}
-	a.Scores = nil // the certificate retains the rest of a
-	return out
+	a.Scores, a.Looks = nil, nil // the certificate retains the rest of a
 }
 
 // law names the basis of the plan's probability; "" if its guarantee has none.
@@ -296,7 +342,7 @@ func (w *work) law() Law {
 }
 
 // record is the certificate's record of a look.
-func (w *work) record(l backend.LookReport) LookRecord {
+func (w *work) record(l *backend.LookReport) LookRecord {
 	r := LookRecord{Width: l.Look.To, Reads: l.Look.Rep.String(), Alpha: l.Look.Alpha, Seen: l.Seen, Disallowed: l.Disallowed, Survivors: l.Survivors}
 	if l.Look.Rep.Coded() {
 		r.Width += w.e.c.R
