@@ -30,6 +30,23 @@ type Resident interface {
 	Close() error
 }
 
+// Stager is a Resident that can bring queries to its device while they are checked, in one pass over
+// their memory.
+type Stager interface {
+	Resident
+	// Stage calls check for consecutive ranges of the queries, lo to hi-1, from several goroutines, and
+	// copies each range after it. It returns q with Staged set, unless the device is busy or copying so
+	// few queries takes no time worth saving. An error is that of the first range for which check
+	// returned one. The caller must call Release on what is staged, after the last Begin with it.
+	Stage(q Queries, check func(lo, hi int) error) (Queries, error)
+}
+
+// Staged is a Stager's copy of queries. The next Begin with these queries uses it up.
+type Staged interface {
+	// Release frees the copy, unless a Begin has used it up.
+	Release()
+}
+
 // Run is the elimination of one batch. Calls come from one goroutine. If a context ends, the
 // call stops within some milliseconds, after a chunk of at most a few thousand atoms, and
 // returns the context's error. The Run stays valid, and Finish then returns the best answers
@@ -79,6 +96,7 @@ type Leaver interface {
 type Queries struct {
 	M, Dim int
 	Data   []float32
+	Staged Staged // a copy of all of them, by the Resident that is to search; nil if there is none
 }
 
 // Row returns query j; the slice aliases Data.

@@ -3,6 +3,7 @@ package backend
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // EachPiece calls work for consecutive pieces of 0 to n-1, of size each but the last, from at most threads
@@ -20,21 +21,21 @@ func EachPiece(threads, n, size int, work func(lo, hi int) error, ready func(hi 
 		}
 		return p.err
 	}
+	p.idle = make(chan struct{}, 1)
 	if ready != nil {
 		p.done = make([]atomic.Bool, (n+size-1)/size)
 	}
-	var others sync.WaitGroup
 	for range threads - 1 {
-		others.Go(func() {
+		go func() {
 			for p.doNext() {
 			}
-		})
+		}()
 	}
 	at := 0
 	for p.doNext() {
 		at = p.report(at, ready)
 	}
-	others.Wait()
+	p.wait()
 	p.report(at, ready)
 	return p.err
 }
@@ -44,6 +45,8 @@ type pieces struct {
 	n, size int
 	work    func(lo, hi int) error
 	next    atomic.Int64  // first index of the next piece
+	busy    atomic.Int64  // goroutines that do a piece, or are about to look for one
+	idle    chan struct{} // gets a value when none does any more
 	done    []atomic.Bool // by piece; nil if nobody asks
 
 	mu    sync.Mutex
@@ -51,14 +54,40 @@ type pieces struct {
 	errAt int
 }
 
+// spin is how long a caller whose own pieces are done waits for the others before it sleeps: to wake a
+// goroutine that is locked to its thread takes longer than most pieces.
+const spin = 20 * time.Microsecond
+
+// wait waits until no goroutine does a piece, after all have been taken. One that has not begun yet will
+// find none and ends.
+func (p *pieces) wait() {
+	for began := time.Now(); p.busy.Load() > 0 && time.Since(began) < spin; {
+	}
+	for p.busy.Load() > 0 {
+		<-p.idle
+	}
+}
+
 // doNext does the next piece and reports whether there was one.
 func (p *pieces) doNext() bool {
+	p.busy.Add(1)
+	defer p.endPiece()
 	lo := int(p.next.Add(int64(p.size))) - p.size
 	if lo >= p.n {
 		return false
 	}
 	p.do(lo)
 	return true
+}
+
+// endPiece notes that a goroutine has done what it took.
+func (p *pieces) endPiece() {
+	if p.busy.Add(-1) == 0 && p.idle != nil {
+		select {
+		case p.idle <- struct{}{}:
+		default: // the value that is there will do
+		}
+	}
 }
 
 // do does the piece that begins at lo.

@@ -198,7 +198,8 @@ func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.searchByK(ctx, &req, func(ctx context.Context, w *work) (*Response, error) { return w.search(ctx) })
+	s, _ := e.resident.(backend.Stager)
+	return e.searchByK(ctx, &req, s, func(ctx context.Context, w *work) (*Response, error) { return w.search(ctx) })
 }
 
 // current returns the engine that answers: the substitute once the primary backend is lost.

@@ -312,13 +312,15 @@ func (r *Request) splitByK(dim int) []subrequest {
 	return all
 }
 
-// searchByK answers req by calling answer once for each number of atoms that its queries want.
-func (e *Engine) searchByK(ctx context.Context, req *Request, answer func(context.Context, *work) (*Response, error)) (*Response, error) {
+// searchByK answers req by calling answer once for each number of atoms that its queries want. If answer
+// searches at once, s may stage the queries; otherwise it is nil.
+func (e *Engine) searchByK(ctx context.Context, req *Request, s backend.Stager, answer func(context.Context, *work) (*Response, error)) (*Response, error) {
 	if req.Goals == nil {
-		w, err := e.newWork(req, nil)
+		w, err := e.newStagedWork(req, nil, s)
 		if err != nil {
 			return nil, err
 		}
+		defer w.release()
 		ctx, cancel := req.withTimeout(ctx)
 		defer cancel()
 		return answer(ctx, w)

@@ -29,6 +29,7 @@ type work struct {
 	norms    []float64 // |q|
 	given    []int     // candidates of each query that it may return; nil if no query has any
 	warnings []string
+	staged   backend.Staged // a copy of all queries by the resident; nil if there is none
 }
 
 func (w *work) query(j int) []float32 {
@@ -36,14 +37,32 @@ func (w *work) query(j int) []float32 {
 	return w.req.Queries[j*d : (j+1)*d : (j+1)*d]
 }
 
+// queries returns queries lo..hi-1, with what is staged of them.
 func (w *work) queries(lo, hi int) backend.Queries {
 	d := w.e.c.Dim
-	return backend.Queries{M: hi - lo, Dim: d, Data: w.req.Queries[lo*d : hi*d]}
+	q := backend.Queries{M: hi - lo, Dim: d, Data: w.req.Queries[lo*d : hi*d]}
+	if q.M == w.m {
+		q.Staged = w.staged
+	}
+	return q
+}
+
+// release frees what is staged of the queries, unless a run has used it up.
+func (w *work) release() {
+	if w.staged != nil {
+		w.staged.Release()
+	}
 }
 
 // newWork checks req, whose queries have these numbers in the caller's (nil: they are all of
 // them), and plans it. Every error is a *RequestError.
 func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
+	return e.newStagedWork(req, numbers, nil)
+}
+
+// newStagedWork is newWork that has s, if it is not nil, stage the queries while it checks them. The caller
+// must release the work.
+func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager) (*work, error) {
 	c := e.c
 	bad := func(field string, query int, err error) error {
 		return &RequestError{Field: field, Query: query, Err: err}
@@ -93,9 +112,6 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 		w.warnings = append(w.warnings, fmt.Sprintf("k %d cut to the %d atoms there are", k, c.N))
 		k = c.N
 	}
-	if err := w.checkQueries(); err != nil {
-		return nil, err
-	}
 	if err := w.checkSelves(); err != nil {
 		return nil, err
 	}
@@ -111,6 +127,9 @@ func (e *Engine) newWork(req *Request, numbers []int) (*work, error) {
 		}
 	}
 	if w.strategy, err = e.strategy(w); err != nil {
+		return nil, err
+	}
+	if err := w.checkQueries(s); err != nil { // last: what is staged need not be released here
 		return nil, err
 	}
 	w.setGoals(filter)
@@ -129,7 +148,8 @@ func (w *work) setGoals(filter *backend.Filter) {
 		selves = make([]uint32, w.m)
 	}
 	for j := range w.goals {
-		g := backend.Goal{K: w.k, Epsilon: w.epsilon(j), Floor: w.floor(j), Ceiling: w.ceiling(j), Filter: filter, Gather: gather}
+		g := &w.goals[j]
+		g.K, g.Epsilon, g.Floor, g.Ceiling, g.Filter, g.Gather = w.k, w.epsilon(j), w.floor(j), w.ceiling(j), filter, gather
 		if w.req.ExcludeSelf {
 			selves[j] = w.e.inverse[w.self(j)]
 			if w.req.LaterOnly {
@@ -141,7 +161,6 @@ func (w *work) setGoals(filter *backend.Filter) {
 		if g.K == 0 {
 			g.K = min(w.req.Limit, w.e.c.N)
 		}
-		w.goals[j] = g
 		w.countAllowed(j)
 	}
 	w.limitBetter()
@@ -155,9 +174,14 @@ func (w *work) setGoals(filter *backend.Filter) {
 const checkedValues = 1 << 16
 
 // checkQueries computes the norms, and refuses values that are not finite and scores
-// that could overflow float32.
-func (w *work) checkQueries() error {
+// that could overflow float32. If s is not nil, it stages the queries in the same pass.
+func (w *work) checkQueries(s backend.Stager) error {
 	w.norms = make([]float64, w.m)
+	if s != nil && w.m <= w.mostQueries() && w.req.Turns == nil { // otherwise runs are parts of it
+		q, err := s.Stage(w.queries(0, w.m), w.checkRange)
+		w.staged = q.Staged
+		return err
+	}
 	threads := 1
 	if len(w.req.Queries) >= 4*checkedValues {
 		threads = cmp.Or(w.e.threads(), runtime.GOMAXPROCS(0))
@@ -246,8 +270,9 @@ func (w *work) emptyAnswer(j int) backend.Answer {
 
 // answerRoom is memory for what the answers to several queries consist of.
 type answerRoom struct {
-	scores []float32
-	looks  []LookRecord
+	scores     []float32
+	looks      []LookRecord
+	thresholds []float64
 }
 
 // newAnswerRoom returns memory for certified answers, made of those of a backend.
@@ -257,7 +282,7 @@ func newAnswerRoom(answers backend.Answers) answerRoom {
 		scores += len(answers[j].IDs)
 		looks += len(answers[j].Looks)
 	}
-	return answerRoom{make([]float32, scores), make([]LookRecord, looks)}
+	return answerRoom{make([]float32, scores), make([]LookRecord, looks), make([]float64, 0, len(answers))}
 }
 
 // take takes memory for the answer made of a from the room.
@@ -279,8 +304,8 @@ func (w *work) commonCertificate() Certificate {
 	return common
 }
 
-// certify sets out to the answer to query j with its certificate, from a backend's answer, which it uses
-// up. stop says why the answer ends, if it is incomplete.
+// certify sets out to the answer to query j with its certificate, from a backend's answer, whose ids and
+// scores it retains. stop says why the answer ends, if it is incomplete.
 func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificate, stop Stop, room *answerRoom) {
 	c := w.e.c
 	out.Certificate = *common
@@ -289,11 +314,13 @@ func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificat
 	cert.Exact = !a.Random && a.Complete() && cert.Guarantee != GuaranteeHeuristic
 	cert.Pulls, cert.Bytes, cert.RowsScored = a.Pulls, a.Bytes, a.RowsScored
 	if finite(a.Tau) {
-		cert.Threshold = &a.Tau
+		room.thresholds = append(room.thresholds, a.Tau)
+		cert.Threshold = &room.thresholds[len(room.thresholds)-1]
 	}
 	if !a.Complete() {
 		cert.StoppedBy = stop
-		cert.OpenBound = &a.OpenBound
+		bound := a.OpenBound
+		cert.OpenBound = &bound
 	}
 	if a.Dense && !w.strategy.Dense() {
 		cert.Fallback = "exact"
@@ -317,7 +344,6 @@ func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificat
 	if w.req.SearchScores {
 		out.SearchScores = a.Scores
 	}
-	a.Scores, a.Looks = nil, nil // the certificate retains the rest of a
 }
 
 // law names the basis of the plan's probability; "" if its guarantee has none.

@@ -190,6 +190,21 @@ func (d *Device) Do(ctx context.Context, f func(*Thread) error) error {
 	return d.withContext(f)
 }
 
+// TryDo is Do unless the device is busy, lost or closed; then it does nothing. It reports whether f was
+// called.
+func (d *Device) TryDo(f func(*Thread) error) (called bool, err error) {
+	select {
+	case d.busy <- struct{}{}:
+	default:
+		return false, nil
+	}
+	defer func() { <-d.busy }()
+	if d.Lost() != nil {
+		return false, nil
+	}
+	return true, d.withContext(f)
+}
+
 // withContext calls f with the context current on its OS thread, and restores the thread afterwards.
 func (d *Device) withContext(f func(*Thread) error) (err error) {
 	runtime.LockOSThread()

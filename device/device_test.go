@@ -394,3 +394,38 @@ func TestTwoDevicesOfOneIndex(t *testing.T) {
 	}
 	onThread(t, a, of.Free)
 }
+
+// TestTryDo: it calls a function only if the device is free, open and not lost.
+func TestTryDo(t *testing.T) {
+	if err := Driver(); err != nil {
+		t.Skip(err)
+	}
+	d, err := Open(0, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	try := func(want bool) {
+		t.Helper()
+		before := calls
+		called, err := d.TryDo(func(th *Thread) error { calls++; return th.Synchronize() })
+		if called != want || err != nil || calls > before != want {
+			t.Errorf("called %v, error %v, want %v", called, err, want)
+		}
+	}
+	try(true)
+	if err := d.Do(t.Context(), func(*Thread) error { try(false); return nil }); err != nil {
+		t.Error(err)
+	}
+	failed := errors.New("failed")
+	if called, err := d.TryDo(func(*Thread) error { return failed }); !called || !errors.Is(err, failed) {
+		t.Errorf("called %v, error %v", called, err)
+	}
+	try(true)
+	d.markLost(failed)
+	try(false)
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	try(false)
+}

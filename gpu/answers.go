@@ -24,8 +24,7 @@ func before(a, b scoredRow) int {
 
 // hostQuery is the host's record of a query: what its state on the device does not hold.
 type hostQuery struct {
-	goal  *backend.Goal
-	looks []backend.LookReport
+	goal *backend.Goal
 	// best are the answers that the host holds: those of the dense path, collected scores, and those
 	// found by interrupted dense scans.
 	best []scoredRow
@@ -87,44 +86,99 @@ func (s *query) threshold() float64 { return max(s.tau-s.lead, s.floor) }
 func (s *query) scale() looks.Conversion { return looks.Conversion{Lead: s.lead, Give: s.give} }
 
 // threshold returns the threshold that the k-th of sorted answers gives, -Inf if there are fewer.
-func threshold(g *backend.Goal, best []scoredRow, exp int) float64 {
+func threshold(g *backend.Goal, best []scoredRow, exp int32) float64 {
 	if g.K == 0 || len(best) < g.K {
 		return math.Inf(-1)
 	}
-	return best[g.K-1].score + math.Ldexp(g.Epsilon, -exp)
+	return best[g.K-1].score + g.Epsilon*powerOf(-exp)
 }
 
-// answerOf returns the answer of the query in slot p; held are the best that the device kept.
-func (x *run) answerOf(p int, held []scoredRow) backend.Answer {
+// powerOf returns 2^exp. Multiplying by it is exact or rounds once, as math.Ldexp does, for the exponents
+// of queries: their norms are those of float32 numbers, so |exp| is below 1022.
+func powerOf(exp int32) float64 { return math.Float64frombits(uint64(1023+exp) << 52) }
+
+// settleBest decides which atoms the answer of the query in slot p consists of, and returns their number:
+// if the host holds no others, those that the device kept, which are sorted; otherwise best.
+func (x *run) settleBest(p int) int {
 	s, a := &x.b.states[p], &x.queries[p]
+	if x.keptAlone(p) {
+		scores, _ := x.b.held(p)
+		if k := a.goal.K; len(scores) >= k {
+			scores = scores[:k]
+			a.tau = max(a.tau, scores[k-1]+a.goal.Epsilon*powerOf(-s.exp))
+		}
+		for len(scores) > 0 && scores[len(scores)-1] < s.floor { // Floor raised it after they were scored
+			scores = scores[:len(scores)-1]
+		}
+		return len(scores)
+	}
 	if !a.dense {
-		a.best = distinct(append(held, a.best...))
+		if p < x.deviceKept {
+			a.best = x.b.appendHeld(a.best, p)
+		}
+		a.best = distinct(a.best)
 		if k := a.goal.K; k > 0 && len(a.best) > k {
 			a.best = a.best[:k]
 		}
-		a.tau = max(a.tau, threshold(a.goal, a.best, int(s.exp)))
+		a.tau = max(a.tau, threshold(a.goal, a.best, s.exp))
 	}
-	for len(a.best) > 0 && a.best[len(a.best)-1].score < s.floor { // Floor raised it after they were scored
+	for len(a.best) > 0 && a.best[len(a.best)-1].score < s.floor {
 		a.best = a.best[:len(a.best)-1]
+	}
+	return len(a.best)
+}
+
+// keptAlone reports whether the device kept all that is known of the best of the query in slot p.
+func (x *run) keptAlone(p int) bool {
+	return p < x.deviceKept && !x.queries[p].dense && len(x.queries[p].best) == 0
+}
+
+// answerRoom is memory for what the answers to several queries consist of.
+type answerRoom struct {
+	ids     []int64
+	scores  []float64
+	reports []backend.LookReport
+}
+
+// setAnswer sets out to the answer of the query in slot p, whose n atoms settleBest has decided, with memory
+// from room.
+func (x *run) setAnswer(out *backend.Answer, p, n int, room *answerRoom) {
+	ids, scores, looks := room.ids[:n:n], room.scores[:n:n], x.countLooks(p)
+	reports := room.reports[:looks:looks]
+	room.ids, room.scores, room.reports = room.ids[n:], room.scores[n:], room.reports[looks:]
+	x.setReports(reports, p)
+	s, a := &x.b.states[p], &x.queries[p]
+	unit := powerOf(s.exp)
+	if x.keptAlone(p) {
+		held, rows := x.b.held(p)
+		for i := range ids {
+			ids[i], scores[i] = int64(rows[i]), held[i]*unit
+		}
+	} else {
+		for i := range ids {
+			ids[i], scores[i] = int64(a.best[i].row), a.best[i].score*unit
+		}
 	}
 	_, open := x.remaining(p)
 	dim := int64(x.r.c.Dim)
-	out := backend.Answer{Looks: a.looks, RowsScored: int(s.rows) + a.rowsRead,
+	*out = backend.Answer{IDs: ids, Scores: scores, Looks: reports, RowsScored: int(s.rows) + a.rowsRead,
 		Pulls: int64(s.pulls) + a.pulls + int64(a.rowsRead)*dim, Bytes: int64(s.bytes) + a.bytes + 4*int64(a.rowsRead)*dim,
-		Tau: math.Ldexp(max(s.threshold(), a.tau), int(s.exp)), OpenBound: math.Ldexp(min(s.scale().UpperScore(open), s.ceiling), int(s.exp)), Dense: a.dense}
+		Tau: max(s.threshold(), a.tau) * unit, OpenBound: min(s.scale().UpperScore(open), s.ceiling) * unit, Dense: a.dense}
 	if !a.dense {
 		out.Random = s.flags&flagRandom != 0 || s.rows < s.expectedRows
 	}
-	out.IDs, out.Scores = slices.Grow(out.IDs, len(a.best)), slices.Grow(out.Scores, len(a.best))
-	for _, b := range a.best {
-		out.IDs = append(out.IDs, int64(b.row))
-		out.Scores = append(out.Scores, math.Ldexp(b.score, int(s.exp)))
-	}
-	return out
 }
 
-// distinct sorts answers and removes duplicates.
+// distinct sorts answers, unless they are sorted, and removes duplicates.
 func distinct(all []scoredRow) []scoredRow {
+	for i := 1; ; i++ {
+		if i >= len(all) {
+			return all
+		}
+		if before(all[i-1], all[i]) >= 0 {
+			break
+		}
+	}
 	slices.SortFunc(all, before)
 	return slices.CompactFunc(all, func(a, b scoredRow) bool { return a.row == b.row })
 }

@@ -189,18 +189,22 @@ func TestEngineOutlives(t *testing.T) {
 	want := s.search(t, req)
 	const searches = 3
 	for k, f := range []struct {
-		call string
-		code int
-		lost bool
+		call   string
+		code   int
+		lost   bool
+		staged bool // the queries, before the search begins
 	}{
-		{"cuMemAlloc", codeOutOfMemory, false},
-		{"cuMemHostAlloc", codeOutOfMemory, false},
-		{"cuLaunchKernel", 701, false}, // too many resources
-		{"cuLaunchKernel", 719, true},
-		{"kernel", 719, true},
-		{"kernel", 700, true},            // illegal address
-		{"cuMemcpyDtoHAsync", 214, true}, // ECC
-		{"cuStreamSynchronize", 719, true},
+		{"cuMemAlloc", codeOutOfMemory, false, false},
+		{"cuMemHostAlloc", codeOutOfMemory, false, false},
+		{"cuLaunchKernel", 701, false, false}, // too many resources
+		{"cuLaunchKernel", 719, true, false},
+		{"kernel", 719, true, false},
+		{"kernel", 700, true, true},             // illegal address
+		{"cuMemcpyDtoHAsync", 214, true, false}, // ECC
+		{"cuStreamSynchronize", 719, true, false},
+		{"cuMemAlloc", codeOutOfMemory, false, true},
+		{"cuMemHostAlloc", codeOutOfMemory, false, true},
+		{"cuMemcpyHtoDAsync", 719, true, true},
 	} {
 		if !myTurn(k) {
 			continue
@@ -209,6 +213,9 @@ func TestEngineOutlives(t *testing.T) {
 		for n, well := 1, 0; well < 3 && n < 1000; n += 1 + n/5 {
 			name := fmt.Sprintf("%s:%d:%d", f.call, n, f.code)
 			b := open(t, Options{})
+			if f.staged {
+				b.(*Backend).machines[0].pieceValues = 100
+			}
 			var w told
 			t.Setenv(failVariable, name)
 			e, err := batch.Open(t.Context(), s.c, b, &batch.Options{Fallback: s.cpu, Observer: &w})

@@ -93,7 +93,7 @@ func (t *trial) allocate(r *resident) (err error) {
 		}
 	}
 	t.run = &run{r: r}
-	if t.b, err = newQueryBatch(t.t, r, m, 1, true); err != nil {
+	if t.b, err = newQueryBatch(t.t, r, m, 1, true, nil); err != nil {
 		return err
 	}
 	if t.lists, err = newArena(t.queue, "synthetic lists", m, min(t.sizes.near, n/m), m*(trialDim+1)); err != nil {

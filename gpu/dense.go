@@ -167,23 +167,23 @@ func (d *denseScan) prepareQueries(q *queue) (err error) {
 			most = max(most, x.queries[p].goal.K)
 		}
 	}
-	if d.b, err = newQueryBatch(q.t, x.r, d.hi, most, false); err != nil {
+	if d.b, err = newQueryBatch(q.t, x.r, d.hi, most, false, nil); err != nil {
 		return err
 	}
-	query := make([]int, len(x.slot))
-	for j, p := range x.slot {
-		query[p] = j
+	for _, p := range d.slots {
+		given = given || len(x.queries[p].given()) > 0
+		d.ceilings = d.ceilings || x.queries[p].bounded()
 	}
-	for i, p := range d.slots {
+	of := x.queryOfSlot()
+	d.b.loadQueries(q, func(i int) {
+		p := d.slots[i]
 		g := *x.queries[p].goal
 		g.Epsilon = 0 // the dense path returns the exact best
 		g.Floor = x.queries[p].floor
 		s := &x.b.states[p]
-		d.b.setQuery(i, x.input.Row(query[p]), &g, int(s.k), goalLists{filter: s.filter, excluded: s.excluded, excludes: s.excludes})
+		d.b.setQuery(i, x.input.Row(of[p]), &g, int(s.k), goalLists{filter: s.filter, excluded: s.excluded, excludes: s.excludes})
 		d.b.states[i].origin = uint32(p)
-		given = given || len(x.queries[p].given()) > 0
-		d.ceilings = d.ceilings || x.queries[p].bounded()
-	}
+	})
 	d.b.prepare(q)
 	if given && !d.collects {
 		d.seedBest(q)
@@ -305,11 +305,21 @@ func (d *denseScan) keepScores(j int, all []scoredRow) {
 }
 
 // storeAnswers stores the best of the rows read in the run; with complete they are the answers.
-func (d *denseScan) storeAnswers(q *queue, complete bool) (err error) {
+func (d *denseScan) storeAnswers(q *queue, complete bool) error {
 	x := d.x
 	if !d.collects {
-		if d.found, err = d.b.downloadBest(q, 0, d.hi); err != nil {
+		if err := d.b.fetchBest(q, 0, d.hi); err != nil {
 			return err
+		}
+		room := 0
+		for i := range d.slots {
+			room += int(d.b.states[i].best)
+		}
+		all := make([]scoredRow, 0, room)
+		for i := range d.slots {
+			from := len(all)
+			all = d.b.appendHeld(all, i)
+			d.found[i] = all[from:len(all):len(all)]
 		}
 	}
 	for i, p := range d.slots {
@@ -326,7 +336,7 @@ func (d *denseScan) storeAnswers(q *queue, complete bool) (err error) {
 		if k := a.goal.K; k > 0 && len(a.best) > k {
 			a.best = a.best[:k]
 		}
-		a.tau, a.dense = threshold(a.goal, a.best, int(s.exp)), true
+		a.tau, a.dense = threshold(a.goal, a.best, s.exp), true
 		s.flags |= flagDone
 	}
 	x.b.uploadStates(q)

@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -65,9 +66,10 @@ func TestHostWorkOfSearches(t *testing.T) {
 	}{
 		{"settled by a look", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, hostWork{2, 1, 14, 21}},
 		{"two looks", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, hostWork{3, 2, 19, 30}},
+		{"best of 90 KiB", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", K: 120}, 64, hostWork{3, 2, 19, 30}},
 		{"dense", batch.Request{Method: batch.Exact}, 1, hostWork{2, 2, 12, 24}},
 	} {
-		x.req.Queries, x.req.K = queries[:x.m*c.Dim], 10
+		x.req.Queries, x.req.K = queries[:x.m*c.Dim], cmp.Or(x.req.K, 10)
 		search := func() error {
 			_, err := e.Search(t.Context(), x.req)
 			return err

@@ -28,8 +28,35 @@ type machine struct {
 	// Tests make these small: the most entries of a list, the most lists in memory at once (0 is no
 	// limit for both), and the most pairs of an atom and a query in one launch of the scan.
 	maxListRoom, maxLists, maxPairs int
+	// pieceValues is the number of coordinates of queries that a goroutine copies at a time, and half of
+	// those for which a second goroutine is worth its start. Tests make it small.
+	pieceValues int
 	// onLaunch, if not nil, is called before and after each launch; benchmarks record events there.
 	onLaunch func(q *queue, kernel string) error
+	// onPhase, if not nil, is called when a phase of the host's work for a batch begins; benchmarks
+	// measure how long it takes.
+	onPhase func(p hostPhase)
+}
+
+// hostPhase is a phase of the host's work for a batch.
+type hostPhase string
+
+// The phases of a search: the check of the request and its plan; copying the queries to page-locked
+// memory; enqueuing work, with all that belongs to no other phase; waiting for the device; and making
+// reports and answers of what it has found.
+const (
+	phaseCheck   hostPhase = "check"
+	phaseCopy    hostPhase = "copy"
+	phaseEnqueue hostPhase = "enqueue"
+	phaseWait    hostPhase = "wait"
+	phaseAnswers hostPhase = "answers"
+)
+
+// beginPhase ends one phase and begins another.
+func (m *machine) beginPhase(p hostPhase) {
+	if m.onPhase != nil {
+		m.onPhase(p)
+	}
 }
 
 // testModules are modules that only tests and benchmarks load.
@@ -41,7 +68,7 @@ func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{d: d, log: log, functions: make(map[string]*device.Function), maxHost: o.Host, maxPairs: scanPairs}
+	m := &machine{d: d, log: log, functions: make(map[string]*device.Function), maxHost: o.Host, maxPairs: scanPairs, pieceValues: copiedValues}
 	switch {
 	case o.Host == 0:
 		m.maxHost = math.MaxInt64

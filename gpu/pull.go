@@ -21,13 +21,12 @@ import (
 //
 // takelook.go, dense.go and querychunk.go decide which of them a query needs.
 
-// prepare uploads the queries and prepares them.
+// prepare prepares the queries, which have been loaded.
 func (b *queryBatch) prepare(q *queue) {
 	c, m := b.r.c, b.m
-	b.upload(q, int(b.at.states), b.at.given.at(m*c.Dim))
 	// As many threads with codes as without, for the same norm, bit for bit: a dense scan takes scores of the run.
 	q.queryLoad(device.Shape{Grid: device.Dim{X: m}, Block: threadsFor(c.Dim)}, queryLoadArgs{
-		q: arrayOf(b, b.at.given), scaled: arrayOf(b, b.at.scaled), x: arrayOf(b, b.at.x), queries: arrayOf(b, b.at.states),
+		q: b.given(), scaled: arrayOf(b, b.at.scaled), x: arrayOf(b, b.at.x), queries: arrayOf(b, b.at.states),
 		m: m, dim: c.Dim, P: b.xWidth(), metric: scoringOf(c), centre: orNull(b.r.centre),
 	})
 	if !b.codes {

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"unsafe"
 
@@ -28,7 +29,8 @@ type queryBatch struct {
 	candidateRoom int
 	bestRoom      int
 
-	mem *device.Buffer[uint8]
+	staged *stagedQueries // holds the queries as given; nil: they are in mem
+	mem    *device.Buffer[uint8]
 	// pinned is the host's copy of mem's first arrays, at the same offsets.
 	pinned *device.Pinned[uint8]
 	// states is the result of the last download; it aliases pin.
@@ -37,7 +39,7 @@ type queryBatch struct {
 	// Offsets of arrays in mem, [m] each:
 	at struct {
 		// These five are contiguous: reports and states are downloaded together, with the best if it is
-		// small; states and the queries as given are uploaded together.
+		// small; states and the queries as given, if they are not staged, are uploaded together.
 		bestScore array[float64]
 		bestRow   array[uint32]
 		reports   array[report]
@@ -54,17 +56,20 @@ type queryBatch struct {
 
 // smallBest is the most bytes of a batch's best that are always downloaded with the states, which costs
 // less than another wait.
-const smallBest = 1 << 16
+const smallBest = 1 << 20
 
 // newQueryBatch allocates memory for m queries; most is the greatest k among those whose best the
-// device keeps.
-func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool) (*queryBatch, error) {
-	b := &queryBatch{r: r, m: m, codes: codes, candidateRoom: max(minCandidates, (most+3)&^3), bestRoom: max(1, most)}
+// device keeps. staged may hold the queries as given; its owner frees it after the batch.
+func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool, staged *stagedQueries) (*queryBatch, error) {
+	b := &queryBatch{r: r, m: m, codes: codes, staged: staged, candidateRoom: max(minCandidates, (most+3)&^3), bestRoom: max(1, most)}
 	c, a := r.c, &b.at
 	var mem arrayLayout
 	a.bestScore, a.bestRow = place[float64](&mem, m*b.bestRoom), place[uint32](&mem, m*b.bestRoom)
 	a.reports = place[report](&mem, m)
-	a.states, a.given = place[query](&mem, m), place[float32](&mem, m*c.Dim)
+	a.states = place[query](&mem, m)
+	if staged == nil {
+		a.given = place[float32](&mem, m*c.Dim)
+	}
 	pin := int(mem)
 	a.scaled, a.x = place[float64](&mem, m*c.Dim), place[float32](&mem, m*b.xWidth())
 	if codes {
@@ -86,7 +91,6 @@ func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool) (*que
 		return nil, err
 	}
 	b.states = viewPinned(b.pinned, b.at.states, 0, m)
-	clear(b.states)
 	return b, nil
 }
 
@@ -132,12 +136,55 @@ func (b *queryBatch) rotationShared(t *device.Thread) int {
 	return 0
 }
 
-// setQuery sets the state of query j and its coordinates in pinned memory, before prepare.
+// loadQueries has all queries set by set, on all cores, and enqueues their upload, in pieces while others
+// are still being set.
+func (b *queryBatch) loadQueries(q *queue, set func(j int)) {
+	q.machine.beginPhase(phaseCopy)
+	defer q.machine.beginPhase(phaseEnqueue)
+	dim, threads, sent := b.r.c.Dim, 1, 0
+	if b.staged == nil && b.m*dim >= 2*q.machine.pieceValues {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	setAll := func(lo, hi int) error {
+		for j := lo; j < hi; j++ {
+			set(j)
+		}
+		return nil
+	}
+	// It returns no error: setAll has none.
+	_ = backend.EachPiece(threads, b.m, max(1, q.machine.pieceValues/dim), setAll, func(hi int) {
+		if b.staged == nil && (sent > 0 || hi < b.m) {
+			b.upload(q, b.at.given.at(sent*dim), b.at.given.at(hi*dim))
+		}
+		if hi < b.m {
+			sent = hi
+			return
+		}
+		if end := b.at.given.at(hi * dim); b.staged == nil && sent == 0 {
+			b.upload(q, int(b.at.states), end)
+		} else {
+			b.uploadStates(q)
+		}
+	})
+}
+
+// given points to the queries as given.
+func (b *queryBatch) given() device.Pointer[float32] {
+	if b.staged != nil {
+		return device.View[float32](b.staged.mem, 0)
+	}
+	return arrayOf(b, b.at.given)
+}
+
+// setQuery sets the state of query j in pinned memory, and its coordinates there unless they are staged, for
+// loadQueries.
 func (b *queryBatch) setQuery(j int, row []float32, g *backend.Goal, k int, lists goalLists) {
 	s := &b.states[j]
 	*s = query{epsilon: g.Epsilon, floor: g.Floor, ceiling: g.Ceiling, k: uint32(k), allowed: uint32(g.Allowed), open: math.Inf(-1), from: uint32(g.From),
 		filter: lists.filter, excluded: lists.excluded, excludes: lists.excludes, given: lists.given, givens: lists.givens}
-	copy(viewPinned(b.pinned, b.at.given, j*len(row), len(row)), row)
+	if b.staged == nil {
+		copy(viewPinned(b.pinned, b.at.given, j*len(row), len(row)), row)
+	}
 }
 
 // upload enqueues the upload of bytes lo to hi-1.
@@ -181,26 +228,30 @@ func (b *queryBatch) syncStates(q *queue) error {
 	return nil
 }
 
-// downloadBest returns the best of queries lo to hi-1, as of the last download of the states; out is
-// indexed by query.
-func (b *queryBatch) downloadBest(q *queue, lo, hi int) (out [][]scoredRow, err error) {
-	if !b.bestIsSmall() && lo < hi {
-		b.download(q, b.at.bestScore.at(lo*b.bestRoom), b.at.bestScore.at(hi*b.bestRoom))
-		b.download(q, b.at.bestRow.at(lo*b.bestRoom), b.at.bestRow.at(hi*b.bestRoom))
-		if err := q.sync(); err != nil {
-			return nil, err
-		}
+// fetchBest makes the best of queries lo to hi-1 current, as of the last download of the states.
+func (b *queryBatch) fetchBest(q *queue, lo, hi int) error {
+	if b.bestIsSmall() || lo >= hi {
+		return q.err
 	}
-	out = make([][]scoredRow, b.m)
-	for j := lo; j < hi; j++ {
-		n := int(b.states[j].best)
-		scores, rows := viewPinned(b.pinned, b.at.bestScore, j*b.bestRoom, n), viewPinned(b.pinned, b.at.bestRow, j*b.bestRoom, n)
-		out[j] = slices.Grow(out[j], n)
-		for k := range n {
-			out[j] = append(out[j], scoredRow{scores[k], rows[k]})
-		}
+	b.download(q, b.at.bestScore.at(lo*b.bestRoom), b.at.bestScore.at(hi*b.bestRoom))
+	b.download(q, b.at.bestRow.at(lo*b.bestRoom), b.at.bestRow.at(hi*b.bestRoom))
+	return q.sync()
+}
+
+// held returns the best of query j, sorted, as last downloaded; the slices alias pinned memory.
+func (b *queryBatch) held(j int) (scores []float64, rows []uint32) {
+	n := int(b.states[j].best)
+	return viewPinned(b.pinned, b.at.bestScore, j*b.bestRoom, n), viewPinned(b.pinned, b.at.bestRow, j*b.bestRoom, n)
+}
+
+// appendHeld appends the best of query j to all.
+func (b *queryBatch) appendHeld(all []scoredRow, j int) []scoredRow {
+	scores, rows := b.held(j)
+	all = slices.Grow(all, len(scores))
+	for i, s := range scores {
+		all = append(all, scoredRow{s, rows[i]})
 	}
-	return out, nil
+	return all
 }
 
 // rotation is the device's data for splitting queries into head and rotated rest.

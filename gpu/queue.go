@@ -56,7 +56,9 @@ func (q *queue) enqueue(f func(*device.Thread, *device.Stream) error) {
 // sync waits for all enqueued work and returns the first error.
 func (q *queue) sync() error {
 	if q.err == nil {
+		q.machine.beginPhase(phaseWait)
 		q.err, q.marks, q.pairs = q.s.Sync(q.t), 0, 0
+		q.machine.beginPhase(phaseEnqueue)
 	}
 	return q.err
 }
@@ -72,7 +74,9 @@ func (q *queue) paceChunk(ctx context.Context, pairs int) error {
 	if q.pairs += pairs; q.pairs >= q.machine.maxPairs/pacedShare {
 		e := q.machine.chunkEvents[q.marks%len(q.machine.chunkEvents)]
 		if q.marks >= len(q.machine.chunkEvents) {
+			q.machine.beginPhase(phaseWait)
 			q.enqueue(func(t *device.Thread, _ *device.Stream) error { return e.Sync(t) })
+			q.machine.beginPhase(phaseEnqueue)
 		}
 		q.enqueue(e.Record)
 		q.marks, q.pairs = q.marks+1, 0

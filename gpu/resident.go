@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"thresher/backend"
@@ -31,14 +32,15 @@ func searchBytes(c *collection.Collection, atoms int) int64 {
 
 // resident is a collection on one device. Its device memory must be used within Do.
 type resident struct {
-	m      *machine
-	c      *collection.Collection
-	atoms  int // c.N rounded up to whole strips
-	closed atomic.Bool
-	stores stores
-	looks  *looks.Set
-	arrays map[*float32]*device.Buffer[float32] // atoms' terms, by the address of the collection's slice
-	terms  map[termsKey]terms
+	m       *machine
+	c       *collection.Collection
+	atoms   int // c.N rounded up to whole strips
+	closed  atomic.Bool
+	stores  stores
+	queries sync.Pool // of *hostQueries, of runs that have ended
+	looks   *looks.Set
+	arrays  map[*float32]*device.Buffer[float32] // atoms' terms, by the address of the collection's slice
+	terms   map[termsKey]terms
 
 	order        *device.Buffer[uint32]  // row of an atom
 	rowSquare    *device.Buffer[float64] // |v|^2 by row; cosine only

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"thresher/backend"
 	"thresher/device"
@@ -22,17 +23,21 @@ type run struct {
 	queries    []hostQuery // by slot
 	filters    *device.Buffer[uint8]
 	atoms      *device.Buffer[uint8] // hidden atoms and given candidates of all queries; nil if no goal names any
+	staged     *stagedQueries        // the queries as given, in the order of slots; nil if they are not staged
 	b          *queryBatch           // nil until the queries are uploaded
 	lists      *arena
 	chunks     []queryChunk
 	look       backend.Look // of the last Pull, which some chunks have taken
-	closed     bool         // by Close or Finish
-	freeErr    error        // error of returning the memory, for Close
+	looks      []takenLook
+	closed     bool  // by Close or Finish
+	freeErr    error // error of returning the memory, for Close
 }
 
 // beginRun assigns slots to the queries. They are uploaded by the first call that needs the device.
 func beginRun(ctx context.Context, r *resident, q backend.Queries, goals []backend.Goal) (*run, error) {
-	x := &run{r: r, input: q, slot: make([]int, q.M), queries: make([]hostQuery, q.M)}
+	r.m.beginPhase(phaseEnqueue)
+	x := &run{r: r, input: q}
+	x.slot, x.queries = r.takeQueries(q.M)
 	for j := range goals {
 		if keptOnDevice(&goals[j]) {
 			x.slot[j] = x.deviceKept
@@ -55,7 +60,30 @@ func beginRun(ctx context.Context, r *resident, q backend.Queries, goals []backe
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if slices.IsSorted(x.slot) { // rows are staged in the order of queries
+		x.staged = takeStaged(r.m, q.Staged)
+	}
 	return x, nil
+}
+
+// hostQueries is memory for the host's record of the queries of a run.
+type hostQueries struct {
+	slot    []int
+	queries []hostQuery
+}
+
+// takeQueries returns memory for m queries: their slots, and zero records.
+func (r *resident) takeQueries(m int) ([]int, []hostQuery) {
+	if h, ok := r.queries.Get().(*hostQueries); ok && cap(h.queries) >= m {
+		return h.slot[:m], h.queries[:m]
+	}
+	return make([]int, m), make([]hostQuery, m)
+}
+
+// returnQueries keeps the memory of a run that has ended for later ones.
+func (r *resident) returnQueries(slot []int, queries []hostQuery) {
+	clear(queries) // what they refer to can be freed
+	r.queries.Put(&hostQueries{slot, queries})
 }
 
 // onDevice calls f on the device, after uploading the queries if necessary.
@@ -87,35 +115,44 @@ func (x *run) uploadQueries(q *queue) error {
 	for p := range x.queries[:x.deviceKept] {
 		most = max(most, x.queries[p].goal.K)
 	}
-	if x.b, err = newQueryBatch(q.t, x.r, x.input.M, most, x.r.c.Coded()); err != nil {
+	if x.b, err = newQueryBatch(q.t, x.r, x.input.M, most, x.r.c.Coded(), x.staged); err != nil {
 		return err
 	}
-	for j := range x.input.M {
-		p := x.slot[j]
+	of := x.queryOfSlot()
+	x.b.loadQueries(q, func(p int) {
 		g, k := *x.queries[p].goal, 0
 		if p < x.deviceKept {
 			k = g.K
 		}
 		g.Floor = x.queries[p].floor
-		x.b.setQuery(p, x.input.Row(j), &g, k, at[p])
-	}
+		x.b.setQuery(p, x.input.Row(of[p]), &g, k, at[p])
+	})
 	x.b.prepare(q)
 	return x.scoreGiven(q)
 }
 
+// queryOfSlot returns the query in each slot.
+func (x *run) queryOfSlot() []int {
+	of := make([]int, len(x.slot))
+	for j, p := range x.slot {
+		of[p] = j
+	}
+	return of
+}
+
 // freeMemory returns the run's memory to the pool; no enqueued work may use it.
 func (x *run) freeMemory(t *device.Thread) error {
-	errs := []error{x.b.freeMemory(t), x.lists.freeMemory(t), x.r.m.pool.ReturnDevice(t, x.filters), x.r.m.pool.ReturnDevice(t, x.atoms)}
+	errs := []error{x.b.freeMemory(t), x.staged.freeMemory(t), x.lists.freeMemory(t), x.r.m.pool.ReturnDevice(t, x.filters), x.r.m.pool.ReturnDevice(t, x.atoms)}
 	for k := range x.chunks {
 		errs = append(errs, x.chunks[k].swapped.freeMemory(t))
 	}
-	x.b, x.lists, x.chunks, x.filters, x.atoms = nil, nil, nil, nil, nil
+	x.b, x.staged, x.lists, x.chunks, x.filters, x.atoms = nil, nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 
 // Close returns the run's memory to the pool, unless Finish has.
 func (x *run) Close() error {
-	if !x.closed && x.b != nil {
+	if !x.closed && (x.b != nil || x.staged != nil) {
 		x.freeErr = x.r.m.do(context.Background(), func(q *queue) error { return errors.Join(q.s.Sync(q.t), x.freeMemory(q.t)) })
 	}
 	x.closed = true
@@ -184,7 +221,7 @@ func (x *run) Floor(ctx context.Context, floors []float64) error {
 		}
 		for p := range x.queries {
 			s := &x.b.states[p]
-			s.floor = math.Ldexp(x.queries[p].floor, -int(s.exp))
+			s.floor = x.queries[p].floor * powerOf(-s.exp)
 			s.tau = max(s.tau, s.scale().Threshold(s.floor))
 		}
 		x.b.uploadStates(q)
@@ -224,6 +261,8 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 			return err
 		}
 		x.closed, x.freeErr = true, x.freeMemory(q.t) // no enqueued work is left
+		x.r.returnQueries(x.slot, x.queries)
+		x.slot, x.queries = nil, nil
 		return nil
 	})
 	if err != nil {
@@ -259,13 +298,22 @@ func (x *run) collectAnswers(q *queue, slots []int, out backend.Answers) error {
 	if err := x.ensureStates(q); err != nil {
 		return err
 	}
-	held, err := x.b.downloadBest(q, lo, max(lo, hi))
-	if err != nil {
+	if err := x.b.fetchBest(q, lo, hi); err != nil {
 		return err
 	}
+	q.machine.beginPhase(phaseAnswers)
+	atoms, looks, all := make([]int, len(slots)), 0, 0
 	for i, p := range slots {
 		if !x.queries[p].departed {
-			out[i] = x.answerOf(p, held[p])
+			atoms[i] = x.settleBest(p)
+			all += atoms[i]
+			looks += x.countLooks(p)
+		}
+	}
+	room := answerRoom{make([]int64, all), make([]float64, all), make([]backend.LookReport, looks)}
+	for i, p := range slots {
+		if !x.queries[p].departed {
+			x.setAnswer(&out[i], p, atoms[i], &room)
 		}
 	}
 	return nil

@@ -71,21 +71,66 @@ func (x *run) recordReports(q *queue, l *look, slots []int) error {
 	if err := x.b.syncStates(q); err != nil {
 		return err
 	}
+	q.machine.beginPhase(phaseAnswers)
+	defer q.machine.beginPhase(phaseEnqueue)
 	reports := viewPinned(x.b.pinned, x.b.at.reports, 0, x.b.m)
+	t := x.takenLook(l)
 	for _, p := range slots {
-		r := reports[p]
-		if r.seen == 0 {
+		r, a := &reports[p], &x.queries[p]
+		if r.seen == 0 || a.departed {
 			continue
 		}
-		a := &x.queries[p]
 		disallowed := 0
 		if l.Rep.ForFirstLook() {
 			disallowed = x.scannedUnseen(a, l, int(r.seen))
 		}
 		a.pulls, a.bytes = a.pulls+int64(l.AtomBytes*disallowed), a.bytes+int64((l.AtomBytes+12)*disallowed)
-		a.looks = append(a.looks, backend.LookReport{Look: l.Look, Seen: int(r.seen), Disallowed: disallowed, Survivors: int(r.kept)})
+		if t.figures[p].seen > 0 { // it has taken the same look before
+			x.looks = append(x.looks, newTakenLook(l, len(x.queries)))
+			t = &x.looks[len(x.looks)-1]
+		}
+		t.figures[p] = lookFigures{r.seen, r.kept, uint32(disallowed)}
 	}
 	return nil
+}
+
+// takenLook is a look that queries of a run have taken, with its figures for each slot; those of queries
+// that have not taken it are zero.
+type takenLook struct {
+	look    backend.Look
+	figures []lookFigures
+}
+
+// lookFigures are the figures of a backend.LookReport.
+type lookFigures struct{ seen, kept, disallowed uint32 }
+
+func newTakenLook(l *look, m int) takenLook { return takenLook{l.Look, make([]lookFigures, m)} }
+
+// takenLook returns the last look of the run if it is l; otherwise it adds l.
+func (x *run) takenLook(l *look) *takenLook {
+	if n := len(x.looks); n == 0 || x.looks[n-1].look != l.Look {
+		x.looks = append(x.looks, newTakenLook(l, len(x.queries)))
+	}
+	return &x.looks[len(x.looks)-1]
+}
+
+// countLooks returns how many looks the query in slot p has taken.
+func (x *run) countLooks(p int) (n int) {
+	for i := range x.looks {
+		n += flag(x.looks[i].figures[p].seen > 0)
+	}
+	return n
+}
+
+// setReports sets reports to those of the looks that the query in slot p has taken.
+func (x *run) setReports(reports []backend.LookReport, p int) {
+	n := 0
+	for i := range x.looks {
+		if f := x.looks[i].figures[p]; f.seen > 0 {
+			reports[n] = backend.LookReport{Look: x.looks[i].look, Seen: int(f.seen), Disallowed: int(f.disallowed), Survivors: int(f.kept)}
+			n++
+		}
+	}
 }
 
 // listAllAtoms lists all atoms that no look has seen; it is used if a look at rows comes first.

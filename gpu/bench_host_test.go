@@ -1,0 +1,184 @@
+//go:build cuda && cgo
+
+package gpu
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"thresher/batch"
+	"thresher/collection"
+	"thresher/device"
+	"thresher/internal/vectors"
+)
+
+// stopwatch measures how long the phases of the host's work take, by machine.onPhase.
+type stopwatch struct {
+	spent map[hostPhase]time.Duration
+	now   hostPhase
+	since time.Time
+}
+
+// phaseAside is the time that a measurement itself takes.
+const phaseAside hostPhase = "aside"
+
+func (w *stopwatch) begin(p hostPhase) {
+	now := time.Now()
+	if w.now != "" {
+		w.spent[w.now] += now.Sub(w.since)
+	}
+	w.now, w.since = p, now
+}
+
+// end ends the last phase.
+func (w *stopwatch) end() { w.begin("") }
+
+// aside measures f as a phase of its own.
+func (w *stopwatch) aside(f func() error) error {
+	p := w.now
+	w.begin(phaseAside)
+	defer w.begin(p)
+	return f()
+}
+
+// idleResults are what searches find on an idle device: the states of queries after each look, whose lists are
+// empty after the last.
+type idleResults struct {
+	m, k   int
+	after  [][]query
+	memory *device.Buffer[uint8] // of the batches, which the pool keeps
+	states int                   // offset of the states there
+}
+
+// newIdleResults puts results for batches of m queries, for the k best of c, where the batches will find
+// them: into the memory that the pool holds for them.
+func newIdleResults(t *device.Thread, r *resident, m, k, looks int) (*idleResults, error) {
+	b, err := newQueryBatch(t, r, m, k, true, &stagedQueries{})
+	if err != nil {
+		return nil, err
+	}
+	x := &idleResults{m: m, k: k, memory: b.mem, states: int(b.at.states)}
+	reports, scores, rows := make([]report, m), make([]float64, m*k), make([]uint32, m*k)
+	for j := range m {
+		reports[j] = report{uint32(r.c.N), 400}
+		for i := range k {
+			scores[j*k+i], rows[j*k+i] = float64(k-i)/16, uint32((j*k+i*7)%r.c.N)
+		}
+	}
+	for i := range looks {
+		states := make([]query, m)
+		for j := range states {
+			states[j] = query{tau: 1. / 16, floor: math.Inf(-1), ceiling: math.Inf(1), norm: 1, square: 1, unit: 1, k: uint32(k), best: uint32(k), exp: 3,
+				flags: flagScanned, allowed: uint32(r.c.N), rows: 60, open: math.Inf(-1), pulls: 1e6, bytes: 1e6}
+			if i+1 < looks {
+				states[j].listed, states[j].open = 400, 1
+			}
+		}
+		x.after = append(x.after, states)
+	}
+	for _, part := range []struct {
+		at   int
+		data []byte
+	}{{int(b.at.reports), bytesOfSlice(reports)}, {int(b.at.bestScore), bytesOfSlice(scores)}, {int(b.at.bestRow), bytesOfSlice(rows)}} {
+		if err := b.mem.Upload(t, part.at, part.data); err != nil {
+			return nil, err
+		}
+	}
+	return x, b.freeMemory(t)
+}
+
+// BenchmarkHost measures the work of the host for a batch, on a device that takes no time
+// (testdata/idle.c), by phase. host-ms is all but the waits, in which the downloads are carried out.
+func BenchmarkHost(b *testing.B) {
+	m := testMachine(b, Options{})
+	if m.d.Info().Name != "idle" {
+		b.Skip("needs the driver of testdata/idle.c: make bench-host")
+	}
+	const queries, k = 1024, 10
+	for _, dim := range []int{768, 4096} {
+		rng := vectors.Rand(43)
+		c, err := collection.Build(b.Context(), vectors.PowerLaw(rng, 2048, dim), dim, &collection.Options{Seed: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		sets := [2][]float32{vectors.PowerLaw(rng, queries, dim), vectors.PowerLaw(rng, queries, dim)}
+		for _, way := range []struct {
+			name  string
+			looks int
+			req   batch.Request
+		}{
+			{"looks=1", 1, batch.Request{K: k, Method: batch.Adaptive, Plan: "64,whole,rescore"}},
+			{"looks=2", 2, batch.Request{K: k, Method: batch.Adaptive, Plan: "64,whole,rescore"}},
+		} {
+			b.Run(fmt.Sprintf("m=%d/d=%d/%s", queries, dim, way.name), func(b *testing.B) {
+				card := open(b, Options{}).(*Backend)
+				defer shut(b, "backend", card.Close)
+				e, err := batch.Open(b.Context(), c, card, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer shut(b, "engine", e.Close)
+				m, watch := card.machines[0], stopwatch{spent: map[hostPhase]time.Duration{}}
+				var idle *idleResults
+				err = m.d.Do(b.Context(), func(t *device.Thread) (err error) {
+					idle, err = newIdleResults(t, &resident{m: m, c: c}, queries, k, way.looks)
+					return err
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				look := 0
+				m.onPhase = watch.begin
+				m.onLaunch = func(q *queue, kernel string) error {
+					switch {
+					case kernel == "query_load":
+						look = 0
+					case kernel != "look_begin":
+						return nil
+					}
+					return watch.aside(func() error {
+						at := min(look/2, way.looks-1) // called before and after the launch
+						if kernel == "look_begin" {
+							look++
+						}
+						return idle.memory.Upload(q.t, idle.states, bytesOfSlice(idle.after[at]))
+					})
+				}
+				b.ReportAllocs()
+				times := map[hostPhase][]float64{} // ms, by batch
+				i := 0
+				for b.Loop() {
+					req := way.req
+					req.Queries = sets[i%len(sets)]
+					i++
+					clear(watch.spent)
+					watch.begin(phaseCheck)
+					resp, err := e.Search(b.Context(), req)
+					watch.end()
+					if err != nil {
+						b.Fatal(err)
+					}
+					if a := resp.Answers[i%queries]; len(a.IDs) != k || a.Scores[0] != 8*k/16. || len(a.Certificate.Looks) != way.looks {
+						b.Fatalf("query %d: %+v", i%queries, a)
+					}
+					host := 0.
+					for _, p := range [...]hostPhase{phaseCheck, phaseCopy, phaseEnqueue, phaseWait, phaseAnswers} {
+						took := watch.spent[p].Seconds() * 1e3
+						times[p] = append(times[p], took)
+						if p != phaseWait {
+							host += took
+						}
+					}
+					times["host"] = append(times["host"], host)
+				}
+				for p, all := range times {
+					slices.Sort(all)
+					b.ReportMetric(all[len(all)/2], string(p)+"-ms")
+				}
+			})
+		}
+	}
+}
