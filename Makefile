@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
+.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -72,6 +72,13 @@ goals-cuda: $(EMULATOR) ## every field of a goal on the emulator, minutes; test-
 mutants: $(EMULATOR) ## deliberate faults in kernels/*.cu, each of which a test must detect
 	@$(TOOLCHAIN)
 	THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 -run '^TestMutants$$' -v ./gpu
+
+BATCHES ?= 300x
+bench-host: ## the host's work for a CUDA batch by phase, on a driver whose device takes no time and computes nothing
+	@$(TOOLCHAIN)
+	@mkdir -p build/idle
+	$${CC:-cc} -O2 -Wall -shared -fPIC -o build/idle/libcuda.so.1 gpu/testdata/idle.c
+	THRESHER_LIBCUDA=$(CURDIR)/build/idle/libcuda.so.1 $(CUDA) test -tags cuda -run '^$$' -bench '^BenchmarkHost$$' -benchtime $(BATCHES) ./gpu
 
 lint-cuda: ## go vet and staticcheck with the build tag cuda
 	@$(TOOLCHAIN)

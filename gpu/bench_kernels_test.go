@@ -143,6 +143,8 @@ type splitting struct {
 	Kernels map[string]*kernelTimes `json:"kernels"`
 	Sum     []float64               `json:"sum"`  // of all kernels, in seconds
 	Span    []float64               `json:"span"` // from the first kernel's start to the last one's end
+	// Phases are the seconds of each phase of the host's work, by batch, in a run without events.
+	Phases map[hostPhase][]float64 `json:"phases"`
 }
 
 type kernelTimes struct {
@@ -150,7 +152,8 @@ type kernelTimes struct {
 	Seconds  []float64 `json:"seconds"`
 }
 
-// split answers batches as search does, with events around every kernel.
+// split answers batches as search does, with events around every kernel, and again without them to measure
+// the phases of the host's work.
 func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 	x, err := s.set(r)
 	if err != nil {
@@ -169,7 +172,7 @@ func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 			return k.buffers(t, r.Stall)
 		})
 	}
-	out := &splitting{Kernels: map[string]*kernelTimes{}}
+	out := &splitting{Kernels: map[string]*kernelTimes{}, Phases: map[hostPhase][]float64{}}
 	for i := range max(1, r.Count) {
 		ask, err := x.ask(r, i)
 		if err != nil {
@@ -184,6 +187,18 @@ func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 		}
 		if err := errors.Join(err, around(nil)); err != nil {
 			return nil, err
+		}
+		watch := newStopwatch()
+		k.m.onPhase = watch.begin
+		watch.begin(phaseCheck)
+		_, err = x.engine.Search(ctx, ask)
+		watch.end()
+		k.m.onPhase = nil
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range hostPhases {
+			out.Phases[p] = append(out.Phases[p], watch.spent[p].Seconds())
 		}
 	}
 	return out, nil

@@ -72,6 +72,11 @@ func TestServing(t *testing.T) {
 	if len(tried.Chunks) == 0 || !slices.ContainsFunc(tried.Shapes, own) || !slices.ContainsFunc(tried.Chunks, func(c chunked) bool { return c.Own }) {
 		t.Errorf("swept without the program's own: %+v", tried)
 	}
+	for _, p := range hostPhases {
+		if len(split.Phases[p]) != 2 || split.Phases[p][1] < 0 || p == phaseWait && split.Phases[p][1] == 0 {
+			t.Errorf("phase %s: %v", p, split.Phases[p])
+		}
+	}
 	sum, scans := 0., split.Kernels["scan_s8"]
 	for _, of := range split.Kernels {
 		sum += of.Seconds[1]

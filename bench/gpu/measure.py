@@ -360,6 +360,7 @@ class Field:
             sum=median(t for x in takes for t in x["sum"]),
             span=median(t for x in takes for t in x["span"]),
             host=median(host),
+            phases={p: median(t for x in takes for t in x["phases"][p]) for p in takes[0]["phases"]},
             pairs=first["seen"] / count,
             width=first["width"],
         )

@@ -178,7 +178,8 @@ def split(records: list[Record]) -> str:
         launches = sum(of["launches"] for of in r["kernels"].values())
         shares = ", ".join(f"{name} {digits(of['seconds'] * 1e6)}" for name, of in order[:8])
         sums = (digits(r[t] * 1e6) for t in ("sum", "span", "host"))
-        rows.append((r["set"], r["m"], r["k"], r["plan"], launches, *sums, f"{r['host'] / r['sum']:.2f}", shares))
+        host = ", ".join(f"{name} {digits(seconds * 1e6)}" for name, seconds in r.get("phases", {}).items())
+        rows.append((r["set"], r["m"], r["k"], r["plan"], launches, *sums, f"{r['host'] / r['sum']:.2f}", shares, host))
     if not rows:
         return ""
     header = (
@@ -192,11 +193,14 @@ def split(records: list[Record]) -> str:
         "end to end",
         "over kernels",
         "of which",
+        "on the host",
     )
     said = (
         "µs a batch: the sum of all kernels by events on either side of each, behind a copy that lets "
         "the host run ahead; "
-        "from the first's begin to the last's end in that run, the copies included; and end to end without events."
+        "from the first's begin to the last's end in that run, the copies included; and end to end without events. "
+        "On the host: checking the request and its queries and copying them to page-locked memory (`copy` is what "
+        "remains of that for the run), enqueuing, waiting for the device, and making reports and answers."
     )
     return section("Where the time goes", said, table(header, rows))
 
