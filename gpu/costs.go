@@ -96,6 +96,7 @@ func (t *trial) allocate(r *resident) (err error) {
 	if t.b, err = newQueryBatch(t.t, r, m, 1, true, nil); err != nil {
 		return err
 	}
+	clear(t.b.states)
 	if t.lists, err = newArena(t.queue, "synthetic lists", m, min(t.sizes.near, n/m), m*(trialDim+1)); err != nil {
 		return err
 	}

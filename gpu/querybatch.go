@@ -59,7 +59,7 @@ type queryBatch struct {
 const smallBest = 1 << 20
 
 // newQueryBatch allocates memory for m queries; most is the greatest k among those whose best the
-// device keeps. staged may hold the queries as given; its owner frees it after the batch.
+// device keeps. The states have undefined content. staged may hold the queries as given; its owner frees it after the batch.
 func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool, staged *stagedQueries) (*queryBatch, error) {
 	b := &queryBatch{r: r, m: m, codes: codes, staged: staged, candidateRoom: max(minCandidates, (most+3)&^3), bestRoom: max(1, most)}
 	c, a := r.c, &b.at
