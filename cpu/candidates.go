@@ -7,10 +7,9 @@ import (
 	"thresher/backend/looks"
 )
 
-// takeChunk takes the arms of a chunk that passed the look. Those whose estimate reaches the
+// takeChunk takes the arms of a chunk of so many atoms that passed the look. Those whose estimate reaches the
 // threshold, and not more than the ceiling, are candidates, which are scored at once and may raise
-// the threshold. The others are listed with their bounds. For k = 1 the arm of greatest
-// deterministic bound is a candidate, too.
+// the threshold, and some of the greatest deterministic bounds. The others are listed with their bounds.
 func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivors, strip *looks.Strip, chunkAtoms int) {
 	rounding, radius := q.bound.StripRounding(strip), strip.MeanRadius*q.bound.RadiusFactor
 	limit := float32(math.Inf(1)) // candidates have lower bounds
@@ -26,7 +25,7 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 	if q.mayRise(len(q.list.ids) + len(passed.ids)) {
 		above = q.scoreFirst(w, source, eligible, limit)
 		if q.bound.Kind == looks.Cauchy && q.begun && above == limit {
-			above = q.scoreGreatest(w, source, eligible, limit, q.entering(chunkAtoms))
+			above = q.scoreGreatest(w, source, eligible, limit, chunkAtoms)
 		}
 		// In descending steps of bounds, since each step may raise the threshold above the next.
 		reaching := func() float32 { return max(float32(q.tau+rounding+radius), q.least32()) }
@@ -94,21 +93,26 @@ func (q *scanState) scoreFirst(w *scratch, source backend.Source, arms survivors
 	return above
 }
 
-// scoreGreatest scores the arm of greatest bound below above, and returns that bound. An estimate by
-// a deterministic bound counts the coordinates beyond the prefix as zero, so it hardly ever reaches
-// the threshold, even that of the best atom: without this arm the threshold would stay that of the
-// first chunk until rows are read. For larger k one arm a chunk saves no work.
-func (q *scanState) scoreGreatest(w *scratch, source backend.Source, arms survivors, above float32, n int) float32 {
+// armsPerScore is how many arms of a chunk must have passed for each row that is scored to raise the
+// threshold, which costs as much as listing and looking at so many arms.
+const armsPerScore = 16
+
+// scoreGreatest scores arms of a chunk of so many atoms, those of greatest bound below above, and returns
+// the least of their bounds. An estimate by a deterministic bound counts the coordinates beyond the
+// prefix as zero, so it hardly ever reaches the threshold, even that of the best atom: without these arms
+// the threshold would stay that of the first chunk until rows are read. As many are scored as a chunk has
+// of the k best so far if atoms come in random order.
+func (q *scanState) scoreGreatest(w *scratch, source backend.Source, arms survivors, above float32, atoms int) float32 {
+	n := min(max(1, (q.goal.K*atoms+q.seen-1)/max(1, q.seen)), len(arms.ids)/armsPerScore)
+	if n == 0 {
+		return above
+	}
 	cut := max(q.cutOf(arms, n), q.least32())
 	w.candidates.truncate(0)
 	w.candidates.appendSelected(q.kern, arms, cut, above)
 	q.tightenBy(w, source, w.candidates)
 	return min(above, cut)
 }
-
-// entering is how many of the k best atoms so far are in a chunk of so many atoms, if they are in random order; at
-// least 1.
-func (q *scanState) entering(atoms int) int { return max(1, (q.goal.K*atoms+q.seen-1)/max(1, q.seen)) }
 
 // candidateRadii are the steps in which candidates are scored: the distance of their bounds
 // from the threshold in mean radii of the strip. At 1 the estimate equals the threshold.
