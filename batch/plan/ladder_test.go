@@ -80,7 +80,12 @@ func TestChoice(t *testing.T) {
 		{"certain, without forecast", Certain, func(*problem) {}, "whole,rescore"},
 		{"certain, without forecast, without wide scans", Certain, func(p *problem) { p.costs.Wide = 0 }, "128,whole,rescore"},
 		{"certain", Certain, func(p *problem) { p.curves.certain = p.curves.shares }, "64,whole,rescore"},
-		{"certain bounds keep more", Certain, func(p *problem) { p.curves.certain = same(.1, .0004).shares }, "32,whole,rescore"},
+		{"certain bounds keep more", Certain, func(p *problem) { p.curves.certain = same(.05, .0004).shares }, "32,whole,rescore"},
+		{"certain bounds keep a tenth, many queries", Certain, func(p *problem) { p.curves.certain = same(.1, .0004).shares }, "whole,rescore"},
+		{"certain bounds keep a tenth, one query", Certain, func(p *problem) {
+			p.curves.certain = same(.1, .0004).shares
+			p.alone = true
+		}, "32,whole,rescore"},
 		{"certain bounds keep all", Certain, func(p *problem) { p.curves.certain = same(1, .0004).shares }, "whole,rescore"},
 		{"exact", Exact, func(*problem) {}, "dense"},
 		{"visits for nothing", Auto, func(p *problem) { p.costs.Visit, p.costs.Code, p.costs.List = 1e-6, 1e-6, 1e-6 }, "32,whole,rescore"},
@@ -264,8 +269,9 @@ func plainRow(p *problem) float64 {
 	return row
 }
 
-// plainCost computes the cost of a ladder independently of forecast, by summing over the arms.
-func plainCost(p *problem, stages []int, gather, certain bool, source backend.Source) float64 {
+// plainCost computes the cost of a ladder independently of forecast, by summing over the arms, and how much of it
+// follows the first look, without the answer.
+func plainCost(p *problem, stages []int, gather, certain bool, source backend.Source) (cost, after float64) {
 	c := p.costs
 	n, atoms := float64(p.arms), float64(p.atoms)
 	wanted := math.Max(1, float64(p.k))
@@ -281,7 +287,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		// rows scored by many queries are read by one of them
 		read := math.Min(k, n/64)
 		cached := math.Min(2*c.DenseOne*float64(p.dim), plainRow(p))
-		return plainScan(p, gather) + (plainRow(p)*read+2*c.List*entering+(k-read)*cached+10*c.List*k)/n
+		return plainScan(p, gather) + (plainRow(p)*read+2*c.List*entering+(k-read)*cached+10*c.List*k)/n, 0
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
 	wider, rank := p.widening(l), math.Exp(p.rank(source))
@@ -326,6 +332,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		code = math.Max(code, waits)
 	}
 	total += covered * (codes(stages[0])*code + c.Test)
+	before := total
 	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
 	if p.k == 0 {
 		total += c.List * n * share(0, rank) // the threshold is the least score in every chunk
@@ -365,11 +372,12 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	left := n * share(0, rank)
 	for i := 1; i < len(stages); i++ {
 		total += left * c.Visit
+		random := 1 - .6*left/n // the more rows are read, the more of them in order
 		if p.later[stages[i]] == backend.Signs {
 			bytes := float64(p.head) + float64(p.rest)/8
-			total += left * (c.Code*float64(p.head) + c.Sign*float64(p.rest) + far(bytes)*bytes)
+			total += left * (c.Code*float64(p.head) + c.Sign*float64(p.rest) + random*far(bytes)*bytes)
 		} else {
-			total += left * (c.Code + far(codes(whole))) * codes(stages[i])
+			total += left * (c.Code + random*far(codes(whole))) * codes(stages[i])
 		}
 		left = math.Min(left, n*share(i, rank))
 	}
@@ -381,7 +389,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	} else {
 		total += read * math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
 	}
-	return (total + 10*c.List*answers) / n
+	return (total + 10*c.List*answers) / n, (total - before) / n
 }
 
 // TestNoRegret compares the planner's choice with every ladder, by plainCost.
@@ -391,8 +399,10 @@ func TestNoRegret(t *testing.T) {
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain}).Draw(t, "method")
 		least, best := math.Inf(1), ""
 		weigh := func(stages []int, gather, certain bool, source backend.Source) float64 {
-			x := plainCost(p, stages, gather, certain, source)
-			switch { // the penalty of few queries
+			x, after := plainCost(p, stages, gather, certain, source)
+			switch { // the penalty of few queries, and that of deterministic looks for many
+			case certain && len(stages) > 0 && !p.alone && p.widths[stages[0]] < p.rest:
+				x += .7 * after
 			case p.alone && !gather || certain && len(stages) > 0:
 			case len(stages) == 0 && (gather || 4*p.dim*p.atoms > 32<<20):
 				x += .5 * plainScan(p, gather)
@@ -456,7 +466,7 @@ func TestNoRegret(t *testing.T) {
 			t.Errorf("chose %s at %g ns, %s costs %g", p.name(l), got, best, least)
 		}
 		f := p.forecast(l, p.rank(l.source))
-		if want := plainCost(p, l.stages, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
+		if want, _ := plainCost(p, l.stages, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
 			t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
 		}
 	})
