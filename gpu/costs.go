@@ -96,7 +96,6 @@ func (t *trial) allocate(r *resident) (err error) {
 	if t.b, err = newQueryBatch(t.t, r, m, 1, true, nil); err != nil {
 		return err
 	}
-	clear(t.b.states)
 	if t.lists, err = newArena(t.queue, "synthetic lists", m, min(t.sizes.near, n/m), m*(trialDim+1)); err != nil {
 		return err
 	}
@@ -202,7 +201,10 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 
 	// products with rows, and preparing queries
 	t.measureDense(ctx, &c)
-	c.Rotate = t.perUnit(t.leastTime(ctx, func() {}, func() { t.b.prepare(t.queue) }), c.Dense*m*(2*trialHead*trialDim+trialDim*trialDim), m*trialDim)
+	c.Rotate = t.perUnit(t.leastTime(ctx, func() {}, func() {
+		t.b.uploadQueries(t.queue)
+		t.b.prepare(t.queue)
+	}), c.Dense*m*(2*trialHead*trialDim+trialDim*trialDim), m*trialDim)
 	if err := ctx.Err(); err != nil {
 		return c, err
 	}
@@ -215,6 +217,7 @@ func (t *trial) prepareQueries(floor float64) {
 	for j := range t.sizes.m {
 		t.b.setQuery(j, row, &backend.Goal{K: 1, Floor: floor, Allowed: t.sizes.atoms, Ceiling: math.Inf(1)}, 1, goalLists{})
 	}
+	t.b.uploadQueries(t.queue)
 	t.b.prepare(t.queue)
 }
 

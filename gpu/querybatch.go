@@ -160,12 +160,17 @@ func (b *queryBatch) loadQueries(q *queue, set func(j int)) {
 			sent = hi
 			return
 		}
-		if end := b.at.given.at(hi * dim); b.staged == nil && sent == 0 {
-			b.upload(q, int(b.at.states), end)
+		if b.staged == nil && sent == 0 {
+			b.uploadQueries(q)
 		} else {
 			b.uploadStates(q)
 		}
 	})
+}
+
+// uploadQueries enqueues the upload of states and queries, which must not be staged.
+func (b *queryBatch) uploadQueries(q *queue) {
+	b.upload(q, int(b.at.states), b.at.given.at(b.m*b.r.c.Dim))
 }
 
 // given points to the queries as given.
