@@ -1,0 +1,75 @@
+"""The k best vectors of many queries, exactly, with a certificate for every answer.
+
+>>> import numpy as np, thresher
+>>> rng = np.random.default_rng(0)
+>>> vectors = rng.standard_normal((2000, 64), dtype=np.float32)
+>>> scores, ids = thresher.knn(vectors[:3], vectors, k=2, metric="cosine")
+>>> ids[:, 0].tolist()
+[0, 1, 2]
+
+`knn` replaces ``faiss.knn``; `Index` holds vectors for many searches; `recall`, `certify` and
+`verify` compare answers of any origin; `knn_graph` and `pairs` compare vectors with each other.
+`thresher.sklearn`, `thresher.sentence_transformers`, `thresher.umap` and `thresher.implicit` serve
+the packages of these names.
+
+The work is done by the program ``thresher``, which this package brings along and starts as a child
+process at the first call. Messages go to the logger ``thresher``.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as _version
+from typing import Any
+
+from thresher._compare import Certified, Recall, Verification, certify, recall, verify
+from thresher._index import Index, knn
+from thresher._joins import Pairs, knn_graph, pairs
+from thresher._result import RangeResult, Result
+from thresher._worker import (
+    BadInput,
+    Cancelled,
+    DeadlineExceeded,
+    DeviceMissing,
+    HandleLost,
+    WorkerDied,
+    WorkerError,
+    empty,
+)
+
+__all__ = [
+    "BadInput",
+    "Cancelled",
+    "Certified",
+    "DeadlineExceeded",
+    "DeviceMissing",
+    "HandleLost",
+    "Index",
+    "Pairs",
+    "RangeResult",
+    "Recall",
+    "Result",
+    "Verification",
+    "WorkerDied",
+    "WorkerError",
+    "certify",
+    "devices",
+    "empty",
+    "knn",
+    "knn_graph",
+    "pairs",
+    "recall",
+    "verify",
+]
+
+try:
+    __version__ = _version("thresher")
+except PackageNotFoundError:  # run from its sources
+    __version__ = "0+unknown"
+
+
+def devices() -> list[dict[str, Any]]:
+    """Return what can search: ``{"name": "cpu", ..}``, and of a GPU that is missing the reason."""
+    from thresher import _worker
+
+    return list(_worker.get().hello["devices"])

@@ -1,0 +1,270 @@
+"""Arguments as the worker takes them: float32 rows, and lists of rows in compressed form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Lists", "Vectors", "column", "lists", "matrix", "rows_of_ids"]
+
+Vectors: TypeAlias = Any
+"""Rows of numbers: numpy, a tensor of torch on the CPU, a column of polars or pyarrow, lists."""
+
+Lists: TypeAlias = Any
+"""A list for each query: a CSR matrix, a pair (indptr, indices), or a sequence of sequences."""
+
+FloatRows: TypeAlias = npt.NDArray[np.float32]
+IntColumn: TypeAlias = npt.NDArray[np.int64]
+
+
+def matrix(
+    value: Vectors,
+    name: str,
+    dim: int | None = None,
+    *,
+    one: bool = False,
+    allocate: Callable[[tuple[int, ...], npt.DTypeLike], npt.NDArray[Any]] = np.empty,
+) -> FloatRows:
+    """Return rows as a C-contiguous float32 array.
+
+    An array that already is one is returned as it is; everything else is copied once.
+
+    Parameters
+    ----------
+    value
+        Numbers in two dimensions: whatever numpy reads, a tensor of torch on the CPU, a column of
+        polars (``Array`` or ``List``) or pyarrow (lists of one size).
+    name
+        What an error calls the value.
+    dim
+        The number of columns that it must have.
+    one
+        Whether a single row in one dimension is accepted.
+    allocate
+        Where a copy goes, if one is needed: a function of shape and dtype.
+
+    Raises
+    ------
+    TypeError
+        If the values are no real numbers.
+    ValueError
+        If the shape is another one, or a value is finite but beyond float32.
+    """
+    array = _read(value, name)
+    if array.dtype.kind not in "fiub":
+        if array.dtype.kind == "O":
+            raise TypeError(f"{name}: rows of different lengths, or values that are no numbers")
+        raise TypeError(f"{name}: values are {array.dtype}, not real numbers")
+    if array.ndim == 1 and one:
+        array = array[np.newaxis, :]
+    if array.ndim != 2:
+        hint = "; a single row is written [row]" if array.ndim == 1 else ""
+        raise ValueError(f"{name}: {array.ndim} dimensions (shape {array.shape}), expected 2: rows and columns{hint}")
+    if dim is not None and array.shape[1] != dim:
+        raise ValueError(f"{name}: rows of {array.shape[1]} values, the vectors have {dim}")
+    if array.shape[1] == 0:
+        raise ValueError(f"{name}: rows of no values")
+    if array.dtype == np.float32 and array.dtype.isnative and array.flags.c_contiguous:
+        return array
+    converted = allocate(array.shape, np.float32)
+    with np.errstate(over="ignore"):
+        np.copyto(converted, array, casting="unsafe")
+    if array.dtype.itemsize > 4 and array.dtype.kind == "f" and not np.isfinite(converted).all():
+        row, col = np.argwhere(~np.isfinite(converted))[0]
+        if np.isfinite(array[row, col]):
+            raise ValueError(f"{name}: row {row}, column {col} is {array[row, col]:g}, beyond what float32 can hold")
+    return converted
+
+
+def _read(value: Any, name: str) -> npt.NDArray[Any]:
+    """Return value as a numpy array, without a copy where there is a way."""
+    if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+            raise ValueError(f"{name}: a masked array with masked values")
+        return value
+    if isinstance(value, (str, bytes, os.PathLike)):
+        raise TypeError(f"{name}: a path, where rows are expected; open files with numpy.load(path, mmap_mode='r')")
+    module = type(value).__module__.partition(".")[0]
+    if module == "polars":
+        return _polars(value, name)
+    if module == "pyarrow":
+        return _arrow(value, name)
+    if module == "torch":
+        return _torch(value, name)
+    if module == "scipy" and hasattr(value, "toarray"):
+        raise TypeError(f"{name}: a sparse matrix; thresher searches dense rows (.toarray())")
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        kind, _ = value.__dlpack_device__()
+        if int(kind) != 1:
+            raise ValueError(f"{name}: not in the memory of the CPU (dlpack device {int(kind)}); copy it there first")
+        return np.from_dlpack(value)
+    try:
+        return np.asarray(value)
+    except ValueError as e:
+        raise ValueError(f"{name}: {e}") from None
+
+
+def _torch(value: Any, name: str) -> npt.NDArray[Any]:
+    if value.device.type != "cpu":
+        raise ValueError(f"{name}: a tensor on {value.device}; move it with .cpu()")
+    if value.layout != _strided(value):
+        raise TypeError(f"{name}: a sparse tensor; thresher searches dense rows (.to_dense())")
+    tensor = value.detach()
+    if str(tensor.dtype) == "torch.bfloat16":  # which numpy lacks
+        tensor = tensor.float()
+    return np.from_dlpack(tensor.resolve_conj())
+
+
+def _strided(value: Any) -> Any:
+    import torch
+
+    return torch.strided
+
+
+def _polars(value: Any, name: str) -> npt.NDArray[Any]:
+    import polars
+
+    if isinstance(value, polars.DataFrame):
+        if value.width == 1 and value.dtypes[0] in (polars.List, polars.Array):
+            return _polars(value.to_series(), name)
+        if any(value.null_count().row(0)):
+            raise ValueError(f"{name}: nulls")
+        return np.asarray(value.to_numpy())
+    if not isinstance(value, polars.Series):
+        raise TypeError(f"{name}: {type(value).__name__} of polars; collect it to a Series or DataFrame")
+    if value.null_count():
+        raise ValueError(f"{name}: row {value.is_null().arg_true()[0]} is null")
+    if value.dtype == polars.List:
+        lengths = value.list.len()
+        if len(value) and lengths.n_unique() != 1:
+            row = int(np.argmax(lengths.to_numpy() != lengths[0]))
+            raise ValueError(f"{name}: row {row} has {lengths[row]} values, row 0 has {lengths[0]}")
+        width = int(lengths[0]) if len(value) else 0
+        value = value.list.to_array(width)
+    if value.dtype == polars.Array and value.explode().null_count():
+        raise ValueError(f"{name}: nulls within rows")
+    return np.asarray(value.to_numpy())
+
+
+def _arrow(value: Any, name: str) -> npt.NDArray[Any]:
+    import pyarrow as pa
+
+    if isinstance(value, pa.ChunkedArray):
+        value = value.combine_chunks()
+        if isinstance(value, pa.ChunkedArray):  # without chunks
+            value = pa.array([], type=value.type)
+    if isinstance(value, pa.ExtensionArray):
+        value = value.storage
+    if not isinstance(value, pa.Array) or not (
+        pa.types.is_fixed_size_list(value.type) or pa.types.is_list(value.type) or pa.types.is_large_list(value.type)
+    ):
+        raise TypeError(
+            f"{name}: {getattr(value, 'type', type(value).__name__)} of pyarrow; expected a column of lists"
+        )
+    if value.null_count:
+        raise ValueError(f"{name}: row {np.argmax(value.is_null().to_numpy(zero_copy_only=False))} is null")
+    if pa.types.is_fixed_size_list(value.type):
+        width = value.type.list_size
+    else:
+        lengths = np.asarray(value.value_lengths())
+        if len(lengths) and (lengths != lengths[0]).any():
+            row = int(np.argmax(lengths != lengths[0]))
+            raise ValueError(f"{name}: row {row} has {lengths[row]} values, row 0 has {lengths[0]}")
+        width = int(lengths[0]) if len(lengths) else 0
+    flat = value.flatten()
+    if flat.null_count:
+        raise ValueError(f"{name}: row {np.argmax(flat.is_null().to_numpy(zero_copy_only=False)) // width} has nulls")
+    return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(len(value), width)
+
+
+def column(value: npt.ArrayLike, name: str, count: int, per: str = "query") -> npt.NDArray[np.float64]:
+    """Return one float64 for each of count queries, from one number or as many; NaN stands for none."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: values are {array.dtype}, not real numbers")
+    if array.ndim == 0:
+        return np.full(count, array, dtype=np.float64)
+    if array.shape != (count,):
+        raise ValueError(f"{name}: shape {array.shape}, expected one number or ({count},), one for each {per}")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def rows_of_ids(
+    ids: npt.NDArray[Any], wanted: npt.ArrayLike, name: str, *, sorter: IntColumn | None = None
+) -> IntColumn:
+    """Return the row of each wanted id; errors name the first that is unknown."""
+    array = np.asarray(wanted).reshape(-1)
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if sorter is None:
+        sorter = np.argsort(ids, kind="stable")
+    try:
+        at = np.searchsorted(ids, array, sorter=sorter)
+    except TypeError:
+        raise TypeError(f"{name}: ids are {array.dtype}, those of the index {ids.dtype}") from None
+    rows = sorter[np.minimum(at, len(ids) - 1)]
+    wrong = ids[rows] != array
+    if wrong.any():
+        raise ValueError(f"{name}: {array[int(np.argmax(wrong))].item()!r} is no id of the index")
+    return rows.astype(np.int64, copy=False)
+
+
+def lists(value: Lists, name: str, count: int, n: int) -> tuple[IntColumn, IntColumn]:
+    """Return lists of rows, one for each of count queries, as (indptr, indices) in int64.
+
+    Parameters
+    ----------
+    value
+        A sparse matrix of scipy (count x n; which values it stores does not matter), a pair
+        (indptr, indices), an integer array with a row for each query whose negative entries
+        stand for none, or a sequence of sequences of rows.
+    name
+        What an error calls the value.
+    count, n
+        How many queries and vectors there are.
+    """
+    if hasattr(value, "tocsr"):
+        csr = value.tocsr()
+        if csr.shape != (count, n):
+            raise ValueError(f"{name}: shape {csr.shape}, expected ({count}, {n}): queries and vectors")
+        return np.asarray(csr.indptr, np.int64), np.asarray(csr.indices, np.int64)
+    if isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, np.ndarray) for part in value):
+        indptr, indices = _integers(value[0], name), _integers(value[1], name)
+        if indptr.shape != (count + 1,) or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+            raise ValueError(
+                f"{name}: indptr must ascend from 0 to {len(indices)} in {count + 1} steps, one more than queries"
+            )
+        return indptr, _inside(indices, name, n)
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        table = _integers(value, name)
+        if len(table) != count:
+            raise ValueError(f"{name}: {len(table)} rows for {count} queries")
+        given = table >= 0
+        return np.concatenate([[0], np.cumsum(given.sum(axis=1))]).astype(np.int64), _inside(table[given], name, n)
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes)):
+        raise TypeError(f"{name}: {type(value).__name__}, expected a sparse matrix or a list for each query")
+    parts = [_integers(part, name).reshape(-1) for part in value]
+    if len(parts) != count:
+        raise ValueError(f"{name}: {len(parts)} lists for {count} queries")
+    indptr = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    return indptr, _inside(np.concatenate([*parts, np.empty(0, np.int64)]), name, n)
+
+
+def _integers(value: Any, name: str) -> IntColumn:
+    array = np.asarray(value)
+    if array.size == 0:
+        return np.empty(array.shape, np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: values are {array.dtype}, not integers")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _inside(rows: IntColumn, name: str, n: int) -> IntColumn:
+    if rows.size and (rows.min() < 0 or rows.max() >= n):
+        bad = rows[(rows < 0) | (rows >= n)][0]
+        raise ValueError(f"{name}: row {bad}; the vectors are 0 to {n - 1}")
+    return rows

@@ -1,0 +1,366 @@
+"""Answers of other programs, compared with the best vectors: recall, certificates, verification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thresher import _arrays
+from thresher._arrays import Lists, Vectors
+from thresher._index import Deadline, Device, Index, Method, Metric, as_index, whole
+from thresher._progress import Progress
+from thresher._result import Result
+
+__all__ = ["Certified", "Recall", "Verification", "certify", "recall", "verify"]
+
+
+@dataclass(frozen=True, eq=False)
+class Recall:
+    """How many of the k best vectors of each query some answers have.
+
+    A vector counts as found if it scores as much as the k-th best, so ties lower no recall.
+
+    Attributes
+    ----------
+    recall : float
+        The mean over the queries, in [0, 1].
+    low, high : float
+        Its 95% interval, if the queries are a sample of many.
+    complete : int
+        Answers that lack nothing.
+    k : int
+        How many of each answer were compared.
+    per_query : ndarray of float64 (m,)
+        The recall of each query.
+    report : dict
+        What ``thresher recall --json`` prints: misses by rank, by how much better the missed vectors
+        are, stated scores that are not the vectors'.
+    """
+
+    recall: float
+    low: float
+    high: float
+    complete: int
+    k: int
+    per_query: npt.NDArray[np.float64]
+    report: dict[str, Any]
+    _lims: npt.NDArray[np.int64] = field(repr=False)
+    _missed: npt.NDArray[Any] = field(repr=False)
+
+    def __float__(self) -> float:
+        return self.recall
+
+    def missed(self, query: int) -> npt.NDArray[Any]:
+        """Return the ids of the vectors that the answer to one query lacks, best first."""
+        return self._missed[self._lims[query] : self._lims[query + 1]]
+
+    def summary(self) -> str:
+        """Return a few lines."""
+        lines = [
+            f"recall     {self.recall:.4f}; 95% interval {self.low:.4f} to {self.high:.4f}",
+            f"complete   {self.complete} of {len(self.per_query)} answers lack nothing of the {self.k} best",
+        ]
+        return "\n".join(lines + _stated(self.report.get("scores")))
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """Answers that are proven, and what was wrong with those that were given.
+
+    Attributes
+    ----------
+    result : Result
+        The answers of a search, each with its certificate; the ones given are only its candidates,
+        and cannot make it wrong.
+    recall : float
+        That of the answers given, in [0, 1].
+    right : int
+        How many of the answers given were right.
+    missing : int
+        How many vectors they lacked.
+    per_query : ndarray of float64 (m,)
+        The recall of each answer given.
+    report : dict
+        Counts, and the scores stated that are not the vectors'.
+    """
+
+    result: Result
+    recall: float
+    right: int
+    missing: int
+    per_query: npt.NDArray[np.float64]
+    report: dict[str, Any]
+    _lims: npt.NDArray[np.int64] = field(repr=False)
+    _missed: npt.NDArray[Any] = field(repr=False)
+
+    def missed(self, query: int) -> npt.NDArray[Any]:
+        """Return the ids of the vectors that the answer given to one query lacked, best first."""
+        return self._missed[self._lims[query] : self._lims[query + 1]]
+
+    def summary(self) -> str:
+        """Return a few lines."""
+        m = len(self.per_query)
+        lines = [
+            self.result.summary(),
+            f"before     recall {self.recall:.4f}; {self.right} of {m} answers were right",
+            f"corrected  {m - self.right} answers, which lacked {self.missing} vectors",
+        ]
+        return "\n".join(lines + _stated(self.report.get("scores")))
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """What recomputing every score in float64 says of some answers.
+
+    Attributes
+    ----------
+    wrong : bool ndarray (m,)
+        Answers that break their promise, or are malformed.
+    gaps : ndarray of float64 (m,)
+        By how much the best vector that an answer lacks is better than the worst it has, in units
+        of the search (inner product, cosine, half the squared distance).
+    report : dict
+        Counts by guarantee, and how they compare with the failures that delta allows, as
+        ``thresher verify --json`` prints them.
+    defects : list of dict
+        ``{"query": .., "what": ..}`` of malformed answers, the first of them.
+    """
+
+    wrong: npt.NDArray[np.bool_]
+    gaps: npt.NDArray[np.float64]
+    report: dict[str, Any]
+    defects: list[dict[str, Any]]
+
+    def __bool__(self) -> bool:
+        return not self.wrong.any()
+
+    def summary(self) -> str:
+        """Return a few lines."""
+        lines = [f"checked    {len(self.wrong)} answers", f"wrong      {int(self.wrong.sum())}"]
+        return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects])
+
+
+def _stated(scores: dict[str, Any] | None) -> list[str]:
+    return (
+        []
+        if not scores
+        else [f"scores     {scores['form']}; {scores['wrong']} of {scores['stated']} are not the vectors'"]
+    )
+
+
+def _given(index: Index, answers: Any, scores: npt.ArrayLike | None, queries: int) -> dict[str, npt.NDArray[Any]]:
+    """Return answers as rows (m, w), padded with -1, and their scores if they state some."""
+    if isinstance(answers, Result):
+        rows, scores = answers.rows, answers.scores if scores is None else scores
+    else:
+        table = np.asarray(answers)
+        if table.ndim == 1 and queries == 1:
+            table = table[np.newaxis, :]
+        if table.ndim != 2:
+            raise ValueError(f"answers: shape {table.shape}, expected ({queries}, k): ids, -1 for none")
+        rows = index._rows_of_answers(table)
+    if len(rows) != queries:
+        raise ValueError(f"answers: {len(rows)} for {queries} queries")
+    given: dict[str, npt.NDArray[Any]] = {"answers": rows}
+    if scores is not None:
+        stated = _arrays.matrix(scores, "scores", one=queries == 1)
+        if stated.shape != rows.shape:
+            raise ValueError(f"scores: shape {stated.shape}, expected {rows.shape}, one for each answer")
+        given["scores"] = stated
+    return given
+
+
+def recall(
+    answers: Any,
+    vectors: Vectors,
+    queries: Vectors,
+    k: int | None = None,
+    *,
+    scores: npt.ArrayLike | None = None,
+    metric: Metric | None = None,
+    method: Method = "certain",
+    delta: float = 0.01,
+    exclude_self: bool = False,
+    device: Device = "auto",
+    progress: Progress = None,
+    deadline: Deadline = None,
+) -> Recall:
+    """Measure the recall of answers of any origin. No ground truth is needed.
+
+    Parameters
+    ----------
+    answers : int array (m, w), or Result
+        Row numbers (or the ids of the index) as FAISS, hnswlib or a database returned them, best
+        first; -1 stands for none.
+    vectors : array (n, d), or Index
+        What they were found among.
+    queries : array (m, d)
+        What they answer.
+    k : int, optional
+        How many of each to compare; as many as the answers have, if not given.
+    scores : array (m, w), optional
+        What the answers state, which is checked too: inner products, cosines, or distances in any
+        usual form.
+    metric, device, progress, deadline
+        As in `Index`; an Index has its own metric.
+    method, delta
+        How the best vectors are found. By ``certain``, the default, none is wrong.
+    exclude_self : bool
+        That query j is row j and does not find itself.
+
+    Returns
+    -------
+    Recall
+    """
+    index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
+    try:
+        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
+        fields: dict[str, Any] = {"method": method, "delta": float(delta)}
+        if k is not None:
+            fields["k"] = whole(k, "k")
+        if exclude_self:
+            fields["self_first"] = 0
+        reply, out = index._call("recall", fields, arrays, progress=progress, deadline=deadline)
+        report = reply["report"]
+        return Recall(
+            float(report["recall"]),
+            float(report["recall_low"]),
+            float(report["recall_high"]),
+            report["complete"],
+            report["k"],
+            out["recalls"],
+            report,
+            out["missed_lims"],
+            index._named(out["missed"]),
+        )
+    finally:
+        if own:
+            index.close()
+
+
+def certify(
+    answers: Any,
+    vectors: Vectors,
+    queries: Vectors,
+    k: int | None = None,
+    *,
+    scores: npt.ArrayLike | None = None,
+    metric: Metric | None = None,
+    method: Method = "certain",
+    delta: float = 0.01,
+    exclude_self: bool = False,
+    device: Device = "auto",
+    progress: Progress = None,
+    deadline: Deadline = None,
+) -> Certified:
+    """Prove answers of an index or a database, or correct them.
+
+    Their vectors are the candidates of a search, which is fast if they are good. Wrong ones are
+    replaced and counted, and every answer gets its certificate.
+
+    Parameters
+    ----------
+    answers, vectors, queries, k, scores, metric, method, delta, exclude_self, device, progress, deadline
+        As in `recall`. By ``certain``, the default, no answer of the result is wrong.
+
+    Returns
+    -------
+    Certified
+    """
+    index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
+    try:
+        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
+        fields: dict[str, Any] = {"method": method, "delta": float(delta)}
+        width = arrays["answers"].shape[1]
+        if k is not None:
+            fields["k"] = width = whole(k, "k")
+        if exclude_self:
+            fields["self_first"] = 0
+        reply, out = index._call("certify", fields, arrays, progress=progress, deadline=deadline)
+        report = reply["certified"]
+        result = index._result(reply, out, width)
+        return Certified(
+            result,
+            float(report["recall"]),
+            report["right"],
+            report["missed"],
+            out["recalls"],
+            report,
+            out["missed_lims"],
+            index._named(out["missed"]),
+        )
+    finally:
+        if own:
+            index.close()
+
+
+def verify(
+    answers: Any,
+    vectors: Vectors,
+    queries: Vectors,
+    *,
+    k: npt.ArrayLike | None = None,
+    scores: npt.ArrayLike | None = None,
+    metric: Metric | None = None,
+    floor: npt.ArrayLike | None = None,
+    below: npt.ArrayLike | None = None,
+    exclude: Lists | None = None,
+    filter: npt.ArrayLike | None = None,
+    exclude_self: bool = False,
+    progress: Progress = None,
+    deadline: Deadline = None,
+) -> Verification:
+    """Recompute every score in float64, by independent code, and check each answer.
+
+    It costs what computing all m x n scores costs.
+
+    Parameters
+    ----------
+    answers : Result, or int array (m, k)
+        A Result is checked against its certificates; ids alone as if they were claimed exact.
+    vectors : array (n, d), or Index
+        What they were found among.
+    queries : array (m, d)
+        What they answer.
+    k, floor, below, exclude, filter, exclude_self
+        What was asked for, as in `Index.search`; k is by default the number of columns, at most n.
+    scores : array (m, k), optional
+        What the answers state, if they are no Result; checked too.
+    metric, progress, deadline
+        As in `recall`.
+
+    Returns
+    -------
+    Verification
+        True if no answer is wrong.
+    """
+    index, own = as_index(vectors, metric, progress=progress, deadline=deadline)
+    try:
+        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        given = _given(index, answers, scores, len(rows))
+        fields, arrays = index._request(
+            rows, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None
+        )
+        for unused in ("method", "delta"):
+            del fields[unused]
+        width = index._add_k(min(given["answers"].shape[1], len(index)) if k is None else k, len(rows), fields, arrays)
+        arrays["ids"] = np.ascontiguousarray(given["answers"][:, : min(width, len(index))])
+        if "scores" in given:
+            arrays["scores"] = np.ascontiguousarray(given["scores"][:, : min(width, len(index))])
+        if isinstance(answers, Result):
+            arrays["certificates"] = answers._records
+            for promised in ("delta", "epsilon"):
+                if (most := float(answers._records[promised].max(initial=0))) > 0:
+                    fields[promised] = most
+        reply, out = index._call(
+            "verify", fields, arrays, progress=progress, deadline=deadline, names={"ids": "answers"}
+        )
+        return Verification(out["wrong"], out["gaps"], reply["report"], list(reply.get("defects") or ()))
+    finally:
+        if own:
+            index.close()

@@ -1,0 +1,886 @@
+"""Collections of vectors, and searches of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from thresher import _arrays, _worker
+from thresher._arrays import Lists, Vectors
+from thresher._progress import Progress, reporting
+from thresher._result import RangeResult, Result
+
+__all__ = ["Deadline", "Device", "Index", "Method", "Metric", "knn"]
+
+Metric: TypeAlias = Literal["ip", "cosine", "l2", 0, 1]
+"""Inner product, cosine, squared Euclidean distance; or faiss.METRIC_INNER_PRODUCT, METRIC_L2."""
+
+Method: TypeAlias = str
+"""``auto``, ``exact``, ``certain``, ``adaptive``, ``strict`` or a published one; docs/guarantee.md."""
+
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+
+Deadline: TypeAlias = float | timedelta | None
+"""Seconds from the call on, or a timedelta; None for no deadline."""
+
+log = logging.getLogger("thresher")
+
+METRICS: dict[Any, str] = {
+    "ip": "ip",
+    "inner_product": "ip",
+    "dot": "ip",
+    0: "ip",
+    "cosine": "cosine",
+    "cos": "cosine",
+    "l2": "l2",
+    "sqeuclidean": "l2",
+    1: "l2",
+}
+
+
+def metric_name(metric: Any) -> str:
+    """Return the name of a metric, by which the worker knows it."""
+    try:
+        return METRICS[metric]
+    except (KeyError, TypeError):
+        hint = "; squared distances are 'l2'" if metric in ("euclidean", "minkowski") else ""
+        raise ValueError(f"metric: {metric!r} is none of 'ip', 'cosine', 'l2'{hint}") from None
+
+
+def seconds(deadline: Deadline) -> float | None:
+    """Return a deadline in seconds."""
+    if deadline is None:
+        return None
+    value = deadline.total_seconds() if isinstance(deadline, timedelta) else float(deadline)
+    if not 0 < value < float("inf"):
+        raise ValueError(f"deadline: {value:g} seconds, more than 0")
+    return value
+
+
+def whole(value: Any, name: str, least: int = 1) -> int:
+    """Return an integer argument."""
+    try:
+        number = int(value.__index__())
+    except (AttributeError, TypeError):
+        raise TypeError(f"{name}: {value!r}, expected an integer") from None
+    if number < least:
+        raise ValueError(f"{name}: {number}, at least {least}")
+    return number
+
+
+# What the worker calls arguments, and what callers call them.
+RENAMED = {
+    "min_score": "floor",
+    "floors": "floor",
+    "max_score": "below",
+    "ceilings": "below",
+    "ks": "k",
+    "exclude_lims": "exclude",
+    "candidates_lims": "candidates",
+    "allow": "filter",
+    "mask": "filter",
+}
+
+
+@contextmanager
+def renamed(**names: str) -> Iterator[None]:
+    """Give errors in arguments the names that the caller knows."""
+    try:
+        yield
+    except _worker.BadInput as e:
+        name = names.get(e.argument) or RENAMED.get(e.argument)
+        if name is None:
+            raise
+        text = str(e).replace(e.argument, name, 1) if e.argument in str(e) else f"{name}: {e}"
+        raise _worker.BadInput(text, argument=name, row=e.row) from None
+
+
+class Index:
+    """Vectors that are prepared once, to be searched often.
+
+    There is nothing to train or tune: building rotates and rounds the vectors, which takes about
+    as long as reading them a few times. Searches read the rounded coordinates first and score
+    exactly what they do not rule out.
+
+    Parameters
+    ----------
+    vectors : array (n, d)
+        What can be found, at least one row. float32 in C order is copied once, into memory shared
+        with the process that searches; not at all if it came from `thresher.empty` or from
+        ``numpy.load(.., mmap_mode="r")``, and must then not be changed while the index lives.
+        float64, float16 and integers are rounded to float32. Tensors of torch on the CPU and
+        columns of polars and pyarrow are accepted.
+    ids : sequence (n,), optional
+        Integers or strings, all different, which answers have in place of row numbers.
+    metric : {"ip", "cosine", "l2"}
+        Inner product, cosine, or squared Euclidean distance, of which less is better. The
+        constants of FAISS, 0 and 1, are accepted.
+    basis : {"auto", "rotated", "raw"}
+        ``raw`` is for method ``strict`` and the published methods.
+    seed : int, optional
+        Of the random rotation. The default is public, so that searches repeat; where users may
+        look for queries that fail, pass a secret one, or search by ``certain``.
+    device : {"auto", "cpu", "cuda"}
+        Where to search.
+    progress, deadline
+        As in `search`; they hold for the build.
+
+    Raises
+    ------
+    ValueError
+        If an argument is wrong (`BadInput`): the message names it, and the row.
+    DeviceMissing
+        If there is no such device; the message says why.
+    DeadlineExceeded
+        If the build took longer than the deadline.
+
+    Notes
+    -----
+    An index can be used by several threads at once, and their searches share work. In a process
+    forked from this one, and in one that it was pickled to, it is built again at its first use.
+
+    Examples
+    --------
+    >>> import numpy as np, thresher
+    >>> vectors = np.eye(4, dtype=np.float32)
+    >>> with thresher.Index(vectors, ids=["a", "b", "c", "d"]) as index:
+    ...     scores, ids = index.search([0.1, 0.2, 0.9, 0.3], k=2)
+    >>> ids.tolist()
+    [['c', 'd']]
+    """
+
+    def __init__(
+        self,
+        vectors: Vectors,
+        ids: npt.ArrayLike | None = None,
+        *,
+        metric: Metric = "ip",
+        basis: str = "auto",
+        seed: int | None = None,
+        device: Device = "auto",
+        progress: Progress = None,
+        deadline: Deadline = None,
+    ) -> None:
+        self._settings: dict[str, Any] = {"metric": metric_name(metric), "device": device}
+        if basis != "auto":
+            self._settings["basis"] = basis
+        if seed is not None:
+            self._settings["seed"] = whole(seed, "seed", 0)
+        self._path: str | None = None
+        self._rows = shared_rows(vectors, "vectors")
+        self._ids = checked_ids(ids, len(self._rows))
+        self._start(progress, deadline)
+
+    # What follows a build, an opening, or a change of the vectors.
+
+    def _start(self, progress: Progress = None, deadline: Deadline = None) -> None:
+        """Build or open the collection in the worker of this process."""
+        worker = _worker.get()
+        with reporting(progress) as report, renamed(handle="vectors", path="path"):
+            if self._path is not None:
+                info, arrays = worker.call(
+                    "open", {"path": self._path, **self._settings}, progress=report, deadline=seconds(deadline)
+                )
+                if "ids" in arrays:
+                    self._ids = arrays["ids"]
+                elif "names" in arrays:
+                    self._ids = split_names(arrays["names"], arrays["name_ends"])
+            else:
+                info, _ = worker.call(
+                    "build", self._settings, {"vectors": self._rows}, progress=report, deadline=seconds(deadline)
+                )
+        self._adopt(worker, info)
+
+    def _adopt(self, worker: _worker.Worker, info: dict[str, Any]) -> None:
+        self._worker, self._info = worker, info
+        self._sorter: npt.NDArray[np.int64] | None = None
+        self._finalizer = weakref.finalize(self, worker.release, info["handle"])
+        self._finalizer.atexit = False
+        log.debug(
+            "%s of %d x %d, %s, on %s",
+            "built" if self._path is None else "opened",
+            info["n"],
+            info["dim"],
+            info["metric"],
+            info["device"],
+        )
+
+    def _live(self) -> tuple[_worker.Worker, int]:
+        """Return the worker and the handle, of a new build where the process was forked or the worker died."""
+        if self._closed:
+            raise ValueError("index: closed")
+        worker = _worker.get()
+        if worker is not self._worker:
+            if self._rows is None and self._path is None:
+                raise _worker.HandleLost("the worker that held this index is gone, and its vectors with it")
+            log.info("building the index again: this process has another worker")
+            self._finalizer.detach()
+            self._start()
+            worker = self._worker
+        return worker, self._info["handle"]
+
+    def _call(
+        self,
+        op: str,
+        fields: dict[str, Any],
+        arrays: dict[str, npt.NDArray[Any]] | None = None,
+        *,
+        progress: Progress = None,
+        deadline: Deadline = None,
+        names: dict[str, str] | None = None,
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        worker, handle = self._live()
+        with reporting(progress) as report, renamed(**(names or {})):
+            return worker.call(op, {"handle": handle, **fields}, arrays, progress=report, deadline=seconds(deadline))
+
+    # Properties
+
+    def __len__(self) -> int:
+        return int(self._info["n"])
+
+    def __repr__(self) -> str:
+        state = ", closed" if self._closed else ""
+        return f"<thresher.Index {len(self)} x {self.dim}, {self.metric}, on {self._info['device']}{state}>"
+
+    @property
+    def dim(self) -> int:
+        """How many values a vector has."""
+        return int(self._info["dim"])
+
+    @property
+    def metric(self) -> str:
+        """``ip``, ``cosine`` or ``l2``."""
+        return str(self._info["metric"])
+
+    @property
+    def ids(self) -> npt.NDArray[Any]:
+        """The ids of the vectors (n,); row numbers if none were given."""
+        return np.arange(len(self)) if self._ids is None else self._ids
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Size, settings, bytes of memory, device, and the seconds that building took."""
+        return {key: value for key, value in self._info.items() if key != "handle"}
+
+    # Searches
+
+    def search(
+        self,
+        queries: Vectors,
+        k: npt.ArrayLike = 10,
+        *,
+        method: Method = "auto",
+        delta: float = 0.01,
+        epsilon: float = 0.0,
+        exclude: Lists | None = None,
+        below: npt.ArrayLike | None = None,
+        floor: npt.ArrayLike | None = None,
+        candidates: Lists | None = None,
+        filter: npt.ArrayLike | None = None,
+        exclude_self: bool = False,
+        plan: str | None = None,
+        progress: Progress = None,
+        deadline: Deadline = None,
+    ) -> Result:
+        """Return the k best vectors of each query.
+
+        Parameters
+        ----------
+        queries : array (m, d) or (d,)
+            One row is a list of one query. Converted as the vectors of the index are. NaN and
+            infinite values are refused.
+        k : int or sequence of int (m,)
+            How many are wanted, of all or of each query. Of k > n there are only n answers.
+        method : str
+            ``auto`` takes what is fastest; ``certain`` and ``exact`` are never wrong. The
+            certificates say what was promised.
+        delta : float
+            Allowed probability that a query's answer is wrong, in (0, 1), for methods that may fail.
+        epsilon : float
+            Allowed gap, in units of scores.
+        exclude : CSR matrix (m, n) or lists, optional
+            What each query may not return: a sparse matrix of scipy whose columns are row numbers
+            of vectors, a pair (indptr, indices) of arrays, an integer array (m, w) padded with -1,
+            or a list of ids for each query.
+        below : float or sequence (m,), optional
+            The greatest score that is wanted (for ``l2``: the least distance), of all or each query;
+            NaN stands for none. For hard negatives, and to skip duplicates.
+        floor : float or sequence (m,), optional
+            The least score that is wanted (for ``l2``: the greatest squared distance).
+        candidates : array (m, w), CSR matrix or lists, optional
+            Probable answers, from an index or an earlier search, as in `exclude`. They save work and
+            change no answer.
+        filter : bool array (n,) or sequence of ids, optional
+            The only vectors that may be returned.
+        exclude_self : bool
+            That query j is row j of the vectors and does not find itself.
+        plan : str, optional
+            The looks to take in place of the planner's choice; docs/planning.md.
+        progress : bool or callable, optional
+            True for a bar of tqdm if that is installed; or a function of (step, done, total).
+        deadline : float or timedelta, optional
+            Seconds after which the answers are the best so far. ``Result.complete`` is then False,
+            and certificates say what is open.
+
+        Returns
+        -------
+        Result
+            ``scores, ids = index.search(queries, k)`` unpacks it.
+
+        Raises
+        ------
+        ValueError
+            If an argument is wrong (`BadInput`); the message names it.
+        """
+        rows = _arrays.matrix(queries, "queries", self.dim, one=True)
+        m = len(rows)
+        fields, arrays = self._request(
+            rows, method, delta, epsilon, exclude, below, floor, candidates, filter, exclude_self, plan
+        )
+        width = self._add_k(k, m, fields, arrays)
+        if m == 0:
+            return self._empty(width)
+        reply, out = self._call("search", fields, arrays, progress=progress, deadline=deadline)
+        return self._result(reply, out, width)
+
+    def range_search(
+        self,
+        queries: Vectors,
+        threshold: npt.ArrayLike,
+        *,
+        method: Method = "auto",
+        delta: float = 0.01,
+        exclude: Lists | None = None,
+        below: npt.ArrayLike | None = None,
+        filter: npt.ArrayLike | None = None,
+        exclude_self: bool = False,
+        limit: int | None = None,
+        progress: Progress = None,
+        deadline: Deadline = None,
+    ) -> RangeResult:
+        """Return all vectors that reach a score, for each query, as ``range_search`` of FAISS does.
+
+        Parameters
+        ----------
+        queries : array (m, d) or (d,)
+            As in `search`.
+        threshold : float or sequence (m,)
+            The least score, or for ``l2`` the greatest squared distance. A vector exactly there is
+            returned (FAISS leaves it out).
+        limit : int, optional
+            At most so many of each query, the best.
+        method, delta, exclude, below, filter, exclude_self, progress, deadline
+            As in `search`. By a method that may fail, each vector is missed with probability at
+            most delta.
+
+        Returns
+        -------
+        RangeResult
+            ``lims, scores, ids = index.range_search(queries, threshold)`` unpacks it. The answer of
+            query j is at ``lims[j]:lims[j+1]``, best first.
+        """
+        rows = _arrays.matrix(queries, "queries", self.dim, one=True)
+        fields, arrays = self._request(rows, method, delta, 0.0, exclude, below, None, None, filter, exclude_self, None)
+        floors = _arrays.column(threshold, "threshold", len(rows))
+        if np.isnan(floors).any():
+            raise ValueError(f"threshold: query {int(np.argmax(np.isnan(floors)))} has none (NaN)")
+        if len(rows) == 0:
+            none = self._empty(0)
+            lims, limited = np.zeros(1, np.int64), np.zeros(0, bool)
+            flat = none.scores.reshape(-1), none.ids.reshape(-1)
+            return RangeResult(lims, *flat, limited, True, 0.0, 1.0, (), none._records, none._names)
+        arrays["floors"] = floors
+        if limit is not None:
+            fields["limit"] = whole(limit, "limit")
+        names = {"floors": "threshold"}
+        reply, out = self._call("range", fields, arrays, progress=progress, deadline=deadline, names=names)
+        return RangeResult(
+            out["lims"],
+            out["scores"],
+            self._named(out["ids"]),
+            out["limited"],
+            **described(self._worker, reply, out["certificates"]),
+        )
+
+    def _request(
+        self,
+        rows: npt.NDArray[np.float32],
+        method: Method,
+        delta: float,
+        epsilon: float,
+        exclude: Lists | None,
+        below: npt.ArrayLike | None,
+        floor: npt.ArrayLike | None,
+        candidates: Lists | None,
+        filter: npt.ArrayLike | None,
+        exclude_self: bool,
+        plan: str | None,
+    ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Return the fields and arrays of a search, without k."""
+        m = len(rows)
+        fields: dict[str, Any] = {"method": method, "delta": float(delta)}
+        if epsilon:
+            fields["epsilon"] = float(epsilon)
+        if plan is not None:
+            fields["plan"] = plan
+        if exclude_self:
+            fields["self_first"] = 0
+        arrays: dict[str, npt.NDArray[Any]] = {"queries": rows}
+        if below is not None:
+            arrays["ceilings"] = _arrays.column(below, "below", m)
+        if floor is not None:
+            arrays["floors"] = _arrays.column(floor, "floor", m)
+        for name, value in (("exclude", exclude), ("candidates", candidates)):
+            if value is not None:
+                arrays[f"{name}_lims"], arrays[name] = self._lists(value, name, m)
+        if filter is not None:
+            wanted = np.asarray(filter)
+            if wanted.dtype == np.bool_:
+                if wanted.shape != (len(self),):
+                    raise ValueError(f"filter: shape {wanted.shape}, expected ({len(self)},), one for each vector")
+                arrays["mask"] = np.ascontiguousarray(wanted)
+            else:
+                arrays["allow"] = self._rows_of(wanted, "filter")
+        return fields, arrays
+
+    def _add_k(self, k: npt.ArrayLike, m: int, fields: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> int:
+        """Add k to a request, and return the greatest."""
+        if np.ndim(k) == 0:
+            fields["k"] = whole(k, "k")
+            return int(fields["k"])
+        each = np.asarray(k)
+        if each.dtype.kind not in "iu":
+            raise TypeError(f"k: values are {each.dtype}, not integers")
+        if each.shape != (m,):
+            raise ValueError(f"k: shape {each.shape}, expected one number or ({m},), one for each query")
+        if (each < 1).any():
+            raise ValueError(f"k: query {int(np.argmax(each < 1))} asks for {each[each < 1][0]}, at least 1")
+        arrays["ks"] = np.ascontiguousarray(each, np.int64)
+        fields["k"] = int(each.max(initial=1))
+        return int(fields["k"])
+
+    def _lists(self, value: Lists, name: str, m: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return lists of rows in compressed form. Matrices and pairs hold rows, other lists ids."""
+        if self._ids is None or hasattr(value, "tocsr") or isinstance(value, tuple):
+            return _arrays.lists(value, name, m, len(self))
+        if isinstance(value, np.ndarray) and value.ndim == 2:
+            table, none = given_ids(value)
+            value = [row[~gone] for row, gone in zip(table, none, strict=True)]
+        parts = [self._rows_of(part, name) for part in value]
+        return _arrays.lists(parts, name, m, len(self))
+
+    def _rows_of_answers(self, table: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Return the rows of answers (m, w), -1 for what stands for none."""
+        if self._ids is None:
+            if table.size and table.dtype.kind not in "iu":
+                raise TypeError(f"answers: values are {table.dtype}, not row numbers")
+            return np.ascontiguousarray(table, np.int64)
+        table, none = given_ids(table)
+        rows = np.full(table.shape, -1, np.int64)
+        rows[~none] = self._rows_of(table[~none], "answers")
+        return rows
+
+    def _rows_of(self, ids: npt.ArrayLike, name: str) -> npt.NDArray[np.int64]:
+        """Return the rows of ids."""
+        if self._ids is None:
+            rows = np.asarray(ids)
+            if rows.size == 0:
+                return np.empty(0, np.int64)
+            if rows.dtype.kind not in "iu":
+                raise TypeError(f"{name}: values are {rows.dtype}, not row numbers")
+            if rows.min() < 0 or rows.max() >= len(self):
+                raise ValueError(
+                    f"{name}: row {rows[(rows < 0) | (rows >= len(self))][0]}; the vectors are 0 to {len(self) - 1}"
+                )
+            return np.ascontiguousarray(rows.reshape(-1), np.int64)
+        if self._sorter is None:
+            self._sorter = np.argsort(self._ids, kind="stable")
+        return _arrays.rows_of_ids(self._ids, ids, name, sorter=self._sorter)
+
+    def _named(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return the ids of rows, and those that stand for none where a row is negative."""
+        if self._ids is None:
+            return rows
+        named = self._ids[np.maximum(rows, 0)]
+        if (rows < 0).any():
+            named[rows < 0] = -1 if named.dtype.kind == "i" else ""
+        return named
+
+    def _result(self, reply: dict[str, Any], out: dict[str, npt.NDArray[Any]], width: int) -> Result:
+        rows, scores = out["ids"], out["scores"]
+        lacking = width - rows.shape[1]
+        if lacking > 0:  # k > n
+            rows = np.pad(rows, ((0, 0), (0, lacking)), constant_values=-1)
+            scores = np.pad(scores, ((0, 0), (0, lacking)), constant_values=np.nan)
+        return Result(self._named(rows), scores, _rows=rows, **described(self._worker, reply, out["certificates"]))
+
+    def _empty(self, width: int) -> Result:
+        """Return the answer to no queries."""
+        worker, _ = self._live()
+        rows = np.empty((0, width), np.int64)
+        records = np.empty(0, worker.records["certificate"])
+        return Result(
+            self._named(rows), np.empty((0, width), np.float32), True, 0.0, 1.0, (), rows, records, names_in(worker, {})
+        )
+
+    # Changes
+
+    def add(self, vectors: Vectors, ids: npt.ArrayLike | None = None, *, progress: Progress = None) -> None:
+        """Add vectors, whose row numbers follow the others.
+
+        The index is built anew, from a copy of all vectors: it costs what building costs, and
+        twice the memory meanwhile. Add many at a time.
+
+        Parameters
+        ----------
+        vectors : array (a, d)
+            As of the index.
+        ids : sequence (a,), optional
+            Needed if the index has ids, and only then.
+        progress
+            As in `search`.
+        """
+        more = _arrays.matrix(vectors, "vectors", self.dim)
+        if not (fine := np.isfinite(more).all(axis=1)).all():
+            row = int(np.argmin(fine))
+            raise _worker.BadInput(f"vectors: row {row}: a value that is not finite", "vectors", row)
+        if (ids is None) != (self._ids is None):
+            raise ValueError(
+                "ids: the index has ids, so new vectors need them"
+                if ids is None
+                else "ids: the vectors of the index have none"
+            )
+        joined = None
+        if self._ids is not None:
+            joined = checked_ids(np.concatenate([self._ids, np.asarray(ids)]), len(self) + len(more))
+        if len(more) == 0:
+            return
+        if self._rows is None:
+            self._change("add", {"vectors": more}, joined, progress)
+            return
+        rows = _worker.empty((len(self) + len(more), self.dim), np.float32)
+        rows[: len(self)] = self._rows
+        rows[len(self) :] = more
+        self._replace(rows, joined, progress)
+
+    def remove(self, ids: npt.ArrayLike, *, progress: Progress = None) -> None:
+        """Remove vectors. Without ids, row numbers behind a removed one move up.
+
+        The index is built anew from a copy of what remains, of which there must be some.
+
+        Parameters
+        ----------
+        ids : sequence of ids, or of row numbers if the index has none
+            What to remove; an unknown one is an error, and nothing is removed.
+        progress
+            As in `search`.
+        """
+        gone = np.unique(self._rows_of(np.atleast_1d(np.asarray(ids)), "ids"))
+        if len(gone) == 0:
+            return
+        if len(gone) == len(self):
+            raise ValueError(f"ids: all {len(self)} vectors; an index has at least one")
+        keep = np.ones(len(self), bool)
+        keep[gone] = False
+        kept = None if self._ids is None else self._ids[keep]
+        if self._rows is None:
+            self._change("remove", {"rows": gone}, kept, progress)
+            return
+        rows = _worker.empty((len(self) - len(gone), self.dim), np.float32)
+        np.compress(keep, self._rows, axis=0, out=rows)
+        self._replace(rows, kept, progress)
+
+    def _replace(self, rows: npt.NDArray[np.float32], ids: npt.NDArray[Any] | None, progress: Progress) -> None:
+        """Build from other rows; the index is as it was if that fails."""
+        before, old, finalizer = self._rows, self._ids, self._finalizer
+        self._rows, self._ids = rows, ids
+        try:
+            self._start(progress)
+        except BaseException:
+            self._rows, self._ids = before, old
+            raise
+        finalizer()
+
+    def _change(
+        self, op: str, arrays: dict[str, npt.NDArray[Any]], ids: npt.NDArray[Any] | None, progress: Progress
+    ) -> None:
+        """Let the worker, which alone has the rows of a file, build from them."""
+        info, _ = self._call(op, {}, arrays, progress=progress)
+        self._finalizer()
+        self._path, self._ids = None, ids
+        self._adopt(self._worker, info)
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, progress: Progress = None) -> None:
+        """Write the index to a file, which `open` maps; durably, or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Ending in ``.thresher``. Ids go to a file beside it, which ends in ``.thresher.ids.npy``.
+        overwrite : bool
+            Whether a file that exists is replaced.
+        progress
+            As in `search`.
+
+        Raises
+        ------
+        FileExistsError, OSError
+            If the file exists, or cannot be written.
+        """
+        name = os.path.abspath(os.fspath(path))
+        if not name.endswith(".thresher"):
+            raise ValueError(f"path: {name} does not end in .thresher")
+        names = name + ".ids.npy"
+        if not overwrite:
+            for existing in (name, names):
+                if os.path.lexists(existing):
+                    raise FileExistsError(f"path: {existing} exists; overwrite=True replaces it")
+        self._call("save", {"path": name, "force": overwrite}, progress=progress)
+        if self._ids is not None:
+            with open(names + ".part", "wb") as f:
+                np.save(f, self._ids, allow_pickle=False)
+                f.flush()
+                os.fsync(f.fileno())
+            os.replace(names + ".part", names)
+        elif os.path.lexists(names):
+            os.remove(names)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        metric: Metric | None = None,
+        column: str | None = None,
+        ids: str | None = None,
+        basis: str | None = None,
+        seed: int | None = None,
+        device: Device = "auto",
+        progress: Progress = None,
+        deadline: Deadline = None,
+    ) -> Index:
+        """Open an index that `save` or ``thresher build`` wrote, or build one from a file of vectors.
+
+        Parameters
+        ----------
+        path : path
+            A file ``.thresher``, which is mapped, not read; or vectors as ``.npy`` (mapped, too),
+            npz, fvecs, bvecs, fbin, u8bin, JSONL, CSV, Parquet, Arrow or safetensors, which the
+            worker reads and Python never holds.
+        metric, basis, seed
+            Of vectors; a saved index has its own.
+        column, ids : str, optional
+            The column or array of the vectors, and that of their ids.
+        device, progress, deadline
+            As of the index.
+        """
+        self = cls.__new__(cls)
+        name = os.path.abspath(os.fspath(path))
+        given = {
+            "column": column,
+            "ids": ids,
+            "basis": basis,
+            "seed": seed,
+            "metric": None if metric is None else metric_name(metric),
+        }
+        self._settings = {"device": device, **{key: value for key, value in given.items() if value is not None}}
+        self._path, self._rows, self._ids = name, None, None
+        self._start(progress, deadline)
+        if self._ids is None and os.path.exists(name + ".ids.npy"):
+            self._ids = checked_ids(np.load(name + ".ids.npy", allow_pickle=False), len(self))
+        return self
+
+    # Life
+
+    _closed = False
+    _rows: npt.NDArray[np.float32] | None
+    _ids: npt.NDArray[Any] | None
+
+    def close(self) -> None:
+        """Free the memory of the index. Searches in progress end first; later ones are an error."""
+        if not self._closed:
+            self._closed = True
+            self._finalizer()
+            self._rows = None
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Callable[..., Index], tuple[Any, ...]]:
+        if self._rows is None and self._path is None:
+            raise TypeError("index: its vectors are in the worker alone; save it, and open it there")
+        rows = None if self._rows is None else np.asarray(self._rows)
+        return _restored, (self._settings, self._path, rows, self._ids)
+
+
+def described(worker: _worker.Worker, reply: dict[str, Any], records: npt.NDArray[Any]) -> dict[str, Any]:
+    """Return what results say beside their answers."""
+    return {
+        "complete": bool(reply["complete"]),
+        "took": reply["took_ms"] / 1e3,
+        "saving": reply["saving"],
+        "warnings": tuple(reply.get("warnings") or ()),
+        "_records": records,
+        "_names": names_in(worker, reply),
+    }
+
+
+def names_in(worker: _worker.Worker, reply: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the names behind the numbers in columns of certificates."""
+    of_worker = {"method": "methods", "guarantee": "guarantees", "law": "laws", "stopped_by": "stops"}
+    of_reply = {"plan": "plans", "backend": "backends"}
+    return {
+        **{name: worker.hello[key] for name, key in of_worker.items()},
+        **{name: reply.get(key) or [] for name, key in of_reply.items()},
+    }
+
+
+def given_ids(ids: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return ids as an array, and which of them stand for none: -1, "" and None."""
+    array = np.asarray(ids)
+    if array.dtype.kind == "O":
+        array = np.array(["" if i is None else i for i in array.reshape(-1).tolist()]).reshape(array.shape)
+    if array.dtype.kind in "iu":
+        return array, array < 0
+    return array, array == ""
+
+
+def _restored(
+    settings: dict[str, Any], path: str | None, rows: npt.NDArray[np.float32] | None, ids: npt.NDArray[Any] | None
+) -> Index:
+    """Return an index that was pickled."""
+    index = Index.__new__(Index)
+    index._settings, index._path, index._ids = settings, path, ids
+    index._rows = None if rows is None else shared_rows(rows, "vectors")
+    index._start()
+    return index
+
+
+def shared_rows(value: Vectors, name: str) -> npt.NDArray[np.float32]:
+    """Return vectors where the worker can read them: copied once into shared memory, unless they are there."""
+    rows = _arrays.matrix(value, name, allocate=_worker.empty)
+    if len(rows) == 0:
+        raise ValueError(f"{name}: no rows; at least one is needed")
+    if not _worker.shared(rows):
+        copy = _worker.empty(rows.shape, np.float32)
+        np.copyto(copy, rows)
+        return copy
+    return rows
+
+
+def checked_ids(ids: npt.ArrayLike | None, count: int) -> npt.NDArray[Any] | None:
+    """Return ids of count vectors as an array, after a check that they are all different."""
+    if ids is None:
+        return None
+    array = np.asarray(ids)
+    if array.dtype.kind not in "iuU":
+        raise TypeError(f"ids: values are {array.dtype}, expected integers or strings")
+    if array.dtype.kind in "iu":
+        array = array.astype(np.int64)
+    if given_ids(array)[1].any():
+        raise ValueError("ids: negative numbers and empty strings stand for no vector")
+    if array.shape != (count,):
+        raise ValueError(f"ids: shape {array.shape}, expected ({count},), one for each vector")
+    ordered = np.sort(array)
+    twice = ordered[1:] == ordered[:-1]
+    if twice.any():
+        raise ValueError(f"ids: {ordered[1:][twice][0].item()!r} is there twice")
+    return array
+
+
+def split_names(text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return names from their bytes, one after the other."""
+    data = text.tobytes()
+    starts = np.concatenate([[0], ends[:-1]])
+    return np.array([data[a:b].decode() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
+
+
+def knn(
+    queries: Vectors,
+    vectors: Vectors,
+    k: int,
+    metric: Metric = "ip",
+    method: Method = "auto",
+    delta: float = 0.01,
+    *,
+    seed: int | None = None,
+    device: Device = "auto",
+    progress: Progress = None,
+    deadline: Deadline = None,
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Return the k best vectors of each query, in the order of ``faiss.knn``.
+
+    Parameters
+    ----------
+    queries : array (m, d) or (d,)
+        What to look for.
+    vectors : array (n, d), or Index
+        What can be found. float32 in C order is best; `Index` has what else is accepted, and is
+        better for vectors that are searched more than once.
+    k : int
+        How many are wanted.
+    metric : {"ip", "cosine", "l2"}
+        Inner product, cosine, or squared Euclidean distance; 0 and 1 as in FAISS (whose default
+        is 1). An Index has its own.
+    method : str
+        ``auto`` takes what is fastest, and each answer is wrong with probability at most delta;
+        ``exact`` and ``certain`` are never wrong.
+    delta : float
+        Allowed probability that a query's answer is wrong.
+    seed, device, progress, deadline
+        As in `Index` and `Index.search`. The deadline holds for building and search together;
+        `DeadlineExceeded` is raised if it passes before there is anything to return.
+
+    Returns
+    -------
+    scores : ndarray of float32 (m, k)
+        Best first; NaN where there are fewer than k vectors.
+    ids : ndarray of int64 (m, k)
+        Row numbers of the vectors; -1 where there are fewer.
+
+    Raises
+    ------
+    ValueError
+        If an argument is wrong (`BadInput`); the message names it, and the row.
+
+    Examples
+    --------
+    >>> import numpy as np, thresher
+    >>> scores, ids = thresher.knn([[1.0, 0.0]], [[0.2, 0.9], [0.9, 0.1], [0.5, 0.5]], k=2)
+    >>> ids.tolist()
+    [[1, 2]]
+    """
+    import time
+
+    begun, limit = time.monotonic(), seconds(deadline)
+    whole(k, "k")
+    rows = _arrays.matrix(queries, "queries", one=True)
+    index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
+    try:
+        if limit is not None:
+            limit = max(limit - (time.monotonic() - begun), 1e-3)
+        result = index.search(rows, k, method=method, delta=delta, progress=progress, deadline=limit)
+        return result.scores, result.ids
+    finally:
+        if own:
+            index.close()
+
+
+def as_index(vectors: Any, metric: Any, *, name: str = "vectors", **settings: Any) -> tuple[Index, bool]:
+    """Return vectors as an index, and whether it is to be closed after use."""
+    if isinstance(vectors, Index):
+        return vectors, False
+    return Index(vectors, metric="ip" if metric is None else metric, **settings), True

@@ -1,0 +1,249 @@
+"""Vectors compared with each other: graphs of nearest neighbours, and pairs above a score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from thresher import _arrays
+from thresher._arrays import Vectors
+from thresher._index import Deadline, Device, Method, Metric, as_index, whole
+from thresher._progress import Progress
+
+if TYPE_CHECKING:
+    from scipy.sparse import coo_matrix, csr_matrix
+
+__all__ = ["Pairs", "knn_graph", "neighbours", "pairs"]
+
+
+def neighbours(
+    vectors: Vectors,
+    k: int,
+    *,
+    metric: Metric | None = None,
+    method: Method = "certain",
+    delta: float = 0.01,
+    join: Literal["union", "mutual"] | None = None,
+    distances: bool = False,
+    seed: int | None = None,
+    device: Device = "auto",
+    progress: Progress = None,
+    deadline: Deadline = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float32], dict[str, Any], str]:
+    """Return lims (n + 1,), rows and scores of the neighbours of each vector, a certificate and the metric."""
+    index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
+    try:
+        if len(index) < 2:
+            raise ValueError("vectors: one row; a graph has at least two")
+        fields: dict[str, Any] = {"k": whole(k, "k"), "method": method, "delta": float(delta)}
+        if join is not None:
+            fields[{"union": "symmetric", "mutual": "mutual"}[join]] = True
+        reply, out = index._call("graph", fields, progress=progress, deadline=deadline)
+        scores = out["scores"]
+        if distances:
+            scores = as_distances(scores, index.metric)
+        return out["lims"], out["ids"], scores, reply["certificate"], index.metric
+    finally:
+        if own:
+            index.close()
+
+
+def as_distances(scores: npt.NDArray[np.float32], metric: str) -> npt.NDArray[np.float32]:
+    """Return distances: for ``l2`` not squared, for ``cosine`` 1 less the cosine, at least 0."""
+    if metric == "l2":
+        return np.asarray(np.sqrt(scores))
+    if metric == "cosine":
+        return np.asarray(np.maximum(np.float32(1) - scores, np.float32(0)))
+    raise ValueError("distances: inner products are no distances; metric is 'l2' or 'cosine'")
+
+
+def knn_graph(
+    vectors: Vectors,
+    k: int,
+    *,
+    metric: Metric | None = None,
+    method: Method = "certain",
+    delta: float = 0.01,
+    join: Literal["union", "mutual"] | None = None,
+    distances: bool = False,
+    seed: int | None = None,
+    device: Device = "auto",
+    progress: Progress = None,
+    deadline: Deadline = None,
+) -> csr_matrix:
+    """Return the graph of the k nearest neighbours of each vector among the others.
+
+    Parameters
+    ----------
+    vectors : array (n, d), or Index
+        At least two. A vector is no neighbour of itself; duplicates of it are.
+    k : int
+        How many neighbours each has; n - 1 at most.
+    metric, seed, device, progress, deadline
+        As in `Index`; an Index has its own metric.
+    method, delta
+        By ``certain``, the default, no row of the graph is wrong.
+    join : {"union", "mutual"}, optional
+        Make the graph symmetric: join two vectors if either is a neighbour of the other, or if
+        both are.
+    distances : bool
+        Hold distances in place of scores (``l2``: not squared; ``cosine``: 1 less the cosine), as
+        scikit-learn, UMAP and Scanpy take them.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of float32 (n, n)
+        Without join each row has k entries, best first; call ``sort_indices()`` for what needs
+        columns in order. Distances of 0 are stored.
+
+    Raises
+    ------
+    ImportError
+        If scipy is not installed.
+    """
+    if join not in (None, "union", "mutual"):
+        raise ValueError(f"join: {join!r} is none of None, 'union', 'mutual'")
+    sparse = _scipy_sparse("knn_graph")
+    lims, rows, scores, _, _ = neighbours(
+        vectors,
+        k,
+        metric=metric,
+        method=method,
+        delta=delta,
+        join=join,
+        distances=distances,
+        seed=seed,
+        device=device,
+        progress=progress,
+        deadline=deadline,
+    )
+    n = len(lims) - 1
+    return sparse.csr_matrix((scores, rows, lims), shape=(n, n))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs that reach a score. ``a, b, scores = result`` unpacks it.
+
+    Attributes
+    ----------
+    a, b : ndarray of int64 (p,)
+        Row numbers, a < b, in ascending order; where others were given b is a row of those.
+    scores : ndarray of float32 (p,)
+        Inner products, cosines, or for metric ``l2`` squared distances.
+    shape : (int, int)
+        How many rows a and b are of.
+    work : dict
+        What was read, and by which guarantees.
+    """
+
+    a: npt.NDArray[np.int64]
+    b: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+    shape: tuple[int, int]
+    work: dict[str, Any]
+    _self: bool
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        yield self.a
+        yield self.b
+        yield self.scores
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def matrix(self) -> coo_matrix:
+        """Return the pairs as a sparse matrix of scipy."""
+        return _scipy_sparse("matrix").coo_matrix((self.scores, (self.a, self.b)), shape=self.shape)
+
+    def components(self) -> npt.NDArray[np.int64]:
+        """Return for each row the least row that pairs connect it with, (n,).
+
+        Rows with the same number are near duplicates, directly or by way of others.
+        """
+        if not self._self:
+            raise ValueError("components: the pairs are of two tables")
+        least = np.arange(self.shape[0])
+        while True:
+            before = least.copy()
+            np.minimum.at(least, self.a, before[self.b])
+            np.minimum.at(least, self.b, before[self.a])
+            least = least[least]  # halves the way to the least
+            if np.array_equal(least, before):
+                return least
+
+    def keep(self) -> npt.NDArray[np.bool_]:
+        """Return which rows remain if one of each component is kept, the first: (n,)."""
+        return np.asarray(self.components() == np.arange(self.shape[0]))
+
+
+def pairs(
+    vectors: Vectors,
+    min_score: float,
+    others: Vectors | None = None,
+    *,
+    metric: Metric | None = None,
+    method: Method = "certain",
+    delta: float = 0.01,
+    most: int | None = None,
+    seed: int | None = None,
+    device: Device = "auto",
+    progress: Progress = None,
+    deadline: Deadline = None,
+) -> Pairs:
+    """Return all pairs of vectors that score at least so much: near duplicates, record linkage.
+
+    Parameters
+    ----------
+    vectors : array (n, d), or Index
+        What is compared with itself, each pair once, or with others.
+    min_score : float
+        The least score; for ``l2`` the greatest squared distance.
+    others : array (o, d), optional
+        What the vectors are compared with.
+    metric, seed, device, progress, deadline
+        As in `Index`; an Index has its own metric.
+    method, delta
+        By ``certain``, the default, no pair is missing; by ``adaptive`` each with probability at
+        most delta.
+    most : int, optional
+        More pairs than this are an error, before they fill the memory.
+
+    Returns
+    -------
+    Pairs
+    """
+    index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
+    try:
+        score = float(min_score)
+        if not np.isfinite(score):
+            raise ValueError(f"min_score: {score} is not finite")
+        fields: dict[str, Any] = {"min_score": score, "method": method, "delta": float(delta)}
+        if most is not None:
+            fields["most"] = whole(most, "most")
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        columns = len(index)
+        if others is not None:
+            arrays["others"] = _arrays.matrix(others, "others", index.dim)
+            columns = len(arrays["others"])
+        reply, out = index._call(
+            "pairs", fields, arrays, progress=progress, deadline=deadline, names={"min_score": "min_score"}
+        )
+        return Pairs(out["a"], out["b"], out["scores"], (len(index), columns), reply["work"], others is None)
+    finally:
+        if own:
+            index.close()
+
+
+def _scipy_sparse(what: str) -> Any:
+    try:
+        import scipy.sparse
+    except ImportError:
+        raise ImportError(
+            f"{what} returns a matrix of scipy, which is not installed: pip install thresher[graph]"
+        ) from None
+    return scipy.sparse

@@ -1,0 +1,201 @@
+"""Answers of searches, and their certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["RangeResult", "Result"]
+
+
+class _Certified:
+    """What the answers of k-best and range searches have in common."""
+
+    scores: npt.NDArray[np.float32]
+    took: float
+    saving: float
+    complete: bool
+    warnings: tuple[str, ...]
+    _records: npt.NDArray[Any]
+    _names: dict[str, list[str]]
+
+    @cached_property
+    def certificates(self) -> npt.NDArray[Any]:
+        """What is guaranteed of each answer and what was done for it, a structured array (m,).
+
+        Fields, of which docs/guarantee.md tells the meaning:
+
+        ========================  ==================================================================
+        ``method``                how the answer was found: ``exact``, ``certain``, ``adaptive``, ..
+        ``guarantee``             ``exact``, ``certain``, ``probabilistic`` or ``heuristic``
+        ``law``                   what a probability rests on, ``""`` for other guarantees
+        ``delta``                 allowed failure probability, 0 where none is needed
+        ``epsilon``               allowed gap in score units
+        ``exact``                 nothing was dropped by a bound that can fail
+        ``stopped_by``            ``done``, or ``deadline`` or ``cancelled``
+        ``pulls, dense_pulls``    coordinates read, and those that a dense scan reads
+        ``bytes``                 bytes of vectors read
+        ``rows_scored``           vectors scored in full
+        ``threshold``             the last threshold, NaN for none
+        ``open_bound``            of a partial answer: what no vector that was not scored exceeds
+        ``plan``, ``backend``     the looks that were taken, and where
+        ``dense``                 looks sent the query to a dense scan
+        ``floor``                 there was a threshold before the first look
+        ``candidates_given``      candidates that may be returned, -1 if there were none
+        ``candidates_right``      candidates in the answer
+        ``predicted_survivors``   forecast share of vectors that survive the first look, 0 without one
+        ``predicted_ns``          forecast cost, ns for each vector and query
+        ========================  ==================================================================
+
+        ``threshold`` and ``open_bound`` are inner products, cosines, or for ``l2`` minus half the
+        squared distance.
+        """
+        return _decode(self._records, self._names)
+
+    def _summary(self, answers: str) -> str:
+        count = len(self._records)
+        lines = [answers]
+        if count:
+            c = self.certificates
+            kinds, counts = np.unique(c["guarantee"], return_counts=True)
+            lines.append(
+                "guarantee  "
+                + ", ".join(_promise(str(g), int(x), count, c) for g, x in zip(kinds, counts, strict=True))
+            )
+            lines.append("method     " + ", ".join(np.unique(c["method"]).tolist()))
+            partial = int((c["stopped_by"] != "done").sum())
+            if partial:
+                lines.append(f"partial    {partial} of {count} were stopped early and hold the best so far")
+            lines.append(f"saving     {self.saving:.3g} times fewer coordinates than a dense scan")
+            lines.append(f"time       {self.took * 1e3:.3g} ms in the search")
+        lines += [f"warning    {w}" for w in self.warnings]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Result(_Certified):
+    """The k best vectors of each query.
+
+    ``scores, ids = result`` unpacks it in the order of FAISS.
+
+    Attributes
+    ----------
+    ids : ndarray (m, k)
+        Row numbers (int64), or the ids that the index was given; best first, equal scores by row
+        number. Where a query has fewer than k answers, -1, or ``""`` if ids are strings.
+    scores : ndarray of float32 (m, k)
+        Inner products, cosines, or for metric ``l2`` squared distances; NaN where there is no answer.
+    complete : bool
+        Whether no answer was stopped by a deadline.
+    took : float
+        Seconds in the search.
+    saving : float
+        By what factor fewer coordinates were read than by a dense scan.
+    warnings : tuple of str
+        What was changed in the request.
+    certificates : structured ndarray (m,)
+        What is guaranteed of each answer.
+    """
+
+    ids: npt.NDArray[Any]
+    scores: npt.NDArray[np.float32]
+    complete: bool
+    took: float
+    saving: float
+    warnings: tuple[str, ...]
+    _rows: npt.NDArray[np.int64] = field(repr=False)
+    _records: npt.NDArray[Any] = field(repr=False)
+    _names: dict[str, list[str]] = field(repr=False)
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        yield self.scores
+        yield self.ids
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """Row numbers of the answers, (m, k); -1 where there is none."""
+        return self._rows
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many vectors each query has in its answer, (m,)."""
+        return np.asarray(np.count_nonzero(self._rows >= 0, axis=1))
+
+    def summary(self) -> str:
+        """Return a few lines on guarantee, work and time."""
+        m, k = self.scores.shape
+        return self._summary(f"queries    {m}, {k} best each")
+
+
+@dataclass(frozen=True, eq=False)
+class RangeResult(_Certified):
+    """All vectors that reach a score, for each query.
+
+    ``lims, scores, ids = result`` unpacks it in the order of FAISS. The answer of query j is at
+    ``lims[j]:lims[j+1]``, best first.
+
+    Attributes
+    ----------
+    lims : ndarray of int64 (m + 1,)
+    scores : ndarray of float32 (lims[-1],)
+        Inner products, cosines, or for metric ``l2`` squared distances.
+    ids : ndarray (lims[-1],)
+        Row numbers (int64), or the ids that the index was given.
+    limited : bool ndarray (m,)
+        Queries of which ``limit`` left vectors out.
+    complete, took, saving, warnings, certificates
+        As of `Result`.
+    """
+
+    lims: npt.NDArray[np.int64]
+    scores: npt.NDArray[np.float32]
+    ids: npt.NDArray[Any]
+    limited: npt.NDArray[np.bool_]
+    complete: bool
+    took: float
+    saving: float
+    warnings: tuple[str, ...]
+    _records: npt.NDArray[Any] = field(repr=False)
+    _names: dict[str, list[str]] = field(repr=False)
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        yield self.lims
+        yield self.scores
+        yield self.ids
+
+    def __len__(self) -> int:
+        return len(self.lims) - 1
+
+    def summary(self) -> str:
+        """Return a few lines on guarantee, work and time."""
+        return self._summary(f"queries    {len(self)}, {len(self.ids)} answers in all")
+
+
+def _promise(guarantee: str, some: int, count: int, c: npt.NDArray[Any]) -> str:
+    of = "" if some == count else f" ({some} of {count})"
+    if guarantee in ("exact", "certain"):
+        return f"{guarantee}{of}: none wrong"
+    if guarantee == "probabilistic":
+        mine = c[c["guarantee"] == guarantee]
+        laws = ", ".join(np.unique(mine["law"]).tolist())
+        return f"probabilistic ({laws}){of}: each wrong with probability at most {mine['delta'].max():g}"
+    return f"{guarantee}{of}"
+
+
+def _decode(records: npt.NDArray[Any], names: dict[str, list[str]]) -> npt.NDArray[Any]:
+    """Return the worker's records with names in place of their numbers, of which -1 stands for none."""
+    columns = {name: records[name] for name in records.dtype.names or () if name != "reserved"}
+    for name, known in names.items():
+        columns[name] = np.array([*known, ""])[columns[name]]
+    decoded = np.empty(len(records), dtype=[(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        decoded[name] = values
+    return decoded

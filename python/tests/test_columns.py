@@ -1,0 +1,76 @@
+"""Tensors of torch, columns of polars and pyarrow."""
+
+import numpy as np
+import pytest
+
+import thresher
+from conftest import best
+
+
+@pytest.fixture(scope="module")
+def right(vectors, queries):
+    return best(queries, vectors, 5)[0]
+
+
+def found(queries, vectors):
+    return thresher.knn(queries, vectors, 5, method="certain")[1]
+
+
+def test_torch(vectors, queries, right):
+    torch = pytest.importorskip("torch")
+    x, q = torch.from_numpy(vectors), torch.from_numpy(queries)
+    np.testing.assert_array_equal(found(q, x), right)
+    np.testing.assert_array_equal(found(q.double(), x.T.contiguous().T), right)
+    np.testing.assert_array_equal(found(q, x.clone().requires_grad_()), right)
+    half = x.bfloat16()
+    np.testing.assert_array_equal(found(q, half), best(queries, half.float().numpy(), 5)[0])
+    with pytest.raises(ValueError, match="queries: a tensor on meta"):
+        found(q.to("meta"), x)
+    with pytest.raises(TypeError, match="vectors: a sparse tensor"):
+        found(q, x.to_sparse())
+
+
+def test_torch_shares_memory():
+    torch = pytest.importorskip("torch")
+    from thresher import _arrays
+
+    x = torch.zeros(5, 3)
+    assert np.shares_memory(_arrays.matrix(x, "x"), x.numpy())
+
+
+def test_pyarrow(vectors, queries, right):
+    pa = pytest.importorskip("pyarrow")
+    flat = pa.array(vectors.ravel())
+    fixed = pa.FixedSizeListArray.from_arrays(flat, 48)
+    ragged = pa.ListArray.from_arrays(np.arange(0, 48 * 1500 + 1, 48, dtype=np.int32), flat)
+    table = pa.table({"v": pa.chunked_array([fixed[:700], fixed[700:]])})
+    tensors = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), [48]), fixed)
+    for column in (fixed, ragged, table["v"], tensors, fixed[3:]):
+        x = vectors[3:] if column is not table["v"] and len(column) == 1497 else vectors
+        np.testing.assert_array_equal(found(queries, column), best(queries, x, 5)[0])
+    with pytest.raises(ValueError, match="vectors: row 1 is null"):
+        found(queries, pa.array([[1.0], None], pa.list_(pa.float32(), 1)))
+    with pytest.raises(ValueError, match="vectors: row 1 has 1 values, row 0 has 2"):
+        found(queries, pa.array([[1.0, 2.0], [3.0]]))
+    with pytest.raises(ValueError, match="vectors: row 1 has nulls"):
+        found(queries, pa.array([[1.0, 2.0], [3.0, None]]))
+    with pytest.raises(TypeError, match="vectors: string of pyarrow"):
+        found(queries, pa.array(["a"]))
+
+
+def test_polars(vectors, queries, right):
+    pl = pytest.importorskip("polars")
+    array = pl.Series("v", vectors, dtype=pl.Array(pl.Float32, 48))
+    for column in (array, array.cast(pl.List(pl.Float32)), pl.DataFrame({"v": array}), pl.DataFrame(vectors)):
+        np.testing.assert_array_equal(found(queries, column), right)
+    with pytest.raises(ValueError, match="vectors: row 1 is null"):
+        found(queries, pl.Series([[1.0, 2.0], None]))
+    with pytest.raises(ValueError, match="vectors: row 2 has 1 values, row 0 has 2"):
+        found(queries, pl.Series([[1.0, 2.0], [1.0, 2.0], [3.0]]))
+    with pytest.raises(ValueError, match="vectors: nulls within rows"):
+        found(queries, pl.Series([[1.0, None]], dtype=pl.Array(pl.Float32, 2)))
+
+
+def test_pandas(vectors, queries, right):
+    pd = pytest.importorskip("pandas")
+    np.testing.assert_array_equal(found(pd.DataFrame(queries), pd.DataFrame(vectors)), right)

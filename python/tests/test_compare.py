@@ -1,0 +1,108 @@
+"""recall, certify, verify."""
+
+import numpy as np
+import pytest
+
+import thresher
+from conftest import best
+
+
+@pytest.fixture(scope="module")
+def right(vectors, queries):
+    return best(queries, vectors, 5)[0]
+
+
+@pytest.fixture(scope="module")
+def poor(right, vectors, queries):
+    """Answers of which every third lacks its best vector."""
+    ids = right.copy()
+    ids[::3, 0] = best(queries, vectors, 6)[0][::3, 5]
+    return ids
+
+
+def test_recall(right, poor, vectors, queries):
+    full = thresher.recall(right, vectors, queries)
+    assert full.recall == float(full) == 1 and full.complete == 30 and full.k == 5
+    less = thresher.recall(poor, vectors, queries)
+    assert less.recall == pytest.approx(1 - 10 / 150) and less.complete == 20
+    assert less.low <= less.recall <= less.high
+    np.testing.assert_allclose(less.per_query, np.where(np.arange(30) % 3, 1, 0.8))
+    assert less.missed(0).tolist() == [right[0, 0]] and less.missed(1).tolist() == []
+    assert "recall     0.9333" in less.summary()
+    assert thresher.recall(poor[:, 1:], vectors, queries, 4).k == 4
+
+
+def test_recall_checks_scores(right, vectors, queries):
+    _, scores = best(queries, vectors, 5)
+    stated = scores.astype(np.float32)
+    stated[4, 2] += 1
+    report = thresher.recall(right, vectors, queries, scores=stated).report
+    assert report["scores"]["wrong"] == 1 and report["scores"]["stated"] == 150
+
+
+def test_recall_of_a_result_and_padding(vectors, queries, right):
+    with thresher.Index(vectors, ids=np.arange(1500) + 100) as index:
+        assert thresher.recall(index.search(queries, 5, method="certain"), index, queries).recall == 1
+        padded = np.where(np.arange(5) < 3, right + 100, -1)
+        found = thresher.recall(padded, index, queries)
+        assert found.recall == pytest.approx(0.6)
+        assert found.missed(2).tolist() == (right[2, 3:] + 100).tolist()
+
+
+def test_recall_as_faiss_counts(vectors, queries):
+    faiss = pytest.importorskip("faiss")
+    ivf = faiss.index_factory(48, "IVF16,Flat", faiss.METRIC_INNER_PRODUCT)
+    ivf.train(vectors)
+    ivf.add(vectors)
+    scores, ids = ivf.search(queries, 5)
+    truth = faiss.knn(queries, vectors, 5, metric=faiss.METRIC_INNER_PRODUCT)[1]
+    same = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(ids, truth, strict=True)])
+    assert thresher.recall(ids, vectors, queries, scores=scores).recall == pytest.approx(same)
+
+
+def test_certify(right, poor, vectors, queries):
+    proven = thresher.certify(poor, vectors, queries)
+    np.testing.assert_array_equal(proven.result.ids, right)
+    assert proven.recall == pytest.approx(1 - 10 / 150) and proven.right == 20 and proven.missing == 10
+    assert set(proven.result.certificates["guarantee"]) <= {"certain", "exact"}
+    assert proven.missed(0).tolist() == [right[0, 0]]
+    text = proven.summary()
+    assert "20 of 30 answers were right" in text and "10 answers, which lacked 10" in text
+
+
+def test_verify(right, poor, vectors, queries):
+    with thresher.Index(vectors) as index:
+        result = index.search(queries, 5, method="certain")
+        good = thresher.verify(result, index, queries)
+        assert good and not good.wrong.any() and "wrong      0" in good.summary()
+        bad = thresher.verify(poor, index, queries)
+        assert not bad
+        np.testing.assert_array_equal(bad.wrong, np.arange(30) % 3 == 0)
+        assert (bad.gaps[::3] > 0).all()
+        twice = right.copy()
+        twice[7] = twice[7, 0]
+        malformed = thresher.verify(twice, index, queries)
+        assert malformed.wrong.sum() == 1 and malformed.defects[0]["query"] == 7
+        assert "query 7" in malformed.summary()
+
+
+def test_verify_what_was_asked_for(vectors, queries):
+    with thresher.Index(vectors, metric="cosine") as index:
+        wanted = {
+            "k": np.arange(30) % 3 + 1,
+            "below": 0.95,
+            "floor": 0.1,
+            "exclude": [[j, j + 1] for j in range(30)],
+            "filter": np.arange(1500) % 5 > 0,
+        }
+        result = index.search(queries, method="certain", **wanted)
+        assert thresher.verify(result, index, queries, **wanted)
+        assert not thresher.verify(result, index, queries, k=wanted["k"])
+
+
+def test_verify_finds_partial_answers_honest(vectors, queries):
+    with thresher.Index(vectors) as index:
+        result = index.search(np.repeat(queries, 50, axis=0), 5, deadline=1e-4)
+        assert thresher.verify(result, index, np.repeat(queries, 50, axis=0))
+        if not result.complete:
+            assert "deadline" in result.certificates["stopped_by"] and "partial" in result.summary()

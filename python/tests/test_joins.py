@@ -1,0 +1,88 @@
+"""Graphs and pairs."""
+
+import numpy as np
+import pytest
+
+import thresher
+from conftest import best
+
+sparse = pytest.importorskip("scipy.sparse")
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+def test_knn_graph(vectors, metric):
+    graph = thresher.knn_graph(vectors, 4, metric=metric)
+    assert graph.shape == (1500, 1500) and graph.format == "csr" and graph.dtype == np.float32
+    order, scores = best(vectors, vectors, 6, metric)
+    for i in range(0, 1500, 100):
+        row = [(j, s) for j, s in zip(order[i], scores[i], strict=True) if j != i][:4]
+        part = slice(graph.indptr[i], graph.indptr[i + 1])
+        assert graph.indices[part].tolist() == [j for j, _ in row]
+        np.testing.assert_allclose(graph.data[part], [s for _, s in row], rtol=1e-4, atol=1e-4)
+
+
+def test_symmetric_graphs(vectors):
+    graph = thresher.knn_graph(vectors, 4, metric="cosine")
+    near = graph.toarray() != 0
+    union = thresher.knn_graph(vectors, 4, metric="cosine", join="union").toarray() != 0
+    mutual = thresher.knn_graph(vectors, 4, metric="cosine", join="mutual").toarray() != 0
+    np.testing.assert_array_equal(union, near | near.T)
+    np.testing.assert_array_equal(mutual, near & near.T)
+
+
+def test_distances(vectors):
+    squares = thresher.knn_graph(vectors, 3, metric="l2")
+    np.testing.assert_allclose(thresher.knn_graph(vectors, 3, metric="l2", distances=True).data, np.sqrt(squares.data))
+    cosines = thresher.knn_graph(vectors, 3, metric="cosine")
+    distances = thresher.knn_graph(vectors, 3, metric="cosine", distances=True)
+    np.testing.assert_allclose(distances.data, 1 - cosines.data, atol=1e-6)
+
+
+def test_duplicates_are_neighbours():
+    x = np.repeat(np.eye(6, dtype=np.float32), 2, axis=0)
+    graph = thresher.knn_graph(x, 1, metric="l2", distances=True)
+    assert graph.nnz == 12 and (graph.data == 0).all()  # zeros are stored
+    np.testing.assert_array_equal(graph.indices, np.arange(12) ^ 1)
+
+
+def test_dbscan_takes_the_graph(vectors):
+    cluster = pytest.importorskip("sklearn.cluster")
+    graph = thresher.knn_graph(vectors, 10, metric="l2", distances=True)
+    graph.sort_indices()
+    labels = cluster.DBSCAN(eps=4, metric="precomputed", min_samples=3).fit(graph).labels_
+    assert len(labels) == 1500
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+def test_pairs(vectors, metric):
+    order, scores = best(vectors, vectors, 1500, metric)
+    bar = float(np.quantile(scores[:, 1], 0.5))
+    found = thresher.pairs(vectors, bar, metric=metric)
+    reach = np.zeros((1500, 1500), bool)
+    np.put_along_axis(reach, order, scores <= bar if metric == "l2" else scores >= bar, axis=1)
+    a, b = np.nonzero(np.triu(reach, 1))
+    np.testing.assert_array_equal(found.a, a)
+    np.testing.assert_array_equal(found.b, b)
+    assert len(found) == len(a) and found.work["rows"] == 1500
+    matrix = found.matrix()
+    assert matrix.shape == (1500, 1500) and matrix.nnz == len(a)
+    first, second, values = found
+    assert first is found.a and second is found.b and values is found.scores
+
+
+def test_components(vectors):
+    found = thresher.pairs(vectors, 0.9, metric="cosine")
+    count, labels = sparse.csgraph.connected_components(found.matrix(), directed=False)
+    ours = found.components()
+    assert len(np.unique(ours)) == count == found.keep().sum()
+    assert len(np.unique(np.stack([ours, labels]), axis=1).T) == count
+    assert (ours <= np.arange(1500)).all()
+
+
+def test_pairs_of_two_tables(vectors, queries):
+    found = thresher.pairs(vectors, 0.9, queries, metric="cosine")
+    _, scores = best(queries, vectors, 1500, "cosine")
+    assert len(found) == (scores >= 0.9).sum() and found.shape == (1500, 30)
+    assert found.b.max() < 30
+    with pytest.raises(ValueError, match="two tables"):
+        found.components()
