@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean
+.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-adapters
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -147,6 +147,15 @@ gpu-rehearsed:
 E2E ?=
 e2e: ## real clients and a browser against thresher serve; needs the package indexes of Python and Node, and Chromium (E2E_NODE=0 and E2E_BROWSER=0 skip them)
 	$(PYTHON) e2e/run.py $(E2E)
+
+test-python: ## the Python package: types, style, wheel, its tests without Go on PATH, the notebook; needs Python's package index
+	@PYTHON=$(PYTHON) GO=$(GO) python/test.sh
+
+test-python-adapters: ## the same with PyTorch, sentence-transformers, umap and implicit, gigabytes
+	@PYTHON=$(PYTHON) GO=$(GO) python/test.sh all
+
+wheels: ## build/wheels: wheels for Linux, macOS and Windows, and the sdist, checked
+	@PYTHON=$(PYTHON) GO=$(GO) python/wheels.sh
 
 LOADING = build/load/load
 CRASHES ?= 50

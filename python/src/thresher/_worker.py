@@ -60,6 +60,7 @@ _POOL = 64 << 20
 _LAST_SECONDS = 5.0
 
 _log = logging.getLogger("thresher.worker")
+_LEVELS = (("level=WARN", logging.WARNING), ("level=ERROR", logging.ERROR))
 
 Progress = Callable[[str, int, int], None]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -278,7 +279,7 @@ class Worker:
         try:
             child = subprocess.Popen(
                 command,
-                stdin=theirs if theirs is not None else subprocess.PIPE,
+                stdin=theirs.fileno() if theirs is not None else subprocess.PIPE,
                 stdout=subprocess.DEVNULL if theirs is not None else subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
@@ -313,8 +314,7 @@ class Worker:
             for line in lines:
                 text = line.decode("utf-8", "replace")
                 self._lines.append(text)
-                level = logging.WARNING if "level=WARN" in text else logging.ERROR if "level=ERROR" in text else logging.INFO
-                _log.log(level, "%s", text)
+                _log.log(next((level for mark, level in _LEVELS if mark in text), logging.INFO), "%s", text)
             if not data:
                 return
 
@@ -398,7 +398,8 @@ class Worker:
         elif code > 0:
             why = f"{why} with status {code}"
         self._dead = WorkerDied(
-            f"thresher's worker (process {self.process}) died: {why}; its collections are gone, the next call starts another",
+            f"thresher's worker (process {self.process}) died: {why}; its collections are gone, "
+            "the next call starts another",
             list(self._lines),
         )
         while self._pending:

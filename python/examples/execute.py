@@ -1,0 +1,32 @@
+"""Runs the examples: every script here, and every cell of the notebook.
+
+    python execute.py [FOLDER]     the notebook with its plots is written to FOLDER, if given
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    for script in sorted(HERE.glob("*.py")):
+        if script.name != Path(__file__).name:
+            print(script.name, flush=True)
+            runpy.run_path(str(script), run_name="__main__")
+    import nbclient
+    import nbformat
+
+    for path in sorted(HERE.glob("*.ipynb")):
+        print(path.name, flush=True)
+        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+        nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+        if len(sys.argv) > 1:
+            nbformat.write(notebook, Path(sys.argv[1], path.name))  # type: ignore[no-untyped-call]
+
+
+if __name__ == "__main__":
+    main()
