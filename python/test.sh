@@ -38,6 +38,6 @@ bin=$(cd $test/bin && pwd)
 wheels=$(cd ../build/wheels && pwd)
 run() { env -i PATH="$bin" HOME="${HOME:-/}" TMPDIR="${TMPDIR:-/tmp}" LANG=C.UTF-8 THRESHER_WHEELS="$wheels" MPLBACKEND=agg "$@"; }
 cd tests # so that thresher is the installed one
-run python -m pytest .
+run python -m pytest -p no:cacheprovider --durations=5 .
 cd ../examples
 run python execute.py ../../build/python-test

@@ -1,6 +1,6 @@
 """Runs the examples: every script here, and every cell of the notebook.
 
-    python execute.py [FOLDER]     the notebook with its plots is written to FOLDER, if given
+``python execute.py FOLDER`` also writes the notebook with its plots to FOLDER.
 """
 
 from __future__ import annotations

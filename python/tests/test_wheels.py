@@ -91,7 +91,7 @@ def test_sdist():
     for name in ("pyproject.toml", "hatch_build.py", "LICENSE", "README.md", "go/go.mod", "go/go.sum"):
         assert name in files
     assert "go/cmd/thresher/main.go" in files and "go/simd/dot.go" in files
-    assert not any("_bin" in f or f.endswith(("_test.go", ".pyc")) for f in files)
+    assert not any("_bin/" in f or f.endswith(("_test.go", ".pyc")) for f in files)
     assert {f"src/thresher/{p.name}" for p in modules()} <= files
     assert sdist.stat().st_size < 5e6
 
