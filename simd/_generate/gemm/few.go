@@ -79,8 +79,7 @@ func multiplyFew(s fewShape) {
 // multiply writes the products of height rows.
 func (p *fewProduct) multiply(rows GPVirtual, height int) {
 	label := func(name string) string { return fmt.Sprint(name, height) }
-	p.tile.at, p.query = GP64(), argument("queries")
-	MOVQ(rows, p.tile.at)
+	p.tile.at, p.query = p.tile.place(rows, height), argument("queries")
 	p.sums = make([]VecVirtual, height*p.queries)
 	for i := range p.sums {
 		p.sums[i] = p.vector()
@@ -91,12 +90,12 @@ func (p *fewProduct) multiply(rows GPVirtual, height int) {
 		ahead := argument("ahead")
 		TESTQ(ahead, ahead)
 		JZ(LabelRef(label("near")))
-		ADDQ(p.tile.at, ahead)
+		ADDQ(p.tile.at.first, ahead)
 		Label(label("far"))
 		SUBQ(U8(16), k)
 		JLT(LabelRef(label("few")))
 		for r := range height {
-			PREFETCHT1(p.tile.row(ahead, r, 0))
+			PREFETCHT1(p.tile.row(place{first: ahead}, r, 0))
 		}
 		ADDQ(U8(64), ahead)
 		for disp := 0; disp < 64; disp += p.bytes {
@@ -128,7 +127,7 @@ func (p *fewProduct) multiply(rows GPVirtual, height int) {
 }
 
 func (p *fewProduct) advance(bytes int) {
-	ADDQ(U8(bytes), p.tile.at)
+	p.tile.at.advance(bytes)
 	ADDQ(U8(bytes), p.query)
 }
 

@@ -17,7 +17,7 @@ type shape struct {
 	bytes   int   // of a vector
 	vectors int   // vectors of a panel's step
 	width   int   // floats from step to step of the panel; 0: an argument
-	tiles   []int // heights, at most 8 rows: the first is used while it fits, the others for the remainder
+	tiles   []int // heights, at most 16 rows: the first is used while it fits, the others for the remainder
 	hold    int   // steps whose vectors stay in registers for all rows
 	unroll  int   // steps of a round, a multiple of hold
 }
@@ -30,7 +30,7 @@ var shapes = []shape{
 	{"gemm64AVX512", ZMM, 64, 4, 64, []int{6, 4, 2, 1}, 1, 4},
 	{"gemm48AVX512", ZMM, 64, 3, 48, []int{8, 4, 2, 1}, 1, 4},
 	{"gemm32AVX512", ZMM, 64, 2, 32, []int{8, 4, 2, 1}, 4, 4},
-	{"gemm16AVX512", ZMM, 64, 1, 16, []int{8, 4, 2, 1}, 16, 16},
+	{"gemm16AVX512", ZMM, 64, 1, 16, []int{16, 8, 4, 2, 1}, 8, 16},
 	{"gemm16AVX2", YMM, 32, 2, 0, []int{6, 4, 2, 1}, 1, 4},
 }
 
@@ -43,7 +43,7 @@ type product struct {
 	ldp, ldp3 GPVirtual    // 1 and 3 times the distance of steps, if an argument
 
 	// Of the current tile:
-	at    GPVirtual // its rows
+	at    place // its rows
 	panel GPVirtual
 	sums  [][]VecVirtual
 }
@@ -106,8 +106,33 @@ func times(base, index GPVirtual, scale uint8) GPVirtual {
 	return v
 }
 
-// row is the place disp bytes into row r < 8 from the row at base.
-func (p *product) row(base GPVirtual, r, disp int) Mem {
+// place points to the rows of a tile: to its first row and, if it has more than 8, to the ninth.
+type place struct{ first, ninth GPVirtual }
+
+// place returns the place of height rows from the one at base on.
+func (p *product) place(base GPVirtual, height int) place {
+	x := place{first: GP64()}
+	MOVQ(base, x.first)
+	if height > 8 {
+		x.ninth = times(base, p.stride[0], 8)
+	}
+	return x
+}
+
+// advance moves x by so many bytes.
+func (x place) advance(bytes int) {
+	ADDQ(U8(bytes), x.first)
+	if x.ninth != nil {
+		ADDQ(U8(bytes), x.ninth)
+	}
+}
+
+// row is the place disp bytes into row r of a tile at x.
+func (p *product) row(x place, r, disp int) Mem {
+	base := x.first
+	if r >= 8 {
+		base, r = x.ninth, r-8
+	}
 	if r == 0 {
 		return Mem{Base: base, Disp: disp}
 	}
@@ -138,17 +163,18 @@ func (p *product) step(u, j int) Mem {
 // into the level-2 cache.
 func (p *product) tile(height int, more bool) {
 	label := func(name string) string { return fmt.Sprint(name, height) }
-	p.at, p.panel = GP64(), argument("panel")
-	MOVQ(p.rows, p.at)
-	if height == 6 {
+	p.at, p.panel = p.place(p.rows, height), argument("panel")
+	switch height {
+	case 6:
 		LEAQ(Mem{Base: p.rows, Index: p.stride[1], Scale: 2}, p.rows)
-	} else {
+	case 16:
+		LEAQ(Mem{Base: p.at.ninth, Index: p.stride[0], Scale: 8}, p.rows)
+	default:
 		LEAQ(Mem{Base: p.rows, Index: p.stride[0], Scale: uint8(height)}, p.rows)
 	}
-	var ahead GPVirtual
+	var ahead place
 	if more {
-		ahead = GP64()
-		MOVQ(p.rows, ahead)
+		ahead = p.place(p.rows, height)
 	}
 	p.sums = make([][]VecVirtual, height)
 	for r := range p.sums {
@@ -167,7 +193,7 @@ func (p *product) tile(height int, more bool) {
 		for r := range height {
 			PREFETCHT1(p.row(ahead, r, 0))
 		}
-		ADDQ(U8(4*p.unroll), ahead)
+		ahead.advance(4 * p.unroll)
 	}
 	for u := 0; u < p.unroll; u += p.hold {
 		p.steps(u, p.hold)
@@ -242,7 +268,7 @@ func (p *product) entry(x Mem, columns, sums []VecVirtual) {
 
 // advance moves rows and panel by a number of steps: 1 or unroll.
 func (p *product) advance(steps int) {
-	ADDQ(U8(4*steps), p.at)
+	p.at.advance(4 * steps)
 	if p.width > 0 {
 		ADDQ(U32(4*p.width*steps), p.panel)
 		return
