@@ -17,7 +17,7 @@ vet:
 lint: ## staticcheck, of the version pinned here
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
-KERNELS = scan drain rows signs gemm float ranks convert
+KERNELS = scan drain rows signs gemm float ranks convert sort
 generate: ## the assembly in simd, from simd/_generate, the kernels' constants, from backend/looks, and their launchers, from kernels/manifest.json
 	@cd simd/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \

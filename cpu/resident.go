@@ -189,5 +189,5 @@ func (r *resident) getScratch() *scratch {
 	if s, ok := r.scratch.Get().(*scratch); ok {
 		return s
 	}
-	return &scratch{}
+	return &scratch{sorting: sorting{kern: r.kernels}}
 }

@@ -19,7 +19,7 @@ func bounds() *rapid.Generator[[]float32] {
 	return rapid.Custom(func(t *rapid.T) []float32 {
 		of := rapid.SampledFrom([]*rapid.Generator[float32]{near, ties, any}).Draw(t, "kind")
 		few := rapid.SliceOfN(of, 1, 60).Draw(t, "few")
-		n := rapid.IntRange(1, 3000).Draw(t, "n")
+		n := rapid.OneOf(rapid.IntRange(1, 3000), rapid.IntRange(1, simd.MostKeys)).Draw(t, "n")
 		step := rapid.IntRange(1, 7).Draw(t, "step")
 		spread := rapid.SampledFrom([]float32{0, 0x1p-18}).Draw(t, "spread")
 		all := make([]float32, n)
@@ -69,15 +69,25 @@ func TestRankedFrom(t *testing.T) {
 	}
 }
 
-// TestSortScored: atoms are sorted by score, then row, whatever the scores: near each other beside
-// one that is far away, equal, infinite, zeros of both signs.
+// TestSortScored: atoms are sorted by score, then row, whatever the kernels and the scores: near each
+// other beside one that is far away, equal, equal in all but the last bits, infinite, zeros of both signs.
 func TestSortScored(t *testing.T) {
-	var w sorting
+	ws := map[simd.Kernels]*sorting{}
+	for _, kern := range simd.Available() {
+		ws[kern] = &sorting{kern: kern}
+	}
 	rapid.Check(t, func(t *rapid.T) {
+		w := ws[rapid.SampledFrom(simd.Available()).Draw(t, "kernels")]
 		list := bounds().Draw(t, "scores")
 		a := make([]scored, len(list))
 		for i, b := range list {
 			a[i] = scored{float64(b), uint32(i * 7919 % len(list))}
+		}
+		if rapid.Bool().Draw(t, "last bits") {
+			mask := rapid.Uint64Max(1<<9).Draw(t, "mask")
+			for i := range a {
+				a[i].score = math.Float64frombits(math.Float64bits(a[i].score) ^ uint64(i*2654435761)&mask)
+			}
 		}
 		if rapid.Bool().Draw(t, "far") {
 			a[0].score = rapid.SampledFrom([]float64{math.Inf(1), math.Inf(-1), 1e300, -1e-300}).Draw(t, "one")

@@ -6,21 +6,26 @@ import (
 	"slices"
 
 	"thresher/bandit"
+	"thresher/simd"
 )
 
 // sorting is memory for sorting scored atoms best first. Its zero value is ready for use.
-type sorting struct{ sorted, arms []scored }
+type sorting struct {
+	kern         simd.Kernels
+	keys         [simd.MostKeys]uint64
+	sorted, arms []scored
+}
 
 const (
-	// fewScored is the number of atoms up to which insertion sorts them.
-	fewScored = 32
+	// fewScored is the number of atoms up to which insertion sorts them; leastKeys the same if there is a
+	// kernel that sorts keys.
+	fewScored, leastKeys = 32, 12
 	// mostDigit is the logarithm of the greatest number of values of a digit. The counts of two digits
 	// fit the first-level cache.
 	mostDigit = 10
 )
 
-// sort sorts a best first: by radix by two digits, the leading bits in which the keys differ, of
-// about as many values each as there are atoms; then those that agree in both.
+// sort sorts a best first.
 func (s *sorting) sort(a []scored) {
 	if inOrder(a) { // a dense scan sorts what it found to drop all but the k best
 		return
@@ -29,8 +34,36 @@ func (s *sorting) sort(a []scored) {
 	s.sortInto(a, s.sorted)
 }
 
-// sortInto sorts a; tmp is as long, and its content is undefined.
+// sortByKeys sorts a few atoms by a kernel: their keys, whose last bits are replaced by the atoms' places
+// in a. Then insertion orders those whose keys agree in the others. tmp is as long as a.
+func (s *sorting) sortByKeys(a, tmp []scored) {
+	const places = simd.MostKeys - 1
+	keys := &s.keys
+	for i := range a {
+		keys[i&places] = ^bandit.OrderedKey(a[i].score)&^places | uint64(i)
+	}
+	s.kern.SortKeys(keys, len(a))
+	tied, before := false, ^uint64(0)
+	for i := range tmp[:len(a)] {
+		key := keys[i&places]
+		tmp[i] = a[key&places]
+		tied = tied || (key^before)&^places == 0
+		before = key
+	}
+	copy(a, tmp)
+	if tied {
+		insert(a)
+	}
+}
+
+// sortInto sorts a; tmp is as long, and its content is undefined. It sorts many atoms by radix by two
+// digits, the leading bits in which the keys differ, of about as many values each as there are
+// atoms; then those that agree in both.
 func (s *sorting) sortInto(a, tmp []scored) {
+	if len(a) >= leastKeys && len(a) <= simd.MostKeys && s.kern.SortsKeys() {
+		s.sortByKeys(a, tmp)
+		return
+	}
 	if len(a) <= fewScored {
 		insert(a)
 		return
