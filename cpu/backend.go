@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -64,5 +65,5 @@ func (b *Backend) Load(_ context.Context, c *collection.Collection) (backend.Res
 	if b.closed.Load() {
 		return nil, backend.ErrClosed
 	}
-	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, helpers: b.helpers, tileBytes: tileBytes, keepsThread: b.keepsThread}, nil
+	return &resident{c: c, looks: looks.NewSet(c), kernels: b.kernels, threads: b.threads, helpers: b.helpers, tileBytes: tileBytes, keepsThread: b.keepsThread, loaded: time.Now()}, nil
 }

@@ -108,16 +108,18 @@ func TestMeasuredRunsKeepTheirThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	// yielded reports whether another goroutine ran during most of 40 checkpoints of r. The
-	// scheduler may interrupt any goroutine, and may resume one that yielded before others run,
-	// but hardly each second time.
-	yielded := func(r backend.Resident) bool {
+	// yielded reports whether another goroutine ran during most of 40 checkpoints of r, so long
+	// after the last yield. The scheduler may interrupt any goroutine, and may resume one that yielded
+	// before others run, but hardly each second time.
+	yielded := func(r backend.Resident, pause time.Duration) bool {
 		count := 0
 		for range 40 {
 			var ran atomic.Bool
 			var wg sync.WaitGroup
 			wg.Go(func() { ran.Store(true) })
-			err := r.(*resident).checkpoint(t.Context(), yieldQueries)
+			r := r.(*resident)
+			r.yielded.Store(int64(time.Since(r.loaded) - pause))
+			err := r.checkpoint(t.Context(), yieldQueries)
 			if ran.Load() {
 				count++
 			}
@@ -128,11 +130,14 @@ func TestMeasuredRunsKeepTheirThread(t *testing.T) {
 		}
 		return count > 20
 	}
-	if !yielded(plain) {
+	if !yielded(plain, yieldPause) {
 		t.Error("a run of many queries does not yield")
 	}
+	if yielded(plain, -time.Hour) {
+		t.Error("a run yields again at once")
+	}
 	for _, trial := range []*trial{&m.narrow, &m.fewAtoms, &m.lowDim, &m.oneQuery} {
-		if yielded(trial.resident) {
+		if yielded(trial.resident, yieldPause) {
 			t.Error("a measured run yields")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -28,8 +29,10 @@ type resident struct {
 	// keepsThread says that runs are timed in goroutines locked to their threads. They do not
 	// yield: such a goroutine goes on only after two changes of thread, 5 us of processor time.
 	keepsThread bool
-	scratch     sync.Pool // *scratch
-	runs        sync.Pool // closed *run, whose memory is reused
+	loaded      time.Time
+	yielded     atomic.Int64 // when a goroutine yielded last, in ns since loaded
+	scratch     sync.Pool    // *scratch
+	runs        sync.Pool    // closed *run, whose memory is reused
 	closed      atomic.Bool
 
 	// Each field below is computed at first use.
@@ -171,18 +174,29 @@ func (r *resident) eachOfThreads(ctx context.Context, n int, f func(s *scratch, 
 	return firstErr
 }
 
-// yieldQueries is the number of queries from which checkpoint yields.
-const yieldQueries = 16
+const (
+	// yieldQueries is the number of queries from which checkpoint yields.
+	yieldQueries = 16
+	// yieldPause is the least time between two yields. A yield takes some 200 ns, and several times that if it
+	// wakes a thread of another core, which then finds nothing to do.
+	yieldPause = 100 * time.Microsecond
+)
 
 // checkpoint returns the error of ctx. In a run of many queries it first yields to goroutines
-// that wait for a processor, such as those that answer searches of one query. Loops over
-// chunks of some milliseconds call it; without it others would wait for the scheduler, which
-// takes several times as long.
+// that wait for a processor, such as those that answer searches of one query, unless a run has just done
+// so. Loops over chunks of up to some milliseconds call it; without it others would wait for the
+// scheduler, which takes several times as long.
 func (r *resident) checkpoint(ctx context.Context, queries int) error {
-	if queries >= yieldQueries && !r.keepsThread {
+	if queries >= yieldQueries && !r.keepsThread && r.yieldIsDue() {
 		runtime.Gosched()
 	}
 	return ctx.Err()
+}
+
+// yieldIsDue reports whether no goroutine has yielded within yieldPause, and notes that one does now.
+func (r *resident) yieldIsDue() bool {
+	now, last := int64(time.Since(r.loaded)), r.yielded.Load()
+	return now-last >= int64(yieldPause) && r.yielded.CompareAndSwap(last, now)
 }
 
 func (r *resident) getScratch() *scratch {
