@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 
+	"thresher/collection"
 	"thresher/simd"
 )
 
@@ -26,6 +27,12 @@ func (s *state) searchScoresOf(out []float64, rows []uint32, near bool) {
 		sums = simd.Kernels.DotsNear
 	}
 	sums(s.kern, out, s.c.Rows, s.c.Dim, rows, s.q)
+	if s.c.Metric == collection.InnerProduct { // whose scores are the sums
+		for k := range out[:len(rows)] {
+			out[k] *= s.toScore
+		}
+		return
+	}
 	for k, row := range rows {
 		out[k] = s.scoreOfSum(row, out[k])
 	}
