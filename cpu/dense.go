@@ -214,12 +214,21 @@ const (
 func (d *denseJob) scan(x *run) denseScan {
 	few := x.r.kernels.FewQueries()
 	switch {
+	case d.wantsAll(x):
+		return scoreEach
 	case len(d.js) <= exactQueries && (few == 0 || d.rows != nil && len(d.rows)*gatherExact < x.c.N):
 		return scoreEach
 	case len(d.js) <= few:
 		return fewWide
 	}
 	return packed
+}
+
+// wantsAll reports whether each of the job's queries wants as many rows as there are: float32 products
+// would exclude none.
+func (d *denseJob) wantsAll(x *run) bool {
+	rows := d.rowCount(x.c)
+	return !slices.ContainsFunc(d.js, func(j int) bool { return x.states[j].goal.K < rows })
 }
 
 // walkRows reads the range tile by tile and returns the first row not read.
@@ -262,7 +271,7 @@ func (d *denseRange) scoreRows(x *run, w *scratch, t *denseTerms, lo, hi int) {
 	w.scores = grow(w.scores, len(ids))
 	for k, j := range d.js {
 		q := &x.states[j]
-		q.searchScores(w.scores, ids)
+		q.searchScoresOf(w.scores, ids, k > 0) // for the first query they are read
 		at, _ := slices.BinarySearch(q.hiddenRows, ids[0])
 		hidden := q.hiddenRows[at:]
 		if w.dense.allAllowed[k] {
