@@ -8,6 +8,10 @@ import "math/bits"
 func (s *denseScratch) addPassed(x *run, js []int, width, lo int, scale, size, offset []float32) {
 	for from := 0; from < len(scale); from += 64 {
 		n := min(64, len(scale)-from)
+		if countBits(s.masks[from:from+n]) <= sparsePassed {
+			s.addSparse(x, js, width, lo, from, s.masks[from:from+n], scale, size, offset)
+			continue
+		}
 		var passed [64]uint64 // by row, then by query
 		copy(passed[:], s.masks[from:from+n])
 		transposeBits(&passed)
@@ -16,6 +20,42 @@ func (s *denseScratch) addPassed(x *run, js []int, width, lo int, scale, size, o
 			if mask := passed[e&63]; mask != 0 {
 				s.addColumn(x, j, e, mask, lo+from, dots[e:], width, scale, size, offset)
 			}
+		}
+	}
+}
+
+// sparsePassed is the number of products of 64 rows that passed the test up to which they are listed one by
+// one.
+const sparsePassed = 64
+
+// countBits counts the bits that are set.
+func countBits(masks []uint64) (n int) {
+	for _, m := range masks {
+		n += bits.OnesCount64(m)
+	}
+	return n
+}
+
+// addSparse is addPassed for the rows of masks, from row from of the tile on, one product after the other.
+func (s *denseScratch) addSparse(x *run, js []int, width, lo, from int, masks []uint64, scale, size, offset []float32) {
+	queries := ^uint64(0) >> (64 - len(js)) // without the padding
+	for i, mask := range masks {
+		if mask &= queries; mask == 0 {
+			continue
+		}
+		i += from
+		row, dots, scale, size, offset := uint32(lo+i), s.dots[i*width:][:width], scale[i], size[i], offset[i]
+		for ; mask != 0; mask &= mask - 1 {
+			e := bits.TrailingZeros64(mask) & 63
+			// The same operations as in the test.
+			bound := float32(dots[e]*scale) + float32(s.margin[e]*size) + float32(offset*s.factor[e])
+			if bound-bound != 0 { // the products overflowed, or have no error bound
+				q := &x.states[js[e]]
+				s.addScored(q, e, []uint32{row}, []float64{q.searchScore(row)})
+				continue
+			}
+			r := &s.pending[e]
+			r.ids, r.bounds = append(r.ids, row), append(r.bounds, bound)
 		}
 	}
 }
