@@ -1,6 +1,10 @@
 package cpu
 
-import "thresher/bandit"
+import (
+	"slices"
+
+	"thresher/bandit"
+)
 
 // scored is an atom with its exact search score, in the query's scaled units.
 type scored struct {
@@ -157,47 +161,49 @@ func (t *top) sorted(w *sorting) []scored {
 	return t.entries
 }
 
-// topFloats holds the k > 0 greatest numbers pushed. Up to heapMost they are a heap, whose root
-// is the least of them; beyond that they are the scores of many.
+// topFloats holds the k > 0 greatest numbers pushed. Up to heapMost they are in any order until one
+// of them is replaced by a push, which makes them a heap, whose root is the least of them; beyond that they
+// are the scores of many.
 type topFloats struct {
-	k    int
-	heap []float64
-	many top
+	k      int
+	kept   []float64
+	lowest float64 // the least of k, if known
+	known  bool
+	heap   bool // kept is a heap
+	many   top
 }
 
 // reset empties t, for the k > 0 greatest of what is pushed from now on.
 func (t *topFloats) reset(k int) {
-	t.k, t.heap = k, t.heap[:0]
+	t.k, t.kept, t.known, t.heap = k, t.kept[:0], false, false
 	t.many.reset(k)
 }
 
 // len is how many of the numbers pushed are kept.
-func (t *topFloats) len() int { return max(len(t.heap), t.many.len()) }
+func (t *topFloats) len() int { return max(len(t.kept), t.many.len()) }
 
 func (t *topFloats) push(x float64) {
-	if t.k > heapMost {
+	switch {
+	case t.k > heapMost:
 		t.many.push(scored{score: x})
-		return
+	case len(t.kept) < t.k:
+		t.kept = append(t.kept, x)
+	case t.takes(x):
+		t.order()
+		t.kept[0] = x
+		lift(t.kept, 0)
+		t.lowest = t.kept[0]
 	}
-	h := t.heap
-	if len(h) < t.k {
-		h = append(h, x)
-		for i := len(h) - 1; i > 0; {
-			p := (i - 1) / 2
-			if h[p] <= h[i] {
-				break
-			}
-			h[p], h[i] = h[i], h[p]
-			i = p
+}
+
+// order makes a heap of k numbers.
+func (t *topFloats) order() {
+	if !t.heap {
+		for i := len(t.kept)/2 - 1; i >= 0; i-- {
+			lift(t.kept, i)
 		}
-		t.heap = h
-		return
+		t.heap, t.known, t.lowest = true, true, t.kept[0]
 	}
-	if x <= h[0] {
-		return
-	}
-	h[0] = x
-	lift(h, 0)
 }
 
 // manyPushed is the share of k from which numbers are selected together instead of pushed one by one.
@@ -211,33 +217,31 @@ func (t *topFloats) pushAll(list []float64, memory *[]float64) {
 		}
 		return
 	}
-	h := t.heap
+	h := t.kept
+	t.heap = false
 	if len(h)+len(list) <= t.k {
-		h = append(h, list...)
-	} else {
-		*memory = append(append((*memory)[:0], h...), list...)
-		least := bandit.KthLargest(*memory, t.k)
-		n := 0
-		for _, x := range h {
-			if x > least {
-				h[n] = x
-				n++
-			}
-		}
-		h = h[:n]
-		for _, x := range list {
-			if x > least {
-				h = append(h, x)
-			}
-		}
-		for len(h) < t.k {
-			h = append(h, least)
+		t.kept = append(h, list...)
+		return
+	}
+	*memory = append(append((*memory)[:0], h...), list...)
+	least := bandit.KthLargest(*memory, t.k)
+	n := 0
+	for _, x := range h {
+		if x > least {
+			h[n] = x
+			n++
 		}
 	}
-	for i := len(h)/2 - 1; i >= 0; i-- {
-		lift(h, i)
+	h = h[:n]
+	for _, x := range list {
+		if x > least {
+			h = append(h, x)
+		}
 	}
-	t.heap = h
+	for len(h) < t.k {
+		h = append(h, least)
+	}
+	t.kept, t.lowest, t.known = h, least, true
 }
 
 // lift restores the heap h below i, whose number may be greater than others there.
@@ -273,5 +277,8 @@ func (t *topFloats) least() float64 {
 	if t.k > heapMost {
 		return t.many.worst().score
 	}
-	return t.heap[0]
+	if !t.known {
+		t.lowest, t.known = slices.Min(t.kept), true
+	}
+	return t.lowest
 }

@@ -121,7 +121,7 @@ func TestTopFloatsTogether(t *testing.T) {
 						t.Fatalf("list %d: %d numbers together, %d one by one; k is %d", i, all.len(), one.len(), k)
 					}
 				}
-				got, want := slices.Sorted(slices.Values(all.heap)), slices.Sorted(slices.Values(one.heap))
+				got, want := slices.Sorted(slices.Values(all.kept)), slices.Sorted(slices.Values(one.kept))
 				if !slices.Equal(got, want) {
 					t.Fatalf("%v together, %v one by one", got, want)
 				}
