@@ -4,14 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
-	"math/bits"
 	"slices"
 
 	"thresher/backend"
-	"thresher/bandit"
-	"thresher/collection"
-	"thresher/simd"
 )
 
 const (
@@ -80,7 +75,7 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 			ranges = append(ranges, &job.ranges[i])
 		}
 	}
-	later := len(ranges) > x.r.threads && x.states[queries[0]].goal.K*len(queries) >= x.c.N
+	later := len(ranges) > x.r.threads && x.wanted(queries) >= x.c.N
 	err := x.r.each(ctx, len(ranges), func(w *scratch, t int) error { return ranges[t].run(ctx, x, w, terms, later) })
 	if later {
 		err = cmp.Or(x.scoreKept(ctx, ranges), err)
@@ -290,117 +285,6 @@ func (d *denseRange) scoreRows(x *run, w *scratch, t *denseTerms, lo, hi int) {
 			}
 		}
 	}
-}
-
-// packedQueries is how many of m queries of a scan are packed: those that fill the columns of a panel,
-// and the others too if they are more than few.
-func (x *run) packedQueries(m int) int {
-	const step = simd.PanelStep
-	if rest := m % step; rest <= x.r.kernels.FewQueries() {
-		return m - rest
-	}
-	return m
-}
-
-// queryDense sets the terms of the test for queries js of a scan, and packs the first of them for Gemm,
-// denseCoords coordinates at a time.
-func (x *run) queryDense(w *scratch, js []int, packed int) {
-	s, dim, k := &w.dense, x.c.Dim, x.r.kernels
-	s.packed, s.width = packed, (packed+simd.PanelStep-1)/simd.PanelStep*simd.PanelStep
-	s.query = grow(s.query, len(js)*dim)
-	// The roundings of the query, of a float32 sum of products, of the sums of these sums, and of the
-	// test itself.
-	inChain := min(denseCoords, dim) + 8
-	for e, j := range js {
-		if e == packed { // sums have eight chains
-			inChain = dim/8 + 6 + 8
-		}
-		roundings := float64(inChain + (dim+denseCoords-1)/denseCoords)
-		if x.c.Centre != nil { // rows less the centre are rounded
-			roundings++
-		}
-		q := &x.states[j]
-		row := s.query[e*dim : (e+1)*dim]
-		q.writeCompared(row)
-		s.margin[e] = collection.Upward(roundings * bandit.Unit * math.Sqrt(k.SumSquares(row)) * collection.Up)
-		s.factor[e] = float32(math.Ldexp(1, -q.exp))
-	}
-	s.panels = grow(s.panels, s.width*dim)
-	for e := len(js); e < s.width; e++ { // padding
-		s.margin[e], s.factor[e], s.tau[e] = 0, 0, float32(math.Inf(1))
-	}
-	if packed == 0 {
-		return
-	}
-	for from := 0; from < dim; from += denseCoords {
-		n := min(denseCoords, dim-from)
-		k.Pack(s.panels[from*s.width:], s.query[from:], dim, packed, n, s.width)
-	}
-}
-
-// multiplyTile multiplies rows lo to hi-1 of the job by the queries, packed or not, and adds those that
-// may reach a query's threshold to its pending rows.
-func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, lo, hi int) {
-	s, dim, n, k := &w.dense, x.c.Dim, hi-lo, x.r.kernels
-	width, few := s.width, len(d.js)-s.packed
-	s.dots, s.masks, s.fewDots = grow(s.dots, denseTile*width), grow(s.masks, denseTile), grow(s.fewDots, few*denseTile)
-	for from := 0; from < dim; from += denseCoords {
-		b := min(denseCoords, dim-from)
-		rows, ld := d.coordinates(x.c, s, t.far, lo, hi, from, b)
-		k.Gemm(s.dots, width, rows, ld, n, s.panels[from*width:], b, width, from > 0)
-		if few > 0 {
-			k.GemmFew(s.fewDots, denseTile, rows, ld, n, s.query[s.packed*dim+from:], dim, few, b, from > 0)
-		}
-	}
-	scale, size, offset := d.rowTerms(s, t, lo, hi)
-	k.DenseTestRows(s.dots, width, s.margin[:width], s.factor[:width], s.tau[:width], width, scale, size, offset, s.masks[:n])
-	d.addTested(x, s, t, lo, scale, size, offset)
-	for e := range few {
-		d.testColumn(x, s, t, s.packed+e, lo, s.fewDots[e*denseTile:][:n], scale, size, offset)
-	}
-	d.tightenPending(x, w, t)
-}
-
-// addTested adds the rows of a tile, from row lo of the job on, to the pending rows of the packed
-// queries whose threshold they may reach.
-func (d *denseRange) addTested(x *run, s *denseScratch, t *denseTerms, lo int, scale, size, offset []float32) {
-	js := d.js[:s.packed]
-	if s.plain && d.rows == nil {
-		s.addPassed(x, js, s.width, lo, scale, size, offset)
-		return
-	}
-	queries := ^uint64(0) >> (64 - len(js)) // without the padding
-	for i, mask := range s.masks[:len(scale)] {
-		if mask &= queries; mask == 0 {
-			continue
-		}
-		row := d.rowAt(lo + i)
-		dots := s.dots[i*s.width:][:s.width]
-		for ; mask != 0; mask &= mask - 1 {
-			e := bits.TrailingZeros64(mask)
-			d.pass(x, s, t, e, uint32(row), dots[e], scale[i], size[i], offset[i])
-		}
-	}
-}
-
-// pass adds a row whose product with query e of the job passed the test to the query's pending
-// rows, if the query allows it. The terms are those of the row.
-func (d *denseRange) pass(x *run, s *denseScratch, t *denseTerms, e int, row uint32, dot, scale, size, offset float32) {
-	q := &x.states[d.js[e]]
-	if !s.allAllowed[e] && (!d.allows(q, t, row) || s.hides(q, e, row)) {
-		return
-	}
-	// The same operations as in the test.
-	bound := float32(dot*scale) + float32(s.margin[e]*size) + float32(offset*s.factor[e])
-	if bound-bound != 0 { // not finite: the products overflowed, or have no error bound
-		s.addScored(q, e, []uint32{row}, []float64{q.searchScore(row)})
-		return
-	}
-	if q.bounded() && q.certainlyAbove(s.lowerBound(q, t, e, row, bound)) {
-		return
-	}
-	r := &s.pending[e]
-	r.ids, r.bounds = append(r.ids, row), append(r.bounds, bound)
 }
 
 // tightenPending tightens the thresholds of the queries that have many pending rows.

@@ -6,6 +6,14 @@ import (
 	"sync/atomic"
 )
 
+// wanted is how many atoms queries want together.
+func (x *run) wanted(queries []int) (n int) {
+	for _, j := range queries {
+		n += x.states[j].goal.K
+	}
+	return n
+}
+
 // keepPending copies the pending rows of the job's queries, to be scored later with those of other
 // ranges, and what was scored so far.
 func (d *denseRange) keepPending(x *run, s *denseScratch) {

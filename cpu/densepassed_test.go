@@ -2,7 +2,12 @@ package cpu
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"thresher/internal/vectors"
+	"thresher/simd"
+
+	"pgregory.net/rapid"
 )
 
 func TestTransposeBits(t *testing.T) {
@@ -20,4 +25,44 @@ func TestTransposeBits(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAddPassed: the rows that pass are listed with their bounds, in ascending order for each query,
+// whether few or many pass.
+func TestAddPassed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kern := rapid.SampledFrom(simd.Available()).Draw(t, "kernels")
+		n, m := rapid.IntRange(1, denseTile).Draw(t, "rows"), rapid.IntRange(1, denseQueries).Draw(t, "queries")
+		width := (m + simd.PanelStep - 1) / simd.PanelStep * simd.PanelStep
+		share := rapid.SampledFrom([]float64{0, .01, .1, 1}).Draw(t, "share")
+		rng := vectors.Rand(rapid.Uint64().Draw(t, "seed"))
+		s := &denseScratch{dots: vectors.Gaussian(rng, n, width), masks: make([]uint64, n)}
+		terms := vectors.Gaussian(rng, 3, n)
+		scale, size, offset := terms[:n], terms[n:2*n], terms[2*n:]
+		x, js := &run{states: make([]state, m)}, make([]int, m)
+		for e := range js {
+			js[e], x.states[e].kern = e, kern
+			s.margin[e], s.factor[e] = rng.Float32(), rng.Float32()
+		}
+		const lo = 1000
+		want := make([]survivors, m)
+		for i := range s.masks {
+			for e := range width { // bits of the padding may be set, too
+				if rng.Float64() >= share {
+					continue
+				}
+				s.masks[i] |= 1 << e
+				if e < m {
+					bound := float32(s.dots[i*width+e]*scale[i]) + float32(s.margin[e]*size[i]) + float32(offset[i]*s.factor[e])
+					want[e].ids, want[e].bounds = append(want[e].ids, uint32(lo+i)), append(want[e].bounds, bound)
+				}
+			}
+		}
+		s.addPassed(x, js, width, lo, scale, size, offset)
+		for e := range js {
+			if got := s.pending[e]; !slices.Equal(got.ids, want[e].ids) || !slices.Equal(got.bounds, want[e].bounds) {
+				t.Fatalf("query %d of %d: %v, want %v", e, m, got, want[e])
+			}
+		}
+	})
 }

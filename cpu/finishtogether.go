@@ -94,7 +94,7 @@ func (w *scratch) scoreRounds(ctx context.Context, r *resident, left []*finishin
 func (q *finishing) next() []arm {
 	left := q.arms[q.done:]
 	reach := sort.Search(len(left), func(k int) bool { return !q.reachesThreshold(left[k].bound) })
-	return left[:min(reach, max(q.goal.K-q.best.len(), q.goal.K/togetherShare, reach/togetherShare))]
+	return left[:min(reach, max(q.goal.K-q.best.len(), q.goal.K/togetherShare, reach/togetherShare, 1))]
 }
 
 // dropScored drops the first arms, whose rows are listed, but for those from entry scored of the list

@@ -83,3 +83,19 @@ func TestDropScored(t *testing.T) {
 		}
 	}
 }
+
+// TestNextOfFew: a query that wants few atoms scores arms as long as some reach the threshold.
+func TestNextOfFew(t *testing.T) {
+	q := &finishing{state: &state{tau: 1}, arms: []arm{{bound: 3}, {bound: 2}, {bound: 0}}}
+	q.goal.K = 1
+	q.best.reset(1)
+	q.best.push(scored{score: 1})
+	for want := 2; want >= 0; want-- {
+		left := 2 - q.done
+		next := q.next()
+		if left != want || len(next) > left || want > 0 && len(next) == 0 {
+			t.Fatalf("%d arms of %d that reach the threshold", len(next), left)
+		}
+		q.done += len(next)
+	}
+}
