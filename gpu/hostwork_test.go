@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"testing"
 
 	"thresher/backend"
@@ -131,6 +132,35 @@ func TestHostWorkOfCalls(t *testing.T) {
 			if warm && got != step.want {
 				t.Errorf("%s: %+v, want %+v", step.name, got, step.want)
 			}
+		}
+	}
+}
+
+// TestAllocationsOfSearches: what a search allocates does not grow with the number of its queries, by looks and by a
+// dense scan.
+func TestAllocationsOfSearches(t *testing.T) {
+	needEmulator(t)
+	c, queries := smallSearch(t)
+	b := open(t, Options{})
+	defer shut(t, "backend", b.Close)
+	e, err := batch.Open(t.Context(), c, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, "engine", e.Close)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	for _, req := range []batch.Request{{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, {Method: batch.Exact}} {
+		allocations := func(m int) float64 {
+			req.Queries, req.K = queries[:m*c.Dim], 10
+			return testing.AllocsPerRun(2, func() {
+				if _, err := e.Search(t.Context(), req); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		const few, many = 16, 64
+		if each := (allocations(many) - allocations(few)) / (many - few); each > .2 {
+			t.Errorf("%s: %g allocations a query", req.Method, each)
 		}
 	}
 }
