@@ -36,7 +36,7 @@ $test/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no
 # PATH has no Go and no compiler.
 bin=$(cd $test/bin && pwd)
 wheels=$(cd ../build/wheels && pwd)
-run() { env -i PATH="$bin" HOME="${HOME:-/}" TMPDIR="${TMPDIR:-/tmp}" LANG=C.UTF-8 THRESHER_WHEELS="$wheels" MPLBACKEND=agg "$@"; }
+run() { env -i PATH="$bin" HOME="${HOME:-/}" TMPDIR="${TMPDIR:-/tmp}" LANG=C.UTF-8 THRESHER_WHEELS="$wheels" "$@"; }
 cd tests # so that thresher is the installed one
 run python -m pytest -p no:cacheprovider --durations=5 .
 cd ../examples

@@ -71,7 +71,10 @@ class _Certified:
             partial = int((c["stopped_by"] != "done").sum())
             if partial:
                 lines.append(f"partial    {partial} of {count} were stopped early and hold the best so far")
-            lines.append(f"saving     {self.saving:.3g} times fewer coordinates than a dense scan")
+            if self.saving >= 1.05:
+                lines.append(f"saving     {self.saving:.3g} times fewer coordinates than a dense scan")
+            else:
+                lines.append(f"saving     none, {1 / self.saving:.2f} times the coordinates of a dense scan")
             lines.append(f"time       {self.took * 1e3:.3g} ms in the search")
         lines += [f"warning    {w}" for w in self.warnings]
         return "\n".join(lines)
