@@ -147,12 +147,19 @@ func (d *descriptor) open(f *frame) (*os.File, error) {
 	return f.files[*d.Descriptor], nil
 }
 
-// open opens a regular file; f closes it. Opening anything else could block.
-func (f *frame) open(argument, path string) (*os.File, error) {
+// checkPath returns an error unless path is that of a regular file: opening anything else could
+// block.
+func checkPath(path string) error {
 	st, err := os.Stat(path)
 	if err == nil && !st.Mode().IsRegular() {
 		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("is no regular file")}
 	}
+	return err
+}
+
+// open opens a regular file; f closes it.
+func (f *frame) open(argument, path string) (*os.File, error) {
+	err := checkPath(path)
 	var file *os.File
 	if err == nil {
 		file, err = os.Open(path)

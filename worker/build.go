@@ -191,6 +191,9 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 	if !filepath.IsAbs(f.Path) {
 		return nil, nil, wrong("path", "%q is not absolute", f.Path)
 	}
+	if err := checkPath(f.Path); err != nil {
+		return nil, nil, err
+	}
 	if strings.HasSuffix(f.Path, collectionSuffix) {
 		return c.openCollection(ctx, &f.form, f.Path, f.Column+f.IDs)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -66,7 +67,11 @@ func New(in, out *os.File, o Options) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Child{o: o, link: l, active: map[int64]context.CancelCauseFunc{}}, nil
+	return newChild(l, o), nil
+}
+
+func newChild(l link, o Options) *Child {
+	return &Child{o: o, link: l, active: map[int64]context.CancelCauseFunc{}}
 }
 
 // Serve answers calls until the connection or ctx ends. It returns nil at the end of the
@@ -114,8 +119,8 @@ func (s *Child) Close() error {
 	}
 	s.shelf.clear()
 	s.segments.clear()
-	if errors.Is(err, os.ErrClosed) {
-		return nil
+	if errors.Is(err, os.ErrClosed) || errors.Is(err, net.ErrClosed) {
+		return nil // by Serve
 	}
 	return err
 }

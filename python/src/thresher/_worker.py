@@ -17,6 +17,7 @@ import math
 import mmap
 import os
 import queue
+import signal
 import socket
 import struct
 import subprocess
@@ -61,6 +62,10 @@ _LAST_SECONDS = 5.0
 
 _log = logging.getLogger("thresher.worker")
 _LEVELS = (("level=WARN", logging.WARNING), ("level=ERROR", logging.ERROR))
+
+# Signals that are blocked while a frame is sent, where they can be.
+_MASKING = hasattr(signal, "pthread_sigmask")
+_SIGNALS = signal.valid_signals() if _MASKING else set()
 
 Progress = Callable[[str, int, int], None]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -247,12 +252,13 @@ class Worker:
         self.pid = os.getpid()
         self._ids = itertools.count(1)
         self._pending: dict[int, _Call] = {}
-        self._frames: queue.SimpleQueue[tuple[list[Any], list[int], Any] | None] = queue.SimpleQueue()
+        self._posted: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._lines: collections.deque[str] = collections.deque(maxlen=20)
         self._known: set[int] = set()
         self._free: dict[int, list[_segments.Segment]] = collections.defaultdict(list)
         self._pooled = 0
         self._pooling = threading.Lock()
+        self._sending = threading.Lock()
         self._mapping = threading.Lock()
         self._dead: WorkerDied | None = None
         self.records: dict[str, np.dtype[Any]] = {}
@@ -260,7 +266,7 @@ class Worker:
         self.process = self._child.pid
         self._threads = [
             threading.Thread(target=run, name=f"thresher-{name}", daemon=True)
-            for name, run in (("log", self._keep_log), ("send", self._send), ("receive", self._receive))
+            for name, run in (("log", self._keep_log), ("send", self._send_posted), ("receive", self._receive))
         ]
         try:
             for thread in self._threads:
@@ -318,22 +324,25 @@ class Worker:
             if not data:
                 return
 
-    def _send(self) -> None:
-        """Send frames. No signal interrupts this thread, so that a frame is sent whole."""
-        while True:
-            item = self._frames.get()
-            if item is None:
-                return
-            parts, fds, _ = item
-            try:
-                if self._dead is None:
-                    self._link.send(parts, fds)
-            except (OSError, ValueError):
-                self._link.shut()  # the receiving thread finds out why
-            finally:
-                item = parts = _ = None  # type: ignore[assignment]
-                for fd in fds:
-                    os.close(fd)
+    def _send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
+        """Send a frame, whole: while signals are blocked, none makes this thread leave a part of it out."""
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if _MASKING else None
+        try:
+            with self._sending:
+                if mask is not None:
+                    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+                self._link.send(parts, fds)
+        except (OSError, ValueError):
+            self._link.shut()  # the receiving thread finds out why
+        finally:
+            if mask is not None:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    def _send_posted(self) -> None:
+        """Send what finalizers post, who can neither wait for a lock nor send."""
+        while (frame := self._posted.get()) is not None:
+            if self._dead is None:
+                self._send([frame], [])
 
     def _receive(self) -> None:
         """Receive frames, until the worker ends."""
@@ -405,7 +414,7 @@ class Worker:
         while self._pending:
             _, call = self._pending.popitem()
             call.inbox.put(({"died": True}, None, []))
-        self._frames.put(None)
+        self._posted.put(None)
         self._link.close()
 
     # Calls
@@ -469,11 +478,10 @@ class Worker:
             size = sum(len(part) for part in body)
             prefix = _PREFIX.pack(_MAGIC, PROTOCOL, len(fds), len(text), size)
             self._pending[number] = call
-            self._frames.put(([prefix, text, *body], fds, call))
-            fds = []
             if self._dead is not None:
                 self._pending.pop(number, None)
                 raise self._dead
+            self._send([prefix, text, *body], fds)
             while True:
                 message = self._wait(call)
                 if "progress" not in message[0]:
@@ -489,11 +497,12 @@ class Worker:
                 raise _error(head["error"])
             return head.get("reply") or {}, self._arrays(head.get("arrays") or [], payload, files)
         except BaseException:
-            for fd in fds:
-                os.close(fd)
             if message is None:
                 self._abandon(number, call)
             raise
+        finally:
+            for fd in fds:
+                os.close(fd)
 
     def _wait(self, call: _Call) -> tuple[dict[str, Any], Any, list[int]]:
         if os.name != "nt":
@@ -518,7 +527,7 @@ class Worker:
         if self._dead is not None or self.pid != os.getpid():
             return
         text = _encode({"id": 0, "op": op}, fields)
-        self._frames.put(([_PREFIX.pack(_MAGIC, PROTOCOL, 0, len(text), 0), text], [], None))
+        self._posted.put(_PREFIX.pack(_MAGIC, PROTOCOL, 0, len(text), 0) + text)
 
     def release(self, handle: int) -> None:
         """Free a collection. It may be called from finalizers."""
@@ -609,9 +618,8 @@ class Worker:
         with self._mapping:
             if segment.number in self._known:
                 return
-            fd = os.dup(segment.fd)
             text = _encode({"id": 0, "op": "map"}, {"segment": segment.number, "bytes": len(segment)})
-            self._frames.put(([_PREFIX.pack(_MAGIC, PROTOCOL, 1, len(text), 0), text], [fd], None))
+            self._send([_PREFIX.pack(_MAGIC, PROTOCOL, 1, len(text), 0), text], [segment.fd])
             self._known.add(segment.number)
             segment.forget.append(self._unshare)
 
