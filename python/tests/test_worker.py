@@ -1,40 +1,407 @@
-"""Calls of a worker, and what goes wrong with them."""
+"""Calls of a worker: where arrays lie, and what goes wrong with arguments."""
+
+import gc
+import os
+import signal
+import threading
 
 import numpy as np
 import pytest
 
-from thresher import _worker
+from thresher import _segments, _worker
+
+N, DIM, M, K = 500, 48, 20, 7
 
 
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(1)
-    return rng.standard_normal((500, 48), np.float32), rng.standard_normal((20, 48), np.float32)
+    return rng.standard_normal((N, DIM), np.float32), rng.standard_normal((M, DIM), np.float32)
 
 
 @pytest.fixture
-def handle(data):
-    worker = _worker.get()
+def worker():
+    return _worker.get()
+
+
+@pytest.fixture
+def handle(worker, data):
     info, _ = worker.call("build", {"metric": "ip"}, {"vectors": data[0]})
     yield info["handle"]
     worker.release(info["handle"])
 
 
-def best(data, k):
-    return np.argsort(-(data[1].astype(float) @ data[0].T.astype(float)), axis=1, kind="stable")[:, :k]
+def best(vectors, queries, k=K):
+    scores = queries.astype(float) @ np.asarray(vectors).T.astype(float)
+    return np.argsort(-scores, axis=1, kind="stable")[:, :k]
 
 
-def test_search_finds_the_best(data, handle):
-    reply, found = _worker.get().call("search", {"handle": handle, "k": 7, "method": "certain"}, {"queries": data[1]})
-    assert reply["k"] == 7
+def search(worker, handle, queries, **fields):
+    fields = {"handle": handle, "k": K, "method": "certain", **fields}
+    return worker.call("search", fields, {"queries": queries})
+
+
+def test_search_finds_the_best(worker, data, handle):
+    reply, found = search(worker, handle, data[1])
+    assert reply["k"] == K
     assert reply["complete"]
-    np.testing.assert_array_equal(found["ids"], best(data, 7))
-    assert found["certificates"].shape == (20,)
+    np.testing.assert_array_equal(found["ids"], best(*data))
+    certificates = found["certificates"]
+    assert certificates.shape == (M,)
+    assert {worker.hello["guarantees"][i] for i in certificates["guarantee"]} <= {"certain", "exact"}
+    found["ids"][0] = 0  # writable
 
 
-def test_a_nan_is_named(data, handle):
+def test_large_answers_come_in_shared_memory(worker, data, handle):
+    queries = np.tile(data[1], (200, 1))
+    _, found = search(worker, handle, queries)
+    np.testing.assert_array_equal(found["ids"], np.tile(best(*data), (200, 1)))
+    found["scores"][:] = 0  # writable
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda q: q[::-1],
+        lambda q: np.asfortranarray(q),
+        lambda q: q.astype(">f4"),
+        lambda q: np.repeat(q, 2, axis=1)[:, ::2],
+        lambda q: np.frombuffer(b"\0" + q.tobytes(), np.uint8)[1:].view(np.float32).reshape(q.shape),
+        lambda q: np.tile(q, (10, 1))[::10],
+    ],
+    ids=["reversed", "fortran", "big endian", "strided", "unaligned", "every tenth"],
+)
+@pytest.mark.parametrize("times", [1, 30, 2500], ids=["in the frame", "in a pool", "in a file"])
+def test_any_strides(worker, data, handle, change, times):
+    queries = change(np.tile(data[1], (times, 1)))
+    _, found = search(worker, handle, queries)
+    np.testing.assert_array_equal(found["ids"], best(data[0], np.asarray(queries)))
+
+
+@pytest.mark.parametrize(
+    ("queries", "text"),
+    [
+        (np.zeros((2, DIM)), "dtype <f8; <f4 is wanted"),
+        (np.zeros((2, DIM), np.float16), "float16"),
+        (np.zeros((2, DIM), complex), "complex"),
+        (np.zeros((2, DIM), object), "object"),
+        (np.zeros((2, DIM), "U3"), "U3"),
+        (np.zeros((2, DIM + 1), np.float32), "49 columns"),
+        (np.zeros((2, 2, DIM), np.float32), "3 dimensions"),
+        (np.float32(3), "0 dimensions"),
+        (np.zeros(DIM, np.float32), "matrix"),
+        (np.full((2, DIM), np.nan, np.float32), "row 0"),
+        (np.full((2, DIM), np.inf, np.float32), "row 0"),
+        (np.zeros((0, DIM), np.float32), "none given"),
+    ],
+    ids=lambda x: "" if isinstance(x, str) else f"{x.dtype}{x.shape}",
+)
+def test_bad_queries_are_named(worker, data, handle, queries, text):
+    with pytest.raises(_worker.BadInput, match=text) as e:
+        search(worker, handle, queries)
+    assert e.value.argument == "queries"
+    search(worker, handle, data[1])
+
+
+def test_a_nan_is_named(worker, data, handle):
     queries = data[1].copy()
     queries[3, 5] = np.nan
     with pytest.raises(_worker.BadInput, match="queries: row 3: column 5") as e:
-        _worker.get().call("search", {"handle": handle, "k": 7}, {"queries": queries})
+        search(worker, handle, queries)
     assert (e.value.argument, e.value.row) == ("queries", 3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "argument"),
+    [
+        ({"k": -1}, "k"),
+        ({"k": 2.5}, "k"),
+        ({"delta": float("nan")}, "delta"),
+        ({"min_score": float("inf")}, "min_score"),
+        ({"method": object()}, "method"),
+        ({"method": "guess"}, "method"),
+        ({"colour": 1}, "colour"),
+    ],
+)
+def test_bad_fields_are_named(worker, data, handle, fields, argument):
+    with pytest.raises(_worker.BadInput) as e:
+        search(worker, handle, data[1], **fields)
+    assert e.value.argument == argument
+
+
+def test_numpy_scalars_are_fields(worker, data, handle):
+    search(worker, np.int64(handle), data[1], k=np.int32(3), delta=np.float64(0.1), relative=np.bool_(True))
+
+
+def test_other_errors(worker, data, handle, tmp_path):
+    with pytest.raises(_worker.HandleLost):
+        search(worker, 10**6, data[1])
+    with pytest.raises(_worker.DeviceMissing, match="CUDA"):
+        if any("missing" in d for d in worker.hello["devices"]):
+            worker.call("build", {"device": "cuda"}, {"vectors": data[0]})
+        else:
+            raise _worker.DeviceMissing("CUDA is there")
+    with pytest.raises(OSError, match="no such file"):
+        worker.call("open", {"path": str(tmp_path / "none.npy")})
+    with pytest.raises(_worker.DeadlineExceeded):
+        worker.call("build", {}, {"vectors": data[0]}, deadline=0)
+    with pytest.raises(_worker.DeadlineExceeded):
+        worker.call("build", {}, {"vectors": np.tile(data[0], (40, 1))}, deadline=1e-6)
+    with pytest.raises(_worker.BadInput):
+        worker.call("build", {}, {"vectors": data[0]}, deadline=float("nan"))
+
+
+def test_deadline_of_a_search_returns_the_best_so_far(worker, data, handle):
+    reply, found = worker.call(
+        "search", {"handle": handle, "k": K}, {"queries": np.tile(data[1], (500, 1))}, deadline=1e-6
+    )
+    assert not reply["complete"]
+    assert worker.hello["stops"][found["certificates"]["stopped_by"][-1]] == "deadline"
+
+
+def test_progress(worker, data):
+    steps = []
+    info, _ = worker.call(
+        "build", {}, {"vectors": np.tile(data[0], (20, 1))}, progress=lambda *step: steps.append(step)
+    )
+    worker.release(info["handle"])
+    assert steps
+    assert all(step == "building" and 0 <= done <= total for step, done, total in steps)
+
+
+def test_an_exception_of_progress_cancels_the_call(worker, data):
+    def stop(*_):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        worker.call("build", {}, {"vectors": np.tile(data[0], (20, 1))}, progress=stop)
+    assert search_of_new(worker, data)
+
+
+def search_of_new(worker, data):
+    info, _ = worker.call("build", {}, {"vectors": data[0]})
+    try:
+        return search(worker, info["handle"], data[1])
+    finally:
+        worker.release(info["handle"])
+
+
+# Memory
+
+
+def test_arrays_of_empty_are_passed_where_they_lie(worker, data):
+    vectors = _worker.empty((N + 3, DIM))
+    assert not vectors.any()
+    part = vectors[3:]
+    part[:] = data[0]
+    assert _worker.shared(vectors)
+    assert _worker.shared(part)
+    assert _worker.shared(part[10:20].reshape(-1))
+    assert not _worker.shared(part[:, 1:])
+    assert not _worker.shared(data[0])
+    info, _ = worker.call("build", {}, {"vectors": part})
+    queries = _worker.empty((M, DIM))
+    queries[:] = data[1]
+    _, found = search(worker, info["handle"], queries)
+    np.testing.assert_array_equal(found["ids"], best(*data))
+    del vectors, part
+    gc.collect()
+    _, found = search(worker, info["handle"], queries)  # the collection keeps the memory
+    np.testing.assert_array_equal(found["ids"], best(*data))
+    worker.release(info["handle"])
+
+
+@pytest.mark.parametrize("shape", [(0, 4), 0, (3,), 5, (2, 0)])
+def test_shapes_of_empty(shape):
+    assert _worker.empty(shape).shape == np.empty(shape).shape
+
+
+def test_empty_refuses_what_cannot_be_shared():
+    with pytest.raises(ValueError, match="objects"):
+        _worker.empty(3, object)
+    with pytest.raises(ValueError, match="negative"):
+        _worker.empty((-1, 2))
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+def test_mapped_files_are_passed_where_they_lie(worker, data, tmp_path, mode):
+    vectors = np.tile(data[0], (20, 1))
+    path = tmp_path / "vectors.npy"
+    np.save(path, vectors)
+    mapped = np.load(path, mmap_mode=mode)
+    assert _worker.shared(mapped)
+    assert _worker.shared(np.asarray(mapped)[100:])
+    info, _ = worker.call("build", {}, {"vectors": mapped[100:]})
+    _, found = search(worker, info["handle"], data[1])
+    want = np.sort(np.take_along_axis(data[1].astype(float) @ vectors[100:].T.astype(float), best(vectors[100:], data[1]), 1))
+    np.testing.assert_allclose(np.sort(found["scores"]), want, rtol=1e-5)
+    worker.release(info["handle"])
+
+
+@pytest.mark.parametrize("how", ["replaced", "removed", "copied on write"])
+def test_mapped_files_that_are_others_by_now_are_copied(worker, data, tmp_path, how):
+    vectors = np.tile(data[0], (20, 1))
+    path = tmp_path / "vectors.npy"
+    np.save(path, vectors)
+    mapped = np.load(path, mmap_mode="c" if how == "copied on write" else "r")
+    if how == "copied on write":
+        mapped[0] *= 2
+    elif how == "replaced":
+        np.save(tmp_path / "other.npy", vectors * 2)
+        os.replace(tmp_path / "other.npy", path)
+    else:
+        path.unlink()
+    assert not _worker.shared(mapped)
+    info, _ = worker.call("build", {}, {"vectors": mapped})
+    _, found = search(worker, info["handle"], data[1])
+    scores = np.take_along_axis(data[1].astype(float) @ np.asarray(mapped).T.astype(float), found["ids"], 1)
+    np.testing.assert_allclose(found["scores"], scores, rtol=1e-4, atol=1e-5)
+    worker.release(info["handle"])
+
+
+def test_files_never_enter_python(worker, data, tmp_path):
+    path = tmp_path / "vectors.npy"
+    np.save(path, data[0])
+    opened, _ = worker.call("open", {"path": path, "metric": "cosine"})
+    saved, _ = worker.call("save", {"handle": opened["handle"], "path": tmp_path / "x.thresher"})
+    again, _ = worker.call("open", {"path": tmp_path / "x.thresher"})
+    assert (again["n"], again["metric"]) == (N, "cosine")
+    _, one = search(worker, opened["handle"], data[1])
+    _, two = search(worker, again["handle"], data[1])
+    np.testing.assert_array_equal(one["ids"], two["ids"])
+    with pytest.raises(OSError, match="exist"):
+        worker.call("save", {"handle": opened["handle"], "path": tmp_path / "x.thresher"})
+    for info in (opened, again):
+        worker.release(info["handle"])
+
+
+def test_released_collections_are_gone(worker, data):
+    info, _ = worker.call("build", {}, {"vectors": data[0]})
+    worker.release(info["handle"])
+    until(lambda: lost(worker, info["handle"], data[1]))
+
+
+def lost(worker, handle, queries):
+    try:
+        search(worker, handle, queries)
+    except _worker.HandleLost:
+        return True
+    return False
+
+
+def until(condition, calls=10000):
+    """Wait, by calls of the worker, until a condition that the worker or a thread makes true."""
+    for _ in range(calls):
+        if condition():
+            return
+        _worker.get().call("hello", {"protocol": 1})
+    raise AssertionError("it did not become true")
+
+
+def memfds(pid):
+    """Return how many descriptors and mappings of shared memory a process has."""
+    fds = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            fds += "memfd:thresher" in os.readlink(f"/proc/{pid}/fd/{fd}")
+        except OSError:
+            continue
+    with open(f"/proc/{pid}/maps") as maps:
+        return fds + sum("memfd:thresher" in line for line in maps)
+
+
+@pytest.mark.skipif(not _segments.LINUX, reason="reads /proc")
+def test_shared_memory_does_not_leak(worker, data):
+    def used():
+        gc.collect()
+        return memfds("self"), memfds(worker.process)
+
+    shm = set(os.listdir("/dev/shm"))
+    before = used()
+    for i in range(50):
+        vectors = _worker.empty((N, DIM))
+        vectors[:] = data[0]
+        info, _ = worker.call("build", {}, {"vectors": vectors})
+        _, found = search(worker, info["handle"], np.tile(data[1], (100 + 10 * i, 1)))
+        worker.release(info["handle"])
+        if i % 5 == 0:
+            kept = found
+        del vectors, found, info
+    del kept
+    pooled = 2 * 8  # segments of the pool, which are mapped and have a descriptor
+    until(lambda: all(now <= old + pooled + 8 for now, old in zip(used(), before, strict=True)))
+    assert set(os.listdir("/dev/shm")) == shm
+
+
+# Interrupts
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+def test_interrupts_at_any_time_leave_the_worker_usable(worker, data, handle):
+    rng = np.random.default_rng(2)
+    queries = np.tile(data[1], (20, 1))
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    interrupted = 0
+    try:
+        for after in rng.uniform(1e-5, 3e-3, int(os.environ.get("THRESHER_STRESS", "200"))):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, after)
+                while True:
+                    _, found = search(worker, handle, queries)
+            except KeyboardInterrupt:
+                interrupted += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            _, found = search(worker, handle, data[1])
+            np.testing.assert_array_equal(found["ids"], best(*data))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 0
+    assert _worker.get() is worker
+    until(lambda: len(worker._pending) <= 1)
+
+
+def test_threads_call_at_once(worker, data, handle):
+    want = best(*data)
+    failures = []
+
+    def work():
+        try:
+            for j in range(50):
+                rows = slice(j % M, j % M + 1)
+                _, found = search(worker, handle, data[1][rows])
+                np.testing.assert_array_equal(found["ids"], want[rows])
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=work) for _ in range(16)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures
+
+
+# Pipes, as where there are no socket pairs
+
+
+def test_pipes(monkeypatch, data, tmp_path):
+    monkeypatch.setenv("THRESHER_WORKER_PIPES", "1")
+    worker = _worker.Worker()
+    try:
+        assert not worker._link.passes
+        info, _ = worker.call("build", {}, {"vectors": np.asfortranarray(np.tile(data[0], (20, 1)))})
+        _, found = search(worker, info["handle"], np.tile(data[1], (100, 1)), k=100)
+        assert found["ids"].shape == (100 * M, 100)
+        path = tmp_path / "vectors.npy"
+        np.save(path, np.tile(data[0], (20, 1)))
+        info, _ = worker.call("build", {}, {"vectors": np.load(path, mmap_mode="r")})
+        _, again = search(worker, info["handle"], np.tile(data[1], (100, 1)), k=100)
+        np.testing.assert_array_equal(found["ids"], again["ids"])
+    finally:
+        worker.close()
+    assert worker.dead

@@ -473,7 +473,7 @@ class Worker:
         message: tuple[dict[str, Any], Any, list[int]] | None = None
         try:
             if arrays:
-                header["arrays"] = self._place(arrays, call, body, fds)
+                header["arrays"] = self._place(arrays, call, body, fds, kept=op == "build")
             text = _encode(header, fields)
             size = sum(len(part) for part in body)
             prefix = _PREFIX.pack(_MAGIC, PROTOCOL, len(fds), len(text), size)
@@ -556,8 +556,13 @@ class Worker:
 
     # Arrays
 
-    def _place(self, arrays: Mapping[str, Any], call: _Call, body: list[Any], fds: list[int]) -> list[dict[str, Any]]:
-        """Put arrays where the worker reads them, and return their descriptors."""
+    def _place(
+        self, arrays: Mapping[str, Any], call: _Call, body: list[Any], fds: list[int], kept: bool
+    ) -> list[dict[str, Any]]:
+        """Put arrays where the worker reads them, and return their descriptors.
+
+        kept says that the worker keeps them after the call, so that they cannot be in the pool.
+        """
         placed = []
         size = 0
         for name, value in arrays.items():
@@ -586,7 +591,7 @@ class Worker:
                 part = _bytes(array, copy=here)
                 body += [part, bytes(-array.nbytes % 8)]
                 size += array.nbytes + len(body[-1])
-            elif array.nbytes <= _POOLED:
+            elif array.nbytes <= _POOLED and not kept:
                 segment = self._borrow(array.nbytes)
                 call.borrowed.append(segment)
                 to: npt.NDArray[Any] = np.ndarray(array.shape, array.dtype.newbyteorder("<"), buffer=segment)
