@@ -10,10 +10,12 @@ import (
 // them.
 type Costs struct {
 	// Scan is the cost of a code in a first look at panels, for one query. Wide is that in
-	// a first look wider than the collection's panels, which transposes rows into panels;
-	// 0 if the backend has no such looks.
-	Scan float64 `json:"scan"`
-	Wide float64 `json:"wide"`
+	// a first look wider than the collection's panels; 0 if the backend has no such looks.
+	// Transpose is the cost of a code that such a look transposes into panels, once for all queries
+	// of a run; 0 in old files of costs, where Wide includes it.
+	Scan      float64 `json:"scan"`
+	Wide      float64 `json:"wide"`
+	Transpose float64 `json:"transpose"`
 	// Test is the cost of a first look per atom and query, without its codes. List is the
 	// additional cost of an atom that survives: it is listed, and tested again later.
 	Test float64 `json:"test"`
@@ -61,6 +63,7 @@ func (c *Costs) Table() []Cost {
 	return []Cost{
 		{"scan", "a code of the first look", c.Scan, false},
 		{"wide", "a code of a first look wider than panels", c.Wide, true},
+		{"transpose", "a code transposed for it, for all queries", c.Transpose, true},
 		{"test", "an atom at the first look, codes aside", c.Test, false},
 		{"list", "an atom that passes it", c.List, false},
 		{"visit", "reaching a row of codes", c.Visit, false},

@@ -15,7 +15,7 @@ type Method string
 const (
 	Auto                   = Method(plan.Auto)     // the planner picks adaptive, certain or exact
 	Exact                  = Method(plan.Exact)    // dense scan
-	Certain                = Method(plan.Certain)  // elimination by deterministic bounds only
+	Certain                = Method(plan.Certain)  // deterministic bounds only, or a dense scan
 	Strict          Method = "strict"              // time-uniform martingale bound, basis raw
 	Adaptive               = Method(plan.Adaptive) // rotated codes, Student bound
 	BanditMIPS      Method = "banditmips"          // arXiv 2212.07551, algorithm 1
@@ -90,8 +90,8 @@ type Request struct {
 	// the collection's internal order (collection.Collection.Order). Of each unordered pair
 	// of atoms then only one finds the other, and half of the atoms are looked at.
 	LaterOnly bool
-	// Part says that the queries are part of a longer list. Their plan is then that for many queries
-	// even if there is one, so that answers do not depend on how the list is divided.
+	// Part says that the queries are part of a longer list. Their plan then does not depend on their
+	// number, so that answers do not depend on how the list is divided.
 	Part bool
 	// Goals, if not nil, are what each query asks for beside the above, one a query. Read
 	// only, owned by the caller.

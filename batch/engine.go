@@ -104,7 +104,7 @@ func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float6
 	e := newEngine(c)
 	e.setCosts(*costs)
 	if len(req.Queries) == 0 {
-		req.Queries = make([]float32, 2*c.Dim) // a plan for one query differs
+		req.Queries, req.Part = make([]float32, c.Dim), true // of an unknown number
 	}
 	w, err := e.newWork(&req, nil)
 	if err != nil {

@@ -139,6 +139,7 @@ func checkGoalsCase(t *rapid.T, b backend.Backend) {
 		t.Fatal(err)
 	}
 	defer e.Close()
+	x.req.Part = len(x.req.Goals) > 1 // plans depend on the number of queries otherwise
 	resp, err := e.Search(ctx, x.req)
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +171,6 @@ func checkGoalsCase(t *rapid.T, b backend.Backend) {
 		if alone.Selves != nil {
 			alone.SelfFirst, alone.Selves = 0, alone.Selves[j:j+1]
 		}
-		alone.Part = len(x.req.Goals) > 1 // plans for one query may differ
 		one, err := e.Search(ctx, alone)
 		if err != nil {
 			t.Fatal(err)
@@ -328,7 +328,7 @@ func TestUselessCandidatesAreSampled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	req := batch.Request{Queries: clusters(2, m, dim), K: k, Method: batch.Certain}
+	req := batch.Request{Queries: clusters(2, m, dim), K: k, Method: batch.Certain, Plan: "whole,rescore"}
 	plain := search(t, e, req)
 	given := func(of func(j int) []int64) *batch.Response {
 		req := req

@@ -44,27 +44,38 @@ func TestAuto(t *testing.T) {
 }
 
 // TestPlanIgnoresTheBatch checks that a plan depends on the collection and the request's
-// settings, not on the queries or their number, unless there is one.
+// settings, not on the queries or, for adaptive and parts of longer lists, their number.
 func TestPlanIgnoresTheBatch(t *testing.T) {
 	const dim = 384
 	rng := vectors.Rand(2)
 	rows := vectors.PowerLaw(rng, 2000, dim)
 	e := open(t, rows, dim, nil, 2)
-	plans := map[string]bool{}
-	for _, m := range []int{2, 3, 100} {
-		for _, a := range search(t, e, batch.Request{Queries: rows[:m*dim], K: 10}).Answers {
-			plans[a.Certificate.Plan] = true
+	for _, x := range []struct {
+		numbers []int
+		part    bool
+		method  batch.Method
+	}{
+		{[]int{2, 3, 7}, false, batch.Auto},
+		{[]int{1, 2, 3, 20, 100}, true, batch.Auto},
+		{[]int{1, 2, 3, 20, 100}, true, batch.Certain},
+		{[]int{1, 2, 3, 20, 100}, false, batch.Adaptive},
+	} {
+		plans, costs := map[string]bool{}, map[float64]bool{}
+		for _, m := range x.numbers {
+			for _, a := range search(t, e, batch.Request{Queries: rows[:m*dim], K: 10, Method: x.method, Part: x.part}).Answers {
+				plans[a.Certificate.Plan], costs[a.Certificate.PredictedCost] = true, true
+			}
 		}
-	}
-	if len(plans) != 1 {
-		t.Errorf("plans %v", plans)
+		if len(plans) != 1 || len(costs) != 1 {
+			t.Errorf("%+v: plans %v of %v ns", x, plans, costs)
+		}
 	}
 }
 
-// TestPlanOfOneQuery: auto and certain price scans by what they cost one query if a request has one,
-// also where searches share a run; the other methods' plans are those for many.
-func TestPlanOfOneQuery(t *testing.T) {
-	const dim = 384
+// TestPlanOfFewQueries: auto and certain price scans by what they cost one query, few or many, as many as
+// the request has, also where searches share a run; adaptive has one plan.
+func TestPlanOfFewQueries(t *testing.T) {
+	const dim, many = 384, 64
 	rows := vectors.PowerLaw(vectors.Rand(2), 2000, dim)
 	costs := cpu.New(cpu.Options{Threads: 1}).Describe().Costs
 	costs.Dense, costs.DenseTest, costs.DenseOne = 1e-4, 1e-4, 1
@@ -72,14 +83,16 @@ func TestPlanOfOneQuery(t *testing.T) {
 	plan := func(m int, method batch.Method) string {
 		return search(t, e, batch.Request{Queries: rows[:m*dim], K: 10, Method: method}).Answers[0].Certificate.Plan
 	}
-	if one, two := plan(1, batch.Auto), plan(2, batch.Auto); one == "dense" || two != "dense" {
-		t.Errorf("one query by %s, two by %s", one, two)
+	for _, method := range []batch.Method{batch.Auto, batch.Certain} {
+		if one, few, all := plan(1, method), plan(4, method), plan(many, method); one == "dense" || few == "dense" || all != "dense" {
+			t.Errorf("%s: one query by %s, four by %s, %d by %s", method, one, few, many, all)
+		}
 	}
 	if got := search(t, e, batch.Request{Queries: rows[:dim], K: 10, Part: true}).Answers[0].Certificate.Plan; got != "dense" {
 		t.Errorf("one query of a longer list by %s", got)
 	}
-	if one, two := plan(1, batch.Adaptive), plan(2, batch.Adaptive); one != two {
-		t.Errorf("adaptive: one query by %s, two by %s", one, two)
+	if one, all := plan(1, batch.Adaptive), plan(many, batch.Adaptive); one != all {
+		t.Errorf("adaptive: one query by %s, %d by %s", one, many, all)
 	}
 	for _, a := range search(t, e, batch.Request{Queries: rows[:2*dim], K: 10, Goals: []batch.QueryGoal{{}, {K: 3}}}).Answers {
 		if a.Certificate.Plan != "dense" {
@@ -89,11 +102,51 @@ func TestPlanOfOneQuery(t *testing.T) {
 	costs = backend.Portable()
 	costs.Scan, costs.Wide, costs.Code = 1e-3, 1e-3, 1 // whole rows cost one query as much as all codes of later looks
 	e = over(t, build(t, rows, dim, nil), 1, &batch.Options{Costs: &costs})
-	if one, two := plan(1, batch.Certain), plan(2, batch.Certain); one == two || two != "whole,rescore" {
-		t.Errorf("certain: one query by %s, two by %s", one, two)
+	if one, all := plan(1, batch.Certain), plan(many, batch.Certain); one == all || all != "whole,rescore" {
+		t.Errorf("certain: one query by %s, %d by %s", one, many, all)
 	}
 	if got := search(t, e, batch.Request{Queries: rows[:dim], K: 10, Method: batch.Certain, Part: true}).Answers[0].Certificate.Plan; got != "whole,rescore" {
 		t.Errorf("certain: one query of a longer list by %s", got)
+	}
+}
+
+// TestCertainMayScanDensely: where a dense scan costs least, certain answers by it, and its certificate
+// says what was done: method certain, plan dense, guarantee exact, no look. Answers are those of exact
+// and of looks.
+func TestCertainMayScanDensely(t *testing.T) {
+	const dim, k = 128, 50
+	rows := vectors.PowerLaw(vectors.Rand(2), 1000, dim)
+	costs := cpu.New(cpu.Options{Threads: 1}).Describe().Costs
+	costs.Dense, costs.DenseTest, costs.DenseOne = 1e-4, 1e-4, 1e-4
+	e := over(t, build(t, rows, dim, nil), 1, &batch.Options{Costs: &costs})
+	req := batch.Request{Queries: rows[:8*dim], K: k, Method: batch.Certain, Epsilon: .5}
+	got := search(t, e, req)
+	for _, a := range got.Answers {
+		c := a.Certificate
+		if c.Method != batch.Certain || c.Plan != "dense" || c.Guarantee != batch.GuaranteeExact || !c.Exact || len(c.Looks) > 0 || c.Fallback != "" || c.Delta != 0 || c.Pulls != c.DensePulls {
+			t.Errorf("%+v", c)
+		}
+	}
+	req.Epsilon = 0
+	for _, x := range []struct {
+		method batch.Method
+		plan   string
+	}{{batch.Exact, ""}, {batch.Certain, ""}, {batch.Certain, "whole,rescore"}} {
+		req.Method, req.Plan = x.method, x.plan
+		for j, a := range search(t, e, req).Answers {
+			if !slices.Equal(a.IDs, got.Answers[j].IDs) || !slices.Equal(a.Scores, got.Answers[j].Scores) {
+				t.Errorf("%s %s, query %d: %v, densely %v", x.method, x.plan, j, a.IDs, got.Answers[j].IDs)
+			}
+			if x.plan != "" && a.Certificate.Guarantee != batch.GuaranteeCertain {
+				t.Errorf("by looks: %+v", a.Certificate)
+			}
+		}
+	}
+	costs.Dense, costs.DenseTest, costs.DenseOne = 1e3, 1e3, 1e3
+	e = over(t, build(t, rows, dim, nil), 1, &batch.Options{Costs: &costs})
+	req.Method, req.Plan = batch.Certain, ""
+	if c := search(t, e, req).Answers[0].Certificate; c.Plan == "dense" || c.Guarantee != batch.GuaranteeCertain {
+		t.Errorf("dense scans are dear: %s, %s", c.Plan, c.Guarantee)
 	}
 }
 

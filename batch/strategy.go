@@ -59,9 +59,11 @@ func (e *Engine) strategy(w *work) (*strategy, error) {
 // question states w for the planner.
 func (w *work) question() plan.Question {
 	q := plan.Question{Method: plan.Method(cmp.Or(w.req.Method, Auto)), Name: w.req.Plan, K: w.k, Arms: w.arms, Panels: w.panels, Delta: w.delta}
-	// Methods auto and certain choose between reading much in order and little at random, which only one
-	// query waits for. Parts of a request with several queries are numbered. GPUs have not been measured.
-	q.Alone = (q.Method == plan.Auto || q.Method == plan.Certain) && w.m == 1 && !w.req.Part && w.numbers == nil && w.e.threads() > 0
+	// Answers of adaptive do not depend on how many queries there are, nor do those of parts of a request,
+	// which are numbered. GPUs have not been measured.
+	if q.Method != plan.Adaptive && !w.req.Part && w.numbers == nil && w.e.threads() > 0 {
+		q.Together = plan.Together(w.m)
+	}
 	if w.k == 0 && w.req.Reaching > 0 { // rounded, so that few plans are made
 		q.Reaching = math.Exp2(math.Round(math.Log2(w.req.Reaching)))
 	}

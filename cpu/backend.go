@@ -47,7 +47,7 @@ func New(o Options) *Backend {
 func (b *Backend) Name() string { return "cpu" }
 
 // Describe returns the instruction set in use, how many goroutines work at once, and
-// what Measure found for these kernels on an AMD EPYC 9004.
+// what Measure found for these kernels on an AMD EPYC 9005.
 func (b *Backend) Describe() backend.Description {
 	return backend.Description{Device: b.kernels.String(), Threads: b.threads, Costs: builtinCosts(b.kernels)}
 }

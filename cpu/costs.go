@@ -22,6 +22,7 @@ const (
 	costDim     = 512
 	costLowDim  = 64 // dimension of another collection, for the dense scan
 	costQueries = 64
+	costFew     = 8 // queries of a look that transposes rows for few
 	// costMemory is the size of the float32 rows accessed at random: too large for any cache, like
 	// those of a large collection.
 	costMemory  = 64 << 20
@@ -33,16 +34,16 @@ const (
 	costRounds = 3 // least number of rounds
 )
 
-// builtinCosts returns what Measure found for kernels on an AMD EPYC 9004.
+// builtinCosts returns what Measure found for kernels on an AMD EPYC 9005.
 func builtinCosts(kernels simd.Kernels) backend.Costs {
 	switch kernels {
 	case simd.AVX512:
-		return backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0045, Far: .09, Fetch: 100, Score: .32,
-			Dense: .0178, DenseTest: .226, DenseOne: .047, Gather: .8, Rotate: 2.15, Query: 500}
+		return backend.Costs{Scan: .0022, Wide: .0021, Transpose: .023, Test: .24, List: 1, Visit: 12, Code: .0079, Sign: .0031, Far: .05,
+			Fetch: 110, Score: .11, Dense: .0078, DenseTest: .23, DenseOne: .039, Gather: .6, Rotate: 1.7, Query: 400}
 	case simd.AVX2, simd.NEON:
 		// NEON has not been measured; its products a cycle are about AVX2's.
-		return backend.Costs{Scan: .0112, Wide: .0133, Test: .48, List: 4.9, Visit: 14.2, Code: .0318, Sign: .0055, Far: .09, Fetch: 83, Score: .38,
-			Dense: .0182, DenseTest: .4, DenseOne: .06, Gather: .8, Rotate: 2.15, Query: 565}
+		return backend.Costs{Scan: .0104, Wide: .0103, Transpose: .024, Test: .31, List: 1.1, Visit: 10, Code: .0254, Sign: .0056, Far: .05,
+			Fetch: 110, Score: .18, Dense: .0158, DenseTest: .26, DenseOne: .048, Gather: .6, Rotate: 1.2, Query: 430}
 	}
 	c := backend.Portable()
 	c.Wide, c.Sign = .248, .165
@@ -76,6 +77,7 @@ type measurement struct {
 	// Looks that keep nothing, at two widths of panels and at whole rows; one that keeps some arms,
 	// whose rows are then read; one at so few atoms that the cost of a query dominates.
 	narrow, panel, fullWidth, someKept, fewAtoms trial
+	fullFew                                      trial // the look at whole rows for few queries
 	// Dense scans with many coordinates, with fewer, and for one query; one that gathers every other
 	// row.
 	dense, lowDim, oneQuery, gathered trial
@@ -150,12 +152,14 @@ func newMeasurement(ctx context.Context, kernels simd.Kernels) (*measurement, er
 		narrow:    trial{resident: large, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, 0)}},
 		panel:     trial{resident: large, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, panel)}},
 		fullWidth: trial{resident: large, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, last)}},
-		someKept:  trial{resident: large, queries: q, floor: dropsMost, looks: []backend.Look{look(backend.Panels, panel), look(backend.RowCodes, last)}},
-		dense:     trial{resident: large, queries: q, floor: dropsAll},
-		gathered:  trial{resident: large, queries: q, floor: dropsAll, filter: everyOther(c)},
-		lowDim:    trial{resident: small, queries: shorts, floor: dropsAll},
-		fewAtoms:  trial{resident: tiny, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, 0)}},
-		oneQuery:  trial{resident: large, queries: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: dropsAll},
+		fullFew: trial{resident: large, queries: backend.Queries{M: costFew, Dim: costDim, Data: q.Data[:costFew*costDim]}, floor: dropsAll,
+			looks: []backend.Look{look(backend.Panels, last)}},
+		someKept: trial{resident: large, queries: q, floor: dropsMost, looks: []backend.Look{look(backend.Panels, panel), look(backend.RowCodes, last)}},
+		dense:    trial{resident: large, queries: q, floor: dropsAll},
+		gathered: trial{resident: large, queries: q, floor: dropsAll, filter: everyOther(c)},
+		lowDim:   trial{resident: small, queries: shorts, floor: dropsAll},
+		fewAtoms: trial{resident: tiny, queries: q, floor: dropsAll, looks: []backend.Look{look(backend.Panels, 0)}},
+		oneQuery: trial{resident: large, queries: backend.Queries{M: 1, Dim: costDim, Data: q.Data[:costDim]}, floor: dropsAll},
 	}
 	m.kernels, m.random, m.memory = kernels, r, make([]float32, costMemory/4)
 	for i := range m.memory { // pages that were never written may share physical memory
@@ -177,7 +181,7 @@ func everyOther(c *collection.Collection) *backend.Filter {
 
 // timeAll runs every trial once.
 func (m *measurement) timeAll(ctx context.Context) error {
-	for _, t := range []*trial{&m.narrow, &m.panel, &m.fullWidth, &m.someKept, &m.dense, &m.lowDim, &m.oneQuery, &m.gathered, &m.fewAtoms} {
+	for _, t := range []*trial{&m.narrow, &m.panel, &m.fullWidth, &m.fullFew, &m.someKept, &m.dense, &m.lowDim, &m.oneQuery, &m.gathered, &m.fewAtoms} {
 		if err := t.run(ctx); err != nil {
 			return err
 		}
@@ -308,7 +312,11 @@ func (m *measurement) costs() backend.Costs {
 	var c backend.Costs
 	c.Scan, c.Test = line(width(&m.narrow, 0), per(m.narrow.pulls[0], pairs), width(&m.panel, 0), per(m.panel.pulls[0], pairs))
 	if !m.fullWidth.refused {
-		c.Wide = max(leastCost, (per(m.fullWidth.pulls[0], pairs)-c.Test)/width(&m.fullWidth, 0))
+		// Per atom, a full run and one of few queries take: transposing, and for each query a test and codes.
+		const few = costQueries / costFew
+		once := (few*per(m.fullFew.pulls[0], costAtoms) - per(m.fullWidth.pulls[0], costAtoms)) / (few - 1)
+		c.Transpose = max(leastCost, once/width(&m.fullWidth, 0))
+		c.Wide = max(leastCost, (per(m.fullWidth.pulls[0], pairs)-c.Test)/width(&m.fullWidth, 0)-c.Transpose/costQueries)
 	}
 	passed := 1.
 	for _, a := range m.someKept.answers {

@@ -48,7 +48,7 @@ func TestMeasure(t *testing.T) {
 // TestMeasurementSolves computes the times that known costs take, and the costs from these
 // times.
 func TestMeasurementSolves(t *testing.T) {
-	want := backend.Costs{Scan: .004, Wide: .006, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Far: .05, Fetch: 100, Score: .3,
+	want := backend.Costs{Scan: .004, Wide: .006, Transpose: .07, Test: .4, List: 5, Visit: 20, Code: .01, Sign: .007, Far: .05, Fetch: 100, Score: .3,
 		Dense: .02, DenseTest: .25, DenseOne: .1, Gather: .9, Rotate: 3, Query: 800}
 	const head, pairs, passed = 32, costAtoms * costQueries, 9000
 	c := &collection.Collection{R: head, D: 512, Stages: []collection.Stage{{Width: 64}, {Width: 128}, {Width: 512}}}
@@ -63,7 +63,8 @@ func TestMeasurementSolves(t *testing.T) {
 	m := &measurement{c: c,
 		narrow:    trial{looks: looks(64), pulls: []time.Duration{ns(scan(want.Scan, 64))}},
 		panel:     trial{looks: looks(128), pulls: []time.Duration{ns(scan(want.Scan, 128))}},
-		fullWidth: trial{looks: looks(512), pulls: []time.Duration{ns(scan(want.Wide, 512))}},
+		fullWidth: trial{looks: looks(512), pulls: []time.Duration{ns(scan(want.Wide, 512) + costAtoms*want.Transpose*(head+512))}},
+		fullFew:   trial{looks: looks(512), pulls: []time.Duration{ns(scan(want.Wide, 512)*costFew/costQueries + costAtoms*want.Transpose*(head+512))}},
 		someKept: trial{looks: looks(128, 512), begin: ns(costQueries * (want.Rotate*512 + want.Dense*2*head*costDim)),
 			pulls:   []time.Duration{ns(scan(want.Scan, 128) + want.List*passed), ns(passed * (want.Visit + want.Code*(head+512)))},
 			answers: backend.Answers{{Looks: []backend.LookReport{{}, {Seen: passed / 3}}}, {Looks: []backend.LookReport{{}, {Seen: passed * 2 / 3}}}}},
@@ -85,10 +86,11 @@ func TestMeasurementSolves(t *testing.T) {
 		}
 	}
 	m.fullWidth.refused = true
-	if got := m.costs(); got.Wide != 0 {
-		t.Errorf("refused, wide looks cost %g", got.Wide)
+	if got := m.costs(); got.Wide != 0 || got.Transpose != 0 {
+		t.Errorf("refused, wide looks cost %g and %g", got.Wide, got.Transpose)
 	}
 	// Times that noise has reversed still give valid costs.
+	m.fullWidth.refused, m.fullFew.pulls[0] = false, 1
 	m.panel.pulls[0], m.allCodes, m.farRows, m.dense.pulls[0] = 1, 1, 1, 1
 	if got := m.costs(); got.Check() != nil {
 		t.Error(got.Check())

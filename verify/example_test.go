@@ -32,7 +32,7 @@ func Example() {
 	}
 	defer engine.Close()
 	// the first hundred rows, among all others
-	req := batch.Request{Queries: rows[:100*dim], K: 3, Method: batch.Certain, ExcludeSelf: true}
+	req := batch.Request{Queries: rows[:100*dim], K: 3, Method: batch.Exact, ExcludeSelf: true}
 	resp, err := engine.Search(ctx, req)
 	if err != nil {
 		log.Fatal(err)
@@ -55,7 +55,7 @@ func Example() {
 	fmt.Println("malformed", report.Malformed)
 	fmt.Println("query 7:", report.Findings[7].Malformed)
 	// Output:
-	// wrong 0 malformed 0 of map[certain:100]
+	// wrong 0 malformed 0 of map[exact:100]
 	// malformed 1
 	// query 7: atom 7 at rank 3 is the query itself
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"math"
 
 	"thresher/backend"
@@ -21,7 +22,7 @@ type problem struct {
 	curves      *curves
 	k           int     // 0: all atoms that reach a score
 	reaching    float64 // for k = 0: how many these are; 0 if unknown
-	alone       bool    // the request has one query
+	queries     int     // of the request, as Together rounds them; 0 if unknown
 	delta       float64
 	costs       backend.Costs
 }
@@ -63,21 +64,16 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		if l.gather {
 			scan = p.gatherCost()
 		}
-		return forecast{scan: scan, list: enteringLists * c.List * entering, score: p.scanScoreCost() * min(1, answers), answer: p.answerCost()}
+		return forecast{scan: scan, list: enteringVisits * c.Visit * entering, score: p.scanScoreCost() * min(1, answers), answer: p.answerCost(l)}
 	}
-	row := p.laterCost(len(p.widths)-1, 0) // a whole row of codes
 
-	f := forecast{prepare: (p.prepareCost() + c.Query*float64(len(l.stages))) / arms, answer: p.answerCost()}
-	score := exact
-	if l.source == backend.LowerBound {
-		score = row
-	}
+	f := forecast{prepare: (p.prepareCost(l) + c.Query*float64(len(l.stages))) / arms, answer: p.answerCost(l)}
 	widening := p.widening(l)
 	f.scan = p.scanCost(l.stages[0]) * p.atomsPerArm() * p.shareSeen(rank)
 	left := p.shareKept(l, 0, rank, widening)
 	if p.k > 0 {
 		f.list = c.List * p.shareListed(l, rank, widening)
-		f.tighten = score * p.shareTightening(l, rank)
+		f.tighten = p.tightenCost(l, rank)
 	} else { // the threshold is known from the start
 		f.list = c.List * left
 	}
@@ -97,7 +93,11 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	}
 	// Finish scores in descending order of bounds, which makes the threshold exact
 	rank += p.rank(backend.Exact) - p.rank(l.source)
-	f.score = exact * max(answers, min(left, p.shareKept(l, len(l.stages)-1, rank, widening)))
+	scored := max(answers, min(left, p.shareKept(l, len(l.stages)-1, rank, widening)))
+	if p.finishesTogether() {
+		exact = (1-togetherPart)*exact + togetherPart*p.sharedScoreCost(p.sharing(), scored*arms)
+	}
+	f.score = exact * scored
 	return f
 }
 
@@ -110,28 +110,53 @@ func (p *problem) answers() float64 {
 }
 
 const (
-	// enteringLists and answerLists are the costs of an atom that a dense scan may return when it
+	// enteringVisits and answerVisits are the costs of an atom that a dense scan may return when it
 	// reads it, and of an atom of an answer, which is selected, sorted and copied, as multiples of
-	// Costs.List. Measured 2 and 8 to 12.
-	enteringLists, answerLists = 2, 10
+	// Costs.Visit. Measured .15 and .7 to 1.
+	enteringVisits, answerVisits = .15, .75
+	// lastVisits is the additional cost of an atom of an answer by looks, which is tested again at the
+	// end. Measured 1 to 5.
+	lastVisits = 3
 	// cachedScores is the cost of a coordinate scored in float64 from a cache, as a multiple of
 	// Costs.DenseOne. Measured about 2.
 	cachedScores = 2
-	// scannedTogether is the number of queries of a dense scan that score rows together.
+	// scannedTogether is the number of queries of a dense scan that score rows together, unless all
+	// queries of a run do.
 	scannedTogether = 64
 )
 
 // answerCost is the cost of an answer per arm.
-func (p *problem) answerCost() float64 {
-	return answerLists * p.costs.List * min(1, p.answers()/float64(p.arms))
+func (p *problem) answerCost(l ladder) float64 {
+	visits := answerVisits
+	if !l.dense() {
+		visits += lastVisits
+	}
+	return visits * p.costs.Visit * min(1, p.answers()/float64(p.arms))
 }
 
-// scanScoreCost is the cost of the exact score of one arm at the end of a dense scan. Of rows that
-// several queries score, all but the first find them in a cache.
+// scanScoreCost is the cost of the exact score of one arm at the end of a dense scan. All queries of a
+// run score rows together if they want as many as there are.
 func (p *problem) scanScoreCost() float64 {
+	sharing := p.sharing()
+	if p.answers()*float64(sharing) < float64(p.atoms) {
+		sharing = min(sharing, scannedTogether)
+	}
+	return p.sharedScoreCost(sharing, p.answers())
+}
+
+// sharing is the number of queries that share a run; if it is unknown, a usual one.
+func (p *problem) sharing() int { return cmp.Or(p.queries, scannedTogether) }
+
+// sharedScoreCost is the cost of the exact score of one arm if so many queries score so many arms each
+// together, in the order of the rows: all but the first find a row in a cache.
+func (p *problem) sharedScoreCost(queries int, scored float64) float64 {
 	arms := float64(p.arms)
-	read := min(1, arms/(scannedTogether*min(p.answers(), arms)))
-	return read*p.rescoreCost() + (1-read)*min(p.rescoreCost(), p.cachedRowCost())
+	wanted := float64(queries) * min(scored, arms) / arms // scores of each row
+	first, cached := p.rescoreCost(), p.cachedRowCost()
+	// Reading all rows in order can be cheaper than fetching those that are wanted.
+	first = min(first, cached+streamed*p.costs.Far*float64(4*p.dim)/min(1, wanted))
+	read := min(1, 1/wanted)
+	return read*first + (1-read)*min(first, cached)
 }
 
 // allRowsCost is the cost per arm of a dense scan of all rows.
@@ -147,7 +172,7 @@ func (p *problem) gatherCost() float64 {
 
 // rescoreCost is the cost of the exact score of one arm.
 func (p *problem) rescoreCost() float64 {
-	if p.alone && p.near(4*p.dim) {
+	if p.near(4 * p.dim) {
 		return min(p.fetchedRowCost(), p.costs.Fetch/2+p.cachedRowCost())
 	}
 	return p.fetchedRowCost()
@@ -158,13 +183,25 @@ func (p *problem) rescoreCost() float64 {
 func (p *problem) fetchedRowCost() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
 func (p *problem) cachedRowCost() float64  { return cachedScores * p.costs.DenseOne * float64(p.dim) }
 
-// denseRowCost is the cost of a row in the dense path for one query, alone or of many.
+// denseRowCost is the cost of a row in the dense path for one of the request's queries.
 func (p *problem) denseRowCost() float64 {
-	if p.alone {
-		return p.costs.DenseTest + p.denseOneCost()*float64(p.dim)
-	}
-	return p.costs.DenseTest + p.costs.Dense*float64(p.dim)
+	return p.costs.DenseTest + p.denseCoordinateCost()*float64(p.dim)
 }
+
+// denseCoordinateCost is the cost of a coordinate in a dense scan for one of the request's queries, up
+// to scannedTogether of which share the reading of it.
+func (p *problem) denseCoordinateCost() float64 {
+	if p.queries == 1 {
+		return p.denseOneCost()
+	}
+	sharing := float64(min(p.sharing(), scannedTogether))
+	loads := loadedColumns * p.costs.DenseOne
+	return p.costs.Dense + loads*(1/sharing-1./scannedTogether) + p.streamCost(4*p.dim, 4)/sharing
+}
+
+// loadedColumns is the cost of a coordinate in a dense scan that its queries share, as a multiple of
+// Costs.DenseOne. Measured 1 to 3 for 4 to 16 queries.
+const loadedColumns = 1.5
 
 // denseOneCost is the cost of a coordinate in a dense scan for one query.
 func (p *problem) denseOneCost() float64 {
@@ -183,8 +220,9 @@ func (p *problem) atomsPerArm() float64 {
 	return max(1, float64(min(p.atoms, 64*p.panels))/float64(p.arms))
 }
 
-// nearBytes is the total size of rows up to which they stay in caches.
-const nearBytes = 32 << 20
+// nearBytes is the total size of rows up to which they stay in caches: half of a third-level cache,
+// which holds more than they.
+const nearBytes = 16 << 20
 
 // near reports whether rows of so many bytes of all atoms stay in caches.
 func (p *problem) near(rowBytes int) bool { return float64(rowBytes)*float64(p.atoms) <= nearBytes }
@@ -206,31 +244,58 @@ func (p *problem) readCost(stage int) float64 {
 
 // scanCost is the cost per atom read of a first look at a stage; 0 if there is no such look.
 func (p *problem) scanCost(stage int) float64 {
-	cost := backend.Panels.Cost(&p.costs, p.head, p.widths[stage], p.panelWidth)
-	if !p.alone || cost == 0 {
-		return cost
+	c, wide := &p.costs, p.widths[stage] > p.panelWidth
+	cost := backend.Panels.Cost(c, p.head, p.widths[stage], p.panelWidth)
+	if cost == 0 {
+		return 0
 	}
-	// Products of one query wait for the codes.
 	codes := p.head + p.widths[stage]
-	read := p.costs.Code
-	if !p.near(codes) {
-		read += streamed * p.costs.Far
+	read := p.streamCost(codes, 1)
+	if p.queries == 1 { // its products wait for the codes
+		return max(cost, c.Test+(c.Code+read)*float64(codes))
 	}
-	return max(cost, p.costs.Test+read*float64(codes))
+	if wide {
+		read += c.Transpose
+	}
+	return cost + read/float64(p.sharing())*float64(codes)
+}
+
+// finishesTogether reports whether the queries of a run score rows together at the end of looks: they
+// want as many as there are, if the run is full, and caches do not hold them.
+func (p *problem) finishesTogether() bool {
+	return p.k > p.atoms/mostTogether && !p.near(4*p.dim)
+}
+
+// togetherPart is the part of these rows that queries score together: the first ones. Later rounds are
+// small. Measured .3 to .7.
+const togetherPart = .5
+
+// streamCost is the cost of reading so many bytes in order, of rows of all atoms that have rowBytes: 0 if
+// these stay in caches or it is unknown how many queries share it.
+func (p *problem) streamCost(rowBytes, bytes int) float64 {
+	if p.queries == 0 || p.near(rowBytes) {
+		return 0
+	}
+	return streamed * p.costs.Far * float64(bytes)
 }
 
 // streamed is the cost of a byte that is read in order from memory, as a multiple of Costs.Far.
 // Measured .3 to .5.
 const streamed = .4
 
-// prepareCost is the cost of a query before its first look, in ns.
-func (p *problem) prepareCost() float64 {
+// prepareCost is the cost of a query before its looks, in ns. Rows of codes are read by a second, finer
+// coding of the query.
+func (p *problem) prepareCost(l ladder) float64 {
 	c := &p.costs
+	codings := 1.
+	if len(l.stages) > 1 || l.source == backend.LowerBound && p.k > 0 {
+		codings = 2
+	}
 	products := 2 * p.head * p.dim // the head, and its removal from the rest
 	if p.rest <= bandit.HaarMaxDim {
 		products += p.rest * p.rest
 	}
-	return c.Rotate*float64(p.rest) + c.Dense*float64(products)
+	return codings*c.Rotate*float64(p.rest) + c.Dense*float64(products)
 }
 
 // fineUnclear corrects the pilot, which assumes 8-bit codes of the query, for lower bounds,
@@ -312,6 +377,36 @@ func (p *problem) shareTightening(l ladder, rank float64) float64 {
 	return min(1, candidates+p.shareMet(rank, func(c *curves, rank float64) float64 { return math.Exp(c.logShare(c.candidates, stage, rank)) }))
 }
 
+// tightenCost is the cost per arm of the rows that a first look scores to raise thresholds: a chunk's
+// together.
+func (p *problem) tightenCost(l ladder, rank float64) float64 {
+	score, whole := p.chunkRowCost(), len(p.widths)-1
+	switch {
+	case l.source == backend.LowerBound && p.queries == 1:
+		score = p.laterCost(whole, 0)
+	case l.source == backend.LowerBound:
+		score = p.readCost(whole)
+	}
+	scored := p.shareTightening(l, rank)
+	later := max(0, scored-float64(p.k)/float64(p.arms))
+	return score*scored + raiseVisits*p.costs.Visit*later
+}
+
+// chunkRowCost is the cost of the exact score of a row of a chunk, some of which the queries that scan it
+// together find in a cache: measured .55, .73 and .91 of them for 4, 16 and 256 queries.
+func (p *problem) chunkRowCost() float64 {
+	row := p.rescoreCost()
+	cached := min(row, p.cachedRowCost())
+	if p.near(4 * p.dim) {
+		return cached
+	}
+	return cached + (row-cached)/math.Sqrt(float64(p.sharing()))
+}
+
+// raiseVisits is the cost of an arm that raises the threshold after the first chunk, its score aside,
+// as a multiple of Costs.Visit. Measured 5 to 9.
+const raiseVisits = 7
+
 // shareSeen is the share of arms that a first look sees, given the log of the final threshold's rank
 // among all atoms: it takes them in the order of their norms, and ends when those of the others are
 // too small.
@@ -347,10 +442,20 @@ func (p *problem) shareMet(rank float64, share func(c *curves, rank float64) flo
 const entries = 1.25
 
 // shareEntering is shareTightening without a forecast of estimates. Of arms in random
-// order, the i-th enters the k best with probability rank/i.
+// order, the i-th enters the k best with probability rank/i. In the order of their norms later ones
+// enter less often: at most those that reach the threshold at that time by whole rows, as
+// forecast, or beyond the pilot's ks the same part of those in random order.
 func (p *problem) shareEntering(rank float64) float64 {
 	chunks := math.Log(max(1, p.shareSeen(rank)/p.firstChunkShare()))
-	return min(1, entries*math.Exp(rank)/float64(p.atoms)*(1+chunks))
+	anyOrder := func(rank float64) float64 { return entries * math.Exp(rank) / float64(p.atoms) * (1 + chunks) }
+	known := rank
+	if ks := p.curves.ks; len(ks) > 0 {
+		known = min(rank, ks[len(ks)-1])
+	}
+	whole := len(p.widths) - 1
+	reaching := math.Exp(known)/float64(p.atoms) +
+		p.shareMet(known, func(c *curves, rank float64) float64 { return math.Exp(c.logShare(c.shares, whole, rank)) })
+	return min(1, anyOrder(rank)*min(1, reaching/anyOrder(known)))
 }
 
 // denseAloneCost is the cost per arm of a dense scan for one query alone, as for a query

@@ -156,8 +156,8 @@ func (p *problem) mayBeFirst(stage int) bool {
 // plans give its name instead of a width.
 func (p *problem) named(stage int) bool { return p.later[stage] != backend.RowCodes }
 
-// ladders lists the ladders that a method admits. Every method may scan the allowed rows
-// densely if there are few. Auto considers no deterministic looks at prefixes: where the
+// ladders lists the ladders that a method admits. Adaptive scans densely only if that reads the allowed
+// rows alone and they are few. Auto considers no deterministic looks at prefixes: where the
 // threshold is extrapolated, because few of very many arms are wanted, their forecast was
 // off by a factor of two.
 func (p *problem) ladders(m Method) []ladder {
@@ -165,7 +165,7 @@ func (p *problem) ladders(m Method) []ladder {
 	if m != Exact && len(p.widths) > 0 {
 		all = p.lookLadders(m == Certain)
 	}
-	if m == Exact || m == Auto || len(p.widths) == 0 || p.gathers() {
+	if m != Adaptive || len(p.widths) == 0 || p.gathers() {
 		all = append(all, p.denseLadder())
 	}
 	return all

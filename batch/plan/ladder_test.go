@@ -15,7 +15,7 @@ import (
 
 // fast returns costs similar to those of assembly kernels.
 func fast() backend.Costs {
-	return backend.Costs{Scan: .005, Wide: .0055, Test: .15, List: 3, Visit: 15, Code: .012, Fetch: 120, Score: .1,
+	return backend.Costs{Scan: .005, Wide: .0055, Transpose: .03, Test: .15, List: 3, Visit: 15, Code: .012, Fetch: 120, Score: .1,
 		Dense: .018, DenseTest: .2, DenseOne: .15, Gather: 1, Rotate: 3, Query: 1000}
 }
 
@@ -78,19 +78,19 @@ func TestChoice(t *testing.T) {
 		{"no pilot", Auto, func(p *problem) { p.curves = newCurves(&collection.Pilot{}) }, "dense"},
 		{"a quarter wanted", Auto, func(p *problem) { p.k, p.arms, p.atoms = 15001, 60000, 60000 }, "dense"},
 		{"certain, without forecast", Certain, func(*problem) {}, "whole,rescore"},
-		{"certain, without forecast, without wide scans", Certain, func(p *problem) { p.costs.Wide = 0 }, "128,whole,rescore"},
+		{"certain, without forecast, without wide scans", Certain, func(p *problem) { p.costs.Wide, p.costs.Dense = 0, .1 }, "128,whole,rescore"},
 		{"certain", Certain, func(p *problem) { p.curves.certain = p.curves.shares }, "64,whole,rescore"},
 		{"certain bounds keep more", Certain, func(p *problem) { p.curves.certain = same(.05, .0004).shares }, "32,whole,rescore"},
 		{"certain bounds keep a tenth, many queries", Certain, func(p *problem) { p.curves.certain = same(.1, .0004).shares }, "whole,rescore"},
 		{"certain bounds keep a tenth, one query", Certain, func(p *problem) {
 			p.curves.certain = same(.1, .0004).shares
-			p.alone = true
+			p.queries = 1
 		}, "32,whole,rescore"},
 		{"certain bounds keep all", Certain, func(p *problem) { p.curves.certain = same(1, .0004).shares }, "whole,rescore"},
 		{"exact", Exact, func(*problem) {}, "dense"},
 		{"visits for nothing", Auto, func(p *problem) { p.costs.Visit, p.costs.Code, p.costs.List = 1e-6, 1e-6, 1e-6 }, "32,whole,rescore"},
 		{"rows are dear", Adaptive, func(p *problem) { p.costs.Fetch = 1e6 }, "whole,rescore"},
-		{"looks at rows are dear", Auto, func(p *problem) { p.costs.Visit = 1e6 }, "128,rescore"},
+		{"looks at rows are dear", Auto, func(p *problem) { p.costs.Code = 1e6 }, "128,rescore"},
 		{"signs tell most of what whole rows do", Auto, func(p *problem) { withSigns(p, .002) }, "64,signs,whole,rescore"},
 		{"signs, and whole rows behind them", Auto, func(p *problem) {
 			withSigns(p, .002)
@@ -149,7 +149,7 @@ func drawn(t *rapid.T) *problem {
 	}
 	p := &problem{atoms: rapid.IntRange(1, 1000000).Draw(t, "atoms"), dim: rapid.IntRange(16, 5000).Draw(t, "dim"),
 		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)).Draw(t, "k"), panelWidth: 128,
-		delta: figure("delta", 1e-9, .99), alone: rapid.Bool().Draw(t, "alone")}
+		delta: figure("delta", 1e-9, .99), queries: rapid.SampledFrom([]int{0, 1, 4, 16, 64, 256}).Draw(t, "queries")}
 	if p.k == 0 && rapid.Bool().Draw(t, "a known number of answers") {
 		p.reaching = figure("reaching", .01, float64(p.atoms)+1)
 	}
@@ -231,18 +231,20 @@ func drawn(t *rapid.T) *problem {
 }
 
 func figures(c *backend.Costs) []*float64 {
-	return []*float64{&c.Scan, &c.Wide, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Gather, &c.Rotate, &c.Query}
+	return []*float64{&c.Scan, &c.Wide, &c.Transpose, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Gather, &c.Rotate, &c.Query}
 }
 
 // plainScan is the cost per arm of the rows that a dense scan reads.
 func plainScan(p *problem, gather bool) float64 {
 	c, n := p.costs, float64(p.arms)
-	coordinate := c.Dense
-	if p.alone {
-		coordinate = c.DenseOne
-		if 4*p.dim*p.atoms > 32<<20 { // from memory
-			coordinate = math.Max(coordinate, 4*.4*c.Far)
-		}
+	memory := 0. // reading a coordinate from memory
+	if p.queries > 0 && 4*p.dim*p.atoms > 16<<20 {
+		memory = 4 * .4 * c.Far
+	}
+	sharing := math.Min(64, plainSharing(p))
+	coordinate := c.Dense + memory/sharing + 1.5*c.DenseOne*(1/sharing-1./64)
+	if p.queries == 1 {
+		coordinate = math.Max(c.DenseOne, memory)
 	}
 	switch row := c.DenseTest + coordinate*float64(p.dim); {
 	case !gather:
@@ -254,6 +256,24 @@ func plainScan(p *problem, gather bool) float64 {
 	}
 }
 
+// plainSharing is how many queries share a run: 64 if nobody knows.
+func plainSharing(p *problem) float64 {
+	if p.queries == 0 {
+		return 64
+	}
+	return float64(p.queries)
+}
+
+// plainTogether is the cost of so many scores for each of so many queries, which read rows together.
+func plainTogether(p *problem, queries, scores float64) float64 {
+	n, row := float64(p.arms), plainRow(p)
+	cached := 2 * p.costs.DenseOne * float64(p.dim)
+	distinct := math.Min(n, queries*scores) // rows that some query reads first
+	inOrder := n * .4 * p.costs.Far * 4 * float64(p.dim) / distinct
+	first := math.Min(row, cached+inOrder)
+	return (distinct*first + (queries*scores-distinct)*math.Min(first, cached)) / queries
+}
+
 // plainSeen is how many atoms a first look sees before norms rule out the others.
 func plainSeen(p *problem, rank float64) float64 {
 	first, atoms := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64), float64(p.atoms)
@@ -263,7 +283,7 @@ func plainSeen(p *problem, rank float64) float64 {
 // plainRow is the cost of the exact score of a row.
 func plainRow(p *problem) float64 {
 	row := p.costs.Fetch + p.costs.Score*float64(p.dim)
-	if p.alone && 4*p.dim*p.atoms <= 32<<20 { // in a cache
+	if 4*p.dim*p.atoms <= 16<<20 { // in a cache
 		row = math.Min(row, p.costs.Fetch/2+2*p.costs.DenseOne*float64(p.dim))
 	}
 	return row
@@ -284,10 +304,11 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		if p.k == 0 {
 			entering = k
 		}
-		// rows scored by many queries are read by one of them
-		read := math.Min(k, n/64)
-		cached := math.Min(2*c.DenseOne*float64(p.dim), plainRow(p))
-		return plainScan(p, gather) + (plainRow(p)*read+2*c.List*entering+(k-read)*cached+10*c.List*k)/n, 0
+		sharing := plainSharing(p)
+		if math.Max(k, float64(p.k))*sharing < atoms {
+			sharing = math.Min(sharing, 64)
+		}
+		return plainScan(p, gather) + (.15*c.Visit*entering+plainTogether(p, sharing, k)+.75*c.Visit*k)/n, 0
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
 	wider, rank := p.widening(l), math.Exp(p.rank(source))
@@ -295,9 +316,9 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	codes := func(stage int) float64 { return float64(p.widths[stage] + p.head) }
 	whole := len(p.widths) - 1
 
-	far := func(row float64) float64 { // cost of a byte, given the bytes of a row
-		if row*n > 32<<20 {
-			return c.Far
+	far := func(row, share float64) float64 { // cost of a byte, given the bytes of a row and the share of rows read
+		if row*n > 16<<20 {
+			return c.Far * (1 - .6*share) // .4 in order
 		}
 		return 0
 	}
@@ -305,13 +326,17 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	// the cost per query, in ns
 	total := c.Query * float64(len(stages))
 	total += c.Rotate * float64(p.rest)
+	if len(stages) > 1 || source == backend.LowerBound && p.k > 0 {
+		total += c.Rotate * float64(p.rest) // a finer coding for rows of codes
+	}
 	total += c.Dense * 2 * float64(p.head) * float64(p.dim)
 	if p.rest <= 256 {
 		total += c.Dense * float64(p.rest) * float64(p.rest)
 	}
 	reached := plainSeen(p, rank)
-	// during is a share under the threshold of a chunk in the middle of the look
-	during := func(seen, next float64, share func(c *curves, rank float64) float64) float64 {
+	// during is a share under the threshold of a chunk in the middle of a look that sees so many atoms
+	// and whose final threshold has this rank
+	during := func(rank, reached, seen, next float64, share func(c *curves, rank float64) float64) float64 {
 		middle := math.Sqrt(seen * next)
 		if p.curves.early == nil {
 			return share(p.curves, rank*reached/middle)
@@ -323,13 +348,19 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	code := c.Scan
 	if p.widths[stages[0]] > p.panelWidth {
 		code = c.Wide
-	}
-	if p.alone {
-		waits := c.Code
-		if codes(stages[0])*atoms > 32<<20 { // from memory
-			waits += .4 * c.Far
+		if p.queries != 1 {
+			code += c.Transpose / plainSharing(p)
 		}
-		code = math.Max(code, waits)
+	}
+	memory := 0.
+	if codes(stages[0])*atoms > 16<<20 {
+		memory = .4 * c.Far
+	}
+	switch {
+	case p.queries == 1:
+		code = math.Max(code, c.Code+memory)
+	case p.queries > 1:
+		code += memory / float64(p.queries)
 	}
 	total += covered * (codes(stages[0])*code + c.Test)
 	before := total
@@ -346,15 +377,29 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		}
 		// all that reach the threshold are among those seen
 		next := math.Min(2*seen, reached)
-		total += c.List * (next - seen) * n / reached * during(seen, next, func(c *curves, rank float64) float64 { return p.shareKeptBy(c, l, 0, math.Log(rank), wider) })
+		total += c.List * (next - seen) * n / reached * during(rank, reached, seen, next, func(c *curves, rank float64) float64 { return p.shareKeptBy(c, l, 0, math.Log(rank), wider) })
 		seen = next
 	}
-	entering := n * math.Min(1, 1.25*rank/atoms*(1+math.Log(math.Max(first, reached)/first)))
+	// in any order; but of the k that the pilot knows at most those that whole rows let reach the threshold
+	order := 1.25 * (1 + math.Log(math.Max(first, reached)/first)) / atoms
+	known := rank
+	if ks := p.curves.ks; len(ks) > 0 {
+		known = math.Min(rank, math.Exp(ks[len(ks)-1]))
+	}
+	reaching, knownReached := known/atoms, plainSeen(p, known)
+	for seen := first; seen < knownReached; {
+		next := math.Min(2*seen, knownReached)
+		reaching += (next - seen) / knownReached * during(known, knownReached, seen, next, func(c *curves, rank float64) float64 {
+			return math.Exp(c.logShare(c.shares, whole, math.Log(rank)))
+		})
+		seen = next
+	}
+	entering := n * math.Min(1, order*rank*math.Min(1, reaching/(order*known)))
 	if !certain && stages[0] != whole && p.k > 0 && len(p.curves.candidates) > 0 {
 		entering = float64(p.k) // the candidates of the first chunk, and arms whose estimate reaches the threshold later
 		for seen := first; seen < reached; {
 			next := math.Min(2*seen, reached)
-			entering += (next - seen) * n / reached * during(seen, next, func(c *curves, rank float64) float64 {
+			entering += (next - seen) * n / reached * during(rank, reached, seen, next, func(c *curves, rank float64) float64 {
 				return math.Exp(c.logShare(c.candidates, stages[0], math.Log(rank)))
 			})
 			seen = next
@@ -363,21 +408,30 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	}
 	read := plainRow(p)
 	scored := read
+	cached := math.Min(read, 2*c.DenseOne*float64(p.dim))
+	if 4*p.dim*p.atoms <= 16<<20 {
+		scored = cached
+	} else { // others of the queries find a row in a cache
+		alone := 1 / math.Sqrt(plainSharing(p))
+		scored = alone*read + (1-alone)*cached
+	}
 	if source == backend.LowerBound {
-		scored = c.Visit + (c.Code+far(codes(whole)))*codes(whole)
+		scored = c.Visit + c.Code*codes(whole)
+		if p.queries == 1 {
+			scored += far(codes(whole), 0) * codes(whole)
+		}
 	}
 	if p.k > 0 {
-		total += entering * scored
+		total += entering*scored + 7*c.Visit*math.Max(0, entering-float64(p.k))
 	}
 	left := n * share(0, rank)
 	for i := 1; i < len(stages); i++ {
 		total += left * c.Visit
-		random := 1 - .6*left/n // the more rows are read, the more of them in order
 		if p.later[stages[i]] == backend.Signs {
 			bytes := float64(p.head) + float64(p.rest)/8
-			total += left * (c.Code*float64(p.head) + c.Sign*float64(p.rest) + random*far(bytes)*bytes)
+			total += left * (c.Code*float64(p.head) + c.Sign*float64(p.rest) + far(bytes, left/n)*bytes)
 		} else {
-			total += left * (c.Code + random*far(codes(whole))) * codes(stages[i])
+			total += left * (c.Code + far(codes(whole), left/n)) * codes(stages[i])
 		}
 		left = math.Min(left, n*share(i, rank))
 	}
@@ -387,9 +441,14 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	} else if source == backend.Exact {
 		total += read * math.Max(0, left-answers)
 	} else {
-		total += read * math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
+		last := math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
+		if p.k > p.atoms/256 && 4*p.dim*p.atoms > 16<<20 { // half of them together
+			total += (read*last + plainTogether(p, plainSharing(p), last)) / 2
+		} else {
+			total += read * last
+		}
 	}
-	return (total + 10*c.List*answers) / n, (total - before) / n
+	return (total + 3.75*c.Visit*answers) / n, (total - before) / n
 }
 
 // TestNoRegret compares the planner's choice with every ladder, by plainCost.
@@ -401,20 +460,22 @@ func TestNoRegret(t *testing.T) {
 		weigh := func(stages []int, gather, certain bool, source backend.Source) float64 {
 			x, after := plainCost(p, stages, gather, certain, source)
 			switch { // the penalty of few queries, and that of deterministic looks for many
-			case certain && len(stages) > 0 && !p.alone && p.widths[stages[0]] < p.rest:
-				x += .7 * after
-			case p.alone && !gather || certain && len(stages) > 0:
-			case len(stages) == 0 && (gather || 4*p.dim*p.atoms > 32<<20):
+			case gather:
+				x += .5 * plainScan(p, gather)
+			case certain && len(stages) > 0:
+				if p.widths[stages[0]] < p.rest && plainSharing(p) >= 64 {
+					x += .7 * after
+				}
+			case p.queries > 0:
+			case len(stages) == 0 && 4*p.dim*p.atoms > 16<<20:
 				x += .5 * plainScan(p, gather)
 			case len(stages) > 0 && p.widths[stages[0]] > p.panelWidth:
 				seen := plainSeen(p, math.Exp(p.rank(source))) / float64(p.atoms)
-				x += .5 * seen * (p.costs.Test + p.costs.Wide*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
+				code := p.costs.Wide + p.costs.Transpose/64
+				x += .5 * seen * (p.costs.Test + code*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
 			}
-			switch {
-			case len(stages) == 0:
+			if len(stages) > 0 && (certain || stages[0] == len(p.widths)-1) {
 				x /= 1.1
-			case certain || stages[0] == len(p.widths)-1:
-				x /= 1.05
 			}
 			return x
 		}
@@ -422,9 +483,18 @@ func TestNoRegret(t *testing.T) {
 		if gather {
 			least, best = weigh(nil, true, false, backend.Exact), "gather"
 		}
+		manyWanted := m != Adaptive && 4*p.k > p.arms               // so many that elimination is not considered
+		if m == Certain && p.curves.certain == nil && !manyWanted { // without a forecast there is one ladder
+			l := p.withoutForecast()
+			for _, source := range p.sources() {
+				if x := weigh(l.stages, false, true, source); x < least {
+					least, best = x, p.name(l)
+				}
+			}
+		}
 		for set := range 1 << len(p.widths) {
-			if m == Auto && set > 0 && 4*p.k > p.arms {
-				break // so many are wanted that elimination is not considered
+			if set > 0 && (manyWanted || m == Certain && p.curves.certain == nil) {
+				break
 			}
 			if gather && set == 0 {
 				continue // instead of all rows
@@ -435,17 +505,14 @@ func TestNoRegret(t *testing.T) {
 					stages = append(stages, stage)
 				}
 			}
-			if m == Certain && p.curves.certain == nil {
-				break // without a forecast there is one ladder
-			}
 			if at := slices.IndexFunc(stages, p.named); at >= 0 && (at == 0 || p.costs.Sign == 0) {
 				continue // signs are never the first look
 			}
-			if len(stages) > 3 || len(stages) == 0 && m != Auto || len(stages) > 0 && p.costs.Wide == 0 && p.widths[stages[0]] > 128 {
+			if len(stages) > 3 || len(stages) == 0 && m == Adaptive || len(stages) > 0 && p.costs.Wide == 0 && p.widths[stages[0]] > 128 {
 				continue
 			}
 			for _, certain := range []bool{false, true} {
-				if certain != (m == Certain) {
+				if certain != (m == Certain && set > 0) {
 					continue
 				}
 				for _, source := range []backend.Source{backend.Exact, backend.LowerBound} {

@@ -16,7 +16,7 @@ type Method string
 const (
 	Auto     Method = "auto"     // looks or a dense scan, whichever costs less
 	Exact    Method = "exact"    // a dense scan
-	Certain  Method = "certain"  // looks by bounds that cannot fail
+	Certain  Method = "certain"  // looks by bounds that cannot fail, or a dense scan
 	Adaptive Method = "adaptive" // looks by bounds that can fail
 )
 
@@ -31,11 +31,24 @@ type Question struct {
 	// contain one; at least 1.
 	Arms, Panels int
 	Delta        float64 // allowed failure probability of the answer, in (0, 1)
-	// Alone says that the request has one query, which waits for what it reads. Scans then cost several
-	// times as much as for one query of many.
-	Alone bool
+	// Together is about how many queries the request has, by Together; 0 if unknown. Few queries share
+	// what a scan reads, and one waits for it.
+	Together int
 	// Reaching is, for K = 0, about how many atoms reach the score; 0 if unknown.
 	Reaching float64
+}
+
+// mostTogether is the greatest number of queries that share a run.
+const mostTogether = 256
+
+// Together rounds the number of queries of a request for a Question, so that few plans are made: to 1,
+// 4, 16, 64 or 256.
+func Together(queries int) int {
+	n := 1
+	for n < mostTogether && queries >= 2*n {
+		n *= 4
+	}
+	return n
 }
 
 // leastArms is the least number of arms per wanted atom for which elimination is
@@ -48,7 +61,7 @@ func (q *Question) Selective() bool { return q.K <= q.Arms/leastArms }
 
 // Plan is how queries are answered. It is a function of the question, the collection's
 // shape and forecasts, and the costs; it never depends on codes read for a query or on other
-// queries, but for whether the request has any. Plans are shared and must not be changed.
+// queries, but for their number. Plans are shared and must not be changed.
 type Plan struct {
 	Name  string
 	Looks []backend.Look // none for a dense scan
@@ -74,16 +87,14 @@ func (p *Plan) Certain() bool {
 
 // Preferences at nearly equal cost.
 const (
-	// certainWorth divides the cost of plans whose answers cannot fail.
-	certainWorth = 1.05
-	// denseWorth divides the cost of dense scans, whose forecast is the most accurate.
-	denseWorth = 1.1
-	// alonePrice multiplies the scan's cost for a first look wider than panels, and for a
-	// dense scan of more rows than caches hold, unless the request has one query. Forecasts are for
-	// many queries; few take several times as long there.
-	alonePrice = 1.5
-	// togetherPrice multiplies what follows the first look of a ladder of deterministic looks, unless the
-	// request has one query or the first look reads whole rows. The more queries share such a look, the
+	// certainWorth divides the cost of looks that cannot fail. Dense scans cannot fail either, but take
+	// more than forecast by about as much.
+	certainWorth = 1.1
+	// fewPrice multiplies the cost of a scan that takes several times as long for few queries than for
+	// many, where nobody knows how many there are.
+	fewPrice = 1.5
+	// togetherPrice multiplies what follows the first look of a ladder of deterministic looks for many
+	// queries, unless the first look reads whole rows. The more queries share such a look, the
 	// cheaper it is; rows that are visited for each query get less so. Measured 1 for 16 queries, 2.3
 	// for 256.
 	togetherPrice = 1.7
@@ -155,7 +166,7 @@ func (p *Planner) Gathers(q Question) bool { return p.problem(q).gathers() }
 func (p *Planner) problem(q Question) *problem {
 	c := p.c
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panelWidth: c.PanelWidth,
-		curves: p.curves, k: q.K, alone: q.Alone, reaching: q.Reaching, delta: q.Delta, costs: p.costs}
+		curves: p.curves, k: q.K, queries: q.Together, reaching: q.Reaching, delta: q.Delta, costs: p.costs}
 	if c.Coded() {
 		for i := range c.Stages {
 			x.widths = append(x.widths, c.Stages[i].Width)
@@ -168,7 +179,7 @@ func (p *Planner) problem(q Question) *problem {
 // chooseLadder returns the ladder of least forecast cost that a method admits. Without
 // codes, and for Auto if more than 1/leastArms of the arms are wanted, it is the dense scan.
 func (p *problem) chooseLadder(m Method) ladder {
-	if m == Auto && p.k > p.arms/leastArms {
+	if (m == Auto || m == Certain) && p.k > p.arms/leastArms {
 		return p.denseLadder()
 	}
 	var best ladder
@@ -189,11 +200,8 @@ func (p *problem) withSource(l ladder) (best ladder, least float64) {
 		l.source = source
 		f := p.forecast(l, p.rank(source))
 		cost := f.total()
-		cost += p.alonePenalty(l, &f)
-		switch {
-		case l.dense():
-			cost /= denseWorth
-		case p.fallible(l) == 0:
+		cost += p.fewPenalty(l, &f)
+		if !l.dense() && p.fallible(l) == 0 {
 			cost /= certainWorth
 		}
 		if cost < least {
@@ -203,26 +211,28 @@ func (p *problem) withSource(l ladder) (best ladder, least float64) {
 	return best, least
 }
 
-// alonePenalty is added to a forecast for many queries if the scan takes several times as long for few.
+// fewPenalty is added to a forecast for many queries if the scan takes several times as long for few: if
+// it gathers rows, whose copies many queries share, or if the number of queries is unknown.
 // Deterministic looks have no such choice to make between bounds that can fail and whole rows, but pay
 // togetherPrice for visiting rows.
-func (p *problem) alonePenalty(l ladder, f *forecast) float64 {
-	var slowAlone bool
+func (p *problem) fewPenalty(l ladder, f *forecast) float64 {
+	var slow bool
 	switch {
 	case l.certain && len(l.stages) > 0:
-		if p.alone || p.fullWidth(l.stages[0]) {
+		if p.sharing() < scannedTogether || p.fullWidth(l.stages[0]) {
 			return 0
 		}
 		return (togetherPrice - 1) * f.after()
-	case l.gather: // many queries share the copies of the rows
-		slowAlone = true
+	case l.gather:
+		slow = true
+	case p.queries > 0:
 	case l.dense():
-		slowAlone = !p.alone && !p.near(4*p.dim)
+		slow = !p.near(4 * p.dim)
 	default:
-		slowAlone = !p.alone && p.widths[l.stages[0]] > p.panelWidth
+		slow = p.widths[l.stages[0]] > p.panelWidth
 	}
-	if !slowAlone {
+	if !slow {
 		return 0
 	}
-	return (alonePrice - 1) * f.scan
+	return (fewPrice - 1) * f.scan
 }

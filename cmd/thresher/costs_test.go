@@ -144,10 +144,10 @@ func TestCostsWithoutCache(t *testing.T) {
 		"no JSON":    func(t *testing.T, path string) { writeFile(t, filepath.Dir(path), "costs.json", []byte("costs!")) },
 		"other JSON": func(t *testing.T, path string) { writeFile(t, filepath.Dir(path), "costs.json", []byte(`{"a": 1}`)) },
 		"cut": func(t *testing.T, path string) {
-			writeFile(t, filepath.Dir(path), "costs.json", []byte(`[{"format": 1, "revision": 2, "cpu": "x"`))
+			writeFile(t, filepath.Dir(path), "costs.json", []byte(`[{"format": 1, "revision": 3, "cpu": "x"`))
 		},
 		"no costs in it": func(t *testing.T, path string) {
-			writeFile(t, filepath.Dir(path), "costs.json", []byte(`[{"format": 1, "revision": 2, "cpu": "x"}]`))
+			writeFile(t, filepath.Dir(path), "costs.json", []byte(`[{"format": 1, "revision": 3, "cpu": "x"}]`))
 		},
 		"a folder": func(t *testing.T, path string) { mkdir(t, filepath.Join(path, "full")) },
 	} {

@@ -209,7 +209,7 @@ func TestCertificatesBesideAnswers(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	out, certs := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
-	args := []string{"search", "--atoms", atoms, "--queries", queries, "--method", "certain", "--out", out, "--certificates", certs}
+	args := []string{"search", "--atoms", atoms, "--queries", queries, "--method", "exact", "--out", out, "--certificates", certs}
 	thresher(t, args...).wantCode(t, exitOK)
 	lines := bytes.Split(bytes.TrimSpace(readFile(t, certs)), []byte("\n"))
 	if len(lines) != 12 {
@@ -220,13 +220,13 @@ func TestCertificatesBesideAnswers(t *testing.T) {
 			Query       int
 			Certificate struct{ Guarantee string }
 		}
-		if err := json.Unmarshal(line, &c); err != nil || c.Query != j || c.Certificate.Guarantee != "certain" {
+		if err := json.Unmarshal(line, &c); err != nil || c.Query != j || c.Certificate.Guarantee != "exact" {
 			t.Errorf("certificate %d: %s (%v)", j, line, err)
 		}
 	}
 	r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--certificates", certs)
 	r.wantCode(t, exitOK)
-	if !strings.Contains(r.out, "certain") {
+	if !strings.Contains(r.out, "exact") {
 		t.Error(r.out)
 	}
 	thresher(t, args...).wantError(t, "r.npz", "--force")

@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"thresher/backend"
+)
+
+// zen5 returns costs as Measure finds them on a processor with 512-bit operations.
+func zen5() backend.Costs {
+	return backend.Costs{Scan: .0022, Wide: .0021, Transpose: .023, Test: .24, List: 1, Visit: 12, Code: .0079, Sign: .0031, Far: .05,
+		Fetch: 110, Score: .11, Dense: .0078, DenseTest: .23, DenseOne: .039, Gather: .6, Rotate: 1.7, Query: 400}
+}
+
+// records returns a problem of text embeddings of which looks at prefixes keep many arms.
+func records(k, queries int) *problem {
+	p := text()
+	p.k, p.queries, p.costs = k, queries, zen5()
+	for i, shares := range [][]float64{{.02, .01, .005, .002, .0001}, {.2, .1, .045, .02, .0008}, {.3, .15, .06, .03, .0024}} {
+		for j, s := range shares {
+			p.curves.shares[i][j] = logs([][]float64{{s}})[0][0]
+		}
+	}
+	p.curves.certain = p.curves.shares
+	return p
+}
+
+func TestTogether(t *testing.T) {
+	for _, x := range []struct{ queries, want int }{{1, 1}, {2, 4}, {7, 4}, {8, 16}, {31, 16}, {32, 64}, {127, 64}, {128, 256}, {256, 256}, {100_000, 256}} {
+		if got := Together(x.queries); got != x.want {
+			t.Errorf("%d queries count as %d, want %d", x.queries, got, x.want)
+		}
+	}
+}
+
+// TestQueriesShareReading: first looks at whole rows and dense scans of rows from memory cost less for each
+// of many queries, so that few queries get a narrower look.
+func TestQueriesShareReading(t *testing.T) {
+	for _, x := range []struct {
+		k, queries int
+		m          Method
+		want       string
+	}{
+		{100, 4, Auto, "128,whole,rescore"},
+		{100, 256, Auto, "whole,rescore"},
+		{1500, 4, Certain, "128,whole,rescore"},
+		{1500, 256, Certain, "dense"},
+		{1500, 256, Auto, "dense"},
+		{100, 256, Certain, "whole,rescore"},
+	} {
+		p := records(x.k, x.queries)
+		if got := p.name(p.chooseLadder(x.m)); got != x.want {
+			for _, l := range p.ladders(x.m) {
+				l, cost := p.withSource(l)
+				t.Logf("%-22s %.4f ns  source %d  %+v", p.name(l), cost, l.source, p.forecast(l, p.rank(l.source)))
+			}
+			t.Errorf("%s of the %d best of %d queries by %s, want %s", x.m, x.k, x.queries, got, x.want)
+		}
+	}
+}
+
+// TestSourceOfThresholds: exact scores make thresholds where rows are in caches; one query does not fetch
+// rows from memory for them.
+func TestSourceOfThresholds(t *testing.T) {
+	whole := ladder{stages: []int{4}}
+	for _, x := range []struct {
+		name   string
+		change func(p *problem)
+		want   backend.Source
+	}{
+		{"rows in caches", func(p *problem) { p.arms, p.atoms, p.panels, p.dim, p.rest = 5000, 5000, 79, 128, 128 }, backend.Exact},
+		{"rows in caches, one query", func(p *problem) {
+			p.arms, p.atoms, p.panels, p.dim, p.rest, p.queries = 5000, 5000, 79, 128, 128, 1
+		}, backend.Exact},
+		{"rows from memory, one query", func(p *problem) { p.queries = 1 }, backend.LowerBound},
+	} {
+		p := records(100, 256)
+		x.change(p)
+		if l, _ := p.withSource(whole); l.source != x.want {
+			t.Errorf("%s: thresholds from source %d, want %d", x.name, l.source, x.want)
+		}
+	}
+}
+
+// TestCertainScansDensely: certain takes the dense scan where it costs less than every ladder, and
+// never otherwise.
+func TestCertainScansDensely(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawn(t)
+		chosen := p.chooseLadder(Certain)
+		if 4*p.k > p.arms {
+			if !chosen.dense() {
+				t.Errorf("%d of %d wanted by %s", p.k, p.arms, p.name(chosen))
+			}
+			return
+		}
+		_, dense := p.withSource(p.denseLadder())
+		for _, l := range p.lookLadders(true) {
+			if _, cost := p.withSource(l); chosen.dense() && cost < dense {
+				t.Errorf("scans densely at %g ns, %s costs %g", dense, p.name(l), cost)
+			}
+		}
+		if _, cost := p.withSource(chosen); cost > dense {
+			t.Errorf("%s at %g ns, a dense scan costs %g", p.name(chosen), cost, dense)
+		}
+	})
+}
