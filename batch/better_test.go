@@ -17,7 +17,7 @@ import (
 // noneAlone are costs, the same on every processor, by which no query goes dense alone.
 func noneAlone() *batch.Options {
 	return &batch.Options{Costs: &backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0045, Far: .09, Fetch: 100, Score: .32,
-		Dense: .0178, DenseTest: .226, DenseOne: 1, Gather: .8, Rotate: 2.15, Query: 500}}
+		Dense: .0178, DenseTest: .226, DenseOne: .2, Gather: .8, Rotate: 2.15, Query: 500}}
 }
 
 // TestManyBetter: if many queries of a request have many atoms above their ceilings, or

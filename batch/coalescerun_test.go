@@ -97,6 +97,11 @@ func (s *interruptingRun) Leave(ctx context.Context, queries ...int) (backend.An
 func newInterrupting(t *testing.T, questions int, o *batch.Options) (*coalescing, *interrupting, *pending) {
 	t.Helper()
 	i := &interrupting{gate: newGate(), questions: questions}
+	var with batch.Options
+	if o != nil {
+		with = *o
+	}
+	with.Costs, o = scoresLast().Costs, &with
 	l := newCoalescingOver(t, i, i.gate, &batch.CoalescerOptions{Window: time.Hour}, o)
 	return l, i, l.ask(t.Context(), l.one(0))
 }

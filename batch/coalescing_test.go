@@ -158,7 +158,11 @@ func newCoalescingOver(t *testing.T, b backend.Backend, g *gate, o *batch.Coales
 	t.Helper()
 	l := &coalescing{T: t, gate: g, dim: fixtureDim, rows: fixtureRows(), told: &waits{}}
 	c := build(t, l.rows, l.dim, &collection.Options{Seed: 1})
-	l.plain = over(t, c, 2, nil)
+	var plain batch.Options
+	if e != nil {
+		plain.Costs = e.Costs
+	}
+	l.plain = over(t, c, 2, &plain)
 	var err error
 	if l.engine, err = batch.Open(t.Context(), c, b, e); err != nil {
 		t.Fatal(err)

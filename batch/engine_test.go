@@ -226,7 +226,7 @@ func TestParts(t *testing.T) {
 	queries := vectors.PowerLaw(rng, m, dim)
 	e := open(t, rows, dim, nil, 2)
 	for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
-		all := search(t, e, batch.Request{Queries: queries, K: 3, Method: method})
+		all := search(t, e, batch.Request{Queries: queries, K: 3, Method: method, Part: true})
 		for _, j := range []int{0, 1023, 1024, m - 1} {
 			alone := search(t, e, batch.Request{Queries: queries[j*dim : (j+1)*dim], K: 3, Method: method, Part: true})
 			same(t, all.Answers[j:j+1], alone.Answers)
