@@ -152,10 +152,10 @@ func (s *Child) accept(ctx context.Context, f *frame) error {
 		return violation("%d arrays, at most %d", len(r.Arrays), mostArrays)
 	}
 	if do := control(r.Op); do != nil {
-		err := do(s, &r, f)
+		reply, err := do(s, &r, f)
 		f.close()
 		if r.ID != 0 {
-			s.conclude(r.ID, struct{}{}, nil, err)
+			s.conclude(r.ID, reply, nil, err)
 		} else if err != nil {
 			s.o.Log.Debug("refused", "op", r.Op, "error", err)
 		}
@@ -350,53 +350,56 @@ func (c *call) report(step string, done, total int64) {
 }
 
 // control returns what an operation that manages calls, collections and segments does.
-func control(op string) func(s *Child, r *request, f *frame) error {
+func control(op string) func(s *Child, r *request, f *frame) (any, error) {
 	switch op {
 	case "map":
-		return func(s *Child, r *request, f *frame) error {
+		return func(s *Child, r *request, f *frame) (any, error) {
 			var x struct {
 				Segment int64 `json:"segment"`
 				Bytes   int64 `json:"bytes"`
 			}
 			if err := decodeStrictly(r.Fields, &x); err != nil {
-				return err
+				return nil, err
 			}
-			return s.segments.add(x.Segment, x.Bytes, f)
+			return struct{}{}, s.segments.add(x.Segment, x.Bytes, f)
 		}
 	case "unmap":
-		return func(s *Child, r *request, _ *frame) error {
+		return func(s *Child, r *request, _ *frame) (any, error) {
 			var x struct {
 				Segment int64 `json:"segment"`
 			}
 			if err := decodeStrictly(r.Fields, &x); err != nil {
-				return err
+				return nil, err
 			}
-			return s.segments.remove(x.Segment)
+			return struct{}{}, s.segments.remove(x.Segment)
 		}
 	case "free":
-		return func(s *Child, r *request, _ *frame) error {
+		return func(s *Child, r *request, _ *frame) (any, error) {
 			var x struct {
 				Handle int64 `json:"handle"`
 			}
 			if err := decodeStrictly(r.Fields, &x); err != nil {
-				return err
+				return nil, err
 			}
-			return s.shelf.remove(x.Handle)
+			return struct{}{}, s.shelf.remove(x.Handle)
 		}
 	case "cancel":
-		return func(s *Child, r *request, _ *frame) error {
+		return func(s *Child, r *request, _ *frame) (any, error) {
 			var x struct {
 				Call int64 `json:"call"`
 			}
 			if err := decodeStrictly(r.Fields, &x); err != nil {
-				return err
+				return nil, err
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if cancel := s.active[x.Call]; cancel != nil {
+			cancel, found := s.active[x.Call]
+			if found {
 				cancel(errCancelled)
 			}
-			return nil
+			return struct {
+				Found bool `json:"found"`
+			}{found}, nil
 		}
 	}
 	return nil

@@ -233,6 +233,7 @@ class _Call:
         self.kept: list[Any] = []
         self.borrowed: list[_segments.Segment] = []
         self.abandoned = False
+        self.cancels = 0  # the call that this one cancels
 
 
 class Worker:
@@ -375,14 +376,22 @@ class Worker:
         if call is None:
             self._drop(header, fds)
             return
-        call.kept.clear()
-        for segment in call.borrowed:
-            self._give_back(segment)
-        call.borrowed.clear()
+        self._finish(call)
+        if call.cancels and not header.get("reply", {}).get("found"):
+            never_sent = self._pending.pop(call.cancels, None)
+            if never_sent is not None:
+                self._finish(never_sent)
         if call.abandoned:
             self._drop(header, fds)
         else:
             call.inbox.put((header, body, fds))
+
+    def _finish(self, call: _Call) -> None:
+        """Give back what the worker does not use any more."""
+        call.kept.clear()
+        for segment in call.borrowed:
+            self._give_back(segment)
+        call.borrowed.clear()
 
     def _drop(self, header: dict[str, Any], fds: list[int]) -> None:
         """Free what an answer has that nobody waits for."""
@@ -514,7 +523,11 @@ class Worker:
     def _abandon(self, number: int, call: _Call) -> None:
         """Cancel a call that nobody waits for any more."""
         call.abandoned = True
-        self.post("cancel", {"call": number})
+        cancel = _Call()
+        cancel.abandoned, cancel.cancels = True, number
+        own = next(self._ids)
+        self._pending[own] = cancel
+        self.post("cancel", {"call": number}, own)
         while True:  # what came before it was abandoned
             try:
                 header, _, fds = call.inbox.get_nowait()
@@ -522,11 +535,11 @@ class Worker:
                 return
             self._drop(header, fds)
 
-    def post(self, op: str, fields: Mapping[str, Any]) -> None:
-        """Send an operation that is not answered. It may be called from finalizers."""
+    def post(self, op: str, fields: Mapping[str, Any], number: int = 0) -> None:
+        """Send an operation whose answer, if it has a number, nobody waits for. It may be called from finalizers."""
         if self._dead is not None or self.pid != os.getpid():
             return
-        text = _encode({"id": 0, "op": op}, fields)
+        text = _encode({"id": number, "op": op}, fields)
         self._posted.put(_PREFIX.pack(_MAGIC, PROTOCOL, 0, len(text), 0) + text)
 
     def release(self, handle: int) -> None:
