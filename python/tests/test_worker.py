@@ -236,7 +236,9 @@ def test_mapped_files_are_passed_where_they_lie(worker, data, tmp_path, mode):
     assert _worker.shared(np.asarray(mapped)[100:])
     info, _ = worker.call("build", {}, {"vectors": mapped[100:]})
     _, found = search(worker, info["handle"], data[1])
-    want = np.sort(np.take_along_axis(data[1].astype(float) @ vectors[100:].T.astype(float), best(vectors[100:], data[1]), 1))
+    want = np.sort(
+        np.take_along_axis(data[1].astype(float) @ vectors[100:].T.astype(float), best(vectors[100:], data[1]), 1)
+    )
     np.testing.assert_allclose(np.sort(found["scores"]), want, rtol=1e-5)
     worker.release(info["handle"])
 
@@ -266,7 +268,7 @@ def test_files_never_enter_python(worker, data, tmp_path):
     path = tmp_path / "vectors.npy"
     np.save(path, data[0])
     opened, _ = worker.call("open", {"path": path, "metric": "cosine"})
-    saved, _ = worker.call("save", {"handle": opened["handle"], "path": tmp_path / "x.thresher"})
+    worker.call("save", {"handle": opened["handle"], "path": tmp_path / "x.thresher"})
     again, _ = worker.call("open", {"path": tmp_path / "x.thresher"})
     assert (again["n"], again["metric"]) == (N, "cosine")
     _, one = search(worker, opened["handle"], data[1])

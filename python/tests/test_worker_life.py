@@ -183,13 +183,18 @@ def test_a_worker_that_is_killed_in_mid_search():
         os.kill(worker.process, signal.SIGKILL)
 
     with pytest.raises(_worker.WorkerDied, match="signal 9"):
-        worker.call("search", {"handle": info["handle"], "k": 5}, {"queries": np.tile(VECTORS, (1000, 1))}, progress=kill)
+        worker.call(
+            "search", {"handle": info["handle"], "k": 5}, {"queries": np.tile(VECTORS, (1000, 1))}, progress=kill
+        )
     assert right(_worker.get(), built(_worker.get()))
 
 
 @pytest.mark.parametrize(
     ("program", "text"),
-    [("#!/bin/sh\necho the disk is on fire >&2\nexit 3\n", "status 3.*the disk is on fire"), ("no program", "cannot be started")],
+    [
+        ("#!/bin/sh\necho the disk is on fire >&2\nexit 3\n", "status 3.*the disk is on fire"),
+        ("no program", "cannot be started"),
+    ],
     ids=["fails", "is none"],
 )
 def test_a_worker_that_cannot_start(monkeypatch, tmp_path, program, text):
@@ -233,7 +238,8 @@ def test_interrupt_of_a_terminal():
         big = worker.call("build", {}, {"vectors": np.tile(vectors, (200, 1))})[0]["handle"]
         for _ in range(3):
             try:
-                worker.call("search", {"handle": big, "k": 5, "method": "exact"}, {"queries": many}, progress=lambda *x: say("searching"))
+                fields = {"handle": big, "k": 5, "method": "exact"}
+                worker.call("search", fields, {"queries": many}, progress=lambda *x: say("searching"))
                 say("not interrupted")
             except KeyboardInterrupt:
                 say("interrupted")
@@ -264,7 +270,8 @@ def test_a_parent_that_is_killed():
             os.read(0, 1)
             os._exit(0)
         say(worker.process, sibling)
-        worker.call("search", {"handle": handle, "k": 1}, {"queries": np.tile(vectors, (100000, 1))}, progress=lambda *x: say("searching"))
+        many = np.tile(vectors, (20000, 1))
+        worker.call("search", {"handle": handle, "k": 1}, {"queries": many}, progress=lambda *x: say("searching"))
         """
     ) as child:
         process, sibling = (int(x) for x in child.stdout.readline().split())
@@ -327,7 +334,9 @@ def test_many_calls_take_no_more_memory():
     before = memory("self"), memory(worker.process)
     files, threads = open_files(), threading.active_count()
     for j in range(calls):
-        worker.call("search", {"handle": handle, "k": 1}, {"queries": queries if j % 10 == 0 else queries[j % 50 :][:3]})
+        worker.call(
+            "search", {"handle": handle, "k": 1}, {"queries": queries if j % 10 == 0 else queries[j % 50 :][:3]}
+        )
     grown = [now - old for now, old in zip((memory("self"), memory(worker.process)), before, strict=True)]
     assert grown[0] < 4 << 20, grown
     assert grown[1] < 24 << 20, grown
