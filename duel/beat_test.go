@@ -65,7 +65,7 @@ func TestBeatAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(2, 6).Draw(t, "k")
 		sweep := rapid.Bool().Draw(t, "sweep")
-		d := Design{Horizon: int64(rapid.IntRange(k, 600).Draw(t, "horizon"))}
+		d := Design{Algorithm: BeatTheMean, Horizon: int64(rapid.IntRange(k, 600).Draw(t, "horizon"))}
 		if sweep {
 			d.Testing = Sweep
 		}

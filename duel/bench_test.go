@@ -12,7 +12,7 @@ import (
 // duel by duel. duels/s counts the duels of the tournaments, played or skipped.
 func BenchmarkConstant(b *testing.B) {
 	f := Constant(100, .1)
-	d, err := Design{Horizon: 1e10}.complete(100)
+	d, err := Design{Algorithm: BeatTheMean, Horizon: 1e10}.complete(100)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestSweepDelay(t *testing.T) {
 	f := Constant(arms, .2)
 	late, latest := 0, int64(0)
 	for seed := range uint64(tournaments) {
-		d, err := Design{Horizon: 20_000, Testing: Sweep}.complete(arms)
+		d, err := Design{Algorithm: BeatTheMean, Horizon: 20_000, Testing: Sweep}.complete(arms)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ type Algorithm string
 
 // The algorithms, by their names in Design and its JSON.
 const (
+	Anytime            Algorithm = "anytime"
 	BeatTheMean        Algorithm = "beat-the-mean"
 	InterleavedFilter1 Algorithm = "interleaved-filter-1"
 	InterleavedFilter2 Algorithm = "interleaved-filter-2" // with pruning
@@ -21,7 +22,7 @@ const (
 
 // Algorithms lists all algorithms.
 func Algorithms() []Algorithm {
-	return []Algorithm{BeatTheMean, InterleavedFilter1, InterleavedFilter2, DoubleThompson, Knockout}
+	return []Algorithm{Anytime, BeatTheMean, InterleavedFilter1, InterleavedFilter2, DoubleThompson, Knockout}
 }
 
 // Goal is the objective of a tournament.
@@ -30,7 +31,8 @@ type Goal string
 const (
 	// Online keeps the regret over Horizon duels small.
 	Online Goal = "online"
-	// PAC finds an arm within Epsilon of the best with probability at least 1 - Delta.
+	// PAC finds an arm within Epsilon of the best with probability at least 1 - Delta; with
+	// Anytime, Epsilon may be 0.
 	PAC Goal = "pac"
 )
 
@@ -53,8 +55,8 @@ const (
 	// Strict tests after every duel, as published. If a result eliminates an arm, duels
 	// issued after it are withdrawn.
 	Strict Testing = "strict"
-	// Sweep issues as many duels as arms are active and tests once all are answered;
-	// nothing is ever withdrawn. docs/duels.md shows that the bound still holds.
+	// Sweep issues as many duels as arms are active (Anytime: challengers) and tests once all
+	// are answered; nothing is ever withdrawn. docs/duels.md shows that the bound still holds.
 	Sweep Testing = "sweep"
 )
 
@@ -65,22 +67,27 @@ const MaxArms = 2048
 // every language's JSON.
 const maxCount = 1 << 53
 
+// leastDelta keeps capitals finite.
+const leastDelta = 1e-100
+
 // maxGamma keeps radii finite.
 const maxGamma = 1e6
 
 // Design is an algorithm with its parameters. Zero values stand for the defaults, if any.
 type Design struct {
-	Algorithm Algorithm `json:"algorithm,omitempty"` // default: beat-the-mean
-	// Goal defaults to online if Horizon is set.
+	Algorithm Algorithm `json:"algorithm,omitempty"` // default: anytime
+	// Goal defaults to online if Horizon is set; with Anytime, if Horizon is and Delta is not.
 	Goal Goal `json:"goal,omitempty"`
-	// Horizon is T, the number of duels that regret is summed over, at least K. Online only.
+	// Horizon is T, the number of duels that regret is summed over, at least K. Online only;
+	// with Anytime and PAC it bounds the number of duels.
 	Horizon int64 `json:"horizon,omitempty"`
 	// Epsilon in (0, 1/2) and Delta in (0, 1) bound the failure probability:
-	// P(eps(best, winner) > Epsilon) <= Delta. PAC only.
+	// P(eps(best, winner) > Epsilon) <= Delta. PAC only. With Anytime, Epsilon may be 0, and
+	// Delta is at least 1e-100.
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
-	// Gamma in [1, 10^6] relaxes strong stochastic transitivity; default 1. Only
-	// Beat-the-Mean and Knockout support values above 1.
+	// Gamma in [1, 10^6] relaxes strong stochastic transitivity; default 1. Anytime does not
+	// need it; of the others only Beat-the-Mean and Knockout support values above 1.
 	Gamma float64 `json:"gamma,omitempty"`
 	// Radius defaults to Tight where that is proven. Beat-the-Mean online and Interleaved
 	// Filter only.
@@ -100,7 +107,7 @@ func (d Design) complete(k int) (Design, error) {
 		return d, fmt.Errorf("duel: %d arms; at most %d", k, MaxArms)
 	}
 	if d.Algorithm == "" {
-		d.Algorithm = BeatTheMean
+		d.Algorithm = Anytime
 	}
 	if d.Testing == "" {
 		d.Testing = Strict
@@ -124,7 +131,7 @@ func (d Design) complete(k int) (Design, error) {
 func (d Design) completeGoal(k int) (Design, error) {
 	if d.Goal == "" {
 		d.Goal = PAC
-		if d.Horizon != 0 {
+		if d.Horizon != 0 && !(d.Algorithm == Anytime && d.Delta != 0) {
 			d.Goal = Online
 		}
 	}
@@ -137,10 +144,13 @@ func (d Design) completeGoal(k int) (Design, error) {
 			return d, errors.New("duel: epsilon and delta belong to pac, a horizon to online; give one of both")
 		}
 	case PAC:
-		if d.Horizon != 0 {
+		if d.Algorithm == Anytime && (d.Horizon < 0 || d.Horizon > maxCount) {
+			return d, fmt.Errorf("duel: horizon %d is not in [1, 2^53]", d.Horizon)
+		}
+		if d.Horizon != 0 && d.Algorithm != Anytime {
 			return d, errors.New("duel: a horizon belongs to online, epsilon and delta to pac; give one of both")
 		}
-		if !(d.Epsilon > 0 && d.Epsilon < .5) {
+		if exact := d.Algorithm == Anytime && d.Epsilon == 0; !(d.Epsilon > 0 && d.Epsilon < .5) && !exact {
 			return d, fmt.Errorf("duel: epsilon %g is not in (0, 1/2)", d.Epsilon)
 		}
 		if !(d.Delta > 0 && d.Delta < 1) {
@@ -150,6 +160,14 @@ func (d Design) completeGoal(k int) (Design, error) {
 		return d, fmt.Errorf("duel: goal %q is neither %s nor %s", d.Goal, Online, PAC)
 	}
 	return d, nil
+}
+
+// failure returns the failure probability that a completed design allows: 1/T online.
+func (d Design) failure() float64 {
+	if d.Goal == Online {
+		return 1 / float64(d.Horizon)
+	}
+	return d.Delta
 }
 
 func (d Design) completeAlgorithm(k int) (Design, error) {
@@ -163,6 +181,11 @@ func (d Design) completeAlgorithm(k int) (Design, error) {
 		return d, fmt.Errorf("duel: alpha belongs to %s, not to %s", DoubleThompson, d.Algorithm)
 	}
 	switch d.Algorithm {
+	case Anytime:
+		if !(d.failure() >= leastDelta) {
+			return d, fmt.Errorf("duel: delta %g is not in [%g, 1), as %s needs it", d.Delta, leastDelta, d.Algorithm)
+		}
+		return d, d.noRadius()
 	case BeatTheMean:
 		if d.Goal == PAC {
 			return d.completePAC(k)

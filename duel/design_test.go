@@ -45,10 +45,10 @@ func TestRadii(t *testing.T) {
 		d    Design
 		want float64 // c(16)
 	}{
-		{"(9)", Design{Horizon: horizon}, math.Sqrt(log / 16)},
-		{"(4)", Design{Horizon: horizon, Gamma: 2}, 12 * math.Sqrt(log/16)},
-		{"(4) at gamma 1", Design{Horizon: horizon, Radius: Wide}, 3 * math.Sqrt(log/16)},
-		{"(7)", Design{Epsilon: .1, Delta: .05, Gamma: 2}, 12 * math.Sqrt(math.Log(1000*5872740/.05)/16)},
+		{"(9)", Design{Algorithm: BeatTheMean, Horizon: horizon}, math.Sqrt(log / 16)},
+		{"(4)", Design{Algorithm: BeatTheMean, Horizon: horizon, Gamma: 2}, 12 * math.Sqrt(log/16)},
+		{"(4) at gamma 1", Design{Algorithm: BeatTheMean, Horizon: horizon, Radius: Wide}, 3 * math.Sqrt(log/16)},
+		{"(7)", Design{Algorithm: BeatTheMean, Epsilon: .1, Delta: .05, Gamma: 2}, 12 * math.Sqrt(math.Log(1000*5872740/.05)/16)},
 		{"filter", Design{Algorithm: InterleavedFilter2, Horizon: horizon}, math.Sqrt(filterLog / 16)},
 		{"filter wide", Design{Algorithm: InterleavedFilter1, Horizon: horizon, Radius: Wide}, math.Sqrt(4 * filterLog / 16)},
 	} {
@@ -72,7 +72,7 @@ func TestRadii(t *testing.T) {
 }
 
 func TestBadDesigns(t *testing.T) {
-	pac := Design{Epsilon: .1, Delta: .05}
+	pac := Design{Algorithm: BeatTheMean, Epsilon: .1, Delta: .05}
 	for _, c := range []struct {
 		k    int
 		d    Design
@@ -80,39 +80,39 @@ func TestBadDesigns(t *testing.T) {
 	}{
 		{1, pac, "1 arms; a tournament has at least 2"},
 		{MaxArms + 1, pac, "at most 2048"},
-		{3, Design{Epsilon: .1, Delta: .05, Gamma: .9}, "gamma 0.9 is not in [1, 1e6]"},
-		{3, Design{Epsilon: .1, Delta: .05, Gamma: math.NaN()}, "gamma NaN"},
-		{3, Design{Epsilon: .1, Delta: .05, Gamma: math.Inf(1)}, "gamma +Inf"},
-		{3, Design{Horizon: 100, Gamma: 1e200}, "gamma 1e+200 is not in [1, 1e6]"},
-		{3, Design{Epsilon: .1}, "delta 0 is not in (0, 1)"},
-		{3, Design{Epsilon: .1, Delta: 1}, "delta 1 is not in (0, 1)"},
-		{3, Design{Epsilon: .1, Delta: math.NaN()}, "delta NaN"},
-		{3, Design{Delta: .1}, "epsilon 0 is not in (0, 1/2)"},
-		{3, Design{Epsilon: .5, Delta: .1}, "epsilon 0.5"},
-		{3, Design{Epsilon: 1e-9, Delta: .1}, "more than 2^53"},
-		{3, Design{Goal: Online}, "horizon 0 is not in [3, 2^53]"},
-		{3, Design{Horizon: 2}, "horizon 2"},
-		{3, Design{Horizon: -5}, "horizon -5"},
-		{3, Design{Horizon: 100, Delta: .1}, "give one of both"},
-		{3, Design{Goal: PAC, Horizon: 100}, "give one of both"},
-		{3, Design{Goal: "best"}, `goal "best"`},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: .1, Delta: .05, Gamma: .9}, "gamma 0.9 is not in [1, 1e6]"},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: .1, Delta: .05, Gamma: math.NaN()}, "gamma NaN"},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: .1, Delta: .05, Gamma: math.Inf(1)}, "gamma +Inf"},
+		{3, Design{Algorithm: BeatTheMean, Horizon: 100, Gamma: 1e200}, "gamma 1e+200 is not in [1, 1e6]"},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: .1}, "delta 0 is not in (0, 1)"},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: .1, Delta: 1}, "delta 1 is not in (0, 1)"},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: .1, Delta: math.NaN()}, "delta NaN"},
+		{3, Design{Algorithm: BeatTheMean, Delta: .1}, "epsilon 0 is not in (0, 1/2)"},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: .5, Delta: .1}, "epsilon 0.5"},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: 1e-9, Delta: .1}, "more than 2^53"},
+		{3, Design{Algorithm: BeatTheMean, Goal: Online}, "horizon 0 is not in [3, 2^53]"},
+		{3, Design{Algorithm: BeatTheMean, Horizon: 2}, "horizon 2"},
+		{3, Design{Algorithm: BeatTheMean, Horizon: -5}, "horizon -5"},
+		{3, Design{Algorithm: BeatTheMean, Horizon: 100, Delta: .1}, "give one of both"},
+		{3, Design{Algorithm: BeatTheMean, Goal: PAC, Horizon: 100}, "give one of both"},
+		{3, Design{Algorithm: BeatTheMean, Goal: "best"}, `goal "best"`},
 		{3, Design{Algorithm: "borda", Horizon: 100}, `algorithm "borda"`},
-		{3, Design{Testing: "never", Horizon: 100}, `testing "never"`},
-		{3, Design{Radius: "huge", Horizon: 100}, `radius "huge"`},
-		{3, Design{Radius: Tight, Gamma: 1.2, Horizon: 100}, "proven for gamma = 1, not 1.2"},
-		{3, Design{Radius: Tight, Epsilon: .1, Delta: .1}, "has one radius only"},
+		{3, Design{Algorithm: BeatTheMean, Testing: "never", Horizon: 100}, `testing "never"`},
+		{3, Design{Algorithm: BeatTheMean, Radius: "huge", Horizon: 100}, `radius "huge"`},
+		{3, Design{Algorithm: BeatTheMean, Radius: Tight, Gamma: 1.2, Horizon: 100}, "proven for gamma = 1, not 1.2"},
+		{3, Design{Algorithm: BeatTheMean, Radius: Tight, Epsilon: .1, Delta: .1}, "has one radius only"},
 		{3, Design{Algorithm: InterleavedFilter2, Epsilon: .1, Delta: .1}, "is for online, not for pac"},
 		{3, Design{Algorithm: InterleavedFilter1, Horizon: 100, Gamma: 2}, "proven for gamma = 1, not 2"},
 		{3, Design{Algorithm: DoubleThompson, Horizon: 100, Alpha: .5}, "alpha 0.5 is not in (1/2, inf)"},
 		{3, Design{Algorithm: DoubleThompson, Horizon: 100, Radius: Wide}, "one radius only"},
-		{3, Design{Horizon: 100, Alpha: 1}, "alpha belongs to double-thompson"},
+		{3, Design{Algorithm: BeatTheMean, Horizon: 100, Alpha: 1}, "alpha belongs to double-thompson"},
 		{3, Design{Algorithm: Knockout, Horizon: 100}, "is for pac, not for online"},
 		{1, Design{Algorithm: Knockout, Epsilon: .1, Delta: .1}, "1 arms; a tournament has at least 2"},
 		{2, Design{Algorithm: Knockout, Epsilon: .1, Delta: 5e-324}, "delta 5e-324 is not in [2^-1022, 1)"},
 		{2, Design{Algorithm: Knockout, Epsilon: 5e-324, Delta: .1}, "gamma 1 with epsilon 5e-324 wants matches of more than 2^53 duels"},
 		{MaxArms, Design{Algorithm: Knockout, Epsilon: .1, Delta: .1, Gamma: 1e6}, "gamma 1e+06 with epsilon 0.1 wants matches"},
-		{3, Design{Epsilon: 5e-324, Delta: .1}, "more than 2^53 comparisons an arm"},
-		{3, Design{Epsilon: .1, Delta: .1, Gamma: 1e6}, "more than 2^53 comparisons an arm"},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: 5e-324, Delta: .1}, "more than 2^53 comparisons an arm"},
+		{3, Design{Algorithm: BeatTheMean, Epsilon: .1, Delta: .1, Gamma: 1e6}, "more than 2^53 comparisons an arm"},
 	} {
 		if _, err := c.d.complete(c.k); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d arms, %+v: %v; want %q", c.k, c.d, err, c.want)

@@ -5,6 +5,8 @@
 // or in a binary form, and continues from there exactly as it would have. Its Design
 // selects the algorithm and with it the guarantee:
 //
+//   - Anytime, the default: bets on each arm's losses, which may be looked at after every
+//     duel and assume only that some arm is unbeaten
 //   - Beat-the-Mean (Yue and Joachims, ICML 2011), online and PAC
 //   - Interleaved Filter 1 and 2 (Yue, Broder, Kleinberg, Joachims, JCSS 2012)
 //   - Double Thompson Sampling, with the tie-breaking of D-TS+ (Wu and Liu,

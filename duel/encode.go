@@ -24,6 +24,7 @@ type saved struct {
 	Queue      []pendingDuel `json:"queue,omitempty"`
 	Withdrawn  []withdrawal  `json:"withdrawn,omitempty"`
 	Eliminated []Elimination `json:"eliminated,omitempty"`
+	Places     places        `json:"places,omitzero"`
 	// Progress is the strategy's state; the binary form stores it separately.
 	Progress progress `json:"progress,omitempty"`
 	// Checksum is the CRC-32C of json.Marshal's output without it, so that white space and
@@ -47,7 +48,7 @@ var (
 func (t *Tournament) saved() *saved {
 	return &saved{
 		Version: savedVersion, Config: t.config, Place: t.source.Place(), Issued: t.issued, Taken: t.taken,
-		Queue: t.queue, Withdrawn: t.withdrawn, Eliminated: t.eliminated, Progress: t.strategy.save(),
+		Queue: t.queue, Withdrawn: t.withdrawn, Eliminated: t.eliminated, Places: t.places, Progress: t.strategy.save(),
 	}
 }
 
@@ -265,6 +266,7 @@ func (t *Tournament) restore(s *saved) error {
 	fresh.source.Seek(s.Place)
 	fresh.issued, fresh.taken = s.Issued, s.Taken
 	fresh.queue, fresh.withdrawn, fresh.eliminated = s.Queue, s.Withdrawn, s.Eliminated
+	fresh.places = s.Places
 	*t = *fresh
 	return nil
 }
@@ -317,8 +319,11 @@ func (s *saved) check() error {
 			return fmt.Errorf("arm %d eliminated by arm %d of %d", e.Arm, e.Rival, k)
 		}
 	}
+	if p := s.Places; p.FirstWins < 0 || p.FirstWins > p.Judged || p.Judged > s.Taken {
+		return fmt.Errorf("the arm shown first won %d of %d duels, of %d in all", p.FirstWins, p.Judged, s.Taken)
+	}
 	for _, w := range s.Withdrawn {
-		if w.Arm < 0 || w.Arm >= k || w.From > w.To || w.To > s.Issued-uint64(len(s.Queue)) {
+		if w.Arm < -1 || w.Arm >= k || w.From > w.To || w.To > s.Issued-uint64(len(s.Queue)) {
 			return fmt.Errorf("duels %d to %d withdrawn with arm %d", w.From, w.To, w.Arm)
 		}
 	}

@@ -199,7 +199,7 @@ func TestImpossibleStates(t *testing.T) {
 		}
 		return string(unsealed(text))
 	}
-	beat, thompson := saved(Design{Horizon: 100}, false), saved(Design{Algorithm: DoubleThompson, Horizon: 100}, true)
+	beat, thompson := saved(Design{Algorithm: BeatTheMean, Horizon: 100}, false), saved(Design{Algorithm: DoubleThompson, Horizon: 100}, true)
 	for _, c := range []struct{ text, from, to, want string }{
 		{beat, `}`, `} {}`, "something follows it"},
 		{beat, `}`, `} }`, "something follows it"},

@@ -13,7 +13,7 @@ import (
 // that arrives after its duel was withdrawn is dropped.
 func Example() {
 	texts := []string{"a long text, and no end to it", "a short text", "a text of some length"}
-	t, err := duel.New(duel.Config{Arms: texts, Design: duel.Design{Epsilon: .3, Delta: .1}, Seed: 1}, nil)
+	t, err := duel.New(duel.Config{Arms: texts, Design: duel.Design{Algorithm: duel.BeatTheMean, Epsilon: .3, Delta: .1}, Seed: 1}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func Example() {
 
 // A tournament is saved with duels in flight and continues elsewhere.
 func ExampleRestore() {
-	t, err := duel.New(duel.Config{Arms: []string{"x", "y", "z"}, Design: duel.Design{Horizon: 1e5, Testing: duel.Sweep}, Seed: 2}, nil)
+	t, err := duel.New(duel.Config{Arms: []string{"x", "y", "z"}, Design: duel.Design{Algorithm: duel.BeatTheMean, Horizon: 1e5, Testing: duel.Sweep}, Seed: 2}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

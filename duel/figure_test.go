@@ -30,7 +30,7 @@ func TestFigure(t *testing.T) {
 		t.Fatalf("%+v", want)
 	}
 	alone := Simulation{
-		Design: Design{Horizon: figureHorizon, Gamma: figureGamma}, Arms: 5, Model: Always(Chain(5, figureGap, figureGamma)), Trials: trials, Seed: 4,
+		Design: Design{Algorithm: BeatTheMean, Horizon: figureHorizon, Gamma: figureGamma}, Arms: 5, Model: Always(Chain(5, figureGap, figureGamma)), Trials: trials, Seed: 4,
 	}
 	o := runAll(t, &alone)
 	mean, sd := moments(regrets(o))
@@ -96,8 +96,8 @@ func near(a, b float64) bool { return a-b <= 1e-6*b && b-a <= 1e-6*b }
 func TestSimulationsOverlap(t *testing.T) {
 	begun := make(chan struct{})
 	f := Constant(3, .4)
-	first := &Simulation{Design: Design{Horizon: 100}, Arms: 3, Trials: 1, Model: func(*rand.Rand) *Preferences { <-begun; return f }}
-	second := &Simulation{Design: Design{Horizon: 100}, Arms: 3, Trials: 1, Model: func(*rand.Rand) *Preferences { close(begun); return f }}
+	first := &Simulation{Design: Design{Algorithm: BeatTheMean, Horizon: 100}, Arms: 3, Trials: 1, Model: func(*rand.Rand) *Preferences { <-begun; return f }}
+	second := &Simulation{Design: Design{Algorithm: BeatTheMean, Horizon: 100}, Arms: 3, Trials: 1, Model: func(*rand.Rand) *Preferences { close(begun); return f }}
 	var order []int
 	err := together(context.Background(), 2, []*Simulation{first, second}, func(i int, o []Outcome) error {
 		order = append(order, i)

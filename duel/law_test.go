@@ -77,18 +77,18 @@ func TestSkipAheadHasTheSameLaw(t *testing.T) {
 		d    Design
 		f    *Preferences
 	}{
-		{"to the last arm", Design{Horizon: 10000}, Constant(5, .4)},
-		{"an uneven matrix", Design{Horizon: 2000}, uneven},
-		{"certain wins", Design{Horizon: 1000}, Constant(4, .5)},
-		{"horizon in the first sweeps", Design{Horizon: 17}, Constant(6, .45)},
-		{"horizon between removals", Design{Horizon: 450}, Constant(4, .35)},
-		{"relaxed", Design{Horizon: 3000, Gamma: 1.05}, Chain(3, .47, 1.05)},
-		{"until N", Design{Epsilon: .49, Delta: .9}, Constant(2, .02)},
+		{"to the last arm", Design{Algorithm: BeatTheMean, Horizon: 10000}, Constant(5, .4)},
+		{"an uneven matrix", Design{Algorithm: BeatTheMean, Horizon: 2000}, uneven},
+		{"certain wins", Design{Algorithm: BeatTheMean, Horizon: 1000}, Constant(4, .5)},
+		{"horizon in the first sweeps", Design{Algorithm: BeatTheMean, Horizon: 17}, Constant(6, .45)},
+		{"horizon between removals", Design{Algorithm: BeatTheMean, Horizon: 450}, Constant(4, .35)},
+		{"relaxed", Design{Algorithm: BeatTheMean, Horizon: 3000, Gamma: 1.05}, Chain(3, .47, 1.05)},
+		{"until N", Design{Algorithm: BeatTheMean, Epsilon: .49, Delta: .9}, Constant(2, .02)},
 		{"filter 1", Design{Algorithm: InterleavedFilter1, Horizon: 20000}, Constant(4, .2)},
 		{"filter 2", Design{Algorithm: InterleavedFilter2, Horizon: 20000}, Constant(4, .2)},
 		{"filter to the horizon", Design{Algorithm: InterleavedFilter2, Horizon: 1001}, Constant(3, .1)},
 		{"filter, uneven", Design{Algorithm: InterleavedFilter2, Horizon: 5000, Radius: Wide}, uneven},
-		{"pac with a winner", Design{Epsilon: .49, Delta: .9}, Constant(3, .49)},
+		{"pac with a winner", Design{Algorithm: BeatTheMean, Epsilon: .49, Delta: .9}, Constant(3, .49)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Simulation{Design: c.d, Arms: c.f.Arms(), Model: Always(c.f), Trials: trials, Seed: 3}
@@ -218,11 +218,11 @@ func TestMistakesOnline(t *testing.T) {
 		d Design
 		f *Preferences
 	}{
-		"strict":         {Design{Horizon: 300}, Constant(3, .3)},
-		"sweep":          {Design{Horizon: 300, Testing: Sweep}, Constant(3, .3)},
-		"close":          {Design{Horizon: 500}, Constant(4, .01)},
-		"close sweep":    {Design{Horizon: 500, Testing: Sweep}, Constant(4, .01)},
-		"relaxed":        {Design{Horizon: 1000, Gamma: 1.2}, Chain(3, .4, 1.2)},
+		"strict":         {Design{Algorithm: BeatTheMean, Horizon: 300}, Constant(3, .3)},
+		"sweep":          {Design{Algorithm: BeatTheMean, Horizon: 300, Testing: Sweep}, Constant(3, .3)},
+		"close":          {Design{Algorithm: BeatTheMean, Horizon: 500}, Constant(4, .01)},
+		"close sweep":    {Design{Algorithm: BeatTheMean, Horizon: 500, Testing: Sweep}, Constant(4, .01)},
+		"relaxed":        {Design{Algorithm: BeatTheMean, Horizon: 1000, Gamma: 1.2}, Chain(3, .4, 1.2)},
 		"filter 1":       {Design{Algorithm: InterleavedFilter1, Horizon: 300}, Constant(3, .2)},
 		"filter 2":       {Design{Algorithm: InterleavedFilter2, Horizon: 300}, Constant(3, .2)},
 		"filter 2, wide": {Design{Algorithm: InterleavedFilter2, Horizon: 300, Radius: Wide}, Constant(3, .2)},
@@ -239,9 +239,9 @@ func TestPACWinners(t *testing.T) {
 		d Design
 		f *Preferences
 	}{
-		"gap above epsilon": {Design{Epsilon: .1, Delta: .2}, Constant(10, .12)},
-		"gap below epsilon": {Design{Epsilon: .2, Delta: .2}, Constant(5, .1)},
-		"relaxed":           {Design{Epsilon: .15, Delta: .1, Gamma: 1.5}, Chain(6, .2, 1.5)},
+		"gap above epsilon": {Design{Algorithm: BeatTheMean, Epsilon: .1, Delta: .2}, Constant(10, .12)},
+		"gap below epsilon": {Design{Algorithm: BeatTheMean, Epsilon: .2, Delta: .2}, Constant(5, .1)},
+		"relaxed":           {Design{Algorithm: BeatTheMean, Epsilon: .15, Delta: .1, Gamma: 1.5}, Chain(6, .2, 1.5)},
 		"knockout":          {Design{Algorithm: Knockout, Epsilon: .3, Delta: .3}, Constant(6, .31)},
 		"knockout relaxed":  {Design{Algorithm: Knockout, Epsilon: .3, Delta: .3, Gamma: 1.2}, Chain(6, .31, 1.2)},
 	} {
@@ -279,7 +279,7 @@ func TestThompsonRegret(t *testing.T) {
 
 // Outcomes are functions of the seed and the trial, for any number of workers.
 func TestSimulationIsDeterministic(t *testing.T) {
-	s := Simulation{Design: Design{Horizon: 1e6}, Arms: 10, Model: RandomLogistic(10), Trials: 20, Seed: 8, Workers: 1}
+	s := Simulation{Design: Design{Algorithm: BeatTheMean, Horizon: 1e6}, Arms: 10, Model: RandomLogistic(10), Trials: 20, Seed: 8, Workers: 1}
 	want := runAll(t, &s)
 	s.Workers = 4
 	if got := runAll(t, &s); !slices.Equal(got, want) {
@@ -296,7 +296,7 @@ func TestSimulationStops(t *testing.T) {
 	for _, one := range []bool{false, true} {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		s := Simulation{
-			Design: Design{Horizon: 1e15}, Arms: 50, Model: Always(Constant(50, 0)), Trials: 1000, OneByOne: one,
+			Design: Design{Algorithm: BeatTheMean, Horizon: 1e15}, Arms: 50, Model: Always(Constant(50, 0)), Trials: 1000, OneByOne: one,
 			Progress: func(int, int) { t.Error("a trial of equal arms ended") },
 		}
 		s.Model = func(r *rand.Rand) *Preferences {
@@ -314,7 +314,7 @@ func TestBadSimulations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := Simulation{Design: Design{Horizon: 100}, Arms: 3, Model: Always(Constant(3, .1)), Trials: 1}
+	good := Simulation{Design: Design{Algorithm: BeatTheMean, Horizon: 100}, Arms: 3, Model: Always(Constant(3, .1)), Trials: 1}
 	for name, change := range map[string]func(*Simulation){
 		"cycle":   func(s *Simulation) { s.Model = Always(cycle) },
 		"arms":    func(s *Simulation) { s.Arms = 4 },
@@ -333,7 +333,7 @@ func TestBadSimulations(t *testing.T) {
 }
 
 func TestForecast(t *testing.T) {
-	s := Simulation{Design: Design{Epsilon: .2, Delta: .1}, Arms: 4, Model: Always(Constant(4, .25)), Trials: 200, Seed: 1}
+	s := Simulation{Design: Design{Algorithm: BeatTheMean, Epsilon: .2, Delta: .1}, Arms: 4, Model: Always(Constant(4, .25)), Trials: 200, Seed: 1}
 	f, err := s.Forecast(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -360,11 +360,11 @@ func TestForecast(t *testing.T) {
 // An arm that is worse by exactly epsilon counts as near despite rounding.
 func TestForecastNear(t *testing.T) {
 	for _, gap := range []float64{.1, .15, .2, .3, .4} {
-		o := outcome(Design{Goal: PAC}, Constant(3, gap), 2, 5, 0)
-		if f := sumUp([]Outcome{o}, Design{Epsilon: gap}); f.Near != 1 || f.Best != 0 {
+		o := outcome(Design{Algorithm: BeatTheMean, Goal: PAC}, Constant(3, gap), 2, 5, 0)
+		if f := sumUp([]Outcome{o}, Design{Algorithm: BeatTheMean, Epsilon: gap}); f.Near != 1 || f.Best != 0 {
 			t.Errorf("gap %g: %+v", gap, f)
 		}
-		if f := sumUp([]Outcome{o}, Design{Epsilon: gap - 1e-6}); f.Near != 0 {
+		if f := sumUp([]Outcome{o}, Design{Algorithm: BeatTheMean, Epsilon: gap - 1e-6}); f.Near != 0 {
 			t.Errorf("gap %g: %+v", gap, f)
 		}
 	}
@@ -374,21 +374,21 @@ func TestForecastNear(t *testing.T) {
 // without a horizon, nothing.
 func TestRegretAfterTheWinner(t *testing.T) {
 	f := Constant(3, .2)
-	if o := outcome(Design{Goal: Online, Horizon: 100}, f, 2, 40, 5); math.Abs(o.Regret-17) > 1e-12 || math.Abs(o.Gap-.2) > 1e-12 || o.Best != 0 {
+	if o := outcome(Design{Algorithm: BeatTheMean, Goal: Online, Horizon: 100}, f, 2, 40, 5); math.Abs(o.Regret-17) > 1e-12 || math.Abs(o.Gap-.2) > 1e-12 || o.Best != 0 {
 		t.Errorf("%+v", o)
 	}
-	if o := outcome(Design{Goal: PAC}, f, 2, 40, 5); o.Regret != 5 {
+	if o := outcome(Design{Algorithm: BeatTheMean, Goal: PAC}, f, 2, 40, 5); o.Regret != 5 {
 		t.Errorf("%+v", o)
 	}
 }
 
 // Trials that reached the horizon are counted: their result is a guess.
 func TestForecastAtHorizon(t *testing.T) {
-	f := sumUp([]Outcome{{Duels: 99}, {Duels: 100}, {Duels: 100, Winner: 1}}, Design{Horizon: 100})
+	f := sumUp([]Outcome{{Duels: 99}, {Duels: 100}, {Duels: 100, Winner: 1}}, Design{Algorithm: BeatTheMean, Horizon: 100})
 	if f.AtHorizon != 2 {
 		t.Errorf("%+v", f)
 	}
-	if f := sumUp([]Outcome{{Duels: 99}}, Design{Epsilon: .1}); f.AtHorizon != 0 {
+	if f := sumUp([]Outcome{{Duels: 99}}, Design{Algorithm: BeatTheMean, Epsilon: .1}); f.AtHorizon != 0 {
 		t.Errorf("%+v", f)
 	}
 }

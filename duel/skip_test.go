@@ -45,7 +45,7 @@ func TestSafeLevels(t *testing.T) {
 func TestRemovalsHaveTheSameLaw(t *testing.T) {
 	for name, f := range map[string]*Preferences{"constant": Constant(12, .35), "chain": Chain(8, .3, 1.5)} {
 		k := f.Arms()
-		d, err := Design{Horizon: 1e5}.complete(k)
+		d, err := Design{Algorithm: BeatTheMean, Horizon: 1e5}.complete(k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func add(to *[5][]float64, first, next int64, n, w []int64) {
 // that is: here the turn of an arm that is neither best nor worst, one of two due.
 func TestSweepBeginsWithATest(t *testing.T) {
 	const k = 5
-	d, err := Design{Horizon: 1e5}.complete(k)
+	d, err := Design{Algorithm: BeatTheMean, Horizon: 1e5}.complete(k)
 	if err != nil {
 		t.Fatal(err)
 	}

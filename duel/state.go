@@ -30,13 +30,16 @@ type State struct {
 	Done   bool `json:"done"`
 	End    End  `json:"end,omitempty"`
 	// Guarantee is the winner's guarantee: nil before the end, if the horizon came first, and
-	// for Interleaved Filter 2 with the tight radius.
+	// for Interleaved Filter 2 with the tight radius. With Anytime it is the leader's at this
+	// moment, and nil while its Failure would be above 1/2.
 	Guarantee *Guarantee `json:"guarantee,omitempty"`
+	// Lean is the judges' preference for the arm shown first; nil unless the order is random.
+	Lean *Lean `json:"lean,omitempty"`
 }
 
 // Standing is an active arm's record over the duels that count for it now: against active
 // arms (Beat-the-Mean), the champion (Interleaved Filter), its opponent in this round
-// (Knockout), all arms (Double Thompson).
+// (Knockout), all arms (Double Thompson, Anytime).
 type Standing struct {
 	Arm   int     `json:"arm"`
 	Duels int64   `json:"duels"`
@@ -49,7 +52,8 @@ type Elimination struct {
 	Arm int   `json:"arm"`
 	At  int64 `json:"at"` // results taken by then
 	// Rate is over Duels of the arm, against the mean arm for Beat-the-Mean and against
-	// Rival otherwise.
+	// Rival otherwise. Radius is 0 for Anytime, which has none: duels with other arms than
+	// Rival may have contributed.
 	Rate      float64 `json:"rate"`
 	Duels     int64   `json:"duels"`
 	Rival     int     `json:"rival"`
@@ -67,7 +71,7 @@ type Guarantee struct {
 // guarantee returns the guarantee of a tournament that ended so, nil if there is none.
 func (d Design) guarantee(end End) *Guarantee {
 	switch {
-	case end == "" || end == HorizonReached:
+	case end == "" || end == HorizonReached || d.Algorithm == Anytime: // Anytime describes its own
 		return nil
 	case d.Goal == PAC:
 		return &Guarantee{Epsilon: d.Epsilon, Failure: d.Delta}

@@ -41,10 +41,12 @@ func newStrategy(k int, d Design, rng *rand.Rand) strategy {
 		return newFilter(k, d, rng)
 	case DoubleThompson:
 		return newThompson(k, d, rng)
+	case BeatTheMean:
+		return newBeat(k, d, rng)
 	case Knockout:
 		return newKnockout(k, d, rng)
 	}
-	return newBeat(k, d, rng)
+	return newAnytime(k, d, rng)
 }
 
 // tally counts the duels of a strategy.

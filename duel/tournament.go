@@ -31,6 +31,9 @@ type Config struct {
 	// Lease is how long an issued duel is reserved for its judge, at most a century; 0 is for
 	// ever.
 	Lease time.Duration `json:"lease_ns,omitempty"`
+	// Order says which arm of a duel is shown first. Judges may lean to the first place, so
+	// choose RandomOrder.
+	Order Order `json:"order,omitempty"`
 }
 
 // maxLease is a century: times after 2262 have no UnixNano.
@@ -41,6 +44,9 @@ func (c Config) complete() (Config, error) {
 	var err error
 	if c.Design, err = c.Design.complete(len(c.Arms)); err != nil {
 		return c, err
+	}
+	if c.Order != DrawnOrder && c.Order != RandomOrder {
+		return c, fmt.Errorf("duel: order %q is neither %q nor %q", c.Order, RandomOrder, DrawnOrder)
 	}
 	if c.Lease < 0 || c.Lease > maxLease {
 		return c, fmt.Errorf("duel: lease %v is not in [0, %v]", c.Lease, maxLease)
@@ -62,8 +68,8 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Duel is a duel to be judged, begun by A. In Beat-the-Mean B may be A; such a duel must
-// be decided by a fair coin.
+// Duel is a duel to be judged; A is shown first. In Beat-the-Mean B may be A; such a duel
+// must be decided by a fair coin.
 type Duel struct {
 	ID uint64 `json:"duel"`
 	A  int    `json:"a"`
@@ -109,9 +115,11 @@ type Tournament struct {
 	taken      int64
 	withdrawn  []withdrawal
 	eliminated []Elimination
+	places     places
 }
 
-// pendingDuel is a duel in flight: drawn, its result not yet told to the strategy.
+// pendingDuel is a duel in flight: drawn, its result not yet told to the strategy. A is the
+// arm that began it, whichever is shown first, and AWon is A's win.
 type pendingDuel struct {
 	ID       uint64 `json:"id"`
 	A        int    `json:"a"`
@@ -122,7 +130,8 @@ type pendingDuel struct {
 	AWon     bool   `json:"a_won,omitempty"`
 }
 
-// withdrawal records that the duels From to To were withdrawn when Arm was eliminated.
+// withdrawal records that the duels From to To were withdrawn when Arm was eliminated, or
+// when the tournament ended without that, if Arm is -1.
 type withdrawal struct {
 	From     uint64   `json:"from"`
 	To       uint64   `json:"to"`
@@ -172,7 +181,7 @@ func (t *Tournament) Next(count int) ([]Duel, error) {
 		if e.Answered || e.held(now) {
 			continue
 		}
-		d := Duel{ID: e.ID, A: e.A, B: e.B}
+		d := t.shown(e)
 		e.Leased, e.Expires = true, 0
 		if t.config.Lease > 0 {
 			d.Expires = now.Add(t.config.Lease)
@@ -198,7 +207,7 @@ func (t *Tournament) Duel(id uint64) (d Duel, ok bool) {
 	if e == nil || !e.Leased && !e.Answered {
 		return Duel{}, false
 	}
-	d = Duel{ID: e.ID, A: e.A, B: e.B}
+	d = t.shown(e)
 	if e.Expires > past {
 		d.Expires = time.Unix(0, e.Expires)
 	}
@@ -285,6 +294,9 @@ func (t *Tournament) known(id uint64) error {
 		return fmt.Errorf("duel %d: %w", id, ErrUnknown)
 	}
 	if w := t.withdrawal(id); w != nil && !slices.Contains(w.Answered, id) {
+		if w.Arm < 0 {
+			return fmt.Errorf("duel %d: %w when the tournament ended after %d duels", id, ErrWithdrawn, w.At)
+		}
 		return fmt.Errorf("duel %d: %w when %q was eliminated after %d duels", id, ErrWithdrawn, t.config.Arms[w.Arm], w.At)
 	}
 	return nil
@@ -304,7 +316,7 @@ func (t *Tournament) record(r Result) Status {
 	s := t.status(r)
 	if s == Accepted {
 		e := t.entry(r.Duel)
-		e.Answered, e.AWon = true, r.AWon
+		e.Answered, e.AWon = true, r.AWon != t.swapped(e)
 	}
 	return s
 }
@@ -319,7 +331,7 @@ func (t *Tournament) status(r Result) Status {
 		return Settled
 	case !e.Answered:
 		return Accepted
-	case e.AWon == r.AWon:
+	case e.AWon == (r.AWon != t.swapped(e)):
 		return Repeated
 	}
 	return Conflicting
@@ -330,11 +342,18 @@ func (t *Tournament) take() {
 	for len(t.queue) > 0 && t.queue[0].Answered {
 		e := t.queue[0]
 		t.queue = t.queue[1:]
+		if t.config.Order == RandomOrder {
+			t.places.count(&e, t.swapped(&e))
+		}
 		c := t.strategy.tell(pair{e.A, e.B}, e.AWon)
 		t.taken++
 		t.eliminated = append(t.eliminated, c.eliminated...)
 		if c.withdraw && len(t.queue) > 0 {
-			t.withdraw(c.eliminated[0].Arm)
+			arm := -1
+			if len(c.eliminated) > 0 {
+				arm = c.eliminated[0].Arm
+			}
+			t.withdraw(arm)
 		}
 	}
 }
@@ -365,7 +384,12 @@ func (t *Tournament) State() State {
 	}
 	t.strategy.describe(&s)
 	s.Done = t.strategy.ended()
-	s.Guarantee = t.config.guarantee(s.End)
+	if s.Guarantee == nil {
+		s.Guarantee = t.config.guarantee(s.End)
+	}
+	if t.config.Order == RandomOrder {
+		s.Lean = t.places.lean()
+	}
 	return s
 }
 

@@ -37,7 +37,7 @@ func TestTournament(t *testing.T) {
 		return c
 	}
 	c := connect()
-	made, err := c.CreateTournament(ctx, api.TournamentSpec{Arms: order, Mode: "online", Horizon: of(int64(100000)), Testing: "sweep"}, "")
+	made, err := c.CreateTournament(ctx, api.TournamentSpec{Arms: order, Mode: "online", Algorithm: "beat-the-mean", Horizon: of(int64(100000)), Testing: "sweep"}, "")
 	if err != nil || made.Done || made.Winner != nil || len(made.State.Active) != 3 || *made.Seed != 1 || *made.LeaseSeconds != 600 {
 		t.Fatalf("%+v, %v", made, err)
 	}

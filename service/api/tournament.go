@@ -3,7 +3,9 @@ package api
 import "time"
 
 // TournamentSpec is the request that creates a tournament. Members that are nil or "" take
-// the server's defaults; Mode is "online", with Horizon, or "pac", with Epsilon and Delta.
+// the server's defaults; Mode is "online", with Horizon, or "pac", with Epsilon and Delta. The
+// algorithm "anytime", the default, does without Epsilon, and in mode "pac" takes Horizon as
+// the greatest number of duels.
 type TournamentSpec struct {
 	Arms      []string `json:"arms"` // distinct names
 	Mode      string   `json:"mode"`
@@ -51,10 +53,22 @@ type TournamentState struct {
 	Winner *string `json:"winner"`
 	// End says why the tournament ended.
 	End       string     `json:"end,omitempty"`
-	Guarantee *Guarantee `json:"guarantee"` // of the winner; null if there is none
+	Guarantee *Guarantee `json:"guarantee"` // of the winner, or the leader so far; null if there is none
+	// Lean is nil in tournaments of earlier releases, in which the order of two arms is not
+	// drawn at random.
+	Lean *Lean `json:"lean,omitempty"`
 }
 
-// Guarantee says that the winner is worse than the best arm by more than Epsilon with
+// Lean estimates how much judges prefer the arm that is shown first: its probability to win
+// less 1/2, from Duels, with bounds that hold at all times together with probability 95%.
+type Lean struct {
+	Duels    int64   `json:"duels"`
+	Estimate float64 `json:"estimate"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+}
+
+// Guarantee says that the winner, or leader, is worse than the best arm by more than Epsilon with
 // probability Failure at most.
 type Guarantee struct {
 	Epsilon float64 `json:"epsilon"`
@@ -70,7 +84,7 @@ type Standing struct {
 }
 
 // Elimination describes why an arm was eliminated: its rate of wins P over Duels, the rival's
-// rate, and the radius, after At results.
+// rate, and the radius (0 for "anytime", which has none), after At results.
 type Elimination struct {
 	Arm    string  `json:"arm"`
 	At     int64   `json:"at"`
@@ -81,7 +95,7 @@ type Elimination struct {
 	Radius float64 `json:"radius"`
 }
 
-// Duel is a duel to be judged: A against B. It may be issued to another client once the lease
+// Duel is a duel to be judged: A, shown first, against B. It may be issued to another client once the lease
 // expires.
 type Duel struct {
 	ID        uint64    `json:"duel_id"`

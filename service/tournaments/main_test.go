@@ -113,7 +113,7 @@ func of[T any](x T) *T { return &x }
 
 // online returns a tournament of k arms that ends soon.
 func online(k int) Spec {
-	return Spec{Arms: arms(k), Mode: string(duel.Online), Horizon: of[int64](1e5)}
+	return Spec{Arms: arms(k), Mode: string(duel.Online), Algorithm: string(duel.BeatTheMean), Horizon: of[int64](1e5)}
 }
 
 func (h *house) create(spec Spec) string {

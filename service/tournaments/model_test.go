@@ -146,10 +146,12 @@ func (m *model) report(results []duel.Result) []Receipt {
 // designs returns a tournament of every algorithm and mode.
 func designs() []Spec {
 	return []Spec{
+		{Mode: string(duel.PAC), Delta: of(.3)},
+		{Mode: string(duel.PAC), Epsilon: of(.1), Delta: of(.01), Testing: string(duel.Sweep)},
 		{Mode: string(duel.Online), Horizon: of[int64](300)},
-		{Mode: string(duel.Online), Horizon: of[int64](5000), Testing: string(duel.Sweep)},
-		{Mode: string(duel.Online), Horizon: of[int64](1000)},
-		{Mode: string(duel.PAC), Epsilon: of(.4), Delta: of(.3), Testing: string(duel.Sweep)},
+		{Mode: string(duel.Online), Horizon: of[int64](300), Algorithm: string(duel.BeatTheMean)},
+		{Mode: string(duel.Online), Horizon: of[int64](5000), Algorithm: string(duel.BeatTheMean), Testing: string(duel.Sweep)},
+		{Mode: string(duel.PAC), Epsilon: of(.4), Delta: of(.3), Algorithm: string(duel.BeatTheMean), Testing: string(duel.Sweep)},
 		{Mode: string(duel.PAC), Epsilon: of(.4), Delta: of(.3), Algorithm: string(duel.Knockout)},
 		{Mode: string(duel.Online), Horizon: of[int64](1000), Algorithm: string(duel.InterleavedFilter2)},
 		{Mode: string(duel.Online), Horizon: of[int64](300), Algorithm: string(duel.DoubleThompson), Testing: string(duel.Sweep)},

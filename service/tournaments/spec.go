@@ -19,6 +19,7 @@ const (
 	mostName     = 256     // characters of an arm's name
 	mostHorizon  = 1 << 53 // exact in the JSON of all languages
 	mostGamma    = 1e6     // keeps radii finite
+	leastAny     = 1e-100  // a delta that every algorithm takes
 	mostSwept    = 256     // arms of a sweep of Double Thompson, which draws K^3 samples
 )
 
@@ -39,7 +40,7 @@ func (i interval) has(x float64) bool {
 // checkSpec checks s and returns its configuration with defaults filled in. most bounds the
 // arms.
 func checkSpec(s *Spec, most int) (duel.Config, error) {
-	c := duel.Config{Arms: s.Arms}
+	c := duel.Config{Arms: s.Arms, Order: duel.RandomOrder}
 	for _, check := range []func(*Spec, int) error{checkArms, checkMode, checkNames, checkSweep, checkNumbers} {
 		if err := check(s, most); err != nil {
 			return c, err
@@ -85,19 +86,25 @@ func checkArms(s *Spec, most int) error {
 
 // checkMode checks that the members of the mode are there, and no others.
 func checkMode(s *Spec, _ int) error {
-	type member struct {
-		name string
-		has  bool
-		of   duel.Goal
-	}
 	if modes := []duel.Goal{duel.Online, duel.PAC}; !slices.Contains(modes, duel.Goal(s.Mode)) {
 		return problem.New(problem.InvalidValue, "mode %q is none of online, pac", s.Mode).In("mode").Within(modes)
 	}
-	for _, m := range []member{{"horizon", s.Horizon != nil, duel.Online}, {"epsilon", s.Epsilon != nil, duel.PAC}, {"delta", s.Delta != nil, duel.PAC}} {
+	anytime := s.Algorithm == "" || duel.Algorithm(s.Algorithm) == duel.Anytime
+	for _, m := range []struct {
+		name     string
+		has      bool
+		of       duel.Goal
+		optional bool // where it belongs
+		also     bool // in the other mode it is optional too
+	}{
+		{"horizon", s.Horizon != nil, duel.Online, false, anytime},
+		{"epsilon", s.Epsilon != nil, duel.PAC, anytime, false},
+		{"delta", s.Delta != nil, duel.PAC, false, false},
+	} {
 		switch here := m.of == duel.Goal(s.Mode); {
-		case !m.has && here:
+		case !m.has && here && !m.optional:
 			return problem.New(problem.InvalidValue, "%s is missing, which mode %s needs", m.name, s.Mode).In(m.name)
-		case m.has && !here:
+		case m.has && !here && !m.also:
 			return problem.New(problem.InvalidValue, "%s belongs to mode %s, not to %s", m.name, m.of, s.Mode).In(m.name)
 		}
 	}
@@ -150,7 +157,8 @@ func checkNumbers(s *Spec, _ int) error {
 	return nil
 }
 
-// blamed returns the member whose omission would make the configuration valid.
+// blamed returns the member whose omission, or greater value, would make the configuration
+// valid.
 func blamed(c duel.Config) string {
 	for _, m := range []struct {
 		name string
@@ -159,6 +167,7 @@ func blamed(c duel.Config) string {
 		{"alpha", func(d *duel.Design) { d.Alpha = 0 }},
 		{"radius", func(d *duel.Design) { d.Radius = "" }},
 		{"gamma", func(d *duel.Design) { d.Gamma = 0 }},
+		{"delta", func(d *duel.Design) { d.Delta = max(d.Delta, leastAny) }},
 	} {
 		without := c
 		if m.drop(&without.Design); without.Design == c.Design {

@@ -47,6 +47,9 @@ func viewState(arms []string, s duel.State, standings bool) State {
 	if g := s.Guarantee; g != nil {
 		v.Guarantee = &api.Guarantee{Epsilon: g.Epsilon, Failure: g.Failure}
 	}
+	if l := s.Lean; l != nil {
+		v.Lean = &api.Lean{Duels: l.Duels, Estimate: l.Estimate, Low: l.Low, High: l.High}
+	}
 	return v
 }
 
