@@ -2,6 +2,7 @@ package duel
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -41,17 +42,28 @@ func BenchmarkConstant(b *testing.B) {
 // BenchmarkEach plays tournaments of 100 arms duel by duel on one core, with each
 // algorithm that has no skip-ahead.
 func BenchmarkEach(b *testing.B) {
-	f := Constant(100, .1)
-	for _, d := range []Design{
+	benchmarkEach(b, Constant(100, .1), []Design{
 		{Algorithm: Knockout, Epsilon: .05, Delta: .05},
 		{Algorithm: BeatTheMean, Horizon: 1e10, Testing: Sweep},
 		{Algorithm: InterleavedFilter2, Horizon: 1e10},
-	} {
-		d, err := d.complete(100)
+		{Algorithm: Anytime, Delta: .05},
+	})
+}
+
+// BenchmarkAnytime plays the algorithm's tournaments of other sizes.
+func BenchmarkAnytime(b *testing.B) {
+	for _, f := range []*Preferences{Constant(2, .1), Constant(10, .1), Constant(10, .02), Constant(500, .1)} {
+		benchmarkEach(b, f, []Design{{Delta: .05}, {Delta: .05, Epsilon: .05}})
+	}
+}
+
+func benchmarkEach(b *testing.B, f *Preferences, designs []Design) {
+	for _, d := range designs {
+		d, err := d.complete(f.k)
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(string(d.Algorithm), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%s,%d,%.3g,%g", d.Algorithm, f.k, f.At(0, 1)-.5, d.Epsilon), func(b *testing.B) {
 			var duels int64
 			for seed := uint64(0); b.Loop(); seed++ {
 				o, err := play(context.Background(), d, f, rand.New(philox.New(seed, 0)), rand.New(philox.New(seed, 1)))

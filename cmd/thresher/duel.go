@@ -38,11 +38,11 @@ func (f *designFlags) add(cmd *cobra.Command) {
 		algorithms = append(algorithms, string(name))
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.algorithm, "algorithm", string(duel.BeatTheMean), "rule that draws duels and eliminates arms ("+strings.Join(algorithms, ", ")+")")
-	fs.Float64Var(&f.horizon, "horizon", 0, "number of `duels` over which regret is kept low, including those after the winner is known")
-	fs.Float64Var(&f.epsilon, "epsilon", 0, "instead of --horizon: the winner may lose against the best with `probability` 1/2 + epsilon")
-	fs.Float64Var(&f.delta, "delta", 0, "with --epsilon: `probability` of a worse winner")
-	fs.Float64Var(&f.gamma, "gamma", 1, "how far preferences may break transitivity; 1 = not at all")
+	fs.StringVar(&f.algorithm, "algorithm", string(duel.Anytime), "rule that draws duels and eliminates arms ("+strings.Join(algorithms, ", ")+")")
+	fs.Float64Var(&f.horizon, "horizon", 0, "number of `duels` over which regret is kept low, including those after the winner is known; with --delta and anytime: the most duels")
+	fs.Float64Var(&f.epsilon, "epsilon", 0, "with --delta: the winner may lose against the best with `probability` 1/2 + epsilon; only anytime can do without")
+	fs.Float64Var(&f.delta, "delta", 0, "instead of --horizon: `probability` of a worse winner")
+	fs.Float64Var(&f.gamma, "gamma", 1, "how far preferences may break transitivity; 1 = not at all (anytime needs no transitivity)")
 	fs.StringVar(&f.radius, "radius", "", "confidence radius (tight, wide); default: tight where it is proven")
 	fs.StringVar(&f.testing, "testing", string(duel.Strict), "test after every judgment (strict), or hand out a sweep of duels and test at its end (sweep)")
 	for flag, values := range map[string][]string{
@@ -63,9 +63,9 @@ func (f *designFlags) design() (duel.Design, error) {
 	case float64(horizon) != f.horizon:
 		return duel.Design{}, fmt.Errorf("--horizon %g is not a whole number", f.horizon)
 	case horizon == 0 && f.epsilon == 0 && f.delta == 0:
-		return duel.Design{}, errors.New("--horizon, or --epsilon and --delta, is required")
-	case horizon == 0 && (f.epsilon == 0 || f.delta == 0):
-		return duel.Design{}, fmt.Errorf("--epsilon %g with --delta %g: give both, epsilon in (0, 1/2) and delta in (0, 1)", f.epsilon, f.delta)
+		return duel.Design{}, errors.New("--delta (with or without --epsilon), or --horizon, is required")
+	case f.delta == 0 && f.epsilon != 0:
+		return duel.Design{}, fmt.Errorf("--epsilon %g without --delta: give both, epsilon in (0, 1/2) and delta in (0, 1)", f.epsilon)
 	case f.gamma == 0: // 0 is a default in a Design
 		return duel.Design{}, errors.New("--gamma 0 is not in [1, 1e6]")
 	}

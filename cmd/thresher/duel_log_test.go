@@ -60,11 +60,12 @@ func stateOf(t testing.TB, all *tournament) []byte {
 
 func logged(t *testing.T, visit func(t *testing.T, name string, c duel.Config)) {
 	for _, d := range []duel.Design{
-		{Horizon: 400}, {Horizon: 400, Testing: duel.Sweep}, {Epsilon: .45, Delta: .9, Algorithm: duel.Knockout},
+		{Delta: 1e-9}, {Delta: 1e-9, Testing: duel.Sweep},
+		{Horizon: 400, Algorithm: duel.BeatTheMean}, {Horizon: 400, Algorithm: duel.BeatTheMean, Testing: duel.Sweep}, {Epsilon: .45, Delta: .9, Algorithm: duel.Knockout},
 		{Horizon: 200, Algorithm: duel.DoubleThompson}, {Horizon: 400, Algorithm: duel.InterleavedFilter2},
 	} {
 		for _, name := range []string{"state.duel", "state.json"} {
-			c := duel.Config{Arms: []string{"a", "b", "c", "d", "e"}, Design: d, Seed: 5}
+			c := duel.Config{Arms: []string{"a", "b", "c", "d", "e"}, Design: d, Seed: 5, Order: duel.RandomOrder}
 			t.Run(fmt.Sprint(d.Algorithm, d.Testing, name), func(t *testing.T) { visit(t, name, c) })
 		}
 	}
@@ -256,7 +257,7 @@ func TestDuelDamagedFile(t *testing.T) {
 	arms := armsFile(t, dir, "a", "b", "c")
 	for _, name := range []string{"s.duel", "s.json"} {
 		path := filepath.Join(dir, name)
-		all := played(t, path, duel.Config{Arms: []string{"a", "b", "c"}, Design: duel.Design{Horizon: 600}, Seed: 1})
+		all := played(t, path, duel.Config{Arms: []string{"a", "b", "c"}, Design: duel.Design{Delta: 1e-40}, Seed: 1})
 		for range 3 {
 			all.judgeSome(t, rand.New(rand.NewPCG(1, 1)), 1)
 			if err := all.save(); err != nil {

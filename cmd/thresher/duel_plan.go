@@ -20,17 +20,26 @@ type duelPlanFlags struct {
 func newDuelPlanCommand(a *app) *cobra.Command {
 	f := &duelPlanFlags{}
 	cmd := &cobra.Command{
-		Use:   "plan --arms K --gap G (--horizon T | --epsilon E --delta D)",
-		Short: "Predict how many judgments a tournament takes",
+		Use:   "plan --arms K --gap G (--delta D [--epsilon E] | --horizon T)",
+		Short: "Predict how many judgments a tournament takes, by each algorithm",
 		Long: `Simulate many tournaments of arms with known preferences, and report how many
-judgments they took. Shapes of preferences:
+judgments they took: by each algorithm that suits the problem, with what it assumes and
+guarantees, or in detail by the one that --algorithm names. A --horizon in addition to
+--delta is the number of judgments that can be had; the report says how many tournaments
+had no winner by then. Shapes of preferences:
   constant  every arm beats all worse ones with probability 1/2 + gap
   chain     the same, but its neighbour with 1/2 + gap times --gamma (except the best)
   logistic  by utilities drawn from N(0, 1) for each tournament; takes no --gap`,
-		Example: `  thresher duel plan --arms 10 --gap .1 --epsilon .1 --delta .05
+		Example: `  thresher duel plan --arms 10 --gap .1 --delta .05
+  thresher duel plan --arms 10 --gap .1 --epsilon .1 --delta .05 --algorithm knockout
   thresher duel plan --arms 100 --gap .1 --horizon 1e10`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.planDuels(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("algorithm") {
+				return a.planDuels(cmd, f)
+			}
+			return a.compareDuels(cmd, f)
+		},
 	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&f.arms, "arms", 0, "`number` of arms")
@@ -75,29 +84,101 @@ func (f *duelPlanFlags) model() (duel.Model, error) {
 	return nil, fmt.Errorf("--shape %q is none of constant, chain, logistic", f.shape)
 }
 
-func (a *app) planDuels(cmd *cobra.Command, f *duelPlanFlags) error {
+// simulation returns the simulation of the flags; done ends its progress bar.
+func (a *app) duelSimulation(f *duelPlanFlags) (s *duel.Simulation, done func(), err error) {
 	design, err := f.design()
 	if err != nil {
-		return fmt.Errorf("duel plan: %w", err)
+		return nil, nil, fmt.Errorf("duel plan: %w", err)
 	}
 	model, err := f.model()
 	if err != nil {
-		return fmt.Errorf("duel plan: %w", err)
+		return nil, nil, fmt.Errorf("duel plan: %w", err)
 	}
 	bar := a.newProgress("tournaments")
-	defer bar.done()
-	s := &duel.Simulation{
+	s = &duel.Simulation{
 		Design: design, Arms: f.arms, Model: model, Trials: f.trials, Seed: a.config.Seed, Workers: a.config.Threads,
 		Progress: func(done, total int) { bar.set(int64(done), int64(total)) },
 	}
-	if err := needMemory(fmt.Sprintf("duel plan: --trials %d of --arms %d", f.trials, f.arms), s.Bytes()); err != nil {
+	return s, bar.done, needMemory(fmt.Sprintf("duel plan: --trials %d of --arms %d", f.trials, f.arms), s.Bytes())
+}
+
+// compareDuels prints what each algorithm takes.
+func (a *app) compareDuels(cmd *cobra.Command, f *duelPlanFlags) error {
+	s, done, err := a.duelSimulation(f)
+	if done != nil {
+		defer done()
+	}
+	if err != nil {
+		return err
+	}
+	all, err := s.Compare(cmd.Context())
+	if err != nil {
+		return err
+	}
+	done()
+	best := duel.Recommend(all)
+	if f.json {
+		out := struct {
+			Recommended duel.Algorithm  `json:"recommended,omitempty"`
+			Algorithms  []duel.Prospect `json:"algorithms"`
+		}{Algorithms: all}
+		if best >= 0 {
+			out.Recommended = all[best].Algorithm
+		}
+		return json.NewEncoder(a.out).Encode(out)
+	}
+	t := newTable(a.out)
+	t.row("ALGORITHM", "JUDGMENTS", "95%", "RIGHT", "NO WINNER", "ASSUMES", "GUARANTEE")
+	for _, p := range all {
+		guarantee := "none"
+		if p.Guarantee != nil {
+			guarantee = sure(p.Guarantee)
+		}
+		if p.Forecast == nil {
+			t.row(p.Algorithm, "-", "-", "-", "-", p.Assumes, p.Unfit)
+			continue
+		}
+		t.row(p.Algorithm, fmt.Sprintf("%.0f", p.Forecast.Mean), p.Forecast.Within(.95), share(p.Forecast.Near, f.trials), share(p.Forecast.AtHorizon, f.trials), p.Assumes, guarantee)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	switch {
+	case best < 0:
+		return nil
+	case all[best].Forecast.AtHorizon > f.trials/2:
+		fmt.Fprintf(a.out, "\nnone is recommended: even %s mostly reaches --horizon without a winner\n", all[best].Algorithm)
+	default:
+		fmt.Fprintf(a.out, "\nrecommended  %s: the fewest judgments with a guarantee\n", all[best].Algorithm)
+	}
+	return nil
+}
+
+// share prints n of all as a percentage.
+func share(n, all int) string { return fmt.Sprintf("%.3g%%", 100*float64(n)/float64(all)) }
+
+// sure states a guarantee.
+func sure(g *duel.Guarantee) string {
+	if g.Epsilon == 0 {
+		return fmt.Sprintf("the best arm, but with probability at most %.3g", g.Failure)
+	}
+	return fmt.Sprintf("loses to the best arm with probability at most 1/2 + %g, but with probability at most %.3g", g.Epsilon, g.Failure)
+}
+
+// planDuels prints the forecast of one algorithm.
+func (a *app) planDuels(cmd *cobra.Command, f *duelPlanFlags) error {
+	s, done, err := a.duelSimulation(f)
+	if done != nil {
+		defer done()
+	}
+	if err != nil {
 		return err
 	}
 	forecast, err := s.Forecast(cmd.Context())
 	if err != nil {
 		return err
 	}
-	bar.done()
+	done()
 	if f.json {
 		return json.NewEncoder(a.out).Encode(forecast)
 	}

@@ -29,7 +29,7 @@ type duelRunFlags struct {
 func newDuelRunCommand(a *app) *cobra.Command {
 	f := &duelRunFlags{}
 	cmd := &cobra.Command{
-		Use:   "run --arms FILE (--horizon T | --epsilon E --delta D)",
+		Use:   "run --arms FILE (--delta D [--epsilon E] | --horizon T)",
 		Short: "Ask for judgments until there is a winner",
 		Long: `Ask for judgments until there is a winner. The arms are the lines of a file. Each
 judgment is durable in the file --state before the next duel is shown; the same
@@ -42,6 +42,10 @@ tournaments only, never other files.
 Type 1 or 2 for the better one, or q to stop. With --jsonl duels are written to
 standard output, {"duel":7,"a":"x","b":"y"}, and judgments are read from standard
 input, {"duel":7,"winner":"x"}, in any order; the last line has the outcome.
+
+With the algorithm anytime, the default, you may stop whenever you like: the outcome
+says how sure the leader is. Which of the two is shown first is drawn at random, so that
+a preference for the first place cancels out; the outcome estimates it.
 
 Beat-the-Mean sometimes draws a duel of an arm against itself; a coin decides it, and
 nobody is asked.
@@ -56,7 +60,8 @@ holds P(row wins against column), as .csv or .json:
   a,0.5,0.6        "wins":[[0.5,0.6],
   b,0.4,0.5                [0.4,0.5]]}
 Its arms are those of the tournament, or a subset named by --arms.`,
-		Example: `  thresher duel run --arms rankers.txt --epsilon .1 --delta .05
+		Example: `  thresher duel run --arms rankers.txt --delta .05
+  thresher duel run --arms rankers.txt --epsilon .1 --delta .05
   thresher duel run --matrix wins.csv --horizon 1e5 --algorithm double-thompson
   thresher duel run --ratings ml-1m --most 10 --horizon 1e6 --state films.duel
   mkfifo answers; thresher duel run --arms rankers.txt --horizon 1e5 --testing sweep --jsonl <answers | ./judge >answers`,
@@ -246,7 +251,7 @@ func (f *duelRunFlags) config(seed uint64, p panel) (duel.Config, error) {
 	}
 	const pair = 64 // bytes for each pair of arms, in the tournament and while saving it
 	err = needMemory(fmt.Sprintf("a tournament of %d arms", len(arms)), pair*float64(len(arms))*float64(len(arms)))
-	return duel.Config{Arms: arms, Design: design, Seed: seed}, err
+	return duel.Config{Arms: arms, Design: design, Seed: seed, Order: duel.RandomOrder}, err
 }
 
 // readArms returns the arms of --arms or of the panel.

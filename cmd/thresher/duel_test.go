@@ -16,9 +16,9 @@ import (
 	"thresher/duel"
 )
 
-// quickly ends a tournament of three arms, of which one always wins, after some four hundred
+// quickly ends a tournament of three arms, of which one always wins, after some hundreds of
 // duels.
-const quickly = "--horizon=600"
+const quickly = "--delta=1e-40"
 
 func armsFile(t *testing.T, dir string, arms ...string) string {
 	t.Helper()
@@ -148,7 +148,7 @@ func TestDuelOtherFlags(t *testing.T) {
 }
 
 func TestDuelPlan(t *testing.T) {
-	r := thresher(t, "duel", "plan", "--arms=5", "--gap=.3", "--horizon=1e6", "--trials=40", "--json")
+	r := thresher(t, "duel", "plan", "--arms=5", "--gap=.3", "--horizon=1e6", "--trials=40", "--json", "--algorithm=beat-the-mean")
 	r.wantCode(t, exitOK)
 	var f duel.Forecast
 	if err := json.Unmarshal([]byte(r.out), &f); err != nil || f.Trials != 40 || f.Best != 40 || len(f.Quantiles) == 0 {
@@ -160,7 +160,7 @@ func TestDuelPlan(t *testing.T) {
 		}
 	}
 	for _, more := range []string{"--algorithm=interleaved-filter-2", "--shape=chain", "--testing=sweep"} {
-		r = thresher(t, "duel", "plan", "--arms=5", "--gap=.3", "--horizon=1e4", "--trials=10", more)
+		r = thresher(t, "duel", "plan", "--arms=5", "--gap=.3", "--horizon=1e4", "--trials=10", "--algorithm=anytime", more)
 		r.wantCode(t, exitOK)
 		if !strings.Contains(r.out, "50% of them took") {
 			t.Errorf("%s:\n%s", more, r.out)
@@ -170,6 +170,97 @@ func TestDuelPlan(t *testing.T) {
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.out, "found one within epsilon") {
 		t.Error(r.out)
+	}
+}
+
+// Without --algorithm all are compared. The one of the fewest judgments is recommended, if
+// tournaments end before the horizon.
+func TestDuelPlanCompares(t *testing.T) {
+	compare := func(args ...string) (plan struct {
+		Recommended duel.Algorithm
+		Algorithms  []duel.Prospect
+	}, table string) {
+		t.Helper()
+		args = append([]string{"duel", "plan", "--arms=5", "--gap=.15", "--trials=20"}, args...)
+		r := thresher(t, args...)
+		r.wantCode(t, exitOK)
+		j := thresher(t, append(args, "--json")...)
+		j.wantCode(t, exitOK)
+		if err := json.Unmarshal([]byte(j.out), &plan); err != nil || len(plan.Algorithms) != len(duel.Algorithms()) {
+			t.Fatalf("%v: %s", err, j.out)
+		}
+		for _, p := range plan.Algorithms {
+			if !strings.Contains(r.out, string(p.Algorithm)) || (p.Forecast == nil) != (p.Unfit != "") || p.Assumes == "" {
+				t.Errorf("%+v in\n%s", p, r.out)
+			}
+		}
+		return plan, r.out
+	}
+	plan, table := compare("--epsilon=.1", "--delta=.05")
+	at := map[duel.Algorithm]duel.Prospect{}
+	for _, p := range plan.Algorithms {
+		at[p.Algorithm] = p
+	}
+	if plan.Recommended != duel.Anytime || !strings.Contains(table, "recommended  anytime") {
+		t.Errorf("%s", table)
+	}
+	anytime, knockout, beat := at[duel.Anytime].Forecast, at[duel.Knockout].Forecast, at[duel.BeatTheMean].Forecast
+	if !(3*anytime.Mean < knockout.Mean && 50*knockout.Mean < beat.Mean) || beat.AtHorizon != 0 || at[duel.InterleavedFilter1].Forecast != nil {
+		t.Errorf("%s", table)
+	}
+	if g := at[duel.Knockout].Guarantee; g == nil || g.Epsilon != .1 || g.Failure != .05 {
+		t.Errorf("%+v", g)
+	}
+	plan, table = compare("--epsilon=.1", "--delta=.05", "--horizon=2000")
+	for _, p := range plan.Algorithms {
+		if p.Algorithm == duel.BeatTheMean && p.Forecast.AtHorizon != 20 || p.Algorithm == duel.Anytime && p.Forecast.AtHorizon != 0 {
+			t.Errorf("%s", table)
+		}
+	}
+	if _, table = compare("--delta=.01", "--horizon=20"); !strings.Contains(table, "none is recommended: even anytime mostly reaches --horizon") || !strings.Contains(table, "epsilon 0 is not in (0, 1/2)") {
+		t.Errorf("%s", table)
+	}
+	if plan, table = compare("--horizon=1e5", "--gamma=1.5"); plan.Recommended != duel.Anytime || !strings.Contains(table, "proven for gamma = 1") {
+		t.Errorf("%s", table)
+	}
+	if _, table = compare("--horizon=1e5"); !strings.Contains(table, "never ends before the horizon") {
+		t.Errorf("%s", table)
+	}
+}
+
+// A run that stops early says how sure the leader is; judges who always take the first are
+// found out.
+func TestDuelStopsAnyTime(t *testing.T) {
+	dir := t.TempDir()
+	arms := armsFile(t, dir, "a", "b")
+	r := duelRun(t, "", "--arms", arms, "--delta=1e-6", "--state", filepath.Join(dir, "none"))
+	r.wantCode(t, exitOK)
+	if strings.Contains(r.out, "\nso far") || strings.Contains(r.out, "lean") {
+		t.Errorf("without a judgment:\n%s", r.out)
+	}
+	state := filepath.Join(dir, "some")
+	better := func(n int) (r result) {
+		for range n { // one by one, resumed each time; a is always better
+			r = duelRun(t, "q\n", "--arms", arms, "--delta=1e-6", "--state", state)
+			first := "2\n"
+			if strings.Contains(r.err, "1  a\n") {
+				first = "1\n"
+			}
+			r = duelRun(t, first+"q\n", "--state", state)
+			r.wantCode(t, exitOK)
+		}
+		return r
+	}
+	r = better(9)
+	for _, want := range []string{"leader so far  a\n", "so far         the best arm, but with probability at most 0.0", "to the arm shown first, in ["} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, r.out)
+		}
+	}
+	r = duelRun(t, strings.Repeat("1\n", 300), "--arms", arms, "--delta=1e-6", "--state", filepath.Join(dir, "first"))
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "lean           +0.500 to the arm shown first") || !strings.Contains(r.out, "so it cancels out") {
+		t.Errorf("%s", r.out)
 	}
 }
 

@@ -138,7 +138,13 @@ func (a *app) describeTournament(t *tournament) error {
 		w.row("ended", s.End)
 		w.row("guarantee", promise(&s))
 	} else {
+		if s.Guarantee != nil {
+			w.row("so far", sure(s.Guarantee))
+		}
 		w.row("kept in", t.file.path)
+	}
+	if s.Lean != nil && !t.quiet { // a jury's is known
+		w.row("lean", leaning(s.Lean))
 	}
 	if err := w.flush(); err != nil {
 		return err
@@ -151,20 +157,30 @@ func (a *app) describeTournament(t *tournament) error {
 	}
 	for i := len(s.Eliminated) - 1; i >= 0; i-- {
 		e := s.Eliminated[i]
+		if e.Radius == 0 {
+			w.row(t.names[e.Arm], "", e.Duels, fmt.Sprintf("%.3f", e.Rate), fmt.Sprintf("%d duels: %s had %.3f against it", e.At, t.names[e.Rival], e.RivalRate))
+			continue
+		}
 		w.row(t.names[e.Arm], "", e.Duels, fmt.Sprintf("%.3f", e.Rate), fmt.Sprintf("%d duels: %s had %.3f, radius %.3f", e.At, t.names[e.Rival], e.RivalRate, e.Radius))
 	}
 	return w.flush()
 }
 
+// leaning states how much judges prefer the arm shown first.
+func leaning(l *duel.Lean) string {
+	text := fmt.Sprintf("%+.3f to the arm shown first, in [%+.3f, %+.3f] with 95%%", l.Estimate, l.Low, l.High)
+	if l.Low > 0 || l.High < 0 {
+		text += "; the order is random, so it cancels out"
+	}
+	return text
+}
+
 func promise(s *duel.State) string {
-	g := s.Guarantee
 	switch {
+	case s.Guarantee != nil:
+		return sure(s.Guarantee)
 	case s.End == duel.HorizonReached:
 		return "none: the horizon was reached with several arms left"
-	case g == nil:
-		return "none: nothing is proven for this radius"
-	case g.Epsilon == 0:
-		return fmt.Sprintf("the best arm, but with probability at most %.3g", g.Failure)
 	}
-	return fmt.Sprintf("loses to the best arm with probability at most 1/2 + %g, but with probability at most %.3g", g.Epsilon, g.Failure)
+	return "none: nothing is proven for this radius"
 }
