@@ -261,6 +261,22 @@ func (s *anytime) worth(i, x int) float64 {
 	return c.total()
 }
 
+// sure returns the capital that speaks against arm i whoever is named.
+func (s *anytime) sure(i int) float64 {
+	c := s.bets.start
+	for _, k := range append(slices.Clone(s.former), s.champion) {
+		if cell := s.rows[k][i]; k != i && cell.n > 0 {
+			s.bets.multiply(&c, s.share, cell.n-cell.w, cell.w)
+		}
+	}
+	for _, cell := range s.rows[i] {
+		if cell.n > 0 {
+			s.bets.multiply(&c, 1/float64(s.field[i]), cell.w, cell.n-cell.w)
+		}
+	}
+	return c.total()
+}
+
 // challenge tests challenger i, and eliminates or parks it.
 func (s *anytime) challenge(i int, c *change) {
 	at, ok := slices.BinarySearch(s.open, i)
@@ -301,12 +317,10 @@ func (s *anytime) passes(i, x int, c *change) bool {
 		s.need[i] = s.bets.lossesWanted(s.remainder(i, x), share, won, lost, s.threshold)
 		return true
 	}
-	all := *s.remainder(i, x)
-	share, won, lost := s.bout(i, x)
-	s.bets.multiply(&all, share, won, lost)
-	if all.total() >= s.threshold {
+	if s.epsilon == 0 || s.sure(i) >= s.threshold {
 		at, _ := slices.BinarySearch(s.active, i)
 		s.active = slices.Delete(s.active, at, at+1)
+		_, won, lost := s.bout(i, x)
 		p := rate(won, won+lost)
 		c.eliminated = append(c.eliminated, Elimination{Arm: i, At: s.told, Rate: p, Duels: won + lost, Rival: x, RivalRate: 1 - p})
 	}

@@ -111,6 +111,17 @@ func TestAnytimeFailures(t *testing.T) {
 		{"a circle below the best", Design{Delta: .2, Horizon: 20_000}, preferencesOf(ring), false},
 		{"the best by a hair, another more popular", Design{Delta: .2}, popular, false},
 		{"two are best", Design{Delta: .2, Horizon: 20_000}, preferencesOf([][]float64{{0, 0, .1, .1}, {0, 0, .1, .1}, {0, 0, 0, .1}, {}}), false},
+		// Arm 0 is as good as all but arm 1, which beats the others by more. What speaks against
+		// arm 0 under another champion must not count once arm 1 is champion.
+		{"good enough for the first champion only", Design{Epsilon: .2, Delta: .1}, newPreferences(10, func(i, j int) float64 {
+			switch {
+			case i == 0 && j == 1:
+				return .4
+			case i == 1:
+				return .12
+			}
+			return 0
+		}), false},
 		{"a circle", Design{Delta: .2, Horizon: 20_000}, preferencesOf([][]float64{{0, .2, -.2}, {0, 0, .2}, {}}), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
