@@ -306,7 +306,7 @@ func (s *anytime) defend(c *change) {
 		return
 	}
 	s.succeed(x)
-	s.open = s.open[:0]
+	s.open, s.next = s.open[:0], 0
 }
 
 // passes reports whether arm i stays in the tournament as one that may be better than x by

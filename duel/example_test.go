@@ -10,10 +10,10 @@ import (
 )
 
 // A judge prefers the shortest of three texts. Two duels are issued at a time; a result
-// that arrives after its duel was withdrawn is dropped.
+// that arrives after the end is dropped.
 func Example() {
 	texts := []string{"a long text, and no end to it", "a short text", "a text of some length"}
-	t, err := duel.New(duel.Config{Arms: texts, Design: duel.Design{Algorithm: duel.BeatTheMean, Epsilon: .3, Delta: .1}, Seed: 1}, nil)
+	t, err := duel.New(duel.Config{Arms: texts, Design: duel.Design{Delta: .01}, Order: duel.RandomOrder, Seed: 1}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -26,34 +26,35 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		for _, d := range duels {
-			result := t.Coin(d) // Beat-the-Mean sometimes lets an arm meet itself
-			if d.A != d.B {
-				result.AWon = len(texts[d.A]) < len(texts[d.B])
-			}
+		for _, d := range duels { // Beat-the-Mean would sometimes let an arm meet itself: t.Coin
+			result := duel.Result{Duel: d.ID, AWon: len(texts[d.A]) < len(texts[d.B])}
 			_, err := t.Report(result)
 			if errors.Is(err, duel.ErrWithdrawn) {
-				superfluous++ // an earlier result eliminated an arm
+				superfluous++ // an earlier result ended the tournament
 				continue
 			}
 			if err != nil {
 				log.Fatal(err)
 			}
 		}
+		if s := t.State(); s.Duels == 12 {
+			fmt.Printf("%q leads, wrongly with probability %.2g at most\n", texts[s.Leader], s.Guarantee.Failure)
+		}
 	}
 	s := t.State()
 	fmt.Printf("%q after %d results: %s\n", texts[s.Leader], s.Duels, s.End)
-	fmt.Printf("worse than the best by more than %g with probability %g at most\n", s.Guarantee.Epsilon, s.Guarantee.Failure)
+	fmt.Printf("another is better with probability %g at most\n", s.Guarantee.Failure)
 	for _, e := range s.Eliminated {
 		fmt.Printf("%q was out after %d\n", texts[e.Arm], e.At)
 	}
 	fmt.Println(superfluous, "duels were asked ahead for nothing")
 	// Output:
-	// "a short text" after 6102 results: one arm left
-	// worse than the best by more than 0.3 with probability 0.1 at most
-	// "a long text, and no end to it" was out after 3429
-	// "a text of some length" was out after 6102
-	// 2 duels were asked ahead for nothing
+	// "a short text" leads, wrongly with probability 0.39 at most
+	// "a short text" after 26 results: one arm left
+	// another is better with probability 0.01 at most
+	// "a long text, and no end to it" was out after 23
+	// "a text of some length" was out after 26
+	// 0 duels were asked ahead for nothing
 }
 
 // A tournament is saved with duels in flight and continues elsewhere.
@@ -89,6 +90,30 @@ func ExampleRestore() {
 	// duel 1 conflicting
 	// 2 duels are out
 	// duel: saved tournament: its checksum is wrong
+}
+
+// Which algorithm finds the best of five with the fewest judgments?
+func ExampleSimulation_Compare() {
+	s := &duel.Simulation{
+		Design: duel.Design{Epsilon: .1, Delta: .05},
+		Arms:   5, Model: duel.Always(duel.Constant(5, .15)),
+		Trials: 20, Seed: 1,
+	}
+	all, err := s.Compare(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range all {
+		if p.Forecast != nil {
+			fmt.Printf("%s assumes: %s\n", p.Algorithm, p.Assumes)
+		}
+	}
+	fmt.Println("recommended:", all[duel.Recommend(all)].Algorithm)
+	// Output:
+	// anytime assumes: some arm is unbeaten
+	// beat-the-mean assumes: an order, relaxed transitivity, triangle inequality
+	// knockout assumes: an order, relaxed transitivity, triangle inequality
+	// recommended: anytime
 }
 
 // How many judgments does it take to find the best of ten, if it wins six duels of ten?

@@ -70,7 +70,7 @@ func TestLeaningJudges(t *testing.T) {
 // The order is a function of the seed and the duel alone, each way about half the time, and
 // survives saving; a duel shown again has the same order.
 func TestRandomOrder(t *testing.T) {
-	c := Config{Arms: names(3), Design: Design{Delta: .01}, Seed: 4, Order: RandomOrder}
+	c := Config{Arms: names(3), Design: Design{Delta: 1e-40}, Seed: 4, Order: RandomOrder}
 	a := begin(t, c, nil)
 	c.Order = DrawnOrder
 	b := begin(t, c, nil)
@@ -121,7 +121,7 @@ func TestRandomOrder(t *testing.T) {
 
 // The interval misses the lean at some time of a tournament with probability 5% at most.
 func TestLeanIntervals(t *testing.T) {
-	trials := trials(1000)
+	trials := trials(250)
 	for _, lean := range []float64{-.5, -.2, 0, .05, .45} {
 		missed := 0
 		r := rand.New(philox.New(7, math.Float64bits(lean)))
