@@ -23,7 +23,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,9 +63,14 @@ _LAST_SECONDS = 5.0
 _log = logging.getLogger("thresher.worker")
 _LEVELS = (("level=WARN", logging.WARNING), ("level=ERROR", logging.ERROR))
 
-# Signals that are blocked while a frame is sent, where they can be.
-_MASKING = hasattr(signal, "pthread_sigmask")
-_SIGNALS = signal.valid_signals() if _MASKING else set()
+# Signals that are blocked while a frame is sent to a socket. signal.pthread_sigmask makes an enumeration's
+# member of each signal of the former mask, which takes longer than sending; what it wraps does not.
+_SIGNALS = {int(s) for s in signal.valid_signals()}
+_sigmask: Callable[[int, Iterable[int]], set[int]] | None
+try:
+    from _signal import pthread_sigmask as _sigmask
+except ImportError:
+    _sigmask = getattr(signal, "pthread_sigmask", None)
 
 Progress = Callable[[str, int, int], None]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -253,7 +258,7 @@ class Worker:
         self.pid = os.getpid()
         self._ids = itertools.count(1)
         self._pending: dict[int, _Call] = {}
-        self._posted: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._posted: queue.SimpleQueue[Sequence[Any] | None] = queue.SimpleQueue()
         self._lines: collections.deque[str] = collections.deque(maxlen=20)
         self._known: set[int] = set()
         self._free: dict[int, list[_segments.Segment]] = collections.defaultdict(list)
@@ -326,24 +331,33 @@ class Worker:
                 return
 
     def _send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
-        """Send a frame, whole: while signals are blocked, none makes this thread leave a part of it out."""
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ()) if _MASKING else None
+        """Send a frame, whole.
+
+        While signals are blocked, none makes a send to a socket stop in the middle. To pipes, which
+        take several writes, the sending thread sends.
+        """
+        if not self._link.passes or _sigmask is None:
+            self._posted.put(parts)
+            return
+        mask = _sigmask(signal.SIG_BLOCK, ())
         try:
             with self._sending:
-                if mask is not None:
-                    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+                _sigmask(signal.SIG_BLOCK, _SIGNALS)
                 self._link.send(parts, fds)
         except (OSError, ValueError):
             self._link.shut()  # the receiving thread finds out why
         finally:
-            if mask is not None:
-                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            _sigmask(signal.SIG_SETMASK, mask)
 
     def _send_posted(self) -> None:
-        """Send what finalizers post, who can neither wait for a lock nor send."""
-        while (frame := self._posted.get()) is not None:
-            if self._dead is None:
-                self._send([frame], [])
+        """Send what finalizers post, which can neither wait for a lock nor send, and frames to pipes."""
+        while (parts := self._posted.get()) is not None:
+            try:
+                with self._sending:
+                    if self._dead is None:
+                        self._link.send(parts, [])
+            except (OSError, ValueError):
+                self._link.shut()
 
     def _receive(self) -> None:
         """Receive frames, until the worker ends."""
@@ -540,7 +554,7 @@ class Worker:
         if self._dead is not None or self.pid != os.getpid():
             return
         text = _encode({"id": number, "op": op}, fields)
-        self._posted.put(_PREFIX.pack(_MAGIC, PROTOCOL, 0, len(text), 0) + text)
+        self._posted.put([_PREFIX.pack(_MAGIC, PROTOCOL, 0, len(text), 0), text])
 
     def release(self, handle: int) -> None:
         """Free a collection. It may be called from finalizers."""
