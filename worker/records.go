@@ -84,12 +84,18 @@ func (w *words) index(s string) uint16 {
 
 // tables are the lists of a reply that its records refer to.
 type tables struct {
-	methods         []batch.Method
+	methods    []batch.Method
+	guarantees []batch.Guarantee
+	laws       []batch.Law
+	stops      []batch.Stop
+
 	plans, backends words
 	looks           words
 }
 
-func newTables() *tables { return &tables{methods: batch.Methods()} }
+func newTables() *tables {
+	return &tables{methods: batch.Methods(), guarantees: guarantees(), laws: batch.Laws(), stops: stops()}
+}
 
 var order = binary.LittleEndian
 
@@ -109,7 +115,7 @@ func float(x *float64) uint64 {
 
 // appendCertificate appends c as a record.
 func (t *tables) appendCertificate(b []byte, c *batch.Certificate) []byte {
-	for _, i := range []uint16{place(t.methods, c.Method), place(guarantees(), c.Guarantee), place(batch.Laws(), c.Law), place(stops(), c.StoppedBy),
+	for _, i := range [...]uint16{place(t.methods, c.Method), place(t.guarantees, c.Guarantee), place(t.laws, c.Law), place(t.stops, c.StoppedBy),
 		t.plans.index(c.Plan), t.backends.index(c.Backend)} {
 		b = order.AppendUint16(b, i)
 	}
@@ -119,7 +125,7 @@ func (t *tables) appendCertificate(b []byte, c *batch.Certificate) []byte {
 	}
 	b = append(b, flag(c.Exact), flag(c.Floor), flag(c.Fallback != ""), 0)
 	b = order.AppendUint32(order.AppendUint32(b, uint32(given)), uint32(right))
-	for _, x := range []uint64{
+	for _, x := range [...]uint64{
 		math.Float64bits(c.Delta), math.Float64bits(c.Epsilon), float(c.Threshold), float(c.OpenBound), math.Float64bits(c.Predicted), math.Float64bits(c.PredictedCost),
 		uint64(c.Pulls), uint64(c.DensePulls), uint64(c.Bytes), uint64(c.RowsScored),
 	} {
@@ -154,7 +160,7 @@ func readCertificate(b []byte) batch.Certificate {
 func (t *tables) appendLook(b []byte, l *batch.LookRecord) []byte {
 	b = order.AppendUint16(order.AppendUint16(b, t.looks.index(l.Reads)), t.looks.index(l.Rule))
 	b = order.AppendUint32(b, uint32(l.Width))
-	for _, x := range []uint64{math.Float64bits(l.Alpha), uint64(l.Seen), uint64(l.Disallowed), uint64(l.Survivors)} {
+	for _, x := range [...]uint64{math.Float64bits(l.Alpha), uint64(l.Seen), uint64(l.Disallowed), uint64(l.Survivors)} {
 		b = order.AppendUint64(b, x)
 	}
 	return b

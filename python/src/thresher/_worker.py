@@ -153,7 +153,9 @@ class _SocketLink:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
-        self._buffer = bytearray()
+        self._buffer = bytearray(256 << 10)
+        self._view = memoryview(self._buffer)
+        self._from = self._to = 0  # what is in the buffer and was not read
         self._fds: collections.deque[int] = collections.deque()
 
     def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
@@ -163,21 +165,37 @@ class _SocketLink:
             data = data[self._sock.sendmsg([data], rights) :]
         self._sock.sendall(data)
 
+    def _receive(self, into: memoryview) -> int:
+        n, control, _, _ = self._sock.recvmsg_into([into], socket.CMSG_SPACE(64))
+        for level, kind, rights in control:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds = _array.array("i")
+                fds.frombytes(rights[: len(rights) - len(rights) % fds.itemsize])
+                for fd in fds:
+                    os.set_inheritable(fd, False)
+                    self._fds.append(fd)
+        if n == 0:
+            raise EOFError
+        return n
+
     def read(self, n: int) -> bytearray:
-        while len(self._buffer) < n:
-            data, control, _, _ = self._sock.recvmsg(max(64 << 10, n - len(self._buffer)), socket.CMSG_SPACE(64))
-            for level, kind, rights in control:
-                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    fds = _array.array("i")
-                    fds.frombytes(rights[: len(rights) - len(rights) % fds.itemsize])
-                    for fd in fds:
-                        os.set_inheritable(fd, False)
-                        self._fds.append(fd)
-            if not data:
-                raise EOFError
-            self._buffer += data
-        taken = self._buffer[:n]
-        del self._buffer[:n]
+        if self._to - self._from < n <= len(self._buffer):
+            if len(self._buffer) - self._from < n or self._from == self._to:
+                kept = self._to - self._from
+                self._view[:kept] = self._view[self._from : self._to]
+                self._from, self._to = 0, kept
+            while self._to - self._from < n:
+                self._to += self._receive(self._view[self._to :])
+        if n <= self._to - self._from:
+            taken = bytearray(self._view[self._from : self._from + n])
+            self._from += n
+            return taken
+        taken = bytearray(n)
+        view, have = memoryview(taken), self._to - self._from
+        view[:have] = self._view[self._from : self._to]
+        self._from = self._to = 0
+        while have < n:
+            have += self._receive(view[have:])
         return taken
 
     def take(self, n: int) -> list[int]:
