@@ -74,7 +74,7 @@ func ExampleCertificate() {
 		log.Fatal(err)
 	}
 	defer engine.Close()
-	resp, err := engine.Search(ctx, batch.Request{Queries: rows[:dim], K: 3, Method: batch.Certain})
+	resp, err := engine.Search(ctx, batch.Request{Queries: rows[:dim], K: 3, Method: batch.Certain, Plan: "whole,rescore"})
 	if err != nil {
 		log.Fatal(err)
 	}

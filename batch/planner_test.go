@@ -35,7 +35,8 @@ func TestAuto(t *testing.T) {
 		{"few dimensions", 8, vectors.Gaussian(rng, 20000, 8), collection.Options{}, 1, []batch.Method{batch.Certain, batch.Exact}},
 		{"raw", 300, vectors.PowerLaw(rng, 2000, 300), collection.Options{Basis: collection.Raw}, 1, []batch.Method{batch.Certain, batch.Strict, batch.Exact}},
 	} {
-		e := open(t, x.rows, x.dim, &x.opt, 1)
+		e := over(t, build(t, x.rows, x.dim, &x.opt), 1, &batch.Options{Costs: &backend.Costs{Scan: .0022, Wide: .0021, Transpose: .023, Test: .24, List: 1, Visit: 12,
+			Code: .0079, Sign: .0031, Far: .05, Fetch: 110, Score: .11, Dense: .0078, DenseTest: .23, DenseOne: .039, Gather: .6, Rotate: 1.7, Query: 400}})
 		cert := search(t, e, batch.Request{Queries: slices.Repeat(x.rows[:x.dim], 2), K: x.k}).Answers[0].Certificate
 		if !slices.Contains(x.want, cert.Method) {
 			t.Errorf("%s, k %d: auto picked %s (%s, forecast %g), want one of %v", x.name, x.k, cert.Method, cert.Plan, cert.Predicted, x.want)
