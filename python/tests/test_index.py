@@ -1,12 +1,14 @@
 import logging
 import multiprocessing
 import pickle
+import threading
 
 import numpy as np
 import pytest
 
 import thresher
 from conftest import best
+from thresher import _worker
 
 
 @pytest.fixture
@@ -216,6 +218,32 @@ def test_save_and_open(tmp_path, vectors, queries, ids):
         assert len(again) == 1503
         again.remove(again.ids[-3:])
         np.testing.assert_array_equal(again.search(queries, 5).ids, want.ids)
+
+
+def test_ids_of_another_index_are_refused(tmp_path, vectors):
+    for name, count in (("a", 100), ("b", 100)):
+        with thresher.Index(vectors[: count + (name == "b")][-count:], ids=np.arange(count)) as index:
+            index.save(tmp_path / f"{name}.thresher")
+    (tmp_path / "a.thresher.ids.npz").replace(tmp_path / "b.thresher.ids.npz")
+    with pytest.raises(ValueError, match=r"path: .*b.thresher.ids.npz has the ids of another index"):
+        thresher.Index.open(tmp_path / "b.thresher")
+    assert len(thresher.Index.open(tmp_path / "a.thresher")) == 100  # without ids
+
+
+def test_threads_after_a_worker_died(vectors, queries):
+    with thresher.Index(vectors) as index:
+        right = index.search(queries, 3, method="certain").ids
+        _worker.get().close()
+        answers = []
+        threads = [
+            threading.Thread(target=lambda: answers.append(index.search(queries, 3, method="certain").ids))
+            for _ in range(4)
+        ]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert len(answers) == 4 and all(np.array_equal(a, right) for a in answers)
 
 
 def test_open_vectors(tmp_path, vectors, queries):

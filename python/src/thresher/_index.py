@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +34,8 @@ Deadline: TypeAlias = float | timedelta | None
 """Seconds from the call on, or a timedelta; None for no deadline."""
 
 log = logging.getLogger("thresher")
+
+IDS = ".ids.npz"  # what the name of the file of ids adds to that of its index
 
 METRICS: dict[Any, str] = {
     "ip": "ip",
@@ -75,6 +79,17 @@ def whole(value: Any, name: str, least: int = 1) -> int:
         raise ValueError(f"{name}: {number}, at least {least}")
     return number
 
+
+_forked = threading.Lock()  # while an index gets the lock of this process
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 # What the worker calls arguments, and what callers call them.
 RENAMED = {
@@ -144,8 +159,9 @@ class Index:
 
     Notes
     -----
-    An index can be used by several threads at once, and their searches share work. In a process
-    forked from this one, and in one that it was pickled to, it is built again at its first use.
+    An index can be searched by several threads at once, and their searches share work; not while
+    it is changed (`add`, `remove`) or closed. In a process forked from this one, and in one that
+    it was pickled to, it is built again at its first use.
 
     Examples
     --------
@@ -219,13 +235,26 @@ class Index:
             raise ValueError("index: closed")
         worker = _worker.get()
         if worker is not self._worker:
-            if self._rows is None and self._path is None:
-                raise _worker.HandleLost("the worker that held this index is gone, and its vectors with it")
-            log.info("building the index again: this process has another worker")
-            self._finalizer.detach()
-            self._start()
-            worker = self._worker
+            with self._renewing():
+                if worker is not self._worker:
+                    if self._rows is None and self._path is None:
+                        raise _worker.HandleLost("the worker that held this index is gone, and its vectors with it")
+                    log.info("building the index again: this process has another worker")
+                    self._finalizer.detach()
+                    self._start()
+                worker = self._worker
         return worker, self._info["handle"]
+
+    def _renewing(self) -> threading.Lock:
+        """Return the lock of this process, in which one thread builds the index again."""
+        pid, lock = self._lock
+        if pid != os.getpid():
+            with _forked:
+                pid, lock = self._lock
+                if pid != os.getpid():
+                    lock = threading.Lock()
+                    self._lock = os.getpid(), lock
+        return lock
 
     def _call(
         self,
@@ -626,7 +655,7 @@ class Index:
         Parameters
         ----------
         path : path
-            Ending in ``.thresher``. Ids go to a file beside it, which ends in ``.thresher.ids.npy``.
+            Ending in ``.thresher``. Ids go to a file beside it, which ends in ``.thresher.ids.npz``.
         overwrite : bool
             Whether a file that exists is replaced.
         progress
@@ -640,7 +669,7 @@ class Index:
         name = os.path.abspath(os.fspath(path))
         if not name.endswith(".thresher"):
             raise ValueError(f"path: {name} does not end in .thresher")
-        names = name + ".ids.npy"
+        names = name + IDS
         if not overwrite:
             for existing in (name, names):
                 if os.path.lexists(existing):
@@ -648,7 +677,7 @@ class Index:
         self._call("save", {"path": name, "force": overwrite}, progress=progress)
         if self._ids is not None:
             with open(names + ".part", "wb") as f:
-                np.save(f, self._ids, allow_pickle=False)
+                np.savez(f, ids=self._ids, collection=np.array(header_of(name)))
                 f.flush()
                 os.fsync(f.fileno())
             os.replace(names + ".part", names)
@@ -696,13 +725,18 @@ class Index:
         self._settings = {"device": device, **{key: value for key, value in given.items() if value is not None}}
         self._path, self._rows, self._ids = name, None, None
         self._start(progress, deadline)
-        if self._ids is None and os.path.exists(name + ".ids.npy"):
-            self._ids = checked_ids(np.load(name + ".ids.npy", allow_pickle=False), len(self))
+        if self._ids is None and os.path.exists(name + IDS):
+            with np.load(name + IDS, allow_pickle=False) as saved:
+                if str(saved["collection"]) != header_of(name):
+                    self.close()
+                    raise ValueError(f"path: {name + IDS} has the ids of another index than {name}; save it again")
+                self._ids = checked_ids(saved["ids"], len(self))
         return self
 
     # Life
 
     _closed = False
+    _lock: tuple[int, threading.Lock] = (0, threading.Lock())
     _rows: npt.NDArray[np.float32] | None
     _ids: npt.NDArray[Any] | None
 
@@ -767,6 +801,12 @@ def _restored(
     index._rows = None if rows is None else shared_rows(rows, "vectors")
     index._start()
     return index
+
+
+def header_of(path: str) -> str:
+    """Return a digest of a collection file's header, which has the checksums of all that follows."""
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read(1 << 14)).hexdigest()
 
 
 def shared_rows(value: Vectors, name: str) -> npt.NDArray[np.float32]:
