@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-adapters worker-stress
+.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-adapters worker-stress wheel-cuda
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -166,6 +166,11 @@ test-python-adapters: ## the same with PyTorch, sentence-transformers, umap and 
 
 wheels: ## build/wheels: wheels for Linux, macOS and Windows, and the sdist, checked
 	@PYTHON=$(PYTHON) GO=$(GO) python/wheels.sh
+
+wheel-cuda: ## build/wheel-cuda: the program with the CUDA backend, for thresher[cuda]; needs a C compiler
+	@$(TOOLCHAIN)
+	@test -x build/python-tools/bin/python || { $(PYTHON) -m venv build/python-tools && build/python-tools/bin/pip install --quiet --disable-pip-version-check -r python/requirements-tools.txt; }
+	GO=$(GO) build/python-tools/bin/python -m build --wheel --no-isolation --outdir build/wheel-cuda python/cuda
 
 LOADING = build/load/load
 CRASHES ?= 50

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,7 +13,7 @@ __all__ = ["main", "path"]
 
 
 def path() -> Path:
-    """Return the path of the program.
+    """Return the path of the program: that of thresher-cuda, if it is installed, or this package's.
 
     The environment variable ``THRESHER_BINARY`` names another one.
 
@@ -27,6 +28,11 @@ def path() -> Path:
         if not Path(named).is_file():
             raise FileNotFoundError(f"THRESHER_BINARY={named}: there is no such file")
         return Path(named)
+    cuda = find_spec("thresher_cuda")
+    if cuda is not None and cuda.origin is not None:
+        with_cuda = Path(cuda.origin).parent / "_bin" / "thresher"
+        if with_cuda.is_file():
+            return with_cuda
     program = Path(__file__).parent / "_bin" / ("thresher.exe" if os.name == "nt" else "thresher")
     if not program.is_file():
         raise FileNotFoundError(

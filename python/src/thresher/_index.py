@@ -106,6 +106,17 @@ RENAMED = {
 
 
 @contextmanager
+def explained() -> Iterator[None]:
+    """Say how to get the GPU code that a program lacks."""
+    try:
+        yield
+    except _worker.DeviceMissing as e:
+        if "without CUDA" not in str(e):
+            raise
+        raise _worker.DeviceMissing(f"{e}; in Python: pip install thresher[cuda]") from None
+
+
+@contextmanager
 def renamed(**names: str) -> Iterator[None]:
     """Give errors in arguments the names that the caller knows."""
     try:
@@ -200,7 +211,7 @@ class Index:
     def _start(self, progress: Progress = None, deadline: Deadline = None) -> None:
         """Build or open the collection in the worker of this process."""
         worker = _worker.get()
-        with reporting(progress) as report, renamed(handle="vectors", path="path"):
+        with reporting(progress) as report, renamed(handle="vectors"), explained():
             if self._path is not None:
                 info, arrays = worker.call(
                     "open", {"path": self._path, **self._settings}, progress=report, deadline=seconds(deadline)
