@@ -68,7 +68,11 @@ func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines)
 			return err
 		}
 		d, s := duels[0], t.State()
-		fmt.Fprintf(a.err, "\n%d of %d arms in, %d duels decided\n  1  %s\n  2  %s\n", len(s.Active), len(t.names), s.Duels, t.names[d.A], t.names[d.B])
+		fmt.Fprintf(a.err, "\n%d of %d arms in, %d duels decided\n", len(s.Active), len(t.names), s.Duels)
+		if s.Guarantee != nil {
+			fmt.Fprintf(a.err, "%s leads, %s\n", t.names[s.Leader], sure(s.Guarantee))
+		}
+		fmt.Fprintf(a.err, "  1  %s\n  2  %s\n", t.names[d.A], t.names[d.B])
 		first, err := a.askWhich(ctx, lines)
 		if errors.Is(err, io.EOF) {
 			return a.describeTournament(t)

@@ -26,7 +26,7 @@ func newDuelPlanCommand(a *app) *cobra.Command {
 judgments they took: by each algorithm that suits the problem, with what it assumes and
 guarantees, or in detail by the one that --algorithm names. A --horizon in addition to
 --delta is the number of judgments that can be had; the report says how many tournaments
-had no winner by then. Shapes of preferences:
+had no winner by then; without --epsilon and --horizon it is 1e8. Shapes of preferences:
   constant  every arm beats all worse ones with probability 1/2 + gap
   chain     the same, but its neighbour with 1/2 + gap times --gamma (except the best)
   logistic  by utilities drawn from N(0, 1) for each tournament; takes no --gap`,
@@ -84,7 +84,11 @@ func (f *duelPlanFlags) model() (duel.Model, error) {
 	return nil, fmt.Errorf("--shape %q is none of constant, chain, logistic", f.shape)
 }
 
-// simulation returns the simulation of the flags; done ends its progress bar.
+// mostPlanned is the number of judgments after which a simulated tournament without an
+// epsilon or a horizon is stopped.
+const mostPlanned = 1e8
+
+// duelSimulation returns the simulation of the flags; done ends its progress bar.
 func (a *app) duelSimulation(f *duelPlanFlags) (s *duel.Simulation, done func(), err error) {
 	design, err := f.design()
 	if err != nil {
@@ -93,6 +97,9 @@ func (a *app) duelSimulation(f *duelPlanFlags) (s *duel.Simulation, done func(),
 	model, err := f.model()
 	if err != nil {
 		return nil, nil, fmt.Errorf("duel plan: %w", err)
+	}
+	if design.Delta > 0 && design.Epsilon == 0 && design.Horizon == 0 {
+		design.Horizon = mostPlanned // arms may be almost equal
 	}
 	bar := a.newProgress("tournaments")
 	s = &duel.Simulation{
@@ -147,7 +154,7 @@ func (a *app) compareDuels(cmd *cobra.Command, f *duelPlanFlags) error {
 	case best < 0:
 		return nil
 	case all[best].Forecast.AtHorizon > f.trials/2:
-		fmt.Fprintf(a.out, "\nnone is recommended: even %s mostly reaches --horizon without a winner\n", all[best].Algorithm)
+		fmt.Fprintf(a.out, "\nnone is recommended: even %s mostly reaches the horizon without a winner\n", all[best].Algorithm)
 	default:
 		fmt.Fprintf(a.out, "\nrecommended  %s: the fewest judgments with a guarantee\n", all[best].Algorithm)
 	}
@@ -193,7 +200,7 @@ func (a *app) planDuels(cmd *cobra.Command, f *duelPlanFlags) error {
 		t.row("found one within epsilon", forecast.Near)
 	}
 	if n := forecast.AtHorizon; n > 0 {
-		t.row("had no winner by --horizon", fmt.Sprintf("%d, counted with their leader", n))
+		t.row("had no winner by the horizon", fmt.Sprintf("%d, counted with their leader", n))
 	}
 	return t.flush()
 }

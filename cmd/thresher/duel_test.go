@@ -217,7 +217,7 @@ func TestDuelPlanCompares(t *testing.T) {
 			t.Errorf("%s", table)
 		}
 	}
-	if _, table = compare("--delta=.01", "--horizon=20"); !strings.Contains(table, "none is recommended: even anytime mostly reaches --horizon") || !strings.Contains(table, "epsilon 0 is not in (0, 1/2)") {
+	if _, table = compare("--delta=.01", "--horizon=20"); !strings.Contains(table, "none is recommended: even anytime mostly reaches the horizon") || !strings.Contains(table, "epsilon 0 is not in (0, 1/2)") {
 		t.Errorf("%s", table)
 	}
 	if plan, table = compare("--horizon=1e5", "--gamma=1.5"); plan.Recommended != duel.Anytime || !strings.Contains(table, "proven for gamma = 1") {
@@ -235,6 +235,9 @@ func TestDuelStopsAnyTime(t *testing.T) {
 	arms := armsFile(t, dir, "a", "b")
 	r := duelRun(t, "", "--arms", arms, "--delta=1e-6", "--state", filepath.Join(dir, "none"))
 	r.wantCode(t, exitOK)
+	if strings.Contains(r.err, " leads") {
+		t.Errorf("before a judgment:\n%s", r.err)
+	}
 	if strings.Contains(r.out, "\nso far") || strings.Contains(r.out, "lean") {
 		t.Errorf("without a judgment:\n%s", r.out)
 	}
@@ -252,6 +255,9 @@ func TestDuelStopsAnyTime(t *testing.T) {
 		return r
 	}
 	r = better(9)
+	if want := "a leads, the best arm, but with probability at most 0.0"; !strings.Contains(r.err, want) {
+		t.Errorf("stderr lacks %q:\n%s", want, r.err)
+	}
 	for _, want := range []string{"leader so far  a\n", "so far         the best arm, but with probability at most 0.0", "to the arm shown first, in ["} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, r.out)
