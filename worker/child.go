@@ -349,6 +349,10 @@ func (c *call) report(step string, done, total int64) {
 	}
 }
 
+// returnedBytes is from which size on the memory of a freed collection is returned to the system at
+// once: the next collection of garbage may be far.
+const returnedBytes = 64 << 20
+
 // control returns what an operation that manages calls, collections and segments does.
 func control(op string) func(s *Child, r *request, f *frame) (any, error) {
 	switch op {
@@ -381,7 +385,11 @@ func control(op string) func(s *Child, r *request, f *frame) (any, error) {
 			if err := decodeStrictly(r.Fields, &x); err != nil {
 				return nil, err
 			}
-			return struct{}{}, s.shelf.remove(x.Handle)
+			bytes, err := s.shelf.remove(x.Handle)
+			if bytes >= returnedBytes {
+				s.calls.Go(debug.FreeOSMemory)
+			}
+			return struct{}{}, err
 		}
 	case "cancel":
 		return func(s *Child, r *request, _ *frame) (any, error) {

@@ -66,16 +66,16 @@ func unknown(handle int64) *failure {
 	return f
 }
 
-// remove forgets a collection, which calls in progress keep.
-func (s *shelf) remove(handle int64) error {
+// remove forgets a collection, which calls in progress keep, and returns its size.
+func (s *shelf) remove(handle int64) (bytes int64, err error) {
 	s.mu.Lock()
 	v := s.by[handle]
 	delete(s.by, handle)
 	s.mu.Unlock()
 	if v == nil {
-		return unknown(handle)
+		return 0, unknown(handle)
 	}
-	return v.release()
+	return v.Bytes(), v.release()
 }
 
 func (s *shelf) clear() {

@@ -189,6 +189,18 @@ def test_a_worker_that_is_killed_in_mid_search():
     assert right(_worker.get(), built(_worker.get()))
 
 
+def test_a_mapped_file_that_shrinks(tmp_path):
+    """It ends the worker, as it ends any program that maps it; the exception says so."""
+    path = tmp_path / "vectors.npy"
+    np.save(path, np.tile(VECTORS, (2000, 1)))
+    worker = _worker.get()
+    info, _ = worker.call("build", {}, {"vectors": np.load(path, mmap_mode="r")})
+    os.truncate(path, 4096)
+    with pytest.raises(_worker.WorkerDied, match="(?s)unexpected fault address.*SIGBUS"):
+        worker.call("search", {"handle": info["handle"], "k": 5, "method": "exact"}, {"queries": VECTORS})
+    assert right(_worker.get(), built(_worker.get()))
+
+
 @pytest.mark.parametrize(
     ("program", "text"),
     [

@@ -60,6 +60,9 @@ _POOL = 64 << 20
 # How long the worker is waited for at the end of the interpreter.
 _LAST_SECONDS = 5.0
 
+# How the lines begin by which the worker's runtime says why it ends; many others follow them.
+_FATAL = ("panic: ", "fatal error: ", "unexpected fault ", "[signal ", "runtime: ")
+
 _log = logging.getLogger("thresher.worker")
 _LEVELS = (("level=WARN", logging.WARNING), ("level=ERROR", logging.ERROR))
 
@@ -278,6 +281,7 @@ class Worker:
         self._pending: dict[int, _Call] = {}
         self._posted: queue.SimpleQueue[Sequence[Any] | None] = queue.SimpleQueue()
         self._lines: collections.deque[str] = collections.deque(maxlen=20)
+        self._fatal: list[str] = []
         self._known: set[int] = set()
         self._free: dict[int, list[_segments.Segment]] = collections.defaultdict(list)
         self._pooled = 0
@@ -344,6 +348,8 @@ class Worker:
             for line in lines:
                 text = line.decode("utf-8", "replace")
                 self._lines.append(text)
+                if text.startswith(_FATAL) and len(self._fatal) < 5:
+                    self._fatal.append(text)
                 _log.log(next((level for mark, level in _LEVELS if mark in text), logging.INFO), "%s", text)
             if not data:
                 return
@@ -450,7 +456,7 @@ class Worker:
         self._dead = WorkerDied(
             f"thresher's worker (process {self.process}) died: {why}; its collections are gone, "
             "the next call starts another",
-            list(self._lines),
+            [*self._fatal, *(line for line in self._lines if line not in self._fatal)],
         )
         while self._pending:
             _, call = self._pending.popitem()
