@@ -2,7 +2,7 @@
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-adapters worker-stress wheel-cuda
+.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-adapters worker-overhead worker-stress wheel-cuda
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -155,10 +155,16 @@ e2e: ## real clients and a browser against thresher serve; needs the package ind
 test-python: ## the Python package: types, style, wheel, its tests without Go on PATH, the notebook; needs Python's package index
 	@PYTHON=$(PYTHON) GO=$(GO) python/test.sh
 
-worker-stress: ## 1,000 forks, spawned children, threads and interrupts of a Python program, and 100,000 calls; two to three minutes
-	@mkdir -p build
+worker-overhead: build/worker-stress/bin/python ## what a call from Python takes beside its search
 	$(GO) build -o build/thresher ./cmd/thresher
-	@test -x build/worker-stress/bin/pytest || { $(PYTHON) -m venv build/worker-stress && build/worker-stress/bin/pip install --quiet --disable-pip-version-check numpy pytest; }
+	THRESHER_BINARY=build/thresher PYTHONPATH=python/src build/worker-stress/bin/python bench/worker_overhead.py
+
+build/worker-stress/bin/python:
+	@mkdir -p build
+	@$(PYTHON) -m venv build/worker-stress && build/worker-stress/bin/pip install --quiet --disable-pip-version-check numpy pytest
+
+worker-stress: build/worker-stress/bin/python ## 1,000 forks, spawned children, threads and interrupts of a Python program, and 100,000 calls; two to three minutes
+	$(GO) build -o build/thresher ./cmd/thresher
 	cd python && THRESHER_BINARY=$(CURDIR)/build/thresher PYTHONPATH=src THRESHER_STRESS=1000 THRESHER_CALLS=100000 ../build/worker-stress/bin/python -m pytest -v --durations=5 tests/test_worker.py tests/test_worker_life.py
 
 test-python-adapters: ## the same with PyTorch, sentence-transformers, umap and implicit, gigabytes

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"runtime/debug"
@@ -67,7 +68,9 @@ func New(in, out *os.File, o Options) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newChild(l, o), nil
+	s := newChild(l, o)
+	s.shelf.last = rand.Int64N(1<<31) << 20 // no handle of another worker is one of this one's
+	return s, nil
 }
 
 func newChild(l link, o Options) *Child {

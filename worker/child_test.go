@@ -477,7 +477,11 @@ func TestPipes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	header, body = frameOf(2, "search", object{"handle": 1, "k": 100}, floats("queries", 200, 8, rows[:200*8]))
+	var r struct{ Reply about }
+	if err := json.Unmarshal(f.header, &r); err != nil {
+		t.Fatal(err)
+	}
+	header, body = frameOf(2, "search", object{"handle": r.Reply.Handle, "k": 100}, floats("queries", 200, 8, rows[:200*8]))
 	if err := sendFrame(ours, header, body, nil); err != nil {
 		t.Fatal(err)
 	}

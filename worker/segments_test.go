@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -41,11 +42,14 @@ func TestSegment(t *testing.T) {
 		return []descriptor{{Name: name, DType: float32s, Shape: []int64{m, dim}, At: inSegment, Segment: 7, Offset: 4 * dim * first}}
 	}
 	c.post(object{"id": 1, "op": "build", "fields": object{}, "arrays": place("vectors", 0, n)})
-	if r := c.receive(); r.Error != nil {
-		t.Fatal(r.Error)
+	r := c.receive()
+	var built about
+	if r.Error != nil || json.Unmarshal(r.Reply, &built) != nil {
+		t.Fatal(r.Error, string(r.Reply))
 	}
+	handle := built.Handle
 	search := func(id int64) []int64 {
-		c.post(object{"id": id, "op": "search", "fields": object{"handle": 1, "k": 1, "method": "certain"}, "arrays": place("queries", 100, 10)})
+		c.post(object{"id": id, "op": "search", "fields": object{"handle": handle, "k": 1, "method": "certain"}, "arrays": place("queries", 100, 10)})
 		r := c.receive()
 		if r.Error != nil {
 			t.Fatal(r.Error)
@@ -58,11 +62,11 @@ func TestSegment(t *testing.T) {
 		}
 	}
 	c.post(object{"id": 0, "op": "unmap", "fields": object{"segment": 7}})
-	c.must(nil, "search", object{"handle": 1, "k": 1}, floats("queries", 1, dim, rows[:dim]))
+	c.must(nil, "search", object{"handle": handle, "k": 1}, floats("queries", 1, dim, rows[:dim]))
 	if r := c.child.segments.hold(7); r != nil {
 		t.Error("the segment is still there")
 	}
-	v, err := c.child.shelf.hold(1)
+	v, err := c.child.shelf.hold(handle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +77,7 @@ func TestSegment(t *testing.T) {
 	if users := mapping.users.Load(); users != 1 {
 		t.Errorf("the mapping has %d users, the collection alone is wanted", users)
 	}
-	c.must(nil, "free", object{"handle": 1})
+	c.must(nil, "free", object{"handle": handle})
 	if users := mapping.users.Load(); users != 0 {
 		t.Errorf("the mapping has %d users after the collection was freed", users)
 	}

@@ -172,6 +172,8 @@ def test_a_worker_that_is_killed():
         assert right(other, built(other))
         with pytest.raises(_worker.WorkerDied):
             worker.call("info", {"handle": handle})
+        with pytest.raises(_worker.HandleLost):
+            other.call("info", {"handle": handle})
         worker.release(handle)
 
 
