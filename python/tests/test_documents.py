@@ -1,0 +1,39 @@
+"""Examples of docstrings and of the documentation."""
+
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parents[1]
+PAGES = [p for p in (HERE / "README.md", HERE.parent / "README.md", HERE.parent / "docs" / "python.md") if p.exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: "/".join(p.parts[-2:]))
+def test_page(page, capsys):
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), {})
+    assert "none wrong" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "module", ["thresher", "thresher._index", "thresher.umap", "thresher.implicit", "thresher.sklearn"]
+)
+def test_docstrings(module):
+    if module.count(".") and not module.split(".")[1].startswith("_"):
+        pytest.importorskip(module.split(".")[1])
+    done = doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert done.failed == 0
+
+
+def test_public_names_have_docstrings():
+    thresher = importlib.import_module("thresher")
+    for name in thresher.__all__:
+        assert getattr(thresher, name).__doc__
+        for method, value in vars(getattr(thresher, name)).items() if isinstance(getattr(thresher, name), type) else ():
+            if callable(value) and not method.startswith("_"):
+                assert value.__doc__, f"{name}.{method}"
