@@ -14,5 +14,5 @@ print(ids[:3, :5])
 with thresher.Index(vectors, metric="cosine") as index:
     result = index.search(queries, k=10)
     print(result.summary())
-    print(result.certificates[["guarantee", "law", "delta", "pulls", "dense_pulls"]][0])
+    print(result.certificate(0))
     assert thresher.verify(result, index, queries)

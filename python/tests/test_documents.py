@@ -20,9 +20,10 @@ def test_page(page, capsys):
     assert "none wrong" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "module", ["thresher", "thresher._index", "thresher.umap", "thresher.implicit", "thresher.sklearn"]
-)
+MODULES = ["thresher", "thresher._index", "thresher.umap", "thresher.implicit", "thresher.sklearn"]
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_docstrings(module):
     if module.count(".") and not module.split(".")[1].startswith("_"):
         pytest.importorskip(module.split(".")[1])

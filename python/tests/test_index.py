@@ -32,6 +32,9 @@ def test_result(index, queries, vectors):
     np.testing.assert_array_equal(result.counts, 5)
     c = result.certificates
     assert set(c["guarantee"]) == {"exact"} and set(c["stopped_by"]) == {"done"} and set(c["method"]) == {"exact"}
+    one = result.certificate(3)
+    assert one["guarantee"] == "exact" and one["pulls"] == c["pulls"][3] and type(one["pulls"]) is int
+    assert "law" not in one and "open_bound" not in one and "candidates_given" not in one
     assert (c["pulls"] > 0).all() and (c["law"] == "").all() and c["exact"].all()
     text = result.summary()
     assert "30, 5 best each" in text and "exact: none wrong" in text

@@ -57,6 +57,16 @@ class _Certified:
         """
         return _decode(self._records, self._names)
 
+    def certificate(self, query: int) -> dict[str, Any]:
+        """Return the certificate of one answer, without what it lacks."""
+        record = self.certificates[query]
+        values = {name: record[name].item() for name in record.dtype.names or ()}
+        return {
+            name: value
+            for name, value in values.items()
+            if not (value == "" or value != value or (name.startswith("candidates") and value < 0))
+        }
+
     def _summary(self, answers: str) -> str:
         count = len(self._records)
         lines = [answers]

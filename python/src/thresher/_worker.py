@@ -10,6 +10,7 @@ import array as _array
 import atexit
 import collections
 import contextlib
+import importlib
 import itertools
 import json
 import logging
@@ -23,7 +24,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,10 +70,9 @@ _LEVELS = (("level=WARN", logging.WARNING), ("level=ERROR", logging.ERROR))
 # Signals that are blocked while a frame is sent to a socket. signal.pthread_sigmask makes an enumeration's
 # member of each signal of the former mask, which takes longer than sending; what it wraps does not.
 _SIGNALS = {int(s) for s in signal.valid_signals()}
-_sigmask: Callable[[int, Iterable[int]], set[int]] | None
 try:
-    from _signal import pthread_sigmask as _sigmask
-except ImportError:
+    _sigmask = importlib.import_module("_signal").pthread_sigmask
+except (ImportError, AttributeError):
     _sigmask = getattr(signal, "pthread_sigmask", None)
 
 Progress = Callable[[str, int, int], None]
