@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// describe names the champion as leader. Before the end, its guarantee is that of the
+// describe names the champion as leader, or of two arms the one that more speaks for. Before the end, its guarantee is that of the
 // moment: the least delta at which the tournament would end now, if that is at most
 // leastSure.
 func (s *anytime) describe(st *State) {
@@ -25,6 +25,11 @@ func (s *anytime) describe(st *State) {
 	least := s.threshold
 	for _, i := range s.open {
 		least = min(least, s.worth(i, s.champion))
+	}
+	if len(s.active) == 2 && len(s.open) == 1 { // either may be named
+		if x, against := s.open[0], s.worth(s.champion, s.open[0]); against > least {
+			st.Leader, least = x, min(s.threshold, against)
+		}
 	}
 	if least*leastSure >= 1 {
 		st.Guarantee = &Guarantee{Epsilon: s.epsilon, Failure: 1 / least}

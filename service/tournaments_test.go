@@ -224,3 +224,39 @@ func TestTournamentTurns(t *testing.T) {
 		s.do("GET", path, nil).want(200)
 	}
 }
+
+// TestAnytimeTournament plays with the default algorithm, whose leader has a guarantee before
+// the end, and with judges who prefer the arm shown first: the better arm wins, and they are
+// found out.
+func TestAnytimeTournament(t *testing.T) {
+	s := start(t, nil)
+	var made api.Tournament
+	s.do("POST", "/v1/tournaments", `{"arms":["bad","good"],"mode":"pac","delta":0.001,"horizon":100000}`).want(201).into(&made)
+	if made.Algorithm != "anytime" || made.Epsilon != nil || *made.Horizon != 100000 {
+		t.Fatalf("%+v", made)
+	}
+	at, shown, early := "/v1/tournaments/"+made.ID, map[string]int{}, 0
+	for n := range 10_000 {
+		var issued api.Duels
+		s.do("POST", at+"/next", `{"count":1}`).want(200).into(&issued)
+		d := issued.Duels[0]
+		shown[d.A]++
+		won := d.A == "good" || n%4 > 0 // the first place decides three times of four, and never against the good one
+		var reported api.Reported
+		s.do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":%t}]`, d.ID, won)).want(200).into(&reported)
+		if g := reported.Guarantee; !reported.Done && g != nil && g.Failure > .001 && g.Failure <= .5 {
+			early++
+		}
+		if !reported.Done {
+			continue
+		}
+		l := reported.Lean
+		if *reported.Winner != "good" || reported.Guarantee.Failure != .001 || l == nil || l.Duels != reported.Duels || !(0 < l.Low && l.Low < l.Estimate && l.Estimate < l.High) {
+			t.Errorf("%+v, lean %+v", reported, l)
+		}
+		break
+	}
+	if early == 0 || shown["good"] < 10 || shown["bad"] < 10 {
+		t.Errorf("%d guarantees before the end; shown first: %v", early, shown)
+	}
+}
