@@ -20,7 +20,7 @@ def test_page(page, capsys):
     assert "none wrong" in capsys.readouterr().out
 
 
-MODULES = ["thresher", "thresher._index", "thresher.umap", "thresher.implicit", "thresher.sklearn"]
+MODULES = ["thresher", "thresher._index", "thresher._knn", "thresher.umap", "thresher.implicit", "thresher.sklearn"]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -198,7 +198,7 @@ def test_a_mapped_file_that_shrinks(tmp_path):
     worker = _worker.get()
     info, _ = worker.call("build", {}, {"vectors": np.load(path, mmap_mode="r")})
     os.truncate(path, 4096)
-    with pytest.raises(_worker.WorkerDied, match="(?s)unexpected fault address.*SIGBUS"):
+    with pytest.raises(_worker.WorkerDied, match=r"(?s)unexpected fault address.*SIGBUS"):
         worker.call("search", {"handle": info["handle"], "k": 5, "method": "exact"}, {"queries": VECTORS})
     assert right(_worker.get(), built(_worker.get()))
 

@@ -23,8 +23,9 @@ from importlib.metadata import version as _version
 from typing import Any
 
 from thresher._compare import Certified, Recall, Verification, certify, recall, verify
-from thresher._index import Index, knn
+from thresher._index import Index
 from thresher._joins import Pairs, knn_graph, pairs
+from thresher._knn import knn
 from thresher._result import RangeResult, Result
 from thresher._worker import (
     BadInput,

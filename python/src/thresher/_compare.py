@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
+from thresher._arguments import Deadline, Device, Method, Metric, whole
 from thresher._arrays import Lists, Vectors
-from thresher._index import Deadline, Device, Index, Method, Metric, as_index, whole
+from thresher._index import Index
+from thresher._knn import as_index
 from thresher._progress import Progress
 from thresher._result import Result
 

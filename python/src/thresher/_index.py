@@ -2,83 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import timedelta
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _worker
+from thresher import _arrays, _ids, _worker
+from thresher._arguments import (
+    Deadline,
+    Device,
+    Method,
+    Metric,
+    explained,
+    metric_name,
+    renamed,
+    seconds,
+    whole,
+)
 from thresher._arrays import Lists, Vectors
 from thresher._progress import Progress, reporting
 from thresher._result import RangeResult, Result
 
-__all__ = ["Deadline", "Device", "Index", "Method", "Metric", "knn"]
-
-Metric: TypeAlias = Literal["ip", "cosine", "l2", 0, 1]
-"""Inner product, cosine, squared Euclidean distance; or faiss.METRIC_INNER_PRODUCT, METRIC_L2."""
-
-Method: TypeAlias = str
-"""``auto``, ``exact``, ``certain``, ``adaptive``, ``strict`` or a published one; docs/guarantee.md."""
-
-Device: TypeAlias = Literal["auto", "cpu", "cuda"]
-
-Deadline: TypeAlias = float | timedelta | None
-"""Seconds from the call on, or a timedelta; None for no deadline."""
+__all__ = ["Index"]
 
 log = logging.getLogger("thresher")
-
-IDS = ".ids.npz"  # what the name of the file of ids adds to that of its index
-
-METRICS: dict[Any, str] = {
-    "ip": "ip",
-    "inner_product": "ip",
-    "dot": "ip",
-    0: "ip",
-    "cosine": "cosine",
-    "cos": "cosine",
-    "l2": "l2",
-    "sqeuclidean": "l2",
-    1: "l2",
-}
-
-
-def metric_name(metric: Any) -> str:
-    """Return the name of a metric, by which the worker knows it."""
-    try:
-        return METRICS[metric]
-    except (KeyError, TypeError):
-        hint = "; squared distances are 'l2'" if metric in ("euclidean", "minkowski") else ""
-        raise ValueError(f"metric: {metric!r} is none of 'ip', 'cosine', 'l2'{hint}") from None
-
-
-def seconds(deadline: Deadline) -> float | None:
-    """Return a deadline in seconds."""
-    if deadline is None:
-        return None
-    value = deadline.total_seconds() if isinstance(deadline, timedelta) else float(deadline)
-    if not 0 < value < float("inf"):
-        raise ValueError(f"deadline: {value:g} seconds, more than 0")
-    return value
-
-
-def whole(value: Any, name: str, least: int = 1) -> int:
-    """Return an integer argument."""
-    try:
-        number = int(value.__index__())
-    except (AttributeError, TypeError):
-        raise TypeError(f"{name}: {value!r}, expected an integer") from None
-    if number < least:
-        raise ValueError(f"{name}: {number}, at least {least}")
-    return number
-
 
 _forked = threading.Lock()  # while an index gets the lock of this process
 
@@ -90,43 +42,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-# What the worker calls arguments, and what callers call them.
-RENAMED = {
-    "min_score": "floor",
-    "floors": "floor",
-    "max_score": "below",
-    "ceilings": "below",
-    "ks": "k",
-    "exclude_lims": "exclude",
-    "candidates_lims": "candidates",
-    "allow": "filter",
-    "mask": "filter",
-}
-
-
-@contextmanager
-def explained() -> Iterator[None]:
-    """Say how to get the GPU code that a program lacks."""
-    try:
-        yield
-    except _worker.DeviceMissing as e:
-        if "without CUDA" not in str(e):
-            raise
-        raise _worker.DeviceMissing(f"{e}; in Python: pip install thresher[cuda]") from None
-
-
-@contextmanager
-def renamed(**names: str) -> Iterator[None]:
-    """Give errors in arguments the names that the caller knows."""
-    try:
-        yield
-    except _worker.BadInput as e:
-        name = names.get(e.argument) or RENAMED.get(e.argument)
-        if name is None:
-            raise
-        text = str(e).replace(e.argument, name, 1) if e.argument in str(e) else f"{name}: {e}"
-        raise _worker.BadInput(text, argument=name, row=e.row) from None
 
 
 class Index:
@@ -203,7 +118,7 @@ class Index:
             self._settings["seed"] = whole(seed, "seed", 0)
         self._path: str | None = None
         self._rows = shared_rows(vectors, "vectors")
-        self._ids = checked_ids(ids, len(self._rows))
+        self._ids = _ids.checked_ids(ids, len(self._rows))
         self._start(progress, deadline)
 
     # What follows a build, an opening, or a change of the vectors.
@@ -219,7 +134,7 @@ class Index:
                 if "ids" in arrays:
                     self._ids = arrays["ids"]
                 elif "names" in arrays:
-                    self._ids = split_names(arrays["names"], arrays["name_ends"])
+                    self._ids = _ids.split_names(arrays["names"], arrays["name_ends"])
             else:
                 info, _ = worker.call(
                     "build", self._settings, {"vectors": self._rows}, progress=report, deadline=seconds(deadline)
@@ -512,7 +427,7 @@ class Index:
         if self._ids is None or hasattr(value, "tocsr") or isinstance(value, tuple):
             return _arrays.lists(value, name, m, len(self))
         if isinstance(value, np.ndarray) and value.ndim == 2:
-            table, none = given_ids(value)
+            table, none = _ids.given_ids(value)
             value = [row[~gone] for row, gone in zip(table, none, strict=True)]
         parts = [self._rows_of(part, name) for part in value]
         return _arrays.lists(parts, name, m, len(self))
@@ -523,7 +438,7 @@ class Index:
             if table.size and table.dtype.kind not in "iu":
                 raise TypeError(f"answers: values are {table.dtype}, not row numbers")
             return np.ascontiguousarray(table, np.int64)
-        table, none = given_ids(table)
+        table, none = _ids.given_ids(table)
         rows = np.full(table.shape, -1, np.int64)
         rows[~none] = self._rows_of(table[~none], "answers")
         return rows
@@ -600,7 +515,7 @@ class Index:
             )
         joined = None
         if self._ids is not None:
-            joined = checked_ids(np.concatenate([self._ids, np.asarray(ids)]), len(self) + len(more))
+            joined = _ids.checked_ids(np.concatenate([self._ids, np.asarray(ids)]), len(self) + len(more))
         if len(more) == 0:
             return
         if self._rows is None:
@@ -680,7 +595,7 @@ class Index:
         name = os.path.abspath(os.fspath(path))
         if not name.endswith(".thresher"):
             raise ValueError(f"path: {name} does not end in .thresher")
-        names = name + IDS
+        names = name + _ids.SUFFIX
         if not overwrite:
             for existing in (name, names):
                 if os.path.lexists(existing):
@@ -688,7 +603,7 @@ class Index:
         self._call("save", {"path": name, "force": overwrite}, progress=progress)
         if self._ids is not None:
             with open(names + ".part", "wb") as f:
-                np.savez(f, ids=self._ids, collection=np.array(header_of(name)))
+                np.savez(f, ids=self._ids, collection=np.array(_ids.header_of(name)))
                 f.flush()
                 os.fsync(f.fileno())
             os.replace(names + ".part", names)
@@ -736,12 +651,14 @@ class Index:
         self._settings = {"device": device, **{key: value for key, value in given.items() if value is not None}}
         self._path, self._rows, self._ids = name, None, None
         self._start(progress, deadline)
-        if self._ids is None and os.path.exists(name + IDS):
-            with np.load(name + IDS, allow_pickle=False) as saved:
-                if str(saved["collection"]) != header_of(name):
+        if self._ids is None and os.path.exists(name + _ids.SUFFIX):
+            with np.load(name + _ids.SUFFIX, allow_pickle=False) as saved:
+                if str(saved["collection"]) != _ids.header_of(name):
                     self.close()
-                    raise ValueError(f"path: {name + IDS} has the ids of another index than {name}; save it again")
-                self._ids = checked_ids(saved["ids"], len(self))
+                    raise ValueError(
+                        f"path: {name + _ids.SUFFIX} has the ids of another index than {name}; save it again"
+                    )
+                self._ids = _ids.checked_ids(saved["ids"], len(self))
         return self
 
     # Life
@@ -793,16 +710,6 @@ def names_in(worker: _worker.Worker, reply: dict[str, Any]) -> dict[str, list[st
     }
 
 
-def given_ids(ids: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """Return ids as an array, and which of them stand for none: -1, "" and None."""
-    array = np.asarray(ids)
-    if array.dtype.kind == "O":
-        array = np.array(["" if i is None else i for i in array.reshape(-1).tolist()]).reshape(array.shape)
-    if array.dtype.kind in "iu":
-        return array, array < 0
-    return array, array == ""
-
-
 def _restored(
     settings: dict[str, Any], path: str | None, rows: npt.NDArray[np.float32] | None, ids: npt.NDArray[Any] | None
 ) -> Index:
@@ -812,12 +719,6 @@ def _restored(
     index._rows = None if rows is None else shared_rows(rows, "vectors")
     index._start()
     return index
-
-
-def header_of(path: str) -> str:
-    """Return a digest of a collection file's header, which has the checksums of all that follows."""
-    with open(path, "rb") as f:
-        return hashlib.sha256(f.read(1 << 14)).hexdigest()
 
 
 def shared_rows(value: Vectors, name: str) -> npt.NDArray[np.float32]:
@@ -830,108 +731,3 @@ def shared_rows(value: Vectors, name: str) -> npt.NDArray[np.float32]:
         np.copyto(copy, rows)
         return copy
     return rows
-
-
-def checked_ids(ids: npt.ArrayLike | None, count: int) -> npt.NDArray[Any] | None:
-    """Return ids of count vectors as an array, after a check that they are all different."""
-    if ids is None:
-        return None
-    array = np.asarray(ids)
-    if array.dtype.kind not in "iuU":
-        raise TypeError(f"ids: values are {array.dtype}, expected integers or strings")
-    if array.dtype.kind in "iu":
-        array = array.astype(np.int64)
-    if given_ids(array)[1].any():
-        raise ValueError("ids: negative numbers and empty strings stand for no vector")
-    if array.shape != (count,):
-        raise ValueError(f"ids: shape {array.shape}, expected ({count},), one for each vector")
-    ordered = np.sort(array)
-    twice = ordered[1:] == ordered[:-1]
-    if twice.any():
-        raise ValueError(f"ids: {ordered[1:][twice][0].item()!r} is there twice")
-    return array
-
-
-def split_names(text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return names from their bytes, one after the other."""
-    data = text.tobytes()
-    starts = np.concatenate([[0], ends[:-1]])
-    return np.array([data[a:b].decode() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])
-
-
-def knn(
-    queries: Vectors,
-    vectors: Vectors,
-    k: int,
-    metric: Metric = "ip",
-    method: Method = "auto",
-    delta: float = 0.01,
-    *,
-    seed: int | None = None,
-    device: Device = "auto",
-    progress: Progress = None,
-    deadline: Deadline = None,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return the k best vectors of each query, in the order of ``faiss.knn``.
-
-    Parameters
-    ----------
-    queries : array (m, d) or (d,)
-        What to look for.
-    vectors : array (n, d), or Index
-        What can be found. float32 in C order is best; `Index` has what else is accepted, and is
-        better for vectors that are searched more than once.
-    k : int
-        How many are wanted.
-    metric : {"ip", "cosine", "l2"}
-        Inner product, cosine, or squared Euclidean distance; 0 and 1 as in FAISS (whose default
-        is 1). An Index has its own.
-    method : str
-        ``auto`` takes what is fastest, and each answer is wrong with probability at most delta;
-        ``exact`` and ``certain`` are never wrong.
-    delta : float
-        Allowed probability that a query's answer is wrong.
-    seed, device, progress, deadline
-        As in `Index` and `Index.search`. The deadline holds for building and search together;
-        `DeadlineExceeded` is raised if it passes before there is anything to return.
-
-    Returns
-    -------
-    scores : ndarray of float32 (m, k)
-        Best first; NaN where there are fewer than k vectors.
-    ids : ndarray of int64 (m, k)
-        Row numbers of the vectors; -1 where there are fewer.
-
-    Raises
-    ------
-    ValueError
-        If an argument is wrong (`BadInput`); the message names it, and the row.
-
-    Examples
-    --------
-    >>> import numpy as np, thresher
-    >>> scores, ids = thresher.knn([[1.0, 0.0]], [[0.2, 0.9], [0.9, 0.1], [0.5, 0.5]], k=2)
-    >>> ids.tolist()
-    [[1, 2]]
-    """
-    import time
-
-    begun, limit = time.monotonic(), seconds(deadline)
-    whole(k, "k")
-    rows = _arrays.matrix(queries, "queries", one=True)
-    index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
-    try:
-        if limit is not None:
-            limit = max(limit - (time.monotonic() - begun), 1e-3)
-        result = index.search(rows, k, method=method, delta=delta, progress=progress, deadline=limit)
-        return result.scores, result.ids
-    finally:
-        if own:
-            index.close()
-
-
-def as_index(vectors: Any, metric: Any, *, name: str = "vectors", **settings: Any) -> tuple[Index, bool]:
-    """Return vectors as an index, and whether it is to be closed after use."""
-    if isinstance(vectors, Index):
-        return vectors, False
-    return Index(vectors, metric="ip" if metric is None else metric, **settings), True

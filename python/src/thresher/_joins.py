@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
+from thresher._arguments import Deadline, Device, Method, Metric, whole
 from thresher._arrays import Vectors
-from thresher._index import Deadline, Device, Method, Metric, as_index, whole
+from thresher._knn import as_index
 from thresher._progress import Progress
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
+from thresher._arguments import Device, Method
 from thresher._arrays import Lists, Vectors
-from thresher._index import Device, Index, Method
+from thresher._index import Index
 
 __all__ = ["recommend", "topk"]
 

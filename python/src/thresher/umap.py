@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from thresher._arguments import Deadline, Device, Method, whole
 from thresher._arrays import Vectors
-from thresher._index import Deadline, Device, Method, whole
 from thresher._joins import neighbours
 from thresher._progress import Progress
 

@@ -1,0 +1,103 @@
+"""Settings as callers give them, and errors in the words that callers know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias
+
+from thresher import _worker
+
+__all__ = ["Deadline", "Device", "Method", "Metric", "explained", "metric_name", "renamed", "seconds", "whole"]
+
+Metric: TypeAlias = Literal["ip", "cosine", "l2", 0, 1]
+"""Inner product, cosine, squared Euclidean distance; or faiss.METRIC_INNER_PRODUCT, METRIC_L2."""
+
+Method: TypeAlias = str
+"""``auto``, ``exact``, ``certain``, ``adaptive``, ``strict`` or a published one; docs/guarantee.md."""
+
+Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+
+Deadline: TypeAlias = float | timedelta | None
+"""Seconds from the call on, or a timedelta; None for no deadline."""
+
+METRICS: dict[Any, str] = {
+    "ip": "ip",
+    "inner_product": "ip",
+    "dot": "ip",
+    0: "ip",
+    "cosine": "cosine",
+    "cos": "cosine",
+    "l2": "l2",
+    "sqeuclidean": "l2",
+    1: "l2",
+}
+
+
+def metric_name(metric: Any) -> str:
+    """Return the name of a metric, by which the worker knows it."""
+    try:
+        return METRICS[metric]
+    except (KeyError, TypeError):
+        hint = "; squared distances are 'l2'" if metric in ("euclidean", "minkowski") else ""
+        raise ValueError(f"metric: {metric!r} is none of 'ip', 'cosine', 'l2'{hint}") from None
+
+
+def seconds(deadline: Deadline) -> float | None:
+    """Return a deadline in seconds."""
+    if deadline is None:
+        return None
+    value = deadline.total_seconds() if isinstance(deadline, timedelta) else float(deadline)
+    if not 0 < value < float("inf"):
+        raise ValueError(f"deadline: {value:g} seconds, more than 0")
+    return value
+
+
+def whole(value: Any, name: str, least: int = 1) -> int:
+    """Return an integer argument."""
+    try:
+        number = int(value.__index__())
+    except (AttributeError, TypeError):
+        raise TypeError(f"{name}: {value!r}, expected an integer") from None
+    if number < least:
+        raise ValueError(f"{name}: {number}, at least {least}")
+    return number
+
+
+# What the worker calls arguments, and what callers call them.
+RENAMED = {
+    "min_score": "floor",
+    "floors": "floor",
+    "max_score": "below",
+    "ceilings": "below",
+    "ks": "k",
+    "exclude_lims": "exclude",
+    "candidates_lims": "candidates",
+    "allow": "filter",
+    "mask": "filter",
+}
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Say how to get the GPU code that a program lacks."""
+    try:
+        yield
+    except _worker.DeviceMissing as e:
+        if "without CUDA" not in str(e):
+            raise
+        raise _worker.DeviceMissing(f"{e}; in Python: pip install thresher[cuda]") from None
+
+
+@contextmanager
+def renamed(**names: str) -> Iterator[None]:
+    """Give errors in arguments the names that the caller knows."""
+    try:
+        yield
+    except _worker.BadInput as e:
+        name = names.get(e.argument) or RENAMED.get(e.argument)
+        if name is None:
+            raise
+        text = str(e).replace(e.argument, name, 1) if e.argument in str(e) else f"{name}: {e}"
+        raise _worker.BadInput(text, argument=name, row=e.row) from None

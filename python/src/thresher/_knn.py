@@ -1,0 +1,93 @@
+"""One call for a search of vectors that are searched once."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from thresher import _arrays
+from thresher._arguments import Deadline, Device, Method, Metric, seconds, whole
+from thresher._arrays import Vectors
+from thresher._index import Index
+from thresher._progress import Progress
+
+__all__ = ["as_index", "knn"]
+
+
+def knn(
+    queries: Vectors,
+    vectors: Vectors,
+    k: int,
+    metric: Metric = "ip",
+    method: Method = "auto",
+    delta: float = 0.01,
+    *,
+    seed: int | None = None,
+    device: Device = "auto",
+    progress: Progress = None,
+    deadline: Deadline = None,
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Return the k best vectors of each query, in the order of ``faiss.knn``.
+
+    Parameters
+    ----------
+    queries : array (m, d) or (d,)
+        What to look for.
+    vectors : array (n, d), or Index
+        What can be found. float32 in C order is best; `Index` has what else is accepted, and is
+        better for vectors that are searched more than once.
+    k : int
+        How many are wanted.
+    metric : {"ip", "cosine", "l2"}
+        Inner product, cosine, or squared Euclidean distance; 0 and 1 as in FAISS (whose default
+        is 1). An Index has its own.
+    method : str
+        ``auto`` takes what is fastest, and each answer is wrong with probability at most delta;
+        ``exact`` and ``certain`` are never wrong.
+    delta : float
+        Allowed probability that a query's answer is wrong.
+    seed, device, progress, deadline
+        As in `Index` and `Index.search`. The deadline holds for building and search together;
+        `DeadlineExceeded` is raised if it passes before there is anything to return.
+
+    Returns
+    -------
+    scores : ndarray of float32 (m, k)
+        Best first; NaN where there are fewer than k vectors.
+    ids : ndarray of int64 (m, k)
+        Row numbers of the vectors; -1 where there are fewer.
+
+    Raises
+    ------
+    ValueError
+        If an argument is wrong (`BadInput`); the message names it, and the row.
+
+    Examples
+    --------
+    >>> import numpy as np, thresher
+    >>> scores, ids = thresher.knn([[1.0, 0.0]], [[0.2, 0.9], [0.9, 0.1], [0.5, 0.5]], k=2)
+    >>> ids.tolist()
+    [[1, 2]]
+    """
+    begun, limit = time.monotonic(), seconds(deadline)
+    whole(k, "k")
+    rows = _arrays.matrix(queries, "queries", one=True)
+    index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
+    try:
+        if limit is not None:
+            limit = max(limit - (time.monotonic() - begun), 1e-3)
+        result = index.search(rows, k, method=method, delta=delta, progress=progress, deadline=limit)
+        return result.scores, result.ids
+    finally:
+        if own:
+            index.close()
+
+
+def as_index(vectors: Any, metric: Any, *, name: str = "vectors", **settings: Any) -> tuple[Index, bool]:
+    """Return vectors as an index, and whether it is to be closed after use."""
+    if isinstance(vectors, Index):
+        return vectors, False
+    return Index(vectors, metric="ip" if metric is None else metric, **settings), True
