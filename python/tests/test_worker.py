@@ -59,6 +59,16 @@ def test_large_answers_come_in_shared_memory(worker, data, handle):
     found["scores"][:] = 0  # writable
 
 
+@pytest.mark.skipif(not _segments.LINUX, reason="reads /proc")
+def test_results_that_are_kept_take_no_descriptors(worker, data, handle):
+    queries = np.tile(data[1], (50, 1))
+    search(worker, handle, queries)
+    before = len(os.listdir("/proc/self/fd"))
+    kept = [search(worker, handle, queries)[1] for _ in range(20)]
+    assert kept[0]["ids"].nbytes > 50_000
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 @pytest.mark.parametrize(
     "change",
     [

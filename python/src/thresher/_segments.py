@@ -29,7 +29,28 @@ SHARING = os.name == "posix"
 
 _F_ADD_SEALS, _F_SEAL_SEAL, _F_SEAL_SHRINK, _F_SEAL_GROW = 1033, 1, 2, 4
 
+# Python 3.13 and newer map files without a descriptor of their own for each mapping.
+_WITHOUT_FD: dict[str, Any] = {"trackfd": False} if SHARING and sys.version_info >= (3, 13) else {}
+
+# Files up to this size are copied by older ones, so that results that are kept take no descriptors.
+_COPIED = 64 << 20
+
 _numbers = itertools.count(1)
+
+
+def contents(fd: int) -> Any:
+    """Return the bytes of a file without a name, writable: mapped, or copied as `_COPIED` says."""
+    size = os.fstat(fd).st_size
+    if _WITHOUT_FD or size > _COPIED:
+        return mmap.mmap(fd, size, **_WITHOUT_FD)
+    data = np.empty(size, np.uint8)
+    view, at = memoryview(data), 0
+    while at < size:
+        got = os.preadv(fd, [view[at:]], at) if hasattr(os, "preadv") else 0
+        if got == 0:
+            return mmap.mmap(fd, size)
+        at += got
+    return data
 
 
 def new_file(size: int) -> int:
@@ -67,7 +88,7 @@ class Segment(mmap.mmap):
         """Return a new segment of size > 0 bytes, all zero."""
         fd = new_file(size)
         try:
-            segment = cls(fd, size)
+            segment = cls(fd, size, **_WITHOUT_FD)
         except BaseException:
             os.close(fd)
             raise
@@ -86,8 +107,8 @@ def _forget(number: int, fd: int, told: list[Callable[[int], None]]) -> None:
 def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
     """Return an array in memory that workers share, filled with zeros: searches take it without a copy.
 
-    Contiguous slices of it are taken without a copy, too. Where memory cannot be shared it is
-    an array like any other.
+    Contiguous slices of it are taken without a copy, too. An array holds a file descriptor (two
+    before Python 3.13). Where memory cannot be shared it is an array like any other.
 
     Parameters
     ----------

@@ -15,7 +15,6 @@ import itertools
 import json
 import logging
 import math
-import mmap
 import os
 import queue
 import signal
@@ -352,6 +351,7 @@ class Worker:
                     self._fatal.append(text)
                 _log.log(next((level for mark, level in _LEVELS if mark in text), logging.INFO), "%s", text)
             if not data:
+                stream.close()
                 return
 
     def _send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
@@ -702,7 +702,7 @@ class Worker:
     def _arrays(self, descriptors: list[dict[str, Any]], body: Any, fds: list[int]) -> Arrays:
         """Return the arrays of an answer, over the memory that came with it."""
         try:
-            memory: list[Any] = [mmap.mmap(fd, 0) for fd in fds]
+            memory: list[Any] = [_segments.contents(fd) for fd in fds]
         finally:
             for fd in fds:
                 os.close(fd)
