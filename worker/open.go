@@ -1,0 +1,168 @@
+package worker
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"thresher/collection"
+	"thresher/dataset"
+)
+
+// open opens a collection file, or builds a collection of a file of vectors.
+func (c *call) open(ctx context.Context) (any, *sheet, error) {
+	var f struct {
+		form
+		Path   string `json:"path"`
+		Column string `json:"column"`
+		IDs    string `json:"ids"`
+	}
+	if err := c.fields(&f); err != nil {
+		return nil, nil, err
+	}
+	if err := c.complete(); err != nil {
+		return nil, nil, err
+	}
+	if !filepath.IsAbs(f.Path) {
+		return nil, nil, wrong("path", "%q is not absolute", f.Path)
+	}
+	if err := checkPath(f.Path); err != nil {
+		return nil, nil, err
+	}
+	if strings.HasSuffix(f.Path, collectionSuffix) {
+		return c.openCollection(ctx, &f.form, f.Path, f.Column+f.IDs)
+	}
+	o, err := f.options(c.s.o.Threads)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.Column == "" && f.IDs == "" {
+		rows, dim, held, err := c.mapNPY(f.Path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if held != nil {
+			defer held.release()
+			return c.shelve(ctx, rows, dim, held, f.Device, o)
+		}
+	}
+	r, err := dataset.Open(f.Path, &dataset.Options{Column: f.Column, IDs: f.IDs})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	m, err := dataset.Drain(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.Rows == 0 {
+		return nil, nil, wrong("path", "%s has no rows", f.Path)
+	}
+	reply, _, err := c.shelve(ctx, m.Data, m.Dim, nil, f.Device, o)
+	if err != nil || m.IDs == nil {
+		return reply, nil, err
+	}
+	arrays, err := namesSheet(c.s.link.passes(), m.IDs)
+	return reply, arrays, err
+}
+
+func (c *call) openCollection(ctx context.Context, f *form, path, columns string) (any, *sheet, error) {
+	if columns != "" {
+		return nil, nil, wrong("column", "%s: a collection has no columns to choose from", path)
+	}
+	begun := time.Now()
+	opened, err := collection.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := f.agrees(opened); err != nil {
+		opened.Close()
+		return nil, nil, err
+	}
+	o := collection.Options{Metric: opened.Metric, Basis: opened.Basis, Seed: opened.Seed, Threads: c.s.o.Threads}
+	return c.put(ctx, &volume{Collection: opened, options: o}, f.Device, begun)
+}
+
+// mapNPY maps the rows of a .npy file of float32 in C order. The region is nil if the file is
+// another one; the caller releases it.
+func (c *call) mapNPY(path string) (rows []float32, dim int, held *region, err error) {
+	at, err := dataset.FindRows(path)
+	if at == nil || err != nil {
+		return nil, 0, nil, err
+	}
+	file, err := c.frame.open("path", path)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	held, b, err := mapRegular(file, "path", at.Offset, 4*at.Rows*int64(at.Dim))
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if !isAligned(b) {
+		held.release()
+		return nil, 0, nil, nil // an old file: it is read
+	}
+	return elements[float32](b), at.Dim, held, nil
+}
+
+// namesSheet returns the ids of rows: numbers if all of them are, else texts.
+func namesSheet(passes bool, names []string) (*sheet, error) {
+	numbers, ends := make([]int64, len(names)), make([]int64, len(names))
+	integral, length := true, int64(0)
+	for i, name := range names {
+		x, err := strconv.ParseInt(name, 10, 64)
+		integral = integral && err == nil && strconv.FormatInt(x, 10) == name
+		length += int64(len(name))
+		numbers[i], ends[i] = x, length
+	}
+	n := int64(len(names))
+	if integral {
+		return columnsOf(passes, []column{{"ids", int64s, []int64{n}}}, bytesOf(numbers))
+	}
+	text := []byte(strings.Join(names, ""))
+	return columnsOf(passes, []column{{"names", bytes8, []int64{length}}, {"name_ends", int64s, []int64{n}}}, text, bytesOf(ends))
+}
+
+// save writes a collection file.
+func (c *call) save(ctx context.Context) (any, *sheet, error) {
+	var f struct {
+		Handle int64  `json:"handle"`
+		Path   string `json:"path"`
+		Force  bool   `json:"force"`
+	}
+	if err := c.fields(&f); err != nil {
+		return nil, nil, err
+	}
+	if err := c.complete(); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case !filepath.IsAbs(f.Path):
+		return nil, nil, wrong("path", "%q is not absolute", f.Path)
+	case !strings.HasSuffix(f.Path, collectionSuffix):
+		return nil, nil, wrong("path", "%q: the name of a collection ends in %s", f.Path, collectionSuffix)
+	}
+	if st, err := os.Lstat(f.Path); err == nil && st.IsDir() {
+		return nil, nil, &failure{Kind: badFile, Argument: "path", Message: (&fs.PathError{Op: "save", Path: f.Path, Err: fs.ErrExist}).Error()}
+	}
+	v, err := c.s.shelf.hold(f.Handle)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer v.release()
+	o := v.options
+	o.Progress = func(done, total int64) { c.report("saving", done, total) }
+	saved, err := collection.Create(ctx, f.Path, &matrix{data: v.Rows, dim: v.Dim}, f.Force, &o)
+	if err != nil {
+		return nil, nil, err
+	}
+	bytes := saved.Bytes()
+	return struct {
+		Path  string `json:"path"`
+		Bytes int64  `json:"bytes"`
+	}{f.Path, bytes}, nil, saved.Close()
+}
