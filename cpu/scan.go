@@ -357,14 +357,13 @@ func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState)
 // scanPanel tests the atoms of panel p for all queries and sets w.masks and w.values.
 func (x *run) scanPanel(w *scratch, t *looks.Compiled, codes []int8, stride, p int) {
 	c := x.c
-	lo := p * panelAtoms
-	panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
 	if t.Look.To > c.PanelWidth {
-		w.panel = grow(w.panel, panelAtoms*stride)
 		row := c.R + c.D
-		x.r.kernels.Transpose(w.panel, c.Codes[lo*row:], row, min(panelAtoms, c.N-lo), stride)
-		panel = w.panel
+		x.r.kernels.ScanRows(&w.scan, c.Codes[p*panelAtoms*row:], row, min(panelAtoms, c.N-p*panelAtoms), c.R, t.Look.To, codes, stride, w.tests,
+			x.panelTerms(w, t, p), w.masks, w.values)
+		return
 	}
+	panel := c.Panels[p*c.PanelStride() : (p+1)*c.PanelStride()]
 	x.r.kernels.Scan(&w.scan, panel, c.R, t.Look.To, codes, stride, w.tests, x.panelTerms(w, t, p), w.masks, w.values)
 }
 

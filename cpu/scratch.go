@@ -18,7 +18,6 @@ type scratch struct {
 	codes     []int8  // 8-bit codes of the queries of a scan
 	liveCodes []int8  // those of the queries that have not ended it, contiguous
 	codes16   []int16 // codes of one query
-	panel     []uint8 // a panel built from rows
 	tests     []simd.ScanQuery
 	lanes     simd.PanelTerms
 	masks     []uint64

@@ -27,3 +27,10 @@ func rowSumsAVX2(out *int32, codes *uint8, stride int, ids *uint32, n int, hi *i
 //
 //go:noescape
 func rowSums8AVX2(out *int32, codes *uint8, stride int, ids *uint32, n int, q *int8, head int, end int, near int, far int)
+
+// rowTilesAVX512 is Rows8 of 64 consecutive rows, whose rest ends at end, for groups of 4
+// queries, of which the last begins back queries earlier. Sums of one query are 512 bytes
+// after those of the one before. Lines ahead bytes later are prefetched. groups >= 1.
+//
+//go:noescape
+func rowTilesAVX512(out *int32, rows *uint8, stride int, codes *int8, codeStride int, groups int, back int, head int, end int, ahead int)

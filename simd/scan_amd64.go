@@ -4,14 +4,21 @@ package simd
 
 import "unsafe"
 
-func (kern Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+// fetchedBy is the number of queries during whose scan the next rows come from memory.
+const fetchedBy = 16
+
+func (kern Kernels) scan(w *ScanScratch, panel []uint8, ahead, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
 	n, all := len(queries), head+width
 	if kern == Generic || n == 0 {
 		scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
 		return
 	}
-	ahead := fetchAhead(panel, all, n)
+	if ahead != 0 && len(panel) > fetchedPanel && n > 2*fetchedBy { // the first queries prefetch what comes after rows
+		kern.scan(w, panel, ahead, head, width, codes, stride, queries[:fetchedBy], t, masks, values)
+		kern.scan(w, panel, 0, head, width, codes[fetchedBy*stride:], stride, queries[fetchedBy:], t, masks[fetchedBy:], values[fetchedBy*PanelLanes:])
+		return
+	}
 	panel, codes = panel[:PanelLanes*all], codes[:(n-1)*stride+all]
 	masks, values = masks[:n], values[:PanelLanes*n]
 	heads, rests, radii, offsets := t.pointers()

@@ -4,14 +4,13 @@ package simd
 
 import "unsafe"
 
-func (kern Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+func (kern Kernels) scan(w *ScanScratch, panel []uint8, ahead, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
 	n, all := len(queries), head+width
 	if kern == Generic || n == 0 {
 		scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
 		return
 	}
-	ahead := fetchAhead(panel, all, n)
 	panel, codes = panel[:PanelLanes*all], codes[:(n-1)*stride+all]
 	masks, values = masks[:n], values[:PanelLanes*n]
 	heads, rests, radii, offsets := t.pointers()

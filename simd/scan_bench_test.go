@@ -58,7 +58,8 @@ func BenchmarkTranspose(b *testing.B) {
 
 // BenchmarkWholeRows reports GB/s of rows tested 64 at a time through 48 MiB, by
 // instructions/queries/way. With 0 queries rows are transposed only; "cut" hides the next
-// rows from Transpose, which then cannot prefetch them; "rows" is Rows8 and Test.
+// rows from Transpose, which then cannot prefetch them; "rows" is Rows8 and Test, for a query
+// after the other; "scan" is ScanRows. "cached" is ScanRows of the same 64 rows each time.
 func BenchmarkWholeRows(b *testing.B) {
 	const head, width, all = 64, 768, 48 << 20
 	const stride, size = head + width, PanelLanes * (head + width)
@@ -71,7 +72,7 @@ func BenchmarkWholeRows(b *testing.B) {
 	for i := range ids {
 		ids[i] = uint32(i)
 	}
-	for _, n := range []int{0, 1, 32, 256} {
+	for _, n := range []int{0, 1, 2, 4, 8, 16, 24, 32, 64, 256} {
 		c := newScanCase(r, head, width, 0, n, false)
 		masks, values := make([]uint64, n), make([]float32, PanelLanes*n)
 		for _, kern := range Available() {
@@ -84,13 +85,21 @@ func BenchmarkWholeRows(b *testing.B) {
 				"cut":  func(at int) { scan(at, at+size) },
 				"open": func(at int) { scan(at, all) },
 			}
-			if n == 1 {
+			if n > 0 {
+				ways["scan"] = func(at int) {
+					kern.ScanRows(&w, rows[at:], stride, PanelLanes, head, width, c.codes, c.stride, c.queries, &c.terms, masks, values)
+				}
+				ways["cached"] = func(int) { ways["scan"](0) }
+			}
+			if n > 0 && n <= 4 {
 				ways["rows"] = func(at int) {
-					kern.Rows8(sums, rows, stride, ids[at/stride:][:PanelLanes], head, width, c.codes)
-					masks[0] = kern.Test(sums, &c.terms, &c.queries[0], values)
+					for q := range n {
+						kern.Rows8(sums, rows, stride, ids[at/stride:][:PanelLanes], head, width, c.codes[q*c.stride:])
+						masks[q] = kern.Test(sums, &c.terms, &c.queries[q], values[PanelLanes*q:])
+					}
 				}
 			}
-			for _, way := range []string{"cut", "open", "rows"} {
+			for _, way := range []string{"cut", "open", "rows", "scan", "cached"} {
 				if ways[way] == nil {
 					continue
 				}

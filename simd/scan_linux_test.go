@@ -28,6 +28,9 @@ func TestScanEdges(t *testing.T) {
 					w := ScanScratch{words: edge(t, before, make([]int64, len(panel)/8-short))}
 					kern.Scan(&w, panel, s.head, s.width, codes, c.stride, queries, &terms, masks, values)
 				}
+				var w ScanScratch
+				kern.ScanRows(&w, rows, c.stride, PanelLanes, s.head, s.width, codes, c.stride, queries, &terms, masks, values)
+				kern.ScanRows(&w, rows[:(s.n-1)*c.stride+all], c.stride, s.n, s.head, s.width, codes, c.stride, queries, &terms, masks, values)
 				kern.Test(sums, &terms, &queries[s.n-1], one)
 				kern.Select(list, bounds, list, bounds, -1, 1)
 				kern.Transpose(panel, rows, c.stride, PanelLanes, all)

@@ -2,7 +2,7 @@
 
 package simd
 
-func (Kernels) scan(w *ScanScratch, panel []uint8, head, width int, codes []int8, stride int, queries []ScanQuery,
+func (Kernels) scan(w *ScanScratch, panel []uint8, _, head, width int, codes []int8, stride int, queries []ScanQuery,
 	t *PanelTerms, masks []uint64, values []float32) {
 	scanGeneric(w, panel, head, width, codes, stride, queries, t, masks, values)
 }

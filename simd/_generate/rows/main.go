@@ -26,6 +26,7 @@ func main() {
 		emit("rowSums", "Rows", avx512, "hi", "lo")
 		emit("rowSums8", "Rows8", avx512, "q")
 	}
+	tiles()
 	Generate()
 }
 
