@@ -11,8 +11,9 @@ import (
 type Costs struct {
 	// Scan is the cost of a code in a first look at panels, for one query. Wide is that in
 	// a first look wider than the collection's panels; 0 if the backend has no such looks.
-	// Transpose is the cost of a code that such a look transposes into panels, once for all queries
-	// of a run; 0 in old files of costs, where Wide includes it.
+	// Transpose is what such a look takes for a code besides, once for all queries of a run: it
+	// transposes rows into panels, or multiplies few queries with the rows as they are; 0 in old files
+	// of costs, where Wide includes it.
 	Scan      float64 `json:"scan"`
 	Wide      float64 `json:"wide"`
 	Transpose float64 `json:"transpose"`

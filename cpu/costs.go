@@ -22,7 +22,7 @@ const (
 	costDim     = 512
 	costLowDim  = 64 // dimension of another collection, for the dense scan
 	costQueries = 64
-	costFew     = 8 // queries of a look that transposes rows for few
+	costFew     = 8 // queries of a look at whole rows for few
 	// costMemory is the size of the float32 rows accessed at random: too large for any cache, like
 	// those of a large collection.
 	costMemory  = 64 << 20
@@ -38,7 +38,7 @@ const (
 func builtinCosts(kernels simd.Kernels) backend.Costs {
 	switch kernels {
 	case simd.AVX512:
-		return backend.Costs{Scan: .0022, Wide: .0021, Transpose: .023, Test: .24, List: 1, Visit: 12, Code: .0079, Sign: .0031, Far: .05,
+		return backend.Costs{Scan: .0022, Wide: .0021, Transpose: .011, Test: .24, List: 1, Visit: 12, Code: .0079, Sign: .0031, Far: .05,
 			Fetch: 110, Score: .11, Dense: .0078, DenseTest: .23, DenseOne: .039, Gather: .6, Rotate: 1.7, Query: 400}
 	case simd.AVX2, simd.NEON:
 		// NEON has not been measured; its products a cycle are about AVX2's.

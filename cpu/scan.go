@@ -44,8 +44,8 @@ const splitBytes = 1 << 20
 const leastSurvey = 1024
 
 // scan takes the first look, at all allowed atoms, for the queries that have not completed
-// it. It reads panels; if the look is wider than those of the collection it builds panels
-// from the rows of codes.
+// it. It reads panels; if the look is wider than those of the collection it reads the rows of
+// codes.
 func (x *run) scan(ctx context.Context, l backend.Look) error {
 	if !x.c.Coded() || max(l.To, x.c.R) > simd.MaxScan {
 		return fmt.Errorf("panels of width %d: %w", l.To, backend.ErrRuleUnsupported)
@@ -329,7 +329,7 @@ func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState)
 			w.slacks[k] = collection.Upward(rounding)
 			w.tests[k].Cut = cutBelow(w.taus[k], rounding)
 		}
-		// For a single query, reading rows directly costs less than building panels from them.
+		// For a single query, Rows8 takes less than ScanRows, which multiplies as if there were four.
 		byRows := len(qs) == 1 && t.Look.To > x.c.PanelWidth
 		if byRows {
 			x.sumPanelRows(w, codes, t.Look.To, panels)
