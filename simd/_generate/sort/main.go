@@ -37,8 +37,8 @@ func sortKeys(name string, rows int) {
 	Pragma("noescape")
 	keys := Load(Param("keys"), GP64()).(GPVirtual)
 	n := &network{lower: map[int]OpmaskVirtual{}, all: ZMM()}
-	for size, mask := range map[int]uint32{2: 0x55, 4: 0x33, 8: 0x0f} {
-		bits := GP32()
+	for i, mask := range []uint32{0x55, 0x33, 0x0f} {
+		size, bits := 2<<i, GP32()
 		n.lower[size] = K()
 		MOVL(U32(mask), bits)
 		KMOVW(bits, n.lower[size])
