@@ -97,6 +97,12 @@ func (s *state) finish(ctx context.Context, w *scratch) {
 
 // orderArms makes the open arms finalists, in descending order of bounds.
 func (s *state) orderArms(ctx context.Context, w *scratch) {
+	s.collectArms(ctx, w)
+	w.sorting.sortArms(s.finalists)
+}
+
+// collectArms makes the open arms finalists, in any order.
+func (s *state) collectArms(ctx context.Context, w *scratch) {
 	s.recordStopped()
 	if s.givenScored < len(s.given) { // ctx has ended
 		s.scoreSomeGiven(w, partialRows)
@@ -120,7 +126,6 @@ func (s *state) orderArms(ctx context.Context, w *scratch) {
 	}
 	s.list.truncate(0)
 	left = append(left[:resolved], s.resolveAbove(w, left[resolved:], func() bool { return ctx.Err() != nil })...)
-	w.sorting.sortArms(left)
 	s.finalists = left
 }
 

@@ -18,11 +18,13 @@ const (
 	togetherShare = 8
 )
 
-// finishing is a query of large k whose arms are scored at the end: in descending order of bounds.
+// finishing is a query of large k whose arms are scored at the end: first as many of greatest bound as are
+// missing to k scores and a few more, then others in descending order of bounds.
 type finishing struct {
 	*state
-	arms []arm
-	done int // arms scored
+	arms   []arm
+	done   int  // arms scored
+	sorted bool // the others are in descending order of bounds
 }
 
 // scoreTogether scores the arms of queries of large k: those of greatest bound that are missing to k
@@ -43,13 +45,13 @@ func (x *run) scoreTogether(ctx context.Context, js []int) error {
 		var all, left []*finishing
 		for _, j := range large[len(large)*p/n : len(large)*(p+1)/n] {
 			s := &x.states[j]
-			s.orderArms(ctx, w)
+			s.collectArms(ctx, w)
 			all = append(all, &finishing{state: s, arms: s.finalists})
 		}
 		left = slices.Clone(all)
 		err := w.scoreRounds(ctx, x.r, left)
 		for _, q := range all {
-			q.finalists = append(q.arms[:0], q.arms[q.done:]...)
+			q.finalists = append(q.arms[:0], q.dropBelow(q.arms[q.done:])...)
 		}
 		return err
 	})
@@ -62,7 +64,7 @@ func (w *scratch) scoreRounds(ctx context.Context, r *resident, left []*finishin
 		w.ids = w.ids[:0]
 		n := 0 // queries that score arms
 		for _, q := range left {
-			next := q.next()
+			next := q.next(w)
 			if len(next) == 0 {
 				continue
 			}
@@ -78,10 +80,11 @@ func (w *scratch) scoreRounds(ctx context.Context, r *resident, left []*finishin
 		}
 		left, w.rows.lists = left[:n], w.rows.lists[:n]
 		err := w.rows.visitTiles(ctx, r, func(e int, rows []uint32, near bool) {
-			w.scores = grow(w.scores, len(rows))
-			left[e].scoreRows(w.scores, rows, near)
+			left[e].score(w, rows, near)
 		})
 		for e, q := range left {
+			q.best.dropWorse(&w.sorting)
+			q.raiseToBest()
 			q.dropScored(w.rows.lists[e], w.rows.from[e])
 		}
 		if err != nil {
@@ -90,11 +93,61 @@ func (w *scratch) scoreRounds(ctx context.Context, r *resident, left []*finishin
 	}
 }
 
+// score scores rows, by number. The k best are not known again before dropWorse.
+func (q *finishing) score(w *scratch, rows []uint32, near bool) {
+	w.scores = grow(w.scores, len(rows))
+	q.searchScoresOf(w.scores, rows, near)
+	q.countRows(len(rows))
+	for k, row := range rows {
+		if q.answersWith(w.scores[k]) {
+			q.best.append(scored{w.scores[k], row})
+		}
+	}
+}
+
 // next returns the arms that the query scores next.
-func (q *finishing) next() []arm {
+func (q *finishing) next(w *scratch) []arm {
 	left := q.arms[q.done:]
+	if missing := q.goal.K - q.best.len(); missing > 0 && !q.sorted {
+		return left[:q.moveGreatest(w, left, missing)]
+	}
+	if !q.sorted {
+		left = q.dropBelow(left)
+		q.arms, q.sorted = q.arms[:q.done+len(left)], true
+		w.sorting.sortArms(left)
+	}
 	reach := sort.Search(len(left), func(k int) bool { return !q.reachesThreshold(left[k].bound) })
 	return left[:min(reach, max(q.goal.K-q.best.len(), q.goal.K/togetherShare, reach/togetherShare, 1))]
+}
+
+// dropBelow drops those of arms that do not reach the threshold, and returns the others.
+func (q *finishing) dropBelow(arms []arm) []arm {
+	return slices.DeleteFunc(arms, func(a arm) bool { return !q.reachesThreshold(a.bound) })
+}
+
+// moveGreatest moves the n arms of greatest bound that reach the threshold, and some more, before the others.
+// It returns how many it moved.
+func (q *finishing) moveGreatest(w *scratch, arms []arm, n int) int {
+	w.values = w.values[:0]
+	for _, a := range arms {
+		w.values = append(w.values, float32(a.bound))
+	}
+	least := q.least32()
+	if n < len(arms) {
+		cut := rankedFrom(q.kern, w.values, n, n/ownSpare)
+		if q.own.raised { // the n-th upper bound, and a lower bound that n arms have
+			cut = float32((float64(cut) + q.tau) / 2)
+		}
+		least = max(least, cut)
+	}
+	at := 0
+	for k, b := range w.values {
+		if b >= least {
+			arms[at], arms[k] = arms[k], arms[at]
+			at++
+		}
+	}
+	return at
 }
 
 // dropScored drops the first arms, whose rows are listed, but for those from entry scored of the list

@@ -214,7 +214,11 @@ func (q *scanState) endChunk(w *scratch, hi int, scanned []uint32, passed surviv
 	q.nextPanel = hi
 	before := q.seen
 	q.countChunk(lo, hi, scanned, hidden)
-	q.takeChunk(w, source, passed, strip, q.seen-before)
+	if q.raisesByOwn() {
+		q.takeOwn(passed, hi >= q.c.PanelCount())
+	} else {
+		q.takeChunk(w, source, passed, strip, q.seen-before)
+	}
 	return !q.endScan(q.c.PanelCount())
 }
 

@@ -38,9 +38,10 @@ type state struct {
 	conversion     looks.Conversion // between search scores and bounds
 	best           top
 	lower          topFloats // the k greatest lower bounds, if they set the threshold
-	tau            float64   // the threshold; it never falls
-	pruned         bool      // list and finalists hold only arms that reach prunedAt
-	prunedAt       float64   // the threshold at which they were pruned
+	own            ownBounds
+	tau            float64 // the threshold; it never falls
+	pruned         bool    // list and finalists hold only arms that reach prunedAt
+	prunedAt       float64 // the threshold at which they were pruned
 
 	hidden      []uint32 // atoms that looks and dense scans pass over, ascending: excluded or given as candidates
 	merged      []uint32 // memory of hidden
@@ -138,15 +139,17 @@ func (s *state) prepareQuery(x *run, q []float32, g *backend.Goal, prep collecti
 	// Slices of an earlier batch are reused.
 	best, lower, rows, list, finalists := s.best, s.lower, s.rows, s.list, s.finalists
 	scanned, merged, given, hiddenRows, bestGiven := s.scanned, s.merged, s.given, s.hiddenRows, s.bestGiven
+	own := s.own
 	*s = state{}
 	s.run, s.c, s.kern, s.goal, s.exp, s.q, s.scale, s.prep = x, x.c, x.r.kernels, *g, exp, scaled, scale, prep
-	s.best, s.lower, s.rows.codes, s.rows.stageBiases = best, lower, rows.codes, rows.stageBiases
+	s.best, s.lower, s.own, s.rows.codes, s.rows.stageBiases = best, lower, own, rows.codes, rows.stageBiases
 	s.list, s.finalists = survivors{ids: list.ids[:0], bounds: list.bounds[:0]}, finalists[:0]
 	s.scanned, s.merged, s.given, s.hiddenRows, s.bestGiven, s.nextPanel = scanned, merged[:0], given, hiddenRows[:0], bestGiven[:0], g.From/panelAtoms
 	s.orderGiven()
 	s.hideAtoms()
 	s.best.reset(g.K)
 	s.lower.reset(g.K)
+	s.own.reset()
 	s.qq = squares
 	power := 0 // squared differences are taken from the query as given
 	if !s.c.Metric.Differences() {

@@ -92,7 +92,7 @@ func TestNextOfFew(t *testing.T) {
 	q.best.push(scored{score: 1})
 	for want := 2; want >= 0; want-- {
 		left := 2 - q.done
-		next := q.next()
+		next := q.next(&scratch{})
 		if left != want || len(next) > left || want > 0 && len(next) == 0 {
 			t.Fatalf("%d arms of %d that reach the threshold", len(next), left)
 		}

@@ -68,6 +68,19 @@ func (t *top) add(x scored) {
 	t.entries = append(t.entries, x)
 }
 
+// append is push without a choice of the k best, which dropWorse makes.
+func (t *top) append(x scored) { t.entries = append(t.entries, x) }
+
+// dropWorse drops all entries but the k best, after append.
+func (t *top) dropWorse(w *sorting) {
+	t.unrank()
+	if t.k > 0 && len(t.entries) > t.k {
+		w.sort(t.entries)
+		t.entries = t.entries[:t.k]
+		t.ranked, t.least = true, t.entries[t.k-1]
+	}
+}
+
 // rank finds the worst of k entries.
 func (t *top) rank() {
 	t.ranked, t.least = true, t.entries[0]
