@@ -13,9 +13,16 @@ const (
 	// that a cache holds need not be shared, and if k is so large that togetherQueries queries
 	// score as many rows as there are.
 	togetherTiles, togetherQueries = 4, 256
+	// After a look that raised the threshold by its own bounds, after which no arm is scored, they always do
+	// from k = leastOwn on.
+	leastOwn = 64
 	// togetherShare is the share of k, and of the arms that reach the threshold, that such a query scores
 	// before it compares the next bound with the threshold, which these scores may raise.
 	togetherShare = 8
+	// scoreWithin is where between the k-th upper bound and the k-th lower bound the k-th score is assumed, as
+	// a share of the distance. Half of it would be right if all atoms had equal distances, and not the greatest
+	// of their strip. A query scores arms above it at once.
+	scoreWithin = .4
 )
 
 // finishing is a query of large k whose arms are scored at the end: first as many of greatest bound as are
@@ -31,30 +38,37 @@ type finishing struct {
 // scores, and then more as long as they reach the threshold. The queries of a thread score rows
 // together. Which arms a query scores depends on the query alone.
 func (x *run) scoreTogether(ctx context.Context, js []int) error {
-	if 4*x.c.Dim*x.c.N <= togetherTiles*x.r.tileBytes {
-		return nil
-	}
 	var large []int
 	for _, j := range js {
-		if s := &x.states[j]; s.phase < answered && s.goal.K > x.c.N/togetherQueries {
+		if x.states[j].finishesTogether() {
 			large = append(large, j)
 		}
 	}
 	n := min(x.r.threads, len(large))
 	return x.r.each(ctx, n, func(w *scratch, p int) error {
-		var all, left []*finishing
+		var all []*finishing
 		for _, j := range large[len(large)*p/n : len(large)*(p+1)/n] {
 			s := &x.states[j]
 			s.collectArms(ctx, w)
 			all = append(all, &finishing{state: s, arms: s.finalists})
 		}
-		left = slices.Clone(all)
-		err := w.scoreRounds(ctx, x.r, left)
+		err := w.scoreRounds(ctx, x.r, slices.Clone(all))
 		for _, q := range all {
 			q.finalists = append(q.arms[:0], q.dropBelow(q.arms[q.done:])...)
 		}
 		return err
 	})
+}
+
+// finishesTogether reports whether the query scores the arms of its looks together with others.
+func (s *state) finishesTogether() bool {
+	if s.phase >= answered {
+		return false
+	}
+	if s.own.raised {
+		return s.goal.K >= leastOwn
+	}
+	return s.goal.K > s.c.N/togetherQueries && 4*s.c.Dim*s.c.N > togetherTiles*s.run.r.tileBytes
 }
 
 // scoreRounds scores arms of queries as scoreTogether says, and reorders the list of these.
@@ -136,7 +150,7 @@ func (q *finishing) moveGreatest(w *scratch, arms []arm, n int) int {
 	if n < len(arms) {
 		cut := rankedFrom(q.kern, w.values, n, n/ownSpare)
 		if q.own.raised { // the n-th upper bound, and a lower bound that n arms have
-			cut = float32((float64(cut) + q.tau) / 2)
+			cut = float32((1-scoreWithin)*float64(cut) + scoreWithin*q.tau)
 		}
 		least = max(least, cut)
 	}

@@ -39,7 +39,9 @@ func TestFinishTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := loaded.(*resident)
-			if together {
+			if !together { // one by one
+				look.Source = backend.Exact
+			} else {
 				r.tileBytes = 64 * 4 * dim
 			}
 			run, err := r.Begin(t.Context(), q, goals)

@@ -22,25 +22,32 @@ const (
 // greatest, and some more.
 type ownBounds struct {
 	survivors      // with lower bounds
+	begun     bool // given candidates are among them
 	raised    bool // they have raised the threshold
 	listed    int  // arms that were listed when some were last dropped
 }
 
 func (o *ownBounds) reset() {
 	o.truncate(0)
-	o.raised, o.listed = false, 0
+	o.begun, o.raised, o.listed = false, false, 0
 }
 
 // raisesByOwn reports whether the look's own bounds raise the threshold: bounds of whole rows hold in both
 // directions with certainty, so that k lower bounds make a threshold and nothing is read between
-// chunks. With a ceiling, or with candidates, arms are taken as those of other looks are.
+// chunks. With a ceiling arms are taken as those of other looks are.
 func (q *scanState) raisesByOwn() bool {
-	return q.bound.Kind == looks.Whole && q.bound.Look.Source == backend.LowerBound && q.goal.K > 0 && !q.bounded() && len(q.given) == 0
+	return q.bound.Kind == looks.Whole && q.bound.Look.Source == backend.LowerBound && q.goal.K > 0 && !q.bounded()
 }
 
 // takeOwn lists the arms of a chunk that passed the look, and raises the threshold by their lower bounds.
 // last says that no chunk follows.
 func (q *scanState) takeOwn(passed survivors, last bool) {
+	if !q.own.begun {
+		q.own.begun = true
+		for _, a := range q.bestGiven { // the look does not see them
+			q.own.ids, q.own.bounds = append(q.own.ids, a.row), append(q.own.bounds, lower32(q.conversion.Threshold(a.score)))
+		}
+	}
 	before := q.tau
 	for left := passed; len(left.ids) > 0; {
 		// Atoms of one strip share the greatest distance from upper to lower bound.
@@ -52,7 +59,7 @@ func (q *scanState) takeOwn(passed survivors, last bool) {
 		left = survivors{left.ids[n:], left.bounds[n:]}
 	}
 	q.raiseByOwn(last)
-	q.begun = true
+	q.begun, q.weak = true, 0
 	if q.tau > before || last {
 		q.list.appendSelected(q.kern, passed, q.least32(), float32(math.Inf(1)))
 	} else {

@@ -72,8 +72,13 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	f.scan = p.scanCost(l.stages[0]) * p.atomsPerArm() * p.shareSeen(rank)
 	left := p.shareKept(l, 0, rank, widening)
 	if p.k > 0 {
-		f.list = c.List * p.shareListed(l, rank, widening)
-		f.tighten = p.tightenCost(l, rank)
+		listed := p.shareListed(l, rank, widening)
+		f.list = c.List * listed
+		if p.raisesByOwn(l) {
+			f.tighten = ownLists * c.List * listed
+		} else {
+			f.tighten = p.tightenCost(l, rank)
+		}
 	} else { // the threshold is known from the start
 		f.list = c.List * left
 	}
@@ -92,10 +97,14 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		return f
 	}
 	// Finish scores in descending order of bounds, which makes the threshold exact
-	rank += p.rank(backend.Exact) - p.rank(l.source)
+	rank += p.rank(backend.Exact) - p.rankOf(l)
 	scored := max(answers, min(left, p.shareKept(l, len(l.stages)-1, rank, widening)))
 	if p.finishesTogether() {
-		exact = (1-togetherPart)*exact + togetherPart*p.sharedScoreCost(p.sharing(), scored*arms)
+		part := togetherPart
+		if p.raisesByOwn(l) {
+			part = 1
+		}
+		exact = (1-part)*exact + part*p.sharedScoreCost(p.sharing(), scored*arms)
 	}
 	f.score = exact * scored
 	return f
@@ -267,8 +276,18 @@ func (p *problem) finishesTogether() bool {
 }
 
 // togetherPart is the part of these rows that queries score together: the first ones. Later rounds are
-// small. Measured .3 to .7.
+// small. Measured .3 to .7. After looks that raise thresholds by their own bounds it is all.
 const togetherPart = .5
+
+// ownLists is the cost of an arm that a first look lists and whose own bounds may raise the threshold, beside
+// listing it, as a multiple of Costs.List. Measured 4 to 6.
+const ownLists = 5
+
+// raisesByOwn reports whether lower bounds of a ladder's first look raise thresholds: it reads whole rows,
+// so that nothing else is read for them.
+func (p *problem) raisesByOwn(l ladder) bool {
+	return p.k > 0 && l.source == backend.LowerBound && len(l.stages) > 0 && p.fullWidth(l.stages[0])
+}
 
 // streamCost is the cost of reading so many bytes in order, of rows of all atoms that have rowBytes: 0 if
 // these stay in caches or it is unknown how many queries share it.
@@ -288,7 +307,7 @@ const streamed = .4
 func (p *problem) prepareCost(l ladder) float64 {
 	c := &p.costs
 	codings := 1.
-	if len(l.stages) > 1 || l.source == backend.LowerBound && p.k > 0 {
+	if len(l.stages) > 1 || l.source == backend.LowerBound && p.k > 0 && !p.raisesByOwn(l) {
 		codings = 2
 	}
 	products := 2 * p.head * p.dim // the head, and its removal from the rest
@@ -316,10 +335,25 @@ func (p *problem) rank(source backend.Source) float64 {
 		rank = ks[len(ks)-1] // unknown: as for the greatest k of the pilot
 	}
 	if source == backend.LowerBound {
-		unclear := math.Exp(all+p.curves.logShare(p.curves.shares, len(p.widths)-1, rank)) - math.Exp(rank)
-		rank = max(rank, math.Log(math.Exp(rank)+fineUnclear*max(0, unclear))) // not lower by a rounding
+		rank = p.unclearRank(rank, fineUnclear)
 	}
 	return rank
+}
+
+// rankOf is the rank of the final threshold of a ladder. Lower bounds of a first look are by 8-bit codes
+// of the query, as the pilot assumes.
+func (p *problem) rankOf(l ladder) float64 {
+	if p.raisesByOwn(l) {
+		return p.unclearRank(p.rank(backend.Exact), 1)
+	}
+	return p.rank(l.source)
+}
+
+// unclearRank is the log of the rank below that share of the arms that a whole row and an 8-bit query cannot
+// separate from those of a rank.
+func (p *problem) unclearRank(rank, share float64) float64 {
+	unclear := math.Exp(math.Log(float64(p.atoms))+p.curves.logShare(p.curves.shares, len(p.widths)-1, rank)) - math.Exp(rank)
+	return max(rank, math.Log(math.Exp(rank)+share*max(0, unclear))) // not lower by a rounding
 }
 
 // widening is the log of the factor by which a ladder's fallible looks keep more arms than
@@ -475,7 +509,7 @@ func (p *problem) mostSurvivors(l ladder) float64 {
 	if l.certain && p.afterAll(l) <= p.denseAloneCost() {
 		return 0
 	}
-	usual := p.rank(l.source)
+	usual := p.rankOf(l)
 	high := p.rankWhere(usual, func(rank float64) bool {
 		f := p.forecast(l, rank)
 		return f.after() > p.denseAloneCost()
@@ -499,7 +533,7 @@ func (p *problem) afterAll(l ladder) float64 {
 	if last == 0 || !p.fullWidth(l.stages[last]) {
 		return math.Inf(1)
 	}
-	cost := p.costs.List + p.rescoreCost()*min(1, 2*p.shareKept(l, last, p.rank(l.source), 0))
+	cost := p.costs.List + p.rescoreCost()*min(1, 2*p.shareKept(l, last, p.rankOf(l), 0))
 	for _, stage := range l.stages[1:] {
 		cost += p.laterCost(stage, 1)
 	}
@@ -513,7 +547,7 @@ func (p *problem) mostBetter(l ladder) float64 {
 		return 0
 	}
 	dense := p.forecast(p.denseLadder(), p.rank(backend.Exact))
-	usual := p.rank(l.source)
+	usual := p.rankOf(l)
 	rank := p.rankWhere(usual, func(rank float64) bool { return p.afterBetter(l, rank) > dense.total() })
 	if math.IsInf(rank, 1) {
 		return 0
@@ -531,7 +565,7 @@ const betterCost = 3.5
 // that the final threshold has this rank (the log). They pass all looks; whole rows of codes tell in
 // the end that they are above the ceiling, but for those near it, which are scored.
 func (p *problem) afterBetter(l ladder, rank float64) float64 {
-	usual, low := p.forecast(l, p.rank(l.source)), p.forecast(l, rank)
+	usual, low := p.forecast(l, p.rankOf(l)), p.forecast(l, rank)
 	whole := len(p.widths) - 1
 	better := math.Exp(rank) / float64(p.atoms)
 	near := math.Exp(p.curves.logShare(p.curves.shares, whole, rank)) - better

@@ -247,7 +247,7 @@ func ArmAlpha(delta float64, k int) float64 { return delta / float64(max(k, 1)) 
 
 // makePlan converts a ladder to the looks that backends run, with its forecast.
 func (p *problem) makePlan(l ladder) *Plan {
-	f := p.forecast(l, p.rank(l.source))
+	f := p.forecast(l, p.rankOf(l))
 	out := &Plan{Name: p.name(l), Cost: f.total(), Gather: l.gather, SurvivorShares: slices.Clone(f.kept[:len(l.stages)])}
 	for i, stage := range l.stages {
 		look := backend.Look{Rep: p.later[stage], To: p.widths[stage], Rule: backend.Student, Alpha: p.alpha(l), Source: l.source}

@@ -123,7 +123,7 @@ func TestChoice(t *testing.T) {
 			if got := p.name(p.chooseLadder(x.method)); got != x.want {
 				for _, l := range p.ladders(x.method) {
 					l, _ = p.withSource(l)
-					f := p.forecast(l, p.rank(l.source))
+					f := p.forecast(l, p.rankOf(l))
 					t.Logf("%-22s %.4f ns  source %d  %+v", p.name(l), f.total(), l.source, f)
 				}
 				t.Errorf("chose %s, want %s", got, x.want)
@@ -311,7 +311,11 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		return plainScan(p, gather) + (.15*c.Visit*entering+plainTogether(p, sharing, k)+.75*c.Visit*k)/n, 0
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
-	wider, rank := p.widening(l), math.Exp(p.rank(source))
+	wider, rank, own := p.widening(l), math.Exp(p.rank(source)), source == backend.LowerBound && p.k > 0 && stages[0] == len(p.widths)-1
+	if own { // by the look's own bounds
+		clear := math.Exp(p.rank(backend.Exact))
+		rank = math.Max(clear, atoms*p.shareKept(l, 0, math.Log(clear), 0))
+	}
 	share := func(i int, rank float64) float64 { return p.shareKept(l, i, math.Log(rank), wider) }
 	codes := func(stage int) float64 { return float64(p.widths[stage] + p.head) }
 	whole := len(p.widths) - 1
@@ -326,7 +330,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	// the cost per query, in ns
 	total := c.Query * float64(len(stages))
 	total += c.Rotate * float64(p.rest)
-	if len(stages) > 1 || source == backend.LowerBound && p.k > 0 {
+	if len(stages) > 1 || source == backend.LowerBound && p.k > 0 && !own {
 		total += c.Rotate * float64(p.rest) // a finer coding for rows of codes
 	}
 	total += c.Dense * 2 * float64(p.head) * float64(p.dim)
@@ -421,7 +425,9 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 			scored += far(codes(whole), 0) * codes(whole)
 		}
 	}
-	if p.k > 0 {
+	if own {
+		total += 5 * (total - before)
+	} else if p.k > 0 {
 		total += entering*scored + 7*c.Visit*math.Max(0, entering-float64(p.k))
 	}
 	left := n * share(0, rank)
@@ -443,7 +449,10 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	} else {
 		last := math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
 		if p.k > p.atoms/256 && 4*p.dim*p.atoms > 16<<20 { // half of them together
-			total += (read*last + plainTogether(p, plainSharing(p), last)) / 2
+			together := plainTogether(p, plainSharing(p), last)
+			if total += together; !own {
+				total += (read*last - together) / 2
+			}
 		} else {
 			total += read * last
 		}
@@ -470,7 +479,7 @@ func TestNoRegret(t *testing.T) {
 			case len(stages) == 0 && 4*p.dim*p.atoms > 16<<20:
 				x += .5 * plainScan(p, gather)
 			case len(stages) > 0 && p.widths[stages[0]] > p.panelWidth:
-				seen := plainSeen(p, math.Exp(p.rank(source))) / float64(p.atoms)
+				seen := plainSeen(p, math.Exp(p.rankOf(ladder{stages: stages, source: source}))) / float64(p.atoms)
 				code := p.costs.Wide + p.costs.Transpose/64
 				x += .5 * seen * (p.costs.Test + code*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
 			}
@@ -532,7 +541,7 @@ func TestNoRegret(t *testing.T) {
 		if got := weigh(l.stages, l.gather, l.certain, l.source); got > least*(1+1e-9) {
 			t.Errorf("chose %s at %g ns, %s costs %g", p.name(l), got, best, least)
 		}
-		f := p.forecast(l, p.rank(l.source))
+		f := p.forecast(l, p.rankOf(l))
 		if want, _ := plainCost(p, l.stages, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
 			t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
 		}
@@ -553,7 +562,7 @@ func TestForecastsMoveWithCosts(t *testing.T) {
 		for _, l := range p.ladders(Auto) {
 			for _, source := range p.sources() {
 				l.source = source
-				a, b, c := p.forecast(l, p.rank(source)), dearer.forecast(l, p.rank(source)), hours.forecast(l, p.rank(source))
+				a, b, c := p.forecast(l, p.rankOf(l)), dearer.forecast(l, dearer.rankOf(l)), hours.forecast(l, hours.rankOf(l))
 				if b.total() < a.total() {
 					t.Errorf("%s: %g ns becomes %g", p.name(l), a.total(), b.total())
 				}
@@ -639,7 +648,7 @@ func TestLooks(t *testing.T) {
 			if plan.Dense() != (plan.Name == "dense" || plan.Name == "gather") || plan.Gather != (plan.Name == "gather") {
 				t.Errorf("%s: dense %v with %d looks", plan.Name, plan.Dense(), len(plan.Looks))
 			}
-			if f := p.forecast(l, p.rank(l.source)); len(plan.SurvivorShares) != len(plan.Looks) || plan.Cost != f.total() {
+			if f := p.forecast(l, p.rankOf(l)); len(plan.SurvivorShares) != len(plan.Looks) || plan.Cost != f.total() {
 				t.Errorf("%s: forecast %v, %g ns", plan.Name, plan.SurvivorShares, plan.Cost)
 			}
 		}
@@ -652,7 +661,7 @@ func TestLimit(t *testing.T) {
 	limited := 0
 	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
 		for _, l := range p.lookLadders(false) {
-			limit, usual, wider := p.mostSurvivors(l), p.rank(l.source), p.widening(l)
+			limit, usual, wider := p.mostSurvivors(l), p.rankOf(l), p.widening(l)
 			if made := p.makePlan(l); made.Looks[0].MaxSurvivors != limit {
 				t.Errorf("%s: limit %g, the plan has %g", p.name(l), limit, made.Looks[0].MaxSurvivors)
 			}
@@ -773,13 +782,13 @@ func TestMostBetter(t *testing.T) {
 			f := p.forecast(p.denseLadder(), p.rank(backend.Exact))
 			dense, all := f.total(), math.Log(float64(p.atoms))
 			if share == 0 {
-				if after := p.afterBetter(l, all); after > dense*(1+1e-9) && p.rank(l.source) < all {
+				if after := p.afterBetter(l, all); after > dense*(1+1e-9) && p.rankOf(l) < all {
 					t.Errorf("%s: no limit, though going on costs %g ns at worst and a dense scan %g", p.name(l), after, dense)
 				}
 				continue
 			}
 			limited++
-			if rank := math.Log(math.Exp(p.rank(l.source)) + share*float64(p.atoms)); p.afterBetter(l, rank) < dense*(1-1e-9) {
+			if rank := math.Log(math.Exp(p.rankOf(l)) + share*float64(p.atoms)); p.afterBetter(l, rank) < dense*(1-1e-9) {
 				t.Errorf("%s: at rank %g going on costs %g ns and a dense scan %g", p.name(l), math.Exp(rank), p.afterBetter(l, rank), dense)
 			}
 		}

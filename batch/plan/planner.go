@@ -198,7 +198,7 @@ func (p *problem) withSource(l ladder) (best ladder, least float64) {
 	least = math.Inf(1)
 	for _, source := range p.sources() {
 		l.source = source
-		f := p.forecast(l, p.rank(source))
+		f := p.forecast(l, p.rankOf(l))
 		cost := f.total()
 		cost += p.fewPenalty(l, &f)
 		if !l.dense() && p.fallible(l) == 0 {

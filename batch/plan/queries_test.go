@@ -46,15 +46,15 @@ func TestQueriesShareReading(t *testing.T) {
 		{100, 4, Auto, "128,whole,rescore"},
 		{100, 256, Auto, "whole,rescore"},
 		{1500, 4, Certain, "128,whole,rescore"},
-		{1500, 256, Certain, "dense"},
-		{1500, 256, Auto, "dense"},
+		{1500, 256, Certain, "whole,rescore"},
+		{1500, 256, Auto, "whole,rescore"},
 		{100, 256, Certain, "whole,rescore"},
 	} {
 		p := records(x.k, x.queries)
 		if got := p.name(p.chooseLadder(x.m)); got != x.want {
 			for _, l := range p.ladders(x.m) {
 				l, cost := p.withSource(l)
-				t.Logf("%-22s %.4f ns  source %d  %+v", p.name(l), cost, l.source, p.forecast(l, p.rank(l.source)))
+				t.Logf("%-22s %.4f ns  source %d  %+v", p.name(l), cost, l.source, p.forecast(l, p.rankOf(l)))
 			}
 			t.Errorf("%s of the %d best of %d queries by %s, want %s", x.m, x.k, x.queries, got, x.want)
 		}

@@ -1,0 +1,106 @@
+package cpu
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"thresher/backend"
+	"thresher/collection"
+	"thresher/internal/vectors"
+)
+
+// TestOwnBounds: a first look at whole rows whose own bounds raise the threshold reads nothing but its panels, and the
+// answers after it are those of the dense scan: for any k, with twins, duplicates of a query, atoms of very different
+// sizes, candidates and excluded atoms, on any number of threads and alone.
+func TestOwnBounds(t *testing.T) {
+	raised := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n, dim, m := rapid.IntRange(2, 2500).Draw(t, "n"), rapid.IntRange(40, 90).Draw(t, "dim"), rapid.IntRange(1, 4).Draw(t, "queries")
+		rng := vectors.Rand(rapid.Uint64().Draw(t, "seed"))
+		rows := vectors.PowerLaw(rng, n, dim)
+		switch rapid.SampledFrom([]string{"any", "twins", "sizes"}).Draw(t, "kind") {
+		case "twins":
+			copy(rows[n/2*dim:n/2*2*dim], rows[:n/2*dim])
+		case "sizes":
+			for i := range rows {
+				rows[i] = float32(math.Ldexp(float64(rows[i]), i/dim%40-20))
+			}
+		}
+		metric := rapid.SampledFrom([]collection.Metric{collection.InnerProduct, collection.Euclidean, collection.Cosine}).Draw(t, "metric")
+		c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 3, Metric: metric})
+		if err != nil {
+			t.Fatal(err)
+		}
+		queries := backend.Queries{M: m, Dim: dim, Data: vectors.PowerLaw(rng, m, dim)}
+		copy(queries.Data, rows[:dim])
+		some := func(name string, most int) (list []uint32) {
+			for range rapid.IntRange(0, most).Draw(t, name) {
+				list = append(list, uint32(rng.IntN(n)))
+			}
+			return backend.SortIndexes(list, n)
+		}
+		goals := make([]backend.Goal, m)
+		for j := range goals {
+			goals[j] = backend.Goal{K: rapid.IntRange(1, n).Draw(t, "k"), Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
+			goals[j].Candidates = some("candidates", min(100, n))
+			goals[j].Exclude = slices.DeleteFunc(some("excluded", min(50, n/2)), func(i uint32) bool { return slices.Contains(goals[j].Candidates, i) })
+			goals[j].Allowed = n - len(goals[j].Exclude)
+		}
+		whole := backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy, Source: backend.LowerBound, FirstChunk: 64 * rapid.IntRange(1, 8).Draw(t, "panels of the first chunk")}
+		answer := func(threads int, look *backend.Look, q backend.Queries, goals []backend.Goal) backend.Answers {
+			r, err := New(Options{Threads: threads}).Load(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			began, err := r.Begin(t.Context(), q, goals)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer began.Close()
+			if look == nil {
+				err = began.(*run).Dense(t.Context(), backend.QueryIndexes(0, q.M)...)
+			} else {
+				_, err = began.Pull(t.Context(), *look)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range began.(*run).states {
+				s := &began.(*run).states[j]
+				if look != nil && (s.rows.ready || s.rowsRead > len(goals[j].Candidates)) {
+					t.Fatalf("query %d: the look read rows: %d in float32, codes %v", j, s.rowsRead, s.rows.ready)
+				}
+				if s.own.raised {
+					raised++
+				}
+			}
+			a, err := began.Finish(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		want := answer(1, nil, queries, goals)
+		got := answer(1, &whole, queries, goals)
+		for j := range want {
+			if d := cmp.Diff(want[j].IDs, got[j].IDs) + cmp.Diff(want[j].Scores, got[j].Scores); d != "" {
+				t.Fatalf("%v, query %d, the %d best of %d: dense scan against look: %s", metric, j, goals[j].K, n, d)
+			}
+			alone := answer(1, &whole, backend.Queries{M: 1, Dim: dim, Data: queries.Row(j)}, goals[j:j+1])
+			if d := cmp.Diff(got[j], alone[0]); d != "" {
+				t.Fatalf("%v, query %d: together against alone: %s", metric, j, d)
+			}
+		}
+		if d := cmp.Diff(got, answer(3, &whole, queries, goals)); d != "" {
+			t.Fatalf("%v: 1 thread against 3: %s", metric, d)
+		}
+	})
+	if raised == 0 {
+		t.Error("no threshold was raised: the test shows nothing")
+	}
+}
