@@ -178,7 +178,8 @@ const (
 	// Exact scores original rows in float64.
 	Exact Source = iota
 	// LowerBound computes deterministic lower bounds from the whole row of int8 codes, and
-	// leaves exact scores to Finish. A backend may score exactly instead.
+	// leaves exact scores to Finish. A first look that reads these codes has them from its own
+	// sums. A backend may score exactly instead.
 	LowerBound
 )
 
