@@ -57,6 +57,9 @@ func (q *scanState) takeOwn(passed survivors, last bool) {
 		}
 		q.addLowers(survivors{left.ids[:n], left.bounds[:n]}, &q.bound.Strips[number])
 		left = survivors{left.ids[n:], left.bounds[n:]}
+		if len(q.own.ids) > 2*q.goal.K+looks.StripAtoms {
+			q.raiseByOwn(true)
+		}
 	}
 	q.raiseByOwn(last)
 	q.begun, q.weak = true, 0
@@ -97,11 +100,11 @@ func lower32(x float64) float32 {
 	return float32(x - 0x1p-23*math.Abs(x) - math.SmallestNonzeroFloat32)
 }
 
-// raiseByOwn raises the threshold to a lower bound that k arms have, if enough have entered or no other
-// will.
-func (q *scanState) raiseByOwn(last bool) {
+// raiseByOwn raises the threshold to a lower bound that k arms have, if enough have entered, or in any case if
+// now is set.
+func (q *scanState) raiseByOwn(now bool) {
 	o, k := &q.own, q.goal.K
-	if n := len(o.ids); n < k || o.raised && n == k || o.raised && !last && n < k+k/ownSpare+k/ownEntering+1 {
+	if n := len(o.ids); n < k || o.raised && n == k || o.raised && !now && n < k+k/ownSpare+k/ownEntering+1 {
 		return
 	}
 	least := rankedFrom(q.kern, o.bounds, k, k/ownSpare)
