@@ -281,7 +281,7 @@ const togetherPart = .5
 
 // ownLists is the cost of an arm that a first look lists and whose own bounds may raise the threshold, beside
 // listing it, as a multiple of Costs.List. Measured 4 to 6.
-const ownLists = 5
+const ownLists = 6
 
 // raisesByOwn reports whether lower bounds of a ladder's first look raise thresholds: it reads whole rows,
 // so that nothing else is read for them.

@@ -426,7 +426,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		}
 	}
 	if own {
-		total += 5 * (total - before)
+		total += 6 * (total - before)
 	} else if p.k > 0 {
 		total += entering*scored + 7*c.Visit*math.Max(0, entering-float64(p.k))
 	}
