@@ -188,15 +188,20 @@ func (s *state) scoreAtoms(w *scratch, atoms []uint32) {
 // scoreRows scores rows, by number, exactly and adds them to the answers; scores is memory for
 // their scores. near says that most of the rows are in a cache.
 func (s *state) scoreRows(scores []float64, rows []uint32, near bool) {
+	s.computeScores(scores, rows, near)
+	for k, row := range rows {
+		s.addScored(scored{scores[k], row})
+	}
+}
+
+// computeScores writes the exact scores of rows, by number, to scores, and counts them. Helpers may do parts of them.
+func (s *state) computeScores(scores []float64, rows []uint32, near bool) {
 	if s.shares(len(rows), leastShared) {
 		s.run.shareOut(len(rows), func(_ *scratch, lo, hi int) { s.searchScoresOf(scores[lo:hi], rows[lo:hi], near) })
 	} else {
 		s.searchScoresOf(scores, rows, near)
 	}
 	s.countRows(len(rows))
-	for k, row := range rows {
-		s.addScored(scored{scores[k], row})
-	}
 }
 
 // addPartialDense adds what stopped dense scans have found to the answers, except for rows

@@ -110,8 +110,7 @@ func (w *scratch) scoreRounds(ctx context.Context, r *resident, left []*finishin
 // score scores rows, by number. The k best are not known again before dropWorse.
 func (q *finishing) score(w *scratch, rows []uint32, near bool) {
 	w.scores = grow(w.scores, len(rows))
-	q.searchScoresOf(w.scores, rows, near)
-	q.countRows(len(rows))
+	q.computeScores(w.scores, rows, near)
 	for k, row := range rows {
 		if q.answersWith(w.scores[k]) {
 			q.best.append(scored{w.scores[k], row})

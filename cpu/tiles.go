@@ -9,6 +9,8 @@ const (
 	// leastRows and leastBytes are how much a query should find in a tile: less is not worth reading the
 	// query. If it would be less, tiles are so large that queries find visitTimes as much.
 	leastRows, leastBytes, visitTimes = 8, 24 << 10, 4
+	// aloneRows is about how many rows a query that is alone scores in a visit.
+	aloneRows = 256
 )
 
 // rowLists are lists of rows to be scored, by number, ascending; one for each of several queries.
@@ -43,6 +45,9 @@ func (l *rowLists) visitTiles(ctx context.Context, r *resident, visit func(e int
 		tile = visitTimes * least
 	}
 	tile = max(1, min(tile, r.tileBytes/row))
+	if len(l.lists) == 1 { // which shares no row
+		tile = max(tile, (last-first+1)*aloneRows/left+1)
+	}
 	for end := first + tile; left > 0; end += tile {
 		if err := r.checkpoint(ctx, len(l.lists)); err != nil {
 			return err
