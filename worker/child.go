@@ -212,7 +212,12 @@ func (s *Child) conclude(id int64, reply any, arrays *sheet, err error) {
 			s.o.Log.Error("internal error", "error", err)
 		}
 	}
-	if err := s.send(a, arrays); err != nil {
+	err = s.send(a, arrays)
+	if err != nil && a.Error == nil { // what cannot be encoded or has no descriptors; the client waits for an answer
+		s.o.Log.Error("the answer cannot be sent", "id", id, "error", err)
+		err = s.send(&answer{ID: id, Error: failureOf(fmt.Errorf("the answer cannot be sent: %w", err))}, nil)
+	}
+	if err != nil {
 		s.o.Log.Debug("not sent", "id", id, "error", err)
 	}
 }

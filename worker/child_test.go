@@ -547,3 +547,35 @@ func TestReadGrowing(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return min(len(b), 1<<16), nil }
+
+// TestAnswerThatCannotBeSent checks that a client gets an error in place of an answer that JSON
+// cannot express, or waits forever.
+func TestAnswerThatCannotBeSent(t *testing.T) {
+	l := &memoryLink{}
+	newChild(l, testOptions(t)).conclude(7, struct{ X float64 }{math.NaN()}, nil, nil)
+	f, err := readFrame(&memoryLink{in: l.out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r received
+	if err := json.Unmarshal(f.header, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.ID != 7 || r.Error == nil || r.Error.Kind != internal {
+		t.Errorf("%s", f.header)
+	}
+}
+
+// TestStatedNaN checks that scores of answers that are no numbers are refused, unless they pad.
+func TestStatedNaN(t *testing.T) {
+	c := newClient(t, testOptions(t))
+	handle, nan := c.built([]float32{1, 0, 0, 1}, 2), float32(math.NaN())
+	answers := sent{"answers", int64s, []int64{1, 2}, bytesOf([]int64{0, -1})}
+	c.must(nil, "recall", object{"handle": handle, "k": 1}, floats("queries", 1, 2, []float32{1, 0}), answers, floats("scores", 1, 2, []float32{1, nan}))
+	for _, op := range []string{"recall", "certify"} {
+		r := c.call(op, object{"handle": handle, "k": 1}, floats("queries", 1, 2, []float32{1, 0}), answers, floats("scores", 1, 2, []float32{nan, nan}))
+		if r.Error == nil || r.Error.Kind != badInput || r.Error.Argument != "scores" || r.Error.Row == nil {
+			t.Errorf("%s: %+v, of NaN", op, r.Error)
+		}
+	}
+}

@@ -105,6 +105,9 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 			default:
 				p.answers.rows = append(p.answers.rows, id)
 				if stated != nil {
+					if x := stated[j*width+at]; x != x {
+						return wrong("scores", "rank %d: NaN, and atom %d is there", at+1, id).at(int64(j))
+					}
 					p.scores = append(p.scores, stated[j*width+at])
 				}
 			}
