@@ -186,6 +186,20 @@ def test_add_and_remove(vectors, queries):
         index.add(vectors[:1], ids=[3])
 
 
+def test_added_ids_are_of_the_kind_of_the_others(vectors):
+    for ids, others in (([5, 6], ["x"]), (["x", "y"], [5])):
+        with thresher.Index(vectors[:2], ids=ids) as index:
+            with pytest.raises(TypeError, match="ids: values are"):
+                index.add(vectors[:1], ids=others)
+            assert index.ids.tolist() == ids
+
+
+def test_nothing_to_open(tmp_path):
+    for name in ("a.thresher", "a.npy"):
+        with pytest.raises(FileNotFoundError, match=name):
+            thresher.Index.open(tmp_path / name)
+
+
 def test_add_and_remove_with_ids(vectors, queries):
     index = thresher.Index(vectors[:1000], ids=np.arange(1000) + 5000)
     index.add(vectors[1000:], ids=np.arange(1000, 1500) + 5000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -515,7 +516,10 @@ class Index:
             )
         joined = None
         if self._ids is not None:
-            joined = _ids.checked_ids(np.concatenate([self._ids, np.asarray(ids)]), len(self) + len(more))
+            own = np.asarray(ids)
+            if own.size and (own.dtype.kind == "U") != (self._ids.dtype.kind == "U"):
+                raise TypeError(f"ids: values are {own.dtype}, those of the index {self._ids.dtype}")
+            joined = _ids.checked_ids(np.concatenate([self._ids, own]), len(self) + len(more))
         if len(more) == 0:
             return
         if self._rows is None:
@@ -641,6 +645,8 @@ class Index:
         """
         self = cls.__new__(cls)
         name = os.path.abspath(os.fspath(path))
+        if not os.path.exists(name):
+            raise FileNotFoundError(errno.ENOENT, "path: there is no such file", name)
         given = {
             "column": column,
             "ids": ids,

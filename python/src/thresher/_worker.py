@@ -399,6 +399,9 @@ class Worker:
             why = f"the connection failed: {e}"
         except MemoryError:
             why = "this process has no memory for its answer"
+        except Exception as e:
+            _log.exception("an answer cannot be read")
+            why = f"its answer cannot be read: {e!r}"
         self._end(why)
 
     def _deliver(self, header: dict[str, Any], body: bytearray, fds: list[int]) -> None:
