@@ -53,6 +53,7 @@ type Child struct {
 	segments segments
 	shelf    shelf
 	calls    sync.WaitGroup
+	idle     idle
 
 	mu     sync.Mutex
 	active map[int64]context.CancelCauseFunc // by the calls' ids
@@ -114,6 +115,7 @@ func (s *Child) refuse(err error) error {
 func (s *Child) Close() error {
 	err := s.link.Close()
 	s.calls.Wait()
+	s.idle.close()
 	if l, ok := s.link.(interface{ discard() }); ok {
 		l.discard()
 	}
@@ -176,11 +178,22 @@ func (s *Child) accept(ctx context.Context, f *frame) error {
 		return nil
 	}
 	err := c.locate()
+	s.idle.begin()
 	s.calls.Go(func() {
+		defer s.idle.end()
 		defer cancel(nil)
 		c.run(callCtx, err)
 	})
 	return nil
+}
+
+// free releases a collection that was removed from the shelf.
+func (s *Child) free(v *volume) {
+	bytes := v.Bytes()
+	if err := v.release(); err != nil {
+		s.o.Log.Error("freed with an error", "error", err)
+	}
+	s.idle.freed(bytes)
 }
 
 // enlist adds a call to those in progress.

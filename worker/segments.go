@@ -58,17 +58,16 @@ func (s *segments) add(number, n int64, f *frame) error {
 	return err
 }
 
-// remove ends a segment; calls and collections that use it keep it.
-func (s *segments) remove(number int64) error {
+// remove ends a segment, which the caller releases; calls and collections that use it keep it.
+func (s *segments) remove(number int64) (*region, error) {
 	s.mu.Lock()
 	r := s.by[number]
 	delete(s.by, number)
 	s.mu.Unlock()
 	if r == nil {
-		return wrong("segment", "there is no segment %d", number)
+		return nil, wrong("segment", "there is no segment %d", number)
 	}
-	r.release()
-	return nil
+	return r, nil
 }
 
 // clear ends all segments.

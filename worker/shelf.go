@@ -66,16 +66,16 @@ func unknown(handle int64) *failure {
 	return f
 }
 
-// remove forgets a collection, which calls in progress keep, and returns its size.
-func (s *shelf) remove(handle int64) (bytes int64, err error) {
+// remove forgets a collection, which the caller releases; calls in progress keep it.
+func (s *shelf) remove(handle int64) (*volume, error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	v := s.by[handle]
-	delete(s.by, handle)
-	s.mu.Unlock()
 	if v == nil {
-		return 0, unknown(handle)
+		return nil, unknown(handle)
 	}
-	return v.Bytes(), v.release()
+	delete(s.by, handle)
+	return v, nil
 }
 
 func (s *shelf) clear() {
