@@ -45,8 +45,17 @@ func (e *Engine) filter(req *Request) (*backend.Filter, error) {
 	return backend.NewFilter(e.c.Order, b), nil
 }
 
-// coarse rounds n down to one of eight numbers per octave, so that filters of similar size
-// share a plan: choosing one takes longer than a small search.
+// coarsePart rounds n of total, so that filters of similar size share a plan: choosing one takes longer
+// than a small search. Where most are left it is the others that are counted, so that a filter which
+// excludes a few atoms is not taken for one which excludes a ninth of them.
+func coarsePart(n, total int) int {
+	if 2*n > total {
+		return total - coarse(total-n)
+	}
+	return coarse(n)
+}
+
+// coarse rounds n down to one of eight numbers per octave.
 func coarse(n int) int {
 	if n < 16 {
 		return n

@@ -20,6 +20,14 @@ func TestFiltersShareAPlan(t *testing.T) {
 		if c := coarse(n); c > n || float64(c) < .88*float64(n) || coarse(n+1) < c {
 			t.Errorf("%d is about %d, and one more about %d", n, c, coarse(n+1))
 		}
+		// A part is all of the total only if it is, and the share that is left out is as near as the part.
+		m := rapid.IntRange(0, n).Draw(t, "allowed")
+		switch c := coarsePart(m, n); {
+		case 2*m > n && (n-c > n-m || float64(n-c) < .88*float64(n-m)):
+			t.Errorf("%d of %d leave out about %d", m, n, n-c)
+		case 2*m <= n && c != coarse(m):
+			t.Errorf("%d of %d are about %d", m, n, c)
+		}
 	})
 	rows := vectors.Gaussian(vectors.Rand(1), 5000, 64)
 	c, err := collection.Build(t.Context(), rows, 64, nil)

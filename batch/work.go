@@ -121,10 +121,8 @@ func (e *Engine) newStagedWork(req *Request, numbers []int, s backend.Stager) (*
 	}
 	w.k, w.allowed, w.arms, w.panels = k, c.N, c.N, (c.N+63)/64
 	if filter != nil {
-		w.allowed, w.panels = filter.Len(), coarse(filter.Filled())
-		if w.allowed < c.N {
-			w.arms = coarse(w.allowed)
-		}
+		w.allowed, w.panels = filter.Len(), coarsePart(filter.Filled(), w.panels)
+		w.arms = coarsePart(w.allowed, c.N)
 	}
 	if w.strategy, err = e.strategy(w); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ def test_answers_are_those_of_a_dense_scan(
     inputs = [
         tensor("queries", queries, "FP32"),
         tensor("k", np.array([K], np.int32), "INT32"),
-        tensor("delta", np.array([1e-6], np.float32), "FP32"),
+        tensor("delta", np.array([sample.DELTA], np.float32), "FP32"),
     ]
     result = client.infer(demo["name"], inputs, request_id="e2e-1", compression_algorithm=algorithm, client_timeout=30)
     assert result.get_response().id == "e2e-1" and result.get_response().model_version == str(demo["version"])
@@ -88,8 +88,10 @@ def test_a_stream_answers_each_in_turn(
     client.start_stream(lambda result, error: answers.put((result, error)))
     try:
         k = tensor("k", np.array([K], np.int32), "INT32")
+        delta = tensor("delta", np.array([sample.DELTA], np.float32), "FP32")
         for i, q in enumerate(queries):
-            client.async_stream_infer(demo["name"], [tensor("queries", q[None], "FP32"), k], request_id=str(i))
+            inputs = [tensor("queries", q[None], "FP32"), k, delta]
+            client.async_stream_infer(demo["name"], inputs, request_id=str(i))
         client.async_stream_infer("nobody", [tensor("queries", queries[:1], "FP32")])
         for i in range(QUERIES):
             result, error = answers.get(timeout=30)

@@ -60,7 +60,7 @@ def test_answers_are_those_of_a_dense_scan(
     inputs = [
         tensor("queries", queries, "FP32", sent),
         tensor("k", np.array([K], np.int32), "INT32", sent),
-        tensor("delta", np.array([1e-6], np.float32), "FP32", sent),
+        tensor("delta", np.array([sample.DELTA], np.float32), "FP32", sent),
     ]
     result = client.infer(demo["name"], inputs, outputs=wanted(returned), request_id="e2e-1")
     assert result.get_response()["id"] == "e2e-1" and result.get_response()["model_name"] == demo["name"]
@@ -93,7 +93,8 @@ def test_requests_in_flight_together(
     _, scores = sample.exact(server, demo, queries, K)
     with triton.InferenceServerClient(server.address, concurrency=8) as many:
         k = tensor("k", np.array([K], np.int32), "INT32", True)
-        asked = [many.async_infer(demo["name"], [tensor("queries", q[None], "FP32", True), k]) for q in queries]
+        delta = tensor("delta", np.array([sample.DELTA], np.float32), "FP32", True)
+        asked = [many.async_infer(demo["name"], [tensor("queries", q[None], "FP32", True), k, delta]) for q in queries]
         for i, a in enumerate(asked):
             np.testing.assert_allclose(a.get_result().as_numpy("scores")[0], scores[i], rtol=1e-5)
 
@@ -149,7 +150,11 @@ def test_compressed_requests_are_answered(
     algorithm: str,
     binary: bool,
 ) -> None:
-    inputs = [tensor("queries", queries, "FP32", binary), tensor("k", np.array([K], np.int32), "INT32", binary)]
+    inputs = [
+        tensor("queries", queries, "FP32", binary),
+        tensor("k", np.array([K], np.int32), "INT32", binary),
+        tensor("delta", np.array([sample.DELTA], np.float32), "FP32", binary),
+    ]
     result = client.infer(
         demo["name"],
         inputs,

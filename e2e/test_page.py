@@ -124,7 +124,7 @@ def focused(page: Page) -> dict[str, Any]:
 def test_a_row_is_searched_for_by_its_id(tab: Tab, server: Server, demo: dict) -> None:
     page = tab.open(server)
     ids, vectors = sample.rows(server, demo, 1)
-    search(page, str(ids[0]), k="5")
+    search(page, str(ids[0]), k="5", delta=str(sample.DELTA))
     best, scores = sample.exact(server, demo, vectors, 6)
     assert found(page) == [str(i) for i in best[0] if i != ids[0]]
     shown = [float(t) for t in page.locator("#rows td:last-child").all_inner_texts()]

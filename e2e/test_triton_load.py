@@ -68,7 +68,11 @@ def over_grpc(server: Server, model: str, queries: np.ndarray, check: Callable[[
 
 def inputs(triton: object, query: np.ndarray, **how: bool) -> list:
     made = []
-    for name, values, kind in (("queries", query[None], "FP32"), ("k", np.array([K], np.int32), "INT32")):
+    for name, values, kind in (
+        ("queries", query[None], "FP32"),
+        ("k", np.array([K], np.int32), "INT32"),
+        ("delta", np.array([sample.DELTA], np.float32), "FP32"),
+    ):
         t = triton.InferInput(name, values.shape, kind)  # type: ignore[attr-defined]
         t.set_data_from_numpy(values, **how)
         made.append(t)
