@@ -118,6 +118,8 @@ def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> np
         float32 for vectors and queries.
     """
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if not all(isinstance(n, (int, np.integer)) for n in shape):
+        raise TypeError(f"shape: {shape}, expected integers")
     kind = np.dtype(dtype)
     if kind.hasobject:
         raise ValueError(f"dtype: {kind} refers to Python objects, which no other process can read")
