@@ -81,7 +81,7 @@ class Segment(mmap.mmap):
 
     number: int
     fd: int
-    forget: list[Callable[[int], None]]  # told of the number when the segment goes
+    forget: list[weakref.WeakMethod[Callable[[int], None]]]  # told of the number when the segment goes
 
     @classmethod
     def new(cls, size: int) -> Segment:
@@ -97,11 +97,12 @@ class Segment(mmap.mmap):
         return segment
 
 
-def _forget(number: int, fd: int, told: list[Callable[[int], None]]) -> None:
+def _forget(number: int, fd: int, told: list[weakref.WeakMethod[Callable[[int], None]]]) -> None:
     with contextlib.suppress(OSError):
         os.close(fd)
-    for tell in told:
-        tell(number)
+    for weak in told:
+        if (tell := weak()) is not None:
+            tell(number)
 
 
 def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
