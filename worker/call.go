@@ -67,8 +67,9 @@ func (c *call) run(ctx context.Context, err error) {
 // errCancelled is the cause of a context that cancel ended.
 var errCancelled = &failure{Kind: cancelled, Message: "the call was cancelled"}
 
-// perform does what the operation does. A panic is an internal error. A fault in memory that a file
-// no longer backs ends the process on whatever goroutine it happens, since searches share runs.
+// perform does what the operation does. A panic is an internal error. A fault in memory that a
+// file no longer backs ends the worker, whichever goroutine reads there: as a panic it could
+// leave locks that later calls wait for.
 func (c *call) perform(ctx context.Context) (reply any, arrays *sheet, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,18 @@ def best(queries, vectors, k, metric="ip"):
         scores = np.array([((row - v) ** 2).sum(axis=1) for row in q])
     order = np.argsort(scores if metric == "l2" else -scores, axis=1, kind="stable")[:, :k]
     return order, np.take_along_axis(scores, order, axis=1)
+
+
+def memfds(pid):
+    """Return how many descriptors and mappings of shared memory a process has."""
+    fds = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            fds += "memfd:thresher" in os.readlink(f"/proc/{pid}/fd/{fd}")
+        except OSError:
+            continue
+    with open(f"/proc/{pid}/maps") as maps:
+        return fds + sum("memfd:thresher" in line for line in maps)
 
 
 @pytest.fixture(scope="session")

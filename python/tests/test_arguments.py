@@ -1,5 +1,6 @@
 """Every wrong argument is an error that names it; every conversion is the documented one."""
 
+import pickle
 import re
 from datetime import timedelta
 
@@ -18,6 +19,31 @@ def broken(value, row=1, column=2):
     return x
 
 
+class Refusing:
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("it refuses")
+
+
+class Elsewhere:
+    """An array of another device."""
+
+    def __dlpack__(self, **_):
+        raise AssertionError("asked for its memory")
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+def named():
+    return thresher.Index(X, ids=list("abcd"))
+
+
+def closed():
+    index = thresher.Index(X)
+    index.close()
+    return index
+
+
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [
@@ -32,7 +58,11 @@ def broken(value, row=1, column=2):
         (ValueError, "vectors: rows of no values", lambda: thresher.knn(X, X[:, :0], 1)),
         (TypeError, "vectors: values are <U1", lambda: thresher.knn(X, [["a", "b", "c"]], 1)),
         (TypeError, "vectors: values are complex64", lambda: thresher.knn(X, X.astype(np.complex64), 1)),
-        (ValueError, "vectors: .*inhomogeneous", lambda: thresher.knn(X, [[1, 2], [3]], 1)),
+        (
+            (ValueError, TypeError),
+            "vectors: .*(inhomogeneous|different lengths)",
+            lambda: thresher.knn(X, [[1, 2], [3]], 1),
+        ),
         (TypeError, "vectors: rows of different lengths", lambda: thresher.knn(X, np.array([[1], [2]], object), 1)),
         (TypeError, "vectors: a path", lambda: thresher.knn(X, "vectors.npy", 1)),
         (ValueError, "vectors: a masked array", lambda: thresher.knn(X, np.ma.masked_equal(X, 3), 1)),
@@ -76,6 +106,83 @@ def broken(value, row=1, column=2):
         (ValueError, "join: 'both'", lambda: thresher.knn_graph(X, 1, join="both")),
         (ValueError, "vectors: one row", lambda: thresher.knn_graph(X[:1], 1)),
         (ValueError, "distances: inner products", lambda: thresher.knn_graph(X, 1, distances=True)),
+        (TypeError, "vectors: ", lambda: thresher.Index(None)),
+        (ValueError, "vectors: 0 dimensions", lambda: thresher.Index(3.0)),
+        (ValueError, "vectors: 3 dimensions", lambda: thresher.Index(X[None])),
+        (TypeError, "vectors: ", lambda: thresher.Index({"a": 1})),
+        (TypeError, "vectors: ", lambda: thresher.Index(row for row in X)),
+        (TypeError, "vectors: a path", lambda: thresher.Index(b"vectors.npy")),
+        (TypeError, "vectors: values are datetime64", lambda: thresher.Index(np.zeros((3, 3), "M8[s]"))),
+        (TypeError, "vectors: values are .*'a'", lambda: thresher.Index(np.zeros((3, 3), [("a", "f4")]))),
+        (TypeError, "vectors: .*no numbers", lambda: thresher.Index([[1.0, None], [2.0, 3.0]])),
+        (TypeError, "vectors: .*no numbers", lambda: thresher.Index([[10**400, 1], [1, 2]])),
+        (ValueError, "vectors: a masked array", lambda: thresher.Index([np.ma.masked_equal(row, 4) for row in X])),
+        (ValueError, "vectors: it refuses", lambda: thresher.Index(Refusing())),
+        (ValueError, "vectors: not in the memory of the CPU", lambda: thresher.Index(Elsewhere())),
+        (ValueError, "queries: not in the memory of the CPU", lambda: thresher.Index(X).search(Elsewhere())),
+        (ValueError, "queries: row 0.*", lambda: thresher.Index(X).search(np.float32(3e38) * np.ones((1, 3)))),
+        (ValueError, "queries: ", lambda: thresher.Index(X).search([])),
+        (TypeError, "k: '3', expected an integer", lambda: thresher.Index(X).search(X, "3")),
+        (TypeError, "k: None, expected an integer", lambda: thresher.Index(X).search(X, None)),
+        (TypeError, "k: values are bool", lambda: thresher.Index(X).search(X[:2], [True, False])),
+        (MemoryError, "k: 1000000000000 columns for 4 queries", lambda: thresher.Index(X).search(X, 10**12)),
+        (ValueError, "k: ", lambda: thresher.Index(X).search(X, 2**63)),
+        (TypeError, "method: None, expected a name", lambda: thresher.knn(X, X, 1, method=None)),
+        (TypeError, "method: b'exact', expected a name", lambda: thresher.knn(X, X, 1, method=b"exact")),
+        (ValueError, "delta: 0 is not within 0 and 1", lambda: thresher.knn(X, X, 1, delta=0)),
+        (ValueError, "delta: 0 is not within 0 and 1", lambda: thresher.pairs(X, 1, method="adaptive", delta=0)),
+        (ValueError, "delta: nan is not within 0 and 1", lambda: thresher.recall([[1]] * 4, X, X, delta=np.nan)),
+        (TypeError, "delta: 'a', expected a number", lambda: thresher.knn_graph(X, 1, delta="a")),
+        (ValueError, "epsilon: ", lambda: thresher.Index(X).search(X, epsilon=-1)),
+        (TypeError, "epsilon: 'x', expected a number", lambda: thresher.Index(X).search(X, epsilon="x")),
+        (ValueError, "metric: None is none of", lambda: thresher.Index(X, metric=None)),
+        (ValueError, "metric: array", lambda: thresher.Index(X, metric=X)),
+        (TypeError, "basis: None, expected a name", lambda: thresher.Index(X, basis=None)),
+        (TypeError, "device: None, expected a name", lambda: thresher.Index(X, device=None)),
+        (ValueError, "seed: ", lambda: thresher.Index(X, seed=2**64)),
+        (TypeError, "deadline: '1s', expected a number", lambda: thresher.knn(X, X, 1, deadline="1s")),
+        (ValueError, "deadline: nan seconds", lambda: thresher.knn(X, X, 1, deadline=np.nan)),
+        (TypeError, "progress: 'yes', expected True", lambda: thresher.knn(X, X, 1, progress="yes")),
+        (TypeError, "ids: values are object", lambda: thresher.Index(X, ids=[None] * 4)),
+        (TypeError, "ids: values are object", lambda: thresher.Index(X, ids=np.array([1, "a", 2, 3], object))),
+        (TypeError, "ids: values are bool", lambda: thresher.Index(X[:2], ids=[True, False])),
+        (TypeError, "ids: ", lambda: thresher.Index(X[:2], ids=[2**70, 1])),
+        (ValueError, "ids: shape \\(1, 1\\)", lambda: thresher.Index(X, ids=list("abcd")).add(X[:1], ids=[["e"]])),
+        ((ValueError, TypeError), "below: ", lambda: thresher.Index(X).search(X, below=[[1], [1, 2]])),
+        (ValueError, "below: row 0: 1, but floor is 2", lambda: thresher.Index(X).search(X, floor=2, below=1)),
+        (TypeError, "exclude: query 0 has 1, expected a list", lambda: thresher.Index(X).search(X[:2], exclude=[1, 2])),
+        (TypeError, "exclude: query 0 has .*, expected a list", lambda: named().search(X[:2], exclude=["ab", "c"])),
+        (TypeError, "exclude: query 0 has ", lambda: thresher.Index(X).search(X[:1], exclude=np.ones((1, 1, 1), int))),
+        (TypeError, "exclude: int, expected", lambda: named().search(X[:1], exclude=3)),
+        (TypeError, "exclude: dict, expected", lambda: thresher.Index(X).search(X[:1], exclude={"a": 1})),
+        (ValueError, "exclude: 'e' is no id", lambda: named().search(X[:1], exclude=[["e"]])),
+        (
+            ValueError,
+            "exclude_self: .*rows 0 to 7",
+            lambda: thresher.Index(X).search(np.tile(X, (2, 1)), exclude_self=True),
+        ),
+        (TypeError, "candidates: values are float64", lambda: thresher.Index(X).search(X, candidates=X.astype(float))),
+        (TypeError, "filter: values are float64", lambda: thresher.Index(X).search(X, filter=[0.5])),
+        ((ValueError, TypeError), "filter: ", lambda: thresher.Index(X).search(X, filter=[[1], [2, 3]])),
+        (TypeError, "plan: 3, expected a name", lambda: thresher.Index(X).search(X, plan=3)),
+        (TypeError, "threshold: values are <U1", lambda: thresher.Index(X).range_search(X, "a")),
+        ((ValueError, TypeError), "answers: ", lambda: thresher.recall([[1], [2, 3]] * 2, X, X)),
+        (TypeError, "answers: values are float64", lambda: thresher.recall([[1.5]] * 4, X, X)),
+        (TypeError, "min_score: None, expected a number", lambda: thresher.pairs(X, None)),
+        (TypeError, "min_score: 'a', expected a number", lambda: thresher.pairs(X, "a")),
+        (ValueError, "others: no rows", lambda: thresher.pairs(X, 1, X[:0])),
+        (ValueError, "vectors: row 1: ", lambda: thresher.Index(X).add(broken(np.nan))),
+        (TypeError, "ids: values are float64", lambda: thresher.Index(X).remove([0.5])),
+        (ValueError, "ids: all 4 vectors", lambda: thresher.Index(X).remove(range(4))),
+        (TypeError, "path: 3, expected the path", lambda: thresher.Index(X).save(3)),
+        (TypeError, "path: 3, expected the path", lambda: thresher.Index.open(3)),
+        (TypeError, "shape: .*, expected integers", lambda: thresher.empty("a")),
+        (ValueError, "index: closed", lambda: closed().search(X)),
+        (ValueError, "index: closed", lambda: closed().add(X)),
+        (ValueError, "index: closed", lambda: closed().save("x.thresher")),
+        (ValueError, "index: closed", lambda: pickle.dumps(closed())),
+        (ValueError, "index: closed", lambda: closed().__enter__()),
+        (ValueError, "index: closed", lambda: thresher.recall([[1]] * 4, closed(), X)),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
@@ -123,6 +230,15 @@ def test_dtypes(dtype):
     x = (np.arange(60).reshape(20, 3) % 7).astype(dtype)
     right = best(x.astype(np.float32), x.astype(np.float32), 4, "l2")[0]
     np.testing.assert_array_equal(thresher.knn(x, x, 4, "l2", "exact")[1], right)
+
+
+@pytest.mark.parametrize("ids", [[7, 5, 3, 1], ["d", "c", "b", "a"]])
+def test_ids_as_objects(ids):
+    """As columns of pandas hold them."""
+    index = thresher.Index(X, ids=np.array(ids, object))
+    assert index.search(X[3], 1).ids[0, 0] == ids[3]
+    index.remove(np.array(ids[:1], object))
+    assert index.ids.tolist() == ids[1:]
 
 
 def test_arguments_are_left_as_they_are(vectors, queries):

@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+from conftest import memfds
 from thresher import _segments, _worker
 
 N, DIM, M, K = 500, 48, 20, 7
@@ -311,18 +312,6 @@ def until(condition, calls=10000):
             return
         _worker.get().call("hello", {"protocol": 1})
     raise AssertionError("it did not become true")
-
-
-def memfds(pid):
-    """Return how many descriptors and mappings of shared memory a process has."""
-    fds = 0
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            fds += "memfd:thresher" in os.readlink(f"/proc/{pid}/fd/{fd}")
-        except OSError:
-            continue
-    with open(f"/proc/{pid}/maps") as maps:
-        return fds + sum("memfd:thresher" in line for line in maps)
 
 
 @pytest.mark.skipif(not _segments.LINUX, reason="reads /proc")

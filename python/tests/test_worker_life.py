@@ -4,6 +4,7 @@ THRESHER_STRESS is how many times the loops run, 20 unless it is set; make worke
 1,000 times.
 """
 
+import gc
 import multiprocessing
 import os
 import select
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import memfds
 from thresher import _segments, _worker
 
 TIMES = int(os.environ.get("THRESHER_STRESS", "20"))
@@ -94,14 +96,15 @@ def test_forks():
         assert right(own, info["handle"])
         return process
 
-    before = open_files()
+    before = open_files(), memfds("self"), memfds(worker.process)
     for _ in range(TIMES):
         process = forked(child)
         assert process != worker.process
         assert ended(process)
     assert _worker.get() is worker
     assert right(worker, handle)
-    assert open_files() <= before
+    now = open_files(), memfds("self"), memfds(worker.process)
+    assert all(a <= b for a, b in zip(now, before, strict=True)), (before, now)
 
 
 def open_files():
@@ -146,6 +149,17 @@ def test_multiprocessing(method):
         assert ended(process)
 
 
+def test_a_forkserver_that_has_imported_it():
+    """Children of a server that imported the package before they were forked."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["thresher", "conftest"])
+    processes = []
+    for _ in range(max(2, TIMES // 20)):
+        with context.Pool(1) as pool:
+            processes.append(pool.apply(in_child))
+    assert all(ended(process) for process in processes)
+
+
 def test_threads_come_and_go():
     worker = _worker.get()
     handle = built(worker)
@@ -160,7 +174,11 @@ def test_threads_come_and_go():
 
 
 def test_a_worker_that_is_killed():
-    for _ in range(max(2, TIMES // 10)):
+    """Its end leaves no process, no descriptor and no shared memory."""
+    used = []
+    for _ in range(max(4, TIMES // 10)):
+        gc.collect()
+        used.append((open_files(), memfds("self")))
         worker = _worker.get()
         handle = built(worker)
         os.kill(worker.process, signal.SIGKILL)
@@ -175,20 +193,27 @@ def test_a_worker_that_is_killed():
         with pytest.raises(_worker.HandleLost):
             other.call("info", {"handle": handle})
         worker.release(handle)
+        assert ended(worker.process)
+    assert all(now <= old for now, old in zip(used[-1], used[2], strict=True)), used
 
 
 def test_a_worker_that_is_killed_in_mid_search():
-    worker = _worker.get()
-    info, _ = worker.call("build", {}, {"vectors": np.tile(VECTORS, (100, 1))})
+    many = np.tile(VECTORS, (1000, 1))
+    used = []
+    for _ in range(max(4, TIMES // 20)):
+        gc.collect()
+        used.append((open_files(), memfds("self")))
+        worker = _worker.get()
+        info, _ = worker.call("build", {}, {"vectors": np.tile(VECTORS, (100, 1))})
 
-    def kill(*_):
-        os.kill(worker.process, signal.SIGKILL)
+        def kill(*_, process=worker.process):
+            os.kill(process, signal.SIGKILL)
 
-    with pytest.raises(_worker.WorkerDied, match="signal 9"):
-        worker.call(
-            "search", {"handle": info["handle"], "k": 5}, {"queries": np.tile(VECTORS, (1000, 1))}, progress=kill
-        )
-    assert right(_worker.get(), built(_worker.get()))
+        with pytest.raises(_worker.WorkerDied, match="signal 9"):
+            worker.call("search", {"handle": info["handle"], "k": 5}, {"queries": many}, progress=kill)
+        assert ended(worker.process)
+        assert right(_worker.get(), built(_worker.get()))
+    assert all(now <= old for now, old in zip(used[-1], used[2], strict=True)), used
 
 
 def test_a_mapped_file_that_shrinks(tmp_path):
@@ -232,10 +257,10 @@ def say(*what):
 """
 
 
-def script(text, **options):
+def script(text, *arguments, **options):
     source = Path(_worker.__file__).parents[1]
     return subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + textwrap.dedent(text)],
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(text), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -245,12 +270,17 @@ def script(text, **options):
 
 
 def test_interrupt_of_a_terminal():
-    """SIGINT of the whole process group, in mid-search: the call ends, the worker stays."""
+    """SIGINT of the whole process group, in mid-search: the call ends, the worker stays.
+
+    The search would take many seconds, so that it lasts when the signal comes, however late.
+    """
+    interrupts = max(3, TIMES // 20)
     with script(
         """
         many = np.tile(vectors, (2000, 1))
-        big = worker.call("build", {}, {"vectors": np.tile(vectors, (200, 1))})[0]["handle"]
-        for _ in range(3):
+        rows = np.random.default_rng(4).standard_normal((200_000, 32)).astype(np.float32)
+        big = worker.call("build", {}, {"vectors": rows})[0]["handle"]
+        for _ in range(int(sys.argv[1])):
             try:
                 fields = {"handle": big, "k": 5, "method": "exact"}
                 worker.call("search", fields, {"queries": many}, progress=lambda *x: say("searching"))
@@ -260,9 +290,10 @@ def test_interrupt_of_a_terminal():
             reply, found = worker.call("search", {"handle": handle, "k": 1}, {"queries": vectors})
             say("same" if _worker.get() is worker and reply["complete"] else "other")
         """,
+        str(interrupts),
         start_new_session=True,
     ) as child:
-        for _ in range(3):
+        for _ in range(interrupts):
             line = child.stdout.readline()
             assert line == "searching\n"
             os.killpg(child.pid, signal.SIGINT)
@@ -274,7 +305,8 @@ def test_interrupt_of_a_terminal():
         assert child.wait(60) == 0
 
 
-def test_a_parent_that_is_killed():
+@pytest.mark.parametrize("_", range(max(1, TIMES // 50)))
+def test_a_parent_that_is_killed(_):
     """The worker ends with its parent, even if a process forked without Python's knowledge holds the socket."""
     with script(
         """

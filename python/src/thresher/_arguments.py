@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -9,7 +11,21 @@ from typing import Any, Literal, TypeAlias
 
 from thresher import _worker
 
-__all__ = ["Deadline", "Device", "Method", "Metric", "explained", "metric_name", "renamed", "seconds", "whole"]
+__all__ = [
+    "Deadline",
+    "Device",
+    "Method",
+    "Metric",
+    "explained",
+    "file_name",
+    "metric_name",
+    "number",
+    "probability",
+    "renamed",
+    "seconds",
+    "text",
+    "whole",
+]
 
 Metric: TypeAlias = Literal["ip", "cosine", "l2", 0, 1]
 """Inner product, cosine, squared Euclidean distance; or faiss.METRIC_INNER_PRODUCT, METRIC_L2."""
@@ -40,7 +56,8 @@ def metric_name(metric: Any) -> str:
     try:
         return METRICS[metric]
     except (KeyError, TypeError):
-        hint = "; squared distances are 'l2'" if metric in ("euclidean", "minkowski") else ""
+        known = isinstance(metric, str) and metric in ("euclidean", "minkowski")
+        hint = "; squared distances are 'l2'" if known else ""
         raise ValueError(f"metric: {metric!r} is none of 'ip', 'cosine', 'l2'{hint}") from None
 
 
@@ -48,7 +65,7 @@ def seconds(deadline: Deadline) -> float | None:
     """Return a deadline in seconds."""
     if deadline is None:
         return None
-    value = deadline.total_seconds() if isinstance(deadline, timedelta) else float(deadline)
+    value = deadline.total_seconds() if isinstance(deadline, timedelta) else number(deadline, "deadline")
     if not 0 < value < float("inf"):
         raise ValueError(f"deadline: {value:g} seconds, more than 0")
     return value
@@ -65,6 +82,39 @@ def whole(value: Any, name: str, least: int = 1) -> int:
     return number
 
 
+def number(value: Any, name: str) -> float:
+    """Return an argument that is a real number."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name}: {value!r}, expected a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: {value!r}, expected a number") from None
+
+
+def probability(value: Any, name: str) -> float:
+    """Return a failure probability, which the worker would take for its default if it were 0."""
+    share = number(value, name)
+    if not 0 < share < 1:
+        raise ValueError(f"{name}: {share:g} is not within 0 and 1; methods 'certain' and 'exact' never fail")
+    return share
+
+
+def text(value: Any, name: str) -> str:
+    """Return an argument that is a name; the worker would take None for its default."""
+    if not isinstance(value, str) or not value:
+        raise TypeError(f"{name}: {value!r}, expected a name")
+    return value
+
+
+def file_name(path: Any) -> str:
+    """Return the absolute path of a file."""
+    try:
+        return os.path.abspath(os.fsdecode(path))
+    except TypeError:
+        raise TypeError(f"path: {path!r}, expected the path of a file") from None
+
+
 # What the worker calls arguments, and what callers call them.
 RENAMED = {
     "min_score": "floor",
@@ -76,7 +126,9 @@ RENAMED = {
     "candidates_lims": "candidates",
     "allow": "filter",
     "mask": "filter",
+    "self_first": "exclude_self",
 }
+_RENAMED = re.compile(r"\b(" + "|".join(RENAMED) + r")\b")
 
 
 @contextmanager
@@ -99,5 +151,6 @@ def renamed(**names: str) -> Iterator[None]:
         name = names.get(e.argument) or RENAMED.get(e.argument)
         if name is None:
             raise
-        text = str(e).replace(e.argument, name, 1) if e.argument in str(e) else f"{name}: {e}"
-        raise _worker.BadInput(text, argument=name, row=e.row) from None
+        said = str(e).replace(e.argument, name, 1) if e.argument in str(e) else f"{name}: {e}"
+        said = _RENAMED.sub(lambda m: names.get(m[1]) or RENAMED[m[1]], said)
+        raise _worker.BadInput(said, argument=name, row=e.row) from None

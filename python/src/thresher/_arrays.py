@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Lists", "Vectors", "column", "lists", "matrix", "rows_of_ids"]
+__all__ = ["Lists", "Vectors", "column", "lists", "matrix", "plain", "rows_of_ids"]
 
 Vectors: TypeAlias = Any
 """Rows of numbers: numpy, a tensor of torch on the CPU, a column of polars or pyarrow, lists."""
@@ -102,10 +102,18 @@ def _read(value: Any, name: str) -> npt.NDArray[Any]:
         if int(kind) != 1:
             raise ValueError(f"{name}: not in the memory of the CPU (dlpack device {int(kind)}); copy it there first")
         return np.from_dlpack(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in value):
+        return _read(np.ma.stack(list(value)), name)
+    return plain(value, name)
+
+
+def plain(value: Any, name: str) -> npt.NDArray[Any]:
+    """Return what numpy makes of a value; errors name it."""
     try:
         return np.asarray(value)
-    except ValueError as e:
-        raise ValueError(f"{name}: {e}") from None
+    except Exception as e:  # of the methods of the value, too
+        kind = TypeError if isinstance(e, TypeError) else ValueError
+        raise kind(f"{name}: {e}") from e
 
 
 def _torch(value: Any, name: str) -> npt.NDArray[Any]:
@@ -183,7 +191,7 @@ def _arrow(value: Any, name: str) -> npt.NDArray[Any]:
 
 def column(value: npt.ArrayLike, name: str, count: int, per: str = "query") -> npt.NDArray[np.float64]:
     """Return one float64 for each of count queries, from one number or as many; NaN stands for none."""
-    array = np.asarray(value)
+    array = plain(value, name)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: values are {array.dtype}, not real numbers")
     if array.ndim == 0:
@@ -197,7 +205,7 @@ def rows_of_ids(
     ids: npt.NDArray[Any], wanted: npt.ArrayLike, name: str, *, sorter: IntColumn | None = None
 ) -> IntColumn:
     """Return the row of each wanted id; errors name the first that is unknown."""
-    array = np.asarray(wanted).reshape(-1)
+    array = plain(wanted, name).reshape(-1)
     if array.size == 0:
         return np.empty(0, np.int64)
     if sorter is None:
@@ -245,17 +253,26 @@ def lists(value: Lists, name: str, count: int, n: int) -> tuple[IntColumn, IntCo
             raise ValueError(f"{name}: {len(table)} rows for {count} queries")
         given = table >= 0
         return np.concatenate([[0], np.cumsum(given.sum(axis=1))]).astype(np.int64), _inside(table[given], name, n)
-    if not isinstance(value, Iterable) or isinstance(value, (str, bytes)):
-        raise TypeError(f"{name}: {type(value).__name__}, expected a sparse matrix or a list for each query")
-    parts = [_integers(part, name).reshape(-1) for part in value]
+    parts = [_integers(part, name).reshape(-1) for part in parts_of(value, name)]
     if len(parts) != count:
         raise ValueError(f"{name}: {len(parts)} lists for {count} queries")
     indptr = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
     return indptr, _inside(np.concatenate([*parts, np.empty(0, np.int64)]), name, n)
 
 
+def parts_of(value: Any, name: str) -> list[Any]:
+    """Return the lists of all queries."""
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)):
+        raise TypeError(f"{name}: {type(value).__name__}, expected a sparse matrix or a list for each query")
+    parts = list(value)
+    for j, part in enumerate(parts):
+        if isinstance(part, (str, bytes)) or np.ndim(part) != 1:
+            raise TypeError(f"{name}: query {j} has {part!r}, expected a list")
+    return parts
+
+
 def _integers(value: Any, name: str) -> IntColumn:
-    array = np.asarray(value)
+    array = plain(value, name)
     if array.size == 0:
         return np.empty(array.shape, np.int64)
     if array.dtype.kind not in "iu":

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, whole
+from thresher._arguments import Deadline, Device, Method, Metric, probability, text, whole
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
 from thresher._knn import as_index
@@ -158,7 +158,7 @@ def _given(index: Index, answers: Any, scores: npt.ArrayLike | None, queries: in
     if isinstance(answers, Result):
         rows, scores = answers.rows, answers.scores if scores is None else scores
     else:
-        table = np.asarray(answers)
+        table = _arrays.plain(answers, "answers")
         if table.ndim == 1 and queries == 1:
             table = table[np.newaxis, :]
         if table.ndim != 2:
@@ -221,7 +221,7 @@ def recall(
     try:
         rows = _arrays.matrix(queries, "queries", index.dim, one=True)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
-        fields: dict[str, Any] = {"method": method, "delta": float(delta)}
+        fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         if k is not None:
             fields["k"] = whole(k, "k")
         if exclude_self:
@@ -277,7 +277,7 @@ def certify(
     try:
         rows = _arrays.matrix(queries, "queries", index.dim, one=True)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
-        fields: dict[str, Any] = {"method": method, "delta": float(delta)}
+        fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         width = arrays["answers"].shape[1]
         if k is not None:
             fields["k"] = width = whole(k, "k")

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SUFFIX", "checked_ids", "given_ids", "header_of", "split_names"]
+from thresher._arrays import plain
+
+__all__ = ["SUFFIX", "as_ids", "checked_ids", "given_ids", "header_of", "split_names"]
 
 SUFFIX = ".ids.npz"  # what the name of the file of ids adds to that of its index
 
@@ -23,6 +25,18 @@ def given_ids(ids: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     return array, array == ""
 
 
+def as_ids(ids: Any) -> npt.NDArray[Any]:
+    """Return ids as an array; of Python objects, such as a column of pandas, one of integers or strings."""
+    array = plain(ids, "ids")
+    if array.dtype.kind != "O":
+        return array
+    objects = array.reshape(-1).tolist()
+    for kind in (int, str):
+        if objects and all(type(i) is kind for i in objects):
+            return plain(objects, "ids").reshape(array.shape)
+    return array
+
+
 def header_of(path: str) -> str:
     """Return a digest of a collection file's header, which has the checksums of all that follows."""
     with open(path, "rb") as f:
@@ -33,7 +47,7 @@ def checked_ids(ids: npt.ArrayLike | None, count: int) -> npt.NDArray[Any] | Non
     """Return ids of count vectors as an array, after a check that they are all different."""
     if ids is None:
         return None
-    array = np.asarray(ids)
+    array = as_ids(ids)
     if array.dtype.kind not in "iuU":
         raise TypeError(f"ids: values are {array.dtype}, expected integers or strings")
     if array.dtype.kind in "iu":

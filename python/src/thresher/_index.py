@@ -20,9 +20,13 @@ from thresher._arguments import (
     Method,
     Metric,
     explained,
+    file_name,
     metric_name,
+    number,
+    probability,
     renamed,
     seconds,
+    text,
     whole,
 )
 from thresher._arrays import Lists, Vectors
@@ -112,8 +116,8 @@ class Index:
         progress: Progress = None,
         deadline: Deadline = None,
     ) -> None:
-        self._settings: dict[str, Any] = {"metric": metric_name(metric), "device": device}
-        if basis != "auto":
+        self._settings: dict[str, Any] = {"metric": metric_name(metric), "device": text(device, "device")}
+        if text(basis, "basis") != "auto":
             self._settings["basis"] = basis
         if seed is not None:
             self._settings["seed"] = whole(seed, "seed", 0)
@@ -382,11 +386,11 @@ class Index:
     ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return the fields and arrays of a search, without k."""
         m = len(rows)
-        fields: dict[str, Any] = {"method": method, "delta": float(delta)}
-        if epsilon:
-            fields["epsilon"] = float(epsilon)
+        fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
+        if (gap := number(epsilon, "epsilon")) != 0:
+            fields["epsilon"] = gap
         if plan is not None:
-            fields["plan"] = plan
+            fields["plan"] = text(plan, "plan")
         if exclude_self:
             fields["self_first"] = 0
         arrays: dict[str, npt.NDArray[Any]] = {"queries": rows}
@@ -398,7 +402,7 @@ class Index:
             if value is not None:
                 arrays[f"{name}_lims"], arrays[name] = self._lists(value, name, m)
         if filter is not None:
-            wanted = np.asarray(filter)
+            wanted = _arrays.plain(filter, "filter")
             if wanted.dtype == np.bool_:
                 if wanted.shape != (len(self),):
                     raise ValueError(f"filter: shape {wanted.shape}, expected ({len(self)},), one for each vector")
@@ -409,10 +413,10 @@ class Index:
 
     def _add_k(self, k: npt.ArrayLike, m: int, fields: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> int:
         """Add k to a request, and return the greatest."""
-        if np.ndim(k) == 0:
+        each = _arrays.plain(k, "k")
+        if each.ndim == 0:
             fields["k"] = whole(k, "k")
             return int(fields["k"])
-        each = np.asarray(k)
         if each.dtype.kind not in "iu":
             raise TypeError(f"k: values are {each.dtype}, not integers")
         if each.shape != (m,):
@@ -430,7 +434,7 @@ class Index:
         if isinstance(value, np.ndarray) and value.ndim == 2:
             table, none = _ids.given_ids(value)
             value = [row[~gone] for row, gone in zip(table, none, strict=True)]
-        parts = [self._rows_of(part, name) for part in value]
+        parts = [self._rows_of(part, name) for part in _arrays.parts_of(value, name)]
         return _arrays.lists(parts, name, m, len(self))
 
     def _rows_of_answers(self, table: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -447,7 +451,7 @@ class Index:
     def _rows_of(self, ids: npt.ArrayLike, name: str) -> npt.NDArray[np.int64]:
         """Return the rows of ids."""
         if self._ids is None:
-            rows = np.asarray(ids)
+            rows = _arrays.plain(ids, name)
             if rows.size == 0:
                 return np.empty(0, np.int64)
             if rows.dtype.kind not in "iu":
@@ -474,8 +478,13 @@ class Index:
         rows, scores = out["ids"], out["scores"]
         lacking = width - rows.shape[1]
         if lacking > 0:  # k > n
-            rows = np.pad(rows, ((0, 0), (0, lacking)), constant_values=-1)
-            scores = np.pad(scores, ((0, 0), (0, lacking)), constant_values=np.nan)
+            try:
+                rows = np.pad(rows, ((0, 0), (0, lacking)), constant_values=-1)
+                scores = np.pad(scores, ((0, 0), (0, lacking)), constant_values=np.nan)
+            except (MemoryError, ValueError):
+                raise MemoryError(
+                    f"k: {width} columns for {len(rows)} queries; there are {len(self)} vectors"
+                ) from None
         return Result(self._named(rows), scores, _rows=rows, **described(self._worker, reply, out["certificates"]))
 
     def _empty(self, width: int) -> Result:
@@ -516,7 +525,9 @@ class Index:
             )
         joined = None
         if self._ids is not None:
-            own = np.asarray(ids)
+            own = _ids.as_ids(ids)
+            if own.shape != (len(more),):
+                raise ValueError(f"ids: shape {own.shape}, expected ({len(more)},), one for each new vector")
             if own.size and (own.dtype.kind == "U") != (self._ids.dtype.kind == "U"):
                 raise TypeError(f"ids: values are {own.dtype}, those of the index {self._ids.dtype}")
             joined = _ids.checked_ids(np.concatenate([self._ids, own]), len(self) + len(more))
@@ -542,7 +553,7 @@ class Index:
         progress
             As in `search`.
         """
-        gone = np.unique(self._rows_of(np.atleast_1d(np.asarray(ids)), "ids"))
+        gone = np.unique(self._rows_of(np.atleast_1d(_arrays.plain(ids, "ids")), "ids"))
         if len(gone) == 0:
             return
         if len(gone) == len(self):
@@ -596,7 +607,7 @@ class Index:
         FileExistsError, OSError
             If the file exists, or cannot be written.
         """
-        name = os.path.abspath(os.fspath(path))
+        name = file_name(path)
         if not name.endswith(".thresher"):
             raise ValueError(f"path: {name} does not end in .thresher")
         names = name + _ids.SUFFIX
@@ -644,7 +655,7 @@ class Index:
             As of the index.
         """
         self = cls.__new__(cls)
-        name = os.path.abspath(os.fspath(path))
+        name = file_name(path)
         if not os.path.exists(name):
             raise FileNotFoundError(errno.ENOENT, "path: there is no such file", name)
         given = {
@@ -654,7 +665,10 @@ class Index:
             "seed": seed,
             "metric": None if metric is None else metric_name(metric),
         }
-        self._settings = {"device": device, **{key: value for key, value in given.items() if value is not None}}
+        self._settings = {
+            "device": text(device, "device"),
+            **{key: value for key, value in given.items() if value is not None},
+        }
         self._path, self._rows, self._ids = name, None, None
         self._start(progress, deadline)
         if self._ids is None and os.path.exists(name + _ids.SUFFIX):
@@ -682,12 +696,16 @@ class Index:
             self._rows = None
 
     def __enter__(self) -> Index:
+        if self._closed:
+            raise ValueError("index: closed")
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def __reduce__(self) -> tuple[Callable[..., Index], tuple[Any, ...]]:
+        if self._closed:
+            raise ValueError("index: closed")
         if self._rows is None and self._path is None:
             raise TypeError("index: its vectors are in the worker alone; save it, and open it there")
         rows = None if self._rows is None else np.asarray(self._rows)

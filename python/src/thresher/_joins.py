@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, whole
+from thresher._arguments import Deadline, Device, Method, Metric, number, probability, text, whole
 from thresher._arrays import Vectors
 from thresher._knn import as_index
 from thresher._progress import Progress
@@ -40,7 +40,11 @@ def neighbours(
     try:
         if len(index) < 2:
             raise ValueError("vectors: one row; a graph has at least two")
-        fields: dict[str, Any] = {"k": whole(k, "k"), "method": method, "delta": float(delta)}
+        fields: dict[str, Any] = {
+            "k": whole(k, "k"),
+            "method": text(method, "method"),
+            "delta": probability(delta, "delta"),
+        }
         if join is not None:
             fields[{"union": "symmetric", "mutual": "mutual"}[join]] = True
         reply, out = index._call("graph", fields, progress=progress, deadline=deadline)
@@ -220,10 +224,14 @@ def pairs(
     """
     index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
-        score = float(min_score)
+        score = number(min_score, "min_score")
         if not np.isfinite(score):
             raise ValueError(f"min_score: {score} is not finite")
-        fields: dict[str, Any] = {"min_score": score, "method": method, "delta": float(delta)}
+        fields: dict[str, Any] = {
+            "min_score": score,
+            "method": text(method, "method"),
+            "delta": probability(delta, "delta"),
+        }
         if most is not None:
             fields["most"] = whole(most, "most")
         arrays: dict[str, npt.NDArray[Any]] = {}
@@ -231,6 +239,8 @@ def pairs(
         if others is not None:
             arrays["others"] = _arrays.matrix(others, "others", index.dim)
             columns = len(arrays["others"])
+            if columns == 0:
+                raise ValueError("others: no rows; at least one is needed")
         reply, out = index._call(
             "pairs", fields, arrays, progress=progress, deadline=deadline, names={"min_score": "min_score"}
         )

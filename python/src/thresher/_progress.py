@@ -13,11 +13,13 @@ Progress: TypeAlias = bool | Callable[[str, int, int], None] | None
 @contextmanager
 def reporting(progress: Progress) -> Iterator[Callable[[str, int, int], None] | None]:
     """Yield the function that is called with (step, done, total), or None; close bars at the end."""
-    if not progress:
-        yield None
-        return
     if callable(progress):
         yield progress
+        return
+    if progress not in (None, True, False):
+        raise TypeError(f"progress: {progress!r}, expected True or a function of (step, done, total)")
+    if not progress:
+        yield None
         return
     try:
         from tqdm.auto import tqdm

@@ -81,7 +81,7 @@ class Segment(mmap.mmap):
 
     number: int
     fd: int
-    forget: list[Callable[[int], None]]  # told of the number when the segment goes
+    forget: list[weakref.WeakMethod[Callable[[int], None]]]  # told of the number when the segment goes
 
     @classmethod
     def new(cls, size: int) -> Segment:
@@ -97,11 +97,12 @@ class Segment(mmap.mmap):
         return segment
 
 
-def _forget(number: int, fd: int, told: list[Callable[[int], None]]) -> None:
+def _forget(number: int, fd: int, told: list[weakref.WeakMethod[Callable[[int], None]]]) -> None:
     with contextlib.suppress(OSError):
         os.close(fd)
-    for tell in told:
-        tell(number)
+    for weak in told:
+        if (tell := weak()) is not None:
+            tell(number)
 
 
 def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
@@ -118,6 +119,8 @@ def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> np
         float32 for vectors and queries.
     """
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if not all(isinstance(n, (int, np.integer)) for n in shape):
+        raise TypeError(f"shape: {shape}, expected integers")
     kind = np.dtype(dtype)
     if kind.hasobject:
         raise ValueError(f"dtype: {kind} refers to Python objects, which no other process can read")

@@ -23,6 +23,7 @@ import struct
 import subprocess
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -461,6 +462,8 @@ class Worker:
             "the next call starts another",
             [*self._fatal, *(line for line in self._lines if line not in self._fatal)],
         )
+        with self._pooling:
+            self._free.clear()
         while self._pending:
             _, call = self._pending.popitem()
             call.inbox.put(({"died": True}, None, []))
@@ -680,7 +683,8 @@ class Worker:
             text = _encode({"id": 0, "op": "map"}, {"segment": segment.number, "bytes": len(segment)})
             self._send([_PREFIX.pack(_MAGIC, PROTOCOL, 1, len(text), 0), text], [segment.fd])
             self._known.add(segment.number)
-            segment.forget.append(self._unshare)
+            # Weakly: the worker's pool holds segments, which would hold a dead worker and thereby themselves.
+            segment.forget.append(weakref.WeakMethod(self._unshare))
 
     def _unshare(self, number: int) -> None:
         self._known.discard(number)
@@ -698,7 +702,7 @@ class Worker:
     def _give_back(self, segment: _segments.Segment) -> None:
         room = len(segment)
         with self._pooling:
-            if self._pooled + room <= _POOL:
+            if self._dead is None and self._pooled + room <= _POOL:
                 self._pooled += room
                 self._free[room].append(segment)
 
