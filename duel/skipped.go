@@ -50,9 +50,9 @@ func (t *Tournament) Skip(judge string, ids ...uint64) error {
 }
 
 // deferred reports whether others should be issued to the judge before this duel, when issued
-// duels have been drawn.
+// duels have been drawn. A judge without a name may be any of those who skipped it.
 func (e *pendingDuel) deferred(judge string, issued uint64) bool {
-	return issued < e.Again && slices.Contains(e.SkippedBy, judge)
+	return issued < e.Again && (judge == "" || slices.Contains(e.SkippedBy, judge))
 }
 
 // checkJudge rejects names that JSON would change, or that are long.

@@ -24,6 +24,8 @@ type duelRunFlags struct {
 	most, batch int
 	jsonl       bool
 	force       bool
+	judge       string
+	undo        int
 }
 
 func newDuelRunCommand(a *app) *cobra.Command {
@@ -39,9 +41,16 @@ The state file holds a snapshot, followed by the judgments since then, one a lin
 may be moved and copied while no run uses it. --force starts over; it overwrites
 tournaments only, never other files.
 
-Type 1 or 2 for the better one, or q to stop. With --jsonl duels are written to
-standard output, {"duel":7,"a":"x","b":"y"}, and judgments are read from standard
-input, {"duel":7,"winner":"x"}, in any order; the last line has the outcome.
+Type 1 or 2 for the better one, = if neither is, s to skip the duel for now, u to undo
+the last judgment (100 at least, also those of earlier runs), or q to stop. A tie is
+settled by a fair coin drawn from the seed; undo is for slips only.
+
+With --jsonl duels are written to standard output, {"duel":7,"a":"x","b":"y"}, and
+judgments are read from standard input, in any order: {"duel":7,"winner":"x"},
+{"duel":7,"winner":"tie"}, {"duel":7,"skip":true}. The last line has the outcome.
+{"undo":true} is answered by {"undone":[7]}: forget all duels written after duel 7 was
+judged; those that follow replace them. --judge names the judge, or "judge" in a line;
+what judges disagree on is part of the outcome.
 
 With the algorithm anytime, the default, you may stop whenever you like: the outcome
 says how sure the leader is. Which of the two is shown first is drawn at random, so that
@@ -77,6 +86,8 @@ Its arms are those of the tournament, or a subset named by --arms.`,
 	cmd.Flags().IntVar(&f.batch, "batch", 0, "duels to hand out at a time with --jsonl; 0 = one, or the whole sweep")
 	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "duels and judgments as JSON lines")
 	cmd.Flags().BoolVar(&f.force, "force", false, "start over, overwriting the tournament in --state")
+	cmd.Flags().StringVar(&f.judge, "judge", "", "`name` of the judge, whose judgments are compared with those of others")
+	cmd.Flags().IntVar(&f.undo, "undo", 0, "first undo this `number` of the last judgments, also after a winner was named")
 	addSettings(cmd, "seed")
 	cmd.Flags().Lookup("seed").Usage = seedOfDraws
 	return cmd
@@ -95,6 +106,12 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 		return fmt.Errorf("duel run: %w", err)
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
+	t.judgedBy = f.judge
+	if p == nil {
+		if err := t.prepareUndo(f.undo); err != nil {
+			return fmt.Errorf("duel run: %w", err)
+		}
+	}
 	if f.batch == 0 {
 		f.batch = 1
 		if t.Config().Testing == duel.Sweep {
@@ -114,6 +131,27 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 		return a.judgeByLines(cmd.Context(), t, lines, f.batch)
 	}
 	return a.judgeByHand(cmd.Context(), t, lines)
+}
+
+const (
+	mostJudgeName = 256 // bytes, as package duel
+	keptUndo      = 100 // judgments that can be undone at least
+)
+
+// prepareUndo keeps judgments from now on, so that they can be undone, and undoes the last.
+func (t *tournament) prepareUndo(undo int) error {
+	if err := t.KeepUndo(keptUndo); err != nil {
+		return err
+	}
+	for i := range undo {
+		if _, err := t.Undo(); err != nil {
+			return fmt.Errorf("--undo %d: %w after %d", undo, err, i)
+		}
+	}
+	if undo > 0 {
+		t.Recall()
+	}
+	return nil
 }
 
 // panel returns the panel of --ratings or --matrix; nil if people are asked.
@@ -136,6 +174,12 @@ func (f *duelRunFlags) check() error {
 	switch {
 	case f.batch < 0:
 		return fmt.Errorf("--batch %d is negative", f.batch)
+	case f.undo < 0:
+		return fmt.Errorf("--undo %d is negative", f.undo)
+	case (f.undo > 0 || f.judge != "") && (f.ratings != "" || f.matrix != ""):
+		return errors.New("--undo and --judge need judges; --ratings and --matrix decide the duels")
+	case len(f.judge) > mostJudgeName || !utf8.ValidString(f.judge):
+		return fmt.Errorf("--judge %.40q: a name has at most %d bytes of UTF-8", f.judge, mostJudgeName)
 	case f.ratings != "" && f.matrix != "":
 		return errors.New("--ratings and --matrix exclude each other")
 	case f.ratings != "" && f.jsonl:
