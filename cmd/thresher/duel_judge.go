@@ -53,7 +53,7 @@ func (a *app) show(t *tournament, d duel.Duel) {
 	if s.Guarantee != nil {
 		fmt.Fprintf(a.err, "%s leads, %s\n", t.names[s.Leader], sure(s.Guarantee))
 	}
-	fmt.Fprintf(a.err, "  1  %s\n  2  %s\n", t.names[d.A], t.names[d.B])
+	fmt.Fprintf(a.err, "  1  %s\n  2  %s\n", t.texts.text(t.names[d.A]), t.texts.text(t.names[d.B]))
 }
 
 // ask returns the next line that is one of the answers; io.EOF at the end of the input.

@@ -16,10 +16,11 @@ type tournament struct {
 	file     *duelFile
 	names    []string
 	log      duelLog
-	drawCost int64  // preferences sampled for a draw
-	behind   bool   // the file does not match this run; the next save writes a snapshot
-	quiet    bool   // calls are not logged, and every save is a snapshot
-	judgedBy string // the judge of this run, "" if none was named
+	drawCost int64     // preferences sampled for a draw
+	behind   bool      // the file does not match this run; the next save writes a snapshot
+	quiet    bool      // calls are not logged, and every save is a snapshot
+	texts    *armTexts // shown in place of names; nil if there are none
+	judgedBy string    // the judge of this run, "" if none was named
 }
 
 // ready prepares t after its Tournament was set.
