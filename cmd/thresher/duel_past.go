@@ -62,9 +62,6 @@ type pastOutput struct {
 }
 
 func (a *app) describePast(path string, f *duelPastFlags) error {
-	if !(f.delta > 0 && f.delta < 1) {
-		return fmt.Errorf("--delta %g is not in (0, 1)", f.delta)
-	}
 	if !(f.epsilon >= 0 && f.epsilon < .5) {
 		return fmt.Errorf("--epsilon %g is not in [0, 1/2)", f.epsilon)
 	}
