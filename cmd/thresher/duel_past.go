@@ -39,7 +39,12 @@ A run of duel run cannot start from such a file: its capitals begin at 1, and ca
 them over is not built. Use what this command says, or ask anew.`,
 		Example: `  thresher duel past votes.csv
   thresher duel past votes.jsonl --delta .01 --epsilon .05 --json`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("duel past: %d files named, not one: duel past FILE.csv", len(args))
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.describePast(args[0], f); err != nil {
 				return fmt.Errorf("duel past: %w", err)

@@ -68,6 +68,7 @@ func TestDuelPastBadInput(t *testing.T) {
 	good := writeFile(t, dir, "g.csv", []byte("a,b,winner\nx,y,x\n"))
 	thresher(t, "duel", "past", good, "--delta", "1").wantError(t, "1 is not in (0, 1)")
 	thresher(t, "duel", "past", good, "--epsilon", ".5").wantError(t, "--epsilon 0.5 is not in [0, 1/2)")
+	thresher(t, "duel", "past").wantError(t, "0 files named, not one")
 	thresher(t, "duel", "past", dir+"/none.csv").wantError(t, "none.csv")
 }
 

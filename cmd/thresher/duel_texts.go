@@ -63,7 +63,7 @@ func (x *armTexts) add(name, text string) error {
 		return fmt.Errorf("arm %.40q: the name or the text is not UTF-8", name)
 	}
 	x.names = append(x.names, name)
-	x.of[name] = text
+	x.of[name] = strings.TrimRight(text, "\r\n")
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package tournaments
 
 import (
+	"unicode/utf8"
+
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
@@ -28,12 +30,12 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 	return s, err
 }
 
-// mostJudgeName bounds the bytes of a judge's name.
-const mostJudgeName = 256
+// mostJudgeName bounds the characters of a judge's name, of which package duel takes 256 bytes.
+const mostJudgeName = 64
 
 func checkJudge(name string) error {
-	if len(name) > mostJudgeName {
-		return problem.New(problem.InvalidValue, "the judge's name has %d bytes", len(name)).In("judge").Within(mostJudgeName)
+	if n := utf8.RuneCountInString(name); n > mostJudgeName {
+		return problem.New(problem.InvalidValue, "the judge's name has %d characters", n).In("judge").Within(mostJudgeName)
 	}
 	return nil
 }
@@ -44,7 +46,7 @@ func DecodeCount(body []byte) (n Wanted, err error) {
 	var count *int
 	err = jsonbody.Decode(body, jsonbody.Members{
 		"count": jsonbody.Pointer("count", &count, jsonbody.Integer[int]),
-		"judge": jsonbody.Optional(jsonbody.Text("judge", &n.Judge)),
+		"judge": jsonbody.Text("judge", &n.Judge),
 	})
 	if err != nil {
 		return n, err
@@ -74,7 +76,7 @@ func DecodeResults(body []byte) (all []Verdict, err error) {
 			"a_won":   jsonbody.Pointer("a_won", &won, jsonbody.Bool),
 			"tie":     jsonbody.Bool("tie", &v.Tie),
 			"skip":    jsonbody.Bool("skip", &v.Skip),
-			"judge":   jsonbody.Optional(jsonbody.Text("judge", &v.Judge)),
+			"judge":   jsonbody.Text("judge", &v.Judge),
 		})(b, i)
 		switch {
 		case err != nil:
