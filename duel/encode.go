@@ -25,6 +25,10 @@ type saved struct {
 	Withdrawn  []withdrawal  `json:"withdrawn,omitempty"`
 	Eliminated []Elimination `json:"eliminated,omitempty"`
 	Places     places        `json:"places,omitzero"`
+	Ties       *savedTies    `json:"ties,omitempty"`
+	Ballots    *savedBallots `json:"ballots,omitempty"`
+	Undone     int64         `json:"undone,omitempty"`
+	History    *history      `json:"history,omitempty"`
 	// Progress is the strategy's state; the binary form stores it separately.
 	Progress progress `json:"progress,omitempty"`
 	// Checksum is the CRC-32C of json.Marshal's output without it, so that white space and
@@ -32,11 +36,16 @@ type saved struct {
 	Checksum string `json:"crc32c,omitempty"`
 }
 
+// Version 2 has ties, judges, skips or a history, which releases that know version 1 alone
+// would lose. A state without them is saved as version 1.
 const (
-	savedVersion = 1
+	firstVersion = 1
+	savedVersion = 2
 	family       = "thresher duel " // of all versions
-	magic        = family + "1\n"
 )
+
+// magic is the first line of the binary form.
+func magic(version int) []byte { return fmt.Appendf(nil, "%s%d\n", family, version) }
 
 var (
 	_ json.Marshaler             = (*Tournament)(nil)
@@ -46,10 +55,16 @@ var (
 )
 
 func (t *Tournament) saved() *saved {
-	return &saved{
-		Version: savedVersion, Config: t.config, Place: t.source.Place(), Issued: t.issued, Taken: t.taken,
+	s := &saved{
+		Version: firstVersion, Config: t.config, Place: t.source.Place(), Issued: t.issued, Taken: t.taken,
 		Queue: t.queue, Withdrawn: t.withdrawn, Eliminated: t.eliminated, Places: t.places, Progress: t.strategy.save(),
+		Ties: t.ties.save(), Ballots: t.ballots.save(), Undone: t.undone, History: t.history,
 	}
+	later := func(e pendingDuel) bool { return e.Tie || e.Judge != "" || e.Again > 0 }
+	if s.Ties != nil || s.Ballots != nil || s.Undone > 0 || s.History != nil || slices.ContainsFunc(s.Queue, later) {
+		s.Version = savedVersion
+	}
+	return s
 }
 
 // MarshalJSON saves the tournament including leases, with a CRC-32C.
@@ -82,7 +97,7 @@ func (t *Tournament) UnmarshalJSON(data []byte) error {
 	if _, err := d.Token(); err != io.EOF {
 		return errors.New("duel: saved tournament: something follows it")
 	}
-	if s.Checksum != "" && s.Version == savedVersion {
+	if s.Checksum != "" && s.known() {
 		sum, err := s.sum()
 		if err == nil && sum != s.Checksum {
 			err = fmt.Errorf("its checksum is %s, not %s as it says", sum, s.Checksum)
@@ -105,7 +120,7 @@ func (t *Tournament) MarshalBinary() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := appendBlock([]byte(magic), head)
+	b := appendBlock(magic(s.Version), head)
 	b = binary.AppendUvarint(b, uint64(len(p)))
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		b = appendBlock(b, []byte(name))
@@ -120,10 +135,10 @@ func (t *Tournament) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary restores a saved tournament; the receiver's clock stays. On an error
 // the receiver is unchanged.
 func (t *Tournament) UnmarshalBinary(data []byte) error {
-	body, ok := bytes.CutPrefix(data, []byte(magic))
+	body, ok := afterMagic(data)
 	if version, ours := bytes.CutPrefix(data, []byte(family)); ours && !ok && len(version) > 1 {
 		version, _, _ = bytes.Cut(version, []byte("\n"))
-		return fmt.Errorf("duel: saved tournament of version %.20q, not %d", version, savedVersion)
+		return fmt.Errorf("duel: saved tournament of version %.20q, not %d or %d", version, firstVersion, savedVersion)
 	}
 	if !ok || len(body) < 4 {
 		return errors.New("duel: saved tournament: cut short")
@@ -144,6 +159,19 @@ func (t *Tournament) UnmarshalBinary(data []byte) error {
 	s.Progress = p
 	return t.restore(&s)
 }
+
+// afterMagic cuts the first line off, if it is one of a version that is read.
+func afterMagic(data []byte) (body []byte, ok bool) {
+	for _, version := range []int{firstVersion, savedVersion} {
+		if body, ok = bytes.CutPrefix(data, magic(version)); ok {
+			return body, true
+		}
+	}
+	return data, false
+}
+
+// known reports whether s is of a version that is read.
+func (s *saved) known() bool { return s.Version == firstVersion || s.Version == savedVersion }
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
@@ -207,7 +235,7 @@ func Split(data []byte) (state, rest []byte) {
 		}
 		return data[:d.InputOffset()], data[d.InputOffset():]
 	}
-	body, ok := bytes.CutPrefix(data, []byte(magic))
+	body, ok := afterMagic(data)
 	if !ok {
 		return data, nil
 	}
@@ -243,8 +271,8 @@ func Restore(data []byte, clock func() time.Time) (*Tournament, error) {
 
 // restore validates s and makes t the tournament it describes.
 func (t *Tournament) restore(s *saved) error {
-	if s.Version != savedVersion {
-		return fmt.Errorf("duel: saved tournament of version %d, not %d", s.Version, savedVersion)
+	if !s.known() {
+		return fmt.Errorf("duel: saved tournament of version %d, not %d or %d", s.Version, firstVersion, savedVersion)
 	}
 	fresh, err := New(s.Config, t.clock)
 	if err != nil {
@@ -257,6 +285,15 @@ func (t *Tournament) restore(s *saved) error {
 	if err == nil {
 		err = fresh.strategy.load(s.Progress, drawn)
 	}
+	if err == nil {
+		fresh.ties, err = s.Ties.load(len(s.Config.Arms), s.Taken)
+	}
+	if err == nil {
+		fresh.ballots, err = s.Ballots.load(len(s.Config.Arms), s.Taken)
+	}
+	if err == nil && s.History != nil {
+		err = s.History.check(s)
+	}
 	if err != nil {
 		return fmt.Errorf("duel: saved tournament: %w", err)
 	}
@@ -266,7 +303,7 @@ func (t *Tournament) restore(s *saved) error {
 	fresh.source.Seek(s.Place)
 	fresh.issued, fresh.taken = s.Issued, s.Taken
 	fresh.queue, fresh.withdrawn, fresh.eliminated = s.Queue, s.Withdrawn, s.Eliminated
-	fresh.places = s.Places
+	fresh.places, fresh.undone, fresh.history = s.Places, s.Undone, s.History
 	*t = *fresh
 	return nil
 }
@@ -318,6 +355,14 @@ func (s *saved) check() error {
 		if e.Arm < 0 || e.Arm >= k || e.Rival < 0 || e.Rival >= k {
 			return fmt.Errorf("arm %d eliminated by arm %d of %d", e.Arm, e.Rival, k)
 		}
+	}
+	for _, e := range s.Queue {
+		if len(e.SkippedBy) > mostSkips || checkJudge(e.Judge) != nil {
+			return fmt.Errorf("duel %d was skipped by %d judges, and judged by %.40q", e.ID, len(e.SkippedBy), e.Judge)
+		}
+	}
+	if s.Undone < 0 {
+		return fmt.Errorf("%d judgments undone", s.Undone)
 	}
 	if p := s.Places; p.FirstWins < 0 || p.FirstWins > p.Judged || p.Judged > s.Taken {
 		return fmt.Errorf("the arm shown first won %d of %d duels, of %d in all", p.FirstWins, p.Judged, s.Taken)

@@ -162,7 +162,7 @@ func TestDamagedStates(t *testing.T) {
 		t.Errorf("without a checksum: %v", err)
 	}
 	for _, c := range [][3]string{
-		{`"version":1`, `"version":2`, "version 2"},
+		{`"version":1`, `"version":3`, "version 3"},
 		{`"told":[`, `"told":[1`, "told"},
 		{`"gamma":1`, `"gamma":0.5`, "gamma 0.5"},
 		{`"active":[`, `"active":[7,`, "no arm below 5"},
@@ -211,7 +211,7 @@ func TestImpossibleStates(t *testing.T) {
 		{"", "", "", "cut short"},
 		{"", "", "thresher d", "cut short"},
 		{"", "", "thresher duel 1\n", "cut short"},
-		{"", "", "thresher duel 2\n{}", `version "2", not 1`},
+		{"", "", "thresher duel 3\n{}", `version "3", not 1 or 2`},
 	} {
 		last := strings.LastIndex(c.text, c.from)
 		bad := c.text[:last] + c.to + c.text[last+len(c.from):]
@@ -230,7 +230,7 @@ func FuzzRestore(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if rest, ok := bytes.CutPrefix(data, []byte(magic)); ok && len(rest) >= 4 {
+		if rest, ok := afterMagic(data); ok && len(rest) >= 4 {
 			// With the checksum corrected, the fuzzer gets beyond it.
 			end := len(data) - 4
 			data = binary.LittleEndian.AppendUint32(bytes.Clone(data[:end]), checksum(data[:end]))
@@ -245,7 +245,7 @@ func FuzzRestore(f *testing.F) {
 				break
 			}
 			for _, d := range duels {
-				if _, err := a.Report(Result{d.ID, d.ID%3 == 0}); err != nil && !errors.Is(err, ErrWithdrawn) {
+				if _, err := a.Report(Result{Duel: d.ID, AWon: d.ID%3 == 0}); err != nil && !errors.Is(err, ErrWithdrawn) {
 					t.Fatal(err)
 				}
 			}

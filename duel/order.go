@@ -78,21 +78,7 @@ func (p *places) lean() *Lean {
 		return mixture-xlogy(w, q)-xlogy(n-w, 1-q) >= -math.Log(miss)
 	}
 	// The likelihood falls from the rate to both sides.
-	edge := func(far float64) float64 {
-		near := w / n
-		if !outside(far) {
-			return far
-		}
-		for range 60 {
-			if q := (near + far) / 2; outside(q) {
-				far = q
-			} else {
-				near = q
-			}
-		}
-		return far
-	}
-	return &Lean{Duels: p.Judged, Estimate: w/n - .5, Low: edge(0) - .5, High: edge(1) - .5}
+	return &Lean{Duels: p.Judged, Estimate: w/n - .5, Low: farthest(w/n, 0, outside) - .5, High: farthest(w/n, 1, outside) - .5}
 }
 
 func logGamma(x float64) float64 {

@@ -23,7 +23,7 @@ func playLeaning(t testing.TB, c Config, f *Preferences, lean float64) State {
 			t.Fatal(err)
 		}
 		for _, d := range duels {
-			if _, err := tournament.Report(Result{d.ID, r.Float64() < f.At(d.A, d.B)+lean}); err != nil {
+			if _, err := tournament.Report(Result{Duel: d.ID, AWon: r.Float64() < f.At(d.A, d.B)+lean}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -85,7 +85,7 @@ func TestRandomOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := Result{x[0].ID, x[0].A < x[0].B}
+		first := Result{Duel: x[0].ID, AWon: x[0].A < x[0].B}
 		if x[0].A != y[0].A {
 			swapped++
 			if x[0].A != y[0].B || x[0].B != y[0].A {
@@ -107,7 +107,7 @@ func TestRandomOrder(t *testing.T) {
 		if status, err := a.Check(first); err != nil || status != Settled {
 			t.Fatal(status, err)
 		}
-		if _, err := b.Report(Result{y[0].ID, y[0].A < y[0].B}); err != nil {
+		if _, err := b.Report(Result{Duel: y[0].ID, AWon: y[0].A < y[0].B}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,6 +19,10 @@ type State struct {
 	Duels   int64 `json:"duels"`
 	Open    int   `json:"open"`
 	Waiting int   `json:"waiting"`
+	// Ties counts those of the Duels that were ties and settled by a coin; Undone the calls
+	// of Undo.
+	Ties   int64 `json:"ties,omitempty"`
+	Undone int64 `json:"undone,omitempty"`
 	// Active arms, ascending; Standings are theirs, in the same order.
 	Active     []int         `json:"active"`
 	Standings  []Standing    `json:"standings"`

@@ -82,6 +82,10 @@ type Duel struct {
 type Result struct {
 	Duel uint64 `json:"duel"`
 	AWon bool   `json:"a_won"`
+	// Tie says that neither arm is better; AWon does not count then.
+	Tie bool `json:"tie,omitempty"`
+	// Judge names who judged, if that is known: at most 256 bytes of UTF-8.
+	Judge string `json:"judge,omitempty"`
 }
 
 // Status is how a result was received.
@@ -116,28 +120,10 @@ type Tournament struct {
 	withdrawn  []withdrawal
 	eliminated []Elimination
 	places     places
-}
-
-// pendingDuel is a duel in flight: drawn, its result not yet told to the strategy. A is the
-// arm that began it, whichever is shown first, and AWon is A's win.
-type pendingDuel struct {
-	ID       uint64 `json:"id"`
-	A        int    `json:"a"`
-	B        int    `json:"b"`
-	Leased   bool   `json:"leased,omitempty"`  // has been issued
-	Expires  int64  `json:"expires,omitempty"` // end of the lease in Unix ns; 0 is never
-	Answered bool   `json:"answered,omitempty"`
-	AWon     bool   `json:"a_won,omitempty"`
-}
-
-// withdrawal records that the duels From to To were withdrawn when Arm was eliminated, or
-// when the tournament ended without that, if Arm is -1.
-type withdrawal struct {
-	From     uint64   `json:"from"`
-	To       uint64   `json:"to"`
-	Arm      int      `json:"arm"`
-	At       int64    `json:"at"`
-	Answered []uint64 `json:"answered,omitempty"` // those that had a result
+	ties       ties
+	ballots    ballots
+	undone     int64
+	history    *history // nil unless KeepUndo was called
 }
 
 // New starts a tournament. clock tells the time for leases; nil is time.Now.
@@ -161,43 +147,48 @@ func (t *Tournament) Config() Config {
 	return c
 }
 
-// Next issues at most count duels, first those whose lease has expired, then new ones. It
-// returns fewer, or none, while the tournament waits for results of issued duels, and
-// ErrEnded at the end.
-func (t *Tournament) Next(count int) ([]Duel, error) {
+// Next issues at most count duels, first those whose lease has expired, then new ones, then
+// those that were skipped a moment ago. It returns fewer, or none, while the tournament waits
+// for results of issued duels, and ErrEnded at the end.
+func (t *Tournament) Next(count int) ([]Duel, error) { return t.NextFor("", count) }
+
+// NextFor is Next for the judge of a name, to whom duels that others skipped are issued at
+// once.
+func (t *Tournament) NextFor(judge string, count int) ([]Duel, error) {
 	if count < 1 {
 		return nil, fmt.Errorf("duel: %d duels asked for", count)
+	}
+	if err := checkJudge(judge); err != nil {
+		return nil, err
 	}
 	if t.strategy.ended() {
 		return nil, ErrEnded
 	}
+	drawn := t.issued
 	// A sweep is drawn whole, so that the order of calls does not affect the draws.
 	for whole := t.config.Testing == Sweep; whole && t.draw(); {
 	}
 	now := t.clock()
 	var out []Duel
-	for i := 0; len(out) < count && (i < len(t.queue) || t.draw()); i++ {
-		e := &t.queue[i]
-		if e.Answered || e.held(now) {
-			continue
+	for _, deferred := range []bool{false, true} {
+		for i := 0; len(out) < count && (i < len(t.queue) || !deferred && t.draw()); i++ {
+			e := &t.queue[i]
+			if e.Answered || e.held(now) || e.deferred(judge, t.issued) != deferred {
+				continue
+			}
+			d := t.shown(e)
+			e.Leased, e.Expires = true, 0
+			if t.config.Lease > 0 {
+				d.Expires = now.Add(t.config.Lease)
+				e.Expires = d.Expires.UnixNano()
+			}
+			out = append(out, d)
 		}
-		d := t.shown(e)
-		e.Leased, e.Expires = true, 0
-		if t.config.Lease > 0 {
-			d.Expires = now.Add(t.config.Lease)
-			e.Expires = d.Expires.UnixNano()
-		}
-		out = append(out, d)
+	}
+	if len(out) > 0 || t.issued != drawn {
+		t.history.note(undoStep{At: now.UnixNano(), Next: count, Judge: judge})
 	}
 	return out, nil
-}
-
-// past is an expiry long ago.
-const past = 1
-
-// held reports whether the duel's lease is running.
-func (e *pendingDuel) held(now time.Time) bool {
-	return e.Leased && (e.Expires == 0 || now.UnixNano() < e.Expires)
 }
 
 // Duel returns an issued duel that is not settled: it has no result, or one that waits
@@ -233,6 +224,7 @@ func (t *Tournament) Recall() {
 	for i := range t.queue {
 		t.queue[i].Expires = past
 	}
+	t.history.note(undoStep{Recall: true})
 }
 
 // Report takes results, in any order and more than once: the first result of a duel
@@ -244,9 +236,24 @@ func (t *Tournament) Report(results ...Result) ([]Receipt, error) {
 			return nil, err
 		}
 	}
+	for _, r := range results {
+		if err := checkJudge(r.Judge); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.history.trim(); err != nil {
+		return nil, err
+	}
 	receipts := make([]Receipt, len(results))
+	fresh, judged := false, false
 	for i, r := range results {
 		receipts[i] = Receipt{r.Duel, t.record(r)}
+		if e := t.entry(r.Duel); receipts[i].Status == Accepted {
+			fresh, judged = true, judged || e.A != e.B
+		}
+	}
+	if fresh {
+		t.history.note(undoStep{Results: slices.Clone(results), Judged: judged})
 	}
 	before := len(t.withdrawn)
 	t.take()
@@ -256,35 +263,6 @@ func (t *Tournament) Report(results ...Result) ([]Receipt, error) {
 		}
 	}
 	return receipts, nil
-}
-
-func (w *withdrawal) holds(id uint64) bool { return w.From <= id && id <= w.To }
-
-// withdrawal returns the withdrawal of a duel, nil if there was none.
-func (t *Tournament) withdrawal(id uint64) *withdrawal {
-	for i := range t.withdrawn {
-		if t.withdrawn[i].holds(id) {
-			return &t.withdrawn[i]
-		}
-	}
-	return nil
-}
-
-// entry returns a duel in the queue, nil if it is settled or withdrawn.
-func (t *Tournament) entry(id uint64) *pendingDuel {
-	i, ok := slices.BinarySearchFunc(t.queue, id, func(e pendingDuel, id uint64) int {
-		switch {
-		case e.ID < id:
-			return -1
-		case e.ID > id:
-			return 1
-		}
-		return 0
-	})
-	if !ok {
-		return nil
-	}
-	return &t.queue[i]
 }
 
 // known returns the error that reporting a duel would give.
@@ -316,7 +294,7 @@ func (t *Tournament) record(r Result) Status {
 	s := t.status(r)
 	if s == Accepted {
 		e := t.entry(r.Duel)
-		e.Answered, e.AWon = true, r.AWon != t.swapped(e)
+		e.Answered, e.AWon, e.Tie, e.Judge = true, t.settle(r).AWon != t.swapped(e), r.Tie, r.Judge
 	}
 	return s
 }
@@ -331,7 +309,7 @@ func (t *Tournament) status(r Result) Status {
 		return Settled
 	case !e.Answered:
 		return Accepted
-	case e.AWon == (r.AWon != t.swapped(e)):
+	case e.Tie == r.Tie && (e.Tie || e.AWon == (r.AWon != t.swapped(e))):
 		return Repeated
 	}
 	return Conflicting
@@ -345,6 +323,8 @@ func (t *Tournament) take() {
 		if t.config.Order == RandomOrder {
 			t.places.count(&e, t.swapped(&e))
 		}
+		t.ties.count(&e, len(t.config.Arms))
+		t.ballots.count(&e, t.swapped(&e))
 		c := t.strategy.tell(pair{e.A, e.B}, e.AWon)
 		t.taken++
 		t.eliminated = append(t.eliminated, c.eliminated...)
@@ -356,18 +336,6 @@ func (t *Tournament) take() {
 			t.withdraw(arm)
 		}
 	}
-}
-
-// withdraw empties the queue.
-func (t *Tournament) withdraw(arm int) {
-	w := withdrawal{From: t.queue[0].ID, To: t.issued, Arm: arm, At: t.taken}
-	for _, e := range t.queue {
-		if e.Answered {
-			w.Answered = append(w.Answered, e.ID)
-		}
-	}
-	t.withdrawn = append(t.withdrawn, w)
-	t.queue = nil
 }
 
 // State returns a snapshot, which the caller owns.
@@ -390,12 +358,21 @@ func (t *Tournament) State() State {
 	if t.config.Order == RandomOrder {
 		s.Lean = t.places.lean()
 	}
+	s.Ties, s.Undone = t.ties.all, t.undone
 	return s
 }
 
 // Coin decides a duel by a fair coin, a function of the seed and the duel alone. It is
-// meant for arms that meet themselves.
+// meant for arms that meet themselves; ties are settled by it too.
 func (t *Tournament) Coin(d Duel) Result {
 	const coinStream = 1 // choices are drawn from stream 0
 	return Result{Duel: d.ID, AWon: philox.New(t.config.Seed, coinStream).At(d.ID)&1 == 1}
+}
+
+// settle returns the result that counts: of a tie, the coin's.
+func (t *Tournament) settle(r Result) Result {
+	if r.Tie {
+		return t.Coin(Duel{ID: r.Duel})
+	}
+	return r
 }

@@ -65,7 +65,7 @@ func designs() map[string]Design {
 
 // judge decides duels by their number alone.
 func judge(seed uint64, f *Preferences, d Duel) Result {
-	return Result{d.ID, rand.New(philox.New(seed, d.ID)).Float64() < f.At(d.A, d.B)}
+	return Result{Duel: d.ID, AWon: rand.New(philox.New(seed, d.ID)).Float64() < f.At(d.A, d.B)}
 }
 
 // A tournament that is saved and restored between any two calls, as JSON or in binary,
@@ -256,20 +256,20 @@ func TestLeases(t *testing.T) {
 		t.Fatalf("after the lease: %+v, was %+v", again, first)
 	}
 	clock.now = clock.now.Add(time.Hour)
-	report(Accepted, Result{2, true}) // late, and the first result
-	report(Repeated, Result{2, true})
-	report(Conflicting, Result{2, false})
+	report(Accepted, Result{Duel: 2, AWon: true}) // late, and the first result
+	report(Repeated, Result{Duel: 2, AWon: true})
+	report(Conflicting, Result{Duel: 2, AWon: false})
 	if d, ok := tournament.Duel(2); !ok || d.A != first[1].A || d.B != first[1].B || !d.Expires.Equal(again[1].Expires) {
 		t.Fatalf("%+v, %v; was %+v", d, ok, again[1])
 	}
 	if s := tournament.State(); s.Waiting != 1 || s.Duels != 0 || s.Open != 0 {
 		t.Fatalf("%+v", s)
 	}
-	report(Accepted, Result{3, false})
+	report(Accepted, Result{Duel: 3, AWon: false})
 	tournament.Recall()
-	report(Accepted, Result{1, false}) // recalled, not issued again
-	report(Settled, Result{1, true})
-	report(Settled, Result{2, false})
+	report(Accepted, Result{Duel: 1, AWon: false}) // recalled, not issued again
+	report(Settled, Result{Duel: 1, AWon: true})
+	report(Settled, Result{Duel: 2, AWon: false})
 	for _, id := range []uint64{2, 4} { // settled, not issued
 		if d, ok := tournament.Duel(id); ok {
 			t.Fatalf("%+v is open", d)
@@ -369,7 +369,7 @@ func TestBadReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []uint64{0, 3, 4, 1 << 60} { // 3 is drawn and not issued
-		receipts, err := tournament.Report(Result{duels[0].ID, true}, Result{id, true})
+		receipts, err := tournament.Report(Result{Duel: duels[0].ID, AWon: true}, Result{Duel: id, AWon: true})
 		if !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), fmt.Sprintf("duel %d:", id)) || receipts != nil {
 			t.Errorf("duel %d: %v, %v", id, receipts, err)
 		}

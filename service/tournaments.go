@@ -91,13 +91,13 @@ func (s *Server) nextDuels(r *request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	count, err := decodeJSON(s, r.Request, tournaments.DecodeCount)
+	wanted, err := decodeJSON(s, r.Request, tournaments.DecodeCount)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
-	issued, err := s.tournaments.Next(ctx, r.PathValue("id"), count, key)
+	issued, err := s.tournaments.NextFor(ctx, r.PathValue("id"), wanted.Judge, wanted.Count, key)
 	if err != nil {
 		return s.explainWait(err)
 	}
@@ -115,7 +115,7 @@ func (s *Server) reportDuels(r *request, w http.ResponseWriter) error {
 	}
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
-	reported, err := s.tournaments.Report(ctx, r.PathValue("id"), results, lenient)
+	reported, err := s.tournaments.Accept(ctx, r.PathValue("id"), results, lenient)
 	if err != nil {
 		return s.explainWait(err)
 	}

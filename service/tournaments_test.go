@@ -17,7 +17,7 @@ import (
 func judge(order []string, duels []api.Duel) []api.DuelResult {
 	var results []api.DuelResult
 	for _, d := range duels {
-		results = append(results, api.DuelResult{DuelID: d.ID, AWon: slices.Index(order, d.A) < slices.Index(order, d.B)})
+		results = append(results, api.DuelResult{DuelID: d.ID, AWon: of(slices.Index(order, d.A) < slices.Index(order, d.B))})
 	}
 	return results
 }

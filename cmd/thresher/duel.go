@@ -16,12 +16,12 @@ func newDuelCommand(a *app) *cobra.Command {
 		Short: "Find the best of several alternatives by comparing two at a time",
 		Long: `Find the best of several alternatives (rankers, settings, texts) when judges can only
 say which of two is better: run asks for judgments until there is a winner, plan
-predicts how many it takes, simulate reproduces the figures of the paper (Beat the
+predicts how many it takes, past says what past ones show, simulate reproduces the figures of the paper (Beat the
 Mean Bandit, ICML 2011). docs/duels.md states the guarantees and their assumptions.`,
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDuelRunCommand(a), newDuelPlanCommand(a), newDuelSimulateCommand(a))
+	cmd.AddCommand(newDuelRunCommand(a), newDuelPastCommand(a), newDuelPlanCommand(a), newDuelSimulateCommand(a))
 	return cmd
 }
 

@@ -20,7 +20,7 @@ func TestDuelBadInput(t *testing.T) {
 	binary := writeFile(t, dir, "binary.txt", append([]byte("\x7fELF\xff"), make([]byte, 5000)...))
 	slates := writeFile(t, dir, "ann.json", []byte(`{"version":1,"topics":["x"],"last":0}`))
 	broken := writeFile(t, dir, "broken.duel", []byte("{}"))
-	later := writeFile(t, dir, "later.duel", []byte("thresher duel 2\n..."))
+	later := writeFile(t, dir, "later.duel", []byte("thresher duel 3\n..."))
 	for _, c := range []struct {
 		args string
 		want string
@@ -60,7 +60,7 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel run --horizon 100 --most 10", "--most needs --ratings"},
 		{"duel run --horizon 100 --most 10 --ratings " + dir, "--state: no file named"},
 		{"duel run --state " + broken, "broken.duel"},
-		{"duel run --state " + later, `of version "2", not 1`},
+		{"duel run --state " + later, `of version "3", not 1 or 2`},
 		{"duel run --state " + dir + "/missing.duel", "--arms starts a tournament there"},
 		{"duel run --state " + dir + "/none/new.duel --horizon 100 --arms " + arms, "none/new.duel: no such file"},
 		{"duel plan --horizon 100", "--arms 0"},
@@ -103,13 +103,13 @@ func TestDuelBadJudgments(t *testing.T) {
 	for line, want := range map[string]string{
 		`{`:                              "line 1:",
 		` `:                              "line 1: is empty",
-		`{"duel":` + id + `}`:            "one of winner and a_won",
+		`{"duel":` + id + `}`:            "give one of winner and a_won",
 		`{"duel":999,"winner":"a"}`:      "duel 999: no such duel was issued",
 		`{"duel":999,"a_won":true}`:      "duel 999: no such duel was issued",
 		`{"duel":` + id + `,"vote":"a"}`: "unknown field",
 		`{"duel":0,"a_won":true}`:        "duel 0",
 		`{"duel":` + id + `,"a_won":1}`:  "line 1:",
-		`{"duel":` + id + `,"winner":"a","a_won":true}`:  "one of winner and a_won",
+		`{"duel":` + id + `,"winner":"a","a_won":true}`:  "give one of winner and a_won",
 		`{"duel":` + id + `,"winner":"z"}`:               `"z" does not take part`,
 		`{"duel":` + id + `,"a_won":true} {"duel":999}`:  "extra data after the judgment of duel " + id,
 		`{"duel":` + id + `,"a_won":true} and some more`: "extra data after the judgment of duel " + id,

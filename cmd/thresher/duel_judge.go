@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,196 +10,104 @@ import (
 	"thresher/duel"
 )
 
-// inputLines reads the lines of a stream in a goroutine, so that waiting for a line can end
-// with a context.
-type inputLines struct {
-	lines chan string
-	err   error // after lines is closed
-	done  chan struct{}
-}
-
-func readLines(r io.Reader) *inputLines {
-	// One slot for each duel that can be out: a judge that answers while duels are still
-	// being written must not block, which could deadlock with this process.
-	in := &inputLines{lines: make(chan string, duel.MaxArms), done: make(chan struct{})}
-	go func() { // ends with the stream or with stop; a blocked read ends with the process
-		defer close(in.lines)
-		s := bufio.NewScanner(r)
-		for s.Scan() {
-			select {
-			case in.lines <- s.Text():
-			case <-in.done:
-				return
-			}
-		}
-		in.err = s.Err()
-	}()
-	return in
-}
-
-func (in *inputLines) stop() { close(in.done) }
-
-// nextLine returns the next line; io.EOF at the end.
-func (in *inputLines) nextLine(ctx context.Context) (string, error) {
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case line, ok := <-in.lines:
-		if !ok && in.err != nil {
-			return "", fmt.Errorf("standard input: %w", in.err)
-		}
-		if !ok {
-			return "", io.EOF
-		}
-		return line, nil
-	}
-}
-
 // judgeByHand asks at the terminal, one duel after the other.
 func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines) error {
+	judged := false // in this run
 	for {
 		duels, err := t.nextDuels(1)
-		if errors.Is(err, duel.ErrEnded) || err == nil && len(duels) == 0 {
-			return a.describeTournament(t)
-		}
-		if err != nil {
+		ended := errors.Is(err, duel.ErrEnded)
+		if err != nil && !ended {
 			return err
 		}
-		d, s := duels[0], t.State()
-		fmt.Fprintf(a.err, "\n%d of %d arms in, %d duels decided\n", len(s.Active), len(t.names), s.Duels)
-		if s.Guarantee != nil {
-			fmt.Fprintf(a.err, "%s leads, %s\n", t.names[s.Leader], sure(s.Guarantee))
-		}
-		fmt.Fprintf(a.err, "  1  %s\n  2  %s\n", t.names[d.A], t.names[d.B])
-		first, err := a.askWhich(ctx, lines)
-		if errors.Is(err, io.EOF) {
-			return a.describeTournament(t)
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := t.Report(duel.Result{Duel: d.ID, AWon: first}); err != nil {
-			return err
-		}
-	}
-}
-
-// askWhich returns true for the first arm; io.EOF to stop.
-func (a *app) askWhich(ctx context.Context, lines *inputLines) (bool, error) {
-	for {
-		fmt.Fprint(a.err, "which is better? [1, 2, q to stop] ")
-		line, err := lines.nextLine(ctx)
-		if err != nil {
-			return false, err
-		}
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "1":
-			return true, nil
-		case "2":
-			return false, nil
-		case "q":
-			return false, io.EOF
-		}
-	}
-}
-
-// duelLine and judgmentLine are the lines of --jsonl.
-type duelLine struct {
-	Duel uint64 `json:"duel"`
-	A    string `json:"a"`
-	B    string `json:"b"`
-}
-
-type judgmentLine struct {
-	Duel   uint64  `json:"duel"`
-	Winner *string `json:"winner"`
-	AWon   *bool   `json:"a_won"`
-}
-
-// outcomeLine is the last line.
-type outcomeLine struct {
-	Done   bool       `json:"done"`
-	Winner string     `json:"winner,omitempty"`
-	Leader string     `json:"leader"`
-	State  duel.State `json:"state"`
-}
-
-// judgeByLines issues duels and reads judgments as they arrive.
-func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines, batch int) error {
-	out := json.NewEncoder(a.out)
-	line := 0
-	for {
-		duels, err := t.nextDuels(batch)
-		if errors.Is(err, duel.ErrEnded) {
-			return t.outcome(out)
-		}
-		if err != nil {
-			return err
-		}
-		for _, d := range duels {
-			if err := out.Encode(duelLine{d.ID, t.names[d.A], t.names[d.B]}); err != nil {
+		if ended && judged {
+			again, err := a.askUndo(ctx, t, lines)
+			if err != nil {
 				return err
 			}
+			if again {
+				continue
+			}
 		}
-		for wait := max(1, len(duels)); wait > 0; wait-- {
-			text, err := lines.nextLine(ctx)
-			if errors.Is(err, io.EOF) {
-				return errors.Join(t.save(), t.outcome(out))
-			}
-			if err == nil {
-				line++
-				err = t.judge(text)
-			}
-			if err != nil && !errors.Is(err, ctx.Err()) {
-				err = fmt.Errorf("standard input, line %d: %w", line, err)
-			}
-			if err != nil {
-				return errors.Join(err, t.save())
+		if ended || len(duels) == 0 {
+			return a.describeTournament(t)
+		}
+		a.show(t, duels[0])
+		answer, err := a.ask(ctx, lines, "which is better? [1, 2, = tie, s skip, u undo, q stop] ", "1", "2", "=", "s", "u", "q")
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if err != nil || answer == "q" {
+			return a.describeTournament(t)
+		}
+		if err := a.applyAnswer(t, duels[0], answer); err != nil {
+			return err
+		}
+		judged = true
+	}
+}
+
+// show prints a duel and how the tournament stands.
+func (a *app) show(t *tournament, d duel.Duel) {
+	s := t.State()
+	fmt.Fprintf(a.err, "\n%d of %d arms in, %d duels decided\n", len(s.Active), len(t.names), s.Duels)
+	if s.Guarantee != nil {
+		fmt.Fprintf(a.err, "%s leads, %s\n", t.names[s.Leader], sure(s.Guarantee))
+	}
+	fmt.Fprintf(a.err, "  1  %s\n  2  %s\n", t.texts.text(t.names[d.A]), t.texts.text(t.names[d.B]))
+}
+
+// ask returns the next line that is one of the answers; io.EOF at the end of the input.
+func (a *app) ask(ctx context.Context, lines *inputLines, question string, answers ...string) (string, error) {
+	for {
+		fmt.Fprint(a.err, question)
+		line, err := lines.nextLine(ctx)
+		if err != nil {
+			return "", err
+		}
+		line = strings.ToLower(strings.TrimSpace(line))
+		for _, answer := range answers {
+			if line == answer {
+				return answer, nil
 			}
 		}
 	}
 }
 
-// judge applies one judgment. A repeated judgment of a settled duel changes nothing.
-func (t *tournament) judge(text string) error {
-	j, err := parseJudgment(text)
-	if err != nil {
-		return err
+// applyAnswer applies what was typed about a duel.
+func (a *app) applyAnswer(t *tournament, d duel.Duel, answer string) error {
+	switch answer {
+	case "s":
+		return t.Skip(t.judgedBy, d.ID)
+	case "u":
+		return a.undo(t)
 	}
-	r := duel.Result{Duel: j.Duel}
-	d, open := t.Duel(j.Duel)
-	switch {
-	case j.AWon != nil:
-		r.AWon = *j.AWon
-	case !open: // settled, withdrawn or unknown, whichever arm won
-	case *j.Winner != t.names[d.A] && *j.Winner != t.names[d.B]:
-		return fmt.Errorf("duel %d is of %q and %q; %q does not take part", j.Duel, t.names[d.A], t.names[d.B], *j.Winner)
-	default:
-		r.AWon = *j.Winner == t.names[d.A]
+	_, err := t.Report(duel.Result{Duel: d.ID, AWon: answer == "1", Tie: answer == "=", Judge: t.judgedBy})
+	return err
+}
+
+// undo takes back the last judgment, if one is left.
+func (a *app) undo(t *tournament) error {
+	results, err := t.Undo()
+	if errors.Is(err, duel.ErrNothingToUndo) {
+		fmt.Fprintln(a.err, err)
+		return nil
 	}
-	_, err = t.Report(r)
-	if errors.Is(err, duel.ErrWithdrawn) {
-		err = nil // issued ahead, and withdrawn since
+	if err == nil {
+		t.Recall() // the duel on the screen may be another one now
+		fmt.Fprintf(a.err, "undone: the judgment of duel %d\n", results[0].Duel)
 	}
 	return err
 }
 
-// parseJudgment parses a line with exactly one JSON object.
-func parseJudgment(text string) (j judgmentLine, err error) {
-	const form = `a judgment is {"duel":7,"winner":"x"} or {"duel":7,"a_won":true}, one a line`
-	if strings.TrimSpace(text) == "" {
-		return j, errors.New("is empty; " + form)
+// askUndo asks whether the last judgment, after which the tournament ended, was a slip.
+func (a *app) askUndo(ctx context.Context, t *tournament, lines *inputLines) (bool, error) {
+	s := t.State()
+	answer, err := a.ask(ctx, lines, fmt.Sprintf("\n%s is the winner [u undo the last judgment, Enter to end] ", t.names[s.Leader]), "", "q", "u")
+	if errors.Is(err, io.EOF) {
+		return false, nil
 	}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&j); err != nil {
-		return j, fmt.Errorf("%w; %s", inWords(err, "a judgment"), form)
+	if err != nil || answer != "u" {
+		return false, err
 	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return j, fmt.Errorf("extra data after the judgment of duel %d; %s", j.Duel, form)
-	}
-	if (j.Winner == nil) == (j.AWon == nil) {
-		return j, fmt.Errorf("duel %d: give one of winner and a_won", j.Duel)
-	}
-	return j, nil
+	return true, a.undo(t)
 }

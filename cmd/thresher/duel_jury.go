@@ -30,7 +30,7 @@ func (a *app) judgeByJury(ctx context.Context, t *tournament, j jury, batch int)
 	t.quiet = true          // a log between saves would be longer than a snapshot
 	unsaved := 0
 	for {
-		duels, err := t.Next(batch)
+		duels, err := t.NextFor("", batch)
 		if errors.Is(err, duel.ErrEnded) {
 			break
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"thresher/duel"
 )
@@ -24,6 +25,46 @@ type duelCall struct {
 	Next    int     `json:"next,omitempty"`
 	Recall  bool    `json:"recall,omitempty"`
 	Results []int64 `json:"results,omitempty"`
+	// Ties are the IDs among Results whose result was a tie. Judges are those of Results, nil
+	// if none has a name. Judge belongs to Next and Skip, which holds the IDs passed to Skip.
+	Ties   []uint64 `json:"ties,omitempty"`
+	Judges []string `json:"judges,omitempty"`
+	Judge  string   `json:"judge,omitempty"`
+	Skip   []uint64 `json:"skip,omitempty"`
+	Undo   bool     `json:"undo,omitempty"`
+}
+
+// report encodes the results of a call of Report.
+func (c *duelCall) report(results []duel.Result) {
+	c.Results = make([]int64, len(results))
+	for i, r := range results {
+		if c.Results[i] = int64(r.Duel); !r.AWon {
+			c.Results[i] = -c.Results[i]
+		}
+		if r.Tie {
+			c.Ties = append(c.Ties, r.Duel)
+		}
+		if r.Judge != "" && c.Judges == nil {
+			c.Judges = make([]string, len(results))
+		}
+		if c.Judges != nil {
+			c.Judges[i] = r.Judge
+		}
+	}
+}
+
+// results decodes what report encoded.
+func (c *duelCall) results() []duel.Result {
+	results := make([]duel.Result, len(c.Results))
+	for i, id := range c.Results {
+		r := duel.Result{Duel: uint64(max(id, -id)), AWon: id > 0}
+		r.Tie = slices.Contains(c.Ties, r.Duel)
+		if i < len(c.Judges) {
+			r.Judge = c.Judges[i]
+		}
+		results[i] = r
+	}
+	return results
 }
 
 // callLine is a line of the log.
@@ -164,10 +205,10 @@ func (l *duelLog) full(more int) bool {
 	return l.bytes+more > max(leastLog, l.state) || l.drawn > mostDrawn
 }
 
-// Next issues duels and records the call.
-func (t *tournament) Next(count int) ([]duel.Duel, error) {
+// NextFor issues duels to a judge and records the call.
+func (t *tournament) NextFor(judge string, count int) ([]duel.Duel, error) {
 	before := t.Drawn()
-	duels, err := t.Tournament.Next(count)
+	duels, err := t.Tournament.NextFor(judge, count)
 	t.log.drawn += int64(t.Drawn()-before) * t.drawCost
 	if err == nil && !t.quiet {
 		var answer []byte
@@ -176,7 +217,7 @@ func (t *tournament) Next(count int) ([]duel.Duel, error) {
 			answer = binary.AppendUvarint(answer, uint64(d.A))
 			answer = binary.AppendUvarint(answer, uint64(d.B))
 		}
-		t.log.took(duelCall{Next: count}, answer)
+		t.log.took(duelCall{Next: count, Judge: judge}, answer)
 	}
 	return duels, err
 }
@@ -187,16 +228,37 @@ func (t *tournament) Report(results ...duel.Result) ([]duel.Receipt, error) {
 	if err != nil || t.quiet {
 		return receipts, err
 	}
-	c := duelCall{Results: make([]int64, len(results))}
+	var c duelCall
+	c.report(results)
 	var answer []byte
-	for i, r := range results {
-		if c.Results[i] = int64(r.Duel); !r.AWon {
-			c.Results[i] = -c.Results[i]
-		}
-		answer = append(answer, receipts[i].Status...)
+	for _, r := range receipts {
+		answer = append(answer, r.Status...)
 	}
 	t.log.took(c, answer)
 	return receipts, nil
+}
+
+// Skip gives duels back and records the call.
+func (t *tournament) Skip(judge string, ids ...uint64) error {
+	if err := t.Tournament.Skip(judge, ids...); err != nil {
+		return err
+	}
+	t.log.took(duelCall{Skip: ids, Judge: judge}, nil)
+	return nil
+}
+
+// Undo takes back the last judgment and records the call.
+func (t *tournament) Undo() ([]duel.Result, error) {
+	results, err := t.Tournament.Undo()
+	if err != nil {
+		return nil, err
+	}
+	var answer []byte
+	for _, r := range results {
+		answer = binary.AppendUvarint(answer, r.Duel)
+	}
+	t.log.took(duelCall{Undo: true}, answer)
+	return results, nil
 }
 
 // Recall ends all leases and records the call.
@@ -213,13 +275,13 @@ func (t *tournament) replay(c *callLine) error {
 		case call.Recall:
 			t.Recall()
 		case call.Next > 0:
-			_, err = t.Next(call.Next)
+			_, err = t.NextFor(call.Judge, call.Next)
+		case call.Undo:
+			_, err = t.Undo()
+		case len(call.Skip) > 0:
+			err = t.Skip(call.Judge, call.Skip...)
 		default:
-			results := make([]duel.Result, len(call.Results))
-			for i, id := range call.Results {
-				results[i] = duel.Result{Duel: uint64(max(id, -id)), AWon: id > 0}
-			}
-			_, err = t.Report(results...)
+			_, err = t.Report(call.results()...)
 		}
 		if err != nil {
 			return err

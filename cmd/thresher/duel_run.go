@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"path/filepath"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -18,12 +17,16 @@ import (
 
 type duelRunFlags struct {
 	designFlags
+	program     programFlags
+	given       *armTexts // of --texts
 	arms, state string
 	ratings     string
 	matrix      string
 	most, batch int
 	jsonl       bool
 	force       bool
+	judge       string
+	undo        int
 }
 
 func newDuelRunCommand(a *app) *cobra.Command {
@@ -39,13 +42,28 @@ The state file holds a snapshot, followed by the judgments since then, one a lin
 may be moved and copied while no run uses it. --force starts over; it overwrites
 tournaments only, never other files.
 
-Type 1 or 2 for the better one, or q to stop. With --jsonl duels are written to
-standard output, {"duel":7,"a":"x","b":"y"}, and judgments are read from standard
-input, {"duel":7,"winner":"x"}, in any order; the last line has the outcome.
+Type 1 or 2 for the better one, = if neither is, s to skip the duel for now, u to undo
+the last judgment (100 at least, also those of earlier runs), or q to stop. A tie is
+settled by a fair coin drawn from the seed; undo is for slips only.
+
+With --jsonl duels are written to standard output, {"duel":7,"a":"x","b":"y"}, and
+judgments are read from standard input, in any order: {"duel":7,"winner":"x"},
+{"duel":7,"winner":"tie"}, {"duel":7,"skip":true}. The last line has the outcome.
+{"undo":true} is answered by {"undone":[7]}: forget all duels written after duel 7 was
+judged; those that follow replace them. --judge names the judge, or "judge" in a line;
+what judges disagree on is part of the outcome.
 
 With the algorithm anytime, the default, you may stop whenever you like: the outcome
 says how sure the leader is. Which of the two is shown first is drawn at random, so that
 a preference for the first place cancels out; the outcome estimates it.
+
+With --judge-command a program judges, such as a language model. It is run by sh -c for
+each duel and gets one line of JSON, {"duel":7,"question":"...","first":"...",
+"second":"..."}: the texts of --texts, or the names if there are none. It writes 1, 2 or
+tie, or {"winner":1} with any other members. Texts never become part of the command line.
+With --both-orders it is asked twice for each duel, and a contradiction is a tie. A call
+that fails, takes too long or writes anything else is repeated; then the run stops and
+says what the program wrote. What was judged is kept, also after Ctrl-C.
 
 Beat-the-Mean sometimes draws a duel of an arm against itself; a coin decides it, and
 nobody is asked.
@@ -64,6 +82,7 @@ Its arms are those of the tournament, or a subset named by --arms.`,
   thresher duel run --arms rankers.txt --epsilon .1 --delta .05
   thresher duel run --matrix wins.csv --horizon 1e5 --algorithm double-thompson
   thresher duel run --ratings ml-1m --most 10 --horizon 1e6 --state films.duel
+  thresher duel run --texts answers.jsonl --delta .05 --judge-command ./judge --both-orders --parallel 8
   mkfifo answers; thresher duel run --arms rankers.txt --horizon 1e5 --testing sweep --jsonl <answers | ./judge >answers`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDuels(cmd, f) },
@@ -77,6 +96,9 @@ Its arms are those of the tournament, or a subset named by --arms.`,
 	cmd.Flags().IntVar(&f.batch, "batch", 0, "duels to hand out at a time with --jsonl; 0 = one, or the whole sweep")
 	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "duels and judgments as JSON lines")
 	cmd.Flags().BoolVar(&f.force, "force", false, "start over, overwriting the tournament in --state")
+	cmd.Flags().StringVar(&f.judge, "judge", "", "`name` of the judge, whose judgments are compared with those of others")
+	cmd.Flags().IntVar(&f.undo, "undo", 0, "first undo this `number` of the last judgments, also after a winner was named")
+	f.program.add(cmd)
 	addSettings(cmd, "seed")
 	cmd.Flags().Lookup("seed").Usage = seedOfDraws
 	return cmd
@@ -85,6 +107,14 @@ Its arms are those of the tournament, or a subset named by --arms.`,
 func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("duel run: %w", err)
+	}
+	if err := f.program.check(cmd); err != nil {
+		return fmt.Errorf("duel run: %w", err)
+	}
+	if f.program.texts != "" {
+		if f.given, err = readTexts(f.program.texts); err != nil {
+			return fmt.Errorf("duel run: --texts: %w", err)
+		}
 	}
 	p, err := f.panel()
 	if err != nil {
@@ -95,6 +125,15 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 		return fmt.Errorf("duel run: %w", err)
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
+	t.judgedBy, t.texts = f.judge, f.given
+	if err := t.texts.cover(t.names); err != nil {
+		return fmt.Errorf("duel run: --texts: %w", err)
+	}
+	if p == nil {
+		if err := t.prepareUndo(f.undo); err != nil {
+			return fmt.Errorf("duel run: %w", err)
+		}
+	}
 	if f.batch == 0 {
 		f.batch = 1
 		if t.Config().Testing == duel.Sweep {
@@ -108,12 +147,36 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 		}
 		return a.judgeByJury(cmd.Context(), t, j, f.batch)
 	}
+	if f.program.line != "" {
+		return a.judgeByProgram(cmd.Context(), t, &f.program)
+	}
 	lines := readLines(a.in)
 	defer lines.stop()
 	if f.jsonl {
 		return a.judgeByLines(cmd.Context(), t, lines, f.batch)
 	}
 	return a.judgeByHand(cmd.Context(), t, lines)
+}
+
+const (
+	mostJudgeName = 256 // bytes, as package duel
+	keptUndo      = 100 // judgments that can be undone at least
+)
+
+// prepareUndo keeps judgments from now on, so that they can be undone, and undoes the last.
+func (t *tournament) prepareUndo(undo int) error {
+	if err := t.KeepUndo(keptUndo); err != nil {
+		return err
+	}
+	for i := range undo {
+		if _, err := t.Undo(); err != nil {
+			return fmt.Errorf("--undo %d: %w after %d", undo, err, i)
+		}
+	}
+	if undo > 0 {
+		t.Recall()
+	}
+	return nil
 }
 
 // panel returns the panel of --ratings or --matrix; nil if people are asked.
@@ -136,6 +199,16 @@ func (f *duelRunFlags) check() error {
 	switch {
 	case f.batch < 0:
 		return fmt.Errorf("--batch %d is negative", f.batch)
+	case f.program.line != "" && (f.jsonl || f.ratings != "" || f.matrix != ""):
+		return errors.New("--judge-command excludes --jsonl, --ratings and --matrix: it decides the duels")
+	case f.program.texts != "" && (f.jsonl || f.ratings != "" || f.matrix != ""):
+		return errors.New("--texts is for --judge-command, or for judging by hand")
+	case f.undo < 0:
+		return fmt.Errorf("--undo %d is negative", f.undo)
+	case (f.undo > 0 || f.judge != "") && (f.ratings != "" || f.matrix != ""):
+		return errors.New("--undo and --judge need judges; --ratings and --matrix decide the duels")
+	case len(f.judge) > mostJudgeName || !utf8.ValidString(f.judge):
+		return fmt.Errorf("--judge %.40q: a name has at most %d bytes of UTF-8", f.judge, mostJudgeName)
 	case f.ratings != "" && f.matrix != "":
 		return errors.New("--ratings and --matrix exclude each other")
 	case f.ratings != "" && f.jsonl:
@@ -146,7 +219,7 @@ func (f *duelRunFlags) check() error {
 		return errors.New("--most needs --ratings and excludes --arms")
 	case f.most != 0 && f.state == "":
 		return errors.New("--state: no file named, and no --arms to derive its name from")
-	case f.state == "" && f.arms == "" && f.matrix == "":
+	case f.state == "" && f.arms == "" && f.matrix == "" && f.program.texts == "":
 		return errors.New("--arms: no file named; to try an algorithm, --matrix takes win probabilities")
 	}
 	return nil
@@ -156,14 +229,14 @@ func (f *duelRunFlags) check() error {
 func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *tournament, err error) {
 	path := f.state
 	if path == "" {
-		path = cmp.Or(f.arms, f.matrix) + ".duel"
+		path = filepath.Clean(cmp.Or(f.arms, f.matrix, f.program.texts)) + ".duel"
 	}
 	if err := refuseFolders(path); err != nil {
 		return nil, err
 	}
 	file, saved, err := openDuelFile(path, false)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.arms == "" && f.most == 0 && f.matrix == "":
+	case errors.Is(err, fs.ErrNotExist) && f.arms == "" && f.most == 0 && f.matrix == "" && f.program.texts == "":
 		return nil, fmt.Errorf("%w; --arms starts a tournament there", err)
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -258,7 +331,18 @@ func (f *duelRunFlags) config(seed uint64, p panel) (duel.Config, error) {
 func (f *duelRunFlags) readArms(p panel) ([]string, error) {
 	switch {
 	case f.arms != "":
-		return readArms(f.arms)
+		arms, err := readArms(f.arms)
+		if err == nil {
+			if err = f.given.cover(arms); err != nil {
+				err = fmt.Errorf("--texts: %w", err)
+			}
+		}
+		return arms, err
+	case f.given != nil:
+		if n := len(f.given.names); n < 2 || n > duel.MaxArms {
+			return nil, fmt.Errorf("--texts: %s: %d texts; a tournament has 2 to %d arms", f.given.path, n, duel.MaxArms)
+		}
+		return f.given.names, nil
 	case p != nil:
 		return p.arms()
 	}
@@ -294,34 +378,4 @@ func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, p
 	}
 	t.Recall() // the judges of the previous run are gone
 	return torn, nil
-}
-
-// readArms reads the lines of a file, skipping empty ones.
-func readArms(path string) ([]string, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var arms []string
-	lines := map[string]int{}
-	number := 0
-	for line := range strings.Lines(string(b)) {
-		number++
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		if !utf8.ValidString(line) {
-			return nil, fmt.Errorf("%s, line %d: %.40q is not UTF-8", path, number, line)
-		}
-		if first, ok := lines[line]; ok {
-			return nil, fmt.Errorf("%s, line %d: %q is listed twice; first in line %d", path, number, line, first)
-		}
-		lines[line] = number
-		arms = append(arms, line)
-	}
-	if len(arms) < 2 || len(arms) > duel.MaxArms {
-		return nil, fmt.Errorf("%s: %d arms; a tournament has 2 to %d", path, len(arms), duel.MaxArms)
-	}
-	return arms, nil
 }

@@ -16,9 +16,11 @@ type tournament struct {
 	file     *duelFile
 	names    []string
 	log      duelLog
-	drawCost int64 // preferences sampled for a draw
-	behind   bool  // the file does not match this run; the next save writes a snapshot
-	quiet    bool  // calls are not logged, and every save is a snapshot
+	drawCost int64     // preferences sampled for a draw
+	behind   bool      // the file does not match this run; the next save writes a snapshot
+	quiet    bool      // calls are not logged, and every save is a snapshot
+	texts    *armTexts // shown in place of names; nil if there are none
+	judgedBy string    // the judge of this run, "" if none was named
 }
 
 // ready prepares t after its Tournament was set.
@@ -81,7 +83,7 @@ func (t *tournament) close() (err error) {
 // of an arm against itself are decided by the coin.
 func (t *tournament) nextDuels(count int) ([]duel.Duel, error) {
 	for {
-		duels, err := t.Next(count)
+		duels, err := t.NextFor(t.judgedBy, count)
 		if err != nil {
 			if failed := t.save(); failed != nil {
 				return nil, failed
@@ -117,7 +119,8 @@ func (t *tournament) toss(duels []duel.Duel) ([]duel.Duel, error) {
 
 func (t *tournament) outcome(out *json.Encoder) error {
 	s := t.State()
-	line := outcomeLine{Done: s.Done, Leader: t.names[s.Leader], State: s}
+	line := outcomeLine{Done: s.Done, Leader: t.names[s.Leader], State: s, Judges: t.Judges()}
+	line.TiesOfArms, line.TiesOfPairs = t.Ties()
 	if s.Done {
 		line.Winner = line.Leader
 	}
@@ -143,6 +146,12 @@ func (a *app) describeTournament(t *tournament) error {
 		}
 		w.row("kept in", t.file.path)
 	}
+	if s.Ties > 0 {
+		w.row("ties", fmt.Sprintf("%d of %d duels, settled by a fair coin", s.Ties, s.Duels))
+	}
+	if s.Undone > 0 {
+		w.row("undone", fmt.Sprintf("%d judgments", s.Undone))
+	}
 	if s.Lean != nil && !t.quiet { // a jury's is known
 		w.row("lean", leaning(s.Lean))
 	}
@@ -150,18 +159,44 @@ func (a *app) describeTournament(t *tournament) error {
 		return err
 	}
 	fmt.Fprintln(a.out)
-	w = newTable(a.out)
-	w.row("ARM", "WINS", "DUELS", "RATE", "OUT AFTER")
+	if err := a.listArms(t, &s); err != nil {
+		return err
+	}
+	return a.listJudges(t.names, t.Judges())
+}
+
+// listArms prints the record of all arms, and of ties if there are some.
+func (a *app) listArms(t *tournament, s *duel.State) error {
+	w := newTable(a.out)
+	ties, pairs := t.Ties()
+	row := func(arm int, cells ...any) {
+		if ties != nil {
+			cells = append([]any{cells[0], cells[1], ties[arm]}, cells[2:]...)
+		}
+		w.row(append([]any{t.names[arm]}, cells...)...)
+	}
+	if ties != nil {
+		w.row("ARM", "WINS", "DUELS", "TIES", "RATE", "OUT AFTER")
+	} else {
+		w.row("ARM", "WINS", "DUELS", "RATE", "OUT AFTER")
+	}
 	for _, x := range s.Standings {
-		w.row(t.names[x.Arm], x.Wins, x.Duels, fmt.Sprintf("%.3f", x.Rate), "-")
+		row(x.Arm, x.Wins, x.Duels, fmt.Sprintf("%.3f", x.Rate), "-")
 	}
 	for i := len(s.Eliminated) - 1; i >= 0; i-- {
 		e := s.Eliminated[i]
-		if e.Radius == 0 {
-			w.row(t.names[e.Arm], "", e.Duels, fmt.Sprintf("%.3f", e.Rate), fmt.Sprintf("%d duels: %s had %.3f against it", e.At, t.names[e.Rival], e.RivalRate))
-			continue
+		out := fmt.Sprintf("%d duels: %s had %.3f against it", e.At, t.names[e.Rival], e.RivalRate)
+		if e.Radius > 0 {
+			out = fmt.Sprintf("%d duels: %s had %.3f, radius %.3f", e.At, t.names[e.Rival], e.RivalRate, e.Radius)
 		}
-		w.row(t.names[e.Arm], "", e.Duels, fmt.Sprintf("%.3f", e.Rate), fmt.Sprintf("%d duels: %s had %.3f, radius %.3f", e.At, t.names[e.Rival], e.RivalRate, e.Radius))
+		row(e.Arm, "", e.Duels, fmt.Sprintf("%.3f", e.Rate), out)
+	}
+	if len(pairs) > 0 {
+		fmt.Fprintln(w.w)
+		w.row("MOST TIES", "BETWEEN", "AND")
+	}
+	for _, p := range pairs {
+		w.row(p.Ties, t.names[p.A], t.names[p.B])
 	}
 	return w.flush()
 }

@@ -57,6 +57,54 @@ type TournamentState struct {
 	// Lean is nil in tournaments of earlier releases, in which the order of two arms is not
 	// drawn at random.
 	Lean *Lean `json:"lean,omitempty"`
+	// Ties counts those of the Duels that a coin settled. TiedPairs, those with the most, and
+	// Judges are not sent in the answer to a report; Judges is nil if none gave a name.
+	Ties      int64      `json:"ties,omitempty"`
+	TiedPairs []TiedPair `json:"tied_pairs,omitempty"`
+	Judges    *Judges    `json:"judges,omitempty"`
+}
+
+// TiedPair counts the ties of two arms.
+type TiedPair struct {
+	A    string `json:"a"`
+	B    string `json:"b"`
+	Ties int64  `json:"ties"`
+}
+
+// Judges are the records of judges who gave a name, and the pairs of which the most judgments
+// differ from the most frequent verdict. Unlisted judgments are in no record.
+type Judges struct {
+	Judges   []Judge   `json:"judges"`
+	Disputed []Dispute `json:"disputed"`
+	Unlisted int64     `json:"unlisted,omitempty"`
+}
+
+// Judge is the record of a judge; Agreement is nil if no pair was judged by another too.
+type Judge struct {
+	Judge     string     `json:"judge"`
+	Judgments int64      `json:"judgments"`
+	Ties      int64      `json:"ties"`
+	Lean      *Lean      `json:"lean,omitempty"`
+	Agreement *Agreement `json:"agreement,omitempty"`
+}
+
+// Agreement is how often a judge says the same as another of a pair, with bounds that hold
+// with probability 95% for one look, from Compared pairs of judgments.
+type Agreement struct {
+	Compared int64   `json:"compared"`
+	Rate     float64 `json:"rate"`
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+}
+
+// Dispute counts the verdicts of several judges on two arms.
+type Dispute struct {
+	A      string `json:"a"`
+	B      string `json:"b"`
+	Judges int    `json:"judges"`
+	AWins  int64  `json:"a_wins"`
+	BWins  int64  `json:"b_wins"`
+	Ties   int64  `json:"ties"`
 }
 
 // Lean estimates how much judges prefer the arm that is shown first: its probability to win
@@ -112,16 +160,20 @@ type Duels struct {
 	Done  bool   `json:"done"` // no more duels will follow
 }
 
-// DuelResult is the result of a duel.
+// DuelResult is the result of a duel: AWon, or Tie if neither arm is better. With Skip there
+// is none: the duel is issued again, to other judges first. Judge names the judge, if known.
 type DuelResult struct {
 	DuelID uint64 `json:"duel_id"`
-	AWon   bool   `json:"a_won"`
+	AWon   *bool  `json:"a_won,omitempty"`
+	Tie    bool   `json:"tie,omitempty"`
+	Skip   bool   `json:"skip,omitempty"`
+	Judge  string `json:"judge,omitempty"`
 }
 
 // Receipt says what was done with a result.
 type Receipt struct {
 	DuelID uint64 `json:"duel_id"`
-	Status string `json:"status"` // "accepted", "repeated", "settled", "void" or "conflicting"
+	Status string `json:"status"` // "accepted", "repeated", "settled", "void", "conflicting" or "skipped"
 }
 
 // Reported is the answer to a report.

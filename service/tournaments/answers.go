@@ -1,5 +1,7 @@
 package tournaments
 
+import "thresher/duel"
+
 // mostAnswers is the number of the latest duels whose winners are remembered.
 const mostAnswers = 1 << 16
 
@@ -7,7 +9,31 @@ const mostAnswers = 1 << 16
 // noticed after the tournament has counted the first.
 type answers struct {
 	last uint64 // the greatest duel ID seen
-	bits []byte // two for each duel: whether the winner is known, and whether a won
+	bits []byte // two for each duel: outcome
+}
+
+// outcome is what is remembered of a duel.
+type outcome byte
+
+const (
+	forgotten outcome = iota
+	lost              // by a
+	tied
+	won
+)
+
+func outcomeOf(r duel.Result) outcome {
+	switch {
+	case r.Tie:
+		return tied
+	case r.AWon:
+		return won
+	}
+	return lost
+}
+
+func (o outcome) String() string {
+	return [...]string{"unknown", "a_won = false", "tie = true", "a_won = true"}[o]
 }
 
 // slot returns the position of the two bits of a duel, whose ID is at most last.
@@ -25,24 +51,20 @@ func (a *answers) reach(id uint64) {
 	}
 }
 
-func (a *answers) remember(id uint64, won bool) {
+func (a *answers) remember(id uint64, is outcome) {
 	a.reach(id)
 	at, shift := slot(id)
-	a.bits[at] |= 1 << shift
-	if won {
-		a.bits[at] |= 2 << shift
-	}
+	a.bits[at] |= byte(is) << shift
 }
 
-// get returns the winner of a duel, if it is known.
-func (a *answers) get(id uint64) (won, known bool) {
+// get returns the outcome of a duel, if it is known.
+func (a *answers) get(id uint64) outcome {
 	if id > a.last || id+mostAnswers <= a.last {
-		return false, false
+		return forgotten
 	}
 	at, shift := slot(id)
 	if at >= len(a.bits) {
-		return false, false
+		return forgotten
 	}
-	bits := a.bits[at] >> shift
-	return bits&2 != 0, bits&1 != 0
+	return outcome(a.bits[at] >> shift & 3)
 }

@@ -13,6 +13,7 @@ import (
 // unchanged by encoding and decoding.
 func FuzzResults(f *testing.F) {
 	for _, seed := range []string{
+		`[{"duel_id":7,"tie":true,"judge":"ann"},{"duel_id":8,"skip":true}]`, `[{"duel_id":7,"tie":true,"a_won":false}]`, `[{"duel_id":7,"tie":false}]`,
 		`[{"duel_id":7,"a_won":true}]`, `[]`, `null`, `{}`, `[{}]`, `[{"duel_id":1}]`, `[{"a_won":false}]`, `[null]`, `[[]]`, `[1]`,
 		`[{"duel_id":18446744073709551615,"a_won":false},{"duel_id":0,"a_won":true}]`, `[{"duel_id":18446744073709551616,"a_won":false}]`,
 		`[{"duel_id":-1,"a_won":true}]`, `[{"duel_id":1.5,"a_won":true}]`, `[{"duel_id":"1","a_won":true}]`, `[{"duel_id":1,"a_won":1}]`,
@@ -31,7 +32,16 @@ func FuzzResults(f *testing.F) {
 		}
 		again := []map[string]any{}
 		for _, r := range results {
-			again = append(again, map[string]any{"duel_id": r.Duel, "a_won": r.AWon})
+			x := map[string]any{"duel_id": r.Duel, "judge": r.Judge}
+			switch {
+			case r.Tie:
+				x["tie"] = true
+			case r.Skip:
+				x["skip"] = true
+			default:
+				x["a_won"] = r.AWon
+			}
+			again = append(again, x)
 		}
 		text, err = json.Marshal(again)
 		if err != nil {

@@ -36,12 +36,18 @@ const (
 
 // event is a call that changed a game: one for duels, or a report.
 type event struct {
-	// Count, At (Unix nanoseconds) and Key belong to a call for duels.
+	// Count, At (Unix nanoseconds), Key and Judge belong to a call for duels.
 	Count int    `json:"n,omitempty"`
 	At    int64  `json:"t,omitempty"`
 	Key   string `json:"k,omitempty"`
+	Judge string `json:"w,omitempty"`
 	// Results are IDs of duels, negative if a lost.
 	Results []int64 `json:"r,omitempty"`
+	// Judged takes the place of Results if one has a tie or a judge, and Skipped are skips in
+	// the same report. Releases that do not know them replay such an event as an empty
+	// report, whose checksum differs, and leave the tournament as it is.
+	Judged  []duel.Result `json:"j,omitempty"`
+	Skipped []skip        `json:"s,omitempty"`
 	// Sum is a checksum of the answer.
 	Sum uint32 `json:"c"`
 }
@@ -71,11 +77,11 @@ func (g *game) clock() time.Time { return g.now }
 // coins counts them. After mostCoins or mostWork a call may return no duels although the
 // tournament continues. The error is duel.ErrEnded if nothing was drawn because the
 // tournament has ended.
-func (g *game) draw(count int, at time.Time) (duels []duel.Duel, coins int, err error) {
+func (g *game) draw(judge string, count int, at time.Time) (duels []duel.Duel, coins int, err error) {
 	g.now = at
 	for before := g.work; len(duels) < count && coins < mostCoins && g.work-before < mostWork; {
 		drawn := g.tournament.Drawn()
-		more, err := g.tournament.Next(count - len(duels))
+		more, err := g.tournament.NextFor(judge, count-len(duels))
 		g.work += int64(g.tournament.Drawn()-drawn) * g.cost
 		if errors.Is(err, duel.ErrEnded) && coins > 0 {
 			break // of a coin that eliminated an arm
@@ -124,7 +130,7 @@ func (g *game) apply(results []duel.Result) ([]duel.Receipt, error) {
 		return nil, err
 	}
 	for _, r := range results {
-		g.answers.remember(r.Duel, r.AWon)
+		g.answers.remember(r.Duel, outcomeOf(r))
 	}
 	return receipts, nil
 }
@@ -135,7 +141,7 @@ func (g *game) apply(results []duel.Result) ([]duel.Receipt, error) {
 // always is. Errors name the index; nothing is changed.
 func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.Status, take []duel.Result, err error) {
 	statuses = make([]duel.Status, len(results))
-	here := make(map[uint64]bool, len(results))
+	here := make(map[uint64]outcome, len(results))
 	for i, r := range results {
 		status, err := g.tournament.Check(r)
 		switch {
@@ -147,13 +153,13 @@ func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.St
 		case err != nil:
 			return nil, nil, problem.New(problem.UnknownDuel, "%v", err).At("duel_id", i).Because(err)
 		}
-		won, known := g.answers.get(r.Duel)
+		known := g.answers.get(r.Duel)
 		if first, ok := here[r.Duel]; ok {
-			won, known, status = first, true, duel.Repeated
+			known, status = first, duel.Repeated
 		}
-		if known && won != r.AWon {
+		if known != forgotten && known != outcomeOf(r) {
 			if !lenient {
-				return nil, nil, problem.New(problem.Conflict, "duel %d: the result a_won = %t is recorded and stays", r.Duel, won).At("duel_id", i)
+				return nil, nil, problem.New(problem.Conflict, "duel %d: the result %v is recorded and stays", r.Duel, known).At("duel_id", i)
 			}
 			status = duel.Conflicting
 		}
@@ -161,7 +167,7 @@ func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.St
 			statuses[i] = status
 			continue
 		}
-		here[r.Duel] = r.AWon
+		here[r.Duel] = outcomeOf(r)
 		take = append(take, r)
 	}
 	return statuses, take, nil
@@ -171,39 +177,26 @@ func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.St
 func (g *game) replay(e *event) error {
 	var sum uint32
 	if e.Count > 0 {
-		duels, coins, err := g.draw(e.Count, time.Unix(0, e.At))
+		duels, coins, err := g.draw(e.Judge, e.Count, time.Unix(0, e.At))
 		if err != nil {
 			return err
 		}
 		g.remember(e.Key, e.Count, duels)
 		sum = sumOfDuels(duels, coins)
 	} else {
-		results := make([]duel.Result, len(e.Results))
-		for i, id := range e.Results {
-			results[i] = duel.Result{Duel: uint64(max(id, -id)), AWon: id > 0}
+		receipts, err := g.apply(e.results())
+		if err == nil {
+			err = g.skip(e.Skipped)
 		}
-		receipts, err := g.apply(results)
 		if err != nil {
 			return err
 		}
-		sum = sumOfReceipts(receipts)
+		sum = sumOfReport(receipts, e.Skipped)
 	}
 	if sum != e.Sum {
 		return fmt.Errorf("checksum %08x of the answer, recorded is %08x", sum, e.Sum)
 	}
 	return nil
-}
-
-// signed encodes results for events.
-func signed(results []duel.Result) []int64 {
-	ids := make([]int64, len(results))
-	for i, r := range results {
-		ids[i] = int64(r.Duel)
-		if !r.AWon {
-			ids[i] = -ids[i]
-		}
-	}
-	return ids
 }
 
 func sumOfDuels(duels []duel.Duel, coins int) uint32 {

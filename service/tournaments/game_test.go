@@ -23,7 +23,7 @@ func TestCoinsThatEliminate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for {
-			duels, _, err := g.draw(6, time.Unix(1, 0))
+			duels, _, err := g.draw("", 6, time.Unix(1, 0))
 			if errors.Is(err, duel.ErrEnded) {
 				break
 			}

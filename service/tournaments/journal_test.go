@@ -27,7 +27,7 @@ func TestFailedCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Store.report(l, []duel.Result{judged(first[0])}, false); err != nil {
+	if _, err := h.Store.report(l, []Verdict{{Result: judged(first[0])}}, false); err != nil {
 		t.Fatal(err)
 	}
 	<-l.last.done
@@ -49,7 +49,7 @@ func TestFailedCommit(t *testing.T) {
 	<-begun
 	lost := &write{of: l, do: func(*bbolt.Tx) error { return full }}
 	h.journal.submit(lost)
-	if _, err := h.Store.report(l, []duel.Result{judged(first[1])}, false); err != nil {
+	if _, err := h.Store.report(l, []Verdict{{Result: judged(first[1])}}, false); err != nil {
 		t.Fatal(err)
 	}
 	calm := &write{do: func(*bbolt.Tx) error { return nil }}

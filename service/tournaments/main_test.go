@@ -172,3 +172,17 @@ func refused(t rapid.TB, err error, kind problem.Kind, field string, index int) 
 		t.Errorf("%s, field %q, index %d; want %s, %q, %d: %v", p.Kind, p.Field, p.Index, kind, field, index, err)
 	}
 }
+
+// Report takes results alone.
+func (s *Store) Report(ctx context.Context, id string, results []duel.Result, lenient bool) (Reported, error) {
+	report := make([]Verdict, len(results))
+	for i, r := range results {
+		report[i].Result = r
+	}
+	return s.Accept(ctx, id, report, lenient)
+}
+
+// Next asks for duels without a judge's name.
+func (s *Store) Next(ctx context.Context, id string, count int, key string) (Duels, error) {
+	return s.NextFor(ctx, id, "", count, key)
+}

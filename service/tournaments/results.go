@@ -1,7 +1,8 @@
 package tournaments
 
 import (
-	"thresher/duel"
+	"unicode/utf8"
+
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
@@ -29,36 +30,72 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 	return s, err
 }
 
-// DecodeCount reads the body of a request for duels: their greatest number.
-func DecodeCount(body []byte) (int, error) {
-	var count *int
-	if err := jsonbody.Decode(body, jsonbody.Members{"count": jsonbody.Pointer("count", &count, jsonbody.Integer[int])}); err != nil {
-		return 0, err
+// mostJudgeName bounds the characters of a judge's name, of which package duel takes 256 bytes.
+const mostJudgeName = 64
+
+func checkJudge(name string) error {
+	if n := utf8.RuneCountInString(name); n > mostJudgeName {
+		return problem.New(problem.InvalidValue, "the judge's name has %d characters", n).In("judge").Within(mostJudgeName)
 	}
-	if count == nil {
-		return 0, problem.New(problem.InvalidValue, "count is missing: how many duels at most").In("count")
-	}
-	return *count, nil
+	return nil
 }
 
-// DecodeResults reads the body of a report: a list of {"duel_id": 7, "a_won": true}.
-func DecodeResults(body []byte) (all []duel.Result, err error) {
+// DecodeCount reads the body of a request for duels: their greatest number, and who judges
+// them, "" if that is not said.
+func DecodeCount(body []byte) (n Wanted, err error) {
+	var count *int
+	err = jsonbody.Decode(body, jsonbody.Members{
+		"count": jsonbody.Pointer("count", &count, jsonbody.Integer[int]),
+		"judge": jsonbody.Text("judge", &n.Judge),
+	})
+	if err != nil {
+		return n, err
+	}
+	if count == nil {
+		return n, problem.New(problem.InvalidValue, "count is missing: how many duels at most").In("count")
+	}
+	n.Count = *count
+	return n, checkJudge(n.Judge)
+}
+
+// Wanted is a request for duels.
+type Wanted struct {
+	Count int
+	Judge string
+}
+
+// DecodeResults reads the body of a report: a list of {"duel_id": 7, "a_won": true}, or with
+// "tie": true or "skip": true in place of the winner, and a "judge".
+func DecodeResults(body []byte) (all []Verdict, err error) {
 	err = jsonbody.DecodeList(body, func(b []byte, i int) (int, error) {
 		var id *uint64
 		var won *bool
+		var v Verdict
 		next, err := jsonbody.Object(jsonbody.Members{
 			"duel_id": jsonbody.Pointer("duel_id", &id, jsonbody.Integer[uint64]),
 			"a_won":   jsonbody.Pointer("a_won", &won, jsonbody.Bool),
+			"tie":     jsonbody.Bool("tie", &v.Tie),
+			"skip":    jsonbody.Bool("skip", &v.Skip),
+			"judge":   jsonbody.Text("judge", &v.Judge),
 		})(b, i)
 		switch {
 		case err != nil:
 			return next, err
 		case id == nil:
 			return next, problem.New(problem.InvalidValue, "duel_id is missing").In("duel_id")
-		case won == nil:
-			return next, problem.New(problem.InvalidValue, "a_won is missing").In("a_won")
+		case won == nil && !v.Tie && !v.Skip:
+			return next, problem.New(problem.InvalidValue, "a_won is missing, and neither tie nor skip is true").In("a_won")
+		case v.Tie && v.Skip, won != nil && (v.Tie || v.Skip):
+			return next, problem.New(problem.InvalidValue, "more than one of a_won, tie and skip is given").In("a_won")
 		}
-		all = append(all, duel.Result{Duel: *id, AWon: *won})
+		if err := checkJudge(v.Judge); err != nil {
+			return next, err
+		}
+		v.Duel = *id
+		if won != nil {
+			v.AWon = *won
+		}
+		all = append(all, v)
 		return next, nil
 	})
 	return all, err

@@ -162,7 +162,13 @@ func (s *Store) Get(ctx context.Context, id string) (t Tournament, err error) {
 // state returns the state of l, which the caller has locked.
 func (s *Store) state(l *live, standings bool) State {
 	l.game.now = s.o.Now()
-	return viewState(l.record.Config.Arms, l.game.tournament.State(), standings)
+	arms := l.record.Config.Arms
+	v := viewState(arms, l.game.tournament.State(), standings)
+	if standings {
+		v.Judges = viewJudges(arms, l.game.tournament.Judges())
+		v.TiedPairs = viewTies(arms, l.game.tournament)
+	}
+	return v
 }
 
 // List returns the tournaments created before the tournament with id after ("" starts with
@@ -231,11 +237,11 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	return w.wait(ctx)
 }
 
-// Next issues up to count duels: first those whose leases have expired, then new ones. The
+// NextFor issues up to count duels to a judge, "" if unknown: first those whose leases have expired, then new ones. The
 // same call with the same key, if that is not "", gets the same answer as long as it is
 // remembered; without a key the duels of a lost answer are issued again when their leases
 // expire.
-func (s *Store) Next(ctx context.Context, id string, count int, key string) (Duels, error) {
+func (s *Store) NextFor(ctx context.Context, id, judge string, count int, key string) (Duels, error) {
 	if count < 1 {
 		return Duels{}, problem.New(problem.InvalidValue, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
 	}
@@ -251,7 +257,7 @@ func (s *Store) Next(ctx context.Context, id string, count int, key string) (Due
 		if err := ctx.Err(); err != nil { // it has waited for others
 			return err
 		}
-		issued, coins, err = s.issue(l, count, key)
+		issued, coins, err = s.issue(l, judge, count, key)
 		return err
 	})
 	if err != nil {
@@ -264,8 +270,8 @@ func (s *Store) Next(ctx context.Context, id string, count int, key string) (Due
 	return issued, nil
 }
 
-// issue implements Next for l, which the caller has locked.
-func (s *Store) issue(l *live, count int, key string) (h Duels, coins int, err error) {
+// issue implements NextFor for l, which the caller has locked.
+func (s *Store) issue(l *live, judge string, count int, key string) (h Duels, coins int, err error) {
 	arms := l.record.Config.Arms
 	before, err := l.game.given.find(key, count)
 	if err != nil {
@@ -275,14 +281,14 @@ func (s *Store) issue(l *live, count int, key string) (h Duels, coins int, err e
 		return Duels{Duels: viewDuels(arms, before.Duels), Done: l.record.Done}, 0, nil
 	}
 	at := s.o.Now()
-	duels, coins, err := l.game.draw(count, time.Unix(0, at.UnixNano()))
+	duels, coins, err := l.game.draw(judge, count, time.Unix(0, at.UnixNano()))
 	if errors.Is(err, duel.ErrEnded) {
 		return h, 0, problem.New(problem.TournamentEnded, "the tournament has ended: %s; %q won", l.game.tournament.State().End, arms[l.record.Winner])
 	}
 	if err == nil && len(duels)+coins > 0 {
 		l.game.remember(key, count, duels)
 		l.answers.Store(l.game.given.bytes())
-		err = s.recordEvent(l, event{Count: count, At: at.UnixNano(), Key: key, Sum: sumOfDuels(duels, coins)})
+		err = s.recordEvent(l, event{Count: count, At: at.UnixNano(), Key: key, Judge: judge, Sum: sumOfDuels(duels, coins)})
 	}
 	if err != nil {
 		l.fail(err)
@@ -290,12 +296,12 @@ func (s *Store) issue(l *live, count int, key string) (h Duels, coins int, err e
 	return Duels{Duels: viewDuels(arms, duels), Done: l.record.Done}, coins, err
 }
 
-// Report accepts the results of duels, in any order and repeatedly: the first result of a
+// Accept takes the results and skips of a report, in any order and repeatedly: the first result of a
 // duel counts. All are accepted or, with an error, none: problem.UnknownDuel for a duel that
 // was never issued; unless lenient, problem.DuelWithdrawn for one that ended with the
 // elimination of an arm, and problem.Conflict for a result that differs from the first. If
 // lenient, the receipts' statuses say so. Winners are remembered for the latest 65,536 duels.
-func (s *Store) Report(ctx context.Context, id string, results []duel.Result, lenient bool) (Reported, error) {
+func (s *Store) Accept(ctx context.Context, id string, results []Verdict, lenient bool) (Reported, error) {
 	if len(results) == 0 {
 		return Reported{}, problem.New(problem.InvalidValue, "there are no results").In("results").Within([]int{1, s.o.Duels})
 	}
@@ -326,16 +332,24 @@ func (s *Store) Report(ctx context.Context, id string, results []duel.Result, le
 	return r, nil
 }
 
-// report implements Report for l, which the caller has locked.
-func (s *Store) report(l *live, results []duel.Result, lenient bool) (r Reported, err error) {
+// report implements Accept for l, which the caller has locked.
+func (s *Store) report(l *live, report []Verdict, lenient bool) (r Reported, err error) {
+	results, _ := split(report)
 	statuses, take, err := l.game.validate(results, lenient)
+	if err != nil {
+		return r, atVerdict(err, report)
+	}
+	skips, err := l.game.checkSkips(report, lenient)
 	if err != nil {
 		return r, err
 	}
-	if len(take) > 0 {
+	if len(take)+len(skips) > 0 {
 		receipts, err := l.game.apply(take)
 		if err == nil {
-			err = s.recordEvent(l, event{Results: signed(take), Sum: sumOfReceipts(receipts)})
+			err = l.game.skip(skips)
+		}
+		if err == nil {
+			err = s.recordEvent(l, reportEvent(take, skips, receipts))
 		}
 		if err != nil {
 			l.fail(err)
@@ -347,8 +361,12 @@ func (s *Store) report(l *live, results []duel.Result, lenient bool) (r Reported
 			}
 		}
 	}
-	for i, x := range results {
-		r.Receipts = append(r.Receipts, Receipt{DuelID: x.Duel, Status: string(statuses[i])})
+	for _, v := range report {
+		status := skipped
+		if !v.Skip {
+			status, statuses = string(statuses[0]), statuses[1:]
+		}
+		r.Receipts = append(r.Receipts, Receipt{DuelID: v.Duel, Status: status})
 	}
 	r.TournamentState = s.state(l, false)
 	return r, nil

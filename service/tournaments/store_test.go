@@ -226,17 +226,17 @@ func TestAnswers(t *testing.T) {
 	should := map[uint64]bool{}
 	for id := uint64(1); id < 3*mostAnswers; id += 1 + id%3 {
 		should[id] = id%5 < 2
-		a.remember(id, should[id])
+		a.remember(id, outcomeOf(duel.Result{AWon: should[id]}))
 		if _, told := should[id-1]; !told && id%7 == 0 { // late
 			should[id-1] = id%2 == 0
-			a.remember(id-1, should[id-1])
+			a.remember(id-1, outcomeOf(duel.Result{AWon: should[id-1]}))
 		}
 	}
 	for id := uint64(0); id < 3*mostAnswers+10; id++ {
 		should, told := should[id]
 		told = told && id+mostAnswers > a.last
-		if won, known := a.get(id); known != told || told && won != should {
-			t.Fatalf("duel %d of %d: known %t, won %t; told %t, won %t", id, a.last, known, won, told, should)
+		if is := a.get(id); (is != forgotten) != told || told && is != outcomeOf(duel.Result{AWon: should}) {
+			t.Fatalf("duel %d of %d: %v; told %t, won %t", id, a.last, is, told, should)
 		}
 	}
 	if n := len(a.bits); n > mostAnswers/4 {

@@ -25,7 +25,7 @@ const pageBytes = 1 << 20
 // viewState adds the arms' names to a state; standings on request.
 func viewState(arms []string, s duel.State, standings bool) State {
 	v := State{
-		Duels: s.Duels, Open: s.Open, Waiting: s.Waiting, Active: []string{}, Eliminated: []Elimination{},
+		Duels: s.Duels, Ties: s.Ties, Open: s.Open, Waiting: s.Waiting, Active: []string{}, Eliminated: []Elimination{},
 		Radius: s.Radius, Leader: arms[s.Leader], Done: s.Done, End: string(s.End),
 	}
 	for _, a := range s.Active {
@@ -49,6 +49,37 @@ func viewState(arms []string, s duel.State, standings bool) State {
 	}
 	if l := s.Lean; l != nil {
 		v.Lean = &api.Lean{Duels: l.Duels, Estimate: l.Estimate, Low: l.Low, High: l.High}
+	}
+	return v
+}
+
+// viewJudges adds the arms' names to the records of judges; j may be nil.
+func viewJudges(arms []string, j *duel.Judges) *api.Judges {
+	if j == nil {
+		return nil
+	}
+	v := &api.Judges{Judges: []api.Judge{}, Disputed: []api.Dispute{}, Unlisted: j.Unlisted}
+	for _, x := range j.Judges {
+		y := api.Judge{Judge: x.Judge, Judgments: x.Judgments, Ties: x.Ties}
+		if l := x.Lean; l != nil {
+			y.Lean = &api.Lean{Duels: l.Duels, Estimate: l.Estimate, Low: l.Low, High: l.High}
+		}
+		if g := x.Agreement; g != nil {
+			y.Agreement = &api.Agreement{Compared: g.Compared, Rate: g.Rate, Low: g.Low, High: g.High}
+		}
+		v.Judges = append(v.Judges, y)
+	}
+	for _, d := range j.Disputed {
+		v.Disputed = append(v.Disputed, api.Dispute{A: arms[d.A], B: arms[d.B], Judges: d.Judges, AWins: d.AWins, BWins: d.BWins, Ties: d.Ties})
+	}
+	return v
+}
+
+// viewTies returns the pairs with the most ties.
+func viewTies(arms []string, t *duel.Tournament) (v []api.TiedPair) {
+	_, pairs := t.Ties()
+	for _, p := range pairs {
+		v = append(v, api.TiedPair{A: arms[p.A], B: arms[p.B], Ties: p.Ties})
 	}
 	return v
 }

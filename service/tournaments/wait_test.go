@@ -265,7 +265,7 @@ func TestBrokenCall(t *testing.T) {
 			}
 		}()
 		h.play(t.Context(), id, func(l *live) error {
-			if _, _, err := l.game.draw(1, h.clock.time()); err != nil {
+			if _, _, err := l.game.draw("", 1, h.clock.time()); err != nil {
 				t.Error(err)
 			}
 			panic("on purpose")

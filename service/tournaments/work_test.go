@@ -75,7 +75,7 @@ func TestWorkOfOneCall(t *testing.T) {
 	}
 	g.cost = mostWork / 3
 	for range 1000 {
-		duels, coins, err := g.draw(1, time.Unix(1, 0))
+		duels, coins, err := g.draw("", 1, time.Unix(1, 0))
 		if err != nil || coins > 4 {
 			t.Fatalf("%d coins, %v", coins, err)
 		}
