@@ -16,7 +16,9 @@ import (
 //     before. A comparison ends with a lead of a few standard deviations.
 //  2. Links: duels between neighbours in the order (of the top ones: between the last of
 //     them and all others). Neighbours swap places if the later one leads.
-//  3. Rest: with an epsilon, pairs that links do not prove are duelled directly.
+//  3. With an epsilon a safe link need not be a claim that one arm beats the other. Then
+//     such claims are wanted for links where they seem cheaper than duels of the pairs that
+//     would follow from them, and those duels elsewhere (rankingcost.go).
 //
 // The end is reached when every pair of the goal is safe: the later arm does not beat the
 // earlier one by more than epsilon, by a claim or by transitivity.
@@ -31,7 +33,6 @@ type ranking struct {
 	placed int   // arms of order that are sorted
 	lo, hi int   // where the next one belongs among them
 	moves  int64 // of the last of the top ones
-	rest   bool  // links are done
 	wanted []pair
 	next   int   // index in wanted of the next to draw
 	heard  int64 // results since the last plan
@@ -103,8 +104,7 @@ func (s *ranking) tell(d pair, won bool) (c change) {
 	if s.sweep && s.told < s.end {
 		return c
 	}
-	// Results without claims change nothing that the rest asks for.
-	if len(s.made) > made || s.placed < s.k || !s.rest && s.heard >= int64(len(s.wanted)) || s.sweep {
+	if len(s.made) > made || s.placed < s.k || s.heard >= int64(max(len(s.wanted), s.k)) || s.sweep {
 		s.plan()
 	}
 	if s.sweep {
@@ -121,7 +121,7 @@ func (s *ranking) tell(d pair, won bool) (c change) {
 func (s *ranking) plan() {
 	s.heard = 0
 	before := s.wanted
-	s.wanted, s.rest = nil, false
+	s.wanted = nil
 	for s.placed < s.k {
 		d, found := s.search()
 		if found == unknown {
@@ -133,11 +133,9 @@ func (s *ranking) plan() {
 	if s.placed == s.k {
 		s.order = s.closed.arrange(s.order)
 		s.swap()
-		s.links()
-	}
-	if len(s.wanted) == 0 {
-		s.rest = true
-		s.unsafe()
+		if s.links(); len(s.wanted) == 0 && s.epsilon > 0 {
+			s.wanted = s.cheapest()
+		}
 	}
 	if !slices.Equal(before, s.wanted) {
 		s.next = 0
@@ -218,7 +216,7 @@ func (s *ranking) swap() {
 	for moved := s.top == s.k; moved; {
 		moved = false
 		for p := range s.k - 1 {
-			if a, b := s.order[p], s.order[p+1]; !s.closed.above(a, b) && s.ahead(b, a, clear) {
+			if a, b := s.order[p], s.order[p+1]; !s.safe(a, b) && s.ahead(b, a, clear) {
 				s.order[p], s.order[p+1], moved = b, a, true
 			}
 		}
@@ -255,36 +253,6 @@ func (s *ranking) swapPivot() {
 	s.order = s.closed.arrange(s.order)
 }
 
-// links wants the pairs that prove the most by transitivity.
-func (s *ranking) links() {
-	want := func(p, q int) {
-		if a, b := s.order[p], s.order[q]; !s.linked(a, b) {
-			s.wanted = append(s.wanted, pair{a, b})
-		}
-	}
-	if s.top == s.k {
-		for p := range s.k - 1 {
-			want(p, p+1)
-		}
-		return
-	}
-	at := s.pivot()
-	for p := range s.k {
-		want(min(p, at), max(p, at))
-	}
-}
-
-// linked reports whether more duels of a with the later arm b would not help: it is known
-// that a is above b, or that b does not beat it by more than epsilon and not worth while to
-// learn more.
-func (s *ranking) linked(a, b int) bool {
-	if a == b || s.closed.above(a, b) {
-		return true
-	}
-	n, w := s.record(a, b)
-	return s.holds[a*s.k+b] && (s.top == 1 || s.even(a, b) || rate(w, n)-.5 < s.epsilon/2)
-}
-
 // safe reports whether b may stand behind a.
 func (s *ranking) safe(a, b int) bool { return s.closed.above(a, b) || s.holds[a*s.k+b] }
 
@@ -301,11 +269,35 @@ func (s *ranking) goal(each func(a, b int)) {
 	}
 }
 
-// unsafe wants the pairs of the goal that are not safe.
-func (s *ranking) unsafe() {
-	s.goal(func(a, b int) {
-		if !s.safe(a, b) {
+// links wants the pairs from which all others follow by transitivity, if each is a claim
+// that one arm beats the other.
+func (s *ranking) links() {
+	want := func(p, q int) {
+		if a, b := s.order[p], s.order[q]; a != b && !s.safe(a, b) {
 			s.wanted = append(s.wanted, pair{a, b})
 		}
+	}
+	if s.top == s.k {
+		for p := range s.k - 1 {
+			want(p, p+1)
+		}
+		return
+	}
+	// With an epsilon a safe pair of two top ones, or of two others, proves nothing.
+	at := s.pivot()
+	for p := range s.k {
+		if s.epsilon == 0 || (p < s.top) != (at < s.top) {
+			want(min(p, at), max(p, at))
+		}
+	}
+}
+
+// unsafe returns the pairs of the goal that are not safe.
+func (s *ranking) unsafe() (pairs []pair) {
+	s.goal(func(a, b int) {
+		if !s.safe(a, b) {
+			pairs = append(pairs, pair{a, b})
+		}
 	})
+	return pairs
 }

@@ -1,8 +1,10 @@
 package duel
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"thresher/internal/philox"
@@ -115,21 +117,31 @@ func TestRankingFailures(t *testing.T) {
 	}
 }
 
-// roundRobin plays all pairs that are not decided in turn, with the same claims.
+// roundRobin plays all pairs in turn that are not known, with the same claims, until the
+// order by wins is one in which all pairs are safe.
 func roundRobin(d Design, f *Preferences, seed uint64) (duels int64) {
 	r := rand.New(philox.New(seed, 1))
 	l := newLedger(f.k, d.Epsilon, float64(pairsOf(f.k))/d.Delta)
-	for open := true; open; {
-		open = false
+	for before := int64(-1); duels > before; {
+		before = duels
 		for i := range f.k {
 			for j := range i {
-				if l.holds[i*f.k+j] || l.holds[j*f.k+i] {
-					continue
+				if !l.decided(i, j) && !l.even(i, j) {
+					l.tell(pair{i, j}, r.Float64() < f.At(i, j))
+					duels++
 				}
-				open = true
-				l.tell(pair{i, j}, r.Float64() < f.At(i, j))
-				duels++
 			}
+		}
+		x := l.standings()
+		slices.SortStableFunc(x, func(a, b Standing) int { return -cmp.Compare(a.Rate, b.Rate) })
+		done := true
+		for p := range x {
+			for _, later := range x[p+1:] {
+				done = done && l.holds[x[p].Arm*f.k+later.Arm]
+			}
+		}
+		if done {
+			break
 		}
 	}
 	return duels

@@ -57,19 +57,16 @@ func (s *ranking) describe(st *State) {
 func (s *ranking) save() progress {
 	p := progress{
 		"told": {s.told}, "order": numbers(s.order), "placed": {int64(s.placed)}, "lo": {int64(s.lo)}, "hi": {int64(s.hi)}, "moves": {s.moves},
-		"wanted": flatten(s.wanted), "next": {int64(s.next)}, "heard": {s.heard}, "end": {s.end}, "rest": {0},
-	}
-	if s.rest {
-		p["rest"][0] = 1
+		"wanted": flatten(s.wanted), "next": {int64(s.next)}, "heard": {s.heard}, "end": {s.end},
 	}
 	s.ledger.save(p)
 	return p
 }
 
 func (s *ranking) load(p progress, drawn []pair) (err error) {
-	var told, placed, lo, hi, next, rest int64
+	var told, placed, lo, hi, next int64
 	for name, to := range map[string]*int64{
-		"told": &told, "placed": &placed, "lo": &lo, "hi": &hi, "next": &next, "rest": &rest, "moves": &s.moves, "heard": &s.heard, "end": &s.end,
+		"told": &told, "placed": &placed, "lo": &lo, "hi": &hi, "next": &next, "moves": &s.moves, "heard": &s.heard, "end": &s.end,
 	} {
 		if *to, err = p.scalar(name); err != nil {
 			return err
@@ -99,10 +96,8 @@ func (s *ranking) load(p progress, drawn []pair) (err error) {
 		return fmt.Errorf("places %d to %d of %d arms sorted", lo, hi, placed)
 	case next < 0 || next > int64(len(s.wanted)) || s.heard < 0 || s.heard > told || s.moves < 0 || s.moves > told:
 		return fmt.Errorf("pair %d of %d is next, %d duels heard and %d moves after %d duels", next, len(s.wanted), s.heard, s.moves, told)
-	case rest < 0 || rest > 1:
-		return fmt.Errorf("%q is %d", "rest", rest)
 	}
-	s.placed, s.lo, s.hi, s.next, s.rest = int(placed), int(lo), int(hi), int(next), rest == 1
+	s.placed, s.lo, s.hi, s.next = int(placed), int(lo), int(hi), int(next)
 	if err := s.checkWanted(); err != nil {
 		return err
 	}
@@ -125,13 +120,10 @@ func (s *ranking) checkWanted() error {
 	if !slices.Equal(s.closed.arrange(s.order), s.order) {
 		return fmt.Errorf("the order contradicts the claims")
 	}
-	var err error
-	s.goal(func(a, b int) {
-		if !s.safe(a, b) {
-			err = fmt.Errorf("ended before arms %d and %d were known", a, b)
-		}
-	})
-	return err
+	if open := s.unsafe(); len(open) > 0 {
+		return fmt.Errorf("ended before arms %d and %d were known", open[0].a, open[0].b)
+	}
+	return nil
 }
 
 // loadDrawn takes in the duels in flight.
