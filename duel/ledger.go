@@ -246,17 +246,3 @@ func (l *ledger) standings() []Standing {
 	}
 	return all
 }
-
-// wins returns how often each arm won against each other one.
-func (l *ledger) wins() [][]int64 {
-	all := make([][]int64, l.k)
-	for i := range all {
-		all[i] = make([]int64, l.k)
-		for j := range l.k {
-			if i != j {
-				_, all[i][j] = l.record(i, j)
-			}
-		}
-	}
-	return all
-}

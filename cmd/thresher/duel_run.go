@@ -24,6 +24,7 @@ type duelRunFlags struct {
 	most, batch int
 	jsonl       bool
 	force       bool
+	only        []duel.Algorithm // that can be continued; any if empty
 }
 
 func newDuelRunCommand(a *app) *cobra.Command {
@@ -69,6 +70,12 @@ Its arms are those of the tournament, or a subset named by --arms.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDuels(cmd, f) },
 	}
 	f.add(cmd)
+	f.addSources(cmd)
+	return cmd
+}
+
+// addSources adds the flags for arms, judgments and the file of the tournament.
+func (f *duelRunFlags) addSources(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.arms, "arms", "", "`file` of arms, one on each line; not needed to continue")
 	cmd.Flags().StringVar(&f.state, "state", "", "`file` of the tournament; default: the name of --arms or --matrix with .duel appended; JSON if it ends in .json")
 	cmd.Flags().StringVar(&f.ratings, "ratings", "", "`folder` of ratings that decide duels")
@@ -79,20 +86,19 @@ Its arms are those of the tournament, or a subset named by --arms.`,
 	cmd.Flags().BoolVar(&f.force, "force", false, "start over, overwriting the tournament in --state")
 	addSettings(cmd, "seed")
 	cmd.Flags().Lookup("seed").Usage = seedOfDraws
-	return cmd
 }
 
 func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	if err := f.check(); err != nil {
-		return fmt.Errorf("duel run: %w", err)
+		return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 	}
 	p, err := f.panel()
 	if err != nil {
-		return fmt.Errorf("duel run: %w", err)
+		return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 	}
 	t, err := a.openTournament(cmd, f, p)
 	if err != nil {
-		return fmt.Errorf("duel run: %w", err)
+		return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	if f.batch == 0 {
@@ -104,7 +110,7 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	if p != nil {
 		j, err := p.jury(t.Config())
 		if err != nil {
-			return fmt.Errorf("duel run: %w", err)
+			return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 		}
 		return a.judgeByJury(cmd.Context(), t, j, f.batch)
 	}
@@ -275,11 +281,15 @@ func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, p
 	restored.file = t.file
 	*t = *restored
 	c := t.Config()
+	if err := f.checkOnly(c); err != nil {
+		return 0, err
+	}
 	for flag, is := range map[string]string{
 		"algorithm": string(c.Algorithm), "horizon": fmt.Sprint(float64(c.Horizon)), "epsilon": fmt.Sprint(c.Epsilon),
 		"delta": fmt.Sprint(c.Delta), "gamma": fmt.Sprint(c.Gamma), "radius": string(c.Radius), "testing": string(c.Testing), "seed": fmt.Sprint(c.Seed),
+		"top": fmt.Sprint(c.Top),
 	} {
-		if given := cmd.Flags().Lookup(flag); given.Changed && given.Value.String() != is {
+		if given := cmd.Flags().Lookup(flag); given != nil && given.Changed && given.Value.String() != is {
 			return 0, fmt.Errorf("is a tournament with %s %s, not %s", flag, is, given.Value)
 		}
 	}
