@@ -72,7 +72,7 @@ func rankingCells() []rankingCell {
 		{"10 arms, gap .1, sweeps", Design{Delta: .2, Testing: Sweep}, Constant(10, .1)},
 		{"10 arms, gap .1, top 3, epsilon .05", Design{Delta: .2, Top: 3, Epsilon: .05}, Constant(10, .1)},
 		{"6 arms, chain, gamma 1.5", Design{Delta: .05}, Chain(6, .1, 1.5)},
-		{"arXiv, gamma 1.5, epsilon .03", Design{Delta: .05, Epsilon: .03}, arxiv()},
+		{"arXiv, gamma 1.5, epsilon .03", Design{Delta: .05, Epsilon: .03}, ArXiv()},
 		{"6 arms, random gaps of .02 to .4, epsilon .05", Design{Delta: .2, Epsilon: .05}, steps(6, .02, .4, 1)},
 		{"8 arms, random gaps of 0 to .3, top 4, epsilon .05", Design{Delta: .2, Epsilon: .05, Top: 4}, steps(8, 0, .3, 2)},
 	}
@@ -178,7 +178,7 @@ func TestRankingJudgments(t *testing.T) {
 		{"10 arms, gap .1, epsilon .1", Design{Delta: .05, Epsilon: .1}, Constant(10, .1)},
 		{"10 arms, logistic in 0, .5, .., 4.5", Design{Delta: .05}, Logistic([]float64{4.5, 4, 3.5, 3, 2.5, 2, 1.5, 1, .5, 0})},
 		{"30 arms, gap .1", Design{Delta: .05}, Constant(30, .1)},
-		{"arXiv, epsilon .03", Design{Delta: .05, Epsilon: .03}, arxiv()},
+		{"arXiv, epsilon .03", Design{Delta: .05, Epsilon: .03}, ArXiv()},
 	} {
 		c.d.Algorithm = Rank
 		d, err := c.d.complete(c.f.k)

@@ -104,7 +104,7 @@ func rankPromise(r *duel.Ranking, s *duel.State, epsilon float64) string {
 	}
 	switch {
 	case s.End != duel.Ranked:
-		return "all places may be as shown, " + but
+		return "each arm has one of the places shown, " + but
 	case r.Top < len(r.Places):
 		return fmt.Sprintf("of the first %d %s one that is not among them, %s", r.Top, beaten, but)
 	}
@@ -166,13 +166,25 @@ func (a *app) describeArms(t *tournament, s *duel.State) error {
 			}
 			line(p.Arm, between(float64(p.First), float64(p.Last)))
 		}
-		return w.flush()
+		return errors.Join(w.flush(), a.noteSeparated(strengths))
 	}
 	w.row("ARM", "BEATS", "WINS", "DUELS", "RATE", "STRENGTH, 95%")
 	for _, x := range s.Copeland.Arms {
 		line(x.Arm, between(x.Low, x.High))
 	}
-	return w.flush()
+	return errors.Join(w.flush(), a.noteSeparated(strengths))
+}
+
+// noteSeparated says where strengths come from that no counts determine.
+func (a *app) noteSeparated(s *duel.Strengths) error {
+	if s == nil || !s.Separated {
+		return nil
+	}
+	_, err := fmt.Fprint(a.out, `
+strengths: some arms never lost against, or never met, some others, so that the likeliest
+are infinite; every arm was given half a win and half a loss against one of strength 0
+`)
+	return err
 }
 
 func interval95(x duel.Strength) string {

@@ -202,11 +202,5 @@ func (a *app) printComparisons(c *comparisons) error {
 		x := c.Strengths[i]
 		w.row(name, fmt.Sprintf("%+.3f", x.Estimate), fmt.Sprintf("%.3f", x.Error), fmt.Sprintf("[%+.3f, %+.3f]", x.Low, x.High), won, won+lost, rate)
 	}
-	if err := w.flush(); err != nil {
-		return err
-	}
-	if c.Separated {
-		fmt.Fprintln(a.out, "\nsome arms never lost against, or never met, some others: the likeliest strengths are infinite.\nEvery arm was given half a win and half a loss against an arm of strength 0.")
-	}
-	return nil
+	return errors.Join(w.flush(), a.noteSeparated(&duel.Strengths{Separated: c.Separated}))
 }
