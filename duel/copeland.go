@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// copeland finds the arms that beat the most others, by claims about pairs (ledger.go). It
+// copeland finds the arms that beat the most others, by claims about pairs (evidence.go). It
 // assumes nothing of the preferences: claims are made at 2 pairs/delta, which covers both
 // directions of pairs that are exactly even.
 //
@@ -17,7 +17,7 @@ import (
 // to win, and of each rival as many of its clearest losses as put it out.
 type copeland struct {
 	tally
-	*ledger
+	*evidence
 	sweep  bool
 	wanted []pair
 	next   int
@@ -29,7 +29,7 @@ type copeland struct {
 const explored = 8
 
 func newCopeland(k int, d Design, _ *rand.Rand) *copeland {
-	s := &copeland{tally: newTally(d), ledger: newLedger(k, d.Epsilon, 2*float64(pairsOf(k))/d.Delta), sweep: d.Testing == Sweep}
+	s := &copeland{tally: newTally(d), evidence: newEvidence(k, d.Epsilon, 2*float64(pairsOf(k))/d.Delta), sweep: d.Testing == Sweep}
 	if d.Horizon > 0 {
 		s.horizon = d.Horizon
 	}
@@ -62,7 +62,7 @@ func (s *copeland) draw() (pair, bool) {
 func (s *copeland) tell(d pair, won bool) (c change) {
 	s.told++
 	s.heard++
-	claimed := s.ledger.tell(d, won)
+	claimed := s.evidence.tell(d, won)
 	if s.sweep && s.told < s.end {
 		return c
 	}

@@ -114,7 +114,7 @@ func TestCopelandFailures(t *testing.T) {
 // everyPair plays all pairs in turn with the same claims until every pair is known.
 func everyPair(d Design, f *Preferences, seed uint64) (duels int64) {
 	r := rand.New(philox.New(seed, 1))
-	l := newLedger(f.k, d.Epsilon, 2*float64(pairsOf(f.k))/d.Delta)
+	l := newEvidence(f.k, d.Epsilon, 2*float64(pairsOf(f.k))/d.Delta)
 	for before := int64(-1); duels > before && (d.Horizon == 0 || duels < d.Horizon); {
 		before = duels
 		for i := range f.k {

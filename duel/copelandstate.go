@@ -66,7 +66,7 @@ func (s *copeland) describe(st *State) {
 
 func (s *copeland) save() progress {
 	p := progress{"told": {s.told}, "wanted": flatten(s.wanted), "next": {int64(s.next)}, "heard": {s.heard}, "end": {s.end}}
-	s.ledger.save(p)
+	s.evidence.save(p)
 	return p
 }
 
@@ -80,8 +80,8 @@ func (s *copeland) load(p progress, drawn []pair) (err error) {
 	if s.wanted, err = p.pairs("wanted", s.k); err != nil {
 		return err
 	}
-	s.ledger = newLedger(s.k, s.epsilon, s.threshold)
-	if err := s.ledger.load(p, told); err != nil {
+	s.evidence = newEvidence(s.k, s.epsilon, s.threshold)
+	if err := s.evidence.load(p, told); err != nil {
 		return err
 	}
 	if next < 0 || next > int64(len(s.wanted)) || s.heard < 0 || s.heard > told {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ranking orders all arms, or finds the top ones, by claims about pairs (ledger.go). It
+// ranking orders all arms, or finds the top ones, by claims about pairs (evidence.go). It
 // assumes weak stochastic transitivity: an order in which no arm is beaten by a later one.
 // A claim is made at pairs/delta, so that all claims of a tournament agree with that order,
 // except with probability delta; those that one arm beats another are closed transitively.
@@ -24,7 +24,7 @@ import (
 // earlier one by more than epsilon, by a claim or by transitivity.
 type ranking struct {
 	tally
-	*ledger
+	*evidence
 	top   int // places wanted; k for all
 	sweep bool
 
@@ -44,7 +44,7 @@ const sortingAhead = 8
 
 func newRanking(k int, d Design, rng *rand.Rand) *ranking {
 	s := &ranking{
-		tally: newTally(d), ledger: newLedger(k, d.Epsilon, float64(pairsOf(k))/d.Delta), top: d.Top, sweep: d.Testing == Sweep,
+		tally: newTally(d), evidence: newEvidence(k, d.Epsilon, float64(pairsOf(k))/d.Delta), top: d.Top, sweep: d.Testing == Sweep,
 		order: rng.Perm(k), closed: newDominance(k), placed: 1,
 	}
 	if s.top == 0 || s.top == k {
@@ -95,7 +95,7 @@ func (s *ranking) tell(d pair, won bool) (c change) {
 	s.told++
 	s.heard++
 	made := len(s.made)
-	s.ledger.tell(d, won)
+	s.evidence.tell(d, won)
 	for _, x := range s.made[made:] {
 		if x.strictly {
 			s.closed.add(x.a, x.b)
@@ -142,17 +142,17 @@ func (s *ranking) plan() {
 	}
 }
 
-// comparison is what sorting makes of a pair.
-type comparison int
+// precedence is what sorting makes of a pair.
+type precedence int
 
 const (
-	unknown comparison = iota
+	unknown precedence = iota
 	earlier
 	later
 )
 
 // search compares the arm to be inserted with one in the middle of its range.
-func (s *ranking) search() (pair, comparison) {
+func (s *ranking) search() (pair, precedence) {
 	const (
 		enough   = 1.5 // standard deviations
 		leastWon = 2

@@ -121,7 +121,7 @@ func TestRankingFailures(t *testing.T) {
 // order by wins is one in which all pairs are safe.
 func roundRobin(d Design, f *Preferences, seed uint64) (duels int64) {
 	r := rand.New(philox.New(seed, 1))
-	l := newLedger(f.k, d.Epsilon, float64(pairsOf(f.k))/d.Delta)
+	l := newEvidence(f.k, d.Epsilon, float64(pairsOf(f.k))/d.Delta)
 	for before := int64(-1); duels > before; {
 		before = duels
 		for i := range f.k {

@@ -59,7 +59,7 @@ func (s *ranking) save() progress {
 		"told": {s.told}, "order": numbers(s.order), "placed": {int64(s.placed)}, "lo": {int64(s.lo)}, "hi": {int64(s.hi)}, "moves": {s.moves},
 		"wanted": flatten(s.wanted), "next": {int64(s.next)}, "heard": {s.heard}, "end": {s.end},
 	}
-	s.ledger.save(p)
+	s.evidence.save(p)
 	return p
 }
 
@@ -78,8 +78,8 @@ func (s *ranking) load(p progress, drawn []pair) (err error) {
 	if s.wanted, err = p.pairs("wanted", s.k); err != nil {
 		return err
 	}
-	s.ledger, s.closed = newLedger(s.k, s.epsilon, s.threshold), newDominance(s.k)
-	if err := s.ledger.load(p, told); err != nil {
+	s.evidence, s.closed = newEvidence(s.k, s.epsilon, s.threshold), newDominance(s.k)
+	if err := s.evidence.load(p, told); err != nil {
 		return err
 	}
 	for _, c := range s.made {

@@ -18,7 +18,7 @@ func square(k int) [][]int64 {
 	return all
 }
 
-func (l *ledger) counts() [][]int64 {
+func (l *evidence) counts() [][]int64 {
 	all := square(l.k)
 	for i := range l.k {
 		for j := range l.k {

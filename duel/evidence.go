@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// ledger counts the duels of every pair of arms and claims what they prove. A pair has a
+// evidence counts the duels of every pair of arms and claims what they prove. A pair has a
 // capital against each hypothesis (capital.go, all of it bet on this pair):
 //
 //   - beats(i, j): the capital that bets on losses of j against i reached the threshold,
@@ -15,7 +15,7 @@ import (
 // beats implies holds, and without an epsilon they are the same. A claim stays: by Ville's
 // inequality the probability that a capital against a true hypothesis ever reaches the
 // threshold is at most 1/threshold.
-type ledger struct {
+type evidence struct {
 	k         int
 	epsilon   float64
 	bets      *bets
@@ -34,8 +34,8 @@ type claim struct {
 	strictly bool
 }
 
-func newLedger(k int, epsilon, threshold float64) *ledger {
-	return &ledger{
+func newEvidence(k int, epsilon, threshold float64) *evidence {
+	return &evidence{
 		k: k, epsilon: epsilon, bets: newBets(epsilon), threshold: threshold, least: math.Log(threshold) - slack,
 		cells: make([]cell, k*k), beats: make([]bool, k*k), holds: make([]bool, k*k),
 	}
@@ -45,72 +45,72 @@ func newLedger(k int, epsilon, threshold float64) *ledger {
 func pairsOf(k int) int { return k * (k - 1) / 2 }
 
 // record returns how often i met j, and won.
-func (l *ledger) record(i, j int) (n, w int64) {
+func (e *evidence) record(i, j int) (n, w int64) {
 	if i < j {
-		c := l.cells[i*l.k+j]
+		c := e.cells[i*e.k+j]
 		return c.n, c.w
 	}
-	c := l.cells[j*l.k+i]
+	c := e.cells[j*e.k+i]
 	return c.n, c.n - c.w
 }
 
 // lead returns how much more often i won against j than it lost.
-func (l *ledger) lead(i, j int) int64 {
-	n, w := l.record(i, j)
+func (e *evidence) lead(i, j int) int64 {
+	n, w := e.record(i, j)
 	return 2*w - n
 }
 
 // ahead reports whether the lead of i over j is at least wanted standard deviations.
-func (l *ledger) ahead(i, j int, wanted float64) bool {
-	n, w := l.record(i, j)
+func (e *evidence) ahead(i, j int, wanted float64) bool {
+	n, w := e.record(i, j)
 	lead := float64(2*w - n)
 	return lead > 0 && lead*lead >= wanted*wanted*float64(n)
 }
 
 // decided reports whether one of i and j is known to beat the other.
-func (l *ledger) decided(i, j int) bool { return l.beats[i*l.k+j] || l.beats[j*l.k+i] }
+func (e *evidence) decided(i, j int) bool { return e.beats[i*e.k+j] || e.beats[j*e.k+i] }
 
 // even reports whether neither of i and j beats the other by more than epsilon.
-func (l *ledger) even(i, j int) bool { return l.holds[i*l.k+j] && l.holds[j*l.k+i] }
+func (e *evidence) even(i, j int) bool { return e.holds[i*e.k+j] && e.holds[j*e.k+i] }
 
 // tell counts a result and reports whether it led to new claims.
-func (l *ledger) tell(d pair, won bool) bool {
+func (e *evidence) tell(d pair, won bool) bool {
 	i, j := d.a, d.b
 	if i > j {
 		i, j, won = j, i, !won
 	}
-	c := &l.cells[i*l.k+j]
+	c := &e.cells[i*e.k+j]
 	c.n++
 	if won {
 		c.w++
 	}
-	if l.decided(i, j) {
+	if e.decided(i, j) {
 		return false // a late result
 	}
-	first, second := l.test(i, j), l.test(j, i)
+	first, second := e.test(i, j), e.test(j, i)
 	return first || second
 }
 
 // test makes the claims for i against j that their duels suffice for.
-func (l *ledger) test(i, j int) (claimed bool) {
-	n, w := l.record(j, i)
-	if !l.mayReach(n, w) {
+func (e *evidence) test(i, j int) (claimed bool) {
+	n, w := e.record(j, i)
+	if !e.mayReach(n, w) {
 		return false
 	}
-	if !l.holds[i*l.k+j] {
-		c := l.bets.start
-		if l.bets.multiplyNear(&c, 1, w, n-w); !(c.total() >= l.threshold) {
+	if !e.holds[i*e.k+j] {
+		c := e.bets.start
+		if e.bets.multiplyNear(&c, 1, w, n-w); !(c.total() >= e.threshold) {
 			return false
 		}
-		l.claim(claim{i, j, l.epsilon == 0})
-		if claimed = true; l.epsilon == 0 { // both hypotheses are one
+		e.claim(claim{i, j, e.epsilon == 0})
+		if claimed = true; e.epsilon == 0 { // both hypotheses are one
 			return claimed
 		}
 	}
-	c := l.bets.start
-	if l.bets.multiply(&c, 1, w, n-w); c.total() >= l.threshold {
+	c := e.bets.start
+	if e.bets.multiply(&c, 1, w, n-w); c.total() >= e.threshold {
 		claimed = true
-		l.claim(claim{i, j, true})
+		e.claim(claim{i, j, true})
 	}
 	return claimed
 }
@@ -118,35 +118,35 @@ func (l *ledger) test(i, j int) (claimed bool) {
 // mayReach is false if no capital against an arm that won w of n duels can reach the
 // threshold: a bet's factor is the ratio of two likelihoods, which exceeds that of the rate
 // itself never.
-func (l *ledger) mayReach(n, w int64) bool {
-	v := .5 + l.epsilon
+func (e *evidence) mayReach(n, w int64) bool {
+	v := .5 + e.epsilon
 	p := rate(w, n)
 	if p >= v {
 		return false
 	}
 	wins, losses := float64(w), float64(n-w)
-	return xlogy(wins, p/v)+xlogy(losses, (1-p)/(1-v)) >= l.least
+	return xlogy(wins, p/v)+xlogy(losses, (1-p)/(1-v)) >= e.least
 }
 
-func (l *ledger) claim(c claim) {
-	at := c.a*l.k + c.b
-	l.holds[at] = true
+func (e *evidence) claim(c claim) {
+	at := c.a*e.k + c.b
+	e.holds[at] = true
 	if c.strictly {
-		l.beats[at] = true
+		e.beats[at] = true
 	}
-	l.made = append(l.made, c)
+	e.made = append(e.made, c)
 }
 
 // save adds counts and claims to a strategy's state: of a pair i < j, in order.
-func (l *ledger) save(p progress) {
-	n, w := make([]int64, 0, pairsOf(l.k)), make([]int64, 0, pairsOf(l.k))
-	for i := range l.k {
-		for _, c := range l.cells[i*l.k+i+1 : (i+1)*l.k] {
+func (e *evidence) save(p progress) {
+	n, w := make([]int64, 0, pairsOf(e.k)), make([]int64, 0, pairsOf(e.k))
+	for i := range e.k {
+		for _, c := range e.cells[i*e.k+i+1 : (i+1)*e.k] {
 			n, w = append(n, c.n), append(w, c.w)
 		}
 	}
-	claims := make([]int64, 0, 3*len(l.made))
-	for _, c := range l.made {
+	claims := make([]int64, 0, 3*len(e.made))
+	for _, c := range e.made {
 		strictly := int64(0)
 		if c.strictly {
 			strictly = 1
@@ -158,15 +158,15 @@ func (l *ledger) save(p progress) {
 
 // load reads what save wrote. It rejects claims about pairs that never met, and about which
 // of two arms beats the other in both directions.
-func (l *ledger) load(p progress, told int64) error {
-	n, w, err := p.counts("n", "w", pairsOf(l.k), told)
+func (e *evidence) load(p progress, told int64) error {
+	n, w, err := p.counts("n", "w", pairsOf(e.k), told)
 	if err != nil {
 		return err
 	}
 	at, all := 0, int64(0)
-	for i := range l.k {
-		for j := i + 1; j < l.k; j++ {
-			l.cells[i*l.k+j] = cell{n[at], w[at]}
+	for i := range e.k {
+		for j := i + 1; j < e.k; j++ {
+			e.cells[i*e.k+j] = cell{n[at], w[at]}
 			all += n[at]
 			at++
 		}
@@ -179,27 +179,27 @@ func (l *ledger) load(p progress, told int64) error {
 		return fmt.Errorf("%q: %d numbers are not three a claim", "claims", len(claims))
 	}
 	for ; len(claims) > 0; claims = claims[3:] {
-		c, err := l.loadClaim(claims)
+		c, err := e.loadClaim(claims)
 		if err != nil {
 			return err
 		}
-		l.claim(c)
+		e.claim(c)
 	}
 	return nil
 }
 
-func (l *ledger) loadClaim(v []int64) (c claim, err error) {
-	k := int64(l.k)
+func (e *evidence) loadClaim(v []int64) (c claim, err error) {
+	k := int64(e.k)
 	if v[0] < 0 || v[0] >= k || v[1] < 0 || v[1] >= k || v[0] == v[1] || v[2] < 0 || v[2] > 1 {
-		return c, fmt.Errorf("claim %v of %d arms", v[:3], l.k)
+		return c, fmt.Errorf("claim %v of %d arms", v[:3], e.k)
 	}
 	c = claim{int(v[0]), int(v[1]), v[2] == 1}
-	at := c.a*l.k + c.b
-	n, w := l.record(c.a, c.b)
+	at := c.a*e.k + c.b
+	n, w := e.record(c.a, c.b)
 	switch {
 	case w == 0:
 		return c, fmt.Errorf("a claim for arm %d, which won none of %d duels against %d", c.a, n, c.b)
-	case l.decided(c.a, c.b), l.holds[at] && !c.strictly, !c.strictly && l.epsilon == 0, c.strictly && l.epsilon > 0 && !l.holds[at]:
+	case e.decided(c.a, c.b), e.holds[at] && !c.strictly, !c.strictly && e.epsilon == 0, c.strictly && e.epsilon > 0 && !e.holds[at]:
 		return c, fmt.Errorf("a claim of arms %d and %d out of order", c.a, c.b)
 	}
 	return c, nil
@@ -231,13 +231,13 @@ func (p progress) pairs(name string, k int) ([]pair, error) {
 }
 
 // standings are the records of all arms against all others.
-func (l *ledger) standings() []Standing {
-	all := make([]Standing, l.k)
+func (e *evidence) standings() []Standing {
+	all := make([]Standing, e.k)
 	for i := range all {
 		all[i].Arm = i
-		for j := range l.k {
+		for j := range e.k {
 			if i != j {
-				n, w := l.record(i, j)
+				n, w := e.record(i, j)
 				all[i].Duels += n
 				all[i].Wins += w
 			}
