@@ -2,7 +2,6 @@ package duel
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -197,6 +196,6 @@ func TestRankingJudgments(t *testing.T) {
 			_, _, m = playPairs(one, c.f, seed, nil)
 			top += m
 		}
-		t.Log(fmt.Sprintf("| %s | %d | %d | %d | %d |", c.name, ranked/int64(n), all/int64(n), repeated/int64(n), top/int64(n)))
+		t.Logf("| %s | %d | %d | %d | %d |", c.name, ranked/int64(n), all/int64(n), repeated/int64(n), top/int64(n))
 	}
 }

@@ -179,7 +179,11 @@ func (m *bradleyTerry) information(h *mat.SymDense, s []float64) {
 
 // fit finds the strengths by Newton's method; a step that does not lower the value is halved.
 func (m *bradleyTerry) fit() ([]float64, error) {
-	const steps, exact = 200, 1e-9
+	const steps, rounding = 200, 1e-13 // the value is for each duel, about 1
+	exact := 1e-9
+	if m.separated { // the prior must be felt among many duels
+		exact = max(min(exact, 1e-3*halfGame/m.all), 1e-14)
+	}
 	at, next, g := make([]float64, m.k), make([]float64, m.k), make([]float64, m.k)
 	h := mat.NewSymDense(m.k, nil)
 	for range steps {
@@ -197,13 +201,13 @@ func (m *bradleyTerry) fit() ([]float64, error) {
 			return nil, err
 		}
 		length, before := 1., m.value(at)
-		for floats.AddScaledTo(next, at, -length, step.RawVector().Data); !(m.value(next) <= before+exact*exact) && length > exact; {
+		for floats.AddScaledTo(next, at, -length, step.RawVector().Data); !(m.value(next) <= before+rounding*(1+before)) && length > exact; {
 			length /= 2
 			floats.AddScaledTo(next, at, -length, step.RawVector().Data)
 		}
 		at, next = next, at
 	}
-	return nil, fmt.Errorf("Newton's method did not converge in %d steps", steps)
+	return nil, fmt.Errorf("no convergence in %d steps of Newton's method", steps)
 }
 
 // strengths centres estimates and adds their errors: those of the inverse of the
