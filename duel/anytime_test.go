@@ -17,14 +17,6 @@ import (
 // mean in TestAnytimeJudgments. `make duels` plays 10,000.
 var contests = flag.Int("contests", 400, "tournaments of each cell in the tests of anytime")
 
-// arxiv are the preferences among six rankers of arXiv's search, of table 1 of
-// Beat-the-Mean. They are relaxed by gamma = 1.5.
-func arxiv() *Preferences {
-	return preferencesOf([][]float64{
-		{0, .05, .05, .04, .11, .11}, {0, 0, .05, .06, .08, .10}, {0, 0, 0, .04, .01, .06}, {0, 0, 0, 0, .04, 0}, {0, 0, 0, 0, 0, .01}, {},
-	})
-}
-
 // preferencesOf builds preferences from what is above the diagonal.
 func preferencesOf(gaps [][]float64) *Preferences {
 	return newPreferences(len(gaps), func(i, j int) float64 { return gaps[i][j] })
@@ -107,7 +99,7 @@ func TestAnytimeFailures(t *testing.T) {
 		{"ten arms, sweeps", Design{Delta: .2, Testing: Sweep}, Constant(10, .1), false},
 		{"thirty arms, hardly different", Design{Delta: .3, Horizon: 10_000}, Constant(30, 1e-6), false},
 		{"gamma 1.5", Design{Delta: .05}, Chain(6, .1, 1.5), false},
-		{"arXiv, gamma 1.5", Design{Delta: .05, Epsilon: .02}, arxiv(), false},
+		{"arXiv, gamma 1.5", Design{Delta: .05, Epsilon: .02}, ArXiv(), false},
 		{"a circle below the best", Design{Delta: .2, Horizon: 20_000}, preferencesOf(ring), false},
 		{"the best by a hair, another more popular", Design{Delta: .2}, popular, false},
 		{"two are best", Design{Delta: .2, Horizon: 20_000}, preferencesOf([][]float64{{0, 0, .1, .1}, {0, 0, .1, .1}, {0, 0, 0, .1}, {}}), false},
@@ -208,7 +200,7 @@ func TestAnytimeJudgments(t *testing.T) {
 		{"10 arms, gap .1, epsilon .1", Design{Delta: .05, Epsilon: .1}, Constant(10, .1), 1200},
 		{"100 arms, gap .1", Design{Delta: .05}, Constant(100, .1), 30_000},
 		{"100 arms, gap .1, epsilon .1", Design{Delta: .05, Epsilon: .1}, Constant(100, .1), 30_000},
-		{"arXiv", Design{Delta: .05}, arxiv(), 5177},
+		{"arXiv", Design{Delta: .05}, ArXiv(), 5177},
 		{"5 equal arms, epsilon .1", Design{Delta: .05, Epsilon: .1}, Constant(5, 0), 1100},
 	} {
 		n := *contests

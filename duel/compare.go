@@ -16,6 +16,10 @@ func (a Algorithm) Assumes() string {
 		return "an order, relaxed transitivity, triangle inequality"
 	case DoubleThompson:
 		return "some arm beats the most others"
+	case Rank:
+		return "an order in which no arm is beaten by a later one"
+	case Copeland:
+		return "nothing"
 	}
 	return "an order, strong transitivity, triangle inequality"
 }

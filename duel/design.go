@@ -18,12 +18,19 @@ const (
 	InterleavedFilter2 Algorithm = "interleaved-filter-2" // with pruning
 	DoubleThompson     Algorithm = "double-thompson"
 	Knockout           Algorithm = "knockout"
+
+	Rank     Algorithm = "rank"     // orders all arms or finds the top ones
+	Copeland Algorithm = "copeland" // finds the arms that beat the most others
 )
 
-// Algorithms lists all algorithms.
+// Algorithms lists the algorithms that find the best arm: all but Rank and Copeland.
 func Algorithms() []Algorithm {
 	return []Algorithm{Anytime, BeatTheMean, InterleavedFilter1, InterleavedFilter2, DoubleThompson, Knockout}
 }
+
+// bets reports whether an algorithm decides by capitals (capital.go), which may be looked at
+// after every duel.
+func (a Algorithm) bets() bool { return a == "" || a == Anytime || a == Rank || a == Copeland }
 
 // Goal is the objective of a tournament.
 type Goal string
@@ -79,20 +86,23 @@ type Design struct {
 	// Goal defaults to online if Horizon is set; with Anytime, if Horizon is and Delta is not.
 	Goal Goal `json:"goal,omitempty"`
 	// Horizon is T, the number of duels that regret is summed over, at least K. Online only;
-	// with Anytime and PAC it bounds the number of duels.
+	// with Anytime, Rank or Copeland and PAC it bounds the number of duels.
 	Horizon int64 `json:"horizon,omitempty"`
 	// Epsilon in (0, 1/2) and Delta in (0, 1) bound the failure probability:
-	// P(eps(best, winner) > Epsilon) <= Delta. PAC only. With Anytime, Epsilon may be 0, and
-	// Delta is at least 1e-100.
+	// P(eps(best, winner) > Epsilon) <= Delta. PAC only. With Anytime, Rank and Copeland,
+	// Epsilon may be 0, and Delta is at least 1e-100.
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
-	// Gamma in [1, 10^6] relaxes strong stochastic transitivity; default 1. Anytime does not
-	// need it; of the others only Beat-the-Mean and Knockout support values above 1.
+	// Gamma in [1, 10^6] relaxes strong stochastic transitivity; default 1. Anytime, Rank and
+	// Copeland do not need it; of the others only Beat-the-Mean and Knockout support values above 1.
 	Gamma float64 `json:"gamma,omitempty"`
 	// Radius defaults to Tight where that is proven. Beat-the-Mean online and Interleaved
 	// Filter only.
 	Radius  Radius  `json:"radius,omitempty"`
 	Testing Testing `json:"testing,omitempty"` // default: strict
+	// Top is how many places Rank fills, in [1, K-1], in no order among them; 0 is K: all, in
+	// order.
+	Top int `json:"top,omitempty"`
 	// Alpha > 1/2 is the exponent of Double Thompson's bounds; default 0.51.
 	Alpha float64 `json:"alpha,omitempty"`
 }
@@ -131,7 +141,7 @@ func (d Design) complete(k int) (Design, error) {
 func (d Design) completeGoal(k int) (Design, error) {
 	if d.Goal == "" {
 		d.Goal = PAC
-		if d.Horizon != 0 && !(d.Algorithm == Anytime && d.Delta != 0) {
+		if d.Horizon != 0 && !(d.Algorithm.bets() && d.Delta != 0) {
 			d.Goal = Online
 		}
 	}
@@ -144,13 +154,13 @@ func (d Design) completeGoal(k int) (Design, error) {
 			return d, errors.New("duel: epsilon and delta belong to pac, a horizon to online; give one of both")
 		}
 	case PAC:
-		if d.Algorithm == Anytime && (d.Horizon < 0 || d.Horizon > maxCount) {
+		if d.Algorithm.bets() && (d.Horizon < 0 || d.Horizon > maxCount) {
 			return d, fmt.Errorf("duel: horizon %d is not in [1, 2^53]", d.Horizon)
 		}
-		if d.Horizon != 0 && d.Algorithm != Anytime {
+		if d.Horizon != 0 && !d.Algorithm.bets() {
 			return d, errors.New("duel: a horizon belongs to online, epsilon and delta to pac; give one of both")
 		}
-		if exact := d.Algorithm == Anytime && d.Epsilon == 0; !(d.Epsilon > 0 && d.Epsilon < .5) && !exact {
+		if exact := d.Algorithm.bets() && d.Epsilon == 0; !(d.Epsilon > 0 && d.Epsilon < .5) && !exact {
 			return d, fmt.Errorf("duel: epsilon %g is not in (0, 1/2)", d.Epsilon)
 		}
 		if !(d.Delta > 0 && d.Delta < 1) {
@@ -180,7 +190,18 @@ func (d Design) completeAlgorithm(k int) (Design, error) {
 	if d.Algorithm != DoubleThompson && d.Alpha != 0 {
 		return d, fmt.Errorf("duel: alpha belongs to %s, not to %s", DoubleThompson, d.Algorithm)
 	}
+	switch {
+	case d.Top != 0 && d.Algorithm != Rank:
+		return d, fmt.Errorf("duel: top belongs to %s, not to %s", Rank, d.Algorithm)
+	case d.Top < 0 || d.Top >= k:
+		return d, fmt.Errorf("duel: top %d of %d arms is not in [1, %d]; 0 is all in order", d.Top, k, k-1)
+	}
 	switch d.Algorithm {
+	case Rank, Copeland:
+		if d.Goal != PAC {
+			return d, fmt.Errorf("duel: %s is for %s, not for %s: give delta", d.Algorithm, PAC, d.Goal)
+		}
+		fallthrough
 	case Anytime:
 		if !(d.failure() >= leastDelta) {
 			return d, fmt.Errorf("duel: delta %g is not in [%g, 1), as %s needs it", d.Delta, leastDelta, d.Algorithm)
@@ -204,7 +225,7 @@ func (d Design) completeAlgorithm(k int) (Design, error) {
 		}
 		return d.completeKnockout(k)
 	}
-	return d, fmt.Errorf("duel: algorithm %q is none of %v", d.Algorithm, Algorithms())
+	return d, fmt.Errorf("duel: algorithm %q is none of %v", d.Algorithm, append(Algorithms(), Rank, Copeland))
 }
 
 // only rejects goals other than goal, and gamma other than 1, which the proof lacks.

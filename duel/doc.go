@@ -1,4 +1,4 @@
-// Package duel finds the best of K alternatives by comparing them two at a time:
+// Package duel finds the best of K alternatives, or their order, by comparing them two at a time:
 // the dueling bandits problem of Yue, Broder, Kleinberg and Joachims (COLT 2009).
 //
 // A Tournament issues duels and takes their results. In between it can be saved, as JSON
@@ -12,8 +12,10 @@
 //   - Double Thompson Sampling, with the tie-breaking of D-TS+ (Wu and Liu,
 //     arXiv 1604.07101)
 //   - Knockout (Falahatgar, Orlitsky, Pichapati, Suresh, arXiv 1705.05366)
+//   - Rank: all arms in order or the top ones, by bets on pairs, assuming an order
+//   - Copeland: the arms that beat the most others, assuming nothing
 //
-// A Simulation plays whole tournaments against known Preferences. For Beat-the-Mean it
+// BradleyTerry estimates strengths from counts. A Simulation plays whole tournaments against known Preferences. For Beat-the-Mean it
 // skips duels that cannot eliminate an arm; the outcomes have the same distribution.
 //
 // Arms are numbered from 0 to K-1. P(b > b') = 1/2 + eps(b, b') is the probability that b

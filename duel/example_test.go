@@ -138,3 +138,52 @@ func ExampleSimulation_Forecast() {
 	// 95% of tournaments took 7030 judgments or fewer
 	// 100 of 100 found the best
 }
+
+// Three settings that beat each other in a circle, all of them better than a fourth: there
+// is no best one, and three beat the most.
+func ExampleScores() {
+	t, err := duel.New(duel.Config{
+		Arms: []string{"a", "b", "c", "d"}, Design: duel.Design{Algorithm: duel.Copeland, Delta: .05}, Seed: 1,
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	beats := [][]bool{{false, true, false, true}, {false, false, true, true}, {true, false, false, true}, {}}
+	for {
+		duels, err := t.Next(1)
+		if errors.Is(err, duel.ErrEnded) {
+			break
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err := t.Report(duel.Result{Duel: duels[0].ID, AWon: len(beats[duels[0].A]) > 0 && beats[duels[0].A][duels[0].B]}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	s := t.State().Copeland
+	fmt.Println("no unbeaten arm:", s.Circle)
+	for _, arm := range s.Winners {
+		fmt.Println(t.Config().Arms[arm], "beats the most others")
+	}
+	// Output:
+	// no unbeaten arm: true
+	// a beats the most others
+	// b beats the most others
+	// c beats the most others
+}
+
+// How strong are three players, from their results?
+func ExampleBradleyTerry() {
+	s, err := duel.BradleyTerry([][]int64{{0, 30, 40}, {10, 0, 25}, {5, 15, 0}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i, x := range s.Arms {
+		fmt.Printf("player %d: %+.2f, in [%+.2f, %+.2f]\n", i, x.Estimate, x.Low, x.High)
+	}
+	// Output:
+	// player 0: +1.04, in [+0.66, +1.41]
+	// player 1: -0.21, in [-0.53, +0.12]
+	// player 2: -0.83, in [-1.18, -0.48]
+}

@@ -36,7 +36,8 @@ type Simulation struct {
 type Outcome struct {
 	Winner int `json:"winner"`
 	Best   int `json:"best"`
-	// Gap is eps(best, winner).
+	// Gap is eps(best, winner); with Rank, the greatest eps(later, earlier) of all pairs that
+	// the ranking orders, 0 if there is none above 0.
 	Gap float64 `json:"gap"`
 	// Duels is the number played to find the winner.
 	Duels int64 `json:"duels"`
@@ -225,7 +226,25 @@ func play(ctx context.Context, d Design, f *Preferences, choices, results *rand.
 	}
 	var st State
 	strategy.describe(&st)
-	return outcome(d, f, st.Leader, duels, regret/2), nil
+	o := outcome(d, f, st.Leader, duels, regret/2)
+	if st.Ranking != nil {
+		o.Gap = f.misplacement(st.Ranking)
+	}
+	return o, nil
+}
+
+// misplacement returns the greatest eps(later, earlier) of the pairs that a ranking orders.
+func (f *Preferences) misplacement(r *Ranking) (most float64) {
+	for p, earlier := range r.Places[:r.Top] {
+		from := p + 1
+		if r.Top < f.k {
+			from = r.Top
+		}
+		for _, later := range r.Places[from:] {
+			most = max(most, f.At(later.Arm, earlier.Arm)-.5)
+		}
+	}
+	return most
 }
 
 // outcome adds the winner's regret from the last duel to the horizon.

@@ -8,6 +8,10 @@ const (
 	OneLeft End = "one arm left"
 	// Accurate: all active arms are within epsilon of the best.
 	Accurate End = "accuracy reached"
+	// Ranked: every pair is known that decides the places.
+	Ranked End = "places decided"
+	// Scored: it is known which arms beat the most others.
+	Scored End = "scores decided"
 	// HorizonReached: no duels are left; the leader has no guarantee.
 	HorizonReached End = "horizon reached"
 )
@@ -29,7 +33,8 @@ type State struct {
 	Eliminated []Elimination `json:"eliminated"` // in order
 	// Radius is the present confidence radius of a rate, 0 if the arms do not share one.
 	Radius float64 `json:"radius,omitempty"`
-	// Leader is the best arm so far; once Done, it is the winner.
+	// Leader is the best arm so far; once Done, it is the winner. Of Copeland winners it is
+	// one; of the top arms that Rank finds, which it does not order, one too.
 	Leader int  `json:"leader"`
 	Done   bool `json:"done"`
 	End    End  `json:"end,omitempty"`
@@ -37,13 +42,16 @@ type State struct {
 	// for Interleaved Filter 2 with the tight radius. With Anytime it is the leader's at this
 	// moment, and nil while its Failure would be above 1/2.
 	Guarantee *Guarantee `json:"guarantee,omitempty"`
+	// Ranking is what Rank knows, Copeland what Copeland does; nil with other algorithms.
+	Ranking  *Ranking `json:"ranking,omitempty"`
+	Copeland *Scores  `json:"copeland,omitempty"`
 	// Lean is the judges' preference for the arm shown first; nil unless the order is random.
 	Lean *Lean `json:"lean,omitempty"`
 }
 
 // Standing is an active arm's record over the duels that count for it now: against active
 // arms (Beat-the-Mean), the champion (Interleaved Filter), its opponent in this round
-// (Knockout), all arms (Double Thompson, Anytime).
+// (Knockout), all arms (Double Thompson, Anytime, Rank, Copeland).
 type Standing struct {
 	Arm   int     `json:"arm"`
 	Duels int64   `json:"duels"`
@@ -66,7 +74,8 @@ type Elimination struct {
 }
 
 // Guarantee is a bound proven under the assumptions of the algorithm:
-// P(eps(best, winner) > Epsilon) <= Failure.
+// P(eps(best, winner) > Epsilon) <= Failure. Rank and Copeland promise more: see Ranking and
+// Scores.
 type Guarantee struct {
 	Epsilon float64 `json:"epsilon"`
 	Failure float64 `json:"failure"`

@@ -45,6 +45,10 @@ func newStrategy(k int, d Design, rng *rand.Rand) strategy {
 		return newBeat(k, d, rng)
 	case Knockout:
 		return newKnockout(k, d, rng)
+	case Rank:
+		return newRanking(k, d, rng)
+	case Copeland:
+		return newCopeland(k, d, rng)
 	}
 	return newAnytime(k, d, rng)
 }

@@ -15,13 +15,14 @@ func newDuelCommand(a *app) *cobra.Command {
 		Use:   "duel",
 		Short: "Find the best of several alternatives by comparing two at a time",
 		Long: `Find the best of several alternatives (rankers, settings, texts) when judges can only
-say which of two is better: run asks for judgments until there is a winner, plan
-predicts how many it takes, past says what past ones show, simulate reproduces the figures of the paper (Beat the
+say which of two is better: run asks for judgments until there is a winner, rank until
+they are in order, report shows who beats whom, past says what past judgments show, plan
+predicts how many it takes, simulate reproduces the figures of the paper (Beat the
 Mean Bandit, ICML 2011). docs/duels.md states the guarantees and their assumptions.`,
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDuelRunCommand(a), newDuelPastCommand(a), newDuelPlanCommand(a), newDuelSimulateCommand(a))
+	cmd.AddCommand(newDuelRunCommand(a), newDuelRankCommand(a), newDuelPastCommand(a), newDuelReportCommand(a), newDuelPlanCommand(a), newDuelSimulateCommand(a))
 	return cmd
 }
 
@@ -30,6 +31,7 @@ type designFlags struct {
 	algorithm, radius, testing string
 	horizon                    float64 // accepts 1e6
 	epsilon, delta, gamma      float64
+	top                        int
 }
 
 func (f *designFlags) add(cmd *cobra.Command) {
@@ -70,7 +72,7 @@ func (f *designFlags) design() (duel.Design, error) {
 		return duel.Design{}, errors.New("--gamma 0 is not in [1, 1e6]")
 	}
 	return duel.Design{
-		Algorithm: duel.Algorithm(f.algorithm), Horizon: horizon, Epsilon: f.epsilon, Delta: f.delta,
+		Algorithm: duel.Algorithm(f.algorithm), Horizon: horizon, Epsilon: f.epsilon, Delta: f.delta, Top: f.top,
 		Gamma: f.gamma, Radius: duel.Radius(f.radius), Testing: duel.Testing(f.testing),
 	}, nil
 }

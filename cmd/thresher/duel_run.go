@@ -27,6 +27,7 @@ type duelRunFlags struct {
 	force       bool
 	judge       string
 	undo        int
+	only        []duel.Algorithm // that can be continued; any if empty
 }
 
 func newDuelRunCommand(a *app) *cobra.Command {
@@ -88,6 +89,12 @@ Its arms are those of the tournament, or a subset named by --arms.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDuels(cmd, f) },
 	}
 	f.add(cmd)
+	f.addSources(cmd)
+	return cmd
+}
+
+// addSources adds the flags for arms, judgments and the file of the tournament.
+func (f *duelRunFlags) addSources(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.arms, "arms", "", "`file` of arms, one on each line; not needed to continue")
 	cmd.Flags().StringVar(&f.state, "state", "", "`file` of the tournament; default: the name of --arms or --matrix with .duel appended; JSON if it ends in .json")
 	cmd.Flags().StringVar(&f.ratings, "ratings", "", "`folder` of ratings that decide duels")
@@ -101,37 +108,36 @@ Its arms are those of the tournament, or a subset named by --arms.`,
 	f.program.add(cmd)
 	addSettings(cmd, "seed")
 	cmd.Flags().Lookup("seed").Usage = seedOfDraws
-	return cmd
 }
 
 func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	if err := f.check(); err != nil {
-		return fmt.Errorf("duel run: %w", err)
+		return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 	}
 	if err := f.program.check(cmd); err != nil {
-		return fmt.Errorf("duel run: %w", err)
+		return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 	}
 	if f.program.texts != "" {
 		if f.given, err = readTexts(f.program.texts); err != nil {
-			return fmt.Errorf("duel run: --texts: %w", err)
+			return fmt.Errorf("duel %s: --texts: %w", cmd.Name(), err)
 		}
 	}
 	p, err := f.panel()
 	if err != nil {
-		return fmt.Errorf("duel run: %w", err)
+		return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 	}
 	t, err := a.openTournament(cmd, f, p)
 	if err != nil {
-		return fmt.Errorf("duel run: %w", err)
+		return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	t.judgedBy, t.texts = f.judge, f.given
 	if err := t.texts.cover(t.names); err != nil {
-		return fmt.Errorf("duel run: --texts: %w", err)
+		return fmt.Errorf("duel %s: --texts: %w", cmd.Name(), err)
 	}
 	if p == nil {
 		if err := t.prepareUndo(f.undo); err != nil {
-			return fmt.Errorf("duel run: %w", err)
+			return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 		}
 	}
 	if f.batch == 0 {
@@ -143,7 +149,7 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	if p != nil {
 		j, err := p.jury(t.Config())
 		if err != nil {
-			return fmt.Errorf("duel run: %w", err)
+			return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 		}
 		return a.judgeByJury(cmd.Context(), t, j, f.batch)
 	}
@@ -359,11 +365,15 @@ func (t *tournament) resume(cmd *cobra.Command, f *duelRunFlags, saved []byte, p
 	restored.file = t.file
 	*t = *restored
 	c := t.Config()
+	if err := f.checkOnly(c); err != nil {
+		return 0, err
+	}
 	for flag, is := range map[string]string{
 		"algorithm": string(c.Algorithm), "horizon": fmt.Sprint(float64(c.Horizon)), "epsilon": fmt.Sprint(c.Epsilon),
 		"delta": fmt.Sprint(c.Delta), "gamma": fmt.Sprint(c.Gamma), "radius": string(c.Radius), "testing": string(c.Testing), "seed": fmt.Sprint(c.Seed),
+		"top": fmt.Sprint(c.Top),
 	} {
-		if given := cmd.Flags().Lookup(flag); given.Changed && given.Value.String() != is {
+		if given := cmd.Flags().Lookup(flag); given != nil && given.Changed && given.Value.String() != is {
 			return 0, fmt.Errorf("is a tournament with %s %s, not %s", flag, is, given.Value)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 
 type duelSimulateFlags struct {
 	figure, trials, fixed int
+	table                 int
+	json                  bool
 	arms                  []int
 	gammas                []float64
 	radii                 []string
@@ -24,8 +26,8 @@ type duelSimulateFlags struct {
 func newDuelSimulateCommand(a *app) *cobra.Command {
 	f := &duelSimulateFlags{}
 	cmd := &cobra.Command{
-		Use:   "simulate --figure 1|2 [--out FILE.png]",
-		Short: "Reproduce the simulations and figures of the paper",
+		Use:   "simulate (--figure 1|2 [--out FILE.png] | --table 1)",
+		Short: "Reproduce the simulations, figures and table of the paper",
 		Long: `Reproduce figure 1 or 2 of Beat the Mean Bandit (ICML 2011): the regret of
 Beat-the-Mean and Interleaved Filter over 10^10 duels, as mean and standard deviation
 over the trials. Figure 1 varies K with constant or logistic preferences; figure 2
@@ -35,14 +37,28 @@ Interleaved Filter's own paper has a confidence radius twice as wide as the one 
 Beat the Mean Bandit (footnote 7). Its regret rises as in figure 2 only with the wide
 one; both are simulated unless --filter-radius selects one.
 
+--table 1 prints the preferences among six rankers of arXiv's search instead, how far
+they are transitive, and what each algorithm makes of them.
+
 Each point is written as a line of CSV as soon as it is done; files that end in .png
 or .svg are drawn at the end.`,
 		Example: `  thresher duel simulate --figure 1 --out figure1.png
-  thresher duel simulate --figure 2 --out figure2.csv --out figure2.svg`,
+  thresher duel simulate --figure 2 --out figure2.csv --out figure2.svg
+  thresher duel simulate --table 1`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.simulateDuels(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("table") {
+				return a.simulateTable(cmd, f)
+			}
+			if f.json {
+				return errors.New("duel simulate: --json applies to --table only; figures are CSV")
+			}
+			return a.simulateDuels(cmd, f)
+		},
 	}
 	cmd.Flags().IntVar(&f.figure, "figure", 1, "1 or 2")
+	cmd.Flags().IntVar(&f.table, "table", 0, "1, instead of a figure")
+	cmd.Flags().BoolVar(&f.json, "json", false, "with --table: one JSON object on stdout")
 	cmd.Flags().IntVar(&f.trials, "trials", 100, "tournaments for each point")
 	cmd.Flags().IntSliceVar(&f.arms, "arms", nil, "`numbers` of arms on the axis; default: 20 to 500")
 	cmd.Flags().Float64SliceVar(&f.gammas, "gammas", nil, "`values` of gamma on the lower axis of figure 2; default: 1 to 2")

@@ -130,6 +130,9 @@ func (t *tournament) outcome(out *json.Encoder) error {
 // describeTournament prints the winner, its guarantee, and the record of all arms.
 func (a *app) describeTournament(t *tournament) error {
 	s := t.State()
+	if s.Ranking != nil || s.Copeland != nil {
+		return a.describePairs(t, &s)
+	}
 	w := newTable(a.out)
 	what := "leader so far"
 	if s.Done {

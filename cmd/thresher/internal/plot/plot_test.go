@@ -141,3 +141,27 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// A grid names arms and writes the share and the number of duels of each pair; counts that
+// do not fit are refused.
+func TestWriteGrid(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "grid.svg")
+	g := Grid{Title: "who", Names: []string{"first", "second <&>"}, Wins: [][]int64{{0, 30}, {10, 0}}}
+	if err := WriteGrid(file, g); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{">who<", ">first<", ">second &lt;&amp;&gt;<", ">0.75<", ">0.25<", ">40<"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the drawing has no %s", want)
+		}
+	}
+	for _, bad := range []Grid{{}, {Names: g.Names, Wins: [][]int64{{0, 1}}}, {Names: g.Names, Wins: [][]int64{{0, 1}, {0}}}, {Names: g.Names, Wins: [][]int64{{0, -1}, {0, 0}}}} {
+		if err := WriteGrid(file, bad); err == nil {
+			t.Errorf("%+v is drawn", bad)
+		}
+	}
+}

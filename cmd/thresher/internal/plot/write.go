@@ -40,22 +40,45 @@ func Write(path string, charts ...Chart) error {
 			return err
 		}
 	}
+	return save(path, width, vg.Length(len(charts))*height, func(whole draw.Canvas) error {
+		tiles := draw.Tiles{Rows: len(charts), Cols: 1, PadY: 12, PadTop: 8, PadBottom: 8, PadLeft: 8, PadRight: 8}
+		for i := range charts {
+			if err := charts[i].draw(tiles.At(whole, 0, i)); err != nil {
+				return fmt.Errorf("plot: chart %q: %w", charts[i].Title, err)
+			}
+		}
+		return nil
+	})
+}
+
+// WriteGrid draws a grid into a file that it creates or replaces. After an error of this
+// package the file is unchanged.
+func WriteGrid(path string, g Grid) error {
+	if !Drawn(path) {
+		return fmt.Errorf("plot: %s: name ends neither in .png nor in .svg", path)
+	}
+	if err := g.check(); err != nil {
+		return err
+	}
+	width, height := g.size()
+	return save(path, width, height, func(whole draw.Canvas) error {
+		return g.draw(draw.Crop(whole, 8, -16, 8, -8))
+	})
+}
+
+// save writes what paint draws.
+func save(path string, width, height vg.Length, paint func(draw.Canvas) error) error {
 	var canvas interface {
 		vg.CanvasSizer
 		io.WriterTo
 	}
-	all := vg.Length(len(charts)) * height
 	if strings.EqualFold(filepath.Ext(path), ".svg") {
-		canvas = vgsvg.New(width, all)
+		canvas = vgsvg.New(width, height)
 	} else {
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, all), vgimg.UseDPI(150), vgimg.UseBackgroundColor(color.White))}
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150), vgimg.UseBackgroundColor(color.White))}
 	}
-	whole := draw.New(canvas)
-	tiles := draw.Tiles{Rows: len(charts), Cols: 1, PadY: 12, PadTop: 8, PadBottom: 8, PadLeft: 8, PadRight: 8}
-	for i := range charts {
-		if err := charts[i].draw(tiles.At(whole, 0, i)); err != nil {
-			return fmt.Errorf("plot: chart %q: %w", charts[i].Title, err)
-		}
+	if err := paint(draw.New(canvas)); err != nil {
+		return err
 	}
 	var file bytes.Buffer
 	if _, err := canvas.WriteTo(&file); err != nil {
