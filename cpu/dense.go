@@ -151,6 +151,7 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms,
 		s.plain = s.plain && s.allAllowed[k] && !q.bounded()
 		s.hiddenAt[k] = 0
 		s.pending[k].truncate(0)
+		s.left[k] = 0
 		s.found[k] = s.found[k][:0]
 		s.scored[k] = 0
 		s.shift[k] = q.denseShift(t)
@@ -287,17 +288,20 @@ func (d *denseRange) scoreRows(x *run, w *scratch, t *denseTerms, lo, hi int) {
 	}
 }
 
-// tightenPending tightens the thresholds of the queries that have many pending rows.
+// tightenPending tightens the thresholds of the queries that have many pending rows: more than 2 k, and
+// half as many again as the last time left, since of rows that the test cannot separate, such as copies of
+// one, each time leaves all.
 func (d *denseRange) tightenPending(x *run, w *scratch, t *denseTerms) {
 	s := &w.dense
 	for e, j := range d.js {
 		q, pending := &x.states[j], len(s.pending[e].ids)
-		if pending <= 2*q.goal.K+spareRows && (pending < q.goal.K || s.tau[e] > q.denseTau(q.conversion.Threshold(q.floor), s.shift[e])) {
+		if pending <= max(2*q.goal.K+spareRows, s.left[e]+s.left[e]/2) && (pending < q.goal.K || s.left[e] >= q.goal.K || s.tau[e] > q.denseTau(q.conversion.Threshold(q.floor), s.shift[e])) {
 			continue
 		}
 		w.tighten(q, t, e, false)
 		if len(s.pending[e].ids) > max(mostPending, q.goal.K+q.goal.K/2) {
 			w.scorePending(q, e)
 		}
+		s.left[e] = len(s.pending[e].ids)
 	}
 }

@@ -30,6 +30,7 @@ type denseScratch struct {
 	hiddenAt   [denseQueries]int       // of hiddenRows, those before which rows were asked for
 	plain      bool                    // allAllowed for every query, and none has a ceiling
 	pending    [denseQueries]survivors // rows that passed the test and are not yet scored, by number
+	left       [denseQueries]int       // pending rows when the threshold was last tightened
 	tops       [denseQueries]top       // of rows scored before the end of the range
 	found      [denseQueries][]scored  // rows scored at its end
 	scored     [denseQueries]int       // rows scored in float64 after the test
