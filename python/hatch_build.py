@@ -53,7 +53,7 @@ class ProgramHook(BuildHookInterface[Any]):
             self.scratch = tempfile.TemporaryDirectory()
             folder = Path(self.scratch.name)
         name = "thresher.exe" if target.startswith("windows") else "thresher"
-        compile_program(self.sources(), target, folder / name, folder / "NOTICES.txt")
+        compile_program(self.sources(), target, self.metadata.version, folder / name, folder / "NOTICES.txt")
         if not editable:
             for file in (name, "NOTICES.txt"):
                 build_data["force_include"][str(folder / file)] = f"thresher/_bin/{file}"
@@ -115,9 +115,10 @@ def go_list(wanted: str, folder: Path, target: str) -> str:
     ).stdout
 
 
-def compile_program(folder: Path, target: str, program: Path, notices: Path) -> None:
+def compile_program(folder: Path, target: str, version: str, program: Path, notices: Path) -> None:
     vcs = "auto" if (folder / ".git").is_dir() else "false"
-    command = [go_command(), "build", "-trimpath", f"-buildvcs={vcs}", "-ldflags", "-s -w", "-o", str(program)]
+    flags = ["-trimpath", f"-buildvcs={vcs}", "-ldflags", f"-s -w -X main.packaged={version}"]
+    command = [go_command(), "build", *flags, "-o", str(program)]
     subprocess.run([*command, "./cmd/thresher"], cwd=folder, env=go_environment(target), check=True)
     wanted = "{{with .Module}}{{if .Version}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}"
     notices.write_text(licences(go_list(wanted, folder, target)), encoding="utf-8")

@@ -29,6 +29,10 @@ var stamped string
 
 const dirty = "+dirty"
 
+// packaged is the version of the package that brings this binary, if one does; set by the linker:
+// -ldflags "-X main.packaged=VERSION".
+var packaged string
+
 // gpuInfo describes the driver and the devices, or says why there are none.
 func gpuInfo() string {
 	driver, err := device.DriverVersion()
@@ -76,6 +80,8 @@ func readBuildInfo() buildInfo {
 		b.Modified = b.Revision != stamped
 	}
 	switch v := info.Main.Version; {
+	case packaged != "":
+		b.Version = packaged
 	case v != "" && v != "(devel)":
 		b.Version = v
 	case b.Revision != "":

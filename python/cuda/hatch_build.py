@@ -26,7 +26,8 @@ class ProgramHook(BuildHookInterface[Any]):
         header = root / "build" / "cuda" / "nvidia" / "cuda_runtime" / "include"
         self.scratch = tempfile.TemporaryDirectory()
         program = Path(self.scratch.name, "thresher")
-        flags = ["-trimpath", "-buildvcs=false", "-tags", "cuda,netgo,osusergo", "-ldflags", "-s -w"]
+        linked = f"-s -w -X main.packaged={self.metadata.version}"
+        flags = ["-trimpath", "-buildvcs=false", "-tags", "cuda,netgo,osusergo", "-ldflags", linked]
         environment = {**os.environ, "CGO_ENABLED": "1", "C_INCLUDE_PATH": str(header)}
         subprocess.run(
             [os.environ.get("GO", "go"), "build", *flags, "-o", str(program), "./cmd/thresher"],

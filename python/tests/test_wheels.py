@@ -1,6 +1,7 @@
 """What the wheels and the sdist contain: those in the folder THRESHER_WHEELS, `make wheels` builds all."""
 
 import email
+import json
 import os
 import re
 import struct
@@ -133,3 +134,6 @@ def test_a_new_user(tmp_path):
         [python, "-c", code], env={"PATH": "", "PYTHONPATH": paths}, capture_output=True, text=True, check=True
     )
     assert float(done.stdout) < 20  # .3 s on a machine that does nothing else
+    program = site / "thresher" / "_bin" / "thresher"
+    told = subprocess.run([program, "version", "--json"], env={"PATH": ""}, capture_output=True, text=True, check=True)
+    assert json.loads(told.stdout)["version"] == mine[0].name.split("-")[1]
