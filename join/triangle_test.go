@@ -167,7 +167,7 @@ func TestGraphByCost(t *testing.T) {
 	}{
 		"few":        {few, join.GraphOptions{K: 3}, false},
 		"duplicates": {duplicates, join.GraphOptions{K: 3}, false},
-		"large":      {large, join.GraphOptions{K: 200}, true},
+		"large":      {large, join.GraphOptions{K: 450}, true},
 		"memory":     {large, join.GraphOptions{K: 200, Memory: 1 << 20}, false},
 		"gap":        {large, join.GraphOptions{K: 200, Epsilon: .01}, false},
 		"exact":      {large, join.GraphOptions{K: 200, Method: batch.Exact}, false},
