@@ -42,6 +42,18 @@ const matrixSlack = 1e-9
 //
 // Errors name file, row and column.
 func readMatrix(path string) (*matrix, error) {
+	m, err := parseMatrix(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// parseMatrix reads a number for every two arms in the forms of readMatrix, whatever it means.
+func parseMatrix(path string) (*matrix, error) {
 	read := readMatrixCSV
 	switch filepath.Ext(path) {
 	case ".csv":
@@ -56,9 +68,6 @@ func readMatrix(path string) (*matrix, error) {
 	}
 	defer f.Close()
 	m, err := read(f)
-	if err == nil {
-		err = m.check()
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -124,22 +123,9 @@ func (f *duelReportFlags) read() (*comparisons, error) {
 
 // readWins reads counts in the form of a matrix of probabilities.
 func readWins(path string) (*comparisons, error) {
-	read := readMatrixCSV
-	switch filepath.Ext(path) {
-	case ".csv":
-	case ".json":
-		read = readMatrixJSON
-	default:
-		return nil, fmt.Errorf("%s: name ends in none of .csv, .json", path)
-	}
-	file, err := os.Open(path)
+	m, err := parseMatrix(path)
 	if err != nil {
 		return nil, err
-	}
-	defer file.Close()
-	m, err := read(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	c := &comparisons{Arms: m.names}
 	for i, row := range m.chance {
