@@ -18,8 +18,9 @@ type helpers struct {
 	queue atomic.Pointer[pieceQueue] // the pieces to take; nil: none
 	_     [64]byte
 
-	resting atomic.Int64 // until when helpers are kept away, in ns since began
-	ended   atomic.Int64 // when the latest run that may have helpers ended, in ns since began
+	expected atomic.Int64 // runs that called helpers, and still prepare their query
+	resting  atomic.Int64 // until when helpers are kept away, in ns since began
+	ended    atomic.Int64 // when the latest run that may have helpers ended, in ns since began
 
 	began   time.Time
 	mu      sync.Mutex
@@ -93,7 +94,7 @@ func (h *helpers) take() bool {
 func (h *helpers) help() {
 	defer h.running.Done()
 	defer h.busy.Add(-1)
-	last := time.Now() // when there was a queue, or a piece of it was done
+	last := time.Now() // when there was a queue or one was expected, or a piece was done
 	looked := last
 	for polls := 1; ; polls++ {
 		j := h.queue.Load()
@@ -108,7 +109,7 @@ func (h *helpers) help() {
 			h.rest()
 		}
 		looked = now
-		if j != nil {
+		if j != nil || h.expected.Load() > 0 {
 			last = now
 		}
 		if h.crowded() || h.rests() || now.Sub(last) > patience {

@@ -10,9 +10,9 @@ import (
 	"thresher/collection"
 )
 
-// tileBytes is the size of a tile: a range of rows that all queries of a thread visit before they
-// go on to the next. A tile fits the last-level cache, and is large enough to contain several
-// survivors of a query, which can then be prefetched.
+// tileBytes is how much a look reads at most of a tile: a range of rows that all queries of a thread
+// visit before they go on to the next. So much fits the last-level cache, and is enough to contain several
+// survivors of a query, which can then be prefetched, and shared with helpers.
 const tileBytes = 8 << 20
 
 // leastVisit is the least number of rows that a query reads in a visit. If fewer of its survivors
@@ -70,8 +70,7 @@ func (x *run) revisitQueries(ctx context.Context, w *scratch, t *looks.Compiled,
 		s.codeQuery16(w)
 		qs = append(qs, revisitState{state: s, bound: t.Bound(&s.prep, s.rows.stepsOf(t.QueryCodes)), arms: s.list})
 	}
-	_, stride := t.Look.Rep.Codes(x.c)
-	tileAtoms := max(64, x.r.tileBytes/stride)
+	tileAtoms := max(64, x.r.tileBytes/t.AtomBytes)
 	for end := tileAtoms; len(qs) > 0; end += tileAtoms {
 		if err := x.r.checkpoint(ctx, len(states)); err != nil {
 			for k := range qs {

@@ -59,15 +59,17 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
-	x.callHelpers(l)
-	if err := x.scoreGiven(ctx, backend.QueryIndexes(0, len(x.states)), l.Rep.ForFirstLook()); err != nil {
-		return x.survivors(), err
+	called := x.callHelpers(l)
+	err := x.scoreGiven(ctx, backend.QueryIndexes(0, len(x.states)), l.Rep.ForFirstLook())
+	if err == nil {
+		err = x.prepareLooks(ctx)
 	}
-	if err := x.prepareLooks(ctx); err != nil {
-		return x.survivors(), err
+	if called {
+		x.r.helpers.expected.Add(-1)
 	}
-	var err error
 	switch {
+	case err != nil:
+		return x.survivors(), err
 	case l.Rep.ForFirstLook():
 		err = x.scan(ctx, l)
 	case l.Rep.Coded():

@@ -13,9 +13,10 @@ import (
 const (
 	// leastHelped is the least number of atoms of a collection for which there are helpers.
 	leastHelped = 32 << 10
-	// wakingBytes is the least number of bytes of codes of a first look for which a helper is woken, if no
-	// search has ended just before. To wake one takes up to 35 us on a virtual machine.
-	wakingBytes = 8 << 20
+	// wakingBytes is the least number of bytes of codes that a search may be expected to read for which a
+	// helper is woken, if no search has ended just before. To wake one takes up to 35 us on a virtual machine.
+	// Later looks are expected to read one in laterShare codes of all rows.
+	wakingBytes, laterShare = 8 << 20, 50
 	// leastArms and leastShared are the least numbers of arms to bound and of rows to score together that
 	// are divided into pieces.
 	leastArms, leastShared = 128, 48
@@ -49,12 +50,20 @@ func (x *run) reservePieces() {
 	}
 }
 
-// callHelpers calls helpers for first look l, if it may have any. Waking one slows the run down, as long
-// as a short look takes, so short ones have helpers only if searches follow each other closely.
-func (x *run) callHelpers(l backend.Look) {
-	if x.helped() && l.Rep.ForFirstLook() && (x.c.N*(x.c.R+l.To) >= wakingBytes || x.r.helpers.recent()) {
-		x.r.helpers.call()
+// callHelpers calls helpers for first look l, if it may have any, and reports whether it did: they then
+// wait for the run until helpers.expected is decremented. Waking one slows the run down, as long as a short
+// look takes, so short searches have helpers only if they follow each other closely.
+func (x *run) callHelpers(l backend.Look) bool {
+	if !x.helped() || !l.Rep.ForFirstLook() {
+		return false
 	}
+	h := x.r.helpers
+	if x.c.N*(x.c.R+l.To+x.c.D/laterShare) < wakingBytes && !h.recent() {
+		return false
+	}
+	h.expected.Add(1)
+	h.call()
+	return true
 }
 
 // helped reports whether the run may have helpers.
