@@ -125,18 +125,41 @@ func (f *Filter) Rows() []uint32 {
 // fewIndexes is the number of indexes up to which SortIndexes compares them.
 const fewIndexes = 64
 
-// SortIndexes sorts indexes below n, in place, removes duplicates and returns those left. Many of
-// them are sorted by setting bits, which takes n/8 bytes and time linear in n/64 and their number.
-func SortIndexes(indexes []uint32, n int) []uint32 {
+// SortIndexes sorts indexes below n, in place, removes duplicates and returns those left.
+func SortIndexes(indexes []uint32, n int) []uint32 { return new(IndexSorter).Sort(indexes, n) }
+
+// IndexSorter is memory for SortIndexes, of n/8 bytes, for whoever sorts again and again. Its zero value is
+// ready. It is not safe for concurrent use.
+type IndexSorter struct {
+	bits []uint64 // zero between calls
+}
+
+// Sort is SortIndexes. Many indexes are sorted by setting bits, which takes time linear in n/64 and their
+// number.
+func (s *IndexSorter) Sort(indexes []uint32, n int) []uint32 {
 	if len(indexes) <= max(fewIndexes, n/4096) {
 		slices.Sort(indexes)
 		return slices.Compact(indexes)
 	}
-	b := make([]uint64, (n+panelAtoms-1)/panelAtoms)
+	words := (n + panelAtoms - 1) / panelAtoms
+	if len(s.bits) < words {
+		s.bits = make([]uint64, words)
+	}
+	b := s.bits[:words]
 	for _, i := range indexes {
 		b[i/panelAtoms] |= 1 << (i % panelAtoms)
 	}
-	return appendOnes(indexes[:0], b)
+	sorted := indexes[:0]
+	for k, w := range b {
+		if w == 0 {
+			continue
+		}
+		b[k] = 0
+		for ; w != 0; w &= w - 1 {
+			sorted = append(sorted, uint32(k*panelAtoms+bits.TrailingZeros64(w)))
+		}
+	}
+	return sorted
 }
 
 // appendOnes appends to list the indexes of the bits that are set.

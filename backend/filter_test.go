@@ -74,12 +74,16 @@ func differ[T any](t *rapid.T, name, what string, want, got []T) {
 }
 
 // TestSortIndexes compares the order and the indexes left with those of a set, for few indexes and
-// for many.
+// for many, with fresh memory and with that of earlier calls.
 func TestSortIndexes(t *testing.T) {
+	var again backend.IndexSorter
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 3000).Draw(t, "n")
 		list := rapid.SliceOfN(rapid.Uint32Range(0, uint32(n-1)), 0, 300).Draw(t, "indexes")
 		want := slices.Compact(slices.Sorted(slices.Values(list)))
+		if d := cmp.Diff(want, again.Sort(slices.Clone(list), n), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("again: -want +got:\n%s", d)
+		}
 		if d := cmp.Diff(want, backend.SortIndexes(list, n), cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("-want +got:\n%s", d)
 		}

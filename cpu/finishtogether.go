@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"sort"
-
-	"thresher/backend"
 )
 
 const (
@@ -86,7 +84,7 @@ func (w *scratch) scoreRounds(ctx context.Context, r *resident, left []*finishin
 			for _, a := range next {
 				w.ids = append(w.ids, q.c.Order[a.i])
 			}
-			left[n], w.rows.lists[n] = q, backend.SortIndexes(w.ids[from:len(w.ids):len(w.ids)], q.c.N)
+			left[n], w.rows.lists[n] = q, w.order.Sort(w.ids[from:len(w.ids):len(w.ids)], q.c.N)
 			n++
 		}
 		if n == 0 {

@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 
+	"thresher/backend"
 	"thresher/collection"
 	"thresher/simd"
 )
@@ -40,6 +41,7 @@ type scratch struct {
 	scores []float64
 	lowers []float64 // lower bounds that raise a threshold together
 	ids    []uint32
+	order  backend.IndexSorter
 	rows   rowLists
 	dense  denseScratch
 }
