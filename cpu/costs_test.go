@@ -132,6 +132,11 @@ func TestMeasuredRunsKeepTheirThread(t *testing.T) {
 		}
 		return count > 20
 	}
+	if yielded(plain, yieldPause) {
+		t.Error("a run yields although a processor is idle")
+	}
+	b.helpers.busy.Add(1)
+	defer b.helpers.busy.Add(-1)
 	if !yielded(plain, yieldPause) {
 		t.Error("a run of many queries does not yield")
 	}

@@ -177,15 +177,14 @@ func (r *resident) eachOfThreads(ctx context.Context, n int, f func(s *scratch, 
 const (
 	// yieldQueries is the number of queries from which checkpoint yields.
 	yieldQueries = 16
-	// yieldPause is the least time between two yields. A yield takes some 200 ns, and several times that if it
-	// wakes a thread of another core, which then finds nothing to do.
+	// yieldPause is the least time between two yields.
 	yieldPause = 100 * time.Microsecond
 )
 
 // checkpoint returns the error of ctx. In a run of many queries it first yields to goroutines
 // that wait for a processor, such as those that answer searches of one query, unless a run has just done
-// so. Loops over chunks of up to some milliseconds call it; without it others would wait for the
-// scheduler, which takes several times as long.
+// so or leaves them a processor anyway. Loops over chunks of up to some milliseconds call it; without it
+// others would wait for the scheduler, which takes several times as long.
 func (r *resident) checkpoint(ctx context.Context, queries int) error {
 	if queries >= yieldQueries && !r.keepsThread && r.yieldIsDue() {
 		runtime.Gosched()
@@ -193,10 +192,13 @@ func (r *resident) checkpoint(ctx context.Context, queries int) error {
 	return ctx.Err()
 }
 
-// yieldIsDue reports whether no goroutine has yielded within yieldPause, and notes that one does now.
+// yieldIsDue reports whether runs and their helpers occupy all processors and no goroutine has yielded
+// within yieldPause, and notes that one does now. While a processor is idle a yield would wake a thread on it
+// for nothing, which takes 8 us on a virtual machine; without one it takes 200 ns.
 func (r *resident) yieldIsDue() bool {
 	now, last := int64(time.Since(r.loaded)), r.yielded.Load()
-	return now-last >= int64(yieldPause) && r.yielded.CompareAndSwap(last, now)
+	return now-last >= int64(yieldPause) && r.yielded.CompareAndSwap(last, now) &&
+		r.helpers.busy.Load() >= int64(runtime.GOMAXPROCS(0))
 }
 
 func (r *resident) getScratch() *scratch {
