@@ -1,0 +1,99 @@
+package plan
+
+import "cmp"
+
+// scanScoreCost is the cost of the exact score of one arm at the end of a dense scan. All queries of a
+// run score rows together if they want as many as there are.
+func (p *problem) scanScoreCost() float64 {
+	sharing := p.sharing()
+	if p.answers()*float64(sharing) < float64(p.atoms) {
+		sharing = min(sharing, scannedTogether)
+	}
+	return p.sharedScoreCost(sharing, p.answers())
+}
+
+// sharing is the number of queries that share a run; if it is unknown, a usual one.
+func (p *problem) sharing() int { return cmp.Or(p.queries, scannedTogether) }
+
+// sharedScoreCost is the cost of the exact score of one arm if so many queries score so many arms each
+// together, in the order of the rows: all but the first find a row in a cache.
+func (p *problem) sharedScoreCost(queries int, scored float64) float64 {
+	arms := float64(p.arms)
+	wanted := float64(queries) * min(scored, arms) / arms // scores of each row
+	first, cached := p.rescoreCost(), p.cachedRowCost()
+	// Reading all rows in order can be cheaper than fetching those that are wanted.
+	first = min(first, cached+streamed*p.costs.Far*float64(4*p.dim)/min(1, wanted))
+	read := min(1, 1/wanted)
+	return read*first + (1-read)*min(first, cached)
+}
+
+// allRowsCost is the cost per arm of a dense scan of all rows.
+func (p *problem) allRowsCost() float64 { return p.denseRowCost() * float64(p.atoms) / float64(p.arms) }
+
+// gatherCost is the cost per arm of a dense scan of the allowed rows only.
+func (p *problem) gatherCost() float64 {
+	if p.costs.Gather == 0 {
+		return p.fetchedRowCost()
+	}
+	return p.denseRowCost() + p.costs.Gather
+}
+
+// rescoreCost is the cost of the exact score of one arm.
+func (p *problem) rescoreCost() float64 {
+	if p.near(4 * p.dim) {
+		return min(p.fetchedRowCost(), p.costs.Fetch/2+p.cachedRowCost())
+	}
+	return p.fetchedRowCost()
+}
+
+// fetchedRowCost and cachedRowCost are the costs of the exact score of a row that comes from memory,
+// and of one that is in a cache.
+func (p *problem) fetchedRowCost() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
+func (p *problem) cachedRowCost() float64  { return cachedScores * p.costs.DenseOne * float64(p.dim) }
+
+// denseRowCost is the cost of a row in the dense path for one of the request's queries.
+func (p *problem) denseRowCost() float64 {
+	return p.costs.DenseTest + p.denseCoordinateCost()*float64(p.dim)
+}
+
+// denseCoordinateCost is the cost of a coordinate in a dense scan for one of the request's queries, up
+// to scannedTogether of which share the reading of it.
+func (p *problem) denseCoordinateCost() float64 {
+	if p.queries == 1 {
+		return p.denseOneCost()
+	}
+	sharing := float64(min(p.sharing(), scannedTogether))
+	loads := loadedColumns * p.costs.DenseOne
+	return p.costs.Dense + loads*(1/sharing-1./scannedTogether) + p.streamCost(4*p.dim, 4)/sharing
+}
+
+// loadedColumns is the cost of a coordinate in a dense scan that its queries share, as a multiple of
+// Costs.DenseOne. Measured 1 to 3 for 4 to 16 queries.
+const loadedColumns = 1.5
+
+// denseOneCost is the cost of a coordinate in a dense scan for one query.
+func (p *problem) denseOneCost() float64 {
+	if p.near(4 * p.dim) {
+		return p.costs.DenseOne
+	}
+	return max(p.costs.DenseOne, 4*streamed*p.costs.Far)
+}
+
+// gathers reports whether the dense path is cheaper on the allowed rows only.
+func (p *problem) gathers() bool { return p.filtered() && p.gatherCost() < p.allRowsCost() }
+
+// atomsPerArm is how many atoms a scan reads per allowed atom: it reads every panel that
+// contains one.
+func (p *problem) atomsPerArm() float64 {
+	return max(1, float64(min(p.atoms, 64*p.panels))/float64(p.arms))
+}
+
+// denseAloneCost is the cost per arm of a dense scan for one query alone, as for a query
+// that a look sends to the dense path: it reads every row, or scores the allowed rows one
+// by one.
+func (p *problem) denseAloneCost() float64 {
+	if p.gathers() {
+		return p.costs.DenseOne*float64(p.dim) + p.costs.Fetch
+	}
+	return p.denseOneCost() * float64(p.dim) * float64(p.atoms) / float64(p.arms)
+}
