@@ -79,7 +79,7 @@ func settings() []setting {
 			get: func(c *Config) any { return c.Chunk },
 		},
 		name("kernels", "auto", "instruction set of the cpu backend", func(c *Config) *string { return &c.Kernels }),
-		name("costs", "auto", "cost table for comparing plans: auto = measured once on this machine and cached; builtin = the same everywhere; or a file written by bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
+		name("costs", "auto", "cost table for comparing plans: auto = measured once on this machine and cached; builtin = by kernels and the maker of the processor; or a file written by bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
 		{
 			key: "log.level", kind: "string", def: "warn", usage: "lowest level logged: debug, info, warn or error",
 			set: func(c *Config, text string) error {
