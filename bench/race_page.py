@@ -91,9 +91,18 @@ def setting(runs: Sequence[Record]) -> str:
             ("system", facts["system"]),
             ("thresher", "; ".join(f"commit {c}" for c in commits)),
             ("peers", ", ".join([f"FAISS {facts['faiss']}", f"numpy {facts['numpy']}", *packages])),
-            ("command", "; ".join(dict.fromkeys(f"`{r['command']}`" for r in runs))),
+            ("command", commands(r["command"] for r in runs)),
         ],
     )
+
+
+def commands(run: Iterable[str]) -> str:
+    """The commands that were run, each once; those that differ in their cells as one with all of these."""
+    found: dict[str, dict[str, None]] = {}
+    for command in run:
+        start, _, of = command.partition(" --cells ")
+        found.setdefault(start, {}).update({of: None} if of else {})
+    return "; ".join(f"`{start} --cells {','.join(of)}`" if of else f"`{start}`" for start, of in found.items())
 
 
 def counted(cells: Sequence[Record]) -> str:

@@ -261,6 +261,10 @@ class RacePage(unittest.TestCase):
         self.assertIn("(below 0.95) in 1 cells, a little slower in 1", text)
         self.assertLess(text.index("**0.5** | 0.45"), text.index("0.97 | 0.87"), "worst first")
 
+    def test_commands_for_some_cells_each_are_one(self) -> None:
+        run = ["bench --only race --cells a:m=1", "bench --only race --cells b", "bench --only race --cells b", "make"]
+        self.assertEqual(race_page.commands(run), "`bench --only race --cells a:m=1,b`; `make`")
+
     def test_nothing_measured(self) -> None:
         self.assertEqual(self.page([]), race_page.NOTHING)
 
