@@ -9,7 +9,8 @@
 //
 // It takes the queries that takes_short selects; tighten, launched after it with without = 1, takes the others.
 //
-// Estimate, not measured on a GPU: a warp reads 128 entries at a time, a list at most twelve times 4 steps, and scores four
+// Estimate, not measured on a GPU: a warp reads 128 entries at a time, a list of 512 in 4 steps, which with two rounds it passes over
+// five times, and scores four
 // rows at a time. No barriers. Where all queries have a block at the same time, blocks score a query's rows sooner.
 #include "best.cuh"
 #include "exact.cuh"
