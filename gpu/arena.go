@@ -73,6 +73,50 @@ func largestArena(q *queue, m, room int) (*arena, error) {
 	}
 }
 
+// listRoom returns how many entries there is room for in each list. It depends on the look, the collection
+// and the device; on the other queries of a batch only if one wants more than maxListed/4 atoms.
+func (x *run) listRoom(l *look) int {
+	room := x.r.atoms
+	if l.Rep.ForFirstLook() && l.MaxSurvivors > 0 {
+		// twice the share that the look may keep, and atoms that pass before there is a threshold
+		room = min(room, 2*max(scanFirst, l.FirstChunk)+int(2*l.MaxSurvivors*float64(x.r.c.N)))
+	}
+	room = min(room, max(4*scanFirst, 2*l.FirstChunk, int(x.r.stores.spare/2/(leastLists*entryBytes))))
+	if l.Rep.ForFirstLook() {
+		most := 0
+		for p := range x.queries {
+			most = max(most, x.queries[p].goal.K)
+		}
+		room = min(room, max(maxListed, 2*l.FirstChunk, 4*most))
+	}
+	return room
+}
+
+// allocLists allocates the lists at the first look, and divides the queries into chunks whose lists
+// fit the arena.
+func (x *run) allocLists(q *queue, l *look) (err error) {
+	if x.lists != nil {
+		return q.err
+	}
+	room := x.listRoom(l)
+	if most := q.machine.maxListRoom; most > 0 {
+		room = min(room, most)
+	}
+	m := x.input.M
+	if most := q.machine.maxLists; most > 0 {
+		m = min(m, most)
+	}
+	if x.lists, err = largestArena(q, m, room); err != nil {
+		return err
+	}
+	for _, kind := range [...]queryChunk{{lo: 0, hi: x.deviceKept}, {lo: x.deviceKept, hi: x.input.M, collects: true}} {
+		for lo := kind.lo; lo < kind.hi; lo += x.lists.m {
+			x.chunks = append(x.chunks, x.newChunk(lo, min(lo+x.lists.m, kind.hi), kind.collects))
+		}
+	}
+	return q.err
+}
+
 // freeMemory releases the memory; no enqueued work may use it.
 func (a *arena) freeMemory(t *device.Thread) error {
 	if a == nil {

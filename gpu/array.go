@@ -34,6 +34,10 @@ func partOf[T any](qs *queryChunk, a array[T], each int) device.Pointer[T] {
 // states points to the states of the chunk's queries.
 func (qs *queryChunk) states() device.Pointer[query] { return partOf(qs, qs.b.at.states, 1) }
 
+// begins points to the shares that lists were last divided into. They are used at once, so the chunks of
+// a batch have the same memory.
+func (qs *queryChunk) begins() device.Pointer[uint32] { return arrayOf(qs.b, qs.b.at.begins) }
+
 // orNull passes a buffer, or a null pointer if it is nil.
 func orNull[T any](b *device.Buffer[T]) device.Pointer[T] {
 	if b == nil {

@@ -166,7 +166,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 
 	// looks of queries with empty lists
 	empty := &look{terms: t.zeroTerms(), Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: trialDim}, Stage: 2, QueryCodes: looks.Codes16}}
-	c.Query = t.leastTime(ctx, func() {}, func() { t.revisit(t.queue, t.g, empty) }) / m
+	c.Query = t.leastTime(ctx, func() { t.g.beginLook(t.queue) }, func() { t.revisit(t.queue, t.g, empty) }) / m
 
 	// first looks that no pair passes
 	narrow, panel := t.scanTime(ctx, trialNarrow, t.sizes.atoms, 1), t.scanTime(ctx, trialPanel, t.sizes.atoms, 1)
@@ -179,6 +179,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 	rows := func(width, atoms int) float64 {
 		l := &look{&looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: width}, QueryCodes: looks.Codes16}, empty.terms}
 		t.scatterLists(atoms)
+		t.g.beginLook(t.queue)
 		return t.leastTime(ctx, func() {}, func() { t.lookAtRows(t.queue, t.g, l) })
 	}
 	visits := m * float64(t.lists.room)

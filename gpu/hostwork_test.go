@@ -66,9 +66,9 @@ func TestHostWorkOfSearches(t *testing.T) {
 		want hostWork
 	}{
 		{"settled by a look", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, hostWork{2, 1, 14, 21}},
-		{"two looks", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, hostWork{3, 2, 19, 30}},
+		{"two looks", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, hostWork{3, 2, 22, 33}},
 		{"best of 90 KiB", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", K: 120}, 64, hostWork{3, 2, 19, 30}},
-		{"dense", batch.Request{Method: batch.Exact}, 1, hostWork{2, 2, 12, 24}},
+		{"dense", batch.Request{Method: batch.Exact}, 1, hostWork{2, 2, 13, 25}},
 	} {
 		x.req.Queries, x.req.K = queries[:x.m*c.Dim], cmp.Or(x.req.K, 10)
 		search := func() error {

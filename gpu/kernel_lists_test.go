@@ -374,7 +374,9 @@ func TestLookFigures(t *testing.T) {
 			states[j] = query{seen: 9, kept: 9, listed: uint32(j), rows: uint32(j % 4), pulls: 1 << 40, bytes: 7, listedBefore: 3}
 		}
 		q := to(b, states)
-		b.q.lookBegin(device.Shape{Grid: device.Dim{X: 2}, Block: device.Dim{X: 256}}, lookBeginArgs{queries: device.Ptr(q), m: m})
+		begins := room[uint32](b, m+2)
+		b.q.lookBegin(oneBlock(), lookBeginArgs{queries: device.Ptr(q), m: m, cap: m, want: 40, begins: device.Ptr(begins)})
+		from(b, begins)
 		states = from(b, q)
 		for j := range states {
 			s := &states[j]

@@ -116,11 +116,24 @@ func randomRows(seed uint64, shape rowShape, n int, sizes []int, extreme bool) *
 	return d
 }
 
-// rowMemory is where a look's input is.
+// rowMemory is where a look's input is, and into how many shares its lists are divided.
 type rowMemory struct {
 	pinned bool // rows in page-locked host memory
 	sides  bool // interleaved terms
+	want   int  // shares, besides one for each list
 	shape  device.Shape
+}
+
+// shares divides the lists of queries as look_begin does.
+func shares(b *preparer, states []query, room, want int) *device.Buffer[uint32] {
+	b.Helper()
+	lengths := make([]uint32, len(states))
+	for j, q := range states {
+		if q.flags&(flagDone|flagDense) == 0 {
+			lengths[j] = min(q.listed, uint32(room))
+		}
+	}
+	return to(b, sharesOf(lengths, uint32(want), 16))
 }
 
 // look runs the kernel and checks every list and state.
@@ -153,17 +166,19 @@ func (d *rowData) look(b *preparer, mem rowMemory) {
 	if mem.sides {
 		t.makeSides(b, &d.terms, d.n)
 	}
+	begins := shares(b, before, multiple(longest), mem.want)
 	if d.shape.signs {
 		b.q.lookSigns(mem.shape, lookSignsArgs{
-			queries: device.Ptr(q), lists: l.table, terms: t.terms, signs: rows, stride: int64(d.shape.stride),
+			queries: device.Ptr(q), m: uint32(len(before)), begins: device.Ptr(begins), lists: l.table, terms: t.terms, signs: rows, stride: int64(d.shape.stride),
 			head: d.shape.R, width: d.shape.width, hi: device.Ptr(hi), lo: device.Ptr(lo), pitch: d.shape.pitch(),
 		})
 	} else {
 		b.q.lookRows(mem.shape, lookRowsArgs{
-			queries: device.Ptr(q), lists: l.table, terms: t.terms, codes: rows, stride: int64(d.shape.stride),
+			queries: device.Ptr(q), m: uint32(len(before)), begins: device.Ptr(begins), lists: l.table, terms: t.terms, codes: rows, stride: int64(d.shape.stride),
 			head: d.shape.R, width: d.shape.width, hi: device.Ptr(hi), lo: device.Ptr(lo), pitch: d.shape.pitch(),
 		})
 	}
+	from(b, begins)
 	from(b, hi)
 	from(b, lo)
 	t.free(b)
@@ -268,12 +283,14 @@ func (d *deviceTerms) free(b *preparer) {
 // rowSizes are lengths of lists around the numbers that groups of lanes, warps and blocks process.
 var rowSizes = []int{0, 1, 3, 4, 5, 15, 16, 17, 63, 64, 65, 200}
 
-// memories are the locations of a look's input, for m queries.
+// memories are the locations of a look's input, for m queries: in a share for each list, in as many as
+// there can be, and in some.
 func memories(m int) []rowMemory {
+	shape := func(want, threads int) device.Shape {
+		return device.Shape{Grid: device.Dim{X: blocks(want+m, threads/32)}, Block: device.Dim{X: threads}}
+	}
 	return []rowMemory{
-		{shape: device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 128}}},
-		{sides: true, shape: device.Shape{Grid: device.Dim{X: m, Y: 3}, Block: device.Dim{X: 64}}},
-		{pinned: true, sides: true, shape: device.Shape{Grid: device.Dim{X: m, Y: 2}, Block: device.Dim{X: 32}}},
+		{want: 1, shape: shape(1, 128)}, {sides: true, want: 1000, shape: shape(1000, 64)}, {pinned: true, sides: true, want: 9, shape: shape(9, 32)},
 	}
 }
 

@@ -25,7 +25,8 @@ type scoring struct {
 	states     []query
 	candidates [][]uint32
 	room       int
-	shape      device.Shape
+	shares     int  // of the candidates, besides one for each query
+	threads    int  // of a block
 	unevenly   bool // rows and queries do not begin at multiples of 16 bytes
 }
 
@@ -56,7 +57,7 @@ func randomScoring(r *rand.Rand, metric collection.Metric, dim, n int, leads []i
 		}
 		s.candidates = append(s.candidates, list)
 	}
-	s.shape = device.Shape{Grid: device.Dim{X: len(leads)}, Block: device.Dim{X: 128}}
+	s.shares, s.threads = 1, 128
 	return s
 }
 
@@ -75,11 +76,13 @@ func (s *scoring) run(b *preparer) (scores [][]float64, of [][]uint32) {
 	if s.metric == collection.Cosine {
 		byNorm = device.Ptr(norms)
 	}
-	b.q.score(s.shape, scoreArgs{
-		queries: device.Ptr(q), candidate: device.Ptr(dl), selected: device.Ptr(dn), room: uint32(s.room), rows: device.View[float32](rows, off),
+	begins := to(b, sharesOf(led, uint32(s.shares), 4))
+	b.q.score(device.Shape{Grid: device.Dim{X: blocks(s.shares+m, s.threads/32)}, Block: device.Dim{X: s.threads}}, scoreArgs{
+		queries: device.Ptr(q), m: uint32(m), begins: device.Ptr(begins), candidate: device.Ptr(dl), selected: device.Ptr(dn), room: uint32(s.room), rows: device.View[float32](rows, off),
 		dim: s.dim, order: device.Ptr(order), scaled: device.View[float64](scaled, off), rowSquare: byNorm, metric: int(s.metric), scores: device.Ptr(ds),
 		of: device.Ptr(dr),
 	})
+	from(b, begins)
 	from(b, q)
 	from(b, dl)
 	from(b, dn)
@@ -128,7 +131,9 @@ func TestScores(t *testing.T) {
 		for _, dim := range []int{1, 3, 4, 100, 101, 127, 128, 132, 768, 1536, 2049} {
 			for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 				s := randomScoring(r, metric, dim, 40, []int{0, 1, 2, 3, 4, 5, 16, 17, 100})
-				s.shape = []device.Shape{s.shape, {Grid: device.Dim{X: 9, Y: 3}, Block: device.Dim{X: 64}}}[dim%2]
+				if dim%2 == 1 {
+					s.shares, s.threads = 30, 64
+				}
 				scores, of := s.run(b)
 				for j := range s.candidates {
 					for i, atom := range s.candidates[j] {
@@ -162,9 +167,9 @@ func TestScoresDependOnTheRowAlone(t *testing.T) {
 						scoreOf[j][row] = first[j][i]
 					}
 				}
-				for _, shape := range []device.Shape{s.shape, {Grid: device.Dim{X: 2, Y: 7}, Block: device.Dim{X: 32}}, {Grid: device.Dim{X: 2, Y: 2}, Block: device.Dim{X: 96}}} {
+				for _, split := range [][2]int{{1, 128}, {100, 32}, {5, 96}} {
 					for _, unevenly := range []bool{false, true} {
-						s.shape, s.unevenly = shape, unevenly
+						s.shares, s.threads, s.unevenly = split[0], split[1], unevenly
 						for j := range s.candidates {
 							r.Shuffle(len(s.candidates[j]), func(x, y int) { s.candidates[j][x], s.candidates[j][y] = s.candidates[j][y], s.candidates[j][x] })
 						}
@@ -172,7 +177,7 @@ func TestScoresDependOnTheRowAlone(t *testing.T) {
 						for j := range scores {
 							for i, row := range of[j] {
 								if scores[j][i] != scoreOf[j][row] {
-									t.Fatalf("dimension %d, %v, %+v, unevenly %v: row %d scores %g, and %g elsewhere", dim, metric, shape, unevenly, row, scores[j][i], scoreOf[j][row])
+									t.Fatalf("dimension %d, %v, %v shares and threads, unevenly %v: row %d scores %g, and %g elsewhere", dim, metric, split, unevenly, row, scores[j][i], scoreOf[j][row])
 								}
 							}
 						}
@@ -353,146 +358,4 @@ func TestMergeFillsItsRoom(t *testing.T) {
 			m.merge(fmt.Sprintf("round %d", round), batch)
 		}
 	}, "score")
-}
-
-// TestTighten: tighten equals rounds of select_candidates, score and merge, more of them for queries with a
-// ceiling that hold too few, then prune and mark_finished.
-func TestTighten(t *testing.T) {
-	onKernels(t, func(b *preparer) {
-		const n, seen, share, beyond = 1500, 2000, .2, .01
-		r := rand.New(rand.NewPCG(12, 12))
-		for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
-			for _, by := range []int{rankByBound, rankByEstimate} {
-				for _, dim := range []int{64, 99} {
-					for _, rounds := range []int{0, 1, 2, 5} {
-						name := fmt.Sprintf("%v, by %d, dimension %d, %d rounds", metric, by, dim, rounds)
-						ks := []uint32{1, 10, 10, 33, 256, 300, 0, 10, 3}
-						s := randomScoring(r, metric, dim, n, make([]int, len(ks)))
-						var lists [][]arm
-						for j := range s.states {
-							q := &s.states[j]
-							q.k, q.tau, q.floor, q.ceiling, q.epsilon, q.norm, q.seen, q.allowed, q.rows = ks[j], math.Inf(-1), math.Inf(-1), math.Inf(1), .5, 3, seen, n, 2
-							var list []arm
-							var scores []float64
-							for _, atom := range r.Perm(n)[:[]int{n, n, 0, 700, n, n, 50, 5, n}[j]] {
-								score := s.want(j, s.order[atom])
-								scores = append(scores, score)
-								list = append(list, arm{uint32(atom), float32(score + 9*r.Float64()), float32(score + r.NormFloat64())})
-							}
-							q.listed = uint32(len(list))
-							lists = append(lists, list)
-							switch j {
-							case 1:
-								q.tau, q.floor = 12, 12
-							case 8:
-								q.flags = flagDense
-							case 0, 3, 5, 7: // more arms above the ceiling than are scored at once
-								slices.Sort(scores)
-								q.ceiling = scores[len(scores)*2/3]
-							}
-						}
-						if got, want := s.tighten(b, lists, by, rounds, share, beyond), s.tightenApart(b, lists, by, rounds, share, beyond); !got.equal(want) {
-							t.Fatalf("%s: raised to %+v, want %+v", name, got, want)
-						}
-					}
-				}
-			}
-		}
-	}, "lists", "score", "tighten")
-}
-
-// tightened is the result of tighten.
-type tightened struct {
-	states []query
-	lists  [][]arm
-	best   [][]scoredRow
-}
-
-func (x *tightened) equal(y *tightened) bool {
-	return slices.Equal(x.states, y.states) && slices.EqualFunc(x.lists, y.lists, slices.Equal) && slices.EqualFunc(x.best, y.best, slices.Equal)
-}
-
-const tightenRoom = 304
-
-// tightener is a scoring on the device, with lists and the best.
-type tightener struct {
-	b            *preparer
-	m            int
-	q            *device.Buffer[query]
-	l            *listing
-	rows         *device.Buffer[float32]
-	order        *device.Buffer[uint32]
-	scaled, norm *device.Buffer[float64]
-	best         *device.Buffer[float64]
-	bestRow      *device.Buffer[uint32]
-}
-
-func (s *scoring) tightener(b *preparer, lists [][]arm) *tightener {
-	m := len(s.states)
-	return &tightener{b: b, m: m, q: to(b, s.states), l: toLists(b, lists, multiple(s.n)), rows: to(b, s.rows), order: to(b, s.order), scaled: to(b, s.scaled),
-		norm: to(b, s.squares), best: room[float64](b, m*tightenRoom), bestRow: room[uint32](b, m*tightenRoom)}
-}
-
-// result downloads the result and frees the memory.
-func (d *tightener) result() *tightened {
-	b, x := d.b, &tightened{}
-	x.states = from(b, d.q)
-	x.lists = d.l.back(b, x.states)
-	from(b, d.rows)
-	from(b, d.order)
-	from(b, d.scaled)
-	from(b, d.norm)
-	scores, rows := from(b, d.best), from(b, d.bestRow)
-	for j, q := range x.states {
-		var best []scoredRow
-		for i := range int(q.best) {
-			best = append(best, scoredRow{scores[j*tightenRoom+i], rows[j*tightenRoom+i]})
-		}
-		x.best = append(x.best, best)
-		forget(x.lists[j])
-	}
-	return x
-}
-
-const notDone = flagDone | flagDense
-
-func (s *scoring) tighten(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *tightened {
-	d := s.tightener(b, lists)
-	b.q.tighten(device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}, tightenArgs{
-		queries: device.Ptr(d.q), lists: d.l.table, mask: notDone, value: 0, by: by, rounds: rounds, ceilingRounds: rounds + 3,
-		rows: device.Ptr(d.rows), dim: s.dim, order: device.Ptr(d.order), scaled: device.Ptr(d.scaled), rowSquare: device.Ptr(d.norm),
-		metric: int(s.metric), bestScore: device.Ptr(d.best), bestRow: device.Ptr(d.bestRow), bestRoom: tightenRoom, share: share, beyond: beyond,
-	})
-	return d.result()
-}
-
-func (s *scoring) tightenApart(b *preparer, lists [][]arm, by, rounds int, share float64, beyond float32) *tightened {
-	const most = 256
-	d := s.tightener(b, lists)
-	lead, led, scores, of := room[uint32](b, d.m*most), room[uint32](b, d.m), room[float64](b, d.m*most), room[uint32](b, d.m*most)
-	blocks := device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}
-	for round := range rounds + 3 {
-		b.q.selectCandidates(blocks, selectCandidatesArgs{
-			queries: device.Ptr(d.q), lists: d.l.table, mask: notDone, value: 0, by: by, most: 0, ceiling: flag(round >= rounds),
-			candidate: device.Ptr(lead), selected: device.Ptr(led), room: most,
-		})
-		b.q.score(device.Shape{Grid: device.Dim{X: d.m, Y: 2}, Block: device.Dim{X: 128}}, scoreArgs{
-			queries: device.Ptr(d.q), candidate: device.Ptr(lead), selected: device.Ptr(led), room: most, rows: device.Ptr(d.rows), dim: s.dim,
-			order: device.Ptr(d.order), scaled: device.Ptr(d.scaled), rowSquare: device.Ptr(d.norm), metric: int(s.metric),
-			scores: device.Ptr(scores), of: device.Ptr(of),
-		})
-		b.q.merge(blocks, mergeArgs{
-			queries: device.Ptr(d.q), selected: device.Ptr(led), scores: device.Ptr(scores), of: device.Ptr(of), room: most, dim: s.dim,
-			bestScore: device.Ptr(d.best), bestRow: device.Ptr(d.bestRow), bestRoom: tightenRoom,
-		})
-	}
-	b.q.prune(blocks, pruneArgs{
-		queries: device.Ptr(d.q), lists: d.l.table, mask: notDone, value: 0,
-	})
-	b.q.markFinished(device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 256}}, markFinishedArgs{queries: device.Ptr(d.q), m: uint32(d.m), share: share, beyond: beyond})
-	from(b, lead)
-	from(b, led)
-	from(b, scores)
-	from(b, of)
-	return d.result()
 }

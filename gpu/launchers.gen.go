@@ -88,11 +88,14 @@ func (q *queue) selectCandidates(s device.Shape, a selectCandidatesArgs) {
 type lookBeginArgs struct {
 	queries device.Pointer[query]
 	m       uint32
+	cap     uint32
+	want    uint32
+	begins  device.Pointer[uint32]
 }
 
 // lookBegin enqueues look_begin.
 func (q *queue) lookBegin(s device.Shape, a lookBeginArgs) {
-	q.launch("look_begin", s, a.queries.Arg(), device.U32(a.m))
+	q.launch("look_begin", s, a.queries.Arg(), device.U32(a.m), device.U32(a.cap), device.U32(a.want), a.begins.Arg())
 }
 
 // lookEndArgs are the arguments of look_end (kernels/lists.cu).
@@ -153,6 +156,8 @@ func (q *queue) takeGiven(s device.Shape, a takeGivenArgs) {
 // lookRowsArgs are the arguments of look_rows (kernels/looks.cu).
 type lookRowsArgs struct {
 	queries device.Pointer[query]
+	m       uint32
+	begins  device.Pointer[uint32]
 	lists   lists
 	terms   terms
 	codes   device.Pointer[uint8]
@@ -166,12 +171,14 @@ type lookRowsArgs struct {
 
 // lookRows enqueues look_rows.
 func (q *queue) lookRows(s device.Shape, a lookRowsArgs) {
-	q.launch("look_rows", s, a.queries.Arg(), pack(q, a.lists), pack(q, a.terms), a.codes.Arg(), device.I64(a.stride), device.I32(a.head), device.I32(a.width), a.hi.Arg(), a.lo.Arg(), device.I32(a.pitch))
+	q.launch("look_rows", s, a.queries.Arg(), device.U32(a.m), a.begins.Arg(), pack(q, a.lists), pack(q, a.terms), a.codes.Arg(), device.I64(a.stride), device.I32(a.head), device.I32(a.width), a.hi.Arg(), a.lo.Arg(), device.I32(a.pitch))
 }
 
 // lookSignsArgs are the arguments of look_signs (kernels/looks.cu).
 type lookSignsArgs struct {
 	queries device.Pointer[query]
+	m       uint32
+	begins  device.Pointer[uint32]
 	lists   lists
 	terms   terms
 	signs   device.Pointer[uint8]
@@ -185,7 +192,7 @@ type lookSignsArgs struct {
 
 // lookSigns enqueues look_signs.
 func (q *queue) lookSigns(s device.Shape, a lookSignsArgs) {
-	q.launch("look_signs", s, a.queries.Arg(), pack(q, a.lists), pack(q, a.terms), a.signs.Arg(), device.I64(a.stride), device.I32(a.head), device.I32(a.width), a.hi.Arg(), a.lo.Arg(), device.I32(a.pitch))
+	q.launch("look_signs", s, a.queries.Arg(), device.U32(a.m), a.begins.Arg(), pack(q, a.lists), pack(q, a.terms), a.signs.Arg(), device.I64(a.stride), device.I32(a.head), device.I32(a.width), a.hi.Arg(), a.lo.Arg(), device.I32(a.pitch))
 }
 
 // sidesArgs are the arguments of sides (kernels/looks.cu).
@@ -203,13 +210,15 @@ func (q *queue) sides(s device.Shape, a sidesArgs) {
 // moveListsArgs are the arguments of move_lists (kernels/move_lists.cu).
 type moveListsArgs struct {
 	queries device.Pointer[query]
+	m       uint32
+	begins  device.Pointer[uint32]
 	from    lists
 	to      lists
 }
 
 // moveLists enqueues move_lists.
 func (q *queue) moveLists(s device.Shape, a moveListsArgs) {
-	q.launch("move_lists", s, a.queries.Arg(), pack(q, a.from), pack(q, a.to))
+	q.launch("move_lists", s, a.queries.Arg(), device.U32(a.m), a.begins.Arg(), pack(q, a.from), pack(q, a.to))
 }
 
 // listNormsArgs are the arguments of list_norms (kernels/norms.cu).
@@ -400,6 +409,8 @@ func (q *queue) scanRowsS8(s device.Shape, a scanRowsS8Args) {
 // scoreArgs are the arguments of score (kernels/score.cu).
 type scoreArgs struct {
 	queries   device.Pointer[query]
+	m         uint32
+	begins    device.Pointer[uint32]
 	candidate device.Pointer[uint32]
 	selected  device.Pointer[uint32]
 	room      uint32
@@ -415,7 +426,7 @@ type scoreArgs struct {
 
 // score enqueues score.
 func (q *queue) score(s device.Shape, a scoreArgs) {
-	q.launch("score", s, a.queries.Arg(), a.candidate.Arg(), a.selected.Arg(), device.U32(a.room), a.rows.Arg(), device.I32(a.dim), a.order.Arg(), a.scaled.Arg(), a.rowSquare.Arg(), device.I32(a.metric), a.scores.Arg(), a.of.Arg())
+	q.launch("score", s, a.queries.Arg(), device.U32(a.m), a.begins.Arg(), a.candidate.Arg(), a.selected.Arg(), device.U32(a.room), a.rows.Arg(), device.I32(a.dim), a.order.Arg(), a.scaled.Arg(), a.rowSquare.Arg(), device.I32(a.metric), a.scores.Arg(), a.of.Arg())
 }
 
 // mergeArgs are the arguments of merge (kernels/score.cu).
@@ -453,12 +464,40 @@ func (q *queue) seedBest(s device.Shape, a seedBestArgs) {
 	q.launch("seed_best", s, a.run.Arg(), a.runScore.Arg(), a.runRow.Arg(), device.U32(a.runRoom), a.queries.Arg(), a.bestScore.Arg(), a.bestRow.Arg(), device.U32(a.bestRoom))
 }
 
+// shareListsArgs are the arguments of share_lists (kernels/shares.cu).
+type shareListsArgs struct {
+	queries device.Pointer[query]
+	m       uint32
+	cap     uint32
+	want    uint32
+	begins  device.Pointer[uint32]
+}
+
+// shareLists enqueues share_lists.
+func (q *queue) shareLists(s device.Shape, a shareListsArgs) {
+	q.launch("share_lists", s, a.queries.Arg(), device.U32(a.m), device.U32(a.cap), device.U32(a.want), a.begins.Arg())
+}
+
+// shareCandidatesArgs are the arguments of share_candidates (kernels/shares.cu).
+type shareCandidatesArgs struct {
+	selected device.Pointer[uint32]
+	m        uint32
+	want     uint32
+	begins   device.Pointer[uint32]
+}
+
+// shareCandidates enqueues share_candidates.
+func (q *queue) shareCandidates(s device.Shape, a shareCandidatesArgs) {
+	q.launch("share_candidates", s, a.selected.Arg(), device.U32(a.m), device.U32(a.want), a.begins.Arg())
+}
+
 // tightenArgs are the arguments of tighten (kernels/tighten.cu).
 type tightenArgs struct {
 	queries       device.Pointer[query]
 	lists         lists
 	mask          uint32
 	value         uint32
+	without       int
 	by            int
 	rounds        int
 	ceilingRounds int
@@ -477,5 +516,32 @@ type tightenArgs struct {
 
 // tighten enqueues tighten.
 func (q *queue) tighten(s device.Shape, a tightenArgs) {
-	q.launch("tighten", s, a.queries.Arg(), pack(q, a.lists), device.U32(a.mask), device.U32(a.value), device.I32(a.by), device.I32(a.rounds), device.I32(a.ceilingRounds), a.rows.Arg(), device.I32(a.dim), a.order.Arg(), a.scaled.Arg(), a.rowSquare.Arg(), device.I32(a.metric), a.bestScore.Arg(), a.bestRow.Arg(), device.U32(a.bestRoom), device.F64(a.share), device.F32(a.beyond))
+	q.launch("tighten", s, a.queries.Arg(), pack(q, a.lists), device.U32(a.mask), device.U32(a.value), device.I32(a.without), device.I32(a.by), device.I32(a.rounds), device.I32(a.ceilingRounds), a.rows.Arg(), device.I32(a.dim), a.order.Arg(), a.scaled.Arg(), a.rowSquare.Arg(), device.I32(a.metric), a.bestScore.Arg(), a.bestRow.Arg(), device.U32(a.bestRoom), device.F64(a.share), device.F32(a.beyond))
+}
+
+// tightenShortArgs are the arguments of tighten_short (kernels/tighten_short.cu).
+type tightenShortArgs struct {
+	queries   device.Pointer[query]
+	m         uint32
+	lists     lists
+	mask      uint32
+	value     uint32
+	by        int
+	rounds    int
+	rows      device.Pointer[float32]
+	dim       int
+	order     device.Pointer[uint32]
+	scaled    device.Pointer[float64]
+	rowSquare device.Pointer[float64]
+	metric    int
+	bestScore device.Pointer[float64]
+	bestRow   device.Pointer[uint32]
+	bestRoom  uint32
+	share     float64
+	beyond    float32
+}
+
+// tightenShort enqueues tighten_short.
+func (q *queue) tightenShort(s device.Shape, a tightenShortArgs) {
+	q.launch("tighten_short", s, a.queries.Arg(), device.U32(a.m), pack(q, a.lists), device.U32(a.mask), device.U32(a.value), device.I32(a.by), device.I32(a.rounds), a.rows.Arg(), device.I32(a.dim), a.order.Arg(), a.scaled.Arg(), a.rowSquare.Arg(), device.I32(a.metric), a.bestScore.Arg(), a.bestRow.Arg(), device.U32(a.bestRoom), device.F64(a.share), device.F32(a.beyond))
 }

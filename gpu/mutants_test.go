@@ -35,6 +35,8 @@ const (
 	lookTests     = "TestLookRows|TestLookSigns|TestLookAtOverflow"
 	codeTests     = "TestQueryCodes|TestLookFactors|TestLoadedQueries"
 	rotationTests = "TestHeads|TestRotations"
+	shortTests    = "TestTightenShort"
+	shareTests    = "TestShares|TestMoveLists"
 	scoreTests    = "TestScores|TestScoresDependOnTheRowAlone"
 	mergeTests    = "TestMerge|TestMergeTakesNoRowTwice|TestMergeFillsItsRoom"
 )
@@ -100,6 +102,12 @@ var mutants = []mutant{
 	{"lists", 37, listTests, false, "no barrier after the figures are cleared"},
 	{"lists", 38, listTests, false, "entries moved one too far"},
 	{"lists", 39, listTests, false, "an entry behind a list's end"},
+	{"lists", 91, shareTests, true, "totals of one round of lists written over those of the round before"},
+	{"move_lists", 92, shareTests, false, "the same share for all warps of a block"},
+	{"move_lists", 93, shareTests, false, "the first share of a list looked for in the list before"},
+	{"move_lists", 94, shareTests, false, "the last entry of a share left out"},
+	{"looks", 92, lookTests, false, "the same share for all warps of a block"},
+	{"score", 94, scoreTests, false, "the last candidate of a share left out"},
 	{"score", 1, goalTests, false, "the best of another query of the run"},
 	{"score", 48, mergeTests, false, "arms above the ceiling among the best"},
 	{"score", 41, mergeTests, false, "of equal scores the higher row first"},
@@ -117,6 +125,14 @@ var mutants = []mutant{
 	{"tighten", 48, "TestTighten", false, "arms above the ceiling among the best"},
 	{"tighten", 42, "TestTighten", false, "no barrier between steps of the sort"},
 	{"tighten", 37, "TestTighten", false, "no barrier after the figures are cleared"},
+	{"tighten", 2, shortTests, false, "queries tightened again that a warp has tightened"},
+	{"tighten_short", 1, shortTests, false, "one entry fewer taken than wanted"},
+	{"tighten_short", 2, shortTests, true, "entries moved before all lanes have read theirs"},
+	{"tighten_short", 3, shortTests, true, "candidates read before all lanes have written theirs"},
+	{"tighten_short", 4, shortTests, false, "a row taken twice"},
+	{"tighten_short", 32, shortTests, false, "of equal keys the higher atoms first"},
+	{"tighten_short", 39, shortTests, false, "an entry behind a list's end"},
+	{"tighten_short", 41, shortTests, false, "of equal scores the higher row first"},
 	{"looks", 1, lookTests, false, "the head's error taken off a bound"},
 	{"looks", 2, lookTests, false, "a bound worse than the one before"},
 	{"looks", 3, lookTests, false, "an entry behind a list's end"},

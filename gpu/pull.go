@@ -10,14 +10,15 @@ import (
 // This file enqueues the kernels of a run, in their order:
 //
 //	queries      query_load  head_project  rotate | rotate_haar  query_codes
-//	candidates   take_given  score  merge
+//	candidates   take_given  share_candidates  score  merge
 //	first look   query_codes  look_factors  look_begin
-//	             for each chunk of atoms: scan_seen  scan_s8 | scan_rows_s8  mark_waiting  tighten
+//	             for each chunk of atoms: scan_seen  scan_s8 | scan_rows_s8  mark_waiting  tighten_short  tighten
 //	             look_end
-//	later look   look_factors  look_begin  look_rows | look_signs  tighten  look_end
+//	later look   look_factors  look_begin  look_rows | look_signs  tighten_short  tighten  look_end
 //	             (if it is the first: list_norms  mark_waiting  mark_finished)
-//	finish       select_candidates  score  merge  prune
-//	dense scan   seed_best  dense_load  dense_tf32  tighten
+//	finish       select_candidates  share_candidates  score  merge  prune
+//	swap         share_lists  move_lists
+//	dense scan   seed_best  dense_load  dense_tf32  tighten_short  tighten
 //
 // takelook.go, dense.go and querychunk.go decide which of them a query needs.
 
@@ -89,9 +90,11 @@ func (x *run) computeFactors(q *queue, qs *queryChunk, l *look) {
 	})
 }
 
-// beginLook clears the figures of a look.
+// beginLook clears the figures of a look, and divides the lists into shares.
 func (qs *queryChunk) beginLook(q *queue) {
-	q.lookBegin(qs.threadAQuery(), lookBeginArgs{queries: qs.states(), m: uint32(qs.m())})
+	q.lookBegin(oneBlock(), lookBeginArgs{
+		queries: qs.states(), m: uint32(qs.m()), cap: uint32(qs.lists.room), want: uint32(wantedShares(q)), begins: qs.begins(),
+	})
 }
 
 // scanAtoms enqueues the scan of atoms lo to hi-1.
@@ -134,8 +137,16 @@ func (x *run) markWaiting(q *queue, qs *queryChunk, end, first int) {
 func (qs *queryChunk) tighten(q *queue, w selector, by int, share float64, beyond float32) {
 	b, r := qs.b, qs.b.r
 	if !qs.collects && b.bestRoom <= tightenMost {
+		short := b.bestRoom <= shortMost && qs.m() > tightenAtOnce*q.t.Device().Info().Multiprocessors
+		if short {
+			q.tightenShort(warpEach(qs.m()), tightenShortArgs{
+				queries: qs.states(), m: uint32(qs.m()), lists: qs.lists.table(), mask: w.mask, value: w.value, by: by, rounds: tightenRounds,
+				rows: r.rows.pointer(), dim: r.c.Dim, order: device.Ptr(r.order), scaled: partOf(qs, b.at.scaled, r.c.Dim), rowSquare: orNull(r.rowSquare), metric: scoringOf(r.c),
+				bestScore: partOf(qs, b.at.bestScore, b.bestRoom), bestRow: partOf(qs, b.at.bestRow, b.bestRoom), bestRoom: uint32(b.bestRoom), share: share, beyond: beyond,
+			})
+		}
 		q.tighten(qs.blockAQuery(), tightenArgs{
-			queries: qs.states(), lists: qs.lists.table(), mask: w.mask, value: w.value, by: by, rounds: tightenRounds, ceilingRounds: ceilingRounds,
+			queries: qs.states(), lists: qs.lists.table(), mask: w.mask, value: w.value, without: flag(short), by: by, rounds: tightenRounds, ceilingRounds: ceilingRounds,
 			rows: r.rows.pointer(), dim: r.c.Dim, order: device.Ptr(r.order), scaled: partOf(qs, b.at.scaled, r.c.Dim), rowSquare: orNull(r.rowSquare), metric: scoringOf(r.c),
 			bestScore: partOf(qs, b.at.bestScore, b.bestRoom), bestRow: partOf(qs, b.at.bestRow, b.bestRoom), bestRoom: uint32(b.bestRoom), share: share, beyond: beyond,
 		})
@@ -166,20 +177,20 @@ func (x *run) listNorms(q *queue, qs *queryChunk, lo, hi int) {
 	})
 }
 
-// lookAtRows looks at the survivors' rows of codes or signs.
+// lookAtRows looks at the survivors' rows of codes or signs, by the shares of beginLook.
 func (x *run) lookAtRows(q *queue, qs *queryChunk, l *look) {
 	c, b := x.r.c, x.b
 	_, stride := l.Rep.Codes(c)
-	shape := qs.blocksAQuery(q, 128)
+	shape := qs.warpAShare(q)
 	if l.QueryCodes == looks.CodesHigh {
 		q.lookSigns(shape, lookSignsArgs{
-			queries: qs.states(), lists: qs.lists.table(), terms: l.terms, signs: x.r.own[l.Rep].pointer(), stride: int64(stride), head: c.R, width: l.To,
+			queries: qs.states(), m: uint32(qs.m()), begins: qs.begins(), lists: qs.lists.table(), terms: l.terms, signs: x.r.own[l.Rep].pointer(), stride: int64(stride), head: c.R, width: l.To,
 			hi: partOf(qs, b.at.hi, b.pitch()), lo: partOf(qs, b.at.lo, b.pitch()), pitch: b.pitch(),
 		})
 		return
 	}
 	q.lookRows(shape, lookRowsArgs{
-		queries: qs.states(), lists: qs.lists.table(), terms: l.terms, codes: x.r.codes.pointer(), stride: int64(stride), head: c.R, width: l.To,
+		queries: qs.states(), m: uint32(qs.m()), begins: qs.begins(), lists: qs.lists.table(), terms: l.terms, codes: x.r.codes.pointer(), stride: int64(stride), head: c.R, width: l.To,
 		hi: partOf(qs, b.at.hi, b.pitch()), lo: partOf(qs, b.at.lo, b.pitch()), pitch: b.pitch(),
 	})
 }
@@ -208,8 +219,9 @@ func (qs *queryChunk) scoreSelected(q *queue) {
 	b, r := qs.b, qs.b.r
 	selected, room := partOf(qs, b.at.candidateCount, 1), uint32(b.candidateRoom)
 	scores, rows := partOf(qs, b.at.candidateScore, b.candidateRoom), partOf(qs, b.at.candidateRow, b.candidateRoom)
-	q.score(qs.blocksAQuery(q, 128), scoreArgs{
-		queries: qs.states(), candidate: partOf(qs, b.at.candidate, b.candidateRoom), selected: selected, room: room, rows: r.rows.pointer(), dim: r.c.Dim, order: device.Ptr(r.order),
+	q.shareCandidates(oneBlock(), shareCandidatesArgs{selected: selected, m: uint32(qs.m()), want: uint32(wantedShares(q)), begins: qs.begins()})
+	q.score(qs.warpAShare(q), scoreArgs{
+		queries: qs.states(), m: uint32(qs.m()), begins: qs.begins(), candidate: partOf(qs, b.at.candidate, b.candidateRoom), selected: selected, room: room, rows: r.rows.pointer(), dim: r.c.Dim, order: device.Ptr(r.order),
 		scaled: partOf(qs, b.at.scaled, r.c.Dim), rowSquare: orNull(r.rowSquare), metric: scoringOf(r.c), scores: scores, of: rows,
 	})
 	if !qs.collects {
@@ -227,7 +239,10 @@ func (qs *queryChunk) pruneLists(q *queue, w selector) {
 
 // moveLists copies the lists between two arenas.
 func (qs *queryChunk) moveLists(q *queue, from, to *arena) {
-	q.moveLists(qs.blocksAQuery(q, 256), moveListsArgs{queries: qs.states(), from: from.table(), to: to.table()})
+	q.shareLists(oneBlock(), shareListsArgs{
+		queries: qs.states(), m: uint32(qs.m()), cap: uint32(min(from.room, to.room)), want: uint32(wantedShares(q)), begins: qs.begins(),
+	})
+	q.moveLists(qs.warpAShare(q), moveListsArgs{queries: qs.states(), m: uint32(qs.m()), begins: qs.begins(), from: from.table(), to: to.table()})
 }
 
 // seedBest begins the best of the scan's queries with those of the run.

@@ -36,7 +36,7 @@ type queryBatch struct {
 	// states is the result of the last download; it aliases pin.
 	states        []query
 	statesCurrent bool // states, and what is downloaded with them, are current
-	// Offsets of arrays in mem, [m] each:
+	// Offsets of arrays in mem, of m queries each:
 	at struct {
 		// These five are contiguous: reports and states are downloaded together, with the best if it is
 		// small; states and the queries as given, if they are not staged, are uploaded together.
@@ -51,6 +51,7 @@ type queryBatch struct {
 		hi, lo, codes8                          array[int8] // codes8 are those of the current first look
 		candidate, candidateCount, candidateRow array[uint32]
 		candidateScore                          array[float64]
+		begins                                  array[uint32] // [m+2], kernels/shares.cuh
 	}
 }
 
@@ -81,6 +82,8 @@ func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool, stage
 	}
 	a.candidate, a.candidateCount = place[uint32](&mem, m*b.candidateRoom), place[uint32](&mem, m)
 	a.candidateScore, a.candidateRow = place[float64](&mem, m*b.candidateRoom), place[uint32](&mem, m*b.candidateRoom)
+
+	a.begins = place[uint32](&mem, m+2)
 
 	var err error
 	if b.mem, err = r.m.pool.TakeDevice(t, "queries", int(mem)); err != nil {

@@ -37,6 +37,9 @@ const (
 	// tightenRounds is the number of rounds of scoring after a chunk of a scan or a later look;
 	// tightenMost is the greatest k for the kernel that does them in one launch.
 	tightenRounds, tightenMost = 2, 256
+	// tightenAtOnce is the number of queries that a multiprocessor tightens at once, by a block for each. If
+	// there are more, and none wants more than shortMost atoms, those with short lists get a warp each.
+	tightenAtOnce, shortMost = 4, 32
 	// ceilingRounds is the number of rounds for a query with a ceiling that holds fewer than k.
 	ceilingRounds = 8
 	// partialRows is the most rows a query scores after its deadline, so that a partial answer is

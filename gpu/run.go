@@ -339,36 +339,6 @@ func (x *run) nextAtom(p int) int {
 	return 0
 }
 
-// allocLists allocates the lists at the first look, and divides the queries into chunks whose lists
-// fit the arena. The length of a list depends only on look and collection, not on the batch.
-func (x *run) allocLists(q *queue, l *look) (err error) {
-	if x.lists != nil {
-		return q.err
-	}
-	room := x.r.atoms
-	if l.Rep.ForFirstLook() && l.MaxSurvivors > 0 {
-		// twice the share that the look may keep, and atoms that pass before there is a threshold
-		room = min(room, 2*max(scanFirst, l.FirstChunk)+int(2*l.MaxSurvivors*float64(x.r.c.N)))
-	}
-	room = min(room, max(4*scanFirst, 2*l.FirstChunk, int(x.r.stores.spare/2/(leastLists*entryBytes))))
-	if most := q.machine.maxListRoom; most > 0 {
-		room = min(room, most)
-	}
-	m := x.input.M
-	if most := q.machine.maxLists; most > 0 {
-		m = min(m, most)
-	}
-	if x.lists, err = largestArena(q, m, room); err != nil {
-		return err
-	}
-	for _, kind := range [...]queryChunk{{lo: 0, hi: x.deviceKept}, {lo: x.deviceKept, hi: x.input.M, collects: true}} {
-		for lo := kind.lo; lo < kind.hi; lo += x.lists.m {
-			x.chunks = append(x.chunks, x.newChunk(lo, min(lo+x.lists.m, kind.hi), kind.collects))
-		}
-	}
-	return q.err
-}
-
 // eachChunk calls f for the chunks selected by due, with their lists in the arena, until ctx ends.
 func (x *run) eachChunk(ctx context.Context, q *queue, due func(*queryChunk) bool, f func(*queryChunk) error) error {
 	for k := range x.chunks {

@@ -23,12 +23,31 @@ func warpEach(n int) device.Shape {
 	return device.Shape{Grid: device.Dim{X: blocks(n, 8)}, Block: device.Dim{X: 256}}
 }
 
-// blocksAQuery is the shape of a kernel with several blocks, of so many threads, for each query's
-// list: four for each multiprocessor in all, and at most two for each multiprocessor for one query.
+// blocksAQuery is the shape of a kernel with several blocks, of so many threads, for each query: four for
+// each multiprocessor in all, and at most two for each multiprocessor for one query.
 func (qs *queryChunk) blocksAQuery(q *queue, threads int) device.Shape {
 	n := q.t.Device().Info().Multiprocessors
 	y := max(1, min(2*n, 4*n/qs.m()))
 	return device.Shape{Grid: device.Dim{X: qs.m(), Y: y}, Block: device.Dim{X: threads}}
+}
+
+// sharesWanted is the number of shares for each multiprocessor into which lists are divided, besides one
+// for each list: a few times the number of warps that it runs at once.
+const sharesWanted = 64
+
+// wantedShares returns the number of shares of lists, besides one for each list, on q's device.
+func wantedShares(q *queue) int { return sharesWanted * q.t.Device().Info().Multiprocessors }
+
+// oneBlock is the shape of the kernels that divide lists into shares.
+func oneBlock() device.Shape {
+	return device.Shape{Grid: device.Dim{X: 1}, Block: device.Dim{X: 1024}}
+}
+
+// warpAShare is the shape of a kernel with a warp for each share of the lists of the chunk's queries, in
+// blocks of 128 threads. Shares are counted on the device, and the warps that none is left for have
+// nothing to do.
+func (qs *queryChunk) warpAShare(q *queue) device.Shape {
+	return device.Shape{Grid: device.Dim{X: blocks(wantedShares(q)+qs.m(), 4)}, Block: device.Dim{X: 128}}
 }
 
 // threadsFor is the shape of blocks that process the n pieces of a query: whole warps, at most 256

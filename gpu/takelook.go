@@ -19,6 +19,9 @@ const (
 	scanPairs = 1 << 33
 	// scanTile is the most queries of a block of the scan.
 	scanTile = 256
+	// maxListed is the most entries of a list after a first look, unless the first chunk or k needs more: a
+	// query whose list is longer is answered by a dense scan.
+	maxListed = 1 << 16
 	// leastLists is the number of queries whose lists the device must have room for at once.
 	leastLists = 16
 	// maxScanLook and maxRowLook are the greatest numbers of codes of a first look and of a

@@ -51,8 +51,9 @@ struct Best {
   u32 held, most;
 };
 
-DEV Best best_of(const Query* q, double* score, u32* row, u32 room) {
-  size_t first = (size_t)blockIdx.x * room;
+// best_of returns the best of query j, at q.
+DEV Best best_of(const Query* q, u32 j, double* score, u32* row, u32 room) {
+  size_t first = (size_t)j * room;
   return {score + first, row + first, q->best, min(q->k, room)};
 }
 

@@ -14,9 +14,10 @@ struct Scorer {
   bool aligned;   // rows and query can be read 16 bytes at a time
 };
 
-DEV Scorer scorer_of(const Query* queries, const float* rows, int dim, const double* scaled, const double* rowSquare, int metric) {
-  const double* query = scaled + (size_t)blockIdx.x * dim;
-  const Query& q = queries[blockIdx.x];
+// scorer_of returns what scores of query j are computed from.
+DEV Scorer scorer_of(const Query* queries, u32 j, const float* rows, int dim, const double* scaled, const double* rowSquare, int metric) {
+  const double* query = scaled + (size_t)j * dim;
+  const Query& q = queries[j];
   return {rows, query, rowSquare, q.square, dim, metric, q.exp, dim % 4 == 0 && ((size_t)rows | (size_t)query) % 16 == 0};
 }
 

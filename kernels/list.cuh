@@ -25,9 +25,9 @@ struct List {
   bool byEstimate;  // entries are ranked by estimate, and estimates move with their entries; else ranked by bound
 };
 
-DEV List list_of(const Query* queries, const Lists* lists, int by) {
-  size_t first = (size_t)blockIdx.x * lists->cap;
-  const Query* q = queries + blockIdx.x;
+DEV List list_of(const Query* queries, u32 j, const Lists* lists, int by) {
+  size_t first = (size_t)j * lists->cap;
+  const Query* q = queries + j;
   return {lists->atom + first, lists->bound + first, lists->estimate + first, min(q->listed, lists->cap), (float)q->tau, by != 0};
 }
 
@@ -218,4 +218,11 @@ DEV void mark_if_finished(Query* q, double share, float beyond) {
   } else if (share > 0 && q->seen >= max(1024u, 16 * q->k) && q->listed > share * q->allowed) {
     q->flags |= kDense;
   }
+}
+
+// takes_short reports whether a list is short and few atoms are wanted, without a ceiling: a warp tightens it, by tighten_short, in
+// place of a block. A list that tighten_short has processed is no longer than before, so it stays one of these.
+static const u32 kShortK = 32, kShortList = 512;
+DEV bool takes_short(const Query* q, u32 cap) {
+  return q->k - 1 < kShortK && min(q->listed, cap) <= kShortList && q->ceiling == __longlong_as_double(0x7ff0000000000000ll);
 }

@@ -7,7 +7,8 @@
 //                                        bound, or of greatest estimate among those whose estimate reaches the threshold;
 //                                        of equal ones the lower atoms. kept grows by their number. The set does not
 //                                        depend on the order of the list; the order of `candidate` does
-//   look_begin         ceil(m/256)  256  at the start of a look
+//   look_begin         1            1024 at the start of a look: clears its figures, and divides the lists into shares for a
+//                                        look at rows (shares.cuh), but not those of queries that are kDone or kDense
 //   look_end           ceil(m/256)  256  at its end: updates pulls, bytes, kRandom, expectedRows, as the CPU backend does
 //   mark_finished      ceil(m/256)  256  after each chunk of a scan: kScanned, kDense, as the CPU backend does
 //   mark_waiting       ceil(m/256)  256  before the end of a chunk, where queries have chunks of their own: sets or clears
@@ -17,6 +18,9 @@
 //   parameter   type          in the order of each entry's parameters
 //   queries     Query*        [m]
 //   lists       Lists         prune, select_candidates: of the m queries
+//   cap         u32           look_begin: entries that a list has room for
+//   want        u32           look_begin: at most want + m shares are made
+//   begins      u32*          look_begin: [m+2] shares out
 //   mask, value u32           prune, select_candidates: only queries with (flags & mask) == value
 //   by          int           select_candidates: ranks by 0 bound, 1 estimate; only with 1 do entries keep their estimates
 //   most        u32           select_candidates: the most to select, 0 for the query's k; never more than room
@@ -39,6 +43,7 @@
 // some 30 bytes an entry, of lists that an L2 of 60 MB holds. With 29 to 39 registers and 4.4 KB a block, a
 // multiprocessor runs 6 to 8 blocks, so up to about 800 queries run at once.
 #include "list.cuh"
+#include "shares.cuh"
 
 static const u32 kScanGrowth = 8;  // scanGrowth of gpu/takelook.go
 
@@ -47,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(256) prune(Query* queries, const __
   Query* q = queries + blockIdx.x;
   if ((q->flags & mask) != value) return;
   u32 kept, selected;
-  select_entries(&w, list_of(queries, &lists, 0), 0, 0, &kept, &selected);
+  select_entries(&w, list_of(queries, blockIdx.x, &lists, 0), 0, 0, &kept, &selected);
   if (threadIdx.x == 0) store_list(q, w, kept);
 }
 
@@ -58,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(256) select_candidates(Query* queri
   u32 kept, moved = 0;
   if ((q->flags & mask) == value && (!ceiling || short_of_ceiling(q))) {
     u32 want = min(most > 0 ? most : q->k, room);
-    select_entries(&w, list_of(queries, &lists, by), want, candidate + (size_t)blockIdx.x * room, &kept, &moved);
+    select_entries(&w, list_of(queries, blockIdx.x, &lists, by), want, candidate + (size_t)blockIdx.x * room, &kept, &moved);
     if (threadIdx.x == 0) {
       store_list(q, w, kept);
       q->kept += MUTANT(1) ? 0 : moved;
@@ -67,12 +72,14 @@ extern "C" __global__ void __launch_bounds__(256) select_candidates(Query* queri
   if (threadIdx.x == 0) selected[blockIdx.x] = moved;
 }
 
-extern "C" __global__ void __launch_bounds__(256) look_begin(Query* queries, u32 m) {
-  u32 j = blockIdx.x * blockDim.x + threadIdx.x;
-  if (j >= m) return;
-  Query* q = queries + j;
-  q->seen = q->kept = 0;
-  q->listedBefore = q->listed;
+extern "C" __global__ void __launch_bounds__(1024) look_begin(Query* queries, u32 m, u32 cap, u32 want, u32* begins) {
+  __shared__ u32 totals[2][32];
+  for (u32 j = threadIdx.x; j < m; j += kCounters) {
+    Query* q = queries + j;
+    q->seen = q->kept = 0;
+    q->listedBefore = q->listed;
+  }
+  count_shares(begins, m, want, kListUnit, totals, [=](u32 j) { return queries[j].flags & (kDone | kDense) ? 0 : min(queries[j].listed, cap); });
 }
 
 extern "C" __global__ void __launch_bounds__(256) look_end(Query* queries, u32 m, int width, int random, int scan, Report* reports) {

@@ -1,15 +1,17 @@
 // looks.cu: later looks at survivors, by rows of codes or signs. Every entry of a query's list gets the lesser of its
-// bound and the row's, rounded upward, and the row's estimate; none is removed here (lists.cu does that). Queries that
-// are kDone or kDense are skipped.
+// bound and the row's, rounded upward, and the row's estimate; none is removed here (lists.cu does that).
 //
 //   entry       grid           threads                    parameters
-//   look_rows   (m, pieces)    a multiple of 32, <= 128   below
-//   look_signs  (m, pieces)    a multiple of 32, <= 128   below
+//   look_rows   any            a multiple of 32, <= 128   below
+//   look_signs  any            a multiple of 32, <= 128   below
 //   sides       ceil(n/256)    256                        Terms of arrays, Side* [n] out, u32 n atoms
 //
 //   parameter   type           of look_rows and look_signs
-//   queries     Query*         [m]; a query's list is divided among its pieces. Read: flags, listed, headStep,
-//                              restStep, highSum (signs), factors of the look's bound; seen grows by the list's length
+//   queries     Query*         [m]. Read: listed, headStep, restStep, highSum (signs), factors of the look's bound; seen
+//                              grows by the list's length
+//   m           u32
+//   begins      const u32*     [m+2] shares of the lists, by look_begin (lists.cu), which leaves out those of queries that are
+//                              kDone or kDense; a warp for each of them (shares.cuh)
 //   lists       Lists          of the m queries; bound and estimate are written
 //   terms       Terms          of the look: side, or the arrays
 //   codes       const u8*      [n][stride] biased codes, head first; or signs: head codes, then bits
@@ -29,7 +31,7 @@
 // 24e9 signs a second at 4.3 TB/s, and the arithmetic of an H200 allows about 4 times and twice that. A warp has 2 KB of
 // rows in flight, twice that where a row takes two iterations: 24 warps a multiprocessor (80 registers) or 16 (128) have
 // 48 KB or 32. No shared memory.
-#include "warp.cuh"
+#include "shares.cuh"
 
 // kRows rows at a time are read by a group of lanes, each lane a piece of each row; of codes, by kRowLanes lanes.
 static const int kRows = 4, kRowLanes = 8;
@@ -55,21 +57,21 @@ DEV double upper_of(const Query* q, const Side& s, double dh, double dr, double 
          (double)s.size * (q->hn + q->xn + q->nn) + (double)s.wholeErr * q->we - kSlop * q->offsetFactor * (double)s.offset + kLeast;
 }
 
-// Share is the part of a query's list that one warp processes.
-struct Share {
+// Section is a share of a query's list, which one warp processes.
+struct Section {
   Query* q;
   const Lists* lists;
-  size_t first;      // index of the list's first entry
-  u32 n;             // entries of the list
-  u32 begin, step;   // this warp's batches start at begin and every step entries from there
+  size_t first;    // index of the list's first entry
+  u32 n;           // entries of the list
+  u32 begin, end;  // entries of the section; begin is below n
 };
 
-// share_of returns this warp's share of the list of query blockIdx.x, in batches of `batch` entries.
-DEV Share share_of(Query* queries, const Lists* lists, u32 batch) {
-  u32 warps = blockDim.x / 32;
-  Query* q = queries + blockIdx.x;
-  u32 n = q->flags & (kDone | kDense) ? 0 : min(q->listed, lists->cap);
-  return {q, lists, (size_t)blockIdx.x * lists->cap, n, (blockIdx.y * warps + threadIdx.x / 32) * batch, gridDim.y * warps * batch};
+// section_of returns the section of a share. The first share of a list counts its entries as seen.
+DEV Section section_of(Query* queries, const Lists* lists, const Share& share) {
+  Query* q = queries + share.list;
+  u32 n = min(q->listed, lists->cap);
+  if (share.from == 0 && lane_id() == 0) q->seen += n;
+  return {q, lists, (size_t)share.list * lists->cap, n, share.from, min(share.to, n)};
 }
 
 // Entry is what a lane holds of entry lane % kRows of the kRows that its group of lanes processes.
@@ -82,23 +84,23 @@ struct Entry {
 };
 
 template <int G>
-DEV Entry entry_of(const Share& share, const Terms* terms, u32 base) {
+DEV Entry entry_of(const Section& section, const Terms* terms, u32 base) {
   Entry e;
   e.at = base + lane_id() / G * kRows + lane_id() % kRows;
-  e.atom = share.lists->atom[share.first + min(e.at, share.n - 1)];
-  e.mine = lane_id() % G < kRows && e.at < share.n + MUTANT(3);
-  e.bound = e.mine ? share.lists->bound[share.first + e.at] : 0;
+  e.atom = section.lists->atom[section.first + min(e.at, section.n - 1)];
+  e.mine = lane_id() % G < kRows && e.at < section.n + MUTANT(3);
+  e.bound = e.mine ? section.lists->bound[section.first + e.at] : 0;
   e.side = side_of(terms, e.atom);
   return e;
 }
 
 // write_entries writes bound and estimate of the entries of a batch.
 template <int G>
-DEV void write_entries(const Share& share, const Entry& e, double dh, double dr, double restStep) {
+DEV void write_entries(const Section& section, const Entry& e, double dh, double dr, double restStep) {
   if (!e.mine) return;
-  double estimate, upper = upper_of(share.q, e.side, dh, dr, restStep, &estimate);
-  share.lists->bound[share.first + e.at] = MUTANT(2) ? up32(upper) : fminf(e.bound, up32(upper));
-  share.lists->estimate[share.first + e.at] = (float)estimate;
+  double estimate, upper = upper_of(section.q, e.side, dh, dr, restStep, &estimate);
+  section.lists->bound[section.first + e.at] = MUTANT(2) ? up32(upper) : fminf(e.bound, up32(upper));
+  section.lists->estimate[section.first + e.at] = (float)estimate;
 }
 
 // load_row reads 16 bytes of a row, bypassing the L1 since no byte is read twice, or 4.
@@ -119,12 +121,12 @@ DEV void add_products(uint4 x, uint4 h, uint4 l, int& hi, int& lo) {
 
 // look_pieces is look_rows for rows read in pieces of type Piece.
 template <class Piece>
-DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, long long stride, int head, int width, const s8* hi, const s8* lo) {
+DEV void look_pieces(const Section& section, const Terms* terms, const u8* codes, long long stride, int head, int width, const s8* hi, const s8* lo) {
   const int G = kRowLanes;
   const Piece *his = reinterpret_cast<const Piece*>(hi), *los = reinterpret_cast<const Piece*>(lo);
   int sub = lane_id() % G, heads = head / (int)sizeof(Piece), pieces = (head + width + (int)sizeof(Piece) - 1) / (int)sizeof(Piece);
-  for (u32 base = share.begin; base < share.n; base += share.step) {
-    Entry entry = entry_of<G>(share, terms, base);
+  for (u32 base = section.begin; base < section.end; base += 32 / G * kRows) {
+    Entry entry = entry_of<G>(section, terms, base);
     const Piece* row[kRows];
     int h[kRows], l[kRows], dh[kRows];
 #pragma unroll
@@ -153,20 +155,21 @@ DEV void look_pieces(const Share& share, const Terms* terms, const u8* codes, lo
     long long dr[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; r++) dr[r] = 256 * (long long)h[r] + l[r];
-    write_entries<G>(share, entry, fold4<G>(dh), (double)fold4<G>(dr), share.q->restStep);
+    write_entries<G>(section, entry, fold4<G>(dh), (double)fold4<G>(dr), section.q->restStep);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128) look_rows(Query* queries, const __grid_constant__ Lists lists, const __grid_constant__ Terms terms, const u8* codes,
-                                                            long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
-  Share share = share_of(queries, &lists, 32 / kRowLanes * kRows);
-  if (blockIdx.y == 0 && threadIdx.x == 0) share.q->seen += share.n;
-  hi += (size_t)blockIdx.x * pitch;
-  lo += (size_t)blockIdx.x * pitch;
+extern "C" __global__ void __launch_bounds__(128) look_rows(Query* queries, u32 m, const u32* begins, const __grid_constant__ Lists lists, const __grid_constant__ Terms terms,
+                                                            const u8* codes, long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
+  Share share;
+  if (!take_share(begins, m, &share)) return;
+  Section section = section_of(queries, &lists, share);
+  hi += (size_t)share.list * pitch;
+  lo += (size_t)share.list * pitch;
   if (((size_t)codes | stride) % 16 == 0)
-    look_pieces<uint4>(share, &terms, codes, stride, head, width, hi, lo);
+    look_pieces<uint4>(section, &terms, codes, stride, head, width, hi, lo);
   else
-    look_pieces<u32>(share, &terms, codes, stride, head, width, hi, lo);
+    look_pieces<u32>(section, &terms, codes, stride, head, width, hi, lo);
 }
 
 // spread_bytes permutes the 32 bytes c so that byte b of w[i] is byte 8b+i of c: the codes that bits i, 8+i, 16+i and 24+i
@@ -223,12 +226,12 @@ DEV void sum_set(u32 bits, const u32* w, int* sums) {
 
 // look_sign_rows is look_signs with G lanes a row.
 template <int G>
-DEV void look_sign_rows(const Share& share, const Terms* terms, const u8* signs, long long stride, int head, int width, const s8* hi, const s8* lo) {
+DEV void look_sign_rows(const Section& section, const Terms* terms, const u8* signs, long long stride, int head, int width, const s8* hi, const s8* lo) {
   int sub = lane_id() % G, pieces = (head + width / 8 + 15) / 16, end = head + width;
   QueryWords words;
   load_query_words(&words, sub, head, end, hi, lo);
-  for (u32 base = share.begin; base < share.n; base += share.step) {
-    Entry entry = entry_of<G>(share, terms, base);
+  for (u32 base = section.begin; base < section.end; base += 32 / G * kRows) {
+    Entry entry = entry_of<G>(section, terms, base);
     const uint4* row[kRows];
     int dh[kRows], set[kRows];
 #pragma unroll
@@ -238,7 +241,7 @@ DEV void look_sign_rows(const Share& share, const Terms* terms, const u8* signs,
     }
     // sass look_signs IDP: 128 signs each
     for (int p = sub; p < pieces; p += G) {
-      if (pieces > G && (p >= G || base != share.begin)) load_query_words(&words, p, head, end, hi, lo);
+      if (pieces > G && (p >= G || base != section.begin)) load_query_words(&words, p, head, end, hi, lo);
       uint4 x[kRows];
 #pragma unroll
       for (int r = 0; r < kRows; r++) x[r] = load_row(row[r] + p);
@@ -263,23 +266,24 @@ DEV void look_sign_rows(const Share& share, const Terms* terms, const u8* signs,
       }
     }
     double all = fold4<G>(set);
-    write_entries<G>(share, entry, fold4<G>(dh), 2 * all - (MUTANT(4) ? 0 : share.q->highSum), 256 * share.q->restStep);
+    write_entries<G>(section, entry, fold4<G>(dh), 2 * all - (MUTANT(4) ? 0 : section.q->highSum), 256 * section.q->restStep);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128) look_signs(Query* queries, const __grid_constant__ Lists lists, const __grid_constant__ Terms terms, const u8* signs,
-                                                             long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
-  int pieces = (head + width / 8 + 15) / 16, lanes = pieces <= 8 ? 8 : pieces <= 16 ? 16 : 32;
-  Share share = share_of(queries, &lists, 32 / lanes * kRows);
-  if (blockIdx.y == 0 && threadIdx.x == 0) share.q->seen += share.n;
-  hi += (size_t)blockIdx.x * pitch;
-  lo += (size_t)blockIdx.x * pitch;
-  if (lanes == 8)
-    look_sign_rows<8>(share, &terms, signs, stride, head, width, hi, lo);
-  else if (lanes == 16)
-    look_sign_rows<16>(share, &terms, signs, stride, head, width, hi, lo);
+extern "C" __global__ void __launch_bounds__(128) look_signs(Query* queries, u32 m, const u32* begins, const __grid_constant__ Lists lists, const __grid_constant__ Terms terms,
+                                                             const u8* signs, long long stride, int head, int width, const s8* hi, const s8* lo, int pitch) {
+  Share share;
+  if (!take_share(begins, m, &share)) return;
+  Section section = section_of(queries, &lists, share);
+  hi += (size_t)share.list * pitch;
+  lo += (size_t)share.list * pitch;
+  int pieces = (head + width / 8 + 15) / 16;
+  if (pieces <= 8)
+    look_sign_rows<8>(section, &terms, signs, stride, head, width, hi, lo);
+  else if (pieces <= 16)
+    look_sign_rows<16>(section, &terms, signs, stride, head, width, hi, lo);
   else
-    look_sign_rows<32>(share, &terms, signs, stride, head, width, hi, lo);
+    look_sign_rows<32>(section, &terms, signs, stride, head, width, hi, lo);
 }
 
 extern "C" __global__ void __launch_bounds__(256) sides(const __grid_constant__ Terms terms, Side* side, u32 n) {

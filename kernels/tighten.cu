@@ -8,6 +8,7 @@
 //   parameter   type           in the order of the entry's parameters
 //   queries     Query*         [m]
 //   lists, mask, value, by     as for select_candidates (lists.cu); estimates are lost
+//   without     int            after value: 1 to leave out the queries that tighten_short (tighten_short.cu) takes
 //   rounds      int            each scores up to k more arms, at most 256; fewer rounds if nothing is eligible
 //   ceilingRounds int          that many, while a query with a ceiling holds fewer than k
 //   rows, dim, order, scaled, rowSquare, metric   as for score (score.cu)
@@ -23,17 +24,17 @@
 // kMostCandidates is the most arms scored in a round.
 static const u32 kMostCandidates = 256;
 
-extern "C" __global__ void __launch_bounds__(256, 4) tighten(Query* queries, const __grid_constant__ Lists lists, u32 mask, u32 value, int by, int rounds, int ceilingRounds,
+extern "C" __global__ void __launch_bounds__(256, 4) tighten(Query* queries, const __grid_constant__ Lists lists, u32 mask, u32 value, int without, int by, int rounds, int ceilingRounds,
                                                         const float* rows, int dim, const u32* order, const double* scaled, const double* rowSquare,
                                                         int metric, double* bestScore, u32* bestRow, u32 bestRoom, double share, float beyond) {
   __shared__ Selection selection;
   __shared__ MergeBuffer merging;
   __shared__ u32 candidate[kMostCandidates];
   Query* q = queries + blockIdx.x;
-  if ((q->flags & mask) != value) return;
-  List l = list_of(queries, &lists, by);
-  Best best = best_of(q, bestScore, bestRow, bestRoom);
-  Scorer scorer = scorer_of(queries, rows, dim, scaled, rowSquare, metric);
+  if ((q->flags & mask) != value || (without && takes_short(q, lists.cap) && !MUTANT(2))) return;
+  List l = list_of(queries, blockIdx.x, &lists, by);
+  Best best = best_of(q, blockIdx.x, bestScore, bestRow, bestRoom);
+  Scorer scorer = scorer_of(queries, blockIdx.x, rows, dim, scaled, rowSquare, metric);
   u32 want = min(q->k, kMostCandidates), lane = lane_id(), warps = kThreads / 32;
   for (int round = 0;; round++) {
     u32 selected;
