@@ -355,6 +355,7 @@ func (t *Tournament) State() State {
 	if s.Guarantee == nil {
 		s.Guarantee = t.config.guarantee(s.End)
 	}
+	s.Standoff = t.standoff()
 	if t.config.Order == RandomOrder {
 		s.Lean = t.places.lean()
 	}
