@@ -84,7 +84,8 @@ type Result struct {
 	AWon bool   `json:"a_won"`
 	// Tie says that neither arm is better; AWon does not count then.
 	Tie bool `json:"tie,omitempty"`
-	// Judge names who judged, if that is known: at most 256 bytes of UTF-8.
+	// Judge names who judged, if that is known: at most MaxJudgeName characters of
+	// UTF-8.
 	Judge string `json:"judge,omitempty"`
 }
 

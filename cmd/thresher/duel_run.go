@@ -171,10 +171,15 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	return a.judgeByHand(cmd.Context(), t, lines)
 }
 
-const (
-	mostJudgeName = 256 // bytes, as package duel
-	keptUndo      = 100 // judgments that can be undone at least
-)
+const keptUndo = 100 // judgments that can be undone at least
+
+// checkJudgeName rejects names of judges that package duel rejects.
+func checkJudgeName(name string) error {
+	if !utf8.ValidString(name) || utf8.RuneCountInString(name) > duel.MaxJudgeName {
+		return fmt.Errorf("%.40q; a name has at most %d characters of UTF-8", name, duel.MaxJudgeName)
+	}
+	return nil
+}
 
 // prepareUndo keeps judgments from now on, so that they can be undone, and undoes the last.
 func (t *tournament) prepareUndo(undo int) error {
@@ -220,8 +225,8 @@ func (f *duelRunFlags) check() error {
 		return fmt.Errorf("--undo %d is negative", f.undo)
 	case (f.undo > 0 || f.judge != "") && (f.ratings != "" || f.matrix != ""):
 		return errors.New("--undo and --judge need judges; --ratings and --matrix decide the duels")
-	case len(f.judge) > mostJudgeName || !utf8.ValidString(f.judge):
-		return fmt.Errorf("--judge %.40q: a name has at most %d bytes of UTF-8", f.judge, mostJudgeName)
+	case checkJudgeName(f.judge) != nil:
+		return fmt.Errorf("--judge %w", checkJudgeName(f.judge))
 	case f.ratings != "" && f.matrix != "":
 		return errors.New("--ratings and --matrix exclude each other")
 	case f.json && f.jsonl:
