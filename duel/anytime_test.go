@@ -122,8 +122,8 @@ func TestAnytimeFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wrong, named, duels := 0, 0, int64(0)
-			for seed := range *contests {
+			wrong, named, duels, trials := 0, 0, int64(0), trials(*contests)
+			for seed := range trials {
 				s, arm := playAnytime(d, c.f, uint64(seed), nil)
 				duels += s.told
 				if !s.finished() {
@@ -134,11 +134,11 @@ func TestAnytimeFailures(t *testing.T) {
 					wrong++
 				}
 			}
-			atMost(t, "named a wrong arm", wrong, *contests, d.failure())
+			atMost(t, "named a wrong arm", wrong, trials, d.failure())
 			if k := float64(c.f.k); c.equal {
-				atMost(t, "named one of equals", named, *contests, d.failure()*k/(k-1))
+				atMost(t, "named one of equals", named, trials, d.failure()*k/(k-1))
 			}
-			t.Logf("wrong %d, named %d of %d; %d judgments on average; delta %g", wrong, named, *contests, duels/int64(*contests), d.failure())
+			t.Logf("wrong %d, named %d of %d; %d judgments on average; delta %g", wrong, named, trials, duels/int64(trials), d.failure())
 		})
 	}
 }
@@ -203,7 +203,7 @@ func TestAnytimeJudgments(t *testing.T) {
 		{"arXiv", Design{Delta: .05}, ArXiv(), 5177},
 		{"5 equal arms, epsilon .1", Design{Delta: .05, Epsilon: .1}, Constant(5, 0), 1100},
 	} {
-		n := *contests
+		n := trials(*contests)
 		if c.f.k >= 100 {
 			n = max(n/10, 10)
 		}

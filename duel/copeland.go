@@ -16,48 +16,26 @@ import (
 // and equal. Which duels are drawn changes their number only: pairs that the best arm seems
 // to win, and of each rival as many of its clearest losses as put it out.
 type copeland struct {
-	tally
+	rota
 	*evidence
-	sweep  bool
-	wanted []pair
-	next   int
-	heard  int64 // results since the last plan
-	end    int64 // with sweep testing: the duel after which the next plan is made
 }
 
 // explored is the number of duels of a pair from which on its lead is an estimate.
 const explored = 8
 
 func newCopeland(k int, d Design, _ *rand.Rand) *copeland {
-	s := &copeland{tally: newTally(d), evidence: newEvidence(k, d.Epsilon, 2*float64(pairsOf(k))/d.Delta), sweep: d.Testing == Sweep}
-	if d.Horizon > 0 {
-		s.horizon = d.Horizon
-	}
+	s := &copeland{rota: newRota(d), evidence: newEvidence(k, d.Epsilon, 2*float64(pairsOf(k))/d.Delta)}
 	s.plan()
 	s.end = s.sweepEnd()
 	return s
 }
-
-func (s *copeland) complete() bool { return len(s.wanted) == 0 }
-
-func (s *copeland) ended() bool { return s.complete() || s.told >= s.horizon }
 
 func (s *copeland) mostInFlight() int { return max(min(len(s.wanted), s.k), mostAhead) }
 
 // sweepEnd returns the last duel of a sweep that starts with no duel in flight.
 func (s *copeland) sweepEnd() int64 { return s.told + int64(min(len(s.wanted), s.mostInFlight())) }
 
-func (s *copeland) draw() (pair, bool) {
-	if s.ended() || s.drawn >= s.horizon || s.inFlight() >= s.mostInFlight() || s.sweep && s.drawn >= s.end {
-		return pair{}, false
-	}
-	if s.next >= len(s.wanted) {
-		s.next = 0
-	}
-	s.next++
-	s.drawn++
-	return s.wanted[s.next-1], true
-}
+func (s *copeland) draw() (pair, bool) { return s.drawAhead(s.mostInFlight()) }
 
 func (s *copeland) tell(d pair, won bool) (c change) {
 	s.told++
@@ -72,10 +50,7 @@ func (s *copeland) tell(d pair, won bool) (c change) {
 	if s.sweep {
 		s.end = s.sweepEnd()
 	}
-	if s.complete() && s.drawn > s.told {
-		s.drawn = s.told
-		c.withdraw = true
-	}
+	s.withdrawRest(&c)
 	return c
 }
 
@@ -134,9 +109,7 @@ func (s *copeland) plan() {
 		}
 		s.wanted = w.pairs
 	}
-	if !slices.Equal(before, s.wanted) {
-		s.next = 0
-	}
+	s.planned(before)
 }
 
 // wish collects pairs, each once.

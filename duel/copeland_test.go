@@ -80,8 +80,8 @@ func TestCopelandFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wrong, sets, circles, ended, duels, all := 0, 0, 0, 0, int64(0), int64(0)
-			for seed := range *contests {
+			wrong, sets, circles, ended, duels, all, trials := 0, 0, 0, 0, int64(0), int64(0), trials(*contests)
+			for seed := range trials {
 				played, arm, n := playPairs(d, c.f, uint64(seed), nil)
 				s := played.(*copeland)
 				duels += n
@@ -101,12 +101,12 @@ func TestCopelandFailures(t *testing.T) {
 					circles++
 				}
 			}
-			atMost(t, "wrong claims", wrong, *contests, d.Delta)
-			atMost(t, "wrong sets", sets, *contests, d.Delta)
+			atMost(t, "wrong claims", wrong, trials, d.Delta)
+			atMost(t, "wrong sets", sets, trials, d.Delta)
 			if c.f.Best() >= 0 {
-				atMost(t, "no unbeaten arm, wrongly", circles, *contests, d.Delta)
+				atMost(t, "no unbeaten arm, wrongly", circles, trials, d.Delta)
 			}
-			t.Logf("| %s | %g | %d | %d | %d | %d | %d | %d |", c.name, d.Delta, wrong, sets, circles, ended, duels/int64(*contests), all/int64(*contests))
+			t.Logf("| %s | %g | %d | %d | %d | %d | %d | %d |", c.name, d.Delta, wrong, sets, circles, ended, duels/int64(trials), all/int64(trials))
 		})
 	}
 }

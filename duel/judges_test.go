@@ -68,7 +68,7 @@ func TestTieStatus(t *testing.T) {
 			t.Errorf("%+v: %v, %v; want %s", x.r, receipts, err, x.want)
 		}
 	}
-	for _, name := range []string{strings.Repeat("x", mostJudgeName+1), "\xff"} {
+	for _, name := range []string{strings.Repeat("é", MaxJudgeName+1), "\xff"} {
 		if _, err := a.Report(Result{Duel: next[0].ID, Judge: name}); err == nil {
 			t.Errorf("judge %.9q", name)
 		}

@@ -63,22 +63,28 @@ type Lean struct {
 	High float64 `json:"high"`
 }
 
-// lean returns the estimate, nil without duels. Its interval holds the probabilities p that
-// the mixture of all binomial likelihoods does not exceed 20 times (H. Robbins,
-// "Statistical methods related to the law of the iterated logarithm", 1970): if p is true,
-// their ratio is a martingale that starts at 1.
+// lean returns the estimate, nil without duels.
 func (p *places) lean() *Lean {
 	const miss = .05
 	if p.Judged == 0 {
 		return nil
 	}
-	n, w := float64(p.Judged), float64(p.FirstWins)
+	low, high := probabilityBounds(p.Judged, p.FirstWins, miss)
+	return &Lean{Duels: p.Judged, Estimate: float64(p.FirstWins)/float64(p.Judged) - .5, Low: low - .5, High: high - .5}
+}
+
+// probabilityBounds bounds the probability of which wins of duels came true, at all times together but
+// for a failure probability miss. The interval holds the probabilities p that the mixture of all
+// binomial likelihoods does not exceed 1/miss times (H. Robbins, "Statistical methods related to the
+// law of the iterated logarithm", 1970): if p is true, their ratio is a martingale that starts at 1.
+func probabilityBounds(duels, wins int64, miss float64) (low, high float64) {
+	n, w := float64(duels), float64(wins)
 	mixture := logGamma(w+1) + logGamma(n-w+1) - logGamma(n+2)
 	outside := func(q float64) bool {
 		return mixture-xlogy(w, q)-xlogy(n-w, 1-q) >= -math.Log(miss)
 	}
 	// The likelihood falls from the rate to both sides.
-	return &Lean{Duels: p.Judged, Estimate: w/n - .5, Low: farthest(w/n, 0, outside) - .5, High: farthest(w/n, 1, outside) - .5}
+	return farthest(w/n, 0, outside), farthest(w/n, 1, outside)
 }
 
 func logGamma(x float64) float64 {

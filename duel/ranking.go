@@ -23,20 +23,15 @@ import (
 // The end is reached when every pair of the goal is safe: the later arm does not beat the
 // earlier one by more than epsilon, by a claim or by transitivity.
 type ranking struct {
-	tally
+	rota
 	*evidence
-	top   int // places wanted; k for all
-	sweep bool
+	top int // places wanted; k for all
 
 	order  []int // best first, in closure's order
 	closed *dominance
 	placed int   // arms of order that are sorted
 	lo, hi int   // where the next one belongs among them
 	moves  int64 // of the last of the top ones
-	wanted []pair
-	next   int   // index in wanted of the next to draw
-	heard  int64 // results since the last plan
-	end    int64 // with sweep testing: the duel after which the next plan is made
 }
 
 // sortingAhead is the number of duels of one pair that may be in flight while it is sorted.
@@ -44,24 +39,17 @@ const sortingAhead = 8
 
 func newRanking(k int, d Design, rng *rand.Rand) *ranking {
 	s := &ranking{
-		tally: newTally(d), evidence: newEvidence(k, d.Epsilon, float64(pairsOf(k))/d.Delta), top: d.Top, sweep: d.Testing == Sweep,
+		rota: newRota(d), evidence: newEvidence(k, d.Epsilon, float64(pairsOf(k))/d.Delta), top: d.Top,
 		order: rng.Perm(k), closed: newDominance(k), placed: 1,
 	}
 	if s.top == 0 || s.top == k {
 		s.top = k
-	}
-	if d.Horizon > 0 {
-		s.horizon = d.Horizon
 	}
 	s.hi = min(s.placed, s.top)
 	s.plan()
 	s.end = s.sweepEnd()
 	return s
 }
-
-func (s *ranking) complete() bool { return len(s.wanted) == 0 }
-
-func (s *ranking) ended() bool { return s.complete() || s.told >= s.horizon }
 
 // mostInFlight returns the number of duels that may be in flight.
 func (s *ranking) mostInFlight() int {
@@ -79,17 +67,7 @@ func (s *ranking) sweepEnd() int64 {
 	return s.told + int64(min(len(s.wanted), s.mostInFlight()))
 }
 
-func (s *ranking) draw() (pair, bool) {
-	if s.ended() || s.drawn >= s.horizon || s.inFlight() >= s.mostInFlight() || s.sweep && s.drawn >= s.end {
-		return pair{}, false
-	}
-	if s.next >= len(s.wanted) {
-		s.next = 0
-	}
-	s.next++
-	s.drawn++
-	return s.wanted[s.next-1], true
-}
+func (s *ranking) draw() (pair, bool) { return s.drawAhead(s.mostInFlight()) }
 
 func (s *ranking) tell(d pair, won bool) (c change) {
 	s.told++
@@ -110,10 +88,7 @@ func (s *ranking) tell(d pair, won bool) (c change) {
 	if s.sweep {
 		s.end = s.sweepEnd()
 	}
-	if s.complete() && s.drawn > s.told {
-		s.drawn = s.told
-		c.withdraw = true
-	}
+	s.withdrawRest(&c)
 	return c
 }
 
@@ -137,9 +112,7 @@ func (s *ranking) plan() {
 			s.wanted = s.cheapest()
 		}
 	}
-	if !slices.Equal(before, s.wanted) {
-		s.next = 0
-	}
+	s.planned(before)
 }
 
 // precedence is what sorting makes of a pair.

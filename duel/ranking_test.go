@@ -94,8 +94,8 @@ func TestRankingFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wrong, claims, ended, duels := 0, 0, 0, int64(0)
-			for seed := range *contests {
+			wrong, claims, ended, duels, trials := 0, 0, 0, int64(0), trials(*contests)
+			for seed := range trials {
 				played, arm, n := playPairs(d, c.f, uint64(seed), nil)
 				s := played.(*ranking)
 				duels += n
@@ -109,9 +109,9 @@ func TestRankingFailures(t *testing.T) {
 					}
 				}
 			}
-			atMost(t, "wrong rankings", wrong, *contests, d.Delta)
-			atMost(t, "wrong claims", claims, *contests, d.Delta)
-			t.Logf("| %s | %g | %d | %d | %d | %d |", c.name, d.Delta, wrong, claims, ended, duels/int64(*contests))
+			atMost(t, "wrong rankings", wrong, trials, d.Delta)
+			atMost(t, "wrong claims", claims, trials, d.Delta)
+			t.Logf("| %s | %g | %d | %d | %d | %d |", c.name, d.Delta, wrong, claims, ended, duels/int64(trials))
 		})
 	}
 }
@@ -162,7 +162,8 @@ func repeatedly(t *testing.T, d Design, f *Preferences, seed uint64) (duels int6
 }
 
 // Judgments of whole rankings, beside all pairs in turn with the same claims, and the best
-// arm again and again. Rank must not take more than either.
+// arm again and again. Rank must not take many more than either. With -short, which plays few
+// tournaments, none is compared.
 func TestRankingJudgments(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -184,7 +185,7 @@ func TestRankingJudgments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := max(*contests/20, 20)
+		n := trials(max(*contests/20, 20))
 		var ranked, all, repeated, top int64
 		for seed := range uint64(n) {
 			_, _, m := playPairs(d, c.f, seed, nil)
@@ -195,6 +196,9 @@ func TestRankingJudgments(t *testing.T) {
 			one.Top = 1
 			_, _, m = playPairs(one, c.f, seed, nil)
 			top += m
+		}
+		if limit := min(all, repeated) * 5 / 4; !testing.Short() && ranked > limit {
+			t.Errorf("%s: %d judgments in %d tournaments, at most %d are wanted", c.name, ranked, n, limit)
 		}
 		t.Logf("| %s | %d | %d | %d | %d |", c.name, ranked/int64(n), all/int64(n), repeated/int64(n), top/int64(n))
 	}

@@ -12,8 +12,8 @@ const (
 	skipFor = 10
 	// mostSkips bounds the judges remembered for a duel.
 	mostSkips = 16
-	// mostJudgeName bounds the bytes of a judge's name.
-	mostJudgeName = 256
+	// MaxJudgeName bounds the characters of a judge's name.
+	MaxJudgeName = 256
 )
 
 // Skip gives back duels that a judge does not want to judge. Each is issued again: to other
@@ -57,11 +57,11 @@ func (e *pendingDuel) deferred(judge string, issued uint64) bool {
 
 // checkJudge rejects names that JSON would change, or that are long.
 func checkJudge(name string) error {
-	if len(name) > mostJudgeName {
-		return fmt.Errorf("duel: the judge's name has %d bytes; at most %d", len(name), mostJudgeName)
-	}
 	if !utf8.ValidString(name) {
 		return fmt.Errorf("duel: the judge's name %q is not UTF-8", name)
+	}
+	if n := utf8.RuneCountInString(name); n > MaxJudgeName {
+		return fmt.Errorf("duel: the judge's name has %d characters; at most %d", n, MaxJudgeName)
 	}
 	return nil
 }

@@ -45,6 +45,9 @@ type State struct {
 	// Ranking is what Rank knows, Copeland what Copeland does; nil with other algorithms.
 	Ranking  *Ranking `json:"ranking,omitempty"`
 	Copeland *Scores  `json:"copeland,omitempty"`
+	// Standoff is a pair that is hard to tell apart, so that the end may be far off or never come; nil
+	// if there is none, and with a horizon.
+	Standoff *Standoff `json:"standoff,omitempty"`
 	// Lean is the judges' preference for the arm shown first; nil unless the order is random.
 	Lean *Lean `json:"lean,omitempty"`
 }

@@ -84,7 +84,8 @@ type Result struct {
 	AWon bool   `json:"a_won"`
 	// Tie says that neither arm is better; AWon does not count then.
 	Tie bool `json:"tie,omitempty"`
-	// Judge names who judged, if that is known: at most 256 bytes of UTF-8.
+	// Judge names who judged, if that is known: at most MaxJudgeName characters of
+	// UTF-8.
 	Judge string `json:"judge,omitempty"`
 }
 
@@ -355,6 +356,7 @@ func (t *Tournament) State() State {
 	if s.Guarantee == nil {
 		s.Guarantee = t.config.guarantee(s.End)
 	}
+	s.Standoff = t.standoff()
 	if t.config.Order == RandomOrder {
 		s.Lean = t.places.lean()
 	}

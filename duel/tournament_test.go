@@ -91,7 +91,11 @@ func TestSavedTournamentsGoOn(t *testing.T) {
 				}
 				f := Constant(k, .45)
 				var out []Duel
-				for range rapid.IntRange(1, 40).Draw(t, "steps") {
+				longest := 40
+				if testing.Short() {
+					longest = 20
+				}
+				for range rapid.IntRange(1, longest).Draw(t, "steps") {
 					saved = reborn(t, saved, rapid.IntRange(0, 2).Draw(t, "form"), clock.time)
 					switch rapid.IntRange(0, 5).Draw(t, "op") {
 					case 0:

@@ -142,6 +142,26 @@ func (t *Tournament) free(ids []uint64) {
 	t.history.note(undoStep{Free: ids})
 }
 
+// Undoable returns the results that Undo would take back, nil if there are none.
+func (t *Tournament) Undoable() []Result {
+	if i := t.history.lastJudged(); i >= 0 {
+		return slices.Clone(t.history.Steps[i].Results)
+	}
+	return nil
+}
+
+// lastJudged returns the index of the last step that is Judged, -1 if there is none; h may be nil.
+func (h *history) lastJudged() int {
+	if h == nil || h.judged == 0 {
+		return -1
+	}
+	last := len(h.Steps) - 1
+	for !h.Steps[last].Judged {
+		last--
+	}
+	return last
+}
+
 // Undo takes back the last report in which a judgment counted, also one that eliminated an arm
 // or named the winner, and returns its results. The tournament is as it was before the
 // report, with the clock of now: duels issued since then are unknown again, and their IDs
@@ -151,13 +171,9 @@ func (t *Tournament) free(ids []uint64) {
 // Guarantees hold if only slips are undone; whoever undoes a judgment because of what it did to
 // the tournament has changed the preferences.
 func (t *Tournament) Undo() ([]Result, error) {
-	h := t.history
-	if h == nil || h.judged == 0 {
+	h, last := t.history, t.history.lastJudged()
+	if last < 0 {
 		return nil, ErrNothingToUndo
-	}
-	last := len(h.Steps) - 1
-	for !h.Steps[last].Judged {
-		last--
 	}
 	results := h.Steps[last].Results
 	back, err := h.replay(h.Steps[:last])

@@ -54,7 +54,7 @@ include-name = ["GET /v1/batches/{{id}}", "POST /v1/batches/{{id}}/cancel"]
 parameters = {{ "path.id" = "{batch}" }}
 
 [[operations]]
-include-name = ["GET /v1/tournaments/{{id}}", "POST /v1/tournaments/{{id}}/next", "POST /v1/tournaments/{{id}}/report"]
+include-name = ["GET /v1/tournaments/{{id}}", "POST /v1/tournaments/{{id}}/next", "POST /v1/tournaments/{{id}}/report", "POST /v1/tournaments/{{id}}/undo"]
 parameters = {{ "path.id" = "{tournament}" }}
 """
 

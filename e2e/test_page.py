@@ -7,90 +7,20 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect, sync_playwright
+from playwright.sync_api import Page, Route, expect
 
 import canned
 import sample
-from server import BUILD, Server
+from server import Server
+from tabs import NARROW, WIDE, Tab, assert_nothing_shifted, focused
 
 pytestmark = pytest.mark.skipif(not os.environ["E2E_CHROMIUM"], reason="E2E_BROWSER=0")
 
 TOKEN = "a token of the tests"
-WIDE, NARROW = 1200, 360
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as p:
-        # The sandbox needs rights that containers deny to root.
-        b = p.chromium.launch(executable_path=os.environ["E2E_CHROMIUM"], args=["--no-sandbox"])
-        yield b
-        b.close()
-
-
-class Tab:
-    """One tab, with the errors and warnings of its page."""
-
-    def __init__(self, browser: Browser, width: int = WIDE, scheme: Any = "light") -> None:
-        self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.complaints: list[str] = []
-        self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
-        self.page.on("console", self.hear)
-        self.page.add_init_script(MEASURE)
-
-    def hear(self, message: ConsoleMessage) -> None:
-        # The browser logs every refusal that a test provokes.
-        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
-            self.complaints.append(message.text)
-
-    def open(self, server: Server) -> Page:
-        self.page.goto(server.url)
-        expect(self.page.locator(".collection").first).to_be_visible()
-        return self.page
-
-    def stub(self, path: str, body: Any, status: int = 200) -> None:
-        """Answers a path of the API with body."""
-        kind = "application/json" if status < 400 else "application/problem+json"
-
-        def answer(route: Route) -> None:
-            route.fulfill(status=status, content_type=kind, body=json.dumps(body))
-
-        self.page.route(f"**/{path}", answer)
-
-    def shot(self, name: str) -> None:
-        self.page.screenshot(path=str(BUILD / f"{name}.png"), full_page=True)
-
-
-# layout shifts without input in the preceding half second: their sum, and what shifted
-MEASURE = """
-window.shifts = [];
-new PerformanceObserver((list) => {
-  for (const e of list.getEntries()) {
-    if (e.hadRecentInput) continue;
-    const what = e.sources.map(({ node }) => node?.id || node?.className || node?.nodeName);
-    window.shifts.push([e.value, e.startTime, ...what]);
-  }
-}).observe({ type: "layout-shift", buffered: true });
-"""
-
-
-def assert_nothing_shifted(page: Page) -> None:
-    shifts = page.evaluate("window.shifts")
-    assert sum(s[0] for s in shifts) < 0.001, shifts
-
-
-@pytest.fixture
-def tab(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Tab]:
-    t = Tab(browser, *getattr(request, "param", ()))
-    yield t
-    t.page.close()
-    assert not t.complaints
 
 
 def search(page: Page, text: str, **options: str) -> None:
@@ -108,17 +38,6 @@ def found(page: Page) -> list[str]:
     expect(page.locator("#answer")).not_to_have_attribute("aria-busy", "true")
     expect(page.locator("#summary")).to_contain_text("version")
     return page.locator("#rows .id").all_inner_texts()
-
-
-def focused(page: Page) -> dict[str, Any]:
-    what: dict[str, Any] = page.evaluate(
-        """() => {
-          const e = document.activeElement, s = getComputedStyle(e);
-          const seen = e.getClientRects().length > 0;
-          return { id: e.id || e.value || e.tagName, outline: parseFloat(s.outlineWidth), seen };
-        }"""
-    )
-    return what
 
 
 def test_a_row_is_searched_for_by_its_id(tab: Tab, server: Server, demo: dict) -> None:

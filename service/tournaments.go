@@ -17,6 +17,7 @@ func (s *Server) tournamentRoutes() []route {
 		{method: http.MethodGet, pattern: one, scope: read, handle: s.getTournament},
 		{method: http.MethodDelete, pattern: one, scope: write, handle: s.deleteTournament},
 		{method: http.MethodPost, pattern: one + "/next", scope: write, handle: s.nextDuels},
+		{method: http.MethodPost, pattern: one + "/undo", scope: write, handle: s.undoDuels},
 		{method: http.MethodPost, pattern: one + "/report", scope: write, handle: s.reportDuels, params: []string{"lenient"}},
 	}
 }
@@ -102,6 +103,24 @@ func (s *Server) nextDuels(r *request, w http.ResponseWriter) error {
 		return s.explainWait(err)
 	}
 	return writeJSON(w, http.StatusOK, issued)
+}
+
+func (s *Server) undoDuels(r *request, w http.ResponseWriter) error {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	last, err := decodeJSON(s, r.Request, tournaments.DecodeUndo)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.within(r.Context())
+	defer cancel()
+	undone, err := s.tournaments.Undo(ctx, r.PathValue("id"), last, key)
+	if err != nil {
+		return s.explainWait(err)
+	}
+	return writeJSON(w, http.StatusOK, undone)
 }
 
 func (s *Server) reportDuels(r *request, w http.ResponseWriter) error {

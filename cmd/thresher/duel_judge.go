@@ -13,6 +13,7 @@ import (
 // judgeByHand asks at the terminal, one duel after the other.
 func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines) error {
 	judged := false // in this run
+	var notice standoffNotice
 	for {
 		duels, err := t.nextDuels(1)
 		ended := errors.Is(err, duel.ErrEnded)
@@ -31,6 +32,7 @@ func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines)
 		if ended || len(duels) == 0 {
 			return a.describeTournament(t)
 		}
+		notice.tell(a, t, "q")
 		a.show(t, duels[0])
 		answer, err := a.ask(ctx, lines, "which is better? [1, 2, = tie, s skip, u undo, q stop] ", "1", "2", "=", "s", "u", "q")
 		if err != nil && !errors.Is(err, io.EOF) {

@@ -59,7 +59,7 @@ func (a *app) judgeByJury(ctx context.Context, t *tournament, j jury, batch int)
 	if err := t.save(); err != nil {
 		return err
 	}
-	if err := a.describeTournament(t); err != nil {
+	if err := a.describeTournament(t); err != nil || t.json {
 		return err
 	}
 	fmt.Fprintln(a.out)

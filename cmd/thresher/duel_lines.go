@@ -33,30 +33,20 @@ type undoneLine struct {
 	Undone []uint64 `json:"undone"`
 }
 
-// outcomeLine is the last line.
-type outcomeLine struct {
-	Done   bool       `json:"done"`
-	Winner string     `json:"winner,omitempty"`
-	Leader string     `json:"leader"`
-	State  duel.State `json:"state"`
-	// TiesOfArms are in the order of the arms; absent without ties.
-	TiesOfArms  []int64         `json:"ties_of_arms,omitempty"`
-	TiesOfPairs []duel.PairTies `json:"ties_of_pairs,omitempty"`
-	Judges      *duel.Judges    `json:"judges,omitempty"`
-}
-
 // judgeByLines issues duels and reads judgments as they arrive.
 func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines, batch int) error {
 	out := json.NewEncoder(a.out)
 	line := 0
+	var notice standoffNotice
 	for {
 		duels, err := t.nextDuels(batch)
 		if errors.Is(err, duel.ErrEnded) {
-			return t.outcome(out)
+			return out.Encode(t.outcome())
 		}
 		if err != nil {
 			return err
 		}
+		notice.tell(a, t, "end the input")
 		for _, d := range duels {
 			if err := out.Encode(duelLine{d.ID, t.names[d.A], t.names[d.B]}); err != nil {
 				return err
@@ -65,7 +55,7 @@ func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines
 		for wait := max(1, len(duels)); wait > 0; wait-- {
 			text, err := lines.nextLine(ctx)
 			if errors.Is(err, io.EOF) {
-				return errors.Join(t.save(), t.outcome(out))
+				return errors.Join(t.save(), out.Encode(t.outcome()))
 			}
 			var undone []duel.Result
 			if err == nil {

@@ -112,6 +112,18 @@ func TestDuelLog(t *testing.T) {
 	})
 }
 
+// places are all from first to last; with -short every seventh, and the last.
+func places(first, last int) (all []int) {
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	for i := first; i < last; i += step {
+		all = append(all, i)
+	}
+	return append(all, last)
+}
+
 // A file that is truncated after its state restores the tournament as of the last save or an
 // earlier one; other damage is refused.
 func TestDuelLogDamaged(t *testing.T) {
@@ -132,7 +144,7 @@ func TestDuelLogDamaged(t *testing.T) {
 		if bytes.Count(rest, []byte("\n")) < 4 {
 			t.Fatalf("no log:\n%s", rest)
 		}
-		for n := len(state); n <= len(content); n++ {
+		for _, n := range places(len(state), len(content)) {
 			again, torn, err := restoreTournament(content[:n])
 			if err != nil {
 				t.Fatalf("cut at %d of %d: %v", n, len(content), err)
@@ -152,7 +164,7 @@ func TestDuelLogDamaged(t *testing.T) {
 			t.Errorf("zeros in the last line: %d bytes torn, %v", torn, err)
 		}
 		whole := stateOf(t, all)
-		for i := range content {
+		for _, i := range places(0, len(content)-1) {
 			bad := bytes.Clone(content)
 			bad[i] ^= 1
 			again, torn, err := restoreTournament(bad)

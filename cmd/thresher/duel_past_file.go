@@ -169,8 +169,8 @@ func (x *pastFile) add(columns, cells [4]string) error {
 		cells[i] = strings.TrimSpace(cells[i])
 	}
 	row := pastRow{judge: cells[3]}
-	if len(row.judge) > mostJudgeName || !utf8.ValidString(row.judge) {
-		return fmt.Errorf("column %s: %.40q; a name has at most %d bytes of UTF-8", columns[3], row.judge, mostJudgeName)
+	if err := checkJudgeName(row.judge); err != nil {
+		return fmt.Errorf("column %s: %w", columns[3], err)
 	}
 	switch winner := cells[2]; {
 	case cells[0] == cells[1]:

@@ -53,7 +53,7 @@ func TestDuelPastBadInput(t *testing.T) {
 		{"p.csv", "a,b,winner\n,y,y\n", "line 2: column a is empty"},
 		{"p.csv", "a,b,winner\nx,y\n", "wrong number of fields"},
 		{"p.csv", "a,b,winner\nx,\xff,x\n", "line 2: column b:"},
-		{"p.csv", "a,b,winner,judge\nx,y,x," + strings.Repeat("j", 300) + "\n", "at most 256 bytes"},
+		{"p.csv", "a,b,winner,judge\nx,y,x," + strings.Repeat("j", 300) + "\n", "at most 256 characters"},
 		{"p.jsonl", "\n{\"a\":\"x\"}", "line 2: no column of b,"},
 		{"p.jsonl", `{"a":"x","b":"y","winner":1}`, "line 1: column winner"},
 		{"p.jsonl", `[]`, "line 1: "},

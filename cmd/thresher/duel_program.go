@@ -67,6 +67,9 @@ func (a *app) judgeByProgram(ctx context.Context, t *tournament, f *programFlags
 	defer cancel()
 	rulings := make(chan ruling)
 	running := 0
+	shown := a.newProgress("judgments")
+	defer shown.done()
+	var notice standoffNotice
 	var failed error
 	for done := false; ; {
 		for !done && failed == nil && running < f.parallel && ctx.Err() == nil {
@@ -94,7 +97,14 @@ func (a *app) judgeByProgram(ctx context.Context, t *tournament, f *programFlags
 		if err := t.rule(&r); err != nil && failed == nil && !done {
 			failed = err
 		}
+		shown.retitle(standing(t))
+		shown.set(t.State().Duels, -1)
+		if notice.due(t) {
+			shown.done()
+			notice.tell(a, t, "Ctrl-C")
+		}
 	}
+	shown.done()
 	failed = errors.Join(failed, t.save())
 	if err := ctx.Err(); err != nil {
 		return err
@@ -103,6 +113,23 @@ func (a *app) judgeByProgram(ctx context.Context, t *tournament, f *programFlags
 		return failed
 	}
 	return a.describeTournament(t)
+}
+
+// standing names the leader, and the failure probability of the moment if there is one.
+func standing(t *tournament) string {
+	s := t.State()
+	text := t.names[s.Leader]
+	if n := []rune(text); len(n) > 30 {
+		text = string(n[:30]) + "…"
+	}
+	text = fmt.Sprintf("judgments; %s leads", text)
+	switch {
+	case s.Ranking != nil:
+		text += fmt.Sprintf(", %d of %d pairs known", s.Ranking.Safe, s.Ranking.Pairs)
+	case s.Guarantee != nil:
+		text += fmt.Sprintf(", wrong with probability at most %.2g", s.Guarantee.Failure)
+	}
+	return text
 }
 
 // rule applies a ruling.

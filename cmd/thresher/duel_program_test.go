@@ -117,7 +117,7 @@ func TestTextsBadInput(t *testing.T) {
 		{"--judge-command true --judge-retries -1", "--judge-retries -1"},
 		{"--judge-command true --jsonl", "--judge-command excludes"},
 		{"--undo -1", "--undo -1 is negative"},
-		{"--judge \xff", "a name has at most 256 bytes"},
+		{"--judge \xff", "a name has at most 256 characters"},
 	} {
 		thresher(t, append([]string{"duel", "run", "--arms", arms, "--delta", ".1"}, strings.Fields(c.args)...)...).wantError(t, c.want)
 	}

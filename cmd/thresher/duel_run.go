@@ -23,7 +23,7 @@ type duelRunFlags struct {
 	ratings     string
 	matrix      string
 	most, batch int
-	jsonl       bool
+	jsonl, json bool
 	force       bool
 	judge       string
 	undo        int
@@ -53,6 +53,12 @@ judgments are read from standard input, in any order: {"duel":7,"winner":"x"},
 {"undo":true} is answered by {"undone":[7]}: forget all duels written after duel 7 was
 judged; those that follow replace them. --judge names the judge, or "judge" in a line;
 what judges disagree on is part of the outcome.
+
+With --json the outcome is one JSON object on standard output, and nothing else.
+
+Two equally good arms never end without --epsilon or --horizon. When two arms turn out to
+be hard to tell apart, you are told on standard error, again whenever the number of
+judgments has doubled.
 
 With the algorithm anytime, the default, you may stop whenever you like: the outcome
 says how sure the leader is. Which of the two is shown first is drawn at random, so that
@@ -102,6 +108,7 @@ func (f *duelRunFlags) addSources(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.most, "most", 0, "with --ratings, instead of --arms: take this `number` of films with the most ratings")
 	cmd.Flags().IntVar(&f.batch, "batch", 0, "duels to hand out at a time with --jsonl; 0 = one, or the whole sweep")
 	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "duels and judgments as JSON lines")
+	cmd.Flags().BoolVar(&f.json, "json", false, "the outcome as one JSON object on stdout")
 	cmd.Flags().BoolVar(&f.force, "force", false, "start over, overwriting the tournament in --state")
 	cmd.Flags().StringVar(&f.judge, "judge", "", "`name` of the judge, whose judgments are compared with those of others")
 	cmd.Flags().IntVar(&f.undo, "undo", 0, "first undo this `number` of the last judgments, also after a winner was named")
@@ -131,7 +138,7 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 		return fmt.Errorf("duel %s: %w", cmd.Name(), err)
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	t.judgedBy, t.texts = f.judge, f.given
+	t.judgedBy, t.texts, t.json = f.judge, f.given, f.json
 	if err := t.texts.cover(t.names); err != nil {
 		return fmt.Errorf("duel %s: --texts: %w", cmd.Name(), err)
 	}
@@ -164,10 +171,15 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	return a.judgeByHand(cmd.Context(), t, lines)
 }
 
-const (
-	mostJudgeName = 256 // bytes, as package duel
-	keptUndo      = 100 // judgments that can be undone at least
-)
+const keptUndo = 100 // judgments that can be undone at least
+
+// checkJudgeName rejects names of judges that package duel rejects.
+func checkJudgeName(name string) error {
+	if !utf8.ValidString(name) || utf8.RuneCountInString(name) > duel.MaxJudgeName {
+		return fmt.Errorf("%.40q; a name has at most %d characters of UTF-8", name, duel.MaxJudgeName)
+	}
+	return nil
+}
 
 // prepareUndo keeps judgments from now on, so that they can be undone, and undoes the last.
 func (t *tournament) prepareUndo(undo int) error {
@@ -213,10 +225,12 @@ func (f *duelRunFlags) check() error {
 		return fmt.Errorf("--undo %d is negative", f.undo)
 	case (f.undo > 0 || f.judge != "") && (f.ratings != "" || f.matrix != ""):
 		return errors.New("--undo and --judge need judges; --ratings and --matrix decide the duels")
-	case len(f.judge) > mostJudgeName || !utf8.ValidString(f.judge):
-		return fmt.Errorf("--judge %.40q: a name has at most %d bytes of UTF-8", f.judge, mostJudgeName)
+	case checkJudgeName(f.judge) != nil:
+		return fmt.Errorf("--judge %w", checkJudgeName(f.judge))
 	case f.ratings != "" && f.matrix != "":
 		return errors.New("--ratings and --matrix exclude each other")
+	case f.json && f.jsonl:
+		return errors.New("--json and --jsonl exclude each other: the last line of --jsonl is the outcome")
 	case f.ratings != "" && f.jsonl:
 		return errors.New("--ratings and --jsonl exclude each other: ratings decide the duels")
 	case f.matrix != "" && f.jsonl:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -21,6 +20,7 @@ type tournament struct {
 	quiet    bool      // calls are not logged, and every save is a snapshot
 	texts    *armTexts // shown in place of names; nil if there are none
 	judgedBy string    // the judge of this run, "" if none was named
+	json     bool      // --json
 }
 
 // ready prepares t after its Tournament was set.
@@ -117,18 +117,11 @@ func (t *tournament) toss(duels []duel.Duel) ([]duel.Duel, error) {
 	}), nil
 }
 
-func (t *tournament) outcome(out *json.Encoder) error {
-	s := t.State()
-	line := outcomeLine{Done: s.Done, Leader: t.names[s.Leader], State: s, Judges: t.Judges()}
-	line.TiesOfArms, line.TiesOfPairs = t.Ties()
-	if s.Done {
-		line.Winner = line.Leader
-	}
-	return out.Encode(line)
-}
-
 // describeTournament prints the winner, its guarantee, and the record of all arms.
 func (a *app) describeTournament(t *tournament) error {
+	if t.json {
+		return t.writeOutcome(a.out)
+	}
 	s := t.State()
 	if s.Ranking != nil || s.Copeland != nil {
 		return a.describePairs(t, &s)
@@ -146,6 +139,9 @@ func (a *app) describeTournament(t *tournament) error {
 	} else {
 		if s.Guarantee != nil {
 			w.row("so far", sure(s.Guarantee))
+		}
+		if x := s.Standoff; x != nil {
+			w.row("hard to tell", fmt.Sprintf("%s from %s: %.3f, in [%.3f, %.3f] with 95%%, in %d duels", t.names[x.A], t.names[x.B], x.Rate, x.Low, x.High, x.Duels))
 		}
 		w.row("kept in", t.file.path)
 	}

@@ -5,7 +5,8 @@ import "time"
 // TournamentSpec is the request that creates a tournament. Members that are nil or "" take
 // the server's defaults; Mode is "online", with Horizon, or "pac", with Epsilon and Delta. The
 // algorithm "anytime", the default, does without Epsilon, and in mode "pac" takes Horizon as
-// the greatest number of duels.
+// the greatest number of duels; so do "rank", which orders all arms or finds the top ones, and
+// "copeland", which finds those that beat the most others.
 type TournamentSpec struct {
 	Arms      []string `json:"arms"` // distinct names
 	Mode      string   `json:"mode"`
@@ -13,6 +14,7 @@ type TournamentSpec struct {
 	Horizon   *int64   `json:"horizon,omitempty"`
 	Epsilon   *float64 `json:"epsilon,omitempty"`
 	Delta     *float64 `json:"delta,omitempty"`
+	Top       *int     `json:"top,omitempty"` // of "rank": how many places to fill; nil orders all arms
 	Gamma     *float64 `json:"gamma,omitempty"`
 	Alpha     *float64 `json:"alpha,omitempty"`
 	Radius    string   `json:"radius,omitempty"`
@@ -54,6 +56,15 @@ type TournamentState struct {
 	// End says why the tournament ended.
 	End       string     `json:"end,omitempty"`
 	Guarantee *Guarantee `json:"guarantee"` // of the winner, or the leader so far; null if there is none
+	// Ranking is what "rank" knows, Copeland what "copeland" does; nil with other algorithms.
+	Ranking  *Ranking  `json:"ranking,omitempty"`
+	Copeland *Copeland `json:"copeland,omitempty"`
+	// Standoff is a pair that is hard to tell apart, so that the end may be far off or never come.
+	Standoff *Standoff `json:"standoff,omitempty"`
+	// Undoable are the duels of the last report, whose judgments an undo takes back; empty if none is
+	// left. Undone counts the undos.
+	Undoable []uint64 `json:"undoable"`
+	Undone   int64    `json:"undone,omitempty"`
 	// Lean is nil in tournaments of earlier releases, in which the order of two arms is not
 	// drawn at random.
 	Lean *Lean `json:"lean,omitempty"`
@@ -62,6 +73,59 @@ type TournamentState struct {
 	Ties      int64      `json:"ties,omitempty"`
 	TiedPairs []TiedPair `json:"tied_pairs,omitempty"`
 	Judges    *Judges    `json:"judges,omitempty"`
+}
+
+// Ranking bounds the places of all arms: with probability at least 1 - Failure all of them hold
+// together, whenever one looks. Of the Pairs that decide the first Top places, Safe are known.
+type Ranking struct {
+	Places  []Place `json:"places"` // best first; a guess where places overlap
+	Top     int     `json:"top"`
+	Safe    int     `json:"safe"`
+	Pairs   int     `json:"pairs"`
+	Failure float64 `json:"failure"`
+}
+
+// Place is the places that an arm may have, counted from 1.
+type Place struct {
+	Arm   string `json:"arm"`
+	First int    `json:"first"`
+	Last  int    `json:"last"`
+}
+
+// Copeland bounds how many others each arm beats, with probability at least 1 - Failure. Winners
+// have the greatest score once Known, or may have it until then.
+type Copeland struct {
+	Arms    []Score  `json:"arms"`
+	Winners []string `json:"winners"`
+	Known   bool     `json:"known"`
+	// BeatsAll is the arm that is known to beat all others, null if none is; Circle says that every
+	// arm is beaten by another.
+	BeatsAll *string `json:"beats_all"`
+	Circle   bool    `json:"circle"`
+	Failure  float64 `json:"failure"`
+}
+
+// Score bounds the number of arms that an arm beats; one to which it is even counts 1/2. Lost says
+// that another is known to beat it.
+type Score struct {
+	Arm  string  `json:"arm"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	Lost bool    `json:"lost"`
+}
+
+// Standoff is a pair that judges prefer about equally: A won Wins of Duels against B. Low and High
+// bound the probability P of that, at all times and for all pairs with probability 95%. Needed is
+// about how many duels of the two it takes in all if P is right; 0 if no number suffices.
+type Standoff struct {
+	A      string  `json:"a"`
+	B      string  `json:"b"`
+	Duels  int64   `json:"duels"`
+	Wins   int64   `json:"wins"`
+	P      float64 `json:"p"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Needed int64   `json:"needed,omitempty"`
 }
 
 // TiedPair counts the ties of two arms.
@@ -179,5 +243,18 @@ type Receipt struct {
 // Reported is the answer to a report.
 type Reported struct {
 	Receipts []Receipt `json:"receipts"` // in the order of the results
+	TournamentState
+}
+
+// UndoSpec is the request to take back the judgments of the last report: of the one with the duel
+// DuelID or, if that is 0, whichever it is.
+type UndoSpec struct {
+	DuelID uint64 `json:"duel_id,omitempty"`
+}
+
+// Undone is the answer to an undo. The duels are issued again, under new ids; the ids of all duels
+// that were issued since the report are withdrawn.
+type Undone struct {
+	UndoneDuels []uint64 `json:"undone_duels"` // by their ids until then
 	TournamentState
 }

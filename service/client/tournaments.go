@@ -46,6 +46,18 @@ func (c *Client) NextDuels(ctx context.Context, id string, count int, key string
 	return answerAs[api.Duels](ctx, c, k)
 }
 
+// UndoDuel takes back the last report's judgments, also of an elimination or a winner; with a duel that
+// is not 0 only if it was that of the duel. key is the Idempotency-Key, "" draws one for this call and
+// its retries. The error is a *Problem of kind conflict if another judgment was the last, or none is
+// left.
+func (c *Client) UndoDuel(ctx context.Context, id string, duel uint64, key string) (api.Undone, error) {
+	k := (&call{method: http.MethodPost, path: tournamentPath(id, "undo")}).keyed(key)
+	if err := k.jsonBody(api.UndoSpec{DuelID: duel}); err != nil {
+		return api.Undone{}, err
+	}
+	return answerAs[api.Undone](ctx, c, k)
+}
+
 // ReportDuels reports results: all are accepted or, with an error, none. With lenient the
 // valid ones are accepted even if others were withdrawn or contradict earlier results.
 func (c *Client) ReportDuels(ctx context.Context, id string, results []api.DuelResult, lenient bool) (api.Reported, error) {

@@ -87,7 +87,7 @@ func meanings() []meaning {
 		{NotAcceptable, http.StatusNotAcceptable, "None of the accepted media types is available"},
 		{NameTaken, http.StatusConflict, "The name is taken"},
 		{Conflict, http.StatusConflict, "The request conflicts with the current state"},
-		{DuelWithdrawn, http.StatusConflict, "The duel was withdrawn when an arm was eliminated"},
+		{DuelWithdrawn, http.StatusConflict, "The duel was withdrawn"},
 		{TournamentEnded, http.StatusConflict, "The tournament has ended"},
 		{BodyTooLarge, http.StatusRequestEntityTooLarge, "The body is too large"},
 		{UnsupportedMedia, http.StatusUnsupportedMediaType, "The body's media type is not supported here"},

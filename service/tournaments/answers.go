@@ -57,6 +57,22 @@ func (a *answers) remember(id uint64, is outcome) {
 	a.bits[at] |= byte(is) << shift
 }
 
+// undo forgets the winners of the undone duels, and of all after drawn.
+func (a *answers) undo(undone []uint64, drawn uint64) {
+	forget := func(id uint64) {
+		if at, shift := slot(id); at < len(a.bits) {
+			a.bits[at] &^= 3 << shift
+		}
+	}
+	for id := a.last; id > drawn && id+mostAnswers > a.last; id-- {
+		forget(id) // and an earlier one, which had the same slot
+	}
+	a.last = min(a.last, drawn)
+	for _, id := range undone {
+		forget(id)
+	}
+}
+
 // get returns the outcome of a duel, if it is known.
 func (a *answers) get(id uint64) outcome {
 	if id > a.last || id+mostAnswers <= a.last {

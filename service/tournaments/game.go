@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strings"
 	"time"
 
 	"thresher/duel"
@@ -19,6 +20,7 @@ type game struct {
 	now        time.Time // the time used by the tournament
 	answers    answers
 	given      given
+	numbers    numbers
 	cost       int64 // of drawing one duel
 	work       int64 // in draws since the snapshot; the cost of a replay
 }
@@ -34,7 +36,7 @@ const (
 	mostReplay = 1 << 24
 )
 
-// event is a call that changed a game: one for duels, or a report.
+// event is a call that changed a game: one for duels, a report, or an undo.
 type event struct {
 	// Count, At (Unix nanoseconds), Key and Judge belong to a call for duels.
 	Count int    `json:"n,omitempty"`
@@ -48,6 +50,9 @@ type event struct {
 	// report, whose checksum differs, and leave the tournament as it is.
 	Judged  []duel.Result `json:"j,omitempty"`
 	Skipped []skip        `json:"s,omitempty"`
+	// Undo marks an undo, which may have a Key. Releases that do not know it replay it as an empty
+	// report too.
+	Undo bool `json:"u,omitempty"`
 	// Sum is a checksum of the answer.
 	Sum uint32 `json:"c"`
 }
@@ -58,17 +63,24 @@ func newGame(c duel.Config) (*game, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.setTournament(t)
-	return g, nil
+	return g, g.setTournament(t)
 }
 
-// setTournament sets the tournament of g.
-func (g *game) setTournament(t *duel.Tournament) {
+// setTournament sets the tournament of g, and keeps its judgments from now on.
+func (g *game) setTournament(t *duel.Tournament) error {
 	g.tournament, g.cost = t, 1
-	if c := t.Config(); c.Algorithm == duel.DoubleThompson {
-		k := int64(len(c.Arms))
+	c := t.Config()
+	k := int64(len(c.Arms))
+	switch c.Algorithm {
+	case duel.DoubleThompson:
 		g.cost = k * k
+	case duel.Rank, duel.Copeland: // each result may lead to a plan, but most do not
+		g.cost = k
 	}
+	if g.cost > mostUndoCost {
+		return nil
+	}
+	return t.KeepUndo(keptUndo)
 }
 
 func (g *game) clock() time.Time { return g.now }
@@ -135,15 +147,42 @@ func (g *game) apply(results []duel.Result) ([]duel.Receipt, error) {
 	return receipts, nil
 }
 
-// validate determines the treatment of results: the statuses of those that change nothing,
-// and the results to take, whose status is "". Unless lenient, a result that contradicts
+// check returns how the result of a duel that clients know as r.Duel would be received, and sets r.Duel
+// to its id in the tournament.
+func (g *game) check(r *duel.Result) (duel.Status, error) {
+	shown := r.Duel
+	id, ok := g.numbers.duel(shown)
+	if !ok {
+		return "", fmt.Errorf("duel %d: %w by an undo", shown, duel.ErrWithdrawn)
+	}
+	r.Duel = id
+	status, err := g.tournament.Check(*r)
+	if err != nil && id != shown {
+		err = &shownError{fmt.Sprintf("duel %d: %s", shown, strings.TrimPrefix(err.Error(), fmt.Sprintf("duel %d: ", id))), err}
+	}
+	return status, err
+}
+
+// shownError is an error about a duel in the words that clients know.
+type shownError struct {
+	text  string
+	cause error
+}
+
+func (e *shownError) Error() string { return e.text }
+
+func (e *shownError) Unwrap() error { return e.cause }
+
+// validate determines the treatment of results by the ids that clients see: the statuses of those that change nothing,
+// and the results to take, whose status is "" and whose ids are those of the tournament. Unless lenient, a result that contradicts
 // another, or whose duel was withdrawn, is an error; a result of a duel that was never issued
 // always is. Errors name the index; nothing is changed.
 func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.Status, take []duel.Result, err error) {
 	statuses = make([]duel.Status, len(results))
 	here := make(map[uint64]outcome, len(results))
 	for i, r := range results {
-		status, err := g.tournament.Check(r)
+		shown := r.Duel
+		status, err := g.check(&r)
 		switch {
 		case errors.Is(err, duel.ErrWithdrawn) && lenient:
 			statuses[i] = duel.Void
@@ -159,7 +198,7 @@ func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.St
 		}
 		if known != forgotten && known != outcomeOf(r) {
 			if !lenient {
-				return nil, nil, problem.New(problem.Conflict, "duel %d: the result %v is recorded and stays", r.Duel, known).At("duel_id", i)
+				return nil, nil, problem.New(problem.Conflict, "duel %d: the result %v is recorded and stays", shown, known).At("duel_id", i)
 			}
 			status = duel.Conflicting
 		}
@@ -176,14 +215,21 @@ func (g *game) validate(results []duel.Result, lenient bool) (statuses []duel.St
 // replay executes an event, and fails if the result differs.
 func (g *game) replay(e *event) error {
 	var sum uint32
-	if e.Count > 0 {
+	switch {
+	case e.Undo:
+		undone, err := g.undo(e.Key)
+		if err != nil {
+			return err
+		}
+		sum = sumOfUndo(undone)
+	case e.Count > 0:
 		duels, coins, err := g.draw(e.Judge, e.Count, time.Unix(0, e.At))
 		if err != nil {
 			return err
 		}
 		g.remember(e.Key, e.Count, duels)
 		sum = sumOfDuels(duels, coins)
-	} else {
+	default:
 		receipts, err := g.apply(e.results())
 		if err == nil {
 			err = g.skip(e.Skipped)
@@ -224,6 +270,7 @@ type snapshotRest struct {
 	Last  uint64 `json:"last,omitempty"`
 	Bits  []byte `json:"bits,omitempty"`
 	Given given  `json:"given,omitempty"`
+	numbers
 }
 
 // snapshot encodes the game after an event.
@@ -231,7 +278,7 @@ func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 	if state, err = g.tournament.MarshalBinary(); err != nil {
 		return nil, nil, err
 	}
-	rest, err = sealed(snapshotRest{after, g.answers.last, g.answers.bits, g.given})
+	rest, err = sealed(snapshotRest{after, g.answers.last, g.answers.bits, g.given, g.numbers})
 	return state, rest, err
 }
 
@@ -242,11 +289,10 @@ func restored(state, rest []byte) (*game, uint64, error) {
 	if err := unseal(rest, &b); err != nil {
 		return nil, 0, err
 	}
-	g.answers, g.given = answers{b.Last, b.Bits}, b.Given
+	g.answers, g.given, g.numbers = answers{b.Last, b.Bits}, b.Given, b.numbers
 	t, err := duel.Restore(state, g.clock)
 	if err != nil {
 		return nil, 0, err
 	}
-	g.setTournament(t)
-	return g, b.Event, nil
+	return g, b.Event, g.setTournament(t)
 }

@@ -77,16 +77,18 @@ func (s *Store) recordEvent(l *live, e event) error {
 			return err
 		}
 	}
-	ended := l.concluded()
+	before := l.record.Done
+	concluded := l.concluded()
+	after := l.record.Done
 	r := l.record // a copy of the current record
 	l.last = &write{of: l, do: func(tx *bbolt.Tx) error {
-		if err := change(tx, &r); err != nil || !ended {
+		if err := change(tx, &r); err != nil || !concluded {
 			return err
 		}
 		return r.save(tx)
 	}}
-	if ended {
-		l.last.then = func() { s.count(false, -1); s.count(true, 1) }
+	if concluded {
+		l.last.then = func() { s.count(before, -1); s.count(after, 1) }
 	}
 	s.journal.submit(l.last)
 	return nil
@@ -104,12 +106,16 @@ func (l *live) snapshot(recorded uint64) (put, error) {
 	return func(tx *bbolt.Tx, r *record) error { return r.replaceLog(tx, recorded, n, state, rest) }, nil
 }
 
-// concluded records the winner if the game has just ended.
+// concluded records the winner if the game has just ended, or that there is none any more. It
+// reports whether the record has changed.
 func (l *live) concluded() bool {
-	if l.record.Done {
+	ended := l.game.tournament.State().Done
+	if ended == l.record.Done {
 		return false
 	}
-	s := l.game.tournament.State()
-	l.record.Done, l.record.Winner = s.Done, s.Leader
-	return s.Done
+	l.record.Done, l.record.Winner = ended, 0
+	if ended {
+		l.record.Winner = l.game.tournament.State().Leader
+	}
+	return true
 }

@@ -20,8 +20,9 @@ type memory struct {
 }
 
 // footprint estimates the memory of a tournament of k arms, in bytes: counts of every ordered
-// pair, names, and winners. Remembered answers to calls with keys are added to it.
-func footprint(k int) int64 { return 24*int64(k)*int64(k) + 4*mostName*int64(k) + 1<<16 }
+// pair, what is known of it and its part of the state that undos begin from, names, winners and the
+// calls that can be undone. Remembered answers to calls with keys are added to it.
+func footprint(k int) int64 { return 48*int64(k)*int64(k) + 4*mostName*int64(k) + 1<<18 }
 
 // errBroken is the error of tournaments whose game was interrupted within an event.
 var errBroken = errors.New("a call broke off in the middle")

@@ -3,6 +3,7 @@ package tournaments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -20,7 +21,11 @@ type model struct {
 	arms []string
 	won  map[uint64]bool // accepted results
 	keys map[string][]duel.Duel
-	out  []duel.Duel // all issued duels
+	out  []duel.Duel // all issued duels, by the ids that clients see
+	// shown are the ids of duels that clients see, by those of the tournament less one; used is the
+	// greatest ever.
+	shown []uint64
+	used  uint64
 }
 
 func newModel(t rapid.TB, s Spec, c *clock) *model {
@@ -30,6 +35,9 @@ func newModel(t rapid.TB, s Spec, c *clock) *model {
 	}
 	tournament, err := duel.New(config, c.time)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tournament.KeepUndo(keptUndo); err != nil {
 		t.Fatal(err)
 	}
 	return &model{Tournament: tournament, arms: config.Arms, won: map[uint64]bool{}, keys: map[string][]duel.Duel{}}
@@ -63,16 +71,83 @@ func (m *model) next(count int, key string) ([]duel.Duel, error) {
 			again = len(duels) < count
 		}
 	}
+	m.number()
 	if key != "" && (m.State().Done || len(duels) > 0) {
 		m.keys[key] = duels
 	}
-	m.out = append(m.out, duels...)
+	m.out = append(m.out, m.see(duels)...)
 	return duels, nil
+}
+
+// number gives new duels their ids.
+func (m *model) number() {
+	for uint64(len(m.shown)) < m.Drawn() {
+		m.used++
+		m.shown = append(m.shown, m.used)
+	}
+}
+
+// see returns duels with the ids that clients see.
+func (m *model) see(duels []duel.Duel) []duel.Duel {
+	duels = slices.Clone(duels)
+	for i := range duels {
+		duels[i].ID = m.shown[duels[i].ID-1]
+	}
+	return duels
+}
+
+// of returns the tournament's id of a duel, 0 if it was never drawn or was taken back.
+func (m *model) of(shown uint64) uint64 { return uint64(slices.Index(m.shown, shown) + 1) }
+
+// undo takes back the last report, and returns the ids of its duels until then.
+func (m *model) undo() ([]uint64, error) {
+	results, err := m.Undo()
+	if err != nil {
+		return nil, err
+	}
+	m.shown = m.shown[:m.Drawn()]
+	var undone []uint64
+	for _, r := range results {
+		undone = append(undone, m.shown[r.Duel-1])
+		m.used++
+		m.shown[r.Duel-1] = m.used
+		delete(m.won, r.Duel)
+	}
+	for id := range m.won {
+		if id > m.Drawn() {
+			delete(m.won, id)
+		}
+	}
+	for key, duels := range m.keys {
+		if len(duels) == 0 || slices.ContainsFunc(duels, func(d duel.Duel) bool { return d.ID > m.Drawn() }) {
+			delete(m.keys, key)
+		}
+	}
+	return undone, nil
+}
+
+// view is the state as clients see it.
+func (m *model) view(standings bool) State {
+	v := viewState(m.arms, m.State(), standings)
+	v.Undoable = []uint64{}
+	for _, r := range m.Undoable() {
+		v.Undoable = append(v.Undoable, m.shown[r.Duel-1])
+	}
+	return v
 }
 
 func (m *model) check(id uint64) error {
 	_, err := m.Check(duel.Result{Duel: id})
 	return err
+}
+
+// checkShown is check of a duel by the id that clients see.
+func (m *model) checkShown(shown uint64) (uint64, error) {
+	id := m.of(shown)
+	if id == 0 && shown > 0 && shown <= m.used {
+		return 0, duel.ErrWithdrawn
+	}
+	return id, m.check(id)
 }
 
 func (m *model) take(results ...duel.Result) []duel.Receipt {
@@ -90,11 +165,12 @@ func (m *model) take(results ...duel.Result) []duel.Receipt {
 func (m *model) refusal(results []duel.Result, lenient bool) (problem.Kind, int) {
 	here := map[uint64]bool{}
 	for i, r := range results {
-		first, known := m.won[r.Duel]
+		id, err := m.checkShown(r.Duel)
+		first, known := m.won[id]
 		if won, ok := here[r.Duel]; ok {
 			first, known = won, true
 		}
-		switch err := m.check(r.Duel); {
+		switch {
 		case errors.Is(err, duel.ErrUnknown):
 			return problem.UnknownDuel, i
 		case err != nil && !lenient:
@@ -114,8 +190,13 @@ func (m *model) report(results []duel.Result) []Receipt {
 	receipts := make([]Receipt, len(results))
 	for i, r := range results {
 		receipts[i].DuelID = r.Duel
+		id, err := m.checkShown(r.Duel)
+		r.Duel = id
 		again := slices.IndexFunc(fresh, func(f duel.Result) bool { return f.Duel == r.Duel })
-		status, err := m.Check(r)
+		var status duel.Status
+		if err == nil {
+			status, err = m.Check(r)
+		}
 		switch {
 		case err != nil:
 			status = duel.Void
@@ -155,6 +236,9 @@ func designs() []Spec {
 		{Mode: string(duel.PAC), Epsilon: of(.4), Delta: of(.3), Algorithm: string(duel.Knockout)},
 		{Mode: string(duel.Online), Horizon: of[int64](1000), Algorithm: string(duel.InterleavedFilter2)},
 		{Mode: string(duel.Online), Horizon: of[int64](300), Algorithm: string(duel.DoubleThompson), Testing: string(duel.Sweep)},
+		{Mode: string(duel.PAC), Delta: of(.3), Algorithm: string(duel.Rank)},
+		{Mode: string(duel.PAC), Delta: of(.3), Epsilon: of(.2), Top: of(1), Algorithm: string(duel.Rank), Testing: string(duel.Sweep)},
+		{Mode: string(duel.PAC), Delta: of(.3), Horizon: of[int64](200), Algorithm: string(duel.Copeland)},
 	}
 }
 
@@ -186,6 +270,8 @@ func TestAsIfInMemory(t *testing.T) {
 				h.clock.pass(time.Duration(rapid.IntRange(1, 100).Draw(r, "seconds")) * time.Second)
 			case at == 3:
 				h.playOn(r, id, m, seen)
+			case at == 4 && rapid.Bool().Draw(r, "undo"):
+				h.undoOnce(r, id, m, seen)
 			case at < 8:
 				count := rapid.IntRange(1, 8).Draw(r, "count")
 				key := rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(r, "key")
@@ -202,7 +288,7 @@ func TestAsIfInMemory(t *testing.T) {
 				if err != nil {
 					r.Fatal(err)
 				}
-				if d := cmp.Diff(viewDuels(m.arms, want), got.Duels); d != "" || got.Done != m.State().Done {
+				if d := cmp.Diff(viewDuels(m.arms, &numbers{}, m.see(want)), got.Duels); d != "" || got.Done != m.State().Done {
 					r.Fatalf("done %t, duels:\n%s", got.Done, d)
 				}
 			default:
@@ -212,7 +298,7 @@ func TestAsIfInMemory(t *testing.T) {
 		}
 		h.shut()
 	})
-	for _, what := range []string{"ended", string(problem.UnknownDuel), string(problem.DuelWithdrawn), string(problem.Conflict),
+	for _, what := range []string{"ended", "undone", "none to undo", "another's", "a winner undone", string(problem.UnknownDuel), string(problem.DuelWithdrawn), string(problem.Conflict),
 		string(duel.Accepted), string(duel.Repeated), string(duel.Conflicting), string(duel.Settled), string(duel.Void)} {
 		if seen[what] == 0 && !testing.Short() {
 			t.Errorf("no history has %s: %v", what, seen)
@@ -232,12 +318,12 @@ func (h *house) playOn(r *rapid.T, id string, m *model, seen map[string]int) {
 			return
 		}
 		got := h.next(id, count)
-		if d := cmp.Diff(viewDuels(m.arms, duels), got); d != "" {
+		if d := cmp.Diff(viewDuels(m.arms, &numbers{}, m.see(duels)), got); d != "" {
 			r.Fatal(d)
 		}
 		results := late
 		late = nil
-		for _, d := range duels {
+		for _, d := range m.see(duels) {
 			results = append(results, duel.Result{Duel: d.ID, AWon: d.A < d.B})
 		}
 		results, late = results[:(len(results)+1)/2], results[(len(results)+1)/2:]
@@ -258,6 +344,49 @@ func (h *house) playOn(r *rapid.T, id string, m *model, seen map[string]int) {
 	}
 }
 
+// undoOnce undoes the last report: under a key and repeatedly, of a named duel or whichever it is.
+func (h *house) undoOnce(r *rapid.T, id string, m *model, seen map[string]int) {
+	ctx := context.Background()
+	last := m.Undoable()
+	if len(last) == 0 {
+		_, err := h.Undo(ctx, id, 0, "")
+		refused(r, err, problem.Conflict, "", -1)
+		seen["none to undo"]++
+		return
+	}
+	shown := m.shown[last[0].Duel-1]
+	if _, err := h.Undo(ctx, id, m.used+9, ""); err == nil {
+		r.Fatal("the judgment of another duel was undone")
+	} else {
+		refused(r, err, problem.Conflict, "duel_id", -1)
+		seen["another's"]++
+	}
+	if m.State().Done {
+		seen["a winner undone"]++
+	}
+	key := rapid.SampledFrom([]string{"", "undo"}).Draw(r, "undo key") + fmt.Sprint(m.used)
+	if key[0] != 'u' {
+		key = ""
+	}
+	want, err := m.undo()
+	if err != nil {
+		r.Fatal(err)
+	}
+	for range 2 {
+		got, err := h.Undo(ctx, id, shown*uint64(rapid.IntRange(0, 1).Draw(r, "named")), key)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if d := cmp.Diff(want, got.UndoneDuels) + cmp.Diff(m.view(false), got.TournamentState); d != "" {
+			r.Fatal(d)
+		}
+		if key == "" {
+			break
+		}
+	}
+	seen["undone"]++
+}
+
 // tell reports results, mostly of issued duels.
 func (h *house) tell(r *rapid.T, id string, m *model, seen map[string]int) {
 	var results []duel.Result
@@ -268,7 +397,10 @@ func (h *house) tell(r *rapid.T, id string, m *model, seen map[string]int) {
 		}
 		last := min(len(m.out), rapid.SampledFrom([]int{4, 8, 20, 1000}).Draw(r, "recent"))
 		d := m.out[len(m.out)-rapid.IntRange(1, last).Draw(r, "duel")]
-		at := slices.IndexFunc(m.out, func(d duel.Duel) bool { return errors.Is(m.check(d.ID), duel.ErrWithdrawn) })
+		at := slices.IndexFunc(m.out, func(d duel.Duel) bool {
+			_, err := m.checkShown(d.ID)
+			return errors.Is(err, duel.ErrWithdrawn)
+		})
 		if at >= 0 && rapid.Bool().Draw(r, "withdrawn") {
 			d = m.out[at]
 		}
@@ -291,7 +423,7 @@ func (h *house) tell(r *rapid.T, id string, m *model, seen map[string]int) {
 	if d := cmp.Diff(want, got.Receipts); d != "" {
 		r.Fatal(d)
 	}
-	if d := cmp.Diff(viewState(m.arms, m.State(), false), got.TournamentState); d != "" {
+	if d := cmp.Diff(m.view(false), got.TournamentState); d != "" {
 		r.Fatal(d)
 	}
 	for _, x := range want {
@@ -301,7 +433,7 @@ func (h *house) tell(r *rapid.T, id string, m *model, seen map[string]int) {
 
 // compare compares the tournament as clients see it and its state.
 func compare(r *rapid.T, h *house, id string, m *model) {
-	if d := cmp.Diff(viewState(m.arms, m.State(), true), *h.get(id).State); d != "" {
+	if d := cmp.Diff(m.view(true), *h.get(id).State); d != "" {
 		r.Fatal(d)
 	}
 	l, err := h.acquire(context.Background(), id)

@@ -78,7 +78,8 @@ func (g *game) checkSkips(report []Verdict, lenient bool) (take []skip, err erro
 		if err != nil {
 			return nil, problem.Of(err).At("duel_id", i)
 		}
-		if d, open := g.tournament.Duel(v.Duel); open && status[0] == "" {
+		id, _ := g.numbers.duel(v.Duel)
+		if d, open := g.tournament.Duel(id); open && status[0] == "" {
 			take = append(take, skip{d.ID, v.Judge})
 		}
 	}

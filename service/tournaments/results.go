@@ -3,6 +3,7 @@ package tournaments
 import (
 	"unicode/utf8"
 
+	"thresher/duel"
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
@@ -19,6 +20,7 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 		"algorithm":     jsonbody.Optional(jsonbody.Text("algorithm", &s.Algorithm)),
 		"horizon":       jsonbody.Pointer("horizon", &s.Horizon, jsonbody.Integer[int64]),
 		"epsilon":       jsonbody.Pointer("epsilon", &s.Epsilon, jsonbody.Float),
+		"top":           jsonbody.Pointer("top", &s.Top, jsonbody.Integer[int]),
 		"delta":         jsonbody.Pointer("delta", &s.Delta, jsonbody.Float),
 		"gamma":         jsonbody.Pointer("gamma", &s.Gamma, jsonbody.Float),
 		"alpha":         jsonbody.Pointer("alpha", &s.Alpha, jsonbody.Float),
@@ -30,12 +32,9 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 	return s, err
 }
 
-// mostJudgeName bounds the characters of a judge's name, of which package duel takes 256 bytes.
-const mostJudgeName = 64
-
 func checkJudge(name string) error {
-	if n := utf8.RuneCountInString(name); n > mostJudgeName {
-		return problem.New(problem.InvalidValue, "the judge's name has %d characters", n).In("judge").Within(mostJudgeName)
+	if n := utf8.RuneCountInString(name); n > duel.MaxJudgeName {
+		return problem.New(problem.InvalidValue, "the judge's name has %d characters", n).In("judge").Within(duel.MaxJudgeName)
 	}
 	return nil
 }
@@ -56,6 +55,19 @@ func DecodeCount(body []byte) (n Wanted, err error) {
 	}
 	n.Count = *count
 	return n, checkJudge(n.Judge)
+}
+
+// DecodeUndo reads the body of an undo: {"duel_id": 7}, or {} for whichever judgment was the last.
+func DecodeUndo(body []byte) (duel uint64, err error) {
+	var id *uint64
+	err = jsonbody.Decode(body, jsonbody.Members{"duel_id": jsonbody.Pointer("duel_id", &id, jsonbody.Integer[uint64])})
+	switch {
+	case err != nil || id == nil:
+		return 0, err
+	case *id == 0:
+		return 0, problem.New(problem.InvalidValue, "duel_id is 0; ids begin with 1").In("duel_id")
+	}
+	return *id, nil
 }
 
 // Wanted is a request for duels.

@@ -48,7 +48,7 @@ func checkSpec(s *Spec, most int) (duel.Config, error) {
 	}
 	c.Design = duel.Design{
 		Algorithm: duel.Algorithm(s.Algorithm), Goal: duel.Goal(s.Mode), Horizon: value(s.Horizon), Epsilon: value(s.Epsilon), Delta: value(s.Delta),
-		Gamma: value(s.Gamma), Alpha: value(s.Alpha), Radius: duel.Radius(s.Radius), Testing: duel.Testing(s.Testing),
+		Top: value(s.Top), Gamma: value(s.Gamma), Alpha: value(s.Alpha), Radius: duel.Radius(s.Radius), Testing: duel.Testing(s.Testing),
 	}
 	seed, lease := uint64(defaultSeed), float64(defaultLease)
 	if s.Seed != nil {
@@ -86,10 +86,14 @@ func checkArms(s *Spec, most int) error {
 
 // checkMode checks that the members of the mode are there, and no others.
 func checkMode(s *Spec, _ int) error {
+	algorithm := duel.Algorithm(s.Algorithm)
 	if modes := []duel.Goal{duel.Online, duel.PAC}; !slices.Contains(modes, duel.Goal(s.Mode)) {
 		return problem.New(problem.InvalidValue, "mode %q is none of online, pac", s.Mode).In("mode").Within(modes)
 	}
-	anytime := s.Algorithm == "" || duel.Algorithm(s.Algorithm) == duel.Anytime
+	if (algorithm == duel.Rank || algorithm == duel.Copeland) && s.Mode != string(duel.PAC) {
+		return problem.New(problem.InvalidValue, "algorithm %s belongs to mode %s, not to %s", algorithm, duel.PAC, s.Mode).In("mode").Within([]duel.Goal{duel.PAC})
+	}
+	bets := slices.Contains([]duel.Algorithm{"", duel.Anytime, duel.Rank, duel.Copeland}, algorithm)
 	for _, m := range []struct {
 		name     string
 		has      bool
@@ -97,8 +101,8 @@ func checkMode(s *Spec, _ int) error {
 		optional bool // where it belongs
 		also     bool // in the other mode it is optional too
 	}{
-		{"horizon", s.Horizon != nil, duel.Online, false, anytime},
-		{"epsilon", s.Epsilon != nil, duel.PAC, anytime, false},
+		{"horizon", s.Horizon != nil, duel.Online, false, bets},
+		{"epsilon", s.Epsilon != nil, duel.PAC, bets, false},
 		{"delta", s.Delta != nil, duel.PAC, false, false},
 	} {
 		switch here := m.of == duel.Goal(s.Mode); {
@@ -111,8 +115,11 @@ func checkMode(s *Spec, _ int) error {
 	return nil
 }
 
+// algorithms lists those that a tournament may have.
+func algorithms() []duel.Algorithm { return append(duel.Algorithms(), duel.Rank, duel.Copeland) }
+
 func checkNames(s *Spec, _ int) error {
-	if all := duel.Algorithms(); s.Algorithm != "" && !slices.Contains(all, duel.Algorithm(s.Algorithm)) {
+	if all := algorithms(); s.Algorithm != "" && !slices.Contains(all, duel.Algorithm(s.Algorithm)) {
 		return problem.New(problem.InvalidValue, "algorithm %q is none of %v", s.Algorithm, all).In("algorithm").Within(all)
 	}
 	if all := []duel.Radius{duel.Tight, duel.Wide}; s.Radius != "" && !slices.Contains(all, duel.Radius(s.Radius)) {
@@ -133,6 +140,12 @@ func checkSweep(s *Spec, _ int) error {
 }
 
 func checkNumbers(s *Spec, _ int) error {
+	if s.Top != nil && duel.Algorithm(s.Algorithm) != duel.Rank {
+		return problem.New(problem.InvalidValue, "top belongs to algorithm %s", duel.Rank).In("top")
+	}
+	if n := len(s.Arms); s.Top != nil && (*s.Top < 1 || *s.Top >= n) {
+		return problem.New(problem.InvalidValue, "top is %d", *s.Top).In("top").Within([]int{1, n - 1})
+	}
 	if h := s.Horizon; h != nil && (*h < int64(len(s.Arms)) || *h > mostHorizon) {
 		return problem.New(problem.InvalidValue, "horizon is %d", *h).In("horizon").Within(horizonRange)
 	}
@@ -184,7 +197,7 @@ func blamed(c duel.Config) string {
 const horizonRange = "a whole number from one duel an arm to 2^53"
 
 // value returns *x, or 0.
-func value[T int64 | float64](x *T) (v T) {
+func value[T int | int64 | float64](x *T) (v T) {
 	if x != nil {
 		v = *x
 	}
@@ -192,7 +205,7 @@ func value[T int64 | float64](x *T) (v T) {
 }
 
 // orNil returns &x, or nil for 0.
-func orNil[T int64 | float64](x T) *T {
+func orNil[T int | int64 | float64](x T) *T {
 	if x == 0 {
 		return nil
 	}
@@ -204,7 +217,7 @@ func completed(c duel.Config) Spec {
 	lease := c.Lease.Seconds()
 	return Spec{
 		Arms: c.Arms, Mode: string(c.Goal), Algorithm: string(c.Algorithm), Horizon: orNil(c.Horizon), Epsilon: orNil(c.Epsilon),
-		Delta: orNil(c.Delta), Gamma: orNil(c.Gamma), Alpha: orNil(c.Alpha), Radius: string(c.Radius), Testing: string(c.Testing),
+		Delta: orNil(c.Delta), Top: orNil(c.Top), Gamma: orNil(c.Gamma), Alpha: orNil(c.Alpha), Radius: string(c.Radius), Testing: string(c.Testing),
 		LeaseSeconds: &lease, Seed: &c.Seed,
 	}
 }

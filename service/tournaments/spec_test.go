@@ -66,6 +66,12 @@ func TestBadSpecs(t *testing.T) {
 			s.Algorithm, s.Radius, s.Gamma = string(duel.BeatTheMean), string(duel.Tight), of(1.5)
 		}), bad, "radius", -1},
 		"radius where there is no": {pac(func(s *Spec) { s.Radius = string(duel.Wide) }), bad, "radius", -1},
+		"an order online":          {many(func(s *Spec) { s.Algorithm = string(duel.Rank) }), bad, "mode", -1},
+		"top of anytime":           {pac(func(s *Spec) { s.Top = of(1) }), bad, "top", -1},
+		"top of copeland":          {pac(func(s *Spec) { s.Top, s.Algorithm = of(1), string(duel.Copeland) }), bad, "top", -1},
+		"top of none":              {pac(func(s *Spec) { s.Top, s.Algorithm = of(0), string(duel.Rank) }), bad, "top", -1},
+		"top of all":               {pac(func(s *Spec) { s.Top, s.Algorithm = of(3), string(duel.Rank) }), bad, "top", -1},
+		"order by a radius":        {pac(func(s *Spec) { s.Radius, s.Algorithm = string(duel.Wide), string(duel.Rank) }), bad, "radius", -1},
 		"testing":                  {many(func(s *Spec) { s.Testing = "lax" }), bad, "testing", -1},
 		"no lease":                 {many(func(s *Spec) { s.LeaseSeconds = of(0.) }), bad, "lease_seconds", -1},
 		"negative lease":           {many(func(s *Spec) { s.LeaseSeconds = of(-1.) }), bad, "lease_seconds", -1},

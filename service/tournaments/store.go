@@ -164,6 +164,7 @@ func (s *Store) state(l *live, standings bool) State {
 	l.game.now = s.o.Now()
 	arms := l.record.Config.Arms
 	v := viewState(arms, l.game.tournament.State(), standings)
+	v.Undoable = l.game.undoable()
 	if standings {
 		v.Judges = viewJudges(arms, l.game.tournament.Judges())
 		v.TiedPairs = viewTies(arms, l.game.tournament)
@@ -278,7 +279,7 @@ func (s *Store) issue(l *live, judge string, count int, key string) (h Duels, co
 		return h, 0, err
 	}
 	if before != nil {
-		return Duels{Duels: viewDuels(arms, before.Duels), Done: l.record.Done}, 0, nil
+		return Duels{Duels: viewDuels(arms, &l.game.numbers, before.Duels), Done: l.record.Done}, 0, nil
 	}
 	at := s.o.Now()
 	duels, coins, err := l.game.draw(judge, count, time.Unix(0, at.UnixNano()))
@@ -293,7 +294,7 @@ func (s *Store) issue(l *live, judge string, count int, key string) (h Duels, co
 	if err != nil {
 		l.fail(err)
 	}
-	return Duels{Duels: viewDuels(arms, duels), Done: l.record.Done}, coins, err
+	return Duels{Duels: viewDuels(arms, &l.game.numbers, duels), Done: l.record.Done}, coins, err
 }
 
 // Accept takes the results and skips of a report, in any order and repeatedly: the first result of a

@@ -16,6 +16,7 @@ type (
 	Duels       = api.Duels
 	Receipt     = api.Receipt
 	Reported    = api.Reported
+	Undone      = api.Undone
 	Page        = api.Page[Tournament]
 )
 
@@ -25,7 +26,7 @@ const pageBytes = 1 << 20
 // viewState adds the arms' names to a state; standings on request.
 func viewState(arms []string, s duel.State, standings bool) State {
 	v := State{
-		Duels: s.Duels, Ties: s.Ties, Open: s.Open, Waiting: s.Waiting, Active: []string{}, Eliminated: []Elimination{},
+		Duels: s.Duels, Ties: s.Ties, Undone: s.Undone, Open: s.Open, Waiting: s.Waiting, Active: []string{}, Eliminated: []Elimination{}, Undoable: []uint64{},
 		Radius: s.Radius, Leader: arms[s.Leader], Done: s.Done, End: string(s.End),
 	}
 	for _, a := range s.Active {
@@ -47,8 +48,41 @@ func viewState(arms []string, s duel.State, standings bool) State {
 	if g := s.Guarantee; g != nil {
 		v.Guarantee = &api.Guarantee{Epsilon: g.Epsilon, Failure: g.Failure}
 	}
+	if x := s.Standoff; x != nil {
+		v.Standoff = &api.Standoff{A: arms[x.A], B: arms[x.B], Duels: x.Duels, Wins: x.Wins, P: x.Rate, Low: x.Low, High: x.High, Needed: x.Needed}
+	}
+	if r := s.Ranking; r != nil {
+		v.Ranking = viewRanking(arms, r)
+	}
+	if c := s.Copeland; c != nil {
+		v.Copeland = viewCopeland(arms, c)
+	}
 	if l := s.Lean; l != nil {
 		v.Lean = &api.Lean{Duels: l.Duels, Estimate: l.Estimate, Low: l.Low, High: l.High}
+	}
+	return v
+}
+
+// viewRanking adds the arms' names to a ranking.
+func viewRanking(arms []string, r *duel.Ranking) *api.Ranking {
+	v := &api.Ranking{Places: []api.Place{}, Top: r.Top, Safe: r.Safe, Pairs: r.Pairs, Failure: r.Failure}
+	for _, p := range r.Places {
+		v.Places = append(v.Places, api.Place{Arm: arms[p.Arm], First: p.First, Last: p.Last})
+	}
+	return v
+}
+
+// viewCopeland adds the arms' names to scores.
+func viewCopeland(arms []string, c *duel.Scores) *api.Copeland {
+	v := &api.Copeland{Arms: []api.Score{}, Winners: []string{}, Known: c.Known, Circle: c.Circle, Failure: c.Failure}
+	for _, x := range c.Arms {
+		v.Arms = append(v.Arms, api.Score{Arm: arms[x.Arm], Low: x.Low, High: x.High, Lost: x.Lost})
+	}
+	for _, a := range c.Winners {
+		v.Winners = append(v.Winners, arms[a])
+	}
+	if c.Condorcet >= 0 {
+		v.BeatsAll = &arms[c.Condorcet]
 	}
 	return v
 }
@@ -84,11 +118,11 @@ func viewTies(arms []string, t *duel.Tournament) (v []api.TiedPair) {
 	return v
 }
 
-// viewDuels adds the arms' names to duels.
-func viewDuels(arms []string, duels []duel.Duel) []Duel {
+// viewDuels adds the arms' names to duels, with the ids that clients see.
+func viewDuels(arms []string, n *numbers, duels []duel.Duel) []Duel {
 	v := make([]Duel, len(duels))
 	for i, d := range duels {
-		v[i] = Duel{ID: d.ID, A: arms[d.A], B: arms[d.B], ExpiresAt: d.Expires.UTC()}
+		v[i] = Duel{ID: n.shown(d.ID), A: arms[d.A], B: arms[d.B], ExpiresAt: d.Expires.UTC()}
 	}
 	return v
 }

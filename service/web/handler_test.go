@@ -114,7 +114,7 @@ func TestTheFilesKeepToThePolicy(t *testing.T) {
 		if ext == ".html" {
 			for _, m := range reference.FindAllStringSubmatch(text, -1) {
 				if m[1] != "openapi.yaml" {
-					names = append(names, "/"+m[1])
+					names = append(names, path.Join(path.Dir(at), m[1]))
 				}
 			}
 		}

@@ -2,6 +2,11 @@
 
 const KEY = "thresher-token";
 
+// newKey draws an Idempotency-Key.
+export function newKey() {
+  return [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toString(36)).join("-");
+}
+
 // Problem is a failed request: the server's RFC 9457 body, or one made here if there is none.
 export class Problem extends Error {
   constructor({ type, title, status = 0, detail, field, index, limit, instance }) {
@@ -31,14 +36,14 @@ export class Api extends EventTarget {
     else this.#storage.removeItem(KEY);
   }
 
-  // get returns the JSON at a path below the page, post that of the answer to a body;
-  // both throw a Problem, or an AbortError.
+  // get returns the JSON at a path below the base, post that of the answer to a body; both
+  // throw a Problem, or an AbortError. A post that is repeated with the same key counts once.
   async get(path, signal) {
     return parse(await this.text(path, signal));
   }
 
-  async post(path, body, signal) {
-    return parse(await this.#ask(path, { method: "POST", body: write(body), signal }));
+  async post(path, body, signal, key) {
+    return parse(await this.#ask(path, { method: "POST", body: write(body), signal, key }));
   }
 
   // text is get for other content than JSON.
@@ -46,8 +51,9 @@ export class Api extends EventTarget {
     return this.#ask(path, { signal });
   }
 
-  async #ask(path, options) {
+  async #ask(path, { key, ...options }) {
     const headers = {};
+    if (key) headers["Idempotency-Key"] = key;
     if (options.body !== undefined) headers["Content-Type"] = "application/json";
     if (this.token) headers.Authorization = `Bearer ${this.token}`;
     let answer;

@@ -1,0 +1,160 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"thresher/service/api"
+	"thresher/service/client"
+)
+
+// play judges duels in favour of the arm that comes first in order, until the end.
+func play(t *testing.T, c *client.Client, id string, order []string) api.Tournament {
+	t.Helper()
+	for range 5000 {
+		issued, err := c.NextDuels(context.Background(), id, 4, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(issued.Duels) == 0 {
+			t.Fatalf("no duels: %+v", issued)
+		}
+		reported, err := c.ReportDuels(context.Background(), id, judge(order, issued.Duels), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reported.Done {
+			break
+		}
+	}
+	end, err := c.Tournament(context.Background(), id)
+	if err != nil || !end.Done {
+		t.Fatalf("%+v, %v", end, err)
+	}
+	return end
+}
+
+// TestRankedTournaments: arms in order, the top ones, and those that beat the most others. Every
+// answer fits the description.
+func TestRankedTournaments(t *testing.T) {
+	s := start(t, nil)
+	c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := []string{"first", "second", "third", "last"}
+	for name, spec := range map[string]string{
+		"order":    `{"arms":["last","third","first","second"],"mode":"pac","delta":0.01,"algorithm":"rank"}`,
+		"top":      `{"arms":["last","third","first","second"],"mode":"pac","delta":0.01,"algorithm":"rank","top":2,"testing":"sweep"}`,
+		"copeland": `{"arms":["last","third","first","second"],"mode":"pac","delta":0.01,"epsilon":0.2,"algorithm":"copeland","horizon":10000}`,
+	} {
+		var made api.Tournament
+		s.do("POST", "/v1/tournaments", spec).want(201).into(&made)
+		end := play(t, c, made.ID, order)
+		s.do("GET", "/v1/tournaments/"+made.ID, nil).want(200)
+		st := end.State
+		switch name {
+		case "order", "top":
+			r := st.Ranking
+			if r == nil || len(r.Places) != 4 || r.Safe != r.Pairs || r.Failure != .01 || st.End != "places decided" || (made.Top != nil) != (name == "top") {
+				t.Fatalf("%s: %+v", name, st)
+			}
+			for i, p := range r.Places {
+				if name == "order" && (p.Arm != order[i] || p.First != i+1 || p.Last != i+1) || i < 2 && p.Last > 2 {
+					t.Errorf("%s: place %d is %+v", name, i, p)
+				}
+			}
+		case "copeland":
+			if c := st.Copeland; c == nil || !c.Known || len(c.Winners) != 1 || c.Winners[0] != "first" || c.Circle || st.End != "scores decided" {
+				t.Errorf("%+v", st.Copeland)
+			}
+		}
+		if end.Winner == nil || *end.Winner != "first" && name != "top" {
+			t.Errorf("%s: winner %v", name, end.Winner)
+		}
+	}
+}
+
+// TestUndoTournament takes back judgments and a winner, under a key and of a named duel.
+func TestUndoTournament(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, nil)
+	ctx := context.Background()
+	c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := c.CreateTournament(ctx, api.TournamentSpec{Arms: []string{"a", "b"}, Mode: "pac", Delta: of(.2)}, "")
+	if err != nil || len(made.State.Undoable) != 0 {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	at := "/v1/tournaments/" + made.ID
+	s.do("POST", at+"/undo", `{}`).problem(409, "conflict")
+	end := play(t, c, made.ID, []string{"a", "b"})
+	last := end.State.Undoable
+	if len(last) == 0 || *end.Winner != "a" {
+		t.Fatalf("%+v", end)
+	}
+	if p := s.do("POST", at+"/undo", fmt.Sprintf(`{"duel_id":%d}`, last[0]+1000)).problem(409, "conflict"); p.Field != "duel_id" {
+		t.Errorf("%+v", p)
+	}
+	for range 2 { // the second changes nothing
+		undone, err := c.UndoDuel(ctx, made.ID, last[0], "one key")
+		if err != nil || undone.Done || undone.Winner != nil || undone.Undone != 1 || undone.Duels >= end.State.Duels || fmt.Sprint(undone.UndoneDuels) != fmt.Sprint(last) {
+			t.Fatalf("%+v, %v", undone, err)
+		}
+		s.stopAll()
+		s = startIn(t, dir, nil)
+		if c, err = client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":true}]`, last[0])).problem(409, "duel-withdrawn")
+	s.do("POST", at+"/undo", `{}`).want(200)
+	for body, field := range map[string]string{`{"duel_id":0}`: "duel_id", `{"duel_id":-1}`: "duel_id", `{"duel_id":"7"}`: "duel_id", `{"last":7}`: "last"} {
+		a := s.do("POST", at+"/undo", body)
+		var p refused
+		if a.into(&p); a.status != 400 || p.Field != field {
+			t.Errorf("%s: %s", body, a.body)
+		}
+	}
+	s.do("POST", "/v1/tournaments/x/undo", `{}`).problem(404, "unknown-tournament")
+	if again := play(t, c, made.ID, []string{"b", "a"}); *again.Winner == "" || again.State.Undone != 2 {
+		t.Errorf("%+v", again)
+	}
+	if text := string(s.do("GET", "/metrics", nil).body); !strings.Contains(text, `thresher_duel_results_total{status="undone"}`) {
+		t.Error("metrics lack undone results")
+	}
+}
+
+// TestJudgesOfTournaments: names have the limit of the command line, and the records of judges fit
+// the description.
+func TestJudgesOfTournaments(t *testing.T) {
+	s := start(t, nil)
+	var made api.Tournament
+	s.do("POST", "/v1/tournaments", `{"arms":["a","b"],"mode":"pac","delta":0.000001}`).want(201).into(&made)
+	at, longest := "/v1/tournaments/"+made.ID, strings.Repeat("é", 256)
+	for i, name := range []string{longest, "bob", longest, "bob", longest, "bob", longest, "bob"} {
+		var issued api.Duels
+		s.do("POST", at+"/next", fmt.Sprintf(`{"count":1,"judge":%q}`, name)).want(200).into(&issued)
+		won := (issued.Duels[0].A < issued.Duels[0].B) == (i%3 > 0)
+		s.do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":%t,"judge":%q}]`, issued.Duels[0].ID, won, name)).want(200)
+	}
+	s.do("GET", at, nil).want(200).into(&made)
+	if j := made.State.Judges; j == nil || len(j.Judges) != 2 || j.Judges[0].Judge != longest || j.Judges[0].Judgments != 4 || j.Judges[0].Agreement == nil || len(j.Disputed) == 0 {
+		t.Errorf("%+v", j)
+	}
+	for _, body := range []string{`{"count":1,"judge":%q}`, `[{"duel_id":1,"a_won":true,"judge":%q}]`} {
+		path := at + "/next"
+		if body[0] == '[' {
+			path = at + "/report"
+		}
+		a := s.do("POST", path, fmt.Sprintf(body, longest+"x"))
+		var p refused
+		if a.into(&p); a.status != 400 || p.Field != "judge" || fmt.Sprint(p.Limit) != "256" {
+			t.Errorf("%s", a.body)
+		}
+	}
+}
