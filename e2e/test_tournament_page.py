@@ -65,7 +65,7 @@ def test_a_tournament_is_judged_and_undone_by_keyboard(tab: Tab, server: Server)
     assert judge(page, TEXTS) == {"1", "2"}  # the order is random
     expect(page.locator("#match-status")).to_have_text(f"{TEXTS[0]} is the winner.")
     said = page.locator("#standing-status")
-    expect(said).to_contain_text(f"The winner is {TEXTS[0]}, the best but with probability at most 0.2.")
+    expect(said).to_contain_text(f"The winner is {TEXTS[0]}, the best, wrong with probability at most 0.2.")
     expect(page.locator("#standing-table tbody tr").first).to_contain_text("winner")
     expect(page.locator("#standing-table")).to_contain_text(f"{TEXTS[0]} had 100%")
     judgments = int(re.findall(r"(\d+) judgments", said.inner_text())[0])

@@ -51,7 +51,11 @@ func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines)
 // show prints a duel and how the tournament stands.
 func (a *app) show(t *tournament, d duel.Duel) {
 	s := t.State()
-	fmt.Fprintf(a.err, "\n%d of %d arms in, %d duels decided\n", len(s.Active), len(t.names), s.Duels)
+	waiting := ""
+	if s.Waiting > 0 {
+		waiting = fmt.Sprintf(", %d more judged, which wait for others", s.Waiting)
+	}
+	fmt.Fprintf(a.err, "\n%d of %d arms in, %d duels decided%s\n", len(s.Active), len(t.names), s.Duels, waiting)
 	if s.Guarantee != nil {
 		fmt.Fprintf(a.err, "%s leads, %s\n", t.names[s.Leader], sure(s.Guarantee))
 	}
@@ -90,15 +94,16 @@ func (a *app) applyAnswer(t *tournament, d duel.Duel, answer string) error {
 // undo takes back the last judgment, if one is left.
 func (a *app) undo(t *tournament) error {
 	results, err := t.Undo()
-	if errors.Is(err, duel.ErrNothingToUndo) {
-		fmt.Fprintln(a.err, err)
-		return nil
+	if err != nil && !errors.Is(err, duel.ErrNothingToUndo) {
+		return err
 	}
-	if err == nil {
-		t.Recall() // the duel on the screen may be another one now
+	t.Recall() // the duel to ask for is that on the screen, or the one whose judgment was undone
+	if err != nil {
+		fmt.Fprintln(a.err, err)
+	} else {
 		fmt.Fprintf(a.err, "undone: the judgment of duel %d\n", results[0].Duel)
 	}
-	return err
+	return nil
 }
 
 // askUndo asks whether the last judgment, after which the tournament ended, was a slip.

@@ -163,6 +163,9 @@ func (x *pastFile) addLine(line []byte) error {
 	return x.add(columns, cells)
 }
 
+// bothBad is a tie in the votes of Chatbot Arena.
+const bothBad = "tie (bothbad)"
+
 // add adds a row: the winner is the name of one of its arms, or of one of its columns, or tie.
 func (x *pastFile) add(columns, cells [4]string) error {
 	for i := range cells {
@@ -183,7 +186,7 @@ func (x *pastFile) add(columns, cells [4]string) error {
 		row.better = 1
 	case strings.EqualFold(winner, columns[1]) || strings.EqualFold(winner, "b"):
 		row.better = -1
-	case !strings.EqualFold(winner, tie):
+	case !strings.EqualFold(winner, tie) && !strings.EqualFold(winner, bothBad):
 		return fmt.Errorf("column %s: %.40q is none of %.40q, %.40q, %s, %s, tie", columns[2], winner, cells[0], cells[1], columns[0], columns[1])
 	}
 	for i, to := range []*int{&row.a, &row.b} {

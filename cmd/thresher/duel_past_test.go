@@ -65,6 +65,10 @@ func TestDuelPastBadInput(t *testing.T) {
 			t.Errorf("%q: %s", c.text, r.err)
 		}
 	}
+	arena := writeFile(t, dir, "arena.csv", []byte("model_a,model_b,winner\nx,y,model_a\nx,y,tie (bothbad)\n"))
+	if r := thresher(t, "duel", "past", arena); !strings.Contains(r.out, "1 are ties") {
+		t.Errorf("%s%s", r.out, r.err)
+	}
 	good := writeFile(t, dir, "g.csv", []byte("a,b,winner\nx,y,x\n"))
 	thresher(t, "duel", "past", good, "--delta", "1").wantError(t, "1 is not in (0, 1)")
 	thresher(t, "duel", "past", good, "--epsilon", ".5").wantError(t, "--epsilon 0.5 is not in [0, 1/2)")

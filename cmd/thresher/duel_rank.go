@@ -79,6 +79,10 @@ func (a *app) describePairs(t *tournament, s *duel.State) error {
 	if r := s.Ranking; r != nil {
 		w.row("guarantee", rankPromise(r, s, epsilon))
 		w.row("known", fmt.Sprintf("%d of %d pairs", r.Safe, r.Pairs))
+		if s.End == duel.Ranked {
+			what, names := t.orderFound(r)
+			w.row(what, names)
+		}
 	} else {
 		a.describeScores(w, t, s.Copeland, epsilon)
 	}
@@ -95,20 +99,37 @@ func (a *app) describePairs(t *tournament, s *duel.State) error {
 	return a.describeArms(t, s)
 }
 
+// orderFound is the row of the arms that a ranking was to find, in their order. With an epsilon the places
+// of arms that may be in either order overlap.
+func (t *tournament) orderFound(r *duel.Ranking) (what, names string) {
+	const shown = 10
+	var list []string
+	for _, p := range r.Places[:r.Top] {
+		list = append(list, t.names[p.Arm])
+	}
+	if more := len(list) - shown; more > 0 {
+		list = append(list[:shown], fmt.Sprintf("and %d more below", more))
+	}
+	if what = "in order"; r.Top < len(r.Places) {
+		what = fmt.Sprintf("first %d", r.Top)
+	}
+	return what, strings.Join(list, ", ")
+}
+
 // rankPromise states what holds of a ranking.
 func rankPromise(r *duel.Ranking, s *duel.State, epsilon float64) string {
-	but := fmt.Sprintf("but with probability at most %.3g", r.Failure)
+	risk := fmt.Sprintf("wrong with probability at most %.3g", r.Failure)
 	beaten := "no arm is beaten by"
 	if epsilon > 0 {
 		beaten = fmt.Sprintf("no arm loses with a probability above 1/2 + %g against", epsilon)
 	}
 	switch {
 	case s.End != duel.Ranked:
-		return "each arm has one of the places shown, " + but
+		return "each arm has one of the places shown, " + risk
 	case r.Top < len(r.Places):
-		return fmt.Sprintf("of the first %d %s one that is not among them, %s", r.Top, beaten, but)
+		return fmt.Sprintf("of the first %d %s one that is not among them, %s", r.Top, beaten, risk)
 	}
-	return fmt.Sprintf("%s a later one, %s", beaten, but)
+	return fmt.Sprintf("%s a later one, %s", beaten, risk)
 }
 
 // describeScores prints the Copeland winners and whether there is a best arm.
@@ -122,14 +143,14 @@ func (a *app) describeScores(w *table, t *tournament, c *duel.Scores, epsilon fl
 		what = "beat the most"
 	}
 	w.row(what, strings.Join(names, ", "))
-	but := fmt.Sprintf(", but with probability at most %.3g", c.Failure)
+	risk := fmt.Sprintf(", wrong with probability at most %.3g", c.Failure)
 	if epsilon > 0 {
-		but = fmt.Sprintf(", if pairs within %g of 1/2 that are even count so%s", epsilon, but)
+		risk = fmt.Sprintf(", if pairs within %g of 1/2 that are even count so%s", epsilon, risk)
 	}
-	w.row("guarantee", "the scores are as shown"+but)
+	w.row("guarantee", "the scores are as shown"+risk)
 	switch {
 	case c.Circle:
-		w.row("no best arm", fmt.Sprintf("every arm is beaten by another, but with probability at most %.3g", c.Failure))
+		w.row("no best arm", fmt.Sprintf("every arm is beaten by another, wrong with probability at most %.3g", c.Failure))
 	case c.Condorcet >= 0:
 		w.row("best arm", t.names[c.Condorcet]+" beats all others")
 	}

@@ -35,18 +35,18 @@ func TestDuelRank(t *testing.T) {
 	order := writeFile(t, dir, "order.csv", []byte(orderMatrix))
 	r := duelRank(t, "", "--matrix", order, "--delta", ".01")
 	r.wantCode(t, exitOK)
-	wantAll(t, r.out, "places decided", "no arm is beaten by a later one, but with probability at most 0.01", "a    1 ", "b    2 ", "c    3 ")
+	wantAll(t, r.out, "places decided", "no arm is beaten by a later one, wrong with probability at most 0.01", "in order   a, b, c\n", "a    1 ", "b    2 ", "c    3 ")
 	again := duelRank(t, "", "--matrix", order, "--delta", ".01")
 	if again.wantCode(t, exitOK); again.out != r.out {
 		t.Errorf("continued:\n%s\nwas\n%s", again.out, r.out)
 	}
 	r = duelRank(t, "", "--matrix", order, "--delta", ".01", "--top", "1", "--state", filepath.Join(dir, "top.duel"))
 	r.wantCode(t, exitOK)
-	wantAll(t, r.out, "of the first 1 no arm is beaten by one that is not among them", "\na ")
+	wantAll(t, r.out, "of the first 1 no arm is beaten by one that is not among them", "first 1    a\n", "\na ")
 	circle := writeFile(t, dir, "circle.csv", []byte(circleMatrix))
 	r = duelRank(t, "", "--matrix", circle, "--delta", ".01", "--copeland")
 	r.wantCode(t, exitOK)
-	wantAll(t, r.out, "beat the most  r, p, s", "every arm is beaten by another, but with probability at most 0.01")
+	wantAll(t, r.out, "beat the most  r, p, s", "every arm is beaten by another, wrong with probability at most 0.01")
 }
 
 // Typed judgments are kept, and the same command goes on.

@@ -139,7 +139,11 @@ func (a *app) runDuels(cmd *cobra.Command, f *duelRunFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	t.judgedBy, t.texts, t.json = f.judge, f.given, f.json
-	if err := t.texts.cover(t.names); err != nil {
+	err = t.texts.cover(t.names)
+	if err == nil {
+		err = t.checkTexts()
+	}
+	if err != nil {
 		return fmt.Errorf("duel %s: --texts: %w", cmd.Name(), err)
 	}
 	if p == nil {
@@ -319,6 +323,7 @@ func (t *tournament) createTournament(f *duelRunFlags, path string, seed uint64,
 		return err
 	}
 	t.ready()
+	t.created = true
 	if t.file != nil {
 		return nil
 	}

@@ -51,7 +51,7 @@ func soFar(t *tournament, s *duel.State) string {
 	case s.Ranking != nil:
 		return rankPromise(s.Ranking, s, t.Config().Epsilon)
 	case s.Copeland != nil:
-		return fmt.Sprintf("the scores are as shown when you stop, but with probability at most %.3g", s.Copeland.Failure)
+		return fmt.Sprintf("the scores are as shown when you stop, wrong with probability at most %.3g", s.Copeland.Failure)
 	case s.Guarantee != nil:
 		return sure(s.Guarantee)
 	}

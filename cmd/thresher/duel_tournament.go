@@ -21,6 +21,7 @@ type tournament struct {
 	texts    *armTexts // shown in place of names; nil if there are none
 	judgedBy string    // the judge of this run, "" if none was named
 	json     bool      // --json
+	created  bool      // by this run
 }
 
 // ready prepares t after its Tournament was set.

@@ -41,6 +41,19 @@ func TestDuelTypedUndo(t *testing.T) {
 	}
 }
 
+// Undoing when there is nothing to undo asks for the same duel again, so that judgments that follow count.
+func TestDuelUndoNothing(t *testing.T) {
+	for _, flags := range [][]string{nil, {"--testing", "sweep"}} {
+		dir := t.TempDir()
+		arms := armsFile(t, dir, "a", "b", "c")
+		r := duelRun(t, "u\n1\nu\nu\n1\n1\n1\nq\n", append([]string{"--arms", arms, quickly}, flags...)...)
+		r.wantCode(t, exitOK)
+		if s := restored(t, arms+".duel").State(); s.Duels+int64(s.Waiting) != 3 || s.Waiting > 0 && flags == nil {
+			t.Errorf("%v: %d judgments count and %d wait, of three\n%s", flags, s.Duels, s.Waiting, r.err)
+		}
+	}
+}
+
 // The judgment that named the winner can be undone: at once, and by a later run.
 func TestDuelUndoWinner(t *testing.T) {
 	dir := t.TempDir()

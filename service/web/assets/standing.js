@@ -39,15 +39,15 @@ function headline(t, state) {
 function summary(t, state) {
   if (state.ranking) {
     const { safe, pairs, failure } = state.ranking;
-    return `${count(safe)} of ${plural(pairs, "pair")} known; places hold but with probability at most ${figure(failure)}.`;
+    return `${count(safe)} of ${plural(pairs, "pair")} known; places hold, wrong with probability at most ${figure(failure)}.`;
   }
   if (state.copeland) {
     const { winners, known, circle, failure } = state.copeland;
     const none = circle ? " Every text is beaten by another: none is best." : "";
-    return `${known ? "Beat the most others" : "May beat the most others"}: ${winners.join(", ")}; but with probability at most ${figure(failure)}.${none}`;
+    return `${known ? "Beat the most others" : "May beat the most others"}: ${winners.join(", ")}; wrong with probability at most ${figure(failure)}.${none}`;
   }
   const bound = state.guarantee
-    ? `, ${within(state.guarantee)} but with probability at most ${figure(state.guarantee.failure)}`
+    ? `, ${within(state.guarantee)}, wrong with probability at most ${figure(state.guarantee.failure)}`
     : ", of which nothing is sure yet";
   if (state.done) return `The winner is ${state.winner}${bound}.`;
   return `${state.leader} leads${bound}.`;

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A run that continues a tournament shows the texts that were judged: names in their place are refused, and
+// texts that have changed, until the file that says so is removed.
+func TestTextsShown(t *testing.T) {
+	dir := t.TempDir()
+	texts, state := textsFile(t, dir), filepath.Join(dir, "s")
+	begin := []string{"--texts", texts, "--delta", ".1", "--horizon", "40", "--judge-command", shorter, "--state", state}
+	duelRun(t, "1\nq\n", "--texts", texts, "--delta", ".1", "--horizon", "40", "--state", state).wantCode(t, exitOK)
+	before := restored(t, state).State().Duels
+	duelRun(t, "", "--judge-command", "echo 1", "--state", state).wantError(t, "--texts: missing")
+	duelRun(t, "1\n", "--state", state).wantError(t, "not names")
+
+	content, err := os.ReadFile(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := append([]byte(nil), content...)
+	copy(changed[len(changed)-len("brief\"}\n"):], "short")
+	writeFile(t, dir, "texts.jsonl", changed)
+	duelRun(t, "", begin...).wantError(t, `the text of arm "arm-short" is not the one that was judged before`)
+	if s := restored(t, state).State(); s.Duels != before {
+		t.Errorf("%d duels after runs that were refused, %d before", s.Duels, before)
+	}
+
+	writeFile(t, dir, "texts.jsonl", content)
+	duelRun(t, "", begin...).wantCode(t, exitOK)
+	writeFile(t, dir, "texts.jsonl", changed)
+	duelRun(t, "q\n", append(begin, "--force")...).wantCode(t, exitOK) // another tournament, of the new texts
+}
