@@ -67,7 +67,7 @@ var knows = map[string][]string{
 	"internal/filelock":   {},
 	"internal/vectors":    {},
 	"e2e":                 {"internal/vectors"},
-	"bench":               {"batch", "backend", "collection", "cpu", "simd", "dataset", "internal/vectors"},
+	"bench":               {"bandit", "batch", "batch/plan", "backend", "backend/looks", "collection", "cpu", "gpu", "simd", "dataset", "internal/vectors"},
 }
 
 // only says which outside modules are kept to which rooms.

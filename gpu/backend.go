@@ -85,17 +85,13 @@ func (b *Backend) Devices() []device.Info {
 	return infos
 }
 
-// Describe names the devices in use as the driver does. The costs are estimates from the data
-// sheets of server cards of 2022 to 2024 and the share of those rates that kernels usually
-// reach; none was measured.
+// Describe names the devices in use as the driver does. The costs are EstimatedCosts.
 func (b *Backend) Describe() backend.Description {
 	names := make([]string, len(b.machines))
 	for i, m := range b.machines {
 		names[i] = m.d.Info().Name
 	}
-	return backend.Description{Device: strings.Join(names, ", "), Costs: backend.Costs{
-		Scan: 4e-6, Wide: 6e-6, Test: 2e-4, List: .05, Visit: .03, Code: 1e-4, Sign: 4e-5, Far: 3.5e-4, Fetch: .1, Score: 1.4e-3,
-		Dense: 9e-6, DenseTest: 3e-4, DenseOne: 1.2e-3, Rotate: .02, Query: 2000}}
+	return backend.Description{Device: strings.Join(names, ", "), Costs: EstimatedCosts()}
 }
 
 // Load copies c to the device, or distributes it over several.

@@ -1,0 +1,191 @@
+// Command signbits counts what passes two first looks: the GPU's, and one that is decided by sign bits,
+// which is not built. docs/gpu.md says what came of it, tiles.go what the second look is.
+//
+//	go run ./bench/signbits -atoms FILE -queries FILE [-n 60000] [-metric ip] [-k 10,100]
+//
+// It builds a collection, chooses plans by the costs of a GPU, and takes the first look of the plan of
+// method adaptive as gpu/takelook.go does: in chunks, after each of which the arms of greatest bound
+// are scored and thresholds rise. Nothing is timed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+
+	"thresher/backend"
+	"thresher/backend/looks"
+	"thresher/batch/plan"
+	"thresher/collection"
+	"thresher/cpu"
+	"thresher/dataset"
+	"thresher/gpu"
+)
+
+// options are what the flags say.
+type options struct {
+	atoms, queries, metric, ks, costs string
+	n, width                          int
+	delta                             float64
+}
+
+// queryCount is the number of queries of a simulation, the width of a panel of simd.Gemm.
+const queryCount = 64
+
+func main() {
+	var o options
+	flag.StringVar(&o.atoms, "atoms", "", "`file` of atoms")
+	flag.StringVar(&o.queries, "queries", "", "`file` of queries, of which the first 64 are taken")
+	flag.IntVar(&o.n, "n", 0, "atoms, the first of the file; 0: all")
+	flag.StringVar(&o.metric, "metric", "ip", "`metric` of the search: "+strings.Join(collection.Metrics(), ", "))
+	flag.StringVar(&o.ks, "k", "10,100", "atoms of an answer, several `numbers`")
+	flag.StringVar(&o.costs, "costs", "gpu", "built-in `costs` that choose plans: gpu, cpu")
+	flag.IntVar(&o.width, "width", 0, "rest coordinates of the first look, in place of the plan's")
+	flag.Float64Var(&o.delta, "delta", .01, "failure probability of an answer")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "signbits:", err)
+		os.Exit(1)
+	}
+}
+
+// run builds a collection of the atoms and writes a table of its first looks to out.
+func run(ctx context.Context, out io.Writer, o options) (err error) {
+	metric, err := collection.ParseMetric(o.metric)
+	if err != nil {
+		return fmt.Errorf("-metric: %w", err)
+	}
+	costs := gpu.EstimatedCosts()
+	switch o.costs {
+	case "gpu":
+	case "cpu":
+		b := cpu.New(cpu.Options{Threads: 1})
+		costs = b.Describe().Costs
+		if err := b.Close(); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("-costs %q is none of gpu, cpu", o.costs)
+	}
+	var ks []int
+	for word := range strings.SplitSeq(o.ks, ",") {
+		k, err := strconv.Atoi(word)
+		if err != nil || k < 1 {
+			return fmt.Errorf("-k %s: %q is not a number of atoms, at least 1", o.ks, word)
+		}
+		ks = append(ks, k)
+	}
+	atoms, err := dataset.ReadAll(ctx, o.atoms, nil)
+	if err != nil {
+		return err
+	}
+	queries, err := dataset.ReadAll(ctx, o.queries, nil)
+	if err != nil {
+		return err
+	}
+	if queries.Rows < queryCount || queries.Dim != atoms.Dim {
+		return fmt.Errorf("%s has %d queries of %d coordinates; wanted are %d of %d", o.queries, queries.Rows, queries.Dim, queryCount, atoms.Dim)
+	}
+	n := atoms.Rows
+	if o.n > 0 {
+		n = min(n, o.n)
+	}
+	c, err := collection.Build(ctx, atoms.Data[:n*atoms.Dim], atoms.Dim, &collection.Options{Metric: metric, Seed: 1})
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.atoms, err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if !c.Coded() {
+		return fmt.Errorf("%s: %d coordinates are not coded, at least %d are", o.atoms, c.Dim, collection.MinRotated)
+	}
+	fmt.Fprintf(out, "%d x %d, %v\n", c.N, c.Dim, metric)
+	planner := plan.New(c, costs)
+	w := newWorkload(c, queries.Data)
+	for _, k := range ks {
+		l, err := firstLook(out, c, planner, k, o)
+		if err != nil {
+			return err
+		}
+		if l != nil {
+			if err := compare(out, w, l, k); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// firstLook writes the plans for the k best and returns the first look of adaptive's; nil if it is no
+// look that sign bits could decide.
+func firstLook(out io.Writer, c *collection.Collection, planner *plan.Planner, k int, o options) (*looks.Compiled, error) {
+	q := plan.Question{Method: plan.Auto, K: k, Arms: c.N, Panels: c.PanelCount(), Delta: o.delta}
+	auto, err := planner.Choose(q)
+	if err != nil {
+		return nil, err
+	}
+	q.Method = plan.Adaptive
+	p, err := planner.Choose(q)
+	if err != nil {
+		return nil, err
+	}
+	if o.width > 0 && !p.Dense() { // the later looks and the alpha of the plan
+		_, later, _ := strings.Cut(p.Name, ",")
+		q.Name = fmt.Sprintf("%d,%s", o.width, later)
+		if p, err = planner.Choose(q); err != nil {
+			return nil, err
+		}
+	}
+	fmt.Fprintf(out, "k = %d: auto %s, adaptive %s", k, auto.Name, p.Name)
+	if p.Dense() || p.Looks[0].Rep != backend.Panels || p.Looks[0].Alpha == 0 {
+		fmt.Fprintln(out, ": no first look that can fail")
+		return nil, nil
+	}
+	l, err := looks.NewSet(c).Compile(p.Looks[0])
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(out, ", alpha %.2g\n", p.Looks[0].Alpha)
+	return l, nil
+}
+
+// compare takes a first look in every form and writes a line for each. Sign bits take so few
+// instructions that they are also compared at 32 more coordinates.
+func compare(out io.Writer, w *workload, l *looks.Compiled, k int) error {
+	fmt.Fprintf(out, "  %-46s %9s %9s %7s %7s %8s\n", "", "listed %", "left %", "median", "most", "turns %")
+	line := func(name string, f tally) {
+		fmt.Fprintf(out, "  %-46s %9.4f %9.4f %7d %7d %8.2f\n", name, f.listed, f.left, f.median, f.most, f.turns)
+	}
+	inOrder := storedOrder(w.c.N)
+	line(fmt.Sprintf("as it is, %d", l.To), w.search(newAtomwise(w, l), inOrder, k))
+	forms := []offsetForm{noOffset}
+	if w.c.Offset != nil {
+		forms = []offsetForm{offsetMost, offsetCoordinate}
+	}
+	for _, form := range forms {
+		line(fmt.Sprintf("sign bits, %d, as stored%v", l.To, form), w.search(newTiled(w, l, inOrder, form), inOrder, k))
+	}
+	for _, more := range []int{0, 32} {
+		wide := l.Look
+		wide.To += more
+		if stage := w.c.Stage(wide.To); stage < 0 || wide.To == w.c.D {
+			continue
+		}
+		l, err := looks.NewSet(w.c).Compile(wide)
+		if err != nil {
+			return err
+		}
+		byRadius := orderByRadius(w.c.N, l.Radius, l.FirstChunk)
+		for _, form := range forms {
+			line(fmt.Sprintf("sign bits, %d, by radius%v", l.To, form), w.search(newTiled(w, l, byRadius, form), byRadius, k))
+		}
+	}
+	return nil
+}
