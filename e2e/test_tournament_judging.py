@@ -45,7 +45,8 @@ def test_what_is_pressed_while_a_judgment_is_sent_does_not_count(tab: Tab, serve
     for key in "2=su":
         page.keyboard.press(key)
     page.locator("#second").click(force=True)
-    expect(page.locator("#match-status")).to_contain_text("What was pressed before the pair could be read did not count.")
+    early = "What was pressed before the pair could be read did not count."
+    expect(page.locator("#match-status")).to_contain_text(early)
     assert len(held) == 1
     page.unroute_all()
     held[0].continue_()
