@@ -2,72 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Route, expect
 
+from judging import TEXTS, create, decide, judge, opened, press, shown
 from server import Server
 from tabs import NARROW, WIDE, Tab
 
 pytestmark = pytest.mark.skipif(not os.environ["E2E_CHROMIUM"], reason="E2E_BROWSER=0")
 
-TEXTS = ["a clear sentence", "a sentence", "words without any order"]
-
-
-def opened(tab: Tab, server: Server) -> Page:
-    tab.page.goto(server.url)
-    tab.page.get_by_role("link", name="Tournaments").click()
-    expect(tab.page.locator("#choice-status")).not_to_have_text("Loading …")
-    return tab.page
-
-
-def create(page: Page, texts: list[str], wanted: str = "anytime", delta: str = "0.2", epsilon: str = "") -> None:
-    page.get_by_label("Texts to compare, one a line").fill("\n".join(texts))
-    page.get_by_label("Wanted").select_option(wanted)
-    page.locator("#delta").fill(delta)
-    page.locator("#epsilon").fill(epsilon)
-    page.get_by_role("button", name="Create").click()
-
-
-def shown(page: Page) -> tuple[str, str]:
-    return page.locator("#first-text").inner_text(), page.locator("#second-text").inner_text()
-
-
-def press(page: Page, key: str) -> None:
-    """Presses a key and waits until the server has answered all of it."""
-    page.evaluate("document.activeElement.blur()")
-    page.keyboard.press(key)
-    expect(page.locator("#match")).not_to_have_attribute("aria-busy", "true")
-
-
-def judge(page: Page, order: list[str], most: int = 400) -> set[str]:
-    """Prefers what comes first in an order, until the end; returns the keys that were pressed."""
-    pressed = set()
-    for _ in range(most):
-        if page.locator("#match-body").is_hidden():
-            return pressed
-        first, second = shown(page)
-        key = "1" if order.index(first) < order.index(second) else "2"
-        pressed.add(key)
-        press(page, key)
-    raise AssertionError(f"no end after {most} judgments: {page.locator('#standing-status').inner_text()}")
-
-
 def test_a_tournament_is_judged_and_undone_by_keyboard(tab: Tab, server: Server) -> None:
     page = opened(tab, server)
     create(page, TEXTS)
     expect(page.locator("#match-body")).to_be_visible()
-    expect(page.locator("#standing-status")).to_contain_text("of which nothing is sure yet. 0 judgments.")
+    expect(page.locator("#standing-status")).to_contain_text("leads; nothing is sure yet. 0 judgments.")
     expect(page.locator("#undo")).to_be_disabled()
     assert judge(page, TEXTS) == {"1", "2"}  # the order is random
-    expect(page.locator("#match-status")).to_have_text(f"{TEXTS[0]} is the winner.")
+    expect(page.locator("#match-status")).to_have_text(f"“{TEXTS[0]}” is the winner.")
     said = page.locator("#standing-status")
-    expect(said).to_contain_text(f"The winner is {TEXTS[0]}, the best, wrong with probability at most 0.2.")
+    best = "if some text is unbeaten, it is the best, wrong with probability at most 0.2."
+    expect(said).to_contain_text(f"The winner is “{TEXTS[0]}”: {best}")
     expect(page.locator("#standing-table tbody tr").first).to_contain_text("winner")
-    expect(page.locator("#standing-table")).to_contain_text(f"{TEXTS[0]} had 100%")
+    expect(page.locator("#standing-table")).to_contain_text(f"“{TEXTS[0]}” had 100%")
     judgments = int(re.findall(r"(\d+) judgments", said.inner_text())[0])
 
     press(page, "u")
@@ -78,7 +39,7 @@ def test_a_tournament_is_judged_and_undone_by_keyboard(tab: Tab, server: Server)
     press(page, "=")
     expect(said).to_contain_text(f"{judgments - 1} judgments, 1 tie among them, 2 undos.")
     judge(page, TEXTS)
-    expect(page.locator("#match-status")).to_have_text(f"{TEXTS[0]} is the winner.")
+    expect(page.locator("#match-status")).to_have_text(f"“{TEXTS[0]}” is the winner.")
 
 
 def test_keys_are_letters_in_a_field(tab: Tab, server: Server) -> None:
@@ -124,11 +85,14 @@ def test_all_in_order_and_another_judge(tab: Tab, server: Server) -> None:
 @pytest.mark.parametrize(
     ("texts", "delta", "epsilon", "says", "field"),
     [
-        (["alone"], "0.1", "", "1 arms; a tournament has at least 2", "texts"),
-        (["same", "same"], "0.1", "", "arms 0 and 1 are both", "texts"),
-        (["x" * 257, "y"], "0.1", "", "257 characters", "texts"),
-        (["x", "y"], "2", "", "delta is 2", "delta"),
-        (["x", "y"], "0.1", "0.7", "epsilon is 0.7", "epsilon"),
+        (["alone"], "0.1", "", "1 text, one a line; at least 2 are needed.", "texts"),
+        (["alone", " \u00a0", "\u200b"], "0.1", "", "1 text, one a line; at least 2 are needed.", "texts"),
+        (["same", "", "other", "same "], "0.1", "", "Lines 1 and 4 are both “same”; all texts must differ.", "texts"),
+        (["y", "x" * 257], "0.1", "", "Line 2 has 257 characters; at most 256 are allowed.", "texts"),
+        (["x", "y"], "2", "", "δ is 2; a number between 0 and 1, without either, is needed.", "delta"),
+        (["x", "y"], "", "", "δ is missing; a number between 0 and 1,", "delta"),
+        (["x", "y"], "0.1", "0.7", "ε is 0.7; a number between 0 and 0.5, without either, is needed, or", "epsilon"),
+        ([str(i) for i in range(513)], "0.1", "", "513 texts; this server takes at most 512 in a tournament.", "texts"),
     ],
 )
 def test_bad_input_is_shown_where_it_is(
@@ -137,9 +101,46 @@ def test_bad_input_is_shown_where_it_is(
     page = opened(tab, server)
     create(page, texts, delta=delta, epsilon=epsilon)
     expect(page.locator("#create-problem")).to_contain_text(says)
+    expect(page.locator("#create-problem")).not_to_contain_text("arm")
     expect(page.locator(f"#{field}")).to_have_attribute("aria-invalid", "true")
     expect(page.locator(f"#{field}")).to_be_focused()
     expect(page.locator("#match-body")).to_be_hidden()
+
+
+def test_what_is_no_number_is_not_left_out(tab: Tab, server: Server) -> None:
+    page = opened(tab, server)
+    page.get_by_label("Texts to compare, one a line").fill("x\ny")
+    page.locator("#epsilon").fill("")
+    page.locator("#epsilon").press_sequentially("1e")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator("#create-problem")).to_contain_text("ε is not a number; a number between 0 and 0.5")
+
+
+def test_the_longest_texts_are_taken(tab: Tab, server: Server) -> None:
+    page = opened(tab, server)
+    create(page, ["é" * 256, "x"])
+    expect(page.locator("#match-body")).to_be_visible()
+    expect(page.locator("#create-problem")).to_be_empty()
+
+
+def test_a_request_that_was_not_answered_is_the_same_again(tab: Tab, server: Server) -> None:
+    page = opened(tab, server)
+    sent = []
+
+    def lose(route: Route) -> None:
+        sent.append((route.request.headers["idempotency-key"], route.request.post_data))
+        if len(sent) == 1:
+            route.fetch()  # the server has it
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/v1/tournaments", lambda route: lose(route) if route.request.method == "POST" else route.continue_())
+    create(page, TEXTS)
+    expect(page.locator("#create-problem")).to_contain_text("The server does not answer")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator("#match-body")).to_be_visible()
+    assert len(sent) == 2 and sent[0] == sent[1]
 
 
 def test_a_tournament_that_is_not_there(tab: Tab, server: Server) -> None:
@@ -159,6 +160,48 @@ def test_hard_to_tell_apart_is_said(tab: Tab, server: Server) -> None:
     expect(tab.page.locator("#standing-close")).to_contain_text("if they are equal, this never ends")
 
 
+def test_headings_stand_over_their_figures(tab: Tab, server: Server) -> None:
+    page = opened(tab, server)
+    texts = ["7 words that begin with a figure", "−1 and so does this", "a sentence"]
+    create(page, texts)
+    expect(page.locator("#match-body")).to_be_visible()
+    decide(page, server, texts)
+    expect(page.locator("#standing-table th")).to_have_text(["Text", "Wins", "Duels", "Rate", "State"])
+    expect(page.locator("#standing-table tbody tr").first.locator("td").last).to_have_text("winner")
+    expect(page.locator("#standing-table tbody tr").last.locator("td").last).to_contain_text("out after ")
+    aligned = page.evaluate(
+        """[...document.querySelectorAll("#standing-table tr")].map((row) =>
+          [...row.cells].map((cell) => getComputedStyle(cell).textAlign))"""
+    )
+    assert aligned == [["start", "end", "end", "end", "start"]] * 4
+
+
+def test_two_texts_need_no_assumption(tab: Tab, server: Server) -> None:
+    page = opened(tab, server)
+    create(page, TEXTS[:2])
+    expect(page.locator("#match-body")).to_be_visible()
+    decide(page, server, TEXTS)
+    expect(page.locator("#standing-status")).to_contain_text(f"The winner is “{TEXTS[0]}”: it is the best, wrong with")
+    expect(page.locator("#standing-notes")).not_to_contain_text("Unbeaten")
+
+
+def test_the_page_asks_for_the_token_too(tab: Tab) -> None:
+    token = f"e2e:write:{hashlib.sha256(b'a token').hexdigest()}"
+    server = Server("judged", "--tokens", token, token="a token")
+    try:
+        page = tab.page
+        page.goto(server.url + "/web/tournaments.html")
+        expect(page.get_by_role("dialog", name="Bearer token")).to_be_visible()
+        expect(page.get_by_label("Token", exact=True)).to_be_focused()
+        page.keyboard.type("a token")
+        page.keyboard.press("Enter")
+        expect(page.locator("#choice-status")).to_have_text("None yet.")
+        create(page, TEXTS)
+        expect(page.locator("#match-body")).to_be_visible()
+    finally:
+        server.stop()
+
+
 SCHEMES = [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")]
 
 
@@ -166,7 +209,8 @@ SCHEMES = [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")]
 def test_everybody_can_judge(tab: Tab, server: Server, request: pytest.FixtureRequest) -> None:
     name = request.node.callspec.id.replace(" ", "-")
     page = opened(tab, server)
-    create(page, [*TEXTS, "a text that is much longer than the others: " + "and so on " * 20], epsilon="0.1")
+    texts = [*TEXTS, "a text that is much longer than the others: " + "and so on " * 19 + "and on"]
+    create(page, texts, epsilon="0.1")
     expect(page.locator("#match-body")).to_be_visible()
     for key in ("1", "2", "="):
         press(page, key)
@@ -175,7 +219,7 @@ def test_everybody_can_judge(tab: Tab, server: Server, request: pytest.FixtureRe
             create(page, ["alone"])
             expect(page.locator("#create-problem .problem")).to_be_visible()
         if state == "winner":
-            judge(page, [*TEXTS, page.locator("#standing-table td", has_text="much longer").inner_text()])
+            decide(page, server, texts)
         tab.shot(f"tournament-{name}-{state}")
         faults = Axe().run(page)
         assert faults.violations_count == 0, faults.generate_report()

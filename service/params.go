@@ -1,10 +1,12 @@
 package service
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"thresher/service/db"
 	"thresher/service/problem"
@@ -28,7 +30,7 @@ func parametersOf(r *http.Request, names []string) (parameters, error) {
 			if names == nil {
 				names = []string{}
 			}
-			return parameters{}, problem.New(problem.UnknownField, "there is no parameter %q here", name).In(name).Within(names)
+			return parameters{}, problem.New(problem.UnknownField, "there is no parameter %.60q here; there are: %s", name, cmp.Or(strings.Join(names, ", "), "none")).In(name).Within(names)
 		}
 	}
 	return parameters{values}, nil
@@ -38,7 +40,7 @@ func parametersOf(r *http.Request, names []string) (parameters, error) {
 func (p parameters) parseText(name string) (string, error) {
 	values := p.Values[name]
 	if len(values) > 1 {
-		return "", problem.New(problem.InvalidValue, "%s is given %d times", name, len(values)).In(name)
+		return "", problem.New(problem.InvalidValue, "%s is given %d times, not once", name, len(values)).In(name).Within(1)
 	}
 	if len(values) == 0 {
 		return "", nil
@@ -58,7 +60,7 @@ func (p parameters) parseBool(name string) (bool, error) {
 	case "false":
 		return false, nil
 	}
-	return false, problem.New(problem.InvalidValue, "%s is %q", name, text).In(name).Within([]string{"true", "false"})
+	return false, problem.New(problem.InvalidValue, "%s is %.60q, not true or false", name, text).In(name).Within([]string{"true", "false"})
 }
 
 // parseInt returns an integer parameter in [low, high]; otherwise if it is absent.
@@ -69,7 +71,7 @@ func (p parameters) parseInt(name string, low, high, otherwise int) (int, error)
 	}
 	x, err := strconv.Atoi(text)
 	if err != nil || x < low || x > high {
-		return 0, problem.New(problem.InvalidValue, "%s is %q", name, text).In(name).Within([]int{low, high})
+		return 0, problem.New(problem.InvalidValue, "%s is %.60q, not a whole number from %d to %d", name, text, low, high).In(name).Within([]int{low, high})
 	}
 	return x, nil
 }

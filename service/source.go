@@ -140,7 +140,7 @@ func idempotencyKey(r *request) (string, error) {
 	key := given[0]
 	printable := strings.IndexFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) < 0
 	if len(given) > 1 || key == "" || len(key) > mostKey || !printable {
-		return "", problem.New(problem.InvalidValue, "an Idempotency-Key is 1 to %d printable ASCII characters", mostKey).In("Idempotency-Key").Within(mostKey)
+		return "", problem.New(problem.InvalidValue, "Idempotency-Key is %.60q of %d bytes, not 1 to %d printable ASCII characters, given once", key, len(key), mostKey).In("Idempotency-Key").Within(mostKey)
 	}
 	return hashed(r.x.who, r.Method, r.URL.Path, key), nil
 }

@@ -30,8 +30,10 @@ type Tournament struct {
 	Object         string `json:"object"`     // "tournament"
 	CreatedAt      int64  `json:"created_at"` // Unix seconds
 	TournamentSpec        // with defaults filled in
-	Done           bool   `json:"done"`
-	// Winner is the best arm once Done.
+	// Assumes is what the guarantee assumes of the preferences, "" if nothing.
+	Assumes string `json:"assumes,omitempty"`
+	Done    bool   `json:"done"`
+	// Winner is the arm that is named best once Done.
 	Winner *string `json:"winner"`
 	// State is nil in lists.
 	State *TournamentState `json:"state,omitempty"`
@@ -181,7 +183,7 @@ type Lean struct {
 }
 
 // Guarantee says that the winner, or leader, is worse than the best arm by more than Epsilon with
-// probability Failure at most.
+// probability Failure at most, if what the tournament Assumes is true.
 type Guarantee struct {
 	Epsilon float64 `json:"epsilon"`
 	Failure float64 `json:"failure"`

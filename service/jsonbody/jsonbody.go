@@ -77,11 +77,12 @@ func Object(members Members) Reader {
 			name := string(key)
 			read, ok := members[name]
 			if !ok {
-				return at, problem.New(problem.UnknownField, "there is no field %q", Clip(name)).In(Clip(name)).
-					Within(slices.Sorted(maps.Keys(members)))
+				known := slices.Sorted(maps.Keys(members))
+				return at, problem.New(problem.UnknownField, "there is no field %q; there are: %s", Clip(name), strings.Join(known, ", ")).In(Clip(name)).
+					Within(known)
 			}
 			if seen[name] {
-				return at, problem.New(problem.InvalidValue, "%s is given twice", name).In(name)
+				return at, problem.New(problem.InvalidValue, "%s is given twice, not once", name).In(name).Within(1)
 			}
 			seen[name] = true
 			next, err := read(b, at)
@@ -164,16 +165,18 @@ func Integer[T int | int64 | uint64](name string, dst *T) Reader {
 		if err != nil {
 			return i, err
 		}
+		limits := "[-2^63, 2^63)"
 		switch x := any(dst).(type) {
 		case *uint64:
 			*x, err = strconv.ParseUint(text, 10, 64)
+			limits = "[0, 2^64)"
 		case *int64:
 			*x, err = strconv.ParseInt(text, 10, 64)
 		case *int:
 			*x, err = strconv.Atoi(text)
 		}
 		if err != nil {
-			return i, problem.New(problem.InvalidValue, "%s is %s, outside the range of its integer type", name, Clip(text)).In(name)
+			return i, problem.New(problem.InvalidValue, "%s is %s, a whole number in %s is wanted", name, Clip(text), limits).In(name).Within(limits)
 		}
 		return end, nil
 	}

@@ -252,11 +252,20 @@ func unplayable(r *record, what string, err error) error {
 
 // view returns the tournament without its state.
 func (r *record) view() Tournament {
-	t := Tournament{ID: r.ID, Object: "tournament", CreatedAt: r.At, TournamentSpec: completed(r.Config), Done: r.Done}
+	t := Tournament{ID: r.ID, Object: "tournament", CreatedAt: r.At, TournamentSpec: completed(r.Config), Assumes: assumed(r.Config), Done: r.Done}
 	if r.Done {
 		t.Winner = &t.Arms[r.Winner]
 	}
 	return t
+}
+
+// assumed returns what a guarantee assumes of the preferences, "" if nothing: two arms always have an
+// order, in which one of them is unbeaten.
+func assumed(c duel.Config) string {
+	if len(c.Arms) == 2 || c.Algorithm == duel.Copeland {
+		return ""
+	}
+	return c.Algorithm.Assumes()
 }
 
 // digest returns the hash of a text.

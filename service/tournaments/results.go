@@ -34,7 +34,7 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 
 func checkJudge(name string) error {
 	if n := utf8.RuneCountInString(name); n > duel.MaxJudgeName {
-		return problem.New(problem.InvalidValue, "the judge's name has %d characters", n).In("judge").Within(duel.MaxJudgeName)
+		return problem.New(problem.InvalidValue, "judge has %d characters, not at most %d", n, duel.MaxJudgeName).In("judge").Within(duel.MaxJudgeName)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func DecodeCount(body []byte) (n Wanted, err error) {
 		return n, err
 	}
 	if count == nil {
-		return n, problem.New(problem.InvalidValue, "count is missing: how many duels at most").In("count")
+		return n, problem.New(problem.InvalidValue, "count is missing: how many duels at most, from 1 on").In("count").Within("1 or more")
 	}
 	n.Count = *count
 	return n, checkJudge(n.Judge)
@@ -65,7 +65,7 @@ func DecodeUndo(body []byte) (duel uint64, err error) {
 	case err != nil || id == nil:
 		return 0, err
 	case *id == 0:
-		return 0, problem.New(problem.InvalidValue, "duel_id is 0; ids begin with 1").In("duel_id")
+		return 0, problem.New(problem.InvalidValue, "duel_id is 0; ids begin with 1").In("duel_id").Within("1 or more")
 	}
 	return *id, nil
 }
@@ -79,6 +79,7 @@ type Wanted struct {
 // DecodeResults reads the body of a report: a list of {"duel_id": 7, "a_won": true}, or with
 // "tie": true or "skip": true in place of the winner, and a "judge".
 func DecodeResults(body []byte) (all []Verdict, err error) {
+	verdicts := []string{"a_won", "tie", "skip"}
 	err = jsonbody.DecodeList(body, func(b []byte, i int) (int, error) {
 		var id *uint64
 		var won *bool
@@ -94,11 +95,11 @@ func DecodeResults(body []byte) (all []Verdict, err error) {
 		case err != nil:
 			return next, err
 		case id == nil:
-			return next, problem.New(problem.InvalidValue, "duel_id is missing").In("duel_id")
+			return next, problem.New(problem.InvalidValue, "duel_id is missing: the id of a duel that was issued").In("duel_id").Within("1 or more")
 		case won == nil && !v.Tie && !v.Skip:
-			return next, problem.New(problem.InvalidValue, "a_won is missing, and neither tie nor skip is true").In("a_won")
+			return next, problem.New(problem.InvalidValue, "a_won is missing, and neither tie nor skip is true; one of them is wanted").In("a_won").Within(verdicts)
 		case v.Tie && v.Skip, won != nil && (v.Tie || v.Skip):
-			return next, problem.New(problem.InvalidValue, "more than one of a_won, tie and skip is given").In("a_won")
+			return next, problem.New(problem.InvalidValue, "more than one of a_won, tie and skip is given; one is wanted").In("a_won").Within(verdicts)
 		}
 		if err := checkJudge(v.Judge); err != nil {
 			return next, err

@@ -1,11 +1,13 @@
 package tournaments
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"thresher/duel"
 	"thresher/service/problem"
@@ -16,7 +18,6 @@ const (
 	mostLease    = 30 * 86400 // seconds
 	leastLease   = 1e-3       // seconds
 	defaultSeed  = 1
-	mostName     = 256     // characters of an arm's name
 	mostHorizon  = 1 << 53 // exact in the JSON of all languages
 	mostGamma    = 1e6     // keeps radii finite
 	leastAny     = 1e-100  // a delta that every algorithm takes
@@ -37,11 +38,20 @@ func (i interval) has(x float64) bool {
 	return i.low <= x && x <= i.high
 }
 
+// The ranges of numbers, as problems state them.
+var (
+	epsilons = interval{0, .5, true, "(0, 1/2)"}
+	deltas   = interval{0, 1, true, "(0, 1)"}
+	gammas   = interval{1, mostGamma, false, "[1, 1e6]"}
+	alphas   = interval{.5, math.Inf(1), true, "(1/2, inf)"}
+	leases   = interval{leastLease, mostLease, false, "[0.001, 2592000]"}
+)
+
 // checkSpec checks s and returns its configuration with defaults filled in. most bounds the
 // arms.
 func checkSpec(s *Spec, most int) (duel.Config, error) {
 	c := duel.Config{Arms: s.Arms, Order: duel.RandomOrder}
-	for _, check := range []func(*Spec, int) error{checkArms, checkMode, checkNames, checkSweep, checkNumbers} {
+	for _, check := range []func(*Spec, int) error{checkArms, checkNames, checkMode, checkSweep, checkNumbers} {
 		if err := check(s, most); err != nil {
 			return c, err
 		}
@@ -60,36 +70,39 @@ func checkSpec(s *Spec, most int) (duel.Config, error) {
 	c.Seed, c.Lease = seed, time.Duration(lease*float64(time.Second))
 	t, err := duel.New(c, nil)
 	if err != nil {
-		return c, problem.New(problem.InvalidValue, "%v", err).In(blamed(c)).Because(err)
+		why, field := strings.TrimPrefix(err.Error(), "duel: "), blamed(c)
+		if !strings.Contains(why, field) {
+			why = field + ": " + why
+		}
+		return c, problem.New(problem.InvalidValue, "%s", why).In(field).Because(err)
 	}
 	return t.Config(), nil
 }
 
-func checkArms(s *Spec, most int) error {
-	if n := len(s.Arms); n < 2 {
-		return problem.New(problem.InvalidValue, "%d arms; a tournament has at least 2", n).In("arms").Within([]int{2, most})
-	} else if n > most {
-		return problem.New(problem.OverLimit, "%d arms; at most %d may be in one tournament", n, most).In("arms").Within(most)
+// algorithms lists those that a tournament may have.
+func algorithms() []duel.Algorithm { return append(duel.Algorithms(), duel.Rank, duel.Copeland) }
+
+func checkNames(s *Spec, _ int) error {
+	return cmp.Or(
+		checkName("algorithm", s.Algorithm, true, algorithms()),
+		checkName("mode", s.Mode, false, []duel.Goal{duel.Online, duel.PAC}),
+		checkName("radius", s.Radius, true, []duel.Radius{duel.Tight, duel.Wide}),
+		checkName("testing", s.Testing, true, []duel.Testing{duel.Strict, duel.Sweep}),
+	)
+}
+
+// checkName checks that the value of a member is one of all or, if it is optional, "".
+func checkName[T ~string](field, value string, optional bool, all []T) error {
+	if slices.Contains(all, T(value)) || optional && value == "" {
+		return nil
 	}
-	seen := make(map[string]int, len(s.Arms))
-	for i, name := range s.Arms {
-		if n := utf8.RuneCountInString(name); n == 0 || n > mostName {
-			return problem.New(problem.InvalidValue, "the name of arm %d has %d characters, not 1 to %d", i, n, mostName).At("arms", i).Within([]int{1, mostName})
-		}
-		if j, ok := seen[name]; ok {
-			return problem.New(problem.InvalidValue, "arms %d and %d are both %q", j, i, name).At("arms", i)
-		}
-		seen[name] = i
-	}
-	return nil
+	list := strings.Trim(fmt.Sprint(all), "[]")
+	return problem.New(problem.InvalidValue, "%s %.60q is none of %s", field, value, strings.ReplaceAll(list, " ", ", ")).In(field).Within(all)
 }
 
 // checkMode checks that the members of the mode are there, and no others.
 func checkMode(s *Spec, _ int) error {
 	algorithm := duel.Algorithm(s.Algorithm)
-	if modes := []duel.Goal{duel.Online, duel.PAC}; !slices.Contains(modes, duel.Goal(s.Mode)) {
-		return problem.New(problem.InvalidValue, "mode %q is none of online, pac", s.Mode).In("mode").Within(modes)
-	}
 	if (algorithm == duel.Rank || algorithm == duel.Copeland) && s.Mode != string(duel.PAC) {
 		return problem.New(problem.InvalidValue, "algorithm %s belongs to mode %s, not to %s", algorithm, duel.PAC, s.Mode).In("mode").Within([]duel.Goal{duel.PAC})
 	}
@@ -98,16 +111,17 @@ func checkMode(s *Spec, _ int) error {
 		name     string
 		has      bool
 		of       duel.Goal
+		in       string
 		optional bool // where it belongs
 		also     bool // in the other mode it is optional too
 	}{
-		{"horizon", s.Horizon != nil, duel.Online, false, bets},
-		{"epsilon", s.Epsilon != nil, duel.PAC, bets, false},
-		{"delta", s.Delta != nil, duel.PAC, false, false},
+		{"horizon", s.Horizon != nil, duel.Online, horizons(s), false, bets},
+		{"epsilon", s.Epsilon != nil, duel.PAC, epsilons.text, bets, false},
+		{"delta", s.Delta != nil, duel.PAC, deltas.text, false, false},
 	} {
 		switch here := m.of == duel.Goal(s.Mode); {
 		case !m.has && here && !m.optional:
-			return problem.New(problem.InvalidValue, "%s is missing, which mode %s needs", m.name, s.Mode).In(m.name)
+			return problem.New(problem.InvalidValue, "%s is missing, which %s needs: a number in %s", m.name, needing(s), m.in).In(m.name).Within(m.in)
 		case m.has && !here && !m.also:
 			return problem.New(problem.InvalidValue, "%s belongs to mode %s, not to %s", m.name, m.of, s.Mode).In(m.name)
 		}
@@ -115,60 +129,52 @@ func checkMode(s *Spec, _ int) error {
 	return nil
 }
 
-// algorithms lists those that a tournament may have.
-func algorithms() []duel.Algorithm { return append(duel.Algorithms(), duel.Rank, duel.Copeland) }
-
-func checkNames(s *Spec, _ int) error {
-	if all := algorithms(); s.Algorithm != "" && !slices.Contains(all, duel.Algorithm(s.Algorithm)) {
-		return problem.New(problem.InvalidValue, "algorithm %q is none of %v", s.Algorithm, all).In("algorithm").Within(all)
+// needing names the mode and, unless it is the default, the algorithm of s.
+func needing(s *Spec) string {
+	if s.Algorithm == "" {
+		return "mode " + s.Mode
 	}
-	if all := []duel.Radius{duel.Tight, duel.Wide}; s.Radius != "" && !slices.Contains(all, duel.Radius(s.Radius)) {
-		return problem.New(problem.InvalidValue, "radius %q is none of %v", s.Radius, all).In("radius").Within(all)
-	}
-	if all := []duel.Testing{duel.Strict, duel.Sweep}; s.Testing != "" && !slices.Contains(all, duel.Testing(s.Testing)) {
-		return problem.New(problem.InvalidValue, "testing %q is none of %v", s.Testing, all).In("testing").Within(all)
-	}
-	return nil
+	return fmt.Sprintf("mode %s by %s", s.Mode, s.Algorithm)
 }
 
 // checkSweep bounds the work of one call for duels, which draws a complete sweep.
 func checkSweep(s *Spec, _ int) error {
 	if n := len(s.Arms); duel.Algorithm(s.Algorithm) == duel.DoubleThompson && duel.Testing(s.Testing) == duel.Sweep && n > mostSwept {
-		return problem.New(problem.OverLimit, "%d arms; %s with testing %s has at most %d", n, s.Algorithm, s.Testing, mostSwept).In("arms").Within(mostSwept)
+		return problem.New(problem.OverLimit, "the length of arms is %d; %s with testing %s takes at most %d", n, s.Algorithm, s.Testing, mostSwept).In("arms").Within(mostSwept)
 	}
 	return nil
 }
 
 func checkNumbers(s *Spec, _ int) error {
 	if s.Top != nil && duel.Algorithm(s.Algorithm) != duel.Rank {
-		return problem.New(problem.InvalidValue, "top belongs to algorithm %s", duel.Rank).In("top")
+		return problem.New(problem.InvalidValue, "top belongs to algorithm %s, not to %s", duel.Rank, cmp.Or(duel.Algorithm(s.Algorithm), duel.Anytime)).In("top")
 	}
 	if n := len(s.Arms); s.Top != nil && (*s.Top < 1 || *s.Top >= n) {
-		return problem.New(problem.InvalidValue, "top is %d", *s.Top).In("top").Within([]int{1, n - 1})
+		return problem.New(problem.InvalidValue, "top is %d, not in [1, %d]: fewer than the arms", *s.Top, n-1).In("top").Within([]int{1, n - 1})
 	}
 	if h := s.Horizon; h != nil && (*h < int64(len(s.Arms)) || *h > mostHorizon) {
-		return problem.New(problem.InvalidValue, "horizon is %d", *h).In("horizon").Within(horizonRange)
+		return problem.New(problem.InvalidValue, "horizon is %d, not in %s", *h, horizons(s)).In("horizon").Within(horizons(s))
 	}
 	for _, n := range []struct {
 		name  string
 		value *float64
 		in    interval
 	}{
-		{"epsilon", s.Epsilon, interval{0, .5, true, "(0, 1/2)"}},
-		{"delta", s.Delta, interval{0, 1, true, "(0, 1)"}},
-		{"gamma", s.Gamma, interval{1, mostGamma, false, "[1, 1e6]"}},
-		{"alpha", s.Alpha, interval{.5, math.Inf(1), true, "(1/2, inf)"}},
-		{"lease_seconds", s.LeaseSeconds, interval{leastLease, mostLease, false, "[0.001, 2592000]"}},
+		{"epsilon", s.Epsilon, epsilons},
+		{"delta", s.Delta, deltas},
+		{"gamma", s.Gamma, gammas},
+		{"alpha", s.Alpha, alphas},
+		{"lease_seconds", s.LeaseSeconds, leases},
 	} {
-		if n.value == nil {
-			continue
-		}
-		if x := *n.value; !n.in.has(x) {
-			return problem.New(problem.InvalidValue, "%s is %g", n.name, x).In(n.name).Within(n.in.text)
+		if n.value != nil && !n.in.has(*n.value) {
+			return problem.New(problem.InvalidValue, "%s is %g, not in %s", n.name, *n.value, n.in.text).In(n.name).Within(n.in.text)
 		}
 	}
 	return nil
 }
+
+// horizons is the range of a horizon: one duel an arm at least.
+func horizons(s *Spec) string { return fmt.Sprintf("[%d, 2^53]", len(s.Arms)) }
 
 // blamed returns the member whose omission, or greater value, would make the configuration
 // valid.
@@ -192,9 +198,6 @@ func blamed(c duel.Config) string {
 	}
 	return "algorithm"
 }
-
-// horizonRange describes the values of a horizon.
-const horizonRange = "a whole number from one duel an arm to 2^53"
 
 // value returns *x, or 0.
 func value[T int | int64 | float64](x *T) (v T) {

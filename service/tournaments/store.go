@@ -76,7 +76,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 		return Tournament{}, err
 	}
 	if need := footprint(len(spec.Arms)); need > s.o.Memory {
-		return Tournament{}, problem.New(problem.OverLimit, "%d arms take %d bytes of memory, all tournaments together may take %d", len(spec.Arms), need, s.o.Memory).In("arms")
+		return Tournament{}, problem.New(problem.OverLimit, "the length of arms is %d, which takes %d bytes of memory; all tournaments together may take %d", len(spec.Arms), need, s.o.Memory).In("arms").Within(s.o.Memory)
 	}
 	if err := ctx.Err(); err != nil {
 		return Tournament{}, err
@@ -244,10 +244,10 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 // expire.
 func (s *Store) NextFor(ctx context.Context, id, judge string, count int, key string) (Duels, error) {
 	if count < 1 {
-		return Duels{}, problem.New(problem.InvalidValue, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
+		return Duels{}, problem.New(problem.InvalidValue, "count is %d, not 1 to %d", count, s.o.Duels).In("count").Within([]int{1, s.o.Duels})
 	}
 	if count > s.o.Duels {
-		return Duels{}, problem.New(problem.OverLimit, "count is %d", count).In("count").Within([]int{1, s.o.Duels})
+		return Duels{}, problem.New(problem.OverLimit, "count is %d, not 1 to %d", count, s.o.Duels).In("count").Within([]int{1, s.o.Duels})
 	}
 	if err := ctx.Err(); err != nil {
 		return Duels{}, err
@@ -304,10 +304,10 @@ func (s *Store) issue(l *live, judge string, count int, key string) (h Duels, co
 // lenient, the receipts' statuses say so. Winners are remembered for the latest 65,536 duels.
 func (s *Store) Accept(ctx context.Context, id string, results []Verdict, lenient bool) (Reported, error) {
 	if len(results) == 0 {
-		return Reported{}, problem.New(problem.InvalidValue, "there are no results").In("results").Within([]int{1, s.o.Duels})
+		return Reported{}, problem.New(problem.InvalidValue, "there are 0 results, not 1 to %d", s.o.Duels).In("results").Within([]int{1, s.o.Duels})
 	}
 	if n := len(results); n > s.o.Duels {
-		return Reported{}, problem.New(problem.OverLimit, "%d results", n).In("results").Within([]int{1, s.o.Duels})
+		return Reported{}, problem.New(problem.OverLimit, "there are %d results, not 1 to %d", n, s.o.Duels).In("results").Within([]int{1, s.o.Duels})
 	}
 	if err := ctx.Err(); err != nil {
 		return Reported{}, err

@@ -1,6 +1,6 @@
 // The list of tournaments, newest first, one of which is open.
 
-import { element, say } from "./element.js";
+import { element, quoted, say } from "./element.js";
 import { plural } from "./number.js";
 
 const SHOWN = 20;
@@ -60,7 +60,7 @@ function made(t) {
 
 function about(t) {
   const when = new Date(t.created_at * 1000).toLocaleString();
-  return `${when} · ${t.algorithm}${t.done ? ` · done: ${short(t.winner)}` : ""}`;
+  return `${when} · ${t.algorithm}${t.done ? ` · done: ${quoted(short(t.winner))}` : ""}`;
 }
 
 // short cuts a text for a list.

@@ -1,6 +1,8 @@
 // The form that creates a tournament.
 
-import { newKey } from "./api.js";
+import { newKey, Problem } from "./api.js";
+import { numberOf, textsOf } from "./entry.js";
+import { plural } from "./number.js";
 import { describe } from "./problem.js";
 
 const LEASE = 120; // seconds for which a duel is reserved for the page that shows it
@@ -11,21 +13,29 @@ export class Creation {
   #form;
   #problem;
   #created;
-  #key = newKey();
+  #key; // of the next request, which has the same seed when it is repeated
+  #seed;
 
   constructor(api, form, problem, created) {
     this.#api = api;
     this.#form = form;
     this.#problem = problem;
     this.#created = created;
+    this.#renew();
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();
     });
     form.addEventListener("input", (event) => {
-      this.#key = newKey(); // another request
+      this.#renew();
       event.target.removeAttribute("aria-invalid");
     });
+  }
+
+  // renew makes what is sent next another request.
+  #renew() {
+    this.#key = newKey();
+    this.#seed = crypto.getRandomValues(new Uint32Array(1))[0];
   }
 
   async #send() {
@@ -35,8 +45,8 @@ export class Creation {
     this.#problem.replaceChildren();
     for (const field of this.#form.elements) field.removeAttribute("aria-invalid");
     try {
-      const made = await this.#api.post("v1/tournaments", this.#spec(), undefined, this.#key);
-      this.#key = newKey();
+      const made = await this.#create(this.#spec());
+      this.#renew();
       this.#created(made);
     } catch (problem) {
       this.#problem.replaceChildren(describe(problem));
@@ -51,22 +61,24 @@ export class Creation {
 
   #spec() {
     const { arms, algorithm, delta, epsilon } = this.#form.elements;
-    const spec = {
-      arms: texts(arms.value),
+    return {
+      arms: textsOf(arms),
       mode: "pac",
       algorithm: algorithm.value,
-      delta: Number(delta.value),
+      delta: numberOf(delta, "δ"),
+      epsilon: numberOf(epsilon, "ε", true),
       lease_seconds: LEASE,
-      seed: crypto.getRandomValues(new Uint32Array(1))[0],
+      seed: this.#seed,
     };
-    if (epsilon.value.trim() !== "") spec.epsilon = Number(epsilon.value);
-    return spec;
+  }
+
+  async #create(spec) {
+    try {
+      return await this.#api.post("v1/tournaments", spec, undefined, this.#key);
+    } catch (problem) {
+      const texts = spec.arms.length;
+      if (problem.field !== "arms" || !(problem.limit < texts)) throw problem;
+      throw new Problem({ ...problem, detail: `${plural(texts, "text")}; this server takes at most ${problem.limit} in a tournament.` });
+    }
   }
 }
-
-// texts returns the lines of a list that are not empty.
-export const texts = (list) =>
-  list
-    .split("\n")
-    .map((line) => line.trim())
-    .filter(Boolean);

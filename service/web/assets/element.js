@@ -30,19 +30,22 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// table makes a table with one heading a column and rows of cells; numeric cells are
-// right-aligned.
+// quoted puts a text of a user into a sentence.
+export const quoted = (text) => `“${text}”`;
+
+// table makes a table with one heading a column and rows of cells, each a text, a number or a node.
+// A column with figures is right-aligned, its heading too.
 export function table(caption, headings, rows) {
-  const cell = (c) => element("td", { class: typeof c === "number" || /^[−\d]/.test(c) ? "figure" : null }, String(c));
+  const figures = headings.map((_, at) => rows.some((row) => isFigure(row[at])));
+  const cell = (name, attributes, content, at) =>
+    element(name, { ...attributes, class: figures[at] ? "figure" : null }, content instanceof Node ? content : String(content));
   return element(
     "table",
     {},
     element("caption", { class: "unseen" }, caption),
-    element("thead", {}, element("tr", {}, ...headings.map((h) => element("th", { scope: "col" }, h)))),
-    element(
-      "tbody",
-      {},
-      ...rows.map((r) => element("tr", {}, ...r.map((c) => (c instanceof Node ? element("td", {}, c) : cell(c))))),
-    ),
+    element("thead", {}, element("tr", {}, ...headings.map((h, at) => cell("th", { scope: "col" }, h, at)))),
+    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((c, at) => cell("td", {}, c, at))))),
   );
 }
+
+const isFigure = (content) => typeof content === "number" || (typeof content === "string" && /^[−\d]/.test(content));

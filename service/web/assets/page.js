@@ -49,8 +49,4 @@ const polls = [
   poll(version, 60_000),
 ];
 
-askToken(
-  api,
-  { dialog: byId("token-dialog"), input: byId("token"), button: byId("token-open"), why: byId("token-why") },
-  () => polls.forEach((p) => p.now()),
-);
+askToken(api, byId("token-open"), () => polls.forEach((p) => p.now()));

@@ -16,7 +16,7 @@ const standing = new Standing({
   status: byId("standing-status"),
   close: byId("standing-close"),
   table: byId("standing-table"),
-  lean: byId("standing-lean"),
+  notes: byId("standing-notes"),
 });
 const match = new Match(api, sessionStorage, byId("judge"), {
   section: byId("match"),
@@ -51,12 +51,8 @@ choose();
 
 const state = poll(() => match.refresh(), 5000);
 
-askToken(
-  api,
-  { dialog: byId("token-dialog"), input: byId("token"), button: byId("token-open"), why: byId("token-why") },
-  () => {
-    list.now();
-    choose();
-    state.now();
-  },
-);
+askToken(api, byId("token-open"), () => {
+  list.now();
+  choose();
+  state.now();
+});

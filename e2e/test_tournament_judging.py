@@ -1,0 +1,165 @@
+"""Fast judges, several judges, and judgments that do not count, on the page of tournaments."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Request, Response, Route, expect
+
+from judging import TEXTS, create, opened, pair, press, ready, shown
+from server import Server
+from tabs import Tab
+
+pytestmark = pytest.mark.skipif(not os.environ["E2E_CHROMIUM"], reason="E2E_BROWSER=0")
+
+READ = 0.2  # seconds that every pair is on the screen at least, before a judgment counts
+
+
+def address(page: Page) -> str:
+    return "/v1/tournaments/" + page.url.split("#")[1]
+
+
+def judged(server: Server, at: str) -> int:
+    state = server.ask(at)["state"]
+    return int(state["duels"] + state["waiting"])
+
+
+def created(tab: Tab, server: Server, texts: list[str] = TEXTS, delta: str = "0.0001") -> Page:
+    page = opened(tab, server)
+    create(page, texts, delta=delta)
+    expect(page.locator("#match-body")).to_be_visible()
+    ready(page)
+    return page
+
+
+def test_what_is_pressed_while_a_judgment_is_sent_does_not_count(tab: Tab, server: Server) -> None:
+    page = created(tab, server)
+    held: list[Route] = []
+    page.route("**/report*", lambda route: route.continue_() if held else held.append(route))
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("1")
+    expect(page.locator("#first")).to_have_attribute("aria-disabled", "true")
+    for key in "2=su":
+        page.keyboard.press(key)
+    page.locator("#second").click(force=True)
+    early = "What was pressed before the pair could be read did not count."
+    expect(page.locator("#match-status")).to_contain_text(early)
+    held[0].continue_()
+    ready(page)
+    expect(page.locator("#match-status")).to_contain_text("did not count")  # until the next judgment
+    assert judged(server, address(page)) == 1
+    press(page, "1")
+    expect(page.locator("#match-status")).not_to_contain_text("did not count")
+    assert judged(server, address(page)) == 2
+
+
+def test_no_pair_is_judged_before_it_can_be_read(tab: Tab, server: Server) -> None:
+    """A key every 20 ms: every judgment is of a pair that was there long enough, and all count."""
+    page = created(tab, server)
+    at = address(page)
+    since: dict[int, float] = {}
+    reports: list[dict[str, Any]] = []
+
+    def answered(response: Response) -> None:
+        if response.url.endswith("/next"):
+            for duel in response.json()["duels"]:
+                since[duel["duel_id"]] = time.monotonic()
+
+    def asked(request: Request) -> None:
+        if "/report" in request.url:
+            for result in request.post_data_json:
+                reports.append(result | {"after": time.monotonic() - since.get(result["duel_id"], 0)})
+
+    page.on("response", answered)
+    page.on("request", asked)
+    page.evaluate(
+        """() => new Promise((done) => {
+          let left = 150;
+          const beat = setInterval(() => {
+            if (left-- === 0) { clearInterval(beat); done(); }
+            document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "1", bubbles: true, cancelable: true }));
+          }, 20);
+        })"""
+    )
+    ready(page)
+    ids = [r["duel_id"] for r in reports]
+    assert len(ids) >= 2 and len(set(ids)) == len(ids)
+    # The test hears of an answer before the page does, and of a request after it was sent.
+    assert all(r["after"] >= READ for r in reports), reports
+    assert judged(server, at) == len(ids)
+    expect(page.locator("#match-status")).to_contain_text("did not count")
+
+
+def test_judgments_that_wait_are_counted(tab: Tab, server: Server) -> None:
+    made = server.ask("/v1/tournaments", {"arms": TEXTS, "mode": "pac", "delta": 0.01})
+    at = "/v1/tournaments/" + made["id"]
+    first = server.ask(at + "/next", {"count": 1, "judge": "bob"})["duels"][0]
+    page = tab.page
+    page.goto(f"{server.url}/web/tournaments.html#{made['id']}")
+    expect(page.locator("#match-body")).to_be_visible()
+    said, notes = page.locator("#standing-status"), page.locator("#standing-notes")
+    press(page, "1")
+    expect(said).to_contain_text("1 judgment, of which 1 waits for earlier ones.")
+    expect(notes).to_contain_text("in the order in which their pairs were drawn")
+    press(page, "1")
+    expect(said).to_contain_text("2 judgments, of which 2 wait for earlier ones.")
+    server.ask(at + "/report", [{"duel_id": first["duel_id"], "a_won": True, "judge": "bob"}])
+    expect(said).to_contain_text("3 judgments.", timeout=15_000)
+    expect(notes).not_to_contain_text("drawn. An earlier")
+
+
+def test_a_judgment_that_does_not_count_is_said(tab: Tab, server: Server) -> None:
+    page = created(tab, server)
+    at = address(page)
+    seen = pair(page)
+    assert (seen["a"], seen["b"]) == shown(page)
+    server.ask(at + "/report", [{"duel_id": seen["duel_id"], "a_won": True}])  # by another, after the lease
+    press(page, "2")
+    status = page.locator("#match-status")
+    expect(status).to_contain_text("The last pair was judged differently before: the first judgment stays.")
+    assert judged(server, at) == 1
+    server.ask(at + "/undo", {})  # withdraws what is on the screen
+    press(page, "1")
+    expect(status).to_contain_text("The last pair was withdrawn before it was judged: that judgment does not count.")
+    assert judged(server, at) == 0
+    press(page, "1")
+    expect(status).not_to_contain_text("does not count")
+    assert judged(server, at) == 1
+
+
+def test_a_long_name_is_refused_and_not_cut(tab: Tab, server: Server) -> None:
+    page = created(tab, server)
+    name = page.get_by_label("Your name")
+    name.fill("n" * 300)
+    expect(name).to_have_value("n" * 300)
+    expect(name).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#match-problem")).to_contain_text("It has 300 characters; at most 256 are allowed.")
+    press(page, "1")
+    expect(name).to_be_focused()
+    expect(page.locator("#match-problem")).to_contain_text("at most 256")
+    assert judged(server, address(page)) == 0
+    name.fill("é" * 256)
+    expect(page.locator("#match-problem")).to_be_empty()
+    press(page, "1")
+    assert [j["judge"] for j in server.ask(address(page))["state"]["judges"]["judges"]] == ["é" * 256]
+
+
+def test_what_the_network_lost_is_judged_once(tab: Tab, server: Server) -> None:
+    page = created(tab, server)
+    before = shown(page)
+
+    def lose(route: Route) -> None:
+        route.fetch()  # the server has it
+        route.abort()
+
+    page.route("**/report*", lose)
+    press(page, "1")
+    expect(page.locator("#match-problem")).to_contain_text("The server does not answer")
+    assert shown(page) == before
+    page.unroute_all()
+    press(page, "1")
+    expect(page.locator("#match-problem")).to_be_empty()
+    assert judged(server, address(page)) == 1
