@@ -38,7 +38,9 @@ type hostQuery struct {
 	tau      float64
 	dense    bool // answered by a dense scan: best is the answer
 	departed bool // it has left the run with an answer
-	rowsRead int  // rows scored that the device's state does not count
+	// started is set if its first look began with a start, and startCounted if its figures say so.
+	started, startCounted bool
+	rowsRead              int // rows scored that the device's state does not count
 	// pulls and bytes are those of atoms that looks read although the query may not return them.
 	pulls, bytes int64
 }

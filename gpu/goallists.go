@@ -78,12 +78,22 @@ func (x *run) orderByStart() {
 	for p := range x.queries {
 		a := &x.queries[p]
 		a.start = startOf(a.goal.From, x.r.c.N)
-		ordered = ordered && a.start == 0
+		starts := p < x.deviceKept && x.startsEarly(a)
+		ordered = ordered && a.start == 0 && (!starts || x.starting == p)
+		x.starting += flag(starts)
 	}
 	if ordered {
 		return
 	}
-	kind := func(p int) int { return flag(p >= x.deviceKept) }
+	kind := func(p int) int {
+		switch {
+		case p >= x.deviceKept:
+			return 2
+		case x.startsEarly(&x.queries[p]):
+			return 0
+		}
+		return 1
+	}
 	of, queries := backend.QueryIndexes(0, len(x.slot)), make([]hostQuery, len(x.queries))
 	slices.SortStableFunc(of, func(i, j int) int {
 		p, r := x.slot[i], x.slot[j]
@@ -203,7 +213,7 @@ func (x *run) scoreGiven(q *queue) error {
 
 // newChunk returns the chunk of the queries in slots lo to hi-1, whose scan begins where the first of them does.
 func (x *run) newChunk(lo, hi int, collects bool) queryChunk {
-	qs := queryChunk{b: x.b, lists: x.lists, lo: lo, hi: hi, collects: collects, nextAtom: x.queries[lo].start}
+	qs := queryChunk{b: x.b, lists: x.lists, lo: lo, hi: hi, collects: collects, nextAtom: x.queries[lo].start, starts: hi <= x.starting}
 	qs.together = x.queries[hi-1].start == qs.nextAtom // slots are in the order of starts
 	for p := lo; p < hi; p++ {
 		qs.ceilings = qs.ceilings || x.queries[p].bounded()
@@ -212,11 +222,11 @@ func (x *run) newChunk(lo, hi int, collects bool) queryChunk {
 }
 
 // chunkEndAfter returns the end of the first chunk of a query of qs that ends after atom at.
-func (x *run) chunkEndAfter(qs *queryChunk, at, first int) int {
+func (x *run) chunkEndAfter(qs *queryChunk, at int, l *look) int {
 	end := x.r.c.N
 	for p := qs.lo; p < qs.hi; p++ {
 		if s := x.queries[p].start; p == qs.lo || s != x.queries[p-1].start {
-			end = min(end, chunkEnd(s, at, first, x.r.c.N))
+			end = min(end, x.scanEnd(&x.queries[p], at, l))
 		}
 	}
 	return end

@@ -48,6 +48,7 @@ type resident struct {
 	norm, offset *device.Buffer[float32] // of atoms; offset for Euclidean distance only
 	rows         *store[float32]         // [N][Dim] by row
 	dense        *denseTerms             // nil until the first dense scan
+	start        *startRows              // nil if searches have no start
 
 	// Coded collections only:
 	stride   int                                      // bytes of a slab's row: head and panel, rounded up to 32
@@ -113,6 +114,9 @@ func (r *resident) copyCollection(ctx context.Context, t *device.Thread) (err er
 		}
 	}
 	if c.Coded() {
+		if err = r.copyStart(ctx, t); err != nil {
+			return err
+		}
 		if err = r.copyCodes(ctx, t); err != nil {
 			return err
 		}
