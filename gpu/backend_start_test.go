@@ -143,14 +143,14 @@ func kernelsOf(t *testing.T, r backend.Resident, f func()) (names []string) {
 	return names
 }
 
-// TestStartOfFirstLook: a search of a collection of the least size for a start, as users have it: which kernels run,
+// TestStartOfFirstLook: a search of a collection that is large enough for starts as users have them: which kernels run,
 // with a start and without one, and what is counted of the atoms.
 func TestStartOfFirstLook(t *testing.T) {
 	needEmulator(t)
 	if !myTurn(2) {
 		t.Skip("another order of threads has it")
 	}
-	const n, dim = startLeast, 24
+	const n, dim = 4 * startLeast, 24
 	rng := vectors.Rand(62)
 	s := &backendtest.Set{Name: "gaussian", Dim: dim, Rows: vectors.Gaussian(rng, n, dim), Queries: vectors.Gaussian(rng, 2, dim)}
 	c, err := collection.Build(t.Context(), s.Rows, dim, &collection.Options{Seed: 2})
@@ -230,7 +230,7 @@ func TestStartOfFirstLook(t *testing.T) {
 		}
 	}
 	// A smaller collection.
-	small, err := collection.Build(t.Context(), s.Rows[:(n-1)*dim], dim, &collection.Options{Seed: 2})
+	small, err := collection.Build(t.Context(), s.Rows[:(startLeast-1)*dim], dim, &collection.Options{Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestStartOfFirstLook(t *testing.T) {
 	}
 	defer shut(t, "resident", p.Close)
 	if p.(*resident).start != nil {
-		t.Errorf("%d atoms have a start", n-1)
+		t.Errorf("%d atoms have a start", small.N)
 	}
 }
 

@@ -38,7 +38,7 @@ type denseTerms struct {
 }
 
 // productWidth is the number of coordinates of a query that products read: its own and zeros.
-func (r *resident) productWidth() int { return (r.c.Dim + 31) &^ 31 }
+func productWidth(c *collection.Collection) int { return (c.Dim + 31) &^ 31 }
 
 // denseTerms returns the terms, uploading them on first use.
 func (r *resident) denseTerms(ctx context.Context, t *device.Thread) (*denseTerms, error) {
@@ -164,7 +164,7 @@ type denseScan struct {
 
 // denseChunk runs a dense scan for at most denseMost queries.
 func (x *run) denseChunk(ctx context.Context, q *queue, slots []int, gather bool) (err error) {
-	d := &denseScan{x: x, slots: slots, width: x.r.productWidth(), found: make([][]scoredRow, len(slots)), rowsRead: make([]int, len(slots))}
+	d := &denseScan{x: x, slots: slots, width: productWidth(x.r.c), found: make([][]scoredRow, len(slots)), rowsRead: make([]int, len(slots))}
 	d.hi, d.collects = len(slots), slots[0] >= x.deviceKept
 	open, run := d.prepareScan, d.scanRows
 	if gather {

@@ -267,7 +267,7 @@ func (d *denseScan) loadQueries(q *queue) {
 func (x *run) loadStart(q *queue, qs *queryChunk) {
 	c, b := x.r.c, x.b
 	q.denseLoad(qs.blockAQuery(), denseLoadArgs{
-		scaled: partOf(qs, b.at.scaled, c.Dim), dim: c.Dim, queries: qs.states(), m: qs.m(), x: partOf(qs, b.at.rounded, x.r.productWidth()), ld: x.r.productWidth(),
+		scaled: partOf(qs, b.at.scaled, c.Dim), dim: c.Dim, queries: qs.states(), m: qs.m(), x: partOf(qs, b.at.rounded, productWidth(x.r.c)), ld: productWidth(x.r.c),
 		margin: partOf(qs, b.at.margin, 1), centre: orNull(x.r.centre),
 	})
 }
@@ -281,7 +281,7 @@ func (x *run) multiplyStart(q *queue, qs *queryChunk, lo, hi int) {
 	q.denseTf32(denseShape(qs.m(), lo, hi), denseTf32Args{
 		rows: device.Ptr(s.rows), dim: r.c.Dim, lo: uint32(lo), hi: uint32(hi),
 		inverse: device.Ptr(s.inverse), scale: device.Ptr(s.scale), size: device.Ptr(s.size), offset: device.Ptr(s.offset), centre: orNull(r.centre),
-		x: partOf(qs, b.at.rounded, r.productWidth()), ld: r.productWidth(), margin: partOf(qs, b.at.margin, 1), queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lists: qs.lists.table(),
+		x: partOf(qs, b.at.rounded, productWidth(r.c)), ld: productWidth(r.c), margin: partOf(qs, b.at.margin, 1), queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lists: qs.lists.table(),
 	})
 }
 

@@ -52,7 +52,7 @@ type queryBatch struct {
 		candidate, candidateCount, candidateRow array[uint32]
 		candidateScore                          array[float64]
 		begins                                  array[uint32] // [m+2], kernels/shares.cuh
-		// The queries rounded to tf32, [m][resident.productWidth], and their margins, if looks have a start.
+		// The queries rounded to tf32, [m][productWidth], and their margins, if looks have a start.
 		rounded, margin array[float32]
 	}
 }
@@ -87,7 +87,7 @@ func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool, stage
 
 	a.begins = place[uint32](&mem, m+2)
 	if codes && r.start != nil {
-		a.rounded, a.margin = place[float32](&mem, m*r.productWidth()), place[float32](&mem, m)
+		a.rounded, a.margin = place[float32](&mem, m*productWidth(r.c)), place[float32](&mem, m)
 	}
 
 	var err error

@@ -27,6 +27,9 @@ func searchBytes(c *collection.Collection, atoms int) int64 {
 		terms += int64(atoms) * 16 * int64(min(3, len(c.Stages)))
 	}
 	query := device.Size[query]() + int64(12*c.Dim+8*c.D+4*c.R+3*(c.R+c.D)) + 28*minCandidates
+	if c.N >= startLeast {
+		query += int64(4 * (productWidth(c) + 1))
+	}
 	return terms + leastLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))
 }
 

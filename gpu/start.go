@@ -14,9 +14,8 @@ import (
 const (
 	// startAtoms is the number of atoms of a start, whole strips.
 	startAtoms = 4096
-	// startLeast is the least number of atoms of a collection for a start: its copy of the first rows is then
-	// at most an eighth of all.
-	startLeast = 8 * startAtoms
+	// startLeast is the least number of atoms of a collection for a start.
+	startLeast = 2 * startAtoms
 	// startMost is the greatest k for a start: kRankedMost of dense.cu. For a greater one the products would list all atoms.
 	startMost = 32
 )
