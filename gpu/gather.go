@@ -156,7 +156,7 @@ func (x *run) scannedUnseen(a *hostQuery, l *look, seen int) int {
 	}
 	n := x.r.c.N
 	read, met := 0, 0
-	for at := a.start; at < n && met < seen; {
+	for at := a.scanFrom; at < n && met < seen; {
 		end := x.scanEnd(a, at, l)
 		for _, s := range allowedRanges(filter, at, end) {
 			read += s.hi - s.lo

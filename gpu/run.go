@@ -54,7 +54,7 @@ func beginRun(ctx context.Context, r *resident, q backend.Queries, goals []backe
 		}
 		x.queries[x.slot[j]] = hostQuery{goal: &goals[j], floor: goals[j].Floor, tau: math.Inf(-1)}
 	}
-	x.orderByStart()
+	x.orderByScan()
 	x.hideAtoms()
 	if err := r.m.d.Lost(); err != nil {
 		return nil, inContract(err)

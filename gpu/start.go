@@ -54,7 +54,7 @@ func (r *resident) copyStart(ctx context.Context, t *device.Thread) error {
 // startsEarly reports whether a query's first look may begin with a start: its scan begins at the first atom, and its k
 // is small. It depends on nothing but the query's goal and the collection.
 func (x *run) startsEarly(a *hostQuery) bool {
-	return x.r.start != nil && a.start == 0 && a.goal.K > 0 && a.goal.K <= startMost
+	return x.r.start != nil && a.scanFrom == 0 && a.goal.K > 0 && a.goal.K <= startMost
 }
 
 // lookStarts reports whether a first look begins with a start, for the queries that may have one: not if the plan wants more
@@ -78,7 +78,7 @@ func (x *run) takeStart(q *queue, qs *queryChunk, l *look, filter []uint64, endi
 // start is the first chunk of its scan.
 func (x *run) scanEnd(a *hostQuery, at int, l *look) int {
 	if !x.startsEarly(a) || !x.lookStarts(l) {
-		return chunkEnd(a.start, at, l.FirstChunk, x.r.c.N)
+		return chunkEnd(a.scanFrom, at, l.FirstChunk, x.r.c.N)
 	}
 	if at < x.r.start.atoms {
 		return x.r.start.atoms
