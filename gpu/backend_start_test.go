@@ -143,14 +143,14 @@ func kernelsOf(t *testing.T, r backend.Resident, f func()) (names []string) {
 	return names
 }
 
-// TestStartOfFirstLook: a search of a collection that is large enough for starts as users have them: which kernels run,
+// TestStartOfFirstLook: a search of a collection of the least size for a start, as users have it: which kernels run,
 // with a start and without one, and what is counted of the atoms.
 func TestStartOfFirstLook(t *testing.T) {
 	needEmulator(t)
 	if !myTurn(2) {
 		t.Skip("another order of threads has it")
 	}
-	const n, dim = 4 * startLeast, 136
+	const n, dim = startLeast, 136
 	rng := vectors.Rand(62)
 	s := &backendtest.Set{Name: "gaussian", Dim: dim, Rows: vectors.Gaussian(rng, n, dim), Queries: vectors.Gaussian(rng, 2, dim)}
 	c, err := collection.Build(t.Context(), s.Rows, dim, &collection.Options{Seed: 2})
@@ -178,12 +178,12 @@ func TestStartOfFirstLook(t *testing.T) {
 		want   []string // the kernels between look_begin and look_end
 		starts int      // atoms of the start that are read
 	}{
-		{"k 10", nil, nil, slices.Concat(begin, chunk), startAtoms},
-		{"k 1", func(g *backend.Goal) { g.K = 1 }, nil, slices.Concat(begin, chunk), startAtoms},
-		{"the greatest k with a start", func(g *backend.Goal) { g.K = startMost }, func(l *backend.Look) { l.FirstChunk = startAtoms }, slices.Concat(begin, chunk), startAtoms},
+		{"k 10", nil, nil, slices.Concat(begin, chunk, chunk), startAtoms},
+		{"k 1", func(g *backend.Goal) { g.K = 1 }, nil, slices.Concat(begin, chunk, chunk), startAtoms},
+		{"the greatest k with a start", func(g *backend.Goal) { g.K = startMost }, func(l *backend.Look) { l.FirstChunk = startAtoms }, slices.Concat(begin, chunk, chunk), startAtoms},
 		{"a greater k", func(g *backend.Goal) { g.K = startMost + 1 }, nil, nil, 0},
 		{"more atoms than a start has", func(g *backend.Goal) { g.K = startAtoms + 904 }, func(l *backend.Look) { l.FirstChunk = 4 * (startAtoms + 904) / 64 * 64 }, nil, 0},
-		{"a first chunk beyond a start", nil, func(l *backend.Look) { l.FirstChunk = startAtoms + 64 }, slices.Concat(chunk, chunk), 0},
+		{"a first chunk beyond a start", nil, func(l *backend.Look) { l.FirstChunk = startAtoms + 64 }, slices.Concat(chunk, chunk, chunk), 0},
 		{"from the second strip on", func(g *backend.Goal) { g.From, g.Allowed = 512, n-512 }, nil, slices.Concat(chunk, chunk, chunk), 0},
 		{"a range", func(g *backend.Goal) { g.K, g.Floor = 0, 12 }, nil, nil, 0},
 		// Two strips of the start with allowed atoms, merged with those between them, and the last strip.
@@ -230,7 +230,7 @@ func TestStartOfFirstLook(t *testing.T) {
 		}
 	}
 	// A smaller collection.
-	small, err := collection.Build(t.Context(), s.Rows[:(startLeast-1)*dim], dim, &collection.Options{Seed: 2})
+	small, err := collection.Build(t.Context(), s.Rows[:(n-1)*dim], dim, &collection.Options{Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestStartOfFirstLook(t *testing.T) {
 	}
 	defer shut(t, "resident", p.Close)
 	if p.(*resident).start != nil {
-		t.Errorf("%d atoms have a start", small.N)
+		t.Errorf("%d atoms have a start", n-1)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 const (
 	// startAtoms is the number of atoms of a start, whole strips.
 	startAtoms = 4096
-	// startLeast is the least number of atoms of a collection for a start.
-	startLeast = 2 * startAtoms
+	// startLeast is the least number of atoms of a collection for a start: one of which at least half are left after the
+	// chunk that follows it, where look.MaxSurvivors is first tested on lists of a scan.
+	startLeast = 2 * scanGrowth * startAtoms
 	// startMost is the greatest k for a start: kRankedMost of dense.cu. For a greater one the products would list all atoms.
 	startMost = 32
 )
