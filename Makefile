@@ -61,9 +61,9 @@ test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator,
 	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./device ./gpu ./cmd/thresher
 	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
 
-suite-cuda: $(EMULATOR) ## the conformance suite with every set in every metric on the emulator, minutes; test-cuda runs a part
+suite-cuda: $(EMULATOR) ## the conformance suite with every set in every metric on the emulator, with starts and without, minutes; test-cuda runs a part
 	@$(TOOLCHAIN)
-	THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 -timeout 60m -run '^TestBackend$$' -v ./gpu
+	THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 -timeout 60m -run '^TestBackend(Starts)?$$' -v ./gpu
 
 goals-cuda: $(EMULATOR) ## every field of a goal on the emulator, minutes; test-cuda runs a part
 	@$(TOOLCHAIN)

@@ -222,7 +222,8 @@ type Look struct {
 	Candidates int
 	// FirstChunk is how many atoms a first look reads before the first threshold, which is
 	// made by the k of greatest bound among them: a multiple of 64 (whole panels), or 0 for
-	// the backend's least. The backend chooses the sizes of the chunks after it.
+	// the backend's least. The backend chooses the sizes of the chunks after it. It may read more
+	// atoms first, and the float32 rows of up to 4,096 in place of their codes.
 	FirstChunk int
 	// MaxSurvivors is the share of the allowed atoms, in (0, 1]: if a first look keeps
 	// more of a query, the dense path answers that query. 0 means no limit.

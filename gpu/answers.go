@@ -32,13 +32,15 @@ type hostQuery struct {
 	floor float64
 	// hidden are the atoms that looks and dense scans pass over, ascending: excluded ones and given candidates.
 	hidden []uint32
-	// start is the first atom of the strip in which a scan begins.
-	start int
+	// scanFrom is the first atom of the strip in which a scan begins.
+	scanFrom int
 	// tau is the threshold given by best, as a search score in scaled units; -Inf if there is none.
 	tau      float64
 	dense    bool // answered by a dense scan: best is the answer
 	departed bool // it has left the run with an answer
 	rowsRead int  // rows scored that the device's state does not count
+	// started is set once its first look has taken a start, startCounted once pulls and bytes say so.
+	started, startCounted bool
 	// pulls and bytes are those of atoms that looks read although the query may not return them.
 	pulls, bytes int64
 }
@@ -52,13 +54,13 @@ func (x *run) remaining(p int) (n int, most float64) {
 		return 0, most
 	}
 	if s.flags&(flagOverflow|flagDense) != 0 { // arms are missing from the list, and its scan ended before the chunk's
-		return x.r.c.N - a.goal.From, x.r.normCap(s.norm, a.start)
+		return x.r.c.N - a.goal.From, x.r.normCap(s.norm, a.scanFrom)
 	}
 	if s.listed > 0 {
-		n, most = int(s.listed), min(s.open, x.r.normCap(s.norm, a.start))
+		n, most = int(s.listed), min(s.open, x.r.normCap(s.norm, a.scanFrom))
 	}
 	if s.flags&flagScanned == 0 {
-		next := max(x.nextAtom(p), a.start)
+		next := max(x.nextAtom(p), a.scanFrom)
 		left := x.r.c.N - max(next, a.goal.From)
 		if c := x.r.normCap(s.norm, next); left > 0 && c >= s.tau {
 			n, most = n+left, max(most, c)

@@ -44,6 +44,14 @@ func (a *arena) table() lists {
 	return lists{atom: base + uint64(a.at.atom), bound: base + uint64(a.at.bound), estimate: base + uint64(a.at.estimate), room: uint32(a.room)}
 }
 
+// from returns the lists from list j on, for the queries from slot j on. The memory stays that of a.
+func (a *arena) from(j int) *arena {
+	part := *a
+	at := &part.at
+	at.atom, at.bound, at.estimate = array[uint32](at.atom.at(j*a.room)), array[float32](at.bound.at(j*a.room)), array[float32](at.estimate.at(j*a.room))
+	return &part
+}
+
 // newArena allocates m lists followed by extra float32 on the device.
 func newArena(q *queue, purpose string, m, room, extra int) (a *arena, err error) {
 	a = &arena{p: &q.machine.pool}
@@ -79,7 +87,11 @@ func (x *run) listRoom(l *look) int {
 	room := x.r.atoms
 	if l.Rep.ForFirstLook() && l.MaxSurvivors > 0 {
 		// twice the share that the look may keep, and atoms that pass before there is a threshold
-		room = min(room, 2*max(scanFirst, l.FirstChunk)+int(2*l.MaxSurvivors*float64(x.r.c.N)))
+		first := max(scanFirst, l.FirstChunk)
+		if x.lookStarts(l) {
+			first = max(first, x.r.m.startAtoms)
+		}
+		room = min(room, 2*first+int(2*l.MaxSurvivors*float64(x.r.c.N)))
 	}
 	room = min(room, max(4*scanFirst, 2*l.FirstChunk, int(x.r.stores.spare/2/(leastLists*entryBytes))))
 	if l.Rep.ForFirstLook() {
@@ -92,8 +104,8 @@ func (x *run) listRoom(l *look) int {
 	return room
 }
 
-// allocLists allocates the lists at the first look, and divides the queries into chunks whose lists
-// fit the arena.
+// allocLists allocates the lists at the first look, and divides the queries into chunks of one kind whose lists
+// fit the arena. If those of all queries do, each has its own.
 func (x *run) allocLists(q *queue, l *look) (err error) {
 	if x.lists != nil {
 		return q.err
@@ -109,9 +121,15 @@ func (x *run) allocLists(q *queue, l *look) (err error) {
 	if x.lists, err = largestArena(q, m, room); err != nil {
 		return err
 	}
-	for _, kind := range [...]queryChunk{{lo: 0, hi: x.deviceKept}, {lo: x.deviceKept, hi: x.input.M, collects: true}} {
+	for _, kind := range [...]queryChunk{{lo: 0, hi: x.starting}, {lo: x.starting, hi: x.deviceKept}, {lo: x.deviceKept, hi: x.input.M, collects: true}} {
 		for lo := kind.lo; lo < kind.hi; lo += x.lists.m {
 			x.chunks = append(x.chunks, x.newChunk(lo, min(lo+x.lists.m, kind.hi), kind.collects))
+		}
+	}
+	x.swaps = x.lists.m < x.input.M
+	if !x.swaps {
+		for k := range x.chunks {
+			x.chunks[k].lists = x.lists.from(x.chunks[k].lo)
 		}
 	}
 	return q.err

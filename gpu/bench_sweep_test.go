@@ -30,6 +30,7 @@ type shaped struct {
 
 // chunked is a complete first look: scans, with thresholds tightened between them.
 type chunked struct {
+	Start     int     `json:"start"`  // atoms of a start, which is the first chunk then; 0 for none
 	First     int     `json:"first"`  // atoms of the first chunk
 	Growth    int     `json:"growth"` // ratio of the ends of consecutive chunks
 	Seconds   float64 `json:"seconds"`
@@ -83,18 +84,30 @@ func (s *server) sweep(ctx context.Context, r *request) (out *swept, err error) 
 	return out, w.shapes(ctx, r.Count, out)
 }
 
-// chunks tries sequences of chunks.
+// chunks tries sequences of chunks, with a start if looks of the goals have one.
 func (w *sweeping) chunks(ctx context.Context, count int, out *swept) error {
-	for _, first := range []int{512, scanFirst, 4096, 16384} {
-		slower := 1
+	firsts, starts := []int{512, scanFirst, 4096, 16384}, w.r.start != nil && w.goals[0].K <= startMost
+	if starts {
+		firsts = append(firsts, 0)
+	}
+	for _, first := range firsts {
+		start, slower := 0, 1
+		if first == 0 {
+			start, first = w.r.start.atoms, w.r.start.atoms
+		}
 		for _, growth := range []int{2, 4, scanGrowth, 16, 64} {
-			own := first == scanFirst && growth == scanGrowth
+			own := growth == scanGrowth && (first == scanFirst && !starts || start > 0)
 			same := first*slower >= w.r.c.N // the second chunk is the last, as with the growth before
 			if slower = growth; same && !own {
 				continue
 			}
 			err := w.median(ctx, count, func(q *queue, x *run, g *queryChunk, l *look) {
-				for end := first; g.nextAtom < w.r.c.N; end *= growth {
+				end := first
+				if start > 0 {
+					x.takeStart(q, g, l, nil, toScan)
+					end *= growth
+				}
+				for ; g.nextAtom < w.r.c.N; end *= growth {
 					for end = min(end, w.r.c.N); g.nextAtom < end; {
 						lo := g.nextAtom
 						g.nextAtom = min(end, lo+g.launchAtoms())
@@ -106,7 +119,7 @@ func (w *sweeping) chunks(ctx context.Context, count int, out *swept) error {
 			if err != nil {
 				return err
 			}
-			c := chunked{First: first, Growth: growth, Seconds: w.seconds, Own: own}
+			c := chunked{Start: start, First: first, Growth: growth, Seconds: w.seconds, Own: own}
 			for _, s := range w.states {
 				c.Listed += float64(s.listed) / float64(len(w.states))
 				if s.flags&(flagOverflow|flagDense) != 0 {

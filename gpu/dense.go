@@ -31,11 +31,14 @@ const (
 	denseTile, denseShared = 128, 98304
 )
 
-// denseTerms are the terms of each row that the dense path reads, by row number.
+// denseTerms are the terms of each row that the dense path reads, by row number, or those of a start, by atom.
 type denseTerms struct {
 	inverse             *device.Buffer[uint32] // internal index
 	scale, size, offset *device.Buffer[float32]
 }
+
+// productWidth is the number of coordinates of a query that products read: its own and zeros.
+func productWidth(c *collection.Collection) int { return (c.Dim + 31) &^ 31 }
 
 // denseTerms returns the terms, uploading them on first use.
 func (r *resident) denseTerms(ctx context.Context, t *device.Thread) (*denseTerms, error) {
@@ -52,32 +55,53 @@ func (r *resident) denseTerms(ctx context.Context, t *device.Thread) (*denseTerm
 }
 
 func (r *resident) uploadDenseTerms(ctx context.Context, t *device.Thread) (*denseTerms, error) {
-	c, d := r.c, &denseTerms{}
-	inverse, scale, size, offset := make([]uint32, c.N), make([]float32, c.N), make([]float32, c.N), make([]float32, c.N)
-	for i, row := range c.Order {
-		var bounded bool
-		inverse[row], size[row] = uint32(i), c.Norm[i]
-		if scale[row], bounded = c.ProductFactor(int(row)); !bounded {
-			size[row] = float32(math.Inf(1)) // never dropped
-		}
-		if c.Offset != nil {
-			// stays an upper bound of the true offset after the roundings of the test
-			offset[row] = collection.Upward(float64(c.Offset[i]) * (1 - looks.Slop))
-		}
+	d, terms := &denseTerms{}, newRowTerms(r.c.N)
+	for i, row := range r.c.Order {
+		terms.set(r.c, int(row), uint32(i), row)
 	}
-	var err error
-	if d.inverse, err = copyToDevice(ctx, t, &r.stores, "order of rows", inverse); err != nil {
+	if err := terms.upload(ctx, t, &r.stores, d); err != nil {
 		return nil, err
+	}
+	return d, nil
+}
+
+// rowTerms are denseTerms on the host, of rows in some order.
+type rowTerms struct {
+	inverse             []uint32
+	scale, size, offset []float32
+}
+
+func newRowTerms(n int) *rowTerms {
+	return &rowTerms{make([]uint32, n), make([]float32, n), make([]float32, n), make([]float32, n)}
+}
+
+// set sets the terms at index at to those of an atom and its row.
+func (d *rowTerms) set(c *collection.Collection, at int, atom, row uint32) {
+	var bounded bool
+	d.inverse[at], d.size[at] = atom, c.Norm[atom]
+	if d.scale[at], bounded = c.ProductFactor(int(row)); !bounded {
+		d.size[at] = float32(math.Inf(1)) // never dropped
+	}
+	if c.Offset != nil {
+		// stays an upper bound of the true offset after the roundings of the test
+		d.offset[at] = collection.Upward(float64(c.Offset[atom]) * (1 - looks.Slop))
+	}
+}
+
+// upload copies the terms to the device.
+func (d *rowTerms) upload(ctx context.Context, t *device.Thread, h *stores, to *denseTerms) (err error) {
+	if to.inverse, err = copyToDevice(ctx, t, h, "order of rows", d.inverse); err != nil {
+		return err
 	}
 	for _, a := range []struct {
 		to  **device.Buffer[float32]
 		src []float32
-	}{{&d.scale, scale}, {&d.size, size}, {&d.offset, offset}} {
-		if *a.to, err = copyToDevice(ctx, t, &r.stores, "terms of rows", a.src); err != nil {
-			return nil, err
+	}{{&to.scale, d.scale}, {&to.size, d.size}, {&to.offset, d.offset}} {
+		if *a.to, err = copyToDevice(ctx, t, h, "terms of rows", a.src); err != nil {
+			return err
 		}
 	}
-	return d, nil
+	return nil
 }
 
 // Dense scores all allowed atoms for these queries: tf32 products, with their derived error, rule out
@@ -140,7 +164,7 @@ type denseScan struct {
 
 // denseChunk runs a dense scan for at most denseMost queries.
 func (x *run) denseChunk(ctx context.Context, q *queue, slots []int, gather bool) (err error) {
-	d := &denseScan{x: x, slots: slots, width: (x.r.c.Dim + 31) &^ 31, found: make([][]scoredRow, len(slots)), rowsRead: make([]int, len(slots))}
+	d := &denseScan{x: x, slots: slots, width: productWidth(x.r.c), found: make([][]scoredRow, len(slots)), rowsRead: make([]int, len(slots))}
 	d.hi, d.collects = len(slots), slots[0] >= x.deviceKept
 	open, run := d.prepareScan, d.scanRows
 	if gather {

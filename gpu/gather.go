@@ -156,8 +156,8 @@ func (x *run) scannedUnseen(a *hostQuery, l *look, seen int) int {
 	}
 	n := x.r.c.N
 	read, met := 0, 0
-	for at := a.start; at < n && met < seen; {
-		end := chunkEnd(a.start, at, l.FirstChunk, n)
+	for at := a.scanFrom; at < n && met < seen; {
+		end := x.scanEnd(a, at, l)
 		for _, s := range allowedRanges(filter, at, end) {
 			read += s.hi - s.lo
 		}

@@ -45,7 +45,7 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%d atoms read beside all", got)
 		}
 		from := rapid.IntRange(0, n-1).Draw(t, "from")
-		if got, want := x.scannedUnseen(&hostQuery{goal: &backend.Goal{From: from}, start: startOf(from, n)}, l, n-from), from%looks.StripAtoms; got != want {
+		if got, want := x.scannedUnseen(&hostQuery{goal: &backend.Goal{From: from}, scanFrom: stripOf(from, n)}, l, n-from), from%looks.StripAtoms; got != want {
 			t.Errorf("%d atoms read beside those from %d on, want %d", got, from, want)
 		}
 	})

@@ -71,23 +71,34 @@ func (a *hostQuery) bounded() bool { return !math.IsInf(a.goal.Ceiling, 1) }
 // wants reports whether an atom of this score may be in the answer.
 func (s *query) wants(score float64) bool { return score >= s.floor && score <= s.ceiling }
 
-// orderByStart sets where the scan of each query begins, and orders the slots of either kind by it, so
-// that chunks are of queries that begin close to each other.
-func (x *run) orderByStart() {
+// orderByScan sets where the scan of each query begins, and orders the slots of each kind by it, so that chunks are of
+// queries that begin close to each other: first those whose first looks may begin with a start, then the others of which the
+// device keeps the best, then those of which the host collects the scores.
+func (x *run) orderByScan() {
 	ordered := true
 	for p := range x.queries {
 		a := &x.queries[p]
-		a.start = startOf(a.goal.From, x.r.c.N)
-		ordered = ordered && a.start == 0
+		a.scanFrom = stripOf(a.goal.From, x.r.c.N)
+		starts := p < x.deviceKept && x.startsEarly(a)
+		ordered = ordered && a.scanFrom == 0 && (!starts || x.starting == p)
+		x.starting += flag(starts)
 	}
 	if ordered {
 		return
 	}
-	kind := func(p int) int { return flag(p >= x.deviceKept) }
+	kind := func(p int) int {
+		switch {
+		case p >= x.deviceKept:
+			return 2
+		case x.startsEarly(&x.queries[p]):
+			return 0
+		}
+		return 1
+	}
 	of, queries := backend.QueryIndexes(0, len(x.slot)), make([]hostQuery, len(x.queries))
 	slices.SortStableFunc(of, func(i, j int) int {
 		p, r := x.slot[i], x.slot[j]
-		return cmp.Or(cmp.Compare(kind(p), kind(r)), cmp.Compare(x.queries[p].start, x.queries[r].start))
+		return cmp.Or(cmp.Compare(kind(p), kind(r)), cmp.Compare(x.queries[p].scanFrom, x.queries[r].scanFrom))
 	})
 	for p, j := range of {
 		queries[p], x.slot[j] = x.queries[x.slot[j]], p
@@ -95,8 +106,8 @@ func (x *run) orderByStart() {
 	x.queries = queries
 }
 
-// startOf returns where the scan of a query begins whose first atom is from: at the first atom of its strip.
-func startOf(from, n int) int { return max(0, min(from, n-1)) / looks.StripAtoms * looks.StripAtoms }
+// stripOf returns where the scan of a query begins whose first atom is from: at the first atom of its strip.
+func stripOf(from, n int) int { return max(0, min(from, n-1)) / looks.StripAtoms * looks.StripAtoms }
 
 // hideAtoms lists for each query the atoms that looks pass over.
 func (x *run) hideAtoms() {
@@ -203,8 +214,8 @@ func (x *run) scoreGiven(q *queue) error {
 
 // newChunk returns the chunk of the queries in slots lo to hi-1, whose scan begins where the first of them does.
 func (x *run) newChunk(lo, hi int, collects bool) queryChunk {
-	qs := queryChunk{b: x.b, lists: x.lists, lo: lo, hi: hi, collects: collects, nextAtom: x.queries[lo].start}
-	qs.together = x.queries[hi-1].start == qs.nextAtom // slots are in the order of starts
+	qs := queryChunk{b: x.b, lists: x.lists, lo: lo, hi: hi, collects: collects, nextAtom: x.queries[lo].scanFrom, starts: hi <= x.starting}
+	qs.together = x.queries[hi-1].scanFrom == qs.nextAtom // slots are in this order
 	for p := lo; p < hi; p++ {
 		qs.ceilings = qs.ceilings || x.queries[p].bounded()
 	}
@@ -212,11 +223,11 @@ func (x *run) newChunk(lo, hi int, collects bool) queryChunk {
 }
 
 // chunkEndAfter returns the end of the first chunk of a query of qs that ends after atom at.
-func (x *run) chunkEndAfter(qs *queryChunk, at, first int) int {
+func (x *run) chunkEndAfter(qs *queryChunk, at int, l *look) int {
 	end := x.r.c.N
 	for p := qs.lo; p < qs.hi; p++ {
-		if s := x.queries[p].start; p == qs.lo || s != x.queries[p-1].start {
-			end = min(end, chunkEnd(s, at, first, x.r.c.N))
+		if s := x.queries[p].scanFrom; p == qs.lo || s != x.queries[p-1].scanFrom {
+			end = min(end, x.scanEnd(&x.queries[p], at, l))
 		}
 	}
 	return end

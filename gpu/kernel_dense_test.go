@@ -77,7 +77,7 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 			norm += (w[k] - c.middle(k)) * (w[k] - c.middle(k))
 		}
 		norm = math.Sqrt(norm)
-		s.exp, s.k, s.unit = int32(math.Ilogb(norm)+1), 1, 1
+		s.exp, s.k, s.unit, s.ceiling = int32(math.Ilogb(norm)+1), 1, 1, math.Inf(1)
 		for k := range w {
 			if metric != collection.Euclidean { // for Euclidean distance queries are as given
 				w[k] = math.Ldexp(w[k], -int(s.exp))
@@ -86,6 +86,10 @@ func drawDense(seed uint64, metric collection.Metric, n, m, dim int, draw func(r
 			}
 		}
 		s.norm = math.Ldexp(norm, -int(s.exp)) * collection.Up
+		if metric == collection.Euclidean {
+			conversion := looks.NewConversion(&collection.Collection{Metric: metric, Dim: dim}, norm, int(s.exp))
+			s.lead, s.give = conversion.Lead, conversion.Give
+		}
 	}
 	for j := range c.states {
 		c.open(r, j, .02)
@@ -137,6 +141,46 @@ func (c *denseCase) margin(i, j int) float64 {
 	return (0x1p-10*(1+0x1p-9) + float64(2*c.width()+16+2*flag(c.centre != nil))*0x1p-23) * c.states[j].norm * float64(c.size[i])
 }
 
+// loose is by how much the bound of row i may exceed its score for query j.
+func (c *denseCase) loose(i, j int) float64 {
+	s := &c.states[j]
+	offset := math.Abs(float64(c.offset[i])) * math.Ldexp(1, -int(s.exp))
+	if !math.IsInf(s.tau, 0) {
+		offset += math.Abs(s.tau)
+	}
+	return 2.01*c.margin(i, j) + 16*unit*offset + float64(c.width())*0x1p-123
+}
+
+// ranked reports whether the kernel compares the rows of a block for query j, which has no threshold.
+func (c *denseCase) ranked(j int) bool {
+	s := &c.states[j]
+	return math.IsInf(s.tau, -1) && s.k > 0 && s.k <= 32 && math.IsInf(s.ceiling, 1)
+}
+
+// allows reports whether the query may return a row.
+func (c *denseCase) allows(row, j int) bool {
+	i, s := int(c.inverse[row]), &c.states[j]
+	return i >= int(s.from) && (s.filter == 0 || c.filter[i/64]>>(i%64)&1 == 1) && !c.hidden.has(j, i)
+}
+
+// rivals counts the rows of the same block that query j may return and that score more than a row, and reports whether
+// k of these, in different lanes, exceed it by all margins.
+func (c *denseCase) rivals(row, j int) (greater int, beaten bool) {
+	first, score := c.lo+(row-c.lo)/denseTile*denseTile, c.score(row, j)+c.loose(row, j)
+	above := map[int]bool{}
+	for other := first; other < min(first+denseTile, c.n); other++ {
+		if !c.allows(other, j) {
+			continue
+		}
+		s := c.score(other, j)
+		greater += flag(s > c.score(row, j))
+		if s-2*c.loose(other, j)-2*c.states[j].give*c.states[j].lead > score {
+			above[other%32] = true
+		}
+	}
+	return greater, len(above) >= int(c.states[j].k)
+}
+
 func (c *denseCase) width() int { return (c.dim + 31) &^ 31 }
 
 // run multiplies rows lo..n-1 and returns the lists and the states after it.
@@ -184,7 +228,8 @@ func (c *denseCase) run(b *preparer) (all [][]arm, after []query) {
 
 // faults compares lists with the exact scores: a row that reaches the threshold is listed once, one
 // that misses it by twice the margin is not, and a bound is at least the score and exceeds it by at
-// most twice the margin.
+// most twice the margin. Where rows of a block are ranked (ranked), one that is not listed has a lower score than k others of its
+// block, and one is not listed that k rows in different lanes exceed by twice the margins of both.
 func (c *denseCase) faults(all [][]arm, after []query) error {
 	meant := make([]bool, len(c.states))
 	for j := range meant {
@@ -207,12 +252,11 @@ func (c *denseCase) faults(all [][]arm, after []query) error {
 		}
 		full, passed := int(after[j].listed) > c.room, 0
 		for row := c.lo; row < c.n; row++ {
-			i := int(c.inverse[row])
-			if i < int(s.from) || s.filter != 0 && c.filter[i/64]>>(i%64)&1 == 0 || c.hidden.has(j, i) {
+			if !c.allows(row, j) {
 				continue
 			}
-			score := c.score(row, j)
-			loose := 2.01*c.margin(row, j) + 16*unit*(math.Abs(float64(c.offset[row]))*math.Ldexp(1, -int(s.exp))+math.Abs(s.tau)) + float64(c.width())*0x1p-123
+			i := int(c.inverse[row])
+			score, loose := c.score(row, j), c.loose(row, j)
 			bound, in := listed[i]
 			delete(listed, i)
 			switch {
@@ -220,12 +264,20 @@ func (c *denseCase) faults(all [][]arm, after []query) error {
 				return fmt.Errorf("query %d, row %d: bound %g below the score %g", j, row, bound, score)
 			case in && float64(bound) > score+loose:
 				return fmt.Errorf("query %d, row %d: bound %g above the score %g by more than %g", j, row, bound, score, loose)
+			case c.ranked(j) && !full:
+				greater, beaten := c.rivals(row, j)
+				if !in && greater < int(s.k) {
+					return fmt.Errorf("query %d, row %d: of score %g and not listed, though only %d of the block have more, of %d wanted", j, row, score, greater, s.k)
+				}
+				if in && beaten {
+					return fmt.Errorf("query %d, row %d: of score %g and listed, though %d of the block exceed it by more than the margins", j, row, score, s.k)
+				}
 			case !in && !full && score >= s.tau:
 				return fmt.Errorf("query %d, row %d: %g reaches %g and is not listed", j, row, score, s.tau)
 			case in && score < s.tau-loose:
 				return fmt.Errorf("query %d, row %d: %g does not reach %g and is listed", j, row, score, s.tau)
 			}
-			if score >= s.tau {
+			if score >= s.tau && !c.ranked(j) {
 				passed++
 			}
 		}
@@ -300,6 +352,47 @@ func TestDenseRoundsItsWorst(t *testing.T) {
 		}
 		denseAll(t, cases)
 	}
+}
+
+// TestDenseRanks: of queries without a threshold, the rows that can be among the k best of their block are listed, and no
+// more than a few others; none is missing because of rows that the query may not return, of great margins, of equal
+// scores, or above a ceiling.
+func TestDenseRanks(t *testing.T) {
+	spread := func(r *rand.Rand) float64 { return r.NormFloat64() * math.Exp(4*r.NormFloat64()) }
+	whole := func(r *rand.Rand) float64 { return float64(r.IntN(3) - 1) } // many equal scores
+	var cases []*denseCase
+	for n, draw := range []func(r *rand.Rand) float64{gauss, spread, whole} {
+		for m := range collection.Metrics() {
+			c := drawDense(uint64(40+n), collection.Metric(m), 330, 34, []int{70, 8, 12}[n], draw)
+			r := rand.New(rand.NewPCG(41, uint64(m)))
+			c.lo, c.hidden = []int{0, 37}[m%2], drawHiding(r, len(c.states), c.n)
+			for j := range c.states {
+				s := &c.states[j]
+				s.tau, s.k = math.Inf(-1), []uint32{1, 2, 10, 31, 32, 33, 0}[j%7]
+				if j%3 == 0 {
+					s.filter = 1
+				}
+				if j%4 == 1 {
+					s.from = uint32(r.IntN(c.n))
+				}
+				if j%9 == 5 { // rows above it give no threshold
+					s.ceiling = c.score(r.IntN(c.n), j)
+				}
+			}
+			cases = append(cases, c)
+		}
+	}
+	// The best row is short, and the bound of a long one, which scores less, is greater.
+	long := drawDense(44, collection.InnerProduct, 128, 3, 2, gauss)
+	for i := range long.n {
+		copy(long.row(i), []float32{1 - float32(i)*1e-6, 4 * float32(i)})
+		long.size[i] = collection.Upward(math.Hypot(1, 4*float64(i)))
+	}
+	for j := range long.states {
+		copy(long.query(j), []float64{.5, 0})
+		long.states[j].tau, long.states[j].norm, long.states[j].k = math.Inf(-1), .5*collection.Up, uint32(1+j)
+	}
+	denseAll(t, append(cases, long))
 }
 
 // TestDenseOfSomeQueries: queries with flags that exclude them, with filters, with lists of atoms that may

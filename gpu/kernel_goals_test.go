@@ -26,8 +26,8 @@ func TestMarkWaiting(t *testing.T) {
 					at = min(at, 5000)
 				}
 				states[j] = query{from: uint32(at), flags: flagRandom | flagWaiting*uint32(j%2)}
-				for at := startOf(at, n); at < n && len(ends) < 200; {
-					at = chunkEnd(startOf(int(states[j].from), n), at, first, n)
+				for at := stripOf(at, n); at < n && len(ends) < 200; {
+					at = chunkEnd(stripOf(int(states[j].from), n), at, first, n)
 					ends[at] = true
 				}
 			}
@@ -37,7 +37,7 @@ func TestMarkWaiting(t *testing.T) {
 					queries: device.Ptr(q), m: 300, end: uint32(end), first: uint32(first), n: uint32(n),
 				})
 				for j, s := range from(b, q) {
-					start := startOf(int(s.from), n)
+					start := stripOf(int(s.from), n)
 					want := states[j]
 					want.flags = flagRandom
 					if chunkEnd(start, end-1, first, n) != end {

@@ -127,13 +127,17 @@ func TestLeaving(t *testing.T) {
 		share   float64 // that a first look may keep, or 0
 		lists   int     // most lists at once, or 0
 		room    int     // most entries of a list, or 0
+		starts  bool    // first looks begin with a start
 	}{
-		{"one group", 1, 0, 0, 0},
-		{"groups", 1, 0, 5, 0},
-		{"several devices", 3, 0, 0, 0},
-		{"dense path", 1, .003, 0, 0},
-		{"short lists", 1, 0, 8, 1020},
-		{"dense path in groups", 1, .003, 5, 0},
+		{"one group", 1, 0, 0, 0, false},
+		{"groups", 1, 0, 5, 0, false},
+		{"several devices", 3, 0, 0, 0, false},
+		{"dense path", 1, .003, 0, 0, false},
+		{"short lists", 1, 0, 8, 1020, false},
+		{"dense path in groups", 1, .003, 5, 0, false},
+		{"start", 1, 0, 0, 0, true},
+		{"start in groups", 1, 0, 5, 0, true},
+		{"short lists after a start", 1, 0, 8, 500, true},
 	} {
 		if !myTurn(k) {
 			continue
@@ -148,6 +152,9 @@ func TestLeaving(t *testing.T) {
 			defer shut(t, "backend", b.Close)
 			for _, m := range b.machines {
 				m.maxPairs, m.maxLists, m.maxListRoom = 1, c.lists, c.room // one strip at a time
+			}
+			if c.starts {
+				shortStarts(b)
 			}
 			r, err := b.Load(t.Context(), w.c)
 			if err != nil {

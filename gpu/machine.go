@@ -28,6 +28,8 @@ type machine struct {
 	// Tests make these small: the most entries of a list, the most lists in memory at once (0 is no
 	// limit for both), and the most pairs of an atom and a query in one launch of the scan.
 	maxListRoom, maxLists, maxPairs int
+	// startAtoms and startLeast are the constants of these names. Tests make them small.
+	startAtoms, startLeast int
 	// pieceValues is the number of coordinates of queries that a goroutine copies at a time, and half of
 	// those for which a second goroutine is worth its start. Tests make it small.
 	pieceValues int
@@ -68,7 +70,8 @@ func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{d: d, log: log, functions: make(map[string]*device.Function), maxHost: o.Host, maxPairs: scanPairs, pieceValues: copiedValues}
+	m := &machine{d: d, log: log, functions: make(map[string]*device.Function), maxHost: o.Host, maxPairs: scanPairs, pieceValues: copiedValues,
+		startAtoms: startAtoms, startLeast: startLeast}
 	switch {
 	case o.Host == 0:
 		m.maxHost = math.MaxInt64

@@ -31,6 +31,7 @@ const (
 	seenTests     = "TestSeen"
 	goalTests     = "TestMarkWaiting|TestTakeGiven|TestSeedBest"
 	denseTests    = "TestDense|TestDenseOfSomeQueries"
+	rankTests     = "TestDenseRanks"
 	listTests     = "TestPrune|TestSelectCandidates|TestSelectAmongEquals|TestLookFigures"
 	lookTests     = "TestLookRows|TestLookSigns|TestLookAtOverflow"
 	codeTests     = "TestQueryCodes|TestLookFactors|TestLoadedQueries"
@@ -87,6 +88,10 @@ var mutants = []mutant{
 	{"dense", 7, denseTests, false, "the last row left out"},
 	{"dense", 8, denseTests, false, "the position in the list not passed to the other lanes"},
 	{"dense", 9, denseTests, false, "the centre of another coordinate"},
+	{"dense", 10, rankTests, false, "a row of a block is ruled out by fewer than k"},
+	{"dense", 11, rankTests, false, "the upper bounds of k rows rule out others"},
+	{"dense", 12, rankTests, false, "rows above a ceiling rule out others"},
+	{"dense", 13, rankTests, false, "rows that may not be returned rule out others"},
 	{"dense", 81, denseTests, false, "excluded atoms listed"},
 	{"dense", 83, denseTests, false, "atoms before a query's first listed"},
 	{"lists", 1, listTests, false, "candidates not counted as kept"},

@@ -12,6 +12,7 @@ import (
 //	queries      query_load  head_project  rotate | rotate_haar  query_codes
 //	candidates   take_given  share_candidates  score  merge
 //	first look   query_codes  look_factors  look_begin
+//	             (dense_load  scan_seen  dense_tf32  tighten_short  tighten, if it has a start)
 //	             for each chunk of atoms: scan_seen  scan_s8 | scan_rows_s8  mark_waiting  tighten_short  tighten
 //	             look_end
 //	later look   look_factors  look_begin  look_rows | look_signs  tighten_short  tighten  look_end
@@ -20,7 +21,7 @@ import (
 //	swap         share_lists  move_lists
 //	dense scan   seed_best  dense_load  dense_tf32  tighten_short  tighten
 //
-// takelook.go, dense.go and querychunk.go decide which of them a query needs.
+// takelook.go, start.go, dense.go and querychunk.go decide which of them a query needs.
 
 // prepare prepares the queries, which have been loaded.
 func (b *queryBatch) prepare(q *queue) {
@@ -262,10 +263,32 @@ func (d *denseScan) loadQueries(q *queue) {
 	})
 }
 
+// loadStart rounds the queries to tf32, for a start.
+func (x *run) loadStart(q *queue, qs *queryChunk) {
+	c, b := x.r.c, x.b
+	q.denseLoad(qs.blockAQuery(), denseLoadArgs{
+		scaled: partOf(qs, b.at.scaled, c.Dim), dim: c.Dim, queries: qs.states(), m: qs.m(), x: partOf(qs, b.at.rounded, productWidth(x.r.c)), ld: productWidth(x.r.c),
+		margin: partOf(qs, b.at.margin, 1), centre: orNull(x.r.centre),
+	})
+}
+
+// multiplyStart enqueues the products with the rows of atoms lo to hi-1 of a start.
+func (x *run) multiplyStart(q *queue, qs *queryChunk, lo, hi int) {
+	q.scanSeen(warpEach(qs.m()), scanSeenArgs{
+		queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lo: uint32(lo), hi: uint32(hi),
+	})
+	r, b, s := x.r, x.b, x.r.start
+	q.denseTf32(denseShape(qs.m(), lo, hi), denseTf32Args{
+		rows: device.Ptr(s.rows), dim: r.c.Dim, lo: uint32(lo), hi: uint32(hi),
+		inverse: device.Ptr(s.inverse), scale: device.Ptr(s.scale), size: device.Ptr(s.size), offset: device.Ptr(s.offset), centre: orNull(r.centre),
+		x: partOf(qs, b.at.rounded, productWidth(r.c)), ld: productWidth(r.c), margin: partOf(qs, b.at.margin, 1), queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lists: qs.lists.table(),
+	})
+}
+
 // enqueueRows enqueues the products with rows lo to hi-1.
 func (d *denseScan) enqueueRows(q *queue, lo, hi int) {
 	r := d.x.r
-	q.denseTf32(device.Shape{Grid: device.Dim{X: blocks(hi-lo, denseTile), Y: blocks(d.hi, denseTile)}, Block: device.Dim{X: 256}, Shared: denseShared}, denseTf32Args{
+	q.denseTf32(denseShape(d.hi, lo, hi), denseTf32Args{
 		rows: r.rows.pointer(), dim: r.c.Dim, lo: uint32(lo), hi: uint32(hi),
 		inverse: device.Ptr(d.terms.inverse), scale: device.Ptr(d.terms.scale), size: device.Ptr(d.terms.size), offset: device.Ptr(d.terms.offset), centre: orNull(r.centre),
 		x: d.vectors(), ld: d.width, margin: d.margins(), queries: d.states(), m: d.hi, mask: unanswered.mask, value: unanswered.value, lists: d.lists.table(),

@@ -52,6 +52,8 @@ type queryBatch struct {
 		candidate, candidateCount, candidateRow array[uint32]
 		candidateScore                          array[float64]
 		begins                                  array[uint32] // [m+2], kernels/shares.cuh
+		// The queries rounded to tf32, [m][productWidth], and their margins, if looks have a start.
+		rounded, margin array[float32]
 	}
 }
 
@@ -84,6 +86,9 @@ func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool, stage
 	a.candidateScore, a.candidateRow = place[float64](&mem, m*b.candidateRoom), place[uint32](&mem, m*b.candidateRoom)
 
 	a.begins = place[uint32](&mem, m+2)
+	if codes && r.start != nil {
+		a.rounded, a.margin = place[float32](&mem, m*productWidth(r.c)), place[float32](&mem, m)
+	}
 
 	var err error
 	if b.mem, err = r.m.pool.TakeDevice(t, "queries", int(mem)); err != nil {

@@ -47,7 +47,7 @@ const (
 	partialRows = 256
 )
 
-// queryChunk is queries lo to hi-1 of a batch, whose lists are in the device's arena at the same time.
+// queryChunk is queries lo to hi-1 of a batch, of one kind, whose lists are in the device's arena at the same time.
 type queryChunk struct {
 	b      *queryBatch
 	lists  *arena
@@ -57,6 +57,7 @@ type queryChunk struct {
 	collects    bool
 	nextAtom    int    // first atom that no look has read
 	together    bool   // the scans of all queries begin at the same strip, so their chunks end together
+	starts      bool   // the first looks of all queries may begin with a start
 	lookTaken   bool   // this was the run's last look
 	ceilings    bool   // some query has a ceiling
 	interrupted *look  // a look that a context interrupted during its scan, or nil

@@ -27,6 +27,9 @@ func searchBytes(c *collection.Collection, atoms int) int64 {
 		terms += int64(atoms) * 16 * int64(min(3, len(c.Stages)))
 	}
 	query := device.Size[query]() + int64(12*c.Dim+8*c.D+4*c.R+3*(c.R+c.D)) + 28*minCandidates
+	if c.N >= startLeast {
+		query += int64(4 * (productWidth(c) + 1))
+	}
 	return terms + leastLists*(query+entryBytes*int64(min(atoms, 4*scanFirst)))
 }
 
@@ -48,6 +51,7 @@ type resident struct {
 	norm, offset *device.Buffer[float32] // of atoms; offset for Euclidean distance only
 	rows         *store[float32]         // [N][Dim] by row
 	dense        *denseTerms             // nil until the first dense scan
+	start        *startRows              // nil if searches have no start
 
 	// Coded collections only:
 	stride   int                                      // bytes of a slab's row: head and panel, rounded up to 32
@@ -113,6 +117,9 @@ func (r *resident) copyCollection(ctx context.Context, t *device.Thread) (err er
 		}
 	}
 	if c.Coded() {
+		if err = r.copyStart(ctx, t); err != nil {
+			return err
+		}
 		if err = r.copyCodes(ctx, t); err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ type run struct {
 	input      backend.Queries
 	slot       []int       // by query
 	deviceKept int         // number of queries whose k best scores the device keeps
+	starting   int         // number of these, the first, whose first looks may begin with a start
 	queries    []hostQuery // by slot
 	filters    *device.Buffer[uint8]
 	atoms      *device.Buffer[uint8] // hidden atoms and given candidates of all queries; nil if no goal names any
@@ -27,6 +28,7 @@ type run struct {
 	b          *queryBatch           // nil until the queries are uploaded
 	lists      *arena
 	chunks     []queryChunk
+	swaps      bool         // the lists of all chunks do not fit the arena together
 	look       backend.Look // of the last Pull, which some chunks have taken
 	looks      []takenLook
 	closed     bool  // by Close or Finish
@@ -52,7 +54,7 @@ func beginRun(ctx context.Context, r *resident, q backend.Queries, goals []backe
 		}
 		x.queries[x.slot[j]] = hostQuery{goal: &goals[j], floor: goals[j].Floor, tau: math.Inf(-1)}
 	}
-	x.orderByStart()
+	x.orderByScan()
 	x.hideAtoms()
 	if err := r.m.d.Lost(); err != nil {
 		return nil, inContract(err)
@@ -353,7 +355,7 @@ func (x *run) eachChunk(ctx context.Context, q *queue, due func(*queryChunk) boo
 			return err
 		}
 		err := f(qs)
-		if len(x.chunks) > 1 && q.err == nil {
+		if x.swaps && q.err == nil {
 			err = errors.Join(err, qs.swapOut(q))
 		}
 		if err != nil {

@@ -98,6 +98,11 @@ func scanGrid(q *queue, m, lo, hi, tile, shared int) device.Shape {
 	return device.Shape{Grid: device.Dim{X: x, Y: y}, Block: device.Dim{X: 256}, Shared: shared}
 }
 
+// denseShape is the shape of the products of rows lo to hi-1 with m queries.
+func denseShape(m, lo, hi int) device.Shape {
+	return device.Shape{Grid: device.Dim{X: blocks(hi-lo, denseTile), Y: blocks(m, denseTile)}, Block: device.Dim{X: 256}, Shared: denseShared}
+}
+
 // launchAtoms returns the number of atoms of one launch, in whole strips.
 func (qs *queryChunk) launchAtoms() int {
 	return max(1, qs.b.r.m.maxPairs/qs.m()/looks.StripAtoms) * looks.StripAtoms

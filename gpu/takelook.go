@@ -88,6 +88,10 @@ func (x *run) recordReports(q *queue, l *look, slots []int) error {
 			disallowed = x.scannedUnseen(a, l, int(r.seen))
 		}
 		a.pulls, a.bytes = a.pulls+int64(l.AtomBytes*disallowed), a.bytes+int64((l.AtomBytes+12)*disallowed)
+		if a.started && !a.startCounted {
+			x.countStart(a, l)
+			a.startCounted = true
+		}
 		if t.figures[p].seen > 0 { // it has taken the same look before
 			x.looks = append(x.looks, newTakenLook(l, len(x.queries)))
 			t = &x.looks[len(x.looks)-1]
@@ -165,7 +169,13 @@ func (x *run) scan(ctx context.Context, q *queue, qs *queryChunk, l *look) error
 	if !qs.together {
 		ending.mask |= flagWaiting
 	}
-	for end := x.chunkEndAfter(qs, qs.nextAtom, l.FirstChunk); qs.nextAtom < n; {
+	if qs.nextAtom == 0 && qs.starts && x.lookStarts(l) {
+		x.takeStart(q, qs, l, filter, ending)
+		if err := q.paceChunk(ctx, qs.nextAtom*qs.m()); err != nil && qs.nextAtom < n {
+			return err
+		}
+	}
+	for end := x.chunkEndAfter(qs, qs.nextAtom, l); qs.nextAtom < n; {
 		lo := qs.nextAtom
 		qs.nextAtom = min(end, lo+qs.launchAtoms())
 		for _, s := range allowedRanges(filter, lo, qs.nextAtom) {
@@ -174,7 +184,7 @@ func (x *run) scan(ctx context.Context, q *queue, qs *queryChunk, l *look) error
 		if qs.nextAtom == end {
 			x.markWaiting(q, qs, end, l.FirstChunk)
 			qs.tighten(q, ending, rankByBound, l.MaxSurvivors, x.normBeyond(qs))
-			end = x.chunkEndAfter(qs, end, l.FirstChunk)
+			end = x.chunkEndAfter(qs, end, l)
 		}
 		if err := q.paceChunk(ctx, (qs.nextAtom-lo)*qs.m()); err != nil && qs.nextAtom < n { // lists are not pruned here: whether one overflows must not depend on where a scan is interrupted
 			return err

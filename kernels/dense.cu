@@ -22,8 +22,11 @@
 //   lists       Lists          bound and atom (internal index) are written, estimate is not
 //   centre      const double*  f64[dim], float32 values, subtracted from rows; or null
 //
-// Of a Query, tau, exp, filter, excluded and from are read, and listed grows. A row for which there is no room sets kOverflow;
-// listed then exceeds lists.cap, and the list has lists.cap entries.
+// Of a Query, tau, exp, filter, excluded, from, k, ceiling, lead and give are read, and listed grows. A row for which there is
+// no room sets kOverflow; listed then exceeds lists.cap, and the list has lists.cap entries.
+//
+// A query without a threshold lists at least the rows that can be among its k best of the block's rows, if it wants at most
+// kRankedMost and has no ceiling, and all rows otherwise (docs/gpu.md, "The start").
 #include "tile.cuh"
 
 static const int kTile = 128;    // rows, and queries, of a block
@@ -70,6 +73,40 @@ DEV void fetch(const Dense& a, float* stage, int query, u32 row, int slice) {
     else copy16(to + kTile * kSlice, from, r < a.hi ? n : 0);
   }
   cp_async_commit();
+}
+
+// kRankedMost is the greatest k for which the k best rows of a block are sought: one for each lane of a warp.
+static const u32 kRankedMost = 32;
+
+// ranks reports whether rows of a query without a threshold are compared with each other. Rows above a ceiling may not be
+// returned, and so rule out no others.
+DEV bool ranks(const Query* q, float least) {
+  const float infinite = __int_as_float(0x7f800000);
+  return least == -infinite && q->k - 1 < kRankedMost && (q->ceiling == infinite || MUTANT(12));
+}
+
+// lower_bound returns a lower bound of a row's score, or -inf if its upper bound `bound` says nothing, in the form of
+// thresholds: LowerThreshold of looks.Conversion. width is the query's margin and size the row's. The margin holds in both
+// directions, so the score is at least `bound` less twice all that was added; a sixteenth of a margin more covers the
+// roundings here, and those of scores. An offset may be below the one that `bound` has, which is rounded upward, but not below
+// -size^2/2; only queries with `give` have offsets.
+DEV float lower_bound(const Query* q, float bound, float width, float size, float offset, float factor, float vanished) {
+  float gap = fmaf((MUTANT(11) ? 0 : 2.0625f) * width, size, 4 * vanished);
+  if (q->give > 0) gap = fmaf(fmaf(size * size, .5f * (1 + 0x1p-17f), offset), factor, gap);
+  float low = __fsub_rd(bound, gap);
+  low = __fsub_rd(low, up32(q->give * (2 * q->lead + fabs((double)low))));
+  return low > -__int_as_float(0x7f800000) && bound < __int_as_float(0x7f800000) ? low : -__int_as_float(0x7f800000);  // NaN is not greater
+}
+
+// kth_of_lanes returns the k-th greatest of the values of a warp's lanes, none of which is NaN.
+DEV float kth_of_lanes(float v, u32 k) {
+  u32 before = 0;
+#pragma unroll 8
+  for (u32 l = 0; l < 32; l++) {
+    float other = __shfl_sync(kAll, v, (int)l);
+    before += other > v || (other == v && l < lane_id());
+  }
+  return __shfl_sync(kAll, v, __ffs((int)__ballot_sync(kAll, before == k - 1 - (MUTANT(10) && k > 1))) - 1);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
@@ -173,6 +210,18 @@ dense_tf32(const float* rows, int dim, u32 lo, u32 hi, const u32* inverse, const
       float v = fmaf(shared[s * kPitch + 32 * k + lane], rowScale[k], fmaf(MUTANT(6) ? -width : width, rowSize[k], fmaf(rowOffset[k], factor, vanished)));
       pass[k] = row < hi - MUTANT(7) && !(v < least) && allows(query, inverse[row]);
       bound[k] = v == v ? v : __int_as_float(0x7f800000);
+    }
+    if (ranks(query, least)) {  // k of the rows, in different lanes, score at least `reached`: those below are not among the best
+      float low = __int_as_float(0xff800000);
+#pragma unroll
+      for (int k = 0; k < 4; k++)
+        if (pass[k] || MUTANT(13)) low = fmaxf(low, lower_bound(query, bound[k], width, rowSize[k], rowOffset[k], factor, vanished));
+      float reached = kth_of_lanes(low, query->k);
+#pragma unroll
+      for (int k = 0; k < 4; k++) pass[k] = pass[k] && bound[k] >= reached;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
       passing[k] = __ballot_sync(kAll, pass[k]);
       all += (u32)__popc(passing[k]);
     }

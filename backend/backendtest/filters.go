@@ -120,6 +120,9 @@ func goalsOf(c *collection.Collection, f *backend.Filter, skip int) []backend.Go
 // strip is how many atoms a first look may read for one allowed atom.
 const strip = 512
 
+// rowsFirst is the most atoms of which a first look may read float32 rows instead of codes.
+const rowsFirst = 4096
+
 // checkReads checks the reads that answers report.
 func checkReads(t *testing.T, name string, c *collection.Collection, a *goalSet, answers backend.Answers, l *Ladder) {
 	t.Helper()
@@ -138,15 +141,16 @@ func checkReads(t *testing.T, name string, c *collection.Collection, a *goalSet,
 				t.Errorf("%s: query %d, of %d atoms allowed, gathered %v: %d pulls, want %d", name, j, g.Filter.Len(), g.Gather, got.Pulls, most)
 			}
 		}
-		// each look reads an atom at most once, the first look its strip; exact scores
-		// or lower bounds read it once more
+		// each look reads an atom at most once, the first look its strip, by codes or, of its first atoms, by
+		// float32 rows (Look.FirstChunk); exact scores or lower bounds read it once more
 		allowed := int64(g.Filter.Len())
 		for k, look := range l.Looks {
-			read := allowed
+			read, each := allowed, int64(c.R+look.To-look.From)
 			if k == 0 && look.Rep == backend.Panels {
 				read = min(strip*allowed, int64(c.N))
+				most += min(read, rowsFirst) * max(0, row-each)
 			}
-			most += read*int64(c.R+look.To-look.From) + allowed*(int64(c.R+c.D)+row)
+			most += read*each + allowed*(int64(c.R+c.D)+row)
 		}
 		if got.Pulls > most {
 			t.Errorf("%s: query %d, of %d atoms allowed, gathered %v: %d pulls, at most %d", name, j, g.Filter.Len(), g.Gather, got.Pulls, most)
