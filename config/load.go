@@ -81,6 +81,12 @@ func AddFlags(fs *pflag.FlagSet, keys ...string) error {
 // text is the unparsed value of a flag; Load parses it like values of other sources.
 type text struct{ kind, value string }
 
+// isSetting reports whether a flag is one of AddFlags.
+func isSetting(f *pflag.Flag) bool {
+	_, ok := f.Value.(*text)
+	return ok
+}
+
 func (t *text) String() string     { return t.value }
 func (t *text) Set(s string) error { t.value = s; return nil }
 func (t *text) Type() string       { return t.kind }
@@ -162,8 +168,11 @@ func bind(v *viper.Viper, s setting) error {
 // originOf returns the source of a setting. It repeats viper's order of precedence after
 // flags, because viper does not report the source.
 func originOf(v *viper.Viper, s setting, file string, flags *pflag.FlagSet) Origin {
-	if flags != nil && flags.Changed(s.flag()) {
-		return Origin{FromFlag, "--" + s.flag()}
+	if flags != nil {
+		// A command may have a flag of its own of this name.
+		if f := flags.Lookup(s.flag()); f != nil && f.Changed && isSetting(f) {
+			return Origin{FromFlag, "--" + s.flag()}
+		}
 	}
 	if os.Getenv(s.variable()) != "" {
 		return Origin{FromEnvironment, s.variable()}

@@ -279,3 +279,19 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// A flag that a command defines for itself is not a setting, although it has the name of one.
+func TestOtherFlagOfTheName(t *testing.T) {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fs.Float64("delta", 0, "")
+	if err := AddFlags(fs, "seed"); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.Parse([]string{"--delta=7", "--seed=3"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(Sources{Flags: fs})
+	if err != nil || c.Delta != .01 || c.Seed != 3 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

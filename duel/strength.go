@@ -78,7 +78,7 @@ func newBradleyTerry(wins [][]int64) (*bradleyTerry, error) {
 		}
 	}
 	if m.all == 0 {
-		return nil, errors.New("no duels")
+		return nil, errors.New("no duels: all counts are 0")
 	}
 	// L. R. Ford's condition (1957): chains of wins lead from any arm to all others and back.
 	m.separated = reached(k, func(i, j int) bool { return wins[i][j] > 0 }) < k || reached(k, func(i, j int) bool { return wins[j][i] > 0 }) < k

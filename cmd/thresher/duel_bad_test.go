@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel run --arms " + arms + " --horizon 100 --state " + arms, "arms.txt: duel: saved tournament: invalid character 'a' looking for beginning of value; name another file with --state"},
 		{"duel run --arms " + arms + " --horizon 100 --force --state " + arms, "arms.txt: is not a tournament, and --force overwrites tournaments only"},
 		{"duel run --arms " + arms + " --horizon 100 --force --state " + slates, "ann.json: is not a tournament"},
-		{"duel run --horizon x", "duel run: invalid argument"},
+		{"duel run --horizon x", `duel run: --horizon "x" is not a number, such as 0.05`},
 		{"duel run --arms " + arms + " --epsilon .5 --delta .1", "epsilon 0.5 is not in (0, 1/2)"},
 		{"duel run --arms " + arms + " --horizon 100 --algorithm borda", `"borda"`},
 		{"duel run --arms " + arms + " --horizon 100 --batch -1", "--batch -1"},
@@ -60,6 +61,11 @@ func TestDuelBadInput(t *testing.T) {
 		{"duel run --horizon 100 --most 10", "--most needs --ratings"},
 		{"duel run --horizon 100 --most 10 --ratings " + dir, "--state: no file named"},
 		{"duel run --state " + broken, "broken.duel"},
+		{"duel run --state " + arms, "is not a tournament; name another file"},
+		{"duel run --horizon 100 --arms " + arms + " --epsilon -1 --delta .1", "epsilon -1 is not in (0, 1/2)"},
+		{"duel run --arms " + arms + " --delta 5%", `--delta "5%" is not a number, such as 0.05`},
+		{"duel run --horizon 100 --most x --ratings " + dir, `--most "x" is not a whole number`},
+		{"duel run --arms " + arms + " --delta .1 --judge-timeout 5", `--judge-timeout "5" is not a time, such as 90s or 2m`},
 		{"duel run --state " + later, `of version "3", not 1 or 2`},
 		{"duel run --state " + dir + "/missing.duel", "--arms starts a tournament there"},
 		{"duel run --state " + dir + "/none/new.duel --horizon 100 --arms " + arms, "none/new.duel: no such file"},
@@ -103,6 +109,7 @@ func TestDuelBadJudgments(t *testing.T) {
 	for line, want := range map[string]string{
 		`{`:                              "line 1:",
 		` `:                              "line 1: is empty",
+		strings.Repeat("x", 2<<20):       "line 1: has more than 1048576 bytes",
 		`{"duel":` + id + `}`:            "give one of winner and a_won",
 		`{"duel":999,"winner":"a"}`:      "duel 999: no such duel was issued",
 		`{"duel":999,"a_won":true}`:      "duel 999: no such duel was issued",
@@ -135,4 +142,30 @@ func openDuel(t *testing.T, path string) string {
 		t.Fatal(duels, err)
 	}
 	return strconv.FormatUint(duels[0].ID, 10)
+}
+
+// A line that contradicts an earlier one of its duel is told, and changes nothing; one that repeats it is not.
+func TestDuelContradicted(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"--jsonl", "--arms", armsFile(t, dir, "a", "b", "c"), "--delta", ".1", "--batch", "1"}
+	lines := func(second string) string {
+		return `{"duel":1,"a_won":true}` + "\n" + `{"duel":1,` + second + "}\n" + `{"duel":2,"tie":true}` + "\n" + `{"duel":2,"winner":"tie"}` + "\n"
+	}
+	r := duelRun(t, lines(`"a_won":true`), append(args, "--state", filepath.Join(dir, "same"))...)
+	if r.wantCode(t, exitOK); r.err != "" {
+		t.Error(r.err)
+	}
+	r = duelRun(t, lines(`"a_won":false`), append(args, "--state", filepath.Join(dir, "other"))...)
+	r.wantCode(t, exitOK)
+	if want := "standard input, line 2: duel 1: a_won false, but line 1 said a_won true, which stands"; !strings.Contains(r.err, want) || strings.Count(r.err, "\n") != 1 {
+		t.Errorf("%q, want %q", r.err, want)
+	}
+	if diff := cmp.Diff(restored(t, filepath.Join(dir, "same")).State(), restored(t, filepath.Join(dir, "other")).State()); diff != "" {
+		t.Error(diff)
+	}
+	// After an undo the duel may be judged otherwise.
+	r = duelRun(t, `{"duel":1,"a_won":true}`+"\n"+`{"undo":true}`+"\n"+`{"duel":1,"a_won":false}`+"\n", append(args, "--state", filepath.Join(dir, "undone"))...)
+	if r.wantCode(t, exitOK); strings.Contains(r.err, "stands") {
+		t.Error(r.err)
+	}
 }

@@ -96,6 +96,9 @@ func (j *judgeCommand) call(ctx context.Context, input []byte) (verdict, error) 
 	killTogether(cmd)
 	err := cmd.Run()
 	switch {
+	case errors.Is(err, exec.ErrWaitDelay):
+		_ = cmd.Cancel() // its processes; they may have ended meanwhile
+		return 0, fmt.Errorf("it ended, but a process that it started in the background keeps its output open; redirect the output of that process, as in 'server >server.log 2>&1 &'%s", said(&out, &errs))
 	case err != nil && errors.Is(limited.Err(), context.DeadlineExceeded):
 		return 0, fmt.Errorf("took longer than %v%s", j.timeout, said(&out, &errs))
 	case err != nil:

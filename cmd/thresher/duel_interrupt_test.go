@@ -32,8 +32,8 @@ func TestJudgeCommandInterrupted(t *testing.T) {
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Env = append(os.Environ(), childVariable+"=1")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,11 @@ func TestJudgeCommandInterrupted(t *testing.T) {
 		t.Errorf("%q, %v", rest, err)
 	}
 	_ = cmd.Wait() // its code follows
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(errs.String(), "interrupted") {
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(errs.String(), "interrupted; what was judged is kept in "+state) {
 		t.Errorf("exit code %d: %s", code, &errs)
+	}
+	if !strings.Contains(out.String(), "leader so far") || !strings.Contains(out.String(), "duels          2\n") {
+		t.Errorf("the standing is not told:\n%s", &out)
 	}
 	if s := restored(t, state).State(); s.Duels != 2 || s.Done {
 		t.Errorf("%+v", s)
@@ -62,5 +65,29 @@ func TestJudgeCommandInterrupted(t *testing.T) {
 	thresher(t, args...).wantCode(t, exitOK)
 	if s := restored(t, state).State(); !s.Done {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A process that the judge command leaves behind, with its output open, is an error that says so, and is ended.
+func TestJudgeCommandLeavesProcess(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { // the pipe ends with the last process that holds it
+		held, err := os.Open(pipe)
+		if err == nil {
+			_, err = io.ReadAll(held)
+			held.Close()
+		}
+		ended <- err
+	}()
+	command := "(exec 3>" + pipe + "; sleep 1000) & echo 1"
+	r := duelRun(t, "", "--texts", textsFile(t, dir), "--delta", ".1", "--judge-command", command, "--judge-retries", "0", "--state", filepath.Join(dir, "s"))
+	r.wantError(t, "a process that it started in the background keeps its output open")
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

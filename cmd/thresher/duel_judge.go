@@ -22,6 +22,9 @@ func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines)
 		}
 		if ended && judged {
 			again, err := a.askUndo(ctx, t, lines)
+			if ctx.Err() != nil {
+				return a.stoppedTournament(t, ctx.Err())
+			}
 			if err != nil {
 				return err
 			}
@@ -35,6 +38,9 @@ func (a *app) judgeByHand(ctx context.Context, t *tournament, lines *inputLines)
 		notice.tell(a, t, "q")
 		a.show(t, duels[0])
 		answer, err := a.ask(ctx, lines, "which is better? [1, 2, = tie, s skip, u undo, q stop] ", "1", "2", "=", "s", "u", "q")
+		if ctx.Err() != nil {
+			return a.stoppedTournament(t, ctx.Err())
+		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -57,9 +63,9 @@ func (a *app) show(t *tournament, d duel.Duel) {
 	}
 	fmt.Fprintf(a.err, "\n%d of %d arms in, %d duels decided%s\n", len(s.Active), len(t.names), s.Duels, waiting)
 	if s.Guarantee != nil {
-		fmt.Fprintf(a.err, "%s leads, %s\n", t.names[s.Leader], sure(s.Guarantee))
+		fmt.Fprintf(a.err, "%s leads, %s\n", inSentence(t.names[s.Leader]), sure(s.Guarantee))
 	}
-	fmt.Fprintf(a.err, "  1  %s\n  2  %s\n", t.texts.text(t.names[d.A]), t.texts.text(t.names[d.B]))
+	fmt.Fprintf(a.err, "  1  %s\n  2  %s\n", printable(t.texts.text(t.names[d.A])), printable(t.texts.text(t.names[d.B])))
 }
 
 // ask returns the next line that is one of the answers; io.EOF at the end of the input.
@@ -109,7 +115,7 @@ func (a *app) undo(t *tournament) error {
 // askUndo asks whether the last judgment, after which the tournament ended, was a slip.
 func (a *app) askUndo(ctx context.Context, t *tournament, lines *inputLines) (bool, error) {
 	s := t.State()
-	answer, err := a.ask(ctx, lines, fmt.Sprintf("\n%s is the winner [u undo the last judgment, Enter to end] ", t.names[s.Leader]), "", "q", "u")
+	answer, err := a.ask(ctx, lines, fmt.Sprintf("\n%s is the winner [u undo the last judgment, Enter to end] ", inSentence(t.names[s.Leader])), "", "q", "u")
 	if errors.Is(err, io.EOF) {
 		return false, nil
 	}

@@ -34,8 +34,8 @@ func (a *app) judgeByJury(ctx context.Context, t *tournament, j jury, batch int)
 		if errors.Is(err, duel.ErrEnded) {
 			break
 		}
-		if err == nil {
-			err = ctx.Err()
+		if ctx.Err() != nil {
+			return a.stoppedTournament(t, ctx.Err())
 		}
 		if err != nil {
 			return errors.Join(err, t.save())

@@ -36,7 +36,7 @@ type undoneLine struct {
 // judgeByLines issues duels and reads judgments as they arrive.
 func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines, batch int) error {
 	out := json.NewEncoder(a.out)
-	line := 0
+	told := toldVerdicts{}
 	var notice standoffNotice
 	for {
 		duels, err := t.nextDuels(batch)
@@ -57,13 +57,14 @@ func (a *app) judgeByLines(ctx context.Context, t *tournament, lines *inputLines
 			if errors.Is(err, io.EOF) {
 				return errors.Join(t.save(), out.Encode(t.outcome()))
 			}
+			if ctx.Err() != nil {
+				return errors.Join(a.interrupted(t, ctx.Err()), out.Encode(t.outcome()))
+			}
 			var undone []duel.Result
 			if err == nil {
-				line++
-				undone, err = t.judge(text)
-			}
-			if err != nil && !errors.Is(err, ctx.Err()) {
-				err = fmt.Errorf("standard input, line %d: %w", line, err)
+				if undone, err = t.judge(text, lines.taken, told, a.err); err != nil {
+					err = lines.at(lines.taken, err)
+				}
 			}
 			if err != nil {
 				return errors.Join(err, t.save())
@@ -91,9 +92,9 @@ func (t *tournament) tellUndone(out *json.Encoder, undone []duel.Result) error {
 	return out.Encode(line)
 }
 
-// judge applies one line. A repeated judgment of a settled duel changes nothing. undone are
-// the results that an undo took back.
-func (t *tournament) judge(text string) (undone []duel.Result, err error) {
+// judge applies the line of this number. A repeated judgment of a settled duel changes nothing; if it is not
+// the one that told knows, that is said on w. undone are the results that an undo took back.
+func (t *tournament) judge(text string, number int, told toldVerdicts, w io.Writer) (undone []duel.Result, err error) {
 	j, err := parseJudgment(text)
 	if err != nil {
 		return nil, err
@@ -103,11 +104,17 @@ func (t *tournament) judge(text string) (undone []duel.Result, err error) {
 	}
 	switch {
 	case j.Undo:
-		return t.Undo()
+		if undone, err = t.Undo(); err == nil {
+			told.forget(undone)
+		}
+		return undone, err
 	case j.Skip:
 		err = t.Skip(j.Judge, j.Duel)
 	default:
-		err = t.report(&j)
+		told.compare(&j, number, w)
+		if err = t.report(&j); err == nil {
+			told.keep(&j, number)
+		}
 	}
 	if errors.Is(err, duel.ErrWithdrawn) {
 		err = nil // issued ahead, and withdrawn since

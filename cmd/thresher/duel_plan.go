@@ -167,7 +167,7 @@ func share(n, all int) string { return fmt.Sprintf("%.3g%%", 100*float64(n)/floa
 // sure states a guarantee.
 func sure(g *duel.Guarantee) string {
 	if g.Epsilon == 0 {
-		return fmt.Sprintf("the best arm, wrong with probability at most %.3g", g.Failure)
+		return fmt.Sprintf("the best arm, if one beats all others; wrong with probability at most %.3g", g.Failure)
 	}
 	return fmt.Sprintf("loses to the best arm with probability at most 1/2 + %g, wrong with probability at most %.3g", g.Epsilon, g.Failure)
 }

@@ -44,8 +44,10 @@ func (f *programFlags) check(cmd *cobra.Command) error {
 		return fmt.Errorf("--judge-wait %v is negative", f.wait)
 	case f.line != "":
 		return nil
+	case cmd.Flags().Changed("judge-command"):
+		return errors.New("--judge-command is empty; give the command that judges, such as './judge'")
 	}
-	for _, flag := range []string{"judge-command", "question", "both-orders", "parallel", "judge-timeout", "judge-retries", "judge-wait"} {
+	for _, flag := range []string{"question", "both-orders", "parallel", "judge-timeout", "judge-retries", "judge-wait"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--%s needs --judge-command with a command", flag)
 		}
@@ -70,6 +72,7 @@ func (a *app) judgeByProgram(ctx context.Context, t *tournament, f *programFlags
 	shown := a.newProgress("judgments")
 	defer shown.done()
 	var notice standoffNotice
+	var lean leanNotice
 	var failed error
 	for done := false; ; {
 		for !done && failed == nil && running < f.parallel && ctx.Err() == nil {
@@ -99,15 +102,16 @@ func (a *app) judgeByProgram(ctx context.Context, t *tournament, f *programFlags
 		}
 		shown.retitle(standing(t))
 		shown.set(t.State().Duels, -1)
-		if notice.due(t) {
+		if notice.due(t) || lean.due(t) {
 			shown.done()
+			lean.tell(a, t)
 			notice.tell(a, t, "Ctrl-C")
 		}
 	}
 	shown.done()
 	failed = errors.Join(failed, t.save())
 	if err := ctx.Err(); err != nil {
-		return err
+		return a.stoppedTournament(t, err)
 	}
 	if failed != nil {
 		return failed
@@ -118,11 +122,7 @@ func (a *app) judgeByProgram(ctx context.Context, t *tournament, f *programFlags
 // standing names the leader, and the failure probability of the moment if there is one.
 func standing(t *tournament) string {
 	s := t.State()
-	text := t.names[s.Leader]
-	if n := []rune(text); len(n) > 30 {
-		text = string(n[:30]) + "…"
-	}
-	text = fmt.Sprintf("judgments; %s leads", text)
+	text := fmt.Sprintf("judgments; %s leads", inSentence(t.names[s.Leader]))
 	switch {
 	case s.Ranking != nil:
 		text += fmt.Sprintf(", %d of %d pairs known", s.Ranking.Safe, s.Ranking.Pairs)

@@ -37,6 +37,9 @@ The same command continues where the last one stopped. duel report shows who bea
 			if copeland {
 				f.algorithm = string(duel.Copeland)
 			}
+			if copeland && cmd.Flags().Changed("top") {
+				return errors.New("duel rank: --top and --copeland exclude each other: the first arms of an order, or scores without one")
+			}
 			if f.horizon != 0 && f.delta == 0 {
 				return fmt.Errorf("duel rank: --horizon %g without --delta: here it is the most duels", f.horizon)
 			}
@@ -59,7 +62,6 @@ The same command continues where the last one stopped. duel report shows who bea
 	}
 	f.gamma = 1
 	f.addSources(cmd)
-	cmd.MarkFlagsMutuallyExclusive("top", "copeland")
 	return cmd
 }
 

@@ -81,7 +81,7 @@ func (a *app) reportDuels(f *duelReportFlags) error {
 		return err
 	}
 	if err := c.estimate(); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", cmp.Or(f.wins, f.state), err)
 	}
 	if f.out != "" {
 		if len(c.Arms) > plot.MostArms {

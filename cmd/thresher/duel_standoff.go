@@ -26,10 +26,10 @@ func (n *standoffNotice) tell(a *app, t *tournament, stop string) {
 	s := t.State()
 	x := s.Standoff
 	n.next = 2 * s.Duels
-	fmt.Fprintf(a.err, "\nhard to tell apart after %d judgments: %s won %d of %d against %s\n", s.Duels, t.names[x.A], x.Wins, x.Duels, t.names[x.B])
+	fmt.Fprintf(a.err, "\nhard to tell apart after %d judgments: %s won %d of %d against %s\n", s.Duels, inSentence(t.names[x.A]), x.Wins, x.Duels, inSentence(t.names[x.B]))
 	fmt.Fprintf(a.err, "  preference    %.3f, in [%.3f, %.3f] with 95%%\n", x.Rate, x.Low, x.High)
 	fmt.Fprintf(a.err, "  still needed  %s\n", stillNeeded(x, t.Config().Epsilon))
-	fmt.Fprintf(a.err, "  so far        %s leads; %s\n", t.names[s.Leader], soFar(t, &s))
+	fmt.Fprintf(a.err, "  so far        %s leads; %s\n", inSentence(t.names[s.Leader]), soFar(t, &s))
 	fmt.Fprintf(a.err, "  you may       stop now with that: %s; or start over with --epsilon E (a winner within E of the best will do) or --horizon N (at most N judgments)\n", stop)
 }
 

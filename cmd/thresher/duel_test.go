@@ -255,10 +255,10 @@ func TestDuelStopsAnyTime(t *testing.T) {
 		return r
 	}
 	r = better(9)
-	if want := "a leads, the best arm, wrong with probability at most 0.0"; !strings.Contains(r.err, want) {
+	if want := "a leads, the best arm, if one beats all others; wrong with probability at most 0.0"; !strings.Contains(r.err, want) {
 		t.Errorf("stderr lacks %q:\n%s", want, r.err)
 	}
-	for _, want := range []string{"leader so far  a\n", "so far         the best arm, wrong with probability at most 0.0", "to the arm shown first, in ["} {
+	for _, want := range []string{"leader so far  a\n", "so far         the best arm, if one beats all others; wrong with probability at most 0.0", "to the arm shown first, in ["} {
 		if !strings.Contains(r.out, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, r.out)
 		}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -135,15 +134,41 @@ func (x *armTexts) readLines(r io.Reader) error {
 	return nil
 }
 
-// cover returns an error that names an arm without a text; x may be nil.
+// cover returns an error that names an arm without a text, or two with the same; x may be nil.
 func (x *armTexts) cover(arms []string) error {
 	if x == nil {
 		return nil
 	}
-	if i := slices.IndexFunc(arms, func(name string) bool { return x.of[name] == "" }); i >= 0 {
-		return fmt.Errorf("%s: %w of arm %q", x.path, errNoText, arms[i])
+	armOf := map[string]string{}
+	for _, name := range arms {
+		text := x.of[name]
+		if text == "" {
+			return fmt.Errorf("%s: %w of arm %q", x.path, errNoText, name)
+		}
+		if other, ok := armOf[text]; ok {
+			return fmt.Errorf("%s: arms %q and %q have the same text, so that nobody can tell them apart; leave one of them out", x.path, other, name)
+		}
+		armOf[text] = name
 	}
 	return nil
+}
+
+// other returns how many texts are of no arm of a tournament, and the name of one; x may be nil.
+func (x *armTexts) other(arms []string) (count int, name string) {
+	if x == nil {
+		return 0, ""
+	}
+	known := map[string]bool{}
+	for _, arm := range arms {
+		known[arm] = true
+	}
+	for _, n := range x.names {
+		if !known[n] {
+			count++
+			name = n
+		}
+	}
+	return count, name
 }
 
 var errNoText = fmt.Errorf("no text (%w)", fs.ErrNotExist)

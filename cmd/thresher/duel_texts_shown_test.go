@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +30,12 @@ func TestTextsShown(t *testing.T) {
 		t.Errorf("%d duels after runs that were refused, %d before", s.Duels, before)
 	}
 
+	// One more text is of no arm, which is said.
+	writeFile(t, dir, "texts.jsonl", append(append([]byte(nil), content...), `{"arm":"late","text":"more"}`+"\n"...))
+	r := duelRun(t, "q\n", "--texts", texts, "--state", state)
+	if r.wantCode(t, exitOK); !strings.Contains(r.err, `1 texts are of no arm of this tournament, among them that of "late"`) {
+		t.Error(r.err)
+	}
 	writeFile(t, dir, "texts.jsonl", content)
 	duelRun(t, "", begin...).wantCode(t, exitOK)
 	writeFile(t, dir, "texts.jsonl", changed)

@@ -142,7 +142,7 @@ func (a *app) describeTournament(t *tournament) error {
 			w.row("so far", sure(s.Guarantee))
 		}
 		if x := s.Standoff; x != nil {
-			w.row("hard to tell", fmt.Sprintf("%s from %s: %.3f, in [%.3f, %.3f] with 95%%, in %d duels", t.names[x.A], t.names[x.B], x.Rate, x.Low, x.High, x.Duels))
+			w.row("hard to tell", fmt.Sprintf("%s from %s: %.3f, in [%.3f, %.3f] with 95%%, in %d duels", inSentence(t.names[x.A]), inSentence(t.names[x.B]), x.Rate, x.Low, x.High, x.Duels))
 		}
 		w.row("kept in", t.file.path)
 	}
@@ -185,9 +185,9 @@ func (a *app) listArms(t *tournament, s *duel.State) error {
 	}
 	for i := len(s.Eliminated) - 1; i >= 0; i-- {
 		e := s.Eliminated[i]
-		out := fmt.Sprintf("%d duels: %s had %.3f against it", e.At, t.names[e.Rival], e.RivalRate)
+		out := fmt.Sprintf("%d duels: %s had %.3f against it", e.At, inSentence(t.names[e.Rival]), e.RivalRate)
 		if e.Radius > 0 {
-			out = fmt.Sprintf("%d duels: %s had %.3f, radius %.3f", e.At, t.names[e.Rival], e.RivalRate, e.Radius)
+			out = fmt.Sprintf("%d duels: %s had %.3f, radius %.3f", e.At, inSentence(t.names[e.Rival]), e.RivalRate, e.Radius)
 		}
 		row(e.Arm, "", e.Duels, fmt.Sprintf("%.3f", e.Rate), out)
 	}

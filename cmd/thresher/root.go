@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"thresher/config"
 )
@@ -45,6 +47,7 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 	root.SetErr(a.err)
 	root.PersistentFlags().StringVar(&a.configFile, "config", "", "configuration `file` (.yaml, .toml, .json); default: what "+config.FileVariable+" names")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		err = flagInWords(err)
 		if cmd.HasParent() {
 			err = fmt.Errorf("%s: %w", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), err)
 		}
@@ -124,4 +127,21 @@ func addSettings(cmd *cobra.Command, keys ...string) {
 			panic(err)
 		}
 	}
+}
+
+// flagInWords says what form a flag's value has to have, in the place of what a parser of Go says of it.
+func flagInWords(err error) error {
+	forms := map[string]string{
+		"float64": "a number, such as 0.05", "int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0 on",
+		"bool": "true or false", "duration": "a time, such as 90s or 2m",
+	}
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	form, ok := forms[bad.GetFlag().Value.Type()]
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("--%s %q is not %s", bad.GetFlag().Name, bad.GetValue(), form)
 }

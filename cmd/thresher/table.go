@@ -17,7 +17,7 @@ func newTable(w io.Writer) *table {
 func (t *table) row(cells ...any) {
 	text := make([]string, len(cells))
 	for i, c := range cells {
-		text[i] = fmt.Sprint(c)
+		text[i] = printableLine(fmt.Sprint(c))
 	}
 	fmt.Fprintln(t.w, strings.Join(text, "\t")) // errors come with flush
 }
