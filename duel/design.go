@@ -161,7 +161,11 @@ func (d Design) completeGoal(k int) (Design, error) {
 			return d, errors.New("duel: a horizon belongs to online, epsilon and delta to pac; give one of both")
 		}
 		if exact := d.Algorithm.bets() && d.Epsilon == 0; !(d.Epsilon > 0 && d.Epsilon < .5) && !exact {
-			return d, fmt.Errorf("duel: epsilon %g is not in (0, 1/2)", d.Epsilon)
+			limits := "(0, 1/2)"
+			if d.Algorithm.bets() {
+				limits = "[0, 1/2)"
+			}
+			return d, fmt.Errorf("duel: epsilon %g is not in %s", d.Epsilon, limits)
 		}
 		if !(d.Delta > 0 && d.Delta < 1) {
 			return d, fmt.Errorf("duel: delta %g is not in (0, 1)", d.Delta)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Real clients against a real server, in less than two minutes.
+"""Real clients against a real server, in two to three minutes.
 
     python3 e2e/run.py                       everything
     python3 e2e/run.py test_page.py -k row   a part, selected as in pytest

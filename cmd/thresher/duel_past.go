@@ -70,6 +70,9 @@ func (a *app) describePast(path string, f *duelPastFlags) error {
 	if !(f.epsilon >= 0 && f.epsilon < .5) {
 		return fmt.Errorf("--epsilon %g is not in [0, 1/2)", f.epsilon)
 	}
+	if !(f.delta > 0 && f.delta < 1) {
+		return fmt.Errorf("--delta %g is not in (0, 1)", f.delta)
+	}
 	file, err := readPast(path)
 	if err != nil {
 		return err

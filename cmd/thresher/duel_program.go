@@ -119,10 +119,10 @@ func (a *app) judgeByProgram(ctx context.Context, t *tournament, f *programFlags
 	return a.describeTournament(t)
 }
 
-// standing names the leader, and the failure probability of the moment if there is one.
+// standing states the number of judgments, the leader, and the failure probability of the moment if there is one.
 func standing(t *tournament) string {
 	s := t.State()
-	text := fmt.Sprintf("judgments; %s leads", inSentence(t.names[s.Leader]))
+	text := fmt.Sprintf("%d judgments; %s leads", s.Duels, inSentence(t.names[s.Leader]))
 	switch {
 	case s.Ranking != nil:
 		text += fmt.Sprintf(", %d of %d pairs known", s.Ranking.Safe, s.Ranking.Pairs)

@@ -80,6 +80,7 @@ func (a *app) describePairs(t *tournament, s *duel.State) error {
 	epsilon := t.Config().Epsilon
 	if r := s.Ranking; r != nil {
 		w.row("guarantee", rankPromise(r, s, epsilon))
+		w.row("holds if", "there is an order in which no arm is beaten by a later one")
 		w.row("known", fmt.Sprintf("%d of %d pairs", r.Safe, r.Pairs))
 		if s.End == duel.Ranked {
 			what, names := t.orderFound(r)

@@ -70,7 +70,7 @@ func TestDuelRankRefuses(t *testing.T) {
 		"top 3 of 3 arms is not in [1, 2]":        {"--matrix", order, "--delta", ".1", "--top", "3"},
 		"--horizon 9 without --delta":             {"--matrix", order, "--horizon", "9"},
 		"which duel run continues":                {"--state", anytime},
-		"epsilon 0.7 is not in (0, 1/2)":          {"--matrix", order, "--delta", ".1", "--epsilon", ".7"},
+		"epsilon 0.7 is not in [0, 1/2)":          {"--matrix", order, "--delta", ".1", "--epsilon", ".7"},
 		"--top and --copeland exclude each other": {"--matrix", order, "--delta", ".1", "--top", "1", "--copeland"},
 		"testing \"slow\" is neither strict":      {"--matrix", order, "--delta", ".1", "--testing", "slow"},
 		"delta 1e-200 is not in [1e-100, 1)":      {"--matrix", order, "--delta", "1e-200"},

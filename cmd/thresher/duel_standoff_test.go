@@ -50,7 +50,7 @@ func TestDuelStandoff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := standing(a), "judgments; x leads, wrong with probability at most 0.05"; got != want {
+	if got, want := standing(a), "193 judgments; x leads, wrong with probability at most 0.05"; got != want {
 		t.Errorf("beside the bar: %q, not %q", got, want)
 	}
 }

@@ -31,7 +31,7 @@ func (a *app) newProgress(label string) *progress {
 	return p
 }
 
-// set sets the progress of the stage; a negative total is unknown.
+// set sets the progress of the stage; a negative total is unknown, and the label then has the count.
 func (p *progress) set(done, total int64) {
 	if p.w == nil || time.Since(p.begun) < longRun {
 		return
@@ -39,16 +39,19 @@ func (p *progress) set(done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(total,
+		options := []progressbar.Option{
 			progressbar.OptionSetWriter(p.w),
 			progressbar.OptionSetDescription(p.label),
 			progressbar.OptionSetElapsedTime(true),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionShowCount(),
+			progressbar.OptionSetPredictTime(total >= 0),
 			progressbar.OptionSetWidth(30),
-			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionThrottle(100 * time.Millisecond),
 			progressbar.OptionClearOnFinish(),
-		)
+		}
+		if total >= 0 {
+			options = append(options, progressbar.OptionShowCount())
+		}
+		p.bar = progressbar.NewOptions64(total, options...)
 	}
 	// Errors are ignored: a closed terminal must not end the work.
 	_ = p.bar.Set64(done)
