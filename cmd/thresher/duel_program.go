@@ -122,7 +122,11 @@ func (a *app) judgeByProgram(ctx context.Context, t *tournament, f *programFlags
 // standing states the number of judgments, the leader, and the failure probability of the moment if there is one.
 func standing(t *tournament) string {
 	s := t.State()
-	text := fmt.Sprintf("%d judgments; %s leads", s.Duels, inSentence(t.names[s.Leader]))
+	text := fmt.Sprintf("%d judgments; ", s.Duels)
+	if t.leaderless(&s) {
+		return text + "no leader yet"
+	}
+	text += inSentence(t.names[s.Leader]) + " leads"
 	switch {
 	case s.Ranking != nil:
 		text += fmt.Sprintf(", %d of %d pairs known", s.Ranking.Safe, s.Ranking.Pairs)

@@ -320,3 +320,11 @@ func TestDuelHelp(t *testing.T) {
 		t.Errorf("%q", r.out)
 	}
 }
+
+// After one judgment nothing is known of any arm, and none is called the leader.
+func TestDuelNoLeaderYet(t *testing.T) {
+	r := duelRun(t, "1\nq\n", "--arms", armsFile(t, t.TempDir(), "a", "b", "c"), "--delta", ".05")
+	if r.wantCode(t, exitOK); !strings.Contains(r.out, "leader so far  not known yet\n") {
+		t.Error(r.out)
+	}
+}

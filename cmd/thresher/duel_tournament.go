@@ -132,7 +132,11 @@ func (a *app) describeTournament(t *tournament) error {
 	if s.Done {
 		what = "winner"
 	}
-	w.row(what, t.names[s.Leader])
+	leader := t.names[s.Leader]
+	if t.leaderless(&s) {
+		leader = "not known yet"
+	}
+	w.row(what, leader)
 	w.row("duels", s.Duels)
 	if s.Done {
 		w.row("ended", s.End)
@@ -163,6 +167,11 @@ func (a *app) describeTournament(t *tournament) error {
 		return err
 	}
 	return a.listJudges(t.names, t.Judges())
+}
+
+// leaderless reports whether the leader is merely the arm that the next duels are against.
+func (t *tournament) leaderless(s *duel.State) bool {
+	return !s.Done && s.Guarantee == nil && t.Config().Algorithm == duel.Anytime
 }
 
 // listArms prints the record of all arms, and of ties if there are some.
