@@ -180,11 +180,12 @@ func (a *app) openTournament(cmd *cobra.Command, f *duelRunFlags, p panel) (t *t
 		return nil, err
 	}
 	t = &tournament{file: file}
-	if !f.force && !isTournament(saved) {
-		return nil, errors.Join(fmt.Errorf("%s: is not a tournament; name another file with --state", path), file.close())
-	}
-	if f.force && !isTournament(saved) {
-		return nil, errors.Join(fmt.Errorf("%s: is not a tournament, and --force overwrites tournaments only; name another file with --state", path), file.close())
+	if !isTournament(saved) {
+		also := ""
+		if f.force {
+			also = ", and --force overwrites tournaments only"
+		}
+		return nil, errors.Join(fmt.Errorf("%s: is not a tournament%s; name another file with --state", path, also), file.close())
 	}
 	if len(saved) > 0 && !f.force {
 		var torn int
