@@ -17,7 +17,7 @@ import (
 // noneAlone are costs, the same on every processor, by which no query goes dense alone.
 func noneAlone() *batch.Options {
 	return &batch.Options{Costs: &backend.Costs{Scan: .0039, Wide: .0053, Test: .4, List: 4.5, Visit: 15.2, Code: .0112, Sign: .0045, Far: .09, Fetch: 100, Score: .32,
-		Dense: .0178, DenseTest: .226, DenseOne: .2, Gather: .8, Rotate: 2.15, Query: 500}}
+		Dense: .0178, DenseTest: .226, DenseOne: .4, Gather: .8, Rotate: 2.15, Query: 500}}
 }
 
 // TestManyBetter: if many queries of a request have many atoms above their ceilings, or
@@ -92,7 +92,7 @@ func TestManyBetter(t *testing.T) {
 // TestManyBetterTogether: queries go dense by the goals of their own request. Two requests that share
 // a run get the answers and certificates that each gets alone.
 func TestManyBetterTogether(t *testing.T) {
-	const n, dim, many, few, most = 20000, 256, 20, 3, 1500
+	const n, dim, many, few, most = 20000, 256, 20, 8, 1500
 	rows := vectors.Embeddings(vectors.Rand(2), n+many, dim)
 	c := build(t, rows[:n*dim], dim, &collection.Options{Metric: collection.Cosine, Seed: 1})
 	plain := over(t, c, 1, noneAlone())

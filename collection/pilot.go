@@ -16,8 +16,17 @@ const (
 	tailSigmas   = 5    // beyond these the law's tails, 3e-7, are ignored
 )
 
-// pilotKs are the k of the forecast; the planner interpolates.
-var pilotKs = []int{1, 10, 100}
+// mostPilotKs are the k of the forecast; the planner interpolates.
+var mostPilotKs = [...]int{1, 10, 100, 1000}
+
+// pilotKs are the k of the forecast for n atoms. From 100 to 1,000 the share kept depends on the norms
+// of the data too much to extrapolate, but of few atoms the best 1,000 are nearly all.
+func pilotKs(n int) []int {
+	if ks := mostPilotKs[:]; n >= 2*ks[len(ks)-1] {
+		return ks
+	}
+	return mostPilotKs[:len(mostPilotKs)-1]
+}
 
 // fits reports whether p has a share for every k and stage.
 func (p *Pilot) fits(stages int) bool {
@@ -47,7 +56,7 @@ func (p *Pilot) fits(stages int) bool {
 // codes, so choosing a plan by it costs no alpha.
 func (b *builder) computePilot() error {
 	c := b.c
-	c.Pilot = newPilot(2, len(c.Stages)) // by final thresholds, then by early ones
+	c.Pilot = newPilot(pilotKs(c.N), 2, len(c.Stages)) // by final thresholds, then by early ones
 	n := min(c.N, pilotAtoms)
 	arms := make([]uint32, n) // internal indexes
 	for k, i := range generator(c.Seed, streamPilot).Perm(c.N)[:n] {
@@ -77,11 +86,11 @@ func (b *builder) computePilot() error {
 	return nil
 }
 
-// newPilot returns a pilot with room for each of pilotKs, so many times.
-func newPilot(times, stages int) Pilot {
+// newPilot returns a pilot with room for each of ks, so many times.
+func newPilot(ks []int, times, stages int) Pilot {
 	p := Pilot{Alpha: pilotAlpha}
 	for range times {
-		for _, k := range pilotKs {
+		for _, k := range ks {
 			p.Ks, p.Reached = append(p.Ks, k), append(p.Reached, 0)
 			p.Shares, p.Candidates, p.Certain = append(p.Shares, make([]float64, stages)), append(p.Candidates, make([]float64, stages)), append(p.Certain, make([]float64, stages))
 		}
@@ -99,7 +108,7 @@ func (p *Pilot) splitEarly(keep bool) {
 }
 
 // addReached adds to Pilot.Reached the number of arms that a query of this norm would see, given its
-// thresholds for pilotKs: those of the steps of norms up to the last that has an atom whose score
+// thresholds for each k of the pilot: those of the steps of norms up to the last that has an atom whose score
 // could reach it.
 func (c *Collection) addReached(arms []uint32, norm float64, thetas []float64) {
 	for k, theta := range thetas {
@@ -178,7 +187,7 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 	}
 	if len(arms) == c.N {
 		for j, score := range scores {
-			var all, early topScores
+			all, early := newTopScores(c.N), newTopScores(c.N)
 			for k, i := range arms {
 				if ids[k] == selves[j] {
 					continue
@@ -242,7 +251,7 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 }
 
 // addQuery adds to the shares of p the number of arms that query q would keep, and of candidates,
-// given the arms' scores, the heads' parts of these, and the thresholds for pilotKs.
+// given the arms' scores, the heads' parts of these, and the thresholds for each k of the pilot.
 func (f *forecast) addQuery(p *Pilot, q *Query, scores, heads, thetas []float64) {
 	for j := range f.stages {
 		t := &f.stages[j]

@@ -138,7 +138,7 @@ func TestPilotForecasts(t *testing.T) {
 		{"powerlaw 3000 x 300", data("powerlaw", 3000, 300, 4), 300, InnerProduct, true},
 	} {
 		c := build(t, s.rows, s.dim, &Options{Metric: s.metric, Seed: 3, NoHead: s.noHead})
-		if !c.Pilot.fits(len(c.Stages)) || !slices.Equal(c.Pilot.Ks, pilotKs) {
+		if !c.Pilot.fits(len(c.Stages)) || !slices.Equal(c.Pilot.Ks, pilotKs(c.N)) {
 			t.Fatalf("%s: forecast %+v", s.name, c.Pilot)
 		}
 		for k := range c.Pilot.Ks {
@@ -148,17 +148,18 @@ func TestPilotForecasts(t *testing.T) {
 				}
 			}
 		}
-		const k = 10
-		shares, candidates := measured(c, k, 15)
-		at := slices.Index(c.Pilot.Ks, k)
-		for j := range c.Stages {
-			for _, x := range []struct {
-				what      string
-				got, want float64
-			}{{"kept", c.Pilot.Shares[at][j], shares[j]}, {"candidates", c.Pilot.Candidates[at][j], candidates[j]}} {
-				t.Logf("%s, stage %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, x.what, x.got, x.want)
-				if ratio := max(x.got, .001) / max(x.want, .001); ratio > 3 || ratio < 1./3 {
-					t.Errorf("%s, stage %d+%d, %s: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, x.what, x.got, x.want)
+		for _, k := range []int{10, 1000} {
+			shares, candidates := measured(c, k, 15)
+			at := slices.Index(c.Pilot.Ks, k)
+			for j := range c.Stages {
+				for _, x := range []struct {
+					what      string
+					got, want float64
+				}{{"kept", c.Pilot.Shares[at][j], shares[j]}, {"candidates", c.Pilot.Candidates[at][j], candidates[j]}} {
+					t.Logf("%s, k = %d, stage %d+%d, %s: forecast %.4f, measured %.4f", s.name, k, c.R, c.Stages[j].Width, x.what, x.got, x.want)
+					if ratio := max(x.got, .001) / max(x.want, .001); ratio > 3 || ratio < 1./3 {
+						t.Errorf("%s, k = %d, stage %d+%d, %s: forecast %.4f, measured %.4f", s.name, k, c.R, c.Stages[j].Width, x.what, x.got, x.want)
+					}
 				}
 			}
 		}
@@ -300,11 +301,12 @@ func TestPilotThresholds(t *testing.T) {
 					early = append(early, score)
 				}
 			}
+			ks := pilotKs(s.n)
 			for which, want := range [][]float64{all, early} {
 				slices.Sort(want)
 				slices.Reverse(want)
-				for i, k := range pilotKs {
-					got := got[j][which*len(pilotKs)+i]
+				for i, k := range ks {
+					got := got[j][which*len(ks)+i]
 					if w := want[min(k, len(want))-1]; math.Abs(got-w) > 1e-5*max(1, math.Abs(want[0])) {
 						t.Errorf("%s: query %d, k = %d, early %d: threshold %g, want %g", s.name, j, k, which, got, w)
 					}

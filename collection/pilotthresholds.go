@@ -3,10 +3,12 @@ package collection
 import (
 	"math"
 	"slices"
+
+	"thresher/bandit"
 )
 
 // pilotThresholds returns, for the pilot's queries (row-major in q, scaled to their working
-// units), the k-th best score for each of pilotKs among all atoms except the query itself,
+// units), the k-th best score for each of pilotKs(c.N) among all atoms except the query itself,
 // or the least if there are fewer atoms, and the same of the first EarlyAtoms. selves are the
 // queries' rows. It takes one more pass over the rows, in float32, a
 // few per cent of a build. A sample of the atoms is no substitute: if the best answers are a
@@ -21,10 +23,13 @@ func (b *builder) pilotThresholds(q []float32, queries []Query, selves []uint32)
 	const columns, tileRows = 4096, 256
 	panel := newPacked(c.Dim, len(queries))
 	panel.fillColumns(q, c.Dim, len(queries))
-	found, early := make([][]topScores, b.threads), make([][]topScores, b.threads)
+	found, early := make([][]*topScores, b.threads), make([][]*topScores, b.threads)
 	dots, rows := make([][]float32, b.threads), make([][]float32, b.threads)
 	for w := range found {
-		found[w], early[w] = make([]topScores, len(queries)), make([]topScores, len(queries))
+		found[w], early[w] = make([]*topScores, len(queries)), make([]*topScores, len(queries))
+		for j := range queries {
+			found[w][j], early[w][j] = newTopScores(c.N), newTopScores(c.N)
+		}
 		dots[w] = make([]float32, tileRows*panel.columns)
 		if c.Centre != nil {
 			rows[w] = make([]float32, tileRows*min(columns, c.Dim))
@@ -71,8 +76,8 @@ func (b *builder) pilotThresholds(q []float32, queries []Query, selves []uint32)
 }
 
 // merged returns the greatest scores of query j that the threads found.
-func merged(found [][]topScores, j int) *topScores {
-	all := &found[0][j]
+func merged(found [][]*topScores, j int) *topScores {
+	all := found[0][j]
 	for _, f := range found[1:] {
 		for _, score := range f[j].scores {
 			all.addScore(score)
@@ -81,40 +86,48 @@ func merged(found [][]topScores, j int) *topScores {
 	return all
 }
 
-// topScores holds the greatest scores added, as many as the greatest of pilotKs.
+// topScores holds the greatest scores added, at least as many as the greatest of its ks.
 type topScores struct {
+	ks     []int // ascending
 	scores []float64
-	floor  float64 // the least of the greatest scores at the last trim
-	full   bool    // floor is set
+	floor  float64 // at least the greatest of ks scores reach it; -Inf while there are fewer
 }
+
+// newTopScores returns an empty topScores for pilotKs(n).
+func newTopScores(n int) *topScores { return &topScores{ks: pilotKs(n), floor: math.Inf(-1)} }
+
+// spareScores is how many scores a topScores holds before it drops some, as a multiple of those that count.
+const spareScores = 3
 
 // addScore adds a score if it can be among the greatest.
 func (b *topScores) addScore(score float64) {
-	if b.full && score <= b.floor {
+	if score <= b.floor {
 		return
 	}
-	if b.scores = append(b.scores, score); len(b.scores) >= 8*pilotKs[len(pilotKs)-1] {
-		b.trim()
+	most := b.ks[len(b.ks)-1]
+	if b.scores = append(b.scores, score); len(b.scores) < spareScores*most {
+		return
+	}
+	b.floor = bandit.KthLargest(slices.Clone(b.scores), most)
+	above := b.scores[:0]
+	for _, s := range b.scores {
+		if s > b.floor {
+			above = append(above, s)
+		}
+	}
+	b.scores = above
+	for len(b.scores) < most { // those equal to it
+		b.scores = append(b.scores, b.floor)
 	}
 }
 
-// trim sorts the scores in descending order and drops the excess.
-func (b *topScores) trim() {
-	slices.Sort(b.scores)
-	slices.Reverse(b.scores)
-	if last := pilotKs[len(pilotKs)-1]; len(b.scores) > last {
-		b.scores, b.floor, b.full = b.scores[:last], b.scores[last-1], true
-	}
-}
-
-// thetas returns the scores of ranks pilotKs; the least if there are fewer.
+// thetas returns the scores of ranks ks; the least if there are fewer.
 func (b *topScores) thetas() []float64 {
-	b.trim()
-	thetas := make([]float64, len(pilotKs))
-	for i, k := range pilotKs {
+	thetas := make([]float64, len(b.ks))
+	for i, k := range b.ks {
 		thetas[i] = math.Inf(-1)
-		if len(b.scores) > 0 {
-			thetas[i] = b.scores[min(k, len(b.scores))-1]
+		if n := len(b.scores); n > 0 {
+			thetas[i] = bandit.KthLargest(slices.Clone(b.scores), min(k, n))
 		}
 	}
 	return thetas

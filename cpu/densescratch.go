@@ -188,10 +188,18 @@ func (w *scratch) bestOf(q *state, list []scored) []scored {
 
 // denseTau returns tau as a threshold of the float32 test, whose products are greater by
 // shift. It is lowered by the error of subnormal products, up to half a step of the least
-// number each.
+// number each, which a usual threshold absorbs: arithmetic on subnormal numbers takes some processors more
+// than a hundred cycles.
 func (s *state) denseTau(tau, shift float64) float32 {
-	return float32(tau+shift) - float32(s.c.Dim)*math.SmallestNonzeroFloat32
+	t := float32(tau + shift)
+	if t >= absorbsTiny || t <= -absorbsTiny {
+		return t
+	}
+	return t - float32(s.c.Dim)*math.SmallestNonzeroFloat32
 }
+
+// absorbsTiny is a number of which denseTiny is less than half a step for up to collection.MaxDim coordinates.
+const absorbsTiny = 0x1p-100
 
 // addScored adds exactly scored rows to the best of query e of the job, if they are within floor
 // and ceiling, and raises the threshold.

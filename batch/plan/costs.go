@@ -65,7 +65,11 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		return forecast{scan: scan, list: enteringVisits * c.Visit * entering, score: p.scanScoreCost() * min(1, answers), answer: p.answerCost(l)}
 	}
 
-	f := forecast{prepare: (p.prepareCost(l) + c.Query*float64(len(l.stages))) / arms, answer: p.answerCost(l)}
+	looks := float64(len(l.stages))
+	if p.queries == 1 {
+		looks += aloneQueries
+	}
+	f := forecast{prepare: (p.prepareCost(l) + c.Query*looks) / arms, answer: p.answerCost(l)}
 	widening := p.widening(l)
 	f.scan = p.scanCost(l.stages[0]) * p.atomsPerArm() * p.shareSeen(rank)
 	left := p.shareKept(l, 0, rank, widening)
@@ -73,7 +77,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 		listed := p.shareListed(l, rank, widening)
 		f.list = c.List * listed
 		if p.raisesByOwn(l) {
-			f.tighten = ownLists * c.List * listed
+			f.tighten = ownVisits * c.Visit * listed
 		} else {
 			f.tighten = p.tightenCost(l, rank)
 		}
@@ -108,6 +112,10 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	return f
 }
 
+// aloneQueries is what one query that is answered by looks waits for beyond a dense scan, as a multiple of
+// Costs.Query: of many, each finds code and memory in the caches. Measured 2.5 to 3.5.
+const aloneQueries = 3
+
 // answers is the forecast number of atoms in an answer.
 func (p *problem) answers() float64 {
 	if p.k == 0 && p.reaching > 0 {
@@ -126,7 +134,7 @@ const (
 	lastVisits = 3
 	// cachedScores is the cost of a coordinate scored in float64 from a cache, as a multiple of
 	// Costs.DenseOne. Measured about 2.
-	cachedScores = 2
+	cachedScores = 4
 	// scannedTogether is the number of queries of a dense scan that score rows together, unless all
 	// queries of a run do.
 	scannedTogether = 64
@@ -191,9 +199,9 @@ func (p *problem) finishesTogether() bool {
 // small. Measured .3 to .7. After looks that raise thresholds by their own bounds it is all.
 const togetherPart = .5
 
-// ownLists is the cost of an arm that a first look lists and whose own bounds may raise the threshold, beside
-// listing it, as a multiple of Costs.List. Measured 4 to 6.
-const ownLists = 6
+// ownVisits is the cost of an arm that a first look lists and whose own bounds may raise the threshold, beside
+// listing it, as a multiple of Costs.Visit. Measured .3 to .5.
+const ownVisits = .45
 
 // raisesByOwn reports whether lower bounds of a ladder's first look raise thresholds: it reads whole rows,
 // so that nothing else is read for them.

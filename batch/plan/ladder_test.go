@@ -267,7 +267,7 @@ func plainSharing(p *problem) float64 {
 // plainTogether is the cost of so many scores for each of so many queries, which read rows together.
 func plainTogether(p *problem, queries, scores float64) float64 {
 	n, row := float64(p.arms), plainRow(p)
-	cached := 2 * p.costs.DenseOne * float64(p.dim)
+	cached := 4 * p.costs.Dense * float64(p.dim)
 	distinct := math.Min(n, queries*scores) // rows that some query reads first
 	inOrder := n * .4 * p.costs.Far * 4 * float64(p.dim) / distinct
 	first := math.Min(row, cached+inOrder)
@@ -284,7 +284,7 @@ func plainSeen(p *problem, rank float64) float64 {
 func plainRow(p *problem) float64 {
 	row := p.costs.Fetch + p.costs.Score*float64(p.dim)
 	if 4*p.dim*p.atoms <= 16<<20 { // in a cache
-		row = math.Min(row, p.costs.Fetch/2+2*p.costs.DenseOne*float64(p.dim))
+		row = math.Min(row, p.costs.Fetch/2+4*p.costs.Dense*float64(p.dim))
 	}
 	return row
 }
@@ -329,6 +329,9 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 
 	// the cost per query, in ns
 	total := c.Query * float64(len(stages))
+	if p.queries == 1 {
+		total += 3 * c.Query
+	}
 	total += c.Rotate * float64(p.rest)
 	if len(stages) > 1 || source == backend.LowerBound && p.k > 0 && !own {
 		total += c.Rotate * float64(p.rest) // a finer coding for rows of codes
@@ -412,7 +415,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	}
 	read := plainRow(p)
 	scored := read
-	cached := math.Min(read, 2*c.DenseOne*float64(p.dim))
+	cached := math.Min(read, 4*c.Dense*float64(p.dim))
 	if 4*p.dim*p.atoms <= 16<<20 {
 		scored = cached
 	} else { // others of the queries find a row in a cache
@@ -426,7 +429,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		}
 	}
 	if own {
-		total += 6 * (total - before)
+		total += .45 * c.Visit * (total - before) / c.List
 	} else if p.k > 0 {
 		total += entering*scored + 7*c.Visit*math.Max(0, entering-float64(p.k))
 	}
@@ -492,7 +495,11 @@ func TestNoRegret(t *testing.T) {
 		if gather {
 			least, best = weigh(nil, true, false, backend.Exact), "gather"
 		}
-		manyWanted := m != Adaptive && 4*p.k > p.arms               // so many that elimination is not considered
+		rows := 4 // for each wanted; with fewer elimination is not considered
+		if p.queries == 1 && 4*p.dim*p.atoms > 16<<20 {
+			rows = 2
+		}
+		manyWanted := m != Adaptive && rows*p.k > p.arms
 		if m == Certain && p.curves.certain == nil && !manyWanted { // without a forecast there is one ladder
 			l := p.withoutForecast()
 			for _, source := range p.sources() {

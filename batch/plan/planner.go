@@ -51,9 +51,10 @@ func Together(queries int) int {
 	return n
 }
 
-// leastArms is the least number of arms per wanted atom for which elimination is
-// considered: with fewer, most arms are read in full anyway.
-const leastArms = 4
+// leastArms is the least number of arms per wanted atom for which elimination is considered: with
+// fewer, most arms are read in full anyway. leastArmsAlone is the same for one query that waits for
+// rows from memory, of which others have no use.
+const leastArms, leastArmsAlone = 4, 2
 
 // Selective reports whether K is small enough, relative to Arms, for elimination to be
 // considered.
@@ -177,16 +178,20 @@ func (p *Planner) problem(q Question) *problem {
 }
 
 // chooseLadder returns the ladder of least forecast cost that a method admits. Without
-// codes, and for Auto if more than 1/leastArms of the arms are wanted, it is the dense scan.
+// codes, and for Auto and Certain if too many of the arms are wanted, it is the dense scan.
 func (p *problem) chooseLadder(m Method) ladder {
-	if (m == Auto || m == Certain) && p.k > p.arms/leastArms {
+	least := leastArms
+	if p.queries == 1 && !p.near(4*p.dim) {
+		least = leastArmsAlone
+	}
+	if (m == Auto || m == Certain) && p.k > p.arms/least {
 		return p.denseLadder()
 	}
 	var best ladder
-	least := math.Inf(1)
+	cheapest := math.Inf(1)
 	for _, l := range p.ladders(m) {
-		if l, cost := p.withSource(l); cost < least {
-			best, least = l, cost
+		if l, cost := p.withSource(l); cost < cheapest {
+			best, cheapest = l, cost
 		}
 	}
 	return best

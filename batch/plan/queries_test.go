@@ -107,3 +107,29 @@ func TestCertainScansDensely(t *testing.T) {
 		}
 	})
 }
+
+// TestManyWanted: if more than a quarter of the atoms is wanted, up to half of them, only one query that
+// waits for rows from memory is answered by looks.
+func TestManyWanted(t *testing.T) {
+	for _, x := range []struct {
+		what    string
+		part    int // the atoms over those wanted
+		queries int
+		dim     int
+		dense   bool
+	}{
+		{"one query, a third", 3, 1, 768, false},
+		{"one query, more than half", 1, 1, 768, true},
+		{"one query, a third of rows in a cache", 3, 1, 16, true},
+		{"four queries, a third", 3, 4, 768, true},
+		{"unknown queries, a third", 3, 0, 768, true},
+	} {
+		p := records(0, x.queries)
+		p.k, p.dim = p.atoms/x.part, x.dim
+		for _, m := range []Method{Auto, Certain} {
+			if got := p.chooseLadder(m).dense(); got != x.dense {
+				t.Errorf("%s by %s: dense %v, want %v", x.what, m, got, x.dense)
+			}
+		}
+	}
+}

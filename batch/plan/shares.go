@@ -13,6 +13,9 @@ import (
 // k = 1 to .2 for k = 100.
 const fineUnclear = .05
 
+// usualReaching is taken to be how many atoms reach a threshold where nobody knows.
+const usualReaching = 100
+
 // rank is the log of the rank of the final threshold among all atoms. With exact scores it
 // is the k-th best of the allowed atoms; lower bounds of whole rows end below the arms that
 // they cannot separate from it.
@@ -22,7 +25,7 @@ func (p *problem) rank(source backend.Source) float64 {
 	if ks := p.curves.ks; p.k == 0 && p.reaching > 0 {
 		rank = math.Log(p.reaching) + all - math.Log(float64(p.arms))
 	} else if p.k == 0 && len(ks) > 0 {
-		rank = ks[len(ks)-1] // unknown: as for the greatest k of the pilot
+		rank = min(math.Log(usualReaching), ks[len(ks)-1])
 	}
 	if source == backend.LowerBound {
 		rank = p.unclearRank(rank, fineUnclear)
