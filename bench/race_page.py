@@ -96,13 +96,23 @@ def setting(runs: Sequence[Record]) -> str:
     )
 
 
+# The most cells of a command that are named.
+NAMED = 8
+
+
 def commands(run: Iterable[str]) -> str:
     """The commands that were run, each once; those that differ in their cells as one with all of these."""
     found: dict[str, dict[str, None]] = {}
     for command in run:
         start, _, of = command.partition(" --cells ")
         found.setdefault(start, {}).update({of: None} if of else {})
-    return "; ".join(f"`{start} --cells {','.join(of)}`" if of else f"`{start}`" for start, of in found.items())
+    return "; ".join(f"`{start} --cells {some(list(of))}`" if of else f"`{start}`" for start, of in found.items())
+
+
+def some(cells: Sequence[str]) -> str:
+    """Cells as an option, without most of them if there are many."""
+    chosen = ",".join(cells).split(",")
+    return ",".join(chosen[:NAMED]) + (f",.. ({len(chosen)} in all)" if len(chosen) > NAMED else "")
 
 
 def counted(cells: Sequence[Record]) -> str:
