@@ -17,7 +17,7 @@ import (
 // leave arms that are scored at the end.
 func scoresLast() *batch.Options {
 	costs := backend.Portable()
-	costs.Fetch, costs.Score, costs.Dense, costs.DenseOne = 1, 10, 5, 10
+	costs.Fetch, costs.Score, costs.DenseOne = 1, 80, 10
 	return &batch.Options{Costs: &costs}
 }
 

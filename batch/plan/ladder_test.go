@@ -267,7 +267,7 @@ func plainSharing(p *problem) float64 {
 // plainTogether is the cost of so many scores for each of so many queries, which read rows together.
 func plainTogether(p *problem, queries, scores float64) float64 {
 	n, row := float64(p.arms), plainRow(p)
-	cached := 4 * p.costs.Dense * float64(p.dim)
+	cached := p.costs.Score * float64(p.dim) / 4
 	distinct := math.Min(n, queries*scores) // rows that some query reads first
 	inOrder := n * .4 * p.costs.Far * 4 * float64(p.dim) / distinct
 	first := math.Min(row, cached+inOrder)
@@ -284,7 +284,7 @@ func plainSeen(p *problem, rank float64) float64 {
 func plainRow(p *problem) float64 {
 	row := p.costs.Fetch + p.costs.Score*float64(p.dim)
 	if 4*p.dim*p.atoms <= 16<<20 { // in a cache
-		row = math.Min(row, p.costs.Fetch/2+4*p.costs.Dense*float64(p.dim))
+		row = math.Min(row, p.costs.Fetch/2+p.costs.Score*float64(p.dim)/4)
 	}
 	return row
 }
@@ -415,7 +415,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	}
 	read := plainRow(p)
 	scored := read
-	cached := math.Min(read, 4*c.Dense*float64(p.dim))
+	cached := math.Min(read, c.Score*float64(p.dim)/4)
 	if 4*p.dim*p.atoms <= 16<<20 {
 		scored = cached
 	} else { // others of the queries find a row in a cache

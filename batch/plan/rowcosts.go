@@ -49,7 +49,7 @@ func (p *problem) rescoreCost() float64 {
 // fetchedRowCost and cachedRowCost are the costs of the exact score of a row that comes from memory,
 // and of one that is in a cache.
 func (p *problem) fetchedRowCost() float64 { return p.costs.Fetch + p.costs.Score*float64(p.dim) }
-func (p *problem) cachedRowCost() float64  { return cachedScores * p.costs.Dense * float64(p.dim) }
+func (p *problem) cachedRowCost() float64  { return p.costs.Score / fetchedScores * float64(p.dim) }
 
 // denseRowCost is the cost of a row in the dense path for one of the request's queries.
 func (p *problem) denseRowCost() float64 {
