@@ -96,6 +96,31 @@ func TestHostWorkOfSearches(t *testing.T) {
 	}
 }
 
+// TestHostWorkOfStart counts the host's work for a search that one look with a start settles, over one further chunk.
+func TestHostWorkOfStart(t *testing.T) {
+	needEmulator(t)
+	c, queries := smallSearch(t)
+	b := openStarting(t)
+	defer shut(t, "backend", b.Close)
+	b.machines[0].startAtoms = 1024 // as many as the plan's first chunk
+	e, err := batch.Open(t.Context(), c, b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, "engine", e.Close)
+	req := batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", K: 10, Queries: queries[:c.Dim]}
+	var got hostWork
+	for range 2 { // the first search uploads terms, and allocates
+		got = hostWork{}
+		if err := got.count(func() error { _, err := e.Search(t.Context(), req); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := (hostWork{0, 1, 15, 22}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 // TestHostWorkOfCalls counts the host's work for each call of a run.
 func TestHostWorkOfCalls(t *testing.T) {
 	needEmulator(t)

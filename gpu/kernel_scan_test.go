@@ -22,7 +22,7 @@ type scanCase struct {
 	tile, grid, lo, room       int
 	mask, flags                uint32
 
-	codes  []int8 // [atoms][stride]
+	codes  []int8 // [atoms][stride]; run arranges them as the kernel wants them
 	codes8 []int8 // [queries][pitch]
 	states []query
 	filter []uint64 // filter of the queries whose state names one
@@ -196,9 +196,12 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 	b.Helper()
 	codes := make([]uint8, len(c.codes))
 	for i, v := range c.codes {
-		codes[i] = uint8(v)
+		atom, code := i/c.stride, i%c.stride
 		if c.wide {
-			codes[i] ^= 0x80
+			codes[i] = uint8(v) ^ 0x80
+		} else { // [strip][part][atom][slabPart]
+			strip, part := atom/looks.StripAtoms, code/slabPart
+			codes[((strip*c.stride/slabPart+part)*looks.StripAtoms+atom%looks.StripAtoms)*slabPart+code%slabPart] = uint8(v)
 		}
 	}
 	if c.wide {

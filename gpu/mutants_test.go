@@ -51,6 +51,8 @@ var mutants = []mutant{
 	{"scan", 6, scanTests, false, "an atom too many at the end of a chunk"},
 	{"scan", 7, scanTests, false, "the last eight queries of a tile left out"},
 	{"scan", 9, scanTests, false, "the last 16 codes of a query left out"},
+	{"scan", 10, scanTests, false, "the halves of 32 codes exchanged"},
+	{"scan", 11, scanTests, false, "the last 32 codes of an atom left out"},
 	{"scan", 61, scanTests, false, "pairs listed before all lanes have caught theirs"},
 	{"scan", 62, scanTests, true, "lanes catch again before all have read what is listed"},
 	{"scan", 81, scanTests, false, "excluded atoms listed"},

@@ -54,8 +54,8 @@ type resident struct {
 	start        *startRows              // nil if searches have no start
 
 	// Coded collections only:
-	stride   int                                      // bytes of a slab's row: head and panel, rounded up to 32
-	slab     *device.Buffer[int8]                     // [atoms][stride]
+	stride   int                                      // bytes of an atom in the slab: head and panel, rounded up to parts
+	slab     *device.Buffer[int8]                     // [atoms/StripAtoms][stride/slabPart][StripAtoms][slabPart]
 	codes    *store[uint8]                            // [N][R+D]
 	own      map[backend.Representation]*store[uint8] // [N][Stride] of stages with rows of their own
 	rotation *rotation
@@ -162,38 +162,47 @@ func (r *resident) copyCodes(ctx context.Context, t *device.Thread) (err error) 
 	return nil
 }
 
-// copySlab makes the slab that the scan reads: for each atom the signed codes of the head and of as
-// many rest coordinates as panels hold, contiguous and padded with zeros.
+// slabPart is the number of codes that lie together in the slab: a memory sector.
+const slabPart = 32
+
+// copySlab makes the slab that the scan reads: of each strip the codes of its atoms, part after part, each with those of all
+// atoms, so that a look reads whole lines whatever its width.
 func (r *resident) copySlab(ctx context.Context, t *device.Thread) (err error) {
 	c := r.c
-	width := c.R + c.PanelWidth
-	r.stride = (width + 31) &^ 31
+	r.stride = (c.R + c.PanelWidth + slabPart - 1) / slabPart * slabPart
 	if r.slab, err = allocOnDevice[int8](t, &r.stores, "slab", r.atoms*r.stride); err != nil {
 		return err
 	}
-	const chunk = 1 << 14 // atoms
+	const chunk = 32 * looks.StripAtoms
 	part := make([]int8, min(chunk, r.atoms)*r.stride)
 	for lo := 0; lo < r.atoms; lo += chunk {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		hi := min(lo+chunk, r.atoms)
-		for i := lo; i < hi; i++ {
-			row := part[(i-lo)*r.stride : (i-lo+1)*r.stride]
-			if i >= c.N {
-				clear(row)
-				continue
-			}
-			for j, code := range c.Code(i)[:width] {
-				row[j] = int8(code ^ 0x80)
-			}
-			clear(row[width:])
+		for at := lo; at < hi; at += looks.StripAtoms {
+			fillStrip(part[(at-lo)*r.stride:(at-lo+looks.StripAtoms)*r.stride], c, at)
 		}
 		if err := r.slab.Upload(t, lo*r.stride, part[:(hi-lo)*r.stride]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fillStrip sets strip to the signed codes of the strip that begins at atom lo: of the head and of as many rest coordinates as
+// panels hold. What no atom has is zero.
+func fillStrip(strip []int8, c *collection.Collection, lo int) {
+	clear(strip)
+	for i := lo; i < min(lo+looks.StripAtoms, c.N); i++ {
+		codes := c.Code(i)[:c.R+c.PanelWidth]
+		for from := 0; from < len(codes); from += slabPart {
+			to := strip[from*looks.StripAtoms+(i-lo)*slabPart:]
+			for j, code := range codes[from:min(from+slabPart, len(codes))] {
+				to[j] = int8(code ^ 0x80)
+			}
+		}
+	}
 }
 
 // Begin starts a batch.

@@ -6,9 +6,9 @@
 //   scan_seen     ceil(m/8)          256      0
 //
 //   parameter  type          of scan_s8
-//   slab       const s8*     each atom's head codes and first rest codes, unbiased; row i at i*stride, up to a whole
-//                            strip past the last atom
-//   stride     long long     bytes, a multiple of 32
+//   slab       const s8*     each atom's head codes and first rest codes, unbiased, up to a whole strip past the last
+//                            atom: of each strip the first 32 codes of all atoms, then the next 32 of all, and so on
+//   stride     long long     bytes of an atom, a multiple of 32
 //   R, To      int           head codes, a multiple of 16 up to 32; rest codes of the look, up to 192
 //   lo, hi     u32           atoms of this chunk; lo is a multiple of kStrip
 //   codes8     const s8*     the queries' codes: head, rest, zeros; pitch bytes apart
@@ -39,20 +39,19 @@ DEV void load_queries(const Scan& a, const TileMemory& r, u8* codes, int pitch, 
   }
 }
 
-// pieces_of returns the number of 16-byte pieces of an atom that a look multiplies, 2 to 14. What follows the codes is
-// multiplied by zeros.
-DEV u32 pieces_of(const Scan& a) { return max(2 * ((a.R + 31) / 32), a.R / 16 + 2 * ((a.To + 31) / 32)); }
-
-// fetch starts the copies of this warp's part of a step's atoms, and of the strip of the step after it. i/pieces equals
-// i magic >> 16 for i < 512.
-DEV void fetch(const Scan& a, const TileMemory& r, u8* atoms, int pitch, u32 magic, u32 step, int odd) {
+// fetch starts the copies of this warp's part of a step's atoms, and of the strip of the step after it. Parts of 32 codes that
+// a look multiplies beyond its own are zeros. Eight lanes copy four atoms of equal parity: whole sectors of the slab, and
+// 128 bytes of different banks, as pitch is an odd multiple of 16.
+DEV void fetch(const Scan& a, const TileMemory& r, u8* atoms, int pitch, u32 parts, u32 step, int odd) {
   const Terms& t = *a.terms;
-  u32 lane = lane_id(), warp = threadIdx.x / 32, first = a.lo + step * kStep + warp * 32, pieces = pieces_of(a);
-  const u8* from = a.codes + (long long)first * a.stride;
+  u32 lane = lane_id(), warp = threadIdx.x / 32, first = a.lo + step * kStep + warp * 32;
+  u32 own = (a.R + a.To + 31) / 32;
+  const u8* from = a.codes + (long long)(first / kStrip) * kStrip * a.stride + first % kStrip * 32;
 #pragma unroll 1
-  for (u32 i = lane; i < 32 * pieces; i += 32) {
-    u32 row = i * magic >> 16, byte = (i - row * pieces) * 16;
-    cp_async16(atoms + row * pitch + byte, from + row * (u32)a.stride + byte, first + row < a.hi && byte < a.stride ? 16 : 0);
+  for (u32 i = lane; i < 64 * parts; i += 32) {
+    u32 part = i / 64, row = (i & 6) | (i >> 3 & 1) | (i >> 1 & 24), byte = (MUTANT(10) ? ~i & 1 : i & 1) * 16;
+    bool there = first + row < a.hi && part < (MUTANT(11) ? own - 1 : own);
+    cp_async16(atoms + row * pitch + 32 * part + (i & 1) * 16, from + part * (kStrip * 32) + row * 32 + byte, there ? 16 : 0);
   }
   const float* terms = lane < 8 ? t.headScale : lane < 16 ? t.scale : lane < 24 ? t.radius : t.offset;
   if (terms) cp_async16(r.terms + warp * 128 + lane * 4, terms + first + lane % 8 * 4, 16);
@@ -77,9 +76,9 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
     set_cut(r, threadIdx.x, a.terms->strips[(a.lo + blockIdx.x * kStep) / kStrip], 0);
   }
   if (!__syncthreads_or(live)) return;
-  u32 magic = (65535 + pieces_of(a)) / pieces_of(a);
+  u32 parts = headParts + restParts;
   load_queries(a, r, codes, pitch, slots, headParts);
-  fetch(a, r, atoms, pitch, magic, blockIdx.x, 1);
+  fetch(a, r, atoms, pitch, parts, blockIdx.x, 1);
 
   ListWriter writer = {a.queries, a.lists, r.number, MUTANT(6) ? a.hi + 1 : a.hi};
   PassBuffer* buffered = r.buffered + warp;
@@ -116,7 +115,7 @@ DEV void scan_steps(const Scan& a, unsigned char* shared) {
       }
     }
     if (!MUTANT(4)) __syncwarp();
-    if (next < steps) fetch(a, r, atoms, pitch, magic, next, odd);
+    if (next < steps) fetch(a, r, atoms, pitch, parts, next, odd);
 
     u32 count = 0, first = a.lo + step * kStep, key = (2 * w) << 8 | (warp * 32 + g);
     const u8* row = right_rows(codes, pitch);
