@@ -111,12 +111,15 @@ func (p *Pilot) splitEarly(keep bool) {
 // thresholds for each k of the pilot: those of the steps of norms up to the last that has an atom whose score
 // could reach it.
 func (c *Collection) addReached(arms []uint32, norm float64, thetas []float64) {
+	norms := c.Norm
 	for k, theta := range thetas {
+		reached := 0
 		for _, i := range arms {
-			if norm*float64(c.Norm[i])*NormStep >= theta {
-				c.Pilot.Reached[k]++
+			if norm*float64(norms[i])*NormStep >= theta {
+				reached++
 			}
 		}
+		c.Pilot.Reached[k] += float64(reached)
 	}
 }
 

@@ -59,7 +59,7 @@ func (o *Oracle) Precision(q []float32, row int) float64 {
 	case collection.Euclidean:
 		return float64(o.c.Dim+4) * 0x1p-52 * math.Abs(o.Scores(q)[row])
 	}
-	return 1e-12 * (norm(q) * o.norms[row])
+	return 1e-12 * (o.judge(q).norm * o.norms[row])
 }
 
 // tolerance is the gap between two rows' scores that does not count as a failure: the
@@ -72,7 +72,7 @@ func (o *Oracle) tolerance(q []float32, v, w int) float64 {
 	case collection.Euclidean:
 		return max(o.Precision(q, v), o.Precision(q, w))
 	}
-	return (d + 4) * 0x1p-51 * norm(q) * max(o.norms[v], o.norms[w])
+	return (d + 4) * 0x1p-51 * o.judge(q).norm * max(o.norms[v], o.norms[w])
 }
 
 // unit is the factor by which the metric scales a vector of this norm.

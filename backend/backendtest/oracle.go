@@ -15,14 +15,21 @@ type Oracle struct {
 	c       *collection.Collection
 	norms   []float64 // |v|, by row
 	inverse []int     // row to internal index
-	known   map[*float32][]float64
+	known   map[*float32]*judged
+}
+
+// judged is what an oracle remembers of a query.
+type judged struct {
+	norm   float64
+	scores []float64 // by row
+	ranked []int64   // all rows, best first; nil until an answer needs them
 }
 
 // NewOracle returns an oracle that reads only the rows, the metric and the order of c. It
-// caches the scores of a query by the address of its first element, so queries must not
+// caches the scores and the order of a query by the address of its first element, so queries must not
 // change. It is not safe for concurrent use.
 func NewOracle(c *collection.Collection) *Oracle {
-	o := &Oracle{c: c, norms: make([]float64, c.N), inverse: make([]int, c.N), known: map[*float32][]float64{}}
+	o := &Oracle{c: c, norms: make([]float64, c.N), inverse: make([]int, c.N), known: map[*float32]*judged{}}
 	for i := range o.norms {
 		o.norms[i] = norm(c.Row(i))
 	}
@@ -45,13 +52,15 @@ func (o *Oracle) Norm(row int) float64 { return o.norms[row] }
 
 // Scores returns the search score (inner product, cosine, or -|q-v|^2/2) of
 // every row. The slice is the oracle's.
-func (o *Oracle) Scores(q []float32) []float64 {
-	if s, ok := o.known[&q[0]]; ok {
-		return s
+func (o *Oracle) Scores(q []float32) []float64 { return o.judge(q).scores }
+
+func (o *Oracle) judge(q []float32) *judged {
+	if known, ok := o.known[&q[0]]; ok {
+		return known
 	}
-	s := make([]float64, o.c.N)
-	o.known[&q[0]] = s
-	size := norm(q)
+	s, size := make([]float64, o.c.N), norm(q)
+	known := &judged{norm: size, scores: s}
+	o.known[&q[0]] = known
 	for i := range s {
 		var dot, far float64
 		for j, v := range o.c.Row(i) {
@@ -61,7 +70,24 @@ func (o *Oracle) Scores(q []float32) []float64 {
 		}
 		s[i] = searchScore(o.c.Metric, dot, far, size, o.norms[i])
 	}
-	return s
+	return known
+}
+
+// rank returns all rows, best first, and of equal scores the least row first.
+func (o *Oracle) rank(q []float32) []int64 {
+	known := o.judge(q)
+	if known.ranked == nil {
+		for i := range known.scores {
+			known.ranked = append(known.ranked, int64(i))
+		}
+		slices.SortFunc(known.ranked, func(a, b int64) int {
+			if c := cmp.Compare(known.scores[b], known.scores[a]); c != 0 {
+				return c
+			}
+			return cmp.Compare(a, b)
+		})
+	}
+	return known.ranked
 }
 
 // allows reports whether a goal allows a row.
@@ -89,19 +115,13 @@ func (o *Oracle) Internal(row int) int { return o.inverse[row] }
 func (o *Oracle) Answer(q []float32, g backend.Goal) backend.Answer {
 	scores := o.Scores(q)
 	var ids []int64
-	for i := range scores {
-		if o.allows(&g, i) && scores[i] >= g.Floor && scores[i] <= g.Ceiling {
-			ids = append(ids, int64(i))
+	for _, id := range o.rank(q) {
+		if g.K > 0 && len(ids) == g.K {
+			break
 		}
-	}
-	slices.SortFunc(ids, func(a, b int64) int {
-		if c := cmp.Compare(scores[b], scores[a]); c != 0 {
-			return c
+		if scores[id] >= g.Floor && scores[id] <= g.Ceiling && o.allows(&g, int(id)) {
+			ids = append(ids, id)
 		}
-		return cmp.Compare(a, b)
-	})
-	if g.K > 0 && len(ids) > g.K {
-		ids = ids[:g.K]
 	}
 	a := backend.Answer{IDs: ids, Tau: g.Floor, OpenBound: math.Inf(-1)}
 	for _, id := range ids {

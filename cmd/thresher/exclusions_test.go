@@ -124,7 +124,11 @@ func TestExclude(t *testing.T) {
 	lists[5] = []int64{best[5][0], best[5][0], best[5][2]}
 	for j, list := range lists {
 		r.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
-		best[j] = slices.DeleteFunc(best[j], func(id int64) bool { return slices.Contains(list, id) })
+		excluded := make([]bool, n)
+		for _, id := range list {
+			excluded[id] = true
+		}
+		best[j] = slices.DeleteFunc(best[j], func(id int64) bool { return excluded[id] })
 		best[j] = best[j][:min(k, len(best[j]))]
 	}
 	for _, exclude := range []string{

@@ -23,13 +23,14 @@ struct Meet {
   At at;
 };
 
-struct Warp {
+// What every collective reads comes first, within a cache line.
+struct alignas(64) Warp {
   unsigned lanes;    // lanes that exist
   unsigned alive;    // lanes that have not returned
   unsigned ready;    // lanes that may run, by index in lane_order
-  void* own[32];     // the data of each waiting lane
+  unsigned meeting;  // how many of meets are in use
   Meet meets[32];
-  unsigned meeting;  // bit mask of meets in use
+  void* own[32];     // the data of each waiting lane
 };
 
 Fiber fibers[kMaxThreads];
@@ -72,7 +73,7 @@ Fiber* at_place(unsigned at) {
 
 // Returns the next thread of the schedule, null if none can run. It was determined, and its stack prefetched, when the one
 // before was chosen: switches take most of the emulator's time, and the stacks of a block exceed the first-level cache.
-Fiber* next() {
+inline __attribute__((always_inline)) Fiber* next() {
   if (!ready_warps) return nullptr;
   unsigned at = (unsigned)__builtin_ctz(ready_warps);
   if (roams && (ready_warps & (ready_warps - 1))) {
@@ -121,6 +122,20 @@ void wake_all() {
   for (unsigned w = 0; w < warp_count; w++) wake(w, warps[w].alive);
 }
 
+// Reports of faults are functions of their own, so that the calls without a fault save few registers.
+[[noreturn]] __attribute__((noinline, cold)) void not_in_mask(unsigned mask, const char* name, At at) {
+  trap(kLaunchFailed, at, "%s: lane %u calls it and is not in its mask %08x", name, self->lane, mask);
+}
+
+[[noreturn]] __attribute__((noinline, cold)) void divergent(const Meet* m, const char* name, At at) {
+  trap(kLaunchFailed, {nullptr, 0}, "divergent collective: %s at %s, while lane %d waits in %s at %s", name, place(at).c_str(), __builtin_ctz(m->arrived), m->name,
+       place(m->at).c_str());
+}
+
+[[noreturn]] __attribute__((noinline, cold)) void divergent(const Barrier& b, const char* name, At at) {
+  trap(kLaunchFailed, {nullptr, 0}, "divergent barrier: %s at %s, while others wait in %s at %s", name, place(at).c_str(), b.name, place(b.at).c_str());
+}
+
 void open(unsigned w, Meet* m) {
   Warp& warp = warps[w];
   unsigned present = m->arrived;
@@ -131,7 +146,7 @@ void open(unsigned w, Meet* m) {
 
 // Returns the collective with this mask in which lanes of the warp wait, or a new one. It is a fault if another collective
 // waits for the calling lane.
-Meet* meeting(Warp& warp, unsigned bit, unsigned mask, Finish finish, const char* name, At at) {
+__attribute__((noinline)) Meet* meeting(Warp& warp, unsigned bit, unsigned mask, Finish finish, const char* name, At at) {
   Meet* m = nullptr;
   for (unsigned i = 0; i < warp.meeting; i++) {
     Meet* o = &warp.meets[i];
@@ -208,8 +223,7 @@ int barrier(Vote vote, int predicate, const char* name, At at) {
   Fiber* f = running();
   Barrier& b = barrier_state;
   if (b.arrived == 0) b = {0, 0, name, at};
-  else if (b.name != name || b.at.line != at.line)
-    trap(kLaunchFailed, {nullptr, 0}, "divergent barrier: %s at %s, while others wait in %s at %s", name, place(at).c_str(), b.name, place(b.at).c_str());
+  else if (b.name != name || b.at.line != at.line) divergent(b, name, at);
   b.count += predicate != 0;
   f->wait = Wait::barrier;
   if (++b.arrived == threads) {
@@ -231,13 +245,11 @@ void meet(unsigned mask, Finish finish, void* own, const char* name, At at) {
   Fiber* f = running();
   Warp& warp = warp_of(f);
   unsigned bit = 1u << f->lane;
-  if (!(mask & bit)) trap(kLaunchFailed, at, "%s: lane %u calls it and is not in its mask %08x", name, f->lane, mask);
+  if (!(mask & bit)) not_in_mask(mask, name, at);
   mask &= warp.lanes;
   Meet* m = warp.meets;
   if (warp.meeting != 1 || m->mask != mask) m = meeting(warp, bit, mask, finish, name, at);
-  if (m->name != name || m->at.line != at.line)
-    trap(kLaunchFailed, {nullptr, 0}, "divergent collective: %s at %s, while lane %d waits in %s at %s", name, place(at).c_str(), __builtin_ctz(m->arrived), m->name,
-         place(m->at).c_str());
+  if (m->name != name || m->at.line != at.line) divergent(m, name, at);
   warp.own[f->lane] = own;
   m->arrived |= bit;
   f->wait = Wait::warp;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr unsigned kFibers = 1024;
 constexpr size_t kPage = 4096;
-constexpr size_t kStride = 256 << 10;
+// An odd number of pages, so that the stacks of a block spread over all sets of the cache of page translations.
+constexpr size_t kStride = (256 << 10) + kPage;
 // Offsets stacks, whose active ends would otherwise share few cache sets.
 constexpr size_t kStagger = 448, kStaggers = 64;
 

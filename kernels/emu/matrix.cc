@@ -64,15 +64,19 @@ void finish_int8(unsigned present, void** all) {
   Words w;
   int c[16][8];
   gather(all, &w, c);
-  int32_t b[32][8];  // [coordinate][column], so that a row of sums is one vector
+  uint32_t b[32][8];  // [coordinate][column]; unsigned, so that sums wrap
   for (int n = 0; n < 8; n++)
-    for (int k = 0; k < 32; k++) b[k][n] = (int8_t)(w.b[n][k / 4] >> 8 * (k % 4));
-  for (int m = 0; m < 16; m++)
+    for (int k = 0; k < 32; k++) b[k][n] = (uint32_t)(int8_t)(w.b[n][k / 4] >> 8 * (k % 4));
+  for (int m = 0; m < 16; m++) {
+    Row<uint32_t> sum;
+    std::memcpy(&sum, c[m], sizeof sum);
     for (int k = 0; k < 32; k++) {
       uint32_t byte = w.a[m][k / 4] >> 8 * (k % 4);
-      int32_t a = Unsigned ? (int32_t)(byte & 255) : (int8_t)byte;
-      for (int n = 0; n < 8; n++) c[m][n] = (int)((unsigned)c[m][n] + (unsigned)(a * b[k][n]));
+      uint32_t a = Unsigned ? byte & 255 : (uint32_t)(int8_t)byte;
+      sum += a * row_of(b[k]);
     }
+    std::memcpy(c[m], &sum, sizeof sum);
+  }
   scatter(all, c);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "number.h"
 
@@ -35,6 +36,16 @@ float truncated_sum(const float* a, const float (*b)[8], int n, float c) {
   return narrow(Round::zero, std::ldexp((double)sum, top - 23));
 }
 
+// Row is a row of a tile in one register: compilers keep an array of sums in memory.
+template <class T>
+using Row [[gnu::vector_size(8 * sizeof(T))]] = T;
+template <class T>
+inline __attribute__((always_inline)) Row<T> row_of(const T* values) {
+  Row<T> row;
+  std::memcpy(&row, values, sizeof row);
+  return row;
+}
+
 // c += a b for one tile.
 template <int K>
 void multiply_add_tile(const float (*a)[K], const float (*b)[8], float (*c)[8]) {
@@ -43,9 +54,11 @@ void multiply_add_tile(const float (*a)[K], const float (*b)[8], float (*c)[8]) 
       for (int n = 0; n < 8; n++) c[m][n] = truncated_sum<K>(a[m], b, n, c[m][n]);
     return;
   }
-  for (int m = 0; m < 16; m++)
-    for (int k = 0; k < K; k++)
-      for (int n = 0; n < 8; n++) c[m][n] += a[m][k] * b[k][n];
+  for (int m = 0; m < 16; m++) {
+    Row<float> sum = row_of(c[m]);
+    for (int k = 0; k < K; k++) sum += a[m][k] * row_of(b[k]);
+    std::memcpy(c[m], &sum, sizeof sum);
+  }
 }
 
 }  // namespace emu
