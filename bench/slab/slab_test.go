@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"thresher/backend"
 	"thresher/batch/plan"
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/internal/vectors"
 )
 
@@ -65,15 +64,13 @@ func TestDescribe(t *testing.T) {
 // TestRun writes the table of a small collection.
 func TestRun(t *testing.T) {
 	const n, dim = 2000, 160
-	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", n, dim)
-	header += strings.Repeat(" ", (64-(10+len(header)+1)%64)%64) + "\n"
-	file := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
-	file = append(file, header...)
-	for _, v := range vectors.PowerLaw(vectors.Rand(5), n, dim) {
-		file = binary.LittleEndian.AppendUint32(file, math.Float32bits(v))
-	}
 	name := filepath.Join(t.TempDir(), "atoms.npy")
-	if err := os.WriteFile(name, file, 0o600); err != nil {
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := dataset.WriteNPY(f, n, dim, vectors.PowerLaw(vectors.Rand(5), n, dim)); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
