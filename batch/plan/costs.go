@@ -54,15 +54,15 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	answers := p.answers() / arms
 	exact := p.rescoreCost()
 	if l.dense() {
-		entering := min(1, answers)
+		entering := answers
 		if p.k > 0 { // the i-th arm is among the k best of the first i with probability k/i
-			entering = min(1, answers*(1-math.Log(min(1, answers))))
+			entering = min(1, answers*(1-math.Log(answers)))
 		}
 		scan := p.allRowsCost()
 		if l.gather {
 			scan = p.gatherCost()
 		}
-		return forecast{scan: scan, list: enteringVisits * c.Visit * entering, score: p.scanScoreCost() * min(1, answers), answer: p.answerCost(l)}
+		return forecast{scan: scan, list: enteringVisits * c.Visit * entering, score: p.scanScoreCost() * answers, answer: p.answerCost(l)}
 	}
 
 	looks := float64(len(l.stages))
@@ -116,13 +116,17 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 // Costs.Query: of many, each finds code and memory in the caches. Measured 2.5 to 3.5.
 const aloneQueries = 3
 
-// answers is the forecast number of atoms in an answer.
-func (p *problem) answers() float64 {
+// wanted is the number of atoms that a query asks for, or a forecast of how many reach its threshold. It
+// may exceed the number of allowed atoms.
+func (p *problem) wanted() float64 {
 	if p.k == 0 && p.reaching > 0 {
-		return min(p.reaching, float64(p.arms))
+		return p.reaching
 	}
 	return float64(max(p.k, 1))
 }
+
+// answers is the forecast number of atoms in an answer.
+func (p *problem) answers() float64 { return min(p.wanted(), float64(p.arms)) }
 
 const (
 	// enteringVisits and answerVisits are the costs of an atom that a dense scan may return when it
@@ -146,7 +150,7 @@ func (p *problem) answerCost(l ladder) float64 {
 	if !l.dense() {
 		visits += lastVisits
 	}
-	return visits * p.costs.Visit * min(1, p.answers()/float64(p.arms))
+	return visits * p.costs.Visit * p.answers() / float64(p.arms)
 }
 
 // nearBytes is the total size of rows up to which they stay in caches: half of a third-level cache,

@@ -305,7 +305,7 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 			entering = k
 		}
 		sharing := plainSharing(p)
-		if math.Max(k, float64(p.k))*sharing < atoms {
+		if wanted*sharing < atoms {
 			sharing = math.Min(sharing, 64)
 		}
 		return plainScan(p, gather) + (.15*c.Visit*entering+plainTogether(p, sharing, k)+.75*c.Visit*k)/n, 0

@@ -6,7 +6,7 @@ import "cmp"
 // run score rows together if they want as many as there are.
 func (p *problem) scanScoreCost() float64 {
 	sharing := p.sharing()
-	if p.answers()*float64(sharing) < float64(p.atoms) {
+	if p.wanted()*float64(sharing) < float64(p.atoms) {
 		sharing = min(sharing, scannedTogether)
 	}
 	return p.sharedScoreCost(sharing, p.answers())
