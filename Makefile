@@ -74,11 +74,13 @@ mutants: $(EMULATOR) ## deliberate faults in kernels/*.cu, each of which a test 
 	THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) $(CUDA) test -tags cuda -count=1 -run '^TestMutants$$' -v ./gpu
 
 BATCHES ?= 300x
+SEARCHES ?= 20000x
 bench-host: ## the host's work for a CUDA batch by phase, on a driver whose device takes no time and computes nothing
 	@$(TOOLCHAIN)
 	@mkdir -p build/idle
 	$${CC:-cc} -O2 -Wall -shared -fPIC -o build/idle/libcuda.so.1 gpu/testdata/idle.c
 	THRESHER_LIBCUDA=$(CURDIR)/build/idle/libcuda.so.1 $(CUDA) test -tags cuda -run '^$$' -bench '^BenchmarkHost$$' -benchtime $(BATCHES) ./gpu
+	THRESHER_LIBCUDA=$(CURDIR)/build/idle/libcuda.so.1 $(CUDA) test -tags cuda -run '^$$' -bench '^BenchmarkHostOfOne$$' -benchtime $(SEARCHES) ./gpu
 
 lint-cuda: ## go vet and staticcheck with the build tag cuda
 	@$(TOOLCHAIN)

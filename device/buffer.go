@@ -184,6 +184,9 @@ func (b *Buffer[T]) Upload(t *Thread, at int, src []T) error {
 	if err != nil || count == 0 {
 		return err
 	}
+	if err := t.enqueueCollected(); err != nil {
+		return err
+	}
 	if err := cu.MemcpyHtoD(p, unsafe.Pointer(unsafe.SliceData(src)), count); err != nil {
 		return t.fail(err, "cuMemcpyHtoD(%s, %d bytes at %d)", b.purpose, count, int64(at)*Size[T]())
 	}
@@ -195,6 +198,9 @@ func (b *Buffer[T]) Upload(t *Thread, at int, src []T) error {
 func (b *Buffer[T]) Download(t *Thread, dst []T, at int) error {
 	p, count, err := b.span(t, at, len(dst))
 	if err != nil || count == 0 {
+		return err
+	}
+	if err := t.enqueueCollected(); err != nil {
 		return err
 	}
 	if err := cu.MemcpyDtoH(unsafe.Pointer(unsafe.SliceData(dst)), p, count); err != nil {
@@ -214,7 +220,7 @@ func (b *Buffer[T]) UploadAsync(t *Thread, s *Stream, at int, src *Pinned[T], fr
 	if err != nil {
 		return err
 	}
-	if err := s.owned(t); err != nil || n == 0 {
+	if err := s.inOrder(t); err != nil || n == 0 {
 		return err
 	}
 	if err := cu.MemcpyHtoDAsync(p, h, count, s.s); err != nil {
@@ -234,7 +240,7 @@ func (b *Buffer[T]) DownloadAsync(t *Thread, s *Stream, dst *Pinned[T], to, at, 
 	if err != nil {
 		return err
 	}
-	if err := s.owned(t); err != nil || n == 0 {
+	if err := s.inOrder(t); err != nil || n == 0 {
 		return err
 	}
 	if err := cu.MemcpyDtoHAsync(h, p, count, s.s); err != nil {
@@ -254,7 +260,7 @@ func (b *Buffer[T]) CopyAsync(t *Thread, s *Stream, at int, src *Buffer[T], from
 	if err != nil {
 		return err
 	}
-	if err := s.owned(t); err != nil || n == 0 {
+	if err := s.inOrder(t); err != nil || n == 0 {
 		return err
 	}
 	if err := cu.MemcpyDtoDAsync(p, q, count, s.s); err != nil {
@@ -270,7 +276,7 @@ func (b *Buffer[T]) Fill(t *Thread, s *Stream, at, n int, v T) error {
 	if err != nil {
 		return err
 	}
-	if err := s.owned(t); err != nil || n == 0 {
+	if err := s.inOrder(t); err != nil || n == 0 {
 		return err
 	}
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(&v)), Size[T]())

@@ -55,7 +55,8 @@ type Device struct {
 	closeOnce sync.Once
 	closeErr  error // of Close
 
-	memory ledger
+	memory   ledger
+	sequence launchSequence
 
 	mu   sync.Mutex
 	lost error // the first sticky error
@@ -224,6 +225,12 @@ func (d *Device) withContext(f func(*Thread) error) (err error) {
 			err = fmt.Errorf("gpu: panic in a function on device %d: %v\n%s", d.info.Index, r, debug.Stack())
 		}
 	}()
+	defer func() {
+		if e := t.enqueueCollected(); e != nil {
+			err = errors.Join(err, e)
+		}
+		d.sequence.stream = nil
+	}()
 	return f(t)
 }
 
@@ -234,7 +241,8 @@ func (d *Device) Close() error {
 	d.closeOnce.Do(func() {
 		close(d.stop)
 		d.busy <- struct{}{} // never released
-		left, gone := d.withContext(d.memory.freeAll), d.releaseContext()
+		left := d.withContext(func(t *Thread) error { return errors.Join(t.dropGraphs(), d.memory.freeAll(t)) })
+		gone := d.releaseContext()
 		if d.Lost() == nil { // a lost device has nothing left to free
 			d.closeErr = errors.Join(left, gone)
 		}

@@ -10,6 +10,7 @@
 //	stream.go  streams and events
 //	launch.go  modules, functions, launches; argument.go what kernels are given, ptx.go what their
 //	           declarations in PTX want
+//	graph.go   launches that are collected and enqueued together, by CUDA graphs if they come again
 //	drivererror.go  the driver's codes, and which of them lose the device
 //	calls.go   driver calls that gorgonia.org/cu lacks
 //

@@ -81,7 +81,8 @@ func (m *Module) Unload(t *Thread) error {
 	}
 	t.d.memory.remove(m.held)
 	m.held = nil
-	return t.freeAfterSync("cuModuleUnload("+m.name+")", m.m.Unload)
+	ready := errors.Join(t.enqueueCollected(), t.dropGraphs()) // graphs refer to the module's kernels
+	return errors.Join(ready, t.freeAfterSync("cuModuleUnload("+m.name+")", m.m.Unload))
 }
 
 // Kernels returns the names of the module's kernels, sorted.
@@ -93,7 +94,8 @@ type Function struct {
 	name    string
 	f       cu.Function
 	params  []ptxParam
-	dynamic int // the limit of dynamic shared memory that is set for it, in bytes
+	first   []int32 // of each parameter, the first word of its argument
+	dynamic int     // the limit of dynamic shared memory that is set for it, in bytes
 	Resources
 }
 
@@ -120,8 +122,9 @@ func (m *Module) Function(t *Thread, name string) (*Function, error) {
 	if !ok {
 		return nil, fmt.Errorf("gpu: %s has no kernel %s", m.name, name)
 	}
-	words := 0
-	for _, p := range params {
+	words, first := 0, make([]int32, len(params))
+	for i, p := range params {
+		first[i] = int32(words)
 		words += p.words()
 	}
 	if len(params) > maxArgs || words > maxWords {
@@ -131,7 +134,7 @@ func (m *Module) Function(t *Thread, name string) (*Function, error) {
 	if err != nil {
 		return nil, t.fail(err, "cuModuleGetFunction(%s, %s)", m.name, name)
 	}
-	f := &Function{m: m, name: name, f: h, params: params, dynamic: plainShared}
+	f := &Function{m: m, name: name, f: h, params: params, first: first, dynamic: plainShared}
 	for _, a := range []struct {
 		to   *int
 		what cu.FunctionAttribute
@@ -179,7 +182,7 @@ type Shape struct {
 	Shared int // bytes of dynamic shared memory a block
 }
 
-// Launch enqueues f on s and does not wait for it. It checks the arguments against the kernel's
+// Launch enqueues f on s, or collects it (Stream.Collect), and does not wait for it. It checks the arguments against the kernel's
 // parameters, and the shape against the limits of kernel and device. An error during execution is
 // returned by the call that waits for the kernel.
 func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error {
@@ -203,18 +206,30 @@ func (f *Function) Launch(t *Thread, s *Stream, shape Shape, args ...Arg) error 
 		return fmt.Errorf("gpu: launch %s: %d arguments for %d parameters", f.name, len(args), len(f.params))
 	}
 	var words [maxWords]uint64
-	var first [maxArgs]int32 // word of each argument
 	n := 0
 	for i := range args {
 		if err := args[i].fit(t.d, f.params[i], words[n:]); err != nil {
 			return fmt.Errorf("gpu: launch %s: argument %d: %w", f.name, i, err)
 		}
-		first[i] = int32(n)
 		n += f.params[i].words()
 	}
 	t.d.last.record(f.name)
-	if err := launchKernel(f.f, s.s, g, b, shape.Shared, words[:n], first[:len(args)]); err != nil {
-		return t.fail(err, "cuLaunchKernel(%s, grid %v, block %v, %d bytes shared)", f.name, g, b, shape.Shared)
+	if q := &t.d.sequence; q.stream == s {
+		if len(q.launches) == mostGraph {
+			if err := t.enqueueCollected(); err != nil {
+				return err
+			}
+		}
+		q.collect(f, g, b, shape.Shared, words[:n])
+		return nil
+	}
+	return t.launch(f, s, g, b, shape.Shared, words[:n])
+}
+
+// launch enqueues f with arguments that are these words.
+func (t *Thread) launch(f *Function, s *Stream, grid, block Dim, shared int, words []uint64) error {
+	if err := launchKernel(f.f, s.s, grid, block, shared, words, f.first); err != nil {
+		return t.fail(err, "cuLaunchKernel(%s, grid %v, block %v, %d bytes shared)", f.name, grid, block, shared)
 	}
 	return nil
 }

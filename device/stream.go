@@ -47,9 +47,17 @@ func (s *Stream) owned(t *Thread) error {
 	return t.owns(s.d)
 }
 
+// inOrder is owned for a call that must follow the launches that were collected: it enqueues them.
+func (s *Stream) inOrder(t *Thread) error {
+	if err := s.owned(t); err != nil {
+		return err
+	}
+	return t.enqueueCollected()
+}
+
 // Sync waits until all work enqueued on s is complete. A kernel's error is returned here at the latest.
 func (s *Stream) Sync(t *Thread) error {
-	if err := s.owned(t); err != nil {
+	if err := s.inOrder(t); err != nil {
 		return err
 	}
 	if err := s.s.Synchronize(); err != nil {
@@ -60,7 +68,7 @@ func (s *Stream) Sync(t *Thread) error {
 
 // Done reports whether all work enqueued on s is complete.
 func (s *Stream) Done(t *Thread) (bool, error) {
-	if err := s.owned(t); err != nil {
+	if err := s.inOrder(t); err != nil {
 		return false, err
 	}
 	return t.ready(s.s.Query(), "cuStreamQuery(%s)", s.held.purpose)
@@ -77,7 +85,7 @@ func (s *Stream) Wait(ctx context.Context, t *Thread) error {
 
 // After makes work enqueued on s from now on wait for e.
 func (s *Stream) After(t *Thread, e *Event) error {
-	if err := s.owned(t); err != nil {
+	if err := s.inOrder(t); err != nil {
 		return err
 	}
 	if err := e.owned(t); err != nil {
@@ -100,7 +108,11 @@ func (s *Stream) Close(t *Thread) error {
 	call := "cuStreamDestroy(" + s.held.purpose + ")"
 	t.d.memory.remove(s.held)
 	s.held = nil
-	return t.freeAfterSync(call, s.s.Destroy)
+	err := t.freeAfterSync(call, s.s.Destroy)
+	if t.d.sequence.stream == s {
+		t.d.sequence.stream = nil
+	}
+	return err
 }
 
 // Event marks a point in a stream. Streams can wait for it, and the time between two events can be
@@ -142,7 +154,7 @@ func (e *Event) Record(t *Thread, s *Stream) error {
 	if err := e.owned(t); err != nil {
 		return err
 	}
-	if err := s.owned(t); err != nil {
+	if err := s.inOrder(t); err != nil {
 		return err
 	}
 	if err := e.e.Record(s.s); err != nil {

@@ -41,6 +41,9 @@ func (t *Thread) Synchronize() error {
 	if err := t.live(); err != nil {
 		return err
 	}
+	if err := t.enqueueCollected(); err != nil {
+		return err
+	}
 	if err := cu.Synchronize(); err != nil {
 		return t.fail(err, "cuCtxSynchronize()")
 	}

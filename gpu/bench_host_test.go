@@ -24,9 +24,9 @@ type idleResults struct {
 }
 
 // newIdleResults puts results for batches of m queries, for the k best of c, where the batches will find
-// them: into the memory that the pool holds for them.
-func newIdleResults(t *device.Thread, r *resident, m, k, looks int) (*idleResults, error) {
-	b, err := newQueryBatch(t, r, m, k, true, &stagedQueries{})
+// them: into the memory that the pool holds for them. staged is nil if the batches are too small to be staged.
+func newIdleResults(t *device.Thread, r *resident, m, k, looks int, staged *stagedQueries) (*idleResults, error) {
+	b, err := newQueryBatch(t, r, m, k, true, staged)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +60,73 @@ func newIdleResults(t *device.Thread, r *resident, m, k, looks int) (*idleResult
 	return x, b.freeMemory(t)
 }
 
+// BenchmarkHostOfOne measures the work of the host for one query that a look decides, on the same device, with CUDA graphs and
+// with a call for each kernel, search by search in turn: medians in us, of enqueuing and of all but the waits. As the driver's calls
+// take no time, it shows what recognizing a repetition costs, not what it saves.
+func BenchmarkHostOfOne(b *testing.B) {
+	if testMachine(b, Options{}).d.Info().Name != "idle" {
+		b.Skip("needs the driver of testdata/idle.c: make bench-host")
+	}
+	const dim, k = 768, 10
+	rng := vectors.Rand(47)
+	c, err := collection.Build(b.Context(), vectors.PowerLaw(rng, 2048, dim), dim, &collection.Options{Seed: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	queries := vectors.PowerLaw(rng, 64, dim)
+	card := open(b, Options{}).(*Backend)
+	defer shut(b, "backend", card.Close)
+	e, err := batch.Open(b.Context(), c, card, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer shut(b, "engine", e.Close)
+	m, watch := card.machines[0], newStopwatch()
+	if err := m.d.Do(b.Context(), func(t *device.Thread) error {
+		idle, err := newIdleResults(t, &resident{m: m, c: c}, 1, k, 1, nil)
+		if err != nil {
+			return err
+		}
+		return idle.memory.Upload(t, idle.states, bytesOfSlice(idle.after[0]))
+	}); err != nil {
+		b.Fatal(err)
+	}
+	m.onPhase = watch.begin
+	names := [2]string{"singly", "graphs"}
+	var enqueue, host [2][]float64 // us
+	i := 0
+	for b.Loop() {
+		which := i % 2
+		m.graphQueries = which * graphQueries
+		at := i / 2 % 64 * dim
+		i++
+		clear(watch.spent)
+		watch.begin(phaseCheck)
+		resp, err := e.Search(b.Context(), batch.Request{Queries: queries[at : at+dim], K: k, Method: batch.Adaptive, Plan: "64,whole,rescore"})
+		watch.end()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if a := resp.Answers[0]; len(a.IDs) != k || len(a.Certificate.Looks) != 1 {
+			b.Fatalf("%+v", a)
+		}
+		sum := 0.
+		for _, p := range hostPhases {
+			if p != phaseWait {
+				sum += watch.spent[p].Seconds() * 1e6
+			}
+		}
+		enqueue[which], host[which] = append(enqueue[which], watch.spent[phaseEnqueue].Seconds()*1e6), append(host[which], sum)
+	}
+	for which, name := range names {
+		for what, all := range map[string][]float64{"enqueue": enqueue[which], "host": host[which]} {
+			if slices.Sort(all); len(all) > 0 {
+				b.ReportMetric(all[len(all)/2], name+"-"+what+"-us")
+			}
+		}
+	}
+}
+
 // BenchmarkHost measures the work of the host for a batch, on a device that takes no time
 // (testdata/idle.c), by phase, in medians. host-ms is all but the waits, in which the downloads are carried
 // out; ns/op also includes what the benchmark does itself, and collections of garbage.
@@ -88,7 +155,7 @@ func BenchmarkHost(b *testing.B) {
 				m, watch := card.machines[0], newStopwatch()
 				var idle *idleResults
 				err = m.d.Do(b.Context(), func(t *device.Thread) (err error) {
-					idle, err = newIdleResults(t, &resident{m: m, c: c}, queries, k, looks)
+					idle, err = newIdleResults(t, &resident{m: m, c: c}, queries, k, looks, &stagedQueries{})
 					return err
 				})
 				if err != nil {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"thresher/batch"
 	"thresher/device"
 )
 
@@ -145,6 +146,10 @@ type splitting struct {
 	Span    []float64               `json:"span"` // from the first kernel's start to the last one's end
 	// Phases are the seconds of each phase of the host's work, by batch, in a run without events.
 	Phases map[hostPhase][]float64 `json:"phases"`
+	// Singly are those of the same searches with each kernel enqueued by a call of its own; empty for more
+	// queries than are enqueued by graphs.
+	Singly map[hostPhase][]float64 `json:"singly"`
+	Graphs uint64                  `json:"graphs"` // launched in the run of Phases
 }
 
 type kernelTimes struct {
@@ -153,7 +158,7 @@ type kernelTimes struct {
 }
 
 // split answers batches as search does, with events around every kernel, and again without them to measure
-// the phases of the host's work.
+// the phases of the host's work, with graphs and without.
 func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 	x, err := s.set(r)
 	if err != nil {
@@ -172,7 +177,36 @@ func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 			return k.buffers(t, r.Stall)
 		})
 	}
-	out := &splitting{Kernels: map[string]*kernelTimes{}, Phases: map[hostPhase][]float64{}}
+	out := &splitting{Kernels: map[string]*kernelTimes{}, Phases: map[hostPhase][]float64{}, Singly: map[hostPhase][]float64{}}
+	few := r.M <= k.m.graphQueries
+	// phases adds those of a search to all.
+	phases := func(ask batch.Request, all map[hostPhase][]float64) error {
+		watch := newStopwatch()
+		k.m.onPhase = watch.begin
+		watch.begin(phaseCheck)
+		_, err := x.engine.Search(ctx, ask)
+		watch.end()
+		k.m.onPhase = nil
+		for _, p := range hostPhases {
+			all[p] = append(all[p], watch.spent[p].Seconds())
+		}
+		return err
+	}
+	graphs := func() (n uint64, err error) {
+		err = k.m.d.Do(ctx, func(t *device.Thread) error { n = t.Graphs().Launched; return nil })
+		return n, err
+	}
+	if few { // so that there are graphs
+		ask, err := x.ask(r, 0)
+		for range 3 {
+			if err == nil {
+				_, err = x.engine.Search(ctx, ask)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	for i := range max(1, r.Count) {
 		ask, err := x.ask(r, i)
 		if err != nil {
@@ -188,17 +222,25 @@ func (s *server) split(ctx context.Context, r *request) (*splitting, error) {
 		if err := errors.Join(err, around(nil)); err != nil {
 			return nil, err
 		}
-		watch := newStopwatch()
-		k.m.onPhase = watch.begin
-		watch.begin(phaseCheck)
-		_, err = x.engine.Search(ctx, ask)
-		watch.end()
-		k.m.onPhase = nil
+		before, err := graphs()
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range hostPhases {
-			out.Phases[p] = append(out.Phases[p], watch.spent[p].Seconds())
+		if err := phases(ask, out.Phases); err != nil {
+			return nil, err
+		}
+		after, err := graphs()
+		if err != nil {
+			return nil, err
+		}
+		out.Graphs += after - before
+		if few {
+			k.m.graphQueries = 0
+			err := phases(ask, out.Singly)
+			k.m.graphQueries = graphQueries
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil

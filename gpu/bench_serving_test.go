@@ -77,6 +77,14 @@ func TestServing(t *testing.T) {
 			t.Errorf("phase %s: %v", p, split.Phases[p])
 		}
 	}
+	for _, p := range hostPhases {
+		if len(split.Singly[p]) != 2 {
+			t.Errorf("phase %s without graphs: %v", p, split.Singly[p])
+		}
+	}
+	if split.Graphs == 0 {
+		t.Error("no graph was launched")
+	}
 	sum, scans := 0., split.Kernels["scan_s8"]
 	for _, of := range split.Kernels {
 		sum += of.Seconds[1]

@@ -30,6 +30,9 @@ type machine struct {
 	maxListRoom, maxLists, maxPairs int
 	// startAtoms and startLeast are the constants of these names. Tests make them small.
 	startAtoms, startLeast int
+	// graphQueries is the constant of this name. Tests and benchmarks make it 0.
+	graphQueries  int
+	graphsRefused bool // and that was logged
 	// pieceValues is the number of coordinates of queries that a goroutine copies at a time, and half of
 	// those for which a second goroutine is worth its start. Tests make it small.
 	pieceValues int
@@ -39,6 +42,10 @@ type machine struct {
 	// measure how long it takes.
 	onPhase func(p hostPhase)
 }
+
+// graphQueries is the most queries of a batch whose kernels are enqueued together, by CUDA graphs if an earlier
+// batch enqueued the same. It is not measured: for more, a device should begin while the host enqueues.
+const graphQueries = 64
 
 // hostPhase is a phase of the host's work for a batch.
 type hostPhase string
@@ -71,7 +78,7 @@ func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
 		return nil, err
 	}
 	m := &machine{d: d, log: log, functions: make(map[string]*device.Function), maxHost: o.Host, maxPairs: scanPairs, pieceValues: copiedValues,
-		startAtoms: startAtoms, startLeast: startLeast}
+		startAtoms: startAtoms, startLeast: startLeast, graphQueries: graphQueries}
 	switch {
 	case o.Host == 0:
 		m.maxHost = math.MaxInt64
@@ -158,5 +165,12 @@ func (m *machine) onThread(ctx context.Context, f func(*device.Thread) error) er
 
 // do calls f with a queue, within the device's Do.
 func (m *machine) do(ctx context.Context, f func(*queue) error) error {
-	return m.onThread(ctx, func(t *device.Thread) error { return f(&queue{t: t, s: m.stream, machine: m}) })
+	return m.onThread(ctx, func(t *device.Thread) error {
+		err := f(&queue{t: t, s: m.stream, machine: m})
+		if reason := t.Graphs().Refused; reason != nil && !m.graphsRefused {
+			m.graphsRefused = true
+			m.log.Warn("the driver made no CUDA graph; kernels are enqueued one by one from now on", "error", reason)
+		}
+		return err
+	})
 }

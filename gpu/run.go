@@ -88,9 +88,15 @@ func (r *resident) returnQueries(slot []int, queries []hostQuery) {
 	r.queries.Put(&hostQueries{slot, queries})
 }
 
-// onDevice calls f on the device, after uploading the queries if necessary.
+// onDevice calls f on the device, after uploading the queries if necessary. The launches of few queries, which
+// wait for the host, are collected: most batches repeat those of an earlier one.
 func (x *run) onDevice(ctx context.Context, f func(*queue) error) error {
 	return x.r.m.do(ctx, func(q *queue) error {
+		if x.input.M <= x.r.m.graphQueries {
+			if err := q.s.Collect(q.t); err != nil {
+				return err
+			}
+		}
 		if x.b == nil {
 			if err := x.uploadQueries(q); err != nil {
 				return errors.Join(err, q.s.Sync(q.t), x.freeMemory(q.t))

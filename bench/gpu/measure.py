@@ -360,7 +360,9 @@ class Field:
             sum=median(t for x in takes for t in x["sum"]),
             span=median(t for x in takes for t in x["span"]),
             host=median(host),
-            phases={p: median(t for x in takes for t in x["phases"][p]) for p in takes[0]["phases"]},
+            phases=phases(takes, "phases"),
+            singly=phases(takes, "singly"),
+            graphs=sum(x["graphs"] for x in takes) / (2 * count),
             pairs=first["seen"] / count,
             width=first["width"],
         )
@@ -379,6 +381,11 @@ class Field:
             record["ratio"] = duel.ratio(record["host"]["quarter"], record["host"]["resident"])
             self.run.log.add("quarter", set=self.name, m=m, k=k, plan=plan, **record)
         self.run.child.ask(do="close", set=name)
+
+
+def phases(takes: Sequence[dict[str, Any]], kind: str) -> dict[str, float]:
+    """The median seconds of each phase of the host's work."""
+    return {p: median(t for x in takes for t in x[kind][p]) for p in takes[0][kind]}
 
 
 def kept(said: dict[str, Any]) -> list[str]:

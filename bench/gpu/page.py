@@ -178,8 +178,13 @@ def split(records: list[Record]) -> str:
         launches = sum(of["launches"] for of in r["kernels"].values())
         shares = ", ".join(f"{name} {digits(of['seconds'] * 1e6)}" for name, of in order[:8])
         sums = (digits(r[t] * 1e6) for t in ("sum", "span", "host"))
-        host = ", ".join(f"{name} {digits(seconds * 1e6)}" for name, seconds in r.get("phases", {}).items())
-        rows.append((r["set"], r["m"], r["k"], r["plan"], launches, *sums, f"{r['host'] / r['sum']:.2f}", shares, host))
+        host, singly = (
+            ", ".join(f"{name} {digits(seconds * 1e6)}" for name, seconds in (r.get(kind) or {}).items())
+            for kind in ("phases", "singly")
+        )
+        graphs = f"{r['graphs']:.3g}" if r.get("singly") else "-"
+        over = f"{r['host'] / r['sum']:.2f}"
+        rows.append((r["set"], r["m"], r["k"], r["plan"], launches, *sums, over, shares, host, graphs, singly or "-"))
     if not rows:
         return ""
     header = (
@@ -194,13 +199,16 @@ def split(records: list[Record]) -> str:
         "over kernels",
         "of which",
         "on the host",
+        "graphs a batch",
+        "on the host without graphs",
     )
     said = (
         "µs a batch: the sum of all kernels by events on either side of each, behind a copy that lets "
         "the host run ahead; "
         "from the first's begin to the last's end in that run, the copies included; and end to end without events. "
         "On the host: checking the request and its queries and copying them to page-locked memory (`copy` is what "
-        "remains of that for the run), enqueuing, waiting for the device, and making reports and answers."
+        "remains of that for the run), enqueuing, waiting for the device, and making reports and answers; for few queries "
+        "also with each kernel enqueued by a call of its own, in place of CUDA graphs."
     )
     return section("Where the time goes", said, table(header, rows))
 

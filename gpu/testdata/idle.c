@@ -84,6 +84,15 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
 	return (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)args, (void)extra, !f + !s;
 }
 
+int cuGraphCreate(void **g, unsigned flags) { return *g = &object, flags != 0; }
+int cuGraphDestroy(void *g) { return !g; }
+int cuGraphAddKernelNode_v2(void **node, void *g, void *const *after, size_t n, const void *params) {
+	return *node = &object, !g + !params + (n > 1) + (n && after[0] != &object);
+}
+int cuGraphInstantiateWithFlags(void **e, void *g, unsigned long long flags) { return *e = &object, !g + (flags != 0); }
+int cuGraphExecDestroy(void *e) { return !e; }
+int cuGraphLaunch(void *e, void *s) { return !e + !s; }
+
 int cuStreamCreate(void **s, unsigned flags) { return *s = &object, (int)flags & ~1; }
 int cuStreamDestroy_v2(void *s) { return finish(), !s; }
 int cuStreamSynchronize(void *s) { return finish(), !s; }

@@ -124,6 +124,19 @@ Result read_args(const Function& f, void** params, void** extra, std::vector<uns
   return kSuccess;
 }
 
+}  // namespace
+
+namespace emu {
+
+Result prepare_launch(Context& c, const Function* f, dim3 grid, dim3 block, unsigned dynamic, void** params, void** extra, Launch* out) {
+  if (!driver().functions.count(f)) return refuse(kInvalidHandle, "%p is no function", (const void*)f);
+  if (Result r = check_launch(*f, grid, block, dynamic)) return r;
+  Found found = find_kernel(f->entry.name.c_str(), flag_setting("EMU_RACE"));
+  if (!found.kernel) return refuse(kNotFound, "%s: not built for EMU_RACE", f->entry.name.c_str());
+  *out = {found.unit, found.kernel, c.device, grid, block, dynamic, {}};
+  return read_args(*f, params, extra, &out->args);
+}
+
 void run_kernel(Context& c, const Launch& launch) {
   std::string name = launch.kernel->name;
   int injected = injected_failure("kernel");
@@ -137,7 +150,7 @@ void run_kernel(Context& c, const Launch& launch) {
   lose(c, fault.code, fault.text);
 }
 
-}  // namespace
+}  // namespace emu
 
 EMU_API Result cuModuleLoadDataEx(Module** out, const void* image, unsigned count, int* options, void** values) {
   return in_context("cuModuleLoadDataEx", [&](Context& c) -> Result {
@@ -216,15 +229,11 @@ EMU_API Result cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* out, Fu
 }
 
 EMU_API Result cuLaunchKernel(Function* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned dynamic, void* stream, void** params, void** extra) {
-  return with_function("cuLaunchKernel", f, [&](Context& c) -> Result {
+  return in_context("cuLaunchKernel", [&](Context& c) -> Result {
     std::shared_ptr<Stream> s = find_stream(c, stream);
     if (!s) return refuse(kInvalidHandle, "%p is no stream of this context", stream);
-    dim3 grid(gx, gy, gz), block(bx, by, bz);
-    if (Result r = check_launch(*f, grid, block, dynamic)) return r;
-    Found found = find_kernel(f->entry.name.c_str(), flag_setting("EMU_RACE"));
-    if (!found.kernel) return refuse(kNotFound, "%s: not built for EMU_RACE", f->entry.name.c_str());
-    Launch launch = {found.unit, found.kernel, c.device, grid, block, dynamic, {}};
-    if (Result r = read_args(*f, params, extra, &launch.args)) return r;
+    Launch launch;
+    if (Result r = prepare_launch(c, f, dim3(gx, gy, gz), dim3(bx, by, bz), dynamic, params, extra, &launch)) return r;
     enqueue(s, [context = &c, launch] { run_kernel(*context, launch); });
     return kSuccess;
   });

@@ -46,6 +46,8 @@ std::vector<Named> all_counters() {
       {"streams", sum([](Context& c) { return c.stream_handles.size(); })},
       {"events", sum([](Context& c) { return c.events.size(); })},
       {"modules", sum([](Context& c) { return c.modules.size(); })},
+      {"graphs", sum([](Context& c) { return c.graphs.size(); })},
+      {"graph_launches", c.graphs},
       {"launches", c.launches},
       {"blocks", c.blocks},
       {"calls", c.calls},

@@ -7,6 +7,7 @@ namespace emu {
 struct Counters {
   unsigned long long launches = 0;      // kernels run
   unsigned long long blocks = 0;        // of those kernels
+  unsigned long long graphs = 0;        // launched
   unsigned long long calls = 0;         // to the driver
   unsigned long long waits = 0;         // calls that waited for a device
   unsigned long long copied_in = 0;     // bytes, host to device

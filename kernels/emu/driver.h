@@ -68,6 +68,13 @@ struct Function {
   unsigned max_dynamic;  // limit of a launch's dynamic shared memory, in bytes
 };
 
+// Graph holds kernels that each wait for the one before. An executable one is a copy.
+struct Graph {
+  bool executable;
+  std::vector<const Function*> functions;
+  std::vector<Launch> launches;  // of these
+};
+
 struct Module {
   Context* context;
   Ptx ptx;
@@ -84,6 +91,7 @@ struct Context {
   std::map<void*, std::shared_ptr<Stream>> stream_handles;
   std::map<void*, std::shared_ptr<Event>> events;
   std::map<void*, std::unique_ptr<Module>> modules;
+  std::map<void*, std::unique_ptr<Graph>> graphs;
 };
 
 // Driver is the state of the driver. Every call holds its lock.
@@ -116,6 +124,9 @@ std::shared_ptr<Stream> find_stream(Context& c, void* handle);
 void enqueue(const std::shared_ptr<Stream>& s, std::function<void()> work);
 void run_until(Stream& s, unsigned long long number);
 void run_all(Context& c);
+// prepare_launch fills *out with a launch of f, or returns why it is refused.
+Result prepare_launch(Context& c, const Function* f, dim3 grid, dim3 block, unsigned dynamic, void** params, void** extra, Launch* out);
+void run_kernel(Context& c, const Launch& launch);
 // fault ends c: the current call and all later ones return code.
 void lose(Context& c, Result code, const std::string& why);
 

@@ -318,6 +318,55 @@ void failures(Host& host) {
   want("cuArrayCreate", host.result("cuArrayCreate_v2"), 801);
 }
 
+// CUDA_KERNEL_NODE_PARAMS.
+struct Node {
+  void* function;
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, dynamic = 0;
+  void **params, **extra = nullptr;
+  void *kernel = nullptr, *context = nullptr;
+};
+
+void graphs(Host& host) {
+  host.renew();
+  Address p = host.allocate(4);
+  unsigned word = 0, got;
+  host.must("cuMemcpyHtoD_v2", p, (const void*)&word, sizeof word);
+  void *graph, *exec, *first, *second, *module, *function;
+  const char* ptx = ".version 8.4\n.target sm_80\n.visible .entry faults(.param .u32 a, .param .u64 b, .param .u32 c, .param .u64 d)\n{\n}\n";
+  host.must("cuModuleLoadData", &module, (const void*)ptx);
+  host.must("cuModuleGetFunction", &function, module, "faults");
+  int kind = 17, zero = 0;  // writes 1
+  long long none = 0;
+  void* args[] = {&kind, &p, &zero, &none};
+  Node node{function};
+  node.params = args;
+  host.must("cuGraphCreate", &graph, 0u);
+  host.must("cuGraphAddKernelNode_v2", &first, graph, (void* const*)nullptr, (size_t)0, (const void*)&node);
+  want("a second node that waits for none", host.result("cuGraphAddKernelNode_v2", &second, graph, (void* const*)nullptr, (size_t)0, (const void*)&node), 801);
+  host.must("cuGraphAddKernelNode_v2", &second, graph, (void* const*)&first, (size_t)1, (const void*)&node);
+  want("a node that does not wait for the last", host.result("cuGraphAddKernelNode_v2", &second, graph, (void* const*)&first, (size_t)1, (const void*)&node), 801);
+  node.block[0] = 2000;
+  want("a block that is too large", host.result("cuGraphAddKernelNode_v2", &first, graph, (void* const*)&second, (size_t)1, (const void*)&node), 1);
+  want("a graph that is not executable", host.result("cuGraphLaunch", graph, (void*)nullptr), 400);
+  host.must("cuGraphInstantiateWithFlags", &exec, graph, 0ull);
+  want("an executable graph as a graph", host.result("cuGraphDestroy", exec), 400);
+  host.must("cuGraphDestroy", graph);
+  want("a graph that was destroyed", host.result("cuGraphInstantiateWithFlags", &graph, graph, 0ull), 400);
+  kind = -1;  // the nodes have copied it
+  host.must("cuGraphLaunch", exec, (void*)nullptr);
+  host.must("cuGraphLaunch", exec, (void*)nullptr);
+  want("kernels before something waits", (long long)host.count("launches"), 0);
+  host.must("cuMemcpyDtoH_v2", (void*)&got, p, sizeof got);
+  want("what the kernels wrote", got, 1);
+  want("kernels of two launches", (long long)host.count("launches"), 4);
+  want("graph_launches", (long long)host.count("graph_launches"), 2);
+  want("graphs", (long long)host.count("graphs"), 1);
+  host.must("cuModuleUnload", module);
+  want("kernels that were unloaded", host.result("cuGraphLaunch", exec, (void*)nullptr), 400);
+  host.must("cuGraphExecDestroy", exec);
+  want("destroyed again", host.result("cuGraphExecDestroy", exec), 400);
+}
+
 void counters(Host& host) {
   host.renew();
   Address p = host.allocate(100);
@@ -338,7 +387,7 @@ void counters(Host& host) {
 
 const std::vector<Case> driver_cases = {
     {"contexts", contexts}, {"devices", devices}, {"threads", threads}, {"memory", memory},
-    {"host_memory", host_memory}, {"streams", streams}, {"modules", modules}, {"failures", failures}, {"counters", counters},
+    {"host_memory", host_memory}, {"streams", streams}, {"modules", modules}, {"graphs", graphs}, {"failures", failures}, {"counters", counters},
 };
 
 }  // namespace test

@@ -1,0 +1,226 @@
+//go:build cuda && cgo
+
+package device
+
+import (
+	"errors"
+	"hash/maphash"
+	"slices"
+	"unsafe"
+)
+
+const (
+	// leastGraph and mostGraph are the fewest and the most launches that are enqueued as a graph.
+	leastGraph, mostGraph = 4, 64
+	// graphsKept is the most graphs of a device, and seenKept the number of sequences of launches that
+	// are recognized when they come again.
+	graphsKept, seenKept = 64, 64
+	// headWords is the number of words that describe a launch beside its arguments.
+	headWords = 8
+)
+
+// launchSequence holds launches on a stream that are not enqueued yet, and the graphs made of earlier ones.
+type launchSequence struct {
+	stream   *Stream // nil unless launches are collected
+	launches []collected
+	// words describes the launches completely, and is the key of their graph: for each its kernel, its
+	// shape, and its arguments.
+	words  []uint64
+	seed   maphash.Seed
+	seen   [seenKept]uint64 // hashes of sequences that have no graph, a ring
+	next   int              // in seen
+	graphs map[string]*graph
+	use    GraphUse
+}
+
+// GraphUse is what the launches collected on a device became.
+type GraphUse struct {
+	Launched uint64 // graphs launched
+	Kept     int    // graphs kept to be launched again
+	// Refused is the driver's error when it refused to make a graph. None is made from then on: launches
+	// are enqueued one by one.
+	Refused error
+}
+
+// collected is a launch that is not enqueued yet; its arguments are words of its launchSequence from at on.
+type collected struct {
+	f           *Function
+	grid, block Dim
+	shared, at  int
+}
+
+// graph is an executable CUDA graph of launches, each of which waits for the one before.
+type graph struct {
+	exec graphExec
+	last uint64 // launchSequence.use.Launched when it was launched last
+}
+
+// Graphs returns what became of the launches collected so far.
+func (t *Thread) Graphs() GraphUse {
+	use := t.d.sequence.use
+	use.Kept = len(t.d.sequence.graphs)
+	return use
+}
+
+// Collect makes launches on s wait until other work is enqueued on s, until the host waits for the device
+// or copies synchronously, or until the function given to Do returns. What was launched until then is
+// enqueued together. If the same launches were enqueued before, with the same arguments, that is one call
+// of the driver, which launches a CUDA graph. An error of the driver is returned by the call that enqueues,
+// or by Do.
+func (s *Stream) Collect(t *Thread) error {
+	if err := s.owned(t); err != nil {
+		return err
+	}
+	if err := t.enqueueCollected(); err != nil {
+		return err
+	}
+	t.d.sequence.stream = s
+	return nil
+}
+
+// collect adds a launch. The words are copied.
+func (q *launchSequence) collect(f *Function, grid, block Dim, shared int, words []uint64) {
+	q.words = append(q.words, functionID(f.f), uint64(grid.X), uint64(grid.Y), uint64(grid.Z), uint64(block.X), uint64(block.Y), uint64(block.Z), uint64(shared))
+	q.launches = append(q.launches, collected{f, grid, block, shared, len(q.words)})
+	q.words = append(q.words, words...)
+}
+
+// arguments returns the words of launch i's arguments.
+func (q *launchSequence) arguments(i int) []uint64 {
+	if i+1 < len(q.launches) {
+		return q.words[q.launches[i].at : q.launches[i+1].at-headWords]
+	}
+	return q.words[q.launches[i].at:]
+}
+
+// key returns the bytes of words.
+func (q *launchSequence) key() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(q.words))), 8*len(q.words))
+}
+
+// came reports whether a sequence of this key came before, among the last seenKept without a graph.
+func (q *launchSequence) came(key []byte) bool {
+	if q.graphs == nil {
+		q.graphs, q.seed = make(map[string]*graph), maphash.MakeSeed()
+	}
+	h := maphash.Bytes(q.seed, key)
+	if slices.Contains(q.seen[:], h) {
+		return true
+	}
+	q.seen[q.next] = h
+	q.next = (q.next + 1) % seenKept
+	return false
+}
+
+// enqueueCollected enqueues the launches that wait.
+func (t *Thread) enqueueCollected() error {
+	q := &t.d.sequence
+	if len(q.launches) == 0 {
+		return nil
+	}
+	defer func() { q.launches, q.words = q.launches[:0], q.words[:0] }()
+	if len(q.launches) >= leastGraph && q.use.Refused == nil {
+		g, err := t.graphOf(q)
+		if err != nil {
+			return err
+		}
+		if g != nil {
+			q.use.Launched++
+			g.last = q.use.Launched
+			if err := launchGraph(g.exec, q.stream.s); err != nil {
+				return t.fail(err, "cuGraphLaunch(%d kernels from %s to %s)", len(q.launches), q.launches[0].f.name, q.launches[len(q.launches)-1].f.name)
+			}
+			return nil
+		}
+	}
+	for i := range q.launches {
+		l := &q.launches[i]
+		if err := t.launch(l.f, q.stream, l.grid, l.block, l.shared, q.arguments(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// graphOf returns the graph of the launches that wait, which it makes when they come for the second time;
+// nil if there is none. If the driver refuses to make one, none is asked for again.
+func (t *Thread) graphOf(q *launchSequence) (*graph, error) {
+	key := q.key()
+	if g := q.graphs[string(key)]; g != nil || !q.came(key) {
+		return g, nil
+	}
+	if len(q.graphs) >= graphsKept {
+		if err := t.dropOldestGraph(); err != nil {
+			return nil, err
+		}
+	}
+	exec, err := t.makeGraph(q)
+	switch {
+	case errors.Is(err, ErrLost):
+		return nil, err
+	case err != nil:
+		q.use.Refused = err
+		return nil, nil
+	}
+	g := &graph{exec: exec}
+	q.graphs[string(key)] = g
+	return g, nil
+}
+
+// makeGraph makes a graph of the launches that wait.
+func (t *Thread) makeGraph(q *launchSequence) (exec graphExec, err error) {
+	h, err := newGraph()
+	if err != nil {
+		return exec, t.fail(err, "cuGraphCreate()")
+	}
+	defer func() {
+		if e := destroyGraph(h); e != nil {
+			err = errors.Join(err, t.fail(e, "cuGraphDestroy()"))
+		}
+	}()
+	var last graphNode
+	for i := range q.launches {
+		l := &q.launches[i]
+		if last, err = addKernel(h, last, l.f.f, l.grid, l.block, l.shared, q.arguments(i), l.f.first); err != nil {
+			return exec, t.fail(err, "cuGraphAddKernelNode(%s, grid %v, block %v, %d bytes shared)", l.f.name, l.grid, l.block, l.shared)
+		}
+	}
+	if exec, err = instantiate(h); err != nil {
+		return exec, t.fail(err, "cuGraphInstantiate(%d kernels)", len(q.launches))
+	}
+	return exec, nil
+}
+
+// dropOldestGraph releases the graph that was launched least recently. The driver keeps what is still
+// running until it has ended.
+func (t *Thread) dropOldestGraph() error {
+	q, oldest := &t.d.sequence, ""
+	for key, g := range q.graphs {
+		if oldest == "" || g.last < q.graphs[oldest].last {
+			oldest = key
+		}
+	}
+	return t.dropGraph(oldest)
+}
+
+// dropGraphs releases all graphs, on a lost device without asking the driver.
+func (t *Thread) dropGraphs() error {
+	var errs []error
+	for key := range t.d.sequence.graphs {
+		errs = append(errs, t.dropGraph(key))
+	}
+	return errors.Join(errs...)
+}
+
+func (t *Thread) dropGraph(key string) error {
+	q := &t.d.sequence
+	g := q.graphs[key]
+	delete(q.graphs, key)
+	if t.d.Lost() != nil {
+		return nil
+	}
+	if err := destroyGraphExec(g.exec); err != nil {
+		return t.fail(err, "cuGraphExecDestroy()")
+	}
+	return nil
+}
