@@ -1,5 +1,6 @@
 // Command signbits counts what passes two first looks: the GPU's, and one that is decided by sign bits,
-// which is not built. docs/gpu.md says what came of it, tiles.go what the second look is.
+// which is not built. docs/gpu.md says what came of it, tiles.go and terms.go what the two forms of the
+// second look are.
 //
 //	go run ./bench/signbits -atoms FILE -queries FILE [-n 60000] [-metric ip] [-k 10,100]
 //
@@ -182,6 +183,7 @@ func compare(out io.Writer, w *workload, l *looks.Compiled, k int) error {
 		if err != nil {
 			return err
 		}
+		line(fmt.Sprintf("sign bits, %d, as stored, terms coded", l.To), w.search(newTermed(w, l), inOrder, k))
 		byRadius := orderByRadius(w.c.N, l.Radius, l.FirstChunk)
 		for _, form := range forms {
 			line(fmt.Sprintf("sign bits, %d, by radius%v", l.To, form), w.search(newTiled(w, l, byRadius, form), byRadius, k))
