@@ -225,12 +225,7 @@ func (d *Device) withContext(f func(*Thread) error) (err error) {
 			err = fmt.Errorf("gpu: panic in a function on device %d: %v\n%s", d.info.Index, r, debug.Stack())
 		}
 	}()
-	defer func() {
-		if e := t.enqueueCollected(); e != nil {
-			err = errors.Join(err, e)
-		}
-		d.sequence.stream = nil
-	}()
+	defer func() { err = t.endCollecting(err) }()
 	return f(t)
 }
 

@@ -3,6 +3,7 @@
 package device
 
 import (
+	"context"
 	"errors"
 	"hash/maphash"
 	"slices"
@@ -14,7 +15,7 @@ const (
 	leastGraph, mostGraph = 4, 64
 	// graphsKept is the most graphs of a device, and seenKept the number of sequences of launches that
 	// are recognized when they come again.
-	graphsKept, seenKept = 64, 64
+	graphsKept, seenKept = 256, 256
 	// headWords is the number of words that describe a launch beside its arguments.
 	headWords = 8
 )
@@ -31,14 +32,16 @@ type launchSequence struct {
 	next   int              // in seen
 	graphs map[string]*graph
 	use    GraphUse
+	// err is the first error of enqueuing launches in this call of Do, which all that follows them returns.
+	err error
 }
 
 // GraphUse is what the launches collected on a device became.
 type GraphUse struct {
 	Launched uint64 // graphs launched
 	Kept     int    // graphs kept to be launched again
-	// Refused is the driver's error when it refused to make a graph. None is made from then on: launches
-	// are enqueued one by one.
+	// Refused is the driver's error when it refused to make or to launch a graph. From then on launches are
+	// enqueued one by one.
 	Refused error
 }
 
@@ -55,18 +58,22 @@ type graph struct {
 	last uint64 // launchSequence.use.Launched when it was launched last
 }
 
-// Graphs returns what became of the launches collected so far.
+// Graphs returns what became of the launches collected so far; nothing if the function that t was passed to
+// has returned.
 func (t *Thread) Graphs() GraphUse {
+	if t.live() != nil {
+		return GraphUse{}
+	}
 	use := t.d.sequence.use
 	use.Kept = len(t.d.sequence.graphs)
 	return use
 }
 
-// Collect makes launches on s wait until other work is enqueued on s, until the host waits for the device
-// or copies synchronously, or until the function given to Do returns. What was launched until then is
+// Collect makes launches on s wait until other work is enqueued on s, until the host waits for s or for the
+// device or copies synchronously, or until the function given to Do returns. What was launched until then is
 // enqueued together. If the same launches were enqueued before, with the same arguments, that is one call
 // of the driver, which launches a CUDA graph. An error of the driver is returned by the call that enqueues,
-// or by Do.
+// by all later ones that enqueue or wait, and by Do.
 func (s *Stream) Collect(t *Thread) error {
 	if err := s.owned(t); err != nil {
 		return err
@@ -104,7 +111,8 @@ func (q *launchSequence) came(key []byte) bool {
 		q.graphs, q.seed = make(map[string]*graph), maphash.MakeSeed()
 	}
 	h := maphash.Bytes(q.seed, key)
-	if slices.Contains(q.seen[:], h) {
+	if i := slices.Index(q.seen[:], h); i >= 0 {
+		q.seen[i] = 0 // there will be a graph; when it has been dropped, the sequence is new again
 		return true
 	}
 	q.seen[q.next] = h
@@ -112,25 +120,45 @@ func (q *launchSequence) came(key []byte) bool {
 	return false
 }
 
-// enqueueCollected enqueues the launches that wait.
+// enqueueCollected enqueues the launches that wait; none on a lost device, whose next call fails. After an error it
+// returns that error until the function of Do has returned.
 func (t *Thread) enqueueCollected() error {
 	q := &t.d.sequence
-	if len(q.launches) == 0 {
-		return nil
+	if len(q.launches) == 0 || q.err != nil || t.d.Lost() != nil {
+		q.launches, q.words = q.launches[:0], q.words[:0]
+		return q.err
 	}
-	defer func() { q.launches, q.words = q.launches[:0], q.words[:0] }()
+	q.err = t.enqueue(q)
+	q.launches, q.words = q.launches[:0], q.words[:0]
+	return q.err
+}
+
+// endCollecting enqueues the launches that wait at the end of a function of Do, and returns its error as well.
+func (t *Thread) endCollecting(err error) error {
+	q := &t.d.sequence
+	defer func() { q.stream, q.err = nil, nil }()
+	e := t.enqueueCollected()
+	switch {
+	case e == nil || errors.Is(err, e):
+		return err
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded): // nothing was merely interrupted
+		return e
+	}
+	return errors.Join(err, e)
+}
+
+// enqueue enqueues the launches that wait, as a graph if there is one.
+func (t *Thread) enqueue(q *launchSequence) error {
 	if len(q.launches) >= leastGraph && q.use.Refused == nil {
 		g, err := t.graphOf(q)
 		if err != nil {
 			return err
 		}
 		if g != nil {
-			q.use.Launched++
-			g.last = q.use.Launched
-			if err := launchGraph(g.exec, q.stream.s); err != nil {
-				return t.fail(err, "cuGraphLaunch(%d kernels from %s to %s)", len(q.launches), q.launches[0].f.name, q.launches[len(q.launches)-1].f.name)
+			launched, err := t.launchGraph(q, g)
+			if launched || err != nil {
+				return err
 			}
-			return nil
 		}
 	}
 	for i := range q.launches {
@@ -140,6 +168,21 @@ func (t *Thread) enqueueCollected() error {
 		}
 	}
 	return nil
+}
+
+// launchGraph launches the graph of the launches that wait. If the driver refuses that, no graph is used any more.
+func (t *Thread) launchGraph(q *launchSequence, g *graph) (launched bool, err error) {
+	if err = launchGraph(g.exec, q.stream.s); err == nil {
+		q.use.Launched++
+		g.last = q.use.Launched
+		return true, nil
+	}
+	err = t.fail(err, "cuGraphLaunch(%d kernels from %s to %s)", len(q.launches), q.launches[0].f.name, q.launches[len(q.launches)-1].f.name)
+	if errors.Is(err, ErrLost) {
+		return false, err
+	}
+	q.use.Refused = err
+	return false, nil
 }
 
 // graphOf returns the graph of the launches that wait, which it makes when they come for the second time;
@@ -175,7 +218,10 @@ func (t *Thread) makeGraph(q *launchSequence) (exec graphExec, err error) {
 	}
 	defer func() {
 		if e := destroyGraph(h); e != nil {
-			err = errors.Join(err, t.fail(e, "cuGraphDestroy()"))
+			if err == nil {
+				err = destroyGraphExec(exec)
+			}
+			err = errors.Join(t.fail(e, "cuGraphDestroy()"), err)
 		}
 	}()
 	var last graphNode

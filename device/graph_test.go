@@ -343,8 +343,8 @@ func TestGraphsKept(t *testing.T) {
 	})
 }
 
-// TestGraphRefused has each call that makes a graph fail: launches are then enqueued one by one, and the reason is kept. A code
-// that ends the device is returned, as is that of a launch.
+// TestGraphRefused has each call that makes or launches a graph fail: launches are then enqueued one by one, and the reason is
+// kept. A code that ends the device is returned.
 func TestGraphRefused(t *testing.T) {
 	needEmulator(t)
 	for _, call := range []string{"cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiate", "cuGraphDestroy", "cuGraphLaunch", "cuGraphExecDestroy"} {
@@ -386,8 +386,7 @@ func TestGraphRefused(t *testing.T) {
 			if said == nil || !strings.Contains(said.Error(), call+"(") || !strings.Contains(said.Error(), fmt.Sprintf("(%d)", code)) {
 				t.Errorf("%s: %v", what, said)
 			}
-			launches := call == "cuGraphLaunch" || call == "cuGraphExecDestroy"
-			if lost := code == 719; errors.Is(said, ErrLost) != lost || (err != nil) != (lost || launches) {
+			if lost := code == 719; errors.Is(said, ErrLost) != lost || (err != nil) != (lost || call == "cuGraphExecDestroy") {
 				t.Errorf("%s: %v, refused %v", what, err, use.Refused)
 			}
 			if closed != nil {
@@ -398,4 +397,42 @@ func TestGraphRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCollectFails: if launches that were collected cannot be enqueued, every call that they precede returns that error until the
+// function ends, Sync waits nevertheless, and Do returns it even if the function was merely interrupted. The next function begins
+// anew.
+func TestCollectFails(t *testing.T) {
+	needEmulator(t)
+	d := openTest(t, Options{})
+	var c *copying
+	onThread(t, d, func(th *Thread) (err error) {
+		c, err = newCopying(th)
+		return err
+	})
+	for name, then := range map[string]func(th *Thread) error{
+		"nothing":    func(*Thread) error { return nil },
+		"ended":      func(*Thread) error { return context.Canceled },
+		"swallowed":  func(th *Thread) error { _ = c.s.Sync(th); return c.copyParts(th, 0, 2) },
+		"fill":       func(th *Thread) error { return c.dst.Fill(th, c.s, 0, 1, quad{}) },
+		"later wait": func(th *Thread) error { _ = c.dst.Fill(th, c.s, 0, 1, quad{}); return c.s.Sync(th) },
+	} {
+		t.Setenv(failVariable, "cuLaunchKernel:2:701")
+		err := d.Do(t.Context(), func(th *Thread) error {
+			return errors.Join(c.s.Collect(th), c.copyParts(th, 20, 3), then(th))
+		})
+		t.Setenv(failVariable, "")
+		if err == nil || !strings.Contains(err.Error(), "cuLaunchKernel(") || errors.Is(err, context.Canceled) || strings.Count(err.Error(), "cuLaunchKernel(") != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+		onThread(t, d, func(th *Thread) error { return errors.Join(c.s.Collect(th), c.copyParts(th, 0, 2), c.s.Sync(th)) })
+	}
+	waits, _ := emulator.Count("waits")
+	t.Setenv(failVariable, "cuLaunchKernel:1:701")
+	_ = d.Do(t.Context(), func(th *Thread) error { return errors.Join(c.s.Collect(th), c.copyParts(th, 0, 2), c.s.Sync(th)) })
+	t.Setenv(failVariable, "")
+	if after, _ := emulator.Count("waits"); after != waits+1 {
+		t.Errorf("%d waits after a launch that failed", after-waits)
+	}
+	onThread(t, d, func(th *Thread) error { return c.free(th) })
 }

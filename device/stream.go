@@ -57,13 +57,16 @@ func (s *Stream) inOrder(t *Thread) error {
 
 // Sync waits until all work enqueued on s is complete. A kernel's error is returned here at the latest.
 func (s *Stream) Sync(t *Thread) error {
-	if err := s.inOrder(t); err != nil {
+	if err := s.owned(t); err != nil {
 		return err
 	}
-	if err := s.s.Synchronize(); err != nil {
-		return t.fail(err, "cuStreamSynchronize(%s)", s.held.purpose)
+	ready := t.enqueueCollected()
+	if err := s.s.Synchronize(); err != nil { // it waits also for work that was enqueued before an error
+		if err = t.fail(err, "cuStreamSynchronize(%s)", s.held.purpose); ready == nil {
+			return err
+		}
 	}
-	return nil
+	return ready
 }
 
 // Done reports whether all work enqueued on s is complete.

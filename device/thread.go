@@ -41,13 +41,13 @@ func (t *Thread) Synchronize() error {
 	if err := t.live(); err != nil {
 		return err
 	}
-	if err := t.enqueueCollected(); err != nil {
-		return err
+	ready := t.enqueueCollected()
+	if err := cu.Synchronize(); err != nil { // it waits also for work that was enqueued before an error
+		if err = t.fail(err, "cuCtxSynchronize()"); ready == nil {
+			return err
+		}
 	}
-	if err := cu.Synchronize(); err != nil {
-		return t.fail(err, "cuCtxSynchronize()")
-	}
-	return nil
+	return ready
 }
 
 // freeAfterSync waits for the device's work, since the driver does not order freeing after it, and then

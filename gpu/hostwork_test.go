@@ -63,17 +63,23 @@ func TestHostWorkOfSearches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shut(t, "engine", e.Close)
+	const singly = "settled by a look, without graphs"
 	for _, x := range []struct {
 		name string
 		req  batch.Request
 		m    int
 		want hostWork
 	}{
+		{singly, batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, hostWork{2, 1, 14, 21}},
 		{"settled by a look", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 1, hostWork{2, 1, 14, 8}},
 		{"two looks", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore"}, 64, hostWork{3, 2, 22, 13}},
 		{"best of 90 KiB", batch.Request{Method: batch.Adaptive, Delta: 1e-9, Plan: "64,whole,rescore", K: 120}, 64, hostWork{3, 2, 19, 13}},
 		{"dense", batch.Request{Method: batch.Exact}, 1, hostWork{2, 2, 13, 18}},
 	} {
+		b.(*Backend).machines[0].graphQueries = graphQueries
+		if x.name == singly {
+			b.(*Backend).machines[0].graphQueries = 0
+		}
 		x.req.Queries, x.req.K = queries[:x.m*c.Dim], cmp.Or(x.req.K, 10)
 		search := func() error {
 			_, err := e.Search(t.Context(), x.req)

@@ -88,8 +88,8 @@ func (r *resident) returnQueries(slot []int, queries []hostQuery) {
 	r.queries.Put(&hostQueries{slot, queries})
 }
 
-// onDevice calls f on the device, after uploading the queries if necessary. The launches of few queries, which
-// wait for the host, are collected: most batches repeat those of an earlier one.
+// onDevice calls f on the device, after uploading the queries if necessary. The launches of a small batch, between
+// which a device waits for the host, are collected: often they repeat those of an earlier batch.
 func (x *run) onDevice(ctx context.Context, f func(*queue) error) error {
 	return x.r.m.do(ctx, func(q *queue) error {
 		if x.input.M <= x.r.m.graphQueries {

@@ -11,7 +11,7 @@ import (
 // those of tiles.go, but y has a step of its own for each atom. With the same terms as there, of the atom
 // in place of the greatest of a tile, a pair passes if
 //
-//	<Y, Z> + (l |q| h + offset + error - tau) / (step of the atom x step of the query) >= 0.
+//	<Y, Z> + (l |w| h + offset + error - tau) / (step of the atom x step of the query) >= 0.
 //
 // The second part is a sum of products of one factor of the atom and one of the query, so 32 more codes of
 // both can hold it: a factor is rounded to 7 bits, its product takes several equal coordinates, and what
@@ -29,7 +29,7 @@ const leastShare = 1. / 2
 const (
 	byTau    = iota // 1
 	byRadius        // h
-	bySize          // |y|
+	bySize          // |y|; at least |v|/64, so that a small head and few codes do not make the ratios coded and norm large
 	byError         // |y - coded y|
 	byOffset        // of the offset, its deviation from the mean
 	factorCount
@@ -60,7 +60,7 @@ type termed struct {
 	queryStep       []float64
 }
 
-// newTermed codes atoms for look l.
+// newTermed codes atoms for look l, by the rule Student: other rules have one more term.
 func newTermed(w *workload, l *looks.Compiled) *termed {
 	c := w.c
 	y := c.R + l.To

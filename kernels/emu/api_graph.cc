@@ -33,8 +33,8 @@ Result make_graph(Context& c, void** out, Graph from) {
   return kSuccess;
 }
 
-// A node's handle is its position in the graph, from 1.
-void* node_handle(size_t position) { return (void*)position; }
+// A node's handle is its graph's address and its position there, from 1.
+void* node_handle(Graph& g, size_t position) { return (char*)&g + position; }
 
 }  // namespace
 
@@ -45,7 +45,7 @@ EMU_API Result cuGraphCreate(void** out, unsigned flags) {
 }
 EMU_API Result cuGraphAddKernelNode_v2(void** out, void* graph, void* const* after, size_t count, const KernelNode* node) {
   return with_graph("cuGraphAddKernelNode", graph, false, [&](Context& c, Graph& g) -> Result {
-    bool last = g.launches.empty() ? count == 0 : count == 1 && after[0] == node_handle(g.launches.size());
+    bool last = g.launches.empty() ? count == 0 : count == 1 && after[0] == node_handle(g, g.launches.size());
     if (!last) return refuse(kNotSupported, "%zu dependencies of node %zu: only chains are emulated", count, g.launches.size() + 1);
     if (node->kernel || (node->context && node->context != &c)) return refuse(kNotSupported, "a node with a CUkernel, or of another context");
     Launch launch;
@@ -53,7 +53,7 @@ EMU_API Result cuGraphAddKernelNode_v2(void** out, void* graph, void* const* aft
     if (Result r = prepare_launch(c, node->function, grid, block, node->dynamic, node->params, node->extra, &launch)) return r;
     g.functions.push_back(node->function);
     g.launches.push_back(launch);
-    return *out = node_handle(g.launches.size()), kSuccess;
+    return *out = node_handle(g, g.launches.size()), kSuccess;
   });
 }
 EMU_API Result cuGraphInstantiateWithFlags(void** out, void* graph, unsigned long long flags) {
