@@ -120,15 +120,15 @@ func (q *launchSequence) came(key []byte) bool {
 	return false
 }
 
-// enqueueCollected enqueues the launches that wait; none on a lost device, whose next call fails. After an error it
-// returns that error until the function of Do has returned.
+// enqueueCollected enqueues the launches that wait; on a lost device it drops them and returns the loss. After an
+// error it returns that error until the function of Do has returned.
 func (t *Thread) enqueueCollected() error {
 	q := &t.d.sequence
-	if len(q.launches) == 0 || q.err != nil || t.d.Lost() != nil {
-		q.launches, q.words = q.launches[:0], q.words[:0]
-		return q.err
+	if len(q.launches) > 0 && q.err == nil {
+		if q.err = t.d.Lost(); q.err == nil {
+			q.err = t.enqueue(q)
+		}
 	}
-	q.err = t.enqueue(q)
 	q.launches, q.words = q.launches[:0], q.words[:0]
 	return q.err
 }
@@ -141,7 +141,7 @@ func (t *Thread) endCollecting(err error) error {
 	switch {
 	case e == nil || errors.Is(err, e):
 		return err
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded): // nothing was merely interrupted
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded): // callers go on after an interruption, which this is not
 		return e
 	}
 	return errors.Join(err, e)
