@@ -60,6 +60,18 @@ func newIdleResults(t *device.Thread, r *resident, m, k, looks int, staged *stag
 	return x, b.freeMemory(t)
 }
 
+// openIdle opens an engine for c on the idle device, and returns its machine.
+func openIdle(b *testing.B, c *collection.Collection) (*batch.Engine, *machine) {
+	card := open(b, Options{}).(*Backend)
+	b.Cleanup(func() { shut(b, "backend", card.Close) })
+	e, err := batch.Open(b.Context(), c, card, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { shut(b, "engine", e.Close) })
+	return e, card.machines[0]
+}
+
 // BenchmarkHostOfOne measures the work of the host for one query that a look decides, on the same device, with CUDA graphs and
 // with a call for each kernel, search by search in turn: medians in us, of enqueuing and of all but the waits. As the driver's calls
 // take no time, it shows what recognizing a repetition costs, not what it saves.
@@ -74,14 +86,8 @@ func BenchmarkHostOfOne(b *testing.B) {
 		b.Fatal(err)
 	}
 	queries := vectors.PowerLaw(rng, 64, dim)
-	card := open(b, Options{}).(*Backend)
-	defer shut(b, "backend", card.Close)
-	e, err := batch.Open(b.Context(), c, card, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer shut(b, "engine", e.Close)
-	m, watch := card.machines[0], newStopwatch()
+	e, m := openIdle(b, c)
+	watch := newStopwatch()
 	if err := m.d.Do(b.Context(), func(t *device.Thread) error {
 		idle, err := newIdleResults(t, &resident{m: m, c: c}, 1, k, 1, nil)
 		if err != nil {
@@ -145,16 +151,10 @@ func BenchmarkHost(b *testing.B) {
 		sets := [2][]float32{vectors.PowerLaw(rng, queries, dim), vectors.PowerLaw(rng, queries, dim)}
 		for _, looks := range []int{1, 2} { // after which all queries are decided
 			b.Run(fmt.Sprintf("m=%d/d=%d/looks=%d", queries, dim, looks), func(b *testing.B) {
-				card := open(b, Options{}).(*Backend)
-				defer shut(b, "backend", card.Close)
-				e, err := batch.Open(b.Context(), c, card, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer shut(b, "engine", e.Close)
-				m, watch := card.machines[0], newStopwatch()
+				e, m := openIdle(b, c)
+				watch := newStopwatch()
 				var idle *idleResults
-				err = m.d.Do(b.Context(), func(t *device.Thread) (err error) {
+				err := m.d.Do(b.Context(), func(t *device.Thread) (err error) {
 					idle, err = newIdleResults(t, &resident{m: m, c: c}, queries, k, looks, &stagedQueries{})
 					return err
 				})
