@@ -17,6 +17,9 @@ type Costs struct {
 	Scan      float64 `json:"scan"`
 	Wide      float64 `json:"wide"`
 	Transpose float64 `json:"transpose"`
+	// Mixed is the cost of a code in a first look at mixed codes, those of terms included; 0 if
+	// the backend has no such looks, and in old files of costs.
+	Mixed float64 `json:"mixed"`
 	// Test is the cost of a first look per atom and query, without its codes. List is the
 	// additional cost of an atom that survives: it is listed, and tested again later.
 	Test float64 `json:"test"`
@@ -65,6 +68,7 @@ func (c *Costs) Table() []Cost {
 		{"scan", "a code of the first look", c.Scan, false},
 		{"wide", "a code of a first look wider than panels", c.Wide, true},
 		{"transpose", "a code transposed for it, for all queries", c.Transpose, true},
+		{"mixed", "a mixed code of the first look", c.Mixed, true},
 		{"test", "an atom at the first look, codes aside", c.Test, false},
 		{"list", "an atom that passes it", c.List, false},
 		{"visit", "reaching a row of codes", c.Visit, false},

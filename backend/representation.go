@@ -23,7 +23,15 @@ const (
 	// Signs reads the signs of all rest coordinates, one bit each, and int8 codes of the
 	// head, row by row: later looks at survivors.
 	Signs
+	// Mixed reads int8 codes in which the head and the first rest coordinates are mixed, and
+	// MixedTerms more that hold the terms of the atom, so that the sign of one sum decides a
+	// pair: the first look at all atoms. Backends that have no such codes, or none of the
+	// collection, read panels instead, whose bounds are not greater.
+	Mixed
 )
+
+// MixedTerms is the number of codes that hold the terms of an atom in a look at Mixed.
+const MixedTerms = 32
 
 // representations is the table of all representations.
 var representations = [...]struct {
@@ -70,6 +78,9 @@ var representations = [...]struct {
 			}
 			return c.Visit + c.Code*float64(head) + c.Sign*float64(width)
 		}},
+	Mixed: {name: "mixed", first: true, rules: []Rule{Student}, whole: true, bits: 8,
+		coded: true, coding: collection.Int8,
+		cost: func(c *Costs, head, width, _ int) float64 { return c.Mixed * float64(head+width+MixedTerms) }},
 }
 
 func (r Representation) known() bool { return int(r) < len(representations) }

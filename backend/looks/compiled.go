@@ -44,7 +44,7 @@ const (
 )
 
 // codesOf are the query codes for each representation.
-var codesOf = [...]QueryCodes{backend.Panels: Codes8, backend.RowCodes: Codes16, backend.Signs: CodesHigh}
+var codesOf = [...]QueryCodes{backend.Panels: Codes8, backend.RowCodes: Codes16, backend.Signs: CodesHigh, backend.Mixed: Codes8}
 
 // Terms are the terms that a look reads of each atom in addition to its codes, in internal
 // order. The slices belong to the collection; Offset and WholeErr may be nil.
