@@ -58,12 +58,17 @@ func (k *coder) codePanel(lo, hi int) {
 	kernels.Transpose(c.Panels[p*c.PanelStride():(p+1)*c.PanelStride()], c.Codes[lo*(c.R+c.D):], c.R+c.D, hi-lo, c.R+c.PanelWidth)
 }
 
-// loadAtom writes atom i to a slot, scaled by a power of two, which it records, to a norm in
-// [1/2, 1). Rows whose norm is near 1 are not scaled: nothing in them overflows, and what
-// underflows does not affect the sums of the bounds.
+// loadAtom writes atom i to a slot, scaled by a power of two, which it records.
 func (k *coder) loadAtom(i, slot int) {
 	row := k.b.c.Order[i]
-	norm := k.b.rowNorms[row]
+	e := k.split.loadAtom(slot, k.b.c.Row(int(row)), k.b.c.Centre, k.b.rowNorms[row])
+	k.exp[slot], k.norms[slot] = e, math.Ldexp(k.b.rowNorms[row], -e)
+}
+
+// loadAtom sets a slot to an atom's row, less the centre if it is not nil, times a power of two that brings its
+// norm to [1/2, 1), and returns its exponent. Rows whose norm is near 1 are not scaled: nothing in them
+// overflows, and what underflows does not affect the sums of the bounds.
+func (s *splitter) loadAtom(slot int, row []float32, centre []float64, norm float64) int {
 	_, e := math.Frexp(norm)
 	if max(e, -e) <= nearExponent {
 		e = 0
@@ -72,8 +77,37 @@ func (k *coder) loadAtom(i, slot int) {
 	if norm == 0 {
 		f = 0
 	}
-	k.split.loadVector(slot, k.b.c.Row(int(row)), k.b.c.Centre, f)
-	k.exp[slot], k.norms[slot] = e, norm*f
+	s.loadVector(slot, row, centre, f)
+	return e
+}
+
+// AtomHeads writes the heads of atoms lo to hi-1, in internal order, to dst, [hi-lo][R]: in float32, where
+// HeadScale and codes have them in 8 bits. As they are computed from the rows again, they may differ within Slack
+// from those that were coded on another processor. The collection must be coded. tmp may be nil.
+func (c *Collection) AtomHeads(dst []float32, lo, hi int, tmp *PrepareScratch) {
+	if c.R == 0 {
+		return
+	}
+	if tmp == nil {
+		tmp = &PrepareScratch{}
+	}
+	s := tmp.splitterFor(c, hi-lo)
+	unit := make([]float64, s.slots)
+	for ; lo < hi; lo += s.slots {
+		n := min(s.slots, hi-lo)
+		for slot := range n {
+			row := c.Row(int(c.Order[lo+slot]))
+			norm := c.WorkingNorm(row)
+			unit[slot] = math.Ldexp(c.Metric.Factor(norm), s.loadAtom(slot, row, c.Centre, norm))
+		}
+		s.computeHeads(n)
+		for slot := range n {
+			for _, v := range s.head(slot) {
+				dst[0] = float32(float64(v) * unit[slot])
+				dst = dst[1:]
+			}
+		}
+	}
 }
 
 // codeAtom writes the codes and terms of atom i from its slot.

@@ -202,3 +202,46 @@ func TestOrthonormalizeNearlyParallel(t *testing.T) {
 		t.Errorf("%d directions of %d", n, k)
 	}
 }
+
+// TestAtomHeads: the coded heads differ from those of the atoms by their stated errors, for norms of any size and in
+// any batches.
+func TestAtomHeads(t *testing.T) {
+	const n, dim = 400, 128
+	for _, metric := range []Metric{InnerProduct, Cosine, Euclidean} {
+		rows := vectors.PowerLaw(vectors.Rand(7), n, dim)
+		for i := range n / 2 { // some far from norm 1
+			for j := range dim {
+				rows[i*dim+j] *= float32(math.Ldexp(1, i%40-20))
+			}
+		}
+		c, err := Build(t.Context(), rows, dim, &Options{Metric: metric, Seed: 1, Head: 32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		heads, some := make([]float32, n*c.R), make([]float32, 70*c.R)
+		c.AtomHeads(heads, 0, n, nil)
+		c.AtomHeads(some, 100, 170, &PrepareScratch{})
+		if !slices.Equal(some, heads[100*c.R:170*c.R]) {
+			t.Errorf("%v: heads depend on their batch", metric)
+		}
+		errors, allowed := 0., 0.
+		for i := range n {
+			square := 0.
+			for j, code := range c.Code(i)[:c.R] {
+				d := float64(heads[i*c.R+j]) - float64(c.HeadScale[i])*(float64(code)-128)
+				square += d * d
+			}
+			e, most := math.Sqrt(square), float64(c.HeadErr[i])
+			if e > most*(1+1e-6)+1e-6*float64(c.HeadNorm[i]) {
+				t.Errorf("%v: the head of atom %d differs from its codes by %g, stated are %g", metric, i, e, most)
+			}
+			errors, allowed = errors+e/most, allowed+1
+		}
+		if errors < .99*allowed {
+			t.Errorf("%v: heads differ from their codes by %.3f of the stated errors", metric, errors/allowed)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

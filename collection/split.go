@@ -82,13 +82,14 @@ func (s *splitter) loadVector(i int, v []float32, centre []float64, f float64) {
 	}
 }
 
-// splitVectors computes the heads of the first n slots, and their rests. With a Haar matrix it
+// splitVectors computes the heads of the first n slots, U^T v, and replaces each vector v in x by its rest, v - U U^T v. With a Haar matrix it
 // rotates the rests too, all together; otherwise rotateRest does.
 func (s *splitter) splitVectors(n int) {
-	if s.t.r > 0 {
-		s.project(n)
-	}
 	t := s.t
+	if t.r > 0 {
+		s.computeHeads(n)
+		t.minusHead.multiply(s.x, s.stride, s.heads, t.r, n, 0, t.r, true)
+	}
 	if t.rounds > 0 {
 		return
 	}
@@ -98,10 +99,9 @@ func (s *splitter) splitVectors(n int) {
 	}
 }
 
-// project computes the heads, U^T v, of the first n slots, and replaces each vector v in x by
-// v - U U^T v. Products are summed in float32 within headSpan coordinates, and these sums in
-// float64.
-func (s *splitter) project(n int) {
+// computeHeads computes the heads, U^T v, of the first n slots. Products are summed in float32 within headSpan
+// coordinates, and these sums in float64.
+func (s *splitter) computeHeads(n int) {
 	t, m := s.t, n*s.t.r
 	sums := s.sums[:m]
 	clear(sums)
@@ -117,7 +117,6 @@ func (s *splitter) project(n int) {
 	for i, v := range sums {
 		s.heads[i] = float32(v)
 	}
-	t.minusHead.multiply(s.x, s.stride, s.heads, t.r, n, 0, t.r, true)
 }
 
 // rotateRest writes the rotated rest of slot i, [D], to dst. It must be called after splitVectors,

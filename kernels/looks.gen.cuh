@@ -11,6 +11,10 @@ static const double kLeastStep = 0x1.4484bfeebc2ap-100;  // LeastStep: of smalle
 static const int kMaxCode8 = 127;  // MaxCode8
 static const int kMaxCode16 = 32639;  // MaxCode16: 256 high + low
 static const int kStrip = 512;  // StripAtoms
+static const int kMixedRepeats[4] = {17, 4, 1, 1};  // MixedRepeats
+static const int kMixedTerms = 32;  // backend.MixedTerms
+static const int kChargeUnit = 16;  // ChargeUnit: the last code of every atom
+static const double kLostLeast = 0x1.4484bfeebc2ap-100;  // lostLeast: an error of z, for coordinates that underflow
 static const int kLeastExpEuclidean = -16;  // Metric.Exponent of a short query
 
 enum : int { kInnerProduct = 0, kCosine = 1, kEuclidean = 2 };  // collection.Metric

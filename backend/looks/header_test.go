@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"thresher/backend"
 	"thresher/collection"
 )
 
@@ -38,6 +39,10 @@ func header() string {
 	integer("kMaxCode8", MaxCode8, "MaxCode8")
 	integer("kMaxCode16", MaxCode16, "MaxCode16: 256 high + low")
 	integer("kStrip", StripAtoms, "StripAtoms")
+	line("static const int kMixedRepeats[%d] = {%d, %d, %d, %d};  // MixedRepeats", MixedProducts, MixedRepeats[0], MixedRepeats[1], MixedRepeats[2], MixedRepeats[3])
+	integer("kMixedTerms", backend.MixedTerms, "backend.MixedTerms")
+	integer("kChargeUnit", ChargeUnit, "ChargeUnit: the last code of every atom")
+	double("kLostLeast", lostLeast, "lostLeast: an error of z, for coordinates that underflow")
 	integer("kLeastExpEuclidean", collection.Euclidean.Exponent(0x1p-1000), "Metric.Exponent of a short query")
 	line("")
 	line("enum : int { kInnerProduct = %d, kCosine = %d, kEuclidean = %d };  // collection.Metric", collection.InnerProduct, collection.Cosine, collection.Euclidean)

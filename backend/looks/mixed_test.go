@@ -1,0 +1,268 @@
+package looks
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"thresher/backend"
+	"thresher/collection"
+	"thresher/internal/vectors"
+)
+
+const (
+	mixedAtoms   = 1500 // not a multiple of a panel
+	mixedQueries = 24
+	mixedDim     = 128
+)
+
+// mixedCase is a collection, a first look at it with its mixed codes, and queries.
+type mixedCase struct {
+	*Mixed
+	t       *testing.T
+	c       *collection.Collection
+	queries []collection.Query
+	z       [][]float32
+	codes   []int8 // of the last query coded
+}
+
+// buildMixed returns a collection and a first look at it by Student's rule.
+func buildMixed(t *testing.T, metric collection.Metric, rows []float32, head, width int) (*collection.Collection, *Compiled) {
+	t.Helper()
+	c, err := collection.Build(t.Context(), rows, mixedDim, &collection.Options{Metric: metric, Seed: 1, Head: head})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	l, err := NewSet(c).Compile(backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: width, Alpha: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, l
+}
+
+// newMixed draws a case. spread is the number of octaves over which norms are spread.
+func newMixed(t *testing.T, metric collection.Metric, spread int) *mixedCase {
+	t.Helper()
+	rows := vectors.PowerLaw(vectors.Rand(3), mixedAtoms+mixedQueries, mixedDim)
+	for i := range mixedAtoms {
+		for j := range mixedDim {
+			rows[i*mixedDim+j] *= float32(math.Ldexp(1, i%(spread+1)-spread/2))
+		}
+	}
+	c, l := buildMixed(t, metric, rows[:mixedAtoms*mixedDim], 32, 64)
+	m, err := l.Mix(t.Context(), c)
+	if err != nil || m == nil {
+		t.Fatal(m, err)
+	}
+	x := &mixedCase{Mixed: m, t: t, c: c, queries: make([]collection.Query, mixedQueries), codes: make([]int8, m.Width+backend.MixedTerms)}
+	given, scale := rows[mixedAtoms*mixedDim:], make([]float64, mixedQueries)
+	for j := range scale {
+		scale[j] = metric.Factor(collection.Norm(given[j*mixedDim : (j+1)*mixedDim]))
+	}
+	c.PrepareBatch(x.queries, given, scale, nil)
+	for j := range x.queries {
+		x.z = append(x.z, make([]float32, m.Width))
+		m.MixQuery(x.z[j], &x.queries[j])
+	}
+	return x
+}
+
+// lawful is the bound that fails with probability alpha, from codes, terms and head of atom i, in float64.
+func (x *mixedCase) lawful(i int, q *collection.Query) float64 {
+	head := make([]float32, x.c.R)
+	x.c.AtomHeads(head, i, i+1, nil)
+	b := 0.0
+	for k, v := range head {
+		b += float64(v) * float64(q.Head[k])
+	}
+	for k, v := range x.c.Code(i)[x.c.R : x.c.R+x.look.To] {
+		b += float64(x.look.Scale[i]) * (float64(v) - 128) * float64(q.Rest[k])
+	}
+	return b + float64(x.look.Radius[i])*x.look.Reach*q.RestNorm
+}
+
+// sum is the sum of the products of the codes of atom i and of the query coded last.
+func (x *mixedCase) sum(i int) (s int) {
+	for k, v := range x.codes {
+		s += int(v) * int(x.Codes[i*len(x.codes)+k])
+	}
+	return s
+}
+
+// encode codes query j for a threshold.
+func (x *mixedCase) encode(j int, tau float64) float64 {
+	x.t.Helper()
+	step := x.EncodeQuery(x.codes, x.z[j], &x.queries[j], tau)
+	if !(step > 0) || math.IsInf(step, 0) {
+		x.t.Fatalf("query %d has step %g at threshold %g", j, step, tau)
+	}
+	return step
+}
+
+// TestMixedKeepsWhatTheLawKeeps: at a threshold equal to the bound that the law gives a pair, or barely below, the pair passes, and
+// its bound is at least the law's at any threshold. Near the threshold it is above it by little more than 8-bit codes explain.
+func TestMixedKeepsWhatTheLawKeeps(t *testing.T) {
+	for name, x := range map[string]*mixedCase{
+		"ip": newMixed(t, collection.InnerProduct, 0), "cosine": newMixed(t, collection.Cosine, 40), "ip, norms of all sizes": newMixed(t, collection.InnerProduct, 40),
+	} {
+		excess, sizes := 0., 0.
+		for j := range x.queries {
+			q := &x.queries[j]
+			for i := j % 3; i < x.c.N; i += 3 {
+				law := x.lawful(i, q)
+				size := q.Norm * float64(x.look.Norm[i])
+				step := x.encode(j, law)
+				s := x.sum(i)
+				if s < 0 {
+					t.Fatalf("%s: atom %d, query %d is dropped at its own bound %g: %d", name, i, j, law, s)
+				}
+				excess, sizes = excess+step*float64(x.Step[i])*float64(s), sizes+size
+				for _, tau := range []float64{law - .1*size, law - 3*size, law + .05*size, law + 10*size} {
+					step := x.encode(j, tau)
+					if bound := tau + step*float64(x.Step[i])*float64(x.sum(i)); bound < law {
+						t.Fatalf("%s: atom %d, query %d has bound %g at threshold %g, by the law %g", name, i, j, bound, tau, law)
+					}
+				}
+			}
+		}
+		if name != "ip, norms of all sizes" && excess > .025*sizes {
+			t.Errorf("%s: bounds exceed the law's by %.4f of the norms", name, excess/sizes)
+		}
+	}
+}
+
+// query is a query whose z is about the given one.
+func (x *mixedCase) query(z []float64) *collection.Query {
+	p := make([]float64, x.Width)
+	for j := range p {
+		for i, v := range z {
+			p[j] += float64(x.Matrix[j*x.Width+i]) * v
+		}
+	}
+	q := &collection.Query{Head: make([]float32, x.c.R), Rest: make([]float32, x.c.D)}
+	for j, v := range p[:x.c.R] {
+		q.Head[j] = float32(v)
+	}
+	for j, v := range p[x.c.R : x.c.R+x.look.To] {
+		q.Rest[j] = float32(v / x.Rest)
+	}
+	q.HeadNorm, q.RestNorm = collection.Norm(q.Head), collection.Norm(q.Rest)
+	q.Norm = math.Hypot(q.HeadNorm, q.RestNorm)
+	return q
+}
+
+// TestMixedRoundingIsCharged takes queries along the rounding errors of an atom's codes, and with codes whose rounding errors are along an
+// atom, so that the errors of all coordinates add up: what is charged for either is enough, and little more.
+func TestMixedRoundingIsCharged(t *testing.T) {
+	x := newMixed(t, collection.InnerProduct, 0)
+	w := (&mixing{Mixed: x.Mixed, c: x.c, unit: 1, balance: 1 / x.Rest}).newMixer()
+	w.mixPanel(0)
+	z, zf, shares := make([]float64, x.Width), make([]float32, x.Width), [3]float64{}
+	try := func(kind, i int, beyond float64) {
+		q := x.query(z)
+		q.RestNorm = max(q.RestNorm, beyond)
+		x.MixQuery(zf, q)
+		law := x.lawful(i, q)
+		step := x.EncodeQuery(x.codes, zf, q, law)
+		s := x.sum(i)
+		if s < 0 {
+			t.Fatalf("atom %d is dropped at its own bound %g: %d", i, law, s)
+		}
+		product := 0.
+		for k, v := range x.codes[:x.Width] {
+			product += float64(v) * float64(x.Codes[i*len(x.codes)+k])
+		}
+		scale := step * float64(x.Step[i])
+		off := law - float64(x.look.Radius[i])*x.look.Reach*q.RestNorm - product*scale // what codes lose
+		shares[kind] = max(shares[kind], off/(off+float64(s)*scale))
+	}
+	for i := range 64 {
+		y, codes := w.y[i*x.Width:(i+1)*x.Width], x.Codes[i*len(x.codes):]
+		for k, v := range y { // along the error of atom i
+			z[k] = float64(v) - float64(codes[k])*float64(x.Step[i])
+		}
+		try(0, i, 0)
+		step := 1. / 127
+		for k, v := range y { // the error of each coordinate has the sign of the atom's
+			z[k] = (float64(3*(k%20)) + math.Copysign(.45, float64(v))) * step
+		}
+		z[0] = 1
+		try(1, i, 0)
+		try(2, i, 100) // most of the query is beyond the look
+	}
+	if shares[0] < .4 || shares[1] < .1 {
+		t.Errorf("errors are at most %.2f of what is charged along an atom's error, %.2f with errors along the atom", shares[0], shares[1])
+	}
+}
+
+// TestMixedTerms: the codes of terms hold the sum of the products of their factors, and at most the charge more than that twice.
+func TestMixedTerms(t *testing.T) {
+	r := vectors.Rand(8)
+	for range 20000 {
+		exact, coded, charge := 0., 0., .01
+		for _, n := range MixedRepeats {
+			u, v := 127*r.Float64(), 127*(2*r.Float64()-1)
+			a, da := digits(u, n)
+			b, db := digits(v, n)
+			exact += float64(n) * u * v
+			coded += float64(n)*float64(a)*float64(b) + float64(fourth(a))*float64(db) + float64(da)*float64(fourth(b))
+			charge += (127+math.Abs(float64(b)))/8 + 2*float64(n) + .5 + float64(n)/4
+		}
+		if math.Abs(exact-coded) > charge {
+			t.Fatalf("products of %g are coded as %g, charged %g", exact, coded, charge)
+		}
+	}
+}
+
+// TestNoMixedCodes: what has none, and a context that ends.
+func TestNoMixedCodes(t *testing.T) {
+	rows := vectors.PowerLaw(vectors.Rand(3), 600, mixedDim)
+	none := func(what string, c *collection.Collection, l *Compiled) {
+		t.Helper()
+		if m, err := l.Mix(t.Context(), c); m != nil || err != nil {
+			t.Errorf("%s: %v, %v", what, m, err)
+		}
+	}
+	c, l := buildMixed(t, collection.Euclidean, rows, 32, 64)
+	none("offsets", c, l)
+	c, l = buildMixed(t, collection.InnerProduct, make([]float32, len(rows)), 32, 64)
+	none("zeros", c, l)
+	c, l = buildMixed(t, collection.InnerProduct, rows, 32, 64)
+	whole, err := NewSet(c).Compile(backend.Look{Rep: backend.Mixed, Rule: backend.Student, To: c.D, Alpha: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none("whole rows", c, whole)
+	wide := *l
+	wide.To = 160
+	none("too many codes", c, &wide)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.Mix(ctx, c); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+	for i := range rows {
+		rows[i] *= 0x1p100
+	}
+	c, l = buildMixed(t, collection.InnerProduct, rows, 32, 64)
+	none("norms far from 1", c, l)
+	m := newMixed(t, collection.InnerProduct, 0)
+	for _, tau := range []float64{math.Inf(1), math.Inf(-1)} {
+		if step := m.EncodeQuery(m.codes, m.z[0], &m.queries[0], tau); step != 0 {
+			t.Errorf("a step of %g at threshold %g", step, tau)
+		}
+	}
+	var zero collection.Query
+	zero.Head, zero.Rest = make([]float32, m.c.R), make([]float32, m.c.D)
+	z := make([]float32, m.Width)
+	m.MixQuery(z, &zero)
+	if step := m.EncodeQuery(m.codes, z, &zero, 0); !(step > 0) || m.sum(0) < 0 {
+		t.Errorf("a zero query has step %g and sum %d at its own bound", step, m.sum(0))
+	}
+}
