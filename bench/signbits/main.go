@@ -116,7 +116,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 			return err
 		}
 		if l != nil {
-			if err := compare(out, w, l, k); err != nil {
+			if err := compare(ctx, out, w, l, k); err != nil {
 				return err
 			}
 		}
@@ -159,7 +159,7 @@ func firstLook(out io.Writer, c *collection.Collection, planner *plan.Planner, k
 
 // compare takes a first look in every form and writes a line for each. Sign bits take so few
 // instructions that they are also compared at 32 more coordinates.
-func compare(out io.Writer, w *workload, l *looks.Compiled, k int) error {
+func compare(ctx context.Context, out io.Writer, w *workload, l *looks.Compiled, k int) error {
 	fmt.Fprintf(out, "  %-46s %9s %9s %7s %7s %8s\n", "", "listed %", "left %", "median", "most", "turns %")
 	line := func(name string, f tally) {
 		fmt.Fprintf(out, "  %-46s %9.4f %9.4f %7d %7d %8.2f\n", name, f.listed, f.left, f.median, f.most, f.turns)
@@ -183,7 +183,11 @@ func compare(out io.Writer, w *workload, l *looks.Compiled, k int) error {
 		if err != nil {
 			return err
 		}
-		line(fmt.Sprintf("sign bits, %d, as stored, terms coded", l.To), w.search(newTermed(w, l), inOrder, k))
+		if m, err := newMixed(ctx, w, l); err != nil {
+			return err
+		} else if m != nil {
+			line(fmt.Sprintf("sign bits, %d, as stored, terms coded", l.To), w.search(m, inOrder, k))
+		}
 		byRadius := orderByRadius(w.c.N, l.Radius, l.FirstChunk)
 		for _, form := range forms {
 			line(fmt.Sprintf("sign bits, %d, by radius%v", l.To, form), w.search(newTiled(w, l, byRadius, form), byRadius, k))

@@ -73,8 +73,13 @@ func TestSignBitsKeepWhatTheLawKeeps(t *testing.T) {
 		if w.c.R != 32 {
 			t.Fatalf("%d head directions", w.c.R)
 		}
-		scanners := map[string]scanner{"as it is": newAtomwise(w, l), "terms coded": newTermed(w, l)}
+		scanners := map[string]scanner{"as it is": newAtomwise(w, l)}
 		orders := map[string][]uint32{"as it is": storedOrder(testAtoms), "terms coded": storedOrder(testAtoms)}
+		if m, err := newMixed(t.Context(), w, l); err != nil || m == nil != (metric == collection.Euclidean) {
+			t.Fatalf("%v: mixed codes %v, %v", metric, m, err)
+		} else if m != nil {
+			scanners["terms coded"] = m
+		}
 		for _, form := range forms {
 			for name, order := range map[string][]uint32{"as stored": storedOrder(testAtoms), "by radius": orderByRadius(testAtoms, l.Radius, 0)} {
 				name += form.String()
@@ -240,70 +245,6 @@ func TestRun(t *testing.T) {
 	for want, o := range map[string]options{"has 3 queries": few, `"x" is not a number of atoms`: wrong} {
 		if err := run(t.Context(), &out, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-// plainBound is the bound of a pair by the codes of y and z, with all terms in float64.
-func plainBound(s *termed, i, j int) float64 {
-	l, f, y := s.look, &s.factors[j], len(s.z[j])
-	product, size, lost, coded := 0., 0., 0., 0.
-	for k, v := range s.z[j] {
-		z := float64(s.panel[k*queryCount+j]) * s.queryStep[j]
-		product += float64(s.codes[i*s.width+k]) * s.step[i] * z
-		lost += (float64(v) - z) * (float64(v) - z)
-		coded += z * z
-	}
-	for _, v := range s.codes[i*s.width : i*s.width+y] {
-		size += float64(v) * float64(v) * s.step[i] * s.step[i]
-	}
-	b := product + f.RadiusFactor*float64(l.Radius[i]) + (math.Sqrt(size)-s.lost[i])*(math.Sqrt(lost)+s.err[j]) + s.lost[i]*math.Sqrt(coded)
-	if l.Offset != nil {
-		b += f.OffsetFactor * float64(l.Offset[i])
-	}
-	return b
-}
-
-// TestCodedTerms: pairs whose plain bound reaches the threshold pass by codes of their terms, also where it barely does, and
-// bounds by these codes are above plain ones by little more than what is charged.
-func TestCodedTerms(t *testing.T) {
-	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
-		w, l := testLook(t, metric)
-		s := newTermed(w, l)
-		r := vectors.Rand(5)
-		tau := make([]float64, queryCount)
-		barely, excess, norms, pairs := 0, 0., 0., 0
-		for range 200 {
-			lo := r.IntN(testAtoms/tileAtoms) * tileAtoms
-			for j := range tau {
-				i := lo + r.IntN(tileAtoms)
-				tau[j] = lawful(w, l, i, j)
-				for range 3 { // until the bound of atom i is about the threshold by the codes that this makes
-					s.encodeQuery(j, tau[j])
-					tau[j] = plainBound(s, i, j)
-				}
-				tau[j] -= 1e-3 * r.Float64() * math.Abs(tau[j])
-			}
-			var passed [tileAtoms][queryCount]float64
-			s.scan(lo, lo+tileAtoms, tau, func(a, j int, bound float64) { passed[a-lo][j] = bound - tau[j] + 1 })
-			for a := range passed {
-				for j, p := range passed[a] {
-					plain, size := plainBound(s, lo+a, j), w.queries[j].Norm*float64(l.Norm[lo+a])
-					above := plain - tau[j]
-					switch {
-					case p == 0 && above >= 0:
-						t.Errorf("%v: atom %d, query %d is dropped with bound %g at threshold %g", metric, lo+a, j, plain, tau[j])
-					case p > 0:
-						excess, norms, pairs = excess+p-1-above, norms+size, pairs+1
-					}
-					if above >= 0 && above < 2e-3*size {
-						barely++
-					}
-				}
-			}
-		}
-		if barely < 5000 || excess > .02*norms {
-			t.Errorf("%v: %d pairs barely reach their threshold, and bounds of %d are above plain ones by %.4f of the norms", metric, barely, pairs, excess/norms)
 		}
 	}
 }
