@@ -157,7 +157,7 @@ func (w *sweeping) shapes(ctx context.Context, count int, out *swept) error {
 			err := w.median(ctx, count, func(q *queue, x *run, g *queryChunk, l *look) {
 				y, hi := blocks(g.m(), tile), min(c.N, g.launchAtoms())
 				grid := min(blocks(hi, 256), max(1, per*q.t.Device().Info().Multiprocessors/y))
-				x.scanPanels(q, g, l, 0, hi, tile, device.Shape{Grid: device.Dim{X: grid, Y: y}, Block: device.Dim{X: 256}, Shared: shared})
+				x.scanPanels(q, g, l, toScan, 0, hi, tile, device.Shape{Grid: device.Dim{X: grid, Y: y}, Block: device.Dim{X: 256}, Shared: shared})
 			})
 			if err != nil {
 				return err

@@ -177,7 +177,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 
 	// later looks at random rows, within the caches and beyond
 	rows := func(width, atoms int) float64 {
-		l := &look{&looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: width}, QueryCodes: looks.Codes16}, empty.terms}
+		l := &look{Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: width}, QueryCodes: looks.Codes16}, terms: empty.terms}
 		t.scatterLists(atoms)
 		t.g.beginLook(t.queue)
 		return t.leastTime(ctx, func() {}, func() { t.lookAtRows(t.queue, t.g, l) })

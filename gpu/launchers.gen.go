@@ -207,6 +207,36 @@ func (q *queue) sides(s device.Shape, a sidesArgs) {
 	q.launch("sides", s, pack(q, a.terms), a.side.Arg(), device.U32(a.n))
 }
 
+// mixQueriesArgs are the arguments of mix_queries (kernels/mixed.cu).
+type mixQueriesArgs struct {
+	head   device.Pointer[float32]
+	rest   device.Pointer[float32]
+	matrix device.Pointer[float32]
+	z      device.Pointer[float32]
+	m      int
+	D      int
+	mixing mixing
+}
+
+// mixQueries enqueues mix_queries.
+func (q *queue) mixQueries(s device.Shape, a mixQueriesArgs) {
+	q.launch("mix_queries", s, a.head.Arg(), a.rest.Arg(), a.matrix.Arg(), a.z.Arg(), device.I32(a.m), device.I32(a.D), pack(q, a.mixing))
+}
+
+// mixedCodesArgs are the arguments of mixed_codes (kernels/mixed.cu).
+type mixedCodesArgs struct {
+	z       device.Pointer[float32]
+	codes   device.Pointer[int8]
+	queries device.Pointer[query]
+	m       int
+	mixing  mixing
+}
+
+// mixedCodes enqueues mixed_codes.
+func (q *queue) mixedCodes(s device.Shape, a mixedCodesArgs) {
+	q.launch("mixed_codes", s, a.z.Arg(), a.codes.Arg(), a.queries.Arg(), device.I32(a.m), pack(q, a.mixing))
+}
+
 // moveListsArgs are the arguments of move_lists (kernels/move_lists.cu).
 type moveListsArgs struct {
 	queries device.Pointer[query]
@@ -375,11 +405,53 @@ type scanSeenArgs struct {
 	value   uint32
 	lo      uint32
 	hi      uint32
+	more    int
 }
 
 // scanSeen enqueues scan_seen.
 func (q *queue) scanSeen(s device.Shape, a scanSeenArgs) {
-	q.launch("scan_seen", s, a.queries.Arg(), device.I32(a.m), device.U32(a.mask), device.U32(a.value), device.U32(a.lo), device.U32(a.hi))
+	q.launch("scan_seen", s, a.queries.Arg(), device.I32(a.m), device.U32(a.mask), device.U32(a.value), device.U32(a.lo), device.U32(a.hi), device.I32(a.more))
+}
+
+// scanMixedArgs are the arguments of scan_mixed (kernels/scan_mixed.cu).
+type scanMixedArgs struct {
+	slab    device.Pointer[[4]uint32]
+	steps   device.Pointer[float32]
+	W       int
+	lo      uint32
+	hi      uint32
+	codes   device.Pointer[int8]
+	queries device.Pointer[query]
+	m       int
+	tile    int
+	mask    uint32
+	value   uint32
+	lists   lists
+}
+
+// scanMixed enqueues scan_mixed.
+func (q *queue) scanMixed(s device.Shape, a scanMixedArgs) {
+	q.launch("scan_mixed", s, a.slab.Arg(), a.steps.Arg(), device.I32(a.W), device.U32(a.lo), device.U32(a.hi), a.codes.Arg(), a.queries.Arg(), device.I32(a.m), device.I32(a.tile), device.U32(a.mask), device.U32(a.value), pack(q, a.lists))
+}
+
+// scanMixedWideArgs are the arguments of scan_mixed_wide (kernels/scan_mixed.cu).
+type scanMixedWideArgs struct {
+	slab    device.Pointer[[4]uint32]
+	steps   device.Pointer[float32]
+	lo      uint32
+	hi      uint32
+	codes   device.Pointer[int8]
+	queries device.Pointer[query]
+	m       int
+	tile    int
+	mask    uint32
+	value   uint32
+	lists   lists
+}
+
+// scanMixedWide enqueues scan_mixed_wide.
+func (q *queue) scanMixedWide(s device.Shape, a scanMixedWideArgs) {
+	q.launch("scan_mixed_wide", s, a.slab.Arg(), a.steps.Arg(), device.U32(a.lo), device.U32(a.hi), a.codes.Arg(), a.queries.Arg(), device.I32(a.m), device.I32(a.tile), device.U32(a.mask), device.U32(a.value), pack(q, a.lists))
 }
 
 // scanRowsS8Args are the arguments of scan_rows_s8 (kernels/scan_rows.cu).

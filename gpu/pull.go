@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/device"
 )
@@ -12,8 +13,9 @@ import (
 //	queries      query_load  head_project  rotate | rotate_haar  query_codes
 //	candidates   take_given  share_candidates  score  merge
 //	first look   query_codes  look_factors  look_begin
+//	             (mix_queries  mixed_codes, at mixed codes; mixed_codes again after each tighten but the last)
 //	             (dense_load  scan_seen  dense_tf32  tighten_short  tighten, if it has a start)
-//	             for each chunk of atoms: scan_seen  scan_s8 | scan_rows_s8  mark_waiting  tighten_short  tighten
+//	             for each chunk of atoms: scan_seen  (scan_mixed)  scan_s8 | scan_rows_s8  mark_waiting  tighten_short  tighten
 //	             look_end
 //	later look   look_factors  look_begin  look_rows | look_signs  tighten_short  tighten  look_end
 //	             (if it is the first: list_norms  mark_waiting  mark_finished)
@@ -98,29 +100,37 @@ func (qs *queryChunk) beginLook(q *queue) {
 	})
 }
 
-// scanAtoms enqueues the scan of atoms lo to hi-1.
+// scanAtoms enqueues the scan of atoms lo to hi-1: at mixed codes for queries that have them, at panels or rows for the others.
 func (x *run) scanAtoms(q *queue, qs *queryChunk, l *look, lo, hi int) {
+	w, more := toScan, 0
+	if l.mixed != nil {
+		w.mask |= flagMixed
+		more = l.mixed.width() + backend.MixedTerms - l.AtomBytes - termBytes
+	}
 	q.scanSeen(warpEach(qs.m()), scanSeenArgs{
-		queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lo: uint32(lo), hi: uint32(hi),
+		queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lo: uint32(lo), hi: uint32(hi), more: more,
 	})
+	if l.mixed != nil {
+		x.scanMixed(q, qs, l, selector{w.mask, w.value | flagMixed}, lo, hi)
+	}
 	if l.To <= x.r.c.PanelWidth {
 		tile, shared := scanShape(q, x.r.c, qs.m(), l.To)
-		x.scanPanels(q, qs, l, lo, hi, tile, scanGrid(q, qs.m(), lo, hi, tile, shared))
+		x.scanPanels(q, qs, l, w, lo, hi, tile, scanGrid(q, qs.m(), lo, hi, tile, shared))
 		return
 	}
 	c := x.r.c
 	tile, shared := scanRowsShape(qs.m())
 	q.scanRowsS8(scanGrid(q, qs.m(), lo, hi, tile, shared), scanRowsS8Args{
 		codes: x.r.codes.pointer(), stride: int64(c.R + c.D), R: c.R, To: l.To, lo: uint32(lo), hi: uint32(hi), codes8: partOf(qs, x.b.at.codes8, x.b.pitch()), pitch: x.b.pitch(),
-		queries: qs.states(), m: qs.m(), tile: tile, mask: toScan.mask, value: toScan.value, terms: l.terms, lists: qs.lists.table(),
+		queries: qs.states(), m: qs.m(), tile: tile, mask: w.mask, value: w.value, terms: l.terms, lists: qs.lists.table(),
 	})
 }
 
-// scanPanels enqueues the scan of the slab's atoms lo to hi-1, in tiles of so many queries.
-func (x *run) scanPanels(q *queue, qs *queryChunk, l *look, lo, hi, tile int, shape device.Shape) {
+// scanPanels enqueues the scan of the slab's atoms lo to hi-1 for the queries that w selects, in tiles of so many queries.
+func (x *run) scanPanels(q *queue, qs *queryChunk, l *look, w selector, lo, hi, tile int, shape device.Shape) {
 	q.scanS8(shape, scanS8Args{
 		slab: device.Ptr(x.r.slab), stride: int64(x.r.stride), R: x.r.c.R, To: l.To, lo: uint32(lo), hi: uint32(hi), codes8: partOf(qs, x.b.at.codes8, x.b.pitch()), pitch: x.b.pitch(),
-		queries: qs.states(), m: qs.m(), tile: tile, mask: toScan.mask, value: toScan.value, terms: l.terms, lists: qs.lists.table(),
+		queries: qs.states(), m: qs.m(), tile: tile, mask: w.mask, value: w.value, terms: l.terms, lists: qs.lists.table(),
 	})
 }
 

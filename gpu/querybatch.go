@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 	"thresher/device"
 )
@@ -54,6 +55,8 @@ type queryBatch struct {
 		begins                                  array[uint32] // [m+2], kernels/shares.cuh
 		// The queries rounded to tf32, [m][productWidth], and their margins, if looks have a start.
 		rounded, margin array[float32]
+		z               array[float32] // [m][MostMixed], packed; kernels/mixed.cu
+		mixed           array[int8]    // mixed codes, [m][MostMixed+MixedTerms], packed
 	}
 }
 
@@ -88,6 +91,9 @@ func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool, stage
 	a.begins = place[uint32](&mem, m+2)
 	if codes && r.start != nil {
 		a.rounded, a.margin = place[float32](&mem, m*productWidth(r.c)), place[float32](&mem, m)
+	}
+	if mayMix(r.c) {
+		a.z, a.mixed = place[float32](&mem, m*looks.MostMixed), place[int8](&mem, m*(looks.MostMixed+backend.MixedTerms))
 	}
 
 	var err error

@@ -44,6 +44,7 @@ type resident struct {
 	looks   *looks.Set
 	arrays  map[*float32]*device.Buffer[float32] // atoms' terms, by the address of the collection's slice
 	terms   map[termsKey]terms
+	mixed   map[int]*mixedCodes // by stage; nil for one that has none
 
 	order        *device.Buffer[uint32]  // row of an atom
 	rowSquare    *device.Buffer[float64] // |v|^2 by row; cosine only
@@ -64,7 +65,7 @@ type resident struct {
 // loadResident copies c to the device of m.
 func loadResident(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
 	r := &resident{m: m, c: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms,
-		looks: looks.NewSet(c), own: map[backend.Representation]*store[uint8]{}, arrays: map[*float32]*device.Buffer[float32]{}, terms: map[termsKey]terms{}}
+		looks: looks.NewSet(c), own: map[backend.Representation]*store[uint8]{}, arrays: map[*float32]*device.Buffer[float32]{}, terms: map[termsKey]terms{}, mixed: map[int]*mixedCodes{}}
 	err := m.onThread(ctx, func(t *device.Thread) error {
 		if err := m.pool.FreeAll(t); err != nil { // memory kept for runs must not push the collection to host memory
 			return err

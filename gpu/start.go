@@ -96,6 +96,6 @@ func (x *run) countStart(a *hostQuery, l *look) {
 	for _, s := range allowedRanges(filter, 0, x.r.start.atoms) {
 		n := int64(s.hi - s.lo)
 		a.pulls += n * int64(x.r.c.Dim-l.AtomBytes)
-		a.bytes += n * int64(4*x.r.c.Dim-l.AtomBytes-12)
+		a.bytes += n * int64(4*x.r.c.Dim-l.AtomBytes-termBytes)
 	}
 }

@@ -27,6 +27,8 @@ const (
 	// maxScanLook and maxRowLook are the greatest numbers of codes of a first look and of a
 	// later one.
 	maxScanLook, maxRowLook = 1 << 16, 1 << 20
+	// termBytes is the number of bytes of its terms that are read of an atom besides its codes (lists.cu).
+	termBytes = 12
 )
 
 // takeLook takes a look for the chunk's queries and records its reports. When ctx ends it stops after
@@ -87,7 +89,7 @@ func (x *run) recordReports(q *queue, l *look, slots []int) error {
 		if l.Rep.ForFirstLook() {
 			disallowed = x.scannedUnseen(a, l, int(r.seen))
 		}
-		a.pulls, a.bytes = a.pulls+int64(l.AtomBytes*disallowed), a.bytes+int64((l.AtomBytes+12)*disallowed)
+		a.pulls, a.bytes = a.pulls+int64(l.AtomBytes*disallowed), a.bytes+int64((l.AtomBytes+termBytes)*disallowed)
 		if a.started && !a.startCounted {
 			x.countStart(a, l)
 			a.startCounted = true
@@ -165,12 +167,19 @@ func (x *run) scan(ctx context.Context, q *queue, qs *queryChunk, l *look) error
 	}
 	x.encodeQueries8(q, qs, l)
 	x.computeFactors(q, qs, l)
+	if l.mixed != nil {
+		x.mixQueries(q, qs, l)
+		x.encodeMixed(q, qs, l)
+	}
 	filter, ending := x.unionFilter(qs), toScan
 	if !qs.together {
 		ending.mask |= flagWaiting
 	}
 	if qs.nextAtom == 0 && qs.starts && x.lookStarts(l) {
 		x.takeStart(q, qs, l, filter, ending)
+		if l.mixed != nil {
+			x.encodeMixed(q, qs, l)
+		}
 		if err := q.paceChunk(ctx, qs.nextAtom*qs.m()); err != nil && qs.nextAtom < n {
 			return err
 		}
@@ -185,6 +194,9 @@ func (x *run) scan(ctx context.Context, q *queue, qs *queryChunk, l *look) error
 			x.markWaiting(q, qs, end, l.FirstChunk)
 			qs.tighten(q, ending, rankByBound, l.MaxSurvivors, x.normBeyond(qs))
 			end = x.chunkEndAfter(qs, end, l)
+			if l.mixed != nil && qs.nextAtom < n {
+				x.encodeMixed(q, qs, l)
+			}
 		}
 		if err := q.paceChunk(ctx, (qs.nextAtom-lo)*qs.m()); err != nil && qs.nextAtom < n { // lists are not pruned here: whether one overflows must not depend on where a scan is interrupted
 			return err

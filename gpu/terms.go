@@ -16,6 +16,7 @@ import (
 type look struct {
 	*looks.Compiled
 	terms terms
+	mixed *mixedCodes // nil: panels or rows are read
 }
 
 // termsKey identifies a look's terms.
@@ -25,18 +26,27 @@ type termsKey struct {
 	kind   looks.Kind
 }
 
-// compileLook compiles l and uploads its terms, which stay on the device for later runs.
+// compileLook compiles l and uploads its terms, and mixed codes if it reads these, which stay on the device for later runs.
 func (r *resident) compileLook(ctx context.Context, q *queue, l backend.Look) (*look, error) {
+	ready, err := r.compileTerms(ctx, q, l)
+	if err == nil && l.Rep == backend.Mixed {
+		ready.mixed, err = r.mixedOf(ctx, q, ready.Compiled)
+	}
+	return ready, err
+}
+
+// compileTerms is compileLook without mixed codes.
+func (r *resident) compileTerms(ctx context.Context, q *queue, l backend.Look) (*look, error) {
 	t, err := r.looks.Compile(l)
 	if err != nil {
 		return nil, err
 	}
-	if codes := r.c.R + l.To; l.Rep == backend.Panels && codes > maxScanLook || codes > maxRowLook {
+	if codes := r.c.R + l.To; l.Rep.ForFirstLook() && codes > maxScanLook || codes > maxRowLook {
 		return nil, fmt.Errorf("a look of width %d: %w", l.To, backend.ErrRuleUnsupported)
 	}
-	key := termsKey{l.Rep == backend.Panels, t.Stage, t.Kind}
+	key := termsKey{l.Rep.ForFirstLook(), t.Stage, t.Kind}
 	if of, ok := r.terms[key]; ok {
-		return &look{t, of}, nil
+		return &look{Compiled: t, terms: of}, nil
 	}
 	of, err := r.uploadTerms(ctx, q.t, &t.Terms)
 	if err != nil {
@@ -47,7 +57,7 @@ func (r *resident) compileLook(ctx context.Context, q *queue, l backend.Look) (*
 		return nil, errors.Join(err, r.stores.freeFrom(q.t, mark))
 	}
 	r.terms[key] = of
-	return &look{t, of}, nil
+	return &look{Compiled: t, terms: of}, nil
 }
 
 // uploadTerms uploads a look's arrays and returns their addresses.

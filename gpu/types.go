@@ -2,6 +2,8 @@
 
 package gpu
 
+import "thresher/backend/looks"
+
 // The structures of kernels/types.cuh, field by field. layout.cu reports how the device lays them
 // out, and a test compares.
 
@@ -13,6 +15,7 @@ const (
 	flagRandom               // an arm was dropped by a bound that can fail
 	flagOverflow             // the list had no room: arms are missing from it
 	flagWaiting              // the query's chunk of a scan has not ended yet
+	flagMixed                // it has mixed codes, made for its threshold
 )
 
 // query is the state of one query under elimination, with scores in units of 2^-exp. types.cuh
@@ -25,7 +28,7 @@ type query struct {
 	square, unit                                   float64
 	headStep8, restStep8, headErr8, restErr8       float64
 	headStep, restStep, headErr, restErr           float64
-	highErr, highSum                               float64
+	highErr, highSum, mixedStep                    float64
 	radiusFactor, hn, he, xn, nn, we, offsetFactor float64
 	filter, excluded, given                        uint64 // device addresses, or 0
 	excludes, givens, from                         uint32
@@ -37,7 +40,7 @@ type query struct {
 	pulls, bytes                                   uint64
 	open                                           float64
 	listedBefore                                   uint32
-	_                                              [4]byte // to a multiple of 16
+	_                                              [12]byte // to a multiple of 16
 }
 
 // strip holds the greatest of each term over looks.StripAtoms atoms.
@@ -57,6 +60,14 @@ type lists struct {
 	atom, bound, estimate uint64
 	room                  uint32
 	_                     [4]byte
+}
+
+// mixing is what the mixed codes of queries are computed from. types.cuh describes the fields.
+type mixing struct {
+	limit                         [looks.MixedProducts]float64
+	norms, slack, codeSlack, rest float64
+	r, to, width                  int32
+	_                             [4]byte
 }
 
 // report is the number of atoms that a look saw and kept for a query.

@@ -32,7 +32,7 @@ var numbers = map[string]hostType{
 var elements = map[string]string{
 	"u8": "uint8", "s8": "int8", "int": "int32", "u32": "uint32", "u64": "uint64", "float": "float32", "double": "float64",
 	"float2": "[2]float32", "uint4": "[4]uint32",
-	"Query": "query", "Lists": "lists", "Terms": "terms", "Side": "looks.Side", "Report": "report",
+	"Query": "query", "Lists": "lists", "Terms": "terms", "Side": "looks.Side", "Report": "report", "Mixing": "mixing",
 }
 
 // hostTypeOf returns how the host passes a parameter.

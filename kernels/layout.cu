@@ -15,7 +15,7 @@ DEV void put(Output* s, size_t v) {
 #define SIZE(type) put(&s, sizeof(type))
 #define AT(type, field) put(&s, (size_t)&((const type*)0)->field)
 
-// layout writes to out the number of values that follow, and then, for Query, Strip, Side, Terms, Lists and Report in this
+// layout writes to out the number of values that follow, and then, for Query, Strip, Side, Terms, Lists, Mixing and Report in this
 // order, the size in bytes and the offset of every field. room is the capacity of out. One thread does it.
 extern "C" __global__ void layout(u32* out, u32 room) {
   if (blockIdx.x || threadIdx.x || !room) return;
@@ -25,7 +25,7 @@ extern "C" __global__ void layout(u32* out, u32 room) {
   AT(Query, tau), AT(Query, epsilon), AT(Query, floor), AT(Query, ceiling), AT(Query, lead), AT(Query, give), AT(Query, norm);
   AT(Query, headNorm), AT(Query, restNorm), AT(Query, square), AT(Query, unit);
   AT(Query, headStep8), AT(Query, restStep8), AT(Query, headErr8), AT(Query, restErr8);
-  AT(Query, headStep), AT(Query, restStep), AT(Query, headErr), AT(Query, restErr), AT(Query, highErr), AT(Query, highSum);
+  AT(Query, headStep), AT(Query, restStep), AT(Query, headErr), AT(Query, restErr), AT(Query, highErr), AT(Query, highSum), AT(Query, mixedStep);
   AT(Query, radiusFactor), AT(Query, hn), AT(Query, he), AT(Query, xn), AT(Query, nn), AT(Query, we), AT(Query, offsetFactor);
   AT(Query, filter), AT(Query, excluded), AT(Query, given), AT(Query, excludes), AT(Query, givens), AT(Query, from);
   AT(Query, exp), AT(Query, k), AT(Query, flags), AT(Query, allowed), AT(Query, best);
@@ -46,6 +46,10 @@ extern "C" __global__ void layout(u32* out, u32 room) {
 
   SIZE(Lists);
   AT(Lists, atom), AT(Lists, bound), AT(Lists, estimate), AT(Lists, cap);
+
+  SIZE(Mixing);
+  AT(Mixing, limit), AT(Mixing, norms), AT(Mixing, slack), AT(Mixing, codeSlack), AT(Mixing, rest);
+  AT(Mixing, R), AT(Mixing, To), AT(Mixing, width);
 
   SIZE(Report);
   AT(Report, seen), AT(Report, kept);

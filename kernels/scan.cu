@@ -18,7 +18,8 @@
 //   mask, value u32          only queries with (flags & mask) == value are scanned
 //   terms      Terms         of the look
 //   lists      Lists         bound and atom are written, estimate is not
-//   scan_seen  (Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi)
+//   scan_seen  (Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi, int more): how many bytes more than at panels are read
+//              of an atom for a query that has mixed codes
 //
 // Of a Query, tau, filter, excluded, from, the 8-bit steps and the factors of the bound are read, and listed grows. An arm for
 // which there is no room sets kOverflow; listed then exceeds lists.cap, and the list has lists.cap entries.
@@ -167,11 +168,13 @@ scan_s8(const s8* slab, long long stride, int R, int To, u32 lo, u32 hi, const s
 // scan_seen adds to each query's seen the number of atoms in lo..hi-1 that the look takes for it; one warp a query. It must run
 // before the scan of the chunk, which may set flags.
 extern "C" __global__ void __launch_bounds__(256)
-scan_seen(Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi) {
+scan_seen(Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi, int more) {
   int s = blockIdx.x * 8 + threadIdx.x / 32;
   if (s >= m) return;
   Query* q = queries + s;
   if (!matches(q, mask, value)) return;
   u32 n = __reduce_add_sync(kAll, count_allowed(q, lo, hi));
-  if (lane_id() == 0) q->seen += n;
+  if (lane_id() > 0) return;
+  q->seen += n;
+  if (q->flags & kMixed) q->bytes += (u64)n * (u64)(long long)more;
 }

@@ -70,7 +70,18 @@ DEV void write_entry(Query* queries, const Lists* lists, u32 j, u32 at, u32 atom
   }
 }
 
-// flush_passing lists the last n <= 32 of count buffered pairs, with one atomic addition a query. A listed bound is the
+// list_pairs lists a pair of every lane whose j is a query, with one atomic addition a query. The whole warp must call it.
+DEV void list_pairs(const ListWriter& s, u32 j, u32 atom, float bound) {
+  u32 lane = lane_id(), same = __match_any_sync(kAll, j), leader = (u32)__ffs((int)same) - 1, at = 0;
+  if (MUTANT(65)) at = s.queries[j == ~0u ? 0 : j].listed;
+  if (MUTANT(65) && lane == leader && j != ~0u) s.queries[j].listed = at + (u32)__popc(same);
+  if (!MUTANT(65) && lane == leader && j != ~0u) at = atomicAdd(&s.queries[j].listed, (u32)__popc(same));
+  at = __shfl_sync(kAll, at, MUTANT(66) ? 0 : (int)leader) + (u32)__popc(same & ((1u << lane) - 1));
+  if (j == ~0u) return;
+  write_entry(s.queries, s.lists, j, at, atom, bound);
+}
+
+// flush_passing lists the last n <= 32 of count buffered pairs. A listed bound is the
 // buffered one plus its query's slack, times its query's unit. The whole warp must call it; the buffer space is free when
 // it returns.
 DEV void flush_passing(const ListWriter& s, const PassBuffer* c, u32 count, u32 n, u32 first, const float* slack, const float* unit) {
@@ -87,11 +98,5 @@ DEV void flush_passing(const ListWriter& s, const PassBuffer* c, u32 count, u32 
     }
   }
   if (!MUTANT(62)) __syncwarp();
-  u32 same = __match_any_sync(kAll, j), leader = (u32)__ffs((int)same) - 1, at = 0;
-  if (MUTANT(65)) at = s.queries[j == ~0u ? 0 : j].listed;
-  if (MUTANT(65) && lane == leader && j != ~0u) s.queries[j].listed = at + (u32)__popc(same);
-  if (!MUTANT(65) && lane == leader && j != ~0u) at = atomicAdd(&s.queries[j].listed, (u32)__popc(same));
-  at = __shfl_sync(kAll, at, MUTANT(66) ? 0 : (int)leader) + (u32)__popc(same & ((1u << lane) - 1));
-  if (j == ~0u) return;
-  write_entry(s.queries, s.lists, j, at, atom, bound);
+  list_pairs(s, j, atom, bound);
 }

@@ -16,7 +16,8 @@ enum : u32 {
   kScanned = 4,    // all atoms have been seen by a look, or are ruled out by their norms
   kRandom = 8,    // an arm was dropped by a bound that can fail
   kOverflow = 16, // the list had no room: arms are missing from it
-  kWaiting = 32   // the query's chunk of a scan has not ended yet (mark_waiting of lists.cu)
+  kWaiting = 32,  // the query's chunk of a scan has not ended yet (mark_waiting of lists.cu)
+  kMixed = 64     // it has mixed codes, made for its threshold (mixed_codes of mixed.cu)
 };
 
 // Query is the state of one query under elimination. Scores are the search scores of the given query times 2^-exp, as in
@@ -35,6 +36,7 @@ struct alignas(16) Query {
   double headStep8, restStep8, headErr8, restErr8;
   double headStep, restStep, headErr, restErr, highErr;
   double highSum;                   // sum of the rest's high halves
+  double mixedStep;                 // value of a step of the mixed codes
   // Factors of the current look's bound (looks.Factors).
   double radiusFactor, hn, he, xn, nn, we, offsetFactor;
   const u64* filter;                // one bit an atom, 1 = may be returned; null allows all
@@ -92,6 +94,16 @@ struct Lists {
   float* bound;      // upper bound
   float* estimate;
   u32 cap;
+};
+
+// Mixing is what the mixed codes of queries are computed from (looks.Mixed).
+struct Mixing {
+  double limit[4];  // of each product, how great the query's factor may be, in steps
+  double norms;     // greatest norm of an atom over its factor of the third product
+  double slack;     // error of the product of y and z, relative to both norms
+  double codeSlack; // the collection's
+  double rest;      // factor of a rest's coordinates
+  int R, To, width, spare;  // codes of the head and of the rest; codes of z, a multiple of 32
 };
 
 // Report is the number of atoms that a look saw and kept for a query.

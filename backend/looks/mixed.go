@@ -67,8 +67,8 @@ const ChargeUnit = 16
 var kernels = simd.Best()
 
 const (
-	// MostMixed is the greatest number of codes of y.
-	MostMixed = 160
+	// leastMixed and MostMixed are the least and the greatest number of codes of y.
+	leastMixed, MostMixed = 64, 160
 	// leastShare bounds steps from below, as a share of the greatest in a sample: of smaller atoms a step would be so small that
 	// the factor 1/s left little room for those of others.
 	leastShare = .5
@@ -82,13 +82,21 @@ const (
 	mostExponent = 64
 )
 
-// Mix computes the mixed codes for look t of c. They are nil if it can have none: if it is no look by Student's rule, there are offsets,
-// it has more than MostMixed codes or nothing but zeros, or its norms are too far from 1. It takes time for every row of the collection, on
-// all cores, and N (Width + 68) bytes. The error is ctx's.
+// MixedWidth is the Width of look t's mixed codes of c, 0 if it can have none: if it is no look by Student's rule, there are offsets, or
+// it has more than MostMixed codes.
+func (t *Compiled) MixedWidth(c *collection.Collection) int {
+	if width := max(leastMixed, (c.R+t.To+31)/32*32); t.Kind == Student && t.Offset == nil && width <= MostMixed {
+		return width
+	}
+	return 0
+}
+
+// Mix computes the mixed codes for look t of c. They are nil if MixedWidth is 0, if the collection has nothing but zeros, or if its norms
+// are too far from 1. It takes time for every row of the collection, on all cores, and N (Width + 68) bytes. The error is ctx's.
 func (t *Compiled) Mix(ctx context.Context, c *collection.Collection) (*Mixed, error) {
-	width := (c.R + t.To + 31) / 32 * 32
+	width := t.MixedWidth(c)
 	_, e := math.Frexp(float64(slices.Max(c.Norm[:c.N])))
-	if t.Kind != Student || t.Offset != nil || width > MostMixed || max(e, -e) > mostExponent {
+	if width == 0 || max(e, -e) > mostExponent {
 		return nil, nil
 	}
 	m := &Mixed{Width: width, Codes: make([]int8, c.N*(width+backend.MixedTerms)), Step: make([]float32, c.N), Matrix: mixingMatrix(width),
