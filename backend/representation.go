@@ -30,8 +30,9 @@ const (
 	Mixed
 )
 
-// MixedTerms is the number of codes that hold the terms of an atom in a look at Mixed.
-const MixedTerms = 32
+// MixedTerms is the number of codes that hold the terms of an atom in a look at Mixed, and
+// MixedMost the greatest number of those of head and rest together.
+const MixedTerms, MixedMost = 32, 160
 
 // representations is the table of all representations.
 var representations = [...]struct {
@@ -80,7 +81,12 @@ var representations = [...]struct {
 		}},
 	Mixed: {name: "mixed", first: true, rules: []Rule{Student}, whole: true, bits: 8,
 		coded: true, coding: collection.Int8,
-		cost: func(c *Costs, head, width, _ int) float64 { return c.Mixed * float64(head+width+MixedTerms) }},
+		cost: func(c *Costs, head, width, _ int) float64 {
+			if head+width > MixedMost {
+				return 0
+			}
+			return c.Mixed * float64(head+width+MixedTerms)
+		}},
 }
 
 func (r Representation) known() bool { return int(r) < len(representations) }

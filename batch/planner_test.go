@@ -151,6 +151,52 @@ func TestCertainMayScanDensely(t *testing.T) {
 	}
 }
 
+// TestMixedCodes: if costs say that the backend has looks at mixed codes, plans begin with one where that is
+// cheap, but not for Euclidean distance, and certificates say so. The CPU takes such looks at panels, so
+// answers and survivors are those of the plan with panels.
+func TestMixedCodes(t *testing.T) {
+	const dim = 384
+	rows := vectors.PowerLaw(vectors.Rand(2), 2000, dim)
+	costs := cpu.New(cpu.Options{Threads: 1}).Describe().Costs
+	req := batch.Request{Queries: rows[:8*dim], K: 10, Method: batch.Adaptive}
+	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+		for _, mixed := range []float64{0, 1e-6} {
+			costs.Mixed = mixed
+			e := over(t, build(t, rows, dim, &collection.Options{Metric: metric}), 1, &batch.Options{Costs: &costs})
+			has := mixed > 0 && metric != collection.Euclidean
+			req.Plan = ""
+			plans, err := e.Plans(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range plans {
+				if begins := strings.HasPrefix(p.Plan, "mixed"); begins && !has || p.Chosen && begins != has {
+					t.Errorf("%v, mixed codes at %g ns: plan %s, chosen %v", metric, mixed, p.Plan, p.Chosen)
+				}
+			}
+			req.Plan = "mixed64,whole,rescore"
+			got, err := e.Search(t.Context(), req)
+			if !has {
+				var refused *batch.RequestError
+				if !errors.As(err, &refused) || refused.Field != "plan" {
+					t.Errorf("%v, mixed codes at %g ns: %s is answered, error %v", metric, mixed, req.Plan, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Plan = "64,whole,rescore"
+			for j, want := range search(t, e, req).Answers {
+				a := &got.Answers[j]
+				if l, panels := a.Certificate.Looks[0], want.Certificate.Looks[0]; l.Reads != "mixed" || l.Survivors != panels.Survivors || l.Alpha != panels.Alpha || !slices.Equal(a.IDs, want.IDs) {
+					t.Errorf("%v, query %d: look %+v, at panels %+v; atoms %v and %v", metric, j, l, panels, a.IDs, want.IDs)
+				}
+			}
+		}
+	}
+}
+
 // TestAlphaIsShared checks that the alphas of a query's looks sum to delta / k, and to delta
 // without k.
 func TestAlphaIsShared(t *testing.T) {

@@ -35,6 +35,9 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 		{"martingale on panels", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Martingale, Alpha: .01}
 		}},
+		{"certain bounds of mixed codes", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
+			return backend.Look{Rep: backend.Mixed, To: c.Stages[0].Width, Rule: backend.Cauchy}
+		}},
 		{"mean radius on rows", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.MeanRadius, Alpha: .01, Sigma: 1}
 		}},

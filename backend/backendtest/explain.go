@@ -153,7 +153,9 @@ func (o *Oracle) dropped(q []float32, g *backend.Goal, got *backend.Answer, row 
 // upper derives the Student bound of a row from docs/guarantee.md and package bandit,
 // independently of package looks, so that the suite finds errors of that package. The bound
 // is computed in float64 without a charge for rounding, from the product of uncoded heads
-// and the product with the rest's code. slack bounds the error of float32 rotations.
+// and the product with the rest's code. slack bounds the error of float32 rotations. Bounds by
+// mixed codes differ from it by a charge for rounding only, as those by panels do, so it also
+// explains what such looks drop; they may keep more.
 func (o *Oracle) upper(q []float32, l backend.Look, row int) (bound, slack float64) {
 	c := o.c
 	i := o.inverse[row]

@@ -146,7 +146,7 @@ func checkReads(t *testing.T, name string, c *collection.Collection, a *goalSet,
 		allowed := int64(g.Filter.Len())
 		for k, look := range l.Looks {
 			read, each := allowed, int64(c.R+look.To-look.From)
-			if k == 0 && look.Rep == backend.Panels {
+			if k == 0 && look.Rep.ForFirstLook() {
 				read = min(strip*allowed, int64(c.N))
 				most += min(read, rowsFirst) * max(0, row-each)
 			}

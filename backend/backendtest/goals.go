@@ -299,7 +299,7 @@ func (x *goalCases) check(j int, got *backend.Answer, l *Ladder) error {
 			return fmt.Errorf("%d rows scored with %d pulls, want %d and %d candidates", got.RowsScored, got.Pulls, rows, given)
 		}
 	}
-	if len(l.Looks) > 0 && l.Looks[0].Rep == backend.Panels && len(got.Looks) > 0 {
+	if len(l.Looks) > 0 && l.Looks[0].Rep.ForFirstLook() && len(got.Looks) > 0 {
 		if first := got.Looks[0]; first.Seen+first.Disallowed > x.c.N-g.From/strip*strip {
 			return fmt.Errorf("the first look read %d atoms of %d from %d on", first.Seen+first.Disallowed, x.c.N, g.From)
 		}

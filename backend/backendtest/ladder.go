@@ -61,6 +61,11 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	first := Ladder{Name: "student, four panels first", Random: random, Looks: []backend.Look{panels(0, backend.Student), whole}}
 	first.Looks[0].FirstChunk = 256
 	ls = append(ls, first)
+	mixed := Ladder{Name: "student, mixed", Random: random, Looks: []backend.Look{{Rep: backend.Mixed, To: widths[0], Rule: backend.Student, Alpha: alpha}, whole}}
+	ls = append(ls, mixed)
+	if random {
+		ls = append(ls, Ladder{Name: "student, mixed only", Random: true, Looks: mixed.Looks[:1]})
+	}
 	every := Ladder{Name: "student, every width", Random: random, Looks: []backend.Look{panels(0, backend.Student)}}
 	for _, w := range widths[1:] {
 		every.Looks = append(every.Looks, backend.Look{Rep: backend.RowCodes, To: w, Rule: backend.Student, Alpha: alpha})

@@ -16,6 +16,7 @@ type problem struct {
 	head, rest  int                      // directions of the head, coordinates of the rotated rest
 	widths      []int                    // rest coordinates by stage, ascending to all of them; empty without codes
 	later       []backend.Representation // read by looks at survivors, by stage
+	offsets     bool                     // atoms have offsets: the metric is Euclidean distance
 	panelWidth  int                      // rest coordinates stored in panels
 	curves      *curves
 	k           int     // 0: all atoms that reach a score
@@ -71,7 +72,7 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 	}
 	f := forecast{prepare: (p.prepareCost(l) + c.Query*looks) / arms, answer: p.answerCost(l)}
 	widening := p.widening(l)
-	f.scan = p.scanCost(l.stages[0]) * p.atomsPerArm() * p.shareSeen(rank)
+	f.scan = p.scanCost(l) * p.atomsPerArm() * p.shareSeen(rank)
 	left := p.shareKept(l, 0, rank, widening)
 	if p.k > 0 {
 		listed := p.shareListed(l, rank, widening)
@@ -175,22 +176,31 @@ func (p *problem) readCost(stage int) float64 {
 	return p.later[stage].Cost(&p.costs, p.head, p.widths[stage], p.panelWidth)
 }
 
-// scanCost is the cost per atom read of a first look at a stage; 0 if there is no such look.
-func (p *problem) scanCost(stage int) float64 {
-	c, wide := &p.costs, p.widths[stage] > p.panelWidth
-	cost := backend.Panels.Cost(c, p.head, p.widths[stage], p.panelWidth)
+// scanCost is the cost per atom read of a ladder's first look; 0 if there is no such look.
+func (p *problem) scanCost(l ladder) float64 {
+	c, width := &p.costs, p.widths[l.stages[0]]
+	cost := l.first.Cost(c, p.head, width, p.panelWidth)
 	if cost == 0 {
 		return 0
 	}
-	codes := p.head + p.widths[stage]
+	codes, test := p.head+width, c.Test
+	if l.first == backend.Mixed { // the codes of terms make the test
+		codes, test = codes+backend.MixedTerms, 0
+	}
 	read := p.streamCost(codes, 1)
 	if p.queries == 1 { // its products wait for the codes
-		return max(cost, c.Test+(c.Code+read)*float64(codes))
+		return max(cost, test+(c.Code+read)*float64(codes))
 	}
-	if wide {
+	if p.transposes(l) {
 		read += c.Transpose
 	}
 	return cost + read/float64(p.sharing())*float64(codes)
+}
+
+// transposes reports whether a ladder's first look transposes rows of codes, because panels lack some of
+// them. Mixed codes are stored at every width.
+func (p *problem) transposes(l ladder) bool {
+	return l.first == backend.Panels && p.widths[l.stages[0]] > p.panelWidth
 }
 
 // finishesTogether reports whether the queries of a run score rows together at the end of looks: they

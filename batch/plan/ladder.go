@@ -14,6 +14,8 @@ import (
 // dense scan.
 type ladder struct {
 	stages []int // indexes of the collection's Stages, ascending
+	// first is what the first look reads: panels, or mixed codes by the Student bound.
+	first backend.Representation
 	// gather says that the dense scan reads the allowed rows only.
 	gather bool
 	// certain says that all bounds are deterministic; otherwise looks at prefixes use
@@ -46,8 +48,10 @@ func (p *problem) name(l ladder) string {
 		return planDense
 	}
 	var parts []string
-	for _, stage := range l.stages {
+	for i, stage := range l.stages {
 		switch {
+		case i == 0 && l.first == backend.Mixed:
+			parts = append(parts, l.first.String()+strconv.Itoa(p.widths[stage]))
 		case p.fullWidth(stage):
 			parts = append(parts, planWhole)
 		case p.named(stage):
@@ -84,6 +88,9 @@ func (p *problem) parseLadder(name string, m Method) (ladder, error) {
 		return ladder{}, fmt.Errorf("%q looks at codes, of which the collection has none; %q is left", name, planDense)
 	}
 	l := ladder{certain: m == Certain}
+	if width, ok := strings.CutPrefix(parts[0], backend.Mixed.String()); ok && width != "" {
+		l.first, parts[0] = backend.Mixed, width
+	}
 	for _, part := range parts[:last] {
 		stage, err := p.parseStage(part)
 		if err != nil {
@@ -110,6 +117,9 @@ func (p *problem) parseStage(text string) (int, error) {
 	if text == backend.Signs.String() {
 		return 0, fmt.Errorf("no look has signs here: rows of fewer than 768 coordinates have none, nor have all backends such looks")
 	}
+	if strings.HasPrefix(text, backend.Mixed.String()) {
+		return 0, fmt.Errorf("look %q: mixed codes are for the first look, with its width, as in %v64", text, backend.Mixed)
+	}
 	width, err := strconv.Atoi(text)
 	if err != nil {
 		return 0, fmt.Errorf("look %q is neither a width nor %q", text, planWhole)
@@ -131,10 +141,9 @@ func (p *problem) checkLooks(l ladder) error {
 		return fmt.Errorf("no look before %q", planRescore)
 	case len(l.stages) > mostLooks:
 		return fmt.Errorf("%d looks, at most %d", len(l.stages), mostLooks)
-	case p.named(l.stages[0]):
-		return fmt.Errorf("%v are for a later look", p.later[l.stages[0]])
-	case !p.mayBeFirst(l.stages[0]):
-		return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[l.stages[0]], p.panelWidth)
+	}
+	if err := p.checkFirst(l); err != nil {
+		return err
 	}
 	for i, stage := range l.stages[1:] {
 		if l.certain && !p.later[stage].Takes(backend.Cauchy) {
@@ -147,10 +156,30 @@ func (p *problem) checkLooks(l ladder) error {
 	return nil
 }
 
-// mayBeFirst reports whether a stage can be the first look.
-func (p *problem) mayBeFirst(stage int) bool {
-	return !p.named(stage) && p.scanCost(stage) > 0
+// checkFirst returns an error if backends cannot take the first look of a ladder.
+func (p *problem) checkFirst(l ladder) error {
+	stage, mixed := l.stages[0], l.first == backend.Mixed
+	switch {
+	case p.named(stage):
+		return fmt.Errorf("%v are for a later look", p.later[stage])
+	case mixed && p.costs.Mixed == 0:
+		return fmt.Errorf("this backend has no looks at mixed codes")
+	case mixed && l.certain:
+		return fmt.Errorf("mixed codes have no bound that is certain")
+	case mixed && p.offsets:
+		return fmt.Errorf("mixed codes hold no offsets of atoms, which Euclidean distance needs")
+	case mixed && p.fullWidth(stage):
+		return fmt.Errorf("a look at mixed codes reads fewer than all %d coordinates", p.rest)
+	case p.scanCost(l) > 0:
+		return nil
+	case mixed:
+		return fmt.Errorf("mixed codes of %d coordinates and %d of the head; at most %d together", p.widths[stage], p.head, backend.MixedMost)
+	}
+	return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[stage], p.panelWidth)
 }
+
+// mayBeFirst reports whether backends can take the first look of a ladder.
+func (p *problem) mayBeFirst(l ladder) bool { return p.checkFirst(l) == nil }
 
 // named reports whether later looks at a stage read a representation other than int8 codes;
 // plans give its name instead of a width.
@@ -183,21 +212,25 @@ func (p *problem) lookLadders(certain bool) []ladder {
 		return []ladder{p.withoutForecast()}
 	}
 	var all []ladder
-	var extend func(stages []int)
-	extend = func(stages []int) {
-		all = append(all, ladder{stages: stages, certain: certain})
-		if len(stages) == mostLooks {
+	var extend func(l ladder)
+	extend = func(l ladder) {
+		all = append(all, l)
+		if len(l.stages) == mostLooks {
 			return
 		}
-		for next := stages[len(stages)-1] + 1; next < len(p.widths); next++ {
+		for next := l.stages[len(l.stages)-1] + 1; next < len(p.widths); next++ {
 			if p.readCost(next) > 0 && (!certain || p.later[next].Takes(backend.Cauchy)) {
-				extend(append(slices.Clone(stages), next))
+				longer := l
+				longer.stages = append(slices.Clone(l.stages), next)
+				extend(longer)
 			}
 		}
 	}
 	for stage := range p.widths {
-		if p.mayBeFirst(stage) {
-			extend([]int{stage})
+		for _, first := range []backend.Representation{backend.Panels, backend.Mixed} {
+			if l := (ladder{stages: []int{stage}, first: first, certain: certain}); p.mayBeFirst(l) {
+				extend(l)
+			}
 		}
 	}
 	return all
@@ -209,7 +242,7 @@ func (p *problem) withoutForecast() ladder {
 	l := ladder{certain: true}
 	whole := len(p.widths) - 1
 	for stage := range p.widths {
-		if !p.mayBeFirst(whole) && p.widths[stage] <= p.panelWidth {
+		if !p.mayBeFirst(ladder{stages: []int{whole}}) && p.widths[stage] <= p.panelWidth {
 			l.stages = []int{stage}
 		}
 	}
@@ -255,7 +288,7 @@ func (p *problem) makePlan(l ladder) *Plan {
 			look.Rule, look.Alpha = backend.Cauchy, 0
 		}
 		if i == 0 {
-			look.Rep, look.FirstChunk, look.MaxSurvivors = backend.Panels, p.firstChunk(), p.mostSurvivors(l)
+			look.Rep, look.FirstChunk, look.MaxSurvivors = l.first, p.firstChunk(), p.mostSurvivors(l)
 			out.MaxBetter = p.mostBetter(l)
 		}
 		out.Looks = append(out.Looks, look)

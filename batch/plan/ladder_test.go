@@ -110,6 +110,13 @@ func TestChoice(t *testing.T) {
 			}
 		}, "64,whole,rescore"},
 		{"no such looks", Auto, func(p *problem) { withSigns(p, 0) }, "64,whole,rescore"},
+		{"mixed codes are cheap", Auto, func(p *problem) { p.costs.Mixed = .001 }, "mixed64,whole,rescore"},
+		{"mixed codes are cheap, k 100, too few beside the head", Auto, func(p *problem) { p.k, p.costs.Mixed = 100, .001 }, "128,whole,rescore"},
+		{"mixed codes are cheap, k 100", Auto, func(p *problem) { p.k, p.head, p.costs.Mixed = 100, 32, .001 }, "mixed128,whole,rescore"},
+		{"mixed codes cost no less than the test", Auto, func(p *problem) { p.costs.Mixed = .005 }, "64,whole,rescore"},
+		{"mixed codes are cheap, certain", Certain, func(p *problem) { p.curves.certain, p.costs.Mixed = p.curves.shares, 1e-6 }, "64,whole,rescore"},
+		{"mixed codes are cheap, Euclidean distance", Auto, func(p *problem) { p.offsets, p.costs.Mixed = true, 1e-6 }, "64,whole,rescore"},
+		{"mixed codes are cheap, but one query waits for them", Auto, func(p *problem) { p.queries, p.costs.Mixed = 1, 1e-6 }, "32,whole,rescore"},
 		{"everything passes, dense", Auto, func(p *problem) { p.dim, p.k, p.curves = 64, 100, same(.3, .004) }, "dense"},
 		{"the same, and norms end the look early", Auto, func(p *problem) {
 			p.dim, p.k, p.curves = 64, 100, same(.3, .004)
@@ -149,14 +156,15 @@ func drawn(t *rapid.T) *problem {
 	}
 	p := &problem{atoms: rapid.IntRange(1, 1000000).Draw(t, "atoms"), dim: rapid.IntRange(16, 5000).Draw(t, "dim"),
 		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)).Draw(t, "k"), panelWidth: 128,
-		delta: figure("delta", 1e-9, .99), queries: rapid.SampledFrom([]int{0, 1, 4, 16, 64, 256}).Draw(t, "queries")}
+		offsets: rapid.Bool().Draw(t, "Euclidean distance"),
+		delta:   figure("delta", 1e-9, .99), queries: rapid.SampledFrom([]int{0, 1, 4, 16, 64, 256}).Draw(t, "queries")}
 	if p.k == 0 && rapid.Bool().Draw(t, "a known number of answers") {
 		p.reaching = figure("reaching", .01, float64(p.atoms)+1)
 	}
 	p.arms = rapid.IntRange(1, p.atoms).Draw(t, "arms")
 	p.panels = rapid.IntRange((p.arms+63)/64, min(p.arms, (p.atoms+63)/64)).Draw(t, "panels")
 	p.rest = (p.dim + 31) &^ 31
-	for _, w := range []int{32, 64, 128, 256, 1024} {
+	for _, w := range []int{32, 64, 128, 160, 256, 1024} {
 		if w < p.rest && (w == p.panelWidth || rapid.Bool().Draw(t, "stage")) {
 			p.widths, p.later = append(p.widths, w), append(p.later, backend.RowCodes)
 		}
@@ -224,6 +232,9 @@ func drawn(t *rapid.T) *problem {
 	if rapid.Bool().Draw(t, "no looks at signs") {
 		p.costs.Sign = 0
 	}
+	if rapid.Bool().Draw(t, "no looks at mixed codes") {
+		p.costs.Mixed = 0
+	}
 	if rapid.Bool().Draw(t, "rows are gathered one by one") {
 		p.costs.Gather = 0
 	}
@@ -231,7 +242,7 @@ func drawn(t *rapid.T) *problem {
 }
 
 func figures(c *backend.Costs) []*float64 {
-	return []*float64{&c.Scan, &c.Wide, &c.Transpose, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Gather, &c.Rotate, &c.Query}
+	return []*float64{&c.Scan, &c.Wide, &c.Transpose, &c.Mixed, &c.Test, &c.List, &c.Visit, &c.Code, &c.Sign, &c.Far, &c.Fetch, &c.Score, &c.Dense, &c.DenseTest, &c.DenseOne, &c.Gather, &c.Rotate, &c.Query}
 }
 
 // plainScan is the cost per arm of the rows that a dense scan reads.
@@ -291,7 +302,7 @@ func plainRow(p *problem) float64 {
 
 // plainCost computes the cost of a ladder independently of forecast, by summing over the arms, and how much of it
 // follows the first look, without the answer.
-func plainCost(p *problem, stages []int, gather, certain bool, source backend.Source) (cost, after float64) {
+func plainCost(p *problem, stages []int, mixed, gather, certain bool, source backend.Source) (cost, after float64) {
 	c := p.costs
 	n, atoms := float64(p.arms), float64(p.atoms)
 	wanted := math.Max(1, float64(p.k))
@@ -316,7 +327,17 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		clear := math.Exp(p.rank(backend.Exact))
 		rank = math.Max(clear, atoms*p.shareKept(l, 0, math.Log(clear), 0))
 	}
-	share := func(i int, rank float64) float64 { return p.shareKept(l, i, math.Log(rank), wider) }
+	listed, terms := 1., 0.
+	if mixed { // 3% more are listed and 10% more kept than by panels
+		listed, terms = 1.03, 32
+	}
+	share := func(i int, rank float64) float64 {
+		kept := p.shareKept(l, i, math.Log(rank), wider)
+		if mixed && i == 0 {
+			kept = math.Min(1, 1.1*kept)
+		}
+		return kept
+	}
 	codes := func(stage int) float64 { return float64(p.widths[stage] + p.head) }
 	whole := len(p.widths) - 1
 
@@ -352,15 +373,18 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		return math.Pow(share(p.curves.early, rank), 1-way) * math.Pow(share(p.curves, rank), way)
 	}
 	covered := math.Max(n, math.Min(atoms, 64*float64(p.panels))) * reached / atoms // atoms in panels with an allowed atom
-	code := c.Scan
-	if p.widths[stages[0]] > p.panelWidth {
+	code, test := c.Scan, c.Test
+	if mixed {
+		code, test = c.Mixed, 0
+	} else if p.widths[stages[0]] > p.panelWidth {
 		code = c.Wide
 		if p.queries != 1 {
 			code += c.Transpose / plainSharing(p)
 		}
 	}
 	memory := 0.
-	if codes(stages[0])*atoms > 16<<20 {
+	read := codes(stages[0]) + terms
+	if read*atoms > 16<<20 {
 		memory = .4 * c.Far
 	}
 	switch {
@@ -369,23 +393,27 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	case p.queries > 1:
 		code += memory / float64(p.queries)
 	}
-	total += covered * (codes(stages[0])*code + c.Test)
+	total += covered * (read*code + test)
 	before := total
 	first := math.Max(1024, math.Ceil(float64(4*p.k)/64)*64)
 	if p.k == 0 {
 		total += c.List * n * share(0, rank) // the threshold is the least score in every chunk
 	}
+	all := 0. // listed
 	for seen := 0.; seen < reached && p.k > 0; {
 		// the first chunk has no threshold; each later one is as large as all before it
 		if seen == 0 {
 			seen = math.Min(first, atoms)
-			total += c.List * seen * n / atoms
+			all += seen * n / atoms
 			continue
 		}
 		// all that reach the threshold are among those seen
 		next := math.Min(2*seen, reached)
-		total += c.List * (next - seen) * n / reached * during(rank, reached, seen, next, func(c *curves, rank float64) float64 { return p.shareKeptBy(c, l, 0, math.Log(rank), wider) })
+		all += listed * (next - seen) * n / reached * during(rank, reached, seen, next, func(c *curves, rank float64) float64 { return p.shareKeptBy(c, l, 0, math.Log(rank), wider) })
 		seen = next
+	}
+	if p.k > 0 {
+		total += c.List * math.Min(n, all)
 	}
 	// in any order; but of the k that the pilot knows at most those that whole rows let reach the threshold
 	order := 1.25 * (1 + math.Log(math.Max(first, reached)/first)) / atoms
@@ -413,14 +441,14 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 		}
 		entering = math.Min(n, entering)
 	}
-	read := plainRow(p)
-	scored := read
-	cached := math.Min(read, c.Score*float64(p.dim)/4)
+	row := plainRow(p)
+	scored := row
+	cached := math.Min(row, c.Score*float64(p.dim)/4)
 	if 4*p.dim*p.atoms <= 16<<20 {
 		scored = cached
 	} else { // others of the queries find a row in a cache
 		alone := 1 / math.Sqrt(plainSharing(p))
-		scored = alone*read + (1-alone)*cached
+		scored = alone*row + (1-alone)*cached
 	}
 	if source == backend.LowerBound {
 		scored = c.Visit + c.Code*codes(whole)
@@ -446,31 +474,31 @@ func plainCost(p *problem, stages []int, gather, certain bool, source backend.So
 	}
 	answers := math.Min(n, wanted)
 	if p.k == 0 {
-		total += read * math.Max(answers, left)
+		total += row * math.Max(answers, left)
 	} else if source == backend.Exact {
-		total += read * math.Max(0, left-answers)
+		total += row * math.Max(0, left-answers)
 	} else {
 		last := math.Max(answers, math.Min(left, n*share(len(stages)-1, math.Exp(p.rank(backend.Exact)))))
 		if p.k > p.atoms/256 && 4*p.dim*p.atoms > 16<<20 { // half of them together
 			together := plainTogether(p, plainSharing(p), last)
 			if total += together; !own {
-				total += (read*last - together) / 2
+				total += (row*last - together) / 2
 			}
 		} else {
-			total += read * last
+			total += row * last
 		}
 	}
 	return (total + 3.75*c.Visit*answers) / n, (total - before) / n
 }
 
-// TestNoRegret compares the planner's choice with every ladder, by plainCost.
+// TestNoRegret compares the planner's choice with every ladder, and every forecast with plainCost.
 func TestNoRegret(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
 		m := rapid.SampledFrom([]Method{Auto, Adaptive, Certain}).Draw(t, "method")
 		least, best := math.Inf(1), ""
-		weigh := func(stages []int, gather, certain bool, source backend.Source) float64 {
-			x, after := plainCost(p, stages, gather, certain, source)
+		weigh := func(stages []int, mixed, gather, certain bool, source backend.Source) float64 {
+			x, after := plainCost(p, stages, mixed, gather, certain, source)
 			switch { // the penalty of few queries, and that of deterministic looks for many
 			case gather:
 				x += .5 * plainScan(p, gather)
@@ -481,7 +509,7 @@ func TestNoRegret(t *testing.T) {
 			case p.queries > 0:
 			case len(stages) == 0 && 4*p.dim*p.atoms > 16<<20:
 				x += .5 * plainScan(p, gather)
-			case len(stages) > 0 && p.widths[stages[0]] > p.panelWidth:
+			case len(stages) > 0 && !mixed && p.widths[stages[0]] > p.panelWidth:
 				seen := plainSeen(p, math.Exp(p.rankOf(ladder{stages: stages, source: source}))) / float64(p.atoms)
 				code := p.costs.Wide + p.costs.Transpose/64
 				x += .5 * seen * (p.costs.Test + code*float64(p.head+p.widths[stages[0]])) * math.Max(1, math.Min(float64(p.atoms), 64*float64(p.panels))/float64(p.arms))
@@ -493,7 +521,7 @@ func TestNoRegret(t *testing.T) {
 		}
 		gather := p.arms < p.atoms && plainScan(p, true) < plainScan(p, false)
 		if gather {
-			least, best = weigh(nil, true, false, backend.Exact), "gather"
+			least, best = weigh(nil, false, true, false, backend.Exact), "gather"
 		}
 		rows := 4 // for each wanted; with fewer elimination is not considered
 		if p.queries == 1 && 4*p.dim*p.atoms > 16<<20 {
@@ -503,7 +531,7 @@ func TestNoRegret(t *testing.T) {
 		if m == Certain && p.curves.certain == nil && !manyWanted { // without a forecast there is one ladder
 			l := p.withoutForecast()
 			for _, source := range p.sources() {
-				if x := weigh(l.stages, false, true, source); x < least {
+				if x := weigh(l.stages, false, false, true, source); x < least {
 					least, best = x, p.name(l)
 				}
 			}
@@ -524,33 +552,43 @@ func TestNoRegret(t *testing.T) {
 			if at := slices.IndexFunc(stages, p.named); at >= 0 && (at == 0 || p.costs.Sign == 0) {
 				continue // signs are never the first look
 			}
-			if len(stages) > 3 || len(stages) == 0 && m == Adaptive || len(stages) > 0 && p.costs.Wide == 0 && p.widths[stages[0]] > 128 {
+			if len(stages) > 3 || len(stages) == 0 && m == Adaptive {
 				continue
 			}
-			for _, certain := range []bool{false, true} {
-				if certain != (m == Certain && set > 0) {
+			certain := m == Certain && set > 0
+			for _, first := range []backend.Representation{backend.Panels, backend.Mixed} {
+				mixed := first == backend.Mixed
+				if mixed && (p.costs.Mixed == 0 || set == 0 || certain || p.offsets || p.widths[stages[0]] == p.rest || p.head+p.widths[stages[0]] > 160) {
+					continue
+				}
+				if !mixed && set > 0 && p.costs.Wide == 0 && p.widths[stages[0]] > 128 {
 					continue
 				}
 				for _, source := range []backend.Source{backend.Exact, backend.LowerBound} {
 					if source == backend.LowerBound && p.k == 0 {
 						continue
 					}
-					if x := weigh(stages, false, certain, source); x < least {
-						least, best = x, p.name(ladder{stages: stages})
+					if x := weigh(stages, mixed, false, certain, source); x < least {
+						least, best = x, p.name(ladder{stages: stages, first: first})
 					}
 				}
 			}
 		}
 		l := p.chooseLadder(m)
+		mixed := l.first == backend.Mixed
 		if math.IsInf(least, 1) {
-			least = weigh(l.stages, l.gather, l.certain, l.source)
+			least = weigh(l.stages, mixed, l.gather, l.certain, l.source)
 		}
-		if got := weigh(l.stages, l.gather, l.certain, l.source); got > least*(1+1e-9) {
+		if got := weigh(l.stages, mixed, l.gather, l.certain, l.source); got > least*(1+1e-9) {
 			t.Errorf("chose %s at %g ns, %s costs %g", p.name(l), got, best, least)
 		}
-		f := p.forecast(l, p.rankOf(l))
-		if want, _ := plainCost(p, l.stages, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
-			t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
+		for _, l := range p.ladders(m) {
+			for _, l.source = range p.sources() {
+				f := p.forecast(l, p.rankOf(l))
+				if want, _ := plainCost(p, l.stages, l.first == backend.Mixed, l.gather, l.certain, l.source); math.Abs(f.total()-want) > 1e-9*want {
+					t.Errorf("%s: forecast %g ns, plainly %g", p.name(l), f.total(), want)
+				}
+			}
 		}
 	})
 }
@@ -582,7 +620,7 @@ func TestForecastsMoveWithCosts(t *testing.T) {
 				}
 			}
 		}
-		if a, b := p.chooseLadder(Auto), hours.chooseLadder(Auto); !slices.Equal(a.stages, b.stages) || a.source != b.source {
+		if a, b := p.chooseLadder(Auto), hours.chooseLadder(Auto); !slices.Equal(a.stages, b.stages) || a.first != b.first || a.source != b.source {
 			t.Errorf("chose %s, in other units %s", p.name(a), p.name(b))
 		}
 	})
@@ -641,12 +679,16 @@ func TestLooks(t *testing.T) {
 				if random := look.Rule == backend.Student; random != (look.Alpha > 0) || random && look.To == p.rest && look.Rep != backend.Signs {
 					t.Errorf("%s: look %+v", plan.Name, look)
 				}
-				if (i == 0) != (look.Rep == backend.Panels) || (i == 0) != (look.FirstChunk > 0) || look.From != 0 || i > 0 && look.MaxSurvivors != 0 {
+				if (i == 0) != look.Rep.ForFirstLook() || (i == 0) != (look.FirstChunk > 0) || look.From != 0 || i > 0 && look.MaxSurvivors != 0 {
 					t.Errorf("%s: look %d %+v", plan.Name, i, look)
 				}
 				if look.MaxSurvivors < 0 || look.MaxSurvivors >= 1 || look.FirstChunk%64 != 0 || i == 0 && look.FirstChunk < 4*p.k {
 					t.Errorf("%s: look %+v", plan.Name, look)
 				}
+			}
+			if mixed := len(plan.Looks) > 0 && plan.Looks[0].Rep == backend.Mixed; mixed != strings.HasPrefix(plan.Name, "mixed") ||
+				mixed && (p.costs.Mixed == 0 || p.offsets || m == Certain || plan.Looks[0].Rule != backend.Student || p.head+plan.Looks[0].To > 160) {
+				t.Errorf("%s: first look %+v", plan.Name, plan.Looks)
 			}
 			certain := m == Certain || l.dense() || p.fallible(l) == 0
 			if share := p.delta / float64(max(1, p.k)); !certain && math.Abs(spent-share) > 1e-12*share || certain && spent != 0 || plan.Certain() != certain {
@@ -720,7 +762,7 @@ func TestNames(t *testing.T) {
 				seen[p.name(l)] = true
 				for _, name := range []string{p.name(l), strings.Replace(p.name(l), "rescore", "rows", 1)} { // as of before
 					got, err := p.parseLadder(name, m)
-					if err != nil || !slices.Equal(got.stages, l.stages) || got.certain != l.certain || got.gather != l.gather {
+					if err != nil || !slices.Equal(got.stages, l.stages) || got.first != l.first || got.certain != l.certain || got.gather != l.gather {
 						t.Errorf("%s for %s: read as %+v, %v", name, m, got, err)
 					}
 				}
@@ -732,6 +774,8 @@ func TestNames(t *testing.T) {
 	panels.costs.Wide = 0
 	signs := text()
 	withSigns(signs, .01)
+	mixed, euclid := text(), text()
+	mixed.costs.Mixed, euclid.costs.Mixed, euclid.offsets = .001, .001, true
 	for _, x := range []struct {
 		p    *problem
 		m    Method
@@ -755,6 +799,17 @@ func TestNames(t *testing.T) {
 		{text(), Adaptive, "dense", []string{"adaptive"}},
 		{text(), Exact, "gather", []string{`"gather"`, `"dense"`}},
 		{panels, Auto, "256,rescore", []string{"256", "at most 128"}},
+		{text(), Auto, "mixed64,rescore", []string{"backend", "mixed codes"}},
+		{euclid, Auto, "mixed64,rescore", []string{"mixed codes", "Euclidean"}},
+		{mixed, Certain, "mixed64,whole,rescore", []string{"mixed codes", "certain"}},
+		{mixed, Exact, "mixed64,rescore", []string{"exact", `"dense"`}},
+		{mixed, Auto, "mixed128,rescore", []string{"mixed codes of 128 coordinates and 64 of the head", "160"}},
+		{mixed, Auto, "mixed768,rescore", []string{"mixed codes", "fewer than all 768"}},
+		{mixed, Auto, "mixedwhole,rescore", []string{"mixed codes", "fewer than all 768"}},
+		{mixed, Auto, "mixed96,rescore", []string{"96", "[32 64 128 256 768]"}},
+		{mixed, Auto, "mixed,rescore", []string{`"mixed"`, "first look", "mixed64"}},
+		{mixed, Auto, "32,mixed64,rescore", []string{`"mixed64"`, "first look"}},
+		{mixed, Auto, "mixed64,32,rescore", []string{"32 coordinates after one of 64"}},
 		{none, Auto, "64,rescore", []string{"none", `"dense"`}},
 	} {
 		_, err := x.p.parseLadder(x.name, x.m)

@@ -167,7 +167,7 @@ func (p *Planner) Gathers(q Question) bool { return p.problem(q).gathers() }
 func (p *Planner) problem(q Question) *problem {
 	c := p.c
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panelWidth: c.PanelWidth,
-		curves: p.curves, k: q.K, queries: q.Together, reaching: q.Reaching, delta: q.Delta, costs: p.costs}
+		curves: p.curves, k: q.K, queries: q.Together, reaching: q.Reaching, delta: q.Delta, costs: p.costs, offsets: c.Offset != nil}
 	if c.Coded() {
 		for i := range c.Stages {
 			x.widths = append(x.widths, c.Stages[i].Width)
@@ -234,7 +234,7 @@ func (p *problem) fewPenalty(l ladder, f *forecast) float64 {
 	case l.dense():
 		slow = !p.near(4 * p.dim)
 	default:
-		slow = p.widths[l.stages[0]] > p.panelWidth
+		slow = p.transposes(l)
 	}
 	if !slow {
 		return 0
