@@ -123,14 +123,14 @@ func mixedPlace(atom, k int) int {
 func (x *run) mixQueries(q *queue, qs *queryChunk, l *look) {
 	q.mixQueries(device.Shape{Grid: device.Dim{X: blocks(qs.m(), 8)}, Block: device.Dim{X: l.mixed.width()}}, mixQueriesArgs{
 		head: partOf(qs, x.b.at.head, x.r.c.R), rest: partOf(qs, x.b.at.rest, x.r.c.D), matrix: device.Ptr(l.mixed.matrix),
-		z: partOf(qs, x.b.at.z, looks.MostMixed), m: qs.m(), D: x.r.c.D, mixing: l.mixed.mixing,
+		z: partOf(qs, x.b.at.z, backend.MixedMost), m: qs.m(), D: x.r.c.D, mixing: l.mixed.mixing,
 	})
 }
 
 // encodeMixed codes the queries for their present thresholds.
 func (x *run) encodeMixed(q *queue, qs *queryChunk, l *look) {
 	q.mixedCodes(warpEach(qs.m()), mixedCodesArgs{
-		z: partOf(qs, x.b.at.z, looks.MostMixed), codes: partOf(qs, x.b.at.mixed, looks.MostMixed+backend.MixedTerms), queries: qs.states(), m: qs.m(), mixing: l.mixed.mixing,
+		z: partOf(qs, x.b.at.z, backend.MixedMost), codes: partOf(qs, x.b.at.mixed, backend.MixedMost+backend.MixedTerms), queries: qs.states(), m: qs.m(), mixing: l.mixed.mixing,
 	})
 }
 
@@ -140,7 +140,7 @@ func (x *run) scanMixed(q *queue, qs *queryChunk, l *look, w selector, lo, hi in
 	tile, shared := mixedShape(q, qs.m(), m.width())
 	shape := mixedGrid(q, qs.m(), lo, hi, tile, shared)
 	slab, steps := device.View[[4]uint32](m.slab, 0), device.Ptr(m.steps)
-	codes := partOf(qs, x.b.at.mixed, looks.MostMixed+backend.MixedTerms)
+	codes := partOf(qs, x.b.at.mixed, backend.MixedMost+backend.MixedTerms)
 	if m.width() > mostNarrow {
 		q.scanMixedWide(shape, scanMixedWideArgs{slab: slab, steps: steps, lo: uint32(lo), hi: uint32(hi), codes: codes,
 			queries: qs.states(), m: qs.m(), tile: tile, mask: w.mask, value: w.value, lists: qs.lists.table()})

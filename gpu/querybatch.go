@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"thresher/backend"
-	"thresher/backend/looks"
 	"thresher/collection"
 	"thresher/device"
 )
@@ -55,8 +54,8 @@ type queryBatch struct {
 		begins                                  array[uint32] // [m+2], kernels/shares.cuh
 		// The queries rounded to tf32, [m][productWidth], and their margins, if looks have a start.
 		rounded, margin array[float32]
-		z               array[float32] // [m][MostMixed], packed; kernels/mixed.cu
-		mixed           array[int8]    // mixed codes, [m][MostMixed+MixedTerms], packed
+		z               array[float32] // [m][MixedMost], packed; kernels/mixed.cu
+		mixed           array[int8]    // mixed codes, [m][MixedMost+MixedTerms], packed
 	}
 }
 
@@ -93,7 +92,7 @@ func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool, stage
 		a.rounded, a.margin = place[float32](&mem, m*productWidth(r.c)), place[float32](&mem, m)
 	}
 	if mayMix(r.c) {
-		a.z, a.mixed = place[float32](&mem, m*looks.MostMixed), place[int8](&mem, m*(looks.MostMixed+backend.MixedTerms))
+		a.z, a.mixed = place[float32](&mem, m*backend.MixedMost), place[int8](&mem, m*(backend.MixedMost+backend.MixedTerms))
 	}
 
 	var err error

@@ -67,8 +67,8 @@ const ChargeUnit = 16
 var kernels = simd.Best()
 
 const (
-	// leastMixed and MostMixed are the least and the greatest number of codes of y.
-	leastMixed, MostMixed = 64, 160
+	// leastMixed is the least number of codes of y.
+	leastMixed = 64
 	// leastShare bounds steps from below, as a share of the greatest in a sample: of smaller atoms a step would be so small that
 	// the factor 1/s left little room for those of others.
 	leastShare = .5
@@ -83,9 +83,9 @@ const (
 )
 
 // MixedWidth is the Width of look t's mixed codes of c, 0 if it can have none: if it is no look by Student's rule, there are offsets, or
-// it has more than MostMixed codes.
+// it has more than backend.MixedMost codes.
 func (t *Compiled) MixedWidth(c *collection.Collection) int {
-	if width := max(leastMixed, (c.R+t.To+31)/32*32); t.Kind == Student && t.Offset == nil && width <= MostMixed {
+	if width := max(leastMixed, (c.R+t.To+31)/32*32); t.Kind == Student && t.Offset == nil && width <= backend.MixedMost {
 		return width
 	}
 	return 0
