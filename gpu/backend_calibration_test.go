@@ -125,15 +125,20 @@ func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) ma
 		goals = append(goals, backend.Goal{Floor: o.Scores(set.Query(j))[j] - o.Precision(set.Query(j), j), Allowed: 1, Ceiling: math.Inf(1), Filter: filter})
 	}
 	fails := map[risk]int{}
-	for _, stage := range c.Stages {
-		look, reads := backend.Look{Rep: backend.RowCodes, To: stage.Width, Rule: backend.Student}, "codes"
+	first := []backend.Representation{backend.Panels, backend.Mixed}
+	for k := range len(c.Stages) * len(first) {
+		stage := c.Stages[k/len(first)]
+		look := backend.Look{Rep: backend.RowCodes, To: stage.Width, Rule: backend.Student}
 		switch {
 		case stage.Coding == collection.Signs:
-			look.Rep, reads = backend.Signs, "signs"
+			look.Rep = backend.Signs
 		case stage.Width == c.D:
 			continue // its bounds cannot fail
 		case stage.Width <= c.PanelWidth:
-			look.Rep, reads = backend.Panels, "panels"
+			look.Rep = first[k%len(first)]
+		}
+		if k%len(first) > 0 && !look.Rep.ForFirstLook() {
+			continue
 		}
 		for _, delta := range []float64{.1, .01} {
 			look.Alpha = delta
@@ -148,7 +153,7 @@ func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) ma
 					n++
 				}
 			}
-			fails[risk{reads, look.To, delta}] = n
+			fails[risk{look.Rep.String(), look.To, delta}] = n
 		}
 	}
 	return fails

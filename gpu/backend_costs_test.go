@@ -50,7 +50,7 @@ func TestMeasure(t *testing.T) {
 }
 
 // TestListTrial checks that the trial that times listing lists all pairs: no list overflows, which
-// would set flags instead.
+// would set flags instead; and that the one that times mixed codes scans all queries and lists none.
 func TestListTrial(t *testing.T) {
 	m := testMachine(t, Options{})
 	err := m.do(t.Context(), func(q *queue) (err error) {
@@ -69,6 +69,17 @@ func TestListTrial(t *testing.T) {
 		for j, s := range x.b.states {
 			if s.flags != 0 || int(s.listed) != x.sizes.near {
 				t.Errorf("query %d lists %d of %d atoms, flags %#x", j, s.listed, x.sizes.near, s.flags)
+			}
+		}
+		if ns := x.mixedTime(t.Context()); !(ns > 0) {
+			t.Errorf("%g ns at mixed codes", ns)
+		}
+		if err := x.b.syncStates(q); err != nil {
+			return err
+		}
+		for j, s := range x.b.states {
+			if s.flags != flagMixed || s.listed != 0 {
+				t.Errorf("query %d lists %d atoms at mixed codes, flags %#x", j, s.listed, s.flags)
 			}
 		}
 		if x.g.lists != x.lists {

@@ -17,7 +17,7 @@ import (
 	"thresher/internal/vectors"
 )
 
-// errand is a small search that uses every part of the backend: panels, rows, the dense path, a
+// errand is a small search that uses every part of the backend: mixed codes, panels, rows, the dense path, a
 // range, queries that leave.
 type errand struct {
 	set    backendtest.Set
@@ -55,7 +55,7 @@ func (e *errand) run(ctx context.Context, r backend.Resident) (answers backend.A
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	first := backend.Look{Rep: backend.Panels, To: e.c.Stages[0].Width, Rule: backend.Cauchy}
+	first := backend.Look{Rep: backend.Mixed, To: e.c.Stages[0].Width, Rule: backend.Student, Alpha: 1e-12}
 	whole := backend.Look{Rep: backend.RowCodes, To: e.c.D, Rule: backend.Cauchy}
 	amid, unhook := endsAt(ctx, r, "tighten", 1)
 	_, err = run.Pull(amid, first)

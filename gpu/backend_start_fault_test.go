@@ -32,7 +32,7 @@ func TestStartFaults(t *testing.T) {
 	}
 	o := backendtest.NewOracle(c)
 	goals := slices.Repeat([]backend.Goal{{K: 5, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}}, s.M())
-	ladder := backendtest.Ladder{Looks: []backend.Look{{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Cauchy}}}
+	ladder := backendtest.Ladder{Looks: []backend.Look{{Rep: backend.Mixed, To: c.Stages[0].Width, Rule: backend.Student, Alpha: 1e-12}}}
 	search := func(b *Backend) (got backend.Answers, err error) {
 		r, err := b.Load(context.Background(), c)
 		if err != nil {

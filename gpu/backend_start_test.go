@@ -171,6 +171,7 @@ func TestStartOfFirstLook(t *testing.T) {
 	plain := backend.Goal{K: 10, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
 	chunk := []string{"scan_seen", "scan_s8", "tighten"}
 	begin := []string{"dense_load", "scan_seen", "dense_tf32", "tighten"}
+	mixed := []string{"mixed_codes", "scan_seen", "scan_mixed", "scan_s8", "tighten"}
 	for _, x := range []struct {
 		name   string
 		goals  func(*backend.Goal)
@@ -181,6 +182,7 @@ func TestStartOfFirstLook(t *testing.T) {
 		{"k 10", nil, nil, slices.Concat(begin, chunk, chunk), startAtoms},
 		{"k 1", func(g *backend.Goal) { g.K = 1 }, nil, slices.Concat(begin, chunk, chunk), startAtoms},
 		{"the greatest k with a start", func(g *backend.Goal) { g.K = startMost }, func(l *backend.Look) { l.FirstChunk = startAtoms }, slices.Concat(begin, chunk, chunk), startAtoms},
+		{"mixed codes", nil, func(l *backend.Look) { l.Rep = backend.Mixed }, slices.Concat([]string{"mix_queries", "mixed_codes"}, begin, mixed, mixed), startAtoms},
 		{"a greater k", func(g *backend.Goal) { g.K = startMost + 1 }, nil, nil, 0},
 		{"more atoms than a start has", func(g *backend.Goal) { g.K = startAtoms + 904 }, func(l *backend.Look) { l.FirstChunk = 4 * (startAtoms + 904) / 64 * 64 }, nil, 0},
 		{"a first chunk beyond a start", nil, func(l *backend.Look) { l.FirstChunk = startAtoms + 64 }, slices.Concat(chunk, chunk, chunk), 0},
@@ -222,6 +224,9 @@ func TestStartOfFirstLook(t *testing.T) {
 		}
 		read := a.Looks[0].Seen + a.Looks[0].Disallowed
 		pulls, bytes := (c.R+look.To)*(read-x.starts)+dim*(x.starts+a.RowsScored), (c.R+look.To+12)*(read-x.starts)+4*dim*(x.starts+a.RowsScored)
+		if look.Rep == backend.Mixed {
+			bytes += (20 - (c.R+look.To)%32) * (read - x.starts)
+		}
 		for _, later := range a.Looks[1:] {
 			pulls, bytes = pulls+(c.R+c.D)*later.Seen, bytes+(c.R+c.D+12)*later.Seen
 		}

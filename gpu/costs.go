@@ -40,6 +40,7 @@ type trialSize struct {
 const (
 	trialHead, trialDim, trialShort = 32, 256, 64
 	trialNarrow, trialPanel         = 64, 128
+	trialMixed                      = 128 // mixed codes of an atom, besides those of terms
 )
 
 // trial is a batch of queries over atoms, all zeros, so that all bounds and scores are zero.
@@ -47,6 +48,7 @@ type trial struct {
 	*queue
 	*run
 	g     *queryChunk
+	mixed *mixedCodes
 	sizes trialSize
 	start *device.Event
 	end   *device.Event
@@ -55,7 +57,7 @@ type trial struct {
 func (m *machine) measure(ctx context.Context, size trialSize) (c backend.Costs, err error) {
 	err = m.do(ctx, func(q *queue) (err error) {
 		// rows, codes and other arrays may take half of the budget
-		for perAtom := int64(4*trialDim + 4*(trialHead+trialDim) + 128); int64(size.atoms)*perAtom > q.t.Device().Usage().Budget/2; {
+		for perAtom := int64(4*trialDim + 4*(trialHead+trialDim) + trialMixed + backend.MixedTerms + 128); int64(size.atoms)*perAtom > q.t.Device().Usage().Budget/2; {
 			size.atoms /= 2
 		}
 		size.near = min(size.near, size.atoms)
@@ -91,6 +93,9 @@ func (t *trial) allocate(r *resident) (err error) {
 		if err != nil {
 			return err
 		}
+	}
+	if err := t.allocateMixed(r); err != nil {
+		return err
 	}
 	t.run = &run{r: r}
 	if t.b, err = newQueryBatch(t.t, r, m, 1, true, nil); err != nil {
@@ -172,6 +177,7 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 	narrow, panel := t.scanTime(ctx, trialNarrow, t.sizes.atoms, 1), t.scanTime(ctx, trialPanel, t.sizes.atoms, 1)
 	c.Scan = t.perUnit(panel, narrow, pairs*(trialPanel-trialNarrow))
 	c.Wide = 1.5 * c.Scan
+	c.Mixed = t.mixedTime(ctx) / (pairs * (trialMixed + backend.MixedTerms))
 	c.Test = t.perUnit(panel, c.Scan*pairs*(trialHead+trialPanel), pairs)
 	c.List = t.listTime(ctx)
 
@@ -254,6 +260,36 @@ func (t *trial) scanTime(ctx context.Context, width, atoms int, floor float64) f
 		t.encodeQueries8(t.queue, t.g, l)
 		t.computeFactors(t.queue, t.g, l)
 	}, func() { t.scanAtoms(t.queue, t.g, l, 0, atoms/looks.StripAtoms*looks.StripAtoms) })
+}
+
+// mixedTime returns the time of a first look at mixed codes that no pair passes: those of all atoms are 1, those of queries -1.
+func (t *trial) mixedTime(ctx context.Context) float64 {
+	l := &look{mixed: t.mixed}
+	return t.leastTime(ctx, func() {
+		t.prepareQueries(1)
+		if t.b.syncStates(t.queue) != nil {
+			return
+		}
+		for j := range t.b.states {
+			t.b.states[j].flags |= flagMixed
+		}
+		t.b.uploadStates(t.queue)
+		t.enqueue(func(th *device.Thread, s *device.Stream) error {
+			return t.b.mem.Fill(th, s, int(t.b.at.mixed), t.sizes.m*(trialMixed+backend.MixedTerms), 0xff)
+		})
+	}, func() {
+		t.scanMixedCodes(t.queue, t.g, l, selector{flagMixed, flagMixed}, 0, t.sizes.atoms/looks.StripAtoms*looks.StripAtoms)
+	})
+}
+
+// allocateMixed allocates the mixed codes of the atoms.
+func (t *trial) allocateMixed(r *resident) (err error) {
+	t.mixed = &mixedCodes{steps: r.norm, mixing: mixing{width: trialMixed}}
+	n := (t.sizes.atoms + mixedSpare) * (trialMixed + backend.MixedTerms)
+	if t.mixed.slab, err = allocOnDevice[uint8](t.t, &r.stores, "synthetic atoms", n); err != nil {
+		return err
+	}
+	return t.mixed.slab.Fill(t.t, t.s, 0, n, 1)
 }
 
 // scatterLists fills the lists with random atoms below atoms.

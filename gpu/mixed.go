@@ -134,8 +134,8 @@ func (x *run) encodeMixed(q *queue, qs *queryChunk, l *look) {
 	})
 }
 
-// scanMixed enqueues the scan of atoms lo to hi-1 for the queries that w selects, which have mixed codes.
-func (x *run) scanMixed(q *queue, qs *queryChunk, l *look, w selector, lo, hi int) {
+// scanMixedCodes enqueues the scan of atoms lo to hi-1 for the queries that w selects, which have mixed codes.
+func (x *run) scanMixedCodes(q *queue, qs *queryChunk, l *look, w selector, lo, hi int) {
 	m := l.mixed
 	tile, shared := mixedShape(q, qs.m(), m.width())
 	shape := mixedGrid(q, qs.m(), lo, hi, tile, shared)

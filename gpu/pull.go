@@ -111,7 +111,7 @@ func (x *run) scanAtoms(q *queue, qs *queryChunk, l *look, lo, hi int) {
 		queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lo: uint32(lo), hi: uint32(hi), more: more,
 	})
 	if l.mixed != nil {
-		x.scanMixed(q, qs, l, selector{w.mask, w.value | flagMixed}, lo, hi)
+		x.scanMixedCodes(q, qs, l, selector{w.mask, w.value | flagMixed}, lo, hi)
 	}
 	if l.To <= x.r.c.PanelWidth {
 		tile, shared := scanShape(q, x.r.c, qs.m(), l.To)

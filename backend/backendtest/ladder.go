@@ -63,9 +63,6 @@ func Ladders(c *collection.Collection, alpha float64) []Ladder {
 	ls = append(ls, first)
 	mixed := Ladder{Name: "student, mixed", Random: random, Looks: []backend.Look{{Rep: backend.Mixed, To: widths[0], Rule: backend.Student, Alpha: alpha}, whole}}
 	ls = append(ls, mixed)
-	if random {
-		ls = append(ls, Ladder{Name: "student, mixed only", Random: true, Looks: mixed.Looks[:1]})
-	}
 	every := Ladder{Name: "student, every width", Random: random, Looks: []backend.Look{panels(0, backend.Student)}}
 	for _, w := range widths[1:] {
 		every.Looks = append(every.Looks, backend.Look{Rep: backend.RowCodes, To: w, Rule: backend.Student, Alpha: alpha})
