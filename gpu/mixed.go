@@ -45,7 +45,7 @@ func (r *resident) mixedOf(ctx context.Context, q *queue, t *looks.Compiled) (*m
 		return nil, nil
 	}
 	begun := time.Now()
-	codes, err := t.Mix(ctx, r.c)
+	codes, err := t.Mix(ctx, r.c, r.whole, r.first)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ func searchBytes(c *collection.Collection, atoms int) int64 {
 type resident struct {
 	m       *machine
 	c       *collection.Collection
+	whole   *collection.Collection // c, or what it is a part of: its atoms are those of whole from first on
+	first   int
 	atoms   int // c.N rounded up to whole strips
 	closed  atomic.Bool
 	stores  stores
@@ -64,7 +66,7 @@ type resident struct {
 
 // loadResident copies c to the device of m.
 func loadResident(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
-	r := &resident{m: m, c: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms,
+	r := &resident{m: m, c: c, whole: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms,
 		looks: looks.NewSet(c), own: map[backend.Representation]*store[uint8]{}, arrays: map[*float32]*device.Buffer[float32]{}, terms: map[termsKey]terms{}, mixed: map[int]*mixedCodes{}}
 	err := m.onThread(ctx, func(t *device.Thread) error {
 		if err := m.pool.FreeAll(t); err != nil { // memory kept for runs must not push the collection to host memory

@@ -51,6 +51,7 @@ func loadShards(ctx context.Context, machines []*machine, c *collection.Collecti
 		p.resident, err = loadResident(ctx, machines[k], part)
 		if err == nil {
 			p.c.Rows = nil // they are on the device
+			p.whole, p.first = c, p.lo
 		}
 		return err
 	})

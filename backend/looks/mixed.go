@@ -92,8 +92,9 @@ func (t *Compiled) MixedWidth(c *collection.Collection) int {
 }
 
 // Mix computes the mixed codes for look t of c. They are nil if MixedWidth is 0, if the collection has nothing but zeros, or if its norms
-// are too far from 1. It takes time for every row of the collection, on all cores, and N (Width + 68) bytes. The error is ctx's.
-func (t *Compiled) Mix(ctx context.Context, c *collection.Collection) (*Mixed, error) {
+// are too far from 1. c may be a part of a collection, whose atoms are those of whole from first on; only whole's rows are read. It takes time
+// for every row, on all cores, and N (Width + 68) bytes. The error is ctx's.
+func (t *Compiled) Mix(ctx context.Context, c, whole *collection.Collection, first int) (*Mixed, error) {
 	width := t.MixedWidth(c)
 	_, e := math.Frexp(float64(slices.Max(c.Norm[:c.N])))
 	if width == 0 || max(e, -e) > mostExponent {
@@ -101,7 +102,7 @@ func (t *Compiled) Mix(ctx context.Context, c *collection.Collection) (*Mixed, e
 	}
 	m := &Mixed{Width: width, Codes: make([]int8, c.N*(width+backend.MixedTerms)), Step: make([]float32, c.N), Matrix: mixingMatrix(width),
 		Slack: 4 * bandit.AccumulateError(width+4) * math.Sqrt(float64(width)), look: t}
-	x := mixing{Mixed: m, c: c, unit: math.Ldexp(1, -e), balance: t.balance(c), factors: make([][MixedProducts]float64, c.N)}
+	x := mixing{Mixed: m, c: c, whole: whole, first: first, unit: math.Ldexp(1, -e), balance: t.balance(c), factors: make([][MixedProducts]float64, c.N)}
 	m.Rest = 1 / x.balance
 	if x.leastStep = x.sampleStep(); x.leastStep < LeastStep {
 		return nil, nil
@@ -133,7 +134,8 @@ func (t *Compiled) balance(c *collection.Collection) float64 {
 // mixing is what Mix computes codes from. Vectors are in units in which the greatest norm is near 1.
 type mixing struct {
 	*Mixed
-	c         *collection.Collection
+	c, whole  *collection.Collection
+	first     int
 	unit      float64 // from the collection's scores to these units: a power of two
 	balance   float64
 	leastStep float64
@@ -159,7 +161,7 @@ func (w *mixer) mixPanel(p int) (lo, n int) {
 	c, t, k := w.c, w.look, w.Width
 	lo = p * collection.PanelAtoms
 	n = min(collection.PanelAtoms, c.N-lo)
-	c.AtomHeads(w.heads, lo, lo+n, &w.prepare)
+	w.whole.AtomHeads(w.heads, w.first+lo, w.first+lo+n, &w.prepare)
 	clear(w.parts)
 	for a := range n {
 		part := w.parts[a*k:]

@@ -56,7 +56,7 @@ func newMixed(t *testing.T, metric collection.Metric, spread int) *mixedCase {
 		}
 	}
 	c, l := buildMixed(t, metric, rows[:mixedAtoms*mixedDim], 32, 64)
-	m, err := l.Mix(t.Context(), c)
+	m, err := l.Mix(t.Context(), c, c, 0)
 	if err != nil || m == nil {
 		t.Fatal(m, err)
 	}
@@ -161,7 +161,7 @@ func (x *mixedCase) query(z []float64) *collection.Query {
 // atom, so that the errors of all coordinates add up: what is charged for either is enough, and little more.
 func TestMixedRoundingIsCharged(t *testing.T) {
 	x := newMixed(t, collection.InnerProduct, 0)
-	w := (&mixing{Mixed: x.Mixed, c: x.c, unit: 1, balance: 1 / x.Rest}).newMixer()
+	w := (&mixing{Mixed: x.Mixed, c: x.c, whole: x.c, unit: 1, balance: 1 / x.Rest}).newMixer()
 	w.mixPanel(0)
 	z, zf, shares := make([]float64, x.Width), make([]float32, x.Width), [3]float64{}
 	try := func(kind, i int, beyond float64) {
@@ -226,7 +226,7 @@ func TestNoMixedCodes(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(3), 600, mixedDim)
 	none := func(what string, c *collection.Collection, l *Compiled) {
 		t.Helper()
-		if m, err := l.Mix(t.Context(), c); m != nil || err != nil {
+		if m, err := l.Mix(t.Context(), c, c, 0); m != nil || err != nil {
 			t.Errorf("%s: %v, %v", what, m, err)
 		}
 	}
@@ -245,7 +245,7 @@ func TestNoMixedCodes(t *testing.T) {
 	none("too many codes", c, &wide)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := l.Mix(ctx, c); !errors.Is(err, context.Canceled) {
+	if _, err := l.Mix(ctx, c, c, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of the context: %v", err)
 	}
 	for i := range rows {
