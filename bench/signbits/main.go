@@ -108,6 +108,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return fmt.Errorf("%s: %d coordinates are not coded, at least %d are", o.atoms, c.Dim, collection.MinRotated)
 	}
 	fmt.Fprintf(out, "%d x %d, %v\n", c.N, c.Dim, metric)
+	costs.Mixed = 0 // plans that begin at panels, which are to be compared
 	planner := plan.New(c, costs)
 	w := newWorkload(c, queries.Data)
 	for _, k := range ks {

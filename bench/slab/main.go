@@ -78,7 +78,9 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return fmt.Errorf("%s: %d coordinates are not coded, at least %d are", o.atoms, c.Dim, collection.MinRotated)
 	}
 	fmt.Fprintf(out, "%d x %d, %v: %d codes of the head, %d of the rest in the slab\n", c.N, c.Dim, metric, c.R, c.PanelWidth)
-	planner := plan.New(c, gpu.EstimatedCosts())
+	costs := gpu.EstimatedCosts()
+	costs.Mixed = 0 // of plans that read the slab
+	planner := plan.New(c, costs)
 	for _, method := range []plan.Method{plan.Auto, plan.Adaptive} {
 		for _, m := range []int{1, 1024} {
 			for _, k := range ks {
