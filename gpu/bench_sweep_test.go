@@ -34,8 +34,9 @@ type chunked struct {
 	First     int     `json:"first"`  // atoms of the first chunk
 	Growth    int     `json:"growth"` // ratio of the ends of consecutive chunks
 	Seconds   float64 `json:"seconds"`
-	Listed    float64 `json:"listed"`    // arms of a query at its end
-	Overflows int     `json:"overflows"` // queries whose list overflowed, or that kept too much
+	Listed    float64 `json:"listed"`          // arms of a query at its end
+	Overflows int     `json:"overflows"`       // queries whose list overflowed, or that kept too much
+	Mixed     bool    `json:"mixed,omitempty"` // at mixed codes, otherwise at panels
 	Own       bool    `json:"own"`
 }
 
@@ -84,7 +85,7 @@ func (s *server) sweep(ctx context.Context, r *request) (out *swept, err error) 
 	return out, w.shapes(ctx, r.Count, out)
 }
 
-// chunks tries sequences of chunks, with a start if looks of the goals have one.
+// chunks tries sequences of chunks, with a start if looks of the goals have one, and the program's own also at mixed codes.
 func (w *sweeping) chunks(ctx context.Context, count int, out *swept) error {
 	firsts, starts := []int{512, scanFirst, 4096, 16384}, w.r.start != nil && w.goals[0].K <= startMost
 	if starts {
@@ -101,34 +102,56 @@ func (w *sweeping) chunks(ctx context.Context, count int, out *swept) error {
 			if slower = growth; same && !own {
 				continue
 			}
-			err := w.median(ctx, count, func(q *queue, x *run, g *queryChunk, l *look) {
-				end := first
-				if start > 0 {
-					x.takeStart(q, g, l, nil, toScan)
-					end *= growth
-				}
-				for ; g.nextAtom < w.r.c.N; end *= growth {
-					for end = min(end, w.r.c.N); g.nextAtom < end; {
-						lo := g.nextAtom
-						g.nextAtom = min(end, lo+g.launchAtoms())
-						x.scanAtoms(q, g, l, lo, g.nextAtom)
-					}
-					g.tighten(q, toScan, rankByBound, l.MaxSurvivors, x.normBeyond(g))
-				}
-			})
-			if err != nil {
+			c := chunked{Start: start, First: first, Growth: growth, Own: own}
+			if err := w.chunk(ctx, count, out, c); err != nil {
 				return err
 			}
-			c := chunked{Start: start, First: first, Growth: growth, Seconds: w.seconds, Own: own}
-			for _, s := range w.states {
-				c.Listed += float64(s.listed) / float64(len(w.states))
-				if s.flags&(flagOverflow|flagDense) != 0 {
-					c.Overflows++
+			if c.Mixed = own && mayMix(w.r.c); c.Mixed {
+				if err := w.chunk(ctx, count, out, c); err != nil {
+					return err
 				}
 			}
-			out.Chunks = append(out.Chunks, c)
 		}
 	}
+	return nil
+}
+
+// chunk times one sequence of chunks and adds it to out.
+func (w *sweeping) chunk(ctx context.Context, count int, out *swept, c chunked) error {
+	if c.Mixed {
+		w.look.Rep = backend.Mixed
+		defer func() { w.look.Rep = backend.Panels }()
+	}
+	err := w.median(ctx, count, func(q *queue, x *run, g *queryChunk, l *look) {
+		end := c.First
+		if c.Start > 0 {
+			x.takeStart(q, g, l, nil, toScan)
+			x.encodeMixed(q, g, l)
+			end *= c.Growth
+		}
+		for ; g.nextAtom < w.r.c.N; end *= c.Growth {
+			for end = min(end, w.r.c.N); g.nextAtom < end; {
+				lo := g.nextAtom
+				g.nextAtom = min(end, lo+g.launchAtoms())
+				x.scanAtoms(q, g, l, lo, g.nextAtom)
+			}
+			g.tighten(q, toScan, rankByBound, l.MaxSurvivors, x.normBeyond(g))
+			if g.nextAtom < w.r.c.N {
+				x.encodeMixed(q, g, l)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	c.Seconds = w.seconds
+	for _, s := range w.states {
+		c.Listed += float64(s.listed) / float64(len(w.states))
+		if s.flags&(flagOverflow|flagDense) != 0 {
+			c.Overflows++
+		}
+	}
+	out.Chunks = append(out.Chunks, c)
 	return nil
 }
 
@@ -211,6 +234,8 @@ func (w *sweeping) pass(ctx context.Context, f func(*queue, *run, *queryChunk, *
 		g.beginLook(q)
 		x.encodeQueries8(q, g, l)
 		x.computeFactors(q, g, l)
+		x.mixQueries(q, g, l)
+		x.encodeMixed(q, g, l)
 		var sides [2]*device.Event
 		for side := range sides {
 			if sides[side], err = w.k.event(q.t, side); err != nil {

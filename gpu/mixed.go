@@ -119,16 +119,22 @@ func mixedPlace(atom, k int) int {
 	return part*32*16 + lane*16 + piece*4 + byte
 }
 
-// mixQueries computes z of the queries.
+// mixQueries computes z of the queries, if the look is at mixed codes.
 func (x *run) mixQueries(q *queue, qs *queryChunk, l *look) {
+	if l.mixed == nil {
+		return
+	}
 	q.mixQueries(device.Shape{Grid: device.Dim{X: blocks(qs.m(), 8)}, Block: device.Dim{X: l.mixed.width()}}, mixQueriesArgs{
 		head: partOf(qs, x.b.at.head, x.r.c.R), rest: partOf(qs, x.b.at.rest, x.r.c.D), matrix: device.Ptr(l.mixed.matrix),
 		z: partOf(qs, x.b.at.z, backend.MixedMost), m: qs.m(), D: x.r.c.D, mixing: l.mixed.mixing,
 	})
 }
 
-// encodeMixed codes the queries for their present thresholds.
+// encodeMixed codes the queries for their present thresholds, if the look is at mixed codes.
 func (x *run) encodeMixed(q *queue, qs *queryChunk, l *look) {
+	if l.mixed == nil {
+		return
+	}
 	q.mixedCodes(warpEach(qs.m()), mixedCodesArgs{
 		z: partOf(qs, x.b.at.z, backend.MixedMost), codes: partOf(qs, x.b.at.mixed, backend.MixedMost+backend.MixedTerms), queries: qs.states(), m: qs.m(), mixing: l.mixed.mixing,
 	})

@@ -167,19 +167,15 @@ func (x *run) scan(ctx context.Context, q *queue, qs *queryChunk, l *look) error
 	}
 	x.encodeQueries8(q, qs, l)
 	x.computeFactors(q, qs, l)
-	if l.mixed != nil {
-		x.mixQueries(q, qs, l)
-		x.encodeMixed(q, qs, l)
-	}
+	x.mixQueries(q, qs, l)
+	x.encodeMixed(q, qs, l)
 	filter, ending := x.unionFilter(qs), toScan
 	if !qs.together {
 		ending.mask |= flagWaiting
 	}
 	if qs.nextAtom == 0 && qs.starts && x.lookStarts(l) {
 		x.takeStart(q, qs, l, filter, ending)
-		if l.mixed != nil {
-			x.encodeMixed(q, qs, l)
-		}
+		x.encodeMixed(q, qs, l)
 		if err := q.paceChunk(ctx, qs.nextAtom*qs.m()); err != nil && qs.nextAtom < n {
 			return err
 		}
@@ -194,7 +190,7 @@ func (x *run) scan(ctx context.Context, q *queue, qs *queryChunk, l *look) error
 			x.markWaiting(q, qs, end, l.FirstChunk)
 			qs.tighten(q, ending, rankByBound, l.MaxSurvivors, x.normBeyond(qs))
 			end = x.chunkEndAfter(qs, end, l)
-			if l.mixed != nil && qs.nextAtom < n {
+			if qs.nextAtom < n {
 				x.encodeMixed(q, qs, l)
 			}
 		}
