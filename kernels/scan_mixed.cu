@@ -73,6 +73,18 @@ DEV void list_sums(const ListWriter& s, MixedBuffer* buffered, const float* step
   list_pairs(s, j, atom, bound);
 }
 
+// element returns d[e] of N, 12 or 16, which are in registers.
+template <int N>
+DEV int element(const int* d, u32 e) {
+  int v[N / 2];
+#pragma unroll
+  for (int i = 0; i < N / 2; i++) v[i] = e & 1 ? d[2 * i + 1] : d[2 * i];
+#pragma unroll
+  for (int i = 0; i < N / 4; i++) v[i] = e & 2 ? v[2 * i + 1] : v[2 * i];
+  int low = e & 4 ? v[1] : v[0];
+  return e & 8 ? (N == 16 && e & 4 ? v[N / 4 - 1] : v[2]) : low;
+}
+
 // catch_passing buffers the pairs of a warp's products that pass, and lists them 32 at a time. Bit e of a lane's mask is its pair e: atom
 // lane/4 + 8 (e/2 % 2) + 16 (e/4) of the warp's and query 2 (lane % 4) + e % 2 of the eight from slot on.
 template <int TILES>
@@ -86,12 +98,10 @@ DEV void catch_passing(const ListWriter& writer, MixedBuffer* buffered, const fl
     u32 count = buffered->count;
     __syncwarp();
     if (mask) {
-      int e = __ffs((int)mask) - 1, sum = d[0];
-#pragma unroll
-      for (int i = 1; i < 4 * TILES; i++) sum = e == i ? d[i] : sum;
+      u32 e = (u32)__ffs((int)mask) - 1;
       u32 at = count + (u32)__popc(any & ((MUTANT(8) ? 2u << lane : 1u << lane) - 1));
-      u32 atom = lane / 4 + 16 * (u32)(e / 4) + 8 * (u32)(MUTANT(9) ? 1 - e / 2 % 2 : e / 2 % 2), query = slot + 2 * (lane % 4) + (u32)(e % 2);
-      buffered->sum[at] = sum;
+      u32 atom = lane / 4 + e / 4 * 16 + (MUTANT(9) ? 1 - e / 2 % 2 : e / 2 % 2) * 8, query = slot + lane % 4 * 2 + e % 2;
+      buffered->sum[at] = element<4 * TILES>(d, e);
       buffered->key[at] = (unsigned short)(query * kGroup + atom);
       mask &= mask - 1;
     }

@@ -161,9 +161,9 @@ func firstLook(out io.Writer, c *collection.Collection, planner *plan.Planner, k
 // compare takes a first look in every form and writes a line for each. Sign bits take so few
 // instructions that they are also compared at 32 more coordinates.
 func compare(ctx context.Context, out io.Writer, w *workload, l *looks.Compiled, k int) error {
-	fmt.Fprintf(out, "  %-46s %9s %9s %7s %7s %8s\n", "", "listed %", "left %", "median", "most", "turns %")
+	fmt.Fprintf(out, "  %-46s %9s %9s %7s %7s %8s %7s\n", "", "listed %", "left %", "median", "most", "turns %", "rounds")
 	line := func(name string, f tally) {
-		fmt.Fprintf(out, "  %-46s %9.4f %9.4f %7d %7d %8.2f\n", name, f.listed, f.left, f.median, f.most, f.turns)
+		fmt.Fprintf(out, "  %-46s %9.4f %9.4f %7d %7d %8.2f %7.3f\n", name, f.listed, f.left, f.median, f.most, f.turns, f.rounds)
 	}
 	inOrder := storedOrder(w.c.N)
 	line(fmt.Sprintf("as it is, %d", l.To), w.search(newAtomwise(w, l), inOrder, k))

@@ -59,11 +59,12 @@ type scanner interface {
 	firstChunk() int
 }
 
-// tally is what a first look did: shares of all pairs in per cent, lists at its end by length, and the
-// share of the turns in which a pair passed.
+// tally is what a first look did: shares of all pairs in per cent, lists at its end by length, the
+// share of the turns in which a pair passed, in per cent, and the mean number of pairs of a turn that pass in the
+// same lane, at most, which a warp catches one after the other.
 type tally struct {
-	listed, left, turns float64
-	median, most        int
+	listed, left, turns, rounds float64
+	median, most                int
 }
 
 // search takes a first look for the k best at the atoms in the given order.
@@ -74,16 +75,23 @@ func (w *workload) search(s scanner, order []uint32, k int) (f tally) {
 		tau[j] = math.Inf(-1)
 	}
 	lists, best := make([][]entry, queryCount), make([][]float64, queryCount)
-	turns := make(map[[2]int]bool)
+	turns := make(map[[2]int]*[32]int)
 	atoms := s.turnAtoms()
-	busy, listed := 0, 0
+	busy, rounds, listed := 0, 0, 0
 	for lo, end := 0, firstChunk(s.firstChunk()); lo < n; lo, end = min(n, end), end*scanGrowth {
 		s.scan(lo, min(n, end), tau, func(at, j int, bound float64) {
 			listed++
 			lists[j] = append(lists[j], entry{at, bound})
-			turns[[2]int{at / atoms, j / turnQueries}] = true
+			turn := [2]int{at / atoms, j / turnQueries}
+			if turns[turn] == nil {
+				turns[turn] = new([32]int)
+			}
+			turns[turn][at%8*4+j%turnQueries/2]++ // as the lanes have the sums of products (kernels/dev.cuh)
 		})
 		busy += len(turns)
+		for _, lanes := range turns {
+			rounds += slices.Max(lanes[:])
+		}
 		clear(turns)
 		for j := range lists {
 			lists[j], best[j], tau[j] = w.tighten(j, order, lists[j], best[j], tau[j], k)
@@ -97,7 +105,7 @@ func (w *workload) search(s scanner, order []uint32, k int) (f tally) {
 	slices.Sort(lengths)
 	pairs := float64(n) * queryCount
 	all := float64((n+atoms-1)/atoms) * (queryCount / turnQueries)
-	return tally{100 * float64(listed) / pairs, 100 * float64(total) / pairs, 100 * float64(busy) / all,
+	return tally{100 * float64(listed) / pairs, 100 * float64(total) / pairs, 100 * float64(busy) / all, float64(rounds) / all,
 		lengths[queryCount/2], lengths[queryCount-1]}
 }
 
