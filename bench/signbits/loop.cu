@@ -2,8 +2,8 @@
 // nothing launches it. bench/README.md says how to count.
 //
 // A warp holds 64 atoms in registers: 32 PARTS codes each. An iteration multiplies them by eight queries, 512 pairs. A pair
-// passes if its sum is not negative, and none of a lane's 16 does if the AND of the sums is negative. Where atoms hold the codes
-// of their terms the sums start from zero; otherwise from minus the threshold of a tile, the 64 atoms, and query.
+// passes if its sum is not negative, and none of a lane's 16 does if the AND of the sums is negative. The sums start from minus the
+// threshold of a tile, the 64 atoms, and query. kernels/scan_mixed.cu is the same by mixed codes, whose sums start from zero.
 #include "tile.cuh"
 
 static const int kTileAtoms = 64, kBlockAtoms = 8 * kTileAtoms, kBlockQueries = 256;
@@ -26,9 +26,9 @@ DEV u32 collect(const int* sums, u32 key, unsigned short* passing, u32 count) {
   return count;
 }
 
-// steps multiplies the block's tiles by its queries. If the sums start from thresholds, negated holds, for each tile and pair of
+// steps multiplies the block's tiles by its queries. negated holds, for each tile and pair of
 // queries, {-T, -T', -T, -T'}: what the four sums of a lane start from.
-template <int PARTS, bool TERMS>
+template <int PARTS>
 DEV void steps(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) {
   SHARED_DYN(unsigned char, shared);
   const int pitch = 32 * PARTS + 16, pieces = 2 * PARTS;
@@ -40,7 +40,7 @@ DEV void steps(const u8* slab, const u8* codes8, const int4* negated, int slots,
     cp_async16(atoms + i / pieces * pitch + i % pieces * 16, slab + ((size_t)blockIdx.x * kBlockAtoms + i / pieces) * 32 * PARTS + i % pieces * 16, 16);
   for (int i = threadIdx.x; i < kBlockQueries * pieces; i += blockDim.x)
     cp_async16(codes + i / pieces * pitch + i % pieces * 16, codes8 + (size_t)i / pieces * 32 * PARTS + i % pieces * 16, 16);
-  for (int i = threadIdx.x; !TERMS && i < kBlockAtoms / kTileAtoms * kBlockQueries / 2; i += blockDim.x)
+  for (int i = threadIdx.x; i < kBlockAtoms / kTileAtoms * kBlockQueries / 2; i += blockDim.x)
     starts[i] = negated[(size_t)blockIdx.x * (kBlockAtoms / kTileAtoms) * (kBlockQueries / 2) + i];
   cp_async_commit();
   cp_async_wait<0>();
@@ -57,9 +57,6 @@ DEV void steps(const u8* slab, const u8* codes8, const int4* negated, int slots,
   // sass signbits3 IMMA: 512 pairs
   // sass signbits4 IMMA: 512 pairs
   // sass signbits5 IMMA: 512 pairs
-  // sass terms4 IMMA: 512 pairs
-  // sass terms5 IMMA: 512 pairs
-  // sass terms6 IMMA: 512 pairs
 #pragma unroll 1
   for (int n = slots; n > 0; n -= 8, row += 8 * pitch, key += 8, mine += 4) {
     int d[4][4];
@@ -67,11 +64,8 @@ DEV void steps(const u8* slab, const u8* codes8, const int4* negated, int slots,
 #pragma unroll
     for (int k = 0; k + 1 < PARTS; k += 2) ldmatrix_x4(y[k], row + 32 * k);
     if (PARTS % 2) ldmatrix_x2(y[PARTS - 1], row + 32 * (PARTS - 1));
-    int start[4] = {};
-    if (!TERMS) {
-      int4 c = *mine;
-      start[0] = c.x, start[1] = c.y, start[2] = c.z, start[3] = c.w;
-    }
+    int4 c = *mine;
+    int start[4] = {c.x, c.y, c.z, c.w};
 #pragma unroll
     for (int k = 0; k < PARTS; k++)
 #pragma unroll
@@ -87,14 +81,8 @@ DEV void steps(const u8* slab, const u8* codes8, const int4* negated, int slots,
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
-signbits3(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) { steps<3, false>(slab, codes8, negated, slots, counts); }
+signbits3(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) { steps<3>(slab, codes8, negated, slots, counts); }
 extern "C" __global__ void __launch_bounds__(256, 2)
-signbits4(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) { steps<4, false>(slab, codes8, negated, slots, counts); }
+signbits4(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) { steps<4>(slab, codes8, negated, slots, counts); }
 extern "C" __global__ void __launch_bounds__(256, 2)
-signbits5(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) { steps<5, false>(slab, codes8, negated, slots, counts); }
-extern "C" __global__ void __launch_bounds__(256, 2)
-terms4(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) { steps<4, true>(slab, codes8, negated, slots, counts); }
-extern "C" __global__ void __launch_bounds__(256, 2)
-terms5(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) { steps<5, true>(slab, codes8, negated, slots, counts); }
-extern "C" __global__ void __launch_bounds__(256, 2)
-terms6(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) { steps<6, true>(slab, codes8, negated, slots, counts); }
+signbits5(const u8* slab, const u8* codes8, const int4* negated, int slots, u32* counts) { steps<5>(slab, codes8, negated, slots, counts); }

@@ -1,6 +1,5 @@
-// Command signbits counts what passes two first looks: the GPU's, and one that is decided by sign bits,
-// which is not built. docs/gpu.md says what came of it, tiles.go and terms.go what the two forms of the
-// second look are.
+// Command signbits counts what passes first looks of a GPU: at panels, and by sign bits, in two forms: at mixed
+// codes, and by thresholds of tiles, which is not built (tiles.go). docs/gpu.md says what came of it.
 //
 //	go run ./bench/signbits -atoms FILE -queries FILE [-n 60000] [-metric ip] [-k 10,100]
 //
@@ -187,7 +186,7 @@ func compare(ctx context.Context, out io.Writer, w *workload, l *looks.Compiled,
 		if m, err := newMixed(ctx, w, l); err != nil {
 			return err
 		} else if m != nil {
-			line(fmt.Sprintf("sign bits, %d, as stored, terms coded", l.To), w.search(m, inOrder, k))
+			line(fmt.Sprintf("mixed codes, %d", l.To), w.search(m, inOrder, k))
 		}
 		byRadius := orderByRadius(w.c.N, l.Radius, l.FirstChunk)
 		for _, form := range forms {
