@@ -16,7 +16,7 @@ import (
 // the offset of every field.
 func TestLayout(t *testing.T) {
 	var want []uint32
-	for _, s := range []any{query{}, strip{}, looks.Side{}, terms{}, lists{}, report{}} {
+	for _, s := range []any{query{}, strip{}, looks.Side{}, terms{}, lists{}, mixing{}, report{}} {
 		of := reflect.TypeOf(s)
 		want = append(want, uint32(of.Size()))
 		for i := range of.NumField() {
