@@ -441,7 +441,8 @@ func TestScanOverflows(t *testing.T) {
 	scanAll(t, cases)
 }
 
-// TestSeen: scan_seen counts the atoms of a chunk that a query may return.
+// TestSeen: scan_seen counts the atoms of a chunk that a query may return, and the bytes that are read of them besides those at panels,
+// or that are not, if the query has mixed codes.
 func TestSeen(t *testing.T) {
 	onKernels(t, func(b *preparer) {
 		r := rand.New(rand.NewPCG(60, 60))
@@ -451,9 +452,11 @@ func TestSeen(t *testing.T) {
 			c.filter[i] = r.Uint64()
 		}
 		filter := to(b, c.filter)
-		for _, chunk := range [][2]uint32{{0, 1}, {0, 512}, {512, 1024}, {512, 1100}, {1024, 1088}, {1024, n}, {0, n}, {128, 192}} {
+		for k, chunk := range [][2]uint32{{0, 1}, {0, 512}, {512, 1024}, {512, 1100}, {1024, 1088}, {1024, n}, {0, n}, {128, 192}} {
+			more := []int{0, 84, -12, -1}[k%4]
 			for j := range c.states {
 				c.states[j].filter, c.states[j].from = 0, 0
+				c.states[j].flags, c.states[j].bytes = []uint32{0, flagMixed, flagMixed | flagRandom, flagRandom}[j%4], 1<<33+uint64(j)
 				if j%2 == 0 {
 					c.states[j].filter = filter.Address()
 				}
@@ -468,12 +471,19 @@ func TestSeen(t *testing.T) {
 			hidden := c.hidden.upload(b, states)
 			q := to(b, states)
 			b.q.scanSeen(device.Shape{Grid: device.Dim{X: ceil(m, 8)}, Block: device.Dim{X: 256}}, scanSeenArgs{
-				queries: device.Ptr(q), m: m, mask: 0, value: 0, lo: chunk[0], hi: chunk[1],
+				queries: device.Ptr(q), m: m, mask: 0, value: 0, lo: chunk[0], hi: chunk[1], more: more,
 			})
 			for j, s := range from(b, q) {
 				want := 0
 				for i := int(chunk[0]); i < int(chunk[1]); i++ {
 					want += flag(c.allows(i, j))
+				}
+				bytes := c.states[j].bytes
+				if s.flags&flagMixed != 0 {
+					bytes += uint64(more * want)
+				}
+				if s.bytes != bytes {
+					t.Errorf("query %d with flags %b, %d more bytes for each of %d atoms: %d, want %d", j, s.flags, more, want, s.bytes, bytes)
 				}
 				if int(s.seen) != want {
 					t.Errorf("atoms %d to %d, query %d from %d with a filter: %v, %d atoms excluded: %d seen of %d", chunk[0], chunk[1], j, s.from, s.filter != 0, s.excludes, s.seen, want)

@@ -27,19 +27,21 @@ type mutant struct {
 }
 
 const (
-	scanTests     = "TestScan|TestScanOfSomeQueries|TestScanOverflows"
-	seenTests     = "TestSeen"
-	goalTests     = "TestMarkWaiting|TestTakeGiven|TestSeedBest"
-	denseTests    = "TestDense|TestDenseOfSomeQueries"
-	rankTests     = "TestDenseRanks"
-	listTests     = "TestPrune|TestSelectCandidates|TestSelectAmongEquals|TestLookFigures"
-	lookTests     = "TestLookRows|TestLookSigns|TestLookAtOverflow"
-	codeTests     = "TestQueryCodes|TestLookFactors|TestLoadedQueries"
-	rotationTests = "TestHeads|TestRotations"
-	shortTests    = "TestTightenShort"
-	shareTests    = "TestShares|TestMoveLists"
-	scoreTests    = "TestScores|TestScoresDependOnTheRowAlone"
-	mergeTests    = "TestMerge|TestMergeTakesNoRowTwice|TestMergeFillsItsRoom"
+	scanTests      = "TestScan|TestScanOfSomeQueries|TestScanOverflows"
+	mixedCodeTests = "TestMixQueries|TestMixedCodes"
+	mixedScanTests = "TestScanMixed|TestScanMixedOfSomeQueries|TestScanMixedOverflows"
+	seenTests      = "TestSeen"
+	goalTests      = "TestMarkWaiting|TestTakeGiven|TestSeedBest"
+	denseTests     = "TestDense|TestDenseOfSomeQueries"
+	rankTests      = "TestDenseRanks"
+	listTests      = "TestPrune|TestSelectCandidates|TestSelectAmongEquals|TestLookFigures"
+	lookTests      = "TestLookRows|TestLookSigns|TestLookAtOverflow"
+	codeTests      = "TestQueryCodes|TestLookFactors|TestLoadedQueries"
+	rotationTests  = "TestHeads|TestRotations"
+	shortTests     = "TestTightenShort"
+	shareTests     = "TestShares|TestMoveLists"
+	scoreTests     = "TestScores|TestScoresDependOnTheRowAlone"
+	mergeTests     = "TestMerge|TestMergeTakesNoRowTwice|TestMergeFillsItsRoom"
 )
 
 var mutants = []mutant{
@@ -81,6 +83,26 @@ var mutants = []mutant{
 	{"scan_rows", 81, scanTests, false, "excluded atoms listed"},
 	{"scan_rows", 83, scanTests, false, "atoms before a query's first listed"},
 	{"scan_rows", 67, scanTests, false, "words read behind a row's end"},
+	{"scan_mixed", 2, mixedScanTests, false, "a bound that is the threshold"},
+	{"scan_mixed", 4, mixedScanTests, false, "an atom too many at the end of a chunk"},
+	{"scan_mixed", 5, mixedScanTests, false, "sixteen atoms exchanged with the next"},
+	{"scan_mixed", 6, mixedScanTests, false, "the last eight queries of a tile left out"},
+	{"scan_mixed", 7, mixedScanTests, false, "sums of zero left out of the vote"},
+	{"scan_mixed", 8, mixedScanTests, false, "compaction that counts a lane itself"},
+	{"scan_mixed", 9, mixedScanTests, false, "atoms eight apart exchanged"},
+	{"scan_mixed", 61, mixedScanTests, false, "pairs listed before all lanes have caught theirs"},
+	{"scan_mixed", 62, mixedScanTests, false, "pairs counted as listed before all lanes have read theirs"},
+	{"scan_mixed", 64, mixedScanTests, false, "an entry behind a list's end"},
+	{"scan_mixed", 65, mixedScanTests, true, "a list's length increased without an atomic"},
+	{"scan_mixed", 66, mixedScanTests, false, "positions of a query assigned by another lane"},
+	{"scan_mixed", 81, mixedScanTests, false, "excluded atoms listed"},
+	{"scan_mixed", 83, mixedScanTests, false, "atoms before a query's first listed"},
+	{"mixed", 1, mixedCodeTests, false, "the rest mixed in units of its own"},
+	{"mixed", 2, mixedCodeTests, false, "no barrier before heads and rests are multiplied"},
+	{"mixed", 3, mixedCodeTests, false, "what is left of a query's factors not coded"},
+	{"mixed", 4, mixedCodeTests, false, "no charge for the codes of terms"},
+	{"mixed", 5, mixedCodeTests, false, "an error without that of the codes"},
+	{"mixed", 6, mixedCodeTests, false, "codes of a query without a threshold"},
 	{"dense", 1, denseTests, false, "a wait that leaves a slice under way"},
 	{"dense", 2, denseTests, false, "no barrier before a slice is used"},
 	{"dense", 3, denseTests, false, "fragments of two times eight rows exchanged"},

@@ -176,5 +176,5 @@ scan_seen(Query* queries, int m, u32 mask, u32 value, u32 lo, u32 hi, int more) 
   u32 n = __reduce_add_sync(kAll, count_allowed(q, lo, hi));
   if (lane_id() > 0) return;
   q->seen += n;
-  if (q->flags & kMixed) q->bytes += (u64)n * (u64)(long long)more;
+  if (matches(q, kMixed, kMixed)) q->bytes += (u64)n * (u64)(long long)more;
 }

@@ -125,7 +125,7 @@ DEV bool load_queries(const MixedScan& a, u8* codes, u32* number, int pitch, int
   int pieces = pitch / 16 - 1;
   for (int i = threadIdx.x; i < slots * pieces; i += blockDim.x) {
     int s = i / pieces, p = i % pieces;
-    uint4 v = make_uint4(0, 0, 0, p == pieces - 1 && !MUTANT(3) ? 0xff000000u : 0);
+    uint4 v = make_uint4(0, 0, 0, p == pieces - 1 ? 0xff000000u : 0);
     if (number[s] != ~0u) v = *(const uint4*)(a.codes + (size_t)number[s] * (pitch - 16) + 16 * p);
     *(uint4*)(codes + s * pitch + 16 * p) = v;
   }
