@@ -18,6 +18,7 @@ const (
 	streamOrder
 	streamPermutation
 	streamPilot
+	streamMatrix
 )
 
 func generator(seed uint64, stream uint64) *rand.Rand { return rand.New(philox.New(seed, stream)) }
@@ -122,6 +123,9 @@ func haarMatrix(n int, r *rand.Rand) []float32 {
 	}
 	return out
 }
+
+// OrthogonalMatrix returns an orthogonal matrix of n x n, row by row, rounded to float32. It depends on n alone.
+func OrthogonalMatrix(n int) []float32 { return haarMatrix(n, generator(uint64(n), streamMatrix)) }
 
 // rotate writes R x to dst by rounds and overwrites x and tmp. All have length D and none
 // overlaps another. It is not for Haar matrices.

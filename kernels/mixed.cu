@@ -18,9 +18,10 @@ extern "C" __global__ void __launch_bounds__(160)
 mix_queries(const float* head, const float* rest, const float* matrix, float* z, int m, int D, const __grid_constant__ Mixing mixing) {
   __shared__ float part[kTogether][kMostMixed];
   int R = mixing.R, W = mixing.width, K = R + mixing.To, first = (int)blockIdx.x * kTogether, n = min(kTogether, m - first), i = threadIdx.x;
-  for (int j = 0; j < n; j++) {
+  for (int j = 0; j < kTogether; j++) {
     float v = 0;
-    if (i < R) v = head[(size_t)(first + j) * R + i];
+    if (j >= n) v = 0;
+    else if (i < R) v = head[(size_t)(first + j) * R + i];
     else if (i < K) v = (float)(rest[(size_t)(first + j) * D + (i - R)] * (MUTANT(1) ? 1 : mixing.rest));
     part[j][i] = v;
   }

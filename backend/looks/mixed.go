@@ -3,13 +3,10 @@ package looks
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"gonum.org/v1/gonum/mat"
 
 	"thresher/backend"
 	"thresher/bandit"
@@ -100,7 +97,7 @@ func (t *Compiled) Mix(ctx context.Context, c, whole *collection.Collection, fir
 	if width == 0 || max(e, -e) > mostExponent {
 		return nil, nil
 	}
-	m := &Mixed{Width: width, Codes: make([]int8, c.N*(width+backend.MixedTerms)), Step: make([]float32, c.N), Matrix: mixingMatrix(width),
+	m := &Mixed{Width: width, Codes: make([]int8, c.N*(width+backend.MixedTerms)), Step: make([]float32, c.N), Matrix: collection.OrthogonalMatrix(width),
 		Slack: 4 * bandit.AccumulateError(width+4) * math.Sqrt(float64(width)), look: t}
 	x := mixing{Mixed: m, c: c, whole: whole, first: first, unit: math.Ldexp(1, -e), balance: t.balance(c), factors: make([][MixedProducts]float64, c.N)}
 	m.Rest = 1 / x.balance
@@ -284,26 +281,6 @@ func digits(v float64, n int) (whole, left int8) {
 
 // fourth is a fourth of a whole number, rounded.
 func fourth(whole int8) int8 { return int8(math.RoundToEven(float64(whole) / 4)) }
-
-// mixingMatrix returns an orthogonal matrix of n x n, rounded to float32, that depends on n alone.
-func mixingMatrix(n int) []float32 {
-	r := rand.New(rand.NewPCG(1, uint64(n)))
-	g := mat.NewDense(n, n, nil)
-	for i := range n {
-		for j := range n {
-			g.Set(i, j, r.NormFloat64())
-		}
-	}
-	var qr mat.QR
-	qr.Factorize(g)
-	var q mat.Dense
-	qr.QTo(&q)
-	out := make([]float32, n*n)
-	for i, v := range q.RawMatrix().Data {
-		out[i] = float32(v)
-	}
-	return out
-}
 
 // inParallel calls the functions that newWorker returns for 0 to n-1, on all cores, until ctx ends.
 func inParallel(ctx context.Context, n int, newWorker func() func(i int)) error {
