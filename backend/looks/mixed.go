@@ -5,8 +5,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"thresher/backend"
 	"thresher/bandit"
@@ -69,8 +67,8 @@ const (
 	// leastShare bounds steps from below, as a share of the greatest in a sample: of smaller atoms a step would be so small that
 	// the factor 1/s left little room for those of others.
 	leastShare = .5
-	// sampledPanels is the number of panels in that sample.
-	sampledPanels = 64
+	// sampledPanels is the number of panels in that sample, piecePanels that of a goroutine's piece.
+	sampledPanels, piecePanels = 64, 32
 	// sizeOfNorm is the least factor BySize as a share of the norm. A small head and few codes would make the ratio Norms large.
 	sizeOfNorm = 1. / 64
 	// lostLeast is an error of y and z in units in which vectors have norms near 1; it exceeds what underflow of their coordinates takes.
@@ -104,14 +102,21 @@ func (t *Compiled) Mix(ctx context.Context, c, whole *collection.Collection, fir
 	if x.leastStep = x.sampleStep(); x.leastStep < LeastStep {
 		return nil, nil
 	}
-	panels := (c.N + collection.PanelAtoms - 1) / collection.PanelAtoms
-	if err := inParallel(ctx, panels, x.newWorker); err != nil {
+	if err := x.eachPiece(ctx, x.codeAtoms); err != nil {
 		return nil, err
 	}
 	if !x.limits() {
 		return nil, nil
 	}
-	return m, inParallel(ctx, panels, func() func(int) { return x.codeTerms })
+	return m, x.eachPiece(ctx, x.codeTerms)
+}
+
+// eachPiece calls f for pieces of the atoms, each some whole panels but the last, on all cores, until ctx ends.
+func (x *mixing) eachPiece(ctx context.Context, f func(lo, hi int)) error {
+	return backend.EachPiece(runtime.GOMAXPROCS(0), x.c.N, piecePanels*collection.PanelAtoms, func(lo, hi int) error {
+		f(lo, hi)
+		return ctx.Err()
+	}, nil)
 }
 
 // balance is c: coding loses least if atoms, and queries like them, have head and rest in the same proportion in y and z.
@@ -139,7 +144,7 @@ type mixing struct {
 	factors   [][MixedProducts]float64 // of each atom, over its step
 }
 
-// mixer is one goroutine's memory.
+// mixer is memory for one panel at a time.
 type mixer struct {
 	*mixing
 	prepare  collection.PrepareScratch
@@ -153,10 +158,9 @@ func (x *mixing) newMixer() *mixer {
 	return &mixer{mixing: x, heads: make([]float32, n*x.c.R), parts: make([]float32, n*x.Width), y: make([]float32, n*x.Width), panel: make([]float32, 32*x.Width)}
 }
 
-// mixPanel sets y for the atoms of a panel, and returns the first of them and their number.
-func (w *mixer) mixPanel(p int) (lo, n int) {
+// mixPanel sets y for the atoms of the panel that begins at lo, and returns their number.
+func (w *mixer) mixPanel(lo int) (n int) {
 	c, t, k := w.c, w.look, w.Width
-	lo = p * collection.PanelAtoms
 	n = min(collection.PanelAtoms, c.N-lo)
 	w.whole.AtomHeads(w.heads, w.first+lo, w.first+lo+n, &w.prepare)
 	clear(w.parts)
@@ -177,7 +181,7 @@ func (w *mixer) mixPanel(p int) (lo, n int) {
 		}
 		kernels.Gemm(w.y[from:], k, w.parts, k, n, w.panel, k, lanes, false)
 	}
-	return lo, n
+	return n
 }
 
 // sampleStep is the least step of an atom, from panels spread over the collection.
@@ -185,17 +189,17 @@ func (x *mixing) sampleStep() float64 {
 	w := x.newMixer()
 	panels, greatest := (x.c.N+collection.PanelAtoms-1)/collection.PanelAtoms, float32(0)
 	for s := range min(panels, sampledPanels) {
-		_, n := w.mixPanel(s * panels / min(panels, sampledPanels))
+		n := w.mixPanel(s * panels / min(panels, sampledPanels) * collection.PanelAtoms)
 		greatest = max(greatest, kernels.MaxAbs(w.y[:n*x.Width]))
 	}
 	return leastShare * float64(greatest) / MaxCode8
 }
 
-// newWorker returns a function that codes y of a panel's atoms, and computes their factors.
-func (x *mixing) newWorker() func(int) {
+// codeAtoms codes y of atoms lo to hi-1, and computes their factors.
+func (x *mixing) codeAtoms(lo, hi int) {
 	w := x.newMixer()
-	return func(p int) {
-		lo, n := w.mixPanel(p)
+	for ; lo < hi; lo += collection.PanelAtoms {
+		n := w.mixPanel(lo)
 		for a := range n {
 			w.codeAtom(lo+a, w.y[a*w.Width:(a+1)*w.Width])
 		}
@@ -251,9 +255,9 @@ func (x *mixing) limits() bool {
 // roundingNorm is the greatest norm of the rounding errors of Z in units of the step.
 func (m *Mixed) roundingNorm() float64 { return math.Sqrt(float64(m.Width)) / 2 * collection.Up }
 
-// codeTerms writes the codes of the terms of a panel's atoms.
-func (x *mixing) codeTerms(p int) {
-	for i := p * collection.PanelAtoms; i < min(x.c.N, (p+1)*collection.PanelAtoms); i++ {
+// codeTerms writes the codes of the terms of atoms lo to hi-1.
+func (x *mixing) codeTerms(lo, hi int) {
+	for i := lo; i < hi; i++ {
 		codes := x.Codes[i*(x.Width+backend.MixedTerms)+x.Width:]
 		at := 0
 		for r, n := range MixedRepeats {
@@ -281,19 +285,3 @@ func digits(v float64, n int) (whole, left int8) {
 
 // fourth is a fourth of a whole number, rounded.
 func fourth(whole int8) int8 { return int8(math.RoundToEven(float64(whole) / 4)) }
-
-// inParallel calls the functions that newWorker returns for 0 to n-1, on all cores, until ctx ends.
-func inParallel(ctx context.Context, n int, newWorker func() func(i int)) error {
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		all.Go(func() {
-			work := newWorker()
-			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				work(i)
-			}
-		})
-	}
-	all.Wait()
-	return ctx.Err()
-}
