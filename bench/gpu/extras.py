@@ -22,7 +22,7 @@ from goals import K, M, one
 from parts import records_of
 
 SWEPT = (64, 96, 128, 192)  # rest codes of first looks that are tried; those of the collection's levels can be
-LISTED = "regex:^(scan_s8|scan_rows_s8|tighten|look_rows|look_signs|select_candidates|score|merge|dense_tf32)$"
+LISTED = "regex:^(scan_s8|scan_rows_s8|scan_mixed|scan_mixed_wide|mixed_codes|tighten|look_rows|look_signs|select_candidates|score|merge|dense_tf32)$"
 SECTIONS = (
     "SpeedOfLight", "LaunchStats", "Occupancy", "SchedulerStats", "WarpStateStats", "InstructionStats",
     "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis",

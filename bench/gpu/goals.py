@@ -17,8 +17,10 @@ OVERHEAD = 1.15  # end to end over the sum of the kernels, at most
 QUARTER = 3.0  # times as long with a quarter of the memory, at most
 
 NAMES = {"power768": "d = 768", "power4096": "d = 4096", "iid768": "iid Gaussian, d = 768"}
-SCANS = ("scan_s8", "scan_rows_s8")
+MIXED = ("scan_mixed", "scan_mixed_wide")
+SCANS = ("scan_s8", "scan_rows_s8", *MIXED)
 TERMS = 12  # bytes of an atom that a first look reads besides the codes
+LEAST_MIXED, PART, MIXED_TERMS = 64, 32, 32  # mixed codes of an atom: at least, a multiple of, and those of its terms
 
 
 def of(records: Iterable[Record], kind: str, **key: Any) -> list[Record]:
@@ -75,6 +77,11 @@ class FirstLook:
         took = sum(split["kernels"][name]["seconds"] for name in SCANS if name in split["kernels"])
         if not took:
             return None
+        if any(name in split["kernels"] for name in MIXED):  # sums of products alone decide
+            codes = max(LEAST_MIXED, -(-split["width"] // PART) * PART) + MIXED_TERMS
+            return FirstLook(
+                took, 2 * split["pairs"] * codes / c.operations, 0.0, split["atoms"] * codes / c.copy
+            )
         return FirstLook(
             took,
             2 * split["pairs"] * split["width"] / c.operations,

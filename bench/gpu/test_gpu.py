@@ -303,6 +303,19 @@ class Goals(unittest.TestCase):
             missed = [i for i, g in enumerate(goals.judge(made(**change))) if not g.reached]
             self.assertEqual(missed, [at], f"{change}")
 
+    def test_first_look_at_mixed_codes(self) -> None:
+        # 100 codes are 128 mixed ones and 32 of terms: 3.2e11 operations take .32 ms, and 160e6 bytes .16 ms
+        records = made()
+        for kernels, least in (({"scan_mixed": 6e-4, "scan_s8": 4e-5}, True), ({"scan_mixed_wide": 6.5e-4}, False)):
+            (split,) = goals.of(records, "split", m=1024)
+            split["kernels"] = {name: {"launches": 1, "seconds": s} for name, s in kernels.items()}
+            ceilings = goals.Ceilings.read(records)
+            assert ceilings is not None
+            look = goals.FirstLook.read(split, ceilings)
+            assert look is not None
+            self.assertEqual((look.tests, round(look.products, 9), round(look.memory, 9)), (0.0, 3.2e-4, 1.6e-4))
+            self.assertEqual(goals.judge(records)[2].reached, least)
+
     def test_reduced_sets_are_not_judged(self) -> None:
         records = [*made(), {"kind": "set", "name": "power768", "reduced": True}]
         self.assertEqual([g.reached for g in goals.judge(records)], [None, None, None, True, None, True, None, None])
