@@ -7,7 +7,7 @@
 // W is the width of mixing, a multiple of 32 up to kMostMixed, at least R + To. mix_queries must run once a look,
 // mixed_codes before each chunk that is scanned at mixed codes, after thresholds have changed. Of a Query the latter reads tau,
 // radiusFactor, nn, headNorm and restNorm, which query_codes and look_factors (prepare.cu) write, and sets mixedStep and
-// kMixed; a query without a finite threshold, or with one that no step suits, has no mixed codes, and loses kMixed.
+// kMixed; a query whose threshold, or the step that it takes, is infinite has no mixed codes, and loses kMixed.
 //
 // z is the product of looks.Mixed.MixQuery, summed in another order, and codes are those of EncodeQuery for it.
 #include "warp.cuh"
@@ -94,7 +94,7 @@ mixed_codes(const float* z, s8* codes, Query* queries, int m, const __grid_const
   double factors[4] = {beyond / step, q->radiusFactor / step, (lost + norms) / step, (norm + lost) / step};
   codes[W + lane] = (s8)code_terms(factors, mixing);
   if (lane > 0) return;
-  bool coded = beyond - beyond == 0;
+  bool coded = step - step == 0;
   q->mixedStep = step;
   q->flags = coded || MUTANT(6) ? q->flags | kMixed : q->flags & ~(u32)kMixed;
 }

@@ -64,9 +64,11 @@ var kernels = simd.Best()
 const (
 	// leastMixed is the least number of codes of y.
 	leastMixed = 64
-	// leastShare bounds steps from below, as a share of the greatest in a sample: of smaller atoms a step would be so small that
-	// the factor 1/s left little room for those of others.
-	leastShare = .5
+	// leastShare bounds steps from below, as a share of one of the greatest in a sample: of smaller atoms a step would be so small that
+	// the factor 1/s left little room for those of others. Measured: of .5, .7, .85 and 1 .7 left the fewest pairs. The giants greater than it, at most mostGiants and one in giantsOf, do not
+	// make the codes of all others coarse.
+	leastShare           = .7
+	mostGiants, giantsOf = 64, 32
 	// sampledPanels is the number of panels in that sample, piecePanels that of a goroutine's piece.
 	sampledPanels, piecePanels = 64, 32
 	// sizeOfNorm is the least factor BySize as a share of the norm. A small head and few codes would make the ratio Norms large.
@@ -184,15 +186,18 @@ func (w *mixer) mixPanel(lo int) (n int) {
 	return n
 }
 
-// sampleStep is the least step of an atom, from panels spread over the collection.
+// sampleStep is the least step of an atom, from panels spread over the collection. The first has the longest atoms.
 func (x *mixing) sampleStep() float64 {
 	w := x.newMixer()
-	panels, greatest := (x.c.N+collection.PanelAtoms-1)/collection.PanelAtoms, float32(0)
+	panels := (x.c.N + collection.PanelAtoms - 1) / collection.PanelAtoms
+	var greatest []float32
 	for s := range min(panels, sampledPanels) {
-		n := w.mixPanel(s * panels / min(panels, sampledPanels) * collection.PanelAtoms)
-		greatest = max(greatest, kernels.MaxAbs(w.y[:n*x.Width]))
+		for a := range w.mixPanel(s * panels / min(panels, sampledPanels) * collection.PanelAtoms) {
+			greatest = append(greatest, kernels.MaxAbs(w.y[a*x.Width:(a+1)*x.Width]))
+		}
 	}
-	return leastShare * float64(greatest) / MaxCode8
+	slices.Sort(greatest)
+	return leastShare * float64(greatest[len(greatest)-1-min(mostGiants, len(greatest)/giantsOf)]) / MaxCode8
 }
 
 // codeAtoms codes y of atoms lo to hi-1, and computes their factors.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"thresher/backend"
+	"thresher/bandit"
 	"thresher/collection"
 	"thresher/internal/vectors"
 )
@@ -55,6 +56,12 @@ func newMixed(t *testing.T, metric collection.Metric, spread int) *mixedCase {
 			rows[i*mixedDim+j] *= float32(math.Ldexp(1, i%(spread+1)-spread/2))
 		}
 	}
+	return newMixedOf(t, metric, rows)
+}
+
+// newMixedOf is newMixed with given rows, those of queries last.
+func newMixedOf(t *testing.T, metric collection.Metric, rows []float32) *mixedCase {
+	t.Helper()
 	c, l := buildMixed(t, metric, rows[:mixedAtoms*mixedDim], 32, 64)
 	m, err := l.Mix(t.Context(), c, c, 0)
 	if err != nil || m == nil {
@@ -202,21 +209,115 @@ func TestMixedRoundingIsCharged(t *testing.T) {
 	}
 }
 
-// TestMixedTerms: the codes of terms hold the sum of the products of their factors, and at most the charge more than that twice.
+// TestMixedTerms: the codes of terms of a query and of any atom hold at least the sum of the products of their factors, and at most twice the
+// charge more; without the charge they are right in the mean.
 func TestMixedTerms(t *testing.T) {
+	x := newMixed(t, collection.InnerProduct, 0)
 	r := vectors.Rand(8)
-	for range 20000 {
-		exact, coded, charge := 0., 0., .01
-		for _, n := range MixedRepeats {
-			u, v := 127*r.Float64(), 127*(2*r.Float64()-1)
-			a, da := digits(u, n)
-			b, db := digits(v, n)
-			exact += float64(n) * u * v
-			coded += float64(n)*float64(a)*float64(b) + float64(fourth(a))*float64(db) + float64(da)*float64(fourth(b))
-			charge += (127+math.Abs(float64(b)))/8 + 2*float64(n) + .5 + float64(n)/4
+	const draws = 8000
+	above, mean := 0., 0.
+	for k := range draws {
+		j := k % mixedQueries
+		q := &x.queries[j]
+		tau := q.Norm * (8*r.Float64() - 4)
+		step := x.encode(j, tau)
+		errors := 0.
+		for k, code := range x.codes[:x.Width] {
+			d := float64(x.z[j][k]) - float64(code)*step
+			errors += d * d
 		}
-		if math.Abs(exact-coded) > charge {
-			t.Fatalf("products of %g are coded as %g, charged %g", exact, coded, charge)
+		f, norm := x.look.Factors(q, 0, 0), collection.Norm(x.z[j])
+		lost := math.Sqrt(errors) + x.Slack*norm
+		factors := [MixedProducts]float64{Least - tau, f.RadiusFactor, lost + (f.HN+f.XN+f.NN)*x.Norms, norm + lost}
+		exact, coded, at, charge := 0., 0, x.Width, ChargeUnit*int(x.codes[len(x.codes)-1])
+		for p, n := range MixedRepeats {
+			u := MaxCode8 * r.Float64() // an atom's factor, scaled
+			if k%3 == 0 {
+				u = MaxCode8
+			}
+			exact += u * factors[p] * MaxCode8 / step / x.Limit[p] * float64(n)
+			whole, left := digits(u, n)
+			for range n {
+				coded += int(whole) * int(x.codes[at])
+				at++
+			}
+			coded += int(fourth(whole))*int(x.codes[at]) + int(left)*int(x.codes[at+1])
+			at += 2
+		}
+		if over := float64(coded+charge) - exact; over < -.02 || over > 2*float64(charge) {
+			t.Fatalf("query %d, threshold %g: products are %g, coded as %d, charged %d", j, tau, exact, coded, charge)
+		} else {
+			above, mean = max(above, over/float64(charge)), mean+(float64(coded)-exact)/draws
+		}
+	}
+	if math.Abs(mean) > 4 {
+		t.Errorf("products are coded as %.2f more in the mean", mean)
+	}
+	if above < 1.1 {
+		t.Errorf("codes exceed the products by at most %.2f of the charge", above)
+	}
+}
+
+// TestMixedFactors: the factors of an atom are at least what their products bound, for norms of any size and atoms of a few units of the last
+// place, and its step is that of its codes.
+func TestMixedFactors(t *testing.T) {
+	for _, spread := range []int{0, 40} {
+		x := newMixed(t, collection.InnerProduct, spread)
+		w := (&mixing{Mixed: x.Mixed, c: x.c, whole: x.c, unit: 1, balance: 1 / x.Rest}).newMixer()
+		width := len(x.codes)
+		for i := range x.c.N {
+			if i%collection.PanelAtoms == 0 {
+				w.mixPanel(i)
+			}
+			y, codes := w.y[i%collection.PanelAtoms*x.Width:][:x.Width], x.Codes[i*width:(i+1)*width]
+			size, lost := 0., 0.
+			for k, v := range y {
+				d := float64(v) - float64(codes[k])*float64(x.Step[i])
+				size, lost = size+float64(v)*float64(v), lost+d*d
+			}
+			size, lost = math.Sqrt(size), math.Sqrt(lost)
+			at := x.Width
+			for p, least := range [MixedProducts]float64{1, (1 + Slop) * float64(x.look.Radius[i]), max(size, float64(x.look.Norm[i])/64), lost} {
+				n := MixedRepeats[p]
+				// the factor in codes, and by what they may be off: half a unit of what is left
+				unit := MaxCode8 * float64(n) / x.Limit[p] * float64(x.Step[i])
+				got := (float64(codes[at]) + float64(codes[at+n+1])/(4*float64(n))) * unit
+				if off := got - least; math.Abs(off) > unit/(8*float64(n))*(1+1e-6)+1e-6*least+1e-9 {
+					t.Fatalf("atom %d: factor %d is %g, by its codes %g", i, p, least, got)
+				}
+				at += n + 2
+			}
+			if side := x.look.Side(i); float64(side.Size) > x.Norms*max(size, float64(x.look.Norm[i])/64)*(1+1e-6) {
+				t.Fatalf("atom %d: norms up to %g, covered up to %g", i, side.Size, x.Norms*size)
+			}
+		}
+		if want := 4 * bandit.AccumulateError(x.Width+4) * math.Sqrt(float64(x.Width)); x.Slack != want {
+			t.Errorf("slack %g, want %g", x.Slack, want)
+		}
+	}
+}
+
+// TestMixedGiant: an atom, or a few, much longer than all others do not make the codes of the others coarse.
+func TestMixedGiant(t *testing.T) {
+	mean := func(giants int) float64 {
+		rows := vectors.PowerLaw(vectors.Rand(3), mixedAtoms+mixedQueries, mixedDim)
+		for i := range giants * mixedDim {
+			rows[i] *= 1000
+		}
+		x := newMixedOf(t, collection.InnerProduct, rows)
+		excess := 0.
+		for j := range x.queries {
+			for i := mixedAtoms / 2; i < mixedAtoms; i++ { // in the order of norms
+				law := x.lawful(i, &x.queries[j])
+				excess += x.encode(j, law) * float64(x.Step[i]) * float64(x.sum(i)) / (x.queries[j].Norm * float64(x.look.Norm[i]))
+			}
+		}
+		return excess / float64(mixedAtoms/2*mixedQueries)
+	}
+	none := mean(0)
+	for _, giants := range []int{1, 20} {
+		if with := mean(giants); with > 1.3*none {
+			t.Errorf("with %d giants bounds exceed the law's by %.4f of the norms, without by %.4f", giants, with, none)
 		}
 	}
 }

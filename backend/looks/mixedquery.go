@@ -23,7 +23,7 @@ func (m *Mixed) MixQuery(z []float32, q *collection.Query) {
 
 // EncodeQuery writes the codes of a query with that z for the threshold tau to codes, [Width+MixedTerms], and returns their step s'.
 // An atom i with the sum S of products of both sides' codes has a bound of at most tau + Step[i] s' S, so it may be dropped if S is
-// negative. No codes have an infinite threshold; then EncodeQuery returns 0.
+// negative. A query has no codes if its threshold, or the step that it takes, is infinite; then EncodeQuery returns 0.
 func (m *Mixed) EncodeQuery(codes []int8, z []float32, q *collection.Query, tau float64) float64 {
 	if math.IsInf(tau, 0) {
 		return 0
@@ -35,6 +35,9 @@ func (m *Mixed) EncodeQuery(codes []int8, z []float32, q *collection.Query, tau 
 	// The step is so great that all factors fit, one of which has a part of at most roundingNorm steps.
 	step := max(float64(kernels.MaxAbs(z))/MaxCode8, math.Abs(Least-tau)/m.Limit[ByThreshold], f.RadiusFactor/m.Limit[ByRadius],
 		(own+norms)/(m.Limit[BySize]-m.roundingNorm()), (norm+own)/(m.Limit[ByError]-m.roundingNorm()), LeastStep) * collection.Up
+	if math.IsInf(step, 0) {
+		return 0
+	}
 	errors := 0.
 	for k, v := range z {
 		code := math.RoundToEven(float64(v) / step)
