@@ -80,7 +80,7 @@ func (x *mixedSearch) search(t *testing.T) (kernels []string, flags []uint32) {
 	return kernels, flags
 }
 
-// TestMixedLook: which kernels take a first look at mixed codes, for which queries, and what becomes of it where there are none.
+// TestMixedLook: which kernels take a first look at mixed codes, for which queries.
 func TestMixedLook(t *testing.T) {
 	scans := func(kernels []string, name string) bool { return slices.Contains(kernels, name) }
 	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine} {
@@ -101,23 +101,101 @@ func TestMixedLook(t *testing.T) {
 	if kernels, _ := x.search(t); scans(kernels, "scan_mixed") {
 		t.Errorf("offsets: kernels %v", kernels)
 	}
-	x = newMixedSearch(t, collection.InnerProduct)
-	r := x.r.(*resident)
+}
+
+// TestMixedCodesLater: looks are at panels while the mixed codes are computed and while there is no room for them, and at mixed codes after that.
+// A search's end does not end the computation, but that of the resident does.
+func TestMixedCodesLater(t *testing.T) {
+	x := newMixedSearch(t, collection.InnerProduct)
+	r, stage := x.r.(*resident), 0
+	takesMixed := func(when string, want bool) {
+		t.Helper()
+		if kernels, _ := x.search(t); slices.Contains(kernels, "scan_mixed") != want {
+			t.Errorf("%s: kernels %v", when, kernels)
+		}
+	}
+	r.m.mixedWaits = false
+	r.mixed[stage] = &mixedStage{done: make(chan struct{})}
+	takesMixed("while they are computed", false)
+	delete(r.mixed, stage)
+
 	spare := r.stores.spare
 	r.stores.spare = math.MaxInt64 / 2
-	if kernels, _ := x.search(t); scans(kernels, "scan_mixed") {
-		t.Errorf("without room: kernels %v", kernels)
+	takesMixed("without room", false)
+	if r.mixed[stage] != nil || !r.mixedRefused {
+		t.Error("codes for which there is no room are computed")
 	}
 	r.stores.spare = spare
+
+	compile := func(ctx context.Context) error {
+		return r.m.do(t.Context(), func(q *queue) error {
+			_, err := r.compileLook(ctx, q, x.ladder.Looks[0])
+			return err
+		})
+	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.m.do(t.Context(), func(q *queue) error {
-		_, err := r.compileLook(stopped, q, x.ladder.Looks[0])
-		return err
-	}); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of its context: %v", err)
+	r.m.mixedWaits = true
+	if err := compile(stopped); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
-	if kernels, _ := x.search(t); !scans(kernels, "scan_mixed") {
-		t.Errorf("with room: kernels %v", kernels)
+	<-r.mixed[stage].done
+	r.stores.spare = math.MaxInt64 / 2
+	takesMixed("once there is no room any more", false)
+	r.stores.spare = spare
+	takesMixed("with room", true)
+	if s := r.mixed[stage]; s.codes != nil || s.onDevice == nil {
+		t.Errorf("codes that are on the device: %+v", s)
+	}
+}
+
+// TestMixedCodesEnd: a resident that is closed while its mixed codes are computed ends their computation.
+func TestMixedCodesEnd(t *testing.T) {
+	x := newMixedSearch(t, collection.InnerProduct)
+	r := x.r.(*resident)
+	r.m.mixedWaits = false
+	err := r.m.do(t.Context(), func(q *queue) error {
+		_, err := r.compileLook(t.Context(), q, x.ladder.Looks[0])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.mixed[0]
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.done:
+	default:
+		t.Error("the codes are still computed")
+	}
+}
+
+// TestMixedCodesOfParts: every part of a collection on several devices has mixed codes.
+func TestMixedCodesOfParts(t *testing.T) {
+	x := newMixedSearch(t, collection.InnerProduct)
+	b := several(t)
+	defer shut(t, "backend", b.Close)
+	r, err := b.Load(t.Context(), x.c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shut(t, "resident", r.Close)
+	got, _, err := x.ladder.Search(t.Context(), r, backend.Queries{M: x.s.M(), Dim: x.s.Dim, Data: x.s.Queries}, x.goals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j := range got {
+		for _, d := range x.o.Explain(x.s.Query(j), x.goals[j], got[j], x.o.Answer(x.s.Query(j), x.goals[j])) {
+			if d.Kind != backendtest.Tie {
+				t.Errorf("query %d: %v", j, d)
+			}
+		}
+	}
+	for k, part := range r.(*shards).all {
+		if s := part.mixed[0]; s == nil || s.onDevice == nil {
+			t.Errorf("part %d has no mixed codes", k)
+		}
 	}
 }

@@ -24,6 +24,7 @@ func several(t *testing.T) *Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
+	waitForMixed(b)
 	if n := len(b.(*Backend).Devices()); n != 3 {
 		t.Fatalf("%d devices", n)
 	}

@@ -42,7 +42,15 @@ func open(t testing.TB, o Options) backend.Backend {
 	if err != nil {
 		t.Fatal(err)
 	}
+	waitForMixed(b)
 	return b
+}
+
+// waitForMixed has first looks wait for their mixed codes, so that figures do not depend on when these are ready.
+func waitForMixed(b backend.Backend) {
+	for _, m := range b.(*Backend).machines {
+		m.mixedWaits = true
+	}
 }
 
 // part is the part of the conformance suite to run: on the emulator, which is slow, one for each

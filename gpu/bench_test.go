@@ -189,6 +189,7 @@ func (s *server) card(memory int64) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
+	waitForMixed(b)
 	s.cards[memory] = b.(*Backend)
 	return s.cards[memory], nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -40,7 +41,7 @@ func newMixedLook(t *testing.T) *mixedLook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := l.Mix(t.Context(), c, c, 0)
+	m, err := l.Mix(t.Context(), c, c, 0, runtime.GOMAXPROCS(0))
 	if err != nil || m == nil {
 		t.Fatal(m, err)
 	}
@@ -60,6 +61,7 @@ func (x *mixedLook) draw(r *rand.Rand, width int) {
 	for k := range x.Limit { // at least what rounding to codes loses, and one
 		x.Limit[k] = math.Sqrt(float64(width))/2*collection.Up + 1 + power(-1, 4)
 	}
+	x.Limit[looks.ByThreshold] = power(-3, 4) // small if steps of atoms are, so that some thresholds take an infinite step
 }
 
 // TestMixQueries: products equal those of package looks, except for the order of sums; coordinates that the look does not read are not
@@ -150,7 +152,7 @@ func drawMixedQueries(r *rand.Rand, m, width int) []mixedQuery {
 		case 2:
 			q.tau = math.Inf(int(sign))
 		case 3:
-			q.tau = sign * 1e300
+			q.tau = sign * []float64{1e300, math.MaxFloat64}[r.IntN(2)]
 		case 4:
 			q.tau = sign * 1e-310
 		case 5:
@@ -260,7 +262,7 @@ func (x *mixedLook) termsFault(r *rand.Rand, q *mixedQuery, codes []int8, step f
 func TestMixedCodes(t *testing.T) {
 	x := newMixedLook(t)
 	onKernels(t, func(b *preparer) {
-		r := rand.New(rand.NewPCG(70, 70))
+		r, infinite := rand.New(rand.NewPCG(70, 70)), 0
 		for k, width := range []int{x.Width, 64, 96, 128, 160, 64, 160} {
 			m := []int{77, 1, 107, 36, 211, 8, 105}[k]
 			if k > 0 { // the first look is that of a collection
@@ -278,8 +280,9 @@ func TestMixedCodes(t *testing.T) {
 				name, row := fmt.Sprintf("width %d, query %d, threshold %g", width, j, qs[j].tau), codes[j*(width+backend.MixedTerms):(j+1)*(width+backend.MixedTerms)]
 				want := states[j]
 				want.mixedStep, want.flags = s.mixedStep, want.flags|flagMixed
-				if math.IsInf(qs[j].tau, 0) {
+				if x.EncodeQuery(make([]int8, len(row)), qs[j].z, &qs[j].Query, qs[j].tau) == 0 {
 					want.flags &^= flagMixed
+					infinite += flag(!math.IsInf(qs[j].tau, 0))
 				} else if err := x.codesFault(&qs[j], row, s.mixedStep); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				} else if err := x.termsFault(r, &qs[j], row, s.mixedStep); err != nil {
@@ -289,6 +292,9 @@ func TestMixedCodes(t *testing.T) {
 					t.Fatalf("%s: other fields changed, or flags %b are not %b", name, s.flags, want.flags)
 				}
 			}
+		}
+		if infinite == 0 {
+			t.Error("no step is infinite by a finite threshold")
 		}
 	}, "mixed")
 }

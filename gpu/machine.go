@@ -30,6 +30,8 @@ type machine struct {
 	maxListRoom, maxLists, maxPairs int
 	// startAtoms and startLeast are the constants of these names. Tests make them small.
 	startAtoms, startLeast int
+	// mixedWaits has looks wait for their mixed codes, for tests and benchmarks.
+	mixedWaits bool
 	// graphQueries is the constant of this name. Tests and benchmarks make it 0.
 	graphQueries  int
 	graphsRefused bool // and that was logged

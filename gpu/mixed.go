@@ -5,7 +5,7 @@ package gpu
 import (
 	"context"
 	"errors"
-	"time"
+	"runtime"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -33,61 +33,99 @@ type mixedCodes struct {
 // width returns the number of codes of an atom, without those of its terms.
 func (m *mixedCodes) width() int { return int(m.mixing.width) }
 
-// mixedOf returns the mixed codes for look t, which are computed at the first such look and stay on the device. They are nil if the
-// collection can have none, or if there is too little memory for them now; then the look is taken at panels.
+// stride returns the number of codes of an atom.
+func (m *mixedCodes) stride() int { return m.width() + backend.MixedTerms }
+
+// mixedStage is what becomes of the mixed codes for looks at a stage. It is used within Do, and codes only after done.
+type mixedStage struct {
+	done     chan struct{} // closed when the host has computed the codes, or has stopped because the resident is closed
+	codes    *looks.Mixed  // nil if the collection can have none, and once they are on the device or refused
+	onDevice *mixedCodes   // nil if they are not
+}
+
+// mixedOf returns the mixed codes for look t. The first such look has the host compute them, on half of the cores and beside further searches;
+// until they are on the device, and if there is no room for them, they are nil, and looks are taken at panels.
 func (r *resident) mixedOf(ctx context.Context, q *queue, t *looks.Compiled) (*mixedCodes, error) {
-	if m, ok := r.mixed[t.Stage]; ok {
-		return m, nil
+	s := r.mixed[t.Stage]
+	switch {
+	case s == nil && (t.MixedWidth(r.c) == 0 || !r.hasRoomForMixed(q, t)):
+		return nil, nil
+	case s == nil:
+		s = &mixedStage{done: make(chan struct{})}
+		r.mixed[t.Stage] = s
+		r.mixing.Go(func() {
+			defer close(s.done)
+			// The only error is that of life, which ends with the resident.
+			s.codes, _ = t.Mix(r.life, r.c, r.whole, r.first, max(1, runtime.GOMAXPROCS(0)/2))
+		})
+	case s.onDevice != nil:
+		return s.onDevice, nil
 	}
-	width := t.MixedWidth(r.c)
-	need := int64(r.atoms+mixedSpare) * int64(width+backend.MixedTerms+4)
-	if u := q.t.Device().Usage(); width > 0 && u.Used-q.machine.pool.DeviceBytes()+need+r.stores.spare > u.Budget {
+	if r.m.mixedWaits {
+		select {
+		case <-s.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	select {
+	case <-s.done:
+	default:
 		return nil, nil
 	}
-	begun := time.Now()
-	codes, err := t.Mix(ctx, r.c, r.whole, r.first)
-	if err != nil {
-		return nil, err
+	if s.codes == nil || !r.hasRoomForMixed(q, t) {
+		return nil, nil
 	}
 	mark := len(r.stores.held)
-	m, err := r.uploadMixed(ctx, q.t, t, codes)
+	m, err := r.uploadMixed(q.t, t, s.codes)
 	if err != nil {
-		return nil, errors.Join(err, r.stores.freeFrom(q.t, mark))
+		err = errors.Join(err, r.stores.freeFrom(q.t, mark))
+		if errors.Is(err, device.ErrMemory) {
+			s.codes = nil
+			r.m.log.Warn("no memory for mixed codes; looks are taken at panels", "codes", m.stride(), "error", err)
+			return nil, nil
+		}
+		return nil, err
 	}
-	r.mixed[t.Stage] = m
-	if m != nil {
-		r.m.log.Info("mixed codes made", "atoms", r.c.N, "codes", width+backend.MixedTerms, "seconds", time.Since(begun).Seconds())
-	}
+	s.codes, s.onDevice = nil, m
+	r.m.log.Info("mixed codes on the device", "atoms", r.c.N, "codes", m.stride())
 	return m, nil
 }
 
-// uploadMixed uploads mixed codes; nil if they are.
-func (r *resident) uploadMixed(ctx context.Context, t *device.Thread, l *looks.Compiled, codes *looks.Mixed) (m *mixedCodes, err error) {
-	if codes == nil {
-		return nil, nil
+// hasRoomForMixed reports whether the mixed codes for look t leave enough memory for searches, and logs once if they do not.
+func (r *resident) hasRoomForMixed(q *queue, t *looks.Compiled) bool {
+	u, need := q.t.Device().Usage(), int64(r.atoms+mixedSpare)*int64(t.MixedWidth(r.c)+backend.MixedTerms+4)
+	has := u.Used-q.machine.pool.DeviceBytes()+need+r.stores.spare <= u.Budget
+	if !has && !r.mixedRefused {
+		r.mixedRefused = true
+		r.m.log.Warn("no room for mixed codes; looks are taken at panels", "codes", device.FormatBytes(need), "used", device.FormatBytes(u.Used),
+			"budget", device.FormatBytes(u.Budget), "kept for searches", device.FormatBytes(r.stores.spare))
 	}
+	return has
+}
+
+// uploadMixed uploads mixed codes.
+func (r *resident) uploadMixed(t *device.Thread, l *looks.Compiled, codes *looks.Mixed) (m *mixedCodes, err error) {
 	m = &mixedCodes{mixing: mixing{limit: codes.Limit, norms: codes.Norms, slack: codes.Slack, codeSlack: l.CodeSlack, rest: codes.Rest,
 		r: int32(r.c.R), to: int32(l.To), width: int32(codes.Width)}}
+	ctx := context.Background() // a part of the codes is of no use to a search whose context ends
 	if m.matrix, err = copyToDevice(ctx, t, &r.stores, "matrix of mixed codes", codes.Matrix); err != nil {
-		return nil, err
+		return m, err
 	}
 	if m.steps, err = copyToDevice(ctx, t, &r.stores, "steps of mixed codes", codes.Step); err != nil {
-		return nil, err
+		return m, err
 	}
-	all, stride := r.atoms+mixedSpare, codes.Width+backend.MixedTerms
+	all, stride := r.atoms+mixedSpare, m.stride()
 	if m.slab, err = allocOnDevice[uint8](t, &r.stores, "mixed codes", all*stride); err != nil {
-		return nil, err
+		return m, err
 	}
 	const chunk = 32 * looks.StripAtoms
 	part := make([]uint8, min(chunk, all)*stride)
 	for lo := 0; lo < all; lo += chunk {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		hi := min(lo+chunk, all)
 		fillMixed(part[:(hi-lo)*stride], codes, lo)
 		if err := m.slab.Upload(t, lo*stride, part[:(hi-lo)*stride]); err != nil {
-			return nil, err
+			return m, err
 		}
 	}
 	return m, nil

@@ -3,7 +3,6 @@
 package gpu
 
 import (
-	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/device"
 )
@@ -105,7 +104,7 @@ func (x *run) scanAtoms(q *queue, qs *queryChunk, l *look, lo, hi int) {
 	w, more := toScan, 0
 	if l.mixed != nil {
 		w.mask |= flagMixed
-		more = l.mixed.width() + backend.MixedTerms - l.AtomBytes - termBytes
+		more = l.mixed.stride() - l.AtomBytes - termBytes
 	}
 	q.scanSeen(warpEach(qs.m()), scanSeenArgs{
 		queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lo: uint32(lo), hi: uint32(hi), more: more,

@@ -91,7 +91,7 @@ func newQueryBatch(t *device.Thread, r *resident, m, most int, codes bool, stage
 	if codes && r.start != nil {
 		a.rounded, a.margin = place[float32](&mem, m*productWidth(r.c)), place[float32](&mem, m)
 	}
-	if mayMix(r.c) {
+	if codes && mayMix(r.c) {
 		a.z, a.mixed = place[float32](&mem, m*backend.MixedMost), place[int8](&mem, m*(backend.MixedMost+backend.MixedTerms))
 	}
 

@@ -27,6 +27,9 @@ func searchBytes(c *collection.Collection, atoms int) int64 {
 		terms += int64(atoms) * 16 * int64(min(3, len(c.Stages)))
 	}
 	query := device.Size[query]() + int64(12*c.Dim+8*c.D+4*c.R+3*(c.R+c.D)) + 28*minCandidates
+	if mayMix(c) {
+		query += 4*backend.MixedMost + backend.MixedMost + backend.MixedTerms
+	}
 	if c.N >= startLeast {
 		query += int64(4 * (productWidth(c) + 1))
 	}
@@ -41,12 +44,17 @@ type resident struct {
 	first   int
 	atoms   int // c.N rounded up to whole strips
 	closed  atomic.Bool
-	stores  stores
-	queries sync.Pool // of *hostQueries, of runs that have ended
-	looks   *looks.Set
-	arrays  map[*float32]*device.Buffer[float32] // atoms' terms, by the address of the collection's slice
-	terms   map[termsKey]terms
-	mixed   map[int]*mixedCodes // by stage; nil for one that has none
+	life    context.Context // ends with Close
+	endLife context.CancelFunc
+	mixing  sync.WaitGroup // the goroutines that compute mixed codes
+	// mixedRefused is set if mixed codes were refused for lack of memory.
+	mixedRefused bool
+	stores       stores
+	queries      sync.Pool // of *hostQueries, of runs that have ended
+	looks        *looks.Set
+	arrays       map[*float32]*device.Buffer[float32] // atoms' terms, by the address of the collection's slice
+	terms        map[termsKey]terms
+	mixed        map[int]*mixedStage // by stage; none before a look at it asks for mixed codes
 
 	order        *device.Buffer[uint32]  // row of an atom
 	rowSquare    *device.Buffer[float64] // |v|^2 by row; cosine only
@@ -67,7 +75,8 @@ type resident struct {
 // loadResident copies c to the device of m.
 func loadResident(ctx context.Context, m *machine, c *collection.Collection) (*resident, error) {
 	r := &resident{m: m, c: c, whole: c, atoms: (c.N + looks.StripAtoms - 1) / looks.StripAtoms * looks.StripAtoms,
-		looks: looks.NewSet(c), own: map[backend.Representation]*store[uint8]{}, arrays: map[*float32]*device.Buffer[float32]{}, terms: map[termsKey]terms{}, mixed: map[int]*mixedCodes{}}
+		looks: looks.NewSet(c), own: map[backend.Representation]*store[uint8]{}, arrays: map[*float32]*device.Buffer[float32]{}, terms: map[termsKey]terms{}, mixed: map[int]*mixedStage{}}
+	r.life, r.endLife = context.WithCancel(context.Background())
 	err := m.onThread(ctx, func(t *device.Thread) error {
 		if err := m.pool.FreeAll(t); err != nil { // memory kept for runs must not push the collection to host memory
 			return err
@@ -80,6 +89,7 @@ func loadResident(ctx context.Context, m *machine, c *collection.Collection) (*r
 		return err
 	})
 	if err != nil {
+		r.endLife()
 		return nil, err
 	}
 	if log := m.log.With("atoms", c.N, "dimension", c.Dim, "rows", r.rows.location()); c.Coded() {
@@ -229,6 +239,8 @@ func (r *resident) Close() error {
 	if r.closed.Swap(true) {
 		return nil
 	}
+	r.endLife()
+	r.mixing.Wait()
 	err := r.m.onThread(context.Background(), r.stores.freeAll)
 	if errors.Is(err, device.ErrLost) {
 		return nil // the memory is gone

@@ -89,7 +89,11 @@ func (x *run) recordReports(q *queue, l *look, slots []int) error {
 		if l.Rep.ForFirstLook() {
 			disallowed = x.scannedUnseen(a, l, int(r.seen))
 		}
-		a.pulls, a.bytes = a.pulls+int64(l.AtomBytes*disallowed), a.bytes+int64((l.AtomBytes+termBytes)*disallowed)
+		bytes := l.AtomBytes + termBytes
+		if l.mixed != nil && x.b.states[p].flags&flagMixed != 0 {
+			bytes = l.mixed.stride()
+		}
+		a.pulls, a.bytes = a.pulls+int64(l.AtomBytes*disallowed), a.bytes+int64(bytes*disallowed)
 		if a.started && !a.startCounted {
 			x.countStart(a, l)
 			a.startCounted = true

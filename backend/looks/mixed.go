@@ -3,7 +3,6 @@ package looks
 import (
 	"context"
 	"math"
-	"runtime"
 	"slices"
 
 	"thresher/backend"
@@ -90,8 +89,8 @@ func (t *Compiled) MixedWidth(c *collection.Collection) int {
 
 // Mix computes the mixed codes for look t of c. They are nil if MixedWidth is 0, if the collection has nothing but zeros, or if its norms
 // are too far from 1. c may be a part of a collection, whose atoms are those of whole from first on; only whole's rows are read. It takes time
-// for every row, on all cores, and N (Width + 68) bytes. The error is ctx's.
-func (t *Compiled) Mix(ctx context.Context, c, whole *collection.Collection, first int) (*Mixed, error) {
+// for every row, on so many threads, and N (Width + 68) bytes. The error is ctx's.
+func (t *Compiled) Mix(ctx context.Context, c, whole *collection.Collection, first, threads int) (*Mixed, error) {
 	width := t.MixedWidth(c)
 	_, e := math.Frexp(float64(slices.Max(c.Norm[:c.N])))
 	if width == 0 || max(e, -e) > mostExponent {
@@ -99,7 +98,7 @@ func (t *Compiled) Mix(ctx context.Context, c, whole *collection.Collection, fir
 	}
 	m := &Mixed{Width: width, Codes: make([]int8, c.N*(width+backend.MixedTerms)), Step: make([]float32, c.N), Matrix: collection.OrthogonalMatrix(width),
 		Slack: 4 * bandit.AccumulateError(width+4) * math.Sqrt(float64(width)), look: t}
-	x := mixing{Mixed: m, c: c, whole: whole, first: first, unit: math.Ldexp(1, -e), balance: t.balance(c), factors: make([][MixedProducts]float64, c.N)}
+	x := mixing{Mixed: m, c: c, whole: whole, first: first, threads: threads, unit: math.Ldexp(1, -e), balance: t.balance(c), factors: make([][MixedProducts]float64, c.N)}
 	m.Rest = 1 / x.balance
 	if x.leastStep = x.sampleStep(); x.leastStep < LeastStep {
 		return nil, nil
@@ -113,9 +112,9 @@ func (t *Compiled) Mix(ctx context.Context, c, whole *collection.Collection, fir
 	return m, x.eachPiece(ctx, x.codeTerms)
 }
 
-// eachPiece calls f for pieces of the atoms, each some whole panels but the last, on all cores, until ctx ends.
+// eachPiece calls f for pieces of the atoms, each some whole panels but the last, until ctx ends.
 func (x *mixing) eachPiece(ctx context.Context, f func(lo, hi int)) error {
-	return backend.EachPiece(runtime.GOMAXPROCS(0), x.c.N, piecePanels*collection.PanelAtoms, func(lo, hi int) error {
+	return backend.EachPiece(x.threads, x.c.N, piecePanels*collection.PanelAtoms, func(lo, hi int) error {
 		f(lo, hi)
 		return ctx.Err()
 	}, nil)
@@ -140,6 +139,7 @@ type mixing struct {
 	*Mixed
 	c, whole  *collection.Collection
 	first     int
+	threads   int
 	unit      float64 // from the collection's scores to these units: a power of two
 	balance   float64
 	leastStep float64

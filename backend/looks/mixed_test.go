@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"testing"
 
 	"thresher/backend"
@@ -63,7 +64,7 @@ func newMixed(t *testing.T, metric collection.Metric, spread int) *mixedCase {
 func newMixedOf(t *testing.T, metric collection.Metric, rows []float32) *mixedCase {
 	t.Helper()
 	c, l := buildMixed(t, metric, rows[:mixedAtoms*mixedDim], 32, 64)
-	m, err := l.Mix(t.Context(), c, c, 0)
+	m, err := l.Mix(t.Context(), c, c, 0, runtime.GOMAXPROCS(0))
 	if err != nil || m == nil {
 		t.Fatal(m, err)
 	}
@@ -327,7 +328,7 @@ func TestNoMixedCodes(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(3), 600, mixedDim)
 	none := func(what string, c *collection.Collection, l *Compiled) {
 		t.Helper()
-		if m, err := l.Mix(t.Context(), c, c, 0); m != nil || err != nil {
+		if m, err := l.Mix(t.Context(), c, c, 0, runtime.GOMAXPROCS(0)); m != nil || err != nil {
 			t.Errorf("%s: %v, %v", what, m, err)
 		}
 	}
@@ -346,7 +347,7 @@ func TestNoMixedCodes(t *testing.T) {
 	none("too many codes", c, &wide)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := l.Mix(ctx, c, c, 0); !errors.Is(err, context.Canceled) {
+	if _, err := l.Mix(ctx, c, c, 0, runtime.GOMAXPROCS(0)); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of the context: %v", err)
 	}
 	for i := range rows {
@@ -382,7 +383,7 @@ func BenchmarkMix(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if m, err := l.Mix(b.Context(), c, c, 0); m == nil || err != nil {
+		if m, err := l.Mix(b.Context(), c, c, 0, runtime.GOMAXPROCS(0)); m == nil || err != nil {
 			b.Fatal(m, err)
 		}
 	}

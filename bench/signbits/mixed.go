@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"runtime"
 	"slices"
 
 	"thresher/backend"
@@ -24,7 +25,7 @@ type mixed struct {
 
 // newMixed codes atoms for look l; nil if it can have no mixed codes.
 func newMixed(ctx context.Context, w *workload, l *looks.Compiled) (*mixed, error) {
-	m, err := l.Mix(ctx, w.c, w.c, 0)
+	m, err := l.Mix(ctx, w.c, w.c, 0, runtime.GOMAXPROCS(0))
 	if m == nil || err != nil {
 		return nil, err
 	}
