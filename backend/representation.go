@@ -31,8 +31,20 @@ const (
 )
 
 // MixedTerms is the number of codes that hold the terms of an atom in a look at Mixed, and
-// MixedMost the greatest number of those of head and rest together.
+// MixedMost the greatest number of the others.
 const MixedTerms, MixedMost = 32, 160
+
+// mixedLeast and mixedPart are the least number of mixed codes besides those of terms, and what it is a multiple of.
+const mixedLeast, mixedPart = 64, 32
+
+// MixedWidth is the number of mixed codes of an atom, besides those of its terms, for a look at head directions and width
+// rest coordinates; 0 if there would be more than MixedMost.
+func MixedWidth(head, width int) int {
+	if n := max(mixedLeast, (head+width+mixedPart-1)/mixedPart*mixedPart); n <= MixedMost {
+		return n
+	}
+	return 0
+}
 
 // representations is the table of all representations.
 var representations = [...]struct {
@@ -82,10 +94,10 @@ var representations = [...]struct {
 	Mixed: {name: "mixed", first: true, rules: []Rule{Student}, whole: true, bits: 8,
 		coded: true, coding: collection.Int8,
 		cost: func(c *Costs, head, width, _ int) float64 {
-			if head+width > MixedMost {
-				return 0
+			if n := MixedWidth(head, width); n > 0 {
+				return c.Mixed * float64(n+MixedTerms)
 			}
-			return c.Mixed * float64(head+width+MixedTerms)
+			return 0
 		}},
 }
 

@@ -23,7 +23,7 @@ DEV T fold4(const T* v) {
   return sum;
 }
 
-// up32 returns the least float32 not below x; x is not NaN and not above the greatest float32.
+// up32 returns the least float32 not below x, +inf if there is none else; x is not NaN.
 DEV float up32(double x) { return __double2float_ru(x); }
 
 // order32 maps floats other than NaN to integers in the same order, with -0 before +0.

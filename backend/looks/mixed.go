@@ -12,10 +12,10 @@ import (
 )
 
 // Mixed are codes of a collection for one look by Student's rule, by which the sign of one sum decides a pair
-// (docs/guarantee.md, mixed codes). With h the head of an atom and x~ the scaled codes of the rest that the look
+// (docs/guarantee.md, mixed codes). With u the head of an atom and x~ the scaled codes of the rest that the look
 // reads, g and w those of the query, M orthogonal and c > 0,
 //
-//	y = M [h, c x~],   z = M [g, w/c],   <y, z> = <h, g> + <x~, w>.
+//	y = M [u, c x~],   z = M [g, w/c],   <y, z> = <u, g> + <x~, w>.
 //
 // M spreads head and rest over all coordinates, so that one step codes both: Y = y/s in 8 bits by a step s of each atom, and
 // Z = z/s' by one of each query. An atom may be dropped if
@@ -61,8 +61,6 @@ const ChargeUnit = 16
 var kernels = simd.Best()
 
 const (
-	// leastMixed is the least number of codes of y.
-	leastMixed = 64
 	// leastShare bounds steps from below, as a share of one of the greatest in a sample: of smaller atoms a step would be so small that
 	// the factor 1/s left little room for those of others. Measured: of .5, .7, .85 and 1 .7 left the fewest pairs. The giants greater than it, at most mostGiants and one in giantsOf, do not
 	// make the codes of all others coarse.
@@ -79,12 +77,12 @@ const (
 )
 
 // MixedWidth is the Width of look t's mixed codes of c, 0 if it can have none: if it is no look by Student's rule, there are offsets, or
-// it has more than backend.MixedMost codes.
+// it would have too many (backend.MixedWidth).
 func (t *Compiled) MixedWidth(c *collection.Collection) int {
-	if width := max(leastMixed, (c.R+t.To+31)/32*32); t.Kind == Student && t.Offset == nil && width <= backend.MixedMost {
-		return width
+	if t.Kind != Student || t.Offset != nil {
+		return 0
 	}
-	return 0
+	return backend.MixedWidth(c.R, t.To)
 }
 
 // Mix computes the mixed codes for look t of c. They are nil if MixedWidth is 0, if the collection has nothing but zeros, or if its norms
@@ -280,9 +278,9 @@ func (x *mixing) codeTerms(lo, hi int) {
 }
 
 // digits divides a factor between -127 and 127 into its nearest whole number and what is left of it, 4 n times as great and
-// rounded, which is to be multiplied by a fourth of the other side's whole number. With u = U + du and v = V + dv,
+// rounded, which is to be multiplied by a fourth of the other side's whole number. With a = A + da and b = B + db,
 //
-//	n u v = n U V + (U/4) (4 n dv) + (4 n du) (V/4) + n du dv.
+//	n a b = n A B + (A/4) (4 n db) + (4 n da) (B/4) + n da db.
 func digits(v float64, n int) (whole, left int8) {
 	w := math.RoundToEven(v)
 	return int8(w), int8(math.RoundToEven(4 * float64(n) * (v - w)))

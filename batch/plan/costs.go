@@ -185,7 +185,7 @@ func (p *problem) scanCost(l ladder) float64 {
 	}
 	codes, test := p.head+width, c.Test
 	if l.first == backend.Mixed { // the codes of terms make the test
-		codes, test = codes+backend.MixedTerms, 0
+		codes, test = backend.MixedWidth(p.head, width)+backend.MixedTerms, 0
 	}
 	read := p.streamCost(codes, 1)
 	if p.queries == 1 { // its products wait for the codes

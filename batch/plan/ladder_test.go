@@ -383,7 +383,10 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		}
 	}
 	memory := 0.
-	read := codes(stages[0]) + terms
+	read := codes(stages[0])
+	if mixed {
+		read = math.Max(64, math.Ceil(read/32)*32) + terms
+	}
 	if read*atoms > 16<<20 {
 		memory = .4 * c.Far
 	}
@@ -558,7 +561,7 @@ func TestNoRegret(t *testing.T) {
 			certain := m == Certain && set > 0
 			for _, first := range []backend.Representation{backend.Panels, backend.Mixed} {
 				mixed := first == backend.Mixed
-				if mixed && (p.costs.Mixed == 0 || set == 0 || certain || p.offsets || p.widths[stages[0]] == p.rest || p.head+p.widths[stages[0]] > 160) {
+				if mixed && (p.costs.Mixed == 0 || set == 0 || certain || p.offsets || p.widths[stages[0]] == p.rest || (p.head+p.widths[stages[0]]+31)/32 > 5) {
 					continue
 				}
 				if !mixed && set > 0 && p.costs.Wide == 0 && p.widths[stages[0]] > 128 {
@@ -687,7 +690,7 @@ func TestLooks(t *testing.T) {
 				}
 			}
 			if mixed := len(plan.Looks) > 0 && plan.Looks[0].Rep == backend.Mixed; mixed != strings.HasPrefix(plan.Name, "mixed") ||
-				mixed && (p.costs.Mixed == 0 || p.offsets || m == Certain || plan.Looks[0].Rule != backend.Student || p.head+plan.Looks[0].To > 160) {
+				mixed && (p.costs.Mixed == 0 || p.offsets || m == Certain || plan.Looks[0].Rule != backend.Student || (p.head+plan.Looks[0].To+31)/32 > 5) {
 				t.Errorf("%s: first look %+v", plan.Name, plan.Looks)
 			}
 			certain := m == Certain || l.dense() || p.fallible(l) == 0

@@ -70,8 +70,8 @@ func (p *problem) shareKept(l ladder, i int, rank, widening float64) float64 {
 
 // mixedListed and mixedKept are how many arms a first look at mixed codes lists under the thresholds of its
 // time, and how many it keeps at its end, as multiples of those of one at panels of the same width.
-// Simulated for inner products and cosines, of the 10 and the 100 best: 1.00 to 1.06, and 1.03 to 1.14 but
-// for MNIST, where it is .88 (docs/gpu.md, A first look by sign bits, coded terms).
+// Simulated for inner products and cosines, of the 10 and the 100 best: 1.00 to 1.05, and 1.02 to 1.15 (docs/gpu.md, A first
+// look at mixed codes).
 const mixedListed, mixedKept = 1.03, 1.1
 
 // shareKeptBy is shareKept by the forecast c, of ladders whose first look is at panels.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -144,10 +145,10 @@ func TestCostsWithoutCache(t *testing.T) {
 		"no JSON":    func(t *testing.T, path string) { writeFile(t, filepath.Dir(path), "costs.json", []byte("costs!")) },
 		"other JSON": func(t *testing.T, path string) { writeFile(t, filepath.Dir(path), "costs.json", []byte(`{"a": 1}`)) },
 		"cut": func(t *testing.T, path string) {
-			writeFile(t, filepath.Dir(path), "costs.json", []byte(`[{"format": 1, "revision": 3, "cpu": "x"`))
+			writeFile(t, filepath.Dir(path), "costs.json", fmt.Appendf(nil, `[{"format": 1, "revision": %d, "cpu": "x"`, costsRevision))
 		},
 		"no costs in it": func(t *testing.T, path string) {
-			writeFile(t, filepath.Dir(path), "costs.json", []byte(`[{"format": 1, "revision": 3, "cpu": "x"}]`))
+			writeFile(t, filepath.Dir(path), "costs.json", fmt.Appendf(nil, `[{"format": 1, "revision": %d, "cpu": "x"}]`, costsRevision))
 		},
 		"a folder": func(t *testing.T, path string) { mkdir(t, filepath.Join(path, "full")) },
 	} {
