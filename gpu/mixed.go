@@ -48,7 +48,7 @@ type mixedStage struct {
 func (r *resident) mixedOf(ctx context.Context, q *queue, t *looks.Compiled) (*mixedCodes, error) {
 	s := r.mixed[t.Stage]
 	switch {
-	case s == nil && (t.MixedWidth(r.c) == 0 || !r.hasRoomForMixed(q, t)):
+	case s == nil && (r.closed.Load() || t.MixedWidth(r.c) == 0 || !r.hasRoomForMixed(q, t)):
 		return nil, nil
 	case s == nil:
 		s = &mixedStage{done: make(chan struct{})}

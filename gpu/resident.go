@@ -240,8 +240,8 @@ func (r *resident) Close() error {
 		return nil
 	}
 	r.endLife()
+	err := r.m.onThread(context.Background(), r.stores.freeAll) // no run begins to compute mixed codes after that
 	r.mixing.Wait()
-	err := r.m.onThread(context.Background(), r.stores.freeAll)
 	if errors.Is(err, device.ErrLost) {
 		return nil // the memory is gone
 	}
