@@ -50,6 +50,18 @@ func newMixedSearch(t *testing.T, metric collection.Metric) *mixedSearch {
 	return x
 }
 
+// check reports answers that differ from the oracle's by more than ties.
+func (x *mixedSearch) check(t *testing.T, got backend.Answers) {
+	t.Helper()
+	for j := range got {
+		for _, d := range x.o.Explain(x.s.Query(j), x.goals[j], got[j], x.o.Answer(x.s.Query(j), x.goals[j])) {
+			if d.Kind != backendtest.Tie {
+				t.Errorf("query %d: %v", j, d)
+			}
+		}
+	}
+}
+
 // search takes the look, checks the answers and returns the kernels that ran and the flags of the queries after it.
 func (x *mixedSearch) search(t *testing.T) (kernels []string, flags []uint32) {
 	t.Helper()
@@ -69,13 +81,7 @@ func (x *mixedSearch) search(t *testing.T) (kernels []string, flags []uint32) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for j := range got {
-			for _, d := range x.o.Explain(x.s.Query(j), x.goals[j], got[j], x.o.Answer(x.s.Query(j), x.goals[j])) {
-				if d.Kind != backendtest.Tie {
-					t.Errorf("query %d: %v", j, d)
-				}
-			}
-		}
+		x.check(t, got)
 	})
 	return kernels, flags
 }
@@ -186,13 +192,7 @@ func TestMixedCodesOfParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for j := range got {
-		for _, d := range x.o.Explain(x.s.Query(j), x.goals[j], got[j], x.o.Answer(x.s.Query(j), x.goals[j])) {
-			if d.Kind != backendtest.Tie {
-				t.Errorf("query %d: %v", j, d)
-			}
-		}
-	}
+	x.check(t, got)
 	for k, part := range r.(*shards).all {
 		if s := part.mixed[0]; s == nil || s.onDevice == nil {
 			t.Errorf("part %d has no mixed codes", k)
