@@ -227,7 +227,7 @@ func (c *scanCase) run(b *preparer) (all [][]arm, after []query) {
 		offset: floats[4].Address(), scale: floats[5].Address(), radius: floats[6].Address(), xnorm: floats[7].Address(), wholeErr: floats[8].Address(), strips: strips.Address()}
 	lists := toLists(b, make([][]arm, len(states)), c.room)
 	b.q.scanSeen(device.Shape{Grid: device.Dim{X: ceil(c.m, 8)}, Block: device.Dim{X: 256}}, scanSeenArgs{
-		queries: device.Ptr(ds), m: c.m, mask: c.mask, value: c.flags, lo: uint32(c.lo), hi: uint32(c.n),
+		queries: device.Ptr(ds), m: c.m, mask: c.mask, value: c.flags, lo: uint32(c.lo), hi: uint32(c.n), more: 0,
 	})
 	shape := device.Shape{Grid: device.Dim{X: c.grid, Y: ceil(c.m, c.tile)}, Block: device.Dim{X: 256}, Shared: c.shared()}
 	if c.wide {

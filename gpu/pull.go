@@ -284,7 +284,7 @@ func (x *run) loadStart(q *queue, qs *queryChunk) {
 // multiplyStart enqueues the products with the rows of atoms lo to hi-1 of a start.
 func (x *run) multiplyStart(q *queue, qs *queryChunk, lo, hi int) {
 	q.scanSeen(warpEach(qs.m()), scanSeenArgs{
-		queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lo: uint32(lo), hi: uint32(hi),
+		queries: qs.states(), m: qs.m(), mask: toScan.mask, value: toScan.value, lo: uint32(lo), hi: uint32(hi), more: 0,
 	})
 	r, b, s := x.r, x.b, x.r.start
 	q.denseTf32(denseShape(qs.m(), lo, hi), denseTf32Args{
