@@ -107,7 +107,10 @@ func (t *Compiled) Mix(ctx context.Context, c, whole *collection.Collection, fir
 	if !x.limits() {
 		return nil, nil
 	}
-	return m, x.eachPiece(ctx, x.codeTerms)
+	if err := x.eachPiece(ctx, x.codeTerms); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // eachPiece calls f for pieces of the atoms, each some whole panels but the last, until ctx ends.

@@ -347,8 +347,8 @@ func TestNoMixedCodes(t *testing.T) {
 	none("too many codes", c, &wide)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := l.Mix(ctx, c, c, 0, runtime.GOMAXPROCS(0)); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of the context: %v", err)
+	if m, err := l.Mix(ctx, c, c, 0, runtime.GOMAXPROCS(0)); m != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v, %v", m, err)
 	}
 	for i := range rows {
 		rows[i] *= 0x1p100
