@@ -63,8 +63,9 @@ type Device struct {
 	last launchLog
 }
 
-// Open opens the device with this index. The error wraps ErrUnavailable if there is no
-// such device or its compute capability is below 8.0. Two Devices of the same index share the GPU's
+// Open opens the device with this index. The error wraps ErrAbsent if there is no such device,
+// ErrOldDevice if its compute capability is below 8.0, ErrBusy if another process has it, and ErrMemory if
+// others leave too little memory. Two Devices of the same index share the GPU's
 // context and memory, and each has a budget of its own.
 func Open(index int, opt Options) (*Device, error) {
 	if err := Driver(); err != nil {
@@ -75,7 +76,7 @@ func Open(index int, opt Options) (*Device, error) {
 		return nil, err
 	}
 	if index < 0 || index >= n {
-		return nil, unavailable("there is no device %d: the driver has %d", index, n)
+		return nil, unavailable(ErrAbsent, "there is no device %d: the driver has %d", index, n)
 	}
 	dev, info, err := describe(index)
 	if err != nil {
@@ -94,7 +95,7 @@ func Open(index int, opt Options) (*Device, error) {
 // retainContext retains the primary context and sets the budget.
 func (d *Device) retainContext(opt Options) (err error) {
 	if d.ctx, err = d.dev.RetainPrimaryCtx(); err != nil {
-		return &DriverError{Call: "cuDevicePrimaryCtxRetain()", Code: codeOf(err)}
+		return refusedContext(&DriverError{Call: "cuDevicePrimaryCtxRetain()", Code: codeOf(err)})
 	}
 	err = d.withContext(func(*Thread) error {
 		free, total, err := cu.MemInfo()
@@ -109,11 +110,20 @@ func (d *Device) retainContext(opt Options) (err error) {
 	return nil
 }
 
+// refusedContext returns what the driver says where it makes no context: it loses none, but the device
+// may be another process's.
+func refusedContext(e *DriverError) error {
+	if e.Code == codeDeviceUnavailable {
+		return &unavailableError{ErrBusy, e}
+	}
+	return e
+}
+
 // Usable returns nil if a device of this description can be opened, otherwise an error that wraps
 // ErrUnavailable.
 func (i Info) Usable() error {
 	if i.Major < minMajor || i.Major == minMajor && i.Minor < minMinor {
-		return unavailable("device %d (%s): compute capability %d.%d is below %d.%d", i.Index, i.Name, i.Major, i.Minor, minMajor, minMinor)
+		return unavailable(ErrOldDevice, "device %d (%s): compute capability %d.%d is below %d.%d", i.Index, i.Name, i.Major, i.Minor, minMajor, minMinor)
 	}
 	return nil
 }

@@ -219,6 +219,34 @@ func TestBeginningAndEndFail(t *testing.T) {
 	}
 }
 
+// Open's errors say by their kind why a device that is there cannot be used.
+func TestDeviceIsUnusable(t *testing.T) {
+	needEmulator(t)
+	for _, c := range []struct{ variable, value, want string }{
+		{"EMU_CC", "75", "old device"},
+		{failVariable, "cuDevicePrimaryCtxRetain:1:46", "busy"},
+		{failVariable, "cuDevicePrimaryCtxRetain:1:2", "memory"},
+		{"EMU_MEM", "67108864", "memory"},
+		{failVariable, "cuMemGetInfo:1:719", "lost"},
+	} {
+		t.Run(c.variable+"="+c.value, func(t *testing.T) {
+			t.Setenv(c.variable, c.value)
+			d, err := Open(0, Options{})
+			if err == nil {
+				t.Fatal("opened", d.Close())
+			}
+			if got := kindOf(err); got != c.want {
+				t.Errorf("%s, want %s: %v", got, c.want, err)
+			}
+		})
+	}
+	for env, want := range map[string]string{"EMU_DEVICES=0": "absent", "EMU_VERSION=11080": "old driver", "EMU_FAIL=cuInit:1:999": "unavailable"} {
+		if got := inProcess(t, "kind", env); got != want {
+			t.Errorf("%s: %s, want %s", env, got, want)
+		}
+	}
+}
+
 // The emulator counts no live allocations when a context ends, whichever allocating call fails and
 // whether or not the caller frees what it got.
 func TestNothingLeaks(t *testing.T) {
