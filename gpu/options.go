@@ -5,7 +5,7 @@ import "log/slog"
 // Options configure the backend; the zero value is the defaults.
 type Options struct {
 	// Devices are the indexes of the devices to use, in the list that func Devices returns; nil
-	// means all usable ones. Several devices divide the atoms among them.
+	// means all usable ones. A device that is named must be usable. Several divide the atoms among them.
 	Devices []int
 	// Memory is the most bytes of each device to use; 0 means what is free when the backend opens,
 	// less a reserve for the driver.
