@@ -5,7 +5,6 @@ package gpu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -89,7 +88,7 @@ func openMachine(index int, o *Options, log *slog.Logger) (*machine, error) {
 		m.maxHost = 0
 	}
 	if err := m.onThread(context.Background(), m.loadKernels); err != nil {
-		return nil, errors.Join(fmt.Errorf("gpu: device %d (%s): %w", index, d.Info().Name, err), m.close())
+		return nil, errors.Join(err, m.close())
 	}
 	return m, nil
 }
