@@ -13,12 +13,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// The least compute capability: the kernels are compiled for 8.0, whose cp.async and mma shapes
-// they use.
-const minMajor, minMinor = 8, 0
-
 // Devices describes the devices of this machine in the driver's order, including unusable ones. The
-// error is Driver's.
+// error is Driver's, or wraps ErrAbsent if there is none.
 func Devices() ([]Info, error) {
 	if err := Driver(); err != nil {
 		return nil, err
@@ -26,6 +22,9 @@ func Devices() ([]Info, error) {
 	n, err := countDevices()
 	if err != nil {
 		return nil, err
+	}
+	if n == 0 {
+		return nil, unavailable(ErrAbsent, "the driver has no device")
 	}
 	infos := make([]Info, n)
 	for i := range infos {
@@ -114,18 +113,9 @@ func (d *Device) retainContext(opt Options) (err error) {
 // may be another process's.
 func refusedContext(e *DriverError) error {
 	if e.Code == codeDeviceUnavailable {
-		return &unavailableError{ErrBusy, e}
+		return &kindError{e, ErrBusy}
 	}
 	return e
-}
-
-// Usable returns nil if a device of this description can be opened, otherwise an error that wraps
-// ErrUnavailable.
-func (i Info) Usable() error {
-	if i.Major < minMajor || i.Major == minMajor && i.Minor < minMinor {
-		return unavailable(ErrOldDevice, "device %d (%s): compute capability %d.%d is below %d.%d", i.Index, i.Name, i.Major, i.Minor, minMajor, minMinor)
-	}
-	return nil
 }
 
 func countDevices() (int, error) {

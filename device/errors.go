@@ -27,16 +27,15 @@ var (
 	ErrClosed = errors.New("device closed")
 )
 
-// unavailableError is why there is no device that can be used. kind, which is ErrUnavailable or wraps it, is
-// not in the text.
-type unavailableError struct{ kind, why error }
-
-func (e *unavailableError) Error() string {
-	return "gpu: " + ErrUnavailable.Error() + ": " + e.why.Error()
+// kindError is an error of a kind that its text does not name.
+type kindError struct {
+	error
+	kind error
 }
-func (e *unavailableError) Unwrap() []error { return []error{e.kind, e.why} }
+
+func (e *kindError) Unwrap() []error { return []error{e.error, e.kind} }
 
 // unavailable returns an error that wraps kind, which is ErrUnavailable or wraps it.
 func unavailable(kind error, format string, args ...any) error {
-	return &unavailableError{kind, fmt.Errorf(format, args...)}
+	return &kindError{kind: kind, error: fmt.Errorf("gpu: "+ErrUnavailable.Error()+": "+format, args...)}
 }

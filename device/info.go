@@ -44,3 +44,16 @@ func FormatBytes(n int64) string {
 	}
 	return fmt.Sprintf("%.3g %s", v, unit)
 }
+
+// The least compute capability: the kernels are compiled for 8.0, whose cp.async and mma shapes
+// they use.
+const minMajor, minMinor = 8, 0
+
+// Usable returns nil if the kernels can run on a device of this description, which may be full or busy
+// all the same, otherwise an error that wraps ErrOldDevice.
+func (i Info) Usable() error {
+	if i.Major < minMajor || i.Major == minMajor && i.Minor < minMinor {
+		return unavailable(ErrOldDevice, "device %d (%s): compute capability %d.%d is below %d.%d", i.Index, i.Name, i.Major, i.Minor, minMajor, minMinor)
+	}
+	return nil
+}

@@ -46,10 +46,7 @@ func Open(o Options) (backend.Backend, error) {
 			b.left = append(b.left, inContract(err))
 		}
 	}
-	switch {
-	case len(which) == 0:
-		return nil, unavailable(fmt.Errorf("gpu: %w: the driver has no device", device.ErrAbsent))
-	case len(b.machines) == 0:
+	if len(b.machines) == 0 {
 		return nil, unavailable(b.left)
 	}
 	for _, err := range b.left {

@@ -145,8 +145,8 @@ func TestReasons(t *testing.T) {
 	if said := Reasons(unavailable(device.ErrAbsent)); said != nil {
 		t.Errorf("%q of no device", said)
 	}
-	said := Reasons(inContract(unusable{errors.New("gpu: one\n  more"), device.ErrMemory}))
-	if len(said) != 2 || !strings.HasPrefix(said[0], "one more; ") || !strings.Contains(said[1], "nvidia-smi lists") {
+	said := Reasons(inContract(unusable{errors.New("gpu: one\ngpu: more"), device.ErrMemory}))
+	if len(said) != 2 || !strings.HasPrefix(said[0], "one; ") || !strings.Contains(said[1], "nvidia-smi lists") {
 		t.Errorf("%q", said)
 	}
 }

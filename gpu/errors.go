@@ -89,10 +89,12 @@ func Reasons(err error) []string {
 	return sentences
 }
 
-// plain returns the text of an error on one line, without what it says of all devices.
+// plain returns the first line of an error's text, without what it says of all devices; further lines are of what
+// failed in its wake.
 func plain(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	return strings.TrimPrefix(strings.TrimPrefix(text, "gpu: "), device.ErrUnavailable.Error()+": ")
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	text = strings.TrimPrefix(strings.ReplaceAll(text, ": gpu: ", ": "), "gpu: ")
+	return strings.TrimPrefix(text, device.ErrUnavailable.Error()+": ")
 }
 
 // advice says what can be done about an error.
