@@ -21,7 +21,10 @@ const (
 	backendCUDA = "cuda"
 )
 
-// openBackend starts the configured backend; the caller closes it.
+// autoIsCPU is added to the help of --backend by commands that look for no GPU unless it is asked for.
+const autoIsCPU = "; auto is the CPU"
+
+// openBackend starts the configured backend, the CPU for auto; the caller closes it.
 func (a *app) openBackend() (backend.Backend, error) {
 	if a.config.Backend != backendCUDA {
 		return a.openCPU()

@@ -70,6 +70,7 @@ normal-custom (arXiv 2212.07551).`,
 	fs.BoolVar(&f.calibrate, "calibrate", false, "measure the costs that the planner compares plans by")
 	fs.BoolVar(&f.json, "json", false, "one JSON object for each row on stdout")
 	addSettings(cmd, "metric", "delta", "seed", "threads", "backend", "kernels", "costs")
+	fs.Lookup("backend").Usage += autoIsCPU
 	return cmd
 }
 
