@@ -62,7 +62,7 @@ type Device struct {
 	last launchLog
 }
 
-// Open opens the device with this index. The error wraps ErrAbsent if there is no such device,
+// Open opens the device with this index. The error wraps ErrUnavailable if there is no such device,
 // ErrOldDevice if its compute capability is below 8.0, ErrBusy if another process has it, and ErrMemory if
 // others leave too little memory. Two Devices of the same index share the GPU's
 // context and memory, and each has a budget of its own.
@@ -75,7 +75,7 @@ func Open(index int, opt Options) (*Device, error) {
 		return nil, err
 	}
 	if index < 0 || index >= n {
-		return nil, unavailable(ErrAbsent, "there is no device %d: the driver has %d", index, n)
+		return nil, unavailable(ErrUnavailable, "there is no device %d: the driver has %d", index, n)
 	}
 	dev, info, err := describe(index)
 	if err != nil {
@@ -138,6 +138,11 @@ func describe(index int) (dev cu.Device, info Info, err error) {
 	if info.Name, err = dev.Name(); err != nil {
 		return fail(err, "cuDeviceGetName()")
 	}
+	uuid, err := dev.UUID()
+	if err != nil {
+		return fail(err, "cuDeviceGetUuid()")
+	}
+	info.UUID = "GPU-" + uuid.String()
 	if info.Memory, err = dev.TotalMem(); err != nil {
 		return fail(err, "cuDeviceTotalMem()")
 	}

@@ -92,7 +92,7 @@ func TestEveryCallFails(t *testing.T) {
 		t.Fatal(err, closed)
 	}
 	calls := []string{
-		"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem", "cuDeviceGetAttribute",
+		"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceTotalMem", "cuDeviceGetAttribute",
 		"cuDevicePrimaryCtxRetain", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuMemGetInfo", "cuCtxSynchronize",
 		"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuModuleUnload",
 		"cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuLaunchKernel",

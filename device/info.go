@@ -10,6 +10,7 @@ type Info struct {
 	Index           int    // as Open takes it; CUDA_VISIBLE_DEVICES renumbers
 	Name            string // as the driver calls it
 	PCI             string // domain:bus:device in hexadecimal
+	UUID            string // as nvidia-smi writes it: GPU- and 32 hexadecimal digits in groups
 	Major, Minor    int    // compute capability
 	Memory          int64  // bytes on the device, in use or not
 	Multiprocessors int

@@ -35,12 +35,15 @@ func Open(o Options) (backend.Backend, error) {
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
-	which, err := candidates(o.Devices)
+	c, err := o.choose()
 	if err != nil {
 		return nil, inContract(err)
 	}
-	for _, index := range which {
-		if err := b.openDevice(index, &o); err != nil && len(o.Devices) > 0 {
+	for _, index := range c.which {
+		if len(b.machines) == c.most {
+			break
+		}
+		if err := b.openDevice(index, &o); err != nil && c.named {
 			return nil, unavailable(errors.Join(err, b.Close()))
 		} else if err != nil {
 			b.left = append(b.left, inContract(err))
@@ -53,19 +56,6 @@ func Open(o Options) (backend.Backend, error) {
 		b.log.Warn("a GPU is left out", "reason", err)
 	}
 	return b, nil
-}
-
-// candidates lists the devices to open: the requested ones, or all.
-func candidates(asked []int) ([]int, error) {
-	if len(asked) > 0 {
-		return asked, nil
-	}
-	infos, err := device.Devices()
-	which := make([]int, len(infos))
-	for k, i := range infos {
-		which[k] = i.Index
-	}
-	return which, err
 }
 
 func (b *Backend) openDevice(index int, o *Options) error {

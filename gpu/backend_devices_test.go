@@ -94,6 +94,52 @@ func TestOpenNamedDevices(t *testing.T) {
 	left(t, "named")
 }
 
+// Options.Names chooses devices by index, by UUID or how it begins, or one or all that can be used.
+func TestOpenByName(t *testing.T) {
+	needEmulator(t)
+	t.Setenv("EMU_DEVICES", "3")
+	for _, c := range []struct {
+		names, cc string
+		used      []int
+		why       string
+	}{
+		{"", "80", []int{0, 1, 2}, ""},
+		{AllDevices, "80,75,80", []int{0, 2}, ""},
+		{OneDevice, "80,75,80", []int{0}, ""},
+		{OneDevice, "75,75,80", []int{2}, ""},
+		{"2,0", "80", []int{2, 0}, ""},
+		{"gpu-E1e1", "80", []int{1}, ""},
+		{"GPU-e2e2e2e2-e2e2-e2e2-e2e2-e2e2e2e2e2e2,0", "80", []int{2, 0}, ""},
+		{"1", "80,75,80", nil, "device 1 (emulated card): compute capability 7.5"},
+		{"7", "80", nil, "0 of the 3 devices are called 7"},
+		{"GPU-e", "80", nil, "3 of the 3 devices are called GPU-e"},
+		{"1,GPU-e1", "80", nil, "device 1 is named twice"},
+	} {
+		t.Setenv("EMU_CC", c.cc)
+		b, err := Open(Options{Names: c.names})
+		if err != nil {
+			if c.used != nil {
+				t.Errorf("%s of %s: %v", c.names, c.cc, err)
+				continue
+			}
+			refused(t, err, backend.ErrUnavailable, c.why)
+			if said := Reasons(err); len(said) != 1 {
+				t.Errorf("%s of %s: %q", c.names, c.cc, said)
+			}
+			continue
+		}
+		var used []int
+		for _, i := range b.(*Backend).Devices() {
+			used = append(used, i.Index)
+		}
+		if !slices.Equal(used, c.used) {
+			t.Errorf("%s of %s: %v, want %v", c.names, c.cc, used, c.used)
+		}
+		shut(t, "backend", b.Close)
+	}
+	left(t, "by name")
+}
+
 // TestLoadLeavesOut loads a collection on two devices, one of which cannot hold its half or fails: the other
 // one holds all of it, and answers.
 func TestLoadLeavesOut(t *testing.T) {

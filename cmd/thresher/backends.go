@@ -29,11 +29,16 @@ func (a *app) openBackend() (backend.Backend, error) {
 	if a.config.Backend != backendCUDA {
 		return a.openCPU()
 	}
-	b, err := gpu.Open(gpu.Options{Log: a.log})
+	b, err := a.openGPUs()
 	if err != nil {
 		return nil, cudaUnusable(err)
 	}
 	return b, nil
+}
+
+// openGPUs opens the GPUs of the setting device.
+func (a *app) openGPUs() (backend.Backend, error) {
+	return gpu.Open(gpu.Options{Names: a.config.Device, Log: a.log})
 }
 
 // cudaUnusable is the error of backend cuda, which was asked for.

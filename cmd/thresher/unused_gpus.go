@@ -19,7 +19,7 @@ type card struct {
 // openCard opens the GPUs for backend auto and measures their costs. card is nil if none can be used: then
 // unused is why, of a machine without GPUs too. The error is ctx's.
 func (a *app) openCard(ctx context.Context) (c *card, unused, err error) {
-	b, err := gpu.Open(gpu.Options{Log: a.log})
+	b, err := a.openGPUs()
 	if err != nil {
 		a.log.Debug("no GPU", "reason", err)
 		return nil, err, nil

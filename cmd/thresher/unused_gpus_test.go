@@ -191,6 +191,32 @@ func TestBackendFullBesideGood(t *testing.T) {
 	}
 }
 
+// TestBackendOfNamedDevice: --device chooses among cards, and one that is named must be usable; what has another form
+// is refused.
+func TestBackendOfNamedDevice(t *testing.T) {
+	needEmulator(t)
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
+	for _, c := range []struct {
+		device, backend string
+		code            int
+		said            string
+	}{
+		{"1", "cuda", exitOK, `device="device 1: `},
+		{"GPU-e1e1", "cuda", exitOK, `device="device 1: `},
+		{"0", "cuda", exitBackend, "--backend cuda: gpu: device unavailable: device 0 (emulated card): compute capability 7.5"},
+		{"0", "auto", exitOK, "unused gpu  device 0 (emulated card): compute capability 7.5"},
+		{"5", "auto", exitOK, "unused gpu  0 of the 2 devices are called 5"},
+		{"first", "cpu", exitInput, `device: "first" is neither one, all, nor a list of indexes and UUIDs`},
+	} {
+		r := inChild(t, []string{"EMU_DEVICES=2", "EMU_CC=75,80"}, "search", "--atoms", atoms, "--queries", queries, "--backend", c.backend, "--device", c.device, "--log-level", "info")
+		r.wantCode(t, c.code)
+		if !strings.Contains(r.err, c.said) {
+			t.Errorf("--device %s --backend %s: %s", c.device, c.backend, r.err)
+		}
+	}
+}
+
 // TestBackendUnusedByServer has a server start on each machine: it is ready, says why the card is not used,
 // and logs it once.
 func TestBackendUnusedByServer(t *testing.T) {
@@ -206,7 +232,7 @@ func TestBackendUnusedByServer(t *testing.T) {
 			}
 		})
 	}
-	ready, _ := readiness(t, []string{"EMU_DEVICES=2", "EMU_CC=80,75"})
+	ready, _ := readiness(t, []string{"EMU_DEVICES=2", "EMU_CC=80,75", "THRESHER_DEVICE=all"})
 	if !slices.Equal(ready.Backends, []string{"cuda"}) || len(ready.GPUUnused) != 1 || !strings.Contains(ready.GPUUnused[0], "device 1 (") {
 		t.Errorf("an old card beside a good one: %+v", ready)
 	}

@@ -31,7 +31,7 @@ is a socket, or standard input and output are pipes, over which it sends calls
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runWorker(cmd.Context(), parent) },
 	}
 	cmd.Flags().IntVar(&parent, "parent", 0, "process `id` of the program to serve")
-	addSettings(cmd, "backend", "threads", "kernels", "costs")
+	addSettings(cmd, "backend", "device", "threads", "kernels", "costs")
 	return cmd
 }
 
@@ -104,7 +104,7 @@ func (d *devices) device(ctx context.Context, name string, c *collection.Collect
 	case backendCPU:
 		b.first, err = d.openCPU()
 	case backendCUDA:
-		if b.first, err = gpu.Open(gpu.Options{Log: d.log}); err == nil {
+		if b.first, err = d.openGPUs(); err == nil {
 			b.fallback, err = d.openCPU()
 		}
 	default:
@@ -169,10 +169,10 @@ func (d *devices) list(probe bool) []worker.Listed {
 func (d *devices) tryGPUs() ([]string, []error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	b := d.openGPUs()
+	b := d.gpusInUse()
 	if b == nil {
 		var err error
-		if b, err = gpu.Open(gpu.Options{}); err != nil {
+		if b, err = gpu.Open(gpu.Options{Names: d.config.Device}); err != nil {
 			return nil, []error{err}
 		}
 		defer d.closeUnused(b)
@@ -180,8 +180,8 @@ func (d *devices) tryGPUs() ([]string, []error) {
 	return describeGPUs(b.(interface{ Devices() []device.Info }).Devices()), []error{gpu.LeftOut(b)}
 }
 
-// openGPUs returns the GPUs if they are open, otherwise nil. The caller holds mu.
-func (d *devices) openGPUs() backend.Backend {
+// gpusInUse returns the GPUs if they are open, otherwise nil. The caller holds mu.
+func (d *devices) gpusInUse() backend.Backend {
 	if v := d.open[backendCUDA]; v != nil {
 		return v.Backend
 	}
