@@ -19,6 +19,7 @@ LIMIT_packages = 900
 LIMIT_race = 1200
 LIMIT_test-cuda = 1200
 LIMIT_race-whole = 7200
+LIMIT_test-drawn = 7200
 LIMIT_test-cuda-schedules = 7200
 LIMIT_mutants = 7200
 LIMIT_suite-cuda = 7200
@@ -33,10 +34,15 @@ ci: ## what every change must pass, below twenty minutes on two cores; logs and 
 	@{ $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI_FIRST:%=stage-%) && \
 	  $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI:%=stage-%); }; code=$$?; .ci/stage --times; exit $$code
 
+# One seed for the whole night, printed; with it `make test-drawn THRESHER_DRAWS=N` and other stages draw the same again.
+NIGHT = $(or $(THRESHER_DRAWS),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+nightly: NIGHT := $(NIGHT)
 nightly: ## hours: new draws, other schedules of the emulator, deliberate faults, long fuzzing and crashes
 	@.ci/stage --begin
+	@echo "drawn from THRESHER_DRAWS=$(NIGHT)"
 	@{ $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(NIGHTLY_FIRST:%=stage-%) && \
-	  $(MAKE) --no-print-directory -k -j $(STAGES_AT_ONCE) $(NIGHTLY:%=stage-%); }; code=$$?; .ci/stage --times; exit $$code
+	  THRESHER_DRAWS=$(NIGHT) $(MAKE) --no-print-directory -k -j $(STAGES_AT_ONCE) $(NIGHTLY:%=stage-%); }; \
+	code=$$?; .ci/stage --times; echo "drawn from THRESHER_DRAWS=$(NIGHT)"; exit $$code
 
 stage-%:
 	@.ci/stage $* $(or $(LIMIT_$*),600) $(MAKE_COMMAND) --no-print-directory $*
@@ -80,6 +86,11 @@ service-faults: ## the service killed, on a full disk, under malicious requests,
 	@$(MAKE) --no-print-directory hostile
 	@$(MAKE) --no-print-directory fairness FAIR="-rows 10000 -dim 64 -time 2s -rounds 1 -crowd 64 -timeout 2s -most 5s"
 	@$(MAKE) --no-print-directory slow-bodies SLOWBODY="-rows 2000 -dim 64 -queries 1200 -asks 2 -most 20s"
+
+# With THRESHER_FULL tests try all their data, of which `make test` takes a part.
+test-drawn: ## the whole suite with all its data, from a new seed, which is printed
+	@draws=$(NIGHT); echo "drawn from THRESHER_DRAWS=$$draws"; \
+	THRESHER_DRAWS=$$draws THRESHER_FULL=1 $(GO) test -count=1 -timeout 60m ./...
 
 demo: ## the README's demo, without a terminal
 	$(GO) run ./cmd/thresher demo >/dev/null
