@@ -13,6 +13,7 @@ import (
 	"thresher/backend/backendtest"
 	"thresher/collection"
 	"thresher/cpu"
+	_ "thresher/internal/draws"
 	"thresher/internal/vectors"
 	"thresher/simd"
 )
