@@ -10,6 +10,9 @@
 //
 //	THRESHER_DRAWS=fresh go test -count=1 ./...
 //
+// THRESHER_FULL=1 asks tests for all that they can try, as `make nightly` does. Without it those that
+// would take long try a part, which is the same in every run; each says what the rest finds.
+//
 // rapid draws a property's cases from the seed alone. They depend neither on the order of
 // tests nor on -count, and on -short and -rapid.checks only in their number.
 package draws
@@ -26,9 +29,10 @@ import (
 )
 
 const (
-	variable = "THRESHER_DRAWS"
-	fresh    = "fresh"
-	usual    = 1 // the seed if nothing else is said
+	variable     = "THRESHER_DRAWS"
+	fresh        = "fresh"
+	usual        = 1 // the seed if nothing else is said
+	fullVariable = "THRESHER_FULL"
 )
 
 var seed = fix(os.Stderr)
@@ -39,6 +43,9 @@ func Seed() uint64 { return seed }
 // Rand returns a generator that depends on the seed and a stream. Tests that use the same stream
 // draw the same numbers.
 func Rand(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
+
+// Full reports whether tests are to try all that they can.
+func Full() bool { return os.Getenv(fullVariable) == "1" }
 
 // fix makes the seed rapid's default, for this process and for those that it starts, and
 // returns it. A seed drawn here is printed.

@@ -36,6 +36,15 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestFull(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "0": false, "1": true} {
+		t.Setenv(fullVariable, value)
+		if Full() != want {
+			t.Errorf("%s=%q: %v", fullVariable, value, !want)
+		}
+	}
+}
+
 // keepFlags restores what fix changes.
 func keepFlags(t *testing.T) {
 	t.Helper()
