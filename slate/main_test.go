@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	_ "thresher/internal/draws"
 	"thresher/internal/philox"
 )
 

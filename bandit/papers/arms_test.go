@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	_ "thresher/internal/draws"
 )
 
 func TestNewMatrixErrors(t *testing.T) {

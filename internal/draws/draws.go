@@ -24,6 +24,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"testing"
 
 	_ "pgregory.net/rapid" // declares the flags
 )
@@ -31,7 +32,8 @@ import (
 const (
 	variable     = "THRESHER_DRAWS"
 	fresh        = "fresh"
-	usual        = 1 // the seed if nothing else is said
+	usual        = 1   // the seed if nothing else is said
+	usualChecks  = 100 // rapid's own
 	fullVariable = "THRESHER_FULL"
 )
 
@@ -43,6 +45,14 @@ func Seed() uint64 { return seed }
 // Rand returns a generator that depends on the seed and a stream. Tests that use the same stream
 // draw the same numbers.
 func Rand(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
+
+// Usual reports whether rapid tries the cases that every run has: those of the usual seed, as many as by
+// default. Only of these can a test say what is true of all of them together, for example that none of two
+// kinds is missing; other draws may lack one.
+func Usual() bool {
+	is := func(name string, value int) bool { return flag.Lookup(name).Value.String() == strconv.Itoa(value) }
+	return is("rapid.seed", usual) && is("rapid.checks", usualChecks) && !testing.Short()
+}
 
 // Full reports whether tests are to try all that they can.
 func Full() bool { return os.Getenv(fullVariable) == "1" }

@@ -36,6 +36,23 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestUsual(t *testing.T) {
+	keepFlags(t)
+	for _, c := range []struct {
+		seed, checks string
+		want         bool
+	}{{"1", "100", !testing.Short()}, {"2", "100", false}, {"0", "100", false}, {"1", "20", false}} {
+		for name, value := range map[string]string{"rapid.seed": c.seed, "rapid.checks": c.checks} {
+			if err := flag.Set(name, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if Usual() != c.want {
+			t.Errorf("seed %s, %s checks: usual %v, want %v", c.seed, c.checks, !c.want, c.want)
+		}
+	}
+}
+
 func TestFull(t *testing.T) {
 	for value, want := range map[string]bool{"": false, "0": false, "1": true} {
 		t.Setenv(fullVariable, value)
@@ -48,7 +65,7 @@ func TestFull(t *testing.T) {
 // keepFlags restores what fix changes.
 func keepFlags(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"rapid.seed", "rapid.nofailfile"} {
+	for _, name := range []string{"rapid.seed", "rapid.checks", "rapid.nofailfile"} {
 		f := flag.Lookup(name)
 		before := f.Value.String()
 		t.Cleanup(func() {

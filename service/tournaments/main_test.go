@@ -14,7 +14,6 @@ import (
 
 	"thresher/duel"
 	"thresher/internal/crashtest"
-	_ "thresher/internal/draws"
 	"thresher/service/problem"
 )
 
