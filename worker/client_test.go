@@ -20,6 +20,7 @@ import (
 
 	"thresher/batch"
 	"thresher/cpu"
+	_ "thresher/internal/draws"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
