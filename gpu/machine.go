@@ -137,7 +137,7 @@ func (m *machine) loadModule(t *device.Thread, name string) error {
 		return err
 	}
 	if module.Refused != nil && !slices.ContainsFunc(m.modules, refusedCubin) {
-		m.log.Warn("assembled kernels refused, the driver compiles the PTX", "device", info.Index, "module", name, "error", module.Refused)
+		m.log.Info("assembled kernels refused, the driver compiles the PTX", "device", info.Index, "module", name, "error", module.Refused)
 	}
 	m.modules = append(m.modules, module)
 	for _, entry := range module.Kernels() {
