@@ -102,3 +102,34 @@ func TestCubinLosesDevice(t *testing.T) {
 		}
 	}
 }
+
+// TestCubinRefusedHalfWay: after a refusal of its second kernel nothing of the assembled code is used.
+func TestCubinRefusedHalfWay(t *testing.T) {
+	needEmulator(t)
+	d := openTest(t, Options{})
+	onThread(t, d, func(th *Thread) error {
+		ptx, err := kernels.PTX("score")
+		if err != nil {
+			return err
+		}
+		t.Setenv(failVariable, "cuModuleGetFunction:2:209")
+		m, err := th.Load("score", ptx, ptx)
+		t.Setenv(failVariable, "")
+		if err != nil {
+			return err
+		}
+		if m.Assembled || len(m.Kernels()) < 2 {
+			t.Errorf("%v, assembled is %v", m.Kernels(), m.Assembled)
+		}
+		for _, kernel := range m.Kernels() {
+			f, err := m.Function(th, kernel)
+			if err != nil {
+				return err
+			}
+			if _, err := f.BlocksPerSM(th, 128, 0); err != nil {
+				t.Error(err)
+			}
+		}
+		return m.Unload(th)
+	})
+}
