@@ -64,11 +64,11 @@ proto: ## service/oip/inferencepb from its .proto file; needs Python's package i
 	  --connect-go_out=$(PROTO_OUT) --connect-go_opt=module=thresher,package_suffix,simple inference.proto
 
 TOOLCHAIN = PYTHON=$(PYTHON) sh kernels/toolchain/install.sh
-kernels: ## PTX from kernels/*.cu, its manifest and tables; needs Python's package index once
+kernels: ## PTX and assembled code from kernels/*.cu, their manifest and tables; needs Python's package index once
 	@$(TOOLCHAIN)
 	$(PYTHON) kernels/toolchain/kernels.py build
 
-check-kernels: ## fails if the PTX or tables differ from what the sources give, or registers are spilled
+check-kernels: ## fails if PTX, assembled code or tables differ from what the sources give, or registers are spilled
 	@$(TOOLCHAIN)
 	$(PYTHON) -m unittest discover -q -s kernels/toolchain
 	$(PYTHON) kernels/toolchain/kernels.py check

@@ -10,10 +10,8 @@ import (
 
 // Driver codes (CUresult in cuda.h) that this package distinguishes.
 const (
-	codeOutOfMemory  = 2
-	codeInvalidImage = 200
-	codeNoBinary     = 209 // no code in the image is for this device
-	codeNotReady     = 600
+	codeOutOfMemory = 2
+	codeNotReady    = 600
 )
 
 // DriverError is a failed call of the CUDA driver. It wraps ErrLost if the device cannot be used

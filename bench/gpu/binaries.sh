@@ -48,7 +48,7 @@ fi
 
 # A + where files differ from the commit.
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
-test -z "$(git status --porcelain --untracked-files=no -- '*.go' '*.c' '*.h' '*.cu' '*.cuh' '*.ptx' '*.cubin' go.mod 2>/dev/null)" || commit=$commit+
+test -z "$(git status --porcelain --untracked-files=no -- '*.go' '*.c' '*.h' '*.cu' '*.cuh' '*.ptx' 'kernels/cubins/*.zip' go.mod 2>/dev/null)" || commit=$commit+
 {
   echo "commit $commit"
   echo "go $($go env GOVERSION)"
