@@ -7,7 +7,7 @@ help: ## this list
 
 include .ci/stages.mk
 
-.PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters worker-overhead worker-stress wheel-cuda
+.PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -201,6 +201,11 @@ build/worker-stress/bin/python:
 worker-stress: build/worker-stress/bin/python ## 1,000 forks, spawned children, threads and interrupts of a Python program, and 100,000 calls; two to three minutes
 	$(GO) build -o build/thresher ./cmd/thresher
 	cd python && THRESHER_BINARY=$(CURDIR)/build/thresher PYTHONPATH=src THRESHER_STRESS=1000 THRESHER_CALLS=100000 ../build/worker-stress/bin/python -m pytest -v --durations=5 tests/test_worker.py tests/test_worker_life.py
+
+test-python-cuda: $(EMULATOR) build/worker-stress/bin/python ## what the Python package says of GPUs, on the emulator
+	@$(TOOLCHAIN)
+	$(CUDA) build -tags cuda -o build/thresher-cuda ./cmd/thresher
+	cd python && THRESHER_COSTS=builtin THRESHER_BINARY=$(CURDIR)/build/thresher-cuda THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) PYTHONPATH=src ../build/worker-stress/bin/python -m pytest -v tests/test_devices.py
 
 test-python-versions: ## the wheel of test-python on each Python from 3.10 on that is found, 3.10 with the oldest numpy; needs Python's package index
 	@python/versions.sh

@@ -41,6 +41,30 @@ func TestDriverSaysWhyThereIsNone(t *testing.T) {
 	}
 }
 
+// A machine without a driver, or whose driver has no device, has nothing that could be used; of anything else
+// the user has to be told. Each case must differ from the others by the error, not by its text.
+func TestDriverIsAbsentOrUnusable(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "libcuda.so.1")
+	if err := os.WriteFile(broken, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	needy := buildDriver(t, "-Wl,--no-as-needed", buildDriver(t, "-Wl,-soname,libneeded.so.1"))
+	for _, c := range []struct{ name, lib, want string }{
+		{"no library", filepath.Join(dir, "none.so"), "absent"},
+		{"a library that cannot be loaded", broken, "unavailable"},
+		{"a library that lacks another one", needy, "unavailable"},
+		{"no device", buildDriver(t, "-DINIT=100"), "absent"},
+		{"the compilers' stub", buildDriver(t, "-DINIT=34"), "absent"},
+		{"a failing driver", buildDriver(t, "-DINIT=803"), "unavailable"},
+		{"an old driver", buildDriver(t, "-DVERSION=11040"), "old driver"},
+	} {
+		if got := inProcess(t, "kind", libraryVariable+"="+c.lib); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // The loader's own search path comes first, so a library there is found without being named.
 func TestDriverIsFoundByTheLoader(t *testing.T) {
 	dir := filepath.Dir(buildDriver(t))

@@ -92,7 +92,7 @@ func TestEveryCallFails(t *testing.T) {
 		t.Fatal(err, closed)
 	}
 	calls := []string{
-		"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem", "cuDeviceGetAttribute",
+		"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceTotalMem", "cuDeviceGetAttribute",
 		"cuDevicePrimaryCtxRetain", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuMemGetInfo", "cuCtxSynchronize",
 		"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuModuleUnload",
 		"cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuLaunchKernel",
@@ -215,6 +215,34 @@ func TestBeginningAndEndFail(t *testing.T) {
 	} {
 		if got := inProcess(t, "life", c.env); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q lacks %q", c.env, got, c.want)
+		}
+	}
+}
+
+// Open's errors say by their kind why a device that is there cannot be used.
+func TestDeviceIsUnusable(t *testing.T) {
+	needEmulator(t)
+	for _, c := range []struct{ variable, value, want string }{
+		{"EMU_CC", "75", "old device"},
+		{failVariable, "cuDevicePrimaryCtxRetain:1:46", "busy"},
+		{failVariable, "cuDevicePrimaryCtxRetain:1:2", "memory"},
+		{"EMU_MEM", "67108864", "memory"},
+		{failVariable, "cuMemGetInfo:1:719", "lost"},
+	} {
+		t.Run(c.variable+"="+c.value, func(t *testing.T) {
+			t.Setenv(c.variable, c.value)
+			d, err := Open(0, Options{})
+			if err == nil {
+				t.Fatal("opened", d.Close())
+			}
+			if got := kindOf(err); got != c.want {
+				t.Errorf("%s, want %s: %v", got, c.want, err)
+			}
+		})
+	}
+	for env, want := range map[string]string{"EMU_DEVICES=0": "absent", "EMU_VERSION=11080": "old driver", "EMU_FAIL=cuInit:1:999": "unavailable"} {
+		if got := inProcess(t, "kind", env); got != want {
+			t.Errorf("%s: %s, want %s", env, got, want)
 		}
 	}
 }

@@ -113,7 +113,8 @@ Driver& driver();
 std::vector<Context*>& context_stack();
 
 int device_count();
-size_t device_memory();          // of each device
+int current_device();            // of the calling thread's context; 0 without one
+size_t device_memory(int device);
 size_t used_memory(int device);
 
 Context* make_context(int device, bool primary, unsigned flags);

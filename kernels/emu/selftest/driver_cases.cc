@@ -43,13 +43,19 @@ void contexts(Host& host) {
 
 void devices(Host& host) {
   Setting two("EMU_DEVICES", "2");
-  Setting cc("EMU_CC", "90");
+  Setting cc("EMU_CC", "90,80");
+  Setting memory("EMU_MEM", "1000000,2000000");
   host.renew();
   int n, major;
+  size_t bytes;
   host.must("cuDeviceGetCount", &n);
   want("devices", n, 2);
-  host.must("cuDeviceGetAttribute", &major, 75, 1);
-  want("compute capability", major, 9);
+  for (int d = 0; d < 2; d++) {
+    host.must("cuDeviceGetAttribute", &major, 75, d);
+    want("compute capability", major, 9 - d);
+    host.must("cuDeviceTotalMem_v2", &bytes, d);
+    want("memory", (long long)bytes, 1000000 * (1 + d));
+  }
   Address p = host.allocate(1024);
   void* other;
   host.must("cuDevicePrimaryCtxRetain", &other, 1);
