@@ -39,6 +39,11 @@ def last(records: Iterable[Record], kind: str, field: str) -> list[Record]:
     return list({r[field]: r for r in of(records, kind)}.values())
 
 
+def cells(records: list[Record]) -> list[Record]:
+    """The last record of each cell: one whose plan lost the device was raced again with another."""
+    return list({(r["set"], r["m"], r["k"]): r for r in of(records, "cell")}.values())
+
+
 def parts_left_out(records: list[Record]) -> list[Record]:
     return [r for r in last(records, "part", "name") if "left_out" in r]
 

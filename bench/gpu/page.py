@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from goals import Ceilings, FirstLook, Record, judge, last, of, one, parts_left_out
+from goals import Ceilings, FirstLook, Record, cells, judge, last, of, one, parts_left_out
 from markdown import digits, section, table
 from parts import records_of
 
@@ -110,9 +110,9 @@ def ms(times: list[float]) -> str:
 
 def speed(records: list[Record]) -> str:
     rows = []
-    for r in of(records, "cell"):
+    for r in cells(records):
         host, device = r["host"], r["device"]
-        mine = (ms(host["plan"]), ms(host["auto"]))
+        mine = (ms(host["plan"]), ms(host["auto"]) if "auto" in host else "")
         theirs = [f"{ms(host[p])}{f' ({ms(device[p])})' if p in device else ''}" if p in host else "" for p in PEERS]
         over = []
         for p in PEERS[1:]:
@@ -306,7 +306,7 @@ def others(records: list[Record]) -> str:
 
 def wrong(records: list[Record]) -> str:
     rows, answers, bad, certain = [], 0, 0, 0
-    for r in of(records, "cell"):
+    for r in cells(records):
         for who, c in r["checked"].items():
             answers, bad, certain = answers + c["answers"], bad + c["wrong"], certain + c["certain_wrong"]
             if c["wrong"] or not c["compatible"]:
