@@ -82,7 +82,7 @@ class Clocks:
     """Samples, kept and written to a file, from entering to leaving. missing says why there are none, if so."""
 
     def __init__(self, file: Path, program: str = "nvidia-smi") -> None:
-        self.file, self.program, self.missing = file, program, ""
+        self.file, self.program, self.missing = file, program, "they were not asked for"
         self.samples: list[Sample] = []
         self.process: subprocess.Popen[bytes] | None = None
         self.reader: threading.Thread | None = None
@@ -117,6 +117,7 @@ class Clocks:
             return
         finally:
             os.close(end)
+        self.missing = ""
         self.reader = threading.Thread(target=self._read, args=(terminal,), daemon=True)
         self.reader.start()
 

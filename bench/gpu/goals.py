@@ -39,9 +39,19 @@ def last(records: Iterable[Record], kind: str, field: str) -> list[Record]:
     return list({r[field]: r for r in of(records, kind)}.values())
 
 
+def raced(records: list[Record], kind: str) -> list[Record]:
+    """The last record of a kind of each cell: one whose plan lost the device was raced again with another."""
+    return list({(r["set"], r["m"], r["k"]): r for r in of(records, kind)}.values())
+
+
 def cells(records: list[Record]) -> list[Record]:
-    """The last record of each cell: one whose plan lost the device was raced again with another."""
-    return list({(r["set"], r["m"], r["k"]): r for r in of(records, "cell")}.values())
+    return raced(records, "cell")
+
+
+def whole(records: list[Record]) -> list[Record]:
+    """The records of sets of their full size, and those of none."""
+    reduced = {r["name"] for r in of(records, "set", reduced=True)}
+    return [r for r in records if r.get("set") not in reduced]
 
 
 def parts_left_out(records: list[Record]) -> list[Record]:
@@ -136,8 +146,7 @@ def over_torch(records: list[Record], data: str, peer: str, target: float) -> Go
 
 
 def judge(records: list[Record]) -> list[Goal]:
-    reduced = {r["name"] for r in of(records, "set", reduced=True)}
-    records = [r for r in records if r.get("set") not in reduced]
+    records = whole(records)
     ceilings = Ceilings.read(records)
 
     def first(data: str, m: int) -> FirstLook | None:

@@ -62,8 +62,8 @@ class Thresher:
 
 @dataclass(frozen=True)
 class Way:
-    """How products become the k best: of all atoms at once (0) or of so many at a time, whose best are combined; by topk (0), or by
-    the maxima of blocks of so many atoms."""
+    """How products become the k best: of all atoms at once (0) or of so many at a time, whose best are
+    combined; by topk (0), or by the maxima of blocks of so many atoms."""
 
     chunk: int = 0
     block: int = 0
@@ -76,9 +76,9 @@ CHUNKS, BLOCKS = (0, 1 << 17, 1 << 15), (128, 512)
 
 
 def select(torch: Any, scores: Any, k: int, block: int = 0) -> Any:
-    """The columns of the k greatest scores [m, n] of each row, by topk or, if there is a block, by topk of the maxima of so many
-    columns and then of the columns of the k best blocks. Each of the k greatest scores is in a block whose maximum reaches the k-th
-    of them, and only k blocks have such a maximum, ties aside."""
+    """The columns of the k greatest scores [m, n] of each row, by topk or, if there is a block, by topk of the
+    maxima of so many columns and then of the columns of the k best blocks. Each of the k greatest scores is in
+    a block whose maximum reaches the k-th of them, and only k blocks have such a maximum, ties aside."""
     m, n = scores.shape
     whole = n // block * block if block else 0
     if not block or n < 4 * k * block:
@@ -91,8 +91,8 @@ def select(torch: Any, scores: Any, k: int, block: int = 0) -> Any:
 
 
 class Torch:
-    """torch's products of queries and atoms, and a selection, by the way that prepare finds fastest: with topk or, if maxima, with
-    maxima of blocks in its place."""
+    """torch's products of queries and atoms, and a selection, by the way that prepare finds fastest: with topk
+    or, if maxima, with maxima of blocks in its place."""
 
     def __init__(self, torch: Any, vectors: Vectors, precision: str, maxima: bool = False) -> None:
         assert vectors.on_device
@@ -113,12 +113,13 @@ class Torch:
         """Chooses the way for such batches. Some may need more memory than there is."""
         took = {}
         failed: Exception | None = None
-        for self.way in self.ways:
-            if self.way.chunk >= len(self.atoms) or (self.way.chunk and m == 1):
+        for way in self.ways:
+            if way.chunk >= len(self.atoms) or (way.chunk and m == 1):
                 continue
+            self.way = way
             try:
                 self.run(m, k, 0, 1)
-                took[self.way] = min(self.run(m, k, 0, 3).seconds)
+                took[way] = min(self.run(m, k, 0, 3).seconds)
             except self.torch.cuda.OutOfMemoryError as e:
                 failed = e
                 self.torch.cuda.empty_cache()
@@ -169,8 +170,8 @@ class Torch:
 
 
 class TorchInt8(Torch):
-    """Dense products of 8-bit codes (torch._int_mm, which is cuBLASLt's on a GPU), a step for each row, and the best candidates
-    scored again in float32."""
+    """Dense products of 8-bit codes (torch._int_mm, which is cuBLASLt's on a GPU), a step for each row, and the
+    best candidates scored again in float32."""
 
     LEAST, STEP = 32, 8  # rows of queries at least, and what sizes are a multiple of
 
@@ -217,8 +218,8 @@ class TorchInt8(Torch):
 
 
 def peers(torch: Any, vectors: Vectors) -> dict[str, Callable[[], Torch]]:
-    """The contestants by torch, by name. One copy of the atoms is made for each but those by float32; large sets have no room for
-    more."""
+    """The contestants by torch, by name. One copy of the atoms is made for each but those by float32; large
+    sets have no room for more."""
 
     def of(precision: str, maxima: bool) -> Callable[[], Torch]:
         return lambda: Torch(torch, vectors, precision, maxima)

@@ -14,8 +14,11 @@ try:
 except ImportError as e:
     raise unittest.SkipTest("no numpy") from e
 
+import duel
 import exact
+import products
 import rivals
+import serving
 import text
 import vectors
 from test_measure import TORCH, draw
@@ -143,7 +146,7 @@ class Text(unittest.TestCase):
 
     def test_directions_are_those_of_a_decomposition(self) -> None:
         c, d = self.counts(), 3  # directions whose singular values are far above the next
-        a, inverse = text.weights(c, c.queries, c.queries + 1200, None, None, "cpu")
+        a, _ = text.weights(c, c.queries, c.queries + 1200, None, None, "cpu")
         np.testing.assert_allclose(
             np.bincount(np.repeat(np.arange(1200), np.diff(a.ends, prepend=0)), a.values**2), 1, rtol=1e-5
         )
@@ -174,6 +177,65 @@ class Text(unittest.TestCase):
             with mock.patch.object(text, "OVERSAMPLED", 4):
                 v = vectors.make(recipe, TORCH)
         self.assertEqual((v.atoms.shape, v.queries.shape, v.atoms.dtype), ((1200, 8), (30, 8), np.float32))
+
+
+class Asked:
+    """A plan that says what it was asked, and that a batch takes a millisecond."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, int]] = []
+
+    def ask(self, do: str, m: int, k: int, first: int, count: int, callers: int = 1) -> dict[str, object]:
+        self.asked.append({"m": m, "first": first, "count": count, "callers": callers})
+        seconds = [1e-3 * (i + 1) for i in range(count)]
+        return {"seconds": 2.0, "each": seconds * callers} if do == "callers" else {"seconds": seconds}
+
+
+class Services(unittest.TestCase):
+    def test_callers(self) -> None:
+        way = Asked()
+        said = serving.callers(way, 16, 10, duel.Batches(64, 256), 1e-3, False)  # type: ignore[arg-type]
+        self.assertEqual([(a["callers"], a["count"]) for a in way.asked], [(1, 250), (2, 125), (4, 62)])
+        self.assertEqual((said["4"]["batches"], said["4"]["rate"]), (248, 124.0))
+        self.assertEqual(said["1"]["most"], 0.25)
+        self.assertAlmostEqual(said["1"]["p50"], 0.1255)
+        serving.callers(way, 16, 10, duel.Batches(64, 256), 10.0, False)  # type: ignore[arg-type]
+        self.assertEqual([a["count"] for a in way.asked[3:]], [4, 4, 4])
+
+    def test_percentiles_of_a_thousand_single_queries(self) -> None:
+        way = Asked()
+        said = serving.singles(way, 10, duel.Batches(1024, 4096), 1e-3, False)  # type: ignore[arg-type]
+        self.assertEqual(
+            (way.asked[0]["m"], way.asked[0]["first"], said["queries"], said["most"]), (1, 1024, 1000, 1.0)
+        )
+        self.assertAlmostEqual(said["p99"], 0.99, places=3)
+        said = serving.singles(way, 10, duel.Batches(32, 128), 0.1, False)  # type: ignore[arg-type]
+        self.assertEqual(said["queries"], 30)
+
+    def test_times_on_the_device_are_of_batches_that_are_raced(self) -> None:
+        way = Asked()
+        self.assertEqual(len(serving.device(way, 1024, 10, duel.Batches(1, 4), 8)), 3)  # type: ignore[arg-type]
+        self.assertEqual((way.asked[0]["first"], way.asked[0]["count"]), (1, 3))
+
+
+@unittest.skipUnless(TORCH, "no torch")
+class Products(unittest.TestCase):
+    def test_rates(self) -> None:
+        said = products.rates(TORCH, True)
+        self.assertEqual(said["size"], 64)
+        for name in ("int8", "bf16", "tf32"):
+            self.assertEqual((said[name]["operations"], len(said[name]["seconds"])), (2 * 64**3, 2))
+            rate = products.rate(said, name)
+            assert rate is not None
+            self.assertGreater(rate, 0)
+
+    def test_one_that_is_refused_is_told(self) -> None:
+        with mock.patch.object(TORCH, "_int_mm", side_effect=RuntimeError("not on this device")):
+            said = products.rates(TORCH, True)
+        self.assertEqual(said["int8"], {"failed": "RuntimeError: not on this device"})
+        self.assertIsNone(products.rate(said, "int8"))
+        self.assertIsNone(products.rate(None, "int8"))
+        self.assertIn("seconds", said["tf32"])
 
 
 GIB = 1 << 30

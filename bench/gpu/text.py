@@ -1,7 +1,8 @@
-"""A set of real text that a machine without any can have: the words of Debian's package records (bench/corpus.py), counted where
-there are such records and carried as counts, a few MiB; from them latent semantic analysis (bench/lsa.py) makes vectors there.
+"""A set of real text that a machine without any can have: the words of Debian's package records
+(bench/corpus.py), counted where there are such records and carried as counts, a few MiB; from them latent
+semantic analysis (bench/lsa.py) makes vectors there.
 
-  PYTHONPATH=bench python3 bench/gpu/text.py FILE    counts the words of the records that apt knows here"""
+  PYTHONPATH=bench python3 bench/gpu/text.py FILE    counts the words of the records that apt knows here
 
 from __future__ import annotations
 
@@ -49,8 +50,8 @@ class Counts:
 
 
 def count(texts: list[str], queries: int) -> Counts:
-    """Counts the commonest words of texts, in an order drawn by a fixed seed. The vocabulary is of the atoms' words that are in two
-    of them at least."""
+    """Counts the commonest words of texts, in an order drawn by a fixed seed. The vocabulary is of the atoms'
+    words that are in two of them at least."""
     texts = texts.copy()
     random.Random(SEED).shuffle(texts)
     told = [Counter(WORD.findall(t.lower())) for t in texts]
@@ -132,7 +133,8 @@ class Sparse:
 def weights(
     c: Counts, lo: int, hi: int, inverse: np.ndarray | None, torch: Any, device: str
 ) -> tuple[Sparse, np.ndarray]:
-    """The sublinear tf-idf of texts lo to hi-1, rows of norm 1, and the inverse frequencies of words: those given, or these texts'."""
+    """The sublinear tf-idf of texts lo to hi-1, rows of norm 1, and the inverse frequencies of words: those
+    given, or these texts'."""
     import numpy as np
 
     ends, word, often = (np.frombuffer(a, np.dtype(a.typecode)) for a in (c.ends, c.word, c.count))
@@ -148,8 +150,8 @@ def weights(
 
 
 def analyse(c: Counts, atoms: int, queries: int, d: int, torch: Any, device: str) -> tuple[Any, Any]:
-    """Vectors of norm 1 of so many texts and held-out ones: their coordinates along the d first right singular vectors of the atoms,
-    by a randomised decomposition. Tensors on the device or, without torch, arrays."""
+    """Vectors of norm 1 of so many texts and held-out ones: their coordinates along the d first right singular
+    vectors of the atoms, by a randomised decomposition. Tensors on the device or, without torch, arrays."""
     import numpy as np
 
     if (

@@ -41,9 +41,9 @@ class Recipe:
 
     @property
     def setup(self) -> float:
-        """Most seconds until it is made and loaded. A byte is written to the host's memory (2 GB/s at least), read and coded by
-        all cores (.35 to .7 GB/s each by docs/benchmarks/cpu.md), copied to the device, and, if there are mixed codes, read by half
-        of the cores (.5 GB/s each by docs/gpu.md)."""
+        """Most seconds until it is made and loaded. A byte is written to the host's memory (2 GB/s at least),
+        read and coded by all cores (.35 to .7 GB/s each by docs/benchmarks/cpu.md), copied to the device, and,
+        if there are mixed codes, read by half of the cores (.5 GB/s each by docs/gpu.md)."""
         return 20 + 1.4e-9 * self.bytes
 
 
@@ -81,7 +81,8 @@ def recipes(small: bool, torch: Any = None) -> tuple[Recipe, ...]:
 
 @dataclass(frozen=True)
 class Room:
-    """Bytes that are free: on the device, of the host's memory, in the folder of the files, which may be in that memory."""
+    """Bytes that are free: on the device, of the host's memory, in the folder of the files, which may be in
+    that memory."""
 
     device: int
     host: int
@@ -93,9 +94,10 @@ class Room:
         return Room(on_device, host_memory(), shutil.disk_usage(folder).free)
 
     def has(self, r: Recipe) -> bool:
-        """Whether a set fits three times: as a file, as torch's on the device, with 3 GB of scores beside them, and as a collection:
-        rows, codes, and some 600 bytes an atom of slab, mixed codes and terms. Of the device's memory that torch leaves, a fifth is
-        kept for searches; the host holds file, codes and programs."""
+        """Whether a set fits three times: as a file, as torch's on the device, with 3 GB of scores beside them,
+        and as a collection: rows, codes, and some 600 bytes an atom of slab, mixed codes and terms. Of the
+        device's memory that torch leaves, a fifth is kept for searches; the host holds file, codes and
+        programs."""
         searched = self.device - r.bytes - (3 << 30)
         loaded = r.n * (5 * r.d + 600)
         host = r.bytes + r.n * (r.d + 600) + (8 << 30)
@@ -147,7 +149,8 @@ class Vectors:
 
 
 def make(recipe: Recipe, torch: Any = None, folder: Path | None = None) -> Vectors:
-    """A set. A large one of torch's is in its files in folder already, so that the host holds it once. Raises text.NoText."""
+    """A set. A large one of torch's is in its files in folder already, so that the host holds it once. Raises
+    text.NoText."""
     if recipe.text:
         return of_text(recipe, torch)
     if torch is None:
