@@ -15,9 +15,22 @@ SERVE = ("-test.run", "^TestServe$", "-test.timeout", "0")
 VERDICT = re.compile(r"^--- (PASS|FAIL|SKIP): (Test\w+)", re.MULTILINE)
 FAILED = re.compile(r"^ *--- FAIL: (Test\S+)", re.MULTILINE)
 BEGUN = re.compile(r"^=== RUN +(Test\S+)", re.MULTILINE)
+FRAMES = 6  # functions of that which are kept
+FRAME = re.compile(
+    r"^(?:gorgonia\.org|thresher)/((?:cu|device|gpu|batch)\.[^\s(]*(?:\([^)]*\)[^\s(]*)?)\(", re.MULTILINE
+)
 # Seconds without a line from tests, after which the driver hangs: a call of it takes 2 s at most, and a test on a
 # device a few seconds.
-SILENT = 25.0
+SILENT = 22.0
+
+
+def stuck(dump: str) -> str:
+    """Where the first goroutine that is in a call of the driver is, from what Go prints at a SIGQUIT: the innermost
+    functions of this program and of its bindings."""
+    for goroutine in dump.split("\n\n"):
+        if "cgocall" in goroutine:
+            return " < ".join(FRAME.findall(goroutine)[:FRAMES])
+    return ""
 
 
 @dataclass
@@ -29,6 +42,7 @@ class Said:
     skipped: list[str] = field(default_factory=list)
     without_result: list[str] = field(default_factory=list)  # no result: the process ended, or its time
     innermost: list[str] = field(default_factory=list)  # parts of tests that failed, without what contains them
+    where: str = ""  # the call of the driver that a process hung in
     running: str = ""  # the test, or part of one, at the end of a process that did not end by itself
 
     def record(self) -> dict[str, object]:
@@ -87,7 +101,9 @@ class Suite:
         ]
         silent = math.inf if wrap else SILENT  # tools slow tests down a hundred times
         code, out = parts.run(command, seconds, self.log, self.folder, silent=silent)
-        return code, read(out, names)
+        said = read(out, names)
+        said.where = stuck(out) if code == parts.HUNG else ""
+        return code, said
 
     def each(self, names: list[str], seconds: float) -> tuple[int, Said]:
         """Runs tests together, and those without a result, because another ended the process, alone; after one that
@@ -109,5 +125,5 @@ class Suite:
             ):
                 into.extend(of)
             code = again if again == parts.HUNG else code or again
-            said.running = alone.running or said.running
+            said.running, said.where = alone.running or said.running, alone.where
         return code, said
