@@ -186,11 +186,11 @@ esac""",
         self.assertEqual(suite.pattern(["TestA", "TestB"]), "^(TestA|TestB)$")
 
     def test_after_one_that_hung_none_runs(self) -> None:
-        with tempfile.TemporaryDirectory() as name, mock.patch.object(suite, "SILENT", 1.0):
+        with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             binary = program(folder, "some.test", "echo '=== RUN   TestA'; sleep 60")
             began = time.monotonic()
-            code, said = suite.Suite(binary, folder, folder / "log").each(["TestA", "TestB"], 50)
+            code, said = suite.Suite(binary, folder, folder / "log").each(["TestA", "TestB"], 50, silent=1)
             self.assertEqual((code, said.without_result, said.running), (parts.HUNG, ["TestA", "TestB"], "TestA"))
             self.assertLess(time.monotonic() - began, 30)
 
@@ -475,8 +475,8 @@ class Short(unittest.TestCase):
             {"kind": "tests", "group": "gate", "rc": parts.HUNG, "passed": 0, "failed": [], "skipped": [],
              "without_result": ["TestGate"], "running": "TestGate/ip", "where": "cu.Launch"},
             {"kind": "gate", "part": "gate", "culprits": ["TestGate/ip"]},
-            {"kind": "struck", "set": "power768", "m": 1024, "k": 10, "plan": "96,rescore", "chosen": True, "late": False,
-             "why": "search:\n illegal"},
+            {"kind": "struck", "set": "power768", "m": 1024, "k": 10, "plan": "96,rescore", "chosen": True,
+             "late": False, "why": "search:\n illegal"},
             {"kind": "costs", "unfit": "no cost"},
             {"kind": "selftest", "rc": 1, "said": "FAIL words"},
         ]  # fmt: skip

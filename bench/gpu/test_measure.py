@@ -201,8 +201,10 @@ class Children(unittest.TestCase):
         self.assertIn("--- FAIL: last words", self.log)
 
     def test_ended(self) -> None:
-        with self.assertRaisesRegex(Gone, "code 3; it said: out of order\nat once"):
-            self.child("read line; echo out of order; echo at once >&2; exit 3")
+        with self.assertRaisesRegex(Gone, "code 3; it said: out of order"):
+            self.child("read line; echo out of order >&2; exit 3")
+        with self.assertRaisesRegex(Gone, "code 4; it said: out of order"):
+            self.child("read line; echo out of order; exit 4")
 
     def test_late(self) -> None:
         with self.assertRaisesRegex(Gone, "no answer in time") as e:
