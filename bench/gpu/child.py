@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import parts
-from suite import SERVE
+from suite import SERVE, stuck
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +87,7 @@ class Child:
             self.process.stdin.close()
         if not self.ended:
             self._drain(time.monotonic() + CLOSING)
-            self._end(0)
+            self._end()
         self.ready.close()
         self.process.stdout.close()
 
@@ -110,7 +111,7 @@ class Child:
         if not said.get("lost"):
             raise Failed(text, request, driver)
         self._drain(time.monotonic() + CLOSING)
-        self._end(0)
+        self._end()
         raise Gone(text, request, driver)
 
     def _note(self, line: bytes) -> None:
@@ -140,25 +141,35 @@ class Child:
         return bool(part)
 
     def _late(self, request: dict[str, Any], silent: float | None) -> Gone:
-        self.process.kill()
-        self._drain(time.monotonic() + 1)
-        self._end(parts.LINGER)
+        """Has a process that hangs print where, and ends it."""
+        at = os.fstat(self.log.fileno()).st_size
+        with contextlib.suppress(OSError):
+            self.process.send_signal(signal.SIGQUIT)  # Go prints what each goroutine does
+        self._drain(time.monotonic() + parts.DUMPING)
+        self._kill()
         what = f"nothing for {silent:.0f} s" if silent else "no answer in time"
-        late = Gone(f"{request['do']}: {what}{f', last {self.working}' if self.working else ''}{self._told()}", request)
+        where = stuck(self._printed(at, 1 << 20))
+        text = f"{request['do']}: {what}{f', last {self.working}' if self.working else ''}"
+        late = Gone(f"{text}; it hangs in {where}" if where else text + self._told(), request)
         late.late = True
         return late
 
     def _gone(self, request: dict[str, Any]) -> Gone:
         self._drain(time.monotonic() + 1)
-        self._end(parts.LINGER)
+        self._end()
         return Gone(f"{request['do']}: the process ended with code {self.process.returncode}{self._told()}", request)
 
     def _told(self) -> str:
         """The end of what it printed: a Go program's last words are why it ended."""
+        lines = self._printed(self.began, TAIL).splitlines()
+        told = "\n".join(line for line in lines if not line.startswith('{"kind"'))  # records are in the log, too
+        return f"; it said: {told}" if told else ""
+
+    def _printed(self, since: int, most: int) -> str:
+        """The end of the log."""
         with contextlib.suppress(OSError), open(self.log.name, "rb") as log:
-            log.seek(max(self.began, os.fstat(log.fileno()).st_size - TAIL))
-            told = log.read().decode(errors="replace").strip()
-            return f"; it said: {told}" if told else ""
+            log.seek(max(since, os.fstat(log.fileno()).st_size - most))
+            return log.read().decode(errors="replace").strip()
         return ""
 
     def _drain(self, until: float) -> None:
@@ -169,16 +180,20 @@ class Child:
             self._note(line)
         self.rest = b""
 
-    def _end(self, seconds: float) -> None:
-        """Waits for the process, and kills it if it does not end. One that waits for a driver where signals
-        do not reach it is abandoned."""
+    def _end(self) -> None:
+        """Waits for a process that has closed its output, and kills it if it does not end."""
         self.ended = True
-        for patience in (max(seconds, 1.0), parts.LINGER):
-            try:
-                self.process.wait(patience)
-                return
-            except subprocess.TimeoutExpired:
-                self.process.kill()
+        try:
+            self.process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._kill()
+
+    def _kill(self) -> None:
+        """One that waits for a driver where signals do not reach it is abandoned."""
+        self.ended = True
+        self.process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(parts.LINGER)
 
 
 def dumped(file: Path, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -101,9 +101,9 @@ def unused(records: list[Record]) -> str:
         for kernel, of in sorted(said["kernels"].items(), key=lambda item: -len(item[1]))
     ]
     told = (
-        f"By the best plan of each of {len(said['plans'])} cells, all of inner products: how many launched a kernel, and "
-        "how often a batch. What only cosine and Euclidean distance, filters, ranges, greater k or a full device need is "
-        "not among them, so a kernel that is missing here may be needed there."
+        f"By the best plan of each of {len(said['plans'])} cells, all of inner products: how many launched a kernel, "
+        "and how often a batch. What only cosine and Euclidean distance, filters, ranges, greater k or a full device "
+        "need is not among them, so a kernel that is missing here may be needed there."
     )
     never: Rows = [(f"`{kernel}`",) for kernel in said["never"]]
     return section(

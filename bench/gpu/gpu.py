@@ -35,7 +35,8 @@ import short
 from binaries import DEVICE, ROOT
 from child import Child, Gone, Trouble
 from returned import Returned
-from suite import Suite
+from suite import SILENT as SILENT_TESTS
+from suite import SILENT_LONG, Suite
 
 HERE = Path(__file__).resolve().parent
 
@@ -48,6 +49,7 @@ MEASURE = 0.58 * SECONDS
 SILENT = 75.0
 # The parts without which nothing is measured.
 GATE = ("opening", "primitives", "gate")
+LONG = ("conformance", "others")  # groups of tests that say little
 CHECKED = ("memcheck", "racecheck")  # what runs on the part of the gate that failed
 
 FRAGMENTS = ("TestFragments", "TestFragmentsOfShared", "TestAsyncCopiesToShared", "TestWords")
@@ -214,7 +216,7 @@ class Gpu:
         names = [n for n in names if n in self.names]
         if not names:
             return "it is left to a GPU" if SMALL else "none of them is in this binary"
-        code, said = self.suite.each(names, seconds)
+        code, said = self.suite.each(names, seconds, SILENT_LONG if group in LONG else SILENT_TESTS)
         self.results.add("tests", group=group, rc=code, **said.record())
         self.culprits = said.culprits()
         return code

@@ -19,6 +19,7 @@ from typing import Any
 NO_TIME = "no time was left"
 LATE, HUNG = 124, 125  # exit codes of a command past its limit, as in timeout(1), and of a command or call that hung
 LINGER = 5.0  # seconds for a killed process to end: one that waits for a driver may never
+DUMPING = 2.0  # seconds for a program that hangs to print where
 POLL = 0.2  # seconds between looks at the output of a command that may hang
 
 
@@ -36,6 +37,14 @@ def kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(LINGER)
+
+
+def ask_where(process: subprocess.Popen[bytes]) -> None:
+    """Has a Go program, which it ends, print where it hangs."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGQUIT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(DUMPING)
 
 
 def records_of(file: Path) -> list[dict[str, Any]]:
@@ -129,6 +138,8 @@ def run(
             env=os.environ | dict(env or {}), start_new_session=True,
         )  # fmt: skip
         code = await_end(process, seconds, log, silent)
+        if code == HUNG:
+            ask_where(process)
         if code in (LATE, HUNG):
             kill(process)
     with log.open("rb") as text:

@@ -72,7 +72,9 @@ def kernels(*names: str) -> Measure:
 
     def read(records: list[Record]) -> float | None:
         found = split(records)
-        return found and sum(found["kernels"][n]["seconds"] for n in names if n in found["kernels"]) * 1e3
+        return (
+            None if found is None else sum(found["kernels"][n]["seconds"] for n in names if n in found["kernels"]) * 1e3
+        )
 
     return read
 
@@ -82,7 +84,7 @@ def phases(*names: str) -> Measure:
 
     def read(records: list[Record]) -> float | None:
         found = split(records)
-        return found and sum(found["phases"][n] for n in names) * 1e3
+        return None if found is None else sum(found["phases"][n] for n in names) * 1e3
 
     return read
 
@@ -90,7 +92,11 @@ def phases(*names: str) -> Measure:
 def left(records: list[Record]) -> float | None:
     """What a batch takes beside its kernels and what the host does before and after them."""
     found = split(records)
-    return found and (found["host"] - found["sum"] - sum(found["phases"][n] for n in (*HOST, "answers"))) * 1e3
+    return (
+        None
+        if found is None
+        else (found["host"] - found["sum"] - sum(found["phases"][n] for n in (*HOST, "answers"))) * 1e3
+    )
 
 
 def over(data: str, *peers: str) -> Measure:
@@ -110,7 +116,7 @@ def over(data: str, *peers: str) -> Measure:
 
 def share_of_sheet(records: list[Record]) -> float | None:
     c = Ceilings.read(records)
-    return c and c.operations / SHEET
+    return None if c is None else c.operations / SHEET
 
 
 BATCH = f"{M:,} queries, 2^20 x 768, k = {K}"
@@ -140,8 +146,8 @@ ROWS = (
 
 
 LIMITED = (
-    "The scan is that of the width with 96 codes of the rest, limited by products alone: rounds of warps as the grid is "
-    "shaped, at the share of the data sheet's rate that mma.sync reaches."
+    "The scan is that of the width with 96 codes of the rest, limited by products alone: rounds of warps as the grid "
+    "is shaped, at the share of the data sheet's rate that mma.sync reaches."
 )
 
 

@@ -24,6 +24,7 @@ def bad(records: list[Record]) -> list[str]:
     found += [
         f"{r['group']}: {', '.join(r['failed'] + r['without_result']) or 'code ' + str(r['rc'])}"
         + (f", {'hung' if r['rc'] == HUNG else 'ended'} in {r['running']}" if r.get("running") else "")
+        + (f": {r['where']}" if r.get("where") else "")
         for r in last(records, "tests", "group")
         if r["rc"]
     ]
@@ -33,8 +34,8 @@ def bad(records: list[Record]) -> list[str]:
     found += [f"selftest: {r['said'][-MOST:] or 'code ' + str(r['rc'])}" for r in of(records, "selftest") if r["rc"]]
     if not of(records, "run", small=True):  # a rehearsal may have no numpy
         found += [f"{r['name']}: {r['left_out']}" for r in must if "left_out" in r]
-    found += [f"{r['what']}: {r['why'][:MOST]}" for r in of(records, "left_out", must=True)]
-    found += [f"{cell(r)}: plan {r['plan']} {fate(r)}: {r['why'][:MOST]}" for r in of(records, "struck")]
+    found += [f"{r['what']}: {why(r)}" for r in of(records, "left_out", must=True)]
+    found += [f"{cell(r)}: plan {r['plan']} {fate(r)}: {why(r)}" for r in of(records, "struck")]
     found += [f"costs: {r['unfit'][:MOST]}" for r in of(records, "costs") if r["unfit"]]
     for r in cells(records):
         found += [
@@ -43,6 +44,11 @@ def bad(records: list[Record]) -> list[str]:
             if not c["compatible"]
         ]
     return found
+
+
+def why(r: Record) -> str:
+    """A reason, on one line."""
+    return " ".join(r["why"].split())[:MOST]
 
 
 def cell(r: Record) -> str:
@@ -124,7 +130,7 @@ def table(records: list[Record]) -> str:
     for r in of(records, "other"):
         lines.append(f"{cell(r):<26}{r['peer']:>12} {milliseconds(r['host'][r['peer']])}, recall {r['recall']:.4f}")
     for r in of(records, "left_out"):
-        lines.append(f"left out: {r['what']}: {r['why'][:MOST]}")
+        lines.append(f"left out: {r['what']}: {why(r)}")
     lines += figures.lines(records)
     for g in judge(records):
         lines.append(f"{g.mark:<12} {g.what}: {g.measured or '-'} ({g.target})")

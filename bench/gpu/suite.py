@@ -15,9 +15,22 @@ SERVE = ("-test.run", "^TestServe$", "-test.timeout", "0")
 VERDICT = re.compile(r"^--- (PASS|FAIL|SKIP): (Test\w+)", re.MULTILINE)
 FAILED = re.compile(r"^ *--- FAIL: (Test\S+)", re.MULTILINE)
 BEGUN = re.compile(r"^=== RUN +(Test\S+)", re.MULTILINE)
-# Seconds without a line from tests, after which the driver hangs: a call of it takes 2 s at most, and a test on a
-# device a few seconds.
-SILENT = 25.0
+FRAMES = 6  # functions of that which are kept
+FRAME = re.compile(
+    r"^(?:gorgonia\.org|thresher)/((?:cu|device|gpu|batch)\.[^\s(]*(?:\([^)]*\)[^\s(]*)?)\(", re.MULTILINE
+)
+# Seconds without a line from tests, after which the driver hangs: a call of it takes 2 s at most, and a test a few
+# seconds. Those that search many sets compute the right answers on the host between their lines.
+SILENT, SILENT_LONG = 22.0, 60.0
+
+
+def stuck(dump: str) -> str:
+    """Where the first goroutine that is in a call of the driver is, from what Go prints at a SIGQUIT: the innermost
+    functions of this program and of its bindings."""
+    for goroutine in dump.split("\n\n"):
+        if "cgocall" in goroutine:
+            return " < ".join(FRAME.findall(goroutine)[:FRAMES])
+    return ""
 
 
 @dataclass
@@ -29,6 +42,7 @@ class Said:
     skipped: list[str] = field(default_factory=list)
     without_result: list[str] = field(default_factory=list)  # no result: the process ended, or its time
     innermost: list[str] = field(default_factory=list)  # parts of tests that failed, without what contains them
+    where: str = ""  # the call of the driver that a process hung in
     running: str = ""  # the test, or part of one, at the end of a process that did not end by itself
 
     def record(self) -> dict[str, object]:
@@ -74,7 +88,9 @@ class Suite:
         _, out = parts.run([self.binary, "-test.list", "."], 60, self.log, self.folder)
         return [line for line in out.splitlines() if line.startswith("Test")]
 
-    def run(self, names: list[str], seconds: float, wrap: list[str] | None = None) -> tuple[int, Said]:
+    def run(
+        self, names: list[str], seconds: float, wrap: list[str] | None = None, silent: float = SILENT
+    ) -> tuple[int, Said]:
         """Runs tests in one process, under wrap if there is one. If it says nothing for long it is ended."""
         limit = max(1, int(seconds) - 3)  # the test binary then reports which test was running
         command: list[str | Path] = [
@@ -85,20 +101,22 @@ class Suite:
             pattern(names),
             f"-test.timeout={limit}s",
         ]
-        silent = math.inf if wrap else SILENT  # tools slow tests down a hundred times
+        silent = math.inf if wrap else silent  # tools slow tests down a hundred times
         code, out = parts.run(command, seconds, self.log, self.folder, silent=silent)
-        return code, read(out, names)
+        said = read(out, names)
+        said.where = stuck(out) if code == parts.HUNG else ""
+        return code, said
 
-    def each(self, names: list[str], seconds: float) -> tuple[int, Said]:
+    def each(self, names: list[str], seconds: float, silent: float = SILENT) -> tuple[int, Said]:
         """Runs tests together, and those without a result, because another ended the process, alone; after one that
         hung none, since the device hangs."""
         until = time.monotonic() + seconds
-        code, said = self.run(names, seconds)
+        code, said = self.run(names, seconds, silent=silent)
         for name in list(said.without_result):
             left = until - time.monotonic()
             if left < 2 or code == parts.HUNG:
                 break
-            again, alone = self.run([name], min(left, 30))
+            again, alone = self.run([name], min(left, 30), silent=silent)
             said.without_result.remove(name)
             for into, of in (
                 (said.passed, alone.passed),
@@ -109,5 +127,5 @@ class Suite:
             ):
                 into.extend(of)
             code = again if again == parts.HUNG else code or again
-            said.running = alone.running or said.running
+            said.running, said.where = alone.running or said.running, alone.where
         return code, said

@@ -2,7 +2,7 @@
 (bench/corpus.py), counted where there are such records and carried as counts, a few MiB; from them latent
 semantic analysis (bench/lsa.py) makes vectors there.
 
-  PYTHONPATH=bench python3 bench/gpu/text.py FILE    counts the words of the records that apt knows here
+  PYTHONPATH=bench python3 bench/gpu/text.py FILE    counts the words of the records that apt knows here"""
 
 from __future__ import annotations
 
