@@ -46,6 +46,7 @@ for program in $out/*; do
 done
 mv $out/selftest build/selftest/selftest
 tar -C build/selftest -czf $out/selftest.tar.gz selftest ptx
+PYTHONPATH=bench ${PYTHON:-python3} bench/gpu/text.py $out/records.gz
 gzip -n $out/thresher $out/gpu.test $out/device.test
 tree=0
 if files=$(git ls-files --cached --others --exclude-standard 2>/dev/null); then

@@ -145,8 +145,8 @@ def speed(records: list[Record]) -> str:
         "End to end",
         "Milliseconds a batch, from queries on the host to ids on the host; in brackets those of the device alone, "
         "by events before the first kernel and after the last. torch multiplies and takes topk, or the maxima of "
-        "blocks of atoms and then topk of the best blocks, each by its fastest way; with 8 bits it scores the best candidates "
-        "again in float32.",
+        "blocks of atoms and then topk of the best blocks, each by its fastest way; with 8 bits it scores the best "
+        "candidates again in float32.",
         table(("data", "m", "k", "plan", "thresher", "`auto`", *PEERS.values()), rows),
         "torch's time over that of thresher's plan, the median of the rounds and their range. Its answers are not "
         "exact: their recall of the k best is at the end.",
