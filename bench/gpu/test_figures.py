@@ -21,6 +21,7 @@ import rivals
 import serving
 import text
 import vectors
+from test_gpu import quietly
 from test_measure import TORCH, draw
 
 
@@ -133,6 +134,16 @@ class Text(unittest.TestCase):
             self.assertEqual(path.read_bytes(), once)
             with self.assertRaisesRegex(text.NoText, r"there is no other\.gz"):
                 text.read(Path(folder) / "other.gz")
+
+    def test_the_command_counts_what_apt_knows(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, quietly() as told:
+            path = Path(folder) / "records.gz"
+            with mock.patch("sys.argv", ["text.py", str(path)]):
+                with mock.patch.object(text.corpus, "records", return_value=(["one record"], "1 of them")):
+                    self.assertEqual((text.main(), path.exists()), (0, False))
+                with mock.patch.object(text.corpus, "records", return_value=(texts(3100), "")):
+                    self.assertEqual((text.main(), len(text.read(path))), (0, 3100))
+            self.assertIn("no set of real text: 1 of them", told.getvalue())
 
     def test_products_of_sparse_matrices(self) -> None:
         r = np.random.default_rng(4)
