@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"thresher/batch"
@@ -130,7 +131,7 @@ func TestDeviceTimes(t *testing.T) {
 func benchSet(t *testing.T, n, m int) (*server, *request) {
 	t.Helper()
 	const dim = 256
-	s := &server{cards: map[int64]*Backend{}, sets: map[string]*set{}}
+	s := &server{cards: map[int64]*Backend{}, sets: map[string]*set{}, signs: signs{out: io.Discard}, log: io.Discard}
 	t.Cleanup(func() {
 		if err := s.close(); err != nil {
 			t.Error(err)

@@ -33,8 +33,8 @@ const trialTile = 1 << 20
 // trialDeviation is the standard deviation of codes.
 const trialDeviation = looks.MaxCode8 / 3.5
 
-// leastTerm is the least magnitude of a code of a term: products of terms then make each sum with an atom negative, as its codes
-// add less than 32 leastTerm^2.
+// leastTerm is the least magnitude of a code of a term. The products of terms are then at most -32 leastTerm^2 together, which is
+// eight standard deviations of what the other codes add: every sum is negative.
 const leastTerm = 64
 
 func newTrialContent(size trialSize) trialContent {

@@ -184,10 +184,12 @@ class Run:
 
     def load(self, recipe: vectors.Recipe, files: tuple[Path, Path], name: str, seed: int) -> dict[str, Any]:
         """Has the child build a collection of a set and load it."""
-        said: dict[str, Any] = self.child.ask(
-            75, do="build", set=name, atoms=str(files[0]), queries=str(files[1]), dim=recipe.d, seed=seed,
-            costs=self.costs,
-        )  # fmt: skip
+        # A large one is copied to the device for longer than a driver's call takes else.
+        with self.child.patient(recipe.setup if recipe.large else 0):
+            said: dict[str, Any] = self.child.ask(
+                max(75, recipe.setup), do="build", set=name, atoms=str(files[0]), queries=str(files[1]), dim=recipe.d,
+                seed=seed, costs=self.costs,
+            )  # fmt: skip
         self.log.add("loaded", set=recipe.name, name=name, **said)
         return said
 

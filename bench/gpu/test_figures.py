@@ -14,6 +14,7 @@ try:
 except ImportError as e:
     raise unittest.SkipTest("no numpy") from e
 
+import child
 import duel
 import exact
 import products
@@ -250,6 +251,22 @@ class Products(unittest.TestCase):
 
 
 GIB = 1 << 30
+
+
+class Patience(unittest.TestCase):
+    def test_of_a_request(self) -> None:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            (Path(folder) / "log").open("wb") as log,
+            child.Child(Path("/bin/cat"), log) as process,
+        ):
+            usual = process.silent
+            with process.patient(1000):
+                self.assertEqual(process.silent, 1000)
+            with self.assertRaises(ZeroDivisionError), process.patient(0):
+                self.assertEqual(process.silent, usual)
+                raise ZeroDivisionError
+            self.assertEqual(process.silent, usual)
 
 
 class Fitting(unittest.TestCase):
