@@ -5,10 +5,12 @@
     python3 bench/gpu/rehearse.py all          all
     python3 bench/gpu/rehearse.py struck hung  these
 
-Every one is a call of gpu.py with tiny sizes. It needs build/device, build/emu and numpy."""
+Every one is a call of gpu.py with tiny sizes. It needs build/device and build/emu. Without numpy there are no benchmarks,
+and what shows what becomes of them is left out."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -154,6 +156,10 @@ class Injection:
     check: Callable[[Outcome], None]
     quick: bool = True  # CI runs it
 
+    @property
+    def measures(self) -> bool:
+        return self.env.get("PARTS") == "benchmarks"
+
 
 BENCHMARKS = {"PARTS": "benchmarks"}
 INJECTIONS = {
@@ -210,6 +216,9 @@ def main(names: list[str]) -> int:
         print(f"rehearse.py: {', '.join(unknown)}: there are all, {', '.join(INJECTIONS)}")
         return 2
     chosen = [n for n, i in INJECTIONS.items() if n in names or "all" in names or (not names and i.quick)]
+    if importlib.util.find_spec("numpy") is None:
+        print(f"left out, as there is no numpy: {', '.join(n for n in chosen if INJECTIONS[n].measures)}")
+        chosen = [n for n in chosen if not INJECTIONS[n].measures]
     failed = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         sanitizer = Path(folder) / "compute-sanitizer"

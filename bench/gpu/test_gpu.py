@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from typing import Any
 from unittest import mock
 
 import goals
+import gpu
 import page
 import parts
 import returned
@@ -212,6 +214,20 @@ thresher/device.(*Stream).Sync(0x1, 0x2)
             suite.stuck(dump), "cu._Cfunc_cuStreamSynchronize < cu.Stream.Synchronize < device.(*Stream).Sync"
         )
         self.assertEqual(suite.stuck("goroutine 1 [running]:\nthresher/gpu.serve(0x1)"), "")
+
+
+class Calls(unittest.TestCase):
+    def test_scripts_name_parts_that_exist(self) -> None:
+        folder = Path(gpu.__file__).parent
+        with tempfile.TemporaryDirectory() as name:
+            every = gpu.Gpu(Path(name), []).parts()
+        for script, within in (("call1.sh", 570), ("call2.sh", 210)):
+            text = (folder / script).read_text()
+            named = re.findall(r"PARTS=(\S+)", text)[0].split(",")
+            self.assertEqual([n for n in named if n not in every], [], script)
+            seconds = float(re.findall(r"GPU_SECONDS:-(\d+)", text)[0])
+            self.assertLessEqual(seconds + min(20, 0.04 * seconds) + parts.LINGER, within, script)
+        self.assertTrue(set(gpu.GATE) <= set(every))
 
 
 class FilesReturned(unittest.TestCase):
