@@ -140,9 +140,10 @@ def over_torch(records: list[Record], data: str, peer: str, target: float) -> Go
     if r is None or name not in r["ratios_auto"]:
         return least(what, None, target)
     auto = r["ratios_auto"][name]["median"]
-    return Goal(
-        what, f"at least {target:g}", f"{auto:.3g} (best plan tried: {r['ratios'][name]['median']:.3g})", auto >= target
-    )
+    shown = f"{auto:.3g} (best plan tried: {r['ratios'][name]['median']:.3g}"
+    maxima = r["ratios_auto"].get(f"{name}-maxima")  # the stronger rival; the target is older
+    shown += f"; with maxima of blocks in place of topk: {maxima['median']:.3g})" if maxima else ")"
+    return Goal(what, f"at least {target:g}", shown, auto >= target)
 
 
 def judge(records: list[Record]) -> list[Goal]:

@@ -64,7 +64,7 @@ def whole_batch(records: list[Record]) -> float | None:
 
 def on_device(records: list[Record]) -> float | None:
     raced = cell(records, "power768")
-    return median(raced["device"]["plan"]) * 1e3 if raced and "plan" in raced["device"] else None
+    return median(raced["device"]["auto"]) * 1e3 if raced and "auto" in raced["device"] else None
 
 
 def kernels(*names: str) -> Measure:
