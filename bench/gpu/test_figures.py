@@ -274,6 +274,7 @@ class Fitting(unittest.TestCase):
         large = next(r for r in vectors.FULL if r.large)
         h100 = vectors.Room(78 * GIB, 120 * GIB, 60 * GIB)
         self.assertEqual(vectors.fitted(large, h100), large)
+        self.assertTrue(vectors.fitted(large, replace(h100, device=40 * GIB)).large, "no room for copies either")
         for room, d in (
             (replace(h100, device=40 * GIB), 384),
             (replace(h100, host=26 * GIB), 256),

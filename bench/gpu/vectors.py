@@ -17,7 +17,7 @@ QUERIES = 4096  # the first quarter chooses plans, the rest is raced and checked
 SEED = 20240614
 
 
-LARGE = 16 << 30  # bytes of a set that is copied and built as seldom as possible
+LARGE = 1 << 22  # atoms of a set that there may be too little room for, and of which torch has one copy
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Recipe:
 
     @property
     def large(self) -> bool:
-        return self.bytes > LARGE
+        return self.n > LARGE
 
     @property
     def setup(self) -> float:
