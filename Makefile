@@ -141,14 +141,14 @@ gpu: ## on a machine with a GPU: tests and measures everything in nine minutes; 
 gpu-report: ## docs/benchmarks/gpu.md from the newest folder of docs/benchmarks/gpu/raw
 	$(GPU) bench/gpu/page.py
 
-# With numpy they include the benchmarks.
+# Benchmarks need numpy, from Python's package index.
+WITH_NUMPY = @{ test -x bench/.venv/bin/python || { $(PYTHON) -m venv bench/.venv && bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt; }; } && \
+	python=$(CURDIR)/bench/.venv/bin/python || { echo "there is no numpy: benchmarks are left out"; python=$(PYTHON); }; $(MAKE) --no-print-directory PYTHON=$$python
 gpu-rehearsal: $(EMULATOR) gpu-binaries ## the steps of `make gpu` on the emulator, with tiny sizes, and four faults that it must survive
-	@python=$(PYTHON); test ! -x bench/.venv/bin/python || python=$(CURDIR)/bench/.venv/bin/python; \
-	$(MAKE) --no-print-directory PYTHON=$$python gpu-rehearsed
+	$(WITH_NUMPY) gpu-rehearsed
 
-gpu-injections: $(EMULATOR) gpu-binaries ## every fault that `make gpu` must survive; needs numpy
-	@python=$(PYTHON); test ! -x bench/.venv/bin/python || python=$(CURDIR)/bench/.venv/bin/python; \
-	$(MAKE) --no-print-directory PYTHON=$$python gpu-injected
+gpu-injections: $(EMULATOR) gpu-binaries ## every fault that `make gpu` must survive
+	$(WITH_NUMPY) gpu-injected
 
 gpu-rehearsed:
 	$(GPU) -m unittest discover -q -s bench/gpu

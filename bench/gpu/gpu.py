@@ -299,7 +299,7 @@ class Gpu:
         with (self.cache / self.results.file.name).open("ab") as kept:
             kept.write(self.results.file.read_bytes())
         told: list[str] = []
-        Returned(self.results.folder, told.append).fit()
+        Returned(self.results.folder, self.results.before, told.append).fit()
         if told:
             table += "".join(f"not returned: {line}\n" for line in told)
             (self.results.folder / "table.txt").write_text(table)

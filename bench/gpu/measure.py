@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -222,8 +222,9 @@ class Run:
         for at in range(PROCESSES):
             self.need(recipe.setup if at else 0)
             with self.thresher(stderr):
-                loaded = [self.load(recipe, files, name, seed) for seed, name in enumerate(names, 1)]
-                field = Field(self, made, truth, names, loaded[0], trials)
+                loaded = self.load(recipe, files, names[0], 1)
+                field = Field(self, made, truth, names, loaded, trials)
+                field.load = lambda name, seed: self.load(recipe, files, name, seed)
                 while left:
                     step = left.pop(0)
                     try:
@@ -235,7 +236,7 @@ class Run:
                             again.add(step)
                             left.insert(0, step)
                         raise
-                for name in names:
+                for name in field.ready:
                     self.child.ask(do="close", set=name)
             if not left:
                 return
@@ -268,6 +269,9 @@ class Field:
     ) -> None:
         self.run, self.made, self.truth, self.names, self.loaded = run, made, truth, names, loaded
         self.name, self.trials = made.recipe.name, trials
+        trials.head = loaded.get("head", 0)
+        self.ready = names[:1]
+        self.load: Callable[[str, int], Any] = lambda name, seed: None  # another collection of the set
         self.torches = []
         if made.on_device is None or not (run.small or run.torch.cuda.is_available()):
             run.log.add("left_out", what=f"{self.name}: torch", why="there is no torch with a GPU here", must=False)
@@ -316,6 +320,7 @@ class Field:
     def race(self, m: int, k: int, plan: str, batches: duel.Batches) -> None:
         """The plan, the engine's own choice, and torch, by turns."""
         what = f"{self.name}: m = {m}, k = {k}"
+        self.complete()
         mine = [self.thresher("plan", plan), *self.auto(m, k)]
         ways: dict[str, str] = {}
         torches: list[rivals.Torch] = []
@@ -348,6 +353,13 @@ class Field:
                     record["recall"] = {t.name: self.recall(t, m, k, batches) for t in torches}
         finally:
             self.run.log.add("cell", set=self.name, m=m, k=k, plan=plan, **record)
+
+    def complete(self) -> None:
+        """Has the child load the collections that races need and trials do not: a plan that loses the device takes
+        those that are loaded along."""
+        for name in self.names[len(self.ready) :]:
+            self.load(name, len(self.ready) + 1)
+            self.ready.append(name)
 
     def auto(self, m: int, k: int) -> list[rivals.Thresher]:
         """The engine's own choice of plan. If that is struck off there is none, and the call fails, but this cell has

@@ -63,6 +63,7 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.before = {path.name for path in folder.iterdir()}
         self.folder, self.file = folder, folder / "results.jsonl"
         self.file.write_text("")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 MIB = 1 << 20
@@ -41,14 +41,18 @@ def pack(file: Path) -> Path:
 
 
 class Returned:
-    """A folder whose files come back; what does not fit is left out, and told."""
+    """A folder whose files come back; what does not fit is left out, and told. What was there before is left alone: on
+    the device's machine there is nothing."""
 
-    def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
-        self.folder, self.tell = folder, tell
+    def __init__(self, folder: Path, before: Collection[str], tell: Callable[[str], None]) -> None:
+        self.folder, self.before, self.tell = folder, before, tell
+
+    def entries(self) -> list[Path]:
+        return sorted(p for p in self.folder.iterdir() if p.name not in self.before)
 
     def files(self) -> list[Path]:
         """Those in the folder, the most important first, then the smallest."""
-        found = [p for p in self.folder.iterdir() if p.is_file() and not p.is_symlink()]
+        found = [p for p in self.entries() if p.is_file() and not p.is_symlink()]
         return sorted(found, key=lambda p: (FIRST.index(p.name) if p.name in FIRST else len(FIRST), p.stat().st_size))
 
     def fit(self) -> None:
@@ -67,7 +71,7 @@ class Returned:
 
     def _flatten(self) -> None:
         """Only files of plain names, and no folders."""
-        for path in sorted(self.folder.rglob("*")):
+        for path in [p for entry in self.entries() for p in (entry, *sorted(entry.rglob("*")))]:
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
                 path.unlink()
                 self.tell(f"{path.name} is no file")
@@ -75,7 +79,7 @@ class Returned:
                 to = self.folder / name_of(path)
                 if to != path:
                     path.rename(to if not to.exists() else to.with_name(f"{path.parent.name}-{to.name}"))
-        for path in self.folder.iterdir():
+        for path in self.entries():
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
 

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import unittest
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -231,18 +232,24 @@ class Calls(unittest.TestCase):
 
 
 class FilesReturned(unittest.TestCase):
-    def fit(self, sizes: dict[str, int]) -> tuple[dict[str, int], list[str]]:
+    def fit(self, sizes: dict[str, int], before: Collection[str] = ()) -> tuple[dict[str, int], list[str]]:
         with tempfile.TemporaryDirectory() as name:
             folder, told = Path(name), list[str]()
             for at, size in sizes.items():
                 (folder / at).parent.mkdir(parents=True, exist_ok=True)
                 (folder / at).write_bytes(b"first" + os.urandom(size) + b"last")
-            returned.Returned(folder, told.append).fit()
-            self.assertFalse([p for p in folder.iterdir() if p.is_dir()], "folders are left")
-            return {p.name: p.stat().st_size for p in folder.iterdir()}, told
+            returned.Returned(folder, before, told.append).fit()
+            self.assertEqual([p.name for p in folder.iterdir() if p.is_dir()], [n for n in before if "." not in n])
+            return {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}, told
 
     def test_what_fits_is_left_as_it_is(self) -> None:
         self.assertEqual(self.fit({"results.jsonl": 9, "a.log": 1}), ({"results.jsonl": 18, "a.log": 10}, []))
+
+    def test_what_was_there_before_is_left(self) -> None:
+        sizes = {"results.jsonl": 9, "mine/a b": 1, "notes.log": 1} | {f"{i}.log": i for i in range(1, 9)}
+        kept, told = self.fit(sizes, before=("mine", "notes.log"))
+        self.assertEqual((kept["mine/a b"], kept["notes.log"], told), (10, 10, []))
+        self.assertEqual(len(kept), returned.FILES + 2)
 
     def test_names_and_folders(self) -> None:
         kept, told = self.fit({"results.jsonl": 1, "deep/er/a b.txt": 2, "deep/results.jsonl": 3})
@@ -252,7 +259,7 @@ class FilesReturned(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             log = Path(name) / "long.log"
             log.write_bytes(b"first" + bytes(returned.TEXT) + b"last")
-            returned.Returned(Path(name), print).fit()
+            returned.Returned(Path(name), (), print).fit()
             text = log.read_bytes()
             self.assertTrue(text.startswith(b"first") and text.endswith(b"last") and b"left out" in text)
             self.assertLess(len(text), returned.TEXT + 100)

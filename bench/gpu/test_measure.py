@@ -26,7 +26,7 @@ from child import Child, Failed, Gone, dumped
 from measure import torch_here
 from rivals import Torch, Turn, Way
 from test_gpu import quietly
-from trials import Trials
+from trials import Trials, made_of
 
 TORCH = torch_here()
 
@@ -248,6 +248,12 @@ class Plans(unittest.TestCase):
             self.order(trials),
             [(True, p) for p in ("mixed96,rescore", "96,whole,rescore", "dense")] + [(False, "64,rescore")],
         )
+
+    def test_mixed_codes_have_two_kernels(self) -> None:
+        self.assertEqual(made_of("mixed96,rescore", 32), {"mixed"})
+        self.assertEqual(made_of("mixed128,whole,rescore", 32), {"wide", "rows"})
+        must = [p for must, p in self.order(Trials("x", 40)) if must]
+        self.assertEqual(must, ["96,rescore", "mixed64,rescore", "mixed96,rescore", "96,whole,rescore", "dense"])
 
     def test_what_lost_the_device_is_struck_off(self) -> None:
         trials = Trials("x")

@@ -7,16 +7,20 @@ from typing import Any
 from child import Failed, Gone
 
 Cell = tuple[int, int]  # m, k
-# What plans are made of; one with each is tried in every cell, whatever the planner expects of it.
-MADE_OF = ("panels", "mixed", "rows", "dense")
+# What plans are made of; one with each is tried in every cell, whatever the planner expects of it. Mixed codes have a
+# kernel for few (mixed) and one for many (wide).
+MADE_OF = ("panels", "mixed", "wide", "rows", "dense")
+NARROW = 128  # the most mixed codes, those of the head included, of the first of these kernels (gpu/mixed.go)
 
 
-def made_of(plan: str) -> set[str]:
+def made_of(plan: str, head: int) -> set[str]:
     """What a plan reads: panels or mixed codes first, rows of codes afterwards or first, or all rows."""
     looks = plan.split(",")[:-1]  # the last word is rescore
     if not looks:
         return {"dense"}
-    first = "mixed" if looks[0].startswith("mixed") else "rows" if looks[0] == "whole" else "panels"
+    first = "rows" if looks[0] == "whole" else "panels"
+    if looks[0].startswith("mixed"):
+        first = "wide" if int(looks[0].removeprefix("mixed")) + head > NARROW else "mixed"
     return {first} | ({"rows"} if "whole" in looks else set())
 
 
@@ -24,20 +28,16 @@ def first_look(plan: str) -> str:
     return plan.split(",")[0]
 
 
-def first_of(plan: str) -> str:
-    """What the first look of a plan reads, of any width."""
-    return min(made_of(plan), key=MADE_OF.index)
-
-
-# Plans that may lose the device with the same first look, and with one that reads the same.
-MOST_OF_LOOK, MOST_OF_KIND = 2, 3
+# Plans that may lose the device with the same first look, and with one that reads the same: looks at panels are
+# followed by various others, which may be at fault.
+MOST_OF_LOOK, MOST_OF_KIND = 2, {"panels": 3, "mixed": 2, "wide": 2, "rows": 2, "dense": 1}
 
 
 class Trials:
     """The trials of one set in all its cells. They outlive the process that a plan ends."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, head: int = 0) -> None:
+        self.name, self.head = name, head  # codes of an atom's head
         self.tried: dict[Cell, dict[str, dict[str, Any]]] = {}
         self.failed: dict[Cell, dict[str, dict[str, Any]]] = {}
         self.chosen: dict[Cell, str] = {}  # by the engine
@@ -45,12 +45,16 @@ class Trials:
         self.raced: dict[Cell, tuple[str, str]] = {}  # the fastest plan, and the fastest with looks
         self.split: set[tuple[Cell, str]] = set()  # those begun
 
+    def first_of(self, plan: str) -> str:
+        """What the first look of a plan reads, of any width."""
+        return min(made_of(plan, self.head), key=MADE_OF.index)
+
     def why_not(self, plan: str) -> str:
         """Why a plan may not be tried, "" if it may. Each that loses the device takes a process, so after some with the
         same first look, or with one that reads the same, that is at fault."""
         if plan in self.struck:
             return self.struck[plan]
-        for of, most in ((first_look, MOST_OF_LOOK), (first_of, MOST_OF_KIND)):
+        for of, most in ((first_look, MOST_OF_LOOK), (self.first_of, MOST_OF_KIND[self.first_of(plan)])):
             same = [p for p in self.struck if of(p) == of(plan)]
             if len(same) >= most:
                 return f"plans {' and '.join(same)} lost the device, whose first look is at {of(plan)}, too"
@@ -64,7 +68,7 @@ class Trials:
         left = [p for p in plans if not self.why_not(p["plan"]) and p["plan"] not in self.failed.get(cell, {})]
         first: list[dict[str, Any]] = []
         for part in MADE_OF:
-            cheapest = next((p for p in left if part in made_of(p["plan"])), None)
+            cheapest = next((p for p in left if part in made_of(p["plan"], self.head)), None)
             if cheapest is not None and cheapest not in first:
                 first.append(cheapest)
         both = [(True, p) for p in first] + [(False, p) for p in left if p not in first]
