@@ -7,7 +7,7 @@ help: ## this list
 
 include .ci/stages.mk
 
-.PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
+.PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
@@ -168,20 +168,28 @@ GPU = PYTHONPATH=$(CURDIR)/bench$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON)
 gpu-binaries: ## build/device: the binaries that `make gpu` needs on a machine without Go
 	PYTHON=$(PYTHON) GO=$(GO) sh bench/gpu/binaries.sh
 
-gpu: ## on a machine with a GPU: tests and measures everything in nine minutes; results in $$OUT or build/gpu-out
+gpu: ## on a machine with a GPU: tests and measures everything in nine minutes; results in $$OUT or build/gpu-out; bench/gpu/call1.sh and call2.sh need no make
 	$(GPU) bench/gpu/gpu.py
 
 gpu-report: ## docs/benchmarks/gpu.md from the newest folder of docs/benchmarks/gpu/raw
 	$(GPU) bench/gpu/page.py
 
-# With numpy it includes the benchmarks.
-gpu-rehearsal: $(EMULATOR) gpu-binaries ## the steps of `make gpu` on the emulator, with tiny sizes
-	@python=$(PYTHON); test ! -x bench/.venv/bin/python || python=$(CURDIR)/bench/.venv/bin/python; \
-	$(MAKE) --no-print-directory PYTHON=$$python gpu-rehearsed
+# Benchmarks need numpy, from Python's package index.
+WITH_NUMPY = @{ test -x bench/.venv/bin/python || { $(PYTHON) -m venv bench/.venv && bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt; }; } && \
+	python=$(CURDIR)/bench/.venv/bin/python || { echo "there is no numpy: benchmarks are left out"; python=$(PYTHON); }; $(MAKE) --no-print-directory PYTHON=$$python
+gpu-rehearsal: $(EMULATOR) gpu-binaries ## the steps of `make gpu` on the emulator, with tiny sizes, and four faults that it must survive
+	$(WITH_NUMPY) gpu-rehearsed
+
+gpu-injections: $(EMULATOR) gpu-binaries ## every fault that `make gpu` must survive
+	$(WITH_NUMPY) gpu-injected
 
 gpu-rehearsed:
 	$(GPU) -m unittest discover -q -s bench/gpu
 	GPU_SMALL=1 OUT=$(CURDIR)/build/gpu-rehearsal THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) OMP_NUM_THREADS=1 $(GPU) bench/gpu/gpu.py
+	$(GPU) bench/gpu/rehearse.py
+
+gpu-injected:
+	$(GPU) bench/gpu/rehearse.py all
 
 E2E ?=
 e2e: ## real clients and a browser against thresher serve; needs the package indexes of Python and Node, and Chromium (E2E_NODE=0 and E2E_BROWSER=0 skip them)

@@ -30,8 +30,8 @@ type machine struct {
 	maxListRoom, maxLists, maxPairs int
 	// startAtoms and startLeast are the constants of these names. Tests make them small.
 	startAtoms, startLeast int
-	// mixedWaits has looks wait for their mixed codes, for tests and benchmarks.
-	mixedWaits bool
+	// awaitMixed, if not nil, is how looks wait for their mixed codes, which are computed until done is closed, for tests and benchmarks.
+	awaitMixed func(ctx context.Context, done <-chan struct{}) error
 	// graphQueries is the constant of this name. Tests and benchmarks make it 0.
 	graphQueries  int
 	graphsRefused bool // and that was logged
@@ -101,6 +101,7 @@ func (m *machine) loadKernels(t *device.Thread) (err error) {
 		if err := m.loadModule(t, name); err != nil {
 			return err
 		}
+		m.log.Debug("kernels loaded", "module", name, "assembled", m.modules[len(m.modules)-1].Assembled)
 	}
 	if m.stream, err = t.NewStream("searches"); err != nil {
 		return err
