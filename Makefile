@@ -1,46 +1,74 @@
-# Targets are names for commands that can also be run directly.
+# Targets are names for commands that can also be run directly; `make help` lists them.
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
+help: ## this list
+	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#=]*## /\1: /p' $(MAKEFILE_LIST) | sort | while IFS= read -r line; do printf '%-22s %s\n' "$${line%%:*}" "$${line#*: }"; done
+
+include .ci/stages.mk
+
+.PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
 
-race:
-	$(GO) test -race -short ./...
+# Without tests of one goroutine that take seconds under the race detector: checks of arithmetic, and of tournaments that
+# no other goroutine knows. `make test` runs each of them, with more data, and `make race-whole` runs all.
+SINGLE = ^(TestTermsBoundTheirAtoms|TestRotationIsItsDefinition|TestHeadAndRestAddUpToTheScore|TestRotationIsWhatPrepareDoes|TestHaarMatrix|TestFewAtomsOfHugeDimension|TestHeadOption|TestFastRotationMixesFewHot|TestCalibration|TestExtremeNorms|TestUndo|TestSavedTournamentsGoOn|TestPastErrors|TestCheckForetells|TestPartsOfLargeK|TestAlphaIsShared|TestUselessCandidatesAreSampled|TestFewAllowedCostFew|TestPlansOfFilters|TestPlanOfFewQueries|TestCandidatesSaveWork)$$
+race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
+	$(GO) test -race -short -vet=off -timeout 10m -skip '$(SINGLE)' $$(.ci/concurrent)
 
-vet:
+race-whole: ## the whole suite under the race detector, an hour
+	$(GO) test -race -vet=off -timeout 90m ./...
+
+vet: ## go vet and gofmt
 	$(GO) vet ./...
-	test -z "$$(gofmt -l .)"
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change: $$unformatted"; exit 1; }
+
+vet-elsewhere: ## go vet for another system and another processor, without cgo
+	GOOS=windows GOARCH=arm64 $(GO) vet ./...
 
 lint: ## staticcheck, of the version pinned here
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 KERNELS = scan drain rows signs gemm float ranks convert sort
-generate: ## the assembly in simd, from simd/_generate, the kernels' constants, from backend/looks, and their launchers, from kernels/manifest.json
-	@cd simd/_generate && for k in $(KERNELS); do \
+# assembly FOLDER: FOLDER/*.s, by the generators in FOLDER/_generate
+assembly = @cd $(1)/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
 	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../$${k}_arm64.s -stubs ../$${k}_stubs_arm64.go || exit 1; fi; \
 	done
+generate: ## the assembly in simd, from simd/_generate, the kernels' constants, from backend/looks, and their launchers, from kernels/manifest.json
+	$(call assembly,simd)
 	test -z "$$(gofmt -l simd simd/_generate)"
 	$(GO) test ./backend/looks -run "^TestHeader$$" -write
 	$(GO) test ./kernels -run "^TestLaunchers$$" -write
 
+# The files that `go test` compares are not made again here: the kernels' constants and launchers.
+FRESH = build/_generated
+check-generated: ## the assembly and the gRPC messages are what their sources give
+	@rm -rf $(FRESH) && mkdir -p $(FRESH)/simd && cp -r simd/_generate $(FRESH)/simd/
+	cd $(FRESH)/simd/_generate && $(GO) vet ./...
+	$(call assembly,$(FRESH)/simd)
+	@$(MAKE) --no-print-directory proto PROTO_OUT=$(FRESH)
+	@cd $(FRESH) && for file in simd/*.* service/oip/inferencepb/*; do \
+	  cmp -s $$file $(CURDIR)/$$file || { echo "$$file differs from what its source gives: make generate proto"; exit 1; }; \
+	done
+
 PROTOC = build/proto/bin
+PROTO_OUT = .
 proto: ## service/oip/inferencepb from its .proto file; needs Python's package index once
 	@test -x $(PROTOC)/python || { $(PYTHON) -m venv build/proto && $(PROTOC)/pip install --quiet --disable-pip-version-check --only-binary=:all: grpcio-tools==1.85.1; }
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1
-	PATH=$(CURDIR)/$(PROTOC):$$PATH $(PROTOC)/python -m grpc_tools.protoc -I service/oip/inferencepb --go_out=. --go_opt=module=thresher \
-	  --connect-go_out=. --connect-go_opt=module=thresher,package_suffix,simple inference.proto
+	PATH=$(CURDIR)/$(PROTOC):$$PATH $(PROTOC)/python -m grpc_tools.protoc -I service/oip/inferencepb --go_out=$(PROTO_OUT) --go_opt=module=thresher \
+	  --connect-go_out=$(PROTO_OUT) --connect-go_opt=module=thresher,package_suffix,simple inference.proto
 
 TOOLCHAIN = PYTHON=$(PYTHON) sh kernels/toolchain/install.sh
-kernels: ## PTX from kernels/*.cu, its manifest and tables; needs Python's package index once
+kernels: ## PTX and assembled code from kernels/*.cu, their manifest and tables; needs Python's package index once
 	@$(TOOLCHAIN)
 	$(PYTHON) kernels/toolchain/kernels.py build
 
-check-kernels: ## fails if the PTX or tables differ from what the sources give, or registers are spilled
+check-kernels: ## fails if PTX, assembled code or tables differ from what the sources give, or registers are spilled
 	@$(TOOLCHAIN)
 	$(PYTHON) -m unittest discover -q -s kernels/toolchain
 	$(PYTHON) kernels/toolchain/kernels.py check
@@ -53,13 +81,18 @@ $(EMULATOR): $(wildcard kernels/*.cu kernels/*.cuh kernels/emu/*)
 # The C compiler's own variable: CGO_CFLAGS would recompile net and all that imports it.
 CUDA_H = C_INCLUDE_PATH=$(CURDIR)/build/cuda/nvidia/cuda_runtime/include
 CUDA = $(CUDA_H) $(GO)
-# Three thread schedules of the emulator. Each covers a third of the test data that
-# does not depend on the schedule.
-SEEDS ?= 0 1 2
-test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, one process for each processor
+# Schedules of the emulator's threads: 2 draws the order of blocks, warps and lanes anew at every barrier. Each schedule
+# covers a third of the test data that does not depend on it.
+SEEDS ?= 2
+test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, under one schedule of threads
 	@$(TOOLCHAIN)
 	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./device ./gpu ./cmd/thresher
 	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
+
+# The opposite orders 0 and 1, the one of test-cuda, and three that are drawn: overtaking warps are among them.
+test-cuda-schedules: ## the same under six schedules, three of them drawn, which cover all test data twice; an hour
+	@drawn=$$((3 * (1 + $$(od -An -N2 -tu2 /dev/urandom)))); seeds="0 1 2 $$drawn $$((drawn + 1)) $$((drawn + 2))"; \
+	echo "schedules $$seeds"; $(MAKE) --no-print-directory test-cuda SEEDS="$$seeds"
 
 suite-cuda: $(EMULATOR) ## the conformance suite with every set in every metric on the emulator, with starts and without, minutes; test-cuda runs a part
 	@$(TOOLCHAIN)
@@ -135,20 +168,28 @@ GPU = PYTHONPATH=$(CURDIR)/bench$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON)
 gpu-binaries: ## build/device: the binaries that `make gpu` needs on a machine without Go
 	PYTHON=$(PYTHON) GO=$(GO) sh bench/gpu/binaries.sh
 
-gpu: ## on a machine with a GPU: tests and measures everything in nine minutes; results in $$OUT or build/gpu-out
+gpu: ## on a machine with a GPU: tests and measures everything in nine minutes; results in $$OUT or build/gpu-out; bench/gpu/call1.sh and call2.sh need no make
 	$(GPU) bench/gpu/gpu.py
 
 gpu-report: ## docs/benchmarks/gpu.md from the newest folder of docs/benchmarks/gpu/raw
 	$(GPU) bench/gpu/page.py
 
-# With numpy it includes the benchmarks.
-gpu-rehearsal: $(EMULATOR) gpu-binaries ## the steps of `make gpu` on the emulator, with tiny sizes
-	@python=$(PYTHON); test ! -x bench/.venv/bin/python || python=$(CURDIR)/bench/.venv/bin/python; \
-	$(MAKE) --no-print-directory PYTHON=$$python gpu-rehearsed
+# Benchmarks need numpy, from Python's package index.
+WITH_NUMPY = @{ test -x bench/.venv/bin/python || { $(PYTHON) -m venv bench/.venv && bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt; }; } && \
+	python=$(CURDIR)/bench/.venv/bin/python || { echo "there is no numpy: benchmarks are left out"; python=$(PYTHON); }; $(MAKE) --no-print-directory PYTHON=$$python
+gpu-rehearsal: $(EMULATOR) gpu-binaries ## the steps of `make gpu` on the emulator, with tiny sizes, and four faults that it must survive
+	$(WITH_NUMPY) gpu-rehearsed
+
+gpu-injections: $(EMULATOR) gpu-binaries ## every fault that `make gpu` must survive
+	$(WITH_NUMPY) gpu-injected
 
 gpu-rehearsed:
 	$(GPU) -m unittest discover -q -s bench/gpu
 	GPU_SMALL=1 OUT=$(CURDIR)/build/gpu-rehearsal THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) OMP_NUM_THREADS=1 $(GPU) bench/gpu/gpu.py
+	$(GPU) bench/gpu/rehearse.py
+
+gpu-injected:
+	$(GPU) bench/gpu/rehearse.py all
 
 E2E ?=
 e2e: ## real clients and a browser against thresher serve; needs the package indexes of Python and Node, and Chromium (E2E_NODE=0 and E2E_BROWSER=0 skip them)
@@ -190,27 +231,29 @@ wheel-cuda: ## build/wheel-cuda: the program with the CUDA backend, for thresher
 
 LOADING = build/load/load
 CRASHES ?= 50
+# What these programs draw, as what tests draw: the same every time, unless this is another number.
+DRAWN = -seed $(or $(THRESHER_DRAWS),1)
 .PHONY: $(LOADING)
 $(LOADING):
 	$(GO) build -o build/load/ ./cmd/thresher ./e2e/load
 
 load: $(LOADING) ## a server under a thousand clients, with and without dynamic batching; five minutes
-	$(LOADING) load $(LOAD)
+	$(LOADING) load $(DRAWN) $(LOAD)
 
 fairness: $(LOADING) ## latency of one client next to large searches and many clients; FAIR="-before PATH" alternates with another binary
-	$(LOADING) fair $(FAIR)
+	$(LOADING) fair $(DRAWN) $(FAIR)
 
 slow-bodies: $(LOADING) ## latency of a search while other clients send slowly
 	$(LOADING) slowbody $(SLOWBODY)
 
 crash: $(LOADING) ## kill -9 while collections, files, jobs and tournaments are written; then recovery of damaged data folders
-	$(LOADING) crash -crashes $(CRASHES) $(CRASH)
+	$(LOADING) crash $(DRAWN) -crashes $(CRASHES) $(CRASH)
 
 diskfull: $(LOADING) ## uploads, builds, jobs and the database on a full disk
 	$(LOADING) diskfull $(DISKFULL)
 
 hostile: $(LOADING) ## malformed and malicious requests, and the server's memory
-	$(LOADING) hostile $(HOSTILE)
+	$(LOADING) hostile $(DRAWN) $(HOSTILE)
 
 clean:
 	rm -rf build

@@ -11,12 +11,12 @@ import (
 	"gorgonia.org/cu"
 )
 
-// The kernels' PTX determines the least driver: PTX 8.4 came with CUDA 12.4, and driver branch
-// 550 is the first to support it.
+// The kernels' PTX determines the least driver: PTX 8.0 came with CUDA 12.0, and driver branch
+// 525 is the first to support it.
 const (
-	ptxMajor, ptxMinor = 8, 4
-	minCUDA            = 12040
-	minBranch          = 550
+	ptxMajor, ptxMinor = 8, 0
+	minCUDA            = 12000
+	minBranch          = 525
 )
 
 // libraryVariable names a driver library to use instead of the system's.

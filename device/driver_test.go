@@ -25,8 +25,8 @@ func TestDriverSaysWhyThereIsNone(t *testing.T) {
 		{"absent", filepath.Join(t.TempDir(), "none.so"), []string{"device unavailable", "THRESHER_LIBCUDA", "none.so"}},
 		{"no library", broken, []string{"device unavailable", broken}},
 		{"another library", "libc.so.6", []string{"device unavailable", "cuInit"}},
-		{"too old", buildDriver(t, "-DVERSION=11040"), []string{"device unavailable", "driver 470 is too old: PTX 8.4 needs 550 (CUDA 12.4; this one has 11.4)"}},
-		{"a little too old", buildDriver(t, "-DVERSION=12030"), []string{"driver 545 is too old"}},
+		{"too old", buildDriver(t, "-DVERSION=11040"), []string{"device unavailable", "driver 470 is too old: PTX 8.0 needs 525 (CUDA 12.0; this one has 11.4)"}},
+		{"a little too old", buildDriver(t, "-DVERSION=11080"), []string{"driver 520 is too old"}},
 		{"init fails", buildDriver(t, "-DINIT=803"), []string{"device unavailable", "cuInit(): CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): system has unsupported"}},
 		{"new enough", buildDriver(t), []string{"nil"}},
 	} {
@@ -131,7 +131,8 @@ func TestMissingSymbols(t *testing.T) {
 
 func TestCUDAVersion(t *testing.T) {
 	for v, want := range map[cudaVersion]string{
-		12040: "CUDA 12.4 (driver 550)",
+		12000: "CUDA 12.0 (driver 525)",
+		12020: "CUDA 12.2 (driver 535)",
 		12080: "CUDA 12.8 (driver 570)",
 		13000: "CUDA 13.0 (driver 580)",
 		13010: "CUDA 13.1 (driver 580 or newer)",

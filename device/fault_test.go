@@ -209,8 +209,8 @@ func TestBeginningAndEndFail(t *testing.T) {
 		{"EMU_FAIL=cuInit:1:100", "device unavailable: THRESHER_LIBCUDA=" + os.Getenv(libraryVariable) + ": cuInit(): CUDA_ERROR_NO_DEVICE (100)"},
 		{"EMU_DEVICES=0", "CUDA_ERROR_NO_DEVICE (100)"},
 		{"EMU_FAIL=cuDriverGetVersion:1:1", "cuDriverGetVersion failed"},
-		{"EMU_VERSION=11080", "driver 520 is too old: PTX 8.4 needs 550 (CUDA 12.4; this one has 11.8)"},
-		{"EMU_VERSION=12040", "nil"},
+		{"EMU_VERSION=11080", "driver 520 is too old: PTX 8.0 needs 525 (CUDA 12.0; this one has 11.8)"},
+		{"EMU_VERSION=12000", "nil"},
 		{"EMU_FAIL=cuDevicePrimaryCtxRelease:1:2", "gpu: close device 0: cuDevicePrimaryCtxRelease(): CUDA_ERROR_OUT_OF_MEMORY (2)"},
 	} {
 		if got := inProcess(t, "life", c.env); !strings.Contains(got, c.want) {
@@ -402,8 +402,8 @@ func TestDriverRefusesPTX(t *testing.T) {
 	needEmulator(t)
 	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
-		_, err := th.Load("for nobody", []byte(".version 8.4\n.target sm_121\n.address_size 64\n"), nil)
-		refused(t, err, nil, "cuModuleLoadDataEx(for nobody, PTX 8.4 for sm_121): CUDA_ERROR_")
+		_, err := th.Load("for nobody", []byte(".version 8.0\n.target sm_121\n.address_size 64\n"), nil)
+		refused(t, err, nil, "cuModuleLoadDataEx(for nobody, PTX 8.0 for sm_121): CUDA_ERROR_")
 		var de *DriverError
 		if !errors.As(err, &de) || !strings.Contains(de.Log, "sm_121") || !strings.HasSuffix(err.Error(), "; "+de.Log) {
 			t.Errorf("%v has the log %q", err, de.Log)

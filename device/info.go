@@ -22,9 +22,6 @@ type Info struct {
 	ECC             bool // memory errors are corrected
 }
 
-// Target returns the name of the device's architecture for compilers and assemblers, such as sm_90.
-func (i Info) Target() string { return fmt.Sprintf("sm_%d%d", i.Major, i.Minor) }
-
 // String returns one line that identifies the device.
 func (i Info) String() string {
 	return fmt.Sprintf("device %d: %s, compute capability %d.%d, %s, %d multiprocessors",

@@ -120,7 +120,7 @@ func TestMixedCodesLater(t *testing.T) {
 			t.Errorf("%s: kernels %v", when, kernels)
 		}
 	}
-	r.m.mixedWaits = false
+	r.m.awaitMixed = nil
 	r.mixed[stage] = &mixedStage{done: make(chan struct{})}
 	takesMixed("while they are computed", false)
 	delete(r.mixed, stage)
@@ -141,7 +141,7 @@ func TestMixedCodesLater(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	r.m.mixedWaits = true
+	r.m.awaitMixed = await
 	if err := compile(stopped); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -159,7 +159,7 @@ func TestMixedCodesLater(t *testing.T) {
 func TestMixedCodesEnd(t *testing.T) {
 	x := newMixedSearch(t, collection.InnerProduct)
 	r := x.r.(*resident)
-	r.m.mixedWaits = false
+	r.m.awaitMixed = nil
 	err := r.m.do(t.Context(), func(q *queue) error {
 		_, err := r.compileLook(t.Context(), q, x.ladder.Looks[0])
 		return err

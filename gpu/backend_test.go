@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"strconv"
@@ -49,7 +50,17 @@ func open(t testing.TB, o Options) backend.Backend {
 // waitForMixed has first looks wait for their mixed codes, so that figures do not depend on when these are ready.
 func waitForMixed(b backend.Backend) {
 	for _, m := range b.(*Backend).machines {
-		m.mixedWaits = true
+		m.awaitMixed = await
+	}
+}
+
+// await waits until done is closed or ctx ends.
+func await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -96,6 +96,7 @@ func (s *server) search(ctx context.Context, r *request) (*found, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.signs.working("searching")
 		began := time.Now()
 		response, err := x.engine.Search(ctx, ask)
 		if err != nil {

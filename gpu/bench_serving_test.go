@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"thresher/device"
 )
@@ -37,11 +38,11 @@ func TestServing(t *testing.T) {
 		`nonsense`,
 		`{"do": "close", "set": "b"}`,
 	}
-	var out strings.Builder
-	if err := serve(t.Context(), strings.NewReader(strings.Join(asked, "\n")), &out); err != nil {
+	var out, log strings.Builder
+	if err := serve(t.Context(), strings.NewReader(strings.Join(asked, "\n")), &out, &log); err != nil {
 		t.Fatal(err)
 	}
-	said := strings.Split(strings.TrimSpace(out.String()), "\n")
+	said := answersOf(out.String())
 	if len(said) != len(asked) {
 		t.Fatalf("%d answers to %d requests: %v", len(said), len(asked), said)
 	}
@@ -49,6 +50,9 @@ func TestServing(t *testing.T) {
 		bad := i >= 10 && i <= 12
 		if failed := strings.HasPrefix(line, `{"error":`); failed != bad {
 			t.Errorf("request %s: %s", asked[i], line)
+		}
+		if logged := strings.Contains(log.String(), "failed: "+asked[i]+": "); logged != bad {
+			t.Errorf("request %s is in the log as failed: %v", asked[i], logged)
 		}
 	}
 	if t.Failed() {
@@ -94,22 +98,57 @@ func TestServing(t *testing.T) {
 	}
 }
 
-// TestServingEndsWithTheDevice: the loss of a device is reported and ends the process, so that
-// another process can take over.
+// answersOf returns the answers in what a server printed.
+func answersOf(printed string) []string {
+	said := strings.Split(strings.TrimSpace(printed), "\n")
+	return slices.DeleteFunc(said, func(line string) bool { return !strings.HasPrefix(line, "{") && !strings.HasPrefix(line, "[") })
+}
+
+// TestServingEndsWithTheDevice: the loss of a device is reported, with what the driver said and the last kernels, and
+// ends the process, so that another process can take over. That holds for a fault while costs are measured, too.
 func TestServingEndsWithTheDevice(t *testing.T) {
 	needEmulator(t)
 	atoms, queries := benchData(t, 600, 4, 64)
-	asked := []string{
-		fmt.Sprintf(`{"do": "build", "set": "a", "atoms": %q, "queries": %q, "dim": 64, "seed": 3}`, atoms, queries),
-		`{"do": "search", "set": "a", "m": 4, "k": 5, "count": 1, "delta": 0.01}`,
-		`{"do": "open"}`,
+	build := fmt.Sprintf(`{"do": "build", "set": "a", "atoms": %q, "queries": %q, "dim": 64, "seed": 3}`, atoms, queries)
+	for last, fail := range map[string]string{ // counts begin anew with another value
+		`{"do": "search", "set": "a", "m": 4, "k": 5, "count": 1, "delta": 0.01}`: "kernel:1:700",
+		`{"do": "costs", "size": 2048}`:                                           "kernel:2:700",
+	} {
+		asked := []string{build, last, `{"do": "open"}`}
+		t.Setenv(failVariable, fail)
+		var out, log strings.Builder
+		err := serve(t.Context(), strings.NewReader(strings.Join(asked, "\n")), &out, &log)
+		t.Setenv(failVariable, "")
+		said := answersOf(out.String())
+		if !errors.Is(err, device.ErrLost) || len(said) != 2 || strings.HasPrefix(said[0], `{"error":`) {
+			t.Fatalf("%v after %v", err, said)
+		}
+		var f failure
+		if err := json.Unmarshal([]byte(said[1]), &f); err != nil {
+			t.Fatal(err)
+		}
+		if !f.Lost || f.Driver == nil || f.Driver.Code != 700 || !strings.HasPrefix(f.Driver.Log, "last kernels launched: ") || !strings.Contains(f.Error, f.Driver.Log) {
+			t.Errorf("%s: %s", last, said[1])
+		}
+		if !strings.Contains(log.String(), "failed: "+last+": "+f.Error) {
+			t.Errorf("the log lacks the failure of %s: %s", last, log.String())
+		}
 	}
-	t.Setenv(failVariable, "cuLaunchKernel:1:719")
+}
+
+// TestSigns: who waits is told of long work every second, and of short work nothing.
+func TestSigns(t *testing.T) {
 	var out strings.Builder
-	err := serve(t.Context(), strings.NewReader(strings.Join(asked, "\n")), &out)
-	t.Setenv(failVariable, "")
-	said := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if !errors.Is(err, device.ErrLost) || len(said) != 2 || strings.HasPrefix(said[0], `{"error":`) || !strings.HasPrefix(said[1], `{"error":`) {
-		t.Errorf("%v after %v", err, said)
+	s := signs{out: &out, last: time.Now()}
+	s.working("short")
+	s.during("short", func() {})
+	if out.Len() > 0 {
+		t.Errorf("printed %q", out.String())
+	}
+	s.last = s.last.Add(-time.Minute)
+	s.working("long")
+	s.working("long")
+	if want := "working: long\n"; out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
 	}
 }

@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"runtime"
+	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,18 +25,20 @@ import (
 	"thresher/collection"
 	"thresher/device"
 	"thresher/device/emulator"
+	"thresher/kernels"
 )
 
 // serveVariable, if set, makes TestServe answer requests on standard input, from bench/gpu.
 const serveVariable = "THRESHER_GPU_SERVE"
 
 // TestServe is a benchmark's process: it answers requests, one JSON object a line, each with one
-// line, until its input ends.
+// line, until its input ends. While it works on one it may print others, which begin with no brace. What
+// fails is printed on standard error, too.
 func TestServe(t *testing.T) {
 	if os.Getenv(serveVariable) == "" {
 		t.Skip(serveVariable + " is not set: bench/gpu sets it")
 	}
-	if err := serve(t.Context(), os.Stdin, os.Stdout); err != nil {
+	if err := serve(t.Context(), os.Stdin, os.Stdout, os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -43,6 +48,8 @@ type server struct {
 	cards map[int64]*Backend // by memory limit
 	sets  map[string]*set
 	clock *clock // of the card without a memory limit
+	signs signs
+	log   io.Writer
 }
 
 // set is a collection loaded on a card.
@@ -85,6 +92,9 @@ type request struct {
 	// Stall is the number of bytes that split copies on the device before other work, so that
 	// kernels do not wait for the host between them.
 	Stall int `json:"stall"`
+	// device answers batches as search does, with two events around the kernels of each. callers has so many goroutines do what search
+	// does, at once.
+	Callers int `json:"callers"`
 
 	// sweep answers a batch up to its first look, at To rest codes, with other shapes and chunks
 	// than the program's, Count times each.
@@ -97,10 +107,72 @@ type request struct {
 	Rounds int `json:"rounds"`
 }
 
-// serve answers requests until in ends or the device is lost. A failed request is answered with an
-// object whose only member is "error".
-func serve(ctx context.Context, in io.Reader, out io.Writer) (err error) {
-	s := &server{cards: map[int64]*Backend{}, sets: map[string]*set{}}
+// failure is the answer to a failed request.
+type failure struct {
+	Error  string  `json:"error"`
+	Driver *driver `json:"driver,omitempty"`
+	Lost   bool    `json:"lost,omitempty"` // the device: the process ends
+}
+
+// driver is a failed call of the driver.
+type driver struct {
+	Call string `json:"call"`
+	Code int    `json:"code"`
+	Log  string `json:"log"` // the last kernels launched, if the device is lost
+}
+
+func failureOf(err error) *failure {
+	f := &failure{Error: err.Error(), Lost: errors.Is(err, backend.ErrUnavailable)}
+	if e := (*device.DriverError)(nil); errors.As(err, &e) {
+		f.Driver = &driver{Call: e.Call, Code: e.Code, Log: e.Log}
+	}
+	return f
+}
+
+// signs tells whoever waits for an answer that it is worked on, because a process that prints nothing for long is
+// taken for one whose driver hangs.
+type signs struct {
+	mu   sync.Mutex
+	out  io.Writer
+	last time.Time
+}
+
+// working prints what the process does, once a second at most. What a single call of the driver takes must not be
+// followed by it, nor may it be called in such a call.
+func (s *signs) working(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.last) >= time.Second {
+		s.last = time.Now()
+		fmt.Fprintf(s.out, "working: %s\n", what)
+	}
+}
+
+// during prints it every second while f runs, which calls no driver.
+func (s *signs) during(what string, f func()) {
+	done := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				s.working(what)
+			}
+		}
+	})
+	f()
+	close(done)
+	waiting.Wait()
+}
+
+// serve answers requests until in ends or the device is lost. A failed request is answered with a failure, which
+// is written to log, too.
+func serve(ctx context.Context, in io.Reader, out, log io.Writer) (err error) {
+	s := &server{cards: map[int64]*Backend{}, sets: map[string]*set{}, signs: signs{out: out, last: time.Now()}, log: log}
 	defer func() { err = errors.Join(err, s.close()) }()
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -115,7 +187,8 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 			line, err = json.Marshal(answer) // JSON has no infinity
 		}
 		if err != nil {
-			line, _ = json.Marshal(map[string]string{"error": err.Error()})
+			fmt.Fprintf(log, "failed: %s: %v\n", lines.Bytes(), err)
+			line, _ = json.Marshal(failureOf(err))
 		}
 		if _, e := out.Write(append(line, '\n')); e != nil {
 			return e
@@ -148,6 +221,10 @@ func (s *server) answer(ctx context.Context, r *request) (any, error) {
 		return s.search(ctx, r)
 	case "split":
 		return s.split(ctx, r)
+	case "device":
+		return s.device(ctx, r)
+	case "callers":
+		return s.callers(ctx, r)
 	case "sweep":
 		return s.sweep(ctx, r)
 	case "costs":
@@ -185,13 +262,17 @@ func (s *server) card(memory int64) (*Backend, error) {
 	if b := s.cards[memory]; b != nil {
 		return b, nil
 	}
-	b, err := Open(Options{Devices: []int{0}, Memory: memory})
+	b, err := Open(Options{Devices: []int{0}, Memory: memory, Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	if err != nil {
 		return nil, err
 	}
-	waitForMixed(b)
-	s.cards[memory] = b.(*Backend)
-	return s.cards[memory], nil
+	card := b.(*Backend)
+	card.machines[0].awaitMixed = func(ctx context.Context, done <-chan struct{}) (err error) {
+		s.signs.during("mixed codes", func() { err = await(ctx, done) })
+		return err
+	}
+	s.cards[memory] = card
+	return card, nil
 }
 
 // opened describes the device, and how long it took to open it, including the compilation of
@@ -202,6 +283,7 @@ type opened struct {
 	Emulator bool                        `json:"emulator"`
 	Seconds  float64                     `json:"seconds"`
 	Kernels  map[string]device.Resources `json:"kernels"`
+	Modules  map[string]bool             `json:"modules"` // whether it is assembled code, and not PTX that the driver compiled
 	Threads  int                         `json:"threads"`
 	Go       string                      `json:"go"`
 }
@@ -213,16 +295,22 @@ func (s *server) open() (*opened, error) {
 		return nil, err
 	}
 	o := &opened{Device: b.Devices()[0], Emulator: emulator.Present(), Seconds: time.Since(began).Seconds(),
-		Kernels: map[string]device.Resources{}, Threads: runtime.GOMAXPROCS(0), Go: runtime.Version()}
+		Kernels: map[string]device.Resources{}, Modules: map[string]bool{}, Threads: runtime.GOMAXPROCS(0), Go: runtime.Version()}
 	for name, f := range b.machines[0].functions {
 		o.Kernels[name] = f.Resources
+	}
+	at := 0
+	for _, name := range kernels.Names() { // in the order in which they were loaded
+		if !slices.Contains(testModules[:], name) {
+			o.Modules[name] = b.machines[0].modules[at].Assembled
+			at++
+		}
 	}
 	o.Driver, err = device.DriverVersion()
 	return o, err
 }
 
-// priced is the backend's costs: its default figures, those measured now, and the error if there
-// are none.
+// priced is the backend's costs: its default figures, those measured now, and why these cannot be used.
 type priced struct {
 	Builtin  backend.Costs `json:"builtin"`
 	Measured backend.Costs `json:"measured"`
@@ -239,6 +327,9 @@ func (s *server) costs(ctx context.Context, r *request) (*priced, error) {
 		p.Measured, err = b.machines[0].measure(ctx, trialSize{atoms: r.Size, near: 512, m: 8, rounds: 1})
 	} else {
 		p.Measured, err = b.Measure(ctx)
+	}
+	if e := (*device.DriverError)(nil); errors.As(err, &e) {
+		return nil, err // a fault says nothing about costs
 	}
 	if err == nil {
 		err = p.Measured.Check()
@@ -276,7 +367,8 @@ func (s *server) build(ctx context.Context, r *request) (*loaded, error) {
 		return nil, errors.Join(err, x.close())
 	}
 	began := time.Now()
-	if x.c, err = collection.Build(ctx, rows, r.Dim, &collection.Options{Seed: r.Seed}); err != nil {
+	s.signs.during("building", func() { x.c, err = collection.Build(ctx, rows, r.Dim, &collection.Options{Seed: r.Seed}) })
+	if err != nil {
 		return nil, errors.Join(err, x.close())
 	}
 	took := time.Since(began)

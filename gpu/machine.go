@@ -30,8 +30,8 @@ type machine struct {
 	maxListRoom, maxLists, maxPairs int
 	// startAtoms and startLeast are the constants of these names. Tests make them small.
 	startAtoms, startLeast int
-	// mixedWaits has looks wait for their mixed codes, for tests and benchmarks.
-	mixedWaits bool
+	// awaitMixed, if not nil, is how looks wait for their mixed codes, which are computed until done is closed, for tests and benchmarks.
+	awaitMixed func(ctx context.Context, done <-chan struct{}) error
 	// graphQueries is the constant of this name. Tests and benchmarks make it 0.
 	graphQueries  int
 	graphsRefused bool // and that was logged
@@ -101,6 +101,7 @@ func (m *machine) loadKernels(t *device.Thread) (err error) {
 		if err := m.loadModule(t, name); err != nil {
 			return err
 		}
+		m.log.Debug("kernels loaded", "module", name, "assembled", m.modules[len(m.modules)-1].Assembled)
 	}
 	if m.stream, err = t.NewStream("searches"); err != nil {
 		return err
@@ -118,19 +119,26 @@ func (m *machine) assembled() bool {
 	return !slices.ContainsFunc(m.modules, func(module *device.Module) bool { return !module.Assembled })
 }
 
-// loadModule loads a module and its kernels.
+// refusedCubin reports whether the driver did not take a module's assembled code.
+func refusedCubin(module *device.Module) bool { return module.Refused != nil }
+
+// loadModule loads a module and its kernels. The first whose assembled code the driver refuses is logged.
 func (m *machine) loadModule(t *device.Thread, name string) error {
 	ptx, err := kernels.PTX(name)
 	if err != nil {
 		return err
 	}
-	cubin, err := kernels.Cubin(name, t.Device().Info().Target())
+	info := t.Device().Info()
+	cubin, err := kernels.Cubin(name, info.Major, info.Minor)
 	if err != nil {
 		return err
 	}
 	module, err := t.Load(name, ptx, cubin)
 	if err != nil {
 		return err
+	}
+	if module.Refused != nil && !slices.ContainsFunc(m.modules, refusedCubin) {
+		m.log.Info("assembled kernels refused, the driver compiles the PTX", "device", info.Index, "module", name, "error", module.Refused)
 	}
 	m.modules = append(m.modules, module)
 	for _, entry := range module.Kernels() {

@@ -61,11 +61,9 @@ func (r *resident) mixedOf(ctx context.Context, q *queue, t *looks.Compiled) (*m
 	case s.onDevice != nil:
 		return s.onDevice, nil
 	}
-	if r.m.mixedWaits {
-		select {
-		case <-s.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	if wait := r.m.awaitMixed; wait != nil {
+		if err := wait(ctx, s.done); err != nil {
+			return nil, err
 		}
 	}
 	select {

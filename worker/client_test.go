@@ -21,6 +21,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	_ "thresher/internal/draws"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,7 +1,8 @@
 #!/bin/sh
-# binaries.sh: builds what a machine with a GPU but without Go needs, in build/device: the tests of gpu, which
-# also serve the benchmarks, those of device, and the program, compressed, both with the tag cuda, and VERSION, which records
-# their sources. They may need libc only, of version 2.34 or older, and with the tree take less than 64 MiB.
+# binaries.sh: builds what a machine with a GPU but without Go needs, in build/device: the tests of gpu, which also serve
+# the benchmarks, those of device, and the program, with the tag cuda, the emulator's selftest with its kernels, all
+# compressed, and VERSION, which records their sources. They may need libc only, of version 2.34 or older, and the selftest
+# the C++ library; with the tree they take less than 64 MiB.
 set -eu
 cd "$(dirname "$0")/../.."
 go=${GO:-go}
@@ -19,9 +20,17 @@ flags='-trimpath -tags cuda,netgo,osusergo'
   $go test $flags -ldflags '-s -w' -c -o $out/ ./gpu ./device
   $go build $flags -buildvcs=false -ldflags '-s -w' -o $out/thresher ./cmd/thresher
 }
+mkdir -p build/selftest/work
+rm -f build/selftest/selftest
+make -s -j "${JOBS:-2}" -f kernels/emu/selftest/selftest.mk OUT="$PWD/build/selftest" HERE="$PWD/kernels/emu/selftest"
+${PYTHON:-python3} kernels/emu/selftest/ptx.py build/selftest/ptx
+# The C++ library is the machine's: that of a newer system, linked statically, needs a newer libc.
+${CXX:-g++} build/selftest/work/test_*.o -o $out/selftest -ldl -pthread
 
 for program in $out/*; do
-  needs=$(readelf -d "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  # libm and the loader are parts of the C library
+  needs=$(readelf -d "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -e '^libm\.so' -e '^ld-linux' || true)
+  test "$program" != $out/selftest || needs=$(echo "$needs" | grep -v -e '^libstdc++' -e '^libgcc_s' || true)
   newest=$(readelf -V "$program" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -n 1)
   case "$needs" in
   libc.so.6 | '') ;;
@@ -35,7 +44,10 @@ for program in $out/*; do
     exit 1
   fi
 done
-gzip -n $out/thresher
+mv $out/selftest build/selftest/selftest
+tar -C build/selftest -czf $out/selftest.tar.gz selftest ptx
+PYTHONPATH=bench ${PYTHON:-python3} bench/gpu/text.py $out/records.gz
+gzip -n $out/thresher $out/gpu.test $out/device.test
 tree=0
 if files=$(git ls-files --cached --others --exclude-standard 2>/dev/null); then
   tree=$(echo "$files" | tr '\n' '\0' | xargs -0 du -cb 2>/dev/null | awk '$2 == "total" {n += $1} END {print int(n / 1048576) + 1}')
@@ -48,7 +60,7 @@ fi
 
 # A + where files differ from the commit.
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
-test -z "$(git status --porcelain --untracked-files=no -- '*.go' '*.c' '*.h' '*.cu' '*.cuh' '*.ptx' '*.cubin' go.mod 2>/dev/null)" || commit=$commit+
+test -z "$(git status --porcelain --untracked-files=no -- '*.go' '*.c' '*.h' '*.cu' '*.cuh' '*.ptx' 'kernels/cubins/*.zip' go.mod 2>/dev/null)" || commit=$commit+
 {
   echo "commit $commit"
   echo "go $($go env GOVERSION)"

@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 """All tests and measurements on a machine with a GPU, in one call.
 
-    make gpu                                all, most important first, in less than nine minutes
-    PARTS=peers,profile make gpu            these parts only
-    PARTS=benchmarks SETS=iid768 make gpu   of the benchmarks these sets only
-    GPU_SMALL=1 make gpu                    the same steps on tiny sizes: a rehearsal
+    python3 bench/gpu/gpu.py                        all, most important first, in less than nine minutes
+    PARTS=peers,profile python3 bench/gpu/gpu.py    these parts only
+    SETS=iid768 ...                                 of the benchmarks these sets only
+    GPU_SECONDS=200 ...                             in as many seconds; 500 if it is not set
+    GPU_SMALL=1 ...                                 the same steps on tiny sizes: a rehearsal
 
 It needs what `make gpu-binaries` left in build/device and, on the machine, python3 and the
-driver; it uses torch, CuPy, JAX, compute-sanitizer and ncu if available. A failing part does
-not stop the others. Results and logs are written to $OUT, or to build/gpu-out, as they are
-made, and a table is printed at the end. The exit code is 1 if a test failed, an answer was
-wrong beyond what delta allows, or the benchmarks did not complete."""
+driver; it uses torch, CuPy, JAX, compute-sanitizer and ncu if available. First comes a gate: the
+kernels are loaded, and primitives and small searches give right answers; if not, nothing is
+measured. A failing part behind it does not stop the others. Results and logs are written to
+$OUT, or to build/gpu-out, as they are made, and a table is printed at the end. The exit code is 1
+if a test failed, an answer was wrong beyond what delta allows, a plan lost the device, or the
+benchmarks did not complete."""
 
 from __future__ import annotations
 
 import array
-import gzip
 import os
 import random
 import shutil
@@ -26,19 +28,29 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+import binaries
 import facts
 import parts
 import short
-from suite import Suite
+from binaries import DEVICE, ROOT
+from child import Child, Gone, Trouble
+from returned import Returned
+from suite import SILENT as SILENT_TESTS
+from suite import SILENT_LONG, Suite
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-DEVICE = ROOT / "build" / "device"
 
 SMALL = bool(os.environ.get("GPU_SMALL"))
-SECONDS = 500
-GRACE = 20  # seconds after that, hung processes are killed
-MEASURE = 290  # of these for the benchmarks, with 15 to finish; a rehearsal on an idle machine takes a tenth
+SECONDS = float(os.environ.get("GPU_SECONDS") or 500)
+GRACE = min(20.0, 0.04 * SECONDS)  # seconds after that, hung processes are killed
+# Seconds of these for the benchmarks, with 15 to finish, or more if few parts follow; a rehearsal takes a tenth.
+MEASURE = 0.58 * SECONDS
+# Seconds without a line from the benchmarks, after which they hang: they tell of all that takes long.
+SILENT = 75.0
+# The parts without which nothing is measured.
+GATE = ("opening", "primitives", "gate")
+LONG = ("conformance", "others")  # groups of tests that say little
+CHECKED = ("memcheck", "racecheck")  # what runs on the part of the gate that failed
 
 FRAGMENTS = ("TestFragments", "TestFragmentsOfShared", "TestAsyncCopiesToShared", "TestWords")
 # The part of the suite that a rehearsal runs, to show that it can be run.
@@ -46,11 +58,11 @@ REHEARSED = ("TestLayout", "TestParsePTX", "TestEveryCallFails", "TestFormatByte
 # A few tests of each kind of kernel, to detect failures before measuring, and for tools that slow
 # tests down a hundred times.
 WATCHED = (
-    *FRAGMENTS, "TestScan", "TestPrune", "TestSelectCandidates", "TestLookRows", "TestLookSigns", "TestScores", "TestMerge",
-    "TestQueryCodes", "TestLookFactors", "TestHeads", "TestRotations",
+    *FRAGMENTS, "TestScan", "TestPrune", "TestSelectCandidates", "TestLookRows", "TestLookSigns", "TestScores",
+    "TestMerge", "TestQueryCodes", "TestLookFactors", "TestHeads", "TestRotations",
 )  # fmt: skip
-# A cache of compiled kernels and of results, for all processes and later calls.
-CACHE = Path(tempfile.gettempdir()) / "thresher-compute-cache"
+# Where the driver may be (device/driver.go); the first is the loader's path.
+LIBRARIES = ("libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1")
 # Where ncu and compute-sanitizer may be, besides the PATH.
 PLACES = ("/usr/local/cuda*/bin", "/opt/nvidia/nsight-compute/*")
 
@@ -74,11 +86,11 @@ class Gpu:
     def __init__(self, out: Path, only: list[str]) -> None:
         self.results = parts.Results(out)
         self.call = parts.Call(self.results, SECONDS, only)
-        self.suite = Suite(DEVICE / "gpu.test", ROOT / "gpu", out / "tests.log")
-        self.device = Suite(DEVICE / "device.test", ROOT / "device", out / "tests.log")
         self.names: list[str] = []
-        self.ended = self.unopened = False
-        self.cache = out / "cache" if SMALL else CACHE
+        self.ended = self.unopened = self.emulated = False
+        self.culprits: list[str] = []  # of the tests that ran last
+        if SMALL:  # a rehearsal shares nothing with others
+            os.environ.setdefault(binaries.VARIABLE, str(out.with_name(out.name + "-cache")))
 
     def parts(self) -> dict[str, tuple[float, Callable[[float], int | str]]]:
         """Every part: its limit in seconds, and its function. First the parts that all others depend on,
@@ -87,17 +99,19 @@ class Gpu:
             "facts": (30, self.facts),
             "opening": (100, self.opening),
             "primitives": (40, lambda s: self.tests("primitives", FRAGMENTS, s)),
-            "kernels": (60, lambda s: self.tests("kernels", self.kernels(), s)),
-            "command": (40, self.command),
+            "selftest": (20, self.selftest),
+            "gate": (60, lambda s: self.tests("gate", ("TestGate",), s)),
             "benchmarks": (MEASURE, self.measure),
             "conformance": (120, lambda s: self.tests("conformance", self.conformance(), s)),
+            "kernels": (60, lambda s: self.tests("kernels", self.kernels(), s)),
+            "command": (40, self.command),
             "others": (90, self.others),
-            "memcheck": (60, lambda s: self.sanitize("memcheck", s)),
-            "racecheck": (60, lambda s: self.sanitize("racecheck", s)),
-            "synccheck": (40, lambda s: self.sanitize("synccheck", s)),
+            "profile": (70, self.profile),
+            "memcheck": (45, lambda s: self.sanitize("memcheck", s, self.watched())),
+            "racecheck": (45, lambda s: self.sanitize("racecheck", s, self.watched())),
+            "synccheck": (40, lambda s: self.sanitize("synccheck", s, self.watched())),
             "sweep": (60, lambda s: self.extras(s, "--sweep")),
             "peers": (120, lambda s: self.extras(s, "--peers")),
-            "profile": (90, self.profile),
         }
 
     def run(self) -> int:
@@ -107,35 +121,73 @@ class Gpu:
             print(f"gpu.py: PARTS names {', '.join(unknown)}; there are {', '.join(every)}")
             return 2
         self.results.add("run", when=time.strftime("%Y-%m-%d"), small=SMALL, version=facts.version(DEVICE / "VERSION"))
-        for suite in (self.suite, self.device):
-            if not suite.binary.exists():
-                print(f"gpu.py: there is no {suite.binary.relative_to(ROOT)}: make gpu-binaries, where there is Go")
+        for name in ("gpu.test", "device.test"):
+            if not binaries.packed(name).exists():
+                print(f"gpu.py: no {binaries.packed(name).relative_to(ROOT)}: make gpu-binaries, where there is Go")
                 return 2
-            suite.binary.chmod(0o755)  # a copy may have lost the mode
         self.call.watch(GRACE, self.end)
-        self.cache.mkdir(exist_ok=True)
+        self.cache = binaries.cache()
+        log = self.results.folder / "tests.log"
+        self.suite = Suite(binaries.unpacked("gpu.test"), ROOT / "gpu", log)
+        self.device = Suite(binaries.unpacked("device.test"), ROOT / "device", log)
         os.environ.setdefault("CUDA_CACHE_PATH", str(self.cache))
         os.environ["CUDA_CACHE_MAXSIZE"] = str(1 << 30)
         os.environ["CUDA_CACHE_DISABLE"] = "0"
         self.names = self.suite.names()
-        for name, (limit, do) in every.items():
-            self.call.part(name, limit, do)
+        chosen = {name: part for name, part in every.items() if self.call.chosen(name)}
+        for name, (limit, do) in chosen.items():
+            if name == "benchmarks":
+                limit = self.spare(limit, list(chosen))
+            end = self.call.part(name, limit, do)
+            if name in GATE and end != 0:
+                self.shut(name)
+                break
         return self.end()
+
+    def spare(self, least: float, names: list[str]) -> float:
+        """The seconds for the benchmarks: all that the parts after them leave."""
+        later = sum(self.parts()[name][0] for name in names[names.index("benchmarks") + 1 :])
+        return max(least, self.call.left(SECONDS) - later)
+
+    def shut(self, name: str) -> None:
+        """The gate stays shut: what failed is run under tools that tell more, and nothing is measured."""
+        self.results.add("gate", part=name, culprits=self.culprits)
+        culprits = self.culprits
+        for which in CHECKED if culprits else ():
+            limit, _ = self.parts()[which]
+            self.call.part(f"{which} of {name}", limit, lambda s, which=which: self.sanitize(which, s, culprits))  # type: ignore[misc]
 
     def facts(self, seconds: float) -> int:
         self.results.add("facts", **facts.gather(self.results.folder / "facts.log", seconds))
         return 0 if self.names else 1
 
     def opening(self, seconds: float) -> int:
-        """Opens the device twice: once the driver compiles the kernels, then it reads its cache."""
-        until, code = time.monotonic() + seconds, 0
+        """Opens the device twice: if the driver compiles kernels, it does so once, and then reads its cache."""
+        until = time.monotonic() + seconds
         for _ in range(2):
-            said, code = self.suite.ask({"do": "open"}, max(1.0, until - time.monotonic()))
-            if "device" not in said:
+            try:
+                with (self.results.folder / "bench.log").open("ab") as log, Child(self.suite.binary, log) as child:
+                    said = child.ask(max(1.0, until - time.monotonic()), do="open")
+            except Trouble as e:
                 self.unopened = True
-                self.results.add("left_out", what="opening", why=str(said.get("error", said))[-500:], must=True)
-                return code or 1
+                self.results.add("left_out", what="opening", must=True, **e.record())
+                return parts.HUNG if isinstance(e, Gone) and e.late else 1
+            self.emulated = said["emulator"]
             self.results.add("card", **said)
+        return 0
+
+    def selftest(self, seconds: float) -> int | str:
+        """The emulator's tests of every function that kernels use, against plain C++. It is no part of the gate: it
+        was never run on a device, and the primitives, on which everything depends, are tested by themselves."""
+        folder = binaries.selftest()
+        if folder is None:
+            return "it was not built"
+        if self.emulated:
+            return "the emulator has kernels of its own for it"
+        library = os.environ.get("THRESHER_LIBCUDA") or next((p for p in LIBRARIES if Path(p).exists()), LIBRARIES[0])
+        log = self.results.folder / "tests.log"
+        code, out = parts.run([folder / "selftest", library, folder / "ptx"], seconds, log, silent=seconds)
+        self.results.add("selftest", rc=code, said=out.strip()[-1000:])
         return code
 
     def kernels(self) -> list[str]:
@@ -147,7 +199,10 @@ class Gpu:
     def rest(self) -> list[str]:
         if SMALL:
             return [n for n in self.names if n in REHEARSED]
-        return [n for n in self.names if n not in (*WATCHED, *self.conformance())]
+        return [n for n in self.names if n not in (*WATCHED, "TestGate", *self.conformance())]
+
+    def watched(self) -> list[str]:
+        return [n for n in self.names if n in WATCHED]
 
     def others(self, seconds: float) -> int | str:
         """The tests of the driver's calls, and those of searches that no other part runs."""
@@ -161,16 +216,14 @@ class Gpu:
         names = [n for n in names if n in self.names]
         if not names:
             return "it is left to a GPU" if SMALL else "none of them is in this binary"
-        code, said = self.suite.each(names, seconds)
+        code, said = self.suite.each(names, seconds, SILENT_LONG if group in LONG else SILENT_TESTS)
         self.results.add("tests", group=group, rc=code, **said.record())
+        self.culprits = said.culprits()
         return code
 
     def command(self, seconds: float) -> int:
         """The program itself: its description, a search on the device, and the check of its answers."""
-        program, log = self.cache / "thresher", self.results.folder / "tests.log"
-        with gzip.open(DEVICE / "thresher.gz") as packed, program.open("wb") as unpacked:
-            shutil.copyfileobj(packed, unpacked)
-        program.chmod(0o755)
+        program, log = binaries.unpacked("thresher"), self.results.folder / "tests.log"
         with tempfile.TemporaryDirectory() as folder:
             atoms, queries, answers = (Path(folder) / name for name in ("atoms.npy", "queries.npy", "answers.npz"))
             npy(atoms, 2000, 64, 1)
@@ -208,9 +261,9 @@ class Gpu:
             command: list[str | Path] = [sys.executable, "-u", HERE / name, "--out", self.results.file]
             command += ["--folder", folder, "--seconds", str(max(1, int(seconds - 15)))]
             command += [*["--small"] * SMALL, *more]
-            return parts.run(command, seconds, self.results.folder / "bench.log", ROOT, env)[0]
+            return parts.run(command, seconds, self.results.folder / "bench.log", ROOT, env, SILENT)[0]
 
-    def sanitize(self, which: str, seconds: float) -> int | str:
+    def sanitize(self, which: str, seconds: float, names: list[str]) -> int | str:
         found = tool("compute-sanitizer")
         if not found:
             return "there is no compute-sanitizer here"
@@ -218,7 +271,7 @@ class Gpu:
         at = log.stat().st_size if log.exists() else 0
         suite = Suite(self.suite.binary, self.suite.folder, log)
         wrap = [found, "--tool", which, "--error-exitcode", "9", "--print-limit", "40"]
-        code, said = suite.run([n for n in self.names if n in WATCHED], seconds, wrap)
+        code, said = suite.run(names, seconds, wrap)
         text = log.read_bytes()[at:].decode(errors="replace")
         errors = [line.lstrip("= ") for line in text.splitlines() if "SUMMARY" in line]
         self.results.add("sanitizer", tool=which, rc=code, summary=errors, **said.record())
@@ -241,11 +294,15 @@ class Gpu:
         records = self.results.all()
         table = short.table(records)
         if self.call.left_out:
-            table += f"for another call: PARTS={','.join(self.call.left_out)} make gpu\n"
+            table += f"for another call: PARTS={','.join(self.call.left_out)} python3 bench/gpu/gpu.py\n"
         (self.results.folder / "table.txt").write_text(table)
-        self.results.trim()
         with (self.cache / self.results.file.name).open("ab") as kept:
             kept.write(self.results.file.read_bytes())
+        told: list[str] = []
+        Returned(self.results.folder, self.results.before, told.append).fit()
+        if told:
+            table += "".join(f"not returned: {line}\n" for line in told)
+            (self.results.folder / "table.txt").write_text(table)
         print(table, flush=True)
         return 1 if short.bad(records) else 0
 

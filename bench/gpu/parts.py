@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -16,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 NO_TIME = "no time was left"
-LATE, HUNG = 124, 125  # exit codes of a command past its limit, as in timeout(1), and of a hung call
+LATE, HUNG = 124, 125  # exit codes of a command past its limit, as in timeout(1), and of a command or call that hung
 LINGER = 5.0  # seconds for a killed process to end: one that waits for a driver may never
-MOST = 14 << 20  # bytes of a log that is kept completely
+DUMPING = 2.0  # seconds for a program that hangs to print where
+POLL = 0.2  # seconds between looks at the output of a command that may hang
 
 
 def roomy(need: int) -> Path:
@@ -37,6 +39,14 @@ def kill(process: subprocess.Popen[bytes]) -> None:
         process.wait(LINGER)
 
 
+def ask_where(process: subprocess.Popen[bytes]) -> None:
+    """Has a Go program, which it ends, print where it hangs."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGQUIT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(DUMPING)
+
+
 def records_of(file: Path) -> list[dict[str, Any]]:
     """The records of a file, without a truncated last line."""
     records = []
@@ -53,6 +63,7 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self.before = {path.name for path in folder.iterdir()}
         self.folder, self.file = folder, folder / "results.jsonl"
         self.file.write_text("")
 
@@ -62,17 +73,6 @@ class Results:
 
     def all(self) -> list[dict[str, Any]]:
         return records_of(self.file)
-
-    def trim(self) -> None:
-        """Removes the middle of logs that are too long to be copied back."""
-        for file in self.folder.glob("*.log"):
-            size = file.stat().st_size
-            if size > MOST:
-                with file.open("rb") as f:
-                    head = f.read(MOST // 2)
-                    f.seek(size - MOST // 2)
-                    tail = f.read()
-                file.write_bytes(head + b"\n... left out ...\n" + tail)
 
 
 class Call:
@@ -98,10 +98,11 @@ class Call:
     def left(self, limit: float) -> float:
         return max(0.0, min(limit, self.until - time.monotonic()))
 
-    def part(self, name: str, limit: float, do: Callable[[float], int | str]) -> None:
+    def chosen(self, name: str) -> bool:
+        return not self.only or name in self.only
+
+    def part(self, name: str, limit: float, do: Callable[[float], int | str]) -> int | str:
         """Runs a part with the seconds it has; it returns 0, another code, or why it was skipped."""
-        if self.only and name not in self.only:
-            return
         seconds, began = self.left(limit), time.monotonic()
         print(f"== {name}: at most {seconds:.0f} s", flush=True)
         end: int | str
@@ -118,24 +119,43 @@ class Call:
         code = {"left_out": end} if isinstance(end, str) else {"rc": end}
         self.results.add("part", name=name, seconds=round(took, 2), **code)
         print(f"== {name}: {end if isinstance(end, str) else f'code {end}'}, {took:.0f} s", flush=True)
+        return end
 
 
 def run(
-    command: list[str | Path], seconds: float, log: Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    command: list[str | Path],
+    seconds: float,
+    log: Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    silent: float = math.inf,
 ) -> tuple[int, str]:
     """Runs a command with both outputs appended to a log, and returns its code and its output. Past
-    the limit it is killed with its descendants, code 124."""
+    the limit it is killed with its descendants, code 124, and so it is if it prints nothing for too long, code 125."""
     at = log.stat().st_size if log.exists() else 0
     with log.open("ab") as out:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd,
             env=os.environ | dict(env or {}), start_new_session=True,
         )  # fmt: skip
-        try:
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
+        code = await_end(process, seconds, log, silent)
+        if code == HUNG:
+            ask_where(process)
+        if code in (LATE, HUNG):
             kill(process)
-            code = LATE
     with log.open("rb") as text:
         text.seek(at)
         return code, text.read().decode(errors="replace")
+
+
+def await_end(process: subprocess.Popen[bytes], seconds: float, log: Path, silent: float) -> int:
+    """The code of a process that ends in time, while its log grows."""
+    until, size, grew = time.monotonic() + seconds, -1, time.monotonic()
+    while True:
+        now = time.monotonic()
+        if (present := log.stat().st_size) != size:
+            size, grew = present, now
+        if now > until or now - grew > silent:
+            return LATE if now > until else HUNG
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(until - now if silent == math.inf else POLL)

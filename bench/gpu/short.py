@@ -9,28 +9,35 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from goals import Record, judge, last, of, one
-from parts import records_of
-
+import figures
+from goals import Record, cells, judge, last, of, one
+from parts import HUNG, records_of
 
 MUST = ("facts", "command", "benchmarks")
+MOST = 400  # characters of a reason in the table; the results have all
 FOUND = 9  # exit code of compute-sanitizer if it finds errors
 
 
 def bad(records: list[Record]) -> list[str]:
     """Why a call failed, in words."""
-    found = [
+    found = [f"the gate: {r['part']} failed, so nothing was measured" for r in of(records, "gate")]
+    found += [
         f"{r['group']}: {', '.join(r['failed'] + r['without_result']) or 'code ' + str(r['rc'])}"
+        + (f", {'hung' if r['rc'] == HUNG else 'ended'} in {r['running']}" if r.get("running") else "")
+        + (f": {r['where']}" if r.get("where") else "")
         for r in last(records, "tests", "group")
         if r["rc"]
     ]
     must = [r for r in last(records, "part", "name") if r["name"] in MUST]
     found += [f"{r['name']}: code {r['rc']}" for r in must if r.get("rc")]
     found += [f"{r['tool']}: {'; '.join(r['summary'])}" for r in last(records, "sanitizer", "tool") if r["rc"] == FOUND]
+    found += [f"selftest: {r['said'][-MOST:] or 'code ' + str(r['rc'])}" for r in of(records, "selftest") if r["rc"]]
     if not of(records, "run", small=True):  # a rehearsal may have no numpy
         found += [f"{r['name']}: {r['left_out']}" for r in must if "left_out" in r]
-    found += [f"{r['what']}: {r['why']}" for r in of(records, "left_out", must=True)]
-    for r in of(records, "cell"):
+    found += [f"{r['what']}: {why(r)}" for r in of(records, "left_out", must=True)]
+    found += [f"{cell(r)}: plan {r['plan']} {fate(r)}: {why(r)}" for r in of(records, "struck")]
+    found += [f"costs: {r['unfit'][:MOST]}" for r in of(records, "costs") if r["unfit"]]
+    for r in cells(records):
         found += [
             f"{cell(r)}: {c['wrong']} of {c['answers']} wrong by {who}"
             for who, c in r["checked"].items()
@@ -39,8 +46,31 @@ def bad(records: list[Record]) -> list[str]:
     return found
 
 
+def why(r: Record) -> str:
+    """A reason, on one line."""
+    return " ".join(r["why"].split())[:MOST]
+
+
 def cell(r: Record) -> str:
     return f"{r['set']} m={r['m']} k={r['k']}"
+
+
+def fate(r: Record) -> str:
+    return ("hung" if r["late"] else "lost the device") + (", the engine's choice" if r["chosen"] else "")
+
+
+def opened(card: Record) -> list[str]:
+    """What the driver made of the kernels."""
+    modules, kernels = card.get("modules", {}), card.get("kernels", {})
+    if not modules:
+        return []
+    compiled = [name for name, assembled in modules.items() if not assembled]
+    local = {name: f["Local"] for name, f in kernels.items() if f["Local"]}
+    return [
+        f"{len(modules) - len(compiled)} of {len(modules)} modules assembled"
+        + (f", compiled from PTX: {', '.join(compiled)}" if compiled else "")
+        + f"; local memory {local or 0}; registers at most {max((f['Registers'] for f in kernels.values()), default=0)}"
+    ]
 
 
 def milliseconds(times: list[float]) -> str:
@@ -70,6 +100,7 @@ def table(records: list[Record]) -> str:
             f"{card['device']['Name']}{' (emulator)' if card['emulator'] else ''}, {card['driver']}, opened "
             f"in {card['seconds']:.2f} s"
         )
+        lines += opened(card)
     if facts:
         lines.append(", ".join(f"{name} {v}" for name, v in facts["packages"].items()) or "no packages")
     for r in of(records, "part"):
@@ -84,14 +115,14 @@ def table(records: list[Record]) -> str:
         )
     for r in of(records, "sanitizer"):
         lines.append(f"{r['tool']:<26} {'; '.join(r['summary']) or 'no summary'}")
-    cells = of(records, "cell")
-    if cells:
-        names = [n for n in cells[0]["host"] if n.startswith("torch")]
-        lines.append(
-            "ms a batch:" + " " * 15 + "".join(f"{n:>12}" for n in ("plan", "auto", *names)) + "  wrong/answers  plan"
-        )
-        for r in cells:
-            times = "".join(f"{milliseconds(r['host'][n]):>12}" for n in ("plan", "auto", *names) if n in r["host"])
+    raced = cells(records)
+    if raced:
+        names = list(dict.fromkeys(n for r in raced for n in r["host"] if n.startswith("torch")))
+        heads = ("plan", "auto", *(n.removeprefix("torch-") for n in names))
+        lines.append("ms a batch, torch's last:  " + "".join(f"{n:>12}" for n in heads) + "  wrong/answers  plan")
+        for r in raced:
+            host = {n: milliseconds(r["host"][n]) for n in r["host"]}
+            times = "".join(f"{host.get(n, '-'):>12}" for n in ("plan", "auto", *names))
             c = r["checked"].get("plan")
             lines.append(f"{cell(r):<26}{times}  {c['wrong'] if c else '-'}/{c['answers'] if c else '-'}  {r['plan']}")
     for r in of(records, "sweep"):
@@ -99,7 +130,8 @@ def table(records: list[Record]) -> str:
     for r in of(records, "other"):
         lines.append(f"{cell(r):<26}{r['peer']:>12} {milliseconds(r['host'][r['peer']])}, recall {r['recall']:.4f}")
     for r in of(records, "left_out"):
-        lines.append(f"left out: {r['what']}: {r['why'][:160]}")
+        lines.append(f"left out: {r['what']}: {why(r)}")
+    lines += figures.lines(records)
     for g in judge(records):
         lines.append(f"{g.mark:<12} {g.what}: {g.measured or '-'} ({g.target})")
     lines += [f"BAD {what}" for what in bad(records)]

@@ -10,17 +10,22 @@ import contextlib
 import io
 import json
 import os
+import re
 import stat
 import sys
 import tempfile
 import time
 import unittest
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import goals
+import gpu
 import page
 import parts
+import returned
 import short
 import suite
 
@@ -70,7 +75,8 @@ class Parts(unittest.TestCase):
             call = parts.Call(results, 60, ["two", "three"])
             ends = {"one": 0, "two": parts.LATE, "three": 1}
             for name in ends:
-                call.part(name, 5, lambda s: ends[name])
+                if call.chosen(name):
+                    self.assertEqual(call.part(name, 5, lambda s: ends[name]), ends[name])
             self.assertEqual([r["name"] for r in results.all()], ["two", "three"])
             self.assertEqual(call.left_out, ["two"], "what is for another call")
 
@@ -87,16 +93,16 @@ class Parts(unittest.TestCase):
             code, out = parts.run([sys.executable, script, name], 30, Path(name) / "log", env=env)
             self.assertEqual((code, out), (parts.HUNG, "the table\n"))
 
-    def test_long_logs_lose_their_middle(self) -> None:
+    def test_what_says_nothing_is_ended(self) -> None:
         with tempfile.TemporaryDirectory() as name:
-            results = parts.Results(Path(name))
-            (Path(name) / "short.log").write_text("short")
-            (Path(name) / "long.log").write_bytes(b"first" + bytes(parts.MOST) + b"last")
-            results.trim()
-            text = (Path(name) / "long.log").read_bytes()
-            self.assertTrue(text.startswith(b"first") and text.endswith(b"last") and b"left out" in text)
-            self.assertLess(len(text), parts.MOST + 100)
-            self.assertEqual((Path(name) / "short.log").read_text(), "short")
+            folder = Path(name)
+            silent = program(folder, "silent", "echo begun; sleep 60")
+            began = time.monotonic()
+            code, out = parts.run([silent], 60, folder / "log", silent=1)
+            self.assertEqual((code, out), (parts.HUNG, "begun\n"))
+            self.assertLess(time.monotonic() - began, 30)
+            talks = program(folder, "talks", "for i in 1 2 3 4 5 6; do echo $i; sleep 0.3; done; exit 3")
+            self.assertEqual(parts.run([talks], 60, folder / "log", silent=1)[0], 3, "it is silent for less")
 
     def test_limit_ends_all_that_was_begun(self) -> None:
         with tempfile.TemporaryDirectory() as name:
@@ -140,7 +146,10 @@ panic: lost
 class Verdicts(unittest.TestCase):
     def test_read(self) -> None:
         said = suite.read(OUTPUT, ["TestA", "TestB", "TestC", "TestD", "TestE"])
-        self.assertEqual(said, suite.Said(["TestA"], ["TestB"], ["TestC"], ["TestD", "TestE"]))
+        self.assertEqual(
+            said,
+            suite.Said(["TestA"], ["TestB"], ["TestC"], ["TestD", "TestE"], ["TestA/sub", "TestB"], running="TestD"),
+        )
 
     def test_those_unheard_run_alone(self) -> None:
         with tempfile.TemporaryDirectory() as name:
@@ -158,28 +167,119 @@ class Verdicts(unittest.TestCase):
 esac""",
             )
             code, said = suite.Suite(binary, folder, folder / "log").each(["TestA", "TestB", "TestC"], 20)
-            self.assertEqual(said, suite.Said(["TestA", "TestC"], ["TestB"], [], []))
+            self.assertEqual(said, suite.Said(["TestA", "TestC"], ["TestB"], [], [], ["TestB"]))
             self.assertNotEqual(code, 0)
 
+    def test_parts_of_tests(self) -> None:
+        text = """=== RUN   TestGate
+=== RUN   TestGate/ip
+=== RUN   TestGate/ip/mixed
+--- FAIL: TestGate (0.01s)
+    --- FAIL: TestGate/ip (0.00s)
+        --- FAIL: TestGate/ip/mixed (0.00s)
+        --- PASS: TestGate/ip/dense (0.00s)
+    --- FAIL: TestGate/l2 (0.00s)
+        --- FAIL: TestGate/l2/dense (0.00s)
+"""
+        said = suite.read(text, ["TestGate"])
+        self.assertEqual(said.culprits(), ["TestGate/ip/mixed", "TestGate/l2/dense"])
+        self.assertEqual(suite.pattern(said.culprits()), "^(TestGate)$/^(ip|l2)$/^(mixed|dense)$")
+        ended = suite.read(text.split("--- FAIL")[0], ["TestGate"])
+        self.assertEqual((ended.without_result, ended.culprits()), (["TestGate"], ["TestGate/ip/mixed"]))
+        self.assertEqual(suite.pattern(["TestA", "TestB"]), "^(TestA|TestB)$")
 
-class Asked(unittest.TestCase):
-    def ask(self, script: str, seconds: float = 20) -> tuple[dict[str, Any], int]:
+    def test_after_one_that_hung_none_runs(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            binary = program(folder, "some.test", script)
-            return suite.Suite(binary, folder, folder / "log").ask({"do": "open"}, seconds)
+            binary = program(folder, "some.test", "echo '=== RUN   TestA'; sleep 60")
+            began = time.monotonic()
+            code, said = suite.Suite(binary, folder, folder / "log").each(["TestA", "TestB"], 50, silent=1)
+            self.assertEqual((code, said.without_result, said.running), (parts.HUNG, ["TestA", "TestB"], "TestA"))
+            self.assertLess(time.monotonic() - began, 30)
 
-    def test_answers(self) -> None:
-        self.assertEqual(self.ask('read line; echo "$line"; echo PASS'), ({"do": "open"}, 0))
-        self.assertEqual(self.ask("read line; echo lost; exit 3"), ({"error": "lost\n"}, 3))
+    def test_where_a_process_hangs(self) -> None:
+        dump = """SIGQUIT: quit
 
-    def test_late(self) -> None:
+goroutine 1 [chan receive]:
+thresher/gpu.serve(0x1)
+
+goroutine 34 [syscall, locked to thread]:
+runtime.cgocall(0x12, 0x34)
+\t/go/src/runtime/cgocall.go:167
+gorgonia.org/cu._Cfunc_cuStreamSynchronize(0x1)
+gorgonia.org/cu.Stream.Synchronize({0x1})
+\t/go/x.go:1
+thresher/device.(*Stream).Sync(0x1, 0x2)
+"""
+        self.assertEqual(
+            suite.stuck(dump), "cu._Cfunc_cuStreamSynchronize < cu.Stream.Synchronize < device.(*Stream).Sync"
+        )
+        self.assertEqual(suite.stuck("goroutine 1 [running]:\nthresher/gpu.serve(0x1)"), "")
+
+
+class Calls(unittest.TestCase):
+    def test_scripts_name_parts_that_exist(self) -> None:
+        folder = Path(gpu.__file__).parent
         with tempfile.TemporaryDirectory() as name:
-            pid = Path(name) / "pid"
-            end = self.ask(f"echo $$ >{pid}; exec sleep 60", 2)
-            self.assertEqual(end, ({"error": "no answer in time"}, parts.LATE))
-            with self.assertRaises(ProcessLookupError):
-                os.kill(int(pid.read_text()), 0)
+            every = gpu.Gpu(Path(name), []).parts()
+        for script, within in (("call1.sh", 570), ("call2.sh", 210)):
+            text = (folder / script).read_text()
+            named = re.findall(r"PARTS=(\S+)", text)[0].split(",")
+            self.assertEqual([n for n in named if n not in every], [], script)
+            seconds = float(re.findall(r"GPU_SECONDS:-(\d+)", text)[0])
+            self.assertLessEqual(seconds + min(20, 0.04 * seconds) + parts.LINGER, within, script)
+        self.assertTrue(set(gpu.GATE) <= set(every))
+
+
+class FilesReturned(unittest.TestCase):
+    def fit(self, sizes: dict[str, int], before: Collection[str] = ()) -> tuple[dict[str, int], list[str]]:
+        with tempfile.TemporaryDirectory() as name:
+            folder, told = Path(name), list[str]()
+            for at, size in sizes.items():
+                (folder / at).parent.mkdir(parents=True, exist_ok=True)
+                (folder / at).write_bytes(b"first" + os.urandom(size) + b"last")
+            returned.Returned(folder, before, told.append).fit()
+            self.assertEqual([p.name for p in folder.iterdir() if p.is_dir()], [n for n in before if "." not in n])
+            return {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}, told
+
+    def test_what_fits_is_left_as_it_is(self) -> None:
+        self.assertEqual(self.fit({"results.jsonl": 9, "a.log": 1}), ({"results.jsonl": 18, "a.log": 10}, []))
+
+    def test_what_was_there_before_is_left(self) -> None:
+        sizes = {"results.jsonl": 9, "mine/a b": 1, "notes.log": 1} | {f"{i}.log": i for i in range(1, 9)}
+        kept, told = self.fit(sizes, before=("mine", "notes.log"))
+        self.assertEqual((kept["mine/a b"], kept["notes.log"], told), (10, 10, []))
+        self.assertEqual(len(kept), returned.FILES + 2)
+
+    def test_names_and_folders(self) -> None:
+        kept, told = self.fit({"results.jsonl": 1, "deep/er/a b.txt": 2, "deep/results.jsonl": 3})
+        self.assertEqual((kept, told), ({"results.jsonl": 10, "a_b.txt": 11, "deep-results.jsonl": 12}, []))
+
+    def test_long_logs_lose_their_middle(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            log = Path(name) / "long.log"
+            log.write_bytes(b"first" + bytes(returned.TEXT) + b"last")
+            returned.Returned(Path(name), (), print).fit()
+            text = log.read_bytes()
+            self.assertTrue(text.startswith(b"first") and text.endswith(b"last") and b"left out" in text)
+            self.assertLess(len(text), returned.TEXT + 100)
+
+    def test_too_many_files(self) -> None:
+        sizes = {"results.jsonl": 50, "table.txt": 60} | {f"{i}.log": 1000 * i for i in range(1, 6)}
+        kept, told = self.fit(sizes | {f"{i}.report": 10 * i for i in range(1, 5)})
+        self.assertEqual(len(kept), returned.FILES)
+        self.assertEqual(told, [])
+        self.assertTrue({"results.jsonl", "table.txt", "4.report", "logs.log", "5.log"} <= set(kept))
+        kept, told = self.fit(sizes | {f"{i}.report": 10 * i for i in range(1, 9)})
+        self.assertEqual((len(kept), len(told)), (returned.FILES, 3))
+        self.assertTrue({"results.jsonl", "table.txt"} <= set(kept))
+
+    def test_too_many_bytes(self) -> None:
+        with mock.patch.multiple(returned, FILE=16000, TOGETHER=30000, TEXT=14000):
+            kept, told = self.fit({"results.jsonl": 8000, "a.log": 99000, "b.bin": 15000, "c.bin": 17000})
+            self.assertLessEqual(sum(kept.values()), 30000)
+            self.assertIn("results.jsonl", kept)
+            self.assertEqual([line.split(":")[0] for line in told], ["c.bin.gz", "b.bin"])
 
 
 def made(**change: Any) -> list[goals.Record]:
@@ -394,6 +494,15 @@ class Short(unittest.TestCase):
             {"kind": "left_out", "what": "a set", "why": "Failed: no plan answered", "must": True},
             {"kind": "left_out", "what": "a set: torch", "why": "there is no torch here", "must": False},
         ]
+        records += [
+            {"kind": "tests", "group": "gate", "rc": parts.HUNG, "passed": 0, "failed": [], "skipped": [],
+             "without_result": ["TestGate"], "running": "TestGate/ip", "where": "cu.Launch"},
+            {"kind": "gate", "part": "gate", "culprits": ["TestGate/ip"]},
+            {"kind": "struck", "set": "power768", "m": 1024, "k": 10, "plan": "96,rescore", "chosen": True,
+             "late": False, "why": "search:\n illegal"},
+            {"kind": "costs", "unfit": "no cost"},
+            {"kind": "selftest", "rc": 1, "said": "FAIL words"},
+        ]  # fmt: skip
         records[3]["checked"] = {
             "plan": {"compatible": False, "wrong": 99, "answers": 100},
             "auto": {"compatible": True, "wrong": 1, "answers": 100},
@@ -401,11 +510,16 @@ class Short(unittest.TestCase):
         self.assertEqual(
             short.bad(records),
             [
+                "the gate: gate failed, so nothing was measured",
                 "kernels: TestScan, TestSelectCandidates",
+                "gate: TestGate, hung in TestGate/ip: cu.Launch",
                 "benchmarks: code 124",
                 "memcheck: ERROR SUMMARY: 2 errors",
+                "selftest: FAIL words",
                 "command: no time was left",
                 "a set: Failed: no plan answered",
+                "power768 m=1024 k=10: plan 96,rescore lost the device, the engine's choice: search: illegal",
+                "costs: no cost",
                 "power768 m=1024 k=10: 99 of 100 wrong by plan",
             ],
         )

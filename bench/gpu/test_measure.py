@@ -9,7 +9,8 @@ import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from unittest import mock
 
 try:
     import numpy as np
@@ -23,8 +24,9 @@ import measure
 import vectors
 from child import Child, Failed, Gone, dumped
 from measure import torch_here
-from rivals import Torch, Turn
+from rivals import Torch, Turn, Way
 from test_gpu import quietly
+from trials import Trials, made_of
 
 TORCH = torch_here()
 
@@ -125,7 +127,7 @@ class Peers(unittest.TestCase):
         truth = exact.truth(v, 7)
         for precision in ("fp32", "tf32"):  # a CPU knows no tf32
             peer = Torch(TORCH, v, precision)
-            for peer.chunk in (0, 300, 997):
+            for peer.way in (Way(0), Way(300), Way(997)):
                 ids = peer.run(8, 7, 1, 2).ids
                 assert ids is not None
                 np.testing.assert_array_equal(ids, truth.ids[16:24])
@@ -167,25 +169,124 @@ class Turns(unittest.TestCase):
 
 
 class Children(unittest.TestCase):
-    def child(self, script: str, **ask: Any) -> Any:
-        with tempfile.TemporaryDirectory() as folder, open("/dev/null", "wb") as log:
+    def child(self, script: str, seconds: float = 20, **ask: Any) -> Any:
+        with tempfile.TemporaryDirectory() as folder, (Path(folder) / "log").open("ab") as log:
             path = Path(folder) / "child"
             path.write_text(f"#!/bin/sh\n{script}\n")
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
-            with Child(path, log) as child:
-                return child.ask(**({"do": "open", "seconds": 20} | ask))
+            try:
+                with Child(path, log) as child:
+                    return child.ask(seconds, **({"do": "open"} | ask))
+            finally:
+                self.log = (Path(folder) / "log").read_text()
 
     def test_answers(self) -> None:
         self.assertEqual(self.child('read line; echo "[$line]"', m=3), [{"do": "open", "m": 3}])
-        with self.assertRaisesRegex(Failed, "open: no such set"):
-            self.child("""read line; echo '{"error": "no such set"}'""")
         self.assertEqual(self.child("read line; echo a driver speaks; echo '{}'"), {})
+        self.assertEqual(self.log, "a driver speaks\n")
+        with self.assertRaisesRegex(Failed, "open: no such set") as e:
+            self.child("""read line; echo '{"error": "no such set", "driver": {"code": 2}}'""", m=3)
+        record = {"why": "open: no such set", "request": {"do": "open", "m": 3}, "driver": {"code": 2}}
+        self.assertEqual(e.exception.record(), record)
 
-    def test_ended_or_late(self) -> None:
-        with self.assertRaisesRegex(Gone, "code 3"):
-            self.child("read line; exit 3")
-        with self.assertRaisesRegex(Gone, "no answer in time"):
+    def test_a_lost_device_is_told_with_what_the_driver_said(self) -> None:
+        answer = '{"error": "illegal address", "driver": {"code": 700, "log": "scan_mixed"}, "lost": true}'
+        with self.assertRaisesRegex(Gone, "search: illegal address") as e:
+            self.child(
+                f"read line; echo '{answer}'; echo '--- FAIL: last words'; exit 1", do="search", plan="96,rescore"
+            )
+        record = e.exception.record()
+        self.assertEqual(record["driver"], {"code": 700, "log": "scan_mixed"})
+        self.assertEqual(record["request"], {"do": "search", "plan": "96,rescore"})
+        self.assertIn("--- FAIL: last words", self.log)
+
+    def test_ended(self) -> None:
+        with self.assertRaisesRegex(Gone, "code 3; it said: out of order"):
+            self.child("read line; echo out of order >&2; exit 3")
+        with self.assertRaisesRegex(Gone, "code 4; it said: out of order"):
+            self.child("read line; echo out of order; exit 4")
+
+    def test_late(self) -> None:
+        with self.assertRaisesRegex(Gone, "no answer in time") as e:
             self.child("read line; printf '{'; exec sleep 60", seconds=0.3)
+        self.assertTrue(e.exception.late)
+
+    def test_what_says_nothing_hangs(self) -> None:
+        with mock.patch("child.SILENT", 1.0):
+            self.assertEqual(
+                self.child("read line; for i in 1 2 3 4 5; do echo working: $i; sleep 0.3; done; echo '{}'"), {}
+            )
+            with self.assertRaisesRegex(Gone, "nothing for 1 s, last building") as e:
+                self.child("read line; echo working: building; exec sleep 60")
+        self.assertTrue(e.exception.late)
+
+
+def plan(name: str, chosen: bool = False) -> dict[str, Any]:
+    return {"plan": name, "chosen": chosen}
+
+
+class Plans(unittest.TestCase):
+    cell = (8, 5)
+    listed: ClassVar = [
+        plan(p) for p in ("96,rescore", "64,rescore", "96,whole,rescore", "mixed64,rescore", "mixed96,rescore", "dense")
+    ]
+
+    def order(self, trials: Trials) -> list[tuple[bool, str]]:
+        return [(must, p["plan"]) for must, p in trials.order(self.cell, self.listed)]
+
+    def lost(self, trials: Trials, name: str) -> None:
+        self.assertIsNotNone(trials.strike(self.cell, Gone("illegal address", {"do": "search", "plan": name})))
+
+    def test_one_of_each_is_tried(self) -> None:
+        must = ["96,rescore", "mixed64,rescore", "96,whole,rescore", "dense"]
+        rest = ["64,rescore", "mixed96,rescore"]
+        self.assertEqual(self.order(Trials("x")), [(True, p) for p in must] + [(False, p) for p in rest])
+        trials = Trials("x")
+        trials.answered(self.cell, "96,rescore", {"seconds": 1.0})
+        trials.refused(self.cell, "mixed64,rescore", Failed("no room"))
+        self.assertEqual(
+            self.order(trials),
+            [(True, p) for p in ("mixed96,rescore", "96,whole,rescore", "dense")] + [(False, "64,rescore")],
+        )
+
+    def test_mixed_codes_have_two_kernels(self) -> None:
+        self.assertEqual(made_of("mixed96,rescore", 32), {"mixed"})
+        self.assertEqual(made_of("mixed128,whole,rescore", 32), {"wide", "rows"})
+        must = [p for must, p in self.order(Trials("x", 40)) if must]
+        self.assertEqual(must, ["96,rescore", "mixed64,rescore", "mixed96,rescore", "96,whole,rescore", "dense"])
+
+    def test_what_lost_the_device_is_struck_off(self) -> None:
+        trials = Trials("x")
+        trials.answered(self.cell, "96,rescore", {"seconds": 2.0})
+        trials.answered(self.cell, "64,rescore", {"seconds": 1.0})
+        trials.chosen[self.cell] = "64,rescore"
+        self.assertEqual(trials.auto(self.cell), "")
+        record = trials.strike(self.cell, Gone("illegal address", {"do": "search", "plan": ""}, {"code": 700}))
+        self.assertEqual(
+            record,
+            {"plan": "64,rescore", "chosen": True, "late": False, "why": "illegal address",
+             "request": {"do": "search", "plan": ""}, "driver": {"code": 700}},
+        )  # fmt: skip
+        self.assertEqual(trials.auto(self.cell), "illegal address")
+        self.assertEqual(trials.best(self.cell), ("96,rescore", "96,rescore"))
+        self.assertIsNone(
+            trials.strike(self.cell, Gone("again", {"do": "search", "plan": "64,rescore"})), "nothing loops"
+        )
+        self.assertIsNone(trials.strike(self.cell, Gone("no plan", {"do": "build"})))
+        self.assertNotIn("64,rescore", [p for _, p in self.order(trials)])
+        with self.assertRaisesRegex(Failed, "no plan answered: there is none"):
+            trials.best((1, 1))
+
+    def test_a_look_at_fault_is_not_tried_again_and_again(self) -> None:
+        trials = Trials("x")
+        self.lost(trials, "96,rescore")
+        self.assertIn((True, "96,whole,rescore"), self.order(trials))
+        self.lost(trials, "96,whole,rescore")
+        self.assertTrue(trials.why_not("96,128,rescore"))
+        self.assertFalse(trials.why_not("64,rescore"))
+        self.lost(trials, "64,rescore")
+        self.assertTrue(trials.why_not("128,rescore"), "panels are at fault")
+        self.assertEqual([p for _, p in self.order(trials)], ["mixed64,rescore", "dense", "mixed96,rescore"])
 
 
 class Working(measure.Run):
@@ -231,14 +332,26 @@ class Steps(unittest.TestCase):
             ({}, "abq", 1),
             ({"b": 1}, "abq", 2),  # it may have been a that broke the process
             ({"a": 2}, "bq", 3),
-            ({"b": 2, "q": 1}, "a", 3),
-            ({"a": 9, "b": 9}, "", 3),
+            ({"b": 2, "q": 1}, "aq", 4),
+            ({"a": 9, "b": 9}, "q", 5),
+            ({"a": 9, "b": 9, "q": 9}, "", 6),
         ):
-            run = self.work(**{name: [Gone() for _ in range(n)] for name, n in ends.items()})
+            run = self.work(**{name: [Gone("ended") for _ in range(n)] for name, n in ends.items()})
             self.assertEqual(("".join(run.done), run.processes), (done, processes), f"{ends}")
 
+    def test_a_cell_goes_on_after_plans_that_are_struck_off(self) -> None:
+        struck = [Gone("ended") for _ in range(9)]
+        for e in struck:
+            e.struck = True
+        run = self.work(b=struck)
+        self.assertEqual(("".join(run.done), run.processes), ("abq", 10))
+        endless = [Gone("ended") for _ in range(99)]
+        for e in endless:
+            e.struck = True
+        self.assertEqual(self.work(b=endless).processes, measure.PROCESSES)
+
     def test_what_hung_is_not_tried_again(self) -> None:
-        late = Gone()
+        late = Gone("ended")
         late.late = True
         run = self.work(a=[late])
         self.assertEqual(("".join(run.done), run.processes), ("bq", 2))

@@ -29,6 +29,7 @@ enum : Result {
   kInvalidDevice = 101,
   kInvalidImage = 200,
   kInvalidContext = 201,
+  kNoBinaryForGpu = 209,
   kInvalidPtx = 218,
   kUnsupportedPtxVersion = 222,
   kInvalidHandle = 400,

@@ -1,5 +1,7 @@
 #include "fail.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -19,18 +21,30 @@ struct Rule {
   int code;
 };
 
-std::string value;  // the value that the rules were parsed from
-std::vector<Rule> rules;
-std::map<std::string, unsigned long long> counts;
+// Rules are what a variable names, and how often each name was called since it has this value.
+struct Rules {
+  const char* variable;
+  std::string value;
+  std::vector<Rule> all;
+  std::map<std::string, unsigned long long> counts;
+
+  void forget() {
+    value.clear();
+    all.clear();
+    counts.clear();
+  }
+};
+
+Rules failures = {"EMU_FAIL", {}, {}, {}}, hangs = {"EMU_HANG", {}, {}, {}};
 
 int default_code(const std::string& name) {
   if (name.find("Alloc") != std::string::npos) return 2;
   return name.compare(0, 6, "kernel") == 0 ? 719 : 999;
 }
 
-void read_rules() {
-  rules.clear();
-  counts.clear();
+void parse(Rules* rules, const std::string& value) {
+  rules->forget();
+  rules->value = value;
   std::istringstream list(value);
   for (std::string item; std::getline(list, item, ',');) {
     size_t colon = item.find(':');
@@ -43,23 +57,28 @@ void read_rules() {
       end++;
     }
     if (*end == ':') r.code = atoi(end + 1);
-    rules.push_back(r);
+    rules->all.push_back(r);
   }
+}
+
+// Returns the rule for this call of `name`, if there is one.
+const Rule* rule_for(Rules* rules, const char* name) {
+  std::string now = setting(rules->variable, "");
+  if (now != rules->value) parse(rules, now);
+  if (rules->all.empty()) return nullptr;
+  unsigned long long n = ++rules->counts[name];
+  for (const Rule& r : rules->all)
+    if (r.name == name && (n == r.from || (r.onward && n > r.from))) return &r;
+  return nullptr;
 }
 
 }  // namespace
 
 int injected_failure(const char* name) {
-  std::string now = setting("EMU_FAIL", "");
-  if (now != value) {
-    value = now;
-    read_rules();
-  }
-  if (rules.empty()) return 0;
-  unsigned long long n = ++counts[name];
-  for (const Rule& r : rules)
-    if (r.name == name && (n == r.from || (r.onward && n > r.from))) return r.code;
-  return 0;
+  if (rule_for(&hangs, name))
+    for (;;) pause();  // a signal handler's return ends it
+  const Rule* r = rule_for(&failures, name);
+  return r ? r->code : 0;
 }
 
 bool ends_context(int code) {
@@ -75,9 +94,8 @@ bool ends_context(int code) {
 }
 
 void reset_failures() {
-  value.clear();
-  rules.clear();
-  counts.clear();
+  failures.forget();
+  hangs.forget();
 }
 
 }  // namespace emu

@@ -1,4 +1,4 @@
-// fail.h: EMU_FAIL, injected errors.
+// fail.h: EMU_FAIL and EMU_HANG, injected errors and hangs.
 #pragma once
 
 namespace emu {
@@ -7,7 +7,7 @@ namespace emu {
 // name:n[:code] separated by commas: the n-th call, or with n+ that one and all later ones. Names are without suffixes
 // such as _v2; `kernel` counts all kernels as they run, `kernel NAME` those of that name. Codes default to 2 (out of
 // memory) for allocations, 719 (launch failed) for kernels and 999 (unknown) otherwise. Counts start anew when the value
-// changes.
+// changes. If EMU_HANG, a list of the same form without codes, names the call, it never returns.
 int injected_failure(const char* name);
 
 // Returns whether this error ends the context.

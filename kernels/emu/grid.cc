@@ -15,7 +15,7 @@
 namespace emu {
 
 unsigned char* dynamic_shared;
-bool mma_truncates;
+bool mma_truncates, mma_exchanges;
 
 namespace {
 
@@ -106,6 +106,7 @@ Fault run(const Launch& l) {
   block_size = l.block;
   grid_size = l.grid;
   mma_truncates = setting("EMU_MMA", "") == "truncate";
+  mma_exchanges = flag_setting("EMU_MMA_EXCHANGE");
   set_mutant(unit);
   if (int i = foreign_argument(l); i >= 0)
     return {kIllegalAddress, text("%s: parameter %d points to another device's memory", l.kernel->name, i)};

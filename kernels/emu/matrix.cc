@@ -38,8 +38,8 @@ void gather(void** all, Words* w, C (*c)[8]) {
     auto* f = (Fragments<C>*)all[l];
     int g = l / 4, t = l % 4;
     w->a[g][t] = f->a[0];
-    w->a[g + 8][t] = f->a[1];
-    w->a[g][t + 4] = f->a[2];
+    w->a[g + 8][t] = f->a[mma_exchanges ? 2 : 1];
+    w->a[g][t + 4] = f->a[mma_exchanges ? 1 : 2];
     w->a[g + 8][t + 4] = f->a[3];
     w->b[g][t] = f->b[0];
     w->b[g][t + 4] = f->b[1];

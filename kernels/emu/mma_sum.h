@@ -11,6 +11,9 @@ namespace emu {
 // Returns whether EMU_MMA=truncate is set for this launch.
 extern bool mma_truncates;
 
+// Returns whether EMU_MMA_EXCHANGE is set for this launch: registers of the left factor exchanged, so that products are wrong.
+extern bool mma_exchanges;
+
 // truncated_sum is c plus the products as summed by the least exact tensor core, a V100's: the exact terms are aligned to
 // the greatest exponent among them and truncated below 24 bits, and the sum is truncated again
 // (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ CS 7:e330, 2021).

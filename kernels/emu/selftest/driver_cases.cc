@@ -257,6 +257,13 @@ void modules(Host& host) {
     want("a log if it fails", *log != 0, c.code != 0);
   }
   void *module, *f;
+  const char* assembled = "\x7f" "ELF";
+  want("assembled code", host.result("cuModuleLoadData", &module, (const void*)assembled), 200);
+  {
+    Setting jit("CUDA_FORCE_PTX_JIT", "1");
+    want("assembled code where PTX is compiled", host.result("cuModuleLoadData", &module, (const void*)assembled), 209);
+    want("PTX where PTX is compiled", host.result("cuModuleLoadData", &module, (const void*)good), 0);
+  }
   host.must("cuModuleLoadData", &module, (const void*)good);
   want("an entry that is not there", host.result("cuModuleGetFunction", &f, module, "keep"), 500);
   host.must("cuModuleGetFunction", &f, module, "sum");
