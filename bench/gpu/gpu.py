@@ -61,6 +61,7 @@ WATCHED = (
     *FRAGMENTS, "TestScan", "TestPrune", "TestSelectCandidates", "TestLookRows", "TestLookSigns", "TestScores",
     "TestMerge", "TestQueryCodes", "TestLookFactors", "TestHeads", "TestRotations",
 )  # fmt: skip
+NOT_STARTED = 127  # code of a program that lacks a library
 # Where the driver may be (device/driver.go); the first is the loader's path.
 LIBRARIES = ("libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1")
 # Where ncu and compute-sanitizer may be, besides the PATH.
@@ -187,6 +188,8 @@ class Gpu:
         library = os.environ.get("THRESHER_LIBCUDA") or next((p for p in LIBRARIES if Path(p).exists()), LIBRARIES[0])
         log = self.results.folder / "tests.log"
         code, out = parts.run([folder / "selftest", library, folder / "ptx"], seconds, log, silent=seconds)
+        if code == NOT_STARTED:
+            return f"it does not start: {out.strip()[-200:]}"
         self.results.add("selftest", rc=code, said=out.strip()[-1000:])
         return code
 
@@ -293,8 +296,8 @@ class Gpu:
         self.ended = True
         records = self.results.all()
         table = short.table(records)
-        if self.call.left_out:
-            table += f"for another call: PARTS={','.join(self.call.left_out)} python3 bench/gpu/gpu.py\n"
+        if left := [name for name in self.call.left_out if name in self.parts()]:
+            table += f"for another call: PARTS={','.join(left)} python3 bench/gpu/gpu.py\n"
         (self.results.folder / "table.txt").write_text(table)
         with (self.cache / self.results.file.name).open("ab") as kept:
             kept.write(self.results.file.read_bytes())

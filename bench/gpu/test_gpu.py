@@ -7,6 +7,7 @@ targets, the page. They need the standard library alone; `make gpu-rehearsal` ru
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import binaries
 import goals
 import gpu
 import page
@@ -229,6 +231,23 @@ class Calls(unittest.TestCase):
             seconds = float(re.findall(r"GPU_SECONDS:-(\d+)", text)[0])
             self.assertLessEqual(seconds + min(20, 0.04 * seconds) + parts.LINGER, within, script)
         self.assertTrue(set(gpu.GATE) <= set(every))
+
+
+class Packed(unittest.TestCase):
+    def test_programs_are_unpacked_once(self) -> None:
+        with (
+            tempfile.TemporaryDirectory() as name,
+            mock.patch.object(binaries, "DEVICE", Path(name)),
+            mock.patch.dict(os.environ, {binaries.VARIABLE: f"{name}/cache"}),
+        ):
+            found = []
+            for text in ("echo one", "echo one", "echo two"):
+                (Path(name) / "some.gz").write_bytes(gzip.compress(f"#!/bin/sh\n{text}\n".encode(), mtime=0))
+                os.utime(Path(name) / "some.gz", (0, 0))
+                found.append(binaries.unpacked("some"))
+            self.assertEqual((found[0], found[0] == found[2]), (found[1], False))
+            self.assertEqual([parts.run([p], 9, Path(name) / "log")[1] for p in found[1:]], ["one\n", "two\n"])
+            self.assertIsNone(binaries.selftest())
 
 
 class FilesReturned(unittest.TestCase):
