@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 import binaries
 import facts
@@ -167,8 +168,7 @@ class Gpu:
         until = time.monotonic() + seconds
         for _ in range(2):
             try:
-                with (self.results.folder / "bench.log").open("ab") as log, Child(self.suite.binary, log) as child:
-                    said = child.ask(max(1.0, until - time.monotonic()), do="open")
+                said = self.opened(max(1.0, until - time.monotonic()))
             except Trouble as e:
                 self.unopened = True
                 self.results.add("left_out", what="opening", must=True, **e.record())
@@ -176,6 +176,12 @@ class Gpu:
             self.emulated = said["emulator"]
             self.results.add("card", **said)
         return 0
+
+    def opened(self, seconds: float) -> dict[str, Any]:
+        """What a process says of the device that it opened."""
+        with (self.results.folder / "bench.log").open("ab") as log, Child(self.suite.binary, log) as child:
+            said: dict[str, Any] = child.ask(seconds, do="open")
+            return said
 
     def selftest(self, seconds: float) -> int | str:
         """The emulator's tests of every function that kernels use, against plain C++. It is no part of the gate: it
