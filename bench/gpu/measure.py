@@ -48,6 +48,7 @@ SETUP = 25.0  # most seconds until a set is made and loaded
 SET = 50.0  # seconds reserved for each set to come
 CELL = 8.0  # most seconds of a cell
 PROCESSES = 16  # that a set may use up: each ends with a plan struck off, or with a step that is not tried a third time
+BARREN = 2  # that may end in a row before their first step
 TRIED = 2.0  # seconds of plans that answer, in which further ones are tried beside those that must be
 TRYING = 6.0  # the same with what prepares them
 
@@ -112,7 +113,8 @@ class Run:
                 self.log.add("left_out", what=what, must=must, **e.record())
             e.noted = True
             raise
-        except Hangs:
+        except Hangs as e:  # nor does anything with another child
+            self.log.add("left_out", what=what, why=str(e)[:500], must=must)
             raise
         except Trouble as e:
             self.log.add("left_out", what=what, must=must, **e.record())
@@ -199,14 +201,16 @@ class Run:
             left.insert(BEFORE, None)
         trials = Trials(recipe.name)
         again: set[Cell | None] = set()  # the step before may have broken the process
+        barren = 0  # processes in a row that ended before their first step
         for at in range(PROCESSES):
             self.need(SETUP if at else 0)
+            barren += 1
             with self.thresher(stderr):
                 loaded = self.load(recipe, files, names[0], 1)
                 field = Field(self, made, truth, names, loaded, trials)
                 field.load = lambda name, seed: self.load(recipe, files, name, seed)
                 while left:
-                    step = left.pop(0)
+                    step, barren = left.pop(0), 0
                     try:
                         self.step(field, step, cells)
                     except Gone as e:
@@ -220,7 +224,9 @@ class Run:
                     self.child.ask(do="close", set=name)
             if not left:
                 return
-        why = f"{PROCESSES} processes ended"
+            if barren == BARREN:
+                break
+        why = f"{at + 1} processes ended, the last {barren} before their first step"
         self.log.add("left_out", what=f"{recipe.name}: {len(left)} steps", why=why, must=True)
 
     def step(self, field: Field, step: Cell | None, cells: list[Cell]) -> None:
