@@ -1,46 +1,74 @@
-# Targets are names for commands that can also be run directly.
+# Targets are names for commands that can also be run directly; `make help` lists them.
 GO ?= go
 PYTHON ?= python3
 
-.PHONY: test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters worker-overhead worker-stress wheel-cuda
+help: ## this list
+	@sed -n 's/^\([a-z][a-z0-9-]*\):[^#=]*## /\1: /p' $(MAKEFILE_LIST) | sort | while IFS= read -r line; do printf '%-22s %s\n' "$${line%%:*}" "$${line#*: }"; done
+
+include .ci/stages.mk
+
+.PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
 
 test: ## the whole suite, offline, one to two minutes on two cores once compiled
 	$(GO) test ./...
 
-race:
-	$(GO) test -race -short ./...
+# Without tests of one goroutine that take seconds under the race detector: checks of arithmetic, and of tournaments that
+# no other goroutine knows. `make test` runs each of them, with more data, and `make race-whole` runs all.
+SINGLE = ^(TestTermsBoundTheirAtoms|TestRotationIsItsDefinition|TestHeadAndRestAddUpToTheScore|TestRotationIsWhatPrepareDoes|TestHaarMatrix|TestFewAtomsOfHugeDimension|TestHeadOption|TestFastRotationMixesFewHot|TestCalibration|TestExtremeNorms|TestUndo|TestSavedTournamentsGoOn|TestPastErrors|TestCheckForetells)$$
+race: ## the suite under the race detector, without tests of one goroutine
+	$(GO) test -race -short -vet=off -timeout 15m -skip '$(SINGLE)' ./...
 
-vet:
+race-whole: ## the whole suite under the race detector, an hour
+	$(GO) test -race -vet=off -timeout 90m ./...
+
+vet: ## go vet and gofmt
 	$(GO) vet ./...
-	test -z "$$(gofmt -l .)"
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt would change: $$unformatted"; exit 1; }
+
+vet-elsewhere: ## go vet for another system and another processor, without cgo
+	GOOS=windows GOARCH=arm64 $(GO) vet ./...
 
 lint: ## staticcheck, of the version pinned here
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 KERNELS = scan drain rows signs gemm float ranks convert sort
-generate: ## the assembly in simd, from simd/_generate, the kernels' constants, from backend/looks, and their launchers, from kernels/manifest.json
-	@cd simd/_generate && for k in $(KERNELS); do \
+# assembly FOLDER: FOLDER/*.s, by the generators in FOLDER/_generate
+assembly = @cd $(1)/_generate && for k in $(KERNELS); do \
 	  if [ -d $$k ]; then $(GO) run ./$$k -out ../$${k}_amd64.s -stubs ../$${k}_stubs_amd64.go -pkg simd || exit 1; fi; \
 	  if [ -d neon/$$k ]; then $(GO) run ./neon/$$k -out ../$${k}_arm64.s -stubs ../$${k}_stubs_arm64.go || exit 1; fi; \
 	done
+generate: ## the assembly in simd, from simd/_generate, the kernels' constants, from backend/looks, and their launchers, from kernels/manifest.json
+	$(call assembly,simd)
 	test -z "$$(gofmt -l simd simd/_generate)"
 	$(GO) test ./backend/looks -run "^TestHeader$$" -write
 	$(GO) test ./kernels -run "^TestLaunchers$$" -write
 
+# The files that `go test` compares are not made again here: the kernels' constants and launchers.
+FRESH = build/_generated
+check-generated: ## the assembly and the gRPC messages are what their sources give
+	@rm -rf $(FRESH) && mkdir -p $(FRESH)/simd && cp -r simd/_generate $(FRESH)/simd/
+	cd $(FRESH)/simd/_generate && $(GO) vet ./...
+	$(call assembly,$(FRESH)/simd)
+	@$(MAKE) --no-print-directory proto PROTO_OUT=$(FRESH)
+	@cd $(FRESH) && for file in simd/*.* service/oip/inferencepb/*; do \
+	  cmp -s $$file $(CURDIR)/$$file || { echo "$$file differs from what its source gives: make generate proto"; exit 1; }; \
+	done
+
 PROTOC = build/proto/bin
+PROTO_OUT = .
 proto: ## service/oip/inferencepb from its .proto file; needs Python's package index once
 	@test -x $(PROTOC)/python || { $(PYTHON) -m venv build/proto && $(PROTOC)/pip install --quiet --disable-pip-version-check --only-binary=:all: grpcio-tools==1.85.1; }
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1
-	PATH=$(CURDIR)/$(PROTOC):$$PATH $(PROTOC)/python -m grpc_tools.protoc -I service/oip/inferencepb --go_out=. --go_opt=module=thresher \
-	  --connect-go_out=. --connect-go_opt=module=thresher,package_suffix,simple inference.proto
+	PATH=$(CURDIR)/$(PROTOC):$$PATH $(PROTOC)/python -m grpc_tools.protoc -I service/oip/inferencepb --go_out=$(PROTO_OUT) --go_opt=module=thresher \
+	  --connect-go_out=$(PROTO_OUT) --connect-go_opt=module=thresher,package_suffix,simple inference.proto
 
 TOOLCHAIN = PYTHON=$(PYTHON) sh kernels/toolchain/install.sh
-kernels: ## PTX from kernels/*.cu, its manifest and tables; needs Python's package index once
+kernels: ## PTX and assembled code from kernels/*.cu, their manifest and tables; needs Python's package index once
 	@$(TOOLCHAIN)
 	$(PYTHON) kernels/toolchain/kernels.py build
 
-check-kernels: ## fails if the PTX or tables differ from what the sources give, or registers are spilled
+check-kernels: ## fails if PTX, assembled code or tables differ from what the sources give, or registers are spilled
 	@$(TOOLCHAIN)
 	$(PYTHON) -m unittest discover -q -s kernels/toolchain
 	$(PYTHON) kernels/toolchain/kernels.py check
@@ -53,13 +81,18 @@ $(EMULATOR): $(wildcard kernels/*.cu kernels/*.cuh kernels/emu/*)
 # The C compiler's own variable: CGO_CFLAGS would recompile net and all that imports it.
 CUDA_H = C_INCLUDE_PATH=$(CURDIR)/build/cuda/nvidia/cuda_runtime/include
 CUDA = $(CUDA_H) $(GO)
-# Three thread schedules of the emulator. Each covers a third of the test data that
-# does not depend on the schedule.
-SEEDS ?= 0 1 2
-test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, one process for each processor
+# Schedules of the emulator's threads: 2 draws the order of blocks, warps and lanes anew at every barrier. Each schedule
+# covers a third of the test data that does not depend on it.
+SEEDS ?= 2
+test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, under one schedule of threads
 	@$(TOOLCHAIN)
 	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./device ./gpu ./cmd/thresher
 	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
+
+# The opposite orders 0 and 1, the one of test-cuda, and three that are drawn: overtaking warps are among them.
+test-cuda-schedules: ## the same under six schedules, three of them drawn, which cover all test data twice; an hour
+	@drawn=$$((3 * (1 + $$(od -An -N2 -tu2 /dev/urandom)))); seeds="0 1 2 $$drawn $$((drawn + 1)) $$((drawn + 2))"; \
+	echo "schedules $$seeds"; $(MAKE) --no-print-directory test-cuda SEEDS="$$seeds"
 
 suite-cuda: $(EMULATOR) ## the conformance suite with every set in every metric on the emulator, with starts and without, minutes; test-cuda runs a part
 	@$(TOOLCHAIN)
@@ -176,6 +209,11 @@ build/worker-stress/bin/python:
 worker-stress: build/worker-stress/bin/python ## 1,000 forks, spawned children, threads and interrupts of a Python program, and 100,000 calls; two to three minutes
 	$(GO) build -o build/thresher ./cmd/thresher
 	cd python && THRESHER_BINARY=$(CURDIR)/build/thresher PYTHONPATH=src THRESHER_STRESS=1000 THRESHER_CALLS=100000 ../build/worker-stress/bin/python -m pytest -v --durations=5 tests/test_worker.py tests/test_worker_life.py
+
+test-python-cuda: $(EMULATOR) build/worker-stress/bin/python ## what the Python package says of GPUs, on the emulator
+	@$(TOOLCHAIN)
+	$(CUDA) build -tags cuda -o build/thresher-cuda ./cmd/thresher
+	cd python && THRESHER_COSTS=builtin THRESHER_BINARY=$(CURDIR)/build/thresher-cuda THRESHER_LIBCUDA=$(CURDIR)/$(EMULATOR) PYTHONPATH=src ../build/worker-stress/bin/python -m pytest -v tests/test_devices.py
 
 test-python-versions: ## the wheel of test-python on each Python from 3.10 on that is found, 3.10 with the oldest numpy; needs Python's package index
 	@python/versions.sh

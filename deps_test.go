@@ -65,6 +65,7 @@ var knows = map[string][]string{
 	"dataset":             {},
 	"internal/atomicfile": {},
 	"internal/filelock":   {},
+	"internal/draws":      {},
 	"internal/vectors":    {},
 	"e2e":                 {"internal/vectors"},
 	"bench":               {"bandit", "batch", "batch/plan", "backend", "backend/looks", "collection", "cpu", "gpu", "simd", "dataset", "internal/vectors"},

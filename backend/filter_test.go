@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"thresher/backend"
+	_ "thresher/internal/draws"
 )
 
 // TestFilter compares filters of bits and of lists with a set, with calls in any order and

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "thresher/internal/draws"
 )
 
 func TestKthLargest(t *testing.T) {

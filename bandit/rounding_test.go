@@ -1,8 +1,11 @@
 package bandit
 
 import (
+	"iter"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -116,6 +119,17 @@ func hardVectors(rng *rand.Rand, d int) map[string][]float32 {
 	}
 }
 
+// inOrder yields the entries of m by name, so that what is drawn meanwhile is the same in every run.
+func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			if !yield(name, m[name]) {
+				return
+			}
+		}
+	}
+}
+
 // ratios holds the largest measured/bound of each check.
 type ratios map[string]float64
 
@@ -142,7 +156,7 @@ func TestAccumulateError(t *testing.T) {
 	r := ratios{}
 	for _, n := range []int{1, 2, 8, 100, 512, 100000} {
 		rng := rand.New(rand.NewPCG(41, uint64(n)))
-		for name, x := range hardVectors(rng, n) {
+		for name, x := range inOrder(hardVectors(rng, n)) {
 			y := hardVectors(rng, n)[name]
 			var sum float32
 			exact, size := 0.0, 0.0
@@ -366,7 +380,7 @@ func TestCodeSlackCoversComputedRotation(t *testing.T) {
 		kappa := Kappa(c.D)
 		for _, alpha := range []float64{0.4, 1e-3, 1e-9} {
 			xalpha, reach := XiQuantile(alpha, c.D), Reach(alpha, kappa, c.D)
-			for vName, v := range hardVectors(rng, c.D) {
+			for vName, v := range inOrder(hardVectors(rng, c.D)) {
 				computed, exact := wide(rotate(rotation, v)), rotate(rotation, wide(v))
 				for _, write := range []code{prefixCode(c.D / 8), prefixCode(c.D), int8Code(c.D), int8Code(c.D / 4), signCode(c.D)} {
 					x := write.write(computed)

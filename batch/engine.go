@@ -32,6 +32,7 @@ type Engine struct {
 
 	mu         sync.Mutex
 	substitute *Engine // over Options.Fallback; nil until first needed
+	instead    error   // why the fallback answers everything; nil if it does not
 	closed     bool
 }
 
@@ -54,6 +55,7 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, b.Name(), err)
 		}
 		e.reportFallback(b, err)
+		e.instead = err
 		e.primary, e.opt.Fallback, e.opt.Costs = e.opt.Fallback, nil, nil
 		if r, err = e.primary.Load(ctx, c); err != nil {
 			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, e.primary.Name(), err)
@@ -152,6 +154,14 @@ func (e *Engine) Backend() string {
 		return e.opt.Fallback.Name()
 	}
 	return e.primary.Name()
+}
+
+// Instead returns why the fallback answers everything: the backend could not load the collection, or is lost;
+// nil if it does not.
+func (e *Engine) Instead() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.instead
 }
 
 // threads is how many goroutines of the primary backend compute at once; 0 for a GPU.
@@ -298,6 +308,11 @@ func (e *Engine) answer(ctx context.Context, p *strategy, q backend.Queries, goa
 	}
 	// a lost device is reported once and not used again
 	if gone := errors.Is(err, backend.ErrUnavailable); !gone || e.lost.CompareAndSwap(false, true) {
+		if gone {
+			e.mu.Lock()
+			e.instead = err
+			e.mu.Unlock()
+		}
 		e.reportFallback(e.primary, err)
 	}
 	if answers, err = rounds(ctx, g.leavable(s.resident, s.primary.Name()), p.Plan, q, goals); err != nil && !contextEnded(err) {

@@ -13,6 +13,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	_ "thresher/internal/draws"
 	"thresher/internal/vectors"
 )
 

@@ -131,6 +131,9 @@ func TestFallback(t *testing.T) {
 			if len(w.searched) != 2 || w.searched[0] != batch.Certain || w.queries != 10 || w.stats != want.Stats {
 				t.Errorf("%s: told of %v, %d queries, %+v", at, w.searched, w.queries, w.stats)
 			}
+			if why := e.Instead(); (why != nil) != (at == "load") || why != nil && !errors.Is(why, with) {
+				t.Errorf("%s: %s instead because of %v", at, name, why)
+			}
 			if e.Backend() != name {
 				t.Errorf("%s: backend %s, want %s", at, e.Backend(), name)
 			}

@@ -78,6 +78,9 @@ func TestLost(t *testing.T) {
 		if e.Backend() != by {
 			t.Errorf("search %d: backend %s, want %s", i, e.Backend(), by)
 		}
+		if why := e.Instead(); (why != nil) != (by == "cpu") || why != nil && !errors.Is(why, backend.ErrUnavailable) {
+			t.Errorf("search %d: by %s instead because of %v", i, by, why)
+		}
 		for j := range resp.Answers {
 			if c := &resp.Answers[j].Certificate; c.Backend != by {
 				t.Errorf("search %d, query %d: certificate by %q, want %q", i, j, c.Backend, by)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "thresher/internal/draws"
 )
 
 // TestCosineOfMultiples: if sums are exact, a vector has the same cosine as all of its

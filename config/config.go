@@ -9,6 +9,9 @@ import (
 type Config struct {
 	// Method, Metric, Basis and Backend are names from Sources.Choices.
 	Method, Metric, Basis, Backend string
+	// Device says which GPUs are used: one, the first that can be; all that can be; or a list of indexes and
+	// UUIDs.
+	Device string
 	// K is the number of atoms to return for each query, at least 1.
 	K int
 	// Delta in (0, 1) is the allowed failure probability of one query.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -39,6 +40,11 @@ func settings() []setting {
 		name("metric", "ip", "how vectors are compared", func(c *Config) *string { return &c.Metric }),
 		name("basis", "auto", "coordinates that looks read: auto = rotated, raw = as given", func(c *Config) *string { return &c.Basis }),
 		name("backend", "auto", "device that searches", func(c *Config) *string { return &c.Backend }),
+		{
+			key: "device", kind: "string", def: "one", usage: "GPUs to use: one, the first that can be used; all that can be; or indexes and UUIDs, as 0,1 or GPU-8f3c",
+			set: func(c *Config, text string) error { return parseDevices(&c.Device, text) },
+			get: func(c *Config) any { return c.Device },
+		},
 		{
 			key: "k", short: "k", kind: "int", def: "10", usage: "atoms wanted by each query",
 			set: func(c *Config, text string) error { return parseInt(&c.K, text, 1, math.MaxInt32) },
@@ -114,6 +120,22 @@ func name(key, def, usage string, field func(*Config) *string) setting {
 }
 
 func levelName(l slog.Level) string { return strings.ToLower(l.String()) }
+
+// deviceName is the form of one name of a list of GPUs.
+var deviceName = regexp.MustCompile(`^(\d{1,4}|(?i:GPU-[0-9a-f][0-9a-f-]{0,35}))$`)
+
+// parseDevices checks the form of a choice of GPUs; whether there are such devices is known when they are opened.
+func parseDevices(dst *string, text string) error {
+	if text != "one" && text != "all" {
+		for name := range strings.SplitSeq(text, ",") {
+			if !deviceName.MatchString(name) {
+				return fmt.Errorf("%q is neither one, all, nor a list of indexes and UUIDs such as 0,1 or GPU-8f3c", text)
+			}
+		}
+	}
+	*dst = text
+	return nil
+}
 
 func parseInt(dst *int, text string, low, high int) error {
 	x, err := strconv.Atoi(text)

@@ -10,6 +10,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	"thresher/internal/draws"
 	"thresher/internal/vectors"
 )
 
@@ -100,7 +101,7 @@ func TestOwnBounds(t *testing.T) {
 			t.Fatalf("%v: 1 thread against 3: %s", metric, d)
 		}
 	})
-	if raised == 0 {
+	if draws.Usual() && raised == 0 {
 		t.Error("no threshold was raised: the test shows nothing")
 	}
 }

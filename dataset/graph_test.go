@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	_ "thresher/internal/draws"
 )
 
 // graphRows are the rows of testdata/graph.npz.

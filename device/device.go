@@ -13,12 +13,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// The least compute capability: the kernels are compiled for 8.0, whose cp.async and mma shapes
-// they use.
-const minMajor, minMinor = 8, 0
-
 // Devices describes the devices of this machine in the driver's order, including unusable ones. The
-// error is Driver's.
+// error is Driver's, or wraps ErrAbsent if there is none.
 func Devices() ([]Info, error) {
 	if err := Driver(); err != nil {
 		return nil, err
@@ -26,6 +22,9 @@ func Devices() ([]Info, error) {
 	n, err := countDevices()
 	if err != nil {
 		return nil, err
+	}
+	if n == 0 {
+		return nil, unavailable(ErrAbsent, "the driver has no device")
 	}
 	infos := make([]Info, n)
 	for i := range infos {
@@ -63,8 +62,9 @@ type Device struct {
 	last launchLog
 }
 
-// Open opens the device with this index. The error wraps ErrUnavailable if there is no
-// such device or its compute capability is below 8.0. Two Devices of the same index share the GPU's
+// Open opens the device with this index. The error wraps ErrUnavailable if there is no such device,
+// ErrOldDevice if its compute capability is below 8.0, ErrBusy if another process has it, and ErrMemory if
+// others leave too little memory. Two Devices of the same index share the GPU's
 // context and memory, and each has a budget of its own.
 func Open(index int, opt Options) (*Device, error) {
 	if err := Driver(); err != nil {
@@ -75,7 +75,7 @@ func Open(index int, opt Options) (*Device, error) {
 		return nil, err
 	}
 	if index < 0 || index >= n {
-		return nil, unavailable("there is no device %d: the driver has %d", index, n)
+		return nil, unavailable(ErrUnavailable, "there is no device %d: the driver has %d", index, n)
 	}
 	dev, info, err := describe(index)
 	if err != nil {
@@ -94,7 +94,7 @@ func Open(index int, opt Options) (*Device, error) {
 // retainContext retains the primary context and sets the budget.
 func (d *Device) retainContext(opt Options) (err error) {
 	if d.ctx, err = d.dev.RetainPrimaryCtx(); err != nil {
-		return &DriverError{Call: "cuDevicePrimaryCtxRetain()", Code: codeOf(err)}
+		return refusedContext(&DriverError{Call: "cuDevicePrimaryCtxRetain()", Code: codeOf(err)})
 	}
 	err = d.withContext(func(*Thread) error {
 		free, total, err := cu.MemInfo()
@@ -109,13 +109,13 @@ func (d *Device) retainContext(opt Options) (err error) {
 	return nil
 }
 
-// Usable returns nil if a device of this description can be opened, otherwise an error that wraps
-// ErrUnavailable.
-func (i Info) Usable() error {
-	if i.Major < minMajor || i.Major == minMajor && i.Minor < minMinor {
-		return unavailable("device %d (%s): compute capability %d.%d is below %d.%d", i.Index, i.Name, i.Major, i.Minor, minMajor, minMinor)
+// refusedContext returns what the driver says where it makes no context: it loses none, but the device
+// may be another process's.
+func refusedContext(e *DriverError) error {
+	if e.Code == codeDeviceUnavailable {
+		return &kindError{e, ErrBusy}
 	}
-	return nil
+	return e
 }
 
 func countDevices() (int, error) {
@@ -138,6 +138,11 @@ func describe(index int) (dev cu.Device, info Info, err error) {
 	if info.Name, err = dev.Name(); err != nil {
 		return fail(err, "cuDeviceGetName()")
 	}
+	uuid, err := dev.UUID()
+	if err != nil {
+		return fail(err, "cuDeviceGetUuid()")
+	}
+	info.UUID = "GPU-" + uuid.String()
 	if info.Memory, err = dev.TotalMem(); err != nil {
 		return fail(err, "cuDeviceTotalMem()")
 	}

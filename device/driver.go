@@ -11,12 +11,12 @@ import (
 	"gorgonia.org/cu"
 )
 
-// The kernels' PTX determines the least driver: PTX 8.4 came with CUDA 12.4, and driver branch
-// 550 is the first to support it.
+// The kernels' PTX determines the least driver: PTX 8.0 came with CUDA 12.0, and driver branch
+// 525 is the first to support it.
 const (
-	ptxMajor, ptxMinor = 8, 4
-	minCUDA            = 12040
-	minBranch          = 550
+	ptxMajor, ptxMinor = 8, 0
+	minCUDA            = 12000
+	minBranch          = 525
 )
 
 // libraryVariable names a driver library to use instead of the system's.
@@ -92,9 +92,9 @@ func findDriver() (cudaVersion, error) {
 		code, err := openLibrary(path)
 		switch {
 		case err != nil:
-			return 0, unavailable("%s: %v", libraryVariable, err)
+			return 0, unavailable(missingKind(path, err), "%s: %v", libraryVariable, err)
 		case code != 0:
-			return 0, unavailable("%s=%s: %v", libraryVariable, path, initError(code))
+			return 0, unavailable(initKind(code), "%s=%s: %v", libraryVariable, path, initError(code))
 		}
 		return checkVersion()
 	}
@@ -105,13 +105,13 @@ func findDriver() (cudaVersion, error) {
 		case err == nil && code == 0:
 			return checkVersion()
 		case err == nil && first == nil:
-			first = unavailable("%s: %v", path, initError(code))
-		case err != nil && first == nil && !strings.Contains(err.Error(), "No such file"):
-			first = unavailable("no CUDA driver: %v", err)
+			first = unavailable(initKind(code), "%s: %v", path, initError(code))
+		case err != nil && first == nil && missingKind(path, err) != ErrAbsent:
+			first = unavailable(ErrUnavailable, "no CUDA driver: %v", err)
 		}
 	}
 	if first == nil {
-		first = unavailable("no CUDA driver: libcuda.so.1 not found by the loader, nor in /usr/local/nvidia; %s can name it", libraryVariable)
+		first = unavailable(ErrAbsent, "no CUDA driver: libcuda.so.1 not found by the loader, nor in /usr/local/nvidia; %s can name it", libraryVariable)
 	}
 	return 0, first
 }
@@ -121,21 +121,39 @@ func initError(code int) error {
 	return &DriverError{Call: "cuInit()", Code: code}
 }
 
+// initKind returns what cuInit's code says of devices: without one, a driver has nothing to do, and the
+// library that compilers bring is no driver.
+func initKind(code int) error {
+	if code == codeNoDevice || code == codeStubLibrary {
+		return ErrAbsent
+	}
+	return ErrUnavailable
+}
+
+// missingKind returns ErrAbsent if the loader did not find the library at path, and ErrUnavailable if it cannot
+// load it. The loader has no codes, only texts: of a file that the library needs, it begins with that
+// file's name.
+func missingKind(path string, err error) error {
+	if text := err.Error(); strings.HasPrefix(text, path+":") && strings.Contains(text, "No such file") {
+		return ErrAbsent
+	}
+	return ErrUnavailable
+}
+
 // checkVersion rejects drivers that do not support the kernels' PTX.
 func checkVersion() (cudaVersion, error) {
 	n := cu.Version()
 	if n < 0 {
-		return 0, unavailable("cuDriverGetVersion failed")
+		return 0, unavailable(ErrUnavailable, "cuDriverGetVersion failed")
 	}
 	v := cudaVersion(n)
 	if v < minCUDA {
-		return 0, unavailable("driver %s is too old: PTX %d.%d needs %d (CUDA %d.%d; this one has %d.%d)",
+		kind := ErrOldDriver
+		if n, err := countDevices(); err == nil && n == 0 {
+			kind = ErrAbsent
+		}
+		return 0, unavailable(kind, "driver %s is too old: PTX %d.%d needs %d (CUDA %d.%d; this one has %d.%d)",
 			v.branch(), ptxMajor, ptxMinor, minBranch, minCUDA/1000, minCUDA%1000/10, v/1000, v%1000/10)
 	}
 	return v, nil
-}
-
-// unavailable returns an error that wraps ErrUnavailable.
-func unavailable(format string, args ...any) error {
-	return fmt.Errorf("gpu: %w: %w", ErrUnavailable, fmt.Errorf(format, args...))
 }

@@ -25,8 +25,8 @@ func TestDriverSaysWhyThereIsNone(t *testing.T) {
 		{"absent", filepath.Join(t.TempDir(), "none.so"), []string{"device unavailable", "THRESHER_LIBCUDA", "none.so"}},
 		{"no library", broken, []string{"device unavailable", broken}},
 		{"another library", "libc.so.6", []string{"device unavailable", "cuInit"}},
-		{"too old", buildDriver(t, "-DVERSION=11040"), []string{"device unavailable", "driver 470 is too old: PTX 8.4 needs 550 (CUDA 12.4; this one has 11.4)"}},
-		{"a little too old", buildDriver(t, "-DVERSION=12030"), []string{"driver 545 is too old"}},
+		{"too old", buildDriver(t, "-DVERSION=11040"), []string{"device unavailable", "driver 470 is too old: PTX 8.0 needs 525 (CUDA 12.0; this one has 11.4)"}},
+		{"a little too old", buildDriver(t, "-DVERSION=11080"), []string{"driver 520 is too old"}},
 		{"init fails", buildDriver(t, "-DINIT=803"), []string{"device unavailable", "cuInit(): CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): system has unsupported"}},
 		{"new enough", buildDriver(t), []string{"nil"}},
 	} {
@@ -38,6 +38,30 @@ func TestDriverSaysWhyThereIsNone(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A machine without a driver, or whose driver has no device, has nothing that could be used; of anything else
+// the user has to be told. Each case must differ from the others by the error, not by its text.
+func TestDriverIsAbsentOrUnusable(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "libcuda.so.1")
+	if err := os.WriteFile(broken, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	needy := buildDriver(t, "-Wl,--no-as-needed", buildDriver(t, "-Wl,-soname,libneeded.so.1"))
+	for _, c := range []struct{ name, lib, want string }{
+		{"no library", filepath.Join(dir, "none.so"), "absent"},
+		{"a library that cannot be loaded", broken, "unavailable"},
+		{"a library that lacks another one", needy, "unavailable"},
+		{"no device", buildDriver(t, "-DINIT=100"), "absent"},
+		{"the compilers' stub", buildDriver(t, "-DINIT=34"), "absent"},
+		{"a failing driver", buildDriver(t, "-DINIT=803"), "unavailable"},
+		{"an old driver", buildDriver(t, "-DVERSION=11040"), "old driver"},
+	} {
+		if got := inProcess(t, "kind", libraryVariable+"="+c.lib); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
 	}
 }
 
@@ -107,7 +131,8 @@ func TestMissingSymbols(t *testing.T) {
 
 func TestCUDAVersion(t *testing.T) {
 	for v, want := range map[cudaVersion]string{
-		12040: "CUDA 12.4 (driver 550)",
+		12000: "CUDA 12.0 (driver 525)",
+		12020: "CUDA 12.2 (driver 535)",
 		12080: "CUDA 12.8 (driver 570)",
 		13000: "CUDA 13.0 (driver 580)",
 		13010: "CUDA 13.1 (driver 580 or newer)",

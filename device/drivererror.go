@@ -10,14 +10,17 @@ import (
 
 // Driver codes (CUresult in cuda.h) that this package distinguishes.
 const (
-	codeOutOfMemory  = 2
-	codeInvalidImage = 200
-	codeNoBinary     = 209 // no code in the image is for this device
-	codeNotReady     = 600
+	codeOutOfMemory       = 2
+	codeStubLibrary       = 34
+	codeDeviceUnavailable = 46
+	codeNoDevice          = 100
+	codeInvalidImage      = 200
+	codeNoBinary          = 209 // no code in the image is for this device
+	codeNotReady          = 600
 )
 
-// DriverError is a failed call of the CUDA driver. It wraps ErrLost if the device cannot be used
-// after that code.
+// DriverError is a failed call of the CUDA driver. By its code it wraps ErrLost if the device cannot be used
+// afterwards, ErrMemory or ErrKernels.
 type DriverError struct {
 	Call string // the call with its arguments, such as "cuMemAlloc(4 MiB for queries)"
 	Code int    // CUresult
@@ -40,12 +43,30 @@ func (e *DriverError) Error() string {
 	return b.String()
 }
 
-// Unwrap makes errors.Is(err, ErrLost) true for sticky codes.
+// Unwrap returns what the code means.
 func (e *DriverError) Unwrap() error {
-	if sticky(e.Code) {
+	switch {
+	case sticky(e.Code):
 		return ErrLost
+	case e.Code == codeOutOfMemory:
+		return ErrMemory
+	case refusesCode(e.Code):
+		return ErrKernels
 	}
 	return nil
+}
+
+// refusesCode reports whether a code says that a module cannot be loaded.
+func refusesCode(code int) bool {
+	switch code {
+	case codeInvalidImage, codeNoBinary,
+		218, // invalid PTX
+		221, // no compiler
+		222, // PTX of a later version
+		223: // compilation is disabled
+		return true
+	}
+	return false
 }
 
 // sticky reports whether a code leaves the context corrupt: by the driver's manual the process

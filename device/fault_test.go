@@ -92,7 +92,7 @@ func TestEveryCallFails(t *testing.T) {
 		t.Fatal(err, closed)
 	}
 	calls := []string{
-		"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceTotalMem", "cuDeviceGetAttribute",
+		"cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceTotalMem", "cuDeviceGetAttribute",
 		"cuDevicePrimaryCtxRetain", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuMemGetInfo", "cuCtxSynchronize",
 		"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute", "cuModuleUnload",
 		"cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuLaunchKernel",
@@ -209,12 +209,40 @@ func TestBeginningAndEndFail(t *testing.T) {
 		{"EMU_FAIL=cuInit:1:100", "device unavailable: THRESHER_LIBCUDA=" + os.Getenv(libraryVariable) + ": cuInit(): CUDA_ERROR_NO_DEVICE (100)"},
 		{"EMU_DEVICES=0", "CUDA_ERROR_NO_DEVICE (100)"},
 		{"EMU_FAIL=cuDriverGetVersion:1:1", "cuDriverGetVersion failed"},
-		{"EMU_VERSION=11080", "driver 520 is too old: PTX 8.4 needs 550 (CUDA 12.4; this one has 11.8)"},
-		{"EMU_VERSION=12040", "nil"},
+		{"EMU_VERSION=11080", "driver 520 is too old: PTX 8.0 needs 525 (CUDA 12.0; this one has 11.8)"},
+		{"EMU_VERSION=12000", "nil"},
 		{"EMU_FAIL=cuDevicePrimaryCtxRelease:1:2", "gpu: close device 0: cuDevicePrimaryCtxRelease(): CUDA_ERROR_OUT_OF_MEMORY (2)"},
 	} {
 		if got := inProcess(t, "life", c.env); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q lacks %q", c.env, got, c.want)
+		}
+	}
+}
+
+// Open's errors say by their kind why a device that is there cannot be used.
+func TestDeviceIsUnusable(t *testing.T) {
+	needEmulator(t)
+	for _, c := range []struct{ variable, value, want string }{
+		{"EMU_CC", "75", "old device"},
+		{failVariable, "cuDevicePrimaryCtxRetain:1:46", "busy"},
+		{failVariable, "cuDevicePrimaryCtxRetain:1:2", "memory"},
+		{"EMU_MEM", "67108864", "memory"},
+		{failVariable, "cuMemGetInfo:1:719", "lost"},
+	} {
+		t.Run(c.variable+"="+c.value, func(t *testing.T) {
+			t.Setenv(c.variable, c.value)
+			d, err := Open(0, Options{})
+			if err == nil {
+				t.Fatal("opened", d.Close())
+			}
+			if got := kindOf(err); got != c.want {
+				t.Errorf("%s, want %s: %v", got, c.want, err)
+			}
+		})
+	}
+	for env, want := range map[string]string{"EMU_DEVICES=0": "absent", "EMU_VERSION=11080": "old driver", "EMU_FAIL=cuInit:1:999": "unavailable"} {
+		if got := inProcess(t, "kind", env); got != want {
+			t.Errorf("%s: %s, want %s", env, got, want)
 		}
 	}
 }
@@ -374,8 +402,8 @@ func TestDriverRefusesPTX(t *testing.T) {
 	needEmulator(t)
 	d := openTest(t, Options{})
 	onThread(t, d, func(th *Thread) error {
-		_, err := th.Load("for nobody", []byte(".version 8.4\n.target sm_121\n.address_size 64\n"), nil)
-		refused(t, err, nil, "cuModuleLoadDataEx(for nobody, PTX 8.4 for sm_121): CUDA_ERROR_")
+		_, err := th.Load("for nobody", []byte(".version 8.0\n.target sm_121\n.address_size 64\n"), nil)
+		refused(t, err, nil, "cuModuleLoadDataEx(for nobody, PTX 8.0 for sm_121): CUDA_ERROR_")
 		var de *DriverError
 		if !errors.As(err, &de) || !strings.Contains(de.Log, "sm_121") || !strings.HasSuffix(err.Error(), "; "+de.Log) {
 			t.Errorf("%v has the log %q", err, de.Log)

@@ -10,6 +10,7 @@ type Info struct {
 	Index           int    // as Open takes it; CUDA_VISIBLE_DEVICES renumbers
 	Name            string // as the driver calls it
 	PCI             string // domain:bus:device in hexadecimal
+	UUID            string // as nvidia-smi writes it: GPU- and 32 hexadecimal digits in groups
 	Major, Minor    int    // compute capability
 	Memory          int64  // bytes on the device, in use or not
 	Multiprocessors int
@@ -20,9 +21,6 @@ type Info struct {
 	WarpSize        int  // 32 on every device so far
 	ECC             bool // memory errors are corrected
 }
-
-// Target returns the name of the device's architecture for compilers and assemblers, such as sm_90.
-func (i Info) Target() string { return fmt.Sprintf("sm_%d%d", i.Major, i.Minor) }
 
 // String returns one line that identifies the device.
 func (i Info) String() string {
@@ -43,4 +41,17 @@ func FormatBytes(n int64) string {
 		v, unit = v/(1<<10), next
 	}
 	return fmt.Sprintf("%.3g %s", v, unit)
+}
+
+// The least compute capability: the kernels are compiled for 8.0, whose cp.async and mma shapes
+// they use.
+const minMajor, minMinor = 8, 0
+
+// Usable returns nil if the kernels can run on a device of this description, which may be full or busy
+// all the same, otherwise an error that wraps ErrOldDevice.
+func (i Info) Usable() error {
+	if i.Major < minMajor || i.Major == minMajor && i.Minor < minMinor {
+		return unavailable(ErrOldDevice, "device %d (%s): compute capability %d.%d is below %d.%d", i.Index, i.Name, i.Major, i.Minor, minMajor, minMinor)
+	}
+	return nil
 }

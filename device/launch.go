@@ -3,12 +3,9 @@
 package device
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"gorgonia.org/cu"
@@ -20,73 +17,6 @@ const maxArgs, maxWords = 32, 64
 // plainShared is the most shared memory of a block, in bytes, for which no limit must be set on
 // the kernel first.
 const plainShared = 48 << 10
-
-// Module is code that the driver has loaded on this device.
-type Module struct {
-	// Assembled is set if it is the cubin that Load was given, and not what the driver compiled from PTX.
-	Assembled bool
-
-	d         *Device
-	name      string
-	m         cu.Module
-	ptx       ptxInfo
-	functions map[string]*Function
-	held      *allocation
-}
-
-// Load loads a cubin, which an assembler made of the PTX for this device, or if it is nil, or the driver
-// cannot use it, lets the driver compile the PTX; errors contain name. The driver caches what it
-// compiled on disk, so the first run of a program takes longer than later ones.
-func (t *Thread) Load(name string, ptx, cubin []byte) (*Module, error) {
-	if err := t.live(); err != nil {
-		return nil, err
-	}
-	info, err := parsePTX(string(ptx))
-	if err != nil {
-		return nil, fmt.Errorf("gpu: %s: %w", name, err)
-	}
-	if info.major > ptxMajor || info.major == ptxMajor && info.minor > ptxMinor {
-		return nil, fmt.Errorf("gpu: %s: PTX %d.%d, and drivers are checked for %d.%d", name, info.major, info.minor, ptxMajor, ptxMinor)
-	}
-	log := &cu.JITErrorLogBuffer{Buffer: make([]byte, 8<<10)}
-	image := ptx
-	if cubin != nil {
-		image = cubin
-	}
-	h, err := cu.LoadDataEx(string(image), log)
-	if cubin != nil && (codeOf(err) == codeInvalidImage || codeOf(err) == codeNoBinary) {
-		cubin = nil
-		h, err = cu.LoadDataEx(string(ptx), log)
-	}
-	if err != nil {
-		e := &DriverError{Call: fmt.Sprintf("cuModuleLoadDataEx(%s, PTX %d.%d for %s)", name, info.major, info.minor, info.target), Code: codeOf(err)}
-		text, _, _ := bytes.Cut(log.Buffer, []byte{0})
-		e.Log = strings.TrimSpace(string(text))
-		return nil, t.failed(e)
-	}
-	m := &Module{Assembled: cubin != nil, d: t.d, name: name, m: h, ptx: info, functions: make(map[string]*Function)}
-	m.held = &allocation{kind: "module", purpose: name, free: m.Unload}
-	t.d.memory.add(m.held)
-	return m, nil
-}
-
-// Unload waits for the device's work and releases the module and its functions. Further calls do
-// nothing.
-func (m *Module) Unload(t *Thread) error {
-	if m == nil || m.held == nil {
-		return nil
-	}
-	if err := t.owns(m.d); err != nil {
-		return err
-	}
-	t.d.memory.remove(m.held)
-	m.held = nil
-	ready := errors.Join(t.enqueueCollected(), t.dropGraphs()) // graphs refer to the module's kernels
-	return errors.Join(ready, t.freeAfterSync("cuModuleUnload("+m.name+")", m.m.Unload))
-}
-
-// Kernels returns the names of the module's kernels, sorted.
-func (m *Module) Kernels() []string { return slices.Sorted(maps.Keys(m.ptx.entries)) }
 
 // Function is a kernel of a Module.
 type Function struct {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"thresher/device/emulator"
-	"thresher/kernels"
 )
 
 type quad [4]uint32
@@ -258,12 +257,12 @@ func TestLoadRefusals(t *testing.T) {
 	onThread(t, d, func(th *Thread) error {
 		_, err := th.Load("junk", []byte("junk"), nil)
 		refused(t, err, nil, "gpu: junk: PTX: no .version")
-		_, err = th.Load("future", []byte(".version 8.5\n.target sm_80\n.address_size 64\n"), nil)
-		refused(t, err, nil, "gpu: future: PTX 8.5, and drivers are checked for 8.4")
-		_, err = th.Load("wide", []byte(".version 8.4\n.target sm_80\n.address_size 64\n.entry wide(.param .b8 p[129]){ret;}"), nil)
+		_, err = th.Load("future", []byte(".version 8.1\n.target sm_80\n.address_size 64\n"), nil)
+		refused(t, err, nil, "gpu: future: PTX 8.1, and drivers are checked for 8.0")
+		_, err = th.Load("wide", []byte(".version 8.0\n.target sm_80\n.address_size 64\n.entry wide(.param .b8 p[129]){ret;}"), nil)
 		refused(t, err, nil, "gpu: wide: PTX: entry wide: parameter 0 has 129 bytes")
-		_, err = th.Load("elsewhere", []byte(".version 8.4\n.target sm_999\n.address_size 64\n"), nil)
-		refused(t, err, nil, "cuModuleLoadDataEx(elsewhere, PTX 8.4 for sm_999)")
+		_, err = th.Load("elsewhere", []byte(".version 8.0\n.target sm_999\n.address_size 64\n"), nil)
+		refused(t, err, nil, "cuModuleLoadDataEx(elsewhere, PTX 8.0 for sm_999)")
 		if u := d.Usage(); u.Live != 0 {
 			t.Errorf("%+v", u)
 		}
@@ -310,46 +309,4 @@ func TestLaunchLog(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-}
-
-// A cubin is loaded instead of PTX. If the driver cannot use it, it compiles the PTX; any other error is
-// returned.
-func TestCubins(t *testing.T) {
-	needEmulator(t)
-	d := openTest(t, Options{})
-	onThread(t, d, func(th *Thread) error {
-		ptx, err := kernels.PTX("copy")
-		if err != nil {
-			return err
-		}
-		for _, c := range []struct {
-			name, cubin, fail string
-			assembled         bool
-			want              string // in the error
-		}{
-			{"usable", string(ptx), "", true, ""}, // the emulator takes nothing but PTX
-			{"no image", "\x7fELF", "", false, ""},
-			{"for another device", string(ptx), "cuModuleLoadDataEx:1:209", false, ""},
-			{"out of memory", string(ptx), "cuModuleLoadDataEx:1:2", false, "cuModuleLoadDataEx(copy, PTX 8.4 for sm_80): CUDA_ERROR_OUT_OF_MEMORY (2)"},
-		} {
-			t.Setenv(failVariable, c.fail)
-			m, err := th.Load("copy", ptx, []byte(c.cubin))
-			if c.want != "" {
-				refused(t, err, nil, c.want)
-				continue
-			}
-			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
-				continue
-			}
-			if _, err := m.Function(th, "copy16"); err != nil || m.Assembled != c.assembled {
-				t.Errorf("%s: assembled is %v: %v", c.name, m.Assembled, err)
-			}
-			if err := m.Unload(th); err != nil {
-				return err
-			}
-		}
-		t.Setenv(failVariable, "")
-		return nil
-	})
 }

@@ -50,7 +50,8 @@ func (d *Device) Usage() Usage {
 }
 
 // setBudget sets the budget to want bytes or, if that is 0, to what is free less a reserve for the
-// driver (modules, local memory, fragmentation) of a 64th of the device and at least 64 MiB.
+// driver (modules, local memory, fragmentation) of a 64th of the device and at least 64 MiB. If nothing is
+// left the error wraps ErrMemory.
 func (l *ledger) setBudget(want, free, total int64) error {
 	l.live = make(map[*allocation]struct{})
 	switch {
@@ -61,7 +62,11 @@ func (l *ledger) setBudget(want, free, total int64) error {
 	case want > 0:
 		l.budget = want
 	default:
-		l.budget = max(0, free-max(total/64, 64<<20))
+		reserve := max(total/64, 64<<20)
+		if free <= reserve {
+			return fmt.Errorf("%w: %s of %s are free, and %s are the driver's", ErrMemory, FormatBytes(free), FormatBytes(total), FormatBytes(reserve))
+		}
+		l.budget = free - reserve
 	}
 	return nil
 }

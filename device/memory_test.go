@@ -72,7 +72,7 @@ func TestDefaultBudget(t *testing.T) {
 	for _, c := range []struct{ want, free, total, budget int64 }{
 		{0, 140 << 30, 141 << 30, 140<<30 - 141<<30/64},
 		{0, 900 << 20, 1 << 30, 836 << 20},
-		{0, 10 << 20, 1 << 30, 0},
+		{0, 64<<20 + 1, 1 << 30, 1},
 		{5, 10 << 20, 1 << 30, 5},
 		{10 << 20, 10 << 20, 1 << 30, 10 << 20},
 	} {
@@ -80,6 +80,7 @@ func TestDefaultBudget(t *testing.T) {
 			t.Errorf("asked for %d of %d free of %d: %d, %v; want %d", c.want, c.free, c.total, l.budget, err, c.budget)
 		}
 	}
+	refused(t, l.setBudget(0, 64<<20, 1<<30), ErrMemory, "64 MiB of 1 GiB are free, and 64 MiB are the driver's")
 	refused(t, l.setBudget(11<<20, 10<<20, 1<<30), ErrMemory, "a budget of 11 MiB was asked for, 10 MiB of 1 GiB are free")
 }
 

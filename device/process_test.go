@@ -25,6 +25,10 @@ const scenarioVariable = "THRESHER_GPU_SCENARIO"
 // scenarios are functions whose error, or "nil", the parent process reads.
 var scenarios = map[string]func() error{
 	"driver": Driver,
+	"kind": func() error {
+		_, err := Devices()
+		return errors.New(kindOf(err))
+	},
 	"open": func() error {
 		d, err := Open(0, Options{})
 		if err != nil {
@@ -59,6 +63,31 @@ func TestMain(m *testing.M) {
 		return
 	}
 	fmt.Print(err)
+}
+
+// kindOf names what an error says of devices.
+func kindOf(err error) string {
+	switch {
+	case err == nil:
+		return "usable"
+	case errors.Is(err, ErrAbsent):
+		return "absent"
+	case errors.Is(err, ErrOldDriver):
+		return "old driver"
+	case errors.Is(err, ErrOldDevice):
+		return "old device"
+	case errors.Is(err, ErrBusy):
+		return "busy"
+	case errors.Is(err, ErrLost):
+		return "lost"
+	case errors.Is(err, ErrMemory):
+		return "memory"
+	case errors.Is(err, ErrKernels):
+		return "kernels"
+	case errors.Is(err, ErrUnavailable):
+		return "unavailable"
+	}
+	return "another: " + err.Error()
 }
 
 // holdContext retains the first GPU's context until the process ends: more than a hundred tests

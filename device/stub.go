@@ -2,14 +2,10 @@
 
 package device
 
-import (
-	"fmt"
-)
-
-// Driver returns why no device can be used: this build lacks CUDA. The error wraps
-// ErrUnavailable.
+// Driver returns why no device can be used: this build lacks CUDA, and cannot know whether there is a
+// device. The error wraps ErrAbsent.
 func Driver() error {
-	return fmt.Errorf("gpu: %w: this binary was built without CUDA (go build -tags cuda, with cgo)", ErrUnavailable)
+	return unavailable(ErrAbsent, "this binary was built without CUDA (go build -tags cuda, with cgo)")
 }
 
 // Devices returns Driver's error: this build lacks CUDA.

@@ -1,20 +1,11 @@
 package duel
 
 import (
-	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
-)
 
-// Property tests draw the same cases in every run and leave no files behind; -rapid.seed=0
-// draws new ones.
-func init() {
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-}
+	_ "thresher/internal/draws"
+)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

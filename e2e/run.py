@@ -8,7 +8,7 @@ It creates a virtual environment in build/e2e, builds thresher and a client in G
 Node and a Chromium or installs Debian's, and runs the tests of this folder. Anything that
 is missing and cannot be installed fails the run; only E2E_BROWSER=0 and E2E_NODE=0 skip
 the tests of the page and of the client for Node. Screenshots and the servers' logs stay in
-build/e2e."""
+build/e2e. A test that takes longer than LIMIT ends the run, with the place where it hangs."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ import subprocess
 import sys
 
 import environment
+
+# Seconds. Most of it is for the requests of test_description.py.
+LIMIT = 300 + 10 * int(os.environ.get("E2E_EXAMPLES", "12"))
 
 
 def main() -> int:
@@ -31,7 +34,9 @@ def main() -> int:
         E2E_NODE=environment.node(environment.HERE / "offline" / "node"),
         E2E_CHROMIUM=environment.chromium(),
     )
-    command = [sys.executable, "-m", "pytest", "-q", "--durations=5", "-p", "no:cacheprovider", *(wanted or ["."])]
+    limits = ["-o", f"faulthandler_timeout={LIMIT}", "-o", "faulthandler_exit_on_timeout=true"]
+    options = ["-q", "--durations=5", "-p", "no:cacheprovider", *limits]
+    command = [sys.executable, "-m", "pytest", *options, *(wanted or ["."])]
     return subprocess.run(command, cwd=environment.HERE, env=known).returncode
 
 

@@ -1,10 +1,12 @@
-"""schemathesis generates requests from /openapi.yaml, with fixed seeds and along its links:
-no answer may be a 5xx or violate its schema, nothing that a schema allows may be refused,
-and nothing it forbids be accepted. E2E_EXAMPLES=100 generates more."""
+"""schemathesis generates requests from /openapi.yaml and along its links: no answer may be a
+5xx or violate its schema, nothing that a schema allows may be refused, and nothing it forbids
+be accepted. E2E_EXAMPLES=100 generates more, THRESHER_DRAWS=7 those of another seed, and
+THRESHER_DRAWS=fresh those of one that is drawn and printed."""
 
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -78,6 +80,23 @@ def fill(server: Server) -> str:
     return CONFIG.format(file=file.id, batch=batch, tournament=server.ask("/v1/tournaments", arms)["id"])
 
 
+def generation(draws: str) -> list[str]:
+    """Options of schemathesis for a value of THRESHER_DRAWS. Without one, every run generates the same requests."""
+    if not draws:
+        return ["--generation-deterministic"]
+    seed = random.randrange(1, 2**32) if draws == "fresh" else int(draws)
+    print(f"these requests are drawn from a seed, and again with THRESHER_DRAWS={seed}")
+    return [f"--seed={seed}"]
+
+
+def test_generation() -> None:
+    assert generation("") == ["--generation-deterministic"]
+    assert generation("7") == ["--seed=7"]
+    assert generation("fresh") != generation("fresh")
+    with pytest.raises(ValueError, match="new"):
+        generation("new")
+
+
 def test_answers_are_as_described(victim: Server) -> None:
     config = BUILD / "schemathesis.toml"
     config.write_text(fill(victim))
@@ -89,7 +108,7 @@ def test_answers_are_as_described(victim: Server) -> None:
         "--checks=" + ",".join(CHECKS),
         f"--max-examples={EXAMPLES}",
         "--phases=coverage,fuzzing,stateful",
-        "--generation-deterministic",
+        *generation(os.environ.get("THRESHER_DRAWS", "")),
         "--workers=1",  # hypothesis is not reliable with threads
         "--request-timeout=20",
         "--suppress-health-check=all",

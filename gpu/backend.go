@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,58 +20,62 @@ import (
 type Backend struct {
 	machines []*machine
 	log      *slog.Logger
-	mu       sync.Mutex
-	closed   bool
+
+	mu     sync.Mutex
+	left   unusable // why other devices are not used
+	closed bool
 }
 
 // Open opens the devices and loads the kernels, which the driver compiles for them unless there is
-// assembled code. The error wraps
-// backend.ErrUnavailable if there is no usable device.
+// assembled code. Devices that o does not name and that cannot be used are left out, with a warning; if none is
+// left, the error has the reasons of all of them. It wraps backend.ErrUnavailable, and device.ErrAbsent if there is
+// no device at all.
 func Open(o Options) (backend.Backend, error) {
 	b := &Backend{log: o.Log}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
-	which, err := choose(o.Devices)
+	c, err := o.choose()
 	if err != nil {
 		return nil, inContract(err)
 	}
-	for _, index := range which {
-		m, err := openMachine(index, &o, b.log)
-		if err != nil {
-			return nil, inContract(errors.Join(err, b.Close()))
+	for _, index := range c.which {
+		if len(b.machines) == c.most {
+			break
 		}
-		b.machines = append(b.machines, m)
-		b.log.Info("GPU opened", "device", m.d.Info().String(), "memory", device.FormatBytes(m.d.Usage().Budget), "assembled", m.assembled())
+		if err := b.openDevice(index, &o); err != nil && c.named {
+			return nil, unavailable(errors.Join(err, b.Close()))
+		} else if err != nil {
+			b.left = append(b.left, inContract(err))
+		}
+	}
+	if len(b.machines) == 0 {
+		return nil, unavailable(b.left)
+	}
+	for _, err := range b.left {
+		b.log.Warn("a GPU is left out", "reason", err)
 	}
 	return b, nil
 }
 
-// choose lists the devices to open: the requested ones, or all usable ones.
-func choose(asked []int) ([]int, error) {
-	if len(asked) > 0 {
-		return asked, nil
-	}
-	infos, err := device.Devices()
+func (b *Backend) openDevice(index int, o *Options) error {
+	m, err := openMachine(index, o, b.log)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var which []int
-	var why error
-	for _, i := range infos {
-		if err := i.Usable(); err == nil {
-			which = append(which, i.Index)
-		} else if why == nil {
-			why = err
-		}
+	b.machines = append(b.machines, m)
+	b.log.Info("GPU opened", "device", m.d.Info().String(), "memory", device.FormatBytes(m.d.Usage().Budget), "assembled", m.assembled())
+	return nil
+}
+
+// leftOut returns why devices are not used, or nil.
+func (b *Backend) leftOut() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.left) == 0 {
+		return nil
 	}
-	switch {
-	case len(infos) == 0:
-		return nil, fmt.Errorf("gpu: %w: the driver has no device", backend.ErrUnavailable)
-	case len(which) == 0:
-		return nil, why
-	}
-	return which, nil
+	return slices.Clone(b.left)
 }
 
 // Name returns "cuda".
@@ -94,7 +99,8 @@ func (b *Backend) Describe() backend.Description {
 	return backend.Description{Device: strings.Join(names, ", "), Costs: EstimatedCosts()}
 }
 
-// Load copies c to the device, or distributes it over several.
+// Load copies c to the device, or distributes it over several. Those that lack the memory for their part, or
+// are lost, are left out for c, with a warning, as long as another one remains.
 func (b *Backend) Load(ctx context.Context, c *collection.Collection) (backend.Resident, error) {
 	b.mu.Lock()
 	closed := b.closed
@@ -102,11 +108,43 @@ func (b *Backend) Load(ctx context.Context, c *collection.Collection) (backend.R
 	if closed {
 		return nil, backend.ErrClosed
 	}
-	r, err := loadShards(ctx, b.machines, c)
-	if err != nil {
-		return nil, fmt.Errorf("loading %d atoms of dimension %d: %w", c.N, c.Dim, err)
+	for machines := b.machines; ; {
+		r, failed, err := loadShards(ctx, machines, c)
+		if err == nil {
+			return r, nil
+		}
+		rest, left := withoutFailed(machines, failed)
+		if len(rest) == 0 || len(left) == 0 || ctx.Err() != nil {
+			return nil, fmt.Errorf("loading %d atoms of dimension %d: %w", c.N, c.Dim, err)
+		}
+		b.leaveOut(left)
+		machines = rest
 	}
-	return r, nil
+}
+
+// withoutFailed returns the machines but those that lack memory or are lost, and why these do; failed has the
+// error of each of the first machines.
+func withoutFailed(machines []*machine, failed []error) (rest []*machine, left unusable) {
+	for k, m := range machines {
+		if k < len(failed) && (errors.Is(failed[k], backend.ErrMemory) || errors.Is(failed[k], backend.ErrUnavailable)) {
+			left = append(left, fmt.Errorf("device %d (%s): %w", m.d.Info().Index, m.d.Info().Name, failed[k]))
+			continue
+		}
+		rest = append(rest, m)
+	}
+	return rest, left
+}
+
+// leaveOut notes why devices hold no part of a collection.
+func (b *Backend) leaveOut(left unusable) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, why := range left {
+		b.log.Warn("a GPU is left out for a collection", "reason", why)
+		if !slices.ContainsFunc(b.left, func(err error) bool { return err.Error() == why.Error() }) {
+			b.left = append(b.left, why)
+		}
+	}
 }
 
 // Close frees the devices. Every Resident must be closed before.

@@ -92,6 +92,9 @@ type request struct {
 	// Stall is the number of bytes that split copies on the device before other work, so that
 	// kernels do not wait for the host between them.
 	Stall int `json:"stall"`
+	// device answers batches as search does, with two events around the kernels of each. callers has so many goroutines do what search
+	// does, at once.
+	Callers int `json:"callers"`
 
 	// sweep answers a batch up to its first look, at To rest codes, with other shapes and chunks
 	// than the program's, Count times each.
@@ -230,6 +233,10 @@ func (s *server) answer(ctx context.Context, r *request) (any, error) {
 		return s.search(ctx, r)
 	case "split":
 		return s.split(ctx, r)
+	case "device":
+		return s.device(ctx, r)
+	case "callers":
+		return s.callers(ctx, r)
 	case "sweep":
 		return s.sweep(ctx, r)
 	case "costs":

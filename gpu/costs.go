@@ -17,7 +17,8 @@ import (
 )
 
 // Measure times the kernels on the first device with synthetic atoms. Looks of different widths and
-// lengths separate the costs of a code, an atom, a survivor and a query.
+// lengths separate the costs of a code, an atom, a survivor and a query. The contents are random: a device
+// draws less power for zeros, and may then run at a higher clock.
 func (b *Backend) Measure(ctx context.Context) (backend.Costs, error) {
 	c, err := b.machines[0].measure(ctx, trialSize{atoms: 1 << 19, near: 1 << 14, m: 512, rounds: 5, warm: 64})
 	if err != nil {
@@ -43,20 +44,26 @@ const (
 	trialMixed                      = 128 // mixed codes of an atom, besides those of terms
 )
 
-// trial is a batch of queries over atoms, all zeros, so that all bounds and scores are zero.
+// Thresholds of trials. Queries and rows have norms near 1, and bounds are below their product plus the
+// product of a rest and a radius, so no pair reaches the first, and all reach the second.
+const nonePass, allPass = 16., -16.
+
+// trial is a batch of queries over atoms.
 type trial struct {
 	*queue
 	*run
-	g     *queryChunk
-	mixed *mixedCodes
-	sizes trialSize
-	start *device.Event
-	end   *device.Event
+	g       *queryChunk
+	mixed   *mixedCodes
+	steps   *device.Buffer[float32] // of the atoms' codes
+	content trialContent
+	sizes   trialSize
+	start   *device.Event
+	end     *device.Event
 }
 
 func (m *machine) measure(ctx context.Context, size trialSize) (c backend.Costs, err error) {
 	err = m.do(ctx, func(q *queue) (err error) {
-		// rows, codes and other arrays may take half of the budget
+		// Rows, codes and other arrays may take half of the budget.
 		for perAtom := int64(4*trialDim + 4*(trialHead+trialDim) + trialMixed + backend.MixedTerms + 128); int64(size.atoms)*perAtom > q.t.Device().Usage().Budget/2; {
 			size.atoms /= 2
 		}
@@ -64,7 +71,7 @@ func (m *machine) measure(ctx context.Context, size trialSize) (c backend.Costs,
 		t := &trial{queue: q, sizes: size}
 		r := &resident{m: m}
 		defer func() { err = errors.Join(err, t.freeMemory(r)) }()
-		if err := t.allocate(r); err != nil {
+		if err := t.allocate(ctx, r); err != nil {
 			return err
 		}
 		c, err = t.measureCosts(ctx)
@@ -73,28 +80,14 @@ func (m *machine) measure(ctx context.Context, size trialSize) (c backend.Costs,
 	return c, err
 }
 
-// allocate allocates the atoms and the queries.
-func (t *trial) allocate(r *resident) (err error) {
+// allocate allocates and fills the atoms and the queries.
+func (t *trial) allocate(ctx context.Context, r *resident) (err error) {
 	n, m := t.sizes.atoms, t.sizes.m
 	r.c = &collection.Collection{N: n, Dim: trialDim, D: trialDim, R: trialHead, PanelWidth: trialPanel, Codes: []uint8{0},
 		Stages: []collection.Stage{{Width: trialNarrow}, {Width: trialPanel}, {Width: trialDim}}}
 	r.atoms, r.stride = n, trialHead+trialPanel
-	var zero *device.Buffer[float32]
-	if zero, err = allocZeros[float32](t.queue, r, n); err != nil {
-		return err
-	}
-	r.norm = zero
-	r.rotation, r.codes, r.rows = &rotation{}, &store[uint8]{}, &store[float32]{}
-	for _, err := range []error{
-		fillZero(t.queue, r, &r.rotation.head, trialHead*trialDim), fillZero(t.queue, r, &r.rotation.haar, trialDim*trialDim),
-		fillZero(t.queue, r, &r.slab, n*r.stride), fillZero(t.queue, r, &r.codes.device, n*(trialHead+trialDim)),
-		fillZero(t.queue, r, &r.rows.device, n*trialDim), fillZero(t.queue, r, &r.order, n),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	if err := t.allocateMixed(r); err != nil {
+	t.content = newTrialContent(t.sizes)
+	if err := t.content.fillAtoms(ctx, t, r); err != nil {
 		return err
 	}
 	t.run = &run{r: r}
@@ -109,20 +102,6 @@ func (t *trial) allocate(r *resident) (err error) {
 		return err
 	}
 	t.end, err = t.t.NewEvent("end")
-	return err
-}
-
-func allocZeros[T any](q *queue, r *resident, n int) (*device.Buffer[T], error) {
-	b, err := allocOnDevice[T](q.t, &r.stores, "synthetic atoms", n)
-	if err == nil {
-		var zero T
-		err = b.Fill(q.t, q.s, 0, n, zero)
-	}
-	return b, err
-}
-
-func fillZero[T any](q *queue, r *resident, to **device.Buffer[T], n int) (err error) {
-	*to, err = allocZeros[T](q, r, n)
 	return err
 }
 
@@ -166,19 +145,20 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 	m := float64(t.sizes.m)
 	pairs := m * float64(t.sizes.atoms)
 
-	t.prepareQueries(1)
+	t.prepareQueries(nonePass)
 	t.warmUp(ctx)
 
 	// looks of queries with empty lists
-	empty := &look{terms: t.zeroTerms(), Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: trialDim}, Stage: 2, QueryCodes: looks.Codes16}}
+	empty := &look{terms: t.terms(), Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.RowCodes, To: trialDim}, Stage: 2, QueryCodes: looks.Codes16}}
 	c.Query = t.leastTime(ctx, func() { t.g.beginLook(t.queue) }, func() { t.revisit(t.queue, t.g, empty) }) / m
 
 	// first looks that no pair passes
-	narrow, panel := t.scanTime(ctx, trialNarrow, t.sizes.atoms, 1), t.scanTime(ctx, trialPanel, t.sizes.atoms, 1)
+	scans := func(width int) float64 { return t.scanTime(ctx, width, t.sizes.atoms, nonePass) }
+	narrow, panel, wide := scans(trialNarrow), scans(trialPanel), scans(trialDim)
 	c.Scan = t.perUnit(panel, narrow, pairs*(trialPanel-trialNarrow))
-	c.Wide = 1.5 * c.Scan
-	c.Mixed = t.mixedTime(ctx) / (pairs * (trialMixed + backend.MixedTerms))
 	c.Test = t.perUnit(panel, c.Scan*pairs*(trialHead+trialPanel), pairs)
+	c.Wide = t.perUnit(wide, c.Test*pairs, pairs*(trialHead+trialDim)) // another kernel: its codes may cost more or less
+	c.Mixed = t.mixedTime(ctx) / (pairs * (trialMixed + backend.MixedTerms))
 	c.List = t.listTime(ctx)
 
 	// later looks at random rows, within the caches and beyond
@@ -218,21 +198,21 @@ func (t *trial) measureCosts(ctx context.Context) (backend.Costs, error) {
 	return c, t.err
 }
 
-// prepareQueries prepares the queries with a threshold of floor; zeros reach it if it is not positive.
+// prepareQueries prepares the queries with a threshold of floor.
 func (t *trial) prepareQueries(floor float64) {
-	row := make([]float32, trialDim)
+	dim := t.r.c.Dim
 	for j := range t.sizes.m {
+		row := t.content.queries[j*trialDim:][:dim]
 		t.b.setQuery(j, row, &backend.Goal{K: 1, Floor: floor, Allowed: t.sizes.atoms, Ceiling: math.Inf(1)}, 1, goalLists{})
 	}
 	t.b.uploadQueries(t.queue)
 	t.b.prepare(t.queue)
 }
 
-// zeroTerms returns terms that are all zero.
-func (t *trial) zeroTerms() terms {
-	zero := t.r.norm.Address()
-	return terms{headScale: zero, headNorm: zero, headErr: zero, norm: zero, scale: zero, radius: zero, xnorm: zero,
-		strips: zero} // 32 bytes for every 512 atoms: the array is long enough
+// terms returns terms of the size of real ones. An array of norms serves as strips, too: 32 bytes for every 512 atoms.
+func (t *trial) terms() terms {
+	norm, step := t.r.norm.Address(), t.steps.Address()
+	return terms{headScale: step, headNorm: norm, headErr: step, norm: norm, scale: step, radius: norm, xnorm: norm, strips: norm}
 }
 
 // listTime returns the cost of listing a pair, from a scan that no pair passes and one that all pass,
@@ -244,7 +224,7 @@ func (t *trial) listTime(ctx context.Context) float64 {
 		return 0
 	}
 	t.g.lists = all
-	none, pass := t.scanTime(ctx, trialPanel, t.sizes.near, 1), t.scanTime(ctx, trialPanel, t.sizes.near, -1)
+	none, pass := t.scanTime(ctx, trialPanel, t.sizes.near, nonePass), t.scanTime(ctx, trialPanel, t.sizes.near, allPass)
 	t.g.lists = t.lists
 	if err := all.freeMemory(t.t); t.err == nil {
 		t.err = err
@@ -254,7 +234,7 @@ func (t *trial) listTime(ctx context.Context) float64 {
 
 // scanTime returns the time of a first look at so many atoms, rounded down to whole strips.
 func (t *trial) scanTime(ctx context.Context, width, atoms int, floor float64) float64 {
-	l := &look{terms: t.zeroTerms(), Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Panels, To: width}}}
+	l := &look{terms: t.terms(), Compiled: &looks.Compiled{Look: backend.Look{Rep: backend.Panels, To: width}}}
 	return t.leastTime(ctx, func() {
 		t.prepareQueries(floor)
 		t.encodeQueries8(t.queue, t.g, l)
@@ -262,11 +242,11 @@ func (t *trial) scanTime(ctx context.Context, width, atoms int, floor float64) f
 	}, func() { t.scanAtoms(t.queue, t.g, l, 0, atoms/looks.StripAtoms*looks.StripAtoms) })
 }
 
-// mixedTime returns the time of a first look at mixed codes that no pair passes: those of all atoms are 1, those of queries -1.
+// mixedTime returns the time of a first look at mixed codes that no pair passes.
 func (t *trial) mixedTime(ctx context.Context) float64 {
 	l := &look{mixed: t.mixed}
 	return t.leastTime(ctx, func() {
-		t.prepareQueries(1)
+		t.prepareQueries(nonePass)
 		if t.b.syncStates(t.queue) != nil {
 			return
 		}
@@ -274,32 +254,22 @@ func (t *trial) mixedTime(ctx context.Context) float64 {
 			t.b.states[j].flags |= flagMixed
 		}
 		t.b.uploadStates(t.queue)
-		t.enqueue(func(th *device.Thread, s *device.Stream) error {
-			return t.b.mem.Fill(th, s, int(t.b.at.mixed), t.sizes.m*(trialMixed+backend.MixedTerms), 0xff)
+		t.enqueue(func(th *device.Thread, _ *device.Stream) error {
+			return t.b.mem.Upload(th, int(t.b.at.mixed), bytesOfSlice(t.content.mixed))
 		})
 	}, func() {
 		t.scanMixedCodes(t.queue, t.g, l, selector{flagMixed, flagMixed}, 0, t.sizes.atoms/looks.StripAtoms*looks.StripAtoms)
 	})
 }
 
-// allocateMixed allocates the mixed codes of the atoms.
-func (t *trial) allocateMixed(r *resident) (err error) {
-	t.mixed = &mixedCodes{steps: r.norm, mixing: mixing{width: trialMixed}}
-	n := (t.sizes.atoms + mixedSpare) * (trialMixed + backend.MixedTerms)
-	if t.mixed.slab, err = allocOnDevice[uint8](t.t, &r.stores, "synthetic atoms", n); err != nil {
-		return err
-	}
-	return t.mixed.slab.Fill(t.t, t.s, 0, n, 1)
-}
-
 // scatterLists fills the lists with random atoms below atoms.
 func (t *trial) scatterLists(atoms int) {
 	r := rand.New(rand.NewPCG(1, uint64(atoms)))
-	ids := make([]uint32, t.sizes.m*t.lists.room)
+	ids, bounds := make([]uint32, t.sizes.m*t.lists.room), make([]float32, t.sizes.m*t.lists.room)
 	for i := range ids {
-		ids[i] = uint32(r.IntN(atoms))
+		ids[i], bounds[i] = uint32(r.IntN(atoms)), r.Float32()
 	}
-	t.prepareQueries(-1)
+	t.prepareQueries(allPass)
 	if t.b.syncStates(t.queue) != nil {
 		return
 	}
@@ -309,17 +279,15 @@ func (t *trial) scatterLists(atoms int) {
 	t.b.uploadStates(t.queue)
 	t.enqueue(func(th *device.Thread, s *device.Stream) error {
 		a := t.lists
-		if err := a.mem.Upload(th, int(a.at.atom), bytesOfSlice(ids)); err != nil {
-			return err
-		}
-		return a.mem.Fill(th, s, int(a.at.bound), int(a.at.extra-a.at.bound), 0) // bounds and estimates
+		return errors.Join(a.mem.Upload(th, int(a.at.atom), bytesOfSlice(ids)), a.mem.Upload(th, int(a.at.bound), bytesOfSlice(bounds)),
+			a.mem.Fill(th, s, int(a.at.estimate), int(a.at.extra-a.at.estimate), 0))
 	})
 }
 
 // denseRows returns a dense scan for m queries.
 func (t *trial) denseRows(m int) *denseScan {
-	zero := t.r.norm
-	d := &denseScan{x: t.run, terms: &denseTerms{scale: zero, size: zero, offset: zero, inverse: t.r.order}, width: t.r.c.Dim, queryChunk: *t.g}
+	norm := t.r.norm
+	d := &denseScan{x: t.run, terms: &denseTerms{scale: norm, size: norm, offset: t.steps, inverse: t.r.order}, width: t.r.c.Dim, queryChunk: *t.g}
 	d.queryChunk.hi = m
 	return d
 }
@@ -327,6 +295,7 @@ func (t *trial) denseRows(m int) *denseScan {
 // warmUp keeps the device busy until it reaches full clocks.
 func (t *trial) warmUp(ctx context.Context) {
 	d := t.denseRows(t.sizes.m)
+	d.loadQueries(t.queue)
 	for range t.sizes.warm {
 		d.enqueueRows(t.queue, 0, t.sizes.atoms)
 		if t.paceChunk(ctx, t.machine.maxPairs) != nil {
@@ -343,7 +312,10 @@ func (t *trial) measureDense(ctx context.Context, c *backend.Costs) {
 		t.r.c.Dim = dim
 		defer func() { t.r.c.Dim = trialDim }()
 		d := t.denseRows(m)
-		return t.leastTime(ctx, func() { t.prepareQueries(1) }, func() { d.enqueueRows(t.queue, 0, n) })
+		return t.leastTime(ctx, func() {
+			t.prepareQueries(nonePass)
+			d.loadQueries(t.queue)
+		}, func() { d.enqueueRows(t.queue, 0, n) })
 	}
 	m := float64(t.sizes.m)
 	long, short, one := run(t.sizes.m, trialDim), run(t.sizes.m, trialShort), run(1, trialDim)

@@ -11,6 +11,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
+	_ "thresher/internal/draws"
 )
 
 // TestSpans: the ranges of a first look contain every allowed atom, in whole strips and in order;

@@ -119,19 +119,26 @@ func (m *machine) assembled() bool {
 	return !slices.ContainsFunc(m.modules, func(module *device.Module) bool { return !module.Assembled })
 }
 
-// loadModule loads a module and its kernels.
+// refusedCubin reports whether the driver did not take a module's assembled code.
+func refusedCubin(module *device.Module) bool { return module.Refused != nil }
+
+// loadModule loads a module and its kernels. The first whose assembled code the driver refuses is logged.
 func (m *machine) loadModule(t *device.Thread, name string) error {
 	ptx, err := kernels.PTX(name)
 	if err != nil {
 		return err
 	}
-	cubin, err := kernels.Cubin(name, t.Device().Info().Target())
+	info := t.Device().Info()
+	cubin, err := kernels.Cubin(name, info.Major, info.Minor)
 	if err != nil {
 		return err
 	}
 	module, err := t.Load(name, ptx, cubin)
 	if err != nil {
 		return err
+	}
+	if module.Refused != nil && !slices.ContainsFunc(m.modules, refusedCubin) {
+		m.log.Info("assembled kernels refused, the driver compiles the PTX", "device", info.Index, "module", name, "error", module.Refused)
 	}
 	m.modules = append(m.modules, module)
 	for _, entry := range module.Kernels() {

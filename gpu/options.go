@@ -2,11 +2,20 @@ package gpu
 
 import "log/slog"
 
+// Values of Options.Names.
+const (
+	OneDevice  = "one"
+	AllDevices = "all"
+)
+
 // Options configure the backend; the zero value is the defaults.
 type Options struct {
 	// Devices are the indexes of the devices to use, in the list that func Devices returns; nil
-	// means all usable ones. Several devices divide the atoms among them.
+	// means all usable ones. A device that is named must be usable. Several divide the atoms among them.
 	Devices []int
+	// Names says which devices to use if Devices does not: OneDevice, the first that can be used; AllDevices
+	// that can be used, as ""; or a list of indexes and of UUIDs, or how they begin, separated by commas.
+	Names string
 	// Memory is the most bytes of each device to use; 0 means what is free when the backend opens,
 	// less a reserve for the driver.
 	Memory int64

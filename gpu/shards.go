@@ -31,19 +31,22 @@ type shard struct {
 	number []uint32 // the collection's number of each row
 }
 
-// loadShards copies c to several machines, whole strips to each.
-func loadShards(ctx context.Context, machines []*machine, c *collection.Collection) (backend.Resident, error) {
+// loadShards copies c to several machines, whole strips to each; to the first ones if there are fewer strips.
+// If it fails, failed has the error, or nil, of each machine that got a part.
+func loadShards(ctx context.Context, machines []*machine, c *collection.Collection) (r backend.Resident, failed []error, err error) {
 	strips := (c.N + looks.StripAtoms - 1) / looks.StripAtoms
 	n := min(len(machines), strips)
 	if n == 1 {
 		r, err := loadResident(ctx, machines[0], c)
 		if err != nil {
-			return nil, err
+			return nil, []error{err}, err
 		}
-		return r, nil
+		return r, nil, nil
 	}
+	failed = make([]error, n)
 	s := &shards{c: c, all: make([]shard, n)}
-	err := concurrently(n, func(k int) (err error) {
+	err = concurrently(n, func(k int) (err error) {
+		defer func() { failed[k] = err }()
 		p := &s.all[k]
 		p.lo, p.hi = strips*k/n*looks.StripAtoms, min(strips*(k+1)/n*looks.StripAtoms, c.N)
 		part, number := shardOf(c, p.lo, p.hi)
@@ -56,9 +59,9 @@ func loadShards(ctx context.Context, machines []*machine, c *collection.Collecti
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, failed, errors.Join(err, s.Close())
 	}
-	return s, nil
+	return s, nil, nil
 }
 
 // concurrently calls f for 0 to n-1 concurrently, waits, and joins the errors.

@@ -9,4 +9,4 @@ import (
 
 // Open returns the error of device.Driver: this build lacks CUDA. The result's type is the contract's, so that
 // callers compile with and without the tag.
-func Open(Options) (backend.Backend, error) { return nil, inContract(device.Driver()) }
+func Open(Options) (backend.Backend, error) { return nil, unavailable(device.Driver()) }

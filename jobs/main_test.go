@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"thresher/internal/crashtest"
+	_ "thresher/internal/draws"
 )
 
 func TestMain(m *testing.M) {

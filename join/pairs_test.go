@@ -17,6 +17,7 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/dataset"
+	_ "thresher/internal/draws"
 	"thresher/internal/vectors"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-//go:embed manifest.json *.ptx *.cubin
+//go:embed manifest.json *.ptx cubins/*.zip
 var embedded embed.FS
 
 const manifestFile = "manifest.json"
@@ -36,7 +36,7 @@ type module struct {
 	SourcesSHA256 string   `json:"sources_sha256"`
 	PTXSHA256     string   `json:"ptx_sha256"`
 
-	PTXVersion string     `json:"ptx_version"` // which drivers must support, such as 8.4
+	PTXVersion string     `json:"ptx_version"` // which drivers must support, such as 8.0
 	Entries    []ptxEntry `json:"entries"`     // in the order of the file
 
 	// CubinsSHA256 are the hashes of the code assembled from the PTX, by the GPUs it is for, such as sm_90.
@@ -69,10 +69,6 @@ func Names() []string {
 // embedded file. The caller owns the bytes.
 func PTX(name string) ([]byte, error) { return readPTX(embedded, name) }
 
-// Cubin returns what the manifest's assembler made of a module for the GPUs named target, such as
-// sm_90; nil if there is no such code. It fails as PTX does. The caller owns the bytes.
-func Cubin(name, target string) ([]byte, error) { return readCubin(embedded, name, target) }
-
 func readManifest(fsys fs.FS) (manifest, error) {
 	text, err := fs.ReadFile(fsys, manifestFile)
 	if err != nil {
@@ -95,14 +91,6 @@ func readPTX(fsys fs.FS, name string) ([]byte, error) {
 	return readListed(fsys, name+".ptx", m.PTXSHA256)
 }
 
-func readCubin(fsys fs.FS, name, target string) ([]byte, error) {
-	m, err := readModule(fsys, name)
-	if err != nil || m.CubinsSHA256[target] == "" {
-		return nil, err
-	}
-	return readListed(fsys, name+"."+target+".cubin", m.CubinsSHA256[target])
-}
-
 // readModule returns a module's entry in the manifest.
 func readModule(fsys fs.FS, name string) (module, error) {
 	s, err := readManifest(fsys)
@@ -122,9 +110,17 @@ func readListed(fsys fs.FS, file, want string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
-	sum := sha256.Sum256(content)
-	if got := hex.EncodeToString(sum[:]); got != want {
-		return nil, fmt.Errorf("kernels: %s has SHA-256 %s, %s lists %s", file, got, manifestFile, want)
+	if err := checkSum(file, content, want); err != nil {
+		return nil, err
 	}
 	return content, nil
+}
+
+// checkSum returns an error if the hash of a file's content is not want.
+func checkSum(file string, content []byte, want string) error {
+	sum := sha256.Sum256(content)
+	if got := hex.EncodeToString(sum[:]); got != want {
+		return fmt.Errorf("kernels: %s has SHA-256 %s, %s lists %s", file, got, manifestFile, want)
+	}
+	return nil
 }

@@ -34,13 +34,6 @@ func TestManifestIsOfTheTree(t *testing.T) {
 			t.Errorf("%v: %s", err, remedy)
 			continue
 		}
-		cubin, err := Cubin(m.Name, "sm_90")
-		if err != nil || !strings.HasPrefix(string(cubin), "\x7fELF") {
-			t.Errorf("%s for sm_90, %d bytes: %v: %s", m.Name, len(cubin), err, remedy)
-		}
-		if none, err := Cubin(m.Name, "sm_80"); none != nil || err != nil {
-			t.Errorf("%s for sm_80: %d bytes, %v", m.Name, len(none), err)
-		}
 		if m.Sources[0] != m.Name+".cu" {
 			t.Errorf("%s is listed as compiled from %s", m.Name, m.Sources[0])
 		}
@@ -142,7 +135,7 @@ func entriesOf(ptx []byte) map[string][]string {
 }
 
 func TestWhatDoesNotMatchIsRefused(t *testing.T) {
-	const ptx = ".version 8.4\n"
+	const ptx = ".version 8.0\n"
 	other := strings.Repeat("0", 64)
 	manifest := func(name, sum string) []byte {
 		return fmt.Appendf(nil, `{"compiler":"c","flags":[],"modules":[{"name":%q,"ptx_sha256":%q}]}`, name, sum)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"thresher/service/api"
 	"thresher/service/catalog"
 	"thresher/service/problem"
 )
@@ -21,16 +22,26 @@ func (s *Server) readyz(r *request, w http.ResponseWriter) error {
 	if err := s.demanded(r.params); err != nil {
 		return err
 	}
-	searching, lost := s.catalog.Backends()
+	searching, lost, instead := s.catalog.Backends()
 	if len(searching) == 0 {
 		searching = []string{s.o.Backend}
 	}
 	return writeJSON(w, http.StatusOK, struct {
-		Status   string   `json:"status"`
-		Backends []string `json:"backends"`
-		Lost     []string `json:"lost,omitempty"`
-		Found    *found   `json:"found,omitempty"`
-	}{"ready", searching, lost, s.found.orNil()})
+		api.Readiness
+		Found *found `json:"found,omitempty"`
+	}{api.Readiness{Status: "ready", Backends: searching, Lost: lost, GPUUnused: s.unused(instead)}, s.found.orNil()})
+}
+
+// unused says of each GPU that is there and does not search, or not in all collections, why.
+func (s *Server) unused(instead []error) []string {
+	if s.o.Unused == nil {
+		return nil
+	}
+	all := s.o.Unused(instead)
+	if n := len(all); n > mostNamed {
+		all = append(all[:mostNamed:mostNamed], fmt.Sprintf("and %d more", n-mostNamed))
+	}
+	return all
 }
 
 // mostNamed bounds the number of collections named in a message.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
+	"thresher/service/api"
 )
 
 // card is a backend that reports its loss once gone is set.
@@ -79,4 +81,55 @@ func TestReadiness(t *testing.T) {
 	is(`{"status":"ready","backends":["card","cpu"],"lost":["card"]}`) // noticed for one collection
 	s.do("DELETE", "/v1/collections/films", nil).want(204)
 	is(`{"status":"ready","backends":["card"]}`)
+}
+
+// TestReadinessOfUnusedGPUs: a server says why GPUs do not search: what it knew at its start, and the reason for
+// which a collection is on the fallback, as long as there is this collection.
+func TestReadinessOfUnusedGPUs(t *testing.T) {
+	b := cpu.New(cpu.Options{Threads: 1})
+	defer b.Close()
+	var gone atomic.Bool
+	gone.Store(true)
+	s := start(t, func(o *Options) {
+		o.Backend = "card"
+		o.Open = func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {
+			return batch.Open(ctx, c, card{b, &gone}, &batch.Options{Fallback: b})
+		}
+		o.Unused = func(instead []error) []string {
+			said := []string{"device 1: old"}
+			for _, why := range instead {
+				said = append(said, why.Error())
+			}
+			return said
+		}
+	})
+	defer s.stopAll()
+	is := func(want ...string) {
+		t.Helper()
+		var got api.Readiness
+		s.do("GET", "/readyz", nil).want(200).into(&got)
+		if got.Status != "ready" || !slices.EqualFunc(got.GPUUnused, want, strings.Contains) {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+	is("device 1: old")
+	s.fill()
+	s.do("POST", searchFilms, oneQuery("")).want(200)
+	is("device 1: old", "card: backend unavailable")
+	s.do("DELETE", "/v1/collections/films", nil).want(204)
+	is("device 1: old")
+}
+
+// The answer names a bounded number of GPUs and collections.
+func TestReadinessNamesFew(t *testing.T) {
+	for n, want := range map[int]int{0: 0, mostNamed: mostNamed, mostNamed + 3: mostNamed + 1} {
+		s := &Server{o: Options{Unused: func([]error) []string { return make([]string, n) }}}
+		got := s.unused(nil)
+		if len(got) != want || n > mostNamed && got[mostNamed] != "and 3 more" {
+			t.Errorf("of %d: %q", n, got)
+		}
+	}
+	if got := (&Server{}).unused(nil); got != nil {
+		t.Errorf("without GPUs: %q", got)
+	}
 }

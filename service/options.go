@@ -56,6 +56,9 @@ type Options struct {
 	Release         string
 	Revision        string // of the source, "" if unknown
 	Backend, Device string
+	// Unused says, in a sentence of each, why GPUs that are there do not search, and what to do about it.
+	// instead are the reasons for which other backends search collections in their place. nil for none.
+	Unused func(instead []error) []string
 	// Metrics count the server's work, Scrape answers /metrics; nil for none.
 	Metrics *metrics.Metrics
 	Scrape  http.Handler

@@ -1,23 +1,11 @@
 package slate
 
 import (
-	"flag"
 	"math/rand/v2"
 	"testing"
 
-	_ "pgregory.net/rapid"
 	"thresher/internal/philox"
 )
-
-// Property tests draw the same cases in every run and leave no files behind; -rapid.seed=0
-// draws new ones.
-func init() {
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-}
 
 // must unwraps a result that cannot fail.
 func must[T any](x T, err error) T {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"thresher/internal/draws"
 )
 
 // The bounds of a user hold for the scores as computed, of items and of cells, after every
@@ -24,7 +26,7 @@ func TestCeilingHolds(t *testing.T) {
 			tight += underCeiling(t, p, func() int { return rapid.IntRange(0, n-1).Draw(t, "next") })
 		}
 	})
-	if tight < 1000 {
+	if draws.Usual() && tight < 1000 {
 		t.Errorf("%d bounds are close to their scores: these cases say little", tight)
 	}
 }

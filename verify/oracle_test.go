@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"thresher/collection"
+	_ "thresher/internal/draws"
 	"thresher/internal/vectors"
 )
 

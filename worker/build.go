@@ -66,11 +66,17 @@ type about struct {
 	Bytes   int64   `json:"bytes"`
 	Device  string  `json:"device"`
 	Seconds float64 `json:"seconds"`
+	// GPUUnused says of each GPU that is there and does not search this collection why.
+	GPUUnused []string `json:"gpu_unused,omitempty"`
 }
 
 func (v *volume) about(handle int64) *about {
-	return &about{Handle: handle, N: v.N, Dim: v.Dim, Metric: v.Metric.String(), Basis: v.Basis.String(), Seed: v.Seed,
+	a := &about{Handle: handle, N: v.N, Dim: v.Dim, Metric: v.Metric.String(), Basis: v.Basis.String(), Seed: v.Seed,
 		Bytes: v.Bytes(), Device: v.engine.Backend(), Seconds: v.took.Seconds()}
+	if v.unused != nil {
+		a.GPUUnused = v.unused(v.engine.Instead())
+	}
+	return a
 }
 
 // build makes a collection of the array vectors.
@@ -152,8 +158,9 @@ func (c *call) fits(what string, bytes int64) error {
 func (c *call) put(ctx context.Context, v *volume, device string, begun time.Time) (any, *sheet, error) {
 	v.users.Store(1)
 	v.device = device
-	d, err := c.s.o.Device(ctx, device)
+	d, err := c.s.o.Device(ctx, device, v.Collection)
 	if err == nil {
+		v.unused = d.Unused
 		v.engine, err = batch.Open(ctx, v.Collection, d.Backend, d.Engine)
 	}
 	if err != nil {

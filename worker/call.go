@@ -214,6 +214,8 @@ func operation(op string) func(c *call, ctx context.Context) (any, *sheet, error
 	switch op {
 	case "hello":
 		return (*call).hello
+	case "devices":
+		return (*call).devices
 	case "build":
 		return (*call).build
 	case "open":

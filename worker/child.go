@@ -14,6 +14,7 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
+	"thresher/collection"
 )
 
 // mostCalls bounds the calls in progress.
@@ -24,10 +25,11 @@ type Options struct {
 	// Version is the program's, for hello.
 	Version string
 	Log     *slog.Logger
-	// Device opens a device by name ("auto", "cpu", "cuda"), or returns it if it is open.
-	Device func(ctx context.Context, name string) (*Device, error)
-	// Devices lists what can search, without opening a GPU.
-	Devices func() []Listed
+	// Device opens a device for a collection by name ("auto", "cpu", "cuda"), or returns it if it is open.
+	Device func(ctx context.Context, name string, c *collection.Collection) (*Device, error)
+	// Devices lists what can search. Without probe no GPU is opened, so that it is not known whether one
+	// is full or busy.
+	Devices func(probe bool) []Listed
 	// Spare returns the number of bytes that one piece of work may take; 0 if unknown.
 	Spare func() int64
 	// Threads is the number of goroutines of a build; 0 is GOMAXPROCS.
@@ -38,6 +40,9 @@ type Options struct {
 type Device struct {
 	Backend backend.Backend
 	Engine  *batch.Options
+	// Unused says of each GPU that is there and does not search why, and what to do about it; instead is
+	// why the fallback searches in the backend's place, or nil. nil for none.
+	Unused func(instead error) []string
 }
 
 // UnknownDevice is the error of Options.Device for a name that it does not know.

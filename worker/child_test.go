@@ -337,10 +337,10 @@ func TestCancel(t *testing.T) {
 	o := testOptions(t)
 	begun, let := make(chan struct{}), make(chan struct{})
 	device := o.Device
-	o.Device = func(ctx context.Context, name string) (*Device, error) {
+	o.Device = func(ctx context.Context, name string, c *collection.Collection) (*Device, error) {
 		close(begun)
 		<-let
-		return device(ctx, name)
+		return device(ctx, name, c)
 	}
 	c := newClient(t, o)
 	id := c.send("build", object{}, floats("vectors", 100, 32, randomRows(1, 100, 32)))
@@ -365,7 +365,7 @@ func TestCancel(t *testing.T) {
 func TestEnd(t *testing.T) {
 	o := testOptions(t)
 	begun := make(chan struct{})
-	o.Device = func(ctx context.Context, _ string) (*Device, error) {
+	o.Device = func(ctx context.Context, _ string, _ *collection.Collection) (*Device, error) {
 		close(begun)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -409,9 +409,9 @@ func TestDeadline(t *testing.T) {
 func TestBusy(t *testing.T) {
 	o := testOptions(t)
 	device, let := o.Device, make(chan struct{})
-	o.Device = func(ctx context.Context, name string) (*Device, error) {
+	o.Device = func(ctx context.Context, name string, c *collection.Collection) (*Device, error) {
 		<-let
-		return device(ctx, name)
+		return device(ctx, name, c)
 	}
 	c := newClient(t, o)
 	vectors := floats("vectors", 20, 32, randomRows(1, 20, 32))

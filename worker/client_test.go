@@ -19,7 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/cpu"
+	_ "thresher/internal/draws"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,8 +37,8 @@ func testOptions(tb testing.TB) Options {
 	})
 	return Options{
 		Version: "test", Log: slog.New(slog.DiscardHandler), Threads: 2,
-		Devices: func() []Listed { return []Listed{{Name: "cpu", Threads: 2}} },
-		Device: func(_ context.Context, name string) (*Device, error) {
+		Devices: func(bool) []Listed { return []Listed{{Name: "cpu", Threads: 2}} },
+		Device: func(_ context.Context, name string, _ *collection.Collection) (*Device, error) {
 			if name != "" && name != "auto" && name != "cpu" {
 				return nil, UnknownDevice(name)
 			}

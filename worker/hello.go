@@ -37,7 +37,7 @@ func (c *call) hello(context.Context) (any, *sheet, error) {
 		Laws       []batch.Law           `json:"laws"`
 		Stops      []batch.Stop          `json:"stops"`
 		Records    map[dtype][][2]string `json:"records"`
-	}{Protocol, c.s.o.Version, os.Getpid(), c.s.o.Devices(), collection.Metrics(), batch.Methods(), guarantees(), batch.Laws(), stops(), layouts()}, nil, nil
+	}{Protocol, c.s.o.Version, os.Getpid(), c.s.o.Devices(false), collection.Metrics(), batch.Methods(), guarantees(), batch.Laws(), stops(), layouts()}, nil, nil
 }
 
 // Listed is a device as hello lists it.
@@ -45,5 +45,20 @@ type Listed struct {
 	Name    string `json:"name"`
 	Device  string `json:"device,omitempty"`
 	Threads int    `json:"threads,omitempty"`
-	Missing string `json:"missing,omitempty"` // why it is not there
+	Missing string `json:"missing,omitempty"` // why it cannot search
+	// GPUUnused says of each GPU that is there and cannot be used why, and what to do about it.
+	GPUUnused []string `json:"gpu_unused,omitempty"`
+}
+
+// devices lists what can search, after trying it.
+func (c *call) devices(context.Context) (any, *sheet, error) {
+	if err := c.fields(&struct{}{}); err != nil {
+		return nil, nil, err
+	}
+	if err := c.complete(); err != nil {
+		return nil, nil, err
+	}
+	return struct {
+		Devices []Listed `json:"devices"`
+	}{c.s.o.Devices(true)}, nil, nil
 }

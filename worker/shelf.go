@@ -27,6 +27,7 @@ type volume struct {
 	coalescer *batch.Coalescer
 	rows      *region // that the rows are part of, or nil
 	device    string  // as asked for
+	unused    func(instead error) []string
 	options   collection.Options
 	took      time.Duration // of the build
 	users     atomic.Int64

@@ -1,7 +1,6 @@
 package papers
 
 import (
-	"flag"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -13,16 +12,6 @@ import (
 
 // Data sets of the two papers, and the oracle and the test that the published
 // algorithms are held to.
-
-// Property tests draw the same cases in every run and leave no files behind;
-// -rapid.seed=0 on the command line draws fresh ones.
-func init() {
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-}
 
 // publishedNormal is the i-th standard normal number of a source.
 func publishedNormal(s *philox.Source, i uint64) float64 {

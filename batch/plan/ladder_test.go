@@ -11,6 +11,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
+	_ "thresher/internal/draws"
 )
 
 // fast returns costs similar to those of assembly kernels.

@@ -46,6 +46,7 @@ for program in $out/*; do
 done
 mv $out/selftest build/selftest/selftest
 tar -C build/selftest -czf $out/selftest.tar.gz selftest ptx
+PYTHONPATH=bench ${PYTHON:-python3} bench/gpu/text.py $out/records.gz
 gzip -n $out/thresher $out/gpu.test $out/device.test
 tree=0
 if files=$(git ls-files --cached --others --exclude-standard 2>/dev/null); then
@@ -59,7 +60,7 @@ fi
 
 # A + where files differ from the commit.
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
-test -z "$(git status --porcelain --untracked-files=no -- '*.go' '*.c' '*.h' '*.cu' '*.cuh' '*.ptx' '*.cubin' go.mod 2>/dev/null)" || commit=$commit+
+test -z "$(git status --porcelain --untracked-files=no -- '*.go' '*.c' '*.h' '*.cu' '*.cuh' '*.ptx' 'kernels/cubins/*.zip' go.mod 2>/dev/null)" || commit=$commit+
 {
   echo "commit $commit"
   echo "go $($go env GOVERSION)"

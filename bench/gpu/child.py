@@ -9,7 +9,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -113,6 +113,16 @@ class Child:
         self._drain(time.monotonic() + CLOSING)
         self._end()
         raise Gone(text, request, driver)
+
+    @contextlib.contextmanager
+    def patient(self, seconds: float) -> Iterator[None]:
+        """For requests after which the process may say nothing for so many seconds."""
+        silent = self.silent
+        self.silent = max(silent, seconds)
+        try:
+            yield
+        finally:
+            self.silent = silent
 
     def _note(self, line: bytes) -> None:
         """Keeps what is no answer: a sign that a request is worked on, output of the driver or of a tool."""

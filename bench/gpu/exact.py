@@ -74,4 +74,6 @@ def truth(vectors: Vectors, best: int, torch: Any = None) -> Truth:
         found.append((candidates.gather(1, order), scores))
         lo += len(q)
     ids, scores = (torch.cat(column).cpu().numpy() for column in zip(*found, strict=True))
+    if atoms.is_cuda:
+        torch.cuda.empty_cache()  # for thresher's process, whose budget is what it finds free
     return Truth(vectors, norms.cpu().numpy(), ids, scores)

@@ -6,7 +6,6 @@ process: JAX and ncu are kept out of the benchmarks.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Any, BinaryIO
 
 import duel
 import exact
+import profiled
 import measure
 import rivals
 import vectors
@@ -22,7 +22,11 @@ from goals import K, M, one
 from parts import records_of
 
 SWEPT = (64, 96, 128, 192)  # rest codes of first looks that are tried; those of the collection's levels can be
-LISTED = "regex:^(scan_s8|scan_rows_s8|scan_mixed|scan_mixed_wide|mixed_codes|tighten|look_rows|look_signs|select_candidates|score|merge|dense_tf32)$"
+KERNELS = (
+    "scan_s8", "scan_rows_s8", "scan_mixed", "scan_mixed_wide", "mixed_codes", "tighten", "tighten_short", "look_rows",
+    "look_signs", "select_candidates", "score", "merge", "dense_tf32",
+)  # fmt: skip
+LISTED = f"regex:^({'|'.join(KERNELS)})$"
 SECTIONS = (
     "SpeedOfLight", "LaunchStats", "Occupancy", "SchedulerStats", "WarpStateStats", "InstructionStats",
     "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis",
@@ -92,12 +96,13 @@ def peers(run: measure.Run, recipe: vectors.Recipe, cell: measure.Cell, before: 
 def profile(
     run: measure.Run, recipe: vectors.Recipe, cell: measure.Cell, before: Before, stderr: BinaryIO, ncu: str
 ) -> None:
-    """A batch of many queries, then of one, under ncu."""
+    """A batch of many queries, then of one, under ncu. Its report is kept, and what it says in words."""
     _, files = run.make(recipe)
-    report = run.log.path.with_name("profile.log")
+    report = run.log.path.with_name(profiled.REPORT)
     wrap = [
         ncu, "--clock-control", "none", "--target-processes", "all", "--kernel-name", LISTED, "--launch-count", "80",
-        "--log-file", str(report), *(word for s in SECTIONS for word in ("--section", s)),
+        "--force-overwrite", "--export", str(report.with_suffix("")),
+        *(word for s in SECTIONS for word in ("--section", s)),
     ]  # fmt: skip
     with run.thresher(stderr, wrap):
         run.load(recipe, files, recipe.name, 1)
@@ -105,9 +110,7 @@ def profile(
             way = rivals.Thresher(run.child, [recipe.name], "plan", before.plan(m, cell[1]))
             with run.part(f"profile of m = {m}"):
                 way.run(m, cell[1], 0, 1)
-    text = report.read_text(errors="replace") if report.exists() else ""
-    kernels = re.findall(r"^  \w+.*\(\d+, \d+, \d+\)x\(", text, re.MULTILINE)
-    run.log.add("profile", kernels=len(kernels), bytes=len(text))
+    run.log.add("profile", **profiled.told(ncu, report, run.log.path.with_name("profile.log")))
 
 
 def main() -> int:

@@ -39,9 +39,19 @@ def last(records: Iterable[Record], kind: str, field: str) -> list[Record]:
     return list({r[field]: r for r in of(records, kind)}.values())
 
 
+def raced(records: list[Record], kind: str) -> list[Record]:
+    """The last record of a kind of each cell: one whose plan lost the device was raced again with another."""
+    return list({(r["set"], r["m"], r["k"]): r for r in of(records, kind)}.values())
+
+
 def cells(records: list[Record]) -> list[Record]:
-    """The last record of each cell: one whose plan lost the device was raced again with another."""
-    return list({(r["set"], r["m"], r["k"]): r for r in of(records, "cell")}.values())
+    return raced(records, "cell")
+
+
+def whole(records: list[Record]) -> list[Record]:
+    """The records of sets of their full size, and those of none."""
+    reduced = {r["name"] for r in of(records, "set", reduced=True)}
+    return [r for r in records if r.get("set") not in reduced]
 
 
 def parts_left_out(records: list[Record]) -> list[Record]:
@@ -130,14 +140,14 @@ def over_torch(records: list[Record], data: str, peer: str, target: float) -> Go
     if r is None or name not in r["ratios_auto"]:
         return least(what, None, target)
     auto = r["ratios_auto"][name]["median"]
-    return Goal(
-        what, f"at least {target:g}", f"{auto:.3g} (best plan tried: {r['ratios'][name]['median']:.3g})", auto >= target
-    )
+    shown = f"{auto:.3g} (best plan tried: {r['ratios'][name]['median']:.3g}"
+    maxima = r["ratios_auto"].get(f"{name}-maxima")  # the stronger rival; the target is older
+    shown += f"; with maxima of blocks in place of topk: {maxima['median']:.3g})" if maxima else ")"
+    return Goal(what, f"at least {target:g}", shown, auto >= target)
 
 
 def judge(records: list[Record]) -> list[Goal]:
-    reduced = {r["name"] for r in of(records, "set", reduced=True)}
-    records = [r for r in records if r.get("set") not in reduced]
+    records = whole(records)
     ceilings = Ceilings.read(records)
 
     def first(data: str, m: int) -> FirstLook | None:

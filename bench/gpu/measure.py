@@ -21,10 +21,15 @@ from typing import Any, BinaryIO
 
 import binaries
 import check
+import clocks
 import duel
 import exact
+import figures
 import parts
+import products
 import rivals
+import serving
+import text
 import vectors
 from child import Child, Failed, Gone, Trouble
 from results import rounded
@@ -36,15 +41,17 @@ CELLS: dict[str, list[Cell]] = {
     + [(m, k) for m in (1, 16, 256) for k in (1, 100)],
     "power4096": [(1024, 10), (1, 10), (1024, 1), (1024, 100)],
     "iid768": [(1024, 10), (1, 10), (1024, 1), (1024, 100)],
+    "records768": [(1024, 10), (1, 10), (1024, 100)],
+    "power8m": [(1024, 10), (1, 10)],
 }
-SMALL_CELLS: dict[str, list[Cell]] = {"power768": [(8, 5), (1, 5)], "power4096": [(8, 5)], "iid768": [(8, 5)]}
+SMALL_CELLS: dict[str, list[Cell]] = {name: [(8, 5)] for name in CELLS} | {"power768": [(8, 5), (1, 5)]}
+SERVED = "callers"  # among what is done of a cell
 # Sets whose collection is built with two seeds; batches alternate between them.
 TWICE = ("power768",)
 # The set that is also searched with a quarter of its size in device memory, after so many cells:
 # those it is compared with.
 QUARTER, BEFORE = "power768", 2
 
-SETUP = 25.0  # most seconds until a set is made and loaded
 SET = 50.0  # seconds reserved for each set to come
 CELL = 8.0  # most seconds of a cell
 PROCESSES = 16  # that a set may use up: each ends with a plan struck off, or with a step that is not tried a third time
@@ -94,6 +101,7 @@ class Run:
         self.pace = duel.Pace(turn=0.01, rounds=3, budget=0.1, most=2) if small else duel.Pace()
         self.costs: dict[str, float] | None = None  # measured; the backend's own until then
         self.hung = 0  # processes
+        self.clocks = clocks.Clocks(log.path.with_name("clocks.csv"))
         self.child: Child
 
     def need(self, seconds: float) -> None:
@@ -155,6 +163,11 @@ class Run:
         size = {"bytes": 1 << 16, "rounds": 2} if self.small else {"bytes": 2 << 30, "rounds": 4096}
         count = 2 if self.small else 40
         self.log.add("ceilings", **self.child.ask(do="ceilings", count=count, **size))
+        if self.torch is not None and (self.small or self.torch.cuda.is_available()):
+            with self.part("ceilings by torch"):
+                began = time.monotonic()
+                rates = products.rates(self.torch, self.small)
+                self.log.add("products", **rates, clocks=self.clocks.between(began, time.monotonic()))
 
     def measured(self) -> None:
         """Measures the costs of work on this device, by which `auto` then chooses plans."""
@@ -165,24 +178,31 @@ class Run:
     def make(self, recipe: vectors.Recipe) -> tuple[vectors.Vectors, tuple[Path, Path]]:
         """A set and its files."""
         began = time.monotonic()
-        made = vectors.make(recipe, self.torch)
+        recipe = vectors.fitted(recipe, vectors.Room.here(self.torch, self.folder))
+        made = vectors.make(recipe, self.torch, self.folder)
         files = made.save(self.folder)
         self.log.add("set", **vars(recipe), reduced=recipe in vectors.LESS, seconds=time.monotonic() - began)
         return made, files
 
     def load(self, recipe: vectors.Recipe, files: tuple[Path, Path], name: str, seed: int) -> dict[str, Any]:
         """Has the child build a collection of a set and load it."""
-        said: dict[str, Any] = self.child.ask(
-            75, do="build", set=name, atoms=str(files[0]), queries=str(files[1]), dim=recipe.d, seed=seed,
-            costs=self.costs,
-        )  # fmt: skip
+        # A large one is copied to the device for longer than a driver's call takes else.
+        with self.child.patient(recipe.setup if recipe.large else 0):
+            said: dict[str, Any] = self.child.ask(
+                max(75, recipe.setup), do="build", set=name, atoms=str(files[0]), queries=str(files[1]), dim=recipe.d,
+                seed=seed, costs=self.costs,
+            )  # fmt: skip
         self.log.add("loaded", set=recipe.name, name=name, **said)
         return said
 
     def set(self, recipe: vectors.Recipe, stderr: BinaryIO) -> None:
         """All measurements of one set. If a process ends early, another continues with the remaining ones."""
-        self.need(SETUP)
-        made, files = self.make(recipe)
+        self.need(recipe.setup)
+        try:
+            made, files = self.make(recipe)
+        except text.NoText as e:
+            self.log.add("left_out", what=recipe.name, why=str(e), must=False)
+            return
         try:
             self.work(made, files, stderr)
         finally:
@@ -203,7 +223,7 @@ class Run:
         again: set[Cell | None] = set()  # the step before may have broken the process
         barren = 0  # processes in a row that ended before their first step
         for at in range(PROCESSES):
-            self.need(SETUP if at else 0)
+            self.need(recipe.setup if at else 0)
             barren += 1
             with self.thresher(stderr):
                 loaded = self.load(recipe, files, names[0], 1)
@@ -262,9 +282,9 @@ class Field:
         if made.on_device is None or not (run.small or run.torch.cuda.is_available()):
             run.log.add("left_out", what=f"{self.name}: torch", why="there is no torch with a GPU here", must=False)
             return
-        for precision in ("fp32", "tf32", "bf16"):
-            with run.part(f"{self.name}: torch-{precision}"):
-                self.torches.append(rivals.Torch(run.torch, made, precision))
+        for peer, make in rivals.peers(run.torch, made).items():
+            with run.part(f"{self.name}: {peer}"):
+                self.torches.append(make())
 
     def thresher(
         self, name: str, plan: str = "", method: str = "auto", sets: list[str] | None = None
@@ -298,32 +318,41 @@ class Field:
             self.trials.split.add(((m, k), name))
             with self.run.part(f"{what}: kernels of {name}"):
                 self.split(self.thresher(name, name), m, k, batches)
+        if ((m, k), SERVED) not in self.trials.split:
+            self.trials.split.add(((m, k), SERVED))
+            with self.run.part(f"{what}: several callers"):
+                self.serve(m, k, batches)
 
     def race(self, m: int, k: int, plan: str, batches: duel.Batches) -> None:
         """The plan, the engine's own choice, and torch, by turns."""
         what = f"{self.name}: m = {m}, k = {k}"
         self.complete()
         mine = [self.thresher("plan", plan), *self.auto(m, k)]
-        chunks: dict[str, int] = {}
+        ways: dict[str, str] = {}
         torches: list[rivals.Torch] = []
         for t in self.torches:
             with self.run.part(f"{what}: {t.name}"):
-                chunks[t.name] = t.prepare(m, k)
+                ways[t.name] = t.prepare(m, k)
                 torches.append(t)
         for way in mine:
             self.prepare(way, m, k)
         contestants: list[rivals.Contestant] = [*mine, *torches]
+        began = time.monotonic()
         record = duel.turns(contestants, m, k, batches, self.run.pace)
         host = record["host"]
         autos = {n: duel.ratio(host[n], host["auto"]) for n in host if n.startswith("torch")} if "auto" in host else {}
         record |= {
             "ratios": {n: duel.ratio(host[n], host["plan"]) for n in host if n != "plan"},
             "ratios_auto": autos,
-            "chunks": chunks,
+            "ways": ways,
+            "clocks": self.run.clocks.between(began, time.monotonic()),
             "recall": {},
             "checked": {},
         }
         try:
+            with self.run.part(f"{what}: times on the device"), self.striking((m, k)):
+                count = 2 if self.run.small else 8
+                record["device"] |= {c.name: serving.device(c, m, k, batches, count) for c in mine}
             if self.truth is not None:
                 with self.run.part(f"{what}: whether it is right"), self.striking((m, k)):
                     record["checked"] = {c.name: self.checked(c, m, k, batches) for c in mine}
@@ -473,6 +502,16 @@ class Field:
         good = self.trials.good((m, k))
         return good[0]["plan"] if good else ""
 
+    def serve(self, m: int, k: int, batches: duel.Batches) -> None:
+        """Several callers at once and, of single queries, how long the slowest take; by the fastest plan."""
+        plan, small = self.plan(m, k), self.run.small
+        way = self.thresher("plan", plan)
+        once = median(way.ask("search", m, k, batches.lo, min(4, batches.hi - batches.lo))["seconds"])
+        cell: dict[str, Any] = {"set": self.name, "m": m, "k": k, "plan": plan}
+        self.run.log.add("callers", **cell, callers=serving.callers(way, m, k, batches, once, small))
+        if m == 1:
+            self.run.log.add("singles", **cell, **serving.singles(way, k, batches, once, small))
+
     def quarter(self, cells: list[Cell]) -> None:
         """The same collection with a quarter of it in device memory."""
         name = f"{self.name}-quarter"
@@ -542,7 +581,7 @@ def main() -> int:
     parser = arguments("measure.py")
     parser.add_argument("--sets", default="", help="names of sets, all if none is given")
     args = parser.parse_args()
-    with begun(args) as (run, stderr):
+    with begun(args) as (run, stderr), run.clocks:
         recipes = [r for r in vectors.recipes(args.small, run.torch) if not args.sets or r.name in args.sets.split(",")]
         try:
             run.device(stderr)
@@ -555,6 +594,7 @@ def main() -> int:
                     run.torch.cuda.empty_cache()
         except Unopened as e:  # nothing else can run
             run.log.add("left_out", what="benchmarks", why=str(e)[:500], must=True)
+        run.log.add("launched", **figures.launched(parts.records_of(args.out)))
     return 1 if run.log.bad else 0
 
 

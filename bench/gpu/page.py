@@ -1,7 +1,7 @@
-"""Writes docs/benchmarks/gpu.md from the newest folder of docs/benchmarks/gpu/raw.
+"""Writes docs/benchmarks/gpu.md and the prediction of docs/gpu.md from the newest folder of docs/benchmarks/gpu/raw.
 
-PYTHONPATH=bench python3 bench/gpu/page.py            writes it
-PYTHONPATH=bench python3 bench/gpu/page.py --check    fails if it differs from the present one"""
+PYTHONPATH=bench python3 bench/gpu/page.py            writes them
+PYTHONPATH=bench python3 bench/gpu/page.py --check    fails if they differ from the present ones"""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ import sys
 from pathlib import Path
 from statistics import median
 
+import figures
+import prediction
 from goals import Ceilings, FirstLook, Record, cells, judge, last, of, one, parts_left_out
 from markdown import digits, section, table
 from parts import records_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 PAGE, RAW = DOCS / "gpu.md", DOCS / "gpu" / "raw"
-NOTHING = "not yet measured on hardware\n"
-PEERS = ("torch-fp32", "torch-tf32", "torch-bf16")
+NOTHING = f"{prediction.UNMEASURED}\n"
+# torch's, and what they are called; those that are not exact.
+PEERS = {
+    "torch-fp32": "torch fp32", "torch-tf32": "TF32", "torch-tf32-maxima": "TF32, maxima", "torch-bf16": "bf16",
+    "torch-bf16-maxima": "bf16, maxima", "torch-int8": "8 bits",
+}  # fmt: skip
+ROUNDED = tuple(PEERS)[1:]
 
 
 class Refused(Exception):
@@ -30,15 +37,21 @@ def newest(raw: Path) -> Path | None:
     return folders[-1] if folders else None
 
 
-def page(raw: Path) -> str:
+def measured(raw: Path) -> tuple[str, list[Record]]:
+    """The newest results and their date; "" and none if there are none. Raises Refused."""
     folder = newest(raw)
     if folder is None:
-        return NOTHING
+        return "", []
     records = records_of(folder / "results.jsonl")
     cards = of(records, "card")
     if not cards or any(c["emulator"] for c in cards) or any(r["small"] for r in of(records, "run")):
         raise Refused(f"{folder} is of no GPU, or of a rehearsal")
-    return report(records, folder.name)
+    return folder.name, records
+
+
+def page(raw: Path) -> str:
+    when, records = measured(raw)
+    return report(records, when) if when else NOTHING
 
 
 def report(records: list[Record], when: str) -> str:
@@ -46,8 +59,11 @@ def report(records: list[Record], when: str) -> str:
         head(records, when),
         targets(records),
         speed(records),
+        figures.clocks(records),
+        figures.services(records),
         roofline(records),
         split(records),
+        figures.unused(records),
         plans(records),
         quarter(records),
         shapes(records),
@@ -109,27 +125,32 @@ def ms(times: list[float]) -> str:
 
 
 def speed(records: list[Record]) -> str:
-    rows = []
+    rows: list[tuple[object, ...]] = []
+    over: list[tuple[object, ...]] = []
     for r in cells(records):
         host, device = r["host"], r["device"]
-        mine = (ms(host["plan"]), ms(host["auto"]) if "auto" in host else "")
-        theirs = [f"{ms(host[p])}{f' ({ms(device[p])})' if p in device else ''}" if p in host else "" for p in PEERS]
-        over = []
-        for p in PEERS[1:]:
-            q = r["ratios"].get(p)
-            over.append(f"{digits(q['median'])} ({digits(q['least'])} to {digits(q['most'])})" if q else "")
-        found = [f"{r['recall'][p]:.4f}" if p in r["recall"] else "" for p in PEERS[1:]]
-        rows.append((r["set"], r["m"], r["k"], r["plan"], *mine, *theirs, *over, *found))
+        took = [
+            f"{ms(host[p])}{f' ({ms(device[p])})' if p in device else ''}" if p in host else ""
+            for p in ("plan", "auto", *PEERS)
+        ]
+        rows.append((*figures.where(r), r["plan"], *took))
+        times = [figures.span(r["ratios"].get(p)) for p in ROUNDED]
+        over.append(
+            (*figures.where(r), *times, *(f"{r['recall'][p]:.4f}" if p in r["recall"] else "" for p in ROUNDED))
+        )
     if not rows:
         return ""
-    header = ("data", "m", "k", "plan", "thresher", "`auto`", "torch fp32", "TF32", "bf16", "times TF32", "times bf16")
+    names = [PEERS[p] for p in ROUNDED]
     return section(
         "End to end",
-        "Milliseconds a batch, from queries on the host to ids on the host; of torch in brackets those of the device "
-        "alone. Times: torch's time over that of thresher's plan, the median of the rounds and their "
-        "range. Torch's TF32 "
-        "and bf16 answers are not exact: their recall of the k best is at the end.",
-        table((*header, "recall TF32", "recall bf16"), rows),
+        "Milliseconds a batch, from queries on the host to ids on the host; in brackets those of the device alone, "
+        "by events before the first kernel and after the last. torch multiplies and takes topk, or the maxima of "
+        "blocks of atoms and then topk of the best blocks, each by its fastest way; with 8 bits it scores the best "
+        "candidates again in float32.",
+        table(("data", "m", "k", "plan", "thresher", "`auto`", *PEERS.values()), rows),
+        "torch's time over that of thresher's plan, the median of the rounds and their range. Its answers are not "
+        "exact: their recall of the k best is at the end.",
+        table(("data", "m", "k", *(f"times {n}" for n in names), *(f"recall {n}" for n in names)), over),
     )
 
 
@@ -153,6 +174,7 @@ def roofline(records: list[Record]) -> str:
         f"the least that each "
         "of the three would need for it, and the shares."
     )
+    beside = figures.torch_rates(records)
     header = (
         "data",
         "m",
@@ -168,7 +190,7 @@ def roofline(records: list[Record]) -> str:
         "of tests",
         "of the copy",
     )
-    return section("Roofline", said, table(header, rows) if rows else "")
+    return section("Roofline", said, beside, table(header, rows) if rows else "")
 
 
 def split(records: list[Record]) -> str:
@@ -390,15 +412,15 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     try:
-        text = page(RAW)
-    except Refused as e:
+        texts = {PAGE: page(RAW), prediction.DOC: prediction.written(prediction.DOC.read_text(), measured(RAW)[1])}
+    except (Refused, ValueError) as e:
         sys.exit(f"page.py: {e}")
-    if args.check:
-        if not PAGE.exists() or PAGE.read_text() != text:
-            sys.exit(f"page.py: {PAGE} is not what `make gpu-report` writes")
-        return 0
-    PAGE.write_text(text)
-    print(f"wrote {PAGE}")
+    for file, text in texts.items():
+        if not args.check:
+            file.write_text(text)
+            print(f"wrote {file}")
+        elif not file.exists() or file.read_text() != text:
+            sys.exit(f"page.py: {file} is not what `make gpu-report` writes")
     return 0
 
 

@@ -5,6 +5,7 @@ to ids on the host and, if it can, how long the device worked."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -59,45 +60,100 @@ class Thresher:
         return dumped(file, k)
 
 
-class Torch:
-    """torch.matmul and topk, for scores of all atoms at once or in chunks whose best are combined,
-    whichever prepare finds faster."""
+@dataclass(frozen=True)
+class Way:
+    """How products become the k best: of all atoms at once (0) or of so many at a time, whose best are
+    combined; by topk (0), or by the maxima of blocks of so many atoms."""
 
-    def __init__(self, torch: Any, vectors: Vectors, precision: str) -> None:
+    chunk: int = 0
+    block: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.chunk or 'all'} atoms at once, " + (f"maxima of {self.block}" if self.block else "topk")
+
+
+CHUNKS, BLOCKS = (0, 1 << 17, 1 << 15), (128, 512)
+
+
+def select(torch: Any, scores: Any, k: int, block: int = 0) -> Any:
+    """The columns of the k greatest scores [m, n] of each row, by topk or, if there is a block, by topk of the
+    maxima of so many columns and then of the columns of the k best blocks. Each of the k greatest scores is in
+    a block whose maximum reaches the k-th of them, and only k blocks have such a maximum, ties aside."""
+    m, n = scores.shape
+    whole = n // block * block if block else 0
+    if not block or n < 4 * k * block:
+        return scores.topk(k, dim=1).indices
+    best = scores[:, :whole].view(m, whole // block, block).amax(dim=2).topk(k, dim=1).indices
+    at = (best.unsqueeze(2) * block + torch.arange(block, device=scores.device)).view(m, k * block)
+    if whole < n:
+        at = torch.cat([at, torch.arange(whole, n, device=scores.device).expand(m, -1)], dim=1)
+    return at.gather(1, scores.gather(1, at).topk(k, dim=1).indices)
+
+
+class Torch:
+    """torch's products of queries and atoms, and a selection, by the way that prepare finds fastest: with topk
+    or, if maxima, with maxima of blocks in its place."""
+
+    def __init__(self, torch: Any, vectors: Vectors, precision: str, maxima: bool = False) -> None:
         assert vectors.on_device
-        self.torch, self.name, self.precision = torch, f"torch-{precision}", precision
-        self.atoms = vectors.on_device[0].bfloat16() if precision == "bf16" else vectors.on_device[0]
+        self.torch, self.name, self.precision = torch, f"torch-{precision}{'-maxima' * maxima}", precision
+        self.ways = [Way(chunk, block) for chunk in CHUNKS for block in (BLOCKS if maxima else (0,))]
+        self.atoms = self.coded(vectors.on_device[0])
         self.queries = torch.from_numpy(vectors.queries)
         self.device = device_of(torch)
         if self.device == "cuda":
             self.queries = self.queries.pin_memory()
-        self.chunk = 0
+        self.way = self.ways[0]
 
-    def prepare(self, m: int, k: int) -> int:
-        """Chooses the chunk for such batches."""
+    def coded(self, atoms: Any) -> Any:
+        """What products read of the atoms."""
+        return atoms.bfloat16() if self.precision == "bf16" else atoms
+
+    def prepare(self, m: int, k: int) -> str:
+        """Chooses the way for such batches. Some may need more memory than there is."""
         took = {}
-        for chunk in (0, 1 << 17, 1 << 15):
-            if chunk < len(self.atoms) and (chunk == 0 or m > 1):
-                self.chunk = chunk
+        failed: Exception | None = None
+        for way in self.ways:
+            if way.chunk >= len(self.atoms) or (way.chunk and m == 1):
+                continue
+            self.way = way
+            try:
                 self.run(m, k, 0, 1)
-                took[chunk] = min(self.run(m, k, 0, 3).seconds)
-        self.chunk = min(took, key=lambda c: took[c])
-        return self.chunk
+                took[way] = min(self.run(m, k, 0, 3).seconds)
+            except self.torch.cuda.OutOfMemoryError as e:
+                failed = e
+        if self.device == "cuda":  # what the others leave is thresher's, too
+            self.torch.cuda.empty_cache()
+        if failed and not took:
+            raise failed
+        self.way = min(took, key=lambda w: took[w])
+        return str(self.way)
+
+    def products(self, q: Any, lo: int, hi: int) -> Any:
+        """The scores [m, hi - lo] of atoms lo to hi-1."""
+        return q @ self.atoms[lo:hi].T
 
     def best(self, q: Any, k: int) -> Any:
-        if not self.chunk:
-            return (q @ self.atoms.T).topk(k, dim=1).indices
+        """The ids of the k best atoms."""
+        return self.nearest(q, k)[1]
+
+    def nearest(self, q: Any, k: int) -> tuple[Any, Any]:
+        """The k greatest scores and their atoms."""
+        n = len(self.atoms)
         scores, ids = [], []
-        for lo in range(0, len(self.atoms), self.chunk):
-            part = (q @ self.atoms[lo : lo + self.chunk].T).topk(min(k, len(self.atoms) - lo), dim=1)
-            scores.append(part.values)
-            ids.append(part.indices + lo)
-        order = self.torch.cat(scores, dim=1).topk(k, dim=1).indices
-        return self.torch.cat(ids, dim=1).gather(1, order)
+        for lo in range(0, n, self.way.chunk or n):
+            part = self.products(q, lo, min(n, lo + (self.way.chunk or n)))
+            at = select(self.torch, part, min(k, part.shape[1]), self.way.block)
+            scores.append(part.gather(1, at))
+            ids.append(at + lo)
+        if len(ids) == 1:
+            return scores[0], ids[0]
+        order = self.torch.cat(scores, dim=1).topk(k, dim=1)
+        return order.values, self.torch.cat(ids, dim=1).gather(1, order.indices)
 
     def run(self, m: int, k: int, first: int, count: int) -> Turn:
         torch, turn = self.torch, Turn([])
-        torch.set_float32_matmul_precision("highest" if self.precision == "fp32" else "high")
+        torch.set_float32_matmul_precision("high" if self.precision == "tf32" else "highest")
         for i in range(first, first + count):
             marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if self.device == "cuda" else []
             began = time.perf_counter()
@@ -112,6 +168,68 @@ class Torch:
             if marks:
                 turn.device.append(marks[0].elapsed_time(marks[1]) / 1e3)
         return turn
+
+
+class TorchInt8(Torch):
+    """Dense products of 8-bit codes (torch._int_mm, which is cuBLASLt's on a GPU), a step for each row, and the
+    best candidates scored again in float32."""
+
+    LEAST, STEP = 32, 8  # rows of queries at least, and what sizes are a multiple of
+
+    def __init__(self, torch: Any, vectors: Vectors) -> None:
+        assert vectors.on_device
+        self.rows = vectors.on_device[0]
+        super().__init__(torch, vectors, "int8")
+        self.ways = [Way(chunk, block) for chunk in CHUNKS for block in (0, *BLOCKS)]
+
+    def coded(self, atoms: Any) -> Any:
+        """The codes of the atoms, and of zeros up to a multiple of eight. Sets steps."""
+        n, d = atoms.shape
+        if d % self.STEP:
+            raise ValueError(f"{d} coordinates are not a multiple of {self.STEP}")
+        codes = self.torch.zeros((-(-n // self.STEP) * self.STEP, d), dtype=self.torch.int8, device=atoms.device)
+        self.steps = self.torch.empty(n, device=atoms.device)
+        for lo in range(0, n, 1 << 17):  # in pieces, to limit memory
+            codes[lo : min(n, lo + (1 << 17))], self.steps[lo : lo + (1 << 17)] = self.encoded(
+                atoms[lo : lo + (1 << 17)]
+            )
+        self.padded = codes
+        return codes[:n]
+
+    def encoded(self, x: Any) -> tuple[Any, Any]:
+        """Codes of rows, and each row's step."""
+        step = x.abs().amax(dim=1) / 127
+        step = self.torch.where(step > 0, step, self.torch.ones_like(step))
+        return (x / step.unsqueeze(1)).round().to(self.torch.int8), step
+
+    def products(self, q: Any, lo: int, hi: int) -> Any:
+        """In units of the query's step, which changes no order. Codes of queries come padded."""
+        n = -(-(hi - lo) // self.STEP) * self.STEP
+        sums = self.torch._int_mm(q, self.padded[lo : lo + n].T)
+        return sums[: self.asked, : hi - lo] * self.steps[lo:hi]
+
+    def best(self, q: Any, k: int) -> Any:
+        self.asked = len(q)
+        codes, _ = self.encoded(q)
+        rows = max(self.LEAST, -(-len(q) // self.STEP) * self.STEP)
+        padded = self.torch.nn.functional.pad(codes, (0, 0, 0, rows - len(q)))
+        candidates = self.nearest(padded, min(len(self.atoms), max(64, 4 * k)))[1]
+        scores = (self.rows[candidates] @ q.unsqueeze(2)).squeeze(2)
+        return candidates.gather(1, scores.topk(k, dim=1).indices)
+
+
+def peers(torch: Any, vectors: Vectors) -> dict[str, Callable[[], Torch]]:
+    """The contestants by torch, by name. One copy of the atoms is made for each but those by float32; large
+    sets have no room for more."""
+
+    def of(precision: str, maxima: bool) -> Callable[[], Torch]:
+        return lambda: Torch(torch, vectors, precision, maxima)
+
+    kinds = [("tf32", False), ("tf32", True)]
+    if not vectors.recipe.large:
+        kinds = [("fp32", False), *kinds, ("bf16", False), ("bf16", True)]
+    named = {f"torch-{precision}{'-maxima' * maxima}": of(precision, maxima) for precision, maxima in kinds}
+    return named if vectors.recipe.large else named | {"torch-int8": lambda: TorchInt8(torch, vectors)}
 
 
 class CuPy:

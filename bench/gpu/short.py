@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
+import figures
 from goals import Record, cells, judge, last, of, one
 from parts import HUNG, records_of
 
@@ -117,9 +118,8 @@ def table(records: list[Record]) -> str:
     raced = cells(records)
     if raced:
         names = list(dict.fromkeys(n for r in raced for n in r["host"] if n.startswith("torch")))
-        lines.append(
-            "ms a batch:" + " " * 15 + "".join(f"{n:>12}" for n in ("plan", "auto", *names)) + "  wrong/answers  plan"
-        )
+        heads = ("plan", "auto", *(n.removeprefix("torch-") for n in names))
+        lines.append("ms a batch, torch's last:  " + "".join(f"{n:>12}" for n in heads) + "  wrong/answers  plan")
         for r in raced:
             host = {n: milliseconds(r["host"][n]) for n in r["host"]}
             times = "".join(f"{host.get(n, '-'):>12}" for n in ("plan", "auto", *names))
@@ -131,6 +131,7 @@ def table(records: list[Record]) -> str:
         lines.append(f"{cell(r):<26}{r['peer']:>12} {milliseconds(r['host'][r['peer']])}, recall {r['recall']:.4f}")
     for r in of(records, "left_out"):
         lines.append(f"left out: {r['what']}: {why(r)}")
+    lines += figures.lines(records)
     for g in judge(records):
         lines.append(f"{g.mark:<12} {g.what}: {g.measured or '-'} ({g.target})")
     lines += [f"BAD {what}" for what in bad(records)]

@@ -24,7 +24,7 @@ import measure
 import vectors
 from child import Child, Failed, Gone, dumped
 from measure import torch_here
-from rivals import Torch, Turn
+from rivals import Torch, Turn, Way
 from test_gpu import quietly
 from trials import Trials, made_of
 
@@ -127,7 +127,7 @@ class Peers(unittest.TestCase):
         truth = exact.truth(v, 7)
         for precision in ("fp32", "tf32"):  # a CPU knows no tf32
             peer = Torch(TORCH, v, precision)
-            for peer.chunk in (0, 300, 997):
+            for peer.way in (Way(0), Way(300), Way(997)):
                 ids = peer.run(8, 7, 1, 2).ids
                 assert ids is not None
                 np.testing.assert_array_equal(ids, truth.ids[16:24])

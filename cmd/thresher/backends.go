@@ -16,21 +16,34 @@ import (
 
 // Values of the setting backend.
 const (
-	backendAuto = "auto" // search: the one predicted to be faster; other commands: the CPU
+	backendAuto = "auto" // the one predicted to be faster; of demo and bench the CPU
 	backendCPU  = "cpu"
 	backendCUDA = "cuda"
 )
 
-// openBackend starts the configured backend; the caller closes it.
+// autoIsCPU is added to the help of --backend by commands that look for no GPU unless it is asked for.
+const autoIsCPU = "; auto is the CPU"
+
+// openBackend starts the configured backend, the CPU for auto; the caller closes it.
 func (a *app) openBackend() (backend.Backend, error) {
 	if a.config.Backend != backendCUDA {
 		return a.openCPU()
 	}
-	b, err := gpu.Open(gpu.Options{Log: a.log})
+	b, err := a.openGPUs()
 	if err != nil {
-		return nil, &exitError{exitBackend, fmt.Errorf("--backend cuda: %w; --backend cpu needs no device", err)}
+		return nil, cudaUnusable(err)
 	}
 	return b, nil
+}
+
+// openGPUs opens the GPUs of the setting device.
+func (a *app) openGPUs() (backend.Backend, error) {
+	return gpu.Open(gpu.Options{Names: a.config.Device, Log: a.log})
+}
+
+// cudaUnusable is the error of backend cuda, which was asked for.
+func cudaUnusable(err error) error {
+	return &exitError{exitBackend, fmt.Errorf("--backend cuda: %w; --backend cpu needs no device", err)}
 }
 
 func (a *app) openCPU() (*cpu.Backend, error) {
@@ -46,6 +59,7 @@ type backends struct {
 	first    backend.Backend
 	costs    *backend.Costs // of first; nil means its own
 	fallback *cpu.Backend   // nil when first is the CPU
+	unused   error          // why no GPU of the setting auto can be used; nil if one can, or none was looked for
 }
 
 func (b *backends) close() error {
@@ -95,35 +109,32 @@ func (a *app) openBackends(ctx context.Context) (b *backends, err error) {
 // busBytes is a lower bound on the bytes a second of uploading a collection to a GPU.
 const busBytes = 8e9
 
-// choose makes a GPU the first backend if the setting is auto, there is one, and it is
+// choose makes a GPU the first backend if the setting is auto, there is one that can be used, and it is
 // predicted to answer m queries like req sooner, including the upload of the collection.
 func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection, req batch.Request, m int64) error {
 	if a.config.Backend != backendAuto {
 		return nil
 	}
-	card, err := gpu.Open(gpu.Options{Log: a.log})
-	if err != nil {
-		a.log.Debug("no GPU", "reason", err)
-		return nil
-	}
-	costs, err := a.costs(ctx, card)
-	if err != nil {
-		return errors.Join(err, card.Close())
+	card, unused, err := a.openCard(ctx)
+	if card == nil {
+		b.unused = unused
+		return err
 	}
 	pairs := float64(c.N) * float64(m)
-	there, err := expected(c, card, costs, req, pairs)
+	there, err := expected(c, card.backend, card.costs, req, pairs)
 	here, herr := expected(c, b.first, b.costs, req, pairs)
 	if err = errors.Join(err, herr); err != nil {
-		return errors.Join(err, card.Close())
+		return errors.Join(err, card.backend.Close())
 	}
 	here /= float64(max(1, backend.Describe(b.first).Threads))
 	there += float64(c.Bytes()) / busBytes
 	a.log.Info("predicted times", "cpu", here, "cuda", there)
 	if here == 0 || there >= here { // 0: no prediction
-		return card.Close()
+		a.closeUnused(card.backend)
+		return nil
 	}
 	b.fallback, _ = b.first.(*cpu.Backend)
-	b.first, b.costs = card, costs
+	b.first, b.costs = card.backend, card.costs
 	return nil
 }
 

@@ -27,7 +27,7 @@ func TestBackendRefused(t *testing.T) {
 		{"EMU_DEVICES", "0", "no device"},
 		{"EMU_CC", "75", "compute capability 7.5 is below 8.0"},
 		{"EMU_FAIL", "cuDevicePrimaryCtxRetain:1:2", "CUDA_ERROR_OUT_OF_MEMORY"},
-		{"EMU_FAIL", "cuModuleLoadDataEx:1:222", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+		{"EMU_FAIL", "cuModuleLoadDataEx:1+:222", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
 	} {
 		t.Setenv(c.variable, c.value)
 		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "cuda", "--costs", "builtin")

@@ -23,7 +23,16 @@ func TestBackendUnavailable(t *testing.T) {
 	if strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "--backend cuda") || !strings.Contains(r.err, why.Error()) {
 		t.Error(r.err)
 	}
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "auto").wantCode(t, exitOK)
+	r = thresher(t, "search", "--atoms", atoms, "--queries", queries, "--backend", "auto")
+	r.wantCode(t, exitOK)
+	if strings.Contains(r.err, "gpu") {
+		t.Errorf("a machine without a GPU is told of one: %s", r.err)
+	}
+	r = thresher(t, "serve", "--backend", "cuda", "--listen", "127.0.0.1:0", "--data", t.TempDir())
+	r.wantCode(t, exitBackend)
+	if !strings.Contains(r.err, why.Error()) || r.out != "" {
+		t.Errorf("serve: %s%s", r.out, r.err)
+	}
 	v := thresher(t, "version")
 	v.wantCode(t, exitOK)
 	if !strings.Contains(v.out, "none: "+why.Error()) {

@@ -32,6 +32,9 @@ func (a *app) calibrate(ctx context.Context, asJSON bool) error {
 	machine := thisMachine(b)
 	before := slices.IndexFunc(kept, machine.of)
 	measured, err := describer.Measure(ctx)
+	if err != nil && b.Name() != backendCPU {
+		return cudaUnusable(err)
+	}
 	if err != nil {
 		return err
 	}

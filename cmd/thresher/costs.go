@@ -61,8 +61,9 @@ func (m machineCosts) of(x machineCosts) bool {
 	return m == x
 }
 
-// costs returns the cost table chosen by the setting; nil means the backend's own. Failures
-// of the cache are only logged, because guarantees do not depend on costs.
+// costs returns the cost table chosen by the setting; nil means the backend's own. Failures of the
+// cache, and figures that cannot be, are only logged, because guarantees do not depend on costs; that a device
+// could not work is an error.
 func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, error) {
 	describer, ok := b.(backend.Describer)
 	switch setting := a.config.Costs; {
@@ -87,8 +88,11 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 		return &kept[i].Costs, nil
 	}
 	if machine.Costs, err = describer.Measure(ctx); err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case b.Name() != backendCPU && machine.Costs == backend.Costs{}: // a device that fails here fails in searches
+			return nil, a.unmeasured(err)
 		}
 		a.log.Warn("costs cannot be measured; the built-in ones are used", "error", err)
 		return nil, nil
@@ -96,6 +100,14 @@ func (a *app) costs(ctx context.Context, b backend.Backend) (*backend.Costs, err
 	a.log.Info("costs measured", "cpu", machine.CPU, "kernels", machine.Kernels)
 	a.keepCosts(path, kept, machine)
 	return &machine.Costs, nil
+}
+
+// unmeasured returns the error of a device that failed while costs were measured.
+func (a *app) unmeasured(err error) error {
+	if a.config.Backend == backendCUDA {
+		return cudaUnusable(err)
+	}
+	return err
 }
 
 // keepCosts stores the costs of a machine in the cache.

@@ -49,7 +49,8 @@ then explains one certificate line by line.`,
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the file of --save")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object with all figures on stdout")
 	cmd.Flags().BoolVar(&f.showLicense, "license", false, "print the licence of the texts and stop")
-	addSettings(cmd, "delta", "seed", "threads", "backend", "kernels", "costs")
+	addSettings(cmd, "delta", "seed", "threads", "backend", "device", "kernels", "costs")
+	cmd.Flags().Lookup("backend").Usage += autoIsCPU
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/dataset"
+	"thresher/gpu"
 )
 
 // engine is a collection ready to be searched with the settings of the command line.
@@ -49,6 +50,11 @@ func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, me
 	}
 	e.atoms.build += time.Since(begun)
 	return e, nil
+}
+
+// unusedGPUs says of each GPU that is there and does not search, or not any more, why.
+func (e *engine) unusedGPUs() []string {
+	return unusedGPUs(e.backends.unused, gpu.LeftOut(e.backends.first), e.Instead())
 }
 
 // threads is the number of threads of the backend.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"thresher/internal/draws"
 	"thresher/internal/vectors"
 )
 
@@ -185,16 +185,18 @@ func TestGraphTables(t *testing.T) {
 func TestGraphResumes(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 2000, 40)
+	random := draws.Rand(1)
 	for i, flags := range [][]string{{}, {"--symmetric"}, {"--mutual", "--distances"}} {
 		for _, name := range []string{"g.npz", "g.jsonl"} {
 			whole, out := filepath.Join(dir, fmt.Sprint("whole-", i, name)), filepath.Join(dir, fmt.Sprint(i, name))
 			args := func(out string) []string {
 				return append([]string{"graph", "--atoms", atoms, "-k4", "--metric", "l2", "--out", out}, flags...)
 			}
+			chunks := 1 + random.IntN(40)
 			t.Run(filepath.Base(out), func(t *testing.T) {
 				t.Parallel()
 				thresher(t, args(whole)...).wantCode(t, exitOK)
-				cmd := childFor(t, 1+rand.IntN(40), func(p *os.Process) { p.Kill() }, args(out)...)
+				cmd := childFor(t, chunks, func(p *os.Process) { p.Kill() }, args(out)...)
 				if cmd.ProcessState.Exited() || !exists(out+".progress") || exists(out) {
 					t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
 				}
@@ -231,8 +233,9 @@ func TestGraphOfPairsResumes(t *testing.T) {
 	if first := bytes.SplitN(readFile(t, whole+".jsonl"), []byte(","), 2)[0]; string(first) == `{"query":0` {
 		t.Error("the atoms were searched one by one")
 	}
+	random := draws.Rand(2)
 	for range 3 {
-		cmd := childFor(t, 1+rand.IntN(40), func(p *os.Process) { p.Kill() }, append(args(out), "--resume")...)
+		cmd := childFor(t, 1+random.IntN(40), func(p *os.Process) { p.Kill() }, append(args(out), "--resume")...)
 		if cmd.ProcessState.Exited() || exists(out) {
 			t.Fatalf("the child was not killed on its way: %v", cmd.ProcessState)
 		}

@@ -76,7 +76,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
 	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, "method", "metric", "basis", "backend", "delta", "seed", "threads", "chunk", "kernels", "costs")
+	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "kernels", "costs")
 	fs.Lookup("method").Usage += "; certain unless given"
 	fs.Lookup("chunk").Usage = "most rows that are compared with the atoms together"
 	return cmd

@@ -47,8 +47,10 @@ type pairsSummary struct {
 	Again      int64   `json:"searched_again"` // searches for rows in many pairs, after the first
 	Threads    int     `json:"threads"`
 	Backend    string  `json:"backend"`
-	Resumed    int64   `json:"resumed"`
-	Output     string  `json:"output"`
+	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
+	GPUUnused []string `json:"gpu_unused,omitempty"`
+	Resumed   int64    `json:"resumed"`
+	Output    string   `json:"output"`
 }
 
 // degrees is the distribution of the number of pairs that rows are in.
@@ -108,6 +110,7 @@ func (s *pairsSummary) set(t *pairsTally, shape *pairsShape) {
 
 // report prints the summary.
 func (p *pairing) report() error {
+	p.summary.GPUUnused = p.engine.unusedGPUs()
 	if p.flags.json {
 		return json.NewEncoder(p.out).Encode(p.summary)
 	}
@@ -138,6 +141,7 @@ func (s *pairsSummary) print(a *app) error {
 	t.row("method", s.Method)
 	t.row("guarantee", s.promise())
 	t.row("time", fmt.Sprintf("load %s, build %s, search %s, write %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds), seconds(s.WriteSeconds)))
+	printUnusedGPUs(t, s.GPUUnused)
 	t.row("output", strings.TrimSuffix(s.Output+", "+s.Components.Output, ", "))
 	return t.flush()
 }

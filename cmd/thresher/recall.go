@@ -110,6 +110,8 @@ type recallSummary struct {
 	Method  batch.Method `json:"method"`
 	Plan    string       `json:"plan"`
 	Seconds float64      `json:"search_seconds"`
+	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
+	GPUUnused []string `json:"gpu_unused,omitempty"`
 	*verify.RecallReport
 }
 
@@ -367,7 +369,7 @@ func (r *recall) print() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.in.answers.name, err)
 	}
-	r.report.RecallReport = found
+	r.report.RecallReport, r.report.GPUUnused = found, r.engine.unusedGPUs()
 	r.report.Seconds = time.Duration(r.report.Seconds * 1e9).Round(time.Microsecond).Seconds()
 	if r.misses != nil {
 		if err := r.misses.commit(r.flags.force); err != nil {

@@ -39,6 +39,7 @@ func (s *recallSummary) print(w io.Writer) error {
 		t.row("gap", fmt.Sprintf("missed atoms are better than the worst returned by %.2g%% (median), %.2g%% (90%% of them at most), %.2g%% (most)", 100*s.Gaps.Median, 100*s.Gaps.High, 100*s.Gaps.Worst))
 	}
 	printScores(t, s.Scores)
+	printUnusedGPUs(t, s.GPUUnused)
 	return t.flush()
 }
 

@@ -345,6 +345,7 @@ func (s *search) describe() {
 
 // report prints the summary. Partial answers return an exitError.
 func (s *search) report() error {
+	s.summary.GPUUnused = s.engine.unusedGPUs()
 	if s.flags.json {
 		if err := json.NewEncoder(s.app.out).Encode(s.summary); err != nil {
 			return err

@@ -132,6 +132,8 @@ type summary struct {
 	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
 	Certified  certifiedTally        `json:"certified,omitzero"`
 	Graph      *graphSummary         `json:"graph,omitempty"`
+	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
+	GPUUnused []string `json:"gpu_unused,omitempty"`
 	// Memory is what the search took at most in addition to the atoms, of searches for many
 	// atoms.
 	Memory *memoryBound `json:"memory,omitempty"`
@@ -204,6 +206,7 @@ func (s *summary) print(a *app) error {
 	if s.Output != "" {
 		t.row("answers", s.Output)
 	}
+	printUnusedGPUs(t, s.GPUUnused)
 	for _, w := range s.Warnings {
 		t.row("warning", w)
 	}

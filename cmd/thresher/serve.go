@@ -42,7 +42,7 @@ certificate.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runServe(cmd.Context(), demo) },
 	}
 	cmd.Flags().BoolVar(&demo, "demo", false, "create the collection demo from the doc comments of Go's standard library, and print how to search it")
-	addSettings(cmd, append(config.ServerKeys(), "threads", "backend", "kernels", "costs")...)
+	addSettings(cmd, append(config.ServerKeys(), "threads", "backend", "device", "kernels", "costs")...)
 	return cmd
 }
 
@@ -69,6 +69,9 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.close()) }()
+	for _, s := range unusedGPUs(pool.unused) {
+		a.log.Warn("a GPU is not used", "reason", s)
+	}
 
 	registry := metrics.NewRegistry()
 	counted, err := metrics.New(registry)
@@ -88,7 +91,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 		}
 	}()
 	o.Open, o.Metrics, o.Scrape = pool.openEngine, counted, metrics.Handler(registry)
-	o.Backend, o.Device = pool.first().Name(), backend.Describe(pool.first()).Device
+	o.Backend, o.Device, o.Unused = pool.first().Name(), backend.Describe(pool.first()).Device, pool.unusedGPUs
 	s, err := service.Open(ctx, o)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)

@@ -20,50 +20,57 @@ import (
 type pool struct {
 	app *app
 	cpu *cpu.Backend
-	// card is nil if the setting or the machine has no GPU.
-	card                backend.Backend
-	cpuCosts, cardCosts *backend.Costs
+	// card is nil if the setting or the machine has no GPU that can be used; unused is then why.
+	card     *card
+	unused   error
+	cpuCosts *backend.Costs
 }
 
 // openPool starts the backends of the setting --backend; for auto the CPU, and a GPU if there
 // is one.
-func (a *app) openPool(ctx context.Context) (p *pool, err error) {
-	p = &pool{app: a}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.close())
-		}
-	}()
-	if p.cpu, err = a.openCPU(); err != nil {
-		return nil, err
+func (a *app) openPool(ctx context.Context) (*pool, error) {
+	p := &pool{app: a}
+	if err := p.open(ctx); err != nil {
+		return nil, errors.Join(err, p.close())
 	}
-	if p.cpuCosts, err = a.costs(ctx, p.cpu); err != nil {
-		return nil, err
+	return p, nil
+}
+
+func (p *pool) open(ctx context.Context) (err error) {
+	if p.cpu, err = p.app.openCPU(); err != nil {
+		return err
 	}
-	switch a.config.Backend {
+	if p.cpuCosts, err = p.app.costs(ctx, p.cpu); err != nil {
+		return err
+	}
+	switch p.app.config.Backend {
 	case backendCUDA:
-		p.card, err = a.openBackend()
-	case backendAuto:
-		card, gerr := gpu.Open(gpu.Options{Log: a.log})
-		if gerr != nil {
-			a.log.Debug("no GPU", "reason", gerr)
-			return p, nil
+		b, err := p.app.openBackend()
+		if err != nil {
+			return err
 		}
-		p.card = card
-	default:
-		return p, nil
+		p.card = &card{backend: b}
+		p.card.costs, err = p.app.costs(ctx, b)
+		return err
+	case backendAuto:
+		p.card, p.unused, err = p.app.openCard(ctx)
 	}
-	if err != nil {
-		return nil, err
+	return err
+}
+
+// unusedGPUs says of each GPU that is there and does not search why; instead are the reasons for which the CPU
+// searches collections in its place.
+func (p *pool) unusedGPUs(instead []error) []string {
+	if p.card != nil {
+		instead = append([]error{gpu.LeftOut(p.card.backend)}, instead...)
 	}
-	p.cardCosts, err = a.costs(ctx, p.card)
-	return p, err
+	return unusedGPUs(append([]error{p.unused}, instead...)...)
 }
 
 func (p *pool) close() error {
 	var err error
 	if p.card != nil {
-		err = p.card.Close()
+		err = p.card.backend.Close()
 	}
 	if p.cpu != nil {
 		err = errors.Join(err, p.cpu.Close())
@@ -74,7 +81,7 @@ func (p *pool) close() error {
 // first returns the backend that searches unless a collection suits the CPU better.
 func (p *pool) first() backend.Backend {
 	if p.card != nil {
-		return p.card
+		return p.card.backend
 	}
 	return p.cpu
 }
@@ -84,27 +91,36 @@ const typicalQueries = 256
 
 func typical() batch.Request { return batch.Request{K: 10, Delta: .01} }
 
-// openEngine makes an engine for c: on the GPU, with the CPU as fallback, if the setting says so
-// or, for auto, if it is predicted to be faster.
+// openEngine makes an engine for c where place says.
 func (p *pool) openEngine(ctx context.Context, name string, c *collection.Collection) (*batch.Engine, error) {
+	b, o, err := p.place(name, c)
+	if err != nil {
+		return nil, err
+	}
+	return batch.Open(ctx, c, b, o)
+}
+
+// place returns the backend that c is searched on and the options of its engine: the GPU, with the CPU as
+// fallback, if the setting says so or, for auto, if it is predicted to be faster.
+func (p *pool) place(name string, c *collection.Collection) (backend.Backend, *batch.Options, error) {
 	onCPU := &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}}
 	if p.card == nil {
-		return batch.Open(ctx, c, p.cpu, onCPU)
+		return p.cpu, onCPU, nil
 	}
 	if p.app.config.Backend == backendAuto {
 		pairs := float64(c.N) * typicalQueries
-		there, err := expected(c, p.card, p.cardCosts, typical(), pairs)
+		there, err := expected(c, p.card.backend, p.card.costs, typical(), pairs)
 		here, herr := expected(c, p.cpu, p.cpuCosts, typical(), pairs)
 		if err = errors.Join(err, herr); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		here /= float64(max(1, backend.Describe(p.cpu).Threads))
-		p.app.log.Info("predicted times", "collection", name, "cpu", here, p.card.Name(), there)
+		p.app.log.Info("predicted times", "collection", name, "cpu", here, p.card.backend.Name(), there)
 		if here == 0 || there >= here { // 0: no prediction
-			return batch.Open(ctx, c, p.cpu, onCPU)
+			return p.cpu, onCPU, nil
 		}
 	}
-	return batch.Open(ctx, c, p.card, &batch.Options{Costs: p.cardCosts, Fallback: p.cpu, Observer: fallbackLog{p.app}})
+	return p.card.backend, &batch.Options{Costs: p.card.costs, Fallback: p.cpu, Observer: fallbackLog{p.app}}, nil
 }
 
 // machineMemory returns the memory that this process may use: that of the machine, or of its

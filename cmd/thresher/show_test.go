@@ -70,11 +70,15 @@ func TestVersion(t *testing.T) {
 }
 
 func TestProgressIsQuietWithoutTerminal(t *testing.T) {
-	a := &app{}
+	var b strings.Builder
+	a := &app{err: &b}
 	p := a.newProgress("x")
 	p.begun = p.begun.Add(-2 * longRun)
-	p.set(1, 2) // would write to a nil writer
+	p.set(1, 2)
 	p.done()
+	if b.Len() > 0 {
+		t.Errorf("it draws %q", b.String())
+	}
 }
 
 func TestProgressIsDrawnWhenLong(t *testing.T) {

@@ -39,21 +39,13 @@ func gpuInfo() string {
 	if err != nil {
 		return "none: " + err.Error()
 	}
-	names, err := gpuNames()
-	if err != nil {
-		return driver + "; " + err.Error()
+	said := []string{driver}
+	names, unused := usableGPUs()
+	said = append(said, names...)
+	for _, s := range unusedGPUs(unused...) {
+		said = append(said, "unused: "+s)
 	}
-	return strings.Join(append([]string{driver}, names...), "; ")
-}
-
-// gpuNames describes the GPUs, or says why there are none.
-func gpuNames() ([]string, error) {
-	devices, err := device.Devices()
-	var names []string
-	for _, d := range devices {
-		names = append(names, d.String())
-	}
-	return names, err
+	return strings.Join(said, "; ")
 }
 
 func readBuildInfo() buildInfo {

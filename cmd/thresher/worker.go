@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/backend"
+	"thresher/collection"
+	"thresher/device"
 	"thresher/gpu"
 	"thresher/worker"
 )
@@ -28,7 +31,7 @@ is a socket, or standard input and output are pipes, over which it sends calls
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runWorker(cmd.Context(), parent) },
 	}
 	cmd.Flags().IntVar(&parent, "parent", 0, "process `id` of the program to serve")
-	addSettings(cmd, "backend", "threads", "kernels", "costs")
+	addSettings(cmd, "backend", "device", "threads", "kernels", "costs")
 	return cmd
 }
 
@@ -79,17 +82,18 @@ type devices struct {
 	mu   sync.Mutex
 	open map[string]*worker.Device
 	all  []*backends
+	pool *pool // of collections for which no device is named; nil until there is one
 }
 
-// device returns the device of a name; auto is that of the setting backend.
-func (d *devices) device(ctx context.Context, name string) (*worker.Device, error) {
+// device returns the device of a name for a collection; auto is that of the setting backend.
+func (d *devices) device(ctx context.Context, name string, c *collection.Collection) (*worker.Device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if name == "" || name == backendAuto {
 		name = d.config.Backend
 	}
 	if name == backendAuto {
-		name = backendCPU
+		return d.chosen(ctx, c)
 	}
 	if v := d.open[name]; v != nil {
 		return v, nil
@@ -100,7 +104,7 @@ func (d *devices) device(ctx context.Context, name string) (*worker.Device, erro
 	case backendCPU:
 		b.first, err = d.openCPU()
 	case backendCUDA:
-		if b.first, err = gpu.Open(gpu.Options{Log: d.log}); err == nil {
+		if b.first, err = d.openGPUs(); err == nil {
 			b.fallback, err = d.openCPU()
 		}
 	default:
@@ -112,19 +116,41 @@ func (d *devices) device(ctx context.Context, name string) (*worker.Device, erro
 	if b.costs, err = d.costs(ctx, b.first); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
-	v := &worker.Device{Backend: b.first, Engine: b.options(d.app)}
+	v := &worker.Device{Backend: b.first, Engine: b.options(d.app), Unused: func(instead error) []string {
+		return unusedGPUs(gpu.LeftOut(b.first), instead)
+	}}
 	d.open[name] = v
 	d.all = append(d.all, b)
 	return v, nil
 }
 
-// list lists the CPU and the GPUs, or says why there are none.
-func (d *devices) list() []worker.Listed {
-	cuda := worker.Listed{Name: backendCUDA}
-	if names, err := gpuNames(); err != nil {
-		cuda.Missing = err.Error()
-	} else {
-		cuda.Device = strings.Join(names, "; ")
+// chosen returns a GPU if one can be used and is predicted to search c sooner, else the CPU. The caller holds
+// mu.
+func (d *devices) chosen(ctx context.Context, c *collection.Collection) (*worker.Device, error) {
+	if d.pool == nil {
+		p, err := d.openPool(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d.pool = p
+	}
+	b, o, err := d.pool.place("", c)
+	if err != nil {
+		return nil, err
+	}
+	return &worker.Device{Backend: b, Engine: o, Unused: func(instead error) []string { return d.pool.unusedGPUs([]error{instead}) }}, nil
+}
+
+// list lists the CPU and the GPUs, or says why none can be used. With probe it opens the GPUs, unless they
+// are open.
+func (d *devices) list(probe bool) []worker.Listed {
+	names, unused := usableGPUs()
+	if probe && len(names) > 0 {
+		names, unused = d.tryGPUs()
+	}
+	cuda := worker.Listed{Name: backendCUDA, Device: strings.Join(names, "; "), GPUUnused: unusedGPUs(unused...)}
+	if len(names) == 0 {
+		cuda.Missing = errors.Join(unused...).Error()
 	}
 	here := worker.Listed{Name: backendCPU}
 	if b, err := d.openCPU(); err != nil {
@@ -139,6 +165,32 @@ func (d *devices) list() []worker.Listed {
 	return []worker.Listed{here, cuda}
 }
 
+// tryGPUs describes the GPUs that can be used now, and returns why others cannot.
+func (d *devices) tryGPUs() ([]string, []error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b := d.gpusInUse()
+	if b == nil {
+		var err error
+		if b, err = gpu.Open(gpu.Options{Names: d.config.Device}); err != nil {
+			return nil, []error{err}
+		}
+		defer d.closeUnused(b)
+	}
+	return describeGPUs(b.(interface{ Devices() []device.Info }).Devices()), []error{gpu.LeftOut(b)}
+}
+
+// gpusInUse returns the GPUs if they are open, otherwise nil. The caller holds mu.
+func (d *devices) gpusInUse() backend.Backend {
+	if v := d.open[backendCUDA]; v != nil {
+		return v.Backend
+	}
+	if d.pool != nil && d.pool.card != nil {
+		return d.pool.card.backend
+	}
+	return nil
+}
+
 // close closes the backends, whose collections are closed.
 func (d *devices) close() error {
 	d.mu.Lock()
@@ -146,6 +198,9 @@ func (d *devices) close() error {
 	var err error
 	for _, b := range d.all {
 		err = errors.Join(err, b.close())
+	}
+	if d.pool != nil {
+		err = errors.Join(err, d.pool.close())
 	}
 	return err
 }

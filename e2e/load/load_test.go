@@ -127,6 +127,24 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
+// TestInTime: what is late fails with the limit and with what it was at; what is not, or ends for
+// another reason, does not speak of the limit.
+func TestInTime(t *testing.T) {
+	busy := errors.New("busy")
+	wait := func(ctx context.Context) error { <-ctx.Done(); return busy }
+	if err := inTime(t.Context(), time.Millisecond, wait); !errors.Is(err, errLate) || !errors.Is(err, busy) || !strings.Contains(err.Error(), "1ms") {
+		t.Errorf("late work: %v", err)
+	}
+	if err := inTime(t.Context(), time.Hour, func(context.Context) error { return nil }); err != nil {
+		t.Errorf("work in time: %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := inTime(ctx, time.Hour, wait); errors.Is(err, errLate) || !errors.Is(err, busy) {
+		t.Errorf("interrupted work: %v", err)
+	}
+}
+
 func TestCommandsAreRefused(t *testing.T) {
 	for _, args := range [][]string{nil, {"unknown"}, {"load", "-unknown"}, {"crash", "-h"}} {
 		err := command(context.Background(), args, io.Discard)

@@ -4,7 +4,8 @@
 // many clients it serves and how fast (load), how one client fares among others (fair,
 // slowbody), what survives kill -9 (crash) and a full disk (diskfull), and how it handles
 // malformed and malicious requests (hostile). Each verb fails with a description of the
-// problem, and can write its figures to a section of a page.
+// problem, and can write its figures to a section of a page. Data and instants are drawn from -seed,
+// which is the same unless another is given, and printed. No verb takes longer than -limit.
 package main
 
 import (
@@ -65,11 +66,17 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		fs.SetOutput(out)
 		binary := fs.String("thresher", "build/load/thresher", "`path` of the program that serves")
 		page := fs.String("write", "", "`page` to write the figures into")
+		limit := fs.Duration("limit", usualLimit, "how long it may take; it fails then")
 		work := v.prepare(fs)
 		if err := fs.Parse(args[1:]); err != nil {
 			return err
 		}
-		return inFolder(ctx, &run{binary: *binary, page: *page, out: out}, work)
+		if seed := fs.Lookup("seed"); seed != nil {
+			fmt.Fprintf(out, "%s: what is drawn is drawn again with -seed %v\n", v.name, seed.Value)
+		}
+		return inTime(ctx, *limit, func(ctx context.Context) error {
+			return inFolder(ctx, &run{binary: *binary, page: *page, out: out}, work)
+		})
 	}
 	for _, v := range verbs() {
 		fmt.Fprintf(out, "%-10s%s\n", v.name, v.about)

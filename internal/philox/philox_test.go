@@ -1,23 +1,14 @@
 package philox
 
 import (
-	"flag"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
-)
 
-// Property tests draw the same cases in every run and leave no files behind;
-// -rapid.seed=0 on the command line draws fresh ones.
-func init() {
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-}
+	_ "thresher/internal/draws"
+)
 
 // The three vectors of philox4x32 with 10 rounds in Random123's file kat_vectors;
 // TensorFlow's tests of its Philox have the same three.

@@ -66,7 +66,7 @@ EMU_API Result cuDeviceGetUuid(char* out, int d) {
 }
 EMU_API Result cuDeviceGetUuid_v2(char* out, int d) { return cuDeviceGetUuid(out, d); }
 EMU_API Result cuDeviceTotalMem_v2(size_t* out, int d) {
-  return for_device("cuDeviceTotalMem", d, [&] { return *out = device_memory(), kSuccess; });
+  return for_device("cuDeviceTotalMem", d, [&] { return *out = device_memory(d), kSuccess; });
 }
 EMU_API Result cuDeviceGetAttribute(int* out, int which, int d) {
   return for_device("cuDeviceGetAttribute", d, [&] { return *out = attribute(which, d), kSuccess; });

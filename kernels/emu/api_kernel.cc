@@ -39,6 +39,11 @@ Result check_ptx(const Ptx& ptx, std::string* why) {
 }
 
 Result load(Context& c, Module** out, const char* image, std::string* why) {
+  // The driver's own variable: PTX is compiled, and assembled code is not looked at.
+  if (image && !strncmp(image, "\x7f" "ELF", 4) && flag_setting("CUDA_FORCE_PTX_JIT")) {
+    *why = "CUDA_FORCE_PTX_JIT, and the image holds no PTX";
+    return kNoBinaryForGpu;
+  }
   // PTX begins with text; cubins and fat binaries do not.
   if (!image || !strstr(image, ".version")) {
     *why = "not PTX";

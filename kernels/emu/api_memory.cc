@@ -115,7 +115,7 @@ Result free_at(Context& c, Address p, bool host, bool registered) {
 
 EMU_API Result cuMemGetInfo_v2(size_t* left, size_t* total) {
   return in_context("cuMemGetInfo", [&](Context& c) {
-    *total = device_memory();
+    *total = device_memory(c.device);
     *left = *total - std::min(*total, used_memory(c.device));
     return kSuccess;
   });
@@ -124,7 +124,7 @@ EMU_API Result cuMemGetInfo_v2(size_t* left, size_t* total) {
 EMU_API Result cuMemAlloc_v2(Address* out, size_t size) {
   return in_context("cuMemAlloc", [&](Context& c) -> Result {
     if (!size) return refuse(kInvalidValue, "0 bytes");
-    size_t used = used_memory(c.device), total = device_memory();
+    size_t used = used_memory(c.device), total = device_memory(c.device);
     if (used > total || size > total - used) return refuse(kOutOfMemory, "%zu bytes, %zu of %zu in use", size, used, total);
     Schedule schedule(number_setting("EMU_SEED", 0));
     Allocation* a = device_allocate(c.device, size, &c, schedule.poison());

@@ -1,11 +1,14 @@
 #include "card.h"
 
+#include "driver.h"
 #include "settings.h"
 
 namespace emu {
 
-Card card() {
-  int cc = (int)number_setting("EMU_CC", 80);
+Card card() { return card_of(current_device()); }
+
+Card card_of(int device) {
+  int cc = (int)device_setting("EMU_CC", device, 80);
   Card c = {cc, 4, 2048, 164 << 10, 163 << 10, 40 << 20, 1410000, 1215000, 5120};
   if (cc >= 90 && cc < 120) c = {cc, 4, 2048, 228 << 10, 227 << 10, 50 << 20, 1980000, 2619000, 5120};
   else if (cc > 80) c = {cc, 4, 1536, 100 << 10, 99 << 10, 48 << 20, 2520000, 10501000, 384};
@@ -14,7 +17,7 @@ Card card() {
 }
 
 int attribute(int which, int device) {
-  Card c = card();
+  Card c = card_of(device);
   switch (which) {
     case 1: return 1024;                                 // threads per block
     case 2: case 3: return 1024;                         // block x, y

@@ -14,7 +14,8 @@ struct Card {
   int l2;                   // bytes
   int clock_khz, memory_clock_khz, bus_bits;
 };
-Card card();
+Card card();  // of the calling thread's context
+Card card_of(int device);
 
 constexpr int kSharedPerBlock = 48 << 10;
 

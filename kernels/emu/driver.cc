@@ -20,7 +20,12 @@ std::vector<Context*>& context_stack() {
 }
 
 int device_count() { return (int)number_setting("EMU_DEVICES", 1); }
-size_t device_memory() { return number_setting("EMU_MEM", 1ull << 30); }
+size_t device_memory(int device) { return device_setting("EMU_MEM", device, 1ull << 30); }
+
+int current_device() {
+  auto& stack = context_stack();
+  return !stack.empty() && driver().contexts.count(stack.back()) ? stack.back()->device : 0;
+}
 
 size_t used_memory(int device) {
   size_t used = 0;

@@ -29,6 +29,7 @@ enum : Result {
   kInvalidDevice = 101,
   kInvalidImage = 200,
   kInvalidContext = 201,
+  kNoBinaryForGpu = 209,
   kInvalidPtx = 218,
   kUnsupportedPtxVersion = 222,
   kInvalidHandle = 400,
@@ -112,7 +113,8 @@ Driver& driver();
 std::vector<Context*>& context_stack();
 
 int device_count();
-size_t device_memory();          // of each device
+int current_device();            // of the calling thread's context; 0 without one
+size_t device_memory(int device);
 size_t used_memory(int device);
 
 Context* make_context(int device, bool primary, unsigned flags);

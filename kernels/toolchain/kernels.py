@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import cubins
 import hotloops
 import manifest
 import ptx
@@ -44,8 +45,9 @@ def compile_files(files: list[Path], flags: tuple[str, ...]) -> dict[Path, bytes
     for source in files:
         headers = {h.name: h.read_bytes() for h in sources.closure(source)[1:]}
         try:
-            made[source] = compiler.compile(source.name, source.read_bytes(), headers, flags)
-            ptx.entries(made[source].decode())
+            text = ptx.lowered(compiler.compile(source.name, source.read_bytes(), headers, flags).decode())
+            ptx.entries(text)
+            made[source] = text.encode()
         except (CompileError, ptx.UnfitError) as e:
             first = str(e).splitlines()[:_LINES]
             wrong.append("\n".join([f"kernels/{source.name}:", *first]))
@@ -54,15 +56,11 @@ def compile_files(files: list[Path], flags: tuple[str, ...]) -> dict[Path, bytes
     return made
 
 
-def cubin(folder: Path, name: str) -> Path:
-    return folder / f"{name}.{manifest.CUBIN}.cubin"
-
-
-def modules(made: dict[Path, bytes], kept: list[dict], folder: Path) -> list[dict]:
-    """The modules of the manifest; names of entries must be unique among them."""
-    all_of_them = kept + [
-        manifest.module(source, text, cubin(folder, source.stem).read_bytes()) for source, text in made.items()
-    ]
+def modules(made: dict[Path, bytes], kept: list[dict], code: Mapping[str, Mapping[str, bytes]]) -> list[dict]:
+    """The modules of the manifest, with the hashes of their code by module and target; names of entries must be
+    unique among them."""
+    all_of_them = [module | {"cubins_sha256": manifest.digests(code[module["name"]])} for module in kept]
+    all_of_them += [manifest.module(source, text, code[source.stem]) for source, text in made.items()]
     owner: dict[str, str] = {}
     for module in all_of_them:
         for entry in module["entries"]:
@@ -73,14 +71,13 @@ def modules(made: dict[Path, bytes], kept: list[dict], folder: Path) -> list[dic
 
 
 def assemble(folder: Path, flags: tuple[str, ...]) -> tuple[dict[Path, str], list[str]]:
-    """The pages for the PTX in a folder, and its defects."""
+    """Assembles the PTX in a folder and archives the code. Returns the pages and the defects."""
     files = sorted(folder.glob("*.ptx"))
     entries = {f.stem: ptx.entries(f.read_text()) for f in files}
-    cubins = FRESH / hotloops.TARGET
     options = ["-lineinfo"] if manifest.LINES in flags else []
-    made = list(ptxas.assemble_all(TOOLS, files, {hotloops.TARGET: cubins}, options))
-    for file in files:
-        cubin(folder, file.stem).write_bytes((FRESH / manifest.CUBIN / f"{file.stem}.cubin").read_bytes())
+    made = list(ptxas.assemble_all(TOOLS, files, {target: FRESH / target for target in cubins.TARGETS}, options))
+    for target in cubins.TARGETS:
+        cubins.write(cubins.archive(folder, target), {f.stem: (FRESH / target / f"{f.stem}.cubin").read_bytes() for f in files})
     for assembly in made:
         reported = {f.name for f in assembly.functions} & set(assembly.entries)
         if missing := [e.name for e in entries[assembly.file.stem] if e.name not in reported]:
@@ -88,7 +85,7 @@ def assemble(folder: Path, flags: tuple[str, ...]) -> tuple[dict[Path, str], lis
     assembler = manifest.version(TOOLS, "nvidia-cuda-nvcc-cu12")
     pages = {
         REGISTERS: report.markdown(assembler, entries, made),
-        LOOPS: hotloops.page(TOOLS, [KERNELS / f"{f.stem}.cu" for f in files], cubins, assembler),
+        LOOPS: hotloops.page(TOOLS, [KERNELS / f"{f.stem}.cu" for f in files], FRESH / hotloops.TARGET, assembler),
     }
     return pages, memory_used(made)
 
@@ -113,20 +110,22 @@ def memory_used(made: list[ptxas.Assembly]) -> list[str]:
 
 
 def write(made: dict[Path, bytes], folder: Path) -> None:
-    """Writes PTX, and deletes PTX and cubins whose source no longer exists."""
+    """Writes PTX, and deletes PTX whose source no longer exists."""
     folder.mkdir(parents=True, exist_ok=True)
     sources_left = {f.stem for f in KERNELS.glob("*.cu")}
-    for stale in (*folder.glob("*.ptx"), *folder.glob("*.cubin")):
-        if stale.name.split(".")[0] not in sources_left:
+    for stale in folder.glob("*.ptx"):
+        if stale.stem not in sources_left:
             stale.unlink()
     for source, text in made.items():
         (folder / f"{source.stem}.ptx").write_bytes(text)
 
 
 def complete(made: dict[Path, bytes], kept: list[dict], folder: Path, flags: tuple[str, ...]) -> tuple[dict[Path, str], list[str]]:
-    """Assembles the PTX of a folder, and writes cubins and manifest. Returns the pages and the defects."""
+    """Assembles the PTX of a folder, and writes archives and manifest. Returns the pages and the defects."""
     pages, wrong = assemble(folder, flags)
-    (folder / manifest.NAME).write_text(manifest.text(TOOLS, flags, modules(made, kept, folder)))
+    held = {target: cubins.content(cubins.archive(folder, target)) for target in cubins.TARGETS}
+    code = {f.stem: {target: held[target][f.stem] for target in cubins.TARGETS} for f in folder.glob("*.ptx")}
+    (folder / manifest.NAME).write_text(manifest.text(TOOLS, flags, modules(made, kept, code)))
     return pages, wrong
 
 
@@ -166,9 +165,16 @@ def check() -> None:
 def differing(fresh: Path, kernels: Path, pages: Iterable[Path]) -> list[str]:
     """Files, relative to the root, that differ from the fresh ones or exist on one side only."""
     root = kernels.parent
-    names = {f.name for d in (fresh, kernels) for of in ("*.ptx", "*.cubin") for f in d.glob(of)} | {manifest.NAME}
+    names = {f.name for d in (fresh, kernels) for f in d.glob("*.ptx")} | {manifest.NAME}
     pairs = [(fresh / n, kernels / n) for n in sorted(names)] + [(fresh / p.name, root / p) for p in pages]
-    return [str(theirs.relative_to(root)) for mine, theirs in pairs if _bytes(mine) != _bytes(theirs)]
+    found = [str(theirs.relative_to(root)) for mine, theirs in pairs if _bytes(mine) != _bytes(theirs)]
+    archives = {f.name for d in (fresh, kernels) for f in (d / cubins.FOLDER).glob("*")}
+    for file in (Path(cubins.FOLDER) / name for name in sorted(archives)):
+        mine, theirs = cubins.content(fresh / file), cubins.content(kernels / file)
+        changed = sorted(n for n in {*mine, *theirs} if mine.get(n) != theirs.get(n))
+        if changed or not mine:
+            found.append(f"{(kernels / file).relative_to(root)}" + f" ({', '.join(changed)})" * bool(changed))
+    return found
 
 
 def _bytes(file: Path) -> bytes | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -11,8 +12,6 @@ import ptx
 import sources
 
 NAME = "manifest.json"
-# The GPUs for which assembled code is committed beside the PTX.
-CUBIN = "sm_90"
 
 # No fast arithmetic: results are those of the source. A product and a sum are fused
 # only where it says fmaf, so the emulator, whose compiler never fuses, agrees.
@@ -35,8 +34,8 @@ def version(root: Path, package: str) -> str:
     raise FileNotFoundError(f"no package {package} in {root}: run kernels/toolchain/install.sh")
 
 
-def module(source: Path, text: bytes, cubin: bytes) -> dict:
-    """The manifest's entry for a kernel file, its PTX and its cubin."""
+def module(source: Path, text: bytes, cubins: Mapping[str, bytes]) -> dict:
+    """The manifest's entry for a kernel file, its PTX and its cubins by target."""
     files, params, entries = sources.closure(source), sources.parameters(source), ptx.entries(text.decode())
     for e in entries:
         if len(params.get(e.name, ())) != e.params or e.name not in params:
@@ -47,9 +46,13 @@ def module(source: Path, text: bytes, cubin: bytes) -> dict:
         "sources_sha256": sources.digest(files),
         "ptx_sha256": hashlib.sha256(text).hexdigest(),
         "ptx_version": ptx.version(text.decode()),
-        "cubins_sha256": {CUBIN: hashlib.sha256(cubin).hexdigest()},
+        "cubins_sha256": digests(cubins),
         "entries": [{"name": e.name, "params": params[e.name]} for e in entries],
     }
+
+
+def digests(cubins: Mapping[str, bytes]) -> dict[str, str]:
+    return {target: hashlib.sha256(code).hexdigest() for target, code in cubins.items()}
 
 
 def text(root: Path, flags: tuple[str, ...], modules: list[dict]) -> str:

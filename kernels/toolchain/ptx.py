@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from math import prod
 
 _ENTRY = re.compile(r"\.entry\s+(\w+)\s*\(([^)]*)\)\s*((?:\.\w+[^\n{]*\n)*)")
+# The version of PTX that CUDA 12.0 brought, and drivers of branch 525.
+VERSION = "8.0"
+# A hint about the load that follows it, of PTX 8.3: which of the bytes are used. Older assemblers refuse it.
+_HINT = re.compile(r'^\t\.pragma "used_bytes_mask \d+";\n', re.MULTILINE)
+_VERSION = re.compile(r"^\.version (\d+)\.(\d+)$", re.MULTILINE)
 _WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 
@@ -22,10 +27,22 @@ class UnfitError(Exception):
 
 
 def version(ptx: str) -> str:
-    found = re.search(r"^\.version (\S+)$", ptx, re.MULTILINE)
+    found = _VERSION.search(ptx)
     if not found:
         raise UnfitError("the PTX has no .version")
-    return found.group(1)
+    return f"{found[1]}.{found[2]}"
+
+
+def lowered(ptx: str) -> str:
+    """The text as PTX of VERSION, for drivers older than the compiler: it names that version, and hints of later ones
+    are left out. An assembler refuses everything else that the version named does not have."""
+    if _number(version(ptx)) < _number(VERSION):
+        raise UnfitError(f"the compiler wrote PTX {version(ptx)}, older than {VERSION}")
+    return _VERSION.sub(f".version {VERSION}", _HINT.sub("", ptx), count=1)
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
 
 
 def entries(ptx: str) -> list[Entry]:

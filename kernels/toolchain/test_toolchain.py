@@ -6,9 +6,11 @@ import hashlib
 import json
 import tempfile
 import unittest
+import zipfile
 from pathlib import Path
 from unittest.mock import patch
 
+import cubins
 import hotloops
 import kernels as tool
 import ptx
@@ -94,6 +96,16 @@ class Ptx(unittest.TestCase):
     def test_entries(self) -> None:
         self.assertEqual(ptx.entries(PTX), [ptx.Entry("wide", 3, 128), ptx.Entry("none", 0, 0)])
         self.assertEqual(ptx.version(PTX), "8.4")
+
+    def test_lowered(self) -> None:
+        hint = '\t.pragma "used_bytes_mask 4095";\n'
+        kept = '\t.pragma "nounroll";\n\t// used_bytes_mask\n'
+        self.assertEqual(ptx.lowered(PTX + hint + kept + hint), PTX.replace("8.4", "8.0") + kept)
+        self.assertEqual(ptx.lowered(PTX.replace("8.4", "8.0")), PTX.replace("8.4", "8.0"))
+        with self.assertRaisesRegex(ptx.UnfitError, "PTX 7.8, older than 8.0"):
+            ptx.lowered(PTX.replace("8.4", "7.8"))
+        with self.assertRaisesRegex(ptx.UnfitError, "no .version"):
+            ptx.lowered("")
 
     def test_wide_parameter(self) -> None:
         with self.assertRaisesRegex(ptx.UnfitError, "parameter 2 of wide takes 12 bytes, which are no whole words"):
@@ -236,6 +248,7 @@ class Drift(Folder):
         for folder in ("fresh", "kernels"):
             self.write(f"{folder}/a.ptx", "a")
             self.write(f"{folder}/manifest.json", "{}")
+            cubins.write(self.root / folder / "cubins/sm_90.zip", {"a": b"a", "b": b"b"})
         self.write("fresh/page.md", "page")
         self.write("docs/page.md", "page")
         return self.root / "fresh", self.root / "kernels", [self.PAGE]
@@ -247,23 +260,57 @@ class Drift(Folder):
         tree = self.tree()
         self.write("kernels/a.ptx", "b")
         self.write("kernels/gone.ptx", "no source")
-        self.write("kernels/a.sm_90.cubin", "of an older assembler")
-        self.write("fresh/a.sm_90.cubin", "a")
+        cubins.write(self.root / "kernels/cubins/sm_90.zip", {"a": b"of an older assembler", "b": b"b"})
+        cubins.write(self.root / "fresh/cubins/sm_80.zip", {"a": b"a"})
+        self.write("kernels/cubins/sm_86.zip", "no archive")
         self.write("fresh/new.ptx", "not committed")
         self.write("docs/page.md", "older")
         (self.root / "kernels/manifest.json").unlink()
         self.assertEqual(
             tool.differing(*tree),
-            ["kernels/a.ptx", "kernels/a.sm_90.cubin", "kernels/gone.ptx", "kernels/manifest.json", "kernels/new.ptx", "docs/page.md"],
-        )
+            ["kernels/a.ptx", "kernels/gone.ptx", "kernels/manifest.json", "kernels/new.ptx", "docs/page.md",
+             "kernels/cubins/sm_80.zip (a)", "kernels/cubins/sm_86.zip", "kernels/cubins/sm_90.zip (a)"],
+        )  # fmt: skip
+
+    def test_archives_are_compared_by_what_they_hold(self) -> None:
+        tree = self.tree()
+        with zipfile.ZipFile(self.root / "kernels/cubins/sm_90.zip", "w") as stored:  # not compressed, of today
+            stored.writestr("b.cubin", b"b")
+            stored.writestr("a.cubin", b"a")
+        self.assertEqual(tool.differing(*tree), [])
+
+
+class Cubins(Folder):
+    def test_an_archive_holds_what_was_written(self) -> None:
+        file = cubins.archive(self.root, "sm_90")
+        self.assertEqual(cubins.content(file), {})
+        cubins.write(file, {"b": b"2", "a": b"1" * 1000})
+        first = file.read_bytes()
+        self.assertEqual(cubins.content(file), {"a": b"1" * 1000, "b": b"2"})
+        cubins.write(file, {"a": b"1" * 1000})
+        self.assertEqual(cubins.content(file), {"a": b"1" * 1000})
+        cubins.write(file, {"a": b"1" * 1000, "b": b"2"})  # the same bytes, in whatever order and when
+        self.assertEqual(file.read_bytes(), first)
+
+    def test_the_same_code_is_not_written_again(self) -> None:
+        file = self.root / "sm_90.zip"
+        with zipfile.ZipFile(file, "w") as stored:
+            stored.writestr("a.cubin", b"a")
+        before = file.read_bytes()
+        cubins.write(file, {"a": b"a"})
+        self.assertEqual(file.read_bytes(), before)
+        file.write_bytes(before[:20])
+        cubins.write(file, {"a": b"a"})
+        self.assertEqual(cubins.content(file), {"a": b"a"})
 
 
 class Modules(unittest.TestCase):
     def test_an_entry_has_one_file(self) -> None:
         kept = [{"name": n, "entries": [{"name": "scan", "params": []}]} for n in ("a", "b")]
+        code = {n: {"sm_90": b"code"} for n in ("a", "b")}
         with self.assertRaisesRegex(tool.Unfit, "entry scan is in kernels/a.cu and in kernels/b.cu"):
-            tool.modules({}, kept, Path())
-        self.assertEqual(tool.modules({}, kept[:1], Path()), kept[:1])
+            tool.modules({}, kept, code)
+        self.assertEqual(tool.modules({}, kept[:1], code), [kept[0] | {"cubins_sha256": {"sm_90": hashlib.sha256(b"code").hexdigest()}}])
 
 
 if __name__ == "__main__":

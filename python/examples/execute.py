@@ -1,18 +1,21 @@
-"""Runs the examples: every script here, and every cell of the notebook.
+"""Runs the examples: every script here, and every cell of the notebook, in LIMIT at most.
 
 ``python execute.py FOLDER`` also writes the notebook with its plots to FOLDER.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import runpy
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+LIMIT = 600  # seconds
 
 
 def main() -> None:
+    faulthandler.dump_traceback_later(LIMIT, exit=True)
     for script in sorted(HERE.glob("*.py")):
         if script.name != Path(__file__).name:
             print(script.name, flush=True)

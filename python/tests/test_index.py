@@ -346,12 +346,3 @@ def test_logging(vectors, caplog):
     with caplog.at_level(logging.DEBUG, logger="thresher"):
         thresher.Index(vectors).close()
     assert any("built" in r.getMessage() for r in caplog.records)
-
-
-def test_devices():
-    devices = thresher.devices()
-    assert devices[0]["name"] == "cpu"
-    cuda = [d for d in devices if d["name"] == "cuda"]
-    if cuda and cuda[0].get("missing"):
-        with pytest.raises(thresher.DeviceMissing, match=r"without CUDA.*pip install thresher\[cuda\]|no CUDA driver"):
-            thresher.Index(np.eye(4), device="cuda")

@@ -49,9 +49,9 @@ func (c *Catalog) Get(name string) (Info, error) {
 	return c.describe(name, e), nil
 }
 
-// Backends returns the names of the backends that search the open versions, and of the lost
-// backends that others replaced.
-func (c *Catalog) Backends() (searching, lost []string) {
+// Backends returns the names of the backends that search the open versions, of the lost
+// backends that others replaced, and why others search in the place of the first.
+func (c *Catalog) Backends() (searching, lost []string, instead []error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range c.versions {
@@ -62,10 +62,14 @@ func (c *Catalog) Backends() (searching, lost []string) {
 		if searching = append(searching, now); now != o.first {
 			lost = append(lost, o.first)
 		}
+		if why := o.engine.Instead(); why != nil {
+			instead = append(instead, why)
+		}
 	}
 	slices.Sort(searching)
 	slices.Sort(lost)
-	return slices.Compact(searching), slices.Compact(lost)
+	slices.SortFunc(instead, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return slices.Compact(searching), slices.Compact(lost), instead
 }
 
 // describe returns the Info of a collection. The caller holds mu.

@@ -16,6 +16,7 @@ import (
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/internal/crashtest"
+	_ "thresher/internal/draws"
 	"thresher/service/files"
 	"thresher/service/problem"
 )

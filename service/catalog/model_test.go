@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"testing"
@@ -205,12 +206,18 @@ func TestAgainstModel(t *testing.T) {
 				m.uses[v] = r
 			},
 			"release": func(rt *rapid.T) {
-				for v := range m.uses {
-					v.Release()
-					delete(m.uses, v)
-					m.keep()
-					return
+				if len(m.uses) == 0 {
+					rt.Skip()
 				}
+				r := rapid.SampledFrom(inOrder(maps.Values(m.uses))).Draw(rt, "version")
+				for v, of := range m.uses {
+					if of == r {
+						v.Release()
+						delete(m.uses, v)
+						break
+					}
+				}
+				m.keep()
 			},
 			"pin": func(rt *rapid.T) {
 				if len(m.all) == 0 {
@@ -249,10 +256,14 @@ func TestAgainstModel(t *testing.T) {
 
 // known returns the versions that can be used, in order.
 func (m *model) known() []ref {
-	all := slices.SortedFunc(maps.Keys(m.all), func(a, b ref) int {
+	return inOrder(maps.Keys(m.all))
+}
+
+// inOrder sorts versions, by name and number: an order for draws that does not change.
+func inOrder(all iter.Seq[ref]) []ref {
+	return slices.SortedFunc(all, func(a, b ref) int {
 		return slices.Compare([]int64{int64(a.name[0]), a.version}, []int64{int64(b.name[0]), b.version})
 	})
-	return all
 }
 
 // check compares all versions, and the files in the folder.

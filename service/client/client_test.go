@@ -512,3 +512,15 @@ func TestSleep(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReadiness decodes what a server says of its backends.
+func TestReadiness(t *testing.T) {
+	c, _ := serve(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"status":"ready","backends":["cpu"],"lost":["cuda"],"gpu_unused":["device 0: full; free memory"],"found":{"files":1}}`)
+	})
+	got, err := c.Readiness(context.Background())
+	want := api.Readiness{Status: "ready", Backends: []string{"cpu"}, Lost: []string{"cuda"}, GPUUnused: []string{"device 0: full; free memory"}}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Error(err, d)
+	}
+}

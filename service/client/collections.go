@@ -106,6 +106,11 @@ func (c *Client) Ready(ctx context.Context) error {
 	return c.answer(ctx, &call{method: http.MethodGet, path: []string{"readyz"}}, nil)
 }
 
+// Readiness returns the backends that search, once the server's collections are loaded, and why GPUs do not.
+func (c *Client) Readiness(ctx context.Context) (api.Readiness, error) {
+	return answerAs[api.Readiness](ctx, c, &call{method: http.MethodGet, path: []string{"readyz"}})
+}
+
 // listOf decodes a list that is the whole JSON, or the member data of an object.
 type listOf[T any] []T
 

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
+
+	_ "thresher/internal/draws"
 )
 
 // content maps paths to the contents of a database.

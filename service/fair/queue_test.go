@@ -1,9 +1,12 @@
 package fair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,9 +33,10 @@ func (m *model) enter(name string, size int64) *waiter {
 	return w
 }
 
-// moved returns the uses that were admitted and those that were refused since the last call.
+// moved returns the uses that were admitted and those that were refused since the last call, the oldest
+// first.
 func (m *model) moved() (began, refused []*waiter) {
-	for w := range m.waiting {
+	for _, w := range byAge(m.waiting) {
 		select {
 		case <-w.over:
 		default:
@@ -48,6 +52,11 @@ func (m *model) moved() (began, refused []*waiter) {
 		began = append(began, w)
 	}
 	return began, refused
+}
+
+// byAge returns uses in the order in which they came.
+func byAge(all map[*waiter]string) []*waiter {
+	return slices.SortedFunc(maps.Keys(all), func(a, b *waiter) int { return cmp.Compare(a.seq, b.seq) })
 }
 
 // oldest returns the first use of a client among these, nil if there is none.
@@ -149,10 +158,7 @@ func TestFair(t *testing.T) {
 			}
 		}
 		for len(m.using) > 0 { // no starvation
-			for w := range m.using {
-				m.leave(w)
-				break
-			}
+			m.leave(byAge(m.using)[0])
 			m.moved()
 		}
 		if len(m.waiting) > 0 || len(m.clients) > 0 || m.used != 0 || len(m.active) > 0 {

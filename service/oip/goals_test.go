@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	_ "thresher/internal/draws"
 	"thresher/service/oip/inferencepb"
 	"thresher/service/problem"
 	"thresher/service/wire"

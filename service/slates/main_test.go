@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"thresher/internal/crashtest"
+	_ "thresher/internal/draws"
 	"thresher/service/catalog"
 	"thresher/service/problem"
 )

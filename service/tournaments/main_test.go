@@ -2,7 +2,6 @@ package tournaments
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -17,15 +16,6 @@ import (
 	"thresher/internal/crashtest"
 	"thresher/service/problem"
 )
-
-// Property tests draw the same cases in every run and leave no files behind.
-func init() {
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-}
 
 func TestMain(m *testing.M) {
 	crashtest.Main(childhood)

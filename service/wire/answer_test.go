@@ -17,6 +17,7 @@ import (
 
 	"thresher/batch"
 	"thresher/dataset"
+	_ "thresher/internal/draws"
 	"thresher/service/problem"
 )
 

@@ -43,13 +43,19 @@ void contexts(Host& host) {
 
 void devices(Host& host) {
   Setting two("EMU_DEVICES", "2");
-  Setting cc("EMU_CC", "90");
+  Setting cc("EMU_CC", "90,80");
+  Setting memory("EMU_MEM", "1000000,2000000");
   host.renew();
   int n, major;
+  size_t bytes;
   host.must("cuDeviceGetCount", &n);
   want("devices", n, 2);
-  host.must("cuDeviceGetAttribute", &major, 75, 1);
-  want("compute capability", major, 9);
+  for (int d = 0; d < 2; d++) {
+    host.must("cuDeviceGetAttribute", &major, 75, d);
+    want("compute capability", major, 9 - d);
+    host.must("cuDeviceTotalMem_v2", &bytes, d);
+    want("memory", (long long)bytes, 1000000 * (1 + d));
+  }
   Address p = host.allocate(1024);
   void* other;
   host.must("cuDevicePrimaryCtxRetain", &other, 1);
@@ -251,6 +257,13 @@ void modules(Host& host) {
     want("a log if it fails", *log != 0, c.code != 0);
   }
   void *module, *f;
+  const char* assembled = "\x7f" "ELF";
+  want("assembled code", host.result("cuModuleLoadData", &module, (const void*)assembled), 200);
+  {
+    Setting jit("CUDA_FORCE_PTX_JIT", "1");
+    want("assembled code where PTX is compiled", host.result("cuModuleLoadData", &module, (const void*)assembled), 209);
+    want("PTX where PTX is compiled", host.result("cuModuleLoadData", &module, (const void*)good), 0);
+  }
   host.must("cuModuleLoadData", &module, (const void*)good);
   want("an entry that is not there", host.result("cuModuleGetFunction", &f, module, "keep"), 500);
   host.must("cuModuleGetFunction", &f, module, "sum");

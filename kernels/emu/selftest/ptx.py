@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE.parents[1] / "toolchain"))
 
 import manifest  # noqa: E402
+import ptx  # noqa: E402
 import ptxas  # noqa: E402
 from nvrtc import Compiler  # noqa: E402
 
@@ -22,7 +23,8 @@ def main(out: Path) -> None:
     dialect = {"dev.cuh": (HERE.parents[1] / "dev.cuh").read_bytes()}
     for source in sorted(HERE.glob("*.cu")):
         made.append(out / f"{source.stem}.ptx")
-        made[-1].write_bytes(compiler.compile(source.name, source.read_bytes(), dialect, manifest.FLAGS))
+        text = compiler.compile(source.name, source.read_bytes(), dialect, manifest.FLAGS).decode()
+        made[-1].write_text(ptx.lowered(text))
     assembled = sum(1 for _ in ptxas.assemble_all(TOOLS, made, {}))
     print(f"{len(made)} files of test kernels compiled, assembled {assembled} times")
 

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
-from typing import Any
 
 from thresher._compare import Certified, Recall, Verification, certify, recall, verify
+from thresher._devices import DeviceUnused, devices
 from thresher._index import Index
 from thresher._joins import Pairs, knn_graph, pairs
 from thresher._knn import knn
@@ -44,6 +44,7 @@ __all__ = [
     "Certified",
     "DeadlineExceeded",
     "DeviceMissing",
+    "DeviceUnused",
     "HandleLost",
     "Index",
     "Pairs",
@@ -67,10 +68,3 @@ try:
     __version__ = _version("thresher")
 except PackageNotFoundError:  # run from its sources
     __version__ = "0+unknown"
-
-
-def devices() -> list[dict[str, Any]]:
-    """Return what can search: ``{"name": "cpu", ..}``, and of a GPU that is missing the reason."""
-    from thresher import _worker
-
-    return list(_worker.get().hello["devices"])

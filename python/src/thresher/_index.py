@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _ids, _worker
+from thresher import _arrays, _devices, _ids, _worker
 from thresher._arguments import (
     Deadline,
     Device,
@@ -75,7 +75,8 @@ class Index:
         Of the random rotation. The default is public, so that searches repeat; where users may
         look for queries that fail, pass a secret one, or search by ``certain``.
     device : {"auto", "cpu", "cuda"}
-        Where to search.
+        Where to search. ``auto`` is a GPU if there is one that can be used and is expected to answer sooner.
+        If there is one that cannot be used, a `DeviceUnused` warns of it, once.
     progress, deadline
         As in `search`; they hold for the build.
 
@@ -151,6 +152,7 @@ class Index:
         self._sorter: npt.NDArray[np.int64] | None = None
         self._finalizer = weakref.finalize(self, worker.release, info["handle"])
         self._finalizer.atexit = False
+        _devices.warn_unused(worker, info.get("gpu_unused", ()))
         log.debug(
             "%s of %d x %d, %s, on %s",
             "built" if self._path is None else "opened",

@@ -271,6 +271,8 @@ class Worker:
         What the worker said of itself: docs/worker.md.
     records : dict of str to dtype
         The layouts of records, by name.
+    told : set of str
+        What was said of GPUs that do not search.
     pid, process
         The process that the worker belongs to, and the worker's process id.
     """
@@ -290,6 +292,7 @@ class Worker:
         self._mapping = threading.Lock()
         self._dead: WorkerDied | None = None
         self.records: dict[str, np.dtype[Any]] = {}
+        self.told: set[str] = set()
         self._child, self._link = self._start()
         self.process = self._child.pid
         self._threads = [

@@ -1,0 +1,102 @@
+# stages.mk: `make ci`, which every change must pass, and `make nightly`, which looks further. A stage is a target of the
+# same name, which a person can run alone. .ci/stage runs it with a time limit, several times what it takes on two cores,
+# keeps what it says in build/ci and prints it; in the end a table says what each took. Two stages run at a time, in the
+# order of the lists; after a failure no other begins.
+
+STAGES_AT_ONCE ?= 2
+
+# The first build what others need, or are cheap and fail often.
+CI_FIRST = packages modules vet lint
+CI = emu test-cuda e2e race test test-python gpu-rehearsal test-kernels test-arm64 docker service-faults lint-cuda deadcode \
+  vet-elsewhere check-generated bench-peers-small bench-uses-small reports demo
+
+NIGHTLY_FIRST = packages modules emu
+NIGHTLY = test-drawn race-whole test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash diskfull hostile \
+  fairness slow-bodies worker-stress test-python-versions bench-host
+
+# Seconds; 600 where there is no line.
+LIMIT_packages = 900
+LIMIT_race = 1200
+LIMIT_test-cuda = 1200
+LIMIT_race-whole = 7200
+LIMIT_test-drawn = 7200
+LIMIT_test-cuda-schedules = 7200
+LIMIT_mutants = 7200
+LIMIT_suite-cuda = 7200
+LIMIT_goals-cuda = 7200
+LIMIT_fuzz = 14400
+LIMIT_crash = 3600
+LIMIT_worker-stress = 1800
+
+.PHONY: ci nightly packages modules docker selftest test-kernels test-arm64 test-drawn service-faults demo reports
+ci: ## what every change must pass, below twenty minutes on two cores; logs and times of its stages in build/ci
+	@.ci/stage --begin
+	@{ $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI_FIRST:%=stage-%) && \
+	  $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI:%=stage-%); }; code=$$?; .ci/stage --times; exit $$code
+
+# One seed for the whole night, printed; with it `make test-drawn THRESHER_DRAWS=N` and other stages draw the same again.
+NIGHT = $(or $(THRESHER_DRAWS),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+nightly: NIGHT := $(NIGHT)
+nightly: ## hours: new draws, other schedules of the emulator, deliberate faults, long fuzzing and crashes
+	@.ci/stage --begin
+	@echo "drawn from THRESHER_DRAWS=$(NIGHT)"
+	@{ $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(NIGHTLY_FIRST:%=stage-%) && \
+	  THRESHER_DRAWS=$(NIGHT) $(MAKE) --no-print-directory -k -j $(STAGES_AT_ONCE) $(NIGHTLY:%=stage-%); }; \
+	code=$$?; .ci/stage --times; echo "drawn from THRESHER_DRAWS=$(NIGHT)"; exit $$code
+
+stage-%:
+	@.ci/stage $* $(or $(LIMIT_$*),600) $(MAKE_COMMAND) --no-print-directory $*
+
+packages: ## what stages need and this machine lacks, by apt-get and Python's package index
+	@.ci/packages
+
+modules: ## downloads modules and verifies their hashes
+	$(GO) mod download
+	$(GO) mod verify
+
+docker: ## lints the Dockerfiles and runs their steps without Docker; those of Dockerfile.cuda compile the kernels and compare
+	docker/lint.sh
+	docker/rehearse.py Dockerfile
+	docker/rehearse.py Dockerfile.cuda
+
+selftest: $(EMULATOR) ## the emulator's own tests
+	sh kernels/emu/selftest/run.sh build/emu
+
+# `make test` covers conformance on each set of kernels, and the failure rates of the bounds, which are the same on each: all
+# compute the same integers and sums.
+test-kernels: ## the CPU backend without assembly, without AVX-512, and without AVX2
+	$(GO) test -short -vet=off -timeout 5m -skip '^TestCalibration$$' -tags noasm,purego ./simd ./cpu ./collection ./batch
+	for off in cpu.avx512f=off cpu.avx512f=off,cpu.avx2=off; do \
+	  GODEBUG=$$off $(GO) test -short -vet=off -count=1 -timeout 5m -skip '^(TestConformance|TestCalibration)$$' ./cpu ./batch || exit 1; \
+	done
+
+# TestBestLowered runs its own binary, which fails under emulation. TestLists: portable Go and NEON return the lists of every
+# other processor.
+ARM = GOARCH=arm64 $(GO) test -short -vet=off -count=1 -timeout 10m -exec qemu-aarch64
+test-arm64: ## NEON kernels, the CPU backend and the bounds on an emulated processor
+	@if ! command -v qemu-aarch64 >/dev/null; then echo "skipped: qemu-aarch64 is missing"; exit 0; fi; set -x; \
+	$(ARM) -skip '^TestBestLowered$$' ./simd && \
+	$(ARM) -run '^TestConformance$$/^neon$$|^TestLists$$|^Test.*(Moments|Drop|Equal|Reach|Quantile|Rounding)' \
+	  -skip '//^(student|batch|partial|resumed|leaving|survivor_limit)$$|//^answers$$/^(gaussian|tf-idf|tiny|one-hot)$$' ./cpu ./bandit
+
+# `make nightly` runs each of these longer, from new draws.
+service-faults: ## the service killed, on a full disk, under malicious requests, crowds and slow clients; short
+	@$(MAKE) --no-print-directory crash CRASHES=4
+	@$(MAKE) --no-print-directory diskfull
+	@$(MAKE) --no-print-directory hostile
+	@$(MAKE) --no-print-directory fairness FAIR="-rows 10000 -dim 64 -time 2s -rounds 1 -crowd 64 -timeout 2s -most 5s"
+	@$(MAKE) --no-print-directory slow-bodies SLOWBODY="-rows 2000 -dim 64 -queries 1200 -asks 2 -most 20s"
+
+# With THRESHER_FULL tests try all their data, of which `make test` takes a part.
+test-drawn: ## the whole suite with all its data, from a new seed, which is printed
+	@draws=$(NIGHT); echo "drawn from THRESHER_DRAWS=$$draws"; \
+	THRESHER_DRAWS=$$draws THRESHER_FULL=1 $(GO) test -count=1 -timeout 60m ./...
+
+demo: ## the README's demo, without a terminal
+	$(GO) run ./cmd/thresher demo >/dev/null
+
+reports: ## the benchmarks' reports are what their results and limits.md give
+	$(PYTHON) bench/bench.py --report
+	$(PYTHON) bench/python_calls.py --report
+	$(PYTHON) bench/uses/uses.py --report
+	git diff --exit-code docs/benchmarks
