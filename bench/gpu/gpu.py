@@ -29,17 +29,19 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-import binaries
-import facts
-import parts
-import short
-from binaries import DEVICE, ROOT
-from child import Child, Gone, Trouble
-from returned import Returned
-from suite import SILENT as SILENT_TESTS
-from suite import SILENT_LONG, Suite
-
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))  # a call is this file alone, without make and PYTHONPATH
+
+import binaries  # noqa: E402
+import facts  # noqa: E402
+import parts  # noqa: E402
+import ptx_path  # noqa: E402
+import short  # noqa: E402
+from binaries import DEVICE, ROOT  # noqa: E402
+from child import Child, Gone, Trouble  # noqa: E402
+from returned import Returned  # noqa: E402
+from suite import SILENT as SILENT_TESTS  # noqa: E402
+from suite import SILENT_LONG, Suite  # noqa: E402
 
 SMALL = bool(os.environ.get("GPU_SMALL"))
 SECONDS = float(os.environ.get("GPU_SECONDS") or 500)
@@ -105,6 +107,7 @@ class Gpu:
             "gate": (60, lambda s: self.tests("gate", ("TestGate",), s)),
             "benchmarks": (MEASURE, self.measure),
             "conformance": (120, lambda s: self.tests("conformance", self.conformance(), s)),
+            "ptx": (60, self.ptx),
             "kernels": (60, lambda s: self.tests("kernels", self.kernels(), s)),
             "command": (40, self.command),
             "others": (90, self.others),
@@ -182,6 +185,16 @@ class Gpu:
         with (self.results.folder / "bench.log").open("ab") as log, Child(self.suite.binary, log) as child:
             said: dict[str, Any] = child.ask(seconds, do="open")
             return said
+
+    def ptx(self, seconds: float) -> int | str:
+        """Opening and primitives with what the driver compiles from PTX, on which other devices depend, but nothing
+        else of this call."""
+        tests = (*FRAGMENTS, ptx_path.TEST)
+        try:
+            return ptx_path.check(self.results, self.opened, lambda s: self.tests("ptx", tests, s), seconds)
+        except Trouble as e:
+            self.results.add("left_out", what="ptx", must=True, **e.record())
+            return 1
 
     def selftest(self, seconds: float) -> int | str:
         """The emulator's tests of every function that kernels use, against plain C++. It is no part of the gate: it

@@ -233,6 +233,16 @@ class Calls(unittest.TestCase):
         self.assertTrue(set(gpu.GATE) <= set(every))
 
 
+class Alone(unittest.TestCase):
+    def test_a_call_needs_no_variables(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            env = {"PYTHONPATH": "", "PARTS": "nothing", "OUT": f"{name}/out"}
+            # -S: without numpy and other packages
+            code, out = parts.run([sys.executable, "-S", gpu.__file__], 60, Path(name) / "log", Path(name), env)
+            self.assertEqual(code, 2, out)
+            self.assertIn("PARTS names nothing; there are facts, opening,", out)
+
+
 class Packed(unittest.TestCase):
     def test_programs_are_unpacked_once(self) -> None:
         with (
@@ -521,6 +531,7 @@ class Short(unittest.TestCase):
              "late": False, "why": "search:\n illegal"},
             {"kind": "costs", "unfit": "no cost"},
             {"kind": "selftest", "rc": 1, "said": "FAIL words"},
+            {"kind": "ptx", "compiled": False, "assembled": ["scan"]},
         ]  # fmt: skip
         records[3]["checked"] = {
             "plan": {"compatible": False, "wrong": 99, "answers": 100},
@@ -538,6 +549,7 @@ class Short(unittest.TestCase):
                 "command: no time was left",
                 "a set: Failed: no plan answered",
                 "power768 m=1024 k=10: plan 96,rescore lost the device, the engine's choice: search: illegal",
+                "ptx: code that was assembled, scan",
                 "costs: no cost",
                 "power768 m=1024 k=10: 99 of 100 wrong by plan",
             ],
