@@ -6,8 +6,8 @@
 STAGES_AT_ONCE ?= 2
 
 # The first build what others need, or are cheap and fail often.
-CI_FIRST = packages modules vet lint
-CI = emu test-cuda e2e race test test-python gpu-rehearsal test-kernels test-arm64 docker service-faults lint-cuda deadcode \
+CI_FIRST = packages modules vet emu lint
+CI = test-cuda e2e race test test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker service-faults lint-cuda deadcode \
   vet-elsewhere check-generated bench-peers-small bench-uses-small reports demo
 
 NIGHTLY_FIRST = packages modules emu

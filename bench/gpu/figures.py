@@ -11,6 +11,12 @@ from goals import Ceilings, Record, cells, one, raced
 from markdown import digits, section, table
 
 Rows = list[tuple[object, ...]]
+# torch's, and what they are called; those that are not exact.
+PEERS = {
+    "torch-fp32": "torch fp32", "torch-tf32": "TF32", "torch-tf32-maxima": "TF32, maxima", "torch-bf16": "bf16",
+    "torch-bf16-maxima": "bf16, maxima", "torch-int8": "8 bits",
+}  # fmt: skip
+ROUNDED = tuple(PEERS)[1:]
 
 
 def where(r: Record) -> tuple[object, object, object]:
@@ -40,6 +46,38 @@ def span(of: dict[str, float] | None, unit: str = "") -> str:
     if not of:
         return ""
     return f"{digits(of['median'])}{unit} ({digits(of['least'])} to {digits(of['most'])})"
+
+
+def ms(times: list[float]) -> str:
+    return digits(median(times) * 1e3)
+
+
+def speed(records: list[Record]) -> str:
+    rows: list[tuple[object, ...]] = []
+    over: list[tuple[object, ...]] = []
+    for r in cells(records):
+        host, device = r["host"], r["device"]
+        took = [
+            f"{ms(host[p])}{f' ({ms(device[p])})' if p in device else ''}" if p in host else ""
+            for p in ("plan", "auto", *PEERS)
+        ]
+        rows.append((*where(r), r["plan"], *took))
+        times = [span(r["ratios"].get(p)) for p in ROUNDED]
+        over.append((*where(r), *times, *(f"{r['recall'][p]:.4f}" if p in r["recall"] else "" for p in ROUNDED)))
+    if not rows:
+        return ""
+    names = [PEERS[p] for p in ROUNDED]
+    return section(
+        "End to end",
+        "Milliseconds a batch, from queries on the host to ids on the host; in brackets those of the device alone, "
+        "by events before the first kernel and after the last. torch multiplies and takes topk, or the maxima of "
+        "blocks of atoms and then topk of the best blocks, each by its fastest way; with 8 bits it scores the best "
+        "candidates again in float32.",
+        table(("data", "m", "k", "plan", "thresher", "`auto`", *PEERS.values()), rows),
+        "torch's time over that of thresher's plan, the median of the rounds and their range. Its answers are not "
+        "exact: their recall of the k best is at the end.",
+        table(("data", "m", "k", *(f"times {n}" for n in names), *(f"recall {n}" for n in names)), over),
+    )
 
 
 def throttled(said: dict[str, Any]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from statistics import median
 
 import figures
 import prediction
@@ -19,12 +18,6 @@ from parts import records_of
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "benchmarks"
 PAGE, RAW = DOCS / "gpu.md", DOCS / "gpu" / "raw"
 NOTHING = f"{prediction.UNMEASURED}\n"
-# torch's, and what they are called; those that are not exact.
-PEERS = {
-    "torch-fp32": "torch fp32", "torch-tf32": "TF32", "torch-tf32-maxima": "TF32, maxima", "torch-bf16": "bf16",
-    "torch-bf16-maxima": "bf16, maxima", "torch-int8": "8 bits",
-}  # fmt: skip
-ROUNDED = tuple(PEERS)[1:]
 
 
 class Refused(Exception):
@@ -58,7 +51,7 @@ def report(records: list[Record], when: str) -> str:
     parts = [
         head(records, when),
         targets(records),
-        speed(records),
+        figures.speed(records),
         figures.clocks(records),
         figures.services(records),
         roofline(records),
@@ -117,40 +110,6 @@ def targets(records: list[Record]) -> str:
         "Targets",
         said,
         table(("what", "target", "measured", ""), [(g.what, g.target, g.measured, g.mark) for g in goals]),
-    )
-
-
-def ms(times: list[float]) -> str:
-    return digits(median(times) * 1e3)
-
-
-def speed(records: list[Record]) -> str:
-    rows: list[tuple[object, ...]] = []
-    over: list[tuple[object, ...]] = []
-    for r in cells(records):
-        host, device = r["host"], r["device"]
-        took = [
-            f"{ms(host[p])}{f' ({ms(device[p])})' if p in device else ''}" if p in host else ""
-            for p in ("plan", "auto", *PEERS)
-        ]
-        rows.append((*figures.where(r), r["plan"], *took))
-        times = [figures.span(r["ratios"].get(p)) for p in ROUNDED]
-        over.append(
-            (*figures.where(r), *times, *(f"{r['recall'][p]:.4f}" if p in r["recall"] else "" for p in ROUNDED))
-        )
-    if not rows:
-        return ""
-    names = [PEERS[p] for p in ROUNDED]
-    return section(
-        "End to end",
-        "Milliseconds a batch, from queries on the host to ids on the host; in brackets those of the device alone, "
-        "by events before the first kernel and after the last. torch multiplies and takes topk, or the maxima of "
-        "blocks of atoms and then topk of the best blocks, each by its fastest way; with 8 bits it scores the best "
-        "candidates again in float32.",
-        table(("data", "m", "k", "plan", "thresher", "`auto`", *PEERS.values()), rows),
-        "torch's time over that of thresher's plan, the median of the rounds and their range. Its answers are not "
-        "exact: their recall of the k best is at the end.",
-        table(("data", "m", "k", *(f"times {n}" for n in names), *(f"recall {n}" for n in names)), over),
     )
 
 
@@ -265,8 +224,8 @@ def quarter(records: list[Record]) -> str:
             r["m"],
             r["k"],
             r["plan"],
-            ms(r["host"]["resident"]),
-            ms(r["host"]["quarter"]),
+            figures.ms(r["host"]["resident"]),
+            figures.ms(r["host"]["quarter"]),
             digits(r["ratio"]["median"]),
         )
         for r in of(records, "quarter")
@@ -311,8 +270,8 @@ def others(records: list[Record]) -> str:
             r["m"],
             r["k"],
             r["peer"],
-            ms(r["host"][r["peer"]]),
-            ms(r["host"]["plan"]),
+            figures.ms(r["host"][r["peer"]]),
+            figures.ms(r["host"]["plan"]),
             digits(r["ratio"]["median"]),
             f"{r['recall']:.4f}",
         )
