@@ -273,6 +273,8 @@ class Plans(unittest.TestCase):
             trials.strike(self.cell, Gone("again", {"do": "search", "plan": "64,rescore"})), "nothing loops"
         )
         self.assertIsNone(trials.strike(self.cell, Gone("no plan", {"do": "build"})))
+        other = Gone("it was what is measured besides", {"do": "split", "plan": "96,rescore"})
+        self.assertIsNone(trials.strike(self.cell, other))
         self.assertNotIn("64,rescore", [p for _, p in self.order(trials)])
         with self.assertRaisesRegex(Failed, "no plan answered: there is none"):
             trials.best((1, 1))
