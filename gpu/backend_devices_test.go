@@ -29,7 +29,7 @@ func TestOpenLeavesOut(t *testing.T) {
 		{"full to the reserve", "3", [][2]string{{"EMU_MEM", "1073741824,67108864,1073741824"}}, []int{0, 2}, [][]string{{"device 1", "64 MiB of 64 MiB are free", "free memory"}}},
 		{"busy", "2", [][2]string{{failVariable, "cuDevicePrimaryCtxRetain:2:46"}}, []int{0}, [][]string{{"device 1", "CUDA_ERROR_DEVICE_UNAVAILABLE", "end the process"}}},
 		{"old", "2", [][2]string{{"EMU_CC", "75,80"}}, []int{1}, [][]string{{"device 0", "capability 7.5 is below 8.0", "newer GPU"}}},
-		{"kernels refused", "2", [][2]string{{failVariable, "cuModuleLoadDataEx:1:222"}}, []int{1}, [][]string{{"device 0", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer NVIDIA driver"}}},
+		{"kernels refused", "2", [][2]string{{failVariable, "cuModuleLoadDataEx:1+:222"}}, nil, [][]string{{"device 0", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "newer NVIDIA driver"}, {"device 1", "newer NVIDIA driver"}}},
 		{"lost", "2", [][2]string{{failVariable, "cuMemGetInfo:1:719"}}, []int{1}, [][]string{{"device 0", "CUDA_ERROR_LAUNCH_FAILED", "Xid"}}},
 		{"none is left", "2", [][2]string{{"EMU_CC", "75,80"}, {failVariable, "cuDevicePrimaryCtxRetain:1:2"}}, nil, [][]string{{"device 0", "7.5"}, {"device 1", "OUT_OF_MEMORY"}}},
 	} {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -35,7 +36,7 @@ func (s *server) ticking() (*clock, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.clock = &clock{m: b.machines[0], own: &machine{functions: map[string]*device.Function{}}}
+	s.clock = &clock{m: b.machines[0], own: &machine{log: slog.New(slog.DiscardHandler), functions: map[string]*device.Function{}}}
 	return s.clock, nil
 }
 

@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"errors"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -28,7 +29,7 @@ func onKernels(t *testing.T, f func(b *preparer), modules ...string) {
 		if err != nil {
 			return err
 		}
-		m := &machine{functions: map[string]*device.Function{}, onLaunch: func(q *queue, _ string) error { return q.s.Sync(q.t) }}
+		m := &machine{log: slog.New(slog.DiscardHandler), functions: map[string]*device.Function{}, onLaunch: func(q *queue, _ string) error { return q.s.Sync(q.t) }}
 		for _, name := range modules {
 			if err := m.loadModule(th, name); err != nil {
 				return err

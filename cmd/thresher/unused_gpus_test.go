@@ -39,7 +39,7 @@ func cardFaults(t *testing.T) []cardFault {
 		{"no memory for a context", []string{"EMU_FAIL=cuDevicePrimaryCtxRetain:1:2"}, []string{"device 0 (", "CUDA_ERROR_OUT_OF_MEMORY", "free memory"}, nil},
 		{"full", []string{"EMU_MEM=67108864"}, []string{"device 0 (", "64 MiB of 64 MiB are free", "free memory"}, nil},
 		{"busy", []string{"EMU_FAIL=cuDevicePrimaryCtxRetain:1:46"}, []string{"device 0 (", "CUDA_ERROR_DEVICE_UNAVAILABLE", "end the process"}, nil},
-		{"kernels refused", []string{"EMU_FAIL=cuModuleLoadDataEx:1:222"}, []string{"device 0", "UNSUPPORTED_PTX_VERSION", "newer NVIDIA driver"}, nil},
+		{"kernels refused", []string{"EMU_FAIL=cuModuleLoadDataEx:1+:222"}, []string{"device 0", "UNSUPPORTED_PTX_VERSION", "newer NVIDIA driver"}, nil},
 		{"lost while costs are measured", []string{"EMU_FAIL=kernel:1:719", "XDG_CACHE_HOME=" + t.TempDir()}, []string{"measuring costs", "CUDA_ERROR_LAUNCH_FAILED", "Xid"}, []string{"--costs", "auto"}},
 		{"no card", []string{"EMU_DEVICES=0"}, nil, nil},
 		{"no driver", []string{"THRESHER_LIBCUDA=/nowhere/libcuda.so.1"}, nil, nil},
