@@ -101,11 +101,7 @@ func (m *machine) loadKernels(t *device.Thread) (err error) {
 		if err := m.loadModule(t, name); err != nil {
 			return err
 		}
-		before, module := m.modules[:len(m.modules)-1], m.modules[len(m.modules)-1]
-		m.log.Debug("kernels loaded", "module", name, "assembled", module.Assembled)
-		if module.Refused != nil && !slices.ContainsFunc(before, refusedCubin) { // the first
-			m.log.Info("assembled kernels refused, the driver compiles the PTX", "device", m.d.Info().Index, "module", name, "error", module.Refused)
-		}
+		m.log.Debug("kernels loaded", "module", name, "assembled", m.modules[len(m.modules)-1].Assembled)
 	}
 	if m.stream, err = t.NewStream("searches"); err != nil {
 		return err
@@ -126,7 +122,7 @@ func (m *machine) assembled() bool {
 // refusedCubin reports whether the driver did not take a module's assembled code.
 func refusedCubin(module *device.Module) bool { return module.Refused != nil }
 
-// loadModule loads a module and its kernels.
+// loadModule loads a module and its kernels. The first whose assembled code the driver refuses is logged.
 func (m *machine) loadModule(t *device.Thread, name string) error {
 	ptx, err := kernels.PTX(name)
 	if err != nil {
@@ -140,6 +136,9 @@ func (m *machine) loadModule(t *device.Thread, name string) error {
 	module, err := t.Load(name, ptx, cubin)
 	if err != nil {
 		return err
+	}
+	if module.Refused != nil && !slices.ContainsFunc(m.modules, refusedCubin) {
+		m.log.Info("assembled kernels refused, the driver compiles the PTX", "device", info.Index, "module", name, "error", module.Refused)
 	}
 	m.modules = append(m.modules, module)
 	for _, entry := range module.Kernels() {
