@@ -148,7 +148,11 @@ func TestSigns(t *testing.T) {
 	s.last = s.last.Add(-time.Minute)
 	s.working("long")
 	s.working("long")
-	if want := "working: long\n"; out.String() != want {
+	s.last = s.last.Add(-time.Minute)
+	if err := (telling{t.Context(), &s, "loading"}).Err(); err != nil {
+		t.Error(err)
+	}
+	if want := "working: long\nworking: loading\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
 }

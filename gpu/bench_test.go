@@ -169,6 +169,18 @@ func (s *signs) during(what string, f func()) {
 	waiting.Wait()
 }
 
+// telling is a context that says that work goes on whenever it is asked whether it may: between the pieces of a copy.
+type telling struct {
+	context.Context
+	signs *signs
+	what  string
+}
+
+func (t telling) Err() error {
+	t.signs.working(t.what)
+	return t.Context.Err()
+}
+
 // serve answers requests until in ends or the device is lost. A failed request is answered with a failure, which
 // is written to log, too.
 func serve(ctx context.Context, in io.Reader, out, log io.Writer) (err error) {
@@ -395,7 +407,7 @@ func (s *server) put(ctx context.Context, r *request, x *set) (*loaded, error) {
 	}
 	d := x.card.machines[0].d
 	before, began := d.Usage(), time.Now()
-	if x.engine, err = batch.Open(ctx, x.c, x.card, &batch.Options{Costs: r.Costs}); err != nil {
+	if x.engine, err = batch.Open(telling{ctx, &s.signs, "loading"}, x.c, x.card, &batch.Options{Costs: r.Costs}); err != nil {
 		return nil, errors.Join(err, x.close())
 	}
 	after := d.Usage()

@@ -29,16 +29,18 @@ def packed(name: str) -> Path:
 
 
 def unpacked(name: str) -> Path:
-    """A program, unpacked by the first who asks for it."""
-    of, to = packed(name), cache() / name
-    stamp = of.stat().st_mtime_ns
-    if to.exists() and to.stat().st_mtime_ns == stamp:
+    """A program, unpacked by the first who asks for it. Its name has the checksum that ends the packed file, since a
+    copy of the tree may have lost the times."""
+    of = packed(name)
+    with of.open("rb") as source:
+        source.seek(-8, os.SEEK_END)
+        to = cache() / f"{name}-{source.read(4).hex()}"
+    if to.exists():
         return to
-    part = to.with_name(f"{name}.{os.getpid()}")
+    part = to.with_name(f"{to.name}.{os.getpid()}")
     with gzip.open(of) as source, part.open("wb") as target:
         shutil.copyfileobj(source, target)
     part.chmod(0o755)
-    os.utime(part, ns=(stamp, stamp))
     part.replace(to)
     return to
 
@@ -49,5 +51,5 @@ def selftest() -> Path | None:
     if not of.exists():
         return None
     with tarfile.open(of) as files:
-        files.extractall(cache() / "selftest", filter="data")
+        files.extractall(cache() / "selftest")
     return cache() / "selftest"

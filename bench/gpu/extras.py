@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 
 import duel
 import exact
-import profiled
 import measure
+import profiled
 import rivals
 import vectors
 from goals import K, M, one

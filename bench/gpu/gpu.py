@@ -27,18 +27,21 @@ import tempfile
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
-
-import binaries
-import facts
-import parts
-import short
-from binaries import DEVICE, ROOT
-from child import Child, Gone, Trouble
-from returned import Returned
-from suite import SILENT as SILENT_TESTS
-from suite import SILENT_LONG, Suite
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))  # a call is this file alone, without make and PYTHONPATH
+
+import binaries  # noqa: E402
+import facts  # noqa: E402
+import parts  # noqa: E402
+import ptx_path  # noqa: E402
+import short  # noqa: E402
+from binaries import DEVICE, ROOT  # noqa: E402
+from child import Child, Gone, Trouble  # noqa: E402
+from returned import Returned  # noqa: E402
+from suite import SILENT as SILENT_TESTS  # noqa: E402
+from suite import SILENT_LONG, Suite  # noqa: E402
 
 SMALL = bool(os.environ.get("GPU_SMALL"))
 SECONDS = float(os.environ.get("GPU_SECONDS") or 500)
@@ -61,6 +64,7 @@ WATCHED = (
     *FRAGMENTS, "TestScan", "TestPrune", "TestSelectCandidates", "TestLookRows", "TestLookSigns", "TestScores",
     "TestMerge", "TestQueryCodes", "TestLookFactors", "TestHeads", "TestRotations",
 )  # fmt: skip
+NOT_STARTED = 127  # code of a program that lacks a library
 # Where the driver may be (device/driver.go); the first is the loader's path.
 LIBRARIES = ("libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1")
 # Where ncu and compute-sanitizer may be, besides the PATH.
@@ -103,6 +107,7 @@ class Gpu:
             "gate": (60, lambda s: self.tests("gate", ("TestGate",), s)),
             "benchmarks": (MEASURE, self.measure),
             "conformance": (120, lambda s: self.tests("conformance", self.conformance(), s)),
+            "ptx": (60, self.ptx),
             "kernels": (60, lambda s: self.tests("kernels", self.kernels(), s)),
             "command": (40, self.command),
             "others": (90, self.others),
@@ -166,8 +171,7 @@ class Gpu:
         until = time.monotonic() + seconds
         for _ in range(2):
             try:
-                with (self.results.folder / "bench.log").open("ab") as log, Child(self.suite.binary, log) as child:
-                    said = child.ask(max(1.0, until - time.monotonic()), do="open")
+                said = self.opened(max(1.0, until - time.monotonic()))
             except Trouble as e:
                 self.unopened = True
                 self.results.add("left_out", what="opening", must=True, **e.record())
@@ -175,6 +179,22 @@ class Gpu:
             self.emulated = said["emulator"]
             self.results.add("card", **said)
         return 0
+
+    def opened(self, seconds: float) -> dict[str, Any]:
+        """What a process says of the device that it opened."""
+        with (self.results.folder / "bench.log").open("ab") as log, Child(self.suite.binary, log) as child:
+            said: dict[str, Any] = child.ask(seconds, do="open")
+            return said
+
+    def ptx(self, seconds: float) -> int | str:
+        """Opening and primitives with what the driver compiles from PTX, on which other devices depend, but nothing
+        else of this call."""
+        tests = (*FRAGMENTS, ptx_path.TEST)
+        try:
+            return ptx_path.check(self.results, self.opened, lambda s: self.tests("ptx", tests, s), seconds)
+        except Trouble as e:
+            self.results.add("left_out", what="ptx", must=True, **e.record())
+            return 1
 
     def selftest(self, seconds: float) -> int | str:
         """The emulator's tests of every function that kernels use, against plain C++. It is no part of the gate: it
@@ -187,6 +207,8 @@ class Gpu:
         library = os.environ.get("THRESHER_LIBCUDA") or next((p for p in LIBRARIES if Path(p).exists()), LIBRARIES[0])
         log = self.results.folder / "tests.log"
         code, out = parts.run([folder / "selftest", library, folder / "ptx"], seconds, log, silent=seconds)
+        if code == NOT_STARTED:
+            return f"it does not start: {out.strip()[-200:]}"
         self.results.add("selftest", rc=code, said=out.strip()[-1000:])
         return code
 
@@ -293,8 +315,8 @@ class Gpu:
         self.ended = True
         records = self.results.all()
         table = short.table(records)
-        if self.call.left_out:
-            table += f"for another call: PARTS={','.join(self.call.left_out)} python3 bench/gpu/gpu.py\n"
+        if left := [name for name in self.call.left_out if name in self.parts()]:
+            table += f"for another call: PARTS={','.join(left)} python3 bench/gpu/gpu.py\n"
         (self.results.folder / "table.txt").write_text(table)
         with (self.cache / self.results.file.name).open("ab") as kept:
             kept.write(self.results.file.read_bytes())

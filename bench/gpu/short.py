@@ -36,6 +36,9 @@ def bad(records: list[Record]) -> list[str]:
         found += [f"{r['name']}: {r['left_out']}" for r in must if "left_out" in r]
     found += [f"{r['what']}: {why(r)}" for r in of(records, "left_out", must=True)]
     found += [f"{cell(r)}: plan {r['plan']} {fate(r)}: {why(r)}" for r in of(records, "struck")]
+    found += [
+        f"ptx: code that was assembled, {', '.join(r['assembled'])}" for r in of(records, "ptx") if not r["compiled"]
+    ]
     found += [f"costs: {r['unfit'][:MOST]}" for r in of(records, "costs") if r["unfit"]]
     for r in cells(records):
         found += [

@@ -7,6 +7,7 @@ targets, the page. They need the standard library alone; `make gpu-rehearsal` ru
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import os
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import binaries
 import goals
 import gpu
 import page
@@ -229,6 +231,33 @@ class Calls(unittest.TestCase):
             seconds = float(re.findall(r"GPU_SECONDS:-(\d+)", text)[0])
             self.assertLessEqual(seconds + min(20, 0.04 * seconds) + parts.LINGER, within, script)
         self.assertTrue(set(gpu.GATE) <= set(every))
+
+
+class Alone(unittest.TestCase):
+    def test_a_call_needs_no_variables(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            env = {"PYTHONPATH": "", "PARTS": "nothing", "OUT": f"{name}/out"}
+            # -S: without numpy and other packages
+            code, out = parts.run([sys.executable, "-S", gpu.__file__], 60, Path(name) / "log", Path(name), env)
+            self.assertEqual(code, 2, out)
+            self.assertIn("PARTS names nothing; there are facts, opening,", out)
+
+
+class Packed(unittest.TestCase):
+    def test_programs_are_unpacked_once(self) -> None:
+        with (
+            tempfile.TemporaryDirectory() as name,
+            mock.patch.object(binaries, "DEVICE", Path(name)),
+            mock.patch.dict(os.environ, {binaries.VARIABLE: f"{name}/cache"}),
+        ):
+            found = []
+            for text in ("echo one", "echo one", "echo two"):
+                (Path(name) / "some.gz").write_bytes(gzip.compress(f"#!/bin/sh\n{text}\n".encode(), mtime=0))
+                os.utime(Path(name) / "some.gz", (0, 0))
+                found.append(binaries.unpacked("some"))
+            self.assertEqual((found[0], found[0] == found[2]), (found[1], False))
+            self.assertEqual([parts.run([p], 9, Path(name) / "log")[1] for p in found[1:]], ["one\n", "two\n"])
+            self.assertIsNone(binaries.selftest())
 
 
 class FilesReturned(unittest.TestCase):
@@ -502,6 +531,7 @@ class Short(unittest.TestCase):
              "late": False, "why": "search:\n illegal"},
             {"kind": "costs", "unfit": "no cost"},
             {"kind": "selftest", "rc": 1, "said": "FAIL words"},
+            {"kind": "ptx", "compiled": False, "assembled": ["scan"]},
         ]  # fmt: skip
         records[3]["checked"] = {
             "plan": {"compatible": False, "wrong": 99, "answers": 100},
@@ -519,6 +549,7 @@ class Short(unittest.TestCase):
                 "command: no time was left",
                 "a set: Failed: no plan answered",
                 "power768 m=1024 k=10: plan 96,rescore lost the device, the engine's choice: search: illegal",
+                "ptx: code that was assembled, scan",
                 "costs: no cost",
                 "power768 m=1024 k=10: 99 of 100 wrong by plan",
             ],

@@ -273,6 +273,8 @@ class Plans(unittest.TestCase):
             trials.strike(self.cell, Gone("again", {"do": "search", "plan": "64,rescore"})), "nothing loops"
         )
         self.assertIsNone(trials.strike(self.cell, Gone("no plan", {"do": "build"})))
+        other = Gone("it was what is measured besides", {"do": "split", "plan": "96,rescore"})
+        self.assertIsNone(trials.strike(self.cell, other))
         self.assertNotIn("64,rescore", [p for _, p in self.order(trials)])
         with self.assertRaisesRegex(Failed, "no plan answered: there is none"):
             trials.best((1, 1))
@@ -292,7 +294,7 @@ class Plans(unittest.TestCase):
 class Working(measure.Run):
     """A call whose processes end as told: at the step of a name, so often."""
 
-    def __init__(self, folder: Path, ends: dict[Any, list[Gone]]) -> None:
+    def __init__(self, folder: Path, ends: dict[Any, list[Any]]) -> None:
         super().__init__(measure.Log(folder / "results"), folder, 60, True, None)
         self.ends, self.processes, self.done = ends, 0, list[Any]()
         self.child = self  # type: ignore[assignment]
@@ -303,10 +305,12 @@ class Working(measure.Run):
     @contextmanager
     def thresher(self, stderr: Any, wrap: Any = ()) -> Iterator[None]:
         self.processes += 1
-        with suppress(Gone):
+        with suppress(Gone, Failed):
             yield
 
     def load(self, *_: Any) -> dict[str, Any]:
+        if self.ends.get("load"):
+            raise self.ends["load"].pop()
         return {}
 
     def step(self, field: Any, step: Any, cells: Any) -> None:
@@ -316,13 +320,13 @@ class Working(measure.Run):
 
 
 class Steps(unittest.TestCase):
-    def work(self, **ends: list[Gone]) -> Working:
+    def work(self, **ends: list[Any]) -> Working:
         """Steps are the cells a, b and the quarter of the memory, q."""
         a, b = measure.SMALL_CELLS["power768"]
         recipe = vectors.Recipe("power768", 30, 4, None, 4)
         made = draw(30, 4, 4)
         with tempfile.TemporaryDirectory() as folder, open("/dev/null", "wb") as log, quietly():
-            run = Working(Path(folder), {{"a": a, "b": b, "q": None}[name]: e for name, e in ends.items()})
+            run = Working(Path(folder), {{"a": a, "b": b, "q": None}.get(name, name): e for name, e in ends.items()})
             run.work(vectors.Vectors(recipe, made.atoms, made.queries), (Path(), Path()), log)
         run.done = ["abq"[[a, b, None].index(step)] for step in run.done]
         return run
@@ -349,6 +353,12 @@ class Steps(unittest.TestCase):
         for e in endless:
             e.struck = True
         self.assertEqual(self.work(b=endless).processes, measure.PROCESSES)
+
+    def test_a_set_that_cannot_be_loaded_is_left(self) -> None:
+        for e in (Gone("lost"), Failed("no room")):
+            self.assertEqual((run := self.work(load=[e])).processes, 2, "the second loads it")
+            self.assertEqual("".join(run.done), "abq")
+            self.assertEqual(((run := self.work(load=[e] * 9)).processes, run.done), (measure.BARREN, []))
 
     def test_what_hung_is_not_tried_again(self) -> None:
         late = Gone("ended")

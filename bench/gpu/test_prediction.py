@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import profiled
 import figures
 import goals
 import page
 import prediction
+import profiled
 import short
 from test_gpu import made
 

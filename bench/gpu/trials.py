@@ -43,7 +43,7 @@ class Trials:
         self.chosen: dict[Cell, str] = {}  # by the engine
         self.struck: dict[str, str] = {}  # why, by plan
         self.raced: dict[Cell, tuple[str, str]] = {}  # the fastest plan, and the fastest with looks
-        self.split: set[tuple[Cell, str]] = set()  # those begun
+        self.done: set[tuple[Cell, str]] = set()  # what was begun of a cell besides its race
 
     def first_of(self, plan: str) -> str:
         """What the first look of a plan reads, of any width."""
@@ -81,9 +81,9 @@ class Trials:
         self.failed.setdefault(cell, {})[plan] = {"plan": plan, "lost": False, "seconds": None} | e.record()
 
     def strike(self, cell: Cell, e: Gone) -> dict[str, Any] | None:
-        """Strikes the plan off that a request lost the device with, and returns the record of it; None if the
-        request had no plan. Without a name it is the engine's choice."""
-        if "plan" not in e.request:
+        """Strikes the plan off that a search lost the device with, and returns the record of it; None if it was no
+        search: what is measured besides would take plans along. Without a name the plan is the engine's choice."""
+        if e.request.get("do") != "search":
             return None
         plan = e.request["plan"] or self.chosen.get(cell, "")
         if not plan or plan in self.struck:
