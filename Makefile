@@ -224,10 +224,9 @@ test-python-adapters: ## the same with PyTorch, sentence-transformers, umap and 
 wheels: ## build/wheels: wheels for Linux, macOS and Windows, and the sdist, checked
 	@PYTHON=$(PYTHON) GO=$(GO) python/wheels.sh
 
-wheel-cuda: ## build/wheel-cuda: the program with the CUDA backend, for thresher[cuda]; needs a C compiler
+wheel-cuda: ## build/wheel-cuda: the program with the CUDA backend, for thresher[cuda], checked and installed; needs Python's package index
 	@$(TOOLCHAIN)
-	@test -x build/python-tools/bin/python || { $(PYTHON) -m venv build/python-tools && build/python-tools/bin/pip install --quiet --disable-pip-version-check -r python/requirements-tools.txt; }
-	GO=$(GO) build/python-tools/bin/python -m build --wheel --no-isolation --outdir build/wheel-cuda python/cuda
+	@PYTHON=$(PYTHON) GO=$(GO) python/cuda/test.sh
 
 LOADING = build/load/load
 CRASHES ?= 50

@@ -7,8 +7,8 @@ STAGES_AT_ONCE ?= 2
 
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
-CI = test-cuda e2e race test test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker service-faults lint-cuda deadcode \
-  vet-elsewhere check-generated bench-peers-small bench-uses-small reports demo
+CI = test-cuda e2e race test test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda service-faults lint-cuda deadcode \
+  vet-elsewhere check-generated bench-peers-small bench-uses-small test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
 NIGHTLY = test-drawn race-whole test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash diskfull hostile \
@@ -28,7 +28,7 @@ LIMIT_fuzz = 14400
 LIMIT_crash = 3600
 LIMIT_worker-stress = 1800
 
-.PHONY: ci nightly packages modules docker selftest test-kernels test-arm64 test-drawn service-faults demo reports
+.PHONY: ci nightly packages modules test-scripts docker selftest test-kernels test-arm64 test-drawn service-faults demo reports
 ci: ## what every change must pass, below twenty minutes on two cores; logs and times of its stages in build/ci
 	@.ci/stage --begin
 	@{ $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI_FIRST:%=stage-%) && \
@@ -53,6 +53,10 @@ packages: ## what stages need and this machine lacks, by apt-get and Python's pa
 modules: ## downloads modules and verifies their hashes
 	$(GO) mod download
 	$(GO) mod verify
+
+test-scripts: ## the scripts that compile kernels
+	@$(TOOLCHAIN)
+	$(PYTHON) -m unittest discover -q -s kernels/toolchain
 
 docker: ## lints the Dockerfiles and runs their steps without Docker; those of Dockerfile.cuda compile the kernels and compare
 	docker/lint.sh

@@ -77,7 +77,8 @@ def assemble(folder: Path, flags: tuple[str, ...]) -> tuple[dict[Path, str], lis
     options = ["-lineinfo"] if manifest.LINES in flags else []
     made = list(ptxas.assemble_all(TOOLS, files, {target: FRESH / target for target in cubins.TARGETS}, options))
     for target in cubins.TARGETS:
-        cubins.write(cubins.archive(folder, target), {f.stem: (FRESH / target / f"{f.stem}.cubin").read_bytes() for f in files})
+        code = {f.stem: (FRESH / target / f"{f.stem}.cubin").read_bytes() for f in files}
+        cubins.write(cubins.archive(folder, target), code)
     for assembly in made:
         reported = {f.name for f in assembly.functions} & set(assembly.entries)
         if missing := [e.name for e in entries[assembly.file.stem] if e.name not in reported]:

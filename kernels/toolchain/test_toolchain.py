@@ -310,7 +310,8 @@ class Modules(unittest.TestCase):
         code = {n: {"sm_90": b"code"} for n in ("a", "b")}
         with self.assertRaisesRegex(tool.Unfit, "entry scan is in kernels/a.cu and in kernels/b.cu"):
             tool.modules({}, kept, code)
-        self.assertEqual(tool.modules({}, kept[:1], code), [kept[0] | {"cubins_sha256": {"sm_90": hashlib.sha256(b"code").hexdigest()}}])
+        hashes = {"sm_90": hashlib.sha256(b"code").hexdigest()}
+        self.assertEqual(tool.modules({}, kept[:1], code), [kept[0] | {"cubins_sha256": hashes}])
 
 
 if __name__ == "__main__":
