@@ -8,10 +8,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -258,7 +260,7 @@ func readiness(t *testing.T, env []string, more ...string) (ready api.Readiness,
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err == nil {
 		url := strings.TrimSuffix(strings.Fields(line)[2], ",")
-		err = json.Unmarshal(fetch(t, &http.Client{}, request(t, "GET", url+"/readyz", nil)), &ready)
+		ready, err = whenReady(ctx, url)
 	}
 	if stop := cmd.Process.Signal(syscall.SIGTERM); stop != nil {
 		t.Error(stop)
@@ -267,4 +269,29 @@ func readiness(t *testing.T, env []string, more ...string) (ready api.Readiness,
 		t.Fatalf("%v, %v: %s", err, ended, said.String())
 	}
 	return ready, said.String()
+}
+
+// whenReady returns what /readyz answers once the server is ready.
+func whenReady(ctx context.Context, url string) (ready api.Readiness, err error) {
+	c := &http.Client{}
+	defer c.CloseIdleConnections()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+		if err != nil {
+			return ready, err
+		}
+		resp, err := c.Do(req)
+		if err != nil {
+			return ready, err
+		}
+		said, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return ready, err
+		}
+		if resp.StatusCode == http.StatusOK {
+			return ready, json.Unmarshal(said, &ready)
+		}
+		runtime.Gosched()
+	}
 }
