@@ -14,7 +14,7 @@ test: ## the whole suite, offline, one to two minutes on two cores once compiled
 
 # Without tests of one goroutine that take seconds under the race detector: checks of arithmetic, and of tournaments that
 # no other goroutine knows. `make test` runs each of them, with more data, and `make race-whole` runs all.
-SINGLE = ^(TestTermsBoundTheirAtoms|TestRotationIsItsDefinition|TestHeadAndRestAddUpToTheScore|TestRotationIsWhatPrepareDoes|TestHaarMatrix|TestFewAtomsOfHugeDimension|TestHeadOption|TestFastRotationMixesFewHot|TestCalibration|TestExtremeNorms|TestUndo|TestSavedTournamentsGoOn|TestPastErrors|TestCheckForetells|TestPartsOfLargeK|TestAlphaIsShared|TestUselessCandidatesAreSampled|TestFewAllowedCostFew|TestPlansOfFilters|TestPlanOfFewQueries|TestCandidatesSaveWork)$$
+SINGLE = ^(TestTermsBoundTheirAtoms|TestRotationIsItsDefinition|TestHeadAndRestAddUpToTheScore|TestRotationIsWhatPrepareDoes|TestHaarMatrix|TestFewAtomsOfHugeDimension|TestHeadOption|TestFastRotationMixesFewHot|TestCalibration|TestExtremeNorms|TestUndo|TestSavedTournamentsGoOn|TestPastErrors|TestCheckForetells|TestPartsOfLargeK|TestAlphaIsShared|TestUselessCandidatesAreSampled|TestFewAllowedCostFew|TestPlansOfFilters|TestPlanOfFewQueries|TestCandidatesSaveWork|TestResponses|TestResponsesStopped)$$
 race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
 	$(GO) test -race -short -vet=off -timeout 10m -skip '$(SINGLE)' $$(.ci/concurrent)
 

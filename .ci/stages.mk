@@ -11,7 +11,7 @@ CI = test-cuda e2e race test test-python gpu-rehearsal test-python-cuda test-ker
   vet-elsewhere check-generated bench-peers-small bench-uses-small test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
-NIGHTLY = test-drawn race-whole test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash diskfull hostile \
+NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash diskfull hostile \
   fairness slow-bodies worker-stress test-python-versions bench-host
 
 # Seconds; 600 where there is no line.
@@ -20,6 +20,7 @@ LIMIT_race = 1200
 LIMIT_test-cuda = 1200
 LIMIT_race-whole = 7200
 LIMIT_test-drawn = 7200
+LIMIT_kernel-sets = 7200
 LIMIT_test-cuda-schedules = 7200
 LIMIT_mutants = 7200
 LIMIT_suite-cuda = 7200
@@ -28,7 +29,7 @@ LIMIT_fuzz = 14400
 LIMIT_crash = 3600
 LIMIT_worker-stress = 1800
 
-.PHONY: ci nightly packages modules test-scripts docker selftest test-kernels test-arm64 test-drawn service-faults demo reports
+.PHONY: ci nightly packages modules test-scripts docker selftest test-kernels kernel-sets test-arm64 test-drawn service-faults demo reports
 ci: ## what every change must pass, below twenty minutes on two cores; logs and times of its stages in build/ci
 	@.ci/stage --begin
 	@{ $(MAKE) --no-print-directory -j $(STAGES_AT_ONCE) $(CI_FIRST:%=stage-%) && \
@@ -67,11 +68,20 @@ selftest: $(EMULATOR) ## the emulator's own tests
 	sh kernels/emu/selftest/run.sh build/emu
 
 # `make test` covers conformance on each set of kernels, and the failure rates of the bounds, which are the same on each: all
-# compute the same integers and sums.
-test-kernels: ## the CPU backend without assembly, without AVX-512, and without AVX2
+# compute the same integers and sums. `make kernel-sets` runs all of it, and the planner's choices for each set.
+NO_AVX512 = cpu.avx512f=off
+NO_AVX2 = cpu.avx512f=off,cpu.avx2=off
+test-kernels: ## the CPU backend without assembly, without AVX-512, and without AVX2; the pointers of all kernels
+	$(GO) test -short -vet=off -timeout 5m -gcflags=-d=checkptr ./simd
 	$(GO) test -short -vet=off -timeout 5m -skip '^TestCalibration$$' -tags noasm,purego ./simd ./cpu ./collection ./batch
-	for off in cpu.avx512f=off cpu.avx512f=off,cpu.avx2=off; do \
-	  GODEBUG=$$off $(GO) test -short -vet=off -count=1 -timeout 5m -skip '^(TestConformance|TestCalibration)$$' ./cpu ./batch || exit 1; \
+	for off in $(NO_AVX512) $(NO_AVX2); do \
+	  GODEBUG=$$off $(GO) test -short -vet=off -count=1 -timeout 5m -skip '^(TestConformance|TestCalibration)$$' ./cpu || exit 1; \
+	done
+
+kernel-sets: ## the same with all their data, and searches by each set of kernels, minutes
+	THRESHER_FULL=1 $(GO) test -vet=off -count=1 -timeout 60m -tags noasm,purego ./simd ./cpu ./collection ./batch
+	for off in $(NO_AVX512) $(NO_AVX2); do \
+	  GODEBUG=$$off THRESHER_FULL=1 $(GO) test -vet=off -count=1 -timeout 60m ./simd ./cpu ./collection ./batch || exit 1; \
 	done
 
 # TestBestLowered runs its own binary, which fails under emulation. TestLists: portable Go and NEON return the lists of every
