@@ -18,7 +18,7 @@ SINGLE = ^(TestTermsBoundTheirAtoms|TestRotationIsItsDefinition|TestHeadAndRestA
 race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
 	$(GO) test -race -short -vet=off -timeout 10m -skip '$(SINGLE)' $$(.ci/concurrent)
 
-race-whole: ## the whole suite under the race detector, an hour
+race-whole: ## the whole suite under the race detector, half an hour
 	$(GO) test -race -vet=off -timeout 90m ./...
 
 vet: ## go vet and gofmt
@@ -208,7 +208,7 @@ build/worker-stress/bin/python:
 
 worker-stress: build/worker-stress/bin/python ## 1,000 forks, spawned children, threads and interrupts of a Python program, and 100,000 calls; two to three minutes
 	$(GO) build -o build/thresher ./cmd/thresher
-	cd python && THRESHER_BINARY=$(CURDIR)/build/thresher PYTHONPATH=src THRESHER_STRESS=1000 THRESHER_CALLS=100000 ../build/worker-stress/bin/python -m pytest -v --durations=5 tests/test_worker.py tests/test_worker_life.py
+	cd python && THRESHER_BINARY=$(CURDIR)/build/thresher PYTHONPATH=src THRESHER_STRESS=1000 THRESHER_CALLS=100000 ../build/worker-stress/bin/python -m pytest -v --durations=5 -o faulthandler_timeout=900 tests/test_worker.py tests/test_worker_life.py
 
 test-python-cuda: $(EMULATOR) build/worker-stress/bin/python ## what the Python package says of GPUs, on the emulator
 	@$(TOOLCHAIN)

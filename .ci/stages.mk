@@ -8,11 +8,11 @@ STAGES_AT_ONCE ?= 2
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
 CI = test-cuda e2e race test test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda service-faults lint-cuda deadcode \
-  vet-elsewhere check-generated bench-peers-small bench-uses-small test-scripts reports demo
+  vet-elsewhere check-generated bench-peers-small test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
 NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash diskfull hostile \
-  fairness slow-bodies worker-stress test-python-versions bench-host
+  fairness slow-bodies worker-stress test-python-versions bench-uses-small bench-host
 
 # Seconds; 600 where there is no line.
 LIMIT_packages = 900
@@ -25,6 +25,7 @@ LIMIT_test-cuda-schedules = 7200
 LIMIT_mutants = 7200
 LIMIT_suite-cuda = 7200
 LIMIT_goals-cuda = 7200
+LIMIT_gpu-injections = 1800
 LIMIT_fuzz = 14400
 LIMIT_crash = 3600
 LIMIT_worker-stress = 1800
