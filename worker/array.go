@@ -190,7 +190,7 @@ func (a *array) read() ([]byte, error) {
 	if a.file == nil || a.data != nil {
 		return a.data, nil
 	}
-	if a.Descriptor != nil && checkSealed(a.file) == nil {
+	if a.Descriptor != nil && isSealed(a.file) {
 		b, _, err := a.share()
 		return b, err
 	}

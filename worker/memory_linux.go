@@ -27,11 +27,24 @@ func seal(f *os.File) error {
 	return os.NewSyscallError("fcntl", err)
 }
 
-// checkSealed returns an error if the file of a segment could shrink.
-func checkSealed(f *os.File) error {
+// isSealed reports whether f is a memfd that cannot shrink.
+func isSealed(f *os.File) bool {
 	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
-	if err != nil || seals&unix.F_SEAL_SHRINK == 0 {
-		return wrong("segment", "its descriptor is no memfd sealed with F_SEAL_SHRINK: it could shrink")
+	return err == nil && seals&unix.F_SEAL_SHRINK != 0
+}
+
+// checkSegment returns an error if others than the client could make the file of a segment shrink,
+// or if the client has only forgotten to seal it. A client that can make no memfd has a file without
+// a name, in a folder.
+func checkSegment(f *os.File) error {
+	if isSealed(f) {
+		return nil
 	}
-	return nil
+	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
+	couldBeSealed := err == nil && seals&unix.F_SEAL_SEAL == 0
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err == nil && st.Nlink == 0 && !couldBeSealed {
+		return nil
+	}
+	return wrong("segment", "its descriptor is neither a memfd sealed with F_SEAL_SHRINK nor a file without a name: it could shrink")
 }

@@ -23,5 +23,8 @@ func newShared(n int64) (*os.File, error) {
 // seal does nothing: there are no seals.
 func seal(*os.File) error { return nil }
 
-// checkSealed accepts every file: there are no seals.
-func checkSealed(*os.File) error { return nil }
+// isSealed reports true: there are no seals, and every file is taken as it is.
+func isSealed(*os.File) bool { return true }
+
+// checkSegment accepts every file.
+func checkSegment(*os.File) error { return nil }

@@ -25,8 +25,9 @@ type column struct {
 	shape []int64
 }
 
-// newSheet makes room for arrays, zeroed: in a file that travels with the frame if they are large
-// and descriptors can travel. The caller closes it.
+// newSheet makes room for arrays, zeroed: in a file that travels with the frame if they are large,
+// descriptors can travel and there can be such a file, which a sandbox may refuse and a process may
+// have no descriptor for. The caller closes it.
 func newSheet(passes bool, columns ...column) (*sheet, error) {
 	s := &sheet{}
 	total := int64(0)
@@ -42,10 +43,8 @@ func newSheet(passes bool, columns ...column) (*sheet, error) {
 	if total > mostBodyBytes {
 		return nil, &failure{Kind: noMemory, Message: "an answer of more than 2^40 bytes"}
 	}
-	if !passes || total <= mostInBody {
+	if !passes || total <= mostInBody || s.takeShared(total) != nil {
 		s.mem = alignedBytes(total)
-	} else if err := s.takeShared(total); err != nil {
-		return nil, err
 	}
 	for _, d := range s.columns {
 		n, _ := d.bytes() // checked above
@@ -54,13 +53,17 @@ func newSheet(passes bool, columns ...column) (*sheet, error) {
 	return s, nil
 }
 
-func (s *sheet) takeShared(n int64) (err error) {
-	if s.file, err = newShared(n); err != nil {
+// takeShared maps a file of n bytes; on an error nothing has changed.
+func (s *sheet) takeShared(n int64) error {
+	file, err := newShared(n)
+	if err != nil {
 		return err
 	}
-	if s.mem, s.unmap, err = mapMemory(s.file, 0, n, true); err != nil {
-		return errors.Join(err, s.file.Close())
+	mem, unmap, err := mapMemory(file, 0, n, true)
+	if err != nil {
+		return errors.Join(err, file.Close())
 	}
+	s.file, s.mem, s.unmap = file, mem, unmap
 	first := 0
 	for i := range s.columns {
 		s.columns[i].At, s.columns[i].Descriptor = inFile, &first

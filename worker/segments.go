@@ -33,7 +33,7 @@ func (s *segments) add(number, n int64, f *frame) error {
 	case len(f.files) != 1:
 		return wrong("segment", "%d descriptors; it has one", len(f.files))
 	}
-	if err := checkSealed(f.files[0]); err != nil {
+	if err := checkSegment(f.files[0]); err != nil {
 		return err
 	}
 	r, _, err := mapRegular(f.files[0], "segment", 0, n)

@@ -1,8 +1,7 @@
 """Memory that this process shares with its workers.
 
-A segment is a memfd on Linux, sealed so that it cannot shrink, and a file without a name on
-other systems with AF_UNIX. Arrays in a segment are passed to a worker where they lie; the
-segment goes when the last of them does.
+A segment is a file without a name, of `_memory`, that both map. Arrays in a segment are passed
+to a worker where they lie; the segment goes when the last of them does.
 """
 
 from __future__ import annotations
@@ -11,28 +10,21 @@ import contextlib
 import itertools
 import mmap
 import os
-import sys
-import tempfile
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SHARING", "Segment", "empty", "file_of", "new_file", "segment_of", "shared", "write_array"]
+from thresher import _memory
+from thresher._memory import LINUX, available, mapped, new_file
 
-LINUX = sys.platform.startswith("linux")
+__all__ = ["Segment", "empty", "file_of", "segment_of", "shared", "write_array"]
 
-# Whether memory can be shared by passing descriptors.
-SHARING = os.name == "posix"
-
-_F_ADD_SEALS, _F_SEAL_SEAL, _F_SEAL_SHRINK, _F_SEAL_GROW = 1033, 1, 2, 4
-
-# Python 3.13 and newer map files without a descriptor of their own for each mapping.
-_WITHOUT_FD: dict[str, Any] = {"trackfd": False} if SHARING and sys.version_info >= (3, 13) else {}
-
-# Files up to this size are copied by older ones, so that results that are kept take no descriptors.
+# Segments up to this size give their descriptor up once a worker has mapped them, so that hundreds
+# of them live at once; another worker gets a copy. Answers up to this size are copied, likewise,
+# where a mapping holds a descriptor.
 _COPIED = 64 << 20
 
 _numbers = itertools.count(1)
@@ -41,46 +33,23 @@ _numbers = itertools.count(1)
 def contents(fd: int) -> Any:
     """Return the bytes of a file without a name, writable: mapped, or copied as `_COPIED` says."""
     size = os.fstat(fd).st_size
-    if _WITHOUT_FD or size > _COPIED:
-        return mmap.mmap(fd, size, **_WITHOUT_FD)
+    if _memory.WITHOUT_FD or size > _COPIED:
+        return mapped(fd, size)
     data = np.empty(size, np.uint8)
     view, at = memoryview(data), 0
     while at < size:
         got = os.preadv(fd, [view[at:]], at) if hasattr(os, "preadv") else 0
         if got == 0:
-            return mmap.mmap(fd, size)
+            return mapped(fd, size)
         at += got
     return data
-
-
-def new_file(size: int) -> int:
-    """Return the descriptor of a new file of size > 0 bytes without a name, which keeps its size."""
-    if LINUX:
-        fd = os.memfd_create("thresher", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        try:
-            os.ftruncate(fd, size)
-            import fcntl
-
-            fcntl.fcntl(fd, _F_ADD_SEALS, _F_SEAL_SEAL | _F_SEAL_SHRINK | _F_SEAL_GROW)
-        except BaseException:
-            os.close(fd)
-            raise
-        return fd
-    fd, path = tempfile.mkstemp(prefix="thresher-")
-    try:
-        os.unlink(path)
-        os.ftruncate(fd, size)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
 
 
 class Segment(mmap.mmap):
     """Mapped memory that workers can map too. Arrays over it keep it, as their base."""
 
     number: int
-    fd: int
+    file: _File
     forget: list[weakref.WeakMethod[Callable[[int], None]]]  # told of the number when the segment goes
 
     @classmethod
@@ -88,18 +57,35 @@ class Segment(mmap.mmap):
         """Return a new segment of size > 0 bytes, all zero."""
         fd = new_file(size)
         try:
-            segment = cls(fd, size, **_WITHOUT_FD)
+            segment = cast(Segment, mapped(fd, size, cls))
         except BaseException:
             os.close(fd)
             raise
-        segment.number, segment.fd, segment.forget = next(_numbers), fd, []
-        weakref.finalize(segment, _forget, segment.number, fd, segment.forget).atexit = False
+        segment.number, segment.file, segment.forget = next(_numbers), _File(fd), []
+        weakref.finalize(segment, _forget, segment.number, segment.file, segment.forget).atexit = False
         return segment
 
+    def was_mapped(self) -> None:
+        """Note that a worker has the segment, or its descriptor is on the way to one."""
+        if len(self) <= _COPIED:
+            self.file.close()
 
-def _forget(number: int, fd: int, told: list[weakref.WeakMethod[Callable[[int], None]]]) -> None:
-    with contextlib.suppress(OSError):
-        os.close(fd)
+
+class _File:
+    """The descriptor of a segment, -1 once it is closed."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def close(self) -> None:
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
+def _forget(number: int, file: _File, told: list[weakref.WeakMethod[Callable[[int], None]]]) -> None:
+    file.close()
     for weak in told:
         if (tell := weak()) is not None:
             tell(number)
@@ -108,8 +94,9 @@ def _forget(number: int, fd: int, told: list[weakref.WeakMethod[Callable[[int], 
 def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
     """Return an array in memory that workers share, filled with zeros: searches take it without a copy.
 
-    Contiguous slices of it are taken without a copy, too. An array holds a file descriptor (two
-    before Python 3.13). Where memory cannot be shared it is an array like any other.
+    Contiguous slices of it are taken without a copy, too. An array holds a file descriptor until it
+    is first used; above 64 MiB, as long as it lives, so that processes forked from this one share it
+    as well. Where memory cannot be shared it is an array like any other.
 
     Parameters
     ----------
@@ -129,7 +116,7 @@ def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> np
     size = kind.itemsize
     for n in shape:
         size *= int(n)
-    if size == 0 or not SHARING:
+    if size == 0 or not available():
         return np.zeros(shape, kind)
     return np.ndarray(shape, kind, buffer=Segment.new(size))
 

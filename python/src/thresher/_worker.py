@@ -10,6 +10,7 @@ import array as _array
 import atexit
 import collections
 import contextlib
+import errno
 import importlib
 import itertools
 import json
@@ -30,7 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _binary, _segments
+from thresher import _binary, _memory, _segments
 from thresher._segments import empty, shared
 
 __all__ = [
@@ -213,6 +214,20 @@ class _SocketLink:
             self._sock.shutdown(socket.SHUT_RDWR)
 
 
+def _socket_pair() -> tuple[socket.socket, socket.socket] | tuple[None, None]:
+    """Return the ends of a socket that carries descriptors; none where pipes must do."""
+    passes = hasattr(socket.socket, "sendmsg") and _sigmask is not None  # not in every build of Python
+    if os.environ.get("THRESHER_WORKER_PIPES") or not passes or not _memory.available():
+        return None, None
+    try:
+        return socket.socketpair(socket.AF_UNIX)
+    except OSError as e:
+        if e.errno in (errno.EMFILE, errno.ENFILE):
+            raise
+        _log.warning("no sockets, arrays are copied through pipes (socketpair: %s)", e)
+        return None, None
+
+
 class _PipeLink:
     """Carries frames over two pipes."""
 
@@ -289,7 +304,6 @@ class Worker:
         self._pooled = 0
         self._pooling = threading.Lock()
         self._sending = threading.Lock()
-        self._mapping = threading.Lock()
         self._dead: WorkerDied | None = None
         self.records: dict[str, np.dtype[Any]] = {}
         self.told: set[str] = set()
@@ -310,9 +324,7 @@ class Worker:
 
     def _start(self) -> tuple[subprocess.Popen[bytes], _SocketLink | _PipeLink]:
         command = [str(_binary.path()), "worker", "--parent", str(self.pid)]
-        ours = theirs = None
-        if _segments.SHARING and not os.environ.get("THRESHER_WORKER_PIPES"):
-            ours, theirs = socket.socketpair()
+        ours, theirs = _socket_pair()
         try:
             child = subprocess.Popen(
                 command,
@@ -364,9 +376,10 @@ class Worker:
         While signals are blocked, none makes a send to a socket stop in the middle. To pipes, which
         take several writes, the sending thread sends.
         """
-        if not self._link.passes or _sigmask is None:
+        if not self._link.passes:
             self._posted.put(parts)
             return
+        assert _sigmask is not None  # else there is no socket
         mask = _sigmask(signal.SIG_BLOCK, ())
         try:
             with self._sending:
@@ -632,9 +645,8 @@ class Worker:
             if array.ndim not in (1, 2):
                 raise BadInput(f"{name}: {array.ndim} dimensions; one or two are wanted", name)
             here = self._link.passes
-            if here and (found := _segments.segment_of(array)) is not None:
+            if here and (found := _segments.segment_of(array)) is not None and self._share(found[0]):
                 segment, offset = found
-                self._share(segment)
                 call.kept.append(array)
                 d.update(at="segment", segment=segment.number, offset=offset)
             elif (file := _segments.file_of(array)) is not None:
@@ -660,7 +672,7 @@ class Worker:
                 self._share(segment)
                 d.update(at="segment", segment=segment.number, offset=0)
             else:
-                fd = _segments.new_file(array.nbytes)
+                fd = _memory.new_file(array.nbytes)
                 d.update(at="file", descriptor=len(fds), offset=0)
                 fds.append(fd)
                 _segments.write_array(fd, array)
@@ -676,18 +688,22 @@ class Worker:
             raise BadInput(f"{name}: dtype {array.dtype}; float32 and integers are taken", name)
         return little
 
-    def _share(self, segment: _segments.Segment) -> None:
-        """Make the worker map a segment, unless it has."""
+    def _share(self, segment: _segments.Segment) -> bool:
+        """Make the worker map a segment, unless it has; False if another worker alone can have it."""
         if segment.number in self._known:
-            return
-        with self._mapping:
+            return True
+        with _mapping:
             if segment.number in self._known:
-                return
+                return True
+            if segment.file.fd < 0:
+                return False
             text = _encode({"id": 0, "op": "map"}, {"segment": segment.number, "bytes": len(segment)})
-            self._send([_PREFIX.pack(_MAGIC, PROTOCOL, 1, len(text), 0), text], [segment.fd])
+            self._send([_PREFIX.pack(_MAGIC, PROTOCOL, 1, len(text), 0), text], [segment.file.fd])
             self._known.add(segment.number)
             # Weakly: the worker's pool holds segments, which would hold a dead worker and thereby themselves.
             segment.forget.append(weakref.WeakMethod(self._unshare))
+            segment.was_mapped()
+        return True
 
     def _unshare(self, number: int) -> None:
         self._known.discard(number)
@@ -762,6 +778,8 @@ def _encode(header: dict[str, Any], fields: Mapping[str, Any]) -> bytes:
 
 _current: Worker | None = None
 _starting = threading.Lock()
+# Of all workers: one that takes the place of a dead one must not send a descriptor that is being closed.
+_mapping = threading.Lock()
 
 
 def get() -> Worker:
@@ -781,8 +799,8 @@ def get() -> Worker:
 
 def _after_fork() -> None:
     """Leave the parent's worker to the parent."""
-    global _current, _starting
-    _starting = threading.Lock()
+    global _current, _starting, _mapping
+    _starting, _mapping = threading.Lock(), threading.Lock()
     worker, _current = _current, None
     if worker is not None:
         worker.abandon()
