@@ -83,6 +83,65 @@ func TestSegment(t *testing.T) {
 	}
 }
 
+// TestNamelessSegment: a client that can make no memfd shares a file without a name.
+func TestNamelessSegment(t *testing.T) {
+	const n, dim = 50, 16
+	rows := randomRows(3, n, dim)
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(bytesOf(rows)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, testOptions(t))
+	c.next++
+	c.post(object{"id": c.next, "op": "map", "fields": object{"segment": 2, "bytes": 4 * len(rows)}}, f)
+	if r := c.receive(); r.Error != nil {
+		t.Fatal(r.Error)
+	}
+	c.next++
+	c.post(object{"id": c.next, "op": "build", "fields": object{"metric": "ip"},
+		"arrays": []descriptor{{Name: "vectors", DType: float32s, Shape: []int64{n, dim}, At: inSegment, Segment: 2}}})
+	if r := c.receive(); r.Error != nil {
+		t.Error(r.Error)
+	}
+}
+
+// TestSheetWithoutFiles: where a process has no descriptor left, an answer travels in the frame.
+func TestSheetWithoutFiles(t *testing.T) {
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	large := column{"ids", int64s, []int64{mostInBody}}
+	sheetAt := func() string {
+		s, err := newSheet(true, large)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		if len(s.part(0)) != 8*mostInBody {
+			t.Errorf("%d bytes, %d are wanted", len(s.part(0)), 8*mostInBody)
+		}
+		return s.columns[0].At
+	}
+	if at := sheetAt(); at != inFile {
+		t.Errorf("with descriptors in the %s", at)
+	}
+	t.Cleanup(func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &was) })
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	if at := sheetAt(); at != inBody {
+		t.Errorf("without descriptors in the %s", at)
+	}
+}
+
 // TestBadSegment: memory that could shrink, or is smaller than it claims, is not mapped.
 func TestBadSegment(t *testing.T) {
 	c := newClient(t, testOptions(t))

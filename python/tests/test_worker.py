@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conftest import memfds
-from thresher import _segments, _worker
+from thresher import _memory, _worker
 
 N, DIM, M, K = 500, 48, 20, 7
 
@@ -60,7 +60,7 @@ def test_large_answers_come_in_shared_memory(worker, data, handle):
     found["scores"][:] = 0  # writable
 
 
-@pytest.mark.skipif(not _segments.LINUX, reason="reads /proc")
+@pytest.mark.skipif(not _memory.LINUX, reason="reads /proc")
 def test_results_that_are_kept_take_no_descriptors(worker, data, handle):
     queries = np.tile(data[1], (50, 1))
     search(worker, handle, queries)
@@ -314,7 +314,7 @@ def until(condition, calls=10000):
     raise AssertionError("it did not become true")
 
 
-@pytest.mark.skipif(not _segments.LINUX, reason="reads /proc")
+@pytest.mark.skipif(not _memory.LINUX, reason="reads /proc")
 def test_shared_memory_does_not_leak(worker, data):
     def used():
         gc.collect()

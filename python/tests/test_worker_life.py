@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 
 from conftest import memfds
-from thresher import _segments, _worker
+from thresher import _memory, _worker
 
 TIMES = int(os.environ.get("THRESHER_STRESS", "20"))
 
-pytestmark = pytest.mark.skipif(not _segments.LINUX, reason="reads /proc, and waits for processes by pidfd")
+pytestmark = pytest.mark.skipif(not _memory.LINUX, reason="reads /proc, and waits for processes by pidfd")
 
 VECTORS = np.random.default_rng(3).standard_normal((64, 32)).astype(np.float32)
 
