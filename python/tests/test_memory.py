@@ -230,6 +230,22 @@ def test_large_segments_keep_their_descriptor(monkeypatch):
             worker.close()
 
 
+def test_a_mapped_file_is_copied_without_proc(monkeypatch, tmp_path):
+    path = tmp_path / "vectors.npy"
+    np.save(path, np.ones((1 << 15, 16), np.float32))
+    vectors = np.load(path, mmap_mode="r")
+    assert _segments.shared(vectors)
+    there = open
+
+    def no_proc(path, *args, **kwargs):
+        if str(path).startswith("/proc"):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return there(path, *args, **kwargs)
+
+    monkeypatch.setattr("builtins.open", no_proc)
+    assert not _segments.shared(vectors)
+
+
 def run(program, *args):
     """Run a program in a process of its own, and return what it prints."""
     done = subprocess.run(

@@ -203,9 +203,9 @@ def _same(fd: int, offset: int, array: npt.NDArray[Any]) -> bool:
 
 
 def _files_at(*addresses: int) -> list[tuple[bytes, bytes]]:
-    """Return device and inode of the files mapped at addresses."""
+    """Return device and inode of the files mapped at addresses; nothing where there is no /proc."""
     found = {}
-    with open("/proc/self/maps", "rb") as maps:
+    with contextlib.suppress(OSError), open("/proc/self/maps", "rb") as maps:
         for line in maps:
             span, _, _, device, inode = line.split(None, 5)[:5]
             low, high = (int(x, 16) for x in span.split(b"-"))
