@@ -22,6 +22,7 @@ SIZE = 100_000
 def choice(monkeypatch, tmp_path):
     """Let each test choose a way anew, and find its temporary files in a folder of its own."""
     monkeypatch.setattr(_memory, "_chosen", None)
+    _memory._libc.cache_clear()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import logging
 import mmap
 import os
@@ -63,6 +64,7 @@ def _by_syscall(size: int) -> int:
     return _sealed(int(fd), size)
 
 
+@functools.cache
 def _libc() -> tuple[Any, Any]:
     """Return ctypes, which a Python can be built without, and the C library."""
     try:
