@@ -57,7 +57,8 @@ func selectBucket(values []float64, k int) ([]float64, int) {
 	return values[:n], k
 }
 
-// OrderedKey returns an integer that grows with x, which is not NaN; both zeros have the same.
+// OrderedKey returns an integer that grows with x, which is not NaN; both zeros have the same. No number has the
+// key before that of zero, so a search by halving must not count on one between any two keys.
 func OrderedKey(x float64) uint64 {
 	b := math.Float64bits(x + 0) // -0 + 0 is +0
 	return b ^ (uint64(int64(b)>>63) | 1<<63)

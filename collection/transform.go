@@ -147,14 +147,14 @@ func (t *transform) rotate(dst, x, tmp []float32) {
 	}
 }
 
-// blockAt returns the size of the transform block when left coordinates remain: largestBlock,
+// blockAt returns the size of the transform block when left coordinates remain, at least one: largestBlock,
 // then smaller powers of two.
 func blockAt(left int) int {
-	for b := largestBlock; ; b /= 2 {
-		if b <= left {
-			return b
-		}
+	b := largestBlock
+	for b > max(left, 1) {
+		b /= 2
 	}
+	return b
 }
 
 // pack converts the final matrices to Gemm's layout and drops the originals.

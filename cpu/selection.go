@@ -15,14 +15,19 @@ const (
 	leastBeyond = 1. / 32
 )
 
-// floatKey returns an integer that grows with x, which is not NaN; both zeros have the same.
+// floatKey returns an integer that grows with x, which is not NaN; both zeros have the same. Neighbouring
+// numbers have neighbouring keys, so there is a number between any two whose keys differ by more than 1.
 func floatKey(x float32) int32 {
-	b := int32(math.Float32bits(x + 0)) // -0 + 0 is +0
-	return b ^ int32(uint32(b>>31)>>1)
+	b := int32(math.Float32bits(x))
+	negative := b >> 31 // -1 if the sign is set
+	return (b ^ int32(uint32(negative)>>1)) - negative
 }
 
-// keyFloat returns the number of a key.
-func keyFloat(k int32) float32 { return math.Float32frombits(uint32(k ^ int32(uint32(k>>31)>>1))) }
+// keyFloat returns the number of a key, for zero the positive one.
+func keyFloat(k int32) float32 {
+	negative := k >> 31
+	return math.Float32frombits(uint32((k + negative) ^ int32(uint32(negative)>>1)))
+}
 
 // rankedFrom returns a number that at least k of the bounds reach, 1 <= k <= len(bounds), and at
 // most k + spare, unless more than that are equal to it. No bound is a NaN; they may be infinite.
@@ -52,35 +57,42 @@ func rankedFrom(kern simd.Kernels, bounds []float32, k, spare int) float32 {
 	var counts [simd.Pivots]int32
 	samplePivots(&pivots, bounds)
 	lo, hi := float32(math.Inf(-1)), float32(math.Inf(1)) // at least k reach lo, fewer hi
-	for round := 1; ; round++ {
+	for round := 1; int64(floatKey(hi))-int64(floatKey(lo)) > 1; round++ {
+		if round > 1 {
+			nextPivots(&pivots, lo, hi, round)
+		}
 		kern.CountFrom(&counts, bounds, &pivots)
 		for j, n := range counts {
-			if p := pivots[j]; int(n) >= k {
-				lo = max(lo, p)
-				if int(n) <= k+spare {
-					return p
-				}
-			} else {
+			p := pivots[j]
+			if int(n) < k {
 				hi = min(hi, p)
 				break
 			}
-		}
-		least, most := floatKey(lo), floatKey(hi)
-		if int64(most)-int64(least) <= 1 {
-			return lo
-		}
-		step := (hi - lo) / (simd.Pivots + 1)
-		switch {
-		case round == 1 && math.IsInf(float64(step), 0) && pivots[simd.Pivots-1]-pivots[0] < float32(math.Inf(1)):
-			pivotsBeyond(&pivots, math.IsInf(float64(hi), 1))
-		case round < bracketed && step-step == 0:
-			for j := range pivots {
-				pivots[j] = lo + step*float32(j+1)
+			if int(n) <= k+spare {
+				return p
 			}
-		default:
-			for j := range pivots {
-				pivots[j] = keyFloat(int32(int64(least) + (int64(most)-int64(least))*int64(j+1)/(simd.Pivots+1)))
-			}
+			lo = max(lo, p)
+		}
+	}
+	return lo
+}
+
+// nextPivots sets the pivots of a round after the first, which are those of the round before. The number sought is
+// at least lo and below hi, whose keys differ by more than 1, so that one of the pivots at equal distances of the
+// keys is between them.
+func nextPivots(pivots *[simd.Pivots]float32, lo, hi float32, round int) {
+	step := (hi - lo) / (simd.Pivots + 1)
+	switch {
+	case round == 2 && math.IsInf(float64(step), 0) && pivots[simd.Pivots-1]-pivots[0] < float32(math.Inf(1)):
+		pivotsBeyond(pivots, math.IsInf(float64(hi), 1))
+	case round <= bracketed && step-step == 0:
+		for j := range pivots {
+			pivots[j] = lo + step*float32(j+1)
+		}
+	default:
+		least, most := int64(floatKey(lo)), int64(floatKey(hi))
+		for j := range pivots {
+			pivots[j] = keyFloat(int32(least + (most-least)*int64(j+1)/(simd.Pivots+1)))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -15,9 +16,10 @@ import (
 func bounds() *rapid.Generator[[]float32] {
 	near := rapid.Map(rapid.IntRange(-1000, 1000), func(i int) float32 { return 1 + float32(i)*0x1p-20 })
 	ties := rapid.Map(rapid.IntRange(-3, 3), func(i int) float32 { return float32(i) })
-	any := rapid.OneOf(rapid.Float32(), rapid.SampledFrom([]float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32}))
+	around := []float32{0, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, -2 * math.SmallestNonzeroFloat32}
+	any := rapid.OneOf(rapid.Float32(), rapid.SampledFrom(append(around, math.MaxFloat32, -math.MaxFloat32)))
 	return rapid.Custom(func(t *rapid.T) []float32 {
-		of := rapid.SampledFrom([]*rapid.Generator[float32]{near, ties, any}).Draw(t, "kind")
+		of := rapid.SampledFrom([]*rapid.Generator[float32]{near, ties, rapid.SampledFrom(around), any}).Draw(t, "kind")
 		few := rapid.SliceOfN(of, 1, 60).Draw(t, "few")
 		n := rapid.OneOf(rapid.IntRange(1, 3000), rapid.IntRange(1, simd.MostKeys)).Draw(t, "n")
 		step := rapid.IntRange(1, 7).Draw(t, "step")
@@ -31,6 +33,82 @@ func bounds() *rapid.Generator[[]float32] {
 		}
 		return all
 	})
+}
+
+// TestFloatKey: the keys of neighbouring numbers differ by 1, those of the zeros are equal, and a key gives its
+// number back.
+func TestFloatKey(t *testing.T) {
+	if k := floatKey(float32(math.Copysign(0, -1))); k != floatKey(0) {
+		t.Errorf("the key of -0 is %d, that of 0 %d", k, floatKey(0))
+	}
+	inf := float32(math.Inf(1))
+	check := func(t rapid.TB, x float32) {
+		k := floatKey(x)
+		if got := keyFloat(k); got != x {
+			t.Fatalf("key %d of %g gives %g", k, x, got)
+		}
+		if next := math.Nextafter32(x, inf); x < inf && floatKey(next) != k+1 {
+			t.Fatalf("the key of %g is %d, that of the next number, %g, is %d", x, k, next, floatKey(next))
+		}
+	}
+	const least, normal = math.SmallestNonzeroFloat32, 0x1p-126
+	for _, x := range []float32{-inf, -math.MaxFloat32, -1, -normal, least - normal, -2 * least, -least, 0, least, normal - least, normal, 1, math.MaxFloat32, inf} {
+		check(t, x)
+	}
+	rapid.Check(t, func(t *rapid.T) { check(t, rapid.Float32().Draw(t, "x")) })
+}
+
+// TestRankedFromEnds: a search ends whatever numbers about zero its bounds are. The bounds of rows that share
+// nothing with a query are such numbers.
+func TestRankedFromEnds(t *testing.T) {
+	const least = math.SmallestNonzeroFloat32
+	about := []float32{-1, -2 * least, -least, float32(math.Copysign(0, -1)), 0, least, 2 * least, 1}
+	for _, kern := range simd.Available() {
+		for _, low := range about {
+			for _, high := range about {
+				list := slices.Repeat([]float32{low}, 1000)
+				for i := range 5 {
+					list[i*199] = high
+				}
+				for i := range 100 {
+					list[i*7+1] = -1 - float32(i)
+				}
+				x := rankedInTime(t, kern, list, 20, 1)
+				if n, want := countFrom(list, x), nthGreatest(list, 20); n < 20 || n > 21 && x != want {
+					t.Errorf("%v: bounds about %g and %g: %d reach %g; the 20th is %g", kern, low, high, n, x, want)
+				}
+			}
+		}
+	}
+}
+
+// rankedInTime is rankedFrom; the test fails if that takes longer than a search ever should.
+func rankedInTime(t rapid.TB, kern simd.Kernels, list []float32, k, spare int) (from float32) {
+	const limit = 10 * time.Second
+	found := make(chan float32, 1)
+	go func() { found <- rankedFrom(kern, list, k, spare) }()
+	select {
+	case from = <-found:
+	case <-time.After(limit):
+		t.Fatalf("%v: the search for number %d of %d bounds such as %g has not ended after %v", kern, k, len(list), list[:min(9, len(list))], limit)
+	}
+	return from
+}
+
+// nthGreatest returns the n-th greatest of list.
+func nthGreatest(list []float32, n int) float32 {
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)-n]
+}
+
+// countFrom returns how many of list are at least x.
+func countFrom(list []float32, x float32) (n int) {
+	for _, b := range list {
+		if b >= x {
+			n++
+		}
+	}
+	return n
 }
 
 // TestRankedFrom: at least k of the bounds reach the number found, and at most as many more as may be
@@ -52,7 +130,7 @@ func TestRankedFrom(t *testing.T) {
 			}
 			k := rapid.IntRange(1, len(list)).Draw(t, "k")
 			spare := rapid.SampledFrom([]int{0, 1, k / 16, k / 4}).Draw(t, "spare")
-			from := rankedFrom(kern, list, k, spare)
+			from := rankedInTime(t, kern, list, k, spare)
 			reach, equal := 0, 0
 			for _, b := range list {
 				if b >= from {

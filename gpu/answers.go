@@ -173,13 +173,12 @@ func (x *run) setAnswer(out *backend.Answer, p, n int, room *answerRoom) {
 
 // distinct sorts answers, unless they are sorted, and removes duplicates.
 func distinct(all []scoredRow) []scoredRow {
-	for i := 1; ; i++ {
-		if i >= len(all) {
-			return all
-		}
-		if before(all[i-1], all[i]) >= 0 {
-			break
-		}
+	i := 1
+	for i < len(all) && before(all[i-1], all[i]) < 0 {
+		i++
+	}
+	if i >= len(all) {
+		return all
 	}
 	slices.SortFunc(all, before)
 	return slices.CompactFunc(all, func(a, b scoredRow) bool { return a.row == b.row })

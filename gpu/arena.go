@@ -74,7 +74,7 @@ func newHostArena(t *device.Thread, p *device.Pool, m, room int) (a *arena, err 
 func largestArena(q *queue, m, room int) (*arena, error) {
 	for {
 		a, err := newArena(q, "lists of survivors", m, room, 0)
-		if m == 1 || !errors.Is(err, device.ErrMemory) {
+		if m <= 1 || !errors.Is(err, device.ErrMemory) {
 			return a, err
 		}
 		m = (m + 1) / 2

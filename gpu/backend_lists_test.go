@@ -34,5 +34,5 @@ func TestGoalsOfShards(t *testing.T) {
 		t.Skip("takes minutes")
 	}
 	b := several(t)
-	backendtest.Goals(t, func() backend.Backend { return b }, backendtest.Part{I: 0, Of: 8}) // a set of two strips
+	backendtest.Goals(t, func() backend.Backend { return b }, backendtest.Part{I: 0, Of: 10}) // a set of two strips
 }

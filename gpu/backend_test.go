@@ -96,7 +96,7 @@ func goalsPart() backendtest.Part {
 	if err != nil {
 		return backendtest.Part{}
 	}
-	return backendtest.Part{I: []int{6, 2, 0}[seed%3], Of: 8}
+	return backendtest.Part{I: []int{6, 2, 0}[seed%3], Of: 10}
 }
 
 // TestGoals: goals with ceilings, lists of atoms, first atoms and candidates.

@@ -66,7 +66,8 @@ func Goals(t *testing.T, open func() backend.Backend, p Part) {
 }
 
 // goalSets are the sets of Goals: without ties, with many, with norms that decay, so that first looks
-// end early, and one of less than a panel.
+// end early, one of less than a panel, and counts, of which hardly any is not zero, so that nearly all
+// scores of a query are.
 func goalSets() []Set {
 	r := vectors.Rand(12)
 	sets := []Set{
@@ -79,7 +80,22 @@ func goalSets() []Set {
 		s := &sets[k]
 		s.Queries = append(slices.Clone(s.Row(s.N()/3)), vectors.Gaussian(r, 1, s.Dim)...)
 	}
-	return sets
+	return append(sets, sparseCounts(r))
+}
+
+// sparseCounts is a set of rows with at most two coordinates that are not zero, but 1, 2 or 3. One query is a row;
+// the other has one such coordinate, so that most goals want more atoms than have a score above zero.
+func sparseCounts(r *rand.Rand) Set {
+	const dim, n = 96, 400
+	s := Set{Name: "sparse counts", Dim: dim, Rows: vectors.Sparse(r, n, dim, 2)}
+	for i, v := range s.Rows {
+		if v != 0 {
+			s.Rows[i] = float32(1 + r.IntN(3))
+		}
+	}
+	s.Queries = append(slices.Clone(s.Row(n/3)), make([]float32, dim)...)
+	s.Queries[dim+dim/2] = 1
+	return s
 }
 
 // goalCases are goals over one collection, with the ranking that says what their answers are.
