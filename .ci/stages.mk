@@ -8,11 +8,11 @@ STAGES_AT_ONCE ?= 2
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
 CI = test-cuda e2e race test test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda service-faults lint-cuda deadcode \
-  vet-elsewhere check-generated bench-peers-small test-scripts reports demo
+  vet-elsewhere check-generated bench-peers-small bench-host test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
 NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash diskfull hostile \
-  fairness slow-bodies worker-stress test-python-versions bench-uses-small bench-host
+  fairness slow-bodies worker-stress test-python-versions bench-uses-small
 
 # Seconds; 600 where there is no line.
 LIMIT_packages = 900

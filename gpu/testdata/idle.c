@@ -29,6 +29,7 @@ int cuGetErrorString(int code, const char **s) { return *s = "other", code < 0; 
 int cuDeviceGetCount(int *n) { return *n = 1, 0; }
 int cuDeviceGet(int *d, int i) { return *d = i, 0; }
 int cuDeviceGetName(char *s, int room, int d) { return strncpy(s, "idle", room), d; }
+int cuDeviceGetUuid(char *s, int d) { return memset(s, 0x1d, 16), d; }
 int cuDeviceTotalMem_v2(size_t *n, int d) { return *n = 1ull << 36, d; }
 int cuDeviceGetAttribute(int *v, int which, int d) {
 	switch (which) {
