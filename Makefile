@@ -9,7 +9,7 @@ include .ci/stages.mk
 
 .PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
 
-test: ## the whole suite, offline, one to two minutes on two cores once compiled
+test: ## the whole suite, offline, two to three minutes on two cores once compiled
 	$(GO) test ./...
 
 # Without tests of one goroutine that take seconds under the race detector: checks of arithmetic, and of tournaments that

@@ -91,25 +91,13 @@ func functionName(f *ast.FuncDecl) string {
 // TestLoopsEnd: a loop of a search has a condition, or it is the only one of its function that has none, and
 // endless says why it ends. All files count, whatever their build constraints.
 func TestLoopsEnd(t *testing.T) {
-	seen, files := map[string]bool{}, 0
+	seen, files, fset := map[string]bool{}, 0, token.NewFileSet()
 	for _, dir := range packages(t) {
 		if !slices.ContainsFunc(searching, func(room string) bool { return dir == room || strings.HasPrefix(dir, room+"/") }) {
 			continue
 		}
-		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
+		for path, f := range sources(t, fset, dir) {
 			files++
-			fset := token.NewFileSet()
-			f, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
 			for name, places := range loopsWithoutCondition(fset, f) {
 				key := filepath.ToSlash(path) + ": " + name
 				seen[key] = true

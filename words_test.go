@@ -36,18 +36,7 @@ func TestWords(t *testing.T) {
 		if room == "cmd" || room == "bench" || room == "e2e" {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, f := range sources(t, token.NewFileSet(), dir) {
 			for _, d := range f.Decls {
 				g, ok := d.(*ast.GenDecl)
 				if !ok || g.Tok != token.TYPE {
@@ -77,4 +66,23 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s is in common and in %d rooms", name, len(rooms[name]))
 		}
 	}
+}
+
+// sources are the parsed files of a package by their paths, whatever their build constraints, without tests.
+func sources(t *testing.T, fset *token.FileSet, dir string) map[string]*ast.File {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]*ast.File{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		if files[path], err = parser.ParseFile(fset, path, nil, parser.SkipObjectResolution); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
 }
