@@ -307,9 +307,6 @@ func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset
 	if err != nil {
 		return r.located(err, answers)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	r.report.Seconds += resp.Took.Seconds()
 	dim := r.engine.atoms.Dim
 	for j, res := range answers {
