@@ -13,7 +13,7 @@ import (
 // npzResults reads the arrays of a result npz, or an npy of ids, in parallel, a row at a time.
 type npzResults struct {
 	*source
-	ids, scores, pulls, exact *npzColumn // all but ids may be nil
+	ids, scores, pulls, exact *npzColumn     // all but ids may be nil
 	complete                  *npzColumn     // nil in older files
 	guarantee                 *npzGuarantees // nil in older files
 	rows, next                int64

@@ -107,6 +107,7 @@ type CertifiedResult struct {
 	IDs         []ID            `json:"ids"`
 	Scores      []float32       `json:"scores"`
 	Complete    bool            `json:"complete"`
+	Guarantee   string          `json:"guarantee"`
 	Certificate json.RawMessage `json:"certificate"` // a batch.Certificate without looks
 	// Recall and Missed compare the stated answer with this one; nil if this one is not
 	// complete.

@@ -67,6 +67,8 @@ func guaranteeMeaning(c *batch.Certificate, k int) string {
 		return fmt.Sprintf("these are the true %d best with probability at least %g", k, 1-c.Delta)
 	case batch.GuaranteeHeuristic:
 		return "no promise"
+	case batch.GuaranteeBound:
+		return "the best found until the search was stopped, no more than the open bound below is promised"
 	}
 	return fmt.Sprintf("these are the true %d best, beyond chance", k)
 }
