@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"thresher/internal/atomicfile"
+	"thresher/service/durable"
 )
 
 const (
@@ -66,7 +66,7 @@ func checkFormat(dir string) (stated bool, err error) {
 	return true, nil
 }
 
-// stateFormat writes the format of a data folder that does not state one.
+// stateFormat writes the format of a data folder that does not state one, and that no other server has open.
 func stateFormat(dir, program string) error {
 	if stated, err := checkFormat(dir); stated || err != nil {
 		return err
@@ -75,15 +75,24 @@ func stateFormat(dir, program string) error {
 	if err != nil {
 		return err
 	}
-	f, err := atomicfile.Create(filepath.Join(dir, formatName), 0o600)
+	var disk durable.Disk
+	path := filepath.Join(dir, formatName)
+	next := path + ".next" // a crash leaves no half of the file under its name
+	if err := disk.Remove(next); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	w, err := disk.Create(next)
 	if err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	defer f.Discard()
-	if _, err := f.Write(append(text, '\n')); err != nil {
+	defer w.Discard()
+	if _, err := w.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	if err := f.Commit(false); err != nil && !errors.Is(err, fs.ErrExist) { // a server that starts beside this one wrote it
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	if err := disk.Rename(next, path); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	return nil
