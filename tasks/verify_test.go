@@ -1,4 +1,4 @@
-package main
+package tasks
 
 import (
 	"testing"
@@ -29,19 +29,19 @@ func TestVerdict(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			var r verifyReport
+			var r VerifySummary
 			for range c.right {
-				r.add(0, &c.certificate, verify.Finding{Trials: 1})
+				r.Add(0, &c.certificate, verify.Finding{Trials: 1})
 			}
 			for range c.wrong {
-				r.add(0, &c.certificate, verify.Finding{Missed: []int64{4}, Trials: 1, Failures: 1})
+				r.Add(0, &c.certificate, verify.Finding{Missed: []int64{4}, Trials: 1, Failures: 1})
 			}
 			if c.malformed {
-				r.add(0, &c.certificate, verify.Finding{Malformed: "bad"})
+				r.Add(0, &c.certificate, verify.Finding{Malformed: "bad"})
 			}
 			r.Finish()
-			if (r.verdict(false) != nil) != c.loose || (r.verdict(true) != nil) != c.strictly {
-				t.Errorf("verdicts %v and, strict, %v; report %+v", r.verdict(false), r.verdict(true), r)
+			if (r.Verdict(false) != nil) != c.loose || (r.Verdict(true) != nil) != c.strictly {
+				t.Errorf("verdicts %v and, strict, %v; report %+v", r.Verdict(false), r.Verdict(true), r)
 			}
 			if c.wrong > 0 && r.Neighbourhoods != 1 {
 				t.Errorf("%d neighbourhoods, all lack the same atom", r.Neighbourhoods)
