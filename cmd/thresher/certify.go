@@ -161,5 +161,8 @@ func (c *certification) compare(ctx context.Context, t *tally, part *tasks.Part)
 func printCertified(t *table, s *tasks.CertifySummary) {
 	t.row("before", s.Before())
 	t.row("corrected", s.Corrected())
+	if kept := s.Unproven(); kept != "" {
+		t.row("unproven", kept)
+	}
 	printScores(t, s.Scores)
 }
