@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/tasks"
 )
 
 // searching are the fields of a search.
@@ -51,6 +52,7 @@ type hunt struct {
 	queries []float32
 	m, k    int
 	stats   batch.Stats
+	granted tasks.Promises
 	took    time.Duration
 	warned  []string
 }
@@ -117,6 +119,9 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batc
 			return h.w.located(err, lo)
 		}
 		h.count(&resp.Stats)
+		for i := range resp.Answers {
+			h.granted.Add(&resp.Answers[i].Certificate)
+		}
 		h.took += resp.Took
 		if lo == 0 {
 			h.warned = resp.Warnings
@@ -143,6 +148,7 @@ func (h *hunt) count(s *batch.Stats) {
 type searched struct {
 	K        int      `json:"k,omitempty"`
 	Complete bool     `json:"complete"`
+	Promise  string   `json:"promise"` // of all answers, in words
 	Warnings []string `json:"warnings"`
 	Plans    []string `json:"plans"`
 	Backends []string `json:"backends"`
@@ -151,8 +157,16 @@ type searched struct {
 	Saving   float64  `json:"saving"`
 }
 
+// subject is what the answers promise something about.
+func (h *hunt) subject() tasks.Subject {
+	if h.req.MinScore != nil || h.w.floors != nil {
+		return tasks.Reaching
+	}
+	return tasks.Answers
+}
+
 func (h *hunt) reply(t *tables) searched {
-	return searched{K: h.k, Complete: h.stats.Partial == 0, Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
+	return searched{K: h.k, Complete: h.stats.Partial == 0, Promise: h.granted.Say(h.subject()), Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
 }
 
 // lookTable is the looks of all answers.

@@ -23,6 +23,7 @@ class _Certified:
     warnings: tuple[str, ...]
     _records: npt.NDArray[Any]
     _names: dict[str, list[str]]
+    _promise: str
 
     @cached_property
     def complete(self) -> npt.NDArray[np.bool_]:
@@ -90,11 +91,7 @@ class _Certified:
         lines = [answers]
         if count:
             c = self.certificates
-            kinds, counts = np.unique(c["guarantee"], return_counts=True)
-            lines.append(
-                "guarantee  "
-                + ", ".join(_promise(str(g), int(x), count, c) for g, x in zip(kinds, counts, strict=True))
-            )
+            lines.append("guarantee  " + self._promise)
             lines.append("method     " + ", ".join(np.unique(c["method"]).tolist()))
             partial = count - int(np.count_nonzero(self.complete))
             if partial:
@@ -145,6 +142,7 @@ class Result(_Certified):
     _rows: npt.NDArray[np.int64] = field(repr=False)
     _records: npt.NDArray[Any] = field(repr=False)
     _names: dict[str, list[str]] = field(repr=False)
+    _promise: str = field(repr=False)
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         self._say_if_partial()
@@ -199,6 +197,7 @@ class RangeResult(_Certified):
     warnings: tuple[str, ...]
     _records: npt.NDArray[Any] = field(repr=False)
     _names: dict[str, list[str]] = field(repr=False)
+    _promise: str = field(repr=False)
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         self._say_if_partial()
@@ -212,19 +211,6 @@ class RangeResult(_Certified):
     def summary(self) -> str:
         """Return a few lines on guarantee, work and time."""
         return self._summary(f"queries    {len(self)}, {len(self.ids)} answers in all")
-
-
-def _promise(guarantee: str, some: int, count: int, c: npt.NDArray[Any]) -> str:
-    of = "" if some == count else f" ({some} of {count})"
-    if guarantee in ("exact", "certain"):
-        return f"{guarantee}{of}: none wrong"
-    if guarantee == "probabilistic":
-        mine = c[c["guarantee"] == guarantee]
-        laws = ", ".join(np.unique(mine["law"]).tolist())
-        return f"probabilistic ({laws}){of}: each wrong with probability at most {mine['delta'].max():g}"
-    if guarantee == "bound":
-        return f"bound{of}: stopped early; nothing left out scores above the open bound, and no more is promised"
-    return f"{guarantee}{of}"
 
 
 def _decode(records: npt.NDArray[Any], names: dict[str, list[str]]) -> npt.NDArray[Any]:
