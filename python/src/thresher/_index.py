@@ -206,7 +206,7 @@ class Index:
 
         def perform() -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
             worker, handle = self._live()
-            left = None if until is None else until - time.monotonic()
+            left = None if until is None else max(until - time.monotonic(), 1e-9)  # a late search has a bound
             with reporting(progress) as report, renamed(**(names or {})):
                 return worker.call(op, {"handle": handle, **fields}, arrays, progress=report, deadline=left)
 
