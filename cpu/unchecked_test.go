@@ -18,12 +18,12 @@ type manyPairs struct {
 	c     *collection.Collection
 	q     backend.Queries
 	goals []backend.Goal
-	looks []backend.Look // none: a dense scan
+	looks []backend.Look
 }
 
 func newManyPairs(t *testing.T, n, m, k int, basis collection.Basis) *manyPairs {
 	t.Helper()
-	const dim = 48
+	const dim = 256
 	rng := vectors.Rand(7)
 	c, err := collection.Build(t.Context(), vectors.Gaussian(rng, n, dim), dim, &collection.Options{Seed: 2, Metric: collection.InnerProduct, Basis: basis})
 	if err != nil {
@@ -36,14 +36,15 @@ func newManyPairs(t *testing.T, n, m, k int, basis collection.Basis) *manyPairs 
 	return s
 }
 
-// run answers on one thread, with a context for each step until it is done.
-func (s *manyPairs) run(t *testing.T, ctx func() context.Context) (*resident, backend.Answers) {
+// run answers on one thread, with a context for each step until it is done. counted are the pairs that
+// were counted until the end of each look.
+func (s *manyPairs) run(t *testing.T, ctx func() context.Context) (r *resident, answers backend.Answers, counted []int64) {
 	t.Helper()
 	loaded, err := New(Options{Threads: 1}).Load(t.Context(), s.c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := loaded.(*resident)
+	r = loaded.(*resident)
 	run, err := r.Begin(t.Context(), s.q, s.goals)
 	if err != nil {
 		t.Fatal(err)
@@ -57,17 +58,12 @@ func (s *manyPairs) run(t *testing.T, ctx func() context.Context) (*resident, ba
 		if err != nil {
 			t.Fatal(err)
 		}
+		counted = append(counted, r.computed.pairs.Load())
 	}
-	if len(s.looks) == 0 {
-		if err := run.Dense(t.Context(), backend.QueryIndexes(0, s.q.M)...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	answers, err := run.Finish(t.Context())
-	if err != nil {
+	if answers, err = run.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return r, answers
+	return r, answers, counted
 }
 
 // TestChecksOften: between two checks of its context a goroutine computes at most mostUnchecked pairs of
@@ -85,27 +81,31 @@ func TestChecksOften(t *testing.T) {
 		b    collection.Basis
 		of   func(s *manyPairs) []backend.Look
 	}{
-		{"looks", 9000, 300, 20, collection.Rotated, all},
-		{"looks of large k", 9000, 300, 2000, collection.Rotated, all},
-		{"float32", 40_000, 12, 20, collection.Raw, func(s *manyPairs) []backend.Look {
+		{"looks", 4500, 300, 20, collection.Rotated, all},
+		{"large k", 4500, 300, 2000, collection.Rotated, func(s *manyPairs) []backend.Look { return all(s)[:1] }},
+		{"float32", 9000, 60, 20, collection.Raw, func(s *manyPairs) []backend.Look {
 			return []backend.Look{{Rep: backend.Float32, From: 0, To: s.c.Bounds[1], Rule: backend.Cauchy}}
 		}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			s := newManyPairs(t, x.n, x.m, x.k, x.b)
 			s.looks = x.of(s)
-			r, answers := s.run(t, func() context.Context { return t.Context() })
-			pairs := int64(0)
-			for j := range answers {
-				for _, l := range answers[j].Looks {
-					pairs += int64(l.Seen)
+			r, answers, counted := s.run(t, func() context.Context { return t.Context() })
+			before := int64(0)
+			for i := range s.looks {
+				pairs := int64(0)
+				for j := range answers {
+					if l := answers[j].Looks; i < len(l) {
+						pairs += int64(l[i].Seen)
+					}
 				}
-			}
-			if least := int64(4 * mostUnchecked); pairs < least && x.name != "float32" {
-				t.Fatalf("%d pairs, too few to tell", pairs)
-			}
-			if got := r.computed.pairs.Load(); got < pairs-mostUnchecked {
-				t.Errorf("%d pairs are counted, the looks took %d", got, pairs)
+				if pairs < 2*mostUnchecked {
+					t.Fatalf("look %d takes %d pairs, too few to tell", i, pairs)
+				}
+				if got := counted[i] - before; got < pairs-mostUnchecked {
+					t.Errorf("look %d: %d pairs are counted, it took %d", i, got, pairs)
+				}
+				before = counted[i]
 			}
 			if most := r.computed.most.Load(); most > mostUnchecked || most == 0 {
 				t.Errorf("%d pairs between two checks, at most %d", most, mostUnchecked)
@@ -117,13 +117,13 @@ func TestChecksOften(t *testing.T) {
 // TestInterruptedChunks stops looks within their chunks and tiles, again and again: the answers are those
 // of looks that were not stopped.
 func TestInterruptedChunks(t *testing.T) {
-	s := newManyPairs(t, 9000, 300, 20, collection.Rotated)
+	s := newManyPairs(t, 3000, 300, 20, collection.Rotated)
 	s.looks = []backend.Look{{Rep: backend.Panels, To: s.c.Stages[0].Width, Rule: backend.Cauchy, Source: backend.Exact},
 		{Rep: backend.RowCodes, To: s.c.Stages[len(s.c.Stages)-1].Width, Rule: backend.Cauchy, Source: backend.Exact}}
-	_, want := s.run(t, func() context.Context { return t.Context() })
+	_, want, _ := s.run(t, func() context.Context { return t.Context() })
 	for _, first := range []int{1, 7} {
 		every, calls := first, 0
-		_, got := s.run(t, func() context.Context {
+		_, got, _ := s.run(t, func() context.Context {
 			every, calls = every+1, calls+1 // with none more, no call might make progress
 			return backendtest.NewCountdown(every, context.Canceled)
 		})
