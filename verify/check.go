@@ -29,6 +29,9 @@ type Finding struct {
 	// Trials is the number of promises the answer made, Failures the number it broke: one for
 	// the whole answer or, with a least score, one for each atom that clearly reaches it.
 	Trials, Failures int
+
+	scales scales // that explain all scores of an answer of another program
+	stated bool   // it states some
 }
 
 // Wrong reports whether the answer breaks its promise, or makes too small a one.
@@ -48,6 +51,7 @@ type Check struct {
 	selfRows  []int64           // if not nil, query j is atom selfRows[j] instead
 	goals     []batch.QueryGoal // what each query asks for beside; nil: nothing
 	bar       Bar
+	others    *Others // not nil: of another program
 }
 
 // NewCheck returns the check of answers to req by o. It uses K, MinScore, MaxScore, Allow, Deny,
@@ -172,6 +176,9 @@ func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	}
 
 	f := Finding{Trials: 1, Exceeds: c.bar.exceeded(&a.Certificate)}
+	if c.others != nil && a.Scores != nil {
+		f.scales, f.stated = c.others.add(s, a)
+	}
 	if stopped {
 		f.Missed, f.Gap = c.closed(s, a, want)
 	} else {
@@ -194,6 +201,7 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 	if c.k > 0 && len(a.IDs) > c.k {
 		return fmt.Sprintf("%d atoms where %d were asked for", len(a.IDs), c.k)
 	}
+	compared := a.Scores != nil && c.others == nil
 	seen := make(map[int64]bool, len(a.IDs))
 	for at, id := range a.IDs {
 		if id < 0 || id >= int64(c.oracle.n) {
@@ -210,7 +218,7 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 			return fmt.Sprintf("atom %d at rank %d is not allowed", id, at+1)
 		}
 		score, off := s.reported(int(id))
-		if a.Scores != nil && !(math.Abs(float64(a.Scores[at])-score) <= off) {
+		if compared && !(math.Abs(float64(a.Scores[at])-score) <= off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, not %.9g", id, at+1, score, a.Scores[at])
 		}
 		if c.minScore != nil && !c.reaches(score, off) {
@@ -219,7 +227,7 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 		if c.maxScore != nil && !c.stays(score, off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, better than the limit of %g", id, at+1, score, *c.maxScore)
 		}
-		if at > 0 && a.Scores != nil && c.before(a.Scores[at], a.Scores[at-1]) {
+		if at > 0 && compared && c.before(a.Scores[at], a.Scores[at-1]) {
 			return fmt.Sprintf("rank %d scores better than rank %d", at+1, at)
 		}
 	}

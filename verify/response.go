@@ -13,6 +13,15 @@ type Report struct {
 	Findings []Finding // one for each answer, in order
 }
 
+// Terms are what answers are held to beside their request.
+type Terms struct {
+	Bar
+	// Others, if not nil, says that another program made the answers, and collects their scores.
+	// Others.Misstates says, once all are checked, which of them state scores that are not their
+	// vectors'.
+	Others *Others
+}
+
 // Response checks every answer of resp to req, whose atoms are o's: that it is what K,
 // MinScore, Allow, Deny and ExcludeSelf ask for, as far as its certificate promises, and that
 // the certificate grants no more than Delta and Epsilon do. An answer whose certificate
@@ -21,19 +30,23 @@ type Report struct {
 // An error means that nothing was checked: req is invalid (*batch.RequestError), the number
 // of answers is not that of the queries, or ctx ended.
 func Response(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Response) (*Report, error) {
-	return Required(ctx, o, req, resp, "")
+	return judge(ctx, o, req, resp, nil, func(s *Scores) Bar { return barOf(s, &req) })
 }
 
-// Required is Response for answers that must have at least the guarantee require; "" is any.
-// Others are wrong (see Bar).
-func Required(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Response, require batch.Guarantee) (*Report, error) {
+// Judge is Response for answers that are held to terms, whatever Delta and Epsilon of req are.
+func Judge(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Response, terms Terms) (*Report, error) {
+	if err := terms.Check(); err != nil {
+		return nil, err
+	}
+	return judge(ctx, o, req, resp, terms.Others, func(*Scores) Bar { return terms.Bar })
+}
+
+func judge(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Response, others *Others, barOf func(*Scores) Bar) (*Report, error) {
 	c, err := NewCheck(o, req)
 	if err != nil {
 		return nil, err
 	}
-	if err := (&Bar{Require: require}).Check(); err != nil {
-		return nil, fmt.Errorf("require: %w", err)
-	}
+	c = c.OfOthers(others)
 	if len(req.Queries) != len(resp.Answers)*o.dim {
 		return nil, fmt.Errorf("%d answers to queries of %d values, of %d dimensions", len(resp.Answers), len(req.Queries), o.dim)
 	}
@@ -44,7 +57,7 @@ func Required(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Res
 			r.Findings[j].Malformed = "certificate: " + err.Error()
 			return
 		}
-		r.Findings[j] = c.WithBar(barOf(s, &req, require)).Answer(s, int64(j), a)
+		r.Findings[j] = c.WithBar(barOf(s)).Answer(s, int64(j), a)
 	})
 	if err != nil {
 		return nil, err
@@ -56,11 +69,11 @@ func Required(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Res
 	return r, nil
 }
 
-// barOf returns what certificates must promise at least by a request.
-func barOf(s *Scores, req *batch.Request, require batch.Guarantee) Bar {
+// barOf returns what certificates may grant at most by a request.
+func barOf(s *Scores, req *batch.Request) Bar {
 	delta, epsilon := req.Delta, s.gap(req)
 	if delta == 0 {
 		delta = .01
 	}
-	return Bar{Epsilon: &epsilon, Delta: &delta, Require: require}
+	return Bar{Epsilon: &epsilon, Delta: &delta}
 }

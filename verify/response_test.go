@@ -255,7 +255,7 @@ func TestRequired(t *testing.T) {
 			c := &resp.Answers[j].Certificate
 			c.Guarantee, c.Exact = x.guarantee, x.guarantee == exact
 		}
-		r, err := verify.Required(t.Context(), o, req, resp, x.require)
+		r, err := verify.Judge(t.Context(), o, req, resp, verify.Terms{Bar: verify.Bar{Require: x.require}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func TestRequired(t *testing.T) {
 		}
 	}
 	req := batch.Request{Queries: rows[:dim], K: k}
-	if _, err := verify.Required(t.Context(), o, req, &batch.Response{Answers: make([]batch.Answer, 1)}, batch.GuaranteeHeuristic); err == nil {
+	if _, err := verify.Judge(t.Context(), o, req, &batch.Response{Answers: make([]batch.Answer, 1)}, verify.Terms{Bar: verify.Bar{Require: batch.GuaranteeHeuristic}}); err == nil {
 		t.Error("heuristic is no guarantee to require")
 	}
 }
