@@ -52,7 +52,7 @@ func (b *Bar) exceeded(c *batch.Certificate) string {
 		return fmt.Sprintf("delta %g where at most %g is allowed", c.Delta, *b.Delta)
 	case !b.meets(c):
 		if partial(c) {
-			return fmt.Sprintf("a search that was stopped where %s is required", b.Require)
+			return fmt.Sprintf("an open bound where %s is required", b.Require)
 		}
 		return fmt.Sprintf("guarantee %s%s where %s is required", c.Guarantee, granted(c.Epsilon), b.Require)
 	}

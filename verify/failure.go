@@ -18,6 +18,14 @@ const (
 	RuleThreshold Rule = "threshold"
 )
 
+// String says it in words.
+func (r Rule) String() string {
+	if r == RuleThreshold {
+		return "no vector returned scores below the k-th best, less epsilon"
+	}
+	return "no vector that is missing scores above one returned, plus epsilon"
+}
+
 // RuleOf returns the rule by which an answer with this certificate is checked: RuleThreshold if
 // the paper of its method promises no more, else RuleMissing.
 func RuleOf(c *batch.Certificate) Rule {

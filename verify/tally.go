@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"thresher/batch"
 )
@@ -55,6 +56,18 @@ type Granted struct {
 	WithDelta   int64   `json:"with_delta"`   // answers that may fail with some probability
 }
 
+// String says it in words; "" if nothing is granted.
+func (g *Granted) String() string {
+	var said []string
+	if g.WithEpsilon > 0 {
+		said = append(said, fmt.Sprintf("epsilon up to %.4g (%d answers)", g.Epsilon, g.WithEpsilon))
+	}
+	if g.WithDelta > 0 {
+		said = append(said, fmt.Sprintf("delta up to %.4g (%d answers)", g.Delta, g.WithDelta))
+	}
+	return strings.Join(said, ", ")
+}
+
 func (g *Granted) add(c *batch.Certificate) {
 	if c.Epsilon > 0 {
 		g.Epsilon = max(g.Epsilon, c.Epsilon)
@@ -105,6 +118,21 @@ func (t *Tally) Add(c *batch.Certificate, f Finding) {
 	}
 }
 
+// RulesUsed says in words by which rules the answers were checked.
+func (t *Tally) RulesUsed() []string {
+	var said []string
+	for _, rule := range []Rule{RuleMissing, RuleThreshold} {
+		if n := t.Rules[rule]; n > 0 {
+			text := rule.String()
+			if len(t.Rules) > 1 {
+				text += fmt.Sprintf(" (%d answers)", n)
+			}
+			said = append(said, text)
+		}
+	}
+	return said
+}
+
 // strictLevel is the binomial p below which wrong answers are incompatible with delta.
 const strictLevel = 1e-6
 
@@ -114,13 +142,17 @@ const strictLevel = 1e-6
 // If strict is set, any wrong answer is beyond, though delta allows some. Wrong answers without
 // any promise (heuristic) are not.
 func (t *Tally) Verdict(strict bool) error {
+	answers := int64(0)
+	for _, n := range t.Guarantees {
+		answers += n
+	}
 	switch {
 	case t.Malformed > 0:
-		return fmt.Errorf("%d answers are malformed", t.Malformed)
+		return fmt.Errorf("%d of %d answers are malformed", t.Malformed, answers)
 	case t.Exceeding > 0:
-		return fmt.Errorf("the certificates of %d answers grant more than is allowed", t.Exceeding)
+		return fmt.Errorf("%d of %d answers grant more than is allowed", t.Exceeding, answers)
 	case t.WrongSure > 0:
-		return fmt.Errorf("%d answers are wrong of which none may be", t.WrongSure)
+		return fmt.Errorf("%d of %d answers are wrong, though their guarantee excludes it", t.WrongSure, answers)
 	case t.Failures > 0 && t.PValue < strictLevel:
 		return fmt.Errorf("%d failures in %d are more than delta %g allows: p = %.2g if independent, the limit is %g", t.Failures, t.Trials, t.Delta, t.PValue, strictLevel)
 	case strict && t.Failures > 0:
