@@ -18,12 +18,15 @@ from thresher._result import Result
 
 __all__ = ["Certified", "Recall", "Verification", "certify", "recall", "verify"]
 
+_UNKNOWN_SCALE = "on a scale that is not known"  # scores of this form are not compared
+
 
 @dataclass(frozen=True, eq=False)
 class Recall:
     """How many of the k best vectors of each query some answers have.
 
-    A vector counts as found if it scores as much as the k-th best, so ties lower no recall.
+    A vector counts as found if it is one of them, or ties with the k-th best and one that does is
+    missing: ties neither lower the recall nor raise it.
 
     Attributes
     ----------
@@ -148,11 +151,12 @@ class Verification:
 
 
 def _stated(scores: dict[str, Any] | None) -> list[str]:
-    return (
-        []
-        if not scores
-        else [f"scores     {scores['form']}; {scores['wrong']} of {scores['stated']} are not the vectors'"]
-    )
+    if not scores:
+        return []
+    said = f"{scores['wrong']} of {scores['stated']} are not the vectors'"
+    if scores["form"] == _UNKNOWN_SCALE:
+        said = scores.get("hint", "none is called wrong")
+    return [f"scores     {scores['form']}; {said}"]
 
 
 def _given(index: Index, answers: Any, scores: npt.ArrayLike | None, queries: int) -> dict[str, npt.NDArray[Any]]:
