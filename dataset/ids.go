@@ -18,7 +18,7 @@ func CheckIDs(file string, ids []string) error {
 			if negative < 0 {
 				negative = i
 			}
-		case isNumber(id):
+		case isNumber(id) && strings.ContainsAny(id, ".eE"):
 			if float < 0 {
 				float = i
 			}
