@@ -133,7 +133,7 @@ func TestCertify(t *testing.T) {
 func TestCertifyByName(t *testing.T) {
 	s := start(t, nil)
 	s.do("PUT", "/v1/collections/films?ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n{\"id\":\"d\",\"v\":[0,2]}\n"), "Content-Type", "application/x-ndjson").want(201)
-	body := `{"queries":[[3,1],[1,2]],"answers":[["a/b"],{"ids":["c"],"scores":[9]}]}`
+	body := `{"queries":[[3,1],[1,2]],"answers":[{"ids":["a/b"],"scores":[3]},{"ids":["c"],"scores":[9]}]}`
 	var got api.Certified
 	s.do("POST", certifyFilms, body).want(200).into(&got)
 	if fmt.Sprint(got.Results[1].IDs, got.Results[1].Missed, got.Summary.Scores.Sample) != "[d] [d] [{1 c 9 2}]" {

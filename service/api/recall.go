@@ -73,9 +73,10 @@ type Gaps struct {
 
 // ScoreCheck says what the stated scores are, and how many are not the atoms'.
 type ScoreCheck struct {
-	Form   string       `json:"form"` // "inner products" for instance
+	Form   string       `json:"form"` // "inner products" for instance, or "on a scale that is not known"
 	Stated int64        `json:"stated"`
-	Wrong  int64        `json:"wrong"`
+	Wrong  int64        `json:"wrong"`            // 0 on a scale that is not known
+	Hint   string       `json:"hint,omitempty"`   // what explains scores on such a scale
 	Sample []WrongScore `json:"sample,omitempty"` // the first wrong ones
 }
 

@@ -125,7 +125,7 @@ type rowChunk struct {
 func (j *job) openRows(rec *record, options *request, answers int) (*rows, error) {
 	s := &rows{rec: rec, path: j.path(rec.inputName())}
 	var err error
-	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true, Except: columnsOf(rec.Batch.Goals)}); err != nil {
+	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true, Except: columnsOf(rec.Batch.Goals).Names()}); err != nil {
 		return nil, s.named(err)
 	}
 	if s.goals, err = j.openGoals(rec, options); err != nil {

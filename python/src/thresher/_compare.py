@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, probability, text, whole
+from thresher._arguments import Deadline, Device, Method, Metric, flag, probability, text, whole
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
 from thresher._knn import as_index
@@ -18,12 +18,15 @@ from thresher._result import Result
 
 __all__ = ["Certified", "Recall", "Verification", "certify", "recall", "verify"]
 
+_UNKNOWN_SCALE = "on a scale that is not known"  # scores of this form are not compared
+
 
 @dataclass(frozen=True, eq=False)
 class Recall:
     """How many of the k best vectors of each query some answers have.
 
-    A vector counts as found if it scores as much as the k-th best, so ties lower no recall.
+    A vector counts as found if it is one of them, or ties with the k-th best and one that does is
+    missing: ties neither lower the recall nor raise it.
 
     Attributes
     ----------
@@ -165,11 +168,12 @@ class Verification:
 
 
 def _stated(scores: dict[str, Any] | None) -> list[str]:
-    return (
-        []
-        if not scores
-        else [f"scores     {scores['form']}; {scores['wrong']} of {scores['stated']} are not the vectors'"]
-    )
+    if not scores:
+        return []
+    said = f"{scores['wrong']} of {scores['stated']} are not the vectors'"
+    if scores["form"] == _UNKNOWN_SCALE:
+        said = scores.get("hint", "none is called wrong")
+    return [f"scores     {scores['form']}; {said}"]
 
 
 def _given(index: Index, answers: Any, scores: npt.ArrayLike | None, queries: int) -> dict[str, npt.NDArray[Any]]:
@@ -238,12 +242,12 @@ def recall(
     """
     index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        rows = index._queries(queries)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         if k is not None:
             fields["k"] = whole(k, "k")
-        if exclude_self:
+        if flag(exclude_self, "exclude_self"):
             fields["self_first"] = 0
         reply, out = index._call("recall", fields, arrays, progress=progress, deadline=deadline)
         report = reply["report"]
@@ -294,13 +298,13 @@ def certify(
     """
     index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        rows = index._queries(queries)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         width = arrays["answers"].shape[1]
         if k is not None:
             fields["k"] = width = whole(k, "k")
-        if exclude_self:
+        if flag(exclude_self, "exclude_self"):
             fields["self_first"] = 0
         reply, out = index._call("certify", fields, arrays, progress=progress, deadline=deadline)
         report = reply["certified"]
@@ -362,7 +366,7 @@ def verify(
     """
     index, own = as_index(vectors, metric, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        rows = index._queries(queries)
         given = _given(index, answers, scores, len(rows))
         fields, arrays = index._request(
             rows, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None
