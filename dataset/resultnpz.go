@@ -14,6 +14,7 @@ import (
 type npzResults struct {
 	*source
 	ids, scores, pulls, exact *npzColumn // all but ids may be nil
+	names                     *npzNames  // nil without
 	rows, next                int64
 	err                       error
 }
@@ -61,6 +62,9 @@ func openNPZResults(src *source) (ResultReader, error) {
 	}
 	if z.scores != nil && z.scores.cols != z.ids.cols {
 		return nil, fail(src.name, "scores have %d columns, ids %d", z.scores.cols, z.ids.cols)
+	}
+	if z.names, err = openNPZNames(src, entries, z.rows, z.ids.cols); err != nil {
+		return nil, err
 	}
 	return z, nil
 }
@@ -223,13 +227,18 @@ func (z *npzResults) read() (Result, error) {
 			return r, err
 		}
 	}
-	n := 0
-	for n < int(z.ids.cols) && z.ids.int(n) >= 0 {
+	n, wide := 0, false
+	for n < int(z.ids.cols) && (z.ids.int(n) >= 0 || z.ids.wideAt(n)) {
+		wide = wide || z.ids.wideAt(n)
 		n++
 	}
-	r.IDs = make([]int64, n)
-	for j := range r.IDs {
-		r.IDs[j] = z.ids.int(j)
+	if wide {
+		r.Names = z.ids.texts(n)
+	} else {
+		r.IDs = make([]int64, n)
+		for j := range r.IDs {
+			r.IDs[j] = z.ids.int(j)
+		}
 	}
 	if err := onlyPadding(z.ids.int, n, int(z.ids.cols)); err != nil {
 		return r, failAt(z.ids.name, z.next, int64(n), "%w", err)
@@ -240,6 +249,12 @@ func (z *npzResults) read() (Result, error) {
 			if r.Scores[j] = z.scores.float(j); r.Scores[j] != r.Scores[j] {
 				return r, failAt(z.scores.name, z.next, int64(j), "score is NaN")
 			}
+		}
+	}
+	if z.names != nil {
+		var err error
+		if r.Names, err = z.names.row(z.next, n); err != nil {
+			return r, err
 		}
 	}
 	if z.pulls != nil {
@@ -271,6 +286,11 @@ func (z *npzResults) finish() error {
 			return fail(c.name, "data goes on after the %d rows that the header announces", z.rows)
 		} else if err != io.EOF {
 			return fail(c.name, "%w", cutShort(err))
+		}
+	}
+	if z.names != nil {
+		if err := z.names.finish(z.rows); err != nil {
+			return err
 		}
 	}
 	return io.EOF

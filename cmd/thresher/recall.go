@@ -205,8 +205,7 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 	if r.goals == nil {
 		return nil
 	}
-	ids := &atomIDs{file: r.in.atoms.name, column: r.flags.ids, names: e.atoms.names, preferNames: true}
-	if err := r.goals.resolve(ids, e.atoms.N); err != nil {
+	if err := r.goals.resolve(e.atoms.ids(r.in.atoms, r.flags.ids), e.atoms.N); err != nil {
 		return errors.Join(err, e.close())
 	}
 	return nil
@@ -219,7 +218,17 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 		return err
 	}
 	defer results.close()
-	results.resolve(r.engine.atoms, r.in.atoms, r.flags.ids)
+	ids := r.engine.atoms.ids(r.in.atoms, r.flags.ids)
+	if err := ids.useIntegers(r.flags.integers); err != nil {
+		return err
+	}
+	err = r.decideIntegers(ctx, &answered{answers: r.in.answers, ids: ids, n: r.engine.atoms.N, dim: r.engine.atoms.Dim, oracle: lazyOracle(r.engine.atoms.Collection), queries: func() (dataset.Reader, error) {
+		return r.in.queries.openQueries(r.flags.queriesColumn, r.flags.columns()...)
+	}})
+	if err != nil {
+		return err
+	}
+	results.resolve(ids)
 	r.report.RecallSummary, err = tasks.Recall(ctx, r.compare, r.parts(ctx, src, results), r.note)
 	var of *tasks.AnswersError
 	if errors.As(err, &of) {

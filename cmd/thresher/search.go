@@ -294,11 +294,20 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	s.engine = e
 	s.describe()
 	if s.candidates != nil {
-		s.candidates.resolve(s.atoms, s.in.atoms, s.flags.ids)
+		ids := s.atoms.ids(s.in.atoms, s.flags.ids)
+		if err := ids.useIntegers(s.flags.integers); err != nil {
+			return err
+		}
+		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms.Collection), queries: func() (dataset.Reader, error) {
+			return s.in.queries.openQueries(s.flags.queriesColumn, s.flags.columns()...)
+		}})
+		if err != nil {
+			return err
+		}
+		s.candidates.resolve(ids)
 	}
 	if s.goals != nil {
-		ids := &atomIDs{file: s.in.atoms.name, column: s.flags.ids, names: s.atoms.names, preferNames: true}
-		if err := s.goals.resolve(ids, s.atoms.N); err != nil {
+		if err := s.goals.resolve(s.atoms.ids(s.in.atoms, s.flags.ids), s.atoms.N); err != nil {
 			return err
 		}
 	}
@@ -329,7 +338,10 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 		width = others
 	}
 	s.k = width
-	return s.out.setWidth(width)
+	if err := s.out.setWidth(width); err != nil {
+		return err
+	}
+	return s.out.nameAtoms(s.atoms, s.in.atoms, s.flags.ids)
 }
 
 // describe fills in the part of the summary known before the search.

@@ -174,6 +174,15 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer closeAtoms()
+	if err := v.atoms.useIntegers(f.integers); err != nil {
+		return err
+	}
+	err = a.decideIntegers(ctx, &answered{answers: v.in, ids: &v.atoms, n: v.n, dim: v.dim, oracle: func() (*verify.Oracle, error) { return v.oracle, nil }, queries: func() (dataset.Reader, error) {
+		return in.openQueries(f.queriesColumn, f.columns()...)
+	}})
+	if err != nil {
+		return err
+	}
 	if err := v.survey(ctx); err != nil {
 		return err
 	}
