@@ -3,7 +3,6 @@ package dataset
 import (
 	"bufio"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -114,16 +113,6 @@ func (z *npzNames) row(row int64, n int) ([]string, error) {
 		return nil, nil
 	}
 	return names, nil
-}
-
-// finish checks that nothing is left.
-func (z *npzNames) finish(rows int64) error {
-	if _, err := z.from.r.ReadByte(); err == nil {
-		return fail(z.from.name, "data goes on after the %d rows that the header announces", rows)
-	} else if err != io.EOF {
-		return fail(z.from.name, "%w", fmt.Errorf("after the last row: %w", cutShort(err)))
-	}
-	return nil
 }
 
 // wideAt reports whether element j of a row is an id of 2^63 or more. The greatest uint64 is padding.

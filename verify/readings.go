@@ -4,7 +4,8 @@ package verify
 // scores that it states. It is not safe for concurrent use.
 type Readings struct {
 	oracle *Oracle
-	of     [2]StatedScores
+	stated int
+	fits   [2][64]int // by reading and scale: the scores that are the atoms'
 }
 
 // NewReadings returns a comparison by the scores of o, which may be lazy.
@@ -21,28 +22,36 @@ func (r *Readings) Add(q []float32, first, second []int64, stated []float32) (mo
 		if first[at] == second[at] {
 			continue
 		}
+		r.stated++
 		for i, row := range []int64{first[at], second[at]} {
-			r.of[i].add(0, row, &s, float64(score))
+			p := s.pair(row)
+			found := p.scalesOf(r.oracle.metric, r.oracle.dim, float64(score))
+			for x := range r.fits[i] {
+				if found.has(scale(x)) {
+					r.fits[i][x]++
+				}
+			}
 		}
 	}
-	return r.of[0].Stated < enoughReadings
+	return r.stated < enoughReadings
 }
 
-// Decide returns 0 or 1, the reading by which the scores are those of the atoms in some form, where by
+// Decide returns 0 or 1, the reading by which the scores are those of the atoms on some scale, where by
 // the other one they are not; -1 if that is neither or both.
 func (r *Readings) Decide() int {
-	for i := range r.of {
-		if r.of[i].explained(.9) && !r.of[1-i].explained(.5) {
+	for i := range r.fits {
+		if r.explained(i, .9) && !r.explained(1-i, .5) {
 			return i
 		}
 	}
 	return -1
 }
 
-// explained reports whether one form explains at least this share of the scores, of which there are some.
-func (c *StatedScores) explained(share float64) bool {
-	for i := range knownForms {
-		if c.Stated > 0 && float64(c.Stated-c.Wrong[i].Count) >= share*float64(c.Stated) {
+// explained reports whether by a reading one scale explains at least this share of the scores, of which
+// there are some.
+func (r *Readings) explained(reading int, share float64) bool {
+	for _, n := range r.fits[reading] {
+		if r.stated > 0 && float64(n) >= share*float64(r.stated) {
 			return true
 		}
 	}
