@@ -314,7 +314,7 @@ func TestHardNegatives(t *testing.T) {
 	got := answersOf(t, out)
 	for j, r := range got {
 		scores(j, row)
-		within := func(s float64) bool { return float32(s) <= float32(ceilings[j]) } // as limits are compared
+		within := func(s float64) bool { return s <= ceilings[j] }
 		below := 0
 		for _, s := range row {
 			if within(s) {

@@ -217,7 +217,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		}
 		defer s.in.exclude.remove()
 	}
-	queries, err := s.in.queries.openQueries(f.queriesColumn, f.columns()...)
+	queries, err := s.in.queries.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 	f, m := s.flags, queries.Len()
 	if f.candidates != "" || f.exclude != "" {
 		var err error
-		if m, err = s.in.queries.count(ctx, queries, f.queriesColumn, f.columns()...); err != nil {
+		if m, err = s.in.queries.count(ctx, queries, f.queriesColumn, append(f.columns(), f.ids)...); err != nil {
 			return err
 		}
 	}
@@ -280,10 +280,10 @@ func (s *search) closeLists() {
 
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
-	if err := s.in.atoms.fits(s.flags.atomsColumn, s.in.queries, queries.Dim()); err != nil {
+	columns := &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true, Except: s.flags.columns()}
+	if err := s.in.atoms.fits(columns, s.in.queries, queries.Dim()); err != nil {
 		return err
 	}
-	columns := &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true}
 	e, err := s.openEngine(ctx, s.in.atoms, columns, s.method, queries.Len(), func(a *atoms) (batch.Request, error) {
 		s.atoms = a
 		err := s.buildRequest(queries)
@@ -300,7 +300,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 			return err
 		}
 		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms.Collection), queries: func() (dataset.Reader, error) {
-			return s.in.queries.openQueries(s.flags.queriesColumn, s.flags.columns()...)
+			return s.in.queries.openQueries(s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
 		}})
 		if err != nil {
 			return err
