@@ -16,6 +16,7 @@ import (
 type atoms struct {
 	*collection.Collection
 	names       []string // the ids column, by row number; nil without one
+	idColumn    string   // its name
 	load, build time.Duration
 }
 
@@ -62,7 +63,12 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return &atoms{Collection: c, names: m.IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+	return &atoms{Collection: c, names: m.IDs, idColumn: dataset.LayoutOf(r).IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+}
+
+// ids returns what finds the atoms, those of the file in, by their ids. column is what --ids names.
+func (a *atoms) ids(in input, column string) *atomIDs {
+	return &atomIDs{file: in.name, column: column, names: a.names, found: a.idColumn, preferNames: true}
 }
 
 // warnDropped logs the columns that are not stored, including the id column if ids are not

@@ -138,7 +138,7 @@ func (in input) metric(configured string) (collection.Metric, error) {
 }
 
 // dim returns the dimension of the vectors from the file's header.
-func (in input) dim(column string) (int, error) {
+func (in input) dim(opt *dataset.Options) (int, error) {
 	if in.isCollection() {
 		info, err := collection.Stat(in.path)
 		if err != nil {
@@ -146,17 +146,19 @@ func (in input) dim(column string) (int, error) {
 		}
 		return info.Dim, nil
 	}
-	r, err := in.open(&dataset.Options{Column: column, FindIDs: true})
+	found := *opt
+	found.FindIDs = true
+	r, err := in.open(&found)
 	if err != nil {
 		return 0, err
 	}
 	return r.Dim(), r.Close()
 }
 
-// fits returns an error if vectors of in, read from column, are not of dimension dim, that of
+// fits returns an error if vectors of in, read by opt, are not of dimension dim, that of
 // the queries. It reads headers only, before minutes are spent on building.
-func (in input) fits(column string, queries input, dim int) error {
-	have, err := in.dim(column)
+func (in input) fits(opt *dataset.Options, queries input, dim int) error {
+	have, err := in.dim(opt)
 	if err != nil {
 		return err
 	}

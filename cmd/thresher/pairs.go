@@ -176,7 +176,7 @@ func (p *pairing) openWith() error {
 	if err != nil {
 		return err
 	}
-	if err := p.in.atoms.fits(p.flags.atomsColumn, in, r.Dim()); err != nil {
+	if err := p.in.atoms.fits(&dataset.Options{Column: p.flags.atomsColumn, IDs: p.flags.ids}, in, r.Dim()); err != nil {
 		r.Close()
 		return err
 	}

@@ -314,9 +314,10 @@ func TestHardNegatives(t *testing.T) {
 	got := answersOf(t, out)
 	for j, r := range got {
 		scores(j, row)
+		within := func(s float64) bool { return s <= ceilings[j] }
 		below := 0
 		for _, s := range row {
-			if s <= ceilings[j] {
+			if within(s) {
 				below++
 			}
 		}
@@ -328,14 +329,14 @@ func TestHardNegatives(t *testing.T) {
 		}
 		worst, found := math.Inf(1), map[int64]bool{}
 		for _, id := range r.IDs {
-			if row[id] > ceilings[j] || found[id] {
+			if !within(row[id]) || found[id] {
 				t.Fatalf("query %d: atom %d twice, or of score %g above %g", j, id, row[id], ceilings[j])
 			}
 			found[id] = true
 			worst = min(worst, row[id])
 		}
 		for i, s := range row {
-			if len(r.IDs) == k && s > worst && s <= ceilings[j] && !found[int64(i)] {
+			if len(r.IDs) == k && s > worst && within(s) && !found[int64(i)] {
 				t.Fatalf("query %d: lacks atom %d of score %.17g; the worst has %.17g", j, i, s, worst)
 			}
 		}

@@ -162,7 +162,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer in.remove()
-	queries, err := in.openQueries(f.queriesColumn, f.columns()...)
+	queries, err := in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
 		return err
 	}
@@ -190,6 +190,15 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer closeAtoms()
+	if err := v.atoms.useIntegers(f.integers); err != nil {
+		return err
+	}
+	err = a.decideIntegers(ctx, &answered{answers: v.in, ids: &v.atoms, n: v.n, dim: v.dim, oracle: func() (*verify.Oracle, error) { return v.oracle, nil }, queries: func() (dataset.Reader, error) {
+		return in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
+	}})
+	if err != nil {
+		return err
+	}
 	if err := v.survey(ctx); err != nil {
 		return err
 	}
@@ -230,7 +239,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		}
 		rows, have, metric, free = c.Rows, c.Dim, c.Metric, c.Close
 	} else {
-		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true})
+		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Except: v.flags.columns()})
 		if err != nil {
 			return nil, in.named(err)
 		}
