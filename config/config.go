@@ -7,7 +7,7 @@ import (
 
 // Config holds every setting, valid as a whole.
 type Config struct {
-	// Method, Metric, Basis and Backend are names from Sources.Choices.
+	// Method, Metric, Basis and Backend are names from Sources.Choices. Metric is "" if none is given.
 	Method, Metric, Basis, Backend string
 	// Device says which GPUs are used: one, the first that can be; all that can be; or a list of indexes and
 	// UUIDs.
