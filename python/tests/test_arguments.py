@@ -92,7 +92,11 @@ def closed():
         (ValueError, "ids: shape \\(2,\\)", lambda: thresher.Index(X, ids=[1, 2], metric="ip")),
         (ValueError, "ids: 1 is there twice", lambda: thresher.Index(X, ids=[1, 2, 1, 3], metric="ip")),
         (TypeError, "ids: values are float64", lambda: thresher.Index(X, ids=[1.0, 2, 3, 4], metric="ip")),
-        (ValueError, "ids: negative numbers", lambda: thresher.Index(X, ids=[-1, 2, 3, 4], metric="ip")),
+        (
+            ValueError,
+            "ids: id -1, which can be ids, or none",
+            lambda: thresher.Index(X, ids=[-1, 2, 3, 4], metric="ip"),
+        ),
         (ValueError, "below: shape \\(3,\\)", lambda: thresher.Index(X, metric="ip").search(X, below=[1, 2, 3])),
         (TypeError, "floor: values are <U4", lambda: thresher.Index(X, metric="ip").search(X, floor="high")),
         (ValueError, "below: ", lambda: thresher.Index(X, metric="ip").search(X, below=np.inf)),
@@ -113,7 +117,11 @@ def closed():
             "exclude: indptr",
             lambda: thresher.Index(X, metric="ip").search(X, exclude=(np.arange(3), np.arange(2))),
         ),
-        (ValueError, "candidates: row -7", lambda: thresher.Index(X, metric="ip").search(X, candidates=[[-7]] * 4)),
+        (
+            ValueError,
+            "candidates: id -7, which can be ids, or none",
+            lambda: thresher.Index(X, metric="ip").search(X, candidates=[[-7]] * 4),
+        ),
         (
             ValueError,
             "filter: shape \\(3,\\)",

@@ -78,9 +78,11 @@ def test_names(x):
             with thresher.Index(x, metric=name) as index:
                 assert index.metric == metric, name
         np.testing.assert_array_equal(thresher.knn(x[:9], x, 4, called[1])[1], want)
-    for name in ("manhattan", "angular", "cosine_distance", "", "l3", 2, True, 1.0, b"ip", ["ip"]):
+    for name in ("manhattan", "angular", "cosine_distance", "", "l3", 2, 1.0, b"ip", ["ip"]):
         with pytest.raises(ValueError, match=r"metric: .* none of ip \(largest inner product\), cosine"):
             thresher.Index(x, metric=name)
+    with pytest.raises(TypeError, match="metric: True"):
+        thresher.Index(x, metric=True)
 
 
 def test_as_others(x):

@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from thresher import _worker
+from thresher._forms import ambiguous, refuse_truth
 
 __all__ = [
     "Deadline",
@@ -19,6 +20,7 @@ __all__ = [
     "Metric",
     "explained",
     "file_name",
+    "flag",
     "metric_name",
     "number",
     "probability",
@@ -49,12 +51,13 @@ def metric_name(metric: Any) -> str:
     hello = _worker.get().hello
     if metric is None:
         raise ValueError(f"metric: none is given: {hello['metric_choice']}")
+    refuse_truth(metric, "metric")
     if isinstance(metric, str):
         name = hello["metric_names"].get(metric.lower().translate(_PLAIN), metric)
         if name not in hello["metrics"]:
             raise ValueError(f"metric: {metric!r} is none of {hello['metric_choice']}")
         return str(name)
-    if isinstance(metric, Integral) and not isinstance(metric, bool) and int(metric) in FAISS:
+    if isinstance(metric, Integral) and int(metric) in FAISS:
         return FAISS[int(metric)]
     raise ValueError(f"metric: {metric!r} is none of {hello['metric_choice']}")
 
@@ -74,6 +77,7 @@ def seconds(deadline: Deadline) -> float | None:
 
 def whole(value: Any, name: str, least: int = 1) -> int:
     """Return an integer argument."""
+    refuse_truth(value, name)
     try:
         number = int(value.__index__())
     except (AttributeError, TypeError):
@@ -87,6 +91,7 @@ def number(value: Any, name: str) -> float:
     """Return an argument that is a real number."""
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name}: {value!r}, expected a number")
+    refuse_truth(value, name)
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -99,6 +104,13 @@ def probability(value: Any, name: str) -> float:
     if not 0 < share < 1:
         raise ValueError(f"{name}: {share:g} is not within 0 and 1; methods 'certain' and 'exact' never fail")
     return share
+
+
+def flag(value: Any, name: str) -> bool:
+    """Return an argument that is True or False."""
+    if value is True or value is False or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise ambiguous("number as truth", name, f"{value!r:.80}")
 
 
 def text(value: Any, name: str) -> str:
