@@ -30,10 +30,13 @@ const tile = 4
 // NewOracle returns an oracle over n = len(rows)/dim atoms as given, row-major; for a
 // collection c these are c.Rows of c.Dim, by c.Metric. It retains rows, which must not
 // change. threads is the number of scoring goroutines; 0 is GOMAXPROCS. It fails for a wrong
-// shape and for rows that are not finite.
+// shape, for no metric, and for rows that are not finite.
 func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (*Oracle, error) {
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
+	}
+	if err := metric.Check(); err != nil {
+		return nil, err
 	}
 	if threads < 1 {
 		threads = runtime.GOMAXPROCS(0)
@@ -55,6 +58,9 @@ func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (
 func NewLazyOracle(rows []float32, dim int, metric collection.Metric) (*Oracle, error) {
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
+	}
+	if err := metric.Check(); err != nil {
+		return nil, err
 	}
 	return &Oracle{rows: rows, n: len(rows) / dim, dim: dim, metric: metric, threads: 1}, nil
 }

@@ -128,13 +128,21 @@ func (in input) count(ctx context.Context, r dataset.Reader, column string, exce
 // metric returns the metric of a prepared collection, or else the one that is configured.
 func (in input) metric(configured string) (collection.Metric, error) {
 	if !in.isCollection() {
-		return collection.ParseMetric(configured)
+		return givenMetric(configured, in.name+" has none of its own")
 	}
 	info, err := collection.Stat(in.path)
 	if err != nil {
 		return 0, err
 	}
 	return collection.ParseMetric(info.Metric)
+}
+
+// givenMetric returns the configured metric, which is needed because of why.
+func givenMetric(configured, why string) (collection.Metric, error) {
+	if configured == "" {
+		return 0, fmt.Errorf("--metric: %s; give %s", why, collection.MetricChoice)
+	}
+	return collection.ParseMetric(configured)
 }
 
 // dim returns the dimension of the vectors from the file's header.

@@ -30,7 +30,7 @@ type recallFlags struct {
 func newRecallCommand(a *app) *cobra.Command {
 	f := &recallFlags{}
 	cmd := &cobra.Command{
-		Use:   "recall --atoms FILE --queries FILE --answers FILE",
+		Use:   "recall --atoms FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Measure the recall of answers of any origin",
 		Long: `Measure recall@k of anybody's answers: an index's, a database's, your own.
 

@@ -33,7 +33,7 @@ type searchFlags struct {
 func newSearchCommand(a *app) *cobra.Command {
 	f := &searchFlags{verb: "search"}
 	cmd := &cobra.Command{
-		Use:   "search --atoms FILE --queries FILE",
+		Use:   "search --atoms FILE --queries FILE [--metric NAME]",
 		Short: "Find the k best atoms of every query",
 		Long: `Find the k best atoms of every query. Answers are written chunk by chunk.
 
