@@ -34,7 +34,14 @@ def certificate() -> dict[str, Any]:
 
 def answer(ids: list[Any], looks: int = 2) -> dict[str, Any]:
     scores = [1 - i / 16 for i in range(len(ids))]
-    result = {"ids": ids, "scores": scores, "complete": True, "guarantee": "probabilistic", "certificate": certificate(), "rounds": rounds(looks)}
+    result = {
+        "ids": ids,
+        "scores": scores,
+        "complete": True,
+        "guarantee": "probabilistic",
+        "certificate": certificate(),
+        "rounds": rounds(looks),
+    }
     return {"version": 1, "took_ms": 0.84, "results": [result]}
 
 
