@@ -255,6 +255,11 @@ def closed():
         ),
         (TypeError, "filter: values are float64", lambda: thresher.Index(X, metric="ip").search(X, filter=[0.5])),
         ((ValueError, TypeError), "filter: ", lambda: thresher.Index(X, metric="ip").search(X, filter=[[1], [2, 3]])),
+        (
+            ValueError,
+            "floor: int64 beyond 2",
+            lambda: thresher.Index(X, metric="ip").search(X, floor=[2**53 + 1] * 4),
+        ),
         (TypeError, "plan: 3, expected a name", lambda: thresher.Index(X, metric="ip").search(X, plan=3)),
         (TypeError, "threshold: values are <U1", lambda: thresher.Index(X, metric="ip").range_search(X, "a")),
         ((ValueError, TypeError), "answers: ", lambda: thresher.recall([[1], [2, 3]] * 2, X, X, metric="ip")),

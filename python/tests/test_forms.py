@@ -308,5 +308,5 @@ def test_ids_of_files(tmp_path):
         with pytest.raises((ValueError, OSError), match="negative"):
             thresher.Index.open(path, ids="key", metric="ip", column="vectors" if path.suffix == ".npz" else None)
     for path in files_with(np.arange(N) / 4, tmp_path):
-        with pytest.raises((ValueError, OSError), match="ids are integers|key|an integer, is wanted"):
+        with pytest.raises((ValueError, OSError), match=r"ids are integers|key|an integer, is wanted"):
             thresher.Index.open(path, ids="key", metric="ip", column="vectors" if path.suffix == ".npz" else None)
