@@ -117,7 +117,7 @@ func (f *verifyFlags) check() error {
 		return fmt.Errorf("verify: -k %d is negative", f.k)
 	}
 	if err := (&verify.Bar{Require: batch.Guarantee(f.require)}).Check(); err != nil {
-		return fmt.Errorf("verify: --require: %w", err)
+		return fmt.Errorf("verify: --%w", err)
 	}
 	switch batch.Guarantee(f.guarantee) {
 	case "", batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
