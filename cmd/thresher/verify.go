@@ -43,7 +43,7 @@ An answer is wrong if one of the k best atoms is missing that scores more than a
 returned, plus epsilon and the rounding error of float64 sums; with l2, one that is
 nearer by more than epsilon and (3d+48) 2^-53 of the squared distance. So each rank has
 the score of the true rank, less epsilon. Certificates of boundedme promise less: no
-atom returned scores below the k-th best, less epsilon; the report says which rule was
+atom returned scores below the k-th best, less epsilon; the report says which criterion was
 used. An answer is malformed if its length is wrong, if an atom does not exist, is
 repeated or is the query itself, or if a score is not the atom's. A partial answer, cut
 short by a deadline, is checked against its open bound, and malformed without one.

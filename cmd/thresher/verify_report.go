@@ -37,8 +37,8 @@ func (r *verifyReport) print(w io.Writer) error {
 	if granted := r.Granted.String(); granted != "" {
 		t.row("granted", granted)
 	}
-	for _, rule := range r.RulesUsed() {
-		t.row("rule", rule)
+	for _, criterion := range r.CriteriaUsed() {
+		t.row("criterion", criterion)
 	}
 	t.row("wrong", r.Wrong)
 	if r.Exceeding > 0 {
