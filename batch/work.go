@@ -317,9 +317,7 @@ func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificat
 		cert.Threshold = &room.thresholds[len(room.thresholds)-1]
 	}
 	if !a.Complete() {
-		cert.StoppedBy = stop
-		bound := a.OpenBound
-		cert.OpenBound = &bound
+		cert.stop(stop, a)
 	}
 	if a.Dense && !w.strategy.Dense() {
 		cert.Fallback = "exact"
@@ -342,6 +340,16 @@ func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificat
 	}
 	if w.req.SearchScores {
 		out.SearchScores = a.Scores
+	}
+}
+
+// stop makes c the certificate of a partial answer. Arms that a look dropped score less than the
+// k-th score plus epsilon, but with probability delta if the look's bound can fail.
+func (c *Certificate) stop(why Stop, a *backend.Answer) {
+	bound := a.OpenBound
+	c.Guarantee, c.StoppedBy, c.OpenBound = GuaranteeBound, why, &bound
+	if !a.Random {
+		c.Law, c.Delta = "", 0
 	}
 }
 

@@ -112,9 +112,6 @@ func (t *triangle) sample(ctx context.Context, e *batch.Engine) (bool, error) {
 			places[i] = r.IntN(t.c.N)
 		}
 		resp, err := e.Search(ctx, t.request(places))
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err != nil {
 			return false, err
 		}
@@ -197,9 +194,6 @@ func (t *triangle) search(ctx context.Context, first int64, rows int) (*batch.Re
 		req := t.request(places)
 		req.LaterOnly, req.SearchScores = true, true
 		resp, err := t.engine.Search(ctx, req)
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err != nil {
 			return nil, nil, locate(err, int64(lo)) // no atom of a collection is refused as a query
 		}

@@ -122,10 +122,11 @@ func (c *Check) set(field string, rows []int64, allowed bool) error {
 // CheckCertificate returns an error if guarantee, law, delta or epsilon of a certificate are
 // impossible.
 func CheckCertificate(c *batch.Certificate) error {
-	switch c.Guarantee {
-	case batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
-	default:
-		return fmt.Errorf("guarantee %q is none of exact, certain, probabilistic, heuristic", c.Guarantee)
+	if !slices.Contains(batch.Guarantees(), c.Guarantee) {
+		return fmt.Errorf("guarantee %q is none of %v", c.Guarantee, batch.Guarantees())
+	}
+	if c.Guarantee == batch.GuaranteeBound && !partial(c) {
+		return fmt.Errorf("guarantee %s, that of stopped answers, and stopped_by %q", c.Guarantee, c.StoppedBy)
 	}
 	// Older files name no law.
 	if c.Law != "" && !slices.Contains(batch.Laws(), c.Law) {
@@ -139,7 +140,7 @@ func CheckCertificate(c *batch.Certificate) error {
 
 // sure reports whether no wrong answer at all is permitted.
 func sure(c *batch.Certificate) bool {
-	return c.Exact || c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain
+	return c.Exact || c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain || c.Guarantee == batch.GuaranteeBound && c.Delta == 0
 }
 
 // partial reports whether the search was stopped early.

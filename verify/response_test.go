@@ -132,8 +132,8 @@ func TestResponsesStopped(t *testing.T) {
 					ctx := backendtest.NewCountdown(polls, context.DeadlineExceeded)
 					req := batch.Request{Queries: queries, K: k, Method: method, Delta: 1e-9, Epsilon: epsilon, Relative: true}
 					resp, err := e.Search(ctx, req)
-					if err != nil {
-						t.Fatal(err)
+					if resp == nil || (err != nil) == resp.Complete() {
+						t.Fatalf("complete %v: %v", resp.Complete(), err)
 					}
 					struck = ctx.Ended()
 					r := report(t, o, req, resp)

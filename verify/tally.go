@@ -96,7 +96,7 @@ func (t *Tally) Add(c *batch.Certificate, f Finding) {
 		t.Malformed++
 		return
 	}
-	if c.Guarantee == batch.GuaranteeProbabilistic && !sure(c) {
+	if (c.Guarantee == batch.GuaranteeProbabilistic || c.Guarantee == batch.GuaranteeBound) && !sure(c) {
 		t.Trials += int64(f.Trials)
 		t.Failures += int64(f.Failures)
 		t.deltas += c.Delta * float64(f.Trials)

@@ -118,10 +118,7 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batc
 		req.SelfFirst += int64(lo)
 		req.Part = h.m > part
 		resp, err := h.v.coalescer.Search(ctx, req)
-		if err == nil && errors.Is(ctx.Err(), context.Canceled) {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if resp == nil || errors.Is(err, context.Canceled) {
 			return h.w.located(err, lo)
 		}
 		h.count(&resp.Stats)

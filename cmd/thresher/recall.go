@@ -328,9 +328,6 @@ func (r *recall) part(ctx context.Context, rows []float32, first int64, n int, r
 	if err != nil {
 		return nil, r.located(err, part.Stated)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	part.Proven, part.Took = resp.Answers, resp.Took
 	return part, nil
 }

@@ -79,15 +79,16 @@ class Certified:
     ----------
     result : Result
         The answers of a search, each with its certificate; the ones given are only its candidates,
-        and cannot make it wrong.
+        and cannot make it wrong. Where ``result.complete`` is False a deadline stopped the search, and
+        the answer is the one that was given, unproven.
     recall : float
         That of the answers given, in [0, 1].
     right : int
-        How many of the answers given were right.
+        How many of the answers given were right, of those whose search was finished.
     missing : int
         How many vectors they lacked.
     per_query : ndarray of float64 (m,)
-        The recall of each answer given.
+        The recall of each answer given, NaN where it is not known.
     report : dict
         The counts of ``thresher certify --json``, under ``certified``, and the scores stated that
         are not the vectors'.
@@ -110,11 +111,18 @@ class Certified:
         """Return a few lines."""
         compared, unwanted = self.report["compared"], self.report["unwanted"]
         held = f" and held {unwanted} that may not be returned" if unwanted else ""
+        before = (
+            f"recall {self.recall:.4f}; {self.right} of {compared} answers were right"
+            if compared
+            else "unknown, as no search was finished in time"
+        )
         lines = [
             self.result.summary(),
-            f"before     recall {self.recall:.4f}; {self.right} of {compared} answers were right",
+            f"before     {before}",
             f"corrected  {compared - self.right} answers, which lacked {self.missing} vectors{held}",
         ]
+        if kept := self.report["kept"]:
+            lines.append(f"unproven   {kept} answers are kept as they were: the deadline stopped their searches")
         return "\n".join(lines + _stated(self.report.get("scores")))
 
 
@@ -134,6 +142,9 @@ class Verification:
         ``thresher verify --json`` prints them.
     defects : list of dict
         ``{"query": .., "what": ..}`` of malformed and wrong answers, the first of them.
+    partial : int
+        Answers of stopped searches, which are only held to their open bound. With any, a
+        Verification is not true.
     """
 
     wrong: npt.NDArray[np.bool_]
@@ -141,8 +152,12 @@ class Verification:
     report: dict[str, Any]
     defects: list[dict[str, Any]]
 
+    @property
+    def partial(self) -> int:
+        return int(self.report["partial"])
+
     def __bool__(self) -> bool:
-        return not self.wrong.any()
+        return not self.wrong.any() and not self.partial
 
     def summary(self) -> str:
         """Return a few lines."""
@@ -150,6 +165,8 @@ class Verification:
         if granted := _granted(self.report["granted"]):
             lines.append(f"granted    {granted}")
         lines.append(f"wrong      {int(self.wrong.sum())}")
+        if self.partial:
+            lines.append(f"partial    {self.partial} were stopped early: held to their open bound, no more")
         lines += _stated(self.report.get("scores"))
         return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects[:10]])
 
@@ -371,7 +388,7 @@ def verify(
     Returns
     -------
     Verification
-        True if no answer is wrong.
+        True if no answer is wrong, or partial.
     """
     index, own = as_index(vectors, metric, progress=progress, deadline=deadline)
     try:

@@ -206,7 +206,7 @@ class Index:
 
         def perform() -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
             worker, handle = self._live()
-            left = None if until is None else until - time.monotonic()
+            left = None if until is None else max(until - time.monotonic(), 1e-9)  # a late search has a bound
             with reporting(progress) as report, renamed(**(names or {})):
                 return worker.call(op, {"handle": handle, **fields}, arrays, progress=report, deadline=left)
 
@@ -308,8 +308,8 @@ class Index:
         progress : bool or callable, optional
             True for a bar of tqdm if that is installed; or a function of (step, done, total).
         deadline : float or timedelta, optional
-            Seconds after which the answers are the best so far. ``Result.complete`` is then False,
-            and certificates say what is open.
+            Seconds after which the answers are the best so far. ``Result.complete`` is then False for
+            those that were stopped, their guarantee is ``bound``, and certificates say what is open.
 
         Returns
         -------
@@ -377,7 +377,7 @@ class Index:
             none = self._empty(0)
             lims, limited = np.zeros(1, np.int64), np.zeros(0, bool)
             flat = none.scores.reshape(-1), none.ids.reshape(-1)
-            return RangeResult(lims, *flat, limited, True, 0.0, 1.0, (), none._records, none._names, none._promise)
+            return RangeResult(lims, *flat, limited, 0.0, 1.0, (), none._records, none._names, none._promise)
         arrays["floors"] = floors
         if limit is not None:
             fields["limit"] = whole(limit, "limit")
@@ -514,7 +514,7 @@ class Index:
         rows = np.empty((0, width), np.int64)
         records = np.empty(0, worker.records["certificate"])
         scores, names = np.empty((0, width), np.float32), names_in(worker, {})
-        return Result(self._named(rows), scores, True, 0.0, 1.0, (), rows, records, names, "")
+        return Result(self._named(rows), scores, 0.0, 1.0, (), rows, records, names, "")
 
     # Changes
 
@@ -735,7 +735,6 @@ class Index:
 def described(worker: _worker.Worker, reply: dict[str, Any], records: npt.NDArray[Any]) -> dict[str, Any]:
     """Return what results say beside their answers."""
     return {
-        "complete": bool(reply["complete"]),
         "took": reply["took_ms"] / 1e3,
         "saving": reply["saving"],
         "warnings": tuple(reply.get("warnings") or ()),
