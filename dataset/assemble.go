@@ -45,6 +45,9 @@ func checkResult(r *Result) error {
 	if len(r.Names) > 0 && len(r.Names) != len(r.IDs) {
 		return fmt.Errorf("%d names for %d ids", len(r.Names), len(r.IDs))
 	}
+	if !(r.Delta >= 0 && r.Delta < 1) || !(r.Epsilon >= 0) {
+		return fmt.Errorf("delta %g or epsilon %g is out of range", r.Delta, r.Epsilon)
+	}
 	return checkGuarantee(r.Guarantee)
 }
 
@@ -150,7 +153,7 @@ type npzPart struct {
 }
 
 // AssembleNPZ writes an uncompressed npz with ids int64 [m,k], scores float32 [m,k], pulls
-// int64 [m], exact bool [m], complete bool [m] and guarantee, texts [m]. Rows of fewer than k answers are padded with id -1 and
+// int64 [m], exact bool [m], complete bool [m], guarantee, texts [m], delta and epsilon float64 [m]. Rows of fewer than k answers are padded with id -1 and
 // score -Inf. Records must be in the order of their queries, from 0 without gaps. Names and
 // certificates are omitted.
 func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
@@ -264,6 +267,12 @@ func npzParts() []npzPart {
 		}},
 		{"guarantee", npzGuarantee, false, func(dst []byte, r *Result, _ int) []byte {
 			return appendGuarantee(dst, r.Guarantee)
+		}},
+		{"delta", "<f8", false, func(dst []byte, r *Result, _ int) []byte {
+			return le.AppendUint64(dst, math.Float64bits(r.Delta))
+		}},
+		{"epsilon", "<f8", false, func(dst []byte, r *Result, _ int) []byte {
+			return le.AppendUint64(dst, math.Float64bits(r.Epsilon))
 		}},
 	}
 }

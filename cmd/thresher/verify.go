@@ -294,13 +294,14 @@ func (v *verification) check(ctx context.Context, src *queryChunks) error {
 	}
 	defer r.close()
 	v.answers = r
-	v.report.bare, v.report.guarantee = v.certified == 0, v.flags.guarantee
+	v.report.bare, v.report.flag = v.certified == 0, v.flags.guarantee != ""
 	v.setTerms()
 	found, err := tasks.Verify(ctx, v.oracle, v.claims(ctx, src), nil)
 	if err != nil {
 		return err
 	}
 	found.K, found.Metric = v.k, v.metric.String()
+	v.report.stating = r.stating
 	v.report.VerifySummary = found
 	return nil
 }
