@@ -138,13 +138,17 @@ func (t *triangle) sample(ctx context.Context, e *batch.Engine) (bool, error) {
 func (t *triangle) request(places []int) batch.Request {
 	req := batch.Request{Method: batch.Certain, ExcludeSelf: true, Reaching: t.reach}
 	for _, at := range places {
-		row, least := t.order[at], t.c.Metric.Shown(t.floors[at])
+		row, least := t.order[at], t.c.Metric.Shown(lessRounding(t.floors[at]))
 		req.Queries = append(req.Queries, t.c.Row(int(row))...)
 		req.Selves = append(req.Selves, int64(row))
 		req.Goals = append(req.Goals, batch.QueryGoal{MinScore: &least})
 	}
 	return req
 }
+
+// lessRounding lowers a score by more than the scores of a pair, each atom being the query once, can
+// differ: cosines by their rounding, other scores not at all.
+func lessRounding(score float64) float64 { return score - math.Abs(score)*0x1p-50 }
 
 // open makes the collection in the order of floors, and an engine over it, if they are not there.
 func (t *triangle) open(ctx context.Context, e *batch.Engine) error {

@@ -262,6 +262,11 @@ func rowsOf(v *catalog.Version, l *wire.IDList, field string) ([]int64, error) {
 	if l == nil {
 		return nil, nil
 	}
+	if field != "ids" && field != "candidates" { // of answers, which are no masks
+		if rows, ok, err := l.Rows(v.Len(), field); ok || err != nil {
+			return rows, err
+		}
+	}
 	rows, err := v.IDs().Rows(&catalog.Keys{Ints: l.Ints, Names: l.Names}, field)
 	if rows == nil {
 		rows = []int64{} // an empty list differs from no list

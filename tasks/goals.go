@@ -102,7 +102,8 @@ var ErrUnbounded = errors.New("neither k nor a least score says how many atoms a
 // CheckGoal returns what is wrong with the numbers of a query's goal, nil for nothing: a k below 0;
 // a limit that is not finite; limits, its own or those of all queries, that no score is within;
 // neither k nor a least score (ErrUnbounded). all is what the request asks for, of which K and the
-// limits are used. Whether rows exist is left to the engine. Query of the error is -1.
+// limits are used. Whether rows exist is left to the engine. Query of the error is -1; its text has
+// the names of fields, which doors translate to theirs.
 func CheckGoal(g *batch.QueryGoal, all *batch.Request, m collection.Metric) *batch.RequestError {
 	wrong := func(field, format string, args ...any) *batch.RequestError {
 		return &batch.RequestError{Field: field, Query: -1, Err: fmt.Errorf(format, args...)}
@@ -125,9 +126,9 @@ func CheckGoal(g *batch.QueryGoal, all *batch.Request, m collection.Metric) *bat
 	}
 	if least != nil && most != nil && m.Ceiling(*most) < m.Ceiling(*least) {
 		if g.MaxScore == nil {
-			return wrong("min_score", "%g, but the greatest score is %g: no score is within both", *least, *most)
+			return wrong("min_score", "%g, but max_score is %g: no score is within both", *least, *most)
 		}
-		return wrong("max_score", "%g, but the least score is %g: no score is within both", *most, *least)
+		return wrong("max_score", "%g, but min_score is %g: no score is within both", *most, *least)
 	}
 	if g.K == 0 && all.K == 0 && least == nil {
 		return wrong("k", "%w", ErrUnbounded)

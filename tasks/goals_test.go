@@ -56,11 +56,11 @@ func TestCheckGoal(t *testing.T) {
 		{"least not finite", batch.QueryGoal{K: 1, MinScore: &nan}, batch.Request{}, collection.InnerProduct, "min_score", "NaN is not finite"},
 		{"greatest not finite", batch.QueryGoal{K: 1, MaxScore: &inf}, batch.Request{}, collection.InnerProduct, "max_score", "+Inf is not finite"},
 		{"both", batch.QueryGoal{K: 1, MinScore: &one, MaxScore: &two}, batch.Request{}, collection.Cosine, "", ""},
-		{"none within", batch.QueryGoal{K: 1, MinScore: &two, MaxScore: &one}, batch.Request{}, collection.Cosine, "max_score", "1, but the least score is 2: no score is within both"},
-		{"none within that of all", batch.QueryGoal{K: 1, MaxScore: &one}, batch.Request{MinScore: &two}, collection.InnerProduct, "max_score", "1, but the least score is 2"},
-		{"none within the greatest of all", batch.QueryGoal{K: 1, MinScore: &two}, batch.Request{MaxScore: &one}, collection.InnerProduct, "min_score", "2, but the greatest score is 1"},
+		{"none within", batch.QueryGoal{K: 1, MinScore: &two, MaxScore: &one}, batch.Request{}, collection.Cosine, "max_score", "1, but min_score is 2: no score is within both"},
+		{"none within that of all", batch.QueryGoal{K: 1, MaxScore: &one}, batch.Request{MinScore: &two}, collection.InnerProduct, "max_score", "1, but min_score is 2"},
+		{"none within the greatest of all", batch.QueryGoal{K: 1, MinScore: &two}, batch.Request{MaxScore: &one}, collection.InnerProduct, "min_score", "2, but max_score is 1"},
 		{"distances", batch.QueryGoal{K: 1, MinScore: &two, MaxScore: &one}, batch.Request{}, collection.Euclidean, "", ""},
-		{"no distance within", batch.QueryGoal{K: 1, MinScore: &one, MaxScore: &two}, batch.Request{}, collection.Euclidean, "max_score", "2, but the least score is 1"},
+		{"no distance within", batch.QueryGoal{K: 1, MinScore: &one, MaxScore: &two}, batch.Request{}, collection.Euclidean, "max_score", "2, but min_score is 1"},
 	} {
 		err := CheckGoal(&c.goal, &c.all, c.metric)
 		if (err != nil) != (c.field != "") || err != nil && (err.Field != c.field || !strings.Contains(err.Err.Error(), c.says) || err.Query != -1) {

@@ -222,10 +222,10 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 		if compared && !(math.Abs(float64(a.Scores[at])-score) <= off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, not %.9g", id, at+1, score, a.Scores[at])
 		}
-		if c.minScore != nil && !c.reaches(score, off) {
+		if c.minScore != nil && !c.within(a.Scores, at, score, off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, beyond the limit of %g", id, at+1, score, *c.minScore)
 		}
-		if c.maxScore != nil && !c.stays(score, off) {
+		if c.maxScore != nil && !c.beneath(a.Scores, at, score, off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, better than the limit of %g", id, at+1, score, *c.maxScore)
 		}
 		if at > 0 && compared && c.before(a.Scores[at], a.Scores[at-1]) {

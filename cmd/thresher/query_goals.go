@@ -158,7 +158,8 @@ func (g *queryGoals) goal(row int64, numbers []float64) (batch.QueryGoal, error)
 	column, text := g.named().Of(wrong.Field), wrong.Err.Error()
 	switch {
 	case !errors.Is(wrong.Err, tasks.ErrUnbounded):
-		text = strings.Replace(text, "the greatest score is", "--max-score is", 1) // of all queries: of its own the column is named
+		// A greatest score that is named is that of all queries; for one of its own the column is.
+		text = strings.NewReplacer("max_score is", "--max-score is", "min_score is", "the least score is").Replace(text)
 	case g.kColumn != "":
 		text = "null, and no -k says how many atoms are wanted"
 	default:

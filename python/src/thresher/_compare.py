@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, number, probability, text, whole
+from thresher._arguments import Deadline, Device, Method, Metric, flag, number, probability, text, whole
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
 from thresher._knn import as_index
@@ -255,12 +255,12 @@ def recall(
     """
     index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        rows = index._queries(queries)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         if k is not None:
             fields["k"] = whole(k, "k")
-        if exclude_self:
+        if flag(exclude_self, "exclude_self"):
             fields["self_first"] = 0
         reply, out = index._call("recall", fields, arrays, progress=progress, deadline=deadline)
         report = reply["report"]
@@ -311,13 +311,13 @@ def certify(
     """
     index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        rows = index._queries(queries)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         width = arrays["answers"].shape[1]
         if k is not None:
             fields["k"] = width = whole(k, "k")
-        if exclude_self:
+        if flag(exclude_self, "exclude_self"):
             fields["self_first"] = 0
         reply, out = index._call("certify", fields, arrays, progress=progress, deadline=deadline)
         report = reply["certified"]
@@ -392,7 +392,7 @@ def verify(
     """
     index, own = as_index(vectors, metric, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        rows = index._queries(queries)
         given = _given(index, answers, scores, len(rows))
         fields, arrays = index._request(
             rows, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None

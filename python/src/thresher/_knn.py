@@ -11,6 +11,7 @@ import numpy.typing as npt
 from thresher import _arrays
 from thresher._arguments import Deadline, Device, Method, Metric, seconds, whole
 from thresher._arrays import Vectors
+from thresher._columns import names_of
 from thresher._index import Index
 from thresher._progress import Progress
 from thresher._worker import DeadlineExceeded
@@ -77,7 +78,8 @@ def knn(
     """
     begun, limit = time.monotonic(), seconds(deadline)
     whole(k, "k")
-    rows = _arrays.matrix(queries, "queries", one=True)
+    columns = vectors._columns if isinstance(vectors, Index) else names_of(vectors, "vectors")
+    rows = _arrays.matrix(queries, "queries", one=True, columns=columns)
     index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
         if limit is not None:
