@@ -14,7 +14,7 @@ import (
 type npzResults struct {
 	*source
 	ids, scores, pulls, exact *npzColumn     // all but ids may be nil
-	complete                  *npzColumn     // nil in older files
+	complete, delta, epsilon  *npzColumn     // nil in older files
 	guarantee                 *npzGuarantees // nil in older files
 	names                     *npzNames      // nil without
 	rows, next                int64
@@ -23,7 +23,7 @@ type npzResults struct {
 
 // columns are the arrays of numbers that the file has.
 func (z *npzResults) columns() []*npzColumn {
-	all := []*npzColumn{z.ids, z.scores, z.pulls, z.exact, z.complete}
+	all := []*npzColumn{z.ids, z.scores, z.pulls, z.exact, z.complete, z.delta, z.epsilon}
 	return slices.DeleteFunc(all, func(c *npzColumn) bool { return c == nil })
 }
 
@@ -45,6 +45,7 @@ func openNPZResults(src *source) (ResultReader, error) {
 		return nil, err
 	}
 	z := &npzResults{source: src, rows: -1}
+	stated := slices.ContainsFunc(entries, func(e npzEntry) bool { return e.name == "guarantee" })
 	for _, want := range []struct {
 		names []string
 		dims  int
@@ -53,12 +54,13 @@ func openNPZResults(src *source) (ResultReader, error) {
 	}{
 		{npzIDNames(), 2, idTypes, &z.ids}, {npzScoreNames(), 2, "f4 f8", &z.scores},
 		{[]string{"pulls"}, 1, "i8", &z.pulls}, {[]string{"exact"}, 1, "b1", &z.exact}, {[]string{"complete"}, 1, "b1", &z.complete},
+		{[]string{"delta"}, 1, "f8", &z.delta}, {[]string{"epsilon"}, 1, "f8", &z.epsilon},
 	} {
 		e, err := chooseArray(src.name, entries, want.names)
 		if err != nil {
 			return nil, err
 		}
-		if e == nil {
+		if e == nil || want.types == "f8" && !stated { // arrays of these names may be anything
 			continue
 		}
 		if *want.to, err = z.column(e, want.dims, want.types); err != nil {
@@ -210,6 +212,9 @@ func (c *npzColumn) float(j int) float32 {
 	return float32(math.Float64frombits(binary.LittleEndian.Uint64(c.buf[8*j:])))
 }
 
+// double returns the first element, of size 8.
+func (c *npzColumn) double() float64 { return math.Float64frombits(binary.LittleEndian.Uint64(c.buf)) }
+
 func (z *npzResults) Len() int64 { return z.rows }
 
 func (z *npzResults) Next() (Result, error) {
@@ -273,6 +278,12 @@ func (z *npzResults) read() (Result, error) {
 	}
 	if z.complete != nil {
 		r.Partial = z.complete.buf[0] == 0
+	}
+	if z.delta != nil {
+		r.Delta = z.delta.double()
+	}
+	if z.epsilon != nil {
+		r.Epsilon = z.epsilon.double()
 	}
 	if z.guarantee != nil {
 		var err error

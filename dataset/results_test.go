@@ -229,6 +229,33 @@ func TestAppendJSONL(t *testing.T) {
 	}
 }
 
+// TestGrantedIsKept: what a guarantee allows survives spool, npz and Parquet; arrays of these names in files that
+// state no guarantee are not read.
+func TestGrantedIsKept(t *testing.T) {
+	want := []Result{
+		{IDs: []int64{1}, Scores: []float32{2}, Guarantee: "probabilistic", Delta: .001, Epsilon: .5},
+		{Query: 1, IDs: []int64{0}, Scores: []float32{3}, Guarantee: "exact", Exact: true},
+	}
+	for _, suffix := range []string{".npz", ".parquet"} {
+		path, err := assemble(t, want, 1, suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := readResults(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", suffix, d)
+		}
+		want[1].Delta = 1
+		if _, err := assemble(t, want, 1, suffix); err == nil || !strings.Contains(err.Error(), "out of range") {
+			t.Errorf("%s: delta 1: %v", suffix, err)
+		}
+		want[1].Delta = 0
+	}
+}
+
 // TestResultsRoundTrip: any result survives spool and JSONL.
 func TestResultsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -69,7 +69,7 @@ func TestSearch(t *testing.T) {
 		names = append(names, strings.TrimSuffix(f.Name, ".npy"))
 	}
 	slices.Sort(names)
-	if !slices.Equal(names, []string{"complete", "exact", "guarantee", "ids", "pulls", "scores"}) {
+	if !slices.Equal(names, []string{"complete", "delta", "epsilon", "exact", "guarantee", "ids", "pulls", "scores"}) {
 		t.Errorf("npz of %v", names)
 	}
 }

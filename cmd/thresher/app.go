@@ -20,7 +20,7 @@ import (
 // Exit codes of the command.
 const (
 	exitOK          = 0
-	exitWrong       = 1 // verify found wrong answers; an offline job did not complete
+	exitWrong       = 1 // verify found wrong answers; recall below --fail-under; an offline job did not complete
 	exitInput       = 2 // usage or bad input
 	exitDeadline    = 3 // a deadline left partial answers
 	exitBackend     = 4 // backend unavailable

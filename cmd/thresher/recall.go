@@ -24,6 +24,7 @@ type recallFlags struct {
 	k               int
 	sample          int64
 	excludeSelf     bool
+	failUnder       float64 // 0: never
 	force, json     bool
 }
 
@@ -43,6 +44,7 @@ scores are not the atoms' (inner products, cosines or distances in any usual for
 
 Answers are in the order of the queries. Their ids are row numbers of the atoms or,
 where the atoms have an id column, its ids. --misses lists what each answer lacks.
+With --fail-under the exit code is 1 if the mean recall is less.
 
 With --exclude, --k-column and the like the atoms wanted are those that search finds with
 the same flags; others do not count as found. Of answers that have the query itself
@@ -59,6 +61,7 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 	fs.IntVarP(&f.k, "k", "k", 0, "atoms wanted of each query; 0 = the length of the longest answer")
 	fs.Int64Var(&f.sample, "sample", 0, "compare this many queries, drawn by --seed; 0 = all")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j, is not among the atoms wanted, and does not count where an answer has it")
+	fs.Float64Var(&f.failUnder, "fail-under", 0, "exit code 1 if the mean recall of the answers compared is less than this, in (0, 1]; 0 = never")
 	fs.BoolVar(&f.force, "force", false, "overwrite the file of --misses")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, recallSettings()...)
@@ -82,6 +85,8 @@ func (f *recallFlags) check() error {
 		return fmt.Errorf("recall: --sample %d is negative", f.sample)
 	case f.k < 0:
 		return fmt.Errorf("recall: -k %d is negative", f.k)
+	case !(f.failUnder >= 0 && f.failUnder <= 1):
+		return fmt.Errorf("recall: --fail-under %g is not a recall, from 0 to 1", f.failUnder)
 	}
 	return nil
 }
@@ -166,7 +171,18 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.config.Chunk).forAnswers(r.longest)); err != nil {
 		return err
 	}
-	return r.print()
+	if err := r.print(); err != nil {
+		return err
+	}
+	return r.verdict()
+}
+
+// verdict is the error of a recall below --fail-under.
+func (r *recall) verdict() error {
+	if r.report.Recall >= r.flags.failUnder {
+		return nil
+	}
+	return &exitError{exitWrong, fmt.Errorf("recall %.6g, less than --fail-under %g", r.report.Recall, r.flags.failUnder)}
 }
 
 // survey counts the answers and, without -k, determines k from them.

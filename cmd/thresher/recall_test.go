@@ -24,6 +24,28 @@ func recallOf(t *testing.T, args ...string) (r recallSummary) {
 	return r
 }
 
+// TestRecallFailUnder: a recall of exactly the limit passes.
+func TestRecallFailUnder(t *testing.T) {
+	dir := t.TempDir()
+	var rows strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&rows, "[%d]\n", i)
+	}
+	atoms, queries := writeFile(t, dir, "a.jsonl", []byte(rows.String())), writeFile(t, dir, "q.jsonl", []byte("[1]\n"))
+	ids := make([]string, 20)
+	for i := range ids {
+		ids[i] = fmt.Sprint(29 - i)
+	}
+	ids[19] = "0" // 19 of 20 are right
+	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[`+strings.Join(ids, ",")+"]}\n"))
+	for limit, code := range map[string]int{"0": exitOK, "0.95": exitOK, "0.9500001": exitWrong, "1": exitWrong, "1.01": exitInput, "NaN": exitInput, "-0.5": exitInput} {
+		r := thresher(t, "recall", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", answers, "--fail-under", limit)
+		if r.wantCode(t, code); code == exitWrong && (!strings.Contains(r.out, "0.9500") || !strings.Contains(r.err, "recall 0.95, less than --fail-under "+limit)) {
+			t.Errorf("%s%s", r.out, r.err)
+		}
+	}
+}
+
 func TestRecall(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)

@@ -155,6 +155,7 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 			Query: first + int64(j), IDs: a.IDs, Scores: a.Scores,
 			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
+			Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon,
 		}
 		if names != nil && o.rows == nil {
 			r.Names = make([]string, len(a.IDs))

@@ -328,13 +328,13 @@ func TestDeadline(t *testing.T) {
 	verify[len(verify)-1] = filepath.Join(dir, "lied.jsonl")
 	thresher(t, append(verify, "--strict-delta")...).wantCode(t, exitWrong)
 
-	// Only .jsonl contains certificates; without them an interrupted answer looks malformed,
-	// so verify says where to find them.
+	// Only .jsonl contains certificates; without its open bound a stopped answer is malformed, and
+	// verify says where to find it.
 	matrix, certificates := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
 	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).wantCode(t, exitDeadline)
 	bare := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix)
 	bare.wantCode(t, exitWrong)
-	if !strings.Contains(bare.err, "60 of them too short") || !strings.Contains(bare.err, "--certificates") {
+	if !strings.Contains(bare.err, "60 are of searches that were stopped") || !strings.Contains(bare.err, "--certificates") {
 		t.Error(bare.err)
 	}
 	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).wantCode(t, exitOK)

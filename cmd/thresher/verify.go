@@ -43,7 +43,7 @@ An answer is wrong if one of the k best atoms is missing that scores more than a
 returned, plus epsilon and the rounding error of float64 sums; with l2, one that is
 nearer by more than epsilon and (3d+48) 2^-53 of the squared distance. So each rank has
 the score of the true rank, less epsilon. Certificates of boundedme promise less: no
-atom returned scores below the k-th best, less epsilon; the report says which rule was
+atom returned scores below the k-th best, less epsilon; the report says which criterion was
 used. An answer is malformed if its length is wrong, if an atom does not exist, is
 repeated or is the query itself, or if a score is not the atom's. A partial answer, cut
 short by a deadline, is checked against its open bound, and malformed without one.
@@ -117,7 +117,7 @@ func (f *verifyFlags) check() error {
 		return fmt.Errorf("verify: -k %d is negative", f.k)
 	}
 	if err := (&verify.Bar{Require: batch.Guarantee(f.require)}).Check(); err != nil {
-		return fmt.Errorf("verify: --require: %w", err)
+		return fmt.Errorf("verify: --%w", err)
 	}
 	switch batch.Guarantee(f.guarantee) {
 	case "", batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
@@ -306,13 +306,14 @@ func (v *verification) check(ctx context.Context, src *queryChunks) error {
 	}
 	defer r.close()
 	v.answers = r
-	v.report.bare, v.report.guarantee = v.certified == 0, v.flags.guarantee
+	v.report.bare, v.report.flag = v.certified == 0, v.flags.guarantee != ""
 	v.setTerms()
 	found, err := tasks.Verify(ctx, v.oracle, v.claims(ctx, src), nil)
 	if err != nil {
 		return err
 	}
 	found.K, found.Metric = v.k, v.metric.String()
+	v.report.stating = r.stating
 	v.report.VerifySummary = found
 	return nil
 }

@@ -93,7 +93,7 @@ func TestVerifyJudgesByTheGuarantee(t *testing.T) {
 	sure := worsen(t, atoms, queries, answers, filepath.Join(dir, "sure.jsonl"), 100) // 2 of 200 wrong
 	bare := func(to string, every int) string {
 		from := worsen(t, atoms, queries, answers, filepath.Join(dir, "x.jsonl"), every)
-		return rewrite(t, from, filepath.Join(dir, to), func(_ int, r *dataset.Result) { r.Certificate, r.Exact = nil, false })
+		return rewrite(t, from, filepath.Join(dir, to), func(_ int, r *dataset.Result) { r.Certificate, r.Guarantee, r.Exact = nil, "", false })
 	}
 	few, many := bare("few.jsonl", 100), bare("many.jsonl", 4)
 	chance := []string{"--guarantee", "probabilistic"}
@@ -149,6 +149,33 @@ func TestVerifyLowersWhatIsGranted(t *testing.T) {
 		r.wantCode(t, c.code)
 		if !strings.Contains(r.out+r.err, c.want) {
 			t.Errorf("%v: no %q:\n%s%s", c.args, c.want, r.out, r.err)
+		}
+	}
+}
+
+// TestVerifyFilesThatState: an npz or Parquet file states the guarantee, delta and gap of its answers.
+func TestVerifyFilesThatState(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 40), vectorFile(t, dir, "q.npy", 2, 20, 40)
+	certificates := filepath.Join(dir, "c.jsonl")
+	for _, name := range []string{"r.npz", "r.parquet"} {
+		out := filepath.Join(dir, name)
+		thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict",
+			"--delta", ".003", "--epsilon", "3", "--out", out, "--certificates", certificates, "--force").wantCode(t, exitOK)
+		for _, c := range []struct {
+			args []string
+			code int
+			want string
+		}{
+			{nil, exitOK, "by their file"},
+			{nil, exitOK, "epsilon up to 3 (20 answers)"},
+			{[]string{"--epsilon", "2"}, exitWrong, "grants epsilon 3 where at most 2 is allowed"},
+			{[]string{"--certificates", certificates}, exitOK, "probabilistic (order)"},
+		} {
+			r := thresher(t, append([]string{"verify", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", out}, c.args...)...)
+			if r.wantCode(t, c.code); !strings.Contains(r.out, c.want) {
+				t.Errorf("%s %v: no %q:\n%s", name, c.args, c.want, r.out)
+			}
 		}
 	}
 }
