@@ -16,6 +16,7 @@ import (
 type atoms struct {
 	*collection.Collection
 	names       []string // the ids column, by row number; nil without one
+	columns     dataset.Layout
 	load, build time.Duration
 }
 
@@ -59,7 +60,7 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return &atoms{Collection: c, names: m.IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+	return &atoms{Collection: c, names: m.IDs, columns: dataset.LayoutOf(r), load: loaded.Sub(begun), build: time.Since(loaded)}, nil
 }
 
 // warnDropped logs the columns that are not stored, including the id column if ids are not

@@ -39,6 +39,7 @@ the atoms have an id column, its ids. Without -k, k is the length of the longest
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSearch(cmd.Context(), f) },
 	}
 	f.add(cmd.Flags())
+	a.reading.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
 	addSettings(cmd, searchSettings()...)
 	cmd.Flags().Lookup("method").Usage += "; certain unless given"

@@ -17,8 +17,8 @@ type exclusions struct {
 	n     int      // atoms
 }
 
-func openExclusions(in input) (*exclusions, error) {
-	lists, err := dataset.OpenLists(in.path)
+func openExclusions(in input, zeros string) (*exclusions, error) {
+	lists, err := dataset.OpenLists(in.path, &dataset.ListOptions{Zeros: zeros, ZerosWord: "--zeros"})
 	if err != nil {
 		return nil, in.named(err)
 	}
@@ -26,8 +26,8 @@ func openExclusions(in input) (*exclusions, error) {
 }
 
 // surveyExclusions reads all lists once and compares their number with that of the m queries.
-func surveyExclusions(ctx context.Context, in, queries input, m int64) error {
-	e, err := openExclusions(in)
+func surveyExclusions(ctx context.Context, in, queries input, m int64, zeros string) error {
+	e, err := openExclusions(in, zeros)
 	if err != nil {
 		return err
 	}

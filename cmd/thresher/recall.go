@@ -55,6 +55,7 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
+	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
 	fs.StringVar(&f.misses, "misses", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
@@ -105,6 +106,7 @@ type recall struct {
 
 // recallSummary is what recall prints.
 type recallSummary struct {
+	columnsRead
 	Answers int64        `json:"answers"` // in the file
 	Metric  string       `json:"metric"`
 	Method  batch.Method `json:"method"`
@@ -137,6 +139,9 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 			return err
 		}
 		defer r.in.exclude.remove()
+	}
+	if r.in.queries, err = r.in.atoms.alike(r.in.queries, f.atomsColumn); err != nil {
+		return err
 	}
 	queries, err := r.in.queries.openQueries(f.queriesColumn, f.columns()...)
 	if err != nil {
@@ -206,6 +211,7 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 		return err
 	}
 	r.engine = e
+	r.report.columnsRead = columnsOf(e.atoms.columns, queries)
 	r.report.Metric, r.report.Method = e.atoms.Metric.String(), r.method
 	if r.oracle, err = verify.NewOracle(e.atoms.Rows, e.atoms.Dim, e.atoms.Metric, r.config.Threads); err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", r.in.atoms.name, err), e.close())

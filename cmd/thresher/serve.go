@@ -42,7 +42,7 @@ certificate.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runServe(cmd.Context(), demo) },
 	}
 	cmd.Flags().BoolVar(&demo, "demo", false, "create the collection demo from the doc comments of Go's standard library, and print how to search it")
-	addSettings(cmd, append(config.ServerKeys(), "threads", "backend", "device", "kernels", "costs")...)
+	addSettings(cmd, append(config.ServerKeys(), "threads", "dense_limit", "backend", "device", "kernels", "costs")...)
 	return cmd
 }
 

@@ -74,6 +74,7 @@ neighbourhoods, which counts wrong answers that lack the same atom once.`,
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
+	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids that the answers and --exclude use (default: row numbers, and for texts the column id)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv)")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
@@ -85,7 +86,7 @@ neighbourhoods, which counts wrong answers that lack the same atom once.`,
 	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which atoms were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 if wrong answers are incompatible with delta")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
-	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk")
+	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit")
 	fs.Lookup("chunk").Usage = "queries checked together"
 	fs.Lookup("seed").Usage = "seed that draws the queries of --sample"
 	return cmd
@@ -143,6 +144,9 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer in.remove()
+	if in, err = atoms.alike(in, f.atomsColumn); err != nil {
+		return err
+	}
 	queries, err := in.openQueries(f.queriesColumn, f.columns()...)
 	if err != nil {
 		return err
@@ -150,6 +154,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	defer queries.Close()
 
 	v := &verification{app: a, flags: f}
+	v.report.QueryColumns = dataset.LayoutOf(queries).String()
 	if v.in, err = a.openInput(ctx, "answers", f.answers); err != nil {
 		return err
 	}
@@ -212,10 +217,11 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		}
 		rows, have, metric, free = c.Rows, c.Dim, c.Metric, c.Close
 	} else {
-		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true})
+		m, layout, err := in.readAll(ctx, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true})
 		if err != nil {
-			return nil, in.named(err)
+			return nil, err
 		}
+		v.report.VectorColumns = layout.String()
 		rows, have, v.atoms.names = m.Data, m.Dim, m.IDs
 	}
 	if have != dim {

@@ -21,6 +21,7 @@ type verifyReport struct {
 	Checked int64  `json:"checked"`
 	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
 	Metric  string `json:"metric"`
+	columnsRead
 	verify.Tally
 	Problems []string `json:"problems,omitempty"`
 
@@ -79,6 +80,7 @@ func (r *verifyReport) verdict(strict bool) error {
 func (r *verifyReport) print(w io.Writer) error {
 	t := newTable(w)
 	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.goal()))
+	r.columnsRead.print(t)
 	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, "")))
 	t.row("wrong", r.Wrong)
 	t.row("malformed", r.Malformed)

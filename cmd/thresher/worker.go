@@ -31,7 +31,7 @@ is a socket, or standard input and output are pipes, over which it sends calls
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runWorker(cmd.Context(), parent) },
 	}
 	cmd.Flags().IntVar(&parent, "parent", 0, "process `id` of the program to serve")
-	addSettings(cmd, "backend", "device", "threads", "kernels", "costs")
+	addSettings(cmd, "backend", "device", "threads", "dense_limit", "kernels", "costs")
 	return cmd
 }
 

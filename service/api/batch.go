@@ -56,6 +56,9 @@ type BatchGoals struct {
 	// ExcludeFileID is the id of a file of lists, one a row, of the ids that the row may not
 	// return: a sparse matrix of scipy (.npz), .jsonl or .ivecs.
 	ExcludeFileID string `json:"exclude_file_id,omitempty"`
+	// Zeros says whether a zero that the sparse matrix of that file stores excludes its id: keep or
+	// drop; "" makes such a zero an error.
+	Zeros string `json:"zeros,omitempty"`
 	// CandidatesFileID is the id of a file of answers to the rows, of any origin, whose atoms
 	// are scored first.
 	CandidatesFileID string `json:"candidates_file_id,omitempty"`

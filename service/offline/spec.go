@@ -48,6 +48,7 @@ func goalsReader(name string, g *BatchGoals) jsonbody.Reader {
 		"min_score_column":   jsonbody.Text(name+".min_score_column", &g.MinScoreColumn),
 		"max_score_column":   jsonbody.Text(name+".max_score_column", &g.MaxScoreColumn),
 		"exclude_file_id":    jsonbody.Text(name+".exclude_file_id", &g.ExcludeFileID),
+		"zeros":              jsonbody.Text(name+".zeros", &g.Zeros),
 		"candidates_file_id": jsonbody.Text(name+".candidates_file_id", &g.CandidatesFileID),
 	})
 }
