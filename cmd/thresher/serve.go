@@ -193,7 +193,7 @@ func (a *app) serviceOptions() service.Options {
 		Dir: c.Data, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
 		AnyHost: c.Insecure || !c.Loopback(),
 		Limits: service.Limits{
-			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Memory: c.MaxMemory,
+			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Dense: a.config.DenseLimit, Memory: c.MaxMemory,
 			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Listed: c.MaxListed, Collections: c.MaxCollections,
 			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
 			ClientRate: float64(c.ClientRate), ClientBurst: c.ClientBurst, ClientSearches: c.ClientSearches,

@@ -43,6 +43,10 @@ type BatchSpec struct {
 	OutputFormat string `json:"output_format,omitempty"`
 	// Goals, if not nil, says what each row of a matrix file asks for itself.
 	Goals *BatchGoals `json:"goals,omitempty"`
+	// Column names the columns of a matrix file that make the vectors, and Header says whether the
+	// first line of CSV names its columns, yes or no; "" of either decides what has one reading.
+	Column string `json:"column,omitempty"`
+	Header string `json:"header,omitempty"`
 }
 
 // BatchGoals names what the rows of a matrix file ask for themselves, in addition to what
@@ -93,6 +97,8 @@ type Batch struct {
 	Search       json.RawMessage   `json:"search,omitempty"`
 	OutputFormat string            `json:"output_format,omitempty"`
 	Goals        *BatchGoals       `json:"goals,omitempty"`
+	Column       string            `json:"column,omitempty"`
+	Header       string            `json:"header,omitempty"`
 	Progress     BatchProgress     `json:"progress"`
 }
 

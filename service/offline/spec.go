@@ -35,6 +35,8 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 		"metadata":          jsonbody.Optional(jsonbody.TextMap("metadata", &s.Metadata)),
 		"search":            jsonbody.Raw(&search),
 		"output_format":     jsonbody.Optional(jsonbody.Text("output_format", &s.OutputFormat)),
+		"column":            jsonbody.Optional(jsonbody.Text("column", &s.Column)),
+		"header":            jsonbody.Optional(jsonbody.Text("header", &s.Header)),
 		"goals":             jsonbody.Optional(jsonbody.Pointer("goals", &s.Goals, goalsReader)),
 	})
 	s.Search = slices.Clone(search)

@@ -635,6 +635,7 @@ class Index:
         metric: Metric | None = None,
         column: str | None = None,
         ids: str | None = None,
+        header: Literal["yes", "no"] | None = None,
         basis: str | None = None,
         seed: int | None = None,
         device: Device = "auto",
@@ -652,7 +653,11 @@ class Index:
         metric, basis, seed
             Of vectors; a saved index has its own.
         column, ids : str, optional
-            The column or array of the vectors, and that of their ids.
+            The column or array of the vectors, and that of their ids. Of CSV `column` may also
+            list columns with a coordinate each, separated by commas, or be a pattern such as ``d*``.
+        header : "yes" or "no", optional
+            Whether the first line of CSV names the columns. Without it lines of texts do, and those
+            that count 0,1,2,.. or 1,2,3,..
         device, progress, deadline
             As of the index.
         """
@@ -663,6 +668,7 @@ class Index:
         given = {
             "column": column,
             "ids": ids,
+            "header": header,
             "basis": basis,
             "seed": seed,
             "metric": None if metric is None else metric_name(metric),
