@@ -123,7 +123,7 @@ func (a *arrowVectors) choose(s *arrow.Schema, opt Options) error {
 		return fail(a.name, "%w", err)
 	}
 	if opt.Column == "" {
-		if err := refuseFound(found[0], arrowLists(s), opt.words().Column); err != nil {
+		if err := refuseFound(found[0], found[0], arrowLists(s), opt.words().Column); err != nil {
 			return fail(a.name, "%w", err)
 		}
 	}

@@ -234,14 +234,14 @@ func indexNames() []string {
 
 // refuseFound refuses a column, field or array as the vectors that is the only one of suitable
 // type, but by its name, or those of all others, something else: part of the answers of a search,
-// or the values of sparse vectors.
-func refuseFound(name string, all []string, word string) error {
+// or the values of sparse vectors. called is what the user would call it.
+func refuseFound(name, called string, all []string, word string) error {
 	if slices.Contains(answerNames(), name) {
-		return fmt.Errorf("%q may be vectors, or by its name part of the answers of a search; the file has %s; %s=%s makes it the vectors", name, listed(slices.Clone(all)), word, name)
+		return fmt.Errorf("%q may be vectors, or by its name part of the answers of a search; the file has %s; %s=%s makes it the vectors", name, listed(slices.Clone(all)), word, called)
 	}
 	for _, other := range all {
 		if other != name && slices.Contains(indexNames(), other) {
-			return fmt.Errorf("%q may be vectors, or the values of sparse vectors whose coordinates are in %q; %s=%s makes it the vectors", name, other, word, name)
+			return fmt.Errorf("%q may be vectors, or the values of sparse vectors whose coordinates are in %q; %s=%s makes it the vectors", name, other, word, called)
 		}
 	}
 	return nil

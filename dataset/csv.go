@@ -69,7 +69,8 @@ func openCSV(src *source, opt Options) (Reader, error) {
 	return c, nil
 }
 
-// separator returns the most frequent of comma, semicolon and tab in the first line.
+// separator returns the most frequent of comma, semicolon and tab in the first line, but no comma
+// that stands in a number between two others.
 func separator(text []byte) rune {
 	if at := bytes.IndexByte(text, '\n'); at >= 0 {
 		text = text[:at]
@@ -77,6 +78,13 @@ func separator(text []byte) rune {
 	best, most := ',', 0
 	if bytes.IndexByte(text, '[') >= 0 {
 		return best // arrays contain commas
+	}
+	for _, c := range []string{";", "\t"} {
+		for field := range strings.SplitSeq(string(text), c) {
+			if strings.Contains(string(text), c) && isDecimalComma(field) {
+				return rune(c[0]) // commas stand in the numbers
+			}
+		}
 	}
 	for _, c := range []rune{',', ';', '\t'} {
 		if n := bytes.Count(text, []byte(string(c))); n > most {

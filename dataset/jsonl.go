@@ -250,7 +250,7 @@ func chooseField(line []byte, opt Options) (string, error) {
 	}
 	switch len(found) {
 	case 1:
-		return found[0], refuseFound(found[0], found, opt.words().Column)
+		return found[0], refuseFound(found[0], found[0], found, opt.words().Column)
 	case 0:
 		return "", fmt.Errorf("no field is an array of numbers; the object has %s", listed(all))
 	}

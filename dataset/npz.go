@@ -77,11 +77,11 @@ func withIDs(src *source, entries []npzEntry, r Reader, l Layout, opt Options) (
 	var ids *npzEntry
 	for i := range entries {
 		e := &entries[i]
-		found := opt.IDs == "" && opt.FindIDs && e.name == idsName && !slices.Contains(l.Vector, idsName)
+		found := opt.IDs == "" && opt.FindIDs && e.name == idsName && len(e.header.shape) == 1 && !slices.Contains(l.Vector, idsName)
 		switch {
 		case opt.IDs == e.name || found:
 			ids = e
-		case !slices.Contains(l.Vector, e.name):
+		case !slices.Contains(l.Vector, e.name) && !(l.Sparse && e.name == sparseMark):
 			l.Dropped = append(l.Dropped, e.name)
 		}
 	}
@@ -173,7 +173,7 @@ func chooseNPZ(file string, entries []npzEntry, opt Options) (*npzEntry, error) 
 	switch len(found) {
 	case 1:
 		e := &entries[found[0]]
-		return e, located(file, -1, refuseFound(e.name, matrices(entries), opt.words().Column))
+		return e, located(file, -1, refuseFound(e.name, e.name, matrices(entries), opt.words().Column))
 	case 0:
 		return nil, fail(file, "no array is a matrix of a supported dtype; the file holds %s", listed(all))
 	}

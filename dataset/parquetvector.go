@@ -13,7 +13,7 @@ func (p *parquetFile) vectorLeaf(opt Options) (*parquetLeaf, error) {
 	var choice *parquetLeaf
 	for i := range p.leaves {
 		l := &p.leaves[i]
-		all = append(all, l.name)
+		all = append(all, l.described())
 		_, supported := l.kind()
 		if name != "" && (l.name == name || l.path == name) {
 			return l, located(p.name, -1, l.refuseNamed(name, supported))
@@ -48,6 +48,14 @@ func (l *parquetLeaf) refuseNamed(name string, supported bool) error {
 	return nil
 }
 
+// described is the name of a leaf, with what a vector is not.
+func (l *parquetLeaf) described() string {
+	if l.inMap() {
+		return l.name + " (a map)"
+	}
+	return l.name
+}
+
 // isList reports whether a leaf holds the elements of a list: what is repeated has nothing else.
 func (l *parquetLeaf) isList() bool { return l.column.MaxRepetitionLevel() == 1 && l.beside == nil }
 
@@ -67,7 +75,7 @@ func (p *parquetFile) refuseFoundLeaf(choice *parquetLeaf, word string) error {
 			all = append(all, name)
 		}
 	}
-	return refuseFound(own, slices.Compact(all), word)
+	return refuseFound(own, choice.name, slices.Compact(all), word)
 }
 
 // field returns the struct that a leaf is in, as a path, and its name there.

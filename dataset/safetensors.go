@@ -114,7 +114,7 @@ func chooseTensor(file string, tensors map[string]tensor, opt Options) (string, 
 	}
 	switch len(found) {
 	case 1:
-		return found[0], tensors[found[0]], located(file, -1, refuseFound(found[0], found, opt.words().Column))
+		return found[0], tensors[found[0]], located(file, -1, refuseFound(found[0], found[0], found, opt.words().Column))
 	case 0:
 		return "", tensor{}, fail(file, "no tensor is a matrix of a supported dtype; the file holds %s", listed(all))
 	}

@@ -22,6 +22,9 @@ type sparseRows struct {
 // sparseArrays are the arrays of a sparse matrix in rows.
 func sparseArrays() []string { return []string{"indptr", "indices", "shape", "format", "data"} }
 
+// sparseMark is the array by which scipy tells its sparse arrays from its sparse matrices.
+const sparseMark = "_is_array"
+
 // isSparse reports whether an npz has the arrays of a sparse matrix, as scipy.sparse.save_npz
 // writes them in each of its formats.
 func isSparse(entries []npzEntry) bool {
