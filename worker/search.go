@@ -99,9 +99,9 @@ func (h *hunt) read(f *searching, withCandidates bool) error {
 	return nil
 }
 
-// run answers all queries, and calls take with each part: the number of its first query, and its
-// answers. A search that reaches its deadline returns what it has.
-func (h *hunt) run(ctx context.Context, step string, take func(lo int, resp *batch.Response) error) error {
+// run answers all queries, and calls take with each part: the number of its first query, its
+// request and its answers. A search that reaches its deadline returns what it has.
+func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batch.Request, resp *batch.Response) error) error {
 	part := partQueries
 	if h.k > 0 {
 		part = min(part, max(1, partAnswers/(24*h.k)))
@@ -124,7 +124,7 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, resp *bat
 		if lo == 0 {
 			h.warned = resp.Warnings
 		}
-		if err := take(lo, resp); err != nil {
+		if err := take(lo, &req, resp); err != nil {
 			return err
 		}
 		h.c.report(step, int64(hi), int64(h.m))
@@ -202,7 +202,7 @@ func (c *call) search(ctx context.Context) (any, *sheet, error) {
 	}
 	names := newTables()
 	t := &lookTable{lims: []int64{0}}
-	err = h.run(ctx, "searching", func(lo int, resp *batch.Response) error {
+	err = h.run(ctx, "searching", func(lo int, _ *batch.Request, resp *batch.Response) error {
 		out.put(lo, h.k, names, resp)
 		for j := range resp.Answers {
 			if f.Looks {
@@ -273,7 +273,7 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 	names := newTables()
 	g := &gathered{lims: []int64{0}}
 	t := &lookTable{lims: []int64{0}}
-	err = h.run(ctx, "searching", func(_ int, resp *batch.Response) error {
+	err = h.run(ctx, "searching", func(_ int, _ *batch.Request, resp *batch.Response) error {
 		for j := range resp.Answers {
 			a := &resp.Answers[j]
 			g.ids, g.scores = append(g.ids, a.IDs...), append(g.scores, a.Scores...)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
@@ -33,7 +34,7 @@ type tally struct {
 	Laws         map[batch.Law]int64       `json:"laws,omitempty"`
 	Warnings     []string                  `json:"warnings,omitempty"`
 	Candidates   batch.CandidateRecord     `json:"candidates,omitzero"`
-	Certified    certifiedTally            `json:"certified,omitzero"`
+	Certified    tasks.CertifyCounts       `json:"certified,omitzero"`
 	StatedScores verify.StatedScores       `json:"stated_scores,omitzero"`
 }
 
@@ -131,7 +132,7 @@ type summary struct {
 	Warnings         []string `json:"warnings,omitempty"`
 	// Candidates counts the candidates of all queries, Certified what certify found.
 	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
-	Certified  certifiedTally        `json:"certified,omitzero"`
+	Certified  *tasks.CertifySummary `json:"certified,omitempty"`
 	Graph      *graphSummary         `json:"graph,omitempty"`
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
@@ -155,7 +156,7 @@ func (s *summary) setTally(t tally) {
 	s.RowsScored = t.RowsScored
 	s.WrongAllowed = t.Allowed
 	s.Partial = t.Partial
-	s.Candidates, s.Certified = t.Candidates, t.Certified
+	s.Candidates = t.Candidates
 	s.Warnings = append(s.Warnings, t.Warnings...)
 }
 
@@ -197,8 +198,8 @@ func (s *summary) print(a *app) error {
 	t.row("guarantee", s.promise())
 	t.row("time", fmt.Sprintf("load %s, build %s, search %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds)))
 	switch {
-	case s.Certified.Compared > 0:
-		s.Certified.print(t)
+	case s.Certified != nil:
+		printCertified(t, s.Certified)
 	case s.Candidates.Given > 0:
 		t.row("candidates", fmt.Sprintf("%d given, %d of them in the answers", s.Candidates.Given, s.Candidates.Right))
 	}
