@@ -66,6 +66,7 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 	if m.Rows == 0 {
 		return nil, nil, wrong("path", "%s has no rows", f.Path)
 	}
+	o.Coordinates = dataset.LayoutOf(r).Coordinates()
 	reply, _, err := c.shelve(ctx, m.Data, m.Dim, nil, f.Device, o)
 	if info, ok := reply.(*about); ok {
 		info.VectorColumns = dataset.LayoutOf(r).String()

@@ -74,7 +74,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	begun := time.Now()
 	p := a.newProgress("preparing atoms")
 	defer p.done()
-	o.Progress = p.set
+	o.Progress, o.Coordinates = p.set, dataset.LayoutOf(r).Coordinates()
 	c, err := collection.Create(cmd.Context(), f.out, r, f.force, o)
 	if err != nil {
 		return fmt.Errorf("building %s from %s: %w", f.out, in.name, in.named(err))
@@ -88,6 +88,9 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	info, err := collection.Stat(f.out)
 	if err != nil {
 		return err
+	}
+	if len(o.Coordinates) != len(info.Coordinates) {
+		a.log.Warn("the names of the columns are too long to be kept: queries will be compared with the collection by place, not by name", "columns", len(o.Coordinates))
 	}
 	if f.json {
 		return json.NewEncoder(a.out).Encode(struct {

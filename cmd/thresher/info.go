@@ -93,6 +93,9 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 	t.row("version", info.Version)
 	t.row("atoms", info.N)
 	t.row("dimension", info.Dim)
+	if info.Coordinates != nil {
+		t.row("columns", "vectors from "+dataset.Ranges(info.Coordinates))
+	}
 	t.row("metric", info.Metric)
 	t.row("basis", info.Basis)
 	t.row("seed", info.Seed)

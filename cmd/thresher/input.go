@@ -125,7 +125,11 @@ func (in input) columnFlag() string {
 // coordinates returns the names of the coordinates, nil if they have none.
 func (in input) coordinates(column string) ([]string, error) {
 	if in.isCollection() {
-		return nil, nil
+		info, err := collection.Stat(in.path)
+		if err != nil {
+			return nil, err
+		}
+		return info.Coordinates, nil
 	}
 	r, err := in.open(&dataset.Options{Column: column, FindIDs: true})
 	if err != nil {

@@ -242,6 +242,7 @@ func (s *staged) measure() error {
 			return describe(err, o, "")
 		}
 		s.rows, s.dim, s.metric, s.basis = int64(info.N), info.Dim, info.Metric, info.Basis
+		s.layout = dataset.Layout{Vector: info.Coordinates, Wide: info.Coordinates != nil}
 	} else {
 		path := o.Path
 		if o.File != "" {

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -240,6 +240,11 @@ class Index:
     def metric(self) -> str:
         """``ip``, ``cosine`` or ``l2``."""
         return str(self._info["metric"])
+
+    @property
+    def vector_columns(self) -> str:
+        """Which columns of the file that `open` read made the vectors, as ``d0..d15``; empty without names."""
+        return str(self._info.get("vector_columns", ""))
 
     @property
     def ids(self) -> npt.NDArray[Any]:
