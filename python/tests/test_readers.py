@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import thresher
 
 pd = pytest.importorskip("pandas")
@@ -54,7 +55,7 @@ def test_gap_in_first_row(tmp_path: Path) -> None:
     f = frame()
     f.loc[0, "d3"] = np.nan
     f.to_csv(tmp_path / "x.csv", index=False)
-    with pytest.raises(OSError, match="row 0.*d3.*empty"):
+    with pytest.raises(OSError, match=r"row 0.*d3.*empty"):
         thresher.Index.open(tmp_path / "x.csv", metric="ip")
 
 
