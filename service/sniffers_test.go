@@ -50,7 +50,7 @@ func TestSniffers(t *testing.T) {
 				return
 			}
 			choice := url.Values{}
-			for name, value := range map[string]string{"column": c.Choice.Column, "header": c.Choice.Header} {
+			for name, value := range map[string]string{"column": c.Choice.Column, "header": c.Choice.Header, "ids": c.Choice.IDs} {
 				if value != "" {
 					choice.Set(name, value)
 				}

@@ -35,7 +35,7 @@ func TestSniffers(t *testing.T) {
 				return
 			}
 			fields := object{"path": path, "metric": "ip"}
-			for name, value := range map[string]string{"column": s.Choice.Column, "header": s.Choice.Header} {
+			for name, value := range map[string]string{"column": s.Choice.Column, "header": s.Choice.Header, "ids": s.Choice.IDs} {
 				if value != "" {
 					fields[name] = value
 				}

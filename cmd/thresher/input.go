@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,6 +32,8 @@ type input struct {
 	header string // "yes" or "no" of --header, or ""
 	// denseLimit is the greatest size to which a sparse matrix is written out.
 	denseLimit int64
+	// ids is the column that the user names for the ids, which is no coordinate.
+	ids string
 	// like are the names of the coordinates of the vectors that these are compared with.
 	like []string
 }
@@ -94,6 +97,7 @@ func (in input) isCollection() bool { return strings.HasSuffix(in.path, collecti
 // open returns a reader of the vectors.
 func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
 	o := *opt
+	o.IDs = cmp.Or(o.IDs, in.ids)
 	o.Like, o.DenseLimit = in.like, in.denseLimit
 	o.Words = dataset.Words{Column: "--" + in.columnFlag(), Header: "--header", DenseLimit: "--dense-limit"}
 	if format, _ := dataset.FormatOf(in.path); format == dataset.CSV {

@@ -144,6 +144,7 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 		return err
 	}
 	defer p.in.atoms.remove()
+	p.in.atoms.ids = f.ids
 	if f.with != "" {
 		if p.in.with, err = a.openInput(ctx, "with", f.with); err != nil {
 			return err

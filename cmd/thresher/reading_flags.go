@@ -20,6 +20,7 @@ func columnHelp(of string) string {
 // vectorsColumn gives the flag that names the columns of the vectors to search a second name,
 // which it has in every command.
 func vectorsColumn(fs *pflag.FlagSet, name string) {
+	fs.Lookup(name).Usage += " (also --vectors-column)"
 	normalized := fs.GetNormalizeFunc()
 	fs.SetNormalizeFunc(func(fs *pflag.FlagSet, given string) pflag.NormalizedName {
 		if given == "vectors-column" {

@@ -133,6 +133,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		}
 		defer r.in.exclude.remove()
 	}
+	r.in.atoms.ids = f.ids
 	if r.in.queries, err = r.in.atoms.alike(r.in.queries, f.atomsColumn); err != nil {
 		return err
 	}

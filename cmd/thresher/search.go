@@ -202,6 +202,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		return err
 	}
 	defer s.in.atoms.remove()
+	s.in.atoms.ids = f.ids
 	if s.in.queries, err = a.openInput(ctx, "queries", f.queries); err != nil {
 		return err
 	}

@@ -37,6 +37,15 @@ func TestSniffers(t *testing.T) {
 			if c.Rows == 0 {
 				return
 			}
+			if c.Choice.IDs != "" { // which build does not take
+				r := thresher(t, "search", "--atoms", path, "--ids", c.Choice.IDs, "--queries", path, "--metric", "ip", "-k", "1", "--json", "--out", filepath.Join(dir, "out.jsonl"))
+				r.wantCode(t, exitOK)
+				var s summary
+				if err := json.Unmarshal([]byte(r.out), &s); err != nil || s.Atoms != c.Rows || s.Dimension != c.Dim {
+					t.Errorf("%s (%v), want %d x %d", r.out, err, c.Rows, c.Dim)
+				}
+				return
+			}
 			r := thresher(t, append(append(build, "--json"), chosen(c.Choice, "--vectors-column")...)...)
 			r.wantCode(t, exitOK)
 			var built struct{ Atoms, Dimension int }

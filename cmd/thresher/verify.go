@@ -142,6 +142,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer atoms.remove()
+	atoms.ids = f.ids
 	in, err := a.openInput(ctx, "queries", f.queries)
 	if err != nil {
 		return err

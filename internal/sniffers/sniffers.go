@@ -53,7 +53,7 @@ func file(name string) []byte {
 // Cases returns the table.
 func Cases() []Case {
 	var all []Case
-	for _, group := range [][]Case{headers(), columns(), gaps(), arrays(), tables(), numbers()} {
+	for _, group := range [][]Case{headers(), columns(), ids(), gaps(), arrays(), tables(), numbers(), formats()} {
 		all = append(all, group...)
 	}
 	return all
@@ -110,6 +110,14 @@ func columns() []Case {
 	return cases
 }
 
+func ids() []Case {
+	return decide("which column holds the ids",
+		csv("the column id", "x,id,y\n1,7,2\n3,8,4\n").reads(Choice{IDs: "id"}, 2, 2, 1, 2),
+		csv("a column of another name", "key,d0,d1\n7,1,2\n8,3,4\n").refused(Column, "key", "d0").reads(Choice{IDs: "key"}, 2, 2, 1, 2),
+		csv("two columns id", "id,id,x\n1,7,2\n3,8,4\n").refused("", "id"),
+	)
+}
+
 func gaps() []Case {
 	return decide("whether a field without a number is a coordinate",
 		csv("a gap in the first row", "d0,d1,d2\n1,,2\n3,4,5\n").refused("", "d1", "empty"),
@@ -162,6 +170,13 @@ func tables() []Case {
 		line("answers", `{"query":0,"ids":[3,4]}`).refused(Column, "ids", "answers"),
 		line("answers of texts", `{"query":0,"names":["a","b"],"scores":[0.5,0.25]}`).refused(Column, "scores", "answers"),
 	)...)
+}
+
+func formats() []Case {
+	return decide("which format a file has",
+		Case{Name: "npy under another name", File: "a.csv", Data: file("row.npy")}.refused("", "csv", "npy"),
+		Case{Name: "Arrow under another name", File: "a.parquet", Data: file("two.arrow")}.refused("", "parquet", "arrow"),
+	)
 }
 
 func numbers() []Case {
