@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"thresher/collection"
@@ -34,6 +35,8 @@ type input struct {
 	denseLimit int64
 	// ids is the column that the user names for the ids, which is no coordinate.
 	ids string
+	// except are columns of other use, which are no coordinates either.
+	except []string
 	// like are the names of the coordinates of the vectors that these are compared with.
 	like []string
 }
@@ -98,6 +101,7 @@ func (in input) isCollection() bool { return strings.HasSuffix(in.path, collecti
 func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
 	o := *opt
 	o.IDs = cmp.Or(o.IDs, in.ids)
+	o.Except = slices.Concat(o.Except, in.except)
 	o.Like, o.DenseLimit = in.like, in.denseLimit
 	o.Words = dataset.Words{Column: "--" + in.columnFlag(), Header: "--header", DenseLimit: "--dense-limit"}
 	if format, _ := dataset.FormatOf(in.path); format == dataset.CSV {
@@ -187,7 +191,7 @@ func (in input) count(ctx context.Context, r dataset.Reader, column string, exce
 // metric returns the metric of a prepared collection, or else the one that is configured.
 func (in input) metric(configured string) (collection.Metric, error) {
 	if !in.isCollection() {
-		return collection.ParseMetric(configured)
+		return givenMetric(configured, in.name+" has none of its own")
 	}
 	info, err := collection.Stat(in.path)
 	if err != nil {
@@ -196,8 +200,16 @@ func (in input) metric(configured string) (collection.Metric, error) {
 	return collection.ParseMetric(info.Metric)
 }
 
+// givenMetric returns the configured metric, which is needed because of why.
+func givenMetric(configured, why string) (collection.Metric, error) {
+	if configured == "" {
+		return 0, fmt.Errorf("--metric: %s; give %s", why, collection.MetricChoice)
+	}
+	return collection.ParseMetric(configured)
+}
+
 // dim returns the dimension of the vectors from the file's header.
-func (in input) dim(column string) (int, error) {
+func (in input) dim(opt *dataset.Options) (int, error) {
 	if in.isCollection() {
 		info, err := collection.Stat(in.path)
 		if err != nil {
@@ -205,17 +217,19 @@ func (in input) dim(column string) (int, error) {
 		}
 		return info.Dim, nil
 	}
-	r, err := in.open(&dataset.Options{Column: column, FindIDs: true})
+	found := *opt
+	found.FindIDs = true
+	r, err := in.open(&found)
 	if err != nil {
 		return 0, err
 	}
 	return r.Dim(), r.Close()
 }
 
-// fits returns an error if vectors of in, read from column, are not of dimension dim, that of
+// fits returns an error if vectors of in, read by opt, are not of dimension dim, that of
 // the queries. It reads headers only, before minutes are spent on building.
-func (in input) fits(column string, queries input, dim int) error {
-	have, err := in.dim(column)
+func (in input) fits(opt *dataset.Options, queries input, dim int) error {
+	have, err := in.dim(opt)
 	if err != nil {
 		return err
 	}
