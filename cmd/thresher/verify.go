@@ -35,7 +35,7 @@ type verifyFlags struct {
 func newVerifyCommand(a *app) *cobra.Command {
 	f := &verifyFlags{}
 	cmd := &cobra.Command{
-		Use:   "verify --atoms FILE --queries FILE --answers FILE",
+		Use:   "verify --atoms FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Recompute answers exactly and report wrong ones",
 		Long: `Recompute answers in float64 and report the wrong ones.
 
@@ -162,7 +162,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer in.remove()
-	queries, err := in.openQueries(f.queriesColumn, f.columns()...)
+	queries, err := in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
 		return err
 	}
@@ -190,6 +190,15 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer closeAtoms()
+	if err := v.atoms.useIntegers(f.integers); err != nil {
+		return err
+	}
+	err = a.decideIntegers(ctx, &answered{answers: v.in, ids: &v.atoms, n: v.n, dim: v.dim, oracle: func() (*verify.Oracle, error) { return v.oracle, nil }, queries: func() (dataset.Reader, error) {
+		return in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
+	}})
+	if err != nil {
+		return err
+	}
 	if err := v.survey(ctx); err != nil {
 		return err
 	}
@@ -212,7 +221,10 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 
 // loadOracle reads the atoms, as given, into the oracle.
 func (v *verification) loadOracle(ctx context.Context, in input, dim int, queries input) (func() error, error) {
-	metric, err := collection.ParseMetric(v.config.Metric)
+	metric, err := in.metric(v.config.Metric)
+	if err == nil && in.isCollection() {
+		err = v.agree(in, map[string]string{"metric": metric.String()})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -228,9 +240,9 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		if err != nil {
 			return nil, err
 		}
-		rows, have, metric, free = c.Rows, c.Dim, c.Metric, c.Close
+		rows, have, free = c.Rows, c.Dim, c.Close
 	} else {
-		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true})
+		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Except: v.flags.columns()})
 		if err != nil {
 			return nil, in.named(err)
 		}
