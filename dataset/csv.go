@@ -30,7 +30,7 @@ type csvRows struct {
 	id      int      // column of the ids, or -1
 	dim     int
 	next    int64
-	first   []float32 // row 0, read by openCSV
+	first   []float64 // row 0, read by openCSV
 	held    string    // its id
 	ids     []string
 	err     error
@@ -64,7 +64,7 @@ func openCSV(src *source, opt Options) (Reader, error) {
 	if c.dim = len(c.first); c.dim == 0 {
 		return nil, failAt(c.name, 0, -1, "rows have zero columns")
 	}
-	return c, nil
+	return opt.narrow(c, c.name), nil
 }
 
 // readHeader reads the names of the columns, if there is a header, and returns row 0, valid
@@ -215,7 +215,12 @@ func (c *csvRows) layout() Layout {
 	return l
 }
 
-func (c *csvRows) Read(dst []float32) (int, error) {
+// Read is not used: texts are read as float64 first.
+func (c *csvRows) Read([]float32) (int, error) { return 0, errWide }
+
+func (c *csvRows) isWide() bool { return true }
+
+func (c *csvRows) readWide(dst []float64) (int, error) {
 	c.ids = c.ids[:0]
 	if c.err != nil {
 		return 0, c.err
@@ -237,7 +242,7 @@ func (c *csvRows) Read(dst []float32) (int, error) {
 }
 
 // row fills dst with the next row.
-func (c *csvRows) row(dst []float32) error {
+func (c *csvRows) row(dst []float64) error {
 	if c.next == 0 {
 		copy(dst, c.first)
 		c.first = nil
@@ -276,7 +281,7 @@ func (c *csvRows) record() ([]string, error) {
 }
 
 // parse appends the vector of a record to dst.
-func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string, err error) {
+func (c *csvRows) parse(dst []float64, record []string) (v []float64, id string, err error) {
 	last := max(slices.Max(c.vector), c.id)
 	if c.columns != nil {
 		last = max(last, len(c.columns)-1)
@@ -294,7 +299,7 @@ func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string,
 	}
 	if c.list {
 		text := []byte(strings.TrimSpace(record[c.vector[0]]))
-		v, end, err := jsonscan.Floats(dst, text, 0)
+		v, end, err := jsonscan.Doubles(dst, text, 0)
 		if err == nil && end != len(text) {
 			err = jsonscan.Wanted(text, end, "the end of the field")
 		}
@@ -305,7 +310,7 @@ func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string,
 		return v, id, c.place(err, -1)
 	}
 	for i, at := range c.vector {
-		x, err := number(record[at])
+		x, err := double(record[at])
 		if err != nil {
 			if c.columns != nil {
 				err = fmt.Errorf("%s: %w", c.columns[at], err)
@@ -317,20 +322,26 @@ func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string,
 	return dst, id, nil
 }
 
-// number parses a field as a finite float32.
-func number(field string) (float32, error) {
+// double parses a field as a finite number within the range of float32.
+func double(field string) (float64, error) {
 	text := strings.TrimSpace(field)
-	x, err := strconv.ParseFloat(text, 32)
+	x, err := strconv.ParseFloat(text, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, fmt.Errorf("%.40q is no number", text)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("value %.40s is beyond the range of float32", text)
-	}
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
 		return 0, refuseFloat(x)
 	}
-	return float32(x), nil
+	if err != nil || math.IsInf(float64(float32(x)), 0) {
+		return 0, fmt.Errorf("value %.40s is beyond the range of float32", text)
+	}
+	return x, nil
+}
+
+// number is double, rounded to float32.
+func number(field string) (float32, error) {
+	x, err := double(field)
+	return float32(x), err
 }
 
 // place adds row, line and, if known, column to an error.

@@ -112,8 +112,8 @@ func (h *npyHeader) matrix() (rows, dim int64, err error) {
 	return 0, 0, fmt.Errorf("array is %d-dimensional with shape %v; a matrix (or one row) is wanted", len(h.shape), h.shape)
 }
 
-func openNPY(src *source) (Reader, error) {
-	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, memory: src.memory, shut: src}
+func openNPY(src *source, opt Options) (Reader, error) {
+	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, memory: src.memory, shut: src, opt: opt}
 	return a.open()
 }
 
@@ -125,6 +125,7 @@ type npyArray struct {
 	size   int64         // bytes from the magic on; -1 if unknown
 	memory *bytes.Reader // of a stream in memory
 	shut   io.Closer
+	opt    Options
 }
 
 func (a *npyArray) open() (Reader, error) {
@@ -160,5 +161,5 @@ func (a *npyArray) open() (Reader, error) {
 	if h.fortran && rows > 1 && dim > 1 {
 		return openFortran(a, d, h.length)
 	}
-	return newDense(d)
+	return newDense(d, a.opt)
 }

@@ -70,7 +70,7 @@ func openNPZ(src *source, opt Options) (Reader, error) {
 	if ids == nil && opt.IDs != "" {
 		return nil, fail(src.name, "no array %q for the ids; the file holds %s", opt.IDs, listed(names))
 	}
-	r, err := e.open(src)
+	r, err := e.open(src, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -97,17 +97,19 @@ func (v npzVectors) justified() bool {
 	return ok && p.justified()
 }
 
+func (v npzVectors) narrowing() *narrowed { return narrowingOf(v.Reader) }
+
 // open passes the array and src to the npy reader. A stored array is read from the file; a
 // deflated one is a stream of unproven length. Rows in C order are read through zip's
 // reader, which verifies the checksum at the end.
-func (e *npzEntry) open(src *source) (Reader, error) {
+func (e *npzEntry) open(src *source, opt Options) (Reader, error) {
 	name := src.name + ":" + e.name
 	r, err := e.file.Open()
 	if err != nil {
 		return nil, fail(name, "%w", err)
 	}
 	src.shut = append([]io.Closer{r}, src.shut...)
-	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src}
+	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src, opt: opt}
 	if e.file.Method == zip.Store {
 		offset, err := e.file.DataOffset()
 		if err != nil {

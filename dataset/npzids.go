@@ -136,6 +136,8 @@ func (n *npzNamed) id() (string, error) {
 	return n.print(n.buf)
 }
 
+func (n *npzNamed) narrowing() *narrowed { return narrowingOf(n.Reader) }
+
 func (n *npzNamed) layout() Layout { return Layout{n.source, LayoutOf(n.Reader).Dropped} }
 
 func (n *npzNamed) Close() error {

@@ -78,7 +78,8 @@ func SelfPairs(e *batch.Engine, o PairOptions, d *Density) (*PairSource, error) 
 }
 
 // TablePairs returns the source of the pairs (A, B) of a row A of e's collection and a row B of
-// another table, which the source reads and the caller closes.
+// another table, which the source reads and the caller closes. Where e's collection has an Origin, the
+// table is best opened with it (dataset.Options).
 func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density) (*PairSource, error) {
 	s, err := newPairSource(e, o, d)
 	if err != nil {
@@ -87,7 +88,7 @@ func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density
 	if other.Dim() != s.c.Dim {
 		return nil, fmt.Errorf("rows of dimension %d for atoms of dimension %d", other.Dim(), s.c.Dim)
 	}
-	s.other = other
+	s.other, s.req.Stored = other, dataset.OriginOf(other) != nil // else searches place the rows
 	return s, nil
 }
 
@@ -111,7 +112,7 @@ func (o *PairOptions) request() (batch.Request, error) {
 	if math.IsNaN(o.MinScore) || math.IsInf(o.MinScore, 0) {
 		return batch.Request{}, &batch.RequestError{Field: "min_score", Query: -1, Err: fmt.Errorf("%g is not finite", o.MinScore)}
 	}
-	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Part: true}, nil
+	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Part: true, Stored: true}, nil
 }
 
 // Skip skips the first rows.
@@ -223,6 +224,9 @@ func (s *PairSource) read(ctx context.Context, n int) (int, error) {
 		}
 		got, err := s.other.Read(s.queries[rows*s.c.Dim:])
 		rows += got
+		for _, change := range dataset.RowChanges(s.other) {
+			s.work.OthersChange = max(s.work.OthersChange, change)
+		}
 		if err == io.EOF {
 			s.ended = true
 		} else if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+	"unsafe"
 )
 
 // ElementError is an error in one element of an array.
@@ -58,6 +59,39 @@ func Floats(dst []float32, b []byte, i int) ([]float32, int, error) {
 		}
 		return dst, i, &ElementError{len(dst) - start, Wanted(b, i, `"," or "]"`)}
 	}
+}
+
+// Doubles is Floats in float64, of numbers within the range of float32.
+func Doubles(dst []float64, b []byte, i int) ([]float64, int, error) {
+	if i >= len(b) || b[i] != '[' {
+		return dst, i, Wanted(b, i, "an array")
+	}
+	n := 0
+	next, err := Elements(b, i, func(_, at int) (int, error) {
+		x, end, err := double(b, at)
+		if err == nil {
+			n, dst = n+1, append(dst, x)
+		}
+		return end, err
+	})
+	if err != nil {
+		return dst, next, &ElementError{n, err}
+	}
+	return dst, next, nil
+}
+
+// double parses the number at b[i] as the nearest float64.
+func double(b []byte, i int) (float64, int, error) {
+	end := Number(b, i)
+	if end < 0 {
+		return 0, i, notANumber(b, i)
+	}
+	text := b[i:end]
+	x, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(text), len(text)), 64)
+	if err != nil || math.IsInf(float64(float32(x)), 0) {
+		return 0, i, fmt.Errorf("value %.40s is beyond the range of float32: %w", text, ErrNotFinite)
+	}
+	return x, end, nil
 }
 
 // mostDigits is the number of significant digits that always fit an int64.
