@@ -314,10 +314,13 @@ func ChangeOf(r Reader) Change {
 }
 
 // RowChanges returns the largest change in each row of the last Read, valid until the next one;
-// nil if rows of r are not rounded.
+// nil if rows of r are not rounded. A Reader of another package can have a method of this name.
 func RowChanges(r Reader) []float64 {
 	if n := narrowingOf(r); n != nil {
 		return n.rows
+	}
+	if own, ok := r.(interface{ RowChanges() []float64 }); ok {
+		return own.RowChanges()
 	}
 	return nil
 }

@@ -26,6 +26,9 @@ type PairOptions struct {
 	// Rows, if not 0, bounds the rows that are compared with the collection together, which are at
 	// most 1024. It changes no pair.
 	Rows int
+	// Stored says that the rows of another table are relative to the Origin of the collection, if it
+	// has one, as its own rows are. Otherwise searches make them so.
+	Stored bool
 }
 
 const (
@@ -78,8 +81,7 @@ func SelfPairs(e *batch.Engine, o PairOptions, d *Density) (*PairSource, error) 
 }
 
 // TablePairs returns the source of the pairs (A, B) of a row A of e's collection and a row B of
-// another table, which the source reads and the caller closes. Where e's collection has an Origin, the
-// table is best opened with it (dataset.Options).
+// another table, which the source reads and the caller closes.
 func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density) (*PairSource, error) {
 	s, err := newPairSource(e, o, d)
 	if err != nil {
@@ -88,7 +90,7 @@ func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density
 	if other.Dim() != s.c.Dim {
 		return nil, fmt.Errorf("rows of dimension %d for atoms of dimension %d", other.Dim(), s.c.Dim)
 	}
-	s.other, s.req.Stored = other, dataset.OriginOf(other) != nil // else searches place the rows
+	s.other, s.req.Stored = other, o.Stored
 	return s, nil
 }
 

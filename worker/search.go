@@ -49,6 +49,7 @@ type hunt struct {
 	w       *wishes
 	req     batch.Request // of all queries
 	queries []float32
+	changes []float64 // of each query, by rounding; nil if there are none
 	m, k    int
 	stats   batch.Stats
 	took    time.Duration
@@ -88,6 +89,11 @@ func (h *hunt) read(f *searching, withCandidates bool) error {
 	if h.m == 0 {
 		return wrong("queries", "none given")
 	}
+	// The client takes queries relative to the origin, where there is one, before it rounds them.
+	h.req.Stored = true
+	if h.changes, err = vector[float64](h.c.arguments, "changes", h.m, float64s); err != nil {
+		return err
+	}
 	if f.K < 0 {
 		return wrong("k", "%d, at least 1", f.K)
 	}
@@ -110,6 +116,9 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, resp *bat
 		hi := min(h.m, lo+part)
 		req := h.req
 		req.Queries, req.Goals = h.queries[lo*h.v.Dim:hi*h.v.Dim], h.w.goals(lo, hi)
+		if h.changes != nil {
+			req.Changes = h.changes[lo:hi]
+		}
 		req.SelfFirst += int64(lo)
 		req.Part = h.m > part
 		resp, err := h.v.coalescer.Search(ctx, req)

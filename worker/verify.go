@@ -35,7 +35,17 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, h.w.located(err, 0)
 	}
+	report.Tally.Rounded = h.rounded()
 	return verified(c, h, report)
+}
+
+// rounded is the largest change that rounding made to vectors and queries.
+func (h *hunt) rounded() float64 {
+	largest := h.v.Change.Largest
+	for _, change := range h.changes {
+		largest = max(largest, change)
+	}
+	return largest
 }
 
 // mostDefects bounds the defects that a report describes.

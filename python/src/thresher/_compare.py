@@ -126,7 +126,8 @@ class Verification:
         of the search (inner product, cosine, half the squared distance).
     report : dict
         Counts by guarantee, and how they compare with the failures that delta allows, as
-        ``thresher verify --json`` prints them.
+        ``thresher verify --json`` prints them. ``rounded`` is the largest change of a value of
+        vectors and queries that float32 does not hold: what was verified are the rounded.
     defects : list of dict
         ``{"query": .., "what": ..}`` of malformed answers, the first of them.
     """
@@ -142,6 +143,8 @@ class Verification:
     def summary(self) -> str:
         """Return a few lines."""
         lines = [f"checked    {len(self.wrong)} answers", f"wrong      {int(self.wrong.sum())}"]
+        if rounded := float(self.report.get("rounded") or 0):
+            lines.append(f"rounded    values were compared as float32 has them, largest change {rounded:.2g}")
         return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects])
 
 
@@ -219,8 +222,8 @@ def recall(
     """
     index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
-        arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
+        asked = index._asked(queries)
+        arrays = {**asked.queries, **_given(index, answers, scores, len(asked.rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         if k is not None:
             fields["k"] = whole(k, "k")
@@ -275,8 +278,8 @@ def certify(
     """
     index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
-        arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
+        asked = index._asked(queries)
+        arrays = {**asked.queries, **_given(index, answers, scores, len(asked.rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         width = arrays["answers"].shape[1]
         if k is not None:
@@ -343,14 +346,16 @@ def verify(
     """
     index, own = as_index(vectors, metric, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
-        given = _given(index, answers, scores, len(rows))
+        asked = index._asked(queries)
+        given = _given(index, answers, scores, len(asked.rows))
         fields, arrays = index._request(
-            rows, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None
+            asked, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None
         )
         for unused in ("method", "delta"):
             del fields[unused]
-        width = index._add_k(min(given["answers"].shape[1], len(index)) if k is None else k, len(rows), fields, arrays)
+        width = index._add_k(
+            min(given["answers"].shape[1], len(index)) if k is None else k, len(asked.rows), fields, arrays
+        )
         arrays["ids"] = np.ascontiguousarray(given["answers"][:, : min(width, len(index))])
         if "scores" in given:
             arrays["scores"] = np.ascontiguousarray(given["scores"][:, : min(width, len(index))])

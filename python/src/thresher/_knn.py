@@ -74,7 +74,7 @@ def knn(
     """
     begun, limit = time.monotonic(), seconds(deadline)
     whole(k, "k")
-    rows = _arrays.matrix(queries, "queries", one=True)
+    rows = _arrays.table(queries, "queries", one=True)
     index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
         if limit is not None:

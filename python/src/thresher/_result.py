@@ -50,6 +50,8 @@ class _Certified:
         ``candidates_right``      candidates in the answer
         ``predicted_survivors``   forecast share of vectors that survive the first look, 0 without one
         ``predicted_ns``          forecast cost, ns for each vector and query
+        ``vectors_change``        the largest change of a value of the vectors by rounding to float32
+        ``query_change``          the same of this query; what is guaranteed is so of the rounded
         ========================  ==================================================================
 
         ``threshold`` and ``open_bound`` are inner products, cosines, or for ``l2`` minus half the
@@ -194,13 +196,20 @@ class RangeResult(_Certified):
 
 def _promise(guarantee: str, some: int, count: int, c: npt.NDArray[Any]) -> str:
     of = "" if some == count else f" ({some} of {count})"
+    mine = c[c["guarantee"] == guarantee]
+    of = _rounded(mine) + of
     if guarantee in ("exact", "certain"):
         return f"{guarantee}{of}: none wrong"
     if guarantee == "probabilistic":
-        mine = c[c["guarantee"] == guarantee]
         laws = ", ".join(np.unique(mine["law"]).tolist())
         return f"probabilistic ({laws}){of}: each wrong with probability at most {mine['delta'].max():g}"
     return f"{guarantee}{of}"
+
+
+def _rounded(c: npt.NDArray[Any]) -> str:
+    """Return what certificates say of values that float32 does not hold."""
+    largest = max(c["vectors_change"].max(initial=0), c["query_change"].max(initial=0))
+    return f" for float32, largest change {largest:.2g}" if largest else ""
 
 
 def _decode(records: npt.NDArray[Any], names: dict[str, list[str]]) -> npt.NDArray[Any]:
