@@ -28,8 +28,9 @@ type pairsSummary struct {
 	// those that are not finished, which is 0 at the end of a run.
 	RowsExact int64 `json:"rows_exact"`
 	RowsOpen  int64 `json:"rows_open"`
-	// PairsPerRow is the distribution of the pairs of an atom; PairsPerRowWith of a row of --with.
-	PairsPerRow     degrees           `json:"pairs_per_row"`
+	// PairsPerRow is the distribution of the pairs of an atom; PairsPerRowWith of a row of --with. Both, and Components, are
+	// unknown to a run that found all done by an earlier one.
+	PairsPerRow     *degrees          `json:"pairs_per_row,omitempty"`
 	PairsPerRowWith *degrees          `json:"pairs_per_row_with,omitempty"`
 	Components      componentsSummary `json:"components,omitzero"`
 	// LoadSeconds is the time to read the atoms, BuildSeconds to build the collection,
@@ -89,7 +90,7 @@ type componentsSummary struct {
 	Output  string `json:"output"`
 }
 
-// set fills in what is known after the search.
+// set fills in what is known after the search; shape is nil if an earlier run wrote the outputs.
 func (s *pairsSummary) set(t *pairsTally, shape *pairsShape) {
 	w := &t.Work
 	s.Rows, s.Pairs, s.RowsExact, s.Again = w.Rows, t.Pairs, w.Exact, w.Again
@@ -97,11 +98,15 @@ func (s *pairsSummary) set(t *pairsTally, shape *pairsShape) {
 	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
 	s.Pulls, s.BytesRead, s.RowsScored = w.Pulls, w.Bytes, w.RowsScored
 	s.Saving = batch.Stats{Pulls: w.Pulls, DensePulls: w.DensePulls}.Saving()
+	if shape == nil {
+		return
+	}
 	if c := shape.components; c != nil {
 		s.Components.Count, s.Components.Largest = c.Count()
 		s.Components.Surplus = int64(len(shape.degreesA)+len(shape.degreesB)) - s.Components.Count
 	}
-	s.PairsPerRow = degreesOf(shape.degreesA)
+	atoms := degreesOf(shape.degreesA)
+	s.PairsPerRow = &atoms
 	if shape.degreesB != nil {
 		other := degreesOf(shape.degreesB)
 		s.PairsPerRowWith = &other
@@ -129,7 +134,9 @@ func (s *pairsSummary) print(a *app) error {
 		pairs += fmt.Sprintf("; %d rows by an earlier run", s.Resumed)
 	}
 	t.row("pairs", pairs)
-	t.row("of an atom", s.PairsPerRow.String())
+	if s.PairsPerRow != nil {
+		t.row("of an atom", s.PairsPerRow.String())
+	}
 	if s.PairsPerRowWith != nil {
 		t.row("of a row", s.PairsPerRowWith.String())
 	}

@@ -78,7 +78,7 @@ func runChunks[T any](ctx context.Context, s *search, src jobs.Source[T], observ
 	return done, nil
 }
 
-// finish converts the durable answers to the output files and deletes the progress.
+// finish converts the durable answers to the output files and ends the job.
 func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 	t, err := readTally(done.Totals)
 	if err != nil {
@@ -87,10 +87,12 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 	if t.Queries == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
-	if err := s.out.assemble(ctx); err != nil {
-		return err
+	if done.Delivered {
+		err = requireFiles(s.out.progress(), s.out.results()...)
+	} else if err = s.out.assemble(ctx); err == nil {
+		err = endJob(s.out.progress(), s.flags.resume)
 	}
-	if err := jobs.Finish(s.out.progress()); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := s.out.clear(); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -92,10 +93,15 @@ func (o *answerFiles) outputs() []string {
 }
 
 // files returns all files that the search writes but the progress.
-func (o *answerFiles) files() []string {
-	all := append([]string{o.out}, o.outputs()...)
-	if o.scores != "" {
-		all = append(all, o.scores)
+func (o *answerFiles) files() []string { return append(o.results(), o.outputs()...) }
+
+// results returns the files that are left at the end.
+func (o *answerFiles) results() []string {
+	all := []string{o.out}
+	for _, path := range []string{o.certificates, o.scores} {
+		if path != "" {
+			all = append(all, path)
+		}
 	}
 	return all
 }
@@ -210,5 +216,13 @@ func (o *answerFiles) clear() error {
 	if !o.isAssembled() {
 		return nil
 	}
-	return os.Remove(o.outputs()[0])
+	return removeIfThere(o.outputs()[0])
+}
+
+// removeIfThere removes a file, which may be missing.
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

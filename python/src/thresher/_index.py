@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -178,7 +179,7 @@ class Index:
         if worker is not self._worker:
             with self._renewing():
                 if worker is not self._worker:
-                    if self._rows is None and self._path is None:
+                    if not self._renewable():
                         raise _worker.HandleLost("the worker that held this index is gone, and its vectors with it")
                     log.info("building the index again: this process has another worker")
                     self._finalizer.detach()
@@ -207,9 +208,27 @@ class Index:
         deadline: Deadline = None,
         names: dict[str, str] | None = None,
     ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        worker, handle = self._live()
-        with reporting(progress) as report, renamed(**(names or {})):
-            return worker.call(op, {"handle": handle, **fields}, arrays, progress=report, deadline=seconds(deadline))
+        """Perform an operation on the collection; once more, in a new build, if the worker died of it."""
+        limit = seconds(deadline)
+        until = None if limit is None else time.monotonic() + limit
+
+        def perform() -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+            worker, handle = self._live()
+            left = None if until is None else until - time.monotonic()
+            with reporting(progress) as report, renamed(**(names or {})):
+                return worker.call(op, {"handle": handle, **fields}, arrays, progress=report, deadline=left)
+
+        try:
+            return perform()
+        except _worker.WorkerDied as e:
+            if not self._renewable():
+                raise
+            log.warning("%s is repeated, because the worker died: %s", op, e)
+            return perform()
+
+    def _renewable(self) -> bool:
+        """Whether the index can be built again."""
+        return self._rows is not None or self._path is not None
 
     # Properties
 
