@@ -3,13 +3,19 @@ package service
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"thresher/batch"
 	"thresher/service/api"
 	"thresher/service/client"
+	"thresher/tasks"
+	"thresher/verify"
 )
 
 // statedBody is a body of recall and certify for the rows of queries.
@@ -203,4 +209,38 @@ func TestStatedDeadline(t *testing.T) {
 	if !a.Complete || a.Recall == nil || b.Complete || b.Recall != nil || b.Missed != nil || got.Summary.Compared != 1 {
 		t.Errorf("%+v", got)
 	}
+}
+
+// TestSummaryNames: a client reads every figure of the summaries under the name that the command
+// line and the worker give it.
+func TestSummaryNames(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		made, read  any
+		server, not []string // names that only the service has, and those that it leaves out
+	}{
+		{"recall", tasks.RecallSummary{Plan: "dense", RecallReport: &verify.RecallReport{Gaps: &verify.GapReport{}, Scores: &verify.FormCount{}}}, api.RecallReport{Gaps: &api.Gaps{}, Scores: &api.ScoreCheck{}}, []string{"version"}, []string{"plan"}},
+		{"certify", tasks.CertifySummary{Scores: &verify.FormCount{}}, api.CertifiedSummary{Scores: &api.ScoreCheck{}}, nil, nil},
+	} {
+		want := append(namesOf(t, c.made), c.server...)
+		want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(c.not, name) })
+		slices.Sort(want)
+		if diff := cmp.Diff(want, namesOf(t, c.read)); diff != "" {
+			t.Errorf("%s (-tasks +api):\n%s", c.name, diff)
+		}
+	}
+}
+
+// namesOf returns the names of a value's members in JSON, sorted.
+func namesOf(t *testing.T, v any) []string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(members))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/tasks"
 )
 
 // searching are the fields of a search.
@@ -52,6 +53,7 @@ type hunt struct {
 	changes []float64 // of each query, by rounding; nil if there are none
 	m, k    int
 	stats   batch.Stats
+	granted tasks.Promises
 	took    time.Duration
 	warned  []string
 }
@@ -105,9 +107,9 @@ func (h *hunt) read(f *searching, withCandidates bool) error {
 	return nil
 }
 
-// run answers all queries, and calls take with each part: the number of its first query, and its
-// answers. A search that reaches its deadline returns what it has.
-func (h *hunt) run(ctx context.Context, step string, take func(lo int, resp *batch.Response) error) error {
+// run answers all queries, and calls take with each part: the number of its first query, its
+// request and its answers. A search that reaches its deadline returns what it has.
+func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batch.Request, resp *batch.Response) error) error {
 	part := partQueries
 	if h.k > 0 {
 		part = min(part, max(1, partAnswers/(24*h.k)))
@@ -129,11 +131,14 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, resp *bat
 			return h.w.located(err, lo)
 		}
 		h.count(&resp.Stats)
+		for i := range resp.Answers {
+			h.granted.Add(&resp.Answers[i].Certificate)
+		}
 		h.took += resp.Took
 		if lo == 0 {
 			h.warned = resp.Warnings
 		}
-		if err := take(lo, resp); err != nil {
+		if err := take(lo, &req, resp); err != nil {
 			return err
 		}
 		h.c.report(step, int64(hi), int64(h.m))
@@ -155,6 +160,7 @@ func (h *hunt) count(s *batch.Stats) {
 type searched struct {
 	K        int      `json:"k,omitempty"`
 	Complete bool     `json:"complete"`
+	Promise  string   `json:"promise"` // of all answers, in words
 	Warnings []string `json:"warnings"`
 	Plans    []string `json:"plans"`
 	Backends []string `json:"backends"`
@@ -163,8 +169,16 @@ type searched struct {
 	Saving   float64  `json:"saving"`
 }
 
+// subject is what the answers promise something about.
+func (h *hunt) subject() tasks.Subject {
+	if h.req.MinScore != nil || h.w.floors != nil {
+		return tasks.Reaching
+	}
+	return tasks.Answers
+}
+
 func (h *hunt) reply(t *tables) searched {
-	return searched{K: h.k, Complete: h.stats.Partial == 0, Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
+	return searched{K: h.k, Complete: h.stats.Partial == 0, Promise: h.granted.Say(h.subject()), Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
 }
 
 // lookTable is the looks of all answers.
@@ -211,7 +225,7 @@ func (c *call) search(ctx context.Context) (any, *sheet, error) {
 	}
 	names := newTables()
 	t := &lookTable{lims: []int64{0}}
-	err = h.run(ctx, "searching", func(lo int, resp *batch.Response) error {
+	err = h.run(ctx, "searching", func(lo int, _ *batch.Request, resp *batch.Response) error {
 		out.put(lo, h.k, names, resp)
 		for j := range resp.Answers {
 			if f.Looks {
@@ -282,7 +296,7 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 	names := newTables()
 	g := &gathered{lims: []int64{0}}
 	t := &lookTable{lims: []int64{0}}
-	err = h.run(ctx, "searching", func(_ int, resp *batch.Response) error {
+	err = h.run(ctx, "searching", func(_ int, _ *batch.Request, resp *batch.Response) error {
 		for j := range resp.Answers {
 			a := &resp.Answers[j]
 			g.ids, g.scores = append(g.ids, a.IDs...), append(g.scores, a.Scores...)

@@ -2,8 +2,11 @@ package worker
 
 import (
 	"context"
+	"errors"
 
 	"thresher/batch"
+	"thresher/dataset"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
@@ -12,19 +15,9 @@ type comparison struct {
 	*hunt
 	answers *lists    // the atoms that the other program found
 	scores  []float32 // what it states, one an entry of answers; nil for none
-	recalls *verify.Recall
+	tasks   *tasks.Comparison
 	shares  []float64 // recall of each answer, NaN if its best atoms are not known
 	missed  lists
-	sum     certifiedSummary
-}
-
-// certifiedSummary counts the answers that were compared.
-type certifiedSummary struct {
-	Compared int64             `json:"compared"`
-	Right    int64             `json:"right"`  // that lacked nothing
-	Missed   int64             `json:"missed"` // atoms that the others lacked
-	Recall   float64           `json:"recall"` // mean
-	Scores   *verify.FormCount `json:"scores,omitempty"`
 }
 
 // compare reads queries and the answers to compare, whose collection the caller releases.
@@ -119,52 +112,63 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 	if err != nil {
 		return err
 	}
-	p.recalls = verify.NewRecall(o, max(1, p.k))
-	p.shares = make([]float64, m)
+	p.tasks = tasks.NewComparison(o, p.v.Collection, max(1, p.k))
 	return nil
 }
 
-// part compares the answers of a part.
-func (p *comparison) part(lo int, resp *batch.Response) error {
-	for i := range resp.Answers {
-		j, a := lo+i, &resp.Answers[i]
-		if a.Certificate.StoppedBy != batch.Done {
-			p.shares[j] = notKnown
-			p.missed.lims = append(p.missed.lims, int64(len(p.missed.rows)))
-			continue
+// parts streams the queries with their best atoms and the answers; after passes on the best atoms
+// of a part that was compared.
+func (p *comparison) parts(ctx context.Context, step string, after func(lo int, resp *batch.Response)) tasks.Parts {
+	return func(yield func(*tasks.Part, error) bool) {
+		ended := errors.New("the stream has ended")
+		err := p.run(ctx, step, func(lo int, req *batch.Request, resp *batch.Response) error {
+			if !yield(p.part(lo, req, resp), nil) {
+				return ended
+			}
+			after(lo, resp)
+			return nil
+		})
+		if err != nil && !errors.Is(err, ended) {
+			yield(nil, err)
 		}
-		var states []float32
+	}
+}
+
+// part returns the part of queries lo and following.
+func (p *comparison) part(lo int, req *batch.Request, resp *batch.Response) *tasks.Part {
+	part := &tasks.Part{Request: req, Proven: resp.Answers, Took: resp.Took, Stated: make([]dataset.Result, len(resp.Answers))}
+	for i := range part.Stated {
+		j := lo + i
+		part.Stated[i] = dataset.Result{Query: int64(j), IDs: p.answers.of(j)}
 		if p.scores != nil {
-			states = p.scores[p.answers.lims[j]:p.answers.lims[j+1]]
-		}
-		share, err := p.recalls.Compare(int64(j), p.queries[j*p.v.Dim:(j+1)*p.v.Dim], a.IDs, p.answers.of(j), states)
-		if err != nil {
-			return wrong("answers", "%v", err).at(int64(j))
-		}
-		p.shares[j] = share
-		lacks := p.recalls.Missed()
-		p.missed.rows = append(p.missed.rows, lacks...)
-		p.missed.lims = append(p.missed.lims, int64(len(p.missed.rows)))
-		p.sum.Compared++
-		p.sum.Missed += int64(len(lacks))
-		p.sum.Recall += share
-		if len(lacks) == 0 {
-			p.sum.Right++
+			part.Stated[i].Scores = p.scores[p.answers.lims[j]:p.answers.lims[j+1]]
 		}
 	}
+	return part
+}
+
+// note keeps what was found of an answer.
+func (p *comparison) note(one *tasks.Compared) error {
+	share := one.Recall
+	if !one.Known {
+		share = notKnown
+	}
+	p.shares = append(p.shares, share)
+	p.missed.rows = append(p.missed.rows, one.Missed...)
+	p.missed.lims = append(p.missed.lims, int64(len(p.missed.rows)))
 	return nil
 }
 
-// report returns the figures of what was compared, nil if nothing was.
-func (p *comparison) report() (*verify.RecallReport, error) {
-	if p.sum.Compared == 0 {
-		return nil, nil
+// explain names the argument in an error of the answers.
+func (p *comparison) explain(err error) error {
+	var of *tasks.AnswersError
+	switch {
+	case !errors.As(err, &of):
+		return err
+	case of.OtherMetric:
+		return wrong("scores", "%v; the collection's metric is %s", of, p.v.Metric)
 	}
-	r, err := p.recalls.Report()
-	if err != nil {
-		return nil, wrong("scores", "%v; the collection's metric is %s", err, p.v.Metric)
-	}
-	return r, nil
+	return wrong("answers", "%v", of)
 }
 
 // columns are the arrays of a comparison.
@@ -181,22 +185,18 @@ func (c *call) recall(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	defer p.v.release()
-	if err := p.run(ctx, "comparing", p.part); err != nil {
-		return nil, nil, err
-	}
-	if p.stats.Partial > 0 {
+	report, err := tasks.Recall(ctx, p.tasks, p.parts(ctx, "comparing", func(int, *batch.Response) {}), p.note)
+	if errors.Is(err, tasks.ErrUnfinished) {
 		return nil, nil, context.DeadlineExceeded
 	}
-	report, err := p.report()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, p.explain(err)
 	}
 	columns, contents := p.columns()
 	out, err := columnsOf(c.s.link.passes(), columns, contents...)
 	return struct {
-		Report *verify.RecallReport `json:"report"`
-		TookMS float64              `json:"took_ms"`
-	}{report, p.took.Seconds() * 1e3}, out, err
+		Report *tasks.RecallSummary `json:"report"`
+	}{report}, out, err
 }
 
 // certify proves or corrects answers.
@@ -216,28 +216,15 @@ func (c *call) certify(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	names := newTables()
-	err = p.run(ctx, "certifying", func(lo int, resp *batch.Response) error {
-		if err := p.part(lo, resp); err != nil {
-			return err
-		}
-		proven.put(lo, p.k, names, resp)
-		return nil
-	})
+	put := func(lo int, resp *batch.Response) { proven.put(lo, p.k, names, resp) }
+	found, err := tasks.Certify(ctx, p.tasks, p.parts(ctx, "certifying", put), p.note)
 	if err != nil {
-		return nil, nil, err
-	}
-	report, err := p.report()
-	if err != nil {
-		return nil, nil, err
-	}
-	if report != nil {
-		p.sum.Recall /= float64(p.sum.Compared)
-		p.sum.Scores = report.Scores
+		return nil, nil, p.explain(err)
 	}
 	more, contents := p.columns()
 	out, err := columnsOf(c.s.link.passes(), append(columns, more...), append([][]byte{proven.part(0), proven.part(1), proven.part(2)}, contents...)...)
 	return struct {
 		searched
-		Certified certifiedSummary `json:"certified"`
-	}{p.reply(names), p.sum}, out, err
+		Certified *tasks.CertifySummary `json:"certified"`
+	}{p.reply(names), found}, out, err
 }

@@ -242,36 +242,3 @@ func (g *queryGoals) read(first int64, n int) ([]batch.QueryGoal, error) {
 	}
 	return goals, nil
 }
-
-// permitted returns the atoms of somebody's answer, and their scores if it has any, that the
-// query may have: of the first k, or of all if k is 0, those that it does not exclude and that
-// do not exceed its greatest score, if it has one. Atoms that do not exist are kept.
-func permitted(c *collection.Collection, query []float32, r dataset.Result, k int, maxScore *float64, exclude []int64) (ids []int64, scores []float32) {
-	n := len(r.IDs)
-	if k > 0 {
-		n = min(k, n)
-	}
-	excluded := make(map[int64]bool, len(exclude))
-	for _, id := range exclude {
-		excluded[id] = true
-	}
-	var score [1]float64
-	for at, id := range r.IDs[:n] {
-		if excluded[id] {
-			continue
-		}
-		if maxScore != nil && id >= 0 && id < int64(c.N) {
-			if c.Scores(score[:], query, []uint32{uint32(id)}); score[0] > c.Metric.Ceiling(*maxScore) {
-				continue
-			}
-		}
-		ids = append(ids, id)
-		if r.Scores != nil {
-			scores = append(scores, r.Scores[at])
-		}
-	}
-	if r.Scores != nil && scores == nil {
-		scores = []float32{}
-	}
-	return ids, scores
-}

@@ -15,6 +15,7 @@ import (
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/tasks"
 )
 
 type searchFlags struct {
@@ -339,6 +340,9 @@ func (s *search) describe() {
 		Method: string(s.method), Delta: s.config.Delta, Epsilon: s.config.Epsilon,
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
 		Threads: s.engine.threads(), Backend: s.engine.Backend(), Warnings: s.warnings,
+	}
+	if s.flags.ranged() {
+		s.summary.subject = tasks.Reaching
 	}
 	s.log.Info("atoms ready", "atoms", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
 }

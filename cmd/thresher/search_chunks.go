@@ -16,6 +16,7 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/jobs"
+	"thresher/tasks"
 )
 
 // answer searches all queries and writes their answers to the outputs.
@@ -98,7 +99,9 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 	if err := s.out.clear(); err != nil {
 		return err
 	}
-	s.summary.setTally(t)
+	if err := s.setTally(t); err != nil {
+		return err
+	}
 	s.summary.Resumed = done.Resumed
 	s.summary.Output = s.flags.out
 	return nil
@@ -138,8 +141,17 @@ func (s *search) stream(ctx context.Context, src *queryChunks, observe func(done
 	if t.Queries == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
+	return s.setTally(t)
+}
+
+// setTally completes the summary.
+func (s *search) setTally(t tally) (err error) {
 	s.summary.setTally(t)
-	return nil
+	if s.certified != nil {
+		s.certified.tasks.Resume(t.Certified, t.StatedScores) // of an earlier run, if nothing was left to do
+		s.summary.Certified, err = s.certified.tasks.Certified()
+	}
+	return err
 }
 
 // chunk answers the queries in rows, numbered from first. It is a jobs.Work.
@@ -168,7 +180,7 @@ func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals 
 	}
 	t.add(resp)
 	if s.certified != nil {
-		if err := s.certified.compare(&t, &req, others, resp.Answers); err != nil {
+		if err := s.certified.compare(ctx, &t, &tasks.Part{Request: &req, Proven: resp.Answers, Stated: others}); err != nil {
 			return nil, nil, err
 		}
 	}

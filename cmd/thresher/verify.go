@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
@@ -121,6 +123,7 @@ type verification struct {
 	request batch.Request // what all queries ask for
 	goals   *queryGoals   // nil if all ask for the same
 	report  verifyReport
+	k       int   // the greatest of any query, 0 if one asks for any number
 	longest int   // atoms of the longest answer
 	in      input // the answers
 	answers *answerReader
@@ -179,16 +182,15 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	}
 	if v.goals != nil {
 		defer v.goals.close()
-		v.report.K, v.report.kColumn = v.goals.mostK, f.kColumn
+		v.k, v.report.kColumn = v.goals.mostK, f.kColumn
 		ids := v.atoms
 		if err := v.goals.resolve(&ids, v.n); err != nil {
 			return err
 		}
 	}
-	if err := v.compare(ctx, newQueryChunks(in, queries, a.config.Chunk).forAnswers(v.longest)); err != nil {
+	if err := v.check(ctx, newQueryChunks(in, queries, a.config.Chunk).forAnswers(v.longest)); err != nil {
 		return err
 	}
-	v.report.Finish()
 	return v.print()
 }
 
@@ -254,8 +256,7 @@ func (v *verification) survey(ctx context.Context) error {
 	if req.K == 0 && !ranged && v.flags.kColumn == "" {
 		req.K = v.longest
 	}
-	v.report.K = req.K
-	v.report.Metric = v.metric.String()
+	v.k = req.K
 	if v.report.Queries == 0 {
 		return fmt.Errorf("%s: no answers", v.in.name)
 	}
@@ -266,8 +267,8 @@ func (v *verification) survey(ctx context.Context) error {
 	return nil
 }
 
-// compare reads queries and answers in parallel and checks them.
-func (v *verification) compare(ctx context.Context, src *queryChunks) error {
+// check reads queries and answers in parallel and verifies those drawn.
+func (v *verification) check(ctx context.Context, src *queryChunks) error {
 	r, err := v.openAnswers()
 	if err != nil {
 		return err
@@ -276,78 +277,81 @@ func (v *verification) compare(ctx context.Context, src *queryChunks) error {
 	v.answers = r
 	format, _ := dataset.FormatOf(v.in.path)
 	v.report.bare = v.flags.certificates == "" && format != dataset.JSONL
-	drawn := drawSample(v.report.Queries, v.flags.sample, v.config.Seed)
-	p := v.newProgress("verifying")
-	defer p.done()
-
-	var first int64
-	for {
-		rows, n, err := src.Next(ctx)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if first += int64(n); first > v.report.Queries { // counted below
-			continue
-		}
-		if err := v.chunk(ctx, rows, first-int64(n), n, drawn); err != nil {
-			return err
-		}
-		p.set(first, v.report.Queries)
-	}
-	if first != v.report.Queries {
-		return fmt.Errorf("%s has %d answers for the %d queries of %s", v.in.name, v.report.Queries, first, src.in.name)
-	}
-	return nil
-}
-
-// chunk checks the answers to one chunk of queries.
-func (v *verification) chunk(ctx context.Context, rows []float32, first int64, n int, drawn func(int64) bool) error {
-	check, err := v.checkOf(first, n)
+	found, err := tasks.Verify(ctx, v.oracle, v.claims(ctx, src), nil)
 	if err != nil {
 		return err
 	}
-	picked := make([]float32, 0, len(rows))
-	var numbers []int64
-	var answers []batch.Answer
-	for j := range n {
-		a, err := v.answers.nextAnswer()
-		if err == io.EOF {
-			return fmt.Errorf("%s had %d answers and has fewer now", v.in.name, v.report.Queries)
-		}
-		if err != nil {
-			return err
-		}
-		if !drawn(first + int64(j)) {
-			continue
-		}
-		numbers, answers = append(numbers, first+int64(j)), append(answers, a)
-		picked = append(picked, rows[j*v.dim:(j+1)*v.dim]...)
-	}
-
-	findings := make([]verify.Finding, len(answers))
-	err = v.oracle.Each(ctx, picked, func(j int, s *verify.Scores) {
-		findings[j] = check.Answer(s, numbers[j]-first, &answers[j])
-	})
-	for j, f := range findings {
-		v.report.add(numbers[j], &answers[j].Certificate, f)
-	}
-	return err
+	found.K, found.Metric = v.k, v.metric.String()
+	v.report.VerifySummary = found
+	return nil
 }
 
-// checkOf returns the check of the answers to n queries, numbered from first.
-func (v *verification) checkOf(first int64, n int) (*verify.Check, error) {
-	req := v.request
-	req.SelfFirst = first
+// claims streams the queries drawn, with the answers to them.
+func (v *verification) claims(ctx context.Context, src *queryChunks) iter.Seq2[*tasks.Claims, error] {
+	return func(yield func(*tasks.Claims, error) bool) {
+		drawn := drawSample(v.report.Queries, v.flags.sample, v.config.Seed)
+		p := v.newProgress("verifying")
+		defer p.done()
+		var first int64
+		for {
+			rows, n, err := src.Next(ctx)
+			if err == io.EOF {
+				break
+			}
+			if first += int64(n); err == nil && first > v.report.Queries { // counted below
+				continue
+			}
+			var claims *tasks.Claims
+			if err == nil {
+				claims, err = v.chunk(rows, first-int64(n), n, drawn)
+			}
+			if err != nil || len(claims.Answers) > 0 {
+				if !yield(claims, err) {
+					return
+				}
+			}
+			p.set(first, v.report.Queries)
+		}
+		if first != v.report.Queries {
+			yield(nil, fmt.Errorf("%s has %d answers for the %d queries of %s", v.in.name, v.report.Queries, first, src.in.name))
+		}
+	}
+}
+
+// chunk returns those drawn of n queries, numbered from first, with the answers to them.
+func (v *verification) chunk(rows []float32, first int64, n int, drawn func(int64) bool) (*tasks.Claims, error) {
+	var goals []batch.QueryGoal
 	if v.goals != nil {
 		var err error
-		if req.Goals, err = v.goals.read(first, n); err != nil {
+		if goals, err = v.goals.read(first, n); err != nil {
 			return nil, err
 		}
 	}
-	return verify.NewCheck(v.oracle, req)
+	req := v.request
+	req.Queries = rows[:0]
+	c := &tasks.Claims{Request: &req, Granted: true}
+	for j := range n {
+		a, err := v.answers.nextAnswer()
+		if err == io.EOF {
+			return nil, fmt.Errorf("%s had %d answers and has fewer now", v.in.name, v.report.Queries)
+		}
+		if err != nil {
+			return nil, err
+		}
+		query := first + int64(j)
+		if !drawn(query) {
+			continue
+		}
+		c.Numbers, c.Answers = append(c.Numbers, query), append(c.Answers, a)
+		req.Queries = append(req.Queries, rows[j*v.dim:(j+1)*v.dim]...) // those drawn move to the front
+		if goals != nil {
+			req.Goals = append(req.Goals, goals[j])
+		}
+		if req.ExcludeSelf {
+			req.Selves = append(req.Selves, query)
+		}
+	}
+	return c, nil
 }
 
 // drawSample selects count of total numbers, each set of that size with the same probability.

@@ -135,7 +135,7 @@ func TestVerifyReportAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.Queries != 200 || v.Checked != 200 || v.Wrong != 4 || v.WrongSure != 4 || v.Malformed != 0 || v.K != 3 || v.Metric != "ip" ||
-		v.Neighbourhoods < 1 || v.Neighbourhoods > 4 || v.WorstGap <= 0 || len(v.Problems) != 4 || v.Guarantees["exact"] != 200 {
+		v.Neighbourhoods < 1 || v.Neighbourhoods > 4 || v.WorstGap <= 0 || len(v.Defects) != 4 || v.Guarantees["exact"] != 200 {
 		t.Errorf("report %+v", v)
 	}
 }

@@ -117,8 +117,9 @@ type CertifiedResult struct {
 // CertifiedSummary counts the answers that were compared.
 type CertifiedSummary struct {
 	Compared int64       `json:"compared"`
-	Right    int64       `json:"right"`  // that lacked nothing
-	Missed   int64       `json:"missed"` // atoms that the others lacked
-	Recall   float64     `json:"recall"` // mean
+	Right    int64       `json:"right"`    // that lacked nothing
+	Missed   int64       `json:"missed"`   // atoms that the others lacked
+	Unwanted int64       `json:"unwanted"` // atoms in them that may not be returned
+	Recall   float64     `json:"recall"`   // mean
 	Scores   *ScoreCheck `json:"scores,omitempty"`
 }

@@ -86,7 +86,8 @@ class Certified:
     per_query : ndarray of float64 (m,)
         The recall of each answer given.
     report : dict
-        Counts, and the scores stated that are not the vectors'.
+        The counts of ``thresher certify --json``, under ``certified``, and the scores stated that
+        are not the vectors'.
     """
 
     result: Result
@@ -104,11 +105,12 @@ class Certified:
 
     def summary(self) -> str:
         """Return a few lines."""
-        m = len(self.per_query)
+        compared, unwanted = self.report["compared"], self.report["unwanted"]
+        held = f" and held {unwanted} that may not be returned" if unwanted else ""
         lines = [
             self.result.summary(),
-            f"before     recall {self.recall:.4f}; {self.right} of {m} answers were right",
-            f"corrected  {m - self.right} answers, which lacked {self.missing} vectors",
+            f"before     recall {self.recall:.4f}; {self.right} of {compared} answers were right",
+            f"corrected  {compared - self.right} answers, which lacked {self.missing} vectors{held}",
         ]
         return "\n".join(lines + _stated(self.report.get("scores")))
 
@@ -129,7 +131,7 @@ class Verification:
         ``thresher verify --json`` prints them. ``rounded`` is the largest change of a value of
         vectors and queries that float32 does not hold: what was verified are the rounded.
     defects : list of dict
-        ``{"query": .., "what": ..}`` of malformed answers, the first of them.
+        ``{"query": .., "what": ..}`` of malformed and wrong answers, the first of them.
     """
 
     wrong: npt.NDArray[np.bool_]
@@ -145,7 +147,7 @@ class Verification:
         lines = [f"checked    {len(self.wrong)} answers", f"wrong      {int(self.wrong.sum())}"]
         if rounded := float(self.report.get("rounded") or 0):
             lines.append(f"rounded    values were compared as float32 has them, largest change {rounded:.2g}")
-        return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects])
+        return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects[:10]])
 
 
 def _stated(scores: dict[str, Any] | None) -> list[str]:
@@ -367,7 +369,8 @@ def verify(
         reply, out = index._call(
             "verify", fields, arrays, progress=progress, deadline=deadline, names={"ids": "answers"}
         )
-        return Verification(out["wrong"], out["gaps"], reply["report"], list(reply.get("defects") or ()))
+        report = reply["report"]
+        return Verification(out["wrong"], out["gaps"], report, list(report.get("defects") or ()))
     finally:
         if own:
             index.close()

@@ -391,7 +391,7 @@ class Index:
             none = self._empty(0)
             lims, limited = np.zeros(1, np.int64), np.zeros(0, bool)
             flat = none.scores.reshape(-1), none.ids.reshape(-1)
-            return RangeResult(lims, *flat, limited, True, 0.0, 1.0, (), none._records, none._names)
+            return RangeResult(lims, *flat, limited, True, 0.0, 1.0, (), none._records, none._names, none._promise)
         arrays["floors"] = floors
         if limit is not None:
             fields["limit"] = whole(limit, "limit")
@@ -531,9 +531,8 @@ class Index:
         worker, _ = self._live()
         rows = np.empty((0, width), np.int64)
         records = np.empty(0, worker.records["certificate"])
-        return Result(
-            self._named(rows), np.empty((0, width), np.float32), True, 0.0, 1.0, (), rows, records, names_in(worker, {})
-        )
+        scores, names = np.empty((0, width), np.float32), names_in(worker, {})
+        return Result(self._named(rows), scores, True, 0.0, 1.0, (), rows, records, names, "")
 
     # Changes
 
@@ -773,6 +772,7 @@ def described(worker: _worker.Worker, reply: dict[str, Any], records: npt.NDArra
         "saving": reply["saving"],
         "warnings": tuple(reply.get("warnings") or ()),
         "_records": records,
+        "_promise": reply["promise"],
         "_names": names_in(worker, reply),
     }
 

@@ -23,6 +23,7 @@ class _Certified:
     warnings: tuple[str, ...]
     _records: npt.NDArray[Any]
     _names: dict[str, list[str]]
+    _promise: str
 
     @cached_property
     def certificates(self) -> npt.NDArray[Any]:
@@ -74,11 +75,7 @@ class _Certified:
         lines = [answers]
         if count:
             c = self.certificates
-            kinds, counts = np.unique(c["guarantee"], return_counts=True)
-            lines.append(
-                "guarantee  "
-                + ", ".join(_promise(str(g), int(x), count, c) for g, x in zip(kinds, counts, strict=True))
-            )
+            lines.append("guarantee  " + self._promise)
             lines.append("method     " + ", ".join(np.unique(c["method"]).tolist()))
             partial = int((c["stopped_by"] != "done").sum())
             if partial:
@@ -126,6 +123,7 @@ class Result(_Certified):
     _rows: npt.NDArray[np.int64] = field(repr=False)
     _records: npt.NDArray[Any] = field(repr=False)
     _names: dict[str, list[str]] = field(repr=False)
+    _promise: str = field(repr=False)
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         yield self.scores
@@ -180,6 +178,7 @@ class RangeResult(_Certified):
     warnings: tuple[str, ...]
     _records: npt.NDArray[Any] = field(repr=False)
     _names: dict[str, list[str]] = field(repr=False)
+    _promise: str = field(repr=False)
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         yield self.lims
@@ -192,24 +191,6 @@ class RangeResult(_Certified):
     def summary(self) -> str:
         """Return a few lines on guarantee, work and time."""
         return self._summary(f"queries    {len(self)}, {len(self.ids)} answers in all")
-
-
-def _promise(guarantee: str, some: int, count: int, c: npt.NDArray[Any]) -> str:
-    of = "" if some == count else f" ({some} of {count})"
-    mine = c[c["guarantee"] == guarantee]
-    of = _rounded(mine) + of
-    if guarantee in ("exact", "certain"):
-        return f"{guarantee}{of}: none wrong"
-    if guarantee == "probabilistic":
-        laws = ", ".join(np.unique(mine["law"]).tolist())
-        return f"probabilistic ({laws}){of}: each wrong with probability at most {mine['delta'].max():g}"
-    return f"{guarantee}{of}"
-
-
-def _rounded(c: npt.NDArray[Any]) -> str:
-    """Return what certificates say of values that float32 does not hold."""
-    largest = max(c["vectors_change"].max(initial=0), c["query_change"].max(initial=0))
-    return f" for float32, largest change {largest:.2g}" if largest else ""
 
 
 def _decode(records: npt.NDArray[Any], names: dict[str, list[str]]) -> npt.NDArray[Any]:
