@@ -288,6 +288,19 @@ func (n *narrowed) fill() {
 	}
 }
 
+// RelativeTo returns r with rows relative to origin, as Options.Origin makes them; nil is zero. r must
+// not have been read, nor be used again.
+func RelativeTo(r Reader, origin []float64) Reader {
+	if n := narrowingOf(r); n != nil {
+		n.origin, n.centre = origin, false
+		return r
+	}
+	if origin == nil {
+		return r
+	}
+	return &narrowed{wideReader: widened{r}, name: "rows", origin: origin}
+}
+
 // narrowingOf returns what rounds the rows of r; nil if nothing does.
 func narrowingOf(r Reader) *narrowed {
 	if n, ok := r.(interface{ narrowing() *narrowed }); ok {

@@ -38,8 +38,8 @@ func TestPromises(t *testing.T) {
 		{"{}", []batch.Certificate{heuristic}, Answers, "heuristic: no promise"},
 		{"{}", []batch.Certificate{exact, stopped, exact}, Answers, "exact (2 of 3): none wrong; " + open},
 		{"{}", []batch.Certificate{stopped, stopped}, Answers, open},
-		{"{}", []batch.Certificate{exact, rounded}, Answers, "exact for float32, largest change 0.13: none wrong"},
-		{"{}", []batch.Certificate{rounded, haar}, Answers, "exact for float32, largest change 0.13 (1 of 2): none wrong; probabilistic (haar) for float32, largest change 0.13 (1 of 2): each wrong with probability at most 0.25, so up to 0.25 of 1 on average"},
+		{"{}", []batch.Certificate{exact, rounded}, Answers, "exact for float32, largest change 0.12: none wrong"},
+		{"{}", []batch.Certificate{rounded, haar}, Answers, "exact for float32, largest change 0.12 (1 of 2): none wrong; probabilistic (haar) for float32, largest change 0.12 (1 of 2): each wrong with probability at most 0.25, so up to 0.25 of 1 on average"},
 		{`{"queries":2,"allowed":0.5,"guarantees":{"probabilistic":2}}`, nil, Answers, "probabilistic: each wrong with probability at most 0.25, so up to 0.5 of 2 on average"},
 		{`{"queries":2,"allowed":0.5,"guarantees":{"probabilistic":2}}`, []batch.Certificate{haar}, Answers, "probabilistic (haar): each wrong with probability at most 0.25, so up to 0.75 of 3 on average"},
 	} {

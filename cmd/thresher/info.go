@@ -84,6 +84,7 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 	t.row("atoms", info.N)
 	t.row("dimension", info.Dim)
 	t.row("metric", info.Metric)
+	describeRounding(t, info)
 	t.row("basis", info.Basis)
 	t.row("seed", info.Seed)
 	t.row("head", info.Head)

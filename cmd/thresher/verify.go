@@ -120,6 +120,8 @@ type verification struct {
 	oracle  *verify.Oracle
 	dim, n  int // of the atoms
 	metric  collection.Metric
+	origin  []float64     // that the atoms are relative to
+	rounded float64       // the largest change of a coordinate of atoms and queries that float32 does not hold
 	request batch.Request // what all queries ask for
 	goals   *queryGoals   // nil if all ask for the same
 	report  verifyReport
@@ -188,7 +190,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 			return err
 		}
 	}
-	if err := v.check(ctx, newQueryChunks(in, queries, a.config.Chunk).forAnswers(v.longest)); err != nil {
+	if err := v.check(ctx, newQueryChunks(in, queries, a.config.Chunk).relativeTo(v.origin).forAnswers(v.longest)); err != nil {
 		return err
 	}
 	return v.print()
@@ -213,11 +215,18 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 			return nil, err
 		}
 		rows, have, metric, free = c.Rows, c.Dim, c.Metric, c.Close
+		v.origin, v.rounded = c.Origin, c.Change.Largest
 	} else {
-		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true})
+		r, err := in.open(&dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Centre: metric.Differences()})
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		m, err := dataset.Drain(ctx, r)
 		if err != nil {
 			return nil, in.named(err)
 		}
+		v.origin, v.rounded = dataset.OriginOf(r), dataset.ChangeOf(r).Largest
 		rows, have, v.atoms.names = m.Data, m.Dim, m.IDs
 	}
 	if have != dim {
@@ -281,7 +290,7 @@ func (v *verification) check(ctx context.Context, src *queryChunks) error {
 	if err != nil {
 		return err
 	}
-	found.K, found.Metric = v.k, v.metric.String()
+	found.K, found.Metric, found.Rounded = v.k, v.metric.String(), v.rounded
 	v.report.VerifySummary = found
 	return nil
 }
@@ -319,7 +328,7 @@ func (v *verification) claims(ctx context.Context, src *queryChunks) iter.Seq2[*
 }
 
 // chunk returns those drawn of n queries, numbered from first, with the answers to them.
-func (v *verification) chunk(rows []float32, first int64, n int, drawn func(int64) bool) (*tasks.Claims, error) {
+func (v *verification) chunk(rows queryRows, first int64, n int, drawn func(int64) bool) (*tasks.Claims, error) {
 	var goals []batch.QueryGoal
 	if v.goals != nil {
 		var err error
@@ -328,7 +337,7 @@ func (v *verification) chunk(rows []float32, first int64, n int, drawn func(int6
 		}
 	}
 	req := v.request
-	req.Queries = rows[:0]
+	req.Queries, req.Stored = rows.values[:0], true
 	c := &tasks.Claims{Request: &req, Granted: true}
 	for j := range n {
 		a, err := v.answers.nextAnswer()
@@ -343,7 +352,10 @@ func (v *verification) chunk(rows []float32, first int64, n int, drawn func(int6
 			continue
 		}
 		c.Numbers, c.Answers = append(c.Numbers, query), append(c.Answers, a)
-		req.Queries = append(req.Queries, rows[j*v.dim:(j+1)*v.dim]...) // those drawn move to the front
+		req.Queries = append(req.Queries, rows.values[j*v.dim:(j+1)*v.dim]...) // those drawn move to the front
+		if rows.changes != nil {
+			v.rounded = max(v.rounded, rows.changes[j])
+		}
 		if goals != nil {
 			req.Goals = append(req.Goals, goals[j])
 		}

@@ -35,6 +35,9 @@ func (r *verifyReport) print(w io.Writer) error {
 	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, "")))
 	t.row("wrong", r.Wrong)
 	t.row("malformed", r.Malformed)
+	if r.Rounded > 0 {
+		t.row("rounded", fmt.Sprintf("coordinates were compared as float32 has them, largest change %.2g", r.Rounded))
+	}
 	if r.Partial > 0 {
 		t.row("partial", fmt.Sprintf("%d, held to their open bound", r.Partial))
 	}
