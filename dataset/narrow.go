@@ -223,8 +223,9 @@ func (n *narrowed) Read(dst []float32) (int, error) {
 	}
 	n.at += have
 	n.row += int64(have)
-	if n.at*dim < len(n.block) || n.err == io.EOF && have > 0 {
-		return have, nil
+	full := have == len(dst)/dim
+	if n.at*dim < len(n.block) || have > 0 && (full || n.err == io.EOF) {
+		return have, nil // an error comes where the row that it is of was to be read
 	}
 	return have, n.err
 }

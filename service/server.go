@@ -24,8 +24,8 @@ import (
 	"thresher/service/files"
 	"thresher/service/metrics"
 	"thresher/service/offline"
-	"thresher/service/problem"
 	"thresher/service/oip"
+	"thresher/service/problem"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
 	"thresher/service/web"
@@ -180,7 +180,7 @@ const (
 
 func (s *Server) batchOptions() *offline.Options {
 	o := &offline.Options{
-		Catalog: s.catalog, Files: s.files, Limits: s.wireLimits(),
+		Catalog: s.catalog, Files: s.files, Limits: s.limitsOf(nil),
 		Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
 		Withhold: func() bool { return slices.ContainsFunc(s.tokens(), func(t Token) bool { return !t.Write }) },
 		Turns:    s.batchTurns,

@@ -31,6 +31,8 @@ type library interface {
 type shelf interface {
 	dim() int
 	len() int
+	// origin is what queries are taken relative to; nil is zero.
+	origin() []float64
 	search(ctx context.Context, req batch.Request) (*batch.Response, error)
 	// rows returns the row numbers of the ids that a request lists; nil for a nil list.
 	rows(l *wire.IDList, field string) ([]int64, error)
@@ -116,6 +118,9 @@ type inUse struct {
 
 func (u inUse) dim() int { return u.v.Dim() }
 func (u inUse) len() int { return u.v.Len() }
+
+func (u inUse) origin() []float64 { return u.v.Collection().Origin }
+
 func (u inUse) release() { u.v.Release() }
 
 func (u inUse) search(ctx context.Context, req batch.Request) (*batch.Response, error) {

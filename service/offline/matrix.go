@@ -117,6 +117,7 @@ const mostElements = 1 << 24
 // rowChunk is consecutive rows, and their goals unless all rows ask for the same.
 type rowChunk struct {
 	queries []float32
+	changes []float64 // by rounding, of each; nil if there are none
 	goals   []batch.QueryGoal
 }
 
@@ -125,7 +126,7 @@ type rowChunk struct {
 func (j *job) openRows(rec *record, options *request, answers int) (*rows, error) {
 	s := &rows{rec: rec, path: j.path(rec.inputName())}
 	var err error
-	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true, Except: columnsOf(rec.Batch.Goals)}); err != nil {
+	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true, Except: columnsOf(rec.Batch.Goals), Origin: options.shelf.origin()}); err != nil {
 		return nil, s.named(err)
 	}
 	if s.goals, err = j.openGoals(rec, options); err != nil {
@@ -191,6 +192,7 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 		}
 		got, err := s.r.Read(buf[n*dim : at*dim])
 		n += got
+		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
 		if err == io.EOF {
 			s.ended = true
 			break
@@ -315,6 +317,9 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 	parts := make([]part, len(chunk.queries)/dim)
 	for i := range parts {
 		parts[i].queries = chunk.queries[i*dim : (i+1)*dim]
+		if chunk.changes != nil {
+			parts[i].changes = chunk.changes[i : i+1]
+		}
 		if chunk.goals != nil {
 			parts[i].goals = chunk.goals[i : i+1]
 		}
