@@ -37,7 +37,7 @@ func TestDamagedOutputIsNotContinued(t *testing.T) {
 				t.Errorf("the damaged file was changed, or cannot be read: %v", err)
 			}
 		}
-		if err := os.WriteFile(path, append(good, "torn"...), 0o600); err != nil {
+		if err := os.WriteFile(path, append(good[:len(good):len(good)], "torn"...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		sum, err := Run(t.Context(), spec, &numbers{n: 20, size: 4}, answerNumbers())
@@ -122,5 +122,32 @@ func TestDeliveredJob(t *testing.T) {
 	spec.Fingerprint += "2"
 	if err := again(); !errors.Is(err, ErrFingerprint) {
 		t.Errorf("another job: %v", err)
+	}
+}
+
+// TestRecover: what is durable is told, and the rest is cut off; damage is told, and the progress of no job is none.
+func TestRecover(t *testing.T) {
+	spec := specIn(t.TempDir())
+	stop := errors.New("stop")
+	if _, err := Run(t.Context(), spec, &numbers{n: 20, size: 4}, stopAt(12, func() error { return stop })); !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	spec.Resume = true
+	path := spec.Outputs[0]
+	good := readDisk(t)(path)
+	if err := os.WriteFile(path, append(good[:len(good):len(good)], "torn"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := Recover(t.Context(), spec)
+	if err != nil || sum.Items != 12 || sum.Complete {
+		t.Fatal(sum, err)
+	}
+	checkOutputs(t, readDisk(t), spec, 12)
+	checkTotals(t, sum, 12)
+	if err := os.WriteFile(path, good[1:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Recover(t.Context(), spec); !errors.Is(err, ErrDamaged) {
+		t.Error(err)
 	}
 }

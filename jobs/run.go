@@ -36,6 +36,30 @@ func Run[T any](ctx context.Context, spec Spec, src Source[T], work Work[T]) (Su
 	return sum, nil
 }
 
+// Recover opens the job of spec, which must set Resume, checks its outputs, cuts them back to what is
+// durable, and returns what that is, without answering anything. Errors are those of Run.
+func Recover(ctx context.Context, spec Spec) (Summary, error) {
+	sum, err := recoverJob(ctx, spec, newDiskStorage())
+	if err != nil {
+		return sum, fmt.Errorf("jobs: %w", err)
+	}
+	return sum, nil
+}
+
+func recoverJob(ctx context.Context, spec Spec, st storage) (sum Summary, err error) {
+	begun := time.Now()
+	if err := spec.check(); err != nil {
+		return Summary{}, err
+	}
+	job, err := openJob(ctx, &spec, st)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer func() { err = errors.Join(err, job.close()) }()
+	job.begun, job.resumed = begun, job.state.Items
+	return job.summary(), nil
+}
+
 // Finish removes the progress file of a complete job, after which the job cannot be resumed;
 // callers use the outputs before. For a job that is not complete it does nothing and returns
 // ErrIncomplete. Without such a file the error wraps fs.ErrNotExist.

@@ -240,7 +240,7 @@ func (c *comparison) scores(f *verify.FormCount) *api.ScoreCheck {
 	if f == nil {
 		return nil
 	}
-	out := &api.ScoreCheck{Form: f.Form, Stated: f.Stated, Wrong: f.Wrong}
+	out := &api.ScoreCheck{Form: f.Form, Stated: f.Stated, Wrong: f.Wrong, Hint: f.Hint}
 	for _, x := range f.Sample {
 		id := api.IntID(c.ids.ID(x.ID))
 		if c.ids.Textual() {

@@ -133,7 +133,7 @@ func TestCertify(t *testing.T) {
 func TestCertifyByName(t *testing.T) {
 	s := start(t, nil)
 	s.do("PUT", "/v1/collections/films?ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n{\"id\":\"d\",\"v\":[0,2]}\n"), "Content-Type", "application/x-ndjson").want(201)
-	body := `{"queries":[[3,1],[1,2]],"answers":[["a/b"],{"ids":["c"],"scores":[9]}]}`
+	body := `{"queries":[[3,1],[1,2]],"answers":[{"ids":["a/b"],"scores":[3]},{"ids":["c"],"scores":[9]}]}`
 	var got api.Certified
 	s.do("POST", certifyFilms, body).want(200).into(&got)
 	if fmt.Sprint(got.Results[1].IDs, got.Results[1].Missed, got.Summary.Scores.Sample) != "[d] [d] [{1 c 9 2}]" {
@@ -192,7 +192,8 @@ func TestBadStated(t *testing.T) {
 	}
 }
 
-// TestStatedDeadline: certify says what it could prove by the deadline; recall needs the best
+// TestStatedDeadline: certify says what it could prove by the deadline, and keeps the other answers as they
+// were stated; recall needs the best
 // atoms of all queries.
 func TestStatedDeadline(t *testing.T) {
 	s := start(t, nil)
@@ -206,8 +207,11 @@ func TestStatedDeadline(t *testing.T) {
 	var got api.Certified
 	s.do("POST", certifyFilms, body).want(200).into(&got)
 	a, b := got.Results[0], got.Results[1]
-	if !a.Complete || a.Recall == nil || b.Complete || b.Recall != nil || b.Missed != nil || got.Summary.Compared != 1 {
+	if !a.Complete || a.Recall == nil || b.Complete || b.Recall != nil || b.Missed != nil || got.Summary.Compared != 1 || got.Summary.Kept != 1 {
 		t.Errorf("%+v", got)
+	}
+	if a.Guarantee != "exact" || b.Guarantee != "bound" || len(b.IDs) != 3 || b.IDs[0] != api.IntID(4) || b.IDs[1] != api.IntID(5) || b.IDs[2] != api.IntID(6) {
+		t.Errorf("%s %v, %s %v; want the stated answer where the search was stopped", a.Guarantee, a.IDs, b.Guarantee, b.IDs)
 	}
 }
 

@@ -20,7 +20,8 @@ type Part struct {
 	// Request is what the search was asked for: of it a comparison uses Queries, K, MaxScore,
 	// ExcludeSelf, SelfFirst, Selves and Goals.
 	Request *batch.Request
-	Proven  []batch.Answer // what the search found, one a query
+	// Proven is what the search found, one a query; of a stopped search it becomes what was stated.
+	Proven []batch.Answer
 	// Stated are the answers to compare, one a query: Query is the query's number, for reports
 	// and errors, IDs are row numbers of the collection, best first, and Scores, unless nil, what
 	// the answer states for them, -Inf for none.
@@ -48,8 +49,11 @@ func (e *AnswersError) Unwrap() error { return e.Err }
 // Compared is what was found of one answer.
 type Compared struct {
 	Query int64
-	// Known is false if the search of the best atoms was stopped; nothing else is then known.
-	Known  bool
+	// Known is false if the search of the best atoms was stopped, or the deadline left no time to
+	// compare them with the answer; nothing else is then known.
+	Known bool
+	// Kept says that the search was stopped and the answer is kept as it was, unproven.
+	Kept   bool
 	Wanted int     // best atoms
 	Recall float64 // share of them that the answer has
 	Missed []int64 // those that it lacks, row numbers, best first
@@ -91,16 +95,24 @@ func (c *Comparison) Counts() (CertifyCounts, verify.StatedScores) {
 	return c.counts, c.recall.Scores()
 }
 
+// mostLate bounds how many atoms are scored to compare answers after the deadline.
+const mostLate = 4096 * 64
+
 // Add compares the answers of a part and passes what it finds of each, in order, to visit, unless
-// that is nil. It is an *AnswersError if the scores stated so far are of another metric, or if an
+// that is nil. Where a search was stopped, it puts the stated answer in place of the one that was
+// found so far, in p.Proven: what is not proven to be wrong is kept. After the deadline of ctx it
+// compares what it can with little work. It is an *AnswersError if the scores stated so far are of another metric, or if an
 // answer cannot be of this collection; other errors are those of ctx and visit.
 func (c *Comparison) Add(ctx context.Context, p *Part, visit func(*Compared) error) error {
 	c.searched += p.Took
+	late := 0
 	for j := range p.Proven {
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
+			late += len(p.Proven[j].IDs) + len(p.Stated[j].IDs)
+		} else if err != nil {
 			return err
 		}
-		found, err := c.compare(p, j)
+		found, err := c.compare(p, j, late <= mostLate)
 		if err != nil {
 			return err
 		}
@@ -118,19 +130,22 @@ func (c *Comparison) Add(ctx context.Context, p *Part, visit func(*Compared) err
 	return nil
 }
 
-// compare compares answer j of a part.
-func (c *Comparison) compare(p *Part, j int) (Compared, error) {
+// compare compares answer j of a part, if there is time for it.
+func (c *Comparison) compare(p *Part, j int, inTime bool) (Compared, error) {
 	proven, stated := &p.Proven[j], &p.Stated[j]
 	found := Compared{Query: stated.Query}
 	c.method, c.plan = proven.Certificate.Method, proven.Certificate.Plan
-	if proven.Certificate.StoppedBy != batch.Done {
-		c.stopped++
-		return found, nil
-	}
 	for at, id := range stated.IDs {
 		if id < 0 || id >= int64(c.atoms.N) {
 			return found, &AnswersError{Err: fmt.Errorf("query %d: atom %d at rank %d is outside [0, %d)", stated.Query, id, at+1, c.atoms.N)}
 		}
+	}
+	if found.Kept = proven.Certificate.StoppedBy != batch.Done; found.Kept {
+		c.keep(p, j)
+	}
+	if found.Kept || !inTime {
+		c.stopped++
+		return found, nil
 	}
 	q := p.Request.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
 	ids, scores, unwanted := c.allowed(p.Request, j, q, stated, proven)

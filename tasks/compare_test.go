@@ -139,6 +139,9 @@ func TestResume(t *testing.T) {
 	if err := json.Unmarshal(text, &counts); err != nil {
 		t.Fatal(err)
 	}
+	if former := `{"compared":2,"right":1,"missing":1,"unwanted":0,"shares":1}`; string(text) != former {
+		t.Errorf("%s, in runs of before %s", text, former)
+	}
 	second.Resume(counts, scores)
 	resumed, err := Certify(t.Context(), second, parts(of(9, 9)), nil)
 	if diff := cmp.Diff(whole, resumed); err != nil || diff != "" || whole.Scores.Wrong != 1 || whole.Compared != 3 {

@@ -33,8 +33,17 @@ func (of Subject) words() (sure, chance string) {
 const (
 	noPromise = "no promise"
 	// openBound is what an answer that was stopped early promises, whatever its search would have.
-	openBound = "an answer that was stopped early is promised its open bound, no more"
+	openBound = "no vector left out scores above the open bound"
 )
+
+// granted is the guarantee of a certificate. Those of earlier versions name what the method of a
+// stopped search would have promised.
+func granted(c *batch.Certificate) batch.Guarantee {
+	if c.StoppedBy != "" && c.StoppedBy != batch.Done {
+		return batch.GuaranteeBound
+	}
+	return c.Guarantee
+}
 
 // promise words what answers with a guarantee promise. It is the only place that does: a new
 // guarantee is worded here.
@@ -45,21 +54,26 @@ func promise(g batch.Guarantee, of Subject, delta float64) string {
 		return sure
 	case batch.GuaranteeProbabilistic:
 		return fmt.Sprintf(chance, delta)
+	case batch.GuaranteeBound:
+		text := "stopped early, " + openBound
+		if delta > 0 {
+			text += fmt.Sprintf(", but with probability at most %g", delta)
+		}
+		return text
 	}
 	return noPromise
 }
 
 // Promise words what one answer of k vectors promises.
 func Promise(c *batch.Certificate, k int) string {
-	if c.StoppedBy != "" && c.StoppedBy != batch.Done {
-		return "the best found until then; no vector left out scores above the open bound"
-	}
 	best := fmt.Sprintf("these are the true %d best", k) + forFloat32(max(c.VectorsChange, c.QueryChange))
-	switch c.Guarantee {
+	switch granted(c) {
 	case batch.GuaranteeExact, batch.GuaranteeCertain:
 		return best + ", beyond chance"
 	case batch.GuaranteeProbabilistic:
 		return fmt.Sprintf("%s with probability at least %g", best, 1-c.Delta)
+	case batch.GuaranteeBound:
+		return "the best found until then; " + openBound
 	}
 	return noPromise
 }
@@ -75,28 +89,29 @@ func forFloat32(change float64) string {
 
 // Promises counts what the certificates of a set of answers promise, and words it. The zero
 // value counts none. It is kept, as JSON, with the progress of a run; the names are those of
-// earlier runs, of which some lack Stopped and Delta.
+// earlier runs, of which some lack Delta.
 type Promises struct {
-	Guarantees map[batch.Guarantee]int64 `json:"guarantees"` // answers by guarantee
-	// Stopped counts those of them that a deadline stopped.
-	Stopped map[batch.Guarantee]int64 `json:"stopped,omitempty"`
-	Laws    map[batch.Law]int64       `json:"laws,omitempty"` // of the probabilistic ones
+	Guarantees map[batch.Guarantee]int64 `json:"guarantees"`     // answers by guarantee
+	Laws       map[batch.Law]int64       `json:"laws,omitempty"` // of the probabilistic ones
 	// Delta is the greatest failure probability of an answer, Allowed their sum.
 	Delta   float64 `json:"delta,omitempty"`
 	Allowed float64 `json:"allowed"`
 	// Rounded is the largest change of a coordinate of vectors or queries that float32 does not hold:
 	// what is promised is so of the rounded.
 	Rounded float64 `json:"rounded,omitempty"`
+	// Risk is the greatest probability with which the open bound of a stopped answer may be wrong.
+	Risk float64 `json:"risk,omitempty"`
 }
 
 // Add counts an answer with certificate c.
 func (p *Promises) Add(c *batch.Certificate) {
-	count(&p.Guarantees, c.Guarantee, 1)
+	g := granted(c)
+	count(&p.Guarantees, g, 1)
 	p.Rounded = max(p.Rounded, c.VectorsChange, c.QueryChange)
-	if c.StoppedBy != "" && c.StoppedBy != batch.Done {
-		count(&p.Stopped, c.Guarantee, 1)
+	if g == batch.GuaranteeBound {
+		p.Risk = max(p.Risk, c.Delta)
 	}
-	if c.Guarantee == batch.GuaranteeProbabilistic {
+	if g == batch.GuaranteeProbabilistic {
 		count(&p.Laws, c.Law, 1)
 		p.Allowed += c.Delta
 		p.Delta = max(p.Delta, c.Delta)
@@ -110,8 +125,12 @@ func count[K comparable](counts *map[K]int64, key K, n int64) {
 	(*counts)[key] += n
 }
 
-// delta returns the greatest failure probability, of earlier runs the mean.
-func (p *Promises) delta() float64 {
+// delta returns the greatest failure probability of answers with a guarantee, of earlier runs the
+// mean.
+func (p *Promises) delta(of batch.Guarantee) float64 {
+	if of == batch.GuaranteeBound {
+		return p.Risk
+	}
 	if p.Delta == 0 && p.Allowed > 0 {
 		return p.Allowed / float64(p.Guarantees[batch.GuaranteeProbabilistic])
 	}
@@ -120,16 +139,13 @@ func (p *Promises) delta() float64 {
 
 // Say words what the answers promise, the most frequent guarantee first: "exact: none wrong", for instance.
 func (p *Promises) Say(of Subject) string {
-	all, stopped := int64(0), int64(0)
-	for g, n := range p.Guarantees {
-		all, stopped = all+n, stopped+p.Stopped[g]
+	all := int64(0)
+	for _, n := range p.Guarantees {
+		all += n
 	}
 	var said []string
 	for _, g := range ranked(p.Guarantees) {
-		n := p.Guarantees[g] - p.Stopped[g]
-		if n <= 0 {
-			continue
-		}
+		n := p.Guarantees[g]
 		name := string(g)
 		if laws := ranked(p.Laws); g == batch.GuaranteeProbabilistic && len(laws) > 0 {
 			name += " (" + joined(laws) + ")"
@@ -138,14 +154,11 @@ func (p *Promises) Say(of Subject) string {
 		if n < all {
 			name += fmt.Sprintf(" (%d of %d)", n, all)
 		}
-		text := promise(g, of, p.delta())
-		if g == batch.GuaranteeProbabilistic && of == Answers && stopped == 0 {
+		text := promise(g, of, p.delta(g))
+		if g == batch.GuaranteeProbabilistic && of == Answers {
 			text += fmt.Sprintf(", so up to %.3g of %d on average", p.Allowed, n)
 		}
 		said = append(said, name+": "+text)
-	}
-	if stopped > 0 {
-		said = append(said, openBound)
 	}
 	return strings.Join(said, "; ")
 }

@@ -12,14 +12,15 @@ import (
 // Claims are consecutive queries of a stream, and answers to them with the certificates that
 // are to be verified.
 type Claims struct {
-	// Request is what was asked for, as [verify.Response] uses it.
+	// Request is what was asked for, as [verify.Response] uses it; as [verify.Judge] does if there
+	// are Terms.
 	Request *batch.Request
 	Answers []batch.Answer // one a query
 	// Numbers are the queries' numbers, for reports; nil counts on from the part before.
 	Numbers []int64
-	// Granted says that each answer is held to its own certificate, whatever delta and epsilon it
-	// grants. Otherwise an answer whose certificate grants more than Request does is malformed.
-	Granted bool
+	// Terms are what the answers are held to beside their certificates, one for a stream. nil: a
+	// certificate may grant what Request does.
+	Terms *verify.Terms
 }
 
 // VerifySummary is what was found of answers that were verified.
@@ -28,8 +29,10 @@ type VerifySummary struct {
 	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
 	Metric  string `json:"metric"`
 	verify.Tally
-	Short   int64    `json:"short"` // malformed answers with too few atoms
-	Defects []Defect `json:"defects,omitempty"`
+	Short int64 `json:"short"` // malformed answers with too few atoms
+	// Scores is what the scores that answers of other programs state are; nil without any.
+	Scores  *verify.FormCount `json:"scores,omitempty"`
+	Defects []Defect          `json:"defects,omitempty"`
 }
 
 // Defect says what is wrong with an answer.
@@ -46,13 +49,17 @@ const mostDefects = 100
 // Errors are those of the stream, of requests (*batch.RequestError) and of ctx.
 func Verify(ctx context.Context, o *verify.Oracle, claims iter.Seq2[*Claims, error], visit func(query int64, f *verify.Finding)) (*VerifySummary, error) {
 	s := &VerifySummary{}
+	var others *verify.Others
 	for c, err := range claims {
 		if err != nil {
 			return nil, err
 		}
-		found, err := verify.Response(ctx, o, *c.measure(), &batch.Response{Answers: c.Answers})
+		found, err := c.judge(ctx, o)
 		if err != nil {
 			return nil, err
+		}
+		if c.Terms != nil {
+			others = c.Terms.Others
 		}
 		for j := range found.Findings {
 			query := s.Checked
@@ -60,27 +67,36 @@ func Verify(ctx context.Context, o *verify.Oracle, claims iter.Seq2[*Claims, err
 				query = c.Numbers[j]
 			}
 			s.Add(query, &c.Answers[j].Certificate, found.Findings[j])
+			others.Found(query, &found.Findings[j])
 			if visit != nil {
 				visit(query, &found.Findings[j])
 			}
 		}
 	}
 	s.Finish()
+	s.misstated(others)
 	return s, nil
 }
 
-// measure returns the request that the answers are held to.
-func (c *Claims) measure() *batch.Request {
-	if !c.Granted {
-		return c.Request
+// misstated counts the answers of other programs that state scores which are not their vectors'.
+func (s *VerifySummary) misstated(others *verify.Others) {
+	s.Scores = others.Form()
+	count, first := others.Misstated()
+	if count == 0 {
+		return
 	}
-	req := *c.Request
-	req.Delta, req.Epsilon, req.Relative = 0, 0, false
-	for j := range c.Answers {
-		granted := &c.Answers[j].Certificate
-		req.Delta, req.Epsilon = max(req.Delta, granted.Delta), max(req.Epsilon, granted.Epsilon)
+	s.Malformed += count
+	if len(s.Defects) < mostDefects {
+		s.Defects = append(s.Defects, Defect{first, fmt.Sprintf("states a score that is not its atom's, as do %d answers in all (%s)", count, s.Scores.Form)})
 	}
-	return &req
+}
+
+func (c *Claims) judge(ctx context.Context, o *verify.Oracle) (*verify.Report, error) {
+	resp := &batch.Response{Answers: c.Answers}
+	if c.Terms == nil {
+		return verify.Response(ctx, o, *c.Request, resp)
+	}
+	return verify.Judge(ctx, o, *c.Request, resp, *c.Terms)
 }
 
 // Add counts the finding for the answer, with certificate c, to a query.
@@ -91,7 +107,11 @@ func (s *VerifySummary) Add(query int64, c *batch.Certificate, f verify.Finding)
 		s.Short++
 	}
 	what := f.Malformed
-	if what == "" && len(f.Missed) > 0 {
+	switch {
+	case what != "":
+	case f.Exceeds != "":
+		what = "grants " + f.Exceeds
+	case len(f.Missed) > 0:
 		what = fmt.Sprintf("lacks %s (%s)", lacked(&f), c.Guarantee)
 	}
 	if what != "" && len(s.Defects) < mostDefects {
@@ -105,23 +125,4 @@ func lacked(f *verify.Finding) string {
 		return fmt.Sprintf("atom %d, better by %.3g", f.Missed[0], f.Gap)
 	}
 	return fmt.Sprintf("atom %d and %d more, better by up to %.3g", f.Missed[0], len(f.Missed)-1, f.Gap)
-}
-
-// strictLevel is the binomial p below which a strict verdict calls the rate of wrong answers
-// incompatible with delta.
-const strictLevel = 1e-6
-
-// Verdict returns what is wrong with the answers, or nil: malformed ones, and wrong ones under
-// an exact or certain guarantee; if strict, also a failure rate that is incompatible with delta.
-func (s *VerifySummary) Verdict(strict bool) error {
-	switch {
-	case s.Malformed > 0:
-		return fmt.Errorf("%d of %d answers are malformed", s.Malformed, s.Checked)
-	case s.WrongSure > 0:
-		return fmt.Errorf("%d answers are wrong although their certificates are exact", s.WrongSure)
-	case strict && s.PValue < strictLevel:
-		return fmt.Errorf("%d failures in %d are incompatible with delta %g: p = %.2g, the limit is %g",
-			s.Failures, s.Trials, s.Delta, s.PValue, strictLevel)
-	}
-	return nil
 }

@@ -11,49 +11,6 @@ import (
 	"thresher/verify"
 )
 
-func TestVerdict(t *testing.T) {
-	probabilistic := batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Delta: .01}
-	certain := batch.Certificate{Guarantee: batch.GuaranteeCertain}
-	luckless := probabilistic
-	luckless.Exact = true
-	cases := []struct {
-		name            string
-		certificate     batch.Certificate
-		right, wrong    int
-		malformed       bool
-		loose, strictly bool // whether the verdict is an error
-	}{
-		{"all right", probabilistic, 100, 0, false, false, false},
-		{"as delta allows", probabilistic, 98, 2, false, false, false},
-		{"far beyond delta", probabilistic, 80, 20, false, false, true},
-		{"one wrong under certain", certain, 99, 1, false, true, true},
-		{"one wrong without any chance taken", luckless, 99, 1, false, true, true},
-		{"heuristic", batch.Certificate{Guarantee: batch.GuaranteeHeuristic}, 10, 90, false, false, false},
-		{"malformed", probabilistic, 99, 0, true, true, true},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			var r VerifySummary
-			for range c.right {
-				r.Add(0, &c.certificate, verify.Finding{Trials: 1})
-			}
-			for range c.wrong {
-				r.Add(0, &c.certificate, verify.Finding{Missed: []int64{4}, Trials: 1, Failures: 1})
-			}
-			if c.malformed {
-				r.Add(0, &c.certificate, verify.Finding{Malformed: "bad"})
-			}
-			r.Finish()
-			if (r.Verdict(false) != nil) != c.loose || (r.Verdict(true) != nil) != c.strictly {
-				t.Errorf("verdicts %v and, strict, %v; report %+v", r.Verdict(false), r.Verdict(true), r)
-			}
-			if c.wrong > 0 && r.Neighbourhoods != 1 {
-				t.Errorf("%d neighbourhoods, all lack the same atom", r.Neighbourhoods)
-			}
-		})
-	}
-}
-
 // TestVerify: answers are held to what was asked for, or to what their certificates grant; the
 // numbers of queries are those of the stream or as given.
 func TestVerify(t *testing.T) {
@@ -65,8 +22,14 @@ func TestVerify(t *testing.T) {
 		for j := range queries {
 			queries[j] = 1
 		}
-		return &Claims{Request: &batch.Request{K: 1, Queries: queries}, Answers: all, Numbers: numbers, Granted: granted}
+		c := &Claims{Request: &batch.Request{K: 1, Queries: queries}, Answers: all, Numbers: numbers}
+		if granted {
+			c.Terms = &verify.Terms{}
+		}
+		return c
 	}
+	required := claims(true, nil, proven(9), loose)
+	required.Terms.Require = batch.GuaranteeCertain
 	for _, x := range []struct {
 		name    string
 		claims  []*Claims
@@ -75,7 +38,9 @@ func TestVerify(t *testing.T) {
 		{"right", []*Claims{claims(false, nil, proven(9), proven(9))}, VerifySummary{Checked: 2}},
 		{"granted", []*Claims{claims(true, nil, loose)}, VerifySummary{Checked: 1}},
 		{"not granted", []*Claims{claims(false, nil, proven(9), loose)}, VerifySummary{
-			Checked: 2, Tally: verify.Tally{Malformed: 1}, Defects: []Defect{{1, "certificate: delta 0.2 where 0.01 was asked for"}}}},
+			Checked: 2, Tally: verify.Tally{Wrong: 1, WorstGap: 1}, Defects: []Defect{{1, "grants epsilon 2 where at most 0 is allowed"}}}},
+		{"required", []*Claims{required}, VerifySummary{
+			Checked: 2, Tally: verify.Tally{Wrong: 1}, Defects: []Defect{{1, "grants guarantee probabilistic within epsilon 2 where certain is required"}}}},
 		{"wrong", []*Claims{claims(true, nil, proven(9)), claims(true, nil, proven(8))}, VerifySummary{
 			Checked: 2, Tally: verify.Tally{Wrong: 1, WrongSure: 1, WorstGap: 1}, Defects: []Defect{{1, "lacks atom 9, better by 1 (certain)"}}}},
 		{"numbered", []*Claims{claims(true, []int64{3, 7}, proven(9), proven())}, VerifySummary{
@@ -101,5 +66,26 @@ func TestVerify(t *testing.T) {
 	var refused *batch.RequestError
 	if _, err := Verify(t.Context(), o, parts(bad), nil); !errors.As(err, &refused) || refused.Field != "k" {
 		t.Error(err)
+	}
+}
+
+// TestVerifyOthers: an answer of another program that states a wrong score is malformed, on whatever scale
+// the others are.
+func TestVerifyOthers(t *testing.T) {
+	_, o := line(t, 10)
+	answer := func(stated float32) batch.Answer {
+		a := proven(9)
+		a.Scores = []float32{stated}
+		return a
+	}
+	terms := &verify.Terms{Others: &verify.Others{}}
+	all := []batch.Answer{answer(-8), answer(-8), answer(7), answer(-8)}
+	claims := &Claims{Request: &batch.Request{K: 1, Queries: []float32{1, 1, 1, 1}}, Answers: all, Terms: terms}
+	s, err := Verify(t.Context(), o, parts(claims, claims), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Malformed != 2 || s.Scores == nil || s.Scores.Form != "1 - inner product" || s.Scores.Wrong != 2 || len(s.Defects) != 1 || s.Defects[0].Query != 2 || s.Verdict(false) == nil {
+		t.Errorf("%+v, scores %+v", s, s.Scores)
 	}
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,6 +63,9 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 	}
 	if m.Rows == 0 {
 		return nil, nil, wrong("path", "%s has no rows", f.Path)
+	}
+	if err := dataset.CheckIDs(f.Path, m.IDs); err != nil {
+		return nil, nil, err
 	}
 	o.Origin, o.Change = dataset.OriginOf(r), dataset.ChangeOf(r)
 	reply, _, err := c.shelve(ctx, m.Data, m.Dim, nil, f.Device, o)
@@ -135,18 +139,22 @@ func openedSheet(passes bool, names []string, origin []float64) (*sheet, error) 
 	return columnsOf(passes, columns, contents...)
 }
 
+// namesColumns returns ids: numbers if all of them are, int64 if all fit, else uint64; else texts.
 func namesColumns(names []string) ([]column, [][]byte) {
-	numbers, ends := make([]int64, len(names)), make([]int64, len(names))
+	numbers, ends := make([]uint64, len(names)), make([]int64, len(names))
 	integral, length := true, int64(0)
 	for i, name := range names {
-		x, err := strconv.ParseInt(name, 10, 64)
-		integral = integral && err == nil && strconv.FormatInt(x, 10) == name
+		x, err := strconv.ParseUint(name, 10, 64)
+		integral = integral && err == nil && strconv.FormatUint(x, 10) == name
 		length += int64(len(name))
 		numbers[i], ends[i] = x, length
 	}
 	n := int64(len(names))
-	if integral {
+	switch {
+	case integral && (n == 0 || slices.Max(numbers) <= math.MaxInt64):
 		return []column{{"ids", int64s, []int64{n}}}, [][]byte{bytesOf(numbers)}
+	case integral:
+		return []column{{"ids", uint64s, []int64{n}}}, [][]byte{bytesOf(numbers)}
 	}
 	text := []byte(strings.Join(names, ""))
 	return []column{{"names", bytes8, []int64{length}}, {"name_ends", int64s, []int64{n}}}, [][]byte{text, bytesOf(ends)}

@@ -103,13 +103,16 @@ func (h *hunt) read(f *searching, withCandidates bool) error {
 		return err
 	}
 	h.req.Allow, h.req.Deny = h.w.allow, h.w.deny
-	h.k = min(h.w.most(f.K), h.v.N)
+	h.k = min(h.w.MostK(f.K), h.v.N)
 	return nil
 }
 
 // run answers all queries, and calls take with each part: the number of its first query, its
 // request and its answers. A search that reaches its deadline returns what it has.
 func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batch.Request, resp *batch.Response) error) error {
+	if err := h.w.Check(&h.req, h.v.Metric); err != nil {
+		return h.w.located(err, 0)
+	}
 	part := partQueries
 	if h.k > 0 {
 		part = min(part, max(1, partAnswers/(24*h.k)))
@@ -117,17 +120,14 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batc
 	for lo := 0; lo < h.m; lo += part {
 		hi := min(h.m, lo+part)
 		req := h.req
-		req.Queries, req.Goals = h.queries[lo*h.v.Dim:hi*h.v.Dim], h.w.goals(lo, hi)
+		req.Queries, req.Goals = h.queries[lo*h.v.Dim:hi*h.v.Dim], h.w.Queries(lo, hi)
 		if h.changes != nil {
 			req.Changes = h.changes[lo:hi]
 		}
 		req.SelfFirst += int64(lo)
 		req.Part = h.m > part
 		resp, err := h.v.coalescer.Search(ctx, req)
-		if err == nil && errors.Is(ctx.Err(), context.Canceled) {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if resp == nil || errors.Is(err, context.Canceled) {
 			return h.w.located(err, lo)
 		}
 		h.count(&resp.Stats)
@@ -171,7 +171,7 @@ type searched struct {
 
 // subject is what the answers promise something about.
 func (h *hunt) subject() tasks.Subject {
-	if h.req.MinScore != nil || h.w.floors != nil {
+	if h.req.MinScore != nil || h.w.MinScore != nil {
 		return tasks.Reaching
 	}
 	return tasks.Answers
@@ -282,12 +282,12 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	switch {
-	case h.w.ks != nil:
+	case h.w.K != nil:
 		return nil, nil, wrong("ks", "range has no k; search has")
-	case f.MinScore == nil && h.w.floors == nil:
+	case f.MinScore == nil && h.w.MinScore == nil:
 		return nil, nil, wrong("min_score", "is missing; range finds all atoms that reach it")
-	case h.w.floors != nil && f.MinScore == nil:
-		for j, x := range h.w.floors {
+	case h.w.MinScore != nil && f.MinScore == nil:
+		for j, x := range h.w.MinScore {
 			if math.IsNaN(x) {
 				return nil, nil, wrong("floors", "NaN, and there is no min_score").at(int64(j))
 			}

@@ -13,11 +13,11 @@ import (
 // comparison compares answers of another program with the best atoms of their queries.
 type comparison struct {
 	*hunt
-	answers *lists    // the atoms that the other program found
-	scores  []float32 // what it states, one an entry of answers; nil for none
+	answers *tasks.Lists // the atoms that the other program found
+	scores  []float32    // what it states, one an entry of answers; nil for none
 	tasks   *tasks.Comparison
 	shares  []float64 // recall of each answer, NaN if its best atoms are not known
-	missed  lists
+	missed  tasks.Lists
 }
 
 // compare reads queries and the answers to compare, whose collection the caller releases.
@@ -55,7 +55,7 @@ func (c *call) compare() (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &comparison{hunt: h, missed: lists{lims: []int64{0}}}
+	p := &comparison{hunt: h, missed: tasks.Lists{Lims: []int64{0}}}
 	if err = p.read(given, m, width, states); err == nil {
 		err = c.complete()
 	}
@@ -68,7 +68,7 @@ func (c *call) compare() (*comparison, error) {
 
 func (p *comparison) read(given []int64, m, width int, states *array) error {
 	switch {
-	case p.w.ks != nil || p.w.floors != nil || p.w.ceilings != nil || p.w.exclude != nil || p.w.allow != nil || p.w.deny != nil:
+	case p.w.K != nil || p.w.MinScore != nil || p.w.MaxScore != nil || p.w.Exclude != nil || p.w.allow != nil || p.w.deny != nil:
 		return wrong("answers", "answers are compared with the k best of all atoms, without goals and filters")
 	case m != p.m:
 		return wrong("answers", "%d rows for %d queries", m, p.m).within(p.m)
@@ -87,7 +87,7 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 		stated = elements[float32](b)
 		p.scores = make([]float32, 0, len(stated))
 	}
-	p.answers = &lists{lims: []int64{0}}
+	p.answers = &tasks.Lists{Lims: []int64{0}}
 	for j := range m {
 		for at := range width {
 			switch id := given[j*width+at]; {
@@ -96,7 +96,7 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 			case id < 0 || id >= int64(p.v.N):
 				return wrong("answers", "rank %d: atom %d; the atoms are 0 to %d", at+1, id, p.v.N-1).at(int64(j))
 			default:
-				p.answers.rows = append(p.answers.rows, id)
+				p.answers.Rows = append(p.answers.Rows, id)
 				if stated != nil {
 					if x := stated[j*width+at]; x != x {
 						return wrong("scores", "rank %d: NaN, and atom %d is there", at+1, id).at(int64(j))
@@ -105,9 +105,9 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 				}
 			}
 		}
-		p.answers.lims = append(p.answers.lims, int64(len(p.answers.rows)))
+		p.answers.Lims = append(p.answers.Lims, int64(len(p.answers.Rows)))
 	}
-	p.w.candidates = p.answers
+	p.w.Candidates = p.answers
 	o, err := verify.NewLazyOracle(p.v.Rows, p.v.Dim, p.v.Metric)
 	if err != nil {
 		return err
@@ -139,9 +139,9 @@ func (p *comparison) part(lo int, req *batch.Request, resp *batch.Response) *tas
 	part := &tasks.Part{Request: req, Proven: resp.Answers, Took: resp.Took, Stated: make([]dataset.Result, len(resp.Answers))}
 	for i := range part.Stated {
 		j := lo + i
-		part.Stated[i] = dataset.Result{Query: int64(j), IDs: p.answers.of(j)}
+		part.Stated[i] = dataset.Result{Query: int64(j), IDs: p.answers.Of(j)}
 		if p.scores != nil {
-			part.Stated[i].Scores = p.scores[p.answers.lims[j]:p.answers.lims[j+1]]
+			part.Stated[i].Scores = p.scores[p.answers.Lims[j]:p.answers.Lims[j+1]]
 		}
 	}
 	return part
@@ -154,8 +154,8 @@ func (p *comparison) note(one *tasks.Compared) error {
 		share = notKnown
 	}
 	p.shares = append(p.shares, share)
-	p.missed.rows = append(p.missed.rows, one.Missed...)
-	p.missed.lims = append(p.missed.lims, int64(len(p.missed.rows)))
+	p.missed.Rows = append(p.missed.Rows, one.Missed...)
+	p.missed.Lims = append(p.missed.Lims, int64(len(p.missed.Rows)))
 	return nil
 }
 
@@ -173,9 +173,9 @@ func (p *comparison) explain(err error) error {
 
 // columns are the arrays of a comparison.
 func (p *comparison) columns() ([]column, [][]byte) {
-	m, n := int64(p.m), int64(len(p.missed.rows))
+	m, n := int64(p.m), int64(len(p.missed.Rows))
 	return []column{{"recalls", float64s, []int64{m}}, {"missed_lims", int64s, []int64{m + 1}}, {"missed", int64s, []int64{n}}},
-		[][]byte{bytesOf(p.shares), bytesOf(p.missed.lims), bytesOf(p.missed.rows)}
+		[][]byte{bytesOf(p.shares), bytesOf(p.missed.Lims), bytesOf(p.missed.Rows)}
 }
 
 // recall measures the recall of answers.

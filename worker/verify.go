@@ -31,7 +31,7 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	req := h.req
-	req.Queries, req.Goals = h.queries, h.w.goals(0, h.m)
+	req.Queries, req.Goals = h.queries, h.w.Queries(0, h.m)
 	claims := func(yield func(*tasks.Claims, error) bool) {
 		yield(&tasks.Claims{Request: &req, Answers: resp.Answers}, nil)
 	}

@@ -41,6 +41,7 @@ the atoms have an id column, its ids. Without -k, k is the length of the longest
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
+	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "stop after this `time` and keep the rest of the answers as they are, unproven, which complete and guarantee of each say (exit code 3)")
 	addSettings(cmd, searchSettings()...)
 	cmd.Flags().Lookup("method").Usage += "; certain unless given"
 	k := cmd.Flags().Lookup("k")
@@ -161,5 +162,8 @@ func (c *certification) compare(ctx context.Context, t *tally, part *tasks.Part)
 func printCertified(t *table, s *tasks.CertifySummary) {
 	t.row("before", s.Before())
 	t.row("corrected", s.Corrected())
+	if kept := s.Unproven(); kept != "" {
+		t.row("unproven", kept)
+	}
 	printScores(t, s.Scores)
 }

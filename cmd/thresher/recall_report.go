@@ -48,7 +48,7 @@ func printScores(t *table, f *verify.FormCount) {
 	if f == nil {
 		return
 	}
-	t.row("scores", fmt.Sprintf("%s; %d of %d are not the atoms'", f.Form, f.Wrong, f.Stated))
+	t.row("scores", f)
 	for _, x := range f.Sample {
 		t.row("", fmt.Sprintf("query %d: atom %d scores %.7g, not %.7g", x.Query, x.ID, x.Score, x.Stated))
 	}

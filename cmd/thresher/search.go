@@ -62,7 +62,7 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 	f.add(fs)
 	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv): probable answers, scored first for a threshold; right or wrong, they do not change the answers")
 	f.scoreLimits.add(fs, leastScoreUsage)
-	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far (exit code 3)")
+	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far, which complete and guarantee of each answer say (exit code 3)")
 	addSettings(cmd, searchSettings()...)
 	return cmd
 }
@@ -360,6 +360,9 @@ func (s *search) report() error {
 	if s.summary.Partial == 0 {
 		return nil
 	}
-	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers partial: the best so far, with a bound on the rest",
-		s.flags.deadline, s.summary.Partial, s.summary.Queries)}
+	left := "partial: the best so far, with a bound on the rest"
+	if s.flags.verb == certify {
+		left = "unproven: as they were given"
+	}
+	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers %s", s.flags.deadline, s.summary.Partial, s.summary.Queries, left)}
 }

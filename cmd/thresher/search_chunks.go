@@ -173,11 +173,11 @@ func (s *search) chunk(ctx context.Context, rows queryRows, first int64, totals 
 		return nil, nil, &refusedError{err}
 	}
 	resp, err := s.searchUntil(ctx, req)
-	if err != nil {
-		return nil, nil, s.located(err, first)
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err // discard partial answers of an interrupted run
+	}
+	if resp == nil { // with --deadline a partial response is wanted
+		return nil, nil, s.located(err, first)
 	}
 	t.add(resp)
 	if s.certified != nil {

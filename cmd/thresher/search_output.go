@@ -45,6 +45,8 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 		return nil, fmt.Errorf("--out %s: name ends in none of .npz, .parquet, .jsonl", f.out)
 	case !slices.Contains([]dataset.Format{dataset.JSONL, dataset.NPZ, dataset.Parquet, dataset.IVecs, dataset.IBin}, format):
 		return nil, fmt.Errorf("--out %s: name ends in none of .jsonl, .npz, .parquet, .ivecs, .ibin", f.out)
+	case f.deadline > 0 && (format == dataset.IVecs || format == dataset.IBin):
+		return nil, fmt.Errorf("--out %s: --deadline may stop answers, and %s cannot say which; write .jsonl, .npz or .parquet", f.out, format)
 	}
 	o.format = format
 	if f.verb == graph {
@@ -130,6 +132,7 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 		r := dataset.Result{
 			Query: first + int64(j), IDs: a.IDs, Scores: a.Scores,
 			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
+			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 		}
 		if names != nil && o.rows == nil {
 			r.Names = make([]string, len(a.IDs))

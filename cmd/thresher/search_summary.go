@@ -45,6 +45,9 @@ func readTally(totals []byte) (tally, error) {
 	if err := json.Unmarshal(totals, &t); err != nil {
 		return t, fmt.Errorf("totals of the former run: %w", err)
 	}
+	if t.Partial > 0 && t.Guarantees[batch.GuaranteeBound] == 0 {
+		return t, fmt.Errorf("an earlier version stopped %d of the answers at --deadline and wrote them without a mark; --force starts over", t.Partial)
+	}
 	return t, nil
 }
 

@@ -130,7 +130,7 @@ func TestSummaryOfPartialAnswers(t *testing.T) {
 	if s.Queries != 4 || s.Partial != 2 || s.QueriesPerSecond != 1 || s.Saving != 2.5 || s.Pulls != 81 {
 		t.Errorf("summary %+v", s)
 	}
-	if want := "exact (2 of 4): none wrong; an answer that was stopped early is promised its open bound, no more"; s.Promise != want {
+	if want := "bound (2 of 4): stopped early, no vector left out scores above the open bound; exact (2 of 4): none wrong"; s.Promise != want {
 		t.Errorf("promise %q, want %q", s.Promise, want)
 	}
 }

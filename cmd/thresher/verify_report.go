@@ -15,8 +15,9 @@ type verifyReport struct {
 	Queries int64 `json:"queries"` // in the answers
 	*tasks.VerifySummary
 
-	kColumn string // has the k of each query; "" if it is K
-	bare    bool   // the answers have no certificates
+	kColumn   string // has the k of each query; "" if it is K
+	bare      bool   // the answers have no certificates
+	guarantee string // of such answers, by the flag; "" for what their file states
 }
 
 // verdict returns the error that sets the exit code.
@@ -32,8 +33,17 @@ func (r *verifyReport) verdict(strict bool) error {
 func (r *verifyReport) print(w io.Writer) error {
 	t := newTable(w)
 	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.goal()))
-	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, "")))
+	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, ""))+r.origin())
+	if granted := r.Granted.String(); granted != "" {
+		t.row("granted", granted)
+	}
+	for _, rule := range r.RulesUsed() {
+		t.row("rule", rule)
+	}
 	t.row("wrong", r.Wrong)
+	if r.Exceeding > 0 {
+		t.row("", fmt.Sprintf("%d of them grant more than --epsilon, --delta and --require allow", r.Exceeding))
+	}
 	t.row("malformed", r.Malformed)
 	if r.Rounded > 0 {
 		t.row("rounded", fmt.Sprintf("coordinates were compared as float32 has them, largest change %.2g", r.Rounded))
@@ -41,7 +51,10 @@ func (r *verifyReport) print(w io.Writer) error {
 	if r.Partial > 0 {
 		t.row("partial", fmt.Sprintf("%d, held to their open bound", r.Partial))
 	}
-	if r.Wrong > 0 {
+	if r.Scores != nil {
+		t.row("scores", r.Scores)
+	}
+	if r.Neighbourhoods > 0 {
 		t.row("neighbourhoods", fmt.Sprintf("%d groups of wrong answers that lack the same atom", r.Neighbourhoods))
 		t.row("worst gap", fmt.Sprintf("%.4g", r.WorstGap))
 	}
@@ -53,6 +66,17 @@ func (r *verifyReport) print(w io.Writer) error {
 		t.row("", fmt.Sprintf("query %d: %s", d.Query, d.What))
 	}
 	return t.flush()
+}
+
+// origin says where the guarantee of answers without certificates is from.
+func (r *verifyReport) origin() string {
+	switch {
+	case !r.bare:
+		return ""
+	case r.guarantee != "":
+		return ", by --guarantee"
+	}
+	return ", as their file says nothing else"
 }
 
 func (r *verifyReport) goal() string {

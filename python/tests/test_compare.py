@@ -127,7 +127,11 @@ def test_verify_what_was_asked_for(vectors, queries):
 
 def test_verify_finds_partial_answers_honest(vectors, queries):
     with thresher.Index(vectors) as index:
-        result = index.search(np.repeat(queries, 50, axis=0), 5, deadline=1e-4)
-        assert thresher.verify(result, index, np.repeat(queries, 50, axis=0))
-        if not result.complete:
-            assert "deadline" in result.certificates["stopped_by"] and "partial" in result.summary()
+        many = np.repeat(queries, 50, axis=0)
+        result = index.search(many, 5, deadline=1e-9)
+        assert not result.complete.any() and set(result.guarantees) == {"bound"}
+        assert set(result.certificates["stopped_by"]) == {"deadline"} and "partial" in result.summary()
+        assert "none wrong" not in result.summary()
+        found = thresher.verify(result, index, many)
+        assert not found and not found.wrong.any() and found.partial == len(many)
+        assert f"partial    {len(many)}" in found.summary()

@@ -28,7 +28,7 @@ def test_result(index, queries, vectors):
     result = index.search(queries, 5, method="exact")
     scores, ids = result
     assert scores is result.scores and ids is result.ids and len(result) == 30
-    assert result.complete and result.warnings == () and result.took > 0
+    assert result.complete.all() and result.warnings == () and result.took > 0
     np.testing.assert_array_equal(result.counts, 5)
     c = result.certificates
     assert set(c["guarantee"]) == {"exact"} and set(c["stopped_by"]) == {"done"} and set(c["method"]) == {"exact"}

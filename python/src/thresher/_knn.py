@@ -11,8 +11,10 @@ import numpy.typing as npt
 from thresher import _arrays
 from thresher._arguments import Deadline, Device, Method, Metric, seconds, whole
 from thresher._arrays import Vectors
+from thresher._columns import names_of
 from thresher._index import Index
 from thresher._progress import Progress
+from thresher._worker import DeadlineExceeded
 
 __all__ = ["as_index", "knn"]
 
@@ -50,8 +52,7 @@ def knn(
     delta : float
         Allowed probability that a query's answer is wrong.
     seed, device, progress, deadline
-        As in `Index` and `Index.search`. The deadline holds for building and search together;
-        `DeadlineExceeded` is raised if it passes before there is anything to return.
+        As in `Index` and `Index.search`. The deadline holds for building and search together.
 
     Returns
     -------
@@ -64,6 +65,9 @@ def knn(
     ------
     ValueError
         If an argument is wrong (`BadInput`); the message names it, and the row.
+    DeadlineExceeded
+        If the deadline passes before all answers are complete. Its ``result`` is a `Result` with the
+        best so far, whose ``complete`` says which answers are, or None if the search had not begun.
 
     Examples
     --------
@@ -74,12 +78,20 @@ def knn(
     """
     begun, limit = time.monotonic(), seconds(deadline)
     whole(k, "k")
-    rows = _arrays.table(queries, "queries", one=True)
+    columns = vectors._columns if isinstance(vectors, Index) else names_of(vectors, "vectors")
+    rows = _arrays.table(queries, "queries", one=True, columns=columns)
     index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
         if limit is not None:
             limit = max(limit - (time.monotonic() - begun), 1e-3)
         result = index.search(rows, k, method=method, delta=delta, progress=progress, deadline=limit)
+        partial = len(result) - int(np.count_nonzero(result.complete))
+        if partial:
+            late = DeadlineExceeded(
+                f"deadline: it stopped {partial} of {len(result)} answers; the result of this error has what was found"
+            )
+            late.result = result
+            raise late
         return result.scores, result.ids
     finally:
         if own:
