@@ -140,6 +140,8 @@ type narrowed struct {
 	err    error     // what follows block
 	change Change
 	rows   []float64 // largest change of each row of the last Read
+	keep   bool      // rests are wanted
+	rests  []float32 // what the values of the last Read lack of those given
 	last   []string  // ids of the last Read
 }
 
@@ -195,7 +197,7 @@ func (n *narrowed) IDs() []string { return n.last }
 
 func (n *narrowed) Read(dst []float32) (int, error) {
 	dim := n.Dim()
-	n.last, n.rows = nil, n.rows[:0]
+	n.last, n.rows, n.rests = nil, n.rows[:0], n.rests[:0]
 	if len(dst) < dim {
 		return 0, io.ErrShortBuffer
 	}
@@ -216,6 +218,9 @@ func (n *narrowed) Read(dst []float32) (int, error) {
 			break
 		}
 		n.change.Add(c)
+		if n.keep {
+			n.keepRests(row, dst[i*dim:(i+1)*dim])
+		}
 		n.rows = append(n.rows, c.Largest)
 	}
 	if n.ids != nil {
@@ -256,6 +261,34 @@ func firstChange(row, origin []float64) int {
 		}
 	}
 	return -1
+}
+
+// keepRests notes what a row lacks of the row given.
+func (n *narrowed) keepRests(given []float64, row []float32) {
+	for j, x := range row {
+		shift := 0.
+		if n.origin != nil {
+			shift = n.origin[j]
+		}
+		n.rests = append(n.rests, float32(given[j]-shift-float64(x)))
+	}
+}
+
+// KeepRests makes r, whose rows have not been read, keep what rounding takes from them, for RestsOf.
+func KeepRests(r Reader) Reader {
+	if n := narrowingOf(r); n != nil {
+		n.keep = true
+	}
+	return r
+}
+
+// RestsOf returns what each value of the last Read lacks of the one given, valid until the next Read; nil if
+// rows of r are not rounded, or their rests not kept.
+func RestsOf(r Reader) []float32 {
+	if n := narrowingOf(r); n != nil && n.keep {
+		return n.rests
+	}
+	return nil
 }
 
 // fill reads the next block.

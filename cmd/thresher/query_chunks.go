@@ -13,6 +13,7 @@ import (
 type queryRows struct {
 	values  []float32
 	changes []float64 // of each, by rounding to float32; nil if none can have one
+	rests   []float32 // what each value lacks of the one given, if that is kept
 }
 
 // ask sets the queries of a request, which are relative to the origin of the atoms.
@@ -45,6 +46,14 @@ func newQueryChunks(in input, r dataset.Reader, chunk int) *queryChunks {
 // relativeTo makes the queries relative to the origin of the atoms, before any is read.
 func (s *queryChunks) relativeTo(origin []float64) *queryChunks {
 	s.r = dataset.RelativeTo(s.r, origin)
+	return s
+}
+
+// keepRests makes the chunks have what rounding takes from the queries, if that is wanted.
+func (s *queryChunks) keepRests(wanted bool) *queryChunks {
+	if wanted {
+		dataset.KeepRests(s.r)
+	}
 	return s
 }
 
@@ -91,6 +100,7 @@ func (s *queryChunks) Next(ctx context.Context) (next queryRows, rows int, err e
 		n, err := s.r.Read(buf[rows*dim:])
 		rows += n
 		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
+		next.rests = append(next.rests, dataset.RestsOf(s.r)...)
 		if err == io.EOF {
 			s.ended = true
 			break

@@ -14,6 +14,8 @@ const shown = 10
 type verifyReport struct {
 	Queries int64 `json:"queries"` // in the answers
 	*tasks.VerifySummary
+	// AsGiven says that coordinates that float32 does not hold were compared as they were given.
+	AsGiven bool `json:"as_given,omitempty"`
 
 	kColumn   string // has the k of each query; "" if it is K
 	bare      bool   // the answers have no certificates
@@ -46,7 +48,11 @@ func (r *verifyReport) print(w io.Writer) error {
 	}
 	t.row("malformed", r.Malformed)
 	if r.Rounded > 0 {
-		t.row("rounded", fmt.Sprintf("coordinates were compared as float32 has them, largest change %.2g", r.Rounded))
+		text := "coordinates were compared as float32 has them, largest change %.2g"
+		if r.AsGiven {
+			text = "coordinates were compared as given; answers may differ by what float32 changes of one, at most %.2g"
+		}
+		t.row("rounded", fmt.Sprintf(text, r.Rounded))
 	}
 	if r.Partial > 0 {
 		t.row("partial", fmt.Sprintf("%d, held to their open bound", r.Partial))
