@@ -20,6 +20,10 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	}
 	defer h.v.release()
 	resp, err := h.stated()
+	if err != nil {
+		return nil, nil, err
+	}
+	given, err := h.given()
 	if err == nil {
 		err = c.complete()
 	}
@@ -32,6 +36,9 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	}
 	req := h.req
 	req.Queries, req.Goals = h.queries, h.w.Queries(0, h.m)
+	if err := given.compare(o, &req); err != nil {
+		return nil, nil, err
+	}
 	claims := func(yield func(*tasks.Claims, error) bool) {
 		yield(&tasks.Claims{Request: &req, Answers: resp.Answers}, nil)
 	}
@@ -43,7 +50,7 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, h.w.located(err, 0)
 	}
 	found.K, found.Metric = h.k, h.v.Metric.String()
-	found.Rounded = h.rounded()
+	found.Rounded, found.AsGiven = h.rounded(), given.any()
 	m := int64(h.m)
 	out, err := columnsOf(c.s.link.passes(), []column{{"wrong", bools, []int64{m}}, {"gaps", float64s, []int64{m}}}, wrongs, bytesOf(gaps))
 	return struct {
@@ -98,6 +105,9 @@ func (h *hunt) stated() (*batch.Response, error) {
 		}
 	}
 	resp := &batch.Response{Answers: make([]batch.Answer, m)}
+	if record == nil {
+		defer h.allow(resp.Answers)
+	}
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
 		a.Certificate = batch.Certificate{Method: batch.Exact, Guarantee: batch.GuaranteeExact, StoppedBy: batch.Done, Exact: true}

@@ -14,8 +14,6 @@ const shown = 10
 type verifyReport struct {
 	Queries int64 `json:"queries"` // in the answers
 	*tasks.VerifySummary
-	// AsGiven says that coordinates that float32 does not hold were compared as they were given.
-	AsGiven bool `json:"as_given,omitempty"`
 
 	kColumn   string // has the k of each query; "" if it is K
 	bare      bool   // the answers have no certificates

@@ -47,6 +47,36 @@ def test_offset(offset, method):
     np.testing.assert_array_equal(ids, result.ids)
 
 
+def test_verify_reads_what_was_given():
+    vectors, queries = far(1e6)
+    rough, asked = vectors.astype(np.float32), queries.astype(np.float32)
+    with thresher.Index(rough, metric="l2") as index:
+        result = index.search(asked, 10, method="exact")
+    assert wrong_lists(result.ids, queries, vectors, 10, "l2") > 0  # or this tests nothing
+    assert thresher.verify(result, rough, asked, metric="l2")
+    by_given = thresher.verify(result, vectors, queries, metric="l2")
+    assert not by_given and by_given.report["as_given"]
+    with thresher.Index(vectors, metric="l2") as index:
+        result = index.search(queries, 10, method="exact")
+    for answers in (result, result.ids):
+        found = thresher.verify(answers, vectors, queries, metric="l2")
+        assert found and found.report["as_given"] and "compared as given" in found.summary()
+    other = result.ids.copy()
+    other[0, 0] = (other[0].max() + 1) % len(vectors)
+    assert thresher.verify(other, vectors, queries, metric="l2").wrong.tolist() == [True] + [False] * 59
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+def test_answers_to_many_near_ties_are_right(metric):
+    rng = np.random.default_rng(9)
+    vectors = np.repeat(rng.standard_normal((40, 16)), 50, axis=0) + 1e-8 * rng.standard_normal((2000, 16))
+    queries = rng.standard_normal((30, 16))
+    with thresher.Index(vectors, metric=metric) as index:
+        result = index.search(queries, 7, method="exact")
+    assert wrong_lists(result.ids, queries, vectors, 7, metric) > 0
+    assert thresher.verify(result, vectors, queries, metric=metric)
+
+
 def test_offset_survives_files_changes_and_copies(tmp_path):
     vectors, queries = far(1e7)
     more = vectors[:100] + 0.5

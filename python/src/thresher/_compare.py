@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays
+from thresher import _arrays, _narrow
 from thresher._arguments import Deadline, Device, Method, Metric, flag, probability, text, whole
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
@@ -140,7 +140,8 @@ class Verification:
     report : dict
         Counts by guarantee, and how they compare with the failures that delta allows, as
         ``thresher verify --json`` prints them. ``rounded`` is the largest change of a value of
-        vectors and queries that float32 does not hold: what was verified are the rounded.
+        vectors and queries that float32 does not hold. With ``as_given`` these were compared as given, and
+        answers may differ by what rounding changes; without, as of an Index, the rounded were.
     defects : list of dict
         ``{"query": .., "what": ..}`` of malformed and wrong answers, the first of them.
     partial : int
@@ -164,7 +165,9 @@ class Verification:
         """Return a few lines."""
         lines = [f"checked    {len(self.wrong)} answers", f"wrong      {int(self.wrong.sum())}"]
         if rounded := float(self.report.get("rounded") or 0):
-            lines.append(f"rounded    values were compared as float32 has them, largest change {rounded:.2g}")
+            as_given = f"as given; answers may differ by what float32 changes of one, at most {rounded:.2g}"
+            as_held = f"as float32 has them, largest change {rounded:.2g}"
+            lines.append(f"rounded    values were compared {as_given if self.report.get('as_given') else as_held}")
         if self.partial:
             lines.append(f"partial    {self.partial} were stopped early: held to their open bound, no more")
         return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects[:10]])
@@ -387,6 +390,12 @@ def verify(
             for promised in ("delta", "epsilon"):
                 if (most := float(answers._records[promised].max(initial=0))) > 0:
                     fields[promised] = most
+        if own:  # an Index has the rounded ones only
+            if index._rounded and index._rows is not None:
+                arrays["vectors_rests"] = _narrow.rests(_arrays.table(vectors, "vectors"), index._rows, index._origin)
+            if "changes" in arrays:
+                table = _arrays.table(queries, "queries", one=True, columns=index._columns)
+                arrays["queries_rests"] = _narrow.rests(table, asked.rows, index._origin)
         reply, out = index._call(
             "verify", fields, arrays, progress=progress, deadline=deadline, names={"ids": "answers"}
         )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Given", "Origin", "narrowed"]
+__all__ = ["Given", "Origin", "narrowed", "rests"]
 
 FloatRows = npt.NDArray[np.float32]
 Origin = npt.NDArray[np.float64] | None
@@ -102,6 +102,18 @@ def _rounded(array: npt.NDArray[Any], rows: FloatRows, name: str, origin: Origin
         values += int(np.count_nonzero(change))
         change.max(axis=1, initial=0.0, out=changes[start : start + step])
     return Given(rows, origin, changes, values)
+
+
+def rests(array: npt.NDArray[Any], rows: FloatRows, origin: Origin) -> FloatRows:
+    """Return what rows in float32, relative to an origin, lack of those given."""
+    lacking = np.empty(rows.shape, np.float32)
+    step = max(1, _BLOCK // max(1, rows.shape[1]))
+    for start in range(0, len(rows), step):
+        exact = array[start : start + step].astype(np.float64)
+        if origin is not None:
+            exact -= origin
+        np.copyto(lacking[start : start + step], exact - rows[start : start + step], casting="unsafe")
+    return lacking
 
 
 def _not_finite(
