@@ -151,6 +151,10 @@ func TestFarRowsOfFloat64(t *testing.T) {
 		if err != nil || resp.Answers[0].IDs[0] != 3 || resp.Answers[0].Scores[0] != 0 {
 			t.Errorf("%s: row 3 finds %v: %v", name, resp.Answers, err)
 		}
+		resp, err = e.Search(ctx, batch.Request{Queries: own, Stored: true, Changes: []float64{.5}, K: 1, Method: batch.Exact})
+		if err != nil || resp.Answers[0].Scores[0] != 0 || resp.Answers[0].Certificate.QueryChange != .5 {
+			t.Errorf("%s: row 3 with a change of .5: %+v, %v", name, resp.Answers, err)
+		}
 		given := narrowed(c.Given(3))
 		resp, err = e.Search(ctx, batch.Request{Queries: given, K: 1, Method: batch.Exact})
 		if err != nil || resp.Answers[0].IDs[0] != 3 || resp.Answers[0].Scores[0] > 1 {

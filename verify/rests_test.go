@@ -29,8 +29,15 @@ func TestAnswersToRoundedNumbers(t *testing.T) {
 		}
 		return wide, rounded, rests, change
 	}
-	_, rows, rowRests, rowChange := draw(n)
-	queries, roundedQueries, _, queryChange := draw(m)
+	near, rows, rowRests, rowChange := draw(n)
+	var queries []float64
+	var roundedQueries []float32
+	queryChange := 0.
+	for i := range m * dim { // every other so near a row that rounding is most of the distance
+		x := near[i/dim*33*dim+i%dim] + []float64{2e-8, .1}[i/dim%2]*r.NormFloat64()
+		queries, roundedQueries = append(queries, x), append(roundedQueries, float32(x))
+		queryChange = max(queryChange, math.Abs(x-float64(float32(x))))
+	}
 	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 		best := func(o *Oracle, wide []float64) (answers []batch.Answer) {
 			answers = make([]batch.Answer, m)
@@ -39,6 +46,7 @@ func TestAnswersToRoundedNumbers(t *testing.T) {
 				a.Certificate = batch.Certificate{Method: batch.Exact, Guarantee: batch.GuaranteeExact, Exact: true, StoppedBy: batch.Done}
 				for _, i := range ranking(s.Search, k, nil, -1, nil) {
 					a.IDs = append(a.IDs, int64(i))
+					a.Scores = append(a.Scores, float32(metric.Shown(s.Search[i])))
 				}
 			}
 			err := each(context.Background(), o, wide, visit)
