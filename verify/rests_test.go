@@ -90,7 +90,7 @@ func TestAnswersToRoundedNumbers(t *testing.T) {
 		}
 		check("of rounded values", rough, false)
 		for j := range rough {
-			rough[j].Certificate.VectorsChange, rough[j].Certificate.QueryChange = rowChange/1e3, queryChange/1e3
+			rough[j].Certificate.VectorsChange, rough[j].Certificate.QueryChange = rowChange/1e6, queryChange/1e6
 		}
 		check("of values rounded by less", rough, true)
 		for j := range rough {
