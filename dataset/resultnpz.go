@@ -16,6 +16,7 @@ type npzResults struct {
 	ids, scores, pulls, exact *npzColumn     // all but ids may be nil
 	complete                  *npzColumn     // nil in older files
 	guarantee                 *npzGuarantees // nil in older files
+	names                     *npzNames      // nil without
 	rows, next                int64
 	err                       error
 }
@@ -72,6 +73,9 @@ func openNPZResults(src *source) (ResultReader, error) {
 	}
 	if z.scores != nil && z.scores.cols != z.ids.cols {
 		return nil, fail(src.name, "scores have %d columns, ids %d", z.scores.cols, z.ids.cols)
+	}
+	if z.names, err = openNPZNames(src, entries, z.rows, z.ids.cols); err != nil {
+		return nil, err
 	}
 	return z, nil
 }
@@ -231,13 +235,18 @@ func (z *npzResults) read() (Result, error) {
 			return r, err
 		}
 	}
-	n := 0
-	for n < int(z.ids.cols) && z.ids.int(n) >= 0 {
+	n, wide := 0, false
+	for n < int(z.ids.cols) && (z.ids.int(n) >= 0 || z.ids.wideAt(n)) {
+		wide = wide || z.ids.wideAt(n)
 		n++
 	}
-	r.IDs = make([]int64, n)
-	for j := range r.IDs {
-		r.IDs[j] = z.ids.int(j)
+	if wide {
+		r.Names = z.ids.texts(n)
+	} else {
+		r.IDs = make([]int64, n)
+		for j := range r.IDs {
+			r.IDs[j] = z.ids.int(j)
+		}
 	}
 	if err := onlyPadding(z.ids.int, n, int(z.ids.cols)); err != nil {
 		return r, failAt(z.ids.name, z.next, int64(n), "%w", err)
@@ -248,6 +257,12 @@ func (z *npzResults) read() (Result, error) {
 			if r.Scores[j] = z.scores.float(j); r.Scores[j] != r.Scores[j] {
 				return r, failAt(z.scores.name, z.next, int64(j), "score is NaN")
 			}
+		}
+	}
+	if z.names != nil {
+		var err error
+		if r.Names, err = z.names.row(z.next, n); err != nil {
+			return r, err
 		}
 	}
 	if z.pulls != nil {
@@ -287,6 +302,11 @@ func (z *npzResults) finish() error {
 	}
 	if z.guarantee != nil {
 		if err := z.finishArray(z.guarantee.texts.name, z.guarantee.texts.r); err != nil {
+			return err
+		}
+	}
+	if z.names != nil {
+		if err := z.finishArray(z.names.from.name, z.names.from.r); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"thresher/collection"
 )
@@ -30,10 +31,13 @@ const tile = 4
 // NewOracle returns an oracle over n = len(rows)/dim atoms as given, row-major; for a
 // collection c these are c.Rows of c.Dim, by c.Metric. It retains rows, which must not
 // change. threads is the number of scoring goroutines; 0 is GOMAXPROCS. It fails for a wrong
-// shape and for rows that are not finite.
+// shape, for no metric, and for rows that are not finite.
 func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (*Oracle, error) {
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
+	}
+	if err := metric.Check(); err != nil {
+		return nil, err
 	}
 	if threads < 1 {
 		threads = runtime.GOMAXPROCS(0)
@@ -83,6 +87,9 @@ func (o *Oracle) given(i int, row []float64) []float64 {
 func NewLazyOracle(rows []float32, dim int, metric collection.Metric) (*Oracle, error) {
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
+	}
+	if err := metric.Check(); err != nil {
+		return nil, err
 	}
 	return &Oracle{rows: rows, n: len(rows) / dim, dim: dim, metric: metric, threads: 1}, nil
 }
@@ -136,9 +143,10 @@ func each[T float32 | float64](ctx context.Context, o *Oracle, queries []T, visi
 	}
 	m := len(queries) / o.dim
 	tiles := make(chan int)
+	var skipped atomic.Bool
 	var wg sync.WaitGroup
 	for range max(1, min(o.threads, (m+tile-1)/tile)) {
-		wg.Go(func() { work(o, queries, tiles, visit) })
+		wg.Go(func() { work(ctx, o, queries, tiles, &skipped, visit) })
 	}
 	var err error
 	for first := 0; first < m && err == nil; first += tile {
@@ -150,10 +158,17 @@ func each[T float32 | float64](ctx context.Context, o *Oracle, queries []T, visi
 	}
 	close(tiles)
 	wg.Wait()
+	if err == nil && skipped.Load() {
+		err = ctx.Err()
+	}
 	return err
 }
 
-func work[T float32 | float64](o *Oracle, queries []T, tiles <-chan int, visit func(int, *Scores)) {
+// uncheckedRows is how many rows are scored, for a tile of queries, between two checks of the context.
+const uncheckedRows = 4096 * 64 / tile
+
+// work scores tiles of queries. Once ctx has ended it skips those that are left, and says so.
+func work[T float32 | float64](ctx context.Context, o *Oracle, queries []T, tiles <-chan int, skipped *atomic.Bool, visit func(int, *Scores)) {
 	var q [tile][]float64
 	var s [tile]Scores
 	for t := range q {
@@ -176,21 +191,34 @@ func work[T float32 | float64](o *Oracle, queries []T, tiles <-chan int, visit f
 			}
 			s[t].norm = norm(row)
 		}
-		for i := range o.n {
-			var all [tile]float64
-			if o.rests != nil {
-				all = sums(o, &q, o.given(i, wide))
-			} else {
-				all = sums(o, &q, o.row(i))
-			}
-			for t, sum := range all {
-				s[t].Search[i] = o.toSearch(sum, s[t].norm, o.norm[i])
-			}
+		if !o.score(ctx, &q, &s, wide) {
+			skipped.Store(true)
+			continue
 		}
 		for t := range count {
 			visit(first+t, &s[t])
 		}
 	}
+}
+
+// score scores all atoms for a tile of queries, and reports whether ctx has not ended meanwhile. wide is
+// memory for a row.
+func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores, wide []float64) bool {
+	for i := range o.n {
+		if i%uncheckedRows == 0 && ctx.Err() != nil {
+			return false
+		}
+		var all [tile]float64
+		if o.rests != nil {
+			all = sums(o, q, o.given(i, wide))
+		} else {
+			all = sums(o, q, o.row(i))
+		}
+		for t, sum := range all {
+			s[t].Search[i] = o.toSearch(sum, s[t].norm, o.norm[i])
+		}
+	}
+	return true
 }
 
 func dot4[T float32 | float64](q *[tile][]float64, v []T) [tile]float64 {

@@ -30,7 +30,7 @@ type recallFlags struct {
 func newRecallCommand(a *app) *cobra.Command {
 	f := &recallFlags{}
 	cmd := &cobra.Command{
-		Use:   "recall --atoms FILE --queries FILE --answers FILE",
+		Use:   "recall --atoms FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Measure the recall of answers of any origin",
 		Long: `Measure recall@k of anybody's answers: an index's, a database's, your own.
 
@@ -131,12 +131,12 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		}
 		defer r.in.exclude.remove()
 	}
-	queries, err := r.in.queries.openQueries(f.queriesColumn, f.columns()...)
+	queries, err := r.in.queries.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
 		return err
 	}
 	defer queries.Close()
-	if err := r.in.atoms.fits(f.atomsColumn, r.in.queries, queries.Dim()); err != nil {
+	if err := r.in.atoms.fits(&dataset.Options{Column: f.atomsColumn, IDs: f.ids, Except: f.columns()}, r.in.queries, queries.Dim()); err != nil {
 		return err
 	}
 	if err := r.survey(ctx); err != nil {
@@ -187,7 +187,7 @@ func (r *recall) survey(ctx context.Context) (err error) {
 
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
-	columns := &dataset.Options{Column: r.flags.atomsColumn, IDs: r.flags.ids, FindIDs: true}
+	columns := &dataset.Options{Column: r.flags.atomsColumn, IDs: r.flags.ids, FindIDs: true, Except: r.flags.columns()}
 	m := queries.Len()
 	if r.flags.sample > 0 {
 		m = min(r.report.Answers, r.flags.sample)
@@ -205,8 +205,7 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 	if r.goals == nil {
 		return nil
 	}
-	ids := &atomIDs{file: r.in.atoms.name, column: r.flags.ids, names: e.atoms.names, preferNames: true}
-	if err := r.goals.resolve(ids, e.atoms.N); err != nil {
+	if err := r.goals.resolve(e.atoms.ids(r.in.atoms, r.flags.ids), e.atoms.N); err != nil {
 		return errors.Join(err, e.close())
 	}
 	return nil
@@ -219,7 +218,17 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 		return err
 	}
 	defer results.close()
-	results.resolve(r.engine.atoms, r.in.atoms, r.flags.ids)
+	ids := r.engine.atoms.ids(r.in.atoms, r.flags.ids)
+	if err := ids.useIntegers(r.flags.integers); err != nil {
+		return err
+	}
+	err = r.decideIntegers(ctx, &answered{answers: r.in.answers, ids: ids, n: r.engine.atoms.N, dim: r.engine.atoms.Dim, oracle: lazyOracle(r.engine.atoms.Collection), queries: func() (dataset.Reader, error) {
+		return r.in.queries.openQueries(r.flags.queriesColumn, append(r.flags.columns(), r.flags.ids)...)
+	}})
+	if err != nil {
+		return err
+	}
+	results.resolve(ids)
 	r.report.RecallSummary, err = tasks.Recall(ctx, r.compare, r.parts(ctx, src, results), r.note)
 	var of *tasks.AnswersError
 	if errors.As(err, &of) {

@@ -35,7 +35,7 @@ type verifyFlags struct {
 func newVerifyCommand(a *app) *cobra.Command {
 	f := &verifyFlags{}
 	cmd := &cobra.Command{
-		Use:   "verify --atoms FILE --queries FILE --answers FILE",
+		Use:   "verify --atoms FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Recompute answers exactly and report wrong ones",
 		Long: `Recompute answers in float64 and report the wrong ones.
 
@@ -166,7 +166,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer in.remove()
-	queries, err := in.openQueries(f.queriesColumn, f.columns()...)
+	queries, err := in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
 		return err
 	}
@@ -194,6 +194,15 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer closeAtoms()
+	if err := v.atoms.useIntegers(f.integers); err != nil {
+		return err
+	}
+	err = a.decideIntegers(ctx, &answered{answers: v.in, ids: &v.atoms, n: v.n, dim: v.dim, oracle: func() (*verify.Oracle, error) { return v.oracle, nil }, queries: func() (dataset.Reader, error) {
+		return in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
+	}})
+	if err != nil {
+		return err
+	}
 	if err := v.survey(ctx); err != nil {
 		return err
 	}
@@ -216,7 +225,10 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 
 // loadOracle reads the atoms, as given, into the oracle.
 func (v *verification) loadOracle(ctx context.Context, in input, dim int, queries input) (func() error, error) {
-	metric, err := collection.ParseMetric(v.config.Metric)
+	metric, err := in.metric(v.config.Metric)
+	if err == nil && in.isCollection() {
+		err = v.agree(in, map[string]string{"metric": metric.String()})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -232,10 +244,10 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		if err != nil {
 			return nil, err
 		}
-		rows, have, metric, free = c.Rows, c.Dim, c.Metric, c.Close
+		rows, have, free = c.Rows, c.Dim, c.Close
 		v.origin, v.change = c.Origin, c.Change.Largest
 	} else {
-		r, err := in.open(&dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Centre: metric.Differences()})
+		r, err := in.open(&dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Except: v.flags.columns(), Centre: metric.Differences()})
 		if err != nil {
 			return nil, err
 		}
@@ -316,7 +328,8 @@ func (v *verification) check(ctx context.Context, src *queryChunks) error {
 		return err
 	}
 	found.K, found.Metric, found.Rounded = v.k, v.metric.String(), v.rounded
-	v.report.VerifySummary, v.report.AsGiven = found, v.given && v.rounded > 0
+	found.AsGiven = v.given && v.rounded > 0
+	v.report.VerifySummary = found
 	return nil
 }
 

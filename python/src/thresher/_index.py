@@ -71,8 +71,9 @@ class Index:
     ids : sequence (n,), optional
         Integers or strings, all different, which answers have in place of row numbers.
     metric : {"ip", "cosine", "l2"}
-        Inner product, cosine, or squared Euclidean distance, of which less is better. The
-        constants of FAISS, 0 and 1, are accepted.
+        Required: the largest inner product, the largest cosine, or the smallest squared Euclidean
+        distance. The names that libraries and databases have for them are taken in any case
+        (``inner_product``, ``dot``, ``COSINE``, ``euclidean``, ..), and the constants of FAISS.
     basis : {"auto", "rotated", "raw"}
         ``raw`` is for method ``strict`` and the published methods.
     seed : int, optional
@@ -103,7 +104,7 @@ class Index:
     --------
     >>> import numpy as np, thresher
     >>> vectors = np.eye(4, dtype=np.float32)
-    >>> with thresher.Index(vectors, ids=["a", "b", "c", "d"]) as index:
+    >>> with thresher.Index(vectors, ids=["a", "b", "c", "d"], metric="ip") as index:
     ...     scores, ids = index.search([0.1, 0.2, 0.9, 0.3], k=2)
     >>> ids.tolist()
     [['c', 'd']]
@@ -114,7 +115,7 @@ class Index:
         vectors: Vectors,
         ids: npt.ArrayLike | None = None,
         *,
-        metric: Metric = "ip",
+        metric: Metric | None = None,
         basis: str = "auto",
         seed: int | None = None,
         device: Device = "auto",
@@ -707,7 +708,7 @@ class Index:
             npz, fvecs, bvecs, fbin, u8bin, JSONL, CSV, Parquet, Arrow or safetensors, which the
             worker reads and Python never holds.
         metric, basis, seed
-            Of vectors; a saved index has its own.
+            Of vectors, which need a metric; a saved index has its own, and others are refused.
         column, ids : str, optional
             The column or array of the vectors, and that of their ids.
         device, progress, deadline
@@ -807,6 +808,8 @@ def _restored(
     rounded: dict[str, Any] | None = None,
 ) -> Index:
     """Return an index that was pickled."""
+    if path is None or not path.endswith(".thresher"):
+        settings = {"metric": "ip", **settings}  # pickled when this was the default
     index = Index.__new__(Index)
     index._origin, index._rounded = origin, rounded or {}
     index._settings, index._path, index._ids, index._columns = settings, path, ids, columns
