@@ -37,6 +37,15 @@ type Request struct {
 	// Queries holds m rows of the collection's dimension, row-major. Read
 	// only, owned by the caller.
 	Queries []float32
+	// Queries64, if not nil, are the queries in float64, in place of Queries. They are rounded to
+	// float32 relative to the collection's Origin; certificates say what that changed.
+	Queries64 []float64
+	// Stored says that Queries are relative to the collection's Origin already, as its rows are:
+	// rows of the collection, or what Placed made. Without an Origin it says nothing.
+	Stored bool
+	// Changes, if not nil, say by how much rounding to float32 changed Queries before they came
+	// here: the largest change of a coordinate, one a query.
+	Changes []float64
 	// K is how many atoms each query wants, at least 1. K above the number of atoms is
 	// reduced to it, with a warning in Response.Warnings. With MinScore, 0 means all
 	// atoms that reach it.
@@ -246,6 +255,11 @@ type Certificate struct {
 	// Backend names the backend that answered; "" if none did: no look has seen the
 	// query, or a reference implementation answered.
 	Backend string `json:"backend,omitempty"`
+	// VectorsChange and QueryChange are the largest amounts by which a coordinate of the vectors, and
+	// of this query, was changed when it was rounded to float32; 0: none was. What is guaranteed is
+	// so of the rounded ones.
+	VectorsChange float64 `json:"vectors_change,omitempty"`
+	QueryChange   float64 `json:"query_change,omitempty"`
 	// Fallback is "exact" if a plan of looks sent the query to the dense path.
 	Fallback string `json:"fallback,omitempty"`
 }
@@ -257,6 +271,8 @@ type Stats struct {
 	Exact                    int // queries with Certificate.Exact
 	Dense                    int // queries that a look sent to the dense path
 	Partial                  int // queries stopped early
+	// VectorsChange and QueriesChange are the largest of the certificates' changes.
+	VectorsChange, QueriesChange float64
 }
 
 // Saving is DensePulls / Pulls: by what factor fewer coordinates were read than by a dense

@@ -370,4 +370,5 @@ func (s *Stats) add(c *Certificate) {
 	if c.StoppedBy != Done {
 		s.Partial++
 	}
+	s.VectorsChange, s.QueriesChange = max(s.VectorsChange, c.VectorsChange), max(s.QueriesChange, c.QueryChange)
 }

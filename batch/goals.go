@@ -301,13 +301,16 @@ func (r *Request) splitByK(dim int) []subrequest {
 			i = len(all)
 			at[k] = i
 			s := subrequest{*r, nil}
-			s.K, s.Queries, s.Goals = k, nil, nil
+			s.K, s.Queries, s.Goals, s.Changes = k, nil, nil, nil
 			all = append(all, s)
 		}
 		s := &all[i]
 		s.numbers = append(s.numbers, j)
 		s.Queries = append(s.Queries, r.Queries[j*dim:(j+1)*dim]...)
 		s.Goals = append(s.Goals, r.Goals[j])
+		if r.Changes != nil {
+			s.Changes = append(s.Changes, r.Changes[j])
+		}
 	}
 	return all
 }
@@ -315,6 +318,13 @@ func (r *Request) splitByK(dim int) []subrequest {
 // searchByK answers req by calling answer once for each number of atoms that its queries want. If answer
 // searches at once, s may stage the queries; otherwise it is nil.
 func (e *Engine) searchByK(ctx context.Context, req *Request, s backend.Stager, answer func(context.Context, *work) (*Response, error)) (*Response, error) {
+	if req.Queries64 != nil || req.Changes != nil || e.c.Origin != nil && !req.Stored {
+		placed, err := req.Placed(e.c)
+		if err != nil {
+			return nil, err
+		}
+		req = &placed
+	}
 	if req.Goals == nil {
 		w, err := e.newStagedWork(req, nil, s)
 		if err != nil {

@@ -272,7 +272,7 @@ func (r *answerRoom) take(a *backend.Answer) (scores []float32, looks []LookReco
 func (w *work) commonCertificate() Certificate {
 	p := w.strategy
 	common := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, StoppedBy: Done, Plan: p.Name,
-		Predicted: p.predicted(), PredictedCost: p.Cost}
+		Predicted: p.predicted(), PredictedCost: p.Cost, VectorsChange: w.e.c.Change.Largest}
 	if p.guarantee == GuaranteeExact || p.guarantee == GuaranteeCertain {
 		common.Delta = 0
 	}
@@ -285,6 +285,9 @@ func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificat
 	c := w.e.c
 	out.Certificate = *common
 	cert := &out.Certificate
+	if w.req.Changes != nil {
+		cert.QueryChange = w.req.Changes[j]
+	}
 	cert.Epsilon, cert.DensePulls = w.gap(j), int64(w.goals[j].Allowed)*int64(c.Dim)
 	cert.Exact = !a.Random && a.Complete() && cert.Guarantee != GuaranteeHeuristic
 	cert.Pulls, cert.Bytes, cert.RowsScored = a.Pulls, a.Bytes, a.RowsScored

@@ -60,6 +60,9 @@ func newCollection(n, dim int, o *Options) (*Collection, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if o.Origin != nil && (len(o.Origin) != dim || !o.Metric.Differences()) {
+		return nil, fmt.Errorf("an origin of %d columns: only rows of as many, for Euclidean distance, have one", len(o.Origin))
+	}
 	return newShape(n, dim, o), nil
 }
 
@@ -68,6 +71,7 @@ func newShape(n, dim int, o *Options) *Collection {
 	c := &Collection{N: n, Dim: dim}
 	if o != nil {
 		c.Metric, c.Basis, c.Seed = o.Metric, o.Basis, o.Seed
+		c.Origin, c.Change = o.Origin, o.Change
 	}
 	if c.Basis == Rotated && dim >= MinRotated {
 		c.D = rotatedDim(dim)
@@ -117,9 +121,11 @@ func newBuilder(ctx context.Context, c *Collection, m memory, o *Options) (*buil
 		c.transform.r = c.R
 		haar = c.transform.haar
 	}
+	origin := c.Origin
 	if err := c.layout(m, c.Rows != nil, fileVersion); err != nil {
 		return nil, err
 	}
+	copy(c.Origin, origin)
 	if haar != nil {
 		copy(c.transform.haar, haar)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"thresher/bandit"
+	"thresher/dataset"
 	"thresher/simd"
 )
 
@@ -74,8 +75,15 @@ type Collection struct {
 	Basis  Basis
 	Seed   uint64
 
-	// Rows holds the atoms as given, [N][Dim].
+	// Rows holds the atoms as given, [N][Dim], less Origin if there is one.
 	Rows []float32
+	// Origin is the point in float64 that the rows given were taken relative to before they were
+	// rounded to float32, [Dim]; nil is zero. Only collections for Euclidean distance have one, made
+	// of numbers that float32 does not hold. Queries are taken relative to it, too; the Centre is
+	// relative to it.
+	Origin []float64
+	// Change is what rounding the rows given to float32 changed.
+	Change dataset.Change
 	// Order maps an internal index to a row number. Internal order is by descending norm of
 	// the working vector in steps of 4%, at random within a step.
 	Order []uint32
@@ -227,7 +235,7 @@ func (c *Collection) computeNormCaps() {
 // Bytes returns the memory a collection holds, codes and terms included.
 func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +
-		int64(len(c.Centre))*8 + int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
+		int64(len(c.Centre)+len(c.Origin))*8 + int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
 		int64(len(c.Panels)+len(c.Codes)) + int64(len(c.Rotated32)+len(c.Perm))*4
 	for _, l := range c.Stages {
 		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond))*4 + int64(len(l.Rows))
@@ -264,6 +272,10 @@ type Options struct {
 	// Coordinates are the names of the coordinates, which a file keeps (Info) if it has room for
 	// them: 8 KiB, in which names that count, such as d0, d1, .., take little.
 	Coordinates []string
+	// Origin and Change say of the rows that are given what Collection.Origin and .Change say. A
+	// Source that is Rounded, or a dataset.Reader, has its own.
+	Origin []float64
+	Change dataset.Change
 	// Progress, if not nil, is called with the rows done in both passes and their total, from
 	// several goroutines concurrently and not always in order.
 	Progress func(done, total int64)

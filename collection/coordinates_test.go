@@ -19,7 +19,7 @@ func TestCoordinates(t *testing.T) {
 	for name, names := range map[string][]string{"words": {"x", "y", "z"}, "none": nil, "counted": counted, "padded": {"d00", "d01", "d10", "d2"}} {
 		path := filepath.Join(t.TempDir(), "a.thresher")
 		dim := max(len(names), 1)
-		c, err := Create(t.Context(), path, &rowsSource{rows: make([]float32, 2*dim), dim: dim}, false, &Options{Basis: Raw, Coordinates: names})
+		c, err := Create(t.Context(), path, &rowsSource{rows: make([]float32, 2*dim), dim: dim}, false, &Options{Metric: InnerProduct, Basis: Raw, Coordinates: names})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,21 +3,27 @@ package collection
 import (
 	"fmt"
 	"os"
+
+	"thresher/dataset"
 )
 
 // Info describes a collection file without mapping its data.
 type Info struct {
-	Path      string           `json:"path"`
-	Version   int              `json:"version"`
-	N         int              `json:"atoms"`
-	Dim       int              `json:"dimension"`
-	Metric    string           `json:"metric"`
-	Basis     string           `json:"basis"`
-	Seed      uint64           `json:"seed"`
-	Head      int              `json:"head"`
-	Rotated   int              `json:"rotated_dimension"`
-	FileBytes int64            `json:"file_bytes"`
-	Sections  map[string]int64 `json:"sections"`
+	Path      string `json:"path"`
+	Version   int    `json:"version"`
+	N         int    `json:"atoms"`
+	Dim       int    `json:"dimension"`
+	Metric    string `json:"metric"`
+	Basis     string `json:"basis"`
+	Seed      uint64 `json:"seed"`
+	Head      int    `json:"head"`
+	Rotated   int    `json:"rotated_dimension"`
+	FileBytes int64  `json:"file_bytes"`
+	// Rounded is what rounding the rows given to float32 changed, nil if nothing.
+	Rounded *dataset.Change `json:"rounded,omitempty"`
+	// Relative says that the rows are relative to an origin in float64.
+	Relative bool             `json:"relative_to_origin,omitempty"`
+	Sections map[string]int64 `json:"sections"`
 	// Coordinates are the names of the coordinates, nil if they have none.
 	Coordinates []string `json:"-"`
 }
@@ -38,7 +44,7 @@ func Stat(path string) (*Info, error) {
 		return nil, fmt.Errorf("%s: %w: %v", path, ErrCorrupt, err)
 	}
 	i := &Info{Path: path, Version: h.Version, N: h.N, Dim: h.Dim, Metric: metric.String(), Basis: h.Basis, Seed: h.Seed,
-		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Sections: map[string]int64{}}
+		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Rounded: h.Change, Relative: h.Version >= originVersion, Sections: map[string]int64{}}
 	for _, s := range h.Sections {
 		i.Sections[s.Name] = s.Bytes
 	}

@@ -11,6 +11,9 @@ import (
 // A collection's arrays are named sections of one memory, which is either
 // allocated or a file's mapping: filling the sections of a mapping is saving.
 
+// originSection is the section of Collection.Origin, in files that have one.
+const originSection = "origin"
+
 // rowSquares is the section of Collection.RowSquares. Older files have rowNorms instead,
 // whose last bits depend on the processor that built them; squares are then summed anew.
 const (
@@ -76,6 +79,9 @@ func (c *Collection) layout(m memory, keepRows bool, version int) error {
 	}
 	if err == nil {
 		c.Order, err = array[uint32](m, "order", c.N)
+	}
+	if c.Origin != nil && err == nil {
+		c.Origin, err = array[float64](m, originSection, c.Dim)
 	}
 	get32(&c.Norm, "norm", c.N)
 	if c.Metric.Normalises() && err == nil {

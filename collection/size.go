@@ -17,6 +17,9 @@ func Size(n int64, dim int, o *Options) int64 {
 	if coded {
 		c.transform = &transform{dim: c.Dim, D: c.D, r: c.R, rounds: rotationRounds(c.D)}
 	}
+	if c.Metric.Differences() && c.Origin == nil { // which the rows may turn out to need
+		c.Origin = make([]float64, 0)
+	}
 	var sections sizer
 	c.layout(&sections, false, fileVersion) // a sizer returns no error
 	size := int64(sections) + fileOverhead(int64(sections))

@@ -12,6 +12,20 @@ type Source interface {
 	Read(dst []float32) (rows int, err error)
 }
 
+// from returns o with what src says of its rows, once they are read.
+func (o *Options) from(src Source) *Options {
+	var own Options
+	if o != nil {
+		own = *o
+	}
+	r := roundedOf(src)
+	if origin := r.Origin(); origin != nil {
+		own.Origin = origin
+	}
+	own.Change.Add(r.Change())
+	return &own
+}
+
 // streamFloats is how many elements of a source are read at a time.
 const streamFloats = 1 << 20
 

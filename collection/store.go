@@ -14,6 +14,7 @@ import (
 	"os"
 	"unsafe"
 
+	"thresher/dataset"
 	"thresher/internal/atomicfile"
 )
 
@@ -29,6 +30,9 @@ import (
 const (
 	magic       = "THRESHER"
 	fileVersion = 7
+	// originVersion is that of files with an Origin, which programs that do not know of it must not
+	// read.
+	originVersion = 8
 	// oldestVersion has additional sections, which are ignored. Files before roundsVersion
 	// differ only in dimensions that were rotated by fewer rounds (outdated).
 	oldestVersion = 3
@@ -77,7 +81,8 @@ type header struct {
 	Codes    float64 // CodeSlack
 	Kappa    float64
 	Defect   float64
-	Longest  float64 `json:",omitempty"`
+	Longest  float64         `json:",omitempty"`
+	Change   *dataset.Change `json:",omitempty"` // nil: no value was changed
 	Pilot    Pilot
 	Names    []nameRun `json:",omitempty"` // of the coordinates
 	Sections []section
@@ -188,7 +193,7 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	if err != nil {
 		return err
 	}
-	c, err := newCollection(n, src.Dim(), o)
+	c, err := newCollection(n, src.Dim(), o.from(src))
 	if err != nil {
 		return err
 	}
@@ -206,6 +211,9 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	}
 	h := header{N: c.N, Dim: c.Dim, Metric: c.Metric.String(), Basis: c.Basis.String(), Seed: c.Seed, D: c.D, R: c.R,
 		Slack: c.Slack, Codes: c.CodeSlack, Kappa: c.Kappa, Longest: c.Longest, Pilot: c.Pilot}
+	if c.Change.Values > 0 {
+		h.Change = &c.Change
+	}
 	if c.transform != nil {
 		h.Defect = c.transform.defect
 	}
@@ -225,7 +233,11 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 		return fmt.Errorf("header of %d bytes, at most %d", len(js), headerBytes-20)
 	}
 	b := append([]byte(magic), make([]byte, 12)...)
-	binary.LittleEndian.PutUint32(b[8:], fileVersion)
+	version := uint32(fileVersion)
+	if c.Origin != nil {
+		version = originVersion
+	}
+	binary.LittleEndian.PutUint32(b[8:], version)
 	binary.LittleEndian.PutUint32(b[12:], uint32(len(js)))
 	binary.LittleEndian.PutUint32(b[16:], crc32.Checksum(js, castagnoli))
 	_, err = f.WriteAt(append(b, js...), 0)
@@ -257,8 +269,8 @@ func readHeader(f *os.File) (*header, error) {
 		return nil, fmt.Errorf("%w: it begins %q", ErrForeign, b[:8])
 	}
 	version := binary.LittleEndian.Uint32(b[8:])
-	if version < oldestVersion || version > fileVersion {
-		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, version, oldestVersion, fileVersion)
+	if version < oldestVersion || version > originVersion {
+		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, version, oldestVersion, originVersion)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
 	if n > mostHeader {
@@ -356,6 +368,12 @@ func openFile(f *os.File) (*Collection, error) {
 	for _, s := range h.Sections {
 		m.sections[s.Name] = s
 		c.unusedBytes -= s.Bytes
+	}
+	if h.Change != nil {
+		c.Change = *h.Change
+	}
+	if h.Version >= originVersion {
+		c.Origin = make([]float64, c.Dim)
 	}
 	if c.D > 0 {
 		c.transform = newTransform(c.Dim, c.Seed)

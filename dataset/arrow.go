@@ -68,7 +68,7 @@ func openArrow(src *source, opt Options) (r Reader, err error) {
 		return nil, failAt(src.name, 0, -1, "rows have zero columns")
 	}
 	a.dim = hi - lo
-	return a, nil
+	return opt.narrow(a, src.name), nil
 }
 
 func (a *arrowVectors) Dim() int   { return a.dim }
@@ -184,7 +184,12 @@ func arrowIDType(t arrow.DataType) bool {
 	return false
 }
 
-func (a *arrowVectors) Read(dst []float32) (n int, err error) {
+func (a *arrowVectors) isWide() bool                        { return a.batch.kind.wide() }
+func (a *arrowVectors) Read(dst []float32) (int, error)     { return readArrow(a, dst) }
+func (a *arrowVectors) readWide(dst []float64) (int, error) { return readArrow(a, dst) }
+
+// readArrow is Read in either precision.
+func readArrow[T precision](a *arrowVectors, dst []T) (n int, err error) {
 	defer func() {
 		if err != nil && err != io.ErrShortBuffer {
 			a.err = err
@@ -206,7 +211,7 @@ func (a *arrowVectors) Read(dst []float32) (n int, err error) {
 				return n, err
 			}
 		}
-		if err := a.row(dst[n*a.dim : (n+1)*a.dim]); err != nil {
+		if err := arrowRow(a, dst[n*a.dim:(n+1)*a.dim]); err != nil {
 			return n, err
 		}
 		a.batch.i++
@@ -280,7 +285,7 @@ func (b *arrowBatch) bounds() (lo, hi int, err error) {
 	return int(start), int(end), nil
 }
 
-func (a *arrowVectors) row(dst []float32) error {
+func arrowRow[T precision](a *arrowVectors, dst []T) error {
 	b := &a.batch
 	lo, hi, err := b.bounds()
 	if err != nil {
@@ -297,7 +302,7 @@ func (a *arrowVectors) row(dst []float32) error {
 		}
 	}
 	src := b.values[lo*b.kind.size() : hi*b.kind.size()]
-	if bad := b.kind.decode(dst, src); bad >= 0 {
+	if bad := decodeAs(b.kind, dst, src); bad >= 0 {
 		return failAt(a.name, a.next, int64(bad), "%w", b.kind.refusal(src[bad*b.kind.size():]))
 	}
 	if b.ids == nil {

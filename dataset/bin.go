@@ -9,7 +9,7 @@ import (
 // (https://big-ann-benchmarks.com): uint32 rows, uint32 columns, then the rows,
 // little-endian; float32 in .fbin, int32 in .ibin, uint8 in .u8bin, int8 in
 // .i8bin.
-func openBin(src *source, format Format) (Reader, error) {
+func openBin(src *source, format Format, opt Options) (Reader, error) {
 	d := &dense{name: src.name, r: src.r, shut: src, kind: f32, backed: src.size >= 0}
 	switch format {
 	case IBin:
@@ -36,5 +36,5 @@ func openBin(src *source, format Format) (Reader, error) {
 	if err := checkSize(src.name, d.rows, dim, d.kind.size(), have); err != nil {
 		return nil, err
 	}
-	return newDense(d)
+	return newDense(d, opt)
 }

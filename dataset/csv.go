@@ -31,7 +31,7 @@ type csvRows struct {
 	id      int      // column of the ids, or -1
 	dim     int
 	next    int64
-	first   []float32 // row 0, read by openCSV
+	first   []float64 // row 0, read by openCSV
 	held    string    // its id
 	ids     []string
 	err     error
@@ -66,7 +66,7 @@ func openCSV(src *source, opt Options) (Reader, error) {
 	if c.dim = len(c.first); c.dim == 0 {
 		return nil, failAt(c.name, 0, -1, "rows have zero columns")
 	}
-	return c, nil
+	return opt.narrow(c, c.name), nil
 }
 
 // separator returns the most frequent of comma, semicolon and tab in the first line, but no comma
@@ -122,7 +122,12 @@ func (c *csvRows) layout() Layout {
 	return l
 }
 
-func (c *csvRows) Read(dst []float32) (int, error) {
+// Read is not used: texts are read as float64 first.
+func (c *csvRows) Read([]float32) (int, error) { return 0, errWide }
+
+func (c *csvRows) isWide() bool { return true }
+
+func (c *csvRows) readWide(dst []float64) (int, error) {
 	c.ids = c.ids[:0]
 	if c.err != nil {
 		return 0, c.err
@@ -144,7 +149,7 @@ func (c *csvRows) Read(dst []float32) (int, error) {
 }
 
 // row fills dst with the next row.
-func (c *csvRows) row(dst []float32) error {
+func (c *csvRows) row(dst []float64) error {
 	if c.next == 0 {
 		copy(dst, c.first)
 		c.first = nil
@@ -183,7 +188,7 @@ func (c *csvRows) record() ([]string, error) {
 }
 
 // parse appends the vector of a record to dst.
-func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string, err error) {
+func (c *csvRows) parse(dst []float64, record []string) (v []float64, id string, err error) {
 	last := max(slices.Max(c.vector), c.id)
 	if c.columns != nil {
 		last = max(last, len(c.columns)-1)
@@ -201,7 +206,7 @@ func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string,
 	}
 	if c.list {
 		text := []byte(strings.TrimSpace(record[c.vector[0]]))
-		v, end, err := jsonscan.Vector(dst, text, 0)
+		v, end, err := jsonscan.Doubles(dst, text, 0)
 		if err == nil && end != len(text) {
 			err = jsonscan.Wanted(text, end, "the end of the field")
 		}
@@ -229,35 +234,37 @@ func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string,
 	return dst, id, nil
 }
 
-// coordinate parses a field of a vector: a finite float32, which an integer must fit exactly.
-func coordinate(field string) (float32, error) {
+// coordinate parses a field of a vector: a finite number within the range of float32.
+func coordinate(field string) (float64, error) {
 	switch {
 	case strings.TrimSpace(field) == "":
 		return 0, errors.New("the field is empty, and every coordinate has a value")
 	case isDecimalComma(field):
 		return 0, decimalComma(field)
 	}
-	x, err := number(field)
-	if err == nil {
-		err = jsonscan.Exact(x, strings.TrimSpace(field))
-	}
-	return x, err
+	return double(field)
 }
 
-// number parses a field as a finite float32.
-func number(field string) (float32, error) {
+// double parses a field as a finite number within the range of float32.
+func double(field string) (float64, error) {
 	text := strings.TrimSpace(field)
-	x, err := strconv.ParseFloat(text, 32)
+	x, err := strconv.ParseFloat(text, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, fmt.Errorf("%.40q is no number", text)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("value %.40s is beyond the range of float32", text)
-	}
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
 		return 0, refuseFloat(x)
 	}
-	return float32(x), nil
+	if err != nil || math.IsInf(float64(float32(x)), 0) {
+		return 0, fmt.Errorf("value %.40s is beyond the range of float32", text)
+	}
+	return x, nil
+}
+
+// number is double, rounded to float32.
+func number(field string) (float32, error) {
+	x, err := double(field)
+	return float32(x), err
 }
 
 // place adds row, line and, if known, column to an error.

@@ -26,7 +26,7 @@ type dense struct {
 
 // newDense checks rows and columns. If their size is only claimed, it checks that the
 // first row exists before a caller allocates memory for it.
-func newDense(d *dense) (*dense, error) {
+func newDense(d *dense, opt Options) (Reader, error) {
 	if err := checkShape(d.name, d.rows, int64(d.dim)); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func newDense(d *dense) (*dense, error) {
 		d.r = io.MultiReader(bytes.NewReader(first), d.r)
 	}
 	d.buf = make([]byte, min(int64(streamBuffer), d.rows*row))
-	return d, nil
+	return opt.narrow(d, d.name), nil
 }
 
 // checkShape rejects empty matrices and implausible dimensions.
@@ -67,7 +67,13 @@ func (d *dense) IDs() []string   { return nil }
 func (d *dense) Close() error    { return d.shut.Close() }
 func (d *dense) justified() bool { return d.backed }
 
-func (d *dense) Read(dst []float32) (int, error) {
+func (d *dense) isWide() bool                        { return d.kind.wide() }
+func (d *dense) isWhole() bool                       { return d.kind.whole() }
+func (d *dense) Read(dst []float32) (int, error)     { return readDense(d, dst) }
+func (d *dense) readWide(dst []float64) (int, error) { return readDense(d, dst) }
+
+// readDense is Read in either precision.
+func readDense[T precision](d *dense, dst []T) (int, error) {
 	if d.err != nil {
 		return 0, d.err
 	}
@@ -78,7 +84,7 @@ func (d *dense) Read(dst []float32) (int, error) {
 		return 0, io.ErrShortBuffer
 	}
 	n := int(min(int64(len(dst)/d.dim), d.rows-d.next))
-	read, err := d.elements(dst[:n*d.dim])
+	read, err := readElements(d, dst[:n*d.dim])
 	if err != nil {
 		d.err = d.place(read, err)
 		n = read / d.dim
@@ -90,8 +96,8 @@ func (d *dense) Read(dst []float32) (int, error) {
 	return n, d.err
 }
 
-// elements fills dst and returns how many elements are valid.
-func (d *dense) elements(dst []float32) (int, error) {
+// readElements fills dst and returns how many elements are valid.
+func readElements[T precision](d *dense, dst []T) (int, error) {
 	size := d.kind.size()
 	for done := 0; done < len(dst); {
 		want := min(len(dst)-done, len(d.buf)/size)
@@ -101,7 +107,7 @@ func (d *dense) elements(dst []float32) (int, error) {
 			swapBytes(b[:got], size)
 		}
 		have := got / size
-		if bad := d.kind.decode(dst[done:done+have], b); bad >= 0 {
+		if bad := decodeAs(d.kind, dst[done:done+have], b); bad >= 0 {
 			return done + bad, d.kind.refusal(b[bad*size:])
 		}
 		done += have

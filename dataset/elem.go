@@ -38,6 +38,12 @@ func (k kind) size() int {
 	return 4
 }
 
+// wide reports whether float32 does not hold all values of the kind.
+func (k kind) wide() bool { return k == f64 || k.whole() }
+
+// whole reports whether the values are integers that float32 may not hold.
+func (k kind) whole() bool { return k == i32 || k == u32 || k == i64 || k == u64 }
+
 // swapBytes reverses every element of src in place.
 func swapBytes(src []byte, size int) {
 	for ; len(src) >= size && size > 1; src = src[size:] {
@@ -53,8 +59,6 @@ func (k kind) decode(dst []float32, src []byte) int {
 	switch k {
 	case f32:
 		return decodeF32(dst, src)
-	case f64:
-		return decodeF64(dst, src)
 	case f16:
 		return decodeF16(dst, src)
 	case bf16:
@@ -73,19 +77,63 @@ func (k kind) decode(dst []float32, src []byte) int {
 		for i, v := range src[:len(dst)] {
 			dst[i] = float32(v)
 		}
-	case i32, i16, u16, u32, i64, u64:
-		size := k.size()
+	case i16, u16:
 		for i := range dst {
-			size, negative := k.integer(src[i*size:])
-			if !exact(size) {
-				return i
-			}
+			size, negative := k.integer(src[2*i:])
 			if dst[i] = float32(size); negative {
 				dst[i] = -dst[i]
 			}
 		}
 	}
 	return -1
+}
+
+// decodeWide is decode of a wide kind to float64. It refuses integers that float64 does not hold.
+func (k kind) decodeWide(dst []float64, src []byte) int {
+	if k == f64 {
+		for i := range dst {
+			x := math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
+			if x-x != 0 {
+				return i
+			}
+			dst[i] = x
+		}
+		return -1
+	}
+	width := k.size()
+	for i := range dst {
+		size, negative := k.integer(src[i*width:])
+		if !exact(size, 53) {
+			return i
+		}
+		if dst[i] = float64(size); negative {
+			dst[i] = -dst[i]
+		}
+	}
+	return -1
+}
+
+// one returns the first element of src; ok is false if decode would refuse it.
+func (k kind) one(src []byte) (x float64, ok bool) {
+	if k.wide() {
+		var v [1]float64
+		ok = k.decodeWide(v[:], src) < 0
+		return v[0], ok
+	}
+	var v [1]float32
+	ok = k.decode(v[:], src) < 0
+	return float64(v[0]), ok
+}
+
+// precision is a float type that rows are read as.
+type precision interface{ float32 | float64 }
+
+// decodeAs is decode for float32 and decodeWide, whose kind must be wide, for float64.
+func decodeAs[T precision](k kind, dst []T, src []byte) int {
+	if wide, ok := any(dst).([]float64); ok {
+		return k.decodeWide(wide, src)
+	}
+	return k.decode(any(dst).([]float32), src)
 }
 
 // integer returns the absolute value and sign of the first element of src, an integer.
@@ -116,8 +164,10 @@ func (k kind) integer(src []byte) (size uint64, negative bool) {
 	return uint64(v), false
 }
 
-// exact reports whether float32 holds an integer exactly: its set bits span at most 24.
-func exact(size uint64) bool { return bits.Len64(size)-bits.TrailingZeros64(size) <= 24 || size == 0 }
+// exact reports whether a float with so many bits of precision holds an integer exactly.
+func exact(size uint64, precision int) bool {
+	return size == 0 || bits.Len64(size)-bits.TrailingZeros64(size) <= precision
+}
 
 func decodeF32(dst []float32, src []byte) int {
 	for i := range dst {
@@ -126,17 +176,6 @@ func decodeF32(dst []float32, src []byte) int {
 			return i
 		}
 		dst[i] = math.Float32frombits(u)
-	}
-	return -1
-}
-
-func decodeF64(dst []float32, src []byte) int {
-	for i := range dst {
-		v := float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
-		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-			return i
-		}
-		dst[i] = v
 	}
 	return -1
 }
@@ -177,7 +216,7 @@ func (k kind) refusal(src []byte) error {
 		if negative {
 			sign = "-"
 		}
-		return fmt.Errorf("integer %s%d cannot be held by float32 exactly", sign, size)
+		return fmt.Errorf("integer %s%d cannot be held by float32 exactly, nor by float64", sign, size)
 	}
 	return refuseFloat(v)
 }

@@ -19,7 +19,7 @@ type jsonl struct {
 	opt    Options
 	dim    int
 	next   int64
-	first  []float32 // row 0, read by openJSONL
+	first  []float64 // row 0, read by openJSONL
 	ids    []string
 	held   string   // id of row 0
 	fields []string // of the first object
@@ -56,7 +56,7 @@ func openJSONL(src *source, opt Options) (Reader, error) {
 		return nil, failAt(j.name, 0, -1, "rows have zero columns")
 	}
 	j.dim = len(j.first)
-	return j, nil
+	return opt.narrow(j, j.name), nil
 }
 
 // hasID reports whether an object has an id under the name that is searched for.
@@ -91,7 +91,12 @@ func (j *jsonl) IDs() []string {
 	return j.ids
 }
 
-func (j *jsonl) Read(dst []float32) (int, error) {
+// Read is not used: texts are read as float64 first.
+func (j *jsonl) Read([]float32) (int, error) { return 0, errWide }
+
+func (j *jsonl) isWide() bool { return true }
+
+func (j *jsonl) readWide(dst []float64) (int, error) {
 	j.ids = j.ids[:0]
 	if j.err != nil {
 		return 0, j.err
@@ -113,7 +118,7 @@ func (j *jsonl) Read(dst []float32) (int, error) {
 }
 
 // row fills dst with the next row.
-func (j *jsonl) row(dst []float32) error {
+func (j *jsonl) row(dst []float64) error {
 	if j.next == 0 {
 		copy(dst, j.first)
 		j.first = nil
@@ -156,7 +161,7 @@ func (j *jsonl) line() ([]byte, error) {
 }
 
 // parse appends the vector of a line to dst.
-func (j *jsonl) parse(dst []float32, line []byte) (v []float32, id string, err error) {
+func (j *jsonl) parse(dst []float64, line []byte) (v []float64, id string, err error) {
 	end := 0
 	switch {
 	case line[0] == '{' && j.opt.Column == "":
@@ -168,7 +173,7 @@ func (j *jsonl) parse(dst []float32, line []byte) (v []float32, id string, err e
 	case j.opt.IDs != "":
 		err = fmt.Errorf("line is not an object, so it has no field %q", j.opt.IDs)
 	default:
-		v, end, err = jsonscan.Vector(dst, line, 0)
+		v, end, err = jsonscan.Doubles(dst, line, 0)
 	}
 	if err == nil && end != len(line) {
 		err = jsonscan.Wanted(line, end, "the end of the line")
@@ -179,7 +184,7 @@ func (j *jsonl) parse(dst []float32, line []byte) (v []float32, id string, err e
 	return v, id, nil
 }
 
-func (j *jsonl) object(dst []float32, line []byte) (v []float32, id string, end int, err error) {
+func (j *jsonl) object(dst []float64, line []byte) (v []float64, id string, end int, err error) {
 	vector, named := false, false
 	end, err = jsonscan.Fields(line, 0, func(key []byte, at int) (next int, err error) {
 		switch string(key) {
@@ -188,7 +193,7 @@ func (j *jsonl) object(dst []float32, line []byte) (v []float32, id string, end 
 				return at, fmt.Errorf("field %q appears twice", key)
 			}
 			vector = true
-			v, next, err = jsonscan.Vector(dst, line, at)
+			v, next, err = jsonscan.Doubles(dst, line, at)
 			return next, err
 		case j.opt.IDs:
 			if j.opt.IDs == "" || named {
@@ -229,7 +234,7 @@ func chooseField(line []byte, opt Options) (string, error) {
 	_, err := jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) {
 		all = append(all, string(key))
 		if at < len(line) && line[at] == '[' && string(key) != opt.IDs {
-			v, next, err := jsonscan.Floats(nil, line, at)
+			v, next, err := jsonscan.Doubles(nil, line, at)
 			if err == nil && len(v) > 0 {
 				found = append(found, string(key))
 				return next, nil
@@ -238,7 +243,7 @@ func chooseField(line []byte, opt Options) (string, error) {
 		next, err := jsonscan.Value(line, at)
 		if err != nil {
 			// An array spoiled by NaN or the like is reported later, with its column.
-			_, i, e := jsonscan.Floats(nil, line, at)
+			_, i, e := jsonscan.Doubles(nil, line, at)
 			if e != nil && i > at && i < len(line) && !bytes.ContainsRune([]byte(`[{"`), rune(line[i])) {
 				err = e
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -125,7 +126,11 @@ func (t *longParquet) read() (r longRow, err error) {
 	}
 	if err == nil {
 		kind, _ := t.score.leaf.kind()
-		r.score, err = kind.fromParquet(v)
+		var x float64
+		if x, err = kind.fromParquet(v); err == nil && math.IsInf(float64(float32(x)), 0) {
+			err = refuseFloat(x)
+		}
+		r.score = float32(x)
 	}
 	if err != nil {
 		err = fmt.Errorf("column %q: %w", t.said.score, err)

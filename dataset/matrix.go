@@ -11,6 +11,7 @@ type Matrix struct {
 	Rows, Dim int
 	Data      []float32 // Rows*Dim elements
 	IDs       []string  // one a row if ids were read, else nil
+	Rests     []float32 // RestsOf all rows, nil if these are none
 }
 
 // readChunk is how many elements ReadAll reads between checks of its context.
@@ -54,6 +55,7 @@ func Drain(ctx context.Context, r Reader) (*Matrix, error) {
 		m.Data = m.Data[:at+n*m.Dim]
 		m.Rows += n
 		m.IDs = append(m.IDs, r.IDs()...)
+		m.Rests = append(m.Rests, RestsOf(r)...)
 		if err == io.EOF {
 			return m, nil
 		}

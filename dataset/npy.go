@@ -116,7 +116,7 @@ func (h *npyHeader) matrix(oneRow bool) (rows, dim int64, err error) {
 }
 
 func openNPY(src *source, opt Options) (Reader, error) {
-	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, memory: src.memory, shut: src, oneRow: opt.OneRow}
+	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, memory: src.memory, shut: src, opt: opt}
 	return a.open()
 }
 
@@ -128,7 +128,7 @@ type npyArray struct {
 	size   int64         // bytes from the magic on; -1 if unknown
 	memory *bytes.Reader // of a stream in memory
 	shut   io.Closer
-	oneRow bool // one dimension is one row
+	opt    Options
 }
 
 func (a *npyArray) open() (Reader, error) {
@@ -143,7 +143,7 @@ func (a *npyArray) open() (Reader, error) {
 	if err != nil {
 		return nil, located(a.name, -1, err)
 	}
-	rows, dim, err := h.matrix(a.oneRow)
+	rows, dim, err := h.matrix(a.opt.OneRow)
 	if err != nil {
 		return nil, located(a.name, -1, err)
 	}
@@ -164,5 +164,5 @@ func (a *npyArray) open() (Reader, error) {
 	if h.fortran && rows > 1 && dim > 1 {
 		return openFortran(a, d, h.length)
 	}
-	return newDense(d)
+	return newDense(d, a.opt)
 }

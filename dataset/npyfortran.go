@@ -10,14 +10,14 @@ type fortran struct {
 	*dense
 	at    io.ReaderAt
 	base  int64 // offset of the first element
-	block []float32
+	block []float64
 	first int64 // first row in block
 	held  int   // rows in block
 	raw   []byte
 }
 
 const (
-	fortranBlock = 8 << 20 // most elements of the block, unless one row is longer
+	fortranBlock = 4 << 20 // most elements of the block, unless one row is longer
 	fortranSpan  = 1 << 20 // bytes of one read
 )
 
@@ -29,13 +29,17 @@ func openFortran(a *npyArray, d *dense, base int64) (Reader, error) {
 	}
 	f := &fortran{dense: d, at: a.at, base: base}
 	n := max(1, min(int64(fortranBlock/d.dim), d.rows))
-	f.block = make([]float32, n*int64(d.dim))
+	f.block = make([]float64, n*int64(d.dim))
 	column := int(n) * d.kind.size()
 	f.raw = make([]byte, max(column, int(min(fortranSpan, d.rows*int64(d.dim*d.kind.size())))))
-	return f, nil
+	return a.opt.narrow(f, f.name), nil
 }
 
-func (f *fortran) Read(dst []float32) (int, error) {
+func (f *fortran) Read(dst []float32) (int, error)     { return readFortran(f, dst) }
+func (f *fortran) readWide(dst []float64) (int, error) { return readFortran(f, dst) }
+
+// readFortran is Read in either precision.
+func readFortran[T precision](f *fortran, dst []T) (int, error) {
 	if f.err != nil {
 		return 0, f.err
 	}
@@ -50,7 +54,9 @@ func (f *fortran) Read(dst []float32) (int, error) {
 			}
 		}
 		at := int(f.next-f.first) * f.dim
-		copy(dst[n*f.dim:(n+1)*f.dim], f.block[at:])
+		for j, x := range f.block[at : at+f.dim] {
+			dst[n*f.dim+j] = T(x)
+		}
 		f.next++
 	}
 	if n == 0 {
@@ -92,13 +98,13 @@ func (f *fortran) scatter(b []byte, col int64) error {
 	if f.big {
 		swapBytes(b, size)
 	}
-	var v [1]float32
 	for i := 0; i*size < len(b); i++ {
 		e := b[i*size : (i+1)*size]
-		if f.kind.decode(v[:], e) >= 0 {
+		x, ok := f.kind.one(e)
+		if !ok {
 			return failAt(f.name, f.next+int64(i), col, "%w", f.kind.refusal(e))
 		}
-		f.block[i*f.dim+int(col)] = v[0]
+		f.block[i*f.dim+int(col)] = x
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func openNPZ(src *source, opt Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.open(src, opt.OneRow)
+	r, err := e.open(src, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -112,17 +112,19 @@ func (v npzVectors) justified() bool {
 	return ok && p.justified()
 }
 
+func (v npzVectors) narrowing() *narrowed { return narrowingOf(v.Reader) }
+
 // open passes the array and src to the npy reader. A stored array is read from the file; a
 // deflated one is a stream of unproven length. Rows in C order are read through zip's
 // reader, which verifies the checksum at the end.
-func (e *npzEntry) open(src *source, oneRow bool) (Reader, error) {
+func (e *npzEntry) open(src *source, opt Options) (Reader, error) {
 	name := src.name + ":" + e.name
 	r, err := e.file.Open()
 	if err != nil {
 		return nil, fail(name, "%w", err)
 	}
 	src.shut = append([]io.Closer{r}, src.shut...)
-	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src, oneRow: oneRow}
+	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src, opt: opt}
 	if e.file.Method == zip.Store {
 		offset, err := e.file.DataOffset()
 		if err != nil {

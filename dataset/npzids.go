@@ -141,6 +141,7 @@ func (n *npzNamed) layout() Layout {
 	l.IDs = n.source
 	return l
 }
+func (n *npzNamed) narrowing() *narrowed { return narrowingOf(n.Reader) }
 
 func (n *npzNamed) Close() error {
 	n.shut.Close()

@@ -144,7 +144,7 @@ type parquetVectors struct {
 	next int64
 	ids  []string
 
-	first []float32 // row 0, read by openParquet
+	first []float64 // row 0, read by openParquet
 	said  Layout
 	err   error
 }
@@ -180,7 +180,7 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 		names = append(names, p.leaves[i].name)
 	}
 	v.said.Dropped = without(names, leaf.name, v.said.IDs)
-	v.first, err = v.vector(nil, maxDim)
+	v.first, err = parquetVector[float64](v, nil, maxDim)
 	if err == io.EOF {
 		return nil, fail(src.name, "%w: the footer announces %d", ErrNoRows, p.file.NumRows())
 	}
@@ -188,7 +188,7 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 		return nil, err
 	}
 	v.dim = len(v.first)
-	return v, nil
+	return opt.narrow(v, src.name), nil
 }
 
 func (v *parquetVectors) layout() Layout { return v.said }
@@ -211,7 +211,12 @@ func (v *parquetVectors) Close() error {
 	return v.file.Close()
 }
 
-func (v *parquetVectors) Read(dst []float32) (n int, err error) {
+func (v *parquetVectors) isWide() bool                        { return v.kind.wide() }
+func (v *parquetVectors) Read(dst []float32) (int, error)     { return readParquet(v, dst) }
+func (v *parquetVectors) readWide(dst []float64) (int, error) { return readParquet(v, dst) }
+
+// readParquet is Read in either precision.
+func readParquet[T precision](v *parquetVectors, dst []T) (n int, err error) {
 	defer func() {
 		if err != nil && err != io.ErrShortBuffer {
 			v.err = err
@@ -226,7 +231,7 @@ func (v *parquetVectors) Read(dst []float32) (n int, err error) {
 		return 0, io.ErrShortBuffer
 	}
 	for ; n < len(dst)/v.dim; n++ {
-		err := v.row(dst[n*v.dim : (n+1)*v.dim])
+		err := parquetRow(v, dst[n*v.dim:(n+1)*v.dim])
 		if err == io.EOF && n > 0 {
 			return n, nil
 		}
@@ -238,12 +243,14 @@ func (v *parquetVectors) Read(dst []float32) (n int, err error) {
 	return n, nil
 }
 
-func (v *parquetVectors) row(dst []float32) error {
+func parquetRow[T precision](v *parquetVectors, dst []T) error {
 	if v.next == 0 {
-		copy(dst, v.first)
+		for j, x := range v.first {
+			dst[j] = T(x)
+		}
 		v.first = nil
 	} else {
-		row, err := v.vector(dst[:0:len(dst)], len(dst))
+		row, err := parquetVector(v, dst[:0:len(dst)], len(dst))
 		if err == io.EOF {
 			return v.finish()
 		}
@@ -275,8 +282,9 @@ func (v *parquetVectors) finish() error {
 	return io.EOF
 }
 
-// vector appends the elements of the next row to dst; more than dim are an error. io.EOF after the last row.
-func (v *parquetVectors) vector(dst []float32, dim int) ([]float32, error) {
+// parquetVector appends the elements of the next row to dst; more than dim are an error. io.EOF
+// after the last row.
+func parquetVector[T precision](v *parquetVectors, dst []T, dim int) ([]T, error) {
 	full := byte(v.vec.leaf.column.MaxDefinitionLevel())
 	for begun := false; ; begun = true {
 		value, err := v.vec.peek()
@@ -305,28 +313,24 @@ func (v *parquetVectors) vector(dst []float32, dim int) ([]float32, error) {
 		if err != nil {
 			return nil, failAt(v.file.name, v.next, column, "%w", err)
 		}
-		dst = append(dst, x)
+		dst = append(dst, T(x))
 		v.vec.i++
 	}
 }
 
-// fromParquet converts one value through its bytes, by decode.
-func (k kind) fromParquet(value *parquet.Value) (float32, error) {
+// fromParquet converts one value, if it is a half or a byte through its bytes.
+func (k kind) fromParquet(value *parquet.Value) (float64, error) {
 	var b [8]byte
-	var x [1]float32
 	switch k {
-	case f32:
-		x[0] = value.Float()
-		if x[0]-x[0] == 0 {
-			return x[0], nil
+	case f32, f64:
+		x := value.Double()
+		if k == f32 {
+			x = float64(value.Float())
 		}
-		return 0, refuseFloat(float64(x[0]))
-	case f64:
-		d := value.Double()
-		if x[0] = float32(d); x[0]-x[0] == 0 {
-			return x[0], nil
+		if x-x == 0 {
+			return x, nil
 		}
-		return 0, refuseFloat(d)
+		return 0, refuseFloat(x)
 	case f16:
 		copy(b[:], value.ByteArray())
 	case i8, u8:
@@ -336,8 +340,9 @@ func (k kind) fromParquet(value *parquet.Value) (float32, error) {
 		}
 		b[0] = byte(n)
 	}
-	if k.decode(x[:], b[:k.size()]) >= 0 {
+	x, ok := k.one(b[:k.size()])
+	if !ok {
 		return 0, k.refusal(b[:])
 	}
-	return x[0], nil
+	return x, nil
 }

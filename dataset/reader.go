@@ -38,6 +38,13 @@ type Options struct {
 	FindIDs bool
 	// Except names columns or arrays of other use, which are not chosen as the vectors.
 	Except []string
+	// Origin, if not nil, is subtracted from every row, in float64, before it is rounded to
+	// float32: what a collection's rows are relative to.
+	Origin []float64
+	// Centre makes a file of numbers that float32 does not hold (float64, wide integers, text) be
+	// read relative to an origin of its own, OriginOf, if its rows lie far from zero. It is for
+	// metrics that depend on differences only.
+	Centre bool
 }
 
 // DefaultDenseLimit is the size to which a sparse matrix is written out unless Options say more.
@@ -64,7 +71,8 @@ type Reader interface {
 	Len() int64
 	// Read fills up to len(dst)/Dim() whole rows and returns how many; io.ErrShortBuffer if dst
 	// cannot hold one row. After the last row it returns 0 and io.EOF. With any other error the
-	// rows before the fault are valid and counted, and the reader is finished.
+	// rows before the fault are valid and counted, and the reader is finished. Numbers that float32
+	// does not hold are rounded, which ChangeOf counts; integers are then refused.
 	Read(dst []float32) (rows int, err error)
 	// IDs returns the ids of the rows of the last Read if ids are read, else nil. The slice is
 	// valid until the next Read; the strings stay valid.
@@ -129,9 +137,9 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 	case NPZ:
 		return openNPZ(src, opt)
 	case FVecs, BVecs, IVecs:
-		return openVecs(src, format)
+		return openVecs(src, format, opt)
 	case FBin, IBin, U8Bin, I8Bin:
-		return openBin(src, format)
+		return openBin(src, format, opt)
 	case JSONL:
 		return openJSONL(src, opt)
 	case CSV:

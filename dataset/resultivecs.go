@@ -10,11 +10,11 @@ type ivecsResults struct {
 }
 
 func openIVecsResults(src *source) (ResultReader, error) {
-	r, err := openVecs(src, IVecs)
+	v, err := newVecs(src, IVecs)
 	if err != nil {
 		return nil, err
 	}
-	return &ivecsResults{vecs: r.(*vecs)}, nil
+	return &ivecsResults{vecs: v}, nil
 }
 
 func (v *ivecsResults) Next() (Result, error) {

@@ -52,7 +52,7 @@ func openSafeTensors(src *source, opt Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openTensor(src, headerLen, name, t, opt.OneRow)
+	return openTensor(src, headerLen, name, t, opt)
 }
 
 func readTensorHeader(src *source) (map[string]tensor, int64, error) {
@@ -122,14 +122,14 @@ func chooseTensor(file string, tensors map[string]tensor, opt Options) (string, 
 }
 
 // openTensor expects src at base, the first byte of the tensors.
-func openTensor(src *source, base int64, name string, t tensor, oneRow bool) (Reader, error) {
+func openTensor(src *source, base int64, name string, t tensor, opt Options) (Reader, error) {
 	full := src.name + ":" + name
 	k, ok := t.kind()
 	if !ok {
 		return nil, fail(full, "dtype %q is not supported (F16, BF16, F32, F64, I8 and U8 are)", t.DType)
 	}
 	h := npyHeader{shape: t.Shape}
-	rows, dim, err := h.matrix(oneRow)
+	rows, dim, err := h.matrix(opt.OneRow)
 	if err != nil {
 		return nil, fail(full, "%w", err)
 	}
@@ -143,11 +143,11 @@ func openTensor(src *source, base int64, name string, t tensor, oneRow bool) (Re
 	length := t.Offsets[1] - t.Offsets[0]
 	if src.at != nil {
 		d.r = io.NewSectionReader(src.at, base+t.Offsets[0], length)
-		return newDense(d)
+		return newDense(d, opt)
 	}
 	if _, err := io.CopyN(io.Discard, src.r, t.Offsets[0]); err != nil {
 		return nil, fail(full, "%w", cutShort(err))
 	}
 	d.r = io.LimitReader(src.r, length)
-	return newDense(d)
+	return newDense(d, opt)
 }

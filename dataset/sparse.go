@@ -15,6 +15,7 @@ type sparseRows struct {
 	kind   kind
 	dim    int
 	row    []float32 // values of one row
+	wide   []float64 // the same, if float32 may not hold them
 	sorted []int64   // its columns
 	err    error
 }
@@ -50,7 +51,10 @@ func openSparse(src *source, entries []npzEntry, opt Options) (Reader, error) {
 	if err := s.fits(opt); err != nil {
 		return nil, err
 	}
-	return s, s.openValues(entries)
+	if err := s.openValues(entries); err != nil {
+		return nil, err
+	}
+	return opt.narrow(s, s.name+":data"), nil
 }
 
 // fits compares the size of the matrix with the limit.
@@ -94,7 +98,19 @@ func (s *sparseRows) Dim() int      { return s.dim }
 func (s *sparseRows) Len() int64    { return s.lists.rows }
 func (s *sparseRows) IDs() []string { return nil }
 
+func (s *sparseRows) isWide() bool  { return s.kind.wide() }
+func (s *sparseRows) isWhole() bool { return s.kind.whole() }
+
 func (s *sparseRows) Read(dst []float32) (int, error) {
+	if s.isWide() {
+		return 0, errWide
+	}
+	return readSparse(s, dst, &s.row)
+}
+
+func (s *sparseRows) readWide(dst []float64) (int, error) { return readSparse(s, dst, &s.wide) }
+
+func readSparse[T precision](s *sparseRows, dst []T, row *[]T) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
@@ -103,7 +119,7 @@ func (s *sparseRows) Read(dst []float32) (int, error) {
 	}
 	n := 0
 	for ; n < len(dst)/s.dim; n++ {
-		if s.err = s.read(dst[n*s.dim : (n+1)*s.dim]); s.err != nil {
+		if s.err = readSparseRow(s, dst[n*s.dim:(n+1)*s.dim], row); s.err != nil {
 			break
 		}
 	}
@@ -113,8 +129,8 @@ func (s *sparseRows) Read(dst []float32) (int, error) {
 	return n, s.err
 }
 
-// read writes the next row out.
-func (s *sparseRows) read(dst []float32) error {
+// readSparseRow writes the next row out. values is memory for what is stored of it.
+func readSparseRow[T precision](s *sparseRows, dst []T, values *[]T) error {
 	at, row := s.lists.at, s.lists.next
 	list, err := s.lists.Next()
 	if err == io.EOF {
@@ -123,7 +139,7 @@ func (s *sparseRows) read(dst []float32) error {
 	if err != nil {
 		return err
 	}
-	if err := s.decode(at, int64(len(list.IDs))); err != nil {
+	if err := decodeValues(s, values, at, int64(len(list.IDs))); err != nil {
 		return err
 	}
 	if column := s.repeated(list.IDs); column >= 0 {
@@ -131,7 +147,7 @@ func (s *sparseRows) read(dst []float32) error {
 	}
 	clear(dst)
 	for j, column := range list.IDs {
-		dst[column] = s.row[j]
+		dst[column] = (*values)[j]
 	}
 	return nil
 }
@@ -151,8 +167,8 @@ func (s *sparseRows) repeated(columns []int64) int64 {
 	return -1
 }
 
-// decode reads n values, of which the first is element at.
-func (s *sparseRows) decode(at, n int64) (err error) {
+// decodeValues reads n values, of which the first is element at.
+func decodeValues[T precision](s *sparseRows, values *[]T, at, n int64) (err error) {
 	c := s.values
 	size := s.kind.size()
 	if c.buf, err = readGrowing(c.r, c.buf, n*int64(size)); err != nil {
@@ -161,8 +177,8 @@ func (s *sparseRows) decode(at, n int64) (err error) {
 	if c.big {
 		swapBytes(c.buf, size)
 	}
-	s.row = sized(s.row, int(n))
-	if bad := s.kind.decode(s.row, c.buf); bad >= 0 {
+	*values = sized(*values, int(n))
+	if bad := decodeAs(s.kind, *values, c.buf); bad >= 0 {
 		return failAt(c.name, at+int64(bad), -1, "%w", s.kind.refusal(c.buf[bad*size:]))
 	}
 	return nil

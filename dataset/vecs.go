@@ -18,7 +18,15 @@ type vecs struct {
 	err  error
 }
 
-func openVecs(src *source, format Format) (Reader, error) {
+func openVecs(src *source, format Format, opt Options) (Reader, error) {
+	v, err := newVecs(src, format)
+	if err != nil {
+		return nil, err
+	}
+	return opt.narrow(v, src.name), nil
+}
+
+func newVecs(src *source, format Format) (*vecs, error) {
 	v := &vecs{source: src, kind: f32, rows: -1}
 	switch format {
 	case BVecs:
@@ -74,7 +82,13 @@ func (v *vecs) row() ([]byte, error) {
 	return b, nil
 }
 
-func (v *vecs) Read(dst []float32) (int, error) {
+func (v *vecs) isWide() bool                        { return v.kind.wide() }
+func (v *vecs) isWhole() bool                       { return v.kind.whole() }
+func (v *vecs) Read(dst []float32) (int, error)     { return readVecs(v, dst) }
+func (v *vecs) readWide(dst []float64) (int, error) { return readVecs(v, dst) }
+
+// readVecs is Read in either precision.
+func readVecs[T precision](v *vecs, dst []T) (int, error) {
 	if v.err != nil {
 		return 0, v.err
 	}
@@ -92,7 +106,7 @@ func (v *vecs) Read(dst []float32) (int, error) {
 		if v.err != nil {
 			return n, v.err
 		}
-		if bad := v.kind.decode(dst[n*v.dim:(n+1)*v.dim], v.buf); bad >= 0 {
+		if bad := decodeAs(v.kind, dst[n*v.dim:(n+1)*v.dim], v.buf); bad >= 0 {
 			v.err = failAt(v.name, v.next, int64(bad), "%w", v.kind.refusal(v.buf[bad*v.kind.size():]))
 			return n, v.err
 		}

@@ -22,6 +22,35 @@ func WriteNPY(w io.Writer, rows, dim int, data []float32) error {
 	return writeFloats(w, data)
 }
 
+// WriteNPY64 writes numbers as WriteNPY does if float32 holds them all, and else as float64 ("<f8").
+func WriteNPY64(w io.Writer, rows, dim int, data []float64) error {
+	if rows < 0 || dim < 1 || len(data) != rows*dim {
+		return fmt.Errorf("%d values are not %d rows of %d columns", len(data), rows, dim)
+	}
+	descr, size := "<f4", 4
+	if !HoldsAll(data) {
+		descr, size = "<f8", 8
+	}
+	if _, err := w.Write(appendNPYHeader(nil, descr, int64(rows), int64(dim))); err != nil {
+		return err
+	}
+	b := make([]byte, 0, min(streamBuffer, len(data)*size))
+	for i, x := range data {
+		if size == 4 {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
+		} else {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+		}
+		if len(b)+8 > cap(b) || i == len(data)-1 {
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	return nil
+}
+
 // WriteFVecs writes an fvecs: every row is an int32 dim and dim float32.
 func WriteFVecs(w io.Writer, rows, dim int, data []float32) error {
 	if err := checkData(rows, dim, data); err != nil {

@@ -83,7 +83,7 @@ func NewGraph(e *batch.Engine, o GraphOptions) (*Graph, error) {
 		o.Threads = runtime.GOMAXPROCS(0)
 	}
 	o.K, o.Method, o.Way = min(o.K, c.N-1), cmp.Or(o.Method, batch.Certain), cmp.Or(o.Way, ByCost)
-	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, ExcludeSelf: true, Part: true}}
+	g := &Graph{engine: e, c: c, o: o, req: batch.Request{K: o.K, Method: o.Method, Delta: o.Delta, Epsilon: o.Epsilon, ExcludeSelf: true, Part: true, Stored: true}}
 	if !slices.Contains(Ways(), o.Way) {
 		return nil, refuse("way", "%q is none of %q", o.Way, Ways())
 	}
@@ -289,6 +289,9 @@ type GraphCertificate struct {
 	Delta        float64                   `json:"delta"`
 	WrongAllowed float64                   `json:"wrong_allowed"`
 	Guarantees   map[batch.Guarantee]int64 `json:"guarantees"` // rows by the guarantee they have
+	// VectorsChange is the largest amount by which a coordinate of the atoms was changed when it was
+	// rounded to float32; 0: none was.
+	VectorsChange float64 `json:"vectors_change,omitempty"`
 }
 
 // Add counts the rows of a response of Search.
@@ -303,6 +306,7 @@ func (c *GraphCertificate) Add(resp *batch.Response) {
 			c.Exact++
 		}
 		c.Guarantees[a.Guarantee]++
+		c.VectorsChange = max(c.VectorsChange, a.VectorsChange)
 		if a.Guarantee == batch.GuaranteeProbabilistic {
 			c.WrongAllowed += a.Delta
 			c.Delta = max(c.Delta, a.Delta)

@@ -26,6 +26,9 @@ type PairOptions struct {
 	// Rows, if not 0, bounds the rows that are compared with the collection together, which are at
 	// most 1024. It changes no pair.
 	Rows int
+	// Stored says that the rows of another table are relative to the Origin of the collection, if it
+	// has one, as its own rows are. Otherwise searches make them so.
+	Stored bool
 }
 
 const (
@@ -87,7 +90,7 @@ func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density
 	if other.Dim() != s.c.Dim {
 		return nil, fmt.Errorf("rows of dimension %d for atoms of dimension %d", other.Dim(), s.c.Dim)
 	}
-	s.other = other
+	s.other, s.req.Stored = other, o.Stored
 	return s, nil
 }
 
@@ -111,7 +114,7 @@ func (o *PairOptions) request() (batch.Request, error) {
 	if math.IsNaN(o.MinScore) || math.IsInf(o.MinScore, 0) {
 		return batch.Request{}, &batch.RequestError{Field: "min_score", Query: -1, Err: fmt.Errorf("%g is not finite", o.MinScore)}
 	}
-	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Part: true}, nil
+	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Part: true, Stored: true}, nil
 }
 
 // Skip skips the first rows.
@@ -223,6 +226,9 @@ func (s *PairSource) read(ctx context.Context, n int) (int, error) {
 		}
 		got, err := s.other.Read(s.queries[rows*s.c.Dim:])
 		rows += got
+		for _, change := range dataset.RowChanges(s.other) {
+			s.work.OthersChange = max(s.work.OthersChange, change)
+		}
 		if err == io.EOF {
 			s.ended = true
 		} else if err != nil {

@@ -27,6 +27,10 @@ type PairWork struct {
 	Methods    map[batch.Method]int64    `json:"methods"`    // rows by method
 	Guarantees map[batch.Guarantee]int64 `json:"guarantees"` // rows by guarantee
 	Laws       map[batch.Law]int64       `json:"laws,omitempty"`
+	// VectorsChange and OthersChange are the largest amounts by which a coordinate of the atoms, and
+	// of the rows of another table, was changed when it was rounded to float32; 0: none was.
+	VectorsChange float64 `json:"vectors_change,omitempty"`
+	OthersChange  float64 `json:"others_change,omitempty"`
 }
 
 // Add adds the figures of v.
@@ -41,6 +45,7 @@ func (w *PairWork) Add(v *PairWork) {
 	addCounts(&w.Methods, v.Methods)
 	addCounts(&w.Guarantees, v.Guarantees)
 	addCounts(&w.Laws, v.Laws)
+	w.VectorsChange, w.OthersChange = max(w.VectorsChange, v.VectorsChange), max(w.OthersChange, v.OthersChange)
 }
 
 func addCounts[K comparable](to *map[K]int64, from map[K]int64) {
@@ -61,6 +66,7 @@ func (w *PairWork) addRow(c *batch.Certificate) {
 	if c.Exact {
 		w.Exact++
 	}
+	w.VectorsChange, w.OthersChange = max(w.VectorsChange, c.VectorsChange), max(w.OthersChange, c.QueryChange)
 	w.Methods[c.Method]++
 	w.Guarantees[c.Guarantee]++
 	if c.Law != "" {

@@ -136,7 +136,7 @@ func (t *triangle) sample(ctx context.Context, e *batch.Engine) (bool, error) {
 
 // request asks for the atoms that reach the floors of those at these places of the order.
 func (t *triangle) request(places []int) batch.Request {
-	req := batch.Request{Method: batch.Certain, ExcludeSelf: true, Reaching: t.reach}
+	req := batch.Request{Method: batch.Certain, ExcludeSelf: true, Reaching: t.reach, Stored: true}
 	for _, at := range places {
 		row, least := t.order[at], t.c.Metric.Shown(lessRounding(t.floors[at]))
 		req.Queries = append(req.Queries, t.c.Row(int(row))...)
@@ -160,7 +160,7 @@ func (t *triangle) open(ctx context.Context, e *batch.Engine) error {
 	if t.survivors > manySurvivors {
 		head = certainHead
 	}
-	o, err := collection.Build(ctx, c.Rows, c.Dim, &collection.Options{Metric: c.Metric, Basis: c.Basis, Seed: c.Seed, Threads: t.threads, Order: t.order, Head: head})
+	o, err := collection.Build(ctx, c.Rows, c.Dim, &collection.Options{Metric: c.Metric, Basis: c.Basis, Seed: c.Seed, Threads: t.threads, Order: t.order, Head: head, Change: c.Change})
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (s *Server) infer(r *request, w http.ResponseWriter) error {
 		if err != nil {
 			return nil, err
 		}
-		if q, err = oip.Decode(body, header, v.Dim(), s.wireLimits()); err != nil {
+		if q, err = oip.Decode(body, header, v.Dim(), s.limitsOf(v)); err != nil {
 			return nil, err
 		}
 		return q.Search, nil

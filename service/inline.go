@@ -10,7 +10,7 @@ import (
 
 // vectorList is a JSON list of vectors of one dimension.
 type vectorList struct {
-	rows []float32
+	rows []float64
 	dim  int
 }
 
@@ -24,7 +24,7 @@ func readVectors(name string, l *vectorList) jsonbody.Reader {
 		}
 		return jsonscan.Elements(b, i, func(n, at int) (int, error) {
 			before := len(l.rows)
-			rows, next, err := jsonscan.Vector(l.rows, b, at)
+			rows, next, err := jsonscan.Doubles(l.rows, b, at)
 			if err != nil {
 				return next, badVector(err, n)
 			}

@@ -122,7 +122,7 @@ func (s *Server) stated(r *request, answer func(context.Context, *turn, *compari
 			return nil, err
 		}
 		defer in.close() // what is decoded shares no memory with the body
-		if c.Stated, err = wire.DecodeStated(body, v.Dim(), s.wireLimits(), s.encoders.encoderOf(v.Info().Name, v.Dim())); err != nil {
+		if c.Stated, err = wire.DecodeStated(body, v.Dim(), s.limitsOf(v), s.encoders.encoderOf(v.Info().Name, v.Dim())); err != nil {
 			return nil, err
 		}
 		return c.Search, nil

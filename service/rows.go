@@ -133,16 +133,20 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 	if form == npyType {
 		out := s.buffers.text()
 		defer s.buffers.freeText(out)
-		if err := dataset.WriteNPY(out, 1, v.Dim(), v.Row(rows[0])); err != nil {
+		if err := dataset.WriteNPY64(out, 1, v.Dim(), v.Given(rows[0])); err != nil {
 			return err
 		}
 		w.Header().Set("Content-Type", npyType)
 		return send(w, http.StatusOK, out.b)
 	}
+	var vector any = v.Row(rows[0])
+	if v.Collection().Origin != nil {
+		vector = v.Given(rows[0])
+	}
 	return writeJSON(w, http.StatusOK, struct {
-		Version int64     `json:"version"`
-		ID      any       `json:"id"`
-		Row     int64     `json:"row"`
-		Vector  []float32 `json:"vector"`
-	}{v.Info().Version, id, rows[0], v.Row(rows[0])})
+		Version int64 `json:"version"`
+		ID      any   `json:"id"`
+		Row     int64 `json:"row"`
+		Vector  any   `json:"vector"` // of numbers
+	}{v.Info().Version, id, rows[0], vector})
 }

@@ -214,7 +214,7 @@ func (p *rpc) infer(c *call, m *inferencepb.ModelInferRequest) (answer *inferenc
 	t.since = t.since.Add(-c.body.message.waited())
 	defer s.batches.Interactive()()
 	counted.Turn(t.spent())
-	q, err := oip.DecodeMessage(m, v.Dim(), s.wireLimits())
+	q, err := oip.DecodeMessage(m, v.Dim(), s.limitsOf(v))
 	if err != nil {
 		return nil, err
 	}

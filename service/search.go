@@ -47,7 +47,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 				return nil, err
 			}
 			defer in.close() // the decoded search shares no memory with the body
-			return wire.DecodeSearchOrTexts(body, v.Dim(), s.wireLimits(), s.encoders.encoderOf(v.Info().Name, v.Dim()))
+			return wire.DecodeSearchOrTexts(body, v.Dim(), s.limitsOf(v), s.encoders.encoderOf(v.Info().Name, v.Dim()))
 		}
 	case npyType:
 		decode = func(in *input) (*wire.Search, error) {
@@ -55,7 +55,7 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 			if err != nil {
 				return nil, err
 			}
-			return wire.DecodeSearchNPY(body, r.params.Values, v.Dim(), s.wireLimits())
+			return wire.DecodeSearchNPY(body, r.params.Values, v.Dim(), s.limitsOf(v))
 		}
 	default:
 		return unsupported(r.Request, jsonType, npyType)
@@ -104,8 +104,13 @@ func (p parameters) none() error {
 	return nil
 }
 
-func (s *Server) wireLimits() wire.Limits {
-	return wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K, Listed: s.o.Limits.Listed}
+// limitsOf returns what a body may ask for of a version, nil for any.
+func (s *Server) limitsOf(v *catalog.Version) wire.Limits {
+	l := wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K, Listed: s.o.Limits.Listed}
+	if v != nil {
+		l.Origin = v.Collection().Origin
+	}
+	return l
 }
 
 // run answers a decoded search in the named collection, in its turn.

@@ -180,7 +180,7 @@ const (
 
 func (s *Server) batchOptions() *offline.Options {
 	o := &offline.Options{
-		Catalog: s.catalog, Files: s.files, Limits: s.wireLimits(),
+		Catalog: s.catalog, Files: s.files, Limits: s.limitsOf(nil),
 		DenseLimit: s.o.Limits.Dense, Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
 		Withhold: func() bool { return slices.ContainsFunc(s.tokens(), func(t Token) bool { return !t.Write }) },
 		Turns:    s.batchTurns,

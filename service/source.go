@@ -86,7 +86,7 @@ func (s *Server) source(r *request, others jsonbody.Members) (catalog.Source, er
 		}
 		src.Path, src.File = body.path, body.fileID
 		if body.vectors != nil {
-			src.Rows, src.Dim, src.IDs = body.vectors.rows, body.vectors.dim, body.ids
+			src.Rows64, src.Dim, src.IDs = body.vectors.rows, body.vectors.dim, body.ids
 		}
 	default:
 		return src, unsupported(r.Request, append(vectorTypes(), jsonType)...)

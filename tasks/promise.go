@@ -66,7 +66,7 @@ func promise(g batch.Guarantee, of Subject, delta float64) string {
 
 // Promise words what one answer of k vectors promises.
 func Promise(c *batch.Certificate, k int) string {
-	best := fmt.Sprintf("these are the true %d best", k)
+	best := fmt.Sprintf("these are the true %d best", k) + forFloat32(max(c.VectorsChange, c.QueryChange))
 	switch granted(c) {
 	case batch.GuaranteeExact, batch.GuaranteeCertain:
 		return best + ", beyond chance"
@@ -78,6 +78,15 @@ func Promise(c *batch.Certificate, k int) string {
 	return noPromise
 }
 
+// forFloat32 words that coordinates were changed, by this much at most, when they were rounded to
+// float32, which a promise then is about; "" if none was.
+func forFloat32(change float64) string {
+	if change == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" for float32, largest change %.2g", change)
+}
+
 // Promises counts what the certificates of a set of answers promise, and words it. The zero
 // value counts none. It is kept, as JSON, with the progress of a run; the names are those of
 // earlier runs, of which some lack Delta.
@@ -87,6 +96,9 @@ type Promises struct {
 	// Delta is the greatest failure probability of an answer, Allowed their sum.
 	Delta   float64 `json:"delta,omitempty"`
 	Allowed float64 `json:"allowed"`
+	// Rounded is the largest change of a coordinate of vectors or queries that float32 does not hold:
+	// what is promised is so of the rounded.
+	Rounded float64 `json:"rounded,omitempty"`
 	// Risk is the greatest probability with which the open bound of a stopped answer may be wrong.
 	Risk float64 `json:"risk,omitempty"`
 }
@@ -95,6 +107,7 @@ type Promises struct {
 func (p *Promises) Add(c *batch.Certificate) {
 	g := granted(c)
 	count(&p.Guarantees, g, 1)
+	p.Rounded = max(p.Rounded, c.VectorsChange, c.QueryChange)
 	if g == batch.GuaranteeBound {
 		p.Risk = max(p.Risk, c.Delta)
 	}
@@ -137,6 +150,7 @@ func (p *Promises) Say(of Subject) string {
 		if laws := ranked(p.Laws); g == batch.GuaranteeProbabilistic && len(laws) > 0 {
 			name += " (" + joined(laws) + ")"
 		}
+		name += forFloat32(p.Rounded)
 		if n < all {
 			name += fmt.Sprintf(" (%d of %d)", n, all)
 		}

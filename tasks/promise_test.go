@@ -18,6 +18,7 @@ func TestPromises(t *testing.T) {
 	nameless := certificate(batch.GuaranteeProbabilistic, "", .125, "")
 	heuristic := certificate(batch.GuaranteeHeuristic, "", 0, batch.Done)
 	stopped := certificate(batch.GuaranteeExact, "", 0, batch.Deadline)
+	rounded := batch.Certificate{Guarantee: batch.GuaranteeExact, StoppedBy: batch.Done, VectorsChange: .0625, QueryChange: .125}
 	bound := certificate(batch.GuaranteeBound, "", 0, batch.Deadline)
 	risk := certificate(batch.GuaranteeBound, batch.LawHaar, .125, batch.Cancelled)
 	const open = "stopped early, no vector left out scores above the open bound"
@@ -40,6 +41,8 @@ func TestPromises(t *testing.T) {
 		{"{}", []batch.Certificate{exact, stopped, exact}, Answers, "exact (2 of 3): none wrong; bound (1 of 3): " + open},
 		{"{}", []batch.Certificate{stopped, bound}, Answers, "bound: " + open},
 		{"{}", []batch.Certificate{bound, risk}, Pairs, "bound: " + open + ", but with probability at most 0.125"},
+		{"{}", []batch.Certificate{exact, rounded}, Answers, "exact for float32, largest change 0.12: none wrong"},
+		{"{}", []batch.Certificate{rounded, haar}, Answers, "exact for float32, largest change 0.12 (1 of 2): none wrong; probabilistic (haar) for float32, largest change 0.12 (1 of 2): each wrong with probability at most 0.25, so up to 0.25 of 1 on average"},
 		{`{"queries":2,"allowed":0.5,"guarantees":{"probabilistic":2}}`, nil, Answers, "probabilistic: each wrong with probability at most 0.25, so up to 0.5 of 2 on average"},
 		{`{"queries":2,"allowed":0.5,"guarantees":{"probabilistic":2}}`, []batch.Certificate{haar}, Answers, "probabilistic (haar): each wrong with probability at most 0.25, so up to 0.75 of 3 on average"},
 	} {

@@ -29,7 +29,9 @@ type VerifySummary struct {
 	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
 	Metric  string `json:"metric"`
 	verify.Tally
-	Short int64 `json:"short"` // malformed answers with too few atoms
+	// AsGiven says that coordinates that float32 does not hold were compared as they were given.
+	AsGiven bool  `json:"as_given,omitempty"`
+	Short   int64 `json:"short"` // malformed answers with too few atoms
 	// Scores is what the scores that answers of other programs state are; nil without any.
 	Scores  *verify.FormCount `json:"scores,omitempty"`
 	Defects []Defect          `json:"defects,omitempty"`

@@ -148,7 +148,7 @@ func partial(c *batch.Certificate) bool { return c.StoppedBy != "" && c.StoppedB
 
 // Answer checks the answer a to query number query, from 0, of the request. s must come from
 // the check's oracle and be that query's. Of the certificate it uses Epsilon, StoppedBy (""
-// is Done) and OpenBound, without which a partial answer is malformed. A nil Scores of a is not
+// is Done), where s has scores of values that float32 does not hold VectorsChange and QueryChange, and OpenBound, without which a partial answer is malformed. A nil Scores of a is not
 // checked.
 func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	self := int64(-1)
@@ -159,6 +159,9 @@ func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 		}
 	}
 	c = c.forQuery(query)
+	if s.vectors, s.query = 0, 0; c.oracle.rests != nil || s.wide {
+		s.vectors, s.query = a.Certificate.VectorsChange, a.Certificate.QueryChange
+	}
 	if what := c.form(s, a, self); what != "" {
 		return Finding{Malformed: what}
 	}

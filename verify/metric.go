@@ -12,7 +12,7 @@ import (
 // branches on the metric. q is a query, v an atom, d the dimension.
 
 // sums returns the products of the queries of a tile with v, or their squared distances.
-func (o *Oracle) sums(q *[tile][]float64, v []float32) [tile]float64 {
+func sums[T float32 | float64](o *Oracle, q *[tile][]float64, v []T) [tile]float64 {
 	if o.metric == collection.Euclidean {
 		return far4(q, v)
 	}
@@ -46,7 +46,28 @@ func (o *Oracle) searchUnits(gap float64) float64 {
 // float64 sums of d terms, for two atoms, in the search and here. For squared distances it is
 // (3d + 48) 2^-53 of the greater.
 func (s *Scores) margin(i, j int) float64 {
-	return s.oracle.margin(s.norm, i, j, s.Search[i], s.Search[j])
+	return s.oracle.margin(s.norm, i, j, s.Search[i], s.Search[j]) + s.slack(i) + s.slack(j)
+}
+
+// slack is by how much the search score of atom i may differ from that of the rounded atom and query, whose
+// coordinates were changed by at most s.vectors and s.query. It is 0 where the atoms are the rounded.
+func (s *Scores) slack(i int) float64 {
+	if s.vectors == 0 && s.query == 0 {
+		return 0
+	}
+	root, v := math.Sqrt(float64(s.oracle.dim)), s.oracle.length(i)
+	atom, query := root*s.vectors, root*s.query // lengths of the differences
+	switch s.oracle.metric {
+	case collection.Cosine:
+		if v <= atom || s.norm <= query {
+			return 2
+		}
+		return 2 * (atom/(v-atom) + query/(s.norm-query))
+	case collection.Euclidean:
+		e := atom + query
+		return math.Sqrt(-2*s.Search[i])*e + e*e/2
+	}
+	return atom*s.norm + query*v + atom*query
 }
 
 // margin is Scores.margin for atoms i and j with search scores score and other, and a query of
@@ -81,14 +102,14 @@ func (s *Scores) sumOf(i int) (sum, off float64) {
 func (s *Scores) reported(i int) (score, off float64) {
 	if s.oracle.metric == collection.Euclidean {
 		score = 0 - 2*s.Search[i]
-		return score, score/(1<<22) + math.SmallestNonzeroFloat32
+		return score, score/(1<<22) + math.SmallestNonzeroFloat32 + 2*s.slack(i)
 	}
 	const ulp = 1.0 / (1 << 22)
 	size := 1.0
 	if s.oracle.metric == collection.InnerProduct {
 		size = s.norm * s.oracle.norm[i]
 	}
-	return s.Search[i], ulp*size + math.Abs(s.Search[i])/(1<<23) + math.SmallestNonzeroFloat32
+	return s.Search[i], ulp*size + math.Abs(s.Search[i])/(1<<23) + math.SmallestNonzeroFloat32 + s.slack(i)
 }
 
 // gap is the gap that a request allows, in score units. The search takes max|v|

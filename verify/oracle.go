@@ -16,6 +16,7 @@ import (
 // at most (d+2) 2^-53 of itself. It is safe for concurrent use.
 type Oracle struct {
 	rows    []float32
+	rests   []float32 // what the rows lack of those given; nil: nothing
 	n, dim  int
 	metric  collection.Metric
 	threads int
@@ -53,6 +54,34 @@ func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (
 	return o, nil
 }
 
+// AddRests adds to every coordinate of the rows what float32 lacks of the value given, so that o scores the
+// values given: rests has the shape of rows, or is nil for none. Answers may then differ from o's by what
+// their certificates say was changed by rounding. No other method may be called before or meanwhile.
+func (o *Oracle) AddRests(rests []float32) error {
+	if rests == nil {
+		return nil
+	}
+	if len(rests) != len(o.rows) {
+		return fmt.Errorf("%d rests of %d values", len(rests), len(o.rows))
+	}
+	o.rests, o.longest = rests, 0
+	row := make([]float64, o.dim)
+	for i := range o.norm {
+		o.norm[i] = norm(o.given(i, row))
+		o.longest = max(o.longest, o.norm[i])
+	}
+	return nil
+}
+
+// given writes row i as it was given to row, and returns it.
+func (o *Oracle) given(i int, row []float64) []float64 {
+	rests := o.rests[i*o.dim : (i+1)*o.dim]
+	for c, x := range o.row(i) {
+		row[c] = float64(x) + float64(rests[c])
+	}
+	return row
+}
+
 // NewLazyOracle returns an oracle for NewRecall that reads no row before its score is wanted,
 // for few queries among many atoms. rows are finite; otherwise it is as NewOracle.
 func NewLazyOracle(rows []float32, dim int, metric collection.Metric) (*Oracle, error) {
@@ -76,7 +105,7 @@ func (o *Oracle) length(i int) float64 {
 func (o *Oracle) row(i int) []float32 { return o.rows[i*o.dim : (i+1)*o.dim] }
 
 // norm needs no scaling: squares of float32 are within 1e-90..1e77.
-func norm(v []float32) float64 {
+func norm[T float32 | float64](v []T) float64 {
 	var s float64
 	for _, x := range v {
 		s += float64(x) * float64(x)
@@ -92,7 +121,11 @@ type Scores struct {
 
 	oracle *Oracle
 	norm   float64 // |q|
-	buf    []int   // scratch of rankings
+	// vectors and query are the largest changes of coordinates that the answer's certificate states, if the
+	// scores are those of the values given.
+	vectors, query float64
+	wide           bool  // the query is in float64
+	buf            []int // scratch of rankings
 }
 
 // Each calls visit with every query's number j and scores, concurrently from several
@@ -100,6 +133,11 @@ type Scores struct {
 // the atoms' dimension, row-major. A goroutine takes 32 bytes an atom. If ctx ends some
 // queries are skipped, and the error is ctx's.
 func (o *Oracle) Each(ctx context.Context, queries []float32, visit func(j int, s *Scores)) error {
+	return each(ctx, o, queries, visit)
+}
+
+// each is Oracle.Each for queries of either precision.
+func each[T float32 | float64](ctx context.Context, o *Oracle, queries []T, visit func(j int, s *Scores)) error {
 	if len(queries)%o.dim != 0 {
 		return fmt.Errorf("%d values are no queries of the atoms' %d dimensions", len(queries), o.dim)
 	}
@@ -108,7 +146,7 @@ func (o *Oracle) Each(ctx context.Context, queries []float32, visit func(j int, 
 	var skipped atomic.Bool
 	var wg sync.WaitGroup
 	for range max(1, min(o.threads, (m+tile-1)/tile)) {
-		wg.Go(func() { o.work(ctx, queries, tiles, &skipped, visit) })
+		wg.Go(func() { work(ctx, o, queries, tiles, &skipped, visit) })
 	}
 	var err error
 	for first := 0; first < m && err == nil; first += tile {
@@ -130,14 +168,15 @@ func (o *Oracle) Each(ctx context.Context, queries []float32, visit func(j int, 
 const uncheckedRows = 4096 * 64 / tile
 
 // work scores tiles of queries. Once ctx has ended it skips those that are left, and says so.
-func (o *Oracle) work(ctx context.Context, queries []float32, tiles <-chan int, skipped *atomic.Bool, visit func(int, *Scores)) {
+func work[T float32 | float64](ctx context.Context, o *Oracle, queries []T, tiles <-chan int, skipped *atomic.Bool, visit func(int, *Scores)) {
 	var q [tile][]float64
 	var s [tile]Scores
 	for t := range q {
 		q[t] = make([]float64, o.dim)
 		s[t] = Scores{Search: make([]float64, o.n), oracle: o}
+		_, s[t].wide = any(queries).([]float64)
 	}
-	m := len(queries) / o.dim
+	m, wide := len(queries)/o.dim, make([]float64, o.dim)
 	for first := range tiles {
 		count := min(tile, m-first)
 		for t := range q {
@@ -152,7 +191,7 @@ func (o *Oracle) work(ctx context.Context, queries []float32, tiles <-chan int, 
 			}
 			s[t].norm = norm(row)
 		}
-		if !o.score(ctx, &q, &s) {
+		if !o.score(ctx, &q, &s, wide) {
 			skipped.Store(true)
 			continue
 		}
@@ -162,20 +201,27 @@ func (o *Oracle) work(ctx context.Context, queries []float32, tiles <-chan int, 
 	}
 }
 
-// score scores all atoms for a tile of queries, and reports whether ctx has not ended meanwhile.
-func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores) bool {
+// score scores all atoms for a tile of queries, and reports whether ctx has not ended meanwhile. wide is
+// memory for a row.
+func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores, wide []float64) bool {
 	for i := range o.n {
 		if i%uncheckedRows == 0 && ctx.Err() != nil {
 			return false
 		}
-		for t, sum := range o.sums(q, o.row(i)) {
+		var all [tile]float64
+		if o.rests != nil {
+			all = sums(o, q, o.given(i, wide))
+		} else {
+			all = sums(o, q, o.row(i))
+		}
+		for t, sum := range all {
 			s[t].Search[i] = o.toSearch(sum, s[t].norm, o.norm[i])
 		}
 	}
 	return true
 }
 
-func dot4(q *[tile][]float64, v []float32) [tile]float64 {
+func dot4[T float32 | float64](q *[tile][]float64, v []T) [tile]float64 {
 	q0, q1, q2, q3 := q[0][:len(v)], q[1][:len(v)], q[2][:len(v)], q[3][:len(v)]
 	var s0, s1, s2, s3 float64
 	for c, x := range v {
@@ -189,7 +235,7 @@ func dot4(q *[tile][]float64, v []float32) [tile]float64 {
 }
 
 // far4 sums squared differences.
-func far4(q *[tile][]float64, v []float32) [tile]float64 {
+func far4[T float32 | float64](q *[tile][]float64, v []T) [tile]float64 {
 	q0, q1, q2, q3 := q[0][:len(v)], q[1][:len(v)], q[2][:len(v)], q[3][:len(v)]
 	var s0, s1, s2, s3 float64
 	for c, x := range v {

@@ -22,7 +22,8 @@ type Terms struct {
 	Others *Others
 }
 
-// Response checks every answer of resp to req, whose atoms are o's: that it is what K,
+// Response checks every answer of resp to req, whose atoms are o's, and whose queries may be in float64
+// (Queries64), relative to what o's atoms are: that it is what K,
 // MinScore, Allow, Deny and ExcludeSelf ask for, as far as its certificate promises, and that
 // the certificate grants no more than Delta and Epsilon do. An answer whose certificate
 // grants more is wrong.
@@ -47,18 +48,23 @@ func judge(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Respon
 		return nil, err
 	}
 	c = c.OfOthers(others)
-	if len(req.Queries) != len(resp.Answers)*o.dim {
-		return nil, fmt.Errorf("%d answers to queries of %d values, of %d dimensions", len(resp.Answers), len(req.Queries), o.dim)
+	if values := max(len(req.Queries), len(req.Queries64)); values != len(resp.Answers)*o.dim {
+		return nil, fmt.Errorf("%d answers to queries of %d values, of %d dimensions", len(resp.Answers), values, o.dim)
 	}
 	r := &Report{Findings: make([]Finding, len(resp.Answers))}
-	err = o.Each(ctx, req.Queries, func(j int, s *Scores) {
+	visit := func(j int, s *Scores) {
 		a := &resp.Answers[j]
 		if err := CheckCertificate(&a.Certificate); err != nil {
 			r.Findings[j].Malformed = "certificate: " + err.Error()
 			return
 		}
 		r.Findings[j] = c.WithBar(barOf(s)).Answer(s, int64(j), a)
-	})
+	}
+	if req.Queries64 != nil {
+		err = each(ctx, o, req.Queries64, visit)
+	} else {
+		err = o.Each(ctx, req.Queries, visit)
+	}
 	if err != nil {
 		return nil, err
 	}

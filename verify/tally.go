@@ -43,6 +43,9 @@ type Tally struct {
 	// a rotation fail together.
 	Neighbourhoods int     `json:"neighbourhoods"`
 	WorstGap       float64 `json:"worst_gap"` // the greatest Finding.Gap
+	// Rounded is the largest amount by which a coordinate of atoms or queries was changed when it was
+	// rounded to float32, 0 if none was. Whoever has them sets it: what is verified are the rounded.
+	Rounded float64 `json:"rounded,omitempty"`
 
 	deltas float64
 	groups atomGroups

@@ -9,6 +9,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/dataset"
 )
 
 // collectionSuffix is the extension of collection files.
@@ -72,6 +73,8 @@ type about struct {
 	Seconds float64 `json:"seconds"`
 	// VectorColumns says which columns of an opened file made the vectors, "" without names.
 	VectorColumns string `json:"vector_columns,omitempty"`
+	// Rounded is what rounding the vectors to float32 changed, nil if nothing.
+	Rounded *dataset.Change `json:"rounded,omitempty"`
 	// GPUUnused says of each GPU that is there and does not search this collection why.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 }
@@ -79,6 +82,9 @@ type about struct {
 func (v *volume) about(handle int64) *about {
 	a := &about{Handle: handle, N: v.N, Dim: v.Dim, Metric: v.Metric.String(), Basis: v.Basis.String(), Seed: v.Seed,
 		Bytes: v.Bytes(), Device: v.engine.Backend(), Seconds: v.took.Seconds()}
+	if v.Change.Values > 0 {
+		a.Rounded = &v.Change
+	}
 	if v.unused != nil {
 		a.GPUUnused = v.unused(v.engine.Instead())
 	}
@@ -87,11 +93,18 @@ func (v *volume) about(handle int64) *about {
 
 // build makes a collection of the array vectors.
 func (c *call) build(ctx context.Context) (any, *sheet, error) {
-	var f form
+	var f struct {
+		form
+		Rounded dataset.Change `json:"rounded"`
+	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
 	rows, dim, held, err := c.vectors("vectors")
+	if err != nil {
+		return nil, nil, err
+	}
+	origin, err := vector[float64](c.arguments, "origin", dim, float64s)
 	if err == nil {
 		err = c.complete()
 	}
@@ -102,6 +115,7 @@ func (c *call) build(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Origin, o.Change = slices.Clone(origin), f.Rounded
 	return c.shelve(ctx, rows, dim, held, f.Device, o)
 }
 
@@ -208,9 +222,32 @@ func (c *call) held() (*volume, int64, error) {
 	return v, f.Handle, err
 }
 
+// changing is held for a call that changes the vectors: its field rounded, if it has one, is what
+// rounding changed of those of the new collection.
+func (c *call) changing() (*volume, *dataset.Change, error) {
+	var f struct {
+		Handle  int64           `json:"handle"`
+		Rounded *dataset.Change `json:"rounded"`
+	}
+	if err := c.fields(&f); err != nil {
+		return nil, nil, err
+	}
+	v, err := c.s.shelf.hold(f.Handle)
+	return v, f.Rounded, err
+}
+
+// changed returns the options of a collection with other vectors.
+func (v *volume) changed(change *dataset.Change) collection.Options {
+	o := v.options
+	if change != nil {
+		o.Change = *change
+	}
+	return o
+}
+
 // add builds a collection of the rows of another one and of the array vectors.
 func (c *call) add(ctx context.Context) (any, *sheet, error) {
-	v, _, err := c.held()
+	v, change, err := c.changing()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -230,7 +267,7 @@ func (c *call) add(ctx context.Context) (any, *sheet, error) {
 	if err := c.fits("vectors", 4*int64(len(v.Rows)+len(more))); err != nil {
 		return nil, nil, err
 	}
-	made, arrays, err := c.shelve(ctx, slices.Concat(v.Rows, more), dim, nil, v.device, v.options)
+	made, arrays, err := c.shelve(ctx, slices.Concat(v.Rows, more), dim, nil, v.device, v.changed(change))
 	if f := asFailure(err); f != nil && f.Argument == "vectors" && f.Row != nil {
 		f.Message = strings.Replace(f.Message, fmt.Sprintf("row %d: ", *f.Row), "", 1)
 		err = (&failure{Kind: f.Kind, Argument: f.Argument, Message: f.Message}).at(*f.Row - int64(v.N))
@@ -247,7 +284,7 @@ func asFailure(err error) *failure {
 
 // remove builds a collection of the rows of another one without some.
 func (c *call) remove(ctx context.Context) (any, *sheet, error) {
-	v, _, err := c.held()
+	v, change, err := c.changing()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -285,5 +322,5 @@ func (c *call) remove(ctx context.Context) (any, *sheet, error) {
 			kept = append(kept, v.Row(i)...)
 		}
 	}
-	return c.shelve(ctx, kept, v.Dim, nil, v.device, v.options)
+	return c.shelve(ctx, kept, v.Dim, nil, v.device, v.changed(change))
 }

@@ -129,13 +129,17 @@ func (c *call) pairs(ctx context.Context) (any, *sheet, error) {
 	}
 	defer v.release()
 	others, err := c.get("others", float32s)
+	if err != nil {
+		return nil, nil, err
+	}
+	changes, err := vector[float64](c.arguments, "changes", -1, float64s)
 	if err == nil {
 		err = c.complete()
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	src, total, err := c.pairSource(ctx, v, join.PairOptions{MinScore: *f.MinScore, Method: f.Method, Delta: f.Delta}, others)
+	src, total, err := c.pairSource(ctx, v, join.PairOptions{MinScore: *f.MinScore, Method: f.Method, Delta: f.Delta, Stored: true}, others, changes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -184,7 +188,7 @@ func likeness(v *volume) []string {
 }
 
 // pairSource returns the source of pairs, and the number of rows that it compares.
-func (c *call) pairSource(ctx context.Context, v *volume, o join.PairOptions, others *array) (*join.PairSource, int64, error) {
+func (c *call) pairSource(ctx context.Context, v *volume, o join.PairOptions, others *array, changes []float64) (*join.PairSource, int64, error) {
 	d, err := join.Sample(ctx, v.engine, o)
 	if err != nil {
 		return nil, 0, err
@@ -203,7 +207,10 @@ func (c *call) pairSource(ctx context.Context, v *volume, o join.PairOptions, ot
 	if !isAligned(b) {
 		return nil, 0, wrong("others", "offset %d: float32 begin at multiples of 4 bytes", others.Offset)
 	}
-	src, err := join.TablePairs(v.engine, &matrix{data: elements[float32](b), dim: v.Dim}, o, d)
+	if changes != nil && int64(len(changes)) != others.Shape[0] {
+		return nil, 0, wrong("changes", "%d for %d rows", len(changes), others.Shape[0])
+	}
+	src, err := join.TablePairs(v.engine, &matrix{data: elements[float32](b), dim: v.Dim, changes: changes}, o, d)
 	return src, others.Shape[0], err
 }
 

@@ -10,7 +10,12 @@ type matrix struct {
 	data []float32
 	dim  int
 	next int // element
+	// changes are what rounding has changed in each row, or nil; last those of the last Read.
+	changes, last []float64
 }
+
+// RowChanges is read by dataset.RowChanges.
+func (m *matrix) RowChanges() []float64 { return m.last }
 
 func (m *matrix) Dim() int      { return m.dim }
 func (m *matrix) Len() int64    { return int64(len(m.data) / m.dim) }
@@ -24,6 +29,9 @@ func (m *matrix) Read(dst []float32) (int, error) {
 	n := copy(dst[:len(dst)/m.dim*m.dim], m.data[m.next:])
 	if n == 0 {
 		return 0, io.ErrShortBuffer
+	}
+	if first := m.next / m.dim; m.changes != nil {
+		m.last = m.changes[first : first+n/m.dim]
 	}
 	m.next += n
 	return n / m.dim, nil

@@ -55,7 +55,8 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 	}
 	r, err := dataset.Open(f.Path, &dataset.Options{
 		Column: f.Column, IDs: f.IDs, Header: f.Header, DenseLimit: c.s.o.DenseLimit,
-		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "THRESHER_DENSE_LIMIT"},
+		Words:  dataset.Words{Column: "column", Header: "header", DenseLimit: "THRESHER_DENSE_LIMIT"},
+		Centre: o.Metric.Differences(),
 	})
 	if err != nil {
 		return nil, nil, err
@@ -72,14 +73,15 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	o.Coordinates = dataset.LayoutOf(r).Coordinates()
+	o.Origin, o.Change = dataset.OriginOf(r), dataset.ChangeOf(r)
 	reply, _, err := c.shelve(ctx, m.Data, m.Dim, nil, f.Device, o)
+	if err != nil {
+		return nil, nil, err
+	}
 	if info, ok := reply.(*about); ok {
 		info.VectorColumns = dataset.LayoutOf(r).String()
 	}
-	if err != nil || m.IDs == nil {
-		return reply, nil, err
-	}
-	arrays, err := namesSheet(c.s.link.passes(), m.IDs)
+	arrays, err := openedSheet(c.s.link.passes(), m.IDs, o.Origin)
 	return reply, arrays, err
 }
 
@@ -96,8 +98,14 @@ func (c *call) openCollection(ctx context.Context, f *form, path, columns string
 		opened.Close()
 		return nil, nil, err
 	}
-	o := collection.Options{Metric: opened.Metric, Basis: opened.Basis, Seed: opened.Seed, Threads: c.s.o.Threads}
-	return c.put(ctx, &volume{Collection: opened, options: o}, f.Device, begun)
+	o := collection.Options{Metric: opened.Metric, Basis: opened.Basis, Seed: opened.Seed, Threads: c.s.o.Threads,
+		Origin: slices.Clone(opened.Origin), Change: opened.Change}
+	reply, _, err := c.put(ctx, &volume{Collection: opened, options: o}, f.Device, begun)
+	if err != nil {
+		return nil, nil, err
+	}
+	arrays, err := openedSheet(c.s.link.passes(), nil, o.Origin)
+	return reply, arrays, err
 }
 
 // mapNPY maps the rows of a .npy file of float32 in C order. The region is nil if the file is
@@ -122,9 +130,26 @@ func (c *call) mapNPY(path string) (rows []float32, dim int, held *region, err e
 	return elements[float32](b), at.Dim, held, nil
 }
 
-// namesSheet returns the ids of rows: numbers if all of them are, else texts. Numbers are int64 if all
-// of them fit, else uint64.
-func namesSheet(passes bool, names []string) (*sheet, error) {
+// openedSheet returns what a client learns of rows that it does not have: the ids, if there are any,
+// numbers if all of them are, else texts; and the origin, nil for none.
+func openedSheet(passes bool, names []string, origin []float64) (*sheet, error) {
+	var columns []column
+	var contents [][]byte
+	if names != nil {
+		columns, contents = namesColumns(names)
+	}
+	if origin != nil {
+		columns = append(columns, column{"origin", float64s, []int64{int64(len(origin))}})
+		contents = append(contents, bytesOf(origin))
+	}
+	if columns == nil {
+		return nil, nil
+	}
+	return columnsOf(passes, columns, contents...)
+}
+
+// namesColumns returns ids: numbers if all of them are, int64 if all fit, else uint64; else texts.
+func namesColumns(names []string) ([]column, [][]byte) {
 	numbers, ends := make([]uint64, len(names)), make([]int64, len(names))
 	integral, length := true, int64(0)
 	for i, name := range names {
@@ -136,12 +161,12 @@ func namesSheet(passes bool, names []string) (*sheet, error) {
 	n := int64(len(names))
 	switch {
 	case integral && (n == 0 || slices.Max(numbers) <= math.MaxInt64):
-		return columnsOf(passes, []column{{"ids", int64s, []int64{n}}}, bytesOf(numbers))
+		return []column{{"ids", int64s, []int64{n}}}, [][]byte{bytesOf(numbers)}
 	case integral:
-		return columnsOf(passes, []column{{"ids", uint64s, []int64{n}}}, bytesOf(numbers))
+		return []column{{"ids", uint64s, []int64{n}}}, [][]byte{bytesOf(numbers)}
 	}
 	text := []byte(strings.Join(names, ""))
-	return columnsOf(passes, []column{{"names", bytes8, []int64{length}}, {"name_ends", int64s, []int64{n}}}, text, bytesOf(ends))
+	return []column{{"names", bytes8, []int64{length}}, {"name_ends", int64s, []int64{n}}}, [][]byte{text, bytesOf(ends)}
 }
 
 // save writes a collection file.

@@ -16,7 +16,7 @@ const (
 
 // Bytes of a record.
 const (
-	certificateBytes = 104
+	certificateBytes = 120
 	lookBytes        = 40
 )
 
@@ -30,6 +30,7 @@ func layouts() map[dtype][][2]string {
 			{"exact", "|b1"}, {"floor", "|b1"}, {"dense", "|b1"}, {"reserved", "|u1"}, {"candidates_given", "<i4"}, {"candidates_right", "<i4"},
 			{"delta", "<f8"}, {"epsilon", "<f8"}, {"threshold", "<f8"}, {"open_bound", "<f8"}, {"predicted_survivors", "<f8"}, {"predicted_ns", "<f8"},
 			{"pulls", "<i8"}, {"dense_pulls", "<i8"}, {"bytes", "<i8"}, {"rows_scored", "<i8"},
+			{"vectors_change", "<f8"}, {"query_change", "<f8"},
 		},
 		looks: {
 			{"reads", "<i2"}, {"rule", "<i2"}, {"width", "<i4"}, {"alpha", "<f8"}, {"seen", "<i8"}, {"beside", "<i8"}, {"survivors", "<i8"},
@@ -124,6 +125,7 @@ func (t *tables) appendCertificate(b []byte, c *batch.Certificate) []byte {
 	for _, x := range [...]uint64{
 		math.Float64bits(c.Delta), math.Float64bits(c.Epsilon), float(c.Threshold), float(c.OpenBound), math.Float64bits(c.Predicted), math.Float64bits(c.PredictedCost),
 		uint64(c.Pulls), uint64(c.DensePulls), uint64(c.Bytes), uint64(c.RowsScored),
+		math.Float64bits(c.VectorsChange), math.Float64bits(c.QueryChange),
 	} {
 		b = order.AppendUint64(b, x)
 	}
@@ -142,6 +144,12 @@ func readCertificate(b []byte) batch.Certificate {
 	c := batch.Certificate{
 		Method: named(batch.Methods(), b), Guarantee: named(batch.Guarantees(), b[2:]), Law: named(batch.Laws(), b[4:]), StoppedBy: named(stops(), b[6:]),
 		Exact: b[12] != 0, Delta: notKnown, Epsilon: notKnown, Threshold: number(40), OpenBound: number(48),
+	}
+	if x := number(104); x != nil {
+		c.VectorsChange = *x
+	}
+	if x := number(112); x != nil {
+		c.QueryChange = *x
 	}
 	if x := number(24); x != nil {
 		c.Delta = *x

@@ -50,6 +50,7 @@ type hunt struct {
 	w       *wishes
 	req     batch.Request // of all queries
 	queries []float32
+	changes []float64 // of each query, by rounding; nil if there are none
 	m, k    int
 	stats   batch.Stats
 	granted tasks.Promises
@@ -90,6 +91,11 @@ func (h *hunt) read(f *searching, withCandidates bool) error {
 	if h.m == 0 {
 		return wrong("queries", "none given")
 	}
+	// The client takes queries relative to the origin, where there is one, before it rounds them.
+	h.req.Stored = true
+	if h.changes, err = vector[float64](h.c.arguments, "changes", h.m, float64s); err != nil {
+		return err
+	}
 	if f.K < 0 {
 		return wrong("k", "%d, at least 1", f.K)
 	}
@@ -115,6 +121,9 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batc
 		hi := min(h.m, lo+part)
 		req := h.req
 		req.Queries, req.Goals = h.queries[lo*h.v.Dim:hi*h.v.Dim], h.w.Queries(lo, hi)
+		if h.changes != nil {
+			req.Changes = h.changes[lo:hi]
+		}
 		req.SelfFirst += int64(lo)
 		req.Part = h.m > part
 		resp, err := h.v.coalescer.Search(ctx, req)

@@ -76,6 +76,10 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	}
 	defer h.v.release()
 	resp, certified, err := h.stated(&f)
+	if err != nil {
+		return nil, nil, err
+	}
+	given, err := h.given()
 	if err == nil {
 		err = c.complete()
 	}
@@ -92,6 +96,9 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	}
 	req := h.req
 	req.Queries, req.Goals = h.queries, h.w.Queries(0, h.m)
+	if err := given.compare(o, &req); err != nil {
+		return nil, nil, err
+	}
 	claims := func(yield func(*tasks.Claims, error) bool) {
 		yield(&tasks.Claims{Request: &req, Answers: resp.Answers, Terms: &terms}, nil)
 	}
@@ -106,11 +113,21 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 		wrongs[j], gaps[j] = flag(f.Malformed != "" || f.Wrong() || terms.Others.Misstates(f)), f.Gap
 	}
 	found.K, found.Metric = h.k, h.v.Metric.String()
+	found.Rounded, found.AsGiven = h.rounded(), given.any()
 	m := int64(h.m)
 	out, err := columnsOf(c.s.link.passes(), []column{{"wrong", bools, []int64{m}}, {"gaps", float64s, []int64{m}}}, wrongs, bytesOf(gaps))
 	return struct {
 		Report *tasks.VerifySummary `json:"report"`
 	}{found}, out, err
+}
+
+// rounded is the largest change that rounding made to vectors and queries.
+func (h *hunt) rounded() float64 {
+	largest := h.v.Change.Largest
+	for _, change := range h.changes {
+		largest = max(largest, change)
+	}
+	return largest
 }
 
 // stated reads the answers to verify, and says whether they have certificates.
@@ -155,6 +172,9 @@ func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err e
 		return nil, false, err
 	}
 	resp = &batch.Response{Answers: make([]batch.Answer, m)}
+	if record == nil {
+		defer h.allow(resp.Answers)
+	}
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
 		a.Certificate = assumed

@@ -43,7 +43,9 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if o.Metric, err = in.metric(a.config.Metric); err != nil {
 		return nil, err
 	}
-	r, err := in.open(opt)
+	own := *opt
+	own.Centre = o.Metric.Differences()
+	r, err := in.open(&own)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +65,7 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	p := a.newProgress("preparing atoms")
 	defer p.done()
 	o.Progress = p.set
+	o.Origin, o.Change = dataset.OriginOf(r), dataset.ChangeOf(r)
 	c, err := collection.Build(ctx, m.Data, m.Dim, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)

@@ -222,14 +222,14 @@ func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, err
 	if r.Dim() != atoms.Dim {
 		return nil, fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", f.atoms, atoms.Dim, f.queries, r.Dim())
 	}
-	rows, m, err := newQueryChunks(queries, r, f.count).Next(ctx)
+	asked, m, err := newQueryChunks(queries, r, f.count).Next(ctx)
 	if err == io.EOF {
 		return nil, fmt.Errorf("%s: no queries", f.queries)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &benchData{name: f.atoms, n: atoms.Rows, d: atoms.Dim, m: m, atoms: atoms.Data, queries: rows}, nil
+	return &benchData{name: f.atoms, n: atoms.Rows, d: atoms.Dim, m: m, atoms: atoms.Data, queries: asked.values}, nil
 }
 
 // benchRow is one result.

@@ -66,7 +66,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	if err != nil {
 		return err
 	}
-	r, err := in.open(&dataset.Options{Column: f.column, FindIDs: true})
+	r, err := in.open(&dataset.Options{Column: f.column, FindIDs: true, Centre: o.Metric.Differences()})
 	if err != nil {
 		return err
 	}
@@ -105,9 +105,22 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	t := newTable(a.err)
 	t.row("atoms", fmt.Sprintf("%d x %d, %s, basis %s", info.N, info.Dim, info.Metric, info.Basis))
 	columns.print(t)
+	describeRounding(t, info)
 	t.row("file", fmt.Sprintf("%s, %s", f.out, megabytes(info.FileBytes)))
 	t.row("time", seconds(took.Seconds()))
 	return t.flush()
+}
+
+// describeRounding adds to a table what rounding to float32 changed of the vectors of a collection.
+func describeRounding(t *table, info *collection.Info) {
+	if info.Rounded == nil {
+		return
+	}
+	text := fmt.Sprintf("%d values to float32, largest change %.2g", info.Rounded.Values, info.Rounded.Largest)
+	if info.Relative {
+		text += ", relative to a point near the vectors"
+	}
+	t.row("rounded", text)
 }
 
 // refuseFolders refuses outputs whose names are those of folders, which are never

@@ -97,6 +97,7 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 		t.row("columns", "vectors from "+dataset.Ranges(info.Coordinates))
 	}
 	t.row("metric", info.Metric)
+	describeRounding(t, info)
 	t.row("basis", info.Basis)
 	t.row("seed", info.Seed)
 	t.row("head", info.Head)

@@ -248,6 +248,7 @@ func (p *pairing) source(ctx context.Context) (*join.PairSource, error) {
 		return nil, p.located(err)
 	}
 	if p.with != nil {
+		p.with, p.options.Stored = dataset.RelativeTo(p.with, p.engine.atoms.Origin), true
 		src, err := join.TablePairs(p.engine.Engine, p.with, p.options, d)
 		return src, p.located(err)
 	}

@@ -24,9 +24,11 @@ type pairsSummary struct {
 	Guarantee string  `json:"guarantee"`
 	Law       string  `json:"law,omitempty"` // of rows whose guarantee is probabilistic
 	Promise   string  `json:"promise"`       // of all pairs, in words
-	Delta     float64 `json:"delta"`
-	Pairs     int64   `json:"pairs"`
-	Expected  float64 `json:"pairs_expected,omitempty"` // by the sample, before the search
+	// Rounded is the largest change of a coordinate of the rows that float32 does not hold.
+	Rounded  float64 `json:"rounded,omitempty"`
+	Delta    float64 `json:"delta"`
+	Pairs    int64   `json:"pairs"`
+	Expected float64 `json:"pairs_expected,omitempty"` // by the sample, before the search
 	// RowsExact counts the rows for which no atom was dropped by a bound that can fail, RowsOpen
 	// those that are not finished, which is 0 at the end of a run.
 	RowsExact int64 `json:"rows_exact"`
@@ -98,7 +100,8 @@ type componentsSummary struct {
 func (s *pairsSummary) set(t *pairsTally, shape *pairsShape) {
 	w := &t.Work
 	s.Rows, s.Pairs, s.RowsExact, s.Again = w.Rows, t.Pairs, w.Exact, w.Again
-	promises := tasks.Promises{Guarantees: w.Guarantees, Laws: w.Laws, Delta: s.Delta}
+	promises := tasks.Promises{Guarantees: w.Guarantees, Laws: w.Laws, Delta: s.Delta, Rounded: max(w.VectorsChange, w.OthersChange)}
+	s.Rounded = promises.Rounded
 	s.Method, s.Guarantee, s.Law, s.Promise = names(w.Methods, ""), promises.Guarantee(), promises.Law(), promises.Say(tasks.Pairs)
 	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
 	s.Pulls, s.BytesRead, s.RowsScored = w.Pulls, w.Bytes, w.RowsScored

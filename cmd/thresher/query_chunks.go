@@ -5,8 +5,21 @@ import (
 	"fmt"
 	"io"
 
+	"thresher/batch"
 	"thresher/dataset"
 )
+
+// queryRows are consecutive queries.
+type queryRows struct {
+	values  []float32
+	changes []float64 // of each, by rounding to float32; nil if none can have one
+	rests   []float32 // what each value lacks of the one given, if that is kept
+}
+
+// ask sets the queries of a request, which are relative to the origin of the atoms.
+func (q *queryRows) ask(req *batch.Request) {
+	req.Queries, req.Changes, req.Stored = q.values, q.changes, true
+}
 
 // queryChunks yields the rows of a file as the chunks of a job. It implements
 // jobs.Source; a chunk is whole rows.
@@ -28,6 +41,20 @@ func newQueryChunks(in input, r dataset.Reader, chunk int) *queryChunks {
 		chunk = int(min(int64(chunk), max(n, 1)))
 	}
 	return &queryChunks{in: in, r: r, chunk: chunk}
+}
+
+// relativeTo makes the queries relative to the origin of the atoms, before any is read.
+func (s *queryChunks) relativeTo(origin []float64) *queryChunks {
+	s.r = dataset.RelativeTo(s.r, origin)
+	return s
+}
+
+// keepRests makes the chunks have what rounding takes from the queries, if that is wanted.
+func (s *queryChunks) keepRests(wanted bool) *queryChunks {
+	if wanted {
+		dataset.KeepRests(s.r)
+	}
+	return s
 }
 
 // comparedBytes is the memory of an atom of an answer that is compared with another answer: ids
@@ -60,31 +87,33 @@ func (s *queryChunks) Skip(ctx context.Context, rows int64) error {
 }
 
 // Next returns the next chunk.
-func (s *queryChunks) Next(ctx context.Context) ([]float32, int, error) {
+func (s *queryChunks) Next(ctx context.Context) (next queryRows, rows int, err error) {
 	if s.ended {
-		return nil, 0, io.EOF
+		return next, 0, io.EOF
 	}
 	s.turn = 1 - s.turn
 	buf, dim := s.buffer(), s.r.Dim()
-	rows := 0
 	for rows < s.chunk {
 		if err := ctx.Err(); err != nil {
-			return nil, 0, err
+			return next, 0, err
 		}
 		n, err := s.r.Read(buf[rows*dim:])
 		rows += n
+		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
+		next.rests = append(next.rests, dataset.RestsOf(s.r)...)
 		if err == io.EOF {
 			s.ended = true
 			break
 		}
 		if err != nil {
-			return nil, 0, s.in.named(err)
+			return next, 0, s.in.named(err)
 		}
 	}
 	if rows == 0 {
-		return nil, 0, io.EOF
+		return next, 0, io.EOF
 	}
-	return buf[:rows*dim], rows, nil
+	next.values = buf[:rows*dim]
+	return next, rows, nil
 }
 
 func (s *queryChunks) buffer() []float32 {

@@ -174,7 +174,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.engine.close()) }()
-	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.config.Chunk).forAnswers(r.longest)); err != nil {
+	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.config.Chunk).relativeTo(r.engine.atoms.Origin).forAnswers(r.longest)); err != nil {
 		return err
 	}
 	if err := r.print(); err != nil {
@@ -300,9 +300,9 @@ func (r *recall) parts(ctx context.Context, src *queryChunks, results *othersAns
 
 // part returns those drawn of n queries, numbered from first, with their best atoms and the answers
 // to them; nil if none is.
-func (r *recall) part(ctx context.Context, rows []float32, first int64, n int, results *othersAnswers, drawn func(int64) bool) (*tasks.Part, error) {
+func (r *recall) part(ctx context.Context, rows queryRows, first int64, n int, results *othersAnswers, drawn func(int64) bool) (*tasks.Part, error) {
 	if r.flags.excludeSelf {
-		if err := checkSelves(rows, first, r.engine.atoms.Collection, r.in.queries, r.in.atoms); err != nil {
+		if err := checkSelves(rows.values, first, r.engine.atoms.Collection, r.in.queries, r.in.atoms); err != nil {
 			return nil, err
 		}
 	}
@@ -314,7 +314,7 @@ func (r *recall) part(ctx context.Context, rows []float32, first int64, n int, r
 			return nil, err
 		}
 	}
-	req := batch.Request{Queries: rows[:0], K: r.flags.k, Method: r.method, Delta: r.config.Delta, ExcludeSelf: r.flags.excludeSelf, Part: true}
+	req := batch.Request{Queries: rows.values[:0], Stored: true, K: r.flags.k, Method: r.method, Delta: r.config.Delta, ExcludeSelf: r.flags.excludeSelf, Part: true}
 	if r.goals != nil {
 		req.K = r.goals.k
 	}
@@ -329,7 +329,10 @@ func (r *recall) part(ctx context.Context, rows []float32, first int64, n int, r
 			continue
 		}
 		part.Stated = append(part.Stated, res)
-		req.Queries = append(req.Queries, rows[j*dim:(j+1)*dim]...) // those drawn move to the front
+		req.Queries = append(req.Queries, rows.values[j*dim:(j+1)*dim]...) // those drawn move to the front
+		if rows.changes != nil {
+			req.Changes = append(req.Changes, rows.changes[j])
+		}
 		if goals != nil {
 			req.Goals = append(req.Goals, goals[j])
 		}

@@ -44,7 +44,7 @@ func (s *search) answer(ctx context.Context, queries dataset.Reader) error {
 
 // boundedChunks divides the queries into chunks of bounded memory, and states it.
 func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
-	src := newQueryChunks(s.in.queries, queries, s.config.Chunk)
+	src := newQueryChunks(s.in.queries, queries, s.config.Chunk).relativeTo(s.atoms.Origin)
 	b, err := s.boundMemory(src.chunk)
 	if err != nil {
 		return nil, err
@@ -155,18 +155,19 @@ func (s *search) setTally(t tally) (err error) {
 }
 
 // chunk answers the queries in rows, numbered from first. It is a jobs.Work.
-func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals []byte) ([][]byte, []byte, error) {
+func (s *search) chunk(ctx context.Context, rows queryRows, first int64, totals []byte) ([][]byte, []byte, error) {
 	t, err := readTally(totals)
 	if err != nil {
 		return nil, nil, err
 	}
 	if s.flags.excludeSelf {
-		if err := checkSelves(rows, first, s.atoms.Collection, s.in.queries, s.in.atoms); err != nil {
+		if err := checkSelves(rows.values, first, s.atoms.Collection, s.in.queries, s.in.atoms); err != nil {
 			return nil, nil, &refusedError{err}
 		}
 	}
 	req := s.request
-	req.Queries, req.SelfFirst = rows, first
+	req.SelfFirst = first
+	rows.ask(&req)
 	others, err := s.setGoals(&req, first)
 	if err != nil {
 		return nil, nil, &refusedError{err}

@@ -100,16 +100,18 @@ type summary struct {
 	Atoms     int `json:"atoms"`
 	Dimension int `json:"dimension"`
 	columnsRead
-	Queries   int64   `json:"queries"`
-	K         int     `json:"k"` // the greatest of any query; 0 if one asks for any number
-	KColumn   string  `json:"k_column,omitempty"`
-	Metric    string  `json:"metric"`
-	Method    string  `json:"method"`
-	Guarantee string  `json:"guarantee"`
-	Law       string  `json:"law,omitempty"` // of the probabilistic answers
-	Promise   string  `json:"promise"`       // of all answers, in words
-	Delta     float64 `json:"delta"`
-	Epsilon   float64 `json:"epsilon"`
+	Queries   int64  `json:"queries"`
+	K         int    `json:"k"` // the greatest of any query; 0 if one asks for any number
+	KColumn   string `json:"k_column,omitempty"`
+	Metric    string `json:"metric"`
+	Method    string `json:"method"`
+	Guarantee string `json:"guarantee"`
+	Law       string `json:"law,omitempty"` // of the probabilistic answers
+	Promise   string `json:"promise"`       // of all answers, in words
+	// Rounded is the largest change of a coordinate of atoms or queries that float32 does not hold.
+	Rounded float64 `json:"rounded,omitempty"`
+	Delta   float64 `json:"delta"`
+	Epsilon float64 `json:"epsilon"`
 	// LoadSeconds is the time to read the atoms, BuildSeconds to build the collection,
 	// SearchSeconds to search, including earlier runs if this one resumed.
 	// QueriesPerSecond and Saving are for complete answers.
@@ -145,6 +147,7 @@ func (s *summary) setTally(t tally) {
 	s.Queries = t.Queries
 	s.Method = names(t.Methods, s.Method)
 	s.Guarantee, s.Law, s.Promise = t.Guarantee(), t.Law(), t.Say(s.subject)
+	s.Rounded = t.Rounded
 	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
 	if s.SearchSeconds > 0 {
 		s.QueriesPerSecond = float64(t.Queries-t.Partial) / s.SearchSeconds

@@ -373,11 +373,11 @@ func TestInterruptedChunkIsNotKept(t *testing.T) {
 	s := &search{app: &app{}, flags: &searchFlags{out: stdio}, engine: &engine{Engine: e}, atoms: &atoms{Collection: c},
 		request: batch.Request{K: 3}, out: &answerFiles{out: stdio, format: dataset.JSONL}}
 	queries := gaussian(2, 5*64)
-	if _, _, err := s.chunk(ctx, queries, 0, nil); err != nil {
+	if _, _, err := s.chunk(ctx, queryRows{values: queries}, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	if out, _, err := s.chunk(ctx, queries, 0, nil); err == nil {
+	if out, _, err := s.chunk(ctx, queryRows{values: queries}, 0, nil); err == nil {
 		t.Errorf("an interrupted chunk gives %d bytes of answers", len(out[0]))
 	}
 }

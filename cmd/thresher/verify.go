@@ -134,6 +134,10 @@ type verification struct {
 	oracle  *verify.Oracle
 	dim, n  int // of the atoms
 	metric  collection.Metric
+	origin  []float64     // that the atoms are relative to
+	rounded float64       // the largest change of a coordinate of atoms and queries that float32 does not hold
+	change  float64       // the largest change of a coordinate of the atoms
+	given   bool          // atoms and queries are compared as they were given
 	request batch.Request // what all queries ask for
 	goals   *queryGoals   // nil if all ask for the same
 	report  verifyReport
@@ -219,7 +223,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 			return err
 		}
 	}
-	if err := v.check(ctx, newQueryChunks(in, queries, a.config.Chunk).forAnswers(v.longest)); err != nil {
+	if err := v.check(ctx, newQueryChunks(in, queries, a.config.Chunk).relativeTo(v.origin).keepRests(v.given).forAnswers(v.longest)); err != nil {
 		return err
 	}
 	return v.print()
@@ -234,7 +238,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 	if err != nil {
 		return nil, err
 	}
-	var rows []float32
+	var rows, rests []float32
 	var have int
 	free := func() error { return nil }
 	v.atoms = atomIDs{file: in.name, column: v.flags.ids}
@@ -247,13 +251,23 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 			return nil, err
 		}
 		rows, have, free = c.Rows, c.Dim, c.Close
+		v.origin, v.change = c.Origin, c.Change.Largest
 	} else {
-		m, layout, err := in.readAll(ctx, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Except: v.flags.columns()})
+		r, err := in.open(&dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Except: v.flags.columns(), Centre: metric.Differences()})
 		if err != nil {
 			return nil, err
 		}
-		v.report.VectorColumns = layout.String()
-		rows, have, v.atoms.names = m.Data, m.Dim, m.IDs
+		defer r.Close()
+		m, err := dataset.Drain(ctx, dataset.KeepRests(r))
+		if err != nil {
+			return nil, in.named(err)
+		}
+		if err := dataset.CheckIDs(in.name, m.IDs); err != nil {
+			return nil, err
+		}
+		v.report.VectorColumns = dataset.LayoutOf(r).String()
+		v.origin, v.change = dataset.OriginOf(r), dataset.ChangeOf(r).Largest
+		rows, have, v.atoms.names, rests = m.Data, m.Dim, m.IDs, m.Rests
 	}
 	if have != dim {
 		return nil, errors.Join(fmt.Errorf("%s has vectors of dimension %d, %s of dimension %d", in.name, have, queries.name, dim), free())
@@ -261,6 +275,10 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 	if v.oracle, err = verify.NewOracle(rows, dim, metric, v.config.Threads); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", in.name, err), free())
 	}
+	if err := v.oracle.AddRests(rests); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", in.name, err), free())
+	}
+	v.given, v.rounded = !in.isCollection(), v.change
 	v.dim, v.n, v.metric = dim, len(rows)/dim, metric
 	return free, nil
 }
@@ -319,8 +337,9 @@ func (v *verification) check(ctx context.Context, src *queryChunks) error {
 	if err != nil {
 		return err
 	}
-	found.K, found.Metric = v.k, v.metric.String()
 	v.report.stating = r.stating
+	found.K, found.Metric, found.Rounded = v.k, v.metric.String(), v.rounded
+	found.AsGiven = v.given && v.rounded > 0
 	v.report.VerifySummary = found
 	return nil
 }
@@ -376,7 +395,7 @@ func (v *verification) claims(ctx context.Context, src *queryChunks) iter.Seq2[*
 }
 
 // chunk returns those drawn of n queries, numbered from first, with the answers to them.
-func (v *verification) chunk(rows []float32, first int64, n int, drawn func(int64) bool) (*tasks.Claims, error) {
+func (v *verification) chunk(rows queryRows, first int64, n int, drawn func(int64) bool) (*tasks.Claims, error) {
 	var goals []batch.QueryGoal
 	if v.goals != nil {
 		var err error
@@ -385,7 +404,8 @@ func (v *verification) chunk(rows []float32, first int64, n int, drawn func(int6
 		}
 	}
 	req := v.request
-	req.Queries = rows[:0]
+	req.Queries, req.Stored = rows.values[:0], true
+	var wide []float64
 	c := &tasks.Claims{Request: &req, Terms: &v.terms}
 	for j := range n {
 		a, err := v.answers.nextAnswer()
@@ -399,14 +419,31 @@ func (v *verification) chunk(rows []float32, first int64, n int, drawn func(int6
 		if !drawn(query) {
 			continue
 		}
+		change := 0.
+		if rows.changes != nil {
+			change = rows.changes[j]
+			v.rounded = max(v.rounded, change)
+		}
+		if !v.answers.certified { // whoever made the answer may have rounded as the search does
+			a.Certificate.VectorsChange, a.Certificate.QueryChange = v.change, change
+		}
 		c.Numbers, c.Answers = append(c.Numbers, query), append(c.Answers, a)
-		req.Queries = append(req.Queries, rows[j*v.dim:(j+1)*v.dim]...) // those drawn move to the front
+		if at := j * v.dim; rows.rests != nil {
+			for i, x := range rows.values[at : at+v.dim] {
+				wide = append(wide, float64(x)+float64(rows.rests[at+i]))
+			}
+		} else {
+			req.Queries = append(req.Queries, rows.values[at:at+v.dim]...) // those drawn move to the front
+		}
 		if goals != nil {
 			req.Goals = append(req.Goals, goals[j])
 		}
 		if req.ExcludeSelf {
 			req.Selves = append(req.Selves, query)
 		}
+	}
+	if wide != nil {
+		req.Queries, req.Queries64 = nil, wide
 	}
 	return c, nil
 }

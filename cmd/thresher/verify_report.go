@@ -52,6 +52,13 @@ func (r *verifyReport) print(w io.Writer) error {
 		t.row("", fmt.Sprintf("%d of them grant more than --epsilon, --delta and --require allow", r.Exceeding))
 	}
 	t.row("malformed", r.Malformed)
+	if r.Rounded > 0 {
+		text := "coordinates were compared as float32 has them, largest change %.2g"
+		if r.AsGiven {
+			text = "coordinates were compared as given; answers may differ by what float32 changes of one, at most %.2g"
+		}
+		t.row("rounded", fmt.Sprintf(text, r.Rounded))
+	}
 	if r.Partial > 0 {
 		t.row("partial", fmt.Sprintf("%d, held to their open bound", r.Partial))
 	}

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
 	"math/bits"
 	"strconv"
-	"strings"
+	"unsafe"
 )
 
 // ElementError is an error in one element of an array.
@@ -28,21 +27,30 @@ var ErrNotFinite = errors.New("only finite float32 numbers are accepted")
 // dst. It returns dst and the index after the array. Errors after the opening bracket are
 // an *ElementError.
 func Floats(dst []float32, b []byte, i int) ([]float32, int, error) {
+	dst, _, next, err := Rounded(dst, b, i)
+	return dst, next, err
+}
+
+// Rounded is Floats, which also returns the largest change that rounding made to one of the numbers as
+// float64 has them. A change below 2^-50 of its number may be taken for none.
+func Rounded(dst []float32, b []byte, i int) (all []float32, change float64, next int, err error) {
 	if i >= len(b) || b[i] != '[' {
-		return dst, i, Wanted(b, i, "an array")
+		return dst, 0, i, Wanted(b, i, "an array")
 	}
 	start := len(dst)
 	i = Space(b, i+1)
 	if i < len(b) && b[i] == ']' {
-		return dst, i + 1, nil
+		return dst, 0, i + 1, nil
 	}
 	for {
-		v, next, ok := quick(b, i)
+		v, lost, next, ok := quick(b, i)
 		if !ok {
-			var err error
-			if v, next, err = thorough(b, i); err != nil {
-				return dst, next, &ElementError{len(dst) - start, err}
+			if v, lost, next, err = thorough(b, i); err != nil {
+				return dst, change, next, &ElementError{len(dst) - start, err}
 			}
+		}
+		if lost > change {
+			change = lost
 		}
 		dst = append(dst, v)
 		i = next
@@ -56,10 +64,43 @@ func Floats(dst []float32, b []byte, i int) ([]float32, int, error) {
 			continue
 		}
 		if i < len(b) && b[i] == ']' {
-			return dst, i + 1, nil
+			return dst, change, i + 1, nil
 		}
-		return dst, i, &ElementError{len(dst) - start, Wanted(b, i, `"," or "]"`)}
+		return dst, change, i, &ElementError{len(dst) - start, Wanted(b, i, `"," or "]"`)}
 	}
+}
+
+// Doubles is Floats in float64, of numbers within the range of float32.
+func Doubles(dst []float64, b []byte, i int) ([]float64, int, error) {
+	if i >= len(b) || b[i] != '[' {
+		return dst, i, Wanted(b, i, "an array")
+	}
+	n := 0
+	next, err := Elements(b, i, func(_, at int) (int, error) {
+		x, end, err := double(b, at)
+		if err == nil {
+			n, dst = n+1, append(dst, x)
+		}
+		return end, err
+	})
+	if err != nil {
+		return dst, next, &ElementError{n, err}
+	}
+	return dst, next, nil
+}
+
+// double parses the number at b[i] as the nearest float64.
+func double(b []byte, i int) (float64, int, error) {
+	end := Number(b, i)
+	if end < 0 {
+		return 0, i, notANumber(b, i)
+	}
+	text := b[i:end]
+	x, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(text), len(text)), 64)
+	if err != nil || math.IsInf(float64(float32(x)), 0) {
+		return 0, i, fmt.Errorf("value %.40s is beyond the range of float32: %w", text, ErrNotFinite)
+	}
+	return x, end, nil
 }
 
 // mostDigits is the number of significant digits that always fit an int64.
@@ -73,7 +114,9 @@ const mostDigits = 18
 // that to float32 gives the float32 nearest to the decimal unless the midpoint of two
 // float32 is that close. This extends Clinger's fast path (PLDI 1990) to float64 that need
 // not be exact.
-func quick(b []byte, i int) (v float32, next int, ok bool) {
+//
+// lost is by how much that changed the number, 0 if by no more than the parsing could.
+func quick(b []byte, i int) (v float32, lost float64, next int, ok bool) {
 	minus := 0 // signs are random: no branch on them
 	if i < len(b) && b[i] == '-' {
 		minus = 1
@@ -86,24 +129,24 @@ func quick(b []byte, i int) (v float32, next int, ok bool) {
 	}
 	digits, exponent := i-first, 0
 	if digits == 0 || digits > 1 && b[first] == '0' {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	if i < len(b) && b[i] == '.' {
 		point := i + 1
 		mantissa, i = fraction(b, point, mantissa)
 		exponent = point - i
 		if exponent == 0 {
-			return 0, 0, false
+			return 0, 0, 0, false
 		}
 		digits -= exponent
 	}
 	if digits > mostDigits && significant(b[first:i]) > mostDigits {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	if i < len(b) && b[i]|0x20 == 'e' {
 		e, after := power(b, i+1)
 		if after < 0 {
-			return 0, 0, false
+			return 0, 0, 0, false
 		}
 		exponent, i = exponent+e, after
 	}
@@ -111,7 +154,7 @@ func quick(b []byte, i int) (v float32, next int, ok bool) {
 	if mantissa != 0 {
 		switch {
 		case exponent < -22 || exponent > 22:
-			return 0, 0, false
+			return 0, 0, 0, false
 		case exponent < 0:
 			f /= powers[-exponent]
 		default:
@@ -119,10 +162,14 @@ func quick(b []byte, i int) (v float32, next int, ok bool) {
 		}
 		const discarded, middle = 1<<29 - 1, 1 << 28 // of the fraction's bits, those beyond float32's
 		if f > 0x1p127 || math.Float64bits(f)&discarded-(middle-3) <= 6 {
-			return 0, 0, false
+			return 0, 0, 0, false
 		}
 	}
-	return math.Float32frombits(math.Float32bits(float32(f)) | uint32(minus)<<31), i, true
+	v = float32(f)
+	if lost = math.Abs(f - float64(v)); lost <= f*0x1p-50 {
+		lost = 0
+	}
+	return math.Float32frombits(math.Float32bits(v) | uint32(minus)<<31), lost, i, true
 }
 
 // powers are the powers of 10 that float64 holds exactly. Read only.
@@ -196,16 +243,20 @@ func power(b []byte, i int) (e, after int) {
 
 // thorough is quick for every number, and returns an error for anything else; the index
 // is then that of the error.
-func thorough(b []byte, i int) (float32, int, error) {
+func thorough(b []byte, i int) (v float32, lost float64, next int, err error) {
 	end := Number(b, i)
 	if end < 0 {
-		return 0, i, notANumber(b, i)
+		return 0, 0, i, notANumber(b, i)
 	}
-	v, err := strconv.ParseFloat(string(b[i:end]), 32)
+	text := string(b[i:end])
+	x, err := strconv.ParseFloat(text, 32)
 	if errors.Is(err, strconv.ErrRange) {
-		return 0, i, fmt.Errorf("value %.40s is beyond the range of float32: %w", b[i:end], ErrNotFinite)
+		return 0, 0, i, fmt.Errorf("value %.40s is beyond the range of float32: %w", text, ErrNotFinite)
 	}
-	return float32(v), end, err
+	if exact, e := strconv.ParseFloat(text, 64); e == nil && err == nil {
+		lost = math.Abs(exact - x)
+	}
+	return float32(x), lost, end, err
 }
 
 // Number validates the number at b[i] and returns the index after it, -1 if there is none.
@@ -244,59 +295,3 @@ func notANumber(b []byte, i int) error {
 	}
 	return Wanted(b, i, "a number")
 }
-
-// leastInexact is the least integer that float32 does not hold, less one, to which it is rounded.
-const leastInexact = 1 << 24
-
-// Vector is Floats for coordinates: an integer that float32 does not hold is an error, as it is in
-// files of integers. One that is written as float32 is printed in its fewest digits is that number.
-func Vector(dst []float32, b []byte, i int) ([]float32, int, error) {
-	start := len(dst)
-	dst, end, err := Floats(dst, b, i)
-	if err != nil {
-		return dst, end, err
-	}
-	for _, v := range dst[start:] {
-		if v >= leastInexact || v <= -leastInexact {
-			return dst, end, exactElements(dst[start:], b, i)
-		}
-	}
-	return dst, end, nil
-}
-
-// exactElements is the check of Vector for the numbers of the array at b[i], which has been parsed.
-func exactElements(list []float32, b []byte, i int) error {
-	_, err := Elements(b, i, func(n, at int) (int, error) {
-		end := Number(b, at)
-		if err := Exact(list[n], string(b[at:end])); err != nil {
-			return at, &ElementError{n, err}
-		}
-		return end, nil
-	})
-	return err
-}
-
-// Exact returns an error if text, a number that is rounded to v, is an integer that float32 does
-// not hold. 16777217 is one; 1.1 and 16777217.5 are none, nor is 123456790, in which programs print
-// the float32 123456792.
-func Exact(v float32, text string) error {
-	if v < leastInexact && v > -leastInexact {
-		return nil
-	}
-	digits := strings.TrimPrefix(text, "+")
-	for _, c := range strings.TrimPrefix(digits, "-") {
-		if c < '0' || c > '9' {
-			return nil
-		}
-	}
-	if x, ok := new(big.Float).SetPrec(exactBits).SetString(digits); ok && x.Cmp(new(big.Float).SetFloat64(float64(v))) == 0 {
-		return nil
-	}
-	if strconv.FormatFloat(float64(v), 'f', -1, 32) == digits {
-		return nil
-	}
-	return fmt.Errorf("integer %.40s cannot be held by float32 exactly", text)
-}
-
-// exactBits are enough for every integer up to the greatest float32.
-const exactBits = 160

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
+
+	"thresher/internal/draws"
 )
 
 // TestFloatsAreTheNearest compares Floats with strconv, which rounds correctly, mostly on
@@ -56,7 +59,7 @@ func TestQuickTakesWhatClientsWrite(t *testing.T) {
 	for range n {
 		x := float64(float32(rng.NormFloat64()))
 		for _, bits := range []int{32, 64} {
-			if _, _, ok := quick(strconv.AppendFloat(nil, x, 'g', -1, bits), 0); !ok {
+			if _, _, _, ok := quick(strconv.AppendFloat(nil, x, 'g', -1, bits), 0); !ok {
 				slow++
 			}
 		}
@@ -139,6 +142,46 @@ func TestFloatsRefuse(t *testing.T) {
 		}
 		if element != x.element {
 			t.Errorf("%s: element %d, want %d", x.text, element, x.element)
+		}
+	}
+}
+
+// TestRounded: the change is that of the number as float64 has it, and none of one that float32 wrote with
+// the digits of a float64.
+func TestRounded(t *testing.T) {
+	r := draws.Rand(31)
+	for range 20000 {
+		x := math.Float64frombits(r.Uint64())
+		if !(math.Abs(x) < 1e38) {
+			continue
+		}
+		held := float64(float32(x))
+		for _, x := range []float64{x, held, math.Round(x*1e4) / 1e4} {
+			if math.Abs(x) > 1e38 {
+				continue
+			}
+			text := strconv.AppendFloat([]byte("["), x, 'g', -1, 64)
+			all, change, _, err := Rounded(nil, append(text, ",0.5]"...), 0)
+			if err != nil || len(all) != 2 {
+				t.Fatalf("%s: %v", text, err)
+			}
+			if want := math.Abs(x - float64(all[0])); math.Abs(change-want) > math.Abs(x)*0x1p-49 {
+				t.Fatalf("%s: change %g, want %g", text, change, want)
+			} else if want == 0 && change != 0 {
+				t.Fatalf("%s: is held by float32, and changed by %g", text, change)
+			}
+		}
+	}
+	doubles, end, err := Doubles(nil, []byte(" [1.5, -2e-3,16777217]x"), 1)
+	if err != nil || end != 22 || !slices.Equal(doubles, []float64{1.5, -2e-3, 16777217}) {
+		t.Error(doubles, end, err)
+	}
+	for _, bad := range []string{"[1,1e39]", "[1,null]", "[1,2", "[1 2]"} {
+		_, _, err := Doubles(nil, []byte(bad), 0)
+		_, _, _, other := Rounded(nil, []byte(bad), 0)
+		var at, also *ElementError
+		if !errors.As(err, &at) || !errors.As(other, &also) || at.Index != also.Index || at.Error() != also.Error() {
+			t.Errorf("%s: %v, %v", bad, err, other)
 		}
 	}
 }

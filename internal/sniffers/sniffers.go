@@ -53,7 +53,7 @@ func file(name string) []byte {
 // Cases returns the table.
 func Cases() []Case {
 	var all []Case
-	for _, group := range [][]Case{headers(), columns(), ids(), gaps(), arrays(), tables(), numbers(), formats()} {
+	for _, group := range [][]Case{headers(), columns(), ids(), gaps(), arrays(), tables(), formats()} {
 		all = append(all, group...)
 	}
 	return all
@@ -176,14 +176,5 @@ func formats() []Case {
 	return decide("which format a file has",
 		Case{Name: "npy under another name", File: "a.csv", Data: file("row.npy")}.refused("", "csv", "npy"),
 		Case{Name: "Arrow under another name", File: "a.parquet", Data: file("two.arrow")}.refused("", "parquet", "arrow"),
-	)
-}
-
-func numbers() []Case {
-	return decide("whether an integer beyond 2^24 is rounded",
-		csv("CSV", "16777217,0.5\n1,2\n").refused("", "16777217", "float32"),
-		csv("CSV of arrays", "v\n\"[16777217,0.5]\"\n").refused("", "16777217", "float32"),
-		Case{Name: "JSON lines", File: "a.jsonl", Data: []byte("[1,2]\n[16777217,2]\n")}.refused("", "16777217", "float32"),
-		csv("as float32 is printed", "123456790,0.5\n").reads(Choice{}, 1, 2, 123456792, .5),
 	)
 }

@@ -36,7 +36,9 @@ type Collection struct {
 	IDs       IDKind          `json:"ids,omitempty"` // "" until the rows have been read
 	Bytes     int64           `json:"bytes"`         // of memory, mapped or not; 0 before it is ready
 	Backend   string          `json:"backend,omitempty"`
-	CreatedAt time.Time       `json:"created_at"` // when the change was acknowledged
+	// Rounded is what rounding the rows given to float32 changed, nil if nothing.
+	Rounded   *Rounding `json:"rounded,omitempty"`
+	CreatedAt time.Time `json:"created_at"` // when the change was acknowledged
 	// Next, if not 0, is the version that is being built while this one answers searches.
 	Next int64 `json:"next_version,omitempty"`
 	// Progress in [0, 1] is that of the version being built: this one, or Next.
@@ -54,6 +56,12 @@ type Collection struct {
 	Adopted string `json:"adopted,omitempty"`
 	// Texts says that searches may contain texts in place of vectors.
 	Texts bool `json:"texts,omitempty"`
+}
+
+// Rounding says what rounding to float32 changed: what certificates promise is so of the rounded.
+type Rounding struct {
+	Values  int64   `json:"values"`  // how many float32 does not hold
+	Largest float64 `json:"largest"` // change of one
 }
 
 // Collections is the list of collections.

@@ -8,6 +8,7 @@ import (
 
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/service/api"
 	"thresher/service/problem"
 )
 
@@ -132,6 +133,9 @@ func (b *build) makeVersion(ctx context.Context) (*opened, error) {
 	ch := &o.change
 	ch.Count, ch.Dim, ch.Metric, ch.Basis, ch.IDs = int64(o.col.N), o.col.Dim, o.col.Metric.String(), o.col.Basis.String(), o.ids.kind
 	ch.Bytes = o.col.Bytes() + o.ids.bytes()
+	if ch.Rounded = nil; o.col.Change.Values > 0 {
+		ch.Rounded = &api.Rounding{Values: o.col.Change.Values, Largest: o.col.Change.Largest}
+	}
 	o.share.settle(ch.Bytes)
 	return o, o.start(ctx)
 }
@@ -217,6 +221,18 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 	return r, options, nil
 }
 
+// reading returns how new rows are read: relative to what those of the version are that they are added to.
+func (b *build) reading(o *origin) *dataset.Options {
+	opt := b.c.options(o)
+	if b.from != nil {
+		opt.Origin = b.from.o.col.Origin
+		return opt
+	}
+	metric, err := collection.ParseMetric(b.change.Metric)
+	opt.Centre = err == nil && metric.Differences()
+	return opt
+}
+
 // openRows opens r's files and decides how its rows get ids.
 func (b *build) openRows(r *rows) error {
 	ch := &b.change
@@ -235,7 +251,7 @@ func (b *build) openRows(r *rows) error {
 			}
 			r.keys = keys
 		}
-		src, err := dataset.Open(b.c.at(o), b.c.options(o))
+		src, err := dataset.Open(b.c.at(o), b.reading(o))
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (c *Catalog) dropFile(name string) {
 func (c *Catalog) stage(ctx context.Context, base string, src *Source, like []string) (*staged, error) {
 	s := &staged{c: c, origin: &origin{Column: src.Column, IDColumn: src.IDColumn, Header: src.Header, Like: like}}
 	given := 0
-	for _, set := range []bool{src.Body != nil, src.Path != "", src.File != "", src.Rows != nil} {
+	for _, set := range []bool{src.Body != nil, src.Path != "", src.File != "", src.Rows != nil, src.Rows64 != nil} {
 		if set {
 			given++
 		}
@@ -85,7 +85,7 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source, like []st
 	if given != 1 {
 		return s, problem.New(problem.InvalidValue, "%d sources are given, one is needed", given).In("source")
 	}
-	if src.IDs != nil && (src.Rows == nil || src.IDColumn != "") {
+	if src.IDs != nil && (src.Rows == nil && src.Rows64 == nil || src.IDColumn != "") {
 		return s, problem.New(problem.InvalidValue, "a list of ids requires rows in the request").In("ids")
 	}
 	var err error
@@ -173,15 +173,17 @@ func (s *staged) linkFile(base string, src *Source) error {
 
 // writeRows writes rows, and their ids if there are any, that the request itself contains.
 func (s *staged) writeRows(base string, src *Source) error {
-	if src.Dim < 1 || len(src.Rows)%src.Dim != 0 || src.Column != "" || src.IDColumn != "" || src.Header != "" {
-		return problem.New(problem.InvalidValue, "%d values do not make whole rows of %d columns", len(src.Rows), src.Dim).In("rows")
+	values := max(len(src.Rows), len(src.Rows64))
+	if src.Dim < 1 || values%src.Dim != 0 || src.Column != "" || src.IDColumn != "" || src.Header != "" {
+		return problem.New(problem.InvalidValue, "%d values do not make whole rows of %d columns", values, src.Dim).In("rows")
 	}
-	rows := len(src.Rows) / src.Dim
+	rows := values / src.Dim
 	if rows == 0 {
 		return problem.New(problem.InvalidValue, "there are no rows").In("rows")
 	}
-	for i, v := range src.Rows {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+	for i := range values {
+		v := src.value(i)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return problem.New(problem.NotFinite, "row %d, column %d is %v", i/src.Dim, i%src.Dim, v).At("rows", i/src.Dim)
 		}
 	}
@@ -191,7 +193,12 @@ func (s *staged) writeRows(base string, src *Source) error {
 		return err
 	}
 	defer w.Discard()
-	if err := dataset.WriteNPY(w, rows, src.Dim, src.Rows); err != nil {
+	if src.Rows64 != nil {
+		err = dataset.WriteNPY64(w, rows, src.Dim, src.Rows64)
+	} else {
+		err = dataset.WriteNPY(w, rows, src.Dim, src.Rows)
+	}
+	if err != nil {
 		return err
 	}
 	s.id = "content " + w.Sum()

@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/dataset"
+	"thresher/service/api"
 	"thresher/service/db"
 	"thresher/service/problem"
 )
@@ -45,6 +46,9 @@ type change struct {
 	IDs       Kind      `json:"ids"`   // before it is ready the requested kind, "" to infer it
 	NextID    int64     `json:"next_id"`
 	Bytes     int64     `json:"bytes"` // of memory, once ready
+
+	// Rounded is what rounding the rows to float32 changed, nil if nothing.
+	Rounded *api.Rounding `json:"rounded,omitempty"`
 
 	Adopted string   `json:"adopted,omitempty"` // how it was found, if the database did not know it
 	From    int64    `json:"from,omitempty"`    // the version that it changes; 0 if none

@@ -49,6 +49,22 @@ func (r *rows) Read(dst []float32) (int, error) {
 	return n, err
 }
 
+// Origin and Change implement collection.Rounded.
+func (r *rows) Origin() []float64 {
+	if r.from != nil {
+		return r.from.col.Origin
+	}
+	return dataset.OriginOf(r.src)
+}
+
+func (r *rows) Change() dataset.Change {
+	c := dataset.ChangeOf(r.src)
+	if r.from != nil {
+		c.Add(r.from.col.Change)
+	}
+	return c
+}
+
 func (r *rows) nextRows(dst []float32) (int, error) {
 	if r.from != nil && r.at < r.from.col.N {
 		return r.old(dst), nil
@@ -117,4 +133,4 @@ func (r *rows) name(n int) error {
 	return nil
 }
 
-var _ collection.Source = (*rows)(nil)
+var _ collection.Rounded = (*rows)(nil)

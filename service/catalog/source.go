@@ -21,8 +21,10 @@ type Source struct {
 	// Rows are rows in memory, row-major, of dimension Dim; the caller owns them, and they
 	// are only read. IDs, if not nil, are their ids.
 	Rows []float32
-	Dim  int
-	IDs  *Keys
+	// Rows64, if not nil, are rows in float64, in place of Rows.
+	Rows64 []float64
+	Dim    int
+	IDs    *Keys
 
 	// Format of Body or File; for dataset.Unknown it is inferred from the content or the
 	// name.
@@ -40,6 +42,14 @@ func (s *Source) columns() string {
 		return s.Column
 	}
 	return s.Column + " header " + s.Header
+}
+
+// value returns value i of the rows in memory.
+func (s *Source) value(i int) float64 {
+	if s.Rows64 != nil {
+		return s.Rows64[i]
+	}
+	return float64(s.Rows[i])
 }
 
 // Keys is a list of ids: Ints are integers or row numbers, Names are strings. If the sender

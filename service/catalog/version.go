@@ -40,10 +40,24 @@ func (v *Version) Direct(ctx context.Context, req batch.Request) (*batch.Respons
 	return v.o.engine.Search(ctx, req)
 }
 
-// Row returns row i as given, 0 <= i < Len(); it is read-only and invalid after Release.
-func (v *Version) Row(i int64) []float32 { return v.o.col.Row(int(i)) }
+// Row returns row i as given, rounded to float32, 0 <= i < Len(); it is read-only and invalid after
+// Release.
+func (v *Version) Row(i int64) []float32 {
+	if v.o.col.Origin == nil {
+		return v.o.col.Row(int(i))
+	}
+	row := make([]float32, v.o.col.Dim)
+	for j, x := range v.o.col.Given(int(i)) {
+		row[j] = float32(x)
+	}
+	return row
+}
 
-// Rows returns all rows as given, row-major; they are read-only and invalid after Release.
+// Given returns row i as given, up to what rounding changed of it.
+func (v *Version) Given(i int64) []float64 { return v.o.col.Given(int(i)) }
+
+// Rows returns all rows, row-major, relative to the collection's Origin; they are read-only and invalid
+// after Release.
 func (v *Version) Rows() []float32 { return v.o.col.Rows }
 
 // Metric returns the metric by which the rows are compared.

@@ -168,7 +168,7 @@ func digestRows(rows []int64) string {
 func (w *requestWork) group(ctx context.Context, group []*request, answers map[*request]found) error {
 	parts := make([]part, len(group))
 	for i, r := range group {
-		parts[i] = part{r.search.Queries, r.goals}
+		parts[i] = part{r.search.Queries, r.search.Changes, r.goals}
 	}
 	out, err := w.ask(ctx, group[0].shelf, group[0].ask(), parts)
 	if err != nil {

@@ -33,6 +33,8 @@ type shelf interface {
 	len() int
 	// coordinates are the names of the coordinates, nil if they have none.
 	coordinates() []string
+	// origin is what queries are taken relative to; nil is zero.
+	origin() []float64
 	search(ctx context.Context, req batch.Request) (*batch.Response, error)
 	// rows returns the row numbers of the ids that a request lists; nil for a nil list.
 	rows(l *wire.IDList, field string) ([]int64, error)
@@ -120,6 +122,7 @@ func (u inUse) dim() int { return u.v.Dim() }
 func (u inUse) len() int { return u.v.Len() }
 
 func (u inUse) coordinates() []string { return u.v.Coordinates() }
+func (u inUse) origin() []float64     { return u.v.Collection().Origin }
 
 func (u inUse) release() { u.v.Release() }
 

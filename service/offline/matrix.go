@@ -117,6 +117,7 @@ const mostElements = 1 << 24
 // rowChunk is consecutive rows, and their goals unless all rows ask for the same.
 type rowChunk struct {
 	queries []float32
+	changes []float64 // by rounding, of each; nil if there are none
 	goals   []batch.QueryGoal
 }
 
@@ -126,7 +127,7 @@ func (j *job) openRows(rec *record, options *request, answers int) (*rows, error
 	s := &rows{rec: rec, path: j.path(rec.inputName())}
 	var err error
 	reading := &dataset.Options{Column: rec.Batch.Column, Header: rec.Batch.Header, FindIDs: true, Except: columnsOf(rec.Batch.Goals).Names(), OneRow: true,
-		Like: options.shelf.coordinates(), DenseLimit: j.m.o.DenseLimit, Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
+		Like: options.shelf.coordinates(), Origin: options.shelf.origin(), DenseLimit: j.m.o.DenseLimit, Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
 	if s.r, err = dataset.Open(s.path, reading); err != nil {
 		return nil, s.named(err)
 	}
@@ -193,6 +194,7 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 		}
 		got, err := s.r.Read(buf[n*dim : at*dim])
 		n += got
+		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
 		if err == io.EOF {
 			s.ended = true
 			break
@@ -317,6 +319,9 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 	parts := make([]part, len(chunk.queries)/dim)
 	for i := range parts {
 		parts[i].queries = chunk.queries[i*dim : (i+1)*dim]
+		if chunk.changes != nil {
+			parts[i].changes = chunk.changes[i : i+1]
+		}
 		if chunk.goals != nil {
 			parts[i].goals = chunk.goals[i : i+1]
 		}

@@ -16,12 +16,14 @@ type asker struct {
 	stats batch.Stats
 	took  time.Duration // of the previous search
 	buf   []float32
+	lost  []float64 // by rounding, of each query in buf
 	goals []batch.QueryGoal
 }
 
 // part is the queries of one request, with their goals: one a query, or none.
 type part struct {
 	queries []float32
+	changes []float64 // by rounding, of each; nil if there are none
 	goals   []batch.QueryGoal
 }
 
@@ -65,6 +67,7 @@ func (a *asker) ask(ctx context.Context, s shelf, req batch.Request, parts []par
 func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts []part, slice []piece, out []found) error {
 	for {
 		req.Queries, req.Goals = a.gather(s.dim(), parts, slice, out)
+		req.Changes, req.Stored = a.lost, true
 		if len(req.Queries) == 0 {
 			return nil
 		}
@@ -91,7 +94,7 @@ func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts 
 // gather copies the pieces of parts that are not refused into one matrix, and their goals,
 // which are nil if no part has any.
 func (a *asker) gather(dim int, parts []part, slice []piece, out []found) ([]float32, []batch.QueryGoal) {
-	a.buf, a.goals = a.buf[:0], a.goals[:0]
+	a.buf, a.lost, a.goals = a.buf[:0], a.lost[:0], a.goals[:0]
 	some := false
 	for _, p := range slice {
 		if out[p.part].wrong != nil {
@@ -99,6 +102,11 @@ func (a *asker) gather(dim int, parts []part, slice []piece, out []found) ([]flo
 		}
 		from := &parts[p.part]
 		a.buf = append(a.buf, from.queries[p.lo*dim:p.hi*dim]...)
+		if from.changes != nil {
+			a.lost = append(a.lost, from.changes[p.lo:p.hi]...)
+		} else {
+			a.lost = append(a.lost, make([]float64, p.hi-p.lo)...)
+		}
 		if from.goals == nil {
 			a.goals = append(a.goals, make([]batch.QueryGoal, p.hi-p.lo)...)
 			continue

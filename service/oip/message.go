@@ -21,6 +21,7 @@ import (
 // by commas.
 func DecodeMessage(m *inferencepb.ModelInferRequest, dim int, l wire.Limits) (*Request, error) {
 	d := &decoder{draft: wire.NewDraft(dim, l), limits: l, dim: dim, request: Request{ID: m.GetId(), Binary: true}}
+	d.draft.Single() // FP32 is the type that inputs state
 	for _, name := range slices.Sorted(maps.Keys(m.GetParameters())) {
 		if err := d.messageParameter(name, m.GetParameters()[name]); err != nil {
 			return nil, inField(err, cut([]byte(name)))

@@ -40,6 +40,7 @@ type Output struct {
 // microseconds. Parameters for sequences and priorities are ignored.
 func Decode(body []byte, headerLength, dim int, l wire.Limits) (*Request, error) {
 	d := &decoder{body: body, draft: wire.NewDraft(dim, l), limits: l, dim: dim}
+	d.draft.Single() // FP32 is the type that inputs state
 	if headerLength > len(body) {
 		return nil, problem.New(problem.Malformed, "%s is %d, the body has %d bytes", HeaderLength, headerLength, len(body)).In(HeaderLength).Within(len(body))
 	}

@@ -214,9 +214,11 @@ func TestSearchesComeBack(t *testing.T) {
 		delta := rapid.Float64Range(1e-300, .999).Draw(t, "delta")
 		allow := rapid.SliceOf(rapid.Int64()).Draw(t, "allow")
 		deny := rapid.SliceOfN(rapid.String(), 1, 3).Draw(t, "deny")
-		rows := make([][]float32, m)
+		rows := make([][]float64, m) // whose text is that of float64, so that nothing is rounded
 		for i := range rows {
-			rows[i] = q[i*dim : (i+1)*dim]
+			for _, x := range q[i*dim : (i+1)*dim] {
+				rows[i] = append(rows[i], float64(x))
+			}
 		}
 		body, err := json.Marshal(map[string]any{"queries": rows, "k": k, "delta": delta, "allow": allow, "deny": deny})
 		if err != nil {

@@ -63,6 +63,14 @@ func AppendCertificate(dst []byte, c *batch.Certificate) []byte {
 		dst = strconv.AppendInt(dst, int64(r.Right), 10)
 		dst = append(dst, '}')
 	}
+	if c.VectorsChange != 0 {
+		dst = append(dst, `,"vectors_change":`...)
+		dst = AppendDouble(dst, c.VectorsChange)
+	}
+	if c.QueryChange != 0 {
+		dst = append(dst, `,"query_change":`...)
+		dst = AppendDouble(dst, c.QueryChange)
+	}
 	if c.Backend != "" {
 		dst = append(dst, `,"backend":`...)
 		dst = AppendString(dst, c.Backend)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"thresher/dataset"
 	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
 )
@@ -16,6 +17,11 @@ type Draft struct {
 	seen   map[string]bool
 	goals  string // the first field that has goals; "" if none has
 	listed int    // ids in the goals
+
+	changes []float64 // by rounding, of the queries in Search
+	row     []float64 // memory of a query
+	placed  bool      // the queries are relative to the origin
+	single  bool      // numbers of queries are float32, whatever their digits
 }
 
 const fieldQueries = "queries"
@@ -24,6 +30,10 @@ const fieldQueries = "queries"
 func NewDraft(dim int, l Limits) *Draft {
 	return &Draft{s: Search{Dim: dim}, limits: l, seen: map[string]bool{}}
 }
+
+// Single makes the numbers of queries float32 by the word of the request, however many digits they have:
+// rounding does not change them.
+func (d *Draft) Single() { d.single = true }
 
 // markSeen refuses a field that was given before.
 func (d *Draft) markSeen(field string) error {
@@ -118,12 +128,12 @@ func (d *Draft) wrongDimension(query int, have int64) error {
 }
 
 // Flat reads the queries from an array of numbers at b[i], of any length, with capacity for
-// the expected number.
+// the expected number. They are float32, as of Single.
 func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
 	if err := d.markSeen(fieldQueries); err != nil {
 		return i, err
 	}
-	if d.s.Queries, next, err = jsonscan.Vector(make([]float32, 0, expected), b, i); err != nil {
+	if d.s.Queries, next, err = jsonscan.Floats(make([]float32, 0, expected), b, i); err != nil {
 		var element *jsonscan.ElementError
 		if errors.As(err, &element) {
 			// The index counts through all rows.
@@ -132,6 +142,40 @@ func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
 		}
 	}
 	return next, inField(err, fieldQueries)
+}
+
+// place appends query n, relative to the origin, to queries, and notes what rounding changes. One of another
+// dimension, which is refused elsewhere, is not relative to it.
+func (d *Draft) place(queries []float32, given []float64, n int) ([]float32, error) {
+	origin := d.limits.Origin
+	if len(given) != d.s.Dim {
+		origin = nil
+	}
+	queries = append(queries, make([]float32, len(given))...)
+	change, bad := dataset.Narrow(queries[len(queries)-len(given):], given, origin)
+	if bad >= 0 {
+		return queries, problem.New(problem.NotFinite, "query %d, coordinate %d: value %g is beyond the range of float32", n, bad, given[bad]).At(fieldQueries, n)
+	}
+	d.changes = append(d.changes, change.Largest)
+	return queries, nil
+}
+
+// readRow appends query n, the array of numbers at b[at], to queries.
+func (d *Draft) readRow(queries []float32, b []byte, at, n int) (all []float32, next int, err error) {
+	if d.single {
+		return jsonscan.Floats(queries, b, at)
+	}
+	if d.limits.Origin == nil {
+		var change float64
+		queries, change, next, err = jsonscan.Rounded(queries, b, at)
+		d.changes = append(d.changes, change)
+		return queries, next, err
+	}
+	if d.row, next, err = jsonscan.Doubles(d.row[:0], b, at); err != nil {
+		return queries, next, err
+	}
+	queries, err = d.place(queries, d.row, n)
+	return queries, next, err
 }
 
 // Matrix reads the queries from an array of arrays of numbers at b[i].
@@ -150,7 +194,7 @@ func (d *Draft) Matrix(b []byte, i int) (next int, err error) {
 			return at, problem.New(problem.OverLimit, "more than %d queries, the limit of a search", most).In(fieldQueries).Within(most)
 		}
 		before := len(queries)
-		if queries, next, err = jsonscan.Vector(queries, b, at); err != nil {
+		if queries, next, err = d.readRow(queries, b, at, n); err != nil {
 			return next, badRow(err, n, b, at)
 		}
 		if have := len(queries) - before; have != d.s.Dim {
@@ -161,7 +205,7 @@ func (d *Draft) Matrix(b []byte, i int) (next int, err error) {
 		}
 		return next, nil
 	})
-	d.s.Queries = queries
+	d.s.Queries, d.placed = queries, !d.single
 	return end, inField(err, fieldQueries)
 }
 
@@ -203,6 +247,22 @@ func (d *Draft) Search() (*Search, error) {
 		return nil, problem.New(problem.NoQueries, "queries is empty").In(fieldQueries)
 	}
 	s.M = len(s.Queries) / s.Dim
+	if d.limits.Origin != nil && !d.placed {
+		given := s.Queries // float32, not of JSON
+		s.Queries, d.row = make([]float32, 0, len(given)), make([]float64, s.Dim)
+		for n := range s.M {
+			for j, x := range given[n*s.Dim : (n+1)*s.Dim] {
+				d.row[j] = float64(x)
+			}
+			var err error
+			if s.Queries, err = d.place(s.Queries, d.row, n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if slices.ContainsFunc(d.changes, func(change float64) bool { return change > 0 }) {
+		s.Changes = d.changes
+	}
 	if err := d.completeGoals(&s); err != nil {
 		return nil, err
 	}

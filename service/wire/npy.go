@@ -21,7 +21,7 @@ import (
 // the body's memory. Errors are of type *problem.Problem.
 func DecodeSearchNPY(body []byte, options url.Values, dim int, l Limits) (*Search, error) {
 	m, data, ok := plainNPY(body, dim)
-	if !ok || len(floats(data)) == 0 || notFinite(floats(data)) >= 0 {
+	if !ok || l.Origin != nil || len(floats(data)) == 0 || notFinite(floats(data)) >= 0 {
 		return decodeNPY(body, options, dim, l)
 	}
 	d, err := draftOf(options, dim, l)
@@ -92,7 +92,7 @@ const npyChunk = 1 << 20
 
 // readNPY reads all rows; memory grows with the rows that are present.
 func readNPY(body []byte, d *Draft) ([]float32, error) {
-	m, err := dataset.NewReader(bytes.NewReader(body), dataset.NPY, "body", &dataset.Options{OneRow: true})
+	m, err := dataset.NewReader(bytes.NewReader(body), dataset.NPY, "body", &dataset.Options{OneRow: true, Origin: d.limits.Origin})
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +107,7 @@ func readNPY(body []byte, d *Draft) ([]float32, error) {
 		queries = slices.Grow(queries, want*dim)
 		n, err := m.Read(queries[len(queries) : len(queries)+want*dim])
 		queries = queries[:len(queries)+n*dim]
+		d.changes, d.placed = append(d.changes, dataset.RowChanges(m)...), true
 		rows -= int64(n)
 		if err == io.EOF && rows == 0 {
 			break

@@ -54,7 +54,7 @@ func TestDecodeSearchNPY(t *testing.T) {
 	row := append(npyHead("<f8", "(3,)"), make([]byte, 24)...)
 	binary.LittleEndian.PutUint64(row[len(row)-8:], math.Float64bits(.1))
 	got, err = DecodeSearchNPY(row, nil, dim, limits())
-	if diff := cmp.Diff(&Search{Queries: []float32{0, 0, .1}, M: 1, Dim: 3, K: 10, CutK: true}, got); err != nil || diff != "" {
+	if diff := cmp.Diff(&Search{Queries: []float32{0, 0, .1}, Changes: []float64{float64(float32(.1)) - .1}, M: 1, Dim: 3, K: 10, CutK: true}, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 	// More rows than memory is allocated for at once.

@@ -13,6 +13,9 @@ type Limits struct {
 	Queries int // most queries of a body
 	K       int // most atoms of an answer
 	Listed  int // most ids in the goals of a body
+	// Origin is what the rows of the collection are relative to, and its queries are taken relative
+	// to, in float64; nil is zero.
+	Origin []float64
 }
 
 // defaultK is the k of a search that names none.
@@ -21,9 +24,12 @@ const defaultK = 10
 // Search is the content of a body, checked as far as is possible without the collection: k is
 // at least 1 but may exceed the number of atoms, and ids may not exist.
 type Search struct {
-	// Queries holds M rows of Dim finite values, row-major.
+	// Queries holds M rows of Dim finite values, row-major, relative to Limits.Origin.
 	Queries []float32
 	M, Dim  int
+	// Changes are the largest changes that rounding to float32 made to a coordinate of each query;
+	// nil if it made none.
+	Changes []float64
 	// K is 0 only if MinScore asks for all atoms that reach it and k is not limited. CutK
 	// says that a K above the number of atoms is reduced rather than refused: the body says
 	// so, or names no k.
@@ -98,7 +104,7 @@ func (s *Search) Request() batch.Request {
 		k = 0 // the goals have it
 	}
 	return batch.Request{
-		Queries: s.Queries, K: k, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
+		Queries: s.Queries, Changes: s.Changes, Stored: true, K: k, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
 		Method: s.Method, Plan: s.Plan, MinScore: s.MinScore, MaxScore: s.MaxScore, Timeout: s.Timeout,
 	}
 }

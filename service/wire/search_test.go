@@ -1,12 +1,15 @@
 package wire
 
 import (
+	"encoding/binary"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"thresher/batch"
 	"thresher/service/problem"
@@ -45,10 +48,67 @@ func TestDecodeSearch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(&x.want, got); diff != "" {
+			if diff := cmp.Diff(&x.want, got, cmpopts.IgnoreFields(Search{}, "Changes")); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestQueriesAreRounded: changes are those of the numbers as written, and queries of every form are taken
+// relative to the origin before they are rounded.
+func TestQueriesAreRounded(t *testing.T) {
+	const far = 1 << 30 // float32 has steps of 128 from it
+	wide := append(npyHead("<f8", "(2, 3)"), make([]byte, 48)...)
+	for i, x := range []float64{far + 1, .5, 0, far, .5, .1} {
+		binary.LittleEndian.PutUint64(wide[len(wide)-48+8*i:], math.Float64bits(x))
+	}
+	for name, decode := range map[string]func(origin []float64) (*Search, error){
+		"json": func(origin []float64) (*Search, error) {
+			return DecodeSearch([]byte(`{"queries":[[1073741825,0.5,0],[1073741824,0.5,0.1]]}`), dim, Limits{Origin: origin})
+		},
+		"npy": func(origin []float64) (*Search, error) {
+			return DecodeSearchNPY(wide, nil, dim, Limits{Origin: origin})
+		},
+	} {
+		near := math.Abs(float64(float32(.1)) - .1)
+		got, err := decode(nil)
+		if err != nil || !slices.Equal(got.Queries, []float32{far, .5, 0, far, .5, .1}) || got.Changes[0] != 1 || math.Abs(got.Changes[1]-near) > 1e-16 {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		got, err = decode([]float64{far, 0, 0})
+		if err != nil || !slices.Equal(got.Queries, []float32{1, .5, 0, 0, .5, .1}) || got.Changes[0] != 0 || math.Abs(got.Changes[1]-near) > 1e-16 {
+			t.Errorf("%s relative to an origin: %+v, %v", name, got, err)
+		}
+		if r := got.Request(); !r.Stored || !slices.Equal(r.Changes, got.Changes) {
+			t.Errorf("%s: request %+v", name, r)
+		}
+	}
+	rows := []float32{far, 1, 2, far + 128, 1, 2}
+	plain, err := DecodeSearchNPY(npyOf(t, 2, 3, rows...), nil, dim, Limits{Origin: []float64{far + 1, 0, 0}})
+	if err != nil || !slices.Equal(plain.Queries, []float32{-1, 1, 2, 127, 1, 2}) || plain.Changes != nil {
+		t.Errorf("npy of float32: %+v, %v", plain, err)
+	}
+	d := NewDraft(dim, Limits{Origin: []float64{far + 1, 0, 0}})
+	if err := d.Floats(rows); err != nil {
+		t.Fatal(err)
+	}
+	binary, err := d.Search()
+	if err != nil || !slices.Equal(binary.Queries, []float32{-1, 1, 2, 127, 1, 2}) || rows[0] != far {
+		t.Errorf("binary: %+v, %v", binary, err)
+	}
+	d = NewDraft(dim, Limits{Origin: []float64{far, 0, 0}})
+	d.Single()
+	if _, err := d.Matrix([]byte("[[1073741825,0.5,0.1]]"), 0); err != nil {
+		t.Fatal(err)
+	}
+	single, err := d.Search()
+	if err != nil || !slices.Equal(single.Queries, []float32{0, .5, .1}) || single.Changes != nil {
+		t.Errorf("numbers that are said to be float32: %+v, %v", single, err)
+	}
+	texts, err := DecodeSearchOrTexts([]byte(`{"texts":["a"]}`), dim, Limits{Origin: []float64{1, 0, 0}}, func(string) []float32 { return []float32{3, 4, 5} })
+	if err != nil || !slices.Equal(texts.Queries, []float32{2, 4, 5}) {
+		t.Errorf("texts: %+v, %v", texts, err)
 	}
 }
 
@@ -74,7 +134,7 @@ func TestDefaultK(t *testing.T) {
 func TestRequest(t *testing.T) {
 	least := 1.5
 	s := Search{Queries: []float32{1, 2, 3}, M: 1, Dim: 3, K: 4, Delta: .1, Epsilon: .2, Relative: true, Method: batch.Exact, Plan: "p", MinScore: &least, Timeout: 9}
-	want := batch.Request{Queries: s.Queries, K: 4, Delta: .1, Epsilon: .2, Relative: true, Method: batch.Exact, Plan: "p", MinScore: &least, Timeout: 9}
+	want := batch.Request{Queries: s.Queries, Stored: true, K: 4, Delta: .1, Epsilon: .2, Relative: true, Method: batch.Exact, Plan: "p", MinScore: &least, Timeout: 9}
 	if diff := cmp.Diff(want, s.Request()); diff != "" {
 		t.Error(diff)
 	}

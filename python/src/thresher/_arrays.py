@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from thresher import _narrow
 from thresher._columns import Names, by_name
 from thresher._forms import ambiguous, refuse_mask, refuse_truth
 
-__all__ = ["Lists", "Vectors", "column", "lists", "mask_of", "matrix", "plain"]
+__all__ = ["Lists", "Vectors", "column", "given", "lists", "mask_of", "matrix", "plain", "table"]
 
 Vectors: TypeAlias = Any
 """Rows of numbers: numpy, a tensor of torch on the CPU, a column of polars or pyarrow, lists."""
@@ -58,8 +59,34 @@ def matrix(
     TypeError
         If the values are no real numbers.
     ValueError
-        If the shape is another one, or a value is finite but beyond float32.
+        If the shape is another one, a value is finite but beyond float32, or an integer that float32
+        does not hold.
     """
+    array = table(value, name, dim, one=one, columns=columns)
+    return _narrow.narrowed(array, name, allocate=allocate).rows
+
+
+def given(
+    value: Vectors,
+    name: str,
+    dim: int | None = None,
+    *,
+    one: bool = False,
+    columns: Names = None,
+    origin: _narrow.Origin = None,
+    centre: bool = False,
+    allocate: Callable[[tuple[int, ...], npt.DTypeLike], npt.NDArray[Any]] = np.empty,
+) -> _narrow.Given:
+    """Return `matrix`, relative to an origin, and what rounding to float32 changed: `_narrow.narrowed`."""
+    return _narrow.narrowed(
+        table(value, name, dim, one=one, columns=columns), name, origin=origin, centre=centre, allocate=allocate
+    )
+
+
+def table(
+    value: Vectors, name: str, dim: int | None = None, *, one: bool = False, columns: Names = None
+) -> npt.NDArray[Any]:
+    """Return rows of real numbers as a numpy array of their own type; parameters as of `matrix`."""
     array = _read(by_name(value, name, columns), name)
     if array.dtype.kind not in "fiub":
         if array.dtype.kind == "O":
@@ -75,16 +102,7 @@ def matrix(
         raise ValueError(f"{name}: rows of {array.shape[1]} values, the vectors have {dim}")
     if array.shape[1] == 0:
         raise ValueError(f"{name}: rows of no values")
-    if array.dtype == np.float32 and array.dtype.isnative and array.flags.c_contiguous:
-        return array
-    converted = allocate(array.shape, np.float32)
-    with np.errstate(over="ignore"):
-        np.copyto(converted, array, casting="unsafe")
-    if array.dtype.itemsize > 4 and array.dtype.kind == "f" and not np.isfinite(converted).all():
-        row, col = np.argwhere(~np.isfinite(converted))[0]
-        if np.isfinite(array[row, col]):
-            raise ValueError(f"{name}: row {row}, column {col} is {array[row, col]:g}, beyond what float32 can hold")
-    return converted
+    return array
 
 
 def _read(value: Any, name: str) -> npt.NDArray[Any]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays
+from thresher import _arrays, _narrow
 from thresher._arguments import Deadline, Device, Method, Metric, flag, number, probability, text, whole
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
@@ -139,7 +139,9 @@ class Verification:
         of the search (inner product, cosine, half the squared distance).
     report : dict
         Counts by guarantee, and how they compare with the failures that delta allows, as
-        ``thresher verify --json`` prints them.
+        ``thresher verify --json`` prints them. ``rounded`` is the largest change of a value of
+        vectors and queries that float32 does not hold. With ``as_given`` these were compared as given, and
+        answers may differ by what rounding changes; without, as of an Index, the rounded were.
     defects : list of dict
         ``{"query": .., "what": ..}`` of malformed and wrong answers, the first of them.
     partial : int
@@ -165,6 +167,10 @@ class Verification:
         if granted := _granted(self.report["granted"]):
             lines.append(f"granted    {granted}")
         lines.append(f"wrong      {int(self.wrong.sum())}")
+        if rounded := float(self.report.get("rounded") or 0):
+            as_given = f"as given; answers may differ by what float32 changes of one, at most {rounded:.2g}"
+            as_held = f"as float32 has them, largest change {rounded:.2g}"
+            lines.append(f"rounded    values were compared {as_given if self.report.get('as_given') else as_held}")
         if self.partial:
             lines.append(f"partial    {self.partial} were stopped early: held to their open bound, no more")
         lines += _stated(self.report.get("scores"))
@@ -255,8 +261,8 @@ def recall(
     """
     index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
     try:
-        rows = index._queries(queries)
-        arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
+        asked = index._asked(queries)
+        arrays = {**asked.queries, **_given(index, answers, scores, len(asked.rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         if k is not None:
             fields["k"] = whole(k, "k")
@@ -311,8 +317,8 @@ def certify(
     """
     index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
     try:
-        rows = index._queries(queries)
-        arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
+        asked = index._asked(queries)
+        arrays = {**asked.queries, **_given(index, answers, scores, len(asked.rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         width = arrays["answers"].shape[1]
         if k is not None:
@@ -392,10 +398,10 @@ def verify(
     """
     index, own = as_index(vectors, metric, progress=progress, deadline=deadline)
     try:
-        rows = index._queries(queries)
-        given = _given(index, answers, scores, len(rows))
+        asked = index._asked(queries)
+        given = _given(index, answers, scores, len(asked.rows))
         fields, arrays = index._request(
-            rows, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None
+            asked, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None
         )
         for unused in ("method", "delta", "epsilon"):
             fields.pop(unused, None)
@@ -405,12 +411,20 @@ def verify(
         for name, word in (("require", require), ("guarantee", guarantee)):
             if word is not None:
                 fields[name] = text(word, name)
-        width = index._add_k(min(given["answers"].shape[1], len(index)) if k is None else k, len(rows), fields, arrays)
+        width = index._add_k(
+            min(given["answers"].shape[1], len(index)) if k is None else k, len(asked.rows), fields, arrays
+        )
         arrays["ids"] = np.ascontiguousarray(given["answers"][:, : min(width, len(index))])
         if "scores" in given:
             arrays["scores"] = np.ascontiguousarray(given["scores"][:, : min(width, len(index))])
         if isinstance(answers, Result):
             arrays["certificates"] = answers._records
+        if own:  # an Index has the rounded ones only
+            if index._rounded and index._rows is not None:
+                arrays["vectors_rests"] = _narrow.rests(_arrays.table(vectors, "vectors"), index._rows, index._origin)
+            if "changes" in arrays:
+                table = _arrays.table(queries, "queries", one=True, columns=index._columns)
+                arrays["queries_rests"] = _narrow.rests(table, asked.rows, index._origin)
         reply, out = index._call(
             "verify", fields, arrays, progress=progress, deadline=deadline, names={"ids": "answers"}
         )

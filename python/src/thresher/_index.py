@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _columns, _devices, _forms, _ids, _worker
+from thresher import _arrays, _columns, _devices, _forms, _ids, _narrow, _worker
 from thresher._arguments import (
     Deadline,
     Device,
@@ -64,9 +64,11 @@ class Index:
         What can be found, at least one row. float32 in C order is copied once, into memory shared
         with the process that searches; not at all if it came from `thresher.empty` or from
         ``numpy.load(.., mmap_mode="r")``, and must then not be changed while the index lives.
-        float64, float16 and integers are rounded to float32. Tensors of torch on the CPU and
-        columns of polars and pyarrow are accepted. Of data frames the names of the columns are
-        kept, and frames of queries are taken by them.
+        float64 is rounded to float32, for ``l2`` relative to a point near the vectors, so that a
+        common offset costs nothing; certificates say by how much a value was changed, which is what
+        ``exact`` then is exact for. Integers that float32 does not hold are refused. Tensors of torch on
+        the CPU and columns of polars and pyarrow are accepted. Of data frames the names of the columns
+        are kept, and frames of queries are taken by them.
     ids : sequence (n,), optional
         Integers from 0 on or strings, all different, which answers have in place of row numbers.
         Integers are int64 while all fit, else uint64; floats and negative numbers are refused.
@@ -129,8 +131,9 @@ class Index:
             self._settings["seed"] = whole(seed, "seed", 0)
         self._path: str | None = None
         self._columns = _columns.names_of(vectors, "vectors")
-        self._rows = shared_rows(vectors, "vectors")
-        self._ids = _ids.checked_ids(ids, len(self._rows))
+        given = shared_rows(vectors, "vectors", centre=self._settings["metric"] == "l2")
+        self._rows, self._origin, self._rounded = given.rows, given.origin, _rounding(given)
+        self._ids = _ids.checked_ids(ids, len(given.rows))
         self._start(progress, deadline)
 
     # What follows a build, an opening, or a change of the vectors.
@@ -143,18 +146,23 @@ class Index:
                 info, arrays = worker.call(
                     "open", {"path": self._path, **self._settings}, progress=report, deadline=seconds(deadline)
                 )
+                self._origin = arrays.get("origin")
                 if "ids" in arrays:
                     self._ids = _ids.checked_ids(arrays["ids"], info["n"])
                 elif "names" in arrays:
                     self._ids = _ids.split_names(arrays["names"], arrays["name_ends"])
             else:
+                built: dict[str, Any] = {"vectors": self._rows}
+                if self._origin is not None:
+                    built["origin"] = self._origin
                 info, _ = worker.call(
-                    "build", self._settings, {"vectors": self._rows}, progress=report, deadline=seconds(deadline)
+                    "build", {**self._settings, **self._rounded}, built, progress=report, deadline=seconds(deadline)
                 )
         self._adopt(worker, info)
 
     def _adopt(self, worker: _worker.Worker, info: dict[str, Any]) -> None:
         self._worker, self._info = worker, info
+        self._rounded = {"rounded": info["rounded"]} if info.get("rounded") else {}
         self._sorter: npt.NDArray[np.int64] | None = None
         self._finalizer = weakref.finalize(self, worker.release, info["handle"])
         self._finalizer.atexit = False
@@ -258,14 +266,14 @@ class Index:
 
     @property
     def info(self) -> dict[str, Any]:
-        """Size, settings, bytes of memory, device, and the seconds that building took."""
+        """Size, settings, bytes of memory, device, and the seconds that building took.
+
+        ``rounded``, where it is there, says how many values of the vectors float32 does not hold, and the
+        largest change of one: what certificates promise is true of the rounded ones.
+        """
         return {key: value for key, value in self._info.items() if key != "handle"}
 
     # Searches
-
-    def _queries(self, queries: Vectors) -> npt.NDArray[np.float32]:
-        """Return queries as rows; the columns of a data frame go by the names of the vectors'."""
-        return _arrays.matrix(queries, "queries", self.dim, one=True, columns=self._columns)
 
     def search(
         self,
@@ -337,10 +345,10 @@ class Index:
         ValueError
             If an argument is wrong (`BadInput`); the message names it.
         """
-        rows = self._queries(queries)
-        m = len(rows)
+        given = self._asked(queries)
+        m = len(given.rows)
         fields, arrays = self._request(
-            rows, method, delta, epsilon, exclude, below, floor, candidates, filter, exclude_self, plan
+            given, method, delta, epsilon, exclude, below, floor, candidates, filter, exclude_self, plan
         )
         width = self._add_k(k, m, fields, arrays)
         if m == 0:
@@ -384,12 +392,14 @@ class Index:
             ``lims, scores, ids = index.range_search(queries, threshold)`` unpacks it. The answer of
             query j is at ``lims[j]:lims[j+1]``, best first.
         """
-        rows = self._queries(queries)
-        fields, arrays = self._request(rows, method, delta, 0.0, exclude, below, None, None, filter, exclude_self, None)
-        floors = _arrays.column(threshold, "threshold", len(rows))
+        given = self._asked(queries)
+        fields, arrays = self._request(
+            given, method, delta, 0.0, exclude, below, None, None, filter, exclude_self, None
+        )
+        floors = _arrays.column(threshold, "threshold", len(given.rows))
         if np.isnan(floors).any():
             raise ValueError(f"threshold: query {int(np.argmax(np.isnan(floors)))} has none (NaN)")
-        if len(rows) == 0:
+        if len(given.rows) == 0:
             none = self._empty(0)
             lims, limited = np.zeros(1, np.int64), np.zeros(0, bool)
             flat = none.scores.reshape(-1), none.ids.reshape(-1)
@@ -407,9 +417,16 @@ class Index:
             **described(self._worker, reply, out["certificates"]),
         )
 
+    def _asked(self, queries: Vectors, name: str = "queries") -> _narrow.Given:
+        """Return queries as the worker takes them, relative to what the vectors are.
+
+        The columns of a data frame go by the names of the vectors'.
+        """
+        return _arrays.given(queries, name, self.dim, one=True, columns=self._columns, origin=self._origin)
+
     def _request(
         self,
-        rows: npt.NDArray[np.float32],
+        given: _narrow.Given,
         method: Method,
         delta: float,
         epsilon: float,
@@ -422,7 +439,7 @@ class Index:
         plan: str | None,
     ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return the fields and arrays of a search, without k."""
-        m = len(rows)
+        m = len(given.rows)
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         if (gap := number(epsilon, "epsilon")) != 0:
             fields["epsilon"] = gap
@@ -430,7 +447,7 @@ class Index:
             fields["plan"] = text(plan, "plan")
         if flag(exclude_self, "exclude_self"):
             fields["self_first"] = 0
-        arrays: dict[str, npt.NDArray[Any]] = {"queries": rows}
+        arrays: dict[str, npt.NDArray[Any]] = dict(given.queries)
         if below is not None:
             arrays["ceilings"] = _arrays.column(below, "below", m)
         if floor is not None:
@@ -551,7 +568,8 @@ class Index:
         progress
             As in `search`.
         """
-        more = _arrays.matrix(vectors, "vectors", self.dim, columns=self._columns)
+        given = _arrays.given(vectors, "vectors", self.dim, columns=self._columns, origin=self._origin)
+        more, rounded = given.rows, _rounding(given, self._rounded)
         if not (fine := np.isfinite(more).all(axis=1)).all():
             row = int(np.argmin(fine))
             raise _worker.BadInput(f"vectors: row {row}: a value that is not finite", "vectors", row)
@@ -574,12 +592,12 @@ class Index:
         if len(more) == 0:
             return
         if self._rows is None:
-            self._change("add", {"vectors": more}, joined, progress)
+            self._change("add", {"vectors": more}, joined, progress, rounded)
             return
         rows = _worker.empty((len(self) + len(more), self.dim), np.float32)
         rows[: len(self)] = self._rows
         rows[len(self) :] = more
-        self._replace(rows, joined, progress)
+        self._replace(rows, joined, progress, rounded)
 
     def remove(self, ids: npt.ArrayLike, *, progress: Progress = None) -> None:
         """Remove vectors. Without ids, row numbers behind a removed one move up.
@@ -602,28 +620,39 @@ class Index:
         keep[gone] = False
         kept = None if self._ids is None else self._ids[keep]
         if self._rows is None:
-            self._change("remove", {"rows": gone}, kept, progress)
+            self._change("remove", {"rows": gone}, kept, progress, self._rounded)
             return
         rows = _worker.empty((len(self) - len(gone), self.dim), np.float32)
         np.compress(keep, self._rows, axis=0, out=rows)
-        self._replace(rows, kept, progress)
+        self._replace(rows, kept, progress, self._rounded)
 
-    def _replace(self, rows: npt.NDArray[np.float32], ids: npt.NDArray[Any] | None, progress: Progress) -> None:
+    def _replace(
+        self,
+        rows: npt.NDArray[np.float32],
+        ids: npt.NDArray[Any] | None,
+        progress: Progress,
+        rounded: dict[str, Any],
+    ) -> None:
         """Build from other rows; the index is as it was if that fails."""
-        before, old, finalizer = self._rows, self._ids, self._finalizer
-        self._rows, self._ids = rows, ids
+        before, finalizer = (self._rows, self._ids, self._rounded), self._finalizer
+        self._rows, self._ids, self._rounded = rows, ids, rounded
         try:
             self._start(progress)
         except BaseException:
-            self._rows, self._ids = before, old
+            self._rows, self._ids, self._rounded = before
             raise
         finalizer()
 
     def _change(
-        self, op: str, arrays: dict[str, npt.NDArray[Any]], ids: npt.NDArray[Any] | None, progress: Progress
+        self,
+        op: str,
+        arrays: dict[str, npt.NDArray[Any]],
+        ids: npt.NDArray[Any] | None,
+        progress: Progress,
+        rounded: dict[str, Any],
     ) -> None:
         """Let the worker, which alone has the rows of a file, build from them."""
-        info, _ = self._call(op, {}, arrays, progress=progress)
+        info, _ = self._call(op, rounded, arrays, progress=progress)
         self._finalizer()
         self._path, self._ids = None, ids
         self._adopt(self._worker, info)
@@ -715,7 +744,7 @@ class Index:
             "device": text(device, "device"),
             **{key: value for key, value in given.items() if value is not None},
         }
-        self._path, self._rows, self._ids, self._columns = name, None, None, None
+        self._path, self._rows, self._ids, self._columns, self._origin = name, None, None, None, None
         self._start(progress, deadline)
         if self._ids is None and os.path.exists(name + _ids.SUFFIX):
             with np.load(name + _ids.SUFFIX, allow_pickle=False) as saved:
@@ -731,7 +760,9 @@ class Index:
 
     _closed = False
     _lock: tuple[int, threading.Lock] = (0, threading.Lock())
-    _rows: npt.NDArray[np.float32] | None
+    _rows: npt.NDArray[np.float32] | None  # relative to the origin
+    _origin: _narrow.Origin
+    _rounded: dict[str, Any]  # fields of a build
     _columns: _columns.Names
     _ids: npt.NDArray[Any] | None
 
@@ -756,7 +787,8 @@ class Index:
         if self._rows is None and self._path is None:
             raise TypeError("index: its vectors are in the worker alone; save it, and open it there")
         rows = None if self._rows is None else np.asarray(self._rows)
-        return _restored, (self._settings, self._path, rows, self._ids, self._columns)
+        given = (self._origin, self._rounded)
+        return _restored, (self._settings, self._path, rows, self._ids, self._columns, *given)
 
 
 def described(worker: _worker.Worker, reply: dict[str, Any], records: npt.NDArray[Any]) -> dict[str, Any]:
@@ -787,24 +819,35 @@ def _restored(
     rows: npt.NDArray[np.float32] | None,
     ids: npt.NDArray[Any] | None,
     columns: _columns.Names = None,
+    origin: _narrow.Origin = None,
+    rounded: dict[str, Any] | None = None,
 ) -> Index:
     """Return an index that was pickled."""
     if path is None or not path.endswith(".thresher"):
         settings = {"metric": "ip", **settings}  # pickled when this was the default
     index = Index.__new__(Index)
+    index._origin, index._rounded = origin, rounded or {}
     index._settings, index._path, index._ids, index._columns = settings, path, ids, columns
-    index._rows = None if rows is None else shared_rows(rows, "vectors")
+    index._rows = None if rows is None else shared_rows(rows, "vectors").rows
     index._start()
     return index
 
 
-def shared_rows(value: Vectors, name: str) -> npt.NDArray[np.float32]:
+def _rounding(given: _narrow.Given, before: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the field of a build that says what rounding changed, of rows and of those before them."""
+    old = (before or {}).get("rounded") or {"values": 0, "largest": 0.0}
+    values = given.values + old["values"]
+    return {"rounded": {"values": values, "largest": max(given.largest, old["largest"])}} if values else {}
+
+
+def shared_rows(value: Vectors, name: str, *, centre: bool = False) -> _narrow.Given:
     """Return vectors where the worker can read them: copied once into shared memory, unless they are there."""
-    rows = _arrays.matrix(value, name, allocate=_worker.empty)
+    given = _arrays.given(value, name, centre=centre, allocate=_worker.empty)
+    rows = given.rows
     if len(rows) == 0:
         raise ValueError(f"{name}: no rows; at least one is needed")
     if not _worker.shared(rows):
         copy = _worker.empty(rows.shape, np.float32)
         np.copyto(copy, rows)
-        return copy
-    return rows
+        return given._replace(rows=copy)
+    return given

@@ -157,7 +157,8 @@ class Pairs:
     shape : (int, int)
         How many rows a and b are of.
     work : dict
-        What was read, and by which guarantees.
+        What was read, by which guarantees, and what rounding to float32 changed (``vectors_change``,
+        ``others_change``).
     """
 
     a: npt.NDArray[np.int64]
@@ -252,8 +253,10 @@ def pairs(
         arrays: dict[str, npt.NDArray[Any]] = {}
         columns = len(index)
         if others is not None:
-            arrays["others"] = _arrays.matrix(others, "others", index.dim, columns=index._columns)
-            columns = len(arrays["others"])
+            given = _arrays.given(others, "others", index.dim, columns=index._columns, origin=index._origin)
+            arrays["others"], columns = given.rows, len(given.rows)
+            if given.changes is not None and given.changes.any():
+                arrays["changes"] = given.changes
             if columns == 0:
                 raise ValueError("others: no rows; at least one is needed")
         reply, out = index._call(

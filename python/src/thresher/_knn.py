@@ -79,7 +79,7 @@ def knn(
     begun, limit = time.monotonic(), seconds(deadline)
     whole(k, "k")
     columns = vectors._columns if isinstance(vectors, Index) else names_of(vectors, "vectors")
-    rows = _arrays.matrix(queries, "queries", one=True, columns=columns)
+    rows = _arrays.table(queries, "queries", one=True, columns=columns)
     index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
         if limit is not None:

@@ -69,6 +69,8 @@ class _Certified:
         ``candidates_right``      candidates in the answer
         ``predicted_survivors``   forecast share of vectors that survive the first look, 0 without one
         ``predicted_ns``          forecast cost, ns for each vector and query
+        ``vectors_change``        the largest change of a value of the vectors by rounding to float32
+        ``query_change``          the same of this query; what is guaranteed is so of the rounded
         ========================  ==================================================================
 
         ``threshold`` and ``open_bound`` are inner products, cosines, or for ``l2`` minus half the

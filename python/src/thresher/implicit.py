@@ -91,14 +91,14 @@ def _seen(items: Lists | None) -> Lists | None:
     return csr
 
 
-def _divided(items: Vectors, norms: npt.ArrayLike | None) -> npt.NDArray[np.float32]:
-    rows = _arrays.matrix(items, "items")
+def _divided(items: Vectors, norms: npt.ArrayLike | None) -> npt.NDArray[Any]:
+    rows = _arrays.table(items, "items")
     if norms is None:
         return rows
     each = np.asarray(norms, np.float32)
     if each.shape != (len(rows),):
         raise ValueError(f"item_norms: shape {each.shape}, expected ({len(rows)},), one for each item")
-    return rows / each[:, np.newaxis]
+    return np.asarray(rows / each[:, np.newaxis])
 
 
 def recommend(

@@ -109,7 +109,7 @@ class _Searching:
         held = self._held
         if held.index is None:
             try:
-                held.index = Index(self._fit_X, metric=METRICS[self.effective_metric_], device=self.device)
+                held.index = Index(_floats(self._fit_X), metric=METRICS[self.effective_metric_], device=self.device)
             except thresher.BadInput as e:
                 log.info("scikit-learn searches itself: %s", e)
                 held.refused = True
@@ -171,7 +171,7 @@ class _Searching:
             squares = result.scores.astype(np.float64)
             return (squares if self.effective_metric_ == "sqeuclidean" else np.sqrt(squares)), result.ids
         distances, found = np.empty((m, k)), np.empty((m, k), np.int64)
-        slack = self._slack(queries)
+        slack = self._slack(index, queries)
         open_, width = np.arange(m), min(k + SPARE, most)
         while len(open_):
             later = []
@@ -179,7 +179,7 @@ class _Searching:
             for first in range(0, len(open_), step):
                 part = open_[first : first + step]
                 own = part[:, np.newaxis] if selves else None
-                result = index.search(queries[part], width, method=self.method, exclude=own)
+                result = index.search(_floats(queries[part]), width, method=self.method, exclude=own)
                 exact = self._distances(queries, np.repeat(part, width), result.ids.reshape(-1))
                 exact = exact.reshape(len(part), width)
                 order = np.lexsort((result.ids, exact), axis=1)[:, :k]
@@ -199,11 +199,15 @@ class _Searching:
         wide = scores.astype(np.float64)
         return np.asarray(np.sqrt(wide) if METRICS[self.effective_metric_] == "l2" else 1 - wide)
 
-    def _slack(self, queries: Any) -> npt.NDArray[np.float64]:
-        """Return for each query by how much rounding to float32 can change a distance."""
+    def _slack(self, index: Index, queries: Any) -> npt.NDArray[np.float64]:
+        """Return for each query by how much rounding to float32 can change a distance.
+
+        Rows and queries are rounded relative to the origin of the index, so that rows far from zero
+        that are close together are rounded little.
+        """
         if METRICS[self.effective_metric_] == "cosine":
             return np.full(len(queries), 8 * UNIT)
-        norms = [np.sqrt(np.einsum("ij,ij->i", x, x, dtype=np.float64)) for x in (queries, self._fit_X)]
+        norms = [_norms(x, index._origin) for x in (queries, self._fit_X)]
         return np.asarray(1.01 * UNIT * (norms[0] + norms[1].max()) + 1e-40)
 
     def _distances(self, queries: Any, of: npt.NDArray[np.int64], to: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -223,6 +227,23 @@ class _Searching:
                 products = np.einsum("ij,ij->i", x, y)
                 out[some] = np.clip(1 - np.divide(products, norms, out=np.zeros_like(norms), where=norms > 0), 0, 2)
         return out
+
+
+def _floats(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return rows of floats; integers may be rounded here, for distances are computed of those given."""
+    return rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+
+
+def _norms(rows: npt.NDArray[Any], origin: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
+    """Return the Euclidean norms of rows relative to an origin, a chunk at a time."""
+    out = np.empty(len(rows))
+    step = max(1, CHUNK // rows.shape[1])
+    for first in range(0, len(rows), step):
+        x = rows[first : first + step].astype(np.float64)
+        if origin is not None:
+            x -= origin
+        out[first : first + step] = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return out
 
 
 class _SearchingRadius(_Searching):
@@ -257,11 +278,11 @@ class _SearchingRadius(_Searching):
             return self._theirs().radius_neighbors(X, radius, return_distance, sort_results)
         queries = self._fit_X if X is None else validate_data(self, X, reset=False, order="C")
         squared = self.effective_metric_ == "sqeuclidean"
-        wide = (np.sqrt(max(reach, 0)) if squared else reach) * (1 + 4 * UNIT) + self._slack(queries)
+        wide = (np.sqrt(max(reach, 0)) if squared else reach) * (1 + 4 * UNIT) + self._slack(index, queries)
         threshold = wide**2 * (1 + 4 * UNIT) + 1e-40 if index.metric == "l2" else 1 - wide
         self._held.searches += 1
         try:
-            lims, _, rows = index.range_search(queries, threshold, method=self.method, exclude_self=X is None)
+            lims, _, rows = index.range_search(_floats(queries), threshold, method=self.method, exclude_self=X is None)
         except thresher.BadInput as e:
             log.info("scikit-learn searches itself: %s", e)
             return self._theirs().radius_neighbors(X, radius, return_distance, sort_results)

@@ -6,7 +6,7 @@ import { bytes, count, figure, plural, score, share } from "./number.js";
 // the number of rows in the answer, metric is a result of metricOf.
 export function explain(c, looks, found, metric) {
   const parts = [
-    ["Promise", promise(c, found)],
+    ["Promise", promise(c, found) + rounded(c)],
     ["Read", read(c, looks.length)],
     ["How", how(c, looks[0])],
   ];
@@ -31,6 +31,12 @@ function promise(c, found) {
     default:
       return "Heuristic. The method guarantees nothing; check its answers against the method exact.";
   }
+}
+
+// rounded says by how much coordinates were changed that float32 does not hold.
+function rounded(c) {
+  const largest = Math.max(c.vectors_change ?? 0, c.query_change ?? 0);
+  return largest > 0 ? ` This holds for coordinates rounded to float32, which changed none by more than ${figure(largest)}.` : "";
 }
 
 // chance names the randomness of a probabilistic guarantee.
