@@ -7,9 +7,11 @@ import (
 )
 
 const (
-	// partBytes bounds the memory of the queries of one run. Larger batches are answered in
-	// parts, with the same answers.
-	partBytes = 1 << 28
+	// partBytes bounds the memory of the queries of one run, and so does partShare of the collection's,
+	// if that is more than leastPartBytes: a few rows of a million dimensions are small beside as many
+	// queries. Larger batches are answered in parts, with the same answers.
+	partBytes, leastPartBytes = 1 << 28, 1 << 26
+	partShare                 = 1. / 8
 	// mostPart is the greatest number of queries of one run.
 	mostPart = 1024
 	// lookedBytes is the memory of a backend for each atom that a query wants and looks find:
@@ -62,7 +64,10 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 }
 
 // mostQueries bounds the queries of one run of w.
-func (w *work) mostQueries() int { return int(max(1, min(mostPart, partBytes/w.queryBytes()))) }
+func (w *work) mostQueries() int {
+	most := min(partBytes, max(leastPartBytes, int64(partShare*float64(w.e.c.Bytes()))))
+	return int(max(1, min(mostPart, most/w.queryBytes())))
+}
 
 // queryBytes estimates the memory of one query in a backend.
 func (w *work) queryBytes() int64 {

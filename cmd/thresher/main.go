@@ -8,6 +8,7 @@ import (
 )
 
 func main() {
+	boundHeap()
 	os.Exit(withSignals())
 }
 
