@@ -22,15 +22,15 @@ type Description struct {
 	Threads int
 	// Costs are built-in costs, the same on every machine with this Device.
 	Costs Costs
-	// Limits are the greatest sizes that the backend takes.
-	Limits Limits
+	// Capacity is the greatest sizes that the backend takes.
+	Capacity Capacity
 }
 
-// Describe returns the description of b. If b is not a Describer, only Costs and Limits are set, to
-// Portable and PortableLimits.
+// Describe returns the description of b. If b is not a Describer, only Costs and Capacity are set, to
+// Portable and PortableCapacity.
 func Describe(b Backend) Description {
 	if d, ok := b.(Describer); ok {
 		return d.Describe()
 	}
-	return Description{Costs: Portable(), Limits: PortableLimits()}
+	return Description{Costs: Portable(), Capacity: PortableCapacity()}
 }

@@ -68,7 +68,7 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 
 // load loads c on b, unless it is larger than b's limits allow.
 func load(ctx context.Context, b backend.Backend, c *collection.Collection) (backend.Resident, error) {
-	limits := backend.Describe(b).Limits
+	limits := backend.Describe(b).Capacity
 	if err := limits.CheckSize(c.N, c.Dim); err != nil {
 		return nil, fmt.Errorf("%w: %w", backend.ErrMemory, err)
 	}
@@ -95,7 +95,7 @@ func newEngine(c *collection.Collection) *Engine {
 // setCosts makes a planner that compares plans by costs, which are those of the primary backend, and
 // asks for no more than the limits in that backend's description.
 func (e *Engine) setCosts(costs backend.Costs, d backend.Description) {
-	e.costs, e.planner, e.workers = costs, plan.New(e.c, costs, d.Limits), d.Threads
+	e.costs, e.planner, e.workers = costs, plan.New(e.c, costs, d.Capacity), d.Threads
 }
 
 // longest is the greatest norm of an atom as given; for cosine, of a normalised atom.
@@ -109,12 +109,12 @@ func (e *Engine) longest() float64 {
 // Expect forecasts what the plan that Search would choose for req costs on a backend with
 // the given costs and limits, in ns of one core per atom and query; 0 if there is no forecast.
 // req.Queries may be empty. Errors are those of Search.
-func Expect(c *collection.Collection, costs *backend.Costs, limits backend.Limits, req Request) (float64, error) {
+func Expect(c *collection.Collection, costs *backend.Costs, limits backend.Capacity, req Request) (float64, error) {
 	if err := costs.Check(); err != nil {
 		return 0, err
 	}
 	e := newEngine(c)
-	e.setCosts(*costs, backend.Description{Limits: limits})
+	e.setCosts(*costs, backend.Description{Capacity: limits})
 	if len(req.Queries) == 0 {
 		req.Queries, req.Part = make([]float32, c.Dim), true // of an unknown number
 	}

@@ -17,7 +17,7 @@ func TestExpect(t *testing.T) {
 	const dim = 200
 	rows := vectors.PowerLaw(vectors.Rand(1), 3000, dim)
 	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
-	costs, limits := backend.Portable(), backend.PortableLimits()
+	costs, limits := backend.Portable(), backend.PortableCapacity()
 	e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 1}), &batch.Options{Costs: &costs})
 	if err != nil {
 		t.Fatal(err)

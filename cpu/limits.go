@@ -8,8 +8,8 @@ import (
 
 // limits are those of every set of kernels. First looks sum the products of a row in int32, and so do
 // looks at signs; wider rows of codes are summed in pieces (boundWideCodes).
-func limits() backend.Limits {
-	l := backend.Limits{Atoms: collection.MaxAtoms, Dim: collection.MaxDim}
+func limits() backend.Capacity {
+	l := backend.Capacity{Atoms: collection.MaxAtoms, Dim: collection.MaxDim}
 	l.Read[backend.Panels], l.Read[backend.Mixed], l.Read[backend.Signs] = simd.MaxScan, simd.MaxScan, simd.MaxScan
 	l.Read[backend.RowCodes], l.Read[backend.Float32] = backend.Unlimited, backend.Unlimited
 	return l

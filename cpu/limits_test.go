@@ -15,7 +15,7 @@ import (
 // TestLimits: as many products of codes as the backend says a look reads fit int32, whatever the codes
 // are, with the query's greatest codes; and rows of every allowed width have later looks.
 func TestLimits(t *testing.T) {
-	limits := cpu.New(cpu.Options{Threads: 1}).Describe().Limits
+	limits := cpu.New(cpu.Options{Threads: 1}).Describe().Capacity
 	const code = 255 // of an atom, biased
 	for _, rep := range []backend.Representation{backend.Panels, backend.Mixed, backend.Signs} {
 		if n := limits.Read[rep]; n < 1<<15 || int64(n)*code*looks.MaxCode8 > math.MaxInt32 {

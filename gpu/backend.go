@@ -97,7 +97,7 @@ func (b *Backend) Describe() backend.Description {
 	for i, m := range b.machines {
 		names[i] = m.d.Info().Name
 	}
-	return backend.Description{Device: strings.Join(names, ", "), Costs: EstimatedCosts(), Limits: limits()}
+	return backend.Description{Device: strings.Join(names, ", "), Costs: EstimatedCosts(), Capacity: limits()}
 }
 
 // Load copies c to the device, or distributes it over several. Those that lack the memory for their part, or

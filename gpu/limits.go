@@ -12,8 +12,8 @@ import (
 const maxScanLook, maxRowLook = 1 << 16, 1 << 20
 
 // limits are those of the kernels. No kernel looks at float32 coordinates.
-func limits() backend.Limits {
-	l := backend.Limits{Atoms: collection.MaxAtoms, Dim: collection.MaxDim}
+func limits() backend.Capacity {
+	l := backend.Capacity{Atoms: collection.MaxAtoms, Dim: collection.MaxDim}
 	l.Read[backend.Panels], l.Read[backend.Mixed] = maxScanLook, maxScanLook
 	l.Read[backend.RowCodes], l.Read[backend.Signs] = maxRowLook, maxRowLook
 	return l

@@ -37,7 +37,7 @@ func wideSets() []Set {
 // backend states find the oracle's answers, those beyond are refused with the limit.
 func wide(t *testing.T, open func() backend.Backend, p Part) {
 	b := opened(t, open)
-	limits := backend.Describe(b).Limits
+	limits := backend.Describe(b).Capacity
 	for k, s := range wideSets() {
 		if !p.has(k) {
 			continue
@@ -98,7 +98,7 @@ func wideLadders(c *collection.Collection) []Ladder {
 }
 
 // checkWidths returns the error of the first look of a ladder that is beyond the limits.
-func checkWidths(limits *backend.Limits, l *Ladder, head int) error {
+func checkWidths(limits *backend.Capacity, l *Ladder, head int) error {
 	for _, look := range l.Looks {
 		if err := limits.CheckLook(look, head); err != nil {
 			return err

@@ -24,7 +24,7 @@ type problem struct {
 	queries     int     // of the request, as Together rounds them; 0 if unknown
 	delta       float64
 	costs       backend.Costs
-	limits      backend.Limits
+	limits      backend.Capacity
 }
 
 // fullWidth reports whether a stage reads all int8 codes of a row.

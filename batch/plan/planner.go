@@ -106,7 +106,7 @@ const (
 type Planner struct {
 	c      *collection.Collection
 	costs  backend.Costs
-	limits backend.Limits
+	limits backend.Capacity
 	curves *curves
 
 	mu   sync.Mutex
@@ -114,7 +114,7 @@ type Planner struct {
 }
 
 // New returns a planner for c with the costs and the limits of the backend that is to run its plans.
-func New(c *collection.Collection, costs backend.Costs, limits backend.Limits) *Planner {
+func New(c *collection.Collection, costs backend.Costs, limits backend.Capacity) *Planner {
 	return &Planner{c: c, costs: costs, limits: limits, curves: newCurves(&c.Pilot), made: map[Question]*Plan{}}
 }
 

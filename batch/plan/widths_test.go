@@ -13,7 +13,7 @@ import (
 )
 
 // withinLimits returns the first look of a plan that is beyond the limits, or nil.
-func withinLimits(p *Plan, limits *backend.Limits, head int) *backend.Look {
+func withinLimits(p *Plan, limits *backend.Capacity, head int) *backend.Look {
 	for i := range p.Looks {
 		if !limits.Takes(p.Looks[i].Rep, head, p.Looks[i].To) {
 			return &p.Looks[i]
@@ -65,7 +65,7 @@ func TestPlansWithinLimits(t *testing.T) {
 // rows, every method and k has a plan within the limits of every backend.
 func TestPlansOfEveryWidth(t *testing.T) {
 	stages := map[int]*collection.Collection{}
-	portable := backend.PortableLimits()
+	portable := backend.PortableCapacity()
 	narrow := portable // as a GPU's: later looks are bounded too, and there are mixed codes
 	narrow.Read[backend.RowCodes], narrow.Read[backend.Signs], narrow.Read[backend.Float32] = 1<<20, 1<<20, 0
 	dims := []int{16, 48, 200, 768, 4096, 40_000, 65_504, 65_536, 65_537, 66_000, 70_016, 140_000, 1 << 20, collection.MaxDim}
@@ -89,7 +89,7 @@ func TestPlansOfEveryWidth(t *testing.T) {
 		}
 		costs := fast()
 		costs.Sign, costs.Mixed = .005, rapid.SampledFrom([]float64{0, .001}).Draw(t, "mixed")
-		limits := rapid.SampledFrom([]backend.Limits{portable, narrow}).Draw(t, "limits")
+		limits := rapid.SampledFrom([]backend.Capacity{portable, narrow}).Draw(t, "limits")
 		q := Question{Method: rapid.SampledFrom([]Method{Auto, Adaptive, Certain, Exact}).Draw(t, "method"), K: rapid.IntRange(0, min(c.N, 1000)).Draw(t, "k"),
 			Arms: rapid.IntRange(1, c.N).Draw(t, "arms"), Delta: .01, Together: Together(rapid.IntRange(0, 300).Draw(t, "queries"))}
 		q.Panels = max(1, q.Arms/64)

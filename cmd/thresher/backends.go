@@ -145,6 +145,6 @@ func expected(c *collection.Collection, b backend.Backend, costs *backend.Costs,
 	if costs == nil {
 		costs = &d.Costs
 	}
-	ns, err := batch.Expect(c, costs, d.Limits, req)
+	ns, err := batch.Expect(c, costs, d.Capacity, req)
 	return ns * pairs / 1e9, err
 }

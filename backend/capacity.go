@@ -6,9 +6,9 @@ import (
 	"thresher/collection"
 )
 
-// Limits are the greatest sizes that a backend takes. No plan asks for more, so that a search whose
+// Capacity is the greatest sizes that a backend takes: its limits. No plan asks for more, so that a search whose
 // request is valid is not refused halfway. A query may want as many atoms as there are.
-type Limits struct {
+type Capacity struct {
 	// Atoms and Dim bound a collection's atoms and the coordinates of a row.
 	Atoms, Dim int
 	// Read bounds, for each Representation, the codes or float32 coordinates that a look may read of an
@@ -19,10 +19,10 @@ type Limits struct {
 // Unlimited is above what a look at any collection reads of an atom.
 const Unlimited = 2 * collection.MaxDim
 
-// PortableLimits returns the limits of backends that state none: first looks and signs whose sums fit
+// PortableCapacity returns that of backends that state none: first looks and signs whose sums fit
 // int32, of rows of any width.
-func PortableLimits() Limits {
-	l := Limits{Atoms: collection.MaxAtoms, Dim: collection.MaxDim}
+func PortableCapacity() Capacity {
+	l := Capacity{Atoms: collection.MaxAtoms, Dim: collection.MaxDim}
 	for r := range l.Read {
 		l.Read[r] = portableRead
 	}
@@ -34,17 +34,17 @@ func PortableLimits() Limits {
 const portableRead = 1 << 16
 
 // Takes reports whether a look at representation r may read head directions and width rest coordinates.
-func (l *Limits) Takes(r Representation, head, width int) bool {
+func (l *Capacity) Takes(r Representation, head, width int) bool {
 	return r.known() && head+width <= l.Read[r]
 }
 
 // Widest is the greatest number of rest coordinates that a look at representation r may read besides
 // head directions; negative if there is no such look.
-func (l *Limits) Widest(r Representation, head int) int { return l.Read[r] - head }
+func (l *Capacity) Widest(r Representation, head int) int { return l.Read[r] - head }
 
 // CheckLook returns an error that wraps ErrRuleUnsupported and names the limit if a look may not read so
 // many head directions and rest coordinates.
-func (l *Limits) CheckLook(look Look, head int) error {
+func (l *Capacity) CheckLook(look Look, head int) error {
 	switch {
 	case l.Takes(look.Rep, head, look.To):
 		return nil
@@ -56,7 +56,7 @@ func (l *Limits) CheckLook(look Look, head int) error {
 
 // CheckSize returns an error that names the limit if a collection of so many atoms and coordinates is too
 // large.
-func (l *Limits) CheckSize(atoms, dim int) error {
+func (l *Capacity) CheckSize(atoms, dim int) error {
 	switch {
 	case atoms > l.Atoms:
 		return fmt.Errorf("%d atoms, at most %d", atoms, l.Atoms)
