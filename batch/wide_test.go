@@ -70,7 +70,7 @@ func TestNoPlanIsRefused(t *testing.T) {
 			dim = int(math.Exp(draw.Float64() * math.Log(collection.MaxDim)))
 		}
 		n := 1 + draw.IntN(min(400, max(1, mostWideValues/dim)))
-		metric := collection.Metric(i % len(collection.Metrics()))
+		metric := collection.InnerProduct + collection.Metric(i%len(collection.Metrics()))
 		rows, queries := levelled(draw, n, dim), levelled(draw, 2, dim)
 		k := 1 + draw.IntN(max(1, n/5)) // of more, most would be scored anyway
 		var exact *batch.Response
