@@ -2,7 +2,7 @@ package backend
 
 import "context"
 
-// Describer is a Backend that describes its device and its costs. Function Describe accepts
+// Describer is a Backend that describes its device, its costs and its limits. Function Describe accepts
 // every Backend.
 type Describer interface {
 	Backend
@@ -22,13 +22,15 @@ type Description struct {
 	Threads int
 	// Costs are built-in costs, the same on every machine with this Device.
 	Costs Costs
+	// Capacity is the greatest sizes that the backend takes.
+	Capacity Capacity
 }
 
-// Describe returns the description of b. If b is not a Describer, only Costs is set, to
-// Portable.
+// Describe returns the description of b. If b is not a Describer, only Costs and Capacity are set, to
+// Portable and PortableCapacity.
 func Describe(b Backend) Description {
 	if d, ok := b.(Describer); ok {
 		return d.Describe()
 	}
-	return Description{Costs: Portable()}
+	return Description{Costs: Portable(), Capacity: PortableCapacity()}
 }

@@ -49,7 +49,7 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 			return nil, err
 		}
 	}
-	r, err := b.Load(ctx, c)
+	r, err := load(ctx, b, c)
 	if err != nil {
 		if e.opt.Fallback == nil {
 			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, b.Name(), err)
@@ -57,13 +57,22 @@ func Open(ctx context.Context, c *collection.Collection, b backend.Backend, o *O
 		e.reportFallback(b, err)
 		e.instead = err
 		e.primary, e.opt.Fallback, e.opt.Costs = e.opt.Fallback, nil, nil
-		if r, err = e.primary.Load(ctx, c); err != nil {
+		if r, err = load(ctx, e.primary, c); err != nil {
 			return nil, fmt.Errorf("loading %d atoms of dimension %d on %s: %w", c.N, c.Dim, e.primary.Name(), err)
 		}
 	}
 	e.resident = r
-	e.setCosts(e.opt.costsOf(e.primary))
+	e.setCosts(e.opt.costsOf(e.primary), backend.Describe(e.primary))
 	return e, nil
+}
+
+// load loads c on b, unless it is larger than b's limits allow.
+func load(ctx context.Context, b backend.Backend, c *collection.Collection) (backend.Resident, error) {
+	limits := backend.Describe(b).Capacity
+	if err := limits.CheckSize(c.N, c.Dim); err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrMemory, err)
+	}
+	return b.Load(ctx, c)
 }
 
 // Over returns an engine over another collection, on the same backends and with the same options
@@ -83,9 +92,10 @@ func newEngine(c *collection.Collection) *Engine {
 	return e
 }
 
-// setCosts makes a planner that compares plans by costs, which are those of the primary backend.
-func (e *Engine) setCosts(costs backend.Costs) {
-	e.costs, e.planner, e.workers = costs, plan.New(e.c, costs), backend.Describe(e.primary).Threads
+// setCosts makes a planner that compares plans by costs, which are those of the primary backend, and
+// asks for no more than the limits in that backend's description.
+func (e *Engine) setCosts(costs backend.Costs, d backend.Description) {
+	e.costs, e.planner, e.workers = costs, plan.New(e.c, costs, d.Capacity), d.Threads
 }
 
 // longest is the greatest norm of an atom as given; for cosine, of a normalised atom.
@@ -97,14 +107,14 @@ func (e *Engine) longest() float64 {
 }
 
 // Expect forecasts what the plan that Search would choose for req costs on a backend with
-// the given costs, in ns of one core per atom and query; 0 if there is no forecast.
+// the given costs and limits, in ns of one core per atom and query; 0 if there is no forecast.
 // req.Queries may be empty. Errors are those of Search.
-func Expect(c *collection.Collection, costs *backend.Costs, req Request) (float64, error) {
+func Expect(c *collection.Collection, costs *backend.Costs, limits backend.Capacity, req Request) (float64, error) {
 	if err := costs.Check(); err != nil {
 		return 0, err
 	}
 	e := newEngine(c)
-	e.setCosts(*costs)
+	e.setCosts(*costs, backend.Description{Capacity: limits})
 	if len(req.Queries) == 0 {
 		req.Queries, req.Part = make([]float32, c.Dim), true // of an unknown number
 	}
@@ -195,7 +205,7 @@ func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
 	}
 	s := &Engine{c: e.c, opt: e.opt, inverse: e.inverse, maxNorm: e.maxNorm, coordinateRange: e.coordinateRange, primary: b, resident: r}
 	s.opt.Fallback, s.opt.Costs = nil, nil
-	s.setCosts(s.opt.costsOf(b))
+	s.setCosts(s.opt.costsOf(b), backend.Describe(b))
 	e.substitute = s
 	return s, nil
 }

@@ -35,7 +35,7 @@ func TestFiltersShareAPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newEngine(c)
-	e.setCosts(backend.Portable())
+	e.setCosts(backend.Portable(), backend.Description{Capacity: backend.PortableCapacity()})
 	r := vectors.Rand(2)
 	made := map[*plan.Plan]bool{}
 	for range 200 {

@@ -10,6 +10,9 @@ const (
 	// partBytes bounds the memory of the queries of one run. Larger batches are answered in
 	// parts, with the same answers.
 	partBytes = 1 << 28
+	// wideShare of the collection's memory, or leastWideBytes if that is more, bounds what the coordinates
+	// of the queries of one run take: a few rows of a million dimensions are small beside as many queries.
+	wideShare, leastWideBytes = 1. / 8, 1 << 26
 	// mostPart is the greatest number of queries of one run.
 	mostPart = 1024
 	// lookedBytes is the memory of a backend for each atom that a query wants and looks find:
@@ -20,6 +23,8 @@ const (
 	// rangeBytes is the memory of a dense scan for each atom that a thread finds among the best of
 	// its range of rows: the threads divide the rows into 2 ranges each.
 	rangeBytes = 24
+	// coordinateBytes is the memory of a coordinate of a query: as it is given, in float64, rotated and coded.
+	coordinateBytes = 24
 	// answeredBytes is the memory of an atom in an Answer, certificateBytes that of the rest.
 	answeredBytes, certificateBytes = 12, 640
 )
@@ -62,7 +67,13 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 }
 
 // mostQueries bounds the queries of one run of w.
-func (w *work) mostQueries() int { return int(max(1, min(mostPart, partBytes/w.queryBytes()))) }
+func (w *work) mostQueries() int {
+	wide := max(leastWideBytes, int64(wideShare*float64(w.e.c.Bytes())))
+	return int(max(1, min(mostPart, partBytes/w.queryBytes(), wide/w.wideBytes())))
+}
+
+// wideBytes estimates what the coordinates of one query take of queryBytes.
+func (w *work) wideBytes() int64 { return coordinateBytes * int64(w.e.c.Dim) }
 
 // queryBytes estimates the memory of one query in a backend.
 func (w *work) queryBytes() int64 {
@@ -94,7 +105,7 @@ func (w *work) wanted() int {
 
 // queryBytes estimates the memory of one query that wants few atoms.
 func (s *strategy) queryBytes(c *collection.Collection) int64 {
-	b := 24*int64(c.Dim) + 256
+	b := coordinateBytes*int64(c.Dim) + 256
 	if s.perArm {
 		b += 96 * int64(c.N)
 	}

@@ -10,10 +10,12 @@ const (
 	pilotQueries = 32      // queries differ: with 12 the mean share was sometimes off by a factor of 5
 	pilotEntries = 1 << 20 // most entries of the queries, unless there are fewQueries
 	fewQueries   = 12
-	pilotAtoms   = 2048
-	pilotAlpha   = .001 // nominal; the share depends on it weakly
-	queryStep    = .005 // relative rounding error of an 8-bit query
-	tailSigmas   = 5    // beyond these the law's tails, 3e-7, are ignored
+	// pilotTogether is the most entries of the queries, in float64, that are multiplied with rows together.
+	pilotTogether = 1 << 18
+	pilotAtoms    = 2048
+	pilotAlpha    = .001 // nominal; the share depends on it weakly
+	queryStep     = .005 // relative rounding error of an 8-bit query
+	tailSigmas    = 5    // beyond these the law's tails, 3e-7, are ignored
 )
 
 // mostPilotKs are the k of the forecast; the planner interpolates.
@@ -142,42 +144,27 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 		return nil, nil, nil, nil
 	}
 	c.PrepareBatch(queries, rows, scales, nil)
-	wide := make([][]float64, len(queries))
-	scores = make([][]float64, len(queries))
-	for j := range queries {
-		f := math.Ldexp(scales[j], -queries[j].Exp)
-		wide[j], scores[j] = make([]float64, c.Dim), make([]float64, len(arms))
-		for k, v := range rows[j*c.Dim : (j+1)*c.Dim] {
-			wide[j][k] = float64(v) * f
-			if c.Centre != nil {
-				wide[j][k] = (float64(v) - c.Centre[k]) * f
-			}
-			rows[j*c.Dim+k] = float32(wide[j][k])
-		}
-	}
-	if len(arms) < c.N {
-		if thetas, err = b.pilotThresholds(rows, queries, selves); err != nil {
-			return nil, nil, nil, err
-		}
-	}
 	ids := make([]uint32, len(arms))
 	for k, i := range arms {
 		ids[k] = c.Order[i]
 	}
-	const rowsAtOnce = 16 // stay in cache from one query to the next
-	for lo := 0; lo < len(ids) && b.ctx.Err() == nil; lo += rowsAtOnce {
-		hi := min(lo+rowsAtOnce, len(ids))
-		for j, q := range wide {
-			kernels.Dots(scores[j][lo:hi], c.Rows, c.Dim, ids[lo:hi], q)
-		}
+	scores = make([][]float64, len(queries))
+	group := max(1, pilotTogether/c.Dim)
+	wide := make([][]float64, min(group, len(queries)))
+	for j := range wide {
+		wide[j] = make([]float64, c.Dim)
 	}
-	for j, q := range wide {
-		if c.Centre == nil {
-			break
+	for from := 0; from < len(queries); from += group {
+		some := wide[:min(group, len(queries)-from)]
+		for j, q := range some {
+			b.widenQuery(q, rows[(from+j)*c.Dim:][:c.Dim], math.Ldexp(scales[from+j], -queries[from+j].Exp))
+			scores[from+j] = make([]float64, len(arms))
 		}
-		shift := dot64(q, c.Centre)
-		for k := range scores[j] {
-			scores[j][k] -= shift
+		b.pilotProducts(scores[from:], some, ids)
+	}
+	if len(arms) < c.N {
+		if thetas, err = b.pilotThresholds(rows, queries, selves); err != nil {
+			return nil, nil, nil, err
 		}
 	}
 	for j, score := range scores {
@@ -204,6 +191,39 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 		}
 	}
 	return queries, scores, thetas, nil
+}
+
+// widenQuery sets wide to row, less the centre if there is one, times f, and row to the same in float32.
+func (b *builder) widenQuery(wide []float64, row []float32, f float64) {
+	centre := b.c.Centre
+	for k, v := range row {
+		wide[k] = float64(v) * f
+		if centre != nil {
+			wide[k] = (float64(v) - centre[k]) * f
+		}
+		row[k] = float32(wide[k])
+	}
+}
+
+// pilotProducts sets scores[j] to the products of query j with the rows ids, less the centre if there is one.
+func (b *builder) pilotProducts(scores, queries [][]float64, ids []uint32) {
+	c := b.c
+	const rowsAtOnce = 16 // stay in cache from one query to the next
+	for lo := 0; lo < len(ids) && b.ctx.Err() == nil; lo += rowsAtOnce {
+		hi := min(lo+rowsAtOnce, len(ids))
+		for j, q := range queries {
+			kernels.Dots(scores[j][lo:hi], c.Rows, c.Dim, ids[lo:hi], q)
+		}
+	}
+	if c.Centre == nil {
+		return
+	}
+	for j, q := range queries {
+		shift := dot64(q, c.Centre)
+		for k := range scores[j] {
+			scores[j][k] -= shift
+		}
+	}
 }
 
 // typical holds the average terms of a stage under a Haar rotation, for a rest of norm 1.

@@ -46,10 +46,10 @@ func New(o Options) *Backend {
 // Name returns "cpu".
 func (b *Backend) Name() string { return "cpu" }
 
-// Describe returns the instruction set in use, how many goroutines work at once, and
-// what Measure found for these kernels on an AMD EPYC 9005.
+// Describe returns the instruction set in use, how many goroutines work at once, what Measure found
+// for these kernels on an AMD EPYC 9005, and the limits of all kernels.
 func (b *Backend) Describe() backend.Description {
-	return backend.Description{Device: b.kernels.String(), Threads: b.threads, Costs: builtinCosts(b.kernels)}
+	return backend.Description{Device: b.kernels.String(), Threads: b.threads, Costs: builtinCosts(b.kernels), Capacity: limits()}
 }
 
 // Close makes later calls of Load fail. Collections that are loaded can still be searched.

@@ -24,6 +24,9 @@ func (x *run) revisit(ctx context.Context, l backend.Look) error {
 	if !x.c.Coded() {
 		return fmt.Errorf("rows of codes: %w", backend.ErrRuleUnsupported)
 	}
+	if err := checkLook(l, x.c); err != nil {
+		return err
+	}
 	t, err := x.r.compile(l)
 	if err != nil {
 		return err

@@ -47,8 +47,11 @@ const leastSurvey = 1024
 // it. It reads panels; if the look is wider than those of the collection it reads the rows of
 // codes.
 func (x *run) scan(ctx context.Context, l backend.Look) error {
-	if !x.c.Coded() || max(l.To, x.c.R) > simd.MaxScan {
-		return fmt.Errorf("panels of width %d: %w", l.To, backend.ErrRuleUnsupported)
+	if !x.c.Coded() {
+		return fmt.Errorf("panels: %w", backend.ErrRuleUnsupported)
+	}
+	if err := checkLook(l, x.c); err != nil {
+		return err
 	}
 	t, err := x.r.compile(l)
 	if err != nil {

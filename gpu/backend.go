@@ -90,13 +90,14 @@ func (b *Backend) Devices() []device.Info {
 	return infos
 }
 
-// Describe names the devices in use as the driver does. The costs are EstimatedCosts.
+// Describe names the devices in use as the driver does. The costs are EstimatedCosts, the limits those of
+// the kernels.
 func (b *Backend) Describe() backend.Description {
 	names := make([]string, len(b.machines))
 	for i, m := range b.machines {
 		names[i] = m.d.Info().Name
 	}
-	return backend.Description{Device: strings.Join(names, ", "), Costs: EstimatedCosts()}
+	return backend.Description{Device: strings.Join(names, ", "), Costs: EstimatedCosts(), Capacity: limits()}
 }
 
 // Load copies c to the device, or distributes it over several. Those that lack the memory for their part, or

@@ -24,9 +24,6 @@ const (
 	maxListed = 1 << 16
 	// leastLists is the number of queries whose lists the device must have room for at once.
 	leastLists = 16
-	// maxScanLook and maxRowLook are the greatest numbers of codes of a first look and of a
-	// later one.
-	maxScanLook, maxRowLook = 1 << 16, 1 << 20
 	// termBytes is the number of bytes of its terms that are read of an atom besides its codes (lists.cu).
 	termBytes = 12
 )

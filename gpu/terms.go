@@ -5,7 +5,6 @@ package gpu
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -41,8 +40,9 @@ func (r *resident) compileTerms(ctx context.Context, q *queue, l backend.Look) (
 	if err != nil {
 		return nil, err
 	}
-	if codes := r.c.R + l.To; l.Rep.ForFirstLook() && codes > maxScanLook || codes > maxRowLook {
-		return nil, fmt.Errorf("a look of width %d: %w", l.To, backend.ErrRuleUnsupported)
+	most := limits()
+	if err := most.CheckLook(l, r.c.R); err != nil {
+		return nil, err
 	}
 	key := termsKey{l.Rep.ForFirstLook(), t.Stage, t.Kind}
 	if of, ok := r.terms[key]; ok {

@@ -47,6 +47,7 @@ func RunPart(t *testing.T, open func() backend.Backend, p Part) {
 	t.Run("survivor limit", func(t *testing.T) { survivorLimit(t, open) })
 	t.Run("unsupported", func(t *testing.T) { unsupported(t, open) })
 	t.Run("closed", func(t *testing.T) { closed(t, open) })
+	t.Run("wide", func(t *testing.T) { wide(t, open, p) })
 	t.Run("shapes", func(t *testing.T) { shapes(t, open) })
 }
 

@@ -24,6 +24,7 @@ type problem struct {
 	queries     int     // of the request, as Together rounds them; 0 if unknown
 	delta       float64
 	costs       backend.Costs
+	limits      backend.Capacity
 }
 
 // fullWidth reports whether a stage reads all int8 codes of a row.
@@ -173,12 +174,18 @@ func (p *problem) laterCost(stage int, share float64) float64 {
 
 // readCost is laterCost if the rows are in caches; 0 if there is no such look.
 func (p *problem) readCost(stage int) float64 {
+	if !p.limits.Takes(p.later[stage], p.head, p.widths[stage]) {
+		return 0
+	}
 	return p.later[stage].Cost(&p.costs, p.head, p.widths[stage], p.panelWidth)
 }
 
 // scanCost is the cost per atom read of a ladder's first look; 0 if there is no such look.
 func (p *problem) scanCost(l ladder) float64 {
 	c, width := &p.costs, p.widths[l.stages[0]]
+	if !p.limits.Takes(l.first, p.head, width) {
+		return 0
+	}
 	cost := l.first.Cost(c, p.head, width, p.panelWidth)
 	if cost == 0 {
 		return 0

@@ -149,6 +149,9 @@ func (p *problem) checkLooks(l ladder) error {
 		if l.certain && !p.later[stage].Takes(backend.Cauchy) {
 			return fmt.Errorf("%v have no bound that is certain", p.later[stage])
 		}
+		if widest := p.limits.Widest(p.later[stage], p.head); p.widths[stage] > widest {
+			return fmt.Errorf("a later look of %d coordinates; this backend reads at most %d", p.widths[stage], widest)
+		}
 		if stage <= l.stages[i] {
 			return fmt.Errorf("a look of %d coordinates after one of %d", p.widths[stage], p.widths[l.stages[i]])
 		}
@@ -175,7 +178,21 @@ func (p *problem) checkFirst(l ladder) error {
 	case mixed:
 		return fmt.Errorf("mixed codes of %d coordinates and %d of the head; at most %d together", p.widths[stage], p.head, backend.MixedMost)
 	}
-	return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[stage], p.panelWidth)
+	return fmt.Errorf("a first look of %d coordinates; at most %d here", p.widths[stage], p.widestFirst())
+}
+
+// widestFirst is the greatest number of coordinates of a first look at panels.
+func (p *problem) widestFirst() int {
+	widest := p.limits.Widest(backend.Panels, p.head)
+	if p.costs.Wide == 0 {
+		widest = min(widest, p.panelWidth)
+	}
+	for stage := len(p.widths) - 1; stage > 0; stage-- {
+		if !p.named(stage) && p.widths[stage] <= widest {
+			return p.widths[stage]
+		}
+	}
+	return p.widths[0]
 }
 
 // mayBeFirst reports whether backends can take the first look of a ladder.
@@ -237,7 +254,8 @@ func (p *problem) lookLadders(certain bool) []ladder {
 }
 
 // withoutForecast is the ladder of deterministic looks if the collection has no forecast of
-// them: whole rows, after the widest look at panels if whole rows cannot be the first look.
+// them: whole rows, after the widest look at panels if whole rows cannot be the first look. If
+// whole rows are too wide for any look, it is the look at panels.
 func (p *problem) withoutForecast() ladder {
 	l := ladder{certain: true}
 	whole := len(p.widths) - 1
@@ -246,13 +264,16 @@ func (p *problem) withoutForecast() ladder {
 			l.stages = []int{stage}
 		}
 	}
-	l.stages = append(l.stages, whole)
+	if len(l.stages) == 0 || p.readCost(whole) > 0 {
+		l.stages = append(l.stages, whole)
+	}
 	return l
 }
 
-// sources lists how candidates can be scored. Without k the threshold is fixed.
+// sources lists how candidates can be scored. Without k the threshold is fixed; lower bounds need
+// looks at whole rows of codes.
 func (p *problem) sources() []backend.Source {
-	if p.k == 0 {
+	if p.k == 0 || len(p.widths) > 0 && p.readCost(len(p.widths)-1) == 0 {
 		return []backend.Source{backend.Exact}
 	}
 	return []backend.Source{backend.Exact, backend.LowerBound}

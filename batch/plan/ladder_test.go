@@ -29,7 +29,7 @@ func text() *problem {
 			{.015, .0078, .0045, .0025, .0004},
 			{.15, .09, .055, .03, .004},
 		}}),
-		k: 10, delta: .01, costs: fast()}
+		k: 10, delta: .01, costs: fast(), limits: backend.PortableCapacity()}
 }
 
 func TestChoice(t *testing.T) {
@@ -157,8 +157,8 @@ func drawn(t *rapid.T) *problem {
 	}
 	p := &problem{atoms: rapid.IntRange(1, 1000000).Draw(t, "atoms"), dim: rapid.IntRange(16, 5000).Draw(t, "dim"),
 		head: 32 * rapid.IntRange(0, 2).Draw(t, "head"), k: rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)).Draw(t, "k"), panelWidth: 128,
-		offsets: rapid.Bool().Draw(t, "Euclidean distance"),
-		delta:   figure("delta", 1e-9, .99), queries: rapid.SampledFrom([]int{0, 1, 4, 16, 64, 256}).Draw(t, "queries")}
+		offsets: rapid.Bool().Draw(t, "Euclidean distance"), limits: backend.PortableCapacity(),
+		delta: figure("delta", 1e-9, .99), queries: rapid.SampledFrom([]int{0, 1, 4, 16, 64, 256}).Draw(t, "queries")}
 	if p.k == 0 && rapid.Bool().Draw(t, "a known number of answers") {
 		p.reaching = figure("reaching", .01, float64(p.atoms)+1)
 	}

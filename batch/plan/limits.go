@@ -71,9 +71,13 @@ const betterCost = 3.5
 func (p *problem) afterBetter(l ladder, rank float64) float64 {
 	usual, low := p.forecast(l, p.rankOf(l)), p.forecast(l, rank)
 	whole := len(p.widths) - 1
+	tell := p.laterCost(whole, 0)
+	if p.readCost(whole) == 0 { // no look reads whole rows, so all that are better are scored
+		tell = p.rescoreCost()
+	}
 	better := math.Exp(rank) / float64(p.atoms)
 	near := math.Exp(p.curves.logShare(p.curves.shares, whole, rank)) - better
-	more := low.list - usual.list + low.later - usual.later + better*p.laterCost(whole, 0) + max(0, near)*p.rescoreCost()
+	more := low.list - usual.list + low.later - usual.later + better*tell + max(0, near)*p.rescoreCost()
 	return usual.scan/2 + usual.after() + betterCost*more
 }
 

@@ -101,20 +101,21 @@ const (
 	togetherPrice = 1.7
 )
 
-// Planner chooses plans for one collection by one set of costs. It caches them, because
+// Planner chooses plans for one collection by one set of costs, within one set of limits. It caches them, because
 // choosing takes longer than a small search. It is safe for concurrent use.
 type Planner struct {
 	c      *collection.Collection
 	costs  backend.Costs
+	limits backend.Capacity
 	curves *curves
 
 	mu   sync.Mutex
 	made map[Question]*Plan
 }
 
-// New returns a planner for c with the given costs.
-func New(c *collection.Collection, costs backend.Costs) *Planner {
-	return &Planner{c: c, costs: costs, curves: newCurves(&c.Pilot), made: map[Question]*Plan{}}
+// New returns a planner for c with the costs and the limits of the backend that is to run its plans.
+func New(c *collection.Collection, costs backend.Costs, limits backend.Capacity) *Planner {
+	return &Planner{c: c, costs: costs, limits: limits, curves: newCurves(&c.Pilot), made: map[Question]*Plan{}}
 }
 
 // plansKept bounds the number of cached plans.
@@ -167,7 +168,7 @@ func (p *Planner) Gathers(q Question) bool { return p.problem(q).gathers() }
 func (p *Planner) problem(q Question) *problem {
 	c := p.c
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panelWidth: c.PanelWidth,
-		curves: p.curves, k: q.K, queries: q.Together, reaching: q.Reaching, delta: q.Delta, costs: p.costs, offsets: c.Offset != nil}
+		curves: p.curves, k: q.K, queries: q.Together, reaching: q.Reaching, delta: q.Delta, costs: p.costs, limits: p.limits, offsets: c.Offset != nil}
 	if c.Coded() {
 		for i := range c.Stages {
 			x.widths = append(x.widths, c.Stages[i].Width)

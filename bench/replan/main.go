@@ -141,7 +141,7 @@ func choose(ctx context.Context, atoms string, cells []cell) ([]string, error) {
 	defer c.Close()
 	backend := cpu.New(cpu.Options{Threads: 1})
 	defer backend.Close()
-	planner := plan.New(c, backend.Describe().Costs)
+	planner := plan.New(c, backend.Describe().Costs, backend.Describe().Capacity)
 	panels := (c.N + collection.PanelAtoms - 1) / collection.PanelAtoms
 	var names []string
 	for _, x := range cells {

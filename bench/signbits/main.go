@@ -108,7 +108,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	}
 	fmt.Fprintf(out, "%d x %d, %v\n", c.N, c.Dim, metric)
 	costs.Mixed = 0 // plans that begin at panels, which are to be compared
-	planner := plan.New(c, costs)
+	planner := plan.New(c, costs, backend.PortableCapacity())
 	w := newWorkload(c, queries.Data)
 	for _, k := range ks {
 		l, err := firstLook(out, c, planner, k, o)

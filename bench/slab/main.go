@@ -80,7 +80,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	fmt.Fprintf(out, "%d x %d, %v: %d codes of the head, %d of the rest in the slab\n", c.N, c.Dim, metric, c.R, c.PanelWidth)
 	costs := gpu.EstimatedCosts()
 	costs.Mixed = 0 // of plans that read the slab
-	planner := plan.New(c, costs)
+	planner := plan.New(c, costs, backend.PortableCapacity())
 	for _, method := range []plan.Method{plan.Auto, plan.Adaptive} {
 		for _, m := range []int{1, 1024} {
 			for _, k := range ks {

@@ -141,10 +141,10 @@ func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection,
 // expected returns the predicted seconds on one core of a backend for a number of pairs of
 // an atom and a query.
 func expected(c *collection.Collection, b backend.Backend, costs *backend.Costs, req batch.Request, pairs float64) (float64, error) {
+	d := backend.Describe(b)
 	if costs == nil {
-		known := backend.Describe(b).Costs
-		costs = &known
+		costs = &d.Costs
 	}
-	ns, err := batch.Expect(c, costs, req)
+	ns, err := batch.Expect(c, costs, d.Capacity, req)
 	return ns * pairs / 1e9, err
 }

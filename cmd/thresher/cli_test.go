@@ -75,17 +75,22 @@ func (r result) wantError(t *testing.T, parts ...string) {
 
 // npy encodes a float32 matrix as npy.
 func npy(rows []float32, dim int) []byte {
-	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", len(rows)/dim, dim)
+	b := npyHeader(len(rows)/dim, dim)
+	for _, x := range rows {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// npyHeader is what comes before n float32 rows of dim coordinates.
+func npyHeader(n, dim int) []byte {
+	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", n, dim)
 	for (10+len(head)+1)%64 != 0 {
 		head += " "
 	}
 	head += "\n"
 	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
-	b = append(b, head...)
-	for _, x := range rows {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
+	return append(b, head...)
 }
 
 func writeFile(t *testing.T, dir, name string, content []byte) string {

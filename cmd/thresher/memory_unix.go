@@ -5,6 +5,7 @@ package main
 import (
 	"math"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -25,4 +26,19 @@ func freeAddresses() (int64, bool) {
 		}
 	}
 	return int64(limit.Cur) - mapped, true
+}
+
+// heapShare is the part of a limit on private memory that the heap may have. The rest is for stacks, the
+// runtime's tables, and holes between what is allocated.
+const heapShare = .8
+
+// boundHeap has the garbage collector keep the heap below the limit on private memory (ulimit -d), unless
+// GOMEMLIMIT says what to keep it below: without a bound the heap may grow to twice what is in use, and a
+// process that reaches the limit dies.
+func boundHeap() {
+	var limit unix.Rlimit
+	if os.Getenv("GOMEMLIMIT") != "" || unix.Getrlimit(unix.RLIMIT_DATA, &limit) != nil || limit.Cur > math.MaxInt64 {
+		return
+	}
+	debug.SetMemoryLimit(int64(heapShare * float64(limit.Cur)))
 }
