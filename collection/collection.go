@@ -241,9 +241,9 @@ func (c *Collection) Bytes() int64 {
 	return b + max(0, c.unusedBytes)
 }
 
-// Options configure a build; the zero value is the defaults.
+// Options configure a build. Metric must be set; the zero values of the others are the defaults.
 type Options struct {
-	Metric Metric
+	Metric Metric // InnerProduct, Cosine or Euclidean
 	Basis  Basis
 	Seed   uint64 // of the rotation or the coordinate order
 	// Threads is the number of goroutines; 0 is GOMAXPROCS. The result does not depend on it.
@@ -261,9 +261,20 @@ type Options struct {
 	// replaces the order by norm, and needs basis Rotated. Searches are as right as with
 	// any other order; those for the k best take longer.
 	Order []uint32
+	// Coordinates are the names of the coordinates, which a file keeps (Info) if it has room for
+	// them: 8 KiB, in which names that count, such as d0, d1, .., take little.
+	Coordinates []string
 	// Progress, if not nil, is called with the rows done in both passes and their total, from
 	// several goroutines concurrently and not always in order.
 	Progress func(done, total int64)
+}
+
+// check returns an error if the options name no metric; o may be nil.
+func (o *Options) check() error {
+	if o == nil {
+		return ErrNoMetric
+	}
+	return o.Metric.Check()
 }
 
 // RowError names a row that cannot be used.

@@ -79,6 +79,7 @@ type header struct {
 	Defect   float64
 	Longest  float64 `json:",omitempty"`
 	Pilot    Pilot
+	Names    []nameRun `json:",omitempty"` // of the coordinates
 	Sections []section
 	Bytes    int64
 }
@@ -158,6 +159,9 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 	if _, err := os.Lstat(path); err == nil && !force {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
+	if err := o.check(); err != nil { // before rows are read
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	f, err := atomicfile.Create(path, 0o644)
 	if err != nil {
 		return nil, err
@@ -204,6 +208,9 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 		Slack: c.Slack, Codes: c.CodeSlack, Kappa: c.Kappa, Longest: c.Longest, Pilot: c.Pilot}
 	if c.transform != nil {
 		h.Defect = c.transform.defect
+	}
+	if o != nil && len(o.Coordinates) == c.Dim {
+		h.Names = nameRuns(o.Coordinates)
 	}
 	ok = true
 	if err := w.closeSections(true); err != nil {
@@ -330,7 +337,7 @@ func openFile(f *os.File) (*Collection, error) {
 	if err != nil {
 		return nil, err
 	}
-	metric, err := ParseMetric(h.Metric)
+	metric, err := StoredMetric(h.Metric)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}

@@ -9,7 +9,7 @@ import (
 type Config struct {
 	// Unknown are variables of the environment that begin like thresher's and that nothing reads, sorted.
 	Unknown []string
-	// Method, Metric, Basis and Backend are names from Sources.Choices.
+	// Method, Metric, Basis and Backend are names from Sources.Choices. Metric is "" if none is given.
 	Method, Metric, Basis, Backend string
 	// Device says which GPUs are used: one, the first that can be; all that can be; or a list of indexes and
 	// UUIDs.
@@ -27,6 +27,8 @@ type Config struct {
 	// Chunk in [1, MaxChunk] is the number of queries that are searched, and become
 	// durable, together.
 	Chunk int
+	// DenseLimit is the greatest size, in bytes of float32, to which a sparse matrix is written out.
+	DenseLimit int64
 	// Kernels names the instruction set of the CPU backend: auto, generic, avx2, avx512 or neon.
 	Kernels string
 	// Costs selects the planner's cost table: auto, builtin, or a file.

@@ -37,7 +37,7 @@ const envPrefix = "THRESHER_"
 func settings() []setting {
 	return append([]setting{
 		name("method", "auto", "how to search", func(c *Config) *string { return &c.Method }),
-		name("metric", "ip", "how vectors are compared", func(c *Config) *string { return &c.Metric }),
+		name("metric", "", "how vectors are compared; needed unless the atoms are a prepared collection, which has a metric", func(c *Config) *string { return &c.Metric }),
 		name("basis", "auto", "coordinates that looks read: auto = rotated, raw = as given", func(c *Config) *string { return &c.Basis }),
 		name("backend", "auto", "device that searches", func(c *Config) *string { return &c.Backend }),
 		{
@@ -84,6 +84,7 @@ func settings() []setting {
 			set: func(c *Config, text string) error { return parseInt(&c.Chunk, text, 1, MaxChunk) },
 			get: func(c *Config) any { return c.Chunk },
 		},
+		size("dense_limit", "1GiB", "greatest size to which a sparse matrix of a file of vectors is written out as float32", 1, func(c *Config) *int64 { return &c.DenseLimit }),
 		name("kernels", "auto", "instruction set of the cpu backend", func(c *Config) *string { return &c.Kernels }),
 		name("costs", "auto", "cost table for comparing plans: auto = measured once on this machine and cached; builtin = by kernels and the maker of the processor; or a file written by bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
 		{

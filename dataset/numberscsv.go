@@ -19,7 +19,7 @@ type numbersCSV struct {
 
 func openNumbersCSV(src *source, columns []string) (NumberReader, error) {
 	n := &numbersCSV{csvRows: newCSVRows(src)}
-	record, err := n.readHeader()
+	record, err := n.readHeader("", "", true)
 	if err != nil {
 		return nil, err
 	}
@@ -83,5 +83,8 @@ func parseNumber(field string) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("value %.40s is beyond the range of float64", text)
 	}
-	return finiteNumber(v)
+	if v, err = finiteNumber(v); err != nil {
+		return 0, err
+	}
+	return writtenNumber(text, v)
 }

@@ -67,6 +67,8 @@ type Options struct {
 	Log    *slog.Logger // nil discards records
 
 	lameDuck <-chan struct{} // for tests: its end replaces that of Timeouts.LameDuck
+	// lastAnswers is how long requests may take to end after their work was stopped; 0 means 5 s.
+	lastAnswers time.Duration
 }
 
 // Limits bound requests; sizes are in bytes.
@@ -77,6 +79,7 @@ type Limits struct {
 	GiveWay     int64 // bytes a second below which a body or answer may lose its memory to others that wait
 	Upload      int64 // of a file, or of a collection's rows
 	Files       int64 // of all files together; 0 means no limit
+	Dense       int64 // of a sparse matrix written out; 0 means dataset.DefaultDenseLimit
 	Memory      int64 // of all collections together; 0 means no limit
 	Queries     int   // of one search
 	K           int

@@ -22,6 +22,7 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		Path   string `json:"path"`
 		Column string `json:"column"`
 		IDs    string `json:"ids"`
+		Header string `json:"header"`
 	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
@@ -36,13 +37,13 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	if strings.HasSuffix(f.Path, collectionSuffix) {
-		return c.openCollection(ctx, &f.form, f.Path, f.Column+f.IDs)
+		return c.openCollection(ctx, &f.form, f.Path, f.Column+f.IDs+f.Header)
 	}
 	o, err := f.options(c.s.o.Threads)
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.Column == "" && f.IDs == "" {
+	if f.Column == "" && f.IDs == "" && f.Header == "" {
 		rows, dim, held, err := c.mapNPY(f.Path)
 		if err != nil {
 			return nil, nil, err
@@ -52,7 +53,10 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 			return c.shelve(ctx, rows, dim, held, f.Device, o)
 		}
 	}
-	r, err := dataset.Open(f.Path, &dataset.Options{Column: f.Column, IDs: f.IDs})
+	r, err := dataset.Open(f.Path, &dataset.Options{
+		Column: f.Column, IDs: f.IDs, Header: f.Header, DenseLimit: c.s.o.DenseLimit,
+		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "THRESHER_DENSE_LIMIT"},
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +71,11 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 	if err := dataset.CheckIDs(f.Path, m.IDs); err != nil {
 		return nil, nil, err
 	}
+	o.Coordinates = dataset.LayoutOf(r).Coordinates()
 	reply, _, err := c.shelve(ctx, m.Data, m.Dim, nil, f.Device, o)
+	if info, ok := reply.(*about); ok {
+		info.VectorColumns = dataset.LayoutOf(r).String()
+	}
 	if err != nil || m.IDs == nil {
 		return reply, nil, err
 	}

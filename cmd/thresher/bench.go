@@ -18,21 +18,24 @@ import (
 
 type benchFlags struct {
 	atoms, queries string
-	sets           []string
-	ks             []int
-	count          int
-	repeats        int
-	sigma          float64
-	pulls, plans   bool
-	calibrate      bool
-	json           bool
-	setGiven       bool // --set was given
+	// atomsColumn and queriesColumn name the columns of the vectors.
+	atomsColumn, queriesColumn string
+
+	sets         []string
+	ks           []int
+	count        int
+	repeats      int
+	sigma        float64
+	pulls, plans bool
+	calibrate    bool
+	json         bool
+	setGiven     bool // --set was given
 }
 
 func newBenchCommand(a *app) *cobra.Command {
 	f := &benchFlags{}
 	cmd := &cobra.Command{
-		Use:   "bench [--pulls | --plans | --calibrate] [--atoms FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...]",
+		Use:   "bench [--pulls | --plans | --calibrate] [--atoms FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...] [--metric NAME]",
 		Short: "Time the methods against the dense scan, or count what they read",
 		Long: `Time adaptive and certain against the dense scan, interleaved in one run, so that
 the ratios hold on a busy machine; or, with --pulls, count the coordinates that each
@@ -59,7 +62,11 @@ normal-custom (arXiv 2212.07551).`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
+	vectorsColumn(fs, "atoms-column")
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries")
+	fs.StringVar(&f.queriesColumn, "queries-column", "", columnHelp("the queries"))
+	a.reading.add(fs)
 	fs.StringSliceVar(&f.sets, "set", []string{"embeddings"}, "generated `sets` instead of files")
 	fs.IntSliceVarP(&f.ks, "ks", "k", []int{1, 10}, "numbers of atoms wanted")
 	fs.IntVar(&f.count, "count", 64, "queries to use, from the first")
@@ -69,7 +76,7 @@ normal-custom (arXiv 2212.07551).`,
 	fs.BoolVar(&f.plans, "plans", false, "time the ladders that the planner chooses from")
 	fs.BoolVar(&f.calibrate, "calibrate", false, "measure the costs that the planner compares plans by")
 	fs.BoolVar(&f.json, "json", false, "one JSON object for each row on stdout")
-	addSettings(cmd, "metric", "delta", "seed", "threads", "backend", "device", "kernels", "costs")
+	addSettings(cmd, "metric", "delta", "seed", "threads", "backend", "device", "dense_limit", "kernels", "costs")
 	fs.Lookup("backend").Usage += autoIsCPU
 	return cmd
 }
@@ -117,6 +124,17 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 	if f.calibrate {
 		return a.calibrate(ctx, f.json)
 	}
+	sets := make([]benchSet, len(f.sets))
+	for i, text := range f.sets {
+		var err error
+		if sets[i], err = parseBenchSet(text); err != nil {
+			return fmt.Errorf("bench: --set: %w", err)
+		}
+	}
+	metric, err := givenMetric(a.config.Metric, "vectors to measure by have none")
+	if err != nil {
+		return err
+	}
 	var rows benchTable
 	switch {
 	case f.pulls:
@@ -131,17 +149,14 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 		if err != nil {
 			return err
 		}
+		data.metric = metric
 		if err := a.measure(ctx, f, data, rows); err != nil {
 			return err
 		}
 		return rows.flush()
 	}
-	for _, text := range f.sets {
-		set, err := parseBenchSet(text)
-		if err != nil {
-			return fmt.Errorf("bench: --set: %w", err)
-		}
-		data := &benchData{name: set.name, n: set.n, d: set.d, m: f.count}
+	for _, set := range sets {
+		data := &benchData{name: set.name, n: set.n, d: set.d, m: f.count, metric: metric}
 		data.atoms, data.queries = set.generate(f.count, a.config.Seed)
 		if err := a.measure(ctx, f, data, rows); err != nil {
 			return err
@@ -157,10 +172,6 @@ type benchTable interface {
 }
 
 func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows benchTable) error {
-	var err error
-	if data.metric, err = collection.ParseMetric(a.config.Metric); err != nil {
-		return err
-	}
 	first, err := a.openBackend()
 	if err != nil {
 		return err
@@ -191,16 +202,19 @@ func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, err
 		return nil, err
 	}
 	defer in.remove()
-	atoms, err := dataset.ReadAll(ctx, in.path, &dataset.Options{FindIDs: true})
+	atoms, _, err := in.readAll(ctx, &dataset.Options{Column: f.atomsColumn, FindIDs: true})
 	if err != nil {
-		return nil, in.named(err)
+		return nil, err
 	}
 	queries, err := a.openInput(ctx, "queries", f.queries)
 	if err != nil {
 		return nil, err
 	}
 	defer queries.remove()
-	r, err := queries.open(nil)
+	if queries, err = in.alike(queries, f.atomsColumn); err != nil {
+		return nil, err
+	}
+	r, err := queries.openQueries(f.queriesColumn)
 	if err != nil {
 		return nil, err
 	}

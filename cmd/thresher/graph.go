@@ -26,7 +26,7 @@ type graphFlags struct {
 func newGraphCommand(a *app) *cobra.Command {
 	f := &graphFlags{searchFlags: searchFlags{verb: graph}}
 	cmd := &cobra.Command{
-		Use:   "graph --atoms FILE -k N --out FILE",
+		Use:   "graph --atoms FILE [--metric NAME] -k N --out FILE",
 		Short: "Find the k nearest neighbours of every atom: a k-NN graph",
 		Long: `Find the k nearest neighbours of every atom among the other atoms: a k-NN graph.
 
@@ -51,7 +51,9 @@ was killed.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
+	vectorsColumn(fs, "atoms-column")
+	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", "", "`file` for the graph, ending in .npz, .parquet or .jsonl")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every row")
@@ -148,6 +150,10 @@ func (g *graphSearch) buildRequest() (batch.Request, error) {
 	if g.k > n-1 {
 		g.warnings = append(g.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", g.k, n-1))
 		g.k = n - 1
+	}
+	g.columns = columnsOf(g.atoms.columns, nil)
+	if w := join.LikenessWarning(g.atoms.Collection); w != "" {
+		g.warnings = append(g.warnings, w)
 	}
 	rows := g.out.rows
 	rows.n, rows.k, rows.metric, rows.names = n, g.k, g.atoms.Metric, g.atoms.names

@@ -14,8 +14,9 @@ import (
 
 // pairsSummary is the report at the end of pairs.
 type pairsSummary struct {
-	Atoms     int     `json:"atoms"`
-	Dimension int     `json:"dimension"`
+	Atoms     int `json:"atoms"`
+	Dimension int `json:"dimension"`
+	columnsRead
 	Rows      int64   `json:"rows"` // compared with the atoms: the atoms themselves, or those of --with
 	Metric    string  `json:"metric"`
 	MinScore  float64 `json:"min_score"`
@@ -53,6 +54,7 @@ type pairsSummary struct {
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	Resumed   int64    `json:"resumed"`
+	Warnings  []string `json:"warnings,omitempty"`
 	Output    string   `json:"output"`
 }
 
@@ -129,6 +131,7 @@ func (p *pairing) report() error {
 func (s *pairsSummary) print(a *app) error {
 	t := newTable(a.err)
 	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	s.columnsRead.print(t)
 	if s.PairsPerRowWith != nil {
 		t.row("with", fmt.Sprintf("%d rows", s.Rows))
 	}
@@ -153,6 +156,9 @@ func (s *pairsSummary) print(a *app) error {
 	t.row("time", fmt.Sprintf("load %s, build %s, search %s, write %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds), seconds(s.WriteSeconds)))
 	printUnusedGPUs(t, s.GPUUnused)
 	t.row("output", strings.TrimSuffix(s.Output+", "+s.Components.Output, ", "))
+	for _, w := range s.Warnings {
+		t.row("warning", w)
+	}
 	return t.flush()
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,13 +18,16 @@ import (
 
 // goalFlags name the files and columns that say what each query asks for itself.
 type goalFlags struct {
-	exclude                             string
+	exclude, zeros                      string
+	integers                            string
 	kColumn, floorColumn, ceilingColumn string
 	scoreLimits
 }
 
 func (f *goalFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.exclude, "exclude", "", "`file` of the atoms that each query may not return, a list a query: a sparse matrix of scipy (.npz), .jsonl or .ivecs; - is standard input")
+	fs.StringVar(&f.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its atom: `keep or drop`; without it such a zero is an error")
+	fs.StringVar(&f.integers, "integers", "", "what integers in answers and in --exclude are where the atoms have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each (.parquet, .arrow, .csv, .jsonl; array of .npz); null is -k")
 	fs.StringVar(&f.floorColumn, "floor-column", "", "`column` of the queries with the least score of each (distances: the greatest); null is no limit")
 	fs.StringVar(&f.ceilingColumn, "ceiling-column", "", "`column` of the queries with the greatest score of each (distances: the least), for hard negatives; null is no limit")
@@ -60,8 +64,11 @@ type queryGoals struct {
 // returns nil. The caller calls
 // close.
 func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude input, m int64, k int, metric collection.Metric) (*queryGoals, error) {
-	if err := f.scoreLimits.check(metric); err != nil {
+	if err := cmp.Or(f.scoreLimits.check(metric), f.checkIntegers()); err != nil {
 		return nil, err
+	}
+	if f.zeros != "" && f.exclude == "" {
+		return nil, fmt.Errorf("--zeros %s: there is no --exclude, to whose sparse matrix it applies", f.zeros)
 	}
 	if f.exclude == "" && len(f.columns()) == 0 {
 		return nil, nil
@@ -75,7 +82,7 @@ func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude inpu
 		g.mostK = k
 	}
 	if f.exclude != "" {
-		if err := surveyExclusions(ctx, exclude, queries, m); err != nil {
+		if err := surveyExclusions(ctx, exclude, queries, m, f.zeros); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +100,7 @@ func (g *queryGoals) open(exclude input) (err error) {
 		}
 	}
 	if g.goalFlags.exclude != "" {
-		g.exclude, err = openExclusions(exclude)
+		g.exclude, err = openExclusions(exclude, g.zeros)
 	}
 	return err
 }
@@ -173,6 +180,9 @@ func (g *queryGoals) resolve(ids *atomIDs, n int) error {
 	g.atoms = n
 	if g.exclude == nil {
 		return nil
+	}
+	if err := ids.useIntegers(g.integers); err != nil {
+		return err
 	}
 	return g.exclude.resolve(ids, n)
 }

@@ -42,12 +42,13 @@ certificate.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runServe(cmd.Context(), demo) },
 	}
 	cmd.Flags().BoolVar(&demo, "demo", false, "create the collection demo from the doc comments of Go's standard library, and print how to search it")
-	addSettings(cmd, append(config.ServerKeys(), "threads", "backend", "device", "kernels", "costs")...)
+	addSettings(cmd, append(config.ServerKeys(), "threads", "dense_limit", "backend", "device", "kernels", "costs")...)
 	return cmd
 }
 
-// closeWait bounds the time to close the server after it stopped serving.
-const closeWait = 30 * time.Second
+// closeWait bounds the time to close the server after it stopped serving, and so, together with the
+// limit of draining, the time from SIGTERM to the end of the process, whatever still runs.
+const closeWait = 9 * time.Second
 
 // traceWait bounds the time to export the last traces.
 const traceWait = 5 * time.Second
@@ -68,7 +69,11 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, pool.close()) }()
+	defer func() {
+		if !errors.Is(err, service.ErrRunning) { // which may use the backends for ever
+			err = errors.Join(err, pool.close())
+		}
+	}()
 	for _, s := range unusedGPUs(pool.unused) {
 		a.log.Warn("a GPU is not used", "reason", s)
 	}
@@ -193,7 +198,7 @@ func (a *app) serviceOptions() service.Options {
 		Dir: c.Data, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
 		AnyHost: c.Insecure || !c.Loopback(),
 		Limits: service.Limits{
-			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Memory: c.MaxMemory,
+			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Dense: a.config.DenseLimit, Memory: c.MaxMemory,
 			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Listed: c.MaxListed, Collections: c.MaxCollections,
 			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
 			ClientRate: float64(c.ClientRate), ClientBurst: c.ClientBurst, ClientSearches: c.ClientSearches,

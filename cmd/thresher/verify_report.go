@@ -13,11 +13,13 @@ const shown = 10
 // verifyReport is the result that verify prints.
 type verifyReport struct {
 	Queries int64 `json:"queries"` // in the answers
+	columnsRead
 	*tasks.VerifySummary
 
-	kColumn   string // has the k of each query; "" if it is K
-	bare      bool   // the answers have no certificates
-	guarantee string // of such answers, by the flag; "" for what their file states
+	kColumn string // has the k of each query; "" if it is K
+	bare    bool   // the answers have no certificates
+	flag    bool   // and a flag says what their guarantee is
+	stating bool   // their file does
 }
 
 // verdict returns the error that sets the exit code.
@@ -26,6 +28,10 @@ func (r *verifyReport) verdict(strict bool) error {
 		return fmt.Errorf("%d of %d answers are malformed, %d of them too short; if a deadline cut the search short, --certificates says so",
 			r.Malformed, r.Checked, r.Short)
 	}
+	if r.Malformed > 0 && r.Partial > 0 && r.bare {
+		return fmt.Errorf("%d of %d answers are malformed, %d are of searches that were stopped; their open bounds are in the file of search --certificates",
+			r.Malformed, r.Checked, r.Partial)
+	}
 	return r.Verdict(strict)
 }
 
@@ -33,12 +39,13 @@ func (r *verifyReport) verdict(strict bool) error {
 func (r *verifyReport) print(w io.Writer) error {
 	t := newTable(w)
 	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.goal()))
+	r.columnsRead.print(t)
 	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, ""))+r.origin())
 	if granted := r.Granted.String(); granted != "" {
 		t.row("granted", granted)
 	}
-	for _, rule := range r.RulesUsed() {
-		t.row("rule", rule)
+	for _, criterion := range r.CriteriaUsed() {
+		t.row("criterion", criterion)
 	}
 	t.row("wrong", r.Wrong)
 	if r.Exceeding > 0 {
@@ -70,8 +77,10 @@ func (r *verifyReport) origin() string {
 	switch {
 	case !r.bare:
 		return ""
-	case r.guarantee != "":
+	case r.flag:
 		return ", by --guarantee"
+	case r.stating:
+		return ", by their file"
 	}
 	return ", as their file says nothing else"
 }

@@ -90,7 +90,7 @@ func buildAtlas() (a *atlas, end func(), err error) {
 		{"numbers", 50, wire.Naming{Int: func(row int64) int64 { return 1000 + row }}},
 		{"names", 50, wire.Naming{Name: func(row int64) string { return fmt.Sprintf("n%d", row) }}},
 	} {
-		c, err := collection.Build(context.Background(), gaussian(uint64(i), x.atoms), dim, &collection.Options{Seed: 1})
+		c, err := collection.Build(context.Background(), gaussian(uint64(i), x.atoms), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 		if err != nil {
 			return a, end, err
 		}
@@ -166,10 +166,12 @@ func (a *atlas) use(_ context.Context, name string, version int64) (shelf, error
 	return nil, problem.New(problem.UnknownCollection, "there is no version %d of %q", version, name)
 }
 
-func (s *atlasShelf) dim() int            { return dim }
-func (s *atlasShelf) len() int            { return s.engine.Collection().N }
-func (s *atlasShelf) naming() wire.Naming { return s.ids }
-func (s *atlasShelf) release()            { s.uses.Done() }
+func (s *atlasShelf) dim() int { return dim }
+func (s *atlasShelf) len() int { return s.engine.Collection().N }
+
+func (s *atlasShelf) coordinates() []string { return nil }
+func (s *atlasShelf) naming() wire.Naming   { return s.ids }
+func (s *atlasShelf) release()              { s.uses.Done() }
 
 func (s *atlasShelf) search(ctx context.Context, req batch.Request) (*batch.Response, error) {
 	if s.before != nil {

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, seconds, whole
+from thresher._arguments import Deadline, Device, Method, Metric, metric_name, seconds, whole
 from thresher._arrays import Vectors
 from thresher._columns import names_of
 from thresher._index import Index
@@ -23,7 +23,7 @@ def knn(
     queries: Vectors,
     vectors: Vectors,
     k: int,
-    metric: Metric = "ip",
+    metric: Metric | None = None,
     method: Method = "auto",
     delta: float = 0.01,
     *,
@@ -44,8 +44,8 @@ def knn(
     k : int
         How many are wanted.
     metric : {"ip", "cosine", "l2"}
-        Inner product, cosine, or squared Euclidean distance; 0 and 1 as in FAISS (whose default
-        is 1). An Index has its own.
+        As in `Index`, where it is required, too: ``faiss.knn`` has ``l2`` if none is given. An
+        Index has its own.
     method : str
         ``auto`` takes what is fastest, and each answer is wrong with probability at most delta;
         ``exact`` and ``certain`` are never wrong.
@@ -72,7 +72,7 @@ def knn(
     Examples
     --------
     >>> import numpy as np, thresher
-    >>> scores, ids = thresher.knn([[1.0, 0.0]], [[0.2, 0.9], [0.9, 0.1], [0.5, 0.5]], k=2)
+    >>> scores, ids = thresher.knn([[1.0, 0.0]], [[0.2, 0.9], [0.9, 0.1], [0.5, 0.5]], k=2, metric="ip")
     >>> ids.tolist()
     [[1, 2]]
     """
@@ -100,6 +100,8 @@ def knn(
 
 def as_index(vectors: Any, metric: Any, *, name: str = "vectors", **settings: Any) -> tuple[Index, bool]:
     """Return vectors as an index, and whether it is to be closed after use."""
-    if isinstance(vectors, Index):
-        return vectors, False
-    return Index(vectors, metric="ip" if metric is None else metric, **settings), True
+    if not isinstance(vectors, Index):
+        return Index(vectors, metric=metric, **settings), True
+    if metric is not None and metric_name(metric) != vectors.metric:
+        raise ValueError(f"metric: {metric!r} is asked for, and {name} is an index by {vectors.metric!r}")
+    return vectors, False
