@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import gc
 import os
 import platform
 import subprocess
@@ -11,6 +12,7 @@ import tempfile
 import numpy as np
 import pytest
 
+import thresher
 from thresher import _memory, _segments, _worker
 
 pytestmark = pytest.mark.skipif(not _memory.LINUX, reason="the ways are those of Linux")
@@ -36,6 +38,13 @@ class Libc:
 
 def without_python(monkeypatch):
     monkeypatch.delattr(os, "memfd_create", raising=False)
+
+
+def refused_to_python(monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "memfd_create", refuse, raising=False)
 
 
 def without_syscall(monkeypatch):
@@ -89,10 +98,11 @@ def searched():
     [
         (lambda _: None, "os.memfd_create", "/memfd:thresher"),
         (without_python, "the system call memfd_create", "/memfd:thresher"),
+        (refused_to_python, "the system call memfd_create", "/memfd:thresher"),
         (without_syscall, "a file in /dev/shm", "/dev/shm/thresher-"),
         (without_shm, "a file in the folder for temporary files", "{tmp}/thresher-"),
     ],
-    ids=["all", "no os.memfd_create", "no system call", "no /dev/shm"],
+    ids=["all", "no os.memfd_create", "os.memfd_create refused", "no system call", "no /dev/shm"],
 )
 def test_the_next_way_is_taken(monkeypatch, tmp_path, take_away, way, where):
     take_away(monkeypatch)
@@ -257,18 +267,69 @@ def run(program, *args):
 
 
 MANY = """
-import os, resource
+import os, resource, sys
 import numpy as np, thresher
-resource.setrlimit(resource.RLIMIT_NOFILE, (512, 512))
+from thresher import _segments
+limit, count, _segments._COPIED = map(int, sys.argv[1:])
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 x = np.random.default_rng(0).standard_normal((20, 8)).astype("f")
-held = [thresher.Index(x, metric="ip") for _ in range(600)]
+held = [thresher.Index(x, metric="ip") for _ in range(count)]
 assert all((index.search(x[:1], 1).ids == held[0].search(x[:1], 1).ids).all() for index in held[::50])
-print(len(held), len(os.listdir("/proc/self/fd")) < 100)
+print(len(held), len(os.listdir("/proc/self/fd")))
 """
 
 
-def test_hundreds_of_indices_live_at_once():
-    assert run(MANY).split() == ["600", "True"]
+@pytest.mark.parametrize(("limit", "count"), [(256, 300), (512, 600)])
+@pytest.mark.parametrize(("copied", "held"), [(_segments._COPIED, 0), (0, _segments._KEPT)], ids=["small", "large"])
+def test_hundreds_of_indices_live_at_once(limit, count, copied, held):
+    built, descriptors = map(int, run(MANY, str(limit), str(count), str(copied)).split())
+    assert built == count
+    assert held <= descriptors < held + 30
+
+
+@pytest.mark.parametrize(("mebibytes", "held"), [(63, 0), (65, 1)])
+def test_descriptors_of_one_large_index(mebibytes, held):
+    _worker.get()
+    vectors = np.zeros((mebibytes << 4, 1 << 14), np.float32)
+    vectors[:, 0] = np.arange(len(vectors))
+
+    def count():
+        return [len(os.listdir(f"/proc/{process}/fd")) for process in ("self", _worker.get().process)]
+
+    with thresher.Index(vectors[:2], metric="ip"):
+        before = count()
+    with thresher.Index(vectors, metric="ip") as index:
+        assert index.search(vectors[-1:], 1).ids.tolist() == [[len(vectors) - 1]]
+        assert count() == [before[0] + held, before[1]]
+    assert count() == before
+
+
+def test_the_largest_segments_keep_their_descriptors(monkeypatch):
+    monkeypatch.setattr(_segments, "_COPIED", 1 << 10)
+    monkeypatch.setattr(_segments, "_KEPT", 3)
+    monkeypatch.setattr(_segments, "_keeping", {})
+    sizes = [500, 900, 300, 700, 800, 300, 600]
+    arrays = [_segments.empty((n, 16)) for n in sizes]
+
+    def keeping():
+        return [a.shape[0] for a in arrays if _segments.segment_of(a)[0].file.fd >= 0]
+
+    answers = []
+    for _ in range(2):  # the second worker has copies
+        worker = _worker.Worker()
+        try:
+            for i, array in enumerate(arrays):
+                array[:] = np.random.default_rng(i).standard_normal(array.shape)
+                info, _ = worker.call("build", {"metric": "ip"}, {"vectors": array})
+                fields = {"handle": info["handle"], "k": 5, "method": "certain"}
+                answers.append(worker.call("search", fields, {"queries": array[:3]})[1]["ids"])
+        finally:
+            worker.close()
+        assert keeping() == [900, 700, 800]
+    np.testing.assert_array_equal(answers[: len(sizes)], answers[len(sizes) :])
+    del array, arrays[1]
+    gc.collect()
+    assert sorted(f.size for f in _segments._keeping.values()) == [700 * 64, 800 * 64]
 
 
 # A filter by which memfd_create is refused to this process and to those that it starts.

@@ -27,7 +27,13 @@ __all__ = ["Segment", "empty", "file_of", "segment_of", "shared", "write_array"]
 # where a mapping holds a descriptor.
 _COPIED = 64 << 20
 
+# Of the larger ones so many keep theirs, the largest, so that descriptors do not run out.
+_KEPT = 64
+
 _numbers = itertools.count(1)
+
+# The files of segments that workers have mapped and that keep their descriptors, by number.
+_keeping: dict[int, _File] = {}
 
 
 def contents(fd: int) -> Any:
@@ -61,21 +67,30 @@ class Segment(mmap.mmap):
         except BaseException:
             os.close(fd)
             raise
-        segment.number, segment.file, segment.forget = next(_numbers), _File(fd), []
+        segment.number, segment.file, segment.forget = next(_numbers), _File(fd, size), []
         weakref.finalize(segment, _forget, segment.number, segment.file, segment.forget).atexit = False
         return segment
 
     def was_mapped(self) -> None:
-        """Note that a worker has the segment, or its descriptor is on the way to one."""
+        """Note that a worker has the segment, or its descriptor is on the way to one.
+
+        The caller holds the lock under which descriptors are sent: one of another segment may be closed.
+        """
         if len(self) <= _COPIED:
             self.file.close()
+            return
+        _keeping[self.number] = self.file
+        if len(_keeping) > _KEPT:
+            _, number = min((file.size, number) for number, file in list(_keeping.items()))
+            if (smallest := _keeping.pop(number, None)) is not None:
+                smallest.close()
 
 
 class _File:
-    """The descriptor of a segment, -1 once it is closed."""
+    """The descriptor of a segment, -1 once it is closed, and its size in bytes."""
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
+    def __init__(self, fd: int, size: int) -> None:
+        self.fd, self.size = fd, size
 
     def close(self) -> None:
         fd, self.fd = self.fd, -1
@@ -85,6 +100,7 @@ class _File:
 
 
 def _forget(number: int, file: _File, told: list[weakref.WeakMethod[Callable[[int], None]]]) -> None:
+    _keeping.pop(number, None)
     file.close()
     for weak in told:
         if (tell := weak()) is not None:
@@ -95,8 +111,8 @@ def empty(shape: int | tuple[int, ...], dtype: npt.DTypeLike = np.float32) -> np
     """Return an array in memory that workers share, filled with zeros: searches take it without a copy.
 
     Contiguous slices of it are taken without a copy, too. An array holds a file descriptor until it
-    is first used; above 64 MiB, as long as it lives, so that processes forked from this one share it
-    as well. Where memory cannot be shared it is an array like any other.
+    is first used; the 64 largest above 64 MiB, as long as they live, so that processes forked from
+    this one share them as well. Where memory cannot be shared it is an array like any other.
 
     Parameters
     ----------
