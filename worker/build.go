@@ -81,7 +81,10 @@ func (v *volume) about(handle int64) *about {
 
 // build makes a collection of the array vectors.
 func (c *call) build(ctx context.Context) (any, *sheet, error) {
-	var f form
+	var f struct {
+		form
+		Once *once `json:"once"`
+	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +99,35 @@ func (c *call) build(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if f.Once != nil && o.Basis == collection.Rotated {
+		if o.NoCodes, err = c.scans(ctx, f.Once, f.Device, len(rows)/dim, dim, o.Metric); err != nil {
+			return nil, nil, err
+		}
+	}
 	return c.shelve(ctx, rows, dim, held, f.Device, o)
+}
+
+// once says what a collection will be searched for, once; then codes are built only if that pays.
+type once struct {
+	Queries int64        `json:"queries"`
+	K       int          `json:"k"`
+	Method  batch.Method `json:"method"`
+}
+
+// scans reports whether n rows of dim columns, searched once on a device, are scanned as they lie.
+func (c *call) scans(ctx context.Context, o *once, device string, n, dim int, metric collection.Metric) (bool, error) {
+	if o.Queries < 0 || o.K < 0 {
+		return false, wrong("once", "%d queries and k = %d, at least 0", o.Queries, o.K)
+	}
+	req := batch.Request{Method: o.Method, K: o.K}
+	if o.Method == batch.Exact || c.s.o.Costs == nil {
+		return o.Method == batch.Exact, nil
+	}
+	costs, err := c.s.o.Costs(ctx, device)
+	if costs == nil || err != nil {
+		return false, err
+	}
+	return !req.BuildingPays(n, dim, metric, o.Queries, costs), nil
 }
 
 // vectors returns the matrix of this name, in place if it is shared memory or a file, and the

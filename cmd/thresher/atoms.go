@@ -19,9 +19,9 @@ type atoms struct {
 	load, build time.Duration
 }
 
-// loadAtoms reads vectors and builds a collection, or opens a prepared one. The caller
-// closes the collection.
-func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *collection.Options) (*atoms, error) {
+// loadAtoms reads vectors and makes a collection, with codes if builds says so, or opens a prepared one. The
+// caller closes the collection.
+func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) (*atoms, error) {
 	begun := time.Now()
 	if in.isCollection() {
 		if opt.IDs != "" || opt.Column != "" {
@@ -55,6 +55,9 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	p := a.newProgress("preparing atoms")
 	defer p.done()
 	o.Progress = p.set
+	if o.NoCodes = !builds(m.Rows, m.Dim, o.Metric); o.NoCodes {
+		o.Basis = collection.Rotated // which has nothing to prepare then
+	}
 	c, err := collection.Build(ctx, m.Data, m.Dim, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)

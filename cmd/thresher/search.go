@@ -283,7 +283,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 		return err
 	}
 	columns := &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true}
-	e, err := s.openEngine(ctx, s.in.atoms, columns, s.method, queries.Len(), func(a *atoms) (batch.Request, error) {
+	e, err := s.openEngine(ctx, s.in.atoms, columns, demand{method: s.method, k: s.k, queries: queries.Len()}, func(a *atoms) (batch.Request, error) {
 		s.atoms = a
 		err := s.buildRequest(queries)
 		return s.request, err
