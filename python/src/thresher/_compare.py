@@ -12,7 +12,7 @@ from thresher import _arrays
 from thresher._arguments import Deadline, Device, Method, Metric, probability, text, whole
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
-from thresher._knn import as_index
+from thresher._knn import as_index, once
 from thresher._progress import Progress
 from thresher._result import Result
 
@@ -217,9 +217,11 @@ def recall(
     -------
     Recall
     """
-    index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
+    queries = _arrays.matrix(queries, "queries", one=True)
+    wanted = once(queries, k, text(method, "method"))
+    index, own = as_index(vectors, metric, once=wanted, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        rows = _arrays.matrix(queries, "queries", index.dim)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         if k is not None:
@@ -273,9 +275,11 @@ def certify(
     -------
     Certified
     """
-    index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
+    queries = _arrays.matrix(queries, "queries", one=True)
+    wanted = once(queries, k, text(method, "method"))
+    index, own = as_index(vectors, metric, once=wanted, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        rows = _arrays.matrix(queries, "queries", index.dim)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         width = arrays["answers"].shape[1]
@@ -341,9 +345,11 @@ def verify(
     Verification
         True if no answer is wrong.
     """
-    index, own = as_index(vectors, metric, progress=progress, deadline=deadline)
+    queries = _arrays.matrix(queries, "queries", one=True)
+    wanted = once(queries, None, "exact")  # which needs the vectors alone
+    index, own = as_index(vectors, metric, once=wanted, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim, one=True)
+        rows = _arrays.matrix(queries, "queries", index.dim)
         given = _given(index, answers, scores, len(rows))
         fields, arrays = index._request(
             rows, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None

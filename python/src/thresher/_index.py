@@ -116,12 +116,15 @@ class Index:
         device: Device = "auto",
         progress: Progress = None,
         deadline: Deadline = None,
+        _once: dict[str, Any] | None = None,  # of an index that is searched once: queries, k and method
     ) -> None:
         self._settings: dict[str, Any] = {"metric": metric_name(metric), "device": text(device, "device")}
         if text(basis, "basis") != "auto":
             self._settings["basis"] = basis
         if seed is not None:
             self._settings["seed"] = whole(seed, "seed", 0)
+        if _once is not None:
+            self._settings["once"] = _once
         self._path: str | None = None
         self._rows = shared_rows(vectors, "vectors")
         self._ids = _ids.checked_ids(ids, len(self._rows))

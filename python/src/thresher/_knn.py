@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, seconds, whole
+from thresher import _arrays, _scan, _worker
+from thresher._arguments import Deadline, Device, Method, Metric, metric_name, probability, seconds, text, whole
 from thresher._arrays import Vectors
 from thresher._index import Index
 from thresher._progress import Progress
@@ -73,9 +73,12 @@ def knn(
     [[1, 2]]
     """
     begun, limit = time.monotonic(), seconds(deadline)
-    whole(k, "k")
-    rows = _arrays.matrix(queries, "queries", one=True)
-    index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
+    wanted = once(rows := _arrays.matrix(queries, "queries", one=True), whole(k, "k"), text(method, "method"))
+    if deadline is None and not progress and seed is None and device in ("auto", "cpu") and method in _EXACT:
+        found = _scanned(rows, vectors, k, metric_name(metric), delta)
+        if found is not None:
+            return found
+    index, own = as_index(vectors, metric, once=wanted, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
         if limit is not None:
             limit = max(limit - (time.monotonic() - begun), 1e-3)
@@ -86,8 +89,40 @@ def knn(
             index.close()
 
 
-def as_index(vectors: Any, metric: Any, *, name: str = "vectors", **settings: Any) -> tuple[Index, bool]:
-    """Return vectors as an index, and whether it is to be closed after use."""
+# Methods that a scan answers.
+_EXACT = ("auto", "exact", "certain")
+
+
+def _scanned(
+    queries: npt.NDArray[np.float32], vectors: Any, k: int, metric: str, delta: float
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]] | None:
+    """Return the answers by a scan in this process, None if the worker should answer or refuse."""
+    probability(delta, "delta")
+    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or not vectors.dtype.isnative:
+        return None
+    if vectors.ndim != 2 or not vectors.flags.c_contiguous or len(vectors) == 0 or len(queries) == 0:
+        return None
+    n, dim = vectors.shape
+    if queries.shape[1] != dim or dim == 0 or isinstance(vectors, np.ma.MaskedArray):
+        return None
+    if not _scan.pays(len(queries), n, dim, vectors.nbytes >= _scan.NEAR and _worker.shared(vectors)):
+        return None
+    found = _scan.scan(queries, np.asarray(vectors), min(k, n), metric)
+    return found if found is None or k <= n else _scan.padded(*found, k)
+
+
+def as_index(
+    vectors: Any, metric: Any, *, once: dict[str, Any] | None = None, name: str = "vectors", **settings: Any
+) -> tuple[Index, bool]:
+    """Return vectors as an index, and whether it is to be closed after use.
+
+    once, what it is searched for, keeps the worker from building what few queries have no use for.
+    """
     if isinstance(vectors, Index):
         return vectors, False
-    return Index(vectors, metric="ip" if metric is None else metric, **settings), True
+    return Index(vectors, metric="ip" if metric is None else metric, _once=once, **settings), True
+
+
+def once(queries: npt.NDArray[Any], k: Any, method: str) -> dict[str, Any]:
+    """Return what an index that answers these queries and no others is searched for."""
+    return {"queries": len(queries), "k": 0 if k is None else whole(k, "k"), "method": method}

@@ -1,0 +1,104 @@
+"""Scans in the calling process: the worker's answers, bit for bit."""
+
+import numpy as np
+import pytest
+
+import thresher
+from thresher import _knn, _scan
+
+
+def drawn(rng, kind, n, d):
+    if kind == "counts":  # few values, so that many scores are equal
+        return np.maximum(0, rng.integers(0, 9, (n, d)) - 6).astype(np.float32)
+    rows = rng.standard_normal((n, d), dtype=np.float32)
+    if kind == "norms":
+        rows *= np.exp2(rng.integers(-24, 24, (n, 1))).astype(np.float32)
+    if kind == "offset":
+        rows += 3
+    if kind == "copies":
+        rows[n // 2 :] = rows[: n - n // 2]
+    if kind == "zeros":
+        rows[::5] = 0
+        rows[:, ::3] = 0
+    if kind == "negative zeros":
+        rows[rows < 0] = -0.0
+    return rows
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+@pytest.mark.parametrize("kind", ["normal", "counts", "norms", "offset", "copies", "zeros", "negative zeros"])
+def test_as_the_worker(monkeypatch, metric, kind):
+    rng = np.random.default_rng([3, len(kind), len(metric)])
+    scanned = 0
+    for n, d, m, k in (
+        (1, 1, 1, 1), (7, 3, 2, 7), (300, 31, 1, 10), (1000, 64, 1, 10), (900, 33, 5, 1), (2000, 100, 9, 40),
+        (700, 768, 3, 10), (4000, 16, 70, 3), (3000, 40, 1, 3000), (40000, 8, 30, 10),
+    ):  # fmt: skip
+        vectors = drawn(rng, kind, n, d)
+        queries = np.concatenate(
+            [vectors[:1] + np.float32(0.25), drawn(rng, "normal" if kind == "zeros" else kind, m, d)]
+        )[:m]
+        found = _scan.scan(queries, vectors, k, metric)
+        if found is None:
+            continue
+        scanned += 1
+        monkeypatch.setattr(_scan, "pays", lambda *_: False)
+        want = thresher.knn(queries, vectors, k, metric=metric, method="exact")
+        monkeypatch.undo()
+        np.testing.assert_array_equal(found[1], want[1], err_msg=f"{n} x {d}, {m} queries, k = {k}")
+        np.testing.assert_array_equal(found[0].view(np.int32), want[0].view(np.int32))
+        assert found[0].dtype == want[0].dtype and found[1].dtype == want[1].dtype
+    assert scanned >= (1 if kind == "counts" else 5)
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+def test_left_to_the_worker(metric):
+    rng = np.random.default_rng(5)
+    vectors, query = drawn(rng, "normal", 50, 8), drawn(rng, "normal", 1, 8)
+    assert _scan.scan(query, vectors, 3, metric) is not None
+    for value in (np.nan, np.inf, 1e30):
+        wrong = vectors.copy()
+        wrong[7, 3] = value
+        assert _scan.scan(query, wrong, 3, metric) is None
+        assert _scan.scan(wrong[7:8], vectors, 3, metric) is None
+    assert _scan.scan(query * np.float32(1e-30), vectors, 3, metric) is None
+    assert _scan.scan(query, vectors * np.float32(1e-30), 3, metric) is None
+    copies = np.broadcast_to(vectors[:1], (9000, 8)).copy()
+    assert _scan.scan(query, copies, 3, metric) is None
+    np.testing.assert_array_equal(thresher.knn(query, copies, 3, metric=metric)[1], [[0, 1, 2]])
+
+
+def test_knn_scans_few_queries_itself(monkeypatch, vectors, queries):
+    def worker(*_, **__):
+        raise AssertionError("the worker was asked")
+
+    right = thresher.knn(queries[:3], vectors, 4, metric="ip", seed=1)
+    monkeypatch.setattr(_knn, "as_index", worker)
+    for method in ("auto", "exact", "certain"):
+        found = thresher.knn(queries[:3], vectors, 4, metric="ip", method=method)
+        np.testing.assert_array_equal(found[1], right[1])
+        np.testing.assert_array_equal(found[0], right[0])
+    scores, ids = thresher.knn(queries[0], vectors[:3], 5, metric="ip")
+    assert ids.shape == (1, 5) and (ids[0, 3:] == -1).all() and np.isnan(scores[0, 3:]).all()
+    for given in ({"method": "adaptive"}, {"device": "cuda"}, {"seed": 1}, {"deadline": 5.0}, {"progress": True}):
+        with pytest.raises(AssertionError, match="asked"):
+            thresher.knn(queries[:1], vectors, 4, metric="ip", **given)
+    with pytest.raises(ValueError, match="delta"):
+        thresher.knn(queries[:1], vectors, 4, metric="ip", delta=2.0)
+
+
+def test_pays_for_few():
+    assert _scan.pays(1, 1000, 64, False) and _scan.pays(1, 60000, 768, False) and _scan.pays(64, 60000, 768, False)
+    assert not _scan.pays(10000, 20000, 128, False) and not _scan.pays(64, 60000, 768, True)
+
+
+def test_building_is_part_of_the_price(vectors, queries):
+    """What is searched once by few queries is not built; an index is."""
+    index, _ = _knn.as_index(vectors, "ip", once=_knn.once(queries, 5, "auto"))
+    with index, thresher.Index(vectors, metric="ip") as built:
+        once, often = index.search(queries, 5), built.search(queries, 5, method="exact")
+        assert set(once.certificates["plan"].tolist()) == {"dense, no building"}
+        assert set(once.certificates["guarantee"].tolist()) == {"exact"}
+        assert "no building" not in often.certificates["plan"][0]
+        np.testing.assert_array_equal(once.ids, often.ids)
+        np.testing.assert_array_equal(once.scores, often.scores)
