@@ -88,8 +88,11 @@ def test_knn_scans_few_queries_itself(monkeypatch, vectors, queries):
 
 
 def test_pays_for_few():
-    assert _scan.pays(1, 1000, 64, False) and _scan.pays(1, 60000, 768, False) and _scan.pays(64, 60000, 768, False)
-    assert not _scan.pays(10000, 20000, 128, False) and not _scan.pays(64, 60000, 768, True)
+    for m, n, d in ((1, 1000, 64), (1, 60000, 768), (64, 60000, 768)):
+        assert _scan.pays(m, n, d, 10, False)
+    assert not _scan.pays(10000, 20000, 128, 10, False)
+    assert not _scan.pays(64, 60000, 768, 10, True)  # the worker reads them where they are
+    assert not _scan.pays(64, 1000, 64, 1000, False)
 
 
 def test_building_is_part_of_the_price(vectors, queries):

@@ -105,7 +105,7 @@ def _scanned(
     n, dim = vectors.shape
     if queries.shape[1] != dim or dim == 0 or isinstance(vectors, np.ma.MaskedArray):
         return None
-    if not _scan.pays(len(queries), n, dim, vectors.nbytes >= _scan.NEAR and _worker.shared(vectors)):
+    if not _scan.pays(len(queries), n, dim, min(k, n), _worker.shared(vectors)):
         return None
     found = _scan.scan(queries, np.asarray(vectors), min(k, n), metric)
     return found if found is None or k <= n else _scan.padded(*found, k)

@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NEAR", "padded", "pays", "scan"]
+__all__ = ["padded", "pays", "scan"]
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
-# What calls cost in ns, on one core of an AMD EPYC 9004: a call of the worker, which reads vectors from memory that
-# it shares; a coordinate that is copied there, with the pages that this takes; a product of numpy more than of the
-# worker, and a product's test.
-_CALL, _COPY, _PRODUCT, _TEST = 300e3, 1.3, 0.007, 0.5
+# What calls cost in ns, roughly, on one core of an AMD EPYC 9004: two calls of the worker; a coordinate that is copied
+# to where it reads, with the pages that this takes; a product of numpy more than of the worker, and a product's
+# test; a vector that is scored here, and each coordinate of it.
+_CALLS, _COPY, _PRODUCT, _TEST, _SCORE, _COORDINATE = 500e3, 1.3, 0.007, 0.5, 300, 4
 
-# Blocks of rows whose products and norms are computed one after the other, so that a second-level cache has them;
-# for several queries those that fill a matrix product.
-NEAR, _FAR, _SEVERAL = 768 << 10, 4 << 20, 8
-# How many products are tested at once, and from how many rows the first threshold is.
-_TESTED, _FIRST = 1 << 20, 1024
+# Bytes of the blocks of rows whose products and norms are computed one after the other, so that a cache has them: for
+# one query, for few, of which OpenBLAS multiplies small matrices without copying them, and for more queries.
+_ONE, _FEW, _MANY = 1 << 20, 256 << 10, 2 << 20
+# How many products are tested at once, and of how many groups of rows the greatest make the first threshold.
+_TESTED, _GROUPS = 1 << 20, 128
 # Float64 values of rows that are scored at once.
 _SCORED = 1 << 18
 
@@ -42,10 +42,11 @@ _LEAST, _MOST = 1e-20, 1e20
 _SUBNORMAL = np.full(1, 2.0**-149, np.float32)
 
 
-def pays(queries: int, rows: int, dim: int, shared: bool) -> bool:
+def pays(queries: int, rows: int, dim: int, k: int, shared: bool) -> bool:
     """Tell whether a scan here is expected to take less than handing the vectors to the worker."""
-    handing = _CALL + (0 if shared else _COPY * rows * dim)
-    return queries * rows * (_PRODUCT * dim / _CORES + _TEST) < handing
+    handing = _CALLS + (0 if shared else _COPY * rows * dim)
+    scan = rows * (_PRODUCT * dim / _CORES + _TEST) + k * (_SCORE + _COORDINATE * dim)
+    return queries * scan < handing
 
 
 def scan(queries: Floats, vectors: Floats, k: int, metric: str) -> tuple[Floats, Rows] | None:
@@ -89,12 +90,13 @@ class _Scan:
             return None
         if _SUBNORMAL.astype(np.float64)[0] == 0:  # this thread takes subnormal numbers for 0
             return None
-        block = max(1, (NEAR if self.m < _SEVERAL else _FAR) // (4 * self.dim))
+        size = _ONE if self.m == 1 else _FEW if self.m < 16 else _MANY
+        block = max(1, size // (4 * self.dim))
         chunk = max(block, _TESTED // self.m)
-        scores = np.empty((self.m, min(chunk, self.n)), np.float32)
+        scores = np.empty((min(chunk, self.n), self.m), np.float32)
         for low in range(0, self.n, chunk):
             high = min(low + chunk, self.n)
-            if not self._multiply(scores, low, high, block) or not self._test(scores[:, : high - low], low):
+            if not self._multiply(scores, low, high, block) or not self._test(scores[: high - low], low):
                 return None
         return self._answers()
 
@@ -103,11 +105,11 @@ class _Scan:
         greatest = 0.0  # squared norm of a row, or of several together
         for at in range(low, high, block):
             rows = self.vectors[at : min(at + block, high)]
-            to = scores[:, at - low : at - low + len(rows)]
+            to = scores[at - low : at - low + len(rows)]
             if self.m == 1:
-                np.dot(rows, self.queries[0], out=to[0])
+                np.dot(rows, self.queries[0], out=to[:, 0])
             else:
-                np.matmul(self.queries, rows.T, out=to)
+                np.dot(rows, self.queries.T, out=to)
             if self.metric == "ip":
                 flat = rows.reshape(-1)
                 square = float(np.dot(flat, flat))
@@ -115,10 +117,10 @@ class _Scan:
                     return False
                 greatest = max(greatest, square * (1 + flat.size * _UNIT * 2))
                 continue
-            squares = np.einsum("ij,ij->i", rows, rows)
+            squares = np.einsum("ij,ij->i", rows, rows)[:, np.newaxis]
             most = float(squares.max())
             small = squares <= _LEAST
-            if not most < _MOST or (small.any() and rows[small].any()):  # rows of zeros have no error
+            if not most < _MOST or (small.any() and rows[small[:, 0]].any()):  # rows of zeros have no error
                 return False
             greatest = max(greatest, most * (1 + self.dim * _UNIT * 2))
             if self.metric == "l2":
@@ -141,16 +143,18 @@ class _Scan:
 
     def _test(self, scores: Floats, low: int) -> bool:
         """Keep the rows from row low on that may be among the best; False if they are too many."""
-        if low == 0 and self.k <= scores.shape[1]:
-            head = scores[:, : max(4 * self.k, _FIRST)]
-            kth = np.partition(head, head.shape[1] - self.k, axis=1)[:, head.shape[1] - self.k]
-            self.floor = kth - self.error
-        found = np.flatnonzero(scores >= self._least()[:, np.newaxis])
+        if low == 0 and self.k <= len(scores):
+            greatest, groups = scores, max(_GROUPS, 8 * self.k)
+            if (size := len(scores) // groups) > 2:  # the k-th of the groups' is hardly less than the k-th of all
+                greatest = scores[: size * groups].reshape(size, groups, self.m).max(axis=0)
+            last = len(greatest) - self.k
+            self.floor = np.partition(greatest, last, axis=0)[last] - self.error
+        found = np.flatnonzero(scores >= self._least())
         if self.m == 1:
-            query, row = np.zeros(len(found), np.int64), found
+            row, query = found, np.zeros(len(found), np.int64)
         else:
-            query, row = np.divmod(found, scores.shape[1])
-        self.kept.append((query, row + low, scores[query, row]))
+            row, query = np.divmod(found, self.m)
+        self.kept.append((query, row + low, scores.reshape(-1)[found]))
         # Where the floor is that of all rows so far, little can be dropped.
         return (low == 0 and len(found) <= 2 * self.m * self.k) or self._tighten()
 
@@ -187,7 +191,7 @@ class _Scan:
             best = np.lexsort((row, -score))[np.newaxis, : self.k]
         else:
             order = np.lexsort((row, -score, query))
-            first = np.searchsorted(query, np.arange(self.m))  # which is in order
+            first = np.searchsorted(query[order], np.arange(self.m))
             best = order[first[:, np.newaxis] + np.arange(self.k)]
         shown = score[best]
         return (-2 * shown + 0 if self.metric == "l2" else shown).astype(np.float32), row[best]
