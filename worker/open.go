@@ -50,23 +50,17 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 			return c.shelve(ctx, rows, dim, held, f.Device, o)
 		}
 	}
-	r, err := dataset.Open(f.Path, &dataset.Options{Column: f.Column, IDs: f.IDs})
+	begun, own := time.Now(), o
+	o.Progress = func(done, total int64) { c.report("building", done, total) }
+	built, ids, err := streamed(ctx, f.Path, &dataset.Options{Column: f.Column, IDs: f.IDs}, &o)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer r.Close()
-	m, err := dataset.Drain(ctx, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	if m.Rows == 0 {
-		return nil, nil, wrong("path", "%s has no rows", f.Path)
-	}
-	reply, _, err := c.shelve(ctx, m.Data, m.Dim, nil, f.Device, o)
-	if err != nil || m.IDs == nil {
+	reply, _, err := c.put(ctx, &volume{Collection: built, options: own}, f.Device, begun)
+	if err != nil || ids == nil {
 		return reply, nil, err
 	}
-	arrays, err := namesSheet(c.s.link.passes(), m.IDs)
+	arrays, err := namesSheet(c.s.link.passes(), ids)
 	return reply, arrays, err
 }
 

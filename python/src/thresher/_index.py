@@ -650,8 +650,9 @@ class Index:
         ----------
         path : path
             A file ``.thresher``, which is mapped, not read; or vectors as ``.npy`` (mapped, too),
-            npz, fvecs, bvecs, fbin, u8bin, JSONL, CSV, Parquet, Arrow or safetensors, which the
-            worker reads and Python never holds.
+            npz, fvecs, bvecs, fbin, u8bin, JSONL, CSV, Parquet, Arrow or safetensors. The worker
+            streams these into a file without a name in the folder for temporary files, which takes
+            what vectors and codes take, and maps it; no process holds them in memory of its own.
         metric, basis, seed
             Of vectors; a saved index has its own.
         column, ids : str, optional
