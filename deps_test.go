@@ -18,13 +18,13 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // knows says which packages of this module each room may import, its own
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
-	"cmd/thresher":        {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "device", "gpu", "verify", "worker", "internal/atomicfile", "internal/filelock", "internal/vectors"},
+	"cmd/thresher":        {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/db", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "duel", "slate", "slate/items", "slate/trial", "collection", "dataset", "backend", "cpu", "simd", "device", "gpu", "tasks", "verify", "worker", "internal/atomicfile", "internal/filelock", "internal/vectors"},
 	"config":              {},
 	"service/api":         {},
 	"service/fair":        {},
 	"service/jsonbody":    {"service/problem", "dataset"},
-	"service":             {"slate", "service/api", "service/offline", "service/catalog", "service/db", "service/durable", "service/lostfound", "service/fair", "service/files", "service/jsonbody", "service/metrics", "service/slates", "service/tournaments", "service/trace", "service/oip", "service/problem", "service/web", "service/wire", "verify", "batch", "dataset"},
-	"service/offline":     {"service/api", "service/db", "service/durable", "service/lostfound", "service/catalog", "service/files", "service/jsonbody", "service/problem", "service/wire", "jobs", "batch", "collection", "dataset"},
+	"service":             {"slate", "service/api", "service/offline", "service/catalog", "service/db", "service/durable", "service/lostfound", "service/fair", "service/files", "service/jsonbody", "service/metrics", "service/slates", "service/tournaments", "service/trace", "service/oip", "service/problem", "service/web", "service/wire", "tasks", "verify", "batch", "dataset"},
+	"service/offline":     {"service/api", "service/db", "service/durable", "service/lostfound", "service/catalog", "service/files", "service/jsonbody", "service/problem", "service/wire", "jobs", "tasks", "batch", "collection", "dataset"},
 	"service/catalog":     {"service/api", "service/db", "service/durable", "service/files", "service/lostfound", "service/problem", "batch", "backend", "collection", "dataset"},
 	"service/client":      {"service/api"},
 	"service/db":          {"service/problem", "internal/atomicfile", "internal/filelock"},
@@ -33,7 +33,7 @@ var knows = map[string][]string{
 	"service/files":       {"service/api", "service/db", "service/durable", "service/lostfound", "service/problem"},
 	"service/metrics":     {"batch"},
 	"internal/crashtest":  {},
-	"worker":              {"join", "verify", "batch", "backend", "collection", "dataset"},
+	"worker":              {"tasks", "join", "verify", "batch", "backend", "collection", "dataset"},
 	"service/oip":         {"service/problem", "service/wire", "batch", "dataset"},
 	"service/problem":     {"batch", "backend", "dataset"},
 	"service/slates":      {"service/api", "service/catalog", "service/db", "service/durable", "service/jsonbody", "service/problem", "slate", "dataset"},
@@ -43,6 +43,7 @@ var knows = map[string][]string{
 	"service/wire":        {"service/problem", "batch", "dataset"},
 	"jobs":                {"internal/atomicfile", "internal/filelock"},
 	"join":                {"jobs", "batch", "collection", "dataset", "simd", "internal/atomicfile"},
+	"tasks":               {"verify", "batch", "collection", "dataset"},
 	"verify":              {"batch", "collection"},
 	"batch":               {"batch/plan", "bandit", "bandit/papers", "backend", "collection"},
 	"batch/plan":          {"backend", "bandit", "collection"},

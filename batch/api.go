@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -99,7 +100,7 @@ type Request struct {
 	Goals []QueryGoal
 	// SearchScores asks for Answer.SearchScores.
 	SearchScores bool
-	// Timeout, if positive, ends the search with the best so far.
+	// Timeout, if positive, ends the search with the best so far, as a deadline of its context does.
 	Timeout time.Duration
 	// Sigma is the sub-Gaussian parameter of the published methods, in units of the
 	// reward of one coordinate: the product, or for distances that of papers.Distances.
@@ -121,13 +122,21 @@ type Response struct {
 }
 
 // Complete reports whether no answer was stopped early.
-func (r *Response) Complete() bool {
+func (r *Response) Complete() bool { return r.stopped() == nil }
+
+// stopped returns the error that goes with a partial response: that of the context which ended;
+// nil if all answers are complete.
+func (r *Response) stopped() error {
 	for i := range r.Answers {
-		if r.Answers[i].Certificate.StoppedBy != Done {
-			return false
+		switch r.Answers[i].Certificate.StoppedBy {
+		case Done:
+		case Cancelled:
+			return context.Canceled
+		default:
+			return context.DeadlineExceeded
 		}
 	}
-	return true
+	return nil
 }
 
 // Answer is the answer to one query, best first; ties by ascending id.
@@ -149,9 +158,19 @@ const (
 	GuaranteeCertain       Guarantee = "certain"
 	GuaranteeProbabilistic Guarantee = "probabilistic"
 	GuaranteeHeuristic     Guarantee = "heuristic"
+	// GuaranteeBound is that of an answer whose search was stopped, whatever its method: no atom
+	// that is left out scores above the greater of Certificate.OpenBound and the answer's own
+	// k-th score plus epsilon.
+	GuaranteeBound Guarantee = "bound"
 )
 
-// Law names the basis of the probability of a GuaranteeProbabilistic; see
+// Guarantees lists every guarantee.
+func Guarantees() []Guarantee {
+	return []Guarantee{GuaranteeExact, GuaranteeCertain, GuaranteeProbabilistic, GuaranteeHeuristic, GuaranteeBound}
+}
+
+// Law names the basis of the probability of a GuaranteeProbabilistic, or of a GuaranteeBound with a
+// delta; see
 // docs/guarantee.md, "What a certificate says".
 type Law string
 
@@ -192,7 +211,7 @@ type LookRecord struct {
 type Certificate struct {
 	Method    Method       `json:"method"`
 	Guarantee Guarantee    `json:"guarantee"`
-	Law       Law          `json:"law,omitempty"` // "" unless the guarantee is probabilistic
+	Law       Law          `json:"law,omitempty"` // "" unless a probability is part of the guarantee
 	Delta     float64      `json:"delta"`         // failure probability allowed; 0 when none is needed
 	Epsilon   float64      `json:"epsilon"`       // gap allowed, score units
 	Exact     bool         `json:"exact"`         // no arm was dropped by a bound that can fail

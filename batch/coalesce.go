@@ -106,7 +106,7 @@ func (c *Coalescer) Close() {
 	c.calls.Wait()
 }
 
-// Search answers req as Engine.Search does. It fails with ErrBusy if too many searches
+// Search answers req as Engine.Search does, with a partial response and an error if ctx ends. It fails with ErrBusy if too many searches
 // wait. Request.Timeout includes the wait, Response.Took does not.
 func (c *Coalescer) Search(ctx context.Context, req Request) (*Response, error) {
 	if err := c.countSearch(); err != nil {

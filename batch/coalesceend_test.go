@@ -120,8 +120,9 @@ func TestCoalescerDeserted(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		<-b.over
-		if l.stops(1); b.err != nil {
-			t.Fatal(b.err)
+		l.stops(1)
+		if err := misstated(b.resp, b.err); err != nil {
+			t.Fatal(err)
 		}
 		x := b.resp.Answers[0]
 		if c := x.Certificate; len(x.IDs) != 10 || c.StoppedBy != batch.Deadline || c.OpenBound == nil || len(c.Looks) != 1 || b.resp.Stats.Partial != 1 {

@@ -110,8 +110,11 @@ func newInterrupting(t *testing.T, questions int, o *batch.Options) (*coalescing
 // number, and an open bound that covers all better ones.
 func (a *pending) partly(took time.Duration) {
 	a.l.Helper()
-	if !a.answered() || a.err != nil {
-		a.l.Fatalf("answered %v, error %v", a.answered(), a.err)
+	if !a.answered() {
+		a.l.Fatal("not answered")
+	}
+	if err := misstated(a.resp, a.err); err != nil {
+		a.l.Fatal(err)
 	}
 	if a.took != took {
 		a.l.Errorf("took %v, want %v", a.took, took)
@@ -274,7 +277,7 @@ func TestCoalescerTimeouts(t *testing.T) {
 					req.Method, req.Plan = batch.Exact, ""
 				}
 				resp, err := co.Search(t.Context(), req)
-				if err != nil {
+				if err := misstated(resp, err); err != nil {
 					t.Error(err)
 					return
 				}

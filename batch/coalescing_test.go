@@ -227,8 +227,8 @@ func (a *pending) answered() bool {
 func (a *pending) right() {
 	a.l.Helper()
 	<-a.over
-	if a.err != nil {
-		a.l.Error(a.err)
+	if err := misstated(a.resp, a.err); err != nil {
+		a.l.Error(err)
 		return
 	}
 	alike(a.l, search(a.l, a.l.plain, a.req), a.resp)
@@ -237,8 +237,11 @@ func (a *pending) right() {
 // unseen checks that the search was ended by stop with empty answers.
 func (a *pending) unseen(stop batch.Stop) {
 	a.l.Helper()
-	if !a.answered() || a.err != nil {
-		a.l.Fatalf("answered %v, error %v", a.answered(), a.err)
+	if !a.answered() {
+		a.l.Fatal("not answered")
+	}
+	if err := misstated(a.resp, a.err); err != nil {
+		a.l.Fatal(err)
 	}
 	for _, x := range a.resp.Answers {
 		if c := x.Certificate; len(x.IDs) > 0 || c.StoppedBy != stop || c.OpenBound == nil || c.Exact || c.Looks != nil || c.Pulls > 0 {

@@ -50,7 +50,7 @@ func TestDeadlines(t *testing.T) {
 					}
 					ctx := backendtest.NewCountdown(polls, reason)
 					resp, err := e.Search(ctx, batch.Request{Queries: queries, K: k, Method: method, Delta: 1e-9})
-					if err != nil {
+					if err := misstated(resp, err); err != nil {
 						t.Fatalf("%s, struck after %d: %v", method, polls, err)
 					}
 					struck = ctx.Ended()
@@ -90,7 +90,10 @@ func TestDeadlines(t *testing.T) {
 func TestTimeoutOver(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 3000, 40)
 	e := open(t, rows, 40, nil, 1)
-	resp := search(t, e, batch.Request{Queries: rows[:80], K: 3, Timeout: time.Nanosecond})
+	resp, err := e.Search(t.Context(), batch.Request{Queries: rows[:80], K: 3, Timeout: time.Nanosecond})
+	if err := misstated(resp, err); err != nil {
+		t.Fatal(err)
+	}
 	for _, a := range resp.Answers {
 		if c := a.Certificate; c.StoppedBy != batch.Deadline || c.OpenBound == nil || c.Exact {
 			t.Errorf("certificate %+v", c)

@@ -200,9 +200,10 @@ func (e *Engine) fallback(ctx context.Context) (*Engine, error) {
 	return s, nil
 }
 
-// Search answers req. If ctx or the timeout ends the search, it returns the best answers so
-// far without an error, and their certificates name the reason (StoppedBy). Errors in the
-// request are *RequestError.
+// Search answers req. If ctx or the timeout ends the search before all answers are complete, it
+// returns both the best so far and the error, context.DeadlineExceeded or context.Canceled: a
+// partial answer has the guarantee GuaranteeBound, and its certificate names the reason (StoppedBy).
+// With every other error the response is nil. Errors in the request are *RequestError.
 func (e *Engine) Search(ctx context.Context, req Request) (*Response, error) {
 	e, err := e.current(ctx)
 	if err != nil {
@@ -260,7 +261,8 @@ func (w *work) inParts(ctx context.Context, answer func(lo, hi int, out []Answer
 		took += t
 		p.endPart()
 	}
-	return w.respond(answers, took), nil
+	resp := w.respond(answers, took)
+	return resp, resp.stopped()
 }
 
 // respond makes a response of the answers and reports it to the observer.

@@ -256,3 +256,39 @@ func TestEpsilon(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitsOfShownScores: a score as it is shown, given back as a limit, lets its atom through, and
+// the next float32 beyond it does not.
+func TestLimitsOfShownScores(t *testing.T) {
+	const n, dim, k, m = 500, 40, 12, 25
+	rows := vectors.Gaussian(vectors.Rand(3), n, dim)
+	queries := vectors.Gaussian(vectors.Rand(4), m, dim)
+	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
+		e := open(t, rows, dim, &collection.Options{Metric: metric}, 1)
+		better := float32(math.Inf(1))
+		if metric == collection.Euclidean {
+			better = -better
+		}
+		for _, method := range []batch.Method{batch.Exact, batch.Certain} {
+			best := search(t, e, batch.Request{Queries: queries, K: k, Method: method})
+			for j, a := range best.Answers {
+				goal := func(least, most float32) []int64 {
+					req := batch.Request{Queries: queries[j*dim : (j+1)*dim], Method: method}
+					low, high := float64(least), float64(most)
+					req.MinScore, req.MaxScore = &low, &high
+					return search(t, e, req).Answers[0].IDs
+				}
+				first, last := a.Scores[0], a.Scores[k-1]
+				if got := goal(last, first); fmt.Sprint(got) != fmt.Sprint(a.IDs) {
+					t.Errorf("%v %s: query %d within its scores: %v, want %v", metric, method, j, got, a.IDs)
+				}
+				if got := goal(math.Nextafter32(last, better), first); fmt.Sprint(got) != fmt.Sprint(a.IDs[:k-1]) {
+					t.Errorf("%v %s: query %d above its %d-th score: %v, want %v", metric, method, j, k, got, a.IDs[:k-1])
+				}
+				if got := goal(last, math.Nextafter32(first, -better)); fmt.Sprint(got) != fmt.Sprint(a.IDs[1:]) {
+					t.Errorf("%v %s: query %d below its first score: %v, want %v", metric, method, j, got, a.IDs[1:])
+				}
+			}
+		}
+	}
+}

@@ -340,8 +340,8 @@ func (e *Engine) searchByK(ctx context.Context, req *Request, s backend.Stager, 
 	}
 	all := &Response{Answers: make([]Answer, len(req.Goals))}
 	for i, w := range works {
-		resp, err := answer(ctx, w)
-		if err != nil {
+		resp, err := answer(ctx, w) // with ctx ended, the further ones are empty
+		if resp == nil {
 			return nil, err
 		}
 		for at, j := range split[i].numbers {
@@ -357,7 +357,7 @@ func (e *Engine) searchByK(ctx context.Context, req *Request, s backend.Stager, 
 	for j := range all.Answers {
 		all.Stats.add(&all.Answers[j].Certificate)
 	}
-	return all, nil
+	return all, all.stopped()
 }
 
 // renumber replaces the query number in an error of the subrequest by its number in the

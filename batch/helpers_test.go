@@ -62,7 +62,7 @@ func TestThreadsOfOneQuery(t *testing.T) {
 					for checks := range 3 {
 						ctx := &afterChecks{Context: t.Context()}
 						ctx.left.Store(int64(4 * checks))
-						if _, err := e.Search(ctx, req); err != nil {
+						if err := misstated(e.Search(ctx, req)); err != nil {
 							t.Fatal(err)
 						}
 					}

@@ -118,7 +118,7 @@ func TestTurnsEnd(t *testing.T) {
 	}}
 	req.Turns = turns
 	resp, err := l.Search(ctx, req)
-	if err != nil {
+	if err := misstated(resp, err); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := l.plain.Search(t.Context(), batch.Request{Queries: req.Queries, K: req.K, Method: req.Method, Plan: req.Plan})

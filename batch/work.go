@@ -228,37 +228,13 @@ func (w *work) gap(j int) float64 {
 // epsilon is gap in search-score units.
 func (w *work) epsilon(j int) float64 { return w.e.c.Metric.Gap(w.gap(j)) }
 
-// rounding bounds the rounding error of a float64 score, relative to the product of the
-// norms: the sum of the worst case of every operation, because the errors of equal terms
-// add up.
-func (w *work) rounding() float64 { return float64(w.e.c.Dim+16) * 0x1p-52 }
-
-// floor is MinScore of query j as a search score, less the greatest rounding error of any
-// atom's score; -Inf without MinScore.
+// floor is MinScore of query j as a search score; -Inf without MinScore.
 func (w *work) floor(j int) float64 {
 	limit := w.minScore(j)
 	if limit == nil {
 		return math.Inf(-1)
 	}
-	return w.e.c.Metric.Floor(*limit, w.rounding(), w.norms[j], w.e.maxNorm)
-}
-
-// dropBelowLimit removes from an answer the atoms that reach query j's floor but not
-// MinScore less the rounding of their own score. The floor allows for the rounding of the
-// atom of greatest norm, which can be far more than that of the others.
-func (w *work) dropBelowLimit(j int, a *backend.Answer) {
-	floor := func(norm float64) float64 {
-		return w.e.c.Metric.Floor(*w.minScore(j), w.rounding(), w.norms[j], norm)
-	}
-	n, greatest := 0, floor(0)
-	for i, s := range a.Scores {
-		if s < greatest && s < floor(collection.Norm(w.e.c.Row(int(a.IDs[i])))) {
-			continue
-		}
-		a.IDs[n], a.Scores[n] = a.IDs[i], s
-		n++
-	}
-	a.IDs, a.Scores = a.IDs[:n], a.Scores[:n]
+	return w.e.c.Metric.Floor(*limit)
 }
 
 // emptyAnswer is the answer to a query that no look has seen: no atoms, and an open bound
@@ -317,9 +293,7 @@ func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificat
 		cert.Threshold = &room.thresholds[len(room.thresholds)-1]
 	}
 	if !a.Complete() {
-		cert.StoppedBy = stop
-		bound := a.OpenBound
-		cert.OpenBound = &bound
+		cert.stop(stop, a)
 	}
 	if a.Dense && !w.strategy.Dense() {
 		cert.Fallback = "exact"
@@ -332,9 +306,6 @@ func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificat
 		cert.Looks = looks
 	}
 	out.Limited = w.k == 0 && w.req.Limit > 0 && len(a.IDs) >= w.req.Limit
-	if w.minScore(j) != nil {
-		w.dropBelowLimit(j, a)
-	}
 	w.recordCandidates(j, cert, a.IDs)
 	out.IDs, out.Scores = a.IDs, scores[:len(a.IDs):len(a.IDs)]
 	for i, s := range a.Scores {
@@ -342,6 +313,16 @@ func (w *work) certify(out *Answer, j int, a *backend.Answer, common *Certificat
 	}
 	if w.req.SearchScores {
 		out.SearchScores = a.Scores
+	}
+}
+
+// stop makes c the certificate of a partial answer. Arms that a look dropped score less than the
+// k-th score plus epsilon, but with probability delta if the look's bound can fail.
+func (c *Certificate) stop(why Stop, a *backend.Answer) {
+	bound := a.OpenBound
+	c.Guarantee, c.StoppedBy, c.OpenBound = GuaranteeBound, why, &bound
+	if !a.Random {
+		c.Law, c.Delta = "", 0
 	}
 }
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
+from answers import NOT_COUNTED, by_rule
 from markdown import digits, table
 from race_goals import BEHIND, BESIDE, CAUSES, SIZES, beside_adaptive, goals, mean, size
 from results import Record, load
@@ -252,15 +253,21 @@ def winners(cells: Sequence[Record]) -> str:
 
 def answers(cells: Sequence[Record]) -> str:
     """Wrong answers, by float64."""
-    said = []
-    for method in ("auto", "certain", "exact"):
-        wrong, checked = (sum(r[f].get(method, 0) for r in cells) for f in ("wrong", "checked"))
-        said.append(f"`{method}` {wrong} of {checked:,}")
-    bad = [f"{r['set']} m = {r['m']} k = {r['k']}" for r in cells if not r["compatible"]]
     found = [x for r in cells for x in r["recall"].values()]
+    judged = [r for r in cells if by_rule(r)]
+    said = []
+    for method in ("auto", "certain", "exact") if judged else ():
+        wrong, checked = (sum(r[f].get(method, 0) for r in judged) for f in ("wrong", "checked"))
+        said.append(f"`{method}` {wrong} of {checked:,}")
+    bad = [f"{r['set']} m = {r['m']} k = {r['k']}" for r in judged if not r["compatible"]]
     return (
-        f"Wrong answers by float64 sums, queries counted in each cell: {', '.join(said)} (`auto` may fail with "
-        f"probability .01). The peers raced find at least {min(found):.4f} of the k best in float32."
+        (
+            f"Wrong answers by float64 sums, queries counted in each cell: {', '.join(said)} (`auto` may fail with "
+            "probability .01)."
+            if said
+            else f"Wrong answers are {NOT_COUNTED}."
+        )
+        + f" The peers raced find at least {min(found):.4f} of the k best in float32."
         + (f" **Not compatible with delta: {', '.join(bad)}.**" if bad else "")
     )
 

@@ -25,6 +25,7 @@ import peers
 import race
 import results
 import roofline
+import sections
 import tasks
 from data import RECIPES, DataSet, best_atoms, save
 from markdown import digits
@@ -58,6 +59,20 @@ class Hits(unittest.TestCase):
         data = tiny_set(atoms, np.array([[1, 0]]), 1)
         for atom, hit in ((3, 1), (0, 1), (1, 0), (2, 0), (4, -1), (-1, -1)):
             self.assertEqual(check.hits(data, 0, np.array([atom]), 1), hit, f"atom {atom}")
+
+    def test_ties_do_not_stand_for_better_atoms(self) -> None:
+        atoms = np.concatenate([np.full((25, 2), 0.5), np.full((20, 2), 0.66)])
+        data = tiny_set(atoms, np.ones((4, 2)), 45)
+        copies, right = np.arange(25), np.concatenate([np.arange(25, 45), np.arange(5)])
+        other = np.concatenate([np.arange(25, 45), np.arange(7, 12)])  # copies for copies
+        for answer, wrong, found in ((copies, True, 5), (right, False, 25), (other, False, 25), (right[:24], True, 24)):
+            self.assertEqual(check.fails(data, 0, answer, 25), wrong)
+            self.assertEqual(check.hits(data, 0, answer, 25), found)
+        verdict = check.Verdict()
+        answers = np.stack([copies, right, other, copies])
+        check.judge(verdict, data, np.arange(4), answers, np.array([True, True, True, False]), 25)
+        self.assertEqual((verdict.wrong, verdict.certain_wrong), ({0, 3}, {0}))
+        self.assertEqual(check.recall(data, answers, 25), (0.6, 2))
 
     def test_wrong_answers_are_caught(self) -> None:
         r = np.random.default_rng(2)
@@ -139,6 +154,15 @@ class Distinct(unittest.TestCase):
         self.assertEqual((one.checked, one.probabilistic, one.wrong, one.allowed), (1000, 750, 2, 7.5))
         self.assertEqual((other.wrong, other.compatible), (0, True))
         self.assertEqual((fewer.atoms, fewer.allowed, fewer.compatible), (50, 0, False))
+
+    def test_counts_of_another_definition_are_left_out(self) -> None:
+        said = {"kind": "race", "set": "a", "m": 256, "k": 10, "delta": 0.01, "checked": 1000, "wrong": 3, "certain": 0}
+        old = said | {"certain_wrong": 0, "wrong_queries": [1, 2, 3]}
+        text = sections.wrong([old, {"kind": "faiss", "set": "a", "k": 1, "wrong": 1, "checked": 9}])
+        self.assertIn("They are not counted", text)
+        self.assertNotIn("3 wrong", text)
+        self.assertNotIn("FAISS", text)
+        self.assertIn("3 wrong of 1,000", sections.wrong([old, old | {"rule": answers.RULE, "k": 1}]))
 
 
 class Log(unittest.TestCase):

@@ -104,28 +104,6 @@ func (m Metric) Gap(shown float64) float64 {
 	return shown
 }
 
-// Floor returns the least search score, as computed, of an atom of norm v whose shown score
-// is no worse than limit, for a query of norm q; norms are of vectors as given. rounding
-// bounds the error of float64 sums of products relative to the norms' product: the cosine
-// of a duplicate is 1 despite it.
-func (m Metric) Floor(limit, rounding, q, v float64) float64 {
-	switch m {
-	case Cosine:
-		return limit - rounding
-	case Euclidean:
-		return 0 - limit*(1+1e-12+rounding)/2
-	}
-	return limit - rounding*q*v
-}
-
-// Ceiling returns the greatest search score whose shown score is no better than limit.
-func (m Metric) Ceiling(limit float64) float64 {
-	if m == Euclidean {
-		return 0 - limit/2
-	}
-	return limit
-}
-
 // Best returns an upper bound of search scores for a query of norm q as given and atoms of
 // working norm at most v.
 func (m Metric) Best(q, v float64) float64 {

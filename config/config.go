@@ -7,6 +7,8 @@ import (
 
 // Config holds every setting, valid as a whole.
 type Config struct {
+	// Unknown are variables of the environment that begin like thresher's and that nothing reads, sorted.
+	Unknown []string
 	// Method, Metric, Basis and Backend are names from Sources.Choices.
 	Method, Metric, Basis, Backend string
 	// Device says which GPUs are used: one, the first that can be; all that can be; or a list of indexes and

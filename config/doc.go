@@ -6,7 +6,8 @@
 // variable THRESHER_LOG_LEVEL and, in a file, `level` below `log`. Files are
 // YAML, TOML or JSON by the end of their name and are named by --config or
 // THRESHER_CONFIG; nowhere else is searched. An unknown key in a file is an
-// error. An unknown variable is not, because orchestrators set some of their
-// own under the name of a service (THRESHER_SERVICE_HOST); an empty variable
-// counts as not set.
+// error, and so is a variable that is nearly the name of one that is read
+// (THRESHER_METRC). Another unknown variable is reported, and one that an
+// orchestrator sets under the name of a service (THRESHER_SERVICE_HOST) is not;
+// an empty variable counts as not set.
 package config

@@ -106,6 +106,8 @@ func Load(src Sources) (*Config, error) {
 
 	all := settings()
 	problems := unknownKeys(v, c.File, all)
+	typos, unknown := misspelt(all)
+	problems, c.Unknown = append(problems, typos...), unknown
 	for _, s := range all {
 		if err := bind(v, s); err != nil {
 			return nil, fmt.Errorf("config: %s: %w", s.key, err)

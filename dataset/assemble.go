@@ -45,7 +45,7 @@ func checkResult(r *Result) error {
 	if len(r.Names) > 0 && len(r.Names) != len(r.IDs) {
 		return fmt.Errorf("%d names for %d ids", len(r.Names), len(r.IDs))
 	}
-	return nil
+	return checkGuarantee(r.Guarantee)
 }
 
 // inOrder rejects a result that is not that of query i, or has more than k ids.
@@ -150,7 +150,7 @@ type npzPart struct {
 }
 
 // AssembleNPZ writes an uncompressed npz with ids int64 [m,k], scores float32 [m,k], pulls
-// int64 [m] and exact bool [m]. Rows of fewer than k answers are padded with id -1 and
+// int64 [m], exact bool [m], complete bool [m] and guarantee, texts [m]. Rows of fewer than k answers are padded with id -1 and
 // score -Inf. Records must be in the order of their queries, from 0 without gaps. Names and
 // certificates are omitted.
 func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
@@ -257,7 +257,20 @@ func npzParts() []npzPart {
 			return le.AppendUint64(dst, uint64(r.Pulls))
 		}},
 		{"exact", "|b1", false, func(dst []byte, r *Result, _ int) []byte {
-			return append(dst, spoolFlags(r)&spoolExact)
+			return appendBool(dst, r.Exact)
+		}},
+		{"complete", "|b1", false, func(dst []byte, r *Result, _ int) []byte {
+			return appendBool(dst, !r.Partial)
+		}},
+		{"guarantee", npzGuarantee, false, func(dst []byte, r *Result, _ int) []byte {
+			return appendGuarantee(dst, r.Guarantee)
 		}},
 	}
+}
+
+func appendBool(dst []byte, b bool) []byte {
+	if b {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
 }

@@ -8,29 +8,33 @@ import (
 
 // parquetResult is a row of the results' Parquet file.
 type parquetResult struct {
-	Query  int64     `parquet:"query"`
-	IDs    []int64   `parquet:"ids,list"`
-	Scores []float32 `parquet:"scores,list"`
-	Pulls  int64     `parquet:"pulls"`
-	Exact  bool      `parquet:"exact"`
+	Query     int64     `parquet:"query"`
+	IDs       []int64   `parquet:"ids,list"`
+	Scores    []float32 `parquet:"scores,list"`
+	Pulls     int64     `parquet:"pulls"`
+	Exact     bool      `parquet:"exact"`
+	Complete  bool      `parquet:"complete"`
+	Guarantee string    `parquet:"guarantee,dict"`
 }
 
 // namedResult is parquetResult with the atoms' own ids.
 type namedResult struct {
-	Query  int64     `parquet:"query"`
-	IDs    []int64   `parquet:"ids,list"`
-	Names  []string  `parquet:"names,list"`
-	Scores []float32 `parquet:"scores,list"`
-	Pulls  int64     `parquet:"pulls"`
-	Exact  bool      `parquet:"exact"`
+	Query     int64     `parquet:"query"`
+	IDs       []int64   `parquet:"ids,list"`
+	Names     []string  `parquet:"names,list"`
+	Scores    []float32 `parquet:"scores,list"`
+	Pulls     int64     `parquet:"pulls"`
+	Exact     bool      `parquet:"exact"`
+	Complete  bool      `parquet:"complete"`
+	Guarantee string    `parquet:"guarantee,dict"`
 }
 
 // resultGroup bounds the ids of a row group, which the writer holds in memory.
 const resultGroup = 1 << 20
 
 // AssembleParquet writes the columns query int64, ids list<int64>, scores list<float>,
-// pulls int64, exact bool, compressed with snappy, and names list<string> if the first
-// record has names. Records may be in any order. Certificates are omitted.
+// pulls int64, exact bool, complete bool, guarantee string, compressed with snappy, and names
+// list<string> if the first record has names. Records may be in any order. Certificates are omitted.
 func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -39,13 +43,13 @@ func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
 	if s := (spoolReader{r: spool}); s.next(&first) == nil && first.Names != nil {
 		w := parquet.NewGenericWriter[namedResult](out, parquet.Compression(&parquet.Snappy))
 		return assembleRows(spool, w, w.Flush, func(r *Result) error {
-			_, err := w.Write([]namedResult{{r.Query, r.IDs, r.Names, r.Scores, r.Pulls, r.Exact}})
+			_, err := w.Write([]namedResult{{r.Query, r.IDs, r.Names, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee}})
 			return err
 		})
 	}
 	w := parquet.NewGenericWriter[parquetResult](out, parquet.Compression(&parquet.Snappy))
 	return assembleRows(spool, w, w.Flush, func(r *Result) error {
-		_, err := w.Write([]parquetResult{{r.Query, r.IDs, r.Scores, r.Pulls, r.Exact}})
+		_, err := w.Write([]parquetResult{{r.Query, r.IDs, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee}})
 		return err
 	})
 }

@@ -24,7 +24,11 @@ func ReadAll(ctx context.Context, path string, opt *Options) (*Matrix, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return Drain(ctx, r)
+	m, err := Drain(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return m, CheckIDs(path, m.IDs)
 }
 
 // Drain reads the remaining rows of r. It allocates like ReadAll.

@@ -16,6 +16,8 @@ type Result struct {
 	Scores      []float32       // one an id or name; nil if the file has none. -Inf is no score
 	Pulls       int64           // coordinates read
 	Exact       bool            // whether the answer is exact, not only correct with high probability
+	Partial     bool            // the search was stopped before the answer was complete; false if the file does not say
+	Guarantee   string          // the kind of guarantee that the answer has, by its name; "" if the file does not say
 	Certificate json.RawMessage // one JSON object, or nil
 }
 

@@ -9,9 +9,10 @@ import (
 
 // AppendJSONL appends r as one JSON object and a newline:
 //
-//	{"query":0,"ids":[3,1],"names":["c","a"],"scores":[2.5,1],"pulls":77,"exact":false,"certificate":{}}
+//	{"query":0,"ids":[3,1],"names":["c","a"],"scores":[2.5,1],"pulls":77,"exact":false,
+//	"complete":true,"guarantee":"certain","certificate":{}}
 //
-// names and certificate are omitted if empty; scores that are not finite become null.
+// names, guarantee and certificate are omitted if empty; scores that are not finite become null.
 // Scores have the fewest digits that parse to the same float32. r.Certificate is copied
 // verbatim and must be JSON without newlines.
 func AppendJSONL(dst []byte, r *Result) []byte {
@@ -49,6 +50,12 @@ func AppendJSONL(dst []byte, r *Result) []byte {
 	dst = strconv.AppendInt(dst, r.Pulls, 10)
 	dst = append(dst, `,"exact":`...)
 	dst = strconv.AppendBool(dst, r.Exact)
+	dst = append(dst, `,"complete":`...)
+	dst = strconv.AppendBool(dst, !r.Partial)
+	if r.Guarantee != "" {
+		dst = append(dst, `,"guarantee":`...)
+		dst = appendString(dst, r.Guarantee)
+	}
 	if len(r.Certificate) > 0 {
 		dst = append(dst, `,"certificate":`...)
 		dst = append(dst, r.Certificate...)
@@ -106,6 +113,8 @@ type jsonResult struct {
 	Scores      []*float32      `json:"scores"`
 	Pulls       int64           `json:"pulls"`
 	Exact       bool            `json:"exact"`
+	Complete    *bool           `json:"complete"`
+	Guarantee   string          `json:"guarantee"`
 	Certificate json.RawMessage `json:"certificate"`
 }
 
@@ -137,7 +146,7 @@ func (j *jsonlResults) read() (Result, error) {
 	}
 	r := Result{
 		Query: *raw.Query, IDs: *raw.IDs, Names: raw.Names, Pulls: raw.Pulls,
-		Exact: raw.Exact, Certificate: raw.Certificate,
+		Exact: raw.Exact, Partial: raw.Complete != nil && !*raw.Complete, Guarantee: raw.Guarantee, Certificate: raw.Certificate,
 	}
 	if raw.Scores != nil {
 		r.Scores = make([]float32, len(raw.Scores))

@@ -13,9 +13,17 @@ import (
 // npzResults reads the arrays of a result npz, or an npy of ids, in parallel, a row at a time.
 type npzResults struct {
 	*source
-	ids, scores, pulls, exact *npzColumn // all but ids may be nil
+	ids, scores, pulls, exact *npzColumn     // all but ids may be nil
+	complete                  *npzColumn     // nil in older files
+	guarantee                 *npzGuarantees // nil in older files
 	rows, next                int64
 	err                       error
+}
+
+// columns are the arrays of numbers that the file has.
+func (z *npzResults) columns() []*npzColumn {
+	all := []*npzColumn{z.ids, z.scores, z.pulls, z.exact, z.complete}
+	return slices.DeleteFunc(all, func(c *npzColumn) bool { return c == nil })
 }
 
 // npzColumn is a stream of the rows of one array.
@@ -43,7 +51,7 @@ func openNPZResults(src *source) (ResultReader, error) {
 		to    **npzColumn
 	}{
 		{npzIDNames(), 2, idTypes, &z.ids}, {npzScoreNames(), 2, "f4 f8", &z.scores},
-		{[]string{"pulls"}, 1, "i8", &z.pulls}, {[]string{"exact"}, 1, "b1", &z.exact},
+		{[]string{"pulls"}, 1, "i8", &z.pulls}, {[]string{"exact"}, 1, "b1", &z.exact}, {[]string{"complete"}, 1, "b1", &z.complete},
 	} {
 		e, err := chooseArray(src.name, entries, want.names)
 		if err != nil {
@@ -55,6 +63,9 @@ func openNPZResults(src *source) (ResultReader, error) {
 		if *want.to, err = z.column(e, want.dims, want.types); err != nil {
 			return nil, err
 		}
+	}
+	if z.guarantee, err = openGuarantees(src, entries, z.rows); err != nil {
+		return nil, err
 	}
 	if z.ids == nil {
 		return nil, fail(src.name, "npz holds no array ids or %s; it holds %s", strings.Join(npzIDNames()[1:], ", "), listed(entryNames(entries)))
@@ -215,10 +226,7 @@ func (z *npzResults) Next() (Result, error) {
 
 func (z *npzResults) read() (Result, error) {
 	r := Result{Query: z.next}
-	for _, c := range []*npzColumn{z.ids, z.scores, z.pulls, z.exact} {
-		if c == nil {
-			continue
-		}
+	for _, c := range z.columns() {
 		if err := c.row(z.next); err != nil {
 			return r, err
 		}
@@ -248,6 +256,15 @@ func (z *npzResults) read() (Result, error) {
 	if z.exact != nil {
 		r.Exact = z.exact.buf[0] != 0
 	}
+	if z.complete != nil {
+		r.Partial = z.complete.buf[0] == 0
+	}
+	if z.guarantee != nil {
+		var err error
+		if r.Guarantee, err = z.guarantee.next(z.next); err != nil {
+			return r, err
+		}
+	}
 	return r, nil
 }
 
@@ -263,15 +280,26 @@ func onlyPadding(id func(int) int64, from, to int) error {
 
 // finish reads to the end of every array, where zip verifies its checksum.
 func (z *npzResults) finish() error {
-	for _, c := range []*npzColumn{z.ids, z.scores, z.pulls, z.exact} {
-		if c == nil {
-			continue
+	for _, c := range z.columns() {
+		if err := z.finishArray(c.name, c.r); err != nil {
+			return err
 		}
-		if _, err := c.r.ReadByte(); err == nil {
-			return fail(c.name, "data goes on after the %d rows that the header announces", z.rows)
-		} else if err != io.EOF {
-			return fail(c.name, "%w", cutShort(err))
+	}
+	if z.guarantee != nil {
+		if err := z.finishArray(z.guarantee.texts.name, z.guarantee.texts.r); err != nil {
+			return err
 		}
 	}
 	return io.EOF
+}
+
+func (z *npzResults) finishArray(name string, r *bufio.Reader) error {
+	switch _, err := r.ReadByte(); err {
+	case nil:
+		return fail(name, "data goes on after the %d rows that the header announces", z.rows)
+	case io.EOF:
+		return nil
+	default:
+		return fail(name, "%w", cutShort(err))
+	}
 }

@@ -13,6 +13,7 @@ import (
 type parquetResults struct {
 	file                                    *parquetFile
 	query, ids, names, scores, pulls, exact *parquetColumn // all but ids may be nil
+	complete, guarantee                     *parquetColumn // nil in older files
 	values                                  []parquet.Value
 	next                                    int64
 	err                                     error
@@ -37,6 +38,7 @@ func openParquetResults(src *source) (r ResultReader, err error) {
 		{"query", 0, format.Int64, &q.query}, {"ids", 1, format.Int64, &q.ids},
 		{"names", 1, format.ByteArray, &q.names}, {"scores", 1, format.Float, &q.scores},
 		{"pulls", 0, format.Int64, &q.pulls}, {"exact", 0, format.Boolean, &q.exact},
+		{"complete", 0, format.Boolean, &q.complete}, {"guarantee", 0, format.ByteArray, &q.guarantee},
 	} {
 		for i := range p.leaves {
 			l := &p.leaves[i]
@@ -58,7 +60,7 @@ func openParquetResults(src *source) (r ResultReader, err error) {
 func (q *parquetResults) Len() int64 { return q.file.file.NumRows() }
 
 func (q *parquetResults) Close() error {
-	for _, c := range []*parquetColumn{q.query, q.ids, q.names, q.scores, q.pulls, q.exact} {
+	for _, c := range []*parquetColumn{q.query, q.ids, q.names, q.scores, q.pulls, q.exact, q.complete, q.guarantee} {
 		if c != nil {
 			c.close()
 		}
@@ -132,6 +134,8 @@ func (q *parquetResults) read() (r Result, err error) {
 		{q.query, func(v *parquet.Value) { r.Query = v.Int64() }},
 		{q.pulls, func(v *parquet.Value) { r.Pulls = v.Int64() }},
 		{q.exact, func(v *parquet.Value) { r.Exact = v.Boolean() }},
+		{q.complete, func(v *parquet.Value) { r.Partial = !v.Boolean() }},
+		{q.guarantee, func(v *parquet.Value) { r.Guarantee = string(v.ByteArray()) }},
 	} {
 		if single.from == nil {
 			continue

@@ -3,6 +3,7 @@ package dataset
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -111,6 +112,7 @@ func TestAssembleRoundTrip(t *testing.T) {
 	full[0].Names = []string{"c", `q"\` + "\n\x01é", ""}
 	full[1].Names = []string{"e", "a"}
 	full[1].Certificate = json.RawMessage(`{"delta":0.01}`)
+	full[0].Partial, full[0].Guarantee, full[1].Guarantee = true, "bound", "probabilistic"
 	unnamed := func(r Result) Result { r.Names = nil; return r }
 	uncertified := func(r Result) Result { r.Certificate = nil; return r }
 	for _, c := range []struct {
@@ -160,6 +162,8 @@ func TestAssembleRefuses(t *testing.T) {
 		{"gap", ".ivecs", 3, good[1:], "should be query 0"},
 		{"wide id", ".ivecs", 1, []Result{{IDs: []int64{1 << 31}}}, "query 0: id 2147483648 does not fit"},
 		{"scores", ".parquet", 1, []Result{{IDs: []int64{1}, Scores: []float32{1, 2}}}, "2 scores for 1 ids"},
+		{"guarantee", ".npz", 1, []Result{{IDs: []int64{1}, Guarantee: "probabilistic?"}}, "longer than 13"},
+		{"guarantee", ".parquet", 1, []Result{{IDs: []int64{1}, Guarantee: "é"}}, "not ASCII"},
 		{"names", ".jsonl", 1, []Result{{IDs: []int64{1}, Names: []string{"a", "b"}}}, "2 names for 1 ids"},
 	} {
 		if _, err := assemble(t, c.rs, c.k, c.ext); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -188,9 +192,9 @@ func TestWriteResultsNPZ(t *testing.T) {
 func TestAppendJSONL(t *testing.T) {
 	r := Result{
 		Query: 7, IDs: []int64{3, 1, 2}, Scores: []float32{1e-30, float32(math.NaN()), minusInf},
-		Names: []string{"a", "b", "c"}, Pulls: 5, Exact: true, Certificate: json.RawMessage(`{"a":[1]}`),
+		Names: []string{"a", "b", "c"}, Pulls: 5, Exact: true, Partial: true, Guarantee: "bound", Certificate: json.RawMessage(`{"a":[1]}`),
 	}
-	want := `{"query":7,"ids":[3,1,2],"names":["a","b","c"],"scores":[1e-30,null,null],"pulls":5,"exact":true,"certificate":{"a":[1]}}` + "\n"
+	want := `{"query":7,"ids":[3,1,2],"names":["a","b","c"],"scores":[1e-30,null,null],"pulls":5,"exact":true,"complete":false,"guarantee":"bound","certificate":{"a":[1]}}` + "\n"
 	got := AppendJSONL([]byte("x"), &r)
 	if string(got) != "x"+want {
 		t.Errorf("got  %swant x%s", got, want)
@@ -209,7 +213,8 @@ func TestResultsRoundTrip(t *testing.T) {
 			IDs:    rapid.SliceOfN(rapid.Int64Range(0, math.MaxInt64), k, k).Draw(t, "ids"),
 			Scores: rapid.SliceOfN(rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32), k, k).Draw(t, "scores"),
 			Pulls:  rapid.Int64Range(0, math.MaxInt64).Draw(t, "pulls"),
-			Exact:  rapid.Bool().Draw(t, "exact"),
+			Exact:  rapid.Bool().Draw(t, "exact"), Partial: rapid.Bool().Draw(t, "partial"),
+			Guarantee: rapid.SampledFrom([]string{"", "bound", "exact", "probabilistic"}).Draw(t, "guarantee"),
 		}
 		if k > 0 && rapid.Bool().Draw(t, "named") {
 			r.Names = rapid.SliceOfN(rapid.String(), k, k).Draw(t, "names")
@@ -365,5 +370,22 @@ func TestMalformedResults(t *testing.T) {
 			_, _, err := readResults(path)
 			checkError(t, nil, err, path, c.row, c.col, c.want)
 		})
+	}
+}
+
+// TestSpoolOfBefore reads a record as versions wrote it that did not say whether an answer is
+// complete.
+func TestSpoolOfBefore(t *testing.T) {
+	payload := "\x01\x00\x00\x00\x00\x00\x00\x00" + "\x09\x00\x00\x00\x00\x00\x00\x00" + "\x01" +
+		"\x01\x00\x00\x00" + "\x04\x00\x00\x00\x00\x00\x00\x00"
+	record := []byte("\x1d\x00\x00\x00" + "\x00\x00\x00\x00" + payload)
+	binary.LittleEndian.PutUint32(record[4:], spoolSum(record))
+	s := spoolReader{r: bytes.NewReader(record)}
+	got := Result{Partial: true, Guarantee: "bound"} // of the record before
+	if err := s.next(&got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(Result{Query: 1, Pulls: 9, Exact: true, IDs: []int64{4}}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

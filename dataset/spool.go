@@ -16,7 +16,8 @@ import (
 //
 // all little-endian. The payload is
 //
-//	int64 query · int64 pulls · uint8 flags (1 exact, 2 scores, 4 names)
+//	int64 query · int64 pulls · uint8 flags (1 exact, 2 scores, 4 names, 8 partial, 16 guarantee)
+//	[uint8 length, the name of the guarantee]
 //	uint32 n, n x int64 ids · [uint32 n, n x float32 scores]
 //	[uint32 n, n x (uint32 length, bytes) names] · the certificate
 //
@@ -32,6 +33,8 @@ const (
 	spoolExact = 1 << iota
 	spoolScores
 	spoolNames
+	spoolPartial
+	spoolGuarantee
 
 	spoolHead      = 8
 	maxSpoolRecord = 1 << 30
@@ -45,6 +48,9 @@ func AppendRecord(dst []byte, r *Result) []byte {
 	dst = le.AppendUint64(dst, uint64(r.Query))
 	dst = le.AppendUint64(dst, uint64(r.Pulls))
 	dst = append(dst, spoolFlags(r))
+	if r.Guarantee != "" {
+		dst = append(append(dst, byte(min(len(r.Guarantee), 255))), r.Guarantee[:min(len(r.Guarantee), 255)]...)
+	}
 	dst = le.AppendUint32(dst, uint32(len(r.IDs)))
 	for _, id := range r.IDs {
 		dst = le.AppendUint64(dst, uint64(id))
@@ -79,6 +85,12 @@ func spoolFlags(r *Result) byte {
 	}
 	if r.Names != nil {
 		flags |= spoolNames
+	}
+	if r.Partial {
+		flags |= spoolPartial
+	}
+	if r.Guarantee != "" {
+		flags |= spoolGuarantee
 	}
 	return flags
 }
@@ -158,8 +170,15 @@ func decodeRecord(b []byte, r *Result) bool {
 	}
 	r.Query, r.Pulls = int64(le.Uint64(b)), int64(le.Uint64(b[8:]))
 	flags := b[16]
-	r.Exact = flags&spoolExact != 0
-	n, b, ok := spoolCount(b[17:], 8)
+	r.Exact, r.Partial, r.Guarantee = flags&spoolExact != 0, flags&spoolPartial != 0, ""
+	b = b[17:]
+	if flags&spoolGuarantee != 0 {
+		if len(b) < 1 || len(b) < 1+int(b[0]) {
+			return false
+		}
+		r.Guarantee, b = string(b[1:1+int(b[0])]), b[1+int(b[0]):]
+	}
+	n, b, ok := spoolCount(b, 8)
 	if !ok {
 		return false
 	}

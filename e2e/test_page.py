@@ -106,7 +106,7 @@ def test_the_certificate_is_told_and_drawn(tab: Tab, server: Server, demo: dict)
     search(page, str(ids[0]), method="exact")
     expect(page.locator("#certificate")).to_contain_text("Exact.")
     # A dense scan reads the row that was asked for, which may not be returned.
-    expect(page.locator("#certificate")).to_contain_text("because neighbouring rows were read too")
+    expect(page.locator("#certificate")).to_contain_text("because a dense scan reads the others too")
     expect(page.locator("#looks")).to_contain_text("No looks: every row was scored in full")
 
 

@@ -52,6 +52,7 @@ func (discard) output(string, int) (file, error) { return discardFile{}, nil }
 type discardFile struct{}
 
 func (discardFile) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+func (discardFile) ReadAt(p []byte, _ int64) (int, error)  { return len(p), nil }
 func (discardFile) Truncate(int64) error                   { return nil }
 func (discardFile) Sync() error                            { return nil }
 func (discardFile) Close() error                           { return nil }

@@ -24,6 +24,10 @@ func bboltOf(t testing.TB, states ...state) string {
 		t.Fatal(err)
 	}
 	for _, s := range states {
+		s.Outputs = slices.Clone(s.Outputs)
+		for i := range s.Outputs {
+			s.Outputs[i].CRC = nil // that version had none
+		}
 		body, err := s.encode()
 		if err != nil {
 			t.Fatal(err)

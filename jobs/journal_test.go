@@ -18,7 +18,7 @@ func exampleState() state {
 	return state{
 		Version:     stateVersion,
 		Fingerprint: "numbers",
-		Outputs:     []outputState{{"lines", 12}, {"blobs", 0}},
+		Outputs:     []outputState{{"lines", 12, new(uint32)}, {"blobs", 0, nil}},
 		Chunks:      3,
 		Items:       11,
 		Totals:      []byte{0, 255, '"'},

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -100,6 +101,10 @@ func (f *memoryFile) WriteAt(p []byte, off int64) (int, error) {
 		f.data = append(f.data, make([]byte, grow)...)
 	}
 	return copy(f.data[off:], p), nil
+}
+
+func (f *memoryFile) ReadAt(p []byte, off int64) (int, error) {
+	return bytes.NewReader(f.data).ReadAt(p, off)
 }
 
 func (f *memoryFile) Truncate(size int64) error {

@@ -1,8 +1,10 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -14,9 +16,10 @@ type outputs struct {
 	files []file
 }
 
-// openOutputs opens every output and truncates it to its recorded length. With fresh no
-// output may exist yet, and on an error those it created are removed.
-func openOutputs(st storage, spec *Spec, s *state, fresh bool) (outs *outputs, err error) {
+// openOutputs opens every output, truncates it to its recorded length, and checks that these bytes are
+// those that were written. With fresh no output may exist yet, and on an error those it created are
+// removed.
+func openOutputs(ctx context.Context, st storage, spec *Spec, s *state, fresh bool) (outs *outputs, err error) {
 	outs = &outputs{paths: spec.Outputs}
 	defer func() {
 		if err == nil {
@@ -47,11 +50,60 @@ func openOutputs(st storage, spec *Spec, s *state, fresh bool) (outs *outputs, e
 			return outs, fmt.Errorf("opening output: %w", err)
 		}
 		outs.files = append(outs.files, f)
+		if err := checkBytes(ctx, path, f, &s.Outputs[i]); err != nil {
+			return outs, err
+		}
 		if err := cut(path, f, length); err != nil {
 			return outs, err
 		}
 	}
 	return outs, nil
+}
+
+// checkStep is how many bytes are read at once, between two checks of the context.
+const checkStep = 4 << 20
+
+// checkBytes returns an error that wraps ErrDamaged unless an output begins with the bytes that were
+// written to it. Nothing is changed.
+func checkBytes(ctx context.Context, path string, f file, s *outputState) error {
+	size, err := f.size()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if size < s.Length {
+		return fmt.Errorf("%s: %w: %d bytes long, %d are recorded", path, ErrDamaged, size, s.Length)
+	}
+	if s.CRC == nil {
+		return nil
+	}
+	var crc uint32
+	buf := make([]byte, min(s.Length, checkStep))
+	for at := int64(0); at < s.Length; at += int64(len(buf)) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		buf = buf[:min(int64(len(buf)), s.Length-at)]
+		if n, err := f.ReadAt(buf, at); n < len(buf) {
+			return fmt.Errorf("%s: reading %d bytes at offset %d: %w", path, len(buf), at, err)
+		}
+		crc = crc32.Update(crc, castagnoli, buf)
+	}
+	if crc != *s.CRC {
+		return fmt.Errorf("%s: %w: its first %d bytes are not those that were written (CRC-32C %08x, %08x is recorded)", path, ErrDamaged, s.Length, crc, *s.CRC)
+	}
+	return nil
+}
+
+// checkWhole is checkBytes for an output to which nothing may have been added.
+func checkWhole(ctx context.Context, path string, f file, s *outputState) error {
+	size, err := f.size()
+	if err == nil && size > s.Length {
+		err = fmt.Errorf("%w: %d bytes long, %d are recorded", ErrDamaged, size, s.Length)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return checkBytes(ctx, path, f, s)
 }
 
 func cut(path string, f file, length int64) error {
@@ -90,6 +142,10 @@ func (o *outputs) append(at []outputState, out [][]byte) ([]outputState, error) 
 			return nil, errors.Join(err, o.cutBack(at))
 		}
 		next[i].Length += int64(len(p))
+		if crc := at[i].CRC; crc != nil {
+			sum := crc32.Update(*crc, castagnoli, p)
+			next[i].CRC = &sum
+		}
 	}
 	for i, p := range out {
 		if len(p) == 0 {

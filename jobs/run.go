@@ -36,6 +36,30 @@ func Run[T any](ctx context.Context, spec Spec, src Source[T], work Work[T]) (Su
 	return sum, nil
 }
 
+// Recover opens the job of spec, which must set Resume, checks its outputs, cuts them back to what is
+// durable, and returns what that is, without answering anything. Errors are those of Run.
+func Recover(ctx context.Context, spec Spec) (Summary, error) {
+	sum, err := recoverJob(ctx, spec, newDiskStorage())
+	if err != nil {
+		return sum, fmt.Errorf("jobs: %w", err)
+	}
+	return sum, nil
+}
+
+func recoverJob(ctx context.Context, spec Spec, st storage) (sum Summary, err error) {
+	begun := time.Now()
+	if err := spec.check(); err != nil {
+		return Summary{}, err
+	}
+	job, err := openJob(ctx, &spec, st)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer func() { err = errors.Join(err, job.close()) }()
+	job.begun, job.resumed = begun, job.state.Items
+	return job.summary(), nil
+}
+
 // Finish removes the progress file of a complete job, after which the job cannot be resumed;
 // callers use the outputs before. For a job that is not complete it does nothing and returns
 // ErrIncomplete. Without such a file the error wraps fs.ErrNotExist.
@@ -44,6 +68,29 @@ func Finish(progress string) error {
 		return fmt.Errorf("jobs: %w", err)
 	}
 	return nil
+}
+
+// Deliver records that the caller is done with the outputs of a complete job and may remove them, but keeps
+// the progress file: a Run of the same job that resumes returns at once, with Delivered in its Summary,
+// after checking those outputs that are left. Errors are as those of Finish.
+func Deliver(progress string) error {
+	if err := deliver(progress, newDiskStorage()); err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	return nil
+}
+
+func deliver(progress string, st storage) (err error) {
+	j, s, err := st.open(progress)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.close()) }()
+	if !s.Complete {
+		return fmt.Errorf("%s: %w: %d items are answered", progress, ErrIncomplete, s.Items)
+	}
+	s.Delivered = true
+	return j.save(s)
 }
 
 func finish(progress string, st storage) (err error) {
@@ -66,7 +113,7 @@ func run[T any](ctx context.Context, spec Spec, st storage, src Source[T], work 
 	if err := spec.check(); err != nil {
 		return Summary{}, err
 	}
-	job, err := openJob(&spec, st)
+	job, err := openJob(ctx, &spec, st)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -96,7 +143,7 @@ type job struct {
 }
 
 // openJob opens or creates the progress file and the outputs of spec.
-func openJob(spec *Spec, st storage) (*job, error) {
+func openJob(ctx context.Context, spec *Spec, st storage) (*job, error) {
 	fresh, err := prepare(spec, st)
 	if err != nil {
 		return nil, err
@@ -108,7 +155,10 @@ func openJob(spec *Spec, st storage) (*job, error) {
 	if err := s.matches(spec); err != nil {
 		return nil, errors.Join(err, j.close())
 	}
-	outs, err := openOutputs(st, spec, &s, fresh)
+	if s.Delivered {
+		return deliveredJob(ctx, spec, st, j, s)
+	}
+	outs, err := openOutputs(ctx, st, spec, &s, fresh)
 	if err != nil && fresh && s.Items == 0 && !s.Complete {
 		// Nothing was begun: leave nothing that the next run would refuse.
 		err = errors.Join(err, st.remove(spec.Progress))
@@ -117,6 +167,26 @@ func openJob(spec *Spec, st storage) (*job, error) {
 		return nil, errors.Join(err, j.close())
 	}
 	return &job{spec: spec, journal: j, outs: outs, state: s, fresh: fresh}, nil
+}
+
+// deliveredJob is a job whose outputs the caller was done with. Those that are still there must be as they
+// were written.
+func deliveredJob(ctx context.Context, spec *Spec, st storage, j journal, s state) (*job, error) {
+	outs := &outputs{}
+	for i, path := range spec.Outputs {
+		f, err := st.output(path, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			outs.files, outs.paths = append(outs.files, f), append(outs.paths, path)
+			err = checkWhole(ctx, path, f, &s.Outputs[i])
+		}
+		if err != nil {
+			return nil, errors.Join(err, outs.close(), j.close())
+		}
+	}
+	return &job{spec: spec, journal: j, outs: outs, state: s}, nil
 }
 
 // prepare creates the progress file unless the job resumes with an existing one. fresh says
@@ -305,7 +375,7 @@ func (j *job) progress() Progress {
 }
 
 func (j *job) summary() Summary {
-	return Summary{Progress: j.progress(), Totals: bytes.Clone(j.state.Totals), Complete: j.state.Complete}
+	return Summary{Progress: j.progress(), Totals: bytes.Clone(j.state.Totals), Complete: j.state.Complete, Delivered: j.state.Delivered}
 }
 
 func (j *job) close() error {

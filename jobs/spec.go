@@ -15,8 +15,8 @@ var (
 	ErrFingerprint = errors.New("progress of another job")
 	// ErrLocked: another run holds the progress file.
 	ErrLocked = errors.New("progress is in use by another run")
-	// ErrDamaged: a progress file is corrupted or foreign, or an output is missing or shorter than
-	// recorded.
+	// ErrDamaged: a progress file is corrupted or foreign, or an output is missing, shorter than
+	// recorded, or not as it was written.
 	ErrDamaged = errors.New("damaged")
 	// ErrIncomplete: a job has not answered its whole input.
 	ErrIncomplete = errors.New("job is not complete")
@@ -73,6 +73,8 @@ type Summary struct {
 	Progress
 	Totals   []byte // as returned for the last durable chunk; nil before the first
 	Complete bool   // the source has ended
+	// Delivered says that a former run was done with the outputs (Deliver); this one did nothing.
+	Delivered bool
 }
 
 // Source yields the items of a job in chunks, in order. Run calls its methods from one

@@ -19,17 +19,21 @@ type state struct {
 	Items       int64         `json:"items"`
 	Totals      []byte        `json:"totals"`
 	Complete    bool          `json:"complete"`
+	// Delivered says that the caller is done with the outputs, and may have removed some.
+	Delivered bool `json:"delivered,omitempty"`
 }
 
 type outputState struct {
 	Name   string `json:"name"`   // without its folder, so that a job can be moved
 	Length int64  `json:"length"` // bytes
+	// CRC is the CRC-32C of these bytes; nil in a job that an earlier version began.
+	CRC *uint32 `json:"crc32c,omitempty"`
 }
 
 func firstState(spec *Spec) state {
 	s := state{Version: stateVersion, Fingerprint: spec.Fingerprint}
 	for _, path := range spec.Outputs {
-		s.Outputs = append(s.Outputs, outputState{Name: filepath.Base(path)})
+		s.Outputs = append(s.Outputs, outputState{Name: filepath.Base(path), CRC: new(uint32)})
 	}
 	return s
 }

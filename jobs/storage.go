@@ -30,6 +30,7 @@ type storage interface {
 
 // file is an output.
 type file interface {
+	ReadAt(p []byte, off int64) (int, error)
 	WriteAt(p []byte, off int64) (int, error)
 	Truncate(size int64) error
 	Sync() error

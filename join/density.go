@@ -36,9 +36,6 @@ func Sample(ctx context.Context, e *batch.Engine, o PairOptions) (*Density, erro
 		req.Queries = append(req.Queries, c.Row(row)...)
 	}
 	resp, err := e.Search(ctx, req)
-	if err == nil {
-		err = ctx.Err()
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -156,9 +156,6 @@ func (g *Graph) forecast(ctx context.Context) (time.Duration, error) {
 	req := g.req
 	req.Queries = g.c.Row(0)
 	resp, err := g.engine.Search(ctx, req)
-	if err == nil {
-		err = ctx.Err()
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -228,9 +225,6 @@ func (g *Graph) searchRows(ctx context.Context, first int64, rows int) (*Block, 
 	req := g.req
 	req.Queries, req.SelfFirst = g.c.Rows[int(first)*g.c.Dim:(int(first)+rows)*g.c.Dim], first
 	resp, err := g.engine.Search(ctx, req)
-	if err == nil {
-		err = ctx.Err()
-	}
 	if err != nil {
 		return nil, locate(err, first)
 	}

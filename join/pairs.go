@@ -247,9 +247,6 @@ func (s *PairSource) ask(ctx context.Context, queries []float32, limit int, numb
 		req.Limit = limit
 	}
 	resp, err := s.engine.Search(ctx, req)
-	if err == nil {
-		err = ctx.Err()
-	}
 	var invalid *batch.RequestError
 	if errors.As(err, &invalid) && invalid.Query >= 0 {
 		row := number(invalid.Query)

@@ -126,10 +126,10 @@ func TestDeadlines(t *testing.T) {
 		var r results
 		queries := [][]float32{gaussian(1, dim), gaussian(2, dim)}
 		s.do("POST", searchFilms, map[string]any{"queries": queries, "method": "exact", "timeout_ms": 500, "include": []string{"certificate"}}).want(200).into(&r)
-		if x := r.Results[0]; !x.Complete || len(x.IDs) != 10 {
+		if x := r.Results[0]; !x.Complete || len(x.IDs) != 10 || x.Guarantee != "exact" {
 			t.Errorf("the query that was answered: %+v", x)
 		}
-		if x := r.Results[1]; x.Complete || x.OpenBound == nil || x.Certificate["stopped_by"] != "deadline" {
+		if x := r.Results[1]; x.Complete || x.OpenBound == nil || x.Certificate["stopped_by"] != "deadline" || x.Guarantee != "bound" || x.Certificate["guarantee"] != "bound" {
 			t.Errorf("the query that was not: %+v", x)
 		}
 	})

@@ -3,29 +3,36 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
 	"thresher/batch"
+	"thresher/dataset"
 	"thresher/service/api"
 	"thresher/service/catalog"
 	"thresher/service/problem"
 	"thresher/service/wire"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
 // recall measures the recall of stated answers.
 func (s *Server) recall(r *request, w http.ResponseWriter) error {
-	return s.stated(r, func(t *turn, c *comparison, resp *batch.Response, took time.Duration) error {
-		if !resp.Complete() {
+	return s.stated(r, func(ctx context.Context, t *turn, c *comparison) error {
+		found, err := tasks.Recall(ctx, c.tasks, c.parts(ctx, t), c.note)
+		if errors.Is(err, tasks.ErrUnfinished) {
 			return problem.New(problem.Deadline, "the deadline passed before the best atoms of all queries were known").In("timeout_ms")
 		}
-		found, err := c.report()
 		if err != nil {
-			return err
+			return c.explain(err)
 		}
-		found.TookMS = milliseconds(took)
-		head, err := json.Marshal(found)
+		found.Plan = "" // depends on the seed
+		head, err := json.Marshal(struct {
+			Version int64 `json:"version"`
+			*tasks.RecallSummary
+			Scores *api.ScoreCheck `json:"scores,omitempty"` // with the collection's ids
+		}{c.version, found, c.scores(found.Scores)})
 		if err != nil {
 			return err
 		}
@@ -34,15 +41,16 @@ func (s *Server) recall(r *request, w http.ResponseWriter) error {
 		jsonHeader(w.Header())
 		out.buf.b = append(append(out.buf.b, head[:len(head)-1]...), `,"misses":[`...)
 		some := false
-		for j, one := range c.of {
-			if len(one.missed) == 0 {
+		for j := range c.of {
+			one := &c.of[j]
+			if len(one.Missed) == 0 {
 				continue
 			}
 			if some {
 				out.buf.b = append(out.buf.b, ',')
 			}
 			some = true
-			out.buf.b = wire.AppendMiss(out.buf.b, j, one.recall, one.missed, c.ids)
+			out.buf.b = wire.AppendMiss(out.buf.b, j, one.Recall, one.Missed, c.ids)
 			if err := out.step(); err != nil {
 				return err
 			}
@@ -54,26 +62,30 @@ func (s *Server) recall(r *request, w http.ResponseWriter) error {
 
 // certify proves or corrects stated answers.
 func (s *Server) certify(r *request, w http.ResponseWriter) error {
-	return s.stated(r, func(t *turn, c *comparison, resp *batch.Response, took time.Duration) error {
-		summary, err := c.summary()
+	return s.stated(r, func(ctx context.Context, t *turn, c *comparison) error {
+		found, err := tasks.Certify(ctx, c.tasks, c.parts(ctx, t), c.note)
 		if err != nil {
-			return err
+			return c.explain(err)
 		}
-		tail, err := json.Marshal(summary)
+		tail, err := json.Marshal(struct {
+			*tasks.CertifySummary
+			Scores *api.ScoreCheck `json:"scores,omitempty"` // with the collection's ids
+		}{found, c.scores(found.Scores)})
 		if err != nil {
 			return err
 		}
 		out := t.outgoing(r, w)
 		defer out.close()
 		jsonHeader(w.Header())
-		out.buf.b = wire.AppendOpening(out.buf.b, c.version, took)
-		for j := range resp.Answers {
+		out.buf.b = wire.AppendOpening(out.buf.b, c.version, c.took)
+		for j := range c.resp.Answers {
+			one := &c.of[j]
 			var recall *float64
-			if c.of[j].compared {
-				recall = &c.of[j].recall
+			if one.Known {
+				recall = &one.Recall
 			}
-			out.buf.b = wire.AppendCertified(out.buf.b, j, &resp.Answers[j], c.Search, c.ids, recall, c.of[j].missed)
-			resp.Answers[j] = batch.Answer{} // frees what is written
+			out.buf.b = wire.AppendCertified(out.buf.b, j, &c.resp.Answers[j], c.Search, c.ids, recall, one.Missed)
+			c.resp.Answers[j] = batch.Answer{} // frees what is written
 			if err := out.step(); err != nil {
 				return err
 			}
@@ -85,8 +97,8 @@ func (s *Server) certify(r *request, w http.ResponseWriter) error {
 }
 
 // stated finds the best atoms of queries for which a body states answers, whose atoms are the
-// candidates, compares them, and passes both to answer.
-func (s *Server) stated(r *request, answer func(*turn, *comparison, *batch.Response, time.Duration) error) error {
+// candidates, and passes both to answer.
+func (s *Server) stated(r *request, answer func(context.Context, *turn, *comparison) error) error {
 	v, err := s.catalog.Use(r.PathValue("name"), 0)
 	if err != nil {
 		return err
@@ -125,10 +137,12 @@ func (s *Server) stated(r *request, answer func(*turn, *comparison, *batch.Respo
 			return goals, nil
 		})
 	}, func(t *turn, resp *batch.Response, took time.Duration) error {
-		if err := c.compare(r.Context(), t, resp); err != nil {
+		if err := c.begin(resp, took); err != nil {
 			return err
 		}
-		err := answer(t, c, resp, took)
+		ctx, cancel := t.withDeadline(r.Context())
+		defer cancel()
+		err := s.explainWait(answer(ctx, t, c))
 		if err == nil && s.o.Metrics != nil {
 			s.o.Metrics.Compared(v.Info().Name, c.found, c.missed)
 		}
@@ -143,18 +157,23 @@ type comparison struct {
 	version int64
 	ids     wire.Naming
 	rows    [][]int64 // of the stated answers
-	recalls *verify.Recall
-	of      []compared // by query
+	tasks   *tasks.Comparison
+	resp    *batch.Response
+	took    time.Duration
+	of      []tasks.Compared // by query
 	// found and missed count the best atoms that the stated answers have, and lack.
 	found, missed int
-	method        batch.Method
 }
 
-// compared is the comparison of one answer.
-type compared struct {
-	compared bool // false if the best atoms are not known
-	recall   float64
-	missed   []int64 // rows
+// begin takes the best atoms of the queries.
+func (c *comparison) begin(resp *batch.Response, took time.Duration) error {
+	o, err := verify.NewLazyOracle(c.v.Rows(), c.Dim, c.v.Metric())
+	if err != nil {
+		return err
+	}
+	c.tasks = tasks.NewComparison(o, c.v.Collection(), min(c.K, c.v.Len()))
+	c.resp, c.took, c.of = resp, took, make([]tasks.Compared, 0, c.M)
+	return nil
 }
 
 const (
@@ -165,105 +184,55 @@ const (
 	comparedAtOnce = 1 << 21
 )
 
-// compare compares the answers of complete searches, in turns.
-func (c *comparison) compare(ctx context.Context, t *turn, resp *batch.Response) error {
-	o, err := verify.NewLazyOracle(c.v.Rows(), c.Dim, c.v.Metric())
-	if err != nil {
-		return err
+// parts streams the queries with both answers, as many together as are compared in a turn.
+func (c *comparison) parts(ctx context.Context, t *turn) tasks.Parts {
+	return func(yield func(*tasks.Part, error) bool) {
+		for next := 0; next < c.M; {
+			first, coordinates := next, 0
+			for ; next < c.M && coordinates < comparedAtOnce; next++ {
+				coordinates += c.cost(next, &c.resp.Answers[next])
+			}
+			err := t.compute(ctx, coordinates, comparingCoordinate)
+			if !yield(c.part(first, next), err) {
+				return
+			}
+		}
 	}
-	ctx, cancel := t.withDeadline(ctx)
-	defer cancel()
-	c.recalls = verify.NewRecall(o, min(c.K, c.v.Len()))
-	c.of = make([]compared, c.M)
-	ahead := 0 // coordinates for which there is a turn
-	for j := range c.of {
-		a := &resp.Answers[j]
-		c.method = a.Certificate.Method
-		if a.Certificate.StoppedBy != batch.Done {
-			continue
-		}
-		if ahead -= c.cost(j, a); ahead < 0 {
-			for next := j; next < c.M && ahead < comparedAtOnce; next++ {
-				ahead += c.cost(next, &resp.Answers[next])
-			}
-			if err := t.compute(ctx, ahead, comparingCoordinate); err != nil {
-				return err
-			}
-			if err := ctx.Err(); err != nil {
-				return t.s.explainWait(err)
-			}
-		}
-		share, err := c.recalls.Compare(int64(j), c.Queries[j*c.Dim:(j+1)*c.Dim], a.IDs, c.rows[j], c.Answers[j].Scores)
-		if err != nil {
-			return err
-		}
-		missed := append([]int64(nil), c.recalls.Missed()...)
-		c.of[j] = compared{true, share, missed}
-		c.missed += len(missed)
-		c.found += len(a.IDs) - len(missed)
+}
+
+// part returns queries first to next-1.
+func (c *comparison) part(first, next int) *tasks.Part {
+	p := &tasks.Part{
+		Request: &batch.Request{Queries: c.Queries[first*c.Dim : next*c.Dim], K: c.K},
+		Proven:  c.resp.Answers[first:next],
 	}
+	if first == 0 {
+		p.Took = c.took
+	}
+	for j := first; j < next; j++ {
+		p.Stated = append(p.Stated, dataset.Result{Query: int64(j), IDs: c.rows[j], Scores: c.Answers[j].Scores})
+	}
+	return p
+}
+
+// note keeps what was found of an answer.
+func (c *comparison) note(one *tasks.Compared) error {
+	c.of = append(c.of, *one)
+	c.missed += len(one.Missed)
+	c.found += one.Wanted - len(one.Missed)
 	return nil
 }
 
 // cost is the number of coordinates that comparing answer j scores.
 func (c *comparison) cost(j int, a *batch.Answer) int { return (len(a.IDs) + len(c.rows[j])) * c.Dim }
 
-// figures returns the report on the answers compared, of which there is at least one. Scores of
-// another metric are a *problem.Problem.
-func (c *comparison) figures() (*verify.RecallReport, error) {
-	p, err := c.recalls.Report()
-	if err != nil {
-		return nil, problem.New(problem.InvalidValue, "%v", err).In("answers").Within(c.v.Metric().String())
+// explain makes a problem of what is wrong with the answers.
+func (c *comparison) explain(err error) error {
+	var of *tasks.AnswersError
+	if errors.As(err, &of) {
+		return problem.New(problem.InvalidValue, "%v", err).In("answers").Within(c.v.Metric().String())
 	}
-	return p, nil
-}
-
-// report returns what a client learns of the recall.
-func (c *comparison) report() (*api.RecallReport, error) {
-	p, err := c.figures()
-	if err != nil {
-		return nil, err
-	}
-	out := &api.RecallReport{
-		Version: c.version, Metric: c.v.Metric().String(), Method: string(c.method),
-		Queries: p.Queries, Complete: p.Complete, K: p.K, Recall: p.Recall, ByID: p.ByID, Low: p.Low, High: p.High,
-		Short: p.Short, Repeated: p.Repeated, Scores: c.scores(p.Scores),
-	}
-	for _, b := range p.Ranks {
-		out.Ranks = append(out.Ranks, api.RankBand(b))
-	}
-	if p.Gaps != nil {
-		gaps := api.Gaps(*p.Gaps)
-		out.Gaps = &gaps
-	}
-	return out, nil
-}
-
-// summary returns what a client learns of the answers certified.
-func (c *comparison) summary() (*api.CertifiedSummary, error) {
-	out := &api.CertifiedSummary{}
-	var shares float64
-	for _, one := range c.of {
-		if !one.compared {
-			continue
-		}
-		out.Compared++
-		out.Missed += int64(len(one.missed))
-		shares += one.recall
-		if len(one.missed) == 0 {
-			out.Right++
-		}
-	}
-	if out.Compared == 0 {
-		return out, nil
-	}
-	out.Recall = shares / float64(out.Compared)
-	p, err := c.figures()
-	if err != nil {
-		return nil, err
-	}
-	out.Scores = c.scores(p.Scores)
-	return out, nil
+	return err
 }
 
 // scores returns the check of the stated scores, with the collection's ids.
@@ -271,7 +240,7 @@ func (c *comparison) scores(f *verify.FormCount) *api.ScoreCheck {
 	if f == nil {
 		return nil
 	}
-	out := &api.ScoreCheck{Form: f.Form, Stated: f.Stated, Wrong: f.Wrong}
+	out := &api.ScoreCheck{Form: f.Form, Stated: f.Stated, Wrong: f.Wrong, Hint: f.Hint}
 	for _, x := range f.Sample {
 		id := api.IntID(c.ids.ID(x.ID))
 		if c.ids.Textual() {
@@ -281,5 +250,3 @@ func (c *comparison) scores(f *verify.FormCount) *api.ScoreCheck {
 	}
 	return out
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

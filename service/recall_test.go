@@ -3,13 +3,19 @@ package service
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"thresher/batch"
 	"thresher/service/api"
 	"thresher/service/client"
+	"thresher/tasks"
+	"thresher/verify"
 )
 
 // statedBody is a body of recall and certify for the rows of queries.
@@ -127,7 +133,7 @@ func TestCertify(t *testing.T) {
 func TestCertifyByName(t *testing.T) {
 	s := start(t, nil)
 	s.do("PUT", "/v1/collections/films?ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n{\"id\":\"d\",\"v\":[0,2]}\n"), "Content-Type", "application/x-ndjson").want(201)
-	body := `{"queries":[[3,1],[1,2]],"answers":[["a/b"],{"ids":["c"],"scores":[9]}]}`
+	body := `{"queries":[[3,1],[1,2]],"answers":[{"ids":["a/b"],"scores":[3]},{"ids":["c"],"scores":[9]}]}`
 	var got api.Certified
 	s.do("POST", certifyFilms, body).want(200).into(&got)
 	if fmt.Sprint(got.Results[1].IDs, got.Results[1].Missed, got.Summary.Scores.Sample) != "[d] [d] [{1 c 9 2}]" {
@@ -186,7 +192,8 @@ func TestBadStated(t *testing.T) {
 	}
 }
 
-// TestStatedDeadline: certify says what it could prove by the deadline; recall needs the best
+// TestStatedDeadline: certify says what it could prove by the deadline, and keeps the other answers as they
+// were stated; recall needs the best
 // atoms of all queries.
 func TestStatedDeadline(t *testing.T) {
 	s := start(t, nil)
@@ -200,7 +207,44 @@ func TestStatedDeadline(t *testing.T) {
 	var got api.Certified
 	s.do("POST", certifyFilms, body).want(200).into(&got)
 	a, b := got.Results[0], got.Results[1]
-	if !a.Complete || a.Recall == nil || b.Complete || b.Recall != nil || b.Missed != nil || got.Summary.Compared != 1 {
+	if !a.Complete || a.Recall == nil || b.Complete || b.Recall != nil || b.Missed != nil || got.Summary.Compared != 1 || got.Summary.Kept != 1 {
 		t.Errorf("%+v", got)
 	}
+	if a.Guarantee != "exact" || b.Guarantee != "bound" || len(b.IDs) != 3 || b.IDs[0] != api.IntID(4) || b.IDs[1] != api.IntID(5) || b.IDs[2] != api.IntID(6) {
+		t.Errorf("%s %v, %s %v; want the stated answer where the search was stopped", a.Guarantee, a.IDs, b.Guarantee, b.IDs)
+	}
+}
+
+// TestSummaryNames: a client reads every figure of the summaries under the name that the command
+// line and the worker give it.
+func TestSummaryNames(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		made, read  any
+		server, not []string // names that only the service has, and those that it leaves out
+	}{
+		{"recall", tasks.RecallSummary{Plan: "dense", RecallReport: &verify.RecallReport{Gaps: &verify.GapReport{}, Scores: &verify.FormCount{}}}, api.RecallReport{Gaps: &api.Gaps{}, Scores: &api.ScoreCheck{}}, []string{"version"}, []string{"plan"}},
+		{"certify", tasks.CertifySummary{Scores: &verify.FormCount{}}, api.CertifiedSummary{Scores: &api.ScoreCheck{}}, nil, nil},
+	} {
+		want := append(namesOf(t, c.made), c.server...)
+		want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(c.not, name) })
+		slices.Sort(want)
+		if diff := cmp.Diff(want, namesOf(t, c.read)); diff != "" {
+			t.Errorf("%s (-tasks +api):\n%s", c.name, diff)
+		}
+	}
+}
+
+// namesOf returns the names of a value's members in JSON, sorted.
+func namesOf(t *testing.T, v any) []string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]any
+	if err := json.Unmarshal(text, &members); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(members))
 }

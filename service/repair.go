@@ -24,7 +24,7 @@ import (
 // Check reads everything in a data folder, which no server may have open, and reports the
 // state of each thing. Nothing is changed.
 func Check(ctx context.Context, dir string, tell func(db.Item)) error {
-	if err := isFolder(dir); err != nil {
+	if err := isDataFolder(dir); err != nil {
 		return err
 	}
 	bolt, err := checkDatabase(dir, metaName, tell)
@@ -53,11 +53,16 @@ func Check(ctx context.Context, dir string, tell func(db.Item)) error {
 	return nil
 }
 
-func isFolder(dir string) error {
+// isDataFolder returns an error if dir is no folder, or of a format that this program does not know.
+func isDataFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
 		err = &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a folder")}
 	}
+	if err != nil {
+		return err
+	}
+	_, err = checkFormat(dir)
 	return err
 }
 
@@ -117,7 +122,7 @@ type RepairedDatabase struct {
 // lost+found, rebuilds them from what can be read, and records all collections and files that
 // exist. Batches are adopted when a server starts. Nothing is deleted.
 func Repair(dir string, log *slog.Logger) (*Repaired, error) {
-	if err := isFolder(dir); err != nil {
+	if err := isDataFolder(dir); err != nil {
 		return nil, err
 	}
 	r := &Repaired{Databases: []RepairedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []lostfound.Moved{}}

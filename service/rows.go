@@ -10,6 +10,7 @@ import (
 	"thresher/service/catalog"
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
+	"thresher/service/wire"
 )
 
 func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
@@ -34,20 +35,22 @@ func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
 
 // readIDs reads a list of ids, all integers or all strings.
 func readIDs(name string, keys *catalog.Keys) jsonbody.Reader {
+	var l wire.IDList
+	numbers := false
 	return jsonbody.Array(name, 0, func(b []byte, i int) (next int, err error) {
 		const wanted = ": ids are all 64-bit integers or all texts"
 		switch {
-		case i < len(b) && b[i] == '"' && keys.Ints == nil:
+		case i < len(b) && b[i] == '"' && !numbers:
 			var text string
 			next, err = jsonbody.Text("", &text)(b, i)
-			keys.Names = append(keys.Names, text)
-		case jsonscan.Number(b, i) > 0 && keys.Names == nil:
-			var id int64
-			next, err = jsonbody.Integer("", &id)(b, i)
-			keys.Ints = append(keys.Ints, id)
+			l.Names = append(l.Names, text)
+		case jsonscan.Number(b, i) > 0 && (numbers || l.Names == nil):
+			numbers = true
+			next, err = l.AddNumber("", b, i)
 		default:
 			return i, jsonbody.Mistyped("", b, i, "an id"+wanted)
 		}
+		keys.Ints, keys.Names = l.Ints, l.Names
 		return next, err
 	})
 }

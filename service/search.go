@@ -198,6 +198,9 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 	}
 	ctx, span := trace.Start(ctx, "search")
 	resp, err := search(ctx, req)
+	if resp != nil {
+		err = nil // a partial response says of each answer that it is
+	}
 	endSearch(span, name, &req, resp, err)
 	if err != nil {
 		return nil, q.InGoal(err)
@@ -258,6 +261,11 @@ func rowsIn(v *catalog.Version) func(*wire.IDList, string) ([]int64, error) {
 func rowsOf(v *catalog.Version, l *wire.IDList, field string) ([]int64, error) {
 	if l == nil {
 		return nil, nil
+	}
+	if field != "ids" && field != "candidates" { // of answers, which are no masks
+		if rows, ok, err := l.Rows(v.Len(), field); ok || err != nil {
+			return rows, err
+		}
 	}
 	rows, err := v.IDs().Rows(&catalog.Keys{Ints: l.Ints, Names: l.Names}, field)
 	if rows == nil {

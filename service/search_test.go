@@ -25,6 +25,7 @@ type result struct {
 	IDs         []json.Number
 	Scores      []*float32
 	Complete    bool
+	Guarantee   string
 	OpenBound   *float64 `json:"open_bound"`
 	Certificate map[string]any
 	Rounds      []any
@@ -68,7 +69,7 @@ func TestSearch(t *testing.T) {
 		names = append(names, strings.TrimSuffix(f.Name, ".npy"))
 	}
 	slices.Sort(names)
-	if !slices.Equal(names, []string{"exact", "ids", "pulls", "scores"}) {
+	if !slices.Equal(names, []string{"complete", "exact", "guarantee", "ids", "pulls", "scores"}) {
 		t.Errorf("npz of %v", names)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"thresher/service/metrics"
 	"thresher/service/offline"
 	"thresher/service/oip"
+	"thresher/service/problem"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
 	"thresher/service/web"
@@ -117,9 +118,17 @@ func (s *Server) openParts(ctx context.Context) error {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
+	_, err := checkFormat(o.Dir)
+	if err != nil {
+		return err
+	}
 	fresh := false
-	var err error
 	if s.db, fresh, err = db.Open(filepath.Join(o.Dir, metaName), nil); err != nil {
+		return err
+	}
+	if err := stateFormat(o.Dir, o.Release); problem.Full(err) {
+		o.Log.Warn("the format of the data folder is not stated yet: no space left", "file", formatName)
+	} else if err != nil {
 		return err
 	}
 	if entries, err := os.ReadDir(filepath.Join(o.Dir, collectionsName)); fresh && err == nil && len(entries) > 0 {

@@ -23,10 +23,19 @@ type Finding struct {
 	// Gap is by how much the best of them exceeds the worst atom returned or, if the search was
 	// stopped, what its certificate permits; in units of Scores.Search.
 	Gap float64
+	// Exceeds, if not "", is what the certificate grants beyond the Bar of the check. The answer is
+	// then wrong, whatever its atoms are.
+	Exceeds string
 	// Trials is the number of promises the answer made, Failures the number it broke: one for
 	// the whole answer or, with a least score, one for each atom that clearly reaches it.
 	Trials, Failures int
+
+	scales scales // that explain all scores of an answer of another program
+	stated bool   // it states some
 }
+
+// Wrong reports whether the answer breaks its promise, or makes too small a one.
+func (f *Finding) Wrong() bool { return len(f.Missed) > 0 || f.Exceeds != "" }
 
 // Check compares answers to one request with an Oracle. It is safe for concurrent use.
 type Check struct {
@@ -41,6 +50,8 @@ type Check struct {
 	selfFirst int64
 	selfRows  []int64           // if not nil, query j is atom selfRows[j] instead
 	goals     []batch.QueryGoal // what each query asks for beside; nil: nothing
+	bar       Bar
+	others    *Others // not nil: of another program
 }
 
 // NewCheck returns the check of answers to req by o. It uses K, MinScore, MaxScore, Allow, Deny,
@@ -111,10 +122,11 @@ func (c *Check) set(field string, rows []int64, allowed bool) error {
 // CheckCertificate returns an error if guarantee, law, delta or epsilon of a certificate are
 // impossible.
 func CheckCertificate(c *batch.Certificate) error {
-	switch c.Guarantee {
-	case batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
-	default:
-		return fmt.Errorf("guarantee %q is none of exact, certain, probabilistic, heuristic", c.Guarantee)
+	if !slices.Contains(batch.Guarantees(), c.Guarantee) {
+		return fmt.Errorf("guarantee %q is none of %v", c.Guarantee, batch.Guarantees())
+	}
+	if c.Guarantee == batch.GuaranteeBound && !partial(c) {
+		return fmt.Errorf("guarantee %s, that of stopped answers, and stopped_by %q", c.Guarantee, c.StoppedBy)
 	}
 	// Older files name no law.
 	if c.Law != "" && !slices.Contains(batch.Laws(), c.Law) {
@@ -128,7 +140,7 @@ func CheckCertificate(c *batch.Certificate) error {
 
 // sure reports whether no wrong answer at all is permitted.
 func sure(c *batch.Certificate) bool {
-	return c.Exact || c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain
+	return c.Exact || c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain || c.Guarantee == batch.GuaranteeBound && c.Delta == 0
 }
 
 // partial reports whether the search was stopped early.
@@ -136,8 +148,8 @@ func partial(c *batch.Certificate) bool { return c.StoppedBy != "" && c.StoppedB
 
 // Answer checks the answer a to query number query, from 0, of the request. s must come from
 // the check's oracle and be that query's. Of the certificate it uses Epsilon, StoppedBy (""
-// is Done) and OpenBound, without which a partial answer promises nothing about the atoms it
-// lacks. A nil Scores of a is not checked.
+// is Done) and OpenBound, without which a partial answer is malformed. A nil Scores of a is not
+// checked.
 func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	self := int64(-1)
 	if c.selves {
@@ -150,18 +162,24 @@ func (c *Check) Answer(s *Scores, query int64, a *batch.Answer) Finding {
 	if what := c.form(s, a, self); what != "" {
 		return Finding{Malformed: what}
 	}
+	stopped := partial(&a.Certificate)
+	if stopped && a.Certificate.OpenBound == nil {
+		return Finding{Malformed: "the search was stopped, and no open bound says what it promises"}
+	}
 	k := c.k
 	if k == 0 {
 		k = c.oracle.n
 	}
 	s.buf = ranking(s.Search, k, c.clearlyWanted(s), self, s.buf)
 	want := c.reaching(s, s.buf)
-	stopped := partial(&a.Certificate)
 	if c.minScore == nil && !stopped && len(a.IDs) < len(want) {
 		return Finding{Malformed: fmt.Sprintf("%d atoms where %d were asked for", len(a.IDs), len(want)), Short: true}
 	}
 
-	f := Finding{Trials: 1}
+	f := Finding{Trials: 1, Exceeds: c.bar.exceeded(&a.Certificate)}
+	if c.others != nil && a.Scores != nil {
+		f.scales, f.stated = c.others.add(s, a)
+	}
 	if stopped {
 		f.Missed, f.Gap = c.closed(s, a, want)
 	} else {
@@ -184,6 +202,7 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 	if c.k > 0 && len(a.IDs) > c.k {
 		return fmt.Sprintf("%d atoms where %d were asked for", len(a.IDs), c.k)
 	}
+	compared := a.Scores != nil && c.others == nil
 	seen := make(map[int64]bool, len(a.IDs))
 	for at, id := range a.IDs {
 		if id < 0 || id >= int64(c.oracle.n) {
@@ -200,16 +219,16 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 			return fmt.Sprintf("atom %d at rank %d is not allowed", id, at+1)
 		}
 		score, off := s.reported(int(id))
-		if a.Scores != nil && !(math.Abs(float64(a.Scores[at])-score) <= off) {
+		if compared && !(math.Abs(float64(a.Scores[at])-score) <= off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, not %.9g", id, at+1, score, a.Scores[at])
 		}
-		if c.minScore != nil && !c.reaches(score, off) {
+		if c.minScore != nil && !c.within(a.Scores, at, score, off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, beyond the limit of %g", id, at+1, score, *c.minScore)
 		}
-		if c.maxScore != nil && !c.stays(score, off) {
+		if c.maxScore != nil && !c.beneath(a.Scores, at, score, off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, better than the limit of %g", id, at+1, score, *c.maxScore)
 		}
-		if at > 0 && a.Scores != nil && c.before(a.Scores[at], a.Scores[at-1]) {
+		if at > 0 && compared && c.before(a.Scores[at], a.Scores[at-1]) {
 			return fmt.Sprintf("rank %d scores better than rank %d", at+1, at)
 		}
 	}
@@ -244,73 +263,4 @@ func (c *Check) reaching(s *Scores, best []int) []int {
 		end++
 	}
 	return best[:end]
-}
-
-// lacking applies the definition of failure: some returned atom's score is below
-// T_(k) - epsilon - margin, or, if fewer than k reach the least score, one of them is
-// missing.
-func (c *Check) lacking(s *Scores, a *batch.Answer, want []int) (ids []int64, gap float64) {
-	if len(want) == 0 {
-		return nil, 0
-	}
-	if c.minScore != nil && c.k > 0 && len(want) != c.k && len(a.IDs) == c.k { // some of the k returned reach it within rounding
-		return c.above(s, a, want, math.Inf(-1))
-	}
-	if c.minScore != nil && len(want) != c.k || len(a.IDs) < len(want) {
-		return missing(s, a, want)
-	}
-	last := want[len(want)-1]
-	floor := s.Search[last] - c.oracle.searchUnits(a.Certificate.Epsilon)
-	for _, id := range a.IDs {
-		if s.Search[id] < floor-s.margin(int(id), last) {
-			return missing(s, a, want)
-		}
-	}
-	return nil, 0
-}
-
-// closed returns the wanted atoms that a partial answer lacks although their scores exceed
-// its open bound.
-func (c *Check) closed(s *Scores, a *batch.Answer, want []int) (ids []int64, gap float64) {
-	limit := math.Inf(1)
-	if open := a.Certificate.OpenBound; open != nil {
-		limit = *open
-	}
-	return c.above(s, a, want, limit)
-}
-
-// above returns the wanted atoms that an answer lacks and that score more than limit and, if
-// the answer is complete, more than its worst atom plus the gap.
-func (c *Check) above(s *Scores, a *batch.Answer, want []int, limit float64) (ids []int64, gap float64) {
-	if n := len(a.IDs); n > 0 && (n == len(want) && c.maxScore == nil || n == c.k) {
-		limit = max(limit, s.Search[a.IDs[n-1]]+c.oracle.searchUnits(a.Certificate.Epsilon))
-	}
-	for _, i := range want {
-		if slices.Contains(a.IDs, int64(i)) || s.Search[i] <= limit+s.margin(i, i) {
-			continue
-		}
-		ids = append(ids, int64(i))
-		gap = max(gap, s.Search[i]-limit)
-	}
-	return ids, gap
-}
-
-// missing returns the wanted atoms that an answer lacks, best first, and how far the first is
-// above the worst returned.
-func missing(s *Scores, a *batch.Answer, want []int) (ids []int64, gap float64) {
-	there := make(map[int64]bool, len(a.IDs))
-	worst := math.Inf(1)
-	for _, id := range a.IDs {
-		there[id] = true
-		worst = min(worst, s.Search[id])
-	}
-	for _, i := range want {
-		if !there[int64(i)] {
-			ids = append(ids, int64(i))
-		}
-	}
-	if len(ids) > 0 && len(a.IDs) > 0 {
-		gap = s.Search[ids[0]] - worst
-	}
-	return ids, gap
 }

@@ -112,7 +112,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		{"partial without a bound", func(a *batch.Answer, s *Scores) {
 			struck(a, 2, 0)
 			a.Certificate.OpenBound = nil
-		}, "", false},
+		}, "no open bound", false},
 	}
 	for _, x := range cases {
 		t.Run(x.name, func(t *testing.T) {

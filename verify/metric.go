@@ -62,6 +62,20 @@ func (o *Oracle) margin(nq float64, i, j int, score, other float64) float64 {
 	return (d + 4) * 0x1p-51 * nq * max(o.length(i), o.length(j))
 }
 
+// sumOf returns the inner product, cosine or squared distance of atom i, whichever the metric compares, and a
+// bound of its error in float32 arithmetic.
+func (s *Scores) sumOf(i int) (sum, off float64) {
+	rounding := float64(s.oracle.dim+16) * 0x1p-23
+	q, v := s.norm, s.oracle.length(i)
+	switch s.oracle.metric {
+	case collection.Cosine:
+		return s.Search[i], rounding
+	case collection.Euclidean:
+		return 0 - 2*s.Search[i], rounding * (q + v) * (q + v)
+	}
+	return s.Search[i], rounding * q * v
+}
+
 // reported returns the score that an answer must state for atom i, and the error that it may
 // have: from rounding to float32, and from the rounding of the sum if its terms cancel.
 func (s *Scores) reported(i int) (score, off float64) {
@@ -135,20 +149,37 @@ func (s *pairScores) relativeGap(id int64, worst float64) float64 {
 	return (score - worst) / max(math.Abs(score), math.Abs(worst))
 }
 
-// knownForms are the forms that FAISS, hnswlib, Qdrant, Milvus, Weaviate, pgvector and Annoy
-// return. Every metric has at least one; the form that thresher writes is its first.
+// knownForms are the forms that FAISS, hnswlib, Lucene, Elasticsearch, OpenSearch, Qdrant, Milvus,
+// Weaviate, pgvector and Annoy return. Every metric has at least one; the form that thresher writes is its
+// first. Their number and that of precisions make at most 64 scales.
 var knownForms = []scoreForm{
 	{"inner products", collection.InnerProduct, func(s float64) float64 { return s }},
 	{"1 - inner product", collection.InnerProduct, func(s float64) float64 { return 1 - s }},
 	{"negative inner products", collection.InnerProduct, func(s float64) float64 { return -s }},
+	{"1 + inner product", collection.InnerProduct, func(s float64) float64 { return 1 + s }},
+	{"(1 + inner product)/2", collection.InnerProduct, func(s float64) float64 { return (1 + s) / 2 }},
+	{"1 + inner product, 1/(1 - inner product) if negative", collection.InnerProduct, positive},
 	{"cosines", collection.Cosine, func(s float64) float64 { return s }},
 	{"1 - cosine", collection.Cosine, func(s float64) float64 { return 1 - s }},
 	{"negative cosines", collection.Cosine, func(s float64) float64 { return -s }},
 	{"sqrt(2 - 2 cosine)", collection.Cosine, func(s float64) float64 { return math.Sqrt(max(0, 2-2*s)) }},
+	{"(1 + cosine)/2", collection.Cosine, func(s float64) float64 { return (1 + s) / 2 }},
+	{"1 + cosine", collection.Cosine, func(s float64) float64 { return 1 + s }},
+	{"1/(2 - cosine)", collection.Cosine, func(s float64) float64 { return 1 / (2 - s) }},
 	{"squared distances", collection.Euclidean, func(s float64) float64 { return s }},
 	{"distances", collection.Euclidean, func(s float64) float64 { return math.Sqrt(max(0, s)) }},
 	{"negative squared distances", collection.Euclidean, func(s float64) float64 { return -s }},
 	{"negative distances", collection.Euclidean, func(s float64) float64 { return -math.Sqrt(max(0, s)) }},
+	{"1/(1 + squared distance)", collection.Euclidean, func(s float64) float64 { return 1 / (1 + max(0, s)) }},
+	{"1/(1 + distance)", collection.Euclidean, func(s float64) float64 { return 1 / (1 + math.Sqrt(max(0, s))) }},
+}
+
+// positive is what Lucene makes of an inner product.
+func positive(s float64) float64 {
+	if s < 0 {
+		return 1 / (1 - s)
+	}
+	return 1 + s
 }
 
 // sumOf returns the inner product, cosine or squared distance of a pair, whichever the metric

@@ -71,10 +71,10 @@ func (r *Recall) Compare(query int64, q []float32, best, ids []int64, scores []f
 	worst := math.Inf(1)
 	clear(r.listed)
 	above, tied := 0, 0
-	for at, id := range ids {
-		if scores != nil && !math.IsInf(float64(scores[at]), -1) { // which stands for no score
-			r.scores.add(query, id, &s, float64(scores[at]))
-		}
+	if scores != nil {
+		r.scores.add(query, &s, ids, scores[:len(ids)])
+	}
+	for _, id := range ids {
 		if r.listed[id] {
 			r.repeated++
 			continue

@@ -234,6 +234,84 @@ func TestStatedScores(t *testing.T) {
 	}
 }
 
+// TestScalesOfRecall: scores as Lucene and others state them, also at float16 and four digits, and none of
+// those on a scale that is not known, are wrong; what explains the latter is said.
+func TestScalesOfRecall(t *testing.T) {
+	const n, d, m, k = 60, 7, 9, 4
+	random := rand.New(rand.NewPCG(3, 4))
+	rows := make([]float32, n*d)
+	for i := range rows {
+		rows[i] = float32(random.NormFloat64())
+	}
+	score := func(metric collection.Metric, q []float32, id int64) float64 {
+		var dot, squared, nq, nv float64
+		for c, x := range rows[id*d : (id+1)*d] {
+			a, b := float64(q[c]), float64(x)
+			dot, squared, nq, nv = dot+a*b, squared+(a-b)*(a-b), nq+a*a, nv+b*b
+		}
+		switch metric {
+		case collection.Cosine:
+			return dot / math.Sqrt(nq*nv)
+		case collection.Euclidean:
+			return squared
+		}
+		return dot
+	}
+	lucene := map[collection.Metric]func(float64) float64{
+		collection.InnerProduct: func(s float64) float64 {
+			if s < 0 {
+				return 1 / (1 - s)
+			}
+			return s + 1
+		},
+		collection.Cosine:    func(s float64) float64 { return (1 + s) / 2 },
+		collection.Euclidean: func(s float64) float64 { return 1 / (1 + s) },
+	}
+	own := func(s float64) float64 { return s }
+	strange := func(s float64) float64 { return math.Exp(s) + 7 }
+	digits := func(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+	same := func(ids []int64) []int64 { return ids }
+	before := func(ids []int64) []int64 {
+		out := make([]int64, len(ids))
+		for i, id := range ids {
+			out[i] = id - 1
+		}
+		return out
+	}
+	turned := func(ids []int64) []int64 { return append(ids[1:len(ids):len(ids)], ids[0]) }
+	for metric, form := range lucene {
+		for _, x := range []struct {
+			name    string
+			of      func(float64) float64
+			rounded func(float64) float64
+			stated  func([]int64) []int64 // the atoms whose scores are stated
+			known   bool
+			hint    string
+		}{
+			{"Lucene's", form, own, same, true, ""}, {"Lucene's at four digits", form, digits, same, true, ""},
+			{"their own", own, own, same, true, ""}, {"their own at four digits", own, digits, same, true, ""},
+			{"a strange form", strange, own, same, false, ""},
+			{"ids that count from 1", own, own, before, false, "count from 1"}, {"another order", form, own, turned, false, "another order"},
+		} {
+			r := recallOf(t, rows, d, metric, k)
+			for j := range m {
+				q, ids := rows[j*d:(j+1)*d], []int64{int64(j) + 3, int64(j) + 20, 40, 51}
+				var scores []float32
+				for _, id := range x.stated(ids) {
+					scores = append(scores, float32(x.rounded(x.of(score(metric, q, id)))))
+				}
+				if _, err := r.Compare(int64(j), q, ids, ids, scores); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := recallReport(t, r).Scores
+			if s.Wrong != 0 || s.Stated != m*k || (s.Form != verify.UnknownScale) != x.known || !strings.Contains(s.Hint, x.hint) || (s.Hint == "") != (x.hint == "") {
+				t.Errorf("%v, %s: %+v", metric, x.name, s)
+			}
+		}
+	}
+}
+
 // TestStatedScoresAreKept: a comparison that continues from the JSON of an earlier one finds what
 // one comparison finds; an infinite score is wrong.
 func TestStatedScoresAreKept(t *testing.T) {

@@ -13,29 +13,51 @@ type Report struct {
 	Findings []Finding // one for each answer, in order
 }
 
+// Terms are what answers are held to beside their request.
+type Terms struct {
+	Bar
+	// Others, if not nil, says that another program made the answers, and collects their scores.
+	// Others.Misstates says, once all are checked, which of them state scores that are not their
+	// vectors'.
+	Others *Others
+}
+
 // Response checks every answer of resp to req, whose atoms are o's: that it is what K,
 // MinScore, Allow, Deny and ExcludeSelf ask for, as far as its certificate promises, and that
-// the certificate promises no less than Delta and Epsilon ask for. An answer whose
-// certificate promises less is malformed.
+// the certificate grants no more than Delta and Epsilon do. An answer whose certificate
+// grants more is wrong.
 //
 // An error means that nothing was checked: req is invalid (*batch.RequestError), the number
 // of answers is not that of the queries, or ctx ended.
 func Response(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Response) (*Report, error) {
+	return judge(ctx, o, req, resp, nil, func(s *Scores) Bar { return barOf(s, &req) })
+}
+
+// Judge is Response for answers that are held to terms, whatever Delta and Epsilon of req are.
+func Judge(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Response, terms Terms) (*Report, error) {
+	if err := terms.Check(); err != nil {
+		return nil, err
+	}
+	return judge(ctx, o, req, resp, terms.Others, func(*Scores) Bar { return terms.Bar })
+}
+
+func judge(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Response, others *Others, barOf func(*Scores) Bar) (*Report, error) {
 	c, err := NewCheck(o, req)
 	if err != nil {
 		return nil, err
 	}
+	c = c.OfOthers(others)
 	if len(req.Queries) != len(resp.Answers)*o.dim {
 		return nil, fmt.Errorf("%d answers to queries of %d values, of %d dimensions", len(resp.Answers), len(req.Queries), o.dim)
 	}
 	r := &Report{Findings: make([]Finding, len(resp.Answers))}
 	err = o.Each(ctx, req.Queries, func(j int, s *Scores) {
 		a := &resp.Answers[j]
-		if err := promises(s, &req, &a.Certificate); err != nil {
+		if err := CheckCertificate(&a.Certificate); err != nil {
 			r.Findings[j].Malformed = "certificate: " + err.Error()
 			return
 		}
-		r.Findings[j] = c.Answer(s, int64(j), a)
+		r.Findings[j] = c.WithBar(barOf(s)).Answer(s, int64(j), a)
 	})
 	if err != nil {
 		return nil, err
@@ -47,20 +69,11 @@ func Response(ctx context.Context, o *Oracle, req batch.Request, resp *batch.Res
 	return r, nil
 }
 
-// promises returns an error if a certificate promises less than the request asks for.
-func promises(s *Scores, req *batch.Request, c *batch.Certificate) error {
-	if err := CheckCertificate(c); err != nil {
-		return err
-	}
-	delta := req.Delta
+// barOf returns what certificates may grant at most by a request.
+func barOf(s *Scores, req *batch.Request) Bar {
+	delta, epsilon := req.Delta, s.gap(req)
 	if delta == 0 {
 		delta = .01
 	}
-	if c.Delta > delta {
-		return fmt.Errorf("delta %g where %g was asked for", c.Delta, delta)
-	}
-	if most := s.gap(req); c.Epsilon > most {
-		return fmt.Errorf("epsilon %g where %g was asked for", c.Epsilon, most)
-	}
-	return nil
+	return Bar{Epsilon: &epsilon, Delta: &delta}
 }

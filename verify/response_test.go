@@ -132,8 +132,8 @@ func TestResponsesStopped(t *testing.T) {
 					ctx := backendtest.NewCountdown(polls, context.DeadlineExceeded)
 					req := batch.Request{Queries: queries, K: k, Method: method, Delta: 1e-9, Epsilon: epsilon, Relative: true}
 					resp, err := e.Search(ctx, req)
-					if err != nil {
-						t.Fatal(err)
+					if resp == nil || (err != nil) == resp.Complete() {
+						t.Fatalf("complete %v: %v", resp.Complete(), err)
 					}
 					struck = ctx.Ended()
 					r := report(t, o, req, resp)
@@ -158,26 +158,29 @@ func TestResponseFindsTampering(t *testing.T) {
 	denied := []int64{11, 12}
 	req := batch.Request{Queries: rows[:m*dim], K: k, Method: batch.Exact, ExcludeSelf: true, Deny: denied, Epsilon: .5, Relative: true}
 	for _, x := range []struct {
-		name   string
-		change func(a *batch.Answer)
-		want   string // malformed
-		missed bool
+		name    string
+		change  func(a *batch.Answer)
+		want    string // malformed
+		exceeds string
+		missed  bool
 	}{
-		{"nothing", func(*batch.Answer) {}, "", false},
-		{"an atom that is denied", func(a *batch.Answer) { a.IDs[0] = denied[1] }, "not allowed", false},
-		{"itself", func(a *batch.Answer) { a.IDs[0] = bad }, "the query itself", false},
-		{"a score", func(a *batch.Answer) { a.Scores[k-1] *= 1.01 }, "scores", false},
-		{"one too few", func(a *batch.Answer) { a.IDs, a.Scores = a.IDs[1:], a.Scores[1:] }, "3 atoms where 4", false},
-		{"a gap that nobody asked for", func(a *batch.Answer) { a.Certificate.Epsilon *= 1.001 }, "certificate: epsilon", false},
-		{"a delta that nobody asked for", func(a *batch.Answer) { a.Certificate.Delta = .011 }, "certificate: delta 0.011 where 0.01", false},
-		{"no guarantee", func(a *batch.Answer) { a.Certificate.Guarantee = "" }, "certificate: guarantee", false},
-		{"an unknown law", func(a *batch.Answer) { a.Certificate.Law = "jungle" }, "certificate: law", false},
+		{"nothing", func(*batch.Answer) {}, "", "", false},
+		{"an atom that is denied", func(a *batch.Answer) { a.IDs[0] = denied[1] }, "not allowed", "", false},
+		{"itself", func(a *batch.Answer) { a.IDs[0] = bad }, "the query itself", "", false},
+		{"a score", func(a *batch.Answer) { a.Scores[k-1] *= 1.01 }, "scores", "", false},
+		{"one too few", func(a *batch.Answer) { a.IDs, a.Scores = a.IDs[1:], a.Scores[1:] }, "3 atoms where 4", "", false},
+		{"a gap that nobody asked for", func(a *batch.Answer) { a.Certificate.Epsilon *= 1.001 }, "", "epsilon", false},
+		{"a delta that nobody asked for", func(a *batch.Answer) {
+			a.Certificate.Guarantee, a.Certificate.Exact, a.Certificate.Delta = batch.GuaranteeProbabilistic, false, .011
+		}, "", "delta 0.011 where at most 0.01", false},
+		{"no guarantee", func(a *batch.Answer) { a.Certificate.Guarantee = "" }, "certificate: guarantee", "", false},
+		{"an unknown law", func(a *batch.Answer) { a.Certificate.Law = "jungle" }, "certificate: law", "", false},
 		{"a worse atom", func(a *batch.Answer) {
 			a.Certificate.Epsilon = 0
 			q := rows[bad*dim : (bad+1)*dim]
 			far := farthest(t, o, q)
 			a.IDs[k-1], a.Scores[k-1] = int64(far), distance(q, rows[far*dim:(far+1)*dim])
-		}, "", true},
+		}, "", "", true},
 	} {
 		resp, err := e.Search(t.Context(), req)
 		if err != nil {
@@ -186,17 +189,23 @@ func TestResponseFindsTampering(t *testing.T) {
 		x.change(&resp.Answers[bad])
 		r := report(t, o, req, resp)
 		f := r.Findings[bad]
+		if !strings.Contains(f.Exceeds, x.exceeds) || (f.Exceeds == "") != (x.exceeds == "") {
+			t.Errorf("%s: finding %+v", x.name, f)
+		}
 		if (f.Malformed == "") != (x.want == "") || !strings.Contains(f.Malformed, x.want) || (len(f.Missed) > 0) != x.missed {
 			t.Errorf("%s: finding %+v", x.name, f)
 		}
-		malformed, wrong := int64(0), int64(0)
+		malformed, wrong, missed := int64(0), int64(0), int64(0)
 		if x.want != "" {
 			malformed = 1
 		}
 		if x.missed {
+			missed = 1
+		}
+		if x.missed || x.exceeds != "" {
 			wrong = 1
 		}
-		if r.Malformed != malformed || r.Wrong != wrong || r.WrongSure != wrong || int64(r.Neighbourhoods) != wrong {
+		if r.Malformed != malformed || r.Wrong != wrong || r.WrongSure != missed || int64(r.Neighbourhoods) != missed {
 			t.Errorf("%s: %+v", x.name, r)
 		}
 	}
@@ -220,6 +229,48 @@ func distance(q, v []float32) float32 {
 		d += e * e
 	}
 	return float32(d)
+}
+
+// TestRequired: answers of a search that promises less than is required are wrong.
+func TestRequired(t *testing.T) {
+	const n, dim, m, k = 300, 20, 6, 4
+	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
+	e, o := over(t, rows, dim, &collection.Options{Metric: collection.InnerProduct})
+	exact, probabilistic := batch.GuaranteeExact, batch.GuaranteeProbabilistic
+	for _, x := range []struct {
+		epsilon            float64
+		guarantee, require batch.Guarantee
+		wrong              bool
+	}{
+		{0, exact, exact, false}, {.1, exact, exact, true}, {.1, exact, batch.GuaranteeCertain, false},
+		{0, probabilistic, exact, true}, {0, probabilistic, batch.GuaranteeCertain, true}, {0, probabilistic, probabilistic, false},
+		{0, batch.GuaranteeHeuristic, probabilistic, true}, {0, batch.GuaranteeHeuristic, "", false},
+	} {
+		req := batch.Request{Queries: rows[:m*dim], K: k, Method: batch.Exact, Epsilon: x.epsilon}
+		resp, err := e.Search(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range resp.Answers {
+			c := &resp.Answers[j].Certificate
+			c.Guarantee, c.Exact = x.guarantee, x.guarantee == exact
+		}
+		r, err := verify.Judge(t.Context(), o, req, resp, verify.Terms{Bar: verify.Bar{Require: x.require}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := int64(0)
+		if x.wrong {
+			want = m
+		}
+		if r.Exceeding != want || r.Wrong != want || (r.Verdict(false) != nil) != x.wrong {
+			t.Errorf("%+v: %+v", x, r.Tally)
+		}
+	}
+	req := batch.Request{Queries: rows[:dim], K: k}
+	if _, err := verify.Judge(t.Context(), o, req, &batch.Response{Answers: make([]batch.Answer, 1)}, verify.Terms{Bar: verify.Bar{Require: batch.GuaranteeHeuristic}}); err == nil {
+		t.Error("heuristic is no guarantee to require")
+	}
 }
 
 func TestResponseRefuses(t *testing.T) {

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"math"
 
 	"thresher/collection"
@@ -45,86 +44,49 @@ type scoreForm struct {
 	of     func(sum float64) float64 // the score, from what sumOf returns
 }
 
-// fits reports whether stated is the score of a pair in this form, within float32 rounding.
-func (f *scoreForm) fits(p *pair, dim int, stated float64) bool {
-	sum, off := p.sumOf(f.metric, dim)
+// fitsSum reports at which precisions stated is the score of a pair in this form; sum and off are what
+// sumOf returns.
+func (f *scoreForm) fitsSum(sum, off, stated float64) [precisions]bool {
 	score := f.of(sum)
 	room := math.Abs(score) * 1e-6 // seven decimal digits
 	for _, edge := range []float64{f.of(sum - off), f.of(sum + off)} {
 		room = max(room, math.Abs(score-edge)+math.Abs(score)*1e-6)
 	}
-	return math.Abs(stated-score) <= room
+	return fits(stated, score, room)
 }
 
-// StatedScores counts the scores that answers state, and those of them that each known form does
-// not explain. The zero value has none. As JSON it can be kept with the progress of a run.
-type StatedScores struct {
-	Stated int64           `json:"stated"`
-	Wrong  [16]WrongScores `json:"wrong"` // by index of knownForms
-}
+// scale is a form of scores at a precision, as a bit of a scales.
+type scale int
 
-// WrongScores are the stated scores that a form does not explain.
-type WrongScores struct {
-	Count  int64        `json:"count,omitempty"`
-	Sample []WrongScore `json:"sample,omitempty"` // the first; of forms of other metrics none
-}
+func scaleOf(form int, p precision) scale { return scale(form*int(precisions) + int(p)) }
 
-// WrongScore is a stated score that is not the atom's.
-type WrongScore struct {
-	Query  int64   `json:"query"`
-	ID     int64   `json:"id"`
-	Stated float64 `json:"stated"`
-	Score  float64 `json:"score"`
-}
+func (s scale) form() int            { return int(s) / int(precisions) }
+func (s scale) precision() precision { return precision(int(s) % int(precisions)) }
 
-// shownWrong is how many wrong scores a report lists.
-const shownWrong = 10
+func (s scale) String() string { return knownForms[s.form()].name + s.precision().suffix() }
 
-func (c *StatedScores) add(query, id int64, s *pairScores, stated float64) {
-	c.Stated++
-	p := s.pair(id)
+// scales is a set of them.
+type scales uint64
+
+func (s scales) has(x scale) bool { return s>>x&1 == 1 }
+
+// scalesOf returns the scales of a metric's forms on which stated is the score.
+func (p *pair) scalesOf(m collection.Metric, dim int, stated float64) (found scales) {
 	for i := range knownForms {
-		f := &knownForms[i]
-		if f.fits(&p, s.oracle.dim, stated) {
-			continue
-		}
-		w := &c.Wrong[i]
-		w.Count++
-		if f.metric == s.oracle.metric && len(w.Sample) < shownWrong {
-			sum, _ := p.sumOf(f.metric, s.oracle.dim)
-			finite := max(-math.MaxFloat32, min(stated, math.MaxFloat32)) // JSON has no infinities
-			w.Sample = append(w.Sample, WrongScore{query, id, finite, f.of(sum)})
+		if f := &knownForms[i]; f.metric == m {
+			sum, off := p.sumOf(m, dim)
+			found |= f.scales(i, sum, off, stated)
 		}
 	}
+	return found
 }
 
-// FormCount says what the stated scores are, and how many are wrong.
-type FormCount struct {
-	Form   string       `json:"form"`
-	Stated int64        `json:"stated"`
-	Wrong  int64        `json:"wrong"`
-	Sample []WrongScore `json:"sample,omitempty"` // the first wrong ones
-}
-
-// Form chooses the form of metric m that explains most of the scores, and returns nil without
-// scores. If it explains less than half of them and a form of another metric nine tenths, the
-// answers are refused.
-func (c *StatedScores) Form(m collection.Metric) (*FormCount, error) {
-	if c.Stated == 0 {
-		return nil, nil
-	}
-	best, other := -1, -1
-	for i, f := range knownForms {
-		switch {
-		case f.metric == m && (best < 0 || c.Wrong[i].Count < c.Wrong[best].Count):
-			best = i
-		case f.metric != m && (other < 0 || c.Wrong[i].Count < c.Wrong[other].Count):
-			other = i
+// scales returns those of the form, whose number is i.
+func (f *scoreForm) scales(i int, sum, off, stated float64) (found scales) {
+	for p, ok := range f.fitsSum(sum, off, stated) {
+		if ok {
+			found |= 1 << scaleOf(i, precision(p))
 		}
 	}
-	if 2*c.Wrong[best].Count > c.Stated && 10*c.Wrong[other].Count <= c.Stated {
-		return nil, fmt.Errorf("%d of %d scores are %s, of metric %v; the metric is %v",
-			c.Stated-c.Wrong[other].Count, c.Stated, knownForms[other].name, knownForms[other].metric, m)
-	}
-	return &FormCount{Form: knownForms[best].name, Stated: c.Stated, Wrong: c.Wrong[best].Count, Sample: c.Wrong[best].Sample}, nil
+	return found
 }

@@ -1,7 +1,9 @@
 package verify
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"thresher/batch"
 )
@@ -9,14 +11,21 @@ import (
 // Tally counts the results of checks. It is not safe for concurrent use; the zero value is
 // empty.
 type Tally struct {
-	// Wrong counts answers that lack an atom covered by their guarantee, Malformed those with a
-	// defect that no guarantee permits, Partial those stopped early.
+	// Wrong counts answers that lack an atom covered by their guarantee, or whose certificate
+	// grants more than the Bar allows, Malformed those with a defect that no guarantee permits,
+	// Partial those stopped early.
 	Wrong     int64 `json:"wrong"`
 	Malformed int64 `json:"malformed"`
 	Partial   int64 `json:"partial"`
 	// WrongSure counts the wrong answers with an exact or certain guarantee, or with a
 	// certificate marked exact.
 	WrongSure int64 `json:"wrong_sure"`
+	// Exceeding counts those of the wrong answers whose certificate grants more than the Bar allows.
+	Exceeding int64 `json:"exceeding"`
+	// Rules counts the answers by the rule that they were checked by.
+	Rules map[Rule]int64 `json:"rules"`
+	// Granted says what certificates grant.
+	Granted Granted `json:"granted"`
 	// Guarantees counts answers by guarantee.
 	Guarantees map[batch.Guarantee]int64 `json:"guarantees"`
 	// Laws counts probabilistic answers by law, if their certificates name it.
@@ -39,11 +48,43 @@ type Tally struct {
 	groups atomGroups
 }
 
+// Granted is the most that certificates grant: gaps, in score units, and failure probabilities.
+type Granted struct {
+	Epsilon     float64 `json:"epsilon"`      // the greatest
+	WithEpsilon int64   `json:"with_epsilon"` // answers that may have a gap
+	Delta       float64 `json:"delta"`        // the greatest
+	WithDelta   int64   `json:"with_delta"`   // answers that may fail with some probability
+}
+
+// String says it in words; "" if nothing is granted.
+func (g *Granted) String() string {
+	var said []string
+	if g.WithEpsilon > 0 {
+		said = append(said, fmt.Sprintf("epsilon up to %.4g (%d answers)", g.Epsilon, g.WithEpsilon))
+	}
+	if g.WithDelta > 0 {
+		said = append(said, fmt.Sprintf("delta up to %.4g (%d answers)", g.Delta, g.WithDelta))
+	}
+	return strings.Join(said, ", ")
+}
+
+func (g *Granted) add(c *batch.Certificate) {
+	if c.Epsilon > 0 {
+		g.Epsilon = max(g.Epsilon, c.Epsilon)
+		g.WithEpsilon++
+	}
+	if c.Delta > 0 && !sure(c) && c.Guarantee != batch.GuaranteeHeuristic {
+		g.Delta = max(g.Delta, c.Delta)
+		g.WithDelta++
+	}
+}
+
 // Add counts the finding for an answer with the certificate c.
 func (t *Tally) Add(c *batch.Certificate, f Finding) {
 	if t.Guarantees == nil {
-		t.Guarantees, t.Laws = map[batch.Guarantee]int64{}, map[batch.Law]int64{}
+		t.Guarantees, t.Laws, t.Rules = map[batch.Guarantee]int64{}, map[batch.Law]int64{}, map[Rule]int64{}
 	}
+	t.Granted.add(c)
 	t.Guarantees[c.Guarantee]++
 	if c.Law != "" {
 		t.Laws[c.Law]++
@@ -55,20 +96,69 @@ func (t *Tally) Add(c *batch.Certificate, f Finding) {
 		t.Malformed++
 		return
 	}
-	if c.Guarantee == batch.GuaranteeProbabilistic && !sure(c) {
+	if (c.Guarantee == batch.GuaranteeProbabilistic || c.Guarantee == batch.GuaranteeBound) && !sure(c) {
 		t.Trials += int64(f.Trials)
 		t.Failures += int64(f.Failures)
 		t.deltas += c.Delta * float64(f.Trials)
 	}
+	t.Rules[RuleOf(c)]++
+	if f.Wrong() {
+		t.Wrong++
+	}
+	if f.Exceeds != "" {
+		t.Exceeding++
+	}
 	if len(f.Missed) == 0 {
 		return
 	}
-	t.Wrong++
 	t.groups.join(f.Missed)
 	t.WorstGap = max(t.WorstGap, f.Gap)
 	if sure(c) {
 		t.WrongSure++
 	}
+}
+
+// RulesUsed says in words by which rules the answers were checked.
+func (t *Tally) RulesUsed() []string {
+	var said []string
+	for _, rule := range []Rule{RuleMissing, RuleThreshold} {
+		if n := t.Rules[rule]; n > 0 {
+			text := rule.String()
+			if len(t.Rules) > 1 {
+				text += fmt.Sprintf(" (%d answers)", n)
+			}
+			said = append(said, text)
+		}
+	}
+	return said
+}
+
+// strictLevel is the binomial p below which wrong answers are incompatible with delta.
+const strictLevel = 1e-6
+
+// Verdict returns an error that says what is beyond the promises of the answers, after Finish: a
+// malformed answer, a certificate that grants more than the Bar allows, a wrong answer where none
+// may be, or more of them than delta allows, but for a chance below 1e-6 if they were independent.
+// If strict is set, any wrong answer is beyond, though delta allows some. Wrong answers without
+// any promise (heuristic) are not.
+func (t *Tally) Verdict(strict bool) error {
+	answers := int64(0)
+	for _, n := range t.Guarantees {
+		answers += n
+	}
+	switch {
+	case t.Malformed > 0:
+		return fmt.Errorf("%d of %d answers are malformed", t.Malformed, answers)
+	case t.Exceeding > 0:
+		return fmt.Errorf("%d of %d answers grant more than is allowed", t.Exceeding, answers)
+	case t.WrongSure > 0:
+		return fmt.Errorf("%d of %d answers are wrong, though their guarantee excludes it", t.WrongSure, answers)
+	case t.Failures > 0 && t.PValue < strictLevel:
+		return fmt.Errorf("%d failures in %d are more than delta %g allows: p = %.2g if independent, the limit is %g", t.Failures, t.Trials, t.Delta, t.PValue, strictLevel)
+	case strict && t.Failures > 0:
+		return fmt.Errorf("%d failures in %d, which delta %g allows", t.Failures, t.Trials, t.Delta)
+	}
+	return nil
 }
 
 // Finish computes the figures that need all answers: Delta, Rate, PValue and Neighbourhoods.

@@ -18,19 +18,20 @@ const (
 	float64s dtype = "<f8"
 	int32s   dtype = "<i4"
 	int64s   dtype = "<i8"
+	uint64s  dtype = "<u8"
 	bytes8   dtype = "|u1"
 	bools    dtype = "|b1"
 )
 
 // sizes are the bytes of an element.
 var sizes = map[dtype]int64{
-	float32s: 4, float64s: 8, int32s: 4, int64s: 8, bytes8: 1, bools: 1,
+	float32s: 4, float64s: 8, int32s: 4, int64s: 8, uint64s: 8, bytes8: 1, bools: 1,
 	certificates: certificateBytes, looks: lookBytes,
 }
 
 // element is the Go type of an array's elements.
 type element interface {
-	~float32 | ~float64 | ~int32 | ~int64 | ~uint8
+	~float32 | ~float64 | ~int32 | ~int64 | ~uint64 | ~uint8
 }
 
 // elements returns b as a slice of elements; b is aligned.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 
 	"thresher/backend"
 	"thresher/batch"
@@ -234,6 +235,10 @@ func (s *Child) conclude(id int64, reply any, arrays *sheet, err error) {
 		}
 	}
 	err = s.send(a, arrays)
+	if gone(err) { // nobody waits for the answer
+		s.o.Log.Debug("not sent, the client is gone", "id", id, "error", err)
+		return
+	}
 	if err != nil && a.Error == nil { // what cannot be encoded or has no descriptors; the client waits for an answer
 		s.o.Log.Error("the answer cannot be sent", "id", id, "error", err)
 		err = s.send(&answer{ID: id, Error: failureOf(fmt.Errorf("the answer cannot be sent: %w", err))}, nil)
@@ -241,4 +246,14 @@ func (s *Child) conclude(id int64, reply any, arrays *sheet, err error) {
 	if err != nil {
 		s.o.Log.Debug("not sent", "id", id, "error", err)
 	}
+}
+
+// gone reports whether a frame could not be sent because the client has closed the connection, or died.
+func gone(err error) bool {
+	for _, e := range []error{syscall.EPIPE, syscall.ECONNRESET, net.ErrClosed, os.ErrClosed, io.ErrClosedPipe} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }

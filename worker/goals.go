@@ -1,55 +1,36 @@
 package worker
 
-import (
-	"math"
-	"slices"
+import "thresher/tasks"
 
-	"thresher/batch"
-)
-
-// wishes are what the queries of a call ask for, each for itself.
+// wishes are what the queries of a call ask for: each for itself, and all of them.
 type wishes struct {
-	ks                  []int64
-	floors, ceilings    []float64
-	exclude, candidates *lists
-	allow, deny         []int64
-	masked              bool // allow is from a mask
-}
-
-// lists are one list of row numbers a query.
-type lists struct {
-	lims, rows []int64
-}
-
-func (l *lists) of(j int) []int64 {
-	if l == nil {
-		return nil
-	}
-	return l.rows[l.lims[j]:l.lims[j+1]]
+	tasks.Goals
+	allow, deny []int64
+	masked      bool // allow is from a mask
 }
 
 // wishes reads the arrays of goals of m queries over n atoms.
 func (c *call) wishes(m, n int, withCandidates bool) (w *wishes, err error) {
 	w = &wishes{}
-	if w.ks, err = vector[int64](c.arguments, "ks", m, int64s); err != nil {
+	if w.K, err = vector[int64](c.arguments, "ks", m, int64s); err != nil {
 		return nil, err
 	}
-	for j, k := range w.ks {
+	for j, k := range w.K {
 		if k < 1 {
 			return nil, wrong("ks", "%d, at least 1", k).at(int64(j))
 		}
 	}
-	if w.floors, err = vector[float64](c.arguments, "floors", m, float64s); err != nil {
+	if w.MinScore, err = vector[float64](c.arguments, "floors", m, float64s); err != nil {
 		return nil, err
 	}
-	if w.ceilings, err = vector[float64](c.arguments, "ceilings", m, float64s); err != nil {
+	if w.MaxScore, err = vector[float64](c.arguments, "ceilings", m, float64s); err != nil {
 		return nil, err
 	}
-	if w.exclude, err = c.lists("exclude", m); err != nil {
+	if w.Exclude, err = c.lists("exclude", m); err != nil {
 		return nil, err
 	}
 	if withCandidates {
-		if w.candidates, err = c.lists("candidates", m); err != nil {
+		if w.Candidates, err = c.lists("candidates", m); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +57,7 @@ func (c *call) wishes(m, n int, withCandidates bool) (w *wishes, err error) {
 }
 
 // lists reads a CSR matrix's indices and, as NAME_lims, indptr; nil if there is none.
-func (c *call) lists(name string, m int) (*lists, error) {
+func (c *call) lists(name string, m int) (*tasks.Lists, error) {
 	rows, err := c.rowNumbers(name, -1)
 	if err != nil {
 		return nil, err
@@ -97,37 +78,7 @@ func (c *call) lists(name string, m int) (*lists, error) {
 			return nil, wrong(name+"_lims", "%d after %d; they ascend", lims[j+1], lims[j]).at(int64(j))
 		}
 	}
-	return &lists{lims, rows}, nil
-}
-
-// goals returns the goals of queries lo to hi-1; nil if they ask for nothing themselves.
-func (w *wishes) goals(lo, hi int) []batch.QueryGoal {
-	if w.ks == nil && w.floors == nil && w.ceilings == nil && w.exclude == nil && w.candidates == nil {
-		return nil
-	}
-	limit := func(x []float64, j int) *float64 {
-		if x == nil || math.IsNaN(x[j]) {
-			return nil
-		}
-		return &x[j]
-	}
-	all := make([]batch.QueryGoal, hi-lo)
-	for i := range all {
-		j := lo + i
-		all[i] = batch.QueryGoal{MinScore: limit(w.floors, j), MaxScore: limit(w.ceilings, j), Exclude: w.exclude.of(j), Candidates: w.candidates.of(j)}
-		if w.ks != nil {
-			all[i].K = int(min(w.ks[j], math.MaxInt32))
-		}
-	}
-	return all
-}
-
-// most returns the greatest k of the queries, or k if they have none of their own.
-func (w *wishes) most(k int) int {
-	if len(w.ks) == 0 {
-		return k
-	}
-	return int(min(slices.Max(w.ks), math.MaxInt32))
+	return &tasks.Lists{Lims: lims, Rows: rows}, nil
 }
 
 // located renumbers an error of queries lo and later, and names the array that is wrong instead
@@ -142,11 +93,11 @@ func (w *wishes) located(err error, lo int) error {
 		f.Row = &moved
 	}
 	switch {
-	case f.Argument == "min_score" && w.floors != nil:
+	case f.Argument == "min_score" && w.MinScore != nil:
 		f.Argument = "floors"
-	case f.Argument == "max_score" && w.ceilings != nil:
+	case f.Argument == "max_score" && w.MaxScore != nil:
 		f.Argument = "ceilings"
-	case f.Argument == "k" && w.ks != nil:
+	case f.Argument == "k" && w.K != nil:
 		f.Argument = "ks"
 	case f.Argument == "allow" && w.masked:
 		f.Argument = "mask"

@@ -37,7 +37,7 @@ func (c *call) hello(context.Context) (any, *sheet, error) {
 		Laws       []batch.Law           `json:"laws"`
 		Stops      []batch.Stop          `json:"stops"`
 		Records    map[dtype][][2]string `json:"records"`
-	}{Protocol, c.s.o.Version, os.Getpid(), c.s.o.Devices(false), collection.Metrics(), batch.Methods(), guarantees(), batch.Laws(), stops(), layouts()}, nil, nil
+	}{Protocol, c.s.o.Version, os.Getpid(), c.s.o.Devices(false), collection.Metrics(), batch.Methods(), batch.Guarantees(), batch.Laws(), stops(), layouts()}, nil, nil
 }
 
 // Listed is a device as hello lists it.

@@ -3,8 +3,10 @@ package worker
 import (
 	"context"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,19 +105,23 @@ func (c *call) mapNPY(path string) (rows []float32, dim int, held *region, err e
 	return elements[float32](b), at.Dim, held, nil
 }
 
-// namesSheet returns the ids of rows: numbers if all of them are, else texts.
+// namesSheet returns the ids of rows: numbers if all of them are, else texts. Numbers are int64 if all
+// of them fit, else uint64.
 func namesSheet(passes bool, names []string) (*sheet, error) {
-	numbers, ends := make([]int64, len(names)), make([]int64, len(names))
+	numbers, ends := make([]uint64, len(names)), make([]int64, len(names))
 	integral, length := true, int64(0)
 	for i, name := range names {
-		x, err := strconv.ParseInt(name, 10, 64)
-		integral = integral && err == nil && strconv.FormatInt(x, 10) == name
+		x, err := strconv.ParseUint(name, 10, 64)
+		integral = integral && err == nil && strconv.FormatUint(x, 10) == name
 		length += int64(len(name))
 		numbers[i], ends[i] = x, length
 	}
 	n := int64(len(names))
-	if integral {
+	switch {
+	case integral && (n == 0 || slices.Max(numbers) <= math.MaxInt64):
 		return columnsOf(passes, []column{{"ids", int64s, []int64{n}}}, bytesOf(numbers))
+	case integral:
+		return columnsOf(passes, []column{{"ids", uint64s, []int64{n}}}, bytesOf(numbers))
 	}
 	text := []byte(strings.Join(names, ""))
 	return columnsOf(passes, []column{{"names", bytes8, []int64{length}}, {"name_ends", int64s, []int64{n}}}, text, bytesOf(ends))

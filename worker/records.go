@@ -37,10 +37,6 @@ func layouts() map[dtype][][2]string {
 	}
 }
 
-func guarantees() []batch.Guarantee {
-	return []batch.Guarantee{batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic}
-}
-
 func stops() []batch.Stop { return []batch.Stop{batch.Done, batch.Deadline, batch.Cancelled} }
 
 // place returns the index of x as a column of a record has it.
@@ -94,7 +90,7 @@ type tables struct {
 }
 
 func newTables() *tables {
-	return &tables{methods: batch.Methods(), guarantees: guarantees(), laws: batch.Laws(), stops: stops()}
+	return &tables{methods: batch.Methods(), guarantees: batch.Guarantees(), laws: batch.Laws(), stops: stops()}
 }
 
 var order = binary.LittleEndian
@@ -144,7 +140,7 @@ func readCertificate(b []byte) batch.Certificate {
 		return &x
 	}
 	c := batch.Certificate{
-		Method: named(batch.Methods(), b), Guarantee: named(guarantees(), b[2:]), Law: named(batch.Laws(), b[4:]), StoppedBy: named(stops(), b[6:]),
+		Method: named(batch.Methods(), b), Guarantee: named(batch.Guarantees(), b[2:]), Law: named(batch.Laws(), b[4:]), StoppedBy: named(stops(), b[6:]),
 		Exact: b[12] != 0, Delta: notKnown, Epsilon: notKnown, Threshold: number(40), OpenBound: number(48),
 	}
 	if x := number(24); x != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/tasks"
 )
 
 // searching are the fields of a search.
@@ -51,6 +52,7 @@ type hunt struct {
 	queries []float32
 	m, k    int
 	stats   batch.Stats
+	granted tasks.Promises
 	took    time.Duration
 	warned  []string
 }
@@ -95,13 +97,16 @@ func (h *hunt) read(f *searching, withCandidates bool) error {
 		return err
 	}
 	h.req.Allow, h.req.Deny = h.w.allow, h.w.deny
-	h.k = min(h.w.most(f.K), h.v.N)
+	h.k = min(h.w.MostK(f.K), h.v.N)
 	return nil
 }
 
-// run answers all queries, and calls take with each part: the number of its first query, and its
-// answers. A search that reaches its deadline returns what it has.
-func (h *hunt) run(ctx context.Context, step string, take func(lo int, resp *batch.Response) error) error {
+// run answers all queries, and calls take with each part: the number of its first query, its
+// request and its answers. A search that reaches its deadline returns what it has.
+func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batch.Request, resp *batch.Response) error) error {
+	if err := h.w.Check(&h.req, h.v.Metric); err != nil {
+		return h.w.located(err, 0)
+	}
 	part := partQueries
 	if h.k > 0 {
 		part = min(part, max(1, partAnswers/(24*h.k)))
@@ -109,22 +114,22 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, resp *bat
 	for lo := 0; lo < h.m; lo += part {
 		hi := min(h.m, lo+part)
 		req := h.req
-		req.Queries, req.Goals = h.queries[lo*h.v.Dim:hi*h.v.Dim], h.w.goals(lo, hi)
+		req.Queries, req.Goals = h.queries[lo*h.v.Dim:hi*h.v.Dim], h.w.Queries(lo, hi)
 		req.SelfFirst += int64(lo)
 		req.Part = h.m > part
 		resp, err := h.v.coalescer.Search(ctx, req)
-		if err == nil && errors.Is(ctx.Err(), context.Canceled) {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if resp == nil || errors.Is(err, context.Canceled) {
 			return h.w.located(err, lo)
 		}
 		h.count(&resp.Stats)
+		for i := range resp.Answers {
+			h.granted.Add(&resp.Answers[i].Certificate)
+		}
 		h.took += resp.Took
 		if lo == 0 {
 			h.warned = resp.Warnings
 		}
-		if err := take(lo, resp); err != nil {
+		if err := take(lo, &req, resp); err != nil {
 			return err
 		}
 		h.c.report(step, int64(hi), int64(h.m))
@@ -146,6 +151,7 @@ func (h *hunt) count(s *batch.Stats) {
 type searched struct {
 	K        int      `json:"k,omitempty"`
 	Complete bool     `json:"complete"`
+	Promise  string   `json:"promise"` // of all answers, in words
 	Warnings []string `json:"warnings"`
 	Plans    []string `json:"plans"`
 	Backends []string `json:"backends"`
@@ -154,8 +160,16 @@ type searched struct {
 	Saving   float64  `json:"saving"`
 }
 
+// subject is what the answers promise something about.
+func (h *hunt) subject() tasks.Subject {
+	if h.req.MinScore != nil || h.w.MinScore != nil {
+		return tasks.Reaching
+	}
+	return tasks.Answers
+}
+
 func (h *hunt) reply(t *tables) searched {
-	return searched{K: h.k, Complete: h.stats.Partial == 0, Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
+	return searched{K: h.k, Complete: h.stats.Partial == 0, Promise: h.granted.Say(h.subject()), Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
 }
 
 // lookTable is the looks of all answers.
@@ -202,7 +216,7 @@ func (c *call) search(ctx context.Context) (any, *sheet, error) {
 	}
 	names := newTables()
 	t := &lookTable{lims: []int64{0}}
-	err = h.run(ctx, "searching", func(lo int, resp *batch.Response) error {
+	err = h.run(ctx, "searching", func(lo int, _ *batch.Request, resp *batch.Response) error {
 		out.put(lo, h.k, names, resp)
 		for j := range resp.Answers {
 			if f.Looks {
@@ -259,12 +273,12 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	switch {
-	case h.w.ks != nil:
+	case h.w.K != nil:
 		return nil, nil, wrong("ks", "range has no k; search has")
-	case f.MinScore == nil && h.w.floors == nil:
+	case f.MinScore == nil && h.w.MinScore == nil:
 		return nil, nil, wrong("min_score", "is missing; range finds all atoms that reach it")
-	case h.w.floors != nil && f.MinScore == nil:
-		for j, x := range h.w.floors {
+	case h.w.MinScore != nil && f.MinScore == nil:
+		for j, x := range h.w.MinScore {
 			if math.IsNaN(x) {
 				return nil, nil, wrong("floors", "NaN, and there is no min_score").at(int64(j))
 			}
@@ -273,7 +287,7 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 	names := newTables()
 	g := &gathered{lims: []int64{0}}
 	t := &lookTable{lims: []int64{0}}
-	err = h.run(ctx, "searching", func(_ int, resp *batch.Response) error {
+	err = h.run(ctx, "searching", func(_ int, _ *batch.Request, resp *batch.Response) error {
 		for j := range resp.Answers {
 			a := &resp.Answers[j]
 			g.ids, g.scores = append(g.ids, a.IDs...), append(g.scores, a.Scores...)

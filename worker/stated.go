@@ -2,29 +2,22 @@ package worker
 
 import (
 	"context"
+	"errors"
 
 	"thresher/batch"
+	"thresher/dataset"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
 // comparison compares answers of another program with the best atoms of their queries.
 type comparison struct {
 	*hunt
-	answers *lists    // the atoms that the other program found
-	scores  []float32 // what it states, one an entry of answers; nil for none
-	recalls *verify.Recall
+	answers *tasks.Lists // the atoms that the other program found
+	scores  []float32    // what it states, one an entry of answers; nil for none
+	tasks   *tasks.Comparison
 	shares  []float64 // recall of each answer, NaN if its best atoms are not known
-	missed  lists
-	sum     certifiedSummary
-}
-
-// certifiedSummary counts the answers that were compared.
-type certifiedSummary struct {
-	Compared int64             `json:"compared"`
-	Right    int64             `json:"right"`  // that lacked nothing
-	Missed   int64             `json:"missed"` // atoms that the others lacked
-	Recall   float64           `json:"recall"` // mean
-	Scores   *verify.FormCount `json:"scores,omitempty"`
+	missed  tasks.Lists
 }
 
 // compare reads queries and the answers to compare, whose collection the caller releases.
@@ -62,7 +55,7 @@ func (c *call) compare() (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &comparison{hunt: h, missed: lists{lims: []int64{0}}}
+	p := &comparison{hunt: h, missed: tasks.Lists{Lims: []int64{0}}}
 	if err = p.read(given, m, width, states); err == nil {
 		err = c.complete()
 	}
@@ -75,7 +68,7 @@ func (c *call) compare() (*comparison, error) {
 
 func (p *comparison) read(given []int64, m, width int, states *array) error {
 	switch {
-	case p.w.ks != nil || p.w.floors != nil || p.w.ceilings != nil || p.w.exclude != nil || p.w.allow != nil || p.w.deny != nil:
+	case p.w.K != nil || p.w.MinScore != nil || p.w.MaxScore != nil || p.w.Exclude != nil || p.w.allow != nil || p.w.deny != nil:
 		return wrong("answers", "answers are compared with the k best of all atoms, without goals and filters")
 	case m != p.m:
 		return wrong("answers", "%d rows for %d queries", m, p.m).within(p.m)
@@ -94,7 +87,7 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 		stated = elements[float32](b)
 		p.scores = make([]float32, 0, len(stated))
 	}
-	p.answers = &lists{lims: []int64{0}}
+	p.answers = &tasks.Lists{Lims: []int64{0}}
 	for j := range m {
 		for at := range width {
 			switch id := given[j*width+at]; {
@@ -103,7 +96,7 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 			case id < 0 || id >= int64(p.v.N):
 				return wrong("answers", "rank %d: atom %d; the atoms are 0 to %d", at+1, id, p.v.N-1).at(int64(j))
 			default:
-				p.answers.rows = append(p.answers.rows, id)
+				p.answers.Rows = append(p.answers.Rows, id)
 				if stated != nil {
 					if x := stated[j*width+at]; x != x {
 						return wrong("scores", "rank %d: NaN, and atom %d is there", at+1, id).at(int64(j))
@@ -112,66 +105,77 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 				}
 			}
 		}
-		p.answers.lims = append(p.answers.lims, int64(len(p.answers.rows)))
+		p.answers.Lims = append(p.answers.Lims, int64(len(p.answers.Rows)))
 	}
-	p.w.candidates = p.answers
+	p.w.Candidates = p.answers
 	o, err := verify.NewLazyOracle(p.v.Rows, p.v.Dim, p.v.Metric)
 	if err != nil {
 		return err
 	}
-	p.recalls = verify.NewRecall(o, max(1, p.k))
-	p.shares = make([]float64, m)
+	p.tasks = tasks.NewComparison(o, p.v.Collection, max(1, p.k))
 	return nil
 }
 
-// part compares the answers of a part.
-func (p *comparison) part(lo int, resp *batch.Response) error {
-	for i := range resp.Answers {
-		j, a := lo+i, &resp.Answers[i]
-		if a.Certificate.StoppedBy != batch.Done {
-			p.shares[j] = notKnown
-			p.missed.lims = append(p.missed.lims, int64(len(p.missed.rows)))
-			continue
+// parts streams the queries with their best atoms and the answers; after passes on the best atoms
+// of a part that was compared.
+func (p *comparison) parts(ctx context.Context, step string, after func(lo int, resp *batch.Response)) tasks.Parts {
+	return func(yield func(*tasks.Part, error) bool) {
+		ended := errors.New("the stream has ended")
+		err := p.run(ctx, step, func(lo int, req *batch.Request, resp *batch.Response) error {
+			if !yield(p.part(lo, req, resp), nil) {
+				return ended
+			}
+			after(lo, resp)
+			return nil
+		})
+		if err != nil && !errors.Is(err, ended) {
+			yield(nil, err)
 		}
-		var states []float32
+	}
+}
+
+// part returns the part of queries lo and following.
+func (p *comparison) part(lo int, req *batch.Request, resp *batch.Response) *tasks.Part {
+	part := &tasks.Part{Request: req, Proven: resp.Answers, Took: resp.Took, Stated: make([]dataset.Result, len(resp.Answers))}
+	for i := range part.Stated {
+		j := lo + i
+		part.Stated[i] = dataset.Result{Query: int64(j), IDs: p.answers.Of(j)}
 		if p.scores != nil {
-			states = p.scores[p.answers.lims[j]:p.answers.lims[j+1]]
-		}
-		share, err := p.recalls.Compare(int64(j), p.queries[j*p.v.Dim:(j+1)*p.v.Dim], a.IDs, p.answers.of(j), states)
-		if err != nil {
-			return wrong("answers", "%v", err).at(int64(j))
-		}
-		p.shares[j] = share
-		lacks := p.recalls.Missed()
-		p.missed.rows = append(p.missed.rows, lacks...)
-		p.missed.lims = append(p.missed.lims, int64(len(p.missed.rows)))
-		p.sum.Compared++
-		p.sum.Missed += int64(len(lacks))
-		p.sum.Recall += share
-		if len(lacks) == 0 {
-			p.sum.Right++
+			part.Stated[i].Scores = p.scores[p.answers.Lims[j]:p.answers.Lims[j+1]]
 		}
 	}
+	return part
+}
+
+// note keeps what was found of an answer.
+func (p *comparison) note(one *tasks.Compared) error {
+	share := one.Recall
+	if !one.Known {
+		share = notKnown
+	}
+	p.shares = append(p.shares, share)
+	p.missed.Rows = append(p.missed.Rows, one.Missed...)
+	p.missed.Lims = append(p.missed.Lims, int64(len(p.missed.Rows)))
 	return nil
 }
 
-// report returns the figures of what was compared, nil if nothing was.
-func (p *comparison) report() (*verify.RecallReport, error) {
-	if p.sum.Compared == 0 {
-		return nil, nil
+// explain names the argument in an error of the answers.
+func (p *comparison) explain(err error) error {
+	var of *tasks.AnswersError
+	switch {
+	case !errors.As(err, &of):
+		return err
+	case of.OtherMetric:
+		return wrong("scores", "%v; the collection's metric is %s", of, p.v.Metric)
 	}
-	r, err := p.recalls.Report()
-	if err != nil {
-		return nil, wrong("scores", "%v; the collection's metric is %s", err, p.v.Metric)
-	}
-	return r, nil
+	return wrong("answers", "%v", of)
 }
 
 // columns are the arrays of a comparison.
 func (p *comparison) columns() ([]column, [][]byte) {
-	m, n := int64(p.m), int64(len(p.missed.rows))
+	m, n := int64(p.m), int64(len(p.missed.Rows))
 	return []column{{"recalls", float64s, []int64{m}}, {"missed_lims", int64s, []int64{m + 1}}, {"missed", int64s, []int64{n}}},
-		[][]byte{bytesOf(p.shares), bytesOf(p.missed.lims), bytesOf(p.missed.rows)}
+		[][]byte{bytesOf(p.shares), bytesOf(p.missed.Lims), bytesOf(p.missed.Rows)}
 }
 
 // recall measures the recall of answers.
@@ -181,22 +185,18 @@ func (c *call) recall(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	defer p.v.release()
-	if err := p.run(ctx, "comparing", p.part); err != nil {
-		return nil, nil, err
-	}
-	if p.stats.Partial > 0 {
+	report, err := tasks.Recall(ctx, p.tasks, p.parts(ctx, "comparing", func(int, *batch.Response) {}), p.note)
+	if errors.Is(err, tasks.ErrUnfinished) {
 		return nil, nil, context.DeadlineExceeded
 	}
-	report, err := p.report()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, p.explain(err)
 	}
 	columns, contents := p.columns()
 	out, err := columnsOf(c.s.link.passes(), columns, contents...)
 	return struct {
-		Report *verify.RecallReport `json:"report"`
-		TookMS float64              `json:"took_ms"`
-	}{report, p.took.Seconds() * 1e3}, out, err
+		Report *tasks.RecallSummary `json:"report"`
+	}{report}, out, err
 }
 
 // certify proves or corrects answers.
@@ -216,28 +216,15 @@ func (c *call) certify(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	names := newTables()
-	err = p.run(ctx, "certifying", func(lo int, resp *batch.Response) error {
-		if err := p.part(lo, resp); err != nil {
-			return err
-		}
-		proven.put(lo, p.k, names, resp)
-		return nil
-	})
+	put := func(lo int, resp *batch.Response) { proven.put(lo, p.k, names, resp) }
+	found, err := tasks.Certify(ctx, p.tasks, p.parts(ctx, "certifying", put), p.note)
 	if err != nil {
-		return nil, nil, err
-	}
-	report, err := p.report()
-	if err != nil {
-		return nil, nil, err
-	}
-	if report != nil {
-		p.sum.Recall /= float64(p.sum.Compared)
-		p.sum.Scores = report.Scores
+		return nil, nil, p.explain(err)
 	}
 	more, contents := p.columns()
 	out, err := columnsOf(c.s.link.passes(), append(columns, more...), append([][]byte{proven.part(0), proven.part(1), proven.part(2)}, contents...)...)
 	return struct {
 		searched
-		Certified certifiedSummary `json:"certified"`
-	}{p.reply(names), p.sum}, out, err
+		Certified *tasks.CertifySummary `json:"certified"`
+	}{p.reply(names), found}, out, err
 }

@@ -68,8 +68,13 @@ func streamInto(ctx context.Context, create func() (*os.File, error), path strin
 		os.Remove(f.Name()) // a failure leaves it to the system's cleanup
 	}
 	switch {
+	case err == nil && src.ids != nil:
+		if err = dataset.CheckIDs(path, src.ids); err == nil {
+			return c, src.ids, nil
+		}
+		err = errors.Join(err, c.Close())
 	case err == nil:
-		return c, src.ids, nil
+		return c, nil, nil
 	case src.ended && src.rows == 0:
 		err = wrong("path", "%s has no rows", path)
 	case c != nil:

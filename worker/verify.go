@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"thresher/batch"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
@@ -30,38 +31,23 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	req := h.req
-	req.Queries, req.Goals = h.queries, h.w.goals(0, h.m)
-	report, err := verify.Response(ctx, o, req, resp)
+	req.Queries, req.Goals = h.queries, h.w.Queries(0, h.m)
+	claims := func(yield func(*tasks.Claims, error) bool) {
+		yield(&tasks.Claims{Request: &req, Answers: resp.Answers}, nil)
+	}
+	wrongs, gaps := make([]byte, h.m), make([]float64, h.m)
+	found, err := tasks.Verify(ctx, o, claims, func(query int64, f *verify.Finding) {
+		wrongs[query], gaps[query] = flag(f.Malformed != "" || len(f.Missed) > 0), f.Gap
+	})
 	if err != nil {
 		return nil, nil, h.w.located(err, 0)
 	}
-	return verified(c, h, report)
-}
-
-// mostDefects bounds the defects that a report describes.
-const mostDefects = 100
-
-// defect describes a malformed answer.
-type defect struct {
-	Query int64  `json:"query"`
-	What  string `json:"what"`
-}
-
-func verified(c *call, h *hunt, r *verify.Report) (any, *sheet, error) {
-	wrongs, gaps := make([]byte, h.m), make([]float64, h.m)
-	var defects []defect
-	for j, x := range r.Findings {
-		wrongs[j], gaps[j] = flag(x.Malformed != "" || len(x.Missed) > 0), x.Gap
-		if x.Malformed != "" && len(defects) < mostDefects {
-			defects = append(defects, defect{int64(j), x.Malformed})
-		}
-	}
+	found.K, found.Metric = h.k, h.v.Metric.String()
 	m := int64(h.m)
 	out, err := columnsOf(c.s.link.passes(), []column{{"wrong", bools, []int64{m}}, {"gaps", float64s, []int64{m}}}, wrongs, bytesOf(gaps))
 	return struct {
-		Report  verify.Tally `json:"report"`
-		Defects []defect     `json:"defects,omitempty"`
-	}{r.Tally, defects}, out, err
+		Report *tasks.VerifySummary `json:"report"`
+	}{found}, out, err
 }
 
 // stated reads the answers to verify. Without certificates they claim to be exact.

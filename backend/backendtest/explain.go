@@ -61,12 +61,10 @@ func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) 
 		return out
 	}
 	have := make(map[int64]bool, len(got.IDs))
-	worst, last := math.Inf(1), -1 // the least returned score and its atom
+	worst := math.Inf(1) // the least returned score
 	for _, id := range got.IDs {
 		have[id] = true
-		if scores[id] < worst {
-			worst, last = scores[id], int(id)
-		}
+		worst = min(worst, scores[id])
 	}
 	full := g.K > 0 && len(got.IDs) == g.K
 	for _, id := range want.IDs {
@@ -75,7 +73,7 @@ func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) 
 		}
 		s := scores[id]
 		switch {
-		case full && s <= worst+g.Epsilon+o.tolerance(q, int(id), last):
+		case full && o.excused(q, &g, &got, int(id)):
 			out = append(out, Difference{Tie, id, s - worst - g.Epsilon, fmt.Sprintf("scores %g, the last returned %g, epsilon %g", s, worst, g.Epsilon)})
 		case math.Abs(s-g.Floor) <= o.Precision(q, int(id)):
 			out = append(out, Difference{Tie, id, 0, fmt.Sprintf("scores %g, the floor %g", s, g.Floor)})
@@ -88,6 +86,18 @@ func (o *Oracle) Explain(q []float32, g backend.Goal, got, want backend.Answer) 
 		}
 	}
 	return out
+}
+
+// excused reports whether a complete answer may lack an atom: its score exceeds that of no returned
+// atom by more than epsilon and rounding (docs/guarantee.md, "Failure").
+func (o *Oracle) excused(q []float32, g *backend.Goal, got *backend.Answer, row int) bool {
+	scores := o.Scores(q)
+	for _, id := range got.IDs {
+		if scores[row] > scores[id]+g.Epsilon+o.tolerance(q, row, int(id)) {
+			return false
+		}
+	}
+	return true
 }
 
 // malformed lists the errors of got that do not depend on the correct answer.

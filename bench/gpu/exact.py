@@ -23,8 +23,8 @@ class Truth:
     scores: np.ndarray  # [queries, best] float64
 
     def wrong(self, first: int, answers: np.ndarray) -> np.ndarray:
-        """Which answers [m, k] of queries first.. are wrong: not k different atoms, or one that scores too
-        little."""
+        """Which answers [m, k] of queries first.. are wrong: not k different atoms, or one of the best is
+        missing that scores more than one of them."""
         m, k = answers.shape
         ordered = np.sort(answers, axis=1)
         bad = (ordered[:, 0] < 0) | (ordered[:, -1] >= len(self.norms)) | np.any(np.diff(ordered, axis=1) == 0, axis=1)
@@ -32,9 +32,10 @@ class Truth:
         for j in np.flatnonzero(~bad & np.any(ordered != best, axis=1)):
             q = self.vectors.queries[first + j].astype(np.float64)
             scores = self.vectors.atoms[answers[j]].astype(np.float64) @ q
-            kth = self.ids[first + j, k - 1]
-            slack = check.TOLERANCE * np.linalg.norm(q) * np.maximum(self.norms[answers[j]], self.norms[kth])
-            bad[j] = np.any(scores < self.scores[first + j, k - 1] - slack)
+            at = np.flatnonzero(~np.isin(self.ids[first + j, :k], answers[j]))
+            missing, better = self.ids[first + j, at], self.scores[first + j, at]
+            length = float(np.linalg.norm(q))
+            bad[j] = check.exceeded(better, self.norms[missing], scores, self.norms[answers[j]], length)
         return bad
 
     def recall(self, first: int, answers: np.ndarray) -> float:

@@ -298,7 +298,8 @@ def wrong(records: list[Record]) -> str:
     said = (
         "Answers are checked against float64 scores, candidates found on the device with room for "
         "float32's rounding. An "
-        "answer is wrong if one of its atoms scores below the k-th best by more than 2^-22 |q| max(|v|, |v_k|). "
+        "answer is wrong if one of the k best atoms is missing, v_i, that scores more than one of its atoms, v, by "
+        "more than 2^-22 |q| max(|v_i|, |v|). "
         f"{bad} of {answers:,} are; delta .01 allows {answers / 100:,.0f} on average. {certain} of them "
         f"under a certificate "
         "that needs no probability."

@@ -60,6 +60,12 @@ class Right(unittest.TestCase):
         truth = exact.truth(small(atoms, np.array([[1, 0]], np.float32)), 1)
         self.assertEqual([bool(truth.wrong(0, np.array([[i]]))[0]) for i in range(4)], [False, True, True, False])
 
+    def test_ties_do_not_stand_for_better_atoms(self) -> None:
+        atoms = np.array([[2], [3], [2], [2], [1]], np.float32)
+        truth = exact.truth(small(atoms, np.ones((3, 1), np.float32)), 5)
+        answers = np.array([[0, 2], [1, 3], [1, 4]])
+        self.assertEqual(truth.wrong(0, answers).tolist(), [True, False, True])
+
     def test_recall(self) -> None:
         truth = exact.truth(draw(300, 4, 16), 20)
         answers = truth.ids[:4, :4].copy()

@@ -142,7 +142,7 @@ def timed(runs: list[dict[str, Any]], searches: list[dict[str, Any]]) -> dict[st
         "rounds": len(runs),
         "right": runs[-1]["certified"]["right"],
         "corrected": runs[-1]["certified"]["compared"] - runs[-1]["certified"]["right"],
-        "missing": runs[-1]["certified"]["missing"],
+        "missing": runs[-1]["certified"]["missed"],
         "compared": runs[-1]["certified"]["compared"],
     }
 

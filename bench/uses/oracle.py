@@ -73,13 +73,14 @@ def best(scorer: Scorer, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.nd
 
 
 def found(scorer: Scorer, queries: np.ndarray, answers: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """How many of its k best atoms each answer has; an atom as good as the k-th best counts. right
-    holds the scores of the k best. Ids below 0 are padding."""
+    """How many of its k best atoms each answer has; those that tie with the k-th best stand for each other.
+    right holds the scores of the k best. Ids below 0 are padding."""
     k = right.shape[1]
     counts = np.zeros(len(answers), np.int64)
     for j, row in enumerate(answers):
         ids = np.unique(row[row >= 0][:k])
-        counts[j] = min(k, int(np.sum(scorer.exact(queries[j], ids) >= right[j, -1])))
+        scores, last = scorer.exact(queries[j], ids), right[j, -1]
+        counts[j] = np.sum(scores > last) + min(np.sum(scores == last), np.sum(right[j] == last))
     return counts
 
 

@@ -48,6 +48,13 @@ class TestOracle(unittest.TestCase):
             self.assertEqual(oracle.different(scorer, self.queries, bad, right), 1)
             self.assertEqual(oracle.found(scorer, self.queries, bad, right).sum(), 139)
 
+    def test_ties_do_not_stand_for_better_atoms(self) -> None:
+        scorer = oracle.Scorer.of(np.array([[2], [3], [2], [2]], np.float32), "ip")
+        q = np.ones((3, 1), np.float32)
+        right = oracle.best(scorer, q, 2)[1]
+        answers = np.array([[0, 2], [3, 1], [1, -1]])
+        self.assertEqual(oracle.found(scorer, q, answers, right).tolist(), [1, 2, 1])
+
     def test_pairs(self) -> None:
         scorer = oracle.Scorer.of(self.atoms, "ip")
         wanted = np.argwhere(np.triu(self.atoms.astype(np.float64) @ self.atoms.T >= 60, 1))

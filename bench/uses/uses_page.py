@@ -103,8 +103,8 @@ def how() -> str:
         "certify over that of the search before it, the median over the rounds, of the search seconds that both "
         "print and, in brackets, of whole processes, which also read the rows and prepare them. Two more files show "
         "the limits: the right answers, and ids drawn at random.",
-        "Recall is measured by `thresher recall` and by float64 sums in numpy, which must agree; an atom that scores "
-        "as much as the k-th best counts. *Differ* counts certified answers that are not those of a float64 search of "
+        "Recall is measured by `thresher recall` and by float64 sums in numpy, which must agree; atoms that tie "
+        "with the k-th best stand for each other. *Differ* counts certified answers that are not those of a float64 search of "
         "all atoms: none may.",
     )
 

@@ -99,9 +99,12 @@ func (a *app) loadConfig(src config.Sources) error {
 	o := &slog.HandlerOptions{Level: c.LogLevel}
 	if c.LogFormat == "json" {
 		a.log = slog.New(slog.NewJSONHandler(a.err, o))
-		return nil
+	} else {
+		a.log = slog.New(slog.NewTextHandler(a.err, o))
 	}
-	a.log = slog.New(slog.NewTextHandler(a.err, o))
+	for _, name := range c.Unknown {
+		a.log.Warn("a variable of the environment that begins like thresher's is not read", "name", name)
+	}
 	return nil
 }
 

@@ -51,6 +51,9 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if m.Rows == 0 {
 		return nil, fmt.Errorf("%s: no atoms", in.name)
 	}
+	if err := dataset.CheckIDs(in.name, m.IDs); err != nil {
+		return nil, err
+	}
 	loaded := time.Now()
 	p := a.newProgress("preparing atoms")
 	defer p.done()

@@ -107,9 +107,6 @@ func (b *bench) search(ctx context.Context, e *batch.Engine, c contestant, k int
 		row.Refused = err.Error()
 		return row, nil, nil
 	}
-	if err == nil {
-		err = ctx.Err()
-	}
 	if err != nil {
 		return row, nil, err
 	}

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"thresher/collection"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
@@ -40,6 +41,7 @@ the atoms have an id column, its ids. Without -k, k is the length of the longest
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
+	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "stop after this `time` and keep the rest of the answers as they are, unproven, which complete and guarantee of each say (exit code 3)")
 	addSettings(cmd, searchSettings()...)
 	cmd.Flags().Lookup("method").Usage += "; certain unless given"
 	k := cmd.Flags().Lookup("k")
@@ -125,121 +127,43 @@ func (s *search) setGoals(req *batch.Request, first int64) (others []dataset.Res
 // certification compares the answers to certify with the proven ones.
 type certification struct {
 	answers string // name of their file
-	atoms   *collection.Collection
-	recall  *verify.Recall
+	tasks   *tasks.Comparison
 }
 
 // prepare takes the atoms of the search.
-func (c *certification) prepare(s *search) error {
-	o, err := verify.NewOracle(s.atoms.Rows, s.atoms.Dim, s.atoms.Metric, s.config.Threads)
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.in.atoms.name, err)
-	}
+func (c *certification) prepare(s *search) (err error) {
 	c.answers = s.in.candidates.name
-	c.atoms, c.recall = s.atoms.Collection, verify.NewRecall(o, max(1, s.k))
-	return nil
+	c.tasks, err = newComparison(s.atoms.Collection, s.in.atoms, s.k, s.config.Threads)
+	return err
 }
 
-// certifiedTally counts what certify found in the answers.
-type certifiedTally struct {
-	Compared int64   `json:"compared"`
-	Right    int64   `json:"right"`    // answers that lacked nothing and held nothing else
-	Missing  int64   `json:"missing"`  // atoms that the others lacked
-	Unwanted int64   `json:"unwanted"` // atoms of the others that their queries exclude or whose scores are out of bounds
-	Shares   float64 `json:"shares"`   // sum of the answers' recalls
-	// Scores is the check of the stated scores, nil without any.
-	Scores *verify.FormCount `json:"scores,omitempty"`
+// newComparison returns a comparison of answers of k atoms at most, 0 for any number.
+func newComparison(atoms *collection.Collection, in input, k, threads int) (*tasks.Comparison, error) {
+	o, err := verify.NewOracle(atoms.Rows, atoms.Dim, atoms.Metric, threads)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	return tasks.NewComparison(o, atoms, max(1, k)), nil
 }
 
 // compare adds the others' answers to the tally. Scores of another metric are an error.
-func (c *certification) compare(t *tally, req *batch.Request, others []dataset.Result, proven []batch.Answer) error {
-	c.recall.ResumeScores(t.StatedScores)
-	for j := range others {
-		o := &others[j]
-		query := req.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
-		ids, scores, unwanted := c.allowed(req, j, o, &proven[j])
-		share, err := c.recall.Compare(o.Query, query, proven[j].IDs, ids, scores)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.answers, err)
-		}
-		t.Certified.Compared++
-		t.Certified.Shares += share
-		missing := int64(len(c.recall.Missed()))
-		t.Certified.Missing += missing
-		t.Certified.Unwanted += unwanted
-		if missing == 0 && unwanted == 0 {
-			t.Certified.Right++
-		}
+func (c *certification) compare(ctx context.Context, t *tally, part *tasks.Part) error {
+	c.tasks.Resume(t.Certified, t.StatedScores)
+	err := c.tasks.Add(ctx, part, nil)
+	t.Certified, t.StatedScores = c.tasks.Counts()
+	var of *tasks.AnswersError
+	if errors.As(err, &of) {
+		return &refusedError{inAnswers(c.answers, of)}
 	}
-	t.StatedScores = c.recall.Scores()
-	found, err := t.StatedScores.Form(c.atoms.Metric)
-	if err != nil {
-		return &refusedError{otherMetric(c.answers, err)}
-	}
-	t.Certified.Scores = found
-	return nil
+	return err
 }
 
-// allowed returns the atoms of answer o to query j of a request that the query may have, with
-// their scores, and counts the others among the first k. The query's own row, of --exclude-self,
-// takes no place of the k.
-func (c *certification) allowed(req *batch.Request, j int, o *dataset.Result, proven *batch.Answer) (ids []int64, scores []float32, unwanted int64) {
-	goal := &req.Goals[j]
-	k := cmp.Or(goal.K, req.K)
-	first := func(ids []int64) []int64 {
-		if k > 0 {
-			return ids[:min(k, len(ids))]
-		}
-		return ids
+// printCertified adds what certify found to a summary.
+func printCertified(t *table, s *tasks.CertifySummary) {
+	t.row("before", s.Before())
+	t.row("corrected", s.Corrected())
+	if kept := s.Unproven(); kept != "" {
+		t.row("unproven", kept)
 	}
-	kept := *o
-	if req.ExcludeSelf {
-		kept = withoutSelf(kept)
-		for _, id := range first(o.IDs) {
-			if id == o.Query {
-				unwanted++
-			}
-		}
-	}
-	query := req.Queries[j*c.atoms.Dim : (j+1)*c.atoms.Dim]
-	ids, scores = permitted(c.atoms, query, kept, k, cmp.Or(goal.MaxScore, req.MaxScore), goal.Exclude)
-	if all := proven.IDs; k == 0 || len(all) < k {
-		switch proven.Certificate.Guarantee {
-		case batch.GuaranteeExact, batch.GuaranteeCertain:
-			ids, scores = among(ids, scores, all) // no other atom may be returned
-		}
-	}
-	return ids, scores, unwanted + int64(len(first(kept.IDs))-len(ids))
-}
-
-// among returns the ids that are also in all, and their scores unless these are nil.
-func among(ids []int64, scores []float32, all []int64) (kept []int64, keptScores []float32) {
-	known := make(map[int64]bool, len(all))
-	for _, id := range all {
-		known[id] = true
-	}
-	if scores != nil {
-		keptScores = []float32{}
-	}
-	for at, id := range ids {
-		if !known[id] {
-			continue
-		}
-		kept = append(kept, id)
-		if scores != nil {
-			keptScores = append(keptScores, scores[at])
-		}
-	}
-	return kept, keptScores
-}
-
-// print adds the tally to the summary.
-func (c *certifiedTally) print(t *table) {
-	t.row("before", fmt.Sprintf("recall %.4f; %d of %d answers were right", c.Shares/float64(c.Compared), c.Right, c.Compared))
-	held := ""
-	if c.Unwanted > 0 {
-		held = fmt.Sprintf(" and held %d that may not be returned", c.Unwanted)
-	}
-	t.row("corrected", fmt.Sprintf("%d answers, which lacked %d atoms%s", c.Compared-c.Right, c.Missing, held))
-	printScores(t, c.Scores)
+	printScores(t, s.Scores)
 }

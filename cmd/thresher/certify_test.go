@@ -27,7 +27,7 @@ func TestCertify(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.Certified
-	if c.Compared != 200 || c.Right != 150 || c.Missing != 50 || s.K != 3 || s.Method != "certain" && s.Method != "exact" || s.Candidates.Given != 600 || s.Candidates.Right != 550 {
+	if c.Compared != 200 || c.Right != 150 || c.Missed != 50 || s.K != 3 || s.Method != "certain" && s.Method != "exact" || s.Candidates.Given != 600 || s.Candidates.Right != 550 {
 		t.Errorf("%+v", s)
 	}
 	want, got := answersOf(t, answers), answersOf(t, out)
@@ -72,7 +72,7 @@ func TestCertifyUnwanted(t *testing.T) {
 	} {
 		args := append([]string{"certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "-k2", "--out", out, "--force"}, c.args...)
 		s := summaryOf(t, thresher(t, append(args, "--json")...)).Certified
-		if s.Right != c.right || s.Missing != c.missing || s.Unwanted != c.unwanted {
+		if s.Right != c.right || s.Missed != c.missing || s.Unwanted != c.unwanted {
 			t.Errorf("%q: %+v", c.args, s)
 		}
 		text := thresher(t, args...).err

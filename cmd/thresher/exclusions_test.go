@@ -287,7 +287,7 @@ func TestCertifyExcludes(t *testing.T) {
 	exclude := ivecsLists(t, dir, "seen.ivecs", lists)
 	out := filepath.Join(dir, "proven.jsonl")
 	s := summaryOf(t, thresher(t, "certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--exclude", exclude, "--out", out, "--json"))
-	if s.Certified.Right != 150 || s.Certified.Missing != 50 || s.Candidates.Given != 550 {
+	if s.Certified.Right != 150 || s.Certified.Missed != 50 || s.Candidates.Given != 550 {
 		t.Errorf("%+v", s)
 	}
 	for j, r := range answersOf(t, out) {

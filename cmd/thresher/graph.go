@@ -59,7 +59,7 @@ was killed.`,
 	fs.BoolVar(&f.mutual, "mutual", false, "join two atoms if each is a neighbour of the other")
 	fs.BoolVar(&f.distances, "distances", false, "write distances instead of scores")
 	fs.StringVar(&f.way, "way", string(join.ByCost), "how atoms are searched: one by one (`rows`), each pair of atoms once (pairs; method certain), or as is forecast to be faster (auto)")
-	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
+	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, searchSettings()...)

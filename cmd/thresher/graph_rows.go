@@ -121,9 +121,9 @@ func (g *graphRows) distance(score float32) float32 {
 // graphSummary is what the summary says of a graph.
 type graphSummary struct {
 	Rows  int    `json:"rows"`
-	Edges int64  `json:"edges"`
-	Kind  string `json:"kind"`   // directed, symmetric or mutual
-	Value string `json:"values"` // score or distance
+	Edges int64  `json:"edges,omitempty"` // 0 if an earlier run wrote the graph
+	Kind  string `json:"kind"`            // directed, symmetric or mutual
+	Value string `json:"values"`          // score or distance
 }
 
 func (g *graphRows) summary() *graphSummary {
@@ -142,7 +142,10 @@ func (g *graphRows) summary() *graphSummary {
 
 // describe is the summary's row of a graph.
 func (g *graphSummary) describe(s *summary) string {
-	text := fmt.Sprintf("%d rows of %d neighbours, %s: %d edges", g.Rows, s.K, g.Kind, g.Edges)
+	text := fmt.Sprintf("%d rows of %d neighbours, %s", g.Rows, s.K, g.Kind)
+	if g.Edges > 0 {
+		text += fmt.Sprintf(": %d edges", g.Edges)
+	}
 	if s.Resumed > 0 {
 		text += fmt.Sprintf("; %d rows by an earlier run", s.Resumed)
 	}

@@ -52,24 +52,6 @@ func (o *othersAnswers) read() (dataset.Result, error) {
 	return r, nil
 }
 
-// withoutSelf removes the query's own row, of --exclude-self, from its answer.
-func withoutSelf(r dataset.Result) dataset.Result {
-	out := dataset.Result{Query: r.Query, IDs: make([]int64, 0, len(r.IDs))}
-	if r.Scores != nil {
-		out.Scores = make([]float32, 0, len(r.IDs))
-	}
-	for at, id := range r.IDs {
-		if id == r.Query {
-			continue
-		}
-		out.IDs = append(out.IDs, id)
-		if r.Scores != nil {
-			out.Scores = append(out.Scores, r.Scores[at])
-		}
-	}
-	return out
-}
-
 // surveyAnswers counts the answers of a file and returns k or, if that is 0, the length of the
 // longest.
 func surveyAnswers(ctx context.Context, in input, k int) (count int64, most int, err error) {

@@ -73,7 +73,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.StringVar(&f.out, "out", "", "`file` for the pairs, ending in .parquet, .csv, .jsonl or .npz")
 	fs.StringVar(&f.components, "components", "", "`file` for the connected components of the pairs, ending in .parquet, .csv, .jsonl, .npz or .npy")
 	fs.Int64Var(&f.maxPairs, "max-pairs", 1e9, "stop if there are more pairs; 0 is no limit")
-	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
+	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "kernels", "costs")

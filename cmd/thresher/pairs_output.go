@@ -29,14 +29,12 @@ func newPairFiles(f *pairsFlags) (*pairFiles, error) {
 	if o.outFormat, err = tableFormat("out", f.out, dataset.Parquet, dataset.CSV, dataset.JSONL, dataset.NPZ); err != nil {
 		return nil, err
 	}
-	files := []string{o.out}
 	if f.components != "" {
 		if o.componentsFormat, err = tableFormat("components", f.components, dataset.Parquet, dataset.CSV, dataset.JSONL, dataset.NPZ, dataset.NPY); err != nil {
 			return nil, err
 		}
-		files = append(files, o.components)
 	}
-	if err := refuseFolders(append(files, o.log())...); err != nil {
+	if err := refuseFolders(append(o.results(), o.log())...); err != nil {
 		return nil, err
 	}
 	if f.force {
@@ -50,7 +48,7 @@ func newPairFiles(f *pairsFlags) (*pairFiles, error) {
 	if begun {
 		return o, nil
 	}
-	for _, path := range append(files, o.log()) {
+	for _, path := range append(o.results(), o.log()) {
 		if err := refuseExisting(false, path); err != nil && f.resume {
 			return nil, fmt.Errorf("%w; there is nothing to resume without %s", err, o.progress())
 		} else if err != nil {
@@ -82,6 +80,14 @@ func tableFormat(flag, path string, formats ...dataset.Format) (dataset.Format, 
 
 // progress returns the path of the durable progress.
 func (o *pairFiles) progress() string { return o.out + ".progress" }
+
+// results returns the files that are left at the end.
+func (o *pairFiles) results() []string {
+	if o.components == "" {
+		return []string{o.out}
+	}
+	return []string{o.out, o.components}
+}
 
 // log returns the path of the pair log.
 func (o *pairFiles) log() string { return o.out + ".spool" }

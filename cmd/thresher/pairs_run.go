@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -107,7 +106,7 @@ func (p *pairing) tooMany(t *pairsTally) error {
 		p.flags.maxPairs, t.Pairs, p.summary.reach(), rows, of)
 }
 
-// finish merges the pairs into the output files and deletes the progress.
+// finish merges the pairs into the output files and ends the job.
 func (p *pairing) finish(ctx context.Context, done jobs.Summary) error {
 	t, err := readPairsTally(done.Totals)
 	if err != nil {
@@ -115,6 +114,9 @@ func (p *pairing) finish(ctx context.Context, done jobs.Summary) error {
 	}
 	if t.Work.Rows == 0 {
 		return fmt.Errorf("%s: no rows", p.in.with.name)
+	}
+	if done.Delivered {
+		return p.delivered(done, &t)
 	}
 	begun := time.Now()
 	table := dataset.PairTable{RowsA: int64(p.engine.atoms.N), RowsB: t.Work.Rows, NamesA: p.engine.atoms.names, NamesB: p.engine.atoms.names, Count: t.Pairs}
@@ -127,10 +129,10 @@ func (p *pairing) finish(ctx context.Context, done jobs.Summary) error {
 	if err != nil {
 		return err
 	}
-	if err := jobs.Finish(p.files.progress()); err != nil {
+	if err := endJob(p.files.progress(), p.flags.resume); err != nil {
 		return err
 	}
-	if err := os.Remove(p.files.log()); err != nil {
+	if err := removeIfThere(p.files.log()); err != nil {
 		return err
 	}
 	p.summary.set(&t, shape)
@@ -138,6 +140,17 @@ func (p *pairing) finish(ctx context.Context, done jobs.Summary) error {
 	p.summary.Resumed = done.Resumed
 	p.summary.Output, p.summary.Components.Output = p.flags.out, p.flags.components
 	return nil
+}
+
+// delivered reports a job that an earlier run had ended.
+func (p *pairing) delivered(done jobs.Summary, t *pairsTally) error {
+	if err := requireFiles(p.files.progress(), p.files.results()...); err != nil {
+		return err
+	}
+	p.summary.set(t, nil)
+	p.summary.Resumed = done.Resumed
+	p.summary.Output = strings.Join(p.files.results(), ", ")
+	return removeIfThere(p.files.log())
 }
 
 // namesWith reads the ids of the rows of --with; nil if it has none.
@@ -160,7 +173,7 @@ func (p *pairing) namesWith(ctx context.Context) ([]string, error) {
 		_, err := r.Read(buffer)
 		names = append(names, r.IDs()...)
 		if err == io.EOF {
-			return names, nil
+			return names, dataset.CheckIDs(in.name, names)
 		}
 		if err != nil {
 			return nil, in.named(err)

@@ -9,6 +9,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/tasks"
 )
 
 // pairsSummary is the report at the end of pairs.
@@ -21,6 +22,7 @@ type pairsSummary struct {
 	Method    string  `json:"method"`
 	Guarantee string  `json:"guarantee"`
 	Law       string  `json:"law,omitempty"` // of rows whose guarantee is probabilistic
+	Promise   string  `json:"promise"`       // of all pairs, in words
 	Delta     float64 `json:"delta"`
 	Pairs     int64   `json:"pairs"`
 	Expected  float64 `json:"pairs_expected,omitempty"` // by the sample, before the search
@@ -28,8 +30,9 @@ type pairsSummary struct {
 	// those that are not finished, which is 0 at the end of a run.
 	RowsExact int64 `json:"rows_exact"`
 	RowsOpen  int64 `json:"rows_open"`
-	// PairsPerRow is the distribution of the pairs of an atom; PairsPerRowWith of a row of --with.
-	PairsPerRow     degrees           `json:"pairs_per_row"`
+	// PairsPerRow is the distribution of the pairs of an atom; PairsPerRowWith of a row of --with. Both, and Components, are
+	// unknown to a run that found all done by an earlier one.
+	PairsPerRow     *degrees          `json:"pairs_per_row,omitempty"`
 	PairsPerRowWith *degrees          `json:"pairs_per_row_with,omitempty"`
 	Components      componentsSummary `json:"components,omitzero"`
 	// LoadSeconds is the time to read the atoms, BuildSeconds to build the collection,
@@ -89,19 +92,24 @@ type componentsSummary struct {
 	Output  string `json:"output"`
 }
 
-// set fills in what is known after the search.
+// set fills in what is known after the search; shape is nil if an earlier run wrote the outputs.
 func (s *pairsSummary) set(t *pairsTally, shape *pairsShape) {
 	w := &t.Work
 	s.Rows, s.Pairs, s.RowsExact, s.Again = w.Rows, t.Pairs, w.Exact, w.Again
-	s.Method, s.Guarantee, s.Law = names(w.Methods, ""), names(w.Guarantees, ""), names(w.Laws, "")
+	promises := tasks.Promises{Guarantees: w.Guarantees, Laws: w.Laws, Delta: s.Delta}
+	s.Method, s.Guarantee, s.Law, s.Promise = names(w.Methods, ""), promises.Guarantee(), promises.Law(), promises.Say(tasks.Pairs)
 	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
 	s.Pulls, s.BytesRead, s.RowsScored = w.Pulls, w.Bytes, w.RowsScored
 	s.Saving = batch.Stats{Pulls: w.Pulls, DensePulls: w.DensePulls}.Saving()
+	if shape == nil {
+		return
+	}
 	if c := shape.components; c != nil {
 		s.Components.Count, s.Components.Largest = c.Count()
 		s.Components.Surplus = int64(len(shape.degreesA)+len(shape.degreesB)) - s.Components.Count
 	}
-	s.PairsPerRow = degreesOf(shape.degreesA)
+	atoms := degreesOf(shape.degreesA)
+	s.PairsPerRow = &atoms
 	if shape.degreesB != nil {
 		other := degreesOf(shape.degreesB)
 		s.PairsPerRowWith = &other
@@ -129,7 +137,9 @@ func (s *pairsSummary) print(a *app) error {
 		pairs += fmt.Sprintf("; %d rows by an earlier run", s.Resumed)
 	}
 	t.row("pairs", pairs)
-	t.row("of an atom", s.PairsPerRow.String())
+	if s.PairsPerRow != nil {
+		t.row("of an atom", s.PairsPerRow.String())
+	}
 	if s.PairsPerRowWith != nil {
 		t.row("of a row", s.PairsPerRowWith.String())
 	}
@@ -139,7 +149,7 @@ func (s *pairsSummary) print(a *app) error {
 	t.row("speed", fmt.Sprintf("%.0f rows/s on %s", float64(s.Rows)/max(s.SearchSeconds, 1e-9), (&summary{Threads: s.Threads, Backend: s.Backend}).computing()))
 	t.row("saving", fmt.Sprintf("%s, %d rows scored in full", (&summary{Saving: s.Saving}).saved(), s.RowsScored))
 	t.row("method", s.Method)
-	t.row("guarantee", s.promise())
+	t.row("guarantee", s.Promise)
 	t.row("time", fmt.Sprintf("load %s, build %s, search %s, write %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds), seconds(s.WriteSeconds)))
 	printUnusedGPUs(t, s.GPUUnused)
 	t.row("output", strings.TrimSuffix(s.Output+", "+s.Components.Output, ", "))
@@ -157,15 +167,4 @@ func (s *pairsSummary) reach() string {
 		return fmt.Sprintf("are at most %g apart (squared distance)", s.MinScore)
 	}
 	return fmt.Sprintf("score at least %g", s.MinScore)
-}
-
-// promise describes the guarantee.
-func (s *pairsSummary) promise() string {
-	switch {
-	case strings.Contains(s.Guarantee, string(batch.GuaranteeHeuristic)):
-		return s.Guarantee + ": no promise"
-	case strings.Contains(s.Guarantee, string(batch.GuaranteeProbabilistic)):
-		return fmt.Sprintf("%s: each pair is missed with probability at most %g; no promise for all together", withLaw(s.Guarantee, s.Law), s.Delta)
-	}
-	return s.Guarantee + ": no pair is missing"
 }

@@ -15,6 +15,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"thresher/batch"
+	"thresher/join"
 )
 
 // pairRows returns the rows of a CSV file, without the header.
@@ -206,19 +209,11 @@ func TestPairsFormats(t *testing.T) {
 }
 
 func TestPairsPromise(t *testing.T) {
-	for guarantee, want := range map[string]string{
-		"certain":              "certain: no pair is missing",
-		"probabilistic":        "probabilistic (haar): each pair is missed with probability at most 0.01; no promise for all together",
-		"exact, probabilistic": "exact, probabilistic (haar): each pair is missed with probability at most 0.01; no promise for all together",
-		"heuristic":            "heuristic: no promise",
-	} {
-		s := pairsSummary{Guarantee: guarantee, Delta: .01}
-		if strings.Contains(guarantee, "probabilistic") {
-			s.Law = "haar"
-		}
-		if got := s.promise(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+	var s pairsSummary
+	s.Delta = .01
+	s.set(&pairsTally{Work: join.PairWork{Guarantees: map[batch.Guarantee]int64{batch.GuaranteeProbabilistic: 2}, Laws: map[batch.Law]int64{batch.LawHaar: 2}}}, &pairsShape{})
+	if want := "probabilistic (haar): each pair is missed with probability at most 0.01; no promise for all together"; s.Promise != want {
+		t.Errorf("%q, want %q", s.Promise, want)
 	}
 }
 
@@ -302,9 +297,17 @@ func TestPairsResumeAfterKills(t *testing.T) {
 					t.Errorf("%s%s differs from that of an uninterrupted run", name, suffix)
 				}
 			}
-			if exists(out+".progress") || exists(out+".spool") {
-				t.Error("progress or spool was left behind")
+			if exists(out + ".spool") {
+				t.Error("the spool was left behind")
 			}
+			again := pairsSummaryOf(t, thresher(t, append(args(out), "--resume", "--json")...))
+			if again.Pairs != s.Pairs || again.Resumed != again.Rows || again.PairsPerRow != nil || !bytes.Equal(readFile(t, out), readFile(t, whole)) {
+				t.Errorf("the finished run, given again, says %+v", again)
+			}
+			if err := os.Remove(out + ".c.parquet"); err != nil {
+				t.Fatal(err)
+			}
+			thresher(t, append(args(out), "--resume")...).wantError(t, "says that all is done", out+".c.parquet", "--force")
 		})
 	}
 }

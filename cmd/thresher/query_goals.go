@@ -2,15 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"math"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
+	"thresher/tasks"
 )
 
 // goalFlags name the files and columns that say what each query asks for itself.
@@ -30,16 +32,13 @@ func (f *goalFlags) add(fs *pflag.FlagSet) {
 // ranged reports whether queries ask for atoms that reach a least score.
 func (f *goalFlags) ranged() bool { return f.leastGiven || f.floorColumn != "" }
 
-// columns returns the columns that are named, in the order k, floor, ceiling.
-func (f *goalFlags) columns() []string {
-	var names []string
-	for _, name := range []string{f.kColumn, f.floorColumn, f.ceilingColumn} {
-		if name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
+// named returns the columns that are named.
+func (f *goalFlags) named() tasks.Columns {
+	return tasks.Columns{K: f.kColumn, MinScore: f.floorColumn, MaxScore: f.ceilingColumn}
 }
+
+// columns returns their names, in the order k, floor, ceiling.
+func (f *goalFlags) columns() []string { return f.named().Names() }
 
 // queryGoals streams what each query asks for itself.
 type queryGoals struct {
@@ -147,56 +146,26 @@ func (g *queryGoals) survey(ctx context.Context, m int64) error {
 	return nil
 }
 
-// greatestK limits the k of a query, of which there are no more atoms.
-const greatestK = math.MaxInt32
-
 // goal returns what a row of columns asks for, or which of its numbers is wrong.
-func (g *queryGoals) goal(row int64, numbers []float64) (q batch.QueryGoal, err error) {
-	at := 0
-	number := func(column string) (v float64, given bool) {
-		if column == "" {
-			return 0, false
-		}
-		v = numbers[at]
-		at++
-		return v, !math.IsNaN(v) // null
+func (g *queryGoals) goal(row int64, numbers []float64) (batch.QueryGoal, error) {
+	q, wrong := g.named().Goal(numbers)
+	if wrong == nil {
+		wrong = tasks.CheckGoal(&q, &batch.Request{K: g.k, MinScore: g.minScore(), MaxScore: g.maxScore()}, g.metric)
 	}
-	wrong := func(column, format string, args ...any) error {
-		return fmt.Errorf("%s: row %d (0-based): column %q: "+format, append([]any{g.queries.name, row, column}, args...)...)
+	if wrong == nil {
+		return q, nil
 	}
-	if k, given := number(g.kColumn); given {
-		if k != math.Trunc(k) || k < 1 || k > greatestK {
-			return q, wrong(g.kColumn, "k is %v; an integer from 1 to %d is wanted, or null for the k of all", k, greatestK)
-		}
-		q.K = int(k)
+	column, text := g.named().Of(wrong.Field), wrong.Err.Error()
+	switch {
+	case !errors.Is(wrong.Err, tasks.ErrUnbounded):
+		// A greatest score that is named is that of all queries; for one of its own the column is.
+		text = strings.NewReplacer("max_score is", "--max-score is", "min_score is", "the least score is").Replace(text)
+	case g.kColumn != "":
+		text = "null, and no -k says how many atoms are wanted"
+	default:
+		column, text = g.floorColumn, "null, and without -k every query needs a least score"
 	}
-	if floor, given := number(g.floorColumn); given {
-		q.MinScore = &floor
-	}
-	if ceiling, given := number(g.ceilingColumn); given {
-		q.MaxScore = &ceiling
-	}
-	if least, most := orElse(q.MinScore, g.minScore()), orElse(q.MaxScore, g.maxScore()); least != nil && most != nil && g.metric.Ceiling(*most) < g.metric.Ceiling(*least) {
-		if q.MaxScore == nil {
-			return q, wrong(g.floorColumn, "%g, but --max-score is %g: no score is within both", *least, *most)
-		}
-		return q, wrong(g.ceilingColumn, "%g, but the least score is %g: no score is within both", *most, *least)
-	}
-	if q.K == 0 && g.k == 0 && q.MinScore == nil && !g.leastGiven {
-		if g.kColumn != "" {
-			return q, wrong(g.kColumn, "null, and no -k says how many atoms are wanted")
-		}
-		return q, wrong(g.floorColumn, "null, and without -k every query needs a least score")
-	}
-	return q, nil
-}
-
-// orElse returns the limit of a query, or else that of all.
-func orElse(own, all *float64) *float64 {
-	if own != nil {
-		return own
-	}
-	return all
+	return q, fmt.Errorf("%s: row %d (0-based): column %q: %s", g.queries.name, row, column, text)
 }
 
 // resolve makes the following goals name atoms by row numbers; ids tells them.
@@ -241,37 +210,4 @@ func (g *queryGoals) read(first int64, n int) ([]batch.QueryGoal, error) {
 		}
 	}
 	return goals, nil
-}
-
-// permitted returns the atoms of somebody's answer, and their scores if it has any, that the
-// query may have: of the first k, or of all if k is 0, those that it does not exclude and that
-// do not exceed its greatest score, if it has one. Atoms that do not exist are kept.
-func permitted(c *collection.Collection, query []float32, r dataset.Result, k int, maxScore *float64, exclude []int64) (ids []int64, scores []float32) {
-	n := len(r.IDs)
-	if k > 0 {
-		n = min(k, n)
-	}
-	excluded := make(map[int64]bool, len(exclude))
-	for _, id := range exclude {
-		excluded[id] = true
-	}
-	var score [1]float64
-	for at, id := range r.IDs[:n] {
-		if excluded[id] {
-			continue
-		}
-		if maxScore != nil && id >= 0 && id < int64(c.N) {
-			if c.Scores(score[:], query, []uint32{uint32(id)}); score[0] > c.Metric.Ceiling(*maxScore) {
-				continue
-			}
-		}
-		ids = append(ids, id)
-		if r.Scores != nil {
-			scores = append(scores, r.Scores[at])
-		}
-	}
-	if r.Scores != nil && scores == nil {
-		scores = []float32{}
-	}
-	return ids, scores
 }

@@ -391,7 +391,7 @@ func TestCertifyOfColumns(t *testing.T) {
 	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1]}`+"\n"+`{"query":2,"ids":[4,3,2]}`+"\n"))
 	out := filepath.Join(dir, "proven.jsonl")
 	s := summaryOf(t, thresher(t, "certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--k-column", "k", "--ceiling-column", "c", "--out", out, "--json"))
-	if s.Certified.Right != 2 || s.Certified.Missing != 1 || s.K != 3 {
+	if s.Certified.Right != 2 || s.Certified.Missed != 1 || s.K != 3 {
 		t.Errorf("%+v", s)
 	}
 	want := [][]int64{{3, 2}, {3, 2}, {4, 3, 2}}

@@ -1,21 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
-	"thresher/verify"
+	"thresher/tasks"
 )
 
 type recallFlags struct {
@@ -38,7 +36,7 @@ func newRecallCommand(a *app) *cobra.Command {
 
 The k best atoms of each query, or of a --sample, are found by elimination (--method
 certain unless told otherwise) and compared with the answers. An atom counts as found
-if it scores at least as much as the k-th best: of atoms that tie, any will do. The
+if it is one of them, or ties with the k-th best and one that does is missing. The
 report has the mean recall with a 95% confidence interval, the misses by rank, how
 much better the missed atoms are than those returned in their place, and which stated
 scores are not the atoms' (inner products, cosines or distances in any usual form).
@@ -96,8 +94,7 @@ type recall struct {
 	in      struct{ atoms, queries, answers, exclude input }
 	method  batch.Method
 	engine  *engine
-	oracle  *verify.Oracle
-	compare *verify.Recall
+	compare *tasks.Comparison
 	misses  *missFile   // nil without --misses
 	goals   *queryGoals // nil if all queries ask for the same
 	report  recallSummary
@@ -105,14 +102,10 @@ type recall struct {
 
 // recallSummary is what recall prints.
 type recallSummary struct {
-	Answers int64        `json:"answers"` // in the file
-	Metric  string       `json:"metric"`
-	Method  batch.Method `json:"method"`
-	Plan    string       `json:"plan"`
-	Seconds float64      `json:"search_seconds"`
+	Answers int64 `json:"answers"` // in the file
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
-	*verify.RecallReport
+	*tasks.RecallSummary
 }
 
 func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
@@ -206,11 +199,9 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 		return err
 	}
 	r.engine = e
-	r.report.Metric, r.report.Method = e.atoms.Metric.String(), r.method
-	if r.oracle, err = verify.NewOracle(e.atoms.Rows, e.atoms.Dim, e.atoms.Metric, r.config.Threads); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", r.in.atoms.name, err), e.close())
+	if r.compare, err = newComparison(e.atoms.Collection, r.in.atoms, r.flags.k, r.config.Threads); err != nil {
+		return errors.Join(err, e.close())
 	}
-	r.compare = verify.NewRecall(r.oracle, r.flags.k)
 	if r.goals == nil {
 		return nil
 	}
@@ -229,129 +220,109 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 	}
 	defer results.close()
 	results.resolve(r.engine.atoms, r.in.atoms, r.flags.ids)
-	drawn := drawSample(r.report.Answers, r.flags.sample, r.config.Seed)
-	p := r.newProgress("comparing")
-	defer p.done()
-	dim := r.engine.atoms.Dim
-	var first int64
-	for {
-		rows, n, err := src.Next(ctx)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if r.flags.excludeSelf {
-			if err := checkSelves(rows, first, r.engine.atoms.Collection, r.in.queries, r.in.atoms); err != nil {
-				return err
-			}
-		}
-		picked := rows[:0] // queries drawn move to the front
-		var answers []dataset.Result
-		var all, goals []batch.QueryGoal
-		if r.goals != nil {
-			if all, err = r.goals.read(first, min(n, int(max(0, r.report.Answers-first)))); err != nil {
-				return err
-			}
-		}
-		for j := range int64(n) {
-			if first+j >= r.report.Answers {
-				continue // reported below
-			}
-			res, err := results.read()
-			if err != nil {
-				return err
-			}
-			if drawn(first + j) {
-				answers = append(answers, res)
-				picked = append(picked, rows[j*int64(dim):(j+1)*int64(dim)]...)
-				if all != nil {
-					goals = append(goals, all[j])
-				}
-			}
-		}
-		if err := r.chunk(ctx, picked, answers, goals); err != nil {
-			return err
-		}
-		first += int64(n)
-		p.set(min(first, r.report.Answers), r.report.Answers)
+	r.report.RecallSummary, err = tasks.Recall(ctx, r.compare, r.parts(ctx, src, results), r.note)
+	var of *tasks.AnswersError
+	if errors.As(err, &of) {
+		return inAnswers(r.in.answers.name, of)
 	}
-	if first != r.report.Answers {
-		return fmt.Errorf("%s has %d answers for the %d queries of %s", r.in.answers.name, r.report.Answers, first, src.in.name)
-	}
-	return nil
+	return err
 }
 
-// chunk finds the best atoms of some queries and compares their answers. goals are what the
-// queries ask for themselves, or nil.
-func (r *recall) chunk(ctx context.Context, queries []float32, answers []dataset.Result, goals []batch.QueryGoal) error {
-	if len(answers) == 0 {
+// note lists the answer in the file of --misses if it lacks atoms.
+func (r *recall) note(c *tasks.Compared) error {
+	if len(c.Missed) == 0 || r.misses == nil {
 		return nil
 	}
-	req := batch.Request{Queries: queries, K: r.flags.k, Method: r.method, Delta: r.config.Delta, Goals: goals, Part: true}
+	return r.misses.write(c.Query, c.Recall, c.Missed, r.engine.atoms.names)
+}
+
+// parts streams the queries drawn, with their best atoms and the answers to them.
+func (r *recall) parts(ctx context.Context, src *queryChunks, results *othersAnswers) tasks.Parts {
+	return func(yield func(*tasks.Part, error) bool) {
+		drawn := drawSample(r.report.Answers, r.flags.sample, r.config.Seed)
+		p := r.newProgress("comparing")
+		defer p.done()
+		var first int64
+		for {
+			rows, n, err := src.Next(ctx)
+			if err == io.EOF {
+				break
+			}
+			var part *tasks.Part
+			if err == nil {
+				part, err = r.part(ctx, rows, first, n, results, drawn)
+			}
+			if part != nil || err != nil {
+				if !yield(part, err) {
+					return
+				}
+			}
+			first += int64(n)
+			p.set(min(first, r.report.Answers), r.report.Answers)
+		}
+		if first != r.report.Answers {
+			yield(nil, fmt.Errorf("%s has %d answers for the %d queries of %s", r.in.answers.name, r.report.Answers, first, src.in.name))
+		}
+	}
+}
+
+// part returns those drawn of n queries, numbered from first, with their best atoms and the answers
+// to them; nil if none is.
+func (r *recall) part(ctx context.Context, rows []float32, first int64, n int, results *othersAnswers, drawn func(int64) bool) (*tasks.Part, error) {
+	if r.flags.excludeSelf {
+		if err := checkSelves(rows, first, r.engine.atoms.Collection, r.in.queries, r.in.atoms); err != nil {
+			return nil, err
+		}
+	}
+	there := min(n, int(max(0, r.report.Answers-first))) // how many too few there are is reported at the end
+	var goals []batch.QueryGoal
+	if r.goals != nil {
+		var err error
+		if goals, err = r.goals.read(first, there); err != nil {
+			return nil, err
+		}
+	}
+	req := batch.Request{Queries: rows[:0], K: r.flags.k, Method: r.method, Delta: r.config.Delta, ExcludeSelf: r.flags.excludeSelf, Part: true}
 	if r.goals != nil {
 		req.K = r.goals.k
 	}
-	switch {
-	case r.flags.excludeSelf && goals != nil:
-		for j, res := range answers {
-			if res.Query < int64(r.engine.atoms.N) {
-				goals[j].Exclude = append(goals[j].Exclude, res.Query)
-			}
+	part := &tasks.Part{Request: &req}
+	dim := r.engine.atoms.Dim
+	for j := range there {
+		res, err := results.read()
+		if err != nil {
+			return nil, err
 		}
-	case r.flags.excludeSelf:
-		req.K++ // the best of all are the best of the others, and the query
+		if !drawn(first + int64(j)) {
+			continue
+		}
+		part.Stated = append(part.Stated, res)
+		req.Queries = append(req.Queries, rows[j*dim:(j+1)*dim]...) // those drawn move to the front
+		if goals != nil {
+			req.Goals = append(req.Goals, goals[j])
+		}
+		if r.flags.excludeSelf {
+			req.Selves = append(req.Selves, res.Query)
+		}
+	}
+	if len(part.Stated) == 0 {
+		return nil, nil
 	}
 	resp, err := r.engine.Search(ctx, req)
 	if err != nil {
-		return r.located(err, answers)
+		return nil, r.located(err, part.Stated)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	r.report.Seconds += resp.Took.Seconds()
-	dim := r.engine.atoms.Dim
-	for j, res := range answers {
-		r.report.Plan = resp.Answers[j].Certificate.Plan
-		best := resp.Answers[j].IDs
-		if r.flags.excludeSelf && goals == nil {
-			best = slices.DeleteFunc(best, func(id int64) bool { return id == res.Query })
-			best = best[:min(len(best), r.flags.k)]
-		}
-		q := queries[j*dim : (j+1)*dim]
-		if r.flags.excludeSelf {
-			res = withoutSelf(res)
-		}
-		ids, scores := res.IDs, res.Scores
-		if goals != nil {
-			ids, scores = permitted(r.engine.atoms.Collection, q, res, cmp.Or(goals[j].K, r.goals.k), goals[j].MaxScore, goals[j].Exclude)
-		}
-		share, err := r.compare.Compare(res.Query, q, best, ids, scores)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.in.answers.name, err)
-		}
-		if missed := r.compare.Missed(); len(missed) > 0 && r.misses != nil {
-			if err := r.misses.write(res.Query, share, missed, r.engine.atoms.names); err != nil {
-				return err
-			}
-		}
-	}
-	return r.checkScores()
+	part.Proven, part.Took = resp.Answers, resp.Took
+	return part, nil
 }
 
-// checkScores returns an error as soon as the stated scores are known to be of another metric.
-func (r *recall) checkScores() error {
-	scores := r.compare.Scores()
-	if _, err := scores.Form(r.engine.atoms.Metric); err != nil {
-		return otherMetric(r.in.answers.name, err)
+// inAnswers names the file in an error of its answers, and says what to do about scores of another
+// metric.
+func inAnswers(answers string, err *tasks.AnswersError) error {
+	if err.OtherMetric {
+		return fmt.Errorf("%s: %w; give the metric of the answers as --metric, or answers without scores", answers, err)
 	}
-	return nil
-}
-
-// otherMetric says what to do about stated scores of another metric.
-func otherMetric(answers string, err error) error {
-	return fmt.Errorf("%s: %w; give the metric of the answers as --metric, or answers without scores", answers, err)
+	return fmt.Errorf("%s: %w", answers, err)
 }
 
 // located adds the file and its row to an error of the engine.
@@ -365,12 +336,7 @@ func (r *recall) located(err error, answers []dataset.Result) error {
 
 // print reports the comparison and writes the file of --misses.
 func (r *recall) print() error {
-	found, err := r.compare.Report()
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.in.answers.name, err)
-	}
-	r.report.RecallReport, r.report.GPUUnused = found, r.engine.unusedGPUs()
-	r.report.Seconds = time.Duration(r.report.Seconds * 1e9).Round(time.Microsecond).Seconds()
+	r.report.GPUUnused = r.engine.unusedGPUs()
 	if r.misses != nil {
 		if err := r.misses.commit(r.flags.force); err != nil {
 			return err

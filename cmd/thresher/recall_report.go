@@ -14,7 +14,7 @@ import (
 // print writes the report as a table.
 func (s *recallSummary) print(w io.Writer) error {
 	t := newTable(w)
-	t.row("compared", fmt.Sprintf("%d of %d answers, %s, k = %d; best atoms by %s, plan %s, %.3g s", s.Queries, s.Answers, s.Metric, s.K, s.Method, s.Plan, s.Seconds))
+	t.row("compared", fmt.Sprintf("%d of %d answers, %s, k = %d; best atoms by %s, plan %s, %.3g s", s.Queries, s.Answers, s.Metric, s.K, s.Method, s.Plan, s.TookMS/1e3))
 	t.row("recall", fmt.Sprintf("%.4f; 95%% interval %.4f to %.4f", s.Recall, s.Low, s.High))
 	if s.ByID < s.Recall {
 		t.row("by id", fmt.Sprintf("%.4f, if atoms of equal score did not stand for each other", s.ByID))
@@ -48,7 +48,7 @@ func printScores(t *table, f *verify.FormCount) {
 	if f == nil {
 		return
 	}
-	t.row("scores", fmt.Sprintf("%s; %d of %d are not the atoms'", f.Form, f.Wrong, f.Stated))
+	t.row("scores", f)
 	for _, x := range f.Sample {
 		t.row("", fmt.Sprintf("query %d: atom %d scores %.7g, not %.7g", x.Query, x.ID, x.Score, x.Stated))
 	}

@@ -89,7 +89,7 @@ func TestRecallExcludesSelf(t *testing.T) {
 		}
 		out := filepath.Join(dir, "proven.npz")
 		s := summaryOf(t, thresher(t, append([]string{"certify", "--out", out, "--force", "--json"}, args...)...)).Certified
-		if s.Right != c.right || s.Missing != c.missing || s.Unwanted != c.unwanted || s.Scores.Wrong != 0 {
+		if s.Right != c.right || s.Missed != c.missing || s.Unwanted != c.unwanted || s.Scores.Wrong != 0 {
 			t.Errorf("%q: certify finds %+v", c.args, s)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/tasks"
 )
 
 type searchFlags struct {
@@ -61,7 +62,7 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 	f.add(fs)
 	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv): probable answers, scored first for a threshold; right or wrong, they do not change the answers")
 	f.scoreLimits.add(fs, leastScoreUsage)
-	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far (exit code 3)")
+	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far, which complete and guarantee of each answer say (exit code 3)")
 	addSettings(cmd, searchSettings()...)
 	return cmd
 }
@@ -76,7 +77,7 @@ func (f *searchFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz, .parquet, .ivecs or .ibin; - is JSON lines on stdout")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
-	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed")
+	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 }
@@ -340,6 +341,9 @@ func (s *search) describe() {
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
 		Threads: s.engine.threads(), Backend: s.engine.Backend(), Warnings: s.warnings,
 	}
+	if s.flags.ranged() {
+		s.summary.subject = tasks.Reaching
+	}
 	s.log.Info("atoms ready", "atoms", s.atoms.N, "dimension", s.atoms.Dim, "load", s.atoms.load, "build", s.atoms.build)
 }
 
@@ -356,6 +360,9 @@ func (s *search) report() error {
 	if s.summary.Partial == 0 {
 		return nil
 	}
-	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers partial: the best so far, with a bound on the rest",
-		s.flags.deadline, s.summary.Partial, s.summary.Queries)}
+	left := "partial: the best so far, with a bound on the rest"
+	if s.flags.verb == certify {
+		left = "unproven: as they were given"
+	}
+	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers %s", s.flags.deadline, s.summary.Partial, s.summary.Queries, left)}
 }

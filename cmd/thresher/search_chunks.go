@@ -16,6 +16,7 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	"thresher/jobs"
+	"thresher/tasks"
 )
 
 // answer searches all queries and writes their answers to the outputs.
@@ -78,7 +79,7 @@ func runChunks[T any](ctx context.Context, s *search, src jobs.Source[T], observ
 	return done, nil
 }
 
-// finish converts the durable answers to the output files and deletes the progress.
+// finish converts the durable answers to the output files and ends the job.
 func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 	t, err := readTally(done.Totals)
 	if err != nil {
@@ -87,16 +88,20 @@ func (s *search) finish(ctx context.Context, done jobs.Summary) error {
 	if t.Queries == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
-	if err := s.out.assemble(ctx); err != nil {
-		return err
+	if done.Delivered {
+		err = requireFiles(s.out.progress(), s.out.results()...)
+	} else if err = s.out.assemble(ctx); err == nil {
+		err = endJob(s.out.progress(), s.flags.resume)
 	}
-	if err := jobs.Finish(s.out.progress()); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := s.out.clear(); err != nil {
 		return err
 	}
-	s.summary.setTally(t)
+	if err := s.setTally(t); err != nil {
+		return err
+	}
 	s.summary.Resumed = done.Resumed
 	s.summary.Output = s.flags.out
 	return nil
@@ -136,8 +141,17 @@ func (s *search) stream(ctx context.Context, src *queryChunks, observe func(done
 	if t.Queries == 0 {
 		return fmt.Errorf("%s: no queries", s.in.queries.name)
 	}
+	return s.setTally(t)
+}
+
+// setTally completes the summary.
+func (s *search) setTally(t tally) (err error) {
 	s.summary.setTally(t)
-	return nil
+	if s.certified != nil {
+		s.certified.tasks.Resume(t.Certified, t.StatedScores) // of an earlier run, if nothing was left to do
+		s.summary.Certified, err = s.certified.tasks.Certified()
+	}
+	return err
 }
 
 // chunk answers the queries in rows, numbered from first. It is a jobs.Work.
@@ -158,15 +172,15 @@ func (s *search) chunk(ctx context.Context, rows []float32, first int64, totals 
 		return nil, nil, &refusedError{err}
 	}
 	resp, err := s.searchUntil(ctx, req)
-	if err != nil {
-		return nil, nil, s.located(err, first)
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err // discard partial answers of an interrupted run
 	}
+	if resp == nil { // with --deadline a partial response is wanted
+		return nil, nil, s.located(err, first)
+	}
 	t.add(resp)
 	if s.certified != nil {
-		if err := s.certified.compare(&t, &req, others, resp.Answers); err != nil {
+		if err := s.certified.compare(ctx, &t, &tasks.Part{Request: &req, Proven: resp.Answers, Stated: others}); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -44,6 +45,8 @@ func newAnswerFiles(f *searchFlags) (*answerFiles, error) {
 		return nil, fmt.Errorf("--out %s: name ends in none of .npz, .parquet, .jsonl", f.out)
 	case !slices.Contains([]dataset.Format{dataset.JSONL, dataset.NPZ, dataset.Parquet, dataset.IVecs, dataset.IBin}, format):
 		return nil, fmt.Errorf("--out %s: name ends in none of .jsonl, .npz, .parquet, .ivecs, .ibin", f.out)
+	case f.deadline > 0 && (format == dataset.IVecs || format == dataset.IBin):
+		return nil, fmt.Errorf("--out %s: --deadline may stop answers, and %s cannot say which; write .jsonl, .npz or .parquet", f.out, format)
 	}
 	o.format = format
 	if f.verb == graph {
@@ -92,10 +95,15 @@ func (o *answerFiles) outputs() []string {
 }
 
 // files returns all files that the search writes but the progress.
-func (o *answerFiles) files() []string {
-	all := append([]string{o.out}, o.outputs()...)
-	if o.scores != "" {
-		all = append(all, o.scores)
+func (o *answerFiles) files() []string { return append(o.results(), o.outputs()...) }
+
+// results returns the files that are left at the end.
+func (o *answerFiles) results() []string {
+	all := []string{o.out}
+	for _, path := range []string{o.certificates, o.scores} {
+		if path != "" {
+			all = append(all, path)
+		}
 	}
 	return all
 }
@@ -124,6 +132,7 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 		r := dataset.Result{
 			Query: first + int64(j), IDs: a.IDs, Scores: a.Scores,
 			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
+			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 		}
 		if names != nil && o.rows == nil {
 			r.Names = make([]string, len(a.IDs))
@@ -210,5 +219,13 @@ func (o *answerFiles) clear() error {
 	if !o.isAssembled() {
 		return nil
 	}
-	return os.Remove(o.outputs()[0])
+	return removeIfThere(o.outputs()[0])
+}
+
+// removeIfThere removes a file, which may be missing.
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

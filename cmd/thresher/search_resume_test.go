@@ -93,9 +93,30 @@ func TestResumeAfterKill(t *testing.T) {
 					t.Errorf("%s%s differs from that of an uninterrupted run", name, suffix)
 				}
 			}
-			if exists(out+".progress") || exists(out+".spool") {
-				t.Error("progress or spool was left behind")
+			if exists(out+".spool") || exists(whole+".progress") {
+				t.Error("the spool, or the progress of a run that was not resumed, was left behind")
 			}
+
+			// The same command, given again, finds that all is done, and whether it still is.
+			again := append(args(out), "--resume")
+			r = thresher(t, again...)
+			r.wantCode(t, exitOK)
+			if !strings.Contains(r.err, "2000, 4 best each; 2000 of them by an earlier run") || !bytes.Equal(readFile(t, out), readFile(t, whole)) {
+				t.Errorf("the finished run, given again, says\n%s", r.err)
+			}
+			certificates := readFile(t, out+".certificates.jsonl")
+			if err := os.WriteFile(out+".certificates.jsonl", bytes.Replace(certificates, []byte("1"), []byte("2"), 1), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			thresher(t, again...).wantError(t, out+".certificates.jsonl", "damaged")
+			if err := os.WriteFile(out+".certificates.jsonl", certificates, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			thresher(t, append(again, "-k5")...).wantError(t, "other vectors or settings", "--force")
+			if err := os.Remove(out); err != nil {
+				t.Fatal(err)
+			}
+			thresher(t, again...).wantError(t, "says that all is done", out, "--force")
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
@@ -24,27 +25,28 @@ type tally struct {
 	Partial    int64 `json:"partial"`
 	// PartialPulls and PartialDense are the parts of Pulls and DensePulls from partial
 	// answers, which do not count as savings.
-	PartialPulls int64                     `json:"partial_pulls"`
-	PartialDense int64                     `json:"partial_dense"`
-	Nanos        int64                     `json:"nanos"`
-	Allowed      float64                   `json:"allowed"` // sum of the answers' deltas
-	Methods      map[batch.Method]int64    `json:"methods"`
-	Guarantees   map[batch.Guarantee]int64 `json:"guarantees"`
-	Laws         map[batch.Law]int64       `json:"laws,omitempty"`
-	Warnings     []string                  `json:"warnings,omitempty"`
-	Candidates   batch.CandidateRecord     `json:"candidates,omitzero"`
-	Certified    certifiedTally            `json:"certified,omitzero"`
-	StatedScores verify.StatedScores       `json:"stated_scores,omitzero"`
+	PartialPulls int64                  `json:"partial_pulls"`
+	PartialDense int64                  `json:"partial_dense"`
+	Nanos        int64                  `json:"nanos"`
+	Methods      map[batch.Method]int64 `json:"methods"`
+	tasks.Promises
+	Warnings     []string              `json:"warnings,omitempty"`
+	Candidates   batch.CandidateRecord `json:"candidates,omitzero"`
+	Certified    tasks.CertifyCounts   `json:"certified,omitzero"`
+	StatedScores verify.StatedScores   `json:"stated_scores,omitzero"`
 }
 
 // readTally decodes the tally of the previous chunk; nil is an empty one.
 func readTally(totals []byte) (tally, error) {
-	t := tally{Methods: map[batch.Method]int64{}, Guarantees: map[batch.Guarantee]int64{}, Laws: map[batch.Law]int64{}}
+	t := tally{Methods: map[batch.Method]int64{}}
 	if totals == nil {
 		return t, nil
 	}
 	if err := json.Unmarshal(totals, &t); err != nil {
 		return t, fmt.Errorf("totals of the former run: %w", err)
+	}
+	if t.Partial > 0 && t.Guarantees[batch.GuaranteeBound] == 0 {
+		return t, fmt.Errorf("an earlier version stopped %d of the answers at --deadline and wrote them without a mark; --force starts over", t.Partial)
 	}
 	return t, nil
 }
@@ -62,7 +64,7 @@ func (t *tally) add(r *batch.Response) {
 	for i := range r.Answers {
 		c := &r.Answers[i].Certificate
 		t.Methods[c.Method]++
-		t.Guarantees[c.Guarantee]++
+		t.Promises.Add(c)
 		if c.Candidates != nil {
 			t.Candidates.Given += c.Candidates.Given
 			t.Candidates.Right += c.Candidates.Right
@@ -70,10 +72,6 @@ func (t *tally) add(r *batch.Response) {
 		if c.StoppedBy != batch.Done {
 			t.PartialPulls += c.Pulls
 			t.PartialDense += c.DensePulls
-		}
-		if c.Guarantee == batch.GuaranteeProbabilistic {
-			t.Allowed += c.Delta
-			t.Laws[c.Law]++
 		}
 	}
 	for _, w := range r.Warnings {
@@ -108,6 +106,7 @@ type summary struct {
 	Method    string  `json:"method"`
 	Guarantee string  `json:"guarantee"`
 	Law       string  `json:"law,omitempty"` // of the probabilistic answers
+	Promise   string  `json:"promise"`       // of all answers, in words
 	Delta     float64 `json:"delta"`
 	Epsilon   float64 `json:"epsilon"`
 	// LoadSeconds is the time to read the atoms, BuildSeconds to build the collection,
@@ -130,20 +129,21 @@ type summary struct {
 	Warnings         []string `json:"warnings,omitempty"`
 	// Candidates counts the candidates of all queries, Certified what certify found.
 	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
-	Certified  certifiedTally        `json:"certified,omitzero"`
+	Certified  *tasks.CertifySummary `json:"certified,omitempty"`
 	Graph      *graphSummary         `json:"graph,omitempty"`
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	// Memory is what the search took at most in addition to the atoms, of searches for many
 	// atoms.
 	Memory *memoryBound `json:"memory,omitempty"`
+
+	subject tasks.Subject // of the promise
 }
 
 func (s *summary) setTally(t tally) {
 	s.Queries = t.Queries
 	s.Method = names(t.Methods, s.Method)
-	s.Guarantee = names(t.Guarantees, s.Guarantee)
-	s.Law = names(t.Laws, "")
+	s.Guarantee, s.Law, s.Promise = t.Guarantee(), t.Law(), t.Say(s.subject)
 	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
 	if s.SearchSeconds > 0 {
 		s.QueriesPerSecond = float64(t.Queries-t.Partial) / s.SearchSeconds
@@ -154,7 +154,7 @@ func (s *summary) setTally(t tally) {
 	s.RowsScored = t.RowsScored
 	s.WrongAllowed = t.Allowed
 	s.Partial = t.Partial
-	s.Candidates, s.Certified = t.Candidates, t.Certified
+	s.Candidates = t.Candidates
 	s.Warnings = append(s.Warnings, t.Warnings...)
 }
 
@@ -192,11 +192,11 @@ func (s *summary) print(a *app) error {
 	t.row("speed", fmt.Sprintf("%.0f %s/s on %s", s.QueriesPerSecond, s.answered(), s.computing()))
 	t.row("saving", fmt.Sprintf("%s, %d rows scored in full", s.saved(), s.RowsScored))
 	t.row("method", s.Method)
-	t.row("guarantee", s.promise())
+	t.row("guarantee", s.Promise)
 	t.row("time", fmt.Sprintf("load %s, build %s, search %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds)))
 	switch {
-	case s.Certified.Compared > 0:
-		s.Certified.print(t)
+	case s.Certified != nil:
+		printCertified(t, s.Certified)
 	case s.Candidates.Given > 0:
 		t.row("candidates", fmt.Sprintf("%d given, %d of them in the answers", s.Candidates.Given, s.Candidates.Right))
 	}
@@ -268,13 +268,6 @@ func (s *summary) wanted() string {
 	return fmt.Sprintf("%d best", s.K)
 }
 
-func (s *summary) promise() string {
-	if s.Partial > 0 {
-		return fmt.Sprintf("%s; an answer that was stopped early is promised its open bound, no more", s.describeGuarantee())
-	}
-	return s.describeGuarantee()
-}
-
 // withLaw appends the law of the probabilistic answers, if known, to the name of their
 // guarantee.
 func withLaw(guarantees, law string) string {
@@ -283,17 +276,6 @@ func withLaw(guarantees, law string) string {
 	}
 	name := string(batch.GuaranteeProbabilistic)
 	return strings.Replace(guarantees, name, name+" ("+law+")", 1)
-}
-
-// describeGuarantee describes the guarantee of complete answers.
-func (s *summary) describeGuarantee() string {
-	switch {
-	case s.WrongAllowed > 0:
-		return fmt.Sprintf("%s: each wrong with probability at most %g, so up to %.3g of %d on average", withLaw(s.Guarantee, s.Law), s.Delta, s.WrongAllowed, s.Queries)
-	case strings.Contains(s.Guarantee, string(batch.GuaranteeHeuristic)):
-		return s.Guarantee + ": no promise"
-	}
-	return s.Guarantee + ": none wrong"
 }
 
 func seconds(s float64) string {

@@ -130,8 +130,8 @@ func TestSummaryOfPartialAnswers(t *testing.T) {
 	if s.Queries != 4 || s.Partial != 2 || s.QueriesPerSecond != 1 || s.Saving != 2.5 || s.Pulls != 81 {
 		t.Errorf("summary %+v", s)
 	}
-	if want := "exact: none wrong; an answer that was stopped early is promised its open bound, no more"; s.promise() != want {
-		t.Errorf("promise %q, want %q", s.promise(), want)
+	if want := "bound (2 of 4): stopped early, no vector left out scores above the open bound; exact (2 of 4): none wrong"; s.Promise != want {
+		t.Errorf("promise %q, want %q", s.Promise, want)
 	}
 }
 
@@ -149,9 +149,9 @@ func TestSummaryNamesTheLaw(t *testing.T) {
 		added  *batch.Response
 		want   string
 	}{
-		{nil, answers, "probabilistic (calibrated), exact: each wrong with probability at most 0.25, so up to 0.5 of 3 on average"},
+		{nil, answers, "probabilistic (calibrated) (2 of 3): each wrong with probability at most 0.25, so up to 0.5 of 2 on average; exact (1 of 3): none wrong"},
 		{former, &batch.Response{}, "probabilistic: each wrong with probability at most 0.25, so up to 0.5 of 2 on average"},
-		{former, answers, "probabilistic (calibrated), exact: each wrong with probability at most 0.25, so up to 1 of 5 on average"},
+		{former, answers, "probabilistic (calibrated) (4 of 5): each wrong with probability at most 0.25, so up to 1 of 4 on average; exact (1 of 5): none wrong"},
 	} {
 		total, err := readTally(c.totals)
 		if err != nil {
@@ -167,8 +167,8 @@ func TestSummaryNamesTheLaw(t *testing.T) {
 		}
 		s := summary{Delta: .25}
 		s.setTally(total)
-		if s.promise() != c.want {
-			t.Errorf("promise %q, want %q", s.promise(), c.want)
+		if s.Promise != c.want {
+			t.Errorf("promise %q, want %q", s.Promise, c.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"thresher/dataset"
 	"thresher/jobs"
@@ -51,4 +52,23 @@ func stoppedJob(ctx context.Context, err error, s stopping) error {
 		return fmt.Errorf("%w; %s", err, safe)
 	}
 	return err
+}
+
+// endJob ends a complete job whose outputs are written. With --resume the progress stays: the same command, given again,
+// finds that all is done.
+func endJob(progress string, resume bool) error {
+	if resume {
+		return jobs.Deliver(progress)
+	}
+	return jobs.Finish(progress)
+}
+
+// requireFiles returns an error unless the outputs of a job that is done are there.
+func requireFiles(progress string, paths ...string) error {
+	for _, path := range paths {
+		if _, err := os.Lstat(path); err != nil {
+			return fmt.Errorf("%s says that all is done, but %w; --force starts over", progress, err)
+		}
+	}
+	return nil
 }

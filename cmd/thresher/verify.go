@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/config"
 	"thresher/dataset"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
@@ -22,7 +25,7 @@ type verifyFlags struct {
 	ids                   string
 	answers, certificates string
 	sample                int64
-	guarantee             string
+	guarantee, require    string
 	k                     int
 	excludeSelf           bool
 	ignoreScores          bool
@@ -36,35 +39,41 @@ func newVerifyCommand(a *app) *cobra.Command {
 		Short: "Recompute answers exactly and report wrong ones",
 		Long: `Recompute answers in float64 and report the wrong ones.
 
-An answer is wrong if it contains an atom that scores below the k-th best score minus
-epsilon and the rounding error of float64 sums; with l2, an atom farther than the
-k-th nearest by more than epsilon and (3d+48) 2^-53 of the squared distance. It is
-malformed if its length is wrong, if an atom does not exist, is repeated or is the
-query itself, or if a score is not the atom's. A partial answer, cut short by a
-deadline, is checked against its open bound.
+An answer is wrong if one of the k best atoms is missing that scores more than an atom
+returned, plus epsilon and the rounding error of float64 sums; with l2, one that is
+nearer by more than epsilon and (3d+48) 2^-53 of the squared distance. So each rank has
+the score of the true rank, less epsilon. Certificates of boundedme promise less: no
+atom returned scores below the k-th best, less epsilon; the report says which rule was
+used. An answer is malformed if its length is wrong, if an atom does not exist, is
+repeated or is the query itself, or if a score is not the atom's. A partial answer, cut
+short by a deadline, is checked against its open bound, and malformed without one.
 
 Answers that search made with --exclude, --max-score, --k-column and the like are checked
 with the same flags.
 
-Each answer is checked against its own certificate, or else against --guarantee,
---delta and --epsilon. Only .jsonl answers contain certificates; for other formats
-pass the file written by search --certificates. Without it a partial answer counts
-as malformed.
+Each answer is held to its own certificate, in .jsonl answers or in the file written by
+search --certificates; without one to the guarantee and delta that the answers' file
+states; and if it states none, to an exact one. For such answers --guarantee, with
+--delta and --epsilon, says otherwise. The report states the greatest epsilon and delta
+that certificates grant, and to how many answers. --epsilon, --delta and --require
+lower what they may grant: an answer whose certificate grants more is wrong.
 
 Answers of other programs may be matrices of ids (.npy; .npz with ids, I, labels,
 neighbors or indices, and scores, D or distances; .ivecs), ground truth of the
 big-ann-benchmarks (.ibin), Qdrant's responses (.json), or tables (.csv, .jsonl,
 .parquet) with columns query, id, score (or distance) and perhaps rank, sorted by
 query. Integers are row numbers of the atoms unless --ids names the column that they
-come from; texts are looked up in it, or in the column id. Scores of another scale,
-such as 1 - cosine, count as malformed unless --ignore-scores is given.
+come from; texts are looked up in it, or in the column id. Their scores may be on any
+usual scale, such as 1 - cosine or Lucene's, at float16 or four digits; on a scale that
+is not known they are not compared.
 
 Exit code 1: any malformed answer; any wrong answer under an exact or certain
-guarantee, or whose certificate is exact. Under a failure probability delta, wrong
-answers are counted and compared with delta; they cause exit code 1 only with
---strict-delta and a one-sided binomial p below 1e-6. That p assumes independent
-queries, which queries sharing a rotation are not; see also the number of
-neighbourhoods, which counts wrong answers that lack the same atom once.`,
+guarantee, or whose certificate is exact, or grants more than is allowed. Under a
+failure probability delta, wrong answers are counted and compared with delta: more of
+them than delta explains (one-sided binomial p below 1e-6) cause exit code 1, any at all
+with --strict-delta. That p assumes independent queries, which queries sharing a
+rotation are not; see also the number of neighbourhoods, which counts wrong answers that
+lack the same atom once.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
@@ -78,14 +87,17 @@ neighbourhoods, which counts wrong answers that lack the same atom once.`,
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv)")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
 	fs.Int64Var(&f.sample, "sample", 0, "check this many queries, drawn by --seed; 0 = all")
-	fs.StringVar(&f.guarantee, "guarantee", string(batch.GuaranteeProbabilistic), "guarantee of answers without certificates: exact, certain, probabilistic or heuristic")
+	fs.StringVar(&f.guarantee, "guarantee", "", "guarantee of answers without certificates: exact, certain, probabilistic or heuristic (default: what their file states, or exact)")
+	fs.StringVar(&f.require, "require", "", "least guarantee of certificates: exact (none of the k best missing), certain (within epsilon) or probabilistic")
 	fs.IntVarP(&f.k, "k", "k", 0, "k of the search; 0 = the length of the longest answer")
 	f.scoreLimits.add(fs, "the answers are all atoms that score at least this (distances: at most)")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j and must not be among its answers")
 	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which atoms were returned, not their scores")
-	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 if wrong answers are incompatible with delta")
+	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 for any wrong answer, though delta allows some")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk")
+	fs.Lookup("delta").Usage = "the greatest that certificates may grant (default: any); without certificates, that of the answers' --guarantee (0.01)"
+	fs.Lookup("epsilon").Usage = "the greatest that certificates may grant, in score units (default: any); without certificates, that of the answers (0)"
 	fs.Lookup("chunk").Usage = "queries checked together"
 	fs.Lookup("seed").Usage = "seed that draws the queries of --sample"
 	return cmd
@@ -104,8 +116,11 @@ func (f *verifyFlags) check() error {
 	case f.k < 0:
 		return fmt.Errorf("verify: -k %d is negative", f.k)
 	}
+	if err := (&verify.Bar{Require: batch.Guarantee(f.require)}).Check(); err != nil {
+		return fmt.Errorf("verify: --require: %w", err)
+	}
 	switch batch.Guarantee(f.guarantee) {
-	case batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
+	case "", batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
 		return nil
 	}
 	return fmt.Errorf("verify: --guarantee %q is none of exact, certain, probabilistic, heuristic", f.guarantee)
@@ -121,10 +136,14 @@ type verification struct {
 	request batch.Request // what all queries ask for
 	goals   *queryGoals   // nil if all ask for the same
 	report  verifyReport
-	longest int   // atoms of the longest answer
-	in      input // the answers
-	answers *answerReader
-	atoms   atomIDs
+	k       int // the greatest of any query, 0 if one asks for any number
+	longest int // atoms of the longest answer
+	// certified counts the answers with certificates.
+	certified int64
+	in        input // the answers
+	answers   *answerReader
+	atoms     atomIDs
+	terms     verify.Terms // of all answers
 
 	certificates, exclude input // if named
 }
@@ -179,16 +198,15 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	}
 	if v.goals != nil {
 		defer v.goals.close()
-		v.report.K, v.report.kColumn = v.goals.mostK, f.kColumn
+		v.k, v.report.kColumn = v.goals.mostK, f.kColumn
 		ids := v.atoms
 		if err := v.goals.resolve(&ids, v.n); err != nil {
 			return err
 		}
 	}
-	if err := v.compare(ctx, newQueryChunks(in, queries, a.config.Chunk).forAnswers(v.longest)); err != nil {
+	if err := v.check(ctx, newQueryChunks(in, queries, a.config.Chunk).forAnswers(v.longest)); err != nil {
 		return err
 	}
-	v.report.Finish()
 	return v.print()
 }
 
@@ -246,6 +264,9 @@ func (v *verification) survey(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if r.certified {
+			v.certified++
+		}
 		v.report.Queries++
 		v.longest = max(v.longest, len(a.IDs))
 	}
@@ -254,8 +275,7 @@ func (v *verification) survey(ctx context.Context) error {
 	if req.K == 0 && !ranged && v.flags.kColumn == "" {
 		req.K = v.longest
 	}
-	v.report.K = req.K
-	v.report.Metric = v.metric.String()
+	v.k = req.K
 	if v.report.Queries == 0 {
 		return fmt.Errorf("%s: no answers", v.in.name)
 	}
@@ -266,88 +286,109 @@ func (v *verification) survey(ctx context.Context) error {
 	return nil
 }
 
-// compare reads queries and answers in parallel and checks them.
-func (v *verification) compare(ctx context.Context, src *queryChunks) error {
+// check reads queries and answers in parallel and verifies those drawn.
+func (v *verification) check(ctx context.Context, src *queryChunks) error {
 	r, err := v.openAnswers()
 	if err != nil {
 		return err
 	}
 	defer r.close()
 	v.answers = r
-	format, _ := dataset.FormatOf(v.in.path)
-	v.report.bare = v.flags.certificates == "" && format != dataset.JSONL
-	drawn := drawSample(v.report.Queries, v.flags.sample, v.config.Seed)
-	p := v.newProgress("verifying")
-	defer p.done()
-
-	var first int64
-	for {
-		rows, n, err := src.Next(ctx)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if first += int64(n); first > v.report.Queries { // counted below
-			continue
-		}
-		if err := v.chunk(ctx, rows, first-int64(n), n, drawn); err != nil {
-			return err
-		}
-		p.set(first, v.report.Queries)
-	}
-	if first != v.report.Queries {
-		return fmt.Errorf("%s has %d answers for the %d queries of %s", v.in.name, v.report.Queries, first, src.in.name)
-	}
-	return nil
-}
-
-// chunk checks the answers to one chunk of queries.
-func (v *verification) chunk(ctx context.Context, rows []float32, first int64, n int, drawn func(int64) bool) error {
-	check, err := v.checkOf(first, n)
+	v.report.bare, v.report.guarantee = v.certified == 0, v.flags.guarantee
+	v.setTerms()
+	found, err := tasks.Verify(ctx, v.oracle, v.claims(ctx, src), nil)
 	if err != nil {
 		return err
 	}
-	picked := make([]float32, 0, len(rows))
-	var numbers []int64
-	var answers []batch.Answer
-	for j := range n {
-		a, err := v.answers.nextAnswer()
-		if err == io.EOF {
-			return fmt.Errorf("%s had %d answers and has fewer now", v.in.name, v.report.Queries)
-		}
-		if err != nil {
-			return err
-		}
-		if !drawn(first + int64(j)) {
-			continue
-		}
-		numbers, answers = append(numbers, first+int64(j)), append(answers, a)
-		picked = append(picked, rows[j*v.dim:(j+1)*v.dim]...)
-	}
-
-	findings := make([]verify.Finding, len(answers))
-	err = v.oracle.Each(ctx, picked, func(j int, s *verify.Scores) {
-		findings[j] = check.Answer(s, numbers[j]-first, &answers[j])
-	})
-	for j, f := range findings {
-		v.report.add(numbers[j], &answers[j].Certificate, f)
-	}
-	return err
+	found.K, found.Metric = v.k, v.metric.String()
+	v.report.VerifySummary = found
+	return nil
 }
 
-// checkOf returns the check of the answers to n queries, numbered from first.
-func (v *verification) checkOf(first int64, n int) (*verify.Check, error) {
-	req := v.request
-	req.SelfFirst = first
+// setTerms sets what the answers are held to: certificates to what flags allow; the scores of answers without
+// them may be on another scale.
+func (v *verification) setTerms() {
+	if v.certified == 0 {
+		v.terms.Others = &verify.Others{}
+	}
+	v.terms.Require = batch.Guarantee(v.flags.require)
+	if v.certified == 0 && v.flags.guarantee != "" { // the flags say what is granted
+		return
+	}
+	if v.config.Origin("epsilon").Kind == config.FromFlag {
+		v.terms.Epsilon = &v.config.Epsilon
+	}
+	if v.config.Origin("delta").Kind == config.FromFlag {
+		v.terms.Delta = &v.config.Delta
+	}
+}
+
+// claims streams the queries drawn, with the answers to them.
+func (v *verification) claims(ctx context.Context, src *queryChunks) iter.Seq2[*tasks.Claims, error] {
+	return func(yield func(*tasks.Claims, error) bool) {
+		drawn := drawSample(v.report.Queries, v.flags.sample, v.config.Seed)
+		p := v.newProgress("verifying")
+		defer p.done()
+		var first int64
+		for {
+			rows, n, err := src.Next(ctx)
+			if err == io.EOF {
+				break
+			}
+			if first += int64(n); err == nil && first > v.report.Queries { // counted below
+				continue
+			}
+			var claims *tasks.Claims
+			if err == nil {
+				claims, err = v.chunk(rows, first-int64(n), n, drawn)
+			}
+			if err != nil || len(claims.Answers) > 0 {
+				if !yield(claims, err) {
+					return
+				}
+			}
+			p.set(first, v.report.Queries)
+		}
+		if first != v.report.Queries {
+			yield(nil, fmt.Errorf("%s has %d answers for the %d queries of %s", v.in.name, v.report.Queries, first, src.in.name))
+		}
+	}
+}
+
+// chunk returns those drawn of n queries, numbered from first, with the answers to them.
+func (v *verification) chunk(rows []float32, first int64, n int, drawn func(int64) bool) (*tasks.Claims, error) {
+	var goals []batch.QueryGoal
 	if v.goals != nil {
 		var err error
-		if req.Goals, err = v.goals.read(first, n); err != nil {
+		if goals, err = v.goals.read(first, n); err != nil {
 			return nil, err
 		}
 	}
-	return verify.NewCheck(v.oracle, req)
+	req := v.request
+	req.Queries = rows[:0]
+	c := &tasks.Claims{Request: &req, Terms: &v.terms}
+	for j := range n {
+		a, err := v.answers.nextAnswer()
+		if err == io.EOF {
+			return nil, fmt.Errorf("%s had %d answers and has fewer now", v.in.name, v.report.Queries)
+		}
+		if err != nil {
+			return nil, err
+		}
+		query := first + int64(j)
+		if !drawn(query) {
+			continue
+		}
+		c.Numbers, c.Answers = append(c.Numbers, query), append(c.Answers, a)
+		req.Queries = append(req.Queries, rows[j*v.dim:(j+1)*v.dim]...) // those drawn move to the front
+		if goals != nil {
+			req.Goals = append(req.Goals, goals[j])
+		}
+		if req.ExcludeSelf {
+			req.Selves = append(req.Selves, query)
+		}
+	}
+	return c, nil
 }
 
 // drawSample selects count of total numbers, each set of that size with the same probability.

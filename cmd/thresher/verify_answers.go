@@ -23,6 +23,7 @@ type answerReader struct {
 	name         string
 	// otherwise is used for answers without a certificate.
 	otherwise batch.Certificate
+	certified bool // the latest answer has a certificate
 	at        int64
 }
 
@@ -33,7 +34,7 @@ func (v *verification) openAnswers() (*answerReader, error) {
 		return nil, v.in.named(err)
 	}
 	r := &answerReader{in: v.in, results: results, name: v.in.name, atoms: &v.atoms, scores: !v.flags.ignoreScores}
-	r.otherwise = batch.Certificate{Guarantee: batch.Guarantee(v.flags.guarantee), Delta: v.config.Delta, Epsilon: v.config.Epsilon}
+	r.otherwise = v.assumed()
 	if v.flags.certificates == "" {
 		return r, nil
 	}
@@ -41,6 +42,26 @@ func (v *verification) openAnswers() (*answerReader, error) {
 		return nil, errors.Join(err, results.Close())
 	}
 	return r, nil
+}
+
+// assumed is the certificate of answers without one, as far as flags say; an empty guarantee is what the file
+// states.
+func (v *verification) assumed() batch.Certificate {
+	c := batch.Certificate{Guarantee: batch.Guarantee(v.flags.guarantee), Epsilon: v.config.Epsilon}
+	if c.Guarantee != batch.GuaranteeExact && c.Guarantee != batch.GuaranteeCertain {
+		c.Delta = v.config.Delta
+	}
+	return c
+}
+
+// stated returns the certificate of an answer without one.
+func (r *answerReader) stated(res *dataset.Result) batch.Certificate {
+	c := r.otherwise
+	if c.Guarantee != "" {
+		c.Exact = res.Exact
+		return c
+	}
+	return batch.Certificate{Guarantee: batch.GuaranteeExact, Exact: true}
 }
 
 func (r *answerReader) close() {
@@ -70,13 +91,13 @@ func (r *answerReader) nextAnswer() (batch.Answer, error) {
 	if err != nil {
 		return batch.Answer{}, fmt.Errorf("%s: query %d: %w", r.name, res.Query, err)
 	}
-	a := batch.Answer{IDs: rows, Certificate: r.otherwise}
+	a := batch.Answer{IDs: rows}
 	if r.scores {
 		a.Scores = res.Scores
 	}
-	a.Certificate.Exact = res.Exact
-	if raw == nil {
-		return a, nil
+	if r.certified = raw != nil; !r.certified {
+		a.Certificate = r.stated(&res)
+		return a, verify.CheckCertificate(&a.Certificate)
 	}
 	if a.Certificate, err = readCertificate(raw); err != nil {
 		return batch.Answer{}, fmt.Errorf("%s: certificate of query %d: %w", r.name, res.Query, err)

@@ -4,88 +4,54 @@ import (
 	"fmt"
 	"io"
 
-	"thresher/batch"
-	"thresher/verify"
+	"thresher/tasks"
 )
 
-// strictLevel is the binomial p below which --strict-delta calls the rate of
-// wrong answers incompatible with delta.
-const strictLevel = 1e-6
-
-// shown is the most problems that a report lists.
+// shown is the most defects that a report lists.
 const shown = 10
 
 // verifyReport is the result that verify prints.
 type verifyReport struct {
-	Queries int64  `json:"queries"` // in the answers
-	Checked int64  `json:"checked"`
-	K       int    `json:"k"` // the greatest of any query; 0 if one asks for any number
-	Metric  string `json:"metric"`
-	verify.Tally
-	Problems []string `json:"problems,omitempty"`
+	Queries int64 `json:"queries"` // in the answers
+	*tasks.VerifySummary
 
-	kColumn string // has the k of each query; "" if it is K
-	short   int64  // malformed answers with too few atoms
-	bare    bool   // the answers have no certificates
+	kColumn   string // has the k of each query; "" if it is K
+	bare      bool   // the answers have no certificates
+	guarantee string // of such answers, by the flag; "" for what their file states
 }
 
-func (r *verifyReport) add(query int64, c *batch.Certificate, f verify.Finding) {
-	r.Checked++
-	r.Tally.Add(c, f)
-	if f.Short {
-		r.short++
-	}
-	switch {
-	case f.Malformed != "":
-		r.note("query %d: %s", query, f.Malformed)
-	case len(f.Missed) > 0:
-		r.note("query %d: lacks %s (%s)", query, describe(f), c.Guarantee)
-	}
-}
-
-func describe(f verify.Finding) string {
-	if len(f.Missed) == 1 {
-		return fmt.Sprintf("atom %d, better by %.3g", f.Missed[0], f.Gap)
-	}
-	return fmt.Sprintf("atom %d and %d more, better by up to %.3g", f.Missed[0], len(f.Missed)-1, f.Gap)
-}
-
-func (r *verifyReport) note(format string, args ...any) {
-	if len(r.Problems) < shown {
-		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
-	}
-}
-
-// verdict returns the error that sets the exit code: malformed answers and wrong ones under
-// an exact or certain guarantee are errors; a failure rate is one only if strict and
-// incompatible with delta.
+// verdict returns the error that sets the exit code.
 func (r *verifyReport) verdict(strict bool) error {
-	switch {
-	case r.Malformed > 0 && r.short > 0 && r.bare:
+	if r.Malformed > 0 && r.Short > 0 && r.bare {
 		return fmt.Errorf("%d of %d answers are malformed, %d of them too short; if a deadline cut the search short, --certificates says so",
-			r.Malformed, r.Checked, r.short)
-	case r.Malformed > 0:
-		return fmt.Errorf("%d of %d answers are malformed", r.Malformed, r.Checked)
-	case r.WrongSure > 0:
-		return fmt.Errorf("%d answers are wrong although their certificates are exact", r.WrongSure)
-	case strict && r.PValue < strictLevel:
-		return fmt.Errorf("%d failures in %d are incompatible with delta %g: p = %.2g, the limit is %g",
-			r.Failures, r.Trials, r.Delta, r.PValue, strictLevel)
+			r.Malformed, r.Checked, r.Short)
 	}
-	return nil
+	return r.Verdict(strict)
 }
 
 // print writes the report as a table.
 func (r *verifyReport) print(w io.Writer) error {
 	t := newTable(w)
 	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.goal()))
-	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, "")))
+	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, ""))+r.origin())
+	if granted := r.Granted.String(); granted != "" {
+		t.row("granted", granted)
+	}
+	for _, rule := range r.RulesUsed() {
+		t.row("rule", rule)
+	}
 	t.row("wrong", r.Wrong)
+	if r.Exceeding > 0 {
+		t.row("", fmt.Sprintf("%d of them grant more than --epsilon, --delta and --require allow", r.Exceeding))
+	}
 	t.row("malformed", r.Malformed)
 	if r.Partial > 0 {
 		t.row("partial", fmt.Sprintf("%d, held to their open bound", r.Partial))
 	}
-	if r.Wrong > 0 {
+	if r.Scores != nil {
+		t.row("scores", r.Scores)
+	}
+	if r.Neighbourhoods > 0 {
 		t.row("neighbourhoods", fmt.Sprintf("%d groups of wrong answers that lack the same atom", r.Neighbourhoods))
 		t.row("worst gap", fmt.Sprintf("%.4g", r.WorstGap))
 	}
@@ -93,10 +59,21 @@ func (r *verifyReport) print(w io.Writer) error {
 		t.row("rate", fmt.Sprintf("%d failures in %d = %.3g; delta allows %.3g", r.Failures, r.Trials, r.Rate, r.Delta))
 		t.row("binomial p", fmt.Sprintf("%.3g if independent", r.PValue))
 	}
-	for _, p := range r.Problems {
-		t.row("", p)
+	for _, d := range r.Defects[:min(shown, len(r.Defects))] {
+		t.row("", fmt.Sprintf("query %d: %s", d.Query, d.What))
 	}
 	return t.flush()
+}
+
+// origin says where the guarantee of answers without certificates is from.
+func (r *verifyReport) origin() string {
+	switch {
+	case !r.bare:
+		return ""
+	case r.guarantee != "":
+		return ", by --guarantee"
+	}
+	return ", as their file says nothing else"
 }
 
 func (r *verifyReport) goal() string {

@@ -96,6 +96,7 @@ func TestVerifyJudgesByTheGuarantee(t *testing.T) {
 		return rewrite(t, from, filepath.Join(dir, to), func(_ int, r *dataset.Result) { r.Certificate, r.Exact = nil, false })
 	}
 	few, many := bare("few.jsonl", 100), bare("many.jsonl", 4)
+	chance := []string{"--guarantee", "probabilistic"}
 	for _, c := range []struct {
 		name    string
 		answers string
@@ -106,12 +107,14 @@ func TestVerifyJudgesByTheGuarantee(t *testing.T) {
 		{"exact by certificate", sure, nil, exitWrong, "exact"},
 		{"delta cannot excuse an exact certificate", sure, []string{"--delta", ".5"}, exitWrong, "exact"},
 		{"certain by flag", few, []string{"--guarantee", "certain"}, exitWrong, "certain"},
-		{"delta as usual", few, nil, exitOK, "2 failures in 200 = 0.01; delta allows 0.01"},
-		{"compatible with delta", few, []string{"--strict-delta"}, exitOK, "binomial p"},
-		{"incompatible with delta", many, []string{"--strict-delta"}, exitWrong, "50 failures in 200"},
-		{"incompatible, but not asked", many, nil, exitOK, "50 failures in 200"},
-		{"a greater delta", many, []string{"--strict-delta", "--delta", ".3"}, exitOK, "delta allows 0.3"},
-		{"a gap that is allowed", many, []string{"--strict-delta", "--epsilon", "1e3"}, exitOK, "0 failures"},
+		{"nothing is stated", few, nil, exitWrong, "exact, as their file says nothing else"},
+		{"delta as usual", few, chance, exitOK, "2 failures in 200 = 0.01; delta allows 0.01"},
+		{"what is granted", few, chance, exitOK, "delta up to 0.01 (200 answers)"},
+		{"compatible with delta, but strict", few, append(chance, "--strict-delta"), exitWrong, "binomial p"},
+		{"incompatible with delta", many, chance, exitWrong, "50 failures in 200"},
+		{"a greater delta", many, append(chance, "--delta", ".3"), exitOK, "delta allows 0.3"},
+		{"a gap that is allowed", many, append(chance, "--strict-delta", "--epsilon", "1e3"), exitOK, "0 failures"},
+		{"more is required", many, append(chance, "--epsilon", "1e3", "--require", "certain"), exitWrong, "200 of them grant more"},
 		{"no promise at all", many, []string{"--guarantee", "heuristic", "--strict-delta"}, exitOK, "heuristic"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -121,6 +124,50 @@ func TestVerifyJudgesByTheGuarantee(t *testing.T) {
 				t.Errorf("report lacks %q:\n%s", c.want, r.out)
 			}
 		})
+	}
+}
+
+// TestVerifyLowersWhatIsGranted: flags lower what certificates may grant, and what exceeds them is wrong.
+func TestVerifyLowersWhatIsGranted(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 20, 40)
+	answers := filepath.Join(dir, "r.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict", "--epsilon", ".5", "--out", answers).wantCode(t, exitOK)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, exitOK, "epsilon up to 0.5 (20 answers)"},
+		{[]string{"--epsilon", ".5", "--delta", ".01"}, exitOK, "wrong      0"},
+		{[]string{"--epsilon", ".4"}, exitWrong, "grants epsilon 0.5 where at most 0.4 is allowed"},
+		{[]string{"--require", "exact"}, exitWrong, "where exact is required"},
+		{[]string{"--require", "probabilistic"}, exitOK, "wrong      0"},
+		{[]string{"--require", "heuristic"}, exitInput, "none of exact, certain, probabilistic"},
+	} {
+		r := thresher(t, append([]string{"verify", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", answers}, c.args...)...)
+		r.wantCode(t, c.code)
+		if !strings.Contains(r.out+r.err, c.want) {
+			t.Errorf("%v: no %q:\n%s%s", c.args, c.want, r.out, r.err)
+		}
+	}
+}
+
+// TestVerifyFindsWhatTiesHide: copies of one row do not stand for better rows.
+func TestVerifyFindsWhatTiesHide(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte("[2]\n[3]\n[2]\n[2]\n"))
+	queries := writeFile(t, dir, "q.jsonl", []byte("[1]\n[1]\n"))
+	for name, c := range map[string]struct {
+		ids  string
+		code int
+	}{"best.csv": {"0,1\n0,3\n1,1\n1,0\n", exitOK}, "ties.csv": {"0,1\n0,3\n1,2\n1,3\n", exitWrong}} {
+		answers := writeFile(t, dir, name, []byte("query,id\n"+c.ids))
+		r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", answers)
+		r.wantCode(t, c.code)
+		if c.code == exitWrong && !strings.Contains(r.out, "query 1: lacks atom 1, better by 1 (exact)") {
+			t.Error(r.out)
+		}
 	}
 }
 
@@ -135,7 +182,7 @@ func TestVerifyReportAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.Queries != 200 || v.Checked != 200 || v.Wrong != 4 || v.WrongSure != 4 || v.Malformed != 0 || v.K != 3 || v.Metric != "ip" ||
-		v.Neighbourhoods < 1 || v.Neighbourhoods > 4 || v.WorstGap <= 0 || len(v.Problems) != 4 || v.Guarantees["exact"] != 200 {
+		v.Neighbourhoods < 1 || v.Neighbourhoods > 4 || v.WorstGap <= 0 || len(v.Defects) != 4 || v.Guarantees["exact"] != 200 {
 		t.Errorf("report %+v", v)
 	}
 }
@@ -324,14 +371,16 @@ func TestVerifyNamedAtoms(t *testing.T) {
 		{"texts", atoms, qdrant(texts...), nil, exitOK, "2 of 2 answers"},
 		{"integers of a column", atoms, qdrant("20", "10", "10", "30"), []string{"--ids", "key"}, exitOK, "2 of 2 answers"},
 		{"row numbers", atoms, qdrant("0", "1", "1", "2"), nil, exitOK, "2 of 2 answers"},
-		{"wrong atom", atoms, qdrant(`"c"`, `"b"`, `"b"`, `"c"`), nil, exitWrong, "malformed"},
+		{"wrong atom", atoms, qdrant(`"c"`, `"b"`, `"b"`, `"c"`), nil, exitWrong, "lacks atom 0"},
 		{"unknown", atoms, qdrant(`"a"`, `"x"`, `"b"`, `"c"`), nil, exitInput, `query 0: rank 2: no atom of ` + atoms + ` has the id "x"`},
 		{"of two atoms", twins, qdrant(texts...), nil, exitInput, `several atoms of ` + twins + ` have the id "a"`},
 		{"no ids", bare, qdrant(texts...), nil, exitInput, "has no column id; --ids names"},
 		{"no column", atoms, qdrant(texts...), []string{"--ids", "isbn"}, exitInput, "isbn"},
 		{"collection", built, qdrant(texts...), nil, exitInput, "has no column id"},
 		{"column of a collection", built, qdrant(texts...), []string{"--ids", "key"}, exitInput, "prepared collection"},
-		{"scores of another scale", atoms, writeFile(t, dir, "d.csv", distances), nil, exitWrong, "malformed"},
+		{"scores of another scale", atoms, writeFile(t, dir, "d.csv", distances), nil, exitOK, "negative inner products; 0 of 4"},
+		{"one that is not", atoms, writeFile(t, dir, "o.csv", []byte("query_id,distance,id\n0,-3,a\n0,-2,b\n1,-1,c\n1,-4,b\n")), nil, exitWrong, "query 1: states a score that is not its atom's"},
+		{"a scale that is not known", atoms, writeFile(t, dir, "s.csv", []byte("query_id,distance,id\n0,-33,a\n0,-22,b\n1,-22,c\n1,-44,b\n")), nil, exitOK, "on a scale that is not known"},
 		{"scores ignored", atoms, writeFile(t, dir, "d.csv", distances), []string{"--ignore-scores"}, exitOK, "2 of 2 answers"},
 		{"a query missing", atoms, writeFile(t, dir, "m.csv", []byte("query,id\n1,a\n")), nil, exitInput, "without gaps"},
 	} {

@@ -70,6 +70,31 @@ def test_certify(right, poor, vectors, queries):
     assert "20 of 30 answers were right" in text and "10 answers, which lacked 10" in text
 
 
+def test_the_query_itself_is_not_wanted(vectors):
+    with thresher.Index(vectors, metric="l2") as index:
+        own = index.search(vectors[:30], 6, method="certain").ids
+        assert (own[:, 0] == np.arange(30)).all()
+        found = thresher.recall(own, index, vectors[:30], 5, exclude_self=True)
+        assert found.recall == 1 and found.complete == 30
+        proven = thresher.certify(own, index, vectors[:30], 5, exclude_self=True)
+        np.testing.assert_array_equal(proven.result.ids, own[:, 1:])
+        assert proven.recall == 1 and proven.right == 0 and proven.report["unwanted"] == 30
+        assert "30 answers, which lacked 0 vectors and held 30 that may not be returned" in proven.summary()
+        lacking = thresher.recall(own[:, :5], index, vectors[:30], exclude_self=True)
+        assert lacking.recall == pytest.approx(0.8) and lacking.missed(3).tolist() == [own[3, 5]]
+
+
+def test_names_of_the_reports(right, poor, vectors, queries):
+    report = thresher.recall(poor, vectors, queries, metric="ip").report
+    assert {"metric", "method", "plan", "took_ms", "queries", "recall", "recall_low", "ranks"} <= set(report)
+    counts = {"compared": 30, "right": 20, "missed": 10, "unwanted": 0}
+    assert counts.items() <= thresher.certify(poor, vectors, queries, metric="ip").report.items()
+    checked = thresher.verify(poor, vectors, queries, metric="ip")
+    assert checked.report["wrong"] == 10 and checked.report["checked"] == 30 and checked.report["k"] == 5
+    assert checked.report["metric"] == "ip" and len(checked.defects) == 10
+    assert checked.defects[0]["query"] == 0 and f"lacks atom {right[0, 0]}, better by" in checked.defects[0]["what"]
+
+
 def test_verify(right, poor, vectors, queries):
     with thresher.Index(vectors) as index:
         result = index.search(queries, 5, method="certain")
@@ -102,7 +127,11 @@ def test_verify_what_was_asked_for(vectors, queries):
 
 def test_verify_finds_partial_answers_honest(vectors, queries):
     with thresher.Index(vectors) as index:
-        result = index.search(np.repeat(queries, 50, axis=0), 5, deadline=1e-4)
-        assert thresher.verify(result, index, np.repeat(queries, 50, axis=0))
-        if not result.complete:
-            assert "deadline" in result.certificates["stopped_by"] and "partial" in result.summary()
+        many = np.repeat(queries, 50, axis=0)
+        result = index.search(many, 5, deadline=1e-9)
+        assert not result.complete.any() and set(result.guarantees) == {"bound"}
+        assert set(result.certificates["stopped_by"]) == {"deadline"} and "partial" in result.summary()
+        assert "none wrong" not in result.summary()
+        found = thresher.verify(result, index, many)
+        assert not found and not found.wrong.any() and found.partial == len(many)
+        assert f"partial    {len(many)}" in found.summary()

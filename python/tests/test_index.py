@@ -28,7 +28,7 @@ def test_result(index, queries, vectors):
     result = index.search(queries, 5, method="exact")
     scores, ids = result
     assert scores is result.scores and ids is result.ids and len(result) == 30
-    assert result.complete and result.warnings == () and result.took > 0
+    assert result.complete.all() and result.warnings == () and result.took > 0
     np.testing.assert_array_equal(result.counts, 5)
     c = result.certificates
     assert set(c["guarantee"]) == {"exact"} and set(c["stopped_by"]) == {"done"} and set(c["method"]) == {"exact"}
@@ -43,13 +43,17 @@ def test_result(index, queries, vectors):
 def test_certificates_of_probabilistic_answers():
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((20000, 256)).astype(np.float32) * np.arange(1, 257) ** -1.0
-    result = thresher.Index(vectors).search(vectors[:20], 3, method="adaptive", delta=0.02)
+    index = thresher.Index(vectors, metric="ip")
+    result = index.search(vectors[:20], 3, method="adaptive", delta=0.02)
     c = result.certificates
     some = c[c["guarantee"] == "probabilistic"]
     assert len(some) and (some["delta"] == 0.02).all() and set(some["law"]) <= {"haar", "calibrated"}
     assert "each wrong with probability at most 0.02" in result.summary()
     assert result.saving > 1
-    assert thresher.verify(result, vectors, vectors[:20])
+    assert thresher.verify(result, index, vectors[:20])
+    reaching = index.range_search(vectors[:20], np.maximum(0.1, result.scores[:, 2]), method="adaptive", delta=0.02)
+    assert "probabilistic" in reaching.certificates["guarantee"]
+    assert "each vector that reaches the least score is missed with probability at most 0.02" in reaching.summary()
 
 
 def test_ids_of_ones_own(vectors, queries):

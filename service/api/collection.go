@@ -105,5 +105,6 @@ type Result struct {
 	IDs         []ID            `json:"ids"`
 	Scores      []float32       `json:"scores"`
 	Complete    bool            `json:"complete"`
+	Guarantee   string          `json:"guarantee"`
 	Certificate json.RawMessage `json:"certificate"` // a batch.Certificate without looks
 }

@@ -73,9 +73,10 @@ type Gaps struct {
 
 // ScoreCheck says what the stated scores are, and how many are not the atoms'.
 type ScoreCheck struct {
-	Form   string       `json:"form"` // "inner products" for instance
+	Form   string       `json:"form"` // "inner products" for instance, or "on a scale that is not known"
 	Stated int64        `json:"stated"`
-	Wrong  int64        `json:"wrong"`
+	Wrong  int64        `json:"wrong"`            // 0 on a scale that is not known
+	Hint   string       `json:"hint,omitempty"`   // what explains scores on such a scale
 	Sample []WrongScore `json:"sample,omitempty"` // the first wrong ones
 }
 
@@ -102,11 +103,12 @@ type Certified struct {
 	Summary CertifiedSummary  `json:"certified"`
 }
 
-// CertifiedResult is a proven answer to one query.
+// CertifiedResult is a proven answer to one query or, if it is not complete, the stated one.
 type CertifiedResult struct {
 	IDs         []ID            `json:"ids"`
 	Scores      []float32       `json:"scores"`
 	Complete    bool            `json:"complete"`
+	Guarantee   string          `json:"guarantee"`
 	Certificate json.RawMessage `json:"certificate"` // a batch.Certificate without looks
 	// Recall and Missed compare the stated answer with this one; nil if this one is not
 	// complete.
@@ -117,8 +119,10 @@ type CertifiedResult struct {
 // CertifiedSummary counts the answers that were compared.
 type CertifiedSummary struct {
 	Compared int64       `json:"compared"`
-	Right    int64       `json:"right"`  // that lacked nothing
-	Missed   int64       `json:"missed"` // atoms that the others lacked
-	Recall   float64     `json:"recall"` // mean
+	Right    int64       `json:"right"`    // that lacked nothing
+	Missed   int64       `json:"missed"`   // atoms that the others lacked
+	Unwanted int64       `json:"unwanted"` // atoms in them that may not be returned
+	Kept     int64       `json:"kept"`     // answers returned as they were stated, because their searches were stopped
+	Recall   float64     `json:"recall"`   // mean
 	Scores   *ScoreCheck `json:"scores,omitempty"`
 }

@@ -259,6 +259,9 @@ func (c *Catalog) Remove(ctx context.Context, name string, ids Keys, key string)
 
 // removeRows removes the rows of ids from ch, which still describes the previous version.
 func (c *Catalog) removeRows(ch *change, s *staged, from *Version, ids *Keys, name string) error {
+	if err := ids.refuseMask(from.Len()); err != nil {
+		return err
+	}
 	rows, err := from.IDs().Rows(ids, "ids")
 	if err != nil {
 		return err

@@ -21,6 +21,8 @@ type IDs struct {
 	text []byte
 	// order holds the row numbers by ascending id.
 	order []uint32
+	// digits says that Strings are whole numbers, all of them: 2^63 or more is among them.
+	digits bool
 }
 
 // rowNumbers returns the ids of n rows without ids of their own.
@@ -61,6 +63,9 @@ func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) {
 	if keys.Len() == 0 {
 		return []int64{}, nil
 	}
+	if d.digits && len(keys.Names) < keys.Len() {
+		keys = keys.asText()
+	}
 	if d.kind == Strings && len(keys.Names) < keys.Len() {
 		return nil, problem.New(problem.UnknownID, "%s are integers, and the ids of the collection are strings", field).
 			At(field, 0).Within(Strings)
@@ -82,6 +87,25 @@ func (d *IDs) Rows(keys *Keys, field string) ([]int64, error) {
 		rows[i] = row
 	}
 	return rows, nil
+}
+
+// asText returns keys that are integers as their digits.
+func (k *Keys) asText() *Keys {
+	texts := &Keys{Names: make([]string, len(k.Ints))}
+	for i, id := range k.Ints {
+		texts.Names[i] = strconv.FormatInt(id, 10)
+	}
+	return texts
+}
+
+// findDigits sets digits.
+func (d *IDs) findDigits() {
+	d.digits = d.kind == Strings && d.n > 0
+	for row := 0; row < d.n && d.digits; row++ {
+		name := string(d.name(row))
+		x, err := strconv.ParseUint(name, 10, 64)
+		d.digits = err == nil && strconv.FormatUint(x, 10) == name
+	}
 }
 
 // row returns the row of key i.

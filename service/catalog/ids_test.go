@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +35,7 @@ func built(t testing.TB, want Kind, ids ...string) *IDs {
 func TestIDsAreFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids")
 	rapid.Check(t, func(t *rapid.T) {
-		id := rapid.StringMatching(`-?[1-9][0-9]{0,3}`)
+		id := rapid.StringMatching(`[1-9][0-9]{0,3}`)
 		want := rapid.SampledFrom([]Kind{"", Integers, Strings}).Draw(t, "kind")
 		if want != Integers && rapid.Bool().Draw(t, "text") {
 			id = rapid.StringMatching(`[a-c1]{1,4}`)
@@ -99,7 +100,7 @@ func TestIDsThatNobodyToldApart(t *testing.T) {
 // TestDamagedIDs alters each byte of a file in turn.
 func TestDamagedIDs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids")
-	for _, d := range []*IDs{built(t, "", "1", "-5", "3"), built(t, "", "x", "abc")} {
+	for _, d := range []*IDs{built(t, "", "1", "7", "3"), built(t, "", "x", "abc")} {
 		os.Remove(path)
 		if err := writeIDs(durable.Disk{}, path, d); err != nil {
 			t.Fatal(err)
@@ -122,7 +123,7 @@ func TestDamagedIDs(t *testing.T) {
 }
 
 func FuzzIDsFile(f *testing.F) {
-	for _, d := range []*IDs{built(f, "", "1", "-5", "3"), built(f, "", "x", "abc")} {
+	for _, d := range []*IDs{built(f, "", "1", "7", "3"), built(f, "", "x", "abc")} {
 		path := filepath.Join(f.TempDir(), "ids")
 		if err := writeIDs(durable.Disk{}, path, d); err != nil {
 			f.Fatal(err)
@@ -163,5 +164,45 @@ func TestIDMemoryIsWhatIsStated(t *testing.T) {
 func TestLongListsAreCutInErrors(t *testing.T) {
 	if d := cmp.Diff(83, len(clip(string(make([]byte, 1000))))); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestIDsBeyondInt64 are texts of digits, found by numbers too.
+func TestIDsBeyondInt64(t *testing.T) {
+	d := built(t, "", "7", "18446744073709551614", "9223372036854775808")
+	for _, keys := range []*Keys{{Names: []string{"9223372036854775808", "7"}}, {Ints: []int64{7}}} {
+		rows, err := d.Rows(keys, "allow")
+		if want := []int64{2, 0}[2-keys.Len():]; err != nil || !slices.Equal(rows, want) {
+			t.Errorf("%+v: rows %v, want %v: %v", keys, rows, want, err)
+		}
+	}
+	if d := built(t, "", "7", "x"); d.digits {
+		t.Error("ids with a text are called numbers")
+	}
+	if _, err := built(t, "", "7", "x").Rows(&Keys{Ints: []int64{7}}, "allow"); err == nil {
+		t.Error("an integer is an id of a collection of texts")
+	}
+}
+
+func TestIDsThatAreNoIDs(t *testing.T) {
+	for _, c := range []struct {
+		ids  []string
+		want string
+	}{
+		{[]string{"3", "-1"}, "row 1 has the id -1, which is negative"},
+		{[]string{"3", "4.5"}, "row 1: id 4.5 is a float"},
+		{[]string{"9223372036854775808", "-4"}, "row 1: id -4 is negative"},
+		{[]string{"x", "-1", "4.5"}, ""},
+	} {
+		b := newIDsBuilder("", 100)
+		for _, id := range c.ids {
+			if err := b.add(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := b.finish()
+		if c.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.ids, err, c.want)
+		}
 	}
 }

@@ -1,9 +1,11 @@
 package catalog
 
 import (
+	"errors"
 	"math"
 	"strconv"
 
+	"thresher/dataset"
 	"thresher/service/problem"
 )
 
@@ -94,8 +96,36 @@ func (b *idsBuilder) add(id string) error {
 	return nil
 }
 
+// refuseNumbers refuses new ids that are negative integers or floats, if the ids are numbers throughout.
+func (b *idsBuilder) refuseNumbers() error {
+	if b.d.kind == RowNumbers || b.want == Strings {
+		return nil
+	}
+	if b.d.kind == Integers {
+		for row := b.base; row < b.d.n; row++ {
+			if b.d.ints[row] < 0 {
+				return problem.New(problem.InvalidValue, "row %d has the id %d, which is negative; ids are integers from 0 on, or strings", row-b.base, b.d.ints[row]).At("ids", row-b.base)
+			}
+		}
+		return nil
+	}
+	names := make([]string, 0, b.d.n-b.base)
+	for row := b.base; row < b.d.n; row++ {
+		names = append(names, string(b.d.name(row)))
+	}
+	var odd *dataset.Error
+	if err := dataset.CheckIDs("ids", names); errors.As(err, &odd) {
+		return problem.New(problem.InvalidValue, "row %d: %v", odd.Row, odd.Err).At("ids", int(odd.Row))
+	}
+	return nil
+}
+
 // finish sorts the ids and refuses duplicates.
 func (b *idsBuilder) finish() (*IDs, error) {
+	if err := b.refuseNumbers(); err != nil {
+		return nil, err
+	}
+	b.d.findDigits()
 	first, second, unique := b.d.sorted()
 	if unique {
 		return &b.d, nil

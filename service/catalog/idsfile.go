@@ -119,7 +119,11 @@ func decodeIDs(r io.Reader, size int64) (*IDs, error) {
 	if tail := in.bytes(4); in.err != nil || binary.LittleEndian.Uint32(tail) != want {
 		return nil, fmt.Errorf("%w: checksum differs", errIDs)
 	}
-	return d, d.sound()
+	if err := d.sound(); err != nil {
+		return nil, err
+	}
+	d.findDigits()
+	return d, nil
 }
 
 // sound checks that indices are in bounds.

@@ -98,7 +98,7 @@ func TestAgainstModel(t *testing.T) {
 			if rapid.Bool().Draw(rt, "without ids") {
 				return src, nil, values
 			}
-			free := rapid.Int64Range(-5, 30).Filter(func(id int64) bool { return !slices.Contains(taken, id) })
+			free := rapid.Int64Range(0, 35).Filter(func(id int64) bool { return !slices.Contains(taken, id) })
 			ids := rapid.SliceOfNDistinct(free, n, n, rapid.ID[int64]).Draw(rt, "ids")
 			src.IDs = &Keys{Ints: ids}
 			return src, ids, values

@@ -103,7 +103,7 @@ func (f *folder) several() {
 	f.t.Helper()
 	ctx := context.Background()
 	f.ready(f.c.Create(ctx, "rows", rowsOf(0, 5, 4, nil), CreateOptions{Metric: "cosine", Seed: 7}, "key"))
-	f.ready(f.c.Create(ctx, "ints", rowsOf(0, 6, 3, ints(5, -3, 8, 100, 7, 2)), CreateOptions{Metric: "l2"}, ""))
+	f.ready(f.c.Create(ctx, "ints", rowsOf(0, 6, 3, ints(5, 3, 8, 100, 7, 2)), CreateOptions{Metric: "l2"}, ""))
 	f.ready(f.c.Append(ctx, "ints", rowsOf(9, 2, 3, nil), ""))
 	f.ready(f.c.Remove(ctx, "ints", *ints(8), ""))
 	f.ready(f.c.Create(ctx, "texts.v-1", rowsOf(3, 3, 20, names("a", "b", "ä")), CreateOptions{}, ""))

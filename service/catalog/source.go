@@ -2,8 +2,10 @@ package catalog
 
 import (
 	"io"
+	"slices"
 
 	"thresher/dataset"
+	"thresher/service/problem"
 )
 
 // Source says where rows come from; exactly one of Body, Path, File and Rows is set.
@@ -43,6 +45,14 @@ func (k *Keys) Len() int {
 		return 0
 	}
 	return max(len(k.Ints), len(k.Names))
+}
+
+// refuseMask refuses integers that can be a mask of n rows: as many, and all of them 0 or 1.
+func (k *Keys) refuseMask(n int) error {
+	if n < 2 || len(k.Ints) != n || slices.ContainsFunc(k.Ints, func(id int64) bool { return id != 0 && id != 1 }) {
+		return nil
+	}
+	return problem.New(problem.InvalidValue, "ids has %d integers that are all 0 or 1, which can be a mask of the %d rows, or the ids 0 and 1, repeated; ids are listed once each", n, n).In("ids")
 }
 
 // CreateOptions choose what Create makes; the zero value means defaults.

@@ -46,6 +46,9 @@ func (v *Version) Rows() []float32 { return v.o.col.Rows }
 // Metric returns the metric by which the rows are compared.
 func (v *Version) Metric() collection.Metric { return v.o.col.Metric }
 
+// Collection returns the prepared atoms, which are read only and valid until Release.
+func (v *Version) Collection() *collection.Collection { return v.o.col }
+
 // IDs returns the ids of the rows. They remain valid after Release.
 func (v *Version) IDs() *IDs { return v.o.ids }
 

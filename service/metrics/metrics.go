@@ -123,9 +123,9 @@ type key struct {
 
 // counters are those of one key, which saves a label lookup for each search.
 type counters struct {
-	seconds                                  prometheus.Observer
-	pulls, densePulls, rescored, partial     prometheus.Counter
-	exact, certain, probabilistic, heuristic prometheus.Counter
+	seconds                              prometheus.Observer
+	pulls, densePulls, rescored, partial prometheus.Counter
+	promised                             map[batch.Guarantee]prometheus.Counter
 }
 
 // countersOf returns the counters of a key.
@@ -142,15 +142,15 @@ func (m *Metrics) countersOf(k key) *counters {
 		return c
 	}
 	name, method := k.collection, string(k.method)
-	promised := func(g batch.Guarantee) prometheus.Counter {
-		return m.queries.WithLabelValues(name, method, string(g))
+	promised := map[batch.Guarantee]prometheus.Counter{}
+	for _, g := range batch.Guarantees() {
+		promised[g] = m.queries.WithLabelValues(name, method, string(g))
 	}
 	c = &counters{
 		seconds: m.seconds.WithLabelValues(name, method),
 		pulls:   m.pulls.WithLabelValues(name, method), densePulls: m.densePulls.WithLabelValues(name, method),
 		rescored: m.rescored.WithLabelValues(name, method), partial: m.partial.WithLabelValues(name, method),
-		exact: promised(batch.GuaranteeExact), certain: promised(batch.GuaranteeCertain),
-		probabilistic: promised(batch.GuaranteeProbabilistic), heuristic: promised(batch.GuaranteeHeuristic),
+		promised: promised,
 	}
 	m.byOf[k] = c
 	return c
@@ -177,10 +177,9 @@ func (m *Metrics) Answered(collection string, method batch.Method, resp *batch.R
 			}
 		}
 	}
-	c.exact.Add(float64(promised[batch.GuaranteeExact]))
-	c.certain.Add(float64(promised[batch.GuaranteeCertain]))
-	c.probabilistic.Add(float64(promised[batch.GuaranteeProbabilistic]))
-	c.heuristic.Add(float64(promised[batch.GuaranteeHeuristic]))
+	for g, n := range promised {
+		c.promised[g].Add(float64(n))
+	}
 }
 
 // Compared counts the best atoms of queries that answers of other programs had, and lacked.

@@ -126,6 +126,7 @@ thresher_partial_answers_total{collection="movies",method="auto"} 1
 thresher_pulls_total{collection="movies",method="auto"} 70
 # HELP thresher_queries_total Queries answered.
 # TYPE thresher_queries_total counter
+thresher_queries_total{collection="movies",guarantee="bound",method="auto"} 0
 thresher_queries_total{collection="movies",guarantee="certain",method="auto"} 0
 thresher_queries_total{collection="movies",guarantee="exact",method="auto"} 1
 thresher_queries_total{collection="movies",guarantee="heuristic",method="auto"} 0

@@ -33,28 +33,15 @@ func (j *job) trim() (tally, error) {
 	if err != nil {
 		return tally{}, err
 	}
-	// A job that is cancelled before its first chunk opens the outputs as any job does.
-	ended, end := context.WithCancel(context.Background())
-	end()
-	sum, err := jobs.Run(ended, j.spec(rec), nothing{}, func(context.Context, struct{}, int64, []byte) ([][]byte, []byte, error) {
-		return nil, nil, ended.Err()
-	})
+	sum, err := jobs.Recover(context.Background(), j.spec(rec))
 	if errors.Is(err, jobs.ErrDamaged) || errors.Is(err, jobs.ErrFingerprint) {
 		j.m.o.Log.Error("the answers of a batch are lost", "batch", j.id, "error", err)
 		return tally{}, nil
 	}
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil {
 		return tally{}, err
 	}
 	return decodeTally(sum.Totals)
-}
-
-// nothing is a jobs.Source that is never read.
-type nothing struct{}
-
-func (nothing) Skip(ctx context.Context, _ int64) error { return ctx.Err() }
-func (nothing) Next(ctx context.Context) (_ struct{}, _ int, err error) {
-	return struct{}{}, 0, ctx.Err()
 }
 
 // sealAt records the tally t of the outputs, and the status that the batch gets when they are

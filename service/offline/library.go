@@ -125,10 +125,10 @@ func (u inUse) search(ctx context.Context, req batch.Request) (*batch.Response, 
 		req.Turns = turns
 	}
 	resp, err := u.v.Direct(ctx, req)
-	if err == nil && u.answered != nil {
+	if resp != nil && u.answered != nil {
 		u.answered(u.name, req.Method, resp)
 	}
-	if err == nil && u.withhold != nil && u.withhold() {
+	if resp != nil && u.withhold != nil && u.withhold() {
 		wire.Withhold(resp)
 	}
 	return resp, err

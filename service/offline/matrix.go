@@ -125,7 +125,7 @@ type rowChunk struct {
 func (j *job) openRows(rec *record, options *request, answers int) (*rows, error) {
 	s := &rows{rec: rec, path: j.path(rec.inputName())}
 	var err error
-	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true, Except: columnsOf(rec.Batch.Goals)}); err != nil {
+	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true, Except: columnsOf(rec.Batch.Goals).Names()}); err != nil {
 		return nil, s.named(err)
 	}
 	if s.goals, err = j.openGoals(rec, options); err != nil {
@@ -351,7 +351,8 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 // itself.
 func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error) {
 	names := w.options.shelf.naming()
-	r := dataset.Result{Query: row, IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact}
+	r := dataset.Result{Query: row, IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
+		Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee)}
 	if names.Int != nil {
 		r.IDs = make([]int64, len(a.IDs))
 		for i, id := range a.IDs {

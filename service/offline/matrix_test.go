@@ -79,7 +79,7 @@ func TestMatrix(t *testing.T) {
 				}
 				for i, r := range got {
 					a := resp.Answers[i]
-					want := dataset.Result{Query: int64(i), IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact}
+					want := dataset.Result{Query: int64(i), IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact, Guarantee: string(a.Certificate.Guarantee)}
 					if s.ids.Int != nil {
 						want.IDs = nil
 						for _, row := range a.IDs {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"thresher/batch"
 	"thresher/dataset"
 	"thresher/service/problem"
 	"thresher/service/wire"
+	"thresher/tasks"
 )
 
 // rowGoals streams what each row of a matrix asks for itself: numbers from columns of the
@@ -42,19 +42,12 @@ func (l linked) named(err error, field string) error {
 	return problem.New(problem.Malformed, "%v", e).In(field).Because(err)
 }
 
-// columnsOf returns the names of the columns that are given, in the order k, least and greatest
-// score.
-func columnsOf(g *BatchGoals) []string {
+// columnsOf returns the columns that are given.
+func columnsOf(g *BatchGoals) tasks.Columns {
 	if g == nil {
-		return nil
+		return tasks.Columns{}
 	}
-	var names []string
-	for _, name := range []string{g.KColumn, g.MinScoreColumn, g.MaxScoreColumn} {
-		if name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
+	return tasks.Columns{K: g.KColumn, MinScore: g.MinScoreColumn, MaxScore: g.MaxScoreColumn}
 }
 
 // The members of a Spec with goals, as problems name them.
@@ -81,7 +74,7 @@ func (j *job) openGoals(rec *record, options *request) (*rowGoals, error) {
 }
 
 func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
-	if names := columnsOf(given); len(names) > 0 {
+	if names := columnsOf(given).Names(); len(names) > 0 {
 		if g.numbers, err = dataset.OpenNumbers(g.input.path, names...); err != nil {
 			return g.input.named(err, "goals")
 		}
@@ -139,7 +132,7 @@ func (g *rowGoals) row(wanted bool) (q batch.QueryGoal, listed int, err error) {
 	if g.numbers != nil {
 		numbers, err := g.numbers.Next()
 		if err == io.EOF {
-			return q, 0, problem.New(problem.InvalidValue, "%s: the columns %q have %d rows, and there are more queries", g.input.name, columnsOf(g.rec.Batch.Goals), g.next).In("goals")
+			return q, 0, problem.New(problem.InvalidValue, "%s: the columns %q have %d rows, and there are more queries", g.input.name, columnsOf(g.rec.Batch.Goals).Names(), g.next).In("goals")
 		}
 		if err != nil {
 			return q, 0, g.input.named(err, "goals")
@@ -168,39 +161,25 @@ func (g *rowGoals) row(wanted bool) (q batch.QueryGoal, listed int, err error) {
 
 // goal returns the goal of a row without lists: numbers has its columns.
 func (g *rowGoals) goal(numbers []float64) (q batch.QueryGoal, err error) {
-	given := g.rec.Batch.Goals
-	number := func(column string) (v float64, ok bool) {
-		if column == "" {
-			return 0, false
-		}
-		v, numbers = numbers[0], numbers[1:]
-		return v, !math.IsNaN(v) // null
+	q, wrong := columnsOf(g.rec.Batch.Goals).Goal(numbers)
+	if wrong != nil {
+		return q, g.wrongK("%v", wrong.Err)
 	}
-	k, named := number(given.KColumn)
-	q.MinScore = g.options.search.MinScore
-	if v, ok := number(given.MinScoreColumn); ok {
-		q.MinScore = &v
+	if q.MinScore == nil {
+		q.MinScore = g.options.search.MinScore
 	}
-	if v, ok := number(given.MaxScoreColumn); ok {
-		q.MaxScore = &v
-	}
-	n := g.options.shelf.len()
+	n, most := g.options.shelf.len(), g.limits.K
 	switch {
-	case !named && g.options.named:
+	case q.K == 0 && g.options.named:
 		q.K = g.options.search.K
-	case !named:
+	case q.K == 0:
 		q.K = min(g.limits.DefaultK(q.MinScore != nil), n)
+	case most > 0 && q.K > most:
+		return q, g.wrongK("k is %v, at most %d is accepted", q.K, most)
+	case q.K > n && !g.options.cut:
+		return q, g.wrongK("k is %v and the collection has %d atoms; cut_k reduces k to that", q.K, n)
 	default:
-		if k != math.Trunc(k) || k < 1 || k > math.MaxInt32 {
-			return q, g.wrongK("k is %v; an integer from 1 on is wanted, or null for the k of all", k)
-		}
-		if most := g.limits.K; most > 0 && k > float64(most) {
-			return q, g.wrongK("k is %v, at most %d is accepted", k, most)
-		}
-		if int(k) > n && !g.options.cut {
-			return q, g.wrongK("k is %v and the collection has %d atoms; cut_k reduces k to that", k, n)
-		}
-		q.K = min(int(k), n)
+		q.K = min(q.K, n)
 	}
 	g.mostK = max(g.mostK, q.K)
 	return q, nil
@@ -214,7 +193,7 @@ func (g *rowGoals) wrongK(format string, args ...any) error {
 func (g *rowGoals) end() error {
 	if g.numbers != nil {
 		if _, err := g.numbers.Next(); err != io.EOF {
-			return problem.New(problem.InvalidValue, "%s: the columns %q have more rows than the %d vectors", g.input.name, columnsOf(g.rec.Batch.Goals), g.next).In("goals")
+			return problem.New(problem.InvalidValue, "%s: the columns %q have more rows than the %d vectors", g.input.name, columnsOf(g.rec.Batch.Goals).Names(), g.next).In("goals")
 		}
 	}
 	for _, l := range []*rowLists{g.exclude, g.candidates} {

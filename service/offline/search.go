@@ -78,7 +78,7 @@ func (a *asker) askSlice(ctx context.Context, s shelf, req batch.Request, parts 
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // interrupted answers are discarded
 		}
-		if err == nil {
+		if resp != nil { // partial if it has a timeout
 			a.distribute(resp, slice, out)
 			return nil
 		}

@@ -225,8 +225,8 @@ func checkProblem(t *testing.T, err error, kind problem.Kind, field string, inde
 func response() *batch.Response {
 	open := 17.25
 	return &batch.Response{Answers: []batch.Answer{
-		{IDs: []int64{7, 1}, Scores: []float32{2.5, 0.1}, Certificate: batch.Certificate{StoppedBy: batch.Done, Exact: true, Pulls: 1 << 40}},
-		{IDs: []int64{3}, Scores: []float32{-1e-9}, Certificate: batch.Certificate{StoppedBy: batch.Deadline, Pulls: 5, OpenBound: &open}},
+		{IDs: []int64{7, 1}, Scores: []float32{2.5, 0.1}, Certificate: batch.Certificate{Guarantee: batch.GuaranteeCertain, StoppedBy: batch.Done, Exact: true, Pulls: 1 << 40}},
+		{IDs: []int64{3}, Scores: []float32{-1e-9}, Certificate: batch.Certificate{Guarantee: batch.GuaranteeBound, StoppedBy: batch.Deadline, Pulls: 5, OpenBound: &open}},
 	}}
 }
 
@@ -239,6 +239,7 @@ func TestAnswerJSON(t *testing.T) {
 		`{"name":"exact","datatype":"BOOL","shape":[2],"data":[true,false]},` +
 		`{"name":"pulls","datatype":"INT64","shape":[2],"data":[1099511627776,5]},` +
 		`{"name":"complete","datatype":"BOOL","shape":[2],"data":[true,false]},` +
+		`{"name":"guarantee","datatype":"BYTES","shape":[2],"data":["certain","bound"]},` +
 		`{"name":"open_bound","datatype":"FP64","shape":[2],"data":[null,17.25]}]}`
 	if err != nil || length != -1 || !json.Valid(body) {
 		t.Fatal(length, err)
@@ -314,14 +315,14 @@ func TestMetadata(t *testing.T) {
 				`{"name":"exclude","datatype":"BYTES","shape":[-1,-1]},{"name":"candidates","datatype":"BYTES","shape":[-1,-1]}],` +
 				`"outputs":[{"name":"ids","datatype":"INT64","shape":[-1,-1]},{"name":"scores","datatype":"FP32","shape":[-1,-1]},` +
 				`{"name":"exact","datatype":"BOOL","shape":[-1]},{"name":"pulls","datatype":"INT64","shape":[-1]},` +
-				`{"name":"complete","datatype":"BOOL","shape":[-1]},{"name":"open_bound","datatype":"FP64","shape":[-1]},` +
+				`{"name":"complete","datatype":"BOOL","shape":[-1]},{"name":"guarantee","datatype":"BYTES","shape":[-1]},{"name":"open_bound","datatype":"FP64","shape":[-1]},` +
 				`{"name":"names","datatype":"BYTES","shape":[-1,-1]}]}`},
 	} {
 		if diff := cmp.Diff(x.want, x.got); diff != "" {
 			t.Error(diff)
 		}
 	}
-	if m := NewModel("m", nil, 2, wire.Naming{}); len(m.Outputs) != 6 || m.Inputs[7].Datatype != "INT64" || text(m.Versions) != "[]" {
+	if m := NewModel("m", nil, 2, wire.Naming{}); len(m.Outputs) != 7 || m.Inputs[7].Datatype != "INT64" || text(m.Versions) != "[]" {
 		t.Errorf("%+v", m)
 	}
 }

@@ -49,6 +49,9 @@ func outputs() []output {
 		{"complete", "BOOL", false, func(a *batch.Answer, _ int, _ wire.Naming) cell {
 			return cell{flag: a.Certificate.StoppedBy == batch.Done}
 		}},
+		{"guarantee", "BYTES", false, func(a *batch.Answer, _ int, _ wire.Naming) cell {
+			return cell{text: string(a.Certificate.Guarantee)}
+		}},
 		{"open_bound", "FP64", false, func(a *batch.Answer, _ int, _ wire.Naming) cell {
 			if a.Certificate.OpenBound == nil {
 				return cell{number: math.NaN()}

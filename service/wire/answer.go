@@ -29,8 +29,8 @@ func (n Naming) ID(row int64) int64 {
 // AppendAnswer appends the JSON answer to s to dst:
 //
 //	{"version":3,"took_ms":1.25,"results":[
-//	  {"ids":[7,1],"scores":[2.5,1],"complete":true,"certificate":{..},"rounds":[..]},
-//	  {"ids":[],"scores":[],"complete":false,"open_bound":17.25}],
+//	  {"ids":[7,1],"scores":[2.5,1],"complete":true,"guarantee":"certain","certificate":{..},"rounds":[..]},
+//	  {"ids":[],"scores":[],"complete":false,"guarantee":"bound","open_bound":17.25}],
 //	 "warnings":["k 10 cut to the 2 atoms there are"]}
 //
 // Optional members: certificate and rounds if s includes them, open_bound if an answer is not
@@ -136,6 +136,8 @@ func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
 	c := &a.Certificate
 	dst = append(dst, `],"complete":`...)
 	dst = strconv.AppendBool(dst, c.StoppedBy == batch.Done)
+	dst = append(dst, `,"guarantee":`...)
+	dst = AppendString(dst, string(c.Guarantee))
 	if c.OpenBound != nil {
 		dst = append(dst, `,"open_bound":`...)
 		dst = AppendDouble(dst, *c.OpenBound)

@@ -33,8 +33,8 @@ func response() *batch.Response {
 				Looks: []batch.LookRecord{{Reads: "panels", Width: 64, Rule: "student", Alpha: 1e-8, Seen: 100, Survivors: 5}, {Reads: "codes", Width: 768}},
 			}},
 			{IDs: []int64{3}, Scores: []float32{float32(math.Inf(-1))}, Certificate: batch.Certificate{
-				Method: batch.Exact, Guarantee: batch.GuaranteeExact, Exact: true, StoppedBy: batch.Deadline, Pulls: 5, OpenBound: &open}},
-			{Certificate: batch.Certificate{StoppedBy: batch.Cancelled}},
+				Method: batch.Exact, Guarantee: batch.GuaranteeBound, StoppedBy: batch.Deadline, Pulls: 5, OpenBound: &open}},
+			{Certificate: batch.Certificate{Guarantee: batch.GuaranteeBound, StoppedBy: batch.Cancelled}},
 		},
 	}
 }
@@ -47,26 +47,26 @@ func TestAppendAnswer(t *testing.T) {
 		want string
 	}{
 		{"rows", Search{}, Naming{}, `x{"version":12,"took_ms":1.5,"results":[` +
-			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true},` +
-			`{"ids":[3],"scores":[null],"complete":false,"open_bound":17.25},` +
-			`{"ids":[],"scores":[],"complete":false}],"warnings":["k 10 cut to \"2\""]}`},
+			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic"},` +
+			`{"ids":[3],"scores":[null],"complete":false,"guarantee":"bound","open_bound":17.25},` +
+			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound"}],"warnings":["k 10 cut to \"2\""]}`},
 		{"integers", Search{}, Naming{Int: func(row int64) int64 { return -row }}, `x{"version":12,"took_ms":1.5,"results":[` +
-			`{"ids":[-7,-1],"scores":[2.5,0.1],"complete":true},` +
-			`{"ids":[-3],"scores":[null],"complete":false,"open_bound":17.25},` +
-			`{"ids":[],"scores":[],"complete":false}],"warnings":["k 10 cut to \"2\""]}`},
+			`{"ids":[-7,-1],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic"},` +
+			`{"ids":[-3],"scores":[null],"complete":false,"guarantee":"bound","open_bound":17.25},` +
+			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound"}],"warnings":["k 10 cut to \"2\""]}`},
 		{"names and certificates", Search{Certificate: true}, Naming{Name: func(row int64) string { return fmt.Sprintf("é\n%d", row) }},
 			`x{"version":12,"took_ms":1.5,"results":[` +
-				`{"ids":["é\n7","é\n1"],"scores":[2.5,0.1],"complete":true,"certificate":{"method":"adaptive","guarantee":"probabilistic","law":"haar","delta":0.01,"epsilon":0,` +
+				`{"ids":["é\n7","é\n1"],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic","certificate":{"method":"adaptive","guarantee":"probabilistic","law":"haar","delta":0.01,"epsilon":0,` +
 				`"exact":false,"stopped_by":"done","pulls":1099511627776,"dense_pulls":2199023255552,"bytes":9,"rows_scored":3,"threshold":-1e-07,"open_bound":null,"plan":"64,rescore"}},` +
-				`{"ids":["é\n3"],"scores":[null],"complete":false,"open_bound":17.25,"certificate":{"method":"exact","guarantee":"exact","delta":0,"epsilon":0,` +
-				`"exact":true,"stopped_by":"deadline","pulls":5,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":17.25,"plan":""}},` +
-				`{"ids":[],"scores":[],"complete":false,"certificate":{"method":"","guarantee":"","delta":0,"epsilon":0,` +
+				`{"ids":["é\n3"],"scores":[null],"complete":false,"guarantee":"bound","open_bound":17.25,"certificate":{"method":"exact","guarantee":"bound","delta":0,"epsilon":0,` +
+				`"exact":false,"stopped_by":"deadline","pulls":5,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":17.25,"plan":""}},` +
+				`{"ids":[],"scores":[],"complete":false,"guarantee":"bound","certificate":{"method":"","guarantee":"bound","delta":0,"epsilon":0,` +
 				`"exact":false,"stopped_by":"cancelled","pulls":0,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":null,"plan":""}}],"warnings":["k 10 cut to \"2\""]}`},
 		{"rounds", Search{Rounds: true}, Naming{}, `x{"version":12,"took_ms":1.5,"results":[` +
-			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true,"rounds":[{"reads":"panels","width":64,"rule":"student","alpha":1e-08,"seen":100,"survivors":5},` +
+			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic","rounds":[{"reads":"panels","width":64,"rule":"student","alpha":1e-08,"seen":100,"survivors":5},` +
 			`{"reads":"codes","width":768,"rule":"","alpha":0,"seen":0,"survivors":0}]},` +
-			`{"ids":[3],"scores":[null],"complete":false,"open_bound":17.25,"rounds":[]},` +
-			`{"ids":[],"scores":[],"complete":false,"rounds":[]}],"warnings":["k 10 cut to \"2\""]}`},
+			`{"ids":[3],"scores":[null],"complete":false,"guarantee":"bound","open_bound":17.25,"rounds":[]},` +
+			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound","rounds":[]}],"warnings":["k 10 cut to \"2\""]}`},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			got := AppendAnswer([]byte("x"), 12, 1500*time.Microsecond, response(), &x.s, x.ids)
@@ -193,9 +193,9 @@ func TestWriteAnswerNPZ(t *testing.T) {
 		got = append(got, x)
 	}
 	want := []dataset.Result{
-		{Query: 0, IDs: []int64{107, 101}, Scores: []float32{2.5, .1}, Pulls: 1 << 40},
-		{Query: 1, IDs: []int64{103}, Scores: []float32{float32(math.Inf(-1))}, Pulls: 5, Exact: true},
-		{Query: 2},
+		{Query: 0, IDs: []int64{107, 101}, Scores: []float32{2.5, .1}, Pulls: 1 << 40, Guarantee: "probabilistic"},
+		{Query: 1, IDs: []int64{103}, Scores: []float32{float32(math.Inf(-1))}, Pulls: 5, Partial: true, Guarantee: "bound"},
+		{Query: 2, Partial: true, Guarantee: "bound"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)

@@ -54,7 +54,7 @@ func goalFields() [5]goalField {
 		{"k", integerKind, func(g *QueryGoal, v value, l Limits) error { return g.SetK(v.integer, l) }},
 		{"min_score", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MinScore = &v.number; return nil }},
 		{"max_score", numberKind, func(g *QueryGoal, v value, _ Limits) error { g.MaxScore = &v.number; return nil }},
-		{"exclude", idsKind, func(g *QueryGoal, v value, _ Limits) error { g.Exclude = v.ids; return nil }},
+		{"exclude", listKind, func(g *QueryGoal, v value, _ Limits) error { g.Exclude = v.ids; return nil }},
 		{"candidates", idsKind, func(g *QueryGoal, v value, _ Limits) error { g.Candidates = v.ids; return nil }},
 	}
 }

@@ -73,7 +73,7 @@ func TestBadGoals(t *testing.T) {
 		{`[{"min_score":1e999},{}]`, problem.InvalidValue, "goals[0].min_score", -1, "beyond the range of float64"},
 		{`[{"max_score":NaN},{}]`, problem.Malformed, "goals[0].max_score", -1, "goals[0]: max_score"},
 		{`[{"max_score":null},{}]`, problem.InvalidValue, "goals[0].max_score", -1, "goals[0]: max_score is null"},
-		{`[{"exclude":3},{}]`, problem.InvalidValue, "goals[0].exclude", -1, "goals[0]: exclude is a number, an array of ids is wanted"},
+		{`[{"exclude":3},{}]`, problem.InvalidValue, "goals[0].exclude", -1, "goals[0]: exclude is a number, an array of ids or of true and false is wanted"},
 		{`[{},{"candidates":[3,"a"]}]`, problem.InvalidValue, "goals[1].candidates", 1, "goals[1]: candidates[1] is a string, a whole number like the ids before"},
 		{`[{"exclude":[1,2,3]},{"candidates":[3,4]}]`, problem.OverLimit, "goals", 1, "goals[1]: the goals up to this one list 5 ids, those of a search at most 4"},
 		{`[{`, problem.Malformed, "goals", -1, "goals: "},

@@ -8,8 +8,8 @@ import (
 	"thresher/service/problem"
 )
 
-// WriteAnswerNPZ writes ids int64 [m,k], scores float32 [m,k], pulls int64 [m] and exact bool
-// [m]; pulls are Withheld if they are withheld; k is the length of the longest answer, at
+// WriteAnswerNPZ writes ids int64 [m,k], scores float32 [m,k], pulls int64 [m], exact and complete
+// bool [m] and guarantee, texts [m]; pulls are Withheld if they are withheld; k is the length of the longest answer, at
 // least 1. Shorter answers are padded with id -1 and score -Inf. Collections with string ids
 // are refused, because npz cannot hold strings.
 func WriteAnswerNPZ(w io.Writer, resp *batch.Response, ids Naming) error {
@@ -26,7 +26,8 @@ func WriteAnswerNPZ(w io.Writer, resp *batch.Response, ids Naming) error {
 		for i, row := range a.IDs {
 			named[i] = ids.ID(row)
 		}
-		results[j] = dataset.Result{Query: int64(j), IDs: named, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact}
+		results[j] = dataset.Result{Query: int64(j), IDs: named, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
+			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee)}
 	}
 	return dataset.WriteResultsNPZ(results, k, w)
 }

@@ -31,8 +31,8 @@ func options() []option {
 		{"min_score", numberKind, (*Draft).setMinScore},
 		{"max_score", numberKind, (*Draft).setMaxScore},
 		{"timeout_ms", numberKind, (*Draft).setTimeout},
-		{"allow", idsKind, func(d *Draft, v value) error { d.s.Allow = v.ids; return nil }},
-		{"deny", idsKind, func(d *Draft, v value) error { d.s.Deny = v.ids; return nil }},
+		{"allow", listKind, func(d *Draft, v value) error { d.s.Allow = v.ids; return nil }},
+		{"deny", listKind, func(d *Draft, v value) error { d.s.Deny = v.ids; return nil }},
 		{"include", textsKind, (*Draft).setInclude},
 	}
 }

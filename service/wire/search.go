@@ -47,15 +47,48 @@ type Search struct {
 }
 
 // IDList is a list of ids in a body. In JSON it has numbers, which are Ints, or strings,
-// which are Names; the other is nil. Query parameters do not distinguish them: Names has all
+// which are Names; the other is nil. Numbers of which one is 2^63 or more are Names too, their digits.
+// Query parameters do not distinguish them: Names has all
 // ids, and Ints too if all are integers. In an empty list both are empty.
 type IDList struct {
 	Ints  []int64
 	Names []string
+	// Mask, if not nil, has true for each atom that is listed, in place of ids.
+	Mask []bool
 }
 
-// Len is the number of ids.
-func (l *IDList) Len() int { return max(len(l.Ints), len(l.Names)) }
+// Len is the number of ids, or of the atoms of a mask.
+func (l *IDList) Len() int { return max(len(l.Ints), len(l.Names), len(l.Mask)) }
+
+// Rows returns the rows that a mask of n atoms lists; ok is false for ids. Integers that can be
+// a mask as well as ids are refused: as many as there are atoms, and all of them 0 or 1.
+func (l *IDList) Rows(n int, field string) (rows []int64, ok bool, err error) {
+	if l.Mask == nil {
+		return nil, false, l.refuseMask(n, field)
+	}
+	if len(l.Mask) != n {
+		return nil, false, problem.New(problem.InvalidValue, "%s is a mask of %d, one of the %d atoms is wanted", field, len(l.Mask), n).In(field).Within(n)
+	}
+	rows = []int64{}
+	for row, listed := range l.Mask {
+		if listed {
+			rows = append(rows, int64(row))
+		}
+	}
+	return rows, true, nil
+}
+
+func (l *IDList) refuseMask(n int, field string) error {
+	if n < 2 || len(l.Ints) != n {
+		return nil
+	}
+	for _, id := range l.Ints {
+		if id != 0 && id != 1 {
+			return nil
+		}
+	}
+	return problem.New(problem.InvalidValue, "%s has %d integers that are all 0 or 1, which can be a mask of the %d atoms, or the ids 0 and 1, repeated; a mask is of true and false, and ids are listed once each", field, n, n).In(field)
+}
 
 // Request returns s for an engine, without the goals, Allow and Deny, whose rows only the
 // collection knows. It shares Queries.

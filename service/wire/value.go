@@ -20,10 +20,11 @@ const (
 	textKind
 	textsKind
 	idsKind
+	listKind // ids, or a mask
 )
 
 func (k kind) String() string {
-	return [...]string{"a whole number", "a number", "true or false", "a string", "an array of strings", "an array of ids"}[k]
+	return [...]string{"a whole number", "a number", "true or false", "a string", "an array of strings", "an array of ids", "an array of ids or of true and false"}[k]
 }
 
 // value is an option's value, in the field of its kind.
@@ -51,7 +52,9 @@ func (k kind) read(name string, b []byte, i int) (v value, next int, err error) 
 		v.text, next, err = text(b, i)
 	case k == textsKind && starts(b, i, '['):
 		v.texts, next, err = texts(name, b, i)
-	case k == idsKind && starts(b, i, '['):
+	case k == listKind && startsMask(b, i):
+		v.ids, next, err = mask(name, b, i)
+	case (k == idsKind || k == listKind) && starts(b, i, '['):
 		v.ids, next, err = ids(name, b, i)
 	default:
 		return v, i, mistyped(name, b, i, k.String())
@@ -142,22 +145,42 @@ func texts(name string, b []byte, i int) ([]string, int, error) {
 	return all, next, err
 }
 
+// startsMask reports whether an array of true and false begins at b[i].
+func startsMask(b []byte, i int) bool {
+	if !starts(b, i, '[') {
+		return false
+	}
+	at := jsonscan.Space(b, i+1)
+	return jsonscan.Literal(b, at, "true") || jsonscan.Literal(b, at, "false")
+}
+
+// mask reads an array of true and false.
+func mask(name string, b []byte, i int) (*IDList, int, error) {
+	l := &IDList{Mask: []bool{}}
+	next, err := jsonscan.Elements(b, i, func(n, at int) (int, error) {
+		v, next, err := flagKind.read(name, b, at)
+		l.Mask = append(l.Mask, v.flag)
+		return next, element(err, name, n)
+	})
+	return l, next, err
+}
+
 // ids reads an array of integers or of strings.
 func ids(name string, b []byte, i int) (*IDList, int, error) {
 	l := &IDList{}
+	numbers := false
 	next, err := jsonscan.Elements(b, i, func(n, at int) (next int, err error) {
 		switch {
-		case startsNumber(b, at) && l.Names == nil:
-			var id int64
-			id, next, err = parseInt(name, b, at)
-			l.Ints = append(l.Ints, id)
-		case starts(b, at, '"') && l.Ints == nil:
+		case startsNumber(b, at) && (l.Names == nil || numbers):
+			numbers = true
+			next, err = l.AddNumber(name, b, at)
+		case starts(b, at, '"') && !numbers:
 			var id string
 			id, next, err = text(b, at)
 			l.Names = append(l.Names, id)
 		case n == 0:
 			next, err = at, mistyped(name, b, at, "an id, a whole number or a string,")
-		case l.Ints != nil:
+		case numbers:
 			next, err = at, mistyped(name, b, at, "a whole number like the ids before")
 		default:
 			next, err = at, mistyped(name, b, at, "a string like the ids before")
@@ -165,6 +188,32 @@ func ids(name string, b []byte, i int) (*IDList, int, error) {
 		return next, element(err, name, n)
 	})
 	return l, next, err
+}
+
+// AddNumber adds the JSON number at b[at], an id, to a list of numbers, and returns the index after it.
+// From one of 2^63 or more on they are Names. Floats are refused. name is the list's in errors.
+func (l *IDList) AddNumber(name string, b []byte, at int) (int, error) {
+	end := jsonscan.Number(b, at)
+	if end < 0 {
+		return at, jsonscan.Wanted(b, at, "a number")
+	}
+	digits := string(b[at:end])
+	if strings.ContainsAny(digits, ".eE") {
+		return at, problem.New(problem.InvalidValue, "%s is %s, a float, which can be a number, or an id that a float64 rounds from 2^53 on; ids are whole numbers, without a point, or strings", name, cut(digits)).In(name)
+	}
+	id, err := strconv.ParseInt(digits, 10, 64)
+	if err == nil && l.Names == nil {
+		l.Ints = append(l.Ints, id)
+		return end, nil
+	}
+	if _, wide := strconv.ParseUint(digits, 10, 64); err != nil && wide != nil {
+		return at, problem.New(problem.InvalidValue, "%s is %s, beyond the integers of 64 bits", name, cut(digits)).In(name)
+	}
+	for _, id := range l.Ints {
+		l.Names = append(l.Names, strconv.FormatInt(id, 10))
+	}
+	l.Ints, l.Names = nil, append(l.Names, digits)
+	return end, nil
 }
 
 // element adds the index of an element to an error of the field.
@@ -188,7 +237,7 @@ func (k kind) parse(name string, values []string) (v value, err error) {
 	case textsKind:
 		v.texts = list(values)
 		return v, nil
-	case idsKind:
+	case idsKind, listKind:
 		v.ids = idsOf(list(values))
 		return v, nil
 	}

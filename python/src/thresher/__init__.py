@@ -18,6 +18,7 @@ process at the first call. Messages go to the logger ``thresher``.
 
 from __future__ import annotations
 
+import logging as _logging
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as _version
 
@@ -37,6 +38,9 @@ from thresher._worker import (
     WorkerError,
     empty,
 )
+
+# A program that configures no logging sees nothing of this package's.
+_logging.getLogger("thresher").addHandler(_logging.NullHandler())
 
 __all__ = [
     "BadInput",

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, Literal, TypeAlias
 
 from thresher import _worker
+from thresher._forms import ambiguous, refuse_truth
 
 __all__ = [
     "Deadline",
@@ -18,6 +19,7 @@ __all__ = [
     "Metric",
     "explained",
     "file_name",
+    "flag",
     "metric_name",
     "number",
     "probability",
@@ -53,6 +55,7 @@ METRICS: dict[Any, str] = {
 
 def metric_name(metric: Any) -> str:
     """Return the name of a metric, by which the worker knows it."""
+    refuse_truth(metric, "metric")
     try:
         return METRICS[metric]
     except (KeyError, TypeError):
@@ -73,6 +76,7 @@ def seconds(deadline: Deadline) -> float | None:
 
 def whole(value: Any, name: str, least: int = 1) -> int:
     """Return an integer argument."""
+    refuse_truth(value, name)
     try:
         number = int(value.__index__())
     except (AttributeError, TypeError):
@@ -86,6 +90,7 @@ def number(value: Any, name: str) -> float:
     """Return an argument that is a real number."""
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name}: {value!r}, expected a number")
+    refuse_truth(value, name)
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -98,6 +103,13 @@ def probability(value: Any, name: str) -> float:
     if not 0 < share < 1:
         raise ValueError(f"{name}: {share:g} is not within 0 and 1; methods 'certain' and 'exact' never fail")
     return share
+
+
+def flag(value: Any, name: str) -> bool:
+    """Return an argument that is True or False."""
+    if value is True or value is False or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise ambiguous("number as truth", name, f"{value!r:.80}")
 
 
 def text(value: Any, name: str) -> str:

@@ -9,7 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Lists", "Vectors", "column", "lists", "matrix", "plain", "rows_of_ids"]
+from thresher._columns import Names, by_name
+from thresher._forms import ambiguous, refuse_mask, refuse_truth
+
+__all__ = ["Lists", "Vectors", "column", "lists", "mask_of", "matrix", "plain"]
 
 Vectors: TypeAlias = Any
 """Rows of numbers: numpy, a tensor of torch on the CPU, a column of polars or pyarrow, lists."""
@@ -27,6 +30,7 @@ def matrix(
     dim: int | None = None,
     *,
     one: bool = False,
+    columns: Names = None,
     allocate: Callable[[tuple[int, ...], npt.DTypeLike], npt.NDArray[Any]] = np.empty,
 ) -> FloatRows:
     """Return rows as a C-contiguous float32 array.
@@ -44,6 +48,8 @@ def matrix(
         The number of columns that it must have.
     one
         Whether a single row in one dimension is accepted.
+    columns
+        The names of the columns of the vectors, in whose order those of a data frame are taken.
     allocate
         Where a copy goes, if one is needed: a function of shape and dtype.
 
@@ -54,16 +60,17 @@ def matrix(
     ValueError
         If the shape is another one, or a value is finite but beyond float32.
     """
-    array = _read(value, name)
+    array = _read(by_name(value, name, columns), name)
     if array.dtype.kind not in "fiub":
         if array.dtype.kind == "O":
             raise TypeError(f"{name}: rows of different lengths, or values that are no numbers")
         raise TypeError(f"{name}: values are {array.dtype}, not real numbers")
     if array.ndim == 1 and one:
         array = array[np.newaxis, :]
+    if array.ndim == 1:
+        raise ambiguous("single row", name, f"1 dimensions (shape {array.shape})")
     if array.ndim != 2:
-        hint = "; a single row is written [row]" if array.ndim == 1 else ""
-        raise ValueError(f"{name}: {array.ndim} dimensions (shape {array.shape}), expected 2: rows and columns{hint}")
+        raise ValueError(f"{name}: {array.ndim} dimensions (shape {array.shape}), expected 2: rows and columns")
     if dim is not None and array.shape[1] != dim:
         raise ValueError(f"{name}: rows of {array.shape[1]} values, the vectors have {dim}")
     if array.shape[1] == 0:
@@ -192,7 +199,8 @@ def _arrow(value: Any, name: str) -> npt.NDArray[Any]:
 def column(value: npt.ArrayLike, name: str, count: int, per: str = "query") -> npt.NDArray[np.float64]:
     """Return one float64 for each of count queries, from one number or as many; NaN stands for none."""
     array = plain(value, name)
-    if array.dtype.kind not in "fiub":
+    refuse_truth(array, name)
+    if array.dtype.kind not in "fiu":
         raise TypeError(f"{name}: values are {array.dtype}, not real numbers")
     if array.ndim == 0:
         return np.full(count, array, dtype=np.float64)
@@ -201,63 +209,84 @@ def column(value: npt.ArrayLike, name: str, count: int, per: str = "query") -> n
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def rows_of_ids(
-    ids: npt.NDArray[Any], wanted: npt.ArrayLike, name: str, *, sorter: IntColumn | None = None
-) -> IntColumn:
-    """Return the row of each wanted id; errors name the first that is unknown."""
-    array = plain(wanted, name).reshape(-1)
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    if sorter is None:
-        sorter = np.argsort(ids, kind="stable")
-    try:
-        at = np.searchsorted(ids, array, sorter=sorter)
-    except TypeError:
-        raise TypeError(f"{name}: ids are {array.dtype}, those of the index {ids.dtype}") from None
-    rows = sorter[np.minimum(at, len(ids) - 1)]
-    wrong = ids[rows] != array
-    if wrong.any():
-        raise ValueError(f"{name}: {array[int(np.argmax(wrong))].item()!r} is no id of the index")
-    return rows.astype(np.int64, copy=False)
-
-
 def lists(value: Lists, name: str, count: int, n: int) -> tuple[IntColumn, IntColumn]:
     """Return lists of rows, one for each of count queries, as (indptr, indices) in int64.
 
     Parameters
     ----------
     value
-        A sparse matrix of scipy (count x n; which values it stores does not matter), a pair
-        (indptr, indices), an integer array with a row for each query whose negative entries
-        stand for none, or a sequence of sequences of rows.
+        A sparse matrix of scipy (count x n, without stored zeros), a pair (indptr, indices), a mask
+        (a bool array, count x n), an integer array with a row for each query in which -1 stands for
+        none, or a sequence of sequences of rows.
     name
         What an error calls the value.
     count, n
         How many queries and vectors there are.
     """
     if hasattr(value, "tocsr"):
-        csr = value.tocsr()
-        if csr.shape != (count, n):
-            raise ValueError(f"{name}: shape {csr.shape}, expected ({count}, {n}): queries and vectors")
-        return np.asarray(csr.indptr, np.int64), np.asarray(csr.indices, np.int64)
+        return _of_matrix(value, name, count, n)
     if isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, np.ndarray) for part in value):
-        indptr, indices = _integers(value[0], name), _integers(value[1], name)
-        if indptr.shape != (count + 1,) or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
-            raise ValueError(
-                f"{name}: indptr must ascend from 0 to {len(indices)} in {count + 1} steps, one more than queries"
-            )
-        return indptr, _inside(indices, name, n)
+        return _of_pair(value, name, count, n)
+    if (mask := mask_of(value, name, (count, n))) is not None:
+        return np.concatenate([[0], np.cumsum(mask.sum(axis=1))]).astype(np.int64), np.nonzero(mask)[1]
     if isinstance(value, np.ndarray) and value.ndim == 2:
         table = _integers(value, name)
         if len(table) != count:
             raise ValueError(f"{name}: {len(table)} rows for {count} queries")
+        for row in table:
+            refuse_mask(row, name, n)
+        if table.size and table.min() < -1:
+            raise ambiguous("negative ids", name, f"id {table.min()}")
         given = table >= 0
         return np.concatenate([[0], np.cumsum(given.sum(axis=1))]).astype(np.int64), _inside(table[given], name, n)
     parts = [_integers(part, name).reshape(-1) for part in parts_of(value, name)]
     if len(parts) != count:
         raise ValueError(f"{name}: {len(parts)} lists for {count} queries")
+    for part in parts:
+        refuse_mask(part, name, n)
     indptr = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
     return indptr, _inside(np.concatenate([*parts, np.empty(0, np.int64)]), name, n)
+
+
+def _of_matrix(value: Any, name: str, count: int, n: int) -> tuple[IntColumn, IntColumn]:
+    """Return the lists of a sparse matrix of scipy."""
+    csr = value.tocsr()
+    if csr.shape != (count, n):
+        raise ValueError(f"{name}: shape {csr.shape}, expected ({count}, {n}): queries and vectors")
+    if (zeros := int(np.count_nonzero(csr.data == 0))) > 0:
+        raise ambiguous("stored zeros", name, f"a sparse matrix that stores {zeros} zeros")
+    return np.asarray(csr.indptr, np.int64), np.asarray(csr.indices, np.int64)
+
+
+def _of_pair(value: tuple[Any, Any], name: str, count: int, n: int) -> tuple[IntColumn, IntColumn]:
+    """Return the lists of (indptr, indices)."""
+    indptr, indices = _integers(value[0], name), _integers(value[1], name)
+    if indptr.shape != (count + 1,) or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+        raise ValueError(
+            f"{name}: indptr must ascend from 0 to {len(indices)} in {count + 1} steps, one more than queries"
+        )
+    indices = _inside(indices, name, n)
+    if count == 2 and indptr.max() < n:
+        raise ambiguous("pair of arrays", name, f"a tuple of arrays {indptr.tolist()} and {len(indices)} integers")
+    return indptr, indices
+
+
+def mask_of(value: Any, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.bool_] | None:
+    """Return a mask of this shape, None of what is no array or lists of bool."""
+    first = value
+    while isinstance(first, list) and first:  # lists of other lengths are no array
+        first = first[0]
+    if isinstance(value, list):
+        if getattr(first, "dtype", type(first)) not in (bool, np.dtype(bool)):
+            return None
+    elif not hasattr(value, "__array__") or hasattr(value, "tocsr"):
+        return None
+    mask = plain(value, name)
+    if mask.dtype != np.bool_:
+        return None
+    if mask.shape != shape:
+        raise ValueError(f"{name}: shape {mask.shape}, expected {shape} of a mask")
+    return mask
 
 
 def parts_of(value: Any, name: str) -> list[Any]:
@@ -275,13 +304,19 @@ def _integers(value: Any, name: str) -> IntColumn:
     array = plain(value, name)
     if array.size == 0:
         return np.empty(array.shape, np.int64)
+    if array.dtype.kind == "f":
+        raise ambiguous("floats as ids", name, f"values are {array.dtype}")
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}: values are {array.dtype}, not integers")
+    if array.dtype.kind == "u" and int(array.max()) >= 2**63:
+        raise ValueError(f"{name}: {int(array.max())} is no row of the vectors")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def _inside(rows: IntColumn, name: str, n: int) -> IntColumn:
-    if rows.size and (rows.min() < 0 or rows.max() >= n):
-        bad = rows[(rows < 0) | (rows >= n)][0]
+    if rows.size and rows.min() < 0:
+        raise ambiguous("negative ids", name, f"id {rows.min()}")
+    if rows.size and rows.max() >= n:
+        bad = rows[rows >= n][0]
         raise ValueError(f"{name}: row {bad}; the vectors are 0 to {n - 1}")
     return rows

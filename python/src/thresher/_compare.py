@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, probability, text, whole
+from thresher._arguments import Deadline, Device, Method, Metric, flag, probability, text, whole
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
 from thresher._knn import as_index, once
@@ -18,12 +18,15 @@ from thresher._result import Result
 
 __all__ = ["Certified", "Recall", "Verification", "certify", "recall", "verify"]
 
+_UNKNOWN_SCALE = "on a scale that is not known"  # scores of this form are not compared
+
 
 @dataclass(frozen=True, eq=False)
 class Recall:
     """How many of the k best vectors of each query some answers have.
 
-    A vector counts as found if it scores as much as the k-th best, so ties lower no recall.
+    A vector counts as found if it is one of them, or ties with the k-th best and one that does is
+    missing: ties neither lower the recall nor raise it.
 
     Attributes
     ----------
@@ -76,17 +79,19 @@ class Certified:
     ----------
     result : Result
         The answers of a search, each with its certificate; the ones given are only its candidates,
-        and cannot make it wrong.
+        and cannot make it wrong. Where ``result.complete`` is False a deadline stopped the search, and
+        the answer is the one that was given, unproven.
     recall : float
         That of the answers given, in [0, 1].
     right : int
-        How many of the answers given were right.
+        How many of the answers given were right, of those whose search was finished.
     missing : int
         How many vectors they lacked.
     per_query : ndarray of float64 (m,)
-        The recall of each answer given.
+        The recall of each answer given, NaN where it is not known.
     report : dict
-        Counts, and the scores stated that are not the vectors'.
+        The counts of ``thresher certify --json``, under ``certified``, and the scores stated that
+        are not the vectors'.
     """
 
     result: Result
@@ -104,12 +109,20 @@ class Certified:
 
     def summary(self) -> str:
         """Return a few lines."""
-        m = len(self.per_query)
+        compared, unwanted = self.report["compared"], self.report["unwanted"]
+        held = f" and held {unwanted} that may not be returned" if unwanted else ""
+        before = (
+            f"recall {self.recall:.4f}; {self.right} of {compared} answers were right"
+            if compared
+            else "unknown, as no search was finished in time"
+        )
         lines = [
             self.result.summary(),
-            f"before     recall {self.recall:.4f}; {self.right} of {m} answers were right",
-            f"corrected  {m - self.right} answers, which lacked {self.missing} vectors",
+            f"before     {before}",
+            f"corrected  {compared - self.right} answers, which lacked {self.missing} vectors{held}",
         ]
+        if kept := self.report["kept"]:
+            lines.append(f"unproven   {kept} answers are kept as they were: the deadline stopped their searches")
         return "\n".join(lines + _stated(self.report.get("scores")))
 
 
@@ -128,7 +141,10 @@ class Verification:
         Counts by guarantee, and how they compare with the failures that delta allows, as
         ``thresher verify --json`` prints them.
     defects : list of dict
-        ``{"query": .., "what": ..}`` of malformed answers, the first of them.
+        ``{"query": .., "what": ..}`` of malformed and wrong answers, the first of them.
+    partial : int
+        Answers of stopped searches, which are only held to their open bound. With any, a
+        Verification is not true.
     """
 
     wrong: npt.NDArray[np.bool_]
@@ -136,21 +152,28 @@ class Verification:
     report: dict[str, Any]
     defects: list[dict[str, Any]]
 
+    @property
+    def partial(self) -> int:
+        return int(self.report["partial"])
+
     def __bool__(self) -> bool:
-        return not self.wrong.any()
+        return not self.wrong.any() and not self.partial
 
     def summary(self) -> str:
         """Return a few lines."""
         lines = [f"checked    {len(self.wrong)} answers", f"wrong      {int(self.wrong.sum())}"]
-        return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects])
+        if self.partial:
+            lines.append(f"partial    {self.partial} were stopped early: held to their open bound, no more")
+        return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects[:10]])
 
 
 def _stated(scores: dict[str, Any] | None) -> list[str]:
-    return (
-        []
-        if not scores
-        else [f"scores     {scores['form']}; {scores['wrong']} of {scores['stated']} are not the vectors'"]
-    )
+    if not scores:
+        return []
+    said = f"{scores['wrong']} of {scores['stated']} are not the vectors'"
+    if scores["form"] == _UNKNOWN_SCALE:
+        said = scores.get("hint", "none is called wrong")
+    return [f"scores     {scores['form']}; {said}"]
 
 
 def _given(index: Index, answers: Any, scores: npt.ArrayLike | None, queries: int) -> dict[str, npt.NDArray[Any]]:
@@ -217,16 +240,15 @@ def recall(
     -------
     Recall
     """
-    queries = _arrays.matrix(queries, "queries", one=True)
     wanted = once(queries, k, text(method, "method"))
     index, own = as_index(vectors, metric, once=wanted, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim)
+        rows = index._queries(queries)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         if k is not None:
             fields["k"] = whole(k, "k")
-        if exclude_self:
+        if flag(exclude_self, "exclude_self"):
             fields["self_first"] = 0
         reply, out = index._call("recall", fields, arrays, progress=progress, deadline=deadline)
         report = reply["report"]
@@ -275,17 +297,16 @@ def certify(
     -------
     Certified
     """
-    queries = _arrays.matrix(queries, "queries", one=True)
     wanted = once(queries, k, text(method, "method"))
     index, own = as_index(vectors, metric, once=wanted, device=device, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim)
+        rows = index._queries(queries)
         arrays = {"queries": rows, **_given(index, answers, scores, len(rows))}
         fields: dict[str, Any] = {"method": text(method, "method"), "delta": probability(delta, "delta")}
         width = arrays["answers"].shape[1]
         if k is not None:
             fields["k"] = width = whole(k, "k")
-        if exclude_self:
+        if flag(exclude_self, "exclude_self"):
             fields["self_first"] = 0
         reply, out = index._call("certify", fields, arrays, progress=progress, deadline=deadline)
         report = reply["certified"]
@@ -343,13 +364,12 @@ def verify(
     Returns
     -------
     Verification
-        True if no answer is wrong.
+        True if no answer is wrong, or partial.
     """
-    queries = _arrays.matrix(queries, "queries", one=True)
     wanted = once(queries, None, "exact")  # which needs the vectors alone
     index, own = as_index(vectors, metric, once=wanted, progress=progress, deadline=deadline)
     try:
-        rows = _arrays.matrix(queries, "queries", index.dim)
+        rows = index._queries(queries)
         given = _given(index, answers, scores, len(rows))
         fields, arrays = index._request(
             rows, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None
@@ -368,7 +388,8 @@ def verify(
         reply, out = index._call(
             "verify", fields, arrays, progress=progress, deadline=deadline, names={"ids": "answers"}
         )
-        return Verification(out["wrong"], out["gaps"], reply["report"], list(reply.get("defects") or ()))
+        report = reply["report"]
+        return Verification(out["wrong"], out["gaps"], report, list(report.get("defects") or ()))
     finally:
         if own:
             index.close()

@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _devices, _ids, _worker
+from thresher import _arrays, _columns, _devices, _forms, _ids, _worker
 from thresher._arguments import (
     Deadline,
     Device,
@@ -21,6 +22,7 @@ from thresher._arguments import (
     Metric,
     explained,
     file_name,
+    flag,
     metric_name,
     number,
     probability,
@@ -126,6 +128,7 @@ class Index:
         if _once is not None:
             self._settings["once"] = _once
         self._path: str | None = None
+        self._columns = _columns.names_of(vectors, "vectors")
         self._rows = shared_rows(vectors, "vectors")
         self._ids = _ids.checked_ids(ids, len(self._rows))
         self._start(progress, deadline)
@@ -141,7 +144,7 @@ class Index:
                     "open", {"path": self._path, **self._settings}, progress=report, deadline=seconds(deadline)
                 )
                 if "ids" in arrays:
-                    self._ids = arrays["ids"]
+                    self._ids = _ids.checked_ids(arrays["ids"], info["n"])
                 elif "names" in arrays:
                     self._ids = _ids.split_names(arrays["names"], arrays["name_ends"])
             else:
@@ -173,7 +176,7 @@ class Index:
         if worker is not self._worker:
             with self._renewing():
                 if worker is not self._worker:
-                    if self._rows is None and self._path is None:
+                    if not self._renewable():
                         raise _worker.HandleLost("the worker that held this index is gone, and its vectors with it")
                     log.info("building the index again: this process has another worker")
                     self._finalizer.detach()
@@ -202,9 +205,27 @@ class Index:
         deadline: Deadline = None,
         names: dict[str, str] | None = None,
     ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        worker, handle = self._live()
-        with reporting(progress) as report, renamed(**(names or {})):
-            return worker.call(op, {"handle": handle, **fields}, arrays, progress=report, deadline=seconds(deadline))
+        """Perform an operation on the collection; once more, in a new build, if the worker died of it."""
+        limit = seconds(deadline)
+        until = None if limit is None else time.monotonic() + limit
+
+        def perform() -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+            worker, handle = self._live()
+            left = None if until is None else max(until - time.monotonic(), 1e-9)  # a late search has a bound
+            with reporting(progress) as report, renamed(**(names or {})):
+                return worker.call(op, {"handle": handle, **fields}, arrays, progress=report, deadline=left)
+
+        try:
+            return perform()
+        except _worker.WorkerDied as e:
+            if not self._renewable():
+                raise
+            log.warning("%s is repeated, because the worker died: %s", op, e)
+            return perform()
+
+    def _renewable(self) -> bool:
+        """Whether the index can be built again."""
+        return self._rows is not None or self._path is not None
 
     # Properties
 
@@ -236,6 +257,10 @@ class Index:
         return {key: value for key, value in self._info.items() if key != "handle"}
 
     # Searches
+
+    def _queries(self, queries: Vectors) -> npt.NDArray[np.float32]:
+        """Return queries as rows; the columns of a data frame go by the names of the vectors'."""
+        return _arrays.matrix(queries, "queries", self.dim, one=True, columns=self._columns)
 
     def search(
         self,
@@ -292,8 +317,8 @@ class Index:
         progress : bool or callable, optional
             True for a bar of tqdm if that is installed; or a function of (step, done, total).
         deadline : float or timedelta, optional
-            Seconds after which the answers are the best so far. ``Result.complete`` is then False,
-            and certificates say what is open.
+            Seconds after which the answers are the best so far. ``Result.complete`` is then False for
+            those that were stopped, their guarantee is ``bound``, and certificates say what is open.
 
         Returns
         -------
@@ -305,7 +330,7 @@ class Index:
         ValueError
             If an argument is wrong (`BadInput`); the message names it.
         """
-        rows = _arrays.matrix(queries, "queries", self.dim, one=True)
+        rows = self._queries(queries)
         m = len(rows)
         fields, arrays = self._request(
             rows, method, delta, epsilon, exclude, below, floor, candidates, filter, exclude_self, plan
@@ -352,7 +377,7 @@ class Index:
             ``lims, scores, ids = index.range_search(queries, threshold)`` unpacks it. The answer of
             query j is at ``lims[j]:lims[j+1]``, best first.
         """
-        rows = _arrays.matrix(queries, "queries", self.dim, one=True)
+        rows = self._queries(queries)
         fields, arrays = self._request(rows, method, delta, 0.0, exclude, below, None, None, filter, exclude_self, None)
         floors = _arrays.column(threshold, "threshold", len(rows))
         if np.isnan(floors).any():
@@ -361,7 +386,7 @@ class Index:
             none = self._empty(0)
             lims, limited = np.zeros(1, np.int64), np.zeros(0, bool)
             flat = none.scores.reshape(-1), none.ids.reshape(-1)
-            return RangeResult(lims, *flat, limited, True, 0.0, 1.0, (), none._records, none._names)
+            return RangeResult(lims, *flat, limited, 0.0, 1.0, (), none._records, none._names, none._promise)
         arrays["floors"] = floors
         if limit is not None:
             fields["limit"] = whole(limit, "limit")
@@ -396,7 +421,7 @@ class Index:
             fields["epsilon"] = gap
         if plan is not None:
             fields["plan"] = text(plan, "plan")
-        if exclude_self:
+        if flag(exclude_self, "exclude_self"):
             fields["self_first"] = 0
         arrays: dict[str, npt.NDArray[Any]] = {"queries": rows}
         if below is not None:
@@ -407,18 +432,16 @@ class Index:
             if value is not None:
                 arrays[f"{name}_lims"], arrays[name] = self._lists(value, name, m)
         if filter is not None:
-            wanted = _arrays.plain(filter, "filter")
-            if wanted.dtype == np.bool_:
-                if wanted.shape != (len(self),):
-                    raise ValueError(f"filter: shape {wanted.shape}, expected ({len(self)},), one for each vector")
-                arrays["mask"] = np.ascontiguousarray(wanted)
+            if (mask := _arrays.mask_of(filter, "filter", (len(self),))) is not None:
+                arrays["mask"] = np.ascontiguousarray(mask)
             else:
-                arrays["allow"] = self._rows_of(wanted, "filter")
+                arrays["allow"] = self._rows_of(filter, "filter")
         return fields, arrays
 
     def _add_k(self, k: npt.ArrayLike, m: int, fields: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> int:
         """Add k to a request, and return the greatest."""
         each = _arrays.plain(k, "k")
+        _forms.refuse_truth(each, "k")
         if each.ndim == 0:
             fields["k"] = whole(k, "k")
             return int(fields["k"])
@@ -436,48 +459,52 @@ class Index:
         """Return lists of rows in compressed form. Matrices and pairs hold rows, other lists ids."""
         if self._ids is None or hasattr(value, "tocsr") or isinstance(value, tuple):
             return _arrays.lists(value, name, m, len(self))
+        if _arrays.mask_of(value, name, (m, len(self))) is not None:
+            return _arrays.lists(value, name, m, len(self))
         if isinstance(value, np.ndarray) and value.ndim == 2:
-            table, none = _ids.given_ids(value)
+            table, none = _ids.given_ids(value, name)
+            for row in table:
+                _forms.refuse_mask(row, name, len(self))
             value = [row[~gone] for row, gone in zip(table, none, strict=True)]
         parts = [self._rows_of(part, name) for part in _arrays.parts_of(value, name)]
-        return _arrays.lists(parts, name, m, len(self))
+        indptr = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+        if len(parts) != m:
+            raise ValueError(f"{name}: {len(parts)} lists for {m} queries")
+        return indptr, np.concatenate([*parts, np.empty(0, np.int64)])
 
     def _rows_of_answers(self, table: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Return the rows of answers (m, w), -1 for what stands for none."""
-        if self._ids is None:
-            if table.size and table.dtype.kind not in "iu":
-                raise TypeError(f"answers: values are {table.dtype}, not row numbers")
-            return np.ascontiguousarray(table, np.int64)
-        table, none = _ids.given_ids(table)
+        table, none = _ids.given_ids(table, "answers")
         rows = np.full(table.shape, -1, np.int64)
-        rows[~none] = self._rows_of(table[~none], "answers")
+        if self._ids is not None:
+            rows[~none] = self._rows_of(table[~none], "answers", masks=False)
+        elif table.dtype.kind != "i":
+            raise TypeError(f"answers: values are {table.dtype}, not row numbers")
+        else:
+            rows[~none] = table[~none]
         return rows
 
-    def _rows_of(self, ids: npt.ArrayLike, name: str) -> npt.NDArray[np.int64]:
-        """Return the rows of ids."""
-        if self._ids is None:
-            rows = _arrays.plain(ids, name)
-            if rows.size == 0:
-                return np.empty(0, np.int64)
-            if rows.dtype.kind not in "iu":
-                raise TypeError(f"{name}: values are {rows.dtype}, not row numbers")
-            if rows.min() < 0 or rows.max() >= len(self):
-                raise ValueError(
-                    f"{name}: row {rows[(rows < 0) | (rows >= len(self))][0]}; the vectors are 0 to {len(self) - 1}"
-                )
-            return np.ascontiguousarray(rows.reshape(-1), np.int64)
+    def _rows_of(self, ids: Any, name: str, *, masks: bool = True) -> npt.NDArray[np.int64]:
+        """Return the rows of ids; masks says that a mask could stand in their place."""
+        wanted = _ids.as_ids(ids, name)
+        if masks:
+            _forms.refuse_mask(wanted, name, len(self))
+        if self._ids is not None:
+            return _ids.rows_of_ids(self._ids, wanted, name, self._sorted)
+        rows = wanted.reshape(-1)
+        if rows.dtype.kind != "i" and rows.size:
+            raise TypeError(f"{name}: values are {rows.dtype}, not row numbers")
+        return _arrays._inside(rows.astype(np.int64, copy=False), name, len(self))
+
+    def _sorted(self) -> npt.NDArray[np.int64]:
+        """Return the rows in the order of their ids."""
         if self._sorter is None:
-            self._sorter = np.argsort(self._ids, kind="stable")
-        return _arrays.rows_of_ids(self._ids, ids, name, sorter=self._sorter)
+            self._sorter = np.argsort(self.ids, kind="stable")
+        return self._sorter
 
     def _named(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """Return the ids of rows, and those that stand for none where a row is negative."""
-        if self._ids is None:
-            return rows
-        named = self._ids[np.maximum(rows, 0)]
-        if (rows < 0).any():
-            named[rows < 0] = -1 if named.dtype.kind == "i" else ""
-        return named
+        return rows if self._ids is None else _ids.named(self._ids, rows)
 
     def _result(self, reply: dict[str, Any], out: dict[str, npt.NDArray[Any]], width: int) -> Result:
         rows, scores = out["ids"], out["scores"]
@@ -497,9 +524,8 @@ class Index:
         worker, _ = self._live()
         rows = np.empty((0, width), np.int64)
         records = np.empty(0, worker.records["certificate"])
-        return Result(
-            self._named(rows), np.empty((0, width), np.float32), True, 0.0, 1.0, (), rows, records, names_in(worker, {})
-        )
+        scores, names = np.empty((0, width), np.float32), names_in(worker, {})
+        return Result(self._named(rows), scores, 0.0, 1.0, (), rows, records, names, "")
 
     # Changes
 
@@ -518,7 +544,7 @@ class Index:
         progress
             As in `search`.
         """
-        more = _arrays.matrix(vectors, "vectors", self.dim)
+        more = _arrays.matrix(vectors, "vectors", self.dim, columns=self._columns)
         if not (fine := np.isfinite(more).all(axis=1)).all():
             row = int(np.argmin(fine))
             raise _worker.BadInput(f"vectors: row {row}: a value that is not finite", "vectors", row)
@@ -535,7 +561,9 @@ class Index:
                 raise ValueError(f"ids: shape {own.shape}, expected ({len(more)},), one for each new vector")
             if own.size and (own.dtype.kind == "U") != (self._ids.dtype.kind == "U"):
                 raise TypeError(f"ids: values are {own.dtype}, those of the index {self._ids.dtype}")
-            joined = _ids.checked_ids(np.concatenate([self._ids, own]), len(self) + len(more))
+            joined = self._ids
+            if own.size:
+                joined = _ids.checked_ids(_ids.joined_ids(self._ids, own), len(self) + len(more))
         if len(more) == 0:
             return
         if self._rows is None:
@@ -558,7 +586,7 @@ class Index:
         progress
             As in `search`.
         """
-        gone = np.unique(self._rows_of(np.atleast_1d(_arrays.plain(ids, "ids")), "ids"))
+        gone = np.unique(self._rows_of(ids if np.ndim(ids) else [ids], "ids"))
         if len(gone) == 0:
             return
         if len(gone) == len(self):
@@ -675,7 +703,7 @@ class Index:
             "device": text(device, "device"),
             **{key: value for key, value in given.items() if value is not None},
         }
-        self._path, self._rows, self._ids = name, None, None
+        self._path, self._rows, self._ids, self._columns = name, None, None, None
         self._start(progress, deadline)
         if self._ids is None and os.path.exists(name + _ids.SUFFIX):
             with np.load(name + _ids.SUFFIX, allow_pickle=False) as saved:
@@ -692,6 +720,7 @@ class Index:
     _closed = False
     _lock: tuple[int, threading.Lock] = (0, threading.Lock())
     _rows: npt.NDArray[np.float32] | None
+    _columns: _columns.Names
     _ids: npt.NDArray[Any] | None
 
     def close(self) -> None:
@@ -715,17 +744,17 @@ class Index:
         if self._rows is None and self._path is None:
             raise TypeError("index: its vectors are in the worker alone; save it, and open it there")
         rows = None if self._rows is None else np.asarray(self._rows)
-        return _restored, (self._settings, self._path, rows, self._ids)
+        return _restored, (self._settings, self._path, rows, self._ids, self._columns)
 
 
 def described(worker: _worker.Worker, reply: dict[str, Any], records: npt.NDArray[Any]) -> dict[str, Any]:
     """Return what results say beside their answers."""
     return {
-        "complete": bool(reply["complete"]),
         "took": reply["took_ms"] / 1e3,
         "saving": reply["saving"],
         "warnings": tuple(reply.get("warnings") or ()),
         "_records": records,
+        "_promise": reply["promise"],
         "_names": names_in(worker, reply),
     }
 
@@ -741,11 +770,15 @@ def names_in(worker: _worker.Worker, reply: dict[str, Any]) -> dict[str, list[st
 
 
 def _restored(
-    settings: dict[str, Any], path: str | None, rows: npt.NDArray[np.float32] | None, ids: npt.NDArray[Any] | None
+    settings: dict[str, Any],
+    path: str | None,
+    rows: npt.NDArray[np.float32] | None,
+    ids: npt.NDArray[Any] | None,
+    columns: _columns.Names = None,
 ) -> Index:
     """Return an index that was pickled."""
     index = Index.__new__(Index)
-    index._settings, index._path, index._ids = settings, path, ids
+    index._settings, index._path, index._ids, index._columns = settings, path, ids, columns
     index._rows = None if rows is None else shared_rows(rows, "vectors")
     index._start()
     return index

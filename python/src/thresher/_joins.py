@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, number, probability, text, whole
+from thresher._arguments import Deadline, Device, Method, Metric, flag, number, probability, text, whole
 from thresher._arrays import Vectors
 from thresher._knn import as_index
 from thresher._progress import Progress
@@ -49,7 +49,7 @@ def neighbours(
             fields[{"union": "symmetric", "mutual": "mutual"}[join]] = True
         reply, out = index._call("graph", fields, progress=progress, deadline=deadline)
         scores = out["scores"]
-        if distances:
+        if flag(distances, "distances"):
             scores = as_distances(scores, index.metric)
         return out["lims"], out["ids"], scores, reply["certificate"], index.metric
     finally:
@@ -237,7 +237,7 @@ def pairs(
         arrays: dict[str, npt.NDArray[Any]] = {}
         columns = len(index)
         if others is not None:
-            arrays["others"] = _arrays.matrix(others, "others", index.dim)
+            arrays["others"] = _arrays.matrix(others, "others", index.dim, columns=index._columns)
             columns = len(arrays["others"])
             if columns == 0:
                 raise ValueError("others: no rows; at least one is needed")

@@ -11,8 +11,10 @@ import numpy.typing as npt
 from thresher import _arrays, _scan, _worker
 from thresher._arguments import Deadline, Device, Method, Metric, metric_name, probability, seconds, text, whole
 from thresher._arrays import Vectors
+from thresher._columns import names_of
 from thresher._index import Index
 from thresher._progress import Progress
+from thresher._worker import DeadlineExceeded
 
 __all__ = ["as_index", "knn"]
 
@@ -50,8 +52,7 @@ def knn(
     delta : float
         Allowed probability that a query's answer is wrong.
     seed, device, progress, deadline
-        As in `Index` and `Index.search`. The deadline holds for building and search together;
-        `DeadlineExceeded` is raised if it passes before there is anything to return.
+        As in `Index` and `Index.search`. The deadline holds for building and search together.
 
     Returns
     -------
@@ -64,6 +65,9 @@ def knn(
     ------
     ValueError
         If an argument is wrong (`BadInput`); the message names it, and the row.
+    DeadlineExceeded
+        If the deadline passes before all answers are complete. Its ``result`` is a `Result` with the
+        best so far, whose ``complete`` says which answers are, or None if the search had not begun.
 
     Examples
     --------
@@ -73,16 +77,26 @@ def knn(
     [[1, 2]]
     """
     begun, limit = time.monotonic(), seconds(deadline)
-    wanted = once(rows := _arrays.matrix(queries, "queries", one=True), whole(k, "k"), text(method, "method"))
+    whole(k, "k")
+    columns = vectors._columns if isinstance(vectors, Index) else names_of(vectors, "vectors")
+    rows = _arrays.matrix(queries, "queries", one=True, columns=columns)
     if deadline is None and not progress and seed is None and device in ("auto", "cpu") and method in _EXACT:
-        found = _scanned(rows, vectors, k, metric_name(metric), delta)
+        found = _scanned(rows, vectors, k, metric, delta)
         if found is not None:
             return found
+    wanted = once(rows, k, method)
     index, own = as_index(vectors, metric, once=wanted, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
         if limit is not None:
             limit = max(limit - (time.monotonic() - begun), 1e-3)
         result = index.search(rows, k, method=method, delta=delta, progress=progress, deadline=limit)
+        partial = len(result) - int(np.count_nonzero(result.complete))
+        if partial:
+            late = DeadlineExceeded(
+                f"deadline: it stopped {partial} of {len(result)} answers; the result of this error has what was found"
+            )
+            late.result = result
+            raise late
         return result.scores, result.ids
     finally:
         if own:
@@ -94,7 +108,7 @@ _EXACT = ("auto", "exact", "certain")
 
 
 def _scanned(
-    queries: npt.NDArray[np.float32], vectors: Any, k: int, metric: str, delta: float
+    queries: npt.NDArray[np.float32], vectors: Any, k: int, metric: Any, delta: float
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]] | None:
     """Return the answers by a scan in this process, None if the worker should answer or refuse."""
     probability(delta, "delta")
@@ -107,7 +121,7 @@ def _scanned(
         return None
     if not _scan.pays(len(queries), n, dim, min(k, n), _worker.shared(vectors)):
         return None
-    found = _scan.scan(queries, np.asarray(vectors), min(k, n), metric)
+    found = _scan.scan(queries, np.asarray(vectors), min(k, n), metric_name(metric))
     return found if found is None or k <= n else _scan.padded(*found, k)
 
 
@@ -123,6 +137,8 @@ def as_index(
     return Index(vectors, metric="ip" if metric is None else metric, _once=once, **settings), True
 
 
-def once(queries: npt.NDArray[Any], k: Any, method: str) -> dict[str, Any]:
+def once(queries: Any, k: Any, method: str) -> dict[str, Any]:
     """Return what an index that answers these queries and no others is searched for."""
-    return {"queries": len(queries), "k": 0 if k is None else whole(k, "k"), "method": method}
+    first = queries[0] if isinstance(queries, (list, tuple, np.ndarray)) and len(queries) else queries
+    count = 1 if np.isscalar(first) else len(queries) if hasattr(queries, "__len__") else 0
+    return {"queries": count, "k": 0 if k is None else whole(k, "k"), "method": text(method, "method")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,10 +20,27 @@ class _Certified:
     scores: npt.NDArray[np.float32]
     took: float
     saving: float
-    complete: bool
     warnings: tuple[str, ...]
     _records: npt.NDArray[Any]
     _names: dict[str, list[str]]
+    _promise: str
+
+    @cached_property
+    def complete(self) -> npt.NDArray[np.bool_]:
+        """Which answers are complete, bool (m,): False where a deadline stopped the search."""
+        return np.asarray(self._records["stopped_by"] == self._names["stopped_by"].index("done"))
+
+    @property
+    def guarantees(self) -> npt.NDArray[np.str_]:
+        """What is promised of each answer, (m,): the column ``guarantee`` of ``certificates``."""
+        return np.asarray(self.certificates["guarantee"])
+
+    def _say_if_partial(self) -> None:
+        """Warn whoever takes the answers without asking which are complete."""
+        partial = len(self._records) - int(np.count_nonzero(self.complete))
+        if partial:
+            text = f"the deadline stopped {partial} of {len(self._records)} answers; the result's complete says which"
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
 
     @cached_property
     def certificates(self) -> npt.NDArray[Any]:
@@ -32,7 +50,8 @@ class _Certified:
 
         ========================  ==================================================================
         ``method``                how the answer was found: ``exact``, ``certain``, ``adaptive``, ..
-        ``guarantee``             ``exact``, ``certain``, ``probabilistic`` or ``heuristic``
+        ``guarantee``             ``exact``, ``certain``, ``probabilistic`` or ``heuristic``; ``bound``
+                                  if the search was stopped, whatever the method
         ``law``                   what a probability rests on, ``""`` for other guarantees
         ``delta``                 allowed failure probability, 0 where none is needed
         ``epsilon``               allowed gap in score units
@@ -72,13 +91,9 @@ class _Certified:
         lines = [answers]
         if count:
             c = self.certificates
-            kinds, counts = np.unique(c["guarantee"], return_counts=True)
-            lines.append(
-                "guarantee  "
-                + ", ".join(_promise(str(g), int(x), count, c) for g, x in zip(kinds, counts, strict=True))
-            )
+            lines.append("guarantee  " + self._promise)
             lines.append("method     " + ", ".join(np.unique(c["method"]).tolist()))
-            partial = int((c["stopped_by"] != "done").sum())
+            partial = count - int(np.count_nonzero(self.complete))
             if partial:
                 lines.append(f"partial    {partial} of {count} were stopped early and hold the best so far")
             if self.saving >= 1.05:
@@ -103,8 +118,12 @@ class Result(_Certified):
         number. Where a query has fewer than k answers, -1, or ``""`` if ids are strings.
     scores : ndarray of float32 (m, k)
         Inner products, cosines, or for metric ``l2`` squared distances; NaN where there is no answer.
-    complete : bool
-        Whether no answer was stopped by a deadline.
+    complete : bool ndarray (m,)
+        Which answers are complete; False where a deadline stopped the search.
+    guarantees : str ndarray (m,)
+        ``exact``, ``certain``, ``probabilistic`` or ``heuristic``; ``bound`` of an answer that is not
+        complete: no vector that is left out scores above the greater of its ``open_bound`` and its
+        last score.
     took : float
         Seconds in the search.
     saving : float
@@ -117,15 +136,16 @@ class Result(_Certified):
 
     ids: npt.NDArray[Any]
     scores: npt.NDArray[np.float32]
-    complete: bool
     took: float
     saving: float
     warnings: tuple[str, ...]
     _rows: npt.NDArray[np.int64] = field(repr=False)
     _records: npt.NDArray[Any] = field(repr=False)
     _names: dict[str, list[str]] = field(repr=False)
+    _promise: str = field(repr=False)
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        self._say_if_partial()
         yield self.scores
         yield self.ids
 
@@ -164,7 +184,7 @@ class RangeResult(_Certified):
         Row numbers (int64), or the ids that the index was given.
     limited : bool ndarray (m,)
         Queries of which ``limit`` left vectors out.
-    complete, took, saving, warnings, certificates
+    complete, guarantees, took, saving, warnings, certificates
         As of `Result`.
     """
 
@@ -172,14 +192,15 @@ class RangeResult(_Certified):
     scores: npt.NDArray[np.float32]
     ids: npt.NDArray[Any]
     limited: npt.NDArray[np.bool_]
-    complete: bool
     took: float
     saving: float
     warnings: tuple[str, ...]
     _records: npt.NDArray[Any] = field(repr=False)
     _names: dict[str, list[str]] = field(repr=False)
+    _promise: str = field(repr=False)
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        self._say_if_partial()
         yield self.lims
         yield self.scores
         yield self.ids
@@ -190,17 +211,6 @@ class RangeResult(_Certified):
     def summary(self) -> str:
         """Return a few lines on guarantee, work and time."""
         return self._summary(f"queries    {len(self)}, {len(self.ids)} answers in all")
-
-
-def _promise(guarantee: str, some: int, count: int, c: npt.NDArray[Any]) -> str:
-    of = "" if some == count else f" ({some} of {count})"
-    if guarantee in ("exact", "certain"):
-        return f"{guarantee}{of}: none wrong"
-    if guarantee == "probabilistic":
-        mine = c[c["guarantee"] == guarantee]
-        laws = ", ".join(np.unique(mine["law"]).tolist())
-        return f"probabilistic ({laws}){of}: each wrong with probability at most {mine['delta'].max():g}"
-    return f"{guarantee}{of}"
 
 
 def _decode(records: npt.NDArray[Any], names: dict[str, list[str]]) -> npt.NDArray[Any]:

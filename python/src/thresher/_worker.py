@@ -26,13 +26,16 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from thresher import _binary, _memory, _segments
 from thresher._segments import empty, shared
+
+if TYPE_CHECKING:
+    from thresher._result import Result
 
 __all__ = [
     "BadInput",
@@ -129,7 +132,16 @@ class DeviceMissing(WorkerError):
 
 
 class DeadlineExceeded(TimeoutError):
-    """The deadline passed before there was anything to return."""
+    """The deadline passed before the answers were complete.
+
+    Attributes
+    ----------
+    result : Result or None
+        What `knn` had found until then; ``result.complete`` says which answers are complete. None if
+        there was nothing to return, and from other calls.
+    """
+
+    result: Result | None = None
 
 
 def _error(e: Mapping[str, Any]) -> BaseException:

@@ -18,6 +18,7 @@ from thresher import _arrays
 from thresher._arguments import Device, Method
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
+from thresher._knn import once
 
 __all__ = ["recommend", "topk"]
 
@@ -68,18 +69,27 @@ def topk(
     own = not isinstance(items, Index)
     if not own and item_norms is not None:
         raise ValueError("item_norms: with an Index; build it from items / item_norms")
-    index = items if not own else Index(_divided(items, item_norms), device=device)
+    index = items if not own else Index(_divided(items, item_norms), device=device, _once=once(query, k, method))
     try:
         allowed = None
         if filter_items is not None:
             allowed = np.ones(len(index), bool)
-            allowed[index._rows_of(np.atleast_1d(np.asarray(filter_items, np.int64)), "filter_items")] = False
-        result = index.search(query, k, method=method, delta=delta, exclude=filter_query_items, filter=allowed)
+            allowed[index._rows_of(filter_items if np.ndim(filter_items) else [filter_items], "filter_items")] = False
+        result = index.search(query, k, method=method, delta=delta, exclude=_seen(filter_query_items), filter=allowed)
         scores = np.where(result.rows < 0, np.float32(NOTHING), result.scores)
         return result.rows.astype(np.int32), scores
     finally:
         if own:
             index.close()
+
+
+def _seen(items: Lists | None) -> Lists | None:
+    """Return the items that users have seen; implicit takes all that a matrix stores, zeros too."""
+    if items is None or not hasattr(items, "tocsr"):
+        return items
+    csr = items.tocsr(copy=True)
+    csr.data[:] = 1
+    return csr
 
 
 def _divided(items: Vectors, norms: npt.ArrayLike | None) -> npt.NDArray[np.float32]:

@@ -178,7 +178,7 @@ class _Searching:
             step = max(1, CHUNK // width)
             for first in range(0, len(open_), step):
                 part = open_[first : first + step]
-                own = (np.arange(len(part) + 1), part) if selves else None
+                own = part[:, np.newaxis] if selves else None
                 result = index.search(queries[part], width, method=self.method, exclude=own)
                 exact = self._distances(queries, np.repeat(part, width), result.ids.reshape(-1))
                 exact = exact.reshape(len(part), width)

@@ -7,7 +7,7 @@ import { bytes, count, figure, plural, score, share } from "./number.js";
 export function explain(c, looks, found, metric) {
   const parts = [
     ["Promise", promise(c, found)],
-    ["Read", read(c)],
+    ["Read", read(c, looks.length)],
     ["How", how(c, looks[0])],
   ];
   if (c.stopped_by !== "done") parts.unshift(["Incomplete", stopped(c, metric)]);
@@ -17,8 +17,9 @@ export function explain(c, looks, found, metric) {
 function promise(c, found) {
   const best = found === 1 ? "This is the best row" : `These are the ${count(found)} best rows`;
   const gap = c.epsilon > 0 ? `, or at most ${figure(c.epsilon)} below them` : "";
-  if (c.stopped_by !== "done") return "None beyond the bound above: these are the best of the rows scanned.";
   switch (c.guarantee) {
+    case "bound":
+      return "None beyond the bound above: these are the best of the rows scanned.";
     case "exact":
       return `Exact. ${best}: every row was scored in full.`;
     case "certain":
@@ -53,11 +54,16 @@ function ground(law) {
   }
 }
 
-function read(c) {
+// read says how many coordinates were read, and why if there were more than a dense scan of the rows allowed reads.
+function read(c, looks) {
   if (c.pulls === undefined) return "Shown only with a write token: it depends on the collection’s secret seed.";
   const scored = `${plural(c.rows_scored, "row")} ${c.rows_scored === 1 ? "was" : "were"} scored in full.`;
   if (c.pulls > c.dense_pulls)
-    return `${count(c.pulls)} coordinates: more than the ${count(c.dense_pulls)} of the rows the filter allows, because neighbouring rows were read too (${bytes(c.bytes)}). ${scored}`;
+    return `${count(c.pulls)} coordinates: more than the ${count(c.dense_pulls)} of the rows that may be returned, because ${
+      looks > 0
+        ? "looks read the codes of 64 rows together, and a code can have more coordinates than its row"
+        : "a dense scan reads the others too"
+    } (${bytes(c.bytes)}). ${scored}`;
   if (c.pulls === c.dense_pulls)
     return `All ${count(c.pulls)} coordinates, as a dense scan does (${bytes(c.bytes)}). ${scored}`;
   const less = c.pulls > 0 ? `, ${figure(c.dense_pulls / c.pulls)} times fewer` : "";

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"thresher/batch"
+	"thresher/tasks"
 )
 
 // certificate explains the certificate of the first question that has one.
@@ -24,7 +25,7 @@ func (p *printer) certificate(r *Report) {
 func (p *printer) explain(r *Report, c *batch.Certificate) {
 	field := func(name string, value any, meaning string) { p.line("%-10s %-14v %s", name, value, meaning) }
 	field("method", c.Method, methodMeaning(c.Method))
-	field("guarantee", c.Guarantee, guaranteeMeaning(c, r.K))
+	field("guarantee", c.Guarantee, tasks.Promise(c, r.K))
 	if c.Law != "" {
 		field("law", c.Law, lawMeaning(c.Law))
 	}
@@ -59,16 +60,6 @@ func methodMeaning(m batch.Method) string {
 		return "the dense scan: every coordinate of every comment is read"
 	}
 	return "see docs/guarantee.md"
-}
-
-func guaranteeMeaning(c *batch.Certificate, k int) string {
-	switch c.Guarantee {
-	case batch.GuaranteeProbabilistic:
-		return fmt.Sprintf("these are the true %d best with probability at least %g", k, 1-c.Delta)
-	case batch.GuaranteeHeuristic:
-		return "no promise"
-	}
-	return fmt.Sprintf("these are the true %d best, beyond chance", k)
 }
 
 func lawMeaning(l batch.Law) string {

@@ -150,5 +150,5 @@ func (t *tour) search(ctx context.Context, req batch.Request) (*batch.Response, 
 	if err != nil {
 		return nil, err
 	}
-	return resp, ctx.Err()
+	return resp, nil
 }

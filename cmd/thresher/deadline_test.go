@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"thresher/batch"
+	"thresher/dataset"
+)
+
+// resultsIn reads a file of answers.
+func resultsIn(t *testing.T, path string) (all []dataset.Result) {
+	t.Helper()
+	r, err := dataset.OpenResults(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		x, err := r.Next()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, x)
+	}
+}
+
+// TestFilesSayWhatIsComplete: every form that answers are written in says of each whether it is
+// complete and what it is promised, with a deadline or without; the other forms are refused.
+func TestFilesSayWhatIsComplete(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 32), vectorFile(t, dir, "q.npy", 2, 40, 32)
+	for _, form := range []string{"jsonl", "npz", "parquet"} {
+		for deadline, code := range map[string]int{"1ns": exitDeadline, "10m": exitOK} {
+			out := filepath.Join(dir, deadline+"."+form)
+			r := thresher(t, "search", "--metric", "ip", "--atoms", atoms, "--queries", queries, "--chunk", "16", "--deadline", deadline, "--method", "exact", "--out", out)
+			r.wantCode(t, code)
+			if says := strings.Contains(r.err, "none wrong"); says != (code == exitOK) || strings.Contains(r.err, "bound: stopped early") == says {
+				t.Errorf("%s %s: the summary says\n%s", form, deadline, r.err)
+			}
+			got := resultsIn(t, out)
+			if len(got) != 40 {
+				t.Fatalf("%s %s: %d answers", form, deadline, len(got))
+			}
+			for _, a := range got {
+				want := batch.GuaranteeExact
+				if code == exitDeadline {
+					want = batch.GuaranteeBound
+				}
+				if a.Partial != (code == exitDeadline) || a.Guarantee != string(want) || a.Exact == a.Partial {
+					t.Fatalf("%s %s, query %d: partial %v, guarantee %q, exact %v", form, deadline, a.Query, a.Partial, a.Guarantee, a.Exact)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"r.ivecs", "r.ibin", "r.neighbors.ibin"} {
+		r := thresher(t, "search", "--metric", "ip", "--atoms", atoms, "--queries", queries, "--deadline", "10m", "--out", filepath.Join(dir, name))
+		r.wantCode(t, exitInput)
+		if !strings.Contains(r.err, "cannot say which; write .jsonl, .npz or .parquet") {
+			t.Error(r.err)
+		}
+	}
+}
+
+// TestCertifyKeepsUnfinished: where the deadline stopped a search, certify keeps the answer as it was.
+func TestCertifyKeepsUnfinished(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 32), vectorFile(t, dir, "q.npy", 2, 40, 32)
+	right := filepath.Join(dir, "right.npz")
+	thresher(t, "search", "--metric", "ip", "--atoms", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", right).wantCode(t, exitOK)
+	for _, form := range []string{"jsonl", "npz"} {
+		out := filepath.Join(dir, "proven."+form)
+		r := thresher(t, "certify", "--metric", "ip", "--atoms", atoms, "--queries", queries, "--answers", right, "--deadline", "1ns", "--out", out)
+		r.wantCode(t, exitDeadline)
+		for _, text := range []string{"40 answers are kept as they were", "unknown, as no search was finished in time", "40 of 40 answers unproven", "bound: stopped early"} {
+			if !strings.Contains(r.err, text) {
+				t.Errorf("the summary lacks %q:\n%s", text, r.err)
+			}
+		}
+		want, got := resultsIn(t, right), resultsIn(t, out)
+		for j := range want {
+			if !slices.Equal(got[j].IDs, want[j].IDs) || !slices.Equal(got[j].Scores, want[j].Scores) || !got[j].Partial || got[j].Guarantee != "bound" {
+				t.Fatalf("query %d: %+v, given %+v", j, got[j], want[j])
+			}
+		}
+	}
+	// What is kept breaks no promise: its bound holds for it.
+	thresher(t, "verify", "--metric", "ip", "--atoms", atoms, "--queries", queries, "-k3", "--answers", filepath.Join(dir, "proven.jsonl")).wantCode(t, exitOK)
+}
+
+// TestResumeOfUnmarkedAnswers: answers that an earlier version stopped, and wrote without a mark, are not
+// taken over; complete ones are.
+func TestResumeOfUnmarkedAnswers(t *testing.T) {
+	const former = `{"queries":8,"partial":%d,"methods":{"exact":8},"guarantees":{"exact":8}}`
+	if _, err := readTally(fmt.Appendf(nil, former, 3)); err == nil || !strings.Contains(err.Error(), "stopped 3 of the answers") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := readTally(fmt.Appendf(nil, former, 0)); err != nil {
+		t.Error(err)
+	}
+	if _, err := readTally([]byte(`{"queries":8,"partial":3,"guarantees":{"exact":5,"bound":3}}`)); err != nil {
+		t.Error(err)
+	}
+}

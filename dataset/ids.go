@@ -1,0 +1,42 @@
+package dataset
+
+import (
+	"strconv"
+	"strings"
+)
+
+// CheckIDs refuses ids that are numbers throughout, of which one has a point or an exponent, or is
+// negative: floats stand for several integers from 2^53 on, and -1 stands for none where answers are
+// padded. ids are those of a column, by row; a column with another text has texts for ids, whatever
+// they look like. The error, a *Error, names file, row and id.
+func CheckIDs(file string, ids []string) error {
+	float, negative := -1, -1
+	for i, id := range ids {
+		switch {
+		case isWhole(id):
+		case strings.HasPrefix(id, "-") && isWhole(id[1:]):
+			if negative < 0 {
+				negative = i
+			}
+		case isNumber(id) && strings.ContainsAny(id, ".eE"):
+			if float < 0 {
+				float = i
+			}
+		default:
+			return nil
+		}
+	}
+	switch {
+	case float >= 0:
+		return failAt(file, int64(float), -1, "id %.40s is a float, which can be a number, or an id that a float64 rounds from 2^53 on; ids are integers from 0 on, or texts", ids[float])
+	case negative >= 0:
+		return failAt(file, int64(negative), -1, "id %.40s is negative; ids are integers from 0 on, or texts: -1 stands for none in answers", ids[negative])
+	}
+	return nil
+}
+
+// isWhole reports whether id is an integer of 64 bits without a sign, as an id is written.
+func isWhole(id string) bool {
+	x, err := strconv.ParseUint(id, 10, 64)
+	return err == nil && strconv.FormatUint(x, 10) == id
+}

@@ -1,0 +1,93 @@
+"""A worker that dies during a call: the call is repeated once. And what a script leaves on the screen."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import thresher
+from conftest import best
+from thresher import _memory, _worker
+
+pytestmark = pytest.mark.skipif(not _memory.LINUX, reason="kills processes by signal 9")
+
+
+def killing(times):
+    """Return a progress function that kills the worker of the first calls, and what it killed."""
+    killed = []
+
+    def progress(*_):
+        process = _worker.get().process
+        if len(killed) < times and process not in killed:
+            os.kill(process, signal.SIGKILL)
+            killed.append(process)
+
+    return progress, killed
+
+
+@pytest.fixture(scope="module")
+def many(queries):
+    return np.tile(queries, (400, 1))
+
+
+def test_a_search_is_repeated_once(vectors, queries, many, caplog):
+    index = thresher.Index(vectors, metric="ip")
+    progress, killed = killing(1)
+    found = index.search(many, 3, method="exact", progress=progress)
+    assert len(killed) == 1
+    want, _ = best(queries, vectors, 3)
+    np.testing.assert_array_equal(found.ids, np.tile(want, (400, 1)))
+    assert any("search is repeated" in r.getMessage() for r in caplog.records)
+
+
+def test_a_second_death_is_told(vectors, many):
+    index = thresher.Index(vectors, metric="ip")
+    progress, killed = killing(2)
+    with pytest.raises(thresher.WorkerDied, match="signal 9"):
+        index.search(many, 3, method="exact", progress=progress)
+    assert len(killed) == 2
+    assert index.search(vectors[:1], 1).ids.shape == (1, 1)  # the next call starts another
+
+
+def test_an_index_that_has_no_rows_left_tells_of_the_death(vectors, many):
+    index = thresher.Index(vectors, metric="ip")
+    index._rows = None  # as that of an index whose vectors only the worker has
+    progress, killed = killing(1)
+    with pytest.raises(thresher.WorkerDied, match="signal 9"):
+        index.search(many, 3, method="exact", progress=progress)
+    assert len(killed) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "thresher.knn(x[:300], x, 10, metric='ip')",
+        "thresher.Index(x, metric='ip').search(x[:300], 10)",
+        "with thresher.Index(x, metric='ip') as index: index.search(x[:300], 10)",
+    ],
+)
+def test_a_script_that_ends_writes_nothing(text):
+    program = textwrap.dedent("""
+        import numpy as np, thresher
+        x = np.random.default_rng(0).standard_normal((20_000, 32), dtype=np.float32)
+    """)
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", program + text], capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_worker_s_errors_are_for_programs_that_log():
+    """Python shows what nobody handles on the screen, unless the library has a handler that shows nothing."""
+    program = """
+import logging, thresher
+logging.getLogger("thresher.worker").error("of the worker")
+logging.basicConfig()
+logging.getLogger("thresher.worker").error("logged")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert "of the worker" not in done.stderr
+    assert "logged" in done.stderr
