@@ -99,8 +99,8 @@ func (c *call) build(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.Once != nil && o.Basis == collection.Rotated {
-		if o.NoCodes, err = c.scans(ctx, f.Once, f.Device, len(rows)/dim, dim, o.Metric); err != nil {
+	if f.Once != nil {
+		if err := c.choose(ctx, f.Once, f.Device, len(rows)/dim, dim, &o); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -114,20 +114,25 @@ type once struct {
 	Method  batch.Method `json:"method"`
 }
 
-// scans reports whether n rows of dim columns, searched once on a device, are scanned as they lie.
-func (c *call) scans(ctx context.Context, o *once, device string, n, dim int, metric collection.Metric) (bool, error) {
-	if o.Queries < 0 || o.K < 0 {
-		return false, wrong("once", "%d queries and k = %d, at least 0", o.Queries, o.K)
+// choose leaves the codes out of the options of a build if n rows of dim columns, searched once on a device, are
+// scanned as they lie.
+func (c *call) choose(ctx context.Context, x *once, device string, n, dim int, o *collection.Options) error {
+	if x.Queries < 0 || x.K < 0 {
+		return wrong("once", "%d queries and k = %d, at least 0", x.Queries, x.K)
 	}
-	req := batch.Request{Method: o.Method, K: o.K}
-	if o.Method == batch.Exact || c.s.o.Costs == nil {
-		return o.Method == batch.Exact, nil
+	if o.Basis != collection.Rotated {
+		return nil
+	}
+	if o.NoCodes = x.Method == batch.Exact; o.NoCodes || c.s.o.Costs == nil {
+		return nil
 	}
 	costs, err := c.s.o.Costs(ctx, device)
 	if costs == nil || err != nil {
-		return false, err
+		return err
 	}
-	return !req.BuildingPays(n, dim, metric, o.Queries, costs), nil
+	req := batch.Request{Method: x.Method, K: x.K}
+	o.NoCodes = !req.BuildingPays(n, dim, o.Metric, x.Queries, costs)
+	return nil
 }
 
 // vectors returns the matrix of this name, in place if it is shared memory or a file, and the

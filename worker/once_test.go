@@ -51,6 +51,31 @@ func TestOnce(t *testing.T) {
 			t.Errorf("once %v: ids: %s", x.once, d)
 		}
 	}
+	for method, plain := range map[string]bool{"auto": true, "exact": true, "adaptive": false} {
+		var reply searched
+		r := c.must(&reply, "knn", object{"metric": "ip", "device": "cpu", "k": k, "method": method}, floats("vectors", n, dim, rows), floats("queries", m, dim, queries))
+		if got := slices.Equal(reply.Plans, []string{"dense, no building"}); got != plain || reply.K != k || !reply.Complete {
+			t.Errorf("knn by %s: %+v", method, reply)
+		}
+		if d := cmp.Diff(want, r.bytes["ids"]); d != "" {
+			t.Errorf("knn by %s: ids: %s", method, d)
+		}
+	}
+	for argument, bad := range map[string]object{"handle": {"k": k, "handle": 7}, "metric": {"k": k, "metric": "x"}, "k": {"k": -1}, "limit": {"k": k, "limit": 3}} {
+		if _, given := bad["metric"]; !given {
+			bad["metric"] = "ip"
+		}
+		bad["device"] = "cpu"
+		if r := c.call("knn", bad, floats("vectors", n, dim, rows), floats("queries", m, dim, queries)); r.Error == nil || r.Error.Argument != argument {
+			t.Errorf("knn of %v: %+v", bad, r.Error)
+		}
+	}
+	if r := c.call("knn", object{"metric": "ip", "device": "cpu", "k": k}, floats("vectors", n, dim, rows), floats("queries", m, dim/2, queries[:m*dim/2])); r.Error == nil || r.Error.Argument != "queries" {
+		t.Errorf("knn of short queries: %+v", r.Error)
+	}
+	if len(c.child.shelf.by) != 5 {
+		t.Errorf("%d collections are left, 5 were built", len(c.child.shelf.by))
+	}
 	if device != "cpu" {
 		t.Errorf("costs of device %q", device)
 	}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thresher
-from thresher import _knn, _scan
+from thresher import _knn, _scan, _worker
 
 
 def drawn(rng, kind, n, d):
@@ -73,7 +73,7 @@ def test_knn_scans_few_queries_itself(monkeypatch, vectors, queries):
         raise AssertionError("the worker was asked")
 
     right = thresher.knn(queries[:3], vectors, 4, metric="ip", seed=1)
-    monkeypatch.setattr(_knn, "as_index", worker)
+    monkeypatch.setattr(_worker, "get", worker)
     for method in ("auto", "exact", "certain"):
         found = thresher.knn(queries[:3], vectors, 4, metric="ip", method=method)
         np.testing.assert_array_equal(found[1], right[1])
@@ -85,6 +85,38 @@ def test_knn_scans_few_queries_itself(monkeypatch, vectors, queries):
             thresher.knn(queries[:1], vectors, 4, metric="ip", **given)
     with pytest.raises(ValueError, match="delta"):
         thresher.knn(queries[:1], vectors, 4, metric="ip", delta=2.0)
+
+
+def test_one_call_of_the_worker(monkeypatch, vectors, queries):
+    """The worker's call for all of it answers and refuses as an index does."""
+    monkeypatch.setattr(_scan, "pays", lambda *_: False)
+    asked = []
+    worker = _worker.get()
+    call = worker.call
+
+    def noted(op, *rest, **more):
+        asked.append(op)
+        return call(op, *rest, **more)
+
+    monkeypatch.setattr(worker, "call", noted)
+    for method in ("auto", "certain", "adaptive"):
+        with thresher.Index(vectors, metric="cosine", seed=3) as index:
+            want = index.search(queries, 6, method="adaptive" if method == "adaptive" else "exact")
+        asked.clear()
+        scores, ids = thresher.knn(queries, vectors, 6, metric="cosine", method=method, seed=3)
+        assert asked == ["knn"]
+        np.testing.assert_array_equal(ids, want.ids)
+        np.testing.assert_array_equal(scores, want.scores)
+    scores, ids = thresher.knn(queries, vectors[:2], 4, metric="ip")
+    assert ids.shape == (30, 4) and (ids[:, 2:] == -1).all() and np.isnan(scores[:, 2:]).all()
+    wrong = vectors.copy()
+    wrong[11, 5] = np.nan
+    with pytest.raises(thresher.BadInput, match=r"vectors: row 11"):
+        thresher.knn(queries, wrong, 4, metric="ip")
+    with pytest.raises(thresher.BadInput, match="queries"):
+        thresher.knn(wrong[11:12], vectors, 4, metric="ip")
+    with pytest.raises(ValueError, match="method"):
+        thresher.knn(queries, vectors, 4, metric="ip", method="fast")
 
 
 def test_pays_for_few():

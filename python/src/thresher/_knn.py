@@ -8,8 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _scan, _worker
-from thresher._arguments import Deadline, Device, Method, Metric, metric_name, probability, seconds, text, whole
+from thresher import _arrays, _devices, _scan, _worker
+from thresher._arguments import (
+    Deadline,
+    Device,
+    Method,
+    Metric,
+    explained,
+    metric_name,
+    probability,
+    renamed,
+    seconds,
+    text,
+    whole,
+)
 from thresher._arrays import Vectors
 from thresher._columns import names_of
 from thresher._index import Index
@@ -77,13 +89,14 @@ def knn(
     [[1, 2]]
     """
     begun, limit = time.monotonic(), seconds(deadline)
-    whole(k, "k")
+    k = whole(k, "k")
     columns = vectors._columns if isinstance(vectors, Index) else names_of(vectors, "vectors")
     rows = _arrays.matrix(queries, "queries", one=True, columns=columns)
-    if deadline is None and not progress and seed is None and device in ("auto", "cpu") and method in _EXACT:
-        found = _scanned(rows, vectors, k, metric, delta)
-        if found is not None:
-            return found
+    if deadline is None and not progress and _as_they_lie(rows, vectors):
+        settings = {"device": text(device, "device"), "method": text(method, "method"), "delta": delta}
+        if seed is not None:
+            settings["seed"] = whole(seed, "seed", 0)
+        return _in_one_call(rows, vectors, k, metric_name(metric), settings)
     wanted = once(rows, k, method)
     index, own = as_index(vectors, metric, once=wanted, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
@@ -103,26 +116,41 @@ def knn(
             index.close()
 
 
-# Methods that a scan answers.
-_EXACT = ("auto", "exact", "certain")
+# Methods and devices for which a scan answers.
+_EXACT, _HERE = ("auto", "exact", "certain"), ("auto", "cpu")
 
 
-def _scanned(
-    queries: npt.NDArray[np.float32], vectors: Any, k: int, metric: Any, delta: float
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]] | None:
-    """Return the answers by a scan in this process, None if the worker should answer or refuse."""
-    probability(delta, "delta")
-    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or not vectors.dtype.isnative:
-        return None
-    if vectors.ndim != 2 or not vectors.flags.c_contiguous or len(vectors) == 0 or len(queries) == 0:
-        return None
-    n, dim = vectors.shape
-    if queries.shape[1] != dim or dim == 0 or isinstance(vectors, np.ma.MaskedArray):
-        return None
-    if not _scan.pays(len(queries), n, dim, min(k, n), _worker.shared(vectors)):
-        return None
-    found = _scan.scan(queries, np.asarray(vectors), min(k, n), metric_name(metric))
-    return found if found is None or k <= n else _scan.padded(*found, k)
+def _as_they_lie(queries: npt.NDArray[np.float32], vectors: Any) -> bool:
+    """Tell whether vectors need no conversion, and there is something to search."""
+    if not isinstance(vectors, np.ndarray) or isinstance(vectors, np.ma.MaskedArray) or vectors.dtype != np.float32:
+        return False
+    if vectors.ndim != 2 or not vectors.flags.c_contiguous or not vectors.dtype.isnative:
+        return False
+    return vectors.size > 0 and len(queries) > 0 and queries.shape[1] == vectors.shape[1]
+
+
+def _in_one_call(
+    queries: npt.NDArray[np.float32], vectors: npt.NDArray[np.float32], k: int, metric: str, settings: dict[str, Any]
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Return the answers, of a scan here or of a worker that builds, searches and frees."""
+    probability(settings["delta"], "delta")
+    m, (n, dim) = len(queries), vectors.shape
+    most = min(k, n)
+    scores: npt.NDArray[np.float32]
+    ids: npt.NDArray[np.int64]
+    found = None
+    here = settings["method"] in _EXACT and settings["device"] in _HERE and "seed" not in settings
+    if here and _scan.pays(m, n, dim, most, _worker.shared(vectors)):
+        found = _scan.scan(queries, np.asarray(vectors), most, metric)
+    if found is None:
+        worker = _worker.get()
+        with renamed(), explained():
+            fields = {"metric": metric, "k": k, **settings}
+            reply, out = worker.call("knn", fields, {"vectors": vectors, "queries": queries})
+        _devices.warn_unused(worker, reply.get("gpu_unused", ()))
+        found = out["scores"], out["ids"]
+    scores, ids = found
+    return (scores, ids) if k <= n else _scan.padded(scores, ids, k)
 
 
 def as_index(

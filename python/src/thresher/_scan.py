@@ -19,10 +19,10 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
-# What calls cost in ns, roughly, on one core of an AMD EPYC 9004: two calls of the worker; a coordinate that is copied
+# What calls cost in ns, roughly, on one core of an AMD EPYC 9004: a call of the worker; a coordinate that is copied
 # to where it reads, with the pages that this takes; a product of numpy more than of the worker, and a product's
 # test; a vector that is scored here, and each coordinate of it.
-_CALLS, _COPY, _PRODUCT, _TEST, _SCORE, _COORDINATE = 500e3, 1.3, 0.007, 0.5, 300, 4
+_CALL, _COPY, _PRODUCT, _TEST, _SCORE, _COORDINATE = 400e3, 1.3, 0.007, 0.5, 300, 4
 
 # Bytes of the blocks of rows whose products and norms are computed one after the other, so that a cache has them: for
 # one query, for few, of which OpenBLAS multiplies small matrices without copying them, and for more queries.
@@ -44,7 +44,7 @@ _SUBNORMAL = np.full(1, 2.0**-149, np.float32)
 
 def pays(queries: int, rows: int, dim: int, k: int, shared: bool) -> bool:
     """Tell whether a scan here is expected to take less than handing the vectors to the worker."""
-    handing = _CALLS + (0 if shared else _COPY * rows * dim)
+    handing = _CALL + (0 if shared else _COPY * rows * dim)
     scan = rows * (_PRODUCT * dim / _CORES + _TEST) + k * (_SCORE + _COORDINATE * dim)
     return queries * scan < handing
 
