@@ -13,6 +13,8 @@ def drawn(rng, kind, n, d):
     rows = rng.standard_normal((n, d), dtype=np.float32)
     if kind == "norms":
         rows *= np.exp2(rng.integers(-24, 24, (n, 1))).astype(np.float32)
+    if kind == "near ties":  # which float32 products cannot order
+        return rows[0] + rng.standard_normal((n, d), dtype=np.float32) * np.float32(1e-5)
     if kind == "offset":
         rows += 3
     if kind == "copies":
@@ -26,7 +28,9 @@ def drawn(rng, kind, n, d):
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
-@pytest.mark.parametrize("kind", ["normal", "counts", "norms", "offset", "copies", "zeros", "negative zeros"])
+@pytest.mark.parametrize(
+    "kind", ["normal", "counts", "norms", "offset", "copies", "zeros", "negative zeros", "near ties"]
+)
 def test_as_the_worker(monkeypatch, metric, kind):
     rng = np.random.default_rng([3, len(kind), len(metric)])
     scanned = 0
@@ -49,6 +53,18 @@ def test_as_the_worker(monkeypatch, metric, kind):
         np.testing.assert_array_equal(found[0].view(np.int32), want[0].view(np.int32))
         assert found[0].dtype == want[0].dtype and found[1].dtype == want[1].dtype
     assert scanned >= (1 if kind == "counts" else 5)
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+def test_float64_scores_are_the_workers(metric):
+    """A certificate's threshold is the k-th best score in float64, of which answers have the float32."""
+    rng = np.random.default_rng(11)
+    for d in (3, 31, 32, 33, 64, 100, 768):
+        vectors, queries = drawn(rng, "normal", 200, d), drawn(rng, "normal", 150, d)
+        with thresher.Index(vectors, metric=metric) as index:
+            found = index.search(queries, 3, method="exact")
+        mine = _scan._Scan(queries, vectors, 3, metric)._score(np.arange(150), found.rows[:, 2])
+        np.testing.assert_array_equal(mine.view(np.int64), found.certificates["threshold"].view(np.int64))
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
