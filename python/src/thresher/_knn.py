@@ -59,7 +59,8 @@ def knn(
         Inner product, cosine, or squared Euclidean distance; 0 and 1 as in FAISS (whose default
         is 1). An Index has its own.
     method : str
-        ``auto`` takes what is fastest, and each answer is wrong with probability at most delta;
+        ``auto`` takes what is fastest, the building of the vectors included: few queries scan them as
+        they lie, the fewest in this process, and get exact answers. Otherwise each answer is wrong with probability at most delta;
         ``exact`` and ``certain`` are never wrong.
     delta : float
         Allowed probability that a query's answer is wrong.
