@@ -95,7 +95,8 @@ type Collection struct {
 	// Longest is the greatest |v| of a row as given, if there is a Centre.
 	Longest float64
 
-	// The fields below are set for basis Rotated with Dim >= MinRotated.
+	// The fields below are set for basis Rotated with Dim >= MinRotated, unless Options.NoCodes left
+	// them out.
 
 	// D is the dimension of the rotated rest, at least Dim.
 	D int
