@@ -16,7 +16,7 @@ import (
 func TestAllocations(t *testing.T) {
 	const n, dim, few, many = 100, 32, 16, 64
 	rows := vectors.Embeddings(vectors.Rand(4), n, dim)
-	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	allocations := func(m int) float64 {
 		return testing.AllocsPerRun(20, func() { search(t, e, batch.Request{Queries: rows[:m*dim], K: 10, Method: batch.Exact}) })

@@ -26,7 +26,7 @@ func BenchmarkAgainstDense(b *testing.B) {
 		b.Run(set.name, func(b *testing.B) {
 			rows, dim := set.rows()
 			m := 256
-			e := open(b, rows[m*dim:], dim, &collection.Options{Seed: 1}, 1)
+			e := open(b, rows[m*dim:], dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 			queries := rows[:m*dim]
 			for _, k := range []int{1, 10, 100} {
 				b.Run(map[int]string{1: "k=1", 10: "k=10", 100: "k=100"}[k], func(b *testing.B) {

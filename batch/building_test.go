@@ -58,7 +58,7 @@ func TestWithoutCodes(t *testing.T) {
 		for i := range queries {
 			queries[i] = rows[r.IntN(len(rows))] + float32(r.IntN(3))
 		}
-		metric := collection.Metric(rapid.IntRange(0, 2).Draw(rt, "metric"))
+		metric := rapid.SampledFrom([]collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean}).Draw(rt, "metric")
 		o := collection.Options{Metric: metric, Seed: 3, Threads: 2}
 		built := over(t, build(t, rows, dim, &o), 2, nil)
 		o.NoCodes = true
@@ -113,7 +113,7 @@ func TestPlanWithoutCodes(t *testing.T) {
 	for i := range rows {
 		rows[i] = float32(i % 7)
 	}
-	e := open(t, rows, 20, &collection.Options{NoCodes: true}, 1)
+	e := open(t, rows, 20, &collection.Options{Metric: collection.InnerProduct, NoCodes: true}, 1)
 	resp := search(t, e, batch.Request{Queries: rows[:20], K: 3})
 	if again := search(t, e, batch.Request{Queries: rows[:20], K: 3, Plan: resp.Answers[0].Certificate.Plan}); !slices.Equal(again.Answers[0].IDs, resp.Answers[0].IDs) {
 		t.Errorf("plan %q: %v, not %v", resp.Answers[0].Certificate.Plan, again.Answers[0].IDs, resp.Answers[0].IDs)

@@ -23,7 +23,7 @@ func BenchmarkCertain(b *testing.B) {
 		all = all[:len(all)-most*width]
 	}
 	rows := all[:min(len(all), atomsMost*width)]
-	e := open(b, rows, width, &collection.Options{Seed: 1}, 1)
+	e := open(b, rows, width, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	for _, k := range []int{1, 10, 100} {
 		for _, m := range []int{1, 16, 256} {
 			b.Run(fmt.Sprintf("k=%d/m=%d", k, m), func(b *testing.B) {

@@ -26,8 +26,8 @@ func TestCertificates(t *testing.T) {
 		rng := vectors.Rand(1)
 		for name, rows := range map[string][]float32{"power-law": vectors.PowerLaw(rng, n, dim), "gaussian": vectors.Gaussian(rng, n, dim)} {
 			for _, opt := range []collection.Options{
-				{Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
-				{Seed: 1, NoHead: true, KeepRotated: true}, {Seed: 1, Basis: collection.Raw},
+				{Metric: collection.InnerProduct, Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
+				{Metric: collection.InnerProduct, Seed: 1, NoHead: true, KeepRotated: true}, {Metric: collection.InnerProduct, Seed: 1, Basis: collection.Raw},
 			} {
 				c := build(t, rows, dim, &opt)
 				e, o := over(t, c, 1, nil), backendtest.NewOracle(c)
@@ -172,7 +172,7 @@ func recompute(t *testing.T, what string, c *collection.Collection, req *batch.R
 // TestCertificateJSON fixes the names that readers of certificates rely on.
 func TestCertificateJSON(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(1), 500, 300)
-	e := open(t, rows, 300, nil, 1)
+	e := open(t, rows, 300, &collection.Options{Metric: collection.InnerProduct}, 1)
 	b, err := json.Marshal(search(t, e, batch.Request{Queries: rows[:300], K: 3, Method: batch.Adaptive}).Answers[0].Certificate)
 	if err != nil {
 		t.Fatal(err)
@@ -200,8 +200,9 @@ func TestCertificateJSON(t *testing.T) {
 // old certificates without a law can be read.
 func TestLaws(t *testing.T) {
 	const n = 600
-	raw := &collection.Options{Basis: collection.Raw}
-	prefixes := &collection.Options{NoHead: true, KeepRotated: true}
+	plain := &collection.Options{Metric: collection.InnerProduct}
+	raw := &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}
+	prefixes := &collection.Options{Metric: collection.InnerProduct, NoHead: true, KeepRotated: true}
 	for _, x := range []struct {
 		dim       int
 		opt       *collection.Options
@@ -209,10 +210,10 @@ func TestLaws(t *testing.T) {
 		guarantee batch.Guarantee
 		law       batch.Law
 	}{
-		{256, nil, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawHaar},
-		{257, nil, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
-		{256, nil, batch.Request{Method: batch.Adaptive, Sigma: 1}, batch.GuaranteeProbabilistic, batch.LawHaar},
-		{257, nil, batch.Request{Plan: "64,rescore"}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
+		{256, plain, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawHaar},
+		{257, plain, batch.Request{Method: batch.Adaptive}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
+		{256, plain, batch.Request{Method: batch.Adaptive, Sigma: 1}, batch.GuaranteeProbabilistic, batch.LawHaar},
+		{257, plain, batch.Request{Plan: "64,rescore"}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
 		{256, prefixes, batch.Request{Method: batch.PrefixF32}, batch.GuaranteeProbabilistic, batch.LawHaar},
 		{257, prefixes, batch.Request{Method: batch.PrefixF32}, batch.GuaranteeProbabilistic, batch.LawCalibrated},
 		{257, raw, batch.Request{Method: batch.Strict}, batch.GuaranteeProbabilistic, batch.LawOrder},
@@ -224,8 +225,8 @@ func TestLaws(t *testing.T) {
 		{32, raw, batch.Request{Method: batch.BanditMIPSAlpha, Sigma: 9}, batch.GuaranteeHeuristic, ""},
 		{32, raw, batch.Request{Method: batch.BucketAE, Sigma: 9}, batch.GuaranteeHeuristic, ""},
 		{32, raw, batch.Request{}, batch.GuaranteeCertain, ""},
-		{257, nil, batch.Request{Method: batch.Certain}, batch.GuaranteeCertain, ""},
-		{257, nil, batch.Request{Method: batch.Exact}, batch.GuaranteeExact, ""},
+		{257, plain, batch.Request{Method: batch.Certain}, batch.GuaranteeCertain, ""},
+		{257, plain, batch.Request{Method: batch.Exact}, batch.GuaranteeExact, ""},
 	} {
 		rows := vectors.PowerLaw(vectors.Rand(1), n, x.dim)
 		e := open(t, rows, x.dim, x.opt, 1)

@@ -16,7 +16,7 @@ import (
 func TestCheckQueriesTogether(t *testing.T) {
 	const n, dim, m = 100, 512, 2048
 	rows := vectors.Embeddings(vectors.Rand(5), n, dim)
-	e := open(t, rows, dim, &collection.Options{Seed: 1}, 4)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 4)
 	nan, huge := float32(math.NaN()), float32(math.MaxFloat32)
 	for _, x := range []struct {
 		bad  map[int]float32 // by index in the queries

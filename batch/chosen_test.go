@@ -22,7 +22,7 @@ func TestChosenQueries(t *testing.T) {
 	const n, m, seed = 1500, 60, 1
 	dim := *chosen
 	rows := spread(n, dim)
-	known := open(t, rows, dim, &collection.Options{Seed: seed}, 1)
+	known := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: seed}, 1)
 	queries := leaning(known.Collection(), 64, m, .9)
 	wrong, lost := failures(t, known, queries, m)
 	t.Logf("under the seed that is known %d of %d are wrong, and lose up to %.0f%% of the score", wrong, m, 100*lost)
@@ -30,7 +30,7 @@ func TestChosenQueries(t *testing.T) {
 		t.Errorf("only %d of %d chosen queries fail: the attack is not one", wrong, m)
 	}
 	for _, drawn := range []uint64{0x9e3779b97f4a7c15, 0xd1b54a32d192ed03, 77} {
-		wrong, _ := failures(t, open(t, rows, dim, &collection.Options{Seed: drawn}, 1), queries, m)
+		wrong, _ := failures(t, open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: drawn}, 1), queries, m)
 		t.Logf("under another %d are", wrong)
 		if wrong >= 9 {
 			t.Errorf("under seed %d %d of %d chosen queries are wrong", drawn, wrong, m)

@@ -46,7 +46,7 @@ type device struct{ backend.Backend }
 func TestCoalescerThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := fixtureRows()
-		c := build(t, rows, fixtureDim, &collection.Options{Seed: 1})
+		c := build(t, rows, fixtureDim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 		for _, x := range []struct {
 			device bool
 			want   []int
@@ -211,7 +211,7 @@ func TestCoalescerRoom(t *testing.T) {
 func TestCoalescerReferences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, rows := newGate(), fixtureRows()
-		e, err := batch.Open(t.Context(), build(t, rows, fixtureDim, &collection.Options{Basis: collection.Raw}), g, nil)
+		e, err := batch.Open(t.Context(), build(t, rows, fixtureDim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}), g, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,10 +325,10 @@ func TestCoalescerAnswers(t *testing.T) {
 		n = 80
 	}
 	for i, opt := range []collection.Options{
-		{Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
-		{Seed: 1, NoHead: true, KeepRotated: true},
-		{Seed: 1, Basis: collection.Raw}, {Seed: 1, Basis: collection.Raw, Metric: collection.Cosine}, {Seed: 1, Basis: collection.Raw, Metric: collection.Euclidean},
-		{Seed: 2},
+		{Metric: collection.InnerProduct, Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
+		{Metric: collection.InnerProduct, Seed: 1, NoHead: true, KeepRotated: true},
+		{Metric: collection.InnerProduct, Seed: 1, Basis: collection.Raw}, {Seed: 1, Basis: collection.Raw, Metric: collection.Cosine}, {Seed: 1, Basis: collection.Raw, Metric: collection.Euclidean},
+		{Metric: collection.InnerProduct, Seed: 2},
 	} {
 		atoms, dim := 700, 48
 		if i == 7 { // with looks at signs

@@ -12,6 +12,7 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/cpu"
 )
 
@@ -162,7 +163,7 @@ func TestCoalescerBusy(t *testing.T) {
 func TestCoalescerBusyNever(t *testing.T) {
 	const callers = 64
 	rows := fixtureRows()
-	e := open(t, rows, fixtureDim, nil, 1)
+	e := open(t, rows, fixtureDim, &collection.Options{Metric: collection.InnerProduct}, 1)
 	c := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, MostWaiting: 1, Idle: callers})
 	defer c.Close()
 	var wg sync.WaitGroup

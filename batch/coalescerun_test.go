@@ -257,7 +257,7 @@ func TestCoalescerFinish(t *testing.T) {
 func TestCoalescerTimeouts(t *testing.T) {
 	const callers, rounds = 24, 12
 	rows := fixtureRows()
-	c := build(t, rows, fixtureDim, &collection.Options{Seed: 1})
+	c := build(t, rows, fixtureDim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	e := over(t, c, 2, nil)
 	co := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: batch.DefaultWindow, Idle: 1, Runs: 1})
 	defer co.Close()

@@ -157,7 +157,7 @@ func newCoalescing(t *testing.T, g *gate, o *batch.CoalescerOptions, e *batch.Op
 func newCoalescingOver(t *testing.T, b backend.Backend, g *gate, o *batch.CoalescerOptions, e *batch.Options) *coalescing {
 	t.Helper()
 	l := &coalescing{T: t, gate: g, dim: fixtureDim, rows: fixtureRows(), told: &waits{}}
-	c := build(t, l.rows, l.dim, &collection.Options{Seed: 1})
+	c := build(t, l.rows, l.dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	var plain batch.Options
 	if e != nil {
 		plain.Costs = e.Costs

@@ -18,7 +18,7 @@ func BenchmarkCopies(b *testing.B) {
 	for range copies {
 		rows = append(rows, few...)
 	}
-	e := over(b, build(b, rows, dim, &collection.Options{Seed: 1}), 1, nil)
+	e := over(b, build(b, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}), 1, nil)
 	for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
 		for _, k := range []int{1, 10, 100} {
 			b.Run(fmt.Sprintf("%s/k=%d", method, k), func(b *testing.B) {

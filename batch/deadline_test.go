@@ -29,11 +29,11 @@ func TestDeadlines(t *testing.T) {
 		opt     collection.Options
 		methods []batch.Method
 	}{
-		{8, collection.Options{}, []batch.Method{batch.Auto}},
-		{144, collection.Options{Seed: 1}, []batch.Method{batch.Adaptive, batch.Certain, batch.Exact}},
+		{8, collection.Options{Metric: collection.InnerProduct}, []batch.Method{batch.Auto}},
+		{144, collection.Options{Metric: collection.InnerProduct, Seed: 1}, []batch.Method{batch.Adaptive, batch.Certain, batch.Exact}},
 		{144, collection.Options{Seed: 1, Metric: collection.Cosine}, []batch.Method{batch.Adaptive, batch.Exact}},
 		{144, collection.Options{Seed: 1, Metric: collection.Euclidean}, []batch.Method{batch.Certain, batch.Exact}},
-		{48, collection.Options{Seed: 1, Basis: collection.Raw}, []batch.Method{batch.Certain, batch.Strict}},
+		{48, collection.Options{Metric: collection.InnerProduct, Seed: 1, Basis: collection.Raw}, []batch.Method{batch.Certain, batch.Strict}},
 	} {
 		rng := vectors.Rand(1)
 		rows := vectors.Gaussian(rng, n, x.dim)
@@ -89,7 +89,7 @@ func TestDeadlines(t *testing.T) {
 // TestTimeoutOver searches with a timeout that passes before the search begins.
 func TestTimeoutOver(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 3000, 40)
-	e := open(t, rows, 40, nil, 1)
+	e := open(t, rows, 40, &collection.Options{Metric: collection.InnerProduct}, 1)
 	resp, err := e.Search(t.Context(), batch.Request{Queries: rows[:80], K: 3, Timeout: time.Nanosecond})
 	if err := misstated(resp, err); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func BenchmarkDense(b *testing.B) {
 			b.Run(fmt.Sprintf("%dx%d", n, dim), func(b *testing.B) {
 				r := vectors.Rand(1)
 				rows := vectors.Embeddings(r, n+64, dim)
-				e := open(b, rows[64*dim:], dim, &collection.Options{Seed: 1}, 1)
+				e := open(b, rows[64*dim:], dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 				for _, m := range []int{1, 2, 4, 7, 12, 16, 20, 24, 40, 48} {
 					b.Run(fmt.Sprintf("m=%d", m), func(b *testing.B) { benchmarkDense(b, e, rows[:m*dim], m) })
 				}

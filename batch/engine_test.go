@@ -169,9 +169,9 @@ func TestMethodsAgainstOracle(t *testing.T) {
 			continue
 		}
 		for _, opt := range []collection.Options{
-			{Seed: 7}, {Seed: 7, Metric: collection.Cosine}, {Seed: 7, Metric: collection.Euclidean},
-			{Seed: 7, NoHead: true, KeepRotated: true},
-			{Seed: 7, Basis: collection.Raw}, {Seed: 7, Basis: collection.Raw, Metric: collection.Cosine},
+			{Metric: collection.InnerProduct, Seed: 7}, {Seed: 7, Metric: collection.Cosine}, {Seed: 7, Metric: collection.Euclidean},
+			{Metric: collection.InnerProduct, Seed: 7, NoHead: true, KeepRotated: true},
+			{Metric: collection.InnerProduct, Seed: 7, Basis: collection.Raw}, {Seed: 7, Basis: collection.Raw, Metric: collection.Cosine},
 			{Seed: 7, Basis: collection.Raw, Metric: collection.Euclidean},
 		} {
 			c := build(t, set.rows, set.dim, &opt)
@@ -227,7 +227,7 @@ func TestParts(t *testing.T) {
 	rng := vectors.Rand(3)
 	rows := vectors.PowerLaw(rng, 200, dim)
 	queries := vectors.PowerLaw(rng, m, dim)
-	e := open(t, rows, dim, nil, 2)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct}, 2)
 	for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
 		all := search(t, e, batch.Request{Queries: queries, K: 3, Method: method, Part: true})
 		for _, j := range []int{0, 1023, 1024, m - 1} {

@@ -27,7 +27,7 @@ var (
 
 func Example() {
 	ctx := context.Background()
-	atoms, err := collection.Build(ctx, meaning, 4, nil)
+	atoms, err := collection.Build(ctx, meaning, 4, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 func TestExpect(t *testing.T) {
 	const dim = 200
 	rows := vectors.PowerLaw(vectors.Rand(1), 3000, dim)
-	c := build(t, rows, dim, &collection.Options{Seed: 1})
+	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	costs := backend.Portable()
 	e, err := batch.Open(t.Context(), c, cpu.New(cpu.Options{Threads: 1}), &batch.Options{Costs: &costs})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestExpect(t *testing.T) {
 	if more, err := batch.Expect(c, &double, req); err != nil || more <= got {
 		t.Errorf("expected %g of a faster scan, %g of a slower one (%v)", got, more, err)
 	}
-	raw := build(t, rows, dim, &collection.Options{Basis: collection.Raw})
+	raw := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw})
 	if got, err := batch.Expect(raw, &costs, batch.Request{K: 10, Method: batch.BoundedME}); err != nil || got != 0 {
 		t.Errorf("a published method: expected %g, %v", got, err)
 	}

@@ -103,7 +103,7 @@ func TestFallback(t *testing.T) {
 	const dim = 200
 	rng := vectors.Rand(1)
 	rows := vectors.PowerLaw(rng, 800, dim)
-	c := build(t, rows, dim, &collection.Options{Seed: 1})
+	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	req := batch.Request{Queries: rows[:5*dim], K: 10, Method: batch.Certain}
 	want := search(t, over(t, c, 1, nil), req)
 	for _, at := range []string{"load", "begin", "pull", "finish"} {
@@ -147,7 +147,7 @@ func TestFallback(t *testing.T) {
 // TestNoFallback: without a fallback the caller gets the error.
 func TestNoFallback(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 200, 40)
-	c := build(t, rows, 40, nil)
+	c := build(t, rows, 40, &collection.Options{Metric: collection.InnerProduct})
 	for _, at := range []string{"load", "begin", "pull", "finish"} {
 		e, err := batch.Open(t.Context(), c, &broken{cpu.New(cpu.Options{Threads: 1}), at, errBroken}, nil)
 		if err == nil {

@@ -17,7 +17,7 @@ import (
 func BenchmarkFilters(b *testing.B) {
 	const n, dim, most = 100000, 128, 256
 	r := vectors.Rand(1)
-	c, err := collection.Build(context.Background(), vectors.PowerLaw(r, n, dim), dim, &collection.Options{Seed: 1})
+	c, err := collection.Build(context.Background(), vectors.PowerLaw(r, n, dim), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -27,8 +27,8 @@ func TestFilters(t *testing.T) {
 	rng := vectors.Rand(1)
 	rows := vectors.PowerLaw(rng, n, dim)
 	for _, opt := range []collection.Options{
-		{Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
-		{Seed: 1, Basis: collection.Raw}, {Seed: 1, Basis: collection.Raw, Metric: collection.Euclidean},
+		{Metric: collection.InnerProduct, Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
+		{Metric: collection.InnerProduct, Seed: 1, Basis: collection.Raw}, {Seed: 1, Basis: collection.Raw, Metric: collection.Euclidean},
 	} {
 		c := build(t, rows, dim, &opt)
 		e, o := over(t, c, 2, nil), backendtest.NewOracle(c)
@@ -183,8 +183,8 @@ func TestMinScoreBesideAGiant(t *testing.T) {
 		rows[7*dim+i] *= 1e16
 	}
 	q := vectors.Gaussian(vectors.Rand(2), 1, dim)
-	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
-	scores := backendtest.NewOracle(build(t, rows, dim, &collection.Options{Seed: 1})).Scores(q)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
+	scores := backendtest.NewOracle(build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})).Scores(q)
 	least := slices.Sorted(slices.Values(scores))[n-rank]
 	var want []int64
 	for i, s := range scores {

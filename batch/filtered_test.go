@@ -25,7 +25,7 @@ func TestFilteredIsTheCollectionOfAllowed(t *testing.T) {
 		rows := vectors.PowerLaw(rng, n, dim)
 		m := rapid.SampledFrom([]int{1, 3, 20}).Draw(t, "queries")
 		queries := vectors.PowerLaw(rng, m, dim)
-		opt := collection.Options{Seed: 3, Metric: collection.Metric(rapid.IntRange(0, 2).Draw(t, "metric"))}
+		opt := collection.Options{Seed: 3, Metric: collection.Metric(1 + rapid.IntRange(0, 2).Draw(t, "metric"))}
 		var allow []int64
 		var only []float32
 		share := rapid.SampledFrom([]float64{.01, .1, .5, .99}).Draw(t, "share")
@@ -98,7 +98,7 @@ func TestFewAllowedCostFew(t *testing.T) {
 			deny = append(deny, int64(row))
 		}
 	}
-	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	for _, m := range []int{1, 100} {
 		for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive} {
 			for _, req := range []batch.Request{{Allow: allow}, {Deny: deny}, {Allow: allow, ExcludeSelf: true, SelfFirst: 7}} {
@@ -118,7 +118,7 @@ func TestFewAllowedCostFew(t *testing.T) {
 func TestPullsCountWhatIsRead(t *testing.T) {
 	const n, dim = 2000, 128
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
-	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
 	for _, few := range []int{1, 20, 1000, n - 1} {
 		var allow []int64
@@ -150,7 +150,7 @@ func TestPullsCountWhatIsRead(t *testing.T) {
 func TestPlansOfFilters(t *testing.T) {
 	const n, dim = 3000, 128
 	rows := vectors.Gaussian(vectors.Rand(1), n, dim)
-	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	for _, method := range []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive} {
 		req := batch.Request{Queries: rows[:dim], K: 1, Method: method, Plan: "gather"}
 		if _, err := e.Search(t.Context(), req); err == nil {

@@ -16,7 +16,7 @@ import (
 func TestFewAllowedTakeLittle(t *testing.T) {
 	const n, dim, times = 1 << 16, 32, 20
 	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
-	e := open(t, rows, dim, &collection.Options{Seed: 1}, 1)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	for _, m := range []int{1, 100} {
 		req := batch.Request{Queries: rows[:m*dim], K: 3, Allow: []int64{5, 70, 9000, 60000}}
 		search(t, e, req)

@@ -30,7 +30,7 @@ func TestFiltersShareAPlan(t *testing.T) {
 		}
 	})
 	rows := vectors.Gaussian(vectors.Rand(1), 5000, 64)
-	c, err := collection.Build(t.Context(), rows, 64, nil)
+	c, err := collection.Build(t.Context(), rows, 64, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil {
 		t.Fatal(err)
 	}

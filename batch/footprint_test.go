@@ -16,7 +16,7 @@ import (
 func TestFootprint(t *testing.T) {
 	const n, dim, m, k = 40_000, 32, 20, 15_000
 	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
-	c := build(t, rows, dim, &collection.Options{Seed: 1})
+	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	for _, method := range []batch.Method{batch.Exact, batch.Certain, batch.Adaptive} {
 		e := over(t, c, 1, nil)
 		req := batch.Request{Queries: rows[:m*dim], K: 10, Method: method}

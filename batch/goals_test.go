@@ -266,7 +266,7 @@ func clusters(seed uint64, n, dim int) []float32 {
 
 func TestGoalsRefuse(t *testing.T) {
 	ctx := context.Background()
-	c, err := collection.Build(ctx, clusters(1, 50, 16), 16, &collection.Options{Basis: collection.Raw})
+	c, err := collection.Build(ctx, clusters(1, 50, 16), 16, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestThreadsOfOneQuery(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	const n, dim, queries = 40_000, 64, 8
 	rows := vectors.Embeddings(vectors.Rand(1), n+queries, dim)
-	c := build(t, rows[queries*dim:], dim, &collection.Options{Seed: 1})
+	c := build(t, rows[queries*dim:], dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	var engines []*batch.Engine
 	for _, threads := range []int{1, 2, 4} {
 		b := cpu.New(cpu.Options{Threads: threads})

@@ -30,7 +30,7 @@ func TestConcurrentSearches(t *testing.T) {
 	rows := vectors.PowerLaw(rng, 1500, dim)
 	queries := vectors.PowerLaw(rng, 12, dim)
 	for _, basis := range []collection.Basis{collection.Rotated, collection.Raw} {
-		e := open(t, rows, dim, &collection.Options{Seed: 1, Basis: basis}, 2)
+		e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1, Basis: basis}, 2)
 		requests := []batch.Request{
 			{Queries: queries, K: 10},
 			{Queries: queries, K: 1, Method: batch.Certain},
@@ -84,7 +84,7 @@ func (s *source) Read(dst []float32) (int, error) {
 func TestSavedCollection(t *testing.T) {
 	ctx := context.Background()
 	for _, opt := range []collection.Options{
-		{Seed: 3}, {Seed: 3, Metric: collection.Cosine}, {Seed: 3, Metric: collection.Euclidean}, {Seed: 3, Basis: collection.Raw},
+		{Metric: collection.InnerProduct, Seed: 3}, {Seed: 3, Metric: collection.Cosine}, {Seed: 3, Metric: collection.Euclidean}, {Metric: collection.InnerProduct, Seed: 3, Basis: collection.Raw},
 	} {
 		for _, dim := range []int{8, 130, 300} {
 			if testing.Short() && dim == 300 {

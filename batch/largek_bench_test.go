@@ -27,7 +27,7 @@ func BenchmarkLargeK(b *testing.B) {
 	} {
 		b.Run(fmt.Sprintf("n=%d/d=%d", x.n, x.dim), func(b *testing.B) {
 			r := vectors.Rand(1)
-			c, err := collection.Build(context.Background(), vectors.PowerLaw(r, x.n, x.dim), x.dim, &collection.Options{Seed: 1})
+			c, err := collection.Build(context.Background(), vectors.PowerLaw(r, x.n, x.dim), x.dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -60,7 +60,7 @@ func TestLost(t *testing.T) {
 	const dim = 200
 	rng := vectors.Rand(1)
 	rows := vectors.PowerLaw(rng, 800, dim)
-	c := build(t, rows, dim, &collection.Options{Seed: 1})
+	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	req := batch.Request{Queries: rows[:5*dim], K: 10, Method: batch.Certain, Plan: "64,whole,rescore"}
 	want := search(t, over(t, c, 1, nil), req)
 	begun := 0
@@ -108,7 +108,7 @@ func TestLost(t *testing.T) {
 func TestLostAlone(t *testing.T) {
 	const dim = 40
 	rows := vectors.Gaussian(vectors.Rand(1), 200, dim)
-	c := build(t, rows, dim, nil)
+	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct})
 	begun := 0
 	e, err := batch.Open(t.Context(), c, &losing{cpu.New(cpu.Options{Threads: 1}), 0, &begun}, nil)
 	if err != nil {

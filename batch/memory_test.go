@@ -16,7 +16,7 @@ import (
 func TestPartsOfLargeK(t *testing.T) {
 	const n, dim, m = 120_000, 8, 70
 	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
-	c := build(t, rows, dim, &collection.Options{Seed: 1})
+	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	b := &counting{Backend: cpu.New(cpu.Options{Threads: 1}), left: []int{0}}
 	e, err := batch.Open(context.Background(), c, b, nil)
 	if err != nil {

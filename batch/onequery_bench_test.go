@@ -18,7 +18,7 @@ func BenchmarkOneQuery(b *testing.B) {
 	for _, size := range []struct{ n, dim int }{{100_000, 768}, {1_000_000, 256}} {
 		b.Run(fmt.Sprintf("%dx%d", size.n, size.dim), func(b *testing.B) {
 			rows := vectors.Embeddings(vectors.Rand(1), size.n+queries, size.dim)
-			c := build(b, rows[queries*size.dim:], size.dim, &collection.Options{Seed: 1})
+			c := build(b, rows[queries*size.dim:], size.dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 			engines := [2]*batch.Engine{over(b, c, 1, nil), over(b, c, 2, nil)}
 			for _, m := range []int{1, queries} {
 				for _, method := range []batch.Method{batch.Adaptive, batch.Certain, batch.Exact} {

@@ -26,14 +26,14 @@ func TestAuto(t *testing.T) {
 		k    int
 		want []batch.Method
 	}{
-		{"tiny", 300, vectors.PowerLaw(rng, 50, 300), collection.Options{}, 1, []batch.Method{batch.Exact}},
-		{"one atom", 40, vectors.Gaussian(rng, 1, 40), collection.Options{}, 1, []batch.Method{batch.Exact}},
-		{"most of the atoms wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{}, 500, []batch.Method{batch.Exact}},
-		{"all wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{}, 1000, []batch.Method{batch.Exact}},
-		{"iid", 256, vectors.Gaussian(rng, 3000, 256), collection.Options{}, 100, []batch.Method{batch.Exact}},
-		{"embeddings", 768, vectors.PowerLaw(rng, 4000, 768), collection.Options{}, 1, []batch.Method{batch.Adaptive, batch.Certain}},
-		{"few dimensions", 8, vectors.Gaussian(rng, 20000, 8), collection.Options{}, 1, []batch.Method{batch.Certain, batch.Exact}},
-		{"raw", 300, vectors.PowerLaw(rng, 2000, 300), collection.Options{Basis: collection.Raw}, 1, []batch.Method{batch.Certain, batch.Strict, batch.Exact}},
+		{"tiny", 300, vectors.PowerLaw(rng, 50, 300), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Exact}},
+		{"one atom", 40, vectors.Gaussian(rng, 1, 40), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Exact}},
+		{"most of the atoms wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{Metric: collection.InnerProduct}, 500, []batch.Method{batch.Exact}},
+		{"all wanted", 300, vectors.PowerLaw(rng, 1000, 300), collection.Options{Metric: collection.InnerProduct}, 1000, []batch.Method{batch.Exact}},
+		{"iid", 256, vectors.Gaussian(rng, 3000, 256), collection.Options{Metric: collection.InnerProduct}, 100, []batch.Method{batch.Exact}},
+		{"embeddings", 768, vectors.PowerLaw(rng, 4000, 768), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Adaptive, batch.Certain}},
+		{"few dimensions", 8, vectors.Gaussian(rng, 20000, 8), collection.Options{Metric: collection.InnerProduct}, 1, []batch.Method{batch.Certain, batch.Exact}},
+		{"raw", 300, vectors.PowerLaw(rng, 2000, 300), collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}, 1, []batch.Method{batch.Certain, batch.Strict, batch.Exact}},
 	} {
 		e := over(t, build(t, x.rows, x.dim, &x.opt), 1, &batch.Options{Costs: &backend.Costs{Scan: .0022, Wide: .0021, Transpose: .023, Test: .24, List: 1, Visit: 12,
 			Code: .0079, Sign: .0031, Far: .05, Fetch: 110, Score: .11, Dense: .0078, DenseTest: .23, DenseOne: .039, Gather: .6, Rotate: 1.7, Query: 400}})
@@ -50,7 +50,7 @@ func TestPlanIgnoresTheBatch(t *testing.T) {
 	const dim = 384
 	rng := vectors.Rand(2)
 	rows := vectors.PowerLaw(rng, 2000, dim)
-	e := open(t, rows, dim, nil, 2)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct}, 2)
 	for _, x := range []struct {
 		numbers []int
 		part    bool
@@ -80,7 +80,7 @@ func TestPlanOfFewQueries(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(2), 2000, dim)
 	costs := cpu.New(cpu.Options{Threads: 1}).Describe().Costs
 	costs.Dense, costs.DenseTest, costs.DenseOne = 1e-4, 1e-4, 1
-	e := over(t, build(t, rows, dim, nil), 1, &batch.Options{Costs: &costs})
+	e := over(t, build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct}), 1, &batch.Options{Costs: &costs})
 	plan := func(m int, method batch.Method) string {
 		return search(t, e, batch.Request{Queries: rows[:m*dim], K: 10, Method: method}).Answers[0].Certificate.Plan
 	}
@@ -102,7 +102,7 @@ func TestPlanOfFewQueries(t *testing.T) {
 	}
 	costs = backend.Portable()
 	costs.Scan, costs.Wide, costs.Code = 1e-3, 1e-3, 1 // whole rows cost one query as much as all codes of later looks
-	e = over(t, build(t, rows, dim, nil), 1, &batch.Options{Costs: &costs})
+	e = over(t, build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct}), 1, &batch.Options{Costs: &costs})
 	if one, all := plan(1, batch.Certain), plan(many, batch.Certain); one == all || all != "whole,rescore" {
 		t.Errorf("certain: one query by %s, %d by %s", one, many, all)
 	}
@@ -119,7 +119,7 @@ func TestCertainMayScanDensely(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(2), 1000, dim)
 	costs := cpu.New(cpu.Options{Threads: 1}).Describe().Costs
 	costs.Dense, costs.DenseTest, costs.DenseOne = 1e-4, 1e-4, 1e-4
-	e := over(t, build(t, rows, dim, nil), 1, &batch.Options{Costs: &costs})
+	e := over(t, build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct}), 1, &batch.Options{Costs: &costs})
 	req := batch.Request{Queries: rows[:8*dim], K: k, Method: batch.Certain, Epsilon: .5}
 	got := search(t, e, req)
 	for _, a := range got.Answers {
@@ -144,7 +144,7 @@ func TestCertainMayScanDensely(t *testing.T) {
 		}
 	}
 	costs.Dense, costs.DenseTest, costs.DenseOne = 1e3, 1e3, 1e3
-	e = over(t, build(t, rows, dim, nil), 1, &batch.Options{Costs: &costs})
+	e = over(t, build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct}), 1, &batch.Options{Costs: &costs})
 	req.Method, req.Plan = batch.Certain, ""
 	if c := search(t, e, req).Answers[0].Certificate; c.Plan == "dense" || c.Guarantee != batch.GuaranteeCertain {
 		t.Errorf("dense scans are dear: %s, %s", c.Plan, c.Guarantee)
@@ -207,9 +207,9 @@ func TestAlphaIsShared(t *testing.T) {
 		n, dim int
 		opt    collection.Options
 	}{
-		{2000, 384, collection.Options{}},
-		{2000, 384, collection.Options{NoHead: true, KeepRotated: true}},
-		{2000, 384, collection.Options{Basis: collection.Raw}},
+		{2000, 384, collection.Options{Metric: collection.InnerProduct}},
+		{2000, 384, collection.Options{Metric: collection.InnerProduct, NoHead: true, KeepRotated: true}},
+		{2000, 384, collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}},
 	} {
 		dim := set.dim
 		rows := vectors.PowerLaw(vectors.Rand(3), set.n, dim)
@@ -259,7 +259,7 @@ func TestAlphaIsShared(t *testing.T) {
 func TestPlansAnswer(t *testing.T) {
 	const dim, k = 384, 10
 	rng := vectors.Rand(4)
-	for _, opt := range []collection.Options{{Seed: 1}, {Seed: 1, Metric: collection.Cosine}} {
+	for _, opt := range []collection.Options{{Metric: collection.InnerProduct, Seed: 1}, {Seed: 1, Metric: collection.Cosine}} {
 		c := build(t, vectors.PowerLaw(rng, 3000, dim), dim, &opt)
 		e, o := over(t, c, 2, nil), backendtest.NewOracle(c)
 		queries := vectors.PowerLaw(rng, 5, dim)
@@ -317,7 +317,7 @@ func TestPlansAnswer(t *testing.T) {
 
 func TestPlansRefused(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(5), 300, 300)
-	rotated, raw := open(t, rows, 300, nil, 1), open(t, rows, 300, &collection.Options{Basis: collection.Raw}, 1)
+	rotated, raw := open(t, rows, 300, &collection.Options{Metric: collection.InnerProduct}, 1), open(t, rows, 300, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}, 1)
 	for _, x := range []struct {
 		e    *batch.Engine
 		req  batch.Request
@@ -350,7 +350,7 @@ func TestPlansRefused(t *testing.T) {
 // TestCostsDecide: Options.Costs determine the plan, and invalid ones are refused.
 func TestCostsDecide(t *testing.T) {
 	const dim = 384
-	c := build(t, vectors.PowerLaw(vectors.Rand(6), 3000, dim), dim, nil)
+	c := build(t, vectors.PowerLaw(vectors.Rand(6), 3000, dim), dim, &collection.Options{Metric: collection.InnerProduct})
 	plan := func(costs *backend.Costs) string {
 		e := over(t, c, 1, &batch.Options{Costs: costs})
 		return search(t, e, batch.Request{Queries: c.Rows[:dim], K: 10}).Answers[0].Certificate.Plan
@@ -373,7 +373,7 @@ func TestCostsDecide(t *testing.T) {
 // TestPlansAreRememberedApart: an engine with many cached plans answers as a new one does.
 func TestPlansAreRememberedApart(t *testing.T) {
 	const dim = 384
-	c := build(t, vectors.PowerLaw(vectors.Rand(7), 3000, dim), dim, nil)
+	c := build(t, vectors.PowerLaw(vectors.Rand(7), 3000, dim), dim, &collection.Options{Metric: collection.InnerProduct})
 	asked := over(t, c, 1, nil)
 	var deny []int64
 	for i := range int64(2900) {

@@ -34,7 +34,7 @@ func TestPublishedThreads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const threads, m, dim = 3, 10, 16
 		rows := vectors.PowerLaw(vectors.Rand(1), 50, dim)
-		e := open(t, rows, dim, &collection.Options{Basis: collection.Raw}, threads)
+		e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}, threads)
 		ctx := &asking{Context: t.Context(), opened: make(chan struct{})}
 		done := make(chan error)
 		go func() {
@@ -120,7 +120,7 @@ func TestPublished(t *testing.T) {
 func TestBeta(t *testing.T) {
 	const n, dim = 100, 32
 	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
-	e := over(t, build(t, rows, dim, &collection.Options{Basis: collection.Raw, Seed: 1}), 1, nil)
+	e := over(t, build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw, Seed: 1}), 1, nil)
 	pulls := func(beta float64) int64 {
 		req := batch.Request{Queries: rows[:4*dim], K: 3, Method: batch.BanditMIPSBeta, Sigma: .01, Beta: beta}
 		return search(t, e, req).Stats.Pulls
@@ -136,7 +136,7 @@ func TestPublishedAlone(t *testing.T) {
 	const n, dim, m = 300, 64, 6
 	rng := vectors.Rand(2)
 	rows := vectors.PowerLaw(rng, n, dim)
-	e := open(t, rows, dim, &collection.Options{Basis: collection.Raw, Seed: 1}, 2)
+	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw, Seed: 1}, 2)
 	for _, method := range []batch.Method{batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME, batch.Strict, batch.Certain} {
 		req := batch.Request{Queries: rows[:m*dim], K: 3, Method: method, Sigma: .01}
 		if method == batch.BoundedME {

@@ -156,7 +156,7 @@ func TestRealData(t *testing.T) {
 			failed := map[cell]int{}
 			for seed := range seeds {
 				for _, basis := range []collection.Basis{collection.Rotated, collection.Raw} {
-					c := build(t, rows, dim, &collection.Options{Seed: uint64(seed), Basis: basis})
+					c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: uint64(seed), Basis: basis})
 					e, o := over(t, c, 2, nil), backendtest.NewOracle(c)
 					methods := []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive}
 					if basis == collection.Raw {

@@ -112,7 +112,7 @@ func BenchmarkRegret(b *testing.B) {
 	}}} {
 		b.Run(set.name, func(b *testing.B) {
 			rows, dim := set.rows(b)
-			col := build(b, rows[queries*dim:], dim, &collection.Options{Seed: 1})
+			col := build(b, rows[queries*dim:], dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 			measured, builtin := over(b, col, 1, &batch.Options{Costs: &c}), over(b, col, 1, nil)
 			for _, k := range []int{1, 10, 100} {
 				b.Run(fmt.Sprintf("k=%d/together", k), func(b *testing.B) {

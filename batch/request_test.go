@@ -25,11 +25,11 @@ func TestRequestErrors(t *testing.T) {
 		return q
 	}
 	nan, inf := math.NaN(), math.Inf(1)
-	rotated := open(t, rows, dim, nil, 1)
+	rotated := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct}, 1)
 	euclidean := open(t, rows, dim, &collection.Options{Metric: collection.Euclidean}, 1)
-	raw := open(t, rows, dim, &collection.Options{Basis: collection.Raw}, 1)
+	raw := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}, 1)
 	rawEuclidean := open(t, rows, dim, &collection.Options{Basis: collection.Raw, Metric: collection.Euclidean}, 1)
-	small := open(t, rows, 10, nil, 1)
+	small := open(t, rows, 10, &collection.Options{Metric: collection.InnerProduct}, 1)
 	least := .5
 	for _, x := range []struct {
 		name  string
@@ -94,7 +94,7 @@ func TestRequestErrors(t *testing.T) {
 // TestRequestDefaults checks the defaults of zero values.
 func TestRequestDefaults(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(2), 600, 300)
-	e := open(t, rows, 300, nil, 1)
+	e := open(t, rows, 300, &collection.Options{Metric: collection.InnerProduct}, 1)
 	a := search(t, e, batch.Request{Queries: rows[:300], K: 2, Method: batch.Adaptive}).Answers[0].Certificate
 	if a.Delta != .01 || a.Epsilon != 0 {
 		t.Errorf("delta %g, epsilon %g", a.Delta, a.Epsilon)
@@ -111,7 +111,7 @@ func TestClosedEngine(t *testing.T) {
 		basis  collection.Basis
 		method batch.Method
 	}{{collection.Rotated, batch.Auto}, {collection.Rotated, batch.Certain}, {collection.Raw, batch.Strict}} {
-		e := open(t, rows, 40, &collection.Options{Basis: x.basis}, 1)
+		e := open(t, rows, 40, &collection.Options{Metric: collection.InnerProduct, Basis: x.basis}, 1)
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func gaussian(n, dim int) []float32 {
 // interrupted.
 func TestLooksEnd(t *testing.T) {
 	const dim = 256
-	c := build(t, gaussian(500, dim), dim, nil)
+	c := build(t, gaussian(500, dim), dim, &collection.Options{Metric: collection.InnerProduct})
 	for _, x := range []struct {
 		left        []int
 		stop, pulls int
@@ -105,7 +105,7 @@ func TestLargeBatchesAreSplit(t *testing.T) {
 		{200, 1 << 16, []int{170, 30}}, // of 1.5 MiB each
 	} {
 		b := &counting{Backend: cpu.New(cpu.Options{Threads: 2})}
-		e, err := batch.Open(context.Background(), build(t, gaussian(2, x.dim), x.dim, &collection.Options{Basis: collection.Raw}), b, nil)
+		e, err := batch.Open(context.Background(), build(t, gaussian(2, x.dim), x.dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}), b, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ func BenchmarkSmallSets(b *testing.B) {
 		for _, n := range []int{100, 300, 800} {
 			r := vectors.Rand(1)
 			rows := vectors.Embeddings(r, n+1024, dim)
-			e := open(b, rows[1024*dim:], dim, &collection.Options{Seed: 1}, 1)
+			e := open(b, rows[1024*dim:], dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 			for _, m := range []int{1, 16, 64, 1024} {
 				for _, k := range []int{1, 10, 100} {
 					b.Run(fmt.Sprintf("%dx%d/m=%d/k=%d", n, dim, m, k), func(b *testing.B) {

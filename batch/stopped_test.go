@@ -48,8 +48,8 @@ func TestStoppedIsNotCertain(t *testing.T) {
 		opt     collection.Options
 		methods []batch.Method
 	}{
-		{collection.Options{Seed: 1}, []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive}},
-		{collection.Options{Basis: collection.Raw}, []batch.Method{batch.Strict, batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME}},
+		{collection.Options{Seed: 1, Metric: collection.InnerProduct}, []batch.Method{batch.Auto, batch.Exact, batch.Certain, batch.Adaptive}},
+		{collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}, []batch.Method{batch.Strict, batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME}},
 	} {
 		c := build(t, rows, dim, &x.opt)
 		e := over(t, c, 1, nil)
@@ -85,7 +85,7 @@ func TestStoppedIsNotCertain(t *testing.T) {
 func TestStoppedRisk(t *testing.T) {
 	const n, dim = 4000, 300
 	rows := vectors.Embeddings(vectors.Rand(5), n, dim)
-	c := build(t, rows, dim, &collection.Options{Seed: 1})
+	c := build(t, rows, dim, &collection.Options{Seed: 1, Metric: collection.InnerProduct})
 	e := over(t, c, 1, scoresLast())
 	var risks, none int
 	for _, method := range []batch.Method{batch.Adaptive, batch.Certain} {

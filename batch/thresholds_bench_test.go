@@ -40,7 +40,7 @@ func BenchmarkThresholds(b *testing.B) {
 	}
 	for _, n := range []int{10_000, most} {
 		rows := all[:min(n*width, len(all)-m*width)]
-		e := open(b, rows, width, &collection.Options{Seed: 1}, 1)
+		e := open(b, rows, width, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 		for _, k := range []int{10, 100} {
 			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
 				exact := batch.Request{Queries: queries, K: k, Method: batch.Exact, SearchScores: true}
@@ -61,7 +61,7 @@ func BenchmarkThresholds(b *testing.B) {
 					if len(some) < k*width {
 						continue
 					}
-					few := open(b, some, width, nil, 1)
+					few := open(b, some, width, &collection.Options{Metric: collection.InnerProduct}, 1)
 					for j, a := range search(b, few, exact).Answers {
 						goals[4+i][j].MinScore = &a.SearchScores[k-1]
 					}

@@ -36,7 +36,7 @@ func (t *turnstile) Next(ctx context.Context, expected time.Duration) error {
 // division into parts, on an Engine or a Coalescer.
 func TestPartsChangeNoAnswer(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(9), 1200, fixtureDim)
-	c := build(t, rows, fixtureDim, &collection.Options{Seed: 1})
+	c := build(t, rows, fixtureDim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	e := over(t, c, 1, nil)
 	together := batch.NewCoalescer(e, nil)
 	defer together.Close()
@@ -144,7 +144,7 @@ func TestTurnsEnd(t *testing.T) {
 // take the time of scoring them; the answers are the same.
 func TestPartsOfCandidates(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(9), 1200, fixtureDim)
-	e := over(t, build(t, rows, fixtureDim, &collection.Options{Seed: 1}), 1, nil)
+	e := over(t, build(t, rows, fixtureDim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}), 1, nil)
 	req := batch.Request{Queries: rows[:256*fixtureDim], K: 5, Method: batch.Certain, Goals: make([]batch.QueryGoal, 256)}
 	want, err := e.Search(t.Context(), req)
 	if err != nil {

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 from results import Record
 
-# The definition (check.py) that a record's counts of wrong answers were made by is its "rule". Those without
+# The definition (check.py) that a record's counts of wrong answers were made by is its "criterion". Those without
 # are of an earlier one, by which atoms that tie with the k-th best stood for better ones.
-RULE = "missing"
+CRITERION = "missing"
 NOT_COUNTED = (
     "not counted: these results are from a time when atoms that tie with the k-th best could stand for better ones"
 )
 FALSE_ALARM = 1e-6  # probability that correct answers are called incompatible with delta
 
 
-def by_rule(record: Record) -> bool:
+def by_criterion(record: Record) -> bool:
     """Whether a record's counts of wrong answers were made by the definition of check.py."""
-    return record.get("rule") == RULE
+    return record.get("criterion") == CRITERION
 
 
 def chance(wrong: int, n: int, delta: float) -> float:

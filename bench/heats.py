@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from anchors import Anchor, Anchors
-from answers import RULE
+from answers import CRITERION
 from cells import Cell
 from check import Verdict, judge, recall
 from contestants import Contestant, Racer, Thresher
@@ -165,7 +165,7 @@ class Heats:
     def checked(self, cell: Cell, us: dict[str, float], methods: Sequence[str] = METHODS) -> dict[str, Any]:
         """How many of the answers of each method are wrong, given its microseconds a query."""
         m, k = cell.m, cell.k
-        said: dict[str, Any] = {"rule": RULE, "checked": {}, "wrong": {}, "compatible": True}
+        said: dict[str, Any] = {"criterion": CRITERION, "checked": {}, "wrong": {}, "compatible": True}
         for method in methods:
             thresher = Thresher(self.racer, method)
             within = max(CHECKED_FEWEST, int(CHECK_SECONDS * 1e6 / us[method]))

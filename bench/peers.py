@@ -13,7 +13,7 @@ from typing import Any
 import faiss
 import numpy as np
 
-from answers import RULE
+from answers import CRITERION
 from check import recall
 from contestants import Racer, Thresher
 from data import DataSet
@@ -164,7 +164,7 @@ def curve(name: str, data: DataSet, racer: Racer, k: int) -> dict[str, Any]:
     for setting, choose in index.settings:
         choose()
         found, wrong = recall(data, index.search(data.queries, k), k)
-        point: dict[str, Any] = {"setting": setting, "recall": found, "rule": RULE, "wrong": wrong}
+        point: dict[str, Any] = {"setting": setting, "recall": found, "criterion": CRITERION, "wrong": wrong}
         for m in BATCHES:
             times, _ = take_turns([peer, auto], m, k, budget=1.0)
             point[f"us_m{m}"] = median(times[name]) * 1e6

@@ -117,7 +117,7 @@ def measure(atoms: Any, queries: Any, rounds: int) -> tuple[list[dict[str, Any]]
     import numpy as np
     import thresher
 
-    index = thresher.Index(atoms)
+    index = thresher.Index(atoms, metric="ip")
     library: list[float] = []
 
     def search(method: str) -> Callable[[], Any]:
@@ -141,15 +141,15 @@ def measure(atoms: Any, queries: Any, rounds: int) -> tuple[list[dict[str, Any]]
     flat = faiss.IndexFlatIP(atoms.shape[1])
     flat.add(atoms)
     contestants: dict[str, Callable[[], Any]] = {
-        "thresher.knn": lambda: thresher.knn(queries, atoms, K)[1],
-        "thresher.knn certain": lambda: thresher.knn(queries, atoms, K, method="certain")[1],
+        "thresher.knn": lambda: thresher.knn(queries, atoms, K, metric="ip")[1],
+        "thresher.knn certain": lambda: thresher.knn(queries, atoms, K, method="certain", metric="ip")[1],
         "Index.search": search("auto"),
         "Index.search certain": search("certain"),
         "faiss.knn": lambda: faiss.knn(queries, atoms, K, metric=faiss.METRIC_INNER_PRODUCT)[1],
         "IndexFlatIP.search": lambda: flat.search(queries, K)[1],
         "numpy": numpys,
     }
-    built = {"Index.search": clock(lambda: thresher.Index(atoms).close())[0]}
+    built = {"Index.search": clock(lambda: thresher.Index(atoms, metric="ip").close())[0]}
     graph = hnsw(atoms)
     if graph is not None:
         contestants["hnswlib ef 100"], built["hnswlib ef 100"] = graph(queries)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from answers import RULE
+from answers import CRITERION
 from check import Verdict, judge, recall
 from contestants import PATHS, Contestant, Flat, FlatPath, Racer, Thresher
 from data import DataSet
@@ -144,7 +144,7 @@ class Field:
         queries = len(verdict.checked)
         last = auto.last
         record = {
-            "rule": RULE,
+            "criterion": CRITERION,
             "checked": queries,
             "wrong": len(verdict.wrong),
             "wrong_queries": sorted(verdict.wrong),
@@ -184,7 +184,7 @@ class Field:
             "method": method,
             "m": m,
             "k": k,
-            "rule": RULE,
+            "criterion": CRITERION,
             "checked": len(verdict.checked),
             "wrong": len(verdict.wrong),
             "certain_wrong": len(verdict.certain_wrong),
@@ -196,7 +196,7 @@ class Field:
         products, else of some."""
         m = len(self.data.queries) if path == "blas" else min(PROVED, len(self.data.queries))
         wrong = recall(self.data, self.flat.search(path, m, k, 0, 1)[1], min(k, self.data.n))[1]
-        return {"path": path, "k": k, "rule": RULE, "checked": m, "wrong": wrong}
+        return {"path": path, "k": k, "criterion": CRITERION, "checked": m, "wrong": wrong}
 
     def split(self, m: int, k: int, seconds: float = 3.0) -> list[list[Any]]:
         """Where the time of searches goes: the first twelve functions by their share of a CPU profile;

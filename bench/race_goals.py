@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
 
-from answers import by_rule
+from answers import by_criterion
 from markdown import digits, table
 from results import Record
 
@@ -150,7 +150,7 @@ ANSWERS = "wrong answers"
 
 def answers_goal(records: Sequence[Record]) -> tuple[object, ...]:
     """The row of wrong answers: none of exact and certain, of auto no more than delta explains."""
-    cells = [r for r in records if r["kind"] == "race" and by_rule(r)]
+    cells = [r for r in records if r["kind"] == "race" and by_criterion(r)]
     wrong = sum(r["wrong"].get(m, 0) for r in cells for m in ("certain", "exact"))
     bad = [r for r in cells if not r["compatible"]]
     where = f"{bad[0]['set']}, m = {bad[0]['m']}, k = {bad[0]['k']}" if bad else ""

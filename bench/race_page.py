@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
-from answers import NOT_COUNTED, by_rule
+from answers import NOT_COUNTED, by_criterion
 from markdown import digits, table
 from race_goals import BEHIND, BESIDE, CAUSES, SIZES, beside_adaptive, goals, mean, size
 from results import Record, load
@@ -254,7 +254,7 @@ def winners(cells: Sequence[Record]) -> str:
 def answers(cells: Sequence[Record]) -> str:
     """Wrong answers, by float64."""
     found = [x for r in cells for x in r["recall"].values()]
-    judged = [r for r in cells if by_rule(r)]
+    judged = [r for r in cells if by_criterion(r)]
     said = []
     for method in ("auto", "certain", "exact") if judged else ():
         wrong, checked = (sum(r[f].get(method, 0) for r in judged) for f in ("wrong", "checked"))

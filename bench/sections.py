@@ -7,7 +7,7 @@ from statistics import median
 
 import roofline
 import targets
-from answers import NOT_COUNTED, Answers, allowed, by_rule, distinct
+from answers import NOT_COUNTED, Answers, allowed, by_criterion, distinct
 from markdown import digits, section, table
 from results import Record
 from sets import MAIN, NEEDS
@@ -123,7 +123,7 @@ def wrong(records: list[Record]) -> str:
         "missing, v_i, that scores more than one of its atoms, v, by more than 2^-22 |q| max(|v_i|, |v|). An answer "
         "does not depend on the batch that it was asked in: each query counts once for each k and delta."
     )
-    judged = [r for r in cells if by_rule(r)]
+    judged = [r for r in cells if by_criterion(r)]
     if not judged:
         return section("Wrong answers", definition, f"They are {NOT_COUNTED}.")
     groups = distinct(judged, {r["name"]: r["atoms"] for r in of(records, "set")})
@@ -131,9 +131,9 @@ def wrong(records: list[Record]) -> str:
         "Wrong answers",
         definition,
         *by_certificate(judged, groups),
-        surely([r for r in of(records, "answers") if by_rule(r)]),
+        surely([r for r in of(records, "answers") if by_criterion(r)]),
         *beyond_delta(groups),
-        flat_wrong([r for r in of(records, "faiss") if by_rule(r)]),
+        flat_wrong([r for r in of(records, "faiss") if by_criterion(r)]),
     )
 
 
@@ -273,7 +273,7 @@ def indexes(records: list[Record]) -> str:
             for peer in of(records, "peer", set=name)
         ]
         race = of(records, "race", set=name, m=256, k=10)
-        judged = [r for r in race if by_rule(r)]
+        judged = [r for r in race if by_criterion(r)]
         right = f"; {judged[0]['wrong']} of its {judged[0]['checked']:,} answers are wrong" if judged else ""
         header = ["recall", "index", "build, s"]
         for m in (1, 256):
@@ -351,7 +351,7 @@ def every_cell(records: list[Record]) -> str:
         low, high = r["ratio_range"]
         faiss = digits(r["faiss_us"]) + names_of.get(r["faiss"], "")
         ratio = (digits(r["ratio"]), f"{digits(low)} to {digits(high)}, {r['rounds']}", digits(r.get("over_exact")))
-        answers = f"{r['wrong']} of {r['checked']} ({digits(allowed(r))})" if by_rule(r) else "not counted"
+        answers = f"{r['wrong']} of {r['checked']} ({digits(allowed(r))})" if by_criterion(r) else "not counted"
         times = (faiss, digits(r["faiss_gflops"]), digits(r["ours_us"]))
         rows.append((marked(r), r["m"], r["k"], *times, *ratio, answers))
     if not rows:

@@ -162,7 +162,7 @@ class Distinct(unittest.TestCase):
         self.assertIn("They are not counted", text)
         self.assertNotIn("3 wrong", text)
         self.assertNotIn("FAISS", text)
-        self.assertIn("3 wrong of 1,000", sections.wrong([old, old | {"rule": answers.RULE, "k": 1}]))
+        self.assertIn("3 wrong of 1,000", sections.wrong([old, old | {"criterion": answers.CRITERION, "k": 1}]))
 
 
 class Log(unittest.TestCase):

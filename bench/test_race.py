@@ -166,7 +166,7 @@ def raced(name: str, n: int, m: int, k: int, ratio: float, best: str = "scann") 
     said |= {"quartiles": [ratio * 0.9, ratio * 1.1], "rounds": 5, "disturbed": 0, "certain_ratio": ratio / 2}
     said |= {"plans": {"auto": {"adaptive, probabilistic: 64,rescore": 9}}, "recall": {best: 1.0}, "compatible": True}
     return said | {
-        "rule": answers.RULE,
+        "criterion": answers.CRITERION,
         "wrong": {"auto": 1, "certain": 0, "exact": 0},
         "checked": {"auto": 9, "certain": 9, "exact": 9},
     }
@@ -224,7 +224,7 @@ class RacePage(unittest.TestCase):
         wrong = raced("a", 10, 1, 1, 2.0)
         wrong["wrong"]["certain"] = 1
         self.assertIn("at most delta of `auto` | 1 | 1 |  |  | **missed** |", self.page([wrong]))
-        del wrong["rule"]  # of another definition
+        del wrong["criterion"]  # of another definition
         text = self.page([wrong])
         self.assertIn("at most delta of `auto` | 0 |  |  |  | not measured |", text)
         self.assertIn("Wrong answers are not counted", text)

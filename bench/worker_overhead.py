@@ -21,7 +21,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     cases = []
     for n, m, d in CASES:
-        info, _ = worker.call("build", {}, {"vectors": rng.standard_normal((n, d), np.float32)})
+        info, _ = worker.call("build", {"metric": "ip"}, {"vectors": rng.standard_normal((n, d), np.float32)})
         queries = rng.standard_normal((m, d), np.float32)
         shared = _worker.empty((m, d))
         shared[:] = queries

@@ -19,7 +19,7 @@ func BenchmarkBuild(b *testing.B) {
 			least := map[string]float64{}
 			var size int64
 			for b.Loop() {
-				c, err := newCollection(n, dim, nil)
+				c, err := newCollection(n, dim, &Options{Metric: InnerProduct})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -32,7 +32,7 @@ func BenchmarkBuild(b *testing.B) {
 					}
 					start = time.Now()
 				}
-				k, err := newBuilder(context.Background(), c, heap{}, &Options{Threads: 1})
+				k, err := newBuilder(context.Background(), c, heap{}, &Options{Metric: InnerProduct, Threads: 1})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -63,7 +63,7 @@ func BenchmarkPrepare(b *testing.B) {
 			b.Run(fmt.Sprintf("dim=%d/batch=%d", dim, batch), func(b *testing.B) {
 				const n = 2000
 				rows := data("powerlaw", n, dim, 1)
-				c := build(b, rows, dim, &Options{Threads: 1})
+				c := build(b, rows, dim, &Options{Metric: InnerProduct, Threads: 1})
 				dst, scale := make([]Query, batch), make([]float64, batch)
 				for i := range scale {
 					scale[i] = 1

@@ -22,7 +22,7 @@ const (
 const tinyNorm = 1e-30
 
 // Build makes a collection of n = len(rows)/dim atoms in memory. It retains rows, which
-// must not change afterwards.
+// must not change afterwards. o says the metric at least: without one it returns ErrNoMetric.
 func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collection, error) {
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
@@ -31,7 +31,7 @@ func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collectio
 	if err != nil {
 		return nil, err
 	}
-	if o != nil && o.Order != nil {
+	if o.Order != nil {
 		if c.D == 0 {
 			return nil, fmt.Errorf("an order of the atoms needs basis rotated, %d columns and codes, not %s and %d", MinRotated, c.Basis, dim)
 		}
@@ -56,6 +56,9 @@ func newCollection(n, dim int, o *Options) (*Collection, error) {
 	}
 	if dim > MaxDim {
 		return nil, fmt.Errorf("%d columns, at most %d", dim, MaxDim)
+	}
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	return newShape(n, dim, o), nil
 }
@@ -104,9 +107,6 @@ type builder struct {
 
 // newBuilder allocates the sections of c in m.
 func newBuilder(ctx context.Context, c *Collection, m memory, o *Options) (*builder, error) {
-	if o == nil {
-		o = &Options{}
-	}
 	b := &builder{c: c, ctx: ctx, o: o, threads: o.Threads}
 	if b.threads <= 0 {
 		b.threads = runtime.GOMAXPROCS(0)

@@ -122,7 +122,7 @@ func TestShapes(t *testing.T) {
 func TestBuildKeepsRows(t *testing.T) {
 	rows := data("gaussian", 70, 20, 1)
 	before := slices.Clone(rows)
-	c := build(t, rows, 20, nil)
+	c := build(t, rows, 20, &Options{Metric: InnerProduct})
 	if !slices.Equal(rows, before) || &c.Rows[0] != &rows[0] {
 		t.Error("rows were copied or changed")
 	}
@@ -146,18 +146,18 @@ func TestBadInput(t *testing.T) {
 		row, column int // of the RowError; row -1: another error
 		says        string
 	}{
-		{"NaN", at(100, 20, 77, 3, nan), 20, Options{}, 77, 3, "row 77, column 3: value NaN"},
-		{"Inf", at(100, 20, 0, 19, inf), 20, Options{}, 0, 19, "row 0, column 19: value +Inf"},
+		{"NaN", at(100, 20, 77, 3, nan), 20, Options{Metric: InnerProduct}, 77, 3, "row 77, column 3: value NaN"},
+		{"Inf", at(100, 20, 0, 19, inf), 20, Options{Metric: InnerProduct}, 0, 19, "row 0, column 19: value +Inf"},
 		{"-Inf", at(100, 5, 99, 0, -inf), 5, Options{Metric: Cosine}, 99, 0, "value -Inf"},
-		{"NaN, raw", at(100, 20, 50, 3, nan), 20, Options{Basis: Raw}, 50, 3, "value NaN"},
-		{"norm", at(100, 20, 7, 3, 2e33), 20, Options{}, 7, -1, "row 7: norm 1.99"},
+		{"NaN, raw", at(100, 20, 50, 3, nan), 20, Options{Metric: InnerProduct, Basis: Raw}, 50, 3, "value NaN"},
+		{"norm", at(100, 20, 7, 3, 2e33), 20, Options{Metric: InnerProduct}, 7, -1, "row 7: norm 1.99"},
 		{"norm, cosine", at(100, 20, 7, 3, 2e33), 20, Options{Metric: Cosine}, 7, -1, "overflow"},
 		{"norm, l2", at(100, 20, 7, 3, 4e16), 20, Options{Metric: Euclidean}, 7, -1, "row 7: norm 4.00"},
-		{"no rows", nil, 20, Options{}, -1, 0, "no rows"},
-		{"no columns", nil, 0, Options{}, -1, 0, "0 columns"},
-		{"negative", []float32{1}, -1, Options{}, -1, 0, "-1 columns"},
-		{"ragged", make([]float32, 21), 20, Options{}, -1, 0, "21 values"},
-		{"wide", make([]float32, MaxDim+1), MaxDim + 1, Options{}, -1, 0, fmt.Sprint(MaxDim)},
+		{"no rows", nil, 20, Options{Metric: InnerProduct}, -1, 0, "no rows"},
+		{"no columns", nil, 0, Options{Metric: InnerProduct}, -1, 0, "0 columns"},
+		{"negative", []float32{1}, -1, Options{Metric: InnerProduct}, -1, 0, "-1 columns"},
+		{"ragged", make([]float32, 21), 20, Options{Metric: InnerProduct}, -1, 0, "21 values"},
+		{"wide", make([]float32, MaxDim+1), MaxDim + 1, Options{Metric: InnerProduct}, -1, 0, fmt.Sprint(MaxDim)},
 	} {
 		_, err := Build(context.Background(), c.rows, c.dim, &c.o)
 		if err == nil {
@@ -193,17 +193,17 @@ func TestBadInput(t *testing.T) {
 func TestCancelledBuild(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Build(ctx, data("gaussian", 100, 40, 1), 40, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Build(ctx, data("gaussian", 100, 40, 1), 40, &Options{Metric: InnerProduct}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v", err)
 	}
 	// The build is cancelled at each call of Progress.
 	rows := data("gaussian", 300, 40, 1)
 	steps := 0
-	build(t, rows, 40, &Options{Threads: 1, Progress: func(int64, int64) { steps++ }})
+	build(t, rows, 40, &Options{Metric: InnerProduct, Threads: 1, Progress: func(int64, int64) { steps++ }})
 	for stop := 1; stop <= steps; stop++ {
 		ctx, cancel := context.WithCancel(context.Background())
 		seen := 0
-		_, err := Build(ctx, rows, 40, &Options{Threads: 1, Progress: func(int64, int64) {
+		_, err := Build(ctx, rows, 40, &Options{Metric: InnerProduct, Threads: 1, Progress: func(int64, int64) {
 			if seen++; seen == stop {
 				cancel()
 			}
@@ -216,7 +216,7 @@ func TestCancelledBuild(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	for _, b := range []Options{{}, {Basis: Raw}} {
+	for _, b := range []Options{{Metric: InnerProduct}, {Metric: InnerProduct, Basis: Raw}} {
 		var most, total atomic.Int64
 		b.Threads = 3
 		b.Progress = func(done, all int64) {
@@ -345,7 +345,7 @@ func TestFewAtomsOfHugeDimension(t *testing.T) {
 	for _, basis := range []Basis{Rotated, Raw} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		c := build(t, rows, dim, &Options{Basis: basis, Threads: 2})
+		c := build(t, rows, dim, &Options{Metric: InnerProduct, Basis: basis, Threads: 2})
 		runtime.ReadMemStats(&after)
 		got, limit := int64(after.TotalAlloc-before.TotalAlloc), int64(16*4*n*dim)
 		if got > limit {
@@ -375,14 +375,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("basis %v reads as %v, %v", b, got, err)
 		}
 	}
-	if _, err := ParseMetric("dot"); err == nil || !strings.Contains(err.Error(), `"dot"`) {
-		t.Errorf("metric dot: %v", err)
-	}
 	if _, err := ParseBasis("haar"); err == nil || !strings.Contains(err.Error(), `"haar"`) {
 		t.Errorf("basis haar: %v", err)
-	}
-	if got := Metric(9).String(); got != "Metric(9)" {
-		t.Errorf("metric 9 is %q", got)
 	}
 }
 

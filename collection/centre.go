@@ -70,6 +70,9 @@ func (b *builder) eachColumn(n int, f func(j int, memory []float32)) error {
 	return b.each(b.c.Dim, max(1, b.c.Dim/(4*b.threads)), func(_, lo, hi int) error {
 		memory := make([]float32, n)
 		for j := lo; j < hi; j++ {
+			if err := b.ctx.Err(); err != nil {
+				return err
+			}
 			f(j, memory)
 		}
 		return nil

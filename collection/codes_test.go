@@ -267,7 +267,7 @@ func TestOrderNormsAndOffsets(t *testing.T) {
 // another seed gives another order.
 func TestOrderIsRandomWithinAStep(t *testing.T) {
 	rows := data("one-hot", 500, 40, 1)
-	a, b := build(t, rows, 40, &Options{Seed: 1}), build(t, rows, 40, &Options{Seed: 2})
+	a, b := build(t, rows, 40, &Options{Metric: InnerProduct, Seed: 1}), build(t, rows, 40, &Options{Metric: InnerProduct, Seed: 2})
 	same, kept := 0, 0
 	for i, row := range a.Order {
 		if row == b.Order[i] {
@@ -348,7 +348,7 @@ func TestSlackInLargeDimensions(t *testing.T) {
 	}
 	for _, s := range []struct{ n, dim, head int }{{1600, 4096, 32}, {20, 65536 + 32, 0}} {
 		n, dim := s.n, s.dim
-		c := build(t, data("powerlaw", n, dim, 3), dim, &Options{Seed: 4})
+		c := build(t, data("powerlaw", n, dim, 3), dim, &Options{Metric: InnerProduct, Seed: 4})
 		if c.R != s.head {
 			t.Fatalf("dimension %d has a head of %d", dim, c.R)
 		}
@@ -379,7 +379,7 @@ func TestStudentBoundHoldsFromStoredTerms(t *testing.T) {
 	failures, pairs := 0, 0
 	var p Query
 	for seed := range uint64(100) {
-		c := build(t, rows, dim, &Options{Seed: seed, NoHead: true})
+		c := build(t, rows, dim, &Options{Metric: InnerProduct, Seed: seed, NoHead: true})
 		l := &c.Stages[0]
 		reach := bandit.Reach(alpha, c.Kappa, c.D)
 		for k := range 40 {
@@ -464,7 +464,7 @@ func TestNormCapLooksAhead(t *testing.T) {
 			row[j] = float32(f * float64(row[j]))
 		}
 	}
-	c := build(t, rows, dim, nil)
+	c := build(t, rows, dim, &Options{Metric: InnerProduct})
 	ahead := 0
 	for p := range c.PanelCount() {
 		own, rest := slices.Max(c.Norm[p*PanelAtoms:(p+1)*PanelAtoms]), slices.Max(c.Norm[p*PanelAtoms:])

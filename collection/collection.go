@@ -246,9 +246,9 @@ func (c *Collection) Bytes() int64 {
 	return b + max(0, c.unusedBytes)
 }
 
-// Options configure a build; the zero value is the defaults.
+// Options configure a build. Metric must be set; the zero values of the others are the defaults.
 type Options struct {
-	Metric Metric
+	Metric Metric // InnerProduct, Cosine or Euclidean
 	Basis  Basis
 	Seed   uint64 // of the rotation or the coordinate order
 	// Threads is the number of goroutines; 0 is GOMAXPROCS. The result does not depend on it.
@@ -273,6 +273,14 @@ type Options struct {
 	// Progress, if not nil, is called with the rows done in both passes and their total, from
 	// several goroutines concurrently and not always in order.
 	Progress func(done, total int64)
+}
+
+// check returns an error if the options name no metric; o may be nil.
+func (o *Options) check() error {
+	if o == nil {
+		return ErrNoMetric
+	}
+	return o.Metric.Check()
 }
 
 // RowError names a row that cannot be used.

@@ -67,7 +67,7 @@ func TestRotationIsWhatPrepareDoes(t *testing.T) {
 	for _, dim := range []int{16, 17, 40, 81, 100, 144, 256, 257, 300, 512, 769, 1000, 4096} {
 		for _, noHead := range []bool{false, true} {
 			name := fmt.Sprintf("dimension %d, head %v", dim, !noHead)
-			c := build(t, data("powerlaw", 400, dim, 1), dim, &Options{NoHead: noHead})
+			c := build(t, data("powerlaw", 400, dim, 1), dim, &Options{Metric: InnerProduct, NoHead: noHead})
 			r := c.Rotation()
 			if c.R == 0 && !noHead && dim >= 64 && dim <= 1000 {
 				t.Fatalf("%s: no head to test", name)
@@ -93,7 +93,7 @@ func TestRotationIsWhatPrepareDoes(t *testing.T) {
 }
 
 func TestRotationOfNothing(t *testing.T) {
-	c := build(t, data("gaussian", 50, 8, 1), 8, nil)
+	c := build(t, data("gaussian", 50, 8, 1), 8, &Options{Metric: InnerProduct})
 	if r := c.Rotation(); r.Head != nil || r.Haar != nil || r.Sign != nil || r.Perm != nil || r.Blocks != nil {
 		t.Errorf("a collection that is not coded has the rotation %+v", r)
 	}

@@ -59,7 +59,7 @@ func fillUp(dir string) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		c, err := Create(context.Background(), path, &rowsSource{rows: rows, dim: 40}, false, nil)
+		c, err := Create(context.Background(), path, &rowsSource{rows: rows, dim: 40}, false, &Options{Metric: InnerProduct})
 		if err == nil {
 			c.Close()
 			fmt.Println("whole at", limit)

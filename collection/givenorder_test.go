@@ -49,10 +49,10 @@ func TestGivenOrder(t *testing.T) {
 func TestGivenOrderRefuses(t *testing.T) {
 	rows := vectors.Gaussian(vectors.Rand(1), 4, 32)
 	for want, o := range map[string]*Options{
-		"order of 3 atoms":    {Order: []uint32{0, 1, 2}},
-		"is no permutation":   {Order: []uint32{0, 1, 2, 2}},
-		"of the 4 rows":       {Order: []uint32{0, 1, 2, 4}},
-		"needs basis rotated": {Order: []uint32{0, 1, 2, 3}, Basis: Raw},
+		"order of 3 atoms":    {Metric: InnerProduct, Order: []uint32{0, 1, 2}},
+		"is no permutation":   {Metric: InnerProduct, Order: []uint32{0, 1, 2, 2}},
+		"of the 4 rows":       {Metric: InnerProduct, Order: []uint32{0, 1, 2, 4}},
+		"needs basis rotated": {Metric: InnerProduct, Order: []uint32{0, 1, 2, 3}, Basis: Raw},
 	} {
 		if _, err := Build(t.Context(), rows, 32, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -64,7 +64,7 @@ func TestGivenOrderRefuses(t *testing.T) {
 func TestHeadOption(t *testing.T) {
 	rows := vectors.PowerLaw(vectors.Rand(2), 3000, 200)
 	for head, want := range map[int]int{0: 32, 48: 48, 50: 48, 96: 96, 4096: 96} {
-		c, err := Build(t.Context(), rows, 200, &Options{Seed: 1, Head: head})
+		c, err := Build(t.Context(), rows, 200, &Options{Metric: InnerProduct, Seed: 1, Head: head})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestHeadOption(t *testing.T) {
 			t.Errorf("head %d: %d directions, want %d", head, c.R, want)
 		}
 	}
-	small, err := Build(t.Context(), rows[:30*40], 40, &Options{Head: 96})
+	small, err := Build(t.Context(), rows[:30*40], 40, &Options{Metric: InnerProduct, Head: 96})
 	if err != nil {
 		t.Fatal(err)
 	}

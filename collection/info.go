@@ -31,7 +31,11 @@ func Stat(path string) (*Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	i := &Info{Path: path, Version: h.Version, N: h.N, Dim: h.Dim, Metric: h.Metric, Basis: h.Basis, Seed: h.Seed,
+	metric, err := StoredMetric(h.Metric)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %v", path, ErrCorrupt, err)
+	}
+	i := &Info{Path: path, Version: h.Version, N: h.N, Dim: h.Dim, Metric: metric.String(), Basis: h.Basis, Seed: h.Seed,
 		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Sections: map[string]int64{}}
 	for _, s := range h.Sections {
 		i.Sections[s.Name] = s.Bytes

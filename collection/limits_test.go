@@ -2,6 +2,7 @@ package collection
 
 import (
 	"math"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -23,6 +24,10 @@ func TestLimitsAreThoseOfShownScores(t *testing.T) {
 			rapid.Float64Range(-1e30, 1e30), rapid.Float64Range(-2, 2), rapid.Float64Range(-1e-44, 1e-44),
 			rapid.SampledFrom([]float64{0, 1, -1, .7, 1e-46, math.MaxFloat32, -math.MaxFloat32, float64(float32(.1))}),
 		).Draw(t, "limit")
+		limit = float64(float32(limit))
+		if rapid.Bool().Draw(t, "decimal") {
+			limit, _ = strconv.ParseFloat(strconv.FormatFloat(limit, 'g', -1, 32), 64)
+		}
 		at := float32(limit)
 		floor, ceiling := m.Floor(limit), m.Ceiling(limit)
 		if !noWorse(m, shown(m, floor), at) || noWorse(m, shown(m, math.Nextafter(floor, math.Inf(-1))), at) {
@@ -36,6 +41,13 @@ func TestLimitsAreThoseOfShownScores(t *testing.T) {
 			t.Fatalf("%v: score %g, shown as %g, is not within that", m, score, s)
 		}
 	})
+	for _, limit := range []float64{.1234567891, 1.00000001, -2.718281828459045, 1e300} {
+		for _, m := range metrics { // of more digits than scores have
+			if f, c := m.Floor(limit), m.Ceiling(limit); m.Shown(f) != limit || m.Shown(c) != limit {
+				t.Errorf("%v, limit %v: floor %v, ceiling %v", m, limit, f, c)
+			}
+		}
+	}
 	for _, m := range metrics {
 		if f := m.Floor(-math.MaxFloat64); m != Euclidean && f > -math.MaxFloat32 {
 			t.Error(m, f)

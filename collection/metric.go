@@ -1,7 +1,9 @@
 package collection
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -14,11 +16,14 @@ import (
 // branches on which metric it is, but two that recompute answers on purpose by
 // formulas of their own: verify and backend/backendtest, in a file metric.go each.
 // Kernels are told Normalises and Differences.
+//
+// The zero Metric is none: what needs a metric refuses it (Check), because a search by the
+// wrong one answers another question without a word.
 type Metric uint8
 
 const (
 	// InnerProduct: search score q.v, shown as it is.
-	InnerProduct Metric = iota
+	InnerProduct Metric = iota + 1
 	// Cosine: search score q.v/(|q||v|), 0 where either is zero; shown as it is.
 	Cosine
 	// Euclidean: search score -|q-v|^2/2; users see |q-v|^2, of which less is better.
@@ -28,22 +33,91 @@ const (
 // metricNames are the names of the metrics, by number.
 var metricNames = [...]string{InnerProduct: "ip", Cosine: "cosine", Euclidean: "l2"}
 
-// Metrics returns the names of all metrics, in the order of their numbers.
-func Metrics() []string { return slices.Clone(metricNames[:]) }
+// otherNames are names that libraries and databases use for the metrics, in the form of
+// plainName. A name says which vectors are nearest; scores are shown in this program's way, so
+// names of functions that grow with the distance from a product or a cosine are not among them.
+var otherNames = map[string]Metric{
+	"innerproduct": InnerProduct, "dot": InnerProduct, "dotproduct": InnerProduct, "maxinnerproduct": InnerProduct,
+	"metricinnerproduct": InnerProduct, "vectoripops": InnerProduct, "dotscore": InnerProduct,
+	"cos": Cosine, "cosinesimilarity": Cosine, "cosinesimil": Cosine, "vectorcosineops": Cosine, "cossim": Cosine,
+	"euclidean": Euclidean, "euclid": Euclidean, "l2norm": Euclidean, "l2squared": Euclidean, "l2sq": Euclidean,
+	"squaredl2": Euclidean, "sqeuclidean": Euclidean, "euclideansquared": Euclidean, "squaredeuclidean": Euclidean,
+	"metricl2": Euclidean, "vectorl2ops": Euclidean,
+}
 
-// ParseMetric parses one of Metrics; "" is InnerProduct.
+// nearNames are names that are not taken for a metric, since their numbers are other ones, and
+// the metric that has the same nearest vectors.
+var nearNames = map[string]Metric{
+	"angular": Cosine, "cosinedistance": Cosine, "l2distance": Euclidean, "euclideandistance": Euclidean, "minkowski": Euclidean,
+	"negativeinnerproduct": InnerProduct,
+}
+
+// plainName returns a name without case, hyphens, underscores and spaces.
+func plainName(s string) string {
+	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
+}
+
+// Metrics returns the names of all metrics, in the order of their numbers, which are 1 more than
+// the indexes.
+func Metrics() []string { return slices.Clone(metricNames[InnerProduct:]) }
+
+// MetricNames returns all names that ParseMetric takes, in lower case and without hyphens and
+// underscores, which it ignores.
+func MetricNames() map[string]Metric {
+	all := maps.Clone(otherNames)
+	for i, name := range Metrics() {
+		all[name] = Metric(i + 1)
+	}
+	return all
+}
+
+// MetricChoice says which metrics there are and what each looks for.
+const MetricChoice = "ip (largest inner product), cosine (largest cosine) or l2 (smallest squared Euclidean distance)"
+
+// ErrNoMetric is the error of an operation that needs a metric and is given none.
+var ErrNoMetric = errors.New("no metric is given: " + MetricChoice)
+
+// ParseMetric returns the metric of a name: one of Metrics or of those by which libraries and
+// databases call them, in any case. "" is ErrNoMetric.
 func ParseMetric(s string) (Metric, error) {
+	if s == "" {
+		return 0, ErrNoMetric
+	}
+	plain := plainName(s)
+	if m := slices.Index(metricNames[:], plain); m > 0 {
+		return Metric(m), nil
+	}
+	if m := otherNames[plain]; m != 0 {
+		return m, nil
+	}
+	if m := nearNames[plain]; m != 0 {
+		return 0, fmt.Errorf("metric %q is none of %s; the same vectors are nearest by %v", s, MetricChoice, m)
+	}
+	return 0, fmt.Errorf("metric %q is none of %s", s, MetricChoice)
+}
+
+// StoredMetric returns the metric that a record or a file names. Records that were written when
+// inner products were the default may name none: "" is InnerProduct.
+func StoredMetric(s string) (Metric, error) {
 	if s == "" {
 		return InnerProduct, nil
 	}
-	if m := slices.Index(metricNames[:], s); m >= 0 {
-		return Metric(m), nil
+	return ParseMetric(s)
+}
+
+// Check returns an error if m is no metric: ErrNoMetric if it is zero.
+func (m Metric) Check() error {
+	switch {
+	case m == 0:
+		return ErrNoMetric
+	case int(m) >= len(metricNames):
+		return fmt.Errorf("%v is none of %s", m, MetricChoice)
 	}
-	return 0, fmt.Errorf("metric %q is none of %s", s, strings.Join(metricNames[:], ", "))
+	return nil
 }
 
 func (m Metric) String() string {
-	if int(m) < len(metricNames) {
+	if m > 0 && int(m) < len(metricNames) {
 		return metricNames[m]
 	}
 	return fmt.Sprintf("Metric(%d)", uint8(m))

@@ -19,7 +19,7 @@ func TestNormStep(t *testing.T) {
 		for i := range rows {
 			rows[i] = 1 + .043*r.Float32()
 		}
-		c, err := Build(context.Background(), rows, 1, &Options{Seed: seed})
+		c, err := Build(context.Background(), rows, 1, &Options{Metric: InnerProduct, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -234,7 +234,7 @@ func TestPilotOfNorms(t *testing.T) {
 func TestPilotOfLittle(t *testing.T) {
 	for _, n := range []int{1, 2, 9, 11} {
 		for _, kind := range []string{"gaussian", "zero", "constant", "tiny"} {
-			c := build(t, data(kind, n, 40, 1), 40, nil)
+			c := build(t, data(kind, n, 40, 1), 40, &Options{Metric: InnerProduct})
 			if !c.Pilot.fits(len(c.Stages)) {
 				t.Errorf("%d %s atoms: forecast %+v", n, kind, c.Pilot)
 			}
@@ -337,7 +337,7 @@ func TestPilotKnowsSmallTopics(t *testing.T) {
 			rows[i*dim+j] = float32(centre[j] + .4*r.NormFloat64())
 		}
 	}
-	c := build(t, rows, dim, &Options{Seed: 3, NoHead: true})
+	c := build(t, rows, dim, &Options{Metric: InnerProduct, Seed: 3, NoHead: true})
 	const k = 10
 	shares, _ := measured(c, k, 6)
 	at := slices.Index(c.Pilot.Ks, k)

@@ -85,7 +85,7 @@ func TestPreparedAloneOrInABatch(t *testing.T) {
 
 func TestPreparingAllocatesNothing(t *testing.T) {
 	for _, dim := range []int{100, 300} {
-		c := build(t, data("gaussian", 200, dim, 1), dim, nil)
+		c := build(t, data("gaussian", 200, dim, 1), dim, &Options{Metric: InnerProduct})
 		q := data("gaussian", 100, dim, 2)
 		dst, scale := make([]Query, 100), make([]float64, 100)
 		for j := range scale {

@@ -158,6 +158,9 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 	if _, err := os.Lstat(path); err == nil && !force {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
+	if err := o.check(); err != nil { // before rows are read
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	f, err := atomicfile.Create(path, 0o644)
 	if err != nil {
 		return nil, err
@@ -339,7 +342,7 @@ func openFile(f *os.File) (*Collection, error) {
 	if err != nil {
 		return nil, err
 	}
-	metric, err := ParseMetric(h.Metric)
+	metric, err := StoredMetric(h.Metric)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
 	}

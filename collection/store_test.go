@@ -138,18 +138,18 @@ func TestCreateLeavesExistingFilesAlone(t *testing.T) {
 		}
 		checkNames(t, dir, "a.thresher")
 	}
-	_, err := Create(context.Background(), path, src(), false, nil)
+	_, err := Create(context.Background(), path, src(), false, &Options{Metric: InnerProduct})
 	if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), path) {
 		t.Errorf("existing file: %v", err)
 	}
 	untouched()
 	bad := src()
 	bad.fail, bad.err = 37, errors.New("torn")
-	if _, err := Create(context.Background(), path, bad, true, nil); err == nil {
+	if _, err := Create(context.Background(), path, bad, true, &Options{Metric: InnerProduct}); err == nil {
 		t.Error("created from a torn source")
 	}
 	untouched() // even with force, until the new one is complete
-	c, err := Create(context.Background(), path, src(), true, nil)
+	c, err := Create(context.Background(), path, src(), true, &Options{Metric: InnerProduct})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestCreateLeavesExistingFilesAlone(t *testing.T) {
 		t.Errorf("%d atoms", c.N)
 	}
 	checkNames(t, dir, "a.thresher")
-	if _, err := Create(context.Background(), filepath.Join(dir, "no", "b"), src(), false, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Create(context.Background(), filepath.Join(dir, "no", "b"), src(), false, &Options{Metric: InnerProduct}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing folder: %v", err)
 	}
 }
@@ -174,6 +174,7 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 	defer lateCancel()
 	before, beforeCancel := context.WithCancel(context.Background())
 	beforeCancel()
+	ip := &Options{Metric: InnerProduct}
 	for _, c := range []struct {
 		name string
 		ctx  context.Context
@@ -182,24 +183,26 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 		want error
 		says string
 	}{
-		{"source fails midway", context.Background(), &rowsSource{rows: rows, dim: 40, fail: 111, err: torn}, nil, torn, "torn"},
-		{"source fails at once", context.Background(), &rowsSource{rows: rows, dim: 40, fail: -1 + 1, err: torn}, nil, nil, ""},
-		{"empty", context.Background(), &rowsSource{dim: 40}, nil, nil, "no rows"},
-		{"no columns", context.Background(), &rowsSource{dim: 0}, nil, nil, "0 columns"},
-		{"fewer than none", context.Background(), &rowsSource{rows: rows, dim: -1}, nil, nil, "-1 columns"},
-		{"too wide", context.Background(), &rowsSource{dim: MaxDim + 1}, nil, nil, "columns"},
-		{"NaN", context.Background(), &rowsSource{rows: withNaN, dim: 40}, nil, nil, "row 200, column 7: value NaN"},
-		{"cancelled before", before, &rowsSource{rows: rows, dim: 40}, nil, context.Canceled, ""},
+		{"source fails midway", context.Background(), &rowsSource{rows: rows, dim: 40, fail: 111, err: torn}, ip, torn, "torn"},
+		{"source fails at once", context.Background(), &rowsSource{rows: rows, dim: 40, fail: -1 + 1, err: torn}, ip, nil, ""},
+		{"empty", context.Background(), &rowsSource{dim: 40}, ip, nil, "no rows"},
+		{"no columns", context.Background(), &rowsSource{dim: 0}, ip, nil, "0 columns"},
+		{"fewer than none", context.Background(), &rowsSource{rows: rows, dim: -1}, ip, nil, "-1 columns"},
+		{"too wide", context.Background(), &rowsSource{dim: MaxDim + 1}, ip, nil, "columns"},
+		{"NaN", context.Background(), &rowsSource{rows: withNaN, dim: 40}, ip, nil, "row 200, column 7: value NaN"},
+		{"cancelled before", before, &rowsSource{rows: rows, dim: 40}, ip, context.Canceled, ""},
 		{"cancelled in the stream", ctx, &rowsSource{rows: rows, dim: 40, then: func(n int) {
 			if n > 100 {
 				cancel()
 			}
-		}}, nil, context.Canceled, ""},
-		{"cancelled while coding", late, &rowsSource{rows: rows, dim: 40}, &Options{Progress: func(done, _ int64) {
+		}}, ip, context.Canceled, ""},
+		{"cancelled while coding", late, &rowsSource{rows: rows, dim: 40}, &Options{Metric: InnerProduct, Progress: func(done, _ int64) {
 			if done > 500 {
 				lateCancel()
 			}
 		}}, context.Canceled, ""},
+		{"no options", context.Background(), &rowsSource{rows: rows, dim: 40}, nil, ErrNoMetric, "ip (largest inner product)"},
+		{"no metric", context.Background(), &rowsSource{rows: rows, dim: 40, fail: 0, err: torn}, &Options{Seed: 1}, ErrNoMetric, ""},
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "a.thresher")
@@ -228,7 +231,7 @@ func TestFailedCreateLeavesNothing(t *testing.T) {
 func TestSmallFilesAreSmall(t *testing.T) {
 	for _, s := range []struct{ n, dim int }{{1, 1}, {100, 32}, {1000, 128}, {64, 4096}} {
 		path := filepath.Join(t.TempDir(), "a.thresher")
-		c, err := Create(context.Background(), path, &rowsSource{rows: data("gaussian", s.n, s.dim, 1), dim: s.dim}, false, nil)
+		c, err := Create(context.Background(), path, &rowsSource{rows: data("gaussian", s.n, s.dim, 1), dim: s.dim}, false, &Options{Metric: InnerProduct})
 		if err != nil {
 			t.Fatal(err)
 		}

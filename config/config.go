@@ -9,7 +9,7 @@ import (
 type Config struct {
 	// Unknown are variables of the environment that begin like thresher's and that nothing reads, sorted.
 	Unknown []string
-	// Method, Metric, Basis and Backend are names from Sources.Choices.
+	// Method, Metric, Basis and Backend are names from Sources.Choices. Metric is "" if none is given.
 	Method, Metric, Basis, Backend string
 	// Device says which GPUs are used: one, the first that can be; all that can be; or a list of indexes and
 	// UUIDs.

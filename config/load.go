@@ -28,6 +28,9 @@ type Sources struct {
 	Flags *pflag.FlagSet
 	// Choices lists the valid names by key; a key without an entry accepts any.
 	Choices map[string][]string
+	// Names returns, by key, the name from Choices that a given value stands for, or an error; a
+	// key without an entry takes the names in Choices alone.
+	Names map[string]func(string) (string, error)
 }
 
 // Problem is an invalid setting.
@@ -120,7 +123,10 @@ func Load(src Sources) (*Config, error) {
 			// and "abc" to 0.
 			value = src.Flags.Lookup(s.flag()).Value.String()
 		}
-		if err := assign(c, s, value, src.Choices[s.key]); err != nil {
+		if origin.Kind == FromDefault && s.def == "" && src.Choices[s.key] != nil {
+			continue // not given
+		}
+		if err := assign(c, s, value, src.Choices[s.key], src.Names[s.key]); err != nil {
 			problems = append(problems, Problem{Key: s.key, Origin: origin, Err: err})
 		}
 	}
@@ -185,8 +191,11 @@ func originOf(v *viper.Viper, s setting, file string, flags *pflag.FlagSet) Orig
 	return Origin{Kind: FromDefault}
 }
 
-func assign(c *Config, s setting, value any, choices []string) error {
+func assign(c *Config, s setting, value any, choices []string, named func(string) (string, error)) error {
 	t, err := asText(s.kind, value)
+	if err == nil && named != nil {
+		t, err = named(t)
+	}
 	if err != nil {
 		return err
 	}

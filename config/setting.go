@@ -37,7 +37,7 @@ const envPrefix = "THRESHER_"
 func settings() []setting {
 	return append([]setting{
 		name("method", "auto", "how to search", func(c *Config) *string { return &c.Method }),
-		name("metric", "ip", "how vectors are compared", func(c *Config) *string { return &c.Metric }),
+		name("metric", "", "how vectors are compared; needed unless the atoms are a prepared collection, which has a metric", func(c *Config) *string { return &c.Metric }),
 		name("basis", "auto", "coordinates that looks read: auto = rotated, raw = as given", func(c *Config) *string { return &c.Basis }),
 		name("backend", "auto", "device that searches", func(c *Config) *string { return &c.Backend }),
 		{

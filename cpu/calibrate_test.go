@@ -260,7 +260,7 @@ func tail(n int, p float64, x int64) float64 {
 func calibrate(t *testing.T, c cell, count int) []*tally {
 	var tallies []*tally
 	share := max(1, c.share)
-	first, err := collection.Build(context.Background(), make([]float32, c.dim), c.dim, &collection.Options{NoHead: true, Threads: 1})
+	first, err := collection.Build(context.Background(), make([]float32, c.dim), c.dim, &collection.Options{Metric: collection.InnerProduct, NoHead: true, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func calibrate(t *testing.T, c cell, count int) []*tally {
 // failures.
 func testDraw(b *Backend, c cell, q, arms []float32, seed uint64, tallies []*tally) error {
 	ctx := context.Background()
-	col, err := collection.Build(ctx, arms, c.dim, &collection.Options{NoHead: true, Threads: 1, Seed: seed})
+	col, err := collection.Build(ctx, arms, c.dim, &collection.Options{Metric: collection.InnerProduct, NoHead: true, Threads: 1, Seed: seed})
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func newMeasurement(ctx context.Context, kernels simd.Kernels) (*measurement, er
 	}
 	load := func(n, dim int) (*collection.Collection, backend.Resident, backend.Queries, error) {
 		q := backend.Queries{M: costQueries, Dim: dim, Data: gaussian(costQueries, dim)}
-		c, err := collection.Build(ctx, gaussian(n, dim), dim, &collection.Options{Threads: 1})
+		c, err := collection.Build(ctx, gaussian(n, dim), dim, &collection.Options{Metric: collection.InnerProduct, Threads: 1})
 		if err != nil {
 			return nil, nil, q, err
 		}

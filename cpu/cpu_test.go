@@ -50,11 +50,11 @@ func TestThreads(t *testing.T) {
 		dim int
 		opt collection.Options
 	}{
-		{144, collection.Options{Seed: 1}},
+		{144, collection.Options{Metric: collection.InnerProduct, Seed: 1}},
 		{144, collection.Options{Seed: 1, Metric: collection.Euclidean}},
-		{144, collection.Options{Seed: 1, NoHead: true, KeepRotated: true}},
+		{144, collection.Options{Metric: collection.InnerProduct, Seed: 1, NoHead: true, KeepRotated: true}},
 		{40, collection.Options{Seed: 1, Basis: collection.Raw, Metric: collection.Cosine}},
-		{8, collection.Options{Seed: 1}},
+		{8, collection.Options{Metric: collection.InnerProduct, Seed: 1}},
 	} {
 		n := n
 		if testing.Short() {
@@ -114,7 +114,7 @@ func search(t *testing.T, c *collection.Collection, l backendtest.Ladder, thread
 func TestDenseKeepsWhatItFound(t *testing.T) {
 	rng := vectors.Rand(2)
 	rows := vectors.Gaussian(rng, 3000, 20)
-	c, err := collection.Build(context.Background(), rows, 20, nil)
+	c, err := collection.Build(context.Background(), rows, 20, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestExactIsHonest(t *testing.T) {
 	rng := vectors.Rand(3)
 	const n, dim = 900, 128
 	rows := vectors.Gaussian(rng, n, dim)
-	c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: 2})
+	c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestExactCountsRetests(t *testing.T) {
 	found := 0
 	for seed := range uint64(100) {
 		rows := vectors.Gaussian(rng, n, dim)
-		c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: seed, NoHead: true})
+		c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: seed, NoHead: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestExactCountsCandidates(t *testing.T) {
 	found := 0
 	for seed := range uint64(100) {
 		rows := vectors.PowerLaw(rng, n, dim)
-		c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Seed: seed, Basis: collection.Raw})
+		c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: seed, Basis: collection.Raw})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ func testDenseRounding(t *testing.T, m int) {
 				queries[e*x.dim+j] = x.query(j)
 			}
 		}
-		c, err := collection.Build(context.Background(), rows, x.dim, &collection.Options{Basis: collection.Raw})
+		c, err := collection.Build(context.Background(), rows, x.dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func testDensePending(t *testing.T, m int) {
 		for j := range queries {
 			queries[j] = float32(1 + j/dim)
 		}
-		c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Basis: collection.Raw})
+		c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func (w *scratch) scoreLists(ctx context.Context, x *run, lists []keptList) erro
 	for e, l := range lists {
 		w.rows.lists[e] = l.kept[l.k].ids
 	}
-	err := w.rows.visitTiles(ctx, x.r, func(e int, rows []uint32, near bool) {
+	err := w.rows.visitTiles(ctx, x.r, w, func(e int, rows []uint32, near bool) {
 		l := lists[e]
 		q := l.query(x)
 		w.scores = grow(w.scores, len(rows))

@@ -15,7 +15,7 @@ import (
 func TestDenseWays(t *testing.T) {
 	const n, dim, most = 4000, 16, 70
 	rows := vectors.PowerLaw(vectors.Rand(6), n, dim)
-	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1})
+	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func (w *scratch) scoreAllPending(ctx context.Context, x *run, js []int) error {
 	for e := range js {
 		w.rows.lists[e] = s.pending[e].ids
 	}
-	err := w.rows.visitTiles(ctx, x.r, func(e int, ids []uint32, near bool) {
+	err := w.rows.visitTiles(ctx, x.r, w, func(e int, ids []uint32, near bool) {
 		w.scores = grow(w.scores, len(ids))
 		x.states[js[e]].searchScoresOf(w.scores, ids, near)
 		s.addFound(&x.states[js[e]], e, ids, w.scores)

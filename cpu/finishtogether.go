@@ -91,7 +91,7 @@ func (w *scratch) scoreRounds(ctx context.Context, r *resident, left []*finishin
 			return nil
 		}
 		left, w.rows.lists = left[:n], w.rows.lists[:n]
-		err := w.rows.visitTiles(ctx, r, func(e int, rows []uint32, near bool) {
+		err := w.rows.visitTiles(ctx, r, w, func(e int, rows []uint32, near bool) {
 			left[e].score(w, rows, near)
 		})
 		for e, q := range left {

@@ -208,6 +208,9 @@ func (s *state) exactSlack(i uint32) float64 {
 	return float64(s.c.Dim+16)*0x1p-52*2*float64(s.c.Norm[i])*2 + looks.Slop*math.Abs(s.offset(int(i)))
 }
 
+// float32Chunk is how many arms are looked at between two counts of them.
+const float32Chunk = 256
+
 // float32Look takes look l at every survivor of one query, on at most threads goroutines,
 // and drops the arms that cannot reach the threshold.
 func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor func(*state) (rule, error), threads int) error {
@@ -232,8 +235,13 @@ func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor
 	}
 	n := len(p.arms)
 	ranges := min(threads, (n+255)/256)
-	if err := x.r.each(ctx, ranges, func(_ *scratch, i int) error {
-		for k := n * i / ranges; k < n*(i+1)/ranges; k++ {
+	if err := x.r.each(ctx, ranges, func(w *scratch, i int) error {
+		for from, k := n*i/ranges, n*i/ranges; k < n*(i+1)/ranges; k++ {
+			if (k-from)%float32Chunk == 0 {
+				if err := x.r.spend(ctx, w, float32Chunk, 1); err != nil {
+					return err // the bounds of arms that were looked at hold, and so do those of the others
+				}
+			}
 			var bet *bandit.MartingaleState
 			if p.bets != nil {
 				bet = &p.bets[k]
@@ -250,7 +258,11 @@ func (x *run) float32Look(ctx context.Context, s *state, l backend.Look, ruleFor
 	switch {
 	case s.c.Basis == collection.Raw && l.To == s.c.Dim:
 		// Every coordinate was read and counted, so scoring counts no more pulls.
-		for _, a := range p.arms {
+		for k, a := range p.arms {
+			if k%mostUnchecked == mostUnchecked-1 && ctx.Err() != nil {
+				p.arms = p.arms[k:]
+				return ctx.Err()
+			}
 			row := s.c.Order[a.i]
 			s.rowsRead++
 			s.addScored(scored{s.searchScore(row), row})

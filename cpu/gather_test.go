@@ -17,7 +17,7 @@ func goalsOver(t *testing.T, n int, filters []*backend.Filter, gather bool) *run
 	t.Helper()
 	const dim = 64
 	r := vectors.Rand(1)
-	c, err := collection.Build(context.Background(), vectors.Gaussian(r, n, dim), dim, nil)
+	c, err := collection.Build(context.Background(), vectors.Gaussian(r, n, dim), dim, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil {
 		t.Fatal(err)
 	}

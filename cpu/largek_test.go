@@ -133,7 +133,7 @@ func TestLargeKStopped(t *testing.T) {
 	const n, dim, most, k = 4000, 16, 70, 500
 	rng := vectors.Rand(6)
 	rows := vectors.PowerLaw(rng, n, dim)
-	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1})
+	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 func TestRevisitGoesOn(t *testing.T) {
 	const n, dim, m = 3000, 256, 6
 	rng := vectors.Rand(9)
-	c, err := collection.Build(context.Background(), vectors.Gaussian(rng, n, dim), dim, &collection.Options{Seed: 2})
+	c, err := collection.Build(context.Background(), vectors.Gaussian(rng, n, dim), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

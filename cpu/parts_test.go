@@ -122,7 +122,7 @@ func newPartedSearch(t *testing.T, b backend.Backend, rows []float32, dim int, p
 			own = append(own, rows[i*dim:(i+1)*dim]...)
 		}
 		var err error
-		if x.c, err = collection.Build(context.Background(), own, dim, &collection.Options{Seed: seed*100 + uint64(p), NoHead: true}); err != nil {
+		if x.c, err = collection.Build(context.Background(), own, dim, &collection.Options{Metric: collection.InnerProduct, Seed: seed*100 + uint64(p), NoHead: true}); err != nil {
 			t.Fatal(err)
 		}
 		if x.r, err = b.Load(context.Background(), x.c); err != nil {

@@ -20,6 +20,7 @@ const panelAtoms = collection.PanelAtoms
 
 // resident is a loaded collection. Several goroutines may begin runs of it.
 type resident struct {
+	computed  computed
 	c         *collection.Collection
 	looks     *looks.Set
 	kernels   simd.Kernels

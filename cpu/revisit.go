@@ -70,7 +70,7 @@ func (x *run) revisitQueries(ctx context.Context, w *scratch, t *looks.Compiled,
 		s.codeQuery16(w)
 		qs = append(qs, revisitState{state: s, bound: t.Bound(&s.prep, s.rows.stepsOf(t.QueryCodes)), arms: s.list})
 	}
-	tileAtoms := max(64, x.r.tileBytes/t.AtomBytes)
+	tileAtoms := max(64, min(x.r.tileBytes/t.AtomBytes, mostUnchecked))
 	for end := tileAtoms; len(qs) > 0; end += tileAtoms {
 		if err := x.r.checkpoint(ctx, len(states)); err != nil {
 			for k := range qs {
@@ -81,6 +81,14 @@ func (x *run) revisitQueries(ctx context.Context, w *scratch, t *looks.Compiled,
 		live := qs[:0]
 		for k := range qs {
 			q := &qs[k]
+			if err := x.r.spend(ctx, w, min(tileAtoms, len(q.arms.ids)-q.next), len(states)); err != nil {
+				for _, stopped := range [][]revisitState{live, qs[k:]} {
+					for i := range stopped {
+						stopped[i].stop()
+					}
+				}
+				return err
+			}
 			q.visitTile(w, t.Look.Source, uint32(min(end, x.c.N)))
 			if q.next < len(q.arms.ids) {
 				live = append(live, *q)

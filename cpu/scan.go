@@ -179,6 +179,12 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 				merged.concatenate(workers[:n], k)
 				passed = merged
 			}
+			if err := x.r.spend(ctx, w, len(passed.ids), len(js)); err != nil { // some of which are scored
+				for _, q := range slices.Concat(live, qs[k:], waiting) {
+					q.stop()
+				}
+				return err
+			}
 			if q.endChunk(w, hi, chunk, passed) {
 				live = append(live, q)
 			}
@@ -242,13 +248,9 @@ func (x *run) scanChunk(ctx context.Context, workers []scanWorker, t *looks.Comp
 		workers[i].w.setThresholds(qs)
 	}
 	if n == 1 {
-		x.scanPanels(&workers[0], t, qs)
-		return nil
+		return x.scanPanels(ctx, &workers[0], t, qs)
 	}
-	return x.r.each(ctx, n, func(_ *scratch, i int) error {
-		x.scanPanels(&workers[i], t, qs)
-		return nil
-	})
+	return x.r.each(ctx, n, func(_ *scratch, i int) error { return x.scanPanels(ctx, &workers[i], t, qs) })
 }
 
 // concatenate sets s to the workers' lists of query k, in ascending order of atoms.
@@ -303,7 +305,8 @@ func cutBelow(tau, rounding float64) float32 {
 
 // scanPanels lists for each query, in the worker's scratch, the allowed atoms of the worker's panels
 // whose upper bound reaches the query's threshold in w.taus, hidden ones and a few below it among them.
-func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState) {
+// After an error of ctx the lists are incomplete.
+func (x *run) scanPanels(ctx context.Context, worker *scanWorker, t *looks.Compiled, qs []*scanState) error {
 	w := worker.w
 	w.passed.reset(len(qs), len(worker.panels)*panelAtoms)
 	w.tests, w.masks = grow(w.tests, len(qs)), grow(w.masks, len(qs))
@@ -327,6 +330,9 @@ func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState)
 		}
 		panels := left[:n]
 		left = left[n:]
+		if err := x.r.spend(ctx, w, n*panelAtoms*len(qs), len(qs)); err != nil {
+			return err
+		}
 		strip := &t.Strips[number]
 		for k, q := range qs {
 			rounding := q.bound.StripRounding(strip)
@@ -356,6 +362,7 @@ func (x *run) scanPanels(worker *scanWorker, t *looks.Compiled, qs []*scanState)
 			x.r.kernels.Drain(w.passed.ids, w.passed.bounds, w.passed.stride, w.passed.counts, w.masks, w.values, uint32(lo*panelAtoms), w.slacks)
 		}
 	}
+	return nil
 }
 
 // scanPanel tests the atoms of panel p for all queries and sets w.masks and w.values.

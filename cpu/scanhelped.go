@@ -119,7 +119,7 @@ func (x *run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 		list := &p.lists[i%ring]
 		list.tau = math.Float64frombits(p.tau.Load())
 		w.taus = append(w.taus[:0], list.tau)
-		x.scanPanels(&scanWorker{w, panelsBetween(toScan, lo, ends[i]), &p.scan}, t, qs)
+		_ = x.scanPanels(context.WithoutCancel(ctx), &scanWorker{w, panelsBetween(toScan, lo, ends[i]), &p.scan}, t, qs)
 		list.truncate(0)
 		passed := w.passed.list(0)
 		list.reserve(len(passed.ids))

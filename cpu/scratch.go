@@ -11,6 +11,8 @@ import (
 // scratch is the memory of one goroutine. Slices grow as needed and are reused; their
 // contents are undefined between uses.
 type scratch struct {
+	unchecked int // pairs computed since the last check of the context (spend)
+
 	prepare collection.PrepareScratch
 	scales  []float64
 	queries []collection.Query

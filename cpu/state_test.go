@@ -15,7 +15,7 @@ import (
 func begun(t *testing.T, n, dim, k int) *run {
 	t.Helper()
 	rows := vectors.PowerLaw(vectors.Rand(4), n, dim)
-	c, err := collection.Build(context.Background(), rows, dim, nil)
+	c, err := collection.Build(context.Background(), rows, dim, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil {
 		t.Fatal(err)
 	}

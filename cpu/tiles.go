@@ -28,8 +28,8 @@ func (l *rowLists) reset(n int) {
 
 // visitTiles calls visit for the rows of each list, tile by tile, so that a row that several queries
 // score is read from memory once and then found in a cache; near says that most of the rows are in one.
-// It ends early with an error of ctx.
-func (l *rowLists) visitTiles(ctx context.Context, r *resident, visit func(e int, rows []uint32, near bool)) error {
+// It ends early with an error of ctx, then also between two lists of a tile. w counts what is visited.
+func (l *rowLists) visitTiles(ctx context.Context, r *resident, w *scratch, visit func(e int, rows []uint32, near bool)) error {
 	left, first, last := 0, r.c.N, 0
 	for _, rows := range l.lists {
 		if n := len(rows); n > 0 {
@@ -48,6 +48,7 @@ func (l *rowLists) visitTiles(ctx context.Context, r *resident, visit func(e int
 	if len(l.lists) == 1 { // which shares no row
 		tile = max(tile, (last-first+1)*aloneRows/left+1)
 	}
+	tile = min(tile, mostUnchecked)
 	for end := first + tile; left > 0; end += tile {
 		if err := r.checkpoint(ctx, len(l.lists)); err != nil {
 			return err
@@ -60,6 +61,9 @@ func (l *rowLists) visitTiles(ctx context.Context, r *resident, visit func(e int
 				to++
 			}
 			if from < to {
+				if err := r.spend(ctx, w, to-from, len(l.lists)); err != nil {
+					return err
+				}
 				l.from[e] = to
 				left -= to - from
 				visit(e, rows[from:to], visited >= tile)

@@ -39,7 +39,7 @@ func TestVisitTiles(t *testing.T) {
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
 		got, visits, last := make([][]uint32, len(want)), 0, 0
-		err := l.visitTiles(ctx, r, func(e int, rows []uint32, _ bool) {
+		err := l.visitTiles(ctx, r, &scratch{}, func(e int, rows []uint32, _ bool) {
 			got[e] = append(got[e], rows...)
 			if len(want) > 1 && int(rows[0])+tileRows <= last {
 				t.Fatalf("row %d is visited for list %d after row %d, with tiles of at most %d", rows[0], e, last, tileRows)

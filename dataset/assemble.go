@@ -45,6 +45,9 @@ func checkResult(r *Result) error {
 	if len(r.Names) > 0 && len(r.Names) != len(r.IDs) {
 		return fmt.Errorf("%d names for %d ids", len(r.Names), len(r.IDs))
 	}
+	if !(r.Delta >= 0 && r.Delta < 1) || !(r.Epsilon >= 0) {
+		return fmt.Errorf("delta %g or epsilon %g is out of range", r.Delta, r.Epsilon)
+	}
 	return checkGuarantee(r.Guarantee)
 }
 
@@ -150,9 +153,10 @@ type npzPart struct {
 }
 
 // AssembleNPZ writes an uncompressed npz with ids int64 [m,k], scores float32 [m,k], pulls
-// int64 [m], exact bool [m], complete bool [m] and guarantee, texts [m]. Rows of fewer than k answers are padded with id -1 and
-// score -Inf. Records must be in the order of their queries, from 0 without gaps. Names and
-// certificates are omitted.
+// int64 [m], exact bool [m], complete bool [m], guarantee, texts [m], delta and epsilon float64 [m],
+// and where the atoms have ids names [m,k], int64 while all fit, else uint64, else texts. Rows of fewer
+// than k answers are padded with id -1 and score -Inf. Records must be in the order of their queries,
+// from 0 without gaps. Certificates are omitted.
 func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
 	return writeNPZ(func(do func(i int64, r *Result) error) error { return EachRecord(spool, do) }, k, out)
 }
@@ -182,15 +186,21 @@ func writeNPZ(each EachResult, k int, out io.Writer) error {
 		return fmt.Errorf("k = %d is below 1", k)
 	}
 	m := int64(0)
+	var names namesForm
 	err := each(func(i int64, r *Result) error {
 		m++
+		names.see(r)
 		return inOrder(i, r, k)
 	})
 	if err != nil {
 		return err
 	}
+	parts := npzParts()
+	if names.some {
+		parts = append(parts, names.part())
+	}
 	z := zip.NewWriter(out)
-	for _, part := range npzParts() {
+	for _, part := range parts {
 		if err := part.write(z, each, m, k); err != nil {
 			return fmt.Errorf("array %s: %w", part.name, err)
 		}
@@ -264,6 +274,12 @@ func npzParts() []npzPart {
 		}},
 		{"guarantee", npzGuarantee, false, func(dst []byte, r *Result, _ int) []byte {
 			return appendGuarantee(dst, r.Guarantee)
+		}},
+		{"delta", "<f8", false, func(dst []byte, r *Result, _ int) []byte {
+			return le.AppendUint64(dst, math.Float64bits(r.Delta))
+		}},
+		{"epsilon", "<f8", false, func(dst []byte, r *Result, _ int) []byte {
+			return le.AppendUint64(dst, math.Float64bits(r.Epsilon))
 		}},
 	}
 }

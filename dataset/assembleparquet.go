@@ -15,6 +15,8 @@ type parquetResult struct {
 	Exact     bool      `parquet:"exact"`
 	Complete  bool      `parquet:"complete"`
 	Guarantee string    `parquet:"guarantee,dict"`
+	Delta     float64   `parquet:"delta"`
+	Epsilon   float64   `parquet:"epsilon"`
 }
 
 // namedResult is parquetResult with the atoms' own ids.
@@ -27,13 +29,15 @@ type namedResult struct {
 	Exact     bool      `parquet:"exact"`
 	Complete  bool      `parquet:"complete"`
 	Guarantee string    `parquet:"guarantee,dict"`
+	Delta     float64   `parquet:"delta"`
+	Epsilon   float64   `parquet:"epsilon"`
 }
 
 // resultGroup bounds the ids of a row group, which the writer holds in memory.
 const resultGroup = 1 << 20
 
 // AssembleParquet writes the columns query int64, ids list<int64>, scores list<float>,
-// pulls int64, exact bool, complete bool, guarantee string, compressed with snappy, and names
+// pulls int64, exact bool, complete bool, guarantee string, delta and epsilon double, compressed with snappy, and names
 // list<string> if the first record has names. Records may be in any order. Certificates are omitted.
 func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
@@ -43,13 +47,13 @@ func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
 	if s := (spoolReader{r: spool}); s.next(&first) == nil && first.Names != nil {
 		w := parquet.NewGenericWriter[namedResult](out, parquet.Compression(&parquet.Snappy))
 		return assembleRows(spool, w, w.Flush, func(r *Result) error {
-			_, err := w.Write([]namedResult{{r.Query, r.IDs, r.Names, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee}})
+			_, err := w.Write([]namedResult{{r.Query, r.IDs, r.Names, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee, r.Delta, r.Epsilon}})
 			return err
 		})
 	}
 	w := parquet.NewGenericWriter[parquetResult](out, parquet.Compression(&parquet.Snappy))
 	return assembleRows(spool, w, w.Flush, func(r *Result) error {
-		_, err := w.Write([]parquetResult{{r.Query, r.IDs, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee}})
+		_, err := w.Write([]parquetResult{{r.Query, r.IDs, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee, r.Delta, r.Epsilon}})
 		return err
 	})
 }

@@ -21,6 +21,7 @@
 // Answers are read from, with ids padded by -1:
 //
 //	npz      ids, I, labels, neighbors or indices [m,k]; scores, D or distances [m,k]
+//	         perhaps pulls, exact, complete and guarantee [m]
 //	npy      int32, int64, uint32 or uint64 ids [m,k]
 //	ivecs    rows of ids
 //	ibin     ground truth of the big-ann-benchmarks: ids [m,k], perhaps scores; or a range search

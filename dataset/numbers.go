@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,7 +20,7 @@ type NumberReader interface {
 
 // OpenNumbers opens columns of numbers of a file of vectors, such as limits of its queries:
 // Parquet, Arrow, CSV with a header, JSONL with objects, or npz with an array [m] for each.
-// Integers beyond 2^53 are rounded.
+// Integers that float64 cannot hold, beyond 2^53, are errors.
 func OpenNumbers(path string, columns ...string) (NumberReader, error) {
 	format, gzipped := FormatOf(path)
 	src, err := openSource(path, gzipped)
@@ -61,6 +62,39 @@ func quoted(names []string) string {
 		q[i] = fmt.Sprintf("%q", q[i])
 	}
 	return strings.Join(q, ", ")
+}
+
+// wholeNumber returns an integer as float64, of which that must be the value.
+func wholeNumber(size uint64, negative bool) (float64, error) {
+	sign := ""
+	v := float64(size)
+	if v >= 1<<64 || uint64(v) != size {
+		if negative {
+			sign = "-"
+		}
+		return 0, fmt.Errorf("integer %s%d is beyond 2^53 and no float64; store floats", sign, size)
+	}
+	if negative {
+		return -v, nil
+	}
+	return v, nil
+}
+
+// signedNumber is wholeNumber of an int64.
+func signedNumber(x int64) (float64, error) {
+	if x < 0 {
+		return wholeNumber(-uint64(x), true)
+	}
+	return wholeNumber(uint64(x), false)
+}
+
+// writtenNumber refuses the digits of an integer that v, which they were parsed as, rounds.
+func writtenNumber(text string, v float64) (float64, error) {
+	digits := strings.TrimLeft(text, "+-")
+	if x, err := strconv.ParseUint(digits, 10, 64); err == nil {
+		return wholeNumber(x, strings.HasPrefix(text, "-"))
+	}
+	return v, nil
 }
 
 // finiteNumber refuses NaN and infinities, because NaN stands for null.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -276,4 +277,36 @@ func FuzzNumbersArrow(f *testing.F) {
 func FuzzNumbersNPZ(f *testing.F) {
 	addFixtures(f, ".npz")
 	fuzzNumbers(f, NPZ, "exact", "pulls")
+}
+
+// TestNumbersThatFloatsRound: an integer that float64 cannot hold is an error in every format, and its
+// neighbour is read.
+func TestNumbersThatFloatsRound(t *testing.T) {
+	for _, c := range []struct {
+		digits string
+		ok     bool
+	}{{"9007199254740993", false}, {"9007199254740994", true}, {"-9007199254740993", false}, {"-9007199254740992", true}} {
+		for name, text := range map[string]string{"a.csv": "d0,least\n1," + c.digits + "\n", "a.jsonl": `{"v":[1],"least":` + c.digits + "}\n"} {
+			r, err := OpenNumbers(writeTemp(t, name, text), "least")
+			if err != nil {
+				t.Fatal(err)
+			}
+			row, err := r.Next()
+			if (err == nil) != c.ok || err == nil && fmt.Sprintf("%.0f", row[0]) != c.digits {
+				t.Errorf("%s of %s: %v, %v", c.digits, name, row, err)
+			}
+			if err != nil && !strings.Contains(err.Error(), "is beyond 2^53 and no float64") {
+				t.Error(err)
+			}
+			r.Close()
+		}
+	}
+	for _, x := range []int64{1<<53 + 1, -(1<<53 + 1)} {
+		if v, err := signedNumber(x); err == nil {
+			t.Errorf("%d is read as %v", x, v)
+		}
+	}
+	if v, err := signedNumber(math.MinInt64); err != nil || v != -1<<63 {
+		t.Error(v, err)
+	}
 }

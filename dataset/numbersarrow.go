@@ -100,7 +100,7 @@ func arrowNumber(column arrow.Array, i int) (float64, error) {
 	case *array.Int32:
 		return float64(c.Value(i)), nil
 	case *array.Int64:
-		return float64(c.Value(i)), nil
+		return signedNumber(c.Value(i))
 	case *array.Uint8:
 		return float64(c.Value(i)), nil
 	case *array.Uint16:
@@ -108,7 +108,7 @@ func arrowNumber(column arrow.Array, i int) (float64, error) {
 	case *array.Uint32:
 		return float64(c.Value(i)), nil
 	case *array.Uint64:
-		return float64(c.Value(i)), nil
+		return wholeNumber(c.Value(i), false)
 	case *array.Float16:
 		return finiteNumber(float64(c.Value(i).Float32()))
 	case *array.Float32:

@@ -83,5 +83,8 @@ func parseNumber(field string) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("value %.40s is beyond the range of float64", text)
 	}
-	return finiteNumber(v)
+	if v, err = finiteNumber(v); err != nil {
+		return 0, err
+	}
+	return writtenNumber(text, v)
 }

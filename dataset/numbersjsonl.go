@@ -82,5 +82,5 @@ func parseJSONNumber(b []byte, i int) (float64, error) {
 	if errors.Is(err, strconv.ErrRange) && math.IsInf(v, 0) {
 		return 0, fmt.Errorf("value %.40s is beyond the range of float64", b[i:end])
 	}
-	return v, nil
+	return writtenNumber(string(b[i:end]), v)
 }

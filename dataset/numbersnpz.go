@@ -103,11 +103,7 @@ func (a *numberArray) read() (v float64, err error) {
 		}
 		return float64(x[0]), nil
 	}
-	size, negative := a.kind.integer(a.buf)
-	if negative {
-		return -float64(size), nil
-	}
-	return float64(size), nil
+	return wholeNumber(a.kind.integer(a.buf))
 }
 
 // finish checks that nothing is left, and lets zip verify its checksums.

@@ -113,9 +113,9 @@ func (c *parquetColumn) number() (float64, error) {
 		return float64(v.Int32()), nil
 	case parquet.Int64:
 		if c.leaf.unsigned() {
-			return float64(v.Uint64()), nil
+			return wholeNumber(v.Uint64(), false)
 		}
-		return float64(v.Int64()), nil
+		return signedNumber(v.Int64())
 	case parquet.Float:
 		return finiteNumber(float64(v.Float()))
 	case parquet.Double:

@@ -18,6 +18,8 @@ type Result struct {
 	Exact       bool            // whether the answer is exact, not only correct with high probability
 	Partial     bool            // the search was stopped before the answer was complete; false if the file does not say
 	Guarantee   string          // the kind of guarantee that the answer has, by its name; "" if the file does not say
+	Delta       float64         // failure probability that the guarantee allows; 0 for none, or if the file does not say
+	Epsilon     float64         // gap that it allows, in score units; 0 for none, or if the file does not say
 	Certificate json.RawMessage // one JSON object, or nil
 }
 

@@ -14,15 +14,16 @@ import (
 type npzResults struct {
 	*source
 	ids, scores, pulls, exact *npzColumn     // all but ids may be nil
-	complete                  *npzColumn     // nil in older files
+	complete, delta, epsilon  *npzColumn     // nil in older files
 	guarantee                 *npzGuarantees // nil in older files
+	names                     *npzNames      // nil without
 	rows, next                int64
 	err                       error
 }
 
 // columns are the arrays of numbers that the file has.
 func (z *npzResults) columns() []*npzColumn {
-	all := []*npzColumn{z.ids, z.scores, z.pulls, z.exact, z.complete}
+	all := []*npzColumn{z.ids, z.scores, z.pulls, z.exact, z.complete, z.delta, z.epsilon}
 	return slices.DeleteFunc(all, func(c *npzColumn) bool { return c == nil })
 }
 
@@ -44,6 +45,7 @@ func openNPZResults(src *source) (ResultReader, error) {
 		return nil, err
 	}
 	z := &npzResults{source: src, rows: -1}
+	stated := slices.ContainsFunc(entries, func(e npzEntry) bool { return e.name == "guarantee" })
 	for _, want := range []struct {
 		names []string
 		dims  int
@@ -52,12 +54,13 @@ func openNPZResults(src *source) (ResultReader, error) {
 	}{
 		{npzIDNames(), 2, idTypes, &z.ids}, {npzScoreNames(), 2, "f4 f8", &z.scores},
 		{[]string{"pulls"}, 1, "i8", &z.pulls}, {[]string{"exact"}, 1, "b1", &z.exact}, {[]string{"complete"}, 1, "b1", &z.complete},
+		{[]string{"delta"}, 1, "f8", &z.delta}, {[]string{"epsilon"}, 1, "f8", &z.epsilon},
 	} {
 		e, err := chooseArray(src.name, entries, want.names)
 		if err != nil {
 			return nil, err
 		}
-		if e == nil {
+		if e == nil || want.types == "f8" && !stated { // arrays of these names may be anything
 			continue
 		}
 		if *want.to, err = z.column(e, want.dims, want.types); err != nil {
@@ -72,6 +75,9 @@ func openNPZResults(src *source) (ResultReader, error) {
 	}
 	if z.scores != nil && z.scores.cols != z.ids.cols {
 		return nil, fail(src.name, "scores have %d columns, ids %d", z.scores.cols, z.ids.cols)
+	}
+	if z.names, err = openNPZNames(src, entries, z.rows, z.ids.cols); err != nil {
+		return nil, err
 	}
 	return z, nil
 }
@@ -206,6 +212,9 @@ func (c *npzColumn) float(j int) float32 {
 	return float32(math.Float64frombits(binary.LittleEndian.Uint64(c.buf[8*j:])))
 }
 
+// double returns the first element, of size 8.
+func (c *npzColumn) double() float64 { return math.Float64frombits(binary.LittleEndian.Uint64(c.buf)) }
+
 func (z *npzResults) Len() int64 { return z.rows }
 
 func (z *npzResults) Next() (Result, error) {
@@ -231,13 +240,18 @@ func (z *npzResults) read() (Result, error) {
 			return r, err
 		}
 	}
-	n := 0
-	for n < int(z.ids.cols) && z.ids.int(n) >= 0 {
+	n, wide := 0, false
+	for n < int(z.ids.cols) && (z.ids.int(n) >= 0 || z.ids.wideAt(n)) {
+		wide = wide || z.ids.wideAt(n)
 		n++
 	}
-	r.IDs = make([]int64, n)
-	for j := range r.IDs {
-		r.IDs[j] = z.ids.int(j)
+	if wide {
+		r.Names = z.ids.texts(n)
+	} else {
+		r.IDs = make([]int64, n)
+		for j := range r.IDs {
+			r.IDs[j] = z.ids.int(j)
+		}
 	}
 	if err := onlyPadding(z.ids.int, n, int(z.ids.cols)); err != nil {
 		return r, failAt(z.ids.name, z.next, int64(n), "%w", err)
@@ -250,6 +264,12 @@ func (z *npzResults) read() (Result, error) {
 			}
 		}
 	}
+	if z.names != nil {
+		var err error
+		if r.Names, err = z.names.row(z.next, n); err != nil {
+			return r, err
+		}
+	}
 	if z.pulls != nil {
 		r.Pulls = z.pulls.int(0)
 	}
@@ -258,6 +278,12 @@ func (z *npzResults) read() (Result, error) {
 	}
 	if z.complete != nil {
 		r.Partial = z.complete.buf[0] == 0
+	}
+	if z.delta != nil {
+		r.Delta = z.delta.double()
+	}
+	if z.epsilon != nil {
+		r.Epsilon = z.epsilon.double()
 	}
 	if z.guarantee != nil {
 		var err error
@@ -287,6 +313,11 @@ func (z *npzResults) finish() error {
 	}
 	if z.guarantee != nil {
 		if err := z.finishArray(z.guarantee.texts.name, z.guarantee.texts.r); err != nil {
+			return err
+		}
+	}
+	if z.names != nil {
+		if err := z.finishArray(z.names.from.name, z.names.from.r); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 type parquetResults struct {
 	file                                    *parquetFile
 	query, ids, names, scores, pulls, exact *parquetColumn // all but ids may be nil
-	complete, guarantee                     *parquetColumn // nil in older files
+	complete, guarantee, delta, epsilon     *parquetColumn // nil in older files
 	values                                  []parquet.Value
 	next                                    int64
 	err                                     error
@@ -29,6 +29,7 @@ func openParquetResults(src *source) (r ResultReader, err error) {
 		return openLongParquet(p)
 	}
 	q := &parquetResults{file: p}
+	stated := slices.ContainsFunc(p.leaves, func(l parquetLeaf) bool { return l.name == "guarantee" })
 	for _, want := range []struct {
 		name string
 		list int
@@ -39,10 +40,11 @@ func openParquetResults(src *source) (r ResultReader, err error) {
 		{"names", 1, format.ByteArray, &q.names}, {"scores", 1, format.Float, &q.scores},
 		{"pulls", 0, format.Int64, &q.pulls}, {"exact", 0, format.Boolean, &q.exact},
 		{"complete", 0, format.Boolean, &q.complete}, {"guarantee", 0, format.ByteArray, &q.guarantee},
+		{"delta", 0, format.Double, &q.delta}, {"epsilon", 0, format.Double, &q.epsilon},
 	} {
 		for i := range p.leaves {
 			l := &p.leaves[i]
-			if l.name != want.name {
+			if l.name != want.name || want.of == format.Double && !stated { // columns of these names may be anything
 				continue
 			}
 			if l.element.Type.V != want.of || l.column.MaxRepetitionLevel() != want.list {
@@ -60,7 +62,7 @@ func openParquetResults(src *source) (r ResultReader, err error) {
 func (q *parquetResults) Len() int64 { return q.file.file.NumRows() }
 
 func (q *parquetResults) Close() error {
-	for _, c := range []*parquetColumn{q.query, q.ids, q.names, q.scores, q.pulls, q.exact, q.complete, q.guarantee} {
+	for _, c := range []*parquetColumn{q.query, q.ids, q.names, q.scores, q.pulls, q.exact, q.complete, q.guarantee, q.delta, q.epsilon} {
 		if c != nil {
 			c.close()
 		}
@@ -136,6 +138,8 @@ func (q *parquetResults) read() (r Result, err error) {
 		{q.exact, func(v *parquet.Value) { r.Exact = v.Boolean() }},
 		{q.complete, func(v *parquet.Value) { r.Partial = !v.Boolean() }},
 		{q.guarantee, func(v *parquet.Value) { r.Guarantee = string(v.ByteArray()) }},
+		{q.delta, func(v *parquet.Value) { r.Delta = v.Double() }},
+		{q.epsilon, func(v *parquet.Value) { r.Epsilon = v.Double() }},
 	} {
 		if single.from == nil {
 			continue

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,7 +114,6 @@ func TestAssembleRoundTrip(t *testing.T) {
 	full[1].Names = []string{"e", "a"}
 	full[1].Certificate = json.RawMessage(`{"delta":0.01}`)
 	full[0].Partial, full[0].Guarantee, full[1].Guarantee = true, "bound", "probabilistic"
-	unnamed := func(r Result) Result { r.Names = nil; return r }
 	uncertified := func(r Result) Result { r.Certificate = nil; return r }
 	for _, c := range []struct {
 		ext    string
@@ -122,7 +122,7 @@ func TestAssembleRoundTrip(t *testing.T) {
 	}{
 		{".jsonl", -1, func(r Result) Result { return r }},
 		{".parquet", 2, uncertified},
-		{".npz", 2, func(r Result) Result { return uncertified(unnamed(r)) }},
+		{".npz", 2, uncertified},
 		{".ivecs", 2, func(r Result) Result { return Result{Query: r.Query, IDs: r.IDs} }},
 	} {
 		for k := 3; k <= 5; k += 2 {
@@ -144,6 +144,31 @@ func TestAssembleRoundTrip(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" || n != c.length {
 				t.Errorf("%s: Len %d, (-want +got):\n%s", c.ext, n, d)
 			}
+		}
+	}
+}
+
+// TestNamesOfNPZ: names come back as they were, in arrays of integers where all are such.
+func TestNamesOfNPZ(t *testing.T) {
+	for descr, names := range map[string][]string{
+		"<i8": {"7", "0", "9223372036854775807"},
+		"<u8": {"7", "18446744073709551614", "9223372036854775808"},
+		"<U2": {"7", "07", "x"},
+		"<U1": {"", "é", "x"},
+	} {
+		full := sampleResults()
+		full[0].Names, full[1].Names = names, names[:2]
+		path, err := assemble(t, full, 4, ".npz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := readResults(path)
+		if err != nil || !slices.Equal(got[0].Names, names) || !slices.Equal(got[1].Names, names[:2]) {
+			t.Errorf("%s: %v, %v, want %v", descr, got, err, names)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(text, []byte("'descr': '"+descr+"'")) {
+			t.Errorf("%v are not stored as %s: %v", names, descr, err)
 		}
 	}
 }
@@ -201,6 +226,33 @@ func TestAppendJSONL(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() { got = AppendJSONL(got[:0], &r) }); n != 0 {
 		t.Errorf("%v allocations a line, want none", n)
+	}
+}
+
+// TestGrantedIsKept: what a guarantee allows survives spool, npz and Parquet; arrays of these names in files that
+// state no guarantee are not read.
+func TestGrantedIsKept(t *testing.T) {
+	want := []Result{
+		{IDs: []int64{1}, Scores: []float32{2}, Guarantee: "probabilistic", Delta: .001, Epsilon: .5},
+		{Query: 1, IDs: []int64{0}, Scores: []float32{3}, Guarantee: "exact", Exact: true},
+	}
+	for _, suffix := range []string{".npz", ".parquet"} {
+		path, err := assemble(t, want, 1, suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := readResults(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", suffix, d)
+		}
+		want[1].Delta = 1
+		if _, err := assemble(t, want, 1, suffix); err == nil || !strings.Contains(err.Error(), "out of range") {
+			t.Errorf("%s: delta 1: %v", suffix, err)
+		}
+		want[1].Delta = 0
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 //
 // all little-endian. The payload is
 //
-//	int64 query · int64 pulls · uint8 flags (1 exact, 2 scores, 4 names, 8 partial, 16 guarantee)
-//	[uint8 length, the name of the guarantee]
+//	int64 query · int64 pulls · uint8 flags (1 exact, 2 scores, 4 names, 8 partial, 16 guarantee, 32 delta and epsilon)
+//	[uint8 length, the name of the guarantee] · [float64 delta · float64 epsilon]
 //	uint32 n, n x int64 ids · [uint32 n, n x float32 scores]
 //	[uint32 n, n x (uint32 length, bytes) names] · the certificate
 //
@@ -35,6 +35,7 @@ const (
 	spoolNames
 	spoolPartial
 	spoolGuarantee
+	spoolGranted
 
 	spoolHead      = 8
 	maxSpoolRecord = 1 << 30
@@ -50,6 +51,10 @@ func AppendRecord(dst []byte, r *Result) []byte {
 	dst = append(dst, spoolFlags(r))
 	if r.Guarantee != "" {
 		dst = append(append(dst, byte(min(len(r.Guarantee), 255))), r.Guarantee[:min(len(r.Guarantee), 255)]...)
+	}
+	if r.Delta != 0 || r.Epsilon != 0 {
+		dst = le.AppendUint64(dst, math.Float64bits(r.Delta))
+		dst = le.AppendUint64(dst, math.Float64bits(r.Epsilon))
 	}
 	dst = le.AppendUint32(dst, uint32(len(r.IDs)))
 	for _, id := range r.IDs {
@@ -91,6 +96,9 @@ func spoolFlags(r *Result) byte {
 	}
 	if r.Guarantee != "" {
 		flags |= spoolGuarantee
+	}
+	if r.Delta != 0 || r.Epsilon != 0 {
+		flags |= spoolGranted
 	}
 	return flags
 }
@@ -177,6 +185,14 @@ func decodeRecord(b []byte, r *Result) bool {
 			return false
 		}
 		r.Guarantee, b = string(b[1:1+int(b[0])]), b[1+int(b[0]):]
+	}
+	r.Delta, r.Epsilon = 0, 0
+	if flags&spoolGranted != 0 {
+		if len(b) < 16 {
+			return false
+		}
+		r.Delta, r.Epsilon = math.Float64frombits(le.Uint64(b)), math.Float64frombits(le.Uint64(b[8:]))
+		b = b[16:]
 	}
 	n, b, ok := spoolCount(b, 8)
 	if !ok {

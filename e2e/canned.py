@@ -34,14 +34,21 @@ def certificate() -> dict[str, Any]:
 
 def answer(ids: list[Any], looks: int = 2) -> dict[str, Any]:
     scores = [1 - i / 16 for i in range(len(ids))]
-    result = {"ids": ids, "scores": scores, "complete": True, "certificate": certificate(), "rounds": rounds(looks)}
+    result = {
+        "ids": ids,
+        "scores": scores,
+        "complete": True,
+        "guarantee": "probabilistic",
+        "certificate": certificate(),
+        "rounds": rounds(looks),
+    }
     return {"version": 1, "took_ms": 0.84, "results": [result]}
 
 
 def incomplete() -> dict[str, Any]:
     a = answer(["a", "b"])
-    a["results"][0]["complete"] = False
-    a["results"][0]["certificate"] |= {"stopped_by": "deadline", "open_bound": 0.71}
+    a["results"][0] |= {"complete": False, "guarantee": "bound"}
+    a["results"][0]["certificate"] |= {"guarantee": "bound", "stopped_by": "deadline", "open_bound": 0.71}
     return a
 
 

@@ -71,7 +71,7 @@ def victim() -> Iterator[Server]:
 
 def fill(server: Server) -> str:
     """Creates what the requests name; returns the configuration."""
-    server.send("/v1/collections/line?wait=true", npy(50, DIMENSION), "application/x-npy", "PUT")
+    server.send("/v1/collections/line?metric=ip&wait=true", npy(50, DIMENSION), "application/x-npy", "PUT")
     client = openai.OpenAI(base_url=server.url + "/v1", api_key="none")
     file = client.files.create(file=("queries.npy", npy(5, DIMENSION)), purpose="batch")
     spec = {"input_file_id": file.id, "endpoint": "/v1/collections/line/search", "search": {"k": 2}}

@@ -25,7 +25,7 @@ def atoms(server: Server) -> Iterator[np.ndarray]:
     for name, ids in (("numbered", None), ("named", [f"n{i}" for i in range(COUNT)])):
         source = {"vectors": rows.tolist()} | ({"ids": ids} if ids else {})
         body = json.dumps({"source": source}).encode()
-        server.send(f"/v1/collections/{name}?wait=true", body, "application/json", "PUT")
+        server.send(f"/v1/collections/{name}?metric=ip&wait=true", body, "application/json", "PUT")
     yield rows
     for name in ("numbered", "named"):
         server.send(f"/v1/collections/{name}", method="DELETE")

@@ -25,7 +25,7 @@ def metrics() -> Iterator[Path]:
     server = Server("watched")
     try:
         rows = "".join(f'{{"id":{i},"vector":[{i / 8},0.5,{1 - i / 8}]}}\n' for i in range(8)).encode()
-        server.send("/v1/collections/topics?ids=id&wait=true", rows, "application/x-ndjson", "PUT")
+        server.send("/v1/collections/topics?metric=ip&ids=id&wait=true", rows, "application/x-ndjson", "PUT")
         server.ask("/v1/collections/topics/search", {"queries": [[1, 0, 1]], "k": 2})
         with pytest.raises(urllib.error.HTTPError):
             server.ask("/v1/collections/none")

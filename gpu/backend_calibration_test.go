@@ -109,7 +109,7 @@ type risk struct {
 // lost asks each query for its own row only, and counts by delta and look how many are dropped.
 func lost(t *testing.T, b backend.Backend, set *backendtest.Set, seed uint64) map[risk]int {
 	t.Helper()
-	c, err := collection.Build(t.Context(), set.Rows, set.Dim, &collection.Options{NoHead: true, Seed: seed, Threads: 1})
+	c, err := collection.Build(t.Context(), set.Rows, set.Dim, &collection.Options{Metric: collection.InnerProduct, NoHead: true, Seed: seed, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

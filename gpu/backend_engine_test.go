@@ -59,7 +59,7 @@ func newServed(t *testing.T, n, dim, m int) *served {
 	}
 	s := &served{set: backendtest.Set{Dim: dim, Rows: rows, Queries: vectors.PowerLaw(rng, m, dim)}, cpu: cpu.New(cpu.Options{Threads: 1})}
 	var err error
-	if s.c, err = collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1}); err != nil {
+	if s.c, err = collection.Build(t.Context(), rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
 	s.oracle = backendtest.NewOracle(s.c)

@@ -30,7 +30,7 @@ func newErrand(t testing.TB, n, dim int) *errand {
 	rng := vectors.Rand(11)
 	e := &errand{set: backendtest.Set{Name: "power-law", Dim: dim, Rows: vectors.PowerLaw(rng, n, dim), Queries: vectors.PowerLaw(rng, 5, dim)}}
 	var err error
-	if e.c, err = collection.Build(t.Context(), e.set.Rows, dim, &collection.Options{Seed: 3}); err != nil {
+	if e.c, err = collection.Build(t.Context(), e.set.Rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 3}); err != nil {
 		t.Fatal(err)
 	}
 	e.oracle = backendtest.NewOracle(e.c)

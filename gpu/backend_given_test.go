@@ -21,7 +21,7 @@ func TestManyGiven(t *testing.T) {
 	const n, dim = bestOnDevice + 600, 16
 	rng := vectors.Rand(31)
 	s := &backendtest.Set{Name: "gaussian", Dim: dim, Rows: vectors.Gaussian(rng, n, dim), Queries: vectors.Gaussian(rng, 1, dim)}
-	c, err := collection.Build(t.Context(), s.Rows, dim, &collection.Options{Seed: 2})
+	c, err := collection.Build(t.Context(), s.Rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

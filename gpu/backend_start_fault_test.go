@@ -26,7 +26,7 @@ func TestStartFaults(t *testing.T) {
 	const n, dim = 1100, 96
 	rng := vectors.Rand(67)
 	s := &backendtest.Set{Name: "power-law", Dim: dim, Rows: vectors.PowerLaw(rng, n, dim), Queries: vectors.PowerLaw(rng, 2, dim)}
-	c, err := collection.Build(t.Context(), s.Rows, dim, &collection.Options{Seed: 2})
+	c, err := collection.Build(t.Context(), s.Rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func TestStartOfFirstLook(t *testing.T) {
 	const n, dim = startLeast, 136
 	rng := vectors.Rand(62)
 	s := &backendtest.Set{Name: "gaussian", Dim: dim, Rows: vectors.Gaussian(rng, n, dim), Queries: vectors.Gaussian(rng, 2, dim)}
-	c, err := collection.Build(t.Context(), s.Rows, dim, &collection.Options{Seed: 2})
+	c, err := collection.Build(t.Context(), s.Rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestStartOfFirstLook(t *testing.T) {
 		}
 	}
 	// A smaller collection.
-	small, err := collection.Build(t.Context(), s.Rows[:(n-1)*dim], dim, &collection.Options{Seed: 2})
+	small, err := collection.Build(t.Context(), s.Rows[:(n-1)*dim], dim, &collection.Options{Metric: collection.InnerProduct, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func BenchmarkHostOfOne(b *testing.B) {
 	}
 	const dim, k = 768, 10
 	rng := vectors.Rand(47)
-	c, err := collection.Build(b.Context(), vectors.PowerLaw(rng, 2048, dim), dim, &collection.Options{Seed: 1})
+	c, err := collection.Build(b.Context(), vectors.PowerLaw(rng, 2048, dim), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func BenchmarkHost(b *testing.B) {
 	const queries, k = 1024, 10
 	for _, dim := range []int{768, 4096} {
 		rng := vectors.Rand(43)
-		c, err := collection.Build(b.Context(), vectors.PowerLaw(rng, 2048, dim), dim, &collection.Options{Seed: 1})
+		c, err := collection.Build(b.Context(), vectors.PowerLaw(rng, 2048, dim), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -379,7 +379,9 @@ func (s *server) build(ctx context.Context, r *request) (*loaded, error) {
 		return nil, errors.Join(err, x.close())
 	}
 	began := time.Now()
-	s.signs.during("building", func() { x.c, err = collection.Build(ctx, rows, r.Dim, &collection.Options{Seed: r.Seed}) })
+	s.signs.during("building", func() {
+		x.c, err = collection.Build(ctx, rows, r.Dim, &collection.Options{Metric: collection.InnerProduct, Seed: r.Seed})
+	})
 	if err != nil {
 		return nil, errors.Join(err, x.close())
 	}

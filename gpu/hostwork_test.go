@@ -44,7 +44,7 @@ func smallSearch(t *testing.T) (*collection.Collection, []float32) {
 	const n, dim, most = 1100, 160, 64
 	rng := vectors.Rand(41)
 	rows, queries := vectors.PowerLaw(rng, n, dim), vectors.PowerLaw(rng, most, dim)
-	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1})
+	c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

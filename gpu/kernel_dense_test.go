@@ -363,7 +363,7 @@ func TestDenseRanks(t *testing.T) {
 	var cases []*denseCase
 	for n, draw := range []func(r *rand.Rand) float64{gauss, spread, whole} {
 		for m := range collection.Metrics() {
-			c := drawDense(uint64(40+n), collection.Metric(m), 330, 34, []int{70, 8, 12}[n], draw)
+			c := drawDense(uint64(40+n), collection.Metric(m+1), 330, 34, []int{70, 8, 12}[n], draw)
 			r := rand.New(rand.NewPCG(41, uint64(m)))
 			c.lo, c.hidden = []int{0, 37}[m%2], drawHiding(r, len(c.states), c.n)
 			for j := range c.states {

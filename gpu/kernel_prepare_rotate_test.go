@@ -124,7 +124,7 @@ func TestRotations(t *testing.T) {
 	onPreparer(t, func(b *preparer) {
 		for _, dim := range []int{16, 17, 100, 256, 257, 300, 352, 480, 768, 1000, 1536, 4096, 20000} {
 			const m = 9
-			c := buildFew(t, dim, collection.Options{NoHead: true})
+			c := buildFew(t, dim, collection.Options{Metric: collection.InnerProduct, NoHead: true})
 			r, D := c.Rotation(), c.D
 			q, ready, scale := spreadRows(m, dim, 1), make([]collection.Query, m), make([]float64, m)
 			for j := range scale {

@@ -30,7 +30,7 @@ func (b *preparer) load(q []float32, g []query, dim, D int, metric collection.Me
 	m := len(g)
 	dq, ds, dx, dg, dc := to(b, q), room[float64](b, m*dim), room[float32](b, m*D), to(b, g), to(b, centre)
 	b.q.queryLoad(device.Shape{Grid: device.Dim{X: m}, Block: device.Dim{X: 128}}, queryLoadArgs{
-		q: device.Ptr(dq), scaled: device.Ptr(ds), x: device.Ptr(dx), queries: device.Ptr(dg), m: m, dim: dim, P: D, metric: int(metric),
+		q: device.Ptr(dq), scaled: device.Ptr(ds), x: device.Ptr(dx), queries: device.Ptr(dg), m: m, dim: dim, P: D, metric: int(looks.ScoringOf(metric)),
 		centre: device.Ptr(dc),
 	})
 	from(b, dq)

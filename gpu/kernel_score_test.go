@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"thresher/backend/looks"
 	"thresher/collection"
 	"thresher/device"
 )
@@ -79,7 +80,7 @@ func (s *scoring) run(b *preparer) (scores [][]float64, of [][]uint32) {
 	begins := to(b, sharesOf(led, uint32(s.shares), 4))
 	b.q.score(device.Shape{Grid: device.Dim{X: blocks(s.shares+m, s.threads/32)}, Block: device.Dim{X: s.threads}}, scoreArgs{
 		queries: device.Ptr(q), m: uint32(m), begins: device.Ptr(begins), candidate: device.Ptr(dl), selected: device.Ptr(dn), room: uint32(s.room), rows: device.View[float32](rows, off),
-		dim: s.dim, order: device.Ptr(order), scaled: device.View[float64](scaled, off), rowSquare: byNorm, metric: int(s.metric), scores: device.Ptr(ds),
+		dim: s.dim, order: device.Ptr(order), scaled: device.View[float64](scaled, off), rowSquare: byNorm, metric: int(looks.ScoringOf(s.metric)), scores: device.Ptr(ds),
 		of: device.Ptr(dr),
 	})
 	from(b, begins)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"thresher/backend/looks"
 	"thresher/collection"
 	"thresher/device"
 )
@@ -168,13 +169,13 @@ func (s *scoring) tighten(b *preparer, lists [][]arm, by, rounds int, share floa
 		b.q.tightenShort(warpEach(d.m), tightenShortArgs{
 			queries: device.Ptr(d.q), m: uint32(d.m), lists: d.l.table, mask: notDone, value: 0, by: by, rounds: rounds,
 			rows: device.Ptr(d.rows), dim: s.dim, order: device.Ptr(d.order), scaled: device.Ptr(d.scaled), rowSquare: device.Ptr(d.norm),
-			metric: int(s.metric), bestScore: device.Ptr(d.best), bestRow: device.Ptr(d.bestRow), bestRoom: tightenRoom, share: share, beyond: beyond,
+			metric: int(looks.ScoringOf(s.metric)), bestScore: device.Ptr(d.best), bestRow: device.Ptr(d.bestRow), bestRoom: tightenRoom, share: share, beyond: beyond,
 		})
 	}
 	b.q.tighten(device.Shape{Grid: device.Dim{X: d.m}, Block: device.Dim{X: 256}}, tightenArgs{
 		queries: device.Ptr(d.q), lists: d.l.table, mask: notDone, value: 0, without: flag(short), by: by, rounds: rounds, ceilingRounds: rounds + 3,
 		rows: device.Ptr(d.rows), dim: s.dim, order: device.Ptr(d.order), scaled: device.Ptr(d.scaled), rowSquare: device.Ptr(d.norm),
-		metric: int(s.metric), bestScore: device.Ptr(d.best), bestRow: device.Ptr(d.bestRow), bestRoom: tightenRoom, share: share, beyond: beyond,
+		metric: int(looks.ScoringOf(s.metric)), bestScore: device.Ptr(d.best), bestRow: device.Ptr(d.bestRow), bestRoom: tightenRoom, share: share, beyond: beyond,
 	})
 	return d.result()
 }
@@ -193,7 +194,7 @@ func (s *scoring) tightenApart(b *preparer, lists [][]arm, by, rounds int, share
 		b.q.shareCandidates(oneBlock(), shareCandidatesArgs{selected: device.Ptr(led), m: uint32(d.m), want: 20, begins: device.Ptr(begins)})
 		b.q.score(device.Shape{Grid: device.Dim{X: blocks(20+d.m, 4)}, Block: device.Dim{X: 128}}, scoreArgs{
 			queries: device.Ptr(d.q), m: uint32(d.m), begins: device.Ptr(begins), candidate: device.Ptr(lead), selected: device.Ptr(led), room: most, rows: device.Ptr(d.rows), dim: s.dim,
-			order: device.Ptr(d.order), scaled: device.Ptr(d.scaled), rowSquare: device.Ptr(d.norm), metric: int(s.metric),
+			order: device.Ptr(d.order), scaled: device.Ptr(d.scaled), rowSquare: device.Ptr(d.norm), metric: int(looks.ScoringOf(s.metric)),
 			scores: device.Ptr(scores), of: device.Ptr(of),
 		})
 		b.q.merge(each, mergeArgs{

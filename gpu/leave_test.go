@@ -210,7 +210,7 @@ func newFlat(t *testing.T, m int) *wide {
 	rng := vectors.Rand(17)
 	w := &wide{errand: errand{set: backendtest.Set{Name: "gaussian", Dim: dim, Rows: vectors.Gaussian(rng, n, dim)}}}
 	var err error
-	if w.c, err = collection.Build(t.Context(), w.set.Rows, dim, &collection.Options{Seed: 2}); err != nil {
+	if w.c, err = collection.Build(t.Context(), w.set.Rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 2}); err != nil {
 		t.Fatal(err)
 	}
 	for j := range m {

@@ -30,7 +30,7 @@ func (b *queryBatch) prepare(q *queue) {
 	// As many threads with codes as without, for the same norm, bit for bit: a dense scan takes scores of the run.
 	q.queryLoad(device.Shape{Grid: device.Dim{X: m}, Block: threadsFor(c.Dim)}, queryLoadArgs{
 		q: b.given(), scaled: arrayOf(b, b.at.scaled), x: arrayOf(b, b.at.x), queries: arrayOf(b, b.at.states),
-		m: m, dim: c.Dim, P: b.xWidth(), metric: scoringOf(c), centre: orNull(b.r.centre),
+		m: m, dim: c.Dim, P: b.xWidth(), metric: int(looks.ScoringOf(c.Metric)), centre: orNull(b.r.centre),
 	})
 	if !b.codes {
 		return
@@ -151,13 +151,13 @@ func (qs *queryChunk) tighten(q *queue, w selector, by int, share float64, beyon
 		if short {
 			q.tightenShort(warpEach(qs.m()), tightenShortArgs{
 				queries: qs.states(), m: uint32(qs.m()), lists: qs.lists.table(), mask: w.mask, value: w.value, by: by, rounds: tightenRounds,
-				rows: r.rows.pointer(), dim: r.c.Dim, order: device.Ptr(r.order), scaled: partOf(qs, b.at.scaled, r.c.Dim), rowSquare: orNull(r.rowSquare), metric: scoringOf(r.c),
+				rows: r.rows.pointer(), dim: r.c.Dim, order: device.Ptr(r.order), scaled: partOf(qs, b.at.scaled, r.c.Dim), rowSquare: orNull(r.rowSquare), metric: int(looks.ScoringOf(r.c.Metric)),
 				bestScore: partOf(qs, b.at.bestScore, b.bestRoom), bestRow: partOf(qs, b.at.bestRow, b.bestRoom), bestRoom: uint32(b.bestRoom), share: share, beyond: beyond,
 			})
 		}
 		q.tighten(qs.blockAQuery(), tightenArgs{
 			queries: qs.states(), lists: qs.lists.table(), mask: w.mask, value: w.value, without: flag(short), by: by, rounds: tightenRounds, ceilingRounds: ceilingRounds,
-			rows: r.rows.pointer(), dim: r.c.Dim, order: device.Ptr(r.order), scaled: partOf(qs, b.at.scaled, r.c.Dim), rowSquare: orNull(r.rowSquare), metric: scoringOf(r.c),
+			rows: r.rows.pointer(), dim: r.c.Dim, order: device.Ptr(r.order), scaled: partOf(qs, b.at.scaled, r.c.Dim), rowSquare: orNull(r.rowSquare), metric: int(looks.ScoringOf(r.c.Metric)),
 			bestScore: partOf(qs, b.at.bestScore, b.bestRoom), bestRow: partOf(qs, b.at.bestRow, b.bestRoom), bestRoom: uint32(b.bestRoom), share: share, beyond: beyond,
 		})
 		return
@@ -232,7 +232,7 @@ func (qs *queryChunk) scoreSelected(q *queue) {
 	q.shareCandidates(oneBlock(), shareCandidatesArgs{selected: selected, m: uint32(qs.m()), want: uint32(wantedShares(q)), begins: qs.begins()})
 	q.score(qs.warpAShare(q), scoreArgs{
 		queries: qs.states(), m: uint32(qs.m()), begins: qs.begins(), candidate: partOf(qs, b.at.candidate, b.candidateRoom), selected: selected, room: room, rows: r.rows.pointer(), dim: r.c.Dim, order: device.Ptr(r.order),
-		scaled: partOf(qs, b.at.scaled, r.c.Dim), rowSquare: orNull(r.rowSquare), metric: scoringOf(r.c), scores: scores, of: rows,
+		scaled: partOf(qs, b.at.scaled, r.c.Dim), rowSquare: orNull(r.rowSquare), metric: int(looks.ScoringOf(r.c.Metric)), scores: scores, of: rows,
 	})
 	if !qs.collects {
 		q.merge(qs.blockAQuery(), mergeArgs{

@@ -252,15 +252,3 @@ func (r *resident) Close() error {
 func (r *resident) normCap(norm float64, lo int) float64 {
 	return looks.Cap(r.c, norm, lo/collection.PanelAtoms)
 }
-
-// scoringOf returns for kernels how c's scores are summed: the number of the metric whose
-// scores are plain products, normalised products or squared differences.
-func scoringOf(c *collection.Collection) int {
-	switch m := c.Metric; {
-	case m.Normalises():
-		return int(collection.Cosine)
-	case m.Differences():
-		return int(collection.Euclidean)
-	}
-	return int(collection.InnerProduct)
-}

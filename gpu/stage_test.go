@@ -81,7 +81,7 @@ func TestStage(t *testing.T) {
 // run uses is released; a busy device stages nothing. Nothing is left in use.
 func TestStageUse(t *testing.T) {
 	needDriver(t)
-	c, err := collection.Build(t.Context(), vectors.PowerLaw(vectors.Rand(51), 600, 48), 48, &collection.Options{Seed: 1})
+	c, err := collection.Build(t.Context(), vectors.PowerLaw(vectors.Rand(51), 600, 48), 48, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestStageUse(t *testing.T) {
 func TestStageRefuses(t *testing.T) {
 	needDriver(t)
 	const dim = 48
-	c, err := collection.Build(t.Context(), vectors.PowerLaw(vectors.Rand(51), 600, dim), dim, &collection.Options{Seed: 1})
+	c, err := collection.Build(t.Context(), vectors.PowerLaw(vectors.Rand(51), 600, dim), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

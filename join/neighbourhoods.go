@@ -46,10 +46,10 @@ func newNeighbourhoods(ctx context.Context, c *collection.Collection, threads in
 		}
 		b.half[i] = half(head)
 	}
-	b.fitCentres()
+	b.fitCentres(ctx)
 	of := make([]uint32, c.N)
 	err := b.each(ctx, c.N, 1024, func(lo, hi int) {
-		b.nearest(of[lo:hi], b.heads[lo*b.r:hi*b.r])
+		b.nearest(ctx, of[lo:hi], b.heads[lo*b.r:hi*b.r])
 	})
 	if err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (b *neighbourhoods) each(ctx context.Context, n, size int, do func(lo, hi i
 	return ctx.Err()
 }
 
-// fitCentres fits the centres of the clusters to a sample of the atoms: k-means.
-func (b *neighbourhoods) fitCentres() {
+// fitCentres fits the centres of the clusters to a sample of the atoms: k-means, until ctx ends.
+func (b *neighbourhoods) fitCentres(ctx context.Context) {
 	n := min(mostClusters, max(1, b.c.N/clusterAtoms))
 	r := rand.New(rand.NewPCG(b.c.Seed, 0x6772617068)) // "graph"
 	sample := r.Perm(b.c.N)[:min(b.c.N, clusterSample*n)]
@@ -97,7 +97,9 @@ func (b *neighbourhoods) fitCentres() {
 	b.centres = slices.Clone(points[:n*b.r])
 	of := make([]uint32, len(sample))
 	for range clusterRounds {
-		b.nearest(of, points)
+		if b.nearest(ctx, of, points); ctx.Err() != nil {
+			return
+		}
 		sums, counts := make([]float32, len(b.centres)), make([]float32, n)
 		for i, cluster := range of {
 			counts[cluster]++
@@ -113,13 +115,16 @@ func (b *neighbourhoods) fitCentres() {
 	}
 }
 
-// nearest sets of to the clusters whose centres are nearest to points.
-func (b *neighbourhoods) nearest(of []uint32, points []float32) {
+// mostUnchecked is how many pairs of points are compared at most between two checks of the context.
+const mostUnchecked = 4096 * 64
+
+// nearest sets of to the clusters whose centres are nearest to points. If ctx ends, some are not set.
+func (b *neighbourhoods) nearest(ctx context.Context, of []uint32, points []float32) {
 	n := len(b.centres) / b.r
 	packed, halves := b.pack(nil, n, func(i int) ([]float32, float32) { c := b.centres[i*b.r : (i+1)*b.r]; return c, half(c) })
-	const rows = 64
+	const rows = mostUnchecked / mostClusters
 	out := make([]float32, rows*len(halves))
-	for lo := 0; lo < len(of); lo += rows {
+	for lo := 0; lo < len(of) && ctx.Err() == nil; lo += rows {
 		m := min(rows, len(of)-lo)
 		b.multiply(out, points[lo*b.r:], m, packed, len(halves))
 		for i := range m {
@@ -163,11 +168,11 @@ func (b *neighbourhoods) multiply(out, rows []float32, m int, packed []float32, 
 // guess calls do with each atom, by internal index, and the most atoms, by row number, that are
 // probably its nearest, from several goroutines.
 func (b *neighbourhoods) guess(ctx context.Context, most int, do func(i uint32, rows []uint32)) error {
-	return b.each(ctx, len(b.members), 1, func(cluster, _ int) { b.guessCluster(cluster, most, do) })
+	return b.each(ctx, len(b.members), 1, func(cluster, _ int) { b.guessCluster(ctx, cluster, most, do) })
 }
 
-// guessCluster guesses for the atoms of one cluster.
-func (b *neighbourhoods) guessCluster(cluster, most int, do func(i uint32, rows []uint32)) {
+// guessCluster guesses for the atoms of one cluster, until ctx ends.
+func (b *neighbourhoods) guessCluster(ctx context.Context, cluster, most int, do func(i uint32, rows []uint32)) {
 	members := b.members[cluster]
 	if len(members) == 0 {
 		return
@@ -180,10 +185,10 @@ func (b *neighbourhoods) guessCluster(cluster, most int, do func(i uint32, rows 
 	if b.c.Metric == collection.InnerProduct {
 		clear(halves)
 	}
-	const rows = 64
+	rows := max(1, min(64, mostUnchecked/len(halves)))
 	queries, out := make([]float32, rows*b.r), make([]float32, rows*len(halves))
 	var best guesses
-	for lo := 0; lo < len(members); lo += rows {
+	for lo := 0; lo < len(members) && ctx.Err() == nil; lo += rows {
 		m := min(rows, len(members)-lo)
 		for i, member := range members[lo : lo+m] {
 			copy(queries[i*b.r:], b.head(member))

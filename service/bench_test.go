@@ -96,7 +96,7 @@ func benchSite(b *testing.B, n, d int) (*site, *catalog.Version) {
 			return batch.Open(ctx, c, back, nil)
 		}
 	})
-	info, err := s.catalog.Create(b.Context(), "films", catalog.Source{Rows: correlated(1, n, d), Dim: d}, catalog.CreateOptions{Seed: 1}, "")
+	info, err := s.catalog.Create(b.Context(), "films", catalog.Source{Rows: correlated(1, n, d), Dim: d}, catalog.CreateOptions{Metric: "ip", Seed: 1}, "")
 	if err == nil {
 		info, err = s.catalog.Wait(b.Context(), "films", info.Version)
 	}

@@ -31,7 +31,7 @@ func TestCollections(t *testing.T) {
 		t.Errorf("%+v", list.Data)
 	}
 
-	s.do("PUT", "/v1/collections/films", npy(gaussian(2, 4*dim), dim), "Content-Type", npyType).problem(409, "name-taken")
+	s.do("PUT", "/v1/collections/films?metric=ip", npy(gaussian(2, 4*dim), dim), "Content-Type", npyType).problem(409, "name-taken")
 	a := s.do("PUT", "/v1/collections/films?replace=true&metric=cosine", npy(gaussian(2, 20*dim), dim), "Content-Type", npyType, "Prefer", "wait").want(201)
 	a.into(&info)
 	if info.Version != 2 || info.Count != 20 || info.Metric != "cosine" || a.header.Get("Location") != "/v1/collections/films" {
@@ -46,7 +46,7 @@ func TestCollections(t *testing.T) {
 // TestAcceptedThenReady: without waiting, the answer comes once the rows are durable.
 func TestAcceptedThenReady(t *testing.T) {
 	s := start(t, nil)
-	a := s.do("PUT", "/v1/collections/films", npy(gaussian(1, 64*dim), dim), "Content-Type", npyType)
+	a := s.do("PUT", "/v1/collections/films?metric=ip", npy(gaussian(1, 64*dim), dim), "Content-Type", npyType)
 	if a.status != http.StatusAccepted && a.status != http.StatusCreated {
 		t.Fatalf("status %d: %s", a.status, a.body)
 	}
@@ -76,11 +76,11 @@ func TestEveryMediaType(t *testing.T) {
 		kind string
 		ids  catalog.Kind
 	}{
-		"npy":    {"/v1/collections/npy", npy(rows, dim), npyType, catalog.RowNumbers},
-		"jsonl":  {"/v1/collections/jsonl?column=v&ids=name", []byte(lines.String()), "application/x-ndjson", catalog.Strings},
-		"path":   {"/v1/collections/path", `{"source":{"path":"rows.npy"}}`, jsonType, catalog.RowNumbers},
+		"npy":    {"/v1/collections/npy?metric=ip", npy(rows, dim), npyType, catalog.RowNumbers},
+		"jsonl":  {"/v1/collections/jsonl?column=v&ids=name&metric=ip", []byte(lines.String()), "application/x-ndjson", catalog.Strings},
+		"path":   {"/v1/collections/path?metric=ip", `{"source":{"path":"rows.npy"}}`, jsonType, catalog.RowNumbers},
 		"file":   {"/v1/collections/file", `{"source":{"file_id":"` + file + `"},"metric":"ip","seed":7,"basis":"auto"}`, jsonType, catalog.RowNumbers},
-		"seeded": {"/v1/collections/seeded?seed=18446744073709551615&basis=raw", npy(rows, dim), npyType, catalog.RowNumbers},
+		"seeded": {"/v1/collections/seeded?metric=ip&seed=18446744073709551615&basis=raw", npy(rows, dim), npyType, catalog.RowNumbers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.in(t)
@@ -139,7 +139,7 @@ func TestRows(t *testing.T) {
 func TestBadRowsFailTheWait(t *testing.T) {
 	s := start(t, nil)
 	bad := []byte("[1,2]\n[3,4]\n[5,6,7]\n")
-	p := s.do("PUT", "/v1/collections/films?wait=true", bad, "Content-Type", "application/x-ndjson")
+	p := s.do("PUT", "/v1/collections/films?metric=ip&wait=true", bad, "Content-Type", "application/x-ndjson")
 	if p.status != 400 {
 		t.Fatalf("status %d: %s", p.status, p.body)
 	}
@@ -169,6 +169,6 @@ func TestChangesAtOnce(t *testing.T) {
 	}{{`"6"`, 409}, {`"8"`, 409}, {"7", 409}, {`"seven"`, 409}, {`"7"`, 200}, {"*", 200}} {
 		s.do("POST", "/v1/collections/films/rows?wait", one, "Content-Type", npyType, "If-Match", x.match).want(x.status)
 	}
-	s.do("PUT", "/v1/collections/films?wait&replace=true", one, "Content-Type", npyType, "If-Match", `"7"`).problem(409, "conflict")
+	s.do("PUT", "/v1/collections/films?metric=ip&wait&replace=true", one, "Content-Type", npyType, "If-Match", `"7"`).problem(409, "conflict")
 	s.do("DELETE", "/v1/collections/films/rows", `{"ids":[0]}`, "If-Match", `"7"`).problem(409, "conflict")
 }

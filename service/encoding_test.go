@@ -49,7 +49,7 @@ func TestCompressedBodies(t *testing.T) {
 	infer := []byte(fmt.Sprintf(`{"inputs":[{"name":"queries","datatype":"FP32","shape":[1,%d],"data":[%s1]}]}`, dim, strings.Repeat("0.5,", dim-1)))
 	for _, coding := range []string{"gzip", "deflate", "raw"} {
 		name := "/v1/collections/" + coding
-		s.do("PUT", name+"?wait", packed(t, coding, npy(rows, dim)), headers(coding, npyType)...).want(201)
+		s.do("PUT", name+"?metric=ip&wait", packed(t, coding, npy(rows, dim)), headers(coding, npyType)...).want(201)
 		plain := s.do("POST", name+"/search", search, "Content-Type", jsonType).want(200)
 		var want, got struct{ Results []struct{ IDs []int } }
 		plain.into(&want)
@@ -72,7 +72,7 @@ func TestCompressedBodies(t *testing.T) {
 func TestCompressedBodiesKeepToLimits(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Body, o.Limits.Upload = 1<<20, 1<<20 })
 	const dim = 4
-	s.do("PUT", "/v1/collections/c?wait", npy(gaussian(1, 8*dim), dim), "Content-Type", npyType).want(201)
+	s.do("PUT", "/v1/collections/c?metric=ip&wait", npy(gaussian(1, 8*dim), dim), "Content-Type", npyType).want(201)
 	bomb := make([]byte, 8<<20)
 	for _, coding := range []string{"gzip", "deflate"} {
 		small := packed(t, coding, bomb)
@@ -82,7 +82,7 @@ func TestCompressedBodiesKeepToLimits(t *testing.T) {
 		coded := func(kind string) []string { return []string{"Content-Type", kind, "Content-Encoding", coding} }
 		s.do("POST", "/v1/collections/c/search", small, coded(jsonType)...).problem(413, "body-too-large")
 		s.do("POST", "/v2/models/c/infer", small, coded(jsonType)...).problem(413, "body-too-large")
-		s.do("PUT", "/v1/collections/d?wait", packed(t, coding, npy(make([]float32, 1<<20), dim)), coded(npyType)...).problem(413, "body-too-large")
+		s.do("PUT", "/v1/collections/d?metric=ip&wait", packed(t, coding, npy(make([]float32, 1<<20), dim)), coded(npyType)...).problem(413, "body-too-large")
 		body, kind := form(t, [2]string{"file:a", string(bomb)})
 		s.do("POST", "/v1/files", packed(t, coding, body), coded(kind)...).problem(413, "body-too-large")
 

@@ -27,7 +27,7 @@ func TestErrorTable(t *testing.T) {
 		o.Limits = Limits{Body: 1 << 16, Queries: 4, K: 200, Collections: 3, Upload: 1 << 20, Memory: 1 << 20}
 	})
 	s.fill()
-	s.do("PUT", "/v1/collections/second?wait", npy(gaussian(1, 4*dim), dim), "Content-Type", npyType).want(201)
+	s.do("PUT", "/v1/collections/second?metric=ip&wait", npy(gaussian(1, 4*dim), dim), "Content-Type", npyType).want(201)
 	const films, search = "/v1/collections/films", "/v1/collections/films/search"
 	ones := "[" + strings.Repeat("1,", dim-1) + "1]"
 	queries := func(extra string) string { return `{"queries":[` + ones + `]` + extra + `}` }
@@ -96,31 +96,34 @@ func TestErrorTable(t *testing.T) {
 		{"ids that are no list", "DELETE", films + "/rows", `{"ids":7}`, "", 400, "invalid-value", "ids", none, ""},
 		{"fractional ids", "DELETE", films + "/rows", `{"ids":[1.5]}`, "", 400, "invalid-value", "ids", 0, ""},
 		{"name taken", "PUT", films, npy(gaussian(1, dim), dim), npyType, 409, "name-taken", "", none, ""},
-		{"name", "PUT", "/v1/collections/a%2Fb", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "name", none, ""},
-		{"name that climbs", "PUT", "/v1/collections/..%2F..%2Fetc", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "name", none, ""},
-		{"metric", "PUT", "/v1/collections/new?metric=dot", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "metric", none, ""},
-		{"basis", "PUT", "/v1/collections/new?basis=b", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "basis", none, ""},
-		{"seed", "PUT", "/v1/collections/new?seed=-1", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "seed", none, ""},
-		{"kind of ids", "PUT", "/v1/collections/new?id_kind=uuid", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "", none, ""},
-		{"truth", "PUT", "/v1/collections/new?wait=perhaps", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "wait", none, ""},
+		{"name", "PUT", "/v1/collections/a%2Fb?metric=ip", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "name", none, ""},
+		{"name that climbs", "PUT", "/v1/collections/..%2F..%2Fetc?metric=ip", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "name", none, ""},
+		{"metric", "PUT", "/v1/collections/new?metric=angular", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "metric", none, ""},
+		{"no metric", "PUT", "/v1/collections/new", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "metric", none, ""},
+		{"no metric of a body", "PUT", "/v1/collections/new", `{"source":{"vectors":[[1,2]]}}`, "", 400, "invalid-value", "metric", none, ""},
+		{"two metrics", "PUT", "/v1/collections/new?metric=ip", `{"source":{"vectors":[[1,2]]},"metric":"ip"}`, "", 400, "invalid-value", "metric", none, ""},
+		{"basis", "PUT", "/v1/collections/new?metric=ip&basis=b", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "basis", none, ""},
+		{"seed", "PUT", "/v1/collections/new?metric=ip&seed=-1", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "seed", none, ""},
+		{"kind of ids", "PUT", "/v1/collections/new?metric=ip&id_kind=uuid", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "", none, ""},
+		{"truth", "PUT", "/v1/collections/new?metric=ip&wait=perhaps", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "wait", none, ""},
 		{"given twice", "PUT", "/v1/collections/new?metric=ip&metric=l2", npy(gaussian(1, dim), dim), npyType, 400, "invalid-value", "metric", none, ""},
 		{"in body and parameter", "PUT", "/v1/collections/new?metric=ip", `{"source":{"path":"a.npy"},"metric":"l2"}`, "", 400, "invalid-value", "metric", none, ""},
-		{"no source", "PUT", "/v1/collections/new", `{}`, "", 400, "invalid-value", "source", none, ""},
-		{"two sources", "PUT", "/v1/collections/new", `{"source":{"path":"a","file_id":"b"}}`, "", 400, "invalid-value", "source", none, ""},
-		{"field of a source", "PUT", "/v1/collections/new", `{"source":{"url":"http://a"}}`, "", 400, "unknown-field", "url", none, ""},
-		{"source of a file that is not", "PUT", "/v1/collections/new", `{"source":{"file_id":"file-0"}}`, "", 404, "unknown-file", "", none, ""},
-		{"empty upload", "PUT", "/v1/collections/new?wait", []byte{}, npyType, 400, "malformed-body", "", none, ""},
-		{"upload of garbage", "PUT", "/v1/collections/new?wait", []byte("garbage"), npyType, 400, "malformed-body", "", none, ""},
-		{"upload too large", "PUT", "/v1/collections/new", make([]byte, 1<<20+1), npyType, 413, "body-too-large", "", none, "1.048576e+06"},
-		{"upload of no rows", "PUT", "/v1/collections/new?wait", npy(nil, dim), npyType, 400, "", "", none, ""},
-		{"upload that promises more than it has", "PUT", "/v1/collections/new", huge, npyType, 400, "malformed-body", "", none, ""},
-		{"upload beyond memory", "PUT", "/v1/collections/new", npy(make([]float32, 30_000*dim), dim), npyType, 507, "memory-budget", "", none, ""},
-		{"upload of NaN", "PUT", "/v1/collections/new?wait", []byte("[1,2]\n[3,1e99]\n"), "application/x-ndjson", 400, "", "", none, ""},
-		{"path that climbs", "PUT", "/v1/collections/new", `{"source":{"path":"../` + filepath.Base(outside) + `/secret.npy"}}`, "", 400, "", "", none, ""},
-		{"absolute path", "PUT", "/v1/collections/new", `{"source":{"path":"` + outside + `/secret.npy"}}`, "", 400, "", "", none, ""},
-		{"link out", "PUT", "/v1/collections/new", `{"source":{"path":"link.npy"}}`, "", 400, "", "", none, ""},
-		{"folder link out", "PUT", "/v1/collections/new", `{"source":{"path":"folder/secret.npy"}}`, "", 400, "", "", none, ""},
-		{"path that is not", "PUT", "/v1/collections/new", `{"source":{"path":"none.npy"}}`, "", 400, "", "", none, ""},
+		{"no source", "PUT", "/v1/collections/new?metric=ip", `{}`, "", 400, "invalid-value", "source", none, ""},
+		{"two sources", "PUT", "/v1/collections/new?metric=ip", `{"source":{"path":"a","file_id":"b"}}`, "", 400, "invalid-value", "source", none, ""},
+		{"field of a source", "PUT", "/v1/collections/new?metric=ip", `{"source":{"url":"http://a"}}`, "", 400, "unknown-field", "url", none, ""},
+		{"source of a file that is not", "PUT", "/v1/collections/new?metric=ip", `{"source":{"file_id":"file-0"}}`, "", 404, "unknown-file", "", none, ""},
+		{"empty upload", "PUT", "/v1/collections/new?metric=ip&wait", []byte{}, npyType, 400, "malformed-body", "", none, ""},
+		{"upload of garbage", "PUT", "/v1/collections/new?metric=ip&wait", []byte("garbage"), npyType, 400, "malformed-body", "", none, ""},
+		{"upload too large", "PUT", "/v1/collections/new?metric=ip", make([]byte, 1<<20+1), npyType, 413, "body-too-large", "", none, "1.048576e+06"},
+		{"upload of no rows", "PUT", "/v1/collections/new?metric=ip&wait", npy(nil, dim), npyType, 400, "", "", none, ""},
+		{"upload that promises more than it has", "PUT", "/v1/collections/new?metric=ip", huge, npyType, 400, "malformed-body", "", none, ""},
+		{"upload beyond memory", "PUT", "/v1/collections/new?metric=ip", npy(make([]float32, 30_000*dim), dim), npyType, 507, "memory-budget", "", none, ""},
+		{"upload of NaN", "PUT", "/v1/collections/new?metric=ip&wait", []byte("[1,2]\n[3,1e99]\n"), "application/x-ndjson", 400, "", "", none, ""},
+		{"path that climbs", "PUT", "/v1/collections/new?metric=ip", `{"source":{"path":"../` + filepath.Base(outside) + `/secret.npy"}}`, "", 400, "", "", none, ""},
+		{"absolute path", "PUT", "/v1/collections/new?metric=ip", `{"source":{"path":"` + outside + `/secret.npy"}}`, "", 400, "", "", none, ""},
+		{"link out", "PUT", "/v1/collections/new?metric=ip", `{"source":{"path":"link.npy"}}`, "", 400, "", "", none, ""},
+		{"folder link out", "PUT", "/v1/collections/new?metric=ip", `{"source":{"path":"folder/secret.npy"}}`, "", 400, "", "", none, ""},
+		{"path that is not", "PUT", "/v1/collections/new?metric=ip", `{"source":{"path":"none.npy"}}`, "", 400, "", "", none, ""},
 		{"file", "GET", "/v1/files/file-0", nil, "", 404, "unknown-file", "", none, ""},
 		{"file that climbs", "GET", "/v1/files/..%2F..%2Fmeta.db/content", nil, "", 404, "unknown-file", "", none, ""},
 		{"page of files", "GET", "/v1/files?limit=0", nil, "", 400, "invalid-value", "limit", none, "[1 1000]"},
@@ -185,13 +188,13 @@ func TestErrorTable(t *testing.T) {
 	s.do("POST", search, queries(""), "Accept", "text/html").problem(406, "not-acceptable")
 	s.do("POST", search, []byte("x"), "Content-Type", jsonType, "Content-Encoding", "br").problem(415, "unsupported-media")
 	for _, key := range []string{strings.Repeat("k", 256), "a\u00e9"} {
-		if p := s.do("PUT", "/v1/collections/new", npy(gaussian(1, dim), dim), "Content-Type", npyType, "Idempotency-Key", key).problem(400, "invalid-value"); p.Field != "Idempotency-Key" {
+		if p := s.do("PUT", "/v1/collections/new?metric=ip", npy(gaussian(1, dim), dim), "Content-Type", npyType, "Idempotency-Key", key).problem(400, "invalid-value"); p.Field != "Idempotency-Key" {
 			t.Errorf("%+v", p)
 		}
 	}
 	s.do("DELETE", "/v1/collections/new", nil).want(http.StatusNoContent) // a collection that failed to build can be viewed and deleted
-	s.do("PUT", "/v1/collections/third?wait", npy(gaussian(1, 4*dim), dim), "Content-Type", npyType).want(http.StatusCreated)
-	s.do("PUT", "/v1/collections/fourth?wait", npy(gaussian(1, 4*dim), dim), "Content-Type", npyType).problem(400, "over-limit")
+	s.do("PUT", "/v1/collections/third?metric=ip&wait", npy(gaussian(1, 4*dim), dim), "Content-Type", npyType).want(http.StatusCreated)
+	s.do("PUT", "/v1/collections/fourth?metric=ip&wait", npy(gaussian(1, 4*dim), dim), "Content-Type", npyType).problem(400, "over-limit")
 	if text := string(s.do("GET", "/metrics", nil).body); strings.Contains(text, `reason="internal"`) {
 		t.Error("the server counts failures of its own")
 	}

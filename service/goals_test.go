@@ -92,7 +92,7 @@ func TestGoals(t *testing.T) {
 // TestGoalsByName: goals name atoms as the collection does.
 func TestGoalsByName(t *testing.T) {
 	s := start(t, nil)
-	s.do("PUT", "/v1/collections/films?ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n{\"id\":\"d\",\"v\":[0,2]}\n"), "Content-Type", "application/x-ndjson").want(201)
+	s.do("PUT", "/v1/collections/films?metric=ip&ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n{\"id\":\"d\",\"v\":[0,2]}\n"), "Content-Type", "application/x-ndjson").want(201)
 	a := s.do("POST", searchFilms, `{"queries":[[2,1],[1,2]],"k":1,"goals":[{"exclude":["a/b"],"candidates":["c"]},{}]}`).want(200)
 	if text := string(a.body); strings.Count(text, `"ids":["d"]`) != 2 {
 		t.Errorf("answered %s", text)

@@ -77,7 +77,7 @@ func TestReadiness(t *testing.T) {
 	is(`{"status":"ready","backends":["card"]}`) // not noticed yet
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 	is(`{"status":"ready","backends":["cpu"],"lost":["card"]}`)
-	s.do("PUT", "/v1/collections/other?wait=true", npy(gaussian(2, 4*dim), dim), "Content-Type", npyType).want(201)
+	s.do("PUT", "/v1/collections/other?metric=ip&wait=true", npy(gaussian(2, 4*dim), dim), "Content-Type", npyType).want(201)
 	is(`{"status":"ready","backends":["card","cpu"],"lost":["card"]}`) // noticed for one collection
 	s.do("DELETE", "/v1/collections/films", nil).want(204)
 	is(`{"status":"ready","backends":["card"]}`)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -208,7 +209,7 @@ func TestSlowBodies(t *testing.T) {
 	for _, request := range []string{
 		"POST " + searchFilms + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"queries\":",
 		"POST " + searchFilms + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"que\r\n",
-		"PUT /v1/collections/new HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-npy\r\nContent-Length: 1000\r\n\r\n\x93NUMPY",
+		"PUT /v1/collections/new?metric=ip HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-npy\r\nContent-Length: 1000\r\n\r\n\x93NUMPY",
 		"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 1000\r\n\r\n--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nabc",
 	} {
 		all.Go(func() {
@@ -420,6 +421,46 @@ func TestDrainHasAnEnd(t *testing.T) {
 	a := <-first
 	a.problem(503, "draining")
 	s.stopAll()
+}
+
+// TestEndWhateverRuns: a search that ignores that it was stopped keeps the server no longer than its
+// limits, and is named in the log.
+func TestEndWhateverRuns(t *testing.T) {
+	s := start(t, func(o *Options) { o.Timeouts.Drain, o.lastAnswers = 20*time.Millisecond, 20*time.Millisecond })
+	s.fill()
+	begun, release := make(chan struct{}, 1), make(chan struct{})
+	s.hooks.set(func(context.Context) {
+		begun <- struct{}{}
+		<-release
+	}, nil)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		resp, err := s.client.Post(s.url+searchFilms, jsonType, strings.NewReader(oneQuery(`,"timeout_ms":10`)))
+		if err == nil {
+			resp.Body.Close()
+		}
+	}()
+	<-begun
+	shut := s.shut
+	s.shut = nil // stopAll has nothing left to do
+	shut()
+	if err := <-s.ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Close(over); !errors.Is(err, ErrRunning) {
+		t.Errorf("Close: %v, want ErrRunning", err)
+	}
+	for len(s.lines("a search goes on after its end")) == 0 {
+		runtime.Gosched()
+	}
+	close(release)
+	<-answered
+	if err := s.Close(t.Context()); err != nil {
+		t.Errorf("Close after the search: %v", err)
+	}
 }
 
 // TestOneServerAFolder: a second server on a folder is refused, and the next one finds

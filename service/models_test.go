@@ -15,7 +15,7 @@ import (
 func TestModelConfig(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
-	s.do("PUT", "/v1/collections/named?wait&ids=key", "{\"key\":\"a\",\"vector\":[1,2]}\n{\"key\":\"b\",\"vector\":[2,1]}\n", "Content-Type", "application/x-ndjson").want(http.StatusCreated)
+	s.do("PUT", "/v1/collections/named?metric=ip&wait&ids=key", "{\"key\":\"a\",\"vector\":[1,2]}\n{\"key\":\"b\",\"vector\":[2,1]}\n", "Content-Type", "application/x-ndjson").want(http.StatusCreated)
 	var c oip.ModelConfig
 	s.do("GET", "/v2/models/films/config", nil).want(200).into(&c)
 	want := []oip.ConfigInput{
@@ -77,7 +77,7 @@ func TestModelStatistics(t *testing.T) {
 			}
 		}
 	}
-	s.do("PUT", "/v1/collections/films?wait&replace", npy(gaussian(2, atoms*dim), dim), "Content-Type", npyType).want(http.StatusCreated)
+	s.do("PUT", "/v1/collections/films?metric=ip&wait&replace", npy(gaussian(2, atoms*dim), dim), "Content-Type", npyType).want(http.StatusCreated)
 	if m := stats("/v2/models/films/stats"); m.Version != "2" || m.InferenceCount != 0 {
 		t.Errorf("a version begins with %+v", m)
 	}
@@ -89,7 +89,7 @@ func TestModelStatistics(t *testing.T) {
 func TestRepositoryIndex(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
-	s.do("PUT", "/v1/collections/broken?wait", "[1,2]\n[3]\n", "Content-Type", "application/x-ndjson").want(400)
+	s.do("PUT", "/v1/collections/broken?metric=ip&wait", "[1,2]\n[3]\n", "Content-Type", "application/x-ndjson").want(400)
 	var all, ready []oip.ModelIndex
 	s.do("POST", "/v2/repository/index", "").want(200).into(&all)
 	films := oip.ModelIndex{Name: "films", Version: "1", State: oip.StateReady}

@@ -67,6 +67,8 @@ type Options struct {
 	Log    *slog.Logger // nil discards records
 
 	lameDuck <-chan struct{} // for tests: its end replaces that of Timeouts.LameDuck
+	// lastAnswers is how long requests may take to end after their work was stopped; 0 means 5 s.
+	lastAnswers time.Duration
 }
 
 // Limits bound requests; sizes are in bytes.

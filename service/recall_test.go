@@ -132,7 +132,7 @@ func TestCertify(t *testing.T) {
 // TestCertifyByName: answers name atoms as the collection does.
 func TestCertifyByName(t *testing.T) {
 	s := start(t, nil)
-	s.do("PUT", "/v1/collections/films?ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n{\"id\":\"d\",\"v\":[0,2]}\n"), "Content-Type", "application/x-ndjson").want(201)
+	s.do("PUT", "/v1/collections/films?metric=ip&ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n{\"id\":\"d\",\"v\":[0,2]}\n"), "Content-Type", "application/x-ndjson").want(201)
 	body := `{"queries":[[3,1],[1,2]],"answers":[{"ids":["a/b"],"scores":[3]},{"ids":["c"],"scores":[9]}]}`
 	var got api.Certified
 	s.do("POST", certifyFilms, body).want(200).into(&got)

@@ -18,7 +18,7 @@ import (
 func (s *site) stocked() map[string]string {
 	s.t.Helper()
 	s.do("PUT", "/v1/collections/rows?wait&metric=cosine", npy(gaussian(1, 40*dim), dim), "Content-Type", npyType).want(201)
-	s.do("PUT", "/v1/collections/texts?wait&ids=id", strings.NewReader(`{"id":"a","vector":[1,0]}`+"\n"+`{"id":"b","vector":[0,1]}`+"\n"), "Content-Type", "application/x-ndjson").want(201)
+	s.do("PUT", "/v1/collections/texts?metric=ip&wait&ids=id", strings.NewReader(`{"id":"a","vector":[1,0]}`+"\n"+`{"id":"b","vector":[0,1]}`+"\n"), "Content-Type", "application/x-ndjson").want(201)
 	s.do("POST", "/v1/collections/texts/rows?wait&ids=id", strings.NewReader(`{"id":"c","vector":[3,2]}`+"\n"), "Content-Type", "application/x-ndjson").want(200)
 	s.news(1, 60)
 	var slates deal
@@ -75,7 +75,7 @@ func TestRestore(t *testing.T) {
 	empty := readFile(t, filepath.Join(dir, metaName))
 	want := s.stocked()
 	middle := readFile(t, filepath.Join(dir, metaName))
-	s.do("PUT", "/v1/collections/more?wait", npy(gaussian(2, 8*dim), dim), "Content-Type", npyType).want(201)
+	s.do("PUT", "/v1/collections/more?metric=ip&wait", npy(gaussian(2, 8*dim), dim), "Content-Type", npyType).want(201)
 	torn := append(middle[:len(middle)/2:len(middle)/2], readFile(t, filepath.Join(dir, metaName))[len(middle)/2:]...)
 	s.do("DELETE", "/v1/collections/more", nil).want(204)
 	s.stopAll()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/internal/overdue"
 	"thresher/service/catalog"
 	"thresher/service/problem"
 	"thresher/service/trace"
@@ -197,7 +198,7 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 		s.statistics.Ran(v.Info().Name)
 	}
 	ctx, span := trace.Start(ctx, "search")
-	resp, err := search(ctx, req)
+	resp, err := s.watched(ctx, &req, name, q.M, search)
 	if resp != nil {
 		err = nil // a partial response says of each answer that it is
 	}
@@ -215,6 +216,20 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 		wire.Withhold(resp)
 	}
 	return resp, nil
+}
+
+// watched searches, and names the search in the log if it goes on after its deadline, or after its
+// client has gone.
+func (s *Server) watched(ctx context.Context, req *batch.Request, name string, queries int, search func(context.Context, batch.Request) (*batch.Response, error)) (*batch.Response, error) {
+	until := ctx
+	if req.Timeout > 0 {
+		var cancel context.CancelFunc
+		until, cancel = context.WithTimeout(ctx, req.Timeout)
+		defer cancel()
+	}
+	done := overdue.Watch(until, s.o.Log, "a search", "collection", name, "queries", queries, "k", req.K, "method", req.Method, "timeout", req.Timeout)
+	defer done()
+	return search(ctx, *req)
 }
 
 // answerBytes is the memory of the answers to a number of queries: an id and a score for each

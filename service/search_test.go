@@ -69,7 +69,7 @@ func TestSearch(t *testing.T) {
 		names = append(names, strings.TrimSuffix(f.Name, ".npy"))
 	}
 	slices.Sort(names)
-	if !slices.Equal(names, []string{"complete", "exact", "guarantee", "ids", "pulls", "scores"}) {
+	if !slices.Equal(names, []string{"complete", "delta", "epsilon", "exact", "guarantee", "ids", "pulls", "scores"}) {
 		t.Errorf("npz of %v", names)
 	}
 }
@@ -79,7 +79,7 @@ func TestSearch(t *testing.T) {
 func TestClientReadsCertificates(t *testing.T) {
 	s := start(t, nil)
 	rows := s.fill()
-	s.do("PUT", "/v1/collections/raw?wait=true&basis=raw", npy(rows, dim), "Content-Type", npyType).want(http.StatusCreated)
+	s.do("PUT", "/v1/collections/raw?metric=ip&wait=true&basis=raw", npy(rows, dim), "Content-Type", npyType).want(http.StatusCreated)
 	c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestSearchFilters(t *testing.T) {
 // TestSearchByName: string ids are accepted and returned.
 func TestSearchByName(t *testing.T) {
 	s := start(t, nil)
-	s.do("PUT", "/v1/collections/films?ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n"), "Content-Type", "application/x-ndjson").want(201)
+	s.do("PUT", "/v1/collections/films?metric=ip&ids=id&wait", []byte("{\"id\":\"a/b\",\"v\":[1,0]}\n{\"id\":\"c\",\"v\":[0,1]}\n"), "Content-Type", "application/x-ndjson").want(201)
 	a := s.do("POST", "/v1/collections/films/search", `{"queries":[[2,1]],"k":2}`).want(200)
 	if !strings.Contains(string(a.body), `"ids":["a/b","c"]`) {
 		t.Errorf("%s", a.body)

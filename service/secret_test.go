@@ -34,7 +34,7 @@ func TestSeedsAreDrawn(t *testing.T) {
 	s := start(t, nil)
 	put := func(name, params string) {
 		t.Helper()
-		if text := s.do("PUT", "/v1/collections/"+name+"?wait"+params, npy(gaussian(1, 9*dim), dim), "Content-Type", npyType).want(201).body; strings.Contains(string(text), "seed") {
+		if text := s.do("PUT", "/v1/collections/"+name+"?metric=ip&wait"+params, npy(gaussian(1, 9*dim), dim), "Content-Type", npyType).want(201).body; strings.Contains(string(text), "seed") {
 			t.Errorf("%s", text)
 		}
 	}
@@ -63,7 +63,7 @@ func TestSeedsAreDrawn(t *testing.T) {
 	}
 	// A repeated request under its key has the same fingerprint, whatever seed was drawn.
 	for range 2 {
-		s.do("PUT", "/v1/collections/d?wait", npy(gaussian(1, 9*dim), dim), "Content-Type", npyType, "Idempotency-Key", "k").want(201)
+		s.do("PUT", "/v1/collections/d?metric=ip&wait", npy(gaussian(1, 9*dim), dim), "Content-Type", npyType, "Idempotency-Key", "k").want(201)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestReadersAreNotToldOfTheRotation(t *testing.T) {
 	const dim = 32
 	s := start(t, guarded)
 	s.token = "w-secret"
-	s.do("PUT", "/v1/collections/films?wait", npy(gaussian(1, 2000*dim), dim), "Content-Type", npyType).want(201)
+	s.do("PUT", "/v1/collections/films?metric=ip&wait", npy(gaussian(1, 2000*dim), dim), "Content-Type", npyType).want(201)
 	body := map[string]any{"queries": [][]float32{gaussian(3, dim)}, "k": 3, "method": "adaptive", "include": []string{"certificate", "rounds"}}
 	members := func(token string) (all []string, rounds int) {
 		t.Helper()

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,13 +13,11 @@ import (
 // mostHeader bounds a request's header, in bytes.
 const mostHeader = 64 << 10
 
-// lastAnswers is how long requests may take to end after their work was stopped.
-const lastAnswers = 5 * time.Second
-
 // Serve answers requests on l, with TLS if cert is not nil, until ctx ends. From then on it
 // refuses requests, which load balancers see by /readyz; after Timeouts.LameDuck it accepts
 // no more connections, lets running requests finish within Timeouts.Drain, stops batches at
-// their next chunk, and returns nil. The caller then calls Close.
+// their next chunk, and returns nil. Requests that still run then are stopped, and Serve waits a few
+// seconds more at most, also for those that ignore it. The caller then calls Close.
 //
 // grpc, if not nil, is the listener of gRPC.
 func (s *Server) Serve(ctx context.Context, l, grpc net.Listener, cert *tls.Config) error {
@@ -108,7 +107,7 @@ func (s *Server) finish(all serving) error {
 		s.o.Log.Warn("running requests are stopped", "after", s.o.Timeouts.Drain)
 		s.stop()
 	}
-	last, cancel := context.WithTimeout(context.Background(), lastAnswers)
+	last, cancel := context.WithTimeout(context.Background(), cmp.Or(s.o.lastAnswers, 5*time.Second))
 	defer cancel()
 	err := all.shutdown(last)
 	if errors.Is(err, context.DeadlineExceeded) {

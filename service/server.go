@@ -248,11 +248,34 @@ func (s *Server) Waiting() map[string]int {
 	}
 }
 
-// Close stops batches at their next chunk, waiting until ctx ends, and closes the stores in
-// reverse order. No request may be running.
+// ErrRunning says that requests which ignore that they were stopped are still running.
+var ErrRunning = errors.New("requests are still running although they were stopped")
+
+// Close stops batches at their next chunk and closes the stores in reverse order. If ctx ends before
+// that is done it returns an error, ErrRunning if requests still use the collections: what was
+// acknowledged is durable, and the process can end.
 func (s *Server) Close(ctx context.Context) error {
 	s.drain()
 	s.stop()
+	closed := make(chan error, 1)
+	go func() { closed <- s.closeStores(ctx) }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-closed: // it has noticed ctx too
+		return err
+	case <-time.After(lastStore):
+		return fmt.Errorf("%w: %w", ErrRunning, context.Cause(ctx))
+	}
+}
+
+// lastStore is how long the stores may take to close once the context of Close has ended.
+const lastStore = time.Second
+
+func (s *Server) closeStores(ctx context.Context) error {
 	var err error
 	if s.batches != nil {
 		err = s.batches.Close(ctx)

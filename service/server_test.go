@@ -323,7 +323,7 @@ const (
 func (s *site) fill() []float32 {
 	s.t.Helper()
 	rows := gaussian(1, atoms*dim)
-	s.do("PUT", "/v1/collections/films?wait=true", npy(rows, dim), "Content-Type", npyType).want(http.StatusCreated)
+	s.do("PUT", "/v1/collections/films?metric=ip&wait=true", npy(rows, dim), "Content-Type", npyType).want(http.StatusCreated)
 	return rows
 }
 

@@ -86,7 +86,7 @@ func TestUnpermitted(t *testing.T) {
 		t.Errorf("%+v %v", p, a.header)
 	}
 	open := start(t, nil)
-	p := open.do("PUT", "/v1/collections/a", `{"source":{"path":"/etc/passwd"}}`).problem(403, "forbidden")
+	p := open.do("PUT", "/v1/collections/a?metric=ip", `{"source":{"path":"/etc/passwd"}}`).problem(403, "forbidden")
 	if strings.Contains(fmt.Sprint(p), "token") {
 		t.Errorf("%+v speaks of a token", p)
 	}

@@ -27,7 +27,7 @@ const slatesOfNews = "/v1/collections/news/slates"
 // news creates a collection suitable for slates.
 func (s *site) news(seed uint64, n int) {
 	s.t.Helper()
-	s.do("PUT", "/v1/collections/news?wait&replace=true", npy(topics(seed, n), dim), "Content-Type", npyType).want(201)
+	s.do("PUT", "/v1/collections/news?metric=ip&wait&replace=true", npy(topics(seed, n), dim), "Content-Type", npyType).want(201)
 }
 
 // dealt is a slate as clients see it.

@@ -79,7 +79,11 @@ func TestSmallCollections(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s.in(t)
 			path := "/v1/collections/" + c.name
-			info := s.made(path+"?wait"+c.query, c.body, "Content-Type", c.kind)
+			metric := "&metric=ip"
+			if text, ok := c.body.(string); ok && strings.Contains(text, "metric") {
+				metric = "" // given once
+			}
+			info := s.made(path+"?wait"+metric+c.query, c.body, "Content-Type", c.kind)
 			if info.Count != 3 || info.Dimension != 2 || info.IDs != c.ids || cmp.Diff(c.warnings, info.Warnings) != "" {
 				t.Fatalf("%+v", info)
 			}
@@ -129,7 +133,7 @@ func TestSmallCollectionsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.in(t)
-			a := s.do("PUT", "/v1/collections/bad?wait", c.body, "Content-Type", c.kind)
+			a := s.do("PUT", "/v1/collections/bad?metric=ip&wait", c.body, "Content-Type", c.kind)
 			var p refused
 			a.into(&p)
 			if a.status != 400 || p.Type != "/problems/"+c.problem || p.Field != c.field || c.index >= 0 && (p.Index == nil || *p.Index != c.index) {
@@ -152,16 +156,16 @@ func TestBodiesWithoutType(t *testing.T) {
 		"jsonl": "[1,2]\n[3,4]\n", "json": ` {"source":{"vectors":[[1,2],[3,4]]}}`,
 	} {
 		for i, kind := range []string{"", binType, formType} {
-			if info := s.made(fmt.Sprintf("/v1/collections/%s%d?wait", name, i), body, "Content-Type", kind); info.Count != 2 {
+			if info := s.made(fmt.Sprintf("/v1/collections/%s%d?metric=ip&wait", name, i), body, "Content-Type", kind); info.Count != 2 {
 				t.Errorf("%s: %+v", name, info)
 			}
 		}
 	}
-	p := s.do("PUT", "/v1/collections/csv?wait", "x,y\n1,2\n", "Content-Type", "").problem(415, "unsupported-media")
+	p := s.do("PUT", "/v1/collections/csv?metric=ip&wait", "x,y\n1,2\n", "Content-Type", "").problem(415, "unsupported-media")
 	if !strings.Contains(p.Detail, csvType) || !strings.Contains(fmt.Sprint(p.Limit), npyType) {
 		t.Errorf("%+v", p)
 	}
-	s.do("PUT", "/v1/collections/none?wait", "", "Content-Type", "").problem(415, "unsupported-media")
+	s.do("PUT", "/v1/collections/none?metric=ip&wait", "", "Content-Type", "").problem(415, "unsupported-media")
 	for body, want := range map[string]int{string(npy([]float32{1, 1}, 2)): 200, `{"queries":[[1,1]]}`: 200, "x": 415} {
 		s.do("POST", "/v1/collections/npy0/search", []byte(body), "Content-Type", "").want(want)
 	}

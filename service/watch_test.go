@@ -38,7 +38,7 @@ func TestReadinessOfAll(t *testing.T) {
 	s.fill()
 	s.do("GET", "/readyz?collections=all", nil).want(200)
 	for _, name := range []string{"slow", "broken"} {
-		s.do("PUT", "/v1/collections/"+name, npy(gaussian(2, 4*dim), dim), "Content-Type", npyType).want(202)
+		s.do("PUT", "/v1/collections/"+name+"?metric=ip", npy(gaussian(2, 4*dim), dim), "Content-Type", npyType).want(202)
 	}
 	s.do("GET", "/readyz", nil).want(200)
 	p := s.do("GET", "/readyz?collections=all", nil).problem(503, "not-ready")

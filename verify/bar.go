@@ -26,21 +26,25 @@ func (c *Check) WithBar(b Bar) *Check {
 	return &own
 }
 
-// Check returns an error unless Require is a guarantee that can be required, and Epsilon and Delta
+// Check returns a *batch.RequestError unless Require is a guarantee that can be required, and Epsilon and Delta
 // are in range.
 func (b *Bar) Check() error {
 	switch b.Require {
 	case "", batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic:
 	default:
-		return fmt.Errorf("guarantee %q is none of exact, certain, probabilistic", b.Require)
+		return refused("require", "%q is none of exact, certain, probabilistic", b.Require)
 	}
 	if b.Delta != nil && !(*b.Delta >= 0 && *b.Delta < 1) {
-		return fmt.Errorf("delta %g is not within [0, 1)", *b.Delta)
+		return refused("delta", "%g is not within [0, 1)", *b.Delta)
 	}
 	if b.Epsilon != nil && !(*b.Epsilon >= 0) {
-		return fmt.Errorf("epsilon %g is not a number from 0 on", *b.Epsilon)
+		return refused("epsilon", "%g is not a number from 0 on", *b.Epsilon)
 	}
 	return nil
+}
+
+func refused(field, format string, args ...any) error {
+	return &batch.RequestError{Field: field, Query: -1, Err: fmt.Errorf(format, args...)}
 }
 
 // exceeded says what a certificate grants beyond the bar; "" if nothing.

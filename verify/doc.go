@@ -7,15 +7,17 @@
 //
 // [Recall] compares answers of any origin, without certificates, with the k best atoms.
 //
-// An answer is wrong if an atom v that it returns scores less than
+// An answer is wrong if one of the k best of the allowed atoms, i, is missing, and an atom v that
+// it returns scores less than
 //
-//	(k-th best score of the allowed atoms) - epsilon - (d+4) 2^-51 |q| max(|v|, |v_k|)
+//	(score of i) - epsilon - (d+4) 2^-51 |q| max(|v|, |v_i|)
 //
-// where v_k has the k-th best score; for cosine the last term, which bounds the rounding of
-// float64 sums, is (d+4) 2^-50. With Euclidean distance an answer is wrong if the squared
-// distance of an atom that it returns, a float64 sum of squared differences, exceeds the k-th
-// smallest plus epsilon by more than (3d+48) 2^-53 of itself. The guarantee in the answer's
-// certificate says how often an answer may be wrong:
+// For cosine the last term, which bounds the rounding of float64 sums, is (d+4) 2^-50. With
+// Euclidean distance an answer is wrong if the squared distance of v, a float64 sum of squared
+// differences, exceeds that of i plus epsilon by more than (3d+48) 2^-53 of itself. So an answer
+// that is right has at each rank the score of the true rank, less epsilon ([CriterionMissing]). Answers
+// of boundedme are wrong only if v scores less than the k-th best by as much ([CriterionThreshold]). The
+// guarantee in the answer's certificate says how often an answer may be wrong:
 //
 //   - exact and certain, or a certificate marked exact: never;
 //   - probabilistic: each answer is wrong with probability at most delta, over the seed of
@@ -24,7 +26,10 @@
 //
 // An answer that was cut short by a deadline is wrong only if an atom that is missing from it
 // scores more than its open bound. If it has k atoms, the missing atom must also score more
-// than the worst of them plus epsilon.
+// than one of them plus epsilon. It is malformed without an open bound.
+//
+// [Bar] lowers what certificates may grant. Answers of other programs may state their scores on
+// any usual scale, and on one that is not known: [Others].
 //
 // docs/guarantee.md defines these terms.
 package verify

@@ -6,33 +6,33 @@ import (
 	"thresher/batch"
 )
 
-// Rule says when an answer to a query for the k best fails.
-type Rule string
+// Criterion says when an answer to a query for the k best fails.
+type Criterion string
 
 const (
-	// RuleMissing: one of the k best is missing, and clearly scores more than an atom returned
+	// CriterionMissing: one of the k best is missing, and clearly scores more than an atom returned
 	// plus epsilon. An answer that does not fail by it has at each rank r at least the r-th best
 	// score less epsilon.
-	RuleMissing Rule = "missing"
-	// RuleThreshold: an atom returned clearly scores less than the k-th best less epsilon.
-	RuleThreshold Rule = "threshold"
+	CriterionMissing Criterion = "missing"
+	// CriterionThreshold: an atom returned clearly scores less than the k-th best less epsilon.
+	CriterionThreshold Criterion = "threshold"
 )
 
 // String says it in words.
-func (r Rule) String() string {
-	if r == RuleThreshold {
+func (r Criterion) String() string {
+	if r == CriterionThreshold {
 		return "no vector returned scores below the k-th best, less epsilon"
 	}
 	return "no vector that is missing scores above one returned, plus epsilon"
 }
 
-// RuleOf returns the rule by which an answer with this certificate is checked: RuleThreshold if
-// the paper of its method promises no more, else RuleMissing.
-func RuleOf(c *batch.Certificate) Rule {
+// CriterionOf returns the criterion by which an answer with this certificate is checked: CriterionThreshold if
+// the paper of its method promises no more, else CriterionMissing.
+func CriterionOf(c *batch.Certificate) Criterion {
 	if c.Method == batch.BoundedME && !sure(c) {
-		return RuleThreshold
+		return CriterionThreshold
 	}
-	return RuleMissing
+	return CriterionMissing
 }
 
 // returned are the atoms of an answer with the gap that it may have.
@@ -101,7 +101,7 @@ func (c *Check) lacking(s *Scores, a *batch.Answer, want []int) (ids []int64, ga
 	switch {
 	case c.k == 0 || len(a.IDs) < c.k: // nothing that belongs to the answer may be missing
 		return r.missed(want, r.worst(), all)
-	case c.minScore == nil && RuleOf(&a.Certificate) == RuleThreshold:
+	case c.minScore == nil && CriterionOf(&a.Certificate) == CriterionThreshold:
 		if !r.exceeds(want[len(want)-1]) {
 			return nil, 0
 		}

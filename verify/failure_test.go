@@ -116,10 +116,10 @@ func TestZeroVectors(t *testing.T) {
 	}
 }
 
-// TestRules compares the rules with their definitions by ranks, on whole numbers with many ties:
+// TestCriteria compares the criteria with their definitions by ranks, on whole numbers with many ties:
 // the check excuses an answer only if each rank holds the score of the true rank less epsilon, and no
-// missing atom scores more than the last returned plus epsilon; the papers' rule is the weaker.
-func TestRules(t *testing.T) {
+// missing atom scores more than the last returned plus epsilon; that of the papers is the weaker.
+func TestCriteria(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "n")
 		rows := make([]float32, n)

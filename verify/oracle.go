@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"thresher/collection"
 )
@@ -29,10 +30,13 @@ const tile = 4
 // NewOracle returns an oracle over n = len(rows)/dim atoms as given, row-major; for a
 // collection c these are c.Rows of c.Dim, by c.Metric. It retains rows, which must not
 // change. threads is the number of scoring goroutines; 0 is GOMAXPROCS. It fails for a wrong
-// shape and for rows that are not finite.
+// shape, for no metric, and for rows that are not finite.
 func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (*Oracle, error) {
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
+	}
+	if err := metric.Check(); err != nil {
+		return nil, err
 	}
 	if threads < 1 {
 		threads = runtime.GOMAXPROCS(0)
@@ -54,6 +58,9 @@ func NewOracle(rows []float32, dim int, metric collection.Metric, threads int) (
 func NewLazyOracle(rows []float32, dim int, metric collection.Metric) (*Oracle, error) {
 	if dim < 1 || len(rows)%dim != 0 {
 		return nil, fmt.Errorf("%d values are no rows of %d columns", len(rows), dim)
+	}
+	if err := metric.Check(); err != nil {
+		return nil, err
 	}
 	return &Oracle{rows: rows, n: len(rows) / dim, dim: dim, metric: metric, threads: 1}, nil
 }
@@ -98,9 +105,10 @@ func (o *Oracle) Each(ctx context.Context, queries []float32, visit func(j int, 
 	}
 	m := len(queries) / o.dim
 	tiles := make(chan int)
+	var skipped atomic.Bool
 	var wg sync.WaitGroup
 	for range max(1, min(o.threads, (m+tile-1)/tile)) {
-		wg.Go(func() { o.work(queries, tiles, visit) })
+		wg.Go(func() { o.work(ctx, queries, tiles, &skipped, visit) })
 	}
 	var err error
 	for first := 0; first < m && err == nil; first += tile {
@@ -112,10 +120,17 @@ func (o *Oracle) Each(ctx context.Context, queries []float32, visit func(j int, 
 	}
 	close(tiles)
 	wg.Wait()
+	if err == nil && skipped.Load() {
+		err = ctx.Err()
+	}
 	return err
 }
 
-func (o *Oracle) work(queries []float32, tiles <-chan int, visit func(int, *Scores)) {
+// uncheckedRows is how many rows are scored, for a tile of queries, between two checks of the context.
+const uncheckedRows = 4096 * 64 / tile
+
+// work scores tiles of queries. Once ctx has ended it skips those that are left, and says so.
+func (o *Oracle) work(ctx context.Context, queries []float32, tiles <-chan int, skipped *atomic.Bool, visit func(int, *Scores)) {
 	var q [tile][]float64
 	var s [tile]Scores
 	for t := range q {
@@ -137,15 +152,27 @@ func (o *Oracle) work(queries []float32, tiles <-chan int, visit func(int, *Scor
 			}
 			s[t].norm = norm(row)
 		}
-		for i := range o.n {
-			for t, sum := range o.sums(&q, o.row(i)) {
-				s[t].Search[i] = o.toSearch(sum, s[t].norm, o.norm[i])
-			}
+		if !o.score(ctx, &q, &s) {
+			skipped.Store(true)
+			continue
 		}
 		for t := range count {
 			visit(first+t, &s[t])
 		}
 	}
+}
+
+// score scores all atoms for a tile of queries, and reports whether ctx has not ended meanwhile.
+func (o *Oracle) score(ctx context.Context, q *[tile][]float64, s *[tile]Scores) bool {
+	for i := range o.n {
+		if i%uncheckedRows == 0 && ctx.Err() != nil {
+			return false
+		}
+		for t, sum := range o.sums(q, o.row(i)) {
+			s[t].Search[i] = o.toSearch(sum, s[t].norm, o.norm[i])
+		}
+	}
+	return true
 }
 
 func dot4(q *[tile][]float64, v []float32) [tile]float64 {

@@ -63,8 +63,8 @@ func TestResponses(t *testing.T) {
 		}
 	}
 	for i, opt := range []collection.Options{
-		{Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
-		{Seed: 1, Basis: collection.Raw}, {Seed: 1, Basis: collection.Raw, Metric: collection.Euclidean},
+		{Metric: collection.InnerProduct, Seed: 1}, {Seed: 1, Metric: collection.Cosine}, {Seed: 1, Metric: collection.Euclidean},
+		{Metric: collection.InnerProduct, Seed: 1, Basis: collection.Raw}, {Seed: 1, Basis: collection.Raw, Metric: collection.Euclidean},
 	} {
 		for name, rows := range map[string][]float32{"power-law": rows, "tiny": tiny} {
 			if testing.Short() && (name == "tiny") != (i%2 == 1) { // each by turns
@@ -276,7 +276,7 @@ func TestRequired(t *testing.T) {
 func TestResponseRefuses(t *testing.T) {
 	const dim = 4
 	rows := vectors.Gaussian(vectors.Rand(1), 10, dim)
-	_, o := over(t, rows, dim, nil)
+	_, o := over(t, rows, dim, &collection.Options{Metric: collection.InnerProduct})
 	two := &batch.Response{Answers: make([]batch.Answer, 2)}
 	if _, err := verify.Response(t.Context(), o, batch.Request{Queries: rows[:3*dim], K: 1}, two); err == nil {
 		t.Error("no error from 2 answers to 3 queries")

@@ -22,8 +22,8 @@ type Tally struct {
 	WrongSure int64 `json:"wrong_sure"`
 	// Exceeding counts those of the wrong answers whose certificate grants more than the Bar allows.
 	Exceeding int64 `json:"exceeding"`
-	// Rules counts the answers by the rule that they were checked by.
-	Rules map[Rule]int64 `json:"rules"`
+	// Criteria counts the answers by the criterion that they were checked by.
+	Criteria map[Criterion]int64 `json:"criteria"`
 	// Granted says what certificates grant.
 	Granted Granted `json:"granted"`
 	// Guarantees counts answers by guarantee.
@@ -82,7 +82,7 @@ func (g *Granted) add(c *batch.Certificate) {
 // Add counts the finding for an answer with the certificate c.
 func (t *Tally) Add(c *batch.Certificate, f Finding) {
 	if t.Guarantees == nil {
-		t.Guarantees, t.Laws, t.Rules = map[batch.Guarantee]int64{}, map[batch.Law]int64{}, map[Rule]int64{}
+		t.Guarantees, t.Laws, t.Criteria = map[batch.Guarantee]int64{}, map[batch.Law]int64{}, map[Criterion]int64{}
 	}
 	t.Granted.add(c)
 	t.Guarantees[c.Guarantee]++
@@ -101,7 +101,7 @@ func (t *Tally) Add(c *batch.Certificate, f Finding) {
 		t.Failures += int64(f.Failures)
 		t.deltas += c.Delta * float64(f.Trials)
 	}
-	t.Rules[RuleOf(c)]++
+	t.Criteria[CriterionOf(c)]++
 	if f.Wrong() {
 		t.Wrong++
 	}
@@ -118,13 +118,13 @@ func (t *Tally) Add(c *batch.Certificate, f Finding) {
 	}
 }
 
-// RulesUsed says in words by which rules the answers were checked.
-func (t *Tally) RulesUsed() []string {
+// CriteriaUsed says in words by which criteria the answers were checked.
+func (t *Tally) CriteriaUsed() []string {
 	var said []string
-	for _, rule := range []Rule{RuleMissing, RuleThreshold} {
-		if n := t.Rules[rule]; n > 0 {
-			text := rule.String()
-			if len(t.Rules) > 1 {
+	for _, c := range []Criterion{CriterionMissing, CriterionThreshold} {
+		if n := t.Criteria[c]; n > 0 {
+			text := c.String()
+			if len(t.Criteria) > 1 {
 				text += fmt.Sprintf(" (%d answers)", n)
 			}
 			said = append(said, text)

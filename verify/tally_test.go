@@ -35,7 +35,7 @@ func TestTally(t *testing.T) {
 	}
 	got.Finish()
 	want := Tally{Wrong: 6, Malformed: 1, Partial: 2, WrongSure: 2, Exceeding: 1,
-		Rules:      map[Rule]int64{RuleMissing: 7, RuleThreshold: 1},
+		Criteria:   map[Criterion]int64{CriterionMissing: 7, CriterionThreshold: 1},
 		Granted:    Granted{Epsilon: .5, WithEpsilon: 1, Delta: .2, WithDelta: 5},
 		Guarantees: map[batch.Guarantee]int64{batch.GuaranteeProbabilistic: 7, batch.GuaranteeCertain: 1, batch.GuaranteeHeuristic: 1},
 		Laws:       map[batch.Law]int64{batch.LawHaar: 4, batch.LawOrder: 2, batch.LawPublished: 1},

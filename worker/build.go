@@ -16,7 +16,7 @@ const collectionSuffix = ".thresher"
 
 // form says how a collection is built, and on which device it is searched. Nil is not given.
 type form struct {
-	Metric *string `json:"metric"`
+	Metric string  `json:"metric"` // "" is not given
 	Basis  *string `json:"basis"`
 	Seed   *uint64 `json:"seed"`
 	Device string  `json:"device"`
@@ -25,10 +25,8 @@ type form struct {
 // options returns the options of a build.
 func (f *form) options(threads int) (o collection.Options, err error) {
 	o = collection.Options{Seed: 1, Threads: threads}
-	if f.Metric != nil {
-		if o.Metric, err = collection.ParseMetric(*f.Metric); err != nil {
-			return o, wrong("metric", "%v", err).within(collection.Metrics())
-		}
+	if o.Metric, err = collection.ParseMetric(f.Metric); err != nil {
+		return o, wrong("metric", "%v", err).within(collection.Metrics())
 	}
 	if f.Basis != nil {
 		if o.Basis, err = collection.ParseBasis(*f.Basis); err != nil {
@@ -43,8 +41,14 @@ func (f *form) options(threads int) (o collection.Options, err error) {
 
 // agrees returns an error if the form asks for another collection than c.
 func (f *form) agrees(c *collection.Collection) error {
-	if f.Metric != nil && *f.Metric != c.Metric.String() {
-		return wrong("metric", "the collection was built with %s, not %s", c.Metric, *f.Metric)
+	if f.Metric != "" {
+		m, err := collection.ParseMetric(f.Metric)
+		if err != nil {
+			return wrong("metric", "%v", err).within(collection.Metrics())
+		}
+		if m != c.Metric {
+			return wrong("metric", "the collection was built with %s, not %s", c.Metric, f.Metric)
+		}
 	}
 	if f.Basis != nil && *f.Basis != c.Basis.String() && *f.Basis != "auto" {
 		return wrong("basis", "the collection was built with %s, not %s", c.Basis, *f.Basis)

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"thresher/internal/overdue"
 )
 
 // call is an operation in progress.
@@ -89,6 +91,7 @@ func (c *call) perform(ctx context.Context) (reply any, arrays *sheet, err error
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(min(c.TimeoutMS, 1e12)*1e6))
 		defer cancel()
 	}
+	defer overdue.Watch(ctx, c.s.o.Log, "a call", "op", c.Op, "id", c.ID, "timeout_ms", c.TimeoutMS)()
 	return do(c, ctx)
 }
 

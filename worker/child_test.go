@@ -29,7 +29,7 @@ func TestSearch(t *testing.T) {
 	rows := randomRows(1, n, dim)
 	c := newClient(t, testOptions(t))
 	handle := c.built(rows, dim)
-	built, err := collection.Build(t.Context(), rows, dim, &collection.Options{Seed: 1})
+	built, err := collection.Build(t.Context(), rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,15 +204,17 @@ func TestBadCalls(t *testing.T) {
 		{"limit of a search", "search", search(object{"limit": 3}), []sent{q}, badInput, "limit", "range"},
 		{"range without floor", "range", object{"handle": handle}, []sent{q}, badInput, "min_score", "missing"},
 		{"metric", "build", object{"metric": "l3"}, []sent{floats("vectors", 2, dim, make([]float32, 2*dim))}, badInput, "metric", "l3"},
-		{"device", "build", object{"device": "abacus"}, []sent{floats("vectors", 2, dim, make([]float32, 2*dim))}, badInput, "device", "abacus"},
-		{"no rows", "build", object{}, []sent{floats("vectors", 0, dim, nil)}, badInput, "vectors", "no rows"},
-		{"NaN of a vector", "build", object{}, []sent{floats("vectors", 2, dim, nan)}, badInput, "vectors", "row 1: column 3"},
+		{"no metric", "build", object{}, []sent{floats("vectors", 2, dim, make([]float32, 2*dim))}, badInput, "metric", "no metric is given: ip (largest inner product), cosine"},
+		{"no metric of a file", "open", object{"path": file}, nil, badInput, "metric", "no metric is given: ip"},
+		{"device", "build", object{"metric": "ip", "device": "abacus"}, []sent{floats("vectors", 2, dim, make([]float32, 2*dim))}, badInput, "device", "abacus"},
+		{"no rows", "build", object{"metric": "ip"}, []sent{floats("vectors", 0, dim, nil)}, badInput, "vectors", "no rows"},
+		{"NaN of a vector", "build", object{"metric": "ip"}, []sent{floats("vectors", 2, dim, nan)}, badInput, "vectors", "row 1: column 3"},
 		{"NaN of an added vector", "add", object{"handle": handle}, []sent{floats("vectors", 2, dim, nan)}, badInput, "vectors", "row 1: column 3"},
 		{"removed row", "remove", object{"handle": handle}, []sent{integers("rows", 5, n)}, badInput, "rows", "entry 1"},
-		{"relative path", "open", object{"path": "x.npy"}, nil, badInput, "path", "absolute"},
-		{"no file", "open", object{"path": "/nowhere/x.npy"}, nil, badFile, "path", "no such file"},
-		{"no regular file", "open", object{"path": "/dev/null"}, nil, badFile, "path", "regular"},
-		{"short file", "open", object{"path": file}, nil, badFile, "path", "truncated"},
+		{"relative path", "open", object{"path": "x.npy", "metric": "ip"}, nil, badInput, "path", "absolute"},
+		{"no file", "open", object{"path": "/nowhere/x.npy", "metric": "ip"}, nil, badFile, "path", "no such file"},
+		{"no regular file", "open", object{"path": "/dev/null", "metric": "ip"}, nil, badFile, "path", "regular"},
+		{"short file", "open", object{"path": file, "metric": "ip"}, nil, badFile, "path", "truncated"},
 		{"name of a collection", "save", object{"handle": handle, "path": "/x.npy"}, nil, badInput, "path", ".thresher"},
 		{"answers of another length", "recall", object{"handle": handle}, []sent{q, {"answers", int64s, []int64{1, 2}, make([]byte, 16)}}, badInput, "answers", "1 rows for 2"},
 		{"atom of an answer", "recall", object{"handle": handle}, []sent{q, {"answers", int64s, []int64{2, 1}, bytesOf([]int64{1, n})}}, badInput, "answers", "atom 100"},
@@ -343,7 +345,7 @@ func TestCancel(t *testing.T) {
 		return device(ctx, name, c)
 	}
 	c := newClient(t, o)
-	id := c.send("build", object{}, floats("vectors", 100, 32, randomRows(1, 100, 32)))
+	id := c.send("build", object{"metric": "ip"}, floats("vectors", 100, 32, randomRows(1, 100, 32)))
 	<-begun
 	c.post(object{"id": 0, "op": "cancel", "fields": object{"call": id}})
 	c.must(nil, "hello", object{"protocol": Protocol}) // follows the cancellation
@@ -371,7 +373,7 @@ func TestEnd(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	c := newClient(t, o)
-	c.send("build", object{}, floats("vectors", 100, 32, randomRows(1, 100, 32)))
+	c.send("build", object{"metric": "ip"}, floats("vectors", 100, 32, randomRows(1, 100, 32)))
 	<-begun
 	c.end()
 }
@@ -395,7 +397,7 @@ func TestDeadline(t *testing.T) {
 	if got := readCertificate(r.bytes["certificates"]); reply.Complete || got.StoppedBy != batch.Deadline {
 		t.Errorf("complete %v, stopped by %q; a deadline is wanted", reply.Complete, got.StoppedBy)
 	}
-	header, body = frameOf(51, "build", object{}, floats("vectors", 2000, dim, rows))
+	header, body = frameOf(51, "build", object{"metric": "ip"}, floats("vectors", 2000, dim, rows))
 	header = append(header[:len(header)-1], `,"timeout_ms":0.0001}`...)
 	if err := sendFrame(c.link, header, body, nil); err != nil {
 		t.Fatal(err)
@@ -416,9 +418,9 @@ func TestBusy(t *testing.T) {
 	c := newClient(t, o)
 	vectors := floats("vectors", 20, 32, randomRows(1, 20, 32))
 	for range mostCalls {
-		c.send("build", object{}, vectors)
+		c.send("build", object{"metric": "ip"}, vectors)
 	}
-	id := c.send("build", object{}, vectors)
+	id := c.send("build", object{"metric": "ip"}, vectors)
 	if r := c.receive(); r.ID != id || r.Error == nil || r.Error.Kind != busy {
 		t.Errorf("%+v; the error busy is wanted", r)
 	}
@@ -433,7 +435,7 @@ func TestBusy(t *testing.T) {
 // TestProgress: a call that asks for it is told how far it has come.
 func TestProgress(t *testing.T) {
 	c := newClient(t, testOptions(t))
-	header, body := frameOf(1, "build", object{}, floats("vectors", 5000, 32, randomRows(1, 5000, 32)))
+	header, body := frameOf(1, "build", object{"metric": "ip"}, floats("vectors", 5000, 32, randomRows(1, 5000, 32)))
 	header = append(header[:len(header)-1], `,"progress":true}`...)
 	if err := sendFrame(c.link, header, body, nil); err != nil {
 		t.Fatal(err)
@@ -469,7 +471,7 @@ func TestPipes(t *testing.T) {
 	go func() { served <- child.Serve(t.Context()) }()
 	ours := &pipes{fromChild, toChild}
 	rows := randomRows(1, 20000, 8)
-	header, body := frameOf(1, "build", object{}, floats("vectors", 20000, 8, rows))
+	header, body := frameOf(1, "build", object{"metric": "ip"}, floats("vectors", 20000, 8, rows))
 	if err := sendFrame(ours, header, body, nil); err != nil {
 		t.Fatal(err)
 	}

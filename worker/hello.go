@@ -27,17 +27,20 @@ func (c *call) hello(context.Context) (any, *sheet, error) {
 		return nil, nil, wrong("protocol", "the client speaks version %d; the worker, thresher %s, version %d", f.Protocol, c.s.o.Version, Protocol).within(Protocol)
 	}
 	return struct {
-		Protocol   int                   `json:"protocol"`
-		Version    string                `json:"version"`
-		PID        int                   `json:"pid"`
-		Devices    []Listed              `json:"devices"`
-		Metrics    []string              `json:"metrics"`
-		Methods    []batch.Method        `json:"methods"`
-		Guarantees []batch.Guarantee     `json:"guarantees"`
-		Laws       []batch.Law           `json:"laws"`
-		Stops      []batch.Stop          `json:"stops"`
-		Records    map[dtype][][2]string `json:"records"`
-	}{Protocol, c.s.o.Version, os.Getpid(), c.s.o.Devices(false), collection.Metrics(), batch.Methods(), batch.Guarantees(), batch.Laws(), stops(), layouts()}, nil, nil
+		Protocol int      `json:"protocol"`
+		Version  string   `json:"version"`
+		PID      int      `json:"pid"`
+		Devices  []Listed `json:"devices"`
+		Metrics  []string `json:"metrics"`
+		// MetricNames are all names of metrics, in plain form, and which each stands for.
+		MetricNames  map[string]string     `json:"metric_names"`
+		MetricChoice string                `json:"metric_choice"`
+		Methods      []batch.Method        `json:"methods"`
+		Guarantees   []batch.Guarantee     `json:"guarantees"`
+		Laws         []batch.Law           `json:"laws"`
+		Stops        []batch.Stop          `json:"stops"`
+		Records      map[dtype][][2]string `json:"records"`
+	}{Protocol, c.s.o.Version, os.Getpid(), c.s.o.Devices(false), collection.Metrics(), metricNames(), collection.MetricChoice, batch.Methods(), batch.Guarantees(), batch.Laws(), stops(), layouts()}, nil, nil
 }
 
 // Listed is a device as hello lists it.
@@ -61,4 +64,13 @@ func (c *call) devices(context.Context) (any, *sheet, error) {
 	return struct {
 		Devices []Listed `json:"devices"`
 	}{c.s.o.Devices(true)}, nil, nil
+}
+
+// metricNames returns the names of collection.MetricNames and what the metrics are called here.
+func metricNames() map[string]string {
+	names := map[string]string{}
+	for name, m := range collection.MetricNames() {
+		names[name] = m.String()
+	}
+	return names
 }

@@ -79,7 +79,8 @@ func (c *call) graph(ctx context.Context) (any, *sheet, error) {
 	return struct {
 		K           int                   `json:"k"`
 		Certificate join.GraphCertificate `json:"certificate"`
-	}{f.K, certificate}, out, err
+		Warnings    []string              `json:"warnings"`
+	}{f.K, certificate, likeness(v)}, out, err
 }
 
 // edges are the rows of a graph in ascending order.
@@ -169,8 +170,17 @@ func (c *call) pairs(ctx context.Context) (any, *sheet, error) {
 		a[i], b[i], scores[i] = p.A, p.B, p.Score
 	}
 	return struct {
-		Work join.PairWork `json:"work"`
-	}{work}, out, nil
+		Work     join.PairWork `json:"work"`
+		Warnings []string      `json:"warnings"`
+	}{work, likeness(v)}, out, nil
+}
+
+// likeness warns if a join by the metric of v does not find what is alike.
+func likeness(v *volume) []string {
+	if w := join.LikenessWarning(v.Collection); w != "" {
+		return []string{w}
+	}
+	return []string{}
 }
 
 // pairSource returns the source of pairs, and the number of rows that it compares.

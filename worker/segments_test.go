@@ -41,7 +41,7 @@ func TestSegment(t *testing.T) {
 	place := func(name string, first, m int64) []descriptor {
 		return []descriptor{{Name: name, DType: float32s, Shape: []int64{m, dim}, At: inSegment, Segment: 7, Offset: 4 * dim * first}}
 	}
-	c.post(object{"id": 1, "op": "build", "fields": object{}, "arrays": place("vectors", 0, n)})
+	c.post(object{"id": 1, "op": "build", "fields": object{"metric": "ip"}, "arrays": place("vectors", 0, n)})
 	r := c.receive()
 	var built about
 	if r.Error != nil || json.Unmarshal(r.Reply, &built) != nil {

@@ -41,7 +41,7 @@ func TestUnusedGPUs(t *testing.T) {
 		t.Errorf("known %+v, tried %+v", known, tried)
 	}
 	var made about
-	c.must(&made, "build", object{}, floats("vectors", 100, 32, randomRows(1, 100, 32)))
+	c.must(&made, "build", object{"metric": "ip"}, floats("vectors", 100, 32, randomRows(1, 100, 32)))
 	if len(made.GPUUnused) != 2 || made.GPUUnused[0] != "device 1: old" || !strings.Contains(made.GPUUnused[1], backend.ErrMemory.Error()) || made.Device != "cpu" {
 		t.Errorf("%+v", made)
 	}

@@ -2,26 +2,86 @@ package worker
 
 import (
 	"context"
+	"errors"
 
 	"thresher/batch"
 	"thresher/tasks"
 	"thresher/verify"
 )
 
+// verifying are the fields of verify.
+type verifying struct {
+	searching
+	// Epsilon and Delta are the greatest that certificates may grant; of answers without certificates
+	// what they are granted.
+	Epsilon *float64 `json:"epsilon"`
+	Delta   *float64 `json:"delta"`
+	// Require is the least guarantee of certificates.
+	Require batch.Guarantee `json:"require"`
+	// Guarantee is that of answers without certificates; "" is exact.
+	Guarantee batch.Guarantee `json:"guarantee"`
+}
+
+// usual is the failure probability of probabilistic answers that state none.
+const usual = .01
+
+// assumed is the certificate of answers without one.
+func (f *verifying) assumed() (batch.Certificate, error) {
+	c := batch.Certificate{Guarantee: f.Guarantee, StoppedBy: batch.Done}
+	switch c.Guarantee {
+	case "", batch.GuaranteeExact:
+		c.Guarantee, c.Exact = batch.GuaranteeExact, true
+	case batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
+		c.Delta = usual
+	}
+	if f.Epsilon != nil {
+		c.Epsilon = *f.Epsilon
+	}
+	if f.Delta != nil && !c.Exact {
+		c.Delta = *f.Delta
+	}
+	if err := verify.CheckCertificate(&c); err != nil {
+		return c, wrong("guarantee", "%v", err)
+	}
+	return c, nil
+}
+
+// terms are what answers are held to; certified says whether they have certificates.
+func (f *verifying) terms(certified bool) (verify.Terms, error) {
+	t := verify.Terms{Bar: verify.Bar{Require: f.Require}}
+	if certified {
+		t.Epsilon, t.Delta = f.Epsilon, f.Delta
+	} else {
+		t.Others = &verify.Others{}
+	}
+	var refused *batch.RequestError
+	if err := t.Check(); errors.As(err, &refused) {
+		return t, wrong(refused.Field, "%v", refused.Err)
+	}
+	if certified && f.Guarantee != "" {
+		return t, wrong("guarantee", "the answers have certificates, which say what is promised")
+	}
+	return t, nil
+}
+
 // verify checks answers against scores recomputed in float64.
 func (c *call) verify(ctx context.Context) (any, *sheet, error) {
-	var f searching
+	var f verifying
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
-	h, err := c.hunt(&f, false)
+	h, err := c.hunt(&f.searching, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer h.v.release()
-	resp, err := h.stated()
+	resp, certified, err := h.stated(&f)
 	if err == nil {
 		err = c.complete()
+	}
+	var terms verify.Terms
+	if err == nil {
+		terms, err = f.terms(certified)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -33,14 +93,17 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	req := h.req
 	req.Queries, req.Goals = h.queries, h.w.Queries(0, h.m)
 	claims := func(yield func(*tasks.Claims, error) bool) {
-		yield(&tasks.Claims{Request: &req, Answers: resp.Answers}, nil)
+		yield(&tasks.Claims{Request: &req, Answers: resp.Answers, Terms: &terms}, nil)
 	}
 	wrongs, gaps := make([]byte, h.m), make([]float64, h.m)
-	found, err := tasks.Verify(ctx, o, claims, func(query int64, f *verify.Finding) {
-		wrongs[query], gaps[query] = flag(f.Malformed != "" || len(f.Missed) > 0), f.Gap
-	})
+	findings := make([]verify.Finding, h.m)
+	found, err := tasks.Verify(ctx, o, claims, func(query int64, f *verify.Finding) { findings[query] = *f })
 	if err != nil {
 		return nil, nil, h.w.located(err, 0)
+	}
+	for j := range findings {
+		f := &findings[j]
+		wrongs[j], gaps[j] = flag(f.Malformed != "" || f.Wrong() || terms.Others.Misstates(f)), f.Gap
 	}
 	found.K, found.Metric = h.k, h.v.Metric.String()
 	m := int64(h.m)
@@ -50,47 +113,51 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	}{found}, out, err
 }
 
-// stated reads the answers to verify. Without certificates they claim to be exact.
-func (h *hunt) stated() (*batch.Response, error) {
+// stated reads the answers to verify, and says whether they have certificates.
+func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err error) {
 	ids, m, width, err := h.c.integers("ids")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if m != h.m {
-		return nil, wrong("ids", "%d rows for %d queries", m, h.m).within(h.m)
+		return nil, false, wrong("ids", "%d rows for %d queries", m, h.m).within(h.m)
 	}
 	var scores []float32
 	states, err := h.c.get("scores", float32s)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if states != nil {
 		if len(states.Shape) != 2 || states.Shape[0] != int64(m) || states.Shape[1] != int64(width) {
-			return nil, wrong("scores", "shape %v; that of ids, [%d %d], is wanted", states.Shape, m, width)
+			return nil, false, wrong("scores", "shape %v; that of ids, [%d %d], is wanted", states.Shape, m, width)
 		}
 		b, err := states.read()
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		scores = elements[float32](b)
 	}
 	records, err := h.c.get("certificates", certificates)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	var record []byte
 	if records != nil {
 		if len(records.Shape) != 1 || records.Shape[0] != int64(m) {
-			return nil, wrong("certificates", "shape %v; [%d] is wanted", records.Shape, m)
+			return nil, false, wrong("certificates", "shape %v; [%d] is wanted", records.Shape, m)
 		}
 		if record, err = records.read(); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	resp := &batch.Response{Answers: make([]batch.Answer, m)}
+	assumed, err := f.assumed()
+	if err != nil && record == nil {
+		return nil, false, err
+	}
+	resp = &batch.Response{Answers: make([]batch.Answer, m)}
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
-		a.Certificate = batch.Certificate{Method: batch.Exact, Guarantee: batch.GuaranteeExact, StoppedBy: batch.Done, Exact: true}
+		a.Certificate = assumed
 		if record != nil {
 			a.Certificate = readCertificate(record[j*certificateBytes:])
 		}
@@ -103,5 +170,5 @@ func (h *hunt) stated() (*batch.Response, error) {
 			}
 		}
 	}
-	return resp, nil
+	return resp, record != nil, nil
 }

@@ -32,28 +32,28 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 		opt  collection.Options
 		look func(c *collection.Collection) backend.Look
 	}{
-		{"martingale on panels", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
+		{"martingale on panels", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Panels, To: c.Stages[0].Width, Rule: backend.Martingale, Alpha: .01}
 		}},
-		{"certain bounds of mixed codes", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
+		{"certain bounds of mixed codes", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Mixed, To: c.Stages[0].Width, Rule: backend.Cauchy}
 		}},
-		{"mean radius on rows", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
+		{"mean radius on rows", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.RowCodes, To: c.D, Rule: backend.MeanRadius, Alpha: .01, Sigma: 1}
 		}},
-		{"float32 that was not kept", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
+		{"float32 that was not kept", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Float32, To: 16, Rule: backend.Student, Alpha: .01}
 		}},
-		{"panels of a raw basis", 160, collection.Options{Basis: collection.Raw}, func(c *collection.Collection) backend.Look {
+		{"panels of a raw basis", 160, collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Panels, To: 64, Rule: backend.Cauchy}
 		}},
-		{"rows of few dimensions", 8, collection.Options{}, func(c *collection.Collection) backend.Look {
+		{"rows of few dimensions", 8, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.RowCodes, To: 8, Rule: backend.Cauchy}
 		}},
-		{"no such representation", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
+		{"no such representation", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: 200, To: 64, Rule: backend.Cauchy}
 		}},
-		{"no such rule", 160, collection.Options{}, func(c *collection.Collection) backend.Look {
+		{"no such rule", 160, collection.Options{Metric: collection.InnerProduct}, func(c *collection.Collection) backend.Look {
 			return backend.Look{Rep: backend.Panels, To: c.Stages[0].Width, Rule: 200}
 		}},
 	} {
@@ -84,7 +84,7 @@ func unsupported(t *testing.T, open func() backend.Backend) {
 // closed checks that calls after Close fail, and that a second Close has no effect.
 func closed(t *testing.T, open func() backend.Backend) {
 	ctx := context.Background()
-	_, c, _, a := small(t, 160, collection.Options{})
+	_, c, _, a := small(t, 160, collection.Options{Metric: collection.InnerProduct})
 	b := open()
 	r, err := b.Load(ctx, c)
 	if err != nil {
@@ -124,7 +124,7 @@ func closed(t *testing.T, open func() backend.Backend) {
 
 // shapes checks that batches of wrong dimensions are refused.
 func shapes(t *testing.T, open func() backend.Backend) {
-	_, c, _, a := small(t, 160, collection.Options{})
+	_, c, _, a := small(t, 160, collection.Options{Metric: collection.InnerProduct})
 	r := loadResident(t, opened(t, open), c)
 	for _, x := range []struct {
 		name  string

@@ -24,7 +24,7 @@ func Lists(t *testing.T, open func() backend.Backend) {
 	for k, s := range listSets() {
 		t.Run(s.Name, func(t *testing.T) {
 			for m := range collection.Metrics() {
-				metric := collection.Metric(m)
+				metric := collection.Metric(m + 1)
 				t.Run(metric.String(), func(t *testing.T) {
 					var all [][]listAnswer
 					for _, opt := range []collection.Options{{Metric: metric, Seed: 3}, {Metric: metric, Seed: 4, Basis: collection.Raw}} {

@@ -14,7 +14,7 @@ import (
 func metricKinds() []collection.Options {
 	kinds := make([]collection.Options, len(collection.Metrics()))
 	for m := range kinds {
-		kinds[m] = collection.Options{Metric: collection.Metric(m), Seed: 5 + uint64(m)}
+		kinds[m] = collection.Options{Metric: collection.Metric(m + 1), Seed: 5 + uint64(m)}
 	}
 	return kinds
 }

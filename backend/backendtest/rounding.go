@@ -61,7 +61,7 @@ func roundingOfHeads(t *testing.T, open func() backend.Backend, p Part) {
 			s.Name = "rounding of the atom's head"
 		}
 		// directions come from a collection of as many atoms
-		opt := collection.Options{Seed: seed}
+		opt := collection.Options{Metric: collection.InnerProduct, Seed: seed}
 		worst := func(others []float32) {
 			s.Rows = append(slices.Clone(anchors), others...)
 			q, rows := worstOfHead(t, build(t, s, opt), seed, k%2 == 1)
@@ -207,7 +207,7 @@ type rotation struct {
 
 // rotate returns the rotation of a seed, without a head, read from collections of one atom.
 func rotate(t *testing.T, dim int, seed uint64) *rotation {
-	r := &rotation{opt: collection.Options{Seed: seed, NoHead: true}, dim: dim}
+	r := &rotation{opt: collection.Options{Metric: collection.InnerProduct, Seed: seed, NoHead: true}, dim: dim}
 	one := &Set{Name: "one", Dim: dim, Rows: make([]float32, dim)}
 	one.Rows[0] = 1
 	c := build(t, one, r.opt)

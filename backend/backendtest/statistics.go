@@ -38,7 +38,7 @@ func student(t *testing.T, open func() backend.Backend, p Part) {
 			firsts := []backend.Representation{backend.Panels, backend.Mixed}
 			failed := make([]int, len(firsts))
 			for trial := range trials {
-				c := build(t, s, collection.Options{Seed: uint64(trial) + 100, Threads: 1})
+				c := build(t, s, collection.Options{Metric: collection.InnerProduct, Seed: uint64(trial) + 100, Threads: 1})
 				r, err := b.Load(context.Background(), c)
 				if err != nil {
 					t.Fatal(err)

@@ -31,8 +31,8 @@ func stops(t *testing.T, n int, opt collection.Options) (*Set, *collection.Colle
 // stopKinds are the collections for tests of interruptions.
 func stopKinds() []collection.Options {
 	return []collection.Options{
-		{Seed: 1}, {Seed: 1, Metric: collection.Euclidean},
-		{Seed: 1, NoHead: true, KeepRotated: true}, {Seed: 1, Basis: collection.Raw},
+		{Metric: collection.InnerProduct, Seed: 1}, {Seed: 1, Metric: collection.Euclidean},
+		{Metric: collection.InnerProduct, Seed: 1, NoHead: true, KeepRotated: true}, {Metric: collection.InnerProduct, Seed: 1, Basis: collection.Raw},
 	}
 }
 
@@ -134,7 +134,7 @@ func survivorLimit(t *testing.T, open func() backend.Backend) {
 	b := opened(t, open)
 	rng := vectors.Rand(8)
 	s := &Set{Name: "gaussian", Dim: 128, Rows: vectors.Gaussian(rng, 9000, 128), Queries: vectors.Gaussian(rng, 2, 128)}
-	c := build(t, s, collection.Options{Seed: 3})
+	c := build(t, s, collection.Options{Metric: collection.InnerProduct, Seed: 3})
 	r := loadResident(t, b, c)
 	o := NewOracle(c)
 	a := &goalSet{}

@@ -135,7 +135,7 @@ func newGoalSet(s *Set, o *Oracle) *goalSet {
 // alternates with k, those for looks at float32 coordinates and one without codes.
 func kinds(k int) []collection.Options {
 	kinds := metricKinds()
-	metric := collection.Metric(k % len(kinds))
+	metric := collection.Metric(1 + k%len(kinds))
 	return append(kinds,
 		collection.Options{Metric: metric, Seed: 8, NoHead: true, KeepRotated: true},
 		collection.Options{Metric: metric, Seed: 9, Basis: collection.Raw},
@@ -221,7 +221,7 @@ func batches(t *testing.T, open func() backend.Backend, p Part) {
 	rng := vectors.Rand(3)
 	s := Set{Name: "power-law", Dim: 272, Rows: vectors.PowerLaw(rng, 1200, 272)}
 	s.Queries = vectors.PowerLaw(rng, 200, 272)
-	c := build(t, &s, collection.Options{Seed: 2})
+	c := build(t, &s, collection.Options{Metric: collection.InnerProduct, Seed: 2})
 	r := loadResident(t, b, c)
 	goals := make([]backend.Goal, s.M())
 	for j := range goals {

@@ -45,7 +45,7 @@ func header() string {
 	double("kLostLeast", lostLeast, "lostLeast: an error of z, for coordinates that underflow")
 	integer("kLeastExpEuclidean", collection.Euclidean.Exponent(0x1p-1000), "Metric.Exponent of a short query")
 	line("")
-	line("enum : int { kInnerProduct = %d, kCosine = %d, kEuclidean = %d };  // collection.Metric", collection.InnerProduct, collection.Cosine, collection.Euclidean)
+	line("enum : int { kInnerProduct = %d, kCosine = %d, kEuclidean = %d };  // collection.Metric", ProductScoring, CosineScoring, DifferenceScoring)
 	line("enum : int { kWhole = %d, kStudent = %d, kCauchy = %d };  // Kind", Whole, Student, Cauchy)
 	line("enum : int { kCodes8 = %d, kCodes16 = %d, kCodesHigh = %d };  // Codes", Codes8, Codes16, CodesHigh)
 	return b.String()

@@ -373,7 +373,7 @@ func TestNoMixedCodes(t *testing.T) {
 // BenchmarkMix reports how many atoms of 768 coordinates get mixed codes in a second, on all cores.
 func BenchmarkMix(b *testing.B) {
 	const n, dim = 8192, 768
-	c, err := collection.Build(b.Context(), vectors.PowerLaw(vectors.Rand(3), n, dim), dim, &collection.Options{Seed: 1})
+	c, err := collection.Build(b.Context(), vectors.PowerLaw(vectors.Rand(3), n, dim), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -250,7 +250,7 @@ class Gpu:
             atoms, queries, answers = (Path(folder) / name for name in ("atoms.npy", "queries.npy", "answers.npz"))
             npy(atoms, 2000, 64, 1)
             npy(queries, 50, 64, 2)
-            given: list[str | Path] = ["--atoms", atoms, "--queries", queries]
+            given: list[str | Path] = ["--atoms", atoms, "--queries", queries, "--metric", "ip"]
             commands: dict[str, list[str | Path]] = {
                 "version": [],
                 "search": [*given, "-k", "5", "--backend", "cuda", "--costs", "builtin", "--out", answers],

@@ -65,7 +65,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.m < 1 || o.m > queries.Rows {
 		return fmt.Errorf("-m %d: %s has %d queries", o.m, o.queries, queries.Rows)
 	}
-	c, err := collection.Build(ctx, atoms.Data, atoms.Dim, &collection.Options{Threads: o.threads, Seed: 1})
+	c, err := collection.Build(ctx, atoms.Data, atoms.Dim, &collection.Options{Metric: collection.InnerProduct, Threads: o.threads, Seed: 1})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.atoms, err)
 	}

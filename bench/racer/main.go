@@ -68,7 +68,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, atomsPath, queriesP
 	p.LoadSeconds, p.LoadedBytes = time.Since(began).Seconds(), peakResident()
 
 	began = time.Now()
-	c, err := collection.Build(ctx, rows.Data, rows.Dim, &collection.Options{Threads: threads, Seed: seed})
+	c, err := collection.Build(ctx, rows.Data, rows.Dim, &collection.Options{Metric: collection.InnerProduct, Threads: threads, Seed: seed})
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(atomsPath), err)
 	}

@@ -134,7 +134,7 @@ func choose(ctx context.Context, atoms string, cells []cell) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := collection.Build(ctx, rows.Data, rows.Dim, &collection.Options{Seed: 1})
+	c, err := collection.Build(ctx, rows.Data, rows.Dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", atoms, err)
 	}

@@ -38,7 +38,7 @@ func TestUnits(t *testing.T) {
 // TestDescribe: what is written of a plan with two looks.
 func TestDescribe(t *testing.T) {
 	const n, dim = 500, 200
-	c, err := collection.Build(t.Context(), vectors.PowerLaw(vectors.Rand(5), n, dim), dim, &collection.Options{Seed: 1, Head: 32})
+	c, err := collection.Build(t.Context(), vectors.PowerLaw(vectors.Rand(5), n, dim), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1, Head: 32})
 	if err != nil {
 		t.Fatal(err)
 	}

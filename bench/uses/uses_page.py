@@ -104,8 +104,8 @@ def how() -> str:
         "print and, in brackets, of whole processes, which also read the rows and prepare them. Two more files show "
         "the limits: the right answers, and ids drawn at random.",
         "Recall is measured by `thresher recall` and by float64 sums in numpy, which must agree; atoms that tie "
-        "with the k-th best stand for each other. *Differ* counts certified answers that are not those of a float64 search of "
-        "all atoms: none may.",
+        "with the k-th best stand for each other. *Differ* counts certified answers that are not those of a float64 "
+        "search of all atoms: none may.",
     )
 
 

@@ -20,7 +20,7 @@ import (
 // Exit codes of the command.
 const (
 	exitOK          = 0
-	exitWrong       = 1 // verify found wrong answers; an offline job did not complete
+	exitWrong       = 1 // verify found wrong answers; recall below --fail-under; an offline job did not complete
 	exitInput       = 2 // usage or bad input
 	exitDeadline    = 3 // a deadline left partial answers
 	exitBackend     = 4 // backend unavailable
@@ -90,6 +90,7 @@ func isTerminal(w io.Writer) bool {
 func (a *app) loadConfig(src config.Sources) error {
 	src.File = a.configFile
 	src.Choices = choices()
+	src.Names = map[string]func(string) (string, error){"metric": metricName}
 	a.sources = src
 	c, err := config.Load(src)
 	if err != nil {
@@ -106,6 +107,15 @@ func (a *app) loadConfig(src config.Sources) error {
 		a.log.Warn("a variable of the environment that begins like thresher's is not read", "name", name)
 	}
 	return nil
+}
+
+// metricName returns the name of a metric that is called s.
+func metricName(s string) (string, error) {
+	m, err := collection.ParseMetric(s)
+	if err != nil {
+		return "", err
+	}
+	return m.String(), nil
 }
 
 // choices returns the valid names of settings, by key.

@@ -16,6 +16,8 @@ type atomIDs struct {
 	names  []string
 	// preferNames says that the texts of answers with row numbers and texts are looked up.
 	preferNames bool
+	found       string         // the column of names, if --ids does not name it
+	integers    string         // rowIntegers or idIntegers; "" is ids where --ids names a column, else rows
 	counted     string         // what a position is called in messages; "" is rank
 	row         map[string]int // made when first needed; ambiguous for an id of several atoms
 }
@@ -24,11 +26,12 @@ const ambiguous = -1
 
 var errSeveral = errors.New("several atoms")
 
-// rows returns the row numbers of the atoms of an answer. Integers are row numbers unless
-// --ids names a column; texts are looked up. Of atoms that share a text, the row number of the
+// rows returns the row numbers of the atoms of an answer. Texts are looked up; integers are what
+// a.integers says. Of atoms that share a text, the row number of the
 // answer, if it has one, is taken.
 func (a *atomIDs) rows(r *dataset.Result) ([]int64, error) {
-	lookUp := r.IDs == nil || a.column != "" || a.preferNames && r.Names != nil && a.names != nil
+	byID := a.integers == idIntegers || a.integers == "" && a.column != ""
+	lookUp := r.IDs == nil || byID || (a.column != "" || a.preferNames) && r.Names != nil && a.names != nil
 	if !lookUp {
 		return r.IDs, nil
 	}

@@ -17,12 +17,13 @@ import (
 type atoms struct {
 	*collection.Collection
 	names       []string // the ids column, by row number; nil without one
+	idColumn    string   // its name
 	load, build time.Duration
 }
 
 // loadAtoms reads vectors and makes a collection, with codes if builds says so, or opens a prepared one. The
 // caller closes the collection.
-func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) (*atoms, error) {
+func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) (_ *atoms, err error) {
 	begun := time.Now()
 	if in.isCollection() {
 		if opt.IDs != "" || opt.Column != "" {
@@ -39,6 +40,9 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 		return &atoms{Collection: c, load: time.Since(begun)}, nil
 	}
 
+	if o.Metric, err = in.metric(a.config.Metric); err != nil {
+		return nil, err
+	}
 	r, err := in.open(opt)
 	if err != nil {
 		return nil, err
@@ -69,7 +73,12 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return &atoms{Collection: c, names: m.IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+	return &atoms{Collection: c, names: m.IDs, idColumn: dataset.LayoutOf(r).IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+}
+
+// ids returns what finds the atoms, those of the file in, by their ids. column is what --ids names.
+func (a *atoms) ids(in input, column string) *atomIDs {
+	return &atomIDs{file: in.name, column: column, names: a.names, found: a.idColumn, preferNames: true}
 }
 
 // overRows maps the rows of a file that lie there as they do in memory, if no codes are built of them; nil if the file
@@ -116,7 +125,11 @@ func (a *app) warnDropped(in input, r dataset.Reader, ids bool) {
 // agrees returns an error if a setting given by the user differs from that of a prepared
 // collection.
 func (a *app) agrees(in input, c *collection.Collection) error {
-	built := map[string]string{"metric": c.Metric.String(), "basis": c.Basis.String(), "seed": fmt.Sprint(c.Seed)}
+	return a.agree(in, map[string]string{"metric": c.Metric.String(), "basis": c.Basis.String(), "seed": fmt.Sprint(c.Seed)})
+}
+
+// agree returns an error if a setting given by the user differs from that by which in was built.
+func (a *app) agree(in input, built map[string]string) error {
 	for _, v := range a.config.Values() {
 		is, fixed := built[v.Key]
 		asked := fmt.Sprint(v.Value)
@@ -128,17 +141,13 @@ func (a *app) agrees(in input, c *collection.Collection) error {
 	return nil
 }
 
-// buildOptions returns the build options for the settings and a method.
+// buildOptions returns the build options for the settings and a method, but for the metric.
 func (a *app) buildOptions(method batch.Method) (*collection.Options, error) {
-	metric, err := collection.ParseMetric(a.config.Metric)
-	if err != nil {
-		return nil, err
-	}
 	basis, err := collection.ParseBasis(a.config.Basis)
 	if err != nil {
 		return nil, err
 	}
-	o := &collection.Options{Metric: metric, Basis: basis, Seed: a.config.Seed, Threads: a.config.Threads}
+	o := &collection.Options{Basis: basis, Seed: a.config.Seed, Threads: a.config.Threads}
 	switch method {
 	case batch.Strict, batch.BanditMIPS, batch.BanditMIPSAlpha, batch.BanditMIPSBeta, batch.BucketAE, batch.BoundedME:
 		// Their guarantees are for the coordinates as given.

@@ -26,7 +26,7 @@ func TestBadInput(t *testing.T) {
 	hidden := filepath.Join(dir, "none.npy")
 	there := file("there.npz", "x")
 	prepared := filepath.Join(dir, "prepared.thresher")
-	thresher(t, "build", "--atoms", good, "--out", prepared).wantCode(t, exitOK)
+	thresher(t, "build", "--atoms", good, "--metric", "ip", "--out", prepared).wantCode(t, exitOK)
 	folder, certificates, collection := filepath.Join(dir, "folder.npz"), filepath.Join(dir, "folder.jsonl"), filepath.Join(dir, "folder.thresher")
 	for _, path := range []string{folder, certificates, collection} {
 		if err := os.Mkdir(path, 0o755); err != nil {
@@ -36,7 +36,7 @@ func TestBadInput(t *testing.T) {
 	before := folderOf(t, dir)
 
 	search := func(atoms, queries string, more ...string) []string {
-		return append([]string{"search", "--atoms", atoms, "--queries", queries}, more...)
+		return append([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries}, more...)
 	}
 	for _, c := range []struct {
 		name string
@@ -66,7 +66,7 @@ func TestBadInput(t *testing.T) {
 		{"delta of 1", search(good, good, "--delta=1"), []string{"delta: 1 is not in (0, 1)"}},
 		{"epsilon below 0", search(good, good, "--epsilon=-1"), []string{"epsilon: -1"}},
 		{"unknown method", search(good, good, "--method=faiss"), []string{"method", "faiss"}},
-		{"unknown metric", search(good, good, "--metric=dot"), []string{"metric", "dot"}},
+		{"unknown metric", search(good, good, "--metric=angular"), []string{"metric", "angular"}},
 		{"adaptive on the raw basis", search(good, good, "--basis=raw", "--method=adaptive"), []string{"adaptive", "raw"}},
 		{"prefix-f32 on the raw basis", search(good, good, "--basis=raw", "--method=prefix-f32"), []string{"prefix-f32", "--basis", "raw"}},
 		{"prefix-f32 on a collection", search(prepared, good, "--method=prefix-f32"), []string{"prefix-f32", "prepared.thresher"}},
@@ -80,7 +80,7 @@ func TestBadInput(t *testing.T) {
 		{"output is a folder", search(good, good, "--out", folder), []string{"folder.npz", "is a directory"}},
 		{"output is a folder, forced", search(good, good, "--out", folder, "--force"), []string{"folder.npz", "is a directory"}},
 		{"certificates are a folder", search(good, good, "--out", filepath.Join(dir, "r.npz"), "--certificates", certificates, "--force"), []string{"folder.jsonl", "is a directory"}},
-		{"collection is a folder", []string{"build", "--atoms", good, "--out", collection, "--force"}, []string{"folder.thresher", "is a directory"}},
+		{"collection is a folder", []string{"build", "--atoms", good, "--metric", "ip", "--out", collection, "--force"}, []string{"folder.thresher", "is a directory"}},
 		{"output in no folder", search(good, good, "--out", filepath.Join(dir, "no", "r.npz")), []string{"no folder"}},
 		{"resume of nothing over a file", search(good, good, "--out", there, "--resume"), []string{"there.npz", "nothing to resume"}},
 		{"resume and force", search(good, good, "--out", there, "--resume", "--force"), []string{"exclude each other"}},
@@ -129,7 +129,7 @@ func TestBadQueryThenMended(t *testing.T) {
 		dir := t.TempDir()
 		atoms := vectorFile(t, dir, "a.npy", 1, 40, 3)
 		queries := writeFile(t, dir, "q.jsonl", []byte("[1,2,NaN]\n"))
-		args := []string{"search", "--atoms", atoms, "--queries", queries, "--out", filepath.Join(dir, name), "--certificates", filepath.Join(dir, "c.jsonl")}
+		args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, name), "--certificates", filepath.Join(dir, "c.jsonl")}
 		r := thresher(t, args...)
 		r.wantError(t, "q.jsonl: row 0, column 2", "NaN")
 		if strings.Contains(r.err, "resume") {
@@ -149,7 +149,7 @@ func TestBadRowLeavesEarlierChunks(t *testing.T) {
 	good := strings.Repeat("[1,2,3]\n", 20)
 	writeFile(t, dir, "q.jsonl", []byte(good+"[1,2,x]\n"))
 	out := filepath.Join(dir, "r.jsonl")
-	args := []string{"search", "--atoms", atoms, "--queries", queries, "--chunk", "5", "--out", out}
+	args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--chunk", "5", "--out", out}
 	thresher(t, args...).wantError(t, "q.jsonl", "row 20", "20 queries are answered")
 	if n := len(answersOf(t, out)); n != 20 {
 		t.Errorf("%d answers are there, want 20", n)

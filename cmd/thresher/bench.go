@@ -32,7 +32,7 @@ type benchFlags struct {
 func newBenchCommand(a *app) *cobra.Command {
 	f := &benchFlags{}
 	cmd := &cobra.Command{
-		Use:   "bench [--pulls | --plans | --calibrate] [--atoms FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...]",
+		Use:   "bench [--pulls | --plans | --calibrate] [--atoms FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...] [--metric NAME]",
 		Short: "Time the methods against the dense scan, or count what they read",
 		Long: `Time adaptive and certain against the dense scan, interleaved in one run, so that
 the ratios hold on a busy machine; or, with --pulls, count the coordinates that each
@@ -117,6 +117,17 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 	if f.calibrate {
 		return a.calibrate(ctx, f.json)
 	}
+	sets := make([]benchSet, len(f.sets))
+	for i, text := range f.sets {
+		var err error
+		if sets[i], err = parseBenchSet(text); err != nil {
+			return fmt.Errorf("bench: --set: %w", err)
+		}
+	}
+	metric, err := givenMetric(a.config.Metric, "vectors to measure by have none")
+	if err != nil {
+		return err
+	}
 	var rows benchTable
 	switch {
 	case f.pulls:
@@ -131,17 +142,14 @@ func (a *app) runBench(ctx context.Context, f *benchFlags) error {
 		if err != nil {
 			return err
 		}
+		data.metric = metric
 		if err := a.measure(ctx, f, data, rows); err != nil {
 			return err
 		}
 		return rows.flush()
 	}
-	for _, text := range f.sets {
-		set, err := parseBenchSet(text)
-		if err != nil {
-			return fmt.Errorf("bench: --set: %w", err)
-		}
-		data := &benchData{name: set.name, n: set.n, d: set.d, m: f.count}
+	for _, set := range sets {
+		data := &benchData{name: set.name, n: set.n, d: set.d, m: f.count, metric: metric}
 		data.atoms, data.queries = set.generate(f.count, a.config.Seed)
 		if err := a.measure(ctx, f, data, rows); err != nil {
 			return err
@@ -157,10 +165,6 @@ type benchTable interface {
 }
 
 func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows benchTable) error {
-	var err error
-	if data.metric, err = collection.ParseMetric(a.config.Metric); err != nil {
-		return err
-	}
 	first, err := a.openBackend()
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func (b *bench) engine(ctx context.Context, m batch.Method, basis collection.Bas
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	o.Basis = basis
+	o.Basis, o.Metric = basis, b.data.metric
 	p := b.newProgress("preparing " + b.data.name)
 	o.Progress = p.set
 	c, err := collection.Build(ctx, b.data.atoms, b.data.d, o)

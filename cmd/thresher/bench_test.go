@@ -14,7 +14,7 @@ import (
 
 func benchRows(t *testing.T, args ...string) []benchRow {
 	t.Helper()
-	r := thresher(t, append([]string{"bench", "--json"}, args...)...)
+	r := thresher(t, append([]string{"bench", "--json", "--metric", "ip"}, args...)...)
 	r.wantCode(t, exitOK)
 	var rows []benchRow
 	for line := range strings.Lines(r.out) {
@@ -70,12 +70,12 @@ func TestBenchTimes(t *testing.T) {
 func TestBenchOnFiles(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 90, 40), vectorFile(t, dir, "q.npy", 2, 30, 40)
-	r := thresher(t, "bench", "--pulls", "--atoms", atoms, "--queries", queries, "--ks", "2", "--count", "4")
+	r := thresher(t, "bench", "--pulls", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--ks", "2", "--count", "4")
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.out, "COORDINATES SAVED") || !strings.Contains(r.out, "0/4") {
 		t.Error(r.out)
 	}
-	thresher(t, "bench", "--atoms", atoms, "--queries", vectorFile(t, dir, "w.npy", 2, 30, 41)).wantError(t, "41", "40")
+	thresher(t, "bench", "--atoms", atoms, "--metric", "ip", "--queries", vectorFile(t, dir, "w.npy", 2, 30, 41)).wantError(t, "41", "40")
 }
 
 func TestGeneratedSets(t *testing.T) {
@@ -138,7 +138,7 @@ func TestBenchPlans(t *testing.T) {
 			t.Errorf("k %d: plans %v, %d chosen", k, plans[k], chosen)
 		}
 	}
-	r := thresher(t, "bench", "--plans", "--set", "gaussian:300x64", "-k", "3", "--count", "4", "--repeats", "1")
+	r := thresher(t, "bench", "--metric", "ip", "--plans", "--set", "gaussian:300x64", "-k", "3", "--count", "4", "--repeats", "1")
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.out, "PREDICTED") || strings.Count(r.out, "(chosen)") != 1 {
 		t.Error(r.out)

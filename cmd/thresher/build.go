@@ -24,7 +24,7 @@ type buildFlags struct {
 func newBuildCommand(a *app) *cobra.Command {
 	f := &buildFlags{}
 	cmd := &cobra.Command{
-		Use:   "build --atoms FILE --out FILE.thresher",
+		Use:   "build --atoms FILE --metric NAME --out FILE.thresher",
 		Short: "Build a collection once, to search it many times",
 		Long: `Build a collection: rotate and code the atoms and write them to one file, which
 search, bench and verify accept as --atoms. Opening the file verifies its checksums
@@ -58,6 +58,9 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 		return fmt.Errorf("--atoms %s: is already a collection", in.name)
 	}
 	o, err := a.buildOptions(batch.Auto)
+	if err == nil {
+		o.Metric, err = in.metric(a.config.Metric)
+	}
 	if err != nil {
 		return err
 	}

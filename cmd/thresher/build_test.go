@@ -57,8 +57,8 @@ func TestBuildFromStdin(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 120, 50)
 	a, b := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "b.thresher")
-	thresher(t, "build", "--atoms", atoms, "--out", a).wantCode(t, exitOK)
-	thresherWith(t, context.Background(), string(readFile(t, atoms)), "build", "--atoms", "-", "--out", b).wantCode(t, exitOK)
+	thresher(t, "build", "--atoms", atoms, "--metric", "ip", "--out", a).wantCode(t, exitOK)
+	thresherWith(t, context.Background(), string(readFile(t, atoms)), "build", "--atoms", "-", "--metric", "ip", "--out", b).wantCode(t, exitOK)
 	if !bytes.Equal(readFile(t, a), readFile(t, b)) {
 		t.Error("standard input makes another collection than the file")
 	}
@@ -74,13 +74,13 @@ func TestBuildBadInput(t *testing.T) {
 		{"huge.jsonl", "[1,2]\n[3e38,3e38]\n", "row 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			thresher(t, "build", "--atoms", writeFile(t, dir, c.name, []byte(c.content)), "--out", out).wantError(t, c.name, c.want)
+			thresher(t, "build", "--atoms", writeFile(t, dir, c.name, []byte(c.content)), "--metric", "ip", "--out", out).wantError(t, c.name, c.want)
 			if exists(out) {
 				t.Error("a collection was left behind")
 			}
 		})
 	}
-	thresher(t, "build", "--atoms", out, "--out", filepath.Join(dir, "b.thresher")).wantError(t, "already a collection")
+	thresher(t, "build", "--atoms", out, "--metric", "ip", "--out", filepath.Join(dir, "b.thresher")).wantError(t, "already a collection")
 }
 
 func TestInfoOnAnswers(t *testing.T) {

@@ -23,7 +23,7 @@ const certify = "certify"
 func newCertifyCommand(a *app) *cobra.Command {
 	f := &searchFlags{verb: certify}
 	cmd := &cobra.Command{
-		Use:   "certify --atoms FILE --queries FILE --answers FILE",
+		Use:   "certify --atoms FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Prove or correct the answers of an index or a database",
 		Long: `Prove or correct the answers of an index, a database or any other program.
 

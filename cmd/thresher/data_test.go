@@ -16,7 +16,7 @@ func TestData(t *testing.T) {
 	dir := t.TempDir()
 	c := &http.Client{}
 	s := serve(t, dir)
-	put := request(t, "PUT", s.url+"/v1/collections/films?ids=id&wait=true", []byte(`{"id":"alien","vector":[1,0]}`+"\n"+`{"id":"ran","vector":[0,1]}`+"\n"))
+	put := request(t, "PUT", s.url+"/v1/collections/films?metric=ip&ids=id&wait=true", []byte(`{"id":"alien","vector":[1,0]}`+"\n"+`{"id":"ran","vector":[0,1]}`+"\n"))
 	put.Header.Set("Content-Type", "application/x-ndjson")
 	resp, err := c.Do(put)
 	if err != nil || resp.StatusCode != 201 {

@@ -64,6 +64,36 @@ func (e *exclusions) resolve(ids *atomIDs, n int) error {
 	if limit := e.lists.Limit(); e.ids.column == "" && limit > int64(n) {
 		return fmt.Errorf("%s: the matrix has %d columns, and %s has %d atoms: is it of another collection?", e.in.name, limit, ids.file, n)
 	}
+	if e.lists.Limit() > 0 { // columns of a matrix are rows
+		return nil
+	}
+	return e.decideIntegers()
+}
+
+// decideIntegers finds out whether integers are row numbers or ids, which only one may be possible for.
+func (e *exclusions) decideIntegers() error {
+	if !e.ids.undecided() {
+		return nil
+	}
+	lists, err := dataset.OpenLists(e.in.path)
+	if err != nil {
+		return e.in.named(err)
+	}
+	defer lists.Close()
+	found := newIntegerReadings(e.ids, e.n)
+	for {
+		list, err := lists.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return e.in.named(err)
+		}
+		found.add(list.IDs)
+	}
+	if !found.decided() {
+		return found.refuse(e.in.name)
+	}
 	return nil
 }
 

@@ -26,7 +26,7 @@ type graphFlags struct {
 func newGraphCommand(a *app) *cobra.Command {
 	f := &graphFlags{searchFlags: searchFlags{verb: graph}}
 	cmd := &cobra.Command{
-		Use:   "graph --atoms FILE -k N --out FILE",
+		Use:   "graph --atoms FILE [--metric NAME] -k N --out FILE",
 		Short: "Find the k nearest neighbours of every atom: a k-NN graph",
 		Long: `Find the k nearest neighbours of every atom among the other atoms: a k-NN graph.
 
@@ -148,6 +148,9 @@ func (g *graphSearch) buildRequest() (batch.Request, error) {
 	if g.k > n-1 {
 		g.warnings = append(g.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", g.k, n-1))
 		g.k = n - 1
+	}
+	if w := join.LikenessWarning(g.atoms.Collection); w != "" {
+		g.warnings = append(g.warnings, w)
 	}
 	rows := g.out.rows
 	rows.n, rows.k, rows.metric, rows.names = n, g.k, g.atoms.Metric, g.atoms.names

@@ -255,7 +255,7 @@ func TestGraphStopsCleanly(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 2000, 40)
 	out := filepath.Join(dir, "g.npz")
-	args := []string{"graph", "--atoms", atoms, "-k4", "--out", out}
+	args := []string{"graph", "--atoms", atoms, "--metric", "ip", "-k4", "--out", out}
 	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, args...)
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || exists(out) || !exists(out+".progress") {
 		t.Fatalf("exit code %d", code)
@@ -276,24 +276,24 @@ func TestGraphBadInput(t *testing.T) {
 		want []string
 	}{
 		{"no atoms", []string{"--out", out}, []string{"graph", "--atoms"}},
-		{"no output", []string{"--atoms", atoms}, []string{"graph", "--out", ".npz"}},
-		{"standard output", []string{"--atoms", atoms, "--out", "-"}, []string{"graph", "--out"}},
-		{"k 0", []string{"--atoms", atoms, "--out", out, "-k0"}, []string{"k", "0"}},
-		{"one atom", []string{"--atoms", one, "--out", out}, []string{"one.npy", "1 atom", "at least 2"}},
-		{"not finite", []string{"--atoms", nan, "--out", out}, []string{"nan.csv", "row 1"}},
-		{"a missing file", []string{"--atoms", filepath.Join(dir, "none.npy"), "--out", out}, []string{"none.npy"}},
-		{"an existing output", []string{"--atoms", atoms, "--out", there}, []string{"there.npz", "--force"}},
-		{"an existing output to resume", []string{"--atoms", atoms, "--out", there, "--resume"}, []string{"there.npz", "nothing to resume"}},
-		{"the atoms as output", []string{"--atoms", there, "--out", there, "--force"}, []string{"there.npz", "overwritten"}},
-		{"queries", []string{"--atoms", atoms, "--out", out, "--queries", atoms}, []string{"queries"}},
-		{"another format", []string{"--atoms", atoms, "--out", filepath.Join(dir, "g.ivecs")}, []string{"g.ivecs", ".npz, .parquet, .jsonl"}},
-		{"both kinds", []string{"--atoms", atoms, "--out", out, "--mutual", "--symmetric"}, []string{"--mutual", "--symmetric"}},
-		{"pairs of few", []string{"--atoms", atoms, "--out", out, "--way", "pairs"}, []string{"--way", "too small"}},
-		{"another way", []string{"--atoms", atoms, "--out", out, "--way", "triples"}, []string{"--way", "triples", "pairs"}},
-		{"resume and force", []string{"--atoms", atoms, "--out", out, "--resume", "--force"}, []string{"exclude each other"}},
-		{"distances of products", []string{"--atoms", atoms, "--out", out, "--distances"}, []string{"--distances", "l2"}},
-		{"a folder that is not there", []string{"--atoms", atoms, "--out", filepath.Join(dir, "no", "g.npz")}, []string{"no folder"}},
-		{"certificates of another name", []string{"--atoms", atoms, "--out", out, "--certificates", "c.txt"}, []string{"c.txt", ".jsonl"}},
+		{"no output", []string{"--atoms", atoms, "--metric", "ip"}, []string{"graph", "--out", ".npz"}},
+		{"standard output", []string{"--atoms", atoms, "--metric", "ip", "--out", "-"}, []string{"graph", "--out"}},
+		{"k 0", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "-k0"}, []string{"k", "0"}},
+		{"one atom", []string{"--atoms", one, "--metric", "ip", "--out", out}, []string{"one.npy", "1 atom", "at least 2"}},
+		{"not finite", []string{"--atoms", nan, "--metric", "ip", "--out", out}, []string{"nan.csv", "row 1"}},
+		{"a missing file", []string{"--atoms", filepath.Join(dir, "none.npy"), "--metric", "ip", "--out", out}, []string{"none.npy"}},
+		{"an existing output", []string{"--atoms", atoms, "--metric", "ip", "--out", there}, []string{"there.npz", "--force"}},
+		{"an existing output to resume", []string{"--atoms", atoms, "--metric", "ip", "--out", there, "--resume"}, []string{"there.npz", "nothing to resume"}},
+		{"the atoms as output", []string{"--atoms", there, "--metric", "ip", "--out", there, "--force"}, []string{"there.npz", "overwritten"}},
+		{"queries", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--queries", atoms}, []string{"queries"}},
+		{"another format", []string{"--atoms", atoms, "--metric", "ip", "--out", filepath.Join(dir, "g.ivecs")}, []string{"g.ivecs", ".npz, .parquet, .jsonl"}},
+		{"both kinds", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--mutual", "--symmetric"}, []string{"--mutual", "--symmetric"}},
+		{"pairs of few", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--way", "pairs"}, []string{"--way", "too small"}},
+		{"another way", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--way", "triples"}, []string{"--way", "triples", "pairs"}},
+		{"resume and force", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--resume", "--force"}, []string{"exclude each other"}},
+		{"distances of products", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--distances"}, []string{"--distances", "l2"}},
+		{"a folder that is not there", []string{"--atoms", atoms, "--metric", "ip", "--out", filepath.Join(dir, "no", "g.npz")}, []string{"no folder"}},
+		{"certificates of another name", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "--certificates", "c.txt"}, []string{"c.txt", ".jsonl"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			thresher(t, append([]string{"graph"}, c.args...)...).wantError(t, c.want...)

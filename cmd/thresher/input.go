@@ -128,7 +128,7 @@ func (in input) count(ctx context.Context, r dataset.Reader, column string, exce
 // metric returns the metric of a prepared collection, or else the one that is configured.
 func (in input) metric(configured string) (collection.Metric, error) {
 	if !in.isCollection() {
-		return collection.ParseMetric(configured)
+		return givenMetric(configured, in.name+" has none of its own")
 	}
 	info, err := collection.Stat(in.path)
 	if err != nil {
@@ -137,8 +137,16 @@ func (in input) metric(configured string) (collection.Metric, error) {
 	return collection.ParseMetric(info.Metric)
 }
 
+// givenMetric returns the configured metric, which is needed because of why.
+func givenMetric(configured, why string) (collection.Metric, error) {
+	if configured == "" {
+		return 0, fmt.Errorf("--metric: %s; give %s", why, collection.MetricChoice)
+	}
+	return collection.ParseMetric(configured)
+}
+
 // dim returns the dimension of the vectors from the file's header.
-func (in input) dim(column string) (int, error) {
+func (in input) dim(opt *dataset.Options) (int, error) {
 	if in.isCollection() {
 		info, err := collection.Stat(in.path)
 		if err != nil {
@@ -146,17 +154,19 @@ func (in input) dim(column string) (int, error) {
 		}
 		return info.Dim, nil
 	}
-	r, err := in.open(&dataset.Options{Column: column, FindIDs: true})
+	found := *opt
+	found.FindIDs = true
+	r, err := in.open(&found)
 	if err != nil {
 		return 0, err
 	}
 	return r.Dim(), r.Close()
 }
 
-// fits returns an error if vectors of in, read from column, are not of dimension dim, that of
+// fits returns an error if vectors of in, read by opt, are not of dimension dim, that of
 // the queries. It reads headers only, before minutes are spent on building.
-func (in input) fits(column string, queries input, dim int) error {
-	have, err := in.dim(column)
+func (in input) fits(opt *dataset.Options, queries input, dim int) error {
+	have, err := in.dim(opt)
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func films(t *testing.T, server, token string) {
 	}
 	text := npy(rows, 4)
 	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(string(text))), nil }
-	made, err := c.CreateCollection(context.Background(), "films", client.Body{Type: "application/x-npy", Size: int64(len(text)), Open: open}, map[string][]string{"wait": {"true"}}, "")
+	made, err := c.CreateCollection(context.Background(), "films", client.Body{Type: "application/x-npy", Size: int64(len(text)), Open: open}, map[string][]string{"wait": {"true"}, "metric": {"ip"}}, "")
 	if err != nil || made.State != "ready" || made.Count != 60 {
 		t.Fatalf("%+v, %v", made, err)
 	}

@@ -26,11 +26,8 @@ func openOthersAnswers(in input) (*othersAnswers, error) {
 
 func (o *othersAnswers) close() { o.results.Close() } // read only
 
-// resolve makes the following answers name atoms by their row numbers; column is what --ids
-// says.
-func (o *othersAnswers) resolve(a *atoms, in input, column string) {
-	o.ids = &atomIDs{file: in.name, column: column, names: a.names, preferNames: true}
-}
+// resolve makes the following answers name atoms by their row numbers; ids tells them.
+func (o *othersAnswers) resolve(ids *atomIDs) { o.ids = ids }
 
 // read returns the next answer, after resolve with the row numbers of its atoms as its IDs;
 // io.EOF after the last.

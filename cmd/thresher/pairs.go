@@ -30,7 +30,7 @@ type pairsFlags struct {
 func newPairsCommand(a *app) *cobra.Command {
 	f := &pairsFlags{}
 	cmd := &cobra.Command{
-		Use:   "pairs --atoms FILE --min-score S --out FILE",
+		Use:   "pairs --atoms FILE [--metric NAME] --min-score S --out FILE",
 		Short: "Find all pairs of vectors above a score",
 		Long: `Find all pairs of atoms that score at least --min-score (with --metric l2: whose squared
 distance is at most that), duplicates included; with --with, all pairs of an atom and a
@@ -176,7 +176,7 @@ func (p *pairing) openWith() error {
 	if err != nil {
 		return err
 	}
-	if err := p.in.atoms.fits(p.flags.atomsColumn, in, r.Dim()); err != nil {
+	if err := p.in.atoms.fits(&dataset.Options{Column: p.flags.atomsColumn, IDs: p.flags.ids}, in, r.Dim()); err != nil {
 		r.Close()
 		return err
 	}
@@ -209,6 +209,9 @@ func (p *pairing) prepare(ctx context.Context) error {
 	p.summary = pairsSummary{
 		Atoms: e.atoms.N, Dimension: e.atoms.Dim, Metric: e.atoms.Metric.String(), MinScore: p.flags.minScore, Delta: p.config.Delta,
 		LoadSeconds: e.atoms.load.Seconds(), BuildSeconds: e.atoms.build.Seconds(), Threads: e.threads(), Backend: e.Backend(),
+	}
+	if w := join.LikenessWarning(e.atoms.Collection); w != "" {
+		p.summary.Warnings = append(p.summary.Warnings, w)
 	}
 	p.log.Info("atoms ready", "atoms", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)
 	return nil

@@ -53,6 +53,7 @@ type pairsSummary struct {
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	Resumed   int64    `json:"resumed"`
+	Warnings  []string `json:"warnings,omitempty"`
 	Output    string   `json:"output"`
 }
 
@@ -153,6 +154,9 @@ func (s *pairsSummary) print(a *app) error {
 	t.row("time", fmt.Sprintf("load %s, build %s, search %s, write %s", seconds(s.LoadSeconds), seconds(s.BuildSeconds), seconds(s.SearchSeconds), seconds(s.WriteSeconds)))
 	printUnusedGPUs(t, s.GPUUnused)
 	t.row("output", strings.TrimSuffix(s.Output+", "+s.Components.Output, ", "))
+	for _, w := range s.Warnings {
+		t.row("warning", w)
+	}
 	return t.flush()
 }
 

@@ -231,7 +231,7 @@ func TestPairsTooMany(t *testing.T) {
 	args := func(out string, more ...string) []string {
 		return append([]string{"pairs", "--atoms", atoms, "--metric", "cosine", "--min-score", "1", "--chunk", "50", "--out", out}, more...)
 	}
-	thresher(t, "pairs", "--atoms", atoms, "--min-score=-1e9", "--out", out, "--max-pairs", "100000").
+	thresher(t, "pairs", "--atoms", atoms, "--metric", "ip", "--min-score=-1e9", "--out", out, "--max-pairs", "100000").
 		wantError(t, "--max-pairs 100000", "by a sample of 256 atoms about 2e+06 pairs", "a.npy", "--min-score")
 	if exists(out + ".progress") {
 		t.Fatal("a refused run has begun")
@@ -252,7 +252,7 @@ func TestPairsForeseen(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 50, 8)
 	with := vectorFile(t, dir, "b.npy", 2, 1000, 8)
-	r := thresher(t, "pairs", "--atoms", atoms, "--with", with, "--min-score=-100", "--out", filepath.Join(dir, "p.csv"), "--chunk", "20", "--max-pairs", "30000")
+	r := thresher(t, "pairs", "--atoms", atoms, "--metric", "ip", "--with", with, "--min-score=-100", "--out", filepath.Join(dir, "p.csv"), "--chunk", "20", "--max-pairs", "30000")
 	r.wantCode(t, exitInput)
 	for _, text := range []string{`the run will stop at --max-pairs" pairs="about 5e+04" rows=20`, "among the first", "of 1000 rows"} {
 		if !strings.Contains(r.err, text) {
@@ -316,11 +316,11 @@ func TestPairsStopCleanly(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 2000, 40)
 	out := filepath.Join(dir, "p.parquet")
-	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, "pairs", "--atoms", atoms, "--min-score", "10", "--out", out)
+	cmd := child(t, func(p *os.Process) { p.Signal(syscall.SIGINT) }, "pairs", "--atoms", atoms, "--metric", "ip", "--min-score", "10", "--out", out)
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Fatalf("exit code %d, want %d", code, exitInterrupted)
 	}
-	thresher(t, "pairs", "--atoms", atoms, "--min-score", "10", "--out", out, "--resume").wantCode(t, exitOK)
+	thresher(t, "pairs", "--atoms", atoms, "--metric", "ip", "--min-score", "10", "--out", out, "--resume").wantCode(t, exitOK)
 }
 
 func TestPairsBadInput(t *testing.T) {
@@ -336,7 +336,7 @@ func TestPairsBadInput(t *testing.T) {
 	long := writeFile(t, dir, "long.npy", npy(far, 4))
 	there := writeFile(t, dir, "there.csv", []byte("x"))
 	prepared := filepath.Join(dir, "prepared.thresher")
-	thresher(t, "build", "--atoms", good, "--out", prepared).wantCode(t, exitOK)
+	thresher(t, "build", "--atoms", good, "--metric", "ip", "--out", prepared).wantCode(t, exitOK)
 	before := folderOf(t, dir)
 	out := filepath.Join(dir, "p.csv")
 	pairs := func(more ...string) []string { return append([]string{"pairs"}, more...) }
@@ -346,30 +346,30 @@ func TestPairsBadInput(t *testing.T) {
 		want []string
 	}{
 		{"no atoms", pairs("--min-score", "1", "--out", out), []string{"--atoms"}},
-		{"no limit", pairs("--atoms", good, "--out", out), []string{"--min-score"}},
-		{"NaN limit", pairs("--atoms", good, "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
-		{"infinite limit", pairs("--atoms", good, "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},
+		{"no limit", pairs("--atoms", good, "--metric", "ip", "--out", out), []string{"--min-score"}},
+		{"NaN limit", pairs("--atoms", good, "--metric", "ip", "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
+		{"infinite limit", pairs("--atoms", good, "--metric", "ip", "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},
 		{"distance below 0", pairs("--atoms", good, "--metric", "l2", "--min-score", "-1", "--out", out), []string{"--min-score -1", "at least 0"}},
 		{"cosine above 1", pairs("--atoms", good, "--metric", "cosine", "--min-score", "1.5", "--out", out), []string{"--min-score 1.5", "at most 1"}},
-		{"no output", pairs("--atoms", good, "--min-score", "1"), []string{"--out"}},
-		{"output of unknown form", pairs("--atoms", good, "--min-score", "1", "--out", filepath.Join(dir, "p.ivecs")), []string{"p.ivecs", ".parquet"}},
-		{"output compressed", pairs("--atoms", good, "--min-score", "1", "--out", filepath.Join(dir, "p.csv.gz")), []string{".gz"}},
-		{"output in no folder", pairs("--atoms", good, "--min-score", "1", "--out", filepath.Join(dir, "none", "p.csv")), []string{"no folder"}},
-		{"output exists", pairs("--atoms", good, "--min-score", "1", "--out", there), []string{"there.csv", "--force"}},
-		{"components exist", pairs("--atoms", good, "--min-score", "1", "--out", out, "--components", there), []string{"there.csv", "--force"}},
-		{"components of unknown form", pairs("--atoms", good, "--min-score", "1", "--out", out, "--components", filepath.Join(dir, "c.ivecs")), []string{"--components", "c.ivecs", ".npy"}},
-		{"one file for both", pairs("--atoms", good, "--min-score", "1", "--out", out, "--components", out), []string{"pairs and components"}},
-		{"output is an input", pairs("--atoms", good, "--min-score", "1", "--out", good, "--force"), []string{"good.npy is an input"}},
-		{"nothing to resume", pairs("--atoms", good, "--min-score", "1", "--out", there, "--resume"), []string{"nothing to resume"}},
-		{"resume and force", pairs("--atoms", good, "--min-score", "1", "--out", out, "--resume", "--force"), []string{"exclude"}},
-		{"both from stdin", pairs("--atoms", "-", "--with", "-", "--min-score", "1", "--out", out), []string{"only one"}},
-		{"negative limit of pairs", pairs("--atoms", good, "--min-score", "1", "--out", out, "--max-pairs", "-1"), []string{"--max-pairs -1"}},
-		{"another dimension", pairs("--atoms", good, "--with", wide, "--min-score", "1", "--out", out), []string{"good.npy", "dimension 4", "wide.npy", "dimension 5"}},
-		{"NaN among the others", pairs("--atoms", good, "--with", holes, "--min-score", "1", "--out", out), []string{"nan.npy", "row 3", "column 2"}},
-		{"a row too long", pairs("--atoms", good, "--with", long, "--min-score", "1", "--out", out), []string{"long.npy: row 7 (0-based)", "overflow"}},
-		{"a collection of others", pairs("--atoms", good, "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--atoms"}},
-		{"no others", pairs("--atoms", good, "--with", none, "--min-score", "1", "--out", out), []string{"none.npy", "no rows"}},
-		{"a method of the k best", pairs("--atoms", good, "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--min-score", "banditmips"}},
+		{"no output", pairs("--atoms", good, "--metric", "ip", "--min-score", "1"), []string{"--out"}},
+		{"output of unknown form", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "p.ivecs")), []string{"p.ivecs", ".parquet"}},
+		{"output compressed", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "p.csv.gz")), []string{".gz"}},
+		{"output in no folder", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "none", "p.csv")), []string{"no folder"}},
+		{"output exists", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", there), []string{"there.csv", "--force"}},
+		{"components exist", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--components", there), []string{"there.csv", "--force"}},
+		{"components of unknown form", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--components", filepath.Join(dir, "c.ivecs")), []string{"--components", "c.ivecs", ".npy"}},
+		{"one file for both", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--components", out), []string{"pairs and components"}},
+		{"output is an input", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", good, "--force"), []string{"good.npy is an input"}},
+		{"nothing to resume", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", there, "--resume"), []string{"nothing to resume"}},
+		{"resume and force", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--resume", "--force"), []string{"exclude"}},
+		{"both from stdin", pairs("--atoms", "-", "--metric", "ip", "--with", "-", "--min-score", "1", "--out", out), []string{"only one"}},
+		{"negative limit of pairs", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--max-pairs", "-1"), []string{"--max-pairs -1"}},
+		{"another dimension", pairs("--atoms", good, "--metric", "ip", "--with", wide, "--min-score", "1", "--out", out), []string{"good.npy", "dimension 4", "wide.npy", "dimension 5"}},
+		{"NaN among the others", pairs("--atoms", good, "--metric", "ip", "--with", holes, "--min-score", "1", "--out", out), []string{"nan.npy", "row 3", "column 2"}},
+		{"a row too long", pairs("--atoms", good, "--metric", "ip", "--with", long, "--min-score", "1", "--out", out), []string{"long.npy: row 7 (0-based)", "overflow"}},
+		{"a collection of others", pairs("--atoms", good, "--metric", "ip", "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--atoms"}},
+		{"no others", pairs("--atoms", good, "--metric", "ip", "--with", none, "--min-score", "1", "--out", out), []string{"none.npy", "no rows"}},
+		{"a method of the k best", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--min-score", "banditmips"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { thresher(t, c.args...).wantError(t, c.want...) })
 	}

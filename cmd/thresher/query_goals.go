@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +19,14 @@ import (
 // goalFlags name the files and columns that say what each query asks for itself.
 type goalFlags struct {
 	exclude                             string
+	integers                            string
 	kColumn, floorColumn, ceilingColumn string
 	scoreLimits
 }
 
 func (f *goalFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.exclude, "exclude", "", "`file` of the atoms that each query may not return, a list a query: a sparse matrix of scipy (.npz), .jsonl or .ivecs; - is standard input")
+	fs.StringVar(&f.integers, "integers", "", "what integers in answers and in --exclude are where the atoms have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each (.parquet, .arrow, .csv, .jsonl; array of .npz); null is -k")
 	fs.StringVar(&f.floorColumn, "floor-column", "", "`column` of the queries with the least score of each (distances: the greatest); null is no limit")
 	fs.StringVar(&f.ceilingColumn, "ceiling-column", "", "`column` of the queries with the greatest score of each (distances: the least), for hard negatives; null is no limit")
@@ -60,7 +63,7 @@ type queryGoals struct {
 // returns nil. The caller calls
 // close.
 func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude input, m int64, k int, metric collection.Metric) (*queryGoals, error) {
-	if err := f.scoreLimits.check(metric); err != nil {
+	if err := cmp.Or(f.scoreLimits.check(metric), f.checkIntegers()); err != nil {
 		return nil, err
 	}
 	if f.exclude == "" && len(f.columns()) == 0 {
@@ -173,6 +176,9 @@ func (g *queryGoals) resolve(ids *atomIDs, n int) error {
 	g.atoms = n
 	if g.exclude == nil {
 		return nil
+	}
+	if err := ids.useIntegers(g.integers); err != nil {
+		return err
 	}
 	return g.exclude.resolve(ids, n)
 }

@@ -128,7 +128,7 @@ func TestGoalColumns(t *testing.T) {
 				}
 				for _, method := range []string{"exact", "certain"} {
 					out := filepath.Join(dir, name)
-					args := []string{"--atoms", atoms, "--queries", queries, "-k6", "--k-column", "k", "--floor-column", "floor", "--ceiling-column", "most"}
+					args := []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "-k6", "--k-column", "k", "--floor-column", "floor", "--ceiling-column", "most"}
 					s := summaryOf(t, thresher(t, append([]string{"search", "--out", out, "--force", "--json", "--chunk", "11", "--method", method}, args...)...))
 					if s.K != 13 || s.KColumn != "k" || s.Queries != m {
 						t.Errorf("summary %+v", s)
@@ -221,10 +221,10 @@ func TestGoalColumnsRefuseBadInput(t *testing.T) {
 		{"a format without columns", bare, []string{"--k-column", "k"}, []string{"bare.npy", "format npy has no columns", "parquet, arrow, csv, jsonl and npz"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{"search", "--atoms", atoms, "--queries", c.queries, "--out", out}, c.args...)
+			args := append([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", c.queries, "--out", out}, c.args...)
 			if c.args == nil {
 				answers := writeFile(t, t.TempDir(), "r.jsonl", []byte(`{"query":0,"ids":[0]}`+"\n"+`{"query":1,"ids":[0]}`+"\n"))
-				args = []string{"verify", "--atoms", atoms, "--queries", c.queries, "--answers", answers, "--k-column", "k"}
+				args = []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", c.queries, "--answers", answers, "--k-column", "k"}
 			}
 			thresher(t, args...).wantError(t, c.want...)
 			if exists(out) || exists(out+".progress") {
@@ -233,7 +233,7 @@ func TestGoalColumnsRefuseBadInput(t *testing.T) {
 		})
 	}
 	arrays := npzFile(t, dir, "q.npz", map[string][]byte{"v": npy([]float32{1, 2, 3, 4}, 2), "k": npyInts(1, 2, 3)})
-	thresher(t, "search", "--atoms", atoms, "--queries", arrays, "--k-column", "k").wantError(t, "q.npz", `"k"`, "3 rows", "2 queries")
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", arrays, "--k-column", "k").wantError(t, "q.npz", `"k"`, "3 rows", "2 queries")
 }
 
 // TestGoalColumnsResume: a run that was killed goes on with the goals of the queries left.
@@ -249,7 +249,7 @@ func TestGoalColumnsResume(t *testing.T) {
 	}
 	queries := wishes(t, dir, all)[0]
 	args := func(out string) []string {
-		return []string{"search", "--atoms", atoms, "--queries", queries, "--k-column", "k", "--floor-column", "floor", "--ceiling-column", "most", "--out", out}
+		return []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--k-column", "k", "--floor-column", "floor", "--ceiling-column", "most", "--out", out}
 	}
 	whole, out := filepath.Join(dir, "whole.npz"), filepath.Join(dir, "out.npz")
 	thresher(t, args(whole)...).wantCode(t, exitOK)
@@ -309,14 +309,15 @@ func TestHardNegatives(t *testing.T) {
 	atoms := writeFile(t, dir, "a.npy", npy(atomRows, dim))
 	queries := npzFile(t, dir, "q.npz", map[string][]byte{"vector": npy(queryRows, dim), "ceiling": npyDoubles(ceilings...)})
 	out := filepath.Join(dir, "negatives.npz")
-	thresher(t, "search", "--method", "certain", "--atoms", atoms, "--queries", queries, "-k50", "--ceiling-column", "ceiling", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--method", "certain", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--ceiling-column", "ceiling", "--out", out).wantCode(t, exitOK)
 	short := 0
 	got := answersOf(t, out)
 	for j, r := range got {
 		scores(j, row)
+		within := func(s float64) bool { return s <= ceilings[j] }
 		below := 0
 		for _, s := range row {
-			if s <= ceilings[j] {
+			if within(s) {
 				below++
 			}
 		}
@@ -328,14 +329,14 @@ func TestHardNegatives(t *testing.T) {
 		}
 		worst, found := math.Inf(1), map[int64]bool{}
 		for _, id := range r.IDs {
-			if row[id] > ceilings[j] || found[id] {
+			if !within(row[id]) || found[id] {
 				t.Fatalf("query %d: atom %d twice, or of score %g above %g", j, id, row[id], ceilings[j])
 			}
 			found[id] = true
 			worst = min(worst, row[id])
 		}
 		for i, s := range row {
-			if len(r.IDs) == k && s > worst && s <= ceilings[j] && !found[int64(i)] {
+			if len(r.IDs) == k && s > worst && within(s) && !found[int64(i)] {
 				t.Fatalf("query %d: lacks atom %d of score %.17g; the worst has %.17g", j, i, s, worst)
 			}
 		}
@@ -343,7 +344,7 @@ func TestHardNegatives(t *testing.T) {
 	if len(got) != m || short < m/100 || short > m/2 {
 		t.Errorf("%d answers, %d of them short", len(got), short)
 	}
-	args := []string{"verify", "--atoms", atoms, "--queries", queries, "-k50", "--guarantee", "certain", "--answers", out, "--sample", "500"}
+	args := []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--guarantee", "certain", "--answers", out, "--sample", "500"}
 	thresher(t, append(args, "--ceiling-column", "ceiling")...).wantCode(t, exitOK)
 	thresher(t, args...).wantCode(t, exitWrong)
 }
@@ -390,7 +391,7 @@ func TestCertifyOfColumns(t *testing.T) {
 	queries := writeFile(t, dir, "q.jsonl", []byte(`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":2,"c":3}`+"\n"+`{"v":[1],"k":null,"c":null}`+"\n"))
 	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1]}`+"\n"+`{"query":2,"ids":[4,3,2]}`+"\n"))
 	out := filepath.Join(dir, "proven.jsonl")
-	s := summaryOf(t, thresher(t, "certify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--k-column", "k", "--ceiling-column", "c", "--out", out, "--json"))
+	s := summaryOf(t, thresher(t, "certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--k-column", "k", "--ceiling-column", "c", "--out", out, "--json"))
 	if s.Certified.Right != 2 || s.Certified.Missed != 1 || s.K != 3 {
 		t.Errorf("%+v", s)
 	}
@@ -419,7 +420,7 @@ func TestMaxScore(t *testing.T) {
 		{[]string{"--metric", "l2", "--min-score", "4", "--max-score", "1"}, [][]int64{{0, 2, 3}, {0, 1}}}, // 1 to 4
 	} {
 		out := filepath.Join(dir, "r.ibin")
-		args := append([]string{"--atoms", atoms, "--queries", queries}, c.args...)
+		args := append([]string{"--atoms", atoms, "--metric", "ip", "--queries", queries}, c.args...)
 		thresher(t, append([]string{"search", "--out", out, "--force"}, args...)...).wantCode(t, exitOK)
 		for j, r := range answersOf(t, out) {
 			if diff := cmp.Diff(c.want[j], r.IDs); len(c.want[j])+len(r.IDs) > 0 && diff != "" {

@@ -24,13 +24,14 @@ type recallFlags struct {
 	k               int
 	sample          int64
 	excludeSelf     bool
+	failUnder       float64 // 0: never
 	force, json     bool
 }
 
 func newRecallCommand(a *app) *cobra.Command {
 	f := &recallFlags{}
 	cmd := &cobra.Command{
-		Use:   "recall --atoms FILE --queries FILE --answers FILE",
+		Use:   "recall --atoms FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Measure the recall of answers of any origin",
 		Long: `Measure recall@k of anybody's answers: an index's, a database's, your own.
 
@@ -43,6 +44,7 @@ scores are not the atoms' (inner products, cosines or distances in any usual for
 
 Answers are in the order of the queries. Their ids are row numbers of the atoms or,
 where the atoms have an id column, its ids. --misses lists what each answer lacks.
+With --fail-under the exit code is 1 if the mean recall is less.
 
 With --exclude, --k-column and the like the atoms wanted are those that search finds with
 the same flags; others do not count as found. Of answers that have the query itself
@@ -59,6 +61,7 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 	fs.IntVarP(&f.k, "k", "k", 0, "atoms wanted of each query; 0 = the length of the longest answer")
 	fs.Int64Var(&f.sample, "sample", 0, "compare this many queries, drawn by --seed; 0 = all")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j, is not among the atoms wanted, and does not count where an answer has it")
+	fs.Float64Var(&f.failUnder, "fail-under", 0, "exit code 1 if the mean recall of the answers compared is less than this, in (0, 1]; 0 = never")
 	fs.BoolVar(&f.force, "force", false, "overwrite the file of --misses")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, recallSettings()...)
@@ -82,6 +85,8 @@ func (f *recallFlags) check() error {
 		return fmt.Errorf("recall: --sample %d is negative", f.sample)
 	case f.k < 0:
 		return fmt.Errorf("recall: -k %d is negative", f.k)
+	case !(f.failUnder >= 0 && f.failUnder <= 1):
+		return fmt.Errorf("recall: --fail-under %g is not a recall, from 0 to 1", f.failUnder)
 	}
 	return nil
 }
@@ -131,12 +136,12 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 		}
 		defer r.in.exclude.remove()
 	}
-	queries, err := r.in.queries.openQueries(f.queriesColumn, f.columns()...)
+	queries, err := r.in.queries.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
 		return err
 	}
 	defer queries.Close()
-	if err := r.in.atoms.fits(f.atomsColumn, r.in.queries, queries.Dim()); err != nil {
+	if err := r.in.atoms.fits(&dataset.Options{Column: f.atomsColumn, IDs: f.ids, Except: f.columns()}, r.in.queries, queries.Dim()); err != nil {
 		return err
 	}
 	if err := r.survey(ctx); err != nil {
@@ -166,7 +171,18 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	if err := r.run(ctx, newQueryChunks(r.in.queries, queries, a.config.Chunk).forAnswers(r.longest)); err != nil {
 		return err
 	}
-	return r.print()
+	if err := r.print(); err != nil {
+		return err
+	}
+	return r.verdict()
+}
+
+// verdict is the error of a recall below --fail-under.
+func (r *recall) verdict() error {
+	if r.report.Recall >= r.flags.failUnder {
+		return nil
+	}
+	return &exitError{exitWrong, fmt.Errorf("recall %.6g, less than --fail-under %g", r.report.Recall, r.flags.failUnder)}
 }
 
 // survey counts the answers and, without -k, determines k from them.
@@ -187,7 +203,7 @@ func (r *recall) survey(ctx context.Context) (err error) {
 
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
-	columns := &dataset.Options{Column: r.flags.atomsColumn, IDs: r.flags.ids, FindIDs: true}
+	columns := &dataset.Options{Column: r.flags.atomsColumn, IDs: r.flags.ids, FindIDs: true, Except: r.flags.columns()}
 	m := queries.Len()
 	if r.flags.sample > 0 {
 		m = min(r.report.Answers, r.flags.sample)
@@ -205,8 +221,7 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 	if r.goals == nil {
 		return nil
 	}
-	ids := &atomIDs{file: r.in.atoms.name, column: r.flags.ids, names: e.atoms.names, preferNames: true}
-	if err := r.goals.resolve(ids, e.atoms.N); err != nil {
+	if err := r.goals.resolve(e.atoms.ids(r.in.atoms, r.flags.ids), e.atoms.N); err != nil {
 		return errors.Join(err, e.close())
 	}
 	return nil
@@ -219,7 +234,17 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 		return err
 	}
 	defer results.close()
-	results.resolve(r.engine.atoms, r.in.atoms, r.flags.ids)
+	ids := r.engine.atoms.ids(r.in.atoms, r.flags.ids)
+	if err := ids.useIntegers(r.flags.integers); err != nil {
+		return err
+	}
+	err = r.decideIntegers(ctx, &answered{answers: r.in.answers, ids: ids, n: r.engine.atoms.N, dim: r.engine.atoms.Dim, oracle: lazyOracle(r.engine.atoms.Collection), queries: func() (dataset.Reader, error) {
+		return r.in.queries.openQueries(r.flags.queriesColumn, append(r.flags.columns(), r.flags.ids)...)
+	}})
+	if err != nil {
+		return err
+	}
+	results.resolve(ids)
 	r.report.RecallSummary, err = tasks.Recall(ctx, r.compare, r.parts(ctx, src, results), r.note)
 	var of *tasks.AnswersError
 	if errors.As(err, &of) {

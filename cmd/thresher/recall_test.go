@@ -24,10 +24,32 @@ func recallOf(t *testing.T, args ...string) (r recallSummary) {
 	return r
 }
 
+// TestRecallFailUnder: a recall of exactly the limit passes.
+func TestRecallFailUnder(t *testing.T) {
+	dir := t.TempDir()
+	var rows strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&rows, "[%d]\n", i)
+	}
+	atoms, queries := writeFile(t, dir, "a.jsonl", []byte(rows.String())), writeFile(t, dir, "q.jsonl", []byte("[1]\n"))
+	ids := make([]string, 20)
+	for i := range ids {
+		ids[i] = fmt.Sprint(29 - i)
+	}
+	ids[19] = "0" // 19 of 20 are right
+	answers := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[`+strings.Join(ids, ",")+"]}\n"))
+	for limit, code := range map[string]int{"0": exitOK, "0.95": exitOK, "0.9500001": exitWrong, "1": exitWrong, "1.01": exitInput, "NaN": exitInput, "-0.5": exitInput} {
+		r := thresher(t, "recall", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", answers, "--fail-under", limit)
+		if r.wantCode(t, code); code == exitWrong && (!strings.Contains(r.out, "0.9500") || !strings.Contains(r.err, "recall 0.95, less than --fail-under "+limit)) {
+			t.Errorf("%s%s", r.out, r.err)
+		}
+	}
+}
+
 func TestRecall(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
-	files := []string{"--atoms", atoms, "--queries", queries}
+	files := []string{"--atoms", atoms, "--metric", "ip", "--queries", queries}
 	worse := worsen(t, atoms, queries, answers, filepath.Join(dir, "worse.jsonl"), 4) // 50 of 200 lack their best atom
 
 	if r := recallOf(t, append(files, "--answers", answers)...); r.Recall != 1 || r.Complete != 200 || r.Method != "certain" || r.Scores.Wrong != 0 || r.Gaps != nil {
@@ -110,26 +132,26 @@ func TestRecallByNames(t *testing.T) {
 {"query":1,"ids":[0,0],"names":["x9","x7"]}
 `))
 	misses := filepath.Join(dir, "m.jsonl")
-	if r := recallOf(t, "--atoms", atoms, "--queries", queries, "--answers", answers, "--misses", misses); r.Recall != .75 {
+	if r := recallOf(t, "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--misses", misses); r.Recall != .75 {
 		t.Errorf("%+v", r.RecallReport)
 	}
 	if got := string(readFile(t, misses)); got != `{"query":1,"recall":0.5,"missed":[1],"names":["x8"]}`+"\n" {
 		t.Error(got)
 	}
 	unknown := writeFile(t, dir, "u.jsonl", []byte(`{"query":0,"ids":[2,0],"names":["x9","x6"]}`))
-	thresher(t, "recall", "--atoms", atoms, "--queries", queries, "--answers", unknown).wantError(t, "u.jsonl", "query 0", `"x6"`, "rank 2")
+	thresher(t, "recall", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", unknown).wantError(t, "u.jsonl", "query 0", `"x6"`, "rank 2")
 
 	// Texts cannot be found among atoms without ids, or with one for several.
 	hits := writeFile(t, dir, "h.json", []byte(`{"result":[[{"id":"x9","score":3}],[{"id":"x9","score":4}]]}`))
 	bare := writeFile(t, dir, "bare.jsonl", []byte("[1,0]\n[0,1]\n[1,1]\n"))
-	thresher(t, "recall", "--atoms", bare, "--queries", queries, "--answers", hits).wantError(t, "h.json", "query 0", "rank 1", "has no column id")
+	thresher(t, "recall", "--atoms", bare, "--metric", "ip", "--queries", queries, "--answers", hits).wantError(t, "h.json", "query 0", "rank 1", "has no column id")
 	twins := writeFile(t, dir, "t.jsonl", []byte(`{"id":"x9","vector":[1,0]}`+"\n"+`{"id":"x9","vector":[1,1]}`+"\n"))
-	thresher(t, "recall", "--atoms", twins, "--queries", queries, "--answers", hits).wantError(t, "several atoms", `"x9"`)
+	thresher(t, "recall", "--atoms", twins, "--metric", "ip", "--queries", queries, "--answers", hits).wantError(t, "several atoms", `"x9"`)
 	both := writeFile(t, dir, "b.jsonl", []byte(`{"query":0,"ids":[1],"names":["x9"]}`+"\n"+`{"query":1,"ids":[1],"names":["x9"]}`+"\n"))
-	if r := recallOf(t, "--atoms", twins, "--queries", queries, "--answers", both); r.Recall != 1 {
+	if r := recallOf(t, "--atoms", twins, "--metric", "ip", "--queries", queries, "--answers", both); r.Recall != 1 {
 		t.Errorf("%+v", r.RecallReport)
 	}
-	if r := recallOf(t, "--atoms", atoms, "--queries", queries, "--answers", hits); r.Recall != 1 {
+	if r := recallOf(t, "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", hits); r.Recall != 1 {
 		t.Errorf("%+v", r.RecallReport)
 	}
 }
@@ -152,18 +174,18 @@ func TestRecallRefusesBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"no answers named", []string{"--atoms", atoms, "--queries", queries}, []string{"--answers"}},
-		{"two from standard input", []string{"--atoms", "-", "--queries", queries, "--answers", "-"}, []string{"only one"}},
-		{"a negative sample", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--sample", "-1"}, []string{"--sample -1"}},
-		{"another k", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "-k4"}, []string{"-k 4", "r.jsonl", "3 atoms"}},
+		{"no answers named", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries}, []string{"--answers"}},
+		{"two from standard input", []string{"--atoms", "-", "--metric", "ip", "--queries", queries, "--answers", "-"}, []string{"only one"}},
+		{"a negative sample", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--sample", "-1"}, []string{"--sample -1"}},
+		{"another k", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "-k4"}, []string{"-k 4", "r.jsonl", "3 atoms"}},
 		{"another metric", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--metric", "l2"}, []string{"r.jsonl", "inner products", "l2"}},
-		{"an atom of another collection", []string{"--atoms", atoms, "--queries", queries, "--answers", outside}, []string{"outside.jsonl", "query 17", "rank 3", "[0, 60)"}},
-		{"fewer queries than answers", []string{"--atoms", atoms, "--queries", fewer, "--answers", answers}, []string{"200 answers", "199 queries"}},
-		{"another dimension", []string{"--atoms", atoms, "--queries", wide, "--answers", answers}, []string{"12", "13", "wide.npy"}},
-		{"answers with gaps", []string{"--atoms", atoms, "--queries", queries, "--answers", gaps}, []string{"gaps.jsonl", "answer 1", "query 2"}},
-		{"no answers", []string{"--atoms", atoms, "--queries", queries, "--answers", empty}, []string{"empty.jsonl", "empty"}},
-		{"misses by another name", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--misses", filepath.Join(dir, "m.csv")}, []string{"--misses", "m.csv", ".jsonl"}},
-		{"an output that exists", []string{"--atoms", atoms, "--queries", queries, "--answers", answers, "--misses", existing}, []string{"there.jsonl"}},
+		{"an atom of another collection", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", outside}, []string{"outside.jsonl", "query 17", "rank 3", "[0, 60)"}},
+		{"fewer queries than answers", []string{"--atoms", atoms, "--metric", "ip", "--queries", fewer, "--answers", answers}, []string{"200 answers", "199 queries"}},
+		{"another dimension", []string{"--atoms", atoms, "--metric", "ip", "--queries", wide, "--answers", answers}, []string{"12", "13", "wide.npy"}},
+		{"answers with gaps", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", gaps}, []string{"gaps.jsonl", "answer 1", "query 2"}},
+		{"no answers", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", empty}, []string{"empty.jsonl", "empty"}},
+		{"misses by another name", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--misses", filepath.Join(dir, "m.csv")}, []string{"--misses", "m.csv", ".jsonl"}},
+		{"an output that exists", []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--misses", existing}, []string{"there.jsonl"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			thresher(t, append([]string{"recall"}, c.args...)...).wantError(t, c.want...)
@@ -186,7 +208,7 @@ func TestRecallOfGoals(t *testing.T) {
 	seen := writeFile(t, dir, "seen.jsonl", []byte("[]\n[]\n[4,4]\n[0,1,2,3,4]\n"))
 	theirs := writeFile(t, dir, "r.jsonl", []byte(`{"query":0,"ids":[4,3,2],"scores":[4,3,2]}`+"\n"+`{"query":1,"ids":[3,2,1],"scores":[3,2,9]}`+"\n"+
 		`{"query":2,"ids":[4,3,2],"scores":[4,3,2]}`+"\n"+`{"query":3,"ids":[0],"scores":[0]}`+"\n"))
-	args := []string{"--atoms", atoms, "--queries", queries, "--answers", theirs, "--k-column", "k", "--ceiling-column", "c", "--exclude", seen}
+	args := []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", theirs, "--k-column", "k", "--ceiling-column", "c", "--exclude", seen}
 	misses := filepath.Join(dir, "misses.jsonl")
 	r := recallOf(t, append(args, "--misses", misses)...)
 	// The atoms wanted: 3 2, 3 2, 3 2 1, none.
@@ -198,12 +220,12 @@ func TestRecallOfGoals(t *testing.T) {
 		t.Errorf("misses (-want +got):\n%s", diff)
 	}
 	own := filepath.Join(dir, "own.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--k-column", "k", "--ceiling-column", "c", "--exclude", seen, "-k3", "--out", own).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--k-column", "k", "--ceiling-column", "c", "--exclude", seen, "-k3", "--out", own).wantCode(t, exitOK)
 	if r := recallOf(t, append(args, "--answers", own)...); r.Recall != 1 || r.Scores.Wrong > 0 {
 		t.Errorf("of a search itself: %+v", r)
 	}
 	selves := writeFile(t, dir, "s.csv", []byte("x,k\n0,2\n1,1\n2,2\n3,\n4,2\n"))
-	same := []string{"--atoms", atoms, "--queries", selves, "--k-column", "k", "--exclude-self"}
+	same := []string{"--atoms", atoms, "--metric", "ip", "--queries", selves, "--k-column", "k", "--exclude-self"}
 	thresher(t, append([]string{"search", "-k3", "--out", own, "--force"}, same...)...).wantCode(t, exitOK)
 	if r := recallOf(t, append(same, "--answers", own, "--sample", "3")...); r.Queries != 3 || r.Recall != 1 {
 		t.Errorf("of a sample: %+v", r)

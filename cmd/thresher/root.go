@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"thresher/collection"
 	"thresher/config"
 )
 
@@ -121,7 +122,11 @@ func addSettings(cmd *cobra.Command, keys ...string) {
 		if names[key] == nil {
 			continue
 		}
-		cmd.Flags().Lookup(key).Usage += " (" + strings.Join(names[key], ", ") + ")"
+		meaning := " (" + strings.Join(names[key], ", ") + ")"
+		if key == "metric" {
+			meaning = ": " + collection.MetricChoice
+		}
+		cmd.Flags().Lookup(key).Usage += meaning
 		err := cmd.RegisterFlagCompletionFunc(key, cobra.FixedCompletions(names[key], cobra.ShellCompDirectiveNoFileComp))
 		if err != nil {
 			panic(err)

@@ -33,7 +33,7 @@ type searchFlags struct {
 func newSearchCommand(a *app) *cobra.Command {
 	f := &searchFlags{verb: "search"}
 	cmd := &cobra.Command{
-		Use:   "search --atoms FILE --queries FILE",
+		Use:   "search --atoms FILE --queries FILE [--metric NAME]",
 		Short: "Find the k best atoms of every query",
 		Long: `Find the k best atoms of every query. Answers are written chunk by chunk.
 
@@ -217,7 +217,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		}
 		defer s.in.exclude.remove()
 	}
-	queries, err := s.in.queries.openQueries(f.queriesColumn, f.columns()...)
+	queries, err := s.in.queries.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (s *search) openLists(ctx context.Context, queries dataset.Reader) error {
 	f, m := s.flags, queries.Len()
 	if f.candidates != "" || f.exclude != "" {
 		var err error
-		if m, err = s.in.queries.count(ctx, queries, f.queriesColumn, f.columns()...); err != nil {
+		if m, err = s.in.queries.count(ctx, queries, f.queriesColumn, append(f.columns(), f.ids)...); err != nil {
 			return err
 		}
 	}
@@ -280,10 +280,10 @@ func (s *search) closeLists() {
 
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
-	if err := s.in.atoms.fits(s.flags.atomsColumn, s.in.queries, queries.Dim()); err != nil {
+	columns := &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true, Except: s.flags.columns()}
+	if err := s.in.atoms.fits(columns, s.in.queries, queries.Dim()); err != nil {
 		return err
 	}
-	columns := &dataset.Options{Column: s.flags.atomsColumn, IDs: s.flags.ids, FindIDs: true}
 	e, err := s.openEngine(ctx, s.in.atoms, columns, demand{method: s.method, k: s.k, queries: queries.Len()}, func(a *atoms) (batch.Request, error) {
 		s.atoms = a
 		err := s.buildRequest(queries)
@@ -295,11 +295,20 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	s.engine = e
 	s.describe()
 	if s.candidates != nil {
-		s.candidates.resolve(s.atoms, s.in.atoms, s.flags.ids)
+		ids := s.atoms.ids(s.in.atoms, s.flags.ids)
+		if err := ids.useIntegers(s.flags.integers); err != nil {
+			return err
+		}
+		err := s.decideIntegers(ctx, &answered{answers: s.in.candidates, ids: ids, n: s.atoms.N, dim: s.atoms.Dim, oracle: lazyOracle(s.atoms.Collection), queries: func() (dataset.Reader, error) {
+			return s.in.queries.openQueries(s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
+		}})
+		if err != nil {
+			return err
+		}
+		s.candidates.resolve(ids)
 	}
 	if s.goals != nil {
-		ids := &atomIDs{file: s.in.atoms.name, column: s.flags.ids, names: s.atoms.names, preferNames: true}
-		if err := s.goals.resolve(ids, s.atoms.N); err != nil {
+		if err := s.goals.resolve(s.atoms.ids(s.in.atoms, s.flags.ids), s.atoms.N); err != nil {
 			return err
 		}
 	}
@@ -330,7 +339,10 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 		width = others
 	}
 	s.k = width
-	return s.out.setWidth(width)
+	if err := s.out.setWidth(width); err != nil {
+		return err
+	}
+	return s.out.nameAtoms(s.atoms, s.in.atoms, s.flags.ids)
 }
 
 // describe fills in the part of the summary known before the search.

@@ -284,12 +284,14 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 		KColumn, FloorColumn       string   `json:",omitempty"`
 		CeilingColumn              string   `json:",omitempty"`
 		MaxScore                   *float64 `json:",omitempty"`
+		Integers                   string   `json:",omitempty"`
+		ByID                       bool     `json:",omitempty"`
 	}{
 		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
 		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
 		verb, candidates, exclude, s.flags.kColumn, s.flags.floorColumn,
-		s.flags.ceilingColumn, s.request.MaxScore,
+		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil,
 	})
 	if err != nil {
 		return "", err

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"thresher/batch"
 	"thresher/dataset"
@@ -25,6 +27,9 @@ type answerFiles struct {
 	scores       string // a file of the scores alone, "" without
 	format       dataset.Format
 	width        int // columns of a matrix of answers; 0 = any
+	// ids are written in place of row numbers where there is room for one integer only and --ids asks
+	// for them; nil otherwise.
+	ids []int64
 	// rows are those of the graph that is written in place of the answers; nil without one.
 	rows *graphRows
 }
@@ -120,6 +125,23 @@ func (o *answerFiles) setWidth(k int) error {
 	return nil
 }
 
+// nameAtoms makes matrices of integers alone hold the ids of the column that --ids names, which is
+// column.
+func (o *answerFiles) nameAtoms(a *atoms, in input, column string) error {
+	if column == "" || o.rows != nil || o.format != dataset.IVecs && o.format != dataset.IBin {
+		return nil
+	}
+	o.ids = make([]int64, len(a.names))
+	for row, name := range a.names {
+		id, err := strconv.ParseInt(name, 10, 64)
+		if err != nil || id < 0 || id > math.MaxInt32 {
+			return fmt.Errorf("--out %s: %s holds integers below 2^31, and the id of row %d of %s in column %s is %.60q; write .npz, .parquet or .jsonl, or row numbers, without --ids", o.out, o.format, row, in.name, column, name)
+		}
+		o.ids[row] = id
+	}
+	return nil
+}
+
 // encode returns the bytes to append to each output.
 func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string) ([][]byte, error) {
 	out := make([][]byte, len(o.outputs()))
@@ -133,11 +155,18 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 			Query: first + int64(j), IDs: a.IDs, Scores: a.Scores,
 			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
+			Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon,
 		}
 		if names != nil && o.rows == nil {
 			r.Names = make([]string, len(a.IDs))
 			for i, id := range a.IDs {
 				r.Names[i] = names[id]
+			}
+		}
+		if o.ids != nil {
+			r.IDs = make([]int64, len(a.IDs))
+			for i, row := range a.IDs {
+				r.IDs[i] = o.ids[row]
 			}
 		}
 		if o.isAssembled() {

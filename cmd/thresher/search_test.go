@@ -59,7 +59,7 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 	var first []dataset.Result
 	for _, name := range formats() {
 		out := filepath.Join(dir, name)
-		s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k7", "--out", out, "--chunk", "10", "--json"))
+		s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k7", "--out", out, "--chunk", "10", "--json"))
 		if s.Atoms != 300 || s.Dimension != 48 || s.Queries != 25 || s.K != 7 || s.Pulls <= 0 || s.Saving <= 0 ||
 			s.Threads < 1 || s.Backend != "cpu" || s.Delta != .01 || s.SearchSeconds <= 0 || s.QueriesPerSecond <= 0 {
 			t.Errorf("%s: summary %+v", name, s)
@@ -79,14 +79,14 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 		if exists(out+".progress") || exists(out+".spool") {
 			t.Errorf("%s: left its progress or its spool behind", name)
 		}
-		v := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out)
+		v := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out)
 		v.wantCode(t, exitOK)
 	}
 }
 
 func TestSummaryForPeople(t *testing.T) {
 	dir := t.TempDir()
-	r := thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 200, 500), "--queries", vectorFile(t, dir, "q.npy", 2, 5, 500),
+	r := thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 200, 500), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 5, 500),
 		"--method", "strict", "--out", filepath.Join(dir, "r.npz"))
 	r.wantCode(t, exitOK)
 	for _, part := range []string{"200 x 500", "queries/s", "saving", "strict", "probability at most 0.01", "load", "build", "search", "r.npz"} {
@@ -103,9 +103,9 @@ func TestSearchToStdout(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 90, 24), vectorFile(t, dir, "q.npy", 2, 11, 24)
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", out).wantCode(t, exitOK)
 	for _, args := range [][]string{{}, {"--out", "-"}, {"--chunk", "2"}} {
-		r := thresher(t, append([]string{"search", "--atoms", atoms, "--queries", queries}, args...)...)
+		r := thresher(t, append([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries}, args...)...)
 		r.wantCode(t, exitOK)
 		if r.out != string(readFile(t, out)) {
 			t.Errorf("%v: stdout is not what the file holds", args)
@@ -118,7 +118,7 @@ func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 400, 64), vectorFile(t, dir, "q.npy", 2, 30, 64)
 	var want string
 	for _, args := range [][]string{{}, {"--chunk", "1"}, {"--chunk", "7"}, {"--threads", "3"}, {"--threads", "1", "--chunk", "29"}} {
-		r := thresher(t, append([]string{"search", "--method", "adaptive", "--atoms", atoms, "--queries", queries}, args...)...)
+		r := thresher(t, append([]string{"search", "--method", "adaptive", "--atoms", atoms, "--metric", "ip", "--queries", queries}, args...)...)
 		r.wantCode(t, exitOK)
 		if want == "" {
 			want = r.out
@@ -132,19 +132,19 @@ func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
 func TestStdinIsSpooled(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 16), vectorFile(t, dir, "q.npy", 2, 4, 16)
-	want := thresher(t, "search", "--atoms", atoms, "--queries", queries)
+	want := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries)
 	want.wantCode(t, exitOK)
 	for flag, path := range map[string]string{"--atoms": atoms, "--queries": queries} {
-		args := []string{"search", "--atoms", atoms, "--queries", queries, flag, "-"}
+		args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, flag, "-"}
 		r := thresherWith(t, context.Background(), string(readFile(t, path)), args...)
 		r.wantCode(t, exitOK)
 		if r.out != want.out {
 			t.Errorf("%s -: other answers than from a file", flag)
 		}
 	}
-	bad := thresherWith(t, context.Background(), "[1,2\n", "search", "--atoms", atoms, "--queries", "-")
+	bad := thresherWith(t, context.Background(), "[1,2\n", "search", "--atoms", atoms, "--metric", "ip", "--queries", "-")
 	bad.wantError(t, "standard input")
-	thresherWith(t, context.Background(), "", "search", "--atoms", atoms, "--queries", "-").wantError(t, "standard input", "empty")
+	thresherWith(t, context.Background(), "", "search", "--atoms", atoms, "--metric", "ip", "--queries", "-").wantError(t, "standard input", "empty")
 }
 
 func TestExcludeSelf(t *testing.T) {
@@ -163,9 +163,9 @@ func TestExcludeSelf(t *testing.T) {
 	r.wantCode(t, exitWrong)
 
 	other := vectorFile(t, dir, "q.npy", 2, 80, 20)
-	thresher(t, "search", "--atoms", atoms, "--queries", other, "--exclude-self").wantError(t, "--exclude-self", "query 0", "atom 0")
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", other, "--exclude-self").wantError(t, "--exclude-self", "query 0", "atom 0")
 	more := vectorFile(t, dir, "m.npy", 1, 81, 20)
-	thresher(t, "search", "--atoms", atoms, "--queries", more, "--exclude-self").wantError(t, "81 queries", "80 atoms")
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", more, "--exclude-self").wantError(t, "81 queries", "80 atoms")
 }
 
 func TestLeastScore(t *testing.T) {
@@ -173,20 +173,20 @@ func TestLeastScore(t *testing.T) {
 	atoms := writeFile(t, dir, "a.jsonl", []byte("[1]\n[4]\n[2]\n[3]\n"))
 	queries := writeFile(t, dir, "q.jsonl", []byte("[1]\n[-1]\n"))
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", out).wantCode(t, exitOK)
 	got := answersOf(t, out)
 	if !slices.Equal(got[0].IDs, []int64{1, 3, 2}) || len(got[1].IDs) != 0 {
 		t.Errorf("answers %v and %v, want [1 3 2] and none", got[0].IDs, got[1].IDs)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--answers", out).wantCode(t, exitOK)
-	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--min-score", "0.5", "--answers", out).wantCode(t, exitWrong)
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).wantError(t, "-k")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "0.5", "--answers", out).wantCode(t, exitWrong)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).wantError(t, "-k")
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
 
 	ranged := filepath.Join(dir, "r.ibin")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--out", ranged).wantCode(t, exitOK)
-	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--answers", ranged).wantCode(t, exitOK)
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.neighbors.ibin")).wantError(t, "-k")
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", ranged).wantCode(t, exitOK)
+	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", ranged).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.neighbors.ibin")).wantError(t, "-k")
 }
 
 func TestIDsBecomeNames(t *testing.T) {
@@ -195,21 +195,21 @@ func TestIDsBecomeNames(t *testing.T) {
 	queries := writeFile(t, dir, "q.jsonl", []byte("[0,1]\n"))
 	for _, name := range []string{"r.jsonl", "r.parquet"} {
 		out := filepath.Join(dir, name)
-		thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k2", "--ids", "isbn", "--out", out).wantCode(t, exitOK)
+		thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k2", "--ids", "isbn", "--out", out).wantCode(t, exitOK)
 		got := answersOf(t, out)[0]
 		if !slices.Equal(got.Names, []string{"y-2", "x-1"}) || !slices.Equal(got.IDs, []int64{1, 0}) {
 			t.Errorf("%s: names %q, ids %v", name, got.Names, got.IDs)
 		}
 	}
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--ids", "ean").wantError(t, "ean")
-	thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 3, 2), "--queries", queries, "--ids", "isbn").wantError(t, "isbn")
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--ids", "ean").wantError(t, "ean")
+	thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 3, 2), "--metric", "ip", "--queries", queries, "--ids", "isbn").wantError(t, "isbn")
 }
 
 func TestCertificatesBesideAnswers(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	out, certs := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
-	args := []string{"search", "--atoms", atoms, "--queries", queries, "--method", "exact", "--out", out, "--certificates", certs}
+	args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--out", out, "--certificates", certs}
 	thresher(t, args...).wantCode(t, exitOK)
 	lines := bytes.Split(bytes.TrimSpace(readFile(t, certs)), []byte("\n"))
 	if len(lines) != 12 {
@@ -224,7 +224,7 @@ func TestCertificatesBesideAnswers(t *testing.T) {
 			t.Errorf("certificate %d: %s (%v)", j, line, err)
 		}
 	}
-	r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--certificates", certs)
+	r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--certificates", certs)
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.out, "exact") {
 		t.Error(r.out)
@@ -260,8 +260,8 @@ func TestEveryMethodAnswers(t *testing.T) {
 	for _, m := range choices()["method"] {
 		t.Run(m, func(t *testing.T) {
 			out := filepath.Join(dir, m+".jsonl")
-			thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", m, "--out", out).wantCode(t, exitOK)
-			thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
+			thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--out", out).wantCode(t, exitOK)
+			thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
 		})
 	}
 }
@@ -269,19 +269,19 @@ func TestEveryMethodAnswers(t *testing.T) {
 func TestCutK(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 6, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
-	s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k50", "--json", "--out", filepath.Join(dir, "r.npz")))
+	s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--json", "--out", filepath.Join(dir, "r.npz")))
 	if s.K != 6 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "50") {
 		t.Errorf("summary %+v", s)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
 	for _, k := range []string{"-k6", "-k5"} {
 		out := filepath.Join(dir, k+".npz")
-		s = summaryOf(t, thresher(t, "search", "--atoms", atoms, "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
+		s = summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
 		if s.K != 5 || (len(s.Warnings) == 1) != (k == "-k6") || len(answersOf(t, out)[0].IDs) != 5 {
 			t.Errorf("%s of the 5 other atoms: summary %+v", k, s)
 		}
 	}
-	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k50")
+	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50")
 	if !strings.Contains(r.err, "warning") {
 		t.Errorf("no warning in the summary:\n%s", r.err)
 	}
@@ -302,7 +302,7 @@ func TestDeadline(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 500, 64), vectorFile(t, dir, "q.npy", 2, 60, 64)
 	out := filepath.Join(dir, "r.jsonl")
-	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
+	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
 	r.wantCode(t, exitDeadline)
 	var s summary
 	if err := json.Unmarshal([]byte(r.out), &s); err != nil || s.Partial != 60 || s.Queries != 60 {
@@ -320,7 +320,7 @@ func TestDeadline(t *testing.T) {
 		}
 	}
 	// The open bound must hold, and an answer with a wrong one is refused.
-	verify := []string{"verify", "--atoms", atoms, "--queries", queries, "-k10", "--answers", out}
+	verify := []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", out}
 	v := thresher(t, verify...)
 	v.wantCode(t, exitOK)
 	if !strings.Contains(v.out, "60, held to their open bound") {
@@ -331,19 +331,19 @@ func TestDeadline(t *testing.T) {
 	verify[len(verify)-1] = filepath.Join(dir, "lied.jsonl")
 	thresher(t, append(verify, "--strict-delta")...).wantCode(t, exitWrong)
 
-	// Only .jsonl contains certificates; without them an interrupted answer looks malformed,
-	// so verify says where to find them.
+	// Only .jsonl contains certificates; without its open bound a stopped answer is malformed, and
+	// verify says where to find it.
 	matrix, certificates := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).wantCode(t, exitDeadline)
-	bare := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "-k10", "--answers", matrix)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).wantCode(t, exitDeadline)
+	bare := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix)
 	bare.wantCode(t, exitWrong)
-	if !strings.Contains(bare.err, "60 of them too short") || !strings.Contains(bare.err, "--certificates") {
+	if !strings.Contains(bare.err, "60 are of searches that were stopped") || !strings.Contains(bare.err, "--certificates") {
 		t.Error(bare.err)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).wantCode(t, exitOK)
+	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).wantCode(t, exitOK)
 
 	far := filepath.Join(dir, "far.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--deadline", "10m", "--out", far).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--deadline", "10m", "--out", far).wantCode(t, exitOK)
 }
 
 func TestInterruptedBeforeItBegins(t *testing.T) {
@@ -351,9 +351,9 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 50, 8), vectorFile(t, dir, "q.npy", 2, 6, 8)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := thresherWith(t, ctx, "", "search", "--atoms", atoms, "--queries", queries, "--out", filepath.Join(dir, "r.npz"))
+	r := thresherWith(t, ctx, "", "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, "r.npz"))
 	r.wantCode(t, exitInterrupted)
-	r = thresherWith(t, ctx, "", "verify", "--atoms", atoms, "--queries", queries, "--answers", "none")
+	r = thresherWith(t, ctx, "", "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", "none")
 	if r.code == exitOK {
 		t.Error("an interrupted verify reports success")
 	}
@@ -364,7 +364,7 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 func TestInterruptedChunkIsNotKept(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	backend := cpu.New(cpu.Options{Threads: 1})
-	c, err := collection.Build(ctx, gaussian(1, 500*64), 64, nil)
+	c, err := collection.Build(ctx, gaussian(1, 500*64), 64, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func TestDiskFull(t *testing.T) {
 	defer full.Close()
 	dir := t.TempDir()
 	var errs bytes.Buffer
-	code := run(context.Background(), []string{"search", "--atoms", vectorFile(t, dir, "a.npy", 1, 50, 8), "--queries", vectorFile(t, dir, "q.npy", 2, 6, 8)},
+	code := run(context.Background(), []string{"search", "--atoms", vectorFile(t, dir, "a.npy", 1, 50, 8), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 6, 8)},
 		strings.NewReader(""), full, &errs)
 	if code != exitInput || !strings.Contains(errs.String(), "no space left") || strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("exit code %d, stderr %s", code, errs.String())

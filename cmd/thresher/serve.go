@@ -46,8 +46,9 @@ certificate.`,
 	return cmd
 }
 
-// closeWait bounds the time to close the server after it stopped serving.
-const closeWait = 30 * time.Second
+// closeWait bounds the time to close the server after it stopped serving, and so, together with the
+// limit of draining, the time from SIGTERM to the end of the process, whatever still runs.
+const closeWait = 9 * time.Second
 
 // traceWait bounds the time to export the last traces.
 const traceWait = 5 * time.Second
@@ -68,7 +69,11 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, pool.close()) }()
+	defer func() {
+		if !errors.Is(err, service.ErrRunning) { // which may use the backends for ever
+			err = errors.Join(err, pool.close())
+		}
+	}()
 	for _, s := range unusedGPUs(pool.unused) {
 		a.log.Warn("a GPU is not used", "reason", s)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"thresher/cmd/thresher/internal/corpus"
+	"thresher/collection"
 	"thresher/service"
 	"thresher/service/catalog"
 )
@@ -30,7 +31,7 @@ func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made 
 	}
 	if _, err := s.Catalog().Get(demoName); err != nil {
 		src := catalog.Source{Rows: d.rows, Dim: demoDim, IDs: &catalog.Keys{Names: d.names}}
-		if _, err := s.Catalog().Create(ctx, demoName, src, catalog.CreateOptions{Drawn: true}, ""); err != nil {
+		if _, err := s.Catalog().Create(ctx, demoName, src, catalog.CreateOptions{Metric: collection.InnerProduct.String(), Drawn: true}, ""); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 	}

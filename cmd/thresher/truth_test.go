@@ -31,7 +31,7 @@ func TestTruth(t *testing.T) {
 	for _, method := range []string{"", "exact"} {
 		for _, name := range formats() {
 			out, k := filepath.Join(dir, method+name), 100
-			args := []string{"truth", "--atoms", atoms, "--queries", queries, "--out", out, "--json", "--chunk", "4"}
+			args := []string{"truth", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", out, "--json", "--chunk", "4"}
 			if method != "" {
 				k = 99 // between twins
 				args = append(args, "--method", method, "-k99")
@@ -45,7 +45,7 @@ func TestTruth(t *testing.T) {
 					t.Errorf("%s, query %d (-want +got):\n%s", name, j, diff)
 				}
 			}
-			thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--guarantee", "exact", "--answers", out).wantCode(t, exitOK)
+			thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--guarantee", "exact", "--answers", out).wantCode(t, exitOK)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestTruthRefuses(t *testing.T) {
 		{"ids alone without k", []string{"--out", "gt.neighbors.ibin", "--min-score", "1"}, []string{"gt.neighbors.ibin", "varying length"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{"truth", "--atoms", atoms, "--queries", atoms}, c.args...)
+			args := append([]string{"truth", "--atoms", atoms, "--metric", "ip", "--queries", atoms}, c.args...)
 			for i, a := range args {
 				if strings.HasPrefix(a, "gt.") {
 					args[i] = filepath.Join(dir, a)
@@ -141,7 +141,7 @@ func TestTruthResumes(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 120, 40), vectorFile(t, dir, "q.npy", 2, 2000, 40)
 	args := func(out string) []string {
 		out = filepath.Join(dir, out)
-		return []string{"truth", "--atoms", atoms, "--queries", queries, "-k7", "--out", out + ".ivecs", "--scores", out + ".fvecs"}
+		return []string{"truth", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k7", "--out", out + ".ivecs", "--scores", out + ".fvecs"}
 	}
 	thresherWith(t, t.Context(), string(readFile(t, queries)), append(args("whole"), "--queries", "-")...).wantCode(t, exitOK)
 	cmd := child(t, func(p *os.Process) { p.Kill() }, args("out")...)

@@ -35,7 +35,7 @@ type verifyFlags struct {
 func newVerifyCommand(a *app) *cobra.Command {
 	f := &verifyFlags{}
 	cmd := &cobra.Command{
-		Use:   "verify --atoms FILE --queries FILE --answers FILE",
+		Use:   "verify --atoms FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Recompute answers exactly and report wrong ones",
 		Long: `Recompute answers in float64 and report the wrong ones.
 
@@ -43,7 +43,7 @@ An answer is wrong if one of the k best atoms is missing that scores more than a
 returned, plus epsilon and the rounding error of float64 sums; with l2, one that is
 nearer by more than epsilon and (3d+48) 2^-53 of the squared distance. So each rank has
 the score of the true rank, less epsilon. Certificates of boundedme promise less: no
-atom returned scores below the k-th best, less epsilon; the report says which rule was
+atom returned scores below the k-th best, less epsilon; the report says which criterion was
 used. An answer is malformed if its length is wrong, if an atom does not exist, is
 repeated or is the query itself, or if a score is not the atom's. A partial answer, cut
 short by a deadline, is checked against its open bound, and malformed without one.
@@ -117,7 +117,7 @@ func (f *verifyFlags) check() error {
 		return fmt.Errorf("verify: -k %d is negative", f.k)
 	}
 	if err := (&verify.Bar{Require: batch.Guarantee(f.require)}).Check(); err != nil {
-		return fmt.Errorf("verify: --require: %w", err)
+		return fmt.Errorf("verify: --%w", err)
 	}
 	switch batch.Guarantee(f.guarantee) {
 	case "", batch.GuaranteeExact, batch.GuaranteeCertain, batch.GuaranteeProbabilistic, batch.GuaranteeHeuristic:
@@ -162,7 +162,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer in.remove()
-	queries, err := in.openQueries(f.queriesColumn, f.columns()...)
+	queries, err := in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
 		return err
 	}
@@ -190,6 +190,15 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer closeAtoms()
+	if err := v.atoms.useIntegers(f.integers); err != nil {
+		return err
+	}
+	err = a.decideIntegers(ctx, &answered{answers: v.in, ids: &v.atoms, n: v.n, dim: v.dim, oracle: func() (*verify.Oracle, error) { return v.oracle, nil }, queries: func() (dataset.Reader, error) {
+		return in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
+	}})
+	if err != nil {
+		return err
+	}
 	if err := v.survey(ctx); err != nil {
 		return err
 	}
@@ -212,7 +221,10 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 
 // loadOracle reads the atoms, as given, into the oracle.
 func (v *verification) loadOracle(ctx context.Context, in input, dim int, queries input) (func() error, error) {
-	metric, err := collection.ParseMetric(v.config.Metric)
+	metric, err := in.metric(v.config.Metric)
+	if err == nil && in.isCollection() {
+		err = v.agree(in, map[string]string{"metric": metric.String()})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -228,9 +240,9 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		if err != nil {
 			return nil, err
 		}
-		rows, have, metric, free = c.Rows, c.Dim, c.Metric, c.Close
+		rows, have, free = c.Rows, c.Dim, c.Close
 	} else {
-		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true})
+		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Except: v.flags.columns()})
 		if err != nil {
 			return nil, in.named(err)
 		}
@@ -294,13 +306,14 @@ func (v *verification) check(ctx context.Context, src *queryChunks) error {
 	}
 	defer r.close()
 	v.answers = r
-	v.report.bare, v.report.guarantee = v.certified == 0, v.flags.guarantee
+	v.report.bare, v.report.flag = v.certified == 0, v.flags.guarantee != ""
 	v.setTerms()
 	found, err := tasks.Verify(ctx, v.oracle, v.claims(ctx, src), nil)
 	if err != nil {
 		return err
 	}
 	found.K, found.Metric = v.k, v.metric.String()
+	v.report.stating = r.stating
 	v.report.VerifySummary = found
 	return nil
 }

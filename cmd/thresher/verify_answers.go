@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type answerReader struct {
 	// otherwise is used for answers without a certificate.
 	otherwise batch.Certificate
 	certified bool // the latest answer has a certificate
+	stating   bool // the file states a guarantee of answers
 	at        int64
 }
 
@@ -47,21 +49,30 @@ func (v *verification) openAnswers() (*answerReader, error) {
 // assumed is the certificate of answers without one, as far as flags say; an empty guarantee is what the file
 // states.
 func (v *verification) assumed() batch.Certificate {
-	c := batch.Certificate{Guarantee: batch.Guarantee(v.flags.guarantee), Epsilon: v.config.Epsilon}
-	if c.Guarantee != batch.GuaranteeExact && c.Guarantee != batch.GuaranteeCertain {
-		c.Delta = v.config.Delta
-	}
-	return c
+	return batch.Certificate{Guarantee: batch.Guarantee(v.flags.guarantee), Delta: v.config.Delta, Epsilon: v.config.Epsilon}
 }
 
 // stated returns the certificate of an answer without one.
 func (r *answerReader) stated(res *dataset.Result) batch.Certificate {
 	c := r.otherwise
-	if c.Guarantee != "" {
-		c.Exact = res.Exact
+	switch {
+	case c.Guarantee != "":
+	case res.Guarantee != "":
+		r.stating = true
+		c.Guarantee = batch.Guarantee(res.Guarantee)
+		c.Delta, c.Epsilon = cmp.Or(res.Delta, c.Delta), cmp.Or(res.Epsilon, c.Epsilon)
+	default:
+		c.Guarantee = batch.GuaranteeExact
+	}
+	if res.Partial { // without an open bound
+		c.StoppedBy = batch.Deadline
 		return c
 	}
-	return batch.Certificate{Guarantee: batch.GuaranteeExact, Exact: true}
+	c.Exact = res.Exact
+	if c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain {
+		c.Delta = 0
+	}
+	return c
 }
 
 func (r *answerReader) close() {

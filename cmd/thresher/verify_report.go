@@ -15,9 +15,10 @@ type verifyReport struct {
 	Queries int64 `json:"queries"` // in the answers
 	*tasks.VerifySummary
 
-	kColumn   string // has the k of each query; "" if it is K
-	bare      bool   // the answers have no certificates
-	guarantee string // of such answers, by the flag; "" for what their file states
+	kColumn string // has the k of each query; "" if it is K
+	bare    bool   // the answers have no certificates
+	flag    bool   // and a flag says what their guarantee is
+	stating bool   // their file does
 }
 
 // verdict returns the error that sets the exit code.
@@ -25,6 +26,10 @@ func (r *verifyReport) verdict(strict bool) error {
 	if r.Malformed > 0 && r.Short > 0 && r.bare {
 		return fmt.Errorf("%d of %d answers are malformed, %d of them too short; if a deadline cut the search short, --certificates says so",
 			r.Malformed, r.Checked, r.Short)
+	}
+	if r.Malformed > 0 && r.Partial > 0 && r.bare {
+		return fmt.Errorf("%d of %d answers are malformed, %d are of searches that were stopped; their open bounds are in the file of search --certificates",
+			r.Malformed, r.Checked, r.Partial)
 	}
 	return r.Verdict(strict)
 }
@@ -37,8 +42,8 @@ func (r *verifyReport) print(w io.Writer) error {
 	if granted := r.Granted.String(); granted != "" {
 		t.row("granted", granted)
 	}
-	for _, rule := range r.RulesUsed() {
-		t.row("rule", rule)
+	for _, criterion := range r.CriteriaUsed() {
+		t.row("criterion", criterion)
 	}
 	t.row("wrong", r.Wrong)
 	if r.Exceeding > 0 {
@@ -70,8 +75,10 @@ func (r *verifyReport) origin() string {
 	switch {
 	case !r.bare:
 		return ""
-	case r.guarantee != "":
+	case r.flag:
 		return ", by --guarantee"
+	case r.stating:
+		return ", by their file"
 	}
 	return ", as their file says nothing else"
 }

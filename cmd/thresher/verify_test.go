@@ -34,7 +34,7 @@ func searched(t *testing.T, dir string) (atoms, queries, answers string) {
 	t.Helper()
 	atoms, queries = vectorFile(t, dir, "a.npy", 1, 60, 12), vectorFile(t, dir, "q.npy", 2, 200, 12)
 	answers = filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", answers).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "exact", "--out", answers).wantCode(t, exitOK)
 	return atoms, queries, answers
 }
 
@@ -65,7 +65,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 					c.change(r)
 				}
 			})
-			r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", bad)
+			r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", bad)
 			r.wantCode(t, exitWrong)
 			if !strings.Contains(r.out, c.want) || !strings.Contains(r.out, "query 17") || !strings.Contains(r.err, "1 of 200 answers are malformed") {
 				t.Errorf("stdout %s\nstderr %s", r.out, r.err)
@@ -78,7 +78,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 func worsen(t *testing.T, atoms, queries, answers, to string, every int) string {
 	t.Helper()
 	more := filepath.Join(filepath.Dir(to), "more.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k4", "--method", "exact", "--out", more, "--force").wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k4", "--method", "exact", "--out", more, "--force").wantCode(t, exitOK)
 	longer := answersOf(t, more)
 	return rewrite(t, answers, to, func(j int, r *dataset.Result) {
 		if j%every == 0 {
@@ -93,7 +93,7 @@ func TestVerifyJudgesByTheGuarantee(t *testing.T) {
 	sure := worsen(t, atoms, queries, answers, filepath.Join(dir, "sure.jsonl"), 100) // 2 of 200 wrong
 	bare := func(to string, every int) string {
 		from := worsen(t, atoms, queries, answers, filepath.Join(dir, "x.jsonl"), every)
-		return rewrite(t, from, filepath.Join(dir, to), func(_ int, r *dataset.Result) { r.Certificate, r.Exact = nil, false })
+		return rewrite(t, from, filepath.Join(dir, to), func(_ int, r *dataset.Result) { r.Certificate, r.Guarantee, r.Exact = nil, "", false })
 	}
 	few, many := bare("few.jsonl", 100), bare("many.jsonl", 4)
 	chance := []string{"--guarantee", "probabilistic"}
@@ -118,7 +118,7 @@ func TestVerifyJudgesByTheGuarantee(t *testing.T) {
 		{"no promise at all", many, []string{"--guarantee", "heuristic", "--strict-delta"}, exitOK, "heuristic"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := thresher(t, append([]string{"verify", "--atoms", atoms, "--queries", queries, "--answers", c.answers}, c.args...)...)
+			r := thresher(t, append([]string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers}, c.args...)...)
 			r.wantCode(t, c.code)
 			if !strings.Contains(r.out, c.want) {
 				t.Errorf("report lacks %q:\n%s", c.want, r.out)
@@ -153,6 +153,33 @@ func TestVerifyLowersWhatIsGranted(t *testing.T) {
 	}
 }
 
+// TestVerifyFilesThatState: an npz or Parquet file states the guarantee, delta and gap of its answers.
+func TestVerifyFilesThatState(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 40), vectorFile(t, dir, "q.npy", 2, 20, 40)
+	certificates := filepath.Join(dir, "c.jsonl")
+	for _, name := range []string{"r.npz", "r.parquet"} {
+		out := filepath.Join(dir, name)
+		thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k2", "--basis", "raw", "--method", "strict",
+			"--delta", ".003", "--epsilon", "3", "--out", out, "--certificates", certificates, "--force").wantCode(t, exitOK)
+		for _, c := range []struct {
+			args []string
+			code int
+			want string
+		}{
+			{nil, exitOK, "by their file"},
+			{nil, exitOK, "epsilon up to 3 (20 answers)"},
+			{[]string{"--epsilon", "2"}, exitWrong, "grants epsilon 3 where at most 2 is allowed"},
+			{[]string{"--certificates", certificates}, exitOK, "probabilistic (order)"},
+		} {
+			r := thresher(t, append([]string{"verify", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", out}, c.args...)...)
+			if r.wantCode(t, c.code); !strings.Contains(r.out, c.want) {
+				t.Errorf("%s %v: no %q:\n%s", name, c.args, c.want, r.out)
+			}
+		}
+	}
+}
+
 // TestVerifyFindsWhatTiesHide: copies of one row do not stand for better rows.
 func TestVerifyFindsWhatTiesHide(t *testing.T) {
 	dir := t.TempDir()
@@ -175,7 +202,7 @@ func TestVerifyReportAsJSON(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
 	bad := worsen(t, atoms, queries, answers, filepath.Join(dir, "bad.jsonl"), 50)
-	r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", bad, "--json")
+	r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", bad, "--json")
 	r.wantCode(t, exitWrong)
 	var v verifyReport
 	if err := json.Unmarshal([]byte(r.out), &v); err != nil {
@@ -191,7 +218,7 @@ func TestVerifySample(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries, answers := searched(t, dir)
 	checked := func(args ...string) verifyReport {
-		r := thresher(t, append([]string{"verify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--json"}, args...)...)
+		r := thresher(t, append([]string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--json"}, args...)...)
 		r.wantCode(t, exitOK)
 		var v verifyReport
 		if err := json.Unmarshal([]byte(r.out), &v); err != nil {
@@ -235,7 +262,7 @@ func TestVerifyCountsMustAgree(t *testing.T) {
 	atoms, _, answers := searched(t, dir)
 	fewer, more := vectorFile(t, dir, "fewer.npy", 2, 150, 12), vectorFile(t, dir, "more.npy", 2, 250, 12)
 	for queries, want := range map[string]string{fewer: "200 answers for the 150 queries of ", more: "200 answers for the 250 queries of "} {
-		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--chunk", "64").wantError(t, want+queries)
+		thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--chunk", "64").wantError(t, want+queries)
 	}
 }
 
@@ -244,7 +271,7 @@ func TestVerifyNamesTheLaw(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 3, 40)
 	answers := filepath.Join(dir, "r.jsonl")
-	r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "-k1", "--basis", "raw", "--method", "strict", "--out", answers)
+	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k1", "--basis", "raw", "--method", "strict", "--out", answers)
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.err, "probabilistic (order): each wrong") {
 		t.Errorf("the summary does not name the law:\n%s", r.err)
@@ -253,7 +280,7 @@ func TestVerifyNamesTheLaw(t *testing.T) {
 		r.Certificate = bytes.Replace(r.Certificate, []byte(`"law":"order",`), nil, 1)
 	})
 	for path, want := range map[string]string{answers: "probabilistic (order)\n", former: "probabilistic\n"} {
-		r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", path)
+		r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", path)
 		r.wantCode(t, exitOK)
 		if !strings.Contains(r.out, want) {
 			t.Errorf("%s: not %q:\n%s", filepath.Base(path), want, r.out)
@@ -282,11 +309,11 @@ func TestVerifyBadInput(t *testing.T) {
 		{atoms, queries, file("v.jsonl", `{"query":0,"ids":[],"scores":[]}`+"\n"), []string{"v.jsonl", "-k"}},
 	} {
 		t.Run(filepath.Base(c.answers), func(t *testing.T) {
-			thresher(t, "verify", "--atoms", c.atoms, "--queries", c.queries, "--answers", c.answers).wantError(t, c.want...)
+			thresher(t, "verify", "--atoms", c.atoms, "--metric", "ip", "--queries", c.queries, "--answers", c.answers).wantError(t, c.want...)
 		})
 	}
 	short := file("c.jsonl", `{"query":0,"certificate":{"guarantee":"exact"}}`+"\n")
-	r := thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", answers, "--certificates", short)
+	r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--certificates", short)
 	r.wantError(t, "c.jsonl", "query 1")
 }
 
@@ -304,7 +331,7 @@ func TestVerifyOnCollections(t *testing.T) {
 		}
 	}
 	// Squared distances are not inner products.
-	thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", out).wantCode(t, exitWrong)
+	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out).wantCode(t, exitWrong)
 }
 
 // TestVerifyEpsilonOfDistances: a gap between squared distances is twice that between search
@@ -342,7 +369,7 @@ func TestVerifyForeignMatrices(t *testing.T) {
 		answers string
 		code    int
 	}{{npy("good.npy", 0), exitOK}, {npy("bad.npy", 60), exitWrong}} {
-		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--answers", c.answers, "--guarantee", "exact").wantCode(t, c.code)
+		thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact").wantCode(t, c.code)
 	}
 }
 
@@ -355,7 +382,7 @@ func TestVerifyNamedAtoms(t *testing.T) {
 	twins := writeFile(t, dir, "t.jsonl", []byte(`{"id":"a","v":[3,1]}`+"\n"+`{"id":"a","v":[2,4]}`+"\n"))
 	bare := writeFile(t, dir, "bare.jsonl", []byte("[3,1]\n[2,4]\n[1,2]\n"))
 	built := filepath.Join(dir, "a.thresher")
-	thresher(t, "build", "--atoms", atoms, "--out", built).wantCode(t, exitOK)
+	thresher(t, "build", "--atoms", atoms, "--metric", "ip", "--out", built).wantCode(t, exitOK)
 	qdrant := func(ids ...string) string {
 		text := `{"result":[[{"id":` + ids[0] + `,"score":3},{"id":` + ids[1] + `,"score":2}],[{"id":` + ids[2] + `,"score":4},{"id":` + ids[3] + `,"score":2}]]}`
 		return writeFile(t, dir, strings.ReplaceAll(strings.Join(ids, ""), `"`, "_")+".json", []byte(text))
@@ -385,7 +412,7 @@ func TestVerifyNamedAtoms(t *testing.T) {
 		{"a query missing", atoms, writeFile(t, dir, "m.csv", []byte("query,id\n1,a\n")), nil, exitInput, "without gaps"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			args := []string{"verify", "--atoms", c.atoms, "--queries", queries, "--answers", c.answers, "--guarantee", "exact"}
+			args := []string{"verify", "--atoms", c.atoms, "--metric", "ip", "--queries", queries, "--answers", c.answers, "--guarantee", "exact"}
 			r := thresher(t, append(args, c.args...)...)
 			r.wantCode(t, c.code)
 			if !strings.Contains(r.out+r.err, c.want) {
@@ -410,14 +437,14 @@ func TestVerifyExcludesSelf(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 60, 12)
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--queries", atoms, "--exclude-self", "-k3", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "-k3", "--out", out).wantCode(t, exitOK)
 	selfish := rewrite(t, out, filepath.Join(dir, "selfish.jsonl"), func(j int, r *dataset.Result) {
 		if j == 40 {
 			r.IDs[0], r.Scores = 40, nil
 		}
 	})
 	for _, args := range [][]string{{"--chunk", "7"}, {"--chunk", "7", "--sample", "59"}} {
-		args = append([]string{"verify", "--atoms", atoms, "--queries", atoms, "--exclude-self", "--ignore-scores"}, args...)
+		args = append([]string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "--ignore-scores"}, args...)
 		thresher(t, append(args, "--answers", out)...).wantCode(t, exitOK)
 		r := thresher(t, append(args, "--answers", selfish)...)
 		if r.wantCode(t, exitWrong); !strings.Contains(r.out, "query 40: atom 40 at rank 1 is the query itself") {

@@ -17,7 +17,7 @@ import (
 // is the CPU, and the worker says why, of each collection and of what there is to ask for.
 func TestBackendOfWorker(t *testing.T) {
 	needEmulator(t)
-	c, err := collection.Build(t.Context(), gaussian(1, 3000*128), 128, &collection.Options{Seed: 1})
+	c, err := collection.Build(t.Context(), gaussian(1, 3000*128), 128, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

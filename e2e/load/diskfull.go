@@ -192,7 +192,7 @@ func (f *full) build(ctx context.Context) error {
 	const rows, dim = 4000, 64 // 1 MB, and more when built
 	first, more := gaussian(500, dim, 1), gaussian(rows, dim, 2)
 	put := func(name string, m *matrix) (*answer, error) {
-		return f.call(ctx, "PUT", "/v1/collections/"+name+"?wait=true", m.body(""))
+		return f.call(ctx, "PUT", "/v1/collections/"+name+"?metric=ip&wait=true", m.body(""))
 	}
 	got, err := put("kept", first)
 	if err != nil {

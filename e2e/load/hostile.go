@@ -148,7 +148,7 @@ const (
 
 // fill creates a collection.
 func (h *hostile) fill(ctx context.Context) error {
-	got, err := h.call(ctx, "PUT", "/v1/collections/"+hostName+"?wait=true", gaussian(hostRows, hostDim, 1).body(""))
+	got, err := h.call(ctx, "PUT", "/v1/collections/"+hostName+"?metric=ip&wait=true", gaussian(hostRows, hostDim, 1).body(""))
 	if err != nil {
 		return err
 	}

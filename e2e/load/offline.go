@@ -83,7 +83,7 @@ func requestLines(queries *matrix, options map[string]any, salt int) []byte {
 // prepare makes the collection, uploads the inputs, and has the undisturbed server answer each
 // of them.
 func (b *offline) prepare(ctx context.Context, a *api) error {
-	got, err := a.call(ctx, "PUT", "/v1/collections/"+baseName+"?wait=true", gaussian(3000, 32, 7).body(""))
+	got, err := a.call(ctx, "PUT", "/v1/collections/"+baseName+"?metric=ip&wait=true", gaussian(3000, 32, 7).body(""))
 	if err != nil {
 		return err
 	}

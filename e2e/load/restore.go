@@ -120,7 +120,7 @@ func (d *restore) stock(ctx context.Context) (live []string, err error) {
 	if err := put("POST", "/v1/collections/c1/rows?wait=true", 20, 200); err != nil {
 		return nil, err
 	}
-	if err := put("PUT", "/v1/collections/c3?wait=true", 90, 201); err != nil {
+	if err := put("PUT", "/v1/collections/c3?metric=ip&wait=true", 90, 201); err != nil {
 		return nil, err
 	}
 	if err := d.upload(ctx, s.api); err != nil {
@@ -177,7 +177,7 @@ func (d *restore) copyWhileServing(ctx context.Context, a *api) (copies []string
 func (d *restore) noise(ctx context.Context, a *api, seed uint64) error {
 	for n := seed; ctx.Err() == nil; n++ {
 		for _, b := range []*body{gaussian(30, restoreDim, n).body(""), nil} {
-			method, path := "PUT", "/v1/collections/noise?wait=true&replace=true"
+			method, path := "PUT", "/v1/collections/noise?metric=ip&wait=true&replace=true"
 			if b == nil {
 				method, path = "DELETE", "/v1/collections/noise"
 			}

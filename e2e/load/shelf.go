@@ -60,7 +60,7 @@ func (s *shelf) choose() *change {
 	switch at := s.r.IntN(10); {
 	case n == 0 || at == 0:
 		m := s.fresh(100 + s.r.IntN(1500))
-		c := &change{what: "collections created", method: "PUT", path: s.path(), body: m.body(key), after: rows{vectors: *m}}
+		c := &change{what: "collections created", method: "PUT", path: s.path() + "?metric=ip", body: m.body(key), after: rows{vectors: *m}}
 		if n > 0 {
 			c.what, c.path = "collections replaced", c.path+"?replace=true"
 		}

@@ -10,7 +10,7 @@ def hard_negatives(
     anchors: npt.NDArray[np.float32], corpus: npt.NDArray[np.float32], positives: npt.NDArray[np.int64], count: int
 ) -> thresher.Result:
     positive_scores = np.einsum("ij,ij->i", anchors, corpus[positives])
-    with thresher.Index(corpus) as index:
+    with thresher.Index(corpus, metric="ip") as index:
         return index.search(anchors, count, exclude=positives[:, np.newaxis], below=0.95 * positive_scores)
 
 

@@ -13,7 +13,7 @@ def right(vectors, queries):
 
 
 def found(queries, vectors):
-    return thresher.knn(queries, vectors, 5, method="certain")[1]
+    return thresher.knn(queries, vectors, 5, method="certain", metric="ip")[1]
 
 
 def test_torch(vectors, queries, right):

@@ -21,27 +21,27 @@ def poor(right, vectors, queries):
 
 
 def test_recall(right, poor, vectors, queries):
-    full = thresher.recall(right, vectors, queries)
+    full = thresher.recall(right, vectors, queries, metric="ip")
     assert full.recall == float(full) == 1 and full.complete == 30 and full.k == 5
-    less = thresher.recall(poor, vectors, queries)
+    less = thresher.recall(poor, vectors, queries, metric="ip")
     assert less.recall == pytest.approx(1 - 10 / 150) and less.complete == 20
     assert less.low <= less.recall <= less.high
     np.testing.assert_allclose(less.per_query, np.where(np.arange(30) % 3, 1, 0.8))
     assert less.missed(0).tolist() == [right[0, 0]] and less.missed(1).tolist() == []
     assert "recall     0.9333" in less.summary()
-    assert thresher.recall(poor[:, 1:], vectors, queries, 4).k == 4
+    assert thresher.recall(poor[:, 1:], vectors, queries, 4, metric="ip").k == 4
 
 
 def test_recall_checks_scores(right, vectors, queries):
     _, scores = best(queries, vectors, 5)
     stated = scores.astype(np.float32)
     stated[4, 2] += 1
-    report = thresher.recall(right, vectors, queries, scores=stated).report
+    report = thresher.recall(right, vectors, queries, scores=stated, metric="ip").report
     assert report["scores"]["wrong"] == 1 and report["scores"]["stated"] == 150
 
 
 def test_recall_of_a_result_and_padding(vectors, queries, right):
-    with thresher.Index(vectors, ids=np.arange(1500) + 100) as index:
+    with thresher.Index(vectors, ids=np.arange(1500) + 100, metric="ip") as index:
         assert thresher.recall(index.search(queries, 5, method="certain"), index, queries).recall == 1
         padded = np.where(np.arange(5) < 3, right + 100, -1)
         found = thresher.recall(padded, index, queries)
@@ -57,11 +57,11 @@ def test_recall_as_faiss_counts(vectors, queries):
     scores, ids = ivf.search(queries, 5)
     truth = faiss.knn(queries, vectors, 5, metric=faiss.METRIC_INNER_PRODUCT)[1]
     same = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(ids, truth, strict=True)])
-    assert thresher.recall(ids, vectors, queries, scores=scores).recall == pytest.approx(same)
+    assert thresher.recall(ids, vectors, queries, scores=scores, metric="ip").recall == pytest.approx(same)
 
 
 def test_certify(right, poor, vectors, queries):
-    proven = thresher.certify(poor, vectors, queries)
+    proven = thresher.certify(poor, vectors, queries, metric="ip")
     np.testing.assert_array_equal(proven.result.ids, right)
     assert proven.recall == pytest.approx(1 - 10 / 150) and proven.right == 20 and proven.missing == 10
     assert set(proven.result.certificates["guarantee"]) <= {"certain", "exact"}
@@ -96,7 +96,7 @@ def test_names_of_the_reports(right, poor, vectors, queries):
 
 
 def test_verify(right, poor, vectors, queries):
-    with thresher.Index(vectors) as index:
+    with thresher.Index(vectors, metric="ip") as index:
         result = index.search(queries, 5, method="certain")
         good = thresher.verify(result, index, queries)
         assert good and not good.wrong.any() and "wrong      0" in good.summary()
@@ -126,7 +126,7 @@ def test_verify_what_was_asked_for(vectors, queries):
 
 
 def test_verify_finds_partial_answers_honest(vectors, queries):
-    with thresher.Index(vectors) as index:
+    with thresher.Index(vectors, metric="ip") as index:
         many = np.repeat(queries, 50, axis=0)
         result = index.search(many, 5, deadline=1e-9)
         assert not result.complete.any() and set(result.guarantees) == {"bound"}

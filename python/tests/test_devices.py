@@ -30,10 +30,10 @@ import numpy as np, thresher
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     rows = np.random.default_rng(1).standard_normal((3000, 128), dtype=np.float32)
-    first = thresher.Index(rows, device=sys.argv[1])
+    first = thresher.Index(rows, metric="ip", device=sys.argv[1])
     _, ids = first.search(rows[:5], k=1)
     assert ids[:, 0].tolist() == [0, 1, 2, 3, 4]
-    thresher.Index(rows[:, :3], device=sys.argv[1])
+    thresher.Index(rows[:, :3], metric="ip", device=sys.argv[1])
 devices = {d["name"]: d for d in thresher.devices()}
 told = [(w.category.__name__, str(w.message), w.filename) for w in caught]
 print(json.dumps({"told": told, "cuda": devices["cuda"], "on": first.info["device"]}))
@@ -118,14 +118,14 @@ def test_a_warning_names_the_callers_line_once(monkeypatch):
     monkeypatch.setattr(type(worker), "call", with_unused)
     rows = np.eye(8, dtype=np.float32)
     with pytest.warns(thresher.DeviceUnused, match="card 7: old; buy one") as caught:
-        thresher.knn(rows[:2], rows, k=1)
+        thresher.knn(rows[:2], rows, k=1, metric="ip")
     assert [w.filename for w in caught] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        thresher.Index(rows).close()
+        thresher.Index(rows, metric="ip").close()
     worker.told.clear()
     with pytest.warns(thresher.DeviceUnused) as caught:
-        thresher.pairs(rows, 0.5)
+        thresher.pairs(rows, 0.5, metric="ip")
     assert [w.filename for w in caught] == [__file__]
     worker.told.clear()
 
@@ -137,4 +137,4 @@ def test_devices_of_this_machine():
     assert bool(cuda.get("missing")) != bool(cuda.get("device"))
     if cuda.get("missing") and not cuda.get("gpu_unused"):
         with pytest.raises(thresher.DeviceMissing, match=r"without CUDA.*pip install thresher\[cuda\]|no CUDA driver"):
-            thresher.Index(np.eye(4), device="cuda")
+            thresher.Index(np.eye(4), device="cuda", metric="ip")

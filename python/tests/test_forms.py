@@ -251,9 +251,9 @@ def test_wide_ids(tmp_path):
             assert (result.counts == N).all() and (result.ids[:, N] == 2**64 - 1).all()
             np.testing.assert_array_equal(named.search(Q, 2, filter=ids[:2]).rows < 2, True)
             np.testing.assert_array_equal(named.search(Q, 1, exclude=result.ids[:, :1]).rows[:, 0], order[:, 1])
-            assert thresher.recall(result.ids[:, :3], named, Q).recall == 1
-            assert thresher.certify(result.ids[:, :3], named, Q).right == M
-            assert thresher.verify(result.ids[:, :3], named, Q)
+            assert thresher.recall(result.ids[:, :3], named, Q, metric="ip").recall == 1
+            assert thresher.certify(result.ids[:, :3], named, Q, metric="ip").right == M
+            assert thresher.verify(result.ids[:, :3], named, Q, metric="ip")
             named.save(tmp_path / "wide.thresher", overwrite=True)
         with thresher.Index.open(tmp_path / "wide.thresher") as opened:
             assert opened.ids.tolist() == ids
@@ -308,5 +308,5 @@ def test_ids_of_files(tmp_path):
         with pytest.raises((ValueError, OSError), match="negative"):
             thresher.Index.open(path, ids="key", metric="ip", column="vectors" if path.suffix == ".npz" else None)
     for path in files_with(np.arange(N) / 4, tmp_path):
-        with pytest.raises((ValueError, OSError), match="ids are integers|key"):
+        with pytest.raises((ValueError, OSError), match=r"ids are integers|key|an integer, is wanted"):
             thresher.Index.open(path, ids="key", metric="ip", column="vectors" if path.suffix == ".npz" else None)

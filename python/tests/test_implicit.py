@@ -40,7 +40,7 @@ def test_as_implicits(factors, seen):
         {"item_norms": norms},
     ):
         agree(topk(items, users, 10, method="exact", **settings), theirs(items, users, 10, **settings))
-    with thresher.Index(items) as index:
+    with thresher.Index(items, metric="ip") as index:
         agree(topk(index, users, 10, method="exact"), theirs(items, users, 10))
 
 
@@ -70,6 +70,6 @@ def test_arguments_are_those_of_implicit():
     ours = list(inspect.signature(topk).parameters)
     assert ours[:7] == ["items", "query", "k", "item_norms", "filter_query_items", "filter_items", "num_threads"]
     with pytest.raises(ValueError, match="item_norms: with an Index"):
-        topk(thresher.Index(np.eye(3)), np.eye(3), 1, item_norms=np.ones(3))
+        topk(thresher.Index(np.eye(3), metric="ip"), np.eye(3), 1, item_norms=np.ones(3))
     with pytest.raises(ValueError, match="item_norms: shape"):
         topk(np.eye(3), np.eye(3), 1, item_norms=np.ones(2))

@@ -13,7 +13,7 @@ from thresher import _worker
 
 @pytest.fixture
 def index(vectors):
-    with thresher.Index(vectors) as index:
+    with thresher.Index(vectors, metric="ip") as index:
         yield index
 
 
@@ -59,7 +59,7 @@ def test_certificates_of_probabilistic_answers():
 def test_ids_of_ones_own(vectors, queries):
     names = np.array([f"v{i}" for i in range(1500)])
     right, _ = best(queries, vectors, 4)
-    with thresher.Index(vectors, ids=names) as index:
+    with thresher.Index(vectors, ids=names, metric="ip") as index:
         result = index.search(queries, 4)
         assert result.ids.dtype.kind == "U"
         np.testing.assert_array_equal(result.rows, right)
@@ -68,7 +68,7 @@ def test_ids_of_ones_own(vectors, queries):
         assert set(some.ids[:, :2].ravel()) == {"v7", "v9"} and (some.ids[:, 2] == "").all()
         out = index.search(queries[:1], 4, exclude=[[names[right[0, 0]]]])
         np.testing.assert_array_equal(out.ids[0, :3], names[right[0, 1:]])
-    with thresher.Index(vectors, ids=np.arange(1500) * 10) as index:
+    with thresher.Index(vectors, ids=np.arange(1500) * 10, metric="ip") as index:
         np.testing.assert_array_equal(index.search(queries, 4).ids, right * 10)
 
 
@@ -168,7 +168,7 @@ def test_range_search_as_faiss(queries, vectors):
 
 
 def test_add_and_remove(vectors, queries):
-    index = thresher.Index(vectors[:1000])
+    index = thresher.Index(vectors[:1000], metric="ip")
     index.add(vectors[1000:])
     assert len(index) == 1500
     np.testing.assert_array_equal(index.search(queries, 5, method="certain").ids, best(queries, vectors, 5)[0])
@@ -192,7 +192,7 @@ def test_add_and_remove(vectors, queries):
 
 def test_added_ids_are_of_the_kind_of_the_others(vectors):
     for ids, others in (([5, 6], ["x"]), (["x", "y"], [5])):
-        with thresher.Index(vectors[:2], ids=ids) as index:
+        with thresher.Index(vectors[:2], ids=ids, metric="ip") as index:
             with pytest.raises(TypeError, match="ids: values are"):
                 index.add(vectors[:1], ids=others)
             assert index.ids.tolist() == ids
@@ -205,7 +205,7 @@ def test_nothing_to_open(tmp_path):
 
 
 def test_add_and_remove_with_ids(vectors, queries):
-    index = thresher.Index(vectors[:1000], ids=np.arange(1000) + 5000)
+    index = thresher.Index(vectors[:1000], ids=np.arange(1000) + 5000, metric="ip")
     index.add(vectors[1000:], ids=np.arange(1000, 1500) + 5000)
     index.remove([5000, 6400])
     kept = np.delete(np.arange(1500), [0, 1400])
@@ -243,7 +243,7 @@ def test_save_and_open(tmp_path, vectors, queries, ids):
 
 def test_ids_of_another_index_are_refused(tmp_path, vectors):
     for name, count in (("a", 100), ("b", 100)):
-        with thresher.Index(vectors[: count + (name == "b")][-count:], ids=np.arange(count)) as index:
+        with thresher.Index(vectors[: count + (name == "b")][-count:], ids=np.arange(count), metric="ip") as index:
             index.save(tmp_path / f"{name}.thresher")
     (tmp_path / "a.thresher.ids.npz").replace(tmp_path / "b.thresher.ids.npz")
     with pytest.raises(ValueError, match=r"path: .*b.thresher.ids.npz has the ids of another index"):
@@ -252,7 +252,7 @@ def test_ids_of_another_index_are_refused(tmp_path, vectors):
 
 
 def test_threads_after_a_worker_died(vectors, queries):
-    with thresher.Index(vectors) as index:
+    with thresher.Index(vectors, metric="ip") as index:
         right = index.search(queries, 3, method="certain").ids
         _worker.get().close()
         answers = []
@@ -283,7 +283,7 @@ def test_memory_mapped(tmp_path, vectors, queries):
     vectors = np.concatenate([vectors, np.zeros((8000, 48), np.float32)])  # small files are copied
     np.save(path, vectors)
     mapped = np.load(path, mmap_mode="r")
-    with thresher.Index(mapped) as index:
+    with thresher.Index(mapped, metric="ip") as index:
         assert index._rows is mapped  # no copy
         np.testing.assert_array_equal(index.search(queries, 5, method="certain").ids, best(queries, vectors, 5)[0])
 
@@ -291,20 +291,20 @@ def test_memory_mapped(tmp_path, vectors, queries):
 def test_shared_memory_is_not_copied(vectors, queries):
     mine = thresher.empty(vectors.shape, np.float32)
     mine[:] = vectors
-    with thresher.Index(mine) as index:
+    with thresher.Index(mine, metric="ip") as index:
         assert np.shares_memory(index._rows, mine)
         np.testing.assert_array_equal(index.search(queries, 5, method="certain").ids, best(queries, vectors, 5)[0])
 
 
 def test_what_was_given_may_change(vectors, queries):
     given = vectors.copy()
-    with thresher.Index(given) as index:
+    with thresher.Index(given, metric="ip") as index:
         given[:] = 0
         np.testing.assert_array_equal(index.search(queries, 5, method="certain").ids, best(queries, vectors, 5)[0])
 
 
 def test_closed(vectors, queries):
-    index = thresher.Index(vectors)
+    index = thresher.Index(vectors, metric="ip")
     index.close()
     index.close()
     assert "closed" in repr(index)
@@ -327,7 +327,7 @@ def test_other_processes(vectors, queries, way):
     if way not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {way} here")
     context = multiprocessing.get_context(way)
-    with thresher.Index(vectors) as index:
+    with thresher.Index(vectors, metric="ip") as index:
         right = index.search(queries, 5, method="certain").ids
         results = context.Queue()
         child = context.Process(target=_in_child, args=(index, queries, results))
@@ -340,7 +340,7 @@ def test_other_processes(vectors, queries, way):
 
 def test_progress(vectors, queries):
     steps = []
-    with thresher.Index(vectors, progress=lambda *step: steps.append(step)) as index:
+    with thresher.Index(vectors, progress=lambda *step: steps.append(step), metric="ip") as index:
         index.search(queries, 5, progress=lambda *step: steps.append(step))
         index.search(queries, 5, progress=True)
     assert all(isinstance(name, str) and 0 <= done <= total for name, done, total in steps)
@@ -348,5 +348,5 @@ def test_progress(vectors, queries):
 
 def test_logging(vectors, caplog):
     with caplog.at_level(logging.DEBUG, logger="thresher"):
-        thresher.Index(vectors).close()
+        thresher.Index(vectors, metric="ip").close()
     assert any("built" in r.getMessage() for r in caplog.records)

@@ -31,34 +31,34 @@ def test_faiss_in_one_line(vectors, queries):
 
 
 def test_more_than_there_are(vectors, queries):
-    scores, ids = thresher.knn(queries, vectors[:3], 5)
+    scores, ids = thresher.knn(queries, vectors[:3], 5, metric="ip")
     assert ids.shape == scores.shape == (30, 5)
     assert (ids[:, 3:] == -1).all() and np.isnan(scores[:, 3:]).all()
     np.testing.assert_array_equal(ids[:, :3], best(queries, vectors[:3], 3)[0])
 
 
 def test_no_queries(vectors):
-    scores, ids = thresher.knn(np.empty((0, 48), np.float32), vectors, 5)
+    scores, ids = thresher.knn(np.empty((0, 48), np.float32), vectors, 5, metric="ip")
     assert scores.shape == ids.shape == (0, 5)
     assert scores.dtype == np.float32 and ids.dtype == np.int64
 
 
 def test_one_query(vectors, queries):
-    scores, ids = thresher.knn(queries[0], vectors, 4)
+    scores, ids = thresher.knn(queries[0], vectors, 4, metric="ip")
     assert scores.shape == ids.shape == (1, 4)
     np.testing.assert_array_equal(ids[0], best(queries[:1], vectors, 4)[0][0])
 
 
 def test_deadline_that_passes_raises_or_says_so(vectors, queries):
     try:
-        thresher.knn(queries, vectors, 4, deadline=1e-6)
+        thresher.knn(queries, vectors, 4, deadline=1e-6, metric="ip")
     except thresher.DeadlineExceeded as e:
         assert isinstance(e, TimeoutError)
 
 
 def test_threads(vectors, queries):
     right = best(queries, vectors, 5)[0]
-    with thresher.Index(vectors) as index:
+    with thresher.Index(vectors, metric="ip") as index:
         wrong = []
 
         def work():

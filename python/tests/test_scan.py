@@ -89,7 +89,7 @@ def test_knn_scans_few_queries_itself(monkeypatch, vectors, queries):
         raise AssertionError("the worker was asked")
 
     right = thresher.knn(queries[:3], vectors, 4, metric="ip", seed=1)
-    monkeypatch.setattr(_worker, "get", worker)
+    monkeypatch.setattr(_worker.Worker, "call", worker)
     for method in ("auto", "exact", "certain"):
         found = thresher.knn(queries[:3], vectors, 4, metric="ip", method=method)
         np.testing.assert_array_equal(found[1], right[1])

@@ -124,7 +124,7 @@ def test_a_new_user(tmp_path):
     code = (
         "import time; begun = time.monotonic(); import numpy as np, thresher\n"
         "x = np.random.default_rng(0).standard_normal((2000, 96), dtype=np.float32)\n"
-        "result = thresher.Index(x).search(x[:2], k=3)\n"
+        "result = thresher.Index(x, metric='ip').search(x[:2], k=3)\n"
         "assert result.ids.shape == (2, 3) and result.certificates['guarantee'][0] in ('exact', 'certain')\n"
         "print(time.monotonic() - begun)"
     )

@@ -152,17 +152,17 @@ def test_other_errors(worker, data, handle, tmp_path):
         search(worker, 10**6, data[1])
     with pytest.raises(_worker.DeviceMissing, match="CUDA"):
         if any("missing" in d for d in worker.hello["devices"]):
-            worker.call("build", {"device": "cuda"}, {"vectors": data[0]})
+            worker.call("build", {"metric": "ip", "device": "cuda"}, {"vectors": data[0]})
         else:
             raise _worker.DeviceMissing("CUDA is there")
     with pytest.raises(OSError, match="no such file"):
         worker.call("open", {"path": str(tmp_path / "none.npy")})
     with pytest.raises(_worker.DeadlineExceeded):
-        worker.call("build", {}, {"vectors": data[0]}, deadline=0)
+        worker.call("build", {"metric": "ip"}, {"vectors": data[0]}, deadline=0)
     with pytest.raises(_worker.DeadlineExceeded):
-        worker.call("build", {}, {"vectors": np.tile(data[0], (40, 1))}, deadline=1e-6)
+        worker.call("build", {"metric": "ip"}, {"vectors": np.tile(data[0], (40, 1))}, deadline=1e-6)
     with pytest.raises(_worker.BadInput):
-        worker.call("build", {}, {"vectors": data[0]}, deadline=float("nan"))
+        worker.call("build", {"metric": "ip"}, {"vectors": data[0]}, deadline=float("nan"))
 
 
 def test_deadline_of_a_search_returns_the_best_so_far(worker, data, handle):
@@ -176,7 +176,7 @@ def test_deadline_of_a_search_returns_the_best_so_far(worker, data, handle):
 def test_progress(worker, data):
     steps = []
     info, _ = worker.call(
-        "build", {}, {"vectors": np.tile(data[0], (20, 1))}, progress=lambda *step: steps.append(step)
+        "build", {"metric": "ip"}, {"vectors": np.tile(data[0], (20, 1))}, progress=lambda *step: steps.append(step)
     )
     worker.release(info["handle"])
     assert steps
@@ -188,12 +188,12 @@ def test_an_exception_of_progress_cancels_the_call(worker, data):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        worker.call("build", {}, {"vectors": np.tile(data[0], (20, 1))}, progress=stop)
+        worker.call("build", {"metric": "ip"}, {"vectors": np.tile(data[0], (20, 1))}, progress=stop)
     assert search_of_new(worker, data)
 
 
 def search_of_new(worker, data):
-    info, _ = worker.call("build", {}, {"vectors": data[0]})
+    info, _ = worker.call("build", {"metric": "ip"}, {"vectors": data[0]})
     try:
         return search(worker, info["handle"], data[1])
     finally:
@@ -213,7 +213,7 @@ def test_arrays_of_empty_are_passed_where_they_lie(worker, data):
     assert _worker.shared(part[10:20].reshape(-1))
     assert not _worker.shared(part[:, 1:])
     assert not _worker.shared(data[0])
-    info, _ = worker.call("build", {}, {"vectors": part})
+    info, _ = worker.call("build", {"metric": "ip"}, {"vectors": part})
     queries = _worker.empty((M, DIM))
     queries[:] = data[1]
     _, found = search(worker, info["handle"], queries)
@@ -245,7 +245,7 @@ def test_mapped_files_are_passed_where_they_lie(worker, data, tmp_path, mode):
     mapped = np.load(path, mmap_mode=mode)
     assert _worker.shared(mapped)
     assert _worker.shared(np.asarray(mapped)[100:])
-    info, _ = worker.call("build", {}, {"vectors": mapped[100:]})
+    info, _ = worker.call("build", {"metric": "ip"}, {"vectors": mapped[100:]})
     _, found = search(worker, info["handle"], data[1])
     want = np.sort(
         np.take_along_axis(data[1].astype(float) @ vectors[100:].T.astype(float), best(vectors[100:], data[1]), 1)
@@ -268,7 +268,7 @@ def test_mapped_files_that_are_others_by_now_are_copied(worker, data, tmp_path, 
     else:
         path.unlink()
     assert not _worker.shared(mapped)
-    info, _ = worker.call("build", {}, {"vectors": mapped})
+    info, _ = worker.call("build", {"metric": "ip"}, {"vectors": mapped})
     _, found = search(worker, info["handle"], data[1])
     scores = np.take_along_axis(data[1].astype(float) @ np.asarray(mapped).T.astype(float), found["ids"], 1)
     np.testing.assert_allclose(found["scores"], scores, rtol=1e-4, atol=1e-5)
@@ -292,7 +292,7 @@ def test_files_never_enter_python(worker, data, tmp_path):
 
 
 def test_released_collections_are_gone(worker, data):
-    info, _ = worker.call("build", {}, {"vectors": data[0]})
+    info, _ = worker.call("build", {"metric": "ip"}, {"vectors": data[0]})
     worker.release(info["handle"])
     until(lambda: lost(worker, info["handle"], data[1]))
 
@@ -325,7 +325,7 @@ def test_shared_memory_does_not_leak(worker, data):
     for i in range(30):
         vectors = _worker.empty((N, DIM))
         vectors[:] = data[0]
-        info, _ = worker.call("build", {}, {"vectors": vectors})
+        info, _ = worker.call("build", {"metric": "ip"}, {"vectors": vectors})
         _, found = search(worker, info["handle"], np.tile(data[1], (100 + i, 1)))
         worker.release(info["handle"])
         if i % 5 == 0:
@@ -398,12 +398,12 @@ def test_pipes(monkeypatch, data, tmp_path):
     worker = _worker.Worker()
     try:
         assert not worker._link.passes
-        info, _ = worker.call("build", {}, {"vectors": np.asfortranarray(np.tile(data[0], (20, 1)))})
+        info, _ = worker.call("build", {"metric": "ip"}, {"vectors": np.asfortranarray(np.tile(data[0], (20, 1)))})
         _, found = search(worker, info["handle"], np.tile(data[1], (100, 1)), k=100)
         assert found["ids"].shape == (100 * M, 100)
         path = tmp_path / "vectors.npy"
         np.save(path, np.tile(data[0], (20, 1)))
-        info, _ = worker.call("build", {}, {"vectors": np.load(path, mmap_mode="r")})
+        info, _ = worker.call("build", {"metric": "ip"}, {"vectors": np.load(path, mmap_mode="r")})
         _, again = search(worker, info["handle"], np.tile(data[1], (100, 1)), k=100)
         np.testing.assert_array_equal(found["ids"], again["ids"])
     finally:

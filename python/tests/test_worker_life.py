@@ -29,7 +29,7 @@ VECTORS = np.random.default_rng(3).standard_normal((64, 32)).astype(np.float32)
 
 
 def built(worker):
-    return worker.call("build", {}, {"vectors": VECTORS})[0]["handle"]
+    return worker.call("build", {"metric": "ip"}, {"vectors": VECTORS})[0]["handle"]
 
 
 def right(worker, handle):
@@ -92,7 +92,7 @@ def test_forks():
         with pytest.raises(_worker.HandleLost):
             worker.call("search", {"handle": handle, "k": 1}, {"queries": VECTORS})
         own = _worker.get()
-        info, _ = own.call("build", {}, {"vectors": shared})
+        info, _ = own.call("build", {"metric": "ip"}, {"vectors": shared})
         assert right(own, info["handle"])
         return process
 
@@ -204,7 +204,7 @@ def test_a_worker_that_is_killed_in_mid_search():
         gc.collect()
         used.append((open_files(), memfds("self")))
         worker = _worker.get()
-        info, _ = worker.call("build", {}, {"vectors": np.tile(VECTORS, (100, 1))})
+        info, _ = worker.call("build", {"metric": "ip"}, {"vectors": np.tile(VECTORS, (100, 1))})
 
         def kill(*_, process=worker.process):
             os.kill(process, signal.SIGKILL)
@@ -221,7 +221,7 @@ def test_a_mapped_file_that_shrinks(tmp_path):
     path = tmp_path / "vectors.npy"
     np.save(path, np.tile(VECTORS, (2000, 1)))
     worker = _worker.get()
-    info, _ = worker.call("build", {}, {"vectors": np.load(path, mmap_mode="r")})
+    info, _ = worker.call("build", {"metric": "ip"}, {"vectors": np.load(path, mmap_mode="r")})
     os.truncate(path, 4096)
     with pytest.raises(_worker.WorkerDied, match=r"(?s)unexpected fault address.*SIGBUS"):
         worker.call("search", {"handle": info["handle"], "k": 5, "method": "exact"}, {"queries": VECTORS})
@@ -251,7 +251,7 @@ import numpy as np
 from thresher import _worker
 vectors = np.random.default_rng(3).standard_normal((64, 32)).astype(np.float32)
 worker = _worker.get()
-handle = worker.call("build", {}, {"vectors": vectors})[0]["handle"]
+handle = worker.call("build", {"metric": "ip"}, {"vectors": vectors})[0]["handle"]
 def say(*what):
     print(*what, flush=True)
 """
@@ -279,7 +279,7 @@ def test_interrupt_of_a_terminal():
         """
         many = np.tile(vectors, (2000, 1))
         rows = np.random.default_rng(4).standard_normal((200_000, 32)).astype(np.float32)
-        big = worker.call("build", {}, {"vectors": rows})[0]["handle"]
+        big = worker.call("build", {"metric": "ip"}, {"vectors": rows})[0]["handle"]
         for _ in range(int(sys.argv[1])):
             try:
                 fields = {"handle": big, "k": 5, "method": "exact"}
@@ -341,7 +341,7 @@ def test_a_parent_whose_thread_ends():
         t = threading.Thread(target=start)
         t.start()
         t.join()
-        handle = worker.call("build", {}, {"vectors": vectors})[0]["handle"]
+        handle = worker.call("build", {"metric": "ip"}, {"vectors": vectors})[0]["handle"]
         worker.call("search", {"handle": handle, "k": 1}, {"queries": vectors})
         say("fine", worker.process)
         """

@@ -196,7 +196,7 @@ func (c *Catalog) checkLimits(share *share, ch *change) error {
 
 // shape returns what is known of ch's size.
 func (ch *change) shape() (shape, error) {
-	metric, err := collection.ParseMetric(ch.Metric)
+	metric, err := collection.StoredMetric(ch.Metric)
 	if err != nil {
 		return shape{}, err
 	}

@@ -78,8 +78,8 @@ func TestMemoryBudget(t *testing.T) {
 	ctx := context.Background()
 	one := shape{rows: 1000, dim: 8}.estimate()
 	f := newFolder(t, Options{Memory: 3 * one})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 1000, 8, nil), CreateOptions{}, ""))
-	f.ready(f.c.Create(ctx, "b", rowsOf(0, 1000, 8, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 1000, 8, nil), CreateOptions{Metric: "ip"}, ""))
+	f.ready(f.c.Create(ctx, "b", rowsOf(0, 1000, 8, nil), CreateOptions{Metric: "ip"}, ""))
 	_, err := f.c.Append(ctx, "a", rowsOf(0, 1000, 8, nil), "")
 	if p := problem.Of(err); p.Kind != problem.OutOfMemory || p.Limit != 3*one ||
 		!strings.Contains(p.Error(), "2000 rows of 8 columns need about") || !strings.Contains(p.Error(), "memory budget is") {
@@ -87,15 +87,15 @@ func TestMemoryBudget(t *testing.T) {
 	}
 	// rows whose number was not known in advance stop the build that reads them
 	lines := strings.Repeat("[1,2,3,4,5,6,7,8]\n", 100_000)
-	p := f.failed(f.c.Create(ctx, "c", Source{Body: strings.NewReader(lines)}, CreateOptions{}, ""))
+	p := f.failed(f.c.Create(ctx, "c", Source{Body: strings.NewReader(lines)}, CreateOptions{Metric: "ip"}, ""))
 	if p.Kind != problem.OutOfMemory {
 		t.Error(p)
 	}
-	f.ready(f.c.Create(ctx, "c", rowsOf(0, 1000, 8, nil), CreateOptions{}, "")) // all memory was released
+	f.ready(f.c.Create(ctx, "c", rowsOf(0, 1000, 8, nil), CreateOptions{Metric: "ip"}, "")) // all memory was released
 	if err := f.c.Delete("b"); err != nil {
 		t.Fatal(err)
 	}
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 900, 8, nil), CreateOptions{Replace: true}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 900, 8, nil), CreateOptions{Metric: "ip", Replace: true}, ""))
 	var sum int64
 	for _, i := range f.c.List() {
 		sum += i.Bytes
@@ -137,11 +137,11 @@ func TestMemoryOfWhatIsRecorded(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
 	f := newFolder(t, Options{})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
-	f.ready(f.c.Create(ctx, "b", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{Metric: "ip"}, ""))
+	f.ready(f.c.Create(ctx, "b", rowsOf(0, 100, 8, nil), CreateOptions{Metric: "ip"}, ""))
 	taken := f.c.memory.used
 	f.c.o.Open = g.Open
-	next, err := f.c.Create(ctx, "c", rowsOf(0, 100, 8, nil), CreateOptions{}, "")
+	next, err := f.c.Create(ctx, "c", rowsOf(0, 100, 8, nil), CreateOptions{Metric: "ip"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestMemoryOfWhatIsRecorded(t *testing.T) {
 		t.Error("loaded first:", first)
 	}
 	// a is loading, b is waiting to be loaded, and c is not built yet
-	if _, err := f.c.Create(ctx, "d", rowsOf(0, 1, 1, nil), CreateOptions{}, ""); kindOf(err) != problem.OutOfMemory {
+	if _, err := f.c.Create(ctx, "d", rowsOf(0, 1, 1, nil), CreateOptions{Metric: "ip"}, ""); kindOf(err) != problem.OutOfMemory {
 		t.Error(err)
 	}
 	for range 2 {
@@ -177,11 +177,11 @@ func TestMemoryOfWhatIsRecorded(t *testing.T) {
 func TestMemoryOfWhatAnswersFirst(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{Metric: "ip"}, ""))
 	if err := f.c.Pin("a", 1, "owner"); err != nil {
 		t.Fatal(err)
 	}
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{Replace: true}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{Metric: "ip", Replace: true}, ""))
 	f.close()
 	f.o.Memory = shape{rows: 100, dim: 8}.estimate()
 	f.open()
@@ -197,7 +197,7 @@ func TestBuildUponWhatCannotBeLoaded(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
 	f := newFolder(t, Options{})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{Metric: "ip"}, ""))
 	f.c.o.Open = g.Open
 	i, err := f.c.Append(ctx, "a", rowsOf(0, 1, 8, nil), "")
 	if err != nil {
@@ -223,7 +223,7 @@ func TestBuildUponWhatCannotBeLoaded(t *testing.T) {
 func TestPreparedInASmallerBudget(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
-	col, err := collection.Create(ctx, filepath.Join(root, "c.thresher"), &memorySource{data: vectors(0, 100, 8), dim: 8}, false, nil)
+	col, err := collection.Create(ctx, filepath.Join(root, "c.thresher"), &memorySource{data: vectors(0, 100, 8), dim: 8}, false, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestPreparedInASmallerBudget(t *testing.T) {
 	}
 	g := newGate(t)
 	f := newFolder(t, Options{Open: g.Open, Roots: []string{root}})
-	i, err := f.c.Create(ctx, "a", Source{Path: "c.thresher"}, CreateOptions{}, "")
+	i, err := f.c.Create(ctx, "a", Source{Path: "c.thresher"}, CreateOptions{Metric: "ip"}, "")
 	if err != nil || i.Count != 100 {
 		t.Fatal(i, err)
 	}
@@ -251,7 +251,7 @@ func TestPreparedInASmallerBudget(t *testing.T) {
 func TestEngineThatDoesNotOpen(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 100, 8, nil), CreateOptions{Metric: "ip"}, ""))
 	f.close()
 	good := f.o.Open
 	g := newGate(t)

@@ -25,8 +25,8 @@ func TestFailedBuilds(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
 	f := newFolder(t, Options{Roots: []string{root}, MaxRows: 6})
-	f.ready(f.c.Create(ctx, "n", rowsOf(0, 3, 2, ints(5, 6, math.MaxInt64)), CreateOptions{}, ""))
-	f.ready(f.c.Create(ctx, "s", rowsOf(0, 2, 2, names("a", "b")), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "n", rowsOf(0, 3, 2, ints(5, 6, math.MaxInt64)), CreateOptions{Metric: "ip"}, ""))
+	f.ready(f.c.Create(ctx, "s", rowsOf(0, 2, 2, names("a", "b")), CreateOptions{Metric: "ip"}, ""))
 	f.ready(f.c.Create(ctx, "l", rowsOf(0, 2, 2, nil), CreateOptions{Metric: "l2"}, ""))
 	nan := npy(t, 3, 2, []float32{1, 2, 3, 4, 5, float32(math.NaN())})
 	jsonl := func(lines ...string) Source { return Source{Body: strings.NewReader(strings.Join(lines, "\n"))} }
@@ -40,12 +40,12 @@ func TestFailedBuilds(t *testing.T) {
 		do func(c *Catalog) (Info, error)
 		want
 	}{
-		"NaN":           {create("a", Source{Body: strings.NewReader(string(nan))}, CreateOptions{}), want{problem.NotFinite, "rows", 2, "the body: row 2, column 1"}},
-		"ragged":        {create("a", jsonl("[1,2]", "[1,2,3]"), CreateOptions{}), want{problem.Malformed, "rows", 1, "the body: row 1"}},
-		"many":          {create("a", jsonl("[1]", "[2]", "[3]", "[4]", "[5]", "[6]", "[7]"), CreateOptions{}), want{problem.OverLimit, "rows", -1, "more than 6 rows"}},
-		"same ids":      {create("a", ids(`{"id":3,"v":[1]}`, `{"id":4,"v":[1]}`, `{"id":3,"v":[1]}`), CreateOptions{}), want{problem.InvalidValue, "ids", 2, "rows 0 and 2 have the same id 3"}},
-		"an id missing": {create("a", ids(`{"id":3,"v":[1]}`, `{"v":[1]}`), CreateOptions{}), want{problem.Malformed, "rows", 1, `"id"`}},
-		"not integers":  {create("a", ids(`{"id":3,"v":[1]}`, `{"id":"x","v":[1]}`), CreateOptions{IDs: Integers}), want{problem.InvalidValue, "ids", 1, `row 1 has the id "x"`}},
+		"NaN":           {create("a", Source{Body: strings.NewReader(string(nan))}, CreateOptions{Metric: "ip"}), want{problem.NotFinite, "rows", 2, "the body: row 2, column 1"}},
+		"ragged":        {create("a", jsonl("[1,2]", "[1,2,3]"), CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", 1, "the body: row 1"}},
+		"many":          {create("a", jsonl("[1]", "[2]", "[3]", "[4]", "[5]", "[6]", "[7]"), CreateOptions{Metric: "ip"}), want{problem.OverLimit, "rows", -1, "more than 6 rows"}},
+		"same ids":      {create("a", ids(`{"id":3,"v":[1]}`, `{"id":4,"v":[1]}`, `{"id":3,"v":[1]}`), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "ids", 2, "rows 0 and 2 have the same id 3"}},
+		"an id missing": {create("a", ids(`{"id":3,"v":[1]}`, `{"v":[1]}`), CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", 1, `"id"`}},
+		"not integers":  {create("a", ids(`{"id":3,"v":[1]}`, `{"id":"x","v":[1]}`), CreateOptions{Metric: "ip", IDs: Integers}), want{problem.InvalidValue, "ids", 1, `row 1 has the id "x"`}},
 		"no id left":    {add("n", rowsOf(0, 1, 2, nil)), want{problem.InvalidValue, "rows", 0, "no integer left"}},
 		"far away":      {add("l", Source{Rows: []float32{0, 0, 1e30, 0}, Dim: 2}), want{problem.InvalidValue, "rows", 3, "the rows"}},
 	} {
@@ -74,7 +74,7 @@ func TestFailedBuilds(t *testing.T) {
 				if now, err = f.c.Get("a"); err != nil || cmp.Diff(before, now) != "" {
 					t.Error(now, err)
 				}
-				f.ready(f.c.Create(ctx, "a", rowsOf(0, 1, 2, nil), CreateOptions{}, "")) // the name is free
+				f.ready(f.c.Create(ctx, "a", rowsOf(0, 1, 2, nil), CreateOptions{Metric: "ip"}, "")) // the name is free
 				if err := f.c.Delete("a"); err != nil {
 					t.Error(err)
 				}
@@ -83,7 +83,7 @@ func TestFailedBuilds(t *testing.T) {
 					t.Error(now)
 				}
 				contents(t, f.c, i.Name, 0)
-				f.ready(f.c.Create(ctx, "b", rowsOf(0, 1, 2, nil), CreateOptions{}, "")) // others are unharmed
+				f.ready(f.c.Create(ctx, "b", rowsOf(0, 1, 2, nil), CreateOptions{Metric: "ip"}, "")) // others are unharmed
 				if err := f.c.Delete("b"); err != nil {
 					t.Error(err)
 				}
@@ -101,7 +101,7 @@ func TestFailedBuilds(t *testing.T) {
 	if i, err := f.c.Get("n"); err != nil || i.Error != "" {
 		t.Error("a change that went well forgets the failure:", i, err)
 	}
-	_, err := f.c.Create(ctx, "a", Source{Path: filepath.Base(foreign)}, CreateOptions{}, "")
+	_, err := f.c.Create(ctx, "a", Source{Path: filepath.Base(foreign)}, CreateOptions{Metric: "ip"}, "")
 	want{problem.Malformed, "source", -1, "x.thresher: "}.check(t, err)
 }
 
@@ -133,7 +133,7 @@ func TestWhileOneIsMade(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
 	f := newFolder(t, Options{Open: g.Open, MaxCollections: 2})
-	i, err := f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, "")
+	i, err := f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, "")
 	if err != nil || i.State != Building || i.Version != 1 || i.Count != 3 {
 		t.Fatal(i, err)
 	}
@@ -152,9 +152,9 @@ func TestWhileOneIsMade(t *testing.T) {
 	busy(err, problem.NotReady)
 	_, err = f.c.Use("a", 1)
 	busy(err, problem.NotReady)
-	_, err = f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, "")
+	_, err = f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, "")
 	busy(err, problem.NameTaken)
-	_, err = f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Replace: true}, "")
+	_, err = f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip", Replace: true}, "")
 	busy(err, problem.Conflict)
 	_, err = f.c.Append(ctx, "a", rowsOf(0, 3, 2, nil), "")
 	busy(err, problem.Conflict)
@@ -165,7 +165,7 @@ func TestWhileOneIsMade(t *testing.T) {
 
 	// a replacement is announced next to the current version, which stays if the replacement
 	// fails
-	if i, err = f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{Replace: true}, ""); err != nil {
+	if i, err = f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{Metric: "ip", Replace: true}, ""); err != nil {
 		t.Fatal(err)
 	}
 	<-g.arrived
@@ -184,10 +184,10 @@ func TestWhileOneIsMade(t *testing.T) {
 	}
 
 	// a deleted collection's build is stopped and leaves nothing
-	if i, err = f.c.Create(ctx, "b", rowsOf(0, 4, 3, nil), CreateOptions{}, ""); err != nil {
+	if i, err = f.c.Create(ctx, "b", rowsOf(0, 4, 3, nil), CreateOptions{Metric: "ip"}, ""); err != nil {
 		t.Fatal(err)
 	}
-	_, err = f.c.Create(ctx, "c", rowsOf(0, 4, 3, nil), CreateOptions{}, "")
+	_, err = f.c.Create(ctx, "c", rowsOf(0, 4, 3, nil), CreateOptions{Metric: "ip"}, "")
 	want{problem.OverLimit, "name", -1, "2 collections, at most 2"}.check(t, err)
 	<-g.arrived
 	waited := make(chan error, 1)
@@ -226,7 +226,7 @@ func TestWhileOneIsMade(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""))
 	v, err := f.c.Use("a", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestCloseWaits(t *testing.T) {
 		t.Error(err)
 	}
 	for name, err := range map[string]error{
-		"create": second(f.c.Create(ctx, "b", rowsOf(0, 1, 1, nil), CreateOptions{}, "")),
+		"create": second(f.c.Create(ctx, "b", rowsOf(0, 1, 1, nil), CreateOptions{Metric: "ip"}, "")),
 		"append": second(f.c.Append(ctx, "a", rowsOf(0, 1, 2, nil), "")),
 		"delete": f.c.Delete("a"), "pin": f.c.Pin("a", 1, "o"), "unpin": f.c.Unpin("o"),
 	} {
@@ -272,7 +272,7 @@ func second(_ Info, err error) error { return err }
 func TestBodyThatBreaksOff(t *testing.T) {
 	f := newFolder(t, Options{})
 	broken := io.MultiReader(strings.NewReader("[1,2]\n"), &failing{io.ErrUnexpectedEOF})
-	_, err := f.c.Create(context.Background(), "a", Source{Body: broken}, CreateOptions{}, "")
+	_, err := f.c.Create(context.Background(), "a", Source{Body: broken}, CreateOptions{Metric: "ip"}, "")
 	want{problem.Malformed, "", -1, "ends before it is complete"}.check(t, err)
 	if got := f.files(); len(got) != 0 || len(f.c.List()) != 0 {
 		t.Error(got)
@@ -307,7 +307,7 @@ func TestFileInRootChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGate(t)
 			f := newFolder(t, Options{Open: g.Open, Roots: []string{root}})
-			if _, err := f.c.Create(ctx, "first", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
+			if _, err := f.c.Create(ctx, "first", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""); err != nil {
 				t.Fatal(err)
 			}
 			<-g.arrived // the next build must wait
@@ -316,7 +316,7 @@ func TestFileInRootChanges(t *testing.T) {
 			if err := os.Symlink("was.npy", link); err != nil {
 				t.Fatal(err)
 			}
-			i, err := f.c.Create(ctx, "a", Source{Path: "m.npy"}, CreateOptions{}, "")
+			i, err := f.c.Create(ctx, "a", Source{Path: "m.npy"}, CreateOptions{Metric: "ip"}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -338,7 +338,7 @@ func TestFileInRootChangesWhileItIsRead(t *testing.T) {
 	root := t.TempDir()
 	f := newFolder(t, Options{Roots: []string{root}})
 	write(t, filepath.Join(root, "m.npy"), npy(t, 3, 2, vectors(0, 3, 2)))
-	col, err := collection.Create(ctx, filepath.Join(root, "c.thresher"), &memorySource{data: vectors(0, 3, 2), dim: 2}, false, nil)
+	col, err := collection.Create(ctx, filepath.Join(root, "c.thresher"), &memorySource{data: vectors(0, 3, 2), dim: 2}, false, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +355,7 @@ func TestFileInRootChangesWhileItIsRead(t *testing.T) {
 			then := time.Unix(1_700_000_000, 0)
 			return os.Chtimes(filepath.Join(root, name), then, then)
 		}
-		p := f.failed(f.c.Create(ctx, "a", Source{Path: name}, CreateOptions{}, ""))
+		p := f.failed(f.c.Create(ctx, "a", Source{Path: name}, CreateOptions{Metric: "ip"}, ""))
 		want{problem.Conflict, "source.path", -1, name + ": the file has changed"}.check(t, p)
 		if got := f.files(); !changed || len(got) != 0 || f.c.memory.used != 0 {
 			t.Error(name, changed, got, f.c.memory.used)
@@ -373,7 +373,7 @@ func TestFullDisk(t *testing.T) {
 		var stepped string
 		full := false
 		f := newFolder(t, Options{})
-		f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, ints(1, 2, 3)), CreateOptions{}, ""))
+		f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, ints(1, 2, 3)), CreateOptions{Metric: "ip"}, ""))
 		f.c.o.disk.Step = func(step, path string) error {
 			if step == "remove" {
 				return nil // needs no space

@@ -39,7 +39,7 @@ func search(t testing.TB, v *Version, q []float32, k int) []int64 {
 func TestLifeOfACollection(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
-	i := f.ready(f.c.Create(ctx, "films", rowsOf(0, 5, 4, nil), CreateOptions{}, ""))
+	i := f.ready(f.c.Create(ctx, "films", rowsOf(0, 5, 4, nil), CreateOptions{Metric: "ip"}, ""))
 	want := Info{Collection: api.Collection{Name: "films", Version: 1, State: Ready, Count: 5, Dimension: 4, Metric: "ip", Basis: "rotated",
 		IDs: RowNumbers, Bytes: i.Bytes, Backend: i.Backend, CreatedAt: i.CreatedAt}}
 	if d := cmp.Diff(want, i); d != "" || i.Bytes == 0 || i.Backend == "" {
@@ -95,7 +95,7 @@ func TestLifeOfACollection(t *testing.T) {
 	if got := f.files(); len(got) != 0 {
 		t.Error("files of nobody:", got)
 	}
-	if i = f.ready(f.c.Create(ctx, "films", rowsOf(0, 1, 4, nil), CreateOptions{}, "")); i.Version != 5 {
+	if i = f.ready(f.c.Create(ctx, "films", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "ip"}, "")); i.Version != 5 {
 		t.Error("number used again:", i.Version)
 	}
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -27,7 +28,13 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 	if err != nil {
 		return Info{}, err
 	}
-	may := func(e *entry) error { return c.mayCreate(name, e, o.Replace) }
+	o.Metric = ch.Metric // its name here, whichever was given
+	may := func(e *entry) error {
+		if err := c.mayCreate(name, e, o.Replace); err != nil {
+			return err
+		}
+		return needMetric(name, e, &src, o.Metric)
+	}
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
@@ -46,17 +53,51 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 	if err := ch.resolveIDs(s, &src, o.IDs); err != nil {
 		return Info{}, err
 	}
-	return c.serialize(ctx, name, func() (Info, error) { return c.accept(name, key, fingerprint, ch, s, nil, may) })
+	return c.serialize(ctx, name, func() (Info, error) {
+		if ch.Metric == "" {
+			ch.Metric = c.metricOf(name)
+		}
+		return c.accept(name, key, fingerprint, ch, s, nil, may)
+	})
 }
+
+// needMetric returns an error if a new collection has no metric: it is that of the request, of a
+// prepared collection, or of the version in e that is replaced; e may be nil.
+func needMetric(name string, e *entry, src *Source, metric string) error {
+	if metric != "" || isPrepared(src.Path) || e != nil && e.Ready != nil {
+		return nil
+	}
+	return problem.New(problem.InvalidValue, "collection %s is new, and no metric is given: %s", name, collection.MetricChoice).
+		In("metric").Within(collection.Metrics())
+}
+
+// metricOf returns the metric of the current version of a collection, "" if there is none.
+func (c *Catalog) metricOf(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[name]
+	if e == nil || e.Ready == nil {
+		return ""
+	}
+	return e.Ready.metric()
+}
+
+// metric is the name of the metric. Records that were written when inner products were the
+// default may have none.
+func (ch *change) metric() string { return cmp.Or(ch.Metric, collection.InnerProduct.String()) }
 
 // newChange checks a request for a new collection.
 func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	metric, err := collection.ParseMetric(o.Metric)
-	if err != nil {
-		return nil, problem.New(problem.InvalidValue, "%v", err).In("metric").Within(collection.Metrics())
+	metric := "" // of a prepared collection, or of the version that is replaced
+	if o.Metric != "" {
+		m, err := collection.ParseMetric(o.Metric)
+		if err != nil {
+			return nil, problem.New(problem.InvalidValue, "%v", err).In("metric").Within(collection.Metrics())
+		}
+		metric = m.String()
 	}
 	basis, err := collection.ParseBasis(o.Basis)
 	if err != nil {
@@ -69,11 +110,8 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 	if named && o.IDs == RowNumbers {
 		return nil, problem.New(problem.InvalidValue, "ids of kind %s use no column, and one is named", o.IDs).In("ids")
 	}
-	ch := &change{Base: newBase(name), Metric: metric.String(), Basis: basis.String(), Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
+	ch := &change{Base: newBase(name), Metric: metric, Basis: basis.String(), Seed: o.Seed, Drawn: o.Drawn, IDs: o.IDs}
 	ch.drawSeed()
-	if o.Metric == "" {
-		ch.Metric = ""
-	}
 	if o.Basis == "" || o.Basis == "auto" {
 		ch.Basis = ""
 	}
@@ -127,9 +165,6 @@ func (ch *change) fillFrom(s *staged) error {
 		if s.origin.Prepared {
 			*v.asked = v.is
 		}
-	}
-	if ch.Metric == "" {
-		ch.Metric = collection.InnerProduct.String()
 	}
 	if ch.Basis == "" {
 		ch.Basis = collection.Rotated.String()

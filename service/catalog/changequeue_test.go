@@ -21,7 +21,7 @@ import (
 func TestChangesWaitForTheirTurn(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{Patience: time.Minute})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""))
 	const n = 8
 	versions := make([]int64, n)
 	var all sync.WaitGroup
@@ -61,7 +61,7 @@ func TestImpatience(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
 	f := newFolder(t, Options{Open: g.Open, Patience: time.Millisecond})
-	i, err := f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, "")
+	i, err := f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestCloseEndsWaits(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
 	f := newFolder(t, Options{Open: g.Open, Patience: time.Hour})
-	if _, err := f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
+	if _, err := f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	<-g.arrived
@@ -145,9 +145,9 @@ func TestTakenIDsAreRefusedAtOnce(t *testing.T) {
 	ctx := context.Background()
 	root := t.TempDir()
 	f := newFolder(t, Options{Roots: []string{root}})
-	f.ready(f.c.Create(ctx, "n", rowsOf(0, 3, 1, ints(4, 6, 9)), CreateOptions{}, ""))
-	f.ready(f.c.Create(ctx, "s", rowsOf(0, 3, 1, names("a", "b", "6")), CreateOptions{}, ""))
-	f.ready(f.c.Create(ctx, "r", rowsOf(0, 3, 1, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "n", rowsOf(0, 3, 1, ints(4, 6, 9)), CreateOptions{Metric: "ip"}, ""))
+	f.ready(f.c.Create(ctx, "s", rowsOf(0, 3, 1, names("a", "b", "6")), CreateOptions{Metric: "ip"}, ""))
+	f.ready(f.c.Create(ctx, "r", rowsOf(0, 3, 1, nil), CreateOptions{Metric: "ip"}, ""))
 	lines := `{"id":"x","v":[1]}` + "\n" + `{"id":"6","v":[2]}` + "\n"
 	if err := os.WriteFile(filepath.Join(root, "rows.jsonl"), []byte(lines), 0o644); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func TestSearchesWhileVersionsChange(t *testing.T) {
 	const dim, rows = 4, 40
 	// version v has rows and ids from first on, so that ids identify versions
 	replace := func(first int) Info {
-		return f.ready(f.c.Create(ctx, "a", rowsOf(first, rows, dim, counted(first, rows)), CreateOptions{Replace: true}, ""))
+		return f.ready(f.c.Create(ctx, "a", rowsOf(first, rows, dim, counted(first, rows)), CreateOptions{Metric: "ip", Replace: true}, ""))
 	}
 	var mu sync.Mutex
 	holds := map[int64][]int64{} // ids of each version
@@ -129,7 +129,7 @@ func (m meanwhile) Done() <-chan struct{} {
 func TestWaitWhileVersionGoes(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
-	was := f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""))
+	was := f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""))
 	deleted := meanwhile{ctx, func() {
 		if err := f.c.Delete("a"); err != nil {
 			t.Error(err)

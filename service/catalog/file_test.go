@@ -14,7 +14,7 @@ func TestStoredFileMayGo(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
 	f := newFolder(t, Options{Open: g.Open})
-	if _, err := f.c.Create(ctx, "first", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
+	if _, err := f.c.Create(ctx, "first", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	<-g.arrived // so that the next build waits
@@ -22,7 +22,7 @@ func TestStoredFileMayGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := f.c.Create(ctx, "a", Source{File: file.ID}, CreateOptions{}, "")
+	i, err := f.c.Create(ctx, "a", Source{File: file.ID}, CreateOptions{Metric: "ip"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestStoredFileMayGo(t *testing.T) {
 		t.Error(i)
 	}
 
-	_, err = f.c.Create(ctx, "b", Source{File: file.ID}, CreateOptions{}, "")
+	_, err = f.c.Create(ctx, "b", Source{File: file.ID}, CreateOptions{Metric: "ip"}, "")
 	want{problem.UnknownFile, "source.file_id", -1, file.ID}.check(t, err)
 	if file, err = f.store.Create(ctx, "m.jsonl", "", "", strings.NewReader("[1,2]\n")); err != nil {
 		t.Fatal(err)
@@ -48,6 +48,6 @@ func TestStoredFileMayGo(t *testing.T) {
 	if err := os.Remove(path); err != nil { // as when it is deleted between two checks
 		t.Fatal(err)
 	}
-	_, err = f.c.Create(ctx, "b", Source{File: file.ID}, CreateOptions{}, "")
+	_, err = f.c.Create(ctx, "b", Source{File: file.ID}, CreateOptions{Metric: "ip"}, "")
 	want{problem.UnknownFile, "source.file_id", -1, file.ID}.check(t, err)
 }

@@ -33,7 +33,7 @@ func limited(dir, limit string) error {
 	f := &folder{t: t, dir: dir, o: Options{Open: opener(b)}}
 	f.open()
 	ctx := context.Background()
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""))
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
 		t.Error(err)
 	}

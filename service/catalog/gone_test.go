@@ -52,7 +52,9 @@ func TestGone(t *testing.T) {
 		OnRemoved: func(name string) { r.tell("no " + name) },
 	})
 	ctx := context.Background()
-	create := func(name string) { f.ready(f.c.Create(ctx, name, rowsOf(0, 5, 4, nil), CreateOptions{}, "")) }
+	create := func(name string) {
+		f.ready(f.c.Create(ctx, name, rowsOf(0, 5, 4, nil), CreateOptions{Metric: "ip"}, ""))
+	}
 	do := func(err error, want string) {
 		t.Helper()
 		if got := r.since(); err != nil || got != want {
@@ -86,12 +88,12 @@ func TestGone(t *testing.T) {
 	meanwhile = nil
 
 	broken = errors.New("broken on purpose")
-	f.failed(f.c.Create(ctx, "b", rowsOf(0, 5, 4, nil), CreateOptions{}, ""))
+	f.failed(f.c.Create(ctx, "b", rowsOf(0, 5, 4, nil), CreateOptions{Metric: "ip"}, ""))
 	do(f.c.Delete("b"), "no b")
 	broken = nil
 
 	meanwhile = func() { done <- f.c.Delete("c") }
-	made, err := f.c.Create(ctx, "c", rowsOf(0, 5, 4, nil), CreateOptions{}, "")
+	made, err := f.c.Create(ctx, "c", rowsOf(0, 5, 4, nil), CreateOptions{Metric: "ip"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,7 +136,7 @@ func (s *staged) locatePath(src *Source) error {
 	}
 	s.origin.Called, s.origin.Path = src.Path, real
 	s.origin.Size, s.origin.Modified = info.Size(), info.ModTime().UnixNano()
-	s.origin.Prepared = strings.HasSuffix(src.Path, dataSuffix)
+	s.origin.Prepared = isPrepared(src.Path)
 	s.id = "path " + src.Path
 	if s.origin.Prepared && (src.Column != "" || src.IDColumn != "") {
 		return problem.New(problem.InvalidValue, "%s: a prepared collection has no columns to choose from", src.Path).In("source")
@@ -273,6 +273,9 @@ func (c *Catalog) at(o *origin) string {
 
 // dataSuffix is the file name suffix of collections.
 const dataSuffix = ".thresher"
+
+// isPrepared reports whether a path names a prepared collection.
+func isPrepared(path string) bool { return strings.HasSuffix(path, dataSuffix) }
 
 // extension returns the suffix by which dataset.Open recognises a format.
 func extension(f dataset.Format) string {

@@ -19,10 +19,12 @@ func TestKeysFindTheFirstAnswer(t *testing.T) {
 	f := newFolder(t, Options{})
 	lines := func() Source { return Source{Body: strings.NewReader("[1,2]\n[3,4]\n")} }
 	steps := []func() (Info, error){
-		func() (Info, error) { return f.c.Create(ctx, "a", lines(), CreateOptions{}, "k0") },
+		func() (Info, error) { return f.c.Create(ctx, "a", lines(), CreateOptions{Metric: "ip"}, "k0") },
 		func() (Info, error) { return f.c.Append(ctx, "a", rowsOf(0, 3, 2, ints(7, 8, 9)), "k1") },
 		func() (Info, error) { return f.c.Remove(ctx, "a", *ints(7, 0), "k2") },
-		func() (Info, error) { return f.c.Create(ctx, "a", lines(), CreateOptions{Replace: true}, "k3") },
+		func() (Info, error) {
+			return f.c.Create(ctx, "a", lines(), CreateOptions{Metric: "ip", Replace: true}, "k3")
+		},
 	}
 	var first []Info
 	for _, step := range steps {
@@ -49,8 +51,8 @@ func TestKeysFindTheFirstAnswer(t *testing.T) {
 		f.open()
 	}
 	for name, err := range map[string]error{
-		"other rows":    second(f.c.Create(ctx, "a", Source{Body: strings.NewReader("[1,2]\n[3,5]\n")}, CreateOptions{}, "k0")),
-		"other name":    second(f.c.Create(ctx, "b", lines(), CreateOptions{}, "k0")),
+		"other rows":    second(f.c.Create(ctx, "a", Source{Body: strings.NewReader("[1,2]\n[3,5]\n")}, CreateOptions{Metric: "ip"}, "k0")),
+		"other name":    second(f.c.Create(ctx, "b", lines(), CreateOptions{Metric: "ip"}, "k0")),
 		"other options": second(f.c.Create(ctx, "a", lines(), CreateOptions{Metric: "l2"}, "k0")),
 		"other verb":    second(f.c.Append(ctx, "a", lines(), "k0")),
 		"other ids":     second(f.c.Append(ctx, "a", rowsOf(0, 3, 2, ints(7, 8, 6)), "k1")),
@@ -78,7 +80,7 @@ func TestKeyAtOnce(t *testing.T) {
 	got := make([]int64, 8)
 	for n := range got {
 		wg.Go(func() {
-			i, err := f.c.Create(context.Background(), "a", rowsOf(0, 3, 2, nil), CreateOptions{}, "k")
+			i, err := f.c.Create(context.Background(), "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, "k")
 			if err != nil {
 				t.Error(err)
 			}
@@ -95,7 +97,7 @@ func TestKeyAtOnce(t *testing.T) {
 func TestPins(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""))
 	pin := func(version int64, owner string) {
 		t.Helper()
 		if err := f.c.Pin("a", version, owner); err != nil {
@@ -113,7 +115,7 @@ func TestPins(t *testing.T) {
 	pin(1, "batch 2")
 	replace := func(n int) {
 		t.Helper()
-		f.ready(f.c.Create(ctx, "a", rowsOf(0, n, 2, nil), CreateOptions{Replace: true}, ""))
+		f.ready(f.c.Create(ctx, "a", rowsOf(0, n, 2, nil), CreateOptions{Metric: "ip", Replace: true}, ""))
 	}
 	replace(4)
 	pin(2, "batch 2")

@@ -30,7 +30,7 @@ func deed(ctx context.Context, c *Catalog, n int) (Info, error) {
 	first := 100 * n
 	switch n % 10 {
 	case 0, 9:
-		return c.Create(ctx, "a", rowsOf(first, 20, 4, counted(first, 20)), CreateOptions{Replace: true}, key)
+		return c.Create(ctx, "a", rowsOf(first, 20, 4, counted(first, 20)), CreateOptions{Metric: "ip", Replace: true}, key)
 	case 1:
 		return c.Append(ctx, "a", rowsOf(first, 5, 4, counted(first, 5)), key)
 	case 2:
@@ -39,9 +39,9 @@ func deed(ctx context.Context, c *Catalog, n int) (Info, error) {
 		return c.Remove(ctx, "a", *ints(int64(first-200), int64(first-201+5)), key)
 	case 4:
 		body := strings.Repeat("[1,2,3]\n", 40)
-		return c.Create(ctx, "b", Source{Body: strings.NewReader(body)}, CreateOptions{Replace: true}, key)
+		return c.Create(ctx, "b", Source{Body: strings.NewReader(body)}, CreateOptions{Metric: "ip", Replace: true}, key)
 	case 5:
-		return c.Create(ctx, "a", rowsOf(first, 30, 5, nil), CreateOptions{Replace: true}, key)
+		return c.Create(ctx, "a", rowsOf(first, 30, 5, nil), CreateOptions{Metric: "ip", Replace: true}, key)
 	case 6:
 		return Info{}, c.Unpin("owner")
 	case 7:

@@ -129,7 +129,7 @@ func TestAgainstModel(t *testing.T) {
 				n := name.Draw(rt, "name")
 				src, ids, values := source(rt, nil)
 				replace := rapid.Bool().Draw(rt, "replace")
-				i, err := f.c.Create(ctx, n, src, CreateOptions{Replace: replace}, "")
+				i, err := f.c.Create(ctx, n, src, CreateOptions{Metric: "ip", Replace: replace}, "")
 				if _, there := m.newest[n]; there && !replace {
 					if kindOf(err) != problem.NameTaken {
 						rt.Fatal(err)

@@ -106,7 +106,7 @@ func (f *folder) several() {
 	f.ready(f.c.Create(ctx, "ints", rowsOf(0, 6, 3, ints(5, 3, 8, 100, 7, 2)), CreateOptions{Metric: "l2"}, ""))
 	f.ready(f.c.Append(ctx, "ints", rowsOf(9, 2, 3, nil), ""))
 	f.ready(f.c.Remove(ctx, "ints", *ints(8), ""))
-	f.ready(f.c.Create(ctx, "texts.v-1", rowsOf(3, 3, 20, names("a", "b", "ä")), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "texts.v-1", rowsOf(3, 3, 20, names("a", "b", "ä")), CreateOptions{Metric: "ip"}, ""))
 }
 
 // TestDatabaseIsLost: every collection answers as before, under its version, and later
@@ -154,7 +154,7 @@ func TestDatabaseIsOlder(t *testing.T) {
 	f.several()
 	f.restart(func() { f.copy(f.meta(), f.meta()+".old") })
 	f.ready(f.c.Append(ctx, "ints", rowsOf(30, 3, 3, nil), ""))
-	f.ready(f.c.Create(ctx, "later", rowsOf(0, 2, 2, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "later", rowsOf(0, 2, 2, nil), CreateOptions{Metric: "ip"}, ""))
 	if err := f.c.Delete("rows"); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestDatabaseIsOlderThanABuild(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
 	f := newFolder(t, Options{Open: g.Open})
-	i, err := f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{}, "")
+	i, err := f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{Metric: "ip"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,11 +212,11 @@ func TestAcknowledgedAndNotMade(t *testing.T) {
 	ctx := context.Background()
 	g := newGate(t)
 	f := newFolder(t, Options{Open: g.Open})
-	if _, err := f.c.Create(ctx, "a", rowsOf(0, 4, 3, names("w", "x", "y", "z")), CreateOptions{}, "k"); err != nil {
+	if _, err := f.c.Create(ctx, "a", rowsOf(0, 4, 3, names("w", "x", "y", "z")), CreateOptions{Metric: "ip"}, "k"); err != nil {
 		t.Fatal(err)
 	}
 	<-g.arrived
-	if _, err := f.c.Create(ctx, "b", rowsOf(0, 3, 2, nil), CreateOptions{}, ""); err != nil {
+	if _, err := f.c.Create(ctx, "b", rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	f.close()
@@ -227,7 +227,7 @@ func TestAcknowledgedAndNotMade(t *testing.T) {
 	if len(got) != 2 || strings.Join(got["a"].IDs, "") != "wxyz" || len(got["b"].IDs) != 3 {
 		t.Error(got)
 	}
-	if i, err := f.c.Create(ctx, "a", rowsOf(0, 4, 3, names("w", "x", "y", "z")), CreateOptions{}, "k"); err != nil || i.Version != 1 {
+	if i, err := f.c.Create(ctx, "a", rowsOf(0, 4, 3, names("w", "x", "y", "z")), CreateOptions{Metric: "ip"}, "k"); err != nil || i.Version != 1 {
 		t.Error(i, err)
 	}
 	f.exact()
@@ -331,7 +331,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 func TestDeletingReleasedVersion(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, ints(1, 2, 3)), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 3, 2, ints(1, 2, 3)), CreateOptions{Metric: "ip"}, ""))
 	v, err := f.c.Use("a", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +361,7 @@ func TestDeletingReleasedVersion(t *testing.T) {
 func TestTheNewestWholeVersionWins(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{})
-	f.ready(f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{Metric: "ip"}, ""))
 	one := f.c.versions[ref{"a", 1}].change
 	f.copy(f.at(one.data()), f.dir+"/data")
 	f.copy(f.at(one.manifest()), f.dir+"/manifest")

@@ -57,7 +57,7 @@ func (k *Keys) refuseMask(n int) error {
 
 // CreateOptions choose what Create makes; the zero value means defaults.
 type CreateOptions struct {
-	Metric string // one of collection.Metrics; "" is ip
+	Metric string // as collection.ParseMetric; "" for a prepared collection or a replaced one, which has a metric
 	Basis  string // auto, rotated or raw; "" is auto
 	// Seed is that of the rotation. If Drawn, this version and each after it draw a secret
 	// seed instead.

@@ -74,7 +74,7 @@ func TestSources(t *testing.T) {
 		"integer ids": {src: Source{Body: strings.NewReader(strings.ReplaceAll(idLines.String(), `"t`, `"9`)), Column: "v", IDColumn: "id"},
 			ids: []string{"90", "91", "92"}, kind: Integers},
 		"integers as strings": {src: Source{Body: strings.NewReader(strings.ReplaceAll(idLines.String(), `"t`, `"9`)), Column: "v", IDColumn: "id"},
-			o: CreateOptions{IDs: Strings}, ids: []string{"90", "91", "92"}, kind: Strings},
+			o: CreateOptions{Metric: "ip", IDs: Strings}, ids: []string{"90", "91", "92"}, kind: Strings},
 		"no integers after all": {src: Source{Body: strings.NewReader(strings.ReplaceAll(idLines.String(), `"t`, `"0`)), Column: "v", IDColumn: "id"},
 			ids: []string{"00", "01", "02"}, kind: Strings},
 		"path":           {src: Source{Path: "m.npy"}},
@@ -89,6 +89,9 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f.t = t
+			if tc.o.Metric == "" && !isPrepared(tc.src.Path) {
+				tc.o.Metric = "dot"
+			}
 			i := f.ready(f.c.Create(ctx, "c", tc.src, tc.o, ""))
 			if tc.ids == nil {
 				tc.ids, tc.kind = []string{"0", "1", "2"}, RowNumbers
@@ -175,8 +178,8 @@ func (w want) check(t *testing.T, err error) {
 func TestRefusedAtOnce(t *testing.T) {
 	ctx := context.Background()
 	f := newFolder(t, Options{MaxDim: 8, MaxRows: 9, MaxIDBytes: 5, Memory: 1 << 16})
-	f.ready(f.c.Create(ctx, "n", rowsOf(0, 5, 4, nil), CreateOptions{}, ""))
-	f.ready(f.c.Create(ctx, "s", rowsOf(0, 2, 4, names("a", "b")), CreateOptions{}, ""))
+	f.ready(f.c.Create(ctx, "n", rowsOf(0, 5, 4, nil), CreateOptions{Metric: "ip"}, ""))
+	f.ready(f.c.Create(ctx, "s", rowsOf(0, 2, 4, names("a", "b")), CreateOptions{Metric: "ip"}, ""))
 	empty := bytes.Replace(npy(t, 1, 4, make([]float32, 4)), []byte("(1,"), []byte("(0,"), 1)
 	empty = empty[:len(empty)-16]
 	inf := []float32{0, 0, 0, float32(math.Inf(1))}
@@ -184,39 +187,40 @@ func TestRefusedAtOnce(t *testing.T) {
 		do func(c *Catalog) (Info, error)
 		want
 	}{
-		"no name":       {create("", rowsOf(0, 1, 4, nil), CreateOptions{}), want{problem.InvalidValue, "name", -1, `""`}},
-		"hidden name":   {create(".a", rowsOf(0, 1, 4, nil), CreateOptions{}), want{problem.InvalidValue, "name", -1, `".a"`}},
-		"a way up":      {create("../a", rowsOf(0, 1, 4, nil), CreateOptions{}), want{problem.InvalidValue, "name", -1, `"../a"`}},
-		"long name":     {create(strings.Repeat("a", 65), rowsOf(0, 1, 4, nil), CreateOptions{}), want{problem.InvalidValue, "name", -1, "aaa"}},
-		"line in name":  {create("a\n", rowsOf(0, 1, 4, nil), CreateOptions{}), want{problem.InvalidValue, "name", -1, `"a\n"`}},
-		"taken":         {create("n", rowsOf(0, 1, 4, nil), CreateOptions{}), want{problem.NameTaken, "name", -1, "n already"}},
-		"metric":        {create("a", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "dot"}), want{problem.InvalidValue, "metric", -1, `"dot"`}},
-		"basis":         {create("a", rowsOf(0, 1, 4, nil), CreateOptions{Basis: "x"}), want{problem.InvalidValue, "basis", -1, `"x"`}},
-		"kind of ids":   {create("a", rowsOf(0, 1, 4, ints(1)), CreateOptions{IDs: "uuid"}), want{problem.InvalidValue, "ids", -1, `"uuid"`}},
-		"ids of none":   {create("a", rowsOf(0, 1, 4, nil), CreateOptions{IDs: Integers}), want{problem.InvalidValue, "ids", -1, "int"}},
-		"no source":     {create("a", Source{}, CreateOptions{}), want{problem.InvalidValue, "source", -1, "0 sources"}},
-		"two sources":   {create("a", Source{Path: "p", File: "f"}, CreateOptions{}), want{problem.InvalidValue, "source", -1, "2 sources"}},
-		"no roots":      {create("a", Source{Path: "p"}, CreateOptions{}), want{problem.Forbidden, "source.path", -1, "no root"}},
-		"no store":      {create("a", Source{File: "p"}, CreateOptions{}), want{problem.UnknownFile, "source.file_id", -1, `"p"`}},
-		"no rows":       {create("a", Source{Body: bytes.NewReader(empty)}, CreateOptions{}), want{problem.Malformed, "rows", -1, "the body: no rows"}},
-		"empty body":    {create("a", Source{Body: strings.NewReader("")}, CreateOptions{}), want{problem.Malformed, "rows", -1, "empty"}},
-		"garbage":       {create("a", Source{Body: strings.NewReader("garbage of some length")}, CreateOptions{}), want{problem.Malformed, "rows", -1, "the body"}},
-		"cut header":    {create("a", Source{Body: bytes.NewReader(npy(t, 1, 4, make([]float32, 4))[:20])}, CreateOptions{}), want{problem.Malformed, "rows", -1, "the body"}},
-		"cut":           {create("a", Source{Body: bytes.NewReader([]byte("\x93NUMPY")), Format: dataset.NPY}, CreateOptions{}), want{problem.Malformed, "rows", -1, "the body"}},
-		"cut data":      {create("a", Source{Body: bytes.NewReader(npy(t, 1, 4, make([]float32, 4))[:140])}, CreateOptions{}), want{problem.Malformed, "rows", 0, "truncated"}},
-		"other format":  {create("a", Source{Body: bytes.NewReader(npy(t, 1, 4, make([]float32, 4))), Format: dataset.Parquet}, CreateOptions{}), want{problem.Malformed, "rows", -1, "the body"}},
-		"no columns":    {create("a", Source{Body: bytes.NewReader(npy(t, 1, 4, make([]float32, 4))), IDColumn: "id"}, CreateOptions{}), want{problem.Malformed, "rows", -1, `"id"`}},
-		"infinite":      {create("a", Source{Rows: inf, Dim: 2}, CreateOptions{}), want{problem.NotFinite, "rows", 1, "row 1, column 1"}},
-		"none":          {create("a", Source{Rows: inf[:0], Dim: 3}, CreateOptions{}), want{problem.InvalidValue, "rows", -1, "no rows"}},
-		"ragged":        {create("a", Source{Rows: inf, Dim: 3}, CreateOptions{}), want{problem.InvalidValue, "rows", -1, "4 values do not make whole rows of 3"}},
-		"wide":          {create("a", rowsOf(0, 1, 9, nil), CreateOptions{}), want{problem.OverLimit, "rows", -1, "9 columns, at most 8"}},
-		"many":          {create("a", rowsOf(0, 10, 4, nil), CreateOptions{}), want{problem.OverLimit, "rows", -1, "10 rows, at most 9"}},
-		"ids too few":   {create("a", rowsOf(0, 2, 4, ints(1)), CreateOptions{}), want{problem.InvalidValue, "ids", -1, "1 ids for 2 rows"}},
-		"same ids":      {create("a", rowsOf(0, 3, 4, ints(1, 2, 1)), CreateOptions{}), want{problem.InvalidValue, "ids", 2, "rows 0 and 2 have the same id 1"}},
-		"same names":    {create("a", rowsOf(0, 3, 4, names("x", "y", "x")), CreateOptions{}), want{problem.InvalidValue, "ids", 2, `rows 0 and 2 have the same id "x"`}},
-		"empty id":      {create("a", rowsOf(0, 2, 4, names("x", "")), CreateOptions{}), want{problem.InvalidValue, "ids", 1, "row 1 has an empty id"}},
-		"long id":       {create("a", rowsOf(0, 1, 4, names("123456")), CreateOptions{}), want{problem.OverLimit, "ids", 0, "6 bytes, at most 5"}},
-		"ids elsewhere": {create("a", Source{Body: strings.NewReader("x"), IDs: ints(1)}, CreateOptions{}), want{problem.InvalidValue, "ids", -1, "list of ids"}},
+		"no name":       {create("", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "name", -1, `""`}},
+		"hidden name":   {create(".a", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "name", -1, `".a"`}},
+		"a way up":      {create("../a", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "name", -1, `"../a"`}},
+		"long name":     {create(strings.Repeat("a", 65), rowsOf(0, 1, 4, nil), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "name", -1, "aaa"}},
+		"line in name":  {create("a\n", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "name", -1, `"a\n"`}},
+		"taken":         {create("n", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "ip"}), want{problem.NameTaken, "name", -1, "n already"}},
+		"metric":        {create("a", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "manhattan"}), want{problem.InvalidValue, "metric", -1, `"manhattan" is none of ip (largest`}},
+		"no metric":     {create("a", rowsOf(0, 1, 4, nil), CreateOptions{Replace: true}), want{problem.InvalidValue, "metric", -1, "collection a is new, and no metric is given: ip (largest"}},
+		"basis":         {create("a", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "ip", Basis: "x"}), want{problem.InvalidValue, "basis", -1, `"x"`}},
+		"kind of ids":   {create("a", rowsOf(0, 1, 4, ints(1)), CreateOptions{Metric: "ip", IDs: "uuid"}), want{problem.InvalidValue, "ids", -1, `"uuid"`}},
+		"ids of none":   {create("a", rowsOf(0, 1, 4, nil), CreateOptions{Metric: "ip", IDs: Integers}), want{problem.InvalidValue, "ids", -1, "int"}},
+		"no source":     {create("a", Source{}, CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "source", -1, "0 sources"}},
+		"two sources":   {create("a", Source{Path: "p", File: "f"}, CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "source", -1, "2 sources"}},
+		"no roots":      {create("a", Source{Path: "p"}, CreateOptions{Metric: "ip"}), want{problem.Forbidden, "source.path", -1, "no root"}},
+		"no store":      {create("a", Source{File: "p"}, CreateOptions{Metric: "ip"}), want{problem.UnknownFile, "source.file_id", -1, `"p"`}},
+		"no rows":       {create("a", Source{Body: bytes.NewReader(empty)}, CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", -1, "the body: no rows"}},
+		"empty body":    {create("a", Source{Body: strings.NewReader("")}, CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", -1, "empty"}},
+		"garbage":       {create("a", Source{Body: strings.NewReader("garbage of some length")}, CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", -1, "the body"}},
+		"cut header":    {create("a", Source{Body: bytes.NewReader(npy(t, 1, 4, make([]float32, 4))[:20])}, CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", -1, "the body"}},
+		"cut":           {create("a", Source{Body: bytes.NewReader([]byte("\x93NUMPY")), Format: dataset.NPY}, CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", -1, "the body"}},
+		"cut data":      {create("a", Source{Body: bytes.NewReader(npy(t, 1, 4, make([]float32, 4))[:140])}, CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", 0, "truncated"}},
+		"other format":  {create("a", Source{Body: bytes.NewReader(npy(t, 1, 4, make([]float32, 4))), Format: dataset.Parquet}, CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", -1, "the body"}},
+		"no columns":    {create("a", Source{Body: bytes.NewReader(npy(t, 1, 4, make([]float32, 4))), IDColumn: "id"}, CreateOptions{Metric: "ip"}), want{problem.Malformed, "rows", -1, `"id"`}},
+		"infinite":      {create("a", Source{Rows: inf, Dim: 2}, CreateOptions{Metric: "ip"}), want{problem.NotFinite, "rows", 1, "row 1, column 1"}},
+		"none":          {create("a", Source{Rows: inf[:0], Dim: 3}, CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "rows", -1, "no rows"}},
+		"ragged":        {create("a", Source{Rows: inf, Dim: 3}, CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "rows", -1, "4 values do not make whole rows of 3"}},
+		"wide":          {create("a", rowsOf(0, 1, 9, nil), CreateOptions{Metric: "ip"}), want{problem.OverLimit, "rows", -1, "9 columns, at most 8"}},
+		"many":          {create("a", rowsOf(0, 10, 4, nil), CreateOptions{Metric: "ip"}), want{problem.OverLimit, "rows", -1, "10 rows, at most 9"}},
+		"ids too few":   {create("a", rowsOf(0, 2, 4, ints(1)), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "ids", -1, "1 ids for 2 rows"}},
+		"same ids":      {create("a", rowsOf(0, 3, 4, ints(1, 2, 1)), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "ids", 2, "rows 0 and 2 have the same id 1"}},
+		"same names":    {create("a", rowsOf(0, 3, 4, names("x", "y", "x")), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "ids", 2, `rows 0 and 2 have the same id "x"`}},
+		"empty id":      {create("a", rowsOf(0, 2, 4, names("x", "")), CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "ids", 1, "row 1 has an empty id"}},
+		"long id":       {create("a", rowsOf(0, 1, 4, names("123456")), CreateOptions{Metric: "ip"}), want{problem.OverLimit, "ids", 0, "6 bytes, at most 5"}},
+		"ids elsewhere": {create("a", Source{Body: strings.NewReader("x"), IDs: ints(1)}, CreateOptions{Metric: "ip"}), want{problem.InvalidValue, "ids", -1, "list of ids"}},
 
 		"append to nothing":     {add("x", rowsOf(0, 1, 4, nil)), want{problem.UnknownCollection, "name", -1, `"x"`}},
 		"append other columns":  {add("n", rowsOf(0, 1, 3, nil)), want{problem.WrongDimension, "rows", -1, "rows of 3 columns, and those of collection n have 4"}},

@@ -73,7 +73,7 @@ func TestCatalog(t *testing.T) {
 		if ids != nil {
 			src.IDs = &catalog.Keys{Names: ids}
 		}
-		info, err := c.Create(ctx, "films", src, catalog.CreateOptions{Replace: true, Seed: 1}, "")
+		info, err := c.Create(ctx, "films", src, catalog.CreateOptions{Metric: "ip", Replace: true, Seed: 1}, "")
 		if err == nil {
 			info, err = c.Wait(ctx, "films", info.Version)
 		}
@@ -164,7 +164,7 @@ func TestWaitsForTheFirstBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Create(ctx, "films", catalog.Source{Rows: gaussian(1, 50), Dim: dim}, catalog.CreateOptions{}, ""); err != nil {
+	if _, err := c.Create(ctx, "films", catalog.Source{Rows: gaussian(1, 50), Dim: dim}, catalog.CreateOptions{Metric: "ip"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	l := inCatalog{c: c}

@@ -90,7 +90,7 @@ func buildAtlas() (a *atlas, end func(), err error) {
 		{"numbers", 50, wire.Naming{Int: func(row int64) int64 { return 1000 + row }}},
 		{"names", 50, wire.Naming{Name: func(row int64) string { return fmt.Sprintf("n%d", row) }}},
 	} {
-		c, err := collection.Build(context.Background(), gaussian(uint64(i), x.atoms), dim, &collection.Options{Seed: 1})
+		c, err := collection.Build(context.Background(), gaussian(uint64(i), x.atoms), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 		if err != nil {
 			return a, end, err
 		}

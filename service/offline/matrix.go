@@ -352,7 +352,8 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error) {
 	names := w.options.shelf.naming()
 	r := dataset.Result{Query: row, IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
-		Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee)}
+		Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
+		Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon}
 	if names.Int != nil {
 		r.IDs = make([]int64, len(a.IDs))
 		for i, id := range a.IDs {

@@ -25,7 +25,7 @@ from importlib.metadata import version as _version
 from thresher._compare import Certified, Recall, Verification, certify, recall, verify
 from thresher._devices import DeviceUnused, devices
 from thresher._index import Index
-from thresher._joins import Pairs, knn_graph, pairs
+from thresher._joins import MetricWarning, Pairs, knn_graph, pairs
 from thresher._knn import knn
 from thresher._result import RangeResult, Result
 from thresher._worker import (
@@ -51,6 +51,7 @@ __all__ = [
     "DeviceUnused",
     "HandleLost",
     "Index",
+    "MetricWarning",
     "Pairs",
     "RangeResult",
     "Recall",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 from thresher import _worker
@@ -29,8 +30,10 @@ __all__ = [
     "whole",
 ]
 
-Metric: TypeAlias = Literal["ip", "cosine", "l2", 0, 1]
-"""Inner product, cosine, squared Euclidean distance; or faiss.METRIC_INNER_PRODUCT, METRIC_L2."""
+Metric: TypeAlias = str | int
+"""``ip``, the largest inner product; ``cosine``, the largest cosine; ``l2``, the smallest squared
+Euclidean distance; the names by which libraries and databases call them, such as
+``inner_product``, ``COSINE`` and ``euclidean``; or faiss.METRIC_INNER_PRODUCT, METRIC_L2."""
 
 Method: TypeAlias = str
 """``auto``, ``exact``, ``certain``, ``adaptive``, ``strict`` or a published one; docs/guarantee.md."""
@@ -40,28 +43,26 @@ Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Deadline: TypeAlias = float | timedelta | None
 """Seconds from the call on, or a timedelta; None for no deadline."""
 
-METRICS: dict[Any, str] = {
-    "ip": "ip",
-    "inner_product": "ip",
-    "dot": "ip",
-    0: "ip",
-    "cosine": "cosine",
-    "cos": "cosine",
-    "l2": "l2",
-    "sqeuclidean": "l2",
-    1: "l2",
-}
+FAISS = {0: "ip", 1: "l2"}  # faiss.METRIC_INNER_PRODUCT, METRIC_L2
 
 
 def metric_name(metric: Any) -> str:
     """Return the name of a metric, by which the worker knows it."""
+    hello = _worker.get().hello
+    if metric is None:
+        raise ValueError(f"metric: none is given: {hello['metric_choice']}")
     refuse_truth(metric, "metric")
-    try:
-        return METRICS[metric]
-    except (KeyError, TypeError):
-        known = isinstance(metric, str) and metric in ("euclidean", "minkowski")
-        hint = "; squared distances are 'l2'" if known else ""
-        raise ValueError(f"metric: {metric!r} is none of 'ip', 'cosine', 'l2'{hint}") from None
+    if isinstance(metric, str):
+        name = hello["metric_names"].get(metric.lower().translate(_PLAIN), metric)
+        if name not in hello["metrics"]:
+            raise ValueError(f"metric: {metric!r} is none of {hello['metric_choice']}")
+        return str(name)
+    if isinstance(metric, Integral) and int(metric) in FAISS:
+        return FAISS[int(metric)]
+    raise ValueError(f"metric: {metric!r} is none of {hello['metric_choice']}")
+
+
+_PLAIN = str.maketrans("", "", "-_ ")  # what names of metrics may have or lack
 
 
 def seconds(deadline: Deadline) -> float | None:

@@ -202,6 +202,8 @@ def column(value: npt.ArrayLike, name: str, count: int, per: str = "query") -> n
     refuse_truth(array, name)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name}: values are {array.dtype}, not real numbers")
+    if array.dtype.kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > 2**53:
+        raise ValueError(f"{name}: {array.dtype} beyond 2**53, which float64 would round; give floats")
     if array.ndim == 0:
         return np.full(count, array, dtype=np.float64)
     if array.shape != (count,):

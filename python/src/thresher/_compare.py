@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, flag, probability, text, whole
+from thresher._arguments import Deadline, Device, Method, Metric, flag, number, probability, text, whole
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
 from thresher._knn import as_index, once
@@ -161,10 +161,23 @@ class Verification:
 
     def summary(self) -> str:
         """Return a few lines."""
-        lines = [f"checked    {len(self.wrong)} answers", f"wrong      {int(self.wrong.sum())}"]
+        lines = [f"checked    {len(self.wrong)} answers"]
+        if granted := _granted(self.report["granted"]):
+            lines.append(f"granted    {granted}")
+        lines.append(f"wrong      {int(self.wrong.sum())}")
         if self.partial:
             lines.append(f"partial    {self.partial} were stopped early: held to their open bound, no more")
+        lines += _stated(self.report.get("scores"))
         return "\n".join(lines + [f"           query {d['query']}: {d['what']}" for d in self.defects[:10]])
+
+
+def _granted(most: dict[str, Any]) -> str:
+    """Return what certificates grant, in words."""
+    said = []
+    for name in ("epsilon", "delta"):
+        if count := most[f"with_{name}"]:
+            said.append(f"{name} up to {most[name]:.4g} ({count} answers)")
+    return ", ".join(said)
 
 
 def _stated(scores: dict[str, Any] | None) -> list[str]:
@@ -339,6 +352,10 @@ def verify(
     exclude: Lists | None = None,
     filter: npt.ArrayLike | None = None,
     exclude_self: bool = False,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    require: Literal["exact", "certain", "probabilistic"] | None = None,
+    guarantee: Literal["exact", "certain", "probabilistic", "heuristic"] | None = None,
     progress: Progress = None,
     deadline: Deadline = None,
 ) -> Verification:
@@ -349,7 +366,7 @@ def verify(
     Parameters
     ----------
     answers : Result, or int array (m, k)
-        A Result is checked against its certificates; ids alone as if they were claimed exact.
+        A Result is held to its certificates; ids alone to ``guarantee``.
     vectors : array (n, d), or Index
         What they were found among.
     queries : array (m, d)
@@ -357,7 +374,16 @@ def verify(
     k, floor, below, exclude, filter, exclude_self
         What was asked for, as in `Index.search`; k is by default the number of columns, at most n.
     scores : array (m, k), optional
-        What the answers state, if they are no Result; checked too.
+        What the answers state, if they are no Result; checked too, on any usual scale.
+    epsilon, delta : float, optional
+        The greatest gap and failure probability that certificates may grant: an answer whose
+        certificate grants more is wrong. Of ids alone, what they are granted: 0, and 0.01 if
+        ``guarantee`` is a probability.
+    require : {"exact", "certain", "probabilistic"}, optional
+        The least guarantee of certificates: none of the k best missing; the same within epsilon;
+        with probability at least 1 - delta. An answer whose certificate promises less is wrong.
+    guarantee : {"exact", "certain", "probabilistic", "heuristic"}, optional
+        What ids alone are held to; exact, if not given.
     metric, progress, deadline
         As in `recall`.
 
@@ -374,17 +400,20 @@ def verify(
         fields, arrays = index._request(
             rows, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None
         )
-        for unused in ("method", "delta"):
-            del fields[unused]
+        for unused in ("method", "delta", "epsilon"):
+            fields.pop(unused, None)
+        for name, limit in (("epsilon", epsilon), ("delta", delta)):
+            if limit is not None:
+                fields[name] = number(limit, name)
+        for name, word in (("require", require), ("guarantee", guarantee)):
+            if word is not None:
+                fields[name] = text(word, name)
         width = index._add_k(min(given["answers"].shape[1], len(index)) if k is None else k, len(rows), fields, arrays)
         arrays["ids"] = np.ascontiguousarray(given["answers"][:, : min(width, len(index))])
         if "scores" in given:
             arrays["scores"] = np.ascontiguousarray(given["scores"][:, : min(width, len(index))])
         if isinstance(answers, Result):
             arrays["certificates"] = answers._records
-            for promised in ("delta", "epsilon"):
-                if (most := float(answers._records[promised].max(initial=0))) > 0:
-                    fields[promised] = most
         reply, out = index._call(
             "verify", fields, arrays, progress=progress, deadline=deadline, names={"ids": "answers"}
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from thresher import _worker
 
-__all__ = ["DeviceUnused", "devices", "warn_unused"]
+__all__ = ["DeviceUnused", "depth", "devices", "warn_unused"]
 
 _HERE = str(Path(__file__).parent)
 
@@ -42,12 +42,12 @@ def warn_unused(worker: _worker.Worker, sentences: Sequence[str]) -> None:
             warnings.warn(
                 f'a GPU is not used: {sentence} (with device="cpu" none is looked for)',
                 DeviceUnused,
-                stacklevel=_depth(),
+                stacklevel=depth(),
             )
 
 
-def _depth() -> int:
-    """Return the stacklevel at which `warn_unused` warns of the first caller outside of this package."""
+def depth() -> int:
+    """Return the stacklevel at which its caller warns of the first caller outside of this package."""
     depth, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         depth, frame = depth + 1, frame.f_back

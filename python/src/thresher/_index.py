@@ -65,12 +65,15 @@ class Index:
         with the process that searches; not at all if it came from `thresher.empty` or from
         ``numpy.load(.., mmap_mode="r")``, and must then not be changed while the index lives.
         float64, float16 and integers are rounded to float32. Tensors of torch on the CPU and
-        columns of polars and pyarrow are accepted.
+        columns of polars and pyarrow are accepted. Of data frames the names of the columns are
+        kept, and frames of queries are taken by them.
     ids : sequence (n,), optional
-        Integers or strings, all different, which answers have in place of row numbers.
+        Integers from 0 on or strings, all different, which answers have in place of row numbers.
+        Integers are int64 while all fit, else uint64; floats and negative numbers are refused.
     metric : {"ip", "cosine", "l2"}
-        Inner product, cosine, or squared Euclidean distance, of which less is better. The
-        constants of FAISS, 0 and 1, are accepted.
+        Required: the largest inner product, the largest cosine, or the smallest squared Euclidean
+        distance. The names that libraries and databases have for them are taken in any case
+        (``inner_product``, ``dot``, ``COSINE``, ``euclidean``, ..), and the constants of FAISS.
     basis : {"auto", "rotated", "raw"}
         ``raw`` is for method ``strict`` and the published methods.
     seed : int, optional
@@ -101,7 +104,7 @@ class Index:
     --------
     >>> import numpy as np, thresher
     >>> vectors = np.eye(4, dtype=np.float32)
-    >>> with thresher.Index(vectors, ids=["a", "b", "c", "d"]) as index:
+    >>> with thresher.Index(vectors, ids=["a", "b", "c", "d"], metric="ip") as index:
     ...     scores, ids = index.search([0.1, 0.2, 0.9, 0.3], k=2)
     >>> ids.tolist()
     [['c', 'd']]
@@ -112,7 +115,7 @@ class Index:
         vectors: Vectors,
         ids: npt.ArrayLike | None = None,
         *,
-        metric: Metric = "ip",
+        metric: Metric | None = None,
         basis: str = "auto",
         seed: int | None = None,
         device: Device = "auto",
@@ -298,18 +301,20 @@ class Index:
             Allowed gap, in units of scores.
         exclude : CSR matrix (m, n) or lists, optional
             What each query may not return: a sparse matrix of scipy whose columns are row numbers
-            of vectors, a pair (indptr, indices) of arrays, an integer array (m, w) padded with -1,
-            or a list of ids for each query.
+            of vectors (without stored zeros), a pair (indptr, indices) of arrays, a bool array
+            (m, n), an integer array (m, w) padded with -1, or a list of ids for each query.
         below : float or sequence (m,), optional
             The greatest score that is wanted (for ``l2``: the least distance), of all or each query;
             NaN stands for none. For hard negatives, and to skip duplicates.
         floor : float or sequence (m,), optional
-            The least score that is wanted (for ``l2``: the greatest squared distance).
+            The least score that is wanted (for ``l2``: the greatest squared distance). A score
+            that a result shows, given back, lets its vector through.
         candidates : array (m, w), CSR matrix or lists, optional
             Probable answers, from an index or an earlier search, as in `exclude`. They save work and
             change no answer.
         filter : bool array (n,) or sequence of ids, optional
-            The only vectors that may be returned.
+            The only vectors that may be returned. As many integers as there are vectors, all 0 or
+            1, can be either and are refused.
         exclude_self : bool
             That query j is row j of the vectors and does not find itself.
         plan : str, optional
@@ -682,7 +687,7 @@ class Index:
             streams these into a file without a name in the folder for temporary files, which takes
             what vectors and codes take, and maps it; no process holds them in memory of its own.
         metric, basis, seed
-            Of vectors; a saved index has its own.
+            Of vectors, which need a metric; a saved index has its own, and others are refused.
         column, ids : str, optional
             The column or array of the vectors, and that of their ids.
         device, progress, deadline
@@ -777,6 +782,8 @@ def _restored(
     columns: _columns.Names = None,
 ) -> Index:
     """Return an index that was pickled."""
+    if path is None or not path.endswith(".thresher"):
+        settings = {"metric": "ip", **settings}  # pickled when this was the default
     index = Index.__new__(Index)
     index._settings, index._path, index._ids, index._columns = settings, path, ids, columns
     index._rows = None if rows is None else shared_rows(rows, "vectors")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,13 +13,24 @@ import numpy.typing as npt
 from thresher import _arrays
 from thresher._arguments import Deadline, Device, Method, Metric, flag, number, probability, text, whole
 from thresher._arrays import Vectors
+from thresher._devices import depth
 from thresher._knn import as_index
 from thresher._progress import Progress
 
 if TYPE_CHECKING:
     from scipy.sparse import coo_matrix, csr_matrix
 
-__all__ = ["Pairs", "knn_graph", "neighbours", "pairs"]
+__all__ = ["MetricWarning", "Pairs", "knn_graph", "neighbours", "pairs"]
+
+
+class MetricWarning(UserWarning):
+    """What is near by the metric is not what is alike; the message says why."""
+
+
+def _warn(reply: dict[str, Any]) -> None:
+    """Warn of what the worker says of the metric, at the line that called this package."""
+    for sentence in reply["warnings"]:
+        warnings.warn(sentence, MetricWarning, stacklevel=depth())
 
 
 def neighbours(
@@ -48,6 +60,7 @@ def neighbours(
         if join is not None:
             fields[{"union": "symmetric", "mutual": "mutual"}[join]] = True
         reply, out = index._call("graph", fields, progress=progress, deadline=deadline)
+        _warn(reply)
         scores = out["scores"]
         if flag(distances, "distances"):
             scores = as_distances(scores, index.metric)
@@ -89,7 +102,8 @@ def knn_graph(
     k : int
         How many neighbours each has; n - 1 at most.
     metric, seed, device, progress, deadline
-        As in `Index`; an Index has its own metric.
+        As in `Index`; an Index has its own metric. By inner products of vectors of different
+        norms a `MetricWarning` says that long vectors are near to all.
     method, delta
         By ``certain``, the default, no row of the graph is wrong.
     join : {"union", "mutual"}, optional
@@ -211,7 +225,8 @@ def pairs(
     others : array (o, d), optional
         What the vectors are compared with.
     metric, seed, device, progress, deadline
-        As in `Index`; an Index has its own metric.
+        As in `Index`; an Index has its own metric. By inner products of vectors of different
+        norms a `MetricWarning` says that long vectors are near to all.
     method, delta
         By ``certain``, the default, no pair is missing; by ``adaptive`` each with probability at
         most delta.
@@ -244,6 +259,7 @@ def pairs(
         reply, out = index._call(
             "pairs", fields, arrays, progress=progress, deadline=deadline, names={"min_score": "min_score"}
         )
+        _warn(reply)
         return Pairs(out["a"], out["b"], out["scores"], (len(index), columns), reply["work"], others is None)
     finally:
         if own:

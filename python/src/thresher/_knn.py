@@ -35,7 +35,7 @@ def knn(
     queries: Vectors,
     vectors: Vectors,
     k: int,
-    metric: Metric = "ip",
+    metric: Metric | None = None,
     method: Method = "auto",
     delta: float = 0.01,
     *,
@@ -56,12 +56,12 @@ def knn(
     k : int
         How many are wanted.
     metric : {"ip", "cosine", "l2"}
-        Inner product, cosine, or squared Euclidean distance; 0 and 1 as in FAISS (whose default
-        is 1). An Index has its own.
+        As in `Index`, where it is required, too: ``faiss.knn`` has ``l2`` if none is given. An
+        Index has its own.
     method : str
         ``auto`` takes what is fastest, the building of the vectors included: few queries scan them as
-        they lie, the fewest in this process, and get exact answers. Otherwise each answer is wrong with probability at most delta;
-        ``exact`` and ``certain`` are never wrong.
+        they lie, the fewest in this process, and get exact answers. Otherwise each answer is wrong
+        with probability at most delta; ``exact`` and ``certain`` are never wrong.
     delta : float
         Allowed probability that a query's answer is wrong.
     seed, device, progress, deadline
@@ -85,7 +85,7 @@ def knn(
     Examples
     --------
     >>> import numpy as np, thresher
-    >>> scores, ids = thresher.knn([[1.0, 0.0]], [[0.2, 0.9], [0.9, 0.1], [0.5, 0.5]], k=2)
+    >>> scores, ids = thresher.knn([[1.0, 0.0]], [[0.2, 0.9], [0.9, 0.1], [0.5, 0.5]], k=2, metric="ip")
     >>> ids.tolist()
     [[1, 2]]
     """
@@ -161,9 +161,11 @@ def as_index(
 
     once, what it is searched for, keeps the worker from building what few queries have no use for.
     """
-    if isinstance(vectors, Index):
-        return vectors, False
-    return Index(vectors, metric="ip" if metric is None else metric, _once=once, **settings), True
+    if not isinstance(vectors, Index):
+        return Index(vectors, metric=metric, _once=once, **settings), True
+    if metric is not None and metric_name(metric) != vectors.metric:
+        raise ValueError(f"metric: {metric!r} is asked for, and {name} is an index by {vectors.metric!r}")
+    return vectors, False
 
 
 def once(queries: Any, k: Any, method: str) -> dict[str, Any]:

@@ -115,7 +115,8 @@ class Result(_Certified):
     ----------
     ids : ndarray (m, k)
         Row numbers (int64), or the ids that the index was given; best first, equal scores by row
-        number. Where a query has fewer than k answers, -1, or ``""`` if ids are strings.
+        number. Where a query has fewer than k answers (`counts`), -1, ``""`` if ids are strings, or
+        2**64 - 1 if they are uint64.
     scores : ndarray of float32 (m, k)
         Inner products, cosines, or for metric ``l2`` squared distances; NaN where there is no answer.
     complete : bool ndarray (m,)

@@ -93,7 +93,7 @@ def semantic_search(
     if index is not None:
         return _hits(index, query_embeddings, top_k)
     wanted = once(query_embeddings, top_k, "auto")
-    with Index(_rows(corpus_embeddings), metric=metric, _once=wanted) as index:  # type: ignore[arg-type]
+    with Index(_rows(corpus_embeddings), metric=metric, _once=wanted) as index:
         return _hits(index, query_embeddings, top_k)
 
 
@@ -139,7 +139,7 @@ def paraphrase_mining_embeddings(
     rows = _rows(embeddings)
     if len(rows) < 2:
         return []
-    lims, ids, scores, _, _ = neighbours(rows, top_k, metric=metric)  # type: ignore[arg-type]
+    lims, ids, scores, _, _ = neighbours(rows, top_k, metric=metric)
     of = np.repeat(np.arange(len(lims) - 1), np.diff(lims))
     low, high = np.minimum(of, ids), np.maximum(of, ids)
     _, first = np.unique(low * (len(lims) - 1) + high, return_index=True)

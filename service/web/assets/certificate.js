@@ -17,9 +17,9 @@ export function explain(c, looks, found, metric) {
 function promise(c, found) {
   const best = found === 1 ? "This is the best row" : `These are the ${count(found)} best rows`;
   const gap = c.epsilon > 0 ? `, or at most ${figure(c.epsilon)} below them` : "";
+  if (c.guarantee === "bound" || c.stopped_by !== "done")
+    return "None beyond the bound above: these are the best of the rows scanned.";
   switch (c.guarantee) {
-    case "bound":
-      return "None beyond the bound above: these are the best of the rows scanned.";
     case "exact":
       return `Exact. ${best}: every row was scored in full.`;
     case "certain":

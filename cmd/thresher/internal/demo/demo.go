@@ -116,7 +116,7 @@ func (t *tour) prepare(ctx context.Context) (*Report, error) {
 	}
 	built := time.Now()
 	c, err := collection.Build(ctx, rows, dim, &collection.Options{
-		Seed: t.Seed, Threads: t.Threads,
+		Metric: collection.InnerProduct, Seed: t.Seed, Threads: t.Threads,
 		Progress: func(done, total int64) { t.progress("preparing vectors", done, total) },
 	})
 	if err != nil {

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestColumnsOfEveryFile: --ids and the columns of k and of limits are no coordinates in any file that
+// has them, as where atoms and queries are one file.
+func TestColumnsOfEveryFile(t *testing.T) {
+	const n, dim = 30, 4
+	dir := t.TempDir()
+	rows := gaussian(41, n*dim)
+	var with, bare strings.Builder
+	with.WriteString("key,wanted,least,d0,d1,d2,d3\n")
+	bare.WriteString("d0,d1,d2,d3\n")
+	for i := range n {
+		v := strings.Trim(strings.ReplaceAll(fmt.Sprint(rows[i*dim:(i+1)*dim]), " ", ","), "[]")
+		fmt.Fprintf(&with, "%d,%d,-9,%s\n", 1000+i, 1+i%3, v)
+		fmt.Fprintf(&bare, "%s\n", v)
+	}
+	full, plain := writeFile(t, dir, "full.csv", []byte(with.String())), writeFile(t, dir, "plain.csv", []byte(bare.String()))
+	answers := filepath.Join(dir, "r.jsonl")
+	thresher(t, "search", "--atoms", full, "--queries", full, "--ids", "key", "--metric", "cosine", "--method", "exact",
+		"--k-column", "wanted", "--floor-column", "least", "--out", answers).wantCode(t, exitOK)
+	right := filepath.Join(dir, "right.jsonl")
+	thresher(t, "search", "--atoms", plain, "--queries", plain, "--metric", "cosine", "--method", "exact", "-k3", "--out", right).wantCode(t, exitOK)
+	got, want := readAnswers(t, answers), readAnswers(t, right)
+	for j := range want {
+		k := 1 + j%3
+		if fmt.Sprint(got[j].IDs) != fmt.Sprint(want[j].IDs[:k]) || got[j].Names[0] != fmt.Sprint(1000+got[j].IDs[0]) {
+			t.Fatalf("query %d: %v %v, want %v", j, got[j].IDs, got[j].Names, want[j].IDs[:k])
+		}
+	}
+	files := []string{"--atoms", full, "--queries", full, "--ids", "key", "--metric", "cosine", "--k-column", "wanted", "--floor-column", "least", "--answers", answers}
+	thresher(t, append([]string{"verify", "--guarantee", "exact"}, files...)...).wantCode(t, exitOK)
+	if r := recallOf(t, files...); r.Recall != 1 {
+		t.Errorf("%+v", r.RecallReport)
+	}
+}

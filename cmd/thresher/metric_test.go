@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/collection"
+)
+
+// metricVerbs are the commands that compare vectors, with arguments for files of vectors.
+func metricVerbs(dir, atoms, queries, answers string) map[string][]string {
+	out := func(name string) string { return filepath.Join(dir, name) }
+	three := []string{"--atoms", atoms, "--queries", queries, "--answers", answers}
+	return map[string][]string{
+		"search":  {"--atoms", atoms, "--queries", queries, "-k3"},
+		"truth":   {"--atoms", atoms, "--queries", queries, "-k3", "--out", out("t.ibin"), "--force"},
+		"recall":  three,
+		"certify": append([]string{"--out", out("c.npz"), "--force"}, three...),
+		"verify":  append([]string{"--guarantee", "exact"}, three...),
+		"graph":   {"--atoms", atoms, "-k3", "--out", out("g.npz"), "--force"},
+		"pairs":   {"--atoms", atoms, "--min-score", "0.9", "--out", out("p.csv"), "--force"},
+	}
+}
+
+// TestMetricRequired: every command that is given vectors asks for the metric before it reads
+// them, and says what each looks for; a variable and a configuration file give it, too.
+func TestMetricRequired(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
+	answers := filepath.Join(dir, "r.npz")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "cosine", "-k3", "--method", "exact", "--out", answers).wantCode(t, exitOK)
+	verbs := metricVerbs(dir, atoms, queries, answers)
+	verbs["build"] = []string{"--atoms", atoms, "--out", filepath.Join(dir, "b.thresher"), "--force"}
+	verbs["bench"] = []string{"--atoms", atoms, "--queries", queries, "--pulls", "--ks", "2", "--count", "2"}
+	file := writeFile(t, dir, "c.yaml", []byte("metric: Cosine\n"))
+	for verb, args := range verbs {
+		t.Run(verb, func(t *testing.T) {
+			without := append([]string{verb}, args...)
+			thresher(t, without...).wantError(t, "--metric", "ip (largest inner product), cosine (largest cosine) or l2 (smallest squared Euclidean distance)")
+			thresher(t, append(without, "--metric", "manhattan")...).wantError(t, `"manhattan" is none of ip (largest inner product)`, "--metric")
+			thresher(t, append(without, "--metric", "")...).wantError(t, "no metric is given", "--metric")
+			thresher(t, append(without, "--metric", "COSINE")...).wantCode(t, exitOK)
+			thresher(t, append(without, "--config", file)...).wantCode(t, exitOK)
+			t.Setenv("THRESHER_METRIC", "cosine-similarity")
+			thresher(t, without...).wantCode(t, exitOK)
+		})
+	}
+	shown := thresher(t, "config", "show", "--metric", "l2-squared")
+	if shown.wantCode(t, exitOK); !strings.Contains(shown.out, "l2 ") || !strings.Contains(shown.out, "--metric") {
+		t.Errorf("%s", shown.out)
+	}
+}
+
+// TestMetricOfCollection: a prepared collection has its metric in every command, and another one
+// is refused with both named, by whatever it is given.
+func TestMetricOfCollection(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 40, 8), vectorFile(t, dir, "q.npy", 2, 5, 8)
+	prepared, answers := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "r.npz")
+	thresher(t, "build", "--atoms", atoms, "--out", prepared, "--metric", "cos").wantCode(t, exitOK)
+	if info, err := collection.Stat(prepared); err != nil || info.Metric != "cosine" {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	thresher(t, "search", "--atoms", prepared, "--queries", queries, "-k3", "--method", "exact", "--out", answers).wantCode(t, exitOK)
+	for verb, args := range metricVerbs(dir, prepared, queries, answers) {
+		t.Run(verb, func(t *testing.T) {
+			without := append([]string{verb}, args...)
+			thresher(t, without...).wantCode(t, exitOK)
+			thresher(t, append(without, "--metric", "Cosine")...).wantCode(t, exitOK)
+			thresher(t, append(without, "--metric", "dot")...).wantError(t, "a.thresher", "built with metric cosine", "--metric asks for ip")
+			t.Setenv("THRESHER_METRIC", "euclidean")
+			thresher(t, without...).wantError(t, "built with metric cosine", "THRESHER_METRIC asks for l2")
+		})
+	}
+}
+
+// TestLikenessInSummaries: graphs and pairs by inner products of vectors of different norms say so.
+func TestLikenessInSummaries(t *testing.T) {
+	dir := t.TempDir()
+	atoms := vectorFile(t, dir, "a.npy", 1, 40, 8) // of Gaussian numbers
+	graph := []string{"graph", "--atoms", atoms, "-k3", "--out", filepath.Join(dir, "g.npz"), "--force"}
+	pairs := []string{"pairs", "--atoms", atoms, "--min-score", "1", "--out", filepath.Join(dir, "p.csv"), "--force"}
+	const says = "metric ip compares vectors of different norms"
+	for _, args := range [][]string{graph, pairs} {
+		for metric, want := range map[string]bool{"ip": true, "cosine": false, "l2": false} {
+			r := thresher(t, append(args, "--metric", metric)...)
+			r.wantCode(t, exitOK)
+			told := thresher(t, append(args, "--metric", metric, "--json")...)
+			told.wantCode(t, exitOK)
+			if strings.Contains(r.err, says) != want || strings.Contains(told.out, says) != want || want && !strings.Contains(r.err, "warning ") {
+				t.Errorf("%s by %s:\n%s%s", args[0], metric, r.err, told.out)
+			}
+		}
+	}
+}
+
+// TestReadmeCommandsNameTheMetric: no command of the README that compares vectors is without one.
+func TestReadmeCommandsNameTheMetric(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for line := range strings.Lines(string(readme)) {
+		for verb := range metricVerbs("", "", "", "") {
+			at := strings.Index(line, "thresher "+verb+" --atoms ")
+			if at < 0 {
+				continue
+			}
+			found++
+			if command, _, _ := strings.Cut(line[at:], "`"); !strings.Contains(command, " --metric ") {
+				t.Errorf("%s", command)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d commands found", found)
+	}
+}
