@@ -141,7 +141,10 @@ def _in_one_call(
     ids: npt.NDArray[np.int64]
     found = None
     here = settings["method"] in _EXACT and settings["device"] in _HERE and "seed" not in settings
-    if here and _scan.pays(m, n, dim, most, _worker.shared(vectors)):
+    # Finding out whether the worker can read them takes longer than the smallest scans.
+    if here and (
+        _scan.pays(m, n, dim, most, True) or (_scan.pays(m, n, dim, most, False) and not _worker.shared(vectors))
+    ):
         found = _scan.scan(queries, np.asarray(vectors), most, metric)
     if found is None:
         worker = _worker.get()
