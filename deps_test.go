@@ -68,6 +68,7 @@ var knows = map[string][]string{
 	"internal/filelock":   {},
 	"internal/overdue":    {},
 	"internal/draws":      {},
+	"internal/sniffers":   {},
 	"internal/vectors":    {},
 	"e2e":                 {"internal/vectors"},
 	"bench":               {"bandit", "batch", "batch/plan", "backend", "backend/looks", "collection", "cpu", "gpu", "simd", "dataset", "internal/vectors"},

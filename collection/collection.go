@@ -270,6 +270,9 @@ type Options struct {
 	// replaces the order by norm, and needs basis Rotated. Searches are as right as with
 	// any other order; those for the k best take longer.
 	Order []uint32
+	// Coordinates are the names of the coordinates, which a file keeps (Info) if it has room for
+	// them: 8 KiB, in which names that count, such as d0, d1, .., take little.
+	Coordinates []string
 	// Progress, if not nil, is called with the rows done in both passes and their total, from
 	// several goroutines concurrently and not always in order.
 	Progress func(done, total int64)

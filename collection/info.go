@@ -18,6 +18,8 @@ type Info struct {
 	Rotated   int              `json:"rotated_dimension"`
 	FileBytes int64            `json:"file_bytes"`
 	Sections  map[string]int64 `json:"sections"`
+	// Coordinates are the names of the coordinates, nil if they have none.
+	Coordinates []string `json:"-"`
 }
 
 // Stat reads a collection file's header.
@@ -39,6 +41,9 @@ func Stat(path string) (*Info, error) {
 		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Sections: map[string]int64{}}
 	for _, s := range h.Sections {
 		i.Sections[s.Name] = s.Bytes
+	}
+	if i.Coordinates, err = namesOf(h.Names, h.Dim); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return i, nil
 }

@@ -79,6 +79,7 @@ type header struct {
 	Defect   float64
 	Longest  float64 `json:",omitempty"`
 	Pilot    Pilot
+	Names    []nameRun `json:",omitempty"` // of the coordinates
 	Sections []section
 	Bytes    int64
 }
@@ -216,6 +217,9 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 		Slack: c.Slack, Codes: c.CodeSlack, Kappa: c.Kappa, Longest: c.Longest, Pilot: c.Pilot}
 	if c.transform != nil {
 		h.Defect = c.transform.defect
+	}
+	if o != nil && len(o.Coordinates) == c.Dim {
+		h.Names = nameRuns(o.Coordinates)
 	}
 	ok = true
 	if err := w.closeSections(true); err != nil {

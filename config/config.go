@@ -27,6 +27,8 @@ type Config struct {
 	// Chunk in [1, MaxChunk] is the number of queries that are searched, and become
 	// durable, together.
 	Chunk int
+	// DenseLimit is the greatest size, in bytes of float32, to which a sparse matrix is written out.
+	DenseLimit int64
 	// Kernels names the instruction set of the CPU backend: auto, generic, avx2, avx512 or neon.
 	Kernels string
 	// Costs selects the planner's cost table: auto, builtin, or a file.

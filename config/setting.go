@@ -84,6 +84,7 @@ func settings() []setting {
 			set: func(c *Config, text string) error { return parseInt(&c.Chunk, text, 1, MaxChunk) },
 			get: func(c *Config) any { return c.Chunk },
 		},
+		size("dense_limit", "1GiB", "greatest size to which a sparse matrix of a file of vectors is written out as float32", 1, func(c *Config) *int64 { return &c.DenseLimit }),
 		name("kernels", "auto", "instruction set of the cpu backend", func(c *Config) *string { return &c.Kernels }),
 		name("costs", "auto", "cost table for comparing plans: auto = measured once on this machine and cached; builtin = by kernels and the maker of the processor; or a file written by bench --calibrate --json", func(c *Config) *string { return &c.Costs }),
 		{

@@ -117,13 +117,35 @@ func (a *arrowVectors) choose(s *arrow.Schema, opt Options) error {
 	case a.column < 0:
 		return fail(a.name, "no column is a list of a supported type; the file has %s", listed(all))
 	case len(found) > 1:
-		return fail(a.name, "several columns could be the vectors, name one: %s", listed(found))
+		return fail(a.name, "several columns could be the vectors, %s names one: %s", opt.words().Column, listed(found))
 	}
-	a.said = Layout{IDs: opt.IDs, Dropped: without(all, s.Field(a.column).Name, opt.IDs)}
+	if err := oneOf(all, s.Field(a.column).Name); err != nil {
+		return fail(a.name, "%w", err)
+	}
+	if opt.Column == "" {
+		if err := refuseFound(found[0], found[0], arrowLists(s), opt.words().Column); err != nil {
+			return fail(a.name, "%w", err)
+		}
+	}
+	a.said = Layout{IDs: opt.IDs, Vector: []string{s.Field(a.column).Name}, Dropped: without(all, s.Field(a.column).Name, opt.IDs)}
 	return nil
 }
 
 func (a *arrowVectors) layout() Layout { return a.said }
+
+// arrowLists returns the names of the columns that are lists, of whatever elements.
+func arrowLists(s *arrow.Schema) (names []string) {
+	for _, f := range s.Fields() {
+		t := f.Type
+		if e, ok := t.(arrow.ExtensionType); ok {
+			t = e.StorageType()
+		}
+		if _, ok := t.(arrow.ListLikeType); ok {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
 
 // arrowKind is the kind of a list's elements.
 func arrowKind(t arrow.DataType) (kind, error) {

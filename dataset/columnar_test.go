@@ -201,7 +201,7 @@ func TestGuardRefusesPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		leaf, err := p.vectorLeaf("")
+		leaf, err := p.vectorLeaf(Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

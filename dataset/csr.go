@@ -12,6 +12,10 @@ import (
 // A graph is written from its rows: the result of query i holds the edges that leave i, their
 // targets as IDs and their weights as Scores. Rows are in ascending order, without gaps.
 
+// graphComment marks a zip as a graph of neighbours, which has the arrays of any sparse matrix and
+// is not taken for one of vectors.
+const graphComment = "thresher graph"
+
 // WriteCSR writes a graph of n rows as a sparse matrix that scipy.sparse.load_npz opens: an
 // uncompressed npz with data float32, indices, indptr, shape int64 [2] and format "csr". Column j
 // of row i holds the weight of the edge from i to j; the entries of a row stay in their order.
@@ -41,6 +45,9 @@ func WriteCSR(rows EachResult, n int64, out io.Writer) error {
 		return fmt.Errorf("%d rows of a graph of %d", count, n)
 	}
 	z := zip.NewWriter(out)
+	if err := z.SetComment(graphComment); err != nil {
+		return err
+	}
 	for _, part := range csrParts(n, edges) {
 		entry, err := z.CreateHeader(npzHeader(part.name))
 		if err != nil {

@@ -16,9 +16,9 @@ import (
 )
 
 // csvRows reads comma-separated values (RFC 4180; also with semicolons or tabs). A vector
-// is the numbers of a row, or the JSON array in one of its columns. A first line that is
-// not all numbers names the columns. Columns without a name, and those whose first value
-// is not a number, are ignored.
+// is numbers of a row, or the JSON array in one of its columns. A first line of texts, or one
+// that counts, names the columns. A first column without a name, and columns whose first value
+// is a text, are ignored.
 type csvRows struct {
 	name    string
 	shut    io.Closer
@@ -27,6 +27,7 @@ type csvRows struct {
 	columns []string // nil without a header
 	vector  []int    // columns of the numbers
 	list    bool     // the one column of vector holds arrays
+	blank   []int    // columns without a name and without values
 	id      int      // column of the ids, or -1
 	dim     int
 	next    int64
@@ -51,7 +52,8 @@ func newCSVRows(src *source) *csvRows {
 // openCSV reads the header and the first row.
 func openCSV(src *source, opt Options) (Reader, error) {
 	c := newCSVRows(src)
-	record, err := c.readHeader()
+	word := opt.words()
+	record, err := c.readHeader(opt.Header, word.Header, opt.Column != "" || opt.IDs != "")
 	if err != nil {
 		return nil, err
 	}
@@ -67,33 +69,8 @@ func openCSV(src *source, opt Options) (Reader, error) {
 	return c, nil
 }
 
-// readHeader reads the names of the columns, if there is a header, and returns row 0, valid
-// until the following call of record.
-func (c *csvRows) readHeader() ([]string, error) {
-	record, err := c.record()
-	if err == io.EOF {
-		return nil, fail(c.name, "%w: the file holds only blank lines", ErrNoRows)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(record, func(field string) bool { return !isNumber(field) && !isArray(field) }) {
-		return record, nil
-	}
-	if !isHeader(record) {
-		return nil, c.place(errors.New("texts and numbers stand in the first line: a header that names the columns is needed before it"), -1)
-	}
-	c.columns = slices.Clone(record)
-	for i := range c.columns {
-		c.columns[i] = strings.TrimSpace(c.columns[i])
-	}
-	if record, err = c.record(); err == io.EOF {
-		return nil, fail(c.name, "%w: there is a header, and nothing below it", ErrNoRows)
-	}
-	return record, err
-}
-
-// separator returns the most frequent of comma, semicolon and tab in the first line.
+// separator returns the most frequent of comma, semicolon and tab in the first line, but no comma
+// that stands in a number between two others.
 func separator(text []byte) rune {
 	if at := bytes.IndexByte(text, '\n'); at >= 0 {
 		text = text[:at]
@@ -102,93 +79,19 @@ func separator(text []byte) rune {
 	if bytes.IndexByte(text, '[') >= 0 {
 		return best // arrays contain commas
 	}
+	for _, c := range []string{";", "\t"} {
+		for field := range strings.SplitSeq(string(text), c) {
+			if strings.Contains(string(text), c) && isDecimalComma(field) {
+				return rune(c[0]) // commas stand in the numbers
+			}
+		}
+	}
 	for _, c := range []rune{',', ';', '\t'} {
 		if n := bytes.Count(text, []byte(string(c))); n > most {
 			best, most = c, n
 		}
 	}
 	return best
-}
-
-func isNumber(field string) bool {
-	_, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-	return err == nil || errors.Is(err, strconv.ErrRange)
-}
-
-// isHeader reports whether a line with text names the columns: numbers in a header must
-// count columns, otherwise the line is a row.
-func isHeader(record []string) bool {
-	last := math.MinInt
-	for _, field := range record {
-		if isArray(field) {
-			return false
-		}
-		if !isNumber(field) {
-			continue
-		}
-		at, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil || last != math.MinInt && at != last+1 {
-			return false
-		}
-		last = at
-	}
-	return last == math.MinInt || last < len(record)+1
-}
-
-func isArray(field string) bool { return strings.HasPrefix(strings.TrimSpace(field), "[") }
-
-// choose finds the columns of the vector and of the ids from the first row.
-func (c *csvRows) choose(record []string, opt Options) error {
-	if c.columns == nil && (opt.IDs != "" || opt.Column != "") {
-		return fail(c.name, "column %q: the file has no header that names columns", cmp.Or(opt.Column, opt.IDs))
-	}
-	if c.columns != nil && len(record) != len(c.columns) {
-		return c.place(fmt.Errorf("row has %d fields, the header %d", len(record), len(c.columns)), -1)
-	}
-	switch {
-	case opt.IDs != "":
-		if c.id = slices.Index(c.columns, opt.IDs); c.id < 0 {
-			return fail(c.name, "no column %q for the ids; the file has %s", opt.IDs, listed(slices.Clone(c.columns)))
-		}
-	case opt.FindIDs:
-		c.id = slices.Index(c.columns, idName)
-	}
-	if opt.Column != "" {
-		at := slices.Index(c.columns, opt.Column)
-		if at < 0 {
-			return fail(c.name, "no column %q; the file has %s", opt.Column, listed(slices.Clone(c.columns)))
-		}
-		c.vector, c.list = []int{at}, isArray(record[at])
-		return nil
-	}
-	var lists []string
-	for i, field := range record {
-		switch {
-		case i == c.id || slices.Contains(opt.Except, c.called(i)):
-		case c.columns != nil && c.columns[i] == "" && len(record) > 1: // row numbers, as some programs write them
-		case isArray(field):
-			if lists = append(lists, c.called(i)); !c.list {
-				c.vector, c.list = []int{i}, true
-			}
-		case isNumber(field) && !c.list:
-			c.vector = append(c.vector, i)
-		}
-	}
-	if len(lists) > 1 {
-		return fail(c.name, "several columns could be the vectors, name one: %s", listed(lists))
-	}
-	if len(c.vector) == 0 {
-		return c.place(errors.New("no column of the first row is a number, or an array of numbers"), -1)
-	}
-	return nil
-}
-
-// called returns the name of a column, or its number.
-func (c *csvRows) called(i int) string {
-	if c.columns != nil {
-		return c.columns[i]
-	}
-	return strconv.Itoa(i)
 }
 
 func (c *csvRows) Dim() int     { return c.dim }
@@ -203,7 +106,11 @@ func (c *csvRows) IDs() []string {
 }
 
 func (c *csvRows) layout() Layout {
-	var l Layout
+	l := Layout{Header: HeaderNo}
+	if c.columns == nil {
+		return l
+	}
+	l.Header, l.Wide, l.Vector = HeaderYes, !c.list, namesAt(c.columns, c.vector)
 	for i, name := range c.columns {
 		switch {
 		case i == c.id:
@@ -294,7 +201,7 @@ func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string,
 	}
 	if c.list {
 		text := []byte(strings.TrimSpace(record[c.vector[0]]))
-		v, end, err := jsonscan.Floats(dst, text, 0)
+		v, end, err := jsonscan.Vector(dst, text, 0)
 		if err == nil && end != len(text) {
 			err = jsonscan.Wanted(text, end, "the end of the field")
 		}
@@ -304,8 +211,13 @@ func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string,
 		}
 		return v, id, c.place(err, -1)
 	}
+	for _, at := range c.blank {
+		if !isGap(record[at]) {
+			return nil, "", c.place(fmt.Errorf("column %d (0-based) has no name and no value in the first row, and holds %.40q here: give it a name", at, record[at]), -1)
+		}
+	}
 	for i, at := range c.vector {
-		x, err := number(record[at])
+		x, err := coordinate(record[at])
 		if err != nil {
 			if c.columns != nil {
 				err = fmt.Errorf("%s: %w", c.columns[at], err)
@@ -315,6 +227,21 @@ func (c *csvRows) parse(dst []float32, record []string) (v []float32, id string,
 		dst = append(dst, x)
 	}
 	return dst, id, nil
+}
+
+// coordinate parses a field of a vector: a finite float32, which an integer must fit exactly.
+func coordinate(field string) (float32, error) {
+	switch {
+	case strings.TrimSpace(field) == "":
+		return 0, errors.New("the field is empty, and every coordinate has a value")
+	case isDecimalComma(field):
+		return 0, decimalComma(field)
+	}
+	x, err := number(field)
+	if err == nil {
+		err = jsonscan.Exact(x, strings.TrimSpace(field))
+	}
+	return x, err
 }
 
 // number parses a field as a finite float32.

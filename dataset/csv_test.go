@@ -23,7 +23,7 @@ func TestCSV(t *testing.T) {
 		{"numbers", "1,2.5,-3e-4\n4, 5,6\n", nil, []float32{1, 2.5, -3e-4, 4, 5, 6}, 3, nil, nil},
 		{"header", "\xef\xbb\xbfx,y\r\n1,2\r\n\r\n3,4", nil, []float32{1, 2, 3, 4}, 2, nil, nil},
 		{"id", "id,x,y\na,1,2\n\"b,c\",3,4\n", find, []float32{1, 2, 3, 4}, 2, []string{"a", "b,c"}, nil},
-		{"id unasked", "id,x,y\n7,1,2\n8,3,4\n", nil, []float32{7, 1, 2, 8, 3, 4}, 3, nil, nil},
+		{"id unasked", "id,x,y\n7,1,2\n8,3,4\n", &Options{Column: "x,y"}, []float32{1, 2, 3, 4}, 2, nil, []string{"id"}},
 		{"id by name", "x,key,y\n1,a,2\n3,b,4\n", &Options{IDs: "key"}, []float32{1, 2, 3, 4}, 2, []string{"a", "b"}, nil},
 		{"texts", "title,x,id,y,lang\nOne,1,7,2,en\nTwo,3,8,4,de\n", find, []float32{1, 2, 3, 4}, 2, []string{"7", "8"}, []string{"title", "lang"}},
 		{"row numbers", ",x,y\n0,1,2\n1,3,4\n", find, []float32{1, 2, 3, 4}, 2, nil, []string{"the one without a name"}},
@@ -31,7 +31,7 @@ func TestCSV(t *testing.T) {
 		{"arrays", "id,n,embedding\na,5,\"[1, 2]\"\nb,6,\"[3,4]\"\n", find, []float32{1, 2, 3, 4}, 2, []string{"a", "b"}, []string{"n"}},
 		{"array by name", "u,v\n\"[9]\",\"[1, 2]\"\n\"[8]\",\"[3,4]\"\n", &Options{Column: "v"}, []float32{1, 2, 3, 4}, 2, nil, []string{"u"}},
 		{"semicolons", "x;y\n1;2\n3;4\n", nil, []float32{1, 2, 3, 4}, 2, nil, nil},
-		{"tabs", "1\t2\n3\t4\n", nil, []float32{1, 2, 3, 4}, 2, nil, nil},
+		{"tabs", "5\t2\n3\t4\n", nil, []float32{5, 2, 3, 4}, 2, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.csv")
@@ -62,20 +62,20 @@ func TestMalformedCSV(t *testing.T) {
 		csv("blank", "\n\n\n", nil, -1, -1, "only blank lines"),
 		csv("header alone", "x,y\n", nil, -1, -1, "nothing below it"),
 		csv("word", "x,y\n1,2\n3,four\n", nil, 1, 1, `line 3: y: "four" is no number`),
-		csv("NaN", "1,2\n3,nan\n", nil, 1, 1, "line 2: value is NaN"),
-		csv("infinite", "1,2\ninf,3\n", nil, 1, 0, "value is +Inf"),
-		csv("large", "1,2\n1e39,3\n", nil, 1, 0, "beyond the range of float32"),
+		csv("NaN", "5,2\n3,nan\n", nil, 1, 1, "line 2: value is NaN"),
+		csv("infinite", "5,2\ninf,3\n", nil, 1, 0, "value is +Inf"),
+		csv("large", "5,2\n1e39,3\n", nil, 1, 0, "beyond the range of float32"),
 		csv("short row", "x,y\n1,2\n3\n", nil, 1, -1, "line 3: row has 1 fields, 2 are wanted"),
-		csv("long row", "1,2\n3,4,5\n", nil, 1, -1, "row has 3 fields, the first has 2"),
+		csv("long row", "5,2\n3,4,5\n", nil, 1, -1, "row has 3 fields, the first has 2"),
 		csv("short header", "x\n1,2\n", nil, 0, -1, "row has 2 fields, the header 1"),
-		csv("quote", "1,2\n3,\"4\n", nil, 1, -1, `line 2: extraneous or missing " in quoted-field`),
+		csv("quote", "5,2\n3,\"4\n", nil, 1, -1, `line 2: extraneous or missing " in quoted-field`),
 		csv("no numbers", "x,y\na,b\n", nil, 0, -1, "no column of the first row is a number"),
-		csv("two arrays", "u,v\n[1],[2]\n", nil, -1, -1, "several columns could be the vectors, name one: u, v"),
+		csv("two arrays", "u,v\n[1],[2]\n", nil, -1, -1, "several columns could be the vectors, Options.Column names one: u, v"),
 		csv("array", "v\n\"[1,2]\"\n\"[1,x]\"\n", nil, 1, 1, "line 3"),
 		csv("array of another length", "v\n\"[1,2]\"\n[1]\n", nil, 1, -1, "row has 1 columns, the first has 2"),
 		csv("no such ids", "x,y\n1,2\n", &Options{IDs: "key"}, -1, -1, `no column "key" for the ids; the file has x, y`),
 		csv("no such column", "x,y\n1,2\n", &Options{Column: "v"}, -1, -1, `no column "v"; the file has x, y`),
-		csv("ids without header", "1,2\n", &Options{IDs: "id"}, -1, -1, "no header"),
+		csv("ids without header", "5,2\n", &Options{IDs: "id"}, -1, -1, "no header"),
 		csv("empty id", "id,x\na,1\n,2\n", &Options{IDs: "id"}, 1, -1, "the id is empty"),
 		csv("texts and no header", "film,1.5,2\nother,3,4\n", nil, 0, -1, "a header that names the columns is needed"),
 	})
@@ -86,7 +86,7 @@ func TestCSVRowsAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds a line of 256 MiB")
 	}
-	r := &endless{head: "1,2\n3,\""}
+	r := &endless{head: "5,2\n3,\""}
 	c, err := NewReader(r, CSV, "a", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -121,14 +121,14 @@ func TestFindIDs(t *testing.T) {
 		ids        []string
 		layout     Layout
 	}{
-		{"objects", "a.jsonl", []byte(`{"title":"x","v":[1],"id":7}` + "\n" + `{"id":8,"v":[2],"title":null}` + "\n"), []string{"7", "8"}, Layout{"id", []string{"title"}}},
-		{"no id", "a.jsonl", []byte(`{"id":1.5,"v":[1]}` + "\n" + `{"v":[2]}` + "\n"), nil, Layout{"", []string{"id"}}},
-		{"vector called id", "a.jsonl", []byte(`{"id":[1]}` + "\n" + `{"id":[2]}` + "\n"), nil, Layout{}},
+		{"objects", "a.jsonl", []byte(`{"title":"x","v":[1],"id":7}` + "\n" + `{"id":8,"v":[2],"title":null}` + "\n"), []string{"7", "8"}, Layout{IDs: "id", Vector: []string{"v"}, Dropped: []string{"title"}}},
+		{"no id", "a.jsonl", []byte(`{"id":1.5,"v":[1]}` + "\n" + `{"v":[2]}` + "\n"), nil, Layout{Vector: []string{"v"}, Dropped: []string{"id"}}},
+		{"vector called id", "a.jsonl", []byte(`{"id":[1]}` + "\n" + `{"id":[2]}` + "\n"), nil, Layout{Vector: []string{"id"}}},
 		{"arrays", "a.jsonl", []byte("[1]\n[2]\n"), nil, Layout{}},
-		{"integers", "a.npz", npzOf(t, map[string][]byte{"vectors": vectors, "ids": npyOf("<i8", "False", "(2,)", le64(7, 1<<64-8))}), []string{"7", "-8"}, Layout{"ids", nil}},
-		{"big-endian", "a.npz", npzOf(t, map[string][]byte{"atoms": vectors, "ids": npyOf(">i2", "False", "(2,)", []byte{0, 7, 1, 0})}), []string{"7", "256"}, Layout{"ids", nil}},
-		{"texts", "a.npz", npzOf(t, map[string][]byte{"vectors": vectors, "ids": npyOf("<U2", "False", "(2,)", join(le32('a'), le32(0), le32('b'), le32('ü')))}), []string{"a", "bü"}, Layout{"ids", nil}},
-		{"bytes", "a.npz", npzOf(t, map[string][]byte{"vectors": vectors, "year": npyOf("<i4", "False", "(2,)", le64(1)), "ids": npyOf("|S3", "False", "(2,)", []byte("ab\x00abc"))}), []string{"ab", "abc"}, Layout{"ids", []string{"year"}}},
+		{"integers", "a.npz", npzOf(t, map[string][]byte{"vectors": vectors, "ids": npyOf("<i8", "False", "(2,)", le64(7, 1<<64-8))}), []string{"7", "-8"}, Layout{IDs: "ids", Vector: []string{"vectors"}}},
+		{"big-endian", "a.npz", npzOf(t, map[string][]byte{"atoms": vectors, "ids": npyOf(">i2", "False", "(2,)", []byte{0, 7, 1, 0})}), []string{"7", "256"}, Layout{IDs: "ids", Vector: []string{"atoms"}}},
+		{"texts", "a.npz", npzOf(t, map[string][]byte{"vectors": vectors, "ids": npyOf("<U2", "False", "(2,)", join(le32('a'), le32(0), le32('b'), le32('ü')))}), []string{"a", "bü"}, Layout{IDs: "ids", Vector: []string{"vectors"}}},
+		{"bytes", "a.npz", npzOf(t, map[string][]byte{"vectors": vectors, "year": npyOf("<i4", "False", "(2,)", le64(1)), "ids": npyOf("|S3", "False", "(2,)", []byte("ab\x00abc"))}), []string{"ab", "abc"}, Layout{IDs: "ids", Vector: []string{"vectors"}, Dropped: []string{"year"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), c.file)

@@ -7,11 +7,12 @@
 // any of these, and those of other programs.
 //
 //	format       extension                rows             streams  notes
-//	npy          .npy                     2-d, or 1-d = 1  yes      Fortran order from files only
-//	npz          .npz                     one array        no       stored or deflated
+//	npy          .npy                     2-d              yes      Fortran order from files only; 1-d by Options.OneRow
+//	npz          .npz                     one array        no       stored or deflated; or a sparse matrix of scipy, written out
 //	vecs         .fvecs .bvecs .ivecs     int32 d, row     yes
 //	bin          .fbin .ibin .u8bin .i8bin  uint32 n, d    yes
 //	JSONL        .jsonl .ndjson           array or object  yes      blank lines are skipped
+//	CSV          .csv .tsv                numbers or array yes      a header of texts, or one that counts
 //	Parquet      .parquet .pq             list column      no       plain, snappy, gzip, zstd
 //	Arrow IPC    .arrow .arrows .ipc .feather  list column yes      stream and file
 //	safetensors  .safetensors             one tensor       yes
@@ -35,9 +36,13 @@
 // and .ivecs; columns of numbers beside the vectors, such as limits of queries, by [OpenNumbers]
 // from every format that has columns.
 //
+// What has two readings is an error that names both and the option that decides: which columns
+// make the vector, whether there is a header, and the like. docs/files.md lists all decisions, and
+// internal/sniffers has a file for each.
+//
 // Elements of float16, float32, float64, int8 and uint8 (bfloat16 in safetensors, int32 in
 // .ivecs and .ibin) are converted to float32, rounded to nearest. NaN, infinities, values
-// beyond float32's range and int32 that float32 cannot hold exactly are errors.
+// beyond float32's range and integers that float32 cannot hold exactly are errors, in text as well.
 //
 // Files are not trusted: lengths, counts and dimensions are compared with the bytes that
 // exist before memory is allocated for them. Every error is an [*Error] that names file,

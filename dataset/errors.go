@@ -49,10 +49,10 @@ func failAt(file string, row, column int64, format string, args ...any) error {
 	return &Error{File: file, Row: row, Column: column, Err: fmt.Errorf(format, args...)}
 }
 
-// located adds file and row to err unless it has a location.
+// located adds file and row to err unless it has a location or is nil.
 func located(file string, row int64, err error) error {
 	var e *Error
-	if errors.As(err, &e) {
+	if err == nil || errors.As(err, &e) {
 		return err
 	}
 	return &Error{File: file, Row: row, Column: -1, Err: err}

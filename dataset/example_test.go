@@ -55,7 +55,7 @@ func ExampleOpenLists() {
 	if err := os.WriteFile(path, []byte("[3,1]\n[]\n[2]\n"), 0o600); err != nil {
 		panic(err)
 	}
-	r, err := dataset.OpenLists(path)
+	r, err := dataset.OpenLists(path, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -44,6 +44,11 @@ func addFixtures(f *testing.F, extensions ...string) {
 // fuzzVectors reads every input as a file and, unless the format needs a file,
 // as a stream.
 func fuzzVectors(f *testing.F, format Format, opt *Options) {
+	limited := Options{}
+	if opt != nil {
+		limited = *opt
+	}
+	limited.DenseLimit, opt = 1<<20, &limited // the memory for a sparse matrix is not that of its bytes
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := allocated()
 		checkVectors(t, data, func() (Reader, error) {

@@ -39,7 +39,7 @@ func openJSONL(src *source, opt Options) (Reader, error) {
 		j.opt.IDs, opt.IDs = idName, idName
 	}
 	if opt.Column == "" && line[0] == '{' {
-		if j.opt.Column, err = chooseField(line, opt.IDs); err != nil {
+		if j.opt.Column, err = chooseField(line, opt); err != nil {
 			return nil, j.place(err)
 		}
 	}
@@ -73,7 +73,11 @@ func hasID(line []byte) bool {
 }
 
 func (j *jsonl) layout() Layout {
-	return Layout{IDs: j.opt.IDs, Dropped: without(j.fields, j.opt.Column, j.opt.IDs)}
+	l := Layout{IDs: j.opt.IDs, Dropped: without(j.fields, j.opt.Column, j.opt.IDs)}
+	if j.opt.Column != "" {
+		l.Vector = []string{j.opt.Column}
+	}
+	return l
 }
 
 func (j *jsonl) Dim() int     { return j.dim }
@@ -164,7 +168,7 @@ func (j *jsonl) parse(dst []float32, line []byte) (v []float32, id string, err e
 	case j.opt.IDs != "":
 		err = fmt.Errorf("line is not an object, so it has no field %q", j.opt.IDs)
 	default:
-		v, end, err = jsonscan.Floats(dst, line, 0)
+		v, end, err = jsonscan.Vector(dst, line, 0)
 	}
 	if err == nil && end != len(line) {
 		err = jsonscan.Wanted(line, end, "the end of the line")
@@ -184,7 +188,7 @@ func (j *jsonl) object(dst []float32, line []byte) (v []float32, id string, end 
 				return at, fmt.Errorf("field %q appears twice", key)
 			}
 			vector = true
-			v, next, err = jsonscan.Floats(dst, line, at)
+			v, next, err = jsonscan.Vector(dst, line, at)
 			return next, err
 		case j.opt.IDs:
 			if j.opt.IDs == "" || named {
@@ -220,11 +224,11 @@ func parseID(b []byte, i int) (string, int, error) {
 }
 
 // chooseField returns the one field of the first line that is an array of numbers.
-func chooseField(line []byte, ids string) (string, error) {
+func chooseField(line []byte, opt Options) (string, error) {
 	var all, found []string
 	_, err := jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) {
 		all = append(all, string(key))
-		if at < len(line) && line[at] == '[' && string(key) != ids {
+		if at < len(line) && line[at] == '[' && string(key) != opt.IDs {
 			v, next, err := jsonscan.Floats(nil, line, at)
 			if err == nil && len(v) > 0 {
 				found = append(found, string(key))
@@ -246,11 +250,11 @@ func chooseField(line []byte, ids string) (string, error) {
 	}
 	switch len(found) {
 	case 1:
-		return found[0], nil
+		return found[0], refuseFound(found[0], found[0], found, opt.words().Column)
 	case 0:
 		return "", fmt.Errorf("no field is an array of numbers; the object has %s", listed(all))
 	}
-	return "", fmt.Errorf("several fields could be the vector, name one: %s", listed(found))
+	return "", fmt.Errorf("several fields could be the vector, %s names one: %s", opt.words().Column, listed(found))
 }
 
 // place adds row, line and, if known, column to an error.

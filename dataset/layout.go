@@ -7,6 +7,16 @@ const idName = "id"
 type Layout struct {
 	// IDs is the source of the ids, "" if there are none: Options.IDs, or what FindIDs found.
 	IDs string
+	// Vector are the columns that make the vector, in the order of its coordinates, or the one
+	// column, field or array that holds it. It is nil for a file without names.
+	Vector []string
+	// Wide says that each coordinate is a column of its own, of a name that can be compared with
+	// those of other files (Options.Like).
+	Wide bool
+	// Header is HeaderYes or HeaderNo for CSV: whether the first line names the columns.
+	Header string
+	// Sparse says that the file holds a sparse matrix, which is written out densely.
+	Sparse bool
 	// Dropped are the columns, fields or arrays that are not used.
 	Dropped []string
 }
@@ -18,6 +28,29 @@ func LayoutOf(r Reader) Layout {
 		return l.layout()
 	}
 	return Layout{}
+}
+
+// Coordinates are the names of the coordinates, one each, nil if they have none.
+func (l Layout) Coordinates() []string {
+	if !l.Wide {
+		return nil
+	}
+	return l.Vector
+}
+
+// String says for people which columns make the vector, "" for a file without names.
+func (l Layout) String() string {
+	switch {
+	case l.Header == HeaderNo:
+		return "all fields of a line, there is no header"
+	case l.Vector == nil:
+		return ""
+	}
+	text := Ranges(l.Vector)
+	if l.Sparse {
+		text += ", a sparse matrix written out"
+	}
+	return text
 }
 
 // without returns names except the vector's and the ids'.

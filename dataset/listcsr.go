@@ -14,14 +14,25 @@ type csrLists struct {
 	limit           int64 // columns that shape announces, -1 without
 	next, at        int64 // lists and ids read
 	list            []int64
+	zeros           *storedZeros // nil if values do not matter
 	err             error
 }
 
-func openCSR(src *source) (ListReader, error) {
+// openExcluded opens the lists of a sparse matrix, whose stored zeros matter.
+func openExcluded(src *source, opt ListOptions) (ListReader, error) {
 	entries, err := listNPZ(src)
 	if err != nil {
 		return nil, err
 	}
+	c, err := openCSR(src, entries)
+	if err != nil {
+		return nil, err
+	}
+	c.zeros, err = openZeros(src, entries, c.total, opt)
+	return c, err
+}
+
+func openCSR(src *source, entries []npzEntry) (*csrLists, error) {
 	if err := checkSparseFormat(src, entries); err != nil {
 		return nil, err
 	}
@@ -157,6 +168,11 @@ func (c *csrLists) row() error {
 	for j, id := range c.list {
 		if c.limit >= 0 && (id < 0 || id >= c.limit) {
 			return failAt(c.indices.name, c.at+int64(j), -1, "id %d of row %d is outside [0, %d), the columns that shape announces", id, c.next, c.limit)
+		}
+	}
+	if c.zeros != nil {
+		if c.list, err = c.zeros.apply(c.next, c.at, c.list); err != nil {
+			return err
 		}
 	}
 	c.at = end[0]

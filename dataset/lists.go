@@ -1,5 +1,7 @@
 package dataset
 
+import "cmp"
+
 // List is the ids of one query: IDs, or Names in their place if the file has texts.
 type List struct {
 	IDs   []int64
@@ -21,19 +23,41 @@ type ListReader interface {
 	Close() error
 }
 
+// What ListOptions.Zeros says of the zeros that a sparse matrix stores.
+const (
+	ZerosKeep = "keep" // an element that is stored is an id, whatever its value
+	ZerosDrop = "drop" // a stored zero is none, as in the dense matrix
+)
+
+// ListOptions choose how lists are read; nil is the defaults.
+type ListOptions struct {
+	// Zeros is ZerosKeep or ZerosDrop for sparse matrices. "" makes a stored zero an error.
+	Zeros string
+	// ZerosWord is what errors call Zeros.
+	ZerosWord string
+}
+
 // OpenLists opens lists of ids: .npz with a sparse matrix as scipy.sparse.save_npz writes it
 // (indptr, indices; row i has the ids indices[indptr[i]:indptr[i+1]]) or with indptr and ids;
 // .jsonl with an array of ids, or an object {"query":..,"ids":[..]}, a line; .ivecs, whose rows
 // may differ in length and may end with the padding -1. Objects are in the order of their
 // queries; a query without one has no ids. Ids are any integers of int64 or, in .jsonl, the
 // texts of a whole list.
-func OpenLists(path string) (ListReader, error) {
+func OpenLists(path string, opt *ListOptions) (ListReader, error) {
+	var o ListOptions
+	if opt != nil {
+		o = *opt
+	}
+	o.ZerosWord = cmp.Or(o.ZerosWord, "ListOptions.Zeros")
+	if o.Zeros != "" && o.Zeros != ZerosKeep && o.Zeros != ZerosDrop {
+		return nil, fail(path, "%s is %q, neither %s nor %s", o.ZerosWord, o.Zeros, ZerosKeep, ZerosDrop)
+	}
 	format, gzipped := FormatOf(path)
 	src, err := openSource(path, gzipped)
 	if err != nil {
 		return nil, err
 	}
-	r, err := openListsAs(src, format)
+	r, err := openListsAs(src, format, o)
 	if err != nil {
 		src.Close()
 		return nil, located(src.name, -1, err)
@@ -41,14 +65,14 @@ func OpenLists(path string) (ListReader, error) {
 	return r, nil
 }
 
-func openListsAs(src *source, ext Format) (ListReader, error) {
+func openListsAs(src *source, ext Format, opt ListOptions) (ListReader, error) {
 	format, err := src.format(ext)
 	if err != nil {
 		return nil, err
 	}
 	switch format {
 	case NPZ:
-		return openCSR(src)
+		return openExcluded(src, opt)
 	case JSONL:
 		return &jsonlLists{source: src, lines: jsonl{name: src.name, lines: lineReader{r: src.r}}, object: -1}, nil
 	case IVecs:

@@ -29,7 +29,7 @@ func drainLists(r ListReader) (all [][]int64, err error) {
 }
 
 func readLists(path string) ([][]int64, int64, error) {
-	r, err := OpenLists(path)
+	r, err := OpenLists(path, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -58,7 +58,7 @@ func TestLists(t *testing.T) {
 
 // TestListsOfTexts: names take the place of integers, list by list.
 func TestListsOfTexts(t *testing.T) {
-	r, err := OpenLists(writeTemp(t, "a.jsonl", `["a","é"]`+"\n[]\n[3]\n"+`{"ids":["b"],"query":3}`))
+	r, err := OpenLists(writeTemp(t, "a.jsonl", `["a","é"]`+"\n[]\n[3]\n"+`{"ids":["b"],"query":3}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestListsRoundTrip(t *testing.T) {
 		})
 		for name, data := range map[string][]byte{"a.npz": npz, "a.jsonl": lines, "b.jsonl": objects} {
 			format, _ := FormatOf(name)
-			r, err := openListsAs(memorySource(name, data), format)
+			r, err := openListsAs(memorySource(name, data), format, ListOptions{})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -188,7 +188,7 @@ func fuzzLists(f *testing.F, format Format) {
 				t.Fatalf("%d bytes of memory for %d bytes of input", used, len(data))
 			}
 		}()
-		r, err := openListsAs(memorySource("fuzz", bytes.Clone(data)), format)
+		r, err := openListsAs(memorySource("fuzz", bytes.Clone(data)), format, ListOptions{})
 		if err != nil {
 			checkFuzzError(t, err)
 			return

@@ -188,7 +188,7 @@ func TestMalformedJSONL(t *testing.T) {
 		{"array of arrays", "a.jsonl", line("[[1,2],[3,4]]"), nil, 0, 0, "where a number is wanted"},
 		{"behind", "a.jsonl", line("[1,2] 3"), nil, 0, -1, "where the end of the line is wanted"},
 		{"no vector", "a.jsonl", line(`{"a":1,"b":["x"]}`), nil, 0, -1, "no field is an array of numbers; the object has a, b"},
-		{"two vectors", "a.jsonl", line(`{"b":[1],"a":[2]}`), nil, 0, -1, "name one: a, b"},
+		{"two vectors", "a.jsonl", line(`{"b":[1],"a":[2]}`), nil, 0, -1, "Options.Column names one: a, b"},
 		{"NaN in the only vector", "a.jsonl", line(`{"a":[1,NaN]}`), nil, 0, 1, "value is NaN"},
 		{"field missing", "a.jsonl", line("{\"a\":[1]}\n{\"b\":[1]}"), nil, 1, -1, `object has no field "a"`},
 		{"field twice", "a.jsonl", line("{\"a\":[1]}\n{\"a\":[1],\"a\":[2]}"), nil, 1, -1, `field "a" appears twice`},
@@ -313,7 +313,7 @@ func TestNPZChoice(t *testing.T) {
 		{map[string][]byte{"vectors": matrix, "norms": row, "ids": number}, 2},
 		{map[string][]byte{"norms": row, "ids": number}, 3},
 	} {
-		m, _, err := readBytes(t, "a.npz", npzOf(t, c.arrays), nil)
+		m, _, err := readBytes(t, "a.npz", npzOf(t, c.arrays), &Options{OneRow: true})
 		if err != nil || m.Dim != c.dim || m.Rows != 1 {
 			t.Errorf("%v, %v; want one row of %d", m, err, c.dim)
 		}

@@ -101,19 +101,22 @@ func (h *npyHeader) wide() bool {
 	return err == nil && k >= i32
 }
 
-// matrix returns rows and columns; one dimension is one row.
-func (h *npyHeader) matrix() (rows, dim int64, err error) {
-	switch len(h.shape) {
-	case 1:
-		return 1, h.shape[0], nil
-	case 2:
+// matrix returns rows and columns; one dimension is one row if the caller accepts that.
+func (h *npyHeader) matrix(oneRow bool) (rows, dim int64, err error) {
+	switch {
+	case len(h.shape) == 2:
 		return h.shape[0], h.shape[1], nil
+	case len(h.shape) == 1 && oneRow:
+		return 1, h.shape[0], nil
+	case len(h.shape) == 1:
+		n := h.shape[0]
+		return 0, 0, fmt.Errorf("array is 1-dimensional with shape (%d,): it may be one vector of %d coordinates or %d vectors of one; reshape(1, -1) makes it the first, reshape(-1, 1) the second", n, n, n)
 	}
-	return 0, 0, fmt.Errorf("array is %d-dimensional with shape %v; a matrix (or one row) is wanted", len(h.shape), h.shape)
+	return 0, 0, fmt.Errorf("array is %d-dimensional with shape %v; a matrix is wanted", len(h.shape), h.shape)
 }
 
-func openNPY(src *source) (Reader, error) {
-	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, memory: src.memory, shut: src}
+func openNPY(src *source, opt Options) (Reader, error) {
+	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, memory: src.memory, shut: src, oneRow: opt.OneRow}
 	return a.open()
 }
 
@@ -125,6 +128,7 @@ type npyArray struct {
 	size   int64         // bytes from the magic on; -1 if unknown
 	memory *bytes.Reader // of a stream in memory
 	shut   io.Closer
+	oneRow bool // one dimension is one row
 }
 
 func (a *npyArray) open() (Reader, error) {
@@ -139,7 +143,7 @@ func (a *npyArray) open() (Reader, error) {
 	if err != nil {
 		return nil, located(a.name, -1, err)
 	}
-	rows, dim, err := h.matrix()
+	rows, dim, err := h.matrix(a.oneRow)
 	if err != nil {
 		return nil, located(a.name, -1, err)
 	}

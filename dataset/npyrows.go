@@ -29,7 +29,7 @@ func FindRows(path string) (*RowsAt, error) {
 	if err != nil || h.descr != "<f4" || h.fortran {
 		return nil, nil
 	}
-	rows, dim, err := h.matrix()
+	rows, dim, err := h.matrix(false)
 	if err != nil || checkShape(path, rows, dim) != nil {
 		return nil, nil
 	}

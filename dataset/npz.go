@@ -54,43 +54,58 @@ func openNPZ(src *source, opt Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if isSparse(entries) && opt.Column == "" {
+		r, err := openSparse(src, entries, opt)
+		if err != nil {
+			return nil, err
+		}
+		return withIDs(src, entries, r, Layout{Vector: sparseArrays(), Sparse: true}, opt)
+	}
 	e, err := chooseNPZ(src.name, entries, opt)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	var ids *npzEntry
-	for i := range entries {
-		names = append(names, entries[i].name)
-		wanted := opt.IDs == entries[i].name || opt.IDs == "" && opt.FindIDs && entries[i].name == idsName && e.name != idsName
-		if wanted {
-			ids = &entries[i]
-		}
-	}
-	if ids == nil && opt.IDs != "" {
-		return nil, fail(src.name, "no array %q for the ids; the file holds %s", opt.IDs, listed(names))
-	}
-	r, err := e.open(src)
+	r, err := e.open(src, opt.OneRow)
 	if err != nil {
 		return nil, err
 	}
-	if ids == nil {
-		return npzVectors{r, without(names, e.name, "")}, nil
+	return withIDs(src, entries, r, Layout{Vector: []string{e.name}}, opt)
+}
+
+// withIDs adds the ids of the rows of r, which is made of the arrays l.Vector.
+func withIDs(src *source, entries []npzEntry, r Reader, l Layout, opt Options) (Reader, error) {
+	var ids *npzEntry
+	for i := range entries {
+		e := &entries[i]
+		found := opt.IDs == "" && opt.FindIDs && e.name == idsName && len(e.header.shape) == 1 && !slices.Contains(l.Vector, idsName)
+		switch {
+		case opt.IDs == e.name || found:
+			ids = e
+		case !slices.Contains(l.Vector, e.name) && !(l.Sparse && e.name == sparseMark):
+			l.Dropped = append(l.Dropped, e.name)
+		}
 	}
-	named, err := ids.named(src, npzVectors{r, without(names, e.name, ids.name)})
+	switch {
+	case ids == nil && opt.IDs != "":
+		r.Close()
+		return nil, fail(src.name, "no array %q for the ids; the file holds %s", opt.IDs, listed(entryNames(entries)))
+	case ids == nil:
+		return npzVectors{r, l}, nil
+	}
+	named, err := ids.named(src, npzVectors{r, l})
 	if err != nil {
 		r.Close()
 	}
 	return named, err
 }
 
-// npzVectors is a matrix of an npz that has other arrays too.
+// npzVectors is a matrix of an npz that may have other arrays too.
 type npzVectors struct {
 	Reader
-	others []string
+	said Layout
 }
 
-func (v npzVectors) layout() Layout { return Layout{Dropped: v.others} }
+func (v npzVectors) layout() Layout { return v.said }
 
 func (v npzVectors) justified() bool {
 	p, ok := v.Reader.(interface{ justified() bool })
@@ -100,14 +115,14 @@ func (v npzVectors) justified() bool {
 // open passes the array and src to the npy reader. A stored array is read from the file; a
 // deflated one is a stream of unproven length. Rows in C order are read through zip's
 // reader, which verifies the checksum at the end.
-func (e *npzEntry) open(src *source) (Reader, error) {
+func (e *npzEntry) open(src *source, oneRow bool) (Reader, error) {
 	name := src.name + ":" + e.name
 	r, err := e.file.Open()
 	if err != nil {
 		return nil, fail(name, "%w", err)
 	}
 	src.shut = append([]io.Closer{r}, src.shut...)
-	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src}
+	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src, oneRow: oneRow}
 	if e.file.Method == zip.Store {
 		offset, err := e.file.DataOffset()
 		if err != nil {
@@ -157,7 +172,8 @@ func chooseNPZ(file string, entries []npzEntry, opt Options) (*npzEntry, error) 
 	}
 	switch len(found) {
 	case 1:
-		return &entries[found[0]], nil
+		e := &entries[found[0]]
+		return e, located(file, -1, refuseFound(e.name, e.name, matrices(entries), opt.words().Column))
 	case 0:
 		return nil, fail(file, "no array is a matrix of a supported dtype; the file holds %s", listed(all))
 	}
@@ -165,7 +181,17 @@ func chooseNPZ(file string, entries []npzEntry, opt Options) (*npzEntry, error) 
 	for _, i := range found {
 		names = append(names, entries[i].name)
 	}
-	return nil, fail(file, "several arrays could be the vectors, name one: %s", listed(names))
+	return nil, fail(file, "several arrays could be the vectors, %s names one: %s", opt.words().Column, listed(names))
+}
+
+// matrices returns the names of the arrays of two dimensions.
+func matrices(entries []npzEntry) (names []string) {
+	for i := range entries {
+		if len(entries[i].header.shape) == 2 {
+			names = append(names, entries[i].name)
+		}
+	}
+	return names
 }
 
 // listed joins names for an error message, sorted and truncated.

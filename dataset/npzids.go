@@ -136,7 +136,11 @@ func (n *npzNamed) id() (string, error) {
 	return n.print(n.buf)
 }
 
-func (n *npzNamed) layout() Layout { return Layout{n.source, LayoutOf(n.Reader).Dropped} }
+func (n *npzNamed) layout() Layout {
+	l := LayoutOf(n.Reader)
+	l.IDs = n.source
+	return l
+}
 
 func (n *npzNamed) Close() error {
 	n.shut.Close()

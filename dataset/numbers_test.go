@@ -189,7 +189,7 @@ func TestExceptedColumns(t *testing.T) {
 		{"a.csv", "k,x,floor,y\n7,1,.5,2\n8,3,.5,4\n", []string{"k", "floor"}},
 		{"a.npz", string(npzOf(t, map[string][]byte{"floor": npyOf("<f4", "False", "(2,)", floats(1, 2)), "k": npyOf("<f4", "False", "(2,)", floats(9, 9))})), []string{"k"}},
 	} {
-		m, err := ReadAll(t.Context(), writeTemp(t, c.file, c.data), &Options{Except: c.except})
+		m, err := ReadAll(t.Context(), writeTemp(t, c.file, c.data), &Options{Except: c.except, OneRow: true})
 		if err != nil || m.Dim != 2 || m.Data[0] != 1 || m.Data[1] != 2 {
 			t.Errorf("%s: %+v, %v", c.file, m, err)
 		}

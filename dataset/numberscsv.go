@@ -19,7 +19,7 @@ type numbersCSV struct {
 
 func openNumbersCSV(src *source, columns []string) (NumberReader, error) {
 	n := &numbersCSV{csvRows: newCSVRows(src)}
-	record, err := n.readHeader()
+	record, err := n.readHeader("", "", true)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,9 @@ type parquetLeaf struct {
 	element *format.SchemaElement
 	name    string // "a" for a top-level column and everything below it, else "a.b"
 	path    string // full dotted path
+	// beside are the fields that what is repeated has, nil if there is the one: those of the
+	// entries of a map, or of a list of structs.
+	beside []string
 }
 
 func openParquetFile(src *source) (p *parquetFile, err error) {
@@ -36,7 +39,7 @@ func openParquetFile(src *source) (p *parquetFile, err error) {
 	}
 	p = &parquetFile{source: src, file: f}
 	elements := leafElements(f.Metadata())
-	p.collect(f.Root(), elements)
+	p.collect(f.Root(), elements, nil)
 	return p, nil
 }
 
@@ -50,10 +53,17 @@ func leafElements(m *format.FileMetaData) []*format.SchemaElement {
 	return leaves
 }
 
-func (p *parquetFile) collect(c *parquet.Column, elements []*format.SchemaElement) {
+// collect appends the leaves below c; beside is that of parquetLeaf.
+func (p *parquetFile) collect(c *parquet.Column, elements []*format.SchemaElement, beside []string) {
 	if !c.Leaf() {
+		if below := c.Columns(); c.MaxRepetitionLevel() > 0 && len(below) > 1 {
+			beside = nil
+			for _, child := range below {
+				beside = append(beside, child.Name())
+			}
+		}
 		for _, child := range c.Columns() {
-			p.collect(child, elements)
+			p.collect(child, elements, beside)
 		}
 		return
 	}
@@ -61,7 +71,7 @@ func (p *parquetFile) collect(c *parquet.Column, elements []*format.SchemaElemen
 	if len(path) == 0 {
 		return
 	}
-	leaf := parquetLeaf{column: c, element: elements[c.Index()], name: path[0], path: strings.Join(path, ".")}
+	leaf := parquetLeaf{column: c, element: elements[c.Index()], name: path[0], path: strings.Join(path, "."), beside: beside}
 	// A list is a group that holds a repeated group that holds the element; anything deeper is
 	// a struct's field and is named by its full path.
 	if len(path) > 3 || c.MaxRepetitionLevel() == 0 {
@@ -108,39 +118,6 @@ func (l *parquetLeaf) unsigned() bool {
 	return c.Valid && (c.V == deprecated.Uint32 || c.V == deprecated.Uint64)
 }
 
-// vectorLeaf returns the named list column, or the only one.
-func (p *parquetFile) vectorLeaf(name string) (*parquetLeaf, error) {
-	var all, found []string
-	var choice *parquetLeaf
-	for i := range p.leaves {
-		l := &p.leaves[i]
-		all = append(all, l.name)
-		_, supported := l.kind()
-		list := l.column.MaxRepetitionLevel() == 1
-		if name != "" && (l.name == name || l.path == name) {
-			if !list {
-				return nil, fail(p.name, "column %q is not a list of numbers", name)
-			}
-			if !supported {
-				return nil, fail(p.name, "column %q: element type %s is not supported (float16, float32, float64, int8 and uint8 are)", name, l.column.Type())
-			}
-			return l, nil
-		}
-		if list && supported {
-			found, choice = append(found, l.name), l
-		}
-	}
-	switch {
-	case name != "":
-		return nil, fail(p.name, "no column %q; the file has %s", name, listed(all))
-	case len(found) == 0:
-		return nil, fail(p.name, "no column is a list of a supported type; the file has %s", listed(all))
-	case len(found) > 1:
-		return nil, fail(p.name, "several columns could be the vectors, name one: %s", listed(found))
-	}
-	return choice, nil
-}
-
 // plainLeaf returns the named column, which must not be a list.
 func (p *parquetFile) plainLeaf(name string) (*parquetLeaf, error) {
 	var all []string
@@ -178,7 +155,7 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := p.vectorLeaf(opt.Column)
+	leaf, err := p.vectorLeaf(opt)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +164,7 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 	}
 	v := &parquetVectors{file: p, vec: p.column(leaf)}
 	v.kind, _ = leaf.kind()
-	v.said.IDs = opt.IDs
+	v.said.IDs, v.said.Vector = opt.IDs, []string{leaf.name}
 	if opt.IDs == "" && opt.FindIDs && leaf.name != idName {
 		if id, err := p.ids(idName); err == nil {
 			v.id, v.said.IDs = id, idName

@@ -1,16 +1,35 @@
 package dataset
 
 import (
+	"cmp"
 	"io"
 )
 
 // Options choose what is read; nil is the defaults.
 type Options struct {
 	// Column is the vector column (Parquet, Arrow, JSONL objects, CSV with arrays) or the array
-	// name (npz, safetensors). "" chooses the only candidate, or for CSV all columns of
-	// numbers; several candidates are an error that lists them. It is an error for formats
-	// without names.
+	// name (npz, safetensors); for CSV also a list of columns with a number each, separated by
+	// commas, or patterns of path.Match such as d*. "" chooses the only candidate, or for CSV
+	// the columns of numbers if they are one family of numbered names, or if no name has a
+	// number or is one that rows have; several candidates are an error that lists them. It is
+	// an error for formats without names.
 	Column string
+	// Header is HeaderYes or HeaderNo for CSV: whether the first line names the columns. "" is
+	// yes for a line of texts and for one of at least three numbers that counts from 0 or 1; a
+	// shorter one that counts is an error.
+	Header string
+	// Like are the names of the coordinates of vectors with which these are compared
+	// (Layout.Coordinates). Columns of these names make the vector, in this order; other names
+	// are an error unless Column lists the columns.
+	Like []string
+	// OneRow accepts an array of one dimension as one row, such as a query; otherwise it is an
+	// error, as it may as well be many rows of one number.
+	OneRow bool
+	// DenseLimit is the greatest size, in bytes of float32, to which a sparse matrix is written
+	// out; 0 is DefaultDenseLimit.
+	DenseLimit int64
+	// Words are what errors call these options.
+	Words Words
 	// IDs names a column of ids, strings or integers (Parquet, Arrow, JSONL objects, CSV), or
 	// an array of them (npz). "" reads none.
 	IDs string
@@ -19,6 +38,21 @@ type Options struct {
 	FindIDs bool
 	// Except names columns or arrays of other use, which are not chosen as the vectors.
 	Except []string
+}
+
+// DefaultDenseLimit is the size to which a sparse matrix is written out unless Options say more.
+const DefaultDenseLimit = 1 << 30
+
+// Words are the words by which a user decides what has two readings, as errors name them: flags,
+// parameters or arguments. "" is the name of the option.
+type Words struct{ Column, Header, DenseLimit string }
+
+func (o *Options) words() Words {
+	return Words{
+		Column:     cmp.Or(o.Words.Column, "Options.Column"),
+		Header:     cmp.Or(o.Words.Header, "Options.Header"),
+		DenseLimit: cmp.Or(o.Words.DenseLimit, "Options.DenseLimit"),
+	}
 }
 
 // Reader streams a matrix of float32 rows. It is not safe for concurrent use.
@@ -91,7 +125,7 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 	}
 	switch format {
 	case NPY:
-		return openNPY(src)
+		return openNPY(src, opt)
 	case NPZ:
 		return openNPZ(src, opt)
 	case FVecs, BVecs, IVecs:
@@ -114,6 +148,9 @@ func openAs(src *source, ext Format, opt Options) (Reader, error) {
 
 // checkOptions rejects names that the format cannot have.
 func checkOptions(name string, f Format, opt Options) error {
+	if opt.Header != "" && f != CSV {
+		return fail(name, "%s %s: format %s has no lines; only CSV has a header", opt.words().Header, opt.Header, f)
+	}
 	columns := f == Parquet || f == Arrow || f == ArrowStream || f == JSONL || f == CSV
 	if opt.IDs != "" && !columns && f != NPZ {
 		return fail(name, "ids column %q: format %s has no columns", opt.IDs, f)

@@ -48,11 +48,11 @@ func openSafeTensors(src *source, opt Options) (Reader, error) {
 	if have := src.size - headerLen; src.size >= 0 && end != have {
 		return nil, fail(src.name, "the header announces %d bytes of tensors, %d are there: %w", end, have, cutShort(io.EOF))
 	}
-	name, t, err := chooseTensor(src.name, tensors, opt.Column)
+	name, t, err := chooseTensor(src.name, tensors, opt)
 	if err != nil {
 		return nil, err
 	}
-	return openTensor(src, headerLen, name, t)
+	return openTensor(src, headerLen, name, t, opt.OneRow)
 }
 
 func readTensorHeader(src *source) (map[string]tensor, int64, error) {
@@ -91,7 +91,8 @@ func readTensorHeader(src *source) (map[string]tensor, int64, error) {
 }
 
 // chooseTensor follows the rules of chooseNPZ.
-func chooseTensor(file string, tensors map[string]tensor, name string) (string, tensor, error) {
+func chooseTensor(file string, tensors map[string]tensor, opt Options) (string, tensor, error) {
+	name := opt.Column
 	var all []string
 	var byDims [3][]string
 	for key, t := range tensors {
@@ -113,22 +114,22 @@ func chooseTensor(file string, tensors map[string]tensor, name string) (string, 
 	}
 	switch len(found) {
 	case 1:
-		return found[0], tensors[found[0]], nil
+		return found[0], tensors[found[0]], located(file, -1, refuseFound(found[0], found[0], found, opt.words().Column))
 	case 0:
 		return "", tensor{}, fail(file, "no tensor is a matrix of a supported dtype; the file holds %s", listed(all))
 	}
-	return "", tensor{}, fail(file, "several tensors could be the vectors, name one: %s", listed(found))
+	return "", tensor{}, fail(file, "several tensors could be the vectors, %s names one: %s", opt.words().Column, listed(found))
 }
 
 // openTensor expects src at base, the first byte of the tensors.
-func openTensor(src *source, base int64, name string, t tensor) (Reader, error) {
+func openTensor(src *source, base int64, name string, t tensor, oneRow bool) (Reader, error) {
 	full := src.name + ":" + name
 	k, ok := t.kind()
 	if !ok {
 		return nil, fail(full, "dtype %q is not supported (F16, BF16, F32, F64, I8 and U8 are)", t.DType)
 	}
 	h := npyHeader{shape: t.Shape}
-	rows, dim, err := h.matrix()
+	rows, dim, err := h.matrix(oneRow)
 	if err != nil {
 		return nil, fail(full, "%w", err)
 	}

@@ -24,7 +24,7 @@ func readVectors(name string, l *vectorList) jsonbody.Reader {
 		}
 		return jsonscan.Elements(b, i, func(n, at int) (int, error) {
 			before := len(l.rows)
-			rows, next, err := jsonscan.Floats(l.rows, b, at)
+			rows, next, err := jsonscan.Vector(l.rows, b, at)
 			if err != nil {
 				return next, badVector(err, n)
 			}

@@ -79,6 +79,7 @@ type Limits struct {
 	GiveWay     int64 // bytes a second below which a body or answer may lose its memory to others that wait
 	Upload      int64 // of a file, or of a collection's rows
 	Files       int64 // of all files together; 0 means no limit
+	Dense       int64 // of a sparse matrix written out; 0 means dataset.DefaultDenseLimit
 	Memory      int64 // of all collections together; 0 means no limit
 	Queries     int   // of one search
 	K           int

@@ -141,7 +141,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	co := &catalog.Options{
 		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
 		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, OnRemoved: s.forgetCollection, Log: o.Log,
-		Patience: o.Timeouts.Search,
+		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense,
 	}
 	if co.Patience == 0 { // searches have no timeout
 		co.Patience = math.MaxInt64
@@ -181,7 +181,7 @@ const (
 func (s *Server) batchOptions() *offline.Options {
 	o := &offline.Options{
 		Catalog: s.catalog, Files: s.files, Limits: s.wireLimits(),
-		Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
+		DenseLimit: s.o.Limits.Dense, Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
 		Withhold: func() bool { return slices.ContainsFunc(s.tokens(), func(t Token) bool { return !t.Write }) },
 		Turns:    s.batchTurns,
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // sourceParams lists the parameters of reading vectors.
-func sourceParams() []string { return []string{"column", "ids"} }
+func sourceParams() []string { return []string{"column", "ids", "header"} }
 
 // sourceBody is the JSON that says where vectors are, or lists them: exactly one of path,
 // fileID and vectors. ids has the ids of listed vectors; column and idColumn are the columns
@@ -21,6 +21,7 @@ type sourceBody struct {
 	vectors          *vectorList
 	ids              *catalog.Keys
 	column, idColumn string
+	header           string
 }
 
 // addMembers adds the members of b to those of a body.
@@ -32,6 +33,7 @@ func (b *sourceBody) addMembers(m jsonbody.Members) {
 		"ids":     jsonbody.Pointer("ids", &b.ids, readIDs),
 	}))
 	m["column"] = jsonbody.Optional(jsonbody.Text("column", &b.column))
+	m["header"] = jsonbody.Optional(jsonbody.Text("header", &b.header))
 	m["ids"] = jsonbody.Optional(jsonbody.Text("ids", &b.idColumn))
 }
 
@@ -90,6 +92,9 @@ func (s *Server) source(r *request, others jsonbody.Members) (catalog.Source, er
 		return src, unsupported(r.Request, append(vectorTypes(), jsonType)...)
 	}
 	if err := r.params.either("column", body.column, &src.Column); err != nil {
+		return src, err
+	}
+	if err := r.params.either("header", body.header, &src.Header); err != nil {
 		return src, err
 	}
 	return src, r.params.either("ids", body.idColumn, &src.IDColumn)

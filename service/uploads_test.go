@@ -73,7 +73,7 @@ func TestSmallCollections(t *testing.T) {
 		{"int64", "", integers, npyType, catalog.RowNumbers, nil},
 		{"csv", "", "id,x,title,y\n7,1,a,2\n8,3,b,4\n9,-5,c,6\n", csvType, catalog.Integers, []string{"not kept of the body: title"}},
 		{"csvnamed", "&ids=key", "key,x,y\na,1,2\nb,3,4\nc,-5,6\n", csvType, catalog.Strings, nil},
-		{"csvplain", "", "1,2\n3,4\n-5,6\n", csvType, catalog.RowNumbers, nil},
+		{"csvplain", "&header=no", "1,2\n3,4\n-5,6\n", csvType, catalog.RowNumbers, nil},
 		{"objects", "", `{"id":7,"v":[1,2],"t":1}` + "\n" + `{"id":8,"v":[3,4]}` + "\n" + `{"id":9,"v":[-5,6]}`, "application/x-ndjson", catalog.Integers, []string{"not kept of the body: t"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

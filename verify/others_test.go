@@ -17,12 +17,7 @@ func toHalf(x float64) float64 {
 
 func toDigits(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
-func toFourth(x float64) float64 {
-	step := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-3)
-	return math.Round(x/step) * step
-}
-
-// forms are what other programs make of scores, written independently of knownForms.
+// otherForms are what other programs make of scores, written independently of knownForms.
 func otherForms() map[collection.Metric]map[string]func(float64) float64 {
 	return map[collection.Metric]map[string]func(float64) float64{
 		collection.InnerProduct: {

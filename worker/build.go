@@ -70,6 +70,8 @@ type about struct {
 	Bytes   int64   `json:"bytes"`
 	Device  string  `json:"device"`
 	Seconds float64 `json:"seconds"`
+	// VectorColumns says which columns of an opened file made the vectors, "" without names.
+	VectorColumns string `json:"vector_columns,omitempty"`
 	// GPUUnused says of each GPU that is there and does not search this collection why.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 }

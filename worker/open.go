@@ -22,6 +22,7 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		Path   string `json:"path"`
 		Column string `json:"column"`
 		IDs    string `json:"ids"`
+		Header string `json:"header"`
 	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
@@ -36,13 +37,13 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	if strings.HasSuffix(f.Path, collectionSuffix) {
-		return c.openCollection(ctx, &f.form, f.Path, f.Column+f.IDs)
+		return c.openCollection(ctx, &f.form, f.Path, f.Column+f.IDs+f.Header)
 	}
 	o, err := f.options(c.s.o.Threads)
 	if err != nil {
 		return nil, nil, err
 	}
-	if f.Column == "" && f.IDs == "" {
+	if f.Column == "" && f.IDs == "" && f.Header == "" {
 		rows, dim, held, err := c.mapNPY(f.Path)
 		if err != nil {
 			return nil, nil, err
@@ -52,13 +53,20 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 			return c.shelve(ctx, rows, dim, held, f.Device, o)
 		}
 	}
-	begun, own := time.Now(), o
+	begun := time.Now()
 	o.Progress = func(done, total int64) { c.report("building", done, total) }
-	built, ids, err := streamed(ctx, f.Path, &dataset.Options{Column: f.Column, IDs: f.IDs}, &o)
+	built, ids, columns, err := streamed(ctx, f.Path, &dataset.Options{
+		Column: f.Column, IDs: f.IDs, Header: f.Header, DenseLimit: c.s.o.DenseLimit,
+		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "THRESHER_DENSE_LIMIT"},
+	}, &o)
 	if err != nil {
 		return nil, nil, err
 	}
-	reply, _, err := c.put(ctx, &volume{Collection: built, options: own}, f.Device, begun)
+	o.Progress = nil
+	reply, _, err := c.put(ctx, &volume{Collection: built, options: o}, f.Device, begun)
+	if info, ok := reply.(*about); ok {
+		info.VectorColumns = columns
+	}
 	if err != nil || ids == nil {
 		return reply, nil, err
 	}

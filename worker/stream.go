@@ -13,19 +13,20 @@ import (
 )
 
 // streamed builds a collection of a file of vectors as thresher build does, in a file that has no name, so that the
-// worker's own memory holds neither rows nor codes. The ids are nil unless opt asks for them. The file is in
+// worker's own memory holds neither rows nor codes. The ids are nil unless opt asks for them; columns says
+// which made the vectors, and o.Coordinates is set to their names. The file is in
 // the folder for temporary files or, where there is none or it has no room, in memory.
-func streamed(ctx context.Context, path string, opt *dataset.Options, o *collection.Options) (c *collection.Collection, ids []string, err error) {
-	c, ids, err = streamInto(ctx, temporaryFile, path, opt, o)
+func streamed(ctx context.Context, path string, opt *dataset.Options, o *collection.Options) (c *collection.Collection, ids []string, columns string, err error) {
+	c, ids, columns, err = streamInto(ctx, temporaryFile, path, opt, o)
 	if lacksRoom(err) {
 		var again error
-		c, ids, again = streamInto(ctx, func() (*os.File, error) { return newShared(0) }, path, opt, o)
+		c, ids, columns, again = streamInto(ctx, func() (*os.File, error) { return newShared(0) }, path, opt, o)
 		if again != nil {
-			return nil, nil, errors.Join(err, again)
+			return nil, nil, "", errors.Join(err, again)
 		}
-		return c, ids, nil
+		return c, ids, columns, nil
 	}
-	return c, ids, err
+	return c, ids, columns, err
 }
 
 // errNoPlace means that a file for a collection cannot be made.
@@ -49,16 +50,18 @@ func temporaryFile() (*os.File, error) {
 }
 
 // streamInto builds a collection in a new file.
-func streamInto(ctx context.Context, create func() (*os.File, error), path string, opt *dataset.Options, o *collection.Options) (c *collection.Collection, ids []string, err error) {
+func streamInto(ctx context.Context, create func() (*os.File, error), path string, opt *dataset.Options, o *collection.Options) (c *collection.Collection, ids []string, columns string, err error) {
 	r, err := dataset.Open(path, opt)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, "", err
 	}
 	defer r.Close()
 	f, err := create()
 	if err != nil {
-		return nil, nil, errors.Join(errNoPlace, err)
+		return nil, nil, "", errors.Join(errNoPlace, err)
 	}
+	layout := dataset.LayoutOf(r)
+	columns, o.Coordinates = layout.String(), layout.Coordinates()
 	src := &namedRows{Reader: r}
 	c, err = collection.CreateIn(ctx, f, src, o)
 	if closed := f.Close(); err == nil {
@@ -70,17 +73,17 @@ func streamInto(ctx context.Context, create func() (*os.File, error), path strin
 	switch {
 	case err == nil && src.ids != nil:
 		if err = dataset.CheckIDs(path, src.ids); err == nil {
-			return c, src.ids, nil
+			return c, src.ids, columns, nil
 		}
 		err = errors.Join(err, c.Close())
 	case err == nil:
-		return c, nil, nil
+		return c, nil, columns, nil
 	case src.ended && src.rows == 0:
 		err = wrong("path", "%s has no rows", path)
 	case c != nil:
 		err = errors.Join(err, c.Close())
 	}
-	return nil, nil, err
+	return nil, nil, "", err
 }
 
 // namedRows is a reader that keeps the ids of the rows that were read.

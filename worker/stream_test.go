@@ -76,7 +76,7 @@ func TestOpenWithoutRoom(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	path := writeVectors(t, randomRows(1, 50, 20), 20)
-	c, ids, err := streamed(t.Context(), path, &dataset.Options{}, &collection.Options{Metric: collection.InnerProduct})
+	c, ids, _, err := streamed(t.Context(), path, &dataset.Options{}, &collection.Options{Metric: collection.InnerProduct})
 	if err != nil || ids != nil || c.N != 50 {
 		t.Fatalf("%v, ids %v: %v", c, ids, err)
 	}

@@ -40,6 +40,8 @@ type app struct {
 	// config and log are set before a command runs.
 	config *config.Config
 	log    *slog.Logger
+	// reading are the flags by which files of vectors are read.
+	reading readingFlags
 }
 
 // exitError is an error with an exit code.

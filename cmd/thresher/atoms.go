@@ -17,7 +17,8 @@ import (
 type atoms struct {
 	*collection.Collection
 	names       []string // the ids column, by row number; nil without one
-	idColumn    string   // its name
+	columns     dataset.Layout
+	idColumn    string // its name
 	load, build time.Duration
 }
 
@@ -73,7 +74,7 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
 	}
-	return &atoms{Collection: c, names: m.IDs, idColumn: dataset.LayoutOf(r).IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
+	return &atoms{Collection: c, names: m.IDs, columns: dataset.LayoutOf(r), idColumn: dataset.LayoutOf(r).IDs, load: loaded.Sub(begun), build: time.Since(loaded)}, nil
 }
 
 // ids returns what finds the atoms, those of the file in, by their ids. column is what --ids names.

@@ -18,15 +18,18 @@ import (
 
 type benchFlags struct {
 	atoms, queries string
-	sets           []string
-	ks             []int
-	count          int
-	repeats        int
-	sigma          float64
-	pulls, plans   bool
-	calibrate      bool
-	json           bool
-	setGiven       bool // --set was given
+	// atomsColumn and queriesColumn name the columns of the vectors.
+	atomsColumn, queriesColumn string
+
+	sets         []string
+	ks           []int
+	count        int
+	repeats      int
+	sigma        float64
+	pulls, plans bool
+	calibrate    bool
+	json         bool
+	setGiven     bool // --set was given
 }
 
 func newBenchCommand(a *app) *cobra.Command {
@@ -59,7 +62,11 @@ normal-custom (arXiv 2212.07551).`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
+	vectorsColumn(fs, "atoms-column")
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries")
+	fs.StringVar(&f.queriesColumn, "queries-column", "", columnHelp("the queries"))
+	a.reading.add(fs)
 	fs.StringSliceVar(&f.sets, "set", []string{"embeddings"}, "generated `sets` instead of files")
 	fs.IntSliceVarP(&f.ks, "ks", "k", []int{1, 10}, "numbers of atoms wanted")
 	fs.IntVar(&f.count, "count", 64, "queries to use, from the first")
@@ -69,7 +76,7 @@ normal-custom (arXiv 2212.07551).`,
 	fs.BoolVar(&f.plans, "plans", false, "time the ladders that the planner chooses from")
 	fs.BoolVar(&f.calibrate, "calibrate", false, "measure the costs that the planner compares plans by")
 	fs.BoolVar(&f.json, "json", false, "one JSON object for each row on stdout")
-	addSettings(cmd, "metric", "delta", "seed", "threads", "backend", "device", "kernels", "costs")
+	addSettings(cmd, "metric", "delta", "seed", "threads", "backend", "device", "dense_limit", "kernels", "costs")
 	fs.Lookup("backend").Usage += autoIsCPU
 	return cmd
 }
@@ -195,16 +202,19 @@ func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, err
 		return nil, err
 	}
 	defer in.remove()
-	atoms, err := dataset.ReadAll(ctx, in.path, &dataset.Options{FindIDs: true})
+	atoms, _, err := in.readAll(ctx, &dataset.Options{Column: f.atomsColumn, FindIDs: true})
 	if err != nil {
-		return nil, in.named(err)
+		return nil, err
 	}
 	queries, err := a.openInput(ctx, "queries", f.queries)
 	if err != nil {
 		return nil, err
 	}
 	defer queries.remove()
-	r, err := queries.open(nil)
+	if queries, err = in.alike(queries, f.atomsColumn); err != nil {
+		return nil, err
+	}
+	r, err := queries.openQueries(f.queriesColumn)
 	if err != nil {
 		return nil, err
 	}

@@ -34,11 +34,13 @@ repeat; use a secret one if users may search for queries that fail.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.atoms, "atoms", "", "`file` of atoms; - is standard input")
-	cmd.Flags().StringVar(&f.column, "atoms-column", "", "`column` or array of the vectors, if there are several")
+	cmd.Flags().StringVar(&f.column, "atoms-column", "", columnHelp("the vectors"))
+	vectorsColumn(cmd.Flags(), "atoms-column")
+	a.reading.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.out, "out", "", "`file` to write, ending in "+collectionSuffix)
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
-	addSettings(cmd, "metric", "basis", "seed", "threads")
+	addSettings(cmd, "metric", "basis", "seed", "threads", "dense_limit")
 	return cmd
 }
 
@@ -70,11 +72,12 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	}
 	defer r.Close()
 	a.warnDropped(in, r, false)
+	columns := columnsOf(dataset.LayoutOf(r), nil)
 
 	begun := time.Now()
 	p := a.newProgress("preparing atoms")
 	defer p.done()
-	o.Progress = p.set
+	o.Progress, o.Coordinates = p.set, dataset.LayoutOf(r).Coordinates()
 	c, err := collection.Create(cmd.Context(), f.out, r, f.force, o)
 	if err != nil {
 		return fmt.Errorf("building %s from %s: %w", f.out, in.name, in.named(err))
@@ -89,14 +92,19 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	if err != nil {
 		return err
 	}
+	if len(o.Coordinates) != len(info.Coordinates) {
+		a.log.Warn("the names of the columns are too long to be kept: queries will be compared with the collection by place, not by name", "columns", len(o.Coordinates))
+	}
 	if f.json {
 		return json.NewEncoder(a.out).Encode(struct {
 			*collection.Info
+			columnsRead
 			BuildSeconds float64 `json:"build_seconds"`
-		}{info, took.Seconds()})
+		}{info, columns, took.Seconds()})
 	}
 	t := newTable(a.err)
 	t.row("atoms", fmt.Sprintf("%d x %d, %s, basis %s", info.N, info.Dim, info.Metric, info.Basis))
+	columns.print(t)
 	t.row("file", fmt.Sprintf("%s, %s", f.out, megabytes(info.FileBytes)))
 	t.row("time", seconds(took.Seconds()))
 	return t.flush()

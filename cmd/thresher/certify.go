@@ -40,6 +40,7 @@ the atoms have an id column, its ids. Without -k, k is the length of the longest
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSearch(cmd.Context(), f) },
 	}
 	f.add(cmd.Flags())
+	a.reading.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
 	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "stop after this `time` and keep the rest of the answers as they are, unproven, which complete and guarantee of each say (exit code 3)")
 	addSettings(cmd, searchSettings()...)

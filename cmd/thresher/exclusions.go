@@ -11,23 +11,24 @@ import (
 // exclusions streams the atoms that each query may not return.
 type exclusions struct {
 	in    input
+	zeros string // of --zeros
 	lists dataset.ListReader
 	next  int64    // number of the next list
 	ids   *atomIDs // nil before resolve
 	n     int      // atoms
 }
 
-func openExclusions(in input) (*exclusions, error) {
-	lists, err := dataset.OpenLists(in.path)
+func openExclusions(in input, zeros string) (*exclusions, error) {
+	lists, err := dataset.OpenLists(in.path, &dataset.ListOptions{Zeros: zeros, ZerosWord: "--zeros"})
 	if err != nil {
 		return nil, in.named(err)
 	}
-	return &exclusions{in: in, lists: lists}, nil
+	return &exclusions{in: in, zeros: zeros, lists: lists}, nil
 }
 
 // surveyExclusions reads all lists once and compares their number with that of the m queries.
-func surveyExclusions(ctx context.Context, in, queries input, m int64) error {
-	e, err := openExclusions(in)
+func surveyExclusions(ctx context.Context, in, queries input, m int64, zeros string) error {
+	e, err := openExclusions(in, zeros)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (e *exclusions) decideIntegers() error {
 	if !e.ids.undecided() {
 		return nil
 	}
-	lists, err := dataset.OpenLists(e.in.path)
+	lists, err := dataset.OpenLists(e.in.path, &dataset.ListOptions{Zeros: e.zeros, ZerosWord: "--zeros"})
 	if err != nil {
 		return e.in.named(err)
 	}

@@ -51,7 +51,9 @@ was killed.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
+	vectorsColumn(fs, "atoms-column")
+	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", "", "`file` for the graph, ending in .npz, .parquet or .jsonl")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every row")
@@ -149,6 +151,7 @@ func (g *graphSearch) buildRequest() (batch.Request, error) {
 		g.warnings = append(g.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", g.k, n-1))
 		g.k = n - 1
 	}
+	g.columns = columnsOf(g.atoms.columns, nil)
 	if w := join.LikenessWarning(g.atoms.Collection); w != "" {
 		g.warnings = append(g.warnings, w)
 	}

@@ -269,7 +269,7 @@ func TestGraphBadInput(t *testing.T) {
 	one := vectorFile(t, dir, "one.npy", 1, 1, 3)
 	out := filepath.Join(dir, "g.npz")
 	there := writeFile(t, dir, "there.npz", []byte("precious"))
-	nan := writeFile(t, dir, "nan.csv", []byte("1,2\n3,NaN\n"))
+	nan := writeFile(t, dir, "nan.csv", []byte("5,2\n3,NaN\n"))
 	for _, c := range []struct {
 		name string
 		args []string

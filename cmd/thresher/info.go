@@ -15,6 +15,9 @@ import (
 	"thresher/dataset"
 )
 
+// infoArgument stands for the argument of info where others have a flag.
+const infoArgument = "file"
+
 // vectorsInfo describes a file of vectors.
 type vectorsInfo struct {
 	Path   string         `json:"path"`
@@ -23,6 +26,10 @@ type vectorsInfo struct {
 	Rows      int64 `json:"rows"`
 	Dim       int   `json:"dimension"`
 	FileBytes int64 `json:"file_bytes"`
+	columnsRead
+	// IDs is the column of the ids, Dropped are those of other use.
+	IDs     string   `json:"ids,omitempty"`
+	Dropped []string `json:"dropped,omitempty"`
 }
 
 // answersInfo describes a file of answers.
@@ -50,7 +57,7 @@ func newInfoCommand(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in, err := a.openInput(cmd.Context(), "file", args[0])
+			in, err := a.openInput(cmd.Context(), infoArgument, args[0])
 			if err != nil {
 				return err
 			}
@@ -66,7 +73,10 @@ func newInfoCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")
 	cmd.Flags().BoolVar(&answers, "answers", false, "the file holds answers, in a form that verify reads; it is read to its end")
-	cmd.Flags().StringVar(&column, "column", "", "`column` or array of the vectors, if there are several")
+	cmd.Flags().StringVar(&column, "column", "", columnHelp("the vectors"))
+	vectorsColumn(cmd.Flags(), "column")
+	a.reading.add(cmd.Flags())
+	addSettings(cmd, "dense_limit")
 	return cmd
 }
 
@@ -83,6 +93,9 @@ func (a *app) describeCollection(in input, asJSON bool) error {
 	t.row("version", info.Version)
 	t.row("atoms", info.N)
 	t.row("dimension", info.Dim)
+	if info.Coordinates != nil {
+		t.row("columns", "vectors from "+dataset.Ranges(info.Coordinates))
+	}
 	t.row("metric", info.Metric)
 	t.row("basis", info.Basis)
 	t.row("seed", info.Seed)
@@ -107,6 +120,8 @@ func (a *app) describeVectors(in input, column string, asJSON bool) error {
 	}
 	format, _ := dataset.FormatOf(in.path)
 	info := vectorsInfo{Path: in.name, Format: format, Rows: r.Len(), Dim: r.Dim(), FileBytes: file.Size()}
+	layout := dataset.LayoutOf(r)
+	info.columnsRead, info.IDs, info.Dropped = columnsOf(layout, nil), layout.IDs, layout.Dropped
 	if asJSON {
 		return json.NewEncoder(a.out).Encode(info)
 	}
@@ -121,6 +136,13 @@ func (a *app) describeVectors(in input, column string, asJSON bool) error {
 		t.row("rows", "known once read")
 	}
 	t.row("dimension", info.Dim)
+	info.print(t)
+	if info.IDs != "" {
+		t.row("ids", info.IDs)
+	}
+	if len(info.Dropped) > 0 {
+		t.row("dropped", dataset.Ranges(info.Dropped))
+	}
 	t.row("size", megabytes(info.FileBytes))
 	return t.flush()
 }

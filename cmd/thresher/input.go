@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"thresher/collection"
@@ -24,9 +26,19 @@ const collectionSuffix = ".thresher"
 // input is a file of vectors named on the command line. Standard input and pipes are copied
 // to a temporary file, because inputs are read more than once.
 type input struct {
-	path string // the file to open
-	name string // as shown in messages
-	temp bool
+	path   string // the file to open
+	name   string // as shown in messages
+	temp   bool
+	flag   string // that named it
+	header string // "yes" or "no" of --header, or ""
+	// denseLimit is the greatest size to which a sparse matrix is written out.
+	denseLimit int64
+	// ids is the column that the user names for the ids, which is no coordinate.
+	ids string
+	// except are columns of other use, which are no coordinates either.
+	except []string
+	// like are the names of the coordinates of the vectors that these are compared with.
+	like []string
 }
 
 // openInput returns the input named by a flag; a pipe is read to its end. The caller calls
@@ -39,7 +51,7 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if path != stdio {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().IsRegular() || info.IsDir() {
-			return input{path: path, name: path}, nil // opening it reports the error
+			return input{path: path, name: path, flag: flag, header: a.reading.header, denseLimit: a.config.DenseLimit}, nil // opening it reports the error
 		}
 		open, name = func() (io.ReadCloser, error) { return os.Open(path) }, path
 	}
@@ -47,7 +59,7 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if err != nil {
 		return input{}, fmt.Errorf("--%s: spooling %s: %w", flag, name, err)
 	}
-	in := input{path: f.Name(), name: name, temp: true}
+	in := input{path: f.Name(), name: name, temp: true, flag: flag, header: a.reading.header, denseLimit: a.config.DenseLimit}
 	if err := copyToFile(ctx, f, open); err != nil {
 		in.remove()
 		return input{}, fmt.Errorf("--%s: spooling %s to %s: %w", flag, name, in.path, err)
@@ -87,8 +99,59 @@ func (in input) isCollection() bool { return strings.HasSuffix(in.path, collecti
 
 // open returns a reader of the vectors.
 func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
-	r, err := dataset.Open(in.path, opt)
+	o := *opt
+	o.IDs = cmp.Or(o.IDs, in.ids)
+	o.Except = slices.Concat(o.Except, in.except)
+	o.Like, o.DenseLimit = in.like, in.denseLimit
+	o.Words = dataset.Words{Column: "--" + in.columnFlag(), Header: "--header", DenseLimit: "--dense-limit"}
+	if format, _ := dataset.FormatOf(in.path); format == dataset.CSV {
+		o.Header = in.header
+	}
+	r, err := dataset.Open(in.path, &o)
 	return r, in.named(err)
+}
+
+// readAll reads all vectors.
+func (in input) readAll(ctx context.Context, opt *dataset.Options) (*dataset.Matrix, dataset.Layout, error) {
+	r, err := in.open(opt)
+	if err != nil {
+		return nil, dataset.Layout{}, err
+	}
+	defer r.Close()
+	m, err := dataset.Drain(ctx, r)
+	return m, dataset.LayoutOf(r), in.named(err)
+}
+
+// columnFlag is the flag that names the columns of the vectors.
+func (in input) columnFlag() string {
+	if in.flag == infoArgument {
+		return "column"
+	}
+	return in.flag + "-column"
+}
+
+// coordinates returns the names of the coordinates, nil if they have none.
+func (in input) coordinates(column string) ([]string, error) {
+	if in.isCollection() {
+		info, err := collection.Stat(in.path)
+		if err != nil {
+			return nil, err
+		}
+		return info.Coordinates, nil
+	}
+	r, err := in.open(&dataset.Options{Column: column, FindIDs: true})
+	if err != nil {
+		return nil, err
+	}
+	return dataset.LayoutOf(r).Coordinates(), r.Close()
+}
+
+// alike returns queries whose coordinates have the names of those of in, read from column, if
+// both have names.
+func (in input) alike(queries input, column string) (input, error) {
+	var err error
+	queries.like, err = in.coordinates(column)
+	return queries, err
 }
 
 // openQueries returns a reader of the queries, which are not in the columns except.
@@ -96,7 +159,7 @@ func (in input) openQueries(column string, except ...string) (dataset.Reader, er
 	if in.isCollection() {
 		return nil, fmt.Errorf("--queries %s: is a prepared collection, which serves as --atoms; name a file of vectors", in.name)
 	}
-	return in.open(&dataset.Options{Column: column, FindIDs: true, Except: except})
+	return in.open(&dataset.Options{Column: column, FindIDs: true, Except: except, OneRow: true})
 }
 
 // count returns the number of queries that r has, by reading the file if r does not know.

@@ -10,6 +10,7 @@ import (
 type jobGoals struct {
 	k, floor, ceiling   string // columns
 	exclude, candidates string // files
+	zeros               string
 }
 
 func (g *jobGoals) add(fs *pflag.FlagSet) {
@@ -17,6 +18,7 @@ func (g *jobGoals) add(fs *pflag.FlagSet) {
 	fs.StringVar(&g.floor, "floor-column", "", "`column` of the queries with the least score of each (distances: the greatest)")
 	fs.StringVar(&g.ceiling, "ceiling-column", "", "`column` of the queries with the greatest score of each (distances: the least)")
 	fs.StringVar(&g.exclude, "exclude", "", "`file` of the ids that each query may not return, a list a query (.npz of scipy, .jsonl, .ivecs)")
+	fs.StringVar(&g.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its id: `keep or drop`; without it such a zero is an error")
 	fs.StringVar(&g.candidates, "candidates", "", "`file` of answers to the queries, of any origin, whose atoms are scored first")
 }
 
@@ -25,5 +27,5 @@ func (g *jobGoals) spec() *api.BatchGoals {
 	if *g == (jobGoals{}) {
 		return nil
 	}
-	return &api.BatchGoals{KColumn: g.k, MinScoreColumn: g.floor, MaxScoreColumn: g.ceiling}
+	return &api.BatchGoals{KColumn: g.k, MinScoreColumn: g.floor, MaxScoreColumn: g.ceiling, Zeros: g.zeros}
 }

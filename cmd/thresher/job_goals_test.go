@@ -76,6 +76,7 @@ func TestJobGoals(t *testing.T) {
 		t.Errorf("files before a refused job %s, after it %s", before, after)
 	}
 	thresher(t, "job", "submit", queries, "--k-column", "want").wantError(t, "--collection")
+	queries = write("q.csv", "x,y,z,w\n1,2,3,4\n")
 	r = thresher(t, "job", "submit", queries, "--collection", "films", "--k-column", "nothing", "--wait", "--interval", "5ms", "--json")
 	var b api.Batch
 	if err := json.Unmarshal([]byte(r.out), &b); err != nil || b.Status != api.BatchFailed || !strings.Contains(b.Errors.Data[0].Message, `q.csv`) || !strings.Contains(b.Errors.Data[0].Message, `"nothing"`) {

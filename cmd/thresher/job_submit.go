@@ -32,6 +32,7 @@ type jobSubmit struct {
 	mostScore    bool // --max-score was given
 	certificates bool
 	goals        jobGoals
+	column       string
 	wait         bool
 	fetch        jobFetch
 }
@@ -81,6 +82,8 @@ by job fetch; if writing them fails they are still on the server.`,
 	fs.Float64Var(&s.maxScore, "max-score", 0, "return only atoms that score at most this (distances: at least)")
 	fs.BoolVar(&s.certificates, "certificates", false, "include the certificate of every answer")
 	s.goals.add(fs)
+	fs.StringVar(&s.column, "queries-column", "", columnHelp("the queries of a matrix"))
+	a.reading.add(fs)
 	fs.BoolVar(&s.wait, "wait", false, "wait until the job is done")
 	s.addFlags(cmd)
 	s.fetch.addFlags(cmd)
@@ -99,7 +102,7 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 			return err
 		}
 	}
-	spec, err := s.spec(a.config, path)
+	spec, err := s.spec(a.config, path, a.reading.header)
 	if err != nil {
 		return err
 	}
@@ -132,10 +135,10 @@ func (a *app) runSubmit(ctx context.Context, s *jobSubmit, path string) error {
 }
 
 // spec returns the request for a batch, without the file's id.
-func (s *jobSubmit) spec(c *config.Config, path string) (api.BatchSpec, error) {
-	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat}
+func (s *jobSubmit) spec(c *config.Config, path, header string) (api.BatchSpec, error) {
+	spec := api.BatchSpec{CompletionWindow: s.window, Metadata: s.metadata, OutputFormat: s.outputFormat, Column: s.column, Header: header}
 	format, _ := dataset.FormatOf(path)
-	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.mostScore && !s.certificates && s.goals == jobGoals{}
+	requests := format == dataset.JSONL && s.outputFormat == "" && !s.leastScore && !s.mostScore && !s.certificates && s.goals == jobGoals{} && s.column == "" && header == ""
 	for _, key := range searchKeys() {
 		requests = requests && c.Origin(key).Kind != config.FromFlag
 	}

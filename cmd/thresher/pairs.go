@@ -65,9 +65,11 @@ with a greater --max-pairs continues it, as after a kill.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
+	vectorsColumn(fs, "atoms-column")
+	a.reading.add(fs)
 	fs.StringVar(&f.with, "with", "", "`file` of other vectors, read as a stream, of which the pairs with the atoms are wanted; - is standard input")
-	fs.StringVar(&f.withColumn, "with-column", "", "`column` or array of these vectors, if there are several")
+	fs.StringVar(&f.withColumn, "with-column", "", columnHelp("these vectors"))
 	fs.StringVar(&f.ids, "ids", "", "`column` of ids in both files, written next to row numbers (default: the column id, if there is one)")
 	fs.Float64Var(&f.minScore, "min-score", 0, "least `score` of a pair (distances: greatest)")
 	fs.StringVar(&f.out, "out", "", "`file` for the pairs, ending in .parquet, .csv, .jsonl or .npz")
@@ -76,7 +78,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
 	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
-	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "kernels", "costs")
+	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "kernels", "costs")
 	fs.Lookup("method").Usage += "; certain unless given"
 	fs.Lookup("chunk").Usage = "most rows that are compared with the atoms together"
 	return cmd
@@ -142,6 +144,7 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 		return err
 	}
 	defer p.in.atoms.remove()
+	p.in.atoms.ids = f.ids
 	if f.with != "" {
 		if p.in.with, err = a.openInput(ctx, "with", f.with); err != nil {
 			return err
@@ -172,6 +175,11 @@ func (p *pairing) openWith() error {
 	if in.isCollection() {
 		return fmt.Errorf("--with %s: is a prepared collection, which serves as --atoms; name a file of vectors", in.name)
 	}
+	in, err := p.in.atoms.alike(in, p.flags.atomsColumn)
+	if err != nil {
+		return err
+	}
+	p.in.with = in
 	r, err := in.open(&dataset.Options{Column: p.flags.withColumn, IDs: p.flags.ids, FindIDs: true})
 	if err != nil {
 		return err
@@ -207,7 +215,7 @@ func (p *pairing) prepare(ctx context.Context) error {
 	}
 	p.engine = e
 	p.summary = pairsSummary{
-		Atoms: e.atoms.N, Dimension: e.atoms.Dim, Metric: e.atoms.Metric.String(), MinScore: p.flags.minScore, Delta: p.config.Delta,
+		Atoms: e.atoms.N, Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with), Metric: e.atoms.Metric.String(), MinScore: p.flags.minScore, Delta: p.config.Delta,
 		LoadSeconds: e.atoms.load.Seconds(), BuildSeconds: e.atoms.build.Seconds(), Threads: e.threads(), Backend: e.Backend(),
 	}
 	if w := join.LikenessWarning(e.atoms.Collection); w != "" {

@@ -226,10 +226,11 @@ func (p *pairing) fingerprint(ctx context.Context) (string, error) {
 		Method, Metric, Basis   string
 		Delta, MinScore         float64
 		Seed                    uint64
+		Header                  string `json:",omitempty"`
 	}{
 		"pairs", 1, atoms, with, p.flags.atomsColumn, p.flags.withColumn,
 		string(p.options.Method), p.engine.atoms.Metric.String(), o.Basis.String(),
-		p.options.Delta, p.options.MinScore, p.engine.atoms.Seed,
+		p.options.Delta, p.options.MinScore, p.engine.atoms.Seed, p.reading.header,
 	})
 	if err != nil {
 		return "", err

@@ -14,8 +14,9 @@ import (
 
 // pairsSummary is the report at the end of pairs.
 type pairsSummary struct {
-	Atoms     int     `json:"atoms"`
-	Dimension int     `json:"dimension"`
+	Atoms     int `json:"atoms"`
+	Dimension int `json:"dimension"`
+	columnsRead
 	Rows      int64   `json:"rows"` // compared with the atoms: the atoms themselves, or those of --with
 	Metric    string  `json:"metric"`
 	MinScore  float64 `json:"min_score"`
@@ -130,6 +131,7 @@ func (p *pairing) report() error {
 func (s *pairsSummary) print(a *app) error {
 	t := newTable(a.err)
 	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	s.columnsRead.print(t)
 	if s.PairsPerRowWith != nil {
 		t.row("with", fmt.Sprintf("%d rows", s.Rows))
 	}

@@ -18,7 +18,7 @@ import (
 
 // goalFlags name the files and columns that say what each query asks for itself.
 type goalFlags struct {
-	exclude                             string
+	exclude, zeros                      string
 	integers                            string
 	kColumn, floorColumn, ceilingColumn string
 	scoreLimits
@@ -26,6 +26,7 @@ type goalFlags struct {
 
 func (f *goalFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.exclude, "exclude", "", "`file` of the atoms that each query may not return, a list a query: a sparse matrix of scipy (.npz), .jsonl or .ivecs; - is standard input")
+	fs.StringVar(&f.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its atom: `keep or drop`; without it such a zero is an error")
 	fs.StringVar(&f.integers, "integers", "", "what integers in answers and in --exclude are where the atoms have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each (.parquet, .arrow, .csv, .jsonl; array of .npz); null is -k")
 	fs.StringVar(&f.floorColumn, "floor-column", "", "`column` of the queries with the least score of each (distances: the greatest); null is no limit")
@@ -66,6 +67,9 @@ func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude inpu
 	if err := cmp.Or(f.scoreLimits.check(metric), f.checkIntegers()); err != nil {
 		return nil, err
 	}
+	if f.zeros != "" && f.exclude == "" {
+		return nil, fmt.Errorf("--zeros %s: there is no --exclude, to whose sparse matrix it applies", f.zeros)
+	}
 	if f.exclude == "" && len(f.columns()) == 0 {
 		return nil, nil
 	}
@@ -78,7 +82,7 @@ func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude inpu
 		g.mostK = k
 	}
 	if f.exclude != "" {
-		if err := surveyExclusions(ctx, exclude, queries, m); err != nil {
+		if err := surveyExclusions(ctx, exclude, queries, m, f.zeros); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +100,7 @@ func (g *queryGoals) open(exclude input) (err error) {
 		}
 	}
 	if g.goalFlags.exclude != "" {
-		g.exclude, err = openExclusions(exclude)
+		g.exclude, err = openExclusions(exclude, g.zeros)
 	}
 	return err
 }

@@ -55,6 +55,7 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
+	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
 	fs.StringVar(&f.misses, "misses", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
@@ -107,6 +108,7 @@ type recall struct {
 
 // recallSummary is what recall prints.
 type recallSummary struct {
+	columnsRead
 	Answers int64 `json:"answers"` // in the file
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
@@ -135,6 +137,10 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 			return err
 		}
 		defer r.in.exclude.remove()
+	}
+	r.in.atoms.ids, r.in.atoms.except = f.ids, f.columns()
+	if r.in.queries, err = r.in.atoms.alike(r.in.queries, f.atomsColumn); err != nil {
+		return err
 	}
 	queries, err := r.in.queries.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
@@ -215,6 +221,7 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 		return err
 	}
 	r.engine = e
+	r.report.columnsRead = columnsOf(e.atoms.columns, queries)
 	if r.compare, err = newComparison(e.atoms.Collection, r.in.atoms, r.flags.k, r.config.Threads); err != nil {
 		return errors.Join(err, e.close())
 	}

@@ -15,6 +15,7 @@ import (
 func (s *recallSummary) print(w io.Writer) error {
 	t := newTable(w)
 	t.row("compared", fmt.Sprintf("%d of %d answers, %s, k = %d; best atoms by %s, plan %s, %.3g s", s.Queries, s.Answers, s.Metric, s.K, s.Method, s.Plan, s.TookMS/1e3))
+	s.columnsRead.print(t)
 	t.row("recall", fmt.Sprintf("%.4f; 95%% interval %.4f to %.4f", s.Recall, s.Low, s.High))
 	if s.ByID < s.Recall {
 		t.row("by id", fmt.Sprintf("%.4f, if atoms of equal score did not stand for each other", s.ByID))

@@ -60,6 +60,7 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 	}
 	fs := cmd.Flags()
 	f.add(fs)
+	a.reading.add(fs)
 	fs.StringVar(&f.candidates, "candidates", "", "`file` of answers by any program (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv): probable answers, scored first for a threshold; right or wrong, they do not change the answers")
 	f.scoreLimits.add(fs, leastScoreUsage)
 	fs.DurationVar(&f.deadline, "deadline", 0, "stop the search after this `time` and answer the rest with the best so far, which complete and guarantee of each answer say (exit code 3)")
@@ -163,6 +164,7 @@ type search struct {
 	flags   *searchFlags
 	in      struct{ atoms, queries, candidates, exclude input }
 	atoms   *atoms
+	columns columnsRead
 	engine  *engine
 	request batch.Request // without queries
 	out     *answerFiles
@@ -201,6 +203,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		return err
 	}
 	defer s.in.atoms.remove()
+	s.in.atoms.ids, s.in.atoms.except = f.ids, f.columns()
 	if s.in.queries, err = a.openInput(ctx, "queries", f.queries); err != nil {
 		return err
 	}
@@ -216,6 +219,9 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 			return err
 		}
 		defer s.in.exclude.remove()
+	}
+	if s.in.queries, err = s.in.atoms.alike(s.in.queries, f.atomsColumn); err != nil {
+		return err
 	}
 	queries, err := s.in.queries.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
@@ -339,6 +345,7 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 		width = others
 	}
 	s.k = width
+	s.columns = columnsOf(s.atoms.columns, queries)
 	if err := s.out.setWidth(width); err != nil {
 		return err
 	}
@@ -348,7 +355,7 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 // describe fills in the part of the summary known before the search.
 func (s *search) describe() {
 	s.summary = summary{
-		Atoms: s.atoms.N, Dimension: s.atoms.Dim, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
+		Atoms: s.atoms.N, Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
 		Method: string(s.method), Delta: s.config.Delta, Epsilon: s.config.Epsilon,
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
 		Threads: s.engine.threads(), Backend: s.engine.Backend(), Warnings: s.warnings,

@@ -97,8 +97,9 @@ func (t *tally) warn(w string) {
 
 // summary is the report at the end of a search.
 type summary struct {
-	Atoms     int     `json:"atoms"`
-	Dimension int     `json:"dimension"`
+	Atoms     int `json:"atoms"`
+	Dimension int `json:"dimension"`
+	columnsRead
 	Queries   int64   `json:"queries"`
 	K         int     `json:"k"` // the greatest of any query; 0 if one asks for any number
 	KColumn   string  `json:"k_column,omitempty"`
@@ -184,6 +185,7 @@ func names[T ~string](counts map[T]int64, other string) string {
 func (s *summary) print(a *app) error {
 	t := newTable(a.err)
 	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
+	s.columnsRead.print(t)
 	if s.Graph != nil {
 		t.row("graph", s.Graph.describe(s))
 	} else {

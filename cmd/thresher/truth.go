@@ -55,6 +55,7 @@ sqrt(scores) for l2, 1 - scores for cosine:
 	}
 	fs := cmd.Flags()
 	f.add(fs)
+	a.reading.add(fs)
 	f.scoreLimits.add(fs, "all atoms (with -k, the k best) that score at least this (distances: at most)")
 	fs.Lookup("out").Usage, fs.Lookup("out").DefValue = "`file` for the ground truth, ending in .ibin, .neighbors.ibin, .ivecs, .npz, .parquet or .jsonl", ""
 	fs.StringVar(&f.scores, "scores", "", "`file` for the scores, ending in .fbin or .fvecs, beside ids without them")

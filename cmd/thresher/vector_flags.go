@@ -10,7 +10,8 @@ type vectorFlags struct {
 
 func (f *vectorFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", "`column` or array of the atoms, if there are several")
+	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
+	vectorsColumn(fs, "atoms-column")
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
-	fs.StringVar(&f.queriesColumn, "queries-column", "", "`column` or array of the queries, if there are several")
+	fs.StringVar(&f.queriesColumn, "queries-column", "", columnHelp("the queries"))
 }

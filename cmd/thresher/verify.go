@@ -83,6 +83,7 @@ lack the same atom once.`,
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
 	f.goalFlags.add(fs)
+	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids that the answers and --exclude use (default: row numbers, and for texts the column id)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv)")
 	fs.StringVar(&f.certificates, "certificates", "", "`file` of certificates that search --certificates wrote")
@@ -95,7 +96,7 @@ lack the same atom once.`,
 	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which atoms were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 for any wrong answer, though delta allows some")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
-	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk")
+	addSettings(cmd, "metric", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit")
 	fs.Lookup("delta").Usage = "the greatest that certificates may grant (default: any); without certificates, that of the answers' --guarantee (0.01)"
 	fs.Lookup("epsilon").Usage = "the greatest that certificates may grant, in score units (default: any); without certificates, that of the answers (0)"
 	fs.Lookup("chunk").Usage = "queries checked together"
@@ -157,11 +158,15 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 		return err
 	}
 	defer atoms.remove()
+	atoms.ids, atoms.except = f.ids, f.columns()
 	in, err := a.openInput(ctx, "queries", f.queries)
 	if err != nil {
 		return err
 	}
 	defer in.remove()
+	if in, err = atoms.alike(in, f.atomsColumn); err != nil {
+		return err
+	}
 	queries, err := in.openQueries(f.queriesColumn, append(f.columns(), f.ids)...)
 	if err != nil {
 		return err
@@ -169,6 +174,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	defer queries.Close()
 
 	v := &verification{app: a, flags: f}
+	v.report.QueryColumns = dataset.LayoutOf(queries).String()
 	if v.in, err = a.openInput(ctx, "answers", f.answers); err != nil {
 		return err
 	}
@@ -242,10 +248,11 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		}
 		rows, have, free = c.Rows, c.Dim, c.Close
 	} else {
-		m, err := dataset.ReadAll(ctx, in.path, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Except: v.flags.columns()})
+		m, layout, err := in.readAll(ctx, &dataset.Options{Column: v.flags.atomsColumn, IDs: v.flags.ids, FindIDs: true, Except: v.flags.columns()})
 		if err != nil {
-			return nil, in.named(err)
+			return nil, err
 		}
+		v.report.VectorColumns = layout.String()
 		rows, have, v.atoms.names = m.Data, m.Dim, m.IDs
 	}
 	if have != dim {

@@ -13,6 +13,7 @@ const shown = 10
 // verifyReport is the result that verify prints.
 type verifyReport struct {
 	Queries int64 `json:"queries"` // in the answers
+	columnsRead
 	*tasks.VerifySummary
 
 	kColumn string // has the k of each query; "" if it is K
@@ -38,6 +39,7 @@ func (r *verifyReport) verdict(strict bool) error {
 func (r *verifyReport) print(w io.Writer) error {
 	t := newTable(w)
 	t.row("checked", fmt.Sprintf("%d of %d answers, %s, %s", r.Checked, r.Queries, r.Metric, r.goal()))
+	r.columnsRead.print(t)
 	t.row("guarantee", withLaw(names(r.Guarantees, "none"), names(r.Laws, ""))+r.origin())
 	if granted := r.Granted.String(); granted != "" {
 		t.row("granted", granted)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"math/bits"
 	"strconv"
+	"strings"
 )
 
 // ElementError is an error in one element of an array.
@@ -242,3 +244,59 @@ func notANumber(b []byte, i int) error {
 	}
 	return Wanted(b, i, "a number")
 }
+
+// leastInexact is the least integer that float32 does not hold, less one, to which it is rounded.
+const leastInexact = 1 << 24
+
+// Vector is Floats for coordinates: an integer that float32 does not hold is an error, as it is in
+// files of integers. One that is written as float32 is printed in its fewest digits is that number.
+func Vector(dst []float32, b []byte, i int) ([]float32, int, error) {
+	start := len(dst)
+	dst, end, err := Floats(dst, b, i)
+	if err != nil {
+		return dst, end, err
+	}
+	for _, v := range dst[start:] {
+		if v >= leastInexact || v <= -leastInexact {
+			return dst, end, exactElements(dst[start:], b, i)
+		}
+	}
+	return dst, end, nil
+}
+
+// exactElements is the check of Vector for the numbers of the array at b[i], which has been parsed.
+func exactElements(list []float32, b []byte, i int) error {
+	_, err := Elements(b, i, func(n, at int) (int, error) {
+		end := Number(b, at)
+		if err := Exact(list[n], string(b[at:end])); err != nil {
+			return at, &ElementError{n, err}
+		}
+		return end, nil
+	})
+	return err
+}
+
+// Exact returns an error if text, a number that is rounded to v, is an integer that float32 does
+// not hold. 16777217 is one; 1.1 and 16777217.5 are none, nor is 123456790, in which programs print
+// the float32 123456792.
+func Exact(v float32, text string) error {
+	if v < leastInexact && v > -leastInexact {
+		return nil
+	}
+	digits := strings.TrimPrefix(text, "+")
+	for _, c := range strings.TrimPrefix(digits, "-") {
+		if c < '0' || c > '9' {
+			return nil
+		}
+	}
+	if x, ok := new(big.Float).SetPrec(exactBits).SetString(digits); ok && x.Cmp(new(big.Float).SetFloat64(float64(v))) == 0 {
+		return nil
+	}
+	if strconv.FormatFloat(float64(v), 'f', -1, 32) == digits {
+		return nil
+	}
+	return fmt.Errorf("integer %.40s cannot be held by float32 exactly", text)
+}
+
+// exactBits are enough for every integer up to the greatest float32.
+const exactBits = 160

@@ -43,6 +43,10 @@ type BatchSpec struct {
 	OutputFormat string `json:"output_format,omitempty"`
 	// Goals, if not nil, says what each row of a matrix file asks for itself.
 	Goals *BatchGoals `json:"goals,omitempty"`
+	// Column names the columns of a matrix file that make the vectors, and Header says whether the
+	// first line of CSV names its columns, yes or no; "" of either decides what has one reading.
+	Column string `json:"column,omitempty"`
+	Header string `json:"header,omitempty"`
 }
 
 // BatchGoals names what the rows of a matrix file ask for themselves, in addition to what
@@ -56,6 +60,9 @@ type BatchGoals struct {
 	// ExcludeFileID is the id of a file of lists, one a row, of the ids that the row may not
 	// return: a sparse matrix of scipy (.npz), .jsonl or .ivecs.
 	ExcludeFileID string `json:"exclude_file_id,omitempty"`
+	// Zeros says whether a zero that the sparse matrix of that file stores excludes its id: keep or
+	// drop; "" makes such a zero an error.
+	Zeros string `json:"zeros,omitempty"`
 	// CandidatesFileID is the id of a file of answers to the rows, of any origin, whose atoms
 	// are scored first.
 	CandidatesFileID string `json:"candidates_file_id,omitempty"`
@@ -90,6 +97,8 @@ type Batch struct {
 	Search       json.RawMessage   `json:"search,omitempty"`
 	OutputFormat string            `json:"output_format,omitempty"`
 	Goals        *BatchGoals       `json:"goals,omitempty"`
+	Column       string            `json:"column,omitempty"`
+	Header       string            `json:"header,omitempty"`
 	Progress     BatchProgress     `json:"progress"`
 }
 

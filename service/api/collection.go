@@ -41,6 +41,9 @@ type Collection struct {
 	Next int64 `json:"next_version,omitempty"`
 	// Progress in [0, 1] is that of the version being built: this one, or Next.
 	Progress float64 `json:"progress,omitempty"`
+	// VectorColumns says which columns, field or array of the newest rows' source made the
+	// vectors; "" for a source without names.
+	VectorColumns string `json:"vector_columns,omitempty"`
 	// Warnings name the columns of the newest rows' source that were ignored.
 	Warnings []string `json:"warnings,omitempty"`
 	// Error is why this version failed or, for a ready one, why the following change failed;

@@ -235,7 +235,7 @@ func (b *build) openRows(r *rows) error {
 			}
 			r.keys = keys
 		}
-		src, err := dataset.Open(b.c.at(o), &dataset.Options{Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs})
+		src, err := dataset.Open(b.c.at(o), b.c.options(o))
 		if err != nil {
 			return err
 		}

@@ -38,12 +38,12 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
-	s, err := c.stage(ctx, ch.Base, &src)
+	s, err := c.stage(ctx, ch.Base, &src, nil)
 	defer s.discard()
 	if err != nil {
 		return Info{}, err
 	}
-	fingerprint := printOf("create", name, s.id, src.Column, src.IDColumn, o)
+	fingerprint := printOf("create", name, s.id, src.columns(), src.IDColumn, o)
 	if i, found, err := c.findByKey(key, fingerprint); err != nil || found {
 		return i, err
 	}
@@ -170,6 +170,22 @@ func (ch *change) fillFrom(s *staged) error {
 		ch.Basis = collection.Rotated.String()
 	}
 	ch.Rows, ch.Dim, ch.Count = s.origin, s.dim, max(0, s.rows)
+	ch.Coordinates, ch.VectorColumns = s.layout.Coordinates(), s.layout.String()
+	return nil
+}
+
+// coordinates returns the names of the coordinates of a collection's newest version, nil if they
+// have none or there is no version.
+func (c *Catalog) coordinates(name string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e := c.entries[name]; {
+	case e == nil:
+	case e.Next != nil:
+		return e.Next.Coordinates
+	case e.Ready != nil:
+		return e.Ready.Coordinates
+	}
 	return nil
 }
 
@@ -182,12 +198,12 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 		return Info{}, err
 	}
 	base := newBase(name)
-	s, err := c.stage(ctx, base, &src)
+	s, err := c.stage(ctx, base, &src, c.coordinates(name))
 	defer s.discard()
 	if err != nil {
 		return Info{}, err
 	}
-	fingerprint := printOf("append", name, s.id, src.Column, src.IDColumn, nil)
+	fingerprint := printOf("append", name, s.id, src.columns(), src.IDColumn, nil)
 	return c.changeOnce(ctx, name, key, fingerprint, func(from *Version) (Info, error) {
 		ch := from.o.change.after(base)
 		if err := ch.extend(name, s, &src); err != nil {
@@ -226,7 +242,7 @@ func (c *Catalog) changeOnce(ctx context.Context, name, key, fingerprint string,
 // after returns the change that follows ch, a ready version.
 func (ch *change) after(base string) *change {
 	next := &change{Base: base, From: ch.Version, Metric: ch.Metric, Basis: ch.Basis, Seed: ch.Seed, Drawn: ch.Drawn, Dim: ch.Dim,
-		Count: ch.Count, IDs: ch.IDs}
+		Count: ch.Count, IDs: ch.IDs, Coordinates: ch.Coordinates}
 	next.drawSeed()
 	return next
 }
@@ -248,8 +264,10 @@ func (ch *change) extend(name string, s *staged, src *Source) error {
 	if !named && ch.IDs != RowNumbers && s.layout.IDs != "" {
 		s.origin.IDColumn, named = s.layout.IDs, true
 	}
-	ch.Warnings = s.dropped(named)
+	ch.Warnings, ch.VectorColumns = s.dropped(named), s.layout.String()
 	switch {
+	case s.layout.Wide && !slices.Equal(s.origin.Like, ch.Coordinates):
+		return problem.New(problem.Conflict, "collection %s was replaced while the rows arrived", name).In("rows")
 	case s.origin.Prepared:
 		return problem.New(problem.InvalidValue, "%s: a prepared collection cannot be appended", s.origin.Called).In("source")
 	case s.dim != ch.Dim:

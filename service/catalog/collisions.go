@@ -40,7 +40,7 @@ func describedAs(err error, o *origin, path string) error {
 // collides reads the ids of a source and refuses one that the version already has. It does
 // not read the coordinates.
 func (c *Catalog) collides(ctx context.Context, from *opened, o *origin, path string) error {
-	r, err := dataset.Open(path, &dataset.Options{Column: o.Column, IDs: o.IDColumn})
+	r, err := dataset.Open(path, c.options(o))
 	if err != nil {
 		return err
 	}

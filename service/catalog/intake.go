@@ -71,10 +71,11 @@ func (c *Catalog) dropFile(name string) {
 	}
 }
 
-// stage makes src durable under names that begin with base, and measures it. The caller
+// stage makes src durable under names that begin with base, and measures it. like are the names of
+// the coordinates of the rows that it is added to. The caller
 // discards or keeps the returned value, also if there is an error.
-func (c *Catalog) stage(ctx context.Context, base string, src *Source) (*staged, error) {
-	s := &staged{c: c, origin: &origin{Column: src.Column, IDColumn: src.IDColumn}}
+func (c *Catalog) stage(ctx context.Context, base string, src *Source, like []string) (*staged, error) {
+	s := &staged{c: c, origin: &origin{Column: src.Column, IDColumn: src.IDColumn, Header: src.Header, Like: like}}
 	given := 0
 	for _, set := range []bool{src.Body != nil, src.Path != "", src.File != "", src.Rows != nil} {
 		if set {
@@ -138,7 +139,7 @@ func (s *staged) locatePath(src *Source) error {
 	s.origin.Size, s.origin.Modified = info.Size(), info.ModTime().UnixNano()
 	s.origin.Prepared = isPrepared(src.Path)
 	s.id = "path " + src.Path
-	if s.origin.Prepared && (src.Column != "" || src.IDColumn != "") {
+	if s.origin.Prepared && (src.Column != "" || src.IDColumn != "" || src.Header != "") {
 		return problem.New(problem.InvalidValue, "%s: a prepared collection has no columns to choose from", src.Path).In("source")
 	}
 	return nil
@@ -172,7 +173,7 @@ func (s *staged) linkFile(base string, src *Source) error {
 
 // writeRows writes rows, and their ids if there are any, that the request itself contains.
 func (s *staged) writeRows(base string, src *Source) error {
-	if src.Dim < 1 || len(src.Rows)%src.Dim != 0 || src.Column != "" || src.IDColumn != "" {
+	if src.Dim < 1 || len(src.Rows)%src.Dim != 0 || src.Column != "" || src.IDColumn != "" || src.Header != "" {
 		return problem.New(problem.InvalidValue, "%d values do not make whole rows of %d columns", len(src.Rows), src.Dim).In("rows")
 	}
 	rows := len(src.Rows) / src.Dim
@@ -241,13 +242,14 @@ func (s *staged) measure() error {
 			return describe(err, o, "")
 		}
 		s.rows, s.dim, s.metric, s.basis = int64(info.N), info.Dim, info.Metric, info.Basis
+		s.layout = dataset.Layout{Vector: info.Coordinates, Wide: info.Coordinates != nil}
 	} else {
 		path := o.Path
 		if o.File != "" {
 			path = s.arriving(o.File)
 		}
 		o.FindIDs = o.Keys == "" && o.IDColumn == ""
-		r, err := dataset.Open(path, &dataset.Options{Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs})
+		r, err := dataset.Open(path, s.c.options(o))
 		if err != nil {
 			return describe(err, o, path)
 		}

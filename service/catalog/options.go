@@ -30,6 +30,8 @@ type Options struct {
 	MaxRows        int64
 	MaxDim         int
 	MaxIDBytes     int
+	// DenseLimit is dataset.Options' DenseLimit.
+	DenseLimit int64
 	// Patience is how long a change waits for earlier changes of the same collection; with 0
 	// it is refused at once.
 	Patience time.Duration

@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/dataset"
 	"thresher/service/db"
 	"thresher/service/problem"
 )
@@ -50,6 +51,10 @@ type change struct {
 	Rows    *origin  `json:"rows,omitempty"`    // new ones
 	Drop    string   `json:"drop,omitempty"`    // file of the row numbers of From that are removed
 	Failure *failure `json:"failure,omitempty"` // why it failed
+	// Coordinates are the names of the coordinates, nil if they have none; VectorColumns says which
+	// columns of the newest rows' source made the vectors.
+	Coordinates   []string `json:"coordinates,omitempty"`
+	VectorColumns string   `json:"vector_columns,omitempty"`
 	// Warnings concern the new rows.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -64,8 +69,17 @@ type origin struct {
 	Prepared bool   `json:"prepared,omitempty"` // a collection file
 	Column   string `json:"column,omitempty"`
 	IDColumn string `json:"id_column,omitempty"`
-	FindIDs  bool   `json:"find_ids,omitempty"` // a column called id holds no coordinates, whether its ids are used or not
-	Keys     string `json:"keys,omitempty"`     // file of ids, for rows without an id column
+	Header   string `json:"header,omitempty"`
+	// Like are the names of the coordinates of the rows that there are before these.
+	Like    []string `json:"like,omitempty"`
+	FindIDs bool     `json:"find_ids,omitempty"` // a column called id holds no coordinates, whether its ids are used or not
+	Keys    string   `json:"keys,omitempty"`     // file of ids, for rows without an id column
+}
+
+// options returns how the rows are read.
+func (c *Catalog) options(o *origin) *dataset.Options {
+	return &dataset.Options{Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs, Header: o.Header, Like: o.Like, DenseLimit: c.o.DenseLimit,
+		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
 }
 
 // failure is a problem as recorded.

@@ -30,6 +30,16 @@ type Source struct {
 	// Column and IDColumn are dataset.Options' Column and IDs. Rows and prepared
 	// collections have no columns.
 	Column, IDColumn string
+	// Header is dataset.Options' Header, for CSV.
+	Header string
+}
+
+// columns identifies how the columns of a source are read, for fingerprints of requests.
+func (s *Source) columns() string {
+	if s.Header == "" {
+		return s.Column
+	}
+	return s.Column + " header " + s.Header
 }
 
 // Keys is a list of ids: Ints are integers or row numbers, Names are strings. If the sender

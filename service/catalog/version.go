@@ -27,6 +27,9 @@ func (v *Version) Info() Info {
 func (v *Version) Dim() int { return v.o.col.Dim }
 func (v *Version) Len() int { return v.o.col.N }
 
+// Coordinates returns the names of the coordinates of the rows, nil if they have none; it is read-only.
+func (v *Version) Coordinates() []string { return v.o.change.Coordinates }
+
 // Search answers req, possibly together with concurrent searches.
 func (v *Version) Search(ctx context.Context, req batch.Request) (*batch.Response, error) {
 	return v.o.runs.Search(ctx, req)

@@ -76,7 +76,7 @@ func (m *Manager) makeRecord(ctx context.Context, id string, spec Spec, p plan) 
 		Batch: Batch{
 			ID: id, Object: "batch", Endpoint: spec.Endpoint, InputFileID: spec.InputFileID,
 			CompletionWindow: spec.CompletionWindow, Status: Validating, Metadata: spec.Metadata,
-			Search: spec.Search, OutputFormat: spec.OutputFormat, Goals: spec.Goals,
+			Search: spec.Search, OutputFormat: spec.OutputFormat, Goals: spec.Goals, Column: spec.Column, Header: spec.Header,
 		},
 	}
 	rec.Format = rec.format()

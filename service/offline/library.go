@@ -31,6 +31,8 @@ type library interface {
 type shelf interface {
 	dim() int
 	len() int
+	// coordinates are the names of the coordinates, nil if they have none.
+	coordinates() []string
 	search(ctx context.Context, req batch.Request) (*batch.Response, error)
 	// rows returns the row numbers of the ids that a request lists; nil for a nil list.
 	rows(l *wire.IDList, field string) ([]int64, error)
@@ -116,6 +118,9 @@ type inUse struct {
 
 func (u inUse) dim() int { return u.v.Dim() }
 func (u inUse) len() int { return u.v.Len() }
+
+func (u inUse) coordinates() []string { return u.v.Coordinates() }
+
 func (u inUse) release() { u.v.Release() }
 
 func (u inUse) search(ctx context.Context, req batch.Request) (*batch.Response, error) {

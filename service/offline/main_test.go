@@ -166,10 +166,12 @@ func (a *atlas) use(_ context.Context, name string, version int64) (shelf, error
 	return nil, problem.New(problem.UnknownCollection, "there is no version %d of %q", version, name)
 }
 
-func (s *atlasShelf) dim() int            { return dim }
-func (s *atlasShelf) len() int            { return s.engine.Collection().N }
-func (s *atlasShelf) naming() wire.Naming { return s.ids }
-func (s *atlasShelf) release()            { s.uses.Done() }
+func (s *atlasShelf) dim() int { return dim }
+func (s *atlasShelf) len() int { return s.engine.Collection().N }
+
+func (s *atlasShelf) coordinates() []string { return nil }
+func (s *atlasShelf) naming() wire.Naming   { return s.ids }
+func (s *atlasShelf) release()              { s.uses.Done() }
 
 func (s *atlasShelf) search(ctx context.Context, req batch.Request) (*batch.Response, error) {
 	if s.before != nil {

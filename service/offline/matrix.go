@@ -21,7 +21,7 @@ import (
 func (rec *record) chooseKind() error {
 	b := &rec.Batch
 	format, zipped := dataset.FormatOf(rec.InputName)
-	rec.Matrix = b.Search != nil || b.Goals != nil || b.OutputFormat != "" || format != dataset.JSONL && format != dataset.Unknown
+	rec.Matrix = b.Search != nil || b.Goals != nil || b.Column != "" || b.Header != "" || b.OutputFormat != "" || format != dataset.JSONL && format != dataset.Unknown
 	if !rec.Matrix && zipped {
 		return problem.New(problem.UnsupportedMedia, "file %s of requests is compressed; only matrices may be", b.InputFileID).In("input_file_id")
 	}
@@ -125,7 +125,9 @@ type rowChunk struct {
 func (j *job) openRows(rec *record, options *request, answers int) (*rows, error) {
 	s := &rows{rec: rec, path: j.path(rec.inputName())}
 	var err error
-	if s.r, err = dataset.Open(s.path, &dataset.Options{FindIDs: true, Except: columnsOf(rec.Batch.Goals).Names()}); err != nil {
+	reading := &dataset.Options{Column: rec.Batch.Column, Header: rec.Batch.Header, FindIDs: true, Except: columnsOf(rec.Batch.Goals).Names(), OneRow: true,
+		Like: options.shelf.coordinates(), DenseLimit: j.m.o.DenseLimit, Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
+	if s.r, err = dataset.Open(s.path, reading); err != nil {
 		return nil, s.named(err)
 	}
 	if s.goals, err = j.openGoals(rec, options); err != nil {

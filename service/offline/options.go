@@ -33,6 +33,8 @@ type Options struct {
 	Requests int64
 	// LineBytes is the longest line of a file of requests; 0 means 16 MiB.
 	LineBytes int
+	// DenseLimit is dataset.Options' DenseLimit.
+	DenseLimit int64
 	// Window is the longest completion window; 0 means 30 days.
 	Window time.Duration
 	// Retry holds the pauses before a batch whose storage or backend failed is retried; nil

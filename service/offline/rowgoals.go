@@ -81,7 +81,7 @@ func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
 	}
 	if given.ExcludeFileID != "" {
 		g.exclude = &rowLists{field: excludeField, linked: linked{j.path(g.rec.excludeLink()), g.rec.ExcludeName}}
-		lists, err := dataset.OpenLists(g.exclude.path)
+		lists, err := dataset.OpenLists(g.exclude.path, &dataset.ListOptions{Zeros: given.Zeros, ZerosWord: "goals.zeros"})
 		if err != nil {
 			return g.exclude.failed(err)
 		}

@@ -35,6 +35,8 @@ func DecodeSpec(body []byte) (s Spec, err error) {
 		"metadata":          jsonbody.Optional(jsonbody.TextMap("metadata", &s.Metadata)),
 		"search":            jsonbody.Raw(&search),
 		"output_format":     jsonbody.Optional(jsonbody.Text("output_format", &s.OutputFormat)),
+		"column":            jsonbody.Optional(jsonbody.Text("column", &s.Column)),
+		"header":            jsonbody.Optional(jsonbody.Text("header", &s.Header)),
 		"goals":             jsonbody.Optional(jsonbody.Pointer("goals", &s.Goals, goalsReader)),
 	})
 	s.Search = slices.Clone(search)
@@ -48,6 +50,7 @@ func goalsReader(name string, g *BatchGoals) jsonbody.Reader {
 		"min_score_column":   jsonbody.Text(name+".min_score_column", &g.MinScoreColumn),
 		"max_score_column":   jsonbody.Text(name+".max_score_column", &g.MaxScoreColumn),
 		"exclude_file_id":    jsonbody.Text(name+".exclude_file_id", &g.ExcludeFileID),
+		"zeros":              jsonbody.Text(name+".zeros", &g.Zeros),
 		"candidates_file_id": jsonbody.Text(name+".candidates_file_id", &g.CandidatesFileID),
 	})
 }

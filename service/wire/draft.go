@@ -123,7 +123,7 @@ func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
 	if err := d.markSeen(fieldQueries); err != nil {
 		return i, err
 	}
-	if d.s.Queries, next, err = jsonscan.Floats(make([]float32, 0, expected), b, i); err != nil {
+	if d.s.Queries, next, err = jsonscan.Vector(make([]float32, 0, expected), b, i); err != nil {
 		var element *jsonscan.ElementError
 		if errors.As(err, &element) {
 			// The index counts through all rows.
@@ -150,7 +150,7 @@ func (d *Draft) Matrix(b []byte, i int) (next int, err error) {
 			return at, problem.New(problem.OverLimit, "more than %d queries, the limit of a search", most).In(fieldQueries).Within(most)
 		}
 		before := len(queries)
-		if queries, next, err = jsonscan.Floats(queries, b, at); err != nil {
+		if queries, next, err = jsonscan.Vector(queries, b, at); err != nil {
 			return next, badRow(err, n, b, at)
 		}
 		if have := len(queries) - before; have != d.s.Dim {

@@ -92,7 +92,7 @@ const npyChunk = 1 << 20
 
 // readNPY reads all rows; memory grows with the rows that are present.
 func readNPY(body []byte, d *Draft) ([]float32, error) {
-	m, err := dataset.NewReader(bytes.NewReader(body), dataset.NPY, "body", nil)
+	m, err := dataset.NewReader(bytes.NewReader(body), dataset.NPY, "body", &dataset.Options{OneRow: true})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -248,6 +248,11 @@ class Index:
     def metric(self) -> str:
         """``ip``, ``cosine`` or ``l2``."""
         return str(self._info["metric"])
+
+    @property
+    def vector_columns(self) -> str:
+        """Which columns of the file that `open` read made the vectors, as ``d0..d15``; empty without names."""
+        return str(self._info.get("vector_columns", ""))
 
     @property
     def ids(self) -> npt.NDArray[Any]:
@@ -671,6 +676,7 @@ class Index:
         metric: Metric | None = None,
         column: str | None = None,
         ids: str | None = None,
+        header: Literal["yes", "no"] | None = None,
         basis: str | None = None,
         seed: int | None = None,
         device: Device = "auto",
@@ -689,7 +695,11 @@ class Index:
         metric, basis, seed
             Of vectors, which need a metric; a saved index has its own, and others are refused.
         column, ids : str, optional
-            The column or array of the vectors, and that of their ids.
+            The column or array of the vectors, and that of their ids. Of CSV `column` may also
+            list columns with a coordinate each, separated by commas, or be a pattern such as ``d*``.
+        header : "yes" or "no", optional
+            Whether the first line of CSV names the columns. Without it lines of texts do, and those
+            that count 0,1,2,.. or 1,2,3,..
         device, progress, deadline
             As of the index.
         """
@@ -700,6 +710,7 @@ class Index:
         given = {
             "column": column,
             "ids": ids,
+            "header": header,
             "basis": basis,
             "seed": seed,
             "metric": None if metric is None else metric_name(metric),
