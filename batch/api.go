@@ -69,7 +69,7 @@ type Request struct {
 	// the Student bound or, for method certain, a deterministic one.
 	// Engine.Plans lists the plans. Certificates of these methods name the plan in this
 	// form, except for certain on the raw basis: like the other methods it has only one
-	// plan, whose name is descriptive.
+	// plan, whose name is descriptive. "dense, no building" is a scan of a collection without codes.
 	Plan string
 	// MinScore, if not nil, asks for atoms scoring at least *MinScore (distances:
 	// at most *MinScore). Each such atom is missed with

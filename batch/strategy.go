@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"thresher/batch/plan"
 	"thresher/collection"
@@ -40,6 +41,8 @@ func (e *Engine) strategy(w *work) (*strategy, error) {
 		return nil, bad("method", "%q is none of %v", m, Methods())
 	case m == Adaptive && c.Basis == collection.Raw:
 		return nil, bad("method", "adaptive needs rotated codes; the basis is raw")
+	case m == Adaptive && c.Unbuilt():
+		return nil, bad("method", "adaptive needs codes, and the collection was made without; use certain or exact")
 	case m == Adaptive && !c.Coded():
 		return nil, bad("method", "adaptive needs at least %d dimensions, there are %d; use certain or exact", collection.MinRotated, c.Dim)
 	case !planned(m) && w.req.Plan != "":
@@ -58,7 +61,7 @@ func (e *Engine) strategy(w *work) (*strategy, error) {
 
 // question states w for the planner.
 func (w *work) question() plan.Question {
-	q := plan.Question{Method: plan.Method(cmp.Or(w.req.Method, Auto)), Name: w.req.Plan, K: w.k, Arms: w.arms, Panels: w.panels, Delta: w.delta}
+	q := plan.Question{Method: plan.Method(cmp.Or(w.req.Method, Auto)), Name: strings.TrimSuffix(w.req.Plan, noBuilding), K: w.k, Arms: w.arms, Panels: w.panels, Delta: w.delta}
 	// Answers of adaptive do not depend on how many queries there are, nor do those of parts of a request,
 	// which are numbered. GPUs have not been measured.
 	if q.Method != plan.Adaptive && !w.req.Part && w.numbers == nil && w.e.threads() > 0 {

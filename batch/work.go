@@ -271,7 +271,7 @@ func (r *answerRoom) take(a *backend.Answer) (scores []float32, looks []LookReco
 // commonCertificate is what the certificates of all answers have in common.
 func (w *work) commonCertificate() Certificate {
 	p := w.strategy
-	common := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, StoppedBy: Done, Plan: p.Name,
+	common := Certificate{Method: p.method, Guarantee: p.guarantee, Law: w.law(), Delta: w.delta, StoppedBy: Done, Plan: w.planName(),
 		Predicted: p.predicted(), PredictedCost: p.Cost, VectorsChange: w.e.c.Change.Largest}
 	if p.guarantee == GuaranteeExact || p.guarantee == GuaranteeCertain {
 		common.Delta = 0

@@ -33,7 +33,7 @@ func Build(ctx context.Context, rows []float32, dim int, o *Options) (*Collectio
 	}
 	if o.Order != nil {
 		if c.D == 0 {
-			return nil, fmt.Errorf("an order of the atoms needs basis rotated and %d columns, not %s and %d", MinRotated, c.Basis, dim)
+			return nil, fmt.Errorf("an order of the atoms needs basis rotated, %d columns and codes, not %s and %d", MinRotated, c.Basis, dim)
 		}
 		if len(o.Order) != c.N || !isPermutation(o.Order) {
 			return nil, fmt.Errorf("order of %d atoms: is no permutation of the %d rows", len(o.Order), c.N)
@@ -73,7 +73,7 @@ func newShape(n, dim int, o *Options) *Collection {
 		c.Metric, c.Basis, c.Seed = o.Metric, o.Basis, o.Seed
 		c.Origin, c.Change = o.Origin, o.Change
 	}
-	if c.Basis == Rotated && dim >= MinRotated {
+	if c.Basis == Rotated && dim >= MinRotated && (o == nil || !o.NoCodes) {
 		c.D = rotatedDim(dim)
 		if o == nil || !o.NoHead {
 			c.R = headSize(n, dim)

@@ -8,11 +8,12 @@ import (
 )
 
 const (
-	centreSample = 1024    // most atoms in the sample
-	centreFloats = 1 << 22 // most floats in it, unless it has fewCentred atoms
-	fewCentred   = 16
-	centreShare  = .9 // share of the sample whose mean is the centre
-	farFactor    = 2
+	centreSample  = 1024    // most atoms in the sample
+	unbuiltSample = 64      // the same of a collection without codes, which is made for few queries
+	centreFloats  = 1 << 22 // most floats in it, unless it has fewCentred atoms
+	fewCentred    = 16
+	centreShare   = .9 // share of the sample whose mean is the centre
+	farFactor     = 2
 )
 
 // computeCentre computes the point that atoms and queries are taken relative to for Euclidean
@@ -26,7 +27,11 @@ const (
 // once, in either precision.
 func (b *builder) computeCentre() error {
 	c := b.c
-	n := min(c.N, centreSample, max(fewCentred, centreFloats/c.Dim))
+	most := centreSample
+	if c.Unbuilt() {
+		most = unbuiltSample
+	}
+	n := min(c.N, most, max(fewCentred, centreFloats/c.Dim))
 	sample := make([]int, n)
 	for k := range sample {
 		sample[k] = int(int64(k) * int64(c.N) / int64(n))
@@ -45,9 +50,9 @@ func (b *builder) computeCentre() error {
 		far[k] = simd.SquaredDistance(c.Row(i), c.Centre)
 	}
 	sorted := slices.Sorted(slices.Values(far))
-	most, near := sorted[int(centreShare*float64(n-1))], sample[:0]
+	farthest, near := sorted[int(centreShare*float64(n-1))], sample[:0]
 	for k, i := range sample {
-		if far[k] <= most {
+		if far[k] <= farthest {
 			near = append(near, i)
 		}
 	}

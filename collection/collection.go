@@ -103,7 +103,8 @@ type Collection struct {
 	// Longest is the greatest |v| of a row as given, if there is a Centre.
 	Longest float64
 
-	// The fields below are set for basis Rotated with Dim >= MinRotated.
+	// The fields below are set for basis Rotated with Dim >= MinRotated, unless Options.NoCodes left
+	// them out.
 
 	// D is the dimension of the rotated rest, at least Dim.
 	D int
@@ -168,6 +169,10 @@ func (c *Collection) PanelCount() int { return (c.N + PanelAtoms - 1) / PanelAto
 
 // Coded reports whether the collection has codes for elimination.
 func (c *Collection) Coded() bool { return c.Codes != nil }
+
+// Unbuilt reports whether the collection was made without the codes that its rows could have
+// (Options.NoCodes).
+func (c *Collection) Unbuilt() bool { return c.Basis == Rotated && c.D == 0 && c.Dim >= MinRotated }
 
 // Row returns row number i as given; the slice aliases Rows.
 func (c *Collection) Row(i int) []float32 { return c.Rows[i*c.Dim : (i+1)*c.Dim : (i+1)*c.Dim] }
@@ -258,6 +263,10 @@ type Options struct {
 	Threads int
 	// NoHead omits the head, for comparing bounds.
 	NoHead bool
+	// NoCodes leaves out all that only looks read: head, rotation and codes. Such a collection
+	// takes one reading of the rows to make, and is searched by dense scans, by methods auto, certain and
+	// exact, with the answers that the same rows with codes have.
+	NoCodes bool
 	// KeepRotated keeps rotated float32 coordinates besides the codes, for plans that read
 	// float32 prefixes. It takes as much memory as the rows.
 	KeepRotated bool

@@ -36,7 +36,11 @@ func (b *builder) computeNorms() error {
 	longest := make([]float64, b.threads)
 	err := b.each(c.N, chunk, func(w, lo, hi int) error {
 		for i := lo; i < hi; i++ {
-			s := math.Sqrt(kernels.SumSquares(c.Row(i)))
+			squares := kernels.SumSquares(c.Row(i))
+			if c.RowSquares != nil {
+				c.RowSquares[i] = squares
+			}
+			s := math.Sqrt(squares)
 			if !(s < limit) {
 				return rowError(c.Row(i), i, s, limit)
 			}
@@ -65,11 +69,8 @@ func (b *builder) computeNorms() error {
 	}
 	for i, row := range c.Order {
 		w := b.rowNorms[row]
-		if c.RowSquares != nil {
-			c.RowSquares[row] = kernels.SumSquares(c.Row(int(row)))
-			if w > 0 {
-				w = 1
-			}
+		if c.RowSquares != nil && w > 0 {
+			w = 1
 		}
 		if c.Offset != nil {
 			c.Offset[i] = Upward(-c.Metric.Lead(w))
@@ -95,6 +96,9 @@ func (b *builder) orderAtoms(steps []uint16) {
 	for i, s := range steps {
 		order[ends[s]] = uint32(i)
 		ends[s]++
+	}
+	if b.c.Unbuilt() { // no first look takes samples
+		return
 	}
 	r := generator(b.c.Seed, streamOrder)
 	lo := 0

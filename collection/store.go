@@ -181,6 +181,15 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 	return Open(path)
 }
 
+// CreateIn streams src into f, an empty file that may have no name, as Create does, and returns it, opened. It
+// does not flush f to the disk. The caller may close f, which the collection does not need.
+func CreateIn(ctx context.Context, f *os.File, src Source, o *Options) (*Collection, error) {
+	if err := writeFile(ctx, f, src, o); err != nil {
+		return nil, err
+	}
+	return openFile(f)
+}
+
 func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err error) {
 	w := &file{f: f, end: firstSection()}
 	if _, err := f.Seek(w.end, io.SeekStart); err != nil {

@@ -96,6 +96,7 @@ func (c *call) build(ctx context.Context) (any, *sheet, error) {
 	var f struct {
 		form
 		Rounded dataset.Change `json:"rounded"`
+		Once    *once          `json:"once"`
 	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
@@ -116,7 +117,40 @@ func (c *call) build(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	o.Origin, o.Change = slices.Clone(origin), f.Rounded
+	if f.Once != nil {
+		if err := c.choose(ctx, f.Once, f.Device, len(rows)/dim, dim, &o); err != nil {
+			return nil, nil, err
+		}
+	}
 	return c.shelve(ctx, rows, dim, held, f.Device, o)
+}
+
+// once says what a collection will be searched for, once; then codes are built only if that pays.
+type once struct {
+	Queries int64        `json:"queries"`
+	K       int          `json:"k"`
+	Method  batch.Method `json:"method"`
+}
+
+// choose leaves the codes out of the options of a build if n rows of dim columns, searched once on a device, are
+// scanned as they lie.
+func (c *call) choose(ctx context.Context, x *once, device string, n, dim int, o *collection.Options) error {
+	if x.Queries < 0 || x.K < 0 {
+		return wrong("once", "%d queries and k = %d, at least 0", x.Queries, x.K)
+	}
+	if o.Basis != collection.Rotated {
+		return nil
+	}
+	if o.NoCodes = x.Method == batch.Exact; o.NoCodes || c.s.o.Costs == nil {
+		return nil
+	}
+	costs, err := c.s.o.Costs(ctx, device)
+	if costs == nil || err != nil {
+		return err
+	}
+	req := batch.Request{Method: x.Method, K: x.K}
+	o.NoCodes = !req.BuildingPays(n, dim, o.Metric, x.Queries, costs)
+	return nil
 }
 
 // vectors returns the matrix of this name, in place if it is shared memory or a file, and the

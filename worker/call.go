@@ -233,6 +233,8 @@ func operation(op string) func(c *call, ctx context.Context) (any, *sheet, error
 		return (*call).remove
 	case "search":
 		return (*call).search
+	case "knn":
+		return (*call).knn
 	case "range":
 		return (*call).rangeSearch
 	case "recall":

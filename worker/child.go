@@ -28,6 +28,9 @@ type Options struct {
 	Log     *slog.Logger
 	// Device opens a device for a collection by name ("auto", "cpu", "cuda"), or returns it if it is open.
 	Device func(ctx context.Context, name string, c *collection.Collection) (*Device, error)
+	// Costs returns the costs by which it is decided whether building pays for a device of that name; nil if
+	// it is a GPU, for which codes are always built but for method exact.
+	Costs func(ctx context.Context, name string) (*backend.Costs, error)
 	// Devices lists what can search. Without probe no GPU is opened, so that it is not known whether one
 	// is full or busy.
 	Devices func(probe bool) []Listed

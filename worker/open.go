@@ -53,35 +53,25 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 			return c.shelve(ctx, rows, dim, held, f.Device, o)
 		}
 	}
-	r, err := dataset.Open(f.Path, &dataset.Options{
+	begun := time.Now()
+	o.Progress = func(done, total int64) { c.report("building", done, total) }
+	built, ids, columns, err := streamed(ctx, f.Path, &dataset.Options{
 		Column: f.Column, IDs: f.IDs, Header: f.Header, DenseLimit: c.s.o.DenseLimit,
 		Words:  dataset.Words{Column: "column", Header: "header", DenseLimit: "THRESHER_DENSE_LIMIT"},
 		Centre: o.Metric.Differences(),
-	})
+	}, &o)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer r.Close()
-	m, err := dataset.Drain(ctx, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	if m.Rows == 0 {
-		return nil, nil, wrong("path", "%s has no rows", f.Path)
-	}
-	if err := dataset.CheckIDs(f.Path, m.IDs); err != nil {
-		return nil, nil, err
-	}
-	o.Coordinates = dataset.LayoutOf(r).Coordinates()
-	o.Origin, o.Change = dataset.OriginOf(r), dataset.ChangeOf(r)
-	reply, _, err := c.shelve(ctx, m.Data, m.Dim, nil, f.Device, o)
+	o.Progress, o.Origin, o.Change = nil, slices.Clone(built.Origin), built.Change
+	reply, _, err := c.put(ctx, &volume{Collection: built, options: o}, f.Device, begun)
 	if err != nil {
 		return nil, nil, err
 	}
 	if info, ok := reply.(*about); ok {
-		info.VectorColumns = dataset.LayoutOf(r).String()
+		info.VectorColumns = columns
 	}
-	arrays, err := openedSheet(c.s.link.passes(), m.IDs, o.Origin)
+	arrays, err := openedSheet(c.s.link.passes(), ids, o.Origin)
 	return reply, arrays, err
 }
 

@@ -200,10 +200,15 @@ func (c *call) search(ctx context.Context) (any, *sheet, error) {
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
+	return c.searchFor(ctx, &f)
+}
+
+// searchFor is search for fields that are decoded.
+func (c *call) searchFor(ctx context.Context, f *searching) (any, *sheet, error) {
 	if f.Limit != 0 {
 		return nil, nil, wrong("limit", "a search has k; limit is for range")
 	}
-	h, err := c.hunt(&f, true)
+	h, err := c.hunt(f, true)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -29,8 +29,8 @@ func Goals(t *testing.T, open func() backend.Backend, p Part) {
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			b := opened(t, open)
-			all := kinds(k) // a metric, and float32 coordinates in a basis
-			for i, opt := range []collection.Options{all[(k+1)%3], all[3+k%2]} {
+			all := kinds(k) // a metric, and float32 coordinates in a basis or nothing but rows
+			for i, opt := range []collection.Options{all[(k+1)%3], all[3+k%3]} {
 				if !p.has(2*k + i) {
 					continue
 				}

@@ -132,14 +132,15 @@ func newGoalSet(s *Set, o *Oracle) *goalSet {
 	return a
 }
 
-// kinds are the collections that are built of set k: rotated ones in every metric, and one
-// for looks at float32 coordinates, which alternates with k.
+// kinds are the collections that are built of set k: rotated ones in every metric, and, of a metric that
+// alternates with k, those for looks at float32 coordinates and one without codes.
 func kinds(k int) []collection.Options {
 	kinds := metricKinds()
 	metric := collection.Metric(1 + k%len(kinds))
 	return append(kinds,
 		collection.Options{Metric: metric, Seed: 8, NoHead: true, KeepRotated: true},
-		collection.Options{Metric: metric, Seed: 9, Basis: collection.Raw})
+		collection.Options{Metric: metric, Seed: 9, Basis: collection.Raw},
+		collection.Options{Metric: metric, NoCodes: true})
 }
 
 // answers searches every set by every ladder and compares the answers with the oracle's.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -21,9 +22,9 @@ type atoms struct {
 	load, build time.Duration
 }
 
-// loadAtoms reads vectors and builds a collection, or opens a prepared one. The caller
-// closes the collection.
-func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *collection.Options) (_ *atoms, err error) {
+// loadAtoms reads vectors and makes a collection, with codes if builds says so, or opens a prepared one. The
+// caller closes the collection.
+func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) (_ *atoms, err error) {
 	begun := time.Now()
 	if in.isCollection() {
 		if opt.IDs != "" || opt.Column != "" {
@@ -51,6 +52,9 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	}
 	defer r.Close()
 	a.warnDropped(in, r, true)
+	if c, err := a.overRows(ctx, in, o, builds); c != nil || err != nil {
+		return c, err
+	}
 	m, err := dataset.Drain(ctx, r)
 	if err != nil {
 		return nil, in.named(err)
@@ -66,6 +70,9 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	defer p.done()
 	o.Progress = p.set
 	o.Origin, o.Change = dataset.OriginOf(r), dataset.ChangeOf(r)
+	if !builds(m.Rows, m.Dim, o.Metric) {
+		withoutCodes(o)
+	}
 	c, err := collection.Build(ctx, m.Data, m.Dim, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
@@ -76,6 +83,35 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 // ids returns what finds the atoms, those of the file in, by their ids. column is what --ids names.
 func (a *atoms) ids(in input, column string) *atomIDs {
 	return &atomIDs{file: in.name, column: column, names: a.names, found: a.idColumn, preferNames: true}
+}
+
+// overRows maps the rows of a file that lie there as they do in memory, if no codes are built of them; nil if the file
+// has no such rows, or they are built.
+func (a *app) overRows(ctx context.Context, in input, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) (*atoms, error) {
+	begun := time.Now()
+	at, err := dataset.FindRows(in.path)
+	if at == nil || err != nil || at.Rows < 1 || at.Rows > collection.MaxAtoms || at.Offset%4 != 0 || builds(int(at.Rows), at.Dim, o.Metric) {
+		return nil, err
+	}
+	f, err := os.Open(in.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || st.Size() != at.Offset+4*at.Rows*int64(at.Dim) {
+		return nil, err // reading says what is wrong
+	}
+	withoutCodes(o)
+	c, err := collection.BuildOver(ctx, f, at.Offset, int(at.Rows), at.Dim, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	return &atoms{Collection: c, build: time.Since(begun)}, nil
+}
+
+// withoutCodes makes options those of a build without codes.
+func withoutCodes(o *collection.Options) {
+	o.NoCodes, o.Basis = true, collection.Rotated // a raw basis would have terms to prepare
 }
 
 // warnDropped logs the columns that are not stored, including the id column if ids are not

@@ -138,13 +138,18 @@ func (b *backends) choose(ctx context.Context, a *app, c *collection.Collection,
 	return nil
 }
 
+// costsOf returns costs, or those of b itself where there are none.
+func costsOf(b backend.Backend, costs *backend.Costs) *backend.Costs {
+	if costs == nil {
+		known := backend.Describe(b).Costs
+		costs = &known
+	}
+	return costs
+}
+
 // expected returns the predicted seconds on one core of a backend for a number of pairs of
 // an atom and a query.
 func expected(c *collection.Collection, b backend.Backend, costs *backend.Costs, req batch.Request, pairs float64) (float64, error) {
-	d := backend.Describe(b)
-	if costs == nil {
-		costs = &d.Costs
-	}
-	ns, err := batch.Expect(c, costs, d.Capacity, req)
+	ns, err := batch.Expect(c, costsOf(b, costs), backend.Describe(b).Capacity, req)
 	return ns * pairs / 1e9, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/dataset"
 	"thresher/gpu"
 )
@@ -19,10 +20,20 @@ type engine struct {
 	backends *backends
 }
 
-// openEngine reads or opens the atoms, prepares them as method requires, and loads them on the
-// backend that answers m queries, -1 for an unknown number, like the request that ask returns
-// for these atoms. The caller closes the engine.
-func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, method batch.Method, m int64, ask func(*atoms) (batch.Request, error)) (*engine, error) {
+// demand is what an engine is opened for.
+type demand struct {
+	method  batch.Method
+	k       int   // most atoms of an answer; 0 for any number
+	queries int64 // -1 if unknown
+	// joins says that the atoms are searched among themselves, for which codes are always built.
+	joins bool
+}
+
+// openEngine reads or opens the atoms, prepares them as the demand requires, and loads them on the
+// backend that answers its queries, like the request that ask returns for these atoms. The caller
+// closes the engine.
+func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, d demand, ask func(*atoms) (batch.Request, error)) (*engine, error) {
+	method := d.method
 	o, err := a.buildOptions(method)
 	if err != nil {
 		return nil, err
@@ -34,12 +45,12 @@ func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, me
 	if e.backends, err = a.openBackends(ctx); err != nil {
 		return nil, err
 	}
-	if e.atoms, err = a.loadAtoms(ctx, in, opt, o); err != nil {
+	if e.atoms, err = a.loadAtoms(ctx, in, opt, o, e.backends.builds(a, &d)); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	req, err := ask(e.atoms)
 	if err == nil {
-		err = e.backends.choose(ctx, a, e.atoms.Collection, req, m)
+		err = e.backends.choose(ctx, a, e.atoms.Collection, req, d.queries)
 	}
 	if err != nil {
 		return nil, errors.Join(err, e.close())
@@ -50,6 +61,20 @@ func (a *app) openEngine(ctx context.Context, in input, opt *dataset.Options, me
 	}
 	e.atoms.build += time.Since(begun)
 	return e, nil
+}
+
+// builds returns whether codes are built of n rows of dim columns for a demand.
+func (b *backends) builds(a *app, d *demand) func(n, dim int, metric collection.Metric) bool {
+	return func(n, dim int, metric collection.Metric) bool {
+		if d.joins {
+			return true
+		}
+		if a.config.Backend == backendCUDA { // for which building has not been measured
+			return d.method != batch.Exact
+		}
+		req := batch.Request{Method: d.method, K: d.k}
+		return req.BuildingPays(n, dim, metric, d.queries, costsOf(b.first, b.costs))
+	}
 }
 
 // unusedGPUs says of each GPU that is there and does not search, or not any more, why.

@@ -123,7 +123,7 @@ type graphSearch struct {
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (g *graphSearch) prepare(ctx context.Context) error {
 	columns := &dataset.Options{Column: g.flags.atomsColumn, IDs: g.flags.ids, FindIDs: true}
-	e, err := g.openEngine(ctx, g.in.atoms, columns, g.method, -1, func(a *atoms) (batch.Request, error) {
+	e, err := g.openEngine(ctx, g.in.atoms, columns, demand{method: g.method, queries: -1, joins: true}, func(a *atoms) (batch.Request, error) {
 		g.atoms = a
 		return g.buildRequest()
 	})

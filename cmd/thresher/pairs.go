@@ -206,7 +206,7 @@ func (f *pairsFlags) checkReach(m collection.Metric) error {
 // prepare loads the atoms and starts the engine, which the caller closes.
 func (p *pairing) prepare(ctx context.Context) error {
 	columns := &dataset.Options{Column: p.flags.atomsColumn, IDs: p.flags.ids, FindIDs: true}
-	e, err := p.openEngine(ctx, p.in.atoms, columns, p.options.Method, p.rowsWith(), func(a *atoms) (batch.Request, error) {
+	e, err := p.openEngine(ctx, p.in.atoms, columns, demand{method: p.options.Method, queries: p.rowsWith(), joins: true}, func(a *atoms) (batch.Request, error) {
 		req := batch.Request{Method: p.options.Method, Delta: p.options.Delta, MinScore: &p.options.MinScore}
 		return req, p.flags.checkReach(a.Metric)
 	})

@@ -214,7 +214,7 @@ func (r *recall) prepare(ctx context.Context, queries dataset.Reader) error {
 	if r.flags.sample > 0 {
 		m = min(r.report.Answers, r.flags.sample)
 	}
-	e, err := r.openEngine(ctx, r.in.atoms, columns, r.method, m, func(a *atoms) (batch.Request, error) {
+	e, err := r.openEngine(ctx, r.in.atoms, columns, demand{method: r.method, k: r.flags.k, queries: m}, func(a *atoms) (batch.Request, error) {
 		return batch.Request{K: r.flags.k, Method: r.method, Delta: r.config.Delta}, nil
 	})
 	if err != nil {

@@ -290,7 +290,7 @@ func (s *search) prepare(ctx context.Context, queries dataset.Reader) error {
 	if err := s.in.atoms.fits(columns, s.in.queries, queries.Dim()); err != nil {
 		return err
 	}
-	e, err := s.openEngine(ctx, s.in.atoms, columns, s.method, queries.Len(), func(a *atoms) (batch.Request, error) {
+	e, err := s.openEngine(ctx, s.in.atoms, columns, demand{method: s.method, k: s.k, queries: queries.Len()}, func(a *atoms) (batch.Request, error) {
 		s.atoms = a
 		err := s.buildRequest(queries)
 		return s.request, err

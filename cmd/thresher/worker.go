@@ -46,7 +46,7 @@ func (a *app) runWorker(ctx context.Context, parent int) error {
 	signal.Ignore(os.Interrupt) // a terminal's is for the parent, which cancels its calls
 	d := &devices{app: a, open: map[string]*worker.Device{}}
 	s, err := worker.New(os.Stdin, os.Stdout, worker.Options{
-		Version: readBuildInfo().Version, Log: a.log, Device: d.device, Devices: d.list, Spare: spareMemory, Threads: a.config.Threads, DenseLimit: a.config.DenseLimit,
+		Version: readBuildInfo().Version, Log: a.log, Device: d.device, Costs: d.scanCosts, Devices: d.list, Spare: spareMemory, Threads: a.config.Threads, DenseLimit: a.config.DenseLimit,
 	})
 	if err != nil {
 		return fmt.Errorf("worker: standard input: %w", err)
@@ -127,18 +127,49 @@ func (d *devices) device(ctx context.Context, name string, c *collection.Collect
 // chosen returns a GPU if one can be used and is predicted to search c sooner, else the CPU. The caller holds
 // mu.
 func (d *devices) chosen(ctx context.Context, c *collection.Collection) (*worker.Device, error) {
-	if d.pool == nil {
-		p, err := d.openPool(ctx)
-		if err != nil {
-			return nil, err
-		}
-		d.pool = p
+	if err := d.startPool(ctx); err != nil {
+		return nil, err
 	}
 	b, o, err := d.pool.place("", c)
 	if err != nil {
 		return nil, err
 	}
 	return &worker.Device{Backend: b, Engine: o, Unused: func(instead error) []string { return d.pool.unusedGPUs([]error{instead}) }}, nil
+}
+
+// startPool opens the pool, unless it is open. The caller holds mu.
+func (d *devices) startPool(ctx context.Context) error {
+	if d.pool != nil {
+		return nil
+	}
+	p, err := d.openPool(ctx)
+	if err == nil {
+		d.pool = p
+	}
+	return err
+}
+
+// scanCosts returns the costs of the CPU if a device of that name is it, or may be; nil if it is a GPU.
+func (d *devices) scanCosts(ctx context.Context, name string) (*backend.Costs, error) {
+	if name == "" || name == backendAuto {
+		name = d.config.Backend
+	}
+	switch name {
+	case backendCUDA:
+		return nil, nil
+	case backendAuto:
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if err := d.startPool(ctx); err != nil {
+			return nil, err
+		}
+		return costsOf(d.pool.cpu, d.pool.cpuCosts), nil
+	}
+	v, err := d.device(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	return costsOf(v.Backend, v.Engine.Costs), nil
 }
 
 // list lists the CPU and the GPUs, or says why none can be used. With probe it opens the GPUs, unless they

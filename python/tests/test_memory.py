@@ -356,3 +356,27 @@ print((ids[:, 0] == np.arange(2000)).all(), _memory._chosen[0].name)
 def test_a_sandbox_without_memfd_create():
     number = _memory._MEMFD_CREATE[platform.machine()]
     assert run(SECCOMP, str(number)).strip() == "True a file in /dev/shm"
+
+
+def test_opening_a_file_takes_little_memory(tmp_path):
+    """The worker streams vectors of a file into a file of its own, and maps it."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    n, d = 150_000, 128
+    rows = np.random.default_rng(1).standard_normal((n, d), dtype=np.float32)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), d)
+    path = tmp_path / "x.parquet"
+    parquet.write_table(pa.table({"vector": column, "key": pa.array(np.arange(n) + 7)}), path, row_group_size=10_000)
+    code = (
+        "import sys, thresher\n"
+        "index = thresher.Index.open(sys.argv[1], metric='ip', ids='key')\n"
+        "for name in ('self', index._worker.process):\n"
+        "    lines = dict(line.split(':', 1) for line in open(f'/proc/{name}/status'))\n"
+        "    print(lines['RssAnon'].split()[0], lines['VmHWM'].split()[0], index.ids[0])\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True).stdout
+    (own, _, first), (worker, _, _) = (line.split() for line in out.splitlines())
+    assert first == "7"
+    # Rows are 77 MB, and with their codes some 190.
+    assert int(own) << 10 < rows.nbytes
+    assert int(worker) << 10 < rows.nbytes

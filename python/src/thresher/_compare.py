@@ -12,7 +12,7 @@ from thresher import _arrays, _narrow
 from thresher._arguments import Deadline, Device, Method, Metric, flag, number, probability, text, whole
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
-from thresher._knn import as_index
+from thresher._knn import as_index, once
 from thresher._progress import Progress
 from thresher._result import Result
 
@@ -259,7 +259,8 @@ def recall(
     -------
     Recall
     """
-    index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
+    wanted = once(queries, k, text(method, "method"))
+    index, own = as_index(vectors, metric, once=wanted, device=device, progress=progress, deadline=deadline)
     try:
         asked = index._asked(queries)
         arrays = {**asked.queries, **_given(index, answers, scores, len(asked.rows))}
@@ -315,7 +316,8 @@ def certify(
     -------
     Certified
     """
-    index, own = as_index(vectors, metric, device=device, progress=progress, deadline=deadline)
+    wanted = once(queries, k, text(method, "method"))
+    index, own = as_index(vectors, metric, once=wanted, device=device, progress=progress, deadline=deadline)
     try:
         asked = index._asked(queries)
         arrays = {**asked.queries, **_given(index, answers, scores, len(asked.rows))}
@@ -396,7 +398,8 @@ def verify(
     Verification
         True if no answer is wrong, or partial.
     """
-    index, own = as_index(vectors, metric, progress=progress, deadline=deadline)
+    wanted = once(queries, None, "exact")  # which needs the vectors alone
+    index, own = as_index(vectors, metric, once=wanted, progress=progress, deadline=deadline)
     try:
         asked = index._asked(queries)
         given = _given(index, answers, scores, len(asked.rows))

@@ -123,12 +123,15 @@ class Index:
         device: Device = "auto",
         progress: Progress = None,
         deadline: Deadline = None,
+        _once: dict[str, Any] | None = None,  # of an index that is searched once: queries, k and method
     ) -> None:
         self._settings: dict[str, Any] = {"metric": metric_name(metric), "device": text(device, "device")}
         if text(basis, "basis") != "auto":
             self._settings["basis"] = basis
         if seed is not None:
             self._settings["seed"] = whole(seed, "seed", 0)
+        if _once is not None:
+            self._settings["once"] = _once
         self._path: str | None = None
         self._columns = _columns.names_of(vectors, "vectors")
         given = shared_rows(vectors, "vectors", centre=self._settings["metric"] == "l2")
@@ -715,8 +718,9 @@ class Index:
         ----------
         path : path
             A file ``.thresher``, which is mapped, not read; or vectors as ``.npy`` (mapped, too),
-            npz, fvecs, bvecs, fbin, u8bin, JSONL, CSV, Parquet, Arrow or safetensors, which the
-            worker reads and Python never holds.
+            npz, fvecs, bvecs, fbin, u8bin, JSONL, CSV, Parquet, Arrow or safetensors. The worker
+            streams these into a file without a name in the folder for temporary files, which takes
+            what vectors and codes take, and maps it; no process holds them in memory of its own.
         metric, basis, seed
             Of vectors, which need a metric; a saved index has its own, and others are refused.
         column, ids : str, optional

@@ -8,8 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays
-from thresher._arguments import Deadline, Device, Method, Metric, metric_name, seconds, whole
+from thresher import _arrays, _devices, _narrow, _scan, _worker
+from thresher._arguments import (
+    Deadline,
+    Device,
+    Method,
+    Metric,
+    explained,
+    metric_name,
+    probability,
+    renamed,
+    seconds,
+    text,
+    whole,
+)
 from thresher._arrays import Vectors
 from thresher._columns import names_of
 from thresher._index import Index
@@ -47,8 +59,9 @@ def knn(
         As in `Index`, where it is required, too: ``faiss.knn`` has ``l2`` if none is given. An
         Index has its own.
     method : str
-        ``auto`` takes what is fastest, and each answer is wrong with probability at most delta;
-        ``exact`` and ``certain`` are never wrong.
+        ``auto`` takes what is fastest, the building of the vectors included: few queries scan them as
+        they lie, the fewest in this process, and get exact answers. Otherwise each answer is wrong
+        with probability at most delta; ``exact`` and ``certain`` are never wrong.
     delta : float
         Allowed probability that a query's answer is wrong.
     seed, device, progress, deadline
@@ -77,10 +90,16 @@ def knn(
     [[1, 2]]
     """
     begun, limit = time.monotonic(), seconds(deadline)
-    whole(k, "k")
+    k = whole(k, "k")
     columns = vectors._columns if isinstance(vectors, Index) else names_of(vectors, "vectors")
     rows = _arrays.table(queries, "queries", one=True, columns=columns)
-    index, own = as_index(vectors, metric, seed=seed, device=device, progress=progress, deadline=deadline)
+    if deadline is None and not progress and _as_they_lie(rows, vectors):
+        settings = {"device": text(device, "device"), "method": text(method, "method"), "delta": delta}
+        if seed is not None:
+            settings["seed"] = whole(seed, "seed", 0)
+        return _in_one_call(_narrow.narrowed(rows, "queries").rows, vectors, k, metric_name(metric), settings)
+    wanted = once(rows, k, method)
+    index, own = as_index(vectors, metric, once=wanted, seed=seed, device=device, progress=progress, deadline=deadline)
     try:
         if limit is not None:
             limit = max(limit - (time.monotonic() - begun), 1e-3)
@@ -98,10 +117,62 @@ def knn(
             index.close()
 
 
-def as_index(vectors: Any, metric: Any, *, name: str = "vectors", **settings: Any) -> tuple[Index, bool]:
-    """Return vectors as an index, and whether it is to be closed after use."""
+# Methods and devices for which a scan answers.
+_EXACT, _HERE = ("auto", "exact", "certain"), ("auto", "cpu")
+
+
+def _as_they_lie(queries: npt.NDArray[Any], vectors: Any) -> bool:
+    """Tell whether vectors need no conversion, and there is something to search."""
+    if not isinstance(vectors, np.ndarray) or isinstance(vectors, np.ma.MaskedArray) or vectors.dtype != np.float32:
+        return False
+    if vectors.ndim != 2 or not vectors.flags.c_contiguous or not vectors.dtype.isnative:
+        return False
+    return vectors.size > 0 and len(queries) > 0 and queries.shape[1] == vectors.shape[1]
+
+
+def _in_one_call(
+    queries: npt.NDArray[np.float32], vectors: npt.NDArray[np.float32], k: int, metric: str, settings: dict[str, Any]
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Return the answers, of a scan here or of a worker that builds, searches and frees."""
+    probability(settings["delta"], "delta")
+    m, (n, dim) = len(queries), vectors.shape
+    most = min(k, n)
+    scores: npt.NDArray[np.float32]
+    ids: npt.NDArray[np.int64]
+    found = None
+    here = settings["method"] in _EXACT and settings["device"] in _HERE and "seed" not in settings
+    # Finding out whether the worker can read them takes longer than the smallest scans.
+    if here and (
+        _scan.pays(m, n, dim, most, True) or (_scan.pays(m, n, dim, most, False) and not _worker.shared(vectors))
+    ):
+        found = _scan.scan(queries, np.asarray(vectors), most, metric)
+    if found is None:
+        worker = _worker.get()
+        with renamed(), explained():
+            fields = {"metric": metric, "k": k, **settings}
+            reply, out = worker.call("knn", fields, {"vectors": vectors, "queries": queries})
+        _devices.warn_unused(worker, reply.get("gpu_unused", ()))
+        found = out["scores"], out["ids"]
+    scores, ids = found
+    return (scores, ids) if k <= n else _scan.padded(scores, ids, k)
+
+
+def as_index(
+    vectors: Any, metric: Any, *, once: dict[str, Any] | None = None, name: str = "vectors", **settings: Any
+) -> tuple[Index, bool]:
+    """Return vectors as an index, and whether it is to be closed after use.
+
+    once, what it is searched for, keeps the worker from building what few queries have no use for.
+    """
     if not isinstance(vectors, Index):
-        return Index(vectors, metric=metric, **settings), True
+        return Index(vectors, metric=metric, _once=once, **settings), True
     if metric is not None and metric_name(metric) != vectors.metric:
         raise ValueError(f"metric: {metric!r} is asked for, and {name} is an index by {vectors.metric!r}")
     return vectors, False
+
+
+def once(queries: Any, k: Any, method: str) -> dict[str, Any]:
+    """Return what an index that answers these queries and no others is searched for."""
+    first = queries[0] if isinstance(queries, (list, tuple, np.ndarray)) and len(queries) else queries
+    count = 1 if np.isscalar(first) else len(queries) if hasattr(queries, "__len__") else 0
+    return {"queries": count, "k": 0 if k is None else whole(k, "k"), "method": text(method, "method")}

@@ -18,6 +18,7 @@ from thresher import _arrays
 from thresher._arguments import Device, Method
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
+from thresher._knn import once
 
 __all__ = ["recommend", "topk"]
 
@@ -68,7 +69,8 @@ def topk(
     own = not isinstance(items, Index)
     if not own and item_norms is not None:
         raise ValueError("item_norms: with an Index; build it from items / item_norms")
-    index = items if not own else Index(_divided(items, item_norms), metric="ip", device=device)
+    wanted = once(query, k, method)
+    index = items if not own else Index(_divided(items, item_norms), metric="ip", device=device, _once=wanted)
     try:
         allowed = None
         if filter_items is not None:

@@ -21,6 +21,7 @@ import sentence_transformers.util as theirs
 
 from thresher._index import Index
 from thresher._joins import neighbours
+from thresher._knn import once
 
 __all__ = ["mine_hard_negatives", "paraphrase_mining", "paraphrase_mining_embeddings", "semantic_search"]
 
@@ -91,7 +92,8 @@ def semantic_search(
         return answers
     if index is not None:
         return _hits(index, query_embeddings, top_k)
-    with Index(_rows(corpus_embeddings), metric=metric) as index:
+    wanted = once(query_embeddings, top_k, "auto")
+    with Index(_rows(corpus_embeddings), metric=metric, _once=wanted) as index:
         return _hits(index, query_embeddings, top_k)
 
 

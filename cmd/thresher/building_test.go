@@ -1,0 +1,46 @@
+package main
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestFewQueriesBuildNothing searches, certifies and measures with few queries: rows are scanned as they lie, of a file
+// that holds them so without a copy of them in memory.
+func TestFewQueriesBuildNothing(t *testing.T) {
+	const n, dim = 20000, 256
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, n, dim), vectorFile(t, dir, "q.npy", 2, 3, dim)
+	answers := filepath.Join(dir, "r.jsonl")
+	for _, verb := range []string{"search", "truth", "certify"} {
+		args := []string{verb, "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k5", "--out", answers, "--force"}
+		if verb == "certify" {
+			args = append(args, "--answers", filepath.Join(dir, "given.jsonl"))
+			writeFile(t, dir, "given.jsonl", readFile(t, answers))
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		thresher(t, args...).wantCode(t, exitOK)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 4*n*dim/2 {
+			t.Errorf("%s of %d bytes of atoms allocated %d bytes", verb, 4*n*dim, took)
+		}
+		if plans := strings.Count(string(readFile(t, answers)), `"plan":"dense, no building"`); plans != 3 {
+			t.Errorf("%s: %d of 3 answers built nothing", verb, plans)
+		}
+	}
+	r := thresher(t, "recall", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", answers)
+	r.wantCode(t, exitOK)
+	if !strings.Contains(r.out, "plan dense, no building") {
+		t.Error(r.out)
+	}
+	for _, method := range []string{"adaptive", "strict"} { // which need what is built
+		r := thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--method", method, "-k5")
+		r.wantCode(t, exitOK)
+		if strings.Contains(r.out, "no building") {
+			t.Errorf("%s built nothing: %s", method, r.out)
+		}
+	}
+}

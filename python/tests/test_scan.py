@@ -1,0 +1,155 @@
+"""Scans in the calling process: the worker's answers, bit for bit."""
+
+import numpy as np
+import pytest
+
+import thresher
+from thresher import _knn, _scan, _worker
+
+
+def drawn(rng, kind, n, d):
+    if kind == "counts":  # few values, so that many scores are equal
+        return np.maximum(0, rng.integers(0, 9, (n, d)) - 6).astype(np.float32)
+    rows = rng.standard_normal((n, d), dtype=np.float32)
+    if kind == "norms":
+        rows *= np.exp2(rng.integers(-24, 24, (n, 1))).astype(np.float32)
+    if kind == "near ties":  # which float32 products cannot order
+        return rows[0] + rng.standard_normal((n, d), dtype=np.float32) * np.float32(1e-5)
+    if kind == "offset":
+        rows += 3
+    if kind == "copies":
+        rows[n // 2 :] = rows[: n - n // 2]
+    if kind == "zeros":
+        rows[::5] = 0
+        rows[:, ::3] = 0
+    if kind == "negative zeros":
+        rows[rows < 0] = -0.0
+    return rows
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+@pytest.mark.parametrize(
+    "kind", ["normal", "counts", "norms", "offset", "copies", "zeros", "negative zeros", "near ties"]
+)
+def test_as_the_worker(monkeypatch, metric, kind):
+    rng = np.random.default_rng([3, len(kind), len(metric)])
+    scanned = 0
+    for n, d, m, k in (
+        (1, 1, 1, 1), (7, 3, 2, 7), (300, 31, 1, 10), (1000, 64, 1, 10), (900, 33, 5, 1), (2000, 100, 9, 40),
+        (700, 768, 3, 10), (4000, 16, 70, 3), (3000, 40, 1, 3000), (40000, 8, 30, 10),
+    ):  # fmt: skip
+        vectors = drawn(rng, kind, n, d)
+        queries = np.concatenate(
+            [vectors[:1] + np.float32(0.25), drawn(rng, "normal" if kind == "zeros" else kind, m, d)]
+        )[:m]
+        found = _scan.scan(queries, vectors, k, metric)
+        if found is None:
+            continue
+        scanned += 1
+        monkeypatch.setattr(_scan, "pays", lambda *_: False)
+        want = thresher.knn(queries, vectors, k, metric=metric, method="exact")
+        monkeypatch.undo()
+        np.testing.assert_array_equal(found[1], want[1], err_msg=f"{n} x {d}, {m} queries, k = {k}")
+        np.testing.assert_array_equal(found[0].view(np.int32), want[0].view(np.int32))
+        assert found[0].dtype == want[0].dtype and found[1].dtype == want[1].dtype
+    assert scanned >= (1 if kind == "counts" else 5)
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+def test_float64_scores_are_the_workers(metric):
+    """A certificate's threshold is the k-th best score in float64, of which answers have the float32."""
+    rng = np.random.default_rng(11)
+    for d in (3, 31, 32, 33, 64, 100, 768):
+        vectors, queries = drawn(rng, "normal", 200, d), drawn(rng, "normal", 150, d)
+        with thresher.Index(vectors, metric=metric) as index:
+            found = index.search(queries, 3, method="exact")
+        mine = _scan._Scan(queries, vectors, 3, metric)._score(np.arange(150), found.rows[:, 2])
+        np.testing.assert_array_equal(mine.view(np.int64), found.certificates["threshold"].view(np.int64))
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+def test_left_to_the_worker(metric):
+    rng = np.random.default_rng(5)
+    vectors, query = drawn(rng, "normal", 50, 8), drawn(rng, "normal", 1, 8)
+    assert _scan.scan(query, vectors, 3, metric) is not None
+    for value in (np.nan, np.inf, 1e30):
+        wrong = vectors.copy()
+        wrong[7, 3] = value
+        assert _scan.scan(query, wrong, 3, metric) is None
+        assert _scan.scan(wrong[7:8], vectors, 3, metric) is None
+    assert _scan.scan(query * np.float32(1e-30), vectors, 3, metric) is None
+    assert _scan.scan(query, vectors * np.float32(1e-30), 3, metric) is None
+    copies = np.broadcast_to(vectors[:1], (9000, 8)).copy()
+    assert _scan.scan(query, copies, 3, metric) is None
+    np.testing.assert_array_equal(thresher.knn(query, copies, 3, metric=metric)[1], [[0, 1, 2]])
+
+
+def test_knn_scans_few_queries_itself(monkeypatch, vectors, queries):
+    def worker(*_, **__):
+        raise AssertionError("the worker was asked")
+
+    right = thresher.knn(queries[:3], vectors, 4, metric="ip", seed=1)
+    monkeypatch.setattr(_worker.Worker, "call", worker)
+    for method in ("auto", "exact", "certain"):
+        found = thresher.knn(queries[:3], vectors, 4, metric="ip", method=method)
+        np.testing.assert_array_equal(found[1], right[1])
+        np.testing.assert_array_equal(found[0], right[0])
+    scores, ids = thresher.knn(queries[0], vectors[:3], 5, metric="ip")
+    assert ids.shape == (1, 5) and (ids[0, 3:] == -1).all() and np.isnan(scores[0, 3:]).all()
+    for given in ({"method": "adaptive"}, {"device": "cuda"}, {"seed": 1}, {"deadline": 5.0}, {"progress": True}):
+        with pytest.raises(AssertionError, match="asked"):
+            thresher.knn(queries[:1], vectors, 4, metric="ip", **given)
+    with pytest.raises(ValueError, match="delta"):
+        thresher.knn(queries[:1], vectors, 4, metric="ip", delta=2.0)
+
+
+def test_one_call_of_the_worker(monkeypatch, vectors, queries):
+    """The worker's call for all of it answers and refuses as an index does."""
+    monkeypatch.setattr(_scan, "pays", lambda *_: False)
+    asked = []
+    worker = _worker.get()
+    call = worker.call
+
+    def noted(op, *rest, **more):
+        asked.append(op)
+        return call(op, *rest, **more)
+
+    monkeypatch.setattr(worker, "call", noted)
+    for method in ("auto", "certain", "adaptive"):
+        with thresher.Index(vectors, metric="cosine", seed=3) as index:
+            want = index.search(queries, 6, method="adaptive" if method == "adaptive" else "exact")
+        asked.clear()
+        scores, ids = thresher.knn(queries, vectors, 6, metric="cosine", method=method, seed=3)
+        assert asked == ["knn"]
+        np.testing.assert_array_equal(ids, want.ids)
+        np.testing.assert_array_equal(scores, want.scores)
+    scores, ids = thresher.knn(queries, vectors[:2], 4, metric="ip")
+    assert ids.shape == (30, 4) and (ids[:, 2:] == -1).all() and np.isnan(scores[:, 2:]).all()
+    wrong = vectors.copy()
+    wrong[11, 5] = np.nan
+    with pytest.raises(thresher.BadInput, match=r"vectors: row 11"):
+        thresher.knn(queries, wrong, 4, metric="ip")
+    with pytest.raises(thresher.BadInput, match="queries"):
+        thresher.knn(wrong[11:12], vectors, 4, metric="ip")
+    with pytest.raises(ValueError, match="method"):
+        thresher.knn(queries, vectors, 4, metric="ip", method="fast")
+
+
+def test_pays_for_few():
+    for m, n, d in ((1, 1000, 64), (1, 60000, 768), (64, 60000, 768)):
+        assert _scan.pays(m, n, d, 10, False)
+    assert not _scan.pays(10000, 20000, 128, 10, False)
+    assert not _scan.pays(64, 60000, 768, 10, True)  # the worker reads them where they are
+    assert not _scan.pays(64, 1000, 64, 1000, False)
+
+
+def test_building_is_part_of_the_price(vectors, queries):
+    """What is searched once by few queries is not built; an index is."""
+    index, _ = _knn.as_index(vectors, "ip", once=_knn.once(queries, 5, "auto"))
+    with index, thresher.Index(vectors, metric="ip") as built:
+        once, often = index.search(queries, 5), built.search(queries, 5, method="exact")
+        assert set(once.certificates["plan"].tolist()) == {"dense, no building"}
+        assert set(once.certificates["guarantee"].tolist()) == {"exact"}
+        assert "no building" not in often.certificates["plan"][0]
+        np.testing.assert_array_equal(once.ids, often.ids)
+        np.testing.assert_array_equal(once.scores, often.scores)
