@@ -122,6 +122,11 @@ func (a *arrowVectors) choose(s *arrow.Schema, opt Options) error {
 	if err := oneOf(all, s.Field(a.column).Name); err != nil {
 		return fail(a.name, "%w", err)
 	}
+	if a.id >= 0 {
+		if err := oneOf(all, opt.IDs); err != nil {
+			return fail(a.name, "ids: %w", err)
+		}
+	}
 	if opt.Column == "" {
 		if err := refuseFound(found[0], found[0], arrowLists(s), opt.words().Column); err != nil {
 			return fail(a.name, "%w", err)

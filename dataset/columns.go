@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -56,6 +57,9 @@ func matchColumns(names []string, pattern string) (at []int, err error) {
 	return at, nil
 }
 
+// errOneName is why oneOf refuses.
+var errOneName = errors.New("columns are called")
+
 // oneOf refuses a name that several columns have.
 func oneOf(names []string, name string) error {
 	count := 0
@@ -65,7 +69,7 @@ func oneOf(names []string, name string) error {
 		}
 	}
 	if count > 1 {
-		return fmt.Errorf("%d columns are called %q", count, name)
+		return fmt.Errorf("%d %w %q", count, errOneName, name)
 	}
 	return nil
 }

@@ -3,13 +3,19 @@ package dataset
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// CheckIDs refuses ids that are numbers throughout, of which one has a point or an exponent, or is
+// CheckIDs refuses ids that are no UTF-8, of which several would be written as one, and ids that are numbers throughout, of which one has a point or an exponent, or is
 // negative: floats stand for several integers from 2^53 on, and -1 stands for none where answers are
 // padded. ids are those of a column, by row; a column with another text has texts for ids, whatever
 // they look like. The error, a *Error, names file, row and id.
 func CheckIDs(file string, ids []string) error {
+	for i, id := range ids {
+		if !utf8.ValidString(id) {
+			return failAt(file, int64(i), -1, "id %.40q is no UTF-8", id)
+		}
+	}
 	float, negative := -1, -1
 	for i, id := range ids {
 		switch {

@@ -1,9 +1,17 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/parquet-go/parquet-go"
 )
 
 func TestCheckIDs(t *testing.T) {
@@ -13,11 +21,51 @@ func TestCheckIDs(t *testing.T) {
 	}{
 		{"1,2,18446744073709551615", ""}, {"a,-1,0.5", ""}, {"1,x", ""}, {"007,1.5x", ""}, {"", ""},
 		{"1,2.5,3", "f: row 1 (0-based): id 2.5 is a float"}, {"1e3,2", "row 0 (0-based): id 1e3 is a float"}, {"1.0", "row 0 (0-based): id 1.0"},
+		{"a,\xe9", `row 1 (0-based): id "\xe9" is no UTF-8`}, {"1,\xff", "row 1 (0-based)"},
 		{"4,-5,-6", "row 1 (0-based): id -5 is negative"}, {"-1", "row 0 (0-based): id -1"}, {"-1,1.5", "row 1 (0-based): id 1.5 is a float"},
 	} {
 		err := CheckIDs("f", strings.Split(c.ids, ","))
 		if c.want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.ids, err, c.want)
+		}
+	}
+}
+
+// twoIDs is a row of a Parquet file whose second column a test renames.
+type twoIDs struct {
+	ID    int64     `parquet:"id"`
+	Other int64     `parquet:"ie"`
+	V     []float32 `parquet:"v,list"`
+}
+
+// TestColumnsOfIDsOfOneName: of two columns called id neither is taken.
+func TestColumnsOfIDsOfOneName(t *testing.T) {
+	var files [2]bytes.Buffer
+	list := arrow.ListOf(arrow.PrimitiveTypes.Float32)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "v", Type: list}}, nil)
+	build := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer build.Release()
+	for i := range 2 {
+		build.Field(i).(*array.Int64Builder).Append(int64(1 + i))
+	}
+	vectors := build.Field(2).(*array.ListBuilder)
+	vectors.Append(true)
+	vectors.ValueBuilder().(*array.Float32Builder).AppendValues([]float32{1, 0}, nil)
+	rows := build.NewRecordBatch()
+	defer rows.Release()
+	stream := ipc.NewWriter(&files[0], ipc.WithSchema(schema))
+	table := parquet.NewGenericWriter[twoIDs](&files[1])
+	_, err := table.Write([]twoIDs{{1, 2, []float32{1, 0}}})
+	if err := errors.Join(err, stream.Write(rows), stream.Close(), table.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"a.arrow": files[0].String(), "a.parquet": strings.ReplaceAll(files[1].String(), "\x02ie", "\x02id"), "a.csv": "id,id,d0,d1\n1,2,1,0\n",
+		"a.jsonl": `{"id":1,"id":2,"v":[1,0]}`,
+	} {
+		_, err := ReadAll(context.Background(), writeTemp(t, name, text), &Options{FindIDs: true})
+		if err == nil || !strings.Contains(err.Error(), `2 columns are called "id"`) && !strings.Contains(err.Error(), `field "id" appears twice`) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -196,8 +196,11 @@ func (j *jsonl) object(dst []float64, line []byte) (v []float64, id string, end 
 			v, next, err = jsonscan.Doubles(dst, line, at)
 			return next, err
 		case j.opt.IDs:
-			if j.opt.IDs == "" || named {
+			if j.opt.IDs == "" {
 				break
+			}
+			if named {
+				return at, fmt.Errorf("field %q appears twice", key)
 			}
 			named = true
 			id, next, err = parseID(line, at)

@@ -33,5 +33,8 @@ func FindRows(path string) (*RowsAt, error) {
 	if err != nil || checkShape(path, rows, dim) != nil {
 		return nil, nil
 	}
+	if st, err := f.Stat(); err != nil || st.Size() != h.length+4*rows*dim {
+		return nil, nil // cut short, or with more behind it: Open says so
+	}
 	return &RowsAt{Offset: h.length, Rows: rows, Dim: int(dim)}, nil
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -121,6 +122,7 @@ func (l *parquetLeaf) unsigned() bool {
 // plainLeaf returns the named column, which must not be a list.
 func (p *parquetFile) plainLeaf(name string) (*parquetLeaf, error) {
 	var all []string
+	var found *parquetLeaf
 	for i := range p.leaves {
 		l := &p.leaves[i]
 		if l.column.MaxRepetitionLevel() > 0 {
@@ -128,8 +130,14 @@ func (p *parquetFile) plainLeaf(name string) (*parquetLeaf, error) {
 		}
 		all = append(all, l.path)
 		if l.path == name {
-			return l, nil
+			found = l
 		}
+	}
+	if err := oneOf(all, name); err != nil {
+		return nil, fail(p.name, "%w", err)
+	}
+	if found != nil {
+		return found, nil
 	}
 	return nil, fail(p.name, "no column %q of single values; the file has %s", name, listed(all))
 }
@@ -168,6 +176,8 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 	if opt.IDs == "" && opt.FindIDs && leaf.name != idName {
 		if id, err := p.ids(idName); err == nil {
 			v.id, v.said.IDs = id, idName
+		} else if errors.Is(err, errOneName) {
+			return nil, err
 		}
 	}
 	if opt.IDs != "" {

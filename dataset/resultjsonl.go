@@ -2,9 +2,15 @@ package dataset
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
+	"reflect"
 	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"thresher/dataset/jsonscan"
 )
 
 // AppendJSONL appends r as one JSON object and a newline:
@@ -139,6 +145,9 @@ func (j *jsonlResults) read() (Result, error) {
 	}
 	var raw jsonResult
 	if err := json.Unmarshal(line, &raw); err != nil {
+		return Result{}, v.place(inWords(err))
+	}
+	if err := eachOnce(line); err != nil {
 		return Result{}, v.place(err)
 	}
 	if raw.Query == nil || raw.IDs == nil || *raw.Query < 0 || raw.Pulls < 0 {
@@ -161,4 +170,32 @@ func (j *jsonlResults) read() (Result, error) {
 		return Result{}, failAt(j.name, j.next, -1, "line %d: %w", j.lines.number, err)
 	}
 	return r, nil
+}
+
+// inWords says what encoding/json says in terms of Go.
+func inWords(err error) error {
+	var t *json.UnmarshalTypeError
+	if !errors.As(err, &t) {
+		return err
+	}
+	wanted := map[reflect.Kind]string{reflect.Int64: "an integer", reflect.Float32: "a number of float32", reflect.Bool: "true or false", reflect.String: "a text"}[t.Type.Kind()]
+	if wanted == "" {
+		wanted = "an array"
+	}
+	return fmt.Errorf("field %q: %s, where %s is wanted", t.Field, t.Value, wanted)
+}
+
+// eachOnce refuses an object with a field that is there twice, in any case of letters: of these
+// encoding/json takes the last.
+func eachOnce(line []byte) error {
+	seen := map[string]bool{}
+	_, err := jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) {
+		name := strings.ToLower(string(key))
+		if seen[name] {
+			return at, fmt.Errorf("field %q appears twice", key)
+		}
+		seen[name] = true
+		return jsonscan.Value(line, at)
+	})
+	return err
 }

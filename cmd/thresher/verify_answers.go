@@ -113,6 +113,12 @@ func (r *answerReader) nextAnswer() (batch.Answer, error) {
 	if a.Certificate, err = readCertificate(raw); err != nil {
 		return batch.Answer{}, fmt.Errorf("%s: certificate of query %d: %w", r.name, res.Query, err)
 	}
+	switch c := &a.Certificate; {
+	case res.Guarantee != "" && res.Guarantee != string(c.Guarantee):
+		return a, fmt.Errorf("%s: query %d: the answer's guarantee is %q, that of its certificate %q", r.name, res.Query, res.Guarantee, c.Guarantee)
+	case res.Partial && c.StoppedBy == batch.Done:
+		return a, fmt.Errorf("%s: query %d: the answer says that it is not complete, its certificate that it is", r.name, res.Query)
+	}
 	return a, nil
 }
 

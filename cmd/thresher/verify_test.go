@@ -153,6 +153,28 @@ func TestVerifyLowersWhatIsGranted(t *testing.T) {
 	}
 }
 
+// TestVerifyTwoPromises: an answer whose guarantee is not that of its certificate is refused.
+func TestVerifyTwoPromises(t *testing.T) {
+	dir := t.TempDir()
+	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 40), vectorFile(t, dir, "q.npy", 2, 20, 40)
+	answers, other := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "o.jsonl")
+	thresher(t, "search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k2", "--method", "exact", "--out", answers).wantCode(t, exitOK)
+	text, err := os.ReadFile(answers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{`"method":"exact","guarantee":"exact"`, `"method":"exact","guarantee":"heuristic"`, `query 0: the answer's guarantee is "exact", that of its certificate "heuristic"`},
+		{`"complete":true`, `"complete":false`, "query 0: the answer says that it is not complete"},
+	} {
+		edited := strings.Replace(string(text), c.from, c.to, 1)
+		if err := os.WriteFile(other, []byte(edited), 0o600); err != nil || edited == string(text) {
+			t.Fatal(c.from, err)
+		}
+		thresher(t, "verify", "--atoms", atoms, "--queries", queries, "--metric", "ip", "--answers", other).wantError(t, "o.jsonl", c.want)
+	}
+}
+
 // TestVerifyFilesThatState: an npz or Parquet file states the guarantee, delta and gap of its answers.
 func TestVerifyFilesThatState(t *testing.T) {
 	dir := t.TempDir()

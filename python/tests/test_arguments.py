@@ -127,6 +127,21 @@ def closed():
             "filter: shape \\(3,\\)",
             lambda: thresher.Index(X, metric="ip").search(X, filter=[True, False, True]),
         ),
+        (
+            ValueError,
+            "filter: a masked array",
+            lambda: thresher.Index(X, metric="ip").search(X, filter=np.ma.array([1, 2], mask=[False, True])),
+        ),
+        (
+            ValueError,
+            "ids: a masked array",
+            lambda: thresher.Index(X, metric="ip", ids=np.ma.array([5, 6, 7, 8], mask=[False, True, False, False])),
+        ),
+        (
+            ValueError,
+            "answers: a masked array",
+            lambda: thresher.recall(np.ma.array([[1]] * 4, mask=True), X, X, metric="ip"),
+        ),
         (ValueError, "filter: row 4", lambda: thresher.Index(X, metric="ip").search(X, filter=[4])),
         (ValueError, "plan: .*zigzag", lambda: thresher.Index(X, metric="ip").search(X, plan="zigzag")),
         (ValueError, "threshold: query 0 has none", lambda: thresher.Index(X, metric="ip").range_search(X, np.nan)),

@@ -74,3 +74,8 @@ def test_polars(vectors, queries, right):
 def test_pandas(vectors, queries, right):
     pd = pytest.importorskip("pandas")
     np.testing.assert_array_equal(found(pd.DataFrame(queries), pd.DataFrame(vectors)), right)
+    twice = pd.DataFrame(vectors, columns=["x"] * vectors.shape[1])
+    named = pd.DataFrame(queries, columns=[f"x{i}" for i in range(queries.shape[1])])
+    for q, x, name in ((named, twice, "vectors"), (twice[:3], named, "queries")):
+        with pytest.raises(ValueError, match=f"{name}: {vectors.shape[1]} columns are called 'x'"):
+            found(q, x)

@@ -93,3 +93,15 @@ def test_parquet_that_holds_no_vectors(tmp_path: Path) -> None:
         pq.write_table(table, tmp_path / "x.parquet")
         with pytest.raises(OSError, match=words):
             thresher.Index.open(tmp_path / "x.parquet", metric="ip")
+
+
+def test_npy_of_another_length_than_announced(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    whole = (tmp_path / "x.npy").read_bytes()
+    for name, data, message in (
+        ("long.npy", whole + whole, "bytes follow the 30 rows"),
+        ("short.npy", whole[:-3], "data is truncated"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(OSError, match=message):
+            thresher.Index.open(tmp_path / name, metric="ip")

@@ -108,8 +108,7 @@ def table(
 def _read(value: Any, name: str) -> npt.NDArray[Any]:
     """Return value as a numpy array, without a copy where there is a way."""
     if isinstance(value, np.ndarray):
-        if isinstance(value, np.ma.MaskedArray) and value.mask.any():
-            raise ValueError(f"{name}: a masked array with masked values")
+        refuse_masked(value, name)
         return value
     if isinstance(value, (str, bytes, os.PathLike)):
         raise TypeError(f"{name}: a path, where rows are expected; open files with numpy.load(path, mmap_mode='r')")
@@ -132,8 +131,15 @@ def _read(value: Any, name: str) -> npt.NDArray[Any]:
     return plain(value, name)
 
 
+def refuse_masked(value: Any, name: str) -> None:
+    """Refuse a masked array with masked values, beneath which numpy finds numbers."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name}: a masked array with masked values")
+
+
 def plain(value: Any, name: str) -> npt.NDArray[Any]:
     """Return what numpy makes of a value; errors name it."""
+    refuse_masked(value, name)
     try:
         return np.asarray(value)
     except Exception as e:  # of the methods of the value, too

@@ -27,6 +27,9 @@ def names_of(value: Any, name: str) -> Names:
         return None
     if labels == tuple(f"column_{i}" for i in range(len(labels))):
         return tuple(map(str, range(len(labels))))
+    if len(set(labels)) < len(labels):
+        label = next(label for label in labels if labels.count(label) > 1)
+        raise ValueError(f"{name}: {labels.count(label)} columns are called {label!r}; give each a name of its own")
     _refuse_mixture(labels, name)
     return labels
 
@@ -62,7 +65,7 @@ def by_name(value: Any, name: str, columns: Names) -> Any:
     own = names_of(value, name)
     if own is None or columns is None or own == columns:
         return value
-    if len(own) == len(columns) and set(own) == set(columns) and len(set(own)) == len(own):
+    if set(own) == set(columns):
         at = {label: i for i, label in enumerate(own)}
         order = [at[label] for label in columns]
         return value[:, order] if type(value).__module__.startswith("polars") else value.iloc[:, order]
