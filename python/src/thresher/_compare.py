@@ -379,8 +379,10 @@ def verify(
         What they answer.
     k, floor, below, exclude, filter, exclude_self
         What was asked for, as in `Index.search`; k is by default the number of columns, at most n.
+        An answer of more than k ids is malformed; -1 is none, and columns of it are padding.
     scores : array (m, k), optional
-        What the answers state, if they are no Result; checked too, on any usual scale.
+        What the answers state, if they are no Result; checked too, on any usual scale. An answer
+        with NaN for the score of an id is malformed.
     epsilon, delta : float, optional
         The greatest gap and failure probability that certificates may grant: an answer whose
         certificate grants more is wrong. Of ids alone, what they are granted: 0, and 0.01 if
@@ -414,12 +416,11 @@ def verify(
         for name, word in (("require", require), ("guarantee", guarantee)):
             if word is not None:
                 fields[name] = text(word, name)
-        width = index._add_k(
-            min(given["answers"].shape[1], len(index)) if k is None else k, len(asked.rows), fields, arrays
-        )
-        arrays["ids"] = np.ascontiguousarray(given["answers"][:, : min(width, len(index))])
+        most = min(given["answers"].shape[1], len(index)) if k is None else k
+        index._add_k(most, len(asked.rows), fields, arrays)
+        arrays["ids"] = np.ascontiguousarray(given["answers"])
         if "scores" in given:
-            arrays["scores"] = np.ascontiguousarray(given["scores"][:, : min(width, len(index))])
+            arrays["scores"] = np.ascontiguousarray(given["scores"])
         if isinstance(answers, Result):
             arrays["certificates"] = answers._records
         if own:  # an Index has the rounded ones only
