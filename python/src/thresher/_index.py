@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _columns, _devices, _forms, _ids, _narrow, _worker
+from thresher import _arrays, _capacity, _columns, _devices, _forms, _ids, _narrow, _worker
 from thresher._arguments import (
     Deadline,
     Device,
@@ -304,7 +304,8 @@ class Index:
             One row is a list of one query. Converted as the vectors of the index are. NaN and
             infinite values are refused.
         k : int or sequence of int (m,)
-            How many are wanted, of all or of each query. Of k > n there are only n answers.
+            How many are wanted, of all or of each query. Of k > n there are only n answers, and the
+            columns beyond them are padding: -1 and NaN.
         method : str
             ``auto`` takes what is fastest; ``certain`` and ``exact`` are never wrong. The
             certificates say what was promised.
@@ -347,6 +348,8 @@ class Index:
         ------
         ValueError
             If an argument is wrong (`BadInput`); the message names it.
+        MemoryError
+            If the answers take more memory than is free, columns beyond n included.
         """
         given = self._asked(queries)
         m = len(given.rows)
@@ -356,6 +359,8 @@ class Index:
         width = self._add_k(k, m, fields, arrays)
         if m == 0:
             return self._empty(width)
+        if width < 2**63:  # the worker refuses others
+            _capacity.check_answers(width, m, len(self), 0 if self._ids is None else self._ids.dtype.itemsize)
         reply, out = self._call("search", fields, arrays, progress=progress, deadline=deadline)
         return self._result(reply, out, width)
 

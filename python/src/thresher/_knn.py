@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _devices, _narrow, _scan, _worker
+from thresher import _arrays, _capacity, _devices, _narrow, _scan, _worker
 from thresher._arguments import (
     Deadline,
     Device,
@@ -78,6 +78,8 @@ def knn(
     ------
     ValueError
         If an argument is wrong (`BadInput`); the message names it, and the row.
+    MemoryError
+        If the answers take more memory than is free, columns beyond the vectors included.
     DeadlineExceeded
         If the deadline passes before all answers are complete. Its ``result`` is a `Result` with the
         best so far, whose ``complete`` says which answers are, or None if the search had not begun.
@@ -137,6 +139,8 @@ def _in_one_call(
     probability(settings["delta"], "delta")
     m, (n, dim) = len(queries), vectors.shape
     most = min(k, n)
+    if k < 2**63:  # the worker refuses others
+        _capacity.check_answers(k, m, n)
     scores: npt.NDArray[np.float32]
     ids: npt.NDArray[np.int64]
     found = None
