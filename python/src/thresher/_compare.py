@@ -253,7 +253,7 @@ def recall(
     method, delta
         How the best vectors are found. By ``certain``, the default, none is wrong.
     exclude_self : bool
-        That query j is row j and does not find itself.
+        That query j is row j and does not find itself; other queries are refused.
 
     Returns
     -------

@@ -330,7 +330,8 @@ class Index:
             The only vectors that may be returned. As many integers as there are vectors, all 0 or
             1, can be either and are refused.
         exclude_self : bool
-            That query j is row j of the vectors and does not find itself.
+            That query j is row j of the vectors and does not find itself. Other queries are refused:
+            what they may not return is named by `exclude`.
         plan : str, optional
             The looks to take in place of the planner's choice; docs/planning.md.
         progress : bool or callable, optional
