@@ -327,8 +327,8 @@ class Index:
             Probable answers, from an index or an earlier search, as in `exclude`. They save work and
             change no answer.
         filter : bool array (n,) or sequence of ids, optional
-            The only vectors that may be returned. As many integers as there are vectors, all 0 or
-            1, can be either and are refused.
+            The only vectors that may be returned, one list for all queries. As many integers as
+            there are vectors, all 0 or 1, can be either and are refused.
         exclude_self : bool
             That query j is row j of the vectors and does not find itself. Other queries are refused:
             what they may not return is named by `exclude`.
@@ -468,6 +468,7 @@ class Index:
             if (mask := _arrays.mask_of(filter, "filter", (len(self),))) is not None:
                 arrays["mask"] = np.ascontiguousarray(mask)
             else:
+                _forms.refuse_lists(filter, "filter")
                 arrays["allow"] = self._rows_of(filter, "filter")
         return fields, arrays
 
