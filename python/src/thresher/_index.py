@@ -67,8 +67,8 @@ class Index:
         float64 is rounded to float32, for ``l2`` relative to a point near the vectors, so that a
         common offset costs nothing; certificates say by how much a value was changed, which is what
         ``exact`` then is exact for. Integers that float32 does not hold are refused. Tensors of torch on
-        the CPU and columns of polars and pyarrow are accepted. Of data frames the names of the columns
-        are kept, and frames of queries are taken by them.
+        the CPU and columns of pandas, polars and pyarrow with a row each are accepted. Of data frames
+        the names of the columns are kept, and frames of queries are taken by them.
     ids : sequence (n,), optional
         Integers from 0 on or strings, all different, which answers have in place of row numbers.
         Integers are int64 while all fit, else uint64; floats and negative numbers are refused.
