@@ -281,7 +281,7 @@ def closed():
         ),
         (TypeError, "plan: 3, expected a name", lambda: thresher.Index(X, metric="ip").search(X, plan=3)),
         (TypeError, "threshold: values are <U1", lambda: thresher.Index(X, metric="ip").range_search(X, "a")),
-        ((ValueError, TypeError), "answers: ", lambda: thresher.recall([[1], [2, 3]] * 2, X, X, metric="ip")),
+        ((ValueError, TypeError), "answers: ", lambda: thresher.recall([[1], [2, [3]]] * 2, X, X, metric="ip")),
         (TypeError, "answers: values are float64", lambda: thresher.recall([[1.5]] * 4, X, X, metric="ip")),
         (TypeError, "min_score: None, expected a number", lambda: thresher.pairs(X, None, metric="ip")),
         (TypeError, "min_score: 'a', expected a number", lambda: thresher.pairs(X, "a", metric="ip")),
