@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
@@ -29,6 +30,8 @@ from thresher._progress import Progress
 from thresher._worker import DeadlineExceeded
 
 __all__ = ["as_index", "knn"]
+
+log = logging.getLogger("thresher")
 
 
 def knn(
@@ -151,10 +154,15 @@ def _in_one_call(
     ):
         found = _scan.scan(queries, np.asarray(vectors), most, metric)
     if found is None:
-        worker = _worker.get()
+        fields, arrays = {"metric": metric, "k": k, **settings}, {"vectors": vectors, "queries": queries}
         with renamed(), explained():
-            fields = {"metric": metric, "k": k, **settings}
-            reply, out = worker.call("knn", fields, {"vectors": vectors, "queries": queries})
+            try:
+                worker = _worker.get()
+                reply, out = worker.call("knn", fields, arrays)
+            except _worker.WorkerDied as e:
+                log.warning("knn is repeated, because the worker died: %s", e)
+                worker = _worker.get()
+                reply, out = worker.call("knn", fields, arrays)
         _devices.warn_unused(worker, reply.get("gpu_unused", ()))
         found = out["scores"], out["ids"]
     scores, ids = found
