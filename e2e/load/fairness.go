@@ -82,7 +82,7 @@ func (c *contender) serve(ctx context.Context, file string, flags ...string) err
 	if c.server, err = c.run.start(ctx, filepath.Join(c.run.folder, c.name), addr, flags...); err != nil {
 		return fmt.Errorf("%s: %w", c.name, err)
 	}
-	made, err := c.call(ctx, "PUT", "/v1/collections/atoms?metric=ip&wait=true", jsonBody(map[string]any{"source": map[string]string{"path": file}}, ""))
+	made, err := c.call(ctx, "PUT", "/v1/collections/atoms?wait=true", jsonBody(map[string]any{"metric": "ip", "source": map[string]string{"path": file}}, ""))
 	if err == nil {
 		err = made.into(nil, 201)
 	}

@@ -137,7 +137,7 @@ func (r *run) serveAll(ctx context.Context, o *loadOptions, all []*way) error {
 		if w.server, err = r.start(ctx, dir, addr, append([]string{"--roots", r.folder}, w.flags...)...); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		made, err := w.call(ctx, "PUT", "/v1/collections/atoms?metric=ip&wait=true", jsonBody(map[string]any{"source": map[string]string{"path": file}}, ""))
+		made, err := w.call(ctx, "PUT", "/v1/collections/atoms?wait=true", jsonBody(map[string]any{"metric": "ip", "source": map[string]string{"path": file}}, ""))
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}

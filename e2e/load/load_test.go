@@ -113,7 +113,7 @@ func TestNothingLeft(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, fine := range map[string]bool{"meta.db": true, "slates.db": true, "files/meta.db": false} {
+	for name, fine := range map[string]bool{"meta.db": true, "slates.db": true, "format.json": true, "files/meta.db": false} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)

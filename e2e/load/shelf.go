@@ -62,7 +62,7 @@ func (s *shelf) choose() *change {
 		m := s.fresh(100 + s.r.IntN(1500))
 		c := &change{what: "collections created", method: "PUT", path: s.path() + "?metric=ip", body: m.body(key), after: rows{vectors: *m}}
 		if n > 0 {
-			c.what, c.path = "collections replaced", c.path+"?replace=true"
+			c.what, c.path = "collections replaced", c.path+"&replace=true"
 		}
 		for i := range m.rows() {
 			c.after.ids = append(c.after.ids, int64(i))

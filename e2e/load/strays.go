@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -44,7 +45,8 @@ func noStrays(ctx context.Context, a *api, dir string) error {
 func nothingLeft(dir string) error {
 	var left []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && path != filepath.Join(dir, "meta.db") && path != filepath.Join(dir, "slates.db") {
+		kept := filepath.Dir(path) == filepath.Clean(dir) && slices.Contains([]string{"meta.db", "slates.db", "format.json"}, filepath.Base(path))
+		if err == nil && !d.IsDir() && !kept {
 			left = append(left, strings.TrimPrefix(path, dir))
 		}
 		return err
