@@ -221,7 +221,7 @@ func (j *jsonl) object(dst []float64, line []byte) (v []float64, id string, end 
 // parseID parses a string or an integer.
 func parseID(b []byte, i int) (string, int, error) {
 	if i < len(b) && b[i] == '"' {
-		s, end, err := jsonscan.String(b, i)
+		s, end, err := jsonscan.Name(b, i)
 		return string(s), end, err
 	}
 	end := jsonscan.Number(b, i)
