@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"strconv"
@@ -41,6 +42,14 @@ func CheckIDs(file string, ids []string) error {
 		return failAt(file, int64(negative), -1, "id %.40s is negative; ids are integers from 0 on, or texts: -1 stands for none in answers", ids[negative])
 	}
 	return nil
+}
+
+// findsIDs reports whether a column called id is taken for ids, or refused.
+func (o *Options) findsIDs() bool { return o.IDs == "" && o.FindIDs && o.Column != idName }
+
+// noIDs is the error of a column called id that cannot be ids, which is what.
+func (o *Options) noIDs(what string) error {
+	return fmt.Errorf("%q is %s, and ids are integers or strings throughout: %s names another column of ids; rename %q if it is none (pandas writes floats where an id is missing)", idName, what, o.words().IDs, idName)
 }
 
 // CheckUnique refuses an empty id, and one that two rows have: an answer by it would name several rows. ids are those
