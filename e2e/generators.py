@@ -93,6 +93,8 @@ def settle(case: Any) -> None:
         if options.get("method") not in (None, "auto", "exact", "certain", "adaptive"):
             options["method"] = "auto"  # other methods need special collections
         options.pop("plan", None)  # so do plans
+        for name in {"allow", "deny"} & options.keys():
+            options[name] = whole(options[name])
         if "min_score" in options:  # which may be greater
             options.pop("max_score", None)
     if isinstance(body.get("answers"), list):
@@ -115,7 +117,7 @@ def listed(body: dict[str, Any]) -> None:
     """Vectors of one length, all with ids or none; no column chosen."""
     source = body["source"]
     source["vectors"] = [[max(-9, min(9, row[0]))] * DIMENSION for row in source["vectors"]]
-    for name in ("column", "ids", "id_kind", "metric"):
+    for name in ("column", "header", "ids", "id_kind", "metric"):
         body.pop(name, None)
     if source.get("ids"):
         text = isinstance(source["ids"][0], str)
@@ -124,17 +126,26 @@ def listed(body: dict[str, Any]) -> None:
         source.pop("ids", None)
 
 
+def whole(ids: Any) -> Any:
+    """Ids without a point, which a schema counts as integers, and no mask, whose length is the collection's."""
+    if not isinstance(ids, list):
+        return ids
+    if any(isinstance(i, bool) for i in ids):
+        return []
+    return [int(i) if isinstance(i, float) else i for i in ids]
+
+
 def stated(body: dict[str, Any]) -> None:
     """An answer to each query, one of them not empty, without scores, which say what they are."""
     body.pop("k", None)
     ids = [a["ids"] if isinstance(a, dict) else a for a in body["answers"]] + [[3]] * len(body["queries"])
-    body["answers"] = ids[: len(body["queries"]) - 1] + [[3, 4]]
+    body["answers"] = [whole(a) for a in ids[: len(body["queries"]) - 1]] + [[3, 4]]
 
 
 def goals(given: list[dict[str, Any]], count: int, options: dict[str, Any]) -> list[dict[str, Any]]:
     """As many goals as queries, without a greatest score that may be below the least."""
     options.pop("max_score", None)
-    given = [{k: v for k, v in g.items() if k != "max_score"} for g in given]
+    given = [{k: whole(v) for k, v in g.items() if k != "max_score"} for g in given]
     return (given + [{}] * count)[:count]
 
 

@@ -228,6 +228,9 @@ func (c *Check) form(s *Scores, a *batch.Answer, self int64) string {
 		if compared && !(math.Abs(float64(a.Scores[at])-score) <= off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, not %.9g", id, at+1, score, a.Scores[at])
 		}
+		if a.Scores != nil && math.IsNaN(float64(a.Scores[at])) { // which is on no scale
+			return fmt.Sprintf("atom %d at rank %d has the score NaN", id, at+1)
+		}
 		if c.minScore != nil && !c.within(a.Scores, at, score, off) {
 			return fmt.Sprintf("atom %d at rank %d scores %.9g, beyond the limit of %g", id, at+1, score, *c.minScore)
 		}

@@ -138,3 +138,18 @@ func TestPrecisions(t *testing.T) {
 		}
 	}
 }
+
+// TestScoresThatAreNoNumbers: a score of another program that is NaN is on no scale, and makes its answer malformed.
+func TestScoresThatAreNoNumbers(t *testing.T) {
+	const n, d, m, k = 40, 8, 3, 5
+	rows, queries := gaussian(3, n, d), gaussian(4, m, d)
+	o := oracle(t, rows, d, collection.Euclidean, 1)
+	var others Others
+	check := checkOf(t, o, batch.Request{K: k}).OfOthers(&others)
+	answered(t, o, queries, k, func(j int64, s *Scores, a batch.Answer) {
+		a.Scores[j] = float32(math.NaN())
+		if f := check.Answer(s, j, &a); !strings.Contains(f.Malformed, "has the score NaN") {
+			t.Errorf("query %d: malformed %q; its score %d is NaN", j, f.Malformed, j)
+		}
+	})
+}

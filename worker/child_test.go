@@ -153,6 +153,8 @@ func TestBadCalls(t *testing.T) {
 	q := floats("queries", 2, dim, randomRows(2, 2, dim))
 	nan := randomRows(2, 2, dim)
 	nan[dim+3] = float32(math.NaN())
+	other := randomRows(1, n, dim)[3*dim : 5*dim] // rows 3 and 4, but for one value
+	other[2*dim-1]++
 	search := func(more object) object {
 		f := object{"handle": handle, "k": 3}
 		for k, v := range more {
@@ -200,6 +202,8 @@ func TestBadCalls(t *testing.T) {
 		{"excluded row", "search", search(nil), []sent{q, integers("exclude", n), integers("exclude_lims", 0, 0, 1)}, badInput, "exclude", "row 1"},
 		{"mask and allow", "search", search(nil), []sent{q, {"mask", bools, []int64{n}, make([]byte, n)}, integers("allow", 1)}, badInput, "mask", "allow"},
 		{"self", "search", search(object{"self_first": n}), []sent{q}, badInput, "self_first", "rows 100"},
+		{"other than itself", "search", search(object{"self_first": 3}), []sent{floats("queries", 2, dim, other)}, badInput, "self_first", "row 1: query 1 is not row 4 of the vectors"},
+		{"other than itself, of a recall", "recall", object{"handle": handle, "self_first": 3}, []sent{floats("queries", 2, dim, other), {"answers", int64s, []int64{2, 1}, make([]byte, 16)}}, badInput, "self_first", "query 1 is not row 4"},
 		{"floor above ceiling", "search", search(object{"min_score": 3, "max_score": 2}), []sent{q}, badInput, "max_score", "3"},
 		{"limit of a search", "search", search(object{"limit": 3}), []sent{q}, badInput, "limit", "range"},
 		{"range without floor", "range", object{"handle": handle}, []sent{q}, badInput, "min_score", "missing"},

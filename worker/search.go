@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"thresher/batch"
@@ -102,8 +103,26 @@ func (h *hunt) read(f *searching, withCandidates bool) error {
 	if h.w, err = h.c.wishes(h.m, h.v.N, withCandidates); err != nil {
 		return err
 	}
+	if err := h.checkSelves(); err != nil {
+		return err
+	}
 	h.req.Allow, h.req.Deny = h.w.allow, h.w.deny
 	h.k = min(h.w.MostK(f.K), h.v.N)
+	return nil
+}
+
+// checkSelves checks the precondition of self_first: query j equals atom self_first+j. Rows that do not exist
+// are left to the search, which refuses them.
+func (h *hunt) checkSelves() error {
+	first, dim := h.req.SelfFirst, h.v.Dim
+	if !h.req.ExcludeSelf || first < 0 || first > int64(h.v.N-h.m) {
+		return nil
+	}
+	for j := range h.m {
+		if row := int(first) + j; !slices.Equal(h.queries[j*dim:(j+1)*dim], h.v.Row(row)) {
+			return wrong("self_first", "query %d is not row %d of the vectors; exclude lists what other queries may not return", j, row).at(int64(j))
+		}
+	}
 	return nil
 }
 

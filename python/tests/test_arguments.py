@@ -73,7 +73,7 @@ def closed():
         ),
         (
             TypeError,
-            "vectors: rows of different lengths",
+            "vectors: values are Python objects, number 0 of them a int; an array of numbers is expected",
             lambda: thresher.knn(X, np.array([[1], [2]], object), 1, metric="ip"),
         ),
         (TypeError, "vectors: a path", lambda: thresher.knn(X, "vectors.npy", 1, metric="ip")),
@@ -168,8 +168,12 @@ def closed():
         (TypeError, "vectors: a path", lambda: thresher.Index(b"vectors.npy", metric="ip")),
         (TypeError, "vectors: values are datetime64", lambda: thresher.Index(np.zeros((3, 3), "M8[s]"), metric="ip")),
         (TypeError, "vectors: values are .*'a'", lambda: thresher.Index(np.zeros((3, 3), [("a", "f4")]), metric="ip")),
-        (TypeError, "vectors: .*no numbers", lambda: thresher.Index([[1.0, None], [2.0, 3.0]], metric="ip")),
-        (TypeError, "vectors: .*no numbers", lambda: thresher.Index([[10**400, 1], [1, 2]], metric="ip")),
+        (
+            TypeError,
+            "vectors: .*number 1 of them a None",
+            lambda: thresher.Index([[1.0, None], [2.0, 3.0]], metric="ip"),
+        ),
+        (TypeError, "vectors: .*number 0 of them a int", lambda: thresher.Index([[10**400, 1], [1, 2]], metric="ip")),
         (
             ValueError,
             "vectors: a masked array",
@@ -277,7 +281,7 @@ def closed():
         ),
         (TypeError, "plan: 3, expected a name", lambda: thresher.Index(X, metric="ip").search(X, plan=3)),
         (TypeError, "threshold: values are <U1", lambda: thresher.Index(X, metric="ip").range_search(X, "a")),
-        ((ValueError, TypeError), "answers: ", lambda: thresher.recall([[1], [2, 3]] * 2, X, X, metric="ip")),
+        ((ValueError, TypeError), "answers: ", lambda: thresher.recall([[1], [2, [3]]] * 2, X, X, metric="ip")),
         (TypeError, "answers: values are float64", lambda: thresher.recall([[1.5]] * 4, X, X, metric="ip")),
         (TypeError, "min_score: None, expected a number", lambda: thresher.pairs(X, None, metric="ip")),
         (TypeError, "min_score: 'a', expected a number", lambda: thresher.pairs(X, "a", metric="ip")),

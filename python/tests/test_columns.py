@@ -1,4 +1,4 @@
-"""Tensors of torch, columns of polars and pyarrow."""
+"""Tensors of torch, columns of pandas, polars and pyarrow."""
 
 import numpy as np
 import pytest
@@ -79,3 +79,39 @@ def test_pandas(vectors, queries, right):
     for q, x, name in ((named, twice, "vectors"), (twice[:3], named, "queries")):
         with pytest.raises(ValueError, match=f"{name}: {vectors.shape[1]} columns are called 'x'"):
             found(q, x)
+
+
+def column_of(rows):
+    """Return an array of objects, each a row."""
+    out = np.empty(len(rows), object)
+    out[:] = list(rows)
+    return out
+
+
+def test_objects(vectors, queries, right):
+    for kind in (list, np.asarray):
+        x, q = column_of([kind(row) for row in vectors]), column_of([kind(row) for row in queries])
+        np.testing.assert_array_equal(found(q, x), right)
+        np.testing.assert_array_equal(found(q[:, np.newaxis], x[:, np.newaxis]), right)
+        np.testing.assert_array_equal(found(q[:1], x), right[:1])
+
+
+def test_arrays_in_pandas(vectors, queries, right):
+    pd = pytest.importorskip("pandas")
+    x, q = pd.Series(list(vectors)), pd.Series(list(queries), index=range(7, 7 + len(queries)))
+    np.testing.assert_array_equal(found(q, x), right)
+    np.testing.assert_array_equal(found(q.to_frame(), x.to_frame("embedding")), right)
+    with thresher.Index(x, metric="ip") as index:
+        np.testing.assert_array_equal(index.search(q, 5, method="certain").ids, right)
+    with pytest.raises(ValueError, match=r"vectors: row 2 has 3 values, row 0 has 48"):
+        found(q, pd.Series([vectors[0], vectors[1], vectors[2][:3]]))
+    with pytest.raises(TypeError, match=r"vectors: row 1 is None, row 0 has 48 values"):
+        found(q, pd.Series([vectors[0], None]))
+    with pytest.raises(TypeError, match=r"vectors: row 1: values are <U1, not real numbers"):
+        found(q, pd.Series([vectors[0], ["a"] * 48]))
+    with pytest.raises(TypeError, match=r"vectors: values are Python objects, number 0 of them a ndarray; an array"):
+        found(q, pd.DataFrame({"a": list(vectors), "b": list(vectors)}))
+    with pytest.raises(TypeError, match=r"vectors: values are Python objects, number 0 of them a Decimal"):
+        found(q, pd.Series([__import__("decimal").Decimal(1)]))
+    with pytest.raises(ValueError, match=r"vectors: row 0, column 0 is the integer 33554433"):
+        found(q, pd.Series([np.full(48, 2**25 + 1)]))

@@ -135,3 +135,36 @@ def test_verify_finds_partial_answers_honest(vectors, queries):
         found = thresher.verify(result, index, many)
         assert not found and not found.wrong.any() and found.partial == len(many)
         assert f"partial    {len(many)}" in found.summary()
+
+
+def test_lists_of_different_lengths(vectors, queries, right):
+    names = [f"v{i}" for i in range(len(vectors))]
+    padded = right.copy()
+    padded[::3, 4], padded[1, :] = -1, -1
+    lists = [row[row >= 0].tolist() for row in padded]
+    scores = [(vectors[row] @ queries[j]).tolist() for j, row in enumerate(lists)]
+    by_name = [[names[row] for row in found] for found in lists]
+    objects = np.empty(len(lists), object)
+    objects[:] = [np.array(found, int) for found in lists]
+    wanted = thresher.recall(padded, vectors, queries, metric="ip")
+    with thresher.Index(vectors, names, metric="ip") as index:
+        for given in (lists, tuple(lists), [np.array(found, int) for found in lists], objects):
+            for stated in (None, scores):
+                found = thresher.recall(given, vectors, queries, scores=stated, metric="ip")
+                np.testing.assert_array_equal(found.per_query, wanted.per_query)
+                assert stated is None or found.report["scores"]["wrong"] == 0
+                checked = thresher.verify(given, vectors, queries, scores=stated, metric="ip")
+                np.testing.assert_array_equal(checked.wrong, (padded < 0).any(axis=1))
+        np.testing.assert_array_equal(thresher.recall(by_name, index, queries).per_query, wanted.per_query)
+        np.testing.assert_array_equal(thresher.certify(by_name, index, queries).result.rows, right)
+    with pytest.raises(ValueError, match=r"scores: query 2 has 4, and 5 answers"):
+        thresher.recall(lists, vectors, queries, scores=[*scores[:2], scores[2][:4], *scores[3:]], metric="ip")
+    with pytest.raises(TypeError, match=r"answers: query 1 has 7, expected a list"):
+        thresher.recall([lists[0], 7], vectors, queries[:2], metric="ip")
+    with pytest.raises(ValueError, match=r"answers: id -7"):
+        thresher.recall([[1, -7], [2]], vectors, queries[:2], metric="ip")
+    with pytest.raises(TypeError, match=r"answers: values are object"):
+        thresher.recall([[1.5, 2], [2]], vectors, queries[:2], metric="ip")
+    for odd in ("0.5", True):
+        with pytest.raises(TypeError, match=rf"scores: {odd!r}, expected a number"):
+            thresher.recall([[1, 2], [2]], vectors, queries[:2], scores=[[0.5, 1], [odd]], metric="ip")

@@ -101,6 +101,18 @@ def floats():
     yield lambda: index(IDS).add(X[:1], [1.0])
 
 
+def filters():
+    for call in SEARCHES.values():
+        tables = [np.array([1, 2]), np.array([3])], np.ones((2, 3), int)
+        for lists in ([[1, 2], [3, 4]], [[1], [2, 3]], ([1], [2]), *tables):
+            yield lambda call=call, lists=lists: call(filter=lists)
+        yield lambda call=call: call(filter=np.argwhere(MASK))
+    for call in WITH_IDS.values():
+        yield lambda call=call: call(filter=[IDS[:2].tolist(), IDS[2:4].tolist()])
+    implicit = pytest.importorskip("thresher.implicit")
+    yield lambda: implicit.topk(X, Q, 2, filter_items=[[1, 2], [3, 4]])
+
+
 def negatives():
     for call in (*SEARCHES.values(), *WITH_IDS.values()):
         yield lambda call=call: call(filter=[-1, 2])
@@ -177,6 +189,7 @@ AMBIGUOUS = {
     "pair of arrays": pairs_of_arrays,
     "stored zeros": zeros,
     "floats as ids": floats,
+    "lists of a filter": filters,
     "negative ids": negatives,
     "truth as number": truths,
     "number as truth": numbers,
@@ -214,6 +227,8 @@ def test_what_decides():
     right = index().search(Q, 3, filter=np.flatnonzero(MASK)).ids
     for taken in (MASK, MASK.astype(int).astype(bool), np.flatnonzero(MASK), MASK.tolist()):
         np.testing.assert_array_equal(index().search(Q, 3, filter=taken).ids, right)
+    lists = [np.flatnonzero(MASK)[:2], np.flatnonzero(MASK)[2:]]
+    np.testing.assert_array_equal(index().search(Q, 3, filter=np.concatenate(lists)).ids, right)
     kept = index().search(Q, 3, filter=~MASK).ids
     for taken in (np.tile(MASK, (M, 1)), [MASK.tolist()] * M, [np.flatnonzero(MASK)] * M):
         np.testing.assert_array_equal(index().search(Q, 3, exclude=taken).ids, kept)

@@ -136,6 +136,29 @@ def test_exclude_self(index, vectors):
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_exclude_self_is_of_the_rows(vectors, metric, dtype, tmp_path):
+    rows = vectors[:60].astype(dtype) + (1000 + np.pi if dtype == "f8" else 0)
+    other = rows[:5].copy()
+    other[3, -1] += 1
+    refused = pytest.raises(ValueError, match=r"^exclude_self: row 3: query 3 is not row 3 of the vectors; exclude ")
+    np.save(tmp_path / "rows.npy", rows)
+    opened = thresher.Index.open(tmp_path / "rows.npy", metric=metric)
+    with thresher.Index(rows, metric=metric) as built, opened:
+        for index in (built, opened):
+            found = index.search(rows[:5], 3, exclude_self=True)
+            assert (found.ids != np.arange(5)[:, None]).all()
+            assert thresher.verify(found, index, rows[:5], exclude_self=True)
+            with refused:
+                index.search(other, 3, exclude_self=True)
+            with refused:
+                index.range_search(other, 3, exclude_self=True)
+            for call in (thresher.recall, thresher.certify, thresher.verify):
+                with refused:
+                    call(found.ids, index, other, exclude_self=True)
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
 def test_range_search(queries, vectors, metric):
     right, scores = best(queries, vectors, 1500, metric)
     threshold = float(np.median(scores[:, 10]))

@@ -44,6 +44,21 @@ def test_a_search_is_repeated_once(vectors, queries, many, caplog):
     assert any("search is repeated" in r.getMessage() for r in caplog.records)
 
 
+def test_knn_is_repeated_once(vectors, queries, monkeypatch):
+    call, killed = _worker.Worker.call, []
+
+    def dying(self, op, *args, **kwargs):
+        if op == "knn" and not killed:
+            killed.append(self.process)
+            os.kill(self.process, signal.SIGKILL)
+        return call(self, op, *args, **kwargs)
+
+    monkeypatch.setattr(_worker.Worker, "call", dying)
+    _, ids = thresher.knn(queries, vectors, 3, metric="ip", seed=1)
+    np.testing.assert_array_equal(ids, best(queries, vectors, 3)[0])
+    assert len(killed) == 1
+
+
 def test_a_second_death_is_told(vectors, many):
     index = thresher.Index(vectors, metric="ip")
     progress, killed = killing(2)

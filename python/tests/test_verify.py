@@ -112,3 +112,33 @@ def test_ids_alone_are_held_to_what_is_said_of_them(rows):
     assert thresher.verify(worse, rows, queries, metric="ip", guarantee="probabilistic").report["failures"] == 9
     with pytest.raises(ValueError, match="guarantee"):
         thresher.verify(worse, rows, queries, metric="ip", guarantee="maybe")
+
+
+def test_columns_beyond_what_was_asked_for_are_malformed(rows):
+    vectors, queries = rows[:8], rows[20:24]
+    full = np.argsort(((queries[:, None] - vectors) ** 2).sum(-1), axis=1)
+    none = np.full((len(queries), 1), -1)
+    assert thresher.verify(full, vectors, queries, metric="l2")
+    assert thresher.verify(np.hstack([full, none, none]), vectors, queries, metric="l2")
+    for more in (999, 3):
+        wide = np.hstack([full, none + 1 + more])
+        assert thresher.verify(wide, vectors, queries, metric="l2").wrong.all()
+        assert thresher.verify(wide, vectors, queries, k=20, metric="l2").wrong.all()
+    assert thresher.verify(np.hstack([full[:, :3], none]), vectors, queries, k=3, metric="l2")
+    assert thresher.verify(full[:, :4], vectors, queries, k=3, metric="l2").wrong.all()
+    each = thresher.verify(full[:, :4], vectors, queries, k=[3, 4, 4, 3], metric="l2")
+    assert each.wrong.tolist() == [True, False, False, True]
+    assert each.defects[0]["what"] == "4 atoms where 3 were asked for"
+
+
+def test_a_score_that_is_nan_is_malformed(rows):
+    queries = rows[:4]
+    scores, ids = thresher.knn(queries, rows, 5, metric="l2")
+    assert thresher.verify(ids, rows, queries, scores=scores, metric="l2")
+    assert thresher.verify(ids, rows, queries, scores=scores * np.nan, metric="l2").wrong.all()
+    scores[2, 1] = np.nan
+    checked = thresher.verify(ids, rows, queries, scores=scores, metric="l2")
+    assert checked.wrong.tolist() == [False, False, True, False]
+    assert checked.defects[0]["what"].endswith("at rank 2 has the score NaN")
+    padded = [np.hstack([table, np.full((4, 1), none)]) for table, none in ((ids, -1), (scores, np.nan))]
+    assert thresher.verify(padded[0], rows, queries, k=5, scores=padded[1], metric="l2").wrong.tolist() == [0, 0, 1, 0]

@@ -179,7 +179,12 @@ func (s *staged) linkFile(base string, src *Source) error {
 // writeRows writes rows, and their ids if there are any, that the request itself contains.
 func (s *staged) writeRows(base string, src *Source) error {
 	values := max(len(src.Rows), len(src.Rows64))
-	if src.Dim < 1 || values%src.Dim != 0 || src.Column != "" || src.IDColumn != "" || src.Header != "" {
+	for _, file := range []struct{ field, given string }{{"column", src.Column}, {"ids", src.IDColumn}, {"header", src.Header}} {
+		if file.given != "" {
+			return problem.New(problem.InvalidValue, "%s says how a file is read, and the rows are in the request itself", file.field).In(file.field)
+		}
+	}
+	if src.Dim < 1 || values%src.Dim != 0 {
 		return problem.New(problem.InvalidValue, "%d values do not make whole rows of %d columns", values, src.Dim).In("rows")
 	}
 	rows := values / src.Dim

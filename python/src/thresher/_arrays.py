@@ -16,7 +16,7 @@ from thresher._forms import ambiguous, refuse_mask, refuse_truth
 __all__ = ["Lists", "Vectors", "column", "given", "lists", "mask_of", "matrix", "plain", "table"]
 
 Vectors: TypeAlias = Any
-"""Rows of numbers: numpy, a tensor of torch on the CPU, a column of polars or pyarrow, lists."""
+"""Rows of numbers: numpy, a tensor of torch on the CPU, a column of pandas, polars or pyarrow, lists."""
 
 Lists: TypeAlias = Any
 """A list for each query: a CSR matrix, a pair (indptr, indices), or a sequence of sequences."""
@@ -42,7 +42,7 @@ def matrix(
     ----------
     value
         Numbers in two dimensions: whatever numpy reads, a tensor of torch on the CPU, a column of
-        polars (``Array`` or ``List``) or pyarrow (lists of one size).
+        polars (``Array`` or ``List``) or pyarrow (lists of one size), a column of arrays of pandas.
     name
         What an error calls the value.
     dim
@@ -88,9 +88,9 @@ def table(
 ) -> npt.NDArray[Any]:
     """Return rows of real numbers as a numpy array of their own type; parameters as of `matrix`."""
     array = _read(by_name(value, name, columns), name)
+    if array.dtype.kind == "O":
+        array = _of_objects(array, name)
     if array.dtype.kind not in "fiub":
-        if array.dtype.kind == "O":
-            raise TypeError(f"{name}: rows of different lengths, or values that are no numbers")
         raise TypeError(f"{name}: values are {array.dtype}, not real numbers")
     if array.ndim == 1 and one:
         array = array[np.newaxis, :]
@@ -103,6 +103,32 @@ def table(
     if array.shape[1] == 0:
         raise ValueError(f"{name}: rows of no values")
     return array
+
+
+def _of_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Return the rows in a column of them, such as a Series of arrays; other Python objects are refused."""
+    column = array.reshape(-1)
+    rows = array.ndim in (1, 2) and array.size == len(array) > 0
+    if not rows or not (isinstance(column[0], (list, tuple)) or getattr(column[0], "ndim", 0) == 1):
+        at = next((i for i, value in enumerate(column) if not _usual(value)), 0)
+        first = f", number {at} of them a {type(column[at]).__name__}" if array.size else ""
+        raise TypeError(f"{name}: values are Python objects{first}; an array of numbers is expected")
+    parts = []
+    for row, value in enumerate(column):
+        part = plain(value, f"{name}: row {row}")
+        if part.ndim != 1:
+            raise TypeError(f"{name}: row {row} is {value!r:.80}, row 0 has {len(column[0])} values")
+        if len(part) != len(column[0]):
+            raise ValueError(f"{name}: row {row} has {len(part)} values, row 0 has {len(column[0])}")
+        if part.dtype.kind not in "fiub":
+            raise TypeError(f"{name}: row {row}: values are {part.dtype}, not real numbers")
+        parts.append(part)
+    return np.stack(parts)
+
+
+def _usual(value: Any) -> bool:
+    """Tell whether a Python object is a number that numpy has a type for."""
+    return isinstance(value, (float, np.number)) or (isinstance(value, int) and -(2**63) <= value < 2**64)
 
 
 def _read(value: Any, name: str) -> npt.NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -195,12 +196,38 @@ def _stated(scores: dict[str, Any] | None) -> list[str]:
     return [f"scores     {scores['form']}; {said}"]
 
 
+def _table_of(value: Any, name: str) -> tuple[npt.NDArray[Any], list[int] | None]:
+    """Return lists as a table, the shorter ones padded with None, and how long each is; None if all are alike."""
+    parts = value
+    if not isinstance(value, (list, tuple)):
+        parts = table = _arrays.plain(value, name)
+        if table.dtype.kind != "O" or table.ndim != 1:
+            return table, None
+    lists = [isinstance(part, (list, tuple)) or getattr(part, "ndim", 0) == 1 for part in parts]
+    if not any(lists):
+        return _arrays.plain(value, name), None
+    if not all(lists):
+        j = lists.index(False)
+        raise TypeError(f"{name}: query {j} has {parts[j]!r:.80}, expected a list")
+    lengths = [len(part) for part in parts]
+    if isinstance(value, (list, tuple)) and len(set(lengths)) == 1:
+        return _arrays.plain(value, name), None
+    out = np.full((len(lengths), max(lengths)), None, object)
+    for j, part in enumerate(parts):
+        one = _arrays.plain(part, name)
+        if one.ndim != 1:
+            raise TypeError(f"{name}: query {j} has {part!r:.80}, expected a list")
+        out[j, : len(one)] = one.tolist()
+    return out, lengths
+
+
 def _given(index: Index, answers: Any, scores: npt.ArrayLike | None, queries: int) -> dict[str, npt.NDArray[Any]]:
     """Return answers as rows (m, w), padded with -1, and their scores if they state some."""
+    lengths: list[int] | None = None
     if isinstance(answers, Result):
         rows, scores = answers.rows, answers.scores if scores is None else scores
     else:
-        table = _arrays.plain(answers, "answers")
+        table, lengths = _table_of(answers, "answers")
         if table.ndim == 1 and queries == 1:
             table = table[np.newaxis, :]
         if table.ndim != 2:
@@ -210,7 +237,15 @@ def _given(index: Index, answers: Any, scores: npt.ArrayLike | None, queries: in
         raise ValueError(f"answers: {len(rows)} for {queries} queries")
     given: dict[str, npt.NDArray[Any]] = {"answers": rows}
     if scores is not None:
-        stated = _arrays.matrix(scores, "scores", one=queries == 1)
+        values, counts = _table_of(scores, "scores")
+        for query, (count, length) in enumerate(zip(counts or (), lengths or (), strict=False)):
+            if count != length:
+                raise ValueError(f"scores: query {query} has {count}, and {length} answers")
+        if counts is not None:  # None becomes NaN, which stands beside no answer
+            if odd := [x for x in values.flat if x is not None and (isinstance(x, bool) or not isinstance(x, Real))]:
+                raise TypeError(f"scores: {odd[0]!r:.80}, expected a number")
+            values = np.array(values.tolist(), np.float64)
+        stated = _arrays.matrix(scores if counts is None else values, "scores", one=queries == 1)
         if stated.shape != rows.shape:
             raise ValueError(f"scores: shape {stated.shape}, expected {rows.shape}, one for each answer")
         given["scores"] = stated
@@ -236,9 +271,9 @@ def recall(
 
     Parameters
     ----------
-    answers : int array (m, w), or Result
+    answers : int array (m, w), lists of ids, or Result
         Row numbers (or the ids of the index) as FAISS, hnswlib or a database returned them, best
-        first; -1 stands for none.
+        first; -1 stands for none. Lists may be of different lengths.
     vectors : array (n, d), or Index
         What they were found among.
     queries : array (m, d)
@@ -253,7 +288,7 @@ def recall(
     method, delta
         How the best vectors are found. By ``certain``, the default, none is wrong.
     exclude_self : bool
-        That query j is row j and does not find itself.
+        That query j is row j and does not find itself; other queries are refused.
 
     Returns
     -------
@@ -371,7 +406,7 @@ def verify(
 
     Parameters
     ----------
-    answers : Result, or int array (m, k)
+    answers : Result, int array (m, k), or lists of ids
         A Result is held to its certificates; ids alone to ``guarantee``.
     vectors : array (n, d), or Index
         What they were found among.
@@ -379,8 +414,10 @@ def verify(
         What they answer.
     k, floor, below, exclude, filter, exclude_self
         What was asked for, as in `Index.search`; k is by default the number of columns, at most n.
+        An answer of more than k ids is malformed; -1 is none, and columns of it are padding.
     scores : array (m, k), optional
-        What the answers state, if they are no Result; checked too, on any usual scale.
+        What the answers state, if they are no Result; checked too, on any usual scale. An answer
+        with NaN for the score of an id is malformed.
     epsilon, delta : float, optional
         The greatest gap and failure probability that certificates may grant: an answer whose
         certificate grants more is wrong. Of ids alone, what they are granted: 0, and 0.01 if
@@ -414,12 +451,11 @@ def verify(
         for name, word in (("require", require), ("guarantee", guarantee)):
             if word is not None:
                 fields[name] = text(word, name)
-        width = index._add_k(
-            min(given["answers"].shape[1], len(index)) if k is None else k, len(asked.rows), fields, arrays
-        )
-        arrays["ids"] = np.ascontiguousarray(given["answers"][:, : min(width, len(index))])
+        most = min(given["answers"].shape[1], len(index)) if k is None else k
+        index._add_k(most, len(asked.rows), fields, arrays)
+        arrays["ids"] = np.ascontiguousarray(given["answers"])
         if "scores" in given:
-            arrays["scores"] = np.ascontiguousarray(given["scores"][:, : min(width, len(index))])
+            arrays["scores"] = np.ascontiguousarray(given["scores"])
         if isinstance(answers, Result):
             arrays["certificates"] = answers._records
         if own:  # an Index has the rounded ones only

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FORMS", "Form", "ambiguous", "refuse_mask", "refuse_truth"]
+__all__ = ["FORMS", "Form", "ambiguous", "refuse_lists", "refuse_mask", "refuse_truth"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,11 @@ FORMS: dict[str, Form] = {
         "filter, exclude, candidates, ids of remove, filter_items",
         ("a mask of the vectors", "the ids 0 and 1, repeated"),
         "a mask is of bool (mask.astype(bool)), and ids are listed once each (numpy.flatnonzero(mask))",
+    ),
+    "lists of a filter": Form(
+        "filter, filter_items",
+        ("a list for each query", "one list for all queries, in parts"),
+        "it is one list for all queries (numpy.concatenate(lists)), and exclude lists what each query may not return",
     ),
     "pair of arrays": Form(
         "exclude, candidates",
@@ -107,6 +112,17 @@ def refuse_mask(array: npt.NDArray[Any], name: str, n: int) -> None:
         return
     if array.min() >= 0 and array.max() <= 1:
         raise ambiguous("mask of integers", name, f"{n} integers that are all 0 or 1")
+
+
+def refuse_lists(value: Any, name: str) -> None:
+    """Refuse several lists, or an array of several dimensions, where one list holds for all queries."""
+    if isinstance(value, (list, tuple)):
+        nested = any(isinstance(part, (list, tuple)) or getattr(part, "ndim", 0) > 0 for part in value)
+    else:
+        nested = np.ndim(value) > 1
+    if nested:
+        what = f"an array of {np.ndim(value)} dimensions" if hasattr(value, "ndim") else f"{len(value)} parts, not ids"
+        raise ambiguous("lists of a filter", name, what)
 
 
 def refuse_truth(value: Any, name: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _columns, _devices, _forms, _ids, _narrow, _worker
+from thresher import _arrays, _capacity, _columns, _devices, _forms, _ids, _narrow, _worker
 from thresher._arguments import (
     Deadline,
     Device,
@@ -67,8 +67,8 @@ class Index:
         float64 is rounded to float32, for ``l2`` relative to a point near the vectors, so that a
         common offset costs nothing; certificates say by how much a value was changed, which is what
         ``exact`` then is exact for. Integers that float32 does not hold are refused. Tensors of torch on
-        the CPU and columns of polars and pyarrow are accepted. Of data frames the names of the columns
-        are kept, and frames of queries are taken by them.
+        the CPU and columns of pandas, polars and pyarrow with a row each are accepted. Of data frames
+        the names of the columns are kept, and frames of queries are taken by them.
     ids : sequence (n,), optional
         Integers from 0 on or strings, all different, which answers have in place of row numbers.
         Integers are int64 while all fit, else uint64; floats and negative numbers are refused.
@@ -304,7 +304,8 @@ class Index:
             One row is a list of one query. Converted as the vectors of the index are. NaN and
             infinite values are refused.
         k : int or sequence of int (m,)
-            How many are wanted, of all or of each query. Of k > n there are only n answers.
+            How many are wanted, of all or of each query. Of k > n there are only n answers, and the
+            columns beyond them are padding: -1 and NaN.
         method : str
             ``auto`` takes what is fastest; ``certain`` and ``exact`` are never wrong. The
             certificates say what was promised.
@@ -326,10 +327,11 @@ class Index:
             Probable answers, from an index or an earlier search, as in `exclude`. They save work and
             change no answer.
         filter : bool array (n,) or sequence of ids, optional
-            The only vectors that may be returned. As many integers as there are vectors, all 0 or
-            1, can be either and are refused.
+            The only vectors that may be returned, one list for all queries. As many integers as
+            there are vectors, all 0 or 1, can be either and are refused.
         exclude_self : bool
-            That query j is row j of the vectors and does not find itself.
+            That query j is row j of the vectors and does not find itself. Other queries are refused:
+            what they may not return is named by `exclude`.
         plan : str, optional
             The looks to take in place of the planner's choice; docs/planning.md.
         progress : bool or callable, optional
@@ -347,6 +349,8 @@ class Index:
         ------
         ValueError
             If an argument is wrong (`BadInput`); the message names it.
+        MemoryError
+            If the answers take more memory than is free, columns beyond n included.
         """
         given = self._asked(queries)
         m = len(given.rows)
@@ -356,6 +360,8 @@ class Index:
         width = self._add_k(k, m, fields, arrays)
         if m == 0:
             return self._empty(width)
+        if width < 2**63:  # the worker refuses others
+            _capacity.check_answers(width, m, len(self), 0 if self._ids is None else self._ids.dtype.itemsize)
         reply, out = self._call("search", fields, arrays, progress=progress, deadline=deadline)
         return self._result(reply, out, width)
 
@@ -462,6 +468,7 @@ class Index:
             if (mask := _arrays.mask_of(filter, "filter", (len(self),))) is not None:
                 arrays["mask"] = np.ascontiguousarray(mask)
             else:
+                _forms.refuse_lists(filter, "filter")
                 arrays["allow"] = self._rows_of(filter, "filter")
         return fields, arrays
 

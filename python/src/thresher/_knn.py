@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays, _devices, _narrow, _scan, _worker
+from thresher import _arrays, _capacity, _devices, _narrow, _scan, _worker
 from thresher._arguments import (
     Deadline,
     Device,
@@ -29,6 +30,8 @@ from thresher._progress import Progress
 from thresher._worker import DeadlineExceeded
 
 __all__ = ["as_index", "knn"]
+
+log = logging.getLogger("thresher")
 
 
 def knn(
@@ -78,6 +81,8 @@ def knn(
     ------
     ValueError
         If an argument is wrong (`BadInput`); the message names it, and the row.
+    MemoryError
+        If the answers take more memory than is free, columns beyond the vectors included.
     DeadlineExceeded
         If the deadline passes before all answers are complete. Its ``result`` is a `Result` with the
         best so far, whose ``complete`` says which answers are, or None if the search had not begun.
@@ -137,6 +142,8 @@ def _in_one_call(
     probability(settings["delta"], "delta")
     m, (n, dim) = len(queries), vectors.shape
     most = min(k, n)
+    if k < 2**63:  # the worker refuses others
+        _capacity.check_answers(k, m, n)
     scores: npt.NDArray[np.float32]
     ids: npt.NDArray[np.int64]
     found = None
@@ -147,10 +154,15 @@ def _in_one_call(
     ):
         found = _scan.scan(queries, np.asarray(vectors), most, metric)
     if found is None:
-        worker = _worker.get()
+        fields, arrays = {"metric": metric, "k": k, **settings}, {"vectors": vectors, "queries": queries}
         with renamed(), explained():
-            fields = {"metric": metric, "k": k, **settings}
-            reply, out = worker.call("knn", fields, {"vectors": vectors, "queries": queries})
+            try:
+                worker = _worker.get()
+                reply, out = worker.call("knn", fields, arrays)
+            except _worker.WorkerDied as e:
+                log.warning("knn is repeated, because the worker died: %s", e)
+                worker = _worker.get()
+                reply, out = worker.call("knn", fields, arrays)
         _devices.warn_unused(worker, reply.get("gpu_unused", ()))
         found = out["scores"], out["ids"]
     scores, ids = found

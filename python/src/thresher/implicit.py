@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _arrays
+from thresher import _arrays, _forms
 from thresher._arguments import Device, Method
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
@@ -74,6 +74,7 @@ def topk(
     try:
         allowed = None
         if filter_items is not None:
+            _forms.refuse_lists(filter_items, "filter_items")
             allowed = np.ones(len(index), bool)
             allowed[index._rows_of(filter_items if np.ndim(filter_items) else [filter_items], "filter_items")] = False
         result = index.search(query, k, method=method, delta=delta, exclude=_seen(filter_query_items), filter=allowed)
