@@ -127,6 +127,9 @@ func (a *arrowVectors) choose(s *arrow.Schema, opt Options) error {
 			return fail(a.name, "ids: %w", err)
 		}
 	}
+	if at := s.FieldIndices(idName); opt.findsIDs() && !opt.OneRow && len(at) > 0 && at[0] != a.column {
+		return fail(a.name, "column %w", opt.noIDs("a column of "+s.Field(at[0]).Type.String()))
+	}
 	if opt.Column == "" {
 		if err := refuseFound(found[0], found[0], arrowLists(s), opt.words().Column); err != nil {
 			return fail(a.name, "%w", err)

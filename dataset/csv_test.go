@@ -122,7 +122,6 @@ func TestFindIDs(t *testing.T) {
 		layout     Layout
 	}{
 		{"objects", "a.jsonl", []byte(`{"title":"x","v":[1],"id":7}` + "\n" + `{"id":8,"v":[2],"title":null}` + "\n"), []string{"7", "8"}, Layout{IDs: "id", Vector: []string{"v"}, Dropped: []string{"title"}}},
-		{"no id", "a.jsonl", []byte(`{"id":1.5,"v":[1]}` + "\n" + `{"v":[2]}` + "\n"), nil, Layout{Vector: []string{"v"}, Dropped: []string{"id"}}},
 		{"vector called id", "a.jsonl", []byte(`{"id":[1]}` + "\n" + `{"id":[2]}` + "\n"), nil, Layout{Vector: []string{"id"}}},
 		{"arrays", "a.jsonl", []byte("[1]\n[2]\n"), nil, Layout{}},
 		{"integers", "a.npz", npzOf(t, map[string][]byte{"vectors": vectors, "ids": npyOf("<i8", "False", "(2,)", le64(7, 1<<64-8))}), []string{"7", "-8"}, Layout{IDs: "ids", Vector: []string{"vectors"}}},

@@ -1,6 +1,9 @@
 package dataset
 
 import (
+	"fmt"
+	"hash/maphash"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -37,6 +40,34 @@ func CheckIDs(file string, ids []string) error {
 		return failAt(file, int64(float), -1, "id %.40s is a float, which can be a number, or an id that a float64 rounds from 2^53 on; ids are integers from 0 on, or texts", ids[float])
 	case negative >= 0:
 		return failAt(file, int64(negative), -1, "id %.40s is negative; ids are integers from 0 on, or texts: -1 stands for none in answers", ids[negative])
+	}
+	return nil
+}
+
+// findsIDs reports whether a column called id is taken for ids, or refused.
+func (o *Options) findsIDs() bool { return o.IDs == "" && o.FindIDs && o.Column != idName }
+
+// noIDs is the error of a column called id that cannot be ids, which is what.
+func (o *Options) noIDs(what string) error {
+	return fmt.Errorf("%q is %s, and ids are integers or strings throughout: %s names another column of ids; rename %q if it is none (pandas writes floats where an id is missing)", idName, what, o.words().IDs, idName)
+}
+
+// CheckUnique refuses an empty id, and one that two rows have: an answer by it would name several rows. ids are those
+// of a column, by row. The error, a *Error, names file, rows and id.
+func CheckUnique(file string, ids []string) error {
+	table := make([]int, 1<<bits.Len(uint(len(ids)+len(ids)/2))) // rows from 1 on, where their hashes say; half the size of a map
+	seed := maphash.MakeSeed()
+	for i, id := range ids {
+		if id == "" {
+			return failAt(file, int64(i), -1, "id is empty, which stands for none in answers")
+		}
+		at := int(maphash.String(seed, id)) & (len(table) - 1)
+		for ; table[at] != 0; at = (at + 1) & (len(table) - 1) {
+			if first := table[at] - 1; ids[first] == id {
+				return failAt(file, int64(i), -1, "has the id %.60q, which row %d has already", id, first)
+			}
+		}
+		table[at] = i + 1
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,5 +82,32 @@ func TestIDsOfColumnsAreChecked(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "ids are integers from 0 on, or texts") || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestCheckUnique: both rows of an id are named, and an empty id is none.
+func TestCheckUnique(t *testing.T) {
+	for _, c := range []struct{ ids, want string }{
+		{"1,2,3,a", ""},
+		{"a", ""},
+		{"1,2,1", `f: row 2 (0-based): has the id "1", which row 0 has already`},
+		{"a,b,c,d,b", `f: row 4 (0-based): has the id "b", which row 1 has already`},
+		{"a,,c", "f: row 1 (0-based): id is empty"},
+	} {
+		err := CheckUnique("f", strings.Split(c.ids, ","))
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.ids, err, c.want)
+		}
+	}
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = strconv.Itoa(i)
+	}
+	if err := CheckUnique("f", many); err != nil {
+		t.Error(err)
+	}
+	many[999] = "500"
+	if err := CheckUnique("f", many); err == nil || !strings.Contains(err.Error(), "row 500 has already") {
+		t.Error(err)
 	}
 }

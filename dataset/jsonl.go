@@ -22,6 +22,7 @@ type jsonl struct {
 	first  []float64 // row 0, read by openJSONL
 	ids    []string
 	held   string   // id of row 0
+	strict bool     // a field called id is refused: that of row 0 is missing or no id
 	fields []string // of the first object
 	err    error
 }
@@ -43,6 +44,7 @@ func openJSONL(src *source, opt Options) (Reader, error) {
 			return nil, j.place(err)
 		}
 	}
+	j.strict = opt.findsIDs() && !opt.OneRow && j.opt.Column != idName
 	if j.first, j.held, err = j.parse(nil, line); err != nil {
 		return nil, err
 	}
@@ -205,6 +207,11 @@ func (j *jsonl) object(dst []float64, line []byte) (v []float64, id string, end 
 			named = true
 			id, next, err = parseID(line, at)
 			return next, err
+		case idName:
+			if next, err = jsonscan.Value(line, at); err == nil && j.strict {
+				err = fmt.Errorf("field %w", j.opt.noIDs(j.amiss(line[at:next])))
+			}
+			return next, err
 		}
 		return jsonscan.Value(line, at)
 	})
@@ -218,10 +225,18 @@ func (j *jsonl) object(dst []float64, line []byte) (v []float64, id string, end 
 	return v, id, end, err
 }
 
+// amiss says what is wrong with the value of a field called id.
+func (j *jsonl) amiss(value []byte) string {
+	if _, _, err := parseID(value, 0); j.next > 0 && err == nil {
+		return "missing in row 0"
+	}
+	return fmt.Sprintf("%.40s", value)
+}
+
 // parseID parses a string or an integer.
 func parseID(b []byte, i int) (string, int, error) {
 	if i < len(b) && b[i] == '"' {
-		s, end, err := jsonscan.String(b, i)
+		s, end, err := jsonscan.Name(b, i)
 		return string(s), end, err
 	}
 	end := jsonscan.Number(b, i)

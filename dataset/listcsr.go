@@ -110,7 +110,7 @@ func (c *csrLists) checkMatrix(entries []npzEntry) error {
 }
 
 // mostText limits the bytes of a text in an npz.
-const mostText = 64
+const mostText = 256
 
 // text returns the one text of an array of bytes or characters.
 func (e *npzEntry) text() (string, error) {

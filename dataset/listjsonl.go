@@ -124,7 +124,7 @@ func (j *jsonlLists) parseID(b []byte, i, n int) (int, error) {
 		j.ids = append(j.ids, id)
 		return end, nil
 	case end < 0 && i < len(b) && b[i] == '"' && n == len(j.names):
-		text, end, err := jsonscan.String(b, i)
+		text, end, err := jsonscan.Name(b, i)
 		j.names = append(j.names, string(text))
 		return end, err
 	case n > 0 && (end >= 0 || i < len(b) && b[i] == '"'):

@@ -178,6 +178,8 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 			v.id, v.said.IDs = id, idName
 		} else if errors.Is(err, errOneName) {
 			return nil, err
+		} else if what := p.described(idName); what != "" && !opt.OneRow {
+			return nil, fail(src.name, "column %w", opt.noIDs(what))
 		}
 	}
 	if opt.IDs != "" {

@@ -161,6 +161,16 @@ func (p *parquetFile) ids(name string) (*parquetIDs, error) {
 	return nil, fail(p.name, "ids column %q is neither string nor integer", name)
 }
 
+// described says what a column is; "" if there is none of the name.
+func (p *parquetFile) described(name string) string {
+	for i := range p.leaves {
+		if l := &p.leaves[i]; l.name == name {
+			return "a column of " + l.element.Type.V.String()
+		}
+	}
+	return ""
+}
+
 func (p *parquetIDs) next() (string, error) {
 	v, err := p.column.scalar()
 	if err != nil {

@@ -33,8 +33,8 @@ type Options struct {
 	// IDs names a column of ids, strings or integers (Parquet, Arrow, JSONL objects, CSV), or
 	// an array of them (npz). "" reads none.
 	IDs string
-	// FindIDs makes an empty IDs read ids from a column called id that is suitable, or, for
-	// npz, from an array called ids.
+	// FindIDs makes an empty IDs read ids from a column called id, or, for npz, from an array
+	// called ids. One that cannot be ids is an error, but in queries (OneRow), whose ids name nothing.
 	FindIDs bool
 	// Except names columns or arrays of other use, which are not chosen as the vectors.
 	Except []string
@@ -52,13 +52,14 @@ const DefaultDenseLimit = 1 << 30
 
 // Words are the words by which a user decides what has two readings, as errors name them: flags,
 // parameters or arguments. "" is the name of the option.
-type Words struct{ Column, Header, DenseLimit string }
+type Words struct{ Column, Header, DenseLimit, IDs string }
 
 func (o *Options) words() Words {
 	return Words{
 		Column:     cmp.Or(o.Words.Column, "Options.Column"),
 		Header:     cmp.Or(o.Words.Header, "Options.Header"),
 		DenseLimit: cmp.Or(o.Words.DenseLimit, "Options.DenseLimit"),
+		IDs:        cmp.Or(o.Words.IDs, "Options.IDs"),
 	}
 }
 

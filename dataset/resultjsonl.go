@@ -186,7 +186,7 @@ func inWords(err error) error {
 }
 
 // eachOnce refuses an object with a field that is there twice, in any case of letters: of these
-// encoding/json takes the last.
+// encoding/json takes the last. It refuses names with half a character as well, which encoding/json replaces.
 func eachOnce(line []byte) error {
 	seen := map[string]bool{}
 	_, err := jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) {
@@ -195,6 +195,15 @@ func eachOnce(line []byte) error {
 			return at, fmt.Errorf("field %q appears twice", key)
 		}
 		seen[name] = true
+		if name == "names" && at < len(line) && line[at] == '[' {
+			return jsonscan.Elements(line, at, func(_, i int) (int, error) {
+				if i < len(line) && line[i] == '"' {
+					_, end, err := jsonscan.Name(line, i)
+					return end, err
+				}
+				return jsonscan.Value(line, i)
+			})
+		}
 		return jsonscan.Value(line, at)
 	})
 	return err

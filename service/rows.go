@@ -41,6 +41,9 @@ func readIDs(name string, keys *catalog.Keys) jsonbody.Reader {
 		const wanted = ": ids are all 64-bit integers or all texts"
 		switch {
 		case i < len(b) && b[i] == '"' && !numbers:
+			if _, _, err = jsonscan.Name(b, i); err != nil {
+				return i, err
+			}
 			var text string
 			next, err = jsonbody.Text("", &text)(b, i)
 			l.Names = append(l.Names, text)

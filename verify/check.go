@@ -135,6 +135,9 @@ func CheckCertificate(c *batch.Certificate) error {
 	if !(c.Delta >= 0 && c.Delta < 1) || !(c.Epsilon >= 0) {
 		return fmt.Errorf("delta %g or epsilon %g is out of range", c.Delta, c.Epsilon)
 	}
+	if c.Delta > 0 && (c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain) {
+		return fmt.Errorf("guarantee %s, which cannot fail, and delta %g", c.Guarantee, c.Delta)
+	}
 	return nil
 }
 

@@ -375,6 +375,9 @@ func TestCheckCertificate(t *testing.T) {
 		{batch.Certificate{Guarantee: batch.GuaranteeHeuristic, Delta: .5}, ""},
 		{batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawOrder, Delta: .01}, ""},
 		{batch.Certificate{}, `guarantee "" is none`},
+		{batch.Certificate{Guarantee: batch.GuaranteeExact, Delta: .5}, "guarantee exact, which cannot fail, and delta 0.5"},
+		{batch.Certificate{Guarantee: batch.GuaranteeCertain, Delta: .01, StoppedBy: batch.Done}, "guarantee certain, which cannot fail, and delta 0.01"},
+		{batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Delta: .01, Exact: true}, ""}, // a dense scan in its place
 		{batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Law: "jungle"}, `law "jungle" is none`},
 		{batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Delta: 1}, "out of range"},
 		{batch.Certificate{Guarantee: batch.GuaranteeProbabilistic, Delta: nan}, "out of range"},

@@ -37,7 +37,7 @@ func (f *verifying) assumed() (batch.Certificate, error) {
 	if f.Epsilon != nil {
 		c.Epsilon = *f.Epsilon
 	}
-	if f.Delta != nil && !c.Exact {
+	if f.Delta != nil && !c.Exact && c.Guarantee != batch.GuaranteeCertain {
 		c.Delta = *f.Delta
 	}
 	if err := verify.CheckCertificate(&c); err != nil {

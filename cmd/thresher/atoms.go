@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -27,7 +28,7 @@ type atoms struct {
 func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *collection.Options, builds func(n, dim int, metric collection.Metric) bool) (_ *atoms, err error) {
 	begun := time.Now()
 	if in.isCollection() {
-		if opt.IDs != "" || opt.Column != "" {
+		if opt.IDs != "" && !in.hasSavedIDs(opt.IDs) || opt.Column != "" {
 			return nil, fmt.Errorf("%s: a prepared collection has no columns to choose from", in.name)
 		}
 		c, err := collection.Open(in.path)
@@ -38,7 +39,11 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 			c.Close()
 			return nil, err
 		}
-		return &atoms{Collection: c, load: time.Since(begun)}, nil
+		names, column, err := in.savedIDs(c.N)
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return &atoms{Collection: c, names: names, idColumn: column, load: time.Since(begun)}, nil
 	}
 
 	if o.Metric, err = in.metric(a.config.Metric); err != nil {
@@ -62,7 +67,7 @@ func (a *app) loadAtoms(ctx context.Context, in input, opt *dataset.Options, o *
 	if m.Rows == 0 {
 		return nil, fmt.Errorf("%s: no atoms", in.name)
 	}
-	if err := dataset.CheckIDs(in.name, m.IDs); err != nil {
+	if err := checkIDs(in.name, m.IDs); err != nil {
 		return nil, err
 	}
 	loaded := time.Now()

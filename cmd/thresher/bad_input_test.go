@@ -89,6 +89,9 @@ func TestBadInput(t *testing.T) {
 		{"output is the input", search(ragged, good, "--out", ragged, "--force"), []string{"ragged.jsonl", "would be overwritten"}},
 		{"certificates of another form", search(good, good, "--out", filepath.Join(dir, "r.npz"), "--certificates", "c.txt"), []string{"c.txt"}},
 		{"certificates without answers", search(good, good, "--certificates", "c.jsonl"), []string{"--out"}},
+		{"deadline of 0", search(good, good, "--deadline=0"), []string{"--deadline 0", "leave it out for none"}},
+		{"deadline of 0 of certify", []string{"certify", "--atoms", good, "--queries", good, "--metric", "ip", "--answers", good, "--deadline", "0s"}, []string{"--deadline 0", "leave it out for none"}},
+		{"negative deadline of certify", []string{"certify", "--atoms", good, "--queries", good, "--metric", "ip", "--answers", good, "--deadline=-1s"}, []string{"-1s", "negative"}},
 		{"negative deadline", search(good, good, "--deadline=-1s"), []string{"-1s"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -62,7 +62,7 @@ func surveyExclusions(ctx context.Context, in, queries input, m int64, zeros str
 func (e *exclusions) resolve(ids *atomIDs, n int) error {
 	e.ids, e.n = ids, n
 	e.ids.counted = "entry"
-	if limit := e.lists.Limit(); e.ids.column == "" && limit > int64(n) {
+	if limit := e.lists.Limit(); e.ids.column == "" && limit >= 0 && limit != int64(n) {
 		return fmt.Errorf("%s: the matrix has %d columns, and %s has %d atoms: is it of another collection?", e.in.name, limit, ids.file, n)
 	}
 	if e.lists.Limit() > 0 { // columns of a matrix are rows

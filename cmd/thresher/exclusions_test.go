@@ -191,6 +191,7 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 	outside, outsideLines := csrFile(t, dir, "outside.npz", 60, lists), jsonLists(t, dir, "outside.jsonl", lists)
 	lists[17] = nil
 	foreign := csrFile(t, dir, "foreign.npz", 61, lists)
+	narrow := csrFile(t, dir, "narrow.npz", 59, slices.Repeat([][]int64{{7, 5}}, 200))
 	fewer, more := csrFile(t, dir, "fewer.npz", 60, lists[1:]), jsonLists(t, dir, "more.jsonl", append(lists, nil))
 	moreOfLines := jsonLists(t, dir, "moreoflines.jsonl", [][]int64{{}, {}, {}})
 	broken := npzFile(t, dir, "broken.npz", map[string][]byte{"indptr": npyInts(0, 2, 1), "indices": npyInts(1, 2)})
@@ -212,6 +213,7 @@ func TestExcludeRefusesBadInput(t *testing.T) {
 		{"an atom that does not exist", search(queries, outsideLines), []string{"outside.jsonl", "query 17", "entry 3", "atom 60", "0 to 59"}},
 		{"a negative atom", search(queries, negative), []string{"negative.jsonl", "query 199", "entry 1", "atom -1"}},
 		{"a matrix of another collection", search(queries, foreign), []string{"foreign.npz", "61 columns", "60 atoms", "another collection"}},
+		{"a matrix of fewer atoms", search(queries, narrow), []string{"narrow.npz", "59 columns", "60 atoms", "another collection"}},
 		{"fewer lists", search(queries, fewer), []string{"fewer.npz has 199 lists", "200 queries", "q.npy"}},
 		{"more lists", search(queries, more), []string{"more.jsonl has more than 200 lists", "200 queries", "q.npy"}},
 		{"a list of a query far beyond", search(queries, far), []string{"far.jsonl has more than 200 lists"}},

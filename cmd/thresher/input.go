@@ -103,7 +103,7 @@ func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
 	o.IDs = cmp.Or(o.IDs, in.ids)
 	o.Except = slices.Concat(o.Except, in.except)
 	o.Like, o.DenseLimit = in.like, in.denseLimit
-	o.Words = dataset.Words{Column: "--" + in.columnFlag(), Header: "--header", DenseLimit: "--dense-limit"}
+	o.Words = dataset.Words{Column: "--" + in.columnFlag(), Header: "--header", DenseLimit: "--dense-limit", IDs: "--ids"}
 	if format, _ := dataset.FormatOf(in.path); format == dataset.CSV {
 		o.Header = in.header
 	}

@@ -173,7 +173,7 @@ func (p *pairing) namesWith(ctx context.Context) ([]string, error) {
 		_, err := r.Read(buffer)
 		names = append(names, r.IDs()...)
 		if err == io.EOF {
-			return names, dataset.CheckIDs(in.name, names)
+			return names, checkIDs(in.name, names)
 		}
 		if err != nil {
 			return nil, in.named(err)

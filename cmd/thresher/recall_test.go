@@ -141,15 +141,14 @@ func TestRecallByNames(t *testing.T) {
 	unknown := writeFile(t, dir, "u.jsonl", []byte(`{"query":0,"ids":[2,0],"names":["x9","x6"]}`))
 	thresher(t, "recall", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", unknown).wantError(t, "u.jsonl", "query 0", `"x6"`, "rank 2")
 
-	// Texts cannot be found among atoms without ids, or with one for several.
+	// Texts cannot be found among atoms without ids, and an id of two atoms is refused.
 	hits := writeFile(t, dir, "h.json", []byte(`{"result":[[{"id":"x9","score":3}],[{"id":"x9","score":4}]]}`))
 	bare := writeFile(t, dir, "bare.jsonl", []byte("[1,0]\n[0,1]\n[1,1]\n"))
 	thresher(t, "recall", "--atoms", bare, "--metric", "ip", "--queries", queries, "--answers", hits).wantError(t, "h.json", "query 0", "rank 1", "has no column id")
 	twins := writeFile(t, dir, "t.jsonl", []byte(`{"id":"x9","vector":[1,0]}`+"\n"+`{"id":"x9","vector":[1,1]}`+"\n"))
-	thresher(t, "recall", "--atoms", twins, "--metric", "ip", "--queries", queries, "--answers", hits).wantError(t, "several atoms", `"x9"`)
-	both := writeFile(t, dir, "b.jsonl", []byte(`{"query":0,"ids":[1],"names":["x9"]}`+"\n"+`{"query":1,"ids":[1],"names":["x9"]}`+"\n"))
-	if r := recallOf(t, "--atoms", twins, "--metric", "ip", "--queries", queries, "--answers", both); r.Recall != 1 {
-		t.Errorf("%+v", r.RecallReport)
+	thresher(t, "recall", "--atoms", twins, "--metric", "ip", "--queries", queries, "--answers", hits).wantError(t, "row 1", `"x9"`, "row 0 has already")
+	for _, args := range [][]string{{"search", "--queries", queries}, {"truth", "--queries", queries, "--out", filepath.Join(dir, "t.ibin")}, {"certify", "--queries", queries, "--answers", hits}, {"graph", "-k1", "--out", filepath.Join(dir, "g.jsonl")}, {"pairs", "--min-score", "0", "--out", filepath.Join(dir, "p.jsonl")}} {
+		thresher(t, append(args, "--atoms", twins, "--metric", "ip")...).wantError(t, "t.jsonl", "row 1", `"x9"`, "row 0 has already")
 	}
 	if r := recallOf(t, "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", hits); r.Recall != 1 {
 		t.Errorf("%+v", r.RecallReport)

@@ -27,6 +27,7 @@ type searchFlags struct {
 	scores                 string // a file of scores, of truth
 	excludeSelf            bool
 	deadline               time.Duration
+	deadlineGiven          bool
 	resume, force, json    bool
 }
 
@@ -55,6 +56,7 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
+			f.deadlineGiven = cmd.Flags().Changed("deadline")
 			return a.runSearch(cmd.Context(), f)
 		},
 	}
@@ -100,6 +102,8 @@ func (f *searchFlags) check() error {
 		return f.refuse("--json puts the summary on stdout, where the answers go; name an --out file")
 	case f.deadline < 0:
 		return f.refuse("--deadline %v is negative", f.deadline)
+	case f.deadlineGiven && f.deadline == 0:
+		return f.refuse("--deadline 0 leaves no time for an answer; leave it out for none")
 	case f.certificates != "" && f.out == stdio:
 		return f.refuse("--certificates needs an --out file; JSON lines already contain certificates")
 	}

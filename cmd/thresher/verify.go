@@ -243,12 +243,15 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 	free := func() error { return nil }
 	v.atoms = atomIDs{file: in.name, column: v.flags.ids}
 	if in.isCollection() {
-		if v.flags.ids != "" {
+		if v.flags.ids != "" && !in.hasSavedIDs(v.flags.ids) {
 			return nil, fmt.Errorf("--ids %s: %s is a prepared collection, which has no ids; name the file of vectors that it was built from", v.flags.ids, in.name)
 		}
 		c, err := collection.Open(in.path)
 		if err != nil {
 			return nil, err
+		}
+		if v.atoms.names, v.atoms.found, err = in.savedIDs(c.N); err != nil {
+			return nil, errors.Join(err, c.Close())
 		}
 		rows, have, free = c.Rows, c.Dim, c.Close
 		v.origin, v.change = c.Origin, c.Change.Largest

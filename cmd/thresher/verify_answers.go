@@ -64,14 +64,14 @@ func (r *answerReader) stated(res *dataset.Result) batch.Certificate {
 	default:
 		c.Guarantee = batch.GuaranteeExact
 	}
+	if c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain {
+		c.Delta = 0
+	}
 	if res.Partial { // without an open bound
 		c.StoppedBy = batch.Deadline
 		return c
 	}
 	c.Exact = res.Exact
-	if c.Guarantee == batch.GuaranteeExact || c.Guarantee == batch.GuaranteeCertain {
-		c.Delta = 0
-	}
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -41,6 +42,50 @@ func String(b []byte, i int) ([]byte, int, error) {
 		return nil, i, fmt.Errorf("string at byte %d: %w", i, err)
 	}
 	return []byte(s), end, nil
+}
+
+// Name is String for ids: an escape that is half a character, which String replaces, is an error, because different
+// ids would be one.
+func Name(b []byte, i int) ([]byte, int, error) {
+	s, end, err := String(b, i)
+	if err != nil {
+		return s, end, err
+	}
+	if at := loneSurrogate(b[i:end]); at >= 0 {
+		return nil, i, fmt.Errorf("string at byte %d: %s is half of a pair of surrogates and no character", i, b[i+at:i+at+6])
+	}
+	return s, end, nil
+}
+
+// loneSurrogate returns where an escape of s stands for half a character; -1 if none does.
+func loneSurrogate(s []byte) int {
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			continue
+		}
+		x := surrogate(s[i:])
+		switch {
+		case x < 0:
+			i++
+		case x < 0xdc00 && surrogate(s[i+6:]) >= 0xdc00:
+			i += 11
+		default:
+			return i
+		}
+	}
+	return -1
+}
+
+// surrogate returns the surrogate that the escape at the start of s stands for, -1 if that is none.
+func surrogate(s []byte) int64 {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return -1
+	}
+	x, err := strconv.ParseUint(string(s[2:6]), 16, 16)
+	if err != nil || x < 0xd800 || x > 0xdfff {
+		return -1
+	}
+	return int64(x)
 }
 
 func skipString(b []byte, i int) (end int, escaped bool, err error) {

@@ -32,6 +32,26 @@ func TestString(t *testing.T) {
 	}
 }
 
+// TestName: half a character is refused in an id, and a pair of halves, or a backslash before \u, is not one.
+func TestName(t *testing.T) {
+	for _, x := range []struct{ text, want, says string }{
+		{`"a"`, "a", ""},
+		{`"\ud83d\ude00"`, "😀", ""},
+		{`"\\ud800"`, `\ud800`, ""},
+		{`"\u00e9"`, "é", ""},
+		{`"\ud800"`, "", `string at byte 0: \ud800 is half of a pair of surrogates and no character`},
+		{`"x\udfff"`, "", `string at byte 0: \udfff is half`},
+		{`"\ud83d\ud83d\ude00"`, "", `\ud83d is half`},
+		{`"\n\uD801a"`, "", `\uD801 is half`},
+		{`"a`, "", "text ends inside a string"},
+	} {
+		got, end, err := Name([]byte(x.text), 0)
+		if x.says == "" && (err != nil || string(got) != x.want || end != len(x.text)) || x.says != "" && (err == nil || !strings.Contains(err.Error(), x.says)) {
+			t.Errorf("%s: %q to %d (%v), want %q (%s)", x.text, got, end, err, x.want, x.says)
+		}
+	}
+}
+
 func TestFields(t *testing.T) {
 	walk := func(text string) (seen []string, end int, err error) {
 		b := []byte(text)

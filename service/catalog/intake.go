@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -141,6 +142,10 @@ func (s *staged) locatePath(src *Source) error {
 	s.id = "path " + src.Path
 	if s.origin.Prepared && (src.Column != "" || src.IDColumn != "" || src.Header != "") {
 		return problem.New(problem.InvalidValue, "%s: a prepared collection has no columns to choose from", src.Path).In("source")
+	}
+	if _, err := os.Lstat(real + dataset.SavedIDsSuffix); s.origin.Prepared && err == nil {
+		return problem.New(problem.InvalidValue, "%s: its ids are in %s, which is not read here: name the file of vectors with a column of ids; a copy of the collection without that file has row numbers",
+			src.Path, filepath.Base(real)+dataset.SavedIDsSuffix).In("source")
 	}
 	return nil
 }

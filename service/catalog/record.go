@@ -83,7 +83,7 @@ type origin struct {
 // options returns how the rows are read.
 func (c *Catalog) options(o *origin) *dataset.Options {
 	return &dataset.Options{Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs, Header: o.Header, Like: o.Like, DenseLimit: c.o.DenseLimit,
-		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
+		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit", IDs: "ids"}}
 }
 
 // failure is a problem as recorded.

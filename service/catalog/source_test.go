@@ -124,6 +124,23 @@ func TestSources(t *testing.T) {
 	f.t = t
 }
 
+// TestSavedIDsBeside: a prepared collection with ids in a file beside it, which is not read, is refused.
+func TestSavedIDsBeside(t *testing.T) {
+	root := t.TempDir()
+	f := newFolder(t, Options{Roots: []string{root}})
+	col, err := collection.Create(t.Context(), filepath.Join(root, "c.thresher"), &memorySource{data: vectors(0, 3, 4), dim: 4}, false, &collection.Options{Metric: collection.Cosine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	col.Close()
+	write(t, filepath.Join(root, "c.thresher.ids.npz"), nil)
+	for _, call := range []func(*Catalog) (Info, error){create("c", Source{Path: "c.thresher"}, CreateOptions{})} {
+		if _, err := call(f.c); err == nil || !strings.Contains(err.Error(), "c.thresher: its ids are in c.thresher.ids.npz") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func create(name string, src Source, o CreateOptions) func(*Catalog) (Info, error) {
 	return func(c *Catalog) (Info, error) { return c.Create(context.Background(), name, src, o, "") }
 }

@@ -38,6 +38,6 @@ func readID(b []byte, i int) (ID, int, error) {
 	if i < len(b) && b[i] != '"' {
 		return ID{}, i, jsonbody.Mistyped("", b, i, "a string or a whole number")
 	}
-	s, next, err := jsonscan.String(b, i)
+	s, next, err := jsonscan.Name(b, i)
 	return ID{Name: string(s), Text: true}, next, err
 }

@@ -178,9 +178,9 @@ func ids(name string, b []byte, i int) (*IDList, int, error) {
 			numbers = true
 			next, err = l.AddNumber(name, b, at)
 		case starts(b, at, '"') && !numbers:
-			var id string
-			id, next, err = text(b, at)
-			l.Names = append(l.Names, id)
+			var id []byte
+			id, next, err = jsonscan.Name(b, at)
+			l.Names = append(l.Names, string(id))
 		case n == 0:
 			next, err = at, mistyped(name, b, at, "an id, a whole number or a string,")
 		case numbers:

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// npyText encodes one text as numpy does, an array without dimensions.
+func npyText(text string) []byte {
+	head := "{'descr': '|S64', 'fortran_order': False, 'shape': ()}"
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), 0)
+	return append(append(b, head...), text...)
+}
+
+// TestSavedIDs: the ids that Python's Index.save writes beside a prepared collection are its id column, and those of
+// another collection are refused.
+func TestSavedIDs(t *testing.T) {
+	dir := t.TempDir()
+	vectors := filepath.Join(dir, "v.csv")
+	lines := "x,y\n0,1\n1,0\n2,0\n3,0\n0,4\n"
+	if err := os.WriteFile(vectors, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prepared := filepath.Join(dir, "s.thresher")
+	thresher(t, "build", "--metric", "l2", "--atoms", vectors, "--out", prepared).wantCode(t, exitOK)
+	content, err := os.ReadFile(prepared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content[:min(len(content), 1<<14)])
+	save := func(of string, ids ...int64) {
+		npzFile(t, dir, "s.thresher.ids.npz", map[string][]byte{"ids": npyInts(ids...), "collection": npyText(of)})
+	}
+	save(hex.EncodeToString(sum[:]), 13, 14, 10, 11, 12)
+	answers := filepath.Join(dir, "right.jsonl")
+	right := ""
+	for j, id := range []string{"13", "14", "10", "11", "12"} {
+		right += `{"query":` + string(rune('0'+j)) + `,"ids":[` + id + "]}\n"
+	}
+	if err := os.WriteFile(answers, []byte(right), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pair := []string{"--atoms", prepared, "--queries", vectors}
+	r := thresher(t, append([]string{"search", "-k1", "--out", filepath.Join(dir, "out.jsonl")}, pair...)...)
+	r.wantCode(t, exitOK)
+	if out, err := os.ReadFile(filepath.Join(dir, "out.jsonl")); err != nil || !strings.Contains(string(out), `"names":["14"]`) {
+		t.Errorf("%s, %v", out, err)
+	}
+	for verb, says := range map[string]string{"verify": "wrong      0", "recall": "recall    1.0000", "certify": "5 of 5 answers were right"} {
+		args := append([]string{verb, "--answers", answers}, pair...)
+		if verb == "certify" {
+			args = append(args, "--force", "--out", filepath.Join(dir, "c.jsonl"))
+		}
+		for range 2 {
+			r := thresher(t, args...)
+			r.wantCode(t, exitOK)
+			if !strings.Contains(r.out+r.err, says) {
+				t.Errorf("%s: %s%s", verb, r.out, r.err)
+			}
+			args = append(args, "--ids", "ids")
+		}
+	}
+	search := append([]string{"search", "-k1"}, pair...)
+	thresher(t, append(search, "--ids", "keys")...).wantError(t, "s.thresher", "no columns to choose from")
+	save(strings.Repeat("0", 64), 13, 14, 10, 11, 12)
+	thresher(t, search...).wantError(t, "s.thresher.ids.npz", "another collection")
+	save(hex.EncodeToString(sum[:]), 13, 14, 10, 11)
+	thresher(t, search...).wantError(t, "s.thresher.ids.npz", "(5,)")
+	save(hex.EncodeToString(sum[:]), 13, 14, 10, 11, 13)
+	thresher(t, search...).wantError(t, "s.thresher.ids.npz", "row 4", `"13"`, "row 0 has already")
+	thresher(t, append([]string{"verify", "--answers", answers}, pair...)...).wantError(t, "row 0 has already")
+}

@@ -1,0 +1,116 @@
+package dataset
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// SavedIDsSuffix is what the name of a prepared collection is followed by in the name of the file of its ids, which
+// the Python package writes beside it.
+const SavedIDsSuffix = ".ids.npz"
+
+// SavedIDsArray is the array of the ids in that file. The other, collection, has a digest of the collection's header.
+const SavedIDsArray = "ids"
+
+// savedHeader is how many bytes at the start of a collection the digest is of.
+const savedHeader = 1 << 14
+
+// SavedIDs reads the ids of the n atoms of the prepared collection at path from the file that lies beside it, by row;
+// nil if there is none. Ids of another collection, twice the same, or of another number are an error. Errors
+// are of type *Error.
+func SavedIDs(path string, n int) ([]string, error) {
+	name := path + SavedIDsSuffix
+	src, err := openSource(name, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	entries, err := listNPZ(src)
+	if err != nil {
+		return nil, err
+	}
+	if err := ofCollection(name, entries, path); err != nil {
+		return nil, err
+	}
+	e, err := chooseArray(name, entries, []string{SavedIDsArray})
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return nil, fail(name, "npz holds no array %s; it holds %s", SavedIDsArray, listed(entryNames(entries)))
+	}
+	ids, err := e.ids(name, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckIDs(name, ids); err != nil {
+		return nil, err
+	}
+	return ids, CheckUnique(name, ids)
+}
+
+// ofCollection refuses ids that were not saved with the collection at path.
+func ofCollection(name string, entries []npzEntry, path string) error {
+	e, err := chooseArray(name, entries, []string{"collection"})
+	if err != nil {
+		return err
+	}
+	if e == nil {
+		return fail(name, "npz holds no array collection, which says whose ids these are; it holds %s", listed(entryNames(entries)))
+	}
+	said, err := e.text()
+	if err != nil {
+		return located(name+":collection", -1, err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return located(path, -1, err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, savedHeader)); err != nil {
+		return located(path, -1, err)
+	}
+	if hex.EncodeToString(h.Sum(nil)) != said {
+		return fail(name, "has the ids of another collection than %s; save both again, or move this file away to use row numbers", path)
+	}
+	return nil
+}
+
+// ids reads an array of n ids.
+func (e *npzEntry) ids(file string, n int) ([]string, error) {
+	name := file + ":" + e.name
+	if len(e.header.shape) != 1 || e.header.shape[0] != int64(n) {
+		return nil, fail(name, "ids are one an atom, an array of shape (%d,); this one's is %v", n, e.header.shape)
+	}
+	r := &npzNamed{big: e.header.big}
+	if err := r.kind(e.header); err != nil {
+		return nil, located(name, -1, err)
+	}
+	f, err := e.file.Open()
+	if err != nil {
+		return nil, fail(name, "%w", err)
+	}
+	defer f.Close()
+	r.r = bufio.NewReaderSize(f, streamBuffer)
+	if _, err := r.r.Discard(int(e.header.length)); err != nil {
+		return nil, fail(name, "%w", cutShort(err))
+	}
+	var ids []string
+	for row := range n {
+		id, err := r.id()
+		if err != nil {
+			return nil, failAt(name, int64(row), -1, "%w", cutShort(err))
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
