@@ -12,7 +12,8 @@ const (
 	partBytes = 1 << 28
 	// wideShare of the collection's memory, or leastWideBytes if that is more, bounds what the coordinates
 	// of the queries of one run take: a few rows of a million dimensions are small beside as many queries.
-	wideShare, leastWideBytes = 1. / 8, 1 << 26
+	// leastWideBytes has room for the largest run of 4,096 dimensions.
+	wideShare, leastWideBytes = 1. / 8, 7 << 24
 	// mostPart is the greatest number of queries of one run.
 	mostPart = 1024
 	// lookedBytes is the memory of a backend for each atom that a query wants and looks find:

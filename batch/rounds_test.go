@@ -102,7 +102,7 @@ func TestLargeBatchesAreSplit(t *testing.T) {
 	}{
 		{1024, 1, []int{1024}},
 		{2049, 1, []int{1024, 1024, 1}},
-		{100, 1 << 16, []int{42, 42, 16}}, // of 1.5 MiB each, beside two rows of as many coordinates
+		{100, 1 << 16, []int{74, 26}}, // of 1.5 MiB each, beside two rows of as many coordinates
 	} {
 		b := &counting{Backend: cpu.New(cpu.Options{Threads: 2})}
 		e, err := batch.Open(context.Background(), build(t, gaussian(2, x.dim), x.dim, &collection.Options{Metric: collection.InnerProduct, Basis: collection.Raw}), b, nil)
