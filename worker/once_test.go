@@ -75,6 +75,7 @@ func TestOnce(t *testing.T) {
 	if r := c.call("knn", object{"metric": "ip", "device": "cpu", "k": k}, floats("vectors", n, dim, rows), floats("queries", m, dim/2, queries[:m*dim/2])); r.Error == nil || r.Error.Argument != "queries" {
 		t.Errorf("knn of short queries: %+v", r.Error)
 	}
+	c.child.calls.Wait() // what a call frees, and what it noted, is seen once it has ended
 	if len(c.child.shelf.by) != 5 {
 		t.Errorf("%d collections are left, 5 were built", len(c.child.shelf.by))
 	}
