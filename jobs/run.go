@@ -80,20 +80,24 @@ func Deliver(progress string) error {
 	return nil
 }
 
-func deliver(progress string, st storage) (err error) {
-	j, s, err := st.open(progress)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, j.close()) }()
-	if !s.Complete {
-		return fmt.Errorf("%s: %w: %d items are answered", progress, ErrIncomplete, s.Items)
-	}
-	s.Delivered = true
-	return j.save(s)
+func deliver(progress string, st storage) error {
+	return concluding(progress, st, func(j journal, s state) error {
+		s.Delivered = true
+		return j.save(s)
+	})
 }
 
-func finish(progress string, st storage) (err error) {
+func finish(progress string, st storage) error {
+	return concluding(progress, st, func(journal, state) error {
+		if err := st.remove(progress); err != nil {
+			return fmt.Errorf("removing progress: %w", err)
+		}
+		return nil
+	})
+}
+
+// concluding does something with the locked progress file of a complete job; for another it returns ErrIncomplete.
+func concluding(progress string, st storage, do func(journal, state) error) (err error) {
 	j, s, err := st.open(progress)
 	if err != nil {
 		return err
@@ -102,10 +106,7 @@ func finish(progress string, st storage) (err error) {
 	if !s.Complete {
 		return fmt.Errorf("%s: %w: %d items are answered", progress, ErrIncomplete, s.Items)
 	}
-	if err := st.remove(progress); err != nil {
-		return fmt.Errorf("removing progress: %w", err)
-	}
-	return nil
+	return do(j, s)
 }
 
 func run[T any](ctx context.Context, spec Spec, st storage, src Source[T], work Work[T]) (sum Summary, err error) {
