@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import Any
 
@@ -76,21 +77,24 @@ def test_no_pair_is_judged_before_it_can_be_read(tab: Tab, server: Server) -> No
     page.on("response", answered)
     page.on("request", asked)
     page.evaluate(
-        """() => new Promise((done) => {
-          let left = 150;
-          const beat = setInterval(() => {
-            if (left-- === 0) { clearInterval(beat); done(); }
+        """() => {
+          const status = document.getElementById("match-status");
+          window.early = false; // whether a key ever did not count
+          window.beat = setInterval(() => {
             document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "1", bubbles: true, cancelable: true }));
+            window.early ||= status.textContent.includes("did not count");
           }, 20);
-        })"""
+        }"""
     )
+    expect(page.locator("#standing-status")).to_contain_text(re.compile(r"\b([3-9]|\d\d+) judgments"), timeout=15_000)
+    early = page.evaluate("() => { clearInterval(window.beat); return window.early; }")
     ready(page)
     ids = [r["duel_id"] for r in reports]
     assert len(ids) >= 2 and len(set(ids)) == len(ids)
     # The test hears of an answer before the page does, and of a request after it was sent.
     assert all(r["after"] >= READ for r in reports), reports
     assert judged(server, at) == len(ids)
-    expect(page.locator("#match-status")).to_contain_text("did not count")
+    assert early
 
 
 def test_judgments_that_wait_are_counted(tab: Tab, server: Server) -> None:
