@@ -224,7 +224,7 @@ func (j *pieceQueue) help(h *helpers) {
 		return
 	}
 	w := j.r.getScratch()
-	defer j.r.scratch.Put(w)
+	defer j.r.putScratch(w)
 	for !h.crowded() && j.doPiece(w) {
 	}
 }

@@ -127,7 +127,7 @@ func (r *resident) each(ctx context.Context, n int, f func(s *scratch, i int) er
 		return r.eachOfThreads(ctx, n, f)
 	}
 	s := r.getScratch()
-	defer r.scratch.Put(s)
+	defer r.putScratch(s)
 	for i := range n {
 		if err := r.checkpoint(ctx, n); err != nil {
 			return err
@@ -147,7 +147,7 @@ func (r *resident) eachOfThreads(ctx context.Context, n int, f func(s *scratch, 
 	fail := func(err error) { once.Do(func() { firstErr = err }); next.Store(math.MaxInt32) }
 	work := func() {
 		s := r.getScratch()
-		defer r.scratch.Put(s)
+		defer r.putScratch(s)
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= n {
@@ -207,4 +207,13 @@ func (r *resident) getScratch() *scratch {
 		return s
 	}
 	return &scratch{sorting: sorting{kern: r.kernels}}
+}
+
+// putScratch returns a scratch to the pool, which may drop it. Its pairs are counted before; whoever takes it
+// next checks its context before it computes any, as each does.
+func (r *resident) putScratch(s *scratch) {
+	if s.unchecked > 0 {
+		r.checked(s)
+	}
+	r.scratch.Put(s)
 }

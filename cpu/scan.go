@@ -137,7 +137,7 @@ func (x *run) scanQueries(ctx context.Context, t *looks.Compiled, js []int, thre
 	workers := make([]scanWorker, threads)
 	for p := range workers {
 		workers[p].w = x.r.getScratch()
-		defer x.r.scratch.Put(workers[p].w)
+		defer x.r.putScratch(workers[p].w)
 	}
 	w := workers[0].w
 	waiting := x.newScans(w, t, js)

@@ -75,7 +75,7 @@ func (s *state) shares(n, least int) bool { return n >= least && s.run.helped() 
 // shareOut calls do for consecutive ranges of 0 to n-1, some of them on helpers, and waits for all.
 func (x *run) shareOut(n int, do func(w *scratch, lo, hi int)) {
 	w := x.r.getScratch()
-	defer x.r.scratch.Put(w)
+	defer x.r.putScratch(w)
 	h, j := x.r.helpers, &x.pieces.parts
 	j.start(x.r, ring, func(w *scratch, i int) { do(w, n*i/ring, n*(i+1)/ring) })
 	j.open(ring)
@@ -94,7 +94,7 @@ func (x *run) shareOut(n int, do func(w *scratch, lo, hi int)) {
 // when the chunk's turn has come.
 func (x *run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 	w := x.r.getScratch()
-	defer x.r.scratch.Put(w)
+	defer x.r.putScratch(w)
 	qs := x.newScans(w, t, []int{j})
 	q, panels := qs[0], x.c.PanelCount()
 	if !q.beginScan(w, panels) {

@@ -11,7 +11,7 @@ import (
 const mostUnchecked = 4096 * 64
 
 // computed counts what goroutines have computed, for tests: pairs in all, but for those since the
-// last check of each, and the most between two checks.
+// last check of each that is at work, and the most between two checks.
 type computed struct{ pairs, most atomic.Int64 }
 
 // spend counts pairs that the goroutine of w is about to compute for some of so many queries. It

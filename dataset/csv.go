@@ -60,6 +60,9 @@ func openCSV(src *source, opt Options) (Reader, error) {
 	if err := c.choose(record, opt); err != nil {
 		return nil, err
 	}
+	if opt.IgnoreIDs && opt.IDs == "" {
+		c.id = -1
+	}
 	if c.first, c.held, err = c.parse(nil, record); err != nil {
 		return nil, err
 	}

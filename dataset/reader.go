@@ -36,6 +36,8 @@ type Options struct {
 	// FindIDs makes an empty IDs read ids from a column called id, or, for npz, from an array
 	// called ids. One that cannot be ids is an error, but in queries (OneRow), whose ids name nothing.
 	FindIDs bool
+	// IgnoreIDs makes FindIDs read no ids: a column called id only is no coordinate, whatever it holds.
+	IgnoreIDs bool
 	// Except names columns or arrays of other use, which are not chosen as the vectors.
 	Except []string
 	// Origin, if not nil, is subtracted from every row, in float64, before it is rounded to
@@ -118,19 +120,15 @@ func openFormat(src *source, ext Format, opt *Options) (Reader, error) {
 }
 
 func openAs(src *source, ext Format, opt Options) (Reader, error) {
-	head, err := src.head()
-	if err != nil {
-		return nil, err
-	}
-	format, err := reconcile(src.name, ext, Sniff(head))
+	format, err := src.format(ext)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkOptions(src.name, format, opt); err != nil {
 		return nil, err
 	}
-	if err := src.canSeek(format); err != nil {
-		return nil, err
+	if opt.IgnoreIDs && format != CSV { // elsewhere a coordinate is no column
+		opt.FindIDs = false
 	}
 	switch format {
 	case NPY:

@@ -62,11 +62,8 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 			content = IBin
 		}
 	}
-	format, err := reconcile(src.name, ext, content)
+	format, err := src.decide(ext, content)
 	if err != nil {
-		return nil, err
-	}
-	if err := src.canSeek(format); err != nil {
 		return nil, err
 	}
 	switch format {

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"math/bits"
 	"os"
+
+	"thresher/internal/plaintext"
 )
 
 // source is an open input and its properties.
@@ -163,11 +165,60 @@ func (s *source) format(ext Format) (Format, error) {
 	if err != nil {
 		return Unknown, err
 	}
-	format, err := reconcile(s.name, ext, Sniff(head))
+	return s.decide(ext, Sniff(head))
+}
+
+// decide is format for a source whose content is recognised.
+func (s *source) decide(ext, content Format) (Format, error) {
+	if err := s.checkEncoding(ext, content); err != nil {
+		return Unknown, err
+	}
+	format, err := reconcile(s.name, ext, content)
 	if err != nil {
 		return Unknown, err
 	}
+	if err := s.checkLines(format); err != nil {
+		return Unknown, err
+	}
 	return format, s.canSeek(format)
+}
+
+// checkEncoding refuses a text that is no UTF-8, by its first bytes. Where the extension does not say that it is a
+// text only a byte order mark does.
+func (s *source) checkEncoding(ext, content Format) error {
+	if !isWeak(content) {
+		return nil
+	}
+	check := plaintext.CheckEncoding
+	switch ext {
+	case CSV, JSONL:
+	case Unknown:
+		check = plaintext.CheckMark
+	default:
+		return nil
+	}
+	head, _ := s.r.Peek(SniffLen) // fewer if the input ends
+	if err := check(head); err != nil {
+		return fail(s.name, "%w", err)
+	}
+	return nil
+}
+
+// checkLines refuses a text whose lines end with a carriage return alone.
+func (s *source) checkLines(format Format) error {
+	var err error
+	switch format {
+	case CSV:
+		start, _ := s.r.Peek(min(s.r.Size(), plaintext.Peeked))
+		err = plaintext.CheckCSV(start)
+	case JSONL:
+		start, _ := s.r.Peek(s.r.Buffered()) // lines may come one by one, each after a while
+		err = plaintext.CheckJSON(start)
+	}
+	if err != nil {
+		return fail(s.name, "%w", err)
+	}
+	return nil
 }
 
 // canSeek rejects formats that need random access if there is only a stream.

@@ -22,7 +22,7 @@ type Density struct {
 // whenever it is called for the same collection.
 func Sample(ctx context.Context, e *batch.Engine, o PairOptions) (*Density, error) {
 	c := e.Collection()
-	req, err := o.request()
+	req, err := o.request(c.Metric)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func TablePairs(e *batch.Engine, other dataset.Reader, o PairOptions, d *Density
 
 func newPairSource(e *batch.Engine, o PairOptions, d *Density) (*PairSource, error) {
 	c := e.Collection()
-	req, err := o.request()
+	req, err := o.request(c.Metric)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +109,27 @@ func (s *PairSource) most(limit int) int {
 	return max(1, min(s.rows, queryBytes/(4*s.c.Dim), answerBytes/(pairBytes*min(limit, s.c.N))))
 }
 
+// Check returns an error, a *batch.RequestError, if no pair can have the least score by a metric:
+// it is not finite, a cosine above 1, or a squared distance below 0.
+func (o *PairOptions) Check(m collection.Metric) error {
+	var why string
+	switch {
+	case math.IsNaN(o.MinScore) || math.IsInf(o.MinScore, 0):
+		why = "%g is not finite"
+	case m.Differences() && o.MinScore < 0:
+		why = "%g: squared distances are at least 0"
+	case m.Normalises() && o.MinScore > 1:
+		why = "%g: cosines are at most 1"
+	default:
+		return nil
+	}
+	return &batch.RequestError{Field: "min_score", Query: -1, Err: fmt.Errorf(why, o.MinScore)}
+}
+
 // request returns the request for pairs, without queries and limit.
-func (o *PairOptions) request() (batch.Request, error) {
-	if math.IsNaN(o.MinScore) || math.IsInf(o.MinScore, 0) {
-		return batch.Request{}, &batch.RequestError{Field: "min_score", Query: -1, Err: fmt.Errorf("%g is not finite", o.MinScore)}
+func (o *PairOptions) request(m collection.Metric) (batch.Request, error) {
+	if err := o.Check(m); err != nil {
+		return batch.Request{}, err
 	}
 	return batch.Request{Method: cmp.Or(o.Method, batch.Certain), Delta: o.Delta, MinScore: &o.MinScore, Part: true, Stored: true}, nil
 }

@@ -47,7 +47,7 @@ func BenchmarkPairs(b *testing.B) {
 				}
 			}
 			bySearch := func(later bool) int {
-				req, err := o.request()
+				req, err := o.request(e.Collection().Metric)
 				if err != nil {
 					b.Fatal(err)
 				}

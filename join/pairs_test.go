@@ -345,6 +345,34 @@ func TestPairsRefuse(t *testing.T) {
 	if _, err := Sample(t.Context(), e, PairOptions{MinScore: math.NaN()}); err == nil || err.Error() != "min_score: NaN is not finite" {
 		t.Error(err)
 	}
+	for _, x := range []struct {
+		metric      collection.Metric
+		least, most float64 // that pairs can have
+		says        string  // of what is beyond
+	}{
+		{collection.InnerProduct, -9, 9, ""},
+		{collection.Cosine, -9, 1, "1.5: cosines are at most 1"},
+		{collection.Euclidean, 0, 9, "-1.5: squared distances are at least 0"},
+	} {
+		e := engine(t, []float32{1, 2, 3, 4, 5, 6}, 2, x.metric)
+		for _, score := range []float64{x.least, x.most} {
+			if _, err := Sample(t.Context(), e, PairOptions{MinScore: score}); err != nil {
+				t.Errorf("%v: %v", x.metric, err)
+			}
+		}
+		for _, score := range []float64{-1.5, 1.5} {
+			o := PairOptions{MinScore: score}
+			refused := score < x.least || score > x.most
+			_, of := Sample(t.Context(), e, o)
+			_, self := SelfPairs(e, o, &Density{N: 3, Counts: []int{0}})
+			_, table := TablePairs(e, matrix(t, []float32{1, 2}, 2), o, &Density{N: 3, Counts: []int{0}})
+			for _, err := range []error{of, self, table} {
+				if refused != (err != nil) || refused && err.Error() != "min_score: "+x.says {
+					t.Errorf("%v, %g: %v", x.metric, score, err)
+				}
+			}
+		}
+	}
 	d, err := Sample(t.Context(), e, PairOptions{})
 	if err != nil {
 		t.Fatal(err)

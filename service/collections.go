@@ -219,8 +219,8 @@ func ifMatch(r *request) context.Context {
 	}
 	tag, opened := strings.CutPrefix(text, `"`)
 	tag, closed := strings.CutSuffix(tag, `"`)
-	version, err := strconv.ParseInt(tag, 10, 64)
-	if err != nil || version < 1 || !opened || !closed {
+	version, ok := plainInteger(tag)
+	if !ok || version < 1 || !opened || !closed {
 		version = catalog.NoVersion
 	}
 	return catalog.OnlyOn(r.Context(), version)

@@ -166,7 +166,7 @@ func TestChangesAtOnce(t *testing.T) {
 	for _, x := range []struct {
 		match  string
 		status int
-	}{{`"6"`, 409}, {`"8"`, 409}, {"7", 409}, {`"seven"`, 409}, {`"7"`, 200}, {"*", 200}} {
+	}{{`"6"`, 409}, {`"8"`, 409}, {"7", 409}, {`"07"`, 409}, {`"seven"`, 409}, {`"7"`, 200}, {"*", 200}} {
 		s.do("POST", "/v1/collections/films/rows?wait", one, "Content-Type", npyType, "If-Match", x.match).want(x.status)
 	}
 	s.do("PUT", "/v1/collections/films?metric=ip&wait&replace=true", one, "Content-Type", npyType, "If-Match", `"7"`).problem(409, "conflict")

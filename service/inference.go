@@ -31,8 +31,8 @@ func (s *Server) inferenceReady(_ *request, w http.ResponseWriter) error {
 func (s *Server) model(r *request) (*catalog.Version, error) {
 	var version int64
 	if text := r.PathValue("version"); text != "" {
-		var err error
-		if version, err = strconv.ParseInt(text, 10, 64); err != nil || version < 1 {
+		var ok bool
+		if version, ok = plainInteger(text); !ok || version < 1 {
 			return nil, problem.New(problem.UnknownCollection, "%q is not a version of a collection", text).In("version")
 		}
 	}

@@ -108,6 +108,13 @@ func noRow(err error) error {
 	return &missing
 }
 
+// plainInteger parses an integer of 64 bits in its only form: without a plus sign or leading zeros,
+// as which texts such as 01 would name what 1 does.
+func plainInteger(text string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == text
+}
+
 // getRow answers with one row as given; as npy it can be the body of a search.
 func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 	form, err := accepted(r.Request, jsonType, npyType)
@@ -123,9 +130,9 @@ func (s *Server) getRow(r *request, w http.ResponseWriter) error {
 	var id any = text
 	keys := catalog.Keys{Names: []string{text}}
 	if v.IDs().Kind() != catalog.Strings {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return problem.New(problem.UnknownRow, "the ids of %s are integers, and %q is not one", v.Info().Name, text).In("id")
+		n, ok := plainInteger(text)
+		if !ok {
+			return problem.New(problem.UnknownRow, "the ids of %s are integers, and %q is not one as they are written", v.Info().Name, text).In("id")
 		}
 		id, keys = n, catalog.Keys{Ints: []int64{n}}
 	}

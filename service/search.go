@@ -148,7 +148,7 @@ func (s *Server) searchInTurn(r *request, v *catalog.Version, decode func(*input
 // runSearch answers a decoded search in the named collection, in its turn t. All protocols use it.
 func (s *Server) runSearch(ctx context.Context, t *turn, name string, v *catalog.Version, q *wire.Search) (*batch.Response, error) {
 	return s.runGoals(ctx, t, name, v, q, q.Listed(), func() ([]batch.QueryGoal, error) {
-		return q.QueryGoals(rowsIn(v))
+		return q.QueryGoals(v.Collection().Metric, rowsIn(v))
 	})
 }
 

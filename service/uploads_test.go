@@ -176,3 +176,52 @@ func TestBodiesWithoutType(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// TestIgnoredIDs: with id_kind=row a column called id is no coordinate and is not read: it may hold
+// what cannot be ids, which is refused otherwise. So are those of rows that are added.
+func TestIgnoredIDs(t *testing.T) {
+	s := start(t, nil)
+	vectors := []float32{1, 2, 3, 4, -5, 6}
+	for _, c := range []struct {
+		name, column string
+		body         any
+		kind         string
+	}{
+		{"emptycsv", "id", "x,id,y\n1,7,2\n3,,4\n-5,9,6\n", csvType},
+		{"floatcsv", "id", "id,x,y\n1.5,1,2\n2.5,3,4\n-1,-5,6\n", csvType},
+		{"twicecsv", "id", "id,x,y\n7,1,2\n7,3,4\n7,-5,6\n", csvType},
+		{"arrayscsv", "id", "id,v\n1.5,\"[1,2]\"\n,\"[3,4]\"\n2,\"[-5,6]\"\n", csvType},
+		{"lines", "id", `{"id":1.5,"v":[1,2]}` + "\n" + `{"v":[3,4]}` + "\n" + `{"id":null,"v":[-5,6]}`, "application/x-ndjson"},
+		{"negative", "id", `{"id":-1,"v":[1,2]}` + "\n" + `{"id":2,"v":[3,4]}` + "\n" + `{"id":3,"v":[-5,6]}`, "application/x-ndjson"},
+		{"npz", "ids", npzBody(t, "vectors", vectors, []int64{7, 8}), npzType},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.in(t)
+			path := "/v1/collections/" + c.name
+			// Some ids are read while the collection is built.
+			if a := s.do("PUT", path+"?wait&metric=ip", c.body, "Content-Type", c.kind); a.status != 400 {
+				t.Errorf("as ids: status %d, %s", a.status, a.body)
+			}
+			info := s.made(path+"?wait&metric=ip&replace=true&id_kind=row", c.body, "Content-Type", c.kind)
+			want := []string{"not kept of the body: " + c.column}
+			if info.Count != 3 || info.Dimension != 2 || info.IDs != catalog.RowNumbers || cmp.Diff(want, info.Warnings) != "" {
+				t.Errorf("%+v", info)
+			}
+			s.do("POST", path+"/rows?wait", c.body, "Content-Type", c.kind).want(200).into(&info)
+			if info.Count != 6 || info.IDs != catalog.RowNumbers || cmp.Diff(want, info.Warnings) != "" {
+				t.Errorf("added: %+v", info)
+			}
+			var row struct{ Vector []float32 }
+			s.do("GET", path+"/rows/5", nil).want(200).into(&row)
+			if cmp.Diff(row.Vector, vectors[4:]) != "" {
+				t.Errorf("row 5 is %v", row.Vector)
+			}
+		})
+	}
+	s.do("PUT", "/v1/collections/picked?wait&metric=ip&id_kind=row&column=*", "id,x,y\n1.5,1,2\n", "Content-Type", csvType).want(201)
+	var info catalog.Info
+	s.do("GET", "/v1/collections/picked", nil).want(200).into(&info)
+	if info.Dimension != 2 || info.VectorColumns != "x, y" {
+		t.Errorf("%+v", info)
+	}
+}

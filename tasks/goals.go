@@ -125,7 +125,7 @@ func CheckGoal(g *batch.QueryGoal, all *batch.Request, m collection.Metric) *bat
 		most = all.MaxScore
 	}
 	if least != nil && most != nil && m.Ceiling(*most) < m.Ceiling(*least) {
-		if g.MaxScore == nil {
+		if g.MaxScore == nil && g.MinScore != nil {
 			return wrong("min_score", "%g, but max_score is %g: no score is within both", *least, *most)
 		}
 		return wrong("max_score", "%g, but min_score is %g: no score is within both", *most, *least)

@@ -150,6 +150,8 @@ func TestBadCalls(t *testing.T) {
 	const n, dim = 100, 32
 	c := newClient(t, testOptions(t))
 	handle := c.built(randomRows(1, n, dim), dim)
+	var cosines about
+	c.must(&cosines, "build", object{"metric": "cosine"}, floats("vectors", n, dim, randomRows(1, n, dim)))
 	q := floats("queries", 2, dim, randomRows(2, 2, dim))
 	nan := randomRows(2, 2, dim)
 	nan[dim+3] = float32(math.NaN())
@@ -224,6 +226,7 @@ func TestBadCalls(t *testing.T) {
 		{"atom of an answer", "recall", object{"handle": handle}, []sent{q, {"answers", int64s, []int64{2, 1}, bytesOf([]int64{1, n})}}, badInput, "answers", "atom 100"},
 		{"k of a graph", "graph", object{"handle": handle, "k": 0}, nil, badInput, "k", "at least 1"},
 		{"pairs without score", "pairs", object{"handle": handle}, nil, badInput, "min_score", "missing"},
+		{"pairs of no cosine", "pairs", object{"handle": cosines.Handle, "min_score": 1.5}, nil, badInput, "min_score", "1.5: cosines are at most 1"},
 		{"most pairs", "pairs", object{"handle": handle, "min_score": -1000, "most": 5}, nil, badInput, "most", "pairs"},
 		{"ids to verify", "verify", object{"handle": handle, "k": 1}, []sent{q}, badInput, "ids", "missing"},
 		{"free", "free", object{"handle": 99}, nil, unknownHandle, "handle", "99"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"thresher/batch"
@@ -118,12 +117,11 @@ func (h *hunt) checkSelves() error {
 	if !h.req.ExcludeSelf || first < 0 || first > int64(h.v.N-h.m) {
 		return nil
 	}
-	for j := range h.m {
-		if row := int(first) + j; !slices.Equal(h.queries[j*dim:(j+1)*dim], h.v.Row(row)) {
-			return wrong("self_first", "query %d is not row %d of the vectors; exclude lists what other queries may not return", j, row).at(int64(j))
-		}
+	var e *tasks.SelfError
+	if err := tasks.CheckSelves(h.queries, h.v.Rows, dim, first, 0); !errors.As(err, &e) {
+		return err
 	}
-	return nil
+	return wrong("self_first", "query %d is not row %d of the vectors; exclude lists what other queries may not return", e.Query, e.Atom).at(e.Query)
 }
 
 // run answers all queries, and calls take with each part: the number of its first query, its

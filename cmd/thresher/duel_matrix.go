@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"thresher/duel"
+	"thresher/internal/plaintext"
 )
 
 // matrix holds the win probabilities of --matrix.
@@ -98,7 +99,11 @@ func newMatrix(names []string) (*matrix, error) {
 }
 
 func readMatrixCSV(r io.Reader) (*matrix, error) {
-	lines := csv.NewReader(r)
+	text, err := plaintext.CSV(r)
+	if err != nil {
+		return nil, err
+	}
+	lines := csv.NewReader(text)
 	lines.FieldsPerRecord = -1
 	head, err := lines.Read()
 	if err == io.EOF {

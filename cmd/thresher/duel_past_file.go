@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"thresher/duel"
+	"thresher/internal/plaintext"
 )
 
 const (
@@ -82,7 +83,11 @@ func choosePast(has func(string) bool) (columns [4]string, err error) {
 }
 
 func (x *pastFile) readCSV(r io.Reader) error {
-	lines := csv.NewReader(r)
+	text, err := plaintext.CSV(r)
+	if err != nil {
+		return err
+	}
+	lines := csv.NewReader(text)
 	head, err := lines.Read()
 	if err == io.EOF {
 		return errors.New("no header line")
@@ -124,7 +129,11 @@ func (x *pastFile) readCSV(r io.Reader) error {
 }
 
 func (x *pastFile) readJSON(r io.Reader) error {
-	s := bufio.NewScanner(r)
+	text, err := plaintext.JSON(r)
+	if err != nil {
+		return err
+	}
+	s := bufio.NewScanner(text)
 	s.Buffer(nil, mostPastLine)
 	number := 0
 	for s.Scan() {

@@ -45,6 +45,9 @@ func TestDuelPastBadInput(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ name, text, want string }{
 		{"p.csv", "", "p.csv: no header line"},
+		{"p.csv", "\xff\xfea\x00,\x00b\x00", "p.csv: is UTF-16; convert it to UTF-8"},
+		{"p.csv", "a,b,winner\rx,y,x\r", "p.csv: its lines end with a carriage return alone"},
+		{"p.jsonl", "\xff\xfe{\x00}\x00", "p.jsonl: is UTF-16; convert it to UTF-8"},
 		{"p.csv", "a,b\nx,y\n", "line 1: no column of winner, result, preferred"},
 		{"p.csv", "a,b,winner,A\n", `line 1: column "a" is there twice`},
 		{"p.csv", "a,b,winner\n", "p.csv: no comparison"},

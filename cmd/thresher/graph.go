@@ -50,7 +50,7 @@ was killed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGraph(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
+	fs.StringVar(&f.atoms, "atoms", "", atomsHelp)
 	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
 	vectorsColumn(fs, "atoms-column")
 	a.reading.add(fs)

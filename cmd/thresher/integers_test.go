@@ -36,6 +36,7 @@ func TestAnswersByIDs(t *testing.T) {
 	for kind, id := range map[string]func(int) string{
 		"integers": permuted(n),
 		"texts":    func(row int) string { return fmt.Sprintf("%q", fmt.Sprintf("t%d", row)) },
+		"padded":   func(row int) string { return fmt.Sprintf("%q", fmt.Sprintf("%03d", row)) },
 		"wide":     func(row int) string { return fmt.Sprint(uint64(math.MaxUint64) - 2*uint64(row) - 2) },
 	} {
 		for _, column := range []string{"id", "movie"} {

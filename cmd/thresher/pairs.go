@@ -64,7 +64,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms, or a collection made by build; - is standard input")
+	fs.StringVar(&f.atoms, "atoms", "", atomsHelp)
 	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
 	vectorsColumn(fs, "atoms-column")
 	a.reading.add(fs)
@@ -193,14 +193,12 @@ func (p *pairing) openWith() error {
 }
 
 // checkReach returns an error if no pair can have the least score.
-func (f *pairsFlags) checkReach(m collection.Metric) error {
-	switch {
-	case m.Differences() && f.minScore < 0:
-		return fmt.Errorf("pairs: --min-score %g: squared distances are at least 0", f.minScore)
-	case m.Normalises() && f.minScore > 1:
-		return fmt.Errorf("pairs: --min-score %g: cosines are at most 1", f.minScore)
+func (p *pairing) checkReach(m collection.Metric) error {
+	var e *batch.RequestError
+	if err := p.options.Check(m); !errors.As(err, &e) {
+		return err
 	}
-	return nil
+	return fmt.Errorf("pairs: --min-score %w", e.Err)
 }
 
 // prepare loads the atoms and starts the engine, which the caller closes.
@@ -208,7 +206,7 @@ func (p *pairing) prepare(ctx context.Context) error {
 	columns := &dataset.Options{Column: p.flags.atomsColumn, IDs: p.flags.ids, FindIDs: true}
 	e, err := p.openEngine(ctx, p.in.atoms, columns, demand{method: p.options.Method, queries: p.rowsWith(), joins: true}, func(a *atoms) (batch.Request, error) {
 		req := batch.Request{Method: p.options.Method, Delta: p.options.Delta, MinScore: &p.options.MinScore}
-		return req, p.flags.checkReach(a.Metric)
+		return req, p.checkReach(a.Metric)
 	})
 	if err != nil {
 		return err

@@ -207,6 +207,10 @@ func (p *pairing) fingerprint(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	savedIDs, err := p.in.atoms.hashSavedIDs(ctx)
+	if err != nil {
+		return "", err
+	}
 	with := ""
 	if p.with != nil {
 		if with, err = p.in.with.hash(ctx); err != nil {
@@ -227,10 +231,11 @@ func (p *pairing) fingerprint(ctx context.Context) (string, error) {
 		Delta, MinScore         float64
 		Seed                    uint64
 		Header                  string `json:",omitempty"`
+		SavedIDs                string `json:",omitempty"`
 	}{
 		"pairs", 1, atoms, with, p.flags.atomsColumn, p.flags.withColumn,
 		string(p.options.Method), p.engine.atoms.Metric.String(), o.Basis.String(),
-		p.options.Delta, p.options.MinScore, p.engine.atoms.Seed, p.reading.header,
+		p.options.Delta, p.options.MinScore, p.engine.atoms.Seed, p.reading.header, savedIDs,
 	})
 	if err != nil {
 		return "", err

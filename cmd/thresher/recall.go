@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -252,7 +251,8 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 		return err
 	}
 	results.resolve(ids)
-	r.report.RecallSummary, err = tasks.Recall(ctx, r.compare, r.parts(ctx, src, results), r.note)
+	parts := eachDrawn(ctx, r.drawn(src), func(c *drawnChunk) (*tasks.Part, error) { return r.part(ctx, c, results) })
+	r.report.RecallSummary, err = tasks.Recall(ctx, r.compare, parts, r.note)
 	var of *tasks.AnswersError
 	if errors.As(err, &of) {
 		return inAnswers(r.in.answers.name, of)
@@ -268,77 +268,33 @@ func (r *recall) note(c *tasks.Compared) error {
 	return r.misses.write(c.Query, c.Recall, c.Missed, r.engine.atoms.names)
 }
 
-// parts streams the queries drawn, with their best atoms and the answers to them.
-func (r *recall) parts(ctx context.Context, src *queryChunks, results *othersAnswers) tasks.Parts {
-	return func(yield func(*tasks.Part, error) bool) {
-		drawn := drawSample(r.report.Answers, r.flags.sample, r.config.Seed)
-		p := r.newProgress("comparing")
-		defer p.done()
-		var first int64
-		for {
-			rows, n, err := src.Next(ctx)
-			if err == io.EOF {
-				break
-			}
-			var part *tasks.Part
-			if err == nil {
-				part, err = r.part(ctx, rows, first, n, results, drawn)
-			}
-			if part != nil || err != nil {
-				if !yield(part, err) {
-					return
-				}
-			}
-			first += int64(n)
-			p.set(min(first, r.report.Answers), r.report.Answers)
-		}
-		if first != r.report.Answers {
-			yield(nil, fmt.Errorf("%s has %d answers for the %d queries of %s", r.in.answers.name, r.report.Answers, first, src.in.name))
-		}
+// drawn are the queries to compare, with what each asks for.
+func (r *recall) drawn(src *queryChunks) *drawnQueries {
+	d := &drawnQueries{app: r.app, source: src, doing: "comparing", answers: r.in.answers, atoms: r.in.atoms, total: r.report.Answers, sample: r.flags.sample, goals: r.goals}
+	if r.flags.excludeSelf {
+		d.selves = r.engine.atoms.Rows
 	}
+	return d
 }
 
-// part returns those drawn of n queries, numbered from first, with their best atoms and the answers
-// to them; nil if none is.
-func (r *recall) part(ctx context.Context, rows queryRows, first int64, n int, results *othersAnswers, drawn func(int64) bool) (*tasks.Part, error) {
-	if r.flags.excludeSelf {
-		if err := checkSelves(rows.values, first, r.engine.atoms.Collection, r.in.queries, r.in.atoms); err != nil {
-			return nil, err
-		}
-	}
-	there := min(n, int(max(0, r.report.Answers-first))) // how many too few there are is reported at the end
-	var goals []batch.QueryGoal
-	if r.goals != nil {
-		var err error
-		if goals, err = r.goals.read(first, there); err != nil {
-			return nil, err
-		}
-	}
-	req := batch.Request{Queries: rows.values[:0], Stored: true, K: r.flags.k, Method: r.method, Delta: r.config.Delta, ExcludeSelf: r.flags.excludeSelf, Part: true}
+// part returns the queries drawn of a chunk, with their best atoms and the answers to them; nil if none
+// is.
+func (r *recall) part(ctx context.Context, of *drawnChunk, results *othersAnswers) (*tasks.Part, error) {
+	req := batch.Request{Stored: true, K: r.flags.k, Method: r.method, Delta: r.config.Delta, ExcludeSelf: r.flags.excludeSelf, Part: true}
 	if r.goals != nil {
 		req.K = r.goals.k
 	}
 	part := &tasks.Part{Request: &req}
-	dim := r.engine.atoms.Dim
-	for j := range there {
+	for j := range of.n {
 		res, err := results.read()
 		if err != nil {
 			return nil, err
 		}
-		if !drawn(first + int64(j)) {
+		if !of.drawn(j) {
 			continue
 		}
 		part.Stated = append(part.Stated, res)
-		req.Queries = append(req.Queries, rows.values[j*dim:(j+1)*dim]...) // those drawn move to the front
-		if rows.changes != nil {
-			req.Changes = append(req.Changes, rows.changes[j])
-		}
-		if goals != nil {
-			req.Goals = append(req.Goals, goals[j])
-		}
-		if r.flags.excludeSelf {
-			req.Selves = append(req.Selves, res.Query)
-		}
+		of.add(&req, j)
 	}
 	if len(part.Stated) == 0 {
 		return nil, nil

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"os"
 
 	"thresher/dataset"
@@ -20,6 +23,21 @@ func (in input) savedIDs(n int) (names []string, column string, err error) {
 func (in input) hasSavedIDs(column string) bool {
 	_, err := os.Stat(in.path + dataset.SavedIDsSuffix)
 	return err == nil && column == dataset.SavedIDsArray
+}
+
+// hashSavedIDs returns the SHA-256, in hexadecimal, of the file of ids beside a prepared collection, which answers
+// name; "" if there is none.
+func (in input) hashSavedIDs(ctx context.Context) (string, error) {
+	if !in.isCollection() {
+		return "", nil
+	}
+	beside := in
+	beside.path, beside.name = in.path+dataset.SavedIDsSuffix, in.name+dataset.SavedIDsSuffix
+	hash, err := beside.hash(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return hash, err
 }
 
 // checkIDs refuses ids that cannot name the rows of a file in answers.

@@ -74,3 +74,37 @@ func TestSavedIDs(t *testing.T) {
 	thresher(t, search...).wantError(t, "s.thresher.ids.npz", "row 4", `"13"`, "row 0 has already")
 	thresher(t, append([]string{"verify", "--answers", answers}, pair...)...).wantError(t, "row 0 has already")
 }
+
+// TestResumeWithOtherSavedIDs: answers name atoms by the ids beside a prepared collection, so a run is not resumed
+// with other ones.
+func TestResumeWithOtherSavedIDs(t *testing.T) {
+	dir := t.TempDir()
+	vectors := vectorFile(t, dir, "v.npy", 1, 6, 3)
+	prepared := filepath.Join(dir, "s.thresher")
+	thresher(t, "build", "--metric", "l2", "--atoms", vectors, "--out", prepared).wantCode(t, exitOK)
+	content := readFile(t, prepared)
+	sum := sha256.Sum256(content[:min(len(content), 1<<14)])
+	save := func(ids ...int64) string {
+		return npzFile(t, dir, "s.thresher.ids.npz", map[string][]byte{"ids": npyInts(ids...), "collection": npyText(hex.EncodeToString(sum[:]))})
+	}
+	for verb, args := range map[string][]string{
+		"search": {"--queries", vectors, "-k2"},
+		"graph":  {"-k2"},
+		"pairs":  {"--min-score", "9"},
+	} {
+		out := filepath.Join(dir, verb+".jsonl")
+		args = append([]string{verb, "--atoms", prepared, "--out", out, "--resume"}, args...)
+		beside := save(20, 21, 22, 23, 24, 25)
+		thresher(t, args...).wantCode(t, exitOK)
+		if named := string(readFile(t, out)); !strings.Contains(named, `"20"`) {
+			t.Fatalf("%s names no atom: %s", verb, named)
+		}
+		thresher(t, args...).wantCode(t, exitOK) // with the same ids all is done
+		save(30, 31, 32, 33, 34, 35)
+		thresher(t, args...).wantError(t, out+".progress", "other vectors or settings")
+		if err := os.Remove(beside); err != nil {
+			t.Fatal(err)
+		}
+		thresher(t, args...).wantError(t, out+".progress", "other vectors or settings")
+	}
+}

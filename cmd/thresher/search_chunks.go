@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"thresher/batch"
-	"thresher/collection"
 	"thresher/dataset"
 	"thresher/jobs"
 	"thresher/tasks"
@@ -161,7 +159,7 @@ func (s *search) chunk(ctx context.Context, rows queryRows, first int64, totals 
 		return nil, nil, err
 	}
 	if s.flags.excludeSelf {
-		if err := checkSelves(rows.values, first, s.atoms.Collection, s.in.queries, s.in.atoms); err != nil {
+		if err := checkSelves(rows.values, first, s.atoms.Rows, s.atoms.Dim, s.in.queries, s.in.atoms); err != nil {
 			return nil, nil, &refusedError{err}
 		}
 	}
@@ -202,22 +200,6 @@ func (s *search) searchUntil(ctx context.Context, req batch.Request) (*batch.Res
 	return s.engine.Search(ctx, req)
 }
 
-// checkSelves checks the precondition of --exclude-self for rows of queries, numbered from first:
-// query j equals atom j.
-func checkSelves(rows []float32, first int64, c *collection.Collection, queries, atoms input) error {
-	j := first
-	for row := range slices.Chunk(rows, c.Dim) {
-		if j >= int64(c.N) {
-			return fmt.Errorf("--exclude-self: %s has more queries than the %d atoms of %s", queries.name, c.N, atoms.name)
-		}
-		if !slices.Equal(row, c.Row(int(j))) {
-			return fmt.Errorf("--exclude-self: query %d of %s is not atom %d of %s", j, queries.name, j, atoms.name)
-		}
-		j++
-	}
-	return nil
-}
-
 // located adds the file and its row to an error of the engine.
 func (s *search) located(err error, first int64) error {
 	var e *batch.RequestError
@@ -239,6 +221,10 @@ func (e *refusedError) Unwrap() error { return e.err }
 // fingerprint is a hash of everything that determines the answers.
 func (s *search) fingerprint(ctx context.Context) (string, error) {
 	atoms, err := s.in.atoms.hash(ctx)
+	if err != nil {
+		return "", err
+	}
+	savedIDs, err := s.in.atoms.hashSavedIDs(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -288,12 +274,13 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 		Integers                   string   `json:",omitempty"`
 		ByID                       bool     `json:",omitempty"`
 		Header, Zeros              string   `json:",omitempty"`
+		SavedIDs                   string   `json:",omitempty"`
 	}{
 		1, atoms, queries, s.flags.atomsColumn, s.flags.queriesColumn, s.flags.ids,
 		string(s.request.Method), s.atoms.Metric.String(), o.Basis.String(),
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
 		verb, candidates, exclude, s.flags.kColumn, s.flags.floorColumn,
-		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros,
+		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs,
 	})
 	if err != nil {
 		return "", err

@@ -134,7 +134,7 @@ func (o *answerFiles) nameAtoms(a *atoms, in input, column string) error {
 	o.ids = make([]int64, len(a.names))
 	for row, name := range a.names {
 		id, err := strconv.ParseInt(name, 10, 64)
-		if err != nil || id < 0 || id > math.MaxInt32 {
+		if err != nil || id < 0 || id > math.MaxInt32 || strconv.FormatInt(id, 10) != name {
 			return fmt.Errorf("--out %s: %s holds integers below 2^31, and the id of row %d of %s in column %s is %.60q; write .npz, .parquet or .jsonl, or row numbers, without --ids", o.out, o.format, row, in.name, column, name)
 		}
 		o.ids[row] = id

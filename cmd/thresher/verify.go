@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"math/rand/v2"
 
 	"github.com/spf13/cobra"
 
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/config"
 	"thresher/dataset"
 	"thresher/tasks"
 	"thresher/verify"
@@ -92,7 +89,7 @@ lack the same atom once.`,
 	fs.StringVar(&f.require, "require", "", "least guarantee of certificates: exact (none of the k best missing), certain (within epsilon) or probabilistic")
 	fs.IntVarP(&f.k, "k", "k", 0, "k of the search; 0 = the length of the longest answer")
 	f.scoreLimits.add(fs, "the answers are all atoms that score at least this (distances: at most)")
-	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j and must not be among its answers")
+	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j, which is checked, and must not be among its answers")
 	fs.BoolVar(&f.ignoreScores, "ignore-scores", false, "check only which atoms were returned, not their scores")
 	fs.BoolVar(&f.strictDelta, "strict-delta", false, "exit code 1 for any wrong answer, though delta allows some")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
@@ -132,7 +129,8 @@ type verification struct {
 	*app
 	flags   *verifyFlags
 	oracle  *verify.Oracle
-	dim, n  int // of the atoms
+	rows    []float32 // of the atoms, as they are searched
+	dim, n  int       // of the atoms
 	metric  collection.Metric
 	origin  []float64     // that the atoms are relative to
 	rounded float64       // the largest change of a coordinate of atoms and queries that float32 does not hold
@@ -146,6 +144,7 @@ type verification struct {
 	// certified counts the answers with certificates.
 	certified int64
 	in        input // the answers
+	inAtoms   input
 	answers   *answerReader
 	atoms     atomIDs
 	terms     verify.Terms // of all answers
@@ -177,7 +176,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	}
 	defer queries.Close()
 
-	v := &verification{app: a, flags: f}
+	v := &verification{app: a, flags: f, inAtoms: atoms}
 	v.report.QueryColumns = dataset.LayoutOf(queries).String()
 	if v.in, err = a.openInput(ctx, "answers", f.answers); err != nil {
 		return err
@@ -282,7 +281,7 @@ func (v *verification) loadOracle(ctx context.Context, in input, dim int, querie
 		return nil, errors.Join(fmt.Errorf("%s: %w", in.name, err), free())
 	}
 	v.given, v.rounded = !in.isCollection(), v.change
-	v.dim, v.n, v.metric = dim, len(rows)/dim, metric
+	v.rows, v.dim, v.n, v.metric = rows, dim, len(rows)/dim, metric
 	return free, nil
 }
 
@@ -336,7 +335,7 @@ func (v *verification) check(ctx context.Context, src *queryChunks) error {
 	v.answers = r
 	v.report.bare, v.report.flag = v.certified == 0, v.flags.guarantee != ""
 	v.setTerms()
-	found, err := tasks.Verify(ctx, v.oracle, v.claims(ctx, src), nil)
+	found, err := tasks.Verify(ctx, v.oracle, eachDrawn(ctx, v.drawn(src), v.claims), nil)
 	if err != nil {
 		return err
 	}
@@ -345,127 +344,6 @@ func (v *verification) check(ctx context.Context, src *queryChunks) error {
 	found.AsGiven = v.given && v.rounded > 0
 	v.report.VerifySummary = found
 	return nil
-}
-
-// setTerms sets what the answers are held to: certificates to what flags allow; the scores of answers without
-// them may be on another scale.
-func (v *verification) setTerms() {
-	if v.certified == 0 {
-		v.terms.Others = &verify.Others{}
-	}
-	v.terms.Require = batch.Guarantee(v.flags.require)
-	if v.certified == 0 && v.flags.guarantee != "" { // the flags say what is granted
-		return
-	}
-	if v.config.Origin("epsilon").Kind == config.FromFlag {
-		v.terms.Epsilon = &v.config.Epsilon
-	}
-	if v.config.Origin("delta").Kind == config.FromFlag {
-		v.terms.Delta = &v.config.Delta
-	}
-}
-
-// claims streams the queries drawn, with the answers to them.
-func (v *verification) claims(ctx context.Context, src *queryChunks) iter.Seq2[*tasks.Claims, error] {
-	return func(yield func(*tasks.Claims, error) bool) {
-		drawn := drawSample(v.report.Queries, v.flags.sample, v.config.Seed)
-		p := v.newProgress("verifying")
-		defer p.done()
-		var first int64
-		for {
-			rows, n, err := src.Next(ctx)
-			if err == io.EOF {
-				break
-			}
-			if first += int64(n); err == nil && first > v.report.Queries { // counted below
-				continue
-			}
-			var claims *tasks.Claims
-			if err == nil {
-				claims, err = v.chunk(rows, first-int64(n), n, drawn)
-			}
-			if err != nil || len(claims.Answers) > 0 {
-				if !yield(claims, err) {
-					return
-				}
-			}
-			p.set(first, v.report.Queries)
-		}
-		if first != v.report.Queries {
-			yield(nil, fmt.Errorf("%s has %d answers for the %d queries of %s", v.in.name, v.report.Queries, first, src.in.name))
-		}
-	}
-}
-
-// chunk returns those drawn of n queries, numbered from first, with the answers to them.
-func (v *verification) chunk(rows queryRows, first int64, n int, drawn func(int64) bool) (*tasks.Claims, error) {
-	var goals []batch.QueryGoal
-	if v.goals != nil {
-		var err error
-		if goals, err = v.goals.read(first, n); err != nil {
-			return nil, err
-		}
-	}
-	req := v.request
-	req.Queries, req.Stored = rows.values[:0], true
-	var wide []float64
-	c := &tasks.Claims{Request: &req, Terms: &v.terms}
-	for j := range n {
-		a, err := v.answers.nextAnswer()
-		if err == io.EOF {
-			return nil, fmt.Errorf("%s had %d answers and has fewer now", v.in.name, v.report.Queries)
-		}
-		if err != nil {
-			return nil, err
-		}
-		query := first + int64(j)
-		if !drawn(query) {
-			continue
-		}
-		change := 0.
-		if rows.changes != nil {
-			change = rows.changes[j]
-			v.rounded = max(v.rounded, change)
-		}
-		if !v.answers.certified { // whoever made the answer may have rounded as the search does
-			a.Certificate.VectorsChange, a.Certificate.QueryChange = v.change, change
-		}
-		c.Numbers, c.Answers = append(c.Numbers, query), append(c.Answers, a)
-		if at := j * v.dim; rows.rests != nil {
-			for i, x := range rows.values[at : at+v.dim] {
-				wide = append(wide, float64(x)+float64(rows.rests[at+i]))
-			}
-		} else {
-			req.Queries = append(req.Queries, rows.values[at:at+v.dim]...) // those drawn move to the front
-		}
-		if goals != nil {
-			req.Goals = append(req.Goals, goals[j])
-		}
-		if req.ExcludeSelf {
-			req.Selves = append(req.Selves, query)
-		}
-	}
-	if wide != nil {
-		req.Queries, req.Queries64 = nil, wide
-	}
-	return c, nil
-}
-
-// drawSample selects count of total numbers, each set of that size with the same probability.
-// The result reports for ascending numbers whether they are selected. It needs no memory:
-// selection sampling (Knuth, TAOCP 3.4.2, algorithm S).
-func drawSample(total, count int64, seed uint64) func(int64) bool {
-	if count == 0 || count >= total {
-		return func(int64) bool { return true }
-	}
-	r := rand.New(rand.NewPCG(seed, 0x73616d706c65))
-	return func(j int64) bool {
-		if r.Int64N(total-j) >= count {
-			return false
-		}
-		count--
-		return true
-	}
 }
 
 func (v *verification) print() error {

@@ -474,3 +474,35 @@ func TestVerifyExcludesSelf(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyRefusesOtherQueries: with --exclude-self query j is atom j, as search has it, and the
+// first query that is not is named. Otherwise answers that lack an atom, which they were not
+// allowed, would be right.
+func TestVerifyRefusesOtherQueries(t *testing.T) {
+	dir := t.TempDir()
+	rows, _, _ := farVectors(1000, 60, 1, 12, 1)
+	shifted := slices.Clone(rows)
+	shifted[41*12+3]++
+	atoms, others := writeFile(t, dir, "a.npy", npyOf64(rows, 12)), writeFile(t, dir, "o.npy", npyOf64(shifted, 12))
+	more := writeFile(t, dir, "m.npy", npyOf64(slices.Concat(rows, rows[:12]), 12))
+	for _, metric := range []string{"ip", "cosine", "l2"} {
+		prepared := filepath.Join(dir, metric+".thresher")
+		thresher(t, "build", "--atoms", atoms, "--metric", metric, "--out", prepared).wantCode(t, exitOK)
+		for _, from := range []string{atoms, prepared} {
+			answers := func(queries, name string, flags ...string) string {
+				out := filepath.Join(dir, name)
+				args := append([]string{"search", "--atoms", from, "--metric", metric, "--queries", queries, "-k3", "--out", out, "--force"}, flags...)
+				thresher(t, args...).wantCode(t, exitOK)
+				return out
+			}
+			own, theirs, longer := answers(atoms, "r.jsonl", "--exclude-self"), answers(others, "o.jsonl"), answers(more, "m.jsonl")
+			verify := []string{"verify", "--atoms", from, "--metric", metric, "--exclude-self", "--chunk", "7"}
+			thresher(t, append(verify, "--queries", atoms, "--answers", own)...).wantCode(t, exitOK)
+			for _, flags := range [][]string{nil, {"--sample", "1"}} {
+				verify := append(verify, flags...)
+				thresher(t, append(verify, "--queries", others, "--answers", theirs, "--ignore-scores")...).wantError(t, "--exclude-self", "query 41 of", "o.npy is not atom 41 of", from)
+				thresher(t, append(verify, "--queries", more, "--answers", longer)...).wantError(t, "--exclude-self", "m.npy has more queries than the 60 atoms of", from)
+			}
+		}
+	}
+}

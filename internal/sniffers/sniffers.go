@@ -175,6 +175,14 @@ func tables() []Case {
 func formats() []Case {
 	return decide("which format a file has",
 		Case{Name: "npy under another name", File: "a.csv", Data: file("row.npy")}.refused("", "csv", "npy"),
+		csv("UTF-16", "\xff\xfex\x00,\x00y\x00\n\x001\x00,\x002\x00\n\x00").refused("", "is UTF-16; convert it to UTF-8"),
+		csv("UTF-16, big end first", "\xfe\xff\x00x\x00,\x00y\x00\n\x001\x00,\x002\x00\n").refused("", "is UTF-16; convert it to UTF-8"),
+		csv("UTF-16 without a mark", "\x00x\x00,\x00y\x00\n\x001\x00,\x002\x00\n").refused("", "is UTF-16; convert it to UTF-8"),
+		csv("lines that end with CR", "x,y\r1,2\r3,4\r").refused("", "carriage return alone", "LF"),
+		csv("lines that end with CR LF", "x,y\r\n1,2\r\n3,4\r\n").reads(Choice{}, 2, 2, 1, 2),
+		Case{Name: "JSON lines in UTF-16", File: "a.jsonl", Data: []byte("[\x001\x00]\x00\n\x00")}.refused("", "is UTF-16; convert it to UTF-8"),
+		Case{Name: "JSON lines that end with CR", File: "a.jsonl", Data: []byte("[1,2]\r[3,4]\r")}.refused("", "carriage return alone", "LF"),
+		Case{Name: "JSON with CR in a line", File: "a.jsonl", Data: []byte("{\"v\":[1,\r2]}\n{\"v\":[3,4]}\n")}.reads(Choice{}, 2, 2, 1, 2),
 		Case{Name: "Arrow under another name", File: "a.parquet", Data: file("two.arrow")}.refused("", "parquet", "arrow"),
 	)
 }

@@ -70,6 +70,16 @@ def test_pairs(vectors, metric):
     assert first is found.a and second is found.b and values is found.scores
 
 
+@pytest.mark.parametrize(
+    ("metric", "score", "says"),
+    [("cosine", 1.5, "1.5: cosines are at most 1"), ("l2", -1.5, "-1.5: squared distances are at least 0")],
+)
+def test_pairs_out_of_reach(vectors, queries, metric, score, says):
+    for others in (None, queries):
+        with pytest.raises(ValueError, match=f"^min_score: {says}$"):
+            thresher.pairs(vectors, score, others, metric=metric)
+
+
 def test_components(vectors):
     found = thresher.pairs(vectors, 0.9, metric="cosine")
     count, labels = sparse.csgraph.connected_components(found.matrix(), directed=False)

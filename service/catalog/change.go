@@ -38,7 +38,7 @@ func (c *Catalog) Create(ctx context.Context, name string, src Source, o CreateO
 	if err := c.refuseEarly(ctx, name, key, may); err != nil {
 		return Info{}, err
 	}
-	s, err := c.stage(ctx, ch.Base, &src, nil)
+	s, err := c.stage(ctx, ch.Base, &src, nil, o.IDs == RowNumbers)
 	defer s.discard()
 	if err != nil {
 		return Info{}, err
@@ -189,6 +189,14 @@ func (c *Catalog) coordinates(name string) []string {
 	return nil
 }
 
+// numbersRows reports whether the ids of a collection that no change waits for are row numbers.
+func (c *Catalog) numbersRows(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[name]
+	return e != nil && e.Next == nil && e.Ready != nil && e.Ready.IDs == RowNumbers
+}
+
 // Append makes a version with src's rows after the existing ones. Rows without ids get the
 // integers after the greatest that was ever used; a collection with string ids needs ids. See
 // Create.
@@ -198,7 +206,7 @@ func (c *Catalog) Append(ctx context.Context, name string, src Source, key strin
 		return Info{}, err
 	}
 	base := newBase(name)
-	s, err := c.stage(ctx, base, &src, c.coordinates(name))
+	s, err := c.stage(ctx, base, &src, c.coordinates(name), c.numbersRows(name))
 	defer s.discard()
 	if err != nil {
 		return Info{}, err
@@ -266,8 +274,8 @@ func (ch *change) extend(name string, s *staged, src *Source) error {
 	}
 	ch.Warnings, ch.VectorColumns = s.dropped(named), s.layout.String()
 	switch {
-	case s.layout.Wide && !slices.Equal(s.origin.Like, ch.Coordinates):
-		return problem.New(problem.Conflict, "collection %s was replaced while the rows arrived", name).In("rows")
+	case s.layout.Wide && !slices.Equal(s.origin.Like, ch.Coordinates), s.origin.IgnoreIDs && ch.IDs != RowNumbers:
+		return problem.New(problem.Conflict, "collection %s was changed while the rows arrived", name).In("rows")
 	case s.origin.Prepared:
 		return problem.New(problem.InvalidValue, "%s: a prepared collection cannot be appended", s.origin.Called).In("source")
 	case s.dim != ch.Dim:

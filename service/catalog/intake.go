@@ -73,10 +73,10 @@ func (c *Catalog) dropFile(name string) {
 }
 
 // stage makes src durable under names that begin with base, and measures it. like are the names of
-// the coordinates of the rows that it is added to. The caller
-// discards or keeps the returned value, also if there is an error.
-func (c *Catalog) stage(ctx context.Context, base string, src *Source, like []string) (*staged, error) {
-	s := &staged{c: c, origin: &origin{Column: src.Column, IDColumn: src.IDColumn, Header: src.Header, Like: like}}
+// the coordinates of the rows that it is added to; ignoreIDs says that a column called id is not
+// read. The caller discards or keeps the returned value, also if there is an error.
+func (c *Catalog) stage(ctx context.Context, base string, src *Source, like []string, ignoreIDs bool) (*staged, error) {
+	s := &staged{c: c, origin: &origin{Column: src.Column, IDColumn: src.IDColumn, Header: src.Header, Like: like, IgnoreIDs: ignoreIDs}}
 	given := 0
 	for _, set := range []bool{src.Body != nil, src.Path != "", src.File != "", src.Rows != nil, src.Rows64 != nil} {
 		if set {
@@ -143,10 +143,15 @@ func (s *staged) locatePath(src *Source) error {
 	if s.origin.Prepared && (src.Column != "" || src.IDColumn != "" || src.Header != "") {
 		return problem.New(problem.InvalidValue, "%s: a prepared collection has no columns to choose from", src.Path).In("source")
 	}
-	if _, err := os.Lstat(real + dataset.SavedIDsSuffix); s.origin.Prepared && err == nil {
-		return problem.New(problem.InvalidValue, "%s: its ids are in %s, which is not read here: name the file of vectors with a column of ids; a copy of the collection without that file has row numbers",
-			src.Path, filepath.Base(real)+dataset.SavedIDsSuffix).In("source")
+	if _, err := os.Lstat(real + dataset.SavedIDsSuffix); err != nil || !s.origin.Prepared {
+		return nil
 	}
+	beside := filepath.Base(real) + dataset.SavedIDsSuffix
+	if !s.origin.IgnoreIDs {
+		return problem.New(problem.InvalidValue, "%s: its ids are in %s, which is not read here: name the file of vectors with a column of ids; with id_kind row the collection has row numbers",
+			src.Path, beside).In("source")
+	}
+	s.layout.Dropped = []string{beside}
 	return nil
 }
 
@@ -259,7 +264,7 @@ func (s *staged) measure() error {
 			return describe(err, o, "")
 		}
 		s.rows, s.dim, s.metric, s.basis = int64(info.N), info.Dim, info.Metric, info.Basis
-		s.layout = dataset.Layout{Vector: info.Coordinates, Wide: info.Coordinates != nil}
+		s.layout.Vector, s.layout.Wide = info.Coordinates, info.Coordinates != nil
 	} else {
 		path := o.Path
 		if o.File != "" {

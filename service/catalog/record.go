@@ -77,12 +77,14 @@ type origin struct {
 	// Like are the names of the coordinates of the rows that there are before these.
 	Like    []string `json:"like,omitempty"`
 	FindIDs bool     `json:"find_ids,omitempty"` // a column called id holds no coordinates, whether its ids are used or not
-	Keys    string   `json:"keys,omitempty"`     // file of ids, for rows without an id column
+	// IgnoreIDs says that such a column is not read.
+	IgnoreIDs bool   `json:"ignore_ids,omitempty"`
+	Keys      string `json:"keys,omitempty"` // file of ids, for rows without an id column
 }
 
 // options returns how the rows are read.
 func (c *Catalog) options(o *origin) *dataset.Options {
-	return &dataset.Options{Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs, Header: o.Header, Like: o.Like, DenseLimit: c.o.DenseLimit,
+	return &dataset.Options{Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs, IgnoreIDs: o.IgnoreIDs, Header: o.Header, Like: o.Like, DenseLimit: c.o.DenseLimit,
 		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit", IDs: "ids"}}
 }
 

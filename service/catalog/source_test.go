@@ -124,7 +124,8 @@ func TestSources(t *testing.T) {
 	f.t = t
 }
 
-// TestSavedIDsBeside: a prepared collection with ids in a file beside it, which is not read, is refused.
+// TestSavedIDsBeside: a prepared collection with ids in a file beside it, which is not read, is refused, unless
+// row numbers are wanted.
 func TestSavedIDsBeside(t *testing.T) {
 	root := t.TempDir()
 	f := newFolder(t, Options{Roots: []string{root}})
@@ -138,6 +139,10 @@ func TestSavedIDsBeside(t *testing.T) {
 		if _, err := call(f.c); err == nil || !strings.Contains(err.Error(), "c.thresher: its ids are in c.thresher.ids.npz") {
 			t.Errorf("%v", err)
 		}
+	}
+	i, err := create("c", Source{Path: "c.thresher"}, CreateOptions{IDs: RowNumbers})(f.c)
+	if err != nil || i.IDs != RowNumbers || len(i.Warnings) != 1 || i.Warnings[0] != "not kept of c.thresher: c.thresher.ids.npz" {
+		t.Errorf("%+v, %v", i, err)
 	}
 }
 

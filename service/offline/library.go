@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/service/catalog"
 	"thresher/service/files"
 	"thresher/service/problem"
@@ -33,6 +34,7 @@ type shelf interface {
 	len() int
 	// coordinates are the names of the coordinates, nil if they have none.
 	coordinates() []string
+	metric() collection.Metric
 	// origin is what queries are taken relative to; nil is zero.
 	origin() []float64
 	search(ctx context.Context, req batch.Request) (*batch.Response, error)
@@ -123,6 +125,8 @@ func (u inUse) len() int { return u.v.Len() }
 
 func (u inUse) coordinates() []string { return u.v.Coordinates() }
 func (u inUse) origin() []float64     { return u.v.Collection().Origin }
+
+func (u inUse) metric() collection.Metric { return u.v.Collection().Metric }
 
 func (u inUse) release() { u.v.Release() }
 

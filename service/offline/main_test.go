@@ -182,6 +182,8 @@ func (s *atlasShelf) search(ctx context.Context, req batch.Request) (*batch.Resp
 	return s.engine.Search(ctx, req)
 }
 
+func (s *atlasShelf) metric() collection.Metric { return collection.InnerProduct }
+
 func (s *atlasShelf) origin() []float64 { return nil }
 
 func (s *atlasShelf) rows(l *wire.IDList, field string) ([]int64, error) {

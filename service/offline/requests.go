@@ -205,7 +205,7 @@ func (r *request) decode(body []byte, limits wire.Limits) (err error) {
 	if r.deny, err = r.shelf.rows(r.search.Deny, "deny"); err != nil {
 		return err
 	}
-	if r.goals, err = r.search.QueryGoals(r.shelf.rows); err != nil {
+	if r.goals, err = r.search.QueryGoals(r.shelf.metric(), r.shelf.rows); err != nil {
 		return err
 	}
 	r.search.Allow, r.search.Deny = nil, nil // replaced by their rows

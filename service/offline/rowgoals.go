@@ -165,6 +165,9 @@ func (g *rowGoals) goal(numbers []float64) (q batch.QueryGoal, err error) {
 	if wrong != nil {
 		return q, g.wrongK("%v", wrong.Err)
 	}
+	if err := g.checkLimits(&q); err != nil {
+		return q, err
+	}
 	if q.MinScore == nil {
 		q.MinScore = g.options.search.MinScore
 	}
@@ -183,6 +186,20 @@ func (g *rowGoals) goal(numbers []float64) (q batch.QueryGoal, err error) {
 	}
 	g.mostK = max(g.mostK, q.K)
 	return q, nil
+}
+
+// checkLimits refuses limits of a row that no score is within, its own or those of all rows.
+func (g *rowGoals) checkLimits(q *batch.QueryGoal) error {
+	if q.MinScore == nil && q.MaxScore == nil {
+		return nil
+	}
+	all := g.options.search.Request()
+	all.K = max(all.K, 1) // there is always one
+	wrong := tasks.CheckGoal(q, &all, g.options.shelf.metric())
+	if wrong == nil {
+		return nil
+	}
+	return problem.New(problem.InvalidValue, "%s: row %d (0-based), column %q: %v", g.input.name, g.next, columnsOf(g.rec.Batch.Goals).Of(wrong.Field), wrong.Err).In("goals." + wrong.Field + "_column")
 }
 
 func (g *rowGoals) wrongK(format string, args ...any) error {

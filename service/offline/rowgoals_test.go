@@ -180,6 +180,7 @@ func TestBadRowGoals(t *testing.T) {
 		{"no such column", g.rows, "goals", `q.jsonl`, BatchGoals{KColumn: "kk"}, "", ""},
 		{"k 0", fmt.Sprintf(row, "2") + fmt.Sprintf(row, "0"), "goals.k_column", `q.jsonl: row 1 (0-based), column "k": k is 0; an integer from 1 to 2147483647`, BatchGoals{KColumn: "k"}, "", ""},
 		{"k 1.5", fmt.Sprintf(row, "1.5"), "goals.k_column", "k is 1.5", BatchGoals{KColumn: "k"}, "", ""},
+		{"limits apart", fmt.Sprintf(row, "2") + fmt.Sprintf(row, "0.5"), "goals.max_score_column", `q.jsonl: row 1 (0-based), column "k": 0.5, but min_score is 1: no score is within both`, BatchGoals{MinScoreColumn: "floor", MaxScoreColumn: "k"}, "", ""},
 		{"k beyond the atoms", fmt.Sprintf(row, "201"), "goals.k_column", "k is 201 and the collection has 200 atoms; cut_k reduces k to that", BatchGoals{KColumn: "k"}, "", ""},
 		{"k text", fmt.Sprintf(row, `"1"`), "goals", "q.jsonl", BatchGoals{KColumn: "k"}, "", ""},
 		{"few lists", g.rows, "goals.exclude_file_id", "lists.jsonl has 2 lists, and there are more queries", BatchGoals{}, "[]\n[]\n", ""},

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/dataset/jsonscan"
 	"thresher/service/problem"
+	"thresher/tasks"
 )
 
 const fieldGoals = "goals"
@@ -267,26 +270,68 @@ func (s *Search) Listed() int {
 	return n
 }
 
-// QueryGoals returns the goals for an engine, nil if the search has none. rows returns the row
-// numbers of the ids of a list, nil for a nil list; its error is a *problem.Problem that
-// names the field and the index of the id.
-func (s *Search) QueryGoals(rows func(l *IDList, field string) ([]int64, error)) ([]batch.QueryGoal, error) {
+// QueryGoals returns the goals for an engine over vectors of a metric, checked by tasks; nil if the
+// search has none. rows returns the row numbers of the ids of a list, nil for a nil list; its error is
+// a *problem.Problem that names the field and the index of the id.
+func (s *Search) QueryGoals(m collection.Metric, rows func(l *IDList, field string) ([]int64, error)) ([]batch.QueryGoal, error) {
 	if s.Goals == nil {
 		return nil, nil
 	}
-	goals := make([]batch.QueryGoal, s.M)
-	for j := range goals {
-		g, to := &s.Goals[j], &goals[j]
-		to.K, to.MinScore, to.MaxScore = g.K, g.MinScore, g.MaxScore
-		var err error
-		if to.Exclude, err = rows(g.Exclude, "exclude"); err != nil {
-			return nil, inGoal(err, j)
-		}
-		if to.Candidates, err = rows(g.Candidates, "candidates"); err != nil {
-			return nil, inGoal(err, j)
+	goals, err := s.goalColumns(rows)
+	if err != nil {
+		return nil, err
+	}
+	all := s.Request()
+	if err := goals.Check(&all, m); err != nil {
+		return nil, s.InGoal(err)
+	}
+	return goals.Queries(0, s.M), nil
+}
+
+// goalColumns returns the goals as columns, with row numbers for ids.
+func (s *Search) goalColumns(rows func(l *IDList, field string) ([]int64, error)) (*tasks.Goals, error) {
+	g := &tasks.Goals{K: make([]int64, s.M)}
+	for j := range s.Goals {
+		from := &s.Goals[j]
+		g.K[j] = int64(from.K)
+		setLimit(&g.MinScore, from.MinScore, j, s.M)
+		setLimit(&g.MaxScore, from.MaxScore, j, s.M)
+		for _, l := range []struct {
+			name string
+			from *IDList
+			to   **tasks.Lists
+		}{{"exclude", from.Exclude, &g.Exclude}, {"candidates", from.Candidates, &g.Candidates}} {
+			list, err := rows(l.from, l.name)
+			if err != nil {
+				return nil, inGoal(err, j)
+			}
+			addList(l.to, list, j, s.M)
 		}
 	}
-	return goals, nil
+	return g, nil
+}
+
+// setLimit sets entry j of a column of m limits, which is made for the first that is not nil.
+func setLimit(column *[]float64, limit *float64, j, m int) {
+	if limit == nil {
+		return
+	}
+	if *column == nil {
+		*column = slices.Repeat([]float64{math.NaN()}, m)
+	}
+	(*column)[j] = *limit
+}
+
+// addList adds the list of query j to those of m queries, which are made for the first that is not empty;
+// lists come in the order of the queries.
+func addList(all **tasks.Lists, list []int64, j, m int) {
+	if *all == nil && len(list) > 0 {
+		*all = &tasks.Lists{Lims: make([]int64, m+1)}
+	}
+	if l := *all; l != nil {
+		l.Rows = append(l.Rows, list...)
+		l.Lims[j+1] = int64(len(l.Rows))
+	}
 }
 
 // InGoal names the member of the goal in an error of an engine that concerns one query's.

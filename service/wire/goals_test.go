@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/service/problem"
 )
 
@@ -135,21 +137,42 @@ func TestQueryGoals(t *testing.T) {
 		return s
 	}
 	s := decode(`,"k":7,"max_score":3,"goals":[{"k":2,"max_score":1,"exclude":[4,5]},{"candidates":[6]}]}`)
-	got, err := s.QueryGoals(rows)
+	got, err := s.QueryGoals(collection.InnerProduct, rows)
 	want := []batch.QueryGoal{{K: 2, MaxScore: at(1), Exclude: []int64{4, 5}}, {K: 7, Candidates: []int64{6}}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	if r := s.Request(); r.K != 0 || *r.MaxScore != 3 {
 		t.Errorf("k %d of the request where the goals have it, greatest score %v", r.K, r.MaxScore)
 	}
-	if got, err = decode(`}`).QueryGoals(rows); got != nil || err != nil {
+	if got, err = decode(`}`).QueryGoals(collection.InnerProduct, rows); got != nil || err != nil {
 		t.Error(got, err)
 	}
 	for _, field := range []string{"exclude", "candidates"} {
-		_, err = decode(fmt.Sprintf(`,"goals":[{},{%q:[1,10]}]}`, field)).QueryGoals(rows)
+		_, err = decode(fmt.Sprintf(`,"goals":[{},{%q:[1,10]}]}`, field)).QueryGoals(collection.InnerProduct, rows)
 		if p := problem.Of(err); p.Kind != problem.UnknownID || p.Field != "goals[1]."+field || p.Index != 1 || p.Detail != "goals[1]: no atom has the id 10" {
 			t.Errorf("%+v", p)
+		}
+	}
+	// Limits are checked as those of all doors are, by the metric.
+	for _, x := range []struct {
+		metric     collection.Metric
+		rest       string
+		field, say string
+	}{
+		{collection.InnerProduct, `,"goals":[{},{"min_score":2,"max_score":1.5}]}`, "goals[1].max_score", "goals[1]: max_score: 1.5, but min_score is 2: no score is within both"},
+		{collection.InnerProduct, `,"max_score":1.5,"goals":[{"min_score":2},{}]}`, "goals[0].min_score", "goals[0]: min_score: 2, but max_score is 1.5: no score is within both"},
+		{collection.InnerProduct, `,"min_score":2,"goals":[{},{"max_score":1.5}]}`, "goals[1].max_score", "goals[1]: max_score: 1.5, but min_score is 2: no score is within both"},
+		{collection.InnerProduct, `,"min_score":2,"max_score":1.5,"goals":[{},{}]}`, "goals[0].max_score", "goals[0]: max_score: 1.5, but min_score is 2: no score is within both"},
+		{collection.Euclidean, `,"goals":[{},{"min_score":1.5,"max_score":2}]}`, "goals[1].max_score", "goals[1]: max_score: 2, but min_score is 1.5: no score is within both"},
+		{collection.Euclidean, `,"goals":[{},{"min_score":2,"max_score":1.5}]}`, "", ""},
+	} {
+		_, err := decode(x.rest).QueryGoals(x.metric, rows)
+		if x.field == "" && err == nil {
+			continue
+		}
+		if p := problem.Of(err); p.Kind != problem.InvalidValue || p.Field != x.field || p.Detail != x.say {
+			t.Errorf("%s: %+v", x.rest, p)
 		}
 	}
 	if _, err := decode(`,"goals":[{"k":3},{"k":9}]}`).CheckK(8); problem.Of(err).Field != "goals[1].k" {

@@ -271,12 +271,13 @@ func list(values []string) []string {
 	return all
 }
 
-// idsOf returns an IDList of texts, which has numbers too if all are integers.
+// idsOf returns an IDList of texts, which has numbers too if all are integers in their only form:
+// 01 is the text, and not the number 1.
 func idsOf(names []string) *IDList {
 	l := &IDList{Names: names}
 	for _, name := range names {
 		id, err := strconv.ParseInt(name, 10, 64)
-		if err != nil {
+		if err != nil || strconv.FormatInt(id, 10) != name {
 			l.Ints = nil
 			break
 		}

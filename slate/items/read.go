@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"thresher/internal/plaintext"
 	"thresher/slate"
 )
 
@@ -89,7 +90,11 @@ type jsonItem struct {
 }
 
 func readJSONL(r io.Reader) ([]record, error) {
-	b, err := io.ReadAll(r)
+	text, err := plaintext.JSON(r)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(text)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +156,11 @@ func (r *record) wrong(err error) error {
 }
 
 func readCSV(r io.Reader) ([]record, error) {
-	rows := csv.NewReader(r)
+	text, err := plaintext.CSV(r)
+	if err != nil {
+		return nil, err
+	}
+	rows := csv.NewReader(text)
 	head, err := rows.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("is empty")

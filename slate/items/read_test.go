@@ -58,6 +58,10 @@ func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"a.txt", "x", ".csv, .jsonl"},
 		{"a.csv", "", "is empty"},
+		{"a.csv", "\xff\xfei\x00d\x00\n\x00a\x00\n\x00", "a.csv: is UTF-16; convert it to UTF-8"},
+		{"a.csv", "id,groups\ra,X\r", "a.csv: its lines end with a carriage return alone"},
+		{"a.jsonl", "{\x00\"\x00i\x00d\x00\"\x00", "a.jsonl: is UTF-16; convert it to UTF-8"},
+		{"a.jsonl", "{\"id\":\"a\"}\r{\"id\":\"b\"}\r", "a.jsonl: its lines end with a carriage return alone"},
 		{"a.csv", "id,groups\n", "has no items"},
 		{"a.csv", "id,groups,id\n", `column "id" is there twice`},
 		{"a.csv", "id,genre\n", `column "genre" is none of id, title`},

@@ -222,7 +222,8 @@ def pairs(
     vectors : array (n, d), or Index
         What is compared with itself, each pair once, or with others.
     min_score : float
-        The least score; for ``l2`` the greatest squared distance.
+        The least score; for ``l2`` the greatest squared distance. One that no pair can have, such as a
+        cosine above 1, is an error.
     others : array (o, d), optional
         What the vectors are compared with.
     metric, seed, device, progress, deadline

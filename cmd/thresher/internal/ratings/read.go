@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"thresher/internal/plaintext"
 )
 
 // Ratings are the ratings in one folder.
@@ -93,7 +95,10 @@ func eachLine(folder, name string, fields int, each func([]string) error) error 
 		return err
 	}
 	defer f.Close()
-	text := bufio.NewReader(f)
+	text, err := plaintext.CSV(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	if mark, err := text.Peek(3); err == nil && string(mark) == "\uFEFF" {
 		text.Discard(3) // skips the byte order mark
 	}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"thresher/tasks"
+)
+
+// checkSelves checks the precondition of --exclude-self for rows of queries, numbered from first:
+// query j equals atom j. rows are the atoms, of dim values each.
+func checkSelves(queries []float32, first int64, rows []float32, dim int, of, atoms input) error {
+	var e *tasks.SelfError
+	if err := tasks.CheckSelves(queries, rows, dim, first, first); !errors.As(err, &e) {
+		return err
+	}
+	if e.Atom >= int64(e.Atoms) {
+		return fmt.Errorf("--exclude-self: %s has more queries than the %d atoms of %s", of.name, e.Atoms, atoms.name)
+	}
+	return fmt.Errorf("--exclude-self: query %d of %s is not atom %d of %s", e.Query, of.name, e.Atom, atoms.name)
+}

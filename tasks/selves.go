@@ -1,0 +1,35 @@
+package tasks
+
+import (
+	"fmt"
+	"slices"
+)
+
+// SelfError says which query is not the atom that it is said to be.
+type SelfError struct {
+	Query, Atom int64 // the number of the query, and the row number of the atom
+	Atoms       int   // how many there are; Atom may be none of them
+}
+
+func (e *SelfError) Error() string {
+	if e.Atom >= int64(e.Atoms) {
+		return fmt.Sprintf("query %d stands for atom %d, and there are %d", e.Query, e.Atom, e.Atoms)
+	}
+	return fmt.Sprintf("query %d is not atom %d", e.Query, e.Atom)
+}
+
+// CheckSelves checks the precondition of a batch.Request with ExcludeSelf, whose answers would
+// otherwise lack an atom without a word, or be verified as if they lacked it rightly: query j of
+// queries is atom first+j of atoms, first being 0 or greater. Both are rows of dim values as they
+// are searched: rounded to float32, relative to the same origin. Queries are numbered from number.
+// An error is a *SelfError.
+func CheckSelves(queries, atoms []float32, dim int, first, number int64) error {
+	n := len(atoms) / dim
+	for row := range slices.Chunk(queries, dim) {
+		if first >= int64(n) || !slices.Equal(row, atoms[int(first)*dim:(int(first)+1)*dim]) {
+			return &SelfError{Query: number, Atom: first, Atoms: n}
+		}
+		first, number = first+1, number+1
+	}
+	return nil
+}
