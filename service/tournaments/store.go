@@ -90,7 +90,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 	}}
 	w.do = func(tx *bbolt.Tx) error {
 		fresh = false
-		id, found, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
+		id, found, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint, s.o.Now())
 		if err != nil {
 			w.refused = err
 			return nil
