@@ -93,7 +93,7 @@ func TestNames(t *testing.T) {
 		"thresher_slate_seconds": "algo collection", "thresher_slates_total": "algo collection", "thresher_slate_evaluations_total": "algo collection",
 		"thresher_slate_observations_total": "collection", "thresher_slate_rewards_total": "collection", "thresher_slate_memory_bytes": "",
 		"thresher_collections": "state", "thresher_collection_state": "collection state", "thresher_requests_waiting": "for", "thresher_build_info": "goversion revision version",
-		"thresher_http_requests_total": "method route status", "thresher_http_request_seconds": "method route", "thresher_http_requests_in_flight": "",
+		"thresher_http_requests_total": "method route status", "thresher_http_request_seconds": "method route", "thresher_http_requests_in_flight": "", "thresher_unauthenticated_resets_total": "", "thresher_connection_errors_total": "",
 		"thresher_http_request_bytes_total": "route", "thresher_http_response_bytes_total": "route",
 		"thresher_collection_bytes": "collection", "thresher_backend_info": "backend device",
 	}
