@@ -98,6 +98,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	if err := s.openParts(ctx); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
+	s.beginRetention()
 	return s, nil
 }
 
@@ -282,10 +283,10 @@ const lastStore = time.Second
 
 func (s *Server) closeStores(ctx context.Context) error {
 	var err error
-	if s.batches != nil {
 	s.tasks.Wait()
 	s.strangers.flush()
 	s.broken.flush()
+	if s.batches != nil {
 		err = s.batches.Close(ctx)
 	}
 	if s.tournaments != nil {

@@ -212,8 +212,10 @@ func (a *app) serviceOptions() service.Options {
 		},
 		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MostQueries: c.CoalesceQueries, MostWaiting: c.MaxSearches},
 		Turn:             c.Turn,
-		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep, Threads: a.config.Threads,
-		Version: build, Release: build.Version, Revision: build.Revision, Log: a.log,
+		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep,
+		Retention: service.Retention{Files: c.FileKeep, Batches: c.BatchKeep, Tournaments: c.TournamentKeep},
+		Threads:   a.config.Threads,
+		Version:   build, Release: build.Version, Revision: build.Revision, Log: a.log,
 	}
 	if o.Limits.Waiting == 0 {
 		o.Limits.Waiting = -1

@@ -48,6 +48,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	m.Entered()
 	m.Left(Request{Route: "/v1/files", Method: "GET", Status: 200, Took: time.Millisecond, In: 3, Out: 70})
 	m.Reported("accepted", 3)
+	m.Expired("files", 2)
 	m.Slated("movies", "afsm", 2*time.Millisecond, 3, 500)
 	m.Rewarded("movies", 4, 2.5)
 	return r, m
@@ -89,7 +90,7 @@ func TestNames(t *testing.T) {
 		"thresher_round_survivor_ratio": "round", "thresher_rescored_rows_total": "collection method",
 		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_turn_seconds": "class", "thresher_rejected_total": "reason",
 		"thresher_partial_answers_total": "collection method", "thresher_stated_atoms_total": "collection outcome", "thresher_jobs": "status",
-		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status",
+		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status", "thresher_expired_total": "kind",
 		"thresher_slate_seconds": "algo collection", "thresher_slates_total": "algo collection", "thresher_slate_evaluations_total": "algo collection",
 		"thresher_slate_observations_total": "collection", "thresher_slate_rewards_total": "collection", "thresher_slate_memory_bytes": "",
 		"thresher_collections": "state", "thresher_collection_state": "collection state", "thresher_requests_waiting": "for", "thresher_build_info": "goversion revision version",
