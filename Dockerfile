@@ -25,7 +25,8 @@ COPY LICENSE /usr/share/doc/thresher/
 COPY --from=build /src/build/image/cpu/thresher /usr/bin/thresher
 WORKDIR /data
 USER 65532:65532
-# Only checks that the program runs, because not every command is a server.
-HEALTHCHECK --interval=30s --timeout=5s CMD ["/usr/bin/thresher", "version"]
+# Of serve: other commands end, or do not need one (--no-healthcheck). It reads the address from
+# THRESHER_LISTEN, or the file that THRESHER_CONFIG names, as serve does.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10m CMD ["/usr/bin/thresher", "health"]
 ENTRYPOINT ["/usr/bin/thresher"]
 CMD ["help"]

@@ -4,6 +4,7 @@ package batch_test
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"thresher/batch"
@@ -14,6 +15,10 @@ import (
 // TestFewAllowedTakeLittle: a search of few allowed atoms allocates less than one bit per atom
 // of the collection. Not under the race detector, which empties pools.
 func TestFewAllowedTakeLittle(t *testing.T) {
+	// Pools keep what a search gave back: no collection empties them, and no other processor looks into
+	// a part of its own.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const n, dim, times = 1 << 16, 32, 20
 	rows := vectors.PowerLaw(vectors.Rand(1), n, dim)
 	e := open(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)

@@ -4,6 +4,7 @@ package batch_test
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"thresher/batch"
@@ -14,6 +15,8 @@ import (
 // TestFootprint: after a search, its run and its answers hold at most what its footprint states,
 // by every kind of plan, and not much less. Not under the race detector, which empties pools.
 func TestFootprint(t *testing.T) {
+	// No collection but those of the test: one more would empty the pools.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	const n, dim, m, k = 40_000, 32, 20, 15_000
 	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
 	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})

@@ -73,6 +73,10 @@ type Server struct {
 	BatchConcurrency int
 	BatchChunk       int
 
+	// FileKeep, BatchKeep and TournamentKeep are how long files, ended batches and ended tournaments
+	// are kept; 0 is for ever.
+	FileKeep, BatchKeep, TournamentKeep time.Duration
+
 	HeaderTimeout time.Duration
 	BodyTimeout   time.Duration // how long a body may be slower than MinRate
 	IdleTimeout   time.Duration
@@ -207,6 +211,9 @@ func serverSettings() []setting {
 		number("coalesce.queries", "1024", "most queries that run together", 1, func(c *Config) *int { return &c.Server.CoalesceQueries }),
 		number("batches.concurrency", "1", "offline jobs that run at once", 1, func(c *Config) *int { return &c.Server.BatchConcurrency }),
 		number("batches.chunk", "1024", "queries of an offline job that become durable together", 1, func(c *Config) *int { return &c.Server.BatchChunk }),
+		span("files.keep", "0", "how long uploaded files and results are kept; 0 = for ever", 0, func(c *Config) *time.Duration { return &c.Server.FileKeep }),
+		span("batches.keep", "0", "how long offline jobs are kept once they ended; 0 = for ever", 0, func(c *Config) *time.Duration { return &c.Server.BatchKeep }),
+		span("tournaments.keep", "0", "how long tournaments are kept once they ended; 0 = for ever", 0, func(c *Config) *time.Duration { return &c.Server.TournamentKeep }),
 		span("timeouts.header", "10s", "time for a request's header", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.HeaderTimeout }),
 		span("timeouts.body", "15s", "how long a body may stall or stay below limits.rate", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.BodyTimeout }),
 		span("timeouts.idle", "2m", "idle time of a connection", time.Millisecond, func(c *Config) *time.Duration { return &c.Server.IdleTimeout }),

@@ -7,8 +7,9 @@ Each stage is a folder that holds what the file copies into it and nothing else;
 the context is a clone of the last commit, of which .dockerignore may leave out
 nothing. RUN steps may be scripts of docker/ alone and run there with this
 machine's tools. At the end the program answers `version` from the last stage,
-without any environment. What this cannot show is what the images bring along: it
-does not read them.
+without any environment, and its health check is content with a server and with
+nothing else. What this cannot show is what the images bring along: it does not
+read them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -105,8 +107,30 @@ class Rehearsal:
     def finish(self) -> None:
         if self.stage.user.split(":")[0] in ("", "0", "root"):
             raise Refused("the last stage runs as root")
-        for words in (self.commands["HEALTHCHECK"], [*self.commands["ENTRYPOINT"], "version"]):
-            subprocess.run([self.stage.path(words[0]), *words[1:]], cwd=self.stage.work, env={}, check=True)
+        program = [self.stage.path(self.commands["ENTRYPOINT"][0]), *self.commands["ENTRYPOINT"][1:]]
+        subprocess.run([*program, "version"], cwd=self.stage.work, env={}, check=True)
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))  # and nobody listens
+            if self.healthy(f"127.0.0.1:{silent.getsockname()[1]}"):
+                raise Refused("the health check is content without a server")
+        serve = [*program, "serve", "--listen", "127.0.0.1:0", "--costs", "builtin", "--backend", "cpu"]
+        with subprocess.Popen(serve, cwd=self.stage.work, env={}, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                line = server.stdout.readline() if server.stdout else ""
+                at = re.search(r"http://([\d.:]+)", line)
+                if at is None:
+                    raise Refused(f"serve says {line!r}, and not where it serves")
+                while not self.healthy(at[1]):
+                    if server.poll() is not None:
+                        raise Refused(f"serve ended with {server.returncode}")
+            finally:
+                server.terminate()
+
+    def healthy(self, address: str) -> bool:
+        """Whether the health check of a container whose server listens there is content."""
+        words = self.commands["HEALTHCHECK"]
+        check = [self.stage.path(words[0]), *words[1:]]
+        return subprocess.run(check, cwd=self.stage.work, env={"THRESHER_LISTEN": address}).returncode == 0
 
 
 def main(name: str) -> int:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"thresher/service/metrics"
+	"thresher/service/problem"
 	"thresher/service/trace"
 )
 
@@ -104,13 +105,16 @@ func (s *Server) log(x *exchange, r *http.Request, w *writer) {
 	if w.status >= 500 && w.status != http.StatusServiceUnavailable && w.status != http.StatusGatewayTimeout {
 		level = slog.LevelError
 	}
+	if level == slog.LevelInfo && s.tellOfStranger(x, r) {
+		return
+	}
 	ctx := context.WithoutCancel(r.Context())
 	if !s.o.Log.Enabled(ctx, level) {
 		return
 	}
 	attrs := append(make([]slog.Attr, 0, 12),
 		slog.String("id", x.id), slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.Int("status", w.status), slog.Int64("bytes", w.written), slog.Duration("took", time.Since(x.began)),
+		slog.Int("status", w.status), slog.Int64("bytes", w.written), slog.Float64("took_ms", milliseconds(time.Since(x.began))),
 		slog.String("remote", r.RemoteAddr))
 	if x.who != "" {
 		attrs = append(attrs, slog.String("token", x.who))
@@ -129,3 +133,25 @@ func (s *Server) log(x *exchange, r *http.Request, w *writer) {
 	}
 	s.o.Log.LogAttrs(ctx, level, "request", attrs...)
 }
+
+// tellOfStranger reports whether a request to a server with tokens ended without one, and then notes it
+// for the sparse log: it was refused for want of a token, or its client reset it before one was accepted.
+// A request with a wrong token that waits for its answer is none of these; each has its line.
+func (s *Server) tellOfStranger(x *exchange, r *http.Request) bool {
+	if x.who != "" || len(s.tokens()) == 0 {
+		return false
+	}
+	reset := r.Context().Err() != nil && s.stopped.Err() == nil
+	refused := x.err != nil && problem.Of(x.err).Kind == problem.Unauthorized && r.Header.Get("Authorization") == ""
+	if !reset && !refused {
+		return false
+	}
+	if reset && s.o.Metrics != nil {
+		s.o.Metrics.ResetUnauthenticated()
+	}
+	s.strangers.note(slog.String("last_id", x.id), slog.String("last_path", r.URL.Path), slog.String("last_remote", r.RemoteAddr))
+	return true
+}
+
+// milliseconds returns d in milliseconds, as answers and logs have it.
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

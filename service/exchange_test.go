@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTraceparent(t *testing.T) {
@@ -42,6 +43,20 @@ func (s *site) lines(msg string) []map[string]any {
 		}
 	}
 	return all
+}
+
+// TestTimesInTheLogHaveAUnit: the log says how long a request took, in milliseconds.
+func TestTimesInTheLogHaveAUnit(t *testing.T) {
+	s := start(t, nil)
+	s.do("GET", "/healthz", nil).want(200)
+	s.stopAll()
+	line := s.lines("request")[0]
+	if ms, ok := line["took_ms"].(float64); !ok || ms <= 0 || ms > 600_000 || line["took"] != nil {
+		t.Errorf("%v", line)
+	}
+	if got := milliseconds(1500 * time.Microsecond); got != 1.5 {
+		t.Errorf("1.5 ms are %v", got)
+	}
 }
 
 func TestLog(t *testing.T) {

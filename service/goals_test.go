@@ -246,7 +246,7 @@ func TestListedIDsTakeMemory(t *testing.T) {
 		}
 		return s, other
 	}
-	s, other := half(50 * time.Millisecond)
+	s, other := half(2 * time.Second)
 	for path, body := range map[string]string{searchFilms: goals, recallFilms: stated} {
 		if p := s.do("POST", path, body).problem(504, "deadline"); !strings.Contains(p.Detail, "limits.answers") {
 			t.Errorf("%s: %+v", path, p)

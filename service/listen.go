@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 )
@@ -24,7 +23,7 @@ func (s *Server) listen(h http.Handler, l net.Listener, cert *tls.Config) listen
 		IdleTimeout:       s.o.Timeouts.Idle,
 		MaxHeaderBytes:    mostHeader,
 		BaseContext:       func(net.Listener) context.Context { return s.stopped },
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          s.connectionErrors(),
 	}, l}
 }
 

@@ -63,12 +63,15 @@ func TestModelStatistics(t *testing.T) {
 	ones := strings.Repeat("1,", dim-1) + "1"
 	s.do("POST", "/v1/collections/films/search", fmt.Sprintf(`{"queries":[[%s],[%s]]}`, ones, ones)).want(200)
 	s.do("POST", "/v2/models/films/infer", fmt.Sprintf(`{"inputs":[{"name":"queries","datatype":"FP32","shape":[3,%d],"data":[%s,%s,%s]}]}`, dim, ones, ones, ones)).want(200)
-	s.do("POST", "/v1/collections/films/search", fmt.Sprintf(`{"queries":[[%s]],"timeout_ms":49}`, ones)).want(200)
+	expired := int64(0) // of the searches that run alone, because they have little time
+	for s.do("POST", "/v1/collections/films/search", fmt.Sprintf(`{"queries":[[%s]],"timeout_ms":49}`, ones)).status != 200 {
+		expired++
+	}
 	s.do("POST", "/v2/models/films/infer", `{"inputs":[]}`).want(400)
 	for _, path := range []string{"/v2/models/films/stats", "/v2/models/films/versions/1/stats", "/v2/models/stats"} {
 		m := stats(path)
 		in := m.Inference
-		if m.InferenceCount != 6 || m.ExecutionCount != 3 || in.Success.Count != 3 || in.Fail.Count != 1 || m.LastInference == 0 {
+		if m.InferenceCount != 6 || m.ExecutionCount < 3 || m.ExecutionCount > 3+expired || in.Success.Count != 3 || in.Fail.Count != 1+expired || m.LastInference == 0 {
 			t.Errorf("%s: %+v", path, m)
 		}
 		for _, part := range []oip.DurationStat{in.Queue, in.ComputeInput, in.ComputeInfer, in.ComputeOutput} {

@@ -46,6 +46,8 @@ type Options struct {
 	BatchConcurrency, BatchChunk int
 	// SlateKeep is how long a slate accepts feedback.
 	SlateKeep time.Duration
+	// Retention is how long files, batches and tournaments are kept.
+	Retention Retention
 	// Turn is about how long searches use the machine before others get their turn.
 	Turn time.Duration
 	// Threads of a build; 0 means GOMAXPROCS.

@@ -348,7 +348,7 @@ func TestRPCDeadline(t *testing.T) {
 	s.hooks.halve(true)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	ask := with(asking("films", gaussian(3, 2*dim)), map[string]*inferencepb.InferParameter{"timeout": wholeParam(500_000), "method": textParam("exact")})
+	ask := with(asking("films", gaussian(3, 2*dim)), map[string]*inferencepb.InferParameter{"timeout": wholeParam(3_000_000), "method": textParam("exact")})
 	ask.Outputs = []*inferencepb.ModelInferRequest_InferRequestedOutputTensor{{Name: "complete"}}
 	a, err := s.calls().ModelInfer(ctx, ask)
 	if err != nil || !bytes.Equal(a.RawOutputContents[0], []byte{1, 0}) {

@@ -64,6 +64,9 @@ type Server struct {
 	drain, stop       context.CancelFunc
 	entering          sync.Mutex // no request begins while draining ends
 	underWay          sync.WaitGroup
+	tasks             sync.WaitGroup // that go on until the server drains
+
+	strangers, broken sparseLog // requests without a token, and connections without a request
 
 	found  found // set by Open
 	coming sync.Mutex
@@ -83,6 +86,8 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		crossSite: http.NewCrossOriginProtection(),
 	}
 	s.allowed.Store(&o.Tokens)
+	s.strangers = sparseLog{log: o.Log, what: "requests ended without a token", now: time.Now}
+	s.broken = sparseLog{log: o.Log, what: "connections failed without a request", now: time.Now}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	var err error
@@ -93,6 +98,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	if err := s.openParts(ctx); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
+	s.beginRetention()
 	return s, nil
 }
 
@@ -277,6 +283,9 @@ const lastStore = time.Second
 
 func (s *Server) closeStores(ctx context.Context) error {
 	var err error
+	s.tasks.Wait()
+	s.strangers.flush()
+	s.broken.flush()
 	if s.batches != nil {
 		err = s.batches.Close(ctx)
 	}

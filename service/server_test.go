@@ -443,4 +443,4 @@ func (r hookedRun) Dense(ctx context.Context, queries ...int) error {
 func untilStopped(ctx context.Context) { <-ctx.Done() }
 
 // soon bounds the time that tests wait for an expected event.
-const soon = 20 * time.Second
+const soon = 2 * time.Minute

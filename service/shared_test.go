@@ -89,7 +89,7 @@ func TestLongAnswers(t *testing.T) {
 
 // TestAnswersWait: an answer waits for memory up to the timeout of searches.
 func TestAnswersWait(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Answers, o.Timeouts.Search = 1<<20, time.Second })
+	s := start(t, func(o *Options) { o.Limits.Answers = 1 << 20 })
 	s.fill()
 	full := s.answers.Hold("another", 1<<20, nil)
 	for _, n := range []int64{1 << 16, 1 << 20} {
@@ -102,9 +102,11 @@ func TestAnswersWait(t *testing.T) {
 	}
 	row := "[" + strings.Repeat("1,", dim-1) + "1],"
 	large := `{"queries":[` + strings.TrimSuffix(strings.Repeat(row, 50), ",") + `],"method":"exact","k":100}`
+	s.o.Timeouts.Search = time.Second
 	if p := s.do("POST", searchFilms, large).problem(504, "deadline"); !strings.Contains(p.Detail, "limits.answers") {
 		t.Errorf("%+v", p)
 	}
+	s.o.Timeouts.Search = time.Minute
 	s.do("POST", searchFilms, oneQuery("")).want(200)
 	full.Release()
 	s.do("POST", searchFilms, large).want(200)

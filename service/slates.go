@@ -184,7 +184,7 @@ func (s *Server) recommendSlates(r *request, w http.ResponseWriter) error {
 			return err
 		}
 		took := time.Since(began)
-		a.TookMS = float64(took.Microseconds()) / 1000
+		a.TookMS = milliseconds(took)
 		if s.o.Metrics != nil {
 			s.o.Metrics.Slated(name, req.Algorithm, took, len(a.Slates), a.Evaluations)
 		}

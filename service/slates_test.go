@@ -293,7 +293,7 @@ func TestSlatesOfTheNextCollection(t *testing.T) {
 // TestRoomOfSettings: large settings are read when there is memory for them, small ones at
 // once.
 func TestRoomOfSettings(t *testing.T) {
-	s := start(t, func(o *Options) { o.Timeouts.Search = time.Second })
+	s := start(t, nil)
 	s.news(1, 2000)
 	release := s.fullOfAnswers()
 	s.do("GET", slatesOfNews, nil).want(200)
@@ -316,6 +316,7 @@ func TestRoomOfSettings(t *testing.T) {
 	}
 	s.do("GET", slatesOfNews, nil).want(200)
 	defer s.fullOfAnswers()()
+	s.o.Timeouts.Search = 50 * time.Millisecond
 	s.do("GET", slatesOfNews, nil).problem(504, "deadline")
 }
 

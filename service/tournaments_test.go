@@ -220,6 +220,7 @@ func TestTournamentTurns(t *testing.T) {
 		s.do("GET", path, nil).problem(504, "deadline")
 	}
 	held.end()
+	s.o.Timeouts.Search = time.Minute
 	for _, path := range []string{"/v1/tournaments", "/v1/tournaments/" + made.ID} {
 		s.do("GET", path, nil).want(200)
 	}

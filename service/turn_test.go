@@ -18,7 +18,7 @@ import (
 func TestSmallSearchesPassSlowBodies(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Limits.Body, o.Limits.Bodies = 1<<20, 1<<20
-		o.Timeouts.Body, o.Timeouts.Search = time.Hour, 5*time.Second
+		o.Timeouts.Body, o.Timeouts.Search = time.Hour, time.Minute
 	})
 	s.fill()
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -74,8 +74,9 @@ func TestDeadlineInTheQueue(t *testing.T) {
 
 // TestLongestWait: a search without a timeout waits up to the server's timeout of searches.
 func TestLongestWait(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 50*time.Millisecond })
+	s := start(t, func(o *Options) { o.Limits.Searches = 1 })
 	s.fill()
+	s.o.Timeouts.Search = 50 * time.Millisecond
 	held, err := s.turnOf(context.Background(), "address 127.0.0.1")
 	if err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		`thresher_build_info{goversion="` + s.State().Go + `",revision="",version="(test)"} 1`,
 	} {
 		// A request is counted once its answer is sent, which may be after the client has it.
-		for until := time.Now().Add(10 * time.Second); !counted(line); {
+		for until := time.Now().Add(soon); !counted(line); {
 			if time.Now().After(until) {
 				t.Errorf("there is no %s in\n%s", line, s.do("GET", "/metrics", nil).body)
 				break

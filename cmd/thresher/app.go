@@ -99,7 +99,7 @@ func (a *app) loadConfig(src config.Sources) error {
 		return err
 	}
 	a.config = c
-	o := &slog.HandlerOptions{Level: c.LogLevel}
+	o := &slog.HandlerOptions{Level: c.LogLevel, ReplaceAttr: durationInWords}
 	if c.LogFormat == "json" {
 		a.log = slog.New(slog.NewJSONHandler(a.err, o))
 	} else {
@@ -109,6 +109,14 @@ func (a *app) loadConfig(src config.Sources) error {
 		a.log.Warn("a variable of the environment that begins like thresher's is not read", "name", name)
 	}
 	return nil
+}
+
+// durationInWords gives durations their unit in the log: JSON would have nanoseconds that do not say so.
+func durationInWords(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // metricName returns the name of a metric that is called s.

@@ -61,7 +61,7 @@ func TestJudgeCommandFails(t *testing.T) {
 		`echo '{"winner":3}'`:            `begins "{\"winner\":3}"`,
 		"echo x >>" + count + "; exit 1": "(call 2 of 2)",
 	} {
-		timeout := "20s"
+		timeout := "2m"
 		if strings.Contains(command, "sleep") {
 			timeout = "50ms"
 		}

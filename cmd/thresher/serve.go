@@ -121,13 +121,15 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	made := func() {}
 	if demo {
 		made = s.Await("the collection " + demoName)
+		fmt.Fprintf(a.err, "the collection %s is loaded or built before the server says that it serves\n", demoName)
+	} else {
+		a.announce(url, at)
 	}
-	a.announce(url, at)
 	serve := func(ctx context.Context) error { return s.Serve(ctx, at.http, at.grpc, cert) }
 	return serveUntil(ctx, serve, func(ctx context.Context) error {
 		var err error
 		if demo {
-			err = a.loadDemo(ctx, s, url, made)
+			err = a.loadDemo(ctx, s, url, func() { made(); a.announce(url, at) })
 		}
 		if err == nil {
 			a.reloads(ctx, hangups, s, certs)
@@ -210,8 +212,10 @@ func (a *app) serviceOptions() service.Options {
 		},
 		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MostQueries: c.CoalesceQueries, MostWaiting: c.MaxSearches},
 		Turn:             c.Turn,
-		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep, Threads: a.config.Threads,
-		Version: build, Release: build.Version, Revision: build.Revision, Log: a.log,
+		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep,
+		Retention: service.Retention{Files: c.FileKeep, Batches: c.BatchKeep, Tournaments: c.TournamentKeep},
+		Threads:   a.config.Threads,
+		Version:   build, Release: build.Version, Revision: build.Revision, Log: a.log,
 	}
 	if o.Limits.Waiting == 0 {
 		o.Limits.Waiting = -1

@@ -17,8 +17,8 @@ const (
 	demoDim  = 1024
 )
 
-// loadDemo creates the collection demo unless it exists, calls made, and prints how to query
-// it.
+// loadDemo creates the collection demo unless it exists, calls made once it can be searched, and
+// prints how to query it.
 func (a *app) loadDemo(ctx context.Context, s *service.Server, url string, made func()) error {
 	select {
 	case <-s.Catalog().Ready():

@@ -20,7 +20,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -109,15 +108,8 @@ func TestServeDemo(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, "--demo")
 	c := &http.Client{}
-	for ready := false; !ready; { // until the collection is ready
-		resp, err := c.Get(s.url + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
-		ready = resp.StatusCode == http.StatusOK
-		resp.Body.Close()
-		runtime.Gosched()
-	}
+	// What says that it serves has the collection.
+	fetch(t, c, request(t, "GET", s.url+"/readyz", nil))
 	if info := fetch(t, c, request(t, "GET", s.url+"/v1/collections/demo", nil)); !bytes.Contains(info, []byte(`"state":"ready"`)) {
 		t.Errorf("ready with %s", info)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"runtime"
 	"runtime/debug"
@@ -14,8 +15,9 @@ import (
 
 // buildInfo describes this binary for bug reports.
 type buildInfo struct {
+	// Version is that of the release, or else devel and the revision, or unknownVersion.
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
+	Revision string `json:"revision,omitempty"` // of the sources; "" if unknown
 	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -48,34 +50,34 @@ func gpuInfo() string {
 	return strings.Join(said, "; ")
 }
 
+// unknownVersion is the version of a binary that was built from sources without version control data,
+// and is no released module either.
+const unknownVersion = "unknown"
+
 func readBuildInfo() buildInfo {
-	b := buildInfo{
-		Version:  "devel",
-		Go:       runtime.Version(),
-		Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Kernels:  simd.Best().String(),
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			b.Revision = s.Value
-		case "vcs.modified":
-			b.Modified = s.Value == "true"
-		}
+	info, _ := debug.ReadBuildInfo() // nil if the binary has none
+	b := describeBuild(info)
+	b.Kernels = simd.Best().String()
+	return b
+}
+
+// describeBuild returns what Go recorded of a build, which may be nil.
+func describeBuild(info *debug.BuildInfo) buildInfo {
+	b := buildInfo{Version: unknownVersion, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	module := ""
+	if info != nil {
+		module = info.Main.Version
+		b.revise(info.Settings)
 	}
 	if b.Revision == "" {
 		b.Revision = strings.TrimSuffix(stamped, dirty)
 		b.Modified = b.Revision != stamped
 	}
-	switch v := info.Main.Version; {
+	switch {
 	case packaged != "":
 		b.Version = packaged
-	case v != "" && v != "(devel)":
-		b.Version = v
+	case module != "" && module != "(devel)":
+		b.Version = module
 	case b.Revision != "":
 		b.Version = "devel-" + b.Revision[:min(12, len(b.Revision))]
 		if b.Modified {
@@ -83,6 +85,18 @@ func readBuildInfo() buildInfo {
 		}
 	}
 	return b
+}
+
+// revise sets the revision that version control data of a build say.
+func (b *buildInfo) revise(settings []debug.BuildSetting) {
+	for _, s := range settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
 }
 
 func newVersionCommand(a *app) *cobra.Command {
@@ -98,15 +112,13 @@ func newVersionCommand(a *app) *cobra.Command {
 			if asJSON {
 				return json.NewEncoder(a.out).Encode(b)
 			}
-			revision := b.Revision
+			revision := cmp.Or(b.Revision, "unknown: built without version control data")
 			if b.Modified {
 				revision += " with changes"
 			}
 			t := newTable(a.out)
 			t.row("thresher", b.Version)
-			if revision != "" {
-				t.row("revision", revision)
-			}
+			t.row("revision", revision)
 			t.row("go", b.Go)
 			t.row("platform", b.Platform)
 			t.row("kernels", b.Kernels)

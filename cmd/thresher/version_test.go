@@ -1,12 +1,17 @@
 package main
 
-import "testing"
+import (
+	"encoding/json"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
 
 // TestStampedVersion: a program linked with a revision reports it.
 func TestStampedVersion(t *testing.T) {
 	defer func(was string) { stamped = was }(stamped)
 	for stamp, want := range map[string]buildInfo{
-		"":                           {Version: "devel"},
+		"":                           {Version: unknownVersion},
 		"0123456789abcdef0123":       {Version: "devel-0123456789ab", Revision: "0123456789abcdef0123"},
 		"0123456789abcdef0123+dirty": {Version: "devel-0123456789ab+dirty", Revision: "0123456789abcdef0123", Modified: true},
 	} {
@@ -14,5 +19,47 @@ func TestStampedVersion(t *testing.T) {
 		if got := readBuildInfo(); got.Version != want.Version || got.Revision != want.Revision || got.Modified != want.Modified {
 			t.Errorf("%q: %+v", stamp, got)
 		}
+	}
+}
+
+// TestDescribeBuild: a binary names its version whatever Go recorded of its build: nothing, sources
+// without version control data (go build -buildvcs=false), a released module (go install), a commit.
+func TestDescribeBuild(t *testing.T) {
+	const revision = "0123456789abcdef0123456789abcdef01234567"
+	vcs := []debug.BuildSetting{{Key: "vcs.revision", Value: revision}, {Key: "vcs.modified", Value: "true"}}
+	of := func(version string, settings []debug.BuildSetting) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Version: version}, Settings: settings}
+	}
+	for name, x := range map[string]struct {
+		info *debug.BuildInfo
+		want buildInfo
+	}{
+		"nothing":         {nil, buildInfo{Version: "unknown"}},
+		"no module":       {of("", nil), buildInfo{Version: "unknown"}},
+		"no vcs data":     {of("(devel)", nil), buildInfo{Version: "unknown"}},
+		"release":         {of("v1.2.3", nil), buildInfo{Version: "v1.2.3"}},
+		"commit":          {of("(devel)", vcs), buildInfo{Version: "devel-0123456789ab+dirty", Revision: revision, Modified: true}},
+		"commit's module": {of("v0.0.0-20260102030405-0123456789ab", vcs[:1]), buildInfo{Version: "v0.0.0-20260102030405-0123456789ab", Revision: revision}},
+	} {
+		got := describeBuild(x.info)
+		if got.Version != x.want.Version || got.Revision != x.want.Revision || got.Modified != x.want.Modified || got.Go == "" || got.Platform == "" {
+			t.Errorf("%s: %+v; want %+v", name, got, x.want)
+		}
+	}
+}
+
+// TestVersionSaysWhatIsUnknown: this test's binary has no version control data.
+func TestVersionSaysWhatIsUnknown(t *testing.T) {
+	r := thresher(t, "version")
+	if r.wantCode(t, exitOK); !strings.Contains(r.out, "unknown") || !strings.Contains(r.out, "built without version control data") {
+		t.Errorf("%s", r.out)
+	}
+	var b buildInfo
+	r = thresher(t, "version", "--json")
+	if r.wantCode(t, exitOK); json.Unmarshal([]byte(r.out), &b) != nil || b.Version != "unknown" || b.Revision != "" {
+		t.Errorf("%s", r.out)
+	}
+	if r = thresher(t, "--version"); r.out != "thresher unknown\n" {
+		t.Errorf("%s", r.out)
 	}
 }

@@ -20,7 +20,7 @@ import (
 func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*entry) error) error {
 	known := false
 	err := c.db.View(func(tx *bbolt.Tx) error {
-		_, found, err := db.FindKey(bucket(tx, keysBucket), key, "")
+		_, found, err := db.FindKey(bucket(tx, keysBucket), key, "", time.Now())
 		known = found || err != nil
 		return nil
 	})
@@ -42,7 +42,7 @@ func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*e
 // findByKey looks up the version that was made under an idempotency key.
 func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) error {
-		text, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
+		text, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint, time.Now())
 		if err != nil || !ok {
 			return err
 		}

@@ -41,7 +41,7 @@ func (r *reconciliation) apply(tx *bbolt.Tx) error {
 
 // recallKey records the idempotency key of a version that was found, unless it is in use.
 func recallKey(tx *bbolt.Tx, m *manifest) error {
-	if _, found, err := db.FindKey(bucket(tx, keysBucket), m.Key, m.Fingerprint); found || err != nil {
+	if _, found, err := db.FindKey(bucket(tx, keysBucket), m.Key, m.Fingerprint, m.Change.CreatedAt); found || err != nil {
 		return nil
 	}
 	return recordKey(tx, m.Key, m.Fingerprint, m.Name, &m.Change)

@@ -124,6 +124,7 @@ func TestAddresses(t *testing.T) {
 		"POST /under/v1/tournaments/t/report?lenient=true": func() error { _, err := c.ReportDuels(ctx, "t", nil, true); return err },
 		"GET /under/v1/version":                            func() error { _, err := c.Version(ctx); return err },
 		"GET /under/readyz":                                func() error { return c.Ready(ctx) },
+		"GET /under/healthz":                               func() error { return c.Alive(ctx) },
 		"GET /under/v1/files/f/content":                    func() error { _, err := c.Download(ctx, "f", io.Discard); return err },
 		"POST /under/v1/files":                             func() error { _, err := c.Upload(ctx, text("t", "x")); return err },
 	} {

@@ -111,6 +111,11 @@ func (c *Client) Readiness(ctx context.Context) (api.Readiness, error) {
 	return answerAs[api.Readiness](ctx, c, &call{method: http.MethodGet, path: []string{"readyz"}})
 }
 
+// Alive returns nil if the server answers, ready or not.
+func (c *Client) Alive(ctx context.Context) error {
+	return c.answer(ctx, &call{method: http.MethodGet, path: []string{"healthz"}}, nil)
+}
+
 // listOf decodes a list that is the whole JSON, or the member data of an object.
 type listOf[T any] []T
 

@@ -11,8 +11,8 @@ import (
 	"thresher/service/problem"
 )
 
-// keepKeys is how long an idempotency key is remembered.
-const keepKeys = 24 * time.Hour
+// KeepKeys is how long an idempotency key is remembered.
+const KeepKeys = 24 * time.Hour
 
 // keyRecord is the record of an idempotency key.
 type keyRecord struct {
@@ -25,10 +25,11 @@ type keyRecord struct {
 // keyRecord; 't', the time in nanoseconds and the key holds nothing, and serves to remove old
 // keys, oldest first.
 
-// FindKey returns the value recorded under an idempotency key, and whether there is one. A
-// key recorded with another fingerprint is a problem of kind KeyReused. The key "" means
-// that the client sent none and is never found; b may be nil.
-func FindKey(b *bbolt.Bucket, key, fingerprint string) (value []byte, found bool, err error) {
+// FindKey returns the value recorded under an idempotency key, and whether there is one that is not
+// older than KeepKeys now; the zero time finds a key of any age. A key recorded with another
+// fingerprint is a problem of kind KeyReused. The key "" means that the client sent none and is never
+// found; b may be nil.
+func FindKey(b *bbolt.Bucket, key, fingerprint string, now time.Time) (value []byte, found bool, err error) {
 	if b == nil || key == "" {
 		return nil, false, nil
 	}
@@ -40,6 +41,9 @@ func FindKey(b *bbolt.Bucket, key, fingerprint string) (value []byte, found bool
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, false, fmt.Errorf("record of idempotency key %q: %w", key, err)
 	}
+	if r.At.Before(now.Add(-KeepKeys)) {
+		return nil, false, nil // the next PutKey removes it
+	}
 	if r.Fingerprint != fingerprint {
 		return nil, false, problem.New(problem.KeyReused,
 			"the key was used for another request at %s", r.At.UTC().Format(time.RFC3339)).In("Idempotency-Key")
@@ -48,14 +52,14 @@ func FindKey(b *bbolt.Bucket, key, fingerprint string) (value []byte, found bool
 }
 
 // PutKey records a value under an idempotency key, replacing an existing one, and removes
-// keys older than 24 hours. It belongs in the transaction that records the result, with a
+// keys older than KeepKeys. It belongs in the transaction that records the result, with a
 // fingerprint of the request: a client that repeats the request after a lost answer or a
 // crash then finds the first result. The key "" records nothing.
 func PutKey(b *bbolt.Bucket, key, fingerprint string, value []byte, now time.Time) error {
 	if key == "" {
 		return nil
 	}
-	if err := forgetKeys(b, now.Add(-keepKeys)); err != nil {
+	if err := forgetKeys(b, now.Add(-KeepKeys)); err != nil {
 		return err
 	}
 	if former := b.Get(append([]byte{'k'}, key...)); former != nil {

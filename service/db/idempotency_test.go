@@ -38,9 +38,10 @@ func openKeys(t *testing.T) *bbolt.DB {
 func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
 	db := openKeys(t)
 	begun := time.Unix(1_700_000_000, 0)
+	now := begun
 	has := func(b *bbolt.Bucket, key, want string) {
 		t.Helper()
-		value, found, err := FindKey(b, key, "print of "+key)
+		value, found, err := FindKey(b, key, "print of "+key, now)
 		if err != nil || found != (want != "") || string(value) != want {
 			t.Errorf("%s: %q, %t, %v", key, value, found, err)
 		}
@@ -54,7 +55,7 @@ func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
 			}
 			has(b, key, key)
 		}
-		_, found, err := FindKey(b, "k1", "another")
+		_, found, err := FindKey(b, "k1", "another", now)
 		if p := problem.Of(err); found || p.Kind != problem.KeyReused || p.Field != "Idempotency-Key" {
 			t.Error(found, err)
 		}
@@ -62,7 +63,17 @@ func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
 		return nil
 	})
 	updateKeys(t, db, func(b *bbolt.Bucket) error {
-		if err := PutKey(b, "late", "print of late", []byte("late"), begun.Add(keepKeys+2*time.Hour)); err != nil {
+		now = begun.Add(KeepKeys + time.Hour) // nothing was recorded since
+		for key, want := range map[string]string{"k0": "", "k1": "k1", "k4": "k4"} {
+			has(b, key, want)
+		}
+		if _, found, err := FindKey(b, "k0", "another", now); found || err != nil {
+			t.Error("a key that is too old is refused for another request:", found, err)
+		}
+		return nil
+	})
+	updateKeys(t, db, func(b *bbolt.Bucket) error {
+		if err := PutKey(b, "late", "print of late", []byte("late"), begun.Add(KeepKeys+2*time.Hour)); err != nil {
 			return err
 		}
 		for key, want := range map[string]string{"k0": "", "k1": "", "k2": "k2", "k4": "k4", "late": "late"} {
@@ -80,12 +91,12 @@ func TestNoKey(t *testing.T) {
 		if err := PutKey(b, "", "p", []byte("v"), time.Now()); err != nil {
 			return err
 		}
-		if _, found, err := FindKey(b, "", "p"); found || err != nil {
+		if _, found, err := FindKey(b, "", "p", time.Now()); found || err != nil {
 			t.Error(found, err)
 		}
 		return nil
 	})
-	if _, found, err := FindKey(nil, "k", "p"); found || err != nil {
+	if _, found, err := FindKey(nil, "k", "p", time.Now()); found || err != nil {
 		t.Error(found, err)
 	}
 }
@@ -96,11 +107,11 @@ func TestKeyPutAgain(t *testing.T) {
 	begun := time.Unix(1_700_000_000, 0)
 	updateKeys(t, db, func(b *bbolt.Bucket) error {
 		for i, key := range []string{"k", "k", "late"} {
-			if err := PutKey(b, key, key, []byte{byte(i)}, begun.Add(time.Duration(i)*(keepKeys/2+time.Hour))); err != nil {
+			if err := PutKey(b, key, key, []byte{byte(i)}, begun.Add(time.Duration(i)*(KeepKeys/2+time.Hour))); err != nil {
 				return err
 			}
 		}
-		value, found, err := FindKey(b, "k", "k")
+		value, found, err := FindKey(b, "k", "k", begun.Add(KeepKeys))
 		if err != nil || !found || value[0] != 1 {
 			t.Error(value, found, err)
 		}

@@ -230,7 +230,7 @@ func (s *Store) adopt(all []about) error {
 // firstOf returns the file that the database has under a's key, nil if there is none; free
 // says that the key is unused, or that its file was deleted.
 func firstOf(tx *bbolt.Tx, a about) (first *File, free bool, err error) {
-	text, found, err := db.FindKey(bucket(tx, keysBucket), a.Key, a.Fingerprint)
+	text, found, err := db.FindKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, a.CreatedAt)
 	if err != nil {
 		return nil, false, nil // a key of another request does not prevent adoption
 	}

@@ -163,7 +163,7 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 	out, recorded := f, false
 	err = s.db.Update(func(tx *bbolt.Tx) error {
 		keys := bucket(tx, keysBucket)
-		value, found, err := db.FindKey(keys, key, fingerprint)
+		value, found, err := db.FindKey(keys, key, fingerprint, f.CreatedAt)
 		if err != nil {
 			return err
 		}
@@ -179,10 +179,11 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 	return out, recorded && err == nil, durable.Full(err)
 }
 
-// known looks up the record of a key, whose file may have been deleted.
+// known looks up the record of a key, whose file may have been deleted. The key may be of any age: it
+// is the server's own, and an interrupted delivery may go on days later.
 func (s *Store) known(key, fingerprint string) (f File, found bool, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		value, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
+		value, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint, time.Time{})
 		if err != nil || !ok {
 			return err
 		}

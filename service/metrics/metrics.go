@@ -34,6 +34,7 @@ type Metrics struct {
 	rejected    *prometheus.CounterVec   // reason
 	duelsIssued prometheus.Counter
 	results     *prometheus.CounterVec // status
+	expired     *prometheus.CounterVec // kind
 	survivors   [rounds]prometheus.Observer
 	slates      slates
 	requests    requests
@@ -86,6 +87,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Name: "thresher_duels_handed_out_total", Help: "Issued duels of tournaments, counted each time they are issued.",
 		}),
 		results: counter("thresher_duel_results_total", "Results of duels, by what became of them.", "status"),
+		expired: counter("thresher_expired_total", "What was removed because it had been kept long enough, by kind.", "kind"),
 		slates:  newSlates(), requests: newRequests(), labels: labels{most: mostLabels},
 		byOf: map[key]*counters{},
 	}
@@ -101,7 +103,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.survivors[i] = ratio.WithLabelValues(label)
 	}
 	var err error
-	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue, m.turns, m.rejected, m.duelsIssued, m.results, ratio}
+	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue, m.turns, m.rejected, m.duelsIssued, m.results, m.expired, ratio}
 	for _, c := range slices.Concat(all, m.slates.collectors(), m.requests.collectors()) {
 		err = errors.Join(err, r.Register(c))
 	}
@@ -201,6 +203,9 @@ func (m *Metrics) DuelsIssued(duels int) { m.duelsIssued.Add(float64(duels)) }
 func (m *Metrics) Reported(status string, results int) {
 	m.results.WithLabelValues(status).Add(float64(results))
 }
+
+// Expired counts n things of a kind that were removed because they had been kept long enough.
+func (m *Metrics) Expired(kind string, n int) { m.expired.WithLabelValues(kind).Add(float64(n)) }
 
 // Rejected counts a request that failed with a kind of problem.
 func (m *Metrics) Rejected(kind string) { m.rejected.WithLabelValues(kind).Inc() }

@@ -48,6 +48,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	m.Entered()
 	m.Left(Request{Route: "/v1/files", Method: "GET", Status: 200, Took: time.Millisecond, In: 3, Out: 70})
 	m.Reported("accepted", 3)
+	m.Expired("files", 2)
 	m.Slated("movies", "afsm", 2*time.Millisecond, 3, 500)
 	m.Rewarded("movies", 4, 2.5)
 	return r, m
@@ -89,11 +90,11 @@ func TestNames(t *testing.T) {
 		"thresher_round_survivor_ratio": "round", "thresher_rescored_rows_total": "collection method",
 		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_turn_seconds": "class", "thresher_rejected_total": "reason",
 		"thresher_partial_answers_total": "collection method", "thresher_stated_atoms_total": "collection outcome", "thresher_jobs": "status",
-		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status",
+		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status", "thresher_expired_total": "kind",
 		"thresher_slate_seconds": "algo collection", "thresher_slates_total": "algo collection", "thresher_slate_evaluations_total": "algo collection",
 		"thresher_slate_observations_total": "collection", "thresher_slate_rewards_total": "collection", "thresher_slate_memory_bytes": "",
 		"thresher_collections": "state", "thresher_collection_state": "collection state", "thresher_requests_waiting": "for", "thresher_build_info": "goversion revision version",
-		"thresher_http_requests_total": "method route status", "thresher_http_request_seconds": "method route", "thresher_http_requests_in_flight": "",
+		"thresher_http_requests_total": "method route status", "thresher_http_request_seconds": "method route", "thresher_http_requests_in_flight": "", "thresher_unauthenticated_resets_total": "", "thresher_connection_errors_total": "",
 		"thresher_http_request_bytes_total": "route", "thresher_http_response_bytes_total": "route",
 		"thresher_collection_bytes": "collection", "thresher_backend_info": "backend device",
 	}

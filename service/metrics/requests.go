@@ -25,6 +25,8 @@ type requests struct {
 	seconds  *prometheus.HistogramVec // route, method
 	in, out  *prometheus.CounterVec   // route
 	inFlight prometheus.Gauge
+	// resets are requests that were reset before a token was accepted, broken connections without one.
+	resets, broken prometheus.Counter
 }
 
 func newRequests() requests {
@@ -37,11 +39,13 @@ func newRequests() requests {
 		in:       counter("thresher_http_request_bytes_total", "Bytes of bodies that were read, as they were sent.", "route"),
 		out:      counter("thresher_http_response_bytes_total", "Bytes of answers, as they were sent.", "route"),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "thresher_http_requests_in_flight", Help: "Requests under way."}),
+		resets:   prometheus.NewCounter(prometheus.CounterOpts{Name: "thresher_unauthenticated_resets_total", Help: "Requests that were reset before a token was accepted."}),
+		broken:   prometheus.NewCounter(prometheus.CounterOpts{Name: "thresher_connection_errors_total", Help: "Connections that failed without a request, such as by a handshake of TLS."}),
 	}
 }
 
 func (r *requests) collectors() []prometheus.Collector {
-	return []prometheus.Collector{r.total, r.seconds, r.in, r.out, r.inFlight}
+	return []prometheus.Collector{r.total, r.seconds, r.in, r.out, r.inFlight, r.resets, r.broken}
 }
 
 // other is the shared label. No collection has this name, because names contain no brackets.
@@ -49,6 +53,12 @@ const other = "(other)"
 
 // Entered counts a request that is being processed, until Left.
 func (m *Metrics) Entered() { m.requests.inFlight.Inc() }
+
+// ResetUnauthenticated counts a request that was reset before a token was accepted.
+func (m *Metrics) ResetUnauthenticated() { m.requests.resets.Inc() }
+
+// ConnectionFailed counts a connection that failed without a request.
+func (m *Metrics) ConnectionFailed() { m.requests.broken.Inc() }
 
 // Left counts a finished request that Entered counted.
 func (m *Metrics) Left(r Request) {

@@ -114,7 +114,7 @@ func (j *job) deliver(rec *record) (final bool, err error) {
 func (j *job) adopt(name, as string) (*string, error) {
 	// The id may have been that of a deleted batch; Seq is unique.
 	key := fmt.Sprintf("%s/%d/%s", j.id, j.record().Seq, as)
-	f, err := j.m.store.Adopt(j.m.ctx, j.path(name), j.id+"_"+as, "batch_output", key)
+	f, err := j.m.store.Adopt(j.m.ctx, j.path(name), j.id+"_"+as, outputPurpose, key)
 	if err != nil {
 		return nil, err
 	}

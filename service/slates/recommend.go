@@ -195,7 +195,7 @@ func (s *Store) record(name string, p *prepared, m model, a *Answer, all []*issu
 		if err != nil {
 			return err
 		}
-		if out, err = r.earlier(key, fingerprint, now.Add(-s.o.Keep)); out != nil || err != nil {
+		if out, err = r.earlier(key, fingerprint, now, s.o.Keep); out != nil || err != nil {
 			return err
 		}
 		if r.Sequence() != p.generation {
@@ -258,17 +258,18 @@ func (s *Store) earlier(name, key, fingerprint string) (a *Answer, err error) {
 		return nil, nil
 	}
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		a, err = findRecords(tx, name).earlier(key, fingerprint, s.o.Now().Add(-s.o.Keep))
+		a, err = findRecords(tx, name).earlier(key, fingerprint, s.o.Now(), s.o.Keep)
 		return err
 	})
 	return a, err
 }
 
-func (r *records) earlier(key, fingerprint string, since time.Time) (*Answer, error) {
+// earlier returns the slates of a key that are not older than most now; nil if it has none.
+func (r *records) earlier(key, fingerprint string, now time.Time, most time.Duration) (*Answer, error) {
 	if r == nil {
 		return nil, nil
 	}
-	value, found, err := db.FindKey(r.sub(keysBucket), key, fingerprint)
+	value, found, err := db.FindKey(r.sub(keysBucket), key, fingerprint, now)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -278,7 +279,7 @@ func (r *records) earlier(key, fingerprint string, since time.Time) (*Answer, er
 	}
 	a := &Answer{Recommended: api.Recommended{Version: keep.Version, Excluded: keep.Excluded}}
 	for _, id := range keep.Slates {
-		h, err := r.slate(id, since)
+		h, err := r.slate(id, now.Add(-most))
 		switch {
 		case err != nil && problem.Of(err).Kind == problem.UnknownSlate:
 			return nil, nil

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"sync/atomic"
+	"time"
 
 	"go.etcd.io/bbolt"
 )
@@ -78,7 +79,7 @@ func (s *Store) recordEvent(l *live, e event) error {
 		}
 	}
 	before := l.record.Done
-	concluded := l.concluded()
+	concluded := l.concluded(s.o.Now())
 	after := l.record.Done
 	r := l.record // a copy of the current record
 	l.last = &write{of: l, do: func(tx *bbolt.Tx) error {
@@ -106,16 +107,16 @@ func (l *live) snapshot(recorded uint64) (put, error) {
 	return func(tx *bbolt.Tx, r *record) error { return r.replaceLog(tx, recorded, n, state, rest) }, nil
 }
 
-// concluded records the winner if the game has just ended, or that there is none any more. It
+// concluded records the winner if the game has just ended, now, or that there is none any more. It
 // reports whether the record has changed.
-func (l *live) concluded() bool {
+func (l *live) concluded(now time.Time) bool {
 	ended := l.game.tournament.State().Done
 	if ended == l.record.Done {
 		return false
 	}
-	l.record.Done, l.record.Winner = ended, 0
+	l.record.Done, l.record.Winner, l.record.EndedAt = ended, 0, 0
 	if ended {
-		l.record.Winner = l.game.tournament.State().Leader
+		l.record.Winner, l.record.EndedAt = l.game.tournament.State().Leader, now.Unix()
 	}
 	return true
 }

@@ -39,6 +39,9 @@ type record struct {
 	Config duel.Config `json:"config"`
 	Done   bool        `json:"done,omitempty"`
 	Winner int         `json:"winner,omitempty"` // once done
+	// EndedAt is when it was done, in Unix seconds; 0 in records of releases that did not say it, until
+	// Expire has seen them.
+	EndedAt int64 `json:"ended_at,omitempty"`
 }
 
 // recordFormat changes if older releases would misunderstand a record, an event or a

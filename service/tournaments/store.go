@@ -90,7 +90,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 	}}
 	w.do = func(tx *bbolt.Tx) error {
 		fresh = false
-		id, found, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint)
+		id, found, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint, s.o.Now())
 		if err != nil {
 			w.refused = err
 			return nil
@@ -209,6 +209,11 @@ func (s *Store) List(after string, limit int) (Page, error) {
 
 // Delete deletes a tournament. Later reports find none.
 func (s *Store) Delete(ctx context.Context, id string) error {
+	return s.delete(ctx, id, func(*record) error { return nil })
+}
+
+// delete is Delete, unless refuse returns an error for the record.
+func (s *Store) delete(ctx context.Context, id string, refuse func(*record) error) error {
 	var done, damaged bool
 	w := &write{then: func() {
 		if !damaged { // Open did not count it
@@ -226,6 +231,9 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if damaged = err != nil && problem.Of(err).Kind == problem.Unplayable; damaged {
 			n := bucket(tx, idsBucket).Get([]byte(id))
 			return (&record{ID: id, Number: db.Number(n)}).remove(tx)
+		}
+		if err == nil {
+			err = refuse(r)
 		}
 		if err != nil {
 			w.refused = err

@@ -1,0 +1,83 @@
+package service
+
+import (
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// TestRetention: what was kept long enough goes, is logged and counted, and its ids are unknown from then
+// on; what is younger stays.
+func TestRetention(t *testing.T) {
+	s := start(t, nil)
+	s.fill()
+	file := s.upload("in.jsonl", requests(2, nil), "batch")
+	spec := map[string]any{"input_file_id": file, "endpoint": searchFilms, "completion_window": "24h"}
+	var made job
+	s.do("POST", "/v1/batches", spec).want(200).into(&made)
+	ended := s.over(made.ID)
+	var tournament struct{ ID string }
+	s.do("POST", "/v1/tournaments", map[string]any{"arms": []string{"a", "b"}, "mode": "online", "horizon": 10}).want(201).into(&tournament)
+
+	s.o.Retention = Retention{Files: time.Hour, Batches: time.Hour, Tournaments: time.Hour}
+	s.expire(t.Context(), time.Now())
+	s.do("GET", "/v1/batches/"+made.ID, nil).want(200)
+	s.do("GET", "/v1/files/"+file, nil).want(200)
+
+	s.expire(t.Context(), time.Now().Add(2*time.Hour))
+	s.do("GET", "/v1/batches/"+made.ID, nil).problem(404, "unknown-batch")
+	s.do("GET", "/v1/files/"+file, nil).problem(404, "unknown-file")
+	s.do("GET", "/v1/files/"+*ended.Output, nil).problem(404, "unknown-file")
+	s.do("GET", "/v1/tournaments/"+tournament.ID, nil).want(200) // it goes on
+	const want = `
+# HELP thresher_expired_total What was removed because it had been kept long enough, by kind.
+# TYPE thresher_expired_total counter
+thresher_expired_total{kind="batches"} 1
+thresher_expired_total{kind="files"} 2
+thresher_expired_total{kind="tournaments"} 0
+`
+	if err := testutil.GatherAndCompare(s.scrape, strings.NewReader(want), "thresher_expired_total"); err != nil {
+		t.Error(err)
+	}
+	for _, id := range []string{made.ID, file, *ended.Output} {
+		if !strings.Contains(s.log.String(), `"id":"`+id+`","keep":"1h0m0s"`) {
+			t.Errorf("the log does not say that %s went", id)
+		}
+	}
+}
+
+// TestRetentionOfServer: a server looks for what is too old by itself, as soon as it is opened.
+func TestRetentionOfServer(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, nil)
+	file := s.upload("in.jsonl", requests(1, nil), "batch")
+	s.stopAll()
+	s = startIn(t, dir, func(o *Options) { o.Retention.Files = time.Nanosecond })
+	for until := time.Now().Add(time.Minute); ; runtime.Gosched() {
+		answer := s.do("GET", "/v1/files/"+file, nil)
+		if answer.status == http.StatusNotFound {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatal("the file is still there")
+		}
+	}
+}
+
+func TestRetentionInterval(t *testing.T) {
+	for r, want := range map[Retention]time.Duration{
+		{}:                          0,
+		{Files: time.Nanosecond}:    time.Second,
+		{Batches: 16 * time.Minute}: time.Minute,
+		{Files: 1000 * time.Hour, Tournaments: 32 * time.Minute}: 2 * time.Minute,
+		{Files: 1000 * time.Hour}:                                time.Hour,
+	} {
+		if got := r.interval(); got != want {
+			t.Errorf("%+v: %v, want %v", r, got, want)
+		}
+	}
+}
