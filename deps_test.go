@@ -24,7 +24,7 @@ var knows = map[string][]string{
 	"service/fair":        {},
 	"service/jsonbody":    {"service/problem", "dataset"},
 	"service":             {"slate", "service/api", "service/offline", "service/catalog", "service/db", "service/durable", "service/lostfound", "service/fair", "service/files", "service/jsonbody", "service/metrics", "service/slates", "service/tournaments", "service/trace", "service/oip", "service/problem", "service/web", "service/wire", "tasks", "verify", "batch", "dataset", "internal/overdue"},
-	"service/offline":     {"service/api", "service/db", "service/durable", "service/lostfound", "service/catalog", "service/files", "service/jsonbody", "service/problem", "service/wire", "jobs", "tasks", "batch", "collection", "dataset"},
+	"service/offline":     {"service/api", "service/db", "service/durable", "service/lostfound", "service/catalog", "service/files", "service/jsonbody", "service/problem", "service/wire", "jobs", "tasks", "batch", "collection", "dataset", "internal/plaintext"},
 	"service/catalog":     {"service/api", "service/db", "service/durable", "service/files", "service/lostfound", "service/problem", "batch", "backend", "collection", "dataset"},
 	"service/client":      {"service/api"},
 	"service/db":          {"service/problem", "internal/atomicfile", "internal/filelock"},

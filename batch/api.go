@@ -91,7 +91,7 @@ type Request struct {
 	// Deny lists some that may not.
 	Allow, Deny []int64
 	// ExcludeSelf says that query j is atom SelfFirst+j and must not return
-	// itself.
+	// itself. That it is that atom, value by value, is not checked here: tasks.CheckSelves does.
 	ExcludeSelf bool
 	SelfFirst   int64
 	// Selves, if not nil, are the row numbers of the atoms that the queries are, one a query, in

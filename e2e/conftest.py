@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from server import BUILD, Server
 from tabs import Tab
@@ -29,6 +29,10 @@ def server(no_old_logs: None) -> Iterator[Server]:
 def demo(server: Server) -> dict:
     """The demo's collection as the API describes it."""
     return server.ask("/v1/collections")["data"][0]
+
+
+# Milliseconds that a page may take for what a test expects of it, on a busy machine.
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="session")

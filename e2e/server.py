@@ -1,11 +1,11 @@
-"""A separate thresher server: a free port, a new folder, stopped by SIGTERM."""
+"""A separate thresher server: ports that it picks itself, a new folder, stopped by SIGTERM."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,8 +16,12 @@ from typing import Any
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "e2e"
 
-START = 60  # seconds until the demo is loaded, on a busy machine
-STOP = 40  # seconds that a drain may take
+START = 180  # seconds until the demo is loaded, on a busy machine
+STOP = 90  # seconds that a drain may take there
+ANSWER = 120  # seconds for an answer there
+
+SERVES = re.compile(r"^thresher serves http://(\S+), data in ", re.MULTILINE)
+SERVES_GRPC = re.compile(r"^thresher serves gRPC on (\S+)$", re.MULTILINE)
 
 
 class Server:
@@ -27,27 +31,28 @@ class Server:
         self.name = name
         self.token = token
         self.folder = tempfile.TemporaryDirectory(prefix="thresher-e2e-")
-        self.address = f"127.0.0.1:{free_port()}"
-        self.grpc = f"127.0.0.1:{free_port()}"
-        self.url = f"http://{self.address}"
+        self.address = self.grpc = self.url = ""  # until it says them
         self.log = BUILD / f"{name}.log"
         self.flags = flags
         self.process = self.start()
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Starts the process on its folder and waits until it is ready."""
+        """Starts the process on its folder and waits until it is ready. Its addresses are new each time: a
+        port that was chosen for it could be taken by another process meanwhile."""
+        self.address = self.grpc = self.url = ""
         command = [
             os.environ["E2E_THRESHER"],
             "serve",
             "--listen",
-            self.address,
+            "127.0.0.1:0",
             "--grpc-listen",
-            self.grpc,
+            "127.0.0.1:0",
             "--data",
             self.folder.name,
             *self.flags,
         ]
         with self.log.open("ab") as log:
+            self.mark = log.tell()
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         deadline = time.monotonic() + START
         while not self.ready():
@@ -59,11 +64,25 @@ class Server:
             time.sleep(0.05)
         return self.process
 
+    def heard(self) -> bool:
+        """Whether the process has said where it serves."""
+        with self.log.open("rb") as log:
+            log.seek(self.mark)
+            said = log.read().decode(errors="replace")
+        http, grpc = SERVES.search(said), SERVES_GRPC.search(said)
+        if http is None or grpc is None:
+            return False
+        self.address, self.grpc, self.url = http[1], grpc[1], f"http://{http[1]}"
+        return True
+
     def ready(self) -> bool:
+        if not self.url and not self.heard():
+            return False
         try:
             self.ask("/readyz")
-            # The demo is built while the server serves.
-            return "--demo" not in self.flags or self.ask("/v1/collections/demo")["state"] == "ready"
+            # A server with the demo says that it serves once the demo answers.
+            assert "--demo" not in self.flags or self.ask("/v1/collections/demo")["state"] == "ready"
+            return True
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return False
 
@@ -99,12 +118,5 @@ class Server:
             request.add_header("Content-Type", kind)
         if self.token:
             request.add_header("Authorization", f"Bearer {self.token}")
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=ANSWER) as answer:
             return json.loads(answer.read() or b"null")
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port

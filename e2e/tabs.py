@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
@@ -17,6 +19,7 @@ class Tab:
 
     def __init__(self, browser: Browser, width: int = WIDE, scheme: Any = "light") -> None:
         self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page.set_default_timeout(60_000)  # on a busy machine
         self.complaints: list[str] = []
         self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
         self.page.on("console", self.hear)
@@ -61,6 +64,19 @@ new PerformanceObserver((list) => {
 def assert_nothing_shifted(page: Page) -> None:
     shifts = page.evaluate("window.shifts")
     assert sum(s[0] for s in shifts) < 0.001, shifts
+
+
+def settle(page: Page) -> None:
+    """Waits for the end of transitions, during which contrast is lower."""
+    page.evaluate("Promise.allSettled(document.getAnimations().map((a) => a.finished))")
+
+
+def until(page: Page, holds: Callable[[], bool], most: float = 60) -> None:
+    """Lets the test hear of what the page does until a condition holds."""
+    end = time.monotonic() + most
+    while not holds():
+        assert time.monotonic() < end, f"it does not hold within {most} s"
+        page.wait_for_timeout(10)
 
 
 def focused(page: Page) -> dict[str, Any]:

@@ -41,6 +41,9 @@ NAMES = (
     "thresher_http_request_bytes_total",
     "thresher_http_response_bytes_total",
     "thresher_http_requests_in_flight",
+    "thresher_unauthenticated_resets_total",
+    "thresher_connection_errors_total",
+    "thresher_expired_total",
     "thresher_requests_waiting",
     "go_goroutines",
     "process_cpu_seconds_total",
@@ -48,7 +51,7 @@ NAMES = (
 
 
 def scrape(server: Server) -> str:
-    with urllib.request.urlopen(server.url + "/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(server.url + "/metrics", timeout=120) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain")
         text: str = answer.read().decode()
         return text

@@ -37,7 +37,7 @@ def test_commands_work_as_written(toured: Server, tmp_path: Path, path: str, cur
     tools.mkdir()
     (tools / "thresher").symlink_to(os.environ["E2E_THRESHER"])
     curl = tools / "curl"
-    curl.write_text(f'#!/bin/sh\nexec {shutil.which("curl")} --fail-with-body --show-error --max-time 30 "$@"\n')
+    curl.write_text(f'#!/bin/sh\nexec {shutil.which("curl")} --fail-with-body --show-error --max-time 120 "$@"\n')
     curl.chmod(0o755)
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -47,6 +47,6 @@ def test_commands_work_as_written(toured: Server, tmp_path: Path, path: str, cur
         env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "THRESHER_SERVER": toured.url},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=360,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -16,7 +16,7 @@ from playwright.sync_api import Page, Route, expect
 import canned
 import sample
 from server import Server
-from tabs import NARROW, WIDE, Tab, assert_nothing_shifted, focused
+from tabs import NARROW, WIDE, Tab, assert_nothing_shifted, focused, settle
 
 pytestmark = pytest.mark.skipif(not os.environ["E2E_CHROMIUM"], reason="E2E_BROWSER=0")
 
@@ -183,7 +183,7 @@ def test_a_server_that_is_gone_is_said_so(tab: Tab, server: Server) -> None:
     search(page, "1")
     expect(page.get_by_role("alert")).to_contain_text("The server does not answer")
     page.unroute("**/v1/**")
-    expect(page.locator("#collections-status")).to_contain_text("collection", timeout=15_000)
+    expect(page.locator("#collections-status")).to_contain_text("collection")
 
 
 def test_a_job_is_seen_at_work(tab: Tab, server: Server, demo: dict) -> None:
@@ -197,7 +197,7 @@ def test_a_job_is_seen_at_work(tab: Tab, server: Server, demo: dict) -> None:
     )
     made = submit(server, endpoint, text)
     job = page.locator("#job-list li", has_text=made["id"])
-    expect(job).to_contain_text("completed", timeout=40_000)
+    expect(job).to_contain_text("completed")
     expect(job).to_contain_text("200 of 200 requests")
     expect(job).to_contain_text("queries/s")
     assert job.locator("progress").evaluate("e => e.value / e.max") == 1
@@ -316,7 +316,7 @@ def test_everybody_can_use_it(tab: Tab, server: Server, demo: dict, request: pyt
         search(page, text, k="10")
         expect(page.locator("#rows .id" if state == "answer" else ".problem").first).to_be_visible()
         expect(page.locator("#answer")).not_to_have_attribute("aria-busy", "true")
-        page.wait_for_timeout(200)  # the fade, during which contrast is lower
+        settle(page)
         tab.shot(f"{name}-{state}")
         faults = Axe().run(page)
         assert faults.violations_count == 0, faults.generate_report()
@@ -339,7 +339,7 @@ def test_nothing_moves_before_the_answer_comes(tab: Tab, server: Server, demo: d
         page.route("**/v1/**", slowly)
         tab.open(server)
         search(page, str(ids[0]), k="7")
-        expect(page.locator("#rows .id")).to_have_count(7, timeout=10_000)
+        expect(page.locator("#rows .id")).to_have_count(7)
         assert_nothing_shifted(page)
     page.unroute_all()
 

@@ -25,8 +25,8 @@ def over_http(server: Server, model: str, queries: np.ndarray, check: Callable[[
     with triton.InferenceServerClient(server.address, concurrency=IN_FLIGHT) as client:
         asked: list = []
         done, deadline = 0, time.monotonic() + SECONDS
-        while time.monotonic() < deadline or asked:
-            while len(asked) < IN_FLIGHT and time.monotonic() < deadline:
+        while time.monotonic() < deadline or asked or done < IN_FLIGHT:
+            while len(asked) < IN_FLIGHT and (time.monotonic() < deadline or done + len(asked) < IN_FLIGHT):
                 i = (done + len(asked)) % len(queries)
                 asked.append((i, client.async_infer(model, inputs(triton, queries[i], binary_data=True))))
             i, first = asked.pop(0)
@@ -55,13 +55,13 @@ def over_grpc(server: Server, model: str, queries: np.ndarray, check: Callable[[
             return called
 
         deadline, sent = time.monotonic() + SECONDS, 0
-        while time.monotonic() < deadline:
-            assert room.acquire(timeout=30)
+        while time.monotonic() < deadline or sent < IN_FLIGHT:
+            assert room.acquire(timeout=120)
             i = sent % len(queries)
             client.async_infer(model, inputs(triton, queries[i]), answered(i))
             sent += 1
         for _ in range(IN_FLIGHT):
-            assert room.acquire(timeout=30)
+            assert room.acquire(timeout=120)
     assert not wrong, wrong[0]
     return len(done)
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"thresher/service/metrics"
-	"thresher/service/problem"
 	"thresher/service/trace"
 )
 
@@ -134,16 +133,15 @@ func (s *Server) log(x *exchange, r *http.Request, w *writer) {
 	s.o.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// tellOfStranger reports whether a request to a server with tokens ended without one, and then notes it
-// for the sparse log: it was refused for want of a token, or its client reset it before one was accepted.
-// A request with a wrong token that waits for its answer is none of these; each has its line.
+// tellOfStranger reports whether a request to a server with tokens came without one, and then notes it
+// for the sparse log: it was refused, or needs none, or its client reset it before one was accepted. A
+// request with a wrong token that waits for its answer is none of these; each has its line.
 func (s *Server) tellOfStranger(x *exchange, r *http.Request) bool {
 	if x.who != "" || len(s.tokens()) == 0 {
 		return false
 	}
 	reset := r.Context().Err() != nil && s.stopped.Err() == nil
-	refused := x.err != nil && problem.Of(x.err).Kind == problem.Unauthorized && r.Header.Get("Authorization") == ""
-	if !reset && !refused {
+	if !reset && r.Header.Get("Authorization") != "" {
 		return false
 	}
 	if reset && s.o.Metrics != nil {

@@ -86,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		crossSite: http.NewCrossOriginProtection(),
 	}
 	s.allowed.Store(&o.Tokens)
-	s.strangers = sparseLog{log: o.Log, what: "requests ended without a token", now: time.Now}
+	s.strangers = sparseLog{log: o.Log, what: "requests came without a token", now: time.Now}
 	s.broken = sparseLog{log: o.Log, what: "connections failed without a request", now: time.Now}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.stopped, s.stop = context.WithCancel(context.Background())

@@ -97,6 +97,7 @@ func TestTextsBadInput(t *testing.T) {
 	writeFile(t, folder, "a.txt", []byte("text a"))
 	arms := armsFile(t, dir, "a", "b")
 	for text, want := range map[string]string{
+		"\xff\xfe{\x00}\x00":        "is UTF-16; convert it to UTF-8",
 		`{"arm":"a"}`:               "line 1: text is missing",
 		"\n{\"text\":\"x\"}":        "line 2: arm is missing",
 		`{"arm":"a","text":" "}`:    "the name or the text is empty",

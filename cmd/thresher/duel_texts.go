@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"thresher/internal/plaintext"
 )
 
 const (
@@ -96,7 +98,11 @@ func (x *armTexts) readFolder() error {
 
 func (x *armTexts) readLines(r io.Reader) error {
 	const form = `a text is {"arm":"x","text":"..."}, one a line`
-	s := bufio.NewScanner(r)
+	lines, err := plaintext.JSON(r)
+	if err != nil {
+		return err
+	}
+	s := bufio.NewScanner(lines)
 	s.Buffer(nil, 2*mostText)
 	number := 0
 	for s.Scan() {

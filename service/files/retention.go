@@ -15,7 +15,7 @@ func (s *Store) Expire(ctx context.Context, before time.Time, inUse func(File) b
 	var old []File
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		return eachFile(tx, func(f File) {
-			if f.CreatedAt.Before(before) && holderOf(tx, f.ID) == "" {
+			if f.CreatedAt.Before(before) {
 				old = append(old, f)
 			}
 		})
@@ -42,7 +42,7 @@ func (s *Store) Expire(ctx context.Context, before time.Time, inUse func(File) b
 	return nil
 }
 
-// gone reports whether a file could not be deleted because it was meanwhile, or is held by now.
+// gone reports whether a file could not be deleted because it was meanwhile, or is held.
 func gone(err error) bool {
 	kind := problem.Of(err).Kind
 	return err != nil && (kind == problem.UnknownFile || kind == problem.Conflict)

@@ -161,6 +161,8 @@ func TestInvalidFiles(t *testing.T) {
 		says                string
 	}{
 		{"blank", "in.jsonl", " \n\r\n\n", Spec{}, "empty-file", nil, "in.jsonl"},
+		{"UTF-16", "in.jsonl", "\xff\xfe{\x00}\x00\n\x00", Spec{}, "malformed-body", nil, "in.jsonl: is UTF-16; convert it to UTF-8"},
+		{"lines that end with CR", "in.jsonl", strings.ReplaceAll(manyLines(3), "\n", "\r"), Spec{}, "malformed-body", nil, "in.jsonl: its lines end with a carriage return alone"},
 		{"twice", "in.jsonl", twice, Spec{}, "duplicate-custom-id", []int64{4, 6, 7}, `"a" of line 1`},
 		{"too many", "in.jsonl", strings.Repeat("x\n", 101), Spec{}, "over-limit", []int64{101}, "100"},
 		{"too many rows", "in.fvecs", fvecs(gaussian(1, 101)), Spec{}, "over-limit", nil, "100"},

@@ -2,6 +2,7 @@ package offline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"slices"
 
+	"thresher/internal/plaintext"
 	"thresher/service/problem"
 	"thresher/service/wire"
 )
@@ -62,11 +64,28 @@ func (j *job) count(rec *record) (total int64, pinned []Pinned, width int, err e
 		return 0, nil, 0, err
 	}
 	defer f.Close()
+	if err := checkText(rec, f); err != nil {
+		return 0, nil, 0, err
+	}
 	v := &validation{j: j, pinned: slices.Clone(rec.Batch.Collections), unknown: map[string]bool{}}
 	if err := v.read(j.ctx, f); err != nil {
 		return 0, nil, 0, err
 	}
 	return v.requests, v.pinned, 0, v.duplicates(j.ctx, f)
+}
+
+// checkText refuses requests of which no line could be read: those of a file in another encoding than
+// UTF-8, or whose lines end with CR alone. It leaves f where it is.
+func checkText(rec *record, f io.ReaderAt) error {
+	start := make([]byte, plaintext.Peeked)
+	n, err := f.ReadAt(start, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if err := cmp.Or(plaintext.CheckEncoding(start[:n]), plaintext.CheckJSON(start[:n])); err != nil {
+		return failed(problem.Malformed, 0, "%s: %v", rec.InputName, err)
+	}
+	return nil
 }
 
 // validation is one pass over a file of requests.

@@ -56,9 +56,9 @@ func passing(err error) bool {
 	return kind == problem.UnknownTournament || kind == problem.Conflict
 }
 
-// expired reports whether a tournament is known to have ended before a time.
+// expired reports whether a tournament that says when it ended did so before a time.
 func (r *record) expired(before time.Time) bool {
-	return r.Done && r.EndedAt != 0 && time.Unix(r.EndedAt, 0).Before(before)
+	return r.Done && time.Unix(r.EndedAt, 0).Before(before)
 }
 
 // stateEnds records of tournaments that are done, and do not say when they ended, that they ended now.
