@@ -1,7 +1,6 @@
 package db
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -27,18 +26,19 @@ func Bucket(tx *bbolt.Tx, store, name string) *bbolt.Bucket {
 	return root.Bucket([]byte(name))
 }
 
-// PutJSON stores v as JSON.
+// PutJSON stores v as sealed JSON.
 func PutJSON(b *bbolt.Bucket, key []byte, v any) error {
-	text, err := json.Marshal(v)
+	text, err := Seal(v)
 	if err != nil {
 		return err
 	}
 	return b.Put(key, text)
 }
 
-// ReadJSON decodes a record into v. Errors name what it is the record of.
+// ReadJSON decodes a record, sealed or of an early release, into v. Errors name what it is the
+// record of.
 func ReadJSON(what string, text []byte, v any) error {
-	if err := json.Unmarshal(text, v); err != nil {
+	if err := Unseal(text, v); err != nil {
 		return fmt.Errorf("record of %s: %w", what, err)
 	}
 	return nil
