@@ -113,7 +113,7 @@ func (e entry) kind() string {
 func firsts(t *testing.T, path string) map[string]entry {
 	t.Helper()
 	all := map[string]entry{}
-	change(t, path, func(tx *bbolt.Tx) error {
+	alter(t, path, func(tx *bbolt.Tx) error {
 		var visit func(path [][]byte, b *bbolt.Bucket) error
 		visit = func(path [][]byte, b *bbolt.Bucket) error {
 			return b.ForEach(func(k, v []byte) error {
@@ -132,8 +132,8 @@ func firsts(t *testing.T, path string) map[string]entry {
 	return all
 }
 
-// change runs a transaction on the database at path.
-func change(t *testing.T, path string, do func(*bbolt.Tx) error) {
+// alter runs a transaction on the database at path.
+func alter(t *testing.T, path string, do func(*bbolt.Tx) error) {
 	t.Helper()
 	bolt, err := bbolt.Open(path, 0o600, &bbolt.Options{NoSync: true})
 	if err != nil {
@@ -156,7 +156,7 @@ func zeroed(b []byte, at int) []byte {
 // put replaces a record in a database.
 func (e entry) put(t *testing.T, path string, key, value []byte) {
 	t.Helper()
-	change(t, path, func(tx *bbolt.Tx) error {
+	alter(t, path, func(tx *bbolt.Tx) error {
 		b := tx.Bucket(e.path[0])
 		for _, name := range e.path[1:] {
 			b = b.Bucket(name)
@@ -224,6 +224,52 @@ func TestDamagedRecords(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestMisplacedBuckets: buckets in the place of records, which a page of before can bring, and records
+// in the place of buckets do not keep the server from starting, and are named.
+func TestMisplacedBuckets(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, nil)
+	want := s.full()
+	s.stopAll()
+	stray := []byte("stray")
+	for name, change := range map[string]func(b *bbolt.Bucket) error{
+		"bucket": func(b *bbolt.Bucket) error { _, err := b.CreateBucket(stray); return err },
+		"record": func(b *bbolt.Bucket) error { return b.Put(stray, []byte("{}")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			copied := t.TempDir()
+			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			alter(t, filepath.Join(copied, metaName), func(tx *bbolt.Tx) error {
+				return tx.ForEach(func(_ []byte, root *bbolt.Bucket) error {
+					if name == "record" {
+						n++
+						return change(root)
+					}
+					return root.ForEachBucket(func(k []byte) error {
+						if string(k) == "games" {
+							return nil
+						}
+						n++
+						return change(root.Bucket(k))
+					})
+				})
+			})
+			if bad := strings.Split(verdicts(t, copied), "\n"); len(bad) != n {
+				t.Errorf("the check names %d of %d: %s", len(bad), n, bad)
+			}
+			if lost, damaged := resume(t, copied, want); len(lost) > 0 || damaged != n {
+				t.Errorf("lost %s, %d damaged parts of %d", lost, damaged, n)
+			}
+			if bad := verdicts(t, copied); bad != "" {
+				t.Error("the check after the start:", bad)
+			}
+		})
 	}
 }
 

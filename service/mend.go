@@ -38,8 +38,8 @@ func checksOf(name string) []db.CheckRecord {
 }
 
 // topLevel is a db.CheckRecord: outside of the buckets there is nothing.
-func topLevel(bucket string, _, _ []byte) error {
-	if bucket == "" {
+func topLevel(bucket string, _, value []byte) error {
+	if bucket == "" && value != nil {
 		return errors.New("it is not a bucket")
 	}
 	return nil

@@ -500,7 +500,7 @@ func TestCheckRecord(t *testing.T) {
 	if err != nil || len(n) != 5 {
 		t.Error(n, err)
 	}
-	if CheckRecord(rootBucket, []byte(namesBucket), nil) == nil || CheckRecord("files", []byte("records"), nil) != nil {
+	if CheckRecord(rootBucket, []byte(namesBucket), []byte{}) == nil || CheckRecord(rootBucket+"/"+namesBucket, []byte("a"), nil) == nil || CheckRecord("files", []byte("records"), nil) != nil {
 		t.Error("a record in the place of a bucket")
 	}
 }

@@ -170,9 +170,10 @@ func useNumber(tx *bbolt.Tx, name string, version int64) error {
 
 // CheckRecord is a db.CheckRecord of the catalog's buckets.
 func CheckRecord(bucket string, key, value []byte) error {
+	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
+		return err
+	}
 	switch bucket {
-	case rootBucket:
-		return errors.New("it is not a bucket")
 	case rootBucket + "/" + namesBucket:
 		var r record
 		err := db.ReadJSON("collection "+clip(string(key)), value, &r)

@@ -1,7 +1,10 @@
 package db
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 )
@@ -24,6 +27,20 @@ func Bucket(tx *bbolt.Tx, store, name string) *bbolt.Bucket {
 		return nil
 	}
 	return root.Bucket([]byte(name))
+}
+
+// CheckNesting returns what is wrong with an entry of a bucket: those of a store's bucket, and of
+// the holders in it, are buckets, and no others of the store are.
+func CheckNesting(store, bucket string, value []byte, holders ...string) error {
+	within, inside := strings.CutPrefix(bucket, store+"/")
+	holds := bucket == store || inside && slices.Contains(holders, within)
+	switch {
+	case holds && value != nil:
+		return errors.New("it is not a bucket")
+	case inside && !holds && value == nil:
+		return errors.New("it is a bucket")
+	}
+	return nil
 }
 
 // PutJSON stores v as sealed JSON.

@@ -36,7 +36,8 @@ func (d *Damaged) Error() string {
 }
 
 // CheckRecord returns what is wrong with a record, nil if it is whole or the caller does not know
-// its bucket: the path of the bucket is joined by slashes.
+// its bucket: the path of the bucket is joined by slashes. It is called with buckets in the bucket,
+// too, which have no value.
 type CheckRecord func(bucket string, key, value []byte) error
 
 // Options configure Open; nil means defaults.

@@ -95,12 +95,15 @@ type tree struct {
 	// continues, otherwise reading ends with its result.
 	broken func(error) error
 	// found is called with each key and value and the path of its bucket; bucket with each
-	// bucket, before its contents. The tree owns the slices.
+	// bucket, before its contents, which errSkip leaves out. The tree owns the slices.
 	bucket func(path [][]byte, sequence uint64) error
 	found  func(path [][]byte, key, value []byte) error
 	// levels, if not 0, is how deep a bucket may lie whose contents are read.
 	levels int
 }
+
+// errSkip makes a walk leave out the contents of a bucket.
+var errSkip = errors.New("leave it out")
 
 // newTree returns a tree that has marked only the headers as used.
 func newTree(r io.ReaderAt, size int64, m meta) (*tree, error) {
@@ -247,7 +250,9 @@ func (t *tree) subBucket(path [][]byte, value []byte, where string, depth int) e
 		return nil
 	}
 	if t.bucket != nil {
-		if err := t.bucket(path, binary.NativeEndian.Uint64(value[8:])); err != nil {
+		if err := t.bucket(path, binary.NativeEndian.Uint64(value[8:])); err == errSkip {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}

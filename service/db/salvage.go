@@ -126,17 +126,26 @@ func (s *Salvaged) read(t *tree, checks []CheckRecord, c *copier) {
 		s.add(err)
 		return nil
 	}
-	t.bucket = func(path [][]byte, sequence uint64) error {
-		s.Buckets++
-		return c.bucket(path, sequence)
-	}
-	t.found = func(path [][]byte, key, value []byte) error {
+	whole := func(path [][]byte, key, value []byte) bool {
 		bucket := string(bytes.Join(path, []byte("/")))
 		for _, check := range checks {
 			if err := check(bucket, key, value); err != nil {
 				s.add(fmt.Errorf("%s %q: %w", bucket, key, err))
-				return nil
+				return false
 			}
+		}
+		return true
+	}
+	t.bucket = func(path [][]byte, sequence uint64) error {
+		if last := len(path) - 1; !whole(path[:last], path[last], nil) {
+			return errSkip
+		}
+		s.Buckets++
+		return c.bucket(path, sequence)
+	}
+	t.found = func(path [][]byte, key, value []byte) error {
+		if !whole(path, key, value) {
+			return nil
 		}
 		s.Keys++
 		return c.found(path, key, value)

@@ -300,7 +300,7 @@ func TestCheckRecord(t *testing.T) {
 	if err != nil || n != 6 {
 		t.Error(n, err)
 	}
-	if CheckRecord(rootBucket, []byte(recordsBucket), nil) == nil || CheckRecord("catalog", []byte("keys"), nil) != nil {
+	if CheckRecord(rootBucket, []byte(recordsBucket), []byte{}) == nil || CheckRecord(rootBucket+"/"+recordsBucket, []byte("a"), nil) == nil || CheckRecord("catalog", []byte("keys"), nil) != nil {
 		t.Error("a record in the place of a bucket")
 	}
 }

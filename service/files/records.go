@@ -39,9 +39,10 @@ func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 
 // CheckRecord is a db.CheckRecord of the files' buckets.
 func CheckRecord(bucket string, key, value []byte) error {
+	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
+		return err
+	}
 	switch bucket {
-	case rootBucket:
-		return errors.New("it is not a bucket")
 	case rootBucket + "/" + recordsBucket:
 		f, err := decode(string(key), value)
 		if err == nil && f.ID != string(key) {

@@ -134,9 +134,10 @@ func openLedger(dir string, bolt *bbolt.DB, disk durable.Disk) (ledger, error) {
 
 // CheckRecord is a db.CheckRecord of the batches' buckets.
 func CheckRecord(bucket string, key, value []byte) error {
+	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
+		return err
+	}
 	switch bucket {
-	case rootBucket:
-		return errors.New("it is not a bucket")
 	case rootBucket + "/" + recordsBucket:
 		rec := &record{}
 		err := db.ReadJSON("a batch", value, rec)

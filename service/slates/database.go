@@ -77,6 +77,10 @@ func complete(tx *bbolt.Tx) (names []string, err error) {
 func CheckRecord(bucket string, key, value []byte) error {
 	above, name, within := strings.Cut(bucket, "/") // the path is that of a collection's bucket, or of one in it
 	switch {
+	case within && strings.Contains(name, "/") && value == nil:
+		return errors.New("it is a bucket")
+	case value == nil:
+		return nil
 	case !within:
 		return errors.New("it is not a bucket")
 	case above == string(collectionsBucket()) && !strings.Contains(name, "/") && string(key) == countsRecord:

@@ -18,6 +18,9 @@ func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 			return nil // the server stopped before creating it
 		}
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
+			if text == nil {
+				return nil // a bucket, which is damage of the database
+			}
 			i := db.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: db.Intact}
 			r, err := decodeRecord(text)
 			if err == nil {

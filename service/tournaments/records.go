@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -57,9 +58,13 @@ func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 // CheckRecord is a db.CheckRecord of the tournaments' buckets. The record of a tournament, and
 // what there is of its game, are that tournament's alone: they stay, and Check reports them.
 func CheckRecord(bucket string, key, value []byte) error {
+	if strings.HasPrefix(bucket, rootBucket+"/"+gamesBucket+"/") {
+		return nil
+	}
+	if err := db.CheckNesting(rootBucket, bucket, value, gamesBucket); err != nil || value == nil {
+		return err
+	}
 	switch bucket {
-	case rootBucket, rootBucket + "/" + gamesBucket:
-		return errors.New("it is not a bucket")
 	case rootBucket + "/" + recordsBucket:
 		if len(key) != 8 {
 			return errors.New("it has no number")
