@@ -504,3 +504,19 @@ func TestCheckRecord(t *testing.T) {
 		t.Error("a record in the place of a bucket")
 	}
 }
+
+// TestNumberOfAFailedVersion: the number of a version that failed is not used again, though no file is
+// left of it and the database has lost which numbers were used.
+func TestNumberOfAFailedVersion(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{Metric: "ip"}, ""))
+	f.failed(f.c.Create(ctx, "a", Source{Body: strings.NewReader("[1,2]\n[3]\n")}, CreateOptions{Metric: "ip", Replace: true}, ""))
+	if err := f.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(rootBucket)).DeleteBucket([]byte(numbersBucket)) }); err != nil {
+		t.Fatal(err)
+	}
+	f.restart(func() {})
+	if i := f.ready(f.c.Append(ctx, "a", rowsOf(4, 1, 3, nil), "")); i.Version != 3 {
+		t.Errorf("version %d", i.Version)
+	}
+}
