@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -236,7 +237,10 @@ func TestMisplacedBuckets(t *testing.T) {
 	s.stopAll()
 	stray := []byte("stray")
 	for name, change := range map[string]func(b *bbolt.Bucket) error{
-		"bucket": func(b *bbolt.Bucket) error { _, err := b.CreateBucket(stray); return err },
+		"bucket": func(b *bbolt.Bucket) error {
+			in, err := b.CreateBucket(stray)
+			return errors.Join(err, in.Put(stray, stray))
+		},
 		"record": func(b *bbolt.Bucket) error { return b.Put(stray, []byte("{}")) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 
 // check replays a tournament, whose record lies under number n, and describes its size.
 func (r *record) check(ctx context.Context, tx *bbolt.Tx, n []byte) (string, error) {
-	if !bytes.Equal(n, db.Key(r.Number)) || !bytes.Equal(n, bucket(tx, idsBucket).Get([]byte(r.ID))) {
+	if !bytes.Equal(n, bucket(tx, idsBucket).Get([]byte(r.ID))) {
 		return "", errors.New("it is not in the index; a start adds it")
 	}
 	t, err := r.texts(tx)
