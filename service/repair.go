@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"thresher/service/catalog"
 	"thresher/service/db"
-	"thresher/service/durable"
 	"thresher/service/files"
 	"thresher/service/lostfound"
 	"thresher/service/offline"
@@ -66,25 +64,31 @@ func isDataFolder(dir string) error {
 	return err
 }
 
-// checkDatabase reports the state of a database, and opens it if it is intact.
+// checkDatabase reports the state of a database, and opens it if all its pages are intact.
 func checkDatabase(dir, name string, tell func(db.Item)) (*bbolt.DB, error) {
 	path := filepath.Join(dir, name)
 	i := db.Item{Kind: "database", Name: name, Verdict: db.Intact}
-	err := db.Check(path)
+	err := db.Check(path, checksOf(name)...)
 	var d *db.Damaged
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		i.Verdict = db.Missing
+		tell(i)
+		return nil, nil
 	case errors.As(err, &d):
-		i.Verdict, i.Detail = db.Broken, d.Err.Error()
+		for _, fault := range d.Faults {
+			i.Verdict, i.Detail = db.Broken, fault
+			tell(i)
+		}
 	case err != nil:
 		return nil, err
+	default:
+		tell(i)
 	}
-	tell(i)
-	if i.Verdict != db.Intact {
+	bolt, _, err := db.Open(path, nil) // if only records are damaged
+	if errors.As(err, &d) {
 		return nil, nil
 	}
-	bolt, _, err := db.Open(path, nil)
 	return bolt, err
 }
 
@@ -101,84 +105,61 @@ func checkSlates(ctx context.Context, dir string, tell func(db.Item)) error {
 
 // Repaired is the result of Repair.
 type Repaired struct {
-	// Databases were damaged: each was moved and rebuilt.
-	Databases []RepairedDatabase `json:"databases"`
+	// Databases were damaged: each was rebuilt.
+	Databases []MendedDatabase `json:"databases"`
 	// Collections and Files were adopted; unrecognised files were moved.
 	Collections []string          `json:"collections"`
 	Files       []string          `json:"files"`
 	Moved       []lostfound.Moved `json:"moved"`
 }
 
-// RepairedDatabase is the result of salvaging a damaged database.
-type RepairedDatabase struct {
-	Name    string   `json:"name"`
-	MovedTo string   `json:"moved_to"`
-	Buckets int      `json:"buckets"`
-	Keys    int      `json:"keys"`
-	Lost    []string `json:"lost"` // some of its faults
-}
-
-// Repair moves the damaged databases of a data folder, which no server may have open, to
-// lost+found, rebuilds them from what can be read, and records all collections and files that
-// exist. Batches are adopted when a server starts. Nothing is deleted.
+// Repair does what a start does with the data folder, which no server may have open: it rebuilds
+// damaged databases, and records all collections and files that exist. Batches are adopted when a
+// server starts. Nothing is deleted.
 func Repair(dir string, log *slog.Logger) (*Repaired, error) {
 	if err := isDataFolder(dir); err != nil {
 		return nil, err
 	}
-	r := &Repaired{Databases: []RepairedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []lostfound.Moved{}}
-	for _, name := range []string{metaName, slatesName} { // nothing is changed while one of them is in use
-		if err := db.Check(filepath.Join(dir, name)); errors.Is(err, db.ErrInUse) {
-			return nil, err
-		}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
 	}
-	for _, name := range []string{metaName, slatesName} {
-		if err := r.database(dir, name); err != nil {
-			return r, err
-		}
-	}
-	if n := len(r.Databases); n > 0 && r.Databases[n-1].Name == slatesName {
-		if err := slates.Repair(filepath.Join(dir, slatesName)); err != nil {
-			return r, err
-		}
-	}
-	meta, _, err := db.Open(filepath.Join(dir, metaName), nil)
+	r := &Repaired{Databases: []MendedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []lostfound.Moved{}}
+	meta, err := r.database(dir, metaName, log)
 	if err != nil {
 		return r, err
 	}
 	defer meta.Close()
+	if _, err := os.Stat(filepath.Join(dir, slatesName)); err == nil { // a start makes one that is missing
+		bolt, err := r.database(dir, slatesName, log)
+		if err == nil {
+			err = bolt.Close()
+		}
+		if err != nil {
+			return r, err
+		}
+	}
 	return r, r.index(dir, meta, log)
 }
 
-// database rebuilds a damaged database.
-func (r *Repaired) database(dir, name string) error {
-	path := filepath.Join(dir, name)
-	err := db.Check(path)
-	var d *db.Damaged
-	if !errors.As(err, &d) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+// database opens a database, and rebuilds it before if it is damaged.
+func (r *Repaired) database(dir, name string, log *slog.Logger) (bolt *bbolt.DB, err error) {
+	m, err := mending(dir, name, log, func() error {
+		bolt, _, err = db.Open(filepath.Join(dir, name), &db.Options{Checks: checksOf(name)})
 		return err
+	})
+	if m != nil {
+		r.Databases = append(r.Databases, *m)
 	}
-	moved, err := lostfound.In(dir).Move(durable.Disk{}, path, "damaged: "+d.Err.Error())
-	if err != nil {
-		return err
-	}
-	s, err := db.Salvage(filepath.Join(dir, moved.To), path)
-	if err != nil {
-		return fmt.Errorf("%s was moved to %s, and another could not be made: %w", path, moved.To, err)
-	}
-	r.Databases = append(r.Databases, RepairedDatabase{name, moved.To, s.Buckets, s.Keys, s.Lost})
-	return nil
+	return bolt, err
 }
 
 // index records in bolt everything that exists.
 func (r *Repaired) index(dir string, meta *bbolt.DB, log *slog.Logger) error {
-	f, err := files.Repair(filepath.Join(dir, filesName), meta, &files.Options{Log: log})
+	f, err := files.Open(filepath.Join(dir, filesName), meta, &files.Options{Log: log})
 	if err != nil {
 		return err
 	}
-	r.Files, r.Moved = append(r.Files, f.Adopted...), append(r.Moved, f.Kept...)
+	r.Files, r.Moved = append(r.Files, f.Found().Adopted...), append(r.Moved, f.Found().Kept...)
 	c, err := catalog.Repair(filepath.Join(dir, collectionsName), meta, catalog.Options{Log: log})
 	if err != nil {
 		return err

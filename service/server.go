@@ -129,7 +129,10 @@ func (s *Server) openParts(ctx context.Context) error {
 		return err
 	}
 	fresh := false
-	if s.db, fresh, err = db.Open(filepath.Join(o.Dir, metaName), nil); err != nil {
+	if err := s.mending(metaName, func() (err error) {
+		s.db, fresh, err = db.Open(filepath.Join(o.Dir, metaName), &db.Options{Checks: checksOf(metaName)})
+		return err
+	}); err != nil {
 		return err
 	}
 	if err := stateFormat(o.Dir, o.Release); problem.Full(err) {
@@ -158,7 +161,10 @@ func (s *Server) openParts(ctx context.Context) error {
 	if s.tournaments, err = tournaments.Open(s.db, s.tournamentOptions()); err != nil {
 		return err
 	}
-	if s.slates, err = slates.Open(filepath.Join(o.Dir, slatesName), s.slateOptions()); err != nil {
+	if err := s.mending(slatesName, func() (err error) {
+		s.slates, err = slates.Open(filepath.Join(o.Dir, slatesName), s.slateOptions())
+		return err
+	}); err != nil {
 		return err
 	}
 	deleted, err := s.catalog.Deleted()
@@ -173,6 +179,15 @@ func (s *Server) openParts(ctx context.Context) error {
 	}
 	s.countFound()
 	return nil
+}
+
+// mending opens a database by open, and mends it if it is damaged.
+func (s *Server) mending(name string, open func() error) error {
+	m, err := mending(s.o.Dir, name, s.o.Log, open)
+	if m != nil {
+		s.found.Damaged += len(m.Lost)
+	}
+	return err
 }
 
 // The contents of the data folder.

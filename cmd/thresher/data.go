@@ -80,7 +80,7 @@ func (a *app) printItems(items []db.Item, asJSON, all bool) error {
 			counts[db.Intact], counts[db.Broken], counts[db.Missing], counts[db.Unknown])
 	}
 	if counts[db.Intact] < len(items) {
-		return &exitError{exitWrong, errors.New("data check: found damage, or data that is not in the database; data repair rebuilds damaged databases and adds what is missing")}
+		return &exitError{exitWrong, errors.New("data check: found damage, or data that is not in the database; a start of the server or data repair rebuilds damaged databases and adds what is missing")}
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func newDataRepairCommand(a *app) *cobra.Command {
 		Long: `Move damaged databases of a data folder to its subfolder lost+found, rebuild them from
 what can still be read, and add the collections and files found in the folder. Files
 that cannot be identified are moved to lost+found, whose list.jsonl says where they
-were. Nothing is deleted. Offline jobs are added when the server starts.
+were. Nothing is deleted. A start of the server does the same, and adds offline jobs.
 
 Exit code 0: done; 2: the folder cannot be read or written, or a server uses it.`,
 		Example: `  thresher data repair --data /var/lib/thresher`,

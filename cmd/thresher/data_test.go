@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestData truncates a server's database: serve names it and the remedy, check lists what is
-// intact, repair rebuilds it, and the collection answers.
+// TestData truncates a server's database: check lists what is intact, repair rebuilds it, and the
+// collection answers; a start does the same and says so.
 func TestData(t *testing.T) {
 	dir := t.TempDir()
 	c := &http.Client{}
@@ -36,7 +36,6 @@ func TestData(t *testing.T) {
 	if err := os.Truncate(meta, 10_000); err != nil {
 		t.Fatal(err)
 	}
-	thresher(t, "serve", "--listen=127.0.0.1:0", "--data="+dir).wantError(t, meta+" is damaged", "its end is missing", "thresher data repair --data "+dir)
 	r = thresher(t, "data", "check", "--json", "--data="+dir)
 	var report struct {
 		Whole bool
@@ -59,6 +58,19 @@ func TestData(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	s.stop().wantCode(t, exitOK)
+	if err := os.Truncate(meta, 10_000); err != nil {
+		t.Fatal(err)
+	}
+	s = serve(t, dir)
+	for _, path := range []string{"/v1/collections/films/rows/ran", "/readyz"} {
+		if got := fetch(t, c, request(t, "GET", s.url+path, nil)); !bytes.Contains(got, []byte(`"ran"`)) && !bytes.Contains(got, []byte(`"damaged":2`)) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	s.stop().wantCode(t, exitOK)
+	if info, err := os.Stat(filepath.Join(dir, "lost+found", "meta.db.1")); err != nil || info.Size() != 10_000 {
+		t.Error("the database is not kept as it was:", err)
+	}
 	thresher(t, "data", "repair", "--json", "--data="+dir).wantCode(t, exitOK)
 	thresher(t, "data", "check", "--data="+filepath.Join(dir, "no")).wantError(t, "data check", "no such file")
 }

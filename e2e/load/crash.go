@@ -214,7 +214,7 @@ func (c *crash) report(took time.Duration, drill *restore) error {
 	for _, name := range slices.Sorted(maps.Keys(done)) {
 		p.row(name, fmt.Sprint(done[name]))
 	}
-	p.later("Then a folder was damaged %d times: `meta.db` lost, of no bytes, an older one, cut, overwritten; `slates.db` cut and lost; copied while it was written. Every collection and file that was acknowledged answered as before, %d times after `thresher data repair`, which the refusal to start had asked for by name.",
+	p.later("Then a folder was damaged %d times: `meta.db` lost, of no bytes, an older one, cut, overwritten; `slates.db` cut and lost; copied while it was written. Each time the server started, and every collection and file that was acknowledged answered as before, %d times after `thresher data repair`.",
 		drill.starts, drill.repairs)
 	p.later("Ready after a crash within %s ms (median), %s ms at most.", ms(percentile(c.starts, 50)), ms(percentile(c.starts, 100)))
 	return p.end()

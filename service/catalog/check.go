@@ -72,6 +72,8 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 			i.Verdict, i.Detail = db.Missing, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
 		} else if err != nil {
 			i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
+		} else if err := c.checkManifest(ch); err != nil {
+			i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d%s: %s; a start writes it again", ch.Version, what, inFolder(err))
 		}
 		tell(i)
 	}
@@ -82,8 +84,7 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 		err := bucket(tx, namesBucket).ForEach(func(name, _ []byte) error {
 			rec, _, err := getRecord(tx, string(name))
 			if err != nil {
-				tell(db.Item{Kind: "collection", Name: string(name), Verdict: db.Broken, Detail: err.Error()})
-				return nil
+				return nil // it is damage of the database, and the versions are unknown
 			}
 			if rec.Ready != nil {
 				check(string(name), rec.Ready, "")
@@ -100,9 +101,24 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[strin
 		if err != nil {
 			return err
 		}
-		return eachRetired(tx, func(r ref, ch change) { check(r.name, &ch, ", which a batch uses") })
+		return eachRetired(tx, func(r ref, ch change, err error) error {
+			if err == nil {
+				check(r.name, &ch, ", which a batch uses")
+			}
+			return ctx.Err()
+		})
 	})
 	return known, err
+}
+
+// checkManifest returns what is wrong with the manifest of a version that the database knows,
+// which may be marked as deleted.
+func (c *Catalog) checkManifest(ch *change) error {
+	_, err := c.readManifest(ch.Base)
+	if _, marked := os.Stat(filepath.Join(c.dir, ch.deletedManifest())); marked == nil {
+		return nil
+	}
+	return err
 }
 
 // checkNext checks the sources of a version that is not built yet.
@@ -111,6 +127,9 @@ func (c *Catalog) checkNext(name string, ch *change) db.Item {
 	if m, err := c.readManifest(ch.Base); err == nil && m.Ready {
 		i.Detail = fmt.Sprintf("version %d, made and to be recorded", ch.Version)
 		return i
+	}
+	if err := c.checkManifest(ch); err != nil {
+		i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d, to be made: %s; a start writes it again", ch.Version, inFolder(err))
 	}
 	for _, file := range ch.sources() {
 		if _, err := os.Stat(filepath.Join(c.dir, file)); err != nil {

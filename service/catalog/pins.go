@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,10 +26,14 @@ func cutPinKey(key []byte) (owner string, pinned ref, err error) {
 
 // recallPins reads the replaced versions that are pinned, and counts pins.
 func (c *Catalog) recallPins(tx *bbolt.Tx) error {
-	err := eachRetired(tx, func(r ref, ch change) {
+	err := eachRetired(tx, func(r ref, ch change, err error) error {
+		if err != nil {
+			return err
+		}
 		o := c.newOpened(r.name, ch)
 		o.retired = true
 		c.versions[r] = o
+		return nil
 	})
 	if err != nil {
 		return err
@@ -42,20 +47,26 @@ func (c *Catalog) recallPins(tx *bbolt.Tx) error {
 	})
 }
 
-// eachRetired visits the recorded versions that have been replaced.
-func eachRetired(tx *bbolt.Tx, visit func(ref, change)) error {
-	return bucket(tx, retiredBucket).ForEach(func(key, text []byte) error {
-		name, version, err := cutVersionKey(key)
-		if err != nil {
-			return err
-		}
-		var ch change
-		if err := db.ReadJSON(fmt.Sprintf("version %d of collection %s", version, name), text, &ch); err != nil {
-			return err
-		}
-		visit(ref{name, version}, ch)
-		return nil
-	})
+// eachRetired visits the recorded versions that have been replaced, with the error of one whose
+// record is damaged.
+func eachRetired(tx *bbolt.Tx, visit func(ref, change, error) error) error {
+	return bucket(tx, retiredBucket).ForEach(func(key, text []byte) error { return visit(readRetired(key, text)) })
+}
+
+func readRetired(key, text []byte) (r ref, ch change, err error) {
+	if r.name, r.version, err = cutVersionKey(key); err == nil {
+		err = db.ReadJSON(fmt.Sprintf("version %d of collection %s", r.version, clip(r.name)), text, &ch)
+	}
+	return r, ch, err
+}
+
+// checkRetired returns what is wrong with the record of a replaced version.
+func checkRetired(key, text []byte) error {
+	r, ch, err := readRetired(key, text)
+	if err == nil && ch.Version != r.version {
+		err = fmt.Errorf("it describes version %d of %s, not %d", ch.Version, clip(r.name), r.version)
+	}
+	return errors.Join(err, checkName(r.name), ch.check())
 }
 
 // keepPinned records a version that is no longer the newest, if it is pinned. The caller

@@ -31,9 +31,10 @@ type reconciliation struct {
 	tx      *bbolt.Tx
 	folder  map[string]*lying
 	records map[string]record
-	retired map[string]bool // bases of replaced versions that are pinned
+	retired map[string]*manifest // of replaced versions that are pinned, by base
 
 	put     map[string]record
+	retain  []*manifest // of pinned versions that are recorded again
 	keys    []*manifest
 	numbers map[string]int64
 	remove  []string
@@ -54,7 +55,7 @@ func (c *Catalog) reconcile() error {
 	if err != nil {
 		return err
 	}
-	r := &reconciliation{c: c, folder: folder, records: map[string]record{}, retired: map[string]bool{}, put: map[string]record{},
+	r := &reconciliation{c: c, folder: folder, records: map[string]record{}, retired: map[string]*manifest{}, put: map[string]record{},
 		numbers: map[string]int64{}, remove: onTheirWay, keep: map[string]string{}, adopted: map[string][]string{}}
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		r.tx = tx
@@ -77,12 +78,17 @@ func (r *reconciliation) recall() error {
 	err := bucket(r.tx, namesBucket).ForEach(func(name, _ []byte) error {
 		rec, _, err := getRecord(r.tx, string(name))
 		r.records[string(name)] = rec
+		r.numbers[string(name)] = max(versionOf(rec.Ready), versionOf(rec.Next), versionOf(rec.Failed))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return eachRetired(r.tx, func(_ ref, ch change) { r.retired[ch.Base] = true })
+	return eachRetired(r.tx, func(at ref, ch change, err error) error {
+		r.numbers[at.name] = max(r.numbers[at.name], at.version)
+		r.retired[ch.Base] = &manifest{Name: at.name, Ready: true, Change: ch}
+		return err
+	})
 }
 
 // decide visits all names.
@@ -97,7 +103,7 @@ func (r *reconciliation) decide() error {
 		switch {
 		case rec.Failed != nil && rec.Failed.Base == base && rec.Failed.Failure != nil:
 			r.discard(l)
-		case r.retired[base], rec.Ready != nil && rec.Ready.Base == base, rec.Next != nil && rec.Next.Base == base:
+		case r.retired[base] != nil, rec.Ready != nil && rec.Ready.Base == base, rec.Next != nil && rec.Next.Base == base:
 			r.known(l, rec)
 		case l.deleted:
 			r.discard(l)
@@ -116,16 +122,18 @@ func (r *reconciliation) decide() error {
 
 // known checks the manifest of a version that the database knows.
 func (r *reconciliation) known(l *lying, rec record) {
-	if rec.Ready != nil && rec.Ready.Base == l.base && r.c.filesExist(rec.Ready) || r.retired[l.base] {
+	if rec.Ready != nil && rec.Ready.Base == l.base && r.c.filesExist(rec.Ready) || r.retired[l.base] != nil {
 		r.dropSources(l)
 	}
 	switch {
 	case l.manifest != nil && l.deleted:
 		r.remove = append(r.remove, l.Change.deletedManifest())
 	case l.manifest != nil:
-	case l.deleted && !r.retired[l.base]:
+	case l.deleted && r.retired[l.base] == nil:
 		r.restore = append(r.restore, &change{Base: l.base})
 	case l.deleted:
+	case r.retired[l.base] != nil:
+		r.write = append(r.write, r.retired[l.base])
 	case rec.Ready != nil && rec.Ready.Base == l.base:
 		r.write = append(r.write, &manifest{Name: l.name, Ready: true, Change: *rec.Ready})
 	case rec.Next != nil && rec.Next.Base == l.base:
@@ -173,6 +181,10 @@ func (r *reconciliation) settleVersions(name string, strange []*lying) {
 		case l == best || l == next:
 		case l.manifest != nil && !l.Ready && r.empty(l):
 			r.discard(l)
+		case l.manifest != nil && l.Ready && r.pinned(name, l.Change.Version) && l.Change.Version < versionOf(ready) && r.c.checkFiles(&l.Change) == nil:
+			r.dropSources(l)
+			r.retain = append(r.retain, l.manifest)
+			r.adopted[name] = append(r.adopted[name], fmt.Sprintf("version %d, which a batch uses", l.Change.Version))
 		case l.manifest != nil && l.Ready && trusted && l.Change.Version < rec.Ready.Version:
 			r.discard(l)
 		default:
@@ -252,7 +264,7 @@ func (r *reconciliation) promoted(name string) *record {
 
 // supersede removes the files of a version that a newer one replaces, unless it is pinned.
 func (r *reconciliation) supersede(name string, old *change) {
-	if l := r.folder[old.Base]; l != nil && !r.retired[old.Base] && !r.pinned(name, old.Version) {
+	if l := r.folder[old.Base]; l != nil && r.retired[old.Base] == nil && !r.pinned(name, old.Version) {
 		r.shelter(l, fmt.Sprintf("version %d of collection %s, in the place of which a newer one was found", old.Version, name))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
 
 	"thresher/batch"
 )
@@ -378,5 +379,144 @@ func TestTheNewestWholeVersionWins(t *testing.T) {
 	}
 	if i := f.ready(f.c.Append(ctx, "a", rowsOf(4, 1, 3, nil), "")); i.Version != 3 {
 		t.Error(i)
+	}
+}
+
+// TestRecordsAreLost: what lost records said is found again by the manifests, also of a version
+// that is pinned, and of numbers by the versions.
+func TestRecordsAreLost(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	f.several()
+	if err := f.c.Pin("ints", 0, "owner"); err != nil {
+		t.Fatal(err)
+	}
+	f.ready(f.c.Append(ctx, "ints", rowsOf(30, 3, 3, nil), ""))
+	want, pinned := f.all(), f.ids()["pinned"]
+	lose := func(names ...string) {
+		t.Helper()
+		f.restart(func() {
+			bolt, err := openDatabase(f.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer bolt.Close()
+			err = bolt.Update(func(tx *bbolt.Tx) error {
+				root := tx.Bucket([]byte(rootBucket))
+				for _, name := range names {
+					if err := root.DeleteBucket([]byte(name)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		if d := cmp.Diff(want, f.all()); d != "" {
+			t.Error(names, d)
+		}
+		if got := f.ids()["pinned"]; len(pinned) == 0 || !slices.Equal(got, pinned) {
+			t.Error(names, got, pinned)
+		}
+		f.exact()
+	}
+	for _, names := range [][]string{{retiredBucket}, {namesBucket}, {namesBucket, retiredBucket}, {numbersBucket}, {keysBucket}} {
+		lose(names...)
+	}
+	if i := f.ready(f.c.Append(ctx, "ints", rowsOf(40, 1, 3, nil), "")); i.Version != 5 {
+		t.Error(i)
+	}
+	if err := f.c.Unpin("owner"); err != nil {
+		t.Error(err)
+	}
+	f.exact()
+}
+
+// TestDamagedManifests: manifests that are cut, also that of a pinned version, are written again.
+func TestDamagedManifests(t *testing.T) {
+	f := newFolder(t, Options{})
+	f.several()
+	if err := f.c.Pin("ints", 0, "owner"); err != nil {
+		t.Fatal(err)
+	}
+	f.ready(f.c.Append(context.Background(), "ints", rowsOf(30, 3, 3, nil), ""))
+	want, pinned := f.all(), f.ids()["pinned"]
+	bases := f.notes()
+	f.restart(func() {
+		for _, base := range bases {
+			if err := os.Truncate(f.at(base+".version"), 30); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	for _, base := range bases {
+		if m, err := f.c.readManifest(base); err != nil || !m.Ready {
+			t.Error(m, err)
+		}
+	}
+	if d := cmp.Diff(want, f.all()); d != "" || !slices.Equal(f.ids()["pinned"], pinned) {
+		t.Error(d, f.ids()["pinned"], pinned)
+	}
+	f.exact()
+}
+
+// TestCheckRecord: records with a byte of zero, or under another name, are told from those that the
+// catalog writes.
+func TestCheckRecord(t *testing.T) {
+	f := newFolder(t, Options{})
+	f.several()
+	if err := f.c.Pin("ints", 0, "owner"); err != nil {
+		t.Fatal(err)
+	}
+	f.ready(f.c.Append(context.Background(), "ints", rowsOf(30, 3, 3, nil), ""))
+	n := map[string]int{}
+	err := f.db.View(func(tx *bbolt.Tx) error {
+		for _, name := range []string{namesBucket, retiredBucket, numbersBucket, pinsBucket, keysBucket} {
+			path := rootBucket + "/" + name
+			err := bucket(tx, name).ForEach(func(k, v []byte) error {
+				n[name]++
+				if err := CheckRecord(path, k, v); err != nil {
+					t.Error(err)
+				}
+				for i := range v {
+					bad := slices.Clone(v)
+					if bad[i] = 0; CheckRecord(path, k, bad) == nil && (name != numbersBucket || i == len(v)-1) {
+						t.Errorf("%s %q: byte %d may be 0", name, k, i)
+					}
+				}
+				if CheckRecord(path, append([]byte{0}, k[1:]...), v) == nil {
+					t.Errorf("%s %q: its first byte may be 0", name, k)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || len(n) != 5 {
+		t.Error(n, err)
+	}
+	if CheckRecord(rootBucket, []byte(namesBucket), []byte{}) == nil || CheckRecord(rootBucket+"/"+namesBucket, []byte("a"), nil) == nil || CheckRecord("files", []byte("records"), nil) != nil {
+		t.Error("a record in the place of a bucket")
+	}
+}
+
+// TestNumberOfAFailedVersion: the number of a version that failed is not used again, though no file is
+// left of it and the database has lost which numbers were used.
+func TestNumberOfAFailedVersion(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	f.ready(f.c.Create(ctx, "a", rowsOf(0, 4, 3, nil), CreateOptions{Metric: "ip"}, ""))
+	f.failed(f.c.Create(ctx, "a", Source{Body: strings.NewReader("[1,2]\n[3]\n")}, CreateOptions{Metric: "ip", Replace: true}, ""))
+	if err := f.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(rootBucket)).DeleteBucket([]byte(numbersBucket)) }); err != nil {
+		t.Fatal(err)
+	}
+	f.restart(func() {})
+	if i := f.ready(f.c.Append(ctx, "a", rowsOf(4, 1, 3, nil), "")); i.Version != 3 {
+		t.Errorf("version %d", i.Version)
 	}
 }

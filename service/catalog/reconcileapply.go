@@ -31,6 +31,11 @@ func (r *reconciliation) apply(tx *bbolt.Tx) error {
 			return err
 		}
 	}
+	for _, m := range r.retain {
+		if err := db.PutJSON(bucket(tx, retiredBucket), versionKey(m.Name, m.Change.Version), m.Change); err != nil {
+			return err
+		}
+	}
 	for _, m := range r.keys {
 		if err := recallKey(tx, m); err != nil {
 			return err

@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -167,6 +168,46 @@ func useNumber(tx *bbolt.Tx, name string, version int64) error {
 		return nil
 	}
 	return bucket(tx, numbersBucket).Put([]byte(name), db.Key(uint64(version)))
+}
+
+// CheckRecord is a db.CheckRecord of the catalog's buckets.
+func CheckRecord(bucket string, key, value []byte) error {
+	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
+		return err
+	}
+	switch bucket {
+	case rootBucket + "/" + namesBucket:
+		var r record
+		err := db.ReadJSON("collection "+clip(string(key)), value, &r)
+		if err == nil && r == (record{}) {
+			err = errors.New("it has no version")
+		}
+		return errors.Join(err, checkName(string(key)), r.Ready.check(), r.Next.check(), r.Failed.check())
+	case rootBucket + "/" + retiredBucket:
+		return checkRetired(key, value)
+	case rootBucket + "/" + numbersBucket:
+		if !db.IsNumber(value) {
+			return errors.New("it is no number of a version")
+		}
+		return checkName(string(key))
+	case rootBucket + "/" + pinsBucket:
+		owner, pinned, err := cutPinKey(key)
+		if err == nil && (owner == "" || pinned.version < 1) {
+			err = errors.New("it names no owner and version")
+		}
+		return errors.Join(err, checkName(pinned.name))
+	case rootBucket + "/" + keysBucket:
+		return db.CheckKey(key, value)
+	}
+	return nil
+}
+
+// check returns what is wrong with a version's record, which may be nil.
+func (ch *change) check() error {
+	if ch != nil && (ch.Version < 1 || ch.Base == "") {
+		return fmt.Errorf("it describes version %d with files %q", ch.Version, ch.Base)
+	}
+	return nil
 }
 
 // recordKey records, under an idempotency key, the version that it made.

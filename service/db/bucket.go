@@ -1,8 +1,10 @@
 package db
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.etcd.io/bbolt"
 )
@@ -27,18 +29,33 @@ func Bucket(tx *bbolt.Tx, store, name string) *bbolt.Bucket {
 	return root.Bucket([]byte(name))
 }
 
-// PutJSON stores v as JSON.
+// CheckNesting returns what is wrong with an entry of a bucket: those of a store's bucket, and of
+// the holders in it, are buckets, and no others of the store are.
+func CheckNesting(store, bucket string, value []byte, holders ...string) error {
+	within, inside := strings.CutPrefix(bucket, store+"/")
+	holds := bucket == store || inside && slices.Contains(holders, within)
+	switch {
+	case holds && value != nil:
+		return errors.New("it is not a bucket")
+	case inside && !holds && value == nil:
+		return errors.New("it is a bucket")
+	}
+	return nil
+}
+
+// PutJSON stores v as sealed JSON.
 func PutJSON(b *bbolt.Bucket, key []byte, v any) error {
-	text, err := json.Marshal(v)
+	text, err := Seal(v)
 	if err != nil {
 		return err
 	}
 	return b.Put(key, text)
 }
 
-// ReadJSON decodes a record into v. Errors name what it is the record of.
+// ReadJSON decodes a record, sealed or of an early release, into v. Errors name what it is the
+// record of.
 func ReadJSON(what string, text []byte, v any) error {
-	if err := json.Unmarshal(text, v); err != nil {
+	if err := Unseal(text, v); err != nil {
 		return fmt.Errorf("record of %s: %w", what, err)
 	}
 	return nil

@@ -190,8 +190,22 @@ func TestCut(t *testing.T) {
 	opened(t, path).Close()
 }
 
+// salvaged makes a database at to from the file at from.
+func salvaged(from, to string) (Salvaged, error) {
+	f, err := os.Open(from)
+	if err != nil {
+		return Salvaged{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return Salvaged{}, err
+	}
+	return salvage(f, info.Size(), to, nil)
+}
+
 // TestGarbage overwrites ranges with noise: a database that opens can be read to its end, and
-// neither Open nor Salvage panics; Salvage finds only what was stored.
+// neither Open nor a salvage panics, which finds only what was stored.
 func TestGarbage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "meta.db")
@@ -231,7 +245,7 @@ func TestGarbage(t *testing.T) {
 		}
 		mended := broken + ".mended"
 		defer os.Remove(mended)
-		s, err := Salvage(broken, mended)
+		s, err := salvaged(broken, mended)
 		if err != nil || len(s.Lost) == 0 {
 			t.Fatal(s, err)
 		}
@@ -266,7 +280,7 @@ func TestSalvageOfACutFile(t *testing.T) {
 		if err := os.WriteFile(cut, whole[:len(whole)*(i+1)/8], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := Salvage(cut, to)
+		s, err := salvaged(cut, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,13 +300,10 @@ func TestSalvageOfACutFile(t *testing.T) {
 	if most != len(all) {
 		t.Errorf("%d of %d keys of a file that is whole", most, len(all))
 	}
-	if _, err := Salvage(filepath.Join(dir, "no"), filepath.Join(dir, "x")); err == nil {
-		t.Error("nothing was salvaged")
-	}
 	if err := os.WriteFile(path, []byte("no database at all"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Salvage(path, filepath.Join(dir, "empty"))
+	s, err := salvaged(path, filepath.Join(dir, "empty"))
 	if err != nil || s.Keys != 0 || len(s.Lost) != 1 {
 		t.Error(s, err)
 	}

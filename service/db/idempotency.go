@@ -1,8 +1,9 @@
 package db
 
 import (
+	"bytes"
 	"encoding/binary"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,8 +39,8 @@ func FindKey(b *bbolt.Bucket, key, fingerprint string, now time.Time) (value []b
 		return nil, false, nil
 	}
 	var r keyRecord
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, false, fmt.Errorf("record of idempotency key %q: %w", key, err)
+	if err := readKey(key, text, &r); err != nil {
+		return nil, false, err
 	}
 	if r.At.Before(now.Add(-KeepKeys)) {
 		return nil, false, nil // the next PutKey removes it
@@ -64,8 +65,8 @@ func PutKey(b *bbolt.Bucket, key, fingerprint string, value []byte, now time.Tim
 	}
 	if former := b.Get(append([]byte{'k'}, key...)); former != nil {
 		var r keyRecord
-		if err := json.Unmarshal(former, &r); err != nil {
-			return fmt.Errorf("record of idempotency key %q: %w", key, err)
+		if err := readKey(key, former, &r); err != nil {
+			return err
 		}
 		if err := b.Delete(append(keyTime(r.At), key...)); err != nil {
 			return err
@@ -75,6 +76,22 @@ func PutKey(b *bbolt.Bucket, key, fingerprint string, value []byte, now time.Tim
 		return err
 	}
 	return b.Put(append(keyTime(now), key...), nil)
+}
+
+func readKey(key string, text []byte, r *keyRecord) error {
+	return ReadJSON(fmt.Sprintf("idempotency key %q", key), text, r)
+}
+
+// CheckKey returns what is wrong with an entry of a bucket of idempotency keys.
+func CheckKey(entry, value []byte) error {
+	const timed = 1 + 8
+	switch {
+	case len(entry) > 1 && entry[0] == 'k' && bytes.IndexByte(entry, 0) < 0:
+		return readKey(string(entry[1:]), value, &keyRecord{})
+	case len(entry) > timed && entry[0] == 't' && bytes.IndexByte(entry[timed:], 0) < 0 && len(value) == 0:
+		return nil
+	}
+	return errors.New("it is no entry of an idempotency key")
 }
 
 // keyTime is the prefix of the entries of a time.

@@ -14,6 +14,12 @@ func CutKey(key []byte) (first, rest []byte, found bool) { return bytes.Cut(key,
 // JoinKey returns the key of two parts.
 func JoinKey(first, rest string) []byte { return []byte(first + "\x00" + rest) }
 
+// Plain reports whether a part of a key is one: not empty, and without a zero byte.
+func Plain(part []byte) bool { return len(part) > 0 && bytes.IndexByte(part, 0) < 0 }
+
+// IsNumber reports whether a key or value is the Key of a number from 1 on.
+func IsNumber(key []byte) bool { return len(key) == 8 && Number(key) > 0 }
+
 // KeysWith returns copies of the keys of a bucket that begin with prefix, in order. It
 // fails if b is nil.
 func KeysWith(b *bbolt.Bucket, prefix []byte) (keys [][]byte, err error) {

@@ -22,19 +22,28 @@ var ErrInUse = errors.New("in use by another server")
 
 // Damaged is the error of a damaged database. The file is unchanged.
 type Damaged struct {
-	Path string
-	Err  error // the damage
+	Path   string
+	Faults []string // what is damaged: at least one, at most mostFaults
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("%s is damaged: %v; it was left as it is. \"thresher data repair --data %s\" puts it aside and makes another of all that can still be read",
-		d.Path, d.Err, filepath.Dir(d.Path))
+	more := ""
+	if n := len(d.Faults); n > 1 {
+		more = fmt.Sprintf(", and %d more faults", n-1)
+	}
+	return fmt.Sprintf("%s is damaged: %s%s; it was left as it is. \"thresher data repair --data %s\" puts it aside and makes another of all that can still be read",
+		d.Path, d.Faults[0], more, filepath.Dir(d.Path))
 }
 
-func (d *Damaged) Unwrap() error { return d.Err }
+// CheckRecord returns what is wrong with a record, nil if it is whole or the caller does not know
+// its bucket: the path of the bucket is joined by slashes. It is called with buckets in the bucket,
+// too, which have no value.
+type CheckRecord func(bucket string, key, value []byte) error
 
 // Options configure Open; nil means defaults.
 type Options struct {
+	// Checks are called with every record, of which a damaged one is damage of the database.
+	Checks []CheckRecord
 	// Wait is how long to wait for another process to close the database; 0 means one second.
 	Wait time.Duration
 	// NoSync disables flushing, for tests.
@@ -53,8 +62,12 @@ func (o *Options) bolt() *bbolt.Options {
 }
 
 // mostChecked is the largest file, in bytes, of which every page is read before bbolt opens
-// it. Of larger files only the headers are checked, which reveal truncation.
-const mostChecked = 1 << 30
+// it. Of larger files only the buckets of the first levels are read: their records describe what
+// there is, and what makes a file large lies below them.
+const (
+	mostChecked = 1 << 30
+	firstLevels = 2
+)
 
 // Open opens the database at path. A missing or empty file is created atomically; fresh says
 // so. A damaged file is a *Damaged; a file that another process has open wraps ErrInUse.
@@ -67,7 +80,11 @@ func Open(path string, o *Options) (db *bbolt.DB, fresh bool, err error) {
 		fresh = true
 	}
 	b := o.bolt()
-	b.OpenFile = func(name string, _ int, _ os.FileMode) (*os.File, error) { return openChecked(name, b.Timeout) }
+	var checks []CheckRecord
+	if o != nil {
+		checks = o.Checks
+	}
+	b.OpenFile = func(name string, _ int, _ os.FileMode) (*os.File, error) { return openChecked(name, b.Timeout, checks) }
 	db, err = openBolt(path, b)
 	var unsound *os.PathError
 	switch {
@@ -80,7 +97,7 @@ func Open(path string, o *Options) (db *bbolt.DB, fresh bool, err error) {
 	}
 	var d *Damaged
 	if !errors.As(err, &d) {
-		d = &Damaged{path, err}
+		d = &Damaged{path, []string{err.Error()}}
 	}
 	return nil, false, d
 }
@@ -114,13 +131,13 @@ func create(path string, replace bool) error {
 }
 
 // openChecked locks an existing database, waiting for the lock, and checks its pages.
-func openChecked(path string, wait time.Duration) (*os.File, error) {
+func openChecked(path string, wait time.Duration, checks []CheckRecord) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	if err = lockWithin(f, wait); err == nil {
-		err = checkFile(f)
+		err = checkFile(f, checks, false)
 	}
 	if err != nil {
 		f.Close()
@@ -141,8 +158,9 @@ func lockWithin(f *os.File, wait time.Duration) error {
 	return err
 }
 
-// checkFile returns what is wrong with a database.
-func checkFile(f *os.File) error {
+// checkFile returns what is wrong with a database; every page is read if it is to be checked
+// whole, or is not too large.
+func checkFile(f *os.File, checks []CheckRecord, whole bool) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -150,38 +168,50 @@ func checkFile(f *os.File) error {
 	if !info.Mode().IsRegular() {
 		return &os.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
 	}
-	if info.Size() > mostChecked {
-		_, err = newest(f, info.Size())
-	} else {
-		err = checkPages(f, info.Size())
-	}
+	t, err := newest(f, info.Size())
 	if err != nil {
-		return &Damaged{f.Name(), err}
+		return &Damaged{f.Name(), []string{err.Error()}}
+	}
+	if !whole && info.Size() > mostChecked {
+		t.levels = firstLevels
+	}
+	var s Salvaged
+	s.read(t, checks, &copier{})
+	if err := t.walk(); err != nil {
+		return err
+	}
+	if len(s.Lost) > 0 {
+		return &Damaged{f.Name(), s.Lost}
 	}
 	return nil
 }
 
-// Check returns what is wrong with the database at path, which it locks meanwhile; every page
-// is read, whatever the file's size. A missing file wraps fs.ErrNotExist; an empty one is a
-// *Damaged.
-func Check(path string) error {
+// openLocked opens and locks an existing database.
+func openLocked(path string) (*os.File, os.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = lockWithin(f, time.Second)
+	if errors.Is(err, ErrInUse) {
+		err = fmt.Errorf("%s is %w", path, err)
+	}
+	info, serr := f.Stat()
+	if err = errors.Join(err, serr); err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// Check returns what is wrong with the database at path, which it locks meanwhile; every page
+// is read, whatever the file's size, and the checks are called with every record. A missing file
+// wraps fs.ErrNotExist; an empty one is a *Damaged.
+func Check(path string, checks ...CheckRecord) error {
+	f, _, err := openLocked(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := lockWithin(f, time.Second); err != nil {
-		if errors.Is(err, ErrInUse) {
-			err = fmt.Errorf("%s is %w", path, err)
-		}
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if err := checkPages(f, info.Size()); err != nil {
-		return &Damaged{path, err}
-	}
-	return nil
+	return checkFile(f, checks, true)
 }

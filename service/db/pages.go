@@ -38,7 +38,14 @@ const (
 
 	leastPage, mostPage = 1 << 10, 1 << 16
 	mostDepth           = 64 // of nested pages and buckets
+
+	// The buckets of that many levels have names made of ASCII; those of others may be numbers.
+	namedLevels = 2
 )
+
+func printable(name []byte) bool {
+	return len(name) > 0 && !bytes.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
+}
 
 // meta is a header of a database, of which there are two.
 type meta struct{ pageSize, root, sequence, freelist, pages, transaction uint64 }
@@ -46,12 +53,14 @@ type meta struct{ pageSize, root, sequence, freelist, pages, transaction uint64 
 // readMetas returns the intact headers, the newer one first.
 func readMetas(r io.ReaderAt) ([]meta, error) {
 	var all []meta
+	var lost error // of a header that the disk does not give
 	for at := int64(0); at <= mostPage; at = max(leastPage, 2*at) {
 		var p [metaSize]byte
 		if _, err := r.ReadAt(p[:], at+pageHeader); err == io.EOF {
 			break
 		} else if err != nil {
-			return nil, err
+			lost = errors.Join(lost, err)
+			continue
 		}
 		sum := fnv.New64a()
 		sum.Write(p[:metaSize-8])
@@ -65,7 +74,7 @@ func readMetas(r io.ReaderAt) ([]meta, error) {
 		all = append(all, meta{uint64(size), long(16), long(24), long(32), long(40), long(48)})
 	}
 	if len(all) == 0 {
-		return nil, errors.New("no header of a database")
+		return nil, errors.Join(errors.New("no header of a database"), lost)
 	}
 	slices.SortFunc(all, func(a, b meta) int { // transaction numbers increase
 		if a.transaction > b.transaction {
@@ -86,10 +95,15 @@ type tree struct {
 	// continues, otherwise reading ends with its result.
 	broken func(error) error
 	// found is called with each key and value and the path of its bucket; bucket with each
-	// bucket, before its contents. The tree owns the slices.
+	// bucket, before its contents, which errSkip leaves out. The tree owns the slices.
 	bucket func(path [][]byte, sequence uint64) error
 	found  func(path [][]byte, key, value []byte) error
+	// levels, if not 0, is how deep a bucket may lie whose contents are read.
+	levels int
 }
+
+// errSkip makes a walk leave out the contents of a bucket.
+var errSkip = errors.New("leave it out")
 
 // newTree returns a tree that has marked only the headers as used.
 func newTree(r io.ReaderAt, size int64, m meta) (*tree, error) {
@@ -211,6 +225,8 @@ func (t *tree) elements(path [][]byte, page []byte, where string, depth int) err
 		switch {
 		case kind == branchPage:
 			err = t.pageTree(path, binary.NativeEndian.Uint64(page[at+8:]), depth+1)
+		case word(0)&bucketFlag != 0 && len(path) < namedLevels && !printable(name):
+			err = t.broken(fmt.Errorf("%s: element %d is a bucket called %q", where, i, name))
 		case word(0)&bucketFlag == 0:
 			if t.found != nil {
 				err = t.found(path, name, value)
@@ -230,8 +246,13 @@ func (t *tree) subBucket(path [][]byte, value []byte, where string, depth int) e
 	if len(value) < bucketHeader {
 		return t.broken(fmt.Errorf("%s: a bucket of %d bytes", where, len(value)))
 	}
+	if t.levels > 0 && len(path) > t.levels {
+		return nil
+	}
 	if t.bucket != nil {
-		if err := t.bucket(path, binary.NativeEndian.Uint64(value[8:])); err != nil {
+		if err := t.bucket(path, binary.NativeEndian.Uint64(value[8:])); err == errSkip {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}
@@ -263,16 +284,6 @@ func (t *tree) checkFree(list []byte) error {
 		}
 	}
 	return nil
-}
-
-// checkPages checks that r holds a sound database of size bytes.
-func checkPages(r io.ReaderAt, size int64) error {
-	t, err := newest(r, size)
-	if err != nil {
-		return err
-	}
-	t.broken = func(err error) error { return err }
-	return t.walk()
 }
 
 // newest returns the tree of the header that bbolt would use, in a file that is not

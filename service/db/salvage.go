@@ -5,48 +5,82 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"go.etcd.io/bbolt"
 
 	"thresher/internal/atomicfile"
 )
 
-// Salvaged describes what Salvage could read.
+// Salvaged describes what could be read of a damaged database.
 type Salvaged struct {
 	Buckets, Keys int
-	// Lost lists the first sixteen faults.
+	// Lost lists the faults, at most mostFaults.
 	Lost []string
+
+	pages int // faults of pages, the others being of records
 }
 
-// Salvage makes a database at to, which must not exist, from what can be read of the one at
-// from, which is not changed. It uses the header from which most can be read; what depends on
-// missing or damaged pages is lost, and values are copied completely or not at all. The
-// caller ensures that from is not in use.
-func Salvage(from, to string) (Salvaged, error) {
-	f, err := os.Open(from)
-	if err != nil {
-		return Salvaged{}, err
+// mostFaults bounds the list of faults of a database.
+const mostFaults = 1000
+
+func (s *Salvaged) add(err error) {
+	if len(s.Lost) < mostFaults {
+		s.Lost = append(s.Lost, err.Error())
 	}
-	defer f.Close()
-	info, err := f.Stat()
+}
+
+// Mend replaces a damaged database by one made from what can be read of it, without records of
+// which a check says that they are damaged. Before that it calls keep, which gives the file at
+// path, unchanged until then, a second name. A process that dies meanwhile leaves the damaged
+// database or the other one at path. The result is nil if the database is not damaged. A file
+// that another process has open wraps ErrInUse.
+func Mend(path string, keep func(*Damaged) error, checks ...CheckRecord) (*Salvaged, error) {
+	f, info, err := openLocked(path)
 	if err != nil {
-		return Salvaged{}, err
+		return nil, err
 	}
-	var best Salvaged
+	defer f.Close() // which unlocks it once the other has its name
+	var d *Damaged
+	if err := checkFile(f, checks, true); !errors.As(err, &d) {
+		return nil, err
+	}
+	if now, err := os.Stat(path); err != nil || !os.SameFile(info, now) {
+		return nil, errors.Join(err, fmt.Errorf("%s is %w, which has just mended it", path, ErrInUse))
+	}
+	if err := keep(d); err != nil {
+		return nil, err
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new-*"))
+	for _, unfinished := range left { // by a process that died
+		err = errors.Join(err, os.Remove(unfinished))
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := salvage(f, info.Size(), path, checks)
+	return &s, err
+}
+
+// salvage makes a database at to from what can be read of f, and replaces what is there. It uses
+// the header from which most can be read; what depends on missing or damaged pages is lost, and
+// values are copied completely or not at all.
+func salvage(f *os.File, size int64, to string, checks []CheckRecord) (Salvaged, error) {
+	best := Salvaged{}
 	var keep *meta
 	metas, err := readMetas(f)
 	if err != nil {
-		best.Lost = []string{err.Error()}
+		best.add(err)
 	}
 	for i := range metas {
-		s, err := survey(f, info.Size(), metas[i], nil)
+		s, err := survey(f, size, metas[i], checks, nil)
 		if err != nil {
 			return Salvaged{}, err
 		}
 		switch {
 		case keep == nil:
 			best, keep = s, &metas[i]
-		case len(best.Lost) > 0 && s.Keys > best.Keys:
+		case best.pages > 0 && s.Keys > best.Keys:
 			s.Lost = append(best.Lost, s.Lost...) // a header's pages are not overwritten during the next transaction
 			best, keep = s, &metas[i]
 		}
@@ -61,43 +95,64 @@ func Salvage(from, to string) (Salvaged, error) {
 		return Salvaged{}, err
 	}
 	if keep != nil {
-		_, err = survey(f, info.Size(), *keep, db)
+		_, err = survey(f, size, *keep, checks, db)
 	}
 	if err := errors.Join(err, db.Close()); err != nil {
 		return Salvaged{}, fmt.Errorf("%s: %w", to, err)
 	}
-	return best, w.Commit(false)
+	return best, w.Commit(true)
 }
-
-// mostLost bounds the list of faults.
-const mostLost = 16
 
 // batchKeys is the number of keys in a transaction of a copy.
 const batchKeys = 10_000
 
 // survey reads what is below a header, and copies it into db unless that is nil.
-func survey(f *os.File, size int64, m meta, db *bbolt.DB) (s Salvaged, err error) {
+func survey(f *os.File, size int64, m meta, checks []CheckRecord, db *bbolt.DB) (s Salvaged, err error) {
 	t, err := newTree(f, size, m)
 	if err != nil {
-		return Salvaged{Lost: []string{err.Error()}}, nil
-	}
-	t.broken = func(err error) error {
-		if len(s.Lost) < mostLost {
-			s.Lost = append(s.Lost, err.Error())
-		}
-		return nil
-	}
-	t.bucket = func([][]byte, uint64) error { s.Buckets++; return nil }
-	t.found = func([][]byte, []byte, []byte) error { s.Keys++; return nil }
-	if db == nil {
-		return s, t.walk()
+		s.pages++
+		s.add(err)
+		return s, nil
 	}
 	c := copier{db: db}
-	t.bucket, t.found = c.bucket, c.found
+	s.read(t, checks, &c)
 	return s, errors.Join(t.walk(), c.commit())
 }
 
-// copier copies the contents of a tree.
+// read makes the walk of t count in s what it finds, and copy it by c.
+func (s *Salvaged) read(t *tree, checks []CheckRecord, c *copier) {
+	t.broken = func(err error) error {
+		s.pages++
+		s.add(err)
+		return nil
+	}
+	whole := func(path [][]byte, key, value []byte) bool {
+		bucket := string(bytes.Join(path, []byte("/")))
+		for _, check := range checks {
+			if err := check(bucket, key, value); err != nil {
+				s.add(fmt.Errorf("%s %q: %w", bucket, key, err))
+				return false
+			}
+		}
+		return true
+	}
+	t.bucket = func(path [][]byte, sequence uint64) error {
+		if last := len(path) - 1; !whole(path[:last], path[last], nil) {
+			return errSkip
+		}
+		s.Buckets++
+		return c.bucket(path, sequence)
+	}
+	t.found = func(path [][]byte, key, value []byte) error {
+		if !whole(path, key, value) {
+			return nil
+		}
+		s.Keys++
+		return c.found(path, key, value)
+	}
+}
+
+// copier copies the contents of a tree into db, unless that is nil.
 type copier struct {
 	db *bbolt.DB
 	tx *bbolt.Tx
@@ -151,6 +206,9 @@ func (c *copier) enter(path [][]byte) (err error) {
 }
 
 func (c *copier) bucket(path [][]byte, sequence uint64) error {
+	if c.db == nil {
+		return nil
+	}
 	if err := c.enter(path); err != nil {
 		return err
 	}
@@ -158,7 +216,7 @@ func (c *copier) bucket(path [][]byte, sequence uint64) error {
 }
 
 func (c *copier) found(path [][]byte, key, value []byte) error {
-	if len(path) == 0 || len(key) == 0 {
+	if c.db == nil || len(path) == 0 || len(key) == 0 {
 		return nil // bbolt does not store such keys
 	}
 	if err := c.enter(path); err != nil {

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -56,16 +57,59 @@ func (s Sequence) Before(id string) (entries iter.Seq2[[]byte, []byte], found bo
 	return Backward(s.Records, n), n != nil
 }
 
-// Reindex rebuilds IDs and the sequence number from the records, whose ids idOf reads;
-// records that idOf cannot read are left out.
-func (s Sequence) Reindex(idOf func(text []byte) (string, error)) error {
-	return s.Records.ForEach(func(n, text []byte) error {
-		id, err := idOf(text)
-		if err != nil {
+// Reindex makes IDs and the sequence number agree with the records, whose numbers and ids read
+// tells. A record that lies under another number than its own is moved, if its own is free. A
+// record that read cannot read keeps its place, and its id.
+func (s Sequence) Reindex(read func(text []byte) (n uint64, id string, err error)) error {
+	type move struct{ from, to, text []byte }
+	var moves []move
+	ids, unread := map[string][]byte{}, map[string]bool{}
+	last := s.Records.Sequence()
+	err := s.Records.ForEach(func(at, text []byte) error {
+		n, id, err := read(text)
+		own := Key(n)
+		switch {
+		case err != nil:
+			unread[string(at)] = true
 			return nil
+		case bytes.Equal(own, at):
+		case s.Records.Get(own) == nil:
+			moves = append(moves, move{bytes.Clone(at), own, bytes.Clone(text)})
+		default:
+			own = bytes.Clone(at)
 		}
-		return errors.Join(s.Records.SetSequence(max(s.Records.Sequence(), Number(n))), s.IDs.Put([]byte(id), n))
+		last = max(last, n)
+		ids[id] = own
+		return nil
 	})
+	for _, m := range moves {
+		err = errors.Join(err, s.Records.Delete(m.from), s.Records.Put(m.to, m.text))
+	}
+	if last > s.Records.Sequence() {
+		err = errors.Join(err, s.Records.SetSequence(last))
+	}
+	return errors.Join(err, s.reindex(ids, unread))
+}
+
+// reindex makes IDs hold ids, and those that it holds of numbers which are unread.
+func (s Sequence) reindex(ids map[string][]byte, unread map[string]bool) error {
+	var stale [][]byte
+	err := s.IDs.ForEach(func(id, at []byte) error {
+		switch {
+		case bytes.Equal(ids[string(id)], at):
+			delete(ids, string(id))
+		case !unread[string(at)]:
+			stale = append(stale, bytes.Clone(id))
+		}
+		return nil
+	})
+	for _, id := range stale {
+		err = errors.Join(err, s.IDs.Delete(id))
+	}
+	for id, at := range ids {
+		err = errors.Join(err, s.IDs.Put([]byte(id), at))
+	}
+	return err
 }
 
 // Backward iterates over the entries of a bucket before a key, last first; over all of them

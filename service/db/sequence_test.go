@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -67,19 +68,28 @@ func TestSequenceIsListedNewestFirst(t *testing.T) {
 	}
 }
 
-// reindexed deletes the ids and the sequence number, and checks that Reindex restores both.
+// reindexed loses ids and the sequence number, damages a record and moves another, and checks that
+// Reindex restores all but the damaged one, which keeps its id.
 func (s Sequence) reindexed(t *testing.T) error {
-	if err := errors.Join(s.IDs.Delete([]byte("7")), s.Records.SetSequence(3)); err != nil {
+	err := errors.Join(s.IDs.Delete([]byte("id7")), s.IDs.Put([]byte("id6"), Key(3)), s.IDs.Put([]byte("id"), Key(2)),
+		s.Records.SetSequence(3), s.Records.Put(Key(9), []byte("bad")), s.Records.Delete(Key(6)), s.Records.Put(Key(0), []byte("5")))
+	if err != nil {
 		return err
 	}
-	err := s.Reindex(func(text []byte) (string, error) {
-		if string(text) == "8" {
-			return "", errors.New("damaged")
+	err = s.Reindex(func(text []byte) (uint64, string, error) {
+		if string(text) == "new" {
+			return 300, "id299", nil
 		}
-		return string(text), nil
+		i, err := strconv.Atoi(string(text))
+		return uint64(i + 1), "id" + string(text), err
 	})
-	if string(s.Get("7")) != "7" || s.Get("8") != nil || s.Next() != 301 {
-		t.Error(s.Get("7"), s.Get("8"), s.Next())
+	for id, want := range map[string]string{"id7": "7", "id8": "bad", "id5": "5", "id299": "new", "id6": "6", "id": ""} {
+		if got := string(s.Get(id)); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	if s.Next() != 301 || string(s.Records.Get(Key(6))) != "5" || s.Records.Get(Key(0)) != nil {
+		t.Error(s.Next(), s.Records.Get(Key(6)), s.Records.Get(Key(0)))
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -32,7 +31,12 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 			if bucket(tx, recordsBucket) == nil {
 				return nil // the server stopped before creating it
 			}
-			return eachFile(tx, func(f File) { known[f.ID] = f })
+			return eachRecord(tx, func(r record, err error) error {
+				if err == nil { // what is damaged is damage of the database, and the file unknown
+					known[r.ID] = r.File
+				}
+				return nil
+			})
 		})
 		if err != nil {
 			return err
@@ -42,6 +46,9 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 		i, err := s.compare(ctx, known[id])
 		if err != nil {
 			return err
+		}
+		if err := s.checkNote(id); err != nil && i.Verdict == db.Intact && !folder[id].deleted {
+			i.Verdict, i.Detail = db.Broken, durable.WithoutFolder(err)+"; a start writes it again"
 		}
 		tell(i)
 	}
@@ -90,37 +97,4 @@ func (s *Store) compare(ctx context.Context, f File) (db.Item, error) {
 		i.Detail = fmt.Sprintf("%q has %d bytes of SHA-256 %s, it had %d of %s", f.Name, n, sum, f.Bytes, f.SHA256)
 	}
 	return i, nil
-}
-
-// Repair rebuilds the order of the files that bolt knows, and adopts those that lie in dir,
-// as Open does.
-func Repair(dir string, bolt *bbolt.DB, o *Options) (Found, error) {
-	err := bolt.Update(func(tx *bbolt.Tx) error {
-		if err := createBuckets(tx); err != nil {
-			return err
-		}
-		root := tx.Bucket([]byte(rootBucket))
-		if err := root.DeleteBucket([]byte(orderBucket)); err != nil {
-			return err
-		}
-		order, err := root.CreateBucket([]byte(orderBucket))
-		if err != nil {
-			return err
-		}
-		return bucket(tx, recordsBucket).ForEach(func(id, text []byte) error {
-			var r record
-			if err := db.ReadJSON("file "+string(id), text, &r); err != nil {
-				return err
-			}
-			return errors.Join(order.SetSequence(max(order.Sequence(), r.Number)), order.Put(db.Key(r.Number), id))
-		})
-	})
-	if err != nil {
-		return Found{}, err
-	}
-	s, err := Open(dir, bolt, o)
-	if err != nil {
-		return Found{}, err
-	}
-	return s.Found(), nil
 }

@@ -3,6 +3,7 @@ package files
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,13 +80,18 @@ func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
 // reconcile compares the folder with the database, and updates both.
 func (s *Store) reconcile() error {
 	known := map[string]File{}
-	err := s.db.Update(func(tx *bbolt.Tx) error {
+	var places map[string]uint64 // of files that the database has lost
+	err := s.db.Update(func(tx *bbolt.Tx) (err error) {
 		if err := createBuckets(tx); err != nil {
 			return err
 		}
-		return eachFile(tx, func(f File) {
-			known[f.ID] = f
-			s.used.Add(f.Bytes)
+		if places, err = arrange(tx); err != nil {
+			return err
+		}
+		return eachRecord(tx, func(r record, err error) error {
+			known[r.ID] = r.File
+			s.used.Add(r.Bytes)
+			return err
 		})
 	})
 	if err != nil {
@@ -118,25 +124,43 @@ func (s *Store) reconcile() error {
 			adopted = append(adopted, *a)
 		}
 	}
-	return s.adopt(adopted)
+	return s.adopt(adopted, places)
 }
 
-// repairNote writes or renames the note of a file that the database knows, if needed.
+// repairNote writes or renames the note of a file that the database knows, if it is missing,
+// damaged or misnamed.
 func (s *Store) repairNote(f File, l onDisk) error {
 	at := filepath.Join(s.dir, f.ID)
 	if !l.content {
 		s.found.Missing = append(s.found.Missing, f.ID)
 		s.o.Log.Error("a file's content is missing", "file", f.ID, "name", f.Name, "bytes", f.Bytes)
 	}
+	var err error
 	switch {
 	case l.about && l.deleted:
-		return s.o.disk.Remove(at + deletedSuffix)
-	case l.about:
-		return nil
+		err = s.o.disk.Remove(at + deletedSuffix)
 	case l.deleted: // its deletion was interrupted
-		return s.o.disk.Rename(at+deletedSuffix, at+aboutSuffix)
+		err = s.o.disk.Rename(at+deletedSuffix, at+aboutSuffix)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.checkNote(f.ID); err == nil {
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		s.o.Log.Warn("a damaged note was written again", "file", f.ID, "reason", err)
 	}
 	return s.o.disk.PutNote(at+aboutSuffix, aboutKind, about{File: f})
+}
+
+// checkNote returns what is wrong with the note of a file.
+func (s *Store) checkNote(id string) error {
+	var a about
+	err := durable.Note(filepath.Join(s.dir, id+aboutSuffix), aboutKind, &a)
+	if err == nil && a.ID != id {
+		err = fmt.Errorf("%s: %w: it is that of %s", id+aboutSuffix, durable.ErrNote, a.ID)
+	}
+	return err
 }
 
 // classify decides about a file that the database does not know: it returns the note of a
@@ -179,8 +203,8 @@ func (s *Store) classify(id string, l onDisk) (*about, error) {
 	return nil, nil
 }
 
-// adopt records files described by notes, in the order of their creation.
-func (s *Store) adopt(all []about) error {
+// adopt records files described by notes, in the order of their creation, or at their places.
+func (s *Store) adopt(all []about, places map[string]uint64) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -197,7 +221,7 @@ func (s *Store) adopt(all []about) error {
 				again = append(again, a)
 				continue
 			}
-			text, err := putRecord(tx, a.File)
+			text, err := putRecord(tx, a.File, places[a.ID])
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"thresher/service/db"
 )
 
 // meta is the database's path.
@@ -185,5 +189,118 @@ func TestFilesOfBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.open()
+	}
+}
+
+// TestRecordsAreLost: files whose records are lost keep their places in the order, and places that
+// are lost are those of the records.
+func TestRecordsAreLost(t *testing.T) {
+	f := newFolder(t, Options{})
+	var ids []string
+	for i := range 5 {
+		ids = append(ids, f.create(fmt.Sprint(i), "", "x").ID)
+	}
+	want := f.all()
+	err := f.db.Update(func(tx *bbolt.Tx) error {
+		order := bucket(tx, orderBucket)
+		at, err := orderKey(tx, ids[3])
+		return errors.Join(err, bucket(tx, recordsBucket).Delete([]byte(ids[1])), order.Delete(at), order.SetSequence(1),
+			order.Put(db.Key(1<<40), []byte(ids[0])), order.Put(db.Key(1<<41), []byte("file-of-nobody")))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.close()
+	f.open()
+	if d := cmp.Diff(want, f.all()); d != "" || !slices.Equal(f.Found().Adopted, ids[1:2]) {
+		t.Error(d, f.Found())
+	}
+	last := f.create("last", "", "x")
+	if got := f.all(); len(got) != 6 || got[0] != last {
+		t.Error(got)
+	}
+	if err := f.Delete(ids[3]); err != nil || len(f.all()) != 5 {
+		t.Error(err)
+	}
+}
+
+// TestDamagedNotes: a note that is cut, or that of another file, is written again.
+func TestDamagedNotes(t *testing.T) {
+	f := newFolder(t, Options{})
+	a, b, c := f.create("a", "", "1"), f.create("b", "", "2"), f.create("c", "", "3")
+	want := f.all()
+	f.close()
+	if err := errors.Join(os.Truncate(f.at(a.ID+aboutSuffix), 40), os.Truncate(f.at(b.ID+aboutSuffix), 0)); err != nil {
+		t.Fatal(err)
+	}
+	copyOf(t, f.at(a.ID+aboutSuffix), f.at(b.ID+deletedSuffix)) // its deletion was interrupted as well
+	if err := os.Remove(f.at(b.ID + aboutSuffix)); err != nil {
+		t.Fatal(err)
+	}
+	note, err := os.ReadFile(f.at(c.ID + aboutSuffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.open()
+	f.close()
+	for _, file := range []File{a, b, c} {
+		if err := f.checkNote(file.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err := os.ReadFile(f.at(c.ID + aboutSuffix)); err != nil || string(got) != string(note) {
+		t.Errorf("a whole note was written again: %s, %v", got, err)
+	}
+	copyOf(t, f.at(a.ID+aboutSuffix), f.at(b.ID+aboutSuffix))
+	f.open()
+	f.close()
+	if err := os.Remove(f.meta()); err != nil {
+		t.Fatal(err)
+	}
+	f.open()
+	if d := cmp.Diff(want, f.all()); d != "" || len(f.lost()) > 0 {
+		t.Error(d, f.lost())
+	}
+}
+
+// TestCheckRecord: records with a byte of zero are told from those that the store writes.
+func TestCheckRecord(t *testing.T) {
+	f := newFolder(t, Options{})
+	a, err := f.Create(context.Background(), "a", "batch", "key", strings.NewReader("x"))
+	if err := errors.Join(err, f.Hold(a.ID, "owner")); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err = f.db.View(func(tx *bbolt.Tx) error {
+		for _, name := range []string{recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket} {
+			path := rootBucket + "/" + name
+			err := bucket(tx, name).ForEach(func(k, v []byte) error {
+				n++
+				if err := CheckRecord(path, k, v); err != nil {
+					t.Error(err)
+				}
+				for i := range v {
+					bad := slices.Clone(v)
+					if bad[i] = 0; CheckRecord(path, k, bad) == nil {
+						t.Errorf("%s %q: byte %d may be 0", name, k, i)
+					}
+				}
+				bad := slices.Clone(k)
+				if bad[len(bad)-1] = 0; CheckRecord(path, bad, v) == nil {
+					t.Errorf("%s %q: its last byte may be 0", name, k)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || n != 6 {
+		t.Error(n, err)
+	}
+	if CheckRecord(rootBucket, []byte(recordsBucket), []byte{}) == nil || CheckRecord(rootBucket+"/"+recordsBucket, []byte("a"), nil) == nil || CheckRecord("catalog", []byte("keys"), nil) != nil {
+		t.Error("a record in the place of a bucket")
 	}
 }

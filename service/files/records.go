@@ -2,8 +2,8 @@ package files
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
+	"fmt"
 
 	"go.etcd.io/bbolt"
 
@@ -37,13 +37,47 @@ func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return db.Bucket(tx, rootBucket, name)
 }
 
-func eachFile(tx *bbolt.Tx, visit func(File)) error {
-	return bucket(tx, recordsBucket).ForEach(func(id, text []byte) error {
-		f, err := decode(string(id), text)
-		if err == nil {
-			visit(f)
+// CheckRecord is a db.CheckRecord of the files' buckets.
+func CheckRecord(bucket string, key, value []byte) error {
+	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
+		return err
+	}
+	switch bucket {
+	case rootBucket + "/" + recordsBucket:
+		f, err := decode(string(key), value)
+		if err == nil && f.ID != string(key) {
+			err = fmt.Errorf("it is that of %q", f.ID)
 		}
 		return err
+	case rootBucket + "/" + orderBucket:
+		if !db.IsNumber(key) || !validID(value) {
+			return errors.New("it names no file")
+		}
+	case rootBucket + "/" + keysBucket:
+		return db.CheckKey(key, value)
+	case rootBucket + "/" + holdsBucket:
+		if id, owner, _ := db.CutKey(key); !validID(id) || !db.Plain(owner) {
+			return errors.New("it names no file and owner")
+		}
+	case rootBucket + "/" + ownersBucket:
+		if owner, id, _ := db.CutKey(key); !validID(id) || !db.Plain(owner) {
+			return errors.New("it names no owner and file")
+		}
+	}
+	return nil
+}
+
+// validID reports whether an id has the form of those of files.
+func validID(id []byte) bool {
+	return bytes.HasPrefix(id, []byte(idPrefix)) && db.Plain(id)
+}
+
+// eachRecord visits all records, with the error of one that cannot be read.
+func eachRecord(tx *bbolt.Tx, visit func(record, error) error) error {
+	return bucket(tx, recordsBucket).ForEach(func(id, text []byte) error {
+		var r record
+		err := db.ReadJSON("file "+string(id), text, &r)
+		return visit(r, err)
 	})
 }
 
@@ -52,6 +86,45 @@ func decode(name string, text []byte) (File, error) {
 	var r record
 	err := db.ReadJSON("file "+name, text, &r)
 	return r.File, err
+}
+
+// arrange makes the order agree with the records, and returns the places in it of files that have
+// no record, which are free from then on.
+func arrange(tx *bbolt.Tx) (free map[string]uint64, err error) {
+	order := bucket(tx, orderBucket)
+	last := order.Sequence()
+	ids := map[string]string{} // by the key of the place
+	err = eachRecord(tx, func(r record, err error) error {
+		ids[string(db.Key(r.Number))] = r.ID
+		last = max(last, r.Number)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	free = map[string]uint64{}
+	var stale [][]byte
+	err = order.ForEach(func(at, id []byte) error {
+		switch {
+		case ids[string(at)] == string(id):
+			delete(ids, string(at))
+			return nil
+		case !hasRecord(tx, string(id)):
+			free[string(id)] = db.Number(at)
+		}
+		stale = append(stale, bytes.Clone(at))
+		return nil
+	})
+	for _, at := range stale {
+		err = errors.Join(err, order.Delete(at))
+	}
+	for at, id := range ids {
+		err = errors.Join(err, order.Put([]byte(at), []byte(id)))
+	}
+	if last > order.Sequence() {
+		err = errors.Join(err, order.SetSequence(last))
+	}
+	return free, err
 }
 
 // orderKey returns the key of a file in the order.
@@ -72,14 +145,15 @@ func getRecord(tx *bbolt.Tx, id string) (File, error) {
 // hasRecord reports whether a file of this id exists.
 func hasRecord(tx *bbolt.Tx, id string) bool { return bucket(tx, recordsBucket).Get([]byte(id)) != nil }
 
-// putRecord records a new file as the newest.
-func putRecord(tx *bbolt.Tx, f File) (text []byte, err error) {
+// putRecord records a new file at a place of the order, 0 for the newest.
+func putRecord(tx *bbolt.Tx, f File, n uint64) (text []byte, err error) {
 	order := bucket(tx, orderBucket)
-	n, err := order.NextSequence()
-	if err != nil {
-		return nil, err
+	if n == 0 || order.Get(db.Key(n)) != nil {
+		if n, err = order.NextSequence(); err != nil {
+			return nil, err
+		}
 	}
-	if text, err = json.Marshal(record{f, n}); err != nil {
+	if text, err = db.Seal(record{f, n}); err != nil {
 		return nil, err
 	}
 	return text, errors.Join(order.Put(db.Key(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))

@@ -173,7 +173,7 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 			}
 		}
 		out, recorded = f, true
-		text, err := putRecord(tx, f)
+		text, err := putRecord(tx, f, 0)
 		return errors.Join(err, db.PutKey(keys, key, fingerprint, text, f.CreatedAt))
 	})
 	return out, recorded && err == nil, durable.Full(err)

@@ -1,4 +1,4 @@
-// Package lostfound moves files that the service does not recognise to the folder
+// Package lostfound moves files that the service does not recognise, or that are damaged, to the folder
 // lost+found of its data folder, and lists there where each came from. Nothing is deleted.
 package lostfound
 
@@ -39,32 +39,47 @@ type Moved struct {
 // Move moves a file or folder of the data folder to lost+found, under the first free name,
 // and lists its former path and the reason.
 func (f Folder) Move(d durable.Disk, path, why string) (Moved, error) {
+	m, to, err := f.place(path, why)
+	if err != nil {
+		return Moved{}, err
+	}
+	return m, d.Rename(path, to)
+}
+
+// Keep does as Move, but the file keeps its former name, too.
+func (f Folder) Keep(d durable.Disk, path, why string) (Moved, error) {
+	m, to, err := f.place(path, why)
+	if err != nil {
+		return Moved{}, err
+	}
+	return m, d.Link(path, to)
+}
+
+// place lists a file or folder under its new path, to.
+func (f Folder) place(path, why string) (m Moved, to string, err error) {
 	from, err := filepath.Rel(f.data, path)
 	if err != nil || !filepath.IsLocal(from) {
-		return Moved{}, fmt.Errorf("%s is not in %s", path, f.data)
+		return Moved{}, "", fmt.Errorf("%s is not in %s", path, f.data)
 	}
-	to := filepath.Join(f.Path(), from)
+	to = filepath.Join(f.Path(), from)
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return Moved{}, durable.Full(err)
+		return Moved{}, "", durable.Full(err)
 	}
 	for n := 1; ; n++ {
 		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
 			break
 		} else if err != nil {
-			return Moved{}, err
+			return Moved{}, "", err
 		}
 		to = fmt.Sprintf("%s.%d", filepath.Join(f.Path(), from), n)
 	}
-	m := Moved{At: time.Now().UTC(), From: from, Why: why}
+	m = Moved{At: time.Now().UTC(), From: from, Why: why}
 	if m.To, err = filepath.Rel(f.data, to); err != nil {
-		return Moved{}, err
+		return Moved{}, "", err
 	}
 	// The list is written first: after a crash between the two, a listed file is still
 	// found where the list says it was.
-	if err := f.add(m); err != nil {
-		return Moved{}, durable.Full(err)
-	}
-	return m, d.Rename(path, to)
+	return m, to, durable.Full(f.add(m))
 }
 
 // add appends a line to the list and flushes it.

@@ -42,6 +42,17 @@ func TestMovedFilesAreListed(t *testing.T) {
 	if len(lines) != 3 || last.From != filepath.Join("files", "a") || last.To != filepath.Join("lost+found", "files", "a.2") || last.Why == "" {
 		t.Error(string(text))
 	}
+	if err := os.WriteFile(filepath.Join(folder, "a"), []byte("four"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := f.Keep(durable.Disk{}, filepath.Join(folder, "a"), "damaged"); err != nil || m.To != filepath.Join("lost+found", "files", "a.3") {
+		t.Error(m, err)
+	}
+	for _, path := range []string{filepath.Join(folder, "a"), filepath.Join(data, "lost+found", "files", "a.3")} {
+		if got, err := os.ReadFile(path); err != nil || string(got) != "four" {
+			t.Errorf("%s holds %q, %v", path, got, err)
+		}
+	}
 	if _, err := f.Move(durable.Disk{}, filepath.Join(t.TempDir(), "a"), ""); err == nil {
 		t.Error("a file of elsewhere was moved")
 	}

@@ -34,13 +34,15 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 			return records.ForEach(func(_, text []byte) error {
 				rec, err := decodeRecord(text)
 				if err != nil {
-					tell(db.Item{Kind: "batch", Name: "?", Verdict: db.Broken, Detail: err.Error()})
-					return nil
+					return nil // it is damage of the database, and the batch unknown
 				}
 				known[rec.Batch.ID] = true
 				i := db.Item{Kind: "batch", Name: rec.Batch.ID, Verdict: db.Intact, Detail: string(rec.Batch.Status)}
 				if rec.Batch.Status == InProgress && !slices.Contains(folders, rec.Batch.ID) {
 					i.Verdict, i.Detail = db.Missing, "in_progress, and its folder is not there: it begins anew"
+				}
+				if _, err := m.ledger.readNote(rec.Batch.ID); err != nil {
+					i.Verdict, i.Detail = db.Broken, durable.WithoutFolder(err)+"; a start writes it again"
 				}
 				tell(i)
 				return nil
@@ -54,9 +56,8 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 		if known[id] {
 			continue
 		}
-		rec := &record{}
 		i := db.Item{Kind: "batch", Name: id, Verdict: db.Unknown}
-		if err := durable.Note(m.ledger.note(id), noteKind, rec); err != nil {
+		if rec, err := m.ledger.readNote(id); err != nil {
 			i.Verdict, i.Detail = db.Broken, durable.WithoutFolder(err)
 		} else {
 			i.Detail = string(rec.Batch.Status)
@@ -73,16 +74,6 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 
 // Repair rebuilds the index of batches by id.
 func Repair(bolt *bbolt.DB) error {
-	if _, err := openLedger("", bolt, durable.Disk{}); err != nil {
-		return err
-	}
-	return bolt.Update(func(tx *bbolt.Tx) error {
-		return sequence(tx).Reindex(func(text []byte) (string, error) {
-			rec, err := decodeRecord(text)
-			if err != nil {
-				return "", err // Check reports it
-			}
-			return rec.Batch.ID, nil
-		})
-	})
+	_, err := openLedger("", bolt, durable.Disk{})
+	return err
 }

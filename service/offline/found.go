@@ -43,13 +43,10 @@ func (m *Manager) reconcile() error {
 	}
 	var strange []*record
 	for _, id := range notes {
-		rec := &record{}
-		err := durable.Note(m.ledger.note(id), noteKind, rec)
-		if err == nil && (rec.Format != rec.format() || rec.Batch.ID != id) {
-			err = durable.ErrNote
-		}
+		rec, err := m.ledger.readNote(id)
 		switch was := known[id]; {
 		case err != nil && was != nil:
+			m.o.Log.Warn("a damaged note was written again", "batch", id, "reason", err)
 			err = m.ledger.putNote(was)
 		case err != nil:
 			err = m.moveToLostFound(id+noteSuffix, err.Error())

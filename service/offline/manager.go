@@ -90,7 +90,8 @@ func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, er
 }
 
 // sweep removes the folders, holds and pins of final batches, and the holds and pins of
-// batches that were never recorded. Unknown folders have been moved already.
+// batches that were never recorded; those that a batch to be continued has lost it gets again.
+// Unknown folders have been moved already.
 func (m *Manager) sweep() error {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {
@@ -117,6 +118,13 @@ func (m *Manager) sweep() error {
 		}
 		if err := m.releaseInputs(owner); err != nil {
 			return err
+		}
+	}
+	for id, j := range m.live {
+		if !slices.Contains(holders, id) || len(j.rec.Batch.Collections) > 0 && !slices.Contains(pinners, id) {
+			if err := m.regain(&j.rec); err != nil {
+				m.o.Log.Warn("what a batch needs is not held for it", "batch", id, "error", err) // its run reports what is missing
+			}
 		}
 	}
 	return nil

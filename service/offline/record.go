@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -99,6 +100,16 @@ func (l ledger) putNote(rec *record) error {
 	return l.disk.PutNote(l.note(rec.Batch.ID), noteKind, rec)
 }
 
+// readNote reads a batch's note.
+func (l ledger) readNote(id string) (*record, error) {
+	rec := &record{}
+	err := durable.Note(l.note(id), noteKind, rec)
+	if err == nil && (rec.Format != rec.format() || rec.Batch.ID != id) {
+		err = fmt.Errorf("%s: %w: it is that of batch %q, of format %d", id+noteSuffix, durable.ErrNote, rec.Batch.ID, rec.Format)
+	}
+	return rec, err
+}
+
 const (
 	rootBucket    = "batches"
 	recordsBucket = "records"
@@ -107,9 +118,39 @@ const (
 
 func openLedger(dir string, bolt *bbolt.DB, disk durable.Disk) (ledger, error) {
 	err := bolt.Update(func(tx *bbolt.Tx) error {
-		return db.CreateBuckets(tx, rootBucket, recordsBucket, idsBucket)
+		if err := db.CreateBuckets(tx, rootBucket, recordsBucket, idsBucket); err != nil {
+			return err
+		}
+		return sequence(tx).Reindex(func(text []byte) (uint64, string, error) {
+			rec, err := decodeRecord(text)
+			if err != nil {
+				return 0, "", err // each reports it
+			}
+			return rec.Seq, rec.Batch.ID, nil
+		})
 	})
 	return ledger{bolt, dir, disk}, err
+}
+
+// CheckRecord is a db.CheckRecord of the batches' buckets.
+func CheckRecord(bucket string, key, value []byte) error {
+	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
+		return err
+	}
+	switch bucket {
+	case rootBucket + "/" + recordsBucket:
+		rec := &record{}
+		err := db.ReadJSON("a batch", value, rec)
+		if err == nil && (!db.IsNumber(key) || db.Number(key) != rec.Seq || !strings.HasPrefix(rec.Batch.ID, idPrefix)) {
+			err = fmt.Errorf("it is that of batch %q, number %d", rec.Batch.ID, rec.Seq)
+		}
+		return err
+	case rootBucket + "/" + idsBucket:
+		if !db.Plain(key) || !db.IsNumber(value) {
+			return errors.New("it names no batch")
+		}
+	}
+	return nil
 }
 
 // sequence returns the records of a transaction.
@@ -155,7 +196,7 @@ func (l ledger) save(rec *record) error {
 }
 
 func (rec *record) putIn(s db.Sequence) error {
-	text, err := json.Marshal(rec)
+	text, err := db.Seal(rec)
 	if err != nil {
 		return err
 	}

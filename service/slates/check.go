@@ -102,8 +102,7 @@ func (r *records) recount() (n counts, err error) {
 	return n, err
 }
 
-// Repair completes the collections of the database at path, parts of which are lost, and
-// corrects their counts.
+// Repair corrects the counts of the database at path, parts of which are lost.
 func Repair(path string) error {
 	bolt, _, err := db.Open(path, nil)
 	if err != nil {
@@ -111,20 +110,12 @@ func Repair(path string) error {
 	}
 	defer bolt.Close()
 	return bolt.Update(func(tx *bbolt.Tx) error {
-		root, err := tx.CreateBucketIfNotExists(collectionsBucket())
-		if err != nil {
-			return err
-		}
-		var names []string
-		err = root.ForEachBucket(func(name []byte) error { names = append(names, string(name)); return nil })
+		names, err := complete(tx)
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
-			r, err := create(tx, name)
-			if err != nil {
-				return err
-			}
+			r := findRecords(tx, name)
 			n, err := r.recount()
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -68,7 +69,6 @@ func TestDamageIsNamed(t *testing.T) {
 		{"the state of user \"a\"", statesBucket, []byte("a"), func() error { return ask("a") }, func() error { return ask("b") }},
 		{"feedback 4 of user \"a\"", logsBucket, logKey("a", 4), func() error { return ask("a") }, func() error { return ask("b") }},
 		{"slate " + open[0], slatesBucket, []byte(open[0]), func() error { _, err := f.tell(open[0], 1); return err }, func() error { return ask("a") }},
-		{"counts", "", []byte(countsRecord), func() error { return ask("a") }, func() error { return nil }},
 		{"model", "", []byte(modelRecord), func() error { return ask("a") }, func() error { return nil }},
 	} {
 		restore := damage(c.bucket, c.key)
@@ -137,5 +137,54 @@ func TestFullDisk(t *testing.T) {
 		if a, err := f.tell(s[i].ID, 1); err != nil || a.New != fresh || a.Observations != 2 {
 			t.Errorf("%+v, %v", a, err)
 		}
+	}
+}
+
+// TestDamagedCounts: counts that are damaged are damage of the database, and are counted again when
+// it is mended.
+func TestDamagedCounts(t *testing.T) {
+	f := open(t, Options{})
+	v := films(1, 40)
+	for _, s := range f.issue(v, `{"users":["a","b"],"k":2}`) {
+		if _, err := f.tell(s.ID, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want counts
+	err := f.db.Update(func(tx *bbolt.Tx) (err error) {
+		r := findRecords(tx, "films")
+		if want, err = r.counts(); err != nil {
+			return err
+		}
+		text := slices.Clone(r.Get([]byte(countsRecord)))
+		text[1] ^= 1
+		return r.Put([]byte(countsRecord), text)
+	})
+	path := f.db.Path()
+	if err := errors.Join(err, f.Close()); err != nil || want.slates != 2 || want.users != 2 {
+		t.Fatal(want, err)
+	}
+	var d *db.Damaged
+	if _, err := Open(path, nil); !errors.As(err, &d) || !strings.Contains(d.Faults[0], `collections/films "counts"`) {
+		t.Fatal(err)
+	}
+	if s, err := db.Mend(path, func(*db.Damaged) error { return nil }, CheckRecord); err != nil || len(s.Lost) != 1 {
+		t.Fatal(s, err)
+	}
+	if err := Repair(path); err != nil {
+		t.Fatal(err)
+	}
+	if f.Store, err = Open(path, nil); err != nil {
+		t.Fatal(err)
+	}
+	err = f.db.View(func(tx *bbolt.Tx) error {
+		got, err := findRecords(tx, "films").counts()
+		if got != want {
+			t.Errorf("%+v, it was %+v", got, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

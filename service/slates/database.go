@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -54,6 +55,39 @@ func create(tx *bbolt.Tx, name string) (*records, error) {
 		}
 	}
 	return &records{name, b}, err
+}
+
+// complete creates what is missing of the buckets of all collections, and returns their names.
+func complete(tx *bbolt.Tx) (names []string, err error) {
+	root, err := tx.CreateBucketIfNotExists(collectionsBucket())
+	if err != nil {
+		return nil, err
+	}
+	err = root.ForEachBucket(func(name []byte) error { names = append(names, string(name)); return nil })
+	for _, name := range names {
+		if err == nil {
+			_, err = create(tx, name)
+		}
+	}
+	return names, err
+}
+
+// CheckRecord is a db.CheckRecord of what can be made again: a damaged record of another kind
+// stays, and is an error for those it concerns.
+func CheckRecord(bucket string, key, value []byte) error {
+	above, name, within := strings.Cut(bucket, "/") // the path is that of a collection's bucket, or of one in it
+	switch {
+	case within && strings.Contains(name, "/") && value == nil:
+		return errors.New("it is a bucket")
+	case value == nil:
+		return nil
+	case !within:
+		return errors.New("it is not a bucket")
+	case above == string(collectionsBucket()) && !strings.Contains(name, "/") && string(key) == countsRecord:
+		_, err := unsealed(key, value)
+		return err
+	}
+	return nil
 }
 
 func (r *records) sub(name string) *bbolt.Bucket { return r.Bucket.Bucket([]byte(name)) }

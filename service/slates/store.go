@@ -60,12 +60,12 @@ func Open(path string, o *Options) (*Store, error) {
 		s.users[i] = make(chan struct{}, 1)
 	}
 	var err error
-	if s.db, _, err = db.Open(path, &db.Options{NoSync: s.o.noSync}); err != nil {
+	if s.db, _, err = db.Open(path, &db.Options{NoSync: s.o.noSync, Checks: []db.CheckRecord{CheckRecord}}); err != nil {
 		return nil, err
 	}
 	s.db.MaxBatchDelay = batchDelay
 	err = s.db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucketIfNotExists(collectionsBucket())
+		_, err := complete(tx)
 		return err
 	})
 	if err != nil {

@@ -1,7 +1,9 @@
 package tournaments
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -12,15 +14,18 @@ import (
 // Check replays every tournament of bolt. Nothing is changed.
 func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 	return bolt.View(func(tx *bbolt.Tx) error {
-		if bucket(tx, recordsBucket) == nil || bucket(tx, gamesBucket) == nil {
+		if bucket(tx, recordsBucket) == nil || bucket(tx, gamesBucket) == nil || bucket(tx, idsBucket) == nil {
 			return nil // the server stopped before creating it
 		}
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
+			if text == nil {
+				return nil // a bucket, which is damage of the database
+			}
 			i := db.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: db.Intact}
 			r, err := decodeRecord(text)
 			if err == nil {
 				i.Name = r.ID
-				i.Detail, err = r.check(ctx, tx)
+				i.Detail, err = r.check(ctx, tx, n)
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -34,8 +39,11 @@ func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 	})
 }
 
-// check replays a tournament and describes its size.
-func (r *record) check(ctx context.Context, tx *bbolt.Tx) (string, error) {
+// check replays a tournament, whose record lies under number n, and describes its size.
+func (r *record) check(ctx context.Context, tx *bbolt.Tx, n []byte) (string, error) {
+	if !bytes.Equal(n, bucket(tx, idsBucket).Get([]byte(r.ID))) {
+		return "", errors.New("it is not in the index; a start adds it")
+	}
 	t, err := r.texts(tx)
 	if err != nil {
 		return "", err
@@ -49,16 +57,5 @@ func (r *record) check(ctx context.Context, tx *bbolt.Tx) (string, error) {
 
 // Repair rebuilds the index of tournaments by id.
 func Repair(bolt *bbolt.DB) error {
-	return bolt.Update(func(tx *bbolt.Tx) error {
-		if err := createBuckets(tx); err != nil {
-			return err
-		}
-		return sequence(tx).Reindex(func(text []byte) (string, error) {
-			r, err := decodeRecord(text)
-			if err != nil {
-				return "", err // Check reports it
-			}
-			return r.ID, nil
-		})
-	})
+	return bolt.Update(reindex)
 }

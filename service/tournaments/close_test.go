@@ -45,11 +45,11 @@ func (h *house) damage(id string) (text []byte) {
 		}
 		log := game.Bucket([]byte(logBucket))
 		var e event
-		if err := unseal(log.Get(db.Key(1)), &e); err != nil {
+		if err := db.Unseal(log.Get(db.Key(1)), &e); err != nil {
 			return err
 		}
 		e.Count = 2
-		if text, err = sealed(e); err != nil {
+		if text, err = db.Seal(e); err != nil {
 			return err
 		}
 		return log.Put(db.Key(1), text)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"thresher/duel"
+	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -278,7 +279,7 @@ func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 	if state, err = g.tournament.MarshalBinary(); err != nil {
 		return nil, nil, err
 	}
-	rest, err = sealed(snapshotRest{after, g.answers.last, g.answers.bits, g.given, g.numbers})
+	rest, err = db.Seal(snapshotRest{after, g.answers.last, g.answers.bits, g.given, g.numbers})
 	return state, rest, err
 }
 
@@ -286,7 +287,7 @@ func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 func restored(state, rest []byte) (*game, uint64, error) {
 	g := &game{}
 	var b snapshotRest
-	if err := unseal(rest, &b); err != nil {
+	if err := db.Unseal(rest, &b); err != nil {
 		return nil, 0, err
 	}
 	g.answers, g.given, g.numbers = answers{b.Last, b.Bits}, b.Given, b.numbers

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"thresher/service/db"
 )
 
 // live is a tournament in memory.
@@ -65,7 +67,7 @@ type put func(tx *bbolt.Tx, r *record) error
 // recordEvent submits an event that the game of l has executed or, once the log is long or
 // takes long to replay, a snapshot in place of the log. The caller has locked l.
 func (s *Store) recordEvent(l *live, e event) error {
-	text, err := sealed(e)
+	text, err := db.Seal(e)
 	if err != nil {
 		return err
 	}

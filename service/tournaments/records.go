@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -57,6 +58,44 @@ func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return db.Bucket(tx, rootBucket, name)
 }
 
+// CheckRecord is a db.CheckRecord of the tournaments' buckets. The record of a tournament, and
+// what there is of its game, are that tournament's alone: they stay, and Check reports them.
+func CheckRecord(bucket string, key, value []byte) error {
+	if strings.HasPrefix(bucket, rootBucket+"/"+gamesBucket+"/") {
+		return nil
+	}
+	if err := db.CheckNesting(rootBucket, bucket, value, gamesBucket); err != nil || value == nil {
+		return err
+	}
+	switch bucket {
+	case rootBucket + "/" + recordsBucket:
+		if len(key) != 8 {
+			return errors.New("it has no number")
+		}
+	case rootBucket + "/" + idsBucket:
+		if !db.Plain(key) || !db.IsNumber(value) {
+			return errors.New("it names no tournament")
+		}
+	case rootBucket + "/" + keysBucket:
+		return db.CheckKey(key, value)
+	}
+	return nil
+}
+
+// reindex creates the buckets, and makes the index of tournaments by id agree with the records.
+func reindex(tx *bbolt.Tx) error {
+	if err := createBuckets(tx); err != nil {
+		return err
+	}
+	return sequence(tx).Reindex(func(text []byte) (uint64, string, error) {
+		r, err := decodeRecord(text)
+		if err != nil {
+			return 0, "", err // Check reports it
+		}
+		return r.Number, r.ID, nil
+	})
+}
+
 // sequence returns the records of a transaction.
 func sequence(tx *bbolt.Tx) db.Sequence {
 	return db.Sequence{Records: bucket(tx, recordsBucket), IDs: bucket(tx, idsBucket)}
@@ -81,7 +120,7 @@ func findRecord(tx *bbolt.Tx, id string) (*record, error) {
 
 func decodeRecord(text []byte) (*record, error) {
 	r := &record{}
-	if err := unseal(text, r); err != nil {
+	if err := db.Unseal(text, r); err != nil {
 		return nil, fmt.Errorf("record of a tournament: %w", err)
 	}
 	return r, db.CheckFormat("tournament "+r.ID, r.Format, recordFormat)
@@ -102,7 +141,7 @@ func (r *record) add(tx *bbolt.Tx) error {
 
 // save writes the record.
 func (r *record) save(tx *bbolt.Tx) error {
-	text, err := sealed(r)
+	text, err := db.Seal(r)
 	if err != nil {
 		return err
 	}
@@ -111,7 +150,11 @@ func (r *record) save(tx *bbolt.Tx) error {
 
 // remove deletes the tournament and its game.
 func (r *record) remove(tx *bbolt.Tx) error {
-	return errors.Join(bucket(tx, gamesBucket).DeleteBucket(db.Key(r.Number)), sequence(tx).Remove(r.Number, r.ID))
+	var err error
+	if games := bucket(tx, gamesBucket); games.Bucket(db.Key(r.Number)) != nil { // else it is lost
+		err = games.DeleteBucket(db.Key(r.Number))
+	}
+	return errors.Join(err, sequence(tx).Remove(r.Number, r.ID))
 }
 
 // game returns the bucket of the tournament's game; problem.UnknownTournament if it was
@@ -154,7 +197,7 @@ func lastEvent(game *bbolt.Bucket) (uint64, error) {
 	var b struct {
 		Event uint64 `json:"event"`
 	}
-	err := unseal(rest, &b)
+	err := db.Unseal(rest, &b)
 	return b.Event, err
 }
 
@@ -200,6 +243,9 @@ type texts struct {
 
 // texts reads the records of the game.
 func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
+	if bucket(tx, gamesBucket).Bucket(db.Key(r.Number)) == nil { // while its record is there
+		return nil, unplayable(r, "the record of its calls is lost", errors.New("there is no game"))
+	}
 	game, err := r.game(tx)
 	if err != nil {
 		return nil, err
@@ -218,6 +264,9 @@ func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
 func (t *texts) replay(ctx context.Context, r *record) (*stored, error) {
 	s := &stored{kept: len(t.state) + len(t.rest)}
 	var err error
+	if (t.state == nil) != (t.rest == nil) {
+		return nil, unplayable(r, "a half of its state is missing", errors.New("there is the other half"))
+	}
 	if t.state != nil {
 		s.game, s.events, err = restored(t.state, t.rest)
 	} else {
@@ -236,7 +285,7 @@ func (t *texts) replay(ctx context.Context, r *record) (*stored, error) {
 		if t.numbers[i] != s.events {
 			return nil, unplayable(r, fmt.Sprintf("the record of call %d is missing", s.events), fmt.Errorf("event %d in its place", t.numbers[i]))
 		}
-		if err := unseal(text, &e); err != nil {
+		if err := db.Unseal(text, &e); err != nil {
 			return nil, unplayable(r, fmt.Sprintf("the record of call %d is damaged", s.events), err)
 		}
 		if err := s.game.replay(&e); err != nil {

@@ -3,14 +3,19 @@ package tournaments
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
 
+	"thresher/service/db"
 	"thresher/service/problem"
 )
+
+// sealName begins the checksum of a record.
+const sealName = `,"crc32c":"`
 
 // place returns the location of a record of a tournament in the database.
 type place func(tx *bbolt.Tx, number []byte) (b *bbolt.Bucket, key []byte)
@@ -100,5 +105,84 @@ func TestFlippedDigits(t *testing.T) {
 		if got := h.get(id); got.State.Duels != want.State.Duels {
 			t.Errorf("%s as it was: %d duels", name, got.State.Duels)
 		}
+	}
+}
+
+// Lost parts of a tournament's records make that tournament unplayable, never another one or a new
+// one; it can be deleted. What follows from other records is made again.
+func TestLostParts(t *testing.T) {
+	for name, c := range map[string]struct {
+		lose   func(tx *bbolt.Tx, n []byte) error
+		played bool
+	}{
+		"game": {func(tx *bbolt.Tx, n []byte) error { return bucket(tx, gamesBucket).DeleteBucket(n) }, false},
+		"log": {func(tx *bbolt.Tx, n []byte) error {
+			return bucket(tx, gamesBucket).Bucket(n).DeleteBucket([]byte(logBucket))
+		}, false},
+		"state": {func(tx *bbolt.Tx, n []byte) error { return bucket(tx, gamesBucket).Bucket(n).Delete([]byte(stateKey)) }, false},
+		"rest":  {func(tx *bbolt.Tx, n []byte) error { return bucket(tx, gamesBucket).Bucket(n).Delete([]byte(restKey)) }, false},
+		"ids": {func(tx *bbolt.Tx, _ []byte) error {
+			root := tx.Bucket([]byte(rootBucket))
+			err := errors.Join(root.DeleteBucket([]byte(idsBucket)), bucket(tx, recordsBucket).SetSequence(0))
+			return errors.Join(err, createBuckets(tx))
+		}, true},
+		"number": {func(tx *bbolt.Tx, n []byte) error {
+			b := bucket(tx, recordsBucket)
+			text := bytes.Clone(b.Get(n))
+			return errors.Join(b.Delete(n), b.Put(db.Key(0), text))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, Options{})
+			id := h.create(online(4))
+			other := h.create(online(3))
+			h.playSome(id)
+			h.playSome(other)
+			want, kept := h.get(id), h.get(other)
+			h.Store.Close(t.Context()) // writes snapshots
+			err := h.db.Update(func(tx *bbolt.Tx) error {
+				n, _ := bucket(tx, recordsBucket).Cursor().First()
+				return c.lose(tx, bytes.Clone(n))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			verdict := func() db.Verdict {
+				v := db.Intact
+				if err := Check(t.Context(), h.db, func(i db.Item) {
+					if i.Name == id {
+						v = i.Verdict
+					}
+				}); err != nil {
+					t.Error(err)
+				}
+				return v
+			}
+			if v := verdict(); v != db.Broken {
+				t.Errorf("the check finds it %s", v)
+			}
+			h.reopen()
+			if got := h.get(other); got.State.Duels != kept.State.Duels {
+				t.Errorf("another has %d duels, it had %d", got.State.Duels, kept.State.Duels)
+			}
+			if c.played {
+				if got := h.get(id); got.State.Duels != want.State.Duels || verdict() != db.Intact {
+					t.Errorf("%d duels, it had %d; the check finds it %s", got.State.Duels, want.State.Duels, verdict())
+				}
+				third := h.create(online(3))
+				if page, err := h.List("", 0); err != nil || len(page.Data) != 3 || page.Data[0].ID != third {
+					t.Errorf("%+v, %v", page, err)
+				}
+				return
+			}
+			_, err = h.Get(t.Context(), id)
+			refused(t, err, problem.Unplayable, "id", -1)
+			if err := h.Delete(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+			if page, err := h.List("", 0); err != nil || len(page.Data) != 1 {
+				t.Errorf("%+v, %v", page, err)
+			}
+		})
 	}
 }

@@ -38,7 +38,7 @@ func Open(bolt *bbolt.DB, o *Options) (*Store, error) {
 	s.o.fill()
 	s.journal.db, s.journal.step = bolt, s.o.step
 	err := bolt.Update(func(tx *bbolt.Tx) error {
-		if err := createBuckets(tx); err != nil {
+		if err := reindex(tx); err != nil {
 			return err
 		}
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {

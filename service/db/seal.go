@@ -1,4 +1,4 @@
-package tournaments
+package db
 
 import (
 	"bytes"
@@ -8,18 +8,17 @@ import (
 	"hash/crc32"
 )
 
-// sealName begins the last member of every JSON object that is stored for a tournament: of its
-// record, of each event, and of what a snapshot has in addition to the game (snapshotRest). Its
-// value is the CRC-32C of all bytes before the member. Objects of early releases have no such
-// member, and those releases ignore it.
+// sealName begins the last member of every JSON object that is stored in a database. Its value
+// is the CRC-32C of all bytes before the member. Objects of early releases have no such member,
+// and those releases ignore it.
 const sealName = `,"crc32c":"`
 
 const sealBytes = len(sealName + `00000000"}`)
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// sealed encodes v as JSON with its checksum. v must encode as an object with at least one member.
-func sealed(v any) ([]byte, error) {
+// Seal encodes v as JSON with its checksum. v must encode as an object with at least one member.
+func Seal(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -28,9 +27,9 @@ func sealed(v any) ([]byte, error) {
 	return fmt.Appendf(text, "%s%08x\"}", sealName, crc32.Checksum(text, castagnoli())), nil
 }
 
-// unseal decodes the output of sealed into v, after verifying the checksum. Without a checksum, as
+// Unseal decodes the output of Seal into v, after verifying the checksum. Without a checksum, as
 // early releases wrote it, it only decodes.
-func unseal(text []byte, v any) error {
+func Unseal(text []byte, v any) error {
 	if at := len(text) - sealBytes; at > 0 && bytes.HasPrefix(text[at:], []byte(sealName)) {
 		if want := fmt.Sprintf("%s%08x\"}", sealName, crc32.Checksum(text[:at], castagnoli())); string(text[at:]) != want {
 			return errors.New("its checksum is wrong")

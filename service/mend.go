@@ -1,0 +1,84 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"thresher/service/catalog"
+	"thresher/service/db"
+	"thresher/service/durable"
+	"thresher/service/files"
+	"thresher/service/lostfound"
+	"thresher/service/offline"
+	"thresher/service/slates"
+	"thresher/service/tournaments"
+)
+
+// A database is an index of what lies in the data folder, where each thing has a note of its own.
+// So damage of a database never keeps a server from starting: the database is kept in lost+found
+// and rebuilt from what can be read of it, and what its parts then find in the folder is added.
+
+// MendedDatabase is a damaged database that was rebuilt from what could be read of it.
+type MendedDatabase struct {
+	Name    string   `json:"name"`
+	MovedTo string   `json:"moved_to"` // the damaged file
+	Buckets int      `json:"buckets"`
+	Keys    int      `json:"keys"`
+	Lost    []string `json:"lost"` // what was damaged
+}
+
+// checksOf returns the checks of the records of a database.
+func checksOf(name string) []db.CheckRecord {
+	if name == slatesName {
+		return []db.CheckRecord{slates.CheckRecord}
+	}
+	return []db.CheckRecord{topLevel, catalog.CheckRecord, files.CheckRecord, offline.CheckRecord, tournaments.CheckRecord}
+}
+
+// topLevel is a db.CheckRecord: outside of the buckets there is nothing.
+func topLevel(bucket string, _, value []byte) error {
+	if bucket == "" && value != nil {
+		return errors.New("it is not a bucket")
+	}
+	return nil
+}
+
+// mending opens a database by open, and if that finds it damaged once more after mending it. What
+// was mended is nil if nothing was.
+func mending(dir, name string, log *slog.Logger, open func() error) (*MendedDatabase, error) {
+	err := open()
+	var d *db.Damaged
+	if !errors.As(err, &d) {
+		return nil, err
+	}
+	m, err := mend(dir, name, log)
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged (%s), and another could not be made: %w", d.Path, d.Faults[0], err)
+	}
+	return m, open()
+}
+
+// mend rebuilds a damaged database.
+func mend(dir, name string, log *slog.Logger) (*MendedDatabase, error) {
+	path := filepath.Join(dir, name)
+	m := &MendedDatabase{Name: name}
+	s, err := db.Mend(path, func(d *db.Damaged) error {
+		kept, err := lostfound.In(dir).Keep(durable.Disk{}, path, "damaged: "+d.Faults[0])
+		m.MovedTo = kept.To
+		return err
+	}, checksOf(name)...)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	m.Buckets, m.Keys, m.Lost = s.Buckets, s.Keys, s.Lost
+	log.Error("a database was damaged: it was rebuilt from what can be read of it", "database", name, "kept", m.MovedTo, "keys", m.Keys, "faults", len(m.Lost))
+	for _, fault := range m.Lost {
+		log.Error("a part of a database was damaged", "database", name, "part", fault)
+	}
+	if name == slatesName {
+		return m, slates.Repair(path)
+	}
+	return m, nil
+}
