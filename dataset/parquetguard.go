@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -18,6 +20,8 @@ import (
 
 const (
 	maxPageHeader = 64 << 10 // statistics of vectors or ids are far smaller
+	// footerStruct is about what a structure of the footer takes once it is decoded.
+	footerStruct = 512
 	// The limit of a page's claimed size is this floor plus the factor times the stored
 	// bytes: runs and dictionaries make valid pages of equal values very small.
 	pageFloor  = 16 << 20
@@ -40,11 +44,19 @@ func checkFooter(src *source) error {
 	if n > src.size-12 {
 		return fail(src.name, "footer of %d bytes does not fit the file of %d", n, src.size)
 	}
+	if err := src.budget.checkBlock("the footer", n); err != nil {
+		return fail(src.name, "%w", err)
+	}
 	footer := make([]byte, n)
 	if _, err := src.at.ReadAt(footer, src.size-8-n); err != nil {
 		return fail(src.name, "%w", cutShort(err))
 	}
-	if _, err := thriftLength(footer); err != nil {
+	w := &thriftWalk{b: footer}
+	err := w.structure(0)
+	if err == nil {
+		err = src.budget.checkBlock("decoding it", int64(w.structs)*footerStruct)
+	}
+	if err != nil {
 		return fail(src.name, "footer: %w", err)
 	}
 	return nil
@@ -57,6 +69,8 @@ type pageGuard struct {
 	codec format.CompressionCodec
 	body  []byte // as stored
 	plain []byte // decompressed
+	// dictionary is the memory of the chunk's dictionary.
+	dictionary int64
 }
 
 func (g *pageGuard) checkChunk(m *format.ColumnMetaData) error {
@@ -118,6 +132,9 @@ func (g *pageGuard) checkPage(h *format.PageHeader, r io.Reader, left int64) (er
 	if size > limit {
 		return fmt.Errorf("page of %d bytes claims %d decompressed", stored, size)
 	}
+	if err := g.checkMemory(h); err != nil {
+		return err
+	}
 	if g.body, err = readGrowing(r, g.body, stored); err != nil {
 		return err
 	}
@@ -138,6 +155,47 @@ func (g *pageGuard) checkPage(h *format.PageHeader, r io.Reader, left int64) (er
 		return g.checkV2(v, size)
 	}
 	return fmt.Errorf("page type %s is not supported", h.Type)
+}
+
+// checkMemory compares what the library allocates for a page, and for the dictionary before it, with the budget.
+func (g *pageGuard) checkMemory(h *format.PageHeader) error {
+	stored := int64(h.CompressedPageSize)
+	size := max(stored, int64(h.UncompressedPageSize))
+	switch h.Type {
+	case format.DictionaryPage:
+		size += 4 * int64(h.DictionaryPageHeader.V.NumValues) // where each value begins
+		g.dictionary = size
+		return g.file.budget.checkBlock(fmt.Sprintf("dictionary of %d bytes", stored), size)
+	case format.DataPage:
+		size += int64(h.DataPageHeader.V.NumValues) * g.width(h.DataPageHeader.V.Encoding)
+	case format.DataPageV2:
+		size += int64(h.DataPageHeaderV2.V.NumValues) * g.width(h.DataPageHeaderV2.V.Encoding)
+	}
+	return g.file.budget.checkBlock(fmt.Sprintf("page of %d bytes with its dictionary", stored), size+g.dictionary)
+}
+
+// width returns the memory of a value beside its decompressed bytes: its levels, and its place in the dictionary or
+// among byte arrays, or all of it if it is made of differences.
+func (g *pageGuard) width(e format.Encoding) int64 {
+	n := int64(0)
+	for _, most := range []int{g.leaf.column.MaxRepetitionLevel(), g.leaf.column.MaxDefinitionLevel()} {
+		if most > 0 {
+			n++
+		}
+	}
+	switch e {
+	case format.Plain, format.ByteStreamSplit:
+		if g.leaf.element.Type.V == format.ByteArray {
+			n += 4
+		}
+	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
+		n += 8
+	case format.RLE: // booleans
+		n++
+	default:
+		n += 4
+	}
+	return n
 }
 
 func checkCount(values int32, limit int64) error {
@@ -302,8 +360,11 @@ func (g *pageGuard) decompress(b []byte, size int64) ([]byte, error) {
 		g.plain = make([]byte, size)
 	}
 	decode := parquet.LookupCompressionCodec(g.codec).Decode
-	if g.codec == format.Zstd {
+	switch g.codec {
+	case format.Zstd:
 		decode = unzstd
+	case format.Gzip:
+		decode = gunzip
 	}
 	plain, err := decode(g.plain[:size], b)
 	if err != nil {
@@ -313,4 +374,24 @@ func (g *pageGuard) decompress(b []byte, size int64) ([]byte, error) {
 		return nil, fmt.Errorf("page has %d bytes decompressed, its header announces %d", len(plain), size)
 	}
 	return plain, nil
+}
+
+// gunzip decompresses b into dst and fails if it is longer: the library goes on as long as there is more.
+func gunzip(dst, b []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	n, err := io.ReadFull(z, dst)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return dst[:n], nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var more [1]byte
+	if n, err := z.Read(more[:]); n > 0 || err != io.EOF {
+		return nil, fmt.Errorf("more than %d bytes: %w", len(dst), err)
+	}
+	return dst, nil
 }

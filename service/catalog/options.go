@@ -8,6 +8,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/service/durable"
 	"thresher/service/files"
 )
@@ -30,8 +31,9 @@ type Options struct {
 	MaxRows        int64
 	MaxDim         int
 	MaxIDBytes     int
-	// DenseLimit is dataset.Options' DenseLimit.
+	// DenseLimit and Budget are dataset.Options'; but ids have at most MaxIDBytes.
 	DenseLimit int64
+	Budget     *dataset.Budget
 	// Patience is how long a change waits for earlier changes of the same collection; with 0
 	// it is refused at once.
 	Patience time.Duration
@@ -45,7 +47,9 @@ type Options struct {
 	// collection nor a version that is pinned or in use, before the name is used again. It
 	// must not call the Catalog.
 	OnRemoved func(name string)
-	Log       *slog.Logger // nil means none
+	// OnBuilt, if not nil, is called when a build has ended and released its memory. It must be quick.
+	OnBuilt func()
+	Log     *slog.Logger // nil means none
 
 	disk durable.Disk
 }
