@@ -29,9 +29,6 @@ func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	// There is nothing to write yet; the deadline of the connection's previous answer may
 	// have passed.
 	_ = w.control.SetWriteDeadline(time.Time{})
-	if r.ContentLength != 0 {
-		defer s.reclaimer.ask()
-	}
 	defer s.watch(x, r, w)()
 	defer s.recover(x, w, r)
 

@@ -8,26 +8,25 @@ import (
 	"time"
 )
 
-// reclaimer gives memory back to the system after requests that took much of it. The collector alone frees garbage
-// when as much again has been allocated, or after two minutes, and the system has it back later still.
-type reclaimer struct {
-	asked chan struct{}
-	rest  uint64 // bytes held when memory was last given back
-}
+// reclaimer gives memory back to the system after what took much of it: a source that was read, a build, a large
+// body. The collector alone frees garbage when as much again has been allocated, or after two minutes, and the
+// system has it back later still.
+type reclaimer struct{ asked chan struct{} }
 
 const (
-	// reclaimAbove is how many bytes above twice those at rest are given back. Less is what a server at work takes
-	// and frees all the time.
-	reclaimAbove = 32 << 20
-	// reclaimPause is the least time between two collections that requests cause, and reclaimPart the part of the
-	// time that they may take.
+	// leastHeld is how many bytes are held before any are given back.
+	leastHeld = 64 << 20
+	// reclaimPause is the least time between two collections that are asked for, and reclaimPart times their
+	// duration: they take at most a twentieth of the time.
 	reclaimPause = time.Second
 	reclaimPart  = 20
+	// reclaimDelay lets those that ask let go of what they have.
+	reclaimDelay = 100 * time.Millisecond
 )
 
-func newReclaimer() *reclaimer { return &reclaimer{asked: make(chan struct{}, 1), rest: heldMemory()} }
+func newReclaimer() *reclaimer { return &reclaimer{make(chan struct{}, 1)} }
 
-// ask makes run compare what is held with what was held at rest. It does not block.
+// ask makes run give memory back soon. It does not block.
 func (r *reclaimer) ask() {
 	select {
 	case r.asked <- struct{}{}:
@@ -35,7 +34,7 @@ func (r *reclaimer) ask() {
 	}
 }
 
-// run gives memory back whenever it is asked and there is enough, until ctx ends.
+// run gives memory back whenever it is asked, until ctx ends.
 func (r *reclaimer) run(ctx context.Context) {
 	for {
 		select {
@@ -43,18 +42,23 @@ func (r *reclaimer) run(ctx context.Context) {
 			return
 		case <-r.asked:
 		}
-		if heldMemory() < 2*r.rest+reclaimAbove {
+		if heldMemory() < leastHeld || !pause(ctx, reclaimDelay) {
 			continue
 		}
 		began := time.Now()
 		runtime.GC() // what pools keep is garbage the second time
 		debug.FreeOSMemory()
-		r.rest = heldMemory()
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(max(reclaimPause, reclaimPart*time.Since(began))):
-		}
+		pause(ctx, max(reclaimPause, reclaimPart*time.Since(began)))
+	}
+}
+
+// pause waits, and reports whether ctx has not ended meanwhile.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 

@@ -107,7 +107,7 @@ func bombs(t *testing.T) []bomb {
 		put("jsonl: a vector of 40 MB", lines, true, zippedText(t, "[1", ",1", many)),
 		put("jsonl: a string of 40 MB", lines, true, zippedText(t, `{"id":"`, "aa", many)),
 		put("parquet: 300 ids of 1 MB, by dictionary", "application/vnd.apache.parquet", false, longIDs(t, 300)),
-		put("arrow: 256 MB of zeros in lz4", "application/vnd.apache.arrow.stream", false, zeroBatch(t, 1<<18, 256)),
+		put("arrow: 512 MB of zeros in lz4", "application/vnd.apache.arrow.stream", false, zeroBatch(t, 1<<19, 256)),
 		put("safetensors: a header of 90 MB", "application/x-safetensors", true, zippedText(t, "\x80\x4a\x5d\x05\x00\x00\x00\x00"+`{"a":"`, "x", 90_000_000)),
 		put("json: vectors of 60 MB", object, true, zippedText(t, `{"metric":"ip","source":{"vectors":[[1`, ",1", 30_000_000)),
 		put("json: ids of 60 MB", object, true, zippedText(t, `{"metric":"ip","source":{"ids":["a"`, `,"a"`, 15_000_000)),
