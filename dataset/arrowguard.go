@@ -15,13 +15,12 @@ const (
 	arrowDictionary = 2
 	arrowRecords    = 3
 
-	// The limit of a decompressed buffer is this floor plus the factor times the stored
-	// bytes.
-	arrowFloor  = 64 << 20
-	arrowFactor = 1024
-
 	maxArrowDepth = 32
 )
+
+// arrowExpansion is the greatest number of bytes that one byte of a codec stands for, by codec: LZ4, whose lengths
+// grow by 255 with each byte, and zstd.
+var arrowExpansion = [...]int64{255, 1 << 15}
 
 // arrowInfo holds the figures of a message that the checks need.
 type arrowInfo struct {
@@ -83,9 +82,8 @@ func (m *arrowInfo) checkBody(body []byte, b *Budget, left int64) (total int64, 
 		if size == -1 {
 			continue // not compressed
 		}
-		limit := arrowFloor + arrowFactor*int64(len(body))
-		if size < 0 || size > limit-total {
-			return 0, fmt.Errorf("compressed buffers claim more than %d bytes", limit)
+		if size < 0 || size > arrowExpansion[m.codec]*length+expansionFloor {
+			return 0, fmt.Errorf("compressed buffer of %d bytes claims %d", length, size)
 		}
 		if size > left-total {
 			return 0, b.exceeds(b.Block, "compressed buffers of %d bytes claim more than the limit of %d bytes", len(body), b.Block)

@@ -22,8 +22,9 @@ type Budget struct {
 	// Flight is the number of bytes of ids after which Read returns the rows that it has, so that its caller
 	// can count them before there are more.
 	Flight int64
-	// Word is what sets these limits, as errors name it: a flag or a setting. "" is Options.Budget.
-	Word string
+	// Word is what sets these limits, as errors name it: a flag or a setting. "" is Options.Budget. IDWord is what
+	// sets IDBytes, "" the same.
+	Word, IDWord string
 }
 
 const (
@@ -62,6 +63,7 @@ func BudgetOf(bytes int64, word string) *Budget {
 // of returns the limits for a file of this size, -1 if it is not known.
 func (b *Budget) of(size int64) *Budget {
 	all := BudgetOf(defaultRead, "Options.Budget")
+	all.IDWord = all.Word
 	if size > defaultRead/readFactor {
 		all.Block, all.IDs = readFactor*size, readFactor*size
 	}
@@ -76,6 +78,7 @@ func (b *Budget) of(size int64) *Budget {
 		IDs:     cmp.Or(b.IDs, all.IDs),
 		Flight:  cmp.Or(b.Flight, all.Flight),
 		Word:    cmp.Or(b.Word, all.Word),
+		IDWord:  cmp.Or(b.IDWord, b.Word, all.Word),
 	}
 }
 
@@ -145,7 +148,7 @@ func (m *idMeter) add(n int) error {
 	m.all, m.flight = m.all+size, m.flight+size
 	switch b := m.budget; {
 	case int64(n) > b.IDBytes:
-		return b.exceeds(b.IDBytes, "id of %d bytes, at most %d", n, b.IDBytes)
+		return &LimitError{fmt.Sprintf("id of %d bytes, at most %d", n, b.IDBytes), b.IDBytes, b.IDWord}
 	case m.all > b.IDs && !m.passing:
 		return b.exceeds(b.IDs, "ids take more than the limit of %d bytes", b.IDs)
 	}

@@ -72,7 +72,7 @@ func (n *npzNamed) kind(h *npyHeader) error {
 		return fmt.Errorf("dtype %q: ids are integers or texts of fixed length", h.descr)
 	}
 	if b := n.meter.budget; int64(length) > b.IDBytes {
-		return b.exceeds(b.IDBytes, "dtype %q: ids of %d characters, at most %d", h.descr, length, b.IDBytes)
+		return &LimitError{fmt.Sprintf("dtype %q: ids of %d characters, at most %d", h.descr, length, b.IDBytes), b.IDBytes, b.IDWord}
 	}
 	switch h.descr[1] {
 	case 'S':

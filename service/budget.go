@@ -8,7 +8,7 @@ const readShare = 4
 // reading limits the memory that reading a client's file takes.
 func (l *Limits) reading() *dataset.Budget {
 	if l.Read > 0 || l.Memory == 0 {
-		return dataset.BudgetOf(l.Read, "the setting read_limit")
+		return dataset.BudgetOf(l.Read, "read_limit")
 	}
-	return dataset.BudgetOf(max(l.Memory/readShare, 1), "the setting limits.memory, of which it is a quarter, or read_limit,")
+	return dataset.BudgetOf(max(l.Memory/readShare, 1), "read_limit, or else limits.memory,")
 }

@@ -86,7 +86,7 @@ func (c *Catalog) options(o *origin) *dataset.Options {
 	if c.o.Budget != nil {
 		budget = *c.o.Budget
 	}
-	budget.IDBytes = int64(c.o.MaxIDBytes)
+	budget.IDBytes, budget.IDWord = int64(c.o.MaxIDBytes), "the service"
 	return &dataset.Options{Budget: &budget, Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs, Header: o.Header, Like: o.Like, DenseLimit: c.o.DenseLimit,
 		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit", IDs: "ids"}}
 }
