@@ -21,13 +21,16 @@ const fieldVectors = "source.vectors"
 // listedValue is the memory of a value of the list while it is read, listedID that of an id.
 const listedValue, listedID = 8, 32
 
+// leastListed is how many ids a list may have, whatever they are of.
+const leastListed = 1 << 16
+
 // listed returns how many items of size bytes are read into the memory of all collections, 0 for any number: at
 // least as many as ordinary requests list.
 func listed(memory, size int64) int {
 	if memory == 0 {
 		return 0
 	}
-	return int(max(memory/size, 1<<16))
+	return int(max(memory/size, leastListed))
 }
 
 // readVectors reads the list. Errors name the vector.

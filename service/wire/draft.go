@@ -57,7 +57,7 @@ func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
 	if err := d.markSeen(name); err != nil {
 		return i, err
 	}
-	v, next, err := o.kind.read(name, b, i)
+	v, next, err := o.kind.read(name, b, i, d.limits.IDs)
 	if err != nil {
 		return next, inField(err, name)
 	}
