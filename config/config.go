@@ -29,6 +29,8 @@ type Config struct {
 	Chunk int
 	// DenseLimit is the greatest size, in bytes of float32, to which a sparse matrix is written out.
 	DenseLimit int64
+	// ReadLimit is about how much, in bytes, of a file is decoded as a whole; 0 is the default.
+	ReadLimit int64
 	// Kernels names the instruction set of the CPU backend: auto, generic, avx2, avx512 or neon.
 	Kernels string
 	// Costs selects the planner's cost table: auto, builtin, or a file.

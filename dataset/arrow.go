@@ -25,6 +25,7 @@ type arrowVectors struct {
 	next     int64
 	batch    arrowBatch
 	ids      []string
+	meter    idMeter
 	said     Layout
 	err      error
 }
@@ -41,7 +42,7 @@ type arrowBatch struct {
 
 func openArrow(src *source, opt Options) (r Reader, err error) {
 	defer recovered(src.name, &err)
-	a := &arrowVectors{source: src, rows: -1, id: -1}
+	a := &arrowVectors{source: src, rows: -1, id: -1, meter: idMeter{budget: src.budget}}
 	if a.messages, err = newArrowMessages(src); err != nil {
 		return nil, err
 	}
@@ -66,6 +67,9 @@ func openArrow(src *source, opt Options) (r Reader, err error) {
 	}
 	if hi == lo {
 		return nil, failAt(src.name, 0, -1, "rows have zero columns")
+	}
+	if err := src.budget.checkColumns(int64(hi - lo)); err != nil {
+		return nil, failAt(src.name, 0, -1, "%w", err)
 	}
 	a.dim = hi - lo
 	return opt.narrow(a, src.name), nil
@@ -205,13 +209,14 @@ func readArrow[T precision](a *arrowVectors, dst []T) (n int, err error) {
 	}()
 	defer recovered(a.name, &err) // runs first
 	a.ids = a.ids[:0]
+	a.meter.begin()
 	if a.err != nil {
 		return 0, a.err
 	}
 	if len(dst) < a.dim {
 		return 0, io.ErrShortBuffer
 	}
-	for ; n < len(dst)/a.dim; n++ {
+	for ; n < len(dst)/a.dim && !a.meter.full(); n++ {
 		if a.batch.i == a.batch.n {
 			if err := a.advance(); err == io.EOF && n > 0 {
 				return n, nil
@@ -316,7 +321,7 @@ func arrowRow[T precision](a *arrowVectors, dst []T) error {
 	if b.ids == nil {
 		return nil
 	}
-	id, err := arrowID(b.ids, b.i)
+	id, err := arrowID(b.ids, b.i, &a.meter)
 	if err != nil {
 		return failAt(a.name, a.next, -1, "id: %w", err)
 	}
@@ -324,19 +329,23 @@ func arrowRow[T precision](a *arrowVectors, dst []T) error {
 	return nil
 }
 
-// arrowID formats element i of a column of strings or integers.
-func arrowID(column arrow.Array, i int) (string, error) {
+// arrowID formats element i of a column of strings or integers, which m counts.
+func arrowID(column arrow.Array, i int, m *idMeter) (string, error) {
 	if column.IsNull(i) {
 		return "", errors.New("is null")
 	}
 	switch c := column.(type) {
 	case *array.Dictionary:
-		return arrowID(c.Dictionary(), c.GetValueIndex(i))
+		return arrowID(c.Dictionary(), c.GetValueIndex(i), m)
 	case array.StringLike:
+		text := c.Value(i)
+		if err := m.add(len(text)); err != nil {
+			return "", err
+		}
 		// The string would otherwise share the batch's memory, which ids outlive.
-		return strings.Clone(c.Value(i)), nil
+		return strings.Clone(text), nil
 	case *array.Int64:
-		return strconv.FormatInt(c.Value(i), 10), nil
+		return strconv.FormatInt(c.Value(i), 10), m.add(8)
 	}
-	return column.ValueStr(i), nil
+	return column.ValueStr(i), m.add(8)
 }

@@ -15,34 +15,40 @@ const (
 	arrowDictionary = 2
 	arrowRecords    = 3
 
-	// The limit of a decompressed buffer is this floor plus the factor times the stored
-	// bytes.
-	arrowFloor  = 64 << 20
-	arrowFactor = 1024
-
 	maxArrowDepth = 32
 )
 
+// arrowExpansion is the greatest number of bytes that one byte of a codec stands for, by codec: LZ4, whose lengths
+// grow by 255 with each byte, and zstd.
+var arrowExpansion = [...]int64{255, 1 << 15}
+
 // arrowInfo holds the figures of a message that the checks need.
 type arrowInfo struct {
+	kind    int   // MessageHeader
+	id      int64 // of a dictionary
+	delta   bool  // a dictionary that adds to the one before
 	body    int64 // bytes
 	rows    int64 // of a record batch
 	codec   int   // -1 none, 0 LZ4 frame, 1 zstd
 	buffers [][2]int64
 }
 
-// checkArrowMetadata verifies the counts in a message.
-func checkArrowMetadata(meta []byte) (*arrowInfo, error) {
+// checkArrowMetadata verifies the counts in a message, and compares those of columns with the budget.
+func checkArrowMetadata(meta []byte, b *Budget) (*arrowInfo, error) {
 	w := &flatWalk{b: meta}
 	msg := w.root()
-	info := &arrowInfo{codec: -1, body: w.int64(msg, 3)}
+	info := &arrowInfo{codec: -1, body: w.int64(msg, 3), kind: w.byte(msg, 1)}
 	header, _ := w.table(msg, 2)
 	w.keyValues(msg, 4)
-	switch w.byte(msg, 1) {
+	switch info.kind {
 	case arrowSchema:
 		w.fields(header, 1, 0)
 		w.keyValues(header, 2)
+		if w.err == nil {
+			w.err = b.checkColumns(int64(w.fieldN))
+		}
 	case arrowDictionary:
+		info.id, info.delta = w.int64(header, 0), w.byte(header, 2) != 0
 		data, _ := w.table(header, 1)
 		w.records(data, info)
 	case arrowRecords:
@@ -57,37 +63,39 @@ func checkArrowMetadata(meta []byte) (*arrowInfo, error) {
 	return info, w.err
 }
 
-// checkBody checks that buffers are within the body, and limits their decompressed size.
-func (m *arrowInfo) checkBody(body []byte) error {
-	total := int64(0)
-	for _, b := range m.buffers {
-		offset, length := b[0], b[1]
+// checkBody checks that buffers are within the body, and limits their decompressed size to left bytes. It returns
+// what decoding allocates.
+func (m *arrowInfo) checkBody(body []byte, b *Budget, left int64) (total int64, err error) {
+	for _, buffer := range m.buffers {
+		offset, length := buffer[0], buffer[1]
 		if offset < 0 || length < 0 || offset > int64(len(body)) || length > int64(len(body))-offset {
-			return fmt.Errorf("buffer of %d bytes at %d in a body of %d", length, offset, len(body))
+			return 0, fmt.Errorf("buffer of %d bytes at %d in a body of %d", length, offset, len(body))
 		}
 		if m.codec < 0 || length == 0 {
 			continue
 		}
 		if length < 8 {
-			return errors.New("compressed buffer has no length")
+			return 0, errors.New("compressed buffer has no length")
 		}
 		data := body[offset : offset+length]
 		size := int64(binary.LittleEndian.Uint64(data))
 		if size == -1 {
 			continue // not compressed
 		}
-		limit := arrowFloor + arrowFactor*int64(len(body))
-		if size < 0 || size > limit-total {
-			return fmt.Errorf("compressed buffers claim more than %d bytes", limit)
+		if size < 0 || size > arrowExpansion[m.codec]*length+expansionFloor {
+			return 0, fmt.Errorf("compressed buffer of %d bytes claims %d", length, size)
+		}
+		if size > left-total {
+			return 0, b.exceeds(b.Block, "compressed buffers of %d bytes claim more than the limit of %d bytes", len(body), b.Block)
 		}
 		total += size
 		if m.codec == 1 {
 			if err := checkZstdWindows(data[8:], uint64(size)); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
-	return nil
+	return total, nil
 }
 
 // flatWalk reads flatbuffers and checks every access; the first error is kept.

@@ -29,6 +29,9 @@ type arrowMessages struct {
 	isFile bool
 	ended  bool // finish succeeded
 	msg    *ipc.Message
+	budget *Budget
+	// dictionaries is the memory of each dictionary, by id.
+	dictionaries map[int64]int64
 }
 
 func newArrowMessages(src *source) (*arrowMessages, error) {
@@ -36,7 +39,7 @@ func newArrowMessages(src *source) (*arrowMessages, error) {
 	if err != nil {
 		return nil, fail(src.name, "not readable as Arrow IPC: %w", cutShort(err))
 	}
-	m := &arrowMessages{r: src.r}
+	m := &arrowMessages{r: src.r, budget: src.budget, dictionaries: map[int64]int64{}}
 	switch {
 	case string(head[:4]) == "FEA1":
 		return nil, fail(src.name, "Feather version 1 is not supported; write version 2, which is Arrow IPC")
@@ -61,24 +64,54 @@ func (m *arrowMessages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n > m.budget.header() {
+		return nil, m.budget.exceeds(m.budget.header(), "message metadata of %d bytes, at most %d", n, m.budget.header())
+	}
 	// The library keeps parts of the metadata, so each message has its own memory.
 	meta, err := readGrowing(m.r, nil, n)
 	if err != nil {
 		return nil, fmt.Errorf("message metadata: %w", cutShort(err))
 	}
-	info, err := checkArrowMetadata(meta)
+	info, err := checkArrowMetadata(meta, m.budget)
 	if err != nil {
 		return nil, fmt.Errorf("message metadata: %w", err)
+	}
+	left := m.left(info)
+	if info.body > left {
+		return nil, m.budget.exceeds(m.budget.Block, "message body of %d bytes, with dictionaries more than the limit of %d", info.body, m.budget.Block)
 	}
 	body, err := readGrowing(m.r, nil, info.body)
 	if err != nil {
 		return nil, fmt.Errorf("message body: %w", cutShort(err))
 	}
-	if err := info.checkBody(body); err != nil {
+	decoded, err := info.checkBody(body, m.budget, left-info.body)
+	if err != nil {
 		return nil, fmt.Errorf("message body: %w", err)
+	}
+	if info.kind == arrowDictionary {
+		m.hold(info, info.body+decoded)
 	}
 	m.msg = ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body))
 	return m.msg, nil
+}
+
+// left returns how many bytes a message may take beside the dictionaries that are held.
+func (m *arrowMessages) left(info *arrowInfo) int64 {
+	left := m.budget.Block
+	for id, held := range m.dictionaries {
+		if info.kind != arrowDictionary || info.delta || id != info.id {
+			left -= held
+		}
+	}
+	return left
+}
+
+// hold counts a dictionary, which replaces the one before or adds to it.
+func (m *arrowMessages) hold(info *arrowInfo, size int64) {
+	if info.delta {
+		size += m.dictionaries[info.id]
+	}
+	m.dictionaries[info.id] = size
 }
 
 // arrowMetadataLength reads up to the metadata and returns its length; io.EOF at the end of the stream.
@@ -148,14 +181,14 @@ func countArrowRows(src *source, isFile bool) int64 {
 		if err == io.EOF {
 			return rows
 		}
-		if err != nil || n > src.size-at {
+		if err != nil || n > src.size-at || n > src.budget.header() {
 			return -1
 		}
 		meta, err := readGrowing(s, nil, n)
 		if err != nil {
 			return -1
 		}
-		info, err := checkArrowMetadata(meta)
+		info, err := checkArrowMetadata(meta, src.budget)
 		if err != nil {
 			return -1
 		}

@@ -25,7 +25,7 @@ func openBin(src *source, format Format, opt Options) (Reader, error) {
 	}
 	d.rows = int64(binary.LittleEndian.Uint32(head[:]))
 	dim := int64(binary.LittleEndian.Uint32(head[4:]))
-	if err := checkShape(src.name, d.rows, dim); err != nil {
+	if err := src.budget.checkShape(src.name, d.rows, dim); err != nil {
 		return nil, err
 	}
 	d.dim = int(dim)

@@ -125,9 +125,9 @@ func TestGuardRefusesClaims(t *testing.T) {
 		{"thrift nesting", second(thriftLength(deep)), "nested deeper"},
 		{"thrift list", second(thriftLength([]byte{0x19, 0xf3, 0xff, 0xff, 0xff, 0xff, 7, 0})), "unexpected EOF"},
 		{"thrift empty structures", second(thriftLength(join([]byte{0x19, 0xfc, 0x80, 0x10}, make([]byte, 2049)))), "structures in"},
-		{"run", checkRuns([]byte{0xff, 0xff, 0xff, 0xff, 0x0e, 1}, 1, 100), "in a page of 100"},
-		{"many runs", checkRuns(bytes.Repeat([]byte{200, 1, 1}, 1000), 1, 100), "in a page of 100"},
-		{"bit width", checkRuns([]byte{2, 1}, 33, 100), "bit width 33"},
+		{"run", second(checkRuns([]byte{0xff, 0xff, 0xff, 0xff, 0x0e, 1}, 1, 100)), "in a page of 100"},
+		{"many runs", second(checkRuns(bytes.Repeat([]byte{200, 1, 1}, 1000), 1, 100)), "in a page of 100"},
+		{"bit width", second(checkRuns([]byte{2, 1}, 33, 100)), "bit width 33"},
 		{"zstd content", second(unzstd(make([]byte, 100), join(le32(0xfd2fb528), []byte{0xa0}, le32(1<<30), []byte{1, 0, 0}))), "100 bytes are announced"},
 		{"zstd window", second(unzstd(make([]byte, 100), join(le32(0xfd2fb528), []byte{0, 0xa0}, []byte{1, 0, 0}))), "window"},
 		{"zstd window of a stream", checkZstdWindows(join(le32(0xfd2fb528), []byte{0, 0xa0}, []byte{1, 0, 0}), 100), "100 bytes are announced"},
@@ -178,6 +178,7 @@ func TestGuardRefusesPages(t *testing.T) {
 		h := &format.PageHeader{Type: format.DataPage, CompressedPageSize: stored, UncompressedPageSize: size}
 		h.DataPageHeader.Valid = true
 		h.DataPageHeader.V.NumValues = values
+		h.DataPageHeader.V.RepetitionLevelEncoding, h.DataPageHeader.V.DefinitionLevelEncoding = format.RLE, format.RLE
 		return h
 	}
 	dictionary := header(8, 8, 0)

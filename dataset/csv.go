@@ -23,7 +23,6 @@ type csvRows struct {
 	name    string
 	shut    io.Closer
 	records *csv.Reader
-	guard   *lineGuard
 	columns []string // nil without a header
 	vector  []int    // columns of the numbers
 	list    bool     // the one column of vector holds arrays
@@ -34,17 +33,19 @@ type csvRows struct {
 	first   []float64 // row 0, read by openCSV
 	held    string    // its id
 	ids     []string
+	meter   idMeter
+	budget  *Budget
 	err     error
 }
 
 // newCSVRows returns a reader of the records of src.
 func newCSVRows(src *source) *csvRows {
-	c := &csvRows{name: src.name, shut: src, id: -1}
+	c := &csvRows{name: src.name, shut: src, id: -1, budget: src.budget, meter: idMeter{budget: src.budget}}
 	src.skipMark()
 	line, _ := src.r.Peek(min(src.r.Size(), 64<<10)) // the beginning of a long line is enough
-	c.guard = &lineGuard{r: src.r}
-	c.records = csv.NewReader(c.guard)
-	c.records.Comma = separator(line)
+	comma := separator(line)
+	c.records = csv.NewReader(&recordGuard{r: src.r, comma: []byte(string(comma)), budget: src.budget})
+	c.records.Comma = comma
 	c.records.FieldsPerRecord, c.records.ReuseRecord, c.records.TrimLeadingSpace = -1, true, true
 	return c
 }
@@ -114,11 +115,15 @@ func (c *csvRows) layout() Layout {
 		return l
 	}
 	l.Header, l.Wide, l.Vector = HeaderYes, !c.list, namesAt(c.columns, c.vector)
+	used := make([]bool, len(c.columns))
+	for _, i := range c.vector {
+		used[i] = true
+	}
 	for i, name := range c.columns {
 		switch {
 		case i == c.id:
 			l.IDs = name
-		case !slices.Contains(c.vector, i):
+		case !used[i]:
 			l.Dropped = append(l.Dropped, cmp.Or(name, "the one without a name"))
 		}
 	}
@@ -132,6 +137,7 @@ func (c *csvRows) isWide() bool { return true }
 
 func (c *csvRows) readWide(dst []float64) (int, error) {
 	c.ids = c.ids[:0]
+	c.meter.begin()
 	if c.err != nil {
 		return 0, c.err
 	}
@@ -139,7 +145,7 @@ func (c *csvRows) readWide(dst []float64) (int, error) {
 		return 0, io.ErrShortBuffer
 	}
 	n := 0
-	for ; n < len(dst)/c.dim; n++ {
+	for ; n < len(dst)/c.dim && !c.meter.full(); n++ {
 		if c.err = c.row(dst[n*c.dim : (n+1)*c.dim]); c.err != nil {
 			break
 		}
@@ -176,7 +182,6 @@ func (c *csvRows) row(dst []float64) error {
 
 // record returns the next record, valid until the following call.
 func (c *csvRows) record() ([]string, error) {
-	c.guard.left = maxLine
 	record, err := c.records.Read()
 	var wrong *csv.ParseError
 	switch {
@@ -203,13 +208,17 @@ func (c *csvRows) parse(dst []float64, record []string) (v []float64, id string,
 		return nil, "", c.place(fmt.Errorf("row has %d fields, the first has %d", len(record), max(len(c.vector), len(c.columns))), -1)
 	}
 	if c.id >= 0 {
-		if id = strings.Clone(strings.TrimSpace(record[c.id])); id == "" {
+		if id = strings.TrimSpace(record[c.id]); id == "" {
 			return nil, "", c.place(errors.New("the id is empty"), -1)
 		}
+		if err := c.meter.add(len(id)); err != nil {
+			return nil, "", c.place(err, -1)
+		}
+		id = strings.Clone(id)
 	}
 	if c.list {
 		text := []byte(strings.TrimSpace(record[c.vector[0]]))
-		v, end, err := jsonscan.Doubles(dst, text, 0)
+		v, end, err := c.budget.doubles(dst, text, 0)
 		if err == nil && end != len(text) {
 			err = jsonscan.Wanted(text, end, "the end of the field")
 		}
@@ -277,20 +286,4 @@ func (c *csvRows) place(err error, column int64) error {
 	}
 	line, _ := c.records.FieldPos(0)
 	return failAt(c.name, c.next, column, "line %d: %w", line, err)
-}
-
-// lineGuard limits the bytes of a record, and with it a reader's memory: an unclosed quote
-// would otherwise take the rest of the file.
-type lineGuard struct {
-	r    io.Reader
-	left int64
-}
-
-func (g *lineGuard) Read(p []byte) (int, error) {
-	if g.left <= 0 {
-		return 0, fmt.Errorf("a row is longer than %d bytes", maxLine)
-	}
-	n, err := g.r.Read(p[:min(int64(len(p)), g.left)])
-	g.left -= int64(n)
-	return n, err
 }

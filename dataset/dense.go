@@ -5,9 +5,6 @@ import (
 	"io"
 )
 
-// maxDim limits the columns a file may claim, so that sizes do not overflow.
-const maxDim = 1 << 30
-
 // dense reads rows that are stored without gaps.
 type dense struct {
 	name string
@@ -24,12 +21,9 @@ type dense struct {
 	err    error
 }
 
-// newDense checks rows and columns. If their size is only claimed, it checks that the
-// first row exists before a caller allocates memory for it.
+// newDense returns a reader of rows and columns that checkShape has accepted. If their size is only claimed, it
+// checks that the first row exists before a caller allocates memory for it.
 func newDense(d *dense, opt Options) (Reader, error) {
-	if err := checkShape(d.name, d.rows, int64(d.dim)); err != nil {
-		return nil, err
-	}
 	row, ok := product(d.rows, int64(d.dim), int64(d.kind.size()))
 	if !ok {
 		return nil, fail(d.name, "%d rows of %d columns do not fit an address space", d.rows, d.dim)
@@ -46,8 +40,8 @@ func newDense(d *dense, opt Options) (Reader, error) {
 	return opt.narrow(d, d.name), nil
 }
 
-// checkShape rejects empty matrices and implausible dimensions.
-func checkShape(name string, rows, dim int64) error {
+// checkShape rejects empty matrices and more columns than there may be.
+func (b *Budget) checkShape(name string, rows, dim int64) error {
 	switch {
 	case rows < 0 || dim < 0:
 		return fail(name, "negative shape (%d, %d)", rows, dim)
@@ -55,8 +49,9 @@ func checkShape(name string, rows, dim int64) error {
 		return fail(name, "rows have zero columns")
 	case rows == 0:
 		return fail(name, "%w: the matrix is empty", ErrNoRows)
-	case dim > maxDim:
-		return fail(name, "%d columns exceed the limit of %d", dim, maxDim)
+	}
+	if err := b.checkColumns(dim); err != nil {
+		return fail(name, "%w", err)
 	}
 	return nil
 }

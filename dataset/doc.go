@@ -45,6 +45,6 @@
 // beyond float32's range and integers that float32 cannot hold exactly are errors, in text as well.
 //
 // Files are not trusted: lengths, counts and dimensions are compared with the bytes that
-// exist before memory is allocated for them. Every error is an [*Error] that names file,
+// exist, and with a [Budget], before memory is allocated for them. Every error is an [*Error] that names file,
 // row and column.
 package dataset

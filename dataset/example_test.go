@@ -87,7 +87,7 @@ func ExampleOpenNumbers() {
 	if err := os.WriteFile(path, []byte(`{"vector":[1,2],"k":5}`+"\n"+`{"vector":[3,4],"k":null}`+"\n"), 0o600); err != nil {
 		panic(err)
 	}
-	r, err := dataset.OpenNumbers(path, "k")
+	r, err := dataset.OpenNumbers(path, nil, "k")
 	if err != nil {
 		panic(err)
 	}

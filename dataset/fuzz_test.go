@@ -19,6 +19,9 @@ import (
 // decompressors, and the greatest output of deflate for the input.
 func fuzzMemory(input int) uint64 { return 400<<20 + 20_000*uint64(input) }
 
+// fuzzBudget is that of a small service.
+func fuzzBudget() *Budget { return BudgetOf(leastBlock, "fuzz") }
+
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
@@ -49,6 +52,7 @@ func fuzzVectors(f *testing.F, format Format, opt *Options) {
 		limited = *opt
 	}
 	limited.DenseLimit, opt = 1<<20, &limited // the memory for a sparse matrix is not that of its bytes
+	limited.Budget = fuzzBudget()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := allocated()
 		checkVectors(t, data, func() (Reader, error) {
@@ -203,6 +207,7 @@ func fuzzResults(f *testing.F, format Format) {
 			}
 		}()
 		src := memorySource("fuzz", data)
+		src.limit(fuzzBudget())
 		if len(data) == 0 {
 			return
 		}

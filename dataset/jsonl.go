@@ -24,11 +24,12 @@ type jsonl struct {
 	held   string   // id of row 0
 	strict bool     // a field called id is refused: that of row 0 is missing or no id
 	fields []string // of the first object
+	meter  idMeter
 	err    error
 }
 
 func openJSONL(src *source, opt Options) (Reader, error) {
-	j := &jsonl{name: src.name, lines: lineReader{r: src.r}, shut: src, opt: opt}
+	j := &jsonl{name: src.name, lines: src.lines(), shut: src, opt: opt, meter: idMeter{budget: src.budget}}
 	line, err := j.line()
 	if err == io.EOF {
 		return nil, fail(j.name, "%w: the file holds only blank lines", ErrNoRows)
@@ -36,11 +37,16 @@ func openJSONL(src *source, opt Options) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	if line[0] == '{' {
+		if err := j.meter.budget.checkFields(line); err != nil {
+			return nil, j.place(err)
+		}
+	}
 	if opt.IDs == "" && opt.FindIDs && line[0] == '{' && opt.Column != idName && hasID(line) {
 		j.opt.IDs, opt.IDs = idName, idName
 	}
 	if opt.Column == "" && line[0] == '{' {
-		if j.opt.Column, err = chooseField(line, opt); err != nil {
+		if j.opt.Column, err = j.chooseField(line, opt); err != nil {
 			return nil, j.place(err)
 		}
 	}
@@ -100,6 +106,7 @@ func (j *jsonl) isWide() bool { return true }
 
 func (j *jsonl) readWide(dst []float64) (int, error) {
 	j.ids = j.ids[:0]
+	j.meter.begin()
 	if j.err != nil {
 		return 0, j.err
 	}
@@ -107,7 +114,7 @@ func (j *jsonl) readWide(dst []float64) (int, error) {
 		return 0, io.ErrShortBuffer
 	}
 	n := 0
-	for ; n < len(dst)/j.dim; n++ {
+	for ; n < len(dst)/j.dim && !j.meter.full(); n++ {
 		if j.err = j.row(dst[n*j.dim : (n+1)*j.dim]); j.err != nil {
 			break
 		}
@@ -175,7 +182,7 @@ func (j *jsonl) parse(dst []float64, line []byte) (v []float64, id string, err e
 	case j.opt.IDs != "":
 		err = fmt.Errorf("line is not an object, so it has no field %q", j.opt.IDs)
 	default:
-		v, end, err = jsonscan.Doubles(dst, line, 0)
+		v, end, err = j.meter.budget.doubles(dst, line, 0)
 	}
 	if err == nil && end != len(line) {
 		err = jsonscan.Wanted(line, end, "the end of the line")
@@ -195,7 +202,7 @@ func (j *jsonl) object(dst []float64, line []byte) (v []float64, id string, end 
 				return at, fmt.Errorf("field %q appears twice", key)
 			}
 			vector = true
-			v, next, err = jsonscan.Doubles(dst, line, at)
+			v, next, err = j.meter.budget.doubles(dst, line, at)
 			return next, err
 		case j.opt.IDs:
 			if j.opt.IDs == "" {
@@ -205,7 +212,9 @@ func (j *jsonl) object(dst []float64, line []byte) (v []float64, id string, end 
 				return at, fmt.Errorf("field %q appears twice", key)
 			}
 			named = true
-			id, next, err = parseID(line, at)
+			if id, next, err = parseID(line, at); err == nil {
+				err = j.meter.add(len(id))
+			}
 			return next, err
 		case idName:
 			if next, err = jsonscan.Value(line, at); err == nil && j.strict {
@@ -247,12 +256,12 @@ func parseID(b []byte, i int) (string, int, error) {
 }
 
 // chooseField returns the one field of the first line that is an array of numbers.
-func chooseField(line []byte, opt Options) (string, error) {
+func (j *jsonl) chooseField(line []byte, opt Options) (string, error) {
 	var all, found []string
 	_, err := jsonscan.Fields(line, 0, func(key []byte, at int) (int, error) {
 		all = append(all, string(key))
 		if at < len(line) && line[at] == '[' && string(key) != opt.IDs {
-			v, next, err := jsonscan.Doubles(nil, line, at)
+			v, next, err := j.meter.budget.doubles(nil, line, at)
 			if err == nil && len(v) > 0 {
 				found = append(found, string(key))
 				return next, nil
@@ -261,7 +270,7 @@ func chooseField(line []byte, opt Options) (string, error) {
 		next, err := jsonscan.Value(line, at)
 		if err != nil {
 			// An array spoiled by NaN or the like is reported later, with its column.
-			_, i, e := jsonscan.Doubles(nil, line, at)
+			_, i, e := j.meter.budget.doubles(nil, line, at)
 			if e != nil && i > at && i < len(line) && !bytes.ContainsRune([]byte(`[{"`), rune(line[i])) {
 				err = e
 			}
@@ -290,31 +299,57 @@ func (j *jsonl) place(err error) error {
 	return failAt(j.name, j.next, column, "line %d: %w", j.lines.number, err)
 }
 
-// maxLine limits the bytes of a line, and with it a reader's memory.
-const maxLine = 256 << 20
+// doubles is jsonscan.Doubles of no more numbers than there may be columns.
+func (b *Budget) doubles(dst []float64, text []byte, i int) ([]float64, int, error) {
+	all, next, err := jsonscan.DoublesWithin(dst, text, i, int(b.Columns))
+	if errors.Is(err, jsonscan.ErrTooMany) {
+		err = b.exceeds(b.Columns, "a row has more than %d columns", b.Columns)
+	}
+	return all, next, err
+}
 
-// lineReader splits a stream into lines of any length up to maxLine.
+// checkFields refuses an object with more fields than there may be columns. Whatever else is wrong with it is
+// reported elsewhere.
+func (b *Budget) checkFields(line []byte) error {
+	n := int64(0)
+	_, err := jsonscan.Fields(line, 0, func(_ []byte, at int) (int, error) {
+		if n++; n > b.Columns {
+			return at, b.exceeds(b.Columns, "the object has more than %d fields", b.Columns)
+		}
+		return jsonscan.Value(line, at)
+	})
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return err
+	}
+	return nil
+}
+
+// lineReader splits a stream into lines of any length that the budget allows.
 type lineReader struct {
 	r      *bufio.Reader
+	budget *Budget
 	long   []byte
 	number int64 // of the last line, 1-based
 }
+
+// lines returns a reader of the lines of a source.
+func (s *source) lines() lineReader { return lineReader{r: s.r, budget: s.budget} }
 
 // next returns a line without its end, valid until the following call. The last line may
 // lack its newline.
 func (l *lineReader) next() ([]byte, error) {
 	l.number++
 	part, err := l.r.ReadSlice('\n')
-	if err == nil {
-		return part[:len(part)-1], nil
-	}
 	l.long = l.long[:0]
-	for err == bufio.ErrBufferFull {
-		if len(l.long) > maxLine {
-			return nil, fmt.Errorf("line %d is longer than %d bytes", l.number, maxLine)
-		}
+	for ; err == bufio.ErrBufferFull && l.fits(part); part, err = l.r.ReadSlice('\n') {
 		l.long = append(l.long, part...)
-		part, err = l.r.ReadSlice('\n')
+	}
+	if !l.fits(part) {
+		return nil, l.budget.exceeds(l.budget.Row, "line %d is longer than %d bytes", l.number, l.budget.Row)
+	}
+	if err == nil && len(l.long) == 0 {
+		return part[:len(part)-1], nil
 	}
 	l.long = append(l.long, part...)
 	if err != nil && (err != io.EOF || len(l.long) == 0) {
@@ -324,4 +359,9 @@ func (l *lineReader) next() ([]byte, error) {
 		return nil, cutShort(err)
 	}
 	return bytes.TrimSuffix(l.long, []byte("\n")), nil
+}
+
+// fits reports whether the line may have the bytes that follow those read.
+func (l *lineReader) fits(more []byte) bool {
+	return int64(len(l.long)+len(more)) <= l.budget.Row+1 // and its end
 }

@@ -114,7 +114,7 @@ const mostText = 256
 
 // text returns the one text of an array of bytes or characters.
 func (e *npzEntry) text() (string, error) {
-	n := &npzNamed{big: e.header.big}
+	n := &npzNamed{big: e.header.big, meter: idMeter{budget: (*Budget)(nil).of(-1)}}
 	if err := n.kind(e.header); err != nil {
 		return "", err
 	}
@@ -197,6 +197,9 @@ func (c *csrLists) finish() error {
 // elements reads n integers, of which the first is element at; the slice is valid until the
 // following call.
 func (c *npzColumn) elements(at, n int64) (list []int64, err error) {
+	if err := c.budget.checkRow("a row", n*int64(c.size)); err != nil {
+		return nil, failAt(c.name, at, -1, "%w", err)
+	}
 	if c.buf, err = readGrowing(c.r, c.buf, n*int64(c.size)); err != nil {
 		return nil, failAt(c.name, at, -1, "%w", cutShort(err))
 	}

@@ -3,6 +3,7 @@ package dataset
 import (
 	"encoding/binary"
 	"io"
+	"math"
 )
 
 // ivecsLists reads rows of different lengths.
@@ -36,8 +37,11 @@ func (v *ivecsLists) row() error {
 		return failAt(v.name, v.next, -1, "%w", cutShort(err))
 	}
 	n := int64(int32(binary.LittleEndian.Uint32(head[:])))
-	if n < 0 || n > maxDim {
-		return failAt(v.name, v.next, -1, "a row of %d ids is outside [0, %d]", n, maxDim)
+	if n < 0 || n > math.MaxInt32/4 {
+		return failAt(v.name, v.next, -1, "a row of %d ids is outside [0, %d]", n, math.MaxInt32/4)
+	}
+	if err := v.budget.checkRow("the list", 4*n); err != nil {
+		return failAt(v.name, v.next, -1, "%w", err)
 	}
 	var err error
 	if v.buf, err = readGrowing(v.r, v.buf, 4*n); err != nil {

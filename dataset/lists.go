@@ -35,6 +35,8 @@ type ListOptions struct {
 	Zeros string
 	// ZerosWord is what errors call Zeros.
 	ZerosWord string
+	// Budget limits the memory that reading takes; nil is the default.
+	Budget *Budget
 }
 
 // OpenLists opens lists of ids: .npz with a sparse matrix as scipy.sparse.save_npz writes it
@@ -57,6 +59,7 @@ func OpenLists(path string, opt *ListOptions) (ListReader, error) {
 	if err != nil {
 		return nil, err
 	}
+	src.limit(o.Budget)
 	r, err := openListsAs(src, format, o)
 	if err != nil {
 		src.Close()
@@ -74,7 +77,7 @@ func openListsAs(src *source, ext Format, opt ListOptions) (ListReader, error) {
 	case NPZ:
 		return openExcluded(src, opt)
 	case JSONL:
-		return &jsonlLists{source: src, lines: jsonl{name: src.name, lines: lineReader{r: src.r}}, object: -1}, nil
+		return &jsonlLists{source: src, lines: jsonl{name: src.name, lines: src.lines()}, object: -1}, nil
 	case IVecs:
 		return &ivecsLists{source: src}, nil
 	}

@@ -42,7 +42,7 @@ func openLongCSV(src *source) (ResultReader, error) {
 	if t.said.rank != "" {
 		t.rank = slices.Index(t.columns, t.said.rank)
 	}
-	return &longResults{longTable: t}, nil
+	return &longResults{longTable: t, list: hitList{budget: src.budget}}, nil
 }
 
 func (t *longCSV) schema() *longSchema    { return &t.said }

@@ -18,8 +18,8 @@ type longJSONL struct {
 }
 
 func openLongJSONL(src *source) ResultReader {
-	t := &longJSONL{source: src, lines: jsonl{name: src.name, lines: lineReader{r: src.r}}}
-	return &longResults{longTable: t}
+	t := &longJSONL{source: src, lines: jsonl{name: src.name, lines: src.lines(), meter: idMeter{budget: src.budget}}}
+	return &longResults{longTable: t, list: hitList{budget: src.budget}}
 }
 
 func (t *longJSONL) schema() *longSchema    { return &t.said }

@@ -43,6 +43,7 @@ func openLongParquet(p *parquetFile) (ResultReader, error) {
 		if *c.to, err = p.ids(c.name); err != nil {
 			return nil, err
 		}
+		(*c.to).meter.passing = true
 		if texts := (*c.to).column.leaf.element.Type.V == format.ByteArray; texts && c.name != t.said.id {
 			return nil, fail(p.name, "column %q holds texts where integers are wanted", c.name)
 		} else if texts {
@@ -50,7 +51,7 @@ func openLongParquet(p *parquetFile) (ResultReader, error) {
 		}
 	}
 	if t.said.score == "" {
-		return &longResults{longTable: t}, nil
+		return &longResults{longTable: t, list: hitList{budget: p.budget}}, nil
 	}
 	leaf, err := p.plainLeaf(t.said.score)
 	if err != nil {
@@ -60,7 +61,7 @@ func openLongParquet(p *parquetFile) (ResultReader, error) {
 		return nil, fail(p.name, "column %q is %s, not float or double", leaf.path, leaf.column.Type())
 	}
 	t.score = p.column(leaf)
-	return &longResults{longTable: t}, nil
+	return &longResults{longTable: t, list: hitList{budget: p.budget}}, nil
 }
 
 func (t *longParquet) schema() *longSchema    { return &t.said }

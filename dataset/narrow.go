@@ -311,9 +311,10 @@ func (n *narrowed) fill() {
 		var more int
 		more, n.err = n.readWide(n.block[got*dim:])
 		got += more
-		n.ids = append(n.ids, n.wideReader.IDs()...)
-		if !first && got > 0 {
-			break
+		ids := n.wideReader.IDs()
+		n.ids = append(n.ids, ids...)
+		if !first && got > 0 || len(ids) > 0 && got < rows {
+			break // a reader of ids returns fewer rows when these take enough memory
 		}
 	}
 	n.block = n.block[:got*dim]

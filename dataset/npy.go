@@ -116,7 +116,7 @@ func (h *npyHeader) matrix(oneRow bool) (rows, dim int64, err error) {
 }
 
 func openNPY(src *source, opt Options) (Reader, error) {
-	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, memory: src.memory, shut: src, opt: opt}
+	a := npyArray{name: src.name, r: src.r, at: src.at, size: src.size, memory: src.memory, shut: src, budget: src.budget, opt: opt}
 	return a.open()
 }
 
@@ -128,6 +128,7 @@ type npyArray struct {
 	size   int64         // bytes from the magic on; -1 if unknown
 	memory *bytes.Reader // of a stream in memory
 	shut   io.Closer
+	budget *Budget
 	opt    Options
 }
 
@@ -147,7 +148,7 @@ func (a *npyArray) open() (Reader, error) {
 	if err != nil {
 		return nil, located(a.name, -1, err)
 	}
-	if err := checkShape(a.name, rows, dim); err != nil {
+	if err := a.budget.checkShape(a.name, rows, dim); err != nil {
 		return nil, err
 	}
 	have := int64(-1)

@@ -108,6 +108,9 @@ func (p *npyDict) boolean() (bool, error) {
 	return false, fmt.Errorf("neither True nor False at %.20q", s)
 }
 
+// mostDims is how many dimensions NumPy's arrays can have.
+const mostDims = 64
+
 func (p *npyDict) tuple() ([]int64, error) {
 	if !p.eat('(') {
 		return nil, fmt.Errorf("a shape is wanted at %.20q", p.remaining())
@@ -120,7 +123,9 @@ func (p *npyDict) tuple() ([]int64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("malformed shape at %.20q", s)
 		}
-		shape = append(shape, v)
+		if shape = append(shape, v); len(shape) > mostDims {
+			return nil, fmt.Errorf("shape has more than %d dimensions", mostDims)
+		}
 		p.s = strings.TrimPrefix(s[digits:], "L") // Python 2's long integers
 		if !p.eat(',') && !strings.HasPrefix(p.remaining(), ")") {
 			return nil, fmt.Errorf("malformed shape at %.20q", p.remaining())

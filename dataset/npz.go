@@ -22,9 +22,9 @@ type npzEntry struct {
 
 // listNPZ reads the headers of all arrays, in zip order.
 func listNPZ(src *source) ([]npzEntry, error) {
-	z, err := zip.NewReader(src.at, src.size)
+	z, err := src.zip()
 	if err != nil {
-		return nil, fail(src.name, "not readable as npz: %w", err)
+		return nil, err
 	}
 	var entries []npzEntry
 	for _, f := range z.File {
@@ -124,7 +124,7 @@ func (e *npzEntry) open(src *source, opt Options) (Reader, error) {
 		return nil, fail(name, "%w", err)
 	}
 	src.shut = append([]io.Closer{r}, src.shut...)
-	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src, opt: opt}
+	a := npyArray{name: name, r: bufio.NewReaderSize(r, streamBuffer), size: -1, shut: src, budget: src.budget, opt: opt}
 	if e.file.Method == zip.Store {
 		offset, err := e.file.DataOffset()
 		if err != nil {

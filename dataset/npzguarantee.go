@@ -54,7 +54,7 @@ func openGuarantees(src *source, entries []npzEntry, rows int64) (*npzGuarantees
 	if len(h.shape) != 1 || rows >= 0 && h.shape[0] != rows {
 		return nil, fail(name, "array has shape %v, one name a row of ids is wanted", h.shape)
 	}
-	g := &npzGuarantees{npzNamed{name: name, big: h.big}}
+	g := &npzGuarantees{npzNamed{name: name, big: h.big, meter: idMeter{budget: src.budget, passing: true}}}
 	if len(h.descr) < 2 || h.descr[1] != 'U' && h.descr[1] != 'S' {
 		return nil, fail(name, "dtype %q is not that of texts", h.descr)
 	}

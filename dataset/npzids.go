@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -24,12 +25,10 @@ type npzNamed struct {
 	print  func(b []byte) (string, error)
 	buf    []byte
 	ids    []string
+	meter  idMeter
 	row    int64
 	err    error
 }
-
-// mostID limits the bytes of an id of fixed length.
-const mostID = 1 << 20
 
 // named adds the ids of an array to the rows of r.
 func (e *npzEntry) named(src *source, r Reader) (Reader, error) {
@@ -38,7 +37,7 @@ func (e *npzEntry) named(src *source, r Reader) (Reader, error) {
 	if len(h.shape) != 1 || r.Len() >= 0 && h.shape[0] != r.Len() {
 		return nil, fail(name, "ids are one a row, an array of shape (%d,); this one's is %v", r.Len(), h.shape)
 	}
-	n := &npzNamed{Reader: r, source: e.name, name: name, big: h.big}
+	n := &npzNamed{Reader: r, source: e.name, name: name, big: h.big, meter: idMeter{budget: src.budget}}
 	if err := n.kind(h); err != nil {
 		return nil, located(name, -1, err)
 	}
@@ -69,8 +68,11 @@ func (n *npzNamed) kind(h *npyHeader) error {
 		return nil
 	}
 	length, err := strconv.Atoi(strings.TrimLeft(h.descr, "<>|=US"))
-	if err != nil || length < 1 || length > mostID || len(h.descr) < 2 {
+	if err != nil || length < 1 || len(h.descr) < 2 {
 		return fmt.Errorf("dtype %q: ids are integers or texts of fixed length", h.descr)
+	}
+	if b := n.meter.budget; int64(length) > b.IDBytes {
+		return &LimitError{fmt.Sprintf("dtype %q: ids of %d characters, at most %d", h.descr, length, b.IDBytes), b.IDBytes, b.IDWord}
 	}
 	switch h.descr[1] {
 	case 'S':
@@ -109,10 +111,11 @@ func (n *npzNamed) IDs() []string { return n.ids }
 
 func (n *npzNamed) Read(dst []float32) (int, error) {
 	n.ids = n.ids[:0]
+	n.meter.begin()
 	if n.err != nil {
 		return 0, n.err
 	}
-	rows, err := n.Reader.Read(dst)
+	rows, err := n.Reader.Read(dst[:min(len(dst), n.most())])
 	for i := range rows {
 		id, e := n.id()
 		if e != nil {
@@ -125,6 +128,12 @@ func (n *npzNamed) Read(dst []float32) (int, error) {
 	return rows, err
 }
 
+// most returns how many values Read may read, so that the ids of their rows take no more than they may.
+func (n *npzNamed) most() int {
+	rows := max(1, n.meter.budget.Flight/int64(n.size+idHeader))
+	return int(min(rows, math.MaxInt32)) * n.Dim()
+}
+
 func (n *npzNamed) id() (string, error) {
 	var err error
 	if n.buf, err = readGrowing(n.r, n.buf, int64(n.size)); err != nil {
@@ -133,7 +142,11 @@ func (n *npzNamed) id() (string, error) {
 	if n.big {
 		swapBytes(n.buf, n.unit)
 	}
-	return n.print(n.buf)
+	text, err := n.print(n.buf)
+	if err == nil {
+		err = n.meter.add(len(text))
+	}
+	return text, err
 }
 
 func (n *npzNamed) layout() Layout {

@@ -81,7 +81,7 @@ func openNPZNames(src *source, entries []npzEntry, rows, cols int64) (*npzNames,
 	if h := e.header; len(h.shape) != 2 || h.fortran || h.shape[0] != rows || h.shape[1] != cols {
 		return nil, nil
 	}
-	n := &npzNames{npzNamed{name: src.name + ":" + namesArray, big: e.header.big}, cols}
+	n := &npzNames{npzNamed{name: src.name + ":" + namesArray, big: e.header.big, meter: idMeter{budget: src.budget, passing: true}}, cols}
 	if err := n.from.kind(e.header); err != nil {
 		return nil, located(n.from.name, -1, err)
 	}

@@ -20,13 +20,15 @@ type NumberReader interface {
 
 // OpenNumbers opens columns of numbers of a file of vectors, such as limits of its queries:
 // Parquet, Arrow, CSV with a header, JSONL with objects, or npz with an array [m] for each.
-// Integers that float64 cannot hold, beyond 2^53, are errors.
-func OpenNumbers(path string, columns ...string) (NumberReader, error) {
+// Integers that float64 cannot hold, beyond 2^53, are errors. The budget limits the memory that
+// reading takes; nil is the default.
+func OpenNumbers(path string, b *Budget, columns ...string) (NumberReader, error) {
 	format, gzipped := FormatOf(path)
 	src, err := openSource(path, gzipped)
 	if err != nil {
 		return nil, err
 	}
+	src.limit(b)
 	r, err := openNumbersAs(src, format, columns)
 	if err != nil {
 		src.Close()
@@ -48,7 +50,7 @@ func openNumbersAs(src *source, ext Format, columns []string) (NumberReader, err
 	case CSV:
 		return openNumbersCSV(src, columns)
 	case JSONL:
-		return &numbersJSONL{source: src, lines: jsonl{name: src.name, lines: lineReader{r: src.r}}, columns: columns}, nil
+		return &numbersJSONL{source: src, lines: jsonl{name: src.name, lines: src.lines()}, columns: columns}, nil
 	case NPZ:
 		return openNumbersNPZ(src, columns)
 	}

@@ -100,7 +100,7 @@ func drainNumbers(r NumberReader) (all [][]float64, err error) {
 }
 
 func readNumbers(path string, columns ...string) ([][]float64, error) {
-	r, err := OpenNumbers(path, columns...)
+	r, err := OpenNumbers(path, nil, columns...)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,9 @@ func fuzzNumbers(f *testing.F, format Format, columns ...string) {
 				t.Fatalf("%d bytes of memory for %d bytes of input", used, len(data))
 			}
 		}()
-		r, err := openNumbersAs(memorySource("fuzz", bytes.Clone(data)), format, columns)
+		src := memorySource("fuzz", bytes.Clone(data))
+		src.limit(fuzzBudget())
+		r, err := openNumbersAs(src, format, columns)
 		if err != nil {
 			checkFuzzError(t, located("fuzz", -1, err))
 			return
@@ -287,7 +289,7 @@ func TestNumbersThatFloatsRound(t *testing.T) {
 		ok     bool
 	}{{"9007199254740993", false}, {"9007199254740994", true}, {"-9007199254740993", false}, {"-9007199254740992", true}} {
 		for name, text := range map[string]string{"a.csv": "d0,least\n1," + c.digits + "\n", "a.jsonl": `{"v":[1],"least":` + c.digits + "}\n"} {
-			r, err := OpenNumbers(writeTemp(t, name, text), "least")
+			r, err := OpenNumbers(writeTemp(t, name, text), nil, "least")
 			if err != nil {
 				t.Fatal(err)
 			}

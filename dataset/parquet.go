@@ -40,6 +40,9 @@ func openParquetFile(src *source) (p *parquetFile, err error) {
 	}
 	p = &parquetFile{source: src, file: f}
 	elements := leafElements(f.Metadata())
+	if err := src.budget.checkColumns(int64(len(elements))); err != nil {
+		return nil, fail(src.name, "%w", err)
+	}
 	p.collect(f.Root(), elements, nil)
 	return p, nil
 }
@@ -192,7 +195,7 @@ func openParquet(src *source, opt Options) (r Reader, err error) {
 		names = append(names, p.leaves[i].name)
 	}
 	v.said.Dropped = without(names, leaf.name, v.said.IDs)
-	v.first, err = parquetVector[float64](v, nil, maxDim)
+	v.first, err = parquetVector[float64](v, nil, int(src.budget.Columns))
 	if err == io.EOF {
 		return nil, fail(src.name, "%w: the footer announces %d", ErrNoRows, p.file.NumRows())
 	}
@@ -236,13 +239,16 @@ func readParquet[T precision](v *parquetVectors, dst []T) (n int, err error) {
 	}()
 	defer recovered(v.file.name, &err) // runs first
 	v.ids = v.ids[:0]
+	if v.id != nil {
+		v.id.meter.begin()
+	}
 	if v.err != nil {
 		return 0, v.err
 	}
 	if len(dst) < v.dim {
 		return 0, io.ErrShortBuffer
 	}
-	for ; n < len(dst)/v.dim; n++ {
+	for ; n < len(dst)/v.dim && (v.id == nil || !v.id.meter.full()); n++ {
 		err := parquetRow(v, dst[n*v.dim:(n+1)*v.dim])
 		if err == io.EOF && n > 0 {
 			return n, nil
@@ -319,7 +325,7 @@ func parquetVector[T precision](v *parquetVectors, dst []T, dim int) ([]T, error
 			return nil, failAt(v.file.name, v.next, column, "vector or element is null or missing")
 		}
 		if len(dst) >= dim {
-			return nil, failAt(v.file.name, v.next, -1, "row has more than %d columns", dim)
+			return nil, failAt(v.file.name, v.next, -1, "%w", v.tooLong(dim))
 		}
 		x, err := v.kind.fromParquet(value)
 		if err != nil {
@@ -328,6 +334,14 @@ func parquetVector[T precision](v *parquetVectors, dst []T, dim int) ([]T, error
 		dst = append(dst, T(x))
 		v.vec.i++
 	}
+}
+
+// tooLong returns the error of a row of more than dim columns, which is the limit for the first.
+func (v *parquetVectors) tooLong(dim int) error {
+	if v.dim == 0 {
+		return v.file.budget.exceeds(int64(dim), "row has more than %d columns", dim)
+	}
+	return fmt.Errorf("row has more than %d columns", dim)
 }
 
 // fromParquet converts one value, if it is a half or a byte through its bytes.

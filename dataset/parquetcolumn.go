@@ -119,10 +119,14 @@ func (c *parquetColumn) scalar() (*parquet.Value, error) {
 	return v, nil
 }
 
+// listValue is the memory of a value of list beside its bytes.
+const listValue = 24
+
 // list appends the values of the next row of a list column to dst. They share memory with
 // the page until another row is read, so byte arrays are cloned.
 func (c *parquetColumn) list(dst []parquet.Value) ([]parquet.Value, error) {
 	full := c.leaf.column.MaxDefinitionLevel()
+	size := int64(0)
 	for begun := false; ; begun = true {
 		v, err := c.peek()
 		if err == io.EOF && begun {
@@ -137,6 +141,12 @@ func (c *parquetColumn) list(dst []parquet.Value) ([]parquet.Value, error) {
 			return dst, errors.New("repetition levels do not begin a row")
 		}
 		if v.DefinitionLevel() == full {
+			if size += listValue; v.Kind() == parquet.ByteArray {
+				size += int64(len(v.ByteArray()))
+			}
+			if err := c.file.budget.checkRow("column "+c.leaf.path, size); err != nil {
+				return dst, err
+			}
 			dst = append(dst, v.Clone())
 		}
 		c.i++
@@ -147,6 +157,7 @@ func (c *parquetColumn) list(dst []parquet.Value) ([]parquet.Value, error) {
 type parquetIDs struct {
 	column   *parquetColumn
 	unsigned bool
+	meter    idMeter
 }
 
 func (p *parquetFile) ids(name string) (*parquetIDs, error) {
@@ -156,7 +167,7 @@ func (p *parquetFile) ids(name string) (*parquetIDs, error) {
 	}
 	switch leaf.element.Type.V {
 	case format.ByteArray, format.Int32, format.Int64:
-		return &parquetIDs{column: p.column(leaf), unsigned: leaf.unsigned()}, nil
+		return &parquetIDs{column: p.column(leaf), unsigned: leaf.unsigned(), meter: idMeter{budget: p.budget}}, nil
 	}
 	return nil, fail(p.name, "ids column %q is neither string nor integer", name)
 }
@@ -191,5 +202,9 @@ func (p *parquetIDs) next() (string, error) {
 		}
 		return strconv.FormatInt(v.Int64(), 10), nil
 	}
-	return string(v.ByteArray()), nil
+	text := v.ByteArray()
+	if err := p.meter.add(len(text)); err != nil {
+		return "", err
+	}
+	return string(text), nil
 }

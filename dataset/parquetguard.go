@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -18,10 +20,8 @@ import (
 
 const (
 	maxPageHeader = 64 << 10 // statistics of vectors or ids are far smaller
-	// The limit of a page's claimed size is this floor plus the factor times the stored
-	// bytes: runs and dictionaries make valid pages of equal values very small.
-	pageFloor  = 16 << 20
-	pageFactor = 4096
+	// footerStruct is about what a structure of the footer takes once it is decoded.
+	footerStruct = 512
 )
 
 // checkFooter verifies the metadata's length and its nesting.
@@ -40,11 +40,19 @@ func checkFooter(src *source) error {
 	if n > src.size-12 {
 		return fail(src.name, "footer of %d bytes does not fit the file of %d", n, src.size)
 	}
+	if err := src.budget.checkBlock("the footer", n); err != nil {
+		return fail(src.name, "%w", err)
+	}
 	footer := make([]byte, n)
 	if _, err := src.at.ReadAt(footer, src.size-8-n); err != nil {
 		return fail(src.name, "%w", cutShort(err))
 	}
-	if _, err := thriftLength(footer); err != nil {
+	w := &thriftWalk{b: footer}
+	err := w.structure(0)
+	if err == nil {
+		err = src.budget.checkBlock("decoding it", int64(w.structs)*footerStruct)
+	}
+	if err != nil {
 		return fail(src.name, "footer: %w", err)
 	}
 	return nil
@@ -57,6 +65,8 @@ type pageGuard struct {
 	codec format.CompressionCodec
 	body  []byte // as stored
 	plain []byte // decompressed
+	// dictionary is the memory of the chunk's dictionary.
+	dictionary int64
 }
 
 func (g *pageGuard) checkChunk(m *format.ColumnMetaData) error {
@@ -114,9 +124,11 @@ func (g *pageGuard) checkPage(h *format.PageHeader, r io.Reader, left int64) (er
 	if stored < 0 || size < 0 || stored > left {
 		return fmt.Errorf("page of %d bytes (%d decompressed) in a chunk with %d left", stored, size, left)
 	}
-	limit := pageFloor + pageFactor*stored
-	if size > limit {
+	if size > expansion(g.codec)*stored+expansionFloor {
 		return fmt.Errorf("page of %d bytes claims %d decompressed", stored, size)
+	}
+	if err := g.checkMemory(h); err != nil {
+		return err
 	}
 	if g.body, err = readGrowing(r, g.body, stored); err != nil {
 		return err
@@ -126,25 +138,72 @@ func (g *pageGuard) checkPage(h *format.PageHeader, r io.Reader, left int64) (er
 		return g.checkDictionary(int64(h.DictionaryPageHeader.V.NumValues), size)
 	case format.DataPage:
 		v := &h.DataPageHeader.V
-		if err := checkCount(v.NumValues, limit); err != nil {
-			return err
-		}
 		return g.checkV1(v, size)
 	case format.DataPageV2:
 		v := &h.DataPageHeaderV2.V
-		if err := checkCount(v.NumValues, limit); err != nil {
-			return err
-		}
 		return g.checkV2(v, size)
 	}
 	return fmt.Errorf("page type %s is not supported", h.Type)
 }
 
-func checkCount(values int32, limit int64) error {
-	if values < 0 || int64(values) > limit {
-		return fmt.Errorf("page claims %d values", values)
+// expansionFloor is added to what is expected of a codec.
+const expansionFloor = 1 << 10
+
+// expansion returns the greatest number of bytes that one byte of a codec stands for.
+func expansion(c format.CompressionCodec) int64 {
+	switch c {
+	case format.Snappy:
+		return 32 // a copy of 64 bytes takes three
+	case format.Gzip:
+		return 1032 // 258 bytes take two bits
+	case format.Zstd:
+		return 1 << 15 // a run of 128 KiB takes four bytes
 	}
-	return nil
+	return 1
+}
+
+// checkMemory compares what the library allocates for a page, and for the dictionary before it, with the budget.
+func (g *pageGuard) checkMemory(h *format.PageHeader) error {
+	stored := int64(h.CompressedPageSize)
+	size := max(stored, int64(h.UncompressedPageSize))
+	if n := min(h.DataPageHeader.V.NumValues, h.DataPageHeaderV2.V.NumValues, h.DictionaryPageHeader.V.NumValues); n < 0 {
+		return fmt.Errorf("page claims %d values", n)
+	}
+	switch h.Type {
+	case format.DictionaryPage:
+		size += 4 * int64(h.DictionaryPageHeader.V.NumValues) // where each value begins
+		g.dictionary = size
+		return g.file.budget.checkBlock(fmt.Sprintf("dictionary of %d bytes", stored), size)
+	case format.DataPage:
+		size += int64(h.DataPageHeader.V.NumValues) * g.width(h.DataPageHeader.V.Encoding)
+	case format.DataPageV2:
+		size += int64(h.DataPageHeaderV2.V.NumValues) * g.width(h.DataPageHeaderV2.V.Encoding)
+	}
+	return g.file.budget.checkBlock(fmt.Sprintf("page of %d bytes with its dictionary", stored), size+g.dictionary)
+}
+
+// width returns the memory of a value beside its decompressed bytes: its levels, and its place in the dictionary or
+// among byte arrays, or all of it if it is made of differences.
+func (g *pageGuard) width(e format.Encoding) int64 {
+	n := int64(0)
+	for _, most := range []int{g.leaf.column.MaxRepetitionLevel(), g.leaf.column.MaxDefinitionLevel()} {
+		if most > 0 {
+			n++
+		}
+	}
+	switch e {
+	case format.Plain, format.ByteStreamSplit:
+		if g.leaf.element.Type.V == format.ByteArray {
+			n += 4
+		}
+	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
+		n += 8
+	case format.RLE: // booleans
+		n++
+	default:
+		n += 4
+	}
+	return n
 }
 
 func (g *pageGuard) checkDictionary(values, size int64) error {
@@ -194,8 +253,8 @@ func (g *pageGuard) checkV1(h *format.DataPageHeader, size int64) error {
 			return fmt.Errorf("levels: %w", io.ErrUnexpectedEOF)
 		}
 		n := 4 + int(binary.LittleEndian.Uint32(b))
-		if err := checkRuns(b[4:n], bits.Len(uint(level.most)), int64(h.NumValues)); err != nil {
-			return fmt.Errorf("levels: %w", err)
+		if err := checkLevels(b[4:n], level.most, int64(h.NumValues)); err != nil {
+			return err
 		}
 		b = b[n:]
 	}
@@ -209,11 +268,11 @@ func (g *pageGuard) checkV2(h *format.DataPageHeaderV2, size int64) error {
 		return fmt.Errorf("levels: %w", io.ErrUnexpectedEOF)
 	}
 	c := g.leaf.column
-	if err := checkRuns(b[:rep], bits.Len(uint(c.MaxRepetitionLevel())), int64(h.NumValues)); err != nil {
-		return fmt.Errorf("levels: %w", err)
+	if err := checkLevels(b[:rep], c.MaxRepetitionLevel(), int64(h.NumValues)); err != nil {
+		return err
 	}
-	if err := checkRuns(b[rep:rep+def], bits.Len(uint(c.MaxDefinitionLevel())), int64(h.NumValues)); err != nil {
-		return fmt.Errorf("levels: %w", err)
+	if err := checkLevels(b[rep:rep+def], c.MaxDefinitionLevel(), int64(h.NumValues)); err != nil {
+		return err
 	}
 	b = b[rep+def:]
 	if !h.IsCompressed.Valid || h.IsCompressed.V {
@@ -235,12 +294,14 @@ func (g *pageGuard) checkValues(e format.Encoding, b []byte, values int64) error
 		if len(b) == 0 {
 			return nil
 		}
-		return checkRuns(b[1:], int(b[0]), values)
+		_, err := checkRuns(b[1:], int(b[0]), values)
+		return err
 	case format.RLE: // booleans, after a length
 		if len(b) < 4 {
 			return io.ErrUnexpectedEOF
 		}
-		return checkRuns(b[4:], 1, values)
+		_, err := checkRuns(b[4:], 1, values)
+		return err
 	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
 		// Block size, mini-blocks, total count; then the deltas.
 		for i := range 3 {
@@ -258,33 +319,44 @@ func (g *pageGuard) checkValues(e format.Encoding, b []byte, values int64) error
 	return fmt.Errorf("encoding %s is not supported", e)
 }
 
-// checkRuns walks the hybrid encoding of runs and bit-packed groups, and refuses more
-// values than the page has. The last group of eight may be padded.
-func checkRuns(b []byte, bitWidth int, values int64) error {
+// checkLevels checks the levels of a page, up to most: there is one for each value.
+func checkLevels(b []byte, most int, values int64) error {
+	sum, err := checkRuns(b, bits.Len(uint(most)), values)
+	if err == nil && most > 0 && sum < values {
+		err = fmt.Errorf("page claims %d values", values)
+	}
+	if err != nil {
+		return fmt.Errorf("levels: %w", err)
+	}
+	return nil
+}
+
+// checkRuns walks the hybrid encoding of runs and bit-packed groups, refuses more values than the page has, and
+// returns how many there are. The last group of eight may be padded.
+func checkRuns(b []byte, bitWidth int, values int64) (sum int64, err error) {
 	if bitWidth > 32 {
-		return fmt.Errorf("bit width %d exceeds 32", bitWidth)
+		return 0, fmt.Errorf("bit width %d exceeds 32", bitWidth)
 	}
 	const padding = 512
-	sum := int64(0)
 	for len(b) > 0 {
 		u, n := binary.Uvarint(b)
 		if n <= 0 {
-			return io.ErrUnexpectedEOF
+			return sum, io.ErrUnexpectedEOF
 		}
 		b = b[n:]
 		if u>>1 > 1<<31 {
-			return fmt.Errorf("run of %d values in a page of %d", u>>1, values)
+			return sum, fmt.Errorf("run of %d values in a page of %d", u>>1, values)
 		}
 		count, size := int64(u>>1), int64(bitWidth+7)/8
 		if u&1 != 0 {
 			count, size = 8*count, count*int64(bitWidth)
 		}
 		if sum += count; sum > values+padding {
-			return fmt.Errorf("runs of more than %d values in a page of %d", sum, values)
+			return sum, fmt.Errorf("runs of more than %d values in a page of %d", sum, values)
 		}
 		b = b[min(size, int64(len(b))):]
 	}
-	return nil
+	return sum, nil
 }
 
 // decompress decompresses a body to size bytes. It refuses other sizes before it allocates
@@ -302,8 +374,11 @@ func (g *pageGuard) decompress(b []byte, size int64) ([]byte, error) {
 		g.plain = make([]byte, size)
 	}
 	decode := parquet.LookupCompressionCodec(g.codec).Decode
-	if g.codec == format.Zstd {
+	switch g.codec {
+	case format.Zstd:
 		decode = unzstd
+	case format.Gzip:
+		decode = gunzip
 	}
 	plain, err := decode(g.plain[:size], b)
 	if err != nil {
@@ -313,4 +388,24 @@ func (g *pageGuard) decompress(b []byte, size int64) ([]byte, error) {
 		return nil, fmt.Errorf("page has %d bytes decompressed, its header announces %d", len(plain), size)
 	}
 	return plain, nil
+}
+
+// gunzip decompresses b into dst and fails if it is longer: the library goes on as long as there is more.
+func gunzip(dst, b []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	n, err := io.ReadFull(z, dst)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return dst[:n], nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var more [1]byte
+	if n, err := z.Read(more[:]); n > 0 || err != io.EOF {
+		return nil, fmt.Errorf("more than %d bytes: %w", len(dst), err)
+	}
+	return dst, nil
 }

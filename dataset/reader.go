@@ -28,6 +28,8 @@ type Options struct {
 	// DenseLimit is the greatest size, in bytes of float32, to which a sparse matrix is written
 	// out; 0 is DefaultDenseLimit.
 	DenseLimit int64
+	// Budget limits the memory that reading takes; nil is the default.
+	Budget *Budget
 	// Words are what errors call these options.
 	Words Words
 	// IDs names a column of ids, strings or integers (Parquet, Arrow, JSONL objects, CSV), or
@@ -111,6 +113,7 @@ func openFormat(src *source, ext Format, opt *Options) (Reader, error) {
 	if opt != nil {
 		o = *opt
 	}
+	src.limit(o.Budget)
 	r, err := openAs(src, ext, o)
 	if err != nil {
 		src.Close()

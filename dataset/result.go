@@ -36,13 +36,15 @@ type ResultReader interface {
 
 // OpenResults opens results in any of the forms that the package comment lists. Padding (id -1)
 // is removed. Files of other programs may lack scores, pulls and exact, and may have names
-// instead of IDs; without query numbers the rows are numbered as queries.
-func OpenResults(path string) (ResultReader, error) {
+// instead of IDs; without query numbers the rows are numbered as queries. The budget limits the memory
+// that reading takes; nil is the default.
+func OpenResults(path string, b *Budget) (ResultReader, error) {
 	format, gzipped := FormatOf(path)
 	src, err := openSource(path, gzipped)
 	if err != nil {
 		return nil, err
 	}
+	src.limit(b)
 	r, err := openResultsAs(src, format)
 	if err != nil {
 		src.Close()
@@ -107,5 +109,5 @@ func openJSONResults(src *source) ResultReader {
 	case "id":
 		return openLongJSONL(src)
 	}
-	return &jsonlResults{source: src, lines: lineReader{r: src.r}}
+	return &jsonlResults{source: src, lines: src.lines()}
 }

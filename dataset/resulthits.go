@@ -25,7 +25,12 @@ type hitList struct {
 	hits   []hit
 	scored bool
 	kind   idKind
+	budget *Budget
+	size   int64 // of the memory of hits
 }
+
+// hitMemory is what a hit takes beside its name: in hits, and as a Result.
+const hitMemory = 64
 
 type idKind int
 
@@ -46,6 +51,9 @@ func (l *hitList) add(h hit, scored bool) error {
 	}
 	if l.kind != idsUnknown && l.kind != kind {
 		return errors.New("some ids of the file are integers and others texts; write all of them as texts")
+	}
+	if l.size += hitMemory + int64(len(h.name)); l.size > l.budget.Block {
+		return l.budget.exceeds(l.budget.Block, "the atoms of one query take more than %d bytes", l.budget.Block)
 	}
 	l.kind, l.scored = kind, scored
 	l.hits = append(l.hits, h)
@@ -71,7 +79,7 @@ func (l *hitList) take(query int64) Result {
 			r.Scores = append(r.Scores, h.score)
 		}
 	}
-	l.hits = l.hits[:0]
+	l.hits, l.size = l.hits[:0], 0
 	return r
 }
 
@@ -84,7 +92,7 @@ func (l *hitList) take(query int64) Result {
 //	[[{"id":7,"distance":.1},..],..]                     such as pymilvus' hits
 type jsonHits struct {
 	*source
-	guard  lineGuard
+	guard  byteGuard
 	limit  int64 // of the bytes between two answers
 	tokens *json.Decoder
 	inside hitPlace
@@ -104,7 +112,7 @@ const (
 )
 
 func openHits(src *source) *jsonHits {
-	j := &jsonHits{source: src, guard: lineGuard{r: src.r}, limit: maxLine}
+	j := &jsonHits{source: src, guard: byteGuard{r: src.r, budget: src.budget}, limit: src.budget.Row, list: hitList{budget: src.budget}}
 	src.skipMark()
 	j.tokens = json.NewDecoder(&j.guard)
 	return j
@@ -384,4 +392,20 @@ func parseScore(b []byte, i int) (float32, int, error) {
 	}
 	v, err := number(string(b[i:end]))
 	return v, end, err
+}
+
+// byteGuard limits the bytes between two answers, and with them a reader's memory.
+type byteGuard struct {
+	r      io.Reader
+	budget *Budget
+	left   int64
+}
+
+func (g *byteGuard) Read(p []byte) (int, error) {
+	if g.left <= 0 {
+		return 0, g.budget.exceeds(g.budget.Row, "an answer is longer than %d bytes", g.budget.Row)
+	}
+	n, err := g.r.Read(p[:min(int64(len(p)), g.left)])
+	g.left -= int64(n)
+	return n, err
 }

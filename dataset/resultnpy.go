@@ -9,7 +9,7 @@ func openNPYResults(src *source) (ResultReader, error) {
 	if len(h.shape) == 1 {
 		return nil, fail(src.name, "array of shape (%d,) may be one answer or one id a query; save it as (m, k), a row a query", h.shape[0])
 	}
-	ids, err := newNPZColumn(src.name, h, 2, idTypes)
+	ids, err := newNPZColumn(src.name, h, 2, idTypes, src.budget)
 	if err != nil {
 		return nil, err
 	}

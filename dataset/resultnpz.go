@@ -29,14 +29,15 @@ func (z *npzResults) columns() []*npzColumn {
 
 // npzColumn is a stream of the rows of one array.
 type npzColumn struct {
-	name string
-	r    *bufio.Reader
-	size int // bytes of an element
-	cols int64
-	big  bool
-	kind byte // NumPy's: i, u, f or b
-	buf  []byte
-	ints []int64 // of elements
+	name   string
+	r      *bufio.Reader
+	size   int // bytes of an element
+	cols   int64
+	big    bool
+	kind   byte // NumPy's: i, u, f or b
+	buf    []byte
+	ints   []int64 // of elements
+	budget *Budget
 }
 
 func openNPZResults(src *source) (ResultReader, error) {
@@ -134,7 +135,7 @@ func (z *npzResults) column(e *npzEntry, dims int, types string) (*npzColumn, er
 // openNPZColumn opens one array, which src closes.
 func openNPZColumn(src *source, e *npzEntry, dims int, types string) (*npzColumn, error) {
 	full := src.name + ":" + e.name
-	c, err := newNPZColumn(full, e.header, dims, types)
+	c, err := newNPZColumn(full, e.header, dims, types, src.budget)
 	if err != nil {
 		return nil, err
 	}
@@ -152,19 +153,22 @@ func openNPZColumn(src *source, e *npzEntry, dims int, types string) (*npzColumn
 
 // newNPZColumn checks shape and dtype of an array, whose elements the caller lets the column
 // read.
-func newNPZColumn(name string, h *npyHeader, dims int, types string) (*npzColumn, error) {
+func newNPZColumn(name string, h *npyHeader, dims int, types string, b *Budget) (*npzColumn, error) {
 	if len(h.shape) != dims || h.fortran && dims > 1 {
 		return nil, fail(name, "array has shape %v (Fortran order %v), %d dimensions in C order are wanted", h.shape, h.fortran, dims)
 	}
 	if len(h.descr) != 3 || !containsWord(types, h.descr[1:]) {
 		return nil, fail(name, "dtype %q is not one of %s", h.descr, types)
 	}
-	c := &npzColumn{name: name, size: int(h.descr[2] - '0'), big: h.big, kind: h.descr[1], cols: 1}
+	c := &npzColumn{name: name, size: int(h.descr[2] - '0'), big: h.big, kind: h.descr[1], cols: 1, budget: b}
 	if dims == 2 {
 		c.cols = h.shape[1]
 	}
-	if _, ok := product(h.shape[0], c.cols, int64(c.size)); !ok || c.cols > maxDim || c.cols < 1 {
+	if _, ok := product(h.shape[0], c.cols, int64(c.size)); !ok || c.cols < 1 {
 		return nil, fail(name, "shape %v cannot be that of results", h.shape)
+	}
+	if err := b.checkRow("a row", c.cols*int64(c.size)); err != nil {
+		return nil, fail(name, "%w", err)
 	}
 	return c, nil
 }

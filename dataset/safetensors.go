@@ -64,12 +64,18 @@ func readTensorHeader(src *source) (map[string]tensor, int64, error) {
 	if n > maxTensorHeader {
 		return nil, 0, fail(src.name, "safetensors header of %d bytes exceeds the limit of %d", n, maxTensorHeader)
 	}
+	if b := src.budget; int64(n) > b.header() {
+		return nil, 0, fail(src.name, "%w", b.exceeds(b.header(), "safetensors header of %d bytes, at most %d", n, b.header()))
+	}
 	text, err := readGrowing(src.r, nil, int64(n))
 	if err != nil {
 		return nil, 0, fail(src.name, "header: %w", cutShort(err))
 	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, 0, fail(src.name, "safetensors header: %w", err)
+	}
+	if err := src.budget.checkColumns(int64(len(raw))); err != nil {
 		return nil, 0, fail(src.name, "safetensors header: %w", err)
 	}
 	delete(raw, "__metadata__")
@@ -133,7 +139,7 @@ func openTensor(src *source, base int64, name string, t tensor, opt Options) (Re
 	if err != nil {
 		return nil, fail(full, "%w", err)
 	}
-	if err := checkShape(full, rows, dim); err != nil {
+	if err := src.budget.checkShape(full, rows, dim); err != nil {
 		return nil, err
 	}
 	if err := checkSize(full, rows, dim, k.size(), t.Offsets[1]-t.Offsets[0]); err != nil {

@@ -91,7 +91,7 @@ func (e *npzEntry) ids(file string, n int) ([]string, error) {
 	if len(e.header.shape) != 1 || e.header.shape[0] != int64(n) {
 		return nil, fail(name, "ids are one an atom, an array of shape (%d,); this one's is %v", n, e.header.shape)
 	}
-	r := &npzNamed{big: e.header.big}
+	r := &npzNamed{big: e.header.big, meter: idMeter{budget: (*Budget)(nil).of(-1)}}
 	if err := r.kind(e.header); err != nil {
 		return nil, located(name, -1, err)
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"compress/gzip"
@@ -20,6 +21,7 @@ type source struct {
 	at     io.ReaderAt   // nil for streams
 	size   int64         // bytes; -1 for streams
 	memory *bytes.Reader // what r reads if that is in memory, else nil
+	budget *Budget       // of its readers, without zeros
 	shut   []io.Closer   // closed in order
 }
 
@@ -90,11 +92,45 @@ func newSource(r io.Reader, name string) *source {
 	if l, ok := r.(interface{ Len() int }); ok && l.Len() >= 0 {
 		size = min(size, max(l.Len()+1, 512))
 	}
-	s := &source{name: name, r: bufio.NewReaderSize(r, size), size: -1}
+	s := &source{name: name, r: bufio.NewReaderSize(r, size), size: -1, budget: (*Budget)(nil).of(-1)}
 	if b, ok := r.(*bytes.Reader); ok && int64(b.Len()) == b.Size() {
 		s.memory = b
 	}
 	return s
+}
+
+// limit sets the budget of the readers.
+func (s *source) limit(b *Budget) { s.budget = b.of(s.size) }
+
+// zip reads the directory of a zip, whose entries take some ten times its bytes.
+func (s *source) zip() (*zip.Reader, error) {
+	at := &limitedAt{r: s.at, left: s.budget.header()}
+	z, err := zip.NewReader(at, s.size)
+	switch {
+	case at.left < 0:
+		return nil, fail(s.name, "%w", s.budget.exceeds(s.budget.header(), "the directory of the zip is longer than %d bytes", s.budget.header()))
+	case err != nil:
+		return nil, fail(s.name, "not readable as npz: %w", err)
+	}
+	at.free = true
+	return z, nil
+}
+
+// limitedAt reads no more than left bytes until it is free.
+type limitedAt struct {
+	r    io.ReaderAt
+	left int64
+	free bool
+}
+
+func (l *limitedAt) ReadAt(p []byte, off int64) (int, error) {
+	if l.free {
+		return l.r.ReadAt(p, off)
+	}
+	if l.left -= int64(len(p)); l.left < 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return l.r.ReadAt(p, off)
 }
 
 // head peeks at the first bytes.

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"archive/zip"
 	"fmt"
 	"io"
 	"slices"
@@ -37,7 +36,7 @@ func isSparse(entries []npzEntry) bool {
 }
 
 func openSparse(src *source, entries []npzEntry, opt Options) (Reader, error) {
-	if z, err := zip.NewReader(src.at, src.size); err == nil && z.Comment == graphComment {
+	if z, err := src.zip(); err == nil && z.Comment == graphComment {
 		return nil, fail(src.name, "is a graph of neighbours, written by graph, and no file of vectors; saved again by scipy.sparse it is a matrix like others")
 	}
 	lists, err := openCSR(src, entries)
@@ -60,7 +59,7 @@ func openSparse(src *source, entries []npzEntry, opt Options) (Reader, error) {
 // fits compares the size of the matrix with the limit.
 func (s *sparseRows) fits(opt Options) error {
 	rows, dim := s.lists.rows, s.lists.limit
-	if err := checkShape(s.name, rows, dim); err != nil {
+	if err := s.budget.checkShape(s.name, rows, dim); err != nil {
 		return err
 	}
 	limit := opt.DenseLimit

@@ -37,7 +37,7 @@ func TestHalvesOfCharacters(t *testing.T) {
 }
 
 func firstResult(path string) error {
-	r, err := OpenResults(path)
+	r, err := OpenResults(path, nil)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func newVecs(src *source, format Format) (*vecs, error) {
 		return nil, failAt(src.name, 0, -1, "%w", cutShort(err))
 	}
 	dim := int64(int32(binary.LittleEndian.Uint32(head)))
-	if err := checkShape(src.name, 1, dim); err != nil {
+	if err := src.budget.checkShape(src.name, 1, dim); err != nil {
 		return nil, err
 	}
 	v.dim = int(dim)

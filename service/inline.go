@@ -1,7 +1,9 @@
 package service
 
 import (
+	"cmp"
 	"errors"
+	"math"
 
 	"thresher/dataset/jsonscan"
 	"thresher/service/jsonbody"
@@ -16,15 +18,34 @@ type vectorList struct {
 
 const fieldVectors = "source.vectors"
 
+// listedValue is the memory of a value of the list while it is read, listedID that of an id.
+const listedValue, listedID = 8, 32
+
+// leastListed is how many ids a list may have, whatever they are of.
+const leastListed = 1 << 16
+
+// listed returns how many items of size bytes are read into the memory of all collections, 0 for any number: at
+// least as many as ordinary requests list.
+func listed(memory, size int64) int {
+	if memory == 0 {
+		return 0
+	}
+	return int(max(memory/size, leastListed))
+}
+
 // readVectors reads the list. Errors name the vector.
-func readVectors(name string, l *vectorList) jsonbody.Reader {
+func (s *sourceBody) readVectors(name string, l *vectorList) jsonbody.Reader {
+	most := cmp.Or(listed(s.memory, listedValue), math.MaxInt)
 	return func(b []byte, i int) (int, error) {
 		if i < len(b) && b[i] != '[' {
 			return i, jsonbody.Mistyped(name, b, i, "a list of vectors")
 		}
 		return jsonscan.Elements(b, i, func(n, at int) (int, error) {
 			before := len(l.rows)
-			rows, next, err := jsonscan.Doubles(l.rows, b, at)
+			rows, next, err := jsonscan.DoublesWithin(l.rows, b, at, most-before)
+			if errors.Is(err, jsonscan.ErrTooMany) {
+				return next, problem.New(problem.OutOfMemory, "vector %d: more than %d values in all, which exceed the memory of all collections, %d bytes", n, most, s.memory).At(name, n).Within(s.memory)
+			}
 			if err != nil {
 				return next, badVector(err, n)
 			}

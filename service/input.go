@@ -62,6 +62,8 @@ const (
 	// capacity for its first bytes, which holds a small body completely.
 	leastBuffer = 4 << 10
 	smallBody   = 64 << 10
+	// largeBody is the capacity of a buffer that is given back to the system.
+	largeBody = 8 << 20
 	// bufferGrowth is the factor by which the buffer grows.
 	bufferGrowth = 4
 )
@@ -187,6 +189,9 @@ func (in *input) waited() time.Duration {
 // close returns the body's memory. It may be called twice.
 func (in *input) close() {
 	if in.buf != nil {
+		if cap(in.buf.b) > largeBody {
+			in.s.reclaimer.ask()
+		}
 		in.s.buffers.freeBody(in.buf)
 		in.buf = nil
 	}

@@ -82,6 +82,7 @@ type Limits struct {
 	Upload      int64 // of a file, or of a collection's rows
 	Files       int64 // of all files together; 0 means no limit
 	Dense       int64 // of a sparse matrix written out; 0 means dataset.DefaultDenseLimit
+	Read        int64 // about how much of a file is decoded as a whole; 0 means a quarter of Memory
 	Memory      int64 // of all collections together; 0 means no limit
 	Queries     int   // of one search
 	K           int

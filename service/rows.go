@@ -33,11 +33,11 @@ func (s *Server) appendRows(r *request, w http.ResponseWriter) error {
 	return s.answerChange(r, w, info, wait, http.StatusOK)
 }
 
-// readIDs reads a list of ids, all integers or all strings.
-func readIDs(name string, keys *catalog.Keys) jsonbody.Reader {
+// readIDs reads a list of ids, all integers or all strings, of no more than collections in memory bytes can have.
+func readIDs(name string, memory int64, keys *catalog.Keys) jsonbody.Reader {
 	var l wire.IDList
 	numbers := false
-	return jsonbody.Array(name, 0, func(b []byte, i int) (next int, err error) {
+	return jsonbody.Array(name, listed(memory, listedID), func(b []byte, i int) (next int, err error) {
 		const wanted = ": ids are all 64-bit integers or all texts"
 		switch {
 		case i < len(b) && b[i] == '"' && !numbers:
@@ -78,7 +78,7 @@ func (s *Server) deleteRows(r *request, w http.ResponseWriter) error {
 		if err != nil {
 			return err
 		}
-		if err := jsonbody.Decode(text, jsonbody.Members{"ids": jsonbody.Optional(readIDs("ids", &ids))}); err != nil {
+		if err := jsonbody.Decode(text, jsonbody.Members{"ids": jsonbody.Optional(readIDs("ids", s.o.Limits.Memory, &ids))}); err != nil {
 			return err
 		}
 		if ids.Len() == 0 {

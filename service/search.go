@@ -109,6 +109,7 @@ func (s *Server) limitsOf(v *catalog.Version) wire.Limits {
 	l := wire.Limits{Queries: s.o.Limits.Queries, K: s.o.Limits.K, Listed: s.o.Limits.Listed}
 	if v != nil {
 		l.Origin = v.Collection().Origin
+		l.IDs = 2*v.Len() + leastListed // some may be there twice
 	}
 	return l
 }

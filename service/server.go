@@ -47,6 +47,8 @@ type Server struct {
 	crossSite *http.CrossOriginProtection
 	allowed   atomic.Pointer[[]Token]
 	buffers   buffers
+	reclaimer *reclaimer
+	reclaimed sync.WaitGroup // ends with it
 
 	statistics oip.Statistics // of searches, for the statistics extension
 
@@ -90,6 +92,8 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	s.broken = sparseLog{log: o.Log, what: "connections failed without a request", now: time.Now}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.reclaimer = newReclaimer()
+	s.reclaimed.Go(func() { s.reclaimer.run(s.stopped) })
 	var err error
 	s.mux = s.newMux(s.routes())
 	if s.zip, err = zipped(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) })); err != nil {
@@ -150,7 +154,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	co := &catalog.Options{
 		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
 		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, OnRemoved: s.forgetCollection, Log: o.Log,
-		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense,
+		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense, Budget: o.Limits.reading(), OnRead: s.reclaimer.ask,
 	}
 	if co.Patience == 0 { // searches have no timeout
 		co.Patience = math.MaxInt64
@@ -202,7 +206,7 @@ const (
 func (s *Server) batchOptions() *offline.Options {
 	o := &offline.Options{
 		Catalog: s.catalog, Files: s.files, Limits: s.limitsOf(nil),
-		DenseLimit: s.o.Limits.Dense, Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
+		DenseLimit: s.o.Limits.Dense, Budget: s.o.Limits.reading(), Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
 		Withhold: func() bool { return slices.ContainsFunc(s.tokens(), func(t Token) bool { return !t.Write }) },
 		Turns:    s.batchTurns,
 	}
@@ -297,6 +301,7 @@ func (s *Server) Close(ctx context.Context) error {
 const lastStore = time.Second
 
 func (s *Server) closeStores(ctx context.Context) error {
+	s.reclaimed.Wait()
 	var err error
 	s.tasks.Wait()
 	s.strangers.flush()

@@ -22,6 +22,7 @@ type sourceBody struct {
 	ids              *catalog.Keys
 	column, idColumn string
 	header           string
+	memory           int64 // of all collections, 0 without a limit: more cannot be listed
 }
 
 // addMembers adds the members of b to those of a body.
@@ -29,8 +30,8 @@ func (b *sourceBody) addMembers(m jsonbody.Members) {
 	m["source"] = jsonbody.Optional(jsonbody.Object(jsonbody.Members{
 		"path":    jsonbody.Optional(jsonbody.Text("source.path", &b.path)),
 		"file_id": jsonbody.Optional(jsonbody.Text("source.file_id", &b.fileID)),
-		"vectors": jsonbody.Pointer(fieldVectors, &b.vectors, readVectors),
-		"ids":     jsonbody.Pointer("ids", &b.ids, readIDs),
+		"vectors": jsonbody.Pointer(fieldVectors, &b.vectors, b.readVectors),
+		"ids":     jsonbody.Pointer("ids", &b.ids, func(name string, keys *catalog.Keys) jsonbody.Reader { return readIDs(name, b.memory, keys) }),
 	}))
 	m["column"] = jsonbody.Optional(jsonbody.Text("column", &b.column))
 	m["header"] = jsonbody.Optional(jsonbody.Text("header", &b.header))
@@ -77,6 +78,7 @@ func (s *Server) source(r *request, others jsonbody.Members) (catalog.Source, er
 		}
 		src.Body, src.Format = upload, format
 	case media == jsonType:
+		body.memory = s.o.Limits.Memory
 		body.addMembers(others)
 		if err := s.decodeSource(r, others); err != nil {
 			return src, err

@@ -38,8 +38,8 @@ type Options struct {
 	Spare func() int64
 	// Threads is the number of goroutines of a build; 0 is GOMAXPROCS.
 	Threads int
-	// DenseLimit is dataset.Options' DenseLimit.
-	DenseLimit int64
+	// DenseLimit is dataset.Options' DenseLimit, ReadLimit what dataset.BudgetOf takes.
+	DenseLimit, ReadLimit int64
 }
 
 // Device answers searches.

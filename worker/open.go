@@ -56,7 +56,7 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 	begun := time.Now()
 	o.Progress = func(done, total int64) { c.report("building", done, total) }
 	built, ids, columns, err := streamed(ctx, f.Path, &dataset.Options{
-		Column: f.Column, IDs: f.IDs, Header: f.Header, DenseLimit: c.s.o.DenseLimit,
+		Column: f.Column, IDs: f.IDs, Header: f.Header, DenseLimit: c.s.o.DenseLimit, Budget: dataset.BudgetOf(c.s.o.ReadLimit, "THRESHER_READ_LIMIT"),
 		Words:  dataset.Words{Column: "column", Header: "header", DenseLimit: "THRESHER_DENSE_LIMIT"},
 		Centre: o.Metric.Differences(),
 	}, &o)

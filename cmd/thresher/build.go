@@ -40,7 +40,7 @@ repeat; use a secret one if users may search for queries that fail.`,
 	cmd.Flags().StringVar(&f.out, "out", "", "`file` to write, ending in "+collectionSuffix)
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
-	addSettings(cmd, "metric", "basis", "seed", "threads", "dense_limit")
+	addSettings(cmd, "metric", "basis", "seed", "threads", "dense_limit", "read_limit")
 	return cmd
 }
 

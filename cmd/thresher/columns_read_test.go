@@ -15,7 +15,7 @@ import (
 // firstIDs returns the best atom of each query in a file of answers.
 func firstIDs(t *testing.T, path string) (ids []int64) {
 	t.Helper()
-	r, err := dataset.OpenResults(path)
+	r, err := dataset.OpenResults(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

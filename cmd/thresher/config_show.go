@@ -10,7 +10,7 @@ import (
 
 // searchSettings lists the keys that `config show` accepts as flags.
 func searchSettings() []string {
-	return []string{"method", "metric", "basis", "backend", "device", "k", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "kernels", "costs"}
+	return []string{"method", "metric", "basis", "backend", "device", "k", "delta", "epsilon", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs"}
 }
 
 func newConfigCommand(a *app) *cobra.Command {

@@ -15,7 +15,7 @@ import (
 // resultsIn reads a file of answers.
 func resultsIn(t *testing.T, path string) (all []dataset.Result) {
 	t.Helper()
-	r, err := dataset.OpenResults(path)
+	r, err := dataset.OpenResults(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

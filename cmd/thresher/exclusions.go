@@ -19,7 +19,7 @@ type exclusions struct {
 }
 
 func openExclusions(in input, zeros string) (*exclusions, error) {
-	lists, err := dataset.OpenLists(in.path, &dataset.ListOptions{Zeros: zeros, ZerosWord: "--zeros"})
+	lists, err := dataset.OpenLists(in.path, &dataset.ListOptions{Zeros: zeros, ZerosWord: "--zeros", Budget: in.budget()})
 	if err != nil {
 		return nil, in.named(err)
 	}
@@ -76,7 +76,7 @@ func (e *exclusions) decideIntegers() error {
 	if !e.ids.undecided() {
 		return nil
 	}
-	lists, err := dataset.OpenLists(e.in.path, &dataset.ListOptions{Zeros: e.zeros, ZerosWord: "--zeros"})
+	lists, err := dataset.OpenLists(e.in.path, &dataset.ListOptions{Zeros: e.zeros, ZerosWord: "--zeros", Budget: e.in.budget()})
 	if err != nil {
 		return e.in.named(err)
 	}

@@ -76,7 +76,7 @@ func newInfoCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&column, "column", "", columnHelp("the vectors"))
 	vectorsColumn(cmd.Flags(), "column")
 	a.reading.add(cmd.Flags())
-	addSettings(cmd, "dense_limit")
+	addSettings(cmd, "dense_limit", "read_limit")
 	return cmd
 }
 
@@ -176,7 +176,7 @@ func (a *app) describeAnswers(ctx context.Context, in input, asJSON bool) error 
 
 // newAnswersInfo reads all answers of a file.
 func newAnswersInfo(ctx context.Context, in input) (*answersInfo, error) {
-	r, err := dataset.OpenResults(in.path)
+	r, err := dataset.OpenResults(in.path, in.budget())
 	if err != nil {
 		return nil, in.named(err)
 	}

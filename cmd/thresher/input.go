@@ -33,6 +33,8 @@ type input struct {
 	header string // "yes" or "no" of --header, or ""
 	// denseLimit is the greatest size to which a sparse matrix is written out.
 	denseLimit int64
+	// readLimit is about how much is decoded as a whole, 0 for the default.
+	readLimit int64
 	// ids is the column that the user names for the ids, which is no coordinate.
 	ids string
 	// except are columns of other use, which are no coordinates either.
@@ -51,7 +53,7 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if path != stdio {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().IsRegular() || info.IsDir() {
-			return input{path: path, name: path, flag: flag, header: a.reading.header, denseLimit: a.config.DenseLimit}, nil // opening it reports the error
+			return input{path: path, name: path, flag: flag, header: a.reading.header, denseLimit: a.config.DenseLimit, readLimit: a.config.ReadLimit}, nil // opening it reports the error
 		}
 		open, name = func() (io.ReadCloser, error) { return os.Open(path) }, path
 	}
@@ -59,7 +61,7 @@ func (a *app) openInput(ctx context.Context, flag, path string) (input, error) {
 	if err != nil {
 		return input{}, fmt.Errorf("--%s: spooling %s: %w", flag, name, err)
 	}
-	in := input{path: f.Name(), name: name, temp: true, flag: flag, header: a.reading.header, denseLimit: a.config.DenseLimit}
+	in := input{path: f.Name(), name: name, temp: true, flag: flag, header: a.reading.header, denseLimit: a.config.DenseLimit, readLimit: a.config.ReadLimit}
 	if err := copyToFile(ctx, f, open); err != nil {
 		in.remove()
 		return input{}, fmt.Errorf("--%s: spooling %s to %s: %w", flag, name, in.path, err)
@@ -102,7 +104,7 @@ func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
 	o := *opt
 	o.IDs = cmp.Or(o.IDs, in.ids)
 	o.Except = slices.Concat(o.Except, in.except)
-	o.Like, o.DenseLimit = in.like, in.denseLimit
+	o.Like, o.DenseLimit, o.Budget = in.like, in.denseLimit, in.budget()
 	o.Words = dataset.Words{Column: "--" + in.columnFlag(), Header: "--header", DenseLimit: "--dense-limit", IDs: "--ids"}
 	if format, _ := dataset.FormatOf(in.path); format == dataset.CSV {
 		o.Header = in.header
@@ -110,6 +112,9 @@ func (in input) open(opt *dataset.Options) (dataset.Reader, error) {
 	r, err := dataset.Open(in.path, &o)
 	return r, in.named(err)
 }
+
+// budget limits the memory that reading takes.
+func (in input) budget() *dataset.Budget { return dataset.BudgetOf(in.readLimit, "--read-limit") }
 
 // readAll reads all vectors.
 func (in input) readAll(ctx context.Context, opt *dataset.Options) (*dataset.Matrix, dataset.Layout, error) {

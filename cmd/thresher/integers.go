@@ -174,7 +174,7 @@ func (f *answered) byScores(ctx context.Context) (int, error) {
 
 // eachAnswer calls visit with each answer of a file until it returns false or an error.
 func eachAnswer(ctx context.Context, in input, visit func(r *dataset.Result) (bool, error)) error {
-	results, err := dataset.OpenResults(in.path)
+	results, err := dataset.OpenResults(in.path, in.budget())
 	if err != nil {
 		return in.named(err)
 	}

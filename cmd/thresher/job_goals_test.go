@@ -35,7 +35,7 @@ func TestJobGoals(t *testing.T) {
 	r := thresher(t, "job", "submit", queries, "--collection", "films", "-k", "4", "--k-column", "want", "--floor-column", "least",
 		"--exclude", seen, "--candidates", theirs, "--wait", "--interval", "5ms", "--out", out)
 	r.wantCode(t, exitOK)
-	answers, err := dataset.OpenResults(out)
+	answers, err := dataset.OpenResults(out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func TestJob(t *testing.T) {
 	}
 	out := path("out.npz")
 	thresher(t, "job", "fetch", b.ID, "--out", out).wantCode(t, exitOK)
-	answers, err := dataset.OpenResults(out)
+	answers, err := dataset.OpenResults(out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ type othersAnswers struct {
 }
 
 func openOthersAnswers(in input) (*othersAnswers, error) {
-	results, err := dataset.OpenResults(in.path)
+	results, err := dataset.OpenResults(in.path, in.budget())
 	if err != nil {
 		return nil, in.named(err)
 	}

@@ -95,7 +95,7 @@ func (a *app) openGoals(ctx context.Context, f *goalFlags, queries, exclude inpu
 
 func (g *queryGoals) open(exclude input) (err error) {
 	if names := g.columns(); len(names) > 0 {
-		if g.numbers, err = dataset.OpenNumbers(g.queries.path, names...); err != nil {
+		if g.numbers, err = dataset.OpenNumbers(g.queries.path, g.queries.budget(), names...); err != nil {
 			return g.queries.named(err)
 		}
 	}
@@ -116,7 +116,7 @@ func (g *queryGoals) close() {
 
 // survey checks the numbers of all m queries, -1 for an unknown number, and finds mostK.
 func (g *queryGoals) survey(ctx context.Context, m int64) error {
-	r, err := dataset.OpenNumbers(g.queries.path, g.columns()...)
+	r, err := dataset.OpenNumbers(g.queries.path, g.queries.budget(), g.columns()...)
 	if err != nil {
 		return g.queries.named(err)
 	}

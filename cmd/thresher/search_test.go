@@ -20,7 +20,7 @@ import (
 // answersOf reads a file of answers.
 func answersOf(t *testing.T, path string) []dataset.Result {
 	t.Helper()
-	r, err := dataset.OpenResults(path)
+	r, err := dataset.OpenResults(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ certificate.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runServe(cmd.Context(), demo) },
 	}
 	cmd.Flags().BoolVar(&demo, "demo", false, "create the collection demo from the doc comments of Go's standard library, and print how to search it")
-	addSettings(cmd, append(config.ServerKeys(), "threads", "dense_limit", "backend", "device", "kernels", "costs")...)
+	addSettings(cmd, append(config.ServerKeys(), "threads", "dense_limit", "read_limit", "backend", "device", "kernels", "costs")...)
 	return cmd
 }
 
@@ -200,7 +200,7 @@ func (a *app) serviceOptions() service.Options {
 		Dir: c.Data, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
 		AnyHost: c.Insecure || !c.Loopback(),
 		Limits: service.Limits{
-			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Dense: a.config.DenseLimit, Memory: c.MaxMemory,
+			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Dense: a.config.DenseLimit, Read: a.config.ReadLimit, Memory: c.MaxMemory,
 			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Listed: c.MaxListed, Collections: c.MaxCollections,
 			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
 			ClientRate: float64(c.ClientRate), ClientBurst: c.ClientBurst, ClientSearches: c.ClientSearches,

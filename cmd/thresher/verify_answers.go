@@ -31,7 +31,7 @@ type answerReader struct {
 
 // openAnswers opens the answers to verify.
 func (v *verification) openAnswers() (*answerReader, error) {
-	results, err := dataset.OpenResults(v.in.path)
+	results, err := dataset.OpenResults(v.in.path, v.in.budget())
 	if err != nil {
 		return nil, v.in.named(err)
 	}

@@ -31,7 +31,7 @@ is a socket, or standard input and output are pipes, over which it sends calls
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runWorker(cmd.Context(), parent) },
 	}
 	cmd.Flags().IntVar(&parent, "parent", 0, "process `id` of the program to serve")
-	addSettings(cmd, "backend", "device", "threads", "dense_limit", "kernels", "costs")
+	addSettings(cmd, "backend", "device", "threads", "dense_limit", "read_limit", "kernels", "costs")
 	return cmd
 }
 
@@ -46,7 +46,7 @@ func (a *app) runWorker(ctx context.Context, parent int) error {
 	signal.Ignore(os.Interrupt) // a terminal's is for the parent, which cancels its calls
 	d := &devices{app: a, open: map[string]*worker.Device{}}
 	s, err := worker.New(os.Stdin, os.Stdout, worker.Options{
-		Version: readBuildInfo().Version, Log: a.log, Device: d.device, Costs: d.scanCosts, Devices: d.list, Spare: spareMemory, Threads: a.config.Threads, DenseLimit: a.config.DenseLimit,
+		Version: readBuildInfo().Version, Log: a.log, Device: d.device, Costs: d.scanCosts, Devices: d.list, Spare: spareMemory, Threads: a.config.Threads, DenseLimit: a.config.DenseLimit, ReadLimit: a.config.ReadLimit,
 	})
 	if err != nil {
 		return fmt.Errorf("worker: standard input: %w", err)

@@ -23,6 +23,29 @@ func (e *ElementError) Unwrap() error { return e.Err }
 // (NaN, Infinity, null).
 var ErrNotFinite = errors.New("only finite float32 numbers are accepted")
 
+// ErrTooMany is the error for an array of more numbers than the caller allows.
+var ErrTooMany = errors.New("more numbers than are allowed")
+
+// Numbers counts the numbers of the array at b[i], without keeping them. Errors are those of Floats, but of numbers
+// beyond the range of float32.
+func Numbers(b []byte, i int) (n, next int, err error) {
+	if i >= len(b) || b[i] != '[' {
+		return 0, i, Wanted(b, i, "an array")
+	}
+	next, err = Elements(b, i, func(_, at int) (int, error) {
+		end := Number(b, at)
+		if end < 0 {
+			return at, notANumber(b, at)
+		}
+		n++
+		return end, nil
+	})
+	if err != nil {
+		return n, next, &ElementError{n, err}
+	}
+	return n, next, nil
+}
+
 // Floats appends the numbers of the array at b[i], each rounded to the nearest float32, to
 // dst. It returns dst and the index after the array. Errors after the opening bracket are
 // an *ElementError.
@@ -34,6 +57,11 @@ func Floats(dst []float32, b []byte, i int) ([]float32, int, error) {
 // Rounded is Floats, which also returns the largest change that rounding made to one of the numbers as
 // float64 has them. A change below 2^-50 of its number may be taken for none.
 func Rounded(dst []float32, b []byte, i int) (all []float32, change float64, next int, err error) {
+	return RoundedWithin(dst, b, i, math.MaxInt)
+}
+
+// RoundedWithin is Rounded of at most most numbers; of more the error wraps ErrTooMany.
+func RoundedWithin(dst []float32, b []byte, i, most int) (all []float32, change float64, next int, err error) {
 	if i >= len(b) || b[i] != '[' {
 		return dst, 0, i, Wanted(b, i, "an array")
 	}
@@ -43,6 +71,9 @@ func Rounded(dst []float32, b []byte, i int) (all []float32, change float64, nex
 		return dst, 0, i + 1, nil
 	}
 	for {
+		if len(dst)-start == most {
+			return dst, change, i, &ElementError{most, ErrTooMany}
+		}
 		v, lost, next, ok := quick(b, i)
 		if !ok {
 			if v, lost, next, err = thorough(b, i); err != nil {
@@ -72,11 +103,19 @@ func Rounded(dst []float32, b []byte, i int) (all []float32, change float64, nex
 
 // Doubles is Floats in float64, of numbers within the range of float32.
 func Doubles(dst []float64, b []byte, i int) ([]float64, int, error) {
+	return DoublesWithin(dst, b, i, math.MaxInt)
+}
+
+// DoublesWithin is Doubles of at most most numbers; of more the error wraps ErrTooMany.
+func DoublesWithin(dst []float64, b []byte, i, most int) ([]float64, int, error) {
 	if i >= len(b) || b[i] != '[' {
 		return dst, i, Wanted(b, i, "an array")
 	}
 	n := 0
 	next, err := Elements(b, i, func(_, at int) (int, error) {
+		if n == most {
+			return at, ErrTooMany
+		}
 		x, end, err := double(b, at)
 		if err == nil {
 			n, dst = n+1, append(dst, x)

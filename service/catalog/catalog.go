@@ -30,6 +30,7 @@ type Catalog struct {
 	memory    budget
 	found     Found
 	buildSlot chan struct{} // holds one while a build works
+	readSlots chan struct{} // holds one for each source that is read beside it
 	ready     chan struct{}
 
 	ctx    context.Context // ends with Close
@@ -71,7 +72,7 @@ func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, 
 		return nil, errors.New("a catalog needs to know how engines are opened")
 	}
 	c := &Catalog{
-		dir: dir, db: db, o: *o, memory: budget{most: o.Memory}, buildSlot: make(chan struct{}, 1), ready: make(chan struct{}),
+		dir: dir, db: db, o: *o, memory: budget{most: o.Memory}, buildSlot: make(chan struct{}, 1), readSlots: make(chan struct{}, mostReads), ready: make(chan struct{}),
 		entries: map[string]*entry{}, versions: map[ref]*opened{}, queues: changeQueues{map[string]*changeQueue{}},
 	}
 	c.o.defaults()

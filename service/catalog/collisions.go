@@ -27,6 +27,11 @@ func (s *staged) refuseTaken(ctx context.Context, from *opened, src *Source) err
 	if info, err := os.Stat(path); err != nil || info.Size() > mostRead {
 		return err
 	}
+	end, err := s.c.startReading(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	return describedAs(s.c.collides(ctx, from, s.origin, path), s.origin, path)
 }
 

@@ -103,7 +103,7 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source, like []st
 	if err != nil {
 		return s, err
 	}
-	return s, s.measure()
+	return s, s.measure(ctx)
 }
 
 // addFile creates a file in the catalog's folder.
@@ -255,8 +255,27 @@ func (s *staged) writeIDs(name string, keys *Keys) error {
 	return writeIDs(s.c.o.disk, s.arriving(name), ids)
 }
 
+// mostReads is how many sources are read at once beside the one that is built from: each may take the memory that
+// Options.Budget allows.
+const mostReads = 2
+
+// startReading waits until another source may be read. The caller calls end afterwards.
+func (c *Catalog) startReading(ctx context.Context) (end func(), err error) {
+	select {
+	case c.readSlots <- struct{}{}:
+		return func() { <-c.readSlots; c.o.OnRead() }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // measure determines the number of rows and columns and checks them against the limits.
-func (s *staged) measure() error {
+func (s *staged) measure(ctx context.Context) error {
+	end, err := s.c.startReading(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	o := s.origin
 	if o.Prepared {
 		info, err := collection.Stat(o.Path)
@@ -319,6 +338,7 @@ func extension(f dataset.Format) string {
 func describe(err error, o *origin, path string) *problem.Problem {
 	var known *problem.Problem
 	var vector *dataset.Error
+	var limit *dataset.LimitError
 	var row *collection.RowError
 	switch {
 	case errors.As(durable.Full(err), &known):
@@ -327,6 +347,9 @@ func describe(err error, o *origin, path string) *problem.Problem {
 		text := vector.Error()
 		if path != "" {
 			text = strings.ReplaceAll(text, path, o.Called)
+		}
+		if errors.As(err, &limit) {
+			return problem.New(problem.OverLimit, "%s", text).At("rows", int(vector.Row)).Within(limit.Limit).Because(err)
 		}
 		kind := problem.Malformed
 		if vector.Row >= 0 && vector.Column >= 0 && !errors.Is(err, io.ErrUnexpectedEOF) {

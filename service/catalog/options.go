@@ -8,6 +8,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/dataset"
 	"thresher/service/durable"
 	"thresher/service/files"
 )
@@ -30,8 +31,9 @@ type Options struct {
 	MaxRows        int64
 	MaxDim         int
 	MaxIDBytes     int
-	// DenseLimit is dataset.Options' DenseLimit.
+	// DenseLimit and Budget are dataset.Options'; but ids have at most MaxIDBytes.
 	DenseLimit int64
+	Budget     *dataset.Budget
 	// Patience is how long a change waits for earlier changes of the same collection; with 0
 	// it is refused at once.
 	Patience time.Duration
@@ -45,7 +47,10 @@ type Options struct {
 	// collection nor a version that is pinned or in use, before the name is used again. It
 	// must not call the Catalog.
 	OnRemoved func(name string)
-	Log       *slog.Logger // nil means none
+	// OnRead, if not nil, is called when a source has been read, or a build has ended, and memory is free. It must be
+	// quick.
+	OnRead func()
+	Log    *slog.Logger // nil means none
 
 	disk durable.Disk
 }
@@ -56,6 +61,9 @@ func (o *Options) defaults() {
 	o.MaxRows = min(cmp.Or(max(o.MaxRows, 0), collection.MaxAtoms), collection.MaxAtoms)
 	o.MaxDim = min(cmp.Or(max(o.MaxDim, 0), collection.MaxDim), collection.MaxDim)
 	o.MaxIDBytes = cmp.Or(max(o.MaxIDBytes, 0), 1024)
+	if o.OnRead == nil {
+		o.OnRead = func() {}
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

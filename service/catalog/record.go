@@ -85,7 +85,12 @@ type origin struct {
 
 // options returns how the rows are read.
 func (c *Catalog) options(o *origin) *dataset.Options {
-	return &dataset.Options{Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs, IgnoreIDs: o.IgnoreIDs, Header: o.Header, Like: o.Like, DenseLimit: c.o.DenseLimit,
+	budget := dataset.Budget{}
+	if c.o.Budget != nil {
+		budget = *c.o.Budget
+	}
+	budget.IDBytes, budget.IDWord = int64(c.o.MaxIDBytes), "the service"
+	return &dataset.Options{Budget: &budget, Column: o.Column, IDs: o.IDColumn, FindIDs: o.FindIDs, IgnoreIDs: o.IgnoreIDs, Header: o.Header, Like: o.Like, DenseLimit: c.o.DenseLimit,
 		Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit", IDs: "ids"}}
 }
 

@@ -127,7 +127,7 @@ func (j *job) openRows(rec *record, options *request, answers int) (*rows, error
 	s := &rows{rec: rec, path: j.path(rec.inputName())}
 	var err error
 	reading := &dataset.Options{Column: rec.Batch.Column, Header: rec.Batch.Header, FindIDs: true, Except: columnsOf(rec.Batch.Goals).Names(), OneRow: true,
-		Like: options.shelf.coordinates(), Origin: options.shelf.origin(), DenseLimit: j.m.o.DenseLimit, Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
+		Like: options.shelf.coordinates(), Origin: options.shelf.origin(), DenseLimit: j.m.o.DenseLimit, Budget: j.m.o.Budget, Words: dataset.Words{Column: "column", Header: "header", DenseLimit: "the setting dense_limit"}}
 	if s.r, err = dataset.Open(s.path, reading); err != nil {
 		return nil, s.named(err)
 	}
@@ -147,7 +147,11 @@ func (s *rows) named(err error) error {
 	}
 	if errors.As(err, &e) {
 		e.File = strings.Replace(e.File, s.path, s.rec.InputName, 1)
-		return problem.New(problem.Malformed, "%v", e).In("input_file_id").Because(err)
+		kind := problem.Malformed
+		if limit := new(dataset.LimitError); errors.As(err, &limit) {
+			kind = problem.OverLimit
+		}
+		return problem.New(kind, "%v", e).In("input_file_id").Because(err)
 	}
 	return err
 }

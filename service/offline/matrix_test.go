@@ -33,7 +33,7 @@ func results(t *testing.T, l *lab, b *Batch) []dataset.Result {
 	if err := os.WriteFile(path, []byte(l.content(b.OutputFileID)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := dataset.OpenResults(path)
+	r, err := dataset.OpenResults(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

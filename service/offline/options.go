@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/dataset"
 	"thresher/service/catalog"
 	"thresher/service/durable"
 	"thresher/service/files"
@@ -33,8 +34,9 @@ type Options struct {
 	Requests int64
 	// LineBytes is the longest line of a file of requests; 0 means 16 MiB.
 	LineBytes int
-	// DenseLimit is dataset.Options' DenseLimit.
+	// DenseLimit and Budget are dataset.Options'.
 	DenseLimit int64
+	Budget     *dataset.Budget
 	// Window is the longest completion window; 0 means 30 days.
 	Window time.Duration
 	// Retry holds the pauses before a batch whose storage or backend failed is retried; nil

@@ -75,13 +75,13 @@ func (j *job) openGoals(rec *record, options *request) (*rowGoals, error) {
 
 func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
 	if names := columnsOf(given).Names(); len(names) > 0 {
-		if g.numbers, err = dataset.OpenNumbers(g.input.path, names...); err != nil {
+		if g.numbers, err = dataset.OpenNumbers(g.input.path, j.m.o.Budget, names...); err != nil {
 			return g.input.named(err, "goals")
 		}
 	}
 	if given.ExcludeFileID != "" {
 		g.exclude = &rowLists{field: excludeField, linked: linked{j.path(g.rec.excludeLink()), g.rec.ExcludeName}}
-		lists, err := dataset.OpenLists(g.exclude.path, &dataset.ListOptions{Zeros: given.Zeros, ZerosWord: "goals.zeros"})
+		lists, err := dataset.OpenLists(g.exclude.path, &dataset.ListOptions{Zeros: given.Zeros, ZerosWord: "goals.zeros", Budget: j.m.o.Budget})
 		if err != nil {
 			return g.exclude.failed(err)
 		}
@@ -94,7 +94,7 @@ func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
 	}
 	if given.CandidatesFileID != "" {
 		g.candidates = &rowLists{field: candidatesField, linked: linked{j.path(g.rec.candidatesLink()), g.rec.CandidatesName}}
-		results, err := dataset.OpenResults(g.candidates.path)
+		results, err := dataset.OpenResults(g.candidates.path, j.m.o.Budget)
 		if err != nil {
 			return g.candidates.failed(err)
 		}

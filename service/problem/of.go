@@ -22,6 +22,7 @@ func Of(err error) *Problem {
 	var p *Problem
 	var request *batch.RequestError
 	var vector *dataset.Error
+	var limit *dataset.LimitError
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &p):
@@ -32,6 +33,8 @@ func Of(err error) *Problem {
 		return New(BodyTooLarge, "the body has more than %d bytes", tooLarge.Limit).Within(tooLarge.Limit).Because(err)
 	case Full(err):
 		return New(DiskFull, "no space left to write; existing data is unharmed").Because(err)
+	case errors.As(err, &limit):
+		return New(OverLimit, "%v", err).Within(limit.Limit).Because(err)
 	case errors.As(err, &vector):
 		return New(Malformed, "%v", err).Because(err)
 	case errors.Is(err, batch.ErrBusy):

@@ -179,7 +179,7 @@ func TestWriteAnswerNPZ(t *testing.T) {
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := dataset.OpenResults(path)
+	r, err := dataset.OpenResults(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

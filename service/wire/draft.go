@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"thresher/dataset"
@@ -56,7 +57,7 @@ func (d *Draft) Option(name string, b []byte, i int) (next int, err error) {
 	if err := d.markSeen(name); err != nil {
 		return i, err
 	}
-	v, next, err := o.kind.read(name, b, i)
+	v, next, err := o.kind.read(name, b, i, d.limits.IDs)
 	if err != nil {
 		return next, inField(err, name)
 	}
@@ -133,7 +134,14 @@ func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
 	if err := d.markSeen(fieldQueries); err != nil {
 		return i, err
 	}
-	if d.s.Queries, next, err = jsonscan.Floats(make([]float32, 0, expected), b, i); err != nil {
+	most := math.MaxInt
+	if d.limits.Queries > 0 {
+		most = d.limits.Queries * d.s.Dim
+	}
+	if d.s.Queries, _, next, err = jsonscan.RoundedWithin(make([]float32, 0, expected), b, i, most); err != nil {
+		if errors.Is(err, jsonscan.ErrTooMany) {
+			return next, problem.New(problem.OverLimit, "more than %d queries, the limit of a search", d.limits.Queries).In(fieldQueries).Within(d.limits.Queries)
+		}
 		var element *jsonscan.ElementError
 		if errors.As(err, &element) {
 			// The index counts through all rows.
@@ -162,20 +170,32 @@ func (d *Draft) place(queries []float32, given []float64, n int) ([]float32, err
 
 // readRow appends query n, the array of numbers at b[at], to queries.
 func (d *Draft) readRow(queries []float32, b []byte, at, n int) (all []float32, next int, err error) {
-	if d.single {
-		return jsonscan.Floats(queries, b, at)
-	}
-	if d.limits.Origin == nil {
+	if d.single || d.limits.Origin == nil {
 		var change float64
-		queries, change, next, err = jsonscan.Rounded(queries, b, at)
-		d.changes = append(d.changes, change)
-		return queries, next, err
+		queries, change, next, err = jsonscan.RoundedWithin(queries, b, at, d.s.Dim)
+		if !d.single {
+			d.changes = append(d.changes, change)
+		}
+		return queries, next, d.counted(err, b, at, n)
 	}
-	if d.row, next, err = jsonscan.Doubles(d.row[:0], b, at); err != nil {
-		return queries, next, err
+	if d.row, next, err = jsonscan.DoublesWithin(d.row[:0], b, at, d.s.Dim); err != nil {
+		return queries, next, d.counted(err, b, at, n)
 	}
 	queries, err = d.place(queries, d.row, n)
 	return queries, next, err
+}
+
+// counted returns, for the error of a query of too many values at b[at], one that says how many: they are counted
+// without being kept.
+func (d *Draft) counted(err error, b []byte, at, n int) error {
+	if !errors.Is(err, jsonscan.ErrTooMany) {
+		return err
+	}
+	have, _, err := jsonscan.Numbers(b, at)
+	if err != nil {
+		return err
+	}
+	return d.wrongDimension(n, int64(have))
 }
 
 // Matrix reads the queries from an array of arrays of numbers at b[i].
@@ -195,6 +215,10 @@ func (d *Draft) Matrix(b []byte, i int) (next int, err error) {
 		}
 		before := len(queries)
 		if queries, next, err = d.readRow(queries, b, at, n); err != nil {
+			var known *problem.Problem
+			if errors.As(err, &known) {
+				return next, err
+			}
 			return next, badRow(err, n, b, at)
 		}
 		if have := len(queries) - before; have != d.s.Dim {

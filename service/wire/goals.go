@@ -103,7 +103,7 @@ func (g *QueryGoal) read(b []byte, i int, fields *[5]goalField, l Limits) (int, 
 				return at, problem.New(problem.InvalidValue, "%s is given twice", field.name).In(field.name)
 			}
 			seen[f] = true
-			v, next, err := field.kind.read(field.name, b, at)
+			v, next, err := field.kind.read(field.name, b, at, l.Listed)
 			if err != nil {
 				return next, inField(err, field.name)
 			}

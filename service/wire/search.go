@@ -13,6 +13,7 @@ type Limits struct {
 	Queries int // most queries of a body
 	K       int // most atoms of an answer
 	Listed  int // most ids in the goals of a body
+	IDs     int // most ids of another list
 	// Origin is what the rows of the collection are relative to, and its queries are taken relative
 	// to, in float64; nil is zero.
 	Origin []float64

@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"cmp"
+	"errors"
+	"math"
 	"slices"
 
 	"thresher/batch"
@@ -83,7 +86,7 @@ func (st *Stated) read(d *Draft, b []byte, i int) (int, error) {
 			return at, element(mistyped(fieldAnswers, b, at, "an array of ids, or an object with ids and scores,"), fieldAnswers, n)
 		}
 		var a StatedAnswer
-		next, err := a.read(b, at)
+		next, err := a.read(b, at, d.limits)
 		if err != nil {
 			return next, ofAnswer(err, n)
 		}
@@ -97,9 +100,9 @@ func (st *Stated) read(d *Draft, b []byte, i int) (int, error) {
 }
 
 // read reads an answer at b[i]: an array of ids, or an object with ids and scores.
-func (a *StatedAnswer) read(b []byte, i int) (int, error) {
+func (a *StatedAnswer) read(b []byte, i int, limits Limits) (int, error) {
 	if starts(b, i, '[') {
-		l, next, err := ids("ids", b, i)
+		l, next, err := ids("ids", b, i, limits.Listed)
 		if err == nil {
 			a.IDs = *l
 		}
@@ -114,7 +117,7 @@ func (a *StatedAnswer) read(b []byte, i int) (int, error) {
 		seen[name] = true
 		switch name {
 		case "ids":
-			v, next, err := idsKind.read(name, b, at)
+			v, next, err := idsKind.read(name, b, at, limits.Listed)
 			if err == nil {
 				a.IDs = *v.ids
 			}
@@ -123,7 +126,11 @@ func (a *StatedAnswer) read(b []byte, i int) (int, error) {
 			if !starts(b, at, '[') {
 				return at, mistyped(name, b, at, "an array of numbers")
 			}
-			a.Scores, next, err = jsonscan.Floats([]float32{}, b, at)
+			most := cmp.Or(limits.Listed, math.MaxInt)
+			a.Scores, _, next, err = jsonscan.RoundedWithin([]float32{}, b, at, most)
+			if errors.Is(err, jsonscan.ErrTooMany) {
+				return next, problem.New(problem.OverLimit, "scores has more than %d numbers, the most ids of an answer", most).In(name).Within(most)
+			}
 			return next, inField(err, name)
 		}
 		name = cut(name)

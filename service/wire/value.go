@@ -37,8 +37,8 @@ type value struct {
 	ids     *IDList
 }
 
-// read reads the JSON value at b[i] and returns the index after it.
-func (k kind) read(name string, b []byte, i int) (v value, next int, err error) {
+// read reads the JSON value at b[i] and returns the index after it. A list has at most most ids, 0 for any number.
+func (k kind) read(name string, b []byte, i, most int) (v value, next int, err error) {
 	switch {
 	case k == integerKind && startsNumber(b, i):
 		v.integer, next, err = parseInt(name, b, i)
@@ -55,7 +55,7 @@ func (k kind) read(name string, b []byte, i int) (v value, next int, err error) 
 	case k == listKind && startsMask(b, i):
 		v.ids, next, err = mask(name, b, i)
 	case (k == idsKind || k == listKind) && starts(b, i, '['):
-		v.ids, next, err = ids(name, b, i)
+		v.ids, next, err = ids(name, b, i, most)
 	default:
 		return v, i, mistyped(name, b, i, k.String())
 	}
@@ -161,19 +161,21 @@ func startsMask(b []byte, i int) bool {
 func mask(name string, b []byte, i int) (*IDList, int, error) {
 	l := &IDList{Mask: []bool{}}
 	next, err := jsonscan.Elements(b, i, func(n, at int) (int, error) {
-		v, next, err := flagKind.read(name, b, at)
+		v, next, err := flagKind.read(name, b, at, 0)
 		l.Mask = append(l.Mask, v.flag)
 		return next, element(err, name, n)
 	})
 	return l, next, err
 }
 
-// ids reads an array of integers or of strings.
-func ids(name string, b []byte, i int) (*IDList, int, error) {
+// ids reads an array of at most most integers or strings, 0 for any number: more would be kept before they are refused.
+func ids(name string, b []byte, i, most int) (*IDList, int, error) {
 	l := &IDList{}
 	numbers := false
 	next, err := jsonscan.Elements(b, i, func(n, at int) (next int, err error) {
 		switch {
+		case most > 0 && n == most:
+			return at, problem.New(problem.OverLimit, "%s lists more than %d ids, the most that are accepted here", name, most).In(name).Within(most)
 		case startsNumber(b, at) && (l.Names == nil || numbers):
 			numbers = true
 			next, err = l.AddNumber(name, b, at)
@@ -256,7 +258,7 @@ func (k kind) parse(name string, values []string) (v value, err error) {
 	if end, err := jsonscan.Value([]byte(s), 0); err != nil || end != len(s) || s[0] == '"' {
 		return v, problem.New(problem.InvalidValue, "%s is %q, %s is wanted", name, cut(s), k).In(name)
 	}
-	v, _, err = k.read(name, []byte(s), 0)
+	v, _, err = k.read(name, []byte(s), 0, 0)
 	return v, err
 }
 

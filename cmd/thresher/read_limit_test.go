@@ -1,0 +1,35 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestReadLimit: what a file may take has a default that no ordinary file reaches; errors name the row, the limit and
+// the flag that raises or lowers it.
+func TestReadLimit(t *testing.T) {
+	dir := t.TempDir()
+	long := `{"id":"` + strings.Repeat("a", 70_000) + `","v":[1,2]}` + "\n"
+	names := writeFile(t, dir, "names.jsonl", []byte(`{"id":"a","v":[1,2]}`+"\n"+long))
+	queries := writeFile(t, dir, "q.jsonl", []byte("[1,2]\n"))
+	search := func(atoms string, flags ...string) result {
+		return thresher(t, append([]string{"search", "--atoms", atoms, "--queries", queries, "--metric", "ip", "-k", "1"}, flags...)...)
+	}
+	search(names).wantError(t, "names.jsonl", "row 1", "id of 70000 bytes, at most 65536", "--read-limit sets the limit")
+	search(names, "--read-limit", "8GiB").wantCode(t, exitOK)
+
+	line := writeFile(t, dir, "line.jsonl", []byte("[1,2]\n[3,"+strings.Repeat(" ", 5<<20)+"4]\n"))
+	search(line).wantCode(t, exitOK)
+	search(line, "--read-limit", "1MiB").wantError(t, "line.jsonl", "row 1", "line 2 is longer than 4194304 bytes", "--read-limit sets the limit")
+
+	numbers := writeFile(t, dir, "numbers.jsonl", []byte(`{"v":[1,2],"k":1,"x":"`+strings.Repeat("a", 5<<20)+`"}`+"\n"))
+	goals := []string{"search", "--atoms", line, "--queries", numbers, "--metric", "ip", "-k", "1", "--k-column", "k", "--queries-column", "v"}
+	thresher(t, goals...).wantCode(t, exitOK)
+	thresher(t, append(goals, "--read-limit", "64MiB")...).wantError(t, "numbers.jsonl", "line 1 is longer than 4194304 bytes", "--read-limit sets the limit")
+	excluded := writeFile(t, dir, "seen.jsonl", []byte("["+strings.Repeat("0,", 3<<20)+"0]\n"))
+	search(line, "--exclude", excluded).wantCode(t, exitOK)
+	search(line, "--exclude", excluded, "--read-limit", "64MiB").wantError(t, "line", "longer than 4194304 bytes", "--read-limit sets the limit")
+	answers := writeFile(t, dir, "answers.jsonl", []byte(`{"query":0,"ids":[0],"x":"`+strings.Repeat("a", 5<<20)+`"}`+"\n"))
+	thresher(t, "info", "--answers", answers).wantCode(t, exitOK)
+	thresher(t, "info", "--answers", answers, "--read-limit", "1MiB").wantError(t, "answers.jsonl", "longer than 4194304 bytes", "--read-limit sets the limit")
+}
