@@ -19,7 +19,7 @@ func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	x, r := beginExchange(raw, r)
 	r = s.traced(x, r, raw.Header())
 	w := &writer{ResponseWriter: raw, control: http.NewResponseController(raw), pace: s.pace}
-	x.paced = &paced{body: r.Body, control: w.control, pace: s.pace}
+	x.w, x.paced = w, &paced{body: r.Body, control: w.control, pace: s.pace}
 	r.Body = x.paced
 	// Reads of a body that a handler refused, and writes of an answer's header, need a
 	// deadline, too. On HTTP/2 a deadline that has passed ends the request for good.

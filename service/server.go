@@ -109,7 +109,7 @@ func (o *Options) observeTurns() func(fair.Class, time.Duration) {
 // memory returns the memory of bodies or answers, with a floor for each client.
 func (o *Options) memory(total int64) *fair.Memory {
 	const floor, grace = 1 << 20, 500 * time.Millisecond
-	return fair.NewMemory(fair.MemoryOptions{Total: total, Floor: min(floor, total/16), Rate: o.Limits.GiveWay, Grace: grace})
+	return fair.NewMemory(fair.MemoryOptions{Total: total, Floor: min(floor, total/16), Rate: o.Limits.GiveWay, Grace: grace, Large: total / 8})
 }
 
 // openParts opens the database and the stores on it, in the order of their dependencies.

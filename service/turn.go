@@ -24,6 +24,7 @@ type turn struct {
 	since  time.Time // start of the time that its timeout limits
 	slot   *fair.Use
 	answer *fair.Hold // nil until it is reserved
+	w      *writer    // of the answer; nil if it is sent by others
 }
 
 // turnOf waits for a slot for a client, up to the timeout of searches. The caller must end
@@ -49,9 +50,23 @@ func (s *Server) explainFull(err error) error {
 	return s.explainWait(err)
 }
 
+// sendBy has the turn rest when w begins to send the answer: a client that does not read it
+// keeps memory, of the answer and of body (nil if there is none), which it loses to others that
+// wait, and nothing else.
+func (t *turn) sendBy(w *writer, body *fair.Hold) {
+	t.w = w
+	w.sends = func() {
+		t.rest()
+		w.carry(t.answer, body)
+	}
+}
+
 // end releases everything. It may be called twice.
 func (t *turn) end() {
 	t.rest()
+	if t.w != nil {
+		t.w.sends = nil
+	}
 	if t.answer != nil {
 		t.answer.Release()
 	}
@@ -123,6 +138,7 @@ func (s *Server) inTurn(r *request, do func(*input) error) error {
 		return err
 	}
 	defer in.turn.end()
+	in.turn.sendBy(r.x.w, in.hold)
 	in.turn.since = in.turn.since.Add(-in.waited())
 	r.queued = in.turn.spent()
 	return do(in)
@@ -154,6 +170,7 @@ func (s *Server) bounded(r *request, room int64, do func(context.Context) error)
 		return err
 	}
 	defer t.end()
+	t.sendBy(r.x.w, nil)
 	if room > 0 {
 		if err := t.reserveAnswer(ctx, room); err != nil {
 			return err
