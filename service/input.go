@@ -170,7 +170,7 @@ func (in *input) failed(err error) error {
 		p.RetryAfter = retryAfter
 		return p
 	case errors.Is(err, context.DeadlineExceeded):
-		return problem.New(problem.Deadline, "the deadline passed while the body waited for memory: the bodies of all searches may take %d bytes together (limits.bodies)", in.s.o.Limits.Bodies).
+		return problem.New(problem.Deadline, "the deadline passed while the body waited for memory: the bodies of all searches may take %d bytes together (%s)", in.s.o.Limits.Bodies, in.s.o.bodiesKey()).
 			Within(in.s.o.Limits.Bodies).Because(err)
 	}
 	return in.s.explainWait(err)

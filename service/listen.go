@@ -23,9 +23,10 @@ func (s *Server) listen(h http.Handler, l net.Listener, cert *tls.Config) listen
 		ReadHeaderTimeout: s.o.Timeouts.Header,
 		IdleTimeout:       s.o.Timeouts.Idle,
 		MaxHeaderBytes:    mostHeader,
+		ConnContext:       ofConnection,
 		BaseContext:       func(net.Listener) context.Context { return s.stopped },
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
-	}, l}
+	}, gate{l, &s.connections}}
 }
 
 // serving is the list of all listeners.

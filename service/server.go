@@ -39,6 +39,7 @@ type Server struct {
 	turns     *fair.Turns  // at the processor
 	bodies    *fair.Memory // of searches as they arrive
 	answers   *fair.Memory // of searches until they are sent
+	computing *fair.Memory // of the runs of searches
 	limits    *fair.Limits // of each client
 	mux       *http.ServeMux
 	encoders  encoders
@@ -47,6 +48,8 @@ type Server struct {
 	crossSite *http.CrossOriginProtection
 	allowed   atomic.Pointer[[]Token]
 	buffers   buffers
+
+	connections connections
 
 	statistics oip.Statistics // of searches, for the statistics extension
 
@@ -65,6 +68,8 @@ type Server struct {
 	entering          sync.Mutex // no request begins while draining ends
 	underWay          sync.WaitGroup
 
+	watching sync.WaitGroup // what goes on until stopped ends
+
 	found  found // set by Open
 	coming sync.Mutex
 	toCome []*string // what the server awaits before it is ready
@@ -78,9 +83,13 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(),
 		slots:  fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MostWaiting: o.Limits.Waiting}),
 		turns:  fair.NewTurns(o.Turn, o.observeTurns()),
-		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers),
+		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers), computing: o.memory(o.shares.Computing),
 		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
 		crossSite: http.NewCrossOriginProtection(),
+	}
+	s.connections.most, s.connections.log, s.connections.rejected = int64(o.Limits.Connections), o.Log, func() {}
+	if m := o.Metrics; m != nil {
+		s.connections.rejected = func() { m.Rejected(string(problem.Crowded)) }
 	}
 	s.allowed.Store(&o.Tokens)
 	s.draining, s.drain = context.WithCancel(context.Background())
@@ -92,6 +101,10 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	}
 	if err := s.openParts(ctx); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
+	}
+	if o.Memory > 0 {
+		o.Log.Info("memory", "bytes", o.Memory, "shares", o.shares)
+		s.watching.Go(func() { newHeap().watch(s.stopped) })
 	}
 	return s, nil
 }
@@ -203,7 +216,7 @@ func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 // State returns the functions that metrics call at a scrape.
 func (s *Server) State() metrics.State {
 	state := metrics.State{
-		Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
+		Memory: s.Memory, Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
 		Backend: s.o.Backend, Device: s.o.Device, Version: s.o.Release, Revision: s.o.Revision, Go: runtime.Version(),
 	}
 	if s.o.Metrics != nil {
@@ -240,11 +253,20 @@ func (s *Server) Collections() map[string]metrics.Collection {
 	return all
 }
 
+// Memory returns the shares of the memory, in bytes, and what of each is in use; for metrics.
+func (s *Server) Memory() (limits, used map[string]int64) {
+	return s.o.shares.Names(), map[string]int64{
+		"collections": s.catalog.Memory(), "bodies": s.bodies.Used(), "answers": s.answers.Used(), "computing": s.computing.Used(),
+		"tournaments": s.tournaments.Memory(), "slates": s.slates.Bytes(),
+	}
+}
+
 // Waiting counts waiting requests, by what they wait for; for metrics.
 func (s *Server) Waiting() map[string]int {
 	return map[string]int{
 		"place": s.slots.Waiting(), "processor": s.turns.Waiting(fair.Small) + s.turns.Waiting(fair.Large),
 		"body memory": s.bodies.Waiting(), "answer memory": s.answers.Waiting(),
+		"computing memory": s.computing.Waiting(),
 	}
 }
 
@@ -276,6 +298,7 @@ func (s *Server) Close(ctx context.Context) error {
 const lastStore = time.Second
 
 func (s *Server) closeStores(ctx context.Context) error {
+	s.watching.Wait()
 	var err error
 	if s.batches != nil {
 		err = s.batches.Close(ctx)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"thresher/batch"
+	"thresher/service/catalog"
 	"thresher/service/fair"
 	"thresher/service/problem"
 	"thresher/service/trace"
@@ -24,6 +26,7 @@ type turn struct {
 	since  time.Time // start of the time that its timeout limits
 	slot   *fair.Use
 	answer *fair.Hold // nil until it is reserved
+	run    *fair.Hold // the memory of its largest run, nil for small ones
 	w      *writer    // of the answer; nil if it is sent by others
 }
 
@@ -102,10 +105,50 @@ func (t *turn) reserveAnswer(ctx context.Context, bytes int64) error {
 	defer cancel()
 	err := t.answer.Grow(ctx, min(bytes, t.s.o.Limits.Answers))
 	if errors.Is(err, context.DeadlineExceeded) {
-		return problem.New(problem.Deadline, "the deadline passed while the answer waited for memory: the answers of all searches may take %d bytes together (limits.answers)", t.s.o.Limits.Answers).
+		return problem.New(problem.Deadline, "the deadline passed while the answer waited for memory: the answers of all searches may take %d bytes together (%s)", t.s.o.Limits.Answers, t.s.o.answersKey()).
 			Within(t.s.o.Limits.Answers).Because(err)
 	}
 	return t.s.explainWait(err)
+}
+
+// smallRun is the memory of a run that is not counted.
+const smallRun = 1 << 20
+
+// reserveRun waits until there is memory to compute the answers to so many queries like those of
+// req; releaseRun returns it. Memory for the answers is reserved before, so that searches that
+// wait here wait for searches that compute.
+func (t *turn) reserveRun(ctx context.Context, v *catalog.Version, req batch.Request, queries int) error {
+	if int64(queries)*batch.LeastQueryBytes(v.Dim(), req.K) < smallRun {
+		return nil
+	}
+	req.Queries, req.Queries64, req.Goals, req.Changes = nil, nil, nil, nil
+	bytes, err := v.RunBytes(req, queries)
+	if err != nil {
+		return nil // the search says so, with all that it is about
+	}
+	most := t.s.o.shares.Computing
+	bytes = min(bytes, most)
+	t.run = t.s.computing.Hold(t.client, bytes, nil)
+	if err := t.run.Settle(); err != nil {
+		return err
+	}
+	ctx, cancel := t.withDeadline(ctx)
+	defer cancel()
+	if err = t.run.Grow(ctx, bytes); errors.Is(err, context.DeadlineExceeded) {
+		err = problem.New(problem.Deadline, "the deadline passed while the search waited for memory to compute: all searches may take %d bytes together (memory)", most).
+			Within(most).Because(err)
+	}
+	if err != nil {
+		t.releaseRun()
+	}
+	return t.s.explainWait(err)
+}
+
+// releaseRun returns what reserveRun has reserved. Further calls do nothing.
+func (t *turn) releaseRun() {
+	if t.run != nil {
+		t.run.Release()
+	}
 }
 
 // compute waits for the turn of work of one goroutine on so many bytes, at each ns a byte.
