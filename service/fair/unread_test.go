@@ -75,8 +75,11 @@ func TestNotBehindUnread(t *testing.T) {
 				}
 			}
 			time.Sleep(time.Minute)
-			if len(u.had) != 40 || u.m.Waiting() != 0 {
-				t.Errorf("large %d: %d clients got memory, %d wait", large, len(u.had), u.m.Waiting())
+			u.mu.Lock()
+			had := len(u.had)
+			u.mu.Unlock()
+			if had != 40 || u.m.Waiting() != 0 {
+				t.Errorf("large %d: %d clients got memory, %d wait", large, had, u.m.Waiting())
 			}
 			u.wait("all", 256) // evicts the rest
 			u.all.Wait()
