@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -28,8 +29,9 @@ type connections struct {
 	// spare is a descriptor that is given up to accept a connection when there is no other, so
 	// that its request is refused with an answer, too; nil while it is given up.
 	mu    sync.Mutex
-	spare *os.File
-	ended bool // no connection is accepted any more
+	spare io.Closer
+	reach func() (io.Closer, error) // opens a spare descriptor
+	ended bool                      // no connection is accepted any more
 }
 
 // mostSurplus is the number of connections whose requests are refused at a time.
@@ -38,14 +40,20 @@ const mostSurplus = 64
 // warnEvery is the least time between two warnings of too many connections.
 const warnEvery = time.Minute
 
-// take opens the spare descriptor, unless it is open.
-func (c *connections) take() {
+// take opens the spare descriptor, unless it is open, and reports whether it is then.
+func (c *connections) take() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.spare == nil && !c.ended {
-		c.spare, _ = os.Open(os.DevNull) // without it connections wait
+		if f, err := c.reach(); err == nil { // without it connections wait
+			c.spare = f
+		}
 	}
+	return c.spare != nil
 }
+
+// anyFile opens a file that is always there.
+func anyFile() (io.Closer, error) { return os.Open(os.DevNull) }
 
 // give closes the spare descriptor, and reports whether there was one.
 func (c *connections) give() bool {
@@ -93,9 +101,11 @@ func (g gate) Accept() (net.Conn, error) {
 			if !g.c.give() {
 				return nil, err
 			}
-			spare = true
-			if conn, err = g.Listener.Accept(); err != nil {
-				g.c.take()
+			conn, err = g.Listener.Accept()
+			// Meanwhile others may have been closed: the system says that there is no descriptor
+			// before there is a connection.
+			if regained := g.c.take(); err == nil {
+				spare = !regained
 			}
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package service
 import (
 	"bufio"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -123,6 +124,16 @@ func TestNoDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	short := &exhausted{Listener: l, errors: []error{syscall.EMFILE, syscall.ENFILE, syscall.EMFILE}}
+	s.connect("/healthz") // it has the spare descriptor once it serves
+	taken := 0
+	s.connections.mu.Lock()
+	s.connections.reach = func() (io.Closer, error) {
+		if taken++; taken == 2 { // for the connection that was accepted with the spare one
+			return nil, syscall.EMFILE
+		}
+		return anyFile()
+	}
+	s.connections.mu.Unlock()
 	server := s.listen(s, short, nil)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(server.l) }()
@@ -136,8 +147,8 @@ func TestNoDescriptors(t *testing.T) {
 		}
 		c.Close()
 	}
-	if refused == 0 {
-		t.Error("no request was refused")
+	if refused != 1 {
+		t.Errorf("%d requests were refused, want the one that had the spare descriptor", refused)
 	}
 	if n := len(s.lines("no file descriptor is free: connections are refused (ulimit -n, limits.connections)")); n != 1 {
 		t.Errorf("%d warnings", n)

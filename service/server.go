@@ -87,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
 		crossSite: http.NewCrossOriginProtection(),
 	}
-	s.connections.most, s.connections.log, s.connections.rejected = int64(o.Limits.Connections), o.Log, func() {}
+	s.connections.most, s.connections.log, s.connections.reach, s.connections.rejected = int64(o.Limits.Connections), o.Log, anyFile, func() {}
 	if m := o.Metrics; m != nil {
 		s.connections.rejected = func() { m.Rejected(string(problem.Crowded)) }
 	}
@@ -104,7 +104,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	}
 	if o.Memory > 0 {
 		o.Log.Info("memory", "bytes", o.Memory, "shares", o.shares)
-		s.watching.Go(func() { newHeap().watch(s.stopped) })
+		s.watching.Go(func() { newHeap(s.holds).watch(s.stopped) })
 	}
 	return s, nil
 }
@@ -260,6 +260,9 @@ func (s *Server) Memory() (limits, used map[string]int64) {
 		"tournaments": s.tournaments.Memory(), "slates": s.slates.Bytes(),
 	}
 }
+
+// holds reports whether searches hold memory.
+func (s *Server) holds() bool { return s.bodies.Used()+s.answers.Used()+s.computing.Used() > 0 }
 
 // Waiting counts waiting requests, by what they wait for; for metrics.
 func (s *Server) Waiting() map[string]int {
