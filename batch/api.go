@@ -324,4 +324,7 @@ type Options struct {
 	// means the backend's built-in costs, which depend only on its kernels. The fallback
 	// uses its built-in costs. Costs can change which plan answers, never the guarantee.
 	Costs *backend.Costs
+	// RunBytes bounds the memory of the queries of one run, unless a single query needs more; 0
+	// means 256 MiB. Requests of more queries are answered in parts, with the same answers.
+	RunBytes int64
 }

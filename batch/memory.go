@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// partBytes bounds the memory of the queries of one run. Larger batches are answered in
-	// parts, with the same answers.
+	// partBytes bounds the memory of the queries of one run unless Options.RunBytes does. Larger
+	// batches are answered in parts, with the same answers.
 	partBytes = 1 << 28
 	// wideShare of the collection's memory, or leastWideBytes if that is more, bounds what the coordinates
 	// of the queries of one run take: a few rows of a million dimensions are small beside as many queries.
@@ -44,6 +44,10 @@ type Footprint struct {
 // Bytes is the memory of the run and the answers together.
 func (f *Footprint) Bytes() int64 { return f.Run + f.Answers }
 
+// LeastQueryBytes returns the least memory, in bytes, that a query of so many dimensions takes in a
+// run that wants its best k atoms (0: any number), so that small requests need no Footprint.
+func LeastQueryBytes(dim, k int) int64 { return coordinateBytes*int64(dim) + scannedBytes*int64(k) }
+
 // Footprint states the memory that Search would take for so many queries like those of req, whose
 // Queries may be empty. For queries that want any number of atoms, Answers counts Limit atoms, or as
 // many as Reaching says. Errors are those of Search.
@@ -70,7 +74,7 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 // mostQueries bounds the queries of one run of w.
 func (w *work) mostQueries() int {
 	wide := max(leastWideBytes, int64(wideShare*float64(w.e.c.Bytes())))
-	return int(max(1, min(mostPart, partBytes/w.queryBytes(), wide/w.wideBytes())))
+	return int(max(1, min(mostPart, cmp.Or(w.e.opt.RunBytes, partBytes)/w.queryBytes(), wide/w.wideBytes())))
 }
 
 // wideBytes estimates what the coordinates of one query take of queryBytes.

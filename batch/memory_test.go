@@ -61,3 +61,26 @@ func TestPartsOfLargeK(t *testing.T) {
 		t.Error("a footprint of k -1")
 	}
 }
+
+// TestRunBytes: the runs of an engine take no more than it is told, and its answers are the same.
+func TestRunBytes(t *testing.T) {
+	const n, dim, m = 500, 8, 70
+	rows := vectors.PowerLaw(vectors.Rand(3), n, dim)
+	c := build(t, rows, dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
+	req := batch.Request{Queries: rows[:m*dim], K: n, Method: batch.Exact}
+	whole := search(t, over(t, c, 1, nil), req)
+	const most = 1 << 20
+	if batch.LeastQueryBytes(dim, n) > most/8 {
+		t.Fatal("no run has several queries")
+	}
+	e := over(t, c, 1, &batch.Options{RunBytes: most})
+	f, err := e.Footprint(req, m)
+	if err != nil || f.Run > most || f.Part >= m || f.Part < 2 || int64(f.Part)*batch.LeastQueryBytes(dim, n) > f.Run {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for j, a := range search(t, e, req).Answers {
+		if !slices.Equal(a.IDs, whole.Answers[j].IDs) || !slices.Equal(a.Scores, whole.Answers[j].Scores) {
+			t.Errorf("query %d: another answer", j)
+		}
+	}
+}

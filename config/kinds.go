@@ -79,6 +79,27 @@ func size(key, def, usage string, low int64, field func(*Config) *int64) setting
 	}
 }
 
+// sizeOrAuto is a setting in bytes, of at least low, or auto, which is its default and 0.
+func sizeOrAuto(key, usage string, low int64, field func(*Config) *int64) setting {
+	const auto = "auto"
+	bytes := size(key, auto, usage, low, field)
+	s := bytes
+	s.set = func(c *Config, text string) error {
+		if text == auto {
+			*field(c) = 0
+			return nil
+		}
+		return bytes.set(c, text)
+	}
+	s.get = func(c *Config) any {
+		if *field(c) == 0 {
+			return auto
+		}
+		return bytes.get(c)
+	}
+	return s
+}
+
 // span is a duration of at least low.
 func span(key, def, usage string, low time.Duration, field func(*Config) *time.Duration) setting {
 	return setting{

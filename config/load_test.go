@@ -54,7 +54,7 @@ func TestDefaultsAreValid(t *testing.T) {
 
 		"listen": "127.0.0.1:8080", "grpc.listen": "", "data": "thresher-data", "roots": "", "tls.cert": "", "tls.key": "", "tokens": "", "insecure": false,
 		"cors.origins": "", "metrics.open": false, "metrics.collections": 100,
-		"limits.body": "64MiB", "limits.bodies": "512MiB", "limits.upload": "64GiB", "limits.files": "0", "limits.memory": "0", "limits.rate": "16KiB", "limits.results": 4194304, "limits.listed": 4194304,
+		"memory": "auto", "limits.connections": 0, "limits.body": "64MiB", "limits.bodies": "512MiB", "limits.upload": "64GiB", "limits.files": "0", "limits.memory": "0", "limits.rate": "16KiB", "limits.results": 4194304, "limits.listed": 4194304,
 		"limits.queries": 4096, "limits.k": 10000, "limits.collections": 1024, "limits.searches": 1024, "limits.waiting": 1024,
 		"limits.tournaments": 1024, "limits.arms": 512, "limits.duels": 1000, "tournaments.memory": "256MiB",
 		"limits.slate_users": 1024, "limits.slate_items": 100, "slates.kept": 1048576, "slates.keep": "168h0m0s", "slates.memory": "512MiB",

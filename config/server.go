@@ -33,13 +33,19 @@ type Server struct {
 	// MetricsCollections is how many collections have series of their own.
 	MetricsCollections int
 
+	// Memory of the process; 0 leaves it to its control groups and the machine.
+	Memory int64
+	// MaxConnections is the number of open connections; 0 leaves it to memory and the descriptors
+	// that the process may have.
+	MaxConnections int
+
 	MaxBody   int64 // of a search or of any JSON
 	MaxBodies int64 // of all such bodies while they arrive
 	// MaxAnswers bounds the answers of searches in memory.
 	MaxAnswers int64
 	MaxUpload  int64 // of a file, or of a collection's rows
 	MaxFiles   int64 // of all files together; 0 is no limit
-	// MaxMemory of all collections together; 0 leaves it to the machine.
+	// MaxMemory of all collections together; 0 is no limit within Memory.
 	MaxMemory      int64
 	MaxQueries     int // of one search
 	MaxK           int
@@ -84,6 +90,9 @@ type Server struct {
 	DrainTimeout  time.Duration
 	LameDuck      time.Duration // from the signal to stop until the listener closes
 }
+
+// LeastMemory is the least value of Server.Memory.
+const LeastMemory = 128 << 20
 
 // Scope is what a token permits.
 type Scope string
@@ -180,12 +189,14 @@ func serverSettings() []setting {
 		},
 		flag("metrics.open", "serve /metrics without a token", func(c *Config) *bool { return &c.Server.OpenMetrics }),
 		number("metrics.collections", "100", "collections whose metrics have a label of their own; the others share one", 1, func(c *Config) *int { return &c.Server.MetricsCollections }),
+		sizeOrAuto("memory", "memory of the server, which collections, bodies, answers and computing share; auto = what its control groups or else the machine allow", LeastMemory, func(c *Config) *int64 { return &c.Server.Memory }),
+		number("limits.connections", "0", "most open connections; 0 = as many as memory and file descriptors suffice for", 0, func(c *Config) *int { return &c.Server.MaxConnections }),
 		size("limits.body", "64MiB", "largest body of a search", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBody }),
-		size("limits.bodies", "512MiB", "total memory of search bodies while they arrive", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBodies }),
-		size("limits.answers", "256MiB", "total memory of search answers until they are sent", 1<<20, func(c *Config) *int64 { return &c.Server.MaxAnswers }),
+		size("limits.bodies", "512MiB", "total memory of search bodies while they arrive, within their share of memory", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBodies }),
+		size("limits.answers", "256MiB", "total memory of search answers until they are sent, within their share of memory", 1<<20, func(c *Config) *int64 { return &c.Server.MaxAnswers }),
 		size("limits.upload", "64GiB", "largest upload", 1<<10, func(c *Config) *int64 { return &c.Server.MaxUpload }),
 		size("limits.files", "0", "total size of all files; 0 = no limit", 0, func(c *Config) *int64 { return &c.Server.MaxFiles }),
-		size("limits.memory", "0", "total memory of all collections; 0 = three quarters of the machine's", 0, func(c *Config) *int64 { return &c.Server.MaxMemory }),
+		size("limits.memory", "0", "total memory of all collections; 0 = what the others leave of memory", 0, func(c *Config) *int64 { return &c.Server.MaxMemory }),
 		number("limits.queries", "4096", "most queries of one search", 1, func(c *Config) *int { return &c.Server.MaxQueries }),
 		number("limits.k", "10000", "most atoms of one answer", 1, func(c *Config) *int { return &c.Server.MaxK }),
 		number("limits.listed", "4194304", "most ids that the goals of one search list", 1, func(c *Config) *int { return &c.Server.MaxListed }),
@@ -201,12 +212,12 @@ func serverSettings() []setting {
 		number("limits.tournaments", "1024", "most tournaments", 1, func(c *Config) *int { return &c.Server.MaxTournaments }),
 		number("limits.arms", "512", "most arms of one tournament, at most 2048", 2, func(c *Config) *int { return &c.Server.MaxArms }),
 		number("limits.duels", "1000", "most duels issued or reported by one request", 1, func(c *Config) *int { return &c.Server.MaxDuels }),
-		size("tournaments.memory", "256MiB", "memory for loaded tournaments", 1<<20, func(c *Config) *int64 { return &c.Server.TournamentMemory }),
+		size("tournaments.memory", "256MiB", "memory for loaded tournaments, within their share of memory", 1<<20, func(c *Config) *int64 { return &c.Server.TournamentMemory }),
 		number("limits.slate_users", "1024", "most users in a request for slates", 1, func(c *Config) *int { return &c.Server.MaxSlateUsers }),
 		number("limits.slate_items", "100", "most items in a slate", 1, func(c *Config) *int { return &c.Server.MaxSlateItems }),
 		number("slates.kept", "1048576", "most slates that a collection remembers; the oldest are evicted first", 1024, func(c *Config) *int { return &c.Server.MaxSlates }),
 		span("slates.keep", "168h", "how long a slate accepts feedback", time.Second, func(c *Config) *time.Duration { return &c.Server.SlateKeep }),
-		size("slates.memory", "512MiB", "memory for users' states and prepared items of slates", 1<<20, func(c *Config) *int64 { return &c.Server.SlateMemory }),
+		size("slates.memory", "512MiB", "memory for users' states and prepared items of slates, within their share of memory", 1<<20, func(c *Config) *int64 { return &c.Server.SlateMemory }),
 		span("coalesce.window", "2ms", "how long concurrent searches gather to run together; 0 = every search runs alone", 0, func(c *Config) *time.Duration { return &c.Server.CoalesceWindow }),
 		number("coalesce.queries", "1024", "most queries that run together", 1, func(c *Config) *int { return &c.Server.CoalesceQueries }),
 		number("batches.concurrency", "1", "offline jobs that run at once", 1, func(c *Config) *int { return &c.Server.BatchConcurrency }),

@@ -30,6 +30,8 @@ NAMES = (
     "thresher_slate_evaluations_total",
     "thresher_slate_observations_total",
     "thresher_slate_rewards_total",
+    "thresher_memory_limit_bytes",
+    "thresher_memory_used_bytes",
     "thresher_slate_memory_bytes",
     "thresher_collection_bytes",
     "thresher_backend_info",

@@ -1,99 +1,100 @@
 package service
 
 import (
-	"context"
+	"net/http"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
-// TestReading: the limits of readers follow from the memory of collections, unless read_limit says more.
-func TestReading(t *testing.T) {
-	for _, c := range []struct {
+// TestDivide: the shares are the memory, limits bound them, and collections have what is left.
+func TestDivide(t *testing.T) {
+	const mib, gib = 1 << 20, 1 << 30
+	for _, x := range []struct {
+		what   string
+		memory int64
 		limits Limits
-		block  int64
-		word   string
+		want   Shares
+		unused int64
 	}{
-		{Limits{Memory: 1 << 30}, 256 << 20, "limits.memory"}, {Limits{Memory: 1}, 16 << 20, "limits.memory"},
-		{Limits{Memory: 1 << 20, Read: 1 << 30}, 1 << 30, "read_limit"}, {Limits{}, 0, "read_limit"},
+		{"1 GiB", gib, Limits{}, Shares{448 * mib, 64 * mib, 128 * mib, 128 * mib, 64 * mib, 64 * mib, 128 * mib}, 0},
+		{"16 GiB", 16 * gib, Limits{}, Shares{10752 * mib, 512 * mib, 256 * mib, 2 * gib, 256 * mib, 512 * mib, 2 * gib}, 0},
+		{"a terabyte", 1024 * gib, Limits{}, Shares{1024*gib - 7680*mib, 512 * mib, 256 * mib, 4 * gib, 256 * mib, 512 * mib, 2 * gib}, 0},
+		{"what limits leave goes to collections", gib, Limits{Answers: mib, SlateMemory: 2 * mib}, Shares{637 * mib, 64 * mib, mib, 128 * mib, 64 * mib, 2 * mib, 128 * mib}, 0},
+		{"unless they have a limit", gib, Limits{Memory: 100 * mib}, Shares{100 * mib, 64 * mib, 128 * mib, 128 * mib, 64 * mib, 64 * mib, 128 * mib}, 348 * mib},
+		{"limits above their shares", gib, Limits{Memory: 2 * gib, Bodies: gib}, Shares{448 * mib, 64 * mib, 128 * mib, 128 * mib, 64 * mib, 64 * mib, 128 * mib}, 0},
 	} {
-		if b := c.limits.reading(); b.Block != c.block || !strings.Contains(b.Word, c.word) {
-			t.Errorf("%+v: %+v, want a block of %d by %s", c.limits, b, c.block, c.word)
+		got, sum := Divide(x.memory, x.limits), int64(0)
+		if got != x.want {
+			t.Errorf("%s: %+v, want %+v", x.what, got, x.want)
+		}
+		for _, n := range got.Names() {
+			sum += n
+		}
+		if sum != x.memory-x.unused {
+			t.Errorf("%s: the shares sum up to %d", x.what, sum)
 		}
 	}
-}
-
-// TestFilesHaveBudgets: what exceeds a limit of a reader is refused as such, in collections, added rows and batches,
-// with the row, the limit and what sets it.
-func TestFilesHaveBudgets(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Memory = 64 << 20 })
-	long := "[1,2]\n[1," + strings.Repeat(" ", 5<<20) + "2]\n"
-	const kind, detail = "application/x-ndjson", "line 2 is longer than 4194304 bytes (read_limit, or else limits.memory, sets the limit)"
-	s.do("PUT", "/v1/collections/a?metric=ip&wait=true", []byte("[1,2]\n[3,4]\n"), "Content-Type", kind).want(201)
-	for _, refused := range []*answer{
-		s.do("PUT", "/v1/collections/b?metric=ip&wait=true", []byte(strings.TrimPrefix(long, "[1,2]\n")), "Content-Type", kind),
-		s.do("POST", "/v1/collections/a/rows?wait=true", []byte(strings.TrimPrefix(long, "[1,2]\n")), "Content-Type", kind),
-	} {
-		p := refused.problem(400, "over-limit")
-		if want := strings.Replace(detail, "line 2", "line 1", 1); !strings.Contains(p.Detail, want) || p.Index == nil || *p.Index != 0 || p.Limit != float64(4<<20) {
-			t.Errorf("%+v lacks %q, row or limit", p, want)
-		}
-	}
-	s.do("PUT", "/v1/collections/c?metric=ip&wait=true", []byte(long), "Content-Type", kind)
-	if text := s.do("GET", "/v1/collections/c", nil); !strings.Contains(string(text.body), "longer than 4194304 bytes") {
-		t.Errorf("a later row: %s", text.body)
-	}
-	id := `{"id":"` + strings.Repeat("a", 1025) + `","v":[1,2]}`
-	p := s.do("PUT", "/v1/collections/d?metric=ip&wait=true", []byte(id), "Content-Type", kind).problem(400, "over-limit")
-	if !strings.Contains(p.Detail, "id of 1025 bytes, at most 1024 (the service sets the limit)") {
-		t.Error(p.Detail)
+	if s := Divide(0, Limits{Memory: 7, Answers: 9}); s.Collections != 7 || s.Answers != 9 {
+		t.Errorf("without memory: %+v", s)
 	}
 }
 
-// TestListsFitMemory: vectors and ids in JSON are refused once collections cannot have them.
-func TestListsFitMemory(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Memory = 1 << 16 })
-	row := "[" + strings.Repeat("1,", 65536) + "1]"
-	p := s.do("PUT", "/v1/collections/a?metric=ip", `{"source":{"vectors":[`+row+`]}}`).problem(507, "memory-budget")
-	if p.Field != fieldVectors || p.Index == nil || *p.Index != 0 || !strings.Contains(p.Detail, "more than 65536 values") {
-		t.Errorf("%+v", p)
-	}
-	ids := "[" + strings.Repeat("1,", 65536) + "1]"
-	p = s.do("PUT", "/v1/collections/a?metric=ip", `{"source":{"ids":`+ids+`,"vectors":[[1]]}}`).problem(400, "over-limit")
-	if !strings.Contains(p.Detail, "more than 65536 elements") {
-		t.Errorf("%+v", p)
-	}
-}
-
-// TestLongQuery: a query of too many values is counted, not kept.
-func TestLongQuery(t *testing.T) {
-	s := start(t, nil)
+// TestMemoryDecides: what exceeds a share of the memory is refused with the setting that makes the
+// share larger, and nothing is larger than its share.
+func TestMemoryDecides(t *testing.T) {
+	s := start(t, func(o *Options) { o.Memory = 16 << 20 })
 	s.fill()
-	p := s.do("POST", searchFilms, `{"queries":[[`+strings.Repeat("1,", 1<<16)+`1]]}`).problem(400, "wrong-dimension")
-	if !strings.Contains(p.Detail, "query 0 has 65537 values") {
+	row := "[" + strings.Repeat("1,", dim-1) + "1],"
+	p := s.do("POST", searchFilms, `{"queries":[`+strings.TrimSuffix(strings.Repeat(row, 400), ",")+`],"method":"exact","k":300}`).problem(400, "over-limit")
+	if !strings.Contains(p.Detail, "(memory)") || p.Limit != 2.*(1<<20) {
 		t.Errorf("%+v", p)
 	}
-	p = s.do("POST", searchFilms, `{"queries":[[`+strings.Repeat("1,", dim)+`nan]]}`).problem(400, "not-finite")
-	if p.Index == nil || *p.Index != 0 {
+	if p := s.do("POST", searchFilms, strings.Repeat(" ", 1<<20+1)).problem(413, "body-too-large"); p.Limit != 1.*(1<<20) {
 		t.Errorf("%+v", p)
+	}
+	if text := string(s.do("GET", "/metrics", nil).want(200).body); !strings.Contains(text, `thresher_memory_limit_bytes{share="answers"} 2.097152e+06`) ||
+		!strings.Contains(text, `thresher_memory_used_bytes{share="answers"} 0`) || strings.Contains(text, `thresher_memory_used_bytes{share="collections"} 0`) {
+		t.Errorf("%s", text)
 	}
 }
 
-// TestReclaimer: it ends with its context, and being asked never blocks.
-func TestReclaimer(t *testing.T) {
-	r := newReclaimer()
-	for range 3 {
-		r.ask()
+// TestSearchesWaitForMemoryToCompute: a large search waits for the memory of its run, up to the
+// timeout of searches; a small one does not; and all is given back.
+func TestSearchesWaitForMemoryToCompute(t *testing.T) {
+	large := npy(gaussian(2, 100*dim), dim)
+	search := func(s *site) *answer {
+		return s.do("POST", searchFilms+"?k=300&method=exact", large, "Content-Type", npyType)
 	}
-	if len(r.asked) != 1 || heldMemory() == 0 {
-		t.Errorf("%d are asked for, %d bytes are held", len(r.asked), heldMemory())
+	s := start(t, func(o *Options) { o.Memory, o.Timeouts.Search = 64<<20, 100*time.Millisecond })
+	s.fill()
+	all := s.o.shares.Computing
+	other := s.computing.Hold("address 127.0.0.1", all, nil)
+	for _, n := range []int64{512 << 10, all} { // the floor of the client, too
+		if err := other.Grow(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.run(ctx)
-	}()
-	r.asked <- struct{}{} // taken once the first was
-	cancel()
-	<-done
+	if err := other.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	if p := search(s).problem(504, "deadline"); !strings.Contains(p.Detail, "memory to compute") || p.Limit != float64(all) {
+		t.Errorf("%+v", p)
+	}
+	s = start(t, func(o *Options) { o.Memory = 64 << 20 })
+	s.fill()
+	done := make(chan *answer, 1)
+	begun, release := s.held()
+	defer release()
+	go func() { done <- search(s) }()
+	<-begun
+	if s.computing.Used() == 0 {
+		t.Error("a search computes in no memory")
+	}
+	release()
+	(<-done).want(http.StatusOK)
+	for s.computing.Used()+s.answers.Used()+s.bodies.Used() > 0 {
+		runtime.Gosched()
+	}
 }

@@ -19,7 +19,7 @@ func (s *Server) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 	x, r := beginExchange(raw, r)
 	r = s.traced(x, r, raw.Header())
 	w := &writer{ResponseWriter: raw, control: http.NewResponseController(raw), pace: s.pace}
-	x.paced = &paced{body: r.Body, control: w.control, pace: s.pace}
+	x.w, x.paced = w, &paced{body: r.Body, control: w.control, pace: s.pace}
 	r.Body = x.paced
 	// Reads of a body that a handler refused, and writes of an answer's header, need a
 	// deadline, too. On HTTP/2 a deadline that has passed ends the request for good.
@@ -87,6 +87,9 @@ func (s *Server) fail(x *exchange, w *writer, r *http.Request, err error) {
 		return
 	}
 	p := s.askForToken(w, r, problem.Of(err))
+	if noDescriptors(err) {
+		s.connections.warn("no file descriptor is free (ulimit -n, limits.connections)", "open", s.connections.open.Load(), "error", err)
+	}
 	if s.o.Metrics != nil {
 		s.o.Metrics.Rejected(string(p.Kind))
 	}
@@ -94,7 +97,7 @@ func (s *Server) fail(x *exchange, w *writer, r *http.Request, err error) {
 	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag", "Location", "Last-Modified"} {
 		h.Del(name) // of the intended answer
 	}
-	if p.Kind == problem.Draining {
+	if p.Kind == problem.Draining || p.Kind == problem.Crowded {
 		h.Set("Connection", "close")
 		if p.RetryAfter == 0 {
 			retry := *p
@@ -174,6 +177,9 @@ func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Req
 	}
 	x.client = s.clientOf(x, r)
 	if !rt.always {
+		if err := s.checkConnection(r.Context()); err != nil {
+			return err
+		}
 		leave, err := s.enter()
 		if err != nil {
 			return err

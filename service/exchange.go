@@ -26,6 +26,7 @@ type exchange struct {
 	paced  *paced // the body as it arrives
 	began  time.Time
 	raw    http.ResponseWriter // unwrapped
+	w      *writer             // on raw
 	own    *trace.Span         // nil without traces
 	route  string              // the pattern that the path matched; "" for none
 	err    error               // the handler's error

@@ -62,8 +62,6 @@ const (
 	// capacity for its first bytes, which holds a small body completely.
 	leastBuffer = 4 << 10
 	smallBody   = 64 << 10
-	// largeBody is the capacity of a buffer that is given back to the system.
-	largeBody = 8 << 20
 	// bufferGrowth is the factor by which the buffer grows.
 	bufferGrowth = 4
 )
@@ -172,7 +170,7 @@ func (in *input) failed(err error) error {
 		p.RetryAfter = retryAfter
 		return p
 	case errors.Is(err, context.DeadlineExceeded):
-		return problem.New(problem.Deadline, "the deadline passed while the body waited for memory: the bodies of all searches may take %d bytes together (limits.bodies)", in.s.o.Limits.Bodies).
+		return problem.New(problem.Deadline, "the deadline passed while the body waited for memory: the bodies of all searches may take %d bytes together (%s)", in.s.o.Limits.Bodies, in.s.o.bodiesKey()).
 			Within(in.s.o.Limits.Bodies).Because(err)
 	}
 	return in.s.explainWait(err)
@@ -189,9 +187,6 @@ func (in *input) waited() time.Duration {
 // close returns the body's memory. It may be called twice.
 func (in *input) close() {
 	if in.buf != nil {
-		if cap(in.buf.b) > largeBody {
-			in.s.reclaimer.ask()
-		}
 		in.s.buffers.freeBody(in.buf)
 		in.buf = nil
 	}

@@ -22,9 +22,10 @@ func (s *Server) listen(h http.Handler, l net.Listener, cert *tls.Config) listen
 		ReadHeaderTimeout: s.o.Timeouts.Header,
 		IdleTimeout:       s.o.Timeouts.Idle,
 		MaxHeaderBytes:    mostHeader,
+		ConnContext:       ofConnection,
 		BaseContext:       func(net.Listener) context.Context { return s.stopped },
 		ErrorLog:          s.connectionErrors(),
-	}, l}
+	}, gate{l, &s.connections}}
 }
 
 // serving is the list of all listeners.

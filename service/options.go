@@ -37,6 +37,9 @@ type Options struct {
 	// OpenMetrics permits reading /metrics without a token.
 	OpenMetrics bool
 
+	// Memory is what the process may take, in bytes; Divide says how it is divided. 0 means that
+	// only the limits bound what is taken.
+	Memory   int64
 	Limits   Limits
 	Timeouts Timeouts
 	// Coalesce configures dynamic batching; nil means the defaults.
@@ -68,6 +71,8 @@ type Options struct {
 	Traces *trace.Tracer
 	Log    *slog.Logger // nil discards records
 
+	shares   Shares          // of Memory
+	given    Limits          // before they were kept within the shares
 	lameDuck <-chan struct{} // for tests: its end replaces that of Timeouts.LameDuck
 	// lastAnswers is how long requests may take to end after their work was stopped; 0 means 5 s.
 	lastAnswers time.Duration
@@ -89,6 +94,7 @@ type Limits struct {
 	Results     int // of one search: queries times k
 	Listed      int // ids in the goals of one search
 	Collections int
+	Connections int   // open ones, of all addresses; 0 means 4096
 	Searches    int   // concurrent ones
 	Waiting     int   // searches waiting for a slot; below 0 means none
 	Rate        int64 // least bytes a second of a body
@@ -133,6 +139,8 @@ func (o Options) withDefaults() Options {
 	l.Body = cmp.Or(l.Body, 64<<20)
 	l.Bodies = max(l.Body, cmp.Or(l.Bodies, 512<<20))
 	l.Answers = cmp.Or(l.Answers, 256<<20)
+	o.shares = Divide(o.Memory, *l)
+	o.given, *l = *l, o.shares.within(*l)
 	l.GiveWay = cmp.Or(l.GiveWay, 256<<10)
 	l.Upload = cmp.Or(l.Upload, 64<<30)
 	l.Queries = cmp.Or(l.Queries, 4096)
@@ -140,6 +148,7 @@ func (o Options) withDefaults() Options {
 	l.Results = cmp.Or(l.Results, 1<<22)
 	l.Listed = cmp.Or(l.Listed, 1<<22)
 	l.Collections = cmp.Or(l.Collections, 1024)
+	l.Connections = cmp.Or(l.Connections, 4096)
 	l.Searches = cmp.Or(l.Searches, 1024)
 	l.Waiting = max(0, cmp.Or(l.Waiting, 1024))
 	l.Rate = cmp.Or(l.Rate, 16<<10)

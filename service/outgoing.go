@@ -35,11 +35,7 @@ var errGone = errors.New("the client did not take the answer")
 // outgoing begins the answer of a finished search: the turn keeps only the memory of the
 // answer.
 func (t *turn) outgoing(r *request, w http.ResponseWriter) *outgoing {
-	t.rest()
-	if w := pacedWriter(w); w != nil && t.answer != nil {
-		w.hold = t.answer
-		t.answer.Send(w.giveWay)
-	}
+	t.w.begin()
 	return &outgoing{ctx: r.Context(), w: w, t: t, buf: t.s.buffers.text()}
 }
 
@@ -55,7 +51,7 @@ func (o *outgoing) step() error {
 		return o.gone
 	}
 	if o.flush(); o.gone == nil {
-		o.gone = o.t.compute(o.ctx, mostAtOnce, encodingByte)
+		o.gone = o.t.w.wait(func() error { return o.t.compute(o.ctx, mostAtOnce, encodingByte) })
 	}
 	return o.gone
 }

@@ -127,6 +127,9 @@ func (p *rpc) admit(x *exchange, w http.ResponseWriter, r *http.Request) (leave 
 	if err := p.s.permit(x, w, r, need); err != nil || always {
 		return func() {}, err
 	}
+	if err := p.s.checkConnection(r.Context()); err != nil {
+		return nil, err
+	}
 	return p.s.enter()
 }
 

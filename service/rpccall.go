@@ -48,7 +48,7 @@ func (b *callBody) endMessage() {
 		b.message.close()
 		b.message = nil
 	}
-	b.ready = nil
+	b.ready, b.c.w.holds = nil, nil
 	p := b.c.x.paced
 	p.began, p.read = time.Time{}, 0
 }
@@ -229,10 +229,7 @@ func (p *rpc) infer(c *call, m *inferencepb.ModelInferRequest) (answer *inferenc
 		return nil, s.explainWait(err)
 	}
 	counted.Found()
-	if t.answer != nil {
-		c.w.hold = t.answer
-		t.answer.Send(c.w.giveWay)
-	}
+	c.w.carry(t.answer, c.body.message.hold)
 	return q.Message(info.Name, info.Version, resp, naming(v))
 }
 

@@ -174,7 +174,7 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 			In("k").Within(most)
 	}
 	if bytes, most := answerBytes(q.M, results), s.o.Limits.Answers; bytes > most {
-		return nil, problem.New(problem.OverLimit, "the answers of %d queries with %d results take %d bytes, all answers together may take %d (limits.answers)", q.M, results, bytes, most).
+		return nil, problem.New(problem.OverLimit, "the answers of %d queries with %d results take %d bytes, all answers together may take %d (%s)", q.M, results, bytes, most, s.o.answersKey()).
 			In("k").Within(most)
 	}
 	if err := s.limits.Ask(t.client, q.M); err != nil {
@@ -183,6 +183,10 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 	if err := t.reserveAnswer(ctx, answerBytes(q.M, results)+listedBytes*int64(listed)); err != nil {
 		return nil, err
 	}
+	if err := t.reserveRun(ctx, v, req, q.M); err != nil {
+		return nil, err
+	}
+	defer t.releaseRun()
 	if err := t.compute(ctx, listed, lookingUp); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ const mostHeader = 64 << 10
 //
 // grpc, if not nil, is the listener of gRPC.
 func (s *Server) Serve(ctx context.Context, l, grpc net.Listener, cert *tls.Config) error {
+	s.connections.take()
+	defer s.connections.end()
 	all := serving{s.listen(s, l, cert)}
 	if grpc != nil {
 		calls := s.listen(s.RPC(), grpc, cert)

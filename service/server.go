@@ -39,6 +39,7 @@ type Server struct {
 	turns     *fair.Turns  // at the processor
 	bodies    *fair.Memory // of searches as they arrive
 	answers   *fair.Memory // of searches until they are sent
+	computing *fair.Memory // of the runs of searches
 	limits    *fair.Limits // of each client
 	mux       *http.ServeMux
 	encoders  encoders
@@ -47,8 +48,8 @@ type Server struct {
 	crossSite *http.CrossOriginProtection
 	allowed   atomic.Pointer[[]Token]
 	buffers   buffers
-	reclaimer *reclaimer
-	reclaimed sync.WaitGroup // ends with it
+
+	connections connections
 
 	statistics oip.Statistics // of searches, for the statistics extension
 
@@ -70,6 +71,8 @@ type Server struct {
 
 	strangers, broken sparseLog // requests without a token, and connections without a request
 
+	watching sync.WaitGroup // what goes on until stopped ends
+
 	found  found // set by Open
 	coming sync.Mutex
 	toCome []*string // what the server awaits before it is ready
@@ -83,17 +86,19 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(),
 		slots:  fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MostWaiting: o.Limits.Waiting}),
 		turns:  fair.NewTurns(o.Turn, o.observeTurns()),
-		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers),
+		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers), computing: o.memory(o.shares.Computing),
 		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
 		crossSite: http.NewCrossOriginProtection(),
+	}
+	s.connections.most, s.connections.log, s.connections.reach, s.connections.rejected = int64(o.Limits.Connections), o.Log, anyFile, func() {}
+	if m := o.Metrics; m != nil {
+		s.connections.rejected = func() { m.Rejected(string(problem.Crowded)) }
 	}
 	s.allowed.Store(&o.Tokens)
 	s.strangers = sparseLog{log: o.Log, what: "requests came without a token", now: time.Now}
 	s.broken = sparseLog{log: o.Log, what: "connections failed without a request", now: time.Now}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.stopped, s.stop = context.WithCancel(context.Background())
-	s.reclaimer = newReclaimer()
-	s.reclaimed.Go(func() { s.reclaimer.run(s.stopped) })
 	var err error
 	s.mux = s.newMux(s.routes())
 	if s.zip, err = zipped(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) })); err != nil {
@@ -101,6 +106,10 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	}
 	if err := s.openParts(ctx); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
+	}
+	if o.Memory > 0 {
+		o.Log.Info("memory", "bytes", o.Memory, "shares", o.shares)
+		s.watching.Go(func() { newHeap(s.holds).watch(s.stopped) })
 	}
 	s.beginRetention()
 	return s, nil
@@ -119,7 +128,7 @@ func (o *Options) observeTurns() func(fair.Class, time.Duration) {
 // memory returns the memory of bodies or answers, with a floor for each client.
 func (o *Options) memory(total int64) *fair.Memory {
 	const floor, grace = 1 << 20, 500 * time.Millisecond
-	return fair.NewMemory(fair.MemoryOptions{Total: total, Floor: min(floor, total/16), Rate: o.Limits.GiveWay, Grace: grace})
+	return fair.NewMemory(fair.MemoryOptions{Total: total, Floor: min(floor, total/16), Rate: o.Limits.GiveWay, Grace: grace, Large: total / 8})
 }
 
 // openParts opens the database and the stores on it, in the order of their dependencies.
@@ -154,7 +163,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	co := &catalog.Options{
 		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
 		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, OnRemoved: s.forgetCollection, Log: o.Log,
-		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense, Budget: o.Limits.reading(), OnRead: s.reclaimer.ask,
+		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense, Budget: o.Limits.reading(),
 	}
 	if co.Patience == 0 { // searches have no timeout
 		co.Patience = math.MaxInt64
@@ -228,7 +237,7 @@ func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 // State returns the functions that metrics call at a scrape.
 func (s *Server) State() metrics.State {
 	state := metrics.State{
-		Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
+		Memory: s.Memory, Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
 		Backend: s.o.Backend, Device: s.o.Device, Version: s.o.Release, Revision: s.o.Revision, Go: runtime.Version(),
 	}
 	if s.o.Metrics != nil {
@@ -265,11 +274,23 @@ func (s *Server) Collections() map[string]metrics.Collection {
 	return all
 }
 
+// Memory returns the shares of the memory, in bytes, and what of each is in use; for metrics.
+func (s *Server) Memory() (limits, used map[string]int64) {
+	return s.o.shares.Names(), map[string]int64{
+		"collections": s.catalog.Memory(), "bodies": s.bodies.Used(), "answers": s.answers.Used(), "computing": s.computing.Used(),
+		"tournaments": s.tournaments.Memory(), "slates": s.slates.Bytes(),
+	}
+}
+
+// holds reports whether searches hold memory.
+func (s *Server) holds() bool { return s.bodies.Used()+s.answers.Used()+s.computing.Used() > 0 }
+
 // Waiting counts waiting requests, by what they wait for; for metrics.
 func (s *Server) Waiting() map[string]int {
 	return map[string]int{
 		"place": s.slots.Waiting(), "processor": s.turns.Waiting(fair.Small) + s.turns.Waiting(fair.Large),
 		"body memory": s.bodies.Waiting(), "answer memory": s.answers.Waiting(),
+		"computing memory": s.computing.Waiting(),
 	}
 }
 
@@ -301,7 +322,7 @@ func (s *Server) Close(ctx context.Context) error {
 const lastStore = time.Second
 
 func (s *Server) closeStores(ctx context.Context) error {
-	s.reclaimed.Wait()
+	s.watching.Wait()
 	var err error
 	s.tasks.Wait()
 	s.strangers.flush()

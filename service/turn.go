@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"thresher/batch"
+	"thresher/service/catalog"
 	"thresher/service/fair"
 	"thresher/service/problem"
 	"thresher/service/trace"
@@ -24,6 +26,8 @@ type turn struct {
 	since  time.Time // start of the time that its timeout limits
 	slot   *fair.Use
 	answer *fair.Hold // nil until it is reserved
+	run    *fair.Hold // the memory of its largest run, nil for small ones
+	w      *writer    // of the answer; nil if it is sent by others
 }
 
 // turnOf waits for a slot for a client, up to the timeout of searches. The caller must end
@@ -49,9 +53,23 @@ func (s *Server) explainFull(err error) error {
 	return s.explainWait(err)
 }
 
+// sendBy has the turn rest when w begins to send the answer: a client that does not read it
+// keeps memory, of the answer and of body (nil if there is none), which it loses to others that
+// wait, and nothing else.
+func (t *turn) sendBy(w *writer, body *fair.Hold) {
+	t.w = w
+	w.sends = func() {
+		t.rest()
+		w.carry(t.answer, body)
+	}
+}
+
 // end releases everything. It may be called twice.
 func (t *turn) end() {
 	t.rest()
+	if t.w != nil {
+		t.w.sends = nil
+	}
 	if t.answer != nil {
 		t.answer.Release()
 	}
@@ -87,10 +105,50 @@ func (t *turn) reserveAnswer(ctx context.Context, bytes int64) error {
 	defer cancel()
 	err := t.answer.Grow(ctx, min(bytes, t.s.o.Limits.Answers))
 	if errors.Is(err, context.DeadlineExceeded) {
-		return problem.New(problem.Deadline, "the deadline passed while the answer waited for memory: the answers of all searches may take %d bytes together (limits.answers)", t.s.o.Limits.Answers).
+		return problem.New(problem.Deadline, "the deadline passed while the answer waited for memory: the answers of all searches may take %d bytes together (%s)", t.s.o.Limits.Answers, t.s.o.answersKey()).
 			Within(t.s.o.Limits.Answers).Because(err)
 	}
 	return t.s.explainWait(err)
+}
+
+// smallRun is the memory of a run that is not counted.
+const smallRun = 1 << 20
+
+// reserveRun waits until there is memory to compute the answers to so many queries like those of
+// req; releaseRun returns it. Memory for the answers is reserved before, so that searches that
+// wait here wait for searches that compute.
+func (t *turn) reserveRun(ctx context.Context, v *catalog.Version, req batch.Request, queries int) error {
+	if int64(queries)*batch.LeastQueryBytes(v.Dim(), req.K) < smallRun {
+		return nil
+	}
+	req.Queries, req.Queries64, req.Goals, req.Changes = nil, nil, nil, nil
+	bytes, err := v.RunBytes(req, queries)
+	if err != nil {
+		return nil // the search says so, with all that it is about
+	}
+	most := t.s.o.shares.Computing
+	bytes = min(bytes, most)
+	t.run = t.s.computing.Hold(t.client, bytes, nil)
+	if err := t.run.Settle(); err != nil {
+		return err
+	}
+	ctx, cancel := t.withDeadline(ctx)
+	defer cancel()
+	if err = t.run.Grow(ctx, bytes); errors.Is(err, context.DeadlineExceeded) {
+		err = problem.New(problem.Deadline, "the deadline passed while the search waited for memory to compute: all searches may take %d bytes together (memory)", most).
+			Within(most).Because(err)
+	}
+	if err != nil {
+		t.releaseRun()
+	}
+	return t.s.explainWait(err)
+}
+
+// releaseRun returns what reserveRun has reserved. Further calls do nothing.
+func (t *turn) releaseRun() {
+	if t.run != nil {
+		t.run.Release()
+	}
 }
 
 // compute waits for the turn of work of one goroutine on so many bytes, at each ns a byte.
@@ -123,6 +181,7 @@ func (s *Server) inTurn(r *request, do func(*input) error) error {
 		return err
 	}
 	defer in.turn.end()
+	in.turn.sendBy(r.x.w, in.hold)
 	in.turn.since = in.turn.since.Add(-in.waited())
 	r.queued = in.turn.spent()
 	return do(in)
@@ -154,6 +213,7 @@ func (s *Server) bounded(r *request, room int64, do func(context.Context) error)
 		return err
 	}
 	defer t.end()
+	t.sendBy(r.x.w, nil)
 	if room > 0 {
 		if err := t.reserveAnswer(ctx, room); err != nil {
 			return err

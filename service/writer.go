@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,8 @@ type writer struct {
 	pace    pace
 	status  int // 0 before the header is sent
 	written int64
-	hold    *fair.Hold // the memory of the answer, nil for small ones
+	holds   []*fair.Hold // memory that is held until the answer is sent, none for small ones
+	sends   func()       // called once, when the answer begins to be sent; nil is not called
 	gives   atomic.Bool
 }
 
@@ -30,6 +32,7 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *writer) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
+		w.begin()
 	}
 	w.extend(0)
 	w.ResponseWriter.WriteHeader(status)
@@ -38,22 +41,54 @@ func (w *writer) WriteHeader(status int) {
 func (w *writer) Write(p []byte) (n int, err error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
+		w.begin()
 	}
 	for n < len(p) && err == nil {
 		piece := p[n:]
-		if w.hold != nil {
+		if len(w.holds) > 0 {
 			piece = piece[:min(len(piece), mostWritten)]
 		}
 		w.extend(len(piece))
 		var k int
 		k, err = w.ResponseWriter.Write(piece)
 		n += k
-		if w.hold != nil {
-			w.hold.Moved(int64(k))
+		for _, h := range w.holds {
+			h.Moved(int64(k))
 		}
 	}
 	w.written += int64(n)
 	return n, err
+}
+
+// carry begins the transfer of holds with the answer: others that wait get their memory if the
+// client does not read what is written.
+func (w *writer) carry(holds ...*fair.Hold) {
+	for _, h := range holds {
+		if h != nil {
+			w.holds = append(w.holds, h)
+			h.Send(w.giveWay)
+		}
+	}
+}
+
+// wait calls f, whose time is not the client's.
+func (w *writer) wait(f func() error) error {
+	for _, h := range w.holds {
+		h.Pause()
+	}
+	err := f()
+	for _, h := range w.holds {
+		err = errors.Join(err, h.Resume())
+	}
+	return err
+}
+
+// begin calls sends.
+func (w *writer) begin() {
+	if f := w.sends; f != nil {
+		w.sends = nil
+		f()
+	}
 }
 
 // giveWay makes the current write fail, or else the next one. It may be called while another

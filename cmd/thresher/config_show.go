@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -30,21 +31,27 @@ func newConfigShowCommand(a *app) *cobra.Command {
 		Use:   "show",
 		Short: "Print the effective settings and where each came from",
 		Long: `Print the effective settings and the source of each: a flag, an environment
-variable THRESHER_*, the configuration file, or the default.`,
+variable THRESHER_*, the configuration file, or the default. The last line says how
+much memory thresher serve would take with them, and how it would divide it.`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return json.NewEncoder(a.out).Encode(struct {
 					File     string         `json:"file,omitempty"`
 					Settings []config.Value `json:"settings"`
-				}{a.config.File, a.config.Values()})
+					Memory   memoryShown    `json:"memory"`
+				}{a.config.File, a.config.Values(), a.showMemory()})
 			}
 			t := newTable(a.out)
 			t.row("KEY", "VALUE", "FROM")
 			for _, v := range a.config.Values() {
 				t.row(v.Key, v.Value, v.Origin)
 			}
-			return t.flush()
+			if err := t.flush(); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(a.out, "\n%v\n", a.showMemory())
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")

@@ -4,19 +4,18 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"runtime/metrics"
-	"strconv"
-	"strings"
+
+	"thresher/internal/machine"
 )
 
 // spareMemory returns the number of bytes that one piece of work may take: three quarters of
-// the least of what is free on the machine, in the control group, in the address space of the
+// the least of what is free on the machine, in the control groups, in the address space of the
 // process, and below GOMEMLIMIT; 0 if unknown.
 func spareMemory() int64 {
 	least := int64(math.MaxInt64)
-	for _, free := range []func() (int64, bool){freeOnMachine, freeInGroup, freeAddresses, freeBelowLimit} {
+	for _, free := range []func() (int64, bool){freeOnMachine, freeAddresses, freeBelowLimit} {
 		if n, ok := free(); ok {
 			least = min(least, max(n, 0))
 		}
@@ -35,23 +34,8 @@ func needMemory(what string, bytes float64) error {
 	return nil
 }
 
-func freeOnMachine() (int64, bool) {
-	kib, ok := field("/proc/meminfo", "MemAvailable:")
-	return kib << 10, ok
-}
-
-// freeInGroup returns the free memory of the control group (version 2), including file
-// caches.
-func freeInGroup() (int64, bool) {
-	const dir = "/sys/fs/cgroup"
-	text, err := os.ReadFile(filepath.Join(dir, "memory.max"))
-	if err != nil {
-		return 0, false
-	}
-	most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	taken, ok := field(filepath.Join(dir, "memory.stat"), "anon")
-	return most - taken, err == nil && ok // there may be no limit: "max"
-}
+// freeOnMachine returns what the machine and the control groups of the process have free.
+func freeOnMachine() (int64, bool) { return machine.Free(os.DirFS("/")) }
 
 func freeBelowLimit() (int64, bool) {
 	limit := debug.SetMemoryLimit(-1)
@@ -63,17 +47,28 @@ func freeBelowLimit() (int64, bool) {
 	return limit - int64(taken[0].Value.Uint64()-taken[1].Value.Uint64()), true
 }
 
-// field reads the number after a name at the beginning of a line.
-func field(path, name string) (int64, bool) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
+// heapOfMemory is the part of the memory of a process that its heap may have. The rest is for
+// stacks, the runtime's tables, and holes between what is allocated.
+const heapOfMemory = .9
+
+// boundHeap has the garbage collector keep the heap below what ulimit -d and the control groups of
+// the process allow, unless GOMEMLIMIT says what to keep it below: without a bound the heap may grow
+// to twice what is in use, and a process that reaches the limit dies.
+func boundHeap() {
+	most := heapBelowDataLimit()
+	if group, ok := machine.Limit(os.DirFS("/")); ok && group.Of != machine.Whole {
+		most = min(most, heapOf(group.Bytes))
 	}
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == name {
-			n, err := strconv.ParseInt(words[1], 10, 64)
-			return n, err == nil
-		}
+	lowerHeap(most)
+}
+
+// heapOf returns what the heap of a process may have that may take so many bytes.
+func heapOf(memory int64) int64 { return int64(heapOfMemory * float64(memory)) }
+
+// lowerHeap has the garbage collector keep the heap below a number of bytes, unless it is below
+// less already, or GOMEMLIMIT says what to keep it below.
+func lowerHeap(most int64) {
+	if os.Getenv("GOMEMLIMIT") == "" && most < debug.SetMemoryLimit(-1) {
+		debug.SetMemoryLimit(most)
 	}
-	return 0, false
 }

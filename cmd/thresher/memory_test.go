@@ -26,6 +26,7 @@ func TestTooMuchMemory(t *testing.T) {
 	armsFile := writeFile(t, dir, "many.txt", []byte(arms.String()))
 
 	const limit = 256 << 20
+	debug.FreeOSMemory() // what other tests have left takes none of it
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 	for _, c := range []struct{ args, want string }{
 		{"slate recommend -k 0 --items " + many + " --state " + state, "20000 of 20000 items takes 4506565000 bytes of memory"},
@@ -59,6 +60,7 @@ func TestTooManyTopics(t *testing.T) {
 		fmt.Fprintf(&items, `{"id":"%d","groups":["author %d"]}`+"\n", i, i)
 	}
 	file := writeFile(t, dir, "authors.jsonl", []byte(items.String()))
+	debug.FreeOSMemory()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20))
 	thresher(t, "slate", "recommend", "--items", file, "--state", filepath.Join(dir, "s")).
 		wantError(t, "authors.jsonl: 12000 items of 12000 topics take 2304000000 bytes of memory, and ")

@@ -5,7 +5,6 @@ package main
 import (
 	"math"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -28,17 +27,24 @@ func freeAddresses() (int64, bool) {
 	return int64(limit.Cur) - mapped, true
 }
 
-// heapShare is the part of a limit on private memory that the heap may have. The rest is for stacks, the
-// runtime's tables, and holes between what is allocated.
-const heapShare = .8
-
-// boundHeap has the garbage collector keep the heap below the limit on private memory (ulimit -d), unless
-// GOMEMLIMIT says what to keep it below: without a bound the heap may grow to twice what is in use, and a
-// process that reaches the limit dies.
-func boundHeap() {
+// fileDescriptors returns how many files the process may have open (ulimit -n).
+func fileDescriptors() (int, bool) {
 	var limit unix.Rlimit
-	if os.Getenv("GOMEMLIMIT") != "" || unix.Getrlimit(unix.RLIMIT_DATA, &limit) != nil || limit.Cur > math.MaxInt64 {
-		return
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, false
 	}
-	debug.SetMemoryLimit(int64(heapShare * float64(limit.Cur)))
+	return int(min(limit.Cur, math.MaxInt32)), true
+}
+
+// heapOfData is the part of a limit on private memory (ulimit -d) that the heap may have: stacks and
+// the runtime's tables count, too.
+const heapOfData = .8
+
+// heapBelowDataLimit returns what the heap may have below the limit on private memory.
+func heapBelowDataLimit() int64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_DATA, &limit) != nil || limit.Cur > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(heapOfData * float64(limit.Cur))
 }

@@ -85,6 +85,10 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	}
 	counted.LimitLabels(c.MetricsCollections)
 	o := a.serviceOptions()
+	shares := service.Divide(o.Memory, o.Limits)
+	a.checkShares(a.serverMemory(), shares)
+	lowerHeap(heapOf(o.Memory))
+	pool.runBytes = min(mostRunBytes, shares.Computing/2)
 	if o.Traces, err = trace.FromEnvironment(ctx, o.Release, a.log); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -199,14 +203,7 @@ func (a *app) serviceOptions() service.Options {
 	o := service.Options{
 		Dir: c.Data, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
 		AnyHost: c.Insecure || !c.Loopback(),
-		Limits: service.Limits{
-			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Dense: a.config.DenseLimit, Read: a.config.ReadLimit, Memory: c.MaxMemory,
-			Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Listed: c.MaxListed, Collections: c.MaxCollections,
-			Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
-			ClientRate: float64(c.ClientRate), ClientBurst: c.ClientBurst, ClientSearches: c.ClientSearches,
-			Tournaments: c.MaxTournaments, Arms: c.MaxArms, Duels: c.MaxDuels, TournamentMemory: c.TournamentMemory,
-			SlateUsers: c.MaxSlateUsers, SlateItems: c.MaxSlateItems, Slates: c.MaxSlates, SlateMemory: c.SlateMemory,
-		},
+		Memory:  a.serverMemory().Bytes, Limits: a.serviceLimits(),
 		Timeouts: service.Timeouts{
 			Header: c.HeaderTimeout, Body: c.BodyTimeout, Idle: c.IdleTimeout, Search: c.SearchTimeout, Drain: c.DrainTimeout, LameDuck: c.LameDuck,
 		},
@@ -217,18 +214,30 @@ func (a *app) serviceOptions() service.Options {
 		Threads:   a.config.Threads,
 		Version:   build, Release: build.Version, Revision: build.Revision, Log: a.log,
 	}
-	if o.Limits.Waiting == 0 {
-		o.Limits.Waiting = -1
-	}
 	if o.Timeouts.Search == 0 {
 		o.Timeouts.Search = -1
 	}
 	if o.Timeouts.Drain == 0 {
 		o.Timeouts.Drain = -1
 	}
-	if o.Limits.Memory == 0 {
-		o.Limits.Memory = machineMemory() / 4 * 3
-	}
+	o.Limits.Connections = a.serverConnections(o.Memory)
 	o.Tokens = tokens(c)
 	return o
+}
+
+// serviceLimits converts the settings to limits of the service.
+func (a *app) serviceLimits() service.Limits {
+	c := &a.config.Server
+	l := service.Limits{
+		Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Dense: a.config.DenseLimit, Read: a.config.ReadLimit, Memory: c.MaxMemory,
+		Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Listed: c.MaxListed, Collections: c.MaxCollections,
+		Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
+		ClientRate: float64(c.ClientRate), ClientBurst: c.ClientBurst, ClientSearches: c.ClientSearches,
+		Tournaments: c.MaxTournaments, Arms: c.MaxArms, Duels: c.MaxDuels, TournamentMemory: c.TournamentMemory,
+		SlateUsers: c.MaxSlateUsers, SlateItems: c.MaxSlateItems, Slates: c.MaxSlates, SlateMemory: c.SlateMemory,
+	}
+	if l.Waiting == 0 {
+		l.Waiting = -1
+	}
+	return l
 }

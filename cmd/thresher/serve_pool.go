@@ -3,11 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
-	"os"
-	"strconv"
-	"strings"
 
 	"thresher/backend"
 	"thresher/batch"
@@ -24,7 +19,12 @@ type pool struct {
 	card     *card
 	unused   error
 	cpuCosts *backend.Costs
+	// runBytes bounds the memory of one run of a search.
+	runBytes int64
 }
+
+// mostRunBytes is the greatest memory of one run of a search.
+const mostRunBytes = 256 << 20
 
 // openPool starts the backends of the setting --backend; for auto the CPU, and a GPU if there
 // is one.
@@ -103,7 +103,7 @@ func (p *pool) openEngine(ctx context.Context, name string, c *collection.Collec
 // place returns the backend that c is searched on and the options of its engine: the GPU, with the CPU as
 // fallback, if the setting says so or, for auto, if it is predicted to be faster.
 func (p *pool) place(name string, c *collection.Collection) (backend.Backend, *batch.Options, error) {
-	onCPU := &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}}
+	onCPU := &batch.Options{Costs: p.cpuCosts, Observer: fallbackLog{p.app}, RunBytes: p.runBytes}
 	if p.card == nil {
 		return p.cpu, onCPU, nil
 	}
@@ -120,28 +120,5 @@ func (p *pool) place(name string, c *collection.Collection) (backend.Backend, *b
 			return p.cpu, onCPU, nil
 		}
 	}
-	return p.card.backend, &batch.Options{Costs: p.card.costs, Fallback: p.cpu, Observer: fallbackLog{p.app}}, nil
-}
-
-// machineMemory returns the memory that this process may use: that of the machine, or of its
-// control group if that is less; 0 if unknown.
-func machineMemory() int64 {
-	least := int64(math.MaxInt64)
-	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
-		for line := range strings.Lines(string(text)) {
-			var kib int64
-			if _, err := fmt.Sscanf(line, "MemTotal: %d kB", &kib); err == nil {
-				least = kib << 10
-			}
-		}
-	}
-	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
-		if group, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
-			least = min(least, group)
-		}
-	}
-	if least == math.MaxInt64 {
-		return 0
-	}
-	return least
+	return p.card.backend, &batch.Options{Costs: p.card.costs, Fallback: p.cpu, Observer: fallbackLog{p.app}, RunBytes: p.runBytes}, nil
 }

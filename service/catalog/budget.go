@@ -49,6 +49,13 @@ func (s *share) settle(n int64) {
 	s.held = n
 }
 
+// Memory returns the bytes that all versions hold, or have reserved.
+func (c *Catalog) Memory() int64 {
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	return c.memory.used
+}
+
 // shape is the size of a collection, as far as its memory depends on it.
 type shape struct {
 	rows    int64

@@ -39,7 +39,6 @@ func (c *Catalog) startBuild(e *entry, name string, from *Version, share *share)
 		defer close(b.done)
 		defer cancel()
 		b.info, b.err = b.run(ctx)
-		c.o.OnRead()
 	}()
 }
 

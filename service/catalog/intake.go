@@ -263,7 +263,7 @@ const mostReads = 2
 func (c *Catalog) startReading(ctx context.Context) (end func(), err error) {
 	select {
 	case c.readSlots <- struct{}{}:
-		return func() { <-c.readSlots; c.o.OnRead() }, nil
+		return func() { <-c.readSlots }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -47,10 +47,7 @@ type Options struct {
 	// collection nor a version that is pinned or in use, before the name is used again. It
 	// must not call the Catalog.
 	OnRemoved func(name string)
-	// OnRead, if not nil, is called when a source has been read, or a build has ended, and memory is free. It must be
-	// quick.
-	OnRead func()
-	Log    *slog.Logger // nil means none
+	Log       *slog.Logger // nil means none
 
 	disk durable.Disk
 }
@@ -61,9 +58,6 @@ func (o *Options) defaults() {
 	o.MaxRows = min(cmp.Or(max(o.MaxRows, 0), collection.MaxAtoms), collection.MaxAtoms)
 	o.MaxDim = min(cmp.Or(max(o.MaxDim, 0), collection.MaxDim), collection.MaxDim)
 	o.MaxIDBytes = cmp.Or(max(o.MaxIDBytes, 0), 1024)
-	if o.OnRead == nil {
-		o.OnRead = func() {}
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -40,6 +40,14 @@ func (v *Version) Direct(ctx context.Context, req batch.Request) (*batch.Respons
 	return v.o.engine.Search(ctx, req)
 }
 
+// RunBytes returns the memory, in bytes, that a search takes while it is answered, for so many
+// queries like those of req, whose Queries may be empty: that of its largest run. Errors are those
+// of Direct.
+func (v *Version) RunBytes(req batch.Request, queries int) (int64, error) {
+	f, err := v.o.engine.Footprint(req, queries)
+	return f.Run, err
+}
+
 // Row returns row i as given, rounded to float32, 0 <= i < Len(); it is read-only and invalid after
 // Release.
 func (v *Version) Row(i int64) []float32 {

@@ -2,7 +2,6 @@ package fair
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -19,8 +18,10 @@ var ErrSlow = errors.New("too slow while others wait for memory")
 //
 // While memory is free, a hold may grow as slowly as it likes. Once a growth waits for
 // memory, holds that move more slowly than Rate are evicted, those furthest behind first; a
-// transfer that stops falls behind from that moment, however fast it was before. Holds that
-// keep the rate cannot deadlock: a hold grows only while the free memory suffices for all of
+// transfer that stops falls behind from that moment, however fast it was before. A client that
+// holds memory begins a further hold only if afterwards a third of what it holds is free
+// (dynamic thresholds: Choudhury, Hahne 1998), so that others find memory even if its holds keep
+// the rate. Holds that keep the rate cannot deadlock: a hold grows only while the free memory suffices for all of
 // its remaining bytes. So the hold that grew last can complete; then as much is free as when
 // the one before it grew, and so on (the banker's algorithm).
 type Memory struct {
@@ -28,6 +29,7 @@ type Memory struct {
 
 	mu      sync.Mutex
 	used    int64
+	large   int64 // of used, by large holds
 	holds   map[*Hold]struct{}
 	clients map[string]*account
 	waiting []*growth
@@ -45,6 +47,10 @@ type MemoryOptions struct {
 	// evicted. Grace is how long a transfer may stop without falling too far behind.
 	Rate  int64
 	Grace time.Duration
+	// Large is the claim above which a hold is large. A quarter of Total is kept free of large
+	// holds, so that others do not wait behind them; one that needs more than three quarters
+	// waits until it is the only large one. 0 means that no hold is large.
+	Large int64
 }
 
 // account is the memory of a client.
@@ -52,23 +58,6 @@ type account struct {
 	holds   int
 	free    int64 // bytes within the Floor
 	counted int64 // bytes beyond it, which count against Total
-}
-
-// Hold is the memory of one body or answer. It is used from one goroutine, apart from
-// Memory's own accesses.
-type Hold struct {
-	m      *Memory
-	client string
-	claim  int64  // upper bound of its bytes
-	cancel func() // makes the transfer fail
-	seq    int    // holds are numbered in the order of creation
-
-	free, counted int64         // as in account
-	transferring  bool          // otherwise the server works on it
-	last          time.Time     // when bytes last moved, or memory was last granted
-	behind        float64       // bytes by which it was behind the rate at last; never negative
-	waited        time.Duration // for memory, in all
-	evicted       bool
 }
 
 // growth is a request for memory that waits.
@@ -103,129 +92,9 @@ func (m *Memory) Hold(client string, claim int64, cancel func()) *Hold {
 	return h
 }
 
-// start begins a transfer, which is on time at first.
-func (h *Hold) start() {
-	h.transferring, h.behind, h.last = true, 0, time.Now()
-}
-
-// evictionInterval is the time between two searches for holds that are too slow, while a growth
-// waits.
-const evictionInterval = 50 * time.Millisecond
-
 // longWait is how long a growth waits before it has precedence over newer holds that have no
 // counted bytes yet: these get memory only if enough remains free for the growth.
 const longWait = time.Second
-
-// Grow adds n bytes once they are free. It fails with ErrSlow if the hold was evicted before, and
-// with the error of ctx if that ends first.
-func (h *Hold) Grow(ctx context.Context, n int64) error {
-	m := h.m
-	m.mu.Lock()
-	if h.evicted {
-		m.mu.Unlock()
-		return ErrSlow
-	}
-	g := &growth{h: h, n: n, since: time.Now(), done: make(chan struct{})}
-	m.waiting = append(m.waiting, g)
-	m.grant()
-	m.mu.Unlock()
-	select {
-	case <-g.done:
-		return nil
-	case <-ctx.Done():
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.stopWaiting(g) {
-			m.grant()
-			return ctx.Err()
-		}
-		return nil
-	}
-}
-
-// watch starts a timer, unless one runs or no growth waits, that evicts holds that are too slow
-// and then calls grant, which calls watch again. The caller holds the lock.
-func (m *Memory) watch() {
-	if m.watched || len(m.waiting) == 0 {
-		return
-	}
-	m.watched = true
-	time.AfterFunc(evictionInterval, func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.watched = false
-		m.evict()
-		m.grant()
-	})
-}
-
-// Moved records that n bytes were transferred.
-func (h *Hold) Moved(n int64) {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
-	now := time.Now()
-	h.behind = max(0, h.lag(now)-float64(n))
-	h.last = now
-}
-
-// lag returns the number of bytes by which the hold is behind the rate.
-func (h *Hold) lag(now time.Time) float64 {
-	return h.behind + float64(h.m.o.Rate)*now.Sub(h.last).Seconds()
-}
-
-// Settle ends the transfer: all bytes have arrived, and the server works on them. From then
-// on, until Send, the hold is not evicted. Settle fails with ErrSlow if it was evicted before.
-func (h *Hold) Settle() error {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
-	if h.evicted {
-		return ErrSlow
-	}
-	h.transferring = false
-	h.m.grant()
-	return nil
-}
-
-// Send begins the transfer of the held bytes to the client. cancel is as for Memory.Hold.
-func (h *Hold) Send(cancel func()) {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
-	h.cancel = cancel
-	h.start()
-}
-
-// Waited returns how long the hold has waited for memory.
-func (h *Hold) Waited() time.Duration {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
-	return h.waited
-}
-
-// Evicted reports whether the hold was evicted.
-func (h *Hold) Evicted() bool {
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
-	return h.evicted
-}
-
-// Release frees the memory of the hold. Further calls do nothing.
-func (h *Hold) Release() {
-	m := h.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, ok := m.holds[h]; !ok {
-		return
-	}
-	delete(m.holds, h)
-	a := m.clients[h.client]
-	m.used -= h.counted
-	a.free -= h.free
-	a.counted -= h.counted
-	if a.holds--; a.holds == 0 {
-		delete(m.clients, h.client)
-	}
-	m.grant()
-}
 
 // Used returns the number of bytes that count against Total.
 func (m *Memory) Used() int64 {
@@ -258,7 +127,7 @@ func (m *Memory) grant() {
 		} else {
 			a.counted += g.n
 			h.counted += g.n
-			m.used += g.n
+			m.count(h, g.n)
 		}
 		h.last = now
 		h.waited += now.Sub(g.since)
@@ -292,61 +161,85 @@ func (m *Memory) first(fit func(*growth) bool) (best *growth) {
 	return best
 }
 
-// allowed reports whether a growth may be granted: always within the floor, otherwise if its
-// memory is free and all other holds can still complete.
+// count adds n counted bytes of a hold, or subtracts them.
+func (m *Memory) count(h *Hold, n int64) {
+	m.used += n
+	if m.isLarge(h) {
+		m.large += n
+	}
+}
+
+func (m *Memory) isLarge(h *Hold) bool { return m.o.Large > 0 && h.claim > m.o.Large }
+
+// mostLarge is the memory that large holds may take together, unless there is only one.
+func (m *Memory) mostLarge() int64 { return m.o.Total - m.o.Total/4 }
+
+// levels are the counted bytes in use: all, those of large holds, and those of one client.
+type levels struct{ used, large, client int64 }
+
+// allowed reports whether a growth may be granted: always within the floor, otherwise if
+// nothing is short for it.
 func (m *Memory) allowed(g *growth, now time.Time) bool {
-	if m.clients[g.h.client].free+g.n <= m.o.Floor {
-		return true
-	}
-	if m.used+max(g.n, g.h.remaining()) > m.o.Total {
-		return false
-	}
+	a := m.clients[g.h.client]
+	return a.free+g.n <= m.o.Floor || m.short(g, levels{m.used, m.large, a.counted}, now) <= 0
+}
+
+// short returns how many bytes less must be in use before a growth beyond the floor may be
+// granted; at most 0 if it may be now. Grants and evictions both follow it: what is short for a
+// growth is what evictions free.
+func (m *Memory) short(g *growth, l levels, now time.Time) int64 {
+	need := max(g.n, g.h.remaining()) // so that all other holds can still complete
+	short := l.used + need - m.o.Total
 	if g.h.counted > 0 {
-		return true
+		return short
 	}
-	i := slices.IndexFunc(m.waiting, func(o *growth) bool { return o != g && o.h.seq < g.h.seq && now.Sub(o.since) > longWait })
-	return i < 0 || m.used+g.n+m.waiting[i].n <= m.o.Total
+	return max(short, m.overShare(g, l), m.overLarge(g, l, need), m.before(g, l, need, now))
 }
 
-// remaining returns the number of bytes that the hold may still grow by.
-func (h *Hold) remaining() int64 { return max(0, h.claim-h.counted-h.free) }
+// further reports whether a growth is the first of a further hold of a client, which waits for
+// the client's own holds.
+func (m *Memory) further(g *growth) bool {
+	return g.h.counted == 0 && m.clients[g.h.client].counted > 0
+}
 
-// evict evicts the slowest holds, as many as needed to complete the hold of the first waiting
-// growth.
-func (m *Memory) evict() {
-	if len(m.waiting) == 0 {
-		return
+// shareOfFree is how many times what is free a client may have in several holds.
+const shareOfFree = 3
+
+// overShare returns how many bytes a client must release before it may begin a further hold.
+func (m *Memory) overShare(g *growth, l levels) int64 {
+	if l.client == 0 {
+		return 0
 	}
-	now := time.Now()
-	first := m.first(func(*growth) bool { return true })
-	wanted := m.used + max(first.n, first.h.remaining()) - m.o.Total
-	var slow []*Hold
-	for h := range m.holds {
-		switch {
-		case h.evicted:
-			wanted -= h.counted
-		case h.counted > 0 && m.slow(h, now):
-			slow = append(slow, h)
-		}
+	over := l.client + g.n - shareOfFree*(m.o.Total-l.used-g.n)
+	return (over + shareOfFree) / (shareOfFree + 1) // rounded up: what it releases is free then
+}
+
+// overLarge returns by how many bytes the first growth of a large hold would exceed what all
+// large holds may take.
+func (m *Memory) overLarge(g *growth, l levels, need int64) int64 {
+	if !m.isLarge(g.h) || l.large == 0 {
+		return 0
 	}
-	slices.SortFunc(slow, func(a, b *Hold) int {
-		return cmp.Or(cmp.Compare(b.lag(now), a.lag(now)), a.seq-b.seq)
+	return l.large + need - m.mostLarge()
+}
+
+// before returns how many bytes are short for the first growth of a hold because an older one
+// has waited for long: it must fit, too. What is kept free of large holds does not wait for
+// them, unless the older one needs that, too.
+func (m *Memory) before(g *growth, l levels, need int64, now time.Time) int64 {
+	i := slices.IndexFunc(m.waiting, func(o *growth) bool {
+		return o != g && o.h.seq < g.h.seq && !m.further(o) && now.Sub(o.since) > longWait
 	})
-	for _, h := range slow {
-		if wanted <= 0 {
-			return
-		}
-		wanted -= h.counted
-		h.evicted = true
-		if h.cancel != nil {
-			h.cancel()
-		}
+	if i < 0 {
+		return 0
 	}
-}
-
-// slow reports whether a transfer is too far behind the rate. A hold that waits for memory is not
-// slow.
-func (m *Memory) slow(h *Hold, now time.Time) bool {
-	return h.transferring && h.lag(now) > float64(m.o.Rate)*m.o.Grace.Seconds() &&
-		!slices.ContainsFunc(m.waiting, func(g *growth) bool { return g.h == h })
+	old := m.waiting[i]
+	both := l.used + need + old.n - m.o.Total
+	switch {
+	case !m.isLarge(old.h):
+		return both
+	case m.isLarge(g.h):
+		return max(both, l.large+need+old.n-m.mostLarge())
+	}
+	return min(both, l.used-l.large+need-(m.o.Total-max(m.mostLarge(), old.n)))
 }

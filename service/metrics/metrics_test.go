@@ -26,6 +26,9 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 		t.Fatal(err)
 	}
 	err = Watch(r, State{
+		Memory: func() (limits, used map[string]int64) {
+			return map[string]int64{"answers": 1 << 20, "collections": 0}, map[string]int64{"answers": 5, "collections": 4096}
+		},
 		Jobs:        func() map[string]int { return map[string]int{"in_progress": 2, "failed": 1} },
 		Collections: func() map[string]Collection { return map[string]Collection{"movies": {4096, "ready"}} },
 		Waiting:     func() map[string]int { return map[string]int{"place": 2} },
@@ -96,6 +99,7 @@ func TestNames(t *testing.T) {
 		"thresher_collections": "state", "thresher_collection_state": "collection state", "thresher_requests_waiting": "for", "thresher_build_info": "goversion revision version",
 		"thresher_http_requests_total": "method route status", "thresher_http_request_seconds": "method route", "thresher_http_requests_in_flight": "", "thresher_unauthenticated_resets_total": "", "thresher_connection_errors_total": "",
 		"thresher_http_request_bytes_total": "route", "thresher_http_response_bytes_total": "route",
+		"thresher_memory_limit_bytes": "share", "thresher_memory_used_bytes": "share",
 		"thresher_collection_bytes": "collection", "thresher_backend_info": "backend device",
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -9,6 +9,9 @@ import (
 
 // State is read from the server at every scrape.
 type State struct {
+	// Memory returns the shares of the server's memory, in bytes, and what of each is in use, by
+	// name; a share of 0 has no limit. nil if there are none.
+	Memory func() (limits, used map[string]int64)
 	// Jobs counts batches by status.
 	Jobs func() map[string]int
 	// Tournaments counts tournaments by status; nil if there are none.
@@ -51,7 +54,7 @@ type watcher struct {
 }
 
 type described struct {
-	jobs, tournaments, bytes, states, state, waiting, slates, found, backend, build *prometheus.Desc
+	jobs, tournaments, bytes, states, state, waiting, slates, found, backend, build, limit, used *prometheus.Desc
 }
 
 func descriptions() described {
@@ -64,6 +67,8 @@ func descriptions() described {
 		waiting:     prometheus.NewDesc("thresher_requests_waiting", "Requests that wait, by what for.", []string{"for"}, nil),
 		build:       prometheus.NewDesc("thresher_build_info", "The build; always 1.", []string{"version", "revision", "goversion"}, nil),
 		slates:      prometheus.NewDesc("thresher_slate_memory_bytes", "Memory of users' states and of items prepared for slates.", nil, nil),
+		limit:       prometheus.NewDesc("thresher_memory_limit_bytes", "The shares of the server's memory.", []string{"share"}, nil),
+		used:        prometheus.NewDesc("thresher_memory_used_bytes", "What is in use of each share of the server's memory.", []string{"share"}, nil),
 		found:       prometheus.NewDesc("thresher_found", "What the data folder held at the start that the database did not know, by kind.", []string{"kind"}, nil),
 		backend:     prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
 	}
@@ -80,6 +85,8 @@ func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 	ch <- w.desc.build
 	ch <- w.desc.slates
 	ch <- w.desc.found
+	ch <- w.desc.limit
+	ch <- w.desc.used
 	ch <- w.desc.backend
 }
 
@@ -94,6 +101,7 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	w.collections(ch)
+	w.memory(ch)
 	if w.state.Waiting != nil {
 		for what, n := range w.state.Waiting() {
 			ch <- prometheus.MustNewConstMetric(w.desc.waiting, prometheus.GaugeValue, float64(n), what)
@@ -109,6 +117,22 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	ch <- prometheus.MustNewConstMetric(w.desc.backend, prometheus.GaugeValue, 1, w.state.Backend, w.state.Device)
+}
+
+// memory reports the shares of the memory that have a limit, and what is in use.
+func (w *watcher) memory(ch chan<- prometheus.Metric) {
+	if w.state.Memory == nil {
+		return
+	}
+	limits, used := w.state.Memory()
+	for share, n := range limits {
+		if n > 0 {
+			ch <- prometheus.MustNewConstMetric(w.desc.limit, prometheus.GaugeValue, float64(n), share)
+		}
+	}
+	for share, n := range used {
+		ch <- prometheus.MustNewConstMetric(w.desc.used, prometheus.GaugeValue, float64(n), share)
+	}
 }
 
 // collections reports the state of each collection by its label, and the number of

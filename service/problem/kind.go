@@ -47,6 +47,7 @@ const (
 	Unplayable        Kind = "tournament-unplayable"
 	NotReady          Kind = "not-ready"
 	Draining          Kind = "draining"
+	Crowded           Kind = "too-many-connections"
 	NoBackend         Kind = "backend-unavailable"
 	Deadline          Kind = "deadline"
 	OutOfMemory       Kind = "memory-budget"
@@ -99,6 +100,7 @@ func meanings() []meaning {
 		{Unplayable, http.StatusInternalServerError, "The tournament's log cannot be replayed"},
 		{NotReady, http.StatusServiceUnavailable, "Not ready yet"},
 		{Draining, http.StatusServiceUnavailable, "The server is shutting down"},
+		{Crowded, http.StatusServiceUnavailable, "The server has too many connections or files open"},
 		{NoBackend, http.StatusServiceUnavailable, "The backend is unavailable"},
 		{Deadline, http.StatusGatewayTimeout, "The deadline passed before there was an answer"},
 		{OutOfMemory, http.StatusInsufficientStorage, "The collection does not fit into the memory budget"},

@@ -35,6 +35,10 @@ func Of(err error) *Problem {
 		return New(DiskFull, "no space left to write; existing data is unharmed").Because(err)
 	case errors.As(err, &limit):
 		return New(OverLimit, "%v", err).Within(limit.Limit).Because(err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		crowded := New(Crowded, "the server has as many files and connections open as it can; what was there is unharmed").Because(err)
+		crowded.RetryAfter = time.Second
+		return crowded
 	case errors.As(err, &vector):
 		return New(Malformed, "%v", err).Because(err)
 	case errors.Is(err, batch.ErrBusy):

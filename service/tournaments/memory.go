@@ -24,6 +24,13 @@ type memory struct {
 // calls that can be undone. Remembered answers to calls with keys are added to it.
 func footprint(k int) int64 { return 48*int64(k)*int64(k) + 4*mostName*int64(k) + 1<<18 }
 
+// Memory returns the bytes of the tournaments in memory.
+func (s *Store) Memory() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.memory.bytes
+}
+
 // errBroken is the error of tournaments whose game was interrupted within an event.
 var errBroken = errors.New("a call broke off in the middle")
 

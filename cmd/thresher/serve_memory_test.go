@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// shownMemory returns what config show says of the memory of a server.
+func shownMemory(t *testing.T) memoryShown {
+	t.Helper()
+	r := thresher(t, "config", "show", "--json")
+	r.wantCode(t, exitOK)
+	var got struct{ Memory memoryShown }
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.Memory
+}
+
+// TestShowMemory: config show says where the memory of a server comes from, how it is divided, and
+// how many connections it suffices for.
+func TestShowMemory(t *testing.T) {
+	if m := shownMemory(t); m.Bytes < 128<<20 || m.From == "" || m.Connections < 1 {
+		t.Errorf("without a setting: %+v", m)
+	}
+	t.Setenv("THRESHER_MEMORY", "1GiB")
+	t.Setenv("THRESHER_LIMITS_ANSWERS", "1MiB")
+	m := shownMemory(t)
+	if m.Bytes != 1<<30 || m.From != "environment THRESHER_MEMORY" || m.Shares["answers"] != 1<<20 || m.Shares["bodies"] != 64<<20 || m.Shares["collections"] != (448+127)<<20 || m.Connections > 4096 {
+		t.Errorf("%+v", m)
+	}
+	text := thresher(t, "config", "show").out
+	for _, want := range []string{"would take 1024 MiB of memory (environment THRESHER_MEMORY)", "connections: collections 575 MiB,", " answers 1 MiB"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+	t.Setenv("THRESHER_LIMITS_CONNECTIONS", "7")
+	if m := shownMemory(t); m.Connections != 7 {
+		t.Errorf("%+v", m)
+	}
+	for value, want := range map[string]string{"127MiB": "memory: 127MiB is below 128MiB (environment THRESHER_MEMORY)", "much": `memory: "much" is not a size`} {
+		t.Setenv("THRESHER_MEMORY", value)
+		thresher(t, "config", "show").wantError(t, want)
+	}
+}
+
+// TestLowerHeap: the heap is kept below the least of what is said, and GOMEMLIMIT takes precedence.
+func TestLowerHeap(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	t.Setenv("GOMEMLIMIT", "")
+	lowerHeap(heapOf(100 << 30))
+	if got := debug.SetMemoryLimit(-1); got != 90<<30 {
+		t.Errorf("the heap may have %d", got)
+	}
+	if lowerHeap(math.MaxInt64); debug.SetMemoryLimit(-1) != 90<<30 {
+		t.Error("the limit was raised")
+	}
+	t.Setenv("GOMEMLIMIT", "95GiB")
+	if lowerHeap(80 << 30); debug.SetMemoryLimit(-1) != 90<<30 {
+		t.Error("GOMEMLIMIT does not hold")
+	}
+}
