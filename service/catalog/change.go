@@ -135,6 +135,11 @@ func (ch *change) resolveIDs(s *staged, src *Source, requested Kind) error {
 	return nil
 }
 
+// ignored reports whether the source has ids that are not read.
+func (s *staged) ignored() bool {
+	return s.origin.IgnoreIDs && slices.ContainsFunc(s.layout.Dropped, func(name string) bool { return name == "id" || name == "ids" })
+}
+
 // dropped lists the columns of a source that are ignored.
 func (s *staged) dropped(named bool) []string {
 	dropped := s.layout.Dropped
@@ -274,7 +279,7 @@ func (ch *change) extend(name string, s *staged, src *Source) error {
 	}
 	ch.Warnings, ch.VectorColumns = s.dropped(named), s.layout.String()
 	switch {
-	case s.layout.Wide && !slices.Equal(s.origin.Like, ch.Coordinates), s.origin.IgnoreIDs && ch.IDs != RowNumbers:
+	case s.layout.Wide && !slices.Equal(s.origin.Like, ch.Coordinates), ch.IDs != RowNumbers && s.ignored():
 		return problem.New(problem.Conflict, "collection %s was changed while the rows arrived", name).In("rows")
 	case s.origin.Prepared:
 		return problem.New(problem.InvalidValue, "%s: a prepared collection cannot be appended", s.origin.Called).In("source")

@@ -187,3 +187,42 @@ func TestTakenIDsAreRefusedAtOnce(t *testing.T) {
 		t.Error("the collection was written before the ids were looked at")
 	}
 }
+
+// readerOf is an io.Reader that calls do before the text is read.
+type readerOf struct {
+	do   func()
+	text *strings.Reader
+}
+
+func (r *readerOf) Read(p []byte) (int, error) {
+	if r.do != nil {
+		r.do()
+		r.do = nil
+	}
+	return r.text.Read(p)
+}
+
+// TestIDsIgnoredMeanwhile: the ids of rows are not read where those of the collection are row numbers. If they no longer
+// are once the rows have arrived, rows with ids are sent again, and rows without are added.
+func TestIDsIgnoredMeanwhile(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{})
+	for name, x := range map[string]struct {
+		line string
+		kind problem.Kind
+	}{"named": {`{"id":70,"v":[1,2]}`, problem.Conflict}, "bare": {`{"v":[1,2]}`, ""}} {
+		f.ready(f.c.Create(ctx, name, rowsOf(0, 3, 2, nil), CreateOptions{Metric: "ip"}, ""))
+		body := &readerOf{func() { f.ready(f.c.Remove(ctx, name, *ints(0), "")) }, strings.NewReader(x.line)}
+		i, err := f.c.Append(ctx, name, Source{Body: body, Format: dataset.JSONL}, "")
+		if x.kind != "" {
+			if kindOf(err) != x.kind {
+				t.Errorf("%s: %+v, %v", name, i, err)
+			}
+			continue
+		}
+		f.ready(i, err)
+		if i, err = f.c.Wait(ctx, name, 0); err != nil || i.Count != 3 || i.IDs != Integers {
+			t.Errorf("%s: %+v, %v", name, i, err)
+		}
+	}
+}
