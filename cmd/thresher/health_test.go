@@ -103,7 +103,6 @@ func TestHealthOfOwnServer(t *testing.T) {
 		t.Errorf("stderr %q", r.err)
 	}
 	s.stop().wantCode(t, exitOK)
-	thresher(t, "health", "--config", settings, "--live").wantCode(t, exitWrong)
 }
 
 func TestOwnServer(t *testing.T) {

@@ -377,13 +377,18 @@ def test_many_calls_take_no_more_memory():
     for _ in range(1000):
         worker.call("search", {"handle": handle, "k": 1}, {"queries": queries[:3]})
         worker.call("search", {"handle": handle, "k": 1}, {"queries": queries})
-    before = memory("self"), memory(worker.process)
     files, threads = open_files(), threading.active_count()
-    for j in range(calls):
-        worker.call(
-            "search", {"handle": handle, "k": 1}, {"queries": queries if j % 10 == 0 else queries[j % 50 :][:3]}
-        )
-    grown = [now - old for now, old in zip((memory("self"), memory(worker.process)), before, strict=True)]
-    assert grown[0] < 4 << 20, grown
-    assert grown[1] < 24 << 20, grown
+    grown = []
+    for _ in range(5):  # what leaks grows each time; what a collector has not given back yet does not
+        before = memory("self"), memory(worker.process)
+        for j in range(calls):
+            worker.call(
+                "search", {"handle": handle, "k": 1}, {"queries": queries if j % 10 == 0 else queries[j % 50 :][:3]}
+            )
+        now = memory("self"), memory(worker.process)
+        grown.append((now[0] - before[0], now[1] - before[1]))
+        if grown[-1][0] < 4 << 20 and grown[-1][1] < 24 << 20:
+            break
+    else:
+        raise AssertionError(f"memory grows each time: {grown}")
     assert (open_files(), threading.active_count()) == (files, threads)
