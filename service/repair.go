@@ -97,10 +97,8 @@ func checkSlates(ctx context.Context, dir string, tell func(db.Item)) error {
 	if err != nil || bolt == nil {
 		return err
 	}
-	if err := bolt.Close(); err != nil {
-		return err
-	}
-	return slates.Check(ctx, filepath.Join(dir, slatesName), tell)
+	defer bolt.Close()
+	return slates.Check(ctx, bolt, tell)
 }
 
 // Repaired is the result of Repair.

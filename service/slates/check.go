@@ -13,17 +13,8 @@ import (
 	"thresher/service/jsonbody"
 )
 
-// Check reads every record of the database at path, which must not be in use. Nothing is
-// changed.
-func Check(ctx context.Context, path string, tell func(db.Item)) error {
-	if err := db.Check(path); err != nil {
-		return err
-	}
-	bolt, _, err := db.Open(path, nil)
-	if err != nil {
-		return err
-	}
-	defer bolt.Close()
+// Check reads every record of the slates' database. Nothing is changed.
+func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 	return bolt.View(func(tx *bbolt.Tx) error {
 		root := tx.Bucket(collectionsBucket())
 		if root == nil {
@@ -37,7 +28,7 @@ func Check(ctx context.Context, path string, tell func(db.Item)) error {
 			}
 			i.Detail = fmt.Sprintf("%d slates, %d users", n.slates, n.users)
 			if err != nil {
-				i.Verdict, i.Detail = db.Broken, fmt.Sprintf("%s: %v", filepath.Base(path), err)
+				i.Verdict, i.Detail = db.Broken, fmt.Sprintf("%s: %v", filepath.Base(bolt.Path()), err)
 			}
 			tell(i)
 			return nil
