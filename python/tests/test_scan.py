@@ -56,6 +56,30 @@ def test_as_the_worker(monkeypatch, metric, kind):
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+@pytest.mark.parametrize("order", ["drawn", "best last", "best first", "copies"])
+@pytest.mark.parametrize("tested", [1 << 8, 1 << 12])
+def test_in_chunks(monkeypatch, metric, order, tested):
+    """Of several chunks, each raises the floor for those after it; blocks and pieces end anywhere."""
+    monkeypatch.setattr(_scan, "_TESTED", tested)
+    for size in ("_ONE", "_FEW", "_MANY"):
+        monkeypatch.setattr(_scan, size, 3000)
+    rng = np.random.default_rng([7, tested, len(order), len(metric)])
+    for n, d, m, k in ((700, 12, 1, 5), (700, 12, 3, 5), (900, 33, 17, 10), (331, 5, 40, 1), (90, 40, 2, 90)):
+        if k * m * d > tested * 8:
+            continue  # of which the worker answers
+        vectors = drawn(rng, "copies" if order == "copies" else "normal", n, d)
+        queries = drawn(rng, "normal", m, d)
+        if order.startswith("best"):
+            vectors = vectors[np.argsort(vectors @ queries[0] * (1 if order == "best last" else -1))]
+        found = _scan.scan(queries, vectors, k, metric)
+        assert found is not None, f"{n} x {d}, {m} queries, k = {k}"
+        with thresher.Index(vectors, metric=metric) as index:
+            want = index.search(queries, k, method="exact")
+        np.testing.assert_array_equal(found[1], want.rows, err_msg=f"{n} x {d}, {m} queries, k = {k}")
+        np.testing.assert_array_equal(found[0].view(np.int32), want.scores.view(np.int32))
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
 def test_float64_scores_are_the_workers(metric):
     """A certificate's threshold is the k-th best score in float64, of which answers have the float32."""
     rng = np.random.default_rng(11)
