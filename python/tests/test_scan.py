@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thresher
-from thresher import _knn, _scan, _worker
+from thresher import _knn, _scan, _scratch, _shares, _worker
 
 
 def drawn(rng, kind, n, d):
@@ -61,8 +61,14 @@ def test_as_the_worker(monkeypatch, metric, kind):
 def test_in_chunks(monkeypatch, metric, order, tested):
     """Of several chunks, each raises the floor for those after it; blocks and pieces end anywhere."""
     monkeypatch.setattr(_scan, "_TESTED", tested)
-    for size in ("_ONE", "_FEW", "_MANY"):
+    for size in ("_ONE", "_FEW", "_MANY", "_CACHED"):
         monkeypatch.setattr(_scan, size, 3000)
+    monkeypatch.setattr(_shares, "CORES", 3)
+    monkeypatch.setattr(_scan, "_SHARE", 9000)
+    monkeypatch.setattr(_scan, "_SCORED", 100)
+    monkeypatch.setattr(_scan, "_SCORED_THREAD", 200)
+    monkeypatch.setattr(_scan, "_LINE", 20)
+    monkeypatch.setattr(_scan, "_SMALL", 100)
     rng = np.random.default_rng([7, tested, len(order), len(metric)])
     for n, d, m, k in ((700, 12, 1, 5), (700, 12, 3, 5), (900, 33, 17, 10), (331, 5, 40, 1), (90, 40, 2, 90)):
         if k * m * d > tested * 8:
@@ -87,7 +93,8 @@ def test_float64_scores_are_the_workers(metric):
         vectors, queries = drawn(rng, "normal", 200, d), drawn(rng, "normal", 150, d)
         with thresher.Index(vectors, metric=metric) as index:
             found = index.search(queries, 3, method="exact")
-        mine = _scan._Scan(queries, vectors, 3, metric)._score(np.arange(150), found.rows[:, 2])
+        with _scratch.Scratch(1 << 20) as scratch:
+            mine = _scan._Scan(queries, vectors, 3, metric, scratch)._score(np.arange(150), found.rows[:, 2])
         np.testing.assert_array_equal(mine.view(np.int64), found.certificates["threshold"].view(np.int64))
 
 
@@ -159,10 +166,13 @@ def test_one_call_of_the_worker(monkeypatch, vectors, queries):
         thresher.knn(queries, vectors, 4, metric="ip", method="fast")
 
 
-def test_pays_for_few():
+def test_pays_for_few(monkeypatch):
+    monkeypatch.setattr(_scan, "CORES", 2)
     for m, n, d in ((1, 1000, 64), (1, 60000, 768), (64, 60000, 768)):
         assert _scan.pays(m, n, d, 10, False)
     assert not _scan.pays(10000, 20000, 128, 10, False)
+    assert _scan.pays(512, 60000, 768, 10, False)  # handing over and building take longer
+    assert not _scan.pays(4096, 60000, 768, 10, False)  # what is built serves so many
     assert not _scan.pays(64, 60000, 768, 10, True)  # the worker reads them where they are
     assert not _scan.pays(64, 1000, 64, 1000, False)
 
