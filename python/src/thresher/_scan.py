@@ -130,8 +130,8 @@ class _Scan:
         """
         size, threads = _MANY, 1
         if self.m == 1:
-            size = rows.nbytes if rows.nbytes <= _CACHED else _ONE
-            threads = rows.nbytes // _SHARE if rows.nbytes > _CACHED else 1
+            cached = self.metric == "ip" and rows.nbytes <= _CACHED  # such norms numpy alone computes, in one thread
+            size, threads = (rows.nbytes, 1) if cached else (_ONE, rows.nbytes // _SHARE)
         elif self.m < _THREADED:  # such products BLAS does not share among cores
             threads = rows.nbytes // _SHARE
             size = min(_FEW, 4 * _ALONE // self.m) if threads > 1 else _FEW
@@ -185,7 +185,7 @@ class _Scan:
         small = squares <= _LEAST
         if not most < _MOST or (small.any() and rows[small].any()):  # rows of zeros have no error
             return float("inf")
-        return most * (1 + self.dim * _UNIT * 2)
+        return float(most * (1 + self.dim * _UNIT * 2))
 
     def _error(self, norm: float) -> Doubles:
         """Bound the errors of float32 scores of rows of at most this norm."""
@@ -245,23 +245,24 @@ class _Scan:
         if self.m > 1:
             order = _by_query(query, self.m)
             query, score = query[order], score[order]
-        lists, _ = self._lists(query, score, self.k if self.best is None else self.best)
+        if self.best is None:
+            self.best = np.full((self.m, self.k), -np.inf, np.float32)
+        lists, _ = self._lists(query, score, self.best)
         last = lists.shape[1] - self.k
         self.best = np.partition(lists, last, axis=1)[:, last:]
         self.floor = np.maximum(self.floor, self.best[:, 0] - self.error)
 
-    def _lists(
-        self, query: Rows, values: npt.NDArray[Any], more: npt.NDArray[Any] | int
-    ) -> tuple[npt.NDArray[Any], Rows]:
-        """Return the values of each query as a row (m, w), with those of more or so many of -inf behind them, and
-        where the values of each query, in whose order they are, begin.
+    def _lists(self, query: Rows, values: Any, more: Any = None) -> tuple[npt.NDArray[Any], Rows]:
+        """Return the values of each query as a row, and where they begin; queries ascend.
+
+        More are put behind them; what is lacking is -inf.
         """
         first = np.searchsorted(query, np.arange(self.m + 1))
         width = int(np.diff(first).max())
-        behind = more if isinstance(more, int) else more.shape[1]
+        behind = 0 if more is None else more.shape[1]
         lists = np.full((self.m, width + behind), -np.inf, values.dtype)
         lists[query, np.arange(len(query)) - first[query]] = values
-        if not isinstance(more, int):
+        if more is not None:
             lists[:, width:] = more
         return lists, first[:-1]
 
@@ -284,7 +285,7 @@ class _Scan:
         if self.m == 1:
             best = np.argsort(-score, kind="stable")[np.newaxis, : self.k]  # of equals, rows ascend
         else:
-            lists, first = self._lists(query, score, 0)
+            lists, first = self._lists(query, score)
             best = np.argsort(-lists, axis=1, kind="stable")[:, : self.k] + first[:, np.newaxis]
         shown = score[best]
         return (-2 * shown + 0 if self.metric == "l2" else shown).astype(np.float32), row[best]

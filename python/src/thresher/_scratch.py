@@ -34,8 +34,8 @@ class Scratch:
                 self._memory = np.empty(self._size, np.uint8)
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        if self._size > 0 and len(_SPARE) < _MOST:
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if self._size > 0 and kind is None and len(_SPARE) < _MOST:  # after an error, a thread may still use it
             _SPARE.append(self._memory)
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
