@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import environment
-from markdown import table
+from markdown import section, table
 
 PROGRAM = environment.BUILD / "thresher"
 K = 10

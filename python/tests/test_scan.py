@@ -1,5 +1,7 @@
 """Scans in the calling process: the worker's answers, bit for bit."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -83,6 +85,68 @@ def test_in_chunks(monkeypatch, metric, order, tested):
             want = index.search(queries, k, method="exact")
         np.testing.assert_array_equal(found[1], want.rows, err_msg=f"{n} x {d}, {m} queries, k = {k}")
         np.testing.assert_array_equal(found[0].view(np.int32), want.scores.view(np.int32))
+
+
+@pytest.mark.parametrize("m", [1, 20])
+def test_floor_of_all_chunks(monkeypatch, m):
+    """After the last chunk, rows need what the k best of all chunks have, wherever these were."""
+    monkeypatch.setattr(_scan, "_TESTED", 1 << 10)
+    rng = np.random.default_rng(17)
+    vectors, queries = drawn(rng, "normal", 4000, 24), drawn(rng, "normal", 1, 24)
+    vectors = vectors[np.argsort(-(vectors @ queries[0]))]
+    with _scratch.Scratch(0) as scratch:
+        scan = _scan._Scan(queries.repeat(m, axis=0), vectors, 5, "ip", scratch)
+        scores, ids = scan.run()
+    assert (ids < 6).all()
+    assert (scan.floor > scores[:, -1] - 3 * scan.error).all() and (scan.floor <= scores[:, -1]).all()
+    assert len(scan.kept[0][0]) < 6 * m
+
+
+def test_scratch():
+    """Arrays are aligned and apart; memory is taken again, but for after an error."""
+    _scratch._SPARE.clear()
+    with _scratch.Scratch(4096) as scratch:
+        first, second = scratch.array((3, 5), np.float32), scratch.array((7,), np.bool_)
+        large = scratch.array((1000, 2), np.float64)
+        first[:], second[:], large[:] = 1, False, 3
+        assert (first == 1).all() and not second.any() and (large == 3).all()
+        assert first.ctypes.data % 4 == 0 and not np.shares_memory(first, second)
+        memory = scratch._memory
+        assert np.shares_memory(first, memory) and not np.shares_memory(large, memory)
+        with _scratch.Scratch(4096) as other:
+            assert other._memory is not memory
+    with _scratch.Scratch(4096) as scratch:
+        assert scratch._memory is memory
+    with pytest.raises(KeyError), _scratch.Scratch(4096) as scratch:
+        raise KeyError
+    assert len(_scratch._SPARE) == 1 and scratch._memory is not _scratch._SPARE[0]
+    _scratch._SPARE.clear()
+
+
+def test_threads(monkeypatch):
+    """Shares cover all, errors come out, and a system without threads does the work in this one."""
+    monkeypatch.setattr(_shares, "CORES", 3)
+    for count, threads in ((10, 0), (10, 1), (10, 2), (10, 7), (2, 3)):
+        shares = _shares.shares(count, threads)
+        assert len(shares) == max(1, min(threads, 3))
+        assert [i for low, high in shares for i in range(low, high)] == list(range(count))
+    own = threading.get_ident()
+
+    def work(low, high):
+        if low == 5:
+            raise KeyError(low)
+        return low, high, threading.get_ident()
+
+    with pytest.raises(KeyError):
+        _shares.in_threads(work, [(0, 5), (5, 9)])
+    done = _shares.in_threads(work, [(0, 2), (2, 4)])
+    assert [part[:2] for part in done] == [(0, 2), (2, 4)] and done[0][2] == own != done[1][2]
+
+    def full(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", full)
+    assert _shares.in_threads(work, [(0, 2), (2, 4)]) == [(0, 2, own), (2, 4, own)]
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])

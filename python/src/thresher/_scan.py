@@ -38,6 +38,8 @@ _THREADED, _SHARE, _ALONE = 16, 4 << 20, 1 << 18
 # How many products are tested at once, the fewest that numpy compares at once, and of how many groups of rows the
 # greatest make the first threshold.
 _TESTED, _LINE, _GROUPS = 1 << 20, 512, 64
+# Up to how many candidates of all queries a sort of all takes less than one of each query's.
+_SORTED = 256
 # Float64 values of rows that are scored at once, and how many are worth a thread.
 _SCORED, _SCORED_THREAD = 1 << 15, 1 << 17
 
@@ -278,12 +280,18 @@ class _Scan:
         if self.best is not None:
             self._drop()
         query, row, _ = self.kept[0]
-        if self.m > 1:
-            order = _by_query(query, self.m)  # of one, rows ascend
+        few = len(query) <= _SORTED
+        if not few and self.m > 1:
+            order = _by_query(query, self.m)
             query, row = query[order], row[order]
         score = self._score(query, row)
+        # Sorts are stable, and of a query's rows with equal scores the lowest is first.
         if self.m == 1:
-            best = np.argsort(-score, kind="stable")[np.newaxis, : self.k]  # of equals, rows ascend
+            best = np.argsort(-score, kind="stable")[np.newaxis, : self.k]
+        elif few:
+            order = np.lexsort((-score, query))
+            first = np.searchsorted(query[order], np.arange(self.m))
+            best = order[first[:, np.newaxis] + np.arange(self.k)]
         else:
             lists, first = self._lists(query, score)
             best = np.argsort(-lists, axis=1, kind="stable")[:, : self.k] + first[:, np.newaxis]

@@ -17,16 +17,16 @@ def sums(terms: Doubles) -> Doubles:
 
     The terms (n, d) are overwritten.
     """
-    count, dim = terms.shape
+    dim = terms.shape[1]
     if dim < _LANES:
-        lanes = np.zeros((count, _LANES))
+        lanes = np.zeros((len(terms), _LANES))
         lanes[:, :dim] = terms
     else:
         lanes = terms[:, :_LANES]
     for at in range(_LANES, dim, _LANES):
         part = terms[:, at : at + _LANES]
         lanes[:, : part.shape[1]] += part
-    lanes = lanes.T if count < _LANES else np.array(lanes.T, order="C")  # each lane in order of rows
+    lanes = np.array(lanes.T, order="C")  # each lane in order of rows
     half = _LANES
     while half > 1:
         half //= 2
