@@ -63,9 +63,11 @@ def test_as_the_worker(monkeypatch, metric, kind):
 def test_in_chunks(monkeypatch, metric, order, tested):
     """Of several chunks, each raises the floor for those after it; blocks and pieces end anywhere."""
     monkeypatch.setattr(_scan, "_TESTED", tested)
-    for size in ("_ONE", "_FEW", "_MANY", "_CACHED"):
+    for size in ("_ONE", "_FEW", "_MANY"):
         monkeypatch.setattr(_scan, size, 3000)
-    monkeypatch.setattr(_shares, "CORES", 3)
+    monkeypatch.setattr(_scan, "_CACHED", 40000 if order == "drawn" else 3000)
+    for module in (_shares, _scan):
+        monkeypatch.setattr(module, "CORES", 3 if tested > 1000 else 1)
     monkeypatch.setattr(_scan, "_SHARE", 9000)
     monkeypatch.setattr(_scan, "_SCORED", 100)
     monkeypatch.setattr(_scan, "_SCORED_THREAD", 200)
@@ -124,29 +126,38 @@ def test_scratch():
 
 
 def test_threads(monkeypatch):
-    """Shares cover all, errors come out, and a system without threads does the work in this one."""
+    """Threads share the parts, errors come out, and a thread that is late or cannot be started has none."""
     monkeypatch.setattr(_shares, "CORES", 3)
-    for count, threads in ((10, 0), (10, 1), (10, 2), (10, 7), (2, 3)):
-        shares = _shares.shares(count, threads)
-        assert len(shares) == max(1, min(threads, 3))
-        assert [i for low, high in shares for i in range(low, high)] == list(range(count))
-    own = threading.get_ident()
+    for count, most in ((10, 3), (10, 10), (10, 1), (2, 3)):
+        assert [i for low, high in _shares.shares(count, most) for i in range(low, high)] == list(range(count))
+    own, parts, both = threading.get_ident(), _shares.shares(8, 1), threading.Barrier(2)
 
-    def work(low, high):
+    def meet(low, high):
+        if low < 2:
+            both.wait(60)
+        return low, threading.get_ident()
+
+    done = _shares.in_threads(2, meet, parts)
+    assert [i for i, _ in done] == list(range(8)) and len({thread for _, thread in done[:2]}) == 2
+
+    def fail(low, high):
         if low == 5:
             raise KeyError(low)
-        return low, high, threading.get_ident()
 
-    with pytest.raises(KeyError):
-        _shares.in_threads(work, [(0, 5), (5, 9)])
-    done = _shares.in_threads(work, [(0, 2), (2, 4)])
-    assert [part[:2] for part in done] == [(0, 2), (2, 4)] and done[0][2] == own != done[1][2]
+    for threads in (1, 3):
+        with pytest.raises(KeyError):
+            _shares.in_threads(threads, fail, parts)
+    late = []
+    monkeypatch.setattr(_shares._thread, "start_new_thread", lambda *work: late.append(work))
+    assert _shares.in_threads(2, lambda low, high: (low, threading.get_ident()), parts) == [(i, own) for i in range(8)]
+    for work, arguments in late:
+        work(*arguments)
 
-    def full(_):
+    def full(*_):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threading.Thread, "start", full)
-    assert _shares.in_threads(work, [(0, 2), (2, 4)]) == [(0, 2, own), (2, 4, own)]
+    monkeypatch.setattr(_shares._thread, "start_new_thread", full)
+    assert _shares.in_threads(2, lambda low, high: low, parts) == list(range(8))
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])

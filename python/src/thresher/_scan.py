@@ -131,44 +131,39 @@ class _Scan:
         That is infinite if values are not finite or of extreme size, and scores then are not all written.
         """
         size, threads = _MANY, 1
-        if self.m == 1:
-            cached = self.metric == "ip" and rows.nbytes <= _CACHED  # such norms numpy alone computes, in one thread
-            size, threads = (rows.nbytes, 1) if cached else (_ONE, rows.nbytes // _SHARE)
-        elif self.m < _THREADED:  # such products BLAS does not share among cores
-            threads = rows.nbytes // _SHARE
-            size = min(_FEW, 4 * _ALONE // self.m) if threads > 1 else _FEW
+        if self.m < _THREADED:  # such products BLAS does not share among cores, or with norms between them
+            threads = min(rows.nbytes // _SHARE, CORES)
+            size = _ONE if self.m == 1 else min(_FEW, 4 * _ALONE // self.m) if threads > 1 else _FEW
+        if self.m == 1 and threads < 2 and rows.nbytes <= _CACHED:
+            size = rows.nbytes
         block = max(1, size // (4 * self.dim))
-        if threads < 2:
-            return self._blocks(scores, rows, block)
+        if block >= len(rows):
+            return self._block(scores, rows)
 
         def some(low: int, high: int) -> float:
-            return self._blocks(scores[low:high], rows[low:high], block)
+            return self._block(scores[low:high], rows[low:high])
 
-        squares: list[float] = in_threads(some, shares(len(rows), threads))
-        return max(squares)
+        return max(in_threads(threads, some, shares(len(rows), block)))
 
-    def _blocks(self, scores: Floats, vectors: Floats, block: int) -> float:
-        greatest = 0.0
-        for at in range(0, len(vectors), block):
-            rows, to = vectors[at : at + block], scores[at : at + block]
-            squares = None if self.metric == "ip" else np.einsum("ij,ij->i", rows, rows)
-            square = self._joint(rows) if squares is None else self._greatest(rows, squares)
-            if square == np.inf:
-                return square
-            greatest = max(greatest, square)
-            # Last: BLAS reads memory in order faster for norms than for products.
-            if self.m == 1:
-                np.dot(rows, self.queries[0], out=to[:, 0])
-            else:
-                np.dot(rows, self.queries.T, out=to)
-            if squares is None:
-                continue
-            if self.metric == "l2":
-                to -= (squares * np.float32(0.5))[:, np.newaxis]
-            else:
-                squares[squares <= _LEAST] = 1
-                to /= np.sqrt(squares)[:, np.newaxis]
-        return greatest
+    def _block(self, scores: Floats, rows: Floats) -> float:
+        """Do as `_multiply` of rows that a cache has."""
+        squares = None if self.metric == "ip" else np.einsum("ij,ij->i", rows, rows)
+        square = self._joint(rows) if squares is None else self._greatest(rows, squares)
+        if square == np.inf:
+            return square
+        # Last: BLAS reads memory in order faster for norms than for products.
+        if self.m == 1:
+            np.dot(rows, self.queries[0], out=scores[:, 0])
+        else:
+            np.dot(rows, self.queries.T, out=scores)
+        if squares is None:
+            return square
+        if self.metric == "l2":
+            scores -= (squares * np.float32(0.5))[:, np.newaxis]
+        else:
+            squares[squares <= _LEAST] = 1
+            scores /= np.sqrt(squares)[:, np.newaxis]
+        return square
 
     def _joint(self, rows: Floats) -> float:
         """Return what the squared norm of each row is at most: that of several together."""
@@ -313,7 +308,7 @@ class _Scan:
         if threads < 2:
             self._score_some(query, row, scores, 0, len(row), self.scratch)
         else:
-            in_threads(some, shares(len(row), threads))
+            in_threads(threads, some, shares(len(row), max(1, 4 * _SCORED // self.dim)))
         return scores
 
     def _score_some(self, query: Rows, row: Rows, scores: Doubles, low: int, high: int, scratch: Scratch) -> None:
