@@ -33,8 +33,9 @@ _PRODUCT, _MORE, _TEST, _SCORE, _COORDINATE = 0.02, 0.004, 0.3, 60, 1.2
 # query, for few, for more. For one query it is all of them if a shared cache has them.
 _ONE, _FEW, _MANY, _CACHED = 512 << 10, 256 << 10, 2 << 20, 16 << 20
 # From how many queries on BLAS uses all cores well, the bytes of rows that make a thread of this module worth its
-# start, and the products (rows, queries and coordinates multiplied) of a call that OpenBLAS leaves to one thread.
-_THREADED, _SHARE, _ALONE = 16, 4 << 20, 1 << 18
+# start, the products (rows, queries and coordinates multiplied) of a call that OpenBLAS leaves to one thread, and those
+# where queries have so few values that its kernels for small matrices answer.
+_THREADED, _SHARE, _ALONE, _ALONE_SMALL, _SMALL_QUERIES = 16, 4 << 20, 1 << 18, 1 << 19, 1 << 12
 # How many products are tested at once, the fewest that numpy compares at once, and of how many groups of rows the
 # greatest make the first threshold.
 _TESTED, _LINE, _GROUPS = 1 << 20, 512, 64
@@ -133,7 +134,10 @@ class _Scan:
         size, threads = _MANY, 1
         if self.m < _THREADED:  # such products BLAS does not share among cores, or with norms between them
             threads = min(rows.nbytes // _SHARE, CORES)
-            size = _ONE if self.m == 1 else min(_FEW, 4 * _ALONE // self.m) if threads > 1 else _FEW
+            size = _ONE if self.m == 1 else _FEW
+            if self.m > 1 and threads > 1:
+                alone = _ALONE_SMALL if self.queries.size <= _SMALL_QUERIES else _ALONE
+                size = min(size, 4 * alone // self.m)
         if self.m == 1 and threads < 2 and rows.nbytes <= _CACHED:
             size = rows.nbytes
         block = max(1, size // (4 * self.dim))
