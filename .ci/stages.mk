@@ -113,5 +113,6 @@ demo: ## the README's demo, without a terminal
 reports: ## the benchmarks' reports are what their results and limits.md give
 	$(PYTHON) bench/bench.py --report
 	$(PYTHON) bench/python_calls.py --report
+	$(PYTHON) bench/few_queries.py --report
 	$(PYTHON) bench/uses/uses.py --report
 	git diff --exit-code docs/benchmarks

@@ -1,45 +1,59 @@
 #!/usr/bin/env python3
 """Whole calls of few queries: thresher.knn against faiss.knn and numpy, in turns in one process.
 
-python3 bench/few_queries.py                             1, 8, 64, 512 queries on three sets, a few minutes
-python3 bench/few_queries.py --metric l2 --method exact  another metric, another method
-python3 bench/few_queries.py --small                     tiny sets, to see that it runs; exit code 1 for wrong answers
+python3 bench/few_queries.py --metric ip --keep  1, 8, 64, 512 queries on three sets, a few minutes; writes the page
+python3 bench/few_queries.py --metric l2         another metric; only prints
+python3 bench/few_queries.py --report            only the page, from its results
+python3 bench/few_queries.py --small             tiny sets, to see that it runs; exit code 1 for wrong answers
 
 It runs in bench/.venv with the package of this checkout on all cores, and prints a table in Markdown: the
 least time of each contestant, thresher's over that of the fastest, and whether it is within the goal: the
-greater of 1.15 times the fastest and 60 us more."""
+greater of 1.15 times the fastest and 60 us more. With --keep it also writes the results of the metric to
+docs/benchmarks/python/few-METRIC.jsonl, and the page docs/benchmarks/few.md."""
 
 from __future__ import annotations
 
 import argparse
+import datetime
+import json
 import os
 import shlex
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import environment
-from markdown import table
+from markdown import section, table
 
 PROGRAM = environment.BUILD / "thresher"
 K = 10
 SETS = ((1_000, 64), (20_000, 128), (60_000, 768))
 QUERIES = (1, 8, 64, 512)
 RATIO, EXTRA = 1.15, 60e-6  # the goal: times the fastest, or seconds more
+DOCS = environment.ROOT / "docs" / "benchmarks"
+METRICS = ("ip", "cosine", "l2")
+HEADER = ("vectors", "queries", "thresher ms", "faiss ms", "numpy ms", "over the fastest", "goal")
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="thresher.knn of few queries against faiss.knn and numpy")
-    parser.add_argument("--metric", default="ip", choices=("ip", "cosine", "l2"))
+    parser.add_argument("--metric", default="ip", choices=METRICS)
     parser.add_argument("--method", default="auto", help="of thresher (default auto)")
     parser.add_argument("--seconds", type=float, default=6.0, help="for each row of the table (default 6)")
+    parser.add_argument("--keep", action="store_true", help="write the results and the page")
+    parser.add_argument("--beside", default="", metavar="TEXT", help="what else ran meanwhile, for the page")
+    parser.add_argument("--report", action="store_true", help="only write the page from the results")
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     return parser.parse_args()
 
 
 def main() -> int:
     args = arguments()
+    if args.report:
+        write_page(DOCS)
+        return 0
     os.environ["PYTHONPATH"] = os.pathsep.join([str(environment.ROOT / "python" / "src"), str(environment.HERE)])
     environment.enter("requirements.txt", env=environment.all_threads())
     environment.BUILD.mkdir(exist_ok=True)
@@ -48,7 +62,7 @@ def main() -> int:
         os.environ["THRESHER_BINARY"] = str(PROGRAM)
     import numpy as np
 
-    lines, right = [], True
+    records, right = [about(args)], True
     random = np.random.default_rng(0)
     for n, d in ((300, 32),) if args.small else SETS:
         vectors = random.standard_normal((n, d), dtype="f4")
@@ -56,13 +70,35 @@ def main() -> int:
             queries = random.standard_normal((m, d), dtype="f4")
             calls = contestants(queries, vectors, args.metric, args.method)
             right = check(calls) and right
-            line = [f"{n:,} x {d}", f"{m}", *row(in_turns(calls, 0.1 if args.small else args.seconds))]
-            print(" | ".join(line), flush=True)
-            lines.append(line)
-    print(f"\n`{shlex.join(['python3', 'bench/few_queries.py', *sys.argv[1:]])}`, {environment.commit()}")
-    print(f"{environment.processor()}, {os.cpu_count()} cores, metric {args.metric}, method {args.method}, k = {K}\n")
-    print(table(["vectors", "queries", "thresher ms", "faiss ms", "numpy ms", "over the fastest", "goal"], lines))
+            least = in_turns(calls, 0.1 if args.small else args.seconds)
+            records.append({"what": "call", "vectors": [n, d], "queries": m, "seconds": least})
+            print(" | ".join(row(records[-1])), flush=True)
+    print("\n" + measured(records))
+    if args.keep and not args.small and right:
+        kept(DOCS, args.metric).write_text("".join(json.dumps(r) + "\n" for r in records))
+        write_page(DOCS)
     return 0 if right else 1
+
+
+def about(args: argparse.Namespace) -> dict[str, Any]:
+    """Returns what the times depend on."""
+    import faiss
+    import numpy
+
+    return {
+        "what": "machine",
+        "command": shlex.join(["python3", "bench/few_queries.py", *sys.argv[1:]]),
+        "metric": args.metric,
+        "method": args.method,
+        "beside": args.beside,
+        "commit": environment.commit(),
+        "date": datetime.date.today().isoformat(),
+        "cpu": environment.processor(),
+        "cores": len(environment.CORES) or os.cpu_count(),
+        "numpy": numpy.__version__,
+        "faiss": faiss.__version__,
+        "k": K,
+    }
 
 
 def contestants(queries: Any, vectors: Any, metric: str, method: str) -> dict[str, Callable[[], Any]]:
@@ -115,12 +151,46 @@ def in_turns(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, f
     return least
 
 
-def row(least: dict[str, float]) -> list[str]:
+def row(call: dict[str, Any]) -> list[str]:
     """Returns the cells of a row of the table."""
+    (n, d), least = call["vectors"], call["seconds"]
     fastest = min(least["faiss"], least["numpy"])
     reached = least["thresher"] <= max(RATIO * fastest, fastest + EXTRA)
     times = [f"{least[name] * 1e3:.3f}" for name in ("thresher", "faiss", "numpy")]
-    return [*times, f"{least['thresher'] / fastest:.2f}", "reached" if reached else "missed"]
+    over, goal = f"{least['thresher'] / fastest:.2f}", "reached" if reached else "missed"
+    return [f"{n:,} x {d}", str(call["queries"]), *times, over, goal]
+
+
+def kept(docs: Path, metric: str) -> Path:
+    return docs / "python" / f"few-{metric}.jsonl"
+
+
+def write_page(docs: Path) -> None:
+    parts = [
+        "# Calls of few queries",
+        "Whole calls of `thresher.knn`, `faiss.knn` and numpy (a product, `argpartition`, a sort of what it found) on "
+        "vectors that are searched once, standard normal ones in float32. All use every core, and take turns in one "
+        "process; each time is the least. The goal is at most the greater of "
+        f"{RATIO} times the faster of the two others and {EXTRA * 1e6:.0f} us more.",
+    ]
+    for metric in METRICS:
+        if (path := kept(docs, metric)).exists():
+            parts.append(section(metric, measured([json.loads(line) for line in path.read_text().splitlines()])))
+    causes = docs / "python" / "few-causes.md"
+    if causes.exists():
+        parts.append(causes.read_text().rstrip())
+    (docs / "few.md").write_text("\n\n".join(parts) + "\n")
+
+
+def measured(records: list[dict[str, Any]]) -> str:
+    """Returns the table of a run, and what it was."""
+    run, calls = records[0], records[1:]
+    beside = f" Beside it ran {run['beside']}." if run["beside"] else ""
+    return "\n\n".join([
+        f"`{run['command']}` at {run['commit']}, {run['date']}: {run['cpu']}, {run['cores']} cores, numpy "
+        f"{run['numpy']}, FAISS {run['faiss']}, method {run['method']}, k = {run['k']}.{beside}",
+        table(HEADER, [row(call) for call in calls]),
+    ])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """Scans in the calling process: the worker's answers, bit for bit."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import thresher
-from thresher import _knn, _scan, _worker
+from thresher import _knn, _scan, _scratch, _shares, _worker
 
 
 def drawn(rng, kind, n, d):
@@ -56,6 +58,109 @@ def test_as_the_worker(monkeypatch, metric, kind):
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+@pytest.mark.parametrize("order", ["drawn", "best last", "best first", "copies"])
+@pytest.mark.parametrize("tested", [1 << 8, 1 << 12])
+def test_in_chunks(monkeypatch, metric, order, tested):
+    """Of several chunks, each raises the floor for those after it; blocks and pieces end anywhere."""
+    monkeypatch.setattr(_scan, "_TESTED", tested)
+    for size in ("_ONE", "_FEW", "_MANY"):
+        monkeypatch.setattr(_scan, size, 3000)
+    monkeypatch.setattr(_scan, "_CACHED", 40000 if order == "drawn" else 3000)
+    for module in (_shares, _scan):
+        monkeypatch.setattr(module, "CORES", 3 if tested > 1000 else 1)
+    monkeypatch.setattr(_scan, "_SHARE", 9000)
+    monkeypatch.setattr(_scan, "_SCORED", 100)
+    monkeypatch.setattr(_scan, "_SCORED_THREAD", 200)
+    monkeypatch.setattr(_scan, "_LINE", 20)
+    monkeypatch.setattr(_scan, "_SMALL", 100)
+    rng = np.random.default_rng([7, tested, len(order), len(metric)])
+    for n, d, m, k in ((700, 12, 1, 5), (700, 12, 3, 5), (900, 33, 17, 10), (331, 5, 40, 1), (90, 40, 2, 90)):
+        if k * m * d > tested * 8:
+            continue  # of which the worker answers
+        vectors = drawn(rng, "copies" if order == "copies" else "normal", n, d)
+        queries = drawn(rng, "normal", m, d)
+        if order.startswith("best"):
+            vectors = vectors[np.argsort(vectors @ queries[0] * (1 if order == "best last" else -1))]
+        found = _scan.scan(queries, vectors, k, metric)
+        assert found is not None, f"{n} x {d}, {m} queries, k = {k}"
+        with thresher.Index(vectors, metric=metric) as index:
+            want = index.search(queries, k, method="exact")
+        np.testing.assert_array_equal(found[1], want.rows, err_msg=f"{n} x {d}, {m} queries, k = {k}")
+        np.testing.assert_array_equal(found[0].view(np.int32), want.scores.view(np.int32))
+
+
+@pytest.mark.parametrize("m", [1, 20])
+def test_floor_of_all_chunks(monkeypatch, m):
+    """After the last chunk, rows need what the k best of all chunks have, wherever these were."""
+    monkeypatch.setattr(_scan, "_TESTED", 1 << 10)
+    rng = np.random.default_rng(17)
+    vectors, queries = drawn(rng, "normal", 4000, 24), drawn(rng, "normal", 1, 24)
+    vectors = vectors[np.argsort(-(vectors @ queries[0]))]
+    with _scratch.Scratch(0) as scratch:
+        scan = _scan._Scan(queries.repeat(m, axis=0), vectors, 5, "ip", scratch)
+        scores, ids = scan.run()
+    assert (ids < 6).all()
+    assert (scan.floor > scores[:, -1] - 3 * scan.error).all() and (scan.floor <= scores[:, -1]).all()
+    assert len(scan.kept[0][0]) < 6 * m
+
+
+def test_scratch():
+    """Arrays are aligned and apart; memory is taken again, but for after an error."""
+    _scratch._SPARE.clear()
+    with _scratch.Scratch(4096) as scratch:
+        first, second = scratch.array((3, 5), np.float32), scratch.array((7,), np.bool_)
+        large = scratch.array((1000, 2), np.float64)
+        first[:], second[:], large[:] = 1, False, 3
+        assert (first == 1).all() and not second.any() and (large == 3).all()
+        assert first.ctypes.data % 4 == 0 and not np.shares_memory(first, second)
+        memory = scratch._memory
+        assert np.shares_memory(first, memory) and not np.shares_memory(large, memory)
+        with _scratch.Scratch(4096) as other:
+            assert other._memory is not memory
+    with _scratch.Scratch(4096) as scratch:
+        assert scratch._memory is memory
+    with pytest.raises(KeyError), _scratch.Scratch(4096) as scratch:
+        raise KeyError
+    assert len(_scratch._SPARE) == 1 and scratch._memory is not _scratch._SPARE[0]
+    _scratch._SPARE.clear()
+
+
+def test_threads(monkeypatch):
+    """Threads share the parts, errors come out, and a thread that is late or cannot be started has none."""
+    monkeypatch.setattr(_shares, "CORES", 3)
+    for count, most in ((10, 3), (10, 10), (10, 1), (2, 3)):
+        assert [i for low, high in _shares.shares(count, most) for i in range(low, high)] == list(range(count))
+    own, parts, both = threading.get_ident(), _shares.shares(8, 1), threading.Barrier(2)
+
+    def meet(low, high):
+        if low < 2:
+            both.wait(60)
+        return low, threading.get_ident()
+
+    done = _shares.in_threads(2, meet, parts)
+    assert [i for i, _ in done] == list(range(8)) and len({thread for _, thread in done[:2]}) == 2
+
+    def fail(low, high):
+        if low == 5:
+            raise KeyError(low)
+
+    for threads in (1, 3):
+        with pytest.raises(KeyError):
+            _shares.in_threads(threads, fail, parts)
+    late = []
+    monkeypatch.setattr(_shares._thread, "start_new_thread", lambda *work: late.append(work))
+    assert _shares.in_threads(2, lambda low, high: (low, threading.get_ident()), parts) == [(i, own) for i in range(8)]
+    for work, arguments in late:
+        work(*arguments)
+
+    def full(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_shares._thread, "start_new_thread", full)
+    assert _shares.in_threads(2, lambda low, high: low, parts) == list(range(8))
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
 def test_float64_scores_are_the_workers(metric):
     """A certificate's threshold is the k-th best score in float64, of which answers have the float32."""
     rng = np.random.default_rng(11)
@@ -63,7 +168,8 @@ def test_float64_scores_are_the_workers(metric):
         vectors, queries = drawn(rng, "normal", 200, d), drawn(rng, "normal", 150, d)
         with thresher.Index(vectors, metric=metric) as index:
             found = index.search(queries, 3, method="exact")
-        mine = _scan._Scan(queries, vectors, 3, metric)._score(np.arange(150), found.rows[:, 2])
+        with _scratch.Scratch(1 << 20) as scratch:
+            mine = _scan._Scan(queries, vectors, 3, metric, scratch)._score(np.arange(150), found.rows[:, 2])
         np.testing.assert_array_equal(mine.view(np.int64), found.certificates["threshold"].view(np.int64))
 
 
@@ -135,10 +241,13 @@ def test_one_call_of_the_worker(monkeypatch, vectors, queries):
         thresher.knn(queries, vectors, 4, metric="ip", method="fast")
 
 
-def test_pays_for_few():
+def test_pays_for_few(monkeypatch):
+    monkeypatch.setattr(_scan, "CORES", 2)
     for m, n, d in ((1, 1000, 64), (1, 60000, 768), (64, 60000, 768)):
         assert _scan.pays(m, n, d, 10, False)
     assert not _scan.pays(10000, 20000, 128, 10, False)
+    assert _scan.pays(512, 60000, 768, 10, False)  # handing over and building take longer
+    assert not _scan.pays(4096, 60000, 768, 10, False)  # what is built serves so many
     assert not _scan.pays(64, 60000, 768, 10, True)  # the worker reads them where they are
     assert not _scan.pays(64, 1000, 64, 1000, False)
 
