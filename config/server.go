@@ -84,10 +84,13 @@ type Server struct {
 // Scope is what a token permits.
 type Scope string
 
-// The scopes; Write includes Read.
+// The scopes; Write includes the others. Metrics permits reading /metrics, all of it, and
+// nothing else; Read permits reading everything else, and of /metrics what does not tell what
+// certificates withhold from readers.
 const (
-	Read  Scope = "read"
-	Write Scope = "write"
+	Read    Scope = "read"
+	Write   Scope = "write"
+	Metrics Scope = "metrics"
 )
 
 // Token is a bearer token; only its hash is stored.
@@ -163,7 +166,7 @@ func serverSettings() []setting {
 		word("tls.cert", "file", "", "certificate for HTTPS, PEM", func(c *Config) *string { return &c.Server.TLSCert }),
 		word("tls.key", "file", "", "private key of the certificate, PEM", func(c *Config) *string { return &c.Server.TLSKey }),
 		{
-			key: "tokens", kind: "list", usage: "bearer tokens, each NAME:read:HASH or NAME:write:HASH with the token's SHA-256 in hexadecimal",
+			key: "tokens", kind: "list", usage: "bearer tokens, each NAME:read:HASH, NAME:write:HASH or NAME:metrics:HASH with the token's SHA-256 in hexadecimal",
 			set: func(c *Config, text string) error { return parseTokens(&c.Server.Tokens, text) },
 			get: func(c *Config) any { return shown(c.Server.Tokens) },
 		},
@@ -174,7 +177,7 @@ func serverSettings() []setting {
 			set: func(c *Config, text string) error { return parseNetworks(&c.Server.Proxies, text) },
 			get: func(c *Config) any { return networksText(c.Server.Proxies) },
 		},
-		flag("metrics.open", "serve /metrics without a token", func(c *Config) *bool { return &c.Server.OpenMetrics }),
+		flag("metrics.open", "serve /metrics without a token, as tokens of scope read see it", func(c *Config) *bool { return &c.Server.OpenMetrics }),
 		number("metrics.collections", "100", "collections whose metrics have a label of their own; the others share one", 1, func(c *Config) *int { return &c.Server.MetricsCollections }),
 		size("limits.body", "64MiB", "largest body of a search", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBody }),
 		size("limits.bodies", "512MiB", "total memory of search bodies while they arrive", 1<<10, func(c *Config) *int64 { return &c.Server.MaxBodies }),
@@ -241,8 +244,8 @@ func parseTokens(dst *[]Token, text string) error {
 			return fmt.Errorf("item %d is not NAME:SCOPE:SHA256", i)
 		}
 		t := Token{Name: parts[0], Scope: Scope(parts[1])}
-		if t.Scope != Read && t.Scope != Write {
-			return fmt.Errorf("token %s: scope is neither read nor write", t.Name)
+		if t.Scope != Read && t.Scope != Write && t.Scope != Metrics {
+			return fmt.Errorf("token %s: scope is none of read, write, metrics", t.Name)
 		}
 		hash, err := hex.DecodeString(parts[2])
 		if err != nil || len(hash) != len(t.Hash) {

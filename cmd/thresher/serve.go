@@ -95,7 +95,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 			a.log.Warn("traces", "error", err) // only logged: the requests were served
 		}
 	}()
-	o.Open, o.Metrics, o.Scrape = pool.openEngine, counted, metrics.Handler(registry)
+	o.Open, o.Metrics, o.Scrape = pool.openEngine, counted, metrics.NewPages(registry)
 	o.Backend, o.Device, o.Unused = pool.first().Name(), backend.Describe(pool.first()).Device, pool.unusedGPUs
 	s, err := service.Open(ctx, o)
 	if err != nil {
@@ -211,7 +211,7 @@ func (a *app) serviceOptions() service.Options {
 		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MostQueries: c.CoalesceQueries, MostWaiting: c.MaxSearches},
 		Turn:             c.Turn,
 		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep, Threads: a.config.Threads,
-		Version: build, Release: build.Version, Revision: build.Revision, Log: a.log,
+		Version: build, Release: build.Version, Revision: build.Revision, Log: a.log, Audit: a.audit,
 	}
 	if o.Limits.Waiting == 0 {
 		o.Limits.Waiting = -1
