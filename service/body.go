@@ -18,7 +18,7 @@ type paced struct {
 	pace    pace
 	began   time.Time
 	read    int64
-	gives   atomic.Bool // the body must give way to others
+	gives   atomic.Bool // the body must give way to others, or its token was removed
 }
 
 func (p *paced) Read(b []byte) (int, error) {
@@ -30,10 +30,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	if slowest := p.began.Add(p.pace.grace + time.Duration(float64(p.read)/float64(p.pace.rate)*float64(time.Second))); slowest.Before(deadline) {
 		deadline = slowest
 	}
-	_ = p.control.SetReadDeadline(deadline)
-	if p.gives.Load() {
-		_ = p.control.SetReadDeadline(now)
-	}
+	p.until(deadline)
 	n, err := p.body.Read(b)
 	p.read += int64(n)
 	if err == io.EOF {
@@ -41,6 +38,14 @@ func (p *paced) Read(b []byte) (int, error) {
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
+}
+
+// until makes reads fail from a deadline on, or at once if the body must give way.
+func (p *paced) until(deadline time.Time) {
+	_ = p.control.SetReadDeadline(deadline)
+	if p.gives.Load() {
+		_ = p.control.SetReadDeadline(time.Now())
+	}
 }
 
 func (p *paced) Close() error { return p.body.Close() }

@@ -18,6 +18,10 @@ type writer struct {
 	written int64
 	hold    *fair.Hold // the memory of the answer, nil for small ones
 	gives   atomic.Bool
+	// cut says that an answer which has begun may not go on, because its token was removed;
+	// broken that it did not.
+	cut    atomic.Bool
+	broken bool
 }
 
 // mostWritten is the number of bytes written at once of an answer whose memory others may
@@ -40,6 +44,10 @@ func (w *writer) Write(p []byte) (n int, err error) {
 		w.status = http.StatusOK
 	}
 	for n < len(p) && err == nil {
+		if w.cut.Load() {
+			w.broken = true
+			return n, errRevoked()
+		}
 		piece := p[n:]
 		if w.hold != nil {
 			piece = piece[:min(len(piece), mostWritten)]
