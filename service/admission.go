@@ -39,7 +39,7 @@ func (s *Server) attend(x *exchange, w *writer, r *http.Request, need scope) (_ 
 	a := &admission{x: x, need: need, end: func() {
 		x.revoked.Store(true)
 		cancel(errRevoked())
-		x.paced.giveWay()
+		x.paced.revoke()
 		if w != nil {
 			w.cut.Store(true)
 		}

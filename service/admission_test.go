@@ -58,8 +58,8 @@ func (s *site) attended(n int) {
 // bearer returns the header of a token.
 func bearer(secret string) []string { return []string{"Authorization", "Bearer " + secret} }
 
-// TestRevokedStreams: a stream ends when its token is removed, whether it waits for a message or
-// answers one; other tokens' streams go on.
+// TestRevokedStreams: a stream whose token is removed ends with the message that it answers, or
+// else with the next; other tokens' streams go on.
 func TestRevokedStreams(t *testing.T) {
 	s := start(t, guarded)
 	s.token = "w-secret"
@@ -89,6 +89,9 @@ func TestRevokedStreams(t *testing.T) {
 	<-begun
 	s.remove("reader")
 	s.hooks.set(nil, nil)
+	if err := idle.Send(asking("films", gaussian(3, dim))); err != nil { // it is not ended before
+		t.Fatal(err)
+	}
 	for name, stream := range map[string]*connect.BidiStreamForClientSimple[inferencepb.ModelInferRequest, inferencepb.ModelStreamInferResponse]{"idle": idle, "busy": busy} {
 		a, err := stream.Receive()
 		if connect.CodeOf(err) != connect.CodeUnauthenticated || !strings.Contains(err.Error(), "removed") {

@@ -19,6 +19,7 @@ type paced struct {
 	began   time.Time
 	read    int64
 	gives   atomic.Bool // the body must give way to others, or its token was removed
+	idle    atomic.Bool // nothing of a message has arrived, whose sender need not hurry
 }
 
 func (p *paced) Read(b []byte) (int, error) {
@@ -55,6 +56,15 @@ func (p *paced) Close() error { return p.body.Close() }
 func (p *paced) giveWay() {
 	p.gives.Store(true)
 	_ = p.control.SetReadDeadline(time.Now())
+}
+
+// revoke is giveWay of a request whose token was removed; a wait for a message goes on, because
+// its sender is told when it sends one.
+func (p *paced) revoke() {
+	p.gives.Store(true)
+	if !p.idle.Load() {
+		_ = p.control.SetReadDeadline(time.Now())
+	}
 }
 
 // pause suspends the read deadline while the server does not read; resume continues the

@@ -76,8 +76,11 @@ func (b *callBody) receive() error {
 	var prefix [messagePrefix]byte
 	s, paced := b.p.s, b.c.x.paced
 	// Between messages a connection may be idle.
-	paced.until(time.Now().Add(s.o.Timeouts.Idle))
-	if _, err := io.ReadFull(paced.body, prefix[:]); err == io.EOF {
+	paced.idle.Store(true)
+	_ = paced.control.SetReadDeadline(time.Now().Add(s.o.Timeouts.Idle))
+	_, err := io.ReadFull(paced.body, prefix[:])
+	paced.idle.Store(false)
+	if err == io.EOF {
 		_ = paced.control.SetReadDeadline(time.Time{})
 		return io.EOF
 	} else if err != nil {
@@ -162,8 +165,8 @@ func (p *rpc) ModelInfer(ctx context.Context, m *inferencepb.ModelInferRequest) 
 }
 
 // ModelStreamInfer answers a search for each message, one after the other; the answer to an
-// invalid message is its error, and the following ones are answered. A stream whose token is
-// removed ends.
+// invalid message is its error, and the following ones are answered. A stream whose token was
+// removed ends with its next message, or with the one that is being answered.
 func (p *rpc) ModelStreamInfer(ctx context.Context, stream *connect.BidiStream[inferencepb.ModelInferRequest, inferencepb.ModelStreamInferResponse]) error {
 	c := callOf(ctx)
 	for {
