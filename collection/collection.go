@@ -2,6 +2,7 @@ package collection
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 
@@ -285,6 +286,8 @@ type Options struct {
 	// Source that is Rounded, or a dataset.Reader, has its own.
 	Origin []float64
 	Change dataset.Change
+	// Mode is that of the file which Create makes, less the umask; 0 is 0644.
+	Mode fs.FileMode
 	// Progress, if not nil, is called with the rows done in both passes and their total, from
 	// several goroutines concurrently and not always in order.
 	Progress func(done, total int64)

@@ -2,6 +2,7 @@ package collection
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -167,7 +168,7 @@ func Create(ctx context.Context, path string, src Source, force bool, o *Options
 	if err := o.check(); err != nil { // before rows are read
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f, err := atomicfile.Create(path, 0o644)
+	f, err := atomicfile.Create(path, cmp.Or(o.Mode, 0o644))
 	if err != nil {
 		return nil, err
 	}

@@ -97,10 +97,13 @@ const LeastMemory = 128 << 20
 // Scope is what a token permits.
 type Scope string
 
-// The scopes; Write includes Read.
+// The scopes; Write includes the others. Metrics permits reading /metrics, all of it, and
+// nothing else; Read permits reading everything else, and of /metrics what does not tell what
+// certificates withhold from readers.
 const (
-	Read  Scope = "read"
-	Write Scope = "write"
+	Read    Scope = "read"
+	Write   Scope = "write"
+	Metrics Scope = "metrics"
 )
 
 // Token is a bearer token; only its hash is stored.
@@ -176,7 +179,7 @@ func serverSettings() []setting {
 		word("tls.cert", "file", "", "certificate for HTTPS, PEM", func(c *Config) *string { return &c.Server.TLSCert }),
 		word("tls.key", "file", "", "private key of the certificate, PEM", func(c *Config) *string { return &c.Server.TLSKey }),
 		{
-			key: "tokens", kind: "list", usage: "bearer tokens, each NAME:read:HASH or NAME:write:HASH with the token's SHA-256 in hexadecimal",
+			key: "tokens", kind: "list", usage: "bearer tokens, each NAME:read:HASH, NAME:write:HASH or NAME:metrics:HASH with the token's SHA-256 in hexadecimal",
 			set: func(c *Config, text string) error { return parseTokens(&c.Server.Tokens, text) },
 			get: func(c *Config) any { return shown(c.Server.Tokens) },
 		},
@@ -187,7 +190,7 @@ func serverSettings() []setting {
 			set: func(c *Config, text string) error { return parseNetworks(&c.Server.Proxies, text) },
 			get: func(c *Config) any { return networksText(c.Server.Proxies) },
 		},
-		flag("metrics.open", "serve /metrics without a token", func(c *Config) *bool { return &c.Server.OpenMetrics }),
+		flag("metrics.open", "serve /metrics without a token, as tokens of scope read see it", func(c *Config) *bool { return &c.Server.OpenMetrics }),
 		number("metrics.collections", "100", "collections whose metrics have a label of their own; the others share one", 1, func(c *Config) *int { return &c.Server.MetricsCollections }),
 		sizeOrAuto("memory", "memory of the server, which collections, bodies, answers and computing share; auto = what its control groups or else the machine allow", LeastMemory, func(c *Config) *int64 { return &c.Server.Memory }),
 		number("limits.connections", "0", "most open connections; 0 = as many as memory and file descriptors suffice for", 0, func(c *Config) *int { return &c.Server.MaxConnections }),
@@ -259,8 +262,8 @@ func parseTokens(dst *[]Token, text string) error {
 			return fmt.Errorf("item %d is not NAME:SCOPE:SHA256", i)
 		}
 		t := Token{Name: parts[0], Scope: Scope(parts[1])}
-		if t.Scope != Read && t.Scope != Write {
-			return fmt.Errorf("token %s: scope is neither read nor write", t.Name)
+		if t.Scope != Read && t.Scope != Write && t.Scope != Metrics {
+			return fmt.Errorf("token %s: scope is none of read, write, metrics", t.Name)
 		}
 		hash, err := hex.DecodeString(parts[2])
 		if err != nil || len(hash) != len(t.Hash) {

@@ -19,11 +19,11 @@ func token(name, scope, secret string) string {
 }
 
 func TestServerFromEveryFormat(t *testing.T) {
-	a, b := token("ci", "write", "one"), token("eyes", "read", "two")
+	a, b, m := token("ci", "write", "one"), token("eyes", "read", "two"), token("prom", "metrics", "three")
 	files := map[string]string{
-		"c.yaml": "listen: 0.0.0.0:80\nroots: [/a, /b]\ntokens:\n  - " + a + "\n  - " + b + "\ninsecure: true\nlimits:\n  body: 1.5GiB\n  k: 7\ncors:\n  origins: ['https://a.example']\ndrain:\n  timeout: 1m30s\n",
-		"c.toml": "listen = \"0.0.0.0:80\"\nroots = [\"/a\", \"/b\"]\ntokens = [\"" + a + "\", \"" + b + "\"]\ninsecure = true\n[limits]\nbody = \"1.5GiB\"\nk = 7\n[cors]\norigins = \"https://a.example\"\n[drain]\ntimeout = \"90s\"\n",
-		"c.json": `{"listen":"0.0.0.0:80","roots":"/a, /b","tokens":["` + a + `","` + b + `"],"insecure":true,"limits":{"body":1610612736,"k":7},"cors":{"origins":["https://a.example"]},"drain":{"timeout":"1.5m"}}`,
+		"c.yaml": "listen: 0.0.0.0:80\nroots: [/a, /b]\ntokens:\n  - " + a + "\n  - " + b + "\n  - " + m + "\ninsecure: true\nlimits:\n  body: 1.5GiB\n  k: 7\ncors:\n  origins: ['https://a.example']\ndrain:\n  timeout: 1m30s\n",
+		"c.toml": "listen = \"0.0.0.0:80\"\nroots = [\"/a\", \"/b\"]\ntokens = [\"" + a + "\", \"" + b + "\", \"" + m + "\"]\ninsecure = true\n[limits]\nbody = \"1.5GiB\"\nk = 7\n[cors]\norigins = \"https://a.example\"\n[drain]\ntimeout = \"90s\"\n",
+		"c.json": `{"listen":"0.0.0.0:80","roots":"/a, /b","tokens":["` + a + `","` + b + `","` + m + `"],"insecure":true,"limits":{"body":1610612736,"k":7},"cors":{"origins":["https://a.example"]},"drain":{"timeout":"1.5m"}}`,
 	}
 	for name, content := range files {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestServerFromEveryFormat(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := c.Server
-			want := []Token{{"ci", Write, sha256.Sum256([]byte("one"))}, {"eyes", Read, sha256.Sum256([]byte("two"))}}
+			want := []Token{{"ci", Write, sha256.Sum256([]byte("one"))}, {"eyes", Read, sha256.Sum256([]byte("two"))}, {"prom", Metrics, sha256.Sum256([]byte("three"))}}
 			if d := cmp.Diff(want, s.Tokens); d != "" {
 				t.Error(d)
 			}

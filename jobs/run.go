@@ -29,7 +29,7 @@ import (
 // Files that exist are refused with an error that wraps fs.ErrExist, unless spec sets Resume
 // or Force. See ErrFingerprint, ErrLocked and ErrDamaged for the other refusals.
 func Run[T any](ctx context.Context, spec Spec, src Source[T], work Work[T]) (Summary, error) {
-	sum, err := run(ctx, spec, newDiskStorage(), src, work)
+	sum, err := run(ctx, spec, spec.storage(), src, work)
 	if err != nil {
 		return sum, fmt.Errorf("jobs: %w", err)
 	}
@@ -39,7 +39,7 @@ func Run[T any](ctx context.Context, spec Spec, src Source[T], work Work[T]) (Su
 // Recover opens the job of spec, which must set Resume, checks its outputs, cuts them back to what is
 // durable, and returns what that is, without answering anything. Errors are those of Run.
 func Recover(ctx context.Context, spec Spec) (Summary, error) {
-	sum, err := recoverJob(ctx, spec, newDiskStorage())
+	sum, err := recoverJob(ctx, spec, spec.storage())
 	if err != nil {
 		return sum, fmt.Errorf("jobs: %w", err)
 	}

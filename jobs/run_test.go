@@ -85,6 +85,26 @@ func stopAt(first int64, stop func() error) Work[[]int64] {
 	}
 }
 
+// TestMode: outputs that a run creates have the mode of the Spec.
+func TestMode(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes do not say who may read")
+	}
+	dir := t.TempDir()
+	spec := Spec{Progress: filepath.Join(dir, "p"), Outputs: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}, Fingerprint: "f", Mode: 0o600}
+	work := func(context.Context, []int64, int64, []byte) ([][]byte, []byte, error) {
+		return [][]byte{{1}, {2}}, nil, nil
+	}
+	if _, err := Run(t.Context(), spec, &numbers{n: 3, size: 2}, work); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(spec.Outputs, spec.Progress) {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", path, info.Mode(), err)
+		}
+	}
+}
+
 func TestStopAndResume(t *testing.T) {
 	const n, size = 23, 4
 	broken := errors.New("broken")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 )
@@ -55,6 +56,8 @@ type Spec struct {
 	// Force starts over and discards a former run's progress and outputs. It excludes Resume.
 	// With neither, existing files are refused.
 	Force bool
+	// Mode is that of outputs which Run creates, less the umask; 0 means 0666.
+	Mode fs.FileMode
 	// Observe, if not nil, is called from Run's goroutine after every chunk that became durable.
 	Observe func(Progress)
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,10 +51,16 @@ const lockWait = time.Second
 
 type diskStorage struct {
 	lockWait time.Duration
+	mode     fs.FileMode // of outputs; 0 means 0666
 }
 
 func newDiskStorage() diskStorage {
 	return diskStorage{lockWait: lockWait}
+}
+
+// storage returns the disk of a job.
+func (s *Spec) storage() diskStorage {
+	return diskStorage{lockWait: lockWait, mode: s.Mode}
 }
 
 func (diskStorage) exists(path string) (bool, error) {
@@ -64,13 +71,13 @@ func (diskStorage) exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-func (diskStorage) output(path string, flag int) (file, error) {
+func (d diskStorage) output(path string, flag int) (file, error) {
 	// Checked before opening: opening a pipe or a device can have effects.
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file (%s)", path, info.Mode().Type())
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|flag, 0o666)
+	f, err := os.OpenFile(path, os.O_RDWR|flag, cmp.Or(d.mode, 0o666))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"thresher/service/problem"
 )
@@ -17,25 +18,29 @@ import (
 type scope uint8
 
 const (
-	open  scope = iota // no token
-	read               // any token
-	write              // a token that may write
+	open         scope = iota // no token
+	someMetrics               // any token
+	read                      // any token but those for metrics alone
+	write                     // a token that may write
+	wholeMetrics              // a token for metrics, or one that may write
 )
 
 // permit checks a request's token against the needed scope and stores its name in the
 // exchange. If the server has no tokens, everything is permitted.
 func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, need scope) error {
-	x.writes = len(s.tokens()) == 0
-	if x.writes {
+	if len(s.tokens()) == 0 {
 		return nil
 	}
 	kind, secret, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	var found *Token
 	if secret = strings.TrimSpace(secret); secret != "" && strings.EqualFold(kind, "Bearer") {
-		found = s.tokenOf(secret)
+		var err error
+		if found, err = s.recognise(r, sha256.Sum256([]byte(secret))); err != nil && need != open {
+			return err
+		}
 	}
 	if found != nil {
-		x.who, x.writes = found.Name, found.Write
+		x.who, x.secret = found.Name, &found.Hash
 	}
 	switch {
 	case need == open:
@@ -43,11 +48,46 @@ func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, nee
 	case found == nil:
 		challenge(w)
 		return problem.New(problem.Unauthorized, "send the header Authorization: Bearer and a token").In("Authorization")
-	case need == write && !found.Write:
-		return problem.New(problem.Forbidden, "token %s may read only", found.Name).In("Authorization")
+	case !found.permits(need):
+		return problem.New(problem.Forbidden, "token %s may %s", found.Name, found.only()).In("Authorization")
 	}
 	return nil
 }
+
+// recognise returns the token of a request by the hash of what the client sent; nil if it is
+// wrong. It fails if the address has sent too many wrong ones to be answered now.
+func (s *Server) recognise(r *http.Request, sum [sha256.Size]byte) (*Token, error) {
+	address, found := s.addressOf(r), s.tokenOf(sum)
+	var ok, last bool
+	var retry time.Duration
+	if found != nil {
+		ok, retry = s.guesses.Right(address, sum)
+	} else {
+		ok, last, retry = s.guesses.Wrong(address)
+	}
+	if last {
+		s.o.Log.Warn("an address has sent many wrong tokens: it is slowed down", "address", address, "burst", wrongBurst, "then a second", wrongRate)
+	}
+	if m := s.o.Metrics; m != nil && (found == nil || !ok) {
+		m.WrongToken(ok)
+	}
+	if ok {
+		return found, nil
+	}
+	p := problem.New(problem.RateLimited, "wrong tokens came from %s, and tokens that were not used from there before have to wait", address).In("Authorization").Within(wrongRate)
+	p.RetryAfter = max(retry, retryAfter)
+	return nil, p
+}
+
+// An address may send wrongBurst wrong tokens at once, and then wrongRate a second. The first
+// is far more than people and programs that are mistaken send, and far less than it takes to
+// guess a token.
+const (
+	wrongBurst = 256
+	wrongRate  = 1
+	// The number of addresses, and of tokens used from one, that are remembered.
+	wrongAddresses, rightUses = 4096, 16384
+)
 
 // challenge tells the client how to send a token (RFC 6750, section 3).
 func challenge(w http.ResponseWriter) { w.Header().Set("WWW-Authenticate", `Bearer realm="thresher"`) }
@@ -65,21 +105,20 @@ func (s *Server) askForToken(w http.ResponseWriter, r *http.Request, p *problem.
 // tokens returns the valid tokens; the slice must not be modified.
 func (s *Server) tokens() []Token { return *s.allowed.Load() }
 
-// SetTokens replaces the valid tokens. It fails if none would be left: only a server that is
+// SetTokens replaces the valid tokens, and ends the requests being answered that they permit no
+// longer. It fails if none would be left: only a server that is
 // started without tokens may be open to everybody.
 func (s *Server) SetTokens(tokens []Token) error {
 	if len(tokens) == 0 && len(s.tokens()) > 0 {
 		return errors.New("no tokens are set any more: serving without tokens needs a restart")
 	}
-	tokens = slices.Clone(tokens)
-	s.allowed.Store(&tokens)
+	s.auditTokens(s.readmit(slices.Clone(tokens)), tokens)
 	return nil
 }
 
-// tokenOf returns the token of a secret, nil if there is none. It compares all hashes, in
+// tokenOf returns the valid token of a hash, nil if there is none. It compares all hashes, in
 // constant time.
-func (s *Server) tokenOf(secret string) *Token {
-	sum := sha256.Sum256([]byte(secret))
+func (s *Server) tokenOf(sum [sha256.Size]byte) *Token {
 	var found *Token
 	all := s.tokens()
 	for i := range all {
@@ -88,6 +127,25 @@ func (s *Server) tokenOf(secret string) *Token {
 		}
 	}
 	return found
+}
+
+// maySee reports whether a request's client may see what a maker, a token's name or "" for none,
+// has made: tokens that may write see everything, others what they made.
+func (s *Server) maySee(r *request, maker string) bool {
+	return s.permits(r.x, write) || maker != "" && maker == r.x.who
+}
+
+// permits reports whether the valid tokens permit a request: one with the token that it was
+// permitted with before, or any if there are no tokens.
+func (s *Server) permits(x *exchange, need scope) bool {
+	if need == open || len(s.tokens()) == 0 {
+		return true
+	}
+	if x.secret == nil {
+		return false
+	}
+	t := s.tokenOf(*x.secret)
+	return t != nil && t.permits(need)
 }
 
 // checkHost refuses host names under which a web page could reach this server through a
@@ -132,9 +190,9 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request) (done bool,
 	return true, nil
 }
 
-// mayWrite reports whether the client of ctx may write. It is false for work that does not
-// come from an HTTP request.
+// mayWrite reports whether the client of ctx may write: whether its token may now, which
+// matters to streams. It is false for work that does not come from a request.
 func (s *Server) mayWrite(ctx context.Context) bool {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	return len(s.tokens()) == 0 || ok && x.writes
+	return len(s.tokens()) == 0 || ok && s.permits(x, write)
 }

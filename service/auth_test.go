@@ -5,7 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"thresher/service/fair"
+	"thresher/service/oip/inferencepb"
 )
 
 // guarded sets the options of a server with tokens of each scope.
@@ -14,6 +21,7 @@ func guarded(o *Options) {
 		{Name: "reader", Hash: sha256.Sum256([]byte("r-secret"))},
 		{Name: "writer", Write: true, Hash: sha256.Sum256([]byte("w-secret"))},
 		{Name: "another", Write: true, Hash: sha256.Sum256([]byte("a-secret"))},
+		{Name: "scraper", Metrics: true, Hash: sha256.Sum256([]byte("m-secret"))},
 	}
 }
 
@@ -25,7 +33,7 @@ func TestWhoMay(t *testing.T) {
 		for _, c := range []struct {
 			header string
 			may    scope // the highest permitted scope
-		}{{"", open}, {"Bearer wrong", open}, {"Bearer ", open}, {"Basic r-secret", open}, {"r-secret", open}, {"Bearer r-secret", read}, {"bearer r-secret", read}, {"Bearer w-secret", write}} {
+		}{{"", open}, {"Bearer wrong", open}, {"Bearer ", open}, {"Basic r-secret", open}, {"r-secret", open}, {"Bearer r-secret", read}, {"bearer r-secret", read}, {"Bearer w-secret", write}, {"Bearer m-secret", someMetrics}} {
 			h := []string{}
 			if c.header != "" {
 				h = []string{"Authorization", c.header}
@@ -62,10 +70,85 @@ func TestScopesAreAsDescribed(t *testing.T) {
 	}
 }
 
-func TestOpenMetrics(t *testing.T) {
-	s := start(t, func(o *Options) { guarded(o); o.OpenMetrics = true })
-	s.do("GET", "/metrics", nil).want(200)
-	s.do("GET", "/v1/version", nil).problem(401, "unauthorized")
+// TestWhatMetricsShow: readers, and whoever reads open metrics, do not see what certificates
+// withhold from readers; tokens for metrics and for writing do, and everybody does without tokens.
+func TestWhatMetricsShow(t *testing.T) {
+	hidden := []string{"thresher_pulls_total", "thresher_dense_pulls_total", "thresher_rescored_rows_total", "thresher_round_survivor_ratio", "go_memstats_"}
+	shows := func(s *site, secret string, all bool) {
+		t.Helper()
+		h := []string{}
+		if secret != "" {
+			h = bearer(secret)
+		}
+		text := string(s.do("GET", "/metrics", nil, h...).want(200).body)
+		if !strings.Contains(text, "thresher_queries_total{") || !strings.Contains(text, "thresher_search_seconds_bucket{") {
+			t.Errorf("%s: the rest is not shown", secret)
+		}
+		for _, name := range hidden {
+			if strings.Contains(text, "\n"+name) != all {
+				t.Errorf("%q sees %s: %v, want %v", secret, name, !all, all)
+			}
+		}
+	}
+	for _, open := range []bool{false, true} {
+		s := start(t, func(o *Options) { guarded(o); o.OpenMetrics = open })
+		s.token = "w-secret"
+		s.fill()
+		s.do("POST", searchFilms, oneQuery("")).want(200)
+		s.token = ""
+		shows(s, "r-secret", false)
+		shows(s, "m-secret", true)
+		shows(s, "w-secret", true)
+		if !open {
+			s.do("GET", "/metrics", nil).problem(401, "unauthorized")
+			continue
+		}
+		shows(s, "", false)
+		shows(s, "wrong", false)
+		s.do("GET", "/v1/version", nil).problem(401, "unauthorized")
+	}
+	s := start(t, nil)
+	s.fill()
+	s.do("POST", searchFilms, oneQuery("")).want(200)
+	shows(s, "", true)
+}
+
+// TestWrongTokensAreSlowed: wrong tokens of an address are counted, and after many of them it
+// has to wait; tokens that were used from there before do not.
+func TestWrongTokensAreSlowed(t *testing.T) {
+	var seconds atomic.Int64
+	s := start(t, func(o *Options) {
+		guarded(o)
+		o.guesses = &fair.GuessesOptions{Rate: wrongRate, Burst: 5, Clients: 10, Uses: 10, Now: func() time.Time { return time.Unix(seconds.Load(), 0) }}
+	})
+	get := func(secret string) *answer { return s.do("GET", "/v1/version", nil, bearer(secret)...) }
+	get("r-secret").want(200)
+	for range 5 {
+		get("wrong").problem(401, "unauthorized")
+	}
+	for _, secret := range []string{"wrong", "w-secret"} { // a right guess looks like a wrong one
+		a := get(secret)
+		if p := a.problem(429, "rate-limited"); p.Field != "Authorization" || a.header.Get("Retry-After") != "1" {
+			t.Errorf("%+v %v", p, a.header)
+		}
+	}
+	get("r-secret").want(200)
+	s.do("GET", "/v1/version", nil).problem(401, "unauthorized") // no token is no guess
+	s.do("GET", "/healthz", nil, bearer("wrong")...).want(200)
+	s.token = "w-secret"
+	if _, err := s.calls().ServerMetadata(t.Context(), &inferencepb.ServerMetadataRequest{}); connect.CodeOf(err) != connect.CodeResourceExhausted {
+		t.Errorf("over gRPC: %v", err)
+	}
+	s.token = ""
+	if text := string(s.do("GET", "/metrics", nil, bearer("r-secret")...).body); !strings.Contains(text, `thresher_wrong_tokens_total{outcome="refused"} 5`) || !strings.Contains(text, `thresher_wrong_tokens_total{outcome="unchecked"} 4`) {
+		t.Error("wrong tokens are not counted")
+	}
+	seconds.Add(1)
+	get("w-secret").want(200)
+	s.stopAll()
+	if text := s.log.String(); strings.Count(text, "many wrong tokens") != 1 || strings.Contains(text, "secret") {
+		t.Error("the log does not say once that an address is slowed, or has secrets")
+	}
 }
 
 // TestHosts: a page that reaches this server under a name of its own (DNS rebinding) is

@@ -18,7 +18,8 @@ type paced struct {
 	pace    pace
 	began   time.Time
 	read    int64
-	gives   atomic.Bool // the body must give way to others
+	gives   atomic.Bool // the body must give way to others, or its token was removed
+	idle    atomic.Bool // nothing of a message has arrived, whose sender need not hurry
 }
 
 func (p *paced) Read(b []byte) (int, error) {
@@ -30,10 +31,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	if slowest := p.began.Add(p.pace.grace + time.Duration(float64(p.read)/float64(p.pace.rate)*float64(time.Second))); slowest.Before(deadline) {
 		deadline = slowest
 	}
-	_ = p.control.SetReadDeadline(deadline)
-	if p.gives.Load() {
-		_ = p.control.SetReadDeadline(now)
-	}
+	p.until(deadline)
 	n, err := p.body.Read(b)
 	p.read += int64(n)
 	if err == io.EOF {
@@ -43,6 +41,14 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// until makes reads fail from a deadline on, or at once if the body must give way.
+func (p *paced) until(deadline time.Time) {
+	_ = p.control.SetReadDeadline(deadline)
+	if p.gives.Load() {
+		_ = p.control.SetReadDeadline(time.Now())
+	}
+}
+
 func (p *paced) Close() error { return p.body.Close() }
 
 // giveWay makes the current read fail, or else the next one. It may be called while another
@@ -50,6 +56,15 @@ func (p *paced) Close() error { return p.body.Close() }
 func (p *paced) giveWay() {
 	p.gives.Store(true)
 	_ = p.control.SetReadDeadline(time.Now())
+}
+
+// revoke is giveWay of a request whose token was removed; a wait for a message goes on, because
+// its sender is told when it sends one.
+func (p *paced) revoke() {
+	p.gives.Store(true)
+	if !p.idle.Load() {
+		_ = p.control.SetReadDeadline(time.Now())
+	}
 }
 
 // pause suspends the read deadline while the server does not read; resume continues the

@@ -172,6 +172,9 @@ func (s *Server) choose(pattern string, methods map[string]route) http.Handler {
 
 // serve runs a route's handler if the request is permitted.
 func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Request) error {
+	if rt.scope == write {
+		x.changes, x.object = true, objectOf(r)
+	}
 	if err := s.permit(x, w, r, rt.scope); err != nil {
 		return err
 	}
@@ -186,6 +189,25 @@ func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Req
 		}
 		defer leave()
 	}
+	paced := pacedWriter(w)
+	r, leave, err := s.attend(x, paced, r, rt.scope)
+	if err != nil {
+		challenge(w)
+		return err
+	}
+	defer leave()
+	err = s.answer(x, rt, w, r)
+	leave()
+	paced.cut.Store(false) // what is complete, or a problem, may be sent
+	if x.revoked.Load() && (err != nil || paced.broken) {
+		challenge(w)
+		return errRevoked()
+	}
+	return err
+}
+
+// answer runs a route's handler.
+func (s *Server) answer(x *exchange, rt route, w http.ResponseWriter, r *http.Request) error {
 	params, err := parametersOf(r, rt.params)
 	if err != nil {
 		return err

@@ -3,9 +3,11 @@ package service
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"thresher/service/metrics"
@@ -18,8 +20,10 @@ type exchange struct {
 	trace string // W3C trace id, or ""
 	span  string // of the client
 	who   string // name of the token; "" if there is none
-	// writes says that the token may write, or that the server has no tokens.
-	writes bool
+	// secret is the hash of the token, nil if there is none.
+	secret *[sha256.Size]byte
+	// revoked says that the tokens have changed and permit the request no longer.
+	revoked atomic.Bool
 	// client is the name by which the client shares the server: that of the token, or else
 	// the address.
 	client string
@@ -30,6 +34,9 @@ type exchange struct {
 	own    *trace.Span         // nil without traces
 	route  string              // the pattern that the path matched; "" for none
 	err    error               // the handler's error
+	// changes says that the request is one to change something, and object what it names.
+	changes bool
+	object  string
 }
 
 type exchangeKey struct{}
@@ -89,6 +96,7 @@ func (s *Server) watch(x *exchange, r *http.Request, w *writer) (over func()) {
 	}
 	return func() {
 		s.log(x, r, w)
+		s.audit(x, r, w)
 		s.endTrace(x, r, w)
 		if s.o.Metrics != nil {
 			s.o.Metrics.Left(metrics.Request{

@@ -39,7 +39,7 @@ func (s *Server) postFile(r *request, w http.ResponseWriter) error {
 	if params["boundary"] == "" {
 		return problem.New(problem.Malformed, "the Content-Type of the form has no boundary").In("Content-Type")
 	}
-	u := &fileForm{store: s.files}
+	u := &fileForm{store: s.files, maker: r.x.who}
 	defer u.close()
 	if err := u.read(r.Context(), multipart.NewReader(body, params["boundary"])); err != nil {
 		return err
@@ -56,6 +56,7 @@ func (s *Server) postFile(r *request, w http.ResponseWriter) error {
 // while it arrives, and kept only if the whole form is valid.
 type fileForm struct {
 	store   *files.Store
+	maker   string // the name of the token
 	purpose string // "" until it is read
 	name    string
 	staged  *files.Staged // nil until there is a file
@@ -101,7 +102,9 @@ func (u *fileForm) part(ctx context.Context, part *multipart.Part) (err error) {
 		return err
 	}
 	u.name = part.FileName()
-	u.staged, err = u.store.Stage(ctx, formPart{part})
+	if u.staged, err = u.store.Stage(ctx, formPart{part}); err == nil {
+		u.staged.Maker = u.maker
+	}
 	return err
 }
 
@@ -157,7 +160,7 @@ func (s *Server) listFiles(r *request, w http.ResponseWriter) error {
 	if order, err := r.params.parseText("order"); err != nil || r.params.Has("order") && order != "desc" {
 		return problem.New(problem.InvalidValue, "order is %q; files are listed newest first", order).In("order").Within([]string{"desc"})
 	}
-	list, more, err := s.files.List(after, limit, purpose)
+	list, more, err := s.files.List(after, limit, purpose, func(f files.File) bool { return s.maySee(r, f.Maker) })
 	if err != nil {
 		return err
 	}
@@ -172,15 +175,28 @@ func (s *Server) listFiles(r *request, w http.ResponseWriter) error {
 const mostFiles = 1000
 
 func (s *Server) getFile(r *request, w http.ResponseWriter) error {
-	f, err := s.files.Get(r.PathValue("id"))
+	f, err := s.fileOf(r)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, f.View())
 }
 
+// fileOf returns the file that a request names, unless its client may not see it.
+func (s *Server) fileOf(r *request) (files.File, error) {
+	id := r.PathValue("id")
+	f, err := s.files.Get(id)
+	if err == nil && !s.maySee(r, f.Maker) {
+		return files.File{}, files.Unknown(id)
+	}
+	return f, err
+}
+
 // getContent sends a file, or the requested ranges of it.
 func (s *Server) getContent(r *request, w http.ResponseWriter) error {
+	if _, err := s.fileOf(r); err != nil {
+		return err
+	}
 	content, f, err := s.files.Open(r.PathValue("id"))
 	if err != nil {
 		return err

@@ -123,6 +123,10 @@ func (s *Server) scrape(r *request, w http.ResponseWriter) error {
 	if s.o.Scrape == nil {
 		return problem.New(problem.UnknownPath, "this server has no metrics")
 	}
-	s.o.Scrape.ServeHTTP(w, r.Request)
+	page := s.o.Scrape.Readers()
+	if s.permits(r.x, wholeMetrics) {
+		page = s.o.Scrape.All()
+	}
+	page.ServeHTTP(w, r.Request)
 	return nil
 }

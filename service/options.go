@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"time"
 
 	"thresher/batch"
 	"thresher/service/catalog"
+	"thresher/service/fair"
 	"thresher/service/metrics"
 	"thresher/service/trace"
 )
@@ -34,7 +34,7 @@ type Options struct {
 	// Proxies are the trusted proxies, whose X-Forwarded-For identifies clients without
 	// tokens.
 	Proxies []netip.Prefix
-	// OpenMetrics permits reading /metrics without a token.
+	// OpenMetrics permits reading /metrics without a token, as much of it as readers see.
 	OpenMetrics bool
 
 	// Memory is what the process may take, in bytes; Divide says how it is divided. 0 means that
@@ -66,14 +66,18 @@ type Options struct {
 	Unused func(instead []error) []string
 	// Metrics count the server's work, Scrape answers /metrics; nil for none.
 	Metrics *metrics.Metrics
-	Scrape  http.Handler
+	Scrape  *metrics.Pages
 	// Traces record what requests spend their time on; nil for none.
 	Traces *trace.Tracer
 	Log    *slog.Logger // nil discards records
+	// Audit, if not nil, gets a record for each request to change something and for each change
+	// of the tokens, if there are tokens; else they go to Log.
+	Audit *slog.Logger
 
-	shares   Shares          // of Memory
-	given    Limits          // before they were kept within the shares
-	lameDuck <-chan struct{} // for tests: its end replaces that of Timeouts.LameDuck
+	shares   Shares               // of Memory
+	given    Limits               // before they were kept within the shares
+	guesses  *fair.GuessesOptions // of tokens; nil means the constants. For tests
+	lameDuck <-chan struct{}      // for tests: its end replaces that of Timeouts.LameDuck
 	// lastAnswers is how long requests may take to end after their work was stopped; 0 means 5 s.
 	lastAnswers time.Duration
 }
@@ -129,8 +133,32 @@ type Timeouts struct {
 // Token grants access to clients that know the secret.
 type Token struct {
 	Name  string // in logs
-	Write bool   // permits writing; every token permits reading
-	Hash  [sha256.Size]byte
+	Write bool   // permits reading, writing, and all of /metrics
+	// Metrics, without Write, permits all of /metrics and nothing else; a token with neither
+	// permits reading.
+	Metrics bool
+	Hash    [sha256.Size]byte
+}
+
+// permits reports whether the token permits what needs a scope.
+func (t *Token) permits(need scope) bool {
+	switch need {
+	case read:
+		return t.Write || !t.Metrics
+	case write:
+		return t.Write
+	case wholeMetrics:
+		return t.Write || t.Metrics
+	}
+	return true
+}
+
+// only says what a token permits that does not permit writing.
+func (t *Token) only() string {
+	if t.Metrics {
+		return "read /metrics only"
+	}
+	return "read only"
 }
 
 // withDefaults returns o with zero values replaced by defaults.
@@ -160,6 +188,9 @@ func (o Options) withDefaults() Options {
 	t.Idle = cmp.Or(t.Idle, 2*time.Minute)
 	t.Search = max(0, cmp.Or(t.Search, time.Minute))
 	t.Drain = max(0, cmp.Or(t.Drain, 30*time.Second))
+	if o.guesses == nil {
+		o.guesses = &fair.GuessesOptions{Rate: wrongRate, Burst: wrongBurst, Clients: wrongAddresses, Uses: rightUses}
+	}
 	o.Turn = cmp.Or(o.Turn, 20*time.Millisecond)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -24,7 +24,7 @@ func (s *Server) routes() []route {
 		model       = "/v2/models/{name}"
 		version     = model + "/versions/{version}"
 	)
-	metricsScope := read
+	metricsScope := someMetrics
 	if s.o.OpenMetrics {
 		metricsScope = open
 	}

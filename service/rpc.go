@@ -83,6 +83,12 @@ func (p *rpc) ServeHTTP(raw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	r, end, err := s.attend(x, nil, r, p.needs(r.URL.Path))
+	if err != nil {
+		_ = p.errors.Write(w, r, p.failed(x, r, err))
+		return
+	}
+	defer end()
 	x.client = s.clientOf(x, r)
 	c := &call{request: &request{Request: r, x: x}, w: w}
 	c.body = &callBody{ReadCloser: r.Body, p: p, c: c, coding: coding}
@@ -119,12 +125,8 @@ func (p *rpc) admit(x *exchange, w http.ResponseWriter, r *http.Request) (leave 
 	if err := p.s.checkHost(r); err != nil {
 		return nil, err
 	}
-	always := p.always(r.URL.Path)
-	need := read
-	if always {
-		need = open
-	}
-	if err := p.s.permit(x, w, r, need); err != nil || always {
+	need := p.needs(r.URL.Path)
+	if err := p.s.permit(x, w, r, need); err != nil || need == open {
 		return func() {}, err
 	}
 	if err := p.s.checkConnection(r.Context()); err != nil {
@@ -133,13 +135,14 @@ func (p *rpc) admit(x *exchange, w http.ResponseWriter, r *http.Request) (leave 
 	return p.s.enter()
 }
 
-// always reports whether a call needs no token and is answered while draining.
-func (p *rpc) always(path string) bool {
+// needs returns the scope that a call needs; those that need none are also answered while
+// draining.
+func (p *rpc) needs(path string) scope {
 	switch path {
 	case inferencepb.GRPCInferenceServiceServerLiveProcedure, inferencepb.GRPCInferenceServiceServerReadyProcedure, healthProcedure:
-		return true
+		return open
 	}
-	return false
+	return read
 }
 
 // fail converts the error of a method.
@@ -152,8 +155,11 @@ func (p *rpc) fail(c *call, err error) error {
 
 // failed converts an error to a status, and records it for the log and the metrics.
 func (p *rpc) failed(x *exchange, r *http.Request, err error) *connect.Error {
+	if x.revoked.Load() {
+		err = errRevoked()
+	}
 	x.err = err
-	if ctx := r.Context(); ctx.Err() == context.Canceled && p.s.stopped.Err() == nil {
+	if ctx := r.Context(); ctx.Err() == context.Canceled && !x.revoked.Load() && p.s.stopped.Err() == nil {
 		return connect.NewError(connect.CodeCanceled, err)
 	}
 	found := problem.Of(err)

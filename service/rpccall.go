@@ -76,8 +76,11 @@ func (b *callBody) receive() error {
 	var prefix [messagePrefix]byte
 	s, paced := b.p.s, b.c.x.paced
 	// Between messages a connection may be idle.
+	paced.idle.Store(true)
 	_ = paced.control.SetReadDeadline(time.Now().Add(s.o.Timeouts.Idle))
-	if _, err := io.ReadFull(paced.body, prefix[:]); err == io.EOF {
+	_, err := io.ReadFull(paced.body, prefix[:])
+	paced.idle.Store(false)
+	if err == io.EOF {
 		_ = paced.control.SetReadDeadline(time.Time{})
 		return io.EOF
 	} else if err != nil {
@@ -162,13 +165,17 @@ func (p *rpc) ModelInfer(ctx context.Context, m *inferencepb.ModelInferRequest) 
 }
 
 // ModelStreamInfer answers a search for each message, one after the other; the answer to an
-// invalid message is its error, and the following ones are answered.
+// invalid message is its error, and the following ones are answered. A stream whose token was
+// removed ends with its next message, or with the one that is being answered.
 func (p *rpc) ModelStreamInfer(ctx context.Context, stream *connect.BidiStream[inferencepb.ModelInferRequest, inferencepb.ModelStreamInferResponse]) error {
 	c := callOf(ctx)
 	for {
 		m, err := stream.Receive()
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if c.x.revoked.Load() {
+			return p.failed(c.x, c.Request, errRevoked())
 		}
 		if err != nil {
 			return err // reported by the body, or its messages
@@ -177,6 +184,9 @@ func (p *rpc) ModelStreamInfer(ctx context.Context, stream *connect.BidiStream[i
 		if answer.InferResponse, err = p.infer(c, m); err != nil {
 			answer.ErrorMessage = p.failed(c.x, c.Request, err).Message()
 			answer.InferResponse = &inferencepb.ModelInferResponse{ModelName: m.GetModelName(), Id: m.GetId()}
+		}
+		if c.x.revoked.Load() {
+			return p.failed(c.x, c.Request, errRevoked())
 		}
 		if p.s.draining.Err() != nil {
 			return p.fail(c, errDraining())

@@ -47,6 +47,8 @@ type Server struct {
 	page      http.Handler
 	crossSite *http.CrossOriginProtection
 	allowed   atomic.Pointer[[]Token]
+	admitted  admissions
+	guesses   *fair.Guesses // of tokens
 	buffers   buffers
 
 	connections connections
@@ -89,6 +91,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers), computing: o.memory(o.shares.Computing),
 		limits:    fair.NewLimits(fair.LimitsOptions{Rate: o.Limits.ClientRate, Burst: o.Limits.ClientBurst, Searches: o.Limits.ClientSearches}),
 		crossSite: http.NewCrossOriginProtection(),
+		guesses:   fair.NewGuesses(*o.guesses),
 	}
 	s.connections.most, s.connections.log, s.connections.reach, s.connections.rejected = int64(o.Limits.Connections), o.Log, anyFile, func() {}
 	if m := o.Metrics; m != nil {
@@ -137,6 +140,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
+	s.warnOfExposed()
 	_, err := checkFormat(o.Dir)
 	if err != nil {
 		return err
@@ -216,8 +220,10 @@ func (s *Server) batchOptions() *offline.Options {
 	o := &offline.Options{
 		Catalog: s.catalog, Files: s.files, Limits: s.limitsOf(nil),
 		DenseLimit: s.o.Limits.Dense, Budget: s.o.Limits.reading(), Concurrency: s.o.BatchConcurrency, Chunk: s.o.BatchChunk, Log: s.o.Log,
-		Withhold: func() bool { return slices.ContainsFunc(s.tokens(), func(t Token) bool { return !t.Write }) },
-		Turns:    s.batchTurns,
+		Withhold: func() bool {
+			return slices.ContainsFunc(s.tokens(), func(t Token) bool { return t.permits(read) && !t.Write })
+		},
+		Turns: s.batchTurns,
 	}
 	if s.o.Metrics != nil {
 		o.Answered = s.o.Metrics.Answered

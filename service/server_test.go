@@ -91,7 +91,7 @@ func startIn(t testing.TB, dir string, change func(*Options)) *site {
 		t.Fatal(err)
 	}
 	o := Options{
-		Dir: dir, Backend: "cpu", Device: "test", Metrics: counted, Scrape: metrics.Handler(s.scrape),
+		Dir: dir, Backend: "cpu", Device: "test", Metrics: counted, Scrape: metrics.NewPages(s.scrape),
 		Version: map[string]string{"version": "(test)"}, Release: "(test)", Threads: 2,
 		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {

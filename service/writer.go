@@ -20,6 +20,10 @@ type writer struct {
 	holds   []*fair.Hold // memory that is held until the answer is sent, none for small ones
 	sends   func()       // called once, when the answer begins to be sent; nil is not called
 	gives   atomic.Bool
+	// cut says that an answer which has begun may not go on, because its token was removed;
+	// broken that it did not.
+	cut    atomic.Bool
+	broken bool
 }
 
 // mostWritten is the number of bytes written at once of an answer whose memory others may
@@ -44,6 +48,10 @@ func (w *writer) Write(p []byte) (n int, err error) {
 		w.begin()
 	}
 	for n < len(p) && err == nil {
+		if w.cut.Load() {
+			w.broken = true
+			return n, errRevoked()
+		}
 		piece := p[n:]
 		if len(w.holds) > 0 {
 			piece = piece[:min(len(piece), mostWritten)]

@@ -37,9 +37,10 @@ type app struct {
 	configFile string
 	// sources are the sources that config was read from.
 	sources config.Sources
-	// config and log are set before a command runs.
-	config *config.Config
-	log    *slog.Logger
+	// config, log and audit, a log that does not depend on the level, are set before a command
+	// runs.
+	config     *config.Config
+	log, audit *slog.Logger
 	// reading are the flags by which files of vectors are read.
 	reading readingFlags
 }
@@ -99,12 +100,12 @@ func (a *app) loadConfig(src config.Sources) error {
 		return err
 	}
 	a.config = c
-	o := &slog.HandlerOptions{Level: c.LogLevel, ReplaceAttr: durationInWords}
+	said := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: durationInWords}
+	var all slog.Handler = slog.NewTextHandler(a.err, said)
 	if c.LogFormat == "json" {
-		a.log = slog.New(slog.NewJSONHandler(a.err, o))
-	} else {
-		a.log = slog.New(slog.NewTextHandler(a.err, o))
+		all = slog.NewJSONHandler(a.err, said)
 	}
+	a.log, a.audit = slog.New(above{all, c.LogLevel}), slog.New(above{all, slog.LevelInfo})
 	for _, name := range c.Unknown {
 		a.log.Warn("a variable of the environment that begins like thresher's is not read", "name", name)
 	}
@@ -117,6 +118,22 @@ func durationInWords(_ []string, a slog.Attr) slog.Attr {
 		a.Value = slog.StringValue(a.Value.Duration().String())
 	}
 	return a
+}
+
+// above passes on the records from a level on. Several may share a handler, and so a writer.
+type above struct {
+	slog.Handler
+	least slog.Level
+}
+
+func (h above) Enabled(_ context.Context, level slog.Level) bool { return level >= h.least }
+
+func (h above) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return above{h.Handler.WithAttrs(attrs), h.least}
+}
+
+func (h above) WithGroup(name string) slog.Handler {
+	return above{h.Handler.WithGroup(name), h.least}
 }
 
 // metricName returns the name of a metric that is called s.

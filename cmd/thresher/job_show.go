@@ -63,7 +63,9 @@ func (a *app) showBatch(b *api.Batch, asJSON bool) error {
 	t.row("searched", strings.Join(names, ", "))
 	if p := b.Progress; p.Queries > 0 {
 		t.row("speed", fmt.Sprintf("%.0f queries/s", p.QueriesPerSecond))
-		t.row("saving", savingOf(p))
+		if p.Saving > 0 { // else it is withheld
+			t.row("saving", savingOf(p))
+		}
 	}
 	if b.Progress.SecondsLeft != nil {
 		t.row("left", leftOf(*b.Progress.SecondsLeft))

@@ -407,6 +407,10 @@ func TestDoing(t *testing.T) {
 	if got, want := doing(&b), "in_progress, 1234 queries/s, saving 3.1x, 1m1s left"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	b.Progress.Saving = 0 // withheld
+	if got, want := doing(&b), "in_progress, 1234 queries/s, 1m1s left"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	b = api.Batch{Status: "validating", Progress: api.BatchProgress{Position: 2}, Errors: &api.BatchErrors{Data: []api.BatchError{{Message: "no room"}}}}
 	if got, want := doing(&b), "validating, waits behind 2 others, stands still: no room"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -138,7 +138,10 @@ func away(err error) bool {
 func doing(b *api.Batch) string {
 	text := statusOf(b)
 	if p := b.Progress; p.Queries > 0 {
-		text += fmt.Sprintf(", %.0f queries/s, saving %.1fx", p.QueriesPerSecond, p.Saving)
+		text += fmt.Sprintf(", %.0f queries/s", p.QueriesPerSecond)
+		if p.Saving > 0 { // else it is withheld
+			text += fmt.Sprintf(", saving %.1fx", p.Saving)
+		}
 	}
 	if left := b.Progress.SecondsLeft; left != nil {
 		text += ", " + leftOf(*left) + " left"

@@ -99,7 +99,7 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 			a.log.Warn("traces", "error", err) // only logged: the requests were served
 		}
 	}()
-	o.Open, o.Metrics, o.Scrape = pool.openEngine, counted, metrics.Handler(registry)
+	o.Open, o.Metrics, o.Scrape = pool.openEngine, counted, metrics.NewPages(registry)
 	o.Backend, o.Device, o.Unused = pool.first().Name(), backend.Describe(pool.first()).Device, pool.unusedGPUs
 	s, err := service.Open(ctx, o)
 	if err != nil {
@@ -212,7 +212,7 @@ func (a *app) serviceOptions() service.Options {
 		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep,
 		Retention: service.Retention{Files: c.FileKeep, Batches: c.BatchKeep, Tournaments: c.TournamentKeep},
 		Threads:   a.config.Threads,
-		Version:   build, Release: build.Version, Revision: build.Revision, Log: a.log,
+		Version:   build, Release: build.Version, Revision: build.Revision, Log: a.log, Audit: a.audit,
 	}
 	if o.Timeouts.Search == 0 {
 		o.Timeouts.Search = -1

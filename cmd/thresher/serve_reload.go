@@ -95,7 +95,7 @@ func (a *app) reload(s *service.Server, certs *certificates) error {
 func tokens(c *config.Server) []service.Token {
 	var all []service.Token
 	for _, t := range c.Tokens {
-		all = append(all, service.Token{Name: t.Name, Write: t.Scope == config.Write, Hash: t.Hash})
+		all = append(all, service.Token{Name: t.Name, Write: t.Scope == config.Write, Metrics: t.Scope == config.Metrics, Hash: t.Hash})
 	}
 	return all
 }

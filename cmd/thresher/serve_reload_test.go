@@ -116,6 +116,9 @@ func TestServeReloads(t *testing.T) {
 		t.Error("the certificate is the old one")
 	}
 	kept := bytes.Clone(shown)
+	if !strings.Contains(said.String(), `added=second,third removed=first`) {
+		t.Errorf("no audit line of the tokens: %s", said)
+	}
 
 	const stays = "the old settings stay in use"
 	configured("limits: {body: large}\n", "first")

@@ -140,7 +140,8 @@ type BatchProgress struct {
 	Queries          int64   `json:"queries"`
 	QueriesPerSecond float64 `json:"queries_per_second"`
 	// Pulls counts the coordinates of atoms that were read, DensePulls those that dense scans
-	// would have read; Saving is DensePulls / Pulls, 1 if there are none.
+	// would have read; Saving is DensePulls / Pulls, 1 if there are none. They are -1, -1 and 0
+	// for clients that may not write.
 	Pulls      int64   `json:"pulls"`
 	DensePulls int64   `json:"dense_pulls"`
 	Saving     float64 `json:"saving"`

@@ -216,7 +216,7 @@ func (b *build) rows() (*rows, *collection.Options, error) {
 	if err := b.openRows(r); err != nil {
 		return nil, nil, err
 	}
-	options := &collection.Options{Metric: need.metric, Basis: need.basis, Seed: b.change.Seed, Threads: b.c.o.Threads,
+	options := &collection.Options{Metric: need.metric, Basis: need.basis, Seed: b.change.Seed, Threads: b.c.o.Threads, Mode: 0o600,
 		Progress: func(done, total int64) { b.setProgress(min(1, readShare+(1-readShare)*float64(done)/float64(total))) }}
 	return r, options, nil
 }

@@ -81,7 +81,7 @@ func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, 
 	if c.roots, err = openRoots(o.Roots); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := c.o.disk.FlushFolder(filepath.Dir(dir)); err != nil {

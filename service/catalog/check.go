@@ -23,7 +23,7 @@ func idle(dir string, bolt *bbolt.DB, o Options) *Catalog {
 
 // Repair records in bolt the collections found in dir, as Open does, without loading them.
 func Repair(dir string, bolt *bbolt.DB, o Options) (Found, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Found{}, err
 	}
 	c := idle(dir, bolt, o)

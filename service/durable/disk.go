@@ -38,12 +38,12 @@ func Full(err error) error {
 	return err
 }
 
-// Create creates a file, which must not exist. It is removed unless the Writer is closed.
+// Create creates a file, which must not exist, and which only its owner may read. It is removed unless the Writer is closed.
 func (d Disk) Create(path string) (*Writer, error) {
 	if err := d.At("create", path); err != nil {
 		return nil, Full(err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, Full(err)
 	}

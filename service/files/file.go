@@ -14,6 +14,9 @@ type File struct {
 	Bytes     int64
 	SHA256    string // of the content, hexadecimal
 	CreatedAt time.Time
+	// Maker is the name of the token that made it; "" if there was none, or if it was made
+	// before makers were recorded.
+	Maker string `json:",omitempty"`
 }
 
 // View returns the file as clients see it.

@@ -56,7 +56,7 @@ func TestDatabaseIsLost(t *testing.T) {
 	}
 	path := filepath.Join(f.dir, "made")
 	write(t, path, "answers")
-	if _, err := f.Adopt(ctx, path, "out", "batch_output", "b"); err != nil {
+	if _, err := f.Adopt(ctx, path, "out", "batch_output", "b", ""); err != nil {
 		t.Fatal(err)
 	}
 	want, used := f.all(), f.used.Load()

@@ -38,10 +38,10 @@ func deed(s *Store, dir string, n int, say func(string)) error {
 				return err
 			}
 		}
-		_, err := s.Adopt(ctx, path, name, "", key)
+		_, err := s.Adopt(ctx, path, name, "", key, "")
 		return err
 	}
-	list, _, err := s.List("", 1, "")
+	list, _, err := s.List("", 1, "", nil)
 	if err != nil {
 		return err
 	}

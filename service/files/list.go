@@ -8,13 +8,14 @@ import (
 )
 
 // List describes up to limit files, newest first, after the file with id after ("" is the
-// start), of one purpose unless that is "". more says that others follow.
-func (s *Store) List(after string, limit int, purpose string) (list []File, more bool, err error) {
+// start), of one purpose unless that is "", and of those that may be seen; nil sees all. more
+// says that others follow.
+func (s *Store) List(after string, limit int, purpose string, may func(File) bool) (list []File, more bool, err error) {
 	list = []File{}
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		var before []byte
 		if after != "" {
-			if _, err := getRecord(tx, after); err != nil {
+			if f, err := getRecord(tx, after); err != nil || may != nil && !may(f) {
 				return problem.New(problem.UnknownFile, "there is no file %q", after).In("after")
 			}
 			var err error
@@ -27,7 +28,7 @@ func (s *Store) List(after string, limit int, purpose string) (list []File, more
 			if err != nil {
 				return err
 			}
-			if purpose != "" && f.Purpose != purpose {
+			if purpose != "" && f.Purpose != purpose || may != nil && !may(f) {
 				continue
 			}
 			if len(list) >= limit {

@@ -137,9 +137,14 @@ func orderKey(tx *bbolt.Tx, id string) ([]byte, error) {
 func getRecord(tx *bbolt.Tx, id string) (File, error) {
 	text := bucket(tx, recordsBucket).Get([]byte(id))
 	if text == nil {
-		return File{}, problem.New(problem.UnknownFile, "there is no file %q", id).In("file_id")
+		return File{}, Unknown(id)
 	}
 	return decode(id, text)
+}
+
+// Unknown returns the problem of a file that does not exist.
+func Unknown(id string) *problem.Problem {
+	return problem.New(problem.UnknownFile, "there is no file %q", id).In("file_id")
 }
 
 // hasRecord reports whether a file of this id exists.

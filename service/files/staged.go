@@ -13,6 +13,9 @@ import (
 // Staged is the content of a file without a name: it is on the disk and counts towards the
 // limits. Discard removes it unless Keep has made it a file.
 type Staged struct {
+	// Maker becomes that of the file.
+	Maker string
+
 	s *Store
 	w *durable.Writer
 	b budget
@@ -43,7 +46,7 @@ func (st *Staged) Keep(name, purpose, key string) (File, error) {
 	if err := st.w.Close(); err != nil {
 		return File{}, err
 	}
-	f := File{Name: name, Purpose: purpose, Bytes: st.w.Bytes(), SHA256: st.w.Sum()}
+	f := File{Name: name, Purpose: purpose, Bytes: st.w.Bytes(), SHA256: st.w.Sum(), Maker: st.Maker}
 	fingerprint := strings.Join([]string{"create", name, purpose, f.SHA256}, "\x00")
 	disk := &st.s.o.disk
 	f, first, err := st.s.publish(f, key, fingerprint, func(to string) error { return disk.Rename(st.w.Path(), to) })

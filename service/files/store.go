@@ -56,7 +56,7 @@ func Open(dir string, bolt *bbolt.DB, o *Options) (*Store, error) {
 	if o != nil {
 		s.o = *o
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := s.o.disk.FlushFolder(filepath.Dir(dir)); err != nil {
@@ -88,8 +88,8 @@ func (s *Store) Create(ctx context.Context, name, purpose, key string, r io.Read
 // afterwards path is gone. Under a used key it returns the record of the first file, whether
 // or not path still exists; if that file was deleted, path is adopted again if it exists. A
 // process that dies meanwhile leaves path, or a record that the key finds. MaxBytes, which
-// bounds uploads, does not apply.
-func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (File, error) {
+// bounds uploads, does not apply. maker is that of the file.
+func (s *Store) Adopt(ctx context.Context, path, name, purpose, key, maker string) (File, error) {
 	if err := checkNames(name, purpose); err != nil {
 		return File{}, err
 	}
@@ -101,7 +101,7 @@ func (s *Store) Adopt(ctx context.Context, path, name, purpose, key string) (Fil
 	if found && (s.has(first.ID) || missing(path)) {
 		return first, s.o.disk.Remove(path)
 	}
-	f := File{Name: name, Purpose: purpose}
+	f := File{Name: name, Purpose: purpose, Maker: maker}
 	b := budget{s: s}
 	defer b.release()
 	if err := s.measure(ctx, path, &f, b.reserve); err != nil {

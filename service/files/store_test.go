@@ -115,7 +115,7 @@ func (f *folder) content(id string) string {
 // all lists every file, newest first.
 func (f *folder) all() []File {
 	f.t.Helper()
-	list, more, err := f.List("", 1000, "")
+	list, more, err := f.List("", 1000, "", nil)
 	if err != nil || more {
 		f.t.Fatal(more, err)
 	}
@@ -169,23 +169,23 @@ func TestList(t *testing.T) {
 		}
 		return ids
 	}
-	list, more, err := f.List("", 3, "")
+	list, more, err := f.List("", 3, "", nil)
 	if d := cmp.Diff(want[:3], ids(list)); d != "" || !more || err != nil {
 		t.Error(d, more, err)
 	}
-	list, more, err = f.List(want[2], 4, "")
+	list, more, err = f.List(want[2], 4, "", nil)
 	if d := cmp.Diff(want[3:], ids(list)); d != "" || more || err != nil {
 		t.Error(d, more, err)
 	}
-	list, more, err = f.List(want[6], 4, "")
+	list, more, err = f.List(want[6], 4, "", nil)
 	if len(list) != 0 || list == nil || more || err != nil {
 		t.Error(list, more, err)
 	}
-	list, more, err = f.List("", 2, "vectors")
+	list, more, err = f.List("", 2, "vectors", nil)
 	if d := cmp.Diff([]string{want[1], want[3]}, ids(list)); d != "" || !more || err != nil {
 		t.Error(d, more, err)
 	}
-	if _, _, err = f.List("file-none", 4, ""); problem.Of(err).Field != "after" || kindOf(err) != problem.UnknownFile {
+	if _, _, err = f.List("file-none", 4, "", nil); problem.Of(err).Field != "after" || kindOf(err) != problem.UnknownFile {
 		t.Error(err)
 	}
 }
@@ -348,7 +348,7 @@ func TestAdoptAnew(t *testing.T) {
 	path := filepath.Join(f.dir, "made")
 	adopt := func() File {
 		t.Helper()
-		file, err := f.Adopt(ctx, path, "a", "", "k")
+		file, err := f.Adopt(ctx, path, "a", "", "k", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +396,7 @@ func TestAdopt(t *testing.T) {
 	f := newFolder(t, Options{MaxBytes: 3, Total: 10}) // MaxBytes applies to uploads
 	path := filepath.Join(f.dir, "made")
 	write(t, path, "made")
-	file, err := f.Adopt(ctx, path, "out.jsonl", "batch_output", "k")
+	file, err := f.Adopt(ctx, path, "out.jsonl", "batch_output", "k", "")
 	if err != nil || f.content(file.ID) != "made" || file.Bytes != 4 || file.Name != "out.jsonl" {
 		t.Fatal(file, err)
 	}
@@ -408,29 +408,29 @@ func TestAdopt(t *testing.T) {
 	}
 	gone()
 	for range 2 { // with the file gone, and with one left by a crash
-		if again, err := f.Adopt(ctx, path, "out.jsonl", "batch_output", "k"); err != nil || again != file {
+		if again, err := f.Adopt(ctx, path, "out.jsonl", "batch_output", "k", ""); err != nil || again != file {
 			t.Error(again, err)
 		}
 		gone()
 		write(t, path, "made")
 	}
-	if _, err := f.Adopt(ctx, path, "other", "batch_output", "k"); kindOf(err) != problem.KeyReused {
+	if _, err := f.Adopt(ctx, path, "other", "batch_output", "k", ""); kindOf(err) != problem.KeyReused {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "made" {
 		t.Errorf("what was refused is the caller's: %q, %v", text, err)
 	}
 	write(t, path, "long content")
-	if _, err := f.Adopt(ctx, path, "a", "", "k2"); kindOf(err) != problem.DiskFull {
+	if _, err := f.Adopt(ctx, path, "a", "", "k2", ""); kindOf(err) != problem.DiskFull {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error("what was refused is the caller's:", err)
 	}
-	if _, err := f.Adopt(ctx, path+"x", "a", "", "k3"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := f.Adopt(ctx, path+"x", "a", "", "k3", ""); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := f.Adopt(ctx, f.dir, "a", "", "k3"); err == nil {
+	if _, err := f.Adopt(ctx, f.dir, "a", "", "k3", ""); err == nil {
 		t.Error("a folder")
 	}
 	if got := f.there(); len(got) != 1 || f.used.Load() != 4 {
@@ -482,7 +482,7 @@ func TestFullDisk(t *testing.T) {
 			}}
 			store := func() (File, error) {
 				if adopt {
-					return f.Adopt(ctx, path, "a", "", "k")
+					return f.Adopt(ctx, path, "a", "", "k", "")
 				}
 				return f.Create(ctx, "a", "", "k", strings.NewReader("made"))
 			}

@@ -32,6 +32,7 @@ type Metrics struct {
 	queue       *prometheus.HistogramVec // collection
 	turns       *prometheus.HistogramVec // class
 	rejected    *prometheus.CounterVec   // reason
+	wrongTokens *prometheus.CounterVec   // outcome
 	duelsIssued prometheus.Counter
 	results     *prometheus.CounterVec // status
 	expired     *prometheus.CounterVec // kind
@@ -82,7 +83,8 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 			Name: "thresher_turn_seconds", Help: "Time that a part of a search, or other work, waited for its turn at the processor.",
 			Buckets: prometheus.ExponentialBuckets(10e-6, 4, 11), // to 10 s
 		}, []string{"class"}),
-		rejected: counter("thresher_rejected_total", "Requests that failed, by kind of problem.", "reason"),
+		rejected:    counter("thresher_rejected_total", "Requests that failed, by kind of problem.", "reason"),
+		wrongTokens: counter("thresher_wrong_tokens_total", "Wrong tokens, and tokens that were not looked at because of earlier wrong ones of their address.", "outcome"),
 		duelsIssued: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "thresher_duels_handed_out_total", Help: "Issued duels of tournaments, counted each time they are issued.",
 		}),
@@ -103,7 +105,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.survivors[i] = ratio.WithLabelValues(label)
 	}
 	var err error
-	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue, m.turns, m.rejected, m.duelsIssued, m.results, m.expired, ratio}
+	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue, m.turns, m.rejected, m.wrongTokens, m.duelsIssued, m.results, m.expired, ratio}
 	for _, c := range slices.Concat(all, m.slates.collectors(), m.requests.collectors()) {
 		err = errors.Join(err, r.Register(c))
 	}
@@ -209,6 +211,16 @@ func (m *Metrics) Expired(kind string, n int) { m.expired.WithLabelValues(kind).
 
 // Rejected counts a request that failed with a kind of problem.
 func (m *Metrics) Rejected(kind string) { m.rejected.WithLabelValues(kind).Inc() }
+
+// WrongToken counts a request with a wrong token, or one with a token that was not looked at
+// because its address sends wrong ones.
+func (m *Metrics) WrongToken(looked bool) {
+	outcome := "unchecked"
+	if looked {
+		outcome = "refused"
+	}
+	m.wrongTokens.WithLabelValues(outcome).Inc()
+}
 
 // Forget removes the series of a deleted collection.
 func (m *Metrics) Forget(collection string) {

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 
@@ -235,5 +237,50 @@ func BenchmarkAnswered(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Answered("movies", batch.Auto, resp)
+	}
+}
+
+// TestReadersPage: each metric either is withheld from readers or is known to tell nothing that
+// certificates withhold from them; a new one must be put in one of the lists.
+func TestReadersPage(t *testing.T) {
+	r, m := filled(t)
+	m.WrongToken(true)
+	r.MustRegister(collectors.NewGoCollector())
+	page := func(h http.Handler) (names []string) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		for line := range strings.Lines(w.Body.String()) {
+			if kind, ok := strings.CutPrefix(line, "# TYPE "); ok {
+				names = append(names, strings.Fields(kind)[0])
+			}
+		}
+		return names
+	}
+	pages := NewPages(r)
+	all, told := page(pages.All()), page(pages.Readers())
+	var held []string
+	for _, name := range all {
+		if !slices.Contains(told, name) && !strings.HasPrefix(name, "go_memstats_") {
+			held = append(held, name)
+		}
+	}
+	want := []string{"thresher_dense_pulls_total", "thresher_pulls_total", "thresher_rescored_rows_total", "thresher_round_survivor_ratio"}
+	if diff := cmp.Diff(want, held); diff != "" {
+		t.Error(diff)
+	}
+	harmless := []string{
+		"thresher_backend_info", "thresher_batch_size", "thresher_build_info", "thresher_collection_bytes", "thresher_collection_state", "thresher_collections",
+		"thresher_duel_results_total", "thresher_duels_handed_out_total", "thresher_http_request_bytes_total", "thresher_http_request_seconds",
+		"thresher_http_requests_in_flight", "thresher_http_requests_total", "thresher_http_response_bytes_total", "thresher_jobs", "thresher_partial_answers_total",
+		"thresher_queries_total", "thresher_queue_seconds", "thresher_rejected_total", "thresher_requests_waiting", "thresher_search_seconds",
+		"thresher_slate_evaluations_total", "thresher_slate_memory_bytes", "thresher_slate_observations_total", "thresher_slate_rewards_total",
+		"thresher_slate_seconds", "thresher_slates_total", "thresher_stated_atoms_total", "thresher_tournaments", "thresher_turn_seconds", "thresher_wrong_tokens_total",
+	}
+	own := slices.DeleteFunc(slices.Clone(told), func(name string) bool { return !strings.HasPrefix(name, "thresher_") })
+	if diff := cmp.Diff(harmless, own); diff != "" {
+		t.Error(diff)
+	}
+	if slices.ContainsFunc(told, func(name string) bool { return strings.HasPrefix(name, "go_memstats_") }) || !slices.Contains(told, "go_goroutines") {
+		t.Error(told)
 	}
 }

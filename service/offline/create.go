@@ -10,8 +10,9 @@ import (
 
 // Create creates a batch as spec says. With a key other than "" it is idempotent: a second call
 // with the same key and spec returns the first batch, and with another spec it fails
-// (problem.KeyReused).
-func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, error) {
+// (problem.KeyReused). maker is the name of the token that makes the batch and
+// its outputs, or "".
+func (m *Manager) Create(ctx context.Context, spec Spec, key, maker string) (Batch, error) {
 	request := fingerprint(&spec)
 	p, err := checkSpec(&spec, m.o.Window)
 	if err != nil {
@@ -39,7 +40,7 @@ func (m *Manager) Create(ctx context.Context, spec Spec, key string) (Batch, err
 	}
 	rec, err := m.makeRecord(ctx, id, spec, p)
 	if err == nil {
-		rec.Fingerprint = request
+		rec.Fingerprint, rec.Maker = request, maker
 		err = m.ledger.add(rec)
 	}
 	if err != nil {

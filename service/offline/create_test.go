@@ -64,7 +64,7 @@ func TestSpecs(t *testing.T) {
 		s, err := DecodeSpec([]byte(c.body))
 		var b Batch
 		if err == nil {
-			b, err = l.m.Create(context.Background(), s, "")
+			b, err = l.m.Create(context.Background(), s, "", "")
 		}
 		var p *problem.Problem
 		switch {
@@ -101,7 +101,7 @@ func TestIdempotency(t *testing.T) {
 	spec := Spec{InputFileID: l.upload("a.fvecs", fvecs(gaussian(1, 2))), Endpoint: films}
 	create := func() Batch {
 		t.Helper()
-		b, err := l.m.Create(context.Background(), spec, "key")
+		b, err := l.m.Create(context.Background(), spec, "key", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestIdempotency(t *testing.T) {
 	}
 	other := spec
 	other.Metadata = map[string]string{"a": "b"}
-	if _, err := l.m.Create(context.Background(), other, "key"); kindOf(err) != problem.KeyReused {
+	if _, err := l.m.Create(context.Background(), other, "key", ""); kindOf(err) != problem.KeyReused {
 		t.Errorf("another request: %v", err)
 	}
 	g.pass(1)
@@ -134,11 +134,11 @@ func TestIdempotency(t *testing.T) {
 	if b := create(); b.ID != ids[0] || b.Status != Completed {
 		t.Errorf("%+v", b)
 	}
-	if b, err := l.m.Create(context.Background(), spec, "other key"); err != nil || b.ID == ids[0] {
+	if b, err := l.m.Create(context.Background(), spec, "other key", ""); err != nil || b.ID == ids[0] {
 		t.Errorf("%+v, %v", b, err)
 	}
 	g.pass(1)
-	if page, err := l.m.List("", 0); err != nil || len(page.Data) != 2 {
+	if page, err := l.m.List("", 0, nil); err != nil || len(page.Data) != 2 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
@@ -150,7 +150,7 @@ func TestMadeAgain(t *testing.T) {
 	spec := Spec{InputFileID: l.upload("a.jsonl", manyFilms(2)), Endpoint: films}
 	var outputs []string
 	for range 2 {
-		b, err := l.m.Create(context.Background(), spec, "key")
+		b, err := l.m.Create(context.Background(), spec, "key", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestTooManyWait(t *testing.T) {
 	g := block(l.atlas.shelf["films"])
 	spec := Spec{InputFileID: l.upload("a.fvecs", fvecs(gaussian(1, 1))), Endpoint: films}
 	for i := range 3 {
-		_, err := l.m.Create(context.Background(), spec, fmt.Sprint(i))
+		_, err := l.m.Create(context.Background(), spec, fmt.Sprint(i), "")
 		var p *problem.Problem
 		if i < 2 != (err == nil) || err != nil && (!errors.As(err, &p) || p.Kind != problem.QueueFull || p.RetryAfter == 0) {
 			t.Fatalf("batch %d: %v", i, err)
@@ -186,7 +186,7 @@ func TestPinsFail(t *testing.T) {
 	l := newLab(t, Options{Retry: []time.Duration{}})
 	file := l.upload("a.jsonl", manyLines(10))
 	l.atlas.broken = errors.New("disk full")
-	if _, err := l.m.Create(context.Background(), Spec{InputFileID: file, Endpoint: films}, "k"); !errors.Is(err, l.atlas.broken) {
+	if _, err := l.m.Create(context.Background(), Spec{InputFileID: file, Endpoint: films}, "k", ""); !errors.Is(err, l.atlas.broken) {
 		t.Errorf("error %v", err)
 	}
 	if err := l.files.Delete(file); err != nil {

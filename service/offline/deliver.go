@@ -114,7 +114,7 @@ func (j *job) deliver(rec *record) (final bool, err error) {
 func (j *job) adopt(name, as string) (*string, error) {
 	// The id may have been that of a deleted batch; Seq is unique.
 	key := fmt.Sprintf("%s/%d/%s", j.id, j.record().Seq, as)
-	f, err := j.m.store.Adopt(j.m.ctx, j.path(name), j.id+"_"+as, outputPurpose, key)
+	f, err := j.m.store.Adopt(j.m.ctx, j.path(name), j.id+"_"+as, outputPurpose, key, j.record().Maker)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (j *job) assemble(rec *record) (name string, err error) {
 	if err := os.Remove(j.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	out, err := os.Create(j.path(name))
+	out, err := os.OpenFile(j.path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err
 	}

@@ -22,13 +22,13 @@ type failingStore struct {
 	left int
 }
 
-func (f *failingStore) Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error) {
+func (f *failingStore) Adopt(ctx context.Context, path, name, purpose, key, maker string) (files.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.left--; f.left >= 0 {
 		return files.File{}, errors.New("no room")
 	}
-	return f.Store.Adopt(ctx, path, name, purpose, key)
+	return f.Store.Adopt(ctx, path, name, purpose, key, maker)
 }
 
 // TestDeliveryFails: answers are delivered after failures.
@@ -52,7 +52,7 @@ type linkingStore struct {
 	taken string // the second name
 }
 
-func (f *linkingStore) Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error) {
+func (f *linkingStore) Adopt(ctx context.Context, path, name, purpose, key, maker string) (files.File, error) {
 	if _, err := os.Stat(f.taken); err != nil {
 		return files.File{}, errors.Join(os.Link(path, f.taken), errors.New("dead"))
 	}
@@ -61,7 +61,7 @@ func (f *linkingStore) Adopt(ctx context.Context, path, name, purpose, key strin
 	if err != nil || err2 != nil || os.SameFile(one, other) {
 		f.t.Errorf("what was handed over is written again: %v, %v", err, err2)
 	}
-	return f.Store.Adopt(ctx, path, name, purpose, key)
+	return f.Store.Adopt(ctx, path, name, purpose, key, maker)
 }
 
 // TestDeliveredFileIsNotTouched: an output that may have been adopted is not opened for
@@ -135,7 +135,7 @@ func TestWithoutLinks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "input.part"), []byte("half of it"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b, err := l.m.Create(context.Background(), Spec{InputFileID: l.upload("a.jsonl", manyLines(10)), Endpoint: films}, "key")
+	b, err := l.m.Create(context.Background(), Spec{InputFileID: l.upload("a.jsonl", manyLines(10)), Endpoint: films}, "key", "")
 	if err != nil {
 		t.Fatal(err)
 	}

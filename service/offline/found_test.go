@@ -57,7 +57,7 @@ func TestDatabaseIsLost(t *testing.T) {
 		}
 	}
 	l.loseDatabase()
-	if page, err := l.m.List("", 0); err != nil || len(page.Data) != 0 {
+	if page, err := l.m.List("", 0, nil); err != nil || len(page.Data) != 0 {
 		t.Error(page, err)
 	}
 }

@@ -85,7 +85,7 @@ func runFull(dir string, retry []time.Duration) (Batch, error) {
 			return Batch{}, err
 		}
 	}
-	b, err := m.Create(context.Background(), fullSpec(f.ID), "")
+	b, err := m.Create(context.Background(), fullSpec(f.ID), "", "")
 	if err != nil {
 		return Batch{}, err
 	}

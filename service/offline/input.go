@@ -80,7 +80,7 @@ func (j *job) link(rec *record) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(j.m.dir, j.id), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(j.m.dir, j.id), 0o700); err != nil {
 		return err
 	}
 	if err := j.m.o.disk.FlushFolder(j.m.dir); err != nil {

@@ -340,6 +340,6 @@ func (rec *record) isAssembled() bool {
 func (j *job) spec(rec *record) jobs.Spec {
 	return jobs.Spec{
 		Progress: j.path("progress"), Outputs: []string{j.path(rec.outputName()), j.path(errorsName)},
-		Fingerprint: fmt.Sprint(rec.Fingerprint, rec.Batch.Collections, rec.Chunk, rec.Slice), Resume: true,
+		Fingerprint: fmt.Sprint(rec.Fingerprint, rec.Batch.Collections, rec.Chunk, rec.Slice), Resume: true, Mode: 0o600,
 	}
 }

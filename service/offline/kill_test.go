@@ -35,10 +35,10 @@ func (f steppingStore) Release(owner string) error {
 	return f.Store.Release(owner)
 }
 
-func (f steppingStore) Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error) {
+func (f steppingStore) Adopt(ctx context.Context, path, name, purpose, key, maker string) (files.File, error) {
 	f.c.Print("adopt")
 	defer f.c.Print("adopted")
-	return f.Store.Adopt(ctx, path, name, purpose, key)
+	return f.Store.Adopt(ctx, path, name, purpose, key, maker)
 }
 
 // childBatches returns the batches that a child submits, in every process again.
@@ -111,7 +111,7 @@ func childhood(child *crashtest.Child) error {
 		if c.spec.InputFileID, err = upload(c.name, c.content); err != nil {
 			return err
 		}
-		b, err := m.Create(context.Background(), c.spec, c.name)
+		b, err := m.Create(context.Background(), c.spec, c.name, "")
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func outputs(t *testing.T, dir string) map[string]string {
 	l := &lab{t: t, dir: dir, atlas: newAtlas(t), ended: map[string]chan struct{}{}}
 	l.open()
 	defer l.close()
-	page, err := l.m.List("", 0)
+	page, err := l.m.List("", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func outputs(t *testing.T, dir string) map[string]string {
 		}
 		all[b.ID] = fmt.Sprint(b.RequestCounts, b.Progress.Queries, b.Progress.Pulls)
 	}
-	list, more, err := l.files.List("", 100, "batch_output")
+	list, more, err := l.files.List("", 100, "batch_output", nil)
 	if err != nil || more || len(list) != len(all)-len(page.Data) {
 		t.Errorf("%d files are kept, %d belong to batches; %v", len(list), len(all)-len(page.Data), err)
 	}

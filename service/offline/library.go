@@ -51,7 +51,7 @@ type store interface {
 	Hold(id, owner string) error
 	Release(owner string) error
 	Owners(prefix string) ([]string, error)
-	Adopt(ctx context.Context, path, name, purpose, key string) (files.File, error)
+	Adopt(ctx context.Context, path, name, purpose, key, maker string) (files.File, error)
 }
 
 // inCatalog implements library with a catalog.

@@ -97,7 +97,7 @@ func TestCatalog(t *testing.T) {
 	}
 	create := func(spec Spec) Batch {
 		t.Helper()
-		b, err := m.Create(ctx, spec, "")
+		b, err := m.Create(ctx, spec, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestCatalog(t *testing.T) {
 	if owners, err := c.Owners(""); err != nil || len(owners) > 0 {
 		t.Errorf("pins are left: %v, %v", owners, err)
 	}
-	if _, err := m.Create(ctx, Spec{InputFileID: b.InputFileID, Endpoint: "/v1/collections/none/search"}, ""); kindOf(err) != problem.UnknownCollection {
+	if _, err := m.Create(ctx, Spec{InputFileID: b.InputFileID, Endpoint: "/v1/collections/none/search"}, "", ""); kindOf(err) != problem.UnknownCollection {
 		t.Errorf("error %v", err)
 	}
 	end()

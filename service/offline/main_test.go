@@ -294,7 +294,7 @@ func (l *lab) submit(name, content string, spec Spec) Batch {
 	if spec.Endpoint == "" {
 		spec.Endpoint = films
 	}
-	b, err := l.m.Create(context.Background(), spec, "")
+	b, err := l.m.Create(context.Background(), spec, "", "")
 	if err != nil {
 		l.t.Fatal(err)
 	}

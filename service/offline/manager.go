@@ -55,7 +55,7 @@ func Open(dir string, db *bbolt.DB, o *Options) (*Manager, error) {
 func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, error) {
 	o.fill()
 	m := &Manager{dir: dir, library: l, store: s, o: o, live: map[string]*job{}, final: map[Status]int{}}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	var err error
@@ -179,14 +179,24 @@ func (m *Manager) Get(id string) (Batch, error) {
 	return rec.view(), nil
 }
 
-// List returns the batches created before the batch with id after ("" starts with the
-// newest), newest first, at most limit (0 = db.DefaultPage; 1..db.MostPage).
-func (m *Manager) List(after string, limit int) (Page, error) {
+// Maker returns the name of the token that made a batch; problem.UnknownBatch if there is none.
+func (m *Manager) Maker(id string) (string, error) {
+	rec, err := m.ledger.get(id)
+	if err != nil {
+		return "", err
+	}
+	return rec.Maker, nil
+}
+
+// List returns the batches of makers that may be seen (nil sees all), created before the batch with id after
+// ("" starts with the newest), newest first, at most limit (0 = db.DefaultPage;
+// 1..db.MostPage).
+func (m *Manager) List(after string, limit int, may func(maker string) bool) (Page, error) {
 	limit, err := db.PageSize(limit)
 	if err != nil {
 		return Page{}, err
 	}
-	records, more, err := m.ledger.before(after, limit)
+	records, more, err := m.ledger.before(after, limit, may)
 	if err != nil {
 		return Page{}, err
 	}

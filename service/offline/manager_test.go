@@ -68,7 +68,7 @@ func TestListAndDelete(t *testing.T) {
 	}
 	list := func(after string, limit int) (got []string, more bool) {
 		t.Helper()
-		page, err := l.m.List(after, limit)
+		page, err := l.m.List(after, limit, nil)
 		if err != nil || page.Object != "list" {
 			t.Fatalf("%+v, %v", page, err)
 		}
@@ -97,11 +97,11 @@ func TestListAndDelete(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{-1, 101} {
-		if _, err := l.m.List("", limit); kindOf(err) != problem.InvalidValue {
+		if _, err := l.m.List("", limit, nil); kindOf(err) != problem.InvalidValue {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 	}
-	if _, err := l.m.List("none", 1); kindOf(err) != problem.UnknownBatch {
+	if _, err := l.m.List("none", 1, nil); kindOf(err) != problem.UnknownBatch {
 		t.Errorf("after an unknown batch: %v", err)
 	}
 	if err := l.m.Delete(ids[2]); kindOf(err) != problem.Conflict {
@@ -309,11 +309,11 @@ func TestRestart(t *testing.T) {
 			t.Errorf("answer %d is %q", i, a.CustomID)
 		}
 	}
-	if _, err := l.m.Create(context.Background(), Spec{InputFileID: first.InputFileID, Endpoint: films}, ""); err != nil {
+	if _, err := l.m.Create(context.Background(), Spec{InputFileID: first.InputFileID, Endpoint: films}, "", ""); err != nil {
 		t.Error(err)
 	}
 	l.close()
-	if _, err := l.m.Create(context.Background(), Spec{InputFileID: first.InputFileID, Endpoint: films}, ""); err == nil {
+	if _, err := l.m.Create(context.Background(), Spec{InputFileID: first.InputFileID, Endpoint: films}, "", ""); err == nil {
 		t.Error("a closed Manager makes batches")
 	}
 }

@@ -19,7 +19,10 @@ type record struct {
 	Format      int    `json:"format"` // recordFormat
 	Seq         uint64 `json:"seq"`    // position in the order of creation
 	Fingerprint string `json:"fingerprint"`
-	Batch       Batch  `json:"batch"` // without Progress, which is derived from Tally
+	// Maker is the name of the token that made it, "" if none did, or it was made before makers
+	// were recorded.
+	Maker string `json:"maker,omitempty"`
+	Batch Batch  `json:"batch"` // without Progress, which is derived from Tally
 	// InputName is the client's name for the input, Matrix how it is read.
 	InputName string `json:"input_name"`
 	// ExcludeName and CandidatesName are the client's names for the files of lists.
@@ -209,7 +212,7 @@ func (l ledger) get(id string) (*record, error) {
 	err := l.db.View(func(tx *bbolt.Tx) error {
 		text := sequence(tx).Get(id)
 		if text == nil {
-			return unknown(id)
+			return Unknown(id)
 		}
 		var err error
 		rec, err = decodeRecord(text)
@@ -218,7 +221,8 @@ func (l ledger) get(id string) (*record, error) {
 	return rec, err
 }
 
-func unknown(id string) *problem.Problem {
+// Unknown returns the problem of a batch that does not exist.
+func Unknown(id string) *problem.Problem {
 	return problem.New(problem.UnknownBatch, "there is no batch %q", id)
 }
 
@@ -255,21 +259,24 @@ func (l ledger) each(do func(*record) error) error {
 }
 
 // before returns up to limit records older than the batch with id after ("" = all), newest
-// first, and whether there are more.
-func (l ledger) before(after string, limit int) (page []*record, more bool, err error) {
+// first, of makers that may be seen (nil sees all), and whether there are more.
+func (l ledger) before(after string, limit int, may func(maker string) bool) (page []*record, more bool, err error) {
 	err = l.db.View(func(tx *bbolt.Tx) error {
 		older, found := sequence(tx).Before(after)
 		if !found {
 			return problem.New(problem.UnknownBatch, "after: there is no batch %q", after).In("after")
 		}
 		for _, text := range older {
-			if len(page) == limit {
-				more = true
-				return nil
-			}
 			rec, err := decodeRecord(text)
 			if err != nil {
 				return err
+			}
+			if may != nil && !may(rec.Maker) {
+				continue
+			}
+			if len(page) == limit {
+				more = true
+				return nil
 			}
 			page = append(page, rec)
 		}

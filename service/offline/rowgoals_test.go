@@ -206,7 +206,7 @@ func TestBadRowGoals(t *testing.T) {
 			t.Errorf("%s: %+v", x.name, e)
 		}
 	}
-	_, err := l.m.Create(context.Background(), Spec{InputFileID: l.upload("q.jsonl", g.rows), Endpoint: films, Goals: &BatchGoals{ExcludeFileID: "file-x"}}, "")
+	_, err := l.m.Create(context.Background(), Spec{InputFileID: l.upload("q.jsonl", g.rows), Endpoint: films, Goals: &BatchGoals{ExcludeFileID: "file-x"}}, "", "")
 	var p *problem.Problem
 	if !errors.As(err, &p) || p.Kind != problem.UnknownFile || p.Field != excludeField {
 		t.Errorf("%v", err)
