@@ -301,7 +301,7 @@ func (j *jsonl) place(err error) error {
 
 // doubles is jsonscan.Doubles of no more numbers than there may be columns.
 func (b *Budget) doubles(dst []float64, text []byte, i int) ([]float64, int, error) {
-	all, next, err := jsonscan.DoublesWithin(dst, text, i, int(b.Columns))
+	all, next, err := jsonscan.Doubles(dst, text, i, int(b.Columns))
 	if errors.Is(err, jsonscan.ErrTooMany) {
 		err = b.exceeds(b.Columns, "a row has more than %d columns", b.Columns)
 	}

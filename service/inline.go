@@ -42,7 +42,7 @@ func (s *sourceBody) readVectors(name string, l *vectorList) jsonbody.Reader {
 		}
 		return jsonscan.Elements(b, i, func(n, at int) (int, error) {
 			before := len(l.rows)
-			rows, next, err := jsonscan.DoublesWithin(l.rows, b, at, most-before)
+			rows, next, err := jsonscan.Doubles(l.rows, b, at, most-before)
 			if errors.Is(err, jsonscan.ErrTooMany) {
 				return next, problem.New(problem.OutOfMemory, "vector %d: more than %d values in all, which exceed the memory of all collections, %d bytes", n, most, s.memory).At(name, n).Within(s.memory)
 			}

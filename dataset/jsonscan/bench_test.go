@@ -32,7 +32,7 @@ func BenchmarkFloats(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				var err error
-				if dst, _, err = Floats(dst[:0], text, 0); err != nil {
+				if dst, _, err = floats(dst[:0], text, 0); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -26,7 +26,7 @@ var ErrNotFinite = errors.New("only finite float32 numbers are accepted")
 // ErrTooMany is the error for an array of more numbers than the caller allows.
 var ErrTooMany = errors.New("more numbers than are allowed")
 
-// Numbers counts the numbers of the array at b[i], without keeping them. Errors are those of Floats, but of numbers
+// Numbers counts the numbers of the array at b[i], without keeping them. Errors are those of Rounded, but of numbers
 // beyond the range of float32.
 func Numbers(b []byte, i int) (n, next int, err error) {
 	if i >= len(b) || b[i] != '[' {
@@ -46,22 +46,11 @@ func Numbers(b []byte, i int) (n, next int, err error) {
 	return n, next, nil
 }
 
-// Floats appends the numbers of the array at b[i], each rounded to the nearest float32, to
-// dst. It returns dst and the index after the array. Errors after the opening bracket are
-// an *ElementError.
-func Floats(dst []float32, b []byte, i int) ([]float32, int, error) {
-	dst, _, next, err := Rounded(dst, b, i)
-	return dst, next, err
-}
-
-// Rounded is Floats, which also returns the largest change that rounding made to one of the numbers as
-// float64 has them. A change below 2^-50 of its number may be taken for none.
-func Rounded(dst []float32, b []byte, i int) (all []float32, change float64, next int, err error) {
-	return RoundedWithin(dst, b, i, math.MaxInt)
-}
-
-// RoundedWithin is Rounded of at most most numbers; of more the error wraps ErrTooMany.
-func RoundedWithin(dst []float32, b []byte, i, most int) (all []float32, change float64, next int, err error) {
+// Rounded appends the numbers of the array at b[i], at most most, each rounded to the nearest float32, to dst. It
+// returns dst, the largest change that rounding made to one of the numbers as float64 has them, and the index after
+// the array. A change below 2^-50 of its number may be taken for none. Errors after the opening bracket are an
+// *ElementError; of more numbers it wraps ErrTooMany.
+func Rounded(dst []float32, b []byte, i, most int) (all []float32, change float64, next int, err error) {
 	if i >= len(b) || b[i] != '[' {
 		return dst, 0, i, Wanted(b, i, "an array")
 	}
@@ -101,13 +90,8 @@ func RoundedWithin(dst []float32, b []byte, i, most int) (all []float32, change 
 	}
 }
 
-// Doubles is Floats in float64, of numbers within the range of float32.
-func Doubles(dst []float64, b []byte, i int) ([]float64, int, error) {
-	return DoublesWithin(dst, b, i, math.MaxInt)
-}
-
-// DoublesWithin is Doubles of at most most numbers; of more the error wraps ErrTooMany.
-func DoublesWithin(dst []float64, b []byte, i, most int) ([]float64, int, error) {
+// Doubles is Rounded in float64, of numbers within the range of float32.
+func Doubles(dst []float64, b []byte, i, most int) ([]float64, int, error) {
 	if i >= len(b) || b[i] != '[' {
 		return dst, i, Wanted(b, i, "an array")
 	}

@@ -11,7 +11,7 @@ import (
 	"thresher/internal/draws"
 )
 
-// TestFloatsAreTheNearest compares Floats with strconv, which rounds correctly, mostly on
+// TestFloatsAreTheNearest compares Rounded with strconv, which rounds correctly, mostly on
 // decimals near the midpoint of two float32.
 func TestFloatsAreTheNearest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -20,7 +20,7 @@ func TestFloatsAreTheNearest(t *testing.T) {
 		want, wantErr := strconv.ParseFloat(s, 32)
 		// The text after a number determines how its digits are read.
 		for _, behind := range []string{"]", ",1]", " ,0.12345678]"} {
-			got, end, err := Floats(nil, []byte("["+s+behind), 0)
+			got, end, err := floats(nil, []byte("["+s+behind), 0)
 			if (err == nil) != (wantErr == nil) || err == nil && (end != 1+len(s+behind) || math.Float32bits(got[0]) != math.Float32bits(float32(want))) {
 				t.Fatalf("%s: got %v to %d (%v), want %v (%v)", s, got, end, err, want, wantErr)
 			}
@@ -88,7 +88,7 @@ func TestFloats(t *testing.T) {
 		{"[\t1 ,\r\n-2.5e1\n, 3]", []float32{1, -25, 3}},
 		{"[0.12345678,0.123456789,1e-5]", []float32{0.12345678, 0.123456789, 1e-5}},
 	} {
-		got, end, err := Floats([]float32{7}, []byte("x"+x.text+" ,"), 1)
+		got, end, err := floats([]float32{7}, []byte("x"+x.text+" ,"), 1)
 		if err != nil || end != 1+len(x.text) || len(got) != 1+len(x.want) {
 			t.Errorf("%s: %v to %d (%v)", x.text, got, end, err)
 			continue
@@ -131,7 +131,7 @@ func TestFloatsRefuse(t *testing.T) {
 		{"[null]", 0, false, "value is null: only finite float32 numbers are accepted"},
 		{"[1,2,-1e39]", 2, false, "value -1e39 is beyond the range of float32: only finite float32 numbers are accepted"},
 	} {
-		_, _, err := Floats(nil, []byte(x.text), 0)
+		_, _, err := floats(nil, []byte(x.text), 0)
 		if err == nil || err.Error() != x.says || errors.Is(err, ErrNotFinite) == x.finite {
 			t.Errorf("%s: %v\nwant %s", x.text, err, x.says)
 		}
@@ -161,7 +161,7 @@ func TestRounded(t *testing.T) {
 				continue
 			}
 			text := strconv.AppendFloat([]byte("["), x, 'g', -1, 64)
-			all, change, _, err := Rounded(nil, append(text, ",0.5]"...), 0)
+			all, change, _, err := Rounded(nil, append(text, ",0.5]"...), 0, math.MaxInt)
 			if err != nil || len(all) != 2 {
 				t.Fatalf("%s: %v", text, err)
 			}
@@ -172,16 +172,48 @@ func TestRounded(t *testing.T) {
 			}
 		}
 	}
-	doubles, end, err := Doubles(nil, []byte(" [1.5, -2e-3,16777217]x"), 1)
+	doubles, end, err := Doubles(nil, []byte(" [1.5, -2e-3,16777217]x"), 1, math.MaxInt)
 	if err != nil || end != 22 || !slices.Equal(doubles, []float64{1.5, -2e-3, 16777217}) {
 		t.Error(doubles, end, err)
 	}
 	for _, bad := range []string{"[1,1e39]", "[1,null]", "[1,2", "[1 2]"} {
-		_, _, err := Doubles(nil, []byte(bad), 0)
-		_, _, _, other := Rounded(nil, []byte(bad), 0)
+		_, _, err := Doubles(nil, []byte(bad), 0, math.MaxInt)
+		_, _, _, other := Rounded(nil, []byte(bad), 0, math.MaxInt)
 		var at, also *ElementError
 		if !errors.As(err, &at) || !errors.As(other, &also) || at.Index != also.Index || at.Error() != also.Error() {
 			t.Errorf("%s: %v, %v", bad, err, other)
 		}
+	}
+}
+
+// floats is Rounded without a limit, and without the change.
+func floats(dst []float32, b []byte, i int) ([]float32, int, error) {
+	dst, _, next, err := Rounded(dst, b, i, math.MaxInt)
+	return dst, next, err
+}
+
+// TestTooMany: an array is read no further than allowed, and its numbers can be counted.
+func TestTooMany(t *testing.T) {
+	text := []byte("[1, 2.5,-3e1]")
+	for most := range 4 {
+		all, _, _, err := Rounded([]float32{9}, text, 0, most)
+		wide, _, other := Doubles(nil, text, 0, most)
+		var e *ElementError
+		fits := most == 3
+		if fits != (err == nil) || !fits && (!errors.Is(err, ErrTooMany) || !errors.As(err, &e) || e.Index != most) || len(all) != 1+most || len(wide) != most || fits != (other == nil) {
+			t.Errorf("at most %d: %v, %v, %v, %v", most, all, err, wide, other)
+		}
+	}
+	if n, next, err := Numbers(text, 0); n != 3 || next != len(text) || err != nil {
+		t.Errorf("%d numbers up to %d, %v", n, next, err)
+	}
+	for text, index := range map[string]int{"[1,nan]": 1, "[1,2": 2, "[null]": 0} {
+		var e *ElementError
+		if _, _, err := Numbers([]byte(text), 0); !errors.As(err, &e) || e.Index != index {
+			t.Errorf("%s: %v, want an error in element %d", text, err, index)
+		}
+	}
+	if _, _, err := Numbers([]byte("1"), 0); err == nil {
+		t.Error("a number is no array")
 	}
 }

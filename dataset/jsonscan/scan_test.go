@@ -120,7 +120,7 @@ func FuzzFloats(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, end, err := Floats(nil, text, 0)
+		got, end, err := floats(nil, text, 0)
 		var want []*float32
 		wantErr := json.Unmarshal(text, &want)
 		whole := err == nil && Space(text, end) == len(text)

@@ -138,7 +138,7 @@ func (d *Draft) Flat(b []byte, i, expected int) (next int, err error) {
 	if d.limits.Queries > 0 {
 		most = d.limits.Queries * d.s.Dim
 	}
-	if d.s.Queries, _, next, err = jsonscan.RoundedWithin(make([]float32, 0, expected), b, i, most); err != nil {
+	if d.s.Queries, _, next, err = jsonscan.Rounded(make([]float32, 0, expected), b, i, most); err != nil {
 		if errors.Is(err, jsonscan.ErrTooMany) {
 			return next, problem.New(problem.OverLimit, "more than %d queries, the limit of a search", d.limits.Queries).In(fieldQueries).Within(d.limits.Queries)
 		}
@@ -172,13 +172,13 @@ func (d *Draft) place(queries []float32, given []float64, n int) ([]float32, err
 func (d *Draft) readRow(queries []float32, b []byte, at, n int) (all []float32, next int, err error) {
 	if d.single || d.limits.Origin == nil {
 		var change float64
-		queries, change, next, err = jsonscan.RoundedWithin(queries, b, at, d.s.Dim)
+		queries, change, next, err = jsonscan.Rounded(queries, b, at, d.s.Dim)
 		if !d.single {
 			d.changes = append(d.changes, change)
 		}
 		return queries, next, d.counted(err, b, at, n)
 	}
-	if d.row, next, err = jsonscan.DoublesWithin(d.row[:0], b, at, d.s.Dim); err != nil {
+	if d.row, next, err = jsonscan.Doubles(d.row[:0], b, at, d.s.Dim); err != nil {
 		return queries, next, d.counted(err, b, at, n)
 	}
 	queries, err = d.place(queries, d.row, n)

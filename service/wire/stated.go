@@ -127,7 +127,7 @@ func (a *StatedAnswer) read(b []byte, i int, limits Limits) (int, error) {
 				return at, mistyped(name, b, at, "an array of numbers")
 			}
 			most := cmp.Or(limits.Listed, math.MaxInt)
-			a.Scores, _, next, err = jsonscan.RoundedWithin([]float32{}, b, at, most)
+			a.Scores, _, next, err = jsonscan.Rounded([]float32{}, b, at, most)
 			if errors.Is(err, jsonscan.ErrTooMany) {
 				return next, problem.New(problem.OverLimit, "scores has more than %d numbers, the most ids of an answer", most).In(name).Within(most)
 			}
