@@ -16,7 +16,7 @@ test: ## the whole suite, offline, two to three minutes on two cores once compil
 # no other goroutine knows. `make test` runs each of them, with more data, and `make race-whole` runs all.
 SINGLE = ^(TestTermsBoundTheirAtoms|TestRotationIsItsDefinition|TestHeadAndRestAddUpToTheScore|TestRotationIsWhatPrepareDoes|TestHaarMatrix|TestFewAtomsOfHugeDimension|TestHeadOption|TestFastRotationMixesFewHot|TestCalibration|TestExtremeNorms|TestUndo|TestSavedTournamentsGoOn|TestPastErrors|TestCheckForetells|TestPartsOfLargeK|TestAlphaIsShared|TestUselessCandidatesAreSampled|TestFewAllowedCostFew|TestPlansOfFilters|TestPlanOfFewQueries|TestCandidatesSaveWork|TestResponses|TestResponsesStopped)$$
 race: ## the suite under the race detector: packages in which it can find something, without tests of one goroutine
-	$(GO) test -race -short -vet=off -timeout 10m -skip '$(SINGLE)' $$(.ci/concurrent)
+	$(GO) test -race -short -vet=off -timeout 18m -skip '$(SINGLE)' $$(.ci/concurrent)
 
 race-whole: ## the whole suite under the race detector, half an hour
 	$(GO) test -race -vet=off -timeout 90m ./...

@@ -16,6 +16,8 @@ NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants
 
 # Seconds; 600 where there is no line.
 LIMIT_packages = 900
+LIMIT_e2e = 1200
+LIMIT_test = 1200
 LIMIT_race = 1200
 LIMIT_test-cuda = 1200
 LIMIT_race-whole = 7200

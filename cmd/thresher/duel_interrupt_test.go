@@ -84,7 +84,7 @@ func TestJudgeCommandLeavesProcess(t *testing.T) {
 		}
 		ended <- err
 	}()
-	command := "(exec 3>" + pipe + "; sleep 1000) & echo 1"
+	command := "exec 3>" + pipe + "; sleep 1000 & echo 1" // what is left behind holds the pipe from the start
 	r := duelRun(t, "", "--texts", textsFile(t, dir), "--delta", ".1", "--judge-command", command, "--judge-retries", "0", "--state", filepath.Join(dir, "s"))
 	r.wantError(t, "a process that it started in the background keeps its output open")
 	if err := <-ended; err != nil {

@@ -21,8 +21,8 @@ type buildInfo struct {
 	Modified bool   `json:"modified,omitempty"` // built from a tree with changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	Kernels  string `json:"kernels"` // the best set that this processor supports
-	GPU      string `json:"gpu"`     // driver and devices, or why there is none
+	Kernels  string `json:"kernels"`       // the best set that this processor supports
+	GPU      string `json:"gpu,omitempty"` // of the command: driver and devices, or why there is none
 }
 
 // stamped is the revision set by the linker if Go records none: -ldflags "-X
