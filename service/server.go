@@ -167,7 +167,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	co := &catalog.Options{
 		Open: o.Open, Files: s.files, Roots: o.Roots, Memory: o.Limits.Memory, MaxCollections: o.Limits.Collections,
 		Threads: o.Threads, Coalesce: o.Coalesce, Runs: s.observeRuns, OnRemoved: s.forgetCollection, Log: o.Log,
-		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense, Budget: o.Limits.reading(),
+		Patience: o.Timeouts.Search, DenseLimit: o.Limits.Dense, Budget: o.Limits.reading(), LostOwner: offline.LostOwner,
 	}
 	if co.Patience == 0 { // searches have no timeout
 		co.Patience = math.MaxInt64

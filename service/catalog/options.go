@@ -47,6 +47,9 @@ type Options struct {
 	// collection nor a version that is pinned or in use, before the name is used again. It
 	// must not call the Catalog.
 	OnRemoved func(name string)
+	// LostOwner, if not "", gets the pins of replaced versions of which the database has lost who
+	// pinned them, until it unpins.
+	LostOwner string
 	Log       *slog.Logger // nil means none
 
 	disk durable.Disk

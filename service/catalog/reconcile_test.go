@@ -520,3 +520,46 @@ func TestNumberOfAFailedVersion(t *testing.T) {
 		t.Errorf("version %d", i.Version)
 	}
 }
+
+// TestPinsAreLost: a replaced version whose pin is lost stays for the owner of lost pins, until its
+// former owner has had the time to pin it again.
+func TestPinsAreLost(t *testing.T) {
+	ctx := context.Background()
+	f := newFolder(t, Options{LostOwner: "nobody"})
+	f.several()
+	for round := range 2 {
+		version := int64(3 + round)
+		if err := f.c.Pin("ints", version, "owner"); err != nil {
+			t.Fatal(err)
+		}
+		f.ready(f.c.Append(ctx, "ints", rowsOf(30+round, 1, 3, nil), ""))
+		err := f.db.Update(func(tx *bbolt.Tx) error {
+			return errors.Join(tx.Bucket([]byte(rootBucket)).DeleteBucket([]byte(pinsBucket)), createBuckets(tx))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.restart(func() {})
+		if owners, err := f.c.Owners("nobody"); err != nil || len(owners) != 1 {
+			t.Error(owners, err)
+		}
+		again := round == 0
+		if again {
+			if err := f.c.PinAgain("ints", version, "owner"); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := f.c.Unpin("nobody"); err != nil {
+			t.Error(err)
+		}
+		if v, err := f.c.Use("ints", version); (err == nil) != again {
+			t.Errorf("round %d: %v", round, err)
+		} else if again {
+			v.Release()
+		}
+		if err := f.c.Unpin("owner"); err != nil {
+			t.Error(err)
+		}
+		f.exact()
+	}
+}

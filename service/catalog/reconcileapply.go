@@ -36,6 +36,14 @@ func (r *reconciliation) apply(tx *bbolt.Tx) error {
 			return err
 		}
 	}
+	for _, m := range r.retired {
+		if r.c.o.LostOwner == "" || r.pinned(m.Name, m.Change.Version) {
+			continue
+		}
+		if err := bucket(tx, pinsBucket).Put(pinKey(r.c.o.LostOwner, m.Name, m.Change.Version), []byte{}); err != nil {
+			return err
+		}
+	}
 	for _, m := range r.keys {
 		if err := recallKey(tx, m); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,5 +115,32 @@ func TestDatabaseIsOlder(t *testing.T) {
 	}
 	if len(answersOf(t, l.content(got.OutputFileID))) != 1 {
 		t.Error(got)
+	}
+}
+
+// TestWhatABatchHoldsIsLost: a batch that is to go on holds its input and pins its collections again,
+// and what is held for an unknown owner is released.
+func TestWhatABatchHoldsIsLost(t *testing.T) {
+	l := newLab(t, Options{Chunk: 8})
+	g := block(l.atlas.shelf["films"])
+	b := l.submit("a.jsonl", manyFilms(40), Spec{})
+	<-g.entered
+	if err := errors.Join(l.files.Release(b.ID), l.files.Hold(b.InputFileID, LostOwner)); err != nil {
+		t.Fatal(err)
+	}
+	l.close()
+	l.atlas.pins = map[string][]string{LostOwner: {"films"}}
+	l.open()
+	<-g.entered
+	if d := cmp.Diff(map[string][]string{b.ID: {"films"}}, l.atlas.pins); d != "" {
+		t.Error(d)
+	}
+	if owners, err := l.files.Owners(idPrefix); err != nil || !slices.Equal(owners, []string{b.ID}) {
+		t.Error(owners, err)
+	}
+	g.release <- nil
+	g.pass(4)
+	if b = l.wait(b.ID); b.Status != Completed {
+		t.Errorf("%+v", b)
 	}
 }

@@ -89,6 +89,10 @@ func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, er
 	return m, nil
 }
 
+// LostOwner holds for batches what the database has lost the owner of. Open gives it to the batches
+// that need it, and releases the rest.
+const LostOwner = idPrefix + "lost"
+
 // sweep removes the folders, holds and pins of final batches, and the holds and pins of
 // batches that were never recorded; those that a batch to be continued has lost it gets again.
 // Unknown folders have been moved already.
@@ -112,19 +116,19 @@ func (m *Manager) sweep() error {
 	if err != nil {
 		return err
 	}
+	for id, j := range m.live {
+		if !slices.Contains(holders, id) || len(j.rec.Batch.Collections) > 0 && !slices.Contains(pinners, id) {
+			if err := m.regain(&j.rec); err != nil {
+				m.o.Log.Warn("what a batch needs is not held for it", "batch", id, "error", err) // its run reports what is missing
+			}
+		}
+	}
 	for _, owner := range slices.Concat(holders, pinners) {
 		if m.live[owner] != nil {
 			continue
 		}
 		if err := m.releaseInputs(owner); err != nil {
 			return err
-		}
-	}
-	for id, j := range m.live {
-		if !slices.Contains(holders, id) || len(j.rec.Batch.Collections) > 0 && !slices.Contains(pinners, id) {
-			if err := m.regain(&j.rec); err != nil {
-				m.o.Log.Warn("what a batch needs is not held for it", "batch", id, "error", err) // its run reports what is missing
-			}
 		}
 	}
 	return nil
