@@ -78,7 +78,7 @@ func TestConnections(t *testing.T) {
 
 // TestFarTooManyConnections: connections that cannot even be refused with an answer are closed.
 func TestFarTooManyConnections(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Connections = 1 })
+	s := start(t, func(o *Options) { o.Limits.Connections, o.Timeouts.Header = 1, time.Hour })
 	var open []net.Conn
 	for range 1 + mostSurplus + 1 {
 		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

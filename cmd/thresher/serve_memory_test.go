@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
 	"math"
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"thresher/config"
+	"thresher/service"
 )
 
 // shownMemory returns what config show says of the memory of a server.
@@ -62,5 +67,25 @@ func TestLowerHeap(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "95GiB")
 	if lowerHeap(80 << 30); debug.SetMemoryLimit(-1) != 90<<30 {
 		t.Error("GOMEMLIMIT does not hold")
+	}
+}
+
+// TestWarnOfLimitsAboveShares: a limit that was given and is above its share of the memory is named
+// in the log with both figures; a default is not.
+func TestWarnOfLimitsAboveShares(t *testing.T) {
+	t.Setenv("THRESHER_MEMORY", "1GiB")
+	t.Setenv("THRESHER_LIMITS_ANSWERS", "200MiB")
+	t.Setenv("THRESHER_LIMITS_MEMORY", "100MiB")
+	c, err := config.Load(config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	a := &app{config: c, log: slog.New(slog.NewTextHandler(&log, nil))}
+	memory := a.serverMemory()
+	a.checkShares(memory, service.Divide(memory.Bytes, a.serviceLimits()))
+	text := log.String()
+	if strings.Count(text, "\n") != 1 || !strings.Contains(text, "setting=limits.answers limit=209715200 share=134217728 memory=1073741824") {
+		t.Errorf("the log is %q", text)
 	}
 }
