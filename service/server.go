@@ -18,6 +18,7 @@ import (
 
 	"thresher/batch"
 	"thresher/service/api"
+	"thresher/service/backup"
 	"thresher/service/catalog"
 	"thresher/service/db"
 	"thresher/service/fair"
@@ -57,6 +58,7 @@ type Server struct {
 
 	tournaments *tournaments.Store
 	slates      *slates.Store
+	backups     *backup.Runner
 
 	// draining ends when the server begins to shut down, stopped when running requests must
 	// stop.
@@ -149,6 +151,9 @@ func (s *Server) openParts(ctx context.Context) error {
 	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, collectionsName), s.db, co); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Join(o.Dir, transcriptsName), 0o700); err != nil {
+		return err
+	}
 	if s.tournaments, err = tournaments.Open(s.db, s.tournamentOptions()); err != nil {
 		return err
 	}
@@ -166,7 +171,9 @@ func (s *Server) openParts(ctx context.Context) error {
 		return err
 	}
 	s.countFound()
-	return nil
+	source := backupSource(o.Dir, o.Release, s.db, s.slates.Database())
+	s.backups, err = backup.NewRunner(source, backup.Options{Folder: o.Backups.Folder, Keep: o.Backups.Keep, Check: Check}, o.Log)
+	return err
 }
 
 // The contents of the data folder.
@@ -203,7 +210,7 @@ func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 // State returns the functions that metrics call at a scrape.
 func (s *Server) State() metrics.State {
 	state := metrics.State{
-		Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
+		Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting, Backups: s.backups.Counts,
 		Backend: s.o.Backend, Device: s.o.Device, Version: s.o.Release, Revision: s.o.Revision, Go: runtime.Version(),
 	}
 	if s.o.Metrics != nil {
@@ -277,6 +284,9 @@ const lastStore = time.Second
 
 func (s *Server) closeStores(ctx context.Context) error {
 	var err error
+	if s.backups != nil {
+		s.backups.Close()
+	}
 	if s.batches != nil {
 		err = s.batches.Close(ctx)
 	}

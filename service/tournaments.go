@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 
 	"thresher/service/api"
 	"thresher/service/tournaments"
@@ -24,7 +25,7 @@ func (s *Server) tournamentRoutes() []route {
 
 func (s *Server) tournamentOptions() *tournaments.Options {
 	l := &s.o.Limits
-	o := &tournaments.Options{Most: l.Tournaments, Arms: l.Arms, Duels: l.Duels, Memory: l.TournamentMemory, Log: s.o.Log}
+	o := &tournaments.Options{Most: l.Tournaments, Arms: l.Arms, Duels: l.Duels, Memory: l.TournamentMemory, Dir: filepath.Join(s.o.Dir, transcriptsName), Log: s.o.Log}
 	if s.o.Metrics != nil {
 		o.Watch = s.o.Metrics
 	}

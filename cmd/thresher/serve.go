@@ -195,7 +195,7 @@ func (a *app) serviceOptions() service.Options {
 	c := &a.config.Server
 	build := readBuildInfo()
 	o := service.Options{
-		Dir: c.Data, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
+		Dir: c.Data, Backups: service.Backups{Folder: c.BackupFolder, Keep: c.BackupKeep}, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
 		AnyHost: c.Insecure || !c.Loopback(),
 		Limits: service.Limits{
 			Body: c.MaxBody, Bodies: c.MaxBodies, Answers: c.MaxAnswers, Upload: c.MaxUpload, Files: c.MaxFiles, Dense: a.config.DenseLimit, Memory: c.MaxMemory,

@@ -40,7 +40,7 @@ func (r *record) check(ctx context.Context, tx *bbolt.Tx) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, err := t.replay(ctx, r)
+	s, err := t.replay(ctx, r, nil)
 	if err != nil {
 		return "", err
 	}

@@ -22,6 +22,8 @@ type Options struct {
 	Watch Watch
 	// Now returns the time; nil means time.Now.
 	Now func() time.Time
+	// Dir is the folder of transcripts, which exists; "" keeps none.
+	Dir string
 	// Log receives records that cannot be read, and errors of Close; nil discards them.
 	Log *slog.Logger
 

@@ -220,6 +220,9 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 			l.fail(unknown(id))
 			s.forget(l)
 		}
+		if err := s.transcriptOf(id).remove(); err != nil {
+			s.o.Log.Warn("the transcript of a tournament that was deleted is left", "tournament", id, "reason", err)
+		}
 	}}
 	w.do = func(tx *bbolt.Tx) error {
 		r, err := findRecord(tx, id)

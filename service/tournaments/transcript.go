@@ -1,0 +1,269 @@
+package tournaments
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"thresher/internal/atomicfile"
+	"thresher/service/durable"
+)
+
+// A transcript is a file of all calls of a tournament, as clients saw them, so that what was judged can
+// be read also after snapshots have taken the place of the calls' records. It grows by blocks: a line
+// of transcriptWord, the number of the first call in it, how many there are, the bytes that follow and
+// their CRC-32C, and the CRC-32C of the line up to there; then the calls as compressed lines of JSON.
+//
+// A call may be in the file before its record is durable, and its record may get lost in a crash, or be
+// newer than a backup: so calls after the last recorded one do not count, and settle removes them.
+type transcript struct {
+	path  string
+	have  uint64 // the last call in the file or in lines
+	first uint64 // the number of the first call in lines
+	count uint64
+	lines bytes.Buffer
+}
+
+const (
+	transcriptWord   = "thresher calls"
+	transcriptSuffix = ".calls"
+	// transcriptBlock is the size of a block before compression, in bytes.
+	transcriptBlock = 64 << 10
+)
+
+// transcriptOf returns the transcript of a tournament, nil if the Store keeps none.
+func (s *Store) transcriptOf(id string) *transcript {
+	if s.o.Dir == "" {
+		return nil
+	}
+	return &transcript{path: filepath.Join(s.o.Dir, id+transcriptSuffix)}
+}
+
+// settle removes from the file what a crash may have left of calls after the last one that is recorded,
+// and incomplete blocks of calls after the snapshot, which are told again by the records.
+// removed counts the calls in whole blocks of the former.
+func (t *transcript) settle(snapshot, last uint64) (removed uint64, err error) {
+	if t == nil {
+		return 0, nil
+	}
+	f, err := os.OpenFile(t.path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	end := int64(0)
+	for _, b := range callBlocks(f, info.Size()) {
+		after := b.first + b.count - 1
+		if after > last {
+			removed = max(removed, after-last)
+			continue
+		}
+		if removed > 0 || b.at+b.bytes > info.Size() {
+			break
+		}
+		if after > snapshot {
+			if _, err := b.calls(f); err != nil {
+				break
+			}
+		}
+		end, t.have = b.at+b.bytes, after
+	}
+	if end == info.Size() {
+		return 0, nil
+	}
+	return removed, durable.Full(errors.Join(f.Truncate(end), f.Sync()))
+}
+
+// add tells call n, unless it is there already.
+func (t *transcript) add(n uint64, what told) error {
+	if t == nil || n <= t.have {
+		return nil
+	}
+	t.have = n
+	if t.count == 0 {
+		t.first = n
+	}
+	what.Call = n
+	text, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	t.lines.Write(append(text, '\n'))
+	t.count++
+	if t.lines.Len() < transcriptBlock {
+		return nil
+	}
+	return t.write(false)
+}
+
+// flush makes all calls durable.
+func (t *transcript) flush() error {
+	if t == nil {
+		return nil
+	}
+	return t.write(true)
+}
+
+// write appends a block of the calls that are not in the file yet.
+func (t *transcript) write(sync bool) (err error) {
+	_, missing := os.Lstat(t.path)
+	if t.count == 0 && missing != nil {
+		return nil
+	}
+	f, err := os.OpenFile(t.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return durable.Full(err)
+	}
+	defer func() { err = durable.Full(errors.Join(err, f.Close())) }()
+	if errors.Is(missing, fs.ErrNotExist) {
+		if err := atomicfile.FlushFolder(filepath.Dir(t.path)); err != nil {
+			return err
+		}
+	}
+	if t.count > 0 {
+		block, err := t.block()
+		if err != nil {
+			return err
+		}
+		if _, err := f.Write(block); err != nil {
+			return err
+		}
+		t.first, t.count = 0, 0
+		t.lines.Reset()
+	}
+	if !sync {
+		return nil
+	}
+	return f.Sync()
+}
+
+// block encodes the calls that are not in the file yet.
+func (t *transcript) block() ([]byte, error) {
+	var data bytes.Buffer
+	w, err := flate.NewWriter(&data, flate.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(t.lines.Bytes()); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	head := fmt.Sprintf("%s %d %d %d %08x", transcriptWord, t.first, t.count, data.Len(), crc32.Checksum(data.Bytes(), castagnoli()))
+	return append(fmt.Appendf(nil, "%s %08x\n", head, crc32.Checksum([]byte(head), castagnoli())), data.Bytes()...), nil
+}
+
+// remove removes the file.
+func (t *transcript) remove() error {
+	if t == nil {
+		return nil
+	}
+	if err := os.Remove(t.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// callBlock is a block in the file.
+type callBlock struct {
+	first, count uint64
+	at           int64 // of its data
+	bytes        int64
+	sum          uint32
+}
+
+// mostHead bounds the length of a block's first line.
+const mostHead = 128
+
+// blocks lists the blocks of a file of that size whose first lines can be read, in their order. What
+// lies between them is damaged.
+func callBlocks(r io.ReaderAt, size int64) (all []callBlock) {
+	for at := int64(0); at < size; {
+		b, ok := readCallBlock(r, at)
+		if ok {
+			all = append(all, b)
+			at = b.at + b.bytes
+			continue
+		}
+		at = nextCallBlock(r, at+1, size)
+	}
+	return all
+}
+
+// readCallBlock reads the first line of the block at a position.
+func readCallBlock(r io.ReaderAt, at int64) (b callBlock, ok bool) {
+	var head [mostHead]byte
+	n, err := r.ReadAt(head[:], at)
+	if err != nil && err != io.EOF {
+		return b, false
+	}
+	line, _, found := bytes.Cut(head[:n], []byte{'\n'})
+	if !found || len(line) < 9 {
+		return b, false
+	}
+	var sum uint32
+	if _, err := fmt.Sscanf(string(line), transcriptWord+" %d %d %d %x %x", &b.first, &b.count, &b.bytes, &b.sum, &sum); err != nil ||
+		sum != crc32.Checksum(line[:len(line)-9], castagnoli()) {
+		return b, false
+	}
+	b.at = at + int64(len(line)) + 1
+	return b, true
+}
+
+// nextCallBlock returns where the next block may begin from a position on, the file's size if nowhere.
+// What cannot be read is skipped.
+func nextCallBlock(r io.ReaderAt, at, size int64) int64 {
+	const sector = 4096
+	buf := make([]byte, sector+len(transcriptWord))
+	for at < size {
+		n, err := r.ReadAt(buf, at)
+		if i := bytes.Index(buf[:n], []byte(transcriptWord)); i >= 0 {
+			return at + int64(i)
+		}
+		if err != nil && err != io.EOF || n < len(buf) {
+			at = (at/sector + 1) * sector
+			continue
+		}
+		at += sector
+	}
+	return size
+}
+
+// calls reads a block.
+func (b *callBlock) calls(r io.ReaderAt) ([]told, error) {
+	data := make([]byte, b.bytes)
+	if _, err := r.ReadAt(data, b.at); err != nil {
+		return nil, err
+	}
+	if crc32.Checksum(data, castagnoli()) != b.sum {
+		return nil, errors.New("its checksum is wrong")
+	}
+	lines := json.NewDecoder(flate.NewReader(bytes.NewReader(data)))
+	all := make([]told, 0, b.count)
+	for i := range b.count {
+		var t told
+		if err := lines.Decode(&t); err != nil {
+			return nil, err
+		}
+		if t.Call != b.first+i {
+			return nil, fmt.Errorf("call %d in the place of %d", t.Call, b.first+i)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
