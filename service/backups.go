@@ -101,11 +101,11 @@ type IdleFolder struct {
 
 // OpenIdle opens a data folder for backups to o.Folder. If a server has it open the error wraps
 // db.ErrInUse. release is the version of the program. The caller calls Close.
-func OpenIdle(dir string, o Backups, release string, log *slog.Logger) (f *IdleFolder, err error) {
+func OpenIdle(dir string, o Backups, release string, log *slog.Logger) (_ *IdleFolder, err error) {
 	if err := isDataFolder(dir); err != nil {
 		return nil, err
 	}
-	f = &IdleFolder{}
+	f := &IdleFolder{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.closeDatabases())
@@ -127,8 +127,10 @@ func OpenIdle(dir string, o Backups, release string, log *slog.Logger) (f *IdleF
 		f.databases = append(f.databases, d)
 	}
 	source := backupSource(dir, release, f.databases[0], f.databases[1:]...)
-	f.Runner, err = backup.NewRunner(source, backup.Options{Folder: o.Folder, Keep: o.Keep, Check: Check}, log)
-	return f, err
+	if f.Runner, err = backup.NewRunner(source, backup.Options{Folder: o.Folder, Keep: o.Keep, Check: Check}, log); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // Close cancels the backup being made, and closes the databases.

@@ -26,6 +26,7 @@ func backupOf(t *testing.T, r result) api.Backup {
 func TestDataBackup(t *testing.T) {
 	dir, to, own := t.TempDir(), filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "own")
 	c := &http.Client{}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	s := serve(t, dir, "--backup-folder="+to)
 	t.Setenv(serverVariable, s.url)
 	put := request(t, "PUT", s.url+"/v1/collections/films?metric=ip&ids=id&wait=true", []byte(`{"id":"alien","vector":[1,0]}`+"\n"))
