@@ -21,6 +21,19 @@ func backupOf(t *testing.T, r result) api.Backup {
 	return b
 }
 
+// filmed puts a collection of one row.
+func filmed(t *testing.T, s *served) {
+	t.Helper()
+	put := request(t, "PUT", s.url+"/v1/collections/films?metric=ip&ids=id&wait=true", []byte(`{"id":"alien","vector":[1,0]}`+"\n"))
+	put.Header.Set("Content-Type", "application/x-ndjson")
+	resp, err := http.DefaultClient.Do(put)
+	if err != nil || resp.StatusCode != 201 {
+		t.Fatal(resp, err)
+	}
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+}
+
 // TestDataBackup: the command has the server that uses the folder make the backup, in the server's folder
 // alone; without a server it makes it itself. Both are restored with what was stored.
 func TestDataBackup(t *testing.T) {
@@ -29,12 +42,7 @@ func TestDataBackup(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	s := serve(t, dir, "--backup-folder="+to)
 	t.Setenv(serverVariable, s.url)
-	put := request(t, "PUT", s.url+"/v1/collections/films?metric=ip&ids=id&wait=true", []byte(`{"id":"alien","vector":[1,0]}`+"\n"))
-	put.Header.Set("Content-Type", "application/x-ndjson")
-	if resp, err := c.Do(put); err != nil || resp.StatusCode != 201 {
-		t.Fatal(resp, err)
-	}
-	c.CloseIdleConnections()
+	filmed(t, s)
 
 	r := thresher(t, "data", "backup", "--data="+dir, "--to="+to)
 	if r.wantCode(t, exitOK); !strings.HasPrefix(r.out, filepath.Join(to, "backup-")) || !strings.Contains(r.out, "shared with the backup before") {
@@ -83,14 +91,8 @@ func TestDataBackup(t *testing.T) {
 // is damaged, as those of its restoring do.
 func TestDataBackupOfDamage(t *testing.T) {
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backups")
-	c := &http.Client{}
 	s := serve(t, dir)
-	put := request(t, "PUT", s.url+"/v1/collections/films?metric=ip&ids=id&wait=true", []byte(`{"id":"alien","vector":[1,0]}`+"\n"))
-	put.Header.Set("Content-Type", "application/x-ndjson")
-	if resp, err := c.Do(put); err != nil || resp.StatusCode != 201 {
-		t.Fatal(resp, err)
-	}
-	c.CloseIdleConnections()
+	filmed(t, s)
 	s.stop().wantCode(t, exitOK)
 	vectors, err := filepath.Glob(filepath.Join(dir, "collections", "*.thresher"))
 	if err != nil || len(vectors) != 1 {
