@@ -17,6 +17,7 @@ func (s *Server) tournamentRoutes() []route {
 		{method: http.MethodGet, pattern: all, scope: read, handle: s.listTournaments, params: []string{"after", "limit"}},
 		{method: http.MethodGet, pattern: one, scope: read, handle: s.getTournament},
 		{method: http.MethodDelete, pattern: one, scope: write, handle: s.deleteTournament},
+		{method: http.MethodGet, pattern: one + "/judgments", scope: read, handle: s.getJudgments},
 		{method: http.MethodPost, pattern: one + "/next", scope: write, handle: s.nextDuels},
 		{method: http.MethodPost, pattern: one + "/undo", scope: write, handle: s.undoDuels},
 		{method: http.MethodPost, pattern: one + "/report", scope: write, handle: s.reportDuels, params: []string{"lenient"}},

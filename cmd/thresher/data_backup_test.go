@@ -114,3 +114,54 @@ func TestDataBackupOfDamage(t *testing.T) {
 		t.Error(r.out, r.err)
 	}
 }
+
+// TestDataExport: the command writes the same of a server and of its folder; it replaces no file unasked.
+func TestDataExport(t *testing.T) {
+	dir, box := t.TempDir(), t.TempDir()
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	s := serve(t, dir)
+	t.Setenv(serverVariable, s.url)
+	post := func(path, body string, into any) {
+		t.Helper()
+		req := request(t, "POST", s.url+path, []byte(body))
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if err := json.NewDecoder(resp.Body).Decode(into); err != nil || resp.StatusCode/100 != 2 {
+			t.Fatal(resp.Status, err)
+		}
+	}
+	var made struct{ ID string }
+	post("/v1/tournaments", `{"arms":["left","right"],"mode":"pac","delta":0.05}`, &made)
+	var issued api.Duels
+	post("/v1/tournaments/"+made.ID+"/next", `{"count":1}`, &issued)
+	post("/v1/tournaments/"+made.ID+"/report", `[{"duel_id":1,"a_won":true,"judge":"ann"}]`, &struct{}{})
+	served := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID)
+	if served.wantCode(t, exitOK); strings.Count(served.out, "\n") != 4 || !strings.Contains(served.out, `"a_won":true,"judge":"ann"`) {
+		t.Error(served.out)
+	}
+	thresher(t, "data", "export-judgments", "--server="+s.url, "--tournament=x").wantError(t, `no tournament "x"`)
+	thresher(t, "data", "export-judgments", "--data="+dir).wantError(t, "--tournament is missing")
+	s.stop().wantCode(t, exitOK)
+	out := filepath.Join(box, "judged.jsonl")
+	for _, force := range []string{"--force=false", "--force"} {
+		thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out, force).wantCode(t, exitOK)
+		text, err := os.ReadFile(out)
+		if err != nil || string(text) != served.out {
+			t.Errorf("%v: %s, from the server: %s", err, text, served.out)
+		}
+	}
+	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).wantError(t, out+" exists", "--force")
+
+	// Without its transcript the calls before the snapshot that the end of the server wrote are lost.
+	if err := os.Remove(filepath.Join(dir, "tournaments", made.ID+".calls")); err != nil {
+		t.Fatal(err)
+	}
+	r := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID)
+	if r.wantCode(t, exitWrong); !strings.Contains(r.out, `{"object":"lost","first":1,"last":2,`) || !strings.Contains(r.err, "2 calls are lost") {
+		t.Error(r.out, r.err)
+	}
+}

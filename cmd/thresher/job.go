@@ -65,10 +65,15 @@ Exit codes: 0 success; 1 the job failed, expired, was cancelled or is not done y
 
 // addFlags adds the flags of the verbs that call a server.
 func (f *remote) addFlags(fs *pflag.FlagSet) {
+	f.addServerFlags(fs)
+	fs.BoolVar(&f.json, "json", false, "one JSON object on stdout")
+}
+
+// addServerFlags adds those that name the server and the token.
+func (f *remote) addServerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.server, "server", "", "`address` of the server (default "+defaultServer+")")
 	fs.StringVar(&f.token, "token", "", "bearer `token`")
 	fs.StringVar(&f.tokenFile, "token-file", "", "`file` that holds the bearer token")
-	fs.BoolVar(&f.json, "json", false, "one JSON object on stdout")
 }
 
 // connect makes the client, without calling the server.

@@ -25,6 +25,7 @@ import (
 // newer than a backup: so calls after the last recorded one do not count, and settle removes them.
 type transcript struct {
 	path  string
+	most  int    // bytes of lines before they are written
 	have  uint64 // the last call in the file or in lines
 	first uint64 // the number of the first call in lines
 	count uint64
@@ -34,8 +35,6 @@ type transcript struct {
 const (
 	transcriptWord   = "thresher calls"
 	transcriptSuffix = ".calls"
-	// transcriptBlock is the size of a block before compression, in bytes.
-	transcriptBlock = 64 << 10
 )
 
 // transcriptOf returns the transcript of a tournament, nil if the Store keeps none.
@@ -43,7 +42,7 @@ func (s *Store) transcriptOf(id string) *transcript {
 	if s.o.Dir == "" {
 		return nil
 	}
-	return &transcript{path: filepath.Join(s.o.Dir, id+transcriptSuffix)}
+	return &transcript{path: filepath.Join(s.o.Dir, id+transcriptSuffix), most: s.o.blockBytes}
 }
 
 // settle removes from the file what a crash may have left of calls after the last one that is recorded,
@@ -104,7 +103,7 @@ func (t *transcript) add(n uint64, what told) error {
 	}
 	t.lines.Write(append(text, '\n'))
 	t.count++
-	if t.lines.Len() < transcriptBlock {
+	if t.lines.Len() < t.most {
 		return nil
 	}
 	return t.write(false)
