@@ -39,7 +39,7 @@ type making struct {
 	source *Source
 	o      *Options
 	shelf  shelf
-	done   progress
+	done   amounts
 
 	mu sync.Mutex
 	b  api.Backup // without what done counts

@@ -14,8 +14,8 @@ import (
 	"thresher/service/durable"
 )
 
-// progress counts what is done of a backup. It is safe for concurrent use.
-type progress struct {
+// amounts counts what is done of a backup. It is safe for concurrent use.
+type amounts struct {
 	files, bytes, filesDone, bytesDone, bytesLinked atomic.Int64
 	phase                                           atomic.Value // string
 }
@@ -24,7 +24,7 @@ type progress struct {
 type copier struct {
 	from, to string
 	former   string // folder of the backup before; "" for none
-	done     *progress
+	done     *amounts
 	folders  map[string]bool // those that were made
 }
 
@@ -153,7 +153,7 @@ func equal(ctx context.Context, former, now string) (bool, error) {
 // copyTree copies all regular files below a folder, except the one named except in it, to a new
 // folder, and flushes them.
 func copyTree(ctx context.Context, from, to, except string) error {
-	c := &copier{from: from, to: to, done: &progress{}, folders: map[string]bool{}}
+	c := &copier{from: from, to: to, done: &amounts{}, folders: map[string]bool{}}
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
