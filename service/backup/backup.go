@@ -114,9 +114,6 @@ func (m *making) make(ctx context.Context) (err error) {
 	if err := m.shelf.finish(path, m.view()); err != nil {
 		return err
 	}
-	if len(damaged) > 0 {
-		return nil // the older ones may be whole
-	}
 	removed, late := m.shelf.retain(m.o.Keep)
 	m.set(func(b *api.Backup) { b.Removed = removed })
 	if late != nil {

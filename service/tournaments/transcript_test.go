@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -263,6 +264,34 @@ func TestExportOfDamage(t *testing.T) {
 	}
 	if e := export(t, h.db, h.o.Dir, c.id); e.end.Lost != 300 || e.end.Calls != 50 {
 		t.Errorf("%+v", e.end)
+	}
+}
+
+// TestBlockOfAnotherSum: a block that can be decompressed and decoded, and is not what was written.
+func TestBlockOfAnotherSum(t *testing.T) {
+	w := &transcript{most: 1 << 20}
+	for n := range uint64(3) {
+		if err := w.add(n+1, told{Undone: []uint64{n}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	block, err := w.block()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, data, _ := bytes.Cut(block, []byte("\n"))
+	fields := bytes.Fields(line)
+	head := fmt.Appendf(nil, "%s %08x", bytes.Join(fields[:5], []byte(" ")), 7)
+	wrong := fmt.Appendf(head, " %08x\n%s", crc32.Checksum(head, castagnoli()), data)
+	for text, sound := range map[string]bool{string(block): true, string(wrong): false} {
+		r := bytes.NewReader([]byte(text))
+		all := callBlocks(r, r.Size())
+		if len(all) != 1 || all[0].count != 3 {
+			t.Fatalf("%+v", all)
+		}
+		if calls, err := all[0].calls(r); (err == nil) != sound || len(calls) != 3 && sound {
+			t.Errorf("%v, %v", calls, err)
+		}
 	}
 }
 
