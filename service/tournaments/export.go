@@ -334,20 +334,8 @@ func (s *Store) PrepareExport(ctx context.Context, id string) (*Prepared, error)
 	return PrepareExport(ctx, s.db, s.o.Dir, id)
 }
 
-// Known returns which names in the folder of transcripts are of tournaments that the records of tx
-// describe. If a record cannot be read all are known.
-func Known(tx *bbolt.Tx) (known func(name string) bool, err error) {
-	ids, all := map[string]bool{}, false
-	if b := bucket(tx, recordsBucket); b != nil {
-		err = b.ForEach(func(_, text []byte) error {
-			r, err := decodeRecord(text)
-			if err != nil {
-				all = true
-				return nil
-			}
-			ids[r.ID+transcriptSuffix] = true
-			return nil
-		})
-	}
-	return func(name string) bool { return all && filepath.Ext(name) == transcriptSuffix || ids[name] }, err
+// Known returns which names in the folder of transcripts are transcripts, for backups: all, because
+// what was judged in a tournament can be exported without its record.
+func Known(*bbolt.Tx) (known func(name string) bool, err error) {
+	return func(name string) bool { return filepath.Ext(name) == transcriptSuffix }, nil
 }

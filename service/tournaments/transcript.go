@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 
 	"thresher/internal/atomicfile"
 	"thresher/service/durable"
@@ -24,6 +26,8 @@ import (
 // A call may be in the file before its record is durable, and its record may get lost in a crash, or be
 // newer than a backup: so calls after the last recorded one do not count, and settle removes them.
 type transcript struct {
+	s     *Store
+	id    string
 	path  string
 	most  int    // bytes of lines before they are written
 	have  uint64 // the last call in the file or in lines
@@ -35,14 +39,87 @@ type transcript struct {
 const (
 	transcriptWord   = "thresher calls"
 	transcriptSuffix = ".calls"
+	// goneSuffix is added to the name while the tournament is being deleted.
+	goneSuffix = ".gone"
 )
+
+// transcripts guards the files against calls that still go on when their tournament is deleted.
+type transcripts struct {
+	sync.RWMutex
+	deleted map[string]bool // ids, which are never used again
+}
+
+// transcriptPath returns the path of a tournament's transcript.
+func (s *Store) transcriptPath(id string) string { return filepath.Join(s.o.Dir, id+transcriptSuffix) }
+
+// sweepTranscripts ends deletions that were interrupted: known says which tournaments there are. Files
+// of tournaments that nobody knows stay, because what was judged in them can still be exported.
+func (s *Store) sweepTranscripts(known func(id string) bool) error {
+	if s.o.Dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(s.o.Dir)
+	for _, e := range entries {
+		name, gone := strings.CutSuffix(e.Name(), goneSuffix)
+		id, ours := strings.CutSuffix(name, transcriptSuffix)
+		switch path := filepath.Join(s.o.Dir, name); {
+		case !ours || !e.Type().IsRegular():
+		case !gone && !known(id):
+			s.o.Log.Warn("the database does not know the tournament of a transcript; its judgments can be exported", "tournament", id)
+		case gone && known(id):
+			err = errors.Join(err, os.Rename(path+goneSuffix, path))
+		case gone:
+			err = errors.Join(err, os.Remove(path+goneSuffix))
+		}
+	}
+	return err
+}
+
+// markTranscript renames the transcript of a tournament that is being deleted, so that it is removed if
+// the process is killed; unmarkTranscript undoes that. Either may have been done, or be in vain.
+func (s *Store) markTranscript(id string) error {
+	return s.renameTranscript(s.transcriptPath(id), s.transcriptPath(id)+goneSuffix)
+}
+
+func (s *Store) unmarkTranscript(id string) error {
+	return s.renameTranscript(s.transcriptPath(id)+goneSuffix, s.transcriptPath(id))
+}
+
+func (s *Store) renameTranscript(from, to string) error {
+	if s.o.Dir == "" {
+		return nil
+	}
+	s.transcripts.Lock()
+	defer s.transcripts.Unlock()
+	if err := os.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// removeTranscript removes the transcript of a tournament that was deleted.
+func (s *Store) removeTranscript(id string) error {
+	if s.o.Dir == "" {
+		return nil
+	}
+	s.transcripts.Lock()
+	defer s.transcripts.Unlock()
+	s.transcripts.deleted[id] = true
+	var err error
+	for _, path := range []string{s.transcriptPath(id), s.transcriptPath(id) + goneSuffix} {
+		if e := os.Remove(path); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
 
 // transcriptOf returns the transcript of a tournament, nil if the Store keeps none.
 func (s *Store) transcriptOf(id string) *transcript {
 	if s.o.Dir == "" {
 		return nil
 	}
-	return &transcript{path: filepath.Join(s.o.Dir, id+transcriptSuffix), most: s.o.blockBytes}
+	return &transcript{s: s, id: id, path: s.transcriptPath(id), most: s.o.blockBytes}
 }
 
 // settle removes from the file what a crash may have left of calls after the last one that is recorded,
@@ -119,6 +196,11 @@ func (t *transcript) flush() error {
 
 // write appends a block of the calls that are not in the file yet.
 func (t *transcript) write(sync bool) (err error) {
+	t.s.transcripts.RLock()
+	defer t.s.transcripts.RUnlock()
+	if t.s.transcripts.deleted[t.id] {
+		return nil
+	}
 	_, missing := os.Lstat(t.path)
 	if t.count == 0 && missing != nil {
 		return nil
@@ -165,17 +247,6 @@ func (t *transcript) block() ([]byte, error) {
 	}
 	head := fmt.Sprintf("%s %d %d %d %08x", transcriptWord, t.first, t.count, data.Len(), crc32.Checksum(data.Bytes(), castagnoli()))
 	return append(fmt.Appendf(nil, "%s %08x\n", head, crc32.Checksum([]byte(head), castagnoli())), data.Bytes()...), nil
-}
-
-// remove removes the file.
-func (t *transcript) remove() error {
-	if t == nil {
-		return nil
-	}
-	if err := os.Remove(t.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // callBlock is a block in the file.

@@ -11,10 +11,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.etcd.io/bbolt"
 
 	"thresher/duel"
@@ -267,9 +269,57 @@ func TestExportOfDamage(t *testing.T) {
 	}
 }
 
+// TestInterruptedDeletion: the transcript of a deletion that was interrupted is removed, or regains its name
+// if the tournament is still there; that of a tournament which nobody knows stays.
+func TestInterruptedDeletion(t *testing.T) {
+	h := transcribed(t)
+	c := newCourse(h, 5)
+	for range 60 {
+		c.step()
+	}
+	path := h.transcriptPath(c.id)
+	if err := h.markTranscript(c.id); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"tournament_deleted.calls.gone": "", "tournament_of_another_database.calls": "x", "notes": "y"} {
+		if err := os.WriteFile(filepath.Join(h.o.Dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.reopen()
+	c.same(export(t, h.db, h.o.Dir, c.id))
+	list := func() (names []string) {
+		entries, err := os.ReadDir(h.o.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	if d := cmp.Diff([]string{"notes", "tournament_of_another_database.calls", filepath.Base(path)}, list(), cmpopts.SortSlices(strings.Compare)); d != "" {
+		t.Error(d)
+	}
+	// A call that goes on while the tournament is deleted leaves no file.
+	late := h.transcriptOf(c.id)
+	if err := late.add(1, told{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Delete(t.Context(), c.id); err != nil {
+		t.Fatal(err)
+	}
+	if err := late.flush(); err != nil {
+		t.Error(err)
+	}
+	if d := cmp.Diff([]string{"notes", "tournament_of_another_database.calls"}, list()); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestBlockOfAnotherSum: a block that can be decompressed and decoded, and is not what was written.
 func TestBlockOfAnotherSum(t *testing.T) {
-	w := &transcript{most: 1 << 20}
+	w := &transcript{most: 1 << 20} // which is not written
 	for n := range uint64(3) {
 		if err := w.add(n+1, told{Undone: []uint64{n}}); err != nil {
 			t.Fatal(err)
