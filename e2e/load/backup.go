@@ -267,7 +267,12 @@ func (d *drill) restored(ctx context.Context, s *server, to string) error {
 	if err := json.Unmarshal(out, &b); err != nil {
 		return fmt.Errorf("%w in %s", err, out)
 	}
-	_, err = d.thresher(ctx, "data", "restore", "--from", filepath.Join(d.to, b.Name), "--to", to)
+	if _, err = d.thresher(ctx, "data", "restore", "--from", filepath.Join(d.to, b.Name), "--to", to); err != nil {
+		return err
+	}
+	// All calls of a tournament can be exported: the command fails if one is lost.
+	which := d.bouts[d.made%len(d.bouts)]
+	_, err = d.thresher(ctx, "data", "export-judgments", "--data", to, "--tournament", which.id, "--out", filepath.Join(d.folder, "judged.jsonl"), "--force")
 	return err
 }
 
