@@ -12,8 +12,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -81,7 +83,10 @@ func newClient(t testing.TB, o Options) *client {
 		t.Fatal(err)
 	}
 	c := &client{t: t, link: newSocket(ours), served: make(chan error, 1), child: child}
-	go func() { c.served <- child.Serve(t.Context()) }()
+	go func() {
+		c.served <- child.Serve(t.Context())
+		close(c.served)
+	}()
 	t.Cleanup(c.end)
 	return c
 }
@@ -91,12 +96,29 @@ func (c *client) end() {
 	if c.child == nil {
 		return
 	}
-	c.link.Close()
-	<-c.served
+	c.finish()
 	if err := c.child.Close(); err != nil {
 		c.t.Error(err)
 	}
 	c.child = nil
+}
+
+// finish closes the connection, and waits for all calls. Then what they left can be read.
+func (c *client) finish() {
+	c.link.Close()
+	<-c.served
+	c.child.calls.Wait()
+}
+
+// settles reports whether ok becomes true in a minute. While the connection is open, what runs
+// beside the calls can be waited for in no other way.
+func settles(ok func() bool) bool {
+	for end := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // sent is an array that a client sends in the body of a frame.

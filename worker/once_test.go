@@ -75,14 +75,14 @@ func TestOnce(t *testing.T) {
 	if r := c.call("knn", object{"metric": "ip", "device": "cpu", "k": k}, floats("vectors", n, dim, rows), floats("queries", m, dim/2, queries[:m*dim/2])); r.Error == nil || r.Error.Argument != "queries" {
 		t.Errorf("knn of short queries: %+v", r.Error)
 	}
-	c.child.calls.Wait() // what a call frees, and what it noted, is seen once it has ended
+	if r := c.call("build", object{"metric": "ip", "once": object{"queries": -1, "k": k, "method": "auto"}}, floats("vectors", n, dim, rows)); r.Error == nil || r.Error.Argument != "once" {
+		t.Errorf("-1 queries: %+v", r.Error)
+	}
+	c.finish()
 	if len(c.child.shelf.by) != 5 {
 		t.Errorf("%d collections are left, 5 were built", len(c.child.shelf.by))
 	}
 	if device != "cpu" {
 		t.Errorf("costs of device %q", device)
-	}
-	if r := c.call("build", object{"metric": "ip", "once": object{"queries": -1, "k": k, "method": "auto"}}, floats("vectors", n, dim, rows)); r.Error == nil || r.Error.Argument != "once" {
-		t.Errorf("-1 queries: %+v", r.Error)
 	}
 }

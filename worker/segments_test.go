@@ -74,12 +74,11 @@ func TestSegment(t *testing.T) {
 	if err := v.release(); err != nil {
 		t.Fatal(err)
 	}
-	c.child.calls.Wait() // what ends a segment or a collection runs beside the calls
-	if users := mapping.users.Load(); users != 1 {
-		t.Errorf("the mapping has %d users, the collection alone is wanted", users)
+	if !settles(func() bool { return mapping.users.Load() == 1 }) {
+		t.Errorf("the mapping has %d users, the collection alone is wanted", mapping.users.Load())
 	}
 	c.must(nil, "free", object{"handle": handle})
-	c.child.calls.Wait()
+	c.finish()
 	if users := mapping.users.Load(); users != 0 {
 		t.Errorf("the mapping has %d users after the collection was freed", users)
 	}
