@@ -7,7 +7,7 @@ help: ## this list
 
 include .ci/stages.mk
 
-.PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
+.PHONY: help test race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
 
 test: ## the whole suite, offline, two to three minutes on two cores once compiled
 	$(GO) test ./...
@@ -247,6 +247,10 @@ slow-bodies: $(LOADING) ## latency of a search while other clients send slowly
 
 crash: $(LOADING) ## kill -9 while collections, files, jobs and tournaments are written; then recovery of damaged data folders
 	$(LOADING) crash $(DRAWN) -crashes $(CRASHES) $(CRASH)
+
+BACKUPS ?= 100
+backup-drill: $(LOADING) ## backups while three tournaments are judged, each restored: no acknowledged result is missing; BACKUP=-plain copies files and must lose some
+	$(LOADING) backup $(DRAWN) -backups $(BACKUPS) $(BACKUP)
 
 diskfull: $(LOADING) ## uploads, builds, jobs and the database on a full disk
 	$(LOADING) diskfull $(DISKFULL)

@@ -11,7 +11,7 @@ CI = test-cuda e2e race test test-python gpu-rehearsal test-python-cuda test-ker
   vet-elsewhere check-generated bench-peers-small bench-host test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
-NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash diskfull hostile \
+NIGHTLY = test-drawn race-whole kernel-sets test-cuda-schedules selftest mutants suite-cuda goals-cuda gpu-injections fuzz crash backup-drill diskfull hostile \
   fairness slow-bodies worker-stress test-python-versions bench-uses-small
 
 # Seconds; 600 where there is no line.
@@ -30,6 +30,7 @@ LIMIT_goals-cuda = 10800
 LIMIT_gpu-injections = 1800
 LIMIT_fuzz = 14400
 LIMIT_crash = 3600
+LIMIT_backup-drill = 3600
 LIMIT_worker-stress = 1800
 
 .PHONY: ci nightly packages modules test-scripts docker selftest test-kernels kernel-sets test-arm64 test-drawn service-faults demo reports
@@ -97,8 +98,9 @@ test-arm64: ## NEON kernels, the CPU backend and the bounds on an emulated proce
 	  -skip '//^(student|batch|partial|resumed|leaving|survivor_limit)$$|//^answers$$/^(gaussian|tf-idf|tiny|one-hot)$$' ./cpu ./bandit
 
 # `make nightly` runs each of these longer, from new draws.
-service-faults: ## the service killed, on a full disk, under malicious requests, crowds and slow clients; short
+service-faults: ## the service killed, backed up, on a full disk, under malicious requests, crowds and slow clients; short
 	@$(MAKE) --no-print-directory crash CRASHES=4
+	@$(MAKE) --no-print-directory backup-drill BACKUPS=4
 	@$(MAKE) --no-print-directory diskfull
 	@$(MAKE) --no-print-directory hostile
 	@$(MAKE) --no-print-directory fairness FAIR="-rows 10000 -dim 64 -time 2s -rounds 1 -crowd 64 -timeout 2s -most 5s"

@@ -58,6 +58,7 @@ func TestDefaultsAreValid(t *testing.T) {
 		"limits.queries": 4096, "limits.k": 10000, "limits.collections": 1024, "limits.searches": 1024, "limits.waiting": 1024,
 		"limits.tournaments": 1024, "limits.arms": 512, "limits.duels": 1000, "tournaments.memory": "256MiB",
 		"limits.slate_users": 1024, "limits.slate_items": 100, "slates.kept": 1048576, "slates.keep": "168h0m0s", "slates.memory": "512MiB",
+		"backup.folder": "", "backup.keep": 0,
 		"coalesce.window": "2ms", "coalesce.queries": 1024, "batches.concurrency": 1, "batches.chunk": 1024,
 		"files.keep": "0s", "batches.keep": "0s", "tournaments.keep": "0s",
 		"timeouts.header": "10s", "timeouts.body": "15s", "timeouts.idle": "2m0s", "timeouts.search": "1m0s", "drain.timeout": "30s", "drain.lame_duck": "1s",

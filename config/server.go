@@ -18,6 +18,9 @@ type Server struct {
 	// GRPCListen is the host:port of gRPC; "" is none.
 	GRPCListen string
 	Data       string // the data folder
+	// BackupFolder is where backups are written to, "" for none; BackupKeep how many stay, 0 for all.
+	BackupFolder string
+	BackupKeep   int
 	// Roots are the folders whose files may be made into collections.
 	Roots           []string
 	TLSCert, TLSKey string // PEM files; both or none
@@ -175,6 +178,8 @@ func serverSettings() []setting {
 		address("listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one", false, func(c *Config) *string { return &c.Server.Listen }),
 		address("grpc.listen", "", "address to listen on for gRPC (the Open Inference Protocol); empty = off", true, func(c *Config) *string { return &c.Server.GRPCListen }),
 		word("data", "folder", "thresher-data", "data folder, for collections, files, jobs and tournaments", func(c *Config) *string { return &c.Server.Data }),
+		word("backup.folder", "folder", "", "folder that backups are written to, when a client asks for one; empty = none", func(c *Config) *string { return &c.Server.BackupFolder }),
+		number("backup.keep", "0", "backups that stay; older ones are removed after a new one; 0 = all", 0, func(c *Config) *int { return &c.Server.BackupKeep }),
 		list("roots", "folders whose files may be made into collections", func(c *Config) *[]string { return &c.Server.Roots }, nil),
 		word("tls.cert", "file", "", "certificate for HTTPS, PEM", func(c *Config) *string { return &c.Server.TLSCert }),
 		word("tls.key", "file", "", "private key of the certificate, PEM", func(c *Config) *string { return &c.Server.TLSKey }),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from server import Server
+from server import Server, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = "http://127.0.0.1:8080"
@@ -50,3 +52,31 @@ def test_commands_work_as_written(toured: Server, tmp_path: Path, path: str, cur
         timeout=360,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_backup_and_restore_work_as_written(tmp_path: Path) -> None:
+    """A server of its own, whose data are backed up, put aside and restored; its process group ends with the test."""
+    commands = "".join(re.findall(r"^```bash\n(.*?)^```$", (ROOT / "docs/operations.md").read_text(), re.MULTILINE | re.DOTALL))
+    assert "data backup" in commands and "data restore" in commands
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "thresher").symlink_to(os.environ["E2E_THRESHER"])
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    address = f"127.0.0.1:{free_port()}"
+    done = subprocess.Popen(
+        ["bash", "-euxo", "pipefail", "-c", commands.replace(WRITTEN, f"http://{address}")],
+        cwd=folder,
+        env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "THRESHER_SERVER": f"http://{address}", "THRESHER_LISTEN": address},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said, _ = done.communicate(timeout=180)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(done.pid, signal.SIGKILL)
+    assert done.returncode == 0, said[-5000:]
+    assert "0 damaged, 0 missing, 0 unknown" in said

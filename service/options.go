@@ -21,6 +21,8 @@ type Options struct {
 	Dir string
 	// Open makes engines; the caller chooses the backend.
 	Open catalog.Opener
+	// Backups says where backups are written to; without a folder they are refused.
+	Backups Backups
 	// Roots are the folders of files from which collections may be made.
 	Roots []string
 	// Tokens grant access; without any, everything is permitted to everybody.
@@ -80,6 +82,12 @@ type Options struct {
 	lameDuck <-chan struct{}      // for tests: its end replaces that of Timeouts.LameDuck
 	// lastAnswers is how long requests may take to end after their work was stopped; 0 means 5 s.
 	lastAnswers time.Duration
+}
+
+// Backups are the settings of backups.
+type Backups struct {
+	Folder string // "" for none
+	Keep   int    // how many without damage stay; 0 keeps all
 }
 
 // Limits bound requests; sizes are in bytes.

@@ -18,6 +18,7 @@ import (
 
 	"thresher/batch"
 	"thresher/service/api"
+	"thresher/service/backup"
 	"thresher/service/catalog"
 	"thresher/service/db"
 	"thresher/service/fair"
@@ -62,6 +63,7 @@ type Server struct {
 
 	tournaments *tournaments.Store
 	slates      *slates.Store
+	backups     *backup.Runner
 
 	// draining ends when the server begins to shut down, stopped when running requests must
 	// stop.
@@ -175,6 +177,9 @@ func (s *Server) openParts(ctx context.Context) error {
 	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, collectionsName), s.db, co); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Join(o.Dir, transcriptsName), 0o700); err != nil {
+		return err
+	}
 	if s.tournaments, err = tournaments.Open(s.db, s.tournamentOptions()); err != nil {
 		return err
 	}
@@ -195,7 +200,9 @@ func (s *Server) openParts(ctx context.Context) error {
 		return err
 	}
 	s.countFound()
-	return nil
+	source := backupSource(o.Dir, o.Release, s.db, s.slates.Database())
+	s.backups, err = backup.NewRunner(source, backup.Options{Folder: o.Backups.Folder, Keep: o.Backups.Keep, Check: Check}, o.Log)
+	return err
 }
 
 // mending opens a database by open, and mends it if it is damaged.
@@ -243,7 +250,7 @@ func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 // State returns the functions that metrics call at a scrape.
 func (s *Server) State() metrics.State {
 	state := metrics.State{
-		Memory: s.Memory, Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
+		Memory: s.Memory, Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting, Backups: s.backups.Counts,
 		Backend: s.o.Backend, Device: s.o.Device, Version: s.o.Release, Revision: s.o.Revision, Go: runtime.Version(),
 	}
 	if s.o.Metrics != nil {
@@ -333,6 +340,9 @@ func (s *Server) closeStores(ctx context.Context) error {
 	s.tasks.Wait()
 	s.strangers.flush()
 	s.broken.flush()
+	if s.backups != nil {
+		s.backups.Close()
+	}
 	if s.batches != nil {
 		err = s.batches.Close(ctx)
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 
 	"thresher/service/api"
 	"thresher/service/tournaments"
@@ -16,6 +17,7 @@ func (s *Server) tournamentRoutes() []route {
 		{method: http.MethodGet, pattern: all, scope: read, handle: s.listTournaments, params: []string{"after", "limit"}},
 		{method: http.MethodGet, pattern: one, scope: read, handle: s.getTournament},
 		{method: http.MethodDelete, pattern: one, scope: write, handle: s.deleteTournament},
+		{method: http.MethodGet, pattern: one + "/judgments", scope: read, handle: s.getJudgments},
 		{method: http.MethodPost, pattern: one + "/next", scope: write, handle: s.nextDuels},
 		{method: http.MethodPost, pattern: one + "/undo", scope: write, handle: s.undoDuels},
 		{method: http.MethodPost, pattern: one + "/report", scope: write, handle: s.reportDuels, params: []string{"lenient"}},
@@ -24,7 +26,7 @@ func (s *Server) tournamentRoutes() []route {
 
 func (s *Server) tournamentOptions() *tournaments.Options {
 	l := &s.o.Limits
-	o := &tournaments.Options{Most: l.Tournaments, Arms: l.Arms, Duels: l.Duels, Memory: l.TournamentMemory, Log: s.o.Log}
+	o := &tournaments.Options{Most: l.Tournaments, Arms: l.Arms, Duels: l.Duels, Memory: l.TournamentMemory, Dir: filepath.Join(s.o.Dir, transcriptsName), Log: s.o.Log}
 	if s.o.Metrics != nil {
 		o.Watch = s.o.Metrics
 	}

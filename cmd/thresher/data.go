@@ -15,12 +15,13 @@ import (
 func newDataCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
-		Short: "Check and repair the data folder of a server",
-		Long:  `Check and repair the data folder of serve, while no server uses it.`,
-		Args:  noSuchVerb,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Short: "Check, repair, back up and restore the data folder of a server",
+		Long: `Check and repair the data folder of serve, while no server uses it; back it up, also
+while one does, and restore backups; export what was judged in a tournament.`,
+		Args: noSuchVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDataCheckCommand(a), newDataRepairCommand(a))
+	cmd.AddCommand(newDataCheckCommand(a), newDataRepairCommand(a), newDataBackupCommand(a), newDataRestoreCommand(a), newDataExportCommand(a))
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"thresher/service/client"
 )
@@ -50,11 +51,7 @@ Exit codes: 0 success; 1 the job failed, expired, was cancelled or is not done y
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	fs := cmd.PersistentFlags()
-	fs.StringVar(&f.server, "server", "", "`address` of the server (default "+defaultServer+")")
-	fs.StringVar(&f.token, "token", "", "bearer `token`")
-	fs.StringVar(&f.tokenFile, "token-file", "", "`file` that holds the bearer token")
-	fs.BoolVar(&f.json, "json", false, "one JSON object on stdout")
+	f.addFlags(cmd.PersistentFlags())
 	cmd.AddCommand(
 		newJobSubmitCommand(a, f),
 		newJobStatusCommand(a, f),
@@ -64,6 +61,19 @@ Exit codes: 0 success; 1 the job failed, expired, was cancelled or is not done y
 		newJobFetchCommand(a, f),
 	)
 	return cmd
+}
+
+// addFlags adds the flags of the verbs that call a server.
+func (f *remote) addFlags(fs *pflag.FlagSet) {
+	f.addServerFlags(fs)
+	fs.BoolVar(&f.json, "json", false, "one JSON object on stdout")
+}
+
+// addServerFlags adds those that name the server and the token.
+func (f *remote) addServerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.server, "server", "", "`address` of the server (default "+defaultServer+")")
+	fs.StringVar(&f.token, "token", "", "bearer `token`")
+	fs.StringVar(&f.tokenFile, "token-file", "", "`file` that holds the bearer token")
 }
 
 // connect makes the client, without calling the server.
@@ -80,7 +90,7 @@ func (f *remote) connect() (*client.Client, error) {
 // bearer returns the token, "" if there is none.
 func (f *remote) bearer() (string, error) {
 	if f.token != "" && f.tokenFile != "" {
-		return "", errors.New("job: --token and --token-file exclude each other")
+		return "", errors.New("--token and --token-file exclude each other")
 	}
 	if f.token != "" {
 		return f.token, nil
@@ -94,11 +104,11 @@ func (f *remote) bearer() (string, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("job: token: %w", err)
+		return "", fmt.Errorf("token: %w", err)
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		return "", fmt.Errorf("job: token: %s has %d bytes, which are not a token", path, len(text))
+		return "", fmt.Errorf("token: %s has %d bytes, which are not a token", path, len(text))
 	}
 	return token, nil
 }

@@ -201,7 +201,7 @@ func (a *app) serviceOptions() service.Options {
 	c := &a.config.Server
 	build := readBuildInfo()
 	o := service.Options{
-		Dir: c.Data, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
+		Dir: c.Data, Backups: service.Backups{Folder: c.BackupFolder, Keep: c.BackupKeep}, Roots: c.Roots, Origins: c.Origins, OpenMetrics: c.OpenMetrics, Proxies: c.Proxies,
 		AnyHost: c.Insecure || !c.Loopback(),
 		Memory:  a.serverMemory().Bytes, Limits: a.serviceLimits(),
 		Timeouts: service.Timeouts{

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -28,6 +29,16 @@ func (c *Client) Tournament(ctx context.Context, id string) (api.Tournament, err
 // means the server's default.
 func (c *Client) Tournaments(ctx context.Context, after string, limit int) (api.Page[api.Tournament], error) {
 	return answerAs[api.Page[api.Tournament]](ctx, c, &call{method: http.MethodGet, path: tournamentPath(), query: paging(after, limit)})
+}
+
+// Judgments returns the lines of JSON that say what was judged in a tournament; the caller closes it. The
+// last one is an api.JudgmentsEnd, unless the answer was cut off.
+func (c *Client) Judgments(ctx context.Context, id string) (io.ReadCloser, error) {
+	resp, err := c.do(ctx, &call{method: http.MethodGet, path: tournamentPath(id, "judgments")})
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
 }
 
 // DeleteTournament removes a tournament.

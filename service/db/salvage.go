@@ -62,6 +62,17 @@ func Mend(path string, keep func(*Damaged) error, checks ...CheckRecord) (*Salva
 	return &s, err
 }
 
+// Salvage makes a database at to from what can be read of the one at from, which is not changed. An
+// error wraps ErrInUse if another process has that open.
+func Salvage(from, to string) (Salvaged, error) {
+	f, info, err := openLocked(from)
+	if err != nil {
+		return Salvaged{}, err
+	}
+	defer f.Close()
+	return salvage(f, info.Size(), to, nil)
+}
+
 // salvage makes a database at to from what can be read of f, and replaces what is there. It uses
 // the header from which most can be read; what depends on missing or damaged pages is lost, and
 // values are copied completely or not at all.

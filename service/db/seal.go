@@ -15,7 +15,8 @@ const sealName = `,"crc32c":"`
 
 const sealBytes = len(sealName + `00000000"}`)
 
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+// Checksum returns the CRC-32C of data.
+func Checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
 // Seal encodes v as JSON with its checksum. v must encode as an object with at least one member.
 func Seal(v any) ([]byte, error) {
@@ -24,14 +25,14 @@ func Seal(v any) ([]byte, error) {
 		return nil, err
 	}
 	text = text[:len(text)-1]
-	return fmt.Appendf(text, "%s%08x\"}", sealName, crc32.Checksum(text, castagnoli())), nil
+	return fmt.Appendf(text, "%s%08x\"}", sealName, Checksum(text)), nil
 }
 
 // Unseal decodes the output of Seal into v, after verifying the checksum. Without a checksum, as
 // early releases wrote it, it only decodes.
 func Unseal(text []byte, v any) error {
 	if at := len(text) - sealBytes; at > 0 && bytes.HasPrefix(text[at:], []byte(sealName)) {
-		if want := fmt.Sprintf("%s%08x\"}", sealName, crc32.Checksum(text[:at], castagnoli())); string(text[at:]) != want {
+		if want := fmt.Sprintf("%s%08x\"}", sealName, Checksum(text[:at])); string(text[at:]) != want {
 			return errors.New("its checksum is wrong")
 		}
 	}

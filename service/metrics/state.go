@@ -3,6 +3,7 @@ package metrics
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -29,6 +30,9 @@ type State struct {
 	// Found counts differences between the data folder and the database at the start, by
 	// kind; nil if there are none.
 	Found func() map[string]int
+	// Backups counts the backups since the start, by how they ended, and says when the newest one
+	// without damage was made, the zero time if there is none; nil if there are none.
+	Backups func() (ended map[string]int, newest time.Time)
 	// Backend and Device name the backend that searches.
 	Backend, Device string
 }
@@ -54,7 +58,7 @@ type watcher struct {
 }
 
 type described struct {
-	jobs, tournaments, bytes, states, state, waiting, slates, found, backend, build, limit, used *prometheus.Desc
+	jobs, tournaments, bytes, states, state, waiting, slates, found, backend, build, limit, used, backups, newest *prometheus.Desc
 }
 
 func descriptions() described {
@@ -70,6 +74,8 @@ func descriptions() described {
 		limit:       prometheus.NewDesc("thresher_memory_limit_bytes", "The shares of the server's memory.", []string{"share"}, nil),
 		used:        prometheus.NewDesc("thresher_memory_used_bytes", "What is in use of each share of the server's memory.", []string{"share"}, nil),
 		found:       prometheus.NewDesc("thresher_found", "What the data folder held at the start that the database did not know, by kind.", []string{"kind"}, nil),
+		backups:     prometheus.NewDesc("thresher_backups_total", "Backups by how they ended.", []string{"outcome"}, nil),
+		newest:      prometheus.NewDesc("thresher_newest_backup_timestamp_seconds", "When the newest backup without damage was made; 0 if there is none.", nil, nil),
 		backend:     prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
 	}
 }
@@ -87,6 +93,8 @@ func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 	ch <- w.desc.found
 	ch <- w.desc.limit
 	ch <- w.desc.used
+	ch <- w.desc.backups
+	ch <- w.desc.newest
 	ch <- w.desc.backend
 }
 
@@ -115,6 +123,17 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 		for kind, n := range w.state.Found() {
 			ch <- prometheus.MustNewConstMetric(w.desc.found, prometheus.GaugeValue, float64(n), kind)
 		}
+	}
+	if w.state.Backups != nil {
+		ended, newest := w.state.Backups()
+		for outcome, n := range ended {
+			ch <- prometheus.MustNewConstMetric(w.desc.backups, prometheus.CounterValue, float64(n), outcome)
+		}
+		at := 0.
+		if !newest.IsZero() {
+			at = float64(newest.UnixMilli()) / 1000
+		}
+		ch <- prometheus.MustNewConstMetric(w.desc.newest, prometheus.GaugeValue, at)
 	}
 	ch <- prometheus.MustNewConstMetric(w.desc.backend, prometheus.GaugeValue, 1, w.state.Backend, w.state.Device)
 }

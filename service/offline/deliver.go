@@ -26,7 +26,7 @@ func (j *job) seal(outcome Status, cause error) error {
 // trim truncates the outputs to the recorded lengths and returns their tally.
 func (j *job) trim() (tally, error) {
 	rec := j.record()
-	_, err := os.Stat(j.path("progress"))
+	_, err := os.Stat(j.path(ProgressName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return tally{}, nil
 	}

@@ -339,7 +339,7 @@ func (rec *record) isAssembled() bool {
 // spec returns the job of package jobs that answers the batch.
 func (j *job) spec(rec *record) jobs.Spec {
 	return jobs.Spec{
-		Progress: j.path("progress"), Outputs: []string{j.path(rec.outputName()), j.path(errorsName)},
+		Progress: j.path(ProgressName), Outputs: []string{j.path(rec.outputName()), j.path(errorsName)},
 		Fingerprint: fmt.Sprint(rec.Fingerprint, rec.Batch.Collections, rec.Chunk, rec.Slice), Resume: true, Mode: 0o600,
 	}
 }

@@ -77,6 +77,9 @@ func Open(path string, o *Options) (*Store, error) {
 // Close closes the database. No call may be running.
 func (s *Store) Close() error { return s.db.Close() }
 
+// Database returns the database, for backups, which only read it.
+func (s *Store) Database() *bbolt.DB { return s.db }
+
 // Bytes returns the memory of states and prepared collections.
 func (s *Store) Bytes() int64 { return s.cache.used() }
 

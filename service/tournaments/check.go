@@ -48,7 +48,7 @@ func (r *record) check(ctx context.Context, tx *bbolt.Tx, n []byte) (string, err
 	if err != nil {
 		return "", err
 	}
-	s, err := t.replay(ctx, r)
+	s, err := t.replay(ctx, r, nil)
 	if err != nil {
 		return "", err
 	}

@@ -24,6 +24,7 @@ type game struct {
 	numbers    numbers
 	cost       int64 // of drawing one duel
 	work       int64 // in draws since the snapshot; the cost of a replay
+	told       told  // what the last call did
 }
 
 // Work is counted in sampled preferences, about 30 ns each.
@@ -119,6 +120,7 @@ func (g *game) draw(judge string, count int, at time.Time) (duels []duel.Duel, c
 		}
 		duels = slices.DeleteFunc(duels, g.withdrawn)
 	}
+	g.tellDuels(judge, at, duels, coins)
 	return duels, coins, nil
 }
 
@@ -138,6 +140,7 @@ func (g *game) withdrawn(d duel.Duel) bool {
 
 // apply counts results that Check accepts.
 func (g *game) apply(results []duel.Result) ([]duel.Receipt, error) {
+	g.tellResults(results)
 	receipts, err := g.tournament.Report(results...)
 	if err != nil {
 		return nil, err

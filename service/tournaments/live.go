@@ -28,6 +28,8 @@ type live struct {
 	stored        // game is nil until it is read
 	last   *write // of the last event; nil if there was none
 
+	transcript *transcript // nil if none is kept
+
 	answers atomic.Int64 // bytes of remembered answers
 	pending atomic.Int64 // events and snapshots that are not known to be durable yet
 	failing atomic.Pointer[error]
@@ -74,6 +76,9 @@ func (s *Store) recordEvent(l *live, e event) error {
 	l.events++
 	l.logged += len(text)
 	n := l.events
+	if err := l.transcript.add(n, l.game.told); err != nil {
+		return err
+	}
 	change := func(tx *bbolt.Tx, r *record) error { return r.appendEvent(tx, n, text) }
 	if l.logged > max(s.o.logBytes, l.kept) || l.game.work >= mostReplay {
 		if change, err = l.snapshot(n - 1); err != nil {
@@ -101,6 +106,9 @@ func (s *Store) recordEvent(l *live, e event) error {
 // recorded. The caller has locked l.
 func (l *live) snapshot(recorded uint64) (put, error) {
 	n := l.events
+	if err := l.transcript.flush(); err != nil { // before the records of these calls are removed
+		return nil, err
+	}
 	state, rest, err := l.game.snapshot(n)
 	if err != nil {
 		return nil, err

@@ -120,7 +120,15 @@ func (s *Store) readGame(ctx context.Context, l *live) error {
 		return err
 	}
 	s.o.step("replay")
-	st, err := t.replay(ctx, r)
+	l.transcript = s.transcriptOf(l.id)
+	removed, err := l.transcript.settle(t.last())
+	if err != nil {
+		return err
+	}
+	if removed > 0 {
+		s.o.Log.Warn("calls that the database does not have were removed from the transcript of a tournament", "tournament", l.id, "calls", removed)
+	}
+	st, err := t.replay(ctx, r, l.transcript.add)
 	if err != nil {
 		return err
 	}

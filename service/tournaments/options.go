@@ -22,12 +22,17 @@ type Options struct {
 	Watch Watch
 	// Now returns the time; nil means time.Now.
 	Now func() time.Time
+	// Dir is the folder of transcripts, which exists; "" keeps none.
+	Dir string
 	// Log receives records that cannot be read, and errors of Close; nil discards them.
 	Log *slog.Logger
 
 	// logBytes is the length of a log, in bytes, below which it is never replaced by a
 	// snapshot; 0 means 64 KiB.
 	logBytes int
+	// blockBytes is the length of a block of a transcript before compression, which one bad sector of
+	// a disk makes unreadable; 0 means 16 KiB.
+	blockBytes int
 	// step, if not nil, is called at every stage of a commit, and for replays.
 	step func(stage string)
 }
@@ -44,6 +49,7 @@ func (o *Options) fill() {
 	o.Duels = cmp.Or(max(o.Duels, 0), 1000)
 	o.Memory = cmp.Or(max(o.Memory, 0), 256<<20)
 	o.logBytes = cmp.Or(o.logBytes, 64<<10)
+	o.blockBytes = cmp.Or(o.blockBytes, 16<<10)
 	if o.Watch == nil {
 		o.Watch = noWatch{}
 	}

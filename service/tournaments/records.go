@@ -259,9 +259,9 @@ func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
 	return t, err
 }
 
-// replay reconstructs the game of r. Its errors, except that of ctx, are problem.Unplayable
-// and name the call.
-func (t *texts) replay(ctx context.Context, r *record) (*stored, error) {
+// replay reconstructs the game of r, and calls tell, unless it is nil, with what each call did. Its
+// errors, except those of ctx and tell, are problem.Unplayable and name the call.
+func (t *texts) replay(ctx context.Context, r *record, tell func(n uint64, what told) error) (*stored, error) {
 	s := &stored{kept: len(t.state) + len(t.rest)}
 	var err error
 	if (t.state == nil) != (t.rest == nil) {
@@ -290,6 +290,12 @@ func (t *texts) replay(ctx context.Context, r *record) (*stored, error) {
 		}
 		if err := s.game.replay(&e); err != nil {
 			return nil, unplayable(r, fmt.Sprintf("call %d does not go as it went when it was recorded", s.events), err)
+		}
+		if tell == nil {
+			continue
+		}
+		if err := tell(s.events, s.game.told); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil

@@ -92,6 +92,7 @@ func (g *game) skip(skips []skip) error {
 		if g.withdrawn(duel.Duel{ID: s.Duel}) {
 			continue
 		}
+		g.tellSkip(s)
 		if err := g.tournament.Skip(s.Judge, s.Duel); err != nil {
 			return err
 		}

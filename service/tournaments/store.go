@@ -23,6 +23,8 @@ type Store struct {
 	o       Options
 	journal journal
 
+	transcripts transcripts
+
 	mu     sync.Mutex
 	closed bool
 	memory memory
@@ -31,7 +33,7 @@ type Store struct {
 
 // Open opens the tournaments of bolt, which must outlive the Store.
 func Open(bolt *bbolt.DB, o *Options) (*Store, error) {
-	s := &Store{db: bolt, memory: memory{live: map[string]*live{}}, done: map[bool]int{}}
+	s := &Store{db: bolt, memory: memory{live: map[string]*live{}}, done: map[bool]int{}, transcripts: transcripts{deleted: map[string]bool{}}}
 	if o != nil {
 		s.o = *o
 	}
@@ -39,6 +41,9 @@ func Open(bolt *bbolt.DB, o *Options) (*Store, error) {
 	s.journal.db, s.journal.step = bolt, s.o.step
 	err := bolt.Update(func(tx *bbolt.Tx) error {
 		if err := reindex(tx); err != nil {
+			return err
+		}
+		if err := s.sweepTranscripts(func(id string) bool { return bucket(tx, idsBucket).Get([]byte(id)) != nil }); err != nil {
 			return err
 		}
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
@@ -225,9 +230,17 @@ func (s *Store) delete(ctx context.Context, id string, refuse func(*record) erro
 			l.fail(unknown(id))
 			s.forget(l)
 		}
+		if err := s.removeTranscript(id); err != nil {
+			s.o.Log.Warn("the transcript of a tournament that was deleted is left", "tournament", id, "reason", err)
+		}
 	}}
 	w.do = func(tx *bbolt.Tx) error {
 		r, err := findRecord(tx, id)
+		if err == nil {
+			if err := s.markTranscript(id); err != nil {
+				return err
+			}
+		}
 		if damaged = err != nil && problem.Of(err).Kind == problem.Unplayable; damaged {
 			n := bucket(tx, idsBucket).Get([]byte(id))
 			return (&record{ID: id, Number: db.Number(n)}).remove(tx)
@@ -243,7 +256,11 @@ func (s *Store) delete(ctx context.Context, id string, refuse func(*record) erro
 		return r.remove(tx)
 	}
 	s.journal.submit(w)
-	return w.wait(ctx)
+	err := w.wait(ctx)
+	if err != nil && ctx.Err() == nil {
+		err = errors.Join(err, s.unmarkTranscript(id))
+	}
+	return err
 }
 
 // NextFor issues up to count duels to a judge, "" if unknown: first those whose leases have expired, then new ones. The

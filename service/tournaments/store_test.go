@@ -403,7 +403,7 @@ func TestLogGivesWay(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		st, err := saved.replay(t.Context(), r)
+		st, err := saved.replay(t.Context(), r, nil)
 		if err != nil {
 			return err
 		}

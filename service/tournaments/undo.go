@@ -37,6 +37,7 @@ func (g *game) undo(key string) ([]uint64, error) {
 	g.answers.undo(undone, g.tournament.Drawn())
 	g.given.undo(g.tournament.Drawn())
 	g.numbers.undo(undone, g.tournament.Drawn(), drawn)
+	g.told = told{Undone: shown}
 	if key != "" {
 		g.given.append(answer{Key: key, Undone: shown})
 	}

@@ -143,7 +143,7 @@ func TestReplayHoldsNothingUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.shut() // records that are not copied are invalid
-		if _, err := saved.replay(t.Context(), r); err != nil {
+		if _, err := saved.replay(t.Context(), r, nil); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"thresher/service/api"
+)
+
+// backupOf returns the one backup that data backup --json prints.
+func backupOf(t *testing.T, r result) api.Backup {
+	t.Helper()
+	var b api.Backup
+	if err := json.Unmarshal([]byte(r.out), &b); err != nil {
+		t.Fatalf("%v: %s%s", err, r.out, r.err)
+	}
+	return b
+}
+
+// filmed puts a collection of one row.
+func filmed(t *testing.T, s *served) {
+	t.Helper()
+	put := request(t, "PUT", s.url+"/v1/collections/films?metric=ip&ids=id&wait=true", []byte(`{"id":"alien","vector":[1,0]}`+"\n"))
+	put.Header.Set("Content-Type", "application/x-ndjson")
+	resp, err := http.DefaultClient.Do(put)
+	if err != nil || resp.StatusCode != 201 {
+		t.Fatal(resp, err)
+	}
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestDataBackup: the command has the server that uses the folder make the backup, in the server's folder
+// alone; without a server it makes it itself. Both are restored with what was stored.
+func TestDataBackup(t *testing.T) {
+	dir, to, own := t.TempDir(), filepath.Join(t.TempDir(), "backups"), filepath.Join(t.TempDir(), "own")
+	c := &http.Client{}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	s := serve(t, dir, "--backup-folder="+to)
+	t.Setenv(serverVariable, s.url)
+	filmed(t, s)
+
+	r := thresher(t, "data", "backup", "--data="+dir, "--to="+to)
+	if r.wantCode(t, exitOK); !strings.HasPrefix(r.out, filepath.Join(to, "backup-")) || !strings.Contains(r.out, "shared with the backup before") {
+		t.Error(r.out)
+	}
+	served := backupOf(t, thresher(t, "data", "backup", "--server="+s.url, "--json"))
+	if served.Status != api.BackupCompleted || served.BytesLinked == 0 {
+		t.Errorf("%+v", served)
+	}
+	thresher(t, "data", "backup", "--data="+dir, "--to="+own).wantError(t, "writes backups to "+to, "backup.folder", "--to "+own)
+	thresher(t, "data", "backup", "--data="+dir, "--keep=1").wantError(t, "--keep", "backup.keep")
+	other := serve(t, t.TempDir())
+	thresher(t, "data", "backup", "--server="+other.url).wantError(t, "backup.folder")
+	thresher(t, "data", "backup", "--server="+s.url, "--data="+t.TempDir()).wantError(t, "uses "+dir)
+	s.stop().wantCode(t, exitOK)
+	other.stop().wantCode(t, exitOK)
+
+	thresher(t, "data", "backup", "--data="+dir).wantError(t, "--to is missing")
+	thresher(t, "data", "backup", "--data="+dir, "--to="+own, "--keep=-1").wantError(t, "--keep -1")
+	thresher(t, "data", "backup", "--data="+t.TempDir(), "--to="+own).wantError(t, "not the data folder of a server", "meta.db")
+	for range 2 {
+		thresher(t, "data", "backup", "--data="+dir, "--to="+own, "--keep=1").wantCode(t, exitOK)
+	}
+	kept, err := filepath.Glob(filepath.Join(own, "*"))
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	for _, from := range []string{kept[0], filepath.Join(to, served.Name)} {
+		back := filepath.Join(t.TempDir(), "data")
+		r := thresher(t, "data", "restore", "--from="+from, "--to="+back)
+		if r.wantCode(t, exitOK); !strings.Contains(r.out, back+" is as it was at ") || !strings.Contains(r.out, " 0 damaged, 0 missing, 0 unknown") {
+			t.Error(r.out)
+		}
+		s := serve(t, back)
+		if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/alien", nil)); !strings.Contains(string(got), `"alien"`) {
+			t.Errorf("%s", got)
+		}
+		s.stop().wantCode(t, exitOK)
+		thresher(t, "data", "restore", "--from="+from, "--to="+back).wantError(t, back, "there is something already")
+	}
+	thresher(t, "data", "restore", "--from="+dir).wantError(t, "--from and --to")
+	thresher(t, "data", "restore", "--from="+dir, "--to="+filepath.Join(t.TempDir(), "x")).wantError(t, dir+" is no backup")
+}
+
+// TestDataBackupOfDamage: the backup of damaged data is complete, and the exit code and the output say what
+// is damaged, as those of its restoring do.
+func TestDataBackupOfDamage(t *testing.T) {
+	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backups")
+	s := serve(t, dir)
+	filmed(t, s)
+	s.stop().wantCode(t, exitOK)
+	vectors, err := filepath.Glob(filepath.Join(dir, "collections", "*.thresher"))
+	if err != nil || len(vectors) != 1 {
+		t.Fatal(vectors, err)
+	}
+	if err := os.Truncate(vectors[0], 100); err != nil {
+		t.Fatal(err)
+	}
+	r := thresher(t, "data", "backup", "--data="+dir, "--to="+to)
+	if r.wantCode(t, exitWrong); !strings.Contains(r.out, "damaged: collection films is damaged: version 1") {
+		t.Error(r.out, r.err)
+	}
+	made, err := filepath.Glob(filepath.Join(to, "backup-*"))
+	if err != nil || len(made) != 1 {
+		t.Fatal(made, err)
+	}
+	r = thresher(t, "data", "restore", "--from="+made[0], "--to="+filepath.Join(t.TempDir(), "data"))
+	if r.wantCode(t, exitWrong); !strings.Contains(r.out, "damaged  collection films") {
+		t.Error(r.out, r.err)
+	}
+}
+
+// TestDataExport: the command writes the same of a server and of its folder; it replaces no file unasked.
+func TestDataExport(t *testing.T) {
+	dir, box := t.TempDir(), t.TempDir()
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	s := serve(t, dir)
+	t.Setenv(serverVariable, s.url)
+	post := func(path, body string, into any) {
+		t.Helper()
+		req := request(t, "POST", s.url+path, []byte(body))
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if err := json.NewDecoder(resp.Body).Decode(into); err != nil || resp.StatusCode/100 != 2 {
+			t.Fatal(resp.Status, err)
+		}
+	}
+	var made struct{ ID string }
+	post("/v1/tournaments", `{"arms":["left","right"],"mode":"pac","delta":0.05}`, &made)
+	var issued api.Duels
+	post("/v1/tournaments/"+made.ID+"/next", `{"count":1}`, &issued)
+	post("/v1/tournaments/"+made.ID+"/report", `[{"duel_id":1,"a_won":true,"judge":"ann"}]`, &struct{}{})
+	served := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID)
+	if served.wantCode(t, exitOK); strings.Count(served.out, "\n") != 4 || !strings.Contains(served.out, `"a_won":true,"judge":"ann"`) {
+		t.Error(served.out)
+	}
+	thresher(t, "data", "export-judgments", "--server="+s.url, "--tournament=x").wantError(t, `no tournament "x"`)
+	thresher(t, "data", "export-judgments", "--data="+dir).wantError(t, "--tournament is missing")
+	s.stop().wantCode(t, exitOK)
+	out := filepath.Join(box, "judged.jsonl")
+	for _, force := range []string{"--force=false", "--force"} {
+		thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out, force).wantCode(t, exitOK)
+		text, err := os.ReadFile(out)
+		if err != nil || string(text) != served.out {
+			t.Errorf("%v: %s, from the server: %s", err, text, served.out)
+		}
+	}
+	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).wantError(t, out+" exists", "--force")
+
+	// Without its transcript the calls before the snapshot that the end of the server wrote are lost.
+	if err := os.Remove(filepath.Join(dir, "tournaments", made.ID+".calls")); err != nil {
+		t.Fatal(err)
+	}
+	r := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID)
+	if r.wantCode(t, exitWrong); !strings.Contains(r.out, `{"object":"lost","first":1,"last":2,`) || !strings.Contains(r.err, "2 calls are lost") {
+		t.Error(r.out, r.err)
+	}
+}

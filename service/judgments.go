@@ -1,0 +1,112 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"thresher/service/db"
+	"thresher/service/tournaments"
+)
+
+// linesType is the media type of lines of JSON.
+const linesType = "application/x-ndjson"
+
+// getJudgments sends what was judged in a tournament.
+func (s *Server) getJudgments(r *request, w http.ResponseWriter) error {
+	p, err := s.tournaments.PrepareExport(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if why := p.Why(); why != nil {
+		s.o.Log.Warn("the last calls of a tournament are exported as they were recorded", "tournament", r.PathValue("id"), "reason", why)
+	}
+	w.Header().Set("Content-Type", linesType)
+	_, err = p.Write(r.Context(), w)
+	return err
+}
+
+// Judgments is what ExportJudgments has written.
+type Judgments struct {
+	tournaments.Exported
+	// Unread are faults of the database, from which all that could be read was taken; nil if it is whole.
+	Unread []string
+	// Why says why the last calls were written as they were recorded; nil if they were not.
+	Why error
+}
+
+// ExportJudgments writes what was judged in a tournament to w, as GET /v1/tournaments/{id}/judgments
+// does, from a data folder, which no server may have open: then the error wraps db.ErrInUse. Nothing in
+// it is changed. Of a damaged database it takes what can be read.
+func ExportJudgments(ctx context.Context, dir, id string, w io.Writer) (j Judgments, err error) {
+	if err := isDataFolder(dir); err != nil {
+		return j, err
+	}
+	meta, unread, done, err := readable(filepath.Join(dir, metaName))
+	if err != nil {
+		return j, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	j.Unread = unread
+	p, err := tournaments.PrepareExport(ctx, meta, filepath.Join(dir, transcriptsName), id)
+	if err != nil {
+		return j, err
+	}
+	defer p.Close()
+	j.Why = p.Why()
+	j.Exported, err = p.Write(ctx, w)
+	return j, err
+}
+
+// readable opens a database or, if it is damaged or missing, one of all that can be read of it, which
+// done removes.
+func readable(path string) (bolt *bbolt.DB, unread []string, done func() error, err error) {
+	bolt, err = openExisting(path)
+	var d *db.Damaged
+	switch {
+	case err == nil:
+		return bolt, nil, bolt.Close, nil
+	case !errors.As(err, &d) && !errors.Is(err, fs.ErrNotExist):
+		return nil, nil, nil, err
+	}
+	box, err := os.MkdirTemp("", "thresher-export-")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	remove := func() error { return os.RemoveAll(box) }
+	copied := filepath.Join(box, metaName)
+	if d == nil {
+		unread = []string{path + " is missing"}
+	} else {
+		s, err := db.Salvage(path, copied)
+		if err != nil {
+			return nil, nil, nil, errors.Join(err, remove())
+		}
+		unread = s.Lost
+	}
+	bolt, _, err = db.Open(copied, nil)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, remove())
+	}
+	return bolt, unread, func() error { return errors.Join(bolt.Close(), remove()) }, nil
+}
+
+// openExisting opens a database that is not empty.
+func openExisting(path string) (*bbolt.DB, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() == 0 {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	bolt, _, err := db.Open(path, nil)
+	return bolt, err
+}
