@@ -393,19 +393,3 @@ func parseScore(b []byte, i int) (float32, int, error) {
 	v, err := number(string(b[i:end]))
 	return v, end, err
 }
-
-// byteGuard limits the bytes between two answers, and with them a reader's memory.
-type byteGuard struct {
-	r      io.Reader
-	budget *Budget
-	left   int64
-}
-
-func (g *byteGuard) Read(p []byte) (int, error) {
-	if g.left <= 0 {
-		return 0, g.budget.exceeds(g.budget.Row, "an answer is longer than %d bytes", g.budget.Row)
-	}
-	n, err := g.r.Read(p[:min(int64(len(p)), g.left)])
-	g.left -= int64(n)
-	return n, err
-}
