@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"thresher/config"
+	"thresher/service/client"
 )
 
 // answering runs an HTTP server that answers with h.
@@ -33,6 +35,13 @@ func TestHealth(t *testing.T) {
 	})
 	silent := answering(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ready := startService(t)
+	c, err := client.New(ready, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c.Ready(t.Context()) != nil { // its folder is read in the background
+		runtime.Gosched()
+	}
 	for name, x := range map[string]struct {
 		args     []string
 		code     int
@@ -52,7 +61,7 @@ func TestHealth(t *testing.T) {
 		"what --listen listens": {[]string{"--listen", strings.TrimPrefix(ready, "http://")}, exitOK, ready + " is ready\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := thresher(t, append([]string{"health"}, x.args...)...)
+			r := thresher(t, append([]string{"health", "--timeout", "1m"}, x.args...)...)
 			r.wantCode(t, x.code)
 			if !strings.Contains(r.out, x.out) || (r.out == "") != (x.out == "") || !strings.Contains(r.err, x.err) || (r.err == "") != (x.err == "") {
 				t.Errorf("stdout %q, stderr %q; want %q, %q", r.out, r.err, x.out, x.err)
@@ -78,7 +87,7 @@ func TestHealthOfNothing(t *testing.T) {
 			c.Close()
 		}
 	}()
-	r := thresher(t, "health", "--server", "http://"+l.Addr().String())
+	r := thresher(t, "health", "--timeout", "1m", "--server", "http://"+l.Addr().String())
 	l.Close()
 	<-cut
 	if r.wantCode(t, exitWrong); !strings.Contains(r.err, "no answer from "+l.Addr().String()) {
@@ -94,11 +103,11 @@ func TestHealthOfOwnServer(t *testing.T) {
 	s := serve(t, filepath.Join(dir, "data"), "--tls-cert="+cert, "--tls-key="+key)
 	settings := filepath.Join(dir, "settings.yaml")
 	writeFile(t, dir, "settings.yaml", []byte("listen: "+strings.TrimPrefix(s.url, "https://")+"\ntls:\n  cert: "+cert+"\n"))
-	r := thresher(t, "health", "--config", settings, "--live")
+	r := thresher(t, "health", "--timeout", "1m", "--config", settings, "--live")
 	if r.wantCode(t, exitOK); r.out != s.url+" is alive\n" {
 		t.Errorf("stdout %q", r.out)
 	}
-	r = thresher(t, "health", "--server", s.url, "--live")
+	r = thresher(t, "health", "--timeout", "1m", "--server", s.url, "--live")
 	if r.wantCode(t, exitWrong); !strings.Contains(r.err, "certificate") {
 		t.Errorf("stderr %q", r.err)
 	}
