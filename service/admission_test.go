@@ -81,7 +81,7 @@ func TestRevokedStreams(t *testing.T) {
 	}
 	idle, other := open("r-secret"), open("w-secret")
 	busy := open("r-secret")
-	begun := make(chan struct{}, 1)
+	begun := make(chan struct{}, 100)
 	s.hooks.set(func(ctx context.Context) { begun <- struct{}{}; <-ctx.Done() }, nil)
 	if err := busy.Send(asking("films", gaussian(4, dim))); err != nil {
 		t.Fatal(err)
@@ -177,6 +177,9 @@ func TestRevokedUploads(t *testing.T) {
 			w.Close()
 			s.attended(0)
 			s.stopAll()
+			if lines := s.audits(); !slices.ContainsFunc(lines, func(l auditLine) bool { return l.Token == "writer" && l.Outcome == outcomeUnknown && l.Status == 401 }) {
+				t.Errorf("%s %s: no audit line says that the end is unknown: %+v", name, path, lines)
+			}
 			for _, folder := range []string{filesName, collectionsName} {
 				if left, err := os.ReadDir(filepath.Join(s.o.Dir, folder)); err != nil || len(left) > 0 {
 					t.Errorf("%s %s: %v %v is left", name, path, left, err)
@@ -217,7 +220,7 @@ func TestRevokedSearches(t *testing.T) {
 	s := start(t, guarded)
 	s.token = "w-secret"
 	s.fill()
-	begun := make(chan struct{}, 1)
+	begun := make(chan struct{}, 100)
 	s.hooks.set(func(ctx context.Context) { begun <- struct{}{}; <-ctx.Done() }, nil)
 	got := make(chan *answer)
 	go func() { got <- s.do("POST", searchFilms, oneQuery(""), bearer("r-secret")...) }()
@@ -267,7 +270,7 @@ func TestRevokedWaits(t *testing.T) {
 func TestTokensFromNoneEndWhatIsOpen(t *testing.T) {
 	s := start(t, nil)
 	s.fill()
-	begun := make(chan struct{}, 1)
+	begun := make(chan struct{}, 100)
 	s.hooks.set(func(ctx context.Context) { begun <- struct{}{}; <-ctx.Done() }, nil)
 	got := s.later(oneQuery(""))
 	<-begun

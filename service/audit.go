@@ -17,8 +17,8 @@ const audited = "audit"
 const (
 	outcomeDone    = "done"
 	outcomeRefused = "refused" // and nothing has changed
-	// outcomeUnknown is that of a request which failed, or whose client left, before it was
-	// answered: it may have been applied.
+	// outcomeUnknown is that of a request which failed, or whose client left or token was removed,
+	// before it was answered: it may have been applied.
 	outcomeUnknown = "unknown"
 )
 
@@ -38,7 +38,7 @@ func (s *Server) audit(x *exchange, r *http.Request, w *writer) {
 	}
 	outcome := outcomeDone
 	switch {
-	case w.status == 0, w.status == gone, w.status >= http.StatusInternalServerError:
+	case x.revoked.Load() && x.err != nil, w.status == 0, w.status == gone, w.status >= http.StatusInternalServerError:
 		outcome = outcomeUnknown
 	case w.status >= http.StatusBadRequest:
 		outcome = outcomeRefused

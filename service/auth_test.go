@@ -59,6 +59,22 @@ func TestWhoMay(t *testing.T) {
 	}
 }
 
+// TestOnlyTheTokenItself: neither a part of a token nor its hash, nor a token elsewhere than in
+// the header, permits anything.
+func TestOnlyTheTokenItself(t *testing.T) {
+	s := start(t, guarded)
+	s.token = "w-secret"
+	s.fill()
+	s.token = ""
+	for _, header := range []string{"Bearer wrong w-secret", "Bearer w-secret w-secret", "Basic w-secret", "Bearer", "w-secret", "Bearer w-secre", "Bearer w-secrets",
+		fmt.Sprintf("Bearer %x", sha256.Sum256([]byte("w-secret")))} {
+		s.do("DELETE", "/v1/collections/films", nil, "Authorization", header).problem(401, "unauthorized")
+	}
+	s.do("DELETE", "/v1/collections/films?token=w-secret&access_token=w-secret", nil).problem(401, "unauthorized")
+	s.do("DELETE", "/v1/collections/films", nil, bearer("m-secret")...).problem(403, "forbidden")
+	s.do("GET", "/v1/collections/films", nil, bearer("r-secret")...).want(200)
+}
+
 // TestScopesAreAsDescribed: routes that change nothing need only a token to read.
 func TestScopesAreAsDescribed(t *testing.T) {
 	reading := []string{"POST /v1/collections/{name}/search", "POST /v1/collections/{name}/recall", "POST /v1/collections/{name}/certify", "POST /v2/models/{name}/infer", "POST /v2/models/{name}/versions/{version}/infer", "POST /v2/repository/index"}

@@ -17,9 +17,15 @@ type Guesses struct {
 	o GuessesOptions
 
 	mu     sync.Mutex
-	wrong  map[string]*rate.Limiter
-	others *rate.Limiter // of clients beyond the number that is remembered
+	wrong  map[string]*mistakes
+	others *mistakes // of clients beyond the number that is remembered
 	right  map[use]struct{}
+}
+
+// mistakes is the bucket of a client's wrong secrets.
+type mistakes struct {
+	*rate.Limiter
+	told bool // it was empty, and has not been full since
 }
 
 // use is a right secret as one client sent it.
@@ -45,10 +51,12 @@ func NewGuesses(o GuessesOptions) *Guesses {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Guesses{o: o, wrong: map[string]*rate.Limiter{}, others: o.bucket(), right: map[use]struct{}{}}
+	return &Guesses{o: o, wrong: map[string]*mistakes{}, others: o.bucket(), right: map[use]struct{}{}}
 }
 
-func (o *GuessesOptions) bucket() *rate.Limiter { return rate.NewLimiter(rate.Limit(o.Rate), o.Burst) }
+func (o *GuessesOptions) bucket() *mistakes {
+	return &mistakes{Limiter: rate.NewLimiter(rate.Limit(o.Rate), o.Burst)}
+}
 
 // Right reports whether a right secret, by its hash, may be accepted from a client, and when to
 // try again if not.
@@ -73,16 +81,21 @@ func (g *Guesses) Right(client string, secret [sha256.Size]byte) (ok bool, retry
 }
 
 // Wrong counts a wrong secret of a client. ok is false if the client has none left, and has to
-// wait; last says that this was the last one.
+// wait; last says that this was the last one, and the first time so since it had all of them.
 func (g *Guesses) Wrong(client string) (ok, last bool, retry time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if wait := g.wait(client); wait > 0 {
 		return false, false, wait
 	}
-	b := g.bucketOf(client)
-	b.AllowN(g.o.Now(), 1)
-	return true, b.TokensAt(g.o.Now()) < 1, 0
+	b, now := g.bucketOf(client), g.o.Now()
+	if b.TokensAt(now) >= float64(g.o.Burst) {
+		b.told = false
+	}
+	b.AllowN(now, 1)
+	last = !b.told && b.TokensAt(now) < 1
+	b.told = b.told || last
+	return true, last, 0
 }
 
 // wait returns how long a client has to wait until it may send a wrong secret. The caller holds
@@ -103,7 +116,7 @@ func (g *Guesses) wait(client string) time.Duration {
 }
 
 // bucketOf returns the bucket of a client that sends a wrong secret. The caller holds the lock.
-func (g *Guesses) bucketOf(client string) *rate.Limiter {
+func (g *Guesses) bucketOf(client string) *mistakes {
 	if b := g.wrong[client]; b != nil {
 		return b
 	}

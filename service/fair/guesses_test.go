@@ -40,12 +40,18 @@ func TestGuessesAreSlowed(t *testing.T) {
 		t.Error("another client is stopped")
 	}
 	*now = now.Add(time.Second)
-	if ok, last, _ := g.Wrong("office"); !ok || !last {
-		t.Errorf("a second later: looked at %v, the last %v", ok, last)
+	if ok, last, _ := g.Wrong("office"); !ok || last {
+		t.Errorf("a second later: looked at %v, told again that it was the last %v", ok, last)
 	}
 	*now = now.Add(time.Second)
 	if ok, _ := g.Right("office", secret("guessed")); !ok {
 		t.Error("a right secret is refused after the pause")
+	}
+	*now = now.Add(time.Minute)
+	for i := range 3 {
+		if ok, last, _ := g.Wrong("office"); !ok || last != (i == 2) {
+			t.Errorf("after a long pause, wrong secret %d: looked at %v, the last %v", i, ok, last)
+		}
 	}
 }
 
