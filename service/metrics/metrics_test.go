@@ -270,11 +270,11 @@ func TestReadersPage(t *testing.T) {
 	}
 	harmless := []string{
 		"thresher_backend_info", "thresher_batch_size", "thresher_build_info", "thresher_collection_bytes", "thresher_collection_state", "thresher_collections",
-		"thresher_duel_results_total", "thresher_duels_handed_out_total", "thresher_http_request_bytes_total", "thresher_http_request_seconds",
-		"thresher_http_requests_in_flight", "thresher_http_requests_total", "thresher_http_response_bytes_total", "thresher_jobs", "thresher_partial_answers_total",
+		"thresher_connection_errors_total", "thresher_duel_results_total", "thresher_duels_handed_out_total", "thresher_expired_total", "thresher_http_request_bytes_total", "thresher_http_request_seconds",
+		"thresher_http_requests_in_flight", "thresher_http_requests_total", "thresher_http_response_bytes_total", "thresher_jobs", "thresher_memory_limit_bytes", "thresher_memory_used_bytes", "thresher_partial_answers_total",
 		"thresher_queries_total", "thresher_queue_seconds", "thresher_rejected_total", "thresher_requests_waiting", "thresher_search_seconds",
 		"thresher_slate_evaluations_total", "thresher_slate_memory_bytes", "thresher_slate_observations_total", "thresher_slate_rewards_total",
-		"thresher_slate_seconds", "thresher_slates_total", "thresher_stated_atoms_total", "thresher_tournaments", "thresher_turn_seconds", "thresher_wrong_tokens_total",
+		"thresher_slate_seconds", "thresher_slates_total", "thresher_stated_atoms_total", "thresher_tournaments", "thresher_turn_seconds", "thresher_unauthenticated_resets_total", "thresher_wrong_tokens_total",
 	}
 	own := slices.DeleteFunc(slices.Clone(told), func(name string) bool { return !strings.HasPrefix(name, "thresher_") })
 	if diff := cmp.Diff(harmless, own); diff != "" {

@@ -86,8 +86,11 @@ func (s *Store) logs(ctx context.Context) (ids []string, err error) {
 	}
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		return bucket(tx, idsBucket).ForEach(func(id, n []byte) error {
-			log := bucket(tx, gamesBucket).Bucket(n).Bucket([]byte(logBucket))
-			if first, _ := log.Cursor().First(); first != nil {
+			game := bucket(tx, gamesBucket).Bucket(n)
+			if game == nil || game.Bucket([]byte(logBucket)) == nil {
+				return nil // damaged: it has no events that could be settled
+			}
+			if first, _ := game.Bucket([]byte(logBucket)).Cursor().First(); first != nil {
 				ids = append(ids, string(id))
 			}
 			return nil
