@@ -173,7 +173,8 @@ def write_page(docs: Path) -> None:
         "# Calls of few queries",
         "Whole calls of `thresher.knn`, `faiss.knn` and numpy (a product, `argpartition`, a sort of what it found) on "
         "vectors that are searched once, standard normal ones in float32. All may use every core but where it says one "
-        "core, and take turns in one process; each time is the least. The goal, which is for every core, is at most the greater of "
+        "core, and take turns in one process; each time is the least. The goal, which is for every core, is at most "
+        "the greater of "
         f"{RATIO} times the faster of the two others and {EXTRA * 1e6:.0f} us more.",
     ]
     for metric in METRICS:
