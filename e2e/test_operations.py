@@ -26,9 +26,9 @@ def toured() -> Iterator[Server]:
     s.stop()
 
 
-def blocks(path: str) -> str:
-    """The blocks marked sh, in order."""
-    return "".join(re.findall(r"^```sh\n(.*?)^```$", (ROOT / path).read_text(), re.MULTILINE | re.DOTALL))
+def blocks(path: str, mark: str = "sh") -> str:
+    """The blocks with a mark, in order."""
+    return "".join(re.findall(rf"^```{mark}\n(.*?)^```$", (ROOT / path).read_text(), re.MULTILINE | re.DOTALL))
 
 
 @pytest.mark.parametrize(("path", "curls", "jobs"), [("docs/operations.md", 12, 4), ("README.md", 3, 1)])
@@ -56,7 +56,7 @@ def test_commands_work_as_written(toured: Server, tmp_path: Path, path: str, cur
 
 def test_backup_and_restore_work_as_written(tmp_path: Path) -> None:
     """A server of its own, whose data are backed up, put aside and restored; its process group ends with the test."""
-    commands = "".join(re.findall(r"^```bash\n(.*?)^```$", (ROOT / "docs/operations.md").read_text(), re.MULTILINE | re.DOTALL))
+    commands = blocks("docs/operations.md", "bash")
     assert "data backup" in commands and "data restore" in commands
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -64,10 +64,12 @@ def test_backup_and_restore_work_as_written(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     address = f"127.0.0.1:{free_port()}"
+    url = f"http://{address}"
+    path = f"{tools}:{os.environ['PATH']}"
     done = subprocess.Popen(
-        ["bash", "-euxo", "pipefail", "-c", commands.replace(WRITTEN, f"http://{address}")],
+        ["bash", "-euxo", "pipefail", "-c", commands.replace(WRITTEN, url)],
         cwd=folder,
-        env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "THRESHER_SERVER": f"http://{address}", "THRESHER_LISTEN": address},
+        env=os.environ | {"PATH": path, "THRESHER_SERVER": url, "THRESHER_LISTEN": address},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -243,6 +243,7 @@ func TestBackupUnderFire(t *testing.T) {
 			t.Error(bad)
 		}
 		r := startIn(t, restored, nil)
+		r.do("DELETE", "/v1/collections/churn", nil) // it may be there, and be being made
 		got := r.everything()
 		for what, is := range want {
 			if got[what] != is {
@@ -277,11 +278,11 @@ func waitUntil(t *testing.T, is func() bool) {
 	}
 }
 
-// TestBackupIsRefused: without a folder, to readers, and with settings.
+// TestBackupIsRefused: without a folder, inside the data folder, and with settings; cancelling while none is made.
 func TestBackupIsRefused(t *testing.T) {
 	s := start(t, nil)
 	for _, call := range [][2]string{{"POST", "/v1/backup"}, {"GET", "/v1/backup"}, {"POST", "/v1/backup/cancel"}} {
-		if p := s.do(call[0], call[1], nil).problem(403, "forbidden"); p.Field != "backup.folder" {
+		if p := s.do(call[0], call[1], nil).problem(409, "conflict"); p.Field != "backup.folder" {
 			t.Errorf("%v: %+v", call, p)
 		}
 	}
@@ -294,4 +295,40 @@ func TestBackupIsRefused(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	in.do("POST", "/v1/backup/cancel", nil).problem(409, "conflict")
+}
+
+// TestBackupIsCancelled: while a change is being recorded, for which a backup waits, one is being made; it is
+// cancelled, and nothing of it is left.
+func TestBackupIsCancelled(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "backups")
+	s := start(t, func(o *Options) { o.Backups = Backups{Folder: to} })
+	change, err := s.db.Begin(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var begun, ended api.Backup
+	s.do("POST", "/v1/backup", `{}`).want(202).into(&begun)
+	s.do("POST", "/v1/backup", nil).problem(409, "conflict")
+	var state api.Backups
+	if s.do("GET", "/v1/backup", nil).want(200).into(&state); state.Running == nil || !state.Running.CreatedAt.Equal(begun.CreatedAt) || state.Last != nil || len(state.Complete) > 0 {
+		t.Errorf("%+v", state)
+	}
+	answer := make(chan *answer, 1)
+	go func() { answer <- s.do("POST", "/v1/backup/cancel", nil) }()
+	waitUntil(t, func() bool { return len(s.lines("a backup is cancelled")) > 0 })
+	if err := change.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if (<-answer).want(200).into(&ended); ended.Status != api.BackupCancelled || ended.Error != "it was cancelled" {
+		t.Errorf("%+v", ended)
+	}
+	if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	if text := string(s.do("GET", "/metrics", nil).want(200).body); !strings.Contains(text, `thresher_backups_total{outcome="cancelled"} 1`) || !strings.Contains(text, "thresher_newest_backup_timestamp_seconds 0") {
+		t.Errorf("%.200s", text)
+	}
+	if b := s.backedUp(); b.Status != api.BackupCompleted {
+		t.Errorf("%+v", b)
+	}
 }

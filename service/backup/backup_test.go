@@ -401,7 +401,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	s.o.Folder = ""
-	if _, err := s.runner().Start("a test"); err == nil || problem.Of(err).Kind != problem.Forbidden {
+	if _, err := s.runner().Start("a test"); err == nil || problem.Of(err).Field != "backup.folder" {
 		t.Error(err)
 	}
 	s.o.Folder = filepath.Join(t.TempDir(), "backups")

@@ -57,7 +57,7 @@ func Outcomes() []string {
 // allowed refuses backups if there is no folder for them.
 func (r *Runner) allowed() error {
 	if r.o.Folder == "" {
-		return problem.New(problem.Forbidden, "this server has no folder for backups: its setting backup.folder names none").In("backup.folder")
+		return problem.New(problem.Conflict, "this server has no folder for backups: its setting backup.folder names none").In("backup.folder")
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ func (r *Runner) Cancel(ctx context.Context, by string) (api.Backup, error) {
 	}
 	cancel := r.cancel
 	r.mu.Unlock()
-	r.log.Info("a backup is cancelled", "by", by)
 	cancel(errCancelled)
+	r.log.Info("a backup is cancelled", "by", by)
 	return r.Wait(ctx)
 }
 
