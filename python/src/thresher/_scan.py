@@ -30,8 +30,8 @@ _CALL, _ANSWER, _COPY, _BUILD, _BUILT = 400e3, 2500, 1.3, 8, 3
 _PRODUCT, _MORE, _TEST, _SCORE, _COORDINATE = 0.02, 0.004, 0.3, 60, 1.2
 
 # Bytes of the rows whose norms and products are computed one after the other, so that a cache has them: for one
-# query, for few, for more. For one query it is all of them if a shared cache has them;
-# for more, calls are few, because each waits for all threads of BLAS.
+# query, for few, for more, of whose calls each waits for all threads of BLAS. For one query it is all of them if they
+# are few enough for a shared cache, and one thread does it.
 _ONE, _FEW, _MANY, _CACHED = 512 << 10, 256 << 10, 8 << 20, 16 << 20
 # From how many queries on BLAS uses all cores well, the bytes of rows that make a thread of this module worth its
 # start, the products (rows, queries and coordinates multiplied) of a call that OpenBLAS leaves to one thread, and those
