@@ -172,7 +172,7 @@ func (s *Server) choose(pattern string, methods map[string]route) http.Handler {
 
 // serve runs a route's handler if the request is permitted.
 func (s *Server) serve(x *exchange, rt route, w http.ResponseWriter, r *http.Request) error {
-	if rt.scope == write {
+	if rt.scope == write && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		x.changes, x.object = true, objectOf(r)
 	}
 	if err := s.permit(x, w, r, rt.scope); err != nil {
