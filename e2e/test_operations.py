@@ -7,13 +7,14 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from server import Server, free_port
+from server import Server
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = "http://127.0.0.1:8080"
@@ -52,6 +53,13 @@ def test_commands_work_as_written(toured: Server, tmp_path: Path, path: str, cur
         timeout=360,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def free_port() -> int:
+    """A port for a server that a script starts, and asks before it can read which port that picked."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
 
 
 def test_backup_and_restore_work_as_written(tmp_path: Path) -> None:
