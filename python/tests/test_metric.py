@@ -98,7 +98,7 @@ def test_as_others(x):
 
 def test_warning(x):
     """A graph or pairs by inner products of vectors of different norms say so, at the caller's line."""
-    for call in (lambda v, m: thresher.knn_graph(v, 3, metric=m), lambda v, m: thresher.pairs(v, 1e6, metric=m)):
+    for call in (lambda v, m: thresher.knn_graph(v, 3, metric=m), lambda v, m: thresher.pairs(v, 1, metric=m)):
         with pytest.warns(thresher.MetricWarning, match="metric ip compares vectors of different norms") as said:
             call(x, "ip")
         assert [w.filename for w in said] == [__file__]
