@@ -297,7 +297,7 @@ func resume(t *testing.T, dir string, want map[string]string) (lost []string, da
 }
 
 // TestDamagedPages zeroes each page of the database in turn, and a sector of it: the server starts
-// and has all but tournaments.
+// and has all but tournaments, which it says, and which the check named before.
 func TestDamagedPages(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
@@ -320,9 +320,11 @@ func TestDamagedPages(t *testing.T) {
 				if err := os.WriteFile(path, broken, 0o600); err != nil {
 					t.Fatal(err)
 				}
+				// The bytes of a snapshot are verified when it is loaded, and by the check.
+				named := verdicts(t, copied)
 				lost, damaged := resume(t, copied, want)
-				if len(lost) > 0 && damaged == 0 {
-					t.Error("lost without a word:", lost)
+				if len(lost) > 0 && (damaged == 0 && !strings.Contains(lost[0], "tournament-unplayable") || named == "") {
+					t.Error("lost without a word:", lost, named)
 				}
 				if damaged > 0 && !bytes.Equal(readFile(t, filepath.Join(copied, "lost+found", metaName)), broken) {
 					t.Error("the damaged file is not kept")
