@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -141,27 +139,8 @@ func TestServeBombs(t *testing.T) {
 		t.Skip("sends bodies of up to 90 MB")
 	}
 	all := bombs(t)
-	cmd := exec.Command(os.Args[0], "serve", "--listen=127.0.0.1:0", "--data="+filepath.Join(t.TempDir(), "data"), "--backend=cpu", "--threads=1",
+	cmd, url, said := serveChild(t, "--listen=127.0.0.1:0", "--data="+filepath.Join(t.TempDir(), "data"), "--backend=cpu", "--threads=1",
 		"--limits-memory=64MiB", "--limits-upload=4GiB", "--drain-lame-duck=0s")
-	cmd.Env = append(os.Environ(), childVariable+"=1")
-	said := &heard{}
-	cmd.Stderr = said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill() // only if the test has failed
-		_ = cmd.Wait()
-	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("%q %v: %s", line, err, said)
-	}
-	url := strings.TrimSuffix(strings.Fields(line)[2], ",")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
 	send := func(b *bomb, method string) (int, string) {
 		t.Helper()

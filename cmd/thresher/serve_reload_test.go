@@ -56,26 +56,7 @@ func TestServeReloads(t *testing.T) {
 		}
 	}
 	configured("", "first")
-	cmd := exec.Command(os.Args[0], "serve", "--config="+file, "--data="+filepath.Join(dir, "data"), "--log-level=info")
-	cmd.Env = append(os.Environ(), childVariable+"=1")
-	said := &heard{}
-	cmd.Stderr = said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill() // only if the test has failed
-		_ = cmd.Wait()
-	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("%q %v: %s", line, err, said)
-	}
-	url := strings.TrimSuffix(strings.Fields(line)[2], ",")
+	cmd, url, said := serveChild(t, "--config="+file, "--data="+filepath.Join(dir, "data"), "--log-level=info")
 
 	var shown []byte // certificate of the last connection
 	status := func(secret string) int {
@@ -144,4 +125,30 @@ func TestServeReloads(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v: %s", err, said)
 	}
+}
+
+// serveChild starts thresher serve as a process of its own, which ends with the test at the latest, and
+// returns it, the URL that it says it serves, and what it writes to stderr.
+func serveChild(t *testing.T, args ...string) (cmd *exec.Cmd, url string, said *heard) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0], append([]string{"serve"}, args...)...)
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	said = &heard{}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // only if the test has failed
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%q %v: %s", line, err, said)
+	}
+	return cmd, strings.TrimSuffix(strings.Fields(line)[2], ","), said
 }
