@@ -365,6 +365,18 @@ func stopOf(ctx context.Context) Stop {
 	return Cancelled
 }
 
+// Add adds the figures of another response.
+func (s *Stats) Add(more *Stats) {
+	s.Pulls += more.Pulls
+	s.DensePulls += more.DensePulls
+	s.Bytes += more.Bytes
+	s.RowsScored += more.RowsScored
+	s.Exact += more.Exact
+	s.Dense += more.Dense
+	s.Partial += more.Partial
+	s.VectorsChange, s.QueriesChange = max(s.VectorsChange, more.VectorsChange), max(s.QueriesChange, more.QueriesChange)
+}
+
 // add adds the figures of one answer.
 func (s *Stats) add(c *Certificate) {
 	s.Pulls += c.Pulls

@@ -210,7 +210,7 @@ func (c *call) pairSource(ctx context.Context, v *volume, o join.PairOptions, ot
 	if changes != nil && int64(len(changes)) != others.Shape[0] {
 		return nil, 0, wrong("changes", "%d for %d rows", len(changes), others.Shape[0])
 	}
-	src, err := join.TablePairs(v.engine, &matrix{data: elements[float32](b), dim: v.Dim, changes: changes}, o, d)
+	src, err := join.TablePairs(v.engine, dataset.FromMemory(elements[float32](b), v.Dim, changes), o, d)
 	return src, others.Shape[0], err
 }
 

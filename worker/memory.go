@@ -3,6 +3,7 @@ package worker
 import (
 	"os"
 	"sync/atomic"
+	"unsafe"
 )
 
 // region is mapped memory with users. The last one to release it ends the mapping.
@@ -61,3 +62,6 @@ func checkRegular(f *os.File, argument string, off, n int64) error {
 	}
 	return nil
 }
+
+// isAligned reports whether b begins where a float32 may.
+func isAligned(b []byte) bool { return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%4 == 0 }

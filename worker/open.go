@@ -188,7 +188,7 @@ func (c *call) save(ctx context.Context) (any, *sheet, error) {
 	defer v.release()
 	o := v.options
 	o.Progress = func(done, total int64) { c.report("saving", done, total) }
-	saved, err := collection.Create(ctx, f.Path, &matrix{data: v.Rows, dim: v.Dim}, f.Force, &o)
+	saved, err := collection.Create(ctx, f.Path, dataset.FromMemory(v.Rows, v.Dim, nil), f.Force, &o)
 	if err != nil {
 		return nil, nil, err
 	}

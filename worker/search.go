@@ -147,7 +147,7 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batc
 		if resp == nil || errors.Is(err, context.Canceled) {
 			return h.w.located(err, lo)
 		}
-		h.count(&resp.Stats)
+		h.stats.Add(&resp.Stats)
 		for i := range resp.Answers {
 			h.granted.Add(&resp.Answers[i].Certificate)
 		}
@@ -161,16 +161,6 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batc
 		h.c.report(step, int64(hi), int64(h.m))
 	}
 	return nil
-}
-
-func (h *hunt) count(s *batch.Stats) {
-	h.stats.Pulls += s.Pulls
-	h.stats.DensePulls += s.DensePulls
-	h.stats.Bytes += s.Bytes
-	h.stats.RowsScored += s.RowsScored
-	h.stats.Exact += s.Exact
-	h.stats.Dense += s.Dense
-	h.stats.Partial += s.Partial
 }
 
 // searched is the reply to a search.

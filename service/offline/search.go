@@ -129,8 +129,7 @@ func (a *asker) distribute(resp *batch.Response, slice []piece, out []found) {
 			rest = rest[p.hi-p.lo:]
 		}
 	}
-	a.stats.Pulls += resp.Stats.Pulls
-	a.stats.DensePulls += resp.Stats.DensePulls
+	a.stats.Add(&resp.Stats)
 }
 
 // refuse assigns err to the part whose query it names, or to all parts if it concerns their

@@ -1,0 +1,165 @@
+package thresher_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"thresher"
+)
+
+// Eight words in a space of four meanings: royal, male, female, fruit.
+var (
+	words   = []string{"king", "queen", "prince", "princess", "man", "woman", "apple", "pear"}
+	meaning = []float32{
+		9, 8, 0, 0,
+		9, 0, 8, 0,
+		7, 6, 0, 0,
+		7, 0, 6, 0,
+		0, 9, 0, 0,
+		0, 0, 9, 0,
+		0, 0, 0, 9,
+		0, 0, 1, 8,
+	}
+)
+
+// indexed returns an index of the words, which tests of errors do not need.
+func indexed(metric thresher.Metric) *thresher.Index {
+	index, err := thresher.New(context.Background(), meaning, 4, thresher.Options{Metric: metric})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return index
+}
+
+func Example() {
+	ctx := context.Background()
+	index, err := thresher.New(ctx, meaning, 4, thresher.Options{Metric: thresher.InnerProduct})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer index.Close()
+
+	// something royal and female, and some fruit
+	found, err := index.Search(ctx, thresher.Request{Queries: []float32{1, 0, 2, 0, 0, 0, 0, 1}, K: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for j, a := range found.Answers {
+		fmt.Println(j, words[a.IDs[0]], a.Scores[0], words[a.IDs[1]], a.Scores[1])
+		fmt.Println(" ", thresher.Promise(&a.Certificate, 2))
+	}
+	// Output:
+	// 0 queen 25 princess 19
+	//   these are the true 2 best, beyond chance
+	// 1 apple 9 pear 8
+	//   these are the true 2 best, beyond chance
+}
+
+// Vectors that are searched once need no index.
+func ExampleKNN() {
+	found, err := thresher.KNN(context.Background(), []float64{8, 7.5, .5, 0}, []float64{9, 8, 0, 0, 7, 6, 0, 0, 0, 9, 0, 0}, 4, 1, thresher.Euclidean)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(words[found.Answers[0].IDs[0]], found.Answers[0].Scores)
+	// Output: king [1.5]
+}
+
+// What another program answered is proven, or corrected.
+func ExampleIndex_Certify() {
+	index := indexed(thresher.InnerProduct)
+	defer index.Close()
+	req := thresher.Request{Queries: []float32{1, 0, 2, 0, 0, 0, 0, 1}, K: 2}
+	theirs := []thresher.Stated{{Rows: []int64{1, 0}}, {Rows: []int64{6, 7}}}
+	proven, summary, err := index.Certify(context.Background(), req, theirs, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(summary.Before())
+	for j, a := range proven.Answers {
+		fmt.Println(j, words[a.IDs[0]], words[a.IDs[1]])
+	}
+	// Output:
+	// recall 0.7500; 1 of 2 answers were right
+	// 0 queen princess
+	// 1 apple pear
+}
+
+func ExampleIndex_Recall() {
+	index := indexed(thresher.InnerProduct)
+	defer index.Close()
+	req := thresher.Request{Queries: []float32{1, 0, 2, 0, 0, 0, 0, 1}}
+	theirs := []thresher.Stated{{Rows: []int64{1, 0}}, {Rows: []int64{6, 7}}}
+	summary, err := index.Recall(context.Background(), req, theirs, func(c *thresher.Compared) error {
+		fmt.Println(c.Query, c.Recall, c.Missed)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("recall", summary.Recall)
+	// Output:
+	// 0 0.5 [3]
+	// 1 1 []
+	// recall 0.75
+}
+
+// Answers are compared with scores that other code computes.
+func ExampleIndex_Verify() {
+	ctx := context.Background()
+	index := indexed(thresher.Cosine)
+	defer index.Close()
+	req := thresher.Request{Queries: meaning, K: 1, ExcludeSelf: true}
+	found, err := index.Truth(ctx, req)
+	if err != nil {
+		log.Fatal(err)
+	}
+	found.Answers[2].IDs[0] = 4 // the answer for prince is not king any more
+	summary, err := index.Verify(ctx, req, found.Answers, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(summary.Wrong+summary.Malformed, "of", summary.Checked)
+	// Output: 1 of 8
+}
+
+// What each word is most like.
+func ExampleIndex_Graph() {
+	index := indexed(thresher.Cosine)
+	defer index.Close()
+	certificate, err := index.Graph(context.Background(), thresher.GraphOptions{K: 1, Mutual: true}, func(row int64, neighbours []int64, scores []float32) error {
+		for i, other := range neighbours {
+			fmt.Printf("%s %s %.3f\n", words[row], words[other], scores[i])
+		}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(certificate.WrongAllowed, "of", certificate.Rows, "rows may be wrong")
+	// Output:
+	// king prince 1.000
+	// queen princess 1.000
+	// prince king 1.000
+	// princess queen 1.000
+	// apple pear 0.992
+	// pear apple 0.992
+	// 0 of 8 rows may be wrong
+}
+
+func ExampleIndex_Pairs() {
+	index := indexed(thresher.Euclidean)
+	defer index.Close()
+	_, err := index.Pairs(context.Background(), thresher.PairOptions{MinScore: 8}, func(p thresher.Pair) error {
+		fmt.Println(words[p.A], words[p.B], p.Score)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Unordered output:
+	// king prince 8
+	// queen princess 8
+	// apple pear 2
+}

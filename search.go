@@ -1,0 +1,116 @@
+package thresher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"thresher/backend"
+	"thresher/batch"
+	"thresher/cpu"
+	"thresher/tasks"
+)
+
+// What searches take and return is described in package batch.
+type (
+	// Request is a batch of queries with what they ask for: K vectors each, or those that reach MinScore.
+	Request = batch.Request
+	// QueryGoal is what one query asks for beside its Request.
+	QueryGoal = batch.QueryGoal
+	// Response has one Answer a query.
+	Response = batch.Response
+	// Answer has row numbers, scores, and a Certificate.
+	Answer = batch.Answer
+	// Certificate says what is guaranteed of an Answer, on what grounds, and the work done for it.
+	Certificate = batch.Certificate
+	// Method is how to search.
+	Method = batch.Method
+)
+
+// Methods. Those of the papers are in package batch.
+const (
+	Auto     = batch.Auto     // whatever is fastest, wrong with probability Delta at most
+	Exact    = batch.Exact    // reads all vectors
+	Certain  = batch.Certain  // never wrong, by bounds that cannot fail
+	Adaptive = batch.Adaptive // wrong with probability Delta at most
+)
+
+// Search answers req. If its context or Timeout ends first, it returns the best so far with the error, and
+// certificates with a bound on what is missing. With ExcludeSelf it checks that the queries are the
+// vectors they stand for. Errors in the request are of type *batch.RequestError or *tasks.SelfError.
+func (x *Index) Search(ctx context.Context, req Request) (*Response, error) {
+	req, err := x.place(req)
+	if err != nil {
+		return nil, err
+	}
+	return x.runs.Search(ctx, req)
+}
+
+// place brings queries into the form of the vectors, and checks which vectors they are.
+func (x *Index) place(req Request) (Request, error) {
+	req, err := req.Placed(x.atoms)
+	if err != nil || !req.ExcludeSelf {
+		return req, err
+	}
+	if req.Selves == nil {
+		return req, tasks.CheckSelves(req.Queries, x.atoms.Rows, x.Dim(), req.SelfFirst, 0)
+	}
+	for j, row := range req.Selves {
+		if at := j * x.Dim(); at < len(req.Queries) {
+			if err := tasks.CheckSelves(req.Queries[at:at+x.Dim()], x.atoms.Rows, x.Dim(), row, int64(j)); err != nil {
+				return req, err
+			}
+		}
+	}
+	return req, nil
+}
+
+// KNN returns the k best vectors of each query, of vectors that are searched only this once: they are
+// prepared only if that pays. Queries and vectors are rows of dim values.
+func KNN[F Float](ctx context.Context, queries, vectors []F, dim, k int, metric Metric) (*Response, error) {
+	req := Request{K: k}
+	switch q := any(queries).(type) {
+	case []float32:
+		req.Queries = q
+	case []float64:
+		req.Queries64 = q
+	}
+	scanned := false
+	if dim > 0 {
+		b := cpu.New(cpu.Options{})
+		costs := backend.Describe(b).Costs
+		if err := b.Close(); err != nil {
+			return nil, err
+		}
+		scanned = !req.BuildingPays(len(vectors)/dim, dim, metric, int64(len(queries)/dim), &costs)
+	}
+	x, err := build(ctx, vectors, dim, Options{Metric: metric}, scanned)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := x.Search(ctx, req)
+	return resp, errors.Join(err, x.Close())
+}
+
+// Promise words what an answer of k vectors promises.
+func Promise(c *Certificate, k int) string { return tasks.Promise(c, k) }
+
+// Truth answers req so that no answer can be wrong: by method Certain unless it names Exact. It is
+// tasks.ErrUnfinished if the time does not suffice for all.
+func (x *Index) Truth(ctx context.Context, req Request) (*Response, error) {
+	switch req.Method {
+	case "", Auto:
+		req.Method = Certain
+	case Certain, Exact:
+	default:
+		return nil, &batch.RequestError{Field: "method", Query: -1, Err: fmt.Errorf("%s can be wrong; ground truth is searched by %s or %s", req.Method, Certain, Exact)}
+	}
+	if req.Epsilon != 0 {
+		return nil, &batch.RequestError{Field: "epsilon", Query: -1, Err: fmt.Errorf("%g, and ground truth has no gap", req.Epsilon)}
+	}
+	resp, err := x.Search(ctx, req)
+	if err == nil && !resp.Complete() {
+		err = tasks.ErrUnfinished
+	}
+	return resp, err
+}
