@@ -19,10 +19,10 @@ RULES, DASHBOARD = ROOT / "docs" / "watching" / "alerts.yaml", ROOT / "docs" / "
 
 
 @pytest.fixture(scope="module")
-def metrics() -> Iterator[Path]:
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The metrics of a server that has done everything once; counters without a count are not
     written."""
-    server = Server("watched")
+    server = Server("watched", "--backup-folder", str(tmp_path_factory.mktemp("backups")))
     try:
         rows = "".join(f'{{"id":{i},"vector":[{i / 8},0.5,{1 - i / 8}]}}\n' for i in range(8)).encode()
         server.send("/v1/collections/topics?metric=ip&ids=id&wait=true", rows, "application/x-ndjson", "PUT")
@@ -39,6 +39,22 @@ def metrics() -> Iterator[Path]:
         yield path
     finally:
         server.stop()
+
+
+def test_series_of_alerts_begin_at_zero(metrics: Path) -> None:
+    """Prometheus sees no increase in a series that appears with its first event."""
+    text = metrics.read_text()
+    for series in (
+        'thresher_rejected_total{reason="internal"}',
+        'thresher_rejected_total{reason="disk-full"}',
+        'thresher_rejected_total{reason="memory-budget"}',
+        'thresher_wrong_tokens_total{outcome="refused"}',
+        'thresher_wrong_tokens_total{outcome="unchecked"}',
+        'thresher_backups_total{outcome="failed"}',
+        'thresher_backups_total{outcome="damaged"}',
+        "thresher_newest_backup_timestamp_seconds",
+    ):
+        assert f"{series} 0\n" in text
 
 
 def lint(metrics: Path, *files: Path) -> tuple[int, str]:

@@ -45,6 +45,9 @@ func (s *Server) permit(x *exchange, w http.ResponseWriter, r *http.Request, nee
 	switch {
 	case need == open:
 		return nil
+	case found == nil && secret != "":
+		challenge(w)
+		return problem.New(problem.Unauthorized, "the token is none of this server's: it is wrong, or was removed").In("Authorization")
 	case found == nil:
 		challenge(w)
 		return problem.New(problem.Unauthorized, "send the header Authorization: Bearer and a token").In("Authorization")

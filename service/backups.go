@@ -31,7 +31,7 @@ func backupSource(dir, release string, meta *bbolt.DB, others ...*bbolt.DB) back
 			{Name: collectionsName, Known: catalog.Known},
 			{Name: filesName, Known: files.Known},
 			{Name: batchesName, Known: offline.Known, First: offline.ProgressName},
-			{Name: transcriptsName, Known: tournaments.Known, Grows: true},
+			{Name: transcriptsName, Known: tournaments.Known},
 			{Name: lostFoundName},
 		},
 	}
@@ -147,9 +147,13 @@ func (f *IdleFolder) closeDatabases() error {
 	return err
 }
 
-// RestoreBackup makes the data folder to of a backup, and reports the state of everything in it. to must
-// not exist, or be an empty folder.
+// RestoreBackup makes the data folder to of a backup, or of the newest without damage in a folder of
+// backups, and reports the state of everything in it. to must not exist, or be an empty folder.
 func RestoreBackup(ctx context.Context, from, to string, tell func(db.Item)) (api.Backup, error) {
+	from, err := backup.Find(from)
+	if err != nil {
+		return api.Backup{}, err
+	}
 	if _, err := checkFormat(from); err != nil {
 		return api.Backup{}, err
 	}

@@ -332,3 +332,64 @@ func TestBackupIsCancelled(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 }
+
+// TestBackupsOfTranscripts: of the transcripts of tournaments a further backup copies those that have
+// grown since the one before, and shares the others.
+func TestBackupsOfTranscripts(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "backups")
+	dir := t.TempDir()
+	s := startIn(t, dir, func(o *Options) { o.Backups = Backups{Folder: to} })
+	names := make([]string, 32)
+	for i := range names {
+		names[i] = fmt.Sprintf("arm %02d", i)
+	}
+	play := func(at string, calls int) {
+		for range calls {
+			var issued struct{ Duels []api.Duel }
+			s.do("POST", at+"/next", `{"count":32}`).want(200).into(&issued)
+			results := make([]api.DuelResult, len(issued.Duels))
+			for i, d := range issued.Duels { // arms that nobody can tell apart
+				results[i] = api.DuelResult{DuelID: d.ID, AWon: of(d.ID%2 == 0)}
+			}
+			s.do("POST", at+"/report", results).want(200)
+		}
+	}
+	var first string
+	for range 8 {
+		var made struct{ ID string }
+		s.do("POST", "/v1/tournaments", map[string]any{"arms": names, "mode": "online", "horizon": 1000000, "testing": "sweep"}).want(201).into(&made)
+		first = "/v1/tournaments/" + made.ID
+		play(first, 40)
+	}
+	whole := s.backedUp()
+	play(first, 20)
+	last := s.backedUp()
+	if whole.Status != api.BackupCompleted || last.Status != api.BackupCompleted || len(last.Damaged) > 0 {
+		t.Fatalf("%+v, %+v", whole, last)
+	}
+	was, is, live := inodes(t, filepath.Join(to, whole.Name)), inodes(t, filepath.Join(to, last.Name)), inodes(t, dir)
+	var all, copied int64
+	grown, shared := 0, 0
+	for path, info := range is {
+		if filepath.Dir(path) != transcriptsName {
+			continue
+		}
+		all += info.Size()
+		if os.SameFile(live[path], info) {
+			t.Errorf("%s is the live file", path)
+		}
+		if os.SameFile(was[path], info) {
+			shared++
+			continue
+		}
+		grown++
+		copied += info.Size()
+	}
+	t.Logf("the second backup copied %d of %d bytes of transcripts", copied, all)
+	if grown != 1 || shared != 7 || copied >= all/4 || last.BytesLinked < all-copied {
+		t.Errorf("%d transcripts were copied and %d shared, %d of %d bytes; %d bytes were linked", grown, shared, copied, all, last.BytesLinked)
+	}
+	if bad := unsound(t, filepath.Join(to, last.Name), filepath.Join(t.TempDir(), "restored")); len(bad) > 0 {
+		t.Error(bad)
+	}
+}

@@ -65,6 +65,36 @@ func ExportJudgments(ctx context.Context, dir, id string, w io.Writer) (j Judgme
 	return j, err
 }
 
+// ContinueTournament creates a tournament that goes on from a damaged one (tournaments.Store.Continue) in a
+// data folder that no server may have open: then the error wraps db.ErrInUse.
+func ContinueTournament(ctx context.Context, dir, id string) (c tournaments.Continued, err error) {
+	if err := isDataFolder(dir); err != nil {
+		return c, err
+	}
+	meta, err := openExisting(filepath.Join(dir, metaName))
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, meta.Close()) }()
+	folder := filepath.Join(dir, transcriptsName)
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		folder = ""
+	}
+	s, err := tournaments.Open(meta, &tournaments.Options{Dir: folder})
+	if err != nil {
+		return c, err
+	}
+	defer s.Close(ended()) // which leaves the logs of other tournaments as they are
+	return s.Continue(ctx, id)
+}
+
+// ended returns a context that has ended.
+func ended() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	return ctx
+}
+
 // readable opens a database or, if it is damaged or missing, one of all that can be read of it, which
 // done removes.
 func readable(path string) (bolt *bbolt.DB, unread []string, done func() error, err error) {

@@ -98,6 +98,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	s.connections.most, s.connections.log, s.connections.reach, s.connections.rejected = int64(o.Limits.Connections), o.Log, anyFile, func() {}
 	if m := o.Metrics; m != nil {
 		s.connections.rejected = func() { m.Rejected(string(problem.Crowded)) }
+		m.Expect(string(problem.Internal), string(problem.OutOfMemory), string(problem.DiskFull)) // of docs/watching
 	}
 	s.allowed.Store(&o.Tokens)
 	s.strangers = sparseLog{log: o.Log, what: "requests came without a token", now: time.Now}
@@ -250,11 +251,14 @@ func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 // State returns the functions that metrics call at a scrape.
 func (s *Server) State() metrics.State {
 	state := metrics.State{
-		Memory: s.Memory, Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting, Backups: s.backups.Counts,
+		Memory: s.Memory, Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
 		Backend: s.o.Backend, Device: s.o.Device, Version: s.o.Release, Revision: s.o.Revision, Go: runtime.Version(),
 	}
 	if s.o.Metrics != nil {
 		state.Label = s.o.Metrics.Label
+	}
+	if s.o.Backups.Folder != "" {
+		state.Backups = s.backups.Counts
 	}
 	return state
 }

@@ -219,6 +219,8 @@ func operation(op string) func(c *call, ctx context.Context) (any, *sheet, error
 		return (*call).hello
 	case "devices":
 		return (*call).devices
+	case "memory":
+		return (*call).memory
 	case "build":
 		return (*call).build
 	case "open":

@@ -66,6 +66,23 @@ func (c *call) devices(context.Context) (any, *sheet, error) {
 	}{c.s.o.Devices(true)}, nil, nil
 }
 
+// memory says what one piece of work may take.
+func (c *call) memory(context.Context) (any, *sheet, error) {
+	if err := c.fields(&struct{}{}); err != nil {
+		return nil, nil, err
+	}
+	if err := c.complete(); err != nil {
+		return nil, nil, err
+	}
+	var spare int64
+	if c.s.o.Spare != nil {
+		spare = c.s.o.Spare()
+	}
+	return struct {
+		Available int64 `json:"available,omitempty"`
+	}{spare}, nil, nil
+}
+
 // metricNames returns the names of collection.MetricNames and what the metrics are called here.
 func metricNames() map[string]string {
 	names := map[string]string{}

@@ -17,11 +17,12 @@ func newDataCommand(a *app) *cobra.Command {
 		Use:   "data",
 		Short: "Check, repair, back up and restore the data folder of a server",
 		Long: `Check and repair the data folder of serve, while no server uses it; back it up, also
-while one does, and restore backups; export what was judged in a tournament.`,
+while one does, and restore backups; export what was judged in a tournament, and go on
+with a damaged one.`,
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDataCheckCommand(a), newDataRepairCommand(a), newDataBackupCommand(a), newDataRestoreCommand(a), newDataExportCommand(a))
+	cmd.AddCommand(newDataCheckCommand(a), newDataRepairCommand(a), newDataBackupCommand(a), newDataRestoreCommand(a), newDataExportCommand(a), newDataContinueCommand(a))
 	return cmd
 }
 

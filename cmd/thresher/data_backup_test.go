@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -116,6 +117,7 @@ func TestDataBackupOfDamage(t *testing.T) {
 }
 
 // TestDataExport: the command writes the same of a server and of its folder; it replaces no file unasked.
+// A tournament whose snapshot is damaged goes on in another one, by its transcript.
 func TestDataExport(t *testing.T) {
 	dir, box := t.TempDir(), t.TempDir()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -155,6 +157,36 @@ func TestDataExport(t *testing.T) {
 		}
 	}
 	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).wantError(t, out+" exists", "--force")
+
+	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).wantError(t, "can be played")
+	thresher(t, "data", "continue-tournament", "--data="+dir).wantError(t, "--tournament is missing")
+	path := filepath.Join(dir, "meta.db")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(whole, []byte(`"event":2,`), []byte(`"event":1,`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	went := thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID)
+	next, said, _ := strings.Cut(went.out, " ")
+	if went.wantCode(t, exitOK); said != "goes on from "+made.ID+" after call 2 of 2\n" {
+		t.Error(went.out, went.err)
+	}
+	s = serve(t, dir)
+	t.Setenv(serverVariable, s.url)
+	post("/v1/tournaments/"+next+"/next", `{"count":1}`, &issued)
+	if len(issued.Duels) != 1 || issued.Duels[0].ID != 2 {
+		t.Errorf("%+v", issued)
+	}
+	if on := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+next); !strings.Contains(on.out, `"a_won":true,"judge":"ann"`) {
+		t.Error(on.out)
+	}
+	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).wantError(t, "in use")
+	s.stop().wantCode(t, exitOK)
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
 
 	// Without its transcript the calls before the snapshot that the end of the server wrote are lost.
 	if err := os.Remove(filepath.Join(dir, "tournaments", made.ID+".calls")); err != nil {

@@ -71,9 +71,9 @@ func (f *remote) addFlags(fs *pflag.FlagSet) {
 
 // addServerFlags adds those that name the server and the token.
 func (f *remote) addServerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&f.server, "server", "", "`address` of the server (default "+defaultServer+")")
-	fs.StringVar(&f.token, "token", "", "bearer `token`")
-	fs.StringVar(&f.tokenFile, "token-file", "", "`file` that holds the bearer token")
+	fs.StringVar(&f.server, "server", "", "`address` of the server (default $"+serverVariable+", or else "+defaultServer+")")
+	fs.StringVar(&f.token, "token", "", "bearer `token` (default $"+tokenVariable+")")
+	fs.StringVar(&f.tokenFile, "token-file", "", "`file` that holds the bearer token (default $"+tokenFileVariable+")")
 }
 
 // connect makes the client, without calling the server.

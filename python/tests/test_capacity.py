@@ -1,5 +1,7 @@
 """Answers that take more memory than is free are refused before any of it is taken."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,10 @@ def no_calls(monkeypatch):
     monkeypatch.setattr(_worker.Worker, "call", refuse)
 
 
-TAKEN = r"k: 2147483648 columns for 3 queries take 7730\d{7} bytes, and 1073741824 are free; there are 50 vectors; "
+TAKEN = (
+    r"k: 2147483648 columns for 3 queries take 7730\d{7} bytes, and 1073741824 are available "
+    r"\(three quarters of what is free\); there are 50 vectors; "
+)
 
 
 def test_an_absurd_k_is_refused_before_the_search(rows, free, request):
@@ -63,27 +68,52 @@ def test_what_fits_is_not_refused(rows, free):
         _capacity.check_answers(GIB // 80, 4, 10**9)
 
 
-def test_nothing_is_refused_where_the_system_does_not_say(rows, monkeypatch):
+def test_nothing_is_refused_where_nothing_is_known(rows, monkeypatch):
     monkeypatch.setattr(_capacity, "free_bytes", lambda: None)
     _capacity.check_answers(10**15, 10, 10)
 
 
-def test_what_is_free(monkeypatch, tmp_path):
-    files = {
-        "/proc/meminfo": "MemTotal: 900 kB\nMemAvailable:    500 kB\n",
-        "/sys/fs/cgroup/memory.max": "300000\n",
-        "/sys/fs/cgroup/memory.stat": "anon 100000\nfile 7\n",
-    }
+def test_what_is_free_is_what_the_worker_says(monkeypatch):
+    asked = []
 
-    def read(path, *_):
-        if path not in files:
-            raise FileNotFoundError(path)
-        (tmp_path / "f").write_text(files[path])
-        return open(tmp_path / "f")
+    def answer(self, op, fields, *_, **__):
+        asked.append((op, fields))
+        return {"available": 7 * GIB}, {}
 
-    monkeypatch.setattr(_capacity, "open", read, raising=False)
-    assert _capacity.free_bytes() == 200000
-    files["/sys/fs/cgroup/memory.max"] = "max\n"
-    assert _capacity.free_bytes() == 500 << 10
-    files.clear()
+    _worker.get()
+    monkeypatch.setattr(_worker.Worker, "call", answer)
+    assert _capacity.free_bytes() == 7 * GIB
+    assert asked == [("memory", {})]
+    monkeypatch.setattr(_worker.Worker, "call", lambda *_, **__: ({}, {}))
     assert _capacity.free_bytes() is None
+
+    def die(*_, **__):
+        raise _worker.WorkerDied("thresher's worker died")
+
+    monkeypatch.setattr(_worker.Worker, "call", die)
+    assert _capacity.free_bytes() is None
+
+
+def test_the_worker_says_what_is_free():
+    free = _capacity.free_bytes()
+    assert free is None or 1 << 20 < free < 1 << 50
+    if sys.platform == "linux":
+        with open("/proc/meminfo") as f:
+            total = int(f.readline().split()[1]) << 10
+        assert free is not None and free < total
+
+
+def test_what_is_asked_is_asked_of_the_worker_for_large_answers_only(rows, monkeypatch):
+    calls = []
+    call = _worker.Worker.call
+
+    def listen(self, op, *args, **settings):
+        calls.append(op)
+        return call(self, op, *args, **settings)
+
+    with thresher.Index(rows, metric="ip") as index:
+        monkeypatch.setattr(_worker.Worker, "call", listen)
+        index.search(rows[:3], k=100)
+        assert calls == ["search"]
+        index.search(rows[:3], k=2 * 10**6)
+    assert calls == ["search", "memory", "search"]

@@ -272,7 +272,7 @@ func TestRemovalsMeanwhile(t *testing.T) {
 }
 
 // TestGrowingFiles: of a job the progress is as old as the instant, and the output has at least what it
-// says; nothing of it is shared with the backup before.
+// says. It is shared with the backup before if it has not grown since, and with the data folder never.
 func TestGrowingFiles(t *testing.T) {
 	s := newShop(t)
 	s.write("jobs/a/output", "one")
@@ -297,8 +297,56 @@ func TestGrowingFiles(t *testing.T) {
 		t.Errorf("progress %s, output %q", p, o)
 	}
 	s.o.step = nil
-	if again := s.backup(); again.BytesLinked != 0 || again.Status != api.BackupCompleted {
+	if again := s.backup(); again.BytesLinked != int64(len("one two")) || again.Status != api.BackupCompleted {
 		t.Errorf("%+v", again)
+	}
+	s.write("jobs/a/output", "one two three")
+	grown := s.backup()
+	if grown.BytesLinked != 0 || grown.Status != api.BackupCompleted {
+		t.Errorf("%+v", grown)
+	}
+	last, err := os.Stat(filepath.Join(s.o.Folder, grown.Name, "jobs", "a", "output"))
+	live, err2 := os.Stat(filepath.Join(s.dir, "jobs", "a", "output"))
+	if err := errors.Join(err, err2); err != nil || os.SameFile(last, live) {
+		t.Error("the backup has the live file:", err)
+	}
+	if o := content(t, filepath.Join(at, "output")); o != "one two" {
+		t.Errorf("the first backup has %q", o)
+	}
+}
+
+// cutting is a file that is cut once it is read.
+type cutting struct {
+	*os.File
+	t *testing.T
+}
+
+func (c cutting) Read(p []byte) (int, error) {
+	if err := c.Truncate(1); err != nil {
+		c.t.Error(err)
+	}
+	return c.File.Read(p)
+}
+
+// TestCutMeanwhile: a file that is cut while it is compared with the backup before differs from it, and is
+// copied as it then is.
+func TestCutMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	var files [2]*os.File
+	for i := range files {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		if err := os.WriteFile(path, []byte("all that was said"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	if same, err := sameBytes(t.Context(), files[0], cutting{files[1], t}, int64(len("all that was said"))); same || err != nil {
+		t.Error(same, err)
 	}
 }
 
@@ -449,6 +497,36 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Restore(t.Context(), dir, filepath.Join(box, "x")); err == nil || !strings.Contains(err.Error(), "format 2, made by thresher v9") {
+		t.Error(err)
+	}
+}
+
+// TestFind: of a folder of backups the newest without damage is found, and a backup is found by its name.
+func TestFind(t *testing.T) {
+	s := newShop(t)
+	s.stock("a")
+	found := func(at, want string) {
+		t.Helper()
+		if got, err := Find(at); err != nil || got != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
+	if err := os.MkdirAll(s.o.Folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	found(s.o.Folder, s.o.Folder) // there is none, as Restore says
+	first := filepath.Join(s.o.Folder, s.backup().Name)
+	found(s.o.Folder, first)
+	second := filepath.Join(s.o.Folder, s.backup().Name)
+	found(s.o.Folder, second)
+	s.write("things/a", "damaged")
+	third := filepath.Join(s.o.Folder, s.backup().Name)
+	found(s.o.Folder, second)
+	found(third, third)
+	if err := errors.Join(os.RemoveAll(first), os.RemoveAll(second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(s.o.Folder); err == nil || !strings.Contains(err.Error(), "all backups in "+s.o.Folder+" are of damaged data") {
 		t.Error(err)
 	}
 }

@@ -35,7 +35,7 @@ func (c *copier) file(ctx context.Context, f staged) error {
 		return err
 	}
 	defer c.done.filesDone.Add(1)
-	if c.former != "" && !f.grows {
+	if c.former != "" {
 		before := filepath.Join(c.former, f.path)
 		same, err := equal(ctx, before, from)
 		if err != nil {
@@ -110,7 +110,8 @@ func copyFile(ctx context.Context, from, to string, done *atomic.Int64) (n int64
 }
 
 // equal reports whether two files have the same length, time of change, and bytes. The first may be
-// missing, or unreadable: then they are not equal.
+// missing, or unreadable: then they are not equal. The second may be appended to meanwhile, or cut: if it
+// is equal, the first has at least the bytes that the second had before.
 func equal(ctx context.Context, former, now string) (bool, error) {
 	a, err := os.Open(former)
 	if err != nil {
@@ -130,20 +131,28 @@ func equal(ctx context.Context, former, now string) (bool, error) {
 	if err != nil || was.Size() != is.Size() || !was.ModTime().Equal(is.ModTime()) {
 		return false, err
 	}
+	return sameBytes(ctx, a, b, is.Size())
+}
+
+// sameBytes reports whether the first bytes of two files are equal. One that is cut meanwhile has others.
+func sameBytes(ctx context.Context, former, now io.Reader, bytesEach int64) (bool, error) {
 	const piece = 1 << 20
-	x, y := make([]byte, min(piece, is.Size())), make([]byte, min(piece, is.Size()))
-	for left := is.Size(); left > 0; left -= int64(len(x)) {
+	x, y := make([]byte, min(piece, bytesEach)), make([]byte, min(piece, bytesEach))
+	for left := bytesEach; left > 0; left -= int64(len(x)) {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 		x, y = x[:min(left, piece)], y[:min(left, piece)]
-		if _, err := io.ReadFull(a, x); err != nil {
+		if _, err := io.ReadFull(former, x); err != nil {
 			return false, nil // a bad sector, for instance
 		}
-		if _, err := io.ReadFull(b, y); err != nil {
+		_, err := io.ReadFull(now, y)
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return false, nil
+		case err != nil:
 			return false, err
-		}
-		if !bytes.Equal(x, y) {
+		case !bytes.Equal(x, y):
 			return false, nil
 		}
 	}

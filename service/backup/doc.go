@@ -24,7 +24,9 @@
 // A hard link to a file of the data folder would protect it from deletion, and not from damage in
 // place. So files are copied, unless the newest backup of the same folder has a file of the same
 // name, length and time, whose bytes are compared and found equal: then it gets another name in the
-// new backup. A file that was damaged in an older backup is therefore never linked again.
+// new backup. A file that was damaged in an older backup is therefore never linked again. A file that
+// is appended to, such as the transcript of a tournament, is copied if it has grown since, and shared
+// if it has not: nothing is ever written to a file of a backup.
 //
 // # What looks like a backup
 //

@@ -16,6 +16,24 @@ import (
 // ErrTaken says that there is something where a backup is to be restored.
 var ErrTaken = errors.New("there is something already")
 
+// Find returns the folder of a backup: path itself or, if it is a folder of backups, the newest without
+// damage in it.
+func Find(path string) (string, error) {
+	if _, err := os.Lstat(filepath.Join(path, descriptionName)); err == nil {
+		return path, nil
+	}
+	all, err := shelf{path}.list()
+	if err != nil || len(all) == 0 {
+		return path, err
+	}
+	for _, b := range all {
+		if len(b.Damaged) == 0 {
+			return filepath.Join(path, b.Name), nil
+		}
+	}
+	return "", fmt.Errorf("all backups in %s are of damaged data; name one of them", path)
+}
+
 // Restore makes the data folder to of the backup from, which is not changed, and shares no file with
 // it. to must not exist, or be an empty folder; it appears complete and flushed, or not at all.
 func Restore(ctx context.Context, from, to string) (b api.Backup, err error) {

@@ -34,8 +34,6 @@ type snapshot struct {
 type staged struct {
 	path string // relative to the data folder
 	size int64
-	// grows says that the file may still be written to.
-	grows bool
 }
 
 // stage returns the path of the second names.
@@ -100,7 +98,7 @@ func (s *snapshot) endReads() error {
 // stageAll gives second names to all files.
 func (s *snapshot) stageAll(ctx context.Context) error {
 	for _, name := range s.source.Files {
-		if err := s.add(name, false); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.add(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -126,7 +124,7 @@ func (s *snapshot) stageDatabase(ctx context.Context, tx *bbolt.Tx, name string)
 	}
 	defer func() { err = durable.Full(errors.Join(err, f.Close())) }()
 	n, err := tx.WriteTo(&stopping{ctx, f})
-	s.files = append(s.files, staged{name, n, true})
+	s.files = append(s.files, staged{name, n})
 	return err
 }
 
@@ -192,7 +190,7 @@ func (s *snapshot) list(f *Folder, known func(name string) bool) error {
 		case e.IsDir():
 			err = s.stageJob(path, f.First)
 		case e.Type().IsRegular():
-			err = s.add(path, f.Grows)
+			err = s.add(path)
 		}
 		if err != nil {
 			return err
@@ -219,7 +217,7 @@ func (s *snapshot) stageJob(dir, first string) error {
 		if !e.Type().IsRegular() || e.Name() == first || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if err := s.add(filepath.Join(dir, e.Name()), true); err != nil {
+		if err := s.add(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -227,7 +225,7 @@ func (s *snapshot) stageJob(dir, first string) error {
 }
 
 // add gives a file its second name.
-func (s *snapshot) add(path string, grows bool) error {
+func (s *snapshot) add(path string) error {
 	from, to := filepath.Join(s.source.Dir, path), filepath.Join(s.stage(), path)
 	info, err := os.Lstat(from)
 	if err != nil {
@@ -243,7 +241,7 @@ func (s *snapshot) add(path string, grows bool) error {
 	if err != nil {
 		return err
 	}
-	s.files = append(s.files, staged{path, info.Size(), grows})
+	s.files = append(s.files, staged{path, info.Size()})
 	return nil
 }
 
@@ -256,7 +254,7 @@ func (s *snapshot) copySmall(path string) error {
 			return err
 		}
 		if i > 0 && bytes.Equal(last, text) {
-			s.files = append(s.files, staged{path, int64(len(text)), true})
+			s.files = append(s.files, staged{path, int64(len(text))})
 			return os.WriteFile(filepath.Join(s.stage(), path), text, 0o600)
 		}
 		last = text

@@ -29,8 +29,6 @@ type Folder struct {
 	// Known returns which names of files and subfolders the records of a transaction describe. nil
 	// means that all belong to the data, at any depth.
 	Known func(tx *bbolt.Tx) (known func(name string) bool, err error)
-	// Grows says that files are appended to; they are not shared with the backup before.
-	Grows bool
 	// First, if not "", is the name of the file of each subfolder that must not be newer than the
 	// others, which may grow meanwhile. It is small.
 	First string

@@ -112,6 +112,10 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A series that appears with its first event shows Prometheus no increase: these begin at 0.
+	for _, outcome := range []string{tokenRefused, tokenUnchecked} {
+		m.wrongTokens.WithLabelValues(outcome)
+	}
 	return m, nil
 }
 
@@ -212,12 +216,26 @@ func (m *Metrics) Expired(kind string, n int) { m.expired.WithLabelValues(kind).
 // Rejected counts a request that failed with a kind of problem.
 func (m *Metrics) Rejected(kind string) { m.rejected.WithLabelValues(kind).Inc() }
 
+// Expect makes the series of rare kinds of problems begin at 0, so that Prometheus sees the first as an
+// increase.
+func (m *Metrics) Expect(kinds ...string) {
+	for _, kind := range kinds {
+		m.rejected.WithLabelValues(kind)
+	}
+}
+
+// The outcomes of wrong tokens.
+const (
+	tokenRefused   = "refused"
+	tokenUnchecked = "unchecked"
+)
+
 // WrongToken counts a request with a wrong token, or one with a token that was not looked at
 // because its address sends wrong ones.
 func (m *Metrics) WrongToken(looked bool) {
-	outcome := "unchecked"
+	outcome := tokenUnchecked
 	if looked {
-		outcome = "refused"
+		outcome = tokenRefused
 	}
 	m.wrongTokens.WithLabelValues(outcome).Inc()
 }

@@ -95,7 +95,7 @@ func TestNames(t *testing.T) {
 		"thresher_round_survivor_ratio": "round", "thresher_rescored_rows_total": "collection method",
 		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_turn_seconds": "class", "thresher_rejected_total": "reason",
 		"thresher_partial_answers_total": "collection method", "thresher_stated_atoms_total": "collection outcome", "thresher_jobs": "status",
-		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status", "thresher_expired_total": "kind",
+		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status", "thresher_expired_total": "kind", "thresher_wrong_tokens_total": "outcome",
 		"thresher_slate_seconds": "algo collection", "thresher_slates_total": "algo collection", "thresher_slate_evaluations_total": "algo collection",
 		"thresher_slate_observations_total": "collection", "thresher_slate_rewards_total": "collection", "thresher_slate_memory_bytes": "",
 		"thresher_collections": "state", "thresher_collection_state": "collection state", "thresher_requests_waiting": "for", "thresher_build_info": "goversion revision version",

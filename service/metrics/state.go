@@ -31,7 +31,7 @@ type State struct {
 	// kind; nil if there are none.
 	Found func() map[string]int
 	// Backups counts the backups since the start, by how they ended, and says when the newest one
-	// without damage was made, the zero time if there is none; nil if there are none.
+	// without damage was made, the zero time if there is none; nil if the server makes none.
 	Backups func() (ended map[string]int, newest time.Time)
 	// Backend and Device name the backend that searches.
 	Backend, Device string

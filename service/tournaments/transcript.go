@@ -169,6 +169,11 @@ func (t *transcript) add(n uint64, what told) error {
 	if t == nil || n <= t.have {
 		return nil
 	}
+	if t.count > 0 && n != t.first+t.count { // a block has consecutive calls
+		if err := t.write(false); err != nil {
+			return err
+		}
+	}
 	t.have = n
 	if t.count == 0 {
 		t.first = n
