@@ -18,7 +18,7 @@ type helpers struct {
 	queue atomic.Pointer[pieceQueue] // the pieces to take; nil: none
 	_     [64]byte
 
-	expected atomic.Int64 // runs that called helpers, and still prepare their query
+	expected atomic.Int64 // runs that called helpers, and compute
 	resting  atomic.Int64 // until when helpers are kept away, in ns since began
 	ended    atomic.Int64 // when the latest run that may have helpers ended, in ns since began
 

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// leastHelped is the least number of atoms of a collection for which there are helpers.
-	leastHelped = 32 << 10
+	// leastHelped is the least number of bytes of all codes of a collection for which there are helpers.
+	leastHelped = 4 << 20
 	// wakingBytes is the least number of bytes of codes that a search may be expected to read for which a
 	// helper is woken, if no search has ended just before. To wake one takes up to 35 us on a virtual machine.
 	// Later looks are expected to read one in laterShare codes of all rows.
@@ -41,7 +41,7 @@ type scanPieces struct {
 
 // reservePieces prepares what a run shares with helpers if it is of one query and long enough.
 func (x *run) reservePieces() {
-	if len(x.states) > 1 || x.c.N < leastHelped || x.r.helpers.cores < 2 {
+	if len(x.states) > 1 || x.c.N*(x.c.R+x.c.D) < leastHelped || x.r.helpers.cores < 2 {
 		x.pieces = nil
 		return
 	}
@@ -50,20 +50,26 @@ func (x *run) reservePieces() {
 	}
 }
 
-// callHelpers calls helpers for first look l, if it may have any, and reports whether it did: they then
-// wait for the run until helpers.expected is decremented. Waking one slows the run down, as long as a short
-// look takes, so short searches have helpers only if they follow each other closely.
-func (x *run) callHelpers(l backend.Look) bool {
+// callHelpers calls helpers for first look l, if it may have any. Waking one slows the run down, as long as
+// a short look takes, so short searches have helpers only if they follow each other closely.
+func (x *run) callHelpers(l backend.Look) {
 	if !x.helped() || !l.Rep.ForFirstLook() {
-		return false
+		return
 	}
 	h := x.r.helpers
 	if x.c.N*(x.c.R+l.To+x.c.D/laterShare) < wakingBytes && !h.recent() {
-		return false
+		return
 	}
-	h.expected.Add(1)
+	x.called = true
 	h.call()
-	return true
+}
+
+// keepHelpers keeps the helpers that the run has called looking for its pieces while it computes: from
+// keepHelpers(1) until keepHelpers(-1). Between two pieces a run may compute for longer than they are patient.
+func (x *run) keepHelpers(n int64) {
+	if x.called {
+		x.r.helpers.expected.Add(n)
+	}
 }
 
 // helped reports whether the run may have helpers.
