@@ -23,6 +23,7 @@ type run struct {
 	looksReady bool
 	closed     bool
 	pieces     *scanPieces // of a run that helpers may share; nil if none may
+	alone      bool        // its looks are too short for helpers
 	called     bool        // helpers were called
 }
 
