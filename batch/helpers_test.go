@@ -34,7 +34,7 @@ func (c *afterChecks) Err() error {
 // helpers.
 func TestThreadsOfOneQuery(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	const n, dim, queries = 40_000, 64, 8
+	const n, dim, queries = 60_000, 64, 8
 	rows := vectors.Embeddings(vectors.Rand(1), n+queries, dim)
 	c := build(t, rows[queries*dim:], dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
 	var engines []*batch.Engine

@@ -15,7 +15,7 @@ import (
 // thread as a multiple of that on two.
 func BenchmarkOneQuery(b *testing.B) {
 	const queries, block = 256, 16
-	for _, size := range []struct{ n, dim int }{{100_000, 768}, {1_000_000, 256}} {
+	for _, size := range []struct{ n, dim int }{{10_000, 768}, {60_000, 768}, {100_000, 768}, {1_000_000, 256}} {
 		b.Run(fmt.Sprintf("%dx%d", size.n, size.dim), func(b *testing.B) {
 			rows := vectors.Embeddings(vectors.Rand(1), size.n+queries, size.dim)
 			c := build(b, rows[queries*size.dim:], size.dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})

@@ -19,6 +19,8 @@ func (x *run) Finish(ctx context.Context) (backend.Answers, error) {
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
+	x.keepHelpers(1)
+	defer x.keepHelpers(-1)
 	present := make([]int, 0, len(x.states)) // queries that have not left
 	for j := range x.states {
 		if x.states[j].phase != hasLeft {

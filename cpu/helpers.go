@@ -18,8 +18,9 @@ type helpers struct {
 	queue atomic.Pointer[pieceQueue] // the pieces to take; nil: none
 	_     [64]byte
 
-	expected atomic.Int64 // runs that called helpers, and still prepare their query
+	expected atomic.Int64 // runs that called helpers, and compute
 	resting  atomic.Int64 // until when helpers are kept away, in ns since began
+	paused   atomic.Int64 // how long that is, or was the last time, in ns
 	ended    atomic.Int64 // when the latest run that may have helpers ended, in ns since began
 
 	began   time.Time
@@ -33,8 +34,9 @@ const (
 	// another, so that one that is kept needlessly costs no more than one that is woken needlessly.
 	patience = 50 * time.Microsecond
 	// stolen is the time without a turn of a helper's loop from which on another process must have had its
-	// core, and pause how long there are then no helpers: a run would wait for their pieces.
-	stolen, pause = time.Millisecond, 100 * time.Millisecond
+	// core. Helpers are then kept away, since a run would wait for their pieces: for shortPause, and twice as
+	// long as the time before, up to longPause, if it happens again within longPause.
+	stolen, shortPause, longPause = time.Millisecond, 10 * time.Millisecond, 160 * time.Millisecond
 	// mostHelpers bounds the helpers of one run. More have not been measured.
 	mostHelpers = 3
 	// pollsPerClock is how many times a helper looks for pieces between two readings of the clock.
@@ -119,7 +121,18 @@ func (h *helpers) help() {
 }
 
 // rest keeps helpers away for a while, because other processes need the cores.
-func (h *helpers) rest() { h.resting.Store(int64(time.Since(h.began) + pause)) }
+func (h *helpers) rest() {
+	now, until := int64(time.Since(h.began)), h.resting.Load()
+	if now < until {
+		return
+	}
+	pause := int64(shortPause)
+	if until > 0 && now-until < int64(longPause) {
+		pause = min(2*h.paused.Load(), int64(longPause))
+	}
+	h.paused.Store(pause)
+	h.resting.Store(now + pause)
+}
 
 // rests reports whether helpers are kept away.
 func (h *helpers) rests() bool {

@@ -3,6 +3,9 @@ package cpu
 import (
 	"testing"
 	"time"
+
+	"thresher/backend"
+	"thresher/collection"
 )
 
 // TestHelperWaitsForExpectedRun requires a helper to outlast its patience while a run that called it prepares
@@ -17,13 +20,71 @@ func TestHelperWaitsForExpectedRun(t *testing.T) {
 	h.call()
 	for begun := time.Now(); time.Since(begun) < 4*patience; {
 	}
-	// A helper that missed its core for a while ends, and keeps others away: then nothing can be said.
-	if n := h.busy.Load(); n != 2 && !h.rests() {
+	// A helper that missed its core for a while ends, and keeps others away for a while: then nothing can be said.
+	if n := h.busy.Load(); n != 2 && h.resting.Load() == 0 {
 		t.Errorf("%d goroutines compute while a run is expected, not the run and its helper", n)
 	}
 	h.expected.Add(-1)
 	h.close()
 	if n := h.busy.Load(); n != 1 {
 		t.Errorf("%d goroutines compute after the helpers' end, not the run alone", n)
+	}
+}
+
+// TestHelpersRest requires the pauses of helpers to double while their cores are taken from them again soon
+// after each, up to the longest, and to be short again once they were left alone.
+func TestHelpersRest(t *testing.T) {
+	h := newHelpers(2)
+	h.began = h.began.Add(-time.Hour)
+	ended := func(ago time.Duration) { h.resting.Store(int64(time.Since(h.began) - ago)) }
+	want := shortPause
+	for range 8 {
+		h.rest()
+		h.rest() // of the same pause
+		if got := time.Duration(h.paused.Load()); got != want || !h.rests() {
+			t.Fatalf("pause of %v, expected %v; rests: %v", got, want, h.rests())
+		}
+		ended(time.Millisecond)
+		want = min(2*want, longPause)
+	}
+	ended(2 * longPause)
+	if h.rest(); time.Duration(h.paused.Load()) != shortPause {
+		t.Errorf("after a long time without one, a pause of %v", time.Duration(h.paused.Load()))
+	}
+}
+
+// TestShortSearchesHaveNoHelpers: whether a search has helpers follows from the bytes that it may be expected
+// to read, not from the number of atoms alone.
+func TestShortSearchesHaveNoHelpers(t *testing.T) {
+	for _, x := range []struct {
+		n, to                 int
+		rule                  backend.Rule
+		alone, called, recent bool // called: if none has ended just before; recent: if one has
+	}{
+		{n: 10_000, to: 96, rule: backend.Student, alone: true},
+		{n: 10_000, to: 128, rule: backend.Cauchy, recent: true},
+		{n: 10_000, to: 768, rule: backend.Cauchy, recent: true},
+		{n: 60_000, to: 64, rule: backend.Student, recent: true},
+		{n: 100_000, to: 128, rule: backend.Student, called: true, recent: true},
+	} {
+		for _, recent := range []bool{false, true} {
+			h := newHelpers(2)
+			h.began = h.began.Add(-time.Hour)
+			if recent {
+				h.began = time.Now().Add(time.Hour) // a search has ended later than now
+				h.ended.Store(1)
+			}
+			c := &collection.Collection{N: x.n, R: 32, D: 768}
+			r := &run{c: c, r: &resident{c: c, helpers: h}, pieces: &scanPieces{}}
+			r.callHelpers(backend.Look{Rep: backend.Panels, To: x.to, Rule: x.rule})
+			want := x.called
+			if recent {
+				want = x.recent
+			}
+			if r.alone != x.alone || r.called != want || r.helped() == x.alone {
+				t.Errorf("%d atoms, first look at %d, recent %v: alone %v, called %v, helped %v", x.n, x.to, recent, r.alone, r.called, r.helped())
+			}
+			h.close()
+		}
 	}
 }

@@ -23,6 +23,8 @@ type run struct {
 	looksReady bool
 	closed     bool
 	pieces     *scanPieces // of a run that helpers may share; nil if none may
+	alone      bool        // its looks are too short for helpers
+	called     bool        // helpers were called
 }
 
 // reset prepares the run's memory for queries q.
@@ -33,7 +35,7 @@ func (x *run) reset(q backend.Queries) {
 	}
 	x.states = x.states[:m]
 	x.scaled = grow(x.scaled, m*c.Dim)
-	x.queries, x.looksReady, x.closed = q, false, false
+	x.queries, x.looksReady, x.closed, x.called = q, false, false, false
 }
 
 // Close returns the run's memory to the pool for later runs. Answers already returned stay
@@ -59,13 +61,12 @@ func (x *run) Pull(ctx context.Context, l backend.Look) (backend.Survivors, erro
 	if x.closed {
 		return nil, backend.ErrClosed
 	}
-	called := x.callHelpers(l)
+	x.callHelpers(l)
+	x.keepHelpers(1)
+	defer x.keepHelpers(-1)
 	err := x.scoreGiven(ctx, backend.QueryIndexes(0, len(x.states)), l.Rep.ForFirstLook())
 	if err == nil {
 		err = x.prepareLooks(ctx)
-	}
-	if called {
-		x.r.helpers.expected.Add(-1)
 	}
 	switch {
 	case err != nil:

@@ -37,7 +37,7 @@ func chunkEnd(first, lo, panels int) int {
 
 // splitBytes is how many bytes of codes, summed over the queries, justify one more
 // goroutine for a chunk.
-const splitBytes = 1 << 20
+const splitBytes = 4 << 20
 
 // leastSurvey is the least number of atoms that a query must have seen before it goes
 // dense. It must also have seen 16 k atoms: before that its threshold is far from final.

@@ -11,12 +11,15 @@ import (
 )
 
 const (
-	// leastHelped is the least number of atoms of a collection for which there are helpers.
-	leastHelped = 32 << 10
-	// wakingBytes is the least number of bytes of codes that a search may be expected to read for which a
-	// helper is woken, if no search has ended just before. To wake one takes up to 35 us on a virtual machine.
-	// Later looks are expected to read one in laterShare codes of all rows.
-	wakingBytes, laterShare = 8 << 20, 50
+	// leastHelped is the least number of bytes of codes that a search may be expected to read for which there are
+	// helpers: in less than 100 us, those that come and go cost more than they save.
+	leastHelped = 7 << 19
+	// wakingBytes is that number if no search has ended just before. To wake a helper takes up to 35 us on a
+	// virtual machine.
+	wakingBytes = 8 << 20
+	// laterShare and laterCertain are the shares of the rows of codes that later looks are expected to read,
+	// after a first look by a bound that can fail, and by one that cannot.
+	laterShare, laterCertain = 1. / 50, 1. / 3
 	// leastArms and leastShared are the least numbers of arms to bound and of rows to score together that
 	// are divided into pieces.
 	leastArms, leastShared = 128, 48
@@ -39,9 +42,10 @@ type scanPieces struct {
 	}
 }
 
-// reservePieces prepares what a run shares with helpers if it is of one query and long enough.
+// reservePieces prepares what a run shares with helpers if it is of one query and may be long enough.
 func (x *run) reservePieces() {
-	if len(x.states) > 1 || x.c.N < leastHelped || x.r.helpers.cores < 2 {
+	x.alone = false
+	if len(x.states) > 1 || x.c.N*(x.c.R+x.c.D) < leastHelped || x.r.helpers.cores < 2 {
 		x.pieces = nil
 		return
 	}
@@ -50,24 +54,36 @@ func (x *run) reservePieces() {
 	}
 }
 
-// callHelpers calls helpers for first look l, if it may have any, and reports whether it did: they then
-// wait for the run until helpers.expected is decremented. Waking one slows the run down, as long as a short
-// look takes, so short searches have helpers only if they follow each other closely.
-func (x *run) callHelpers(l backend.Look) bool {
+// callHelpers calls helpers for first look l, if it may have any. Waking one slows the run down, as long as
+// a short look takes, so short searches have helpers only if they follow each other closely.
+func (x *run) callHelpers(l backend.Look) {
 	if !x.helped() || !l.Rep.ForFirstLook() {
-		return false
+		return
 	}
-	h := x.r.helpers
-	if x.c.N*(x.c.R+l.To+x.c.D/laterShare) < wakingBytes && !h.recent() {
-		return false
+	h, later := x.r.helpers, laterShare
+	if l.Rule == backend.Cauchy {
+		later = laterCertain
 	}
-	h.expected.Add(1)
-	h.call()
-	return true
+	bytes := float64(x.c.N) * (float64(x.c.R+l.To) + later*float64(x.c.D-l.To))
+	switch {
+	case bytes < leastHelped:
+		x.alone = true
+	case bytes >= wakingBytes || h.recent():
+		x.called = true
+		h.call()
+	}
+}
+
+// keepHelpers keeps the helpers that the run has called looking for its pieces while it computes: from
+// keepHelpers(1) until keepHelpers(-1). Between two pieces a run may compute for longer than they are patient.
+func (x *run) keepHelpers(n int64) {
+	if x.called {
+		x.r.helpers.expected.Add(n)
+	}
 }
 
 // helped reports whether the run may have helpers.
-func (x *run) helped() bool { return x.pieces != nil }
+func (x *run) helped() bool { return x.pieces != nil && !x.alone }
 
 // shares reports whether n arms or rows, of which so many are worth it, are divided into pieces.
 func (s *state) shares(n, least int) bool { return n >= least && s.run.helped() }
