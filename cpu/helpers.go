@@ -121,8 +121,11 @@ func (h *helpers) help() {
 }
 
 // rest keeps helpers away for a while, because other processes need the cores.
-func (h *helpers) rest() {
-	now, until := int64(time.Since(h.began)), h.resting.Load()
+func (h *helpers) rest() { h.restFrom(int64(time.Since(h.began))) }
+
+// restFrom is rest at a time in ns since began.
+func (h *helpers) restFrom(now int64) {
+	until := h.resting.Load()
 	if now < until {
 		return
 	}

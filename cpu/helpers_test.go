@@ -35,20 +35,19 @@ func TestHelperWaitsForExpectedRun(t *testing.T) {
 // after each, up to the longest, and to be short again once they were left alone.
 func TestHelpersRest(t *testing.T) {
 	h := newHelpers(2)
-	h.began = h.began.Add(-time.Hour)
-	ended := func(ago time.Duration) { h.resting.Store(int64(time.Since(h.began) - ago)) }
+	now := int64(time.Hour)
 	want := shortPause
 	for range 8 {
-		h.rest()
-		h.rest() // of the same pause
-		if got := time.Duration(h.paused.Load()); got != want || !h.rests() {
-			t.Fatalf("pause of %v, expected %v; rests: %v", got, want, h.rests())
+		h.restFrom(now)
+		h.restFrom(now + int64(want) - 1) // of the same pause
+		if pause, until := time.Duration(h.paused.Load()), h.resting.Load(); pause != want || until != now+int64(want) {
+			t.Fatalf("pause of %v until %v, expected %v after %v", pause, time.Duration(until), want, time.Duration(now))
 		}
-		ended(time.Millisecond)
+		now += int64(want + time.Millisecond)
 		want = min(2*want, longPause)
 	}
-	ended(2 * longPause)
-	if h.rest(); time.Duration(h.paused.Load()) != shortPause {
+	now = h.resting.Load() + 2*int64(longPause)
+	if h.restFrom(now); time.Duration(h.paused.Load()) != shortPause {
 		t.Errorf("after a long time without one, a pause of %v", time.Duration(h.paused.Load()))
 	}
 }
