@@ -98,7 +98,7 @@ BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("mix-1000x384", "mix-1000x64"), ("l2",)),
     "counts-10000x2000": METRICS,
     "small-power": METRICS,
-    "small-counts": METRICS,
+    "small-counts": (IP, "l2"),
 }
 # Sets of a million atoms, which are raced only if asked for.
 LONG_GRIDS: dict[str, Grid] = {"power-1000000x256": LONG, "power-1000000x768": LONG}
@@ -120,7 +120,10 @@ QUICK_OTHERS = (
     "counts-10000x2000:metric=cosine:m=256:k=10,counts-60000x512:m=1/256:k=10/100"
 )
 # On one core and on two.
-CORES = "records768:m=1/256:k=10/100,power768:m=1/256:k=10/100,power-200000x768:m=1/256:k=10,power4096:m=1/256:k=10"
+CORES = (
+    "records768:m=1/256:k=10/100,power768:m=1/256:k=10/100,power-200000x768:m=1/256:k=10,power4096:m=1/256:k=10,"
+    "records768:metric=l2:m=1/256:k=10,mnist:m=1:k=10/100,mnist:metric=l2:m=1:k=10,power-10000x128:m=1:k=10"
+)
 # For tests of all contestants' answers.
 SMALL: dict[str, Grid] = {
     "small-power": ((1, 16, 64), (10,)),

@@ -28,10 +28,10 @@ SECONDS = {"race": 2.0, "regret": 1.0, "cores": 1.0}  # of a cell besides its sc
 COPY = 1e9  # bytes a second of a peer's own copy of the atoms
 
 
-def facts() -> dict[str, Any]:
+def facts(binary: Path = environment.RACER) -> dict[str, Any]:
     """What results depend on."""
     packages = {name: environment.installed(name, "optional") for name in ("mkl", "usearch", "torch")}
-    return environment.facts() | packages
+    return environment.facts(binary) | packages
 
 
 def folder(results: Path) -> Path:
@@ -129,10 +129,14 @@ def two_cores(data: DataSet, missing: Sequence[Cell], log: Log, budget: float) -
     """Thresher on one core and on two, in turns."""
     with Racer(data) as one, Racer(data, threads=2) as two:
         for cell in missing:
-            found = duel(Thresher(one, name="one core"), Thresher(two, name="two cores"), cell.m, cell.k, budget)
-            of = {"kind": "cores", "set": data.name, "metric": data.metric, "n": data.n, "d": data.d}
-            log.append(rounded(of | found))
-            print(f"{time.strftime('%H:%M:%S')} cores {cell} {found['ratio']:.3g}", flush=True)
+            records = []
+            for method in ("auto", "certain"):
+                threshers = (Thresher(one, method, name="one core"), Thresher(two, method, name="two cores"))
+                of = {"kind": "cores", "set": data.name, "metric": data.metric, "n": data.n, "d": data.d}
+                records.append(rounded(of | {"method": method} | duel(*threshers, cell.m, cell.k, budget)))
+                print(f"{time.strftime('%H:%M:%S')} cores {cell} {method} {records[-1]['ratio']:.3g}", flush=True)
+            for record in records:  # together: a cell with results is not raced again
+                log.append(record)
 
 
 def fine(record: dict[str, Any]) -> bool:

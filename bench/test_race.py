@@ -210,23 +210,23 @@ class RacePage(unittest.TestCase):
             *(slow, scanned, raced("a", 60_000, 1, 1000, 2.0), raced("b", 60_000, 1, 1000, 1.2)),
             *(raced("b", 60_000, 16, 1000, 1.4), on_cores(1, 1.6), on_cores(256, 1.7), on_cores(16, 1.95)),
         ]
-        causes = "- *every cell.* Memory.\n  It is slow.\n- *k = 100 of 10,000 atoms.* Not shown."
+        causes = "- *every cell from 1,000 atoms on.* Memory.\n  It is slow.\n- *k = 100 of 10,000 atoms.* Not shown."
         text = self.page(records, causes)
         for line in (
-            "| every cell: at least 0.95 | 5 | 0.5 | 0.5 (c, m = 256, k = 10) | 1 | **missed** |",
+            "| every cell from 1,000 atoms on: at least 0.95 | 5 | 0.5 | 0.5 (c, m = 256, k = 10) | 1 | **missed** |",
             # the mean of m = 1 is 1.55
             "| k = 1,000 from 60,000 atoms on: at least 1.5 | 3 | 1.4 | 1.2 (b, m = 1, k = 1000) | 2 | **missed** |",
             "| k = 100 of 60,000 atoms, m from 16 on: at least 3.5 | 0 |  |  |  | not measured |",
             "| k = 100 of 10,000 atoms: at least 2 | 1 | 3 | 3 (b, m = 1, k = 100) |  | reached |",
             "| k = 10 of 60,000 x 768, m = 256: at least 8 | 1 | 0.5 | 0.5 (c, m = 256, k = 10) | 1 | **missed** |",
-            "| one query on two cores: at least 1.4 | 1 | 1.6 | 1.6 (a, m = 1, k = 10) |  | reached |",
+            "| one query on two cores from 60,000 atoms on: at least 1.4 | 1 | 1.6 | 1.6 (a, m = 1, k = 10) |  | reached |",
             "| batches on two cores: at least 1.9 | 2 | 1.7 | 1.7 (a, m = 256, k = 10) | 1 | **missed** |",
             "| certain beside adaptive: at most 1.5 | 2 | 2 | 2 (c, m = 256, k = 10) | 1 | **missed** |",
             "at most delta of `auto` | 5 | 0 |  |  | reached |",
-            "- *every cell.* Memory.\n  It is slow.",
-            "Causes not written down: k = 1,000 from 60,000 atoms on, k = 10 of 60,000 x 768, m = 256, batches on two",
+            "- *every cell from 1,000 atoms on.* Memory.\n  It is slow.",
+            "Causes not written down: ip and cosine, k = 1,000 from 60,000 atoms on, k = 10 of 60,000 x 768, m = 256, batches on two",
             "| c | 256 | 10 | 2 | | 64,rescore |".replace("| | ", "|  | "),
-            "| a | 60,000 x 8 | 256 | 10 | 17 | 10 | 1.7 | 0.85 |",
+            "| a | 60,000 x 8 | 256 | 10 | `auto` | 17 | 10 | 1.7 | 0.85 |",
         ):
             self.assertIn(line, text)
         self.assertNotIn("Not shown", text)
@@ -239,6 +239,34 @@ class RacePage(unittest.TestCase):
         self.assertIn("Wrong answers are not counted", text)
         with self.assertRaises(SystemExit):
             self.page(records, "- *every set.* No such goal.")
+
+    def test_metrics_have_cells_and_goals_of_their_own(self) -> None:
+        nearest = [raced("a", 60_000, 1, k, ratio) | {"metric": "l2"} for k, ratio in ((10, 4.0), (1000, 1.0))]
+        records = [
+            *nearest,
+            raced("a", 60_000, 1, 10, 8.0),
+            raced("a", 10_000, 1, 100, 2.0) | {"metric": "cosine"},
+            raced("counts-9x9", 10_000, 1, 100, 0.5),
+            *(on_cores(1, 0.9) | {"method": "certain", "n": 9000}, on_cores(1, 1.5)),
+            {"kind": "process", "set": "p", "metric": "l2", "n": 100, "d": 8, "m": 1000, "k": 10, "ratio": 4.0}
+            | {"recall": 0.999, "seconds": {"thresher": [1.0, 3.0, 2.0], "faiss.knn": [8.0, 9.0, 7.0]}},
+        ]
+        text = self.page(records)
+        for line in (
+            "| ip and cosine: at least 3 | 3 | 2 | 0.5 (counts-9x9, m = 1, k = 100) | 2 | **missed** |",
+            "| l2: at least 2.25 | 2 | 2 | 1 (a by l2, m = 1, k = 1000) | 1 | **missed** |",
+            "| counts: at least 0.95 | 1 | 0.5 | 0.5 (counts-9x9, m = 1, k = 100) | 1 | **missed** |",
+            "| k = 100 of 10,000 atoms: at least 2 | 0 |",
+            "| every cell on two cores: at least 1 | 2 | 0.9 | 0.9 (a, m = 1, k = 10) | 1 | **missed** |",
+            "| one query on two cores from 60,000 atoms on: at least 1.4 | 1 | 1.5 |",
+            "| whole processes: at least 5 | 1 | 4 | 4 (p by l2, m = 1,000, k = 10) | 1 | **missed** |",
+            "| l2 | 2 | 2 | 1 |  |  |",
+            "| a by l2 | 60,000 x 8 | 4 / - / 1 | 2 / - / 0.5 |",
+            "| a | 60,000 x 8 | 8 / - / - |",
+            "| p by l2 | 100 x 8 | 1,000 | 10 | 2 | 8 | 4 | 0.9990 |",
+            "| a | 9,000 x 8 | 1 | 10 | `certain` |",
+        ):
+            self.assertIn(line, text)
 
     def test_the_regret_is_beside_that_of_the_fixed_ladder(self) -> None:
         records = [regretted("a", 60_000, 1, 10, 1.5, 1.2), regretted("b", 60_000, 1, 10, 1.0, 2.0)]
@@ -379,7 +407,7 @@ class ExactRace(unittest.TestCase):
                 self.assertTrue(exact_race.run("cores", chosen, Path(folder), "command"))
             with patch("environment.CORES", (0,)):
                 self.assertTrue(exact_race.run("cores", cells.of_grid("t", ((1,), (10,))), Path(folder), "command"))
-        self.assertEqual((started, asked), ([1, 2], [(1, 10), (256, 10)]))
+        self.assertEqual((started, asked), ([1, 2], [(1, 10), (1, 10), (256, 10), (256, 10)]))
 
     def test_the_cells_of_two_cores_have_one_query_and_batches(self) -> None:
         for long in (False, True):
