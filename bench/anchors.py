@@ -90,7 +90,8 @@ class Anchors:
         """What is added to the products for l2, half the squared norms, negated; None otherwise."""
         if self.data.metric != "l2":
             return None
-        return (np.square(self.data.norms) / -2).astype(np.float32)
+        halves: np.ndarray = (np.square(self.data.norms) / -2).astype(np.float32)
+        return halves
 
     def asked(self, q: np.ndarray) -> np.ndarray:
         """Queries as the peers take them."""

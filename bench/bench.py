@@ -35,9 +35,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--small", action="store_true", help="tiny data; exit code 1 on more wrong answers than delta allows"
     )
-    parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them; race, cores, regret, process")
+    parser.add_argument(
+        "--only", default="", help="comma-separated tasks; an unknown name lists them; race, cores, regret, process"
+    )
     parser.add_argument("--cells", default="", help="with --only race, cores or regret: SET:metric=M:m=M/M:k=K/K,..")
-    parser.add_argument("--metric", default="", help="with --only race, cores or regret: only cells of these metrics, M,M")
+    parser.add_argument(
+        "--metric", default="", help="with --only race, cores or regret: only cells of these metrics, M,M"
+    )
     parser.add_argument("--quick", action="store_true", help="with --only race or regret: about 130 cells")
     parser.add_argument("--long", action="store_true", help="with --only race, cores or regret: a million atoms")
     parser.add_argument("--torch", action="store_true", help="with --only race: install PyTorch (6 GB) and race it")

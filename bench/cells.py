@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-
 IP = "ip"  # the metric of cells that say none, and of results from before there were others
 METRICS = (IP, "cosine", "l2")
 

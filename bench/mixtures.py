@@ -40,7 +40,8 @@ def mixture(n: int, d: int, queries: int, centres: int) -> tuple[np.ndarray, np.
 
     def directions(c: int) -> np.ndarray:
         if kept is not None:
-            return kept[c]
+            shared: np.ndarray = kept[c]
+            return shared
         own = np.random.default_rng(seed * 100003 + c).standard_normal((d, few), dtype=np.float32)
         return own / np.float32(np.sqrt(d))
 
@@ -62,7 +63,7 @@ def mixture(n: int, d: int, queries: int, centres: int) -> tuple[np.ndarray, np.
         found: np.ndarray = (x + np.float32(np.sqrt(COMMON)) * common) @ turn * norms
         return found
 
-    said = f"a mixture of {centres:,} centres of Zipf-distributed sizes, each with {few} directions of its own, seed {seed}"
+    said = f"a mixture of {centres:,} centres of Zipf-distributed sizes, {few} directions of each, seed {seed}"
     return draw(n, np.random.default_rng(seed + 1)), draw(queries, np.random.default_rng(seed + 2)), {"from": said}
 
 

@@ -120,7 +120,12 @@ GOALS = (
         lambda r: r["m"] == 1 and r["k"] <= 100 and r["d"] >= 384 and r["n"] > 20_000 and of_products(r),
         by=lambda r: r["d"],
     ),
-    Goal("one query on two cores from 60,000 atoms on", ONE_QUERY, lambda r: r["m"] == 1 and r["n"] > 20_000, kind="cores"),
+    Goal(
+        "one query on two cores from 60,000 atoms on",
+        ONE_QUERY,
+        lambda r: r["m"] == 1 and r["n"] > 20_000,
+        kind="cores",
+    ),
     Goal("every cell on two cores", 1, lambda r: True, kind="cores"),
     Goal("batches on two cores", BATCHES, lambda r: r["m"] > 1, kind="cores"),
     Goal("certain beside adaptive", BESIDE, lambda r: r["k"] <= 100, value=beside_adaptive, at_most=True),
@@ -170,11 +175,11 @@ def goals(records: Sequence[Record], by_hand: Path) -> str:
     if rows[-1][-1] == "**missed**":
         missed.append(ANSWERS)
     said = (
-        "Ratios are the best peer's time over that of `auto`. *Every cell*, *counts*, *certain beside adaptive*, *whole "
-        "processes* and those of two cores hold for each cell, *ip and cosine* and *l2* for the geometric mean of all, "
-        "the others for the least geometric mean by m (*m = 1*: by dimension). "
-        f"*60,000 atoms* are sets of {AROUND_60000}, *10,000* of {AROUND_10000}. The goals of k = 10 and 100 are of inner "
-        "products without counts. The time of `adaptive` is that of `auto` where that takes looks."
+        "Ratios are the best peer's time over that of `auto`. *Every cell*, *counts*, *certain beside adaptive*, "
+        "*whole processes* and those of two cores hold for each cell, *ip and cosine* and *l2* for the geometric mean of "
+        "all, the others for the least geometric mean by m (*m = 1*: by dimension). "
+        f"*60,000 atoms* are sets of {AROUND_60000}, *10,000* of {AROUND_10000}. The goals of k = 10 and 100 are of "
+        "inner products without counts. The time of `adaptive` is that of `auto` where that takes looks."
     )
     header = ("goal", "cells", "figure", "worst cell", "cells short of it", "")
     return "\n\n".join(["### Goals", said, table(header, rows), *explained(missed, by_hand)])

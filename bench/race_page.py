@@ -18,8 +18,8 @@ BATCH = 256  # the greatest batch of the headline
 WORTH_TELLING = 1.25  # regrets from here on are listed
 HEAD = """# thresher against every exact peer
 
-Written by `python3 bench/bench.py --only race`, `--only cores`, `--only regret` and `--only process` from the results in [race](race), \
-not by hand, except for the causes of missed goals (`causes.md` beside a processor's results). \
+Written by `python3 bench/bench.py --only race`, `--only cores`, `--only regret` and `--only process` \
+from the results in [race](race), not by hand, except for the causes of missed goals (`causes.md` beside a processor's results). \
 [bench/README.md](../../bench/README.md) says how it is measured.
 
 The peers are all exact: FAISS's IndexFlatIP by products of matrices (`faiss-blas`) and row by row (`faiss-rows`), its \
@@ -244,7 +244,12 @@ def losses(cells: Sequence[Record]) -> str:
             (
                 *(r["set"], f"{r['n']:,} x {r['d']}", r["m"], r["k"]),
                 *(r["best"], digits(r["us"][r["best"]]), digits(r["us"]["auto"])),
-                *(ratio, f"{digits(low)} to {digits(high)}, {r['rounds']}", digits(r.get("certain_ratio")), plans(r, "auto")),
+                *(
+                    ratio,
+                    f"{digits(low)} to {digits(high)}, {r['rounds']}",
+                    digits(r.get("certain_ratio")),
+                    plans(r, "auto"),
+                ),
             )
         )
     header = (
@@ -317,8 +322,8 @@ def processes(records: Sequence[Record]) -> str:
     if not records:
         return ""
     said = (
-        "`thresher search` and a Python process that calls `faiss.knn`, each from its start to its end, from the same .npy "
-        "files to a file of answers, on all cores, in turns; `auto` with delta .01."
+        "`thresher search` and a Python process that calls `faiss.knn`, each from its start to its end, from the same "
+        ".npy files to a file of answers, on all cores, in turns; `auto` with delta .01."
     )
     rows = [
         (
@@ -362,7 +367,9 @@ def exactly(xs: Sequence[float]) -> str:
     return f"{mean(xs):.3f}"
 
 
-def regrets(records: Sequence[Record], title: str, of_group: Callable[[Record], object], all_of: Sequence[object]) -> str:
+def regrets(
+    records: Sequence[Record], title: str, of_group: Callable[[Record], object], all_of: Sequence[object]
+) -> str:
     """A row for each group and k."""
     rows = []
     for group in all_of:

@@ -11,8 +11,8 @@ def exactly(metric: str, query: np.ndarray, atoms: np.ndarray) -> np.ndarray:
     q, v = query.astype(np.float64), atoms.astype(np.float64)
     if metric == "l2":
         v -= q
-        distances: np.ndarray = np.einsum("ij,ij->i", v, v)
-        return -0.5 * distances
+        halves: np.ndarray = np.einsum("ij,ij->i", v, v) / -2
+        return halves
     found: np.ndarray = v @ q
     if metric == "cosine":
         lengths = np.linalg.norm(v, axis=1) * np.linalg.norm(q)

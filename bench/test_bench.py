@@ -54,7 +54,6 @@ class Best(unittest.TestCase):
             np.testing.assert_allclose(scores[j], exact[j, order], rtol=1e-12)
         np.testing.assert_allclose(norms, np.linalg.norm(atoms.astype(np.float64), axis=1), rtol=1e-12)
 
-
     def test_by_every_metric(self) -> None:
         r = np.random.default_rng(4)
         spread = np.exp(r.standard_normal((400, 1)))

@@ -76,7 +76,7 @@ def measure(folder: Path, metric: str, rounds: int) -> dict[str, Any]:
     atoms, queries = folder / "atoms.npy", folder / "queries.npy"
     with tempfile.TemporaryDirectory() as out:
         answers = {name: Path(out) / f"{name}.npz" for name in ("thresher", "faiss.knn")}
-        search = [THRESHER, "search", "--atoms", atoms, "--queries", queries, "--metric", metric]
+        search: list[str | Path] = [THRESHER, "search", "--atoms", atoms, "--queries", queries, "--metric", metric]
         commands: dict[str, list[str | Path]] = {
             "thresher": [*search, "-k", str(K), "--force", "--out", answers["thresher"]],
             "faiss.knn": [sys.executable, "-c", FAISS, atoms, queries, metric, str(K), answers["faiss.knn"]],
