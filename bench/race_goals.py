@@ -176,8 +176,8 @@ def goals(records: Sequence[Record], by_hand: Path) -> str:
         missed.append(ANSWERS)
     said = (
         "Ratios are the best peer's time over that of `auto`. *Every cell*, *counts*, *certain beside adaptive*, "
-        "*whole processes* and those of two cores hold for each cell, *ip and cosine* and *l2* for the geometric mean of "
-        "all, the others for the least geometric mean by m (*m = 1*: by dimension). "
+        "*whole processes* and those of two cores hold for each cell, *ip and cosine* and *l2* for the geometric mean "
+        "of all, the others for the least geometric mean by m (*m = 1*: by dimension). "
         f"*60,000 atoms* are sets of {AROUND_60000}, *10,000* of {AROUND_10000}. The goals of k = 10 and 100 are of "
         "inner products without counts. The time of `adaptive` is that of `auto` where that takes looks."
     )

@@ -18,8 +18,9 @@ BATCH = 256  # the greatest batch of the headline
 WORTH_TELLING = 1.25  # regrets from here on are listed
 HEAD = """# thresher against every exact peer
 
-Written by `python3 bench/bench.py --only race`, `--only cores`, `--only regret` and `--only process` \
-from the results in [race](race), not by hand, except for the causes of missed goals (`causes.md` beside a processor's results). \
+Written by `python3 bench/bench.py --only race`, `--only cores`, `--only regret` and `--only process` from the \
+results in [race](race), not by hand, except for the causes of missed goals (`causes.md` beside a processor's \
+results). \
 [bench/README.md](../../bench/README.md) says how it is measured.
 
 The peers are all exact: FAISS's IndexFlatIP by products of matrices (`faiss-blas`) and row by row (`faiss-rows`), its \
