@@ -19,10 +19,12 @@ import check
 import compare
 import exact_race
 import heats
+import python_calls
 import race_goals
 import race_page
 import recommenders
 import results
+import whole
 from data import RECIPES
 from test_bench import tiny_set
 
@@ -419,6 +421,52 @@ class ExactRace(unittest.TestCase):
         self.assertLessEqual(set(quick), set(cells.chosen("", quick=False, long=False)))
         self.assertIn(len(quick), range(120, 140))
         self.assertEqual({c.metric for c in quick}, set(cells.METRICS))
+
+
+class Whole(unittest.TestCase):
+    def test_processes_take_turns_and_answers_are_compared(self) -> None:
+        turns: list[str] = []
+
+        def once(command: list[str | Path]) -> float:
+            ours = "search" in command
+            turns.append("thresher" if ours else "faiss.knn")
+            ids = np.arange(whole.K) + np.zeros((100, 1), int)
+            if ours:
+                ids[:missed] += 1000
+            np.savez(Path(command[-1]), ids=ids)
+            return len(turns) * (1.0 if ours else 3.0)
+
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            patch.multiple("whole", once=once, files=lambda n, d, m: Path("sets")),
+            patch("exact_race.facts", lambda binary: {"cpu": "a"}),
+            patch("builtins.print"),
+        ):
+            for missed, right in ((0, True), (2, False)):
+                whole.forget(Path(folder))
+                turns.clear()
+                self.assertEqual(whole.run(Path(folder), "command", metrics=("ip",)), right)
+                self.assertEqual(turns, ["faiss.knn", "thresher", "thresher", "faiss.knn"] * 2)
+                (record,) = (r for r in results.load(whole.path(Path(folder))) if r["kind"] == "process")
+                # The first two warm: 3 and 4, 6 and 5, 7 and 8 come after.
+                self.assertEqual(record["seconds"], {"thresher": [3.0, 6.0, 7.0], "faiss.knn": [12.0, 15.0, 24.0]})
+                self.assertAlmostEqual(record["ratio"], 24 / 7, places=4)
+                self.assertAlmostEqual(record["recall"], 1 - missed / 100)
+                self.assertEqual(whole.run(Path(folder), "command", metrics=("ip",)), right, "not measured again")
+                self.assertEqual(len(turns), 8)
+
+
+class Loops(unittest.TestCase):
+    def test_the_worst_loop_decides(self) -> None:
+        def of(n: int, beside: float) -> list[results.Record]:
+            shape = {"what": "loop", "atoms": [n, 8]}
+            ours = shape | {"name": "Index.search", "us": [90.0, 100.0, 110.0], "beside": [beside, beside, 1e9]}
+            return [ours, shape | {"name": "IndexFlatIP.search", "us": [50.0]}, shape | {"name": "numpy", "us": [70.0]}]
+
+        text = python_calls.looped(of(1000, 40) + of(20_000, 59))
+        self.assertIn("| 20,000 x 8 | 100 | 59 | 50 | 70 | 0.5 |", text)
+        self.assertIn("; reached.", text)
+        self.assertIn("; missed.", python_calls.looped(of(1000, 61) + of(20_000, 59)))
 
 
 class Recommenders(unittest.TestCase):

@@ -48,8 +48,12 @@ def files(n: int, d: int, m: int) -> Path:
     return folder
 
 
+def path(results: Path) -> Path:
+    return exact_race.folder(results) / f"{NAME}.jsonl"
+
+
 def forget(results: Path) -> None:
-    (exact_race.folder(results) / f"{NAME}.jsonl").unlink(missing_ok=True)
+    path(results).unlink(missing_ok=True)
 
 
 def run(results: Path, command: str, small: bool = False, metrics: tuple[str, ...] = METRICS) -> bool:
