@@ -32,8 +32,8 @@ queries in a batch and the k best, by inner product unless the set says *by cosi
 have atoms of norm 1 and scale the queries, which is timed; for l2 they are FAISS's IndexFlatL2 and \
 IndexFlatL2Panorama, products less half the atoms' squared norms, and the others' squared distances.
 
-PDX is absent: Python's package index has no `pdxearch`, which is built from its source. Measured apart on a Zen 4, its \
-exact search was 1.2 to 3.9 times behind and the best peer in no cell."""
+PDX is absent: Python's package index has no `pdxearch`, which is built from its source. Measured apart on a Zen 4, \
+its exact search was 1.2 to 3.9 times behind and the best peer in no cell."""
 
 
 def write(results: Path) -> None:
