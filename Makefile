@@ -150,12 +150,13 @@ bench-peers: ## comparison with FAISS, hnswlib and ScaNN, 40 minutes; writes doc
 bench-peers-small: ## one minute of it; fails on wrong answers only
 	$(PYTHON) bench/bench.py --small
 
-bench-race: ## race with all exact peers, two cores against one, and the planner's regret, an hour; resumable; writes docs/benchmarks/race.md
+bench-race: ## race with all exact peers, two cores against one, the planner's regret and whole processes, two hours; resumable; writes docs/benchmarks/race.md
 	$(PYTHON) bench/bench.py --only race
 	$(PYTHON) bench/bench.py --only cores
 	$(PYTHON) bench/bench.py --only regret
+	$(PYTHON) bench/bench.py --only process
 
-bench-race-quick: ## about seventy cells of it, 7 minutes
+bench-race-quick: ## about 130 cells of it, 11 minutes
 	$(PYTHON) bench/bench.py --only race --quick
 
 bench-uses: ## the uses (certify, graph, pairs, truth, ..) next to what others do, 20 minutes; writes docs/benchmarks

@@ -25,6 +25,7 @@ EXACT = environment.ROOT / "docs" / "benchmarks" / "race"  # results of the race
 RESULTS = environment.ROOT / "docs" / "benchmarks" / "cpu"
 
 KINDS = ("race", "cores", "regret")  # tasks over the cells of the race with all exact peers
+PROCESS = "process"
 TESTS = ("test_bench", "test_race")
 OPTIONAL = ("requirements-race.txt", "requirements-scann.txt")
 
@@ -34,9 +35,14 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--small", action="store_true", help="tiny data; exit code 1 on more wrong answers than delta allows"
     )
-    parser.add_argument("--only", default="", help="comma-separated tasks; an unknown name lists them; race, cores, regret")
-    parser.add_argument("--cells", default="", help="with --only race, cores or regret: SET:m=M/M:k=K/K,..")
-    parser.add_argument("--quick", action="store_true", help="with --only race or regret: about seventy cells")
+    parser.add_argument(
+        "--only", default="", help="comma-separated tasks; an unknown name lists them; race, cores, regret, process"
+    )
+    parser.add_argument("--cells", default="", help="with --only race, cores or regret: SET:metric=M:m=M/M:k=K/K,..")
+    parser.add_argument(
+        "--metric", default="", help="with --only race, cores or regret: only cells of these metrics, M,M"
+    )
+    parser.add_argument("--quick", action="store_true", help="with --only race or regret: about 130 cells")
     parser.add_argument("--long", action="store_true", help="with --only race, cores or regret: a million atoms")
     parser.add_argument("--torch", action="store_true", help="with --only race: install PyTorch (6 GB) and race it")
     parser.add_argument("--fresh", action="store_true", help="forget the results these tasks have")
@@ -58,6 +64,8 @@ def main() -> int:
         return 0
     if args.only in KINDS:
         return exact(args)
+    if args.only == PROCESS:
+        return processes(args)
     if args.race:
         return look(args)
     if args.small:
@@ -92,9 +100,10 @@ def main() -> int:
 def exact(args: argparse.Namespace) -> int:
     """The race with all exact peers, two cores against one, or the planner's regret over its cells."""
     chosen = cells.chosen(args.cells, args.quick, args.long, args.only)
+    chosen = [c for c in chosen if not args.metric or c.metric in args.metric.split(",")]
     environment.enter("requirements-full.txt", optional=OPTIONAL + (("requirements-torch.txt",) if args.torch else ()))
     environment.build_racer()
-    make_data(cells.sets_of(chosen))
+    make_data([f"{name}:{metric}" for name, metric in cells.metrics_of(chosen)])
     if args.data:
         return 0
     import exact_race
@@ -110,17 +119,39 @@ def exact(args: argparse.Namespace) -> int:
     return 0 if right else 1
 
 
+def processes(args: argparse.Namespace) -> int:
+    """Whole processes, thresher search beside faiss.knn."""
+    environment.enter("requirements-full.txt", optional=OPTIONAL, env=environment.all_threads())
+    import whole
+
+    whole.build()
+    whole.files(*whole.FULL)
+    if args.data:
+        return 0
+    if args.fresh:
+        whole.forget(EXACT)
+    right = whole.run(EXACT, " ".join(["python3 bench/bench.py", *sys.argv[1:]]))
+    race_page.write(EXACT)
+    return 0 if right else 1
+
+
 def race_small() -> bool:
     """A few cells of it, to check answers and the page."""
     import exact_race
+    import whole
 
     results = environment.BUILD / "small" / "race"
     for name in cells.SMALL:
         (exact_race.folder(results) / f"{name}.jsonl").unlink(missing_ok=True)
-    chosen = [c for name, grid in cells.SMALL.items() for c in cells.of_grid(name, grid)]
+    chosen = cells.of_grids(cells.SMALL)
+    make_data([f"{name}:{metric}" for name, metric in cells.metrics_of(chosen)])
     right = True
     for kind in KINDS:
-        right = exact_race.run(kind, chosen, results, "python3 bench/bench.py --small", budget=0.1) and right
+        some = [c for c in chosen if kind == "race" or c.metric == cells.IP]
+        right = exact_race.run(kind, some, results, "python3 bench/bench.py --small", budget=0.1) and right
+    whole.build()
+    whole.forget(results)
+    right = whole.run(results, "python3 bench/bench.py --small", small=True) and right
     race_page.write(results)
     return right
 
@@ -133,7 +164,7 @@ def look(args: argparse.Namespace) -> int:
     environment.enter("requirements-full.txt", optional=OPTIONAL)
     environment.build_racer()
     against = compare.other_racer(args.against) if args.against else None
-    make_data(cells.sets_of(chosen))
+    make_data([f"{name}:{metric}" for name, metric in cells.metrics_of(chosen)])
     if args.data:
         return 0
     environment.pin(0, 1)

@@ -3,6 +3,7 @@
 
 python3 bench/python_calls.py            100,000 x 768 at m = 1, 256 and 4,096, a few minutes
 python3 bench/python_calls.py --small    tiny; checks answers, writes below bench/.build
+python3 bench/python_calls.py --loops    only loops of 1,000 single queries, prints and keeps nothing
 python3 bench/python_calls.py --prepare  installs, builds and makes the data, so that a run only measures
 python3 bench/python_calls.py --report   only the page, from its results
 
@@ -30,6 +31,10 @@ K = 10
 QUERIES = (1, 256, 4096)
 BAR = (256, 1.15)  # queries, and the most that a call may take of the library's time
 LIBRARY = "library"  # thresher's own time within Index.search
+LOOP = 1000  # queries that a loop asks one after the other
+LOOPS = ((1000, 64), (10_000, 128), (100_000, 768))  # atoms and dimension
+LOOP_SECONDS = 0.5  # that a peer's turn may take: it is asked fewer queries if they take longer
+LOOP_BAR = 60  # the most that a call may take beside its search, us
 
 
 def arguments() -> argparse.Namespace:
@@ -39,6 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="turns of each contestant (default 5)")
     parser.add_argument("--queries", default="", metavar="M,M", help="only these numbers of queries")
     parser.add_argument("--prepare", action="store_true", help="only install, build and make the data")
+    parser.add_argument("--loops", action="store_true", help="only loops of single queries; prints, keeps nothing")
     return parser.parse_args()
 
 
@@ -55,17 +61,28 @@ def main() -> int:
         os.environ["THRESHER_BINARY"] = str(PROGRAM)
     atoms, queries = rows(args.small)
     if args.prepare:
+        for n, d in LOOPS:
+            loop_rows(n, d)
         return 0
+    rounds = 2 if args.small else args.rounds
+    if args.loops:
+        found, right = loops(args.small, rounds)
+        if found:
+            print(looped(found))
+        return 0 if right else 1
     out = environment.BUILD / "small" / "python" if args.small else DOCS / "python"
     wanted = [int(m) for m in args.queries.split(",") if m] or [m for m in QUERIES if m <= len(queries)]
     right = True
     records: list[dict[str, Any]] = [about(atoms)]
     for m in wanted:
-        measured, fine = measure(atoms, queries[:m], 2 if args.small else args.rounds)
+        measured, fine = measure(atoms, queries[:m], rounds)
         records += measured
         right = right and fine
         for r in measured:
             print(json.dumps(r), flush=True)
+    found, fine = loops(args.small, rounds)
+    records += found
+    right = right and fine
     out.mkdir(parents=True, exist_ok=True)
     (out / "calls.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
     if not args.small:
@@ -176,6 +193,83 @@ def measure(atoms: Any, queries: Any, rounds: int) -> tuple[list[dict[str, Any]]
     return records, fine
 
 
+def loop_rows(n: int, d: int) -> tuple[Any, Any]:
+    """Returns float32 atoms and LOOP queries: synthetic embeddings."""
+    import numpy as np
+
+    import data
+
+    kept = environment.BUILD / f"python-loop-{n}x{d}.npz"
+    if not kept.exists():
+        atoms, queries, _ = data.embeddings(n, d, 0.6, queries=LOOP)
+        np.savez(kept, atoms=atoms, queries=queries)
+    with np.load(kept) as saved:
+        return saved["atoms"], saved["queries"]
+
+
+def loops(small: bool, rounds: int) -> tuple[list[dict[str, Any]], bool]:
+    """Returns the times of loops of single queries, and whether answers are right."""
+    records, right = [], True
+    for n, d in LOOPS[:1] if small else LOOPS:
+        found, fine = loop(*loop_rows(n, d), rounds)
+        records += found
+        right = right and fine
+    return records, right
+
+
+def loop(atoms: Any, queries: Any, rounds: int) -> tuple[list[dict[str, Any]], bool]:
+    """Returns us a query of each contestant, turn by turn, over one set. A turn asks one query after the
+    other, a part of LOOP. Whether the answers are right is by those of certain."""
+    import faiss
+    import numpy as np
+    import thresher
+
+    flat = faiss.IndexFlatIP(atoms.shape[1])
+    flat.add(atoms)
+    single = [queries[i : i + 1] for i in range(len(queries))]
+    inner: list[float] = []
+
+    def numpys(q: Any) -> Any:
+        scores = atoms @ q[0]
+        some = np.argpartition(scores, len(scores) - K)[-K:]
+        return some[np.argsort(-scores[some])][np.newaxis]
+
+    with thresher.Index(atoms, metric="ip") as index:
+
+        def searches(q: Any) -> Any:
+            result = index.search(q, K)
+            inner.append(result.took)
+            return result.ids
+
+        asked: dict[str, Callable[[Any], Any]] = {
+            "Index.search": searches,
+            "IndexFlatIP.search": lambda q: flat.search(q, K)[1],
+            "numpy": numpys,
+        }
+        truth = index.search(queries, K, method="certain").ids
+        us: dict[str, list[float]] = {name: [] for name in asked}
+        beside: list[float] = []
+        fine = True
+        for turn in range(rounds + 1):
+            for name in sorted(asked, reverse=bool(turn % 2)):
+                ask = asked[name]
+                once, _ = clock(lambda ask=ask: ask(single[0]))
+                count = max(1, min(LOOP // rounds, int(LOOP_SECONDS / once)))
+                first = max(0, turn - 1) * (LOOP // rounds)
+                inner.clear()
+                took, ids = clock(lambda: [ask(q) for q in single[first : first + count]])
+                if turn > 0:  # the first turn warms
+                    us[name].append(1e6 * took / count)
+                    if name == "Index.search":
+                        beside.append(1e6 * (took - sum(inner)) / count)
+                        pairs = zip(ids, truth[first : first + count], strict=True)
+                        fine = fine and np.mean([len(set(a[0]) & set(b)) / K for a, b in pairs]) >= 0.99
+    shape = {"what": "loop", "atoms": list(atoms.shape)}
+    records = [shape | {"name": name, "us": ts} for name, ts in us.items()]
+    records[0]["beside"] = beside
+    return records, bool(fine)
+
+
 GRAPHS: dict[str, Any] = {}
 
 
@@ -208,6 +302,39 @@ def clock(call: Callable[[], Any]) -> tuple[float, Any]:
     begun = time.perf_counter()
     result = call()
     return time.perf_counter() - begun, result
+
+
+def looped(records: list[dict[str, Any]]) -> str:
+    """The section about loops of single queries."""
+    rows, worst = [], 0.0
+    for shape in dict.fromkeys(tuple(r["atoms"]) for r in records):
+        us = {r["name"]: statistics.median(r["us"]) for r in records if tuple(r["atoms"]) == shape}
+        ours = next(r for r in records if tuple(r["atoms"]) == shape and "beside" in r)
+        beside = statistics.median(ours["beside"])
+        worst = max(worst, beside)
+        theirs = min(t for name, t in us.items() if name != ours["name"])
+        rows.append(
+            [
+                *(f"{shape[0]:,} x {shape[1]}", digits(us["Index.search"]), digits(beside)),
+                *(digits(us["IndexFlatIP.search"]), digits(us["numpy"]), digits(theirs / us["Index.search"])),
+            ]
+        )
+    header = [
+        "atoms",
+        "`Index.search`, us",
+        "beside its search, us",
+        "`IndexFlatIP.search`, us",
+        "numpy, us",
+        "times as fast",
+    ]
+    reached = "reached" if worst <= LOOP_BAR else "missed"
+    return section(
+        "A loop of single queries",
+        f"{LOOP:,} queries one after the other, k = {K}: a query's time, and what the call takes beside the time that "
+        "the library itself reports. The last column is beside the better of FAISS and numpy.",
+        table(header, rows),
+        f"Wanted: at most {LOOP_BAR} us beside the search; {reached}.",
+    )
 
 
 def write_page(docs: Path) -> None:
@@ -254,6 +381,7 @@ def page(records: list[dict[str, Any]]) -> str:
             if m == BAR[0]:
                 reached = "reached" if ratio <= BAR[1] else "missed"
                 bar = f"Wanted for {m} queries: at most {BAR[1]} of the library's time; {reached}."
+    singles = [r for r in records if r["what"] == "loop"]
     return "\n\n".join([
         "# Whole calls from Python",
         f"`python3 bench/python_calls.py` on {machine['cpu']}, {machine['cores']} cores, all used by everybody: "
@@ -270,6 +398,7 @@ def page(records: list[dict[str, Any]]) -> str:
             table(["queries", "more than the library, ms", "of the library's time", "times as fast as FAISS"], ratios),
             bar,
         ),
+        *([looped(singles)] if singles else []),
     ]) + "\n"  # fmt: skip
 
 

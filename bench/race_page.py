@@ -10,7 +10,7 @@ from statistics import median
 
 from answers import NOT_COUNTED, by_criterion
 from markdown import digits, table
-from race_goals import BEHIND, BESIDE, CAUSES, SIZES, beside_adaptive, goals, mean, size
+from race_goals import BEHIND, BESIDE, CAUSES, SIZES, beside_adaptive, goals, label, mean, metric, size
 from results import Record, load
 
 NOTHING = "Not measured yet; `make bench-race` measures it.\n"
@@ -18,8 +18,9 @@ BATCH = 256  # the greatest batch of the headline
 WORTH_TELLING = 1.25  # regrets from here on are listed
 HEAD = """# thresher against every exact peer
 
-Written by `python3 bench/bench.py --only race`, `--only cores` and `--only regret` from the results in [race](race), \
-not by hand, except for the causes of missed goals (`causes.md` beside a processor's results). \
+Written by `python3 bench/bench.py --only race`, `--only cores`, `--only regret` and `--only process` from the \
+results in [race](race), not by hand, except for the causes of missed goals (`causes.md` beside a processor's \
+results). \
 [bench/README.md](../../bench/README.md) says how it is measured.
 
 The peers are all exact: FAISS's IndexFlatIP by products of matrices (`faiss-blas`) and row by row (`faiss-rows`), its \
@@ -27,7 +28,12 @@ IndexFlatIPPanorama, numpy with the wheel's OpenBLAS (`numpy`) and with Intel's 
 topk (`torch`, where it is installed), ScaNN's brute force (`scann`) and usearch's exact search (`usearch`). In each \
 cell all have a trial; the best two, and thresher's methods (with built-in costs), then take turns on one core. A \
 ratio is the best peer's time over thresher's `auto` in the same round, the median of the rounds. A cell is one set, m \
-queries in a batch and the k best."""
+queries in a batch and the k best, by inner product unless the set says *by cosine* or *by l2*. For cosine the peers \
+have atoms of norm 1 and scale the queries, which is timed; for l2 they are FAISS's IndexFlatL2 and \
+IndexFlatL2Panorama, products less half the atoms' squared norms, and the others' squared distances.
+
+PDX is absent: Python's package index has no `pdxearch`, which is built from its source. Measured apart on a Zen 4, \
+its exact search was 1.2 to 3.9 times behind and the best peer in no cell."""
 
 
 def write(results: Path) -> None:
@@ -43,7 +49,7 @@ def page(results: Path) -> str:
     parts = [HEAD]
     for folder in sorted(p for p in results.glob("*") if p.is_dir()):
         records = [r for p in sorted(folder.glob("*.jsonl")) for r in load(p)]
-        if any(of(records, kind) for kind in ("race", "cores", "regret")):
+        if any(of(records, kind) for kind in ("race", "cores", "regret", "process")):
             parts += processor(records, folder / CAUSES)
     return "\n\n".join(parts) + "\n" if len(parts) > 1 else NOTHING
 
@@ -54,12 +60,15 @@ def of(records: Iterable[Record], kind: str) -> list[Record]:
 
 def processor(records: Sequence[Record], causes: Path) -> list[str]:
     """The section of one processor. causes is a file written by hand."""
-    runs, cells = of(records, "run"), of(records, "race")
+    runs = of(records, "run")
     facts = runs[0]["facts"]
     parts = [f"## {facts['cpu']}", setting(runs), goals(records, causes)]
+    records = [r | {"set": label(r)} if "set" in r else r for r in records]
+    cells = of(records, "race")
     if cells:
         parts += [
             counted(cells),
+            metrics(cells),
             headline(cells),
             "### The best peer's time over that of `auto`",
             "The geometric mean over the cells and, in brackets, the worst set.",
@@ -73,6 +82,7 @@ def processor(records: Sequence[Record], causes: Path) -> list[str]:
             answers(cells),
         ]
     parts.append(two_cores(of(records, "cores")))
+    parts.append(processes(of(records, "process")))
     regrets = of(records, "regret")
     if regrets:
         parts += ["### The planner's regret", regret(regrets)]
@@ -129,6 +139,22 @@ def counted(cells: Sequence[Record]) -> str:
     )
     disturbed = sum(r["disturbed"] for r in cells)
     return said + (f" {disturbed} rounds were disturbed by other processes and kept." if disturbed else "")
+
+
+def metrics(cells: Sequence[Record]) -> str:
+    """A row for each metric, if there are several."""
+    found = sorted({metric(r) for r in cells})
+    if len(found) < 2:
+        return ""
+    rows = []
+    for name in found:
+        mine = [r for r in cells if metric(r) == name]
+        certain = [x for r in mine if (x := r.get("certain_ratio"))]
+        behind, slower = sum(r["ratio"] < BEHIND for r in mine), sum(BEHIND <= r["ratio"] < 1 for r in mine)
+        shown = (digits(mean([r["ratio"] for r in mine])), digits(mean(certain)) if certain else "")
+        rows.append((name, len(mine), *shown, behind or "", slower or ""))
+    header = ("metric", "cells", "`auto`, geometric mean", "`certain`", f"behind (below {BEHIND})", "a little slower")
+    return table(header, rows)
 
 
 def groups(cells: Sequence[Record], value: Callable[[Record], float | None]) -> str:
@@ -219,7 +245,12 @@ def losses(cells: Sequence[Record]) -> str:
             (
                 *(r["set"], f"{r['n']:,} x {r['d']}", r["m"], r["k"]),
                 *(r["best"], digits(r["us"][r["best"]]), digits(r["us"]["auto"])),
-                *(ratio, f"{digits(low)} to {digits(high)}, {r['rounds']}", digits(r.get("certain_ratio")), plans(r, "auto")),
+                *(
+                    ratio,
+                    f"{digits(low)} to {digits(high)}, {r['rounds']}",
+                    digits(r.get("certain_ratio")),
+                    plans(r, "auto"),
+                ),
             )
         )
     header = (
@@ -278,13 +309,33 @@ def two_cores(records: Sequence[Record]) -> str:
         return ""
     rows = [
         (
-            *(r["set"], f"{r['n']:,} x {r['d']}", r["m"], r["k"]),
+            *(r["set"], f"{r['n']:,} x {r['d']}", r["m"], r["k"], f"`{r.get('method', 'auto')}`"),
             *(digits(r["one_us"]), digits(r["other_us"]), digits(r["ratio"]), digits(r["ratio"] / 2)),
         )
         for r in records
     ]
-    header = ("set", "atoms", "m", "k", "one core, µs", "two cores, µs", "ratio", "of a core each")
-    return f"### Two cores\n\n`auto`, µs a query, in turns.\n\n{table(header, rows)}"
+    header = ("set", "atoms", "m", "k", "method", "one core, µs", "two cores, µs", "ratio", "of a core each")
+    return f"### Two cores\n\nµs a query, in turns.\n\n{table(header, rows)}"
+
+
+def processes(records: Sequence[Record]) -> str:
+    """Whole processes, from files to files."""
+    if not records:
+        return ""
+    said = (
+        "`thresher search` and a Python process that calls `faiss.knn`, each from its start to its end, from the same "
+        ".npy files to a file of answers, on all cores, in turns; `auto` with delta .01."
+    )
+    rows = [
+        (
+            *(r["set"], f"{r['n']:,} x {r['d']}", f"{r['m']:,}", r["k"]),
+            *(digits(median(r["seconds"][name])) for name in ("thresher", "faiss.knn")),
+            *(digits(r["ratio"]), f"{r['recall']:.4f}"),
+        )
+        for r in records
+    ]
+    header = ("set", "atoms", "m", "k", "thresher, s", "faiss.knn, s", "ratio", "answers that both have")
+    return f"### Whole processes\n\n{said}\n\n{table(header, rows)}"
 
 
 def regret(records: Sequence[Record]) -> str:
@@ -317,7 +368,9 @@ def exactly(xs: Sequence[float]) -> str:
     return f"{mean(xs):.3f}"
 
 
-def regrets(records: Sequence[Record], title: str, of_group: Callable[[Record], object], all_of: Sequence[object]) -> str:
+def regrets(
+    records: Sequence[Record], title: str, of_group: Callable[[Record], object], all_of: Sequence[object]
+) -> str:
     """A row for each group and k."""
     rows = []
     for group in all_of:

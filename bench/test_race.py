@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -18,10 +19,12 @@ import check
 import compare
 import exact_race
 import heats
+import python_calls
 import race_goals
 import race_page
 import recommenders
 import results
+import whole
 from data import RECIPES
 from test_bench import tiny_set
 
@@ -29,15 +32,17 @@ from test_bench import tiny_set
 class ExactPeers(unittest.TestCase):
     def test_every_one_finds_the_best(self) -> None:
         r = np.random.default_rng(6)
-        for n in (700, anchors.TOGETHER + 300):  # selected together, and query by query
-            atoms = r.standard_normal((n, 40)) * np.exp(0.3 * r.standard_normal((n, 1)))
-            data = tiny_set(atoms, r.standard_normal((48, 40)), 100)
+        sizes = (700, anchors.TOGETHER + 300)  # selected together, and query by query
+        for n, metric in product(sizes, cells.METRICS):
+            # The best differ by metric.
+            atoms = r.standard_normal((n, 40)) * np.exp(0.3 * r.standard_normal((n, 1))) + 0.4
+            data = tiny_set(atoms, 2 * r.standard_normal((48, 40)), 100, metric)
             of = anchors.Anchors(data)
             with tempfile.TemporaryDirectory() as folder:
                 of.faiss.data = replace(data, path=Path(folder))
                 for peer in of.all():
                     for m, k in ((1, 1), (1, 10), (48, 1), (48, 100)):
-                        with self.subTest(peer=peer.name, n=n, m=m, k=k):
+                        with self.subTest(peer=peer.name, n=n, metric=metric, m=m, k=k):
                             self.assertEqual(check.recall(data, peer.answers(m, k), k), (1.0, 0))
                             self.assertGreater(peer.run(m, k, 1, 2), 0)
 
@@ -81,8 +86,14 @@ class Cells(unittest.TestCase):
         self.assertEqual(self.parse("a:k=3/7"), [f"a:m={m}:k={k}" for m in (1, 16) for k in (3, 7)])
         self.assertEqual(self.parse("a*:m=1:k=10,ab:k=10:m=1"), ["a:m=1:k=10", "ab:m=1:k=10"])
 
+    def test_the_metric_is_said_unless_it_is_the_inner_product(self) -> None:
+        self.assertEqual(self.parse("a:metric=l2/ip:k=1:m=1"), ["a:metric=l2:m=1:k=1", "a:m=1:k=1"])
+        again = cells.parse(str(cells.Cell("mnist", 16, 10, "cosine")))
+        self.assertEqual(again, [cells.Cell("mnist", 16, 10, "cosine")])
+        self.assertEqual(cells.metrics_of(cells.parse("mnist:metric=l2,mnist")), [("mnist", "l2"), ("mnist", "ip")])
+
     def test_others_are_refused(self) -> None:
-        for text in ("nowhere", "a:m=0", "a:m=", "a:n=5", "a:k=1/x"):
+        for text in ("nowhere", "a:m=0", "a:m=", "a:n=5", "a:k=1/x", "a:metric=l3", "a:metric="):
             with self.subTest(text), self.assertRaises(SystemExit):
                 self.parse(text)
 
@@ -201,23 +212,23 @@ class RacePage(unittest.TestCase):
             *(slow, scanned, raced("a", 60_000, 1, 1000, 2.0), raced("b", 60_000, 1, 1000, 1.2)),
             *(raced("b", 60_000, 16, 1000, 1.4), on_cores(1, 1.6), on_cores(256, 1.7), on_cores(16, 1.95)),
         ]
-        causes = "- *every cell.* Memory.\n  It is slow.\n- *k = 100 of 10,000 atoms.* Not shown."
+        causes = "- *every cell from 1,000 atoms on.* Memory.\n  It is slow.\n- *k = 100 of 10,000 atoms.* Not shown."
         text = self.page(records, causes)
         for line in (
-            "| every cell: at least 0.95 | 5 | 0.5 | 0.5 (c, m = 256, k = 10) | 1 | **missed** |",
+            "| every cell from 1,000 atoms on: at least 0.95 | 5 | 0.5 | 0.5 (c, m = 256, k = 10) | 1 | **missed** |",
             # the mean of m = 1 is 1.55
             "| k = 1,000 from 60,000 atoms on: at least 1.5 | 3 | 1.4 | 1.2 (b, m = 1, k = 1000) | 2 | **missed** |",
             "| k = 100 of 60,000 atoms, m from 16 on: at least 3.5 | 0 |  |  |  | not measured |",
             "| k = 100 of 10,000 atoms: at least 2 | 1 | 3 | 3 (b, m = 1, k = 100) |  | reached |",
             "| k = 10 of 60,000 x 768, m = 256: at least 8 | 1 | 0.5 | 0.5 (c, m = 256, k = 10) | 1 | **missed** |",
-            "| one query on two cores: at least 1.4 | 1 | 1.6 | 1.6 (a, m = 1, k = 10) |  | reached |",
+            "| one query on two cores from 60,000 atoms on: at least 1.4 | 1 | 1.6 | 1.6 (a, m = 1, k = 10) |",
             "| batches on two cores: at least 1.9 | 2 | 1.7 | 1.7 (a, m = 256, k = 10) | 1 | **missed** |",
             "| certain beside adaptive: at most 1.5 | 2 | 2 | 2 (c, m = 256, k = 10) | 1 | **missed** |",
             "at most delta of `auto` | 5 | 0 |  |  | reached |",
-            "- *every cell.* Memory.\n  It is slow.",
-            "Causes not written down: k = 1,000 from 60,000 atoms on, k = 10 of 60,000 x 768, m = 256, batches on two",
+            "- *every cell from 1,000 atoms on.* Memory.\n  It is slow.",
+            "Causes not written down: ip and cosine, k = 1,000 from 60,000 atoms on, k = 10 of 60,000",
             "| c | 256 | 10 | 2 | | 64,rescore |".replace("| | ", "|  | "),
-            "| a | 60,000 x 8 | 256 | 10 | 17 | 10 | 1.7 | 0.85 |",
+            "| a | 60,000 x 8 | 256 | 10 | `auto` | 17 | 10 | 1.7 | 0.85 |",
         ):
             self.assertIn(line, text)
         self.assertNotIn("Not shown", text)
@@ -230,6 +241,34 @@ class RacePage(unittest.TestCase):
         self.assertIn("Wrong answers are not counted", text)
         with self.assertRaises(SystemExit):
             self.page(records, "- *every set.* No such goal.")
+
+    def test_metrics_have_cells_and_goals_of_their_own(self) -> None:
+        nearest = [raced("a", 60_000, 1, k, ratio) | {"metric": "l2"} for k, ratio in ((10, 4.0), (1000, 1.0))]
+        records = [
+            *nearest,
+            raced("a", 60_000, 1, 10, 8.0),
+            raced("a", 10_000, 1, 100, 2.0) | {"metric": "cosine"},
+            raced("counts-9x9", 10_000, 1, 100, 0.5),
+            *(on_cores(1, 0.9) | {"method": "certain", "n": 9000}, on_cores(1, 1.5)),
+            {"kind": "process", "set": "p", "metric": "l2", "n": 100, "d": 8, "m": 1000, "k": 10, "ratio": 4.0}
+            | {"recall": 0.999, "seconds": {"thresher": [1.0, 3.0, 2.0], "faiss.knn": [8.0, 9.0, 7.0]}},
+        ]
+        text = self.page(records)
+        for line in (
+            "| ip and cosine: at least 3 | 3 | 2 | 0.5 (counts-9x9, m = 1, k = 100) | 2 | **missed** |",
+            "| l2: at least 2.25 | 2 | 2 | 1 (a by l2, m = 1, k = 1000) | 1 | **missed** |",
+            "| counts: at least 0.95 | 1 | 0.5 | 0.5 (counts-9x9, m = 1, k = 100) | 1 | **missed** |",
+            "| k = 100 of 10,000 atoms: at least 2 | 0 |",
+            "| every cell on two cores: at least 1 | 2 | 0.9 | 0.9 (a, m = 1, k = 10) | 1 | **missed** |",
+            "| one query on two cores from 60,000 atoms on: at least 1.4 | 1 | 1.5 |",
+            "| whole processes: at least 5 | 1 | 4 | 4 (p by l2, m = 1,000, k = 10) | 1 | **missed** |",
+            "| l2 | 2 | 2 | 1 |  |  |",
+            "| a by l2 | 60,000 x 8 | 4 / - / 1 | 2 / - / 0.5 |",
+            "| a | 60,000 x 8 | 8 / - / - |",
+            "| p by l2 | 100 x 8 | 1,000 | 10 | 2 | 8 | 4 | 0.9990 |",
+            "| a | 9,000 x 8 | 1 | 10 | `certain` |",
+        ):
+            self.assertIn(line, text)
 
     def test_the_regret_is_beside_that_of_the_fixed_ladder(self) -> None:
         records = [regretted("a", 60_000, 1, 10, 1.5, 1.2), regretted("b", 60_000, 1, 10, 1.0, 2.0)]
@@ -303,6 +342,27 @@ class ExactRace(unittest.TestCase):
                 self.assertTrue(exact_race.run(kind, chosen, Path(folder), "command"))
         self.assertEqual(asked, [("race", chosen), ("race", chosen[2:]), ("regret", chosen)])
 
+    def test_results_of_before_are_of_inner_products(self) -> None:
+        asked: list[list[cells.Cell]] = []
+        by_all = [c for metric in cells.METRICS for c in cells.of_grid("s", ((1,), (1, 10)), metric)]
+
+        def of_set(kind: str, missing: list[cells.Cell], log: results.Log, budget: float) -> None:
+            asked.append(list(missing))
+            for cell in missing:
+                log.append({"kind": kind, "set": cell.set, "metric": cell.metric, "m": cell.m, "k": cell.k})
+
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            patch.multiple("exact_race", of_set=of_set, facts=lambda: {"cpu": "a"}),
+            patch("builtins.print"),
+            patch("data.DataSet.about_of", lambda name: {"atoms": 1, "dimension": 1}),
+        ):
+            log = results.Log(exact_race.folder(Path(folder)), "s", {"cpu": "a"}, "", "")
+            log.append({"kind": "race", "set": "s", "m": 1, "k": 10})
+            for _ in range(2):
+                exact_race.run("race", by_all, Path(folder), "command")
+        self.assertEqual(asked, [by_all[:1], by_all[2:4], by_all[4:]])
+
     def test_wrong_answers_fail_the_run(self) -> None:
         right = raced("a", 10, 1, 1, 1.0)
         self.assertTrue(exact_race.fine(right))
@@ -335,7 +395,7 @@ class ExactRace(unittest.TestCase):
             asked.append((m, k))
             return {"m": m, "k": k, "ratio": 1.9}
 
-        data = tiny_set(np.eye(3), np.eye(3), 1)
+        data = replace(tiny_set(np.eye(3), np.eye(3), 1), name="s")
         chosen = cells.of_grid("s", ((1, 256), (10,)))
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -343,13 +403,13 @@ class ExactRace(unittest.TestCase):
             patch("environment.CORES", (0, 1)),
             patch("builtins.print"),
             patch("data.DataSet.about_of", lambda name: {"atoms": 3, "dimension": 3}),
-            patch("data.DataSet.open", lambda name: data),
+            patch("data.DataSet.open", lambda *of: data),
         ):
             for _ in range(2):
                 self.assertTrue(exact_race.run("cores", chosen, Path(folder), "command"))
             with patch("environment.CORES", (0,)):
                 self.assertTrue(exact_race.run("cores", cells.of_grid("t", ((1,), (10,))), Path(folder), "command"))
-        self.assertEqual((started, asked), ([1, 2], [(1, 10), (256, 10)]))
+        self.assertEqual((started, asked), ([1, 2], [(1, 10), (1, 10), (256, 10), (256, 10)]))
 
     def test_the_cells_of_two_cores_have_one_query_and_batches(self) -> None:
         for long in (False, True):
@@ -359,7 +419,54 @@ class ExactRace(unittest.TestCase):
     def test_quick_cells_are_among_all(self) -> None:
         quick = cells.chosen("", quick=True, long=False)
         self.assertLessEqual(set(quick), set(cells.chosen("", quick=False, long=False)))
-        self.assertIn(len(quick), range(60, 80))
+        self.assertIn(len(quick), range(120, 140))
+        self.assertEqual({c.metric for c in quick}, set(cells.METRICS))
+
+
+class Whole(unittest.TestCase):
+    def test_processes_take_turns_and_answers_are_compared(self) -> None:
+        turns: list[str] = []
+
+        def once(command: list[str | Path]) -> float:
+            ours = "search" in command
+            turns.append("thresher" if ours else "faiss.knn")
+            ids = np.arange(whole.K) + np.zeros((100, 1), int)
+            if ours:
+                ids[:missed] += 1000
+            np.savez(Path(command[-1]), ids=ids)
+            return len(turns) * (1.0 if ours else 3.0)
+
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            patch.multiple("whole", once=once, files=lambda n, d, m: Path("sets")),
+            patch("exact_race.facts", lambda binary: {"cpu": "a"}),
+            patch("builtins.print"),
+        ):
+            for missed, right in ((0, True), (2, False)):
+                whole.forget(Path(folder))
+                turns.clear()
+                self.assertEqual(whole.run(Path(folder), "command", metrics=("ip",)), right)
+                self.assertEqual(turns, ["faiss.knn", "thresher", "thresher", "faiss.knn"] * 2)
+                (record,) = (r for r in results.load(whole.path(Path(folder))) if r["kind"] == "process")
+                # The first two warm: 3 and 4, 6 and 5, 7 and 8 come after.
+                self.assertEqual(record["seconds"], {"thresher": [3.0, 6.0, 7.0], "faiss.knn": [12.0, 15.0, 24.0]})
+                self.assertAlmostEqual(record["ratio"], 24 / 7, places=4)
+                self.assertAlmostEqual(record["recall"], 1 - missed / 100)
+                self.assertEqual(whole.run(Path(folder), "command", metrics=("ip",)), right, "not measured again")
+                self.assertEqual(len(turns), 8)
+
+
+class Loops(unittest.TestCase):
+    def test_the_worst_loop_decides(self) -> None:
+        def of(n: int, beside: float) -> list[results.Record]:
+            shape = {"what": "loop", "atoms": [n, 8]}
+            ours = shape | {"name": "Index.search", "us": [90.0, 100.0, 110.0], "beside": [beside, beside, 1e9]}
+            return [ours, shape | {"name": "IndexFlatIP.search", "us": [50.0]}, shape | {"name": "numpy", "us": [70.0]}]
+
+        text = python_calls.looped(of(1000, 40) + of(20_000, 59))
+        self.assertIn("| 20,000 x 8 | 100 | 59 | 50 | 70 | 0.5 |", text)
+        self.assertIn("; reached.", text)
+        self.assertIn("; missed.", python_calls.looped(of(1000, 61) + of(20_000, 59)))
 
 
 class Recommenders(unittest.TestCase):

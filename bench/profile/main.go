@@ -26,6 +26,7 @@ import (
 // options are what the flags say.
 type options struct {
 	atoms, queries, out string
+	metric              string
 	m, k, threads       int
 	method, plan        string
 	lasting, pause      time.Duration
@@ -35,6 +36,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.atoms, "atoms", "", "`file` of atoms")
 	flag.StringVar(&o.queries, "queries", "", "`file` of queries")
+	flag.StringVar(&o.metric, "metric", "ip", "`metric` of the scores")
 	flag.IntVar(&o.m, "m", 256, "queries of a search, the first of the file")
 	flag.IntVar(&o.k, "k", 10, "atoms of an answer")
 	flag.IntVar(&o.threads, "threads", 1, "goroutines that work at once")
@@ -54,6 +56,10 @@ func main() {
 
 // run builds a collection of the atoms, searches it, and prints a line to out.
 func run(ctx context.Context, out io.Writer, o options) (err error) {
+	metric, err := collection.ParseMetric(o.metric)
+	if err != nil {
+		return err
+	}
 	atoms, err := dataset.ReadAll(ctx, o.atoms, nil)
 	if err != nil {
 		return err
@@ -65,7 +71,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.m < 1 || o.m > queries.Rows {
 		return fmt.Errorf("-m %d: %s has %d queries", o.m, o.queries, queries.Rows)
 	}
-	c, err := collection.Build(ctx, atoms.Data, atoms.Dim, &collection.Options{Metric: collection.InnerProduct, Threads: o.threads, Seed: 1})
+	c, err := collection.Build(ctx, atoms.Data, atoms.Dim, &collection.Options{Metric: metric, Threads: o.threads, Seed: 1})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.atoms, err)
 	}

@@ -30,7 +30,7 @@ func TestRun(t *testing.T) {
 		return path
 	}
 	o := options{atoms: write("atoms.npy", n), queries: write("queries.npy", queries), out: filepath.Join(dir, "cpu.prof"),
-		m: queries, k: 3, threads: 1, method: "exact", plan: "dense", lasting: time.Microsecond}
+		m: queries, k: 3, threads: 1, metric: "l2", method: "exact", plan: "dense", lasting: time.Microsecond}
 	var out bytes.Buffer
 	if err := run(t.Context(), &out, o); err != nil {
 		t.Fatal(err)

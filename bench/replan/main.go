@@ -32,10 +32,19 @@ import (
 // cell is a record of the kind regret: the plans that were timed for one set, m queries together and k.
 type cell struct {
 	Set    string             `json:"set"`
+	Metric string             `json:"metric"` // "" is ip: results from before there were others
 	M      int                `json:"m"`
 	K      int                `json:"k"`
 	Chosen string             `json:"chosen"`
 	US     map[string]float64 `json:"us"` // microseconds a query by plan
+}
+
+// name is the set, with its metric if that is not the inner product.
+func (c *cell) name() string {
+	if c.Metric == "" || c.Metric == "ip" {
+		return c.Set
+	}
+	return c.Set + ":metric=" + c.Metric
 }
 
 // best is the plan that took least.
@@ -69,7 +78,7 @@ func run(ctx context.Context, out io.Writer, data string, worst float64, files [
 		if len(cells) == 0 {
 			continue
 		}
-		choices, err := choose(ctx, filepath.Join(data, cells[0].Set, "atoms.npy"), cells)
+		choices, err := chooseAll(ctx, filepath.Join(data, cells[0].Set, "atoms.npy"), cells)
 		if err != nil {
 			return err
 		}
@@ -77,12 +86,12 @@ func run(ctx context.Context, out io.Writer, data string, worst float64, files [
 			regret := c.regret(choices[i])
 			if regret == 0 {
 				untimed++
-				fmt.Fprintf(out, "%s m=%d k=%d: %s was not timed; best of those that were %s\n", c.Set, c.M, c.K, choices[i], c.best())
+				fmt.Fprintf(out, "%s m=%d k=%d: %s was not timed; best of those that were %s\n", c.name(), c.M, c.K, choices[i], c.best())
 				continue
 			}
 			then[c.K], now[c.K] = append(then[c.K], c.regret(c.Chosen)), append(now[c.K], regret)
 			if regret >= worst {
-				fmt.Fprintf(out, "%s m=%d k=%d: %.2f by %s, best %s\n", c.Set, c.M, c.K, regret, choices[i], c.best())
+				fmt.Fprintf(out, "%s m=%d k=%d: %.2f by %s, best %s\n", c.name(), c.M, c.K, regret, choices[i], c.best())
 			}
 		}
 	}
@@ -127,14 +136,42 @@ func read(file string) ([]cell, error) {
 	return cells, lines.Err()
 }
 
-// choose returns the names of the plans that auto takes for the cells of one set of atoms, by the built-in
-// costs of this processor.
-func choose(ctx context.Context, atoms string, cells []cell) ([]string, error) {
+// chooseAll returns the names of the plans that auto takes for the cells of one set of atoms, metric by metric.
+func chooseAll(ctx context.Context, atoms string, cells []cell) ([]string, error) {
+	names := make([]string, len(cells))
+	of := map[string][]int{} // cells by metric
+	for i, c := range cells {
+		metric := cmp.Or(c.Metric, "ip")
+		of[metric] = append(of[metric], i)
+	}
+	for metric, places := range of {
+		mine := make([]cell, len(places))
+		for j, i := range places {
+			mine[j] = cells[i]
+		}
+		chosen, err := choose(ctx, atoms, metric, mine)
+		if err != nil {
+			return nil, err
+		}
+		for j, i := range places {
+			names[i] = chosen[j]
+		}
+	}
+	return names, nil
+}
+
+// choose returns the names of the plans that auto takes for cells of one set of atoms and one metric, by the
+// built-in costs of this processor.
+func choose(ctx context.Context, atoms, metricName string, cells []cell) ([]string, error) {
+	metric, err := collection.ParseMetric(metricName)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := dataset.ReadAll(ctx, atoms, nil)
 	if err != nil {
 		return nil, err
 	}
-	c, err := collection.Build(ctx, rows.Data, rows.Dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
+	c, err := collection.Build(ctx, rows.Data, rows.Dim, &collection.Options{Metric: metric, Seed: 1})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", atoms, err)
 	}

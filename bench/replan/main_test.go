@@ -41,6 +41,10 @@ func TestRun(t *testing.T) {
 		{"a choice without a time", `{"kind": "regret", "set": "few", "m": 1, "k": 100, "chosen": "whole,rescore", "us": {"whole,rescore": 2}}
 {"kind": "regret", "set": "few", "m": 1, "k": 120, "chosen": "dense", "us": {"dense": 2}}
 `, []string{"few m=1 k=100: dense was not timed; best of those that were whole,rescore\n", "all: regret 1.000 then, 1.000 now; 1 choices were not timed\n"}, ""},
+		{"cells of two metrics", `{"kind": "regret", "set": "few", "metric": "l2", "m": 1, "k": 100, "chosen": "dense", "us": {"dense": 3, "whole,rescore": 2}}
+{"kind": "regret", "set": "few", "m": 1, "k": 100, "chosen": "dense", "us": {"dense": 3, "whole,rescore": 3}}
+`, []string{"few:metric=l2 m=1 k=100: 1.50 by dense, best whole,rescore\n", "k = 100: 2 cells, regret 1.225 then, 1.225 now\n"}, ""},
+		{"an unknown metric", `{"kind": "regret", "set": "few", "metric": "l3", "m": 1, "k": 1, "chosen": "dense", "us": {"dense": 2}}`, nil, "l3"},
 		{"no cells", `{"kind": "set"}`, nil, "no cell of the kind regret in 1 files"},
 		{"no time", `{"kind": "regret", "chosen": "dense", "us": {}}`, nil, `few.jsonl, line 1: no time of the chosen plan "dense"`},
 		{"no JSON", `{"kind"`, nil, "few.jsonl, line 1: unexpected end of JSON input"},
