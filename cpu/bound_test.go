@@ -45,7 +45,7 @@ func TestOffsets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &state{c: c, exp: -16}
+	s := &state{c: c, exp: -16, perUnit: 1 << 16}
 	vanished := 0
 	for i := range n {
 		var squares float64
@@ -64,7 +64,7 @@ func TestOffsets(t *testing.T) {
 		t.Errorf("%d of %d offsets vanished: the test shows nothing", vanished, n)
 	}
 
-	long := &state{c: &collection.Collection{Dim: 1 << 21, Norm: []float32{1 << 20}, Offset: []float32{-1 << 39}}}
+	long := &state{c: &collection.Collection{Dim: 1 << 21, Norm: []float32{1 << 20}, Offset: []float32{-1 << 39}}, perUnit: 1}
 	if got, want := long.exactSlack(0), 0x1p21*0x1p-53*0x1p39; got < want {
 		t.Errorf("%g charged for the sums of a long row, of which its offset can lack %g", got, want)
 	}
