@@ -198,6 +198,16 @@ func TestPanelsRepeatCodesAndMaxima(t *testing.T) {
 			if got, want := c.NormCaps[p], slices.Max(c.Norm[p*PanelAtoms:]); got != want {
 				t.Errorf("panel %d has the cap %g, want %g", p, got, want)
 			}
+			if c.Metric != Euclidean {
+				continue
+			}
+			least := math.Inf(1)
+			for i := p * PanelAtoms; i < c.N; i++ {
+				least = min(least, floats.Norm(c.testWorking(i), 2))
+			}
+			if got := float64(c.NormFloors[p]); !(got <= least*(1+1e-14)) || got < least*(1-1e-6)-1e-22 {
+				t.Errorf("panel %d has the floor %g, the least norm from there on is %g", p, got, least)
+			}
 		}
 		for i, r := range c.Codes {
 			if r == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -25,6 +26,15 @@ func TestNormStep(t *testing.T) {
 		}
 		for _, n := range c.Norm {
 			most = max(most, float64(n)/float64(c.Norm[0]))
+		}
+		near, err := Build(context.Background(), rows, 1, &Options{Metric: Euclidean, Basis: Raw, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []*Collection{c, near} {
+			if got, longest := c.MaxNorm(), float64(slices.Max(c.Norm)); !(got >= longest && got <= longest*NormStep) {
+				t.Errorf("%v: norms of at most %g, the greatest is %g", c.Metric, got, longest)
+			}
 		}
 	}
 	if !(most > 1.03 && most <= NormStep) {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 	"thresher/internal/vectors"
 )
@@ -58,6 +60,15 @@ func TestOffsets(t *testing.T) {
 		}
 		if !(off >= want*(1-1e-12) && off-s.offsetWidth(i) <= want*(1-1e-12)) {
 			t.Errorf("atom %d: offset %g, of width %g, it is %g", i, off, s.offsetWidth(i), want)
+		}
+	}
+	look, err := looks.NewSet(c).Compile(backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if most := look.Strips[0].OffsetWidth * s.perUnit; !(most >= s.offsetWidth(i)) {
+			t.Errorf("atom %d: offset of width %g, of at most %g", i, s.offsetWidth(i), most)
 		}
 	}
 	if vanished == 0 || vanished == n {
