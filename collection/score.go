@@ -44,7 +44,7 @@ func (c *Collection) ScoreOf(i int, sum, qq float64) float64 {
 	return c.Metric.score(sum, vv, qq)
 }
 
-// ScoresOf replaces sums, each the sum of row rows[k] as ScoreOf takes it, by factor times the ScoreOf the rows.
+// ScoresOf replaces sums, each as ScoreOf takes it for row rows[k], by factor times the search scores.
 func (c *Collection) ScoresOf(sums []float64, rows []uint32, qq, factor float64) {
 	c.Metric.scores(sums, rows, c.RowSquares, qq, factor)
 }

@@ -44,8 +44,7 @@ func Cap(c *collection.Collection, norm float64, panel int) float64 {
 	return norm * float64(c.NormCaps[panel]) * collection.Up
 }
 
-// CapFrom returns an upper bound as Cap does, of no panel's atoms -Inf, in which offsets are counted, for a query
-// of the given norm, rounded upward, and OffsetFactor; c has panels. An atom at distance x from the centre has a
+// CapFrom is Cap with offsets counted, for a query of the given norm, rounded upward, and OffsetFactor. An atom at distance x from the centre has a
 // score of at most norm x - factor x^2/2, which rises to x = norm/factor and falls beyond. docs/guarantee.md, about
 // a centre.
 func CapFrom(c *collection.Collection, norm, factor float64, panel int) float64 {
