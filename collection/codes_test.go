@@ -198,6 +198,16 @@ func TestPanelsRepeatCodesAndMaxima(t *testing.T) {
 			if got, want := c.NormCaps[p], slices.Max(c.Norm[p*PanelAtoms:]); got != want {
 				t.Errorf("panel %d has the cap %g, want %g", p, got, want)
 			}
+			if c.Metric != Euclidean {
+				continue
+			}
+			least := math.Inf(1)
+			for i := p * PanelAtoms; i < c.N; i++ {
+				least = min(least, floats.Norm(c.testWorking(i), 2))
+			}
+			if got := float64(c.NormFloors[p]); !(got <= least*(1+1e-14)) || got < least*(1-1e-6)-1e-22 {
+				t.Errorf("panel %d has the floor %g, the least norm from there on is %g", p, got, least)
+			}
 		}
 		for i, r := range c.Codes {
 			if r == 0 {
@@ -240,9 +250,15 @@ func TestOrderNormsAndOffsets(t *testing.T) {
 			if !(float64(c.Norm[i]) >= norm*(1-1e-15)) || float64(c.Norm[i]) > norm*(1+1e-6)+1e-44 {
 				t.Errorf("atom %d: Norm %g, the truth %g", i, c.Norm[i], norm)
 			}
-			// No later atom is longer by more than a step of 2^(1/16).
-			if i > 0 && float64(c.Norm[i]) > float64(c.Norm[i-1])*math.Pow(2, 1./16)*(1+1e-6) {
-				t.Errorf("atom %d of norm %g stands after %g", i, c.Norm[i], c.Norm[i-1])
+			// No later atom is longer, or for l2 shorter, by more than a step of 2^(1/16).
+			if i > 0 {
+				longer, shorter := c.Norm[i-1], c.Norm[i]
+				if c.Metric == Euclidean {
+					longer, shorter = shorter, longer
+				}
+				if float64(shorter) > float64(longer)*math.Pow(2, 1./16)*(1+1e-6) {
+					t.Errorf("atom %d of norm %g stands after %g", i, c.Norm[i], c.Norm[i-1])
+				}
 			}
 			exact := floats.Norm(relative(c, c.Row(int(row))), 2)
 			switch c.Metric {

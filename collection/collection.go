@@ -86,7 +86,8 @@ type Collection struct {
 	// Change is what rounding the rows given to float32 changed.
 	Change dataset.Change
 	// Order maps an internal index to a row number. Internal order is by descending norm of
-	// the working vector in steps of 4%, at random within a step.
+	// the working vector in steps of 4%, at random within a step; by ascending norm for Euclidean
+	// distance, but in files from before nearVersion.
 	Order []uint32
 	// Norm is |v| of the working vector (v; v/|v| for cosine; v - Centre if there is one),
 	// rounded upward, in internal order.
@@ -119,6 +120,9 @@ type Collection struct {
 	// NormCaps holds, for each panel, the greatest Norm of its atoms and of all later ones. It
 	// is not saved.
 	NormCaps []float32
+	// NormFloors holds, for each panel, a lower bound of |v| of its atoms and of all later ones, if
+	// there are offsets. It is not saved.
+	NormFloors []float32
 	// Stages is sorted by Width; the last has Width D and is deterministic. Stages
 	// with Rows of their own come before it.
 	Stages []Stage
@@ -228,7 +232,7 @@ func (c *Collection) Close() error {
 	return f()
 }
 
-// computeNormCaps fills NormCaps from Norm, which decreases from panel to panel up to its step.
+// computeNormCaps fills NormCaps from Norm, and NormFloors from Offset.
 func (c *Collection) computeNormCaps() {
 	c.NormCaps = make([]float32, c.PanelCount())
 	most := float32(0)
@@ -236,12 +240,22 @@ func (c *Collection) computeNormCaps() {
 		most = max(most, slices.Max(c.Norm[p*PanelAtoms:min((p+1)*PanelAtoms, c.N)]))
 		c.NormCaps[p] = most
 	}
+	if c.Offset == nil {
+		return
+	}
+	c.NormFloors = make([]float32, c.PanelCount())
+	offset := float32(math.Inf(-1))
+	for p := len(c.NormFloors) - 1; p >= 0; p-- {
+		offset = max(offset, slices.Max(c.Offset[p*PanelAtoms:min((p+1)*PanelAtoms, c.N)]))
+		// The root of an upper bound of -|v|^2/2, less more than the rounding of both conversions.
+		c.NormFloors[p] = float32(math.Sqrt(-2*float64(offset)) * (1 - 0x1p-23))
+	}
 }
 
 // Bytes returns the memory a collection holds, codes and terms included.
 func (c *Collection) Bytes() int64 {
 	b := int64(len(c.Rows))*4 + int64(len(c.Order))*4 + int64(len(c.Norm))*4 + int64(len(c.RowSquares))*8 +
-		int64(len(c.Centre)+len(c.Origin))*8 + int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps))*4 +
+		int64(len(c.Centre)+len(c.Origin))*8 + int64(len(c.Offset)+len(c.HeadScale)+len(c.HeadNorm)+len(c.HeadErr)+len(c.NormCaps)+len(c.NormFloors))*4 +
 		int64(len(c.Panels)+len(c.Codes)) + int64(len(c.Rotated32)+len(c.Perm))*4
 	for _, l := range c.Stages {
 		b += int64(len(l.Scale)+len(l.Radius)+len(l.XNorm)+len(l.Beyond))*4 + int64(len(l.Rows))

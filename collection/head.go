@@ -46,7 +46,7 @@ func (b *builder) computeHead() error {
 		n := min(headSample, max(4*c.R, min(c.N/8, headSampleMax/c.Dim)))
 		s := newSample(n, c.Dim)
 		longest := float64(c.Norm[0])
-		if b.o.Order != nil { // by something else than the norm
+		if b.o.Order != nil || c.Metric.NearFirst() {
 			longest = float64(slices.Max(c.Norm))
 		}
 		for k, i := range generator(c.Seed, streamSample).Perm(c.N)[:n] {

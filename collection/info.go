@@ -44,7 +44,7 @@ func Stat(path string) (*Info, error) {
 		return nil, fmt.Errorf("%s: %w: %v", path, ErrCorrupt, err)
 	}
 	i := &Info{Path: path, Version: h.Version, N: h.N, Dim: h.Dim, Metric: metric.String(), Basis: h.Basis, Seed: h.Seed,
-		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Rounded: h.Change, Relative: h.Version >= originVersion, Sections: map[string]int64{}}
+		Head: h.R, Rotated: h.D, FileBytes: h.Bytes, Rounded: h.Change, Relative: h.hasOrigin(), Sections: map[string]int64{}}
 	for _, s := range h.Sections {
 		i.Sections[s.Name] = s.Bytes
 	}

@@ -140,6 +140,11 @@ func (m Metric) Factor(norm float64) float64 {
 // changes no score, a collection may have a Centre.
 func (m Metric) Differences() bool { return m == Euclidean }
 
+// NearFirst reports whether atoms are ordered by ascending norm of the working vector, which is the distance
+// from the centre, and not by descending norm. Most queries lie where most atoms are, and those near the
+// centre are nearer to all queries than outliers are: they raise thresholds early.
+func (m Metric) NearFirst() bool { return m.Differences() }
+
 // Lead returns by how much the bounded quantity exceeds the search score, for a query of
 // this working norm: |q|^2/2 with Differences, else 0. An atom's Offset is the negative of
 // Lead at its own working norm.
@@ -160,6 +165,25 @@ func (m Metric) score(sum, vv, qq float64) float64 {
 		return 0 - sum/2 // no -0
 	}
 	return sum
+}
+
+// scores replaces sums by factor times the score of each, as score has it. rows index squares, the squared
+// norms, which only a metric that normalises reads.
+func (m Metric) scores(sums []float64, rows []uint32, squares []float64, qq, factor float64) {
+	switch m {
+	case Cosine:
+		for k, row := range rows {
+			sums[k] = CosineOf(sums[k], squares[row], qq) * factor
+		}
+	case Euclidean:
+		for k, sum := range sums {
+			sums[k] = (0 - sum/2) * factor
+		}
+	default:
+		for k := range sums {
+			sums[k] *= factor
+		}
+	}
 }
 
 // Shown converts a search score to what users see.

@@ -6,19 +6,37 @@ import (
 	"slices"
 )
 
-// Atoms are ordered by descending norm, in steps: the norms of one step differ by a factor of at
-// most 2^(1/stepsPerOctave), 4%. Step 0 has the greatest norms.
+// Atoms are ordered by descending norm, or by ascending distance from the centre (Metric.NearFirst), in
+// steps: the norms of one step differ by a factor of at most 2^(1/stepsPerOctave), 4%.
 const (
 	stepsPerOctave = 16
 	stepCount      = stepsPerOctave*(maxNormExponent+149) + 2 // 2^-149 is the least float32
 )
 
 // NormStep is 2^(1/stepsPerOctave), rounded upward. The ratio of the norms of two atoms of one
-// step is at most NormStep, so no atom's norm exceeds NormStep times that of the first atom.
+// step is at most NormStep.
 const NormStep = 1.0443
 
-// stepOf returns the step of a working norm w < maxNorm. The last step is for w = 0.
-func stepOf(w float64) uint16 {
+// MaxNorm returns an upper bound of all norms. In both orders the step of greatest norms is at
+// one of the ends. An order that was given (Options.Order) has NormCaps.
+func (c *Collection) MaxNorm() float64 {
+	if c.NormCaps != nil {
+		return float64(c.NormCaps[0])
+	}
+	return float64(max(c.Norm[0], c.Norm[c.N-1])) * NormStep
+}
+
+// stepOf returns the step of a working norm w < maxNorm in the order of a metric.
+func (m Metric) stepOf(w float64) uint16 {
+	if m.NearFirst() {
+		return stepCount - 1 - descendingStep(w)
+	}
+	return descendingStep(w)
+}
+
+// descendingStep returns the step of a working norm w < maxNorm in descending order of norms. The
+// last step is for w = 0.
+func descendingStep(w float64) uint16 {
 	if w == 0 {
 		return stepCount - 1
 	}
@@ -51,7 +69,7 @@ func (b *builder) computeNorms() error {
 				}
 			}
 			b.rowNorms[i] = s
-			steps[i] = stepOf(b.workingFactor(uint32(i)) * s)
+			steps[i] = c.Metric.stepOf(b.workingFactor(uint32(i)) * s)
 		}
 		b.progress(hi - lo)
 		return nil
@@ -81,7 +99,7 @@ func (b *builder) computeNorms() error {
 }
 
 // orderAtoms sorts the atoms by step and shuffles them within each. So the first panels are a random
-// sample of the atoms of greatest norm, in whatever order the rows are given.
+// sample of the atoms of greatest norm, or nearest to the centre, in whatever order the rows are given.
 func (b *builder) orderAtoms(steps []uint16) {
 	order := b.c.Order
 	var ends [stepCount]int // counts, then where the next atom of each step goes, and so finally its end

@@ -81,7 +81,7 @@ func TestOriginInFiles(t *testing.T) {
 		t.Errorf("saved with change %+v, built with %+v, or with another origin", saved.Change, built.Change)
 	}
 	info, err := Stat(path)
-	if err != nil || info.Version != originVersion || !info.Relative || *info.Rounded != built.Change {
+	if err != nil || info.Version != nearVersion || !info.Relative || *info.Rounded != built.Change {
 		t.Errorf("%+v, %v", info, err)
 	}
 	plain := filepath.Join(t.TempDir(), "b.thresher")
@@ -90,7 +90,7 @@ func TestOriginInFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if info, err = Stat(plain); err != nil || info.Version != fileVersion || info.Relative || info.Rounded != nil {
+	if info, err = Stat(plain); err != nil || info.Version != nearVersion || info.Relative || info.Rounded != nil {
 		t.Errorf("without an origin: %+v, %v", info, err)
 	}
 	if saved.Bytes() > Size(n, dim, &Options{Metric: Euclidean}) {

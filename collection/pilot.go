@@ -74,7 +74,7 @@ func (b *builder) computePilot() error {
 			break
 		}
 		f.addQuery(&c.Pilot, &queries[j], scores[j], c.headProducts(arms, &queries[j]), thetas[j])
-		c.addReached(arms, queries[j].Norm, thetas[j])
+		c.addReached(arms, &queries[j], thetas[j])
 	}
 	for i := range c.Pilot.Shares {
 		c.Pilot.Reached[i] /= float64(max(len(queries), 1) * n)
@@ -109,15 +109,20 @@ func (p *Pilot) splitEarly(keep bool) {
 	p.Ks, p.Reached, p.Shares, p.Candidates, p.Certain = p.Ks[:n:n], p.Reached[:n:n], p.Shares[:n:n], p.Candidates[:n:n], p.Certain[:n:n]
 }
 
-// addReached adds to Pilot.Reached the number of arms that a query of this norm would see, given its
+// addReached adds to Pilot.Reached the number of arms that query q would see, given its
 // thresholds for each k of the pilot: those of the steps of norms up to the last that has an atom whose score
 // could reach it.
-func (c *Collection) addReached(arms []uint32, norm float64, thetas []float64) {
-	norms := c.Norm
+func (c *Collection) addReached(arms []uint32, q *Query, thetas []float64) {
+	norms, factor := c.Norm, math.Ldexp(1, -q.Exp)
 	for k, theta := range thetas {
 		reached := 0
 		for _, i := range arms {
-			if norm*float64(norms[i])*NormStep >= theta {
+			best := q.Norm * float64(norms[i]) * NormStep
+			if c.Metric.NearFirst() { // of the norms from this step on, that of greatest score
+				x := max(q.Norm/factor, float64(norms[i])/NormStep)
+				best = q.Norm*x - factor*x*x/2
+			}
+			if best >= theta {
 				reached++
 			}
 		}

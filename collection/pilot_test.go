@@ -216,7 +216,18 @@ func TestPilotOfNorms(t *testing.T) {
 			scores[self] = math.Inf(-1)
 			slices.Sort(scores)
 			panels := 0
-			for panels < c.PanelCount() && p.Norm*float64(c.NormCaps[panels]) >= scores[c.N-k] {
+			best := func(from int) float64 { // of atoms of these norms in the direction of the query
+				most := math.Inf(-1)
+				for _, v := range c.Norm[from:] {
+					s := p.Norm * float64(v)
+					if c.Offset != nil {
+						s -= math.Ldexp(float64(v)*float64(v)/2, -p.Exp)
+					}
+					most = max(most, s)
+				}
+				return most
+			}
+			for panels < c.PanelCount() && best(panels*PanelAtoms) >= scores[c.N-k] {
 				panels++
 			}
 			want += float64(min(c.N, panels*PanelAtoms)) / float64(c.N*queries)

@@ -44,6 +44,11 @@ func (c *Collection) ScoreOf(i int, sum, qq float64) float64 {
 	return c.Metric.score(sum, vv, qq)
 }
 
+// ScoresOf replaces sums, each as ScoreOf takes it for row rows[k], by factor times the search scores.
+func (c *Collection) ScoresOf(sums []float64, rows []uint32, qq, factor float64) {
+	c.Metric.scores(sums, rows, c.RowSquares, qq, factor)
+}
+
 // leastNorm is the norm below which the error of float32 products of a row with a query of
 // norm 1 may be too large to divide by it.
 const leastNorm = 0x1p-100
@@ -78,5 +83,9 @@ func CosineOf(dot, vv, qq float64) float64 {
 	beyond := math.FMA(dot, dot, -square) // square + beyond is dot^2
 	ratio := square / vv
 	ratio += (math.FMA(-ratio, vv, square) + beyond) / vv
-	return math.Copysign(math.Sqrt(ratio/qq), dot)
+	root := math.Sqrt(ratio / qq)
+	if dot < 0 { // sooner than Copysign, since the scores that count have one sign
+		return -root
+	}
+	return root
 }

@@ -24,7 +24,7 @@ func Size(n int64, dim int, o *Options) int64 {
 	c.layout(&sections, false, fileVersion) // a sizer returns no error
 	size := int64(sections) + fileOverhead(int64(sections))
 	if coded {
-		size += 4*int64(c.PanelCount()) + c.transform.bytes() // NormCaps
+		size += 8*int64(c.PanelCount()) + c.transform.bytes() // NormCaps and NormFloors
 	}
 	if o != nil && o.KeepRotated {
 		size += 4 * int64(c.N) * int64(c.D)

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"unsafe"
 
 	"thresher/dataset"
@@ -31,13 +32,16 @@ import (
 const (
 	magic       = "THRESHER"
 	fileVersion = 7
-	// originVersion is that of files with an Origin, which programs that do not know of it must not
-	// read.
+	// originVersion is that of files with an Origin and atoms in the order before nearVersion.
 	originVersion = 8
 	// oldestVersion has additional sections, which are ignored. Files before roundsVersion
 	// differ only in dimensions that were rotated by fewer rounds (outdated).
 	oldestVersion = 3
 	roundsVersion = 5
+	// nearVersion is that of files for Euclidean distance, with an Origin or without, whose atoms are
+	// ordered by ascending distance from the centre: programs that do not know of it would take the norm
+	// of the first atom for the greatest. Older files keep their order.
+	nearVersion = 9
 	// centreVersion is the first with atoms relative to a centre for Euclidean distance; in older
 	// files the centre is zero.
 	centreVersion = 7
@@ -88,6 +92,11 @@ type header struct {
 	Names    []nameRun `json:",omitempty"` // of the coordinates
 	Sections []section
 	Bytes    int64
+}
+
+// hasOrigin reports whether the file's collection has an Origin.
+func (h *header) hasOrigin() bool {
+	return h.Version == originVersion || slices.ContainsFunc(h.Sections, func(s section) bool { return s.Name == originSection })
 }
 
 // file is memory in the mapped sections of a file being written.
@@ -244,8 +253,8 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 	}
 	b := append([]byte(magic), make([]byte, 12)...)
 	version := uint32(fileVersion)
-	if c.Origin != nil {
-		version = originVersion
+	if c.Metric.NearFirst() {
+		version = nearVersion
 	}
 	binary.LittleEndian.PutUint32(b[8:], version)
 	binary.LittleEndian.PutUint32(b[12:], uint32(len(js)))
@@ -279,8 +288,8 @@ func readHeader(f *os.File) (*header, error) {
 		return nil, fmt.Errorf("%w: it begins %q", ErrForeign, b[:8])
 	}
 	version := binary.LittleEndian.Uint32(b[8:])
-	if version < oldestVersion || version > originVersion {
-		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, version, oldestVersion, originVersion)
+	if version < oldestVersion || version > nearVersion {
+		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, version, oldestVersion, nearVersion)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
 	if n > mostHeader {
@@ -382,7 +391,7 @@ func openFile(f *os.File) (*Collection, error) {
 	if h.Change != nil {
 		c.Change = *h.Change
 	}
-	if h.Version >= originVersion {
+	if h.hasOrigin() {
 		c.Origin = make([]float64, c.Dim)
 	}
 	if c.D > 0 {

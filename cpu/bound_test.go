@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"thresher/backend"
+	"thresher/backend/looks"
 	"thresher/collection"
 	"thresher/internal/vectors"
 )
@@ -45,7 +47,7 @@ func TestOffsets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &state{c: c, exp: -16}
+	s := &state{c: c, exp: -16, perUnit: 1 << 16}
 	vanished := 0
 	for i := range n {
 		var squares float64
@@ -60,11 +62,20 @@ func TestOffsets(t *testing.T) {
 			t.Errorf("atom %d: offset %g, of width %g, it is %g", i, off, s.offsetWidth(i), want)
 		}
 	}
+	look, err := looks.NewSet(c).Compile(backend.Look{Rep: backend.Panels, To: c.D, Rule: backend.Cauchy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if most := look.Strips[0].OffsetWidth * s.perUnit; !(most >= s.offsetWidth(i)) {
+			t.Errorf("atom %d: offset of width %g, of at most %g", i, s.offsetWidth(i), most)
+		}
+	}
 	if vanished == 0 || vanished == n {
 		t.Errorf("%d of %d offsets vanished: the test shows nothing", vanished, n)
 	}
 
-	long := &state{c: &collection.Collection{Dim: 1 << 21, Norm: []float32{1 << 20}, Offset: []float32{-1 << 39}}}
+	long := &state{c: &collection.Collection{Dim: 1 << 21, Norm: []float32{1 << 20}, Offset: []float32{-1 << 39}}, perUnit: 1}
 	if got, want := long.exactSlack(0), 0x1p21*0x1p-53*0x1p39; got < want {
 		t.Errorf("%g charged for the sums of a long row, of which its offset can lack %g", got, want)
 	}

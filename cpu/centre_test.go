@@ -40,6 +40,7 @@ func TestDenseOfFarRows(t *testing.T) {
 		if ignored {
 			terms := r.denseTerms()
 			terms.far = false
+			terms.greatest += c.CentreNorm()
 			for row := range terms.size {
 				terms.size[row] += float32(c.CentreNorm())
 			}

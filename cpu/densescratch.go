@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"thresher/backend/looks"
 	"thresher/bandit"
 )
 
@@ -73,19 +72,10 @@ func (w *scratch) tighten(q *state, t *denseTerms, e int, last bool) {
 	s.raiseTo(q, e, bandit.KthLargest(s.lowerBounds[:n], k))
 }
 
-// lowerBoundFrom returns a lower bound of the pending rows of query e whose upper bound in the float32
-// test is at least least, in the product form.
+// lowerBoundFrom returns a lower bound of the rows of query e whose upper bound in the float32 test is at
+// least least, in the product form: by the greatest gap of any row.
 func (s *denseScratch) lowerBoundFrom(q *state, t *denseTerms, e int, least float32) float64 {
-	if q.c.Offset == nil {
-		return float64(least) - 2*float64(s.margin[e])*t.greatest - s.shift[e] - q.denseTiny()
-	}
-	x, lower := &s.pending[e], math.Inf(1)
-	for i, b := range x.bounds {
-		if b >= least {
-			lower = min(lower, s.lowerBound(q, t, e, x.ids[i], b))
-		}
-	}
-	return lower
+	return float64(least) - 2*float64(s.margin[e])*t.greatest - t.greatestGap*float64(s.factor[e]) - s.shift[e] - q.denseTiny()
 }
 
 // raiseTo raises the threshold of query e to a bound in the product form that k rows reach, and
@@ -100,8 +90,7 @@ func (s *denseScratch) raiseTo(q *state, e int, lower float64) {
 func (s *denseScratch) lowerBound(q *state, t *denseTerms, e int, row uint32, bound float32) float64 {
 	gap := 2 * float64(s.margin[e]) * float64(t.size[row])
 	if q.c.Offset != nil { // the stored offset may exceed the true one
-		norm := float64(q.c.Norm[t.inverse[row]])
-		gap += (float64(t.offset[row]) + norm*norm/2*(1+looks.Slop)) * float64(s.factor[e])
+		gap += t.offsetGap(q.c, int(t.inverse[row]), row) * float64(s.factor[e])
 	}
 	return float64(bound) - gap - s.shift[e] - q.denseTiny()
 }

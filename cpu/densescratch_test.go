@@ -4,7 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"thresher/backend"
 	"thresher/collection"
+	"thresher/internal/vectors"
 )
 
 // TestDenseTau: a threshold is lowered by as many least numbers as there are coordinates, whether or not
@@ -18,5 +20,43 @@ func TestDenseTau(t *testing.T) {
 				t.Errorf("%d coordinates: %g is lowered to %g, want %g", dim, tau, got, want)
 			}
 		}
+	}
+}
+
+// TestLowerBoundFrom: the lower bound by the greatest gap is at most that of each row that it is for, also
+// where norms, and with them the rounding of offsets, differ by orders of magnitude.
+func TestLowerBoundFrom(t *testing.T) {
+	const n, dim = 300, 32
+	rows := vectors.Scale(vectors.Rand(1), vectors.Gaussian(vectors.Rand(2), n, dim), dim, -3, 3)
+	for _, metric := range []collection.Metric{collection.InnerProduct, collection.Euclidean} {
+		c, err := collection.Build(t.Context(), rows, dim, &collection.Options{Metric: metric, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := New(Options{Threads: 1}).Load(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer loaded.Close()
+		r := loaded.(*resident)
+		begun, err := r.Begin(t.Context(), backend.Queries{M: 1, Dim: dim, Data: rows[:dim]}, []backend.Goal{{K: 1, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, w, terms := begun.(*run), r.getScratch(), r.denseTerms()
+		defer x.Close()
+		x.queryDense(w, []int{0}, 0)
+		tight := false
+		for row := range uint32(n) {
+			from, of := w.dense.lowerBoundFrom(&x.states[0], terms, 0, 1), w.dense.lowerBound(&x.states[0], terms, 0, row, 1)
+			if from > of {
+				t.Errorf("%v, row %d: %g by the greatest gap, %g by its own", metric, row, from, of)
+			}
+			tight = tight || from > of-1e-6*(1-of)
+		}
+		if !tight {
+			t.Errorf("%v: no row has the greatest gap", metric)
+		}
+		r.putScratch(w)
 	}
 }

@@ -15,7 +15,9 @@ type denseTerms struct {
 	offset  []float32 // upper bound of the offset
 	// greatest is the greatest of the sizes that are finite.
 	greatest float64
-	far      bool // the centre is far from zero (collection.Far)
+	// greatestGap is the greatest distance from the true offset to the bound of offset.
+	greatestGap float64
+	far         bool // the centre is far from zero (collection.Far)
 }
 
 // denseTerms returns the terms, computed at first use.
@@ -43,8 +45,15 @@ func (r *resident) denseTerms() *denseTerms {
 			if c.Offset != nil {
 				// This stays an upper bound after the rounding of the test.
 				t.offset[row] = collection.Upward(float64(c.Offset[i]) * (1 - looks.Slop))
+				t.greatestGap = max(t.greatestGap, t.offsetGap(c, i, row))
 			}
 		}
 	})
 	return &r.dense
+}
+
+// offsetGap is an upper bound of how far the true offset of atom i lies below offset[row].
+func (t *denseTerms) offsetGap(c *collection.Collection, i int, row uint32) float64 {
+	norm := float64(c.Norm[i])
+	return float64(t.offset[row]) + norm*norm/2*(1+looks.Slop)
 }

@@ -77,18 +77,12 @@ func (q *scanState) takeOwn(passed survivors, last bool) {
 
 // addLowers adds those lower bounds of arms of one strip that exceed the threshold.
 func (q *scanState) addLowers(arms survivors, strip *looks.Strip) {
-	gap := 2 * (strip.Radius*q.bound.RadiusFactor*collection.Up + float64(collection.Upward(q.bound.StripRounding(strip))))
+	gap := 2*(strip.Radius*q.bound.RadiusFactor*collection.Up+float64(collection.Upward(q.bound.StripRounding(strip)))) + strip.OffsetWidth*q.perUnit
 	from := len(q.own.ids)
 	q.own.appendSelected(q.kern, arms, float32(q.tau+gap), float32(math.Inf(1)))
 	bounds := q.own.bounds[from:]
-	if q.c.Offset == nil {
-		for k, b := range bounds {
-			bounds[k] = lower32(float64(b) - gap)
-		}
-		return
-	}
-	for k, i := range q.own.ids[from:] {
-		bounds[k] = lower32(float64(bounds[k]) - gap - q.offsetWidth(int(i)))
+	for k, b := range bounds {
+		bounds[k] = lower32(float64(b) - gap)
 	}
 }
 

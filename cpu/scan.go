@@ -436,12 +436,12 @@ const (
 )
 
 // mostBetter is how many better atoms MaxBetter allows among the atoms seen. If norms differ, atoms of
-// great norm come first, and with them more of the better atoms than their share, so that more are
-// allowed early.
+// great norm, or those near the centre, come first, and with them more of the better atoms than their
+// share, so that more are allowed early.
 func (q *scanState) mostBetter() float64 {
 	allowed := float64(q.goal.Allowed)
 	share := float64(q.seen) / allowed
-	if q.c.Norm[0] > similarNorms*q.c.Norm[q.c.N-1] {
+	if first, last := q.c.Norm[0], q.c.Norm[q.c.N-1]; max(first, last) > similarNorms*min(first, last) {
 		share = math.Sqrt(share)
 	}
 	most := q.goal.MaxBetter * allowed * share

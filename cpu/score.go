@@ -3,7 +3,6 @@ package cpu
 import (
 	"math"
 
-	"thresher/collection"
 	"thresher/simd"
 )
 
@@ -27,15 +26,7 @@ func (s *state) searchScoresOf(out []float64, rows []uint32, near bool) {
 		sums = simd.Kernels.DotsNear
 	}
 	sums(s.kern, out, s.c.Rows, s.c.Dim, rows, s.q)
-	if s.c.Metric == collection.InnerProduct { // whose scores are the sums
-		for k := range out[:len(rows)] {
-			out[k] *= s.toScore
-		}
-		return
-	}
-	for k, row := range rows {
-		out[k] = s.scoreOfSum(row, out[k])
-	}
+	s.c.ScoresOf(out[:len(rows)], rows, s.qq, s.toScore)
 }
 
 // searchScore returns the search score of a row, by number.

@@ -26,6 +26,7 @@ type state struct {
 	kern    simd.Kernels
 	goal    backend.Goal
 	exp     int
+	perUnit float64   // 2^-exp
 	q       []float64 // the query as given times a power of two (1 for squared differences), which keeps it exact
 	unit    float64   // factor from q to the query of the bounds: scaling, and normalisation if the metric asks for it
 	toScore float64   // factor from scores of q to scores times 2^-exp
@@ -142,6 +143,7 @@ func (s *state) prepareQuery(x *run, q []float32, g *backend.Goal, prep collecti
 	own := s.own
 	*s = state{}
 	s.run, s.c, s.kern, s.goal, s.exp, s.q, s.scale, s.prep = x, x.c, x.r.kernels, *g, exp, scaled, scale, prep
+	s.perUnit = math.Ldexp(1, -exp)
 	s.best, s.lower, s.own, s.rows.codes, s.rows.stageBiases = best, lower, own, rows.codes, rows.stageBiases
 	s.list, s.finalists = survivors{ids: list.ids[:0], bounds: list.bounds[:0]}, finalists[:0]
 	s.scanned, s.merged, s.given, s.hiddenRows, s.bestGiven, s.nextPanel = scanned, merged[:0], given, hiddenRows[:0], bestGiven[:0], g.From/panelAtoms
@@ -190,23 +192,22 @@ func (s *state) offset(i int) float64 {
 	if s.c.Offset == nil {
 		return 0
 	}
-	return math.Ldexp(float64(s.c.Offset[i]), -s.exp)
+	return float64(s.c.Offset[i]) * s.perUnit
 }
 
 // offsetWidth returns an upper bound of how far the true offset of atom i lies below
-// offset(i), which float32 may have rounded to zero.
+// offset(i).
 func (s *state) offsetWidth(i int) float64 {
 	if s.c.Offset == nil {
 		return 0
 	}
-	n := float64(s.c.Norm[i])
-	return max(0, s.offset(i)+math.Ldexp(n*n/2, -s.exp)*collection.Up)
+	return looks.OffsetWidth(s.c.Norm[i], s.c.Offset[i]) * s.perUnit
 }
 
 // scoreCapFrom returns an upper bound, by the norms, of the scores of all atoms from
 // panel p on that the goal's From allows. The collection must be coded.
 func (s *state) scoreCapFrom(p int) float64 {
-	return looks.Cap(s.c, s.prep.Norm, max(p, s.goal.From/panelAtoms))
+	return looks.CapFrom(s.c, s.prep.Norm, s.perUnit, max(p, s.goal.From/panelAtoms))
 }
 
 // least32 returns the threshold in float32: bounds in lists that are below it are dropped.

@@ -105,7 +105,7 @@ func shardOf(c *collection.Collection, lo, hi int) (*collection.Collection, []ui
 	if !c.Coded() {
 		return &s, number
 	}
-	s.NormCaps = c.NormCaps[lo/collection.PanelAtoms:]
+	s.NormCaps, s.NormFloors = c.NormCaps[lo/collection.PanelAtoms:], nil // which no device reads
 	s.Stages = slices.Clone(c.Stages)
 	for k := range s.Stages {
 		l := &s.Stages[k]

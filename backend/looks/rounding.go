@@ -44,11 +44,19 @@ func Cap(c *collection.Collection, norm float64, panel int) float64 {
 	return norm * float64(c.NormCaps[panel]) * collection.Up
 }
 
-// CapAll returns an upper bound, from the norms alone, of the scores of all atoms of c. Ordered
-// by norm, no atom has more than NormStep times the norm of the first.
-func CapAll(c *collection.Collection, norm float64) float64 {
-	if c.Coded() { // perhaps in another order
-		return norm * float64(c.NormCaps[0]) * collection.Up
+// CapFrom is Cap with offsets counted, for a query of the given norm, rounded upward, and OffsetFactor. An atom at distance x from the centre has a
+// score of at most norm x - factor x^2/2, which rises to x = norm/factor and falls beyond. docs/guarantee.md, about
+// a centre.
+func CapFrom(c *collection.Collection, norm, factor float64, panel int) float64 {
+	if c.NormFloors == nil || panel >= c.PanelCount() {
+		return Cap(c, norm, panel)
 	}
-	return norm * float64(c.Norm[0]) * collection.NormStep * collection.Up
+	x := min(max(norm/factor, float64(c.NormFloors[panel])), float64(c.NormCaps[panel]))
+	product, offset := norm*x, factor*x*x/2
+	return product - offset + Slop*(product+offset)
+}
+
+// CapAll returns an upper bound, from the norms alone, of the scores of all atoms of c.
+func CapAll(c *collection.Collection, norm float64) float64 {
+	return norm * c.MaxNorm() * collection.Up
 }

@@ -13,10 +13,19 @@ const (
 )
 
 // Strip holds the maxima of the terms of StripAtoms atoms, of Offset the greatest magnitude,
-// and the mean of their radii. All but the mean are float32 values.
+// and the mean of their radii. All but the mean and OffsetWidth are float32 values.
 type Strip struct {
 	HeadNorm, HeadErr, XNorm, Norm, Radius, Offset, WholeErr float64
 	MeanRadius                                               float64
+	// OffsetWidth is the greatest OffsetWidth of the atoms, 0 without offsets.
+	OffsetWidth float64
+}
+
+// OffsetWidth returns an upper bound of how far the true offset of an atom lies below the stored one, which
+// float32 may have rounded to zero, given its Norm and Offset in the collection.
+func OffsetWidth(norm, offset float32) float64 {
+	n := float64(norm)
+	return max(0, float64(offset)+float64(n*n/2)*collection.Up)
 }
 
 // strips returns the strips of n atoms.
@@ -35,8 +44,9 @@ func (t *Terms) strips(n int) []Strip {
 		s.HeadNorm, s.HeadErr = most(t.HeadNorm, lo, hi), most(t.HeadErr, lo, hi)
 		s.XNorm, s.Norm, s.Radius = most(t.XNorm, lo, hi), most(t.Norm, lo, hi), most(t.Radius, lo, hi)
 		if t.Offset != nil {
-			for _, v := range t.Offset[lo:hi] {
+			for k, v := range t.Offset[lo:hi] {
 				s.Offset = max(s.Offset, math.Abs(float64(v)))
+				s.OffsetWidth = max(s.OffsetWidth, OffsetWidth(t.Norm[lo+k], v))
 			}
 		}
 		if t.WholeErr != nil {
