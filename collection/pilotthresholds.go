@@ -73,7 +73,9 @@ func (b *builder) pilotThresholds(q []float32, queries []Query, selves, arms []u
 				if uint32(row) == selves[j] {
 					continue
 				}
-				found[w][j].addScore(score)
+				if all := found[w][j]; score > all.floor {
+					all.addScore(score)
+				}
 				if isEarly {
 					early[w][j].addScore(score)
 				}
@@ -141,7 +143,10 @@ type topScores struct {
 }
 
 // newTopScores returns an empty topScores for pilotKs(n).
-func newTopScores(n int) *topScores { return &topScores{ks: pilotKs(n), floor: math.Inf(-1)} }
+func newTopScores(n int) *topScores {
+	ks := pilotKs(n)
+	return &topScores{ks: ks, floor: math.Inf(-1), scores: make([]float64, 0, min(n, spareScores*ks[len(ks)-1]))}
+}
 
 // spareScores is how many scores a topScores holds before it drops some, as a multiple of those that count.
 const spareScores = 3
@@ -152,10 +157,14 @@ func (b *topScores) addScore(score float64) {
 		return
 	}
 	most := b.ks[len(b.ks)-1]
-	if b.scores = append(b.scores, score); len(b.scores) < spareScores*most {
-		return
+	if b.scores = append(b.scores, score); len(b.scores) >= spareScores*most {
+		b.keep(most)
 	}
-	b.floor = bandit.KthLargest(slices.Clone(b.scores), most)
+}
+
+// keep drops all but the k greatest scores, of which the least is the floor. There must be as many.
+func (b *topScores) keep(k int) {
+	b.floor = bandit.KthLargest(slices.Clone(b.scores), k)
 	above := b.scores[:0]
 	for _, s := range b.scores {
 		if s > b.floor {
@@ -163,18 +172,19 @@ func (b *topScores) addScore(score float64) {
 		}
 	}
 	b.scores = above
-	for len(b.scores) < most { // those equal to it
+	for len(b.scores) < k { // those equal to it
 		b.scores = append(b.scores, b.floor)
 	}
 }
 
-// thetas returns the scores of ranks ks; the least if there are fewer.
+// thetas returns the scores of ranks ks, the least if there are fewer, and uses the scores up.
 func (b *topScores) thetas() []float64 {
 	thetas := make([]float64, len(b.ks))
-	for i, k := range b.ks {
+	for i := len(b.ks) - 1; i >= 0; i-- {
 		thetas[i] = math.Inf(-1)
 		if n := len(b.scores); n > 0 {
-			thetas[i] = bandit.KthLargest(slices.Clone(b.scores), min(k, n))
+			b.keep(min(b.ks[i], n))
+			thetas[i] = b.floor
 		}
 	}
 	return thetas
