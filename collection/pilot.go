@@ -110,16 +110,22 @@ func (b *builder) makePilot() (*Pilot, error) {
 		return nil, err
 	}
 	f := c.newForecast(arms)
-	pairs := float64(max(len(queries), 1) * n)
-	for j := range queries {
-		if b.ctx.Err() != nil {
-			break
-		}
+	parts := make([]*Pilot, len(queries))
+	err = b.each(len(queries), 1, func(_, j, _ int) error {
 		heads := c.headProducts(arms, &queries[j])
-		f.addQuery(p, &queries[j], scores[j], heads, thetas[j])
-		c.addReached(p, arms, queries[j].Norm, thetas[j])
-		c.addCertain(p, f, &queries[j], scores[j], heads, thetas[j])
+		parts[j] = newPilot(pilotKs(c.N), times, len(c.Stages))
+		f.addQuery(parts[j], &queries[j], scores[j], heads, thetas[j])
+		c.addReached(parts[j], arms, queries[j].Norm, thetas[j])
+		c.addCertain(parts[j], f, &queries[j], scores[j], heads, thetas[j])
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	for _, part := range parts { // in order, whatever the threads
+		p.add(part)
+	}
+	pairs := float64(max(len(queries), 1) * n)
 	for i := range p.Ks {
 		p.Reached[i] /= pairs
 		for j := range c.Stages {
@@ -146,6 +152,18 @@ func newPilot(ks []int, times, stages int) *Pilot {
 		}
 	}
 	return p
+}
+
+// add adds the shares of q, which has those of one query, to p.
+func (p *Pilot) add(q *Pilot) {
+	for i := range p.Ks {
+		p.Reached[i] += q.Reached[i]
+		for j := range p.Shares[i] {
+			p.Shares[i][j] += q.Shares[i][j]
+			p.Candidates[i][j] += q.Candidates[i][j]
+			p.Certain[i][j] += q.Certain[i][j]
+		}
+	}
 }
 
 // splitEarly divides a pilot of final and then early thresholds.
