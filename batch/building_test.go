@@ -139,6 +139,11 @@ func TestBuildingPays(t *testing.T) {
 		{batch.Certain, "", 1000, 64, 10, 512, false},
 		{batch.Auto, "", 60000, 768, 10, 1 << 20, true},
 		{batch.Certain, "", 60000, 768, 10, 1 << 20, true},
+		{batch.Auto, "", 60000, 768, 10, 300, false},
+		{batch.Auto, "", 60000, 768, 10, 800, true}, // 510 to 780 pay (BenchmarkBuildingPays)
+		{batch.Auto, "", 20000, 128, 10, 1600, false},
+		{batch.Auto, "", 20000, 128, 10, 4000, true},    // 1,800 to 5,200 pay
+		{batch.Auto, "", 1000, 768, 10, 1 << 20, false}, // a scan is as fast as codes
 		{batch.Exact, "", 60000, 768, 10, 1 << 20, false},
 		{batch.Auto, "", 60000, 768, 60000, 1 << 20, false}, // all are wanted
 		{batch.Auto, "", 60000, 768, 10, -1, true},          // nobody knows how many

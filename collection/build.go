@@ -105,6 +105,7 @@ type builder struct {
 	ctx      context.Context
 	o        *Options
 	threads  int
+	inMemory bool      // sections are from the heap, not those of a file
 	rowNorms []float64 // norm of each row, less the centre, by row number
 	rowsDone atomic.Int64
 }
@@ -112,6 +113,7 @@ type builder struct {
 // newBuilder allocates the sections of c in m.
 func newBuilder(ctx context.Context, c *Collection, m memory, o *Options) (*builder, error) {
 	b := &builder{c: c, ctx: ctx, o: o, threads: o.Threads}
+	_, b.inMemory = m.(heap)
 	if b.threads <= 0 {
 		b.threads = runtime.GOMAXPROCS(0)
 	}
@@ -185,11 +187,22 @@ func (b *builder) each(n, chunk int, f func(worker, lo, hi int) error) error {
 	return g.Wait()
 }
 
+// above returns the least float32 above f, which is not NaN.
+func above(f float32) float32 {
+	switch bits := math.Float32bits(f); {
+	case f > 0:
+		return math.Float32frombits(bits + 1)
+	case f < 0:
+		return math.Float32frombits(bits - 1)
+	}
+	return math.SmallestNonzeroFloat32
+}
+
 // Upward returns the least float32 not below x.
 func Upward(x float64) float32 {
 	f := float32(x)
 	if float64(f) < x {
-		f = math.Nextafter32(f, float32(math.Inf(1)))
+		return above(f)
 	}
 	return f
 }

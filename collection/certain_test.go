@@ -97,16 +97,16 @@ func TestCertainForecasts(t *testing.T) {
 		c := build(t, s.rows, s.dim, &Options{Seed: 3, NoHead: s.noHead, Metric: s.metric})
 		const k = 10
 		for j, want := range measuredCertain(c, k, 15) {
-			got := c.Pilot.Certain[slices.Index(c.Pilot.Ks, k)][j]
+			got := c.Forecast().Certain[slices.Index(c.Forecast().Ks, k)][j]
 			t.Logf("%s, stage %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, got, want)
 			if ratio := max(got, .001) / max(want, .001); ratio > 2 || ratio < .5 {
 				t.Errorf("%s, stage %d+%d: forecast %.4f, measured %.4f", s.name, c.R, c.Stages[j].Width, got, want)
 			}
 		}
-		for i := range c.Pilot.Ks {
-			for j, share := range c.Pilot.Certain[i] {
-				if !(share >= 0 && share <= 1) || i > 0 && share < c.Pilot.Certain[i-1][j]*(1-1e-9) {
-					t.Errorf("%s: shares %v", s.name, c.Pilot.Certain)
+		for i := range c.Forecast().Ks {
+			for j, share := range c.Forecast().Certain[i] {
+				if !(share >= 0 && share <= 1) || i > 0 && share < c.Forecast().Certain[i-1][j]*(1-1e-9) {
+					t.Errorf("%s: shares %v", s.name, c.Forecast().Certain)
 				}
 			}
 		}

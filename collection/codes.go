@@ -17,6 +17,9 @@ type coder struct {
 	rot   []float32 // [D] the rotated rest of one atom
 	exp   [PanelAtoms]int
 	norms [PanelAtoms]float64 // after scaling by 2^-exp
+	// fetches says that rows come from memory, where the order of norms scatters them. Each is prefetched while one
+	// of the panel before is coded.
+	fetches bool
 }
 
 func (b *builder) codeAtoms() error {
@@ -26,18 +29,32 @@ func (b *builder) codeAtoms() error {
 	}
 	coders := make([]*coder, b.threads)
 	c.computeNormCaps()
-	return b.each(c.N, PanelAtoms, func(w, lo, hi int) error {
+	// One goroutine takes several panels, so that the rows it prefetches are its own.
+	together := min(max(1, c.PanelCount()/(leastShares*b.threads)), mostTogether)
+	return b.each(c.N, together*PanelAtoms, func(w, lo, hi int) error {
 		if coders[w] == nil {
 			coders[w] = newCoder(b)
 		}
-		coders[w].codePanel(lo, hi)
-		b.progress(hi - lo)
+		for ; lo < hi; lo += PanelAtoms {
+			if err := b.ctx.Err(); err != nil {
+				return err
+			}
+			to := min(lo+PanelAtoms, hi)
+			coders[w].codePanel(lo, to)
+			b.progress(to - lo)
+		}
 		return nil
 	})
 }
 
+const (
+	mostTogether = 16      // panels that a goroutine codes between two looks for more
+	leastShares  = 8       // each goroutine looks for more at least so often
+	cachedRows   = 8 << 20 // size of all rows up to which they are in a cache
+)
+
 func newCoder(b *builder) *coder {
-	return &coder{b: b, split: newSplitter(b.c.transform, b.c.N), rot: make([]float32, b.c.D)}
+	return &coder{b: b, split: newSplitter(b.c.transform, b.c.N), rot: make([]float32, b.c.D), fetches: 4*b.c.N*b.c.Dim > cachedRows}
 }
 
 // codePanel codes the atoms of one panel, lo to hi-1 in internal order.
@@ -50,6 +67,9 @@ func (k *coder) codePanel(lo, hi int) {
 		}
 		k.split.splitVectors(to - from)
 		for i := from; i < to; i++ {
+			if next := i + k.split.slots; k.fetches && next < c.N {
+				kernels.Prefetch(c.Row(int(c.Order[next])))
+			}
 			k.split.rotateRest(k.rot, i-from)
 			k.codeAtom(i, i-from)
 		}

@@ -139,13 +139,12 @@ type Collection struct {
 	Slack, CodeSlack float64
 	// Kappa is the tangent constant of the linear test.
 	Kappa float64
-	// Pilot is the forecast, made when building, that the planner uses.
-	Pilot Pilot
 	// Rotated32 holds the rotated coordinates in float32, [N][D], if Options.KeepRotated was
 	// set. It is not saved.
 	Rotated32 []float32
 
 	transform *transform
+	forecast  func() *Pilot // Forecast; nil if there is none
 
 	// The fields below are set for basis Raw.
 
@@ -330,7 +329,7 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Pilot is a forecast made when building. For each of Ks, with sampled atoms as queries, it
+// Pilot is a forecast (Collection.Forecast). For each of Ks, with sampled atoms as queries, it
 // has the share in [0, 1] of arms whose upper bound reaches the final threshold at each
 // stage, by the Student law at a nominal alpha.
 type Pilot struct {

@@ -1,7 +1,10 @@
 package collection
 
 import (
+	"context"
 	"math"
+	"slices"
+	"sync"
 
 	"thresher/bandit"
 )
@@ -10,12 +13,11 @@ const (
 	pilotQueries = 32      // queries differ: with 12 the mean share was sometimes off by a factor of 5
 	pilotEntries = 1 << 20 // most entries of the queries, unless there are fewQueries
 	fewQueries   = 12
-	// pilotTogether is the most entries of the queries, in float64, that are multiplied with rows together.
-	pilotTogether = 1 << 18
-	pilotAtoms    = 2048
-	pilotAlpha    = .001 // nominal; the share depends on it weakly
-	queryStep     = .005 // relative rounding error of an 8-bit query
-	tailSigmas    = 5    // beyond these the law's tails, 3e-7, are ignored
+	pilotAtoms   = 2048
+	pilotAlpha   = .001 // nominal; the share depends on it weakly
+	queryStep    = .005 // relative rounding error of an 8-bit query
+	// Of fewer atoms with no more entries in all, the forecast is made when it is needed.
+	laterAtoms, laterEntries = 5000, 5000 << 10
 )
 
 // mostPilotKs are the k of the forecast; the planner interpolates.
@@ -51,14 +53,53 @@ func (p *Pilot) fits(stages int) bool {
 	return len(p.Shares) == len(p.Ks) && (p.Candidates == nil || len(p.Candidates) == len(p.Ks)) && p.certainFits(stages)
 }
 
-// computePilot forecasts how many arms each look would keep, with sampled atoms as queries. It
+// computePilot makes the forecast, or leaves it to the first call of Forecast.
+func (b *builder) computePilot() error {
+	if b.forecastsLater() {
+		later := &builder{c: b.c, ctx: context.Background(), threads: b.threads, rowNorms: b.rowNorms}
+		b.c.forecast = sync.OnceValue(func() *Pilot {
+			p, _ := later.makePilot() // fails only if its context ends
+			return p
+		})
+		return nil
+	}
+	p, err := b.makePilot()
+	b.c.setForecast(p)
+	return err
+}
+
+// forecastsLater reports whether the forecast waits until it is needed: of few rows it takes longer than
+// the rest of a build, and a request without choice needs none. A file has its forecast.
+func (b *builder) forecastsLater() bool {
+	return b.inMemory && b.c.N < laterAtoms && b.c.N*b.c.Dim <= laterEntries
+}
+
+// setForecast makes p the forecast.
+func (c *Collection) setForecast(p *Pilot) { c.forecast = func() *Pilot { return p } }
+
+// Forecast returns the forecast by which plans are chosen. Of fewer than 5,000 rows that Build was given the
+// first call makes it, in a few ms, and concurrent calls wait for it. It depends on the rows and the options of the
+// build alone. It has no Ks without codes, and of files that have none. Forecast must not be called after Close, and the
+// result must not be changed.
+func (c *Collection) Forecast() *Pilot {
+	if c.forecast == nil {
+		return &Pilot{}
+	}
+	return c.forecast()
+}
+
+// makePilot forecasts how many arms each look would keep, with sampled atoms as queries. It
 // needs no second rotation: by the law of docs/guarantee.md, given the exact score and the
 // norms, an estimate is the score plus a Student error, so the share kept is an integral
 // over that law, with the average terms of a rotation. It reads none of this rotation's
-// codes, so choosing a plan by it costs no alpha.
-func (b *builder) computePilot() error {
+// codes of rests, so choosing a plan by it costs no alpha.
+func (b *builder) makePilot() (*Pilot, error) {
 	c := b.c
-	c.Pilot = newPilot(pilotKs(c.N), 2, len(c.Stages)) // by final thresholds, then by early ones
+	times := 1 // by final thresholds
+	if c.N > EarlyAtoms {
+		times = 2 // and by early ones
+	}
+	p := newPilot(pilotKs(c.N), times, len(c.Stages))
 	n := min(c.N, pilotAtoms)
 	arms := make([]uint32, n) // internal indexes
 	for k, i := range generator(c.Seed, streamPilot).Perm(c.N)[:n] {
@@ -66,31 +107,44 @@ func (b *builder) computePilot() error {
 	}
 	queries, scores, thetas, err := b.pilotScores(arms)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	f := c.newForecast(arms)
-	for j := range queries {
-		if b.ctx.Err() != nil {
-			break
-		}
-		f.addQuery(&c.Pilot, &queries[j], scores[j], c.headProducts(arms, &queries[j]), thetas[j])
-		c.addReached(arms, &queries[j], thetas[j])
+	parts := make([]*Pilot, len(queries))
+	err = b.each(len(queries), 1, func(_, j, _ int) error {
+		heads := c.headProducts(arms, &queries[j])
+		parts[j] = newPilot(pilotKs(c.N), times, len(c.Stages))
+		f.addQuery(parts[j], &queries[j], scores[j], heads, thetas[j])
+		c.addReached(parts[j], arms, &queries[j], thetas[j])
+		c.addCertain(parts[j], f, &queries[j], scores[j], heads, thetas[j])
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	for i := range c.Pilot.Shares {
-		c.Pilot.Reached[i] /= float64(max(len(queries), 1) * n)
-		for j := range c.Pilot.Shares[i] {
-			c.Pilot.Shares[i][j] /= float64(max(len(queries), 1) * n)
-			c.Pilot.Candidates[i][j] /= float64(max(len(queries), 1) * n)
-		}
+	for _, part := range parts { // in order, whatever the threads
+		p.add(part)
 	}
-	c.forecastCertainShares(f, arms, queries, scores, thetas)
-	c.Pilot.splitEarly(c.N > EarlyAtoms)
-	return nil
+	pairs := float64(max(len(queries), 1) * n)
+	for i := range p.Ks {
+		p.Reached[i] /= pairs
+		for j := range c.Stages {
+			p.Shares[i][j] /= pairs
+			p.Candidates[i][j] /= pairs
+			p.Certain[i][j] /= pairs
+		}
+		last := len(c.Stages) - 1 // whole rows, whose bound is certain
+		p.Certain[i][last] = p.Shares[i][last]
+	}
+	if times > 1 {
+		p.splitEarly()
+	}
+	return p, nil
 }
 
 // newPilot returns a pilot with room for each of ks, so many times.
-func newPilot(ks []int, times, stages int) Pilot {
-	p := Pilot{Alpha: pilotAlpha}
+func newPilot(ks []int, times, stages int) *Pilot {
+	p := &Pilot{Alpha: pilotAlpha}
 	for range times {
 		for _, k := range ks {
 			p.Ks, p.Reached = append(p.Ks, k), append(p.Reached, 0)
@@ -100,19 +154,29 @@ func newPilot(ks []int, times, stages int) Pilot {
 	return p
 }
 
-// splitEarly divides a pilot of final and then early thresholds. Early ones may be dropped.
-func (p *Pilot) splitEarly(keep bool) {
-	n := len(p.Ks) / 2
-	if keep {
-		p.Early = &Pilot{Ks: p.Ks[n:], Alpha: p.Alpha, Shares: p.Shares[n:], Candidates: p.Candidates[n:], Certain: p.Certain[n:]}
+// add adds the shares of q, which has those of one query, to p.
+func (p *Pilot) add(q *Pilot) {
+	for i := range p.Ks {
+		p.Reached[i] += q.Reached[i]
+		for j := range p.Shares[i] {
+			p.Shares[i][j] += q.Shares[i][j]
+			p.Candidates[i][j] += q.Candidates[i][j]
+			p.Certain[i][j] += q.Certain[i][j]
+		}
 	}
+}
+
+// splitEarly divides a pilot of final and then early thresholds.
+func (p *Pilot) splitEarly() {
+	n := len(p.Ks) / 2
+	p.Early = &Pilot{Ks: p.Ks[n:], Alpha: p.Alpha, Shares: p.Shares[n:], Candidates: p.Candidates[n:], Certain: p.Certain[n:]}
 	p.Ks, p.Reached, p.Shares, p.Candidates, p.Certain = p.Ks[:n:n], p.Reached[:n:n], p.Shares[:n:n], p.Candidates[:n:n], p.Certain[:n:n]
 }
 
-// addReached adds to Pilot.Reached the number of arms that query q would see, given its
+// addReached adds to Reached the number of arms that query q would see, given its
 // thresholds for each k of the pilot: those of the steps of norms up to the last that has an atom whose score
 // could reach it.
-func (c *Collection) addReached(arms []uint32, q *Query, thetas []float64) {
+func (c *Collection) addReached(p *Pilot, arms []uint32, q *Query, thetas []float64) {
 	norms, factor := c.Norm, math.Ldexp(1, -q.Exp)
 	for k, theta := range thetas {
 		reached := 0
@@ -126,13 +190,13 @@ func (c *Collection) addReached(arms []uint32, q *Query, thetas []float64) {
 				reached++
 			}
 		}
-		c.Pilot.Reached[k] += float64(reached)
+		p.Reached[k] += float64(reached)
 	}
 }
 
-// pilotScores uses the first nonzero arms as queries. It returns their exact scores of all
-// arms and, for each of pilotKs, the k-th best score of all atoms, then that of the first
-// EarlyAtoms.
+// pilotScores uses the first nonzero arms as queries. It returns their scores of all arms, in float32,
+// and, for each of pilotKs, the k-th best score of all atoms, then, if there are more than EarlyAtoms,
+// that of the first so many.
 func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas [][]float64, err error) {
 	c := b.c
 	var rows []float32
@@ -149,85 +213,23 @@ func (b *builder) pilotScores(arms []uint32) (queries []Query, scores, thetas []
 		return nil, nil, nil, nil
 	}
 	c.PrepareBatch(queries, rows, scales, nil)
-	ids := make([]uint32, len(arms))
-	for k, i := range arms {
-		ids[k] = c.Order[i]
-	}
 	scores = make([][]float64, len(queries))
-	group := max(1, pilotTogether/c.Dim)
-	wide := make([][]float64, min(group, len(queries)))
-	for j := range wide {
-		wide[j] = make([]float64, c.Dim)
+	for j := range queries {
+		c.toWorking(rows[j*c.Dim:][:c.Dim], math.Ldexp(scales[j], -queries[j].Exp))
+		scores[j] = make([]float64, len(arms))
 	}
-	for from := 0; from < len(queries); from += group {
-		some := wide[:min(group, len(queries)-from)]
-		for j, q := range some {
-			b.widenQuery(q, rows[(from+j)*c.Dim:][:c.Dim], math.Ldexp(scales[from+j], -queries[from+j].Exp))
-			scores[from+j] = make([]float64, len(arms))
-		}
-		b.pilotProducts(scores[from:], some, ids)
-	}
-	if len(arms) < c.N {
-		if thetas, err = b.pilotThresholds(rows, queries, selves); err != nil {
-			return nil, nil, nil, err
-		}
-	}
-	for j, score := range scores {
-		for k, row := range ids {
-			score[k] *= b.workingFactor(row)
-			if c.Offset != nil {
-				score[k] += math.Ldexp(float64(c.Offset[arms[k]]), -queries[j].Exp)
-			}
-		}
-	}
-	if len(arms) == c.N {
-		for j, score := range scores {
-			all, early := newTopScores(c.N), newTopScores(c.N)
-			for k, i := range arms {
-				if ids[k] == selves[j] {
-					continue
-				}
-				all.addScore(score[k])
-				if i < EarlyAtoms {
-					early.addScore(score[k])
-				}
-			}
-			thetas = append(thetas, append(all.thetas(), early.thetas()...))
-		}
-	}
-	return queries, scores, thetas, nil
+	thetas, err = b.pilotThresholds(rows, queries, selves, arms, scores)
+	return queries, scores, thetas, err
 }
 
-// widenQuery sets wide to row, less the centre if there is one, times f, and row to the same in float32.
-func (b *builder) widenQuery(wide []float64, row []float32, f float64) {
-	centre := b.c.Centre
+// toWorking multiplies row, less the centre if there is one, by f.
+func (c *Collection) toWorking(row []float32, f float64) {
 	for k, v := range row {
-		wide[k] = float64(v) * f
-		if centre != nil {
-			wide[k] = (float64(v) - centre[k]) * f
+		w := float64(v)
+		if c.Centre != nil {
+			w -= c.Centre[k]
 		}
-		row[k] = float32(wide[k])
-	}
-}
-
-// pilotProducts sets scores[j] to the products of query j with the rows ids, less the centre if there is one.
-func (b *builder) pilotProducts(scores, queries [][]float64, ids []uint32) {
-	c := b.c
-	const rowsAtOnce = 16 // stay in cache from one query to the next
-	for lo := 0; lo < len(ids) && b.ctx.Err() == nil; lo += rowsAtOnce {
-		hi := min(lo+rowsAtOnce, len(ids))
-		for j, q := range queries {
-			kernels.Dots(scores[j][lo:hi], c.Rows, c.Dim, ids[lo:hi], q)
-		}
-	}
-	if c.Centre == nil {
-		return
-	}
-	for j, q := range queries {
-		shift := dot64(q, c.Centre)
-		for k := range scores[j] {
-			scores[j][k] -= shift
-		}
+		row[k] = float32(w * f)
 	}
 }
 
@@ -260,13 +262,12 @@ type forecast struct {
 	rest, headErr []float64 // norm of the arm's rest, error of its head's code
 	stages        []typical
 	reach         float64
-	limit         float64 // tailSigmas standard errors, in radii
-	sharp         float64 // 1/sqrt(2) over a standard error, in radii
+	sharp         float64 // 1 over a standard error, in radii
+	tail          *normalTail
 }
 
 func (c *Collection) newForecast(arms []uint32) *forecast {
-	sigma := 1 / math.Sqrt(float64(c.D-2)) // of the error, in radii
-	f := &forecast{reach: bandit.Reach(pilotAlpha, c.Kappa, c.D), limit: tailSigmas * sigma, sharp: math.Sqrt(.5) / sigma}
+	f := &forecast{reach: bandit.Reach(pilotAlpha, c.Kappa, c.D), sharp: math.Sqrt(float64(c.D - 2)), tail: newNormalTail()}
 	for _, i := range arms {
 		n, h := float64(c.Norm[i]), float64(c.HeadNorm[i])
 		f.rest = append(f.rest, math.Sqrt(max(0, n*n-h*h)))
@@ -279,16 +280,44 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 }
 
 // addQuery adds to the shares of p the number of arms that query q would keep, and of candidates,
-// given the arms' scores, the heads' parts of these, and the thresholds for each k of the pilot.
+// given the arms' scores, the heads' parts of these, and the thresholds for each k of the pilot. The
+// law has an error of |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2) in a bound; c is taken as 0.
 func (f *forecast) addQuery(p *Pilot, q *Query, scores, heads, thetas []float64) {
+	least := slices.Min(thetas)
+	kept, candidates := make([]float64, len(thetas)), make([]float64, len(thetas))
 	for j := range f.stages {
 		t := &f.stages[j]
+		clear(kept)
+		clear(candidates)
 		for s, score := range scores {
 			bound, radius := f.bound(s, t, q)
-			for i, theta := range thetas {
-				p.Shares[i][j] += f.keepProbability(theta-score-bound, radius)
-				p.Candidates[i][j] += f.keepProbability(theta-heads[s]-t.slope*(score-heads[s]), radius)
+			upper, estimate := score+bound, heads[s]+t.slope*(score-heads[s])
+			if radius == 0 {
+				countReached(kept, thetas, upper)
+				countReached(candidates, thetas, estimate)
+				continue
 			}
+			sharp := f.sharp / radius
+			if (least-max(upper, estimate))*sharp >= tailSigmas {
+				continue
+			}
+			for i, theta := range thetas {
+				kept[i] += f.tail.at((theta - upper) * sharp)
+				candidates[i] += f.tail.at((theta - estimate) * sharp)
+			}
+		}
+		for i := range thetas {
+			p.Shares[i][j] += kept[i]
+			p.Candidates[i][j] += candidates[i]
+		}
+	}
+}
+
+// countReached adds 1 to the counts of the thresholds that score reaches.
+func countReached(counts, thetas []float64, score float64) {
+	for i, theta := range thetas {
+		if score >= theta {
+			counts[i]++
 		}
 	}
 }
@@ -300,23 +329,4 @@ func (f *forecast) bound(s int, t *typical, q *Query) (bound, radius float64) {
 	rest := f.rest[s] * q.RestNorm
 	radius = t.radius * rest
 	return rest*(t.xnorm*queryStep+t.beyond) + q.HeadNorm*f.headErr[s] + f.reach*radius, radius
-}
-
-// keepProbability returns the probability that the error raises a bound by at least gap. The law has
-// the error scale |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2); c is taken as 0.
-func (f *forecast) keepProbability(gap, radius float64) float64 {
-	switch limit := f.limit * radius; {
-	case gap <= -limit:
-		return 1
-	case gap >= limit:
-		return 0
-	}
-	return .5 * math.Erfc(gap/radius*f.sharp)
-}
-
-func dot64(a, b []float64) (sum float64) {
-	for j, v := range a {
-		sum += v * b[j]
-	}
-	return sum
 }

@@ -9,20 +9,30 @@ import (
 
 // pilotThresholds returns, for the pilot's queries (row-major in q, scaled to their working
 // units), the k-th best score for each of pilotKs(c.N) among all atoms except the query itself,
-// or the least if there are fewer atoms, and the same of the first EarlyAtoms. selves are the
-// queries' rows. It takes one more pass over the rows, in float32, a
-// few per cent of a build. A sample of the atoms is no substitute: if the best answers are a
+// or the least if there are fewer atoms, and, if there are more, the same of the first EarlyAtoms. selves are the
+// queries' rows. It sets scores[j][k] to the score of arms[k] for query j. It takes one more pass over the rows, in
+// float32, a few per cent of a build. A sample of the atoms is no substitute: if the best answers are a
 // few atoms of the query's own topic, it may contain none of them.
-func (b *builder) pilotThresholds(q []float32, queries []Query, selves []uint32) ([][]float64, error) {
+func (b *builder) pilotThresholds(q []float32, queries []Query, selves, arms []uint32, scores [][]float64) ([][]float64, error) {
 	c := b.c
-	isEarly := make([]bool, c.N)
-	for _, row := range c.Order[:min(EarlyAtoms, c.N)] {
-		isEarly[row] = true
+	earlyAtoms := EarlyAtoms
+	if c.N <= EarlyAtoms {
+		earlyAtoms = 0
 	}
+	earlyRows := placesOf(c.Order[:earlyAtoms])
+	rowsOfArms := make([]uint32, len(arms))
+	for k, i := range arms {
+		rowsOfArms[k] = c.Order[i]
+	}
+	armRows := placesOf(rowsOfArms)
 	// A tile of rows is read columns at a time. The products with all queries stay in the cache.
 	const columns, tileRows = 4096, 256
 	panel := newPacked(c.Dim, len(queries))
 	panel.fillColumns(q, c.Dim, len(queries))
+	units := make([]float64, len(queries)) // a working unit in those of the query
+	for j := range queries {
+		units[j] = math.Ldexp(1, -queries[j].Exp)
+	}
 	found, early := make([][]*topScores, b.threads), make([][]*topScores, b.threads)
 	dots, rows := make([][]float32, b.threads), make([][]float32, b.threads)
 	for w := range found {
@@ -47,18 +57,26 @@ func (b *builder) pilotThresholds(q []float32, queries []Query, selves []uint32)
 			}
 			panel.multiply(dots[w], panel.columns, vectors, ld, hi-lo, from, width, from > 0)
 		}
+		sampled, soon := armRows.from(lo), earlyRows.from(lo)
 		for row := lo; row < hi; row++ {
 			scale, offset := b.workingFactor(uint32(row)), 0.0
 			if c.Offset != nil {
 				offset = -b.rowNorms[row] * b.rowNorms[row] / 2
 			}
+			arm, isArm := sampled.next(row)
+			_, isEarly := soon.next(row)
 			for j, dot := range dots[w][(row-lo)*panel.columns:][:len(queries)] {
+				score := float64(dot)*scale + offset*units[j]
+				if isArm {
+					scores[j][arm] = score
+				}
 				if uint32(row) == selves[j] {
 					continue
 				}
-				score := float64(dot)*scale + math.Ldexp(offset, -queries[j].Exp)
-				found[w][j].addScore(score)
-				if isEarly[row] {
+				if all := found[w][j]; score > all.floor {
+					all.addScore(score)
+				}
+				if isEarly {
 					early[w][j].addScore(score)
 				}
 			}
@@ -70,9 +88,40 @@ func (b *builder) pilotThresholds(q []float32, queries []Query, selves []uint32)
 	}
 	thetas := make([][]float64, len(queries))
 	for j := range queries {
-		thetas[j] = append(merged(found, j).thetas(), merged(early, j).thetas()...)
+		thetas[j] = merged(found, j).thetas()
+		if earlyAtoms > 0 {
+			thetas[j] = append(thetas[j], merged(early, j).thetas()...)
+		}
 	}
 	return thetas, nil
+}
+
+// places are rows in ascending order, each with its place in a list.
+type places []uint64 // row<<32 | place
+
+func placesOf(rows []uint32) places {
+	p := make(places, len(rows))
+	for k, row := range rows {
+		p[k] = uint64(row)<<32 | uint64(k)
+	}
+	slices.Sort(p)
+	return p
+}
+
+// from returns the places of rows from row lo on.
+func (p places) from(lo int) places {
+	at, _ := slices.BinarySearch(p, uint64(lo)<<32)
+	return p[at:]
+}
+
+// next returns the place of row, if it is in the list, and forgets it. It is called for ascending rows.
+func (p *places) next(row int) (place int, ok bool) {
+	if len(*p) == 0 || int((*p)[0]>>32) != row {
+		return 0, false
+	}
+	place = int(uint32((*p)[0]))
+	*p = (*p)[1:]
+	return place, true
 }
 
 // merged returns the greatest scores of query j that the threads found.
@@ -94,7 +143,10 @@ type topScores struct {
 }
 
 // newTopScores returns an empty topScores for pilotKs(n).
-func newTopScores(n int) *topScores { return &topScores{ks: pilotKs(n), floor: math.Inf(-1)} }
+func newTopScores(n int) *topScores {
+	ks := pilotKs(n)
+	return &topScores{ks: ks, floor: math.Inf(-1), scores: make([]float64, 0, min(n, spareScores*ks[len(ks)-1]))}
+}
 
 // spareScores is how many scores a topScores holds before it drops some, as a multiple of those that count.
 const spareScores = 3
@@ -105,10 +157,14 @@ func (b *topScores) addScore(score float64) {
 		return
 	}
 	most := b.ks[len(b.ks)-1]
-	if b.scores = append(b.scores, score); len(b.scores) < spareScores*most {
-		return
+	if b.scores = append(b.scores, score); len(b.scores) >= spareScores*most {
+		b.keep(most)
 	}
-	b.floor = bandit.KthLargest(slices.Clone(b.scores), most)
+}
+
+// keep drops all but the k greatest scores, of which the least is the floor. There must be as many.
+func (b *topScores) keep(k int) {
+	b.floor = bandit.KthLargest(slices.Clone(b.scores), k)
 	above := b.scores[:0]
 	for _, s := range b.scores {
 		if s > b.floor {
@@ -116,18 +172,19 @@ func (b *topScores) addScore(score float64) {
 		}
 	}
 	b.scores = above
-	for len(b.scores) < most { // those equal to it
+	for len(b.scores) < k { // those equal to it
 		b.scores = append(b.scores, b.floor)
 	}
 }
 
-// thetas returns the scores of ranks ks; the least if there are fewer.
+// thetas returns the scores of ranks ks, the least if there are fewer, and uses the scores up.
 func (b *topScores) thetas() []float64 {
 	thetas := make([]float64, len(b.ks))
-	for i, k := range b.ks {
+	for i := len(b.ks) - 1; i >= 0; i-- {
 		thetas[i] = math.Inf(-1)
 		if n := len(b.scores); n > 0 {
-			thetas[i] = bandit.KthLargest(slices.Clone(b.scores), min(k, n))
+			b.keep(min(b.ks[i], n))
+			thetas[i] = b.floor
 		}
 	}
 	return thetas

@@ -229,7 +229,7 @@ func writeFile(ctx context.Context, f *os.File, src Source, o *Options) (err err
 		return err
 	}
 	h := header{N: c.N, Dim: c.Dim, Metric: c.Metric.String(), Basis: c.Basis.String(), Seed: c.Seed, D: c.D, R: c.R,
-		Slack: c.Slack, Codes: c.CodeSlack, Kappa: c.Kappa, Longest: c.Longest, Pilot: c.Pilot}
+		Slack: c.Slack, Codes: c.CodeSlack, Kappa: c.Kappa, Longest: c.Longest, Pilot: *c.Forecast()}
 	if c.Change.Values > 0 {
 		h.Change = &c.Change
 	}
@@ -381,7 +381,8 @@ func openFile(f *os.File) (*Collection, error) {
 		return nil, fmt.Errorf("mapping %d bytes: %w", h.Bytes, err)
 	}
 	c := &Collection{N: h.N, Dim: h.Dim, Metric: metric, Basis: basis, Seed: h.Seed, D: h.D, R: h.R,
-		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Longest: h.Longest, Pilot: h.Pilot}
+		Slack: h.Slack, CodeSlack: h.Codes, Kappa: h.Kappa, Longest: h.Longest}
+	c.setForecast(&h.Pilot)
 	m := &mapped{all: all, sections: map[string]section{}}
 	c.unusedBytes = h.Bytes
 	for _, s := range h.Sections {
@@ -402,7 +403,7 @@ func openFile(f *os.File) (*Collection, error) {
 		unmapFile(f, 0, all, false)
 		return nil, err
 	}
-	if !c.Pilot.fits(len(c.Stages)) {
+	if !h.Pilot.fits(len(c.Stages)) {
 		unmapFile(f, 0, all, false)
 		return nil, fmt.Errorf("%w: the forecast is not for %d stages", ErrCorrupt, len(c.Stages))
 	}

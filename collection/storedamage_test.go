@@ -338,9 +338,9 @@ func readAll(t *testing.T, c *Collection) {
 	if c.Coded() {
 		var p Query
 		c.Prepare(&p, c.Row(0), 1, nil)
-		for i := range c.Pilot.Ks {
+		for i := range c.Forecast().Ks {
 			for k := range c.Stages {
-				_ = c.Pilot.Shares[i][k]
+				_ = c.Forecast().Shares[i][k]
 			}
 		}
 	}

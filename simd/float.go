@@ -72,6 +72,9 @@ func (kern Kernels) FWHTScale(x, sign []float32, block int, f float32) {
 	kern.fwhtScale(x, sign[:len(x)], block, f)
 }
 
+// Prefetch begins to read x into the level-2 cache. It does nothing where it was not measured to help.
+func (kern Kernels) Prefetch(x []float32) { kern.prefetch(x) }
+
 // Permute is the function Permute by kern, bit for bit.
 func (kern Kernels) Permute(dst, src []float32, perm []uint32) {
 	kern.permute(dst, src, perm[:len(dst)])

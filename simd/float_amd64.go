@@ -2,6 +2,8 @@
 
 package simd
 
+import "unsafe"
+
 import "slices"
 
 func (kern Kernels) dot(a []float32, q []float64) float64 {
@@ -198,6 +200,12 @@ func (kern Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32)
 		fwht128xAVX2(x, sign, f)
 	case 256:
 		fwht256xAVX2(x, sign, f)
+	}
+}
+
+func (kern Kernels) prefetch(x []float32) {
+	if kern != Generic {
+		fetchLines(unsafe.SliceData(x), 4*len(x))
 	}
 }
 

@@ -5532,3 +5532,20 @@ tail:
 	MOVSD        X1, sum+88(FP)
 	MOVSD        X5, squares+96(FP)
 	RET
+
+// func fetchLines(x *float32, bytes int)
+// Requires: MMX+
+TEXT ·fetchLines(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), AX
+	MOVQ bytes+8(FP), CX
+	XORQ DX, DX
+	JMP  next
+
+line:
+	PREFETCHT1 (AX)(DX*1)
+	ADDQ       $0x40, DX
+
+next:
+	CMPQ DX, CX
+	JLT  line
+	RET

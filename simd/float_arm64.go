@@ -119,6 +119,8 @@ func (Kernels) fwhtBlocks(x []float32, sign *float32, block int, f float32) {
 	}
 }
 
+func (Kernels) prefetch([]float32) {}
+
 func (kern Kernels) permute(dst, src []float32, perm []uint32) {
 	n := 0
 	if kern != Generic && len(src) > 0 {

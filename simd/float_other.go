@@ -28,6 +28,8 @@ func (Kernels) codeMoments(code []uint8, o []float32) (co, cc float64) { return 
 
 func (Kernels) fwhtScale(x, sign []float32, block int, f float32) { fwhtScale(x, sign, block, f) }
 
+func (Kernels) prefetch([]float32) {}
+
 func (Kernels) permute(dst, src []float32, perm []uint32) { Permute(dst, src, perm) }
 
 func (Kernels) squaredDistance(a []float32, q []float64) float64 { return SquaredDistance(a, q) }

@@ -183,3 +183,8 @@ func permuteAVX2(dst []float32, src []float32, perm []uint32, last uint32) (done
 //
 //go:noescape
 func dotGatherAVX2(a []float32, perm []uint32, q []float64, last uint32) (done int, sum float64, squares float64)
+
+// fetchLines prefetches the lines of so many bytes from x on to the level-2 cache.
+//
+//go:noescape
+func fetchLines(x *float32, bytes int)

@@ -5,17 +5,20 @@ import (
 	"thresher/collection"
 )
 
-// What building takes, in terms of the costs that are measured. Building was measured at 450 to 570 MB/s of
-// float32 rows a core where Costs.Rotate was 1.7, and its pilot at 7 to 30 ms.
+// What building takes and saves, in terms of the costs that are measured: fitted to the least times of one core of an
+// AMD EPYC (Zen 5) by its built-in costs, of 1,000 x 768, 4,000 x 128, 20,000 x 128 and 60,000 x 768
+// (go test ./batch -run '^$' -bench BuildingPays; docs/planning.md has the table).
 const (
-	// builtRotations is the cost of a coordinate that is built, as a multiple of Costs.Rotate.
-	builtRotations = 4.5
-	// pilotRotations is the number of rotated coordinates that take as long as the pilot of a collection of
-	// pilotAtoms atoms or more.
-	pilotRotations, pilotAtoms = 10e6, 4096
-	// eliminated divides the cost of a dense scan where looks answer: a forecast in place of the pilot's,
-	// which there is not before building.
-	eliminated = 3
+	// builtRotations, builtRows and builtColumns are the costs of a coordinate that is built, of a row, and of a column of the
+	// sample that the head is fitted to, as multiples of Costs.Rotate. Norms, which rows without codes
+	// have too, are left out.
+	builtRotations, builtRows, builtColumns = 1.9, 210, 2500
+	// pilotRotations is the same for the forecast, for each of up to pilotAtoms rows.
+	pilotRotations, pilotAtoms = 2600, 2048
+	// Looks before there is a forecast: one at lookedCodes codes of each row, with what follows it a
+	// multiple of its cost, and before it so many rotations of a coordinate, and so many times Costs.Query. For the 10
+	// best of rows like embeddings, of which looks keep few.
+	lookedCodes, lookedOver, lookedRotations, lookedQueries = 96, 1.2, 4, 8
 )
 
 // Once is what is known of rows that are searched once, before codes are built.
@@ -39,8 +42,7 @@ func (o *Once) Builds(costs *backend.Costs) bool {
 	case o.K > o.Rows/leastArms: // most arms are read in full anyway
 		return false
 	}
-	saved := (1 - 1./eliminated) * o.scan(costs) * float64(o.Queries)
-	return saved > o.build(costs)
+	return (o.scan(costs)-o.looks(costs))*float64(o.Queries) > o.build(costs)
 }
 
 // scan is the cost of a dense scan for one of the queries, in ns.
@@ -51,8 +53,14 @@ func (o *Once) scan(costs *backend.Costs) float64 {
 	return cost * float64(o.Rows)
 }
 
-// build is the cost of building, in ns.
+// looks is the cost of looks for one of the queries, in ns.
+func (o *Once) looks(costs *backend.Costs) float64 {
+	row := lookedOver * (lookedCodes*costs.Scan + costs.Test)
+	return row*float64(o.Rows) + lookedRotations*costs.Rotate*float64(o.Dim) + lookedQueries*costs.Query
+}
+
+// build is the cost of building and of the forecast, in ns.
 func (o *Once) build(costs *backend.Costs) float64 {
-	pilot := pilotRotations * float64(min(o.Rows, pilotAtoms)) / pilotAtoms
-	return costs.Rotate * (builtRotations*float64(o.Rows)*float64(o.Dim) + pilot)
+	n, dim := float64(o.Rows), float64(o.Dim)
+	return costs.Rotate * (builtRotations*n*dim + builtRows*n + builtColumns*dim + pilotRotations*min(n, pilotAtoms))
 }

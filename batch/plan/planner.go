@@ -107,7 +107,7 @@ type Planner struct {
 	c      *collection.Collection
 	costs  backend.Costs
 	limits backend.Capacity
-	curves *curves
+	curves func() *curves // of the collection's forecast, which the first call may have to make
 
 	mu   sync.Mutex
 	made map[Question]*Plan
@@ -115,7 +115,7 @@ type Planner struct {
 
 // New returns a planner for c with the costs and the limits of the backend that is to run its plans.
 func New(c *collection.Collection, costs backend.Costs, limits backend.Capacity) *Planner {
-	return &Planner{c: c, costs: costs, limits: limits, curves: newCurves(&c.Pilot), made: map[Question]*Plan{}}
+	return &Planner{c: c, costs: costs, limits: limits, curves: sync.OnceValue(func() *curves { return newCurves(c.Forecast()) }), made: map[Question]*Plan{}}
 }
 
 // plansKept bounds the number of cached plans.
@@ -131,6 +131,9 @@ func (p *Planner) Choose(q Question) (*Plan, error) {
 		return made, nil
 	}
 	x := p.problem(q)
+	if !x.foregone(&q) {
+		x.curves = p.curves()
+	}
 	l := x.chooseLadder(q.Method)
 	if q.Name != "" {
 		var err error
@@ -152,6 +155,7 @@ func (p *Planner) Choose(q Question) (*Plan, error) {
 // List returns the plans that q.Method admits, cheapest by forecast first.
 func (p *Planner) List(q Question) []*Plan {
 	x := p.problem(q)
+	x.curves = p.curves()
 	var all []*Plan
 	for _, l := range x.ladders(q.Method) {
 		l, _ = x.withSource(l)
@@ -164,11 +168,11 @@ func (p *Planner) List(q Question) []*Plan {
 // Gathers reports whether a dense scan for q is cheaper on the allowed rows only.
 func (p *Planner) Gathers(q Question) bool { return p.problem(q).gathers() }
 
-// problem returns all that a plan for q depends on.
+// problem returns all that a plan for q depends on but the forecast.
 func (p *Planner) problem(q Question) *problem {
 	c := p.c
 	x := &problem{arms: max(1, q.Arms), atoms: c.N, panels: max(1, q.Panels), dim: c.Dim, head: c.R, rest: c.D, panelWidth: c.PanelWidth,
-		curves: p.curves, k: q.K, queries: q.Together, reaching: q.Reaching, delta: q.Delta, costs: p.costs, limits: p.limits, offsets: c.Offset != nil}
+		curves: &curves{}, k: q.K, queries: q.Together, reaching: q.Reaching, delta: q.Delta, costs: p.costs, limits: p.limits, offsets: c.Offset != nil}
 	if c.Coded() {
 		for i := range c.Stages {
 			x.widths = append(x.widths, c.Stages[i].Width)
@@ -178,14 +182,27 @@ func (p *Planner) problem(q Question) *problem {
 	return x
 }
 
-// chooseLadder returns the ladder of least forecast cost that a method admits. Without
-// codes, and for Auto and Certain if too many of the arms are wanted, it is the dense scan.
-func (p *problem) chooseLadder(m Method) ladder {
+// scans reports whether the answer to method m is a dense scan, whatever the forecast.
+func (p *problem) scans(m Method) bool {
 	least := leastArms
 	if p.queries == 1 && !p.near(4*p.dim) {
 		least = leastArmsAlone
 	}
-	if (m == Auto || m == Certain) && p.k > p.arms/least {
+	return m == Exact || len(p.widths) == 0 || (m == Auto || m == Certain) && p.k > p.arms/least
+}
+
+// foregone reports whether the plan for q, of which p is the problem, does not depend on the forecast.
+func (p *problem) foregone(q *Question) bool {
+	if q.Name != "" {
+		return q.Name == planDense || q.Name == planGather
+	}
+	return p.scans(q.Method)
+}
+
+// chooseLadder returns the ladder of least forecast cost that a method admits. Without
+// codes, and for Auto and Certain if too many of the arms are wanted, it is the dense scan.
+func (p *problem) chooseLadder(m Method) ladder {
+	if p.scans(m) {
 		return p.denseLadder()
 	}
 	var best ladder

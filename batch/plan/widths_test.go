@@ -80,7 +80,8 @@ func TestPlansOfEveryWidth(t *testing.T) {
 		}
 		from := stages[dim]
 		c := &collection.Collection{N: int(math.Exp(rapid.Float64Range(0, math.Log(collection.MaxAtoms)).Draw(t, "log n"))), Dim: dim, D: from.D,
-			Stages: from.Stages, PanelWidth: from.PanelWidth, Codes: from.Codes, Pilot: drawnPilot(t, len(from.Stages))}
+			Stages: from.Stages, PanelWidth: from.PanelWidth, Codes: from.Codes}
+		pilot := drawnPilot(t, len(from.Stages))
 		if dim >= 64 && c.N >= 128 {
 			c.R = 32 * rapid.IntRange(0, 1).Draw(t, "head")
 		}
@@ -94,6 +95,7 @@ func TestPlansOfEveryWidth(t *testing.T) {
 			Arms: rapid.IntRange(1, c.N).Draw(t, "arms"), Delta: .01, Together: Together(rapid.IntRange(0, 300).Draw(t, "queries"))}
 		q.Panels = max(1, q.Arms/64)
 		planner := New(c, costs, limits)
+		planner.curves = func() *curves { return newCurves(&pilot) }
 		chosen, err := planner.Choose(q)
 		if err != nil {
 			t.Fatal(err)

@@ -102,3 +102,21 @@ func dotGather() {
 	}, nil, x.list, q)
 	did(n, "perm", avx2.sum64(sum), avx2.sum64(squares))
 }
+
+// fetch emits Fetch.
+func fetch() {
+	TEXT("fetchLines", NOSPLIT, "func(x *float32, bytes int)")
+	Doc("fetchLines prefetches the lines of so many bytes from x on to the level-2 cache.")
+	Pragma("noescape")
+	x, n := Load(Param("x"), GP64()), Load(Param("bytes"), GP64())
+	at := GP64()
+	XORQ(at, at)
+	JMP(LabelRef("next"))
+	Label("line")
+	PREFETCHT1(Mem{Base: x, Index: at, Scale: 1})
+	ADDQ(U8(64), at)
+	Label("next")
+	CMPQ(at, n)
+	JLT(LabelRef("line"))
+	RET()
+}

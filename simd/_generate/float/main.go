@@ -27,5 +27,6 @@ func main() {
 	dotsTogether(avx512, "squaredDistancesTogether", "SquaredDistances", squaredDifference)
 	permute()
 	dotGather()
+	fetch()
 	Generate()
 }
