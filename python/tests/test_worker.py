@@ -310,7 +310,7 @@ def until(condition, calls=10000):
     for _ in range(calls):
         if condition():
             return
-        _worker.get().call("hello", {"protocol": 1})
+        _worker.get().call("hello", {"protocol": _worker.PROTOCOL})
     raise AssertionError("it did not become true")
 
 

@@ -51,9 +51,22 @@ __all__ = [
     "shared",
 ]
 
-PROTOCOL = 1
+PROTOCOL = 2
 _PREFIX = struct.Struct("<2sBBIQ")
 _MAGIC = b"TW"
+
+# Compact headers: of a search and of each of its arrays, and of a reply.
+_COMPACT = 1
+_SEARCH = struct.Struct("<BBBBIqqqddd")
+_ARRAY = struct.Struct("<BBBBIqqqq")
+_SEARCHED = struct.Struct("<BBHIqqqdd")
+_FIELDS = {"handle", "k", "method", "delta", "epsilon"}
+_LIMIT = 1 << 63
+# How many objects of JSON in compact replies, which hardly differ, are kept.
+_WORDS = 64
+
+# What one read of a calling thread receives at most, and descriptors with it.
+_RECEIVED, _RIGHTS = 1 << 16, 64
 
 # Arrays of a call up to this size together travel in the frame.
 _IN_FRAME = 32 << 10
@@ -173,6 +186,31 @@ class _SocketLink:
         self._view = memoryview(self._buffer)
         self._from = self._to = 0  # what is in the buffer and was not read
         self._fds: collections.deque[int] = collections.deque()
+        # What calling threads received and left, each with its control messages, and what is left of the first.
+        self.left: collections.deque[tuple[bytes, Any, int, Any]] = collections.deque()
+        self._rest = memoryview(b"")
+        # A frame that the kernel takes whole or not at all: in one piece, of at most half of its buffer.
+        self.at_once = min(_IN_FRAME, sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 4) if _memory.LINUX else 0
+
+    def send_at_once(self, data: bytes) -> bool:
+        """Send a frame of at most `at_once` bytes; False if there is no room for it now."""
+        try:
+            return self._sock.send(data, socket.MSG_DONTWAIT) == len(data)
+        except BlockingIOError:
+            return False
+
+    def clean(self) -> bool:
+        """Tell whether all that was received has been read."""
+        return not (self.left or self._rest or self._fds or self._from != self._to)
+
+    def leave(self) -> tuple[bytes, Any, int, Any]:
+        """Receive bytes, and leave them to `read`.
+
+        An interrupt comes before they are received or after they are in the list, because both happen in one call
+        of a function that is not Python's.
+        """
+        self.left.extend(map(self._sock.recvmsg, (_RECEIVED,), (socket.CMSG_SPACE(_RIGHTS),)))
+        return self.left[-1]
 
     def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
         data = memoryview(b"".join(parts))
@@ -182,7 +220,18 @@ class _SocketLink:
         self._sock.sendall(data)
 
     def _receive(self, into: memoryview) -> int:
-        n, control, _, _ = self._sock.recvmsg_into([into], socket.CMSG_SPACE(64))
+        if self.left and not self._rest:
+            data, control, _, _ = self.left.popleft()
+            self._rest = memoryview(data)
+            n = len(data)
+        elif self._rest:
+            n, control = len(self._rest), []
+        else:
+            n, control, _, _ = self._sock.recvmsg_into([into], socket.CMSG_SPACE(_RIGHTS))
+        if self._rest:
+            n = min(n, len(into))
+            into[:n] = self._rest[:n]
+            self._rest = self._rest[n:]
         for level, kind, rights in control:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 fds = _array.array("i")
@@ -244,6 +293,7 @@ class _PipeLink:
     """Carries frames over two pipes."""
 
     passes = False
+    at_once = 0
 
     def __init__(self, out: Any, into: Any) -> None:
         self._out, self._into = out, into
@@ -309,6 +359,14 @@ class Worker:
         self._ids = itertools.count(1)
         self._pending: dict[int, _Call] = {}
         self._posted: queue.SimpleQueue[Sequence[Any] | None] = queue.SimpleQueue()
+        # Whose thread reads frames: one reads at a time, and while calls are pending somebody does. The receiving
+        # thread tries to when it is told, and until no call is pending.
+        self._reader: _Call | None = None
+        self._claiming = threading.Lock()
+        self._told: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._ended = False  # there will be no more frames
+        self._numbers: dict[str, dict[str, int]] = {}  # of words in compact headers
+        self._words: dict[bytes, dict[str, Any]] = {}
         self._lines: collections.deque[str] = collections.deque(maxlen=20)
         self._fatal: list[str] = []
         self._known: set[int] = set()
@@ -333,6 +391,10 @@ class Worker:
             self.close()
             raise
         self.records = {name: np.dtype([tuple(c) for c in layout]) for name, layout in self.hello["records"].items()}
+        self._numbers = {
+            key: {word: i for i, word in enumerate(self.hello[name])}
+            for key, name in (("method", "methods"), ("name", "compact_arrays"), ("dtype", "compact_types"))
+        }
 
     def _start(self) -> tuple[subprocess.Popen[bytes], _SocketLink | _PipeLink]:
         command = [str(_binary.path()), "worker", "--parent", str(self.pid)]
@@ -380,17 +442,27 @@ class Worker:
                 _log.log(next((level for mark, level in _LEVELS if mark in text), logging.INFO), "%s", text)
             if not data:
                 stream.close()
+                self._ended = True  # with its last holder, the worker
+                self._tell()
                 return
 
     def _send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
         """Send a frame, whole.
 
-        While signals are blocked, none makes a send to a socket stop in the middle. To pipes, which
-        take several writes, the sending thread sends.
+        While signals are blocked, none makes a send to a socket stop in the middle; a small frame has none. To
+        pipes, which take several writes, the sending thread sends.
         """
-        if not self._link.passes:
+        if isinstance(self._link, _PipeLink):
             self._posted.put(parts)
             return
+        if not fds and sum(map(len, parts)) <= self._link.at_once:
+            try:
+                with self._sending:
+                    if self._link.send_at_once(b"".join(parts)):
+                        return
+            except (OSError, ValueError):
+                self._shut()
+                return
         assert _sigmask is not None  # else there is no socket
         mask = _sigmask(signal.SIG_BLOCK, ())
         try:
@@ -398,7 +470,7 @@ class Worker:
                 _sigmask(signal.SIG_BLOCK, _SIGNALS)
                 self._link.send(parts, fds)
         except (OSError, ValueError):
-            self._link.shut()  # the receiving thread finds out why
+            self._shut()  # the receiving thread finds out why
         finally:
             _sigmask(signal.SIG_SETMASK, mask)
 
@@ -410,18 +482,39 @@ class Worker:
                     if self._dead is None:
                         self._link.send(parts, [])
             except (OSError, ValueError):
-                self._link.shut()
+                self._shut()
+
+    def _shut(self) -> None:
+        """End reads in progress, and let the receiving thread end the worker."""
+        self._link.shut()
+        self._ended = True
+        self._tell()
+
+    def _tell(self) -> None:
+        """Let the receiving thread look whether it should read."""
+        if self._told.empty():
+            self._told.put(None)
+
+    def _claim(self, call: _Call) -> bool:
+        """Make a call's thread the one that reads, unless another is."""
+        with self._claiming:
+            reader = self._reader
+            if reader is None or reader.abandoned:  # an interrupt may have kept it from resigning
+                self._reader = call
+        return self._reader is call
 
     def _receive(self) -> None:
-        """Receive frames, until the worker ends."""
+        """Receive the frames that calling threads leave, until the worker ends."""
         why = "it ended"
+        here = _Call()
         try:
             while True:
-                magic, version, n, header, body = _PREFIX.unpack(self._link.read(_PREFIX.size))
-                if magic != _MAGIC or version != PROTOCOL:
-                    raise ValueError(f"a frame begins with {magic!r}, version {version}")
-                fds = self._link.take(n)
-                self._deliver(json.loads(self._link.read(header)), self._link.read(body), fds)
+                if not (self._pending or self._ended) or not self._claim(here):
+                    self._told.get()
+                    continue
+                while self._pending or self._ended:
+                    self._read_frame()
+                self._reader = None  # and then look whether a call came that could not claim
         except EOFError:
             pass
         except (OSError, ValueError, KeyError, IndexError) as e:
@@ -432,6 +525,46 @@ class Worker:
             _log.exception("an answer cannot be read")
             why = f"its answer cannot be read: {e!r}"
         self._end(why)
+
+    def _read_frame(self) -> None:
+        magic, version, n, size, body = _PREFIX.unpack(self._link.read(_PREFIX.size))
+        if magic != _MAGIC or version != PROTOCOL:
+            raise ValueError(f"a frame begins with {magic!r}, version {version}")
+        fds = self._link.take(n)
+        text = self._link.read(size)
+        header = {"id": _SEARCHED.unpack_from(text)[4], "compact": text} if text[0] == _COMPACT else json.loads(text)
+        self._deliver(header, self._link.read(body), fds)
+
+    def _read_own(self, number: int, call: _Call) -> bytearray | None:
+        """Return the frame that answers a call, whose thread reads, if it has a compact header and nothing else comes.
+
+        None if anything else came, which is left to the receiving thread.
+        """
+        link = self._link
+        if isinstance(link, _PipeLink) or not link.clean():
+            return None
+        try:
+            data, control, _, _ = link.leave()
+            frame = bytearray(data)
+            while True:
+                if control or not data or len(frame) < _PREFIX.size + _SEARCHED.size:
+                    return None
+                magic, version, fds, header, body = _PREFIX.unpack_from(frame)
+                if magic != _MAGIC or version != PROTOCOL or fds or frame[_PREFIX.size] != _COMPACT:
+                    return None
+                lacking = _PREFIX.size + header + body - len(frame)
+                if lacking < 0 or _SEARCHED.unpack_from(frame, _PREFIX.size)[4] != number:
+                    return None
+                if lacking == 0:
+                    break
+                data, control, _, _ = link.leave()
+                frame += data
+        except OSError:
+            return None
+        self._pending.pop(number)
+        self._finish(call)
+        link.left.clear()
+        return frame
 
     def _deliver(self, header: dict[str, Any], body: bytearray, fds: list[int]) -> None:
         number = header["id"]
@@ -538,7 +671,7 @@ class Worker:
         if self.pid != os.getpid():
             raise HandleLost("the worker belongs to the process that this one was forked from")
         number = next(self._ids)
-        header: dict[str, Any] = {"id": number, "op": op}
+        header: dict[str, Any] = {"id": number, "op": op, "timeout_ms": 0.0}
         if deadline is not None:
             if math.isnan(deadline):
                 raise BadInput("deadline: it is no number", "deadline")
@@ -549,20 +682,34 @@ class Worker:
         if progress is not None:
             header["progress"] = True
         call = _Call()
+        frame: bytearray | None = None
         fds: list[int] = []
         body: list[Any] = []
         message: tuple[dict[str, Any], Any, list[int]] | None = None
         try:
             if arrays:
                 header["arrays"] = self._place(arrays, call, body, fds, kept=op == "build")
-            text = _encode(header, fields)
-            size = sum(len(part) for part in body)
+            text = self._compact(header, fields) or _encode(header, fields)
+            size = sum(map(len, body))
             prefix = _PREFIX.pack(_MAGIC, PROTOCOL, len(fds), len(text), size)
             self._pending[number] = call
             if self._dead is not None:
                 self._pending.pop(number, None)
                 raise self._dead
-            self._send([prefix, text, *body], fds)
+            if text[0] == _COMPACT and progress is None and self._link.passes and self._claim(call):
+                try:
+                    self._send([prefix, text, *body], fds)
+                    frame = self._read_own(number, call)
+                finally:
+                    if self._reader is call:
+                        self._reader = None
+                if self._pending or self._ended:
+                    self._tell()
+                if frame is not None:
+                    return self._searched(frame, _PREFIX.size, frame, [])
+            else:
+                self._send([prefix, text, *body], fds)
+                self._tell()
             while True:
                 message = self._wait(call)
                 if "progress" not in message[0]:
@@ -576,6 +723,8 @@ class Worker:
                 raise self._dead or WorkerDied("thresher's worker died")
             if "error" in head:
                 raise _error(head["error"])
+            if "compact" in head:
+                return self._searched(head["compact"], 0, payload, files)
             return head.get("reply") or {}, self._arrays(head.get("arrays") or [], payload, files)
         except BaseException:
             if message is None:
@@ -600,6 +749,7 @@ class Worker:
         own = next(self._ids)
         self._pending[own] = cancel
         self.post("cancel", {"call": number}, own)
+        self._tell()
         while True:  # what came before it was abandoned
             try:
                 header, _, fds = call.inbox.get_nowait()
@@ -622,7 +772,7 @@ class Worker:
         """End the worker, and wait until it has ended."""
         if self.pid != os.getpid():
             return
-        self._link.shut()
+        self._shut()
         deadline = time.monotonic() + _LAST_SECONDS
         for thread in self._threads:
             if thread.ident is not None and thread is not threading.current_thread():
@@ -737,6 +887,61 @@ class Worker:
                 self._pooled += room
                 self._free[room].append(segment)
 
+    def _compact(self, header: dict[str, Any], fields: Mapping[str, Any]) -> bytes:
+        """Return the compact header of a search; nothing of another call, or of one that is not expressed so."""
+        if header["op"] != "search" or not self._numbers or not _FIELDS.issuperset(fields):
+            return b""
+        handle, k, method = fields.get("handle"), fields.get("k"), self._numbers["method"].get(fields.get("method", ""))
+        gaps = fields.get("delta", 0.0), fields.get("epsilon", 0.0)
+        if type(handle) is not int or type(k) is not int or not -_LIMIT <= k < _LIMIT or method is None:
+            return b""
+        if not all(type(gap) is float and math.isfinite(gap) for gap in gaps):
+            return b""
+        arrays = header.get("arrays", ())
+        parts = [
+            _SEARCH.pack(
+                _COMPACT, method, len(arrays), "progress" in header, 0, header["id"], handle, k, *gaps, header["timeout_ms"]
+            )
+        ]
+        for d in arrays:
+            name, dtype, shape = self._numbers["name"].get(d["name"]), self._numbers["dtype"].get(d["dtype"]), d["shape"]
+            if name is None or dtype is None or d["at"] == "file":
+                return b""
+            segment = d.get("segment", 0)
+            columns = shape[1] if len(shape) == 2 else 0
+            parts.append(
+                _ARRAY.pack(name, dtype, segment != 0, len(shape), 0, shape[0], columns, segment, d["offset"])
+            )
+        return b"".join(parts)
+
+    def _searched(self, text: bytearray, at: int, body: Any, fds: list[int]) -> tuple[dict[str, Any], Arrays]:
+        """Return the reply whose compact header is at a place of a text, and its arrays; the text may be the whole frame."""
+        _, complete, _, _, _, m, k, took, saving = _SEARCHED.unpack_from(text, at)
+        end = at + _PREFIX.unpack_from(text)[3] if body is text else len(text)
+        words = bytes(text[at + _SEARCHED.size : end])
+        known = self._words.get(words)
+        if known is None:
+            if len(self._words) >= _WORDS:
+                self._words.clear()
+            known = self._words[words] = json.loads(words)
+        memory, start = body, 0
+        if body is text:
+            start = end
+        elif fds:
+            try:
+                memory = _segments.contents(fds[0])
+            finally:
+                os.close(fds[0])
+        found: Arrays = {}
+        for name, shape, kind in (
+            ("ids", (m, k), _IDS),
+            ("scores", (m, k), _SCORES),
+            ("certificates", (m,), self.records["certificate"]),
+        ):
+            found[name] = array = np.ndarray(shape, kind, memory, start)
+            start += -(-array.nbytes // 64) * 64
+        return {**known, "k": k, "complete": complete == 1, "took_ms": took, "saving": saving}, found
+
     def _arrays(self, descriptors: list[dict[str, Any]], body: Any, fds: list[int]) -> Arrays:
         """Return the arrays of an answer, over the memory that came with it."""
         try:
@@ -755,6 +960,8 @@ class Worker:
                 found[d["name"]] = np.ndarray(shape, kind, buffer=where, offset=d["offset"])
         return found
 
+
+_IDS, _SCORES = np.dtype("<i8"), np.dtype("<f4")
 
 _DTYPES = {np.dtype(t).newbyteorder("<").str for t in (np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_)}
 
