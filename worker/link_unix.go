@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +28,12 @@ type socket struct {
 	oob     []byte
 
 	inSystem, waited bool
+	soon             bool // the last wait in the system took less than pollTime
 }
+
+// pollTime is how long a read polls, without sleeping, for a client that let the last wait end so soon: it calls
+// again at once, and on many machines waking a thread takes longer than such a call.
+const pollTime = 100 * time.Microsecond
 
 // connect returns the link over in and out, which it owns: a socket if in is one, else two pipes.
 func connect(in, out *os.File) (link, error) {
@@ -117,6 +124,7 @@ func (s *socket) receive(b []byte) (int, error) {
 // receiveMessage waits for bytes: parked, as goroutines wait for sockets, or in the system.
 func (s *socket) receiveMessage(b []byte) (n, oobn, flags int, err error) {
 	s.waited = false
+	var begun time.Time // of the wait in the system
 	ended := s.raw.Read(func(fd uintptr) bool {
 		for {
 			n, oobn, flags, _, err = unix.Recvmsg(int(fd), b, s.oob, closeOnExec)
@@ -129,11 +137,20 @@ func (s *socket) receiveMessage(b []byte) (n, oobn, flags int, err error) {
 			if s.waited = true; !s.inSystem {
 				return false
 			}
+			if begun.IsZero() {
+				begun = time.Now()
+			}
+			if s.soon && time.Since(begun) < pollTime {
+				continue
+			}
 			if _, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); err != nil && err != unix.EINTR {
 				return true
 			}
 		}
 	})
+	if !begun.IsZero() {
+		s.soon = runtime.GOMAXPROCS(0) > 1 && time.Since(begun) < pollTime
+	}
 	if ended != nil {
 		return 0, 0, 0, ended
 	}
