@@ -18,6 +18,7 @@ import logging
 import math
 import os
 import queue
+import select
 import signal
 import socket
 import struct
@@ -33,6 +34,7 @@ import numpy.typing as npt
 
 from thresher import _binary, _memory, _segments
 from thresher._segments import empty, shared
+from thresher._shares import CORES as _CORES
 
 if TYPE_CHECKING:
     from thresher._result import Result
@@ -64,6 +66,10 @@ _FIELDS = {"handle", "k", "method", "delta", "epsilon"}
 _LIMIT = 1 << 63
 # How many objects of JSON in compact replies, which hardly differ, are kept.
 _WORDS = 64
+
+# How long a calling thread polls for its answer, without sleeping, if the last one came so soon, in seconds: on many
+# machines waking a thread takes longer than a small search.
+_POLL = 100e-6
 
 # What one read of a calling thread receives at most, and descriptors with it.
 _RECEIVED, _RIGHTS = 1 << 16, 64
@@ -190,6 +196,10 @@ class _SocketLink:
         self.left: collections.deque[tuple[bytes, Any, int, Any]] = collections.deque()
         self._rest = memoryview(b"")
         # A frame that the kernel takes whole or not at all: in one piece, of at most half of its buffer.
+        self._poll = select.poll() if _CORES > 1 and hasattr(select, "poll") else None
+        if self._poll is not None:
+            self._poll.register(sock, select.POLLIN)
+        self._soon = False  # whether the last wait of a calling thread took less than _POLL
         self.at_once = min(_IN_FRAME, sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 4) if _memory.LINUX else 0
 
     def send_at_once(self, data: bytes) -> bool:
@@ -209,7 +219,12 @@ class _SocketLink:
         An interrupt comes before they are received or after they are in the list, because both happen in one call
         of a function that is not Python's.
         """
+        begun = time.perf_counter()
+        if self._soon and self._poll is not None:
+            while not self._poll.poll(0) and time.perf_counter() - begun < _POLL:
+                pass
         self.left.extend(map(self._sock.recvmsg, (_RECEIVED,), (socket.CMSG_SPACE(_RIGHTS),)))
+        self._soon = time.perf_counter() - begun < _POLL
         return self.left[-1]
 
     def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
