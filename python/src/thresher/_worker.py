@@ -1,26 +1,21 @@
 """The child process that searches, and the calls to it.
 
-docs/worker.md describes the protocol, of which no other module knows. `get` returns the worker
+docs/worker.md describes the protocol, which only `_links`, `_compact` and this module know. `get` returns the worker
 of this process and starts it if need be; `Worker.call` performs an operation.
 """
 
 from __future__ import annotations
 
-import array as _array
 import atexit
 import collections
 import contextlib
-import errno
-import importlib
 import itertools
 import json
 import logging
 import math
 import os
 import queue
-import select
 import signal
-import socket
 import struct
 import subprocess
 import threading
@@ -32,9 +27,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _binary, _memory, _segments
+from thresher import _binary, _compact, _links, _memory, _segments
 from thresher._segments import empty, shared
-from thresher._shares import CORES as _CORES
 
 if TYPE_CHECKING:
     from thresher._result import Result
@@ -57,23 +51,6 @@ PROTOCOL = 2
 _PREFIX = struct.Struct("<2sBBIQ")
 _MAGIC = b"TW"
 
-# Compact headers: of a search and of each of its arrays, and of a reply.
-_COMPACT = 1
-_SEARCH = struct.Struct("<BBBBIqqqddd")
-_ARRAY = struct.Struct("<BBBBIqqqq")
-_SEARCHED = struct.Struct("<BBHIqqqdd")
-_FIELDS = {"handle", "k", "method", "delta", "epsilon"}
-_LIMIT = 1 << 63
-# How many objects of JSON in compact replies, which hardly differ, are kept.
-_WORDS = 64
-
-# How long a calling thread polls for its answer, without sleeping, if the last one came so soon, in seconds: on many
-# machines waking a thread takes longer than a small search.
-_POLL = 100e-6
-
-# What one read of a calling thread receives at most, and descriptors with it.
-_RECEIVED, _RIGHTS = 1 << 16, 64
-
 # Arrays of a call up to this size together travel in the frame.
 _IN_FRAME = 32 << 10
 # Larger ones are copied into segments that are used again, those above this size into a file of their own.
@@ -89,14 +66,6 @@ _FATAL = ("panic: ", "fatal error: ", "unexpected fault ", "[signal ", "runtime:
 
 _log = logging.getLogger("thresher.worker")
 _LEVELS = (("level=WARN", logging.WARNING), ("level=ERROR", logging.ERROR))
-
-# Signals that are blocked while a frame is sent to a socket. signal.pthread_sigmask makes an enumeration's
-# member of each signal of the former mask, which takes longer than sending; what it wraps does not.
-_SIGNALS = {int(s) for s in signal.valid_signals()}
-try:
-    _sigmask = importlib.import_module("_signal").pthread_sigmask
-except (ImportError, AttributeError):
-    _sigmask = getattr(signal, "pthread_sigmask", None)
 
 Progress = Callable[[str, int, int], None]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -181,168 +150,6 @@ def _error(e: Mapping[str, Any]) -> BaseException:
     return WorkerError(text, kind)
 
 
-class _SocketLink:
-    """Carries frames over a socket, with descriptors."""
-
-    passes = True
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-        self._buffer = bytearray(256 << 10)
-        self._view = memoryview(self._buffer)
-        self._from = self._to = 0  # what is in the buffer and was not read
-        self._fds: collections.deque[int] = collections.deque()
-        # What calling threads received and left, each with its control messages, and what is left of the first.
-        self.left: collections.deque[tuple[bytes, Any, int, Any]] = collections.deque()
-        self._rest = memoryview(b"")
-        # A frame that the kernel takes whole or not at all: in one piece, of at most half of its buffer.
-        self._poll = select.poll() if _CORES > 1 and hasattr(select, "poll") else None
-        if self._poll is not None:
-            self._poll.register(sock, select.POLLIN)
-        self._soon = False  # whether the last wait of a calling thread took less than _POLL
-        self.at_once = min(_IN_FRAME, sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 4) if _memory.LINUX else 0
-
-    def send_at_once(self, data: bytes) -> bool:
-        """Send a frame of at most `at_once` bytes; False if there is no room for it now."""
-        try:
-            return self._sock.send(data, socket.MSG_DONTWAIT) == len(data)
-        except BlockingIOError:
-            return False
-
-    def clean(self) -> bool:
-        """Tell whether all that was received has been read."""
-        return not (self.left or self._rest or self._fds or self._from != self._to)
-
-    def leave(self) -> tuple[bytes, Any, int, Any]:
-        """Receive bytes, and leave them to `read`.
-
-        An interrupt comes before they are received or after they are in the list, because both happen in one call
-        of a function that is not Python's.
-        """
-        begun = time.perf_counter()
-        if self._soon and self._poll is not None:
-            while not self._poll.poll(0) and time.perf_counter() - begun < _POLL:
-                pass
-        self.left.extend(map(self._sock.recvmsg, (_RECEIVED,), (socket.CMSG_SPACE(_RIGHTS),)))
-        self._soon = time.perf_counter() - begun < _POLL
-        return self.left[-1]
-
-    def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
-        data = memoryview(b"".join(parts))
-        if fds:
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _array.array("i", fds))]
-            data = data[self._sock.sendmsg([data], rights) :]
-        self._sock.sendall(data)
-
-    def _receive(self, into: memoryview) -> int:
-        if self.left and not self._rest:
-            data, control, _, _ = self.left.popleft()
-            self._rest = memoryview(data)
-            n = len(data)
-        elif self._rest:
-            n, control = len(self._rest), []
-        else:
-            n, control, _, _ = self._sock.recvmsg_into([into], socket.CMSG_SPACE(_RIGHTS))
-        if self._rest:
-            n = min(n, len(into))
-            into[:n] = self._rest[:n]
-            self._rest = self._rest[n:]
-        for level, kind, rights in control:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                fds = _array.array("i")
-                fds.frombytes(rights[: len(rights) - len(rights) % fds.itemsize])
-                for fd in fds:
-                    os.set_inheritable(fd, False)
-                    self._fds.append(fd)
-        if n == 0:
-            raise EOFError
-        return n
-
-    def read(self, n: int) -> bytearray:
-        if self._to - self._from < n <= len(self._buffer):
-            if len(self._buffer) - self._from < n or self._from == self._to:
-                kept = self._to - self._from
-                self._view[:kept] = self._view[self._from : self._to]
-                self._from, self._to = 0, kept
-            while self._to - self._from < n:
-                self._to += self._receive(self._view[self._to :])
-        if n <= self._to - self._from:
-            taken = bytearray(self._view[self._from : self._from + n])
-            self._from += n
-            return taken
-        taken = bytearray(n)
-        view, have = memoryview(taken), self._to - self._from
-        view[:have] = self._view[self._from : self._to]
-        self._from = self._to = 0
-        while have < n:
-            have += self._receive(view[have:])
-        return taken
-
-    def take(self, n: int) -> list[int]:
-        return [self._fds.popleft() for _ in range(n)]
-
-    def close(self) -> None:
-        self._sock.close()
-
-    def shut(self) -> None:
-        """End reads in progress."""
-        with contextlib.suppress(OSError):
-            self._sock.shutdown(socket.SHUT_RDWR)
-
-
-def _socket_pair() -> tuple[socket.socket, socket.socket] | tuple[None, None]:
-    """Return the ends of a socket that carries descriptors; none where pipes must do."""
-    passes = hasattr(socket.socket, "sendmsg") and _sigmask is not None  # not in every build of Python
-    if os.environ.get("THRESHER_WORKER_PIPES") or not passes or not _memory.available():
-        return None, None
-    try:
-        return socket.socketpair(socket.AF_UNIX)
-    except OSError as e:
-        if e.errno in (errno.EMFILE, errno.ENFILE):
-            raise
-        _log.warning("no sockets, arrays are copied through pipes (socketpair: %s)", e)
-        return None, None
-
-
-class _PipeLink:
-    """Carries frames over two pipes."""
-
-    passes = False
-    at_once = 0
-
-    def __init__(self, out: Any, into: Any) -> None:
-        self._out, self._into = out, into
-
-    def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
-        for part in parts:
-            data = memoryview(part)
-            while len(data) > 0:
-                data = data[self._out.write(data) :]
-
-    def read(self, n: int) -> bytearray:
-        taken = bytearray(n)
-        view, have = memoryview(taken), 0
-        while have < n:
-            got = self._into.readinto(view[have:])
-            if not got:
-                raise EOFError
-            have += got
-        return taken
-
-    def take(self, n: int) -> list[int]:
-        return []
-
-    def close(self) -> None:
-        for end in (self._out, self._into):
-            with contextlib.suppress(OSError):
-                end.close()
-
-    def shut(self) -> None:
-        """End the worker's reads; it ends, and with it the reads of this process."""
-        with contextlib.suppress(OSError):
-            self._out.close()
-
-
 class _Call:
     """A call in progress, with what must stay until it is answered."""
 
@@ -380,8 +187,7 @@ class Worker:
         self._claiming = threading.Lock()
         self._told: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._ended = False  # there will be no more frames
-        self._numbers: dict[str, dict[str, int]] = {}  # of words in compact headers
-        self._words: dict[bytes, dict[str, Any]] = {}
+        self._compact: _compact.Headers | None = None  # until the worker has said what numbers in them stand for
         self._lines: collections.deque[str] = collections.deque(maxlen=20)
         self._fatal: list[str] = []
         self._known: set[int] = set()
@@ -406,14 +212,11 @@ class Worker:
             self.close()
             raise
         self.records = {name: np.dtype([tuple(c) for c in layout]) for name, layout in self.hello["records"].items()}
-        self._numbers = {
-            key: {word: i for i, word in enumerate(self.hello[name])}
-            for key, name in (("method", "methods"), ("name", "compact_arrays"), ("dtype", "compact_types"))
-        }
+        self._compact = _compact.Headers(self.hello, self.records["certificate"])
 
-    def _start(self) -> tuple[subprocess.Popen[bytes], _SocketLink | _PipeLink]:
+    def _start(self) -> tuple[subprocess.Popen[bytes], _links.SocketLink | _links.PipeLink]:
         command = [str(_binary.path()), "worker", "--parent", str(self.pid)]
-        ours, theirs = _socket_pair()
+        ours, theirs = _links.socket_pair()
         try:
             child = subprocess.Popen(
                 command,
@@ -431,8 +234,8 @@ class Worker:
             if theirs is not None:
                 theirs.close()
         if ours is not None:
-            return child, _SocketLink(ours)
-        return child, _PipeLink(child.stdin, child.stdout)
+            return child, _links.SocketLink(ours)
+        return child, _links.PipeLink(child.stdin, child.stdout)
 
     # Threads
 
@@ -467,7 +270,7 @@ class Worker:
         While signals are blocked, none makes a send to a socket stop in the middle; a small frame has none. To
         pipes, which take several writes, the sending thread sends.
         """
-        if isinstance(self._link, _PipeLink):
+        if isinstance(self._link, _links.PipeLink):
             self._posted.put(parts)
             return
         if not fds and sum(map(len, parts)) <= self._link.at_once:
@@ -478,16 +281,16 @@ class Worker:
             except (OSError, ValueError):
                 self._shut()
                 return
-        assert _sigmask is not None  # else there is no socket
-        mask = _sigmask(signal.SIG_BLOCK, ())
+        assert _links.sigmask is not None  # else there is no socket
+        mask = _links.sigmask(signal.SIG_BLOCK, ())
         try:
             with self._sending:
-                _sigmask(signal.SIG_BLOCK, _SIGNALS)
+                _links.sigmask(signal.SIG_BLOCK, _links.SIGNALS)
                 self._link.send(parts, fds)
         except (OSError, ValueError):
             self._shut()  # the receiving thread finds out why
         finally:
-            _sigmask(signal.SIG_SETMASK, mask)
+            _links.sigmask(signal.SIG_SETMASK, mask)
 
     def _send_posted(self) -> None:
         """Send what finalizers post, which can neither wait for a lock nor send, and frames to pipes."""
@@ -547,7 +350,7 @@ class Worker:
             raise ValueError(f"a frame begins with {magic!r}, version {version}")
         fds = self._link.take(n)
         text = self._link.read(size)
-        header = {"id": _SEARCHED.unpack_from(text)[4], "compact": text} if text[0] == _COMPACT else json.loads(text)
+        header = {"id": _compact.number(text, 0), "compact": text} if text[0] == _compact.FIRST else json.loads(text)
         self._deliver(header, self._link.read(body), fds)
 
     def _read_own(self, number: int, call: _Call) -> bytearray | None:
@@ -556,19 +359,19 @@ class Worker:
         None if anything else came, which is left to the receiving thread.
         """
         link = self._link
-        if isinstance(link, _PipeLink) or not link.clean():
+        if isinstance(link, _links.PipeLink) or not link.clean():
             return None
         try:
             data, control, _, _ = link.leave()
             frame = bytearray(data)
             while True:
-                if control or not data or len(frame) < _PREFIX.size + _SEARCHED.size:
+                if control or not data or len(frame) < _PREFIX.size + _compact.REPLY_BYTES:
                     return None
                 magic, version, fds, header, body = _PREFIX.unpack_from(frame)
-                if magic != _MAGIC or version != PROTOCOL or fds or frame[_PREFIX.size] != _COMPACT:
+                if magic != _MAGIC or version != PROTOCOL or fds or frame[_PREFIX.size] != _compact.FIRST:
                     return None
                 lacking = _PREFIX.size + header + body - len(frame)
-                if lacking < 0 or _SEARCHED.unpack_from(frame, _PREFIX.size)[4] != number:
+                if lacking < 0 or _compact.number(frame, _PREFIX.size) != number:
                     return None
                 if lacking == 0:
                     break
@@ -704,26 +507,27 @@ class Worker:
         try:
             if arrays:
                 header["arrays"] = self._place(arrays, call, body, fds, kept=op == "build")
-            text = self._compact(header, fields) or _encode(header, fields)
+            compact = self._compact
+            text = (compact.encode(header, fields) if compact is not None else b"") or _encode(header, fields)
             size = sum(map(len, body))
             prefix = _PREFIX.pack(_MAGIC, PROTOCOL, len(fds), len(text), size)
             self._pending[number] = call
             if self._dead is not None:
                 self._pending.pop(number, None)
                 raise self._dead
-            if text[0] == _COMPACT and progress is None and self._link.passes and self._claim(call):
+            self._send([prefix, text, *body], fds)
+            if text[0] == _compact.FIRST and progress is None and self._link.passes and self._claim(call):
                 try:
-                    self._send([prefix, text, *body], fds)
                     frame = self._read_own(number, call)
                 finally:
                     if self._reader is call:
                         self._reader = None
                 if self._pending or self._ended:
                     self._tell()
-                if frame is not None:
-                    return self._searched(frame, _PREFIX.size, frame, [])
+                if frame is not None and compact is not None:
+                    end = _PREFIX.size + _PREFIX.unpack_from(frame)[3]
+                    return compact.decode(frame, _PREFIX.size, end, frame, end)
             else:
-                self._send([prefix, text, *body], fds)
                 self._tell()
             while True:
                 message = self._wait(call)
@@ -738,8 +542,9 @@ class Worker:
                 raise self._dead or WorkerDied("thresher's worker died")
             if "error" in head:
                 raise _error(head["error"])
-            if "compact" in head:
-                return self._searched(head["compact"], 0, payload, files)
+            if "compact" in head and compact is not None:
+                text = head["compact"]
+                return compact.decode(text, 0, len(text), self._memory(files)[0] if files else payload, 0)
             return head.get("reply") or {}, self._arrays(head.get("arrays") or [], payload, files)
         except BaseException:
             if message is None:
@@ -902,68 +707,17 @@ class Worker:
                 self._pooled += room
                 self._free[room].append(segment)
 
-    def _compact(self, header: dict[str, Any], fields: Mapping[str, Any]) -> bytes:
-        """Return the compact header of a search; nothing of another call, or of one that is not expressed so."""
-        if header["op"] != "search" or not self._numbers or not _FIELDS.issuperset(fields):
-            return b""
-        handle, k, method = fields.get("handle"), fields.get("k"), self._numbers["method"].get(fields.get("method", ""))
-        gaps = fields.get("delta", 0.0), fields.get("epsilon", 0.0)
-        if type(handle) is not int or type(k) is not int or not -_LIMIT <= k < _LIMIT or method is None:
-            return b""
-        if not all(type(gap) is float and math.isfinite(gap) for gap in gaps):
-            return b""
-        arrays = header.get("arrays", ())
-        parts = [
-            _SEARCH.pack(
-                _COMPACT, method, len(arrays), "progress" in header, 0, header["id"], handle, k, *gaps, header["timeout_ms"]
-            )
-        ]
-        for d in arrays:
-            name, dtype, shape = self._numbers["name"].get(d["name"]), self._numbers["dtype"].get(d["dtype"]), d["shape"]
-            if name is None or dtype is None or d["at"] == "file":
-                return b""
-            segment = d.get("segment", 0)
-            columns = shape[1] if len(shape) == 2 else 0
-            parts.append(
-                _ARRAY.pack(name, dtype, segment != 0, len(shape), 0, shape[0], columns, segment, d["offset"])
-            )
-        return b"".join(parts)
-
-    def _searched(self, text: bytearray, at: int, body: Any, fds: list[int]) -> tuple[dict[str, Any], Arrays]:
-        """Return the reply whose compact header is at a place of a text, and its arrays; the text may be the whole frame."""
-        _, complete, _, _, _, m, k, took, saving = _SEARCHED.unpack_from(text, at)
-        end = at + _PREFIX.unpack_from(text)[3] if body is text else len(text)
-        words = bytes(text[at + _SEARCHED.size : end])
-        known = self._words.get(words)
-        if known is None:
-            if len(self._words) >= _WORDS:
-                self._words.clear()
-            known = self._words[words] = json.loads(words)
-        memory, start = body, 0
-        if body is text:
-            start = end
-        elif fds:
-            try:
-                memory = _segments.contents(fds[0])
-            finally:
-                os.close(fds[0])
-        found: Arrays = {}
-        for name, shape, kind in (
-            ("ids", (m, k), _IDS),
-            ("scores", (m, k), _SCORES),
-            ("certificates", (m,), self.records["certificate"]),
-        ):
-            found[name] = array = np.ndarray(shape, kind, memory, start)
-            start += -(-array.nbytes // 64) * 64
-        return {**known, "k": k, "complete": complete == 1, "took_ms": took, "saving": saving}, found
-
-    def _arrays(self, descriptors: list[dict[str, Any]], body: Any, fds: list[int]) -> Arrays:
-        """Return the arrays of an answer, over the memory that came with it."""
+    def _memory(self, fds: list[int]) -> list[Any]:
+        """Return the contents of files that came with an answer, and close them."""
         try:
-            memory: list[Any] = [_segments.contents(fd) for fd in fds]
+            return [_segments.contents(fd) for fd in fds]
         finally:
             for fd in fds:
                 os.close(fd)
+
+    def _arrays(self, descriptors: list[dict[str, Any]], body: Any, fds: list[int]) -> Arrays:
+        """Return the arrays of an answer, over the memory that came with it."""
+        memory = self._memory(fds)
         found: Arrays = {}
         for d in descriptors:
             kind = self.records.get(d["dtype"]) if d["dtype"] in self.records else np.dtype(d["dtype"])
@@ -975,8 +729,6 @@ class Worker:
                 found[d["name"]] = np.ndarray(shape, kind, buffer=where, offset=d["offset"])
         return found
 
-
-_IDS, _SCORES = np.dtype("<i8"), np.dtype("<f4")
 
 _DTYPES = {np.dtype(t).newbyteorder("<").str for t in (np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_)}
 
