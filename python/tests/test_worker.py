@@ -467,6 +467,22 @@ def test_answers_of_others_reach_them_while_a_caller_reads(worker, data, handle,
     nobody_reads(worker)
 
 
+@pytest.mark.skipif(not _memory.LINUX, reason="without sockets another thread reads")
+def test_an_answer_that_another_thread_has_received(worker, data, handle, monkeypatch):
+    claim = worker._claim
+
+    def late(call):
+        if threading.current_thread() is threading.main_thread():
+            worker._tell()
+            nobody_reads(worker)
+        return claim(call)
+
+    monkeypatch.setattr(worker, "_claim", late)
+    for j in range(20):
+        _, found = search(worker, handle, data[1][j : j + 1])
+        np.testing.assert_array_equal(found["ids"], best(data[0], data[1][j : j + 1]))
+
+
 @pytest.mark.parametrize(
     ("fields", "compact"),
     [

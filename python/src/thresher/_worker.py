@@ -359,8 +359,8 @@ class Worker:
         None if anything else came, which is left to the receiving thread.
         """
         link = self._link
-        if isinstance(link, _links.PipeLink) or not link.clean():
-            return None
+        if isinstance(link, _links.PipeLink) or not link.clean() or number not in self._pending:
+            return None  # another thread has received the answer, or a part of it
         try:
             data, control, _, _ = link.leave()
             frame = bytearray(data)
