@@ -28,12 +28,17 @@ type socket struct {
 	oob     []byte
 
 	inSystem, waited bool
-	soon             bool // the last wait in the system took less than pollTime
+	unpolled         int // how many waits in the system follow that do not poll
+	penalty          int // how many followed the last vain poll
 }
 
-// pollTime is how long a read polls, without sleeping, for a client that let the last wait end so soon: it calls
-// again at once, and on many machines waking a thread takes longer than such a call.
-const pollTime = 100 * time.Microsecond
+const (
+	// pollTime is how long a wait in the system polls, without sleeping: a client may call again at once, and on
+	// many machines waking a thread takes longer than such a call.
+	pollTime = 100 * time.Microsecond
+	// After a vain poll leastPenalty waits do not poll, after further ones twice as many up to mostPenalty.
+	leastPenalty, mostPenalty = 4, 64
+)
 
 // connect returns the link over in and out, which it owns: a socket if in is one, else two pipes.
 func connect(in, out *os.File) (link, error) {
@@ -124,7 +129,8 @@ func (s *socket) receive(b []byte) (int, error) {
 // receiveMessage waits for bytes: parked, as goroutines wait for sockets, or in the system.
 func (s *socket) receiveMessage(b []byte) (n, oobn, flags int, err error) {
 	s.waited = false
-	var begun time.Time // of the wait in the system
+	var begun time.Time // of polling
+	polls := s.inSystem && s.unpolled == 0 && runtime.GOMAXPROCS(0) > 1
 	ended := s.raw.Read(func(fd uintptr) bool {
 		for {
 			n, oobn, flags, _, err = unix.Recvmsg(int(fd), b, s.oob, closeOnExec)
@@ -137,19 +143,27 @@ func (s *socket) receiveMessage(b []byte) (n, oobn, flags int, err error) {
 			if s.waited = true; !s.inSystem {
 				return false
 			}
-			if begun.IsZero() {
-				begun = time.Now()
-			}
-			if s.soon && time.Since(begun) < pollTime {
-				continue
+			if polls {
+				if begun.IsZero() {
+					begun = time.Now()
+				}
+				if time.Since(begun) < pollTime {
+					continue
+				}
+				polls = false
+				s.penalty = min(max(leastPenalty, 2*s.penalty), mostPenalty)
+				s.unpolled = s.penalty + 1
 			}
 			if _, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); err != nil && err != unix.EINTR {
 				return true
 			}
 		}
 	})
-	if !begun.IsZero() {
-		s.soon = runtime.GOMAXPROCS(0) > 1 && time.Since(begun) < pollTime
+	switch {
+	case polls:
+		s.penalty = 0
+	case s.inSystem && s.waited:
+		s.unpolled = max(0, s.unpolled-1)
 	}
 	if ended != nil {
 		return 0, 0, 0, ended

@@ -21,9 +21,10 @@ from thresher._shares import CORES
 
 __all__ = ["SIGNALS", "PipeLink", "SocketLink", "sigmask", "socket_pair"]
 
-# How long a calling thread polls for its answer, without sleeping, if the last one came so soon, in seconds: on many
-# machines waking a thread takes longer than a small search.
-_POLL = 100e-6
+# How long a calling thread polls for its answer, without sleeping, in seconds: on many machines waking a thread takes
+# longer than a small search. After a vain poll so many waits do not poll, after further ones twice as many.
+_POLL = 200e-6
+_LEAST_PENALTY, _MOST_PENALTY = 4, 64
 
 # What one read of a calling thread receives at most, and descriptors with it.
 _RECEIVED, _RIGHTS = 1 << 16, 64
@@ -59,7 +60,8 @@ class SocketLink:
         self._poll = select.poll() if CORES > 1 and hasattr(select, "poll") else None
         if self._poll is not None:
             self._poll.register(sock, select.POLLIN)
-        self._soon = False  # whether the last wait of a calling thread took less than _POLL
+        # How many waits of calling threads follow that do not poll, and how many followed the last vain poll.
+        self._unpolled = self._penalty = 0
         # The most bytes that the kernel takes in one piece, so whole or not at all: at most half of its buffer.
         room = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 4
         self.at_once = min(_MOST_AT_ONCE, room) if _memory.LINUX else 0
@@ -81,12 +83,15 @@ class SocketLink:
         An interrupt comes before they are received or after they are in the list, because both happen in one call
         of a function that is not Python's.
         """
-        begun = time.perf_counter()
-        if self._soon and self._poll is not None:
-            while not self._poll.poll(0) and time.perf_counter() - begun < _POLL:
+        if self._unpolled > 0:
+            self._unpolled -= 1
+        elif self._poll is not None:
+            until = time.perf_counter() + _POLL
+            while not (come := self._poll.poll(0)) and time.perf_counter() < until:
                 pass
+            self._penalty = 0 if come else min(max(_LEAST_PENALTY, 2 * self._penalty), _MOST_PENALTY)
+            self._unpolled = self._penalty
         self.left.extend(map(self._sock.recvmsg, (_RECEIVED,), (socket.CMSG_SPACE(_RIGHTS),)))
-        self._soon = time.perf_counter() - begun < _POLL
         return self.left[-1]
 
     def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
