@@ -66,6 +66,10 @@ type Child struct {
 	calls    sync.WaitGroup
 	idle     idle
 
+	// Of the reading goroutine: whether it performed the last call itself, and how many it will not.
+	prompt  bool
+	crowded int
+
 	mu     sync.Mutex
 	active map[int64]context.CancelCauseFunc // by the calls' ids
 }
@@ -146,6 +150,8 @@ type request struct {
 	Arrays    []descriptor    `json:"arrays"`
 	TimeoutMS float64         `json:"timeout_ms"`
 	Progress  bool            `json:"progress"`
+
+	compact *searching // of a compact header, in place of Fields
 }
 
 // mostArrays bounds the arrays of a frame.
@@ -154,9 +160,13 @@ const mostArrays = 64
 // accept takes a frame: what manages calls and segments is done at once, an operation is begun. An
 // error ends the connection; the caller then closes the frame.
 func (s *Child) accept(ctx context.Context, f *frame) error {
-	var r request
-	if err := decodeStrictly(f.header, &r); err != nil {
-		return violation("header: %v", err)
+	if waited := s.link.await(false); s.prompt && !waited {
+		s.crowded = crowd
+	}
+	s.prompt = false
+	r, err := readHeader(f.header)
+	if err != nil {
+		return err
 	}
 	if r.ID < 0 {
 		return violation("id %d, at least 0", r.ID)
@@ -188,14 +198,57 @@ func (s *Child) accept(ctx context.Context, f *frame) error {
 		s.conclude(r.ID, nil, nil, err)
 		return nil
 	}
-	err := c.locate()
+	err = c.locate()
 	s.idle.begin()
-	s.calls.Go(func() {
+	perform := func() {
 		defer s.idle.end()
 		defer cancel(nil)
 		c.run(callCtx, err)
-	})
+	}
+	if s.performsNow(c) {
+		perform()
+		return nil
+	}
+	s.calls.Go(perform)
 	return nil
+}
+
+// crowd is how many calls in a row are given goroutines of their own after one came while another was performed
+// by the reading goroutine: there are several callers, who would wait for each other.
+const crowd = 32
+
+// performsNow reports whether the reading goroutine should perform a call itself, and lets it wait in the
+// system for the next: a caller then waits for no thread but that one.
+func (s *Child) performsNow(c *call) bool {
+	if s.crowded > 0 {
+		s.crowded--
+		return false
+	}
+	if s.link.buffered() > 0 || s.isBusy() || !c.isPrompt() {
+		return false
+	}
+	s.prompt = true
+	s.link.await(true)
+	return true
+}
+
+// isBusy reports whether there are calls in progress beside the one that was just begun.
+func (s *Child) isBusy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.active) > 1
+}
+
+// readHeader decodes the header of a frame from the client.
+func readHeader(b []byte) (request, error) {
+	if len(b) > 0 && b[0] == compactSearch {
+		return readCompact(b)
+	}
+	var r request
+	if err := decodeStrictly(b, &r); err != nil {
+		return r, violation("header: %v", err)
+	}
+	return r, nil
 }
 
 // free releases a collection that was removed from the shelf.

@@ -326,7 +326,7 @@ func TestBadFrames(t *testing.T) {
 			if x.text == "" {
 				return
 			}
-			f, err := readFrame(newSocket(ours))
+			f, err := readFrame(socketOf(t, ours))
 			if err != nil {
 				t.Fatal(err)
 			}

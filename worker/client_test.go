@@ -74,6 +74,16 @@ func socketPair(t testing.TB) (ours *net.UnixConn, theirs *os.File) {
 	return c.(*net.UnixConn), os.NewFile(uintptr(fds[1]), "child")
 }
 
+// socketOf returns the link over an end of a connection.
+func socketOf(t testing.TB, conn *net.UnixConn) *socket {
+	t.Helper()
+	s, err := newSocket(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // newClient starts a child and ends it with the test.
 func newClient(t testing.TB, o Options) *client {
 	t.Helper()
@@ -82,7 +92,7 @@ func newClient(t testing.TB, o Options) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{t: t, link: newSocket(ours), served: make(chan error, 1), child: child}
+	c := &client{t: t, link: socketOf(t, ours), served: make(chan error, 1), child: child}
 	go func() {
 		c.served <- child.Serve(t.Context())
 		close(c.served)
@@ -298,6 +308,10 @@ func (m *memoryLink) send(b []byte, _ []*os.File) error {
 }
 
 func (m *memoryLink) passes() bool { return false }
+
+func (m *memoryLink) await(bool) bool { return true }
+
+func (m *memoryLink) buffered() int { return 0 }
 
 func (m *memoryLink) Close() error {
 	m.mu.Lock()

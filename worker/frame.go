@@ -9,7 +9,7 @@ import (
 )
 
 // Protocol is the version of the protocol.
-const Protocol = 1
+const Protocol = 2
 
 // Limits of a frame.
 const (

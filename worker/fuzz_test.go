@@ -44,6 +44,8 @@ func FuzzFrames(f *testing.F) {
 		f.Add(header, more)
 	}
 	f.Add([]byte(`{"id":2,"op":"search","fields":{},"arrays":[{"name":"queries","dtype":"<f4","shape":[9007199254740992,1024],"at":"segment","segment":1,"offset":-4}]}`), []byte{})
+	header, more := compactOf(2, 1, 3, "auto", .1, queries, integers("ks", 1, 2))
+	f.Add(header, more)
 	o := testOptions(f)
 	f.Fuzz(func(t *testing.T, header, more []byte) {
 		if bytes.Contains(header, []byte("path")) || bytes.Contains(header, []byte(`\u`)) || len(header) > mostHeaderBytes {

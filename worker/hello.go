@@ -40,7 +40,10 @@ func (c *call) hello(context.Context) (any, *sheet, error) {
 		Laws         []batch.Law           `json:"laws"`
 		Stops        []batch.Stop          `json:"stops"`
 		Records      map[dtype][][2]string `json:"records"`
-	}{Protocol, c.s.o.Version, os.Getpid(), c.s.o.Devices(false), collection.Metrics(), metricNames(), collection.MetricChoice, batch.Methods(), batch.Guarantees(), batch.Laws(), stops(), layouts()}, nil, nil
+		// CompactArrays and CompactTypes are what the numbers in compact headers stand for.
+		CompactArrays []string `json:"compact_arrays"`
+		CompactTypes  []dtype  `json:"compact_types"`
+	}{Protocol, c.s.o.Version, os.Getpid(), c.s.o.Devices(false), collection.Metrics(), metricNames(), collection.MetricChoice, batch.Methods(), batch.Guarantees(), batch.Laws(), stops(), layouts(), arrayNames, arrayTypes}, nil, nil
 }
 
 // Listed is a device as hello lists it.

@@ -15,6 +15,11 @@ type link interface {
 	send(b []byte, files []*os.File) error
 	// passes reports whether descriptors can travel.
 	passes() bool
+	// await says that reads may wait in the system, with the thread that they run on, from which they return
+	// sooner; it reports whether the last read that had to receive found nothing and waited.
+	await(inSystem bool) (waited bool)
+	// buffered is how many bytes have been received and not read.
+	buffered() int
 	// Close ends reads and sends in progress.
 	Close() error
 }
@@ -39,6 +44,10 @@ func (p *pipes) send(b []byte, _ []*os.File) error {
 }
 
 func (p *pipes) passes() bool { return false }
+
+func (p *pipes) await(bool) bool { return true }
+
+func (p *pipes) buffered() int { return 0 }
 
 func (p *pipes) Close() error {
 	err := p.in.Close()

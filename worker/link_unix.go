@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,11 +21,24 @@ const mostWaitingDescriptors = 2 * mostDescriptors
 // socket is a link over a socket of AF_UNIX.
 type socket struct {
 	conn    *net.UnixConn
+	raw     syscall.RawConn
 	buf     []byte
 	r, w    int        // unread bytes of buf
 	waiting []*os.File // arrived, not taken
 	oob     []byte
+
+	inSystem, waited bool
+	unpolled         int // how many waits in the system follow that do not poll
+	penalty          int // how many followed the last vain poll
 }
+
+const (
+	// pollTime is how long a wait in the system polls, without sleeping: a client may call again at once, and on
+	// many machines waking a thread takes longer than such a call.
+	pollTime = 100 * time.Microsecond
+	// After a vain poll leastPenalty waits do not poll, after further ones twice as many up to mostPenalty.
+	leastPenalty, mostPenalty = 4, 64
+)
 
 // connect returns the link over in and out, which it owns: a socket if in is one, else two pipes.
 func connect(in, out *os.File) (link, error) {
@@ -42,7 +57,8 @@ func connect(in, out *os.File) (link, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("standard input is a socket of the network; the worker serves its parent only"), c.Close())
 	}
-	return newSocket(conn), in.Close()
+	s, err := newSocket(conn)
+	return s, errors.Join(err, in.Close())
 }
 
 // pollable returns f such that Close ends its reads and writes, if the system allows.
@@ -60,11 +76,19 @@ func pollable(f *os.File) *os.File {
 	return os.NewFile(uintptr(fd), f.Name())
 }
 
-func newSocket(conn *net.UnixConn) *socket {
-	return &socket{conn: conn, buf: make([]byte, 64<<10), oob: make([]byte, unix.CmsgSpace(4*mostWaitingDescriptors))}
+func newSocket(conn *net.UnixConn) (*socket, error) {
+	raw, err := conn.SyscallConn()
+	return &socket{conn: conn, raw: raw, buf: make([]byte, 64<<10), oob: make([]byte, unix.CmsgSpace(4*mostWaitingDescriptors))}, err
 }
 
 func (s *socket) passes() bool { return true }
+
+func (s *socket) await(inSystem bool) bool {
+	s.inSystem = inSystem
+	return s.waited
+}
+
+func (s *socket) buffered() int { return s.w - s.r }
 
 // Read reads bytes, and keeps the descriptors that come with them.
 func (s *socket) Read(b []byte) (int, error) {
@@ -85,15 +109,13 @@ func (s *socket) Read(b []byte) (int, error) {
 }
 
 func (s *socket) receive(b []byte) (int, error) {
-	n, oobn, flags, _, err := s.conn.ReadMsgUnix(b, s.oob)
+	n, oobn, flags, err := s.receiveMessage(b)
 	if oobn > 0 {
 		if err := s.keep(s.oob[:oobn]); err != nil {
 			return 0, err
 		}
 	}
 	switch {
-	case errors.Is(err, io.EOF):
-		return 0, io.EOF
 	case err != nil:
 		return 0, err
 	case flags&unix.MSG_CTRUNC != 0:
@@ -102,6 +124,54 @@ func (s *socket) receive(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return n, nil
+}
+
+// receiveMessage waits for bytes: parked, as goroutines wait for sockets, or in the system.
+func (s *socket) receiveMessage(b []byte) (n, oobn, flags int, err error) {
+	s.waited = false
+	var begun time.Time // of polling
+	polls := s.inSystem && s.unpolled == 0 && runtime.GOMAXPROCS(0) > 1
+	ended := s.raw.Read(func(fd uintptr) bool {
+		for {
+			n, oobn, flags, _, err = unix.Recvmsg(int(fd), b, s.oob, closeOnExec)
+			switch {
+			case err == unix.EINTR:
+				continue
+			case err != unix.EAGAIN:
+				return true
+			}
+			if s.waited = true; !s.inSystem {
+				return false
+			}
+			if polls {
+				if begun.IsZero() {
+					begun = time.Now()
+				}
+				if time.Since(begun) < pollTime {
+					continue
+				}
+				polls = false
+				s.penalty = min(max(leastPenalty, 2*s.penalty), mostPenalty)
+				s.unpolled = s.penalty + 1
+			}
+			if _, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); err != nil && err != unix.EINTR {
+				return true
+			}
+		}
+	})
+	switch {
+	case polls:
+		s.penalty = 0
+	case s.inSystem && s.waited:
+		s.unpolled = max(0, s.unpolled-1)
+	}
+	if ended != nil {
+		return 0, 0, 0, ended
+	}
+	if err != nil {
+		return 0, 0, 0, os.NewSyscallError("recvmsg", err)
+	}
+	return n, oobn, flags, nil
 }
 
 // keep takes the descriptors of control messages.
@@ -116,6 +186,9 @@ func (s *socket) keep(oob []byte) error {
 			continue // no descriptors
 		}
 		for _, fd := range fds {
+			if closeOnExec == 0 {
+				unix.CloseOnExec(fd)
+			}
 			s.waiting = append(s.waiting, os.NewFile(uintptr(fd), "descriptor"))
 		}
 	}
@@ -155,7 +228,10 @@ func (s *socket) send(b []byte, files []*os.File) error {
 }
 
 // Close closes the socket and the descriptors that nobody took.
-func (s *socket) Close() error { return s.conn.Close() }
+func (s *socket) Close() error {
+	s.conn.CloseRead() // ends a wait in the system, for which closing would wait; fails only for what has ended
+	return s.conn.Close()
+}
 
 // discard closes the descriptors that nobody took, once nothing reads any more.
 func (s *socket) discard() {

@@ -114,6 +114,14 @@ type progress struct {
 	Total int64  `json:"total"`
 }
 
+// header returns the header of the frame: a compact one of a reply to a compact search.
+func (a *answer) header() ([]byte, error) {
+	if x, ok := a.Reply.(compactReply); ok {
+		return x.append(nil, a.ID)
+	}
+	return json.Marshal(a)
+}
+
 // send sends a frame to the client.
 func (s *Child) send(a *answer, arrays *sheet) error {
 	var body []byte
@@ -133,7 +141,7 @@ func (s *Child) send(a *answer, arrays *sheet) error {
 			files = []*os.File{arrays.file}
 		}
 	}
-	header, err := json.Marshal(a)
+	header, err := a.header()
 	if err != nil {
 		return err
 	}

@@ -203,6 +203,13 @@ func (t *lookTable) add(names *tables, a *batch.Answer) {
 
 // search answers queries that want k atoms each.
 func (c *call) search(ctx context.Context) (any, *sheet, error) {
+	if c.compact != nil {
+		reply, arrays, err := c.searchFor(ctx, c.compact)
+		if err != nil {
+			return nil, nil, err
+		}
+		return compactReply{reply.(searched), arrays.columns[0].Shape[0]}, arrays, nil
+	}
 	var f searching
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err

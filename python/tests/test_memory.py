@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import thresher
-from thresher import _memory, _segments, _worker
+from thresher import _links, _memory, _segments, _worker
 
 pytestmark = pytest.mark.skipif(not _memory.LINUX, reason="the ways are those of Linux")
 
@@ -190,13 +190,13 @@ def test_pipes_without_socket_pairs(monkeypatch, caplog):
     def refuse(*_):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
-    monkeypatch.setattr(_worker.socket, "socketpair", refuse)
+    monkeypatch.setattr(_links.socket, "socketpair", refuse)
     assert not searched()._link.passes
     assert "socketpair" in caplog.text
 
 
 def test_pipes_without_signal_masks(monkeypatch):
-    monkeypatch.setattr(_worker, "_sigmask", None)
+    monkeypatch.setattr(_links, "sigmask", None)
     assert not searched()._link.passes
 
 

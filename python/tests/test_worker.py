@@ -310,7 +310,7 @@ def until(condition, calls=10000):
     for _ in range(calls):
         if condition():
             return
-        _worker.get().call("hello", {"protocol": 1})
+        _worker.get().call("hello", {"protocol": _worker.PROTOCOL})
     raise AssertionError("it did not become true")
 
 
@@ -391,6 +391,134 @@ def test_threads_call_at_once(worker, data, handle):
     for t in threads:
         t.join()
     assert not failures
+
+
+def nobody_reads(worker):
+    """Wait until all calls are answered and the thread that read the last answer has resigned."""
+    for _ in range(10**6):
+        if not worker._pending and (worker._reader is None or worker._reader.abandoned):
+            return
+        os.sched_yield()
+    raise AssertionError(f"{worker._pending} {worker._reader}")
+
+
+@pytest.mark.skipif(not _memory.LINUX, reason="without sockets another thread reads")
+def test_a_caller_reads_its_own_answer(worker, data, handle, monkeypatch):
+    """No other thread of this process delivers it."""
+    nobody_reads(worker)
+    monkeypatch.setattr(worker, "_deliver", None)  # which other threads call for whatever they read
+    for queries in (data[1][:1], data[1], np.tile(data[1], (10, 1))):  # the last in several pieces
+        _, found = search(worker, handle, queries)
+        np.testing.assert_array_equal(found["ids"], best(data[0], queries))
+
+
+@pytest.mark.skipif(not _memory.LINUX, reason="without sockets another thread reads")
+@pytest.mark.parametrize("at", ["before it waits", "when it has received", "when it has finished"])
+def test_an_interrupt_while_a_caller_reads(worker, data, handle, monkeypatch, at):
+    """What it received is neither lost to another caller nor taken for the next answer."""
+    link = worker._link
+    with monkeypatch.context() as patch:
+        if at == "when it has finished":
+            finish = worker._finish
+
+            def interrupted(call):
+                finish(call)
+                if threading.current_thread() is threading.main_thread():
+                    raise KeyboardInterrupt
+
+            patch.setattr(worker, "_finish", interrupted)
+        else:
+            leave = link.leave
+
+            def interrupted():
+                if at == "when it has received":
+                    leave()
+                raise KeyboardInterrupt
+
+            patch.setattr(link, "leave", interrupted)
+        for _ in range(3):
+            nobody_reads(worker)
+            with pytest.raises(KeyboardInterrupt):
+                search(worker, handle, data[1])
+    for j in range(20):
+        _, found = search(worker, handle, data[1][j : j + 1])
+        np.testing.assert_array_equal(found["ids"], best(data[0], data[1][j : j + 1]))
+    nobody_reads(worker)
+    assert link.clean()
+
+
+@pytest.mark.skipif(not _memory.LINUX, reason="without sockets another thread reads")
+def test_answers_of_others_reach_them_while_a_caller_reads(worker, data, handle, monkeypatch):
+    """A caller that receives the answer to another call leaves it, and gets its own nevertheless."""
+    link, leave, other, results = worker._link, worker._link.leave, [], []
+
+    def late():
+        if not other:  # another call whose answer comes before this one's or after it, and has no compact header
+            other.append(threading.Thread(target=lambda: results.append(worker.call("info", {"handle": handle})[0])))
+            other[0].start()
+        return leave()
+
+    monkeypatch.setattr(link, "leave", late)
+    for _ in range(50):
+        _, found = search(worker, handle, np.tile(data[1], (10, 1)))
+        np.testing.assert_array_equal(found["ids"], best(data[0], np.tile(data[1], (10, 1))))
+        other.pop().join()
+    assert [info["n"] for info in results] == [N] * 50
+    nobody_reads(worker)
+
+
+@pytest.mark.skipif(not _memory.LINUX, reason="without sockets another thread reads")
+def test_an_answer_that_another_thread_has_received(worker, data, handle, monkeypatch):
+    claim = worker._claim
+
+    def late(call):
+        if threading.current_thread() is threading.main_thread():
+            worker._tell()
+            nobody_reads(worker)
+        return claim(call)
+
+    monkeypatch.setattr(worker, "_claim", late)
+    for j in range(20):
+        _, found = search(worker, handle, data[1][j : j + 1])
+        np.testing.assert_array_equal(found["ids"], best(data[0], data[1][j : j + 1]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "compact"),
+    [
+        ({}, True),
+        ({"delta": 0.2, "epsilon": 0.5}, True),
+        ({"k": np.int64(3)}, False),
+        ({"delta": np.float64(0.2)}, False),
+        ({"max_score": 1.0}, False),
+        ({"looks": True}, False),
+        ({"method": "guess"}, False),
+        ({"method": []}, False),
+        ({"k": 1 << 63}, False),
+        ({"k": True}, False),
+        ({"epsilon": float("nan")}, False),
+    ],
+)
+def test_which_searches_have_compact_headers(worker, fields, compact):
+    header = {"id": 1, "op": "search", "timeout_ms": 0.0}
+    fields = {"handle": 1, "k": 3, **fields}
+    assert bool(worker._compact.encode(header, fields)) == compact
+    assert not worker._compact.encode({**header, "op": "range"}, fields)
+
+
+def test_compact_headers_say_the_same(worker, data, handle, monkeypatch):
+    fields = {"handle": handle, "k": K, "method": "certain", "epsilon": 0.5}
+    lims = np.arange(0, M + 1) * 2
+    arrays = {"queries": data[1], "exclude": np.arange(2 * M), "exclude_lims": lims, "ks": np.full(M, K)}
+    one, found = worker.call("search", fields, arrays)
+    monkeypatch.setattr(worker._compact, "encode", lambda *_: b"")
+    other, expected = worker.call("search", fields, arrays)
+    assert {**one, "took_ms": 0} == {**other, "took_ms": 0}
+    assert {name: values.tobytes() for name, values in found.items()} == {
+        name: values.tobytes() for name, values in expected.items()
+    }
+    _, partial = worker.call("search", fields, {"queries": np.tile(data[1], (500, 1))}, deadline=1e-6)
+    assert set(partial) == set(expected)
 
 
 # Pipes, as where there are no socket pairs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from numbers import Integral
@@ -21,6 +21,7 @@ __all__ = [
     "explained",
     "file_name",
     "flag",
+    "in_callers_words",
     "metric_name",
     "number",
     "probability",
@@ -161,9 +162,14 @@ def renamed(**names: str) -> Iterator[None]:
     try:
         yield
     except _worker.BadInput as e:
-        name = names.get(e.argument) or RENAMED.get(e.argument)
-        if name is None:
-            raise
-        said = str(e).replace(e.argument, name, 1) if e.argument in str(e) else f"{name}: {e}"
-        said = _RENAMED.sub(lambda m: names.get(m[1]) or RENAMED[m[1]], said)
-        raise _worker.BadInput(said, argument=name, row=e.row) from None
+        raise in_callers_words(e, names) from None
+
+
+def in_callers_words(e: _worker.BadInput, names: Mapping[str, str]) -> _worker.BadInput:
+    """Return the error with the names that the caller knows."""
+    name = names.get(e.argument) or RENAMED.get(e.argument)
+    if name is None:
+        return e
+    said = str(e).replace(e.argument, name, 1) if e.argument in str(e) else f"{name}: {e}"
+    said = _RENAMED.sub(lambda m: names.get(m[1]) or RENAMED[m[1]], said)
+    return _worker.BadInput(said, argument=name, row=e.row)

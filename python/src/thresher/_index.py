@@ -23,6 +23,7 @@ from thresher._arguments import (
     explained,
     file_name,
     flag,
+    in_callers_words,
     metric_name,
     number,
     probability,
@@ -223,8 +224,14 @@ class Index:
         def perform() -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
             worker, handle = self._live()
             left = None if until is None else max(until - time.monotonic(), 1e-9)  # a late search has a bound
-            with reporting(progress) as report, renamed(**(names or {})):
-                return worker.call(op, {"handle": handle, **fields}, arrays, progress=report, deadline=left)
+            given = {"handle": handle, **fields}
+            try:
+                if progress is None:
+                    return worker.call(op, given, arrays, deadline=left)
+                with reporting(progress) as report:
+                    return worker.call(op, given, arrays, progress=report, deadline=left)
+            except _worker.BadInput as e:
+                raise in_callers_words(e, names or {}) from None
 
         try:
             return perform()

@@ -1,17 +1,14 @@
 """The child process that searches, and the calls to it.
 
-docs/worker.md describes the protocol, of which no other module knows. `get` returns the worker
+docs/worker.md describes the protocol, which only `_links`, `_compact` and this module know. `get` returns the worker
 of this process and starts it if need be; `Worker.call` performs an operation.
 """
 
 from __future__ import annotations
 
-import array as _array
 import atexit
 import collections
 import contextlib
-import errno
-import importlib
 import itertools
 import json
 import logging
@@ -19,7 +16,6 @@ import math
 import os
 import queue
 import signal
-import socket
 import struct
 import subprocess
 import threading
@@ -31,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _binary, _memory, _segments
+from thresher import _binary, _compact, _links, _memory, _segments
 from thresher._segments import empty, shared
 
 if TYPE_CHECKING:
@@ -51,7 +47,7 @@ __all__ = [
     "shared",
 ]
 
-PROTOCOL = 1
+PROTOCOL = 2
 _PREFIX = struct.Struct("<2sBBIQ")
 _MAGIC = b"TW"
 
@@ -70,14 +66,6 @@ _FATAL = ("panic: ", "fatal error: ", "unexpected fault ", "[signal ", "runtime:
 
 _log = logging.getLogger("thresher.worker")
 _LEVELS = (("level=WARN", logging.WARNING), ("level=ERROR", logging.ERROR))
-
-# Signals that are blocked while a frame is sent to a socket. signal.pthread_sigmask makes an enumeration's
-# member of each signal of the former mask, which takes longer than sending; what it wraps does not.
-_SIGNALS = {int(s) for s in signal.valid_signals()}
-try:
-    _sigmask = importlib.import_module("_signal").pthread_sigmask
-except (ImportError, AttributeError):
-    _sigmask = getattr(signal, "pthread_sigmask", None)
 
 Progress = Callable[[str, int, int], None]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -162,122 +150,6 @@ def _error(e: Mapping[str, Any]) -> BaseException:
     return WorkerError(text, kind)
 
 
-class _SocketLink:
-    """Carries frames over a socket, with descriptors."""
-
-    passes = True
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-        self._buffer = bytearray(256 << 10)
-        self._view = memoryview(self._buffer)
-        self._from = self._to = 0  # what is in the buffer and was not read
-        self._fds: collections.deque[int] = collections.deque()
-
-    def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
-        data = memoryview(b"".join(parts))
-        if fds:
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, _array.array("i", fds))]
-            data = data[self._sock.sendmsg([data], rights) :]
-        self._sock.sendall(data)
-
-    def _receive(self, into: memoryview) -> int:
-        n, control, _, _ = self._sock.recvmsg_into([into], socket.CMSG_SPACE(64))
-        for level, kind, rights in control:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                fds = _array.array("i")
-                fds.frombytes(rights[: len(rights) - len(rights) % fds.itemsize])
-                for fd in fds:
-                    os.set_inheritable(fd, False)
-                    self._fds.append(fd)
-        if n == 0:
-            raise EOFError
-        return n
-
-    def read(self, n: int) -> bytearray:
-        if self._to - self._from < n <= len(self._buffer):
-            if len(self._buffer) - self._from < n or self._from == self._to:
-                kept = self._to - self._from
-                self._view[:kept] = self._view[self._from : self._to]
-                self._from, self._to = 0, kept
-            while self._to - self._from < n:
-                self._to += self._receive(self._view[self._to :])
-        if n <= self._to - self._from:
-            taken = bytearray(self._view[self._from : self._from + n])
-            self._from += n
-            return taken
-        taken = bytearray(n)
-        view, have = memoryview(taken), self._to - self._from
-        view[:have] = self._view[self._from : self._to]
-        self._from = self._to = 0
-        while have < n:
-            have += self._receive(view[have:])
-        return taken
-
-    def take(self, n: int) -> list[int]:
-        return [self._fds.popleft() for _ in range(n)]
-
-    def close(self) -> None:
-        self._sock.close()
-
-    def shut(self) -> None:
-        """End reads in progress."""
-        with contextlib.suppress(OSError):
-            self._sock.shutdown(socket.SHUT_RDWR)
-
-
-def _socket_pair() -> tuple[socket.socket, socket.socket] | tuple[None, None]:
-    """Return the ends of a socket that carries descriptors; none where pipes must do."""
-    passes = hasattr(socket.socket, "sendmsg") and _sigmask is not None  # not in every build of Python
-    if os.environ.get("THRESHER_WORKER_PIPES") or not passes or not _memory.available():
-        return None, None
-    try:
-        return socket.socketpair(socket.AF_UNIX)
-    except OSError as e:
-        if e.errno in (errno.EMFILE, errno.ENFILE):
-            raise
-        _log.warning("no sockets, arrays are copied through pipes (socketpair: %s)", e)
-        return None, None
-
-
-class _PipeLink:
-    """Carries frames over two pipes."""
-
-    passes = False
-
-    def __init__(self, out: Any, into: Any) -> None:
-        self._out, self._into = out, into
-
-    def send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
-        for part in parts:
-            data = memoryview(part)
-            while len(data) > 0:
-                data = data[self._out.write(data) :]
-
-    def read(self, n: int) -> bytearray:
-        taken = bytearray(n)
-        view, have = memoryview(taken), 0
-        while have < n:
-            got = self._into.readinto(view[have:])
-            if not got:
-                raise EOFError
-            have += got
-        return taken
-
-    def take(self, n: int) -> list[int]:
-        return []
-
-    def close(self) -> None:
-        for end in (self._out, self._into):
-            with contextlib.suppress(OSError):
-                end.close()
-
-    def shut(self) -> None:
-        """End the worker's reads; it ends, and with it the reads of this process."""
-        with contextlib.suppress(OSError):
-            self._out.close()
-
-
 class _Call:
     """A call in progress, with what must stay until it is answered."""
 
@@ -309,6 +181,13 @@ class Worker:
         self._ids = itertools.count(1)
         self._pending: dict[int, _Call] = {}
         self._posted: queue.SimpleQueue[Sequence[Any] | None] = queue.SimpleQueue()
+        # Whose thread reads frames: one reads at a time, and while calls are pending somebody does. The receiving
+        # thread tries to when it is told, and until no call is pending.
+        self._reader: _Call | None = None
+        self._claiming = threading.Lock()
+        self._told: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._ended = False  # there will be no more frames
+        self._compact: _compact.Headers | None = None  # until the worker has said what numbers in them stand for
         self._lines: collections.deque[str] = collections.deque(maxlen=20)
         self._fatal: list[str] = []
         self._known: set[int] = set()
@@ -333,10 +212,11 @@ class Worker:
             self.close()
             raise
         self.records = {name: np.dtype([tuple(c) for c in layout]) for name, layout in self.hello["records"].items()}
+        self._compact = _compact.Headers(self.hello, self.records["certificate"])
 
-    def _start(self) -> tuple[subprocess.Popen[bytes], _SocketLink | _PipeLink]:
+    def _start(self) -> tuple[subprocess.Popen[bytes], _links.SocketLink | _links.PipeLink]:
         command = [str(_binary.path()), "worker", "--parent", str(self.pid)]
-        ours, theirs = _socket_pair()
+        ours, theirs = _links.socket_pair()
         try:
             child = subprocess.Popen(
                 command,
@@ -354,8 +234,8 @@ class Worker:
             if theirs is not None:
                 theirs.close()
         if ours is not None:
-            return child, _SocketLink(ours)
-        return child, _PipeLink(child.stdin, child.stdout)
+            return child, _links.SocketLink(ours)
+        return child, _links.PipeLink(child.stdin, child.stdout)
 
     # Threads
 
@@ -380,27 +260,37 @@ class Worker:
                 _log.log(next((level for mark, level in _LEVELS if mark in text), logging.INFO), "%s", text)
             if not data:
                 stream.close()
+                self._ended = True  # with its last holder, the worker
+                self._tell()
                 return
 
     def _send(self, parts: Sequence[Any], fds: Sequence[int]) -> None:
         """Send a frame, whole.
 
-        While signals are blocked, none makes a send to a socket stop in the middle. To pipes, which
-        take several writes, the sending thread sends.
+        While signals are blocked, none makes a send to a socket stop in the middle; a small frame has none. To
+        pipes, which take several writes, the sending thread sends.
         """
-        if not self._link.passes:
+        if isinstance(self._link, _links.PipeLink):
             self._posted.put(parts)
             return
-        assert _sigmask is not None  # else there is no socket
-        mask = _sigmask(signal.SIG_BLOCK, ())
+        if not fds and sum(map(len, parts)) <= self._link.at_once:
+            try:
+                with self._sending:
+                    if self._link.send_at_once(b"".join(parts)):
+                        return
+            except (OSError, ValueError):
+                self._shut()
+                return
+        assert _links.sigmask is not None  # else there is no socket
+        mask = _links.sigmask(signal.SIG_BLOCK, ())
         try:
             with self._sending:
-                _sigmask(signal.SIG_BLOCK, _SIGNALS)
+                _links.sigmask(signal.SIG_BLOCK, _links.SIGNALS)
                 self._link.send(parts, fds)
         except (OSError, ValueError):
-            self._link.shut()  # the receiving thread finds out why
+            self._shut()  # the receiving thread finds out why
         finally:
-            _sigmask(signal.SIG_SETMASK, mask)
+            _links.sigmask(signal.SIG_SETMASK, mask)
 
     def _send_posted(self) -> None:
         """Send what finalizers post, which can neither wait for a lock nor send, and frames to pipes."""
@@ -410,18 +300,39 @@ class Worker:
                     if self._dead is None:
                         self._link.send(parts, [])
             except (OSError, ValueError):
-                self._link.shut()
+                self._shut()
+
+    def _shut(self) -> None:
+        """End reads in progress, and let the receiving thread end the worker."""
+        self._link.shut()
+        self._ended = True
+        self._tell()
+
+    def _tell(self) -> None:
+        """Let the receiving thread look whether it should read."""
+        if self._told.empty():
+            self._told.put(None)
+
+    def _claim(self, call: _Call) -> bool:
+        """Make a call's thread the one that reads, unless another is."""
+        with self._claiming:
+            reader = self._reader
+            if reader is None or reader.abandoned:  # an interrupt may have kept it from resigning
+                self._reader = call
+        return self._reader is call
 
     def _receive(self) -> None:
-        """Receive frames, until the worker ends."""
+        """Receive the frames that calling threads leave, until the worker ends."""
         why = "it ended"
+        here = _Call()
         try:
             while True:
-                magic, version, n, header, body = _PREFIX.unpack(self._link.read(_PREFIX.size))
-                if magic != _MAGIC or version != PROTOCOL:
-                    raise ValueError(f"a frame begins with {magic!r}, version {version}")
-                fds = self._link.take(n)
-                self._deliver(json.loads(self._link.read(header)), self._link.read(body), fds)
+                if not (self._pending or self._ended) or not self._claim(here):
+                    self._told.get()
+                    continue
+                while self._pending or self._ended:
+                    self._read_frame()
+                self._reader = None  # and then look whether a call came that could not claim
         except EOFError:
             pass
         except (OSError, ValueError, KeyError, IndexError) as e:
@@ -432,6 +343,46 @@ class Worker:
             _log.exception("an answer cannot be read")
             why = f"its answer cannot be read: {e!r}"
         self._end(why)
+
+    def _read_frame(self) -> None:
+        magic, version, n, size, body = _PREFIX.unpack(self._link.read(_PREFIX.size))
+        if magic != _MAGIC or version != PROTOCOL:
+            raise ValueError(f"a frame begins with {magic!r}, version {version}")
+        fds = self._link.take(n)
+        text = self._link.read(size)
+        header = {"id": _compact.number(text, 0), "compact": text} if text[0] == _compact.FIRST else json.loads(text)
+        self._deliver(header, self._link.read(body), fds)
+
+    def _read_own(self, number: int, call: _Call) -> bytearray | None:
+        """Return the frame that answers a call, whose thread reads, if it has a compact header and nothing else comes.
+
+        None if anything else came, which is left to the receiving thread.
+        """
+        link = self._link
+        if isinstance(link, _links.PipeLink) or not link.clean() or number not in self._pending:
+            return None  # another thread has received the answer, or a part of it
+        try:
+            data, control, _, _ = link.leave()
+            frame = bytearray(data)
+            while True:
+                if control or not data or len(frame) < _PREFIX.size + _compact.REPLY_BYTES:
+                    return None
+                magic, version, fds, header, body = _PREFIX.unpack_from(frame)
+                if magic != _MAGIC or version != PROTOCOL or fds or frame[_PREFIX.size] != _compact.FIRST:
+                    return None
+                lacking = _PREFIX.size + header + body - len(frame)
+                if lacking < 0 or _compact.number(frame, _PREFIX.size) != number:
+                    return None
+                if lacking == 0:
+                    break
+                data, control, _, _ = link.leave()
+                frame += data
+        except OSError:
+            return None
+        self._pending.pop(number)
+        self._finish(call)
+        link.left.clear()
+        return frame
 
     def _deliver(self, header: dict[str, Any], body: bytearray, fds: list[int]) -> None:
         number = header["id"]
@@ -538,7 +489,7 @@ class Worker:
         if self.pid != os.getpid():
             raise HandleLost("the worker belongs to the process that this one was forked from")
         number = next(self._ids)
-        header: dict[str, Any] = {"id": number, "op": op}
+        header: dict[str, Any] = {"id": number, "op": op, "timeout_ms": 0.0}
         if deadline is not None:
             if math.isnan(deadline):
                 raise BadInput("deadline: it is no number", "deadline")
@@ -549,20 +500,35 @@ class Worker:
         if progress is not None:
             header["progress"] = True
         call = _Call()
+        frame: bytearray | None = None
         fds: list[int] = []
         body: list[Any] = []
         message: tuple[dict[str, Any], Any, list[int]] | None = None
         try:
             if arrays:
                 header["arrays"] = self._place(arrays, call, body, fds, kept=op == "build")
-            text = _encode(header, fields)
-            size = sum(len(part) for part in body)
+            compact = self._compact
+            text = (compact.encode(header, fields) if compact is not None else b"") or _encode(header, fields)
+            size = sum(map(len, body))
             prefix = _PREFIX.pack(_MAGIC, PROTOCOL, len(fds), len(text), size)
             self._pending[number] = call
             if self._dead is not None:
                 self._pending.pop(number, None)
                 raise self._dead
             self._send([prefix, text, *body], fds)
+            if text[0] == _compact.FIRST and progress is None and self._link.passes and self._claim(call):
+                try:
+                    frame = self._read_own(number, call)
+                finally:
+                    if self._reader is call:
+                        self._reader = None
+                if self._pending or self._ended:
+                    self._tell()
+                if frame is not None and compact is not None:
+                    end = _PREFIX.size + _PREFIX.unpack_from(frame)[3]
+                    return compact.decode(frame, _PREFIX.size, end, frame, end)
+            else:
+                self._tell()
             while True:
                 message = self._wait(call)
                 if "progress" not in message[0]:
@@ -576,6 +542,9 @@ class Worker:
                 raise self._dead or WorkerDied("thresher's worker died")
             if "error" in head:
                 raise _error(head["error"])
+            if "compact" in head and compact is not None:
+                text = head["compact"]
+                return compact.decode(text, 0, len(text), self._memory(files)[0] if files else payload, 0)
             return head.get("reply") or {}, self._arrays(head.get("arrays") or [], payload, files)
         except BaseException:
             if message is None:
@@ -600,6 +569,7 @@ class Worker:
         own = next(self._ids)
         self._pending[own] = cancel
         self.post("cancel", {"call": number}, own)
+        self._tell()
         while True:  # what came before it was abandoned
             try:
                 header, _, fds = call.inbox.get_nowait()
@@ -622,7 +592,7 @@ class Worker:
         """End the worker, and wait until it has ended."""
         if self.pid != os.getpid():
             return
-        self._link.shut()
+        self._shut()
         deadline = time.monotonic() + _LAST_SECONDS
         for thread in self._threads:
             if thread.ident is not None and thread is not threading.current_thread():
@@ -737,13 +707,17 @@ class Worker:
                 self._pooled += room
                 self._free[room].append(segment)
 
-    def _arrays(self, descriptors: list[dict[str, Any]], body: Any, fds: list[int]) -> Arrays:
-        """Return the arrays of an answer, over the memory that came with it."""
+    def _memory(self, fds: list[int]) -> list[Any]:
+        """Return the contents of files that came with an answer, and close them."""
         try:
-            memory: list[Any] = [_segments.contents(fd) for fd in fds]
+            return [_segments.contents(fd) for fd in fds]
         finally:
             for fd in fds:
                 os.close(fd)
+
+    def _arrays(self, descriptors: list[dict[str, Any]], body: Any, fds: list[int]) -> Arrays:
+        """Return the arrays of an answer, over the memory that came with it."""
+        memory = self._memory(fds)
         found: Arrays = {}
         for d in descriptors:
             kind = self.records.get(d["dtype"]) if d["dtype"] in self.records else np.dtype(d["dtype"])
