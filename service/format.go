@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 const (
@@ -75,7 +75,7 @@ func stateFormat(dir, program string) error {
 	if err != nil {
 		return err
 	}
-	var disk durable.Disk
+	var disk store.Disk
 	path := filepath.Join(dir, formatName)
 	next := path + ".next" // a crash leaves no half of the file under its name
 	if err := disk.Remove(next); err != nil {

@@ -1,6 +1,6 @@
 package service
 
-import "thresher/service/lostfound"
+import "thresher/store"
 
 // found counts differences between the data folder and the database at the start of the
 // server.
@@ -37,7 +37,7 @@ func (s *Server) countFound() {
 	}
 	s.o.Log.Warn("the data folder differs from the database", "collections", s.found.Collections, "files", s.found.Files,
 		"batches", s.found.Batches, "moved", s.found.Moved, "damaged", s.found.Damaged, "missing", s.found.Missing,
-		"list", lostfound.In(s.o.Dir).List())
+		"list", store.LostFoundOf(s.o.Dir).List())
 }
 
 // Found returns the differences at the start, by kind; for metrics.

@@ -20,7 +20,6 @@ import (
 	"thresher/service/api"
 	"thresher/service/backup"
 	"thresher/service/catalog"
-	"thresher/service/db"
 	"thresher/service/fair"
 	"thresher/service/files"
 	"thresher/service/metrics"
@@ -30,6 +29,7 @@ import (
 	"thresher/service/slates"
 	"thresher/service/tournaments"
 	"thresher/service/web"
+	"thresher/store"
 )
 
 // Server serves one data folder. It is an http.Handler, safe for concurrent use.
@@ -149,12 +149,12 @@ func (s *Server) openParts(ctx context.Context) error {
 	}
 	fresh := false
 	if err := s.mending(metaName, func() (err error) {
-		s.db, fresh, err = db.Open(filepath.Join(o.Dir, metaName), &db.Options{Checks: checksOf(metaName)})
+		s.db, fresh, err = store.Open(filepath.Join(o.Dir, metaName), &store.Options{Checks: checksOf(metaName)})
 		return err
 	}); err != nil {
 		return err
 	}
-	if err := stateFormat(o.Dir, o.Release); problem.Full(err) {
+	if err := stateFormat(o.Dir, o.Release); store.IsFull(err) {
 		o.Log.Warn("the format of the data folder is not stated yet: no space left", "file", formatName)
 	} else if err != nil {
 		return err

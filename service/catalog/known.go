@@ -3,7 +3,7 @@ package catalog
 import (
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // Known returns which names in the folder are files of versions that the records of tx describe:
@@ -26,7 +26,7 @@ func Known(tx *bbolt.Tx) (known func(name string) bool, err error) {
 	if b := bucket(tx, retiredBucket); err == nil && b != nil {
 		err = b.ForEach(func(key, text []byte) error {
 			var ch change
-			all = db.ReadJSON("a version", text, &ch) != nil || all
+			all = store.ReadJSON("a version", text, &ch) != nil || all
 			bases[ch.Base] = true
 			return nil
 		})

@@ -7,19 +7,18 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/durable"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // pinKey is the key of a pin in its bucket.
 func pinKey(owner, name string, version int64) []byte {
-	return db.JoinKey(owner, string(versionKey(name, version)))
+	return store.JoinKey(owner, string(versionKey(name, version)))
 }
 
 // cutPinKey splits a pinKey.
 func cutPinKey(key []byte) (owner string, pinned ref, err error) {
-	by, rest, _ := db.CutKey(key)
+	by, rest, _ := store.CutKey(key)
 	pinned.name, pinned.version, err = cutVersionKey(rest)
 	return string(by), pinned, err
 }
@@ -55,7 +54,7 @@ func eachRetired(tx *bbolt.Tx, visit func(ref, change, error) error) error {
 
 func readRetired(key, text []byte) (r ref, ch change, err error) {
 	if r.name, r.version, err = cutVersionKey(key); err == nil {
-		err = db.ReadJSON(fmt.Sprintf("version %d of collection %s", r.version, clip(r.name)), text, &ch)
+		err = store.ReadJSON(fmt.Sprintf("version %d of collection %s", r.version, clip(r.name)), text, &ch)
 	}
 	return r, ch, err
 }
@@ -81,7 +80,7 @@ func (c *Catalog) keepPinned(tx *bbolt.Tx, name string, ch *change) error {
 	if pins == 0 {
 		return nil
 	}
-	return db.PutJSON(bucket(tx, retiredBucket), versionKey(name, ch.Version), ch)
+	return store.PutJSON(bucket(tx, retiredBucket), versionKey(name, ch.Version), ch)
 }
 
 // Pin keeps a version, durably, until owner unpins; version 0 is the ready one. An owner may
@@ -121,7 +120,7 @@ func (c *Catalog) PinAgain(name string, version int64, owner string) error {
 func (c *Catalog) pin(o *opened, owner string) error {
 	name := o.name
 	if err := c.o.disk.At("record", name); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	again := false
 	key := pinKey(owner, name, o.change.Version)
@@ -131,10 +130,10 @@ func (c *Catalog) pin(o *opened, owner string) error {
 		if err := pins.Put(key, []byte{}); err != nil || !o.retired {
 			return err
 		}
-		return db.PutJSON(bucket(tx, retiredBucket), versionKey(name, o.change.Version), o.change)
+		return store.PutJSON(bucket(tx, retiredBucket), versionKey(name, o.change.Version), o.change)
 	})
 	if err != nil || again {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +154,7 @@ func (c *Catalog) Unpin(owner string) error {
 	var dropped []*opened
 	err := c.db.Update(func(tx *bbolt.Tx) error {
 		dropped = dropped[:0]
-		keys, err := db.KeysWith(bucket(tx, pinsBucket), db.JoinKey(owner, ""))
+		keys, err := store.KeysWith(bucket(tx, pinsBucket), store.JoinKey(owner, ""))
 		if err != nil {
 			return err
 		}
@@ -182,7 +181,7 @@ func (c *Catalog) Unpin(owner string) error {
 		return nil
 	})
 	if err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	for _, o := range dropped {
 		c.mu.Lock()
@@ -206,7 +205,7 @@ func (c *Catalog) pinned(r ref) *opened {
 // Owners lists the owners of pins whose names begin with prefix.
 func (c *Catalog) Owners(prefix string) (owners []string, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) (err error) {
-		owners, err = db.FirstParts(bucket(tx, pinsBucket), prefix)
+		owners, err = store.FirstParts(bucket(tx, pinsBucket), prefix)
 		return err
 	})
 	return owners, err

@@ -10,14 +10,13 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/durable"
-	"thresher/service/lostfound"
+	"thresher/store"
 )
 
 // Found lists what Open found in the folder that the database did not know.
 type Found struct {
 	Adopted []string // names of collections restored, or restored in a newer version
-	Kept    []lostfound.Moved
+	Kept    []store.Moved
 	Missing []string // collections whose files the database names and the folder lacks
 }
 
@@ -68,7 +67,7 @@ func (c *Catalog) reconcile() error {
 		return err
 	}
 	if err := c.db.Update(r.apply); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	return r.tidy()
 }

@@ -10,8 +10,8 @@ import (
 
 	"thresher/dataset"
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // The bucket "catalog" holds: collections by name; replaced but pinned versions, by name and
@@ -137,12 +137,12 @@ func (ch *change) files() []string {
 }
 
 func createBuckets(tx *bbolt.Tx) error {
-	return db.CreateBuckets(tx, rootBucket, namesBucket, retiredBucket, numbersBucket, pinsBucket, keysBucket)
+	return store.CreateBuckets(tx, rootBucket, namesBucket, retiredBucket, numbersBucket, pinsBucket, keysBucket)
 }
 
 // bucket returns one of the buckets made by createBuckets.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	return db.Bucket(tx, rootBucket, name)
+	return store.Bucket(tx, rootBucket, name)
 }
 
 func getRecord(tx *bbolt.Tx, name string) (r record, found bool, err error) {
@@ -150,12 +150,12 @@ func getRecord(tx *bbolt.Tx, name string) (r record, found bool, err error) {
 	if text == nil {
 		return r, false, nil
 	}
-	err = db.ReadJSON("collection "+name, text, &r)
+	err = store.ReadJSON("collection "+name, text, &r)
 	return r, err == nil, err
 }
 
 func putRecord(tx *bbolt.Tx, name string, r record) error {
-	return db.PutJSON(bucket(tx, namesBucket), []byte(name), r)
+	return store.PutJSON(bucket(tx, namesBucket), []byte(name), r)
 }
 
 // lastNumber returns the greatest version that a name has used, 0 if none.
@@ -164,7 +164,7 @@ func lastNumber(tx *bbolt.Tx, name string) int64 {
 	if last == nil {
 		return 0
 	}
-	return int64(db.Number(last))
+	return int64(store.Number(last))
 }
 
 // useNumber records that a name has used a version number.
@@ -172,18 +172,18 @@ func useNumber(tx *bbolt.Tx, name string, version int64) error {
 	if version <= lastNumber(tx, name) {
 		return nil
 	}
-	return bucket(tx, numbersBucket).Put([]byte(name), db.Key(uint64(version)))
+	return bucket(tx, numbersBucket).Put([]byte(name), store.Key(uint64(version)))
 }
 
-// CheckRecord is a db.CheckRecord of the catalog's buckets.
+// CheckRecord is a store.CheckRecord of the catalog's buckets.
 func CheckRecord(bucket string, key, value []byte) error {
-	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
+	if err := store.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
 		return err
 	}
 	switch bucket {
 	case rootBucket + "/" + namesBucket:
 		var r record
-		err := db.ReadJSON("collection "+clip(string(key)), value, &r)
+		err := store.ReadJSON("collection "+clip(string(key)), value, &r)
 		if err == nil && r == (record{}) {
 			err = errors.New("it has no version")
 		}
@@ -191,7 +191,7 @@ func CheckRecord(bucket string, key, value []byte) error {
 	case rootBucket + "/" + retiredBucket:
 		return checkRetired(key, value)
 	case rootBucket + "/" + numbersBucket:
-		if !db.IsNumber(value) {
+		if !store.IsNumber(value) {
 			return errors.New("it is no number of a version")
 		}
 		return checkName(string(key))
@@ -202,7 +202,7 @@ func CheckRecord(bucket string, key, value []byte) error {
 		}
 		return errors.Join(err, checkName(pinned.name))
 	case rootBucket + "/" + keysBucket:
-		return db.CheckKey(key, value)
+		return store.CheckKey(key, value)
 	}
 	return nil
 }
@@ -221,12 +221,12 @@ func recordKey(tx *bbolt.Tx, key, fingerprint, name string, ch *change) error {
 	if err != nil {
 		return err
 	}
-	return db.PutKey(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt)
+	return store.PutKey(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt)
 }
 
 // versionKey is the key of one version of a name.
 func versionKey(name string, version int64) []byte {
-	return db.JoinKey(name, string(db.Key(uint64(version))))
+	return store.JoinKey(name, string(store.Key(uint64(version))))
 }
 
 // cutVersionKey splits a versionKey.
@@ -234,5 +234,5 @@ func cutVersionKey(key []byte) (name string, version int64, err error) {
 	if len(key) < 9 || key[len(key)-9] != 0 {
 		return "", 0, errors.New("record of a version without a number")
 	}
-	return string(key[:len(key)-9]), int64(db.Number(key[len(key)-8:])), nil
+	return string(key[:len(key)-9]), int64(store.Number(key[len(key)-8:])), nil
 }

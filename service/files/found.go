@@ -12,9 +12,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/durable"
-	"thresher/service/lostfound"
+	"thresher/store"
 )
 
 // The suffixes of a file's note, and of the note of a file that is being deleted.
@@ -34,7 +32,7 @@ type about struct {
 // Found lists what Open found that the database did not know.
 type Found struct {
 	Adopted []string // ids of restored files
-	Kept    []lostfound.Moved
+	Kept    []store.Moved
 	Missing []string // ids of files whose content is missing
 }
 
@@ -63,7 +61,7 @@ func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
 		name := e.Name()
 		switch {
 		case !e.Type().IsRegular():
-		case strings.HasPrefix(name, temporary), strings.HasPrefix(name, "."+idPrefix) && strings.HasSuffix(name, durable.NoteTemporary):
+		case strings.HasPrefix(name, temporary), strings.HasPrefix(name, "."+idPrefix) && strings.HasSuffix(name, store.NoteTemporary):
 			onTheirWay = append(onTheirWay, name)
 		case strings.HasPrefix(name, idPrefix):
 			id := strings.TrimSuffix(strings.TrimSuffix(name, aboutSuffix), deletedSuffix)
@@ -156,9 +154,9 @@ func (s *Store) repairNote(f File, l onDisk) error {
 // checkNote returns what is wrong with the note of a file.
 func (s *Store) checkNote(id string) error {
 	var a about
-	err := durable.Note(filepath.Join(s.dir, id+aboutSuffix), aboutKind, &a)
+	err := store.Note(filepath.Join(s.dir, id+aboutSuffix), aboutKind, &a)
 	if err == nil && a.ID != id {
-		err = fmt.Errorf("%s: %w: it is that of %s", id+aboutSuffix, durable.ErrNote, a.ID)
+		err = fmt.Errorf("%s: %w: it is that of %s", id+aboutSuffix, store.ErrNote, a.ID)
 	}
 	return err
 }
@@ -173,7 +171,7 @@ func (s *Store) classify(id string, l onDisk) (*about, error) {
 	var a about
 	why := "the database does not know it, and no note says what it is"
 	if l.about {
-		err := durable.Note(at+aboutSuffix, aboutKind, &a)
+		err := store.Note(at+aboutSuffix, aboutKind, &a)
 		switch info, lost := os.Stat(at); {
 		case err != nil:
 			why = err.Error()
@@ -193,7 +191,7 @@ func (s *Store) classify(id string, l onDisk) (*about, error) {
 		if missing(name) {
 			continue
 		}
-		k, err := lostfound.In(filepath.Dir(s.dir)).Move(s.o.disk, name, why)
+		k, err := store.LostFoundOf(filepath.Dir(s.dir)).Move(s.o.disk, name, why)
 		if err != nil {
 			return nil, err
 		}
@@ -226,7 +224,7 @@ func (s *Store) adopt(all []about, places map[string]uint64) error {
 				return err
 			}
 			if free {
-				if err := db.PutKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, text, a.CreatedAt); err != nil {
+				if err := store.PutKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, text, a.CreatedAt); err != nil {
 					return err
 				}
 			}
@@ -234,7 +232,7 @@ func (s *Store) adopt(all []about, places map[string]uint64) error {
 		return nil
 	})
 	if err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	for _, a := range again {
 		at := filepath.Join(s.dir, a.ID)
@@ -254,7 +252,7 @@ func (s *Store) adopt(all []about, places map[string]uint64) error {
 // firstOf returns the file that the database has under a's key, nil if there is none; free
 // says that the key is unused, or that its file was deleted.
 func firstOf(tx *bbolt.Tx, a about) (first *File, free bool, err error) {
-	text, found, err := db.FindKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, a.CreatedAt)
+	text, found, err := store.FindKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, a.CreatedAt)
 	if err != nil {
 		return nil, false, nil // a key of another request does not prevent adoption
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // meta is the database's path.
@@ -205,7 +205,7 @@ func TestRecordsAreLost(t *testing.T) {
 		order := bucket(tx, orderBucket)
 		at, err := orderKey(tx, ids[3])
 		return errors.Join(err, bucket(tx, recordsBucket).Delete([]byte(ids[1])), order.Delete(at), order.SetSequence(1),
-			order.Put(db.Key(1<<40), []byte(ids[0])), order.Put(db.Key(1<<41), []byte("file-of-nobody")))
+			order.Put(store.Key(1<<40), []byte(ids[0])), order.Put(store.Key(1<<41), []byte("file-of-nobody")))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // The bucket "files" holds: records by id; the order, ids by an increasing number;
@@ -29,17 +29,17 @@ type record struct {
 }
 
 func createBuckets(tx *bbolt.Tx) error {
-	return db.CreateBuckets(tx, rootBucket, recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket)
+	return store.CreateBuckets(tx, rootBucket, recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket)
 }
 
 // bucket returns one of the buckets made by createBuckets.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	return db.Bucket(tx, rootBucket, name)
+	return store.Bucket(tx, rootBucket, name)
 }
 
-// CheckRecord is a db.CheckRecord of the files' buckets.
+// CheckRecord is a store.CheckRecord of the files' buckets.
 func CheckRecord(bucket string, key, value []byte) error {
-	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
+	if err := store.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
 		return err
 	}
 	switch bucket {
@@ -50,17 +50,17 @@ func CheckRecord(bucket string, key, value []byte) error {
 		}
 		return err
 	case rootBucket + "/" + orderBucket:
-		if !db.IsNumber(key) || !validID(value) {
+		if !store.IsNumber(key) || !validID(value) {
 			return errors.New("it names no file")
 		}
 	case rootBucket + "/" + keysBucket:
-		return db.CheckKey(key, value)
+		return store.CheckKey(key, value)
 	case rootBucket + "/" + holdsBucket:
-		if id, owner, _ := db.CutKey(key); !validID(id) || !db.Plain(owner) {
+		if id, owner, _ := store.CutKey(key); !validID(id) || !store.Plain(owner) {
 			return errors.New("it names no file and owner")
 		}
 	case rootBucket + "/" + ownersBucket:
-		if owner, id, _ := db.CutKey(key); !validID(id) || !db.Plain(owner) {
+		if owner, id, _ := store.CutKey(key); !validID(id) || !store.Plain(owner) {
 			return errors.New("it names no owner and file")
 		}
 	}
@@ -69,14 +69,14 @@ func CheckRecord(bucket string, key, value []byte) error {
 
 // validID reports whether an id has the form of those of files.
 func validID(id []byte) bool {
-	return bytes.HasPrefix(id, []byte(idPrefix)) && db.Plain(id)
+	return bytes.HasPrefix(id, []byte(idPrefix)) && store.Plain(id)
 }
 
 // eachRecord visits all records, with the error of one that cannot be read.
 func eachRecord(tx *bbolt.Tx, visit func(record, error) error) error {
 	return bucket(tx, recordsBucket).ForEach(func(id, text []byte) error {
 		var r record
-		err := db.ReadJSON("file "+string(id), text, &r)
+		err := store.ReadJSON("file "+string(id), text, &r)
 		return visit(r, err)
 	})
 }
@@ -84,7 +84,7 @@ func eachRecord(tx *bbolt.Tx, visit func(record, error) error) error {
 // decode decodes the record of the named file.
 func decode(name string, text []byte) (File, error) {
 	var r record
-	err := db.ReadJSON("file "+name, text, &r)
+	err := store.ReadJSON("file "+name, text, &r)
 	return r.File, err
 }
 
@@ -95,7 +95,7 @@ func arrange(tx *bbolt.Tx) (free map[string]uint64, err error) {
 	last := order.Sequence()
 	ids := map[string]string{} // by the key of the place
 	err = eachRecord(tx, func(r record, err error) error {
-		ids[string(db.Key(r.Number))] = r.ID
+		ids[string(store.Key(r.Number))] = r.ID
 		last = max(last, r.Number)
 		return err
 	})
@@ -110,7 +110,7 @@ func arrange(tx *bbolt.Tx) (free map[string]uint64, err error) {
 			delete(ids, string(at))
 			return nil
 		case !hasRecord(tx, string(id)):
-			free[string(id)] = db.Number(at)
+			free[string(id)] = store.Number(at)
 		}
 		stale = append(stale, bytes.Clone(at))
 		return nil
@@ -130,8 +130,8 @@ func arrange(tx *bbolt.Tx) (free map[string]uint64, err error) {
 // orderKey returns the key of a file in the order.
 func orderKey(tx *bbolt.Tx, id string) ([]byte, error) {
 	var r record
-	err := db.ReadJSON("file "+id, bucket(tx, recordsBucket).Get([]byte(id)), &r)
-	return db.Key(r.Number), err
+	err := store.ReadJSON("file "+id, bucket(tx, recordsBucket).Get([]byte(id)), &r)
+	return store.Key(r.Number), err
 }
 
 func getRecord(tx *bbolt.Tx, id string) (File, error) {
@@ -153,15 +153,15 @@ func hasRecord(tx *bbolt.Tx, id string) bool { return bucket(tx, recordsBucket).
 // putRecord records a new file at a place of the order, 0 for the newest.
 func putRecord(tx *bbolt.Tx, f File, n uint64) (text []byte, err error) {
 	order := bucket(tx, orderBucket)
-	if n == 0 || order.Get(db.Key(n)) != nil {
+	if n == 0 || order.Get(store.Key(n)) != nil {
 		if n, err = order.NextSequence(); err != nil {
 			return nil, err
 		}
 	}
-	if text, err = db.Seal(record{f, n}); err != nil {
+	if text, err = store.Seal(record{f, n}); err != nil {
 		return nil, err
 	}
-	return text, errors.Join(order.Put(db.Key(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))
+	return text, errors.Join(order.Put(store.Key(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))
 }
 
 func removeRecord(tx *bbolt.Tx, id string) error {
@@ -174,7 +174,7 @@ func removeRecord(tx *bbolt.Tx, id string) error {
 
 // holderOf returns an owner that holds a file, or "".
 func holderOf(tx *bbolt.Tx, id string) string {
-	prefix := db.JoinKey(id, "")
+	prefix := store.JoinKey(id, "")
 	k, _ := bucket(tx, holdsBucket).Cursor().Seek(prefix)
 	owner, ok := bytes.CutPrefix(k, prefix)
 	if !ok {

@@ -9,14 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"thresher/service/durable"
-	"thresher/service/lostfound"
+	"thresher/store"
 )
 
 // Found lists what Open found that the database did not know.
 type Found struct {
 	Adopted []string // ids of restored batches
-	Kept    []lostfound.Moved
+	Kept    []store.Moved
 }
 
 // Found returns what Open found.
@@ -100,7 +99,7 @@ func (m *Manager) list() (notes, folders []string, err error) {
 
 // sweepNotes removes incomplete notes.
 func (m *Manager) sweepNotes() error {
-	paths, err := filepath.Glob(filepath.Join(m.dir, "."+idPrefix+"*"+noteSuffix+durable.NoteTemporary))
+	paths, err := filepath.Glob(filepath.Join(m.dir, "."+idPrefix+"*"+noteSuffix+store.NoteTemporary))
 	for _, path := range paths {
 		err = errors.Join(err, m.o.disk.Remove(path))
 	}
@@ -149,7 +148,7 @@ func (m *Manager) moveToLostFound(name, why string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	k, err := lostfound.In(filepath.Dir(m.dir)).Move(m.o.disk, path, why)
+	k, err := store.LostFoundOf(filepath.Dir(m.dir)).Move(m.o.disk, path, why)
 	if err != nil {
 		return err
 	}

@@ -1,15 +1,12 @@
-package db
+package store
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"iter"
 
 	"go.etcd.io/bbolt"
-
-	"thresher/service/problem"
 )
 
 // Key encodes a number as a key. Keys sort as their numbers do.
@@ -125,20 +122,4 @@ func Backward(b *bbolt.Bucket, before []byte) iter.Seq2[[]byte, []byte] {
 		for ; k != nil && yield(k, v); k, v = c.Prev() {
 		}
 	}
-}
-
-// DefaultPage is the number of entries on a page of a list if the client names none, MostPage
-// the greatest number that it may ask for.
-const (
-	DefaultPage = 20
-	MostPage    = 100
-)
-
-// PageSize checks the number of entries that a client asks for; 0 means DefaultPage.
-func PageSize(limit int) (int, error) {
-	limit = cmp.Or(limit, DefaultPage)
-	if limit < 1 || limit > MostPage {
-		return 0, problem.New(problem.InvalidValue, "limit %d is not in 1..%d", limit, MostPage).In("limit").Within(MostPage)
-	}
-	return limit, nil
 }

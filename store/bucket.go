@@ -1,4 +1,4 @@
-package db
+package store
 
 import (
 	"errors"
@@ -9,31 +9,31 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// CreateBuckets creates a store's bucket and the named buckets in it, unless they exist.
-func CreateBuckets(tx *bbolt.Tx, store string, names ...string) error {
-	root, err := tx.CreateBucketIfNotExists([]byte(store))
+// CreateBuckets creates the bucket of a kind of records and the named buckets in it, unless they exist.
+func CreateBuckets(tx *bbolt.Tx, root string, names ...string) error {
+	b, err := tx.CreateBucketIfNotExists([]byte(root))
 	for _, name := range names {
 		if err == nil {
-			_, err = root.CreateBucketIfNotExists([]byte(name))
+			_, err = b.CreateBucketIfNotExists([]byte(name))
 		}
 	}
 	return err
 }
 
-// Bucket returns a bucket of a store; nil if it was never created.
-func Bucket(tx *bbolt.Tx, store, name string) *bbolt.Bucket {
-	root := tx.Bucket([]byte(store))
-	if root == nil {
+// Bucket returns one of those named buckets; nil if it was never created.
+func Bucket(tx *bbolt.Tx, root, name string) *bbolt.Bucket {
+	b := tx.Bucket([]byte(root))
+	if b == nil {
 		return nil
 	}
-	return root.Bucket([]byte(name))
+	return b.Bucket([]byte(name))
 }
 
-// CheckNesting returns what is wrong with an entry of a bucket: those of a store's bucket, and of
-// the holders in it, are buckets, and no others of the store are.
-func CheckNesting(store, bucket string, value []byte, holders ...string) error {
-	within, inside := strings.CutPrefix(bucket, store+"/")
-	holds := bucket == store || inside && slices.Contains(holders, within)
+// CheckNesting returns what is wrong with an entry of a bucket: those of the bucket root, and of
+// the holders in it, are buckets, and no others in it are.
+func CheckNesting(root, bucket string, value []byte, holders ...string) error {
+	within, inside := strings.CutPrefix(bucket, root+"/")
+	holds := bucket == root || inside && slices.Contains(holders, within)
 	switch {
 	case holds && value != nil:
 		return errors.New("it is not a bucket")

@@ -1,11 +1,10 @@
-package durable
+package store
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -25,8 +24,6 @@ var ErrNote = errors.New("not a note, or a damaged one")
 // dot.
 const NoteTemporary = ".new"
 
-func sumOf(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
-
 // PutNote writes v as the note at path, replacing an existing one atomically. It is durable
 // on return.
 func (d Disk) PutNote(path, kind string, v any) error {
@@ -43,7 +40,7 @@ func (d Disk) PutNote(path, kind string, v any) error {
 		return err
 	}
 	defer w.Discard()
-	if _, err := fmt.Fprintf(w, "%s %s %08x\n%s\n", noteWord, kind, sumOf(text), text); err != nil {
+	if _, err := fmt.Fprintf(w, "%s %s %08x\n%s\n", noteWord, kind, Checksum(text), text); err != nil {
 		return err
 	}
 	if err := w.close(func() error { return nil }); err != nil { // Rename flushes the folder
@@ -76,7 +73,7 @@ func Note(path, kind string, v any) error {
 func readNote(text []byte, kind string, v any) error {
 	line, rest, ok := bytes.Cut(text, []byte{'\n'})
 	rest, ended := bytes.CutSuffix(rest, []byte{'\n'})
-	if !ok || !ended || string(line) != fmt.Sprintf("%s %s %08x", noteWord, kind, sumOf(rest)) {
+	if !ok || !ended || string(line) != fmt.Sprintf("%s %s %08x", noteWord, kind, Checksum(rest)) {
 		return fmt.Errorf("%w: it begins %.40q", ErrNote, line)
 	}
 	if err := json.Unmarshal(rest, v); err != nil {

@@ -1,6 +1,4 @@
-// Package lostfound moves files that the service does not recognise, or that are damaged, to the folder
-// lost+found of its data folder, and lists there where each came from. Nothing is deleted.
-package lostfound
+package store
 
 import (
 	"encoding/json"
@@ -10,23 +8,22 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"thresher/service/durable"
 )
 
-// Folder is the folder lost+found of a data folder.
-type Folder struct {
+// LostFound is the folder lost+found of a data folder, to which files are moved that nobody recognises, or
+// that are damaged. A list there says where each came from. Nothing is deleted.
+type LostFound struct {
 	data string
 }
 
-// In returns the lost+found of a data folder.
-func In(data string) Folder { return Folder{data} }
+// LostFoundOf returns the lost+found of a data folder.
+func LostFoundOf(data string) LostFound { return LostFound{data} }
 
 // Path returns the folder of the moved files.
-func (f Folder) Path() string { return filepath.Join(f.data, "lost+found") }
+func (f LostFound) Path() string { return filepath.Join(f.data, "lost+found") }
 
 // List returns the path of the file that has one line of JSON, a Moved, for each file.
-func (f Folder) List() string { return filepath.Join(f.Path(), "list.jsonl") }
+func (f LostFound) List() string { return filepath.Join(f.Path(), "list.jsonl") }
 
 // Moved is a line of the list.
 type Moved struct {
@@ -38,7 +35,7 @@ type Moved struct {
 
 // Move moves a file or folder of the data folder to lost+found, under the first free name,
 // and lists its former path and the reason.
-func (f Folder) Move(d durable.Disk, path, why string) (Moved, error) {
+func (f LostFound) Move(d Disk, path, why string) (Moved, error) {
 	m, to, err := f.place(path, why)
 	if err != nil {
 		return Moved{}, err
@@ -47,7 +44,7 @@ func (f Folder) Move(d durable.Disk, path, why string) (Moved, error) {
 }
 
 // Keep does as Move, but the file keeps its former name, too.
-func (f Folder) Keep(d durable.Disk, path, why string) (Moved, error) {
+func (f LostFound) Keep(d Disk, path, why string) (Moved, error) {
 	m, to, err := f.place(path, why)
 	if err != nil {
 		return Moved{}, err
@@ -56,14 +53,14 @@ func (f Folder) Keep(d durable.Disk, path, why string) (Moved, error) {
 }
 
 // place lists a file or folder under its new path, to.
-func (f Folder) place(path, why string) (m Moved, to string, err error) {
+func (f LostFound) place(path, why string) (m Moved, to string, err error) {
 	from, err := filepath.Rel(f.data, path)
 	if err != nil || !filepath.IsLocal(from) {
 		return Moved{}, "", fmt.Errorf("%s is not in %s", path, f.data)
 	}
 	to = filepath.Join(f.Path(), from)
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return Moved{}, "", durable.Full(err)
+		return Moved{}, "", Full(err)
 	}
 	for n := 1; ; n++ {
 		if _, err := os.Lstat(to); errors.Is(err, fs.ErrNotExist) {
@@ -79,11 +76,11 @@ func (f Folder) place(path, why string) (m Moved, to string, err error) {
 	}
 	// The list is written first: after a crash between the two, a listed file is still
 	// found where the list says it was.
-	return m, to, durable.Full(f.add(m))
+	return m, to, Full(f.add(m))
 }
 
 // add appends a line to the list and flushes it.
-func (f Folder) add(m Moved) (err error) {
+func (f LostFound) add(m Moved) (err error) {
 	line, err := json.Marshal(m)
 	if err != nil {
 		return err
