@@ -32,7 +32,7 @@ func checksOf(name string) []store.CheckRecord {
 	if name == slatesName {
 		return []store.CheckRecord{slates.CheckRecord}
 	}
-	return []store.CheckRecord{topLevel, catalog.CheckRecord, files.CheckRecord, offline.CheckRecord, tournaments.CheckRecord}
+	return []store.CheckRecord{topLevel, catalog.Schema().CheckRecord, files.Schema().CheckRecord, offline.Schema().CheckRecord, tournaments.Schema().CheckRecord}
 }
 
 // topLevel is a store.CheckRecord: outside of the buckets there is nothing.

@@ -1,46 +1,18 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"go.etcd.io/bbolt"
 )
 
-// CreateBuckets creates the bucket of a kind of records and the named buckets in it, unless they exist.
-func CreateBuckets(tx *bbolt.Tx, root string, names ...string) error {
-	b, err := tx.CreateBucketIfNotExists([]byte(root))
-	for _, name := range names {
-		if err == nil {
-			_, err = b.CreateBucketIfNotExists([]byte(name))
-		}
-	}
-	return err
-}
-
-// Bucket returns one of those named buckets; nil if it was never created.
+// Bucket returns a bucket in a root; nil if it was never created.
 func Bucket(tx *bbolt.Tx, root, name string) *bbolt.Bucket {
 	b := tx.Bucket([]byte(root))
 	if b == nil {
 		return nil
 	}
 	return b.Bucket([]byte(name))
-}
-
-// CheckNesting returns what is wrong with an entry of a bucket: those of the bucket root, and of
-// the holders in it, are buckets, and no others in it are.
-func CheckNesting(root, bucket string, value []byte, holders ...string) error {
-	within, inside := strings.CutPrefix(bucket, root+"/")
-	holds := bucket == root || inside && slices.Contains(holders, within)
-	switch {
-	case holds && value != nil:
-		return errors.New("it is not a bucket")
-	case inside && !holds && value == nil:
-		return errors.New("it is a bucket")
-	}
-	return nil
 }
 
 // PutJSON stores v as sealed JSON.

@@ -52,6 +52,19 @@ func (d Disk) Rename(from, to string) error {
 	return d.FlushFolder(filepath.Dir(to))
 }
 
+// RenameExisting is Rename, unless the file is missing: it may have the other name already, or be removed
+// meanwhile.
+func (d Disk) RenameExisting(from, to string) error {
+	_, err := os.Lstat(from)
+	if err == nil {
+		err = d.Rename(from, to)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // Link gives a flushed file a second name, which must be free, and flushes the folder. Where
 // hard links are not supported, from is copied.
 func (d Disk) Link(from, to string) error {

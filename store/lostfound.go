@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -94,4 +95,26 @@ func (f LostFound) add(m Moved) (err error) {
 		return err
 	}
 	return list.Sync()
+}
+
+// Found lists what was found in a folder of the data folder that the database does not say.
+type Found struct {
+	Adopted []string // names or ids of things that were recorded again
+	Kept    []Moved
+	Missing []string // names or ids of things that are recorded, and whose files are not there
+}
+
+// Move moves a file or folder to lost+found, unless it is missing, and says so in the log. It lies in a
+// folder of the data folder.
+func (f *Found) Move(d Disk, log *slog.Logger, path, why string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	m, err := LostFoundOf(filepath.Dir(filepath.Dir(path))).Move(d, path, why)
+	if err != nil {
+		return err
+	}
+	f.Kept = append(f.Kept, m)
+	log.Warn("an unrecognised file was moved", "from", m.From, "to", m.To, "reason", why)
+	return nil
 }

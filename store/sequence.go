@@ -19,6 +19,14 @@ func Number(key []byte) uint64 { return binary.BigEndian.Uint64(key) }
 // number, IDs their numbers by id. It is valid for the transaction.
 type Sequence struct{ Records, IDs *bbolt.Bucket }
 
+// CheckID returns what is wrong with an entry of a bucket of IDs.
+func CheckID(id, number []byte) error {
+	if !Plain(id) || !IsNumber(number) {
+		return errors.New("it names no record")
+	}
+	return nil
+}
+
 // Next returns the number of the next record.
 func (s Sequence) Next() uint64 { return s.Records.Sequence() + 1 }
 

@@ -31,7 +31,7 @@ func TestSequenceIsListedNewestFirst(t *testing.T) {
 			t.Error("a bucket that nobody created")
 		}
 		for range 2 { // creating twice changes nothing
-			if err := CreateBuckets(tx, "store", "records", "ids"); err != nil {
+			if err := (Schema{Root: "store", Buckets: []Entries{{Name: "records"}, {Name: "ids"}}}).Create(tx); err != nil {
 				return err
 			}
 		}

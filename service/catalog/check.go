@@ -21,13 +21,13 @@ func idle(dir string, bolt *bbolt.DB, o Options) *Catalog {
 }
 
 // Repair records in bolt the collections found in dir, as Open does, without loading them.
-func Repair(dir string, bolt *bbolt.DB, o Options) (Found, error) {
+func Repair(dir string, bolt *bbolt.DB, o Options) (store.Found, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Found{}, err
+		return store.Found{}, err
 	}
 	c := idle(dir, bolt, o)
-	if err := bolt.Update(createBuckets); err != nil {
-		return Found{}, err
+	if err := bolt.Update(Schema().Create); err != nil {
+		return store.Found{}, err
 	}
 	err := c.reconcile()
 	return c.found, err
@@ -77,35 +77,33 @@ func (c *Catalog) checkKnown(ctx context.Context, tell func(store.Item)) (map[st
 		tell(i)
 	}
 	err := c.db.View(func(tx *bbolt.Tx) error {
-		if bucket(tx, namesBucket) == nil || bucket(tx, retiredBucket) == nil {
-			return nil // the server stopped before creating it
-		}
-		err := bucket(tx, namesBucket).ForEach(func(name, _ []byte) error {
-			rec, _, err := getRecord(tx, string(name))
+		for n, err := range eachNamed(tx) {
 			if err != nil {
-				return nil // it is damage of the database, and the versions are unknown
+				continue // it is damage of the database, and the versions are unknown
 			}
-			if rec.Ready != nil {
-				check(string(name), rec.Ready, "")
+			if n.Ready != nil {
+				check(n.name, n.Ready, "")
 			}
-			if rec.Failed != nil {
-				known[rec.Failed.Base] = ref{string(name), rec.Failed.Version}
+			if n.Failed != nil {
+				known[n.Failed.Base] = ref{n.name, n.Failed.Version}
 			}
-			if rec.Next != nil {
-				known[rec.Next.Base] = ref{string(name), rec.Next.Version}
-				tell(c.checkNext(string(name), rec.Next))
+			if n.Next != nil {
+				known[n.Next.Base] = ref{n.name, n.Next.Version}
+				tell(c.checkNext(n.name, n.Next))
 			}
-			return ctx.Err()
-		})
-		if err != nil {
-			return err
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 		}
-		return eachRetired(tx, func(r ref, ch change, err error) error {
+		for v, err := range eachRetired(tx) {
 			if err == nil {
-				check(r.name, &ch, ", which a batch uses")
+				check(v.name, &v.change, ", which a batch uses")
 			}
-			return ctx.Err()
-		})
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return known, err
 }

@@ -3,8 +3,6 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"thresher/store"
@@ -79,13 +77,5 @@ func (c *Catalog) unmarkDeleted(all []*change) error {
 // renameFile renames a file, unless it is missing. The version of a manifest may be released, and its
 // files removed, at any moment.
 func (c *Catalog) renameFile(from, to string) error {
-	from = filepath.Join(c.dir, from)
-	_, err := os.Lstat(from)
-	if err == nil {
-		err = c.o.disk.Rename(from, filepath.Join(c.dir, to))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return c.o.disk.RenameExisting(filepath.Join(c.dir, from), filepath.Join(c.dir, to))
 }

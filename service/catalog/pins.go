@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"go.etcd.io/bbolt"
@@ -25,17 +26,13 @@ func cutPinKey(key []byte) (owner string, pinned ref, err error) {
 
 // recallPins reads the replaced versions that are pinned, and counts pins.
 func (c *Catalog) recallPins(tx *bbolt.Tx) error {
-	err := eachRetired(tx, func(r ref, ch change, err error) error {
+	for v, err := range eachRetired(tx) {
 		if err != nil {
 			return err
 		}
-		o := c.newOpened(r.name, ch)
+		o := c.newOpened(v.name, v.change)
 		o.retired = true
-		c.versions[r] = o
-		return nil
-	})
-	if err != nil {
-		return err
+		c.versions[v.ref] = o
 	}
 	return bucket(tx, pinsBucket).ForEach(func(key, _ []byte) error {
 		_, pinned, err := cutPinKey(key)
@@ -46,26 +43,40 @@ func (c *Catalog) recallPins(tx *bbolt.Tx) error {
 	})
 }
 
-// eachRetired visits the recorded versions that have been replaced, with the error of one whose
-// record is damaged.
-func eachRetired(tx *bbolt.Tx, visit func(ref, change, error) error) error {
-	return bucket(tx, retiredBucket).ForEach(func(key, text []byte) error { return visit(readRetired(key, text)) })
+// replaced is the record of a version that has been replaced, and is pinned.
+type replaced struct {
+	ref
+	change
 }
 
-func readRetired(key, text []byte) (r ref, ch change, err error) {
-	if r.name, r.version, err = cutVersionKey(key); err == nil {
-		err = store.ReadJSON(fmt.Sprintf("version %d of collection %s", r.version, clip(r.name)), text, &ch)
+func readRetired(key, text []byte) (v replaced, err error) {
+	if v.name, v.version, err = cutVersionKey(key); err == nil {
+		err = store.ReadJSON(fmt.Sprintf("version %d of collection %s", v.version, clip(v.name)), text, &v.change)
 	}
-	return r, ch, err
+	return v, err
+}
+
+// eachRetired visits the records of all replaced versions.
+func eachRetired(tx *bbolt.Tx) iter.Seq2[replaced, error] {
+	return store.Each(bucket(tx, retiredBucket), readRetired)
 }
 
 // checkRetired returns what is wrong with the record of a replaced version.
 func checkRetired(key, text []byte) error {
-	r, ch, err := readRetired(key, text)
-	if err == nil && ch.Version != r.version {
-		err = fmt.Errorf("it describes version %d of %s, not %d", ch.Version, clip(r.name), r.version)
+	v, err := readRetired(key, text)
+	if err == nil && v.Version != v.version {
+		err = fmt.Errorf("it describes version %d of %s, not %d", v.Version, clip(v.name), v.version)
 	}
-	return errors.Join(err, checkName(r.name), ch.check())
+	return errors.Join(err, checkName(v.name), v.check())
+}
+
+// checkPin returns what is wrong with the entry of a pin.
+func checkPin(key, _ []byte) error {
+	owner, pinned, err := cutPinKey(key)
+	if err == nil && (owner == "" || pinned.version < 1) {
+		err = errors.New("it names no owner and version")
+	}
+	return errors.Join(err, checkName(pinned.name))
 }
 
 // keepPinned records a version that is no longer the newest, if it is pinned. The caller

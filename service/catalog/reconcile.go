@@ -13,15 +13,8 @@ import (
 	"thresher/store"
 )
 
-// Found lists what Open found in the folder that the database did not know.
-type Found struct {
-	Adopted []string // names of collections restored, or restored in a newer version
-	Kept    []store.Moved
-	Missing []string // collections whose files the database names and the folder lacks
-}
-
 // Found returns what Open found.
-func (c *Catalog) Found() Found { return c.found }
+func (c *Catalog) Found() store.Found { return c.found }
 
 // reconciliation compares the folder with the database. Decisions are carried out once all
 // are made: first the records, then the files.
@@ -31,6 +24,7 @@ type reconciliation struct {
 	folder  map[string]*lying
 	records map[string]record
 	retired map[string]*manifest // of replaced versions that are pinned, by base
+	pins    map[ref]bool
 
 	put     map[string]record
 	retain  []*manifest // of pinned versions that are recorded again
@@ -54,7 +48,7 @@ func (c *Catalog) reconcile() error {
 	if err != nil {
 		return err
 	}
-	r := &reconciliation{c: c, folder: folder, records: map[string]record{}, retired: map[string]*manifest{}, put: map[string]record{},
+	r := &reconciliation{c: c, folder: folder, records: map[string]record{}, retired: map[string]*manifest{}, pins: map[ref]bool{}, put: map[string]record{},
 		numbers: map[string]int64{}, remove: onTheirWay, keep: map[string]string{}, adopted: map[string][]string{}}
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		r.tx = tx
@@ -74,19 +68,24 @@ func (c *Catalog) reconcile() error {
 
 // recall reads the records of the database.
 func (r *reconciliation) recall() error {
-	err := bucket(r.tx, namesBucket).ForEach(func(name, _ []byte) error {
-		rec, _, err := getRecord(r.tx, string(name))
-		r.records[string(name)] = rec
-		r.numbers[string(name)] = max(versionOf(rec.Ready), versionOf(rec.Next), versionOf(rec.Failed))
-		return err
-	})
-	if err != nil {
-		return err
+	for n, err := range eachNamed(r.tx) {
+		if err != nil {
+			return err
+		}
+		r.records[n.name] = n.record
+		r.numbers[n.name] = max(versionOf(n.Ready), versionOf(n.Next), versionOf(n.Failed))
 	}
-	return eachRetired(r.tx, func(at ref, ch change, err error) error {
-		r.numbers[at.name] = max(r.numbers[at.name], at.version)
-		r.retired[ch.Base] = &manifest{Name: at.name, Ready: true, Change: ch}
-		return err
+	for v, err := range eachRetired(r.tx) {
+		if err != nil {
+			return err
+		}
+		r.numbers[v.name] = max(r.numbers[v.name], v.version)
+		r.retired[v.Base] = &manifest{Name: v.name, Ready: true, Change: v.change}
+	}
+	return bucket(r.tx, pinsBucket).ForEach(func(key, _ []byte) error {
+		_, pinned, err := cutPinKey(key)
+		r.pins[pinned] = err == nil
+		return nil
 	})
 }
 
@@ -268,15 +267,7 @@ func (r *reconciliation) supersede(name string, old *change) {
 	}
 }
 
-func (r *reconciliation) pinned(name string, version int64) bool {
-	found := false
-	_ = bucket(r.tx, pinsBucket).ForEach(func(key, _ []byte) error {
-		_, pinned, err := cutPinKey(key)
-		found = found || err == nil && pinned == ref{name, version}
-		return nil
-	})
-	return found
-}
+func (r *reconciliation) pinned(name string, version int64) bool { return r.pins[ref{name, version}] }
 
 // adopt makes a version that was found the current one.
 func (r *reconciliation) adopt(name string, l *lying, rec record) {

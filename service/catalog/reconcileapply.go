@@ -83,12 +83,9 @@ func (r *reconciliation) tidy() error {
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(r.keep)) {
-		k, err := store.LostFoundOf(filepath.Dir(c.dir)).Move(c.o.disk, filepath.Join(c.dir, file), r.keep[file])
-		if err != nil {
+		if err := c.found.Move(c.o.disk, c.o.Log, filepath.Join(c.dir, file), r.keep[file]); err != nil {
 			return err
 		}
-		c.found.Kept = append(c.found.Kept, k)
-		c.o.Log.Warn("an unrecognised file was moved", "from", k.From, "to", k.To, "reason", k.Why)
 	}
 	return nil
 }

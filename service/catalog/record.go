@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -136,11 +137,15 @@ func (ch *change) files() []string {
 	return append(ch.sources(), ch.data(), ch.ids(), ch.manifest(), ch.deletedManifest())
 }
 
-func createBuckets(tx *bbolt.Tx) error {
-	return store.CreateBuckets(tx, rootBucket, namesBucket, retiredBucket, numbersBucket, pinsBucket, keysBucket)
+// Schema is that of the catalog's records.
+func Schema() store.Schema {
+	return store.Schema{Root: rootBucket, Buckets: []store.Entries{
+		{Name: namesBucket, Check: checkNamed}, {Name: retiredBucket, Check: checkRetired}, {Name: numbersBucket, Check: checkNumber},
+		{Name: pinsBucket, Check: checkPin}, {Name: keysBucket, Check: store.CheckKey},
+	}}
 }
 
-// bucket returns one of the buckets made by createBuckets.
+// bucket returns one of the schema's buckets.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return store.Bucket(tx, rootBucket, name)
 }
@@ -150,8 +155,24 @@ func getRecord(tx *bbolt.Tx, name string) (r record, found bool, err error) {
 	if text == nil {
 		return r, false, nil
 	}
-	err = store.ReadJSON("collection "+name, text, &r)
-	return r, err == nil, err
+	n, err := readNamed([]byte(name), text)
+	return n.record, err == nil, err
+}
+
+// named is the record of a collection with its name.
+type named struct {
+	name string
+	record
+}
+
+func readNamed(key, text []byte) (named, error) {
+	n := named{name: string(key)}
+	return n, store.ReadJSON("collection "+clip(n.name), text, &n.record)
+}
+
+// eachNamed visits the records of all collections.
+func eachNamed(tx *bbolt.Tx) iter.Seq2[named, error] {
+	return store.Each(bucket(tx, namesBucket), readNamed)
 }
 
 func putRecord(tx *bbolt.Tx, name string, r record) error {
@@ -175,36 +196,21 @@ func useNumber(tx *bbolt.Tx, name string, version int64) error {
 	return bucket(tx, numbersBucket).Put([]byte(name), store.Key(uint64(version)))
 }
 
-// CheckRecord is a store.CheckRecord of the catalog's buckets.
-func CheckRecord(bucket string, key, value []byte) error {
-	if err := store.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
-		return err
+// checkNamed returns what is wrong with the record of a collection.
+func checkNamed(key, text []byte) error {
+	n, err := readNamed(key, text)
+	if err == nil && n.record == (record{}) {
+		err = errors.New("it has no version")
 	}
-	switch bucket {
-	case rootBucket + "/" + namesBucket:
-		var r record
-		err := store.ReadJSON("collection "+clip(string(key)), value, &r)
-		if err == nil && r == (record{}) {
-			err = errors.New("it has no version")
-		}
-		return errors.Join(err, checkName(string(key)), r.Ready.check(), r.Next.check(), r.Failed.check())
-	case rootBucket + "/" + retiredBucket:
-		return checkRetired(key, value)
-	case rootBucket + "/" + numbersBucket:
-		if !store.IsNumber(value) {
-			return errors.New("it is no number of a version")
-		}
-		return checkName(string(key))
-	case rootBucket + "/" + pinsBucket:
-		owner, pinned, err := cutPinKey(key)
-		if err == nil && (owner == "" || pinned.version < 1) {
-			err = errors.New("it names no owner and version")
-		}
-		return errors.Join(err, checkName(pinned.name))
-	case rootBucket + "/" + keysBucket:
-		return store.CheckKey(key, value)
+	return errors.Join(err, checkName(n.name), n.Ready.check(), n.Next.check(), n.Failed.check())
+}
+
+// checkNumber returns what is wrong with the last number that a name has used.
+func checkNumber(name, number []byte) error {
+	if !store.IsNumber(number) {
+		return errors.New("it is no number of a version")
 	}
-	return nil
+	return checkName(string(name))
 }
 
 // check returns what is wrong with a version's record, which may be nil.

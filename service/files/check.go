@@ -27,15 +27,12 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(store.Item
 	known := map[string]File{}
 	if bolt != nil {
 		err = bolt.View(func(tx *bbolt.Tx) error {
-			if bucket(tx, recordsBucket) == nil {
-				return nil // the server stopped before creating it
-			}
-			return eachRecord(tx, func(r record, err error) error {
+			for r, err := range eachRecord(tx) {
 				if err == nil { // what is damaged is damage of the database, and the file unknown
 					known[r.ID] = r.File
 				}
-				return nil
-			})
+			}
+			return nil
 		})
 		if err != nil {
 			return err

@@ -29,23 +29,8 @@ type about struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// Found lists what Open found that the database did not know.
-type Found struct {
-	Adopted []string // ids of restored files
-	Kept    []store.Moved
-	Missing []string // ids of files whose content is missing
-}
-
 // Found returns what Open found.
-func (s *Store) Found() Found { return s.found }
-
-// rename renames a note; it may have the new name already.
-func (s *Store) rename(from, to string) error {
-	if missing(from) {
-		return nil
-	}
-	return s.o.disk.Rename(from, to)
-}
+func (s *Store) Found() store.Found { return s.found }
 
 // onDisk says which files of an id exist: the content, its note, its note marked as deleted.
 type onDisk struct{ content, about, deleted bool }
@@ -80,17 +65,20 @@ func (s *Store) reconcile() error {
 	known := map[string]File{}
 	var places map[string]uint64 // of files that the database has lost
 	err := s.db.Update(func(tx *bbolt.Tx) (err error) {
-		if err := createBuckets(tx); err != nil {
+		if err := Schema().Create(tx); err != nil {
 			return err
 		}
 		if places, err = arrange(tx); err != nil {
 			return err
 		}
-		return eachRecord(tx, func(r record, err error) error {
+		for r, err := range eachRecord(tx) {
+			if err != nil {
+				return err
+			}
 			known[r.ID] = r.File
 			s.used.Add(r.Bytes)
-			return err
-		})
+		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -187,18 +175,7 @@ func (s *Store) classify(id string, l onDisk) (*about, error) {
 			why = "it is not as long as its note says"
 		}
 	}
-	for _, name := range []string{at, at + aboutSuffix} {
-		if missing(name) {
-			continue
-		}
-		k, err := store.LostFoundOf(filepath.Dir(s.dir)).Move(s.o.disk, name, why)
-		if err != nil {
-			return nil, err
-		}
-		s.found.Kept = append(s.found.Kept, k)
-		s.o.Log.Warn("an unrecognised file was moved", "from", k.From, "to", k.To, "reason", why)
-	}
-	return nil, nil
+	return nil, errors.Join(s.found.Move(s.o.disk, s.o.Log, at, why), s.found.Move(s.o.disk, s.o.Log, at+aboutSuffix, why))
 }
 
 // adopt records files described by notes, in the order of their creation, or at their places.
@@ -259,9 +236,9 @@ func firstOf(tx *bbolt.Tx, a about) (first *File, free bool, err error) {
 	if !found {
 		return nil, true, nil
 	}
-	f, err := decode(a.Key, text)
-	if err != nil || !hasRecord(tx, f.ID) {
+	r, err := readRecord([]byte(a.Key), text)
+	if err != nil || !hasRecord(tx, r.ID) {
 		return nil, err == nil, err
 	}
-	return &f, false, nil
+	return &r.File, false, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 
 	"go.etcd.io/bbolt"
 
@@ -28,41 +29,46 @@ type record struct {
 	Number uint64 `json:"number"`
 }
 
-func createBuckets(tx *bbolt.Tx) error {
-	return store.CreateBuckets(tx, rootBucket, recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket)
+// Schema is that of the files' records.
+func Schema() store.Schema {
+	return store.Schema{Root: rootBucket, Buckets: []store.Entries{
+		{Name: recordsBucket, Check: checkFile}, {Name: orderBucket, Check: checkPlace}, {Name: keysBucket, Check: store.CheckKey},
+		{Name: holdsBucket, Check: checkHold}, {Name: ownersBucket, Check: checkOwner},
+	}}
 }
 
-// bucket returns one of the buckets made by createBuckets.
+// bucket returns one of the buckets of the schema.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return store.Bucket(tx, rootBucket, name)
 }
 
-// CheckRecord is a store.CheckRecord of the files' buckets.
-func CheckRecord(bucket string, key, value []byte) error {
-	if err := store.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
-		return err
+// These return what is wrong with an entry of the bucket of that name.
+
+func checkFile(key, text []byte) error {
+	r, err := readRecord(key, text)
+	if err == nil && r.ID != string(key) {
+		err = fmt.Errorf("it is that of %q", r.ID)
 	}
-	switch bucket {
-	case rootBucket + "/" + recordsBucket:
-		f, err := decode(string(key), value)
-		if err == nil && f.ID != string(key) {
-			err = fmt.Errorf("it is that of %q", f.ID)
-		}
-		return err
-	case rootBucket + "/" + orderBucket:
-		if !store.IsNumber(key) || !validID(value) {
-			return errors.New("it names no file")
-		}
-	case rootBucket + "/" + keysBucket:
-		return store.CheckKey(key, value)
-	case rootBucket + "/" + holdsBucket:
-		if id, owner, _ := store.CutKey(key); !validID(id) || !store.Plain(owner) {
-			return errors.New("it names no file and owner")
-		}
-	case rootBucket + "/" + ownersBucket:
-		if owner, id, _ := store.CutKey(key); !validID(id) || !store.Plain(owner) {
-			return errors.New("it names no owner and file")
-		}
+	return err
+}
+
+func checkPlace(key, id []byte) error {
+	if !store.IsNumber(key) || !validID(id) {
+		return errors.New("it names no file")
+	}
+	return nil
+}
+
+func checkHold(key, _ []byte) error {
+	if id, owner, _ := store.CutKey(key); !validID(id) || !store.Plain(owner) {
+		return errors.New("it names no file and owner")
+	}
+	return nil
+}
+
+func checkOwner(key, _ []byte) error {
+	if owner, id, _ := store.CutKey(key); !validID(id) || !store.Plain(owner) {
+		return errors.New("it names no owner and file")
 	}
 	return nil
 }
@@ -72,20 +78,14 @@ func validID(id []byte) bool {
 	return bytes.HasPrefix(id, []byte(idPrefix)) && store.Plain(id)
 }
 
-// eachRecord visits all records, with the error of one that cannot be read.
-func eachRecord(tx *bbolt.Tx, visit func(record, error) error) error {
-	return bucket(tx, recordsBucket).ForEach(func(id, text []byte) error {
-		var r record
-		err := store.ReadJSON("file "+string(id), text, &r)
-		return visit(r, err)
-	})
+// readRecord reads the record of a file of this id.
+func readRecord(id, text []byte) (r record, err error) {
+	return r, store.ReadJSON("file "+string(id), text, &r)
 }
 
-// decode decodes the record of the named file.
-func decode(name string, text []byte) (File, error) {
-	var r record
-	err := store.ReadJSON("file "+name, text, &r)
-	return r.File, err
+// eachRecord visits the records of all files.
+func eachRecord(tx *bbolt.Tx) iter.Seq2[record, error] {
+	return store.Each(bucket(tx, recordsBucket), readRecord)
 }
 
 // arrange makes the order agree with the records, and returns the places in it of files that have
@@ -94,13 +94,12 @@ func arrange(tx *bbolt.Tx) (free map[string]uint64, err error) {
 	order := bucket(tx, orderBucket)
 	last := order.Sequence()
 	ids := map[string]string{} // by the key of the place
-	err = eachRecord(tx, func(r record, err error) error {
+	for r, err := range eachRecord(tx) {
+		if err != nil {
+			return nil, err
+		}
 		ids[string(store.Key(r.Number))] = r.ID
 		last = max(last, r.Number)
-		return err
-	})
-	if err != nil {
-		return nil, err
 	}
 	free = map[string]uint64{}
 	var stale [][]byte
@@ -129,8 +128,7 @@ func arrange(tx *bbolt.Tx) (free map[string]uint64, err error) {
 
 // orderKey returns the key of a file in the order.
 func orderKey(tx *bbolt.Tx, id string) ([]byte, error) {
-	var r record
-	err := store.ReadJSON("file "+id, bucket(tx, recordsBucket).Get([]byte(id)), &r)
+	r, err := readRecord([]byte(id), bucket(tx, recordsBucket).Get([]byte(id)))
 	return store.Key(r.Number), err
 }
 
@@ -139,7 +137,8 @@ func getRecord(tx *bbolt.Tx, id string) (File, error) {
 	if text == nil {
 		return File{}, Unknown(id)
 	}
-	return decode(id, text)
+	r, err := readRecord([]byte(id), text)
+	return r.File, err
 }
 
 // Unknown returns the problem of a file that does not exist.

@@ -40,7 +40,7 @@ type Store struct {
 
 	deleting sync.Mutex
 
-	found Found
+	found store.Found
 }
 
 const (
@@ -167,7 +167,8 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 			return err
 		}
 		if found {
-			if out, err = decode(key, value); err != nil || hasRecord(tx, out.ID) {
+			first, err := readRecord([]byte(key), value)
+			if out = first.File; err != nil || hasRecord(tx, out.ID) {
 				return err
 			}
 		}
@@ -187,7 +188,8 @@ func (s *Store) known(key, fingerprint string) (f File, found bool, err error) {
 			return err
 		}
 		found = true
-		f, err = decode(key, value)
+		r, err := readRecord([]byte(key), value)
+		f = r.File
 		return err
 	})
 	return f, found, err
@@ -255,7 +257,7 @@ func (s *Store) Delete(id string) error {
 	// A crash from here on leaves a file that the database knows, which exists, or one that
 	// it does not know and that is marked as deleted.
 	at := filepath.Join(s.dir, id)
-	if err := s.rename(at+aboutSuffix, at+deletedSuffix); err != nil {
+	if err := s.o.disk.RenameExisting(at+aboutSuffix, at+deletedSuffix); err != nil {
 		return err
 	}
 	err = s.db.Update(func(tx *bbolt.Tx) error {
@@ -265,7 +267,7 @@ func (s *Store) Delete(id string) error {
 		return errors.Join(refuseHeld(tx, id), removeRecord(tx, id))
 	})
 	if err != nil {
-		return errors.Join(store.Full(err), s.rename(at+deletedSuffix, at+aboutSuffix))
+		return errors.Join(store.Full(err), s.o.disk.RenameExisting(at+deletedSuffix, at+aboutSuffix))
 	}
 	s.used.Add(-f.Bytes)
 	return errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+deletedSuffix))

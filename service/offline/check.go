@@ -26,14 +26,9 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(store.Item
 	known := map[string]bool{}
 	if bolt != nil {
 		err := bolt.View(func(tx *bbolt.Tx) error {
-			records := sequence(tx).Records
-			if records == nil {
-				return nil // the server stopped before creating it
-			}
-			return records.ForEach(func(_, text []byte) error {
-				rec, err := decodeRecord(text)
+			for rec, err := range eachRecord(tx) {
 				if err != nil {
-					return nil // it is damage of the database, and the batch unknown
+					continue // it is damage of the database, and the batch unknown
 				}
 				known[rec.Batch.ID] = true
 				i := store.Item{Kind: "batch", Name: rec.Batch.ID, Verdict: store.Intact, Detail: string(rec.Batch.Status)}
@@ -44,8 +39,8 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(store.Item
 					i.Verdict, i.Detail = store.Broken, store.WithoutFolder(err)+"; a start writes it again"
 				}
 				tell(i)
-				return nil
-			})
+			}
+			return nil
 		})
 		if err != nil {
 			return err

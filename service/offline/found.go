@@ -3,7 +3,6 @@ package offline
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,14 +11,8 @@ import (
 	"thresher/store"
 )
 
-// Found lists what Open found that the database did not know.
-type Found struct {
-	Adopted []string // ids of restored batches
-	Kept    []store.Moved
-}
-
 // Found returns what Open found.
-func (m *Manager) Found() Found { return m.found }
+func (m *Manager) Found() store.Found { return m.found }
 
 // reconcile compares the folder with the database: a batch that the database does not know is
 // recorded from its note, and so is the end of a batch that the database records as
@@ -144,15 +137,5 @@ func (m *Manager) regain(rec *record) error {
 
 // moveToLostFound moves a file or folder to lost+found, if it exists.
 func (m *Manager) moveToLostFound(name, why string) error {
-	path := filepath.Join(m.dir, name)
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	k, err := store.LostFoundOf(filepath.Dir(m.dir)).Move(m.o.disk, path, why)
-	if err != nil {
-		return err
-	}
-	m.found.Kept = append(m.found.Kept, k)
-	m.o.Log.Warn("an unrecognised file was moved", "from", k.From, "to", k.To, "reason", why)
-	return nil
+	return m.found.Move(m.o.disk, m.o.Log, filepath.Join(m.dir, name), why)
 }

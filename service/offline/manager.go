@@ -15,6 +15,7 @@ import (
 
 	"thresher/service/api"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // Manager keeps batches and answers them. It is safe for concurrent use.
@@ -39,7 +40,7 @@ type Manager struct {
 	running int
 	final   map[Status]int
 
-	found Found
+	found store.Found
 }
 
 // errClosing stops batches, which the next Open continues.

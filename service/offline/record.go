@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strings"
 
@@ -121,7 +122,7 @@ const (
 
 func openLedger(dir string, bolt *bbolt.DB, disk store.Disk) (ledger, error) {
 	err := bolt.Update(func(tx *bbolt.Tx) error {
-		if err := store.CreateBuckets(tx, rootBucket, recordsBucket, idsBucket); err != nil {
+		if err := Schema().Create(tx); err != nil {
 			return err
 		}
 		return sequence(tx).Reindex(func(text []byte) (uint64, string, error) {
@@ -135,25 +136,19 @@ func openLedger(dir string, bolt *bbolt.DB, disk store.Disk) (ledger, error) {
 	return ledger{bolt, dir, disk}, err
 }
 
-// CheckRecord is a store.CheckRecord of the batches' buckets.
-func CheckRecord(bucket string, key, value []byte) error {
-	if err := store.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
-		return err
+// Schema is that of the batches' records.
+func Schema() store.Schema {
+	return store.Schema{Root: rootBucket, Buckets: []store.Entries{{Name: recordsBucket, Check: checkBatch}, {Name: idsBucket, Check: store.CheckID}}}
+}
+
+// checkBatch returns what is wrong with the record of a batch.
+func checkBatch(key, text []byte) error {
+	rec := &record{}
+	err := store.ReadJSON("a batch", text, rec)
+	if err == nil && (!store.IsNumber(key) || store.Number(key) != rec.Seq || !strings.HasPrefix(rec.Batch.ID, idPrefix)) {
+		err = fmt.Errorf("it is that of batch %q, number %d", rec.Batch.ID, rec.Seq)
 	}
-	switch bucket {
-	case rootBucket + "/" + recordsBucket:
-		rec := &record{}
-		err := store.ReadJSON("a batch", value, rec)
-		if err == nil && (!store.IsNumber(key) || store.Number(key) != rec.Seq || !strings.HasPrefix(rec.Batch.ID, idPrefix)) {
-			err = fmt.Errorf("it is that of batch %q, number %d", rec.Batch.ID, rec.Seq)
-		}
-		return err
-	case rootBucket + "/" + idsBucket:
-		if !store.Plain(key) || !store.IsNumber(value) {
-			return errors.New("it names no batch")
-		}
-	}
-	return nil
+	return err
 }
 
 // sequence returns the records of a transaction.
@@ -245,16 +240,23 @@ func (l ledger) remove(rec *record) error {
 	return l.db.Update(func(tx *bbolt.Tx) error { return sequence(tx).Remove(rec.Seq, rec.Batch.ID) })
 }
 
+// eachRecord visits the records of all batches, oldest first.
+func eachRecord(tx *bbolt.Tx) iter.Seq2[*record, error] {
+	return store.Each(sequence(tx).Records, func(_, text []byte) (*record, error) { return decodeRecord(text) })
+}
+
 // each calls do with every record, oldest first.
 func (l ledger) each(do func(*record) error) error {
 	return l.db.View(func(tx *bbolt.Tx) error {
-		return sequence(tx).Records.ForEach(func(_, text []byte) error {
-			rec, err := decodeRecord(text)
+		for rec, err := range eachRecord(tx) {
+			if err == nil {
+				err = do(rec)
+			}
 			if err != nil {
 				return err
 			}
-			return do(rec)
-		})
+		}
+		return nil
 	})
 }
 

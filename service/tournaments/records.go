@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -49,42 +48,30 @@ type record struct {
 // snapshot.
 const recordFormat = 1
 
-func createBuckets(tx *bbolt.Tx) error {
-	return store.CreateBuckets(tx, rootBucket, recordsBucket, idsBucket, keysBucket, gamesBucket)
+// Schema is that of the tournaments' records. The record of a tournament, and what there is of its game,
+// are that tournament's alone: they stay, and Check reports them.
+func Schema() store.Schema {
+	return store.Schema{Root: rootBucket, Buckets: []store.Entries{
+		{Name: recordsBucket, Check: checkNumber}, {Name: idsBucket, Check: store.CheckID}, {Name: keysBucket, Check: store.CheckKey}, {Name: gamesBucket},
+	}}
 }
 
-// bucket returns one of the buckets made by createBuckets.
-func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	return store.Bucket(tx, rootBucket, name)
-}
-
-// CheckRecord is a store.CheckRecord of the tournaments' buckets. The record of a tournament, and
-// what there is of its game, are that tournament's alone: they stay, and Check reports them.
-func CheckRecord(bucket string, key, value []byte) error {
-	if strings.HasPrefix(bucket, rootBucket+"/"+gamesBucket+"/") {
-		return nil
-	}
-	if err := store.CheckNesting(rootBucket, bucket, value, gamesBucket); err != nil || value == nil {
-		return err
-	}
-	switch bucket {
-	case rootBucket + "/" + recordsBucket:
-		if len(key) != 8 {
-			return errors.New("it has no number")
-		}
-	case rootBucket + "/" + idsBucket:
-		if !store.Plain(key) || !store.IsNumber(value) {
-			return errors.New("it names no tournament")
-		}
-	case rootBucket + "/" + keysBucket:
-		return store.CheckKey(key, value)
+// checkNumber returns what is wrong with the key of a tournament's record.
+func checkNumber(key, _ []byte) error {
+	if len(key) != 8 {
+		return errors.New("it has no number")
 	}
 	return nil
 }
 
+// bucket returns one of the buckets of the schema.
+func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
+	return store.Bucket(tx, rootBucket, name)
+}
+
 // reindex creates the buckets, and makes the index of tournaments by id agree with the records.
 func reindex(tx *bbolt.Tx) error {
-	if err := createBuckets(tx); err != nil {
+	if err := Schema().Create(tx); err != nil {
 		return err
 	}
 	return sequence(tx).Reindex(func(text []byte) (uint64, string, error) {

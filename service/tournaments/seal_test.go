@@ -124,7 +124,7 @@ func TestLostParts(t *testing.T) {
 		"ids": {func(tx *bbolt.Tx, _ []byte) error {
 			root := tx.Bucket([]byte(rootBucket))
 			err := errors.Join(root.DeleteBucket([]byte(idsBucket)), bucket(tx, recordsBucket).SetSequence(0))
-			return errors.Join(err, createBuckets(tx))
+			return errors.Join(err, Schema().Create(tx))
 		}, true},
 		"number": {func(tx *bbolt.Tx, n []byte) error {
 			b := bucket(tx, recordsBucket)
