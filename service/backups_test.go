@@ -142,7 +142,7 @@ func TestBackup(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if f := r.found; f != (found{}) {
+	if f := r.differs(); f != nil {
 		t.Errorf("the start found %+v", f)
 	}
 	if _, err := RestoreBackup(t.Context(), filepath.Join(to, third.Name), restored, nil); err == nil || !strings.Contains(err.Error(), "there is something already") {

@@ -77,9 +77,10 @@ type Server struct {
 
 	watching sync.WaitGroup // what goes on until stopped ends
 
-	found  found // set by Open
-	coming sync.Mutex
-	toCome []*string // what the server awaits before it is ready
+	damaged int            // parts of the databases, set by Open, as is
+	found   map[string]int // what countFound counts
+	coming  sync.Mutex
+	toCome  []*string // what the server awaits before it is ready
 }
 
 // Open opens the data folder, loads its contents in the background, and continues unfinished
@@ -209,7 +210,7 @@ func (s *Server) openParts(ctx context.Context) error {
 func (s *Server) mending(name string, open func() error) error {
 	m, err := mending(s.o.Dir, name, s.o.Log, open)
 	if m != nil {
-		s.found.Damaged += len(m.Lost)
+		s.damaged += len(m.Lost)
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(store.Item
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
 		return nil
 	}
-	folder, _, err := c.scan()
+	folder, err := c.scan()
 	if err != nil {
 		return err
 	}

@@ -44,12 +44,17 @@ type reconciliation struct {
 // version, or recorded as failed are removed; all other unknown files are moved to
 // lost+found.
 func (c *Catalog) reconcile() error {
-	folder, onTheirWay, err := c.scan()
+	unfinished := temporaryFile()
+	err := c.o.disk.Sweep(c.dir, func(name string) bool { return !unfinished.MatchString(name) })
+	if err != nil {
+		return err
+	}
+	folder, err := c.scan()
 	if err != nil {
 		return err
 	}
 	r := &reconciliation{c: c, folder: folder, records: map[string]record{}, retired: map[string]*manifest{}, pins: map[ref]bool{}, put: map[string]record{},
-		numbers: map[string]int64{}, remove: onTheirWay, keep: map[string]string{}, adopted: map[string][]string{}}
+		numbers: map[string]int64{}, keep: map[string]string{}, adopted: map[string][]string{}}
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		r.tx = tx
 		if err := r.recall(); err != nil {

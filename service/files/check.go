@@ -20,7 +20,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(store.Item
 	if missing(dir) {
 		return nil
 	}
-	folder, _, err := s.scan()
+	folder, err := s.scan()
 	if err != nil {
 		return err
 	}

@@ -35,19 +35,17 @@ func (s *Store) Found() store.Found { return s.found }
 // onDisk says which files of an id exist: the content, its note, its note marked as deleted.
 type onDisk struct{ content, about, deleted bool }
 
-// scan lists the folder by the ids of files, and the files with temporary names.
-func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
+// scan lists the folder by the ids of files.
+func (s *Store) scan() (all map[string]onDisk, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	all = map[string]onDisk{}
 	for _, e := range entries {
 		name := e.Name()
 		switch {
 		case !e.Type().IsRegular():
-		case strings.HasPrefix(name, temporary), strings.HasPrefix(name, "."+idPrefix) && strings.HasSuffix(name, store.NoteTemporary):
-			onTheirWay = append(onTheirWay, name)
 		case strings.HasPrefix(name, idPrefix):
 			id := strings.TrimSuffix(strings.TrimSuffix(name, aboutSuffix), deletedSuffix)
 			l := all[id]
@@ -57,7 +55,7 @@ func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
 			all[id] = l
 		}
 	}
-	return all, onTheirWay, nil
+	return all, nil
 }
 
 // reconcile compares the folder with the database, and updates both.
@@ -83,14 +81,14 @@ func (s *Store) reconcile() error {
 	if err != nil {
 		return err
 	}
-	all, onTheirWay, err := s.scan()
+	all, err := s.scan()
 	if err != nil {
 		return err
 	}
-	for _, name := range onTheirWay {
-		if err := s.o.disk.Remove(filepath.Join(s.dir, name)); err != nil {
-			return err
-		}
+	if err := s.o.disk.Sweep(s.dir, func(name string) bool {
+		return !strings.HasPrefix(name, temporary) && !store.Unfinished(name, idPrefix)
+	}); err != nil {
+		return err
 	}
 	for id, f := range known {
 		if err := s.repairNote(f, all[id]); err != nil {

@@ -23,7 +23,10 @@ func (m *Manager) reconcile() error {
 		return err
 	}
 	notes, folders, err := m.list()
-	if err := errors.Join(err, m.sweepNotes()); err != nil {
+	if err == nil {
+		err = m.o.disk.Sweep(m.dir, func(name string) bool { return !store.Unfinished(name, idPrefix) })
+	}
+	if err != nil {
 		return err
 	}
 	for id, rec := range known {
@@ -88,15 +91,6 @@ func (m *Manager) list() (notes, folders []string, err error) {
 		}
 	}
 	return notes, folders, nil
-}
-
-// sweepNotes removes incomplete notes.
-func (m *Manager) sweepNotes() error {
-	paths, err := filepath.Glob(filepath.Join(m.dir, "."+idPrefix+"*"+noteSuffix+store.NoteTemporary))
-	for _, path := range paths {
-		err = errors.Join(err, m.o.disk.Remove(path))
-	}
-	return err
 }
 
 // adopt records a batch described by its note. An unfinished batch continues if what it needs

@@ -179,7 +179,7 @@ func (s *Store) state(l *live, standings bool) State {
 
 // List returns the tournaments created before the tournament with id after ("" starts with
 // the newest), newest first, without their states: at most limit (0 = problem.DefaultPage;
-// 1..db.MostPage), and fewer if they exceed pageBytes, but at least one.
+// 1..problem.MostPage), and fewer if they exceed pageBytes, but at least one.
 func (s *Store) List(after string, limit int) (Page, error) {
 	limit, err := problem.PageSize(limit)
 	if err != nil {
