@@ -150,15 +150,6 @@ func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
 	return store.Bucket(tx, rootBucket, name)
 }
 
-func getRecord(tx *bbolt.Tx, name string) (r record, found bool, err error) {
-	text := bucket(tx, namesBucket).Get([]byte(name))
-	if text == nil {
-		return r, false, nil
-	}
-	n, err := readNamed([]byte(name), text)
-	return n.record, err == nil, err
-}
-
 // named is the record of a collection with its name.
 type named struct {
 	name string
