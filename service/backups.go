@@ -15,11 +15,11 @@ import (
 	"thresher/service/api"
 	"thresher/service/backup"
 	"thresher/service/catalog"
-	"thresher/service/db"
 	"thresher/service/files"
 	"thresher/service/jsonbody"
 	"thresher/service/offline"
 	"thresher/service/tournaments"
+	"thresher/store"
 )
 
 // backupSource describes a data folder to package backup.
@@ -40,7 +40,7 @@ func backupSource(dir, release string, meta *bbolt.DB, others ...*bbolt.DB) back
 // transcriptsName is the folder of the transcripts of tournaments.
 const transcriptsName = "tournaments"
 
-// lostFoundName is the folder of unrecognised files, with which package lostfound deals.
+// lostFoundName is the folder of unrecognised files, store.LostFound.
 const lostFoundName = "lost+found"
 
 // backupRoutes are the routes of backups.
@@ -100,7 +100,7 @@ type IdleFolder struct {
 }
 
 // OpenIdle opens a data folder for backups to o.Folder. If a server has it open the error wraps
-// db.ErrInUse. release is the version of the program. The caller calls Close.
+// store.ErrInUse. release is the version of the program. The caller calls Close.
 func OpenIdle(dir string, o Backups, release string, log *slog.Logger) (_ *IdleFolder, err error) {
 	if err := isDataFolder(dir); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func OpenIdle(dir string, o Backups, release string, log *slog.Logger) (_ *IdleF
 		if err != nil {
 			return nil, fmt.Errorf("%s is not the data folder of a server: %w", dir, err)
 		}
-		d, _, err := db.Open(path, nil)
+		d, _, err := store.Open(path, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func (f *IdleFolder) closeDatabases() error {
 
 // RestoreBackup makes the data folder to of a backup, or of the newest without damage in a folder of
 // backups, and reports the state of everything in it. to must not exist, or be an empty folder.
-func RestoreBackup(ctx context.Context, from, to string, tell func(db.Item)) (api.Backup, error) {
+func RestoreBackup(ctx context.Context, from, to string, tell func(store.Item)) (api.Backup, error) {
 	from, err := backup.Find(from)
 	if err != nil {
 		return api.Backup{}, err

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/service/api"
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // backedUp makes a backup by HTTP and waits until it has ended.
@@ -41,10 +41,10 @@ func (s *site) lastBackup(begun api.Backup) api.Backup {
 }
 
 // unsound restores a backup and returns what data check reports but for what is whole.
-func unsound(t *testing.T, from, to string) (bad []db.Item) {
+func unsound(t *testing.T, from, to string) (bad []store.Item) {
 	t.Helper()
-	if _, err := RestoreBackup(t.Context(), from, to, func(i db.Item) {
-		if i.Verdict != db.Intact {
+	if _, err := RestoreBackup(t.Context(), from, to, func(i store.Item) {
+		if i.Verdict != store.Intact {
 			bad = append(bad, i)
 		}
 	}); err != nil {
@@ -130,7 +130,7 @@ func TestBackup(t *testing.T) {
 	s.stopAll()
 
 	restored := filepath.Join(t.TempDir(), "data")
-	if bad := unsound(t, filepath.Join(to, second.Name), filepath.Join(t.TempDir(), "damaged")); len(bad) != 1 || bad[0].Verdict != db.Broken {
+	if bad := unsound(t, filepath.Join(to, second.Name), filepath.Join(t.TempDir(), "damaged")); len(bad) != 1 || bad[0].Verdict != store.Broken {
 		t.Errorf("what is damaged in a backup: %v", bad)
 	}
 	if bad := unsound(t, filepath.Join(to, third.Name), restored); len(bad) > 0 {
@@ -142,7 +142,7 @@ func TestBackup(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if f := r.found; f != (found{}) {
+	if f := r.differs(); f != nil {
 		t.Errorf("the start found %+v", f)
 	}
 	if _, err := RestoreBackup(t.Context(), filepath.Join(to, third.Name), restored, nil); err == nil || !strings.Contains(err.Error(), "there is something already") {

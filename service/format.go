@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 const (
@@ -75,24 +75,13 @@ func stateFormat(dir, program string) error {
 	if err != nil {
 		return err
 	}
-	var disk durable.Disk
+	var disk store.Disk
 	path := filepath.Join(dir, formatName)
-	next := path + ".next" // a crash leaves no half of the file under its name
-	if err := disk.Remove(next); err != nil {
-		return fmt.Errorf("data folder: %w", err)
+	err = disk.Remove(path + ".next") // the file's name before it was complete, in earlier releases
+	if err == nil {
+		err = disk.Replace(path, append(text, '\n'))
 	}
-	w, err := disk.Create(next)
 	if err != nil {
-		return fmt.Errorf("data folder: %w", err)
-	}
-	defer w.Discard()
-	if _, err := w.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("data folder: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return fmt.Errorf("data folder: %w", err)
-	}
-	if err := disk.Rename(next, path); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	return nil

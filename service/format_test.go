@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // A folder of before there were formats gets the number of this program and opens again; what is in it stays.
@@ -51,7 +51,7 @@ func TestNewerDataFolderIsRefused(t *testing.T) {
 			}
 			_, opening := Open(t.Context(), Options{Dir: dir})
 			_, repairing := Repair(dir, nil)
-			for _, err := range []error{opening, Check(t.Context(), dir, func(db.Item) {}), repairing} {
+			for _, err := range []error{opening, Check(t.Context(), dir, func(store.Item) {}), repairing} {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("error %v, want one with %q", err, c.want)
 				}

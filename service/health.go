@@ -28,8 +28,8 @@ func (s *Server) readyz(r *request, w http.ResponseWriter) error {
 	}
 	return writeJSON(w, http.StatusOK, struct {
 		api.Readiness
-		Found *found `json:"found,omitempty"`
-	}{api.Readiness{Status: "ready", Backends: searching, Lost: lost, GPUUnused: s.unused(instead)}, s.found.orNil()})
+		Found map[string]int `json:"found,omitempty"`
+	}{api.Readiness{Status: "ready", Backends: searching, Lost: lost, GPUUnused: s.unused(instead)}, s.differs()})
 }
 
 // unused says of each GPU that is there and does not search, or not in all collections, why.

@@ -11,8 +11,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
 	"thresher/service/tournaments"
+	"thresher/store"
 )
 
 // linesType is the media type of lines of JSON.
@@ -43,7 +43,7 @@ type Judgments struct {
 }
 
 // ExportJudgments writes what was judged in a tournament to w, as GET /v1/tournaments/{id}/judgments
-// does, from a data folder, which no server may have open: then the error wraps db.ErrInUse. Nothing in
+// does, from a data folder, which no server may have open: then the error wraps store.ErrInUse. Nothing in
 // it is changed. Of a damaged database it takes what can be read.
 func ExportJudgments(ctx context.Context, dir, id string, w io.Writer) (j Judgments, err error) {
 	if err := isDataFolder(dir); err != nil {
@@ -99,7 +99,7 @@ func ended() context.Context {
 // done removes.
 func readable(path string) (bolt *bbolt.DB, unread []string, done func() error, err error) {
 	bolt, err = openExisting(path)
-	var d *db.Damaged
+	var d *store.Damaged
 	switch {
 	case err == nil:
 		return bolt, nil, bolt.Close, nil
@@ -115,13 +115,13 @@ func readable(path string) (bolt *bbolt.DB, unread []string, done func() error, 
 	if d == nil {
 		unread = []string{path + " is missing"}
 	} else {
-		s, err := db.Salvage(path, copied)
+		s, err := store.Salvage(path, copied)
 		if err != nil {
 			return nil, nil, nil, errors.Join(err, remove())
 		}
 		unread = s.Lost
 	}
-	bolt, _, err = db.Open(copied, nil)
+	bolt, _, err = store.Open(copied, nil)
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, remove())
 	}
@@ -137,6 +137,6 @@ func openExisting(path string) (*bbolt.DB, error) {
 	if info.Size() == 0 {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
-	bolt, _, err := db.Open(path, nil)
+	bolt, _, err := store.Open(path, nil)
 	return bolt, err
 }

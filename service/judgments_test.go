@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"thresher/service/api"
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // judgedBy reads the lines of an export: the duels judged and who won them, and the last line.
@@ -75,7 +75,7 @@ func TestJudgments(t *testing.T) {
 		t.Errorf("%.300s", sent.body)
 	}
 	s.do("GET", "/v1/tournaments/tournament_x/judgments", nil).problem(404, "unknown-tournament")
-	if _, err := ExportJudgments(t.Context(), dir, made.ID, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), db.ErrInUse.Error()) {
+	if _, err := ExportJudgments(t.Context(), dir, made.ID, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), store.ErrInUse.Error()) {
 		t.Error(err)
 	}
 	s.stopAll()

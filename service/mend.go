@@ -7,13 +7,11 @@ import (
 	"path/filepath"
 
 	"thresher/service/catalog"
-	"thresher/service/db"
-	"thresher/service/durable"
 	"thresher/service/files"
-	"thresher/service/lostfound"
 	"thresher/service/offline"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
+	"thresher/store"
 )
 
 // A database is an index of what lies in the data folder, where each thing has a note of its own.
@@ -30,14 +28,14 @@ type MendedDatabase struct {
 }
 
 // checksOf returns the checks of the records of a database.
-func checksOf(name string) []db.CheckRecord {
+func checksOf(name string) []store.CheckRecord {
 	if name == slatesName {
-		return []db.CheckRecord{slates.CheckRecord}
+		return []store.CheckRecord{slates.CheckRecord}
 	}
-	return []db.CheckRecord{topLevel, catalog.CheckRecord, files.CheckRecord, offline.CheckRecord, tournaments.CheckRecord}
+	return []store.CheckRecord{topLevel, catalog.Schema().CheckRecord, files.Schema().CheckRecord, offline.Schema().CheckRecord, tournaments.Schema().CheckRecord}
 }
 
-// topLevel is a db.CheckRecord: outside of the buckets there is nothing.
+// topLevel is a store.CheckRecord: outside of the buckets there is nothing.
 func topLevel(bucket string, _, value []byte) error {
 	if bucket == "" && value != nil {
 		return errors.New("it is not a bucket")
@@ -49,7 +47,7 @@ func topLevel(bucket string, _, value []byte) error {
 // was mended is nil if nothing was.
 func mending(dir, name string, log *slog.Logger, open func() error) (*MendedDatabase, error) {
 	err := open()
-	var d *db.Damaged
+	var d *store.Damaged
 	if !errors.As(err, &d) {
 		return nil, err
 	}
@@ -64,8 +62,8 @@ func mending(dir, name string, log *slog.Logger, open func() error) (*MendedData
 func mend(dir, name string, log *slog.Logger) (*MendedDatabase, error) {
 	path := filepath.Join(dir, name)
 	m := &MendedDatabase{Name: name}
-	s, err := db.Mend(path, func(d *db.Damaged) error {
-		kept, err := lostfound.In(dir).Keep(durable.Disk{}, path, "damaged: "+d.Faults[0])
+	s, err := store.Mend(path, func(d *store.Damaged) error {
+		kept, err := store.LostFoundOf(dir).Keep(store.Disk{}, path, "damaged: "+d.Faults[0])
 		m.MovedTo = kept.To
 		return err
 	}, checksOf(name)...)

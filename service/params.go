@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -82,6 +81,6 @@ func (p parameters) page() (after string, limit int, err error) {
 	if after, err = p.parseText("after"); err != nil {
 		return "", 0, err
 	}
-	limit, err = p.parseInt("limit", 1, db.MostPage, db.DefaultPage)
+	limit, err = p.parseInt("limit", 1, problem.MostPage, problem.DefaultPage)
 	return after, limit, err
 }

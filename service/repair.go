@@ -11,17 +11,16 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/catalog"
-	"thresher/service/db"
 	"thresher/service/files"
-	"thresher/service/lostfound"
 	"thresher/service/offline"
 	"thresher/service/slates"
 	"thresher/service/tournaments"
+	"thresher/store"
 )
 
 // Check reads everything in a data folder, which no server may have open, and reports the
 // state of each thing. Nothing is changed.
-func Check(ctx context.Context, dir string, tell func(db.Item)) error {
+func Check(ctx context.Context, dir string, tell func(store.Item)) error {
 	if err := isDataFolder(dir); err != nil {
 		return err
 	}
@@ -65,19 +64,19 @@ func isDataFolder(dir string) error {
 }
 
 // checkDatabase reports the state of a database, and opens it if all its pages are intact.
-func checkDatabase(dir, name string, tell func(db.Item)) (*bbolt.DB, error) {
+func checkDatabase(dir, name string, tell func(store.Item)) (*bbolt.DB, error) {
 	path := filepath.Join(dir, name)
-	i := db.Item{Kind: "database", Name: name, Verdict: db.Intact}
-	err := db.Check(path, checksOf(name)...)
-	var d *db.Damaged
+	i := store.Item{Kind: "database", Name: name, Verdict: store.Intact}
+	err := store.Check(path, checksOf(name)...)
+	var d *store.Damaged
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		i.Verdict = db.Missing
+		i.Verdict = store.Missing
 		tell(i)
 		return nil, nil
 	case errors.As(err, &d):
 		for _, fault := range d.Faults {
-			i.Verdict, i.Detail = db.Broken, fault
+			i.Verdict, i.Detail = store.Broken, fault
 			tell(i)
 		}
 	case err != nil:
@@ -85,14 +84,14 @@ func checkDatabase(dir, name string, tell func(db.Item)) (*bbolt.DB, error) {
 	default:
 		tell(i)
 	}
-	bolt, _, err := db.Open(path, nil) // if only records are damaged
+	bolt, _, err := store.Open(path, nil) // if only records are damaged
 	if errors.As(err, &d) {
 		return nil, nil
 	}
 	return bolt, err
 }
 
-func checkSlates(ctx context.Context, dir string, tell func(db.Item)) error {
+func checkSlates(ctx context.Context, dir string, tell func(store.Item)) error {
 	bolt, err := checkDatabase(dir, slatesName, tell)
 	if err != nil || bolt == nil {
 		return err
@@ -106,9 +105,9 @@ type Repaired struct {
 	// Databases were damaged: each was rebuilt.
 	Databases []MendedDatabase `json:"databases"`
 	// Collections and Files were adopted; unrecognised files were moved.
-	Collections []string          `json:"collections"`
-	Files       []string          `json:"files"`
-	Moved       []lostfound.Moved `json:"moved"`
+	Collections []string      `json:"collections"`
+	Files       []string      `json:"files"`
+	Moved       []store.Moved `json:"moved"`
 }
 
 // Repair does what a start does with the data folder, which no server may have open: it rebuilds
@@ -121,7 +120,7 @@ func Repair(dir string, log *slog.Logger) (*Repaired, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	r := &Repaired{Databases: []MendedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []lostfound.Moved{}}
+	r := &Repaired{Databases: []MendedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []store.Moved{}}
 	meta, err := r.database(dir, metaName, log)
 	if err != nil {
 		return r, err
@@ -142,7 +141,7 @@ func Repair(dir string, log *slog.Logger) (*Repaired, error) {
 // database opens a database, and rebuilds it before if it is damaged.
 func (r *Repaired) database(dir, name string, log *slog.Logger) (bolt *bbolt.DB, err error) {
 	m, err := mending(dir, name, log, func() error {
-		bolt, _, err = db.Open(filepath.Join(dir, name), &db.Options{Checks: checksOf(name)})
+		bolt, _, err = store.Open(filepath.Join(dir, name), &store.Options{Checks: checksOf(name)})
 		return err
 	})
 	if m != nil {

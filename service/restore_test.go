@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // stocked fills a server with something of each kind and returns its answers.
@@ -117,12 +117,12 @@ func TestRestore(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
 			}
-			var ready struct{ Found *found }
+			var ready struct{ Found map[string]int }
 			s.do("GET", "/readyz", nil).want(200).into(&ready)
 			if asWas := c.name == "as it was"; asWas != (ready.Found == nil && s.Found()["collections"] == 0) && !c.damaged {
 				t.Errorf("%+v", ready.Found)
 			}
-			if c.damaged && c.name != "torn" && (ready.Found == nil || ready.Found.Damaged == 0 || !strings.Contains(s.log.String(), "a database was damaged")) {
+			if c.damaged && c.name != "torn" && (ready.Found == nil || ready.Found["damaged"] == 0 || !strings.Contains(s.log.String(), "a database was damaged")) {
 				t.Errorf("it does not say that the database was damaged: %+v", ready.Found)
 			}
 			s.stopAll()
@@ -138,9 +138,9 @@ func verdicts(t *testing.T, dir string) string {
 	t.Helper()
 	var bad []string
 	n := 0
-	err := Check(t.Context(), dir, func(i db.Item) {
+	err := Check(t.Context(), dir, func(i store.Item) {
 		n++
-		if i.Verdict != db.Intact {
+		if i.Verdict != store.Intact {
 			bad = append(bad, string(i.Verdict)+" "+i.Kind+" "+i.Name+" "+i.Detail)
 		}
 	})
@@ -173,8 +173,8 @@ func TestSlatesAreCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		found := 0
-		err := Check(t.Context(), dir, func(i db.Item) {
-			if i.Verdict == db.Broken && i.Name == slatesName {
+		err := Check(t.Context(), dir, func(i store.Item) {
+			if i.Verdict == store.Broken && i.Name == slatesName {
 				found++
 			}
 		})
@@ -210,10 +210,10 @@ func TestSlatesAreCut(t *testing.T) {
 func TestRepairRefuses(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
-	if _, err := Repair(dir, nil); !errors.Is(err, db.ErrInUse) {
+	if _, err := Repair(dir, nil); !errors.Is(err, store.ErrInUse) {
 		t.Error(err)
 	}
-	if err := Check(t.Context(), dir, func(db.Item) {}); !errors.Is(err, db.ErrInUse) {
+	if err := Check(t.Context(), dir, func(store.Item) {}); !errors.Is(err, store.ErrInUse) {
 		t.Error(err)
 	}
 	s.stopAll()

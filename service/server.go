@@ -20,7 +20,6 @@ import (
 	"thresher/service/api"
 	"thresher/service/backup"
 	"thresher/service/catalog"
-	"thresher/service/db"
 	"thresher/service/fair"
 	"thresher/service/files"
 	"thresher/service/metrics"
@@ -30,6 +29,7 @@ import (
 	"thresher/service/slates"
 	"thresher/service/tournaments"
 	"thresher/service/web"
+	"thresher/store"
 )
 
 // Server serves one data folder. It is an http.Handler, safe for concurrent use.
@@ -77,9 +77,10 @@ type Server struct {
 
 	watching sync.WaitGroup // what goes on until stopped ends
 
-	found  found // set by Open
-	coming sync.Mutex
-	toCome []*string // what the server awaits before it is ready
+	damaged int            // parts of the databases, set by Open, as is
+	found   map[string]int // what countFound counts
+	coming  sync.Mutex
+	toCome  []*string // what the server awaits before it is ready
 }
 
 // Open opens the data folder, loads its contents in the background, and continues unfinished
@@ -150,12 +151,12 @@ func (s *Server) openParts(ctx context.Context) error {
 	}
 	fresh := false
 	if err := s.mending(metaName, func() (err error) {
-		s.db, fresh, err = db.Open(filepath.Join(o.Dir, metaName), &db.Options{Checks: checksOf(metaName)})
+		s.db, fresh, err = store.Open(filepath.Join(o.Dir, metaName), &store.Options{Checks: checksOf(metaName)})
 		return err
 	}); err != nil {
 		return err
 	}
-	if err := stateFormat(o.Dir, o.Release); problem.Full(err) {
+	if err := stateFormat(o.Dir, o.Release); store.IsFull(err) {
 		o.Log.Warn("the format of the data folder is not stated yet: no space left", "file", formatName)
 	} else if err != nil {
 		return err
@@ -210,7 +211,7 @@ func (s *Server) openParts(ctx context.Context) error {
 func (s *Server) mending(name string, open func() error) error {
 	m, err := mending(s.o.Dir, name, s.o.Log, open)
 	if m != nil {
-		s.found.Damaged += len(m.Lost)
+		s.damaged += len(m.Lost)
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/service"
-	"thresher/service/db"
+	"thresher/store"
 )
 
 func newDataCommand(a *app) *cobra.Command {
@@ -40,8 +40,8 @@ folder cannot be read, or a server uses it.`,
 		Example: `  thresher data check --data /var/lib/thresher`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var items []db.Item
-			err := service.Check(cmd.Context(), a.config.Server.Data, func(i db.Item) { items = append(items, i) })
+			var items []store.Item
+			err := service.Check(cmd.Context(), a.config.Server.Data, func(i store.Item) { items = append(items, i) })
 			if err != nil {
 				return fmt.Errorf("data check: %w", err)
 			}
@@ -55,39 +55,39 @@ folder cannot be read, or a server uses it.`,
 }
 
 // printItems prints the results of a check; its error has the exit code.
-func (a *app) printItems(items []db.Item, asJSON, all bool) error {
-	counts := map[db.Verdict]int{}
+func (a *app) printItems(items []store.Item, asJSON, all bool) error {
+	counts := map[store.Verdict]int{}
 	for _, i := range items {
 		counts[i.Verdict]++
 	}
 	if asJSON {
 		if items == nil {
-			items = []db.Item{}
+			items = []store.Item{}
 		}
 		text, err := json.MarshalIndent(struct {
-			Whole bool      `json:"whole"`
-			Items []db.Item `json:"items"`
-		}{counts[db.Intact] == len(items), items}, "", "  ")
+			Whole bool         `json:"whole"`
+			Items []store.Item `json:"items"`
+		}{counts[store.Intact] == len(items), items}, "", "  ")
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(a.out, "%s\n", text)
 	} else {
 		for _, i := range items {
-			if all || i.Verdict != db.Intact {
+			if all || i.Verdict != store.Intact {
 				printItem(a.out, i)
 			}
 		}
 		fmt.Fprintf(a.out, "%d whole, %d damaged, %d missing, %d unknown to the database\n",
-			counts[db.Intact], counts[db.Broken], counts[db.Missing], counts[db.Unknown])
+			counts[store.Intact], counts[store.Broken], counts[store.Missing], counts[store.Unknown])
 	}
-	if counts[db.Intact] < len(items) {
+	if counts[store.Intact] < len(items) {
 		return &exitError{exitWrong, errors.New("data check: found damage, or data that is not in the database; a start of the server or data repair rebuilds damaged databases and adds what is missing")}
 	}
 	return nil
 }
 
-func printItem(w io.Writer, i db.Item) {
+func printItem(w io.Writer, i store.Item) {
 	fmt.Fprintf(w, "%-8s %s %s", i.Verdict, i.Kind, i.Name)
 	if i.Detail != "" {
 		fmt.Fprintf(w, ": %s", i.Detail)

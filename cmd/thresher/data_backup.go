@@ -16,7 +16,7 @@ import (
 	"thresher/service"
 	"thresher/service/api"
 	"thresher/service/client"
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // backupFlags are the flags of data backup.
@@ -90,7 +90,7 @@ func (a *app) backUpIdle(ctx context.Context, f *backupFlags) (done bool, err er
 		}
 	}
 	idle, err := service.OpenIdle(a.config.Server.Data, service.Backups{Folder: f.to, Keep: f.keep}, readBuildInfo().Version, a.log)
-	if errors.Is(err, db.ErrInUse) {
+	if errors.Is(err, store.ErrInUse) {
 		return false, nil
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"thresher/internal/atomicfile"
 	"thresher/service"
 	"thresher/service/api"
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // exportFlags are the flags of data export-judgments.
@@ -96,7 +96,7 @@ func (f *exportFlags) toFile(write func(io.Writer) (int64, error)) (lost int64, 
 func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w io.Writer) (lost int64, err error) {
 	if f.server == "" && (named || os.Getenv(serverVariable) == "") {
 		j, err := service.ExportJudgments(ctx, a.config.Server.Data, f.tournament, w)
-		if err == nil || !errors.Is(err, db.ErrInUse) {
+		if err == nil || !errors.Is(err, store.ErrInUse) {
 			for _, fault := range j.Unread {
 				a.log.Warn("the database is damaged", "fault", fault)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/service"
-	"thresher/service/db"
+	"thresher/store"
 )
 
 func newDataRestoreCommand(a *app) *cobra.Command {
@@ -31,8 +31,8 @@ and something in it is damaged, as it says; 2: nothing is restored.`,
 			if from == "" || to == "" {
 				return errors.New("data restore: --from and --to are needed: the folder of a backup, and that of the data")
 			}
-			var items []db.Item
-			b, err := service.RestoreBackup(cmd.Context(), from, to, func(i db.Item) { items = append(items, i) })
+			var items []store.Item
+			b, err := service.RestoreBackup(cmd.Context(), from, to, func(i store.Item) { items = append(items, i) })
 			if err != nil {
 				return fmt.Errorf("data restore: %w", err)
 			}

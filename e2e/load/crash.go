@@ -23,6 +23,11 @@ type crashOptions struct {
 	longest  time.Duration
 	restores int
 	seed     uint64
+	// upgrades is how many copies of a folder of an earlier program are opened, before the program
+	// that writes the folder, and pack the file that it is packed to; "" for the packed folder of this
+	// package, and for none.
+	upgrades     int
+	before, pack string
 }
 
 func prepareCrash(fs *flag.FlagSet) func(context.Context, *run) error {
@@ -30,6 +35,9 @@ func prepareCrash(fs *flag.FlagSet) func(context.Context, *run) error {
 	fs.IntVar(&o.crashes, "crashes", 50, "how often the server is killed")
 	fs.DurationVar(&o.longest, "longest", 700*time.Millisecond, "how long it may work until then")
 	fs.IntVar(&o.restores, "restores", 1, "how often a folder is damaged in every way and started again")
+	fs.IntVar(&o.upgrades, "upgrades", 4, "how many copies of a folder of an earlier program are opened by servers that are killed while they start")
+	fs.StringVar(&o.before, "before", "", "earlier `program` that writes that folder; without it one of commit 0f538cbe is taken, which is in this program")
+	fs.StringVar(&o.pack, "pack", "", "`file` to pack that folder to")
 	fs.Uint64Var(&o.seed, "seed", 1, "of the instants and of what is written")
 	return func(ctx context.Context, r *run) error { return r.crash(ctx, &o) }
 }
@@ -62,6 +70,10 @@ func (r *run) crash(ctx context.Context, o *crashOptions) error {
 		return err
 	}
 	c := &crash{run: r, addr: addr, dir: filepath.Join(r.folder, "data"), r: rand.New(rand.NewPCG(o.seed, 1)), o: o}
+	upgraded, err := c.upgrades(ctx)
+	if err != nil {
+		return err
+	}
 	c.writers = []writer{newShelf("first", o.seed), newShelf("second", o.seed+1), newFiles(o.seed), newBatches(o.seed),
 		newContest("keyed", true, o.seed), newContest("leased", false, o.seed+1)}
 	began := time.Now()
@@ -78,7 +90,7 @@ func (r *run) crash(ctx context.Context, o *crashOptions) error {
 	if err != nil {
 		return err
 	}
-	return c.report(took, drill)
+	return c.report(took, drill, upgraded)
 }
 
 // crash is a server that is killed, with what is known about it.
@@ -197,7 +209,7 @@ func (c *crash) end(ctx context.Context) error {
 	return nothingLeft(c.dir)
 }
 
-func (c *crash) report(took time.Duration, drill *restore) error {
+func (c *crash) report(took time.Duration, drill *restore, upgraded *upgrade) error {
 	p := newPage(c.run, "crash")
 	p.machine()
 	slices.Sort(c.starts)
@@ -216,6 +228,8 @@ func (c *crash) report(took time.Duration, drill *restore) error {
 	}
 	p.later("Then a folder was damaged %d times: `meta.db` lost, of no bytes, an older one, cut, overwritten; `slates.db` cut and lost; copied while it was written. Each time the server started, and every collection and file that was acknowledged answered as before, %d times after `thresher data repair`.",
 		drill.starts, drill.repairs)
+	p.later("Then a folder of an earlier program, killed at work, was copied %d times and opened by servers of which %d were killed, %d of them before they were ready: what the earlier program had listed was there in the end, what it had begun was done, all could be changed and deleted, and `thresher data check` found nothing.",
+		upgraded.copies, upgraded.kills, upgraded.early)
 	p.later("Ready after a crash within %s ms (median), %s ms at most.", ms(percentile(c.starts, 50)), ms(percentile(c.starts, 100)))
 	return p.end()
 }

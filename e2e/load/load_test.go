@@ -6,11 +6,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +144,60 @@ func TestInTime(t *testing.T) {
 	stop()
 	if err := inTime(ctx, time.Hour, wait); errors.Is(err, errLate) || !errors.Is(err, busy) {
 		t.Errorf("interrupted work: %v", err)
+	}
+}
+
+// TestDiffers: members that are new are no difference, all others are, and are named.
+func TestDiffers(t *testing.T) {
+	parse := func(text string) (v any) {
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	earlier := parse(`{"a":1,"list":[{"b":"x"},2],"none":null}`)
+	for now, want := range map[string]string{
+		`{"a":1,"list":[{"b":"x","more":1},2],"none":null,"new":{}}`: "",
+		`{"a":2,"list":[{"b":"x"},2],"none":null}`:                   ".a was 1 and is 2",
+		`{"a":1,"list":[{"b":"y"},2],"none":null}`:                   ".list[0].b was x and is y",
+		`{"a":1,"list":[{"b":"x"}],"none":null}`:                     ".list was [map[b:x] 2] and is [map[b:x]]",
+		`{"list":[{"b":"x"},2]}`:                                     ".a was 1 and is <nil>",
+		`7`:                                                          " was map[a:1 list:[map[b:x] 2] none:<nil>] and is 7",
+	} {
+		if got := differs(earlier, parse(now)); got != want {
+			t.Errorf("%s: %q, want %q", now, got, want)
+		}
+	}
+}
+
+// TestPacked: what is packed is unpacked, and the packed folder of this package was at work.
+func TestPacked(t *testing.T) {
+	u := &upgrade{run: &run{folder: t.TempDir()}}
+	if err := u.unpack(earlier); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "again")
+	if err := u.pack(file); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &upgrade{run: &run{folder: t.TempDir()}}
+	if err := again.unpack(packed); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(u.said, again.said) || len(u.said.Answers) < 20 {
+		t.Errorf("%d answers became %d", len(u.said.Answers), len(again.said.Answers))
+	}
+	for _, id := range u.said.Running[:2] {
+		if _, err := os.Stat(filepath.Join(again.dir, "batches", id, "progress")); err != nil {
+			t.Error(err)
+		}
+	}
+	if rows, err := filepath.Glob(filepath.Join(again.dir, "collections", "late-*.rows.npy")); err != nil || len(rows) != 1 {
+		t.Error("the rows of the collection that was being built:", rows, err)
 	}
 }
 

@@ -11,8 +11,7 @@ import (
 
 	"thresher/internal/filelock"
 	"thresher/service/api"
-	"thresher/service/db"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // Options say where backups are written to, and how many of them stay.
@@ -24,7 +23,7 @@ type Options struct {
 	// damage. 0 keeps all.
 	Keep int
 	// Check reads everything in a data folder and reports the state of each thing.
-	Check func(ctx context.Context, dir string, tell func(db.Item)) error
+	Check func(ctx context.Context, dir string, tell func(store.Item)) error
 
 	// For tests: step is called before each step, link makes hard links; nil for nothing, and os.Link.
 	step func(name string)
@@ -134,7 +133,7 @@ func (e *retainError) Unwrap() error { return e.err }
 // open makes and locks the folder of backups.
 func (m *making) open() (unlock func(), err error) {
 	if err := os.MkdirAll(m.o.Folder, 0o700); err != nil {
-		return nil, durable.Full(err)
+		return nil, store.Full(err)
 	}
 	if err := apart(m.source.Dir, m.o.Folder); err != nil {
 		return nil, err
@@ -184,8 +183,8 @@ func (m *making) fill(ctx context.Context, path string) (leftOut []string, err e
 
 // check reads the whole copy and returns what is damaged in it.
 func (m *making) check(ctx context.Context, path string) (damaged []string, err error) {
-	err = m.o.Check(ctx, path, func(i db.Item) {
-		if i.Verdict == db.Intact {
+	err = m.o.Check(ctx, path, func(i store.Item) {
+		if i.Verdict == store.Intact {
 			return
 		}
 		text := fmt.Sprintf("%s %s is %s", i.Kind, i.Name, i.Verdict)

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +41,7 @@ func newShop(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	var err error
-	if s.meta, _, err = db.Open(filepath.Join(s.dir, "meta.db"), &db.Options{NoSync: true}); err != nil {
+	if s.meta, _, err = store.Open(filepath.Join(s.dir, "meta.db"), &store.Options{NoSync: true}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.meta.Close() })
@@ -72,20 +72,20 @@ func recorded(tx *bbolt.Tx) (names []string) {
 }
 
 // check reports whether the file of each record is there, with the record's value as its content.
-func (s *shop) check(_ context.Context, dir string, tell func(db.Item)) error {
-	d, _, err := db.Open(filepath.Join(dir, "meta.db"), nil)
+func (s *shop) check(_ context.Context, dir string, tell func(store.Item)) error {
+	d, _, err := store.Open(filepath.Join(dir, "meta.db"), nil)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	return d.View(func(tx *bbolt.Tx) error {
 		for _, name := range recorded(tx) {
-			i := db.Item{Kind: "thing", Name: name, Verdict: db.Intact}
+			i := store.Item{Kind: "thing", Name: name, Verdict: store.Intact}
 			text, err := os.ReadFile(filepath.Join(dir, "things", name))
 			if errors.Is(err, fs.ErrNotExist) {
-				i.Verdict = db.Missing
+				i.Verdict = store.Missing
 			} else if string(text) != string(tx.Bucket([]byte("things")).Get([]byte(name))) {
-				i.Verdict = db.Broken
+				i.Verdict = store.Broken
 			}
 			tell(i)
 		}
@@ -237,8 +237,8 @@ func TestOneInstant(t *testing.T) {
 				t.Error(got)
 			}
 			sound := 0
-			if err := s.check(t.Context(), to, func(i db.Item) {
-				if i.Verdict == db.Intact {
+			if err := s.check(t.Context(), to, func(i store.Item) {
+				if i.Verdict == store.Intact {
 					sound++
 				}
 			}); err != nil || sound != 20 {

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"thresher/internal/atomicfile"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // amounts counts what is done of a backup. It is safe for concurrent use.
@@ -59,14 +59,14 @@ func (c *copier) folder(dir string) error {
 	for d := dir; len(d) >= len(c.to) && !c.folders[d]; d = filepath.Dir(d) {
 		c.folders[d] = true
 	}
-	return durable.Full(os.MkdirAll(dir, 0o700))
+	return store.Full(os.MkdirAll(dir, 0o700))
 }
 
 // flush makes the names in all folders durable.
 func (c *copier) flush() error {
 	for dir := range c.folders {
 		if err := atomicfile.FlushFolder(dir); err != nil {
-			return durable.Full(err)
+			return store.Full(err)
 		}
 	}
 	return nil
@@ -89,9 +89,9 @@ func copyFile(ctx context.Context, from, to string, done *atomic.Int64) (n int64
 	}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return 0, durable.Full(err)
+		return 0, store.Full(err)
 	}
-	defer func() { err = durable.Full(errors.Join(err, out.Close())) }()
+	defer func() { err = store.Full(errors.Join(err, out.Close())) }()
 	for err == nil {
 		if ctx.Err() != nil {
 			return n, context.Cause(ctx)

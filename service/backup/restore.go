@@ -10,7 +10,7 @@ import (
 
 	"thresher/internal/atomicfile"
 	"thresher/service/api"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // ErrTaken says that there is something where a backup is to be restored.
@@ -47,11 +47,11 @@ func Restore(ctx context.Context, from, to string) (b api.Backup, err error) {
 		return b, err
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return b, durable.Full(err)
+		return b, store.Full(err)
 	}
 	next, err := os.MkdirTemp(filepath.Dir(to), "."+filepath.Base(to)+".new-*")
 	if err != nil {
-		return b, durable.Full(err)
+		return b, store.Full(err)
 	}
 	defer func() {
 		if err != nil {

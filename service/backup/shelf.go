@@ -15,7 +15,7 @@ import (
 
 	"thresher/internal/atomicfile"
 	"thresher/service/api"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // descriptionName is the file of a backup that describes it. Without it a folder is no backup.
@@ -51,7 +51,7 @@ func (s shelf) begin(at time.Time) (name, path string, err error) {
 		}
 		err = os.Mkdir(path, 0o700)
 		if !errors.Is(err, fs.ErrExist) {
-			return name, path, durable.Full(err)
+			return name, path, store.Full(err)
 		}
 	}
 }
@@ -64,14 +64,14 @@ func (s shelf) finish(path string, b api.Backup) error {
 	}
 	f, err := os.OpenFile(filepath.Join(path, descriptionName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	_, err = f.Write(append(text, '\n'))
 	if err = errors.Join(err, f.Sync(), f.Close(), atomicfile.FlushFolder(path)); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	if err := os.Rename(path, filepath.Join(s.dir, b.Name)); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	return atomicfile.FlushFolder(s.dir)
 }

@@ -14,7 +14,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // stageName is the folder of the second names in the data folder.
@@ -120,9 +120,9 @@ func (s *snapshot) stageAll(ctx context.Context) error {
 func (s *snapshot) stageDatabase(ctx context.Context, tx *bbolt.Tx, name string) (err error) {
 	f, err := os.OpenFile(filepath.Join(s.stage(), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
-	defer func() { err = durable.Full(errors.Join(err, f.Close())) }()
+	defer func() { err = store.Full(errors.Join(err, f.Close())) }()
 	n, err := tx.WriteTo(&stopping{ctx, f})
 	s.files = append(s.files, staged{name, n})
 	return err

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.etcd.io/bbolt"
+
+	"thresher/store"
 )
 
 // Source is a data folder whose databases this process has open, so that no other server uses it.
@@ -54,7 +56,7 @@ func (s *Source) expects(name string) bool {
 		}
 	}
 	for _, f := range s.Files {
-		if f == name || f+".next" == name { // the second is what a start was killed at
+		if f == name || store.Unfinished(name, f) { // the second is what a start was killed at
 			return true
 		}
 	}

@@ -9,9 +9,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/collection"
-	"thresher/service/db"
-	"thresher/service/durable"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // refuseEarly refuses, before the body is read, requests that are invalid in any case. A
@@ -20,7 +19,7 @@ import (
 func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*entry) error) error {
 	known := false
 	err := c.db.View(func(tx *bbolt.Tx) error {
-		_, found, err := db.FindKey(bucket(tx, keysBucket), key, "", time.Now())
+		_, found, err := store.FindKey(bucket(tx, keysBucket), key, "", time.Now())
 		known = found || err != nil
 		return nil
 	})
@@ -42,12 +41,12 @@ func (c *Catalog) refuseEarly(ctx context.Context, name, key string, may func(*e
 // findByKey looks up the version that was made under an idempotency key.
 func (c *Catalog) findByKey(key, fingerprint string) (i Info, found bool, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) error {
-		text, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint, time.Now())
+		text, ok, err := store.FindKey(bucket(tx, keysBucket), key, fingerprint, time.Now())
 		if err != nil || !ok {
 			return err
 		}
 		found = true
-		return db.ReadJSON("idempotency key", text, &i)
+		return store.ReadJSON("idempotency key", text, &i)
 	})
 	if err != nil || !found {
 		return Info{}, false, err
@@ -171,9 +170,9 @@ func (c *Catalog) record(name, key, fingerprint string, rec record, s *staged) (
 		return err
 	}
 	if err := c.o.disk.At("record", name); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
-	return durable.Full(c.db.Update(func(tx *bbolt.Tx) error {
+	return store.Full(c.db.Update(func(tx *bbolt.Tx) error {
 		return errors.Join(useNumber(tx, name, ch.Version), putRecord(tx, name, rec), recordKey(tx, key, fingerprint, name, ch))
 	}))
 }

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // retryAfter is the delay suggested to a client whose change conflicts with another.
@@ -28,7 +29,7 @@ type Catalog struct {
 	o         Options
 	roots     roots
 	memory    budget
-	found     Found
+	found     store.Found
 	buildSlot chan struct{} // holds one while a build works
 	readSlots chan struct{} // holds one for each source that is read beside it
 	ready     chan struct{}
@@ -88,7 +89,7 @@ func Open(ctx context.Context, dir string, db *bbolt.DB, o *Options) (*Catalog, 
 		return nil, err
 	}
 	for _, step := range []func() error{
-		func() error { return db.Update(createBuckets) },
+		func() error { return db.Update(Schema().Create) },
 		c.reconcile,
 		func() error { return db.View(c.recall) },
 	} {
@@ -109,19 +110,16 @@ func (c *Catalog) Ready() <-chan struct{} { return c.ready }
 
 // recall reads the recorded collections.
 func (c *Catalog) recall(tx *bbolt.Tx) error {
-	names := bucket(tx, namesBucket)
-	err := names.ForEach(func(name, _ []byte) error {
-		rec, _, err := getRecord(tx, string(name))
+	for n, err := range eachNamed(tx) {
 		if err != nil {
 			return err
 		}
-		c.entries[string(name)] = &entry{record: rec}
-		if rec.Ready != nil {
-			c.versions[ref{string(name), rec.Ready.Version}] = c.newOpened(string(name), *rec.Ready)
+		c.entries[n.name] = &entry{record: n.record}
+		if n.Ready != nil {
+			c.versions[ref{n.name, n.Ready.Version}] = c.newOpened(n.name, *n.Ready)
 		}
-		return nil
-	})
-	return errors.Join(err, c.recallPins(tx))
+	}
+	return c.recallPins(tx)
 }
 
 // resume loads versions and then continues builds, in the background. Recorded versions

@@ -15,8 +15,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/collection"
-	"thresher/service/durable"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // Create makes a collection or, with o.Replace, a new version of one. It returns once the
@@ -381,7 +381,7 @@ func (c *Catalog) Delete(name string) error {
 		})
 	}
 	if err != nil {
-		return errors.Join(durable.Full(err), c.unmarkDeleted(marked))
+		return errors.Join(store.Full(err), c.unmarkDeleted(marked))
 	}
 	c.mu.Lock()
 	delete(c.entries, name)

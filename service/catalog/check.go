@@ -10,8 +10,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // idle returns a catalog of which only the folder and the database are used.
@@ -22,13 +21,13 @@ func idle(dir string, bolt *bbolt.DB, o Options) *Catalog {
 }
 
 // Repair records in bolt the collections found in dir, as Open does, without loading them.
-func Repair(dir string, bolt *bbolt.DB, o Options) (Found, error) {
+func Repair(dir string, bolt *bbolt.DB, o Options) (store.Found, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return Found{}, err
+		return store.Found{}, err
 	}
 	c := idle(dir, bolt, o)
-	if err := bolt.Update(createBuckets); err != nil {
-		return Found{}, err
+	if err := bolt.Update(Schema().Create); err != nil {
+		return store.Found{}, err
 	}
 	err := c.reconcile()
 	return c.found, err
@@ -36,12 +35,12 @@ func Repair(dir string, bolt *bbolt.DB, o Options) (Found, error) {
 
 // Check reads every version in dir completely and compares the versions with the records in
 // bolt, which may be nil. Nothing is changed.
-func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) error {
+func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(store.Item)) error {
 	c := idle(dir, bolt, Options{})
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
 		return nil
 	}
-	folder, _, err := c.scan()
+	folder, err := c.scan()
 	if err != nil {
 		return err
 	}
@@ -63,50 +62,48 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 }
 
 // checkKnown checks the versions named by the database, and returns them by base.
-func (c *Catalog) checkKnown(ctx context.Context, tell func(db.Item)) (map[string]ref, error) {
+func (c *Catalog) checkKnown(ctx context.Context, tell func(store.Item)) (map[string]ref, error) {
 	known := map[string]ref{}
 	check := func(name string, ch *change, what string) {
 		known[ch.Base] = ref{name, ch.Version}
-		i := db.Item{Kind: "collection", Name: name, Verdict: db.Intact, Detail: fmt.Sprintf("version %d%s, %d rows of %d columns", ch.Version, what, ch.Count, ch.Dim)}
+		i := store.Item{Kind: "collection", Name: name, Verdict: store.Intact, Detail: fmt.Sprintf("version %d%s, %d rows of %d columns", ch.Version, what, ch.Count, ch.Dim)}
 		if err := c.checkFiles(ch); os.IsNotExist(err) {
-			i.Verdict, i.Detail = db.Missing, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
+			i.Verdict, i.Detail = store.Missing, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
 		} else if err != nil {
-			i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
+			i.Verdict, i.Detail = store.Broken, fmt.Sprintf("version %d%s: %s", ch.Version, what, inFolder(err))
 		} else if err := c.checkManifest(ch); err != nil {
-			i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d%s: %s; a start writes it again", ch.Version, what, inFolder(err))
+			i.Verdict, i.Detail = store.Broken, fmt.Sprintf("version %d%s: %s; a start writes it again", ch.Version, what, inFolder(err))
 		}
 		tell(i)
 	}
 	err := c.db.View(func(tx *bbolt.Tx) error {
-		if bucket(tx, namesBucket) == nil || bucket(tx, retiredBucket) == nil {
-			return nil // the server stopped before creating it
-		}
-		err := bucket(tx, namesBucket).ForEach(func(name, _ []byte) error {
-			rec, _, err := getRecord(tx, string(name))
+		for n, err := range eachNamed(tx) {
 			if err != nil {
-				return nil // it is damage of the database, and the versions are unknown
+				continue // it is damage of the database, and the versions are unknown
 			}
-			if rec.Ready != nil {
-				check(string(name), rec.Ready, "")
+			if n.Ready != nil {
+				check(n.name, n.Ready, "")
 			}
-			if rec.Failed != nil {
-				known[rec.Failed.Base] = ref{string(name), rec.Failed.Version}
+			if n.Failed != nil {
+				known[n.Failed.Base] = ref{n.name, n.Failed.Version}
 			}
-			if rec.Next != nil {
-				known[rec.Next.Base] = ref{string(name), rec.Next.Version}
-				tell(c.checkNext(string(name), rec.Next))
+			if n.Next != nil {
+				known[n.Next.Base] = ref{n.name, n.Next.Version}
+				tell(c.checkNext(n.name, n.Next))
 			}
-			return ctx.Err()
-		})
-		if err != nil {
-			return err
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 		}
-		return eachRetired(tx, func(r ref, ch change, err error) error {
+		for v, err := range eachRetired(tx) {
 			if err == nil {
-				check(r.name, &ch, ", which a batch uses")
+				check(v.name, &v.change, ", which a batch uses")
 			}
-			return ctx.Err()
-		})
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return known, err
 }
@@ -122,29 +119,29 @@ func (c *Catalog) checkManifest(ch *change) error {
 }
 
 // checkNext checks the sources of a version that is not built yet.
-func (c *Catalog) checkNext(name string, ch *change) db.Item {
-	i := db.Item{Kind: "collection", Name: name, Verdict: db.Intact, Detail: fmt.Sprintf("version %d, to be made", ch.Version)}
+func (c *Catalog) checkNext(name string, ch *change) store.Item {
+	i := store.Item{Kind: "collection", Name: name, Verdict: store.Intact, Detail: fmt.Sprintf("version %d, to be made", ch.Version)}
 	if m, err := c.readManifest(ch.Base); err == nil && m.Ready {
 		i.Detail = fmt.Sprintf("version %d, made and to be recorded", ch.Version)
 		return i
 	}
 	if err := c.checkManifest(ch); err != nil {
-		i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d, to be made: %s; a start writes it again", ch.Version, inFolder(err))
+		i.Verdict, i.Detail = store.Broken, fmt.Sprintf("version %d, to be made: %s; a start writes it again", ch.Version, inFolder(err))
 	}
 	for _, file := range ch.sources() {
 		if _, err := os.Stat(filepath.Join(c.dir, file)); err != nil {
-			i.Verdict, i.Detail = db.Missing, fmt.Sprintf("version %d, to be made: %s", ch.Version, inFolder(err))
+			i.Verdict, i.Detail = store.Missing, fmt.Sprintf("version %d, to be made: %s", ch.Version, inFolder(err))
 		}
 	}
 	return i
 }
 
 // checkUnknown reports files that the database does not know.
-func (c *Catalog) checkUnknown(l *lying, tell func(db.Item)) {
+func (c *Catalog) checkUnknown(l *lying, tell func(store.Item)) {
 	if l.deleted {
 		return // left over from a deletion
 	}
-	i := db.Item{Kind: "collection", Name: l.name, Verdict: db.Unknown}
+	i := store.Item{Kind: "collection", Name: l.name, Verdict: store.Unknown}
 	switch {
 	case l.manifest == nil:
 		i.Detail = fmt.Sprintf("files %s.*: %v", l.base, l.why)
@@ -156,11 +153,11 @@ func (c *Catalog) checkUnknown(l *lying, tell func(db.Item)) {
 	default:
 		i.Detail = fmt.Sprintf("version %d is whole, %d rows of %d columns", l.Change.Version, l.Change.Count, l.Change.Dim)
 		if err := c.checkFiles(&l.Change); err != nil {
-			i.Verdict, i.Detail = db.Broken, fmt.Sprintf("version %d, which the database does not know: %s", l.Change.Version, inFolder(err))
+			i.Verdict, i.Detail = store.Broken, fmt.Sprintf("version %d, which the database does not know: %s", l.Change.Version, inFolder(err))
 		}
 	}
 	tell(i)
 }
 
 // inFolder returns the text of an error with file names without their folder.
-func inFolder(err error) string { return durable.WithoutFolder(err) }
+func inFolder(err error) string { return store.WithoutFolder(err) }

@@ -5,7 +5,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // conclude announces the version that was built, or why it failed. The version that it
@@ -88,9 +88,9 @@ func versionOf(ch *change) int64 {
 // replace records rec, and keeps the record of the replaced version if that is pinned.
 func (c *Catalog) replace(name string, rec record, former *change) error {
 	if err := c.o.disk.At("record", name); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
-	return durable.Full(c.db.Update(func(tx *bbolt.Tx) error {
+	return store.Full(c.db.Update(func(tx *bbolt.Tx) error {
 		return errors.Join(putRecord(tx, name, rec), c.keepPinned(tx, name, former))
 	}))
 }

@@ -20,20 +20,16 @@ type lying struct {
 
 func (l *lying) has(name string) bool { return slices.Contains(l.files, name) }
 
-// scan lists the folder by bases, and the files with temporary names.
-func (c *Catalog) scan() (bases map[string]*lying, onTheirWay []string, err error) {
+// scan lists the folder by bases.
+func (c *Catalog) scan() (map[string]*lying, error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	all := map[string]*lying{}
-	version, temporary := versionFile(), temporaryFile()
+	version := versionFile()
 	for _, e := range entries {
 		if !e.Type().IsRegular() {
-			continue
-		}
-		if temporary.MatchString(e.Name()) {
-			onTheirWay = append(onTheirWay, e.Name())
 			continue
 		}
 		parts := version.FindStringSubmatch(e.Name())
@@ -53,7 +49,7 @@ func (c *Catalog) scan() (bases map[string]*lying, onTheirWay []string, err erro
 			l.name = l.manifest.Name
 		}
 	}
-	return all, onTheirWay, nil
+	return all, nil
 }
 
 // filesExist reports whether a version's files exist with the right sizes.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // built returns IDs of ids given as text.
@@ -52,7 +52,7 @@ func TestIDsAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Remove(path)
-		if err := writeIDs(durable.Disk{}, path, made); err != nil {
+		if err := writeIDs(store.Disk{}, path, made); err != nil {
 			t.Fatal(err)
 		}
 		d, err := readIDs(path)
@@ -102,7 +102,7 @@ func TestDamagedIDs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ids")
 	for _, d := range []*IDs{built(t, "", "1", "7", "3"), built(t, "", "x", "abc")} {
 		os.Remove(path)
-		if err := writeIDs(durable.Disk{}, path, d); err != nil {
+		if err := writeIDs(store.Disk{}, path, d); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(path)
@@ -125,7 +125,7 @@ func TestDamagedIDs(t *testing.T) {
 func FuzzIDsFile(f *testing.F) {
 	for _, d := range []*IDs{built(f, "", "1", "7", "3"), built(f, "", "x", "abc")} {
 		path := filepath.Join(f.TempDir(), "ids")
-		if err := writeIDs(durable.Disk{}, path, d); err != nil {
+		if err := writeIDs(store.Disk{}, path, d); err != nil {
 			f.Fatal(err)
 		}
 		text, err := os.ReadFile(path)

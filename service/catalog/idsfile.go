@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // A file of ids is a header of 32 bytes, all numbers little endian, and sections:
@@ -34,7 +34,7 @@ var errIDs = errors.New("file of ids is damaged")
 func castagnoli() hash.Hash32 { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) }
 
 // writeIDs writes Integers or Strings to a new file, flushed.
-func writeIDs(disk durable.Disk, path string, d *IDs) error {
+func writeIDs(disk store.Disk, path string, d *IDs) error {
 	w, err := disk.Create(path)
 	if err != nil {
 		return err

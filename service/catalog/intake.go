@@ -16,8 +16,8 @@ import (
 
 	"thresher/collection"
 	"thresher/dataset"
-	"thresher/service/durable"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // staged is a source that is durable but not recorded yet.
@@ -107,7 +107,7 @@ func (c *Catalog) stage(ctx context.Context, base string, src *Source, like []st
 }
 
 // addFile creates a file in the catalog's folder.
-func (s *staged) addFile(name string) (*durable.Writer, error) {
+func (s *staged) addFile(name string) (*store.Writer, error) {
 	w, err := s.c.o.disk.Create(s.arriving(name))
 	if err == nil {
 		s.names = append(s.names, name)
@@ -341,8 +341,10 @@ func describe(err error, o *origin, path string) *problem.Problem {
 	var limit *dataset.LimitError
 	var row *collection.RowError
 	switch {
-	case errors.As(durable.Full(err), &known):
+	case errors.As(err, &known):
 		return known
+	case errors.Is(store.Full(err), store.ErrFull):
+		return problem.Of(store.ErrFull).Because(err)
 	case errors.As(err, &vector):
 		text := vector.Error()
 		if path != "" {

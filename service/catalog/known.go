@@ -2,8 +2,6 @@ package catalog
 
 import (
 	"go.etcd.io/bbolt"
-
-	"thresher/service/db"
 )
 
 // Known returns which names in the folder are files of versions that the records of tx describe:
@@ -11,29 +9,21 @@ import (
 // record cannot be read, the files of all versions are known.
 func Known(tx *bbolt.Tx) (known func(name string) bool, err error) {
 	bases, all := map[string]bool{}, false
-	if b := bucket(tx, namesBucket); b != nil {
-		err = b.ForEach(func(name, _ []byte) error {
-			rec, _, err := getRecord(tx, string(name))
-			all = all || err != nil
-			for _, ch := range []*change{rec.Ready, rec.Next, rec.Failed} {
-				if ch != nil {
-					bases[ch.Base] = true
-				}
+	for n, err := range eachNamed(tx) {
+		all = all || err != nil
+		for _, ch := range []*change{n.Ready, n.Next, n.Failed} {
+			if ch != nil {
+				bases[ch.Base] = true
 			}
-			return nil
-		})
+		}
 	}
-	if b := bucket(tx, retiredBucket); err == nil && b != nil {
-		err = b.ForEach(func(key, text []byte) error {
-			var ch change
-			all = db.ReadJSON("a version", text, &ch) != nil || all
-			bases[ch.Base] = true
-			return nil
-		})
+	for v, err := range eachRetired(tx) {
+		all = all || err != nil
+		bases[v.Base] = true
 	}
 	version := versionFile()
 	return func(name string) bool {
 		parts := version.FindStringSubmatch(name)
 		return parts != nil && (all || bases[parts[1]])
-	}, err
+	}, nil
 }

@@ -3,11 +3,9 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // manifest is a file next to a version's files that repeats the version's record, so that the
@@ -38,11 +36,11 @@ func (c *Catalog) writeManifest(m *manifest) error {
 // readManifest reads the manifest of a base.
 func (c *Catalog) readManifest(base string) (*manifest, error) {
 	m := &manifest{Change: change{Base: base}}
-	if err := durable.Note(filepath.Join(c.dir, m.Change.manifest()), manifestKind, m); err != nil {
+	if err := store.Note(filepath.Join(c.dir, m.Change.manifest()), manifestKind, m); err != nil {
 		return nil, err
 	}
 	if m.Change.Base != base || checkName(m.Name) != nil || m.Change.Version < 1 {
-		return nil, fmt.Errorf("%s: %w: it is that of version %d of %q", base, durable.ErrNote, m.Change.Version, clip(m.Name))
+		return nil, fmt.Errorf("%s: %w: it is that of version %d of %q", base, store.ErrNote, m.Change.Version, clip(m.Name))
 	}
 	return m, nil
 }
@@ -79,13 +77,5 @@ func (c *Catalog) unmarkDeleted(all []*change) error {
 // renameFile renames a file, unless it is missing. The version of a manifest may be released, and its
 // files removed, at any moment.
 func (c *Catalog) renameFile(from, to string) error {
-	from = filepath.Join(c.dir, from)
-	_, err := os.Lstat(from)
-	if err == nil {
-		err = c.o.disk.Rename(from, filepath.Join(c.dir, to))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return c.o.disk.RenameExisting(filepath.Join(c.dir, from), filepath.Join(c.dir, to))
 }

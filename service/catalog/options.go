@@ -9,8 +9,8 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/dataset"
-	"thresher/service/durable"
 	"thresher/service/files"
+	"thresher/store"
 )
 
 // Opener makes an engine that searches c, the collection of the named version. The Catalog
@@ -52,7 +52,7 @@ type Options struct {
 	LostOwner string
 	Log       *slog.Logger // nil means none
 
-	disk durable.Disk
+	disk store.Disk
 }
 
 // defaults sets zero options to their defaults.

@@ -3,40 +3,36 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/durable"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // pinKey is the key of a pin in its bucket.
 func pinKey(owner, name string, version int64) []byte {
-	return db.JoinKey(owner, string(versionKey(name, version)))
+	return store.JoinKey(owner, string(versionKey(name, version)))
 }
 
 // cutPinKey splits a pinKey.
 func cutPinKey(key []byte) (owner string, pinned ref, err error) {
-	by, rest, _ := db.CutKey(key)
+	by, rest, _ := store.CutKey(key)
 	pinned.name, pinned.version, err = cutVersionKey(rest)
 	return string(by), pinned, err
 }
 
 // recallPins reads the replaced versions that are pinned, and counts pins.
 func (c *Catalog) recallPins(tx *bbolt.Tx) error {
-	err := eachRetired(tx, func(r ref, ch change, err error) error {
+	for v, err := range eachRetired(tx) {
 		if err != nil {
 			return err
 		}
-		o := c.newOpened(r.name, ch)
+		o := c.newOpened(v.name, v.change)
 		o.retired = true
-		c.versions[r] = o
-		return nil
-	})
-	if err != nil {
-		return err
+		c.versions[v.ref] = o
 	}
 	return bucket(tx, pinsBucket).ForEach(func(key, _ []byte) error {
 		_, pinned, err := cutPinKey(key)
@@ -47,26 +43,40 @@ func (c *Catalog) recallPins(tx *bbolt.Tx) error {
 	})
 }
 
-// eachRetired visits the recorded versions that have been replaced, with the error of one whose
-// record is damaged.
-func eachRetired(tx *bbolt.Tx, visit func(ref, change, error) error) error {
-	return bucket(tx, retiredBucket).ForEach(func(key, text []byte) error { return visit(readRetired(key, text)) })
+// replaced is the record of a version that has been replaced, and is pinned.
+type replaced struct {
+	ref
+	change
 }
 
-func readRetired(key, text []byte) (r ref, ch change, err error) {
-	if r.name, r.version, err = cutVersionKey(key); err == nil {
-		err = db.ReadJSON(fmt.Sprintf("version %d of collection %s", r.version, clip(r.name)), text, &ch)
+func readRetired(key, text []byte) (v replaced, err error) {
+	if v.name, v.version, err = cutVersionKey(key); err == nil {
+		err = store.ReadJSON(fmt.Sprintf("version %d of collection %s", v.version, clip(v.name)), text, &v.change)
 	}
-	return r, ch, err
+	return v, err
+}
+
+// eachRetired visits the records of all replaced versions.
+func eachRetired(tx *bbolt.Tx) iter.Seq2[replaced, error] {
+	return store.Each(bucket(tx, retiredBucket), readRetired)
 }
 
 // checkRetired returns what is wrong with the record of a replaced version.
 func checkRetired(key, text []byte) error {
-	r, ch, err := readRetired(key, text)
-	if err == nil && ch.Version != r.version {
-		err = fmt.Errorf("it describes version %d of %s, not %d", ch.Version, clip(r.name), r.version)
+	v, err := readRetired(key, text)
+	if err == nil && v.Version != v.version {
+		err = fmt.Errorf("it describes version %d of %s, not %d", v.Version, clip(v.name), v.version)
 	}
-	return errors.Join(err, checkName(r.name), ch.check())
+	return errors.Join(err, checkName(v.name), v.check())
+}
+
+// checkPin returns what is wrong with the entry of a pin.
+func checkPin(key, _ []byte) error {
+	owner, pinned, err := cutPinKey(key)
+	if err == nil && (owner == "" || pinned.version < 1) {
+		err = errors.New("it names no owner and version")
+	}
+	return errors.Join(err, checkName(pinned.name))
 }
 
 // keepPinned records a version that is no longer the newest, if it is pinned. The caller
@@ -81,7 +91,7 @@ func (c *Catalog) keepPinned(tx *bbolt.Tx, name string, ch *change) error {
 	if pins == 0 {
 		return nil
 	}
-	return db.PutJSON(bucket(tx, retiredBucket), versionKey(name, ch.Version), ch)
+	return store.PutJSON(bucket(tx, retiredBucket), versionKey(name, ch.Version), ch)
 }
 
 // Pin keeps a version, durably, until owner unpins; version 0 is the ready one. An owner may
@@ -121,7 +131,7 @@ func (c *Catalog) PinAgain(name string, version int64, owner string) error {
 func (c *Catalog) pin(o *opened, owner string) error {
 	name := o.name
 	if err := c.o.disk.At("record", name); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	again := false
 	key := pinKey(owner, name, o.change.Version)
@@ -131,10 +141,10 @@ func (c *Catalog) pin(o *opened, owner string) error {
 		if err := pins.Put(key, []byte{}); err != nil || !o.retired {
 			return err
 		}
-		return db.PutJSON(bucket(tx, retiredBucket), versionKey(name, o.change.Version), o.change)
+		return store.PutJSON(bucket(tx, retiredBucket), versionKey(name, o.change.Version), o.change)
 	})
 	if err != nil || again {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +165,7 @@ func (c *Catalog) Unpin(owner string) error {
 	var dropped []*opened
 	err := c.db.Update(func(tx *bbolt.Tx) error {
 		dropped = dropped[:0]
-		keys, err := db.KeysWith(bucket(tx, pinsBucket), db.JoinKey(owner, ""))
+		keys, err := store.KeysWith(bucket(tx, pinsBucket), store.JoinKey(owner, ""))
 		if err != nil {
 			return err
 		}
@@ -182,7 +192,7 @@ func (c *Catalog) Unpin(owner string) error {
 		return nil
 	})
 	if err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	for _, o := range dropped {
 		c.mu.Lock()
@@ -206,7 +216,7 @@ func (c *Catalog) pinned(r ref) *opened {
 // Owners lists the owners of pins whose names begin with prefix.
 func (c *Catalog) Owners(prefix string) (owners []string, err error) {
 	err = c.db.View(func(tx *bbolt.Tx) (err error) {
-		owners, err = db.FirstParts(bucket(tx, pinsBucket), prefix)
+		owners, err = store.FirstParts(bucket(tx, pinsBucket), prefix)
 		return err
 	})
 	return owners, err

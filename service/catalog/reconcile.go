@@ -10,19 +10,11 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/durable"
-	"thresher/service/lostfound"
+	"thresher/store"
 )
 
-// Found lists what Open found in the folder that the database did not know.
-type Found struct {
-	Adopted []string // names of collections restored, or restored in a newer version
-	Kept    []lostfound.Moved
-	Missing []string // collections whose files the database names and the folder lacks
-}
-
 // Found returns what Open found.
-func (c *Catalog) Found() Found { return c.found }
+func (c *Catalog) Found() store.Found { return c.found }
 
 // reconciliation compares the folder with the database. Decisions are carried out once all
 // are made: first the records, then the files.
@@ -32,6 +24,7 @@ type reconciliation struct {
 	folder  map[string]*lying
 	records map[string]record
 	retired map[string]*manifest // of replaced versions that are pinned, by base
+	pins    map[ref]bool
 
 	put     map[string]record
 	retain  []*manifest // of pinned versions that are recorded again
@@ -51,12 +44,17 @@ type reconciliation struct {
 // version, or recorded as failed are removed; all other unknown files are moved to
 // lost+found.
 func (c *Catalog) reconcile() error {
-	folder, onTheirWay, err := c.scan()
+	unfinished := temporaryFile()
+	err := c.o.disk.Sweep(c.dir, func(name string) bool { return !unfinished.MatchString(name) })
 	if err != nil {
 		return err
 	}
-	r := &reconciliation{c: c, folder: folder, records: map[string]record{}, retired: map[string]*manifest{}, put: map[string]record{},
-		numbers: map[string]int64{}, remove: onTheirWay, keep: map[string]string{}, adopted: map[string][]string{}}
+	folder, err := c.scan()
+	if err != nil {
+		return err
+	}
+	r := &reconciliation{c: c, folder: folder, records: map[string]record{}, retired: map[string]*manifest{}, pins: map[ref]bool{}, put: map[string]record{},
+		numbers: map[string]int64{}, keep: map[string]string{}, adopted: map[string][]string{}}
 	err = c.db.View(func(tx *bbolt.Tx) error {
 		r.tx = tx
 		if err := r.recall(); err != nil {
@@ -68,26 +66,31 @@ func (c *Catalog) reconcile() error {
 		return err
 	}
 	if err := c.db.Update(r.apply); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	return r.tidy()
 }
 
 // recall reads the records of the database.
 func (r *reconciliation) recall() error {
-	err := bucket(r.tx, namesBucket).ForEach(func(name, _ []byte) error {
-		rec, _, err := getRecord(r.tx, string(name))
-		r.records[string(name)] = rec
-		r.numbers[string(name)] = max(versionOf(rec.Ready), versionOf(rec.Next), versionOf(rec.Failed))
-		return err
-	})
-	if err != nil {
-		return err
+	for n, err := range eachNamed(r.tx) {
+		if err != nil {
+			return err
+		}
+		r.records[n.name] = n.record
+		r.numbers[n.name] = max(versionOf(n.Ready), versionOf(n.Next), versionOf(n.Failed))
 	}
-	return eachRetired(r.tx, func(at ref, ch change, err error) error {
-		r.numbers[at.name] = max(r.numbers[at.name], at.version)
-		r.retired[ch.Base] = &manifest{Name: at.name, Ready: true, Change: ch}
-		return err
+	for v, err := range eachRetired(r.tx) {
+		if err != nil {
+			return err
+		}
+		r.numbers[v.name] = max(r.numbers[v.name], v.version)
+		r.retired[v.Base] = &manifest{Name: v.name, Ready: true, Change: v.change}
+	}
+	return bucket(r.tx, pinsBucket).ForEach(func(key, _ []byte) error {
+		_, pinned, err := cutPinKey(key)
+		r.pins[pinned] = err == nil
+		return nil
 	})
 }
 
@@ -269,15 +272,7 @@ func (r *reconciliation) supersede(name string, old *change) {
 	}
 }
 
-func (r *reconciliation) pinned(name string, version int64) bool {
-	found := false
-	_ = bucket(r.tx, pinsBucket).ForEach(func(key, _ []byte) error {
-		_, pinned, err := cutPinKey(key)
-		found = found || err == nil && pinned == ref{name, version}
-		return nil
-	})
-	return found
-}
+func (r *reconciliation) pinned(name string, version int64) bool { return r.pins[ref{name, version}] }
 
 // adopt makes a version that was found the current one.
 func (r *reconciliation) adopt(name string, l *lying, rec record) {

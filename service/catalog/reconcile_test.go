@@ -477,16 +477,16 @@ func TestCheckRecord(t *testing.T) {
 			path := rootBucket + "/" + name
 			err := bucket(tx, name).ForEach(func(k, v []byte) error {
 				n[name]++
-				if err := CheckRecord(path, k, v); err != nil {
+				if err := Schema().CheckRecord(path, k, v); err != nil {
 					t.Error(err)
 				}
 				for i := range v {
 					bad := slices.Clone(v)
-					if bad[i] = 0; CheckRecord(path, k, bad) == nil && (name != numbersBucket || i == len(v)-1) {
+					if bad[i] = 0; Schema().CheckRecord(path, k, bad) == nil && (name != numbersBucket || i == len(v)-1) {
 						t.Errorf("%s %q: byte %d may be 0", name, k, i)
 					}
 				}
-				if CheckRecord(path, append([]byte{0}, k[1:]...), v) == nil {
+				if Schema().CheckRecord(path, append([]byte{0}, k[1:]...), v) == nil {
 					t.Errorf("%s %q: its first byte may be 0", name, k)
 				}
 				return nil
@@ -500,7 +500,7 @@ func TestCheckRecord(t *testing.T) {
 	if err != nil || len(n) != 5 {
 		t.Error(n, err)
 	}
-	if CheckRecord(rootBucket, []byte(namesBucket), []byte{}) == nil || CheckRecord(rootBucket+"/"+namesBucket, []byte("a"), nil) == nil || CheckRecord("files", []byte("records"), nil) != nil {
+	if Schema().CheckRecord(rootBucket, []byte(namesBucket), []byte{}) == nil || Schema().CheckRecord(rootBucket+"/"+namesBucket, []byte("a"), nil) == nil || Schema().CheckRecord("files", []byte("records"), nil) != nil {
 		t.Error("a record in the place of a bucket")
 	}
 }
@@ -534,7 +534,7 @@ func TestPinsAreLost(t *testing.T) {
 		}
 		f.ready(f.c.Append(ctx, "ints", rowsOf(30+round, 1, 3, nil), ""))
 		err := f.db.Update(func(tx *bbolt.Tx) error {
-			return errors.Join(tx.Bucket([]byte(rootBucket)).DeleteBucket([]byte(pinsBucket)), createBuckets(tx))
+			return errors.Join(tx.Bucket([]byte(rootBucket)).DeleteBucket([]byte(pinsBucket)), Schema().Create(tx))
 		})
 		if err != nil {
 			t.Fatal(err)

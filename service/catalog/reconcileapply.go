@@ -8,8 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/lostfound"
+	"thresher/store"
 )
 
 // apply records the decisions.
@@ -23,7 +22,7 @@ func (r *reconciliation) apply(tx *bbolt.Tx) error {
 	for name, rec := range r.put {
 		old := r.records[name].Ready
 		if old != nil && rec.Ready != nil && old.Base != rec.Ready.Base && r.pinned(name, old.Version) {
-			if err := db.PutJSON(bucket(tx, retiredBucket), versionKey(name, old.Version), old); err != nil {
+			if err := store.PutJSON(bucket(tx, retiredBucket), versionKey(name, old.Version), old); err != nil {
 				return err
 			}
 		}
@@ -32,7 +31,7 @@ func (r *reconciliation) apply(tx *bbolt.Tx) error {
 		}
 	}
 	for _, m := range r.retain {
-		if err := db.PutJSON(bucket(tx, retiredBucket), versionKey(m.Name, m.Change.Version), m.Change); err != nil {
+		if err := store.PutJSON(bucket(tx, retiredBucket), versionKey(m.Name, m.Change.Version), m.Change); err != nil {
 			return err
 		}
 	}
@@ -54,7 +53,7 @@ func (r *reconciliation) apply(tx *bbolt.Tx) error {
 
 // recallKey records the idempotency key of a version that was found, unless it is in use.
 func recallKey(tx *bbolt.Tx, m *manifest) error {
-	if _, found, err := db.FindKey(bucket(tx, keysBucket), m.Key, m.Fingerprint, m.Change.CreatedAt); found || err != nil {
+	if _, found, err := store.FindKey(bucket(tx, keysBucket), m.Key, m.Fingerprint, m.Change.CreatedAt); found || err != nil {
 		return nil
 	}
 	return recordKey(tx, m.Key, m.Fingerprint, m.Name, &m.Change)
@@ -84,12 +83,9 @@ func (r *reconciliation) tidy() error {
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(r.keep)) {
-		k, err := lostfound.In(filepath.Dir(c.dir)).Move(c.o.disk, filepath.Join(c.dir, file), r.keep[file])
-		if err != nil {
+		if err := c.found.Move(c.o.disk, c.o.Log, filepath.Join(c.dir, file), r.keep[file]); err != nil {
 			return err
 		}
-		c.found.Kept = append(c.found.Kept, k)
-		c.o.Log.Warn("an unrecognised file was moved", "from", k.From, "to", k.To, "reason", k.Why)
 	}
 	return nil
 }

@@ -4,14 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"go.etcd.io/bbolt"
 
 	"thresher/dataset"
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // The bucket "catalog" holds: collections by name; replaced but pinned versions, by name and
@@ -136,26 +137,37 @@ func (ch *change) files() []string {
 	return append(ch.sources(), ch.data(), ch.ids(), ch.manifest(), ch.deletedManifest())
 }
 
-func createBuckets(tx *bbolt.Tx) error {
-	return db.CreateBuckets(tx, rootBucket, namesBucket, retiredBucket, numbersBucket, pinsBucket, keysBucket)
+// Schema is that of the catalog's records.
+func Schema() store.Schema {
+	return store.Schema{Root: rootBucket, Buckets: []store.Entries{
+		{Name: namesBucket, Check: checkNamed}, {Name: retiredBucket, Check: checkRetired}, {Name: numbersBucket, Check: checkNumber},
+		{Name: pinsBucket, Check: checkPin}, {Name: keysBucket, Check: store.CheckKey},
+	}}
 }
 
-// bucket returns one of the buckets made by createBuckets.
+// bucket returns one of the schema's buckets.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	return db.Bucket(tx, rootBucket, name)
+	return store.Bucket(tx, rootBucket, name)
 }
 
-func getRecord(tx *bbolt.Tx, name string) (r record, found bool, err error) {
-	text := bucket(tx, namesBucket).Get([]byte(name))
-	if text == nil {
-		return r, false, nil
-	}
-	err = db.ReadJSON("collection "+name, text, &r)
-	return r, err == nil, err
+// named is the record of a collection with its name.
+type named struct {
+	name string
+	record
+}
+
+func readNamed(key, text []byte) (named, error) {
+	n := named{name: string(key)}
+	return n, store.ReadJSON("collection "+clip(n.name), text, &n.record)
+}
+
+// eachNamed visits the records of all collections.
+func eachNamed(tx *bbolt.Tx) iter.Seq2[named, error] {
+	return store.Each(bucket(tx, namesBucket), readNamed)
 }
 
 func putRecord(tx *bbolt.Tx, name string, r record) error {
-	return db.PutJSON(bucket(tx, namesBucket), []byte(name), r)
+	return store.PutJSON(bucket(tx, namesBucket), []byte(name), r)
 }
 
 // lastNumber returns the greatest version that a name has used, 0 if none.
@@ -164,7 +176,7 @@ func lastNumber(tx *bbolt.Tx, name string) int64 {
 	if last == nil {
 		return 0
 	}
-	return int64(db.Number(last))
+	return int64(store.Number(last))
 }
 
 // useNumber records that a name has used a version number.
@@ -172,39 +184,24 @@ func useNumber(tx *bbolt.Tx, name string, version int64) error {
 	if version <= lastNumber(tx, name) {
 		return nil
 	}
-	return bucket(tx, numbersBucket).Put([]byte(name), db.Key(uint64(version)))
+	return bucket(tx, numbersBucket).Put([]byte(name), store.Key(uint64(version)))
 }
 
-// CheckRecord is a db.CheckRecord of the catalog's buckets.
-func CheckRecord(bucket string, key, value []byte) error {
-	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
-		return err
+// checkNamed returns what is wrong with the record of a collection.
+func checkNamed(key, text []byte) error {
+	n, err := readNamed(key, text)
+	if err == nil && n.record == (record{}) {
+		err = errors.New("it has no version")
 	}
-	switch bucket {
-	case rootBucket + "/" + namesBucket:
-		var r record
-		err := db.ReadJSON("collection "+clip(string(key)), value, &r)
-		if err == nil && r == (record{}) {
-			err = errors.New("it has no version")
-		}
-		return errors.Join(err, checkName(string(key)), r.Ready.check(), r.Next.check(), r.Failed.check())
-	case rootBucket + "/" + retiredBucket:
-		return checkRetired(key, value)
-	case rootBucket + "/" + numbersBucket:
-		if !db.IsNumber(value) {
-			return errors.New("it is no number of a version")
-		}
-		return checkName(string(key))
-	case rootBucket + "/" + pinsBucket:
-		owner, pinned, err := cutPinKey(key)
-		if err == nil && (owner == "" || pinned.version < 1) {
-			err = errors.New("it names no owner and version")
-		}
-		return errors.Join(err, checkName(pinned.name))
-	case rootBucket + "/" + keysBucket:
-		return db.CheckKey(key, value)
+	return errors.Join(err, checkName(n.name), n.Ready.check(), n.Next.check(), n.Failed.check())
+}
+
+// checkNumber returns what is wrong with the last number that a name has used.
+func checkNumber(name, number []byte) error {
+	if !store.IsNumber(number) {
+		return errors.New("it is no number of a version")
 	}
-	return nil
+	return checkName(string(name))
 }
 
 // check returns what is wrong with a version's record, which may be nil.
@@ -221,12 +218,12 @@ func recordKey(tx *bbolt.Tx, key, fingerprint, name string, ch *change) error {
 	if err != nil {
 		return err
 	}
-	return db.PutKey(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt)
+	return store.PutKey(bucket(tx, keysBucket), key, fingerprint, text, ch.CreatedAt)
 }
 
 // versionKey is the key of one version of a name.
 func versionKey(name string, version int64) []byte {
-	return db.JoinKey(name, string(db.Key(uint64(version))))
+	return store.JoinKey(name, string(store.Key(uint64(version))))
 }
 
 // cutVersionKey splits a versionKey.
@@ -234,5 +231,5 @@ func cutVersionKey(key []byte) (name string, version int64, err error) {
 	if len(key) < 9 || key[len(key)-9] != 0 {
 		return "", 0, errors.New("record of a version without a number")
 	}
-	return string(key[:len(key)-9]), int64(db.Number(key[len(key)-8:])), nil
+	return string(key[:len(key)-9]), int64(store.Number(key[len(key)-8:])), nil
 }

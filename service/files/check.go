@@ -10,33 +10,29 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // Check reads every file in dir completely and compares it with its record in bolt, which may
 // be nil. Nothing is changed.
-func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) error {
+func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(store.Item)) error {
 	s := &Store{dir: dir, db: bolt}
 	if missing(dir) {
 		return nil
 	}
-	folder, _, err := s.scan()
+	folder, err := s.scan()
 	if err != nil {
 		return err
 	}
 	known := map[string]File{}
 	if bolt != nil {
 		err = bolt.View(func(tx *bbolt.Tx) error {
-			if bucket(tx, recordsBucket) == nil {
-				return nil // the server stopped before creating it
-			}
-			return eachRecord(tx, func(r record, err error) error {
+			for r, err := range eachRecord(tx) {
 				if err == nil { // what is damaged is damage of the database, and the file unknown
 					known[r.ID] = r.File
 				}
-				return nil
-			})
+			}
+			return nil
 		})
 		if err != nil {
 			return err
@@ -47,8 +43,8 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 		if err != nil {
 			return err
 		}
-		if err := s.checkNote(id); err != nil && i.Verdict == db.Intact && !folder[id].deleted {
-			i.Verdict, i.Detail = db.Broken, durable.WithoutFolder(err)+"; a start writes it again"
+		if err := s.checkNote(id); err != nil && i.Verdict == store.Intact && !folder[id].deleted {
+			i.Verdict, i.Detail = store.Broken, store.WithoutFolder(err)+"; a start writes it again"
 		}
 		tell(i)
 	}
@@ -58,17 +54,17 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 			continue
 		}
 		var a about
-		switch err := durable.Note(filepath.Join(dir, id+aboutSuffix), aboutKind, &a); {
+		switch err := store.Note(filepath.Join(dir, id+aboutSuffix), aboutKind, &a); {
 		case !l.content && err == nil: // never acknowledged
 		case err != nil:
-			tell(db.Item{Kind: "file", Name: id, Verdict: db.Unknown, Detail: "nothing says what it is: " + durable.WithoutFolder(err)})
+			tell(store.Item{Kind: "file", Name: id, Verdict: store.Unknown, Detail: "nothing says what it is: " + store.WithoutFolder(err)})
 		default:
 			i, err := s.compare(ctx, a.File)
 			if err != nil {
 				return err
 			}
-			if i.Verdict == db.Intact {
-				i.Verdict = db.Unknown
+			if i.Verdict == store.Intact {
+				i.Verdict = store.Unknown
 			}
 			tell(i)
 		}
@@ -77,23 +73,23 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 }
 
 // compare reads a file and compares it with its record.
-func (s *Store) compare(ctx context.Context, f File) (db.Item, error) {
-	i := db.Item{Kind: "file", Name: f.ID, Verdict: db.Intact, Detail: fmt.Sprintf("%q, %d bytes", f.Name, f.Bytes)}
+func (s *Store) compare(ctx context.Context, f File) (store.Item, error) {
+	i := store.Item{Kind: "file", Name: f.ID, Verdict: store.Intact, Detail: fmt.Sprintf("%q, %d bytes", f.Name, f.Bytes)}
 	r, err := os.Open(filepath.Join(s.dir, f.ID))
 	if os.IsNotExist(err) {
-		i.Verdict = db.Missing
+		i.Verdict = store.Missing
 		return i, nil
 	}
 	if err != nil {
 		return i, err
 	}
 	defer r.Close()
-	n, sum, err := durable.Measure(ctx, r, nil)
+	n, sum, err := store.Measure(ctx, r, nil)
 	if err != nil {
 		return i, err
 	}
 	if n != f.Bytes || sum != f.SHA256 {
-		i.Verdict = db.Broken
+		i.Verdict = store.Broken
 		i.Detail = fmt.Sprintf("%q has %d bytes of SHA-256 %s, it had %d of %s", f.Name, n, sum, f.Bytes, f.SHA256)
 	}
 	return i, nil

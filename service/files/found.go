@@ -12,9 +12,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/durable"
-	"thresher/service/lostfound"
+	"thresher/store"
 )
 
 // The suffixes of a file's note, and of the note of a file that is being deleted.
@@ -31,40 +29,23 @@ type about struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// Found lists what Open found that the database did not know.
-type Found struct {
-	Adopted []string // ids of restored files
-	Kept    []lostfound.Moved
-	Missing []string // ids of files whose content is missing
-}
-
 // Found returns what Open found.
-func (s *Store) Found() Found { return s.found }
-
-// rename renames a note; it may have the new name already.
-func (s *Store) rename(from, to string) error {
-	if missing(from) {
-		return nil
-	}
-	return s.o.disk.Rename(from, to)
-}
+func (s *Store) Found() store.Found { return s.found }
 
 // onDisk says which files of an id exist: the content, its note, its note marked as deleted.
 type onDisk struct{ content, about, deleted bool }
 
-// scan lists the folder by the ids of files, and the files with temporary names.
-func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
+// scan lists the folder by the ids of files.
+func (s *Store) scan() (all map[string]onDisk, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	all = map[string]onDisk{}
 	for _, e := range entries {
 		name := e.Name()
 		switch {
 		case !e.Type().IsRegular():
-		case strings.HasPrefix(name, temporary), strings.HasPrefix(name, "."+idPrefix) && strings.HasSuffix(name, durable.NoteTemporary):
-			onTheirWay = append(onTheirWay, name)
 		case strings.HasPrefix(name, idPrefix):
 			id := strings.TrimSuffix(strings.TrimSuffix(name, aboutSuffix), deletedSuffix)
 			l := all[id]
@@ -74,7 +55,7 @@ func (s *Store) scan() (all map[string]onDisk, onTheirWay []string, err error) {
 			all[id] = l
 		}
 	}
-	return all, onTheirWay, nil
+	return all, nil
 }
 
 // reconcile compares the folder with the database, and updates both.
@@ -82,29 +63,32 @@ func (s *Store) reconcile() error {
 	known := map[string]File{}
 	var places map[string]uint64 // of files that the database has lost
 	err := s.db.Update(func(tx *bbolt.Tx) (err error) {
-		if err := createBuckets(tx); err != nil {
+		if err := Schema().Create(tx); err != nil {
 			return err
 		}
 		if places, err = arrange(tx); err != nil {
 			return err
 		}
-		return eachRecord(tx, func(r record, err error) error {
+		for r, err := range eachRecord(tx) {
+			if err != nil {
+				return err
+			}
 			known[r.ID] = r.File
 			s.used.Add(r.Bytes)
-			return err
-		})
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	all, onTheirWay, err := s.scan()
+	all, err := s.scan()
 	if err != nil {
 		return err
 	}
-	for _, name := range onTheirWay {
-		if err := s.o.disk.Remove(filepath.Join(s.dir, name)); err != nil {
-			return err
-		}
+	if err := s.o.disk.Sweep(s.dir, func(name string) bool {
+		return !strings.HasPrefix(name, temporary) && !store.Unfinished(name, idPrefix)
+	}); err != nil {
+		return err
 	}
 	for id, f := range known {
 		if err := s.repairNote(f, all[id]); err != nil {
@@ -156,9 +140,9 @@ func (s *Store) repairNote(f File, l onDisk) error {
 // checkNote returns what is wrong with the note of a file.
 func (s *Store) checkNote(id string) error {
 	var a about
-	err := durable.Note(filepath.Join(s.dir, id+aboutSuffix), aboutKind, &a)
+	err := store.Note(filepath.Join(s.dir, id+aboutSuffix), aboutKind, &a)
 	if err == nil && a.ID != id {
-		err = fmt.Errorf("%s: %w: it is that of %s", id+aboutSuffix, durable.ErrNote, a.ID)
+		err = fmt.Errorf("%s: %w: it is that of %s", id+aboutSuffix, store.ErrNote, a.ID)
 	}
 	return err
 }
@@ -173,7 +157,7 @@ func (s *Store) classify(id string, l onDisk) (*about, error) {
 	var a about
 	why := "the database does not know it, and no note says what it is"
 	if l.about {
-		err := durable.Note(at+aboutSuffix, aboutKind, &a)
+		err := store.Note(at+aboutSuffix, aboutKind, &a)
 		switch info, lost := os.Stat(at); {
 		case err != nil:
 			why = err.Error()
@@ -189,18 +173,7 @@ func (s *Store) classify(id string, l onDisk) (*about, error) {
 			why = "it is not as long as its note says"
 		}
 	}
-	for _, name := range []string{at, at + aboutSuffix} {
-		if missing(name) {
-			continue
-		}
-		k, err := lostfound.In(filepath.Dir(s.dir)).Move(s.o.disk, name, why)
-		if err != nil {
-			return nil, err
-		}
-		s.found.Kept = append(s.found.Kept, k)
-		s.o.Log.Warn("an unrecognised file was moved", "from", k.From, "to", k.To, "reason", why)
-	}
-	return nil, nil
+	return nil, errors.Join(s.found.Move(s.o.disk, s.o.Log, at, why), s.found.Move(s.o.disk, s.o.Log, at+aboutSuffix, why))
 }
 
 // adopt records files described by notes, in the order of their creation, or at their places.
@@ -226,7 +199,7 @@ func (s *Store) adopt(all []about, places map[string]uint64) error {
 				return err
 			}
 			if free {
-				if err := db.PutKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, text, a.CreatedAt); err != nil {
+				if err := store.PutKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, text, a.CreatedAt); err != nil {
 					return err
 				}
 			}
@@ -234,7 +207,7 @@ func (s *Store) adopt(all []about, places map[string]uint64) error {
 		return nil
 	})
 	if err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	for _, a := range again {
 		at := filepath.Join(s.dir, a.ID)
@@ -254,16 +227,16 @@ func (s *Store) adopt(all []about, places map[string]uint64) error {
 // firstOf returns the file that the database has under a's key, nil if there is none; free
 // says that the key is unused, or that its file was deleted.
 func firstOf(tx *bbolt.Tx, a about) (first *File, free bool, err error) {
-	text, found, err := db.FindKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, a.CreatedAt)
+	text, found, err := store.FindKey(bucket(tx, keysBucket), a.Key, a.Fingerprint, a.CreatedAt)
 	if err != nil {
 		return nil, false, nil // a key of another request does not prevent adoption
 	}
 	if !found {
 		return nil, true, nil
 	}
-	f, err := decode(a.Key, text)
-	if err != nil || !hasRecord(tx, f.ID) {
+	r, err := readRecord([]byte(a.Key), text)
+	if err != nil || !hasRecord(tx, r.ID) {
 		return nil, err == nil, err
 	}
-	return &f, false, nil
+	return &r.File, false, nil
 }

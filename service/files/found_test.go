@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // meta is the database's path.
@@ -205,7 +205,7 @@ func TestRecordsAreLost(t *testing.T) {
 		order := bucket(tx, orderBucket)
 		at, err := orderKey(tx, ids[3])
 		return errors.Join(err, bucket(tx, recordsBucket).Delete([]byte(ids[1])), order.Delete(at), order.SetSequence(1),
-			order.Put(db.Key(1<<40), []byte(ids[0])), order.Put(db.Key(1<<41), []byte("file-of-nobody")))
+			order.Put(store.Key(1<<40), []byte(ids[0])), order.Put(store.Key(1<<41), []byte("file-of-nobody")))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -276,17 +276,17 @@ func TestCheckRecord(t *testing.T) {
 			path := rootBucket + "/" + name
 			err := bucket(tx, name).ForEach(func(k, v []byte) error {
 				n++
-				if err := CheckRecord(path, k, v); err != nil {
+				if err := Schema().CheckRecord(path, k, v); err != nil {
 					t.Error(err)
 				}
 				for i := range v {
 					bad := slices.Clone(v)
-					if bad[i] = 0; CheckRecord(path, k, bad) == nil {
+					if bad[i] = 0; Schema().CheckRecord(path, k, bad) == nil {
 						t.Errorf("%s %q: byte %d may be 0", name, k, i)
 					}
 				}
 				bad := slices.Clone(k)
-				if bad[len(bad)-1] = 0; CheckRecord(path, bad, v) == nil {
+				if bad[len(bad)-1] = 0; Schema().CheckRecord(path, bad, v) == nil {
 					t.Errorf("%s %q: its last byte may be 0", name, k)
 				}
 				return nil
@@ -300,7 +300,7 @@ func TestCheckRecord(t *testing.T) {
 	if err != nil || n != 6 {
 		t.Error(n, err)
 	}
-	if CheckRecord(rootBucket, []byte(recordsBucket), []byte{}) == nil || CheckRecord(rootBucket+"/"+recordsBucket, []byte("a"), nil) == nil || CheckRecord("catalog", []byte("keys"), nil) != nil {
+	if Schema().CheckRecord(rootBucket, []byte(recordsBucket), []byte{}) == nil || Schema().CheckRecord(rootBucket+"/"+recordsBucket, []byte("a"), nil) == nil || Schema().CheckRecord("catalog", []byte("keys"), nil) != nil {
 		t.Error("a record in the place of a bucket")
 	}
 }

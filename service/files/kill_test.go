@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/internal/crashtest"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 const lastDeed = 20
@@ -78,7 +78,7 @@ func childhood(c *crashtest.Child) error {
 		return err
 	}
 	defer db.Close()
-	s, err := Open(filepath.Join(dir, "files"), db, &Options{disk: durable.Disk{Step: func(step, _ string) error { c.Print(step); return nil }}})
+	s, err := Open(filepath.Join(dir, "files"), db, &Options{disk: store.Disk{Step: func(step, _ string) error { c.Print(step); return nil }}})
 	if err != nil {
 		return err
 	}

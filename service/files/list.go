@@ -3,8 +3,8 @@ package files
 import (
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // List describes up to limit files, newest first, after the file with id after ("" is the
@@ -23,7 +23,7 @@ func (s *Store) List(after string, limit int, purpose string, may func(File) boo
 				return err
 			}
 		}
-		for _, id := range db.Backward(bucket(tx, orderBucket), before) {
+		for _, id := range store.Backward(bucket(tx, orderBucket), before) {
 			f, err := getRecord(tx, string(id))
 			if err != nil {
 				return err

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // The bucket "files" holds: records by id; the order, ids by an increasing number;
@@ -28,64 +29,63 @@ type record struct {
 	Number uint64 `json:"number"`
 }
 
-func createBuckets(tx *bbolt.Tx) error {
-	return db.CreateBuckets(tx, rootBucket, recordsBucket, orderBucket, keysBucket, holdsBucket, ownersBucket)
+// Schema is that of the files' records.
+func Schema() store.Schema {
+	return store.Schema{Root: rootBucket, Buckets: []store.Entries{
+		{Name: recordsBucket, Check: checkFile}, {Name: orderBucket, Check: checkPlace}, {Name: keysBucket, Check: store.CheckKey},
+		{Name: holdsBucket, Check: checkHold}, {Name: ownersBucket, Check: checkOwner},
+	}}
 }
 
-// bucket returns one of the buckets made by createBuckets.
+// bucket returns one of the buckets of the schema.
 func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	return db.Bucket(tx, rootBucket, name)
+	return store.Bucket(tx, rootBucket, name)
 }
 
-// CheckRecord is a db.CheckRecord of the files' buckets.
-func CheckRecord(bucket string, key, value []byte) error {
-	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
-		return err
+// These return what is wrong with an entry of the bucket of that name.
+
+func checkFile(key, text []byte) error {
+	r, err := readRecord(key, text)
+	if err == nil && r.ID != string(key) {
+		err = fmt.Errorf("it is that of %q", r.ID)
 	}
-	switch bucket {
-	case rootBucket + "/" + recordsBucket:
-		f, err := decode(string(key), value)
-		if err == nil && f.ID != string(key) {
-			err = fmt.Errorf("it is that of %q", f.ID)
-		}
-		return err
-	case rootBucket + "/" + orderBucket:
-		if !db.IsNumber(key) || !validID(value) {
-			return errors.New("it names no file")
-		}
-	case rootBucket + "/" + keysBucket:
-		return db.CheckKey(key, value)
-	case rootBucket + "/" + holdsBucket:
-		if id, owner, _ := db.CutKey(key); !validID(id) || !db.Plain(owner) {
-			return errors.New("it names no file and owner")
-		}
-	case rootBucket + "/" + ownersBucket:
-		if owner, id, _ := db.CutKey(key); !validID(id) || !db.Plain(owner) {
-			return errors.New("it names no owner and file")
-		}
+	return err
+}
+
+func checkPlace(key, id []byte) error {
+	if !store.IsNumber(key) || !validID(id) {
+		return errors.New("it names no file")
+	}
+	return nil
+}
+
+func checkHold(key, _ []byte) error {
+	if id, owner, _ := store.CutKey(key); !validID(id) || !store.Plain(owner) {
+		return errors.New("it names no file and owner")
+	}
+	return nil
+}
+
+func checkOwner(key, _ []byte) error {
+	if owner, id, _ := store.CutKey(key); !validID(id) || !store.Plain(owner) {
+		return errors.New("it names no owner and file")
 	}
 	return nil
 }
 
 // validID reports whether an id has the form of those of files.
 func validID(id []byte) bool {
-	return bytes.HasPrefix(id, []byte(idPrefix)) && db.Plain(id)
+	return bytes.HasPrefix(id, []byte(idPrefix)) && store.Plain(id)
 }
 
-// eachRecord visits all records, with the error of one that cannot be read.
-func eachRecord(tx *bbolt.Tx, visit func(record, error) error) error {
-	return bucket(tx, recordsBucket).ForEach(func(id, text []byte) error {
-		var r record
-		err := db.ReadJSON("file "+string(id), text, &r)
-		return visit(r, err)
-	})
+// readRecord reads the record of a file of this id.
+func readRecord(id, text []byte) (r record, err error) {
+	return r, store.ReadJSON("file "+string(id), text, &r)
 }
 
-// decode decodes the record of the named file.
-func decode(name string, text []byte) (File, error) {
-	var r record
-	err := db.ReadJSON("file "+name, text, &r)
-	return r.File, err
+// eachRecord visits the records of all files.
+func eachRecord(tx *bbolt.Tx) iter.Seq2[record, error] {
+	return store.Each(bucket(tx, recordsBucket), readRecord)
 }
 
 // arrange makes the order agree with the records, and returns the places in it of files that have
@@ -94,13 +94,12 @@ func arrange(tx *bbolt.Tx) (free map[string]uint64, err error) {
 	order := bucket(tx, orderBucket)
 	last := order.Sequence()
 	ids := map[string]string{} // by the key of the place
-	err = eachRecord(tx, func(r record, err error) error {
-		ids[string(db.Key(r.Number))] = r.ID
+	for r, err := range eachRecord(tx) {
+		if err != nil {
+			return nil, err
+		}
+		ids[string(store.Key(r.Number))] = r.ID
 		last = max(last, r.Number)
-		return err
-	})
-	if err != nil {
-		return nil, err
 	}
 	free = map[string]uint64{}
 	var stale [][]byte
@@ -110,7 +109,7 @@ func arrange(tx *bbolt.Tx) (free map[string]uint64, err error) {
 			delete(ids, string(at))
 			return nil
 		case !hasRecord(tx, string(id)):
-			free[string(id)] = db.Number(at)
+			free[string(id)] = store.Number(at)
 		}
 		stale = append(stale, bytes.Clone(at))
 		return nil
@@ -129,9 +128,8 @@ func arrange(tx *bbolt.Tx) (free map[string]uint64, err error) {
 
 // orderKey returns the key of a file in the order.
 func orderKey(tx *bbolt.Tx, id string) ([]byte, error) {
-	var r record
-	err := db.ReadJSON("file "+id, bucket(tx, recordsBucket).Get([]byte(id)), &r)
-	return db.Key(r.Number), err
+	r, err := readRecord([]byte(id), bucket(tx, recordsBucket).Get([]byte(id)))
+	return store.Key(r.Number), err
 }
 
 func getRecord(tx *bbolt.Tx, id string) (File, error) {
@@ -139,7 +137,8 @@ func getRecord(tx *bbolt.Tx, id string) (File, error) {
 	if text == nil {
 		return File{}, Unknown(id)
 	}
-	return decode(id, text)
+	r, err := readRecord([]byte(id), text)
+	return r.File, err
 }
 
 // Unknown returns the problem of a file that does not exist.
@@ -153,15 +152,15 @@ func hasRecord(tx *bbolt.Tx, id string) bool { return bucket(tx, recordsBucket).
 // putRecord records a new file at a place of the order, 0 for the newest.
 func putRecord(tx *bbolt.Tx, f File, n uint64) (text []byte, err error) {
 	order := bucket(tx, orderBucket)
-	if n == 0 || order.Get(db.Key(n)) != nil {
+	if n == 0 || order.Get(store.Key(n)) != nil {
 		if n, err = order.NextSequence(); err != nil {
 			return nil, err
 		}
 	}
-	if text, err = db.Seal(record{f, n}); err != nil {
+	if text, err = store.Seal(record{f, n}); err != nil {
 		return nil, err
 	}
-	return text, errors.Join(order.Put(db.Key(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))
+	return text, errors.Join(order.Put(store.Key(n), []byte(f.ID)), bucket(tx, recordsBucket).Put([]byte(f.ID), text))
 }
 
 func removeRecord(tx *bbolt.Tx, id string) error {
@@ -174,7 +173,7 @@ func removeRecord(tx *bbolt.Tx, id string) error {
 
 // holderOf returns an owner that holds a file, or "".
 func holderOf(tx *bbolt.Tx, id string) string {
-	prefix := db.JoinKey(id, "")
+	prefix := store.JoinKey(id, "")
 	k, _ := bucket(tx, holdsBucket).Cursor().Seek(prefix)
 	owner, ok := bytes.CutPrefix(k, prefix)
 	if !ok {

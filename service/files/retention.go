@@ -14,12 +14,12 @@ import (
 func (s *Store) Expire(ctx context.Context, before time.Time, inUse func(File) bool, tell func(File)) error {
 	var old []File
 	err := s.db.View(func(tx *bbolt.Tx) error {
-		return eachRecord(tx, func(r record, err error) error {
+		for r, err := range eachRecord(tx) { // what cannot be read is left to the next start
 			if err == nil && r.CreatedAt.Before(before) {
 				old = append(old, r.File)
 			}
-			return nil // what cannot be read is left to the next start
-		})
+		}
+		return nil
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // Staged is the content of a file without a name: it is on the disk and counts towards the
@@ -17,7 +17,7 @@ type Staged struct {
 	Maker string
 
 	s *Store
-	w *durable.Writer
+	w *store.Writer
 	b budget
 }
 

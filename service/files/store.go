@@ -18,8 +18,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // Options configure a Store; nil means no limits.
@@ -29,7 +28,7 @@ type Options struct {
 
 	Log *slog.Logger // nil means none
 
-	disk durable.Disk
+	disk store.Disk
 }
 
 // Store holds files. It is safe for concurrent use.
@@ -41,7 +40,7 @@ type Store struct {
 
 	deleting sync.Mutex
 
-	found Found
+	found store.Found
 }
 
 const (
@@ -133,9 +132,9 @@ func (s *Store) measure(ctx context.Context, path string, f *File, allow func(in
 		return fmt.Errorf("%s is not a regular file (%s)", path, info.Mode().Type())
 	}
 	if err := file.Sync(); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
-	f.Bytes, f.SHA256, err = durable.Measure(ctx, file, allow)
+	f.Bytes, f.SHA256, err = store.Measure(ctx, file, allow)
 	return err
 }
 
@@ -163,32 +162,34 @@ func (s *Store) publish(f File, key, fingerprint string, rename func(to string) 
 	out, recorded := f, false
 	err = s.db.Update(func(tx *bbolt.Tx) error {
 		keys := bucket(tx, keysBucket)
-		value, found, err := db.FindKey(keys, key, fingerprint, f.CreatedAt)
+		value, found, err := store.FindKey(keys, key, fingerprint, f.CreatedAt)
 		if err != nil {
 			return err
 		}
 		if found {
-			if out, err = decode(key, value); err != nil || hasRecord(tx, out.ID) {
+			first, err := readRecord([]byte(key), value)
+			if out = first.File; err != nil || hasRecord(tx, out.ID) {
 				return err
 			}
 		}
 		out, recorded = f, true
 		text, err := putRecord(tx, f, 0)
-		return errors.Join(err, db.PutKey(keys, key, fingerprint, text, f.CreatedAt))
+		return errors.Join(err, store.PutKey(keys, key, fingerprint, text, f.CreatedAt))
 	})
-	return out, recorded && err == nil, durable.Full(err)
+	return out, recorded && err == nil, store.Full(err)
 }
 
 // known looks up the record of a key, whose file may have been deleted. The key may be of any age: it
 // is the server's own, and an interrupted delivery may go on days later.
 func (s *Store) known(key, fingerprint string) (f File, found bool, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		value, ok, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint, time.Time{})
+		value, ok, err := store.FindKey(bucket(tx, keysBucket), key, fingerprint, time.Time{})
 		if err != nil || !ok {
 			return err
 		}
 		found = true
-		f, err = decode(key, value)
+		r, err := readRecord([]byte(key), value)
+		f = r.File
 		return err
 	})
 	return f, found, err
@@ -256,7 +257,7 @@ func (s *Store) Delete(id string) error {
 	// A crash from here on leaves a file that the database knows, which exists, or one that
 	// it does not know and that is marked as deleted.
 	at := filepath.Join(s.dir, id)
-	if err := s.rename(at+aboutSuffix, at+deletedSuffix); err != nil {
+	if err := s.o.disk.RenameExisting(at+aboutSuffix, at+deletedSuffix); err != nil {
 		return err
 	}
 	err = s.db.Update(func(tx *bbolt.Tx) error {
@@ -266,7 +267,7 @@ func (s *Store) Delete(id string) error {
 		return errors.Join(refuseHeld(tx, id), removeRecord(tx, id))
 	})
 	if err != nil {
-		return errors.Join(durable.Full(err), s.rename(at+deletedSuffix, at+aboutSuffix))
+		return errors.Join(store.Full(err), s.o.disk.RenameExisting(at+deletedSuffix, at+aboutSuffix))
 	}
 	s.used.Add(-f.Bytes)
 	return errors.Join(s.o.disk.Remove(at), s.o.disk.Remove(at+deletedSuffix))

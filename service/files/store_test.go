@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"thresher/service/durable"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // folder is the folder of a test's store, which may be reopened.
@@ -470,7 +470,7 @@ func TestFullDisk(t *testing.T) {
 			path := filepath.Join(f.dir, "made")
 			write(t, path, "made")
 			left, stepped := at, ""
-			f.Store.o.disk = durable.Disk{Step: func(step, path string) error {
+			f.Store.o.disk = store.Disk{Step: func(step, path string) error {
 				if step == "remove" {
 					return nil // needs no space
 				}

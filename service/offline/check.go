@@ -9,13 +9,12 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // Check checks the records of batches in bolt, which may be nil, and the notes in dir.
 // Nothing is changed.
-func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) error {
+func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(store.Item)) error {
 	m := &Manager{dir: dir, ledger: ledger{db: bolt, dir: dir}}
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
 		return nil
@@ -27,26 +26,21 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 	known := map[string]bool{}
 	if bolt != nil {
 		err := bolt.View(func(tx *bbolt.Tx) error {
-			records := sequence(tx).Records
-			if records == nil {
-				return nil // the server stopped before creating it
-			}
-			return records.ForEach(func(_, text []byte) error {
-				rec, err := decodeRecord(text)
+			for rec, err := range eachRecord(tx) {
 				if err != nil {
-					return nil // it is damage of the database, and the batch unknown
+					continue // it is damage of the database, and the batch unknown
 				}
 				known[rec.Batch.ID] = true
-				i := db.Item{Kind: "batch", Name: rec.Batch.ID, Verdict: db.Intact, Detail: string(rec.Batch.Status)}
+				i := store.Item{Kind: "batch", Name: rec.Batch.ID, Verdict: store.Intact, Detail: string(rec.Batch.Status)}
 				if rec.Batch.Status == InProgress && !slices.Contains(folders, rec.Batch.ID) {
-					i.Verdict, i.Detail = db.Missing, "in_progress, and its folder is not there: it begins anew"
+					i.Verdict, i.Detail = store.Missing, "in_progress, and its folder is not there: it begins anew"
 				}
 				if _, err := m.ledger.readNote(rec.Batch.ID); err != nil {
-					i.Verdict, i.Detail = db.Broken, durable.WithoutFolder(err)+"; a start writes it again"
+					i.Verdict, i.Detail = store.Broken, store.WithoutFolder(err)+"; a start writes it again"
 				}
 				tell(i)
-				return nil
-			})
+			}
+			return nil
 		})
 		if err != nil {
 			return err
@@ -56,9 +50,9 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 		if known[id] {
 			continue
 		}
-		i := db.Item{Kind: "batch", Name: id, Verdict: db.Unknown}
+		i := store.Item{Kind: "batch", Name: id, Verdict: store.Unknown}
 		if rec, err := m.ledger.readNote(id); err != nil {
-			i.Verdict, i.Detail = db.Broken, durable.WithoutFolder(err)
+			i.Verdict, i.Detail = store.Broken, store.WithoutFolder(err)
 		} else {
 			i.Detail = string(rec.Batch.Status)
 		}
@@ -66,7 +60,7 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 	}
 	for _, id := range folders {
 		if !known[id] && !slices.Contains(notes, id) {
-			tell(db.Item{Kind: "batch", Name: id, Verdict: db.Unknown, Detail: fmt.Sprintf("folder %s, and nothing says what it is", filepath.Base(id))})
+			tell(store.Item{Kind: "batch", Name: id, Verdict: store.Unknown, Detail: fmt.Sprintf("folder %s, and nothing says what it is", filepath.Base(id))})
 		}
 	}
 	return ctx.Err()
@@ -74,6 +68,6 @@ func Check(ctx context.Context, dir string, bolt *bbolt.DB, tell func(db.Item)) 
 
 // Repair rebuilds the index of batches by id.
 func Repair(bolt *bbolt.DB) error {
-	_, err := openLedger("", bolt, durable.Disk{})
+	_, err := openLedger("", bolt, store.Disk{})
 	return err
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"thresher/service/durable"
 	"thresher/service/files"
+	"thresher/store"
 )
 
 // failingStore fails to adopt files a number of times.
@@ -119,7 +119,7 @@ func TestOutputsAreDamaged(t *testing.T) {
 // TestWithoutLinks: without hard links the whole input is copied.
 func TestWithoutLinks(t *testing.T) {
 	var written []string
-	l := newLab(t, Options{Retry: []time.Duration{}, disk: durable.Disk{Step: func(step, path string) error {
+	l := newLab(t, Options{Retry: []time.Duration{}, disk: store.Disk{Step: func(step, path string) error {
 		switch step {
 		case "link":
 			return syscall.EXDEV

@@ -3,24 +3,16 @@ package offline
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"thresher/service/durable"
-	"thresher/service/lostfound"
+	"thresher/store"
 )
 
-// Found lists what Open found that the database did not know.
-type Found struct {
-	Adopted []string // ids of restored batches
-	Kept    []lostfound.Moved
-}
-
 // Found returns what Open found.
-func (m *Manager) Found() Found { return m.found }
+func (m *Manager) Found() store.Found { return m.found }
 
 // reconcile compares the folder with the database: a batch that the database does not know is
 // recorded from its note, and so is the end of a batch that the database records as
@@ -31,7 +23,10 @@ func (m *Manager) reconcile() error {
 		return err
 	}
 	notes, folders, err := m.list()
-	if err := errors.Join(err, m.sweepNotes()); err != nil {
+	if err == nil {
+		err = m.o.disk.Sweep(m.dir, func(name string) bool { return !store.Unfinished(name, idPrefix) })
+	}
+	if err != nil {
 		return err
 	}
 	for id, rec := range known {
@@ -98,15 +93,6 @@ func (m *Manager) list() (notes, folders []string, err error) {
 	return notes, folders, nil
 }
 
-// sweepNotes removes incomplete notes.
-func (m *Manager) sweepNotes() error {
-	paths, err := filepath.Glob(filepath.Join(m.dir, "."+idPrefix+"*"+noteSuffix+durable.NoteTemporary))
-	for _, path := range paths {
-		err = errors.Join(err, m.o.disk.Remove(path))
-	}
-	return err
-}
-
 // adopt records a batch described by its note. An unfinished batch continues if what it needs
 // still exists; otherwise it has failed, and its folder is kept.
 func (m *Manager) adopt(rec *record) error {
@@ -145,15 +131,5 @@ func (m *Manager) regain(rec *record) error {
 
 // moveToLostFound moves a file or folder to lost+found, if it exists.
 func (m *Manager) moveToLostFound(name, why string) error {
-	path := filepath.Join(m.dir, name)
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	k, err := lostfound.In(filepath.Dir(m.dir)).Move(m.o.disk, path, why)
-	if err != nil {
-		return err
-	}
-	m.found.Kept = append(m.found.Kept, k)
-	m.o.Log.Warn("an unrecognised file was moved", "from", k.From, "to", k.To, "reason", why)
-	return nil
+	return m.found.Move(m.o.disk, m.o.Log, filepath.Join(m.dir, name), why)
 }

@@ -13,16 +13,12 @@ const ProgressName = "progress"
 // folders of those that are unfinished. If a record cannot be read, those of all batches are known.
 func Known(tx *bbolt.Tx) (known func(name string) bool, err error) {
 	unfinished, all := map[string]bool{}, false // by id
-	if records := sequence(tx).Records; records != nil {
-		err = records.ForEach(func(_, text []byte) error {
-			rec, err := decodeRecord(text)
-			if err != nil {
-				all = true
-				return nil
-			}
-			unfinished[rec.Batch.ID] = !rec.Batch.Status.Final()
-			return nil
-		})
+	for rec, err := range eachRecord(tx) {
+		if err != nil {
+			all = true
+			continue
+		}
+		unfinished[rec.Batch.ID] = !rec.Batch.Status.Final()
 	}
 	return func(name string) bool {
 		id, noted := strings.CutSuffix(name, noteSuffix)
@@ -31,5 +27,5 @@ func Known(tx *bbolt.Tx) (known func(name string) bool, err error) {
 		}
 		goesOn, ok := unfinished[id]
 		return all || ok && (noted || goesOn)
-	}, err
+	}, nil
 }

@@ -44,8 +44,8 @@ type shelf interface {
 	release()
 }
 
-// store is the part of the file store that batches use.
-type store interface {
+// fileStore is the part of the file store that batches use.
+type fileStore interface {
 	Get(id string) (files.File, error)
 	Path(id string) (string, files.File, error)
 	Hold(id, owner string) error

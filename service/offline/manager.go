@@ -14,8 +14,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // Manager keeps batches and answers them. It is safe for concurrent use.
@@ -23,7 +23,7 @@ type Manager struct {
 	dir     string
 	ledger  ledger
 	library library
-	store   store
+	store   fileStore
 	o       Options
 	gate    gate
 
@@ -40,7 +40,7 @@ type Manager struct {
 	running int
 	final   map[Status]int
 
-	found Found
+	found store.Found
 }
 
 // errClosing stops batches, which the next Open continues.
@@ -52,7 +52,7 @@ func Open(dir string, db *bbolt.DB, o *Options) (*Manager, error) {
 	return open(dir, db, inCatalog{o.Catalog, shared{o.Answered, o.Withhold, o.Turns}}, o.Files, *o)
 }
 
-func open(dir string, db *bbolt.DB, l library, s store, o Options) (*Manager, error) {
+func open(dir string, db *bbolt.DB, l library, s fileStore, o Options) (*Manager, error) {
 	o.fill()
 	m := &Manager{dir: dir, library: l, store: s, o: o, live: map[string]*job{}, final: map[Status]int{}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -193,10 +193,10 @@ func (m *Manager) Maker(id string) (string, error) {
 }
 
 // List returns the batches of makers that may be seen (nil sees all), created before the batch with id after
-// ("" starts with the newest), newest first, at most limit (0 = db.DefaultPage;
-// 1..db.MostPage).
+// ("" starts with the newest), newest first, at most limit (0 = problem.DefaultPage;
+// 1..problem.MostPage).
 func (m *Manager) List(after string, limit int, may func(maker string) bool) (Page, error) {
-	limit, err := db.PageSize(limit)
+	limit, err := problem.PageSize(limit)
 	if err != nil {
 		return Page{}, err
 	}

@@ -8,9 +8,9 @@ import (
 	"thresher/batch"
 	"thresher/dataset"
 	"thresher/service/catalog"
-	"thresher/service/durable"
 	"thresher/service/files"
 	"thresher/service/wire"
+	"thresher/store"
 )
 
 // Options configure a Manager. Catalog and Files are required; zero values of the others mean
@@ -57,7 +57,7 @@ type Options struct {
 	Log *slog.Logger
 
 	ended func(id string) // a batch is final
-	disk  durable.Disk
+	disk  store.Disk
 }
 
 func (o *Options) fill() {

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"strings"
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
-	"thresher/service/durable"
+	"thresher/store"
+
 	"thresher/service/problem"
 )
 
@@ -87,7 +88,7 @@ func decodeTally(totals []byte) (tally, error) {
 type ledger struct {
 	db   *bbolt.DB
 	dir  string
-	disk durable.Disk
+	disk store.Disk
 }
 
 // The note of a batch is a file named by its id and noteSuffix.
@@ -106,9 +107,9 @@ func (l ledger) putNote(rec *record) error {
 // readNote reads a batch's note.
 func (l ledger) readNote(id string) (*record, error) {
 	rec := &record{}
-	err := durable.Note(l.note(id), noteKind, rec)
+	err := store.Note(l.note(id), noteKind, rec)
 	if err == nil && (rec.Format != rec.format() || rec.Batch.ID != id) {
-		err = fmt.Errorf("%s: %w: it is that of batch %q, of format %d", id+noteSuffix, durable.ErrNote, rec.Batch.ID, rec.Format)
+		err = fmt.Errorf("%s: %w: it is that of batch %q, of format %d", id+noteSuffix, store.ErrNote, rec.Batch.ID, rec.Format)
 	}
 	return rec, err
 }
@@ -119,9 +120,9 @@ const (
 	idsBucket     = "ids"
 )
 
-func openLedger(dir string, bolt *bbolt.DB, disk durable.Disk) (ledger, error) {
+func openLedger(dir string, bolt *bbolt.DB, disk store.Disk) (ledger, error) {
 	err := bolt.Update(func(tx *bbolt.Tx) error {
-		if err := db.CreateBuckets(tx, rootBucket, recordsBucket, idsBucket); err != nil {
+		if err := Schema().Create(tx); err != nil {
 			return err
 		}
 		return sequence(tx).Reindex(func(text []byte) (uint64, string, error) {
@@ -135,30 +136,24 @@ func openLedger(dir string, bolt *bbolt.DB, disk durable.Disk) (ledger, error) {
 	return ledger{bolt, dir, disk}, err
 }
 
-// CheckRecord is a db.CheckRecord of the batches' buckets.
-func CheckRecord(bucket string, key, value []byte) error {
-	if err := db.CheckNesting(rootBucket, bucket, value); err != nil || value == nil {
-		return err
+// Schema is that of the batches' records.
+func Schema() store.Schema {
+	return store.Schema{Root: rootBucket, Buckets: []store.Entries{{Name: recordsBucket, Check: checkBatch}, {Name: idsBucket, Check: store.CheckID}}}
+}
+
+// checkBatch returns what is wrong with the record of a batch.
+func checkBatch(key, text []byte) error {
+	rec := &record{}
+	err := store.ReadJSON("a batch", text, rec)
+	if err == nil && (!store.IsNumber(key) || store.Number(key) != rec.Seq || !strings.HasPrefix(rec.Batch.ID, idPrefix)) {
+		err = fmt.Errorf("it is that of batch %q, number %d", rec.Batch.ID, rec.Seq)
 	}
-	switch bucket {
-	case rootBucket + "/" + recordsBucket:
-		rec := &record{}
-		err := db.ReadJSON("a batch", value, rec)
-		if err == nil && (!db.IsNumber(key) || db.Number(key) != rec.Seq || !strings.HasPrefix(rec.Batch.ID, idPrefix)) {
-			err = fmt.Errorf("it is that of batch %q, number %d", rec.Batch.ID, rec.Seq)
-		}
-		return err
-	case rootBucket + "/" + idsBucket:
-		if !db.Plain(key) || !db.IsNumber(value) {
-			return errors.New("it names no batch")
-		}
-	}
-	return nil
+	return err
 }
 
 // sequence returns the records of a transaction.
-func sequence(tx *bbolt.Tx) db.Sequence {
-	return db.Sequence{Records: db.Bucket(tx, rootBucket, recordsBucket), IDs: db.Bucket(tx, rootBucket, idsBucket)}
+func sequence(tx *bbolt.Tx) store.Sequence {
+	return store.Sequence{Records: store.Bucket(tx, rootBucket, recordsBucket), IDs: store.Bucket(tx, rootBucket, idsBucket)}
 }
 
 // add gives rec a sequence number and records it. Calls must not be concurrent.
@@ -183,7 +178,7 @@ func (l ledger) add(rec *record) error {
 func (l ledger) insert(rec *record) error {
 	return l.db.Update(func(tx *bbolt.Tx) error {
 		s := sequence(tx)
-		if s.Records.Get(db.Key(rec.Seq)) != nil || rec.Seq == 0 {
+		if s.Records.Get(store.Key(rec.Seq)) != nil || rec.Seq == 0 {
 			rec.Seq = s.Next()
 		}
 		return rec.putIn(s)
@@ -198,8 +193,8 @@ func (l ledger) save(rec *record) error {
 	return l.db.Update(func(tx *bbolt.Tx) error { return rec.putIn(sequence(tx)) })
 }
 
-func (rec *record) putIn(s db.Sequence) error {
-	text, err := db.Seal(rec)
+func (rec *record) putIn(s store.Sequence) error {
+	text, err := store.Seal(rec)
 	if err != nil {
 		return err
 	}
@@ -228,10 +223,10 @@ func Unknown(id string) *problem.Problem {
 
 func decodeRecord(text []byte) (*record, error) {
 	rec := &record{}
-	if err := db.ReadJSON("a batch", text, rec); err != nil {
+	if err := store.ReadJSON("a batch", text, rec); err != nil {
 		return nil, err
 	}
-	return rec, db.CheckFormat("batch "+rec.Batch.ID, rec.Format, rec.format())
+	return rec, store.CheckFormat("batch "+rec.Batch.ID, rec.Format, rec.format())
 }
 
 // remove deletes a batch, its note first, so that it is not adopted again.
@@ -245,16 +240,23 @@ func (l ledger) remove(rec *record) error {
 	return l.db.Update(func(tx *bbolt.Tx) error { return sequence(tx).Remove(rec.Seq, rec.Batch.ID) })
 }
 
+// eachRecord visits the records of all batches, oldest first.
+func eachRecord(tx *bbolt.Tx) iter.Seq2[*record, error] {
+	return store.Each(sequence(tx).Records, func(_, text []byte) (*record, error) { return decodeRecord(text) })
+}
+
 // each calls do with every record, oldest first.
 func (l ledger) each(do func(*record) error) error {
 	return l.db.View(func(tx *bbolt.Tx) error {
-		return sequence(tx).Records.ForEach(func(_, text []byte) error {
-			rec, err := decodeRecord(text)
+		for rec, err := range eachRecord(tx) {
+			if err == nil {
+				err = do(rec)
+			}
 			if err != nil {
 				return err
 			}
-			return do(rec)
-		})
+		}
+		return nil
 	})
 }
 

@@ -6,13 +6,13 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/dataset"
+	"thresher/store"
 )
 
 // Of converts any error to a problem: a *Problem is returned as it is, known errors of the
@@ -24,6 +24,7 @@ func Of(err error) *Problem {
 	var vector *dataset.Error
 	var limit *dataset.LimitError
 	var tooLarge *http.MaxBytesError
+	var reused *store.KeyReusedError
 	switch {
 	case errors.As(err, &p):
 		return p
@@ -31,8 +32,10 @@ func Of(err error) *Problem {
 		return New(InvalidValue, "%v", err).At(request.Field, request.Query).Because(err)
 	case errors.As(err, &tooLarge):
 		return New(BodyTooLarge, "the body has more than %d bytes", tooLarge.Limit).Within(tooLarge.Limit).Because(err)
-	case Full(err):
-		return New(DiskFull, "no space left to write; existing data is unharmed").Because(err)
+	case errors.As(err, &reused):
+		return New(KeyReused, "%v", reused).In("Idempotency-Key").Because(err)
+	case store.IsFull(err):
+		return New(DiskFull, "%v", store.ErrFull).Because(err)
 	case errors.As(err, &limit):
 		return New(OverLimit, "%v", err).Within(limit.Limit).Because(err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
@@ -66,20 +69,4 @@ func Unreadable(err error) *Problem {
 		return p
 	}
 	return New(Malformed, "%v", err).Because(err)
-}
-
-// Full reports whether err means that the disk, a quota or a file size limit is full.
-func Full(err error) bool {
-	if err == nil {
-		return false
-	}
-	// bbolt reports why its file could not grow as text only
-	text := err.Error()
-	database := strings.Contains(text, "file resize error: ")
-	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		if errors.Is(err, full) || database && strings.Contains(text, full.Error()) {
-			return true
-		}
-	}
-	return false
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/dataset"
+	"thresher/store"
 )
 
 // TestKinds: names are unique and safe in URLs, statuses are those of errors, titles exist,
@@ -109,5 +111,28 @@ func TestOf(t *testing.T) {
 	}
 	if p := Of(batch.ErrBusy); p.RetryAfter != time.Second {
 		t.Error("busy does not say when to come again")
+	}
+}
+
+// TestOfStore: errors of package store have their kind, and a full disk says nothing of the files.
+func TestOfStore(t *testing.T) {
+	err := fmt.Errorf("writing: %w", &fs.PathError{Op: "write", Path: "/secret", Err: io.ErrShortWrite})
+	if p := Of(store.Full(err)); p.Kind != DiskFull || strings.Contains(p.Detail, "secret") || !errors.Is(p, io.ErrShortWrite) {
+		t.Errorf("%+v", p)
+	}
+	at := time.Date(2026, 7, 1, 2, 3, 4, 0, time.UTC)
+	p := Of(fmt.Errorf("file: %w", &store.KeyReusedError{At: at}))
+	if p.Kind != KeyReused || p.Field != "Idempotency-Key" || p.Detail != "the key was used for another request at 2026-07-01T02:03:04Z" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestPageSize: 0 is the default, what is out of range is refused.
+func TestPageSize(t *testing.T) {
+	for limit, want := range map[int]int{0: DefaultPage, 1: 1, MostPage: MostPage, -1: 0, MostPage + 1: 0} {
+		n, err := PageSize(limit)
+		if n != want || (err != nil) != (want == 0) || err != nil && Of(err).Field != "limit" {
+			t.Errorf("%d is %d, %v", limit, n, err)
+		}
 	}
 }

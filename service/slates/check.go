@@ -9,26 +9,26 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
 	"thresher/service/jsonbody"
+	"thresher/store"
 )
 
 // Check reads every record of the slates' database. Nothing is changed.
-func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
+func Check(ctx context.Context, bolt *bbolt.DB, tell func(store.Item)) error {
 	return bolt.View(func(tx *bbolt.Tx) error {
 		root := tx.Bucket(collectionsBucket())
 		if root == nil {
 			return nil // the server stopped before creating it
 		}
 		return root.ForEachBucket(func(name []byte) error {
-			i := db.Item{Kind: "slates", Name: string(name), Verdict: db.Intact}
+			i := store.Item{Kind: "slates", Name: string(name), Verdict: store.Intact}
 			n, err := findRecords(tx, string(name)).check(ctx)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			i.Detail = fmt.Sprintf("%d slates, %d users", n.slates, n.users)
 			if err != nil {
-				i.Verdict, i.Detail = db.Broken, fmt.Sprintf("%s: %v", filepath.Base(bolt.Path()), err)
+				i.Verdict, i.Detail = store.Broken, fmt.Sprintf("%s: %v", filepath.Base(bolt.Path()), err)
 			}
 			tell(i)
 			return nil
@@ -95,7 +95,7 @@ func (r *records) recount() (n counts, err error) {
 
 // Repair corrects the counts of the database at path, parts of which are lost.
 func Repair(path string) error {
-	bolt, _, err := db.Open(path, nil)
+	bolt, _, err := store.Open(path, nil)
 	if err != nil {
 		return err
 	}

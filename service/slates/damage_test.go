@@ -9,8 +9,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // TestDamageIsNamed changes a byte of every record in turn: requests that need it fail and
@@ -164,11 +164,11 @@ func TestDamagedCounts(t *testing.T) {
 	if err := errors.Join(err, f.Close()); err != nil || want.slates != 2 || want.users != 2 {
 		t.Fatal(want, err)
 	}
-	var d *db.Damaged
+	var d *store.Damaged
 	if _, err := Open(path, nil); !errors.As(err, &d) || !strings.Contains(d.Faults[0], `collections/films "counts"`) {
 		t.Fatal(err)
 	}
-	if s, err := db.Mend(path, func(*db.Damaged) error { return nil }, CheckRecord); err != nil || len(s.Lost) != 1 {
+	if s, err := store.Mend(path, func(*store.Damaged) error { return nil }, CheckRecord); err != nil || len(s.Lost) != 1 {
 		t.Fatal(s, err)
 	}
 	if err := Repair(path); err != nil {

@@ -72,7 +72,7 @@ func complete(tx *bbolt.Tx) (names []string, err error) {
 	return names, err
 }
 
-// CheckRecord is a db.CheckRecord of what can be made again: a damaged record of another kind
+// CheckRecord is a store.CheckRecord of what can be made again: a damaged record of another kind
 // stays, and is an error for those it concerns.
 func CheckRecord(bucket string, key, value []byte) error {
 	above, name, within := strings.Cut(bucket, "/") // the path is that of a collection's bucket, or of one in it

@@ -10,9 +10,9 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/problem"
 	"thresher/slate"
+	"thresher/store"
 )
 
 // Answer has a slate for each user of a request, in the request's order.
@@ -215,7 +215,7 @@ func (s *Store) record(name string, p *prepared, m model, a *Answer, all []*issu
 		if err := r.forget(len(all), now.Add(-s.o.Keep), s.o.Slates); err != nil {
 			return err
 		}
-		return db.PutKey(r.sub(keysBucket), key, fingerprint, value, now)
+		return store.PutKey(r.sub(keysBucket), key, fingerprint, value, now)
 	})
 	if err != nil {
 		return nil, err
@@ -269,7 +269,7 @@ func (r *records) earlier(key, fingerprint string, now time.Time, most time.Dura
 	if r == nil {
 		return nil, nil
 	}
-	value, found, err := db.FindKey(r.sub(keysBucket), key, fingerprint, now)
+	value, found, err := store.FindKey(r.sub(keysBucket), key, fingerprint, now)
 	if err != nil || !found {
 		return nil, err
 	}

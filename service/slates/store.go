@@ -11,8 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/semaphore"
 
-	"thresher/service/db"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // Store keeps states and slates. It is safe for concurrent use.
@@ -60,7 +59,7 @@ func Open(path string, o *Options) (*Store, error) {
 		s.users[i] = make(chan struct{}, 1)
 	}
 	var err error
-	if s.db, _, err = db.Open(path, &db.Options{NoSync: s.o.noSync, Checks: []db.CheckRecord{CheckRecord}}); err != nil {
+	if s.db, _, err = store.Open(path, &store.Options{NoSync: s.o.noSync, Checks: []store.CheckRecord{CheckRecord}}); err != nil {
 		return nil, err
 	}
 	s.db.MaxBatchDelay = batchDelay
@@ -176,7 +175,7 @@ func (s *Store) change(fn func(*bbolt.Tx) error) error {
 		return err
 	}
 	if err := s.db.Batch(fn); err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
 	return s.at("committed")
 }

@@ -8,11 +8,11 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // Check replays every tournament of bolt. Nothing is changed.
-func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
+func Check(ctx context.Context, bolt *bbolt.DB, tell func(store.Item)) error {
 	return bolt.View(func(tx *bbolt.Tx) error {
 		if bucket(tx, recordsBucket) == nil || bucket(tx, gamesBucket) == nil || bucket(tx, idsBucket) == nil {
 			return nil // the server stopped before creating it
@@ -21,7 +21,7 @@ func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 			if text == nil {
 				return nil // a bucket, which is damage of the database
 			}
-			i := db.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: db.Intact}
+			i := store.Item{Kind: "tournament", Name: fmt.Sprintf("number %x", n), Verdict: store.Intact}
 			r, err := decodeRecord(text)
 			if err == nil {
 				i.Name = r.ID
@@ -31,7 +31,7 @@ func Check(ctx context.Context, bolt *bbolt.DB, tell func(db.Item)) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				i.Verdict, i.Detail = db.Broken, err.Error()
+				i.Verdict, i.Detail = store.Broken, err.Error()
 			}
 			tell(i)
 			return nil

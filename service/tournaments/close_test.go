@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/service/db"
-
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
+
+	"thresher/store"
 )
 
 // logged counts the events in the log of a tournament.
@@ -45,14 +45,14 @@ func (h *house) damage(id string) (text []byte) {
 		}
 		log := game.Bucket([]byte(logBucket))
 		var e event
-		if err := db.Unseal(log.Get(db.Key(1)), &e); err != nil {
+		if err := store.Unseal(log.Get(store.Key(1)), &e); err != nil {
 			return err
 		}
 		e.Count = 2
-		if text, err = db.Seal(e); err != nil {
+		if text, err = store.Seal(e); err != nil {
 			return err
 		}
-		return log.Put(db.Key(1), text)
+		return log.Put(store.Key(1), text)
 	})
 	if err != nil {
 		h.t.Fatal(err)

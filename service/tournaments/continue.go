@@ -16,8 +16,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/duel"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // Continued says what Continue took over.
@@ -246,7 +246,7 @@ func (d *damaged) event(n uint64) (*event, error) {
 		return nil, errors.New("its record is missing")
 	}
 	e := &event{}
-	if err := db.Unseal(d.texts.events[i], e); err != nil {
+	if err := store.Unseal(d.texts.events[i], e); err != nil {
 		return nil, fmt.Errorf("its record is damaged: %w", err)
 	}
 	return e, nil

@@ -13,14 +13,14 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/internal/draws"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // eventAt returns the place of the record of a call of the first tournament.
 func eventAt(n uint64) place {
 	return func(tx *bbolt.Tx, number []byte) (*bbolt.Bucket, []byte) {
-		return bucket(tx, gamesBucket).Bucket(number).Bucket([]byte(logBucket)), db.Key(n)
+		return bucket(tx, gamesBucket).Bucket(number).Bucket([]byte(logBucket)), store.Key(n)
 	}
 }
 
@@ -104,11 +104,11 @@ func TestContinue(t *testing.T) {
 			if strings.HasSuffix(c.what, ": checksum") {
 				h.change(c.damage, func(text []byte) []byte {
 					var e event
-					if err := db.Unseal(text, &e); err != nil {
+					if err := store.Unseal(text, &e); err != nil {
 						t.Fatal(err)
 					}
 					e.Sum ^= 1
-					sealed, err := db.Seal(e)
+					sealed, err := store.Seal(e)
 					if err != nil {
 						t.Fatal(err)
 					}

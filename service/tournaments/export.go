@@ -16,8 +16,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // Exported says what Export wrote.
@@ -136,7 +136,7 @@ func (t *texts) last() (snapshot, last uint64) {
 		snapshot = t.numbers[0] - 1
 		last = t.numbers[len(t.numbers)-1]
 	}
-	if t.rest != nil && db.Unseal(t.rest, &rest) == nil {
+	if t.rest != nil && store.Unseal(t.rest, &rest) == nil {
 		snapshot = rest.Event
 	}
 	return snapshot, max(snapshot, last)
@@ -278,7 +278,7 @@ func (e *exporter) raw(r rawCall) error {
 		return err
 	}
 	var ev event
-	if err := db.Unseal(r.text, &ev); err != nil {
+	if err := store.Unseal(r.text, &ev); err != nil {
 		return e.gap(r.number+1, "the record is damaged: "+err.Error())
 	}
 	e.did.Judgments += int64(len(ev.results()))

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"thresher/duel"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // game is a tournament in memory with the other state that its calls depend on. It is a
@@ -282,7 +282,7 @@ func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 	if state, err = g.tournament.MarshalBinary(); err != nil {
 		return nil, nil, err
 	}
-	rest, err = db.Seal(snapshotRest{after, g.answers.last, g.answers.bits, g.given, g.numbers})
+	rest, err = store.Seal(snapshotRest{after, g.answers.last, g.answers.bits, g.given, g.numbers})
 	return state, rest, err
 }
 
@@ -290,7 +290,7 @@ func (g *game) snapshot(after uint64) (state, rest []byte, err error) {
 func restored(state, rest []byte) (*game, uint64, error) {
 	g := &game{}
 	var b snapshotRest
-	if err := db.Unseal(rest, &b); err != nil {
+	if err := store.Unseal(rest, &b); err != nil {
 		return nil, 0, err
 	}
 	g.answers, g.given, g.numbers = answers{b.Last, b.Bits}, b.Given, b.numbers

@@ -18,7 +18,6 @@ import (
 
 	"thresher/duel"
 	"thresher/internal/crashtest"
-	"thresher/service/db"
 	"thresher/service/problem"
 )
 
@@ -159,7 +158,7 @@ func final(t *testing.T, dir string, look func(*Store)) {
 // states returns those of all tournaments, oldest first.
 func states(t *testing.T, s *Store) (ids []string, all []State) {
 	t.Helper()
-	page, err := s.List("", db.MostPage)
+	page, err := s.List("", problem.MostPage)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
+	"thresher/store"
 )
 
 // live is a tournament in memory.
@@ -69,7 +69,7 @@ type put func(tx *bbolt.Tx, r *record) error
 // recordEvent submits an event that the game of l has executed or, once the log is long or
 // takes long to replay, a snapshot in place of the log. The caller has locked l.
 func (s *Store) recordEvent(l *live, e event) error {
-	text, err := db.Seal(e)
+	text, err := store.Seal(e)
 	if err != nil {
 		return err
 	}

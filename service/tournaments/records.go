@@ -7,13 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.etcd.io/bbolt"
 
 	"thresher/duel"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // The bucket "tournaments" holds: records by an increasing number; these numbers by id;
@@ -49,42 +48,30 @@ type record struct {
 // snapshot.
 const recordFormat = 1
 
-func createBuckets(tx *bbolt.Tx) error {
-	return db.CreateBuckets(tx, rootBucket, recordsBucket, idsBucket, keysBucket, gamesBucket)
+// Schema is that of the tournaments' records. The record of a tournament, and what there is of its game,
+// are that tournament's alone: they stay, and Check reports them.
+func Schema() store.Schema {
+	return store.Schema{Root: rootBucket, Buckets: []store.Entries{
+		{Name: recordsBucket, Check: checkNumber}, {Name: idsBucket, Check: store.CheckID}, {Name: keysBucket, Check: store.CheckKey}, {Name: gamesBucket},
+	}}
 }
 
-// bucket returns one of the buckets made by createBuckets.
-func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
-	return db.Bucket(tx, rootBucket, name)
-}
-
-// CheckRecord is a db.CheckRecord of the tournaments' buckets. The record of a tournament, and
-// what there is of its game, are that tournament's alone: they stay, and Check reports them.
-func CheckRecord(bucket string, key, value []byte) error {
-	if strings.HasPrefix(bucket, rootBucket+"/"+gamesBucket+"/") {
-		return nil
-	}
-	if err := db.CheckNesting(rootBucket, bucket, value, gamesBucket); err != nil || value == nil {
-		return err
-	}
-	switch bucket {
-	case rootBucket + "/" + recordsBucket:
-		if len(key) != 8 {
-			return errors.New("it has no number")
-		}
-	case rootBucket + "/" + idsBucket:
-		if !db.Plain(key) || !db.IsNumber(value) {
-			return errors.New("it names no tournament")
-		}
-	case rootBucket + "/" + keysBucket:
-		return db.CheckKey(key, value)
+// checkNumber returns what is wrong with the key of a tournament's record.
+func checkNumber(key, _ []byte) error {
+	if len(key) != 8 {
+		return errors.New("it has no number")
 	}
 	return nil
 }
 
+// bucket returns one of the buckets of the schema.
+func bucket(tx *bbolt.Tx, name string) *bbolt.Bucket {
+	return store.Bucket(tx, rootBucket, name)
+}
+
 // reindex creates the buckets, and makes the index of tournaments by id agree with the records.
 func reindex(tx *bbolt.Tx) error {
-	if err := createBuckets(tx); err != nil {
+	if err := Schema().Create(tx); err != nil {
 		return err
 	}
 	return sequence(tx).Reindex(func(text []byte) (uint64, string, error) {
@@ -97,8 +84,8 @@ func reindex(tx *bbolt.Tx) error {
 }
 
 // sequence returns the records of a transaction.
-func sequence(tx *bbolt.Tx) db.Sequence {
-	return db.Sequence{Records: bucket(tx, recordsBucket), IDs: bucket(tx, idsBucket)}
+func sequence(tx *bbolt.Tx) store.Sequence {
+	return store.Sequence{Records: bucket(tx, recordsBucket), IDs: bucket(tx, idsBucket)}
 }
 
 func unknown(id string) *problem.Problem {
@@ -120,16 +107,16 @@ func findRecord(tx *bbolt.Tx, id string) (*record, error) {
 
 func decodeRecord(text []byte) (*record, error) {
 	r := &record{}
-	if err := db.Unseal(text, r); err != nil {
+	if err := store.Unseal(text, r); err != nil {
 		return nil, fmt.Errorf("record of a tournament: %w", err)
 	}
-	return r, db.CheckFormat("tournament "+r.ID, r.Format, recordFormat)
+	return r, store.CheckFormat("tournament "+r.ID, r.Format, recordFormat)
 }
 
 // add records a new tournament as the newest, with an empty log.
 func (r *record) add(tx *bbolt.Tx) error {
 	r.Number = sequence(tx).Next()
-	game, err := bucket(tx, gamesBucket).CreateBucket(db.Key(r.Number))
+	game, err := bucket(tx, gamesBucket).CreateBucket(store.Key(r.Number))
 	if err != nil {
 		return err
 	}
@@ -141,7 +128,7 @@ func (r *record) add(tx *bbolt.Tx) error {
 
 // save writes the record.
 func (r *record) save(tx *bbolt.Tx) error {
-	text, err := db.Seal(r)
+	text, err := store.Seal(r)
 	if err != nil {
 		return err
 	}
@@ -151,8 +138,8 @@ func (r *record) save(tx *bbolt.Tx) error {
 // remove deletes the tournament and its game.
 func (r *record) remove(tx *bbolt.Tx) error {
 	var err error
-	if games := bucket(tx, gamesBucket); games.Bucket(db.Key(r.Number)) != nil { // else it is lost
-		err = games.DeleteBucket(db.Key(r.Number))
+	if games := bucket(tx, gamesBucket); games.Bucket(store.Key(r.Number)) != nil { // else it is lost
+		err = games.DeleteBucket(store.Key(r.Number))
 	}
 	return errors.Join(err, sequence(tx).Remove(r.Number, r.ID))
 }
@@ -160,7 +147,7 @@ func (r *record) remove(tx *bbolt.Tx) error {
 // game returns the bucket of the tournament's game; problem.UnknownTournament if it was
 // deleted.
 func (r *record) game(tx *bbolt.Tx) (*bbolt.Bucket, error) {
-	b := bucket(tx, gamesBucket).Bucket(db.Key(r.Number))
+	b := bucket(tx, gamesBucket).Bucket(store.Key(r.Number))
 	if b == nil {
 		return nil, unknown(r.ID)
 	}
@@ -181,14 +168,14 @@ func (r *record) appendEvent(tx *bbolt.Tx, n uint64, event []byte) error {
 	}
 	log := game.Bucket([]byte(logBucket))
 	log.FillPercent = .9 // keys increase
-	return log.Put(db.Key(n), event)
+	return log.Put(store.Key(n), event)
 }
 
 // lastEvent returns the number of the last event in a game's log or snapshot, 0 if there is
 // none.
 func lastEvent(game *bbolt.Bucket) (uint64, error) {
 	if n, _ := game.Bucket([]byte(logBucket)).Cursor().Last(); n != nil {
-		return db.Number(n), nil
+		return store.Number(n), nil
 	}
 	rest := game.Get([]byte(restKey))
 	if rest == nil {
@@ -197,7 +184,7 @@ func lastEvent(game *bbolt.Bucket) (uint64, error) {
 	var b struct {
 		Event uint64 `json:"event"`
 	}
-	err := db.Unseal(rest, &b)
+	err := store.Unseal(rest, &b)
 	return b.Event, err
 }
 
@@ -243,7 +230,7 @@ type texts struct {
 
 // texts reads the records of the game.
 func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
-	if bucket(tx, gamesBucket).Bucket(db.Key(r.Number)) == nil { // while its record is there
+	if bucket(tx, gamesBucket).Bucket(store.Key(r.Number)) == nil { // while its record is there
 		return nil, unplayable(r, "the record of its calls is lost", errors.New("there is no game"))
 	}
 	game, err := r.game(tx)
@@ -252,7 +239,7 @@ func (r *record) texts(tx *bbolt.Tx) (*texts, error) {
 	}
 	t := &texts{state: bytes.Clone(game.Get([]byte(stateKey))), rest: bytes.Clone(game.Get([]byte(restKey)))}
 	err = game.Bucket([]byte(logBucket)).ForEach(func(n, text []byte) error {
-		t.numbers = append(t.numbers, db.Number(n))
+		t.numbers = append(t.numbers, store.Number(n))
 		t.events = append(t.events, bytes.Clone(text))
 		return nil
 	})
@@ -285,7 +272,7 @@ func (t *texts) replay(ctx context.Context, r *record, tell func(n uint64, what 
 		if t.numbers[i] != s.events {
 			return nil, unplayable(r, fmt.Sprintf("the record of call %d is missing", s.events), fmt.Errorf("event %d in its place", t.numbers[i]))
 		}
-		if err := db.Unseal(text, &e); err != nil {
+		if err := store.Unseal(text, &e); err != nil {
 			return nil, unplayable(r, fmt.Sprintf("the record of call %d is damaged", s.events), err)
 		}
 		if err := s.game.replay(&e); err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // sealName begins the checksum of a record.
@@ -124,12 +124,12 @@ func TestLostParts(t *testing.T) {
 		"ids": {func(tx *bbolt.Tx, _ []byte) error {
 			root := tx.Bucket([]byte(rootBucket))
 			err := errors.Join(root.DeleteBucket([]byte(idsBucket)), bucket(tx, recordsBucket).SetSequence(0))
-			return errors.Join(err, createBuckets(tx))
+			return errors.Join(err, Schema().Create(tx))
 		}, true},
 		"number": {func(tx *bbolt.Tx, n []byte) error {
 			b := bucket(tx, recordsBucket)
 			text := bytes.Clone(b.Get(n))
-			return errors.Join(b.Delete(n), b.Put(db.Key(0), text))
+			return errors.Join(b.Delete(n), b.Put(store.Key(0), text))
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,9 +147,9 @@ func TestLostParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			verdict := func() db.Verdict {
-				v := db.Intact
-				if err := Check(t.Context(), h.db, func(i db.Item) {
+			verdict := func() store.Verdict {
+				v := store.Intact
+				if err := Check(t.Context(), h.db, func(i store.Item) {
 					if i.Name == id {
 						v = i.Verdict
 					}
@@ -158,7 +158,7 @@ func TestLostParts(t *testing.T) {
 				}
 				return v
 			}
-			if v := verdict(); v != db.Broken {
+			if v := verdict(); v != store.Broken {
 				t.Errorf("the check finds it %s", v)
 			}
 			h.reopen()
@@ -166,7 +166,7 @@ func TestLostParts(t *testing.T) {
 				t.Errorf("another has %d duels, it had %d", got.State.Duels, kept.State.Duels)
 			}
 			if c.played {
-				if got := h.get(id); got.State.Duels != want.State.Duels || verdict() != db.Intact {
+				if got := h.get(id); got.State.Duels != want.State.Duels || verdict() != store.Intact {
 					t.Errorf("%d duels, it had %d; the check finds it %s", got.State.Duels, want.State.Duels, verdict())
 				}
 				third := h.create(online(3))

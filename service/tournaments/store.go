@@ -13,8 +13,8 @@ import (
 
 	"thresher/duel"
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // Store keeps tournaments and plays them. It is safe for concurrent use.
@@ -49,7 +49,7 @@ func Open(bolt *bbolt.DB, o *Options) (*Store, error) {
 		return bucket(tx, recordsBucket).ForEach(func(n, text []byte) error {
 			r, err := decodeRecord(text)
 			if err != nil { // of one tournament; the others can be played
-				s.o.Log.Error("a tournament cannot be played; its record is unchanged", "number", db.Number(n), "error", err)
+				s.o.Log.Error("a tournament cannot be played; its record is unchanged", "number", store.Number(n), "error", err)
 				return nil
 			}
 			s.done[r.Done]++
@@ -95,7 +95,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 	}}
 	w.do = func(tx *bbolt.Tx) error {
 		fresh = false
-		id, found, err := db.FindKey(bucket(tx, keysBucket), key, fingerprint, s.o.Now())
+		id, found, err := store.FindKey(bucket(tx, keysBucket), key, fingerprint, s.o.Now())
 		if err != nil {
 			w.refused = err
 			return nil
@@ -120,7 +120,7 @@ func (s *Store) Create(ctx context.Context, spec Spec, key string) (Tournament, 
 			return nil
 		}
 		made = record{Format: recordFormat, ID: idPrefix + strings.ToLower(rand.Text()), At: s.o.Now().Unix(), Config: config}
-		return errors.Join(made.add(tx), db.PutKey(bucket(tx, keysBucket), key, fingerprint, []byte(made.ID), s.o.Now()))
+		return errors.Join(made.add(tx), store.PutKey(bucket(tx, keysBucket), key, fingerprint, []byte(made.ID), s.o.Now()))
 	}
 	s.journal.submit(w)
 	if err := w.wait(ctx); err != nil {
@@ -178,10 +178,10 @@ func (s *Store) state(l *live, standings bool) State {
 }
 
 // List returns the tournaments created before the tournament with id after ("" starts with
-// the newest), newest first, without their states: at most limit (0 = db.DefaultPage;
-// 1..db.MostPage), and fewer if they exceed pageBytes, but at least one.
+// the newest), newest first, without their states: at most limit (0 = problem.DefaultPage;
+// 1..problem.MostPage), and fewer if they exceed pageBytes, but at least one.
 func (s *Store) List(after string, limit int) (Page, error) {
-	limit, err := db.PageSize(limit)
+	limit, err := problem.PageSize(limit)
 	if err != nil {
 		return Page{}, err
 	}
@@ -243,7 +243,7 @@ func (s *Store) delete(ctx context.Context, id string, refuse func(*record) erro
 		}
 		if damaged = err != nil && problem.Of(err).Kind == problem.Unplayable; damaged {
 			n := bucket(tx, idsBucket).Get([]byte(id))
-			return (&record{ID: id, Number: db.Number(n)}).remove(tx)
+			return (&record{ID: id, Number: store.Number(n)}).remove(tx)
 		}
 		if err == nil {
 			err = refuse(r)

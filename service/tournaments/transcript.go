@@ -14,8 +14,7 @@ import (
 	"sync"
 
 	"thresher/internal/atomicfile"
-	"thresher/service/db"
-	"thresher/service/durable"
+	"thresher/store"
 )
 
 // A transcript is a file of all calls of a tournament, as clients saw them, so that what was judged can
@@ -161,7 +160,7 @@ func (t *transcript) settle(snapshot, last uint64) (removed uint64, err error) {
 	if end == info.Size() {
 		return 0, nil
 	}
-	return removed, durable.Full(errors.Join(f.Truncate(end), f.Sync()))
+	return removed, store.Full(errors.Join(f.Truncate(end), f.Sync()))
 }
 
 // add tells call n, unless it is there already.
@@ -212,9 +211,9 @@ func (t *transcript) write(sync bool) (err error) {
 	}
 	f, err := os.OpenFile(t.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
-		return durable.Full(err)
+		return store.Full(err)
 	}
-	defer func() { err = durable.Full(errors.Join(err, f.Close())) }()
+	defer func() { err = store.Full(errors.Join(err, f.Close())) }()
 	if errors.Is(missing, fs.ErrNotExist) {
 		if err := atomicfile.FlushFolder(filepath.Dir(t.path)); err != nil {
 			return err
@@ -250,8 +249,8 @@ func (t *transcript) block() ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	head := fmt.Sprintf("%s %d %d %d %08x", transcriptWord, t.first, t.count, data.Len(), db.Checksum(data.Bytes()))
-	return append(fmt.Appendf(nil, "%s %08x\n", head, db.Checksum([]byte(head))), data.Bytes()...), nil
+	head := fmt.Sprintf("%s %d %d %d %08x", transcriptWord, t.first, t.count, data.Len(), store.Checksum(data.Bytes()))
+	return append(fmt.Appendf(nil, "%s %08x\n", head, store.Checksum([]byte(head))), data.Bytes()...), nil
 }
 
 // callBlock is a block in the file.
@@ -293,7 +292,7 @@ func readCallBlock(r io.ReaderAt, at int64) (b callBlock, ok bool) {
 	}
 	var sum uint32
 	if _, err := fmt.Sscanf(string(line), transcriptWord+" %d %d %d %x %x", &b.first, &b.count, &b.bytes, &b.sum, &sum); err != nil ||
-		sum != db.Checksum(line[:len(line)-9]) {
+		sum != store.Checksum(line[:len(line)-9]) {
 		return b, false
 	}
 	b.at = at + int64(len(line)) + 1
@@ -325,7 +324,7 @@ func (b *callBlock) calls(r io.ReaderAt) ([]told, error) {
 	if _, err := r.ReadAt(data, b.at); err != nil {
 		return nil, err
 	}
-	if db.Checksum(data) != b.sum {
+	if store.Checksum(data) != b.sum {
 		return nil, errors.New("its checksum is wrong")
 	}
 	lines := json.NewDecoder(flate.NewReader(bytes.NewReader(data)))

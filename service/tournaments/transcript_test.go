@@ -21,8 +21,8 @@ import (
 	"thresher/duel"
 	"thresher/internal/draws"
 	"thresher/service/api"
-	"thresher/service/db"
 	"thresher/service/problem"
+	"thresher/store"
 )
 
 // exported is an export as read back.
@@ -332,7 +332,7 @@ func TestBlockOfAnotherSum(t *testing.T) {
 	line, data, _ := bytes.Cut(block, []byte("\n"))
 	fields := bytes.Fields(line)
 	head := fmt.Appendf(nil, "%s %08x", bytes.Join(fields[:5], []byte(" ")), 7)
-	wrong := fmt.Appendf(head, " %08x\n%s", db.Checksum(head), data)
+	wrong := fmt.Appendf(head, " %08x\n%s", store.Checksum(head), data)
 	for text, sound := range map[string]bool{string(block): true, string(wrong): false} {
 		r := bytes.NewReader([]byte(text))
 		all := callBlocks(r, r.Size())

@@ -1,4 +1,4 @@
-package durable
+package store
 
 import (
 	"context"
@@ -12,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"thresher/service/problem"
 )
 
 func write(t *testing.T, path, content string) {
@@ -45,9 +43,9 @@ func list(t *testing.T, dir string) (names []string) {
 func TestFull(t *testing.T) {
 	for _, err := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, io.ErrShortWrite} {
 		wrapped := fmt.Errorf("writing: %w", &fs.PathError{Op: "write", Path: "/secret", Err: err})
-		p := problem.Of(Full(wrapped))
-		if p.Kind != problem.DiskFull || strings.Contains(p.Detail, "secret") || !errors.Is(p, err) {
-			t.Error(err, p)
+		full := Full(wrapped)
+		if !errors.Is(full, ErrFull) || !errors.Is(full, err) || Full(full) != full {
+			t.Error(err, full)
 		}
 	}
 	for _, err := range []error{nil, syscall.EIO, fs.ErrNotExist} {
@@ -86,7 +84,7 @@ func TestWriterIsThereOnlyWhenClosed(t *testing.T) {
 			os.Remove(path)
 			continue
 		}
-		if problem.Of(err).Kind != problem.DiskFull || len(list(t, dir)) != 0 {
+		if !errors.Is(err, ErrFull) || len(list(t, dir)) != 0 {
 			t.Error(fault, err, list(t, dir))
 		}
 	}
@@ -156,7 +154,7 @@ func TestSecondNames(t *testing.T) {
 		return nil
 	}}
 	for _, err := range []error{full.Link(from, filepath.Join(dir, "full")), full.Rename(from, filepath.Join(dir, "full"))} {
-		if problem.Of(err).Kind != problem.DiskFull {
+		if !errors.Is(err, ErrFull) {
 			t.Error(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package durable
+package store
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Writer is a file being written. A full disk is a *problem.Problem.
+// Writer is a file being written. If the disk is full its errors wrap ErrFull.
 type Writer struct {
 	d    Disk
 	f    *os.File

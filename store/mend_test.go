@@ -1,4 +1,4 @@
-package db
+package store
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ func storeOf(t *testing.T, path string, n int) content {
 	db := opened(t, path)
 	defer db.Close()
 	err := db.Update(func(tx *bbolt.Tx) error {
-		if err := CreateBuckets(tx, "store", "things", "others"); err != nil {
+		if err := (Schema{Root: "store", Buckets: []Entries{{Name: "things"}, {Name: "others"}}}).Create(tx); err != nil {
 			return err
 		}
 		for i := range n {
@@ -209,7 +209,7 @@ func TestCheckKey(t *testing.T) {
 	defer db.Close()
 	n := 0
 	err := db.Update(func(tx *bbolt.Tx) error {
-		if err := CreateBuckets(tx, "store", "keys"); err != nil {
+		if err := (Schema{Root: "store", Buckets: []Entries{{Name: "keys"}}}).Create(tx); err != nil {
 			return err
 		}
 		b := Bucket(tx, "store", "keys")

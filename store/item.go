@@ -1,4 +1,4 @@
-package db
+package store
 
 // Verdict is the result of checking an Item.
 type Verdict string

@@ -1,14 +1,13 @@
-package db
+package store
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"go.etcd.io/bbolt"
-
-	"thresher/service/problem"
 )
 
 // updateKeys runs f on the bucket of keys.
@@ -56,7 +55,7 @@ func TestKeysAreFoundUntilTheyAreOld(t *testing.T) {
 			has(b, key, key)
 		}
 		_, found, err := FindKey(b, "k1", "another", now)
-		if p := problem.Of(err); found || p.Kind != problem.KeyReused || p.Field != "Idempotency-Key" {
+		if other := (*KeyReusedError)(nil); found || !errors.As(err, &other) || !other.At.Equal(begun.Add(time.Hour)) {
 			t.Error(found, err)
 		}
 		has(b, "k", "") // a prefix of a key is not a key

@@ -1,4 +1,4 @@
-package durable
+package store
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"thresher/internal/atomicfile"
-	"thresher/service/problem"
 )
 
 // Disk performs the file operations of the package. The zero value uses the disk directly.
@@ -27,15 +26,6 @@ func (d Disk) At(name, path string) error {
 		return nil
 	}
 	return d.Step(name, path)
-}
-
-// Full converts errors that mean a full disk to a problem; other errors are returned
-// unchanged.
-func Full(err error) error {
-	if problem.Full(err) || errors.Is(err, io.ErrShortWrite) {
-		return problem.New(problem.DiskFull, "no space left to write; existing data is unharmed").Because(err)
-	}
-	return err
 }
 
 // Create creates a file, which must not exist, and which only its owner may read. It is removed unless the Writer is closed.
@@ -60,6 +50,19 @@ func (d Disk) Rename(from, to string) error {
 		return Full(err)
 	}
 	return d.FlushFolder(filepath.Dir(to))
+}
+
+// RenameExisting is Rename, unless the file is missing: it may have the other name already, or be removed
+// meanwhile.
+func (d Disk) RenameExisting(from, to string) error {
+	_, err := os.Lstat(from)
+	if err == nil {
+		err = d.Rename(from, to)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Link gives a flushed file a second name, which must be free, and flushes the folder. Where

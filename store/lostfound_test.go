@@ -1,4 +1,4 @@
-package lostfound
+package store
 
 import (
 	"encoding/json"
@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"thresher/service/durable"
 )
 
 func TestMovedFilesAreListed(t *testing.T) {
@@ -16,12 +14,12 @@ func TestMovedFilesAreListed(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f := In(data)
+	f := LostFoundOf(data)
 	for _, content := range []string{"one", "two", "three"} {
 		if err := os.WriteFile(filepath.Join(folder, "a"), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Move(durable.Disk{}, filepath.Join(folder, "a"), "nobody knows it"); err != nil {
+		if _, err := f.Move(Disk{}, filepath.Join(folder, "a"), "nobody knows it"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +43,7 @@ func TestMovedFilesAreListed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "a"), []byte("four"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if m, err := f.Keep(durable.Disk{}, filepath.Join(folder, "a"), "damaged"); err != nil || m.To != filepath.Join("lost+found", "files", "a.3") {
+	if m, err := f.Keep(Disk{}, filepath.Join(folder, "a"), "damaged"); err != nil || m.To != filepath.Join("lost+found", "files", "a.3") {
 		t.Error(m, err)
 	}
 	for _, path := range []string{filepath.Join(folder, "a"), filepath.Join(data, "lost+found", "files", "a.3")} {
@@ -53,7 +51,7 @@ func TestMovedFilesAreListed(t *testing.T) {
 			t.Errorf("%s holds %q, %v", path, got, err)
 		}
 	}
-	if _, err := f.Move(durable.Disk{}, filepath.Join(t.TempDir(), "a"), ""); err == nil {
+	if _, err := f.Move(Disk{}, filepath.Join(t.TempDir(), "a"), ""); err == nil {
 		t.Error("a file of elsewhere was moved")
 	}
 }

@@ -1,14 +1,14 @@
-package durable
+package store
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // A note is a small file that describes the file or folder next to it, for recovery without
@@ -21,11 +21,13 @@ const mostNote = 16 << 20
 // ErrNote says that a file is not a note of its kind, or a damaged one.
 var ErrNote = errors.New("not a note, or a damaged one")
 
-// NoteTemporary is the suffix of the name of a note being written; the name begins with a
-// dot.
-const NoteTemporary = ".new"
+// unfinishedSuffix ends the name of a file that is to replace another; the name begins with a dot.
+const unfinishedSuffix = ".new"
 
-func sumOf(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
+// Unfinished reports whether a name is that of a file that is to replace one whose name begins with prefix.
+func Unfinished(name, prefix string) bool {
+	return strings.HasPrefix(name, "."+prefix) && strings.HasSuffix(name, unfinishedSuffix)
+}
 
 // PutNote writes v as the note at path, replacing an existing one atomically. It is durable
 // on return.
@@ -34,7 +36,13 @@ func (d Disk) PutNote(path, kind string, v any) error {
 	if err != nil {
 		return err
 	}
-	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+NoteTemporary)
+	return d.Replace(path, fmt.Appendf(nil, "%s %s %08x\n%s\n", noteWord, kind, Checksum(text), text))
+}
+
+// Replace makes text the content of the file at path, which may exist, atomically. It is durable on
+// return.
+func (d Disk) Replace(path string, text []byte) error {
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+unfinishedSuffix)
 	if err := d.Remove(temporary); err != nil { // left by a process that crashed
 		return err
 	}
@@ -43,7 +51,7 @@ func (d Disk) PutNote(path, kind string, v any) error {
 		return err
 	}
 	defer w.Discard()
-	if _, err := fmt.Fprintf(w, "%s %s %08x\n%s\n", noteWord, kind, sumOf(text), text); err != nil {
+	if _, err := w.Write(text); err != nil {
 		return err
 	}
 	if err := w.close(func() error { return nil }); err != nil { // Rename flushes the folder
@@ -76,7 +84,7 @@ func Note(path, kind string, v any) error {
 func readNote(text []byte, kind string, v any) error {
 	line, rest, ok := bytes.Cut(text, []byte{'\n'})
 	rest, ended := bytes.CutSuffix(rest, []byte{'\n'})
-	if !ok || !ended || string(line) != fmt.Sprintf("%s %s %08x", noteWord, kind, sumOf(rest)) {
+	if !ok || !ended || string(line) != fmt.Sprintf("%s %s %08x", noteWord, kind, Checksum(rest)) {
 		return fmt.Errorf("%w: it begins %.40q", ErrNote, line)
 	}
 	if err := json.Unmarshal(rest, v); err != nil {

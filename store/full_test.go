@@ -1,4 +1,4 @@
-package problem
+package store
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestFull(t *testing.T) {
+func TestIsFull(t *testing.T) {
 	lost := errors.New("truncate meta.db: " + syscall.EFBIG.Error())
 	for _, test := range []struct {
 		err  error
@@ -22,11 +22,11 @@ func TestFull(t *testing.T) {
 		{errors.New("file resize error: " + syscall.EIO.Error()), false},
 		{syscall.EIO, false},
 	} {
-		if got := Full(test.err); got != test.full {
-			t.Errorf("Full(%v) = %v", test.err, got)
+		if got := IsFull(test.err); got != test.full {
+			t.Errorf("IsFull(%v) = %v", test.err, got)
 		}
-		if got := test.err != nil && Of(test.err).Kind == DiskFull; got != test.full {
-			t.Errorf("Of(%v) is of kind %s", test.err, Of(test.err).Kind)
+		if got := errors.Is(Full(test.err), ErrFull); got != test.full {
+			t.Errorf("Full(%v) is %v", test.err, Full(test.err))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package db
+package store
 
 import (
 	"errors"
@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
-
-	"thresher/service/problem"
 )
 
 // listed are the records before an id, newest first.
@@ -33,7 +31,7 @@ func TestSequenceIsListedNewestFirst(t *testing.T) {
 			t.Error("a bucket that nobody created")
 		}
 		for range 2 { // creating twice changes nothing
-			if err := CreateBuckets(tx, "store", "records", "ids"); err != nil {
+			if err := (Schema{Root: "store", Buckets: []Entries{{Name: "records"}, {Name: "ids"}}}).Create(tx); err != nil {
 				return err
 			}
 		}
@@ -92,17 +90,4 @@ func (s Sequence) reindexed(t *testing.T) error {
 		t.Error(s.Next(), s.Records.Get(Key(6)), s.Records.Get(Key(0)))
 	}
 	return err
-}
-
-func TestPageSize(t *testing.T) {
-	for limit, want := range map[int]int{0: DefaultPage, 1: 1, MostPage: MostPage} {
-		if got, err := PageSize(limit); err != nil || got != want {
-			t.Error(limit, got, err)
-		}
-	}
-	for _, limit := range []int{-1, MostPage + 1} {
-		if _, err := PageSize(limit); problem.Of(err).Field != "limit" {
-			t.Error(limit, err)
-		}
-	}
 }

@@ -1,15 +1,12 @@
-package db
+package store
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"iter"
 
 	"go.etcd.io/bbolt"
-
-	"thresher/service/problem"
 )
 
 // Key encodes a number as a key. Keys sort as their numbers do.
@@ -21,6 +18,14 @@ func Number(key []byte) uint64 { return binary.BigEndian.Uint64(key) }
 // Sequence holds records in the order of their creation, numbered from 1: Records has them by
 // number, IDs their numbers by id. It is valid for the transaction.
 type Sequence struct{ Records, IDs *bbolt.Bucket }
+
+// CheckID returns what is wrong with an entry of a bucket of IDs.
+func CheckID(id, number []byte) error {
+	if !Plain(id) || !IsNumber(number) {
+		return errors.New("it names no record")
+	}
+	return nil
+}
 
 // Next returns the number of the next record.
 func (s Sequence) Next() uint64 { return s.Records.Sequence() + 1 }
@@ -125,20 +130,4 @@ func Backward(b *bbolt.Bucket, before []byte) iter.Seq2[[]byte, []byte] {
 		for ; k != nil && yield(k, v); k, v = c.Prev() {
 		}
 	}
-}
-
-// DefaultPage is the number of entries on a page of a list if the client names none, MostPage
-// the greatest number that it may ask for.
-const (
-	DefaultPage = 20
-	MostPage    = 100
-)
-
-// PageSize checks the number of entries that a client asks for; 0 means DefaultPage.
-func PageSize(limit int) (int, error) {
-	limit = cmp.Or(limit, DefaultPage)
-	if limit < 1 || limit > MostPage {
-		return 0, problem.New(problem.InvalidValue, "limit %d is not in 1..%d", limit, MostPage).In("limit").Within(MostPage)
-	}
-	return limit, nil
 }

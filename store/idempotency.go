@@ -1,4 +1,4 @@
-package db
+package store
 
 import (
 	"bytes"
@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-
-	"thresher/service/problem"
 )
 
 // KeepKeys is how long an idempotency key is remembered.
@@ -22,13 +20,20 @@ type keyRecord struct {
 	At          time.Time `json:"at"`
 }
 
+// KeyReusedError says that an idempotency key was used for another request.
+type KeyReusedError struct{ At time.Time } // when it was
+
+func (e *KeyReusedError) Error() string {
+	return "the key was used for another request at " + e.At.UTC().Format(time.RFC3339)
+}
+
 // A bucket of idempotency keys has two entries for each key: 'k' and the key holds the
 // keyRecord; 't', the time in nanoseconds and the key holds nothing, and serves to remove old
 // keys, oldest first.
 
 // FindKey returns the value recorded under an idempotency key, and whether there is one that is not
 // older than KeepKeys now; the zero time finds a key of any age. A key recorded with another
-// fingerprint is a problem of kind KeyReused. The key "" means that the client sent none and is never
+// fingerprint is a *KeyReusedError. The key "" means that the client sent none and is never
 // found; b may be nil.
 func FindKey(b *bbolt.Bucket, key, fingerprint string, now time.Time) (value []byte, found bool, err error) {
 	if b == nil || key == "" {
@@ -46,8 +51,7 @@ func FindKey(b *bbolt.Bucket, key, fingerprint string, now time.Time) (value []b
 		return nil, false, nil // the next PutKey removes it
 	}
 	if r.Fingerprint != fingerprint {
-		return nil, false, problem.New(problem.KeyReused,
-			"the key was used for another request at %s", r.At.UTC().Format(time.RFC3339)).In("Idempotency-Key")
+		return nil, false, &KeyReusedError{r.At}
 	}
 	return r.Value, true, nil
 }
