@@ -15,7 +15,7 @@ import (
 
 // TestOnce builds codes of vectors that are searched once only where that pays, with the same answers.
 func TestOnce(t *testing.T) {
-	const n, dim, m, k = 2000, 32, 9, 5
+	const n, dim, m, k = 4000, 256, 9, 5
 	rows, queries := randomRows(1, n, dim), randomRows(2, m, dim)
 	o := testOptions(t)
 	device := "not asked for"
