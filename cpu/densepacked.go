@@ -39,7 +39,14 @@ func (x *run) queryDense(w *scratch, js []int, packed int) {
 		q := &x.states[j]
 		row := s.query[e*dim : (e+1)*dim]
 		q.writeCompared(row)
-		s.margin[e] = collection.Upward(roundings * bandit.Unit * math.Sqrt(k.SumSquares(row)) * collection.Up)
+		switch q.dots {
+		case noError:
+			s.margin[e], s.relative[e] = 0, 0
+		case byProduct:
+			s.margin[e], s.relative[e] = 0, raise(row, (roundings+1)*bandit.Unit)
+		default:
+			s.margin[e], s.relative[e] = collection.Upward(roundings*bandit.Unit*math.Sqrt(k.SumSquares(row))*collection.Up), 0
+		}
 		s.factor[e] = float32(math.Ldexp(1, -q.exp))
 	}
 	s.panels = grow(s.panels, s.width*dim)
@@ -60,10 +67,11 @@ func (x *run) queryDense(w *scratch, js []int, packed int) {
 func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, lo, hi int) {
 	s, dim, n, k := &w.dense, x.c.Dim, hi-lo, x.r.kernels
 	width, few := s.width, len(d.js)-s.packed
+	far := t.far && d.exact == nil
 	s.dots, s.masks, s.fewDots = grow(s.dots, denseTile*width), grow(s.masks, denseTile), grow(s.fewDots, few*denseTile)
 	for from := 0; from < dim; from += denseCoords {
 		b := min(denseCoords, dim-from)
-		rows, ld := d.coordinates(x.c, s, t.far, lo, hi, from, b)
+		rows, ld := d.coordinates(x.c, s, far, lo, hi, from, b)
 		k.Gemm(s.dots, width, rows, ld, n, s.panels[from*width:], b, width, from > 0)
 		if few > 0 {
 			k.GemmFew(s.fewDots, denseTile, rows, ld, n, s.query[s.packed*dim+from:], dim, few, b, from > 0)

@@ -22,9 +22,12 @@ type denseScratch struct {
 	masks         []uint64  // for each row of a tile the queries whose threshold it may reach
 	lowerBounds   []float64
 
-	margin     [denseQueries]float32 // bound of the float32 error relative to a row's size
-	factor     [denseQueries]float32 // factor of offsets
-	tau        [denseQueries]float32
+	margin     [denseQueries]float32   // bound of the float32 error relative to a row's size
+	factor     [denseQueries]float32   // factor of offsets
+	relative   [denseQueries]float64   // of dotError byProduct: share by which an upper bound may exceed the score
+	tau        [denseQueries]float32   // of rows that are read
+	reach      [denseQueries]float32   // of pending rows, which come before those with equal bounds that are read later
+	sharp      [denseQueries]bool      // rows that are read must exceed the threshold, not only reach it
 	shift      [denseQueries]float64   // state.denseShift
 	allAllowed [denseQueries]bool      // every row that is read may be returned
 	hiddenAt   [denseQueries]int       // of hiddenRows, those before which rows were asked for
@@ -76,6 +79,9 @@ func (w *scratch) tighten(q *state, t *denseTerms, e int, last bool) {
 // lowerBoundFrom returns a lower bound of the pending rows of query e whose upper bound in the float32
 // test is at least least, in the product form.
 func (s *denseScratch) lowerBoundFrom(q *state, t *denseTerms, e int, least float32) float64 {
+	if q.dots != byNorms {
+		return float64(least) * (1 - s.relative[e])
+	}
 	if q.c.Offset == nil {
 		return float64(least) - 2*float64(s.margin[e])*t.greatest - s.shift[e] - q.denseTiny()
 	}
@@ -91,13 +97,42 @@ func (s *denseScratch) lowerBoundFrom(q *state, t *denseTerms, e int, least floa
 // raiseTo raises the threshold of query e to a bound in the product form that k rows reach, and
 // drops the pending rows below it.
 func (s *denseScratch) raiseTo(q *state, e int, lower float64) {
-	s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.LowerThreshold(lower), s.shift[e]))
-	s.pending[e].dropBelow(q.kern, s.tau[e])
+	s.raiseTau(e, q.denseTau(q.denseConversion().LowerThreshold(lower), s.shift[e]))
+	x := &s.pending[e]
+	x.dropBelow(q.kern, s.reach[e])
+	if s.sharp[e] && (q.dots == noError || s.reach[e] == 0) {
+		x.dropTies(s.reach[e], q.goal.K)
+	}
 }
+
+// raiseTau raises the thresholds of query e of the job to reach, which the scores of k of the rows that are read so
+// far reach.
+func (s *denseScratch) raiseTau(e int, reach float32) {
+	s.reach[e] = max(s.reach[e], reach)
+	s.tau[e] = s.reach[e]
+	if s.sharp[e] {
+		s.tau[e] = above(s.tau[e])
+	}
+}
+
+// above returns the next greater number, for 0 one that is not subnormal.
+func above(x float32) float32 {
+	if x == 0 {
+		return leastNormal
+	}
+	return math.Nextafter32(x, float32(math.Inf(1)))
+}
+
+// leastNormal is the least positive number that is not subnormal. Products with dotError byProduct or noError are
+// greater or 0.
+const leastNormal = 0x1p-126
 
 // lowerBound returns the lower bound of a row for query e of the job, in the product form, from its
 // upper bound in the float32 test, whose error bound holds in both directions.
 func (s *denseScratch) lowerBound(q *state, t *denseTerms, e int, row uint32, bound float32) float64 {
+	if q.dots != byNorms {
+		return float64(bound) * (1 - s.relative[e])
+	}
 	gap := 2 * float64(s.margin[e]) * float64(t.size[row])
 	if q.c.Offset != nil { // the stored offset may exceed the true one
 		norm := float64(q.c.Norm[t.inverse[row]])
@@ -126,10 +161,32 @@ func (s *denseScratch) keepBest(q *state, x *survivors, n int) {
 	x.dropBelow(q.kern, float32(bandit.KthLargest(s.lowerBounds, n)))
 }
 
+// takePending adds the pending rows of query e of the job, whose products have no error, to those found.
+func (w *scratch) takePending(q *state, e int) {
+	x := &w.dense.pending[e]
+	w.dense.addFound(q, e, x.ids, w.exactScores(q, x.bounds))
+	x.truncate(0)
+}
+
+// exactScores returns the scores of rows by their products without errors.
+func (w *scratch) exactScores(q *state, bounds []float32) []float64 {
+	w.scores = grow(w.scores, len(bounds))
+	lead := q.exactConversion().Lead
+	for i, b := range bounds {
+		w.scores[i] = float64(b) - lead
+	}
+	return w.scores
+}
+
 // scorePending scores the pending rows of query e of the job exactly.
 func (w *scratch) scorePending(q *state, e int) {
 	s := &w.dense
 	x := &s.pending[e]
+	if q.dots == noError {
+		s.addScored(q, e, x.ids, w.exactScores(q, x.bounds))
+		x.truncate(0)
+		return
+	}
 	w.scores = grow(w.scores, len(x.ids))
 	q.searchScores(w.scores, x.ids)
 	s.scored[e] += len(x.ids)
@@ -187,12 +244,12 @@ func (w *scratch) bestOf(q *state, list []scored) []scored {
 }
 
 // denseTau returns tau as a threshold of the float32 test, whose products are greater by
-// shift. It is lowered by the error of subnormal products, up to half a step of the least
+// shift. Unless products never underflow, it is lowered by the error of subnormal products, up to half a step of the least
 // number each, which a usual threshold absorbs: arithmetic on subnormal numbers takes some processors more
 // than a hundred cycles.
 func (s *state) denseTau(tau, shift float64) float32 {
 	t := float32(tau + shift)
-	if t >= absorbsTiny || t <= -absorbsTiny {
+	if s.dots != byNorms || t >= absorbsTiny || t <= -absorbsTiny {
 		return t
 	}
 	return t - float32(s.c.Dim)*math.SmallestNonzeroFloat32
@@ -211,6 +268,6 @@ func (s *denseScratch) addScored(q *state, e int, rows []uint32, scores []float6
 		}
 	}
 	if best.full() {
-		s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.Threshold(best.worst().score), s.shift[e]))
+		s.raiseTau(e, q.denseTau(q.denseConversion().Threshold(best.worst().score), s.shift[e]))
 	}
 }

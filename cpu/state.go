@@ -71,7 +71,8 @@ type state struct {
 	reports         []backend.LookReport
 	pulls, bytes    int64
 	rowsRead        int
-	denseScored     int // rows that dense scans have scored in float64
+	dots            dotError // of a dense scan
+	denseScored     int      // rows that dense scans have scored in float64
 }
 
 // phase is the progress of a query through a run. It only increases.
