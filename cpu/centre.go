@@ -14,8 +14,12 @@ func (s *state) denseShift(t *denseTerms) (sum float64) {
 }
 
 // writeCompared writes the query of the bounds to row, [Dim]: times unit and, if there is a
-// centre, less it, unless products have no error.
+// centre, less it. If products have no error, only powers of two change it.
 func (s *state) writeCompared(row []float32) {
+	if s.dots == noError && s.c.Metric.Normalises() {
+		s.kern.Narrow(row, s.q, 1)
+		return
+	}
 	if s.c.Centre == nil || s.dots == noError {
 		s.kern.Narrow(row, s.q, s.unit)
 		return

@@ -160,7 +160,8 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms,
 		s.scored[k] = 0
 		s.shift[k] = q.denseShift(t)
 		s.sharp[k] = q.dots != byNorms && len(q.bestGiven) == 0
-		s.reach[k] = q.denseTau(q.denseConversion().Threshold(q.floor), s.shift[k])
+		s.share[k] = q.shareOf()
+		s.reach[k] = s.floorTau(q, k)
 		s.tau[k] = s.reach[k]
 		for _, a := range q.bestGiven {
 			s.addScored(q, k, []uint32{a.row}, []float64{a.score})
@@ -172,7 +173,7 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms,
 		q := &x.states[j]
 		w.tighten(q, t, k, true)
 		if q.dots == noError {
-			w.takePending(q, k)
+			w.takePending(q, t, k)
 		}
 		d.read[k] = reached - d.lo
 		if d.rows == nil && q.gathers() { // alone, it would have read these rows only
@@ -304,12 +305,12 @@ func (d *denseRange) tightenPending(x *run, w *scratch, t *denseTerms) {
 	s := &w.dense
 	for e, j := range d.js {
 		q, pending := &x.states[j], len(s.pending[e].ids)
-		if pending <= max(2*q.goal.K+spareRows, s.left[e]+s.left[e]/2) && (pending < q.goal.K || s.left[e] >= q.goal.K || s.reach[e] > q.denseTau(q.denseConversion().Threshold(q.floor), s.shift[e])) {
+		if pending <= max(2*q.goal.K+spareRows, s.left[e]+s.left[e]/2) && (pending < q.goal.K || s.left[e] >= q.goal.K || s.reach[e] > s.floorTau(q, e)) {
 			continue
 		}
 		w.tighten(q, t, e, false)
 		if len(s.pending[e].ids) > max(mostPending, q.goal.K+q.goal.K/2) {
-			w.scorePending(q, e)
+			w.scorePending(q, t, e)
 		}
 		s.left[e] = len(s.pending[e].ids)
 	}

@@ -25,27 +25,17 @@ func (x *run) queryDense(w *scratch, js []int, packed int) {
 	s, dim, k := &w.dense, x.c.Dim, x.r.kernels
 	s.packed, s.width = packed, (packed+simd.PanelStep-1)/simd.PanelStep*simd.PanelStep
 	s.query = grow(s.query, len(js)*dim)
-	// The roundings of the query, of a float32 sum of products, of the sums of these sums, and of the
-	// test itself.
-	inChain := min(denseCoords, dim) + 8
 	for e, j := range js {
-		if e == packed { // sums have eight chains
-			inChain = dim/8 + 6 + 8
-		}
-		roundings := float64(inChain + (dim+denseCoords-1)/denseCoords)
+		roundings := roundingsOf(dim, e < packed)
 		if x.c.Centre != nil { // rows less the centre are rounded
 			roundings++
 		}
 		q := &x.states[j]
 		row := s.query[e*dim : (e+1)*dim]
 		q.writeCompared(row)
-		switch q.dots {
-		case noError:
-			s.margin[e], s.relative[e] = 0, 0
-		case byProduct:
-			s.margin[e], s.relative[e] = 0, raise(row, (roundings+1)*bandit.Unit)
-		default:
-			s.margin[e], s.relative[e] = collection.Upward(roundings*bandit.Unit*math.Sqrt(k.SumSquares(row))*collection.Up), 0
+		s.margin[e] = 0
+		if q.dots == byNorms {
+			s.margin[e] = collection.Upward(roundings * bandit.Unit * math.Sqrt(k.SumSquares(row)) * collection.Up)
 		}
 		s.factor[e] = float32(math.Ldexp(1, -q.exp))
 	}
@@ -60,6 +50,16 @@ func (x *run) queryDense(w *scratch, js []int, packed int) {
 		n := min(denseCoords, dim-from)
 		k.Pack(s.panels[from*s.width:], s.query[from:], dim, packed, n, s.width)
 	}
+}
+
+// roundingsOf bounds the roundings of a term of the test: of the query, of a float32 sum of products, packed or not, of
+// the sums of these sums, and of the test itself.
+func roundingsOf(dim int, packed bool) float64 {
+	inChain := min(denseCoords, dim)
+	if !packed { // sums have eight chains
+		inChain = dim/8 + 6
+	}
+	return float64(inChain + 8 + (dim+denseCoords-1)/denseCoords)
 }
 
 // multiplyTile multiplies rows lo to hi-1 of the job by the queries, packed or not, and adds those that

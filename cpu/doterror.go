@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"thresher/backend/looks"
+	"thresher/bandit"
 	"thresher/collection"
 )
 
@@ -20,8 +21,8 @@ const (
 	// byProduct: by a share of the product itself, because no term of a sum is negative and none
 	// underflows. A product of 0 is exact.
 	byProduct
-	// noError: every partial sum is a multiple of one power of two, and no more than 2^24 times it, so float32
-	// holds it.
+	// noError: every partial sum is a multiple of one power of two, and at most mostExact times it, so float32
+	// holds it. Division by a row's norm has an error, but not so large that the product cannot be told from it.
 	noError
 )
 
@@ -33,6 +34,12 @@ const (
 	// leastCoordinate and leastScaled are the least positive coordinates of rows and of scaled queries with which no
 	// product underflows. The norms of rows are at most 1/leastCoordinate.
 	leastCoordinate, leastScaled = 0x1p-30, 0x1p-60
+	// mostExact is the greatest multiple of a number up to which float32 holds all, and mostDivided that up to which they
+	// can be told from rounded quotients of them, which differ by up to two roundings, or a quarter.
+	mostExact, mostDivided = 0x1p24, 0x1p21
+	// dividedShare bounds the error of a quotient as a share of it: roundings of the norm's inverse and of the product
+	// with it, and those of a threshold, which are in float64.
+	dividedShare = 4 * bandit.Unit
 	// leastGrain is the least grain of rows.
 	leastGrain = 0x1p-12
 	// readSample is how many coordinates are read before all others.
@@ -83,9 +90,6 @@ func (r *resident) traits(ctx context.Context, m int) *traits {
 func (r *resident) readTraits(ctx context.Context) (*traits, error) {
 	rows, dim := r.c.Rows, r.c.Dim
 	c := sampleTraits(rows)
-	if r.c.Metric.Normalises() { // products with rows that are divided by their norms are rounded
-		c.grain = 0
-	}
 	if r.c.Metric.Differences() { // a difference may be small where the product is large
 		c.nonNegative = false
 	}
@@ -193,32 +197,26 @@ func (x *run) chooseErrors(ctx context.Context, queries []int, jobs []denseJob) 
 	}
 }
 
-// raise multiplies the entries of row, none of which is negative, by a factor of about 1 + share, so that products with
-// it are upper bounds where those with row err by at most share of themselves and one rounding is contained in share. It
-// returns by which share of itself such a bound may exceed the product.
-func raise(row []float32, share float64) float64 {
-	share /= 1 - share // of the product that was rounded
-	factor := collection.Upward(1 + share)
-	for j := range row {
-		row[j] *= factor
-	}
-	return float64(factor) - 1 + share
-}
-
 // errorWith returns what bounds the errors of the query's products with rows of these traits.
 func (s *state) errorWith(c *traits) dotError {
 	if s.bounded() {
 		return byNorms
 	}
-	norm, metric := math.Sqrt(s.qq)*collection.Up, s.c.Metric
-	if c.grain > 0 && c.longest > 0 && !metric.Normalises() {
-		greatest, least := norm*c.longest, math.Inf(1) // of sums, and of what they are multiples of
-		if metric.Differences() {
+	metric := s.c.Metric
+	if c.grain > 0 && c.longest > 0 {
+		greatest, least := math.Sqrt(s.qq)*collection.Up*c.longest, math.Inf(1) // of sums, and of what they are multiples of
+		switch {
+		case metric.Differences():
 			greatest += c.longest * c.longest / 2
 			least = c.grain * c.grain / 2
+			greatest /= mostExact
+		case metric.Normalises():
+			greatest /= mostDivided
+		default:
+			greatest /= mostExact
 		}
-		greatest /= 0x1p24
 		if _, e := math.Frexp(greatest / c.grain); greatest <= least && multiples(s.q, math.Ldexp(1, e)) {
+			s.grain = math.Ldexp(c.grain, e)
 			return noError
 		}
 	}
@@ -250,19 +248,43 @@ func (s *state) neverUnderflows() bool {
 	return true
 }
 
-// exactConversion converts between search scores and exact products with rows as given, which are less
-// |v|^2/2 for squared differences.
-func (s *state) exactConversion() looks.Conversion {
-	if !s.c.Metric.Differences() {
-		return looks.Conversion{}
+// shareOf bounds the errors of the query's products as a share of them; 0 if they have none, or one relative to norms.
+func (s *state) shareOf() float64 {
+	switch {
+	case s.dots == byProduct:
+		share := max(roundingsOf(s.c.Dim, true), roundingsOf(s.c.Dim, false)) * bandit.Unit
+		return share / (1 - share)
+	case s.dots == noError && s.c.Metric.Normalises():
+		return dividedShare
 	}
-	return looks.Conversion{Lead: math.Ldexp(s.qq/2, -s.exp)}
+	return 0
 }
 
 // denseConversion converts between search scores and what a scan compares.
 func (s *state) denseConversion() looks.Conversion {
-	if s.dots == noError {
-		return s.exactConversion()
+	if s.dots == noError && s.c.Metric.Differences() { // products with rows as given less |v|^2/2, which are exact
+		return looks.Conversion{Lead: math.Ldexp(s.qq/2, -s.exp)}
 	}
 	return s.conversion
+}
+
+// denseFactor is the factor from scores, or products that are compared with them, to the products of a scan.
+func (s *state) denseFactor() float64 {
+	if s.dots == noError && s.c.Metric.Normalises() && s.qq > 0 { // the query is not divided by its norm
+		return math.Sqrt(s.qq) / s.toScore
+	}
+	return 1
+}
+
+// exactScore returns the search score of a row from what a scan without errors compared for it. scale is the row's.
+func (s *state) exactScore(row uint32, compared, scale float32) float64 {
+	switch {
+	case s.c.Metric.Differences():
+		return float64(compared) - s.denseConversion().Lead
+	case s.c.Metric.Normalises() && scale > 0:
+		return s.scoreOfSum(row, math.RoundToEven(float64(compared)/float64(scale)/s.grain)*s.grain)
+	case s.c.Metric.Normalises():
+		return 0
+	}
+	return float64(compared)
 }

@@ -72,6 +72,7 @@ type state struct {
 	pulls, bytes    int64
 	rowsRead        int
 	dots            dotError // of a dense scan
+	grain           float64  // with dots noError: what the query's products with rows are multiples of
 	denseScored     int      // rows that dense scans have scored in float64
 }
 
