@@ -1,6 +1,8 @@
 """The exact peers of the race: every exact search that a user could pick instead of thresher and
 that installs from a wheel. Each computes all float32 scores, or eliminates with bounds that
-cannot fail (FAISS's Panorama), on one core, with its data and buffers ready beforehand."""
+cannot fail (FAISS's Panorama), on one core, with its data and buffers ready beforehand. For
+cosine its atoms have norm 1 and scaling the queries is part of a search. For l2 those who
+multiply matrices know half the atoms' squared norms, which are subtracted from the products."""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from contestants import PATHS, Flat
+from contestants import PATHS, Flat, unit
 from data import DataSet
 
 try:
@@ -80,7 +82,19 @@ class Anchors:
     @cached_property
     def atoms(self) -> np.ndarray:
         """In memory: the set's own are mapped."""
-        return np.array(self.data.atoms)
+        atoms = np.array(self.data.atoms)
+        return unit(atoms) if self.data.metric == "cosine" else atoms
+
+    @cached_property
+    def less(self) -> np.ndarray | None:
+        """What is added to the products for l2, half the squared norms, negated; None otherwise."""
+        if self.data.metric != "l2":
+            return None
+        return (np.square(self.data.norms) / -2).astype(np.float32)
+
+    def asked(self, q: np.ndarray) -> np.ndarray:
+        """Queries as the peers take them."""
+        return unit(q) if self.data.metric == "cosine" else q
 
     @cached_property
     def mkl_product(self) -> Callable[[np.ndarray, np.ndarray], None]:
@@ -88,21 +102,24 @@ class Anchors:
         assert library
         n, d = self.atoms.shape
         rows = self.atoms.ctypes.data_as(ctypes.c_void_p)
-        one, zero = ctypes.c_float(1), ctypes.c_float(0)
+        one, added = ctypes.c_float(1), ctypes.c_float(0 if self.less is None else 1)
         row_major, plain, transposed = 101, 111, 112
 
         def product(q: np.ndarray, scores: np.ndarray) -> None:
             x, y = q.ctypes.data_as(ctypes.c_void_p), scores.ctypes.data_as(ctypes.c_void_p)
+            if self.less is not None:
+                scores[:] = self.less
             if len(q) == 1:
-                library.cblas_sgemv(row_major, plain, n, d, one, rows, d, x, 1, zero, y, 1)
+                library.cblas_sgemv(row_major, plain, n, d, one, rows, d, x, 1, added, y, 1)
             else:
-                library.cblas_sgemm(row_major, plain, transposed, len(q), n, d, one, x, d, rows, d, zero, y, n)
+                library.cblas_sgemm(row_major, plain, transposed, len(q), n, d, one, x, d, rows, d, added, y, n)
 
         return product
 
     @cached_property
     def scann_index(self) -> Any:
-        return scann.scann_ops_pybind.builder(self.atoms, 10, "dot_product").score_brute_force().build()
+        kind = "dot_product" if self.less is None else "squared_l2"
+        return scann.scann_ops_pybind.builder(self.atoms, 10, kind).score_brute_force().build()
 
     @cached_property
     def torch_atoms(self) -> Any:
@@ -134,6 +151,8 @@ class Anchors:
                 np.dot(self.atoms, part[0], out=scores[0])
             else:
                 np.matmul(part, self.atoms.T, out=scores)
+            if self.less is not None:
+                scores += self.less
             found.append(top(scores, k))
         return found[0] if len(found) == 1 else np.concatenate(found)
 
@@ -150,7 +169,10 @@ class Anchors:
         with torch.inference_mode():
             for part in self.parts(q):
                 scores = torch.from_numpy(self.scores(len(part)))
-                torch.mm(torch.from_numpy(part), self.torch_atoms, out=scores)
+                if self.less is None:
+                    torch.mm(torch.from_numpy(part), self.torch_atoms, out=scores)
+                else:
+                    torch.addmm(torch.from_numpy(self.less), torch.from_numpy(part), self.torch_atoms, out=scores)
                 found.append(torch.topk(scores, k).indices.numpy())
         return found[0] if len(found) == 1 else np.concatenate(found)
 
@@ -160,7 +182,7 @@ class Anchors:
         return self.scann_index.search_batched(q, k)[0]
 
     def with_usearch(self, q: np.ndarray, k: int) -> np.ndarray:
-        kind = usearch.MetricKind.IP
+        kind = usearch.MetricKind.IP if self.less is None else usearch.MetricKind.L2sq
         keys = usearch.search(self.atoms, q, k, kind, exact=True, threads=1).keys
         return keys.reshape(len(q), -1)
 
@@ -191,12 +213,12 @@ class Anchor:
         began = time.perf_counter()
         for i in range(count):
             b = (first + i) % batches
-            self.search(queries[b * m : (b + 1) * m], k)
+            self.search(self.of.asked(queries[b * m : (b + 1) * m]), k)
         return time.perf_counter() - began
 
     def answers(self, queries: int, k: int) -> np.ndarray:
         """Ids of the first queries' k best atoms."""
-        return np.asarray(self.search(self.of.data.queries[:queries], min(k, self.of.data.n)))
+        return np.asarray(self.search(self.of.asked(self.of.data.queries[:queries]), min(k, self.of.data.n)))
 
 
 class FaissAnchor(Anchor):

@@ -94,7 +94,7 @@ def exact(args: argparse.Namespace) -> int:
     chosen = cells.chosen(args.cells, args.quick, args.long, args.only)
     environment.enter("requirements-full.txt", optional=OPTIONAL + (("requirements-torch.txt",) if args.torch else ()))
     environment.build_racer()
-    make_data(cells.sets_of(chosen))
+    make_data([f"{name}:{metric}" for name, metric in cells.metrics_of(chosen)])
     if args.data:
         return 0
     import exact_race
@@ -117,7 +117,8 @@ def race_small() -> bool:
     results = environment.BUILD / "small" / "race"
     for name in cells.SMALL:
         (exact_race.folder(results) / f"{name}.jsonl").unlink(missing_ok=True)
-    chosen = [c for name, grid in cells.SMALL.items() for c in cells.of_grid(name, grid)]
+    chosen = cells.of_grids(cells.SMALL)
+    make_data([f"{name}:{metric}" for name, metric in cells.metrics_of(chosen)])
     right = True
     for kind in KINDS:
         right = exact_race.run(kind, chosen, results, "python3 bench/bench.py --small", budget=0.1) and right
@@ -133,7 +134,7 @@ def look(args: argparse.Namespace) -> int:
     environment.enter("requirements-full.txt", optional=OPTIONAL)
     environment.build_racer()
     against = compare.other_racer(args.against) if args.against else None
-    make_data(cells.sets_of(chosen))
+    make_data([f"{name}:{metric}" for name, metric in cells.metrics_of(chosen)])
     if args.data:
         return 0
     environment.pin(0, 1)

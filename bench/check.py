@@ -1,10 +1,11 @@
 """Checks every answer against float64 sums.
 
 A query fails if one of its k best atoms is missing, v_i, that scores more than some returned
-atom v by more than 2^-22 |q| max(|v_i|, |v|), or if its answer is not k different atoms. It is
-the definition of docs/guarantee.md with a tolerance that covers the rounding of float32, in
-which most peers score, so all are judged alike; `thresher verify` checks what is promised of
-thresher."""
+atom v by more than 2^-22 |q| max(|v_i|, |v|), or if its answer is not k different atoms. By
+cosine the norms are 1; by l2, where the score is -|q - v|^2 / 2, the greater of (|q| + |v|)^2 / 2
+takes the place of the norms' product. It is the definition of docs/guarantee.md with a tolerance
+that covers the rounding of float32, in which most peers score, so all are judged alike;
+`thresher verify` checks what is promised of thresher."""
 
 from __future__ import annotations
 
@@ -52,9 +53,7 @@ def fails(data: DataSet, query: int, ids: np.ndarray, k: int) -> bool:
     if len(at) == 0:
         return False
     missing, better = data.top_ids[query, at], data.top_scores[query, at]
-    q = data.queries[query].astype(np.float64)
-    scores = data.atoms[ids].astype(np.float64) @ q
-    return exceeded(better, data.norms[missing], scores, data.norms[ids], float(np.linalg.norm(q)))
+    return exceeded(better, data.reach(query, missing), data.scores(query, ids), data.reach(query, ids), 1.0)
 
 
 def exceeded(better: np.ndarray, missing: np.ndarray, scores: np.ndarray, norms: np.ndarray, length: float) -> bool:
@@ -69,13 +68,13 @@ def hits(data: DataSet, query: int, ids: np.ndarray, k: int) -> int:
     the tolerance stand for each other; -1 if they are not different atoms of the set."""
     if not different(data, ids):
         return -1
-    q = data.queries[query].astype(np.float64)
     best, kth = data.top_ids[query, :k], data.top_scores[query, k - 1]
+    reach = data.reach(query, best[-1:])
 
     def beyond(atoms: np.ndarray) -> tuple[int, int]:
         """How many atoms score more than the k-th best, and how many do or tie with it."""
-        scores = data.atoms[atoms].astype(np.float64) @ q
-        slack = TOLERANCE * np.linalg.norm(q) * np.maximum(data.norms[atoms], data.norms[best[-1]])
+        scores = data.scores(query, atoms)
+        slack = TOLERANCE * np.maximum(data.reach(query, atoms), reach)
         return int(np.sum(scores > kth + slack)), int(np.sum(scores >= kth - slack))
 
     above, there = beyond(ids)

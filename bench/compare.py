@@ -7,6 +7,7 @@ The other build is a racer binary or a revision of git."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import environment
-from cells import Cell, sets_of
+from cells import Cell, metrics_of
 from results import Record
 
 
@@ -38,6 +39,9 @@ def other_racer(against: str) -> Path:
             stdout=subprocess.PIPE,
         )
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+        own = Path(folder) / "bench" / "racer"
+        if '"metric"' not in (own / "main.go").read_text():  # from before there were other metrics
+            shutil.copytree(environment.HERE / "racer", own, dirs_exist_ok=True)
         print(f"building the racer of {against}", flush=True)
         subprocess.run(
             ["go", "build", "-trimpath", "-buildvcs=false", "-o", built, "./bench/racer"],
@@ -55,12 +59,12 @@ def race(cells: Sequence[Cell], methods: Sequence[str], against: Path | None) ->
     from heats import Heats
 
     right = True
-    for name in sets_of(cells):
-        data = DataSet.open(name)
+    for name, metric in metrics_of(cells):
+        data = DataSet.open(name, metric)
         with Heats(data, FOLDER) as heats:
             other = Racer(data, binary=against) if against else None
             more = [Thresher(other, method, name=f"{method} before") for method in methods] if other else []
-            for cell in (c for c in cells if c.set == name):
+            for cell in (c for c in cells if (c.set, c.metric) == (name, metric)):
                 record = heats.cell(cell, methods, more)
                 said = heats.checked(cell, record["us"], methods)
                 right = right and said["compatible"]

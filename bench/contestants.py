@@ -30,7 +30,7 @@ class Racer:
 
     def __init__(self, data: DataSet, threads: int = 1, godebug: str = "", seed: int = 1, binary: Path = RACER) -> None:
         command: list[str | Path] = [binary, "-atoms", data.path / "atoms.npy", "-queries", data.path / "queries.npy"]
-        command += ["-first", str(data.n), "-threads", str(threads), "-seed", str(seed)]
+        command += ["-first", str(data.n), "-threads", str(threads), "-seed", str(seed), "-metric", data.metric]
         self.data = data
         self.process = subprocess.Popen(
             command,
@@ -100,32 +100,47 @@ class Thresher:
 LEVEL, BLOCK = 48, 1024
 
 
+def unit(queries: np.ndarray) -> np.ndarray:
+    """Float32 queries scaled to norm 1, by FAISS below its Python wrapper; zero queries stay."""
+    found = queries.copy()
+    m, d = found.shape
+    faiss.fvec_renorm_L2(d, m, faiss.swig_ptr(found))
+    return found
+
+
 class Flat:
-    """FAISS's exact search, called below its Python wrappers, by three paths: IndexFlatIP's matrix
-    products (blas) and row by row (rows), and IndexFlatIPPanorama, which eliminates: it drops an
-    atom once the coordinates seen and the norms of the others cannot reach the k-th best. It
-    needs a rotation that moves the scores' main contributions to the front; FAISS's own PCA
-    centres the data, which changes inner products."""
+    """FAISS's exact search, called below its Python wrappers, by three paths: a flat index's matrix
+    products (blas) and row by row (rows), and Panorama, which eliminates: it drops an atom once the
+    coordinates seen and the norms of the others cannot reach the k-th best. It needs a rotation
+    that moves the scores' main contributions to the front; FAISS's own PCA centres the data, which
+    changes inner products but no distance. For cosine the indexes hold atoms of norm 1, and scaling
+    the queries is part of a search."""
 
     def __init__(self, data: DataSet) -> None:
         faiss.omp_set_num_threads(1)
         self.data, self.queries = data, data.queries
+        self.l2, self.cosine = data.metric == "l2", data.metric == "cosine"
 
     @cached_property
     def flat(self) -> faiss.Index:
-        return self._filled(faiss.IndexFlatIP(self.data.d))
+        return self._filled((faiss.IndexFlatL2 if self.l2 else faiss.IndexFlatIP)(self.data.d))
 
     @cached_property
     def panorama(self) -> faiss.Index:
         d = self.data.d
-        turn = faiss.LinearTransform(d, d, False)
-        faiss.copy_array_to_vector(self.data.basis().ravel(), turn.A)
+        turn = faiss.LinearTransform(d, d, self.l2)
+        axes = self.data.basis()
+        faiss.copy_array_to_vector(axes.ravel(), turn.A)
+        if self.l2:
+            faiss.copy_array_to_vector(-axes @ self.data.atoms.mean(axis=0), turn.b)
         turn.is_trained = turn.is_orthonormal = True
-        return self._filled(faiss.IndexPreTransform(turn, faiss.IndexFlatIPPanorama(d, -(-d // LEVEL), BLOCK)))
+        levels = faiss.IndexFlatL2Panorama if self.l2 else faiss.IndexFlatIPPanorama
+        return self._filled(faiss.IndexPreTransform(turn, levels(d, -(-d // LEVEL), BLOCK)))
 
     def _filled(self, index: faiss.Index) -> faiss.Index:
         for lo in range(0, self.data.n, 16384):
-            index.add(np.ascontiguousarray(self.data.atoms[lo : lo + 16384]))
+            some = np.ascontiguousarray(self.data.atoms[lo : lo + 16384])
+            index.add(unit(some) if self.cosine else some)
         return index
 
     def release(self) -> None:
@@ -138,13 +153,17 @@ class Flat:
         scores, ids = np.empty((m, k), np.float32), np.empty((m, k), np.int64)
         out = faiss.swig_ptr(scores), faiss.swig_ptr(ids)
         batches = len(self.queries) // m
-        inputs = [
-            faiss.swig_ptr(self.queries[b * m : (b + 1) * m]) for b in ((first + i) % batches for i in range(count))
-        ]
+        some = [self.queries[b * m : (b + 1) * m] for b in ((first + i) % batches for i in range(count))]
+        inputs = [faiss.swig_ptr(x) for x in some]
         faiss.cvar.distance_compute_blas_threshold = 1 if path == "blas" else 1 << 30
         began = time.perf_counter()
-        for x in inputs:
-            index.search_c(m, x, k, *out)
+        if self.cosine:
+            for x in some:
+                scaled = unit(x)  # a pointer alone does not keep it
+                index.search_c(m, faiss.swig_ptr(scaled), k, *out)
+        else:
+            for pointer in inputs:
+                index.search_c(m, pointer, k, *out)
         return time.perf_counter() - began, ids
 
 

@@ -2,10 +2,11 @@
 
 Each set is a folder of .data with atoms.npy and queries.npy (float32, one vector a row),
 top.npz (ids and float64 scores of each query's best atoms), norms.npy (float64, of the
-atoms) and about.json. Seeds are fixed: a machine always makes the same sets, and the
+atoms) and about.json. The best by another metric than inner products are in a file of their
+own, top-l2.npz for instance. Seeds are fixed: a machine always makes the same sets, and the
 synthetic ones are the same everywhere.
 
-    python data.py NAME ...     make these sets, if they are missing"""
+    python data.py NAME ...     make these sets, if they are missing; NAME:l2 with the best by l2"""
 
 from __future__ import annotations
 
@@ -24,8 +25,11 @@ import numpy as np
 
 import corpus
 import lsa
+import mixtures
 import recommenders
-from sets import BERT, IID, ITEMS, MPNET, NEEDS, POWER, SP500, SWEEP_DIMS, TINY
+import scores
+from cells import IP
+from sets import BERT, COUNTS, IID, ITEMS, MIXTURES, MPNET, NEEDS, POWER, SP500, SWEEP_DIMS, TINY
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / ".data"
@@ -59,7 +63,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A set on disk, or its first atoms. The atoms are mapped, not read."""
+    """A set on disk, or its first atoms, with the best by one metric. The atoms are mapped, not read."""
 
     name: str
     path: Path
@@ -68,12 +72,13 @@ class DataSet:
     queries: np.ndarray  # [queries, d] float32
     norms: np.ndarray  # [n] float64
     top_ids: np.ndarray  # [queries, best] int32, best first
-    top_scores: np.ndarray  # [queries, best] float64
+    top_scores: np.ndarray  # [queries, best] float64, as scores.exactly
+    metric: str = IP
 
     @staticmethod
-    def open(name: str) -> DataSet:
+    def open(name: str, metric: str = IP) -> DataSet:
         path = FOLDER / name
-        top = np.load(path / "top.npz")
+        top = np.load(path / by_metric("top.npz", metric))
         return DataSet(
             name=name,
             path=path,
@@ -83,6 +88,7 @@ class DataSet:
             norms=np.load(path / "norms.npy"),
             top_ids=top["ids"],
             top_scores=top["scores"],
+            metric=metric,
         )
 
     @staticmethod
@@ -94,16 +100,25 @@ class DataSet:
 
     def basis(self) -> np.ndarray:
         """The orthogonal matrix of principal_axes, float32, a row an axis, stored with the atoms."""
-        path = self.path / "axes.npy"
+        path = self.path / by_metric("axes.npy", self.metric)
         if not path.exists():
-            np.save(path, principal_axes(self.atoms))
+            np.save(path, principal_axes(self.atoms, self.metric))
         axes: np.ndarray = np.load(path)
         return axes
 
+    def scores(self, query: int, ids: np.ndarray) -> np.ndarray:
+        """The float64 scores of some atoms for a query, of which the greatest are best."""
+        return scores.exactly(self.metric, self.queries[query], self.atoms[ids])
+
+    def reach(self, query: int, ids: np.ndarray) -> np.ndarray:
+        """What float32 rounding of these scores is relative to."""
+        length = float(np.linalg.norm(self.queries[query].astype(np.float64)))
+        return scores.reach(self.metric, length, self.norms[ids])
+
     def first(self, n: int) -> DataSet:
         """The set of the first n atoms."""
-        ids, scores, norms = best_atoms(self.atoms[:n], self.queries, min(n, self.top_ids.shape[1]))
-        return replace(self, atoms=self.atoms[:n], norms=norms, top_ids=ids, top_scores=scores)
+        ids, best, norms = best_atoms(self.atoms[:n], self.queries, min(n, self.top_ids.shape[1]), self.metric)
+        return replace(self, atoms=self.atoms[:n], norms=norms, top_ids=ids, top_scores=best)
 
     @property
     def n(self) -> int:
@@ -292,39 +307,57 @@ RECIPES: dict[str, Recipe] = {
         *(Recipe(f"tiny-{n}x{d}", partial(embeddings, n, d, 0.6)) for n, d in TINY),
         *(Recipe(f"sweep-{d}", partial(embeddings, SWEEP_ATOMS, d, 0.6)) for d in SWEEP_DIMS),
         Recipe("small-power", partial(embeddings, 5000, 256, 0.6, queries=512), best=100),
+        *(
+            Recipe(f"mix-{n}x{d}", partial(mixtures.mixture, n, d, 512 if d == 1536 else 1024, centres))
+            for n, d, centres in MIXTURES
+        ),
+        *(Recipe(f"counts-{n}x{d}", partial(mixtures.counts, n, d, 256, SEED)) for n, d in COUNTS),
         Recipe("small-iid", partial(gaussian, 2000, 64, queries=512), best=100),
+        Recipe("small-counts", partial(mixtures.counts, 2000, 256, 128, SEED), best=100),
     ]
 }
 
 
-def best_atoms(atoms: np.ndarray, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def best_atoms(
+    atoms: np.ndarray, queries: np.ndarray, k: int, metric: str = IP
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ids and float64 scores of each query's k best atoms, best first, and the atoms' norms.
 
     Float32 products determine the candidates: all within twice the bound of their rounding error
-    (d 2^-23 |q||v| covers any order of summation) of the k-th best. Float64 products decide."""
-    n, d = atoms.shape
+    (scores.estimates) of the k-th best. Float64 scores decide."""
+    n = len(atoms)
     norms = np.empty(n)
     for lo in range(0, n, 4096):
         norms[lo : lo + 4096] = np.linalg.norm(atoms[lo : lo + 4096].astype(np.float64), axis=1)
-    ids, scores = np.empty((len(queries), k), np.int32), np.empty((len(queries), k))
+    ids, best = np.empty((len(queries), k), np.int32), np.empty((len(queries), k))
     for lo in range(0, len(queries), 256):
-        products = queries[lo : lo + 256] @ atoms.T
-        for j, row in enumerate(products, lo):
-            q = queries[j].astype(np.float64)
-            rounding = d * 2.0**-23 * np.linalg.norm(q) * norms.max()
-            near = np.flatnonzero(row >= np.partition(row, n - k)[n - k] - 2 * rounding)
-            exact = atoms[near].astype(np.float64) @ q
+        some = queries[lo : lo + 256]
+        estimates, rounding = scores.estimates(metric, some, atoms, norms)
+        for j, row in enumerate(estimates, lo):
+            near = np.flatnonzero(row >= np.partition(row, n - k)[n - k] - 2 * rounding[j - lo])
+            exact = scores.exactly(metric, queries[j], atoms[near])
             order = np.lexsort((near, -exact))[:k]
-            ids[j], scores[j] = near[order], exact[order]
-    return ids, scores, norms
+            ids[j], best[j] = near[order], exact[order]
+    return ids, best, norms
 
 
-def principal_axes(atoms: np.ndarray) -> np.ndarray:
-    """Eigenvectors of the second moment of some atoms, not centred, largest first: [d, d] float32, a
-    row an axis, computed in float64."""
-    some = np.asarray(atoms[:: max(1, len(atoms) // SAMPLE)])
+def principal_axes(atoms: np.ndarray, metric: str = IP) -> np.ndarray:
+    """Eigenvectors of the second moment of some atoms, largest first: [d, d] float32, a row an axis,
+    computed in float64. The atoms are taken as they are, for cosine scaled to norm 1, for l2 relative
+    to their mean."""
+    some = np.array(atoms[:: max(1, len(atoms) // SAMPLE)])
+    if metric == "cosine":
+        some = scores.normalised(some)
+    elif metric == "l2":
+        some -= some.mean(axis=0)
     axes = np.linalg.eigh((some.T @ some).astype(np.float64))[1]
     return np.ascontiguousarray(axes[:, ::-1].T, dtype=np.float32)
+
+
+def by_metric(file: str, metric: str) -> str:
+    """The name of a file that depends on the metric; that of inner products is plain."""
+    stem, _, ending = file.partition(".")
+    return file if metric == IP else f"{stem}-{metric}.{ending}"
 
 
 def save(folder: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
@@ -335,31 +368,37 @@ def save(folder: Path, about: dict[str, Any], **arrays: np.ndarray) -> None:
     (folder / "about.json").write_text(json.dumps(about, indent=1) + "\n")
 
 
-def make(name: str) -> None:
+def make(name: str, metric: str = IP) -> None:
     """Makes one set, with as many best atoms of each query as its recipe says, unless it is there.
     Raises Absent."""
     folder = FOLDER / name
     about = DataSet.about_of(name)
     recipe = RECIPES[name]
-    if about and about.get("best", 0) >= min(recipe.best, about["atoms"]):
-        return
     began = time.perf_counter()
-    atoms, queries, about = recipe.make()
-    atoms, queries = (np.ascontiguousarray(x, dtype=np.float32) for x in (atoms, queries))
-    best = min(recipe.best, len(atoms))
-    ids, scores, norms = best_atoms(atoms, queries, best)
-    about |= {"best": best, "name": name, "atoms": len(atoms), "dimension": atoms.shape[1], "queries": len(queries)}
-    about["norm_spread"] = float(norms.std() / norms.mean())
-    folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / "top.npz", ids=ids, scores=scores)
-    save(folder, about, atoms=atoms, queries=queries, norms=norms)
-    print(f"{name}: {len(atoms):,} x {atoms.shape[1]}, {time.perf_counter() - began:.0f} s", flush=True)
+    if not about or about.get("best", 0) < min(recipe.best, about["atoms"]):
+        atoms, queries, about = recipe.make()
+        atoms, queries = (np.ascontiguousarray(x, dtype=np.float32) for x in (atoms, queries))
+        best = min(recipe.best, len(atoms))
+        ids, top, norms = best_atoms(atoms, queries, best)
+        about |= {"best": best, "name": name, "atoms": len(atoms), "dimension": atoms.shape[1], "queries": len(queries)}
+        about["norm_spread"] = float(norms.std() / norms.mean())
+        folder.mkdir(parents=True, exist_ok=True)
+        np.savez(folder / "top.npz", ids=ids, scores=top)
+        save(folder, about, atoms=atoms, queries=queries, norms=norms)
+        print(f"{name}: {len(atoms):,} x {atoms.shape[1]}, {time.perf_counter() - began:.0f} s", flush=True)
+    path = folder / by_metric("top.npz", metric)
+    if not path.exists() or np.load(path)["ids"].shape[1] < about["best"]:
+        atoms, queries = np.load(folder / "atoms.npy", mmap_mode="r"), np.load(folder / "queries.npy")
+        ids, top, _ = best_atoms(atoms, queries, about["best"], metric)
+        np.savez(path, ids=ids, scores=top)
+        print(f"{name}: the best by {metric}, {time.perf_counter() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
     for wanted in sys.argv[1:]:
+        named, _, of = wanted.partition(":")
         try:
-            make(wanted)
-            DataSet.open(wanted).basis()
+            make(named, of or IP)
+            DataSet.open(named, of or IP).basis()
         except Absent:
-            print(f"{wanted}: not made, for want of {NEEDS[wanted]}", flush=True)
+            print(f"{named}: not made, for want of {NEEDS[named]}", flush=True)

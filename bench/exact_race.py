@@ -11,7 +11,7 @@ from typing import Any
 
 import cells
 import environment
-from cells import Cell
+from cells import IP, Cell
 from contestants import Racer, Thresher
 from data import FOLDER, DataSet
 from heats import BUDGET, CROWDED, MOST, TURN, Heats
@@ -59,12 +59,12 @@ def seconds(kind: str, cell: Cell, n: int, d: int) -> float:
 
 def forecast(kind: str, chosen: Sequence[Cell]) -> str:
     total = opening = 0.0
-    for name in cells.sets_of(chosen):
-        about = DataSet.about_of(name)
+    for of in cells.metrics_of(chosen):
+        about = DataSet.about_of(of[0])
         if about:
             n, d = about["atoms"], about["dimension"]
             opening += 3 + 40 * scan(n, d, 1)
-            total += sum(seconds(kind, c, n, d) for c in chosen if c.set == name)
+            total += sum(seconds(kind, c, n, d) for c in chosen if (c.set, c.metric) == of)
     return f"{kind}: {len(chosen)} cells, about {(total + opening) / 60:.2g} minutes, less what has results"
 
 
@@ -81,18 +81,26 @@ def run(kind: str, chosen: Sequence[Cell], results: Path, command: str, budget: 
             print(f"{name}: no data", flush=True)
             continue
         log = Log(place, name, about, environment.commit(), command)
-        missing = [c for c in chosen if c.set == name and not log.has(kind=kind, m=c.m, k=c.k)]
-        if missing:
-            began = time.perf_counter()
-            of_set(kind, missing, log, budget)
-            print(f"{name}: {kind}, {len(missing)} cells, {time.perf_counter() - began:.0f} s", flush=True)
+        there = {measured(r) for r in log.records if r["kind"] == kind}
+        for metric in dict.fromkeys(c.metric for c in chosen if c.set == name):
+            missing = [c for c in chosen if (c.set, c.metric) == (name, metric) and c not in there]
+            if missing:
+                began = time.perf_counter()
+                of_set(kind, missing, log, budget)
+                took = time.perf_counter() - began
+                print(f"{name} by {metric}: {kind}, {len(missing)} cells, {took:.0f} s", flush=True)
         right = all(map(fine, log.records)) and right
     return right
 
 
+def measured(record: dict[str, Any]) -> Cell:
+    """The cell of a record; those from before there were other metrics are of inner products."""
+    return Cell(record["set"], record["m"], record["k"], record.get("metric", IP))
+
+
 def of_set(kind: str, missing: Sequence[Cell], log: Log, budget: float) -> None:
-    """Cells of one set."""
-    data = DataSet.open(missing[0].set)
+    """Cells of one set and metric."""
+    data = DataSet.open(missing[0].set, missing[0].metric)
     if not log.has(kind="set"):
         log.append(rounded({"kind": "set"} | data.about))
     if kind == "cores":
@@ -122,7 +130,8 @@ def two_cores(data: DataSet, missing: Sequence[Cell], log: Log, budget: float) -
     with Racer(data) as one, Racer(data, threads=2) as two:
         for cell in missing:
             found = duel(Thresher(one, name="one core"), Thresher(two, name="two cores"), cell.m, cell.k, budget)
-            log.append(rounded({"kind": "cores", "set": data.name, "n": data.n, "d": data.d} | found))
+            of = {"kind": "cores", "set": data.name, "metric": data.metric, "n": data.n, "d": data.d}
+            log.append(rounded(of | found))
             print(f"{time.strftime('%H:%M:%S')} cores {cell} {found['ratio']:.3g}", flush=True)
 
 
@@ -131,6 +140,6 @@ def fine(record: dict[str, Any]) -> bool:
     missed = {peer: r for peer, r in record.get("recall", {}).items() if r < FOUND}
     if record.get("compatible", True) and not missed:
         return True
-    of = {f: record[f] for f in ("set", "m", "k", "wrong", "checked")}
+    of = {f: record[f] for f in ("set", "metric", "m", "k", "wrong", "checked") if f in record}
     print(f"WRONG ANSWERS: {of}{f', peers: {missed}' if missed else ''}", flush=True)
     return False

@@ -144,6 +144,7 @@ class Heats:
         best, found = ratios(times)
         record = {
             "set": cell.set,
+            "metric": self.data.metric,
             "n": self.data.n,
             "d": self.data.d,
             "m": m,
@@ -210,6 +211,7 @@ class Heats:
         best = min(us, key=lambda p: us[p])
         return {
             "set": cell.set,
+            "metric": self.data.metric,
             "n": self.data.n,
             "d": self.data.d,
             "m": m,

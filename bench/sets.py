@@ -28,6 +28,9 @@ POWER = (
 )
 IID = ((60_000, 128), (10_000, 768))
 ITEMS = (64, 128)
+# Mixtures, with their centres, and counts of words.
+MIXTURES = tuple((n, d, 100 if n == 1000 else 1000) for n in (1000, 10_000, 100_000) for d in (64, 384, 768, 1536))
+COUNTS = ((10_000, 128), (10_000, 2000), (60_000, 512), (60_000, 2000))
 SMALL = ("small-power", "small-iid")
 
 LISTS = "the package lists of Debian's apt"

@@ -20,21 +20,24 @@ import check
 import contestants
 import corpus
 import estimate
+import mixtures
 import others
 import peers
 import race
 import results
 import roofline
+import scores
 import sections
 import tasks
+from cells import METRICS
 from data import RECIPES, DataSet, best_atoms, save
 from markdown import digits
 
 
-def tiny_set(atoms: np.ndarray, queries: np.ndarray, k: int) -> DataSet:
+def tiny_set(atoms: np.ndarray, queries: np.ndarray, k: int, metric: str = "ip") -> DataSet:
     atoms, queries = atoms.astype(np.float32), queries.astype(np.float32)
-    ids, scores, norms = best_atoms(atoms, queries, k)
-    return DataSet("test", Path(), {}, atoms, queries, norms, ids, scores)
+    ids, scores, norms = best_atoms(atoms, queries, k, metric)
+    return DataSet("test", Path(), {}, atoms, queries, norms, ids, scores, metric)
 
 
 class Best(unittest.TestCase):
@@ -50,6 +53,59 @@ class Best(unittest.TestCase):
             self.assertEqual(ids[j].tolist(), order.tolist())
             np.testing.assert_allclose(scores[j], exact[j, order], rtol=1e-12)
         np.testing.assert_allclose(norms, np.linalg.norm(atoms.astype(np.float64), axis=1), rtol=1e-12)
+
+
+    def test_by_every_metric(self) -> None:
+        r = np.random.default_rng(4)
+        spread = np.exp(r.standard_normal((400, 1)))
+        atoms = (r.standard_normal((400, 9)) * spread + 2).astype(np.float32)
+        atoms[7] = 0  # no direction
+        atoms[50] = atoms[20]
+        queries = (r.standard_normal((5, 9)) + 2).astype(np.float32)
+        v, q = atoms.astype(np.float64), queries.astype(np.float64)
+        products = q @ v.T
+        lengths = np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(v, axis=1)
+        right = {
+            "ip": products,
+            "cosine": np.where(lengths > 0, products / np.where(lengths > 0, lengths, 1), 0),
+            "l2": -np.square(q[:, None, :] - v).sum(axis=2) / 2,
+        }
+        orders = []
+        for metric, all_scores in right.items():
+            ids, best, _ = best_atoms(atoms, queries, 60, metric)
+            for j in range(5):
+                order = np.argsort(-all_scores[j], kind="stable")[:60]
+                self.assertEqual(ids[j].tolist(), order.tolist(), metric)
+                np.testing.assert_allclose(best[j], all_scores[j, order], rtol=1e-12, atol=1e-12)
+            orders.append(ids[0].tolist())
+        self.assertEqual(len({tuple(o) for o in orders}), 3, "metrics that agree show nothing")
+
+    def test_whole_numbers_are_not_rounded(self) -> None:
+        """All that tie with the k-th best are candidates otherwise, which takes minutes on counts."""
+        x, norms = np.ones((3, 4), np.float32), np.full(3, 2.0)
+        self.assertFalse(scores.estimates("ip", x, x, norms)[1].any())
+        for some, of in ((x / 3, norms), (x * 4096, 4096 * norms)):
+            self.assertTrue(scores.estimates("ip", some, some, of)[1].all())
+
+
+class Sets(unittest.TestCase):
+    def test_counts_tie(self) -> None:
+        atoms, queries, _ = mixtures.counts(10_000, 2000, 256, 1)
+        products = queries @ atoms.T
+        self.assertTrue(scores.whole(atoms) and atoms.min() == 0 and (atoms.max(axis=1) > 0).all())
+        self.assertAlmostEqual(float(((products > 0).sum(axis=1) < 100).mean()), 0.72, delta=0.08)
+        tenth = np.sort(products, axis=1)[:, -10]
+        self.assertGreater(float(np.median((products == tenth[:, None]).sum(axis=1))), 30)
+
+    def test_a_mixture_is_around_its_centres(self) -> None:
+        atoms, queries, _ = mixtures.mixture(4000, 64, 200, 100)
+        again, _, _ = mixtures.mixture(4000, 64, 200, 100)
+        np.testing.assert_array_equal(atoms, again)
+        of = tiny_set(atoms, queries, 2, "l2")
+        alone = tiny_set(np.random.default_rng(1).permutation(atoms.ravel()).reshape(atoms.shape), queries, 2, "l2")
+        self.assertGreater(np.median(alone.top_scores[:, 0] / of.top_scores[:, 0]), 1.3, "nearest are no nearer")
+        norms = np.linalg.norm(atoms, axis=1)
+        self.assertGreater(norms.std() / norms.mean(), 0.08)
 
 
 class Hits(unittest.TestCase):
@@ -76,7 +132,21 @@ class Hits(unittest.TestCase):
 
     def test_wrong_answers_are_caught(self) -> None:
         r = np.random.default_rng(2)
-        check.prove(tiny_set(r.standard_normal((300, 16)), r.standard_normal((40, 16)), 20), 10)
+        for metric in METRICS:
+            check.prove(tiny_set(r.standard_normal((300, 16)) + 1, r.standard_normal((40, 16)), 20, metric), 10)
+
+    def test_the_tolerance_is_of_the_metric(self) -> None:
+        step = 2.0**-24
+        near, far = np.array([[1.0 + 6 * step, 1]]), np.array([[1000.0 + 6 * step, 1000]])
+        for metric, atoms, query, wrong in (
+            ("cosine", np.array([[1, 1 - 40 * step], [1, 1 - 400 * step]]), near, False),
+            ("cosine", np.array([[1, 1], [1, 0.99]]), near, True),
+            ("l2", np.array([[1000, 1000], [1000, 1000.5]]), far, False),  # .1 of 4 million
+            ("l2", np.array([[1000, 1000], [1000, 1002]]), far, True),
+        ):
+            data = tiny_set(atoms, query, 1, metric)
+            self.assertEqual((data.top_ids[0, 0], check.fails(data, 0, np.array([1]), 1)), (0, wrong), (metric, atoms))
+            self.assertEqual(check.hits(data, 0, np.array([1]), 1), 0 if wrong else 1)
 
 
 class Compatible(unittest.TestCase):

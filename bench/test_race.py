@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -29,15 +30,17 @@ from test_bench import tiny_set
 class ExactPeers(unittest.TestCase):
     def test_every_one_finds_the_best(self) -> None:
         r = np.random.default_rng(6)
-        for n in (700, anchors.TOGETHER + 300):  # selected together, and query by query
-            atoms = r.standard_normal((n, 40)) * np.exp(0.3 * r.standard_normal((n, 1)))
-            data = tiny_set(atoms, r.standard_normal((48, 40)), 100)
+        sizes = (700, anchors.TOGETHER + 300)  # selected together, and query by query
+        for n, metric in product(sizes, cells.METRICS):
+            # The best differ by metric.
+            atoms = r.standard_normal((n, 40)) * np.exp(0.3 * r.standard_normal((n, 1))) + 0.4
+            data = tiny_set(atoms, 2 * r.standard_normal((48, 40)), 100, metric)
             of = anchors.Anchors(data)
             with tempfile.TemporaryDirectory() as folder:
                 of.faiss.data = replace(data, path=Path(folder))
                 for peer in of.all():
                     for m, k in ((1, 1), (1, 10), (48, 1), (48, 100)):
-                        with self.subTest(peer=peer.name, n=n, m=m, k=k):
+                        with self.subTest(peer=peer.name, n=n, metric=metric, m=m, k=k):
                             self.assertEqual(check.recall(data, peer.answers(m, k), k), (1.0, 0))
                             self.assertGreater(peer.run(m, k, 1, 2), 0)
 
@@ -81,8 +84,14 @@ class Cells(unittest.TestCase):
         self.assertEqual(self.parse("a:k=3/7"), [f"a:m={m}:k={k}" for m in (1, 16) for k in (3, 7)])
         self.assertEqual(self.parse("a*:m=1:k=10,ab:k=10:m=1"), ["a:m=1:k=10", "ab:m=1:k=10"])
 
+    def test_the_metric_is_said_unless_it_is_the_inner_product(self) -> None:
+        self.assertEqual(self.parse("a:metric=l2/ip:k=1:m=1"), ["a:metric=l2:m=1:k=1", "a:m=1:k=1"])
+        again = cells.parse(str(cells.Cell("mnist", 16, 10, "cosine")))
+        self.assertEqual(again, [cells.Cell("mnist", 16, 10, "cosine")])
+        self.assertEqual(cells.metrics_of(cells.parse("mnist:metric=l2,mnist")), [("mnist", "l2"), ("mnist", "ip")])
+
     def test_others_are_refused(self) -> None:
-        for text in ("nowhere", "a:m=0", "a:m=", "a:n=5", "a:k=1/x"):
+        for text in ("nowhere", "a:m=0", "a:m=", "a:n=5", "a:k=1/x", "a:metric=l3", "a:metric="):
             with self.subTest(text), self.assertRaises(SystemExit):
                 self.parse(text)
 
@@ -303,6 +312,27 @@ class ExactRace(unittest.TestCase):
                 self.assertTrue(exact_race.run(kind, chosen, Path(folder), "command"))
         self.assertEqual(asked, [("race", chosen), ("race", chosen[2:]), ("regret", chosen)])
 
+    def test_results_of_before_are_of_inner_products(self) -> None:
+        asked: list[list[cells.Cell]] = []
+        by_all = [c for metric in cells.METRICS for c in cells.of_grid("s", ((1,), (1, 10)), metric)]
+
+        def of_set(kind: str, missing: list[cells.Cell], log: results.Log, budget: float) -> None:
+            asked.append(list(missing))
+            for cell in missing:
+                log.append({"kind": kind, "set": cell.set, "metric": cell.metric, "m": cell.m, "k": cell.k})
+
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            patch.multiple("exact_race", of_set=of_set, facts=lambda: {"cpu": "a"}),
+            patch("builtins.print"),
+            patch("data.DataSet.about_of", lambda name: {"atoms": 1, "dimension": 1}),
+        ):
+            log = results.Log(exact_race.folder(Path(folder)), "s", {"cpu": "a"}, "", "")
+            log.append({"kind": "race", "set": "s", "m": 1, "k": 10})
+            for _ in range(2):
+                exact_race.run("race", by_all, Path(folder), "command")
+        self.assertEqual(asked, [by_all[:1], by_all[2:4], by_all[4:]])
+
     def test_wrong_answers_fail_the_run(self) -> None:
         right = raced("a", 10, 1, 1, 1.0)
         self.assertTrue(exact_race.fine(right))
@@ -335,7 +365,7 @@ class ExactRace(unittest.TestCase):
             asked.append((m, k))
             return {"m": m, "k": k, "ratio": 1.9}
 
-        data = tiny_set(np.eye(3), np.eye(3), 1)
+        data = replace(tiny_set(np.eye(3), np.eye(3), 1), name="s")
         chosen = cells.of_grid("s", ((1, 256), (10,)))
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -343,7 +373,7 @@ class ExactRace(unittest.TestCase):
             patch("environment.CORES", (0, 1)),
             patch("builtins.print"),
             patch("data.DataSet.about_of", lambda name: {"atoms": 3, "dimension": 3}),
-            patch("data.DataSet.open", lambda name: data),
+            patch("data.DataSet.open", lambda *of: data),
         ):
             for _ in range(2):
                 self.assertTrue(exact_race.run("cores", chosen, Path(folder), "command"))
@@ -359,7 +389,8 @@ class ExactRace(unittest.TestCase):
     def test_quick_cells_are_among_all(self) -> None:
         quick = cells.chosen("", quick=True, long=False)
         self.assertLessEqual(set(quick), set(cells.chosen("", quick=False, long=False)))
-        self.assertIn(len(quick), range(60, 80))
+        self.assertIn(len(quick), range(120, 140))
+        self.assertEqual({c.metric for c in quick}, set(cells.METRICS))
 
 
 class Recommenders(unittest.TestCase):

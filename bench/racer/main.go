@@ -45,15 +45,20 @@ func main() {
 	first := flag.Int("first", 0, "search only this `many` atoms of the file; 0 means all")
 	threads := flag.Int("threads", 1, "goroutines that work at once")
 	seed := flag.Uint64("seed", 1, "seed of the rotation")
+	metric := flag.String("metric", "ip", "`metric` of the scores")
 	flag.Parse()
-	if err := serve(context.Background(), os.Stdin, os.Stdout, *atoms, *queries, *first, *threads, *seed); err != nil {
+	if err := serve(context.Background(), os.Stdin, os.Stdout, *atoms, *queries, *metric, *first, *threads, *seed); err != nil {
 		fmt.Fprintln(os.Stderr, "racer:", err)
 		os.Exit(1)
 	}
 }
 
 // serve answers requests until the end of in.
-func serve(ctx context.Context, in io.Reader, out io.Writer, atomsPath, queriesPath string, first, threads int, seed uint64) error {
+func serve(ctx context.Context, in io.Reader, out io.Writer, atomsPath, queriesPath, metricName string, first, threads int, seed uint64) error {
+	metric, err := collection.ParseMetric(metricName)
+	if err != nil {
+		return err
+	}
 	p := prepared{Threads: threads, Kernels: simd.Best().String(), Go: runtime.Version()}
 	began := time.Now()
 	rows, err := dataset.ReadAll(ctx, atomsPath, nil)
@@ -68,7 +73,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer, atomsPath, queriesP
 	p.LoadSeconds, p.LoadedBytes = time.Since(began).Seconds(), peakResident()
 
 	began = time.Now()
-	c, err := collection.Build(ctx, rows.Data, rows.Dim, &collection.Options{Metric: collection.InnerProduct, Threads: threads, Seed: seed})
+	c, err := collection.Build(ctx, rows.Data, rows.Dim, &collection.Options{Metric: metric, Threads: threads, Seed: seed})
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(atomsPath), err)
 	}

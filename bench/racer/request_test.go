@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/vectors"
 )
@@ -35,6 +38,12 @@ func writeRandom(t *testing.T, path string, n, d int, seed uint64) []float32 {
 // TestServe asks for more batches than there are, from the third on, and reads
 // the answers back: 10 queries make 2 batches of 4, counted 2, 0, 1 and so on.
 func TestServe(t *testing.T) {
+	for _, metric := range collection.Metrics() {
+		t.Run(metric, func(t *testing.T) { testServe(t, metric) })
+	}
+}
+
+func testServe(t *testing.T, metric string) {
 	const n, d, m, k = 300, 32, 4, 5
 	dir := t.TempDir()
 	atoms := writeRandom(t, filepath.Join(dir, "atoms.npy"), n+50, d, 1)
@@ -58,7 +67,7 @@ func TestServe(t *testing.T) {
 	}
 	var out bytes.Buffer
 	in := strings.NewReader(fmt.Sprintf("%s\n%s\n%s\n%s\n", ask, again, plans, forced))
-	if err := serve(t.Context(), in, &out, filepath.Join(dir, "atoms.npy"), filepath.Join(dir, "queries.npy"), n, 1, 1); err != nil {
+	if err := serve(t.Context(), in, &out, filepath.Join(dir, "atoms.npy"), filepath.Join(dir, "queries.npy"), metric, n, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	var ready prepared
@@ -105,28 +114,32 @@ func TestServe(t *testing.T) {
 	}
 	var want []int32
 	for _, j := range []int{4, 5, 6, 7, 0, 1, 2, 3} {
-		want = append(append(want, best(atoms[:n*d], queries[j*d:(j+1)*d], k)...), 1)
+		want = append(append(want, best(metric, atoms[:n*d], queries[j*d:(j+1)*d], k)...), 1)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("answers %v, want %v", got, want)
 	}
 }
 
-// best returns the k best rows for q.
-func best(rows, q []float32, k int) []int32 {
+// best returns the k best rows for q by a metric.
+func best(metric string, rows, q []float32, k int) []int32 {
 	scores := make([]float64, len(rows)/len(q))
 	ids := make([]int32, len(scores))
 	for i := range ids {
 		ids[i] = int32(i)
+		var product, square float64
 		for j, x := range q {
-			scores[i] += float64(x) * float64(rows[i*len(q)+j])
+			v := float64(rows[i*len(q)+j])
+			product, square = product+float64(x)*v, square+v*v
+		}
+		scores[i] = product
+		switch metric {
+		case "cosine":
+			scores[i] /= math.Sqrt(square)
+		case "l2":
+			scores[i] -= square / 2
 		}
 	}
-	slices.SortFunc(ids, func(a, b int32) int {
-		if scores[a] > scores[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(ids, func(a, b int32) int { return cmp.Compare(scores[b], scores[a]) })
 	return ids[:k]
 }
