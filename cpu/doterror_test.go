@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"thresher/backend"
@@ -148,6 +149,10 @@ func rowsOfTies(r *rand.Rand, kind string, n, dim int) []float32 {
 			for j := range row {
 				row[j] = float32(r.IntN(256))
 			}
+		case "near ties":
+			for j := range row {
+				row[j] = float32(1+float64(j)/10) * float32(1+2e-7*r.NormFloat64())
+			}
 		case "copies":
 			copy(row, vectors.Gaussian(vectors.Rand(uint64(r.IntN(5))), 1, dim))
 		case "mostly zero":
@@ -164,7 +169,11 @@ func rowsOfTies(r *rand.Rand, kind string, n, dim int) []float32 {
 // products themselves or not at all, for rows whose scores tie.
 func TestErrorsBoundedByProducts(t *testing.T) {
 	const n, dim, m = 1500, 40, 21
-	for _, kind := range []string{"counts", "one-hot", "weights", "halves", "bytes", "copies", "mostly zero"} {
+	kinds := []string{"counts", "one-hot", "weights", "halves", "bytes", "near ties", "copies", "mostly zero"}
+	if UnderRace {
+		kinds = kinds[:1]
+	}
+	for _, kind := range kinds {
 		for _, metric := range []collection.Metric{collection.InnerProduct, collection.Cosine, collection.Euclidean} {
 			rng := vectors.Rand(uint64(metric))
 			rows, queries := rowsOfTies(rng, kind, n, dim), rowsOfTies(rng, kind, m, dim)
@@ -187,8 +196,12 @@ func TestErrorsBoundedByProducts(t *testing.T) {
 										got[j].IDs, got[j].Scores, want[j].IDs, want[j].Scores)
 								}
 							}
-							if few := some * (want[0].RowsScored + 1); (kind == "counts" || kind == "one-hot") && what != "a ceiling" && scored > 0 {
-								t.Errorf("%s, %v, %s: %d rows of %d scored in float64", kind, metric, what, scored, few)
+							few := 0
+							if kind == "weights" && metric != collection.Euclidean && what == "k=400" && threads == 1 { // most score 0
+								few = some * 800
+							}
+							if exact := kind == "counts" || kind == "one-hot" || few > 0; exact && !strings.Contains(what, "ceiling") && scored > few {
+								t.Errorf("%s, %v, %s: %d rows of %d scored in float64", kind, metric, what, scored, some*n)
 							}
 						}
 					}
@@ -217,6 +230,11 @@ func goalsOfTies(rng *rand.Rand, c *collection.Collection, queries []float32) ma
 	add("a floor that rows tie with", func(j int, g *backend.Goal) { g.Floor = tied(j) })
 	add("all above a floor that rows tie with", func(j int, g *backend.Goal) { g.K, g.Floor = 0, tied(j) })
 	add("a ceiling", func(j int, g *backend.Goal) { g.Ceiling = tied(j) })
+	add("ceilings of some", func(j int, g *backend.Goal) {
+		if j%2 == 0 {
+			g.Ceiling = tied(j)
+		}
+	})
 	add("a filter", func(_ int, g *backend.Goal) { g.Filter, g.Allowed = filter, filter.Len() })
 	add("gathered rows", func(_ int, g *backend.Goal) { g.Filter, g.Allowed, g.Gather = filter, filter.Len(), true })
 	add("candidates", func(_ int, g *backend.Goal) {
@@ -263,6 +281,9 @@ func (b knownRows) Load(ctx context.Context, c *collection.Collection) (backend.
 // TestKnownTraits runs the suite's checks of the fields of goals, and a part of the others, with each set of kernels over
 // rows whose traits are known.
 func TestKnownTraits(t *testing.T) {
+	if UnderRace {
+		t.Skip("TestConformance runs the suite")
+	}
 	for k, kern := range simd.Available() {
 		t.Run(kern.String(), func(t *testing.T) {
 			open := func() backend.Backend { return knownRows{New(Options{Threads: 2, Kernels: &kern})} }
