@@ -160,6 +160,59 @@ class Sets(unittest.TestCase):
         self.assertGreater(norms.std() / norms.mean(), 0.08)
 
 
+    def test_by_every_metric(self) -> None:
+        r = np.random.default_rng(4)
+        spread = np.exp(r.standard_normal((400, 1)))
+        atoms = (r.standard_normal((400, 9)) * spread + 2).astype(np.float32)
+        atoms[7] = 0  # no direction
+        atoms[50] = atoms[20]
+        queries = (r.standard_normal((5, 9)) + 2).astype(np.float32)
+        v, q = atoms.astype(np.float64), queries.astype(np.float64)
+        products = q @ v.T
+        lengths = np.linalg.norm(q, axis=1)[:, None] * np.linalg.norm(v, axis=1)
+        right = {
+            "ip": products,
+            "cosine": np.where(lengths > 0, products / np.where(lengths > 0, lengths, 1), 0),
+            "l2": -np.square(q[:, None, :] - v).sum(axis=2) / 2,
+        }
+        orders = []
+        for metric, all_scores in right.items():
+            ids, best, _ = best_atoms(atoms, queries, 60, metric)
+            for j in range(5):
+                order = np.argsort(-all_scores[j], kind="stable")[:60]
+                self.assertEqual(ids[j].tolist(), order.tolist(), metric)
+                np.testing.assert_allclose(best[j], all_scores[j, order], rtol=1e-12, atol=1e-12)
+            orders.append(ids[0].tolist())
+        self.assertEqual(len({tuple(o) for o in orders}), 3, "metrics that agree show nothing")
+
+    def test_whole_numbers_are_not_rounded(self) -> None:
+        """All that tie with the k-th best are candidates otherwise, which takes minutes on counts."""
+        x, norms = np.ones((3, 4), np.float32), np.full(3, 2.0)
+        self.assertFalse(scores.estimates("ip", x, x, norms)[1].any())
+        for some, of in ((x / 3, norms), (x * 4096, 4096 * norms)):
+            self.assertTrue(scores.estimates("ip", some, some, of)[1].all())
+
+
+class Sets(unittest.TestCase):
+    def test_counts_tie(self) -> None:
+        atoms, queries, _ = mixtures.counts(10_000, 2000, 256, 1)
+        products = queries @ atoms.T
+        self.assertTrue(scores.whole(atoms) and atoms.min() == 0 and (atoms.max(axis=1) > 0).all())
+        self.assertAlmostEqual(float(((products > 0).sum(axis=1) < 100).mean()), 0.72, delta=0.08)
+        tenth = np.sort(products, axis=1)[:, -10]
+        self.assertGreater(float(np.median((products == tenth[:, None]).sum(axis=1))), 30)
+
+    def test_a_mixture_is_around_its_centres(self) -> None:
+        atoms, queries, _ = mixtures.mixture(4000, 64, 200, 100)
+        again, _, _ = mixtures.mixture(4000, 64, 200, 100)
+        np.testing.assert_array_equal(atoms, again)
+        of = tiny_set(atoms, queries, 2, "l2")
+        alone = tiny_set(np.random.default_rng(1).permutation(atoms.ravel()).reshape(atoms.shape), queries, 2, "l2")
+        self.assertGreater(np.median(alone.top_scores[:, 0] / of.top_scores[:, 0]), 1.3, "nearest are no nearer")
+        norms = np.linalg.norm(atoms, axis=1)
+        self.assertGreater(norms.std() / norms.mean(), 0.08)
+
+
 class Hits(unittest.TestCase):
     def test_tolerance(self) -> None:
         step = 2.0**-24  # of float32 below 1; four are the tolerance

@@ -54,6 +54,7 @@ func (x *run) Dense(ctx context.Context, queries ...int) error {
 		return err
 	}
 	jobs := x.denseJobs(queries)
+	x.chooseErrors(ctx, queries, jobs)
 	var ranges []*denseRange
 	var terms *denseTerms
 	for k := range jobs {
@@ -102,6 +103,9 @@ func (s *state) takeDense(ranges []denseRange, k int) {
 		}
 	}
 	s.countRows(read)
+	if s.denseScored > s.goal.K+s.c.N/manyScored {
+		s.run.r.rowTraits.wanted.Store(true)
+	}
 	if !done {
 		if s.rowsIfAllScored > 0 {
 			s.rowsIfAllScored += read // these reads score no listed arm
@@ -155,7 +159,10 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms,
 		s.found[k] = s.found[k][:0]
 		s.scored[k] = 0
 		s.shift[k] = q.denseShift(t)
-		s.tau[k] = q.denseTau(q.conversion.Threshold(q.floor), s.shift[k])
+		s.sharp[k] = q.dots != byNorms && len(q.bestGiven) == 0
+		s.share[k] = q.shareOf()
+		s.reach[k] = s.floorTau(q, k)
+		s.tau[k] = s.reach[k]
 		for _, a := range q.bestGiven {
 			s.addScored(q, k, []uint32{a.row}, []float64{a.score})
 		}
@@ -165,6 +172,9 @@ func (d *denseRange) run(ctx context.Context, x *run, w *scratch, t *denseTerms,
 	for k, j := range d.js {
 		q := &x.states[j]
 		w.tighten(q, t, k, true)
+		if q.dots == noError {
+			w.takePending(q, t, k)
+		}
 		d.read[k] = reached - d.lo
 		if d.rows == nil && q.gathers() { // alone, it would have read these rows only
 			d.read[k] = countWithin(q.goal.Filter.Rows(), d.lo, reached)
@@ -210,7 +220,7 @@ const (
 func (d *denseJob) scan(x *run) denseScan {
 	few := x.r.kernels.FewQueries()
 	switch {
-	case d.wantsAll(x):
+	case d.wantsAll(x) && d.exact == nil:
 		return scoreEach
 	case len(d.js) <= exactQueries && (few == 0 || d.rows != nil && len(d.rows)*gatherExact < x.c.N):
 		return scoreEach
@@ -295,12 +305,12 @@ func (d *denseRange) tightenPending(x *run, w *scratch, t *denseTerms) {
 	s := &w.dense
 	for e, j := range d.js {
 		q, pending := &x.states[j], len(s.pending[e].ids)
-		if pending <= max(2*q.goal.K+spareRows, s.left[e]+s.left[e]/2) && (pending < q.goal.K || s.left[e] >= q.goal.K || s.tau[e] > q.denseTau(q.conversion.Threshold(q.floor), s.shift[e])) {
+		if pending <= max(2*q.goal.K+spareRows, s.left[e]+s.left[e]/2) && (pending < q.goal.K || s.left[e] >= q.goal.K || s.reach[e] > s.floorTau(q, e)) {
 			continue
 		}
 		w.tighten(q, t, e, false)
 		if len(s.pending[e].ids) > max(mostPending, q.goal.K+q.goal.K/2) {
-			w.scorePending(q, e)
+			w.scorePending(q, t, e)
 		}
 		s.left[e] = len(s.pending[e].ids)
 	}

@@ -11,12 +11,13 @@ func (d *denseRange) multiplyFew(x *run, w *scratch, t *denseTerms, lo, hi int) 
 	s, m, dim, n, k := &w.dense, len(d.js), x.c.Dim, hi-lo, x.r.kernels
 	s.dots = grow(s.dots, m*fewTile)
 	step := dim
-	if d.rows != nil || t.far { // rows are copied
+	far := t.far && d.exact == nil
+	if d.rows != nil || far { // rows are copied
 		step = denseCoords
 	}
 	for from := 0; from < dim; from += step {
 		b := min(step, dim-from)
-		rows, ld := d.coordinates(x.c, s, t.far, lo, hi, from, b)
+		rows, ld := d.coordinates(x.c, s, far, lo, hi, from, b)
 		k.GemmFew(s.dots, fewTile, rows, ld, n, s.query[from:], dim, m, b, from > 0)
 	}
 	scale, size, offset := d.rowTerms(s, t, lo, hi)

@@ -31,7 +31,7 @@ func (d *denseRange) keepPending(x *run, s *denseScratch) {
 		if len(d.ranges) == 1 {
 			q.scanned = d.kept[k] // whose memory a later run reuses
 		}
-		d.best[k] = append(slices.Grow(best[:0], len(p.ids)+s.tops[k].len()), s.tops[k].entries...)
+		d.best[k] = append(append(slices.Grow(best[:0], len(p.ids)+s.tops[k].len()+len(s.found[k])), s.tops[k].entries...), s.found[k]...)
 		d.scored[k] = s.scored[k]
 	}
 }

@@ -25,21 +25,18 @@ func (x *run) queryDense(w *scratch, js []int, packed int) {
 	s, dim, k := &w.dense, x.c.Dim, x.r.kernels
 	s.packed, s.width = packed, (packed+simd.PanelStep-1)/simd.PanelStep*simd.PanelStep
 	s.query = grow(s.query, len(js)*dim)
-	// The roundings of the query, of a float32 sum of products, of the sums of these sums, and of the
-	// test itself.
-	inChain := min(denseCoords, dim) + 8
 	for e, j := range js {
-		if e == packed { // sums have eight chains
-			inChain = dim/8 + 6 + 8
-		}
-		roundings := float64(inChain + (dim+denseCoords-1)/denseCoords)
+		roundings := roundingsOf(dim, e < packed)
 		if x.c.Centre != nil { // rows less the centre are rounded
 			roundings++
 		}
 		q := &x.states[j]
 		row := s.query[e*dim : (e+1)*dim]
 		q.writeCompared(row)
-		s.margin[e] = collection.Upward(roundings * bandit.Unit * math.Sqrt(k.SumSquares(row)) * collection.Up)
+		s.margin[e] = 0
+		if q.dots == byNorms {
+			s.margin[e] = collection.Upward(roundings * bandit.Unit * math.Sqrt(k.SumSquares(row)) * collection.Up)
+		}
 		s.factor[e] = float32(math.Ldexp(1, -q.exp))
 	}
 	s.panels = grow(s.panels, s.width*dim)
@@ -55,15 +52,26 @@ func (x *run) queryDense(w *scratch, js []int, packed int) {
 	}
 }
 
+// roundingsOf bounds the roundings of a term of the test: of the query, of a float32 sum of products, packed or not, of
+// the sums of these sums, and of the test itself.
+func roundingsOf(dim int, packed bool) float64 {
+	inChain := min(denseCoords, dim)
+	if !packed { // sums have eight chains
+		inChain = dim/8 + 6
+	}
+	return float64(inChain + 8 + (dim+denseCoords-1)/denseCoords)
+}
+
 // multiplyTile multiplies rows lo to hi-1 of the job by the queries, packed or not, and adds those that
 // may reach a query's threshold to its pending rows.
 func (d *denseRange) multiplyTile(x *run, w *scratch, t *denseTerms, lo, hi int) {
 	s, dim, n, k := &w.dense, x.c.Dim, hi-lo, x.r.kernels
 	width, few := s.width, len(d.js)-s.packed
+	far := t.far && d.exact == nil
 	s.dots, s.masks, s.fewDots = grow(s.dots, denseTile*width), grow(s.masks, denseTile), grow(s.fewDots, few*denseTile)
 	for from := 0; from < dim; from += denseCoords {
 		b := min(denseCoords, dim-from)
-		rows, ld := d.coordinates(x.c, s, t.far, lo, hi, from, b)
+		rows, ld := d.coordinates(x.c, s, far, lo, hi, from, b)
 		k.Gemm(s.dots, width, rows, ld, n, s.panels[from*width:], b, width, from > 0)
 		if few > 0 {
 			k.GemmFew(s.fewDots, denseTile, rows, ld, n, s.query[s.packed*dim+from:], dim, few, b, from > 0)

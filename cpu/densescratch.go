@@ -21,9 +21,12 @@ type denseScratch struct {
 	masks         []uint64  // for each row of a tile the queries whose threshold it may reach
 	lowerBounds   []float64
 
-	margin     [denseQueries]float32 // bound of the float32 error relative to a row's size
-	factor     [denseQueries]float32 // factor of offsets
-	tau        [denseQueries]float32
+	margin     [denseQueries]float32   // bound of the float32 error relative to a row's size
+	factor     [denseQueries]float32   // factor of offsets
+	share      [denseQueries]float64   // bound of the error relative to the product
+	tau        [denseQueries]float32   // of rows that are read
+	reach      [denseQueries]float32   // of pending rows, which come before those with equal bounds that are read later
+	sharp      [denseQueries]bool      // rows that are read must exceed the threshold, not only reach it
 	shift      [denseQueries]float64   // state.denseShift
 	allAllowed [denseQueries]bool      // every row that is read may be returned
 	hiddenAt   [denseQueries]int       // of hiddenRows, those before which rows were asked for
@@ -75,24 +78,88 @@ func (w *scratch) tighten(q *state, t *denseTerms, e int, last bool) {
 // lowerBoundFrom returns a lower bound of the rows of query e whose upper bound in the float32 test is at
 // least least, in the product form: by the greatest gap of any row.
 func (s *denseScratch) lowerBoundFrom(q *state, t *denseTerms, e int, least float32) float64 {
+	if q.dots != byNorms {
+		return s.lowerOf(q, e, least)
+	}
 	return float64(least) - 2*float64(s.margin[e])*t.greatest - t.greatestGap*float64(s.factor[e]) - s.shift[e] - q.denseTiny()
 }
 
 // raiseTo raises the threshold of query e to a bound in the product form that k rows reach, and
 // drops the pending rows below it.
 func (s *denseScratch) raiseTo(q *state, e int, lower float64) {
-	s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.LowerThreshold(lower), s.shift[e]))
-	s.pending[e].dropBelow(q.kern, s.tau[e])
+	s.raiseTau(q, e, s.testTau(q, e, q.denseConversion().LowerThreshold(lower)))
+	x := &s.pending[e]
+	x.dropBelow(q.kern, s.reach[e])
+	if s.sharpAt(q, e) && s.tau[e] > s.reach[e] {
+		x.dropTies(s.reach[e], q.goal.K)
+	}
 }
+
+// floorTau returns the floor of query q, e of the job, as a threshold of the test.
+func (s *denseScratch) floorTau(q *state, e int) float32 {
+	return s.testTau(q, e, q.denseConversion().Threshold(q.floor))
+}
+
+// raiseTau raises the thresholds of query e of the job to reach, which the products of k of the rows that are read
+// so far reach.
+func (s *denseScratch) raiseTau(q *state, e int, reach float32) {
+	if reach < s.reach[e] {
+		return
+	}
+	s.reach[e] = reach
+	s.tau[e] = max(s.tau[e], reach)
+	if s.sharpAt(q, e) {
+		s.tau[e] = above(reach)
+	}
+}
+
+// sharpAt reports whether rows that only reach the threshold score no more than k that were read before, and so are in no
+// answer with them: neither has an error.
+func (s *denseScratch) sharpAt(q *state, e int) bool {
+	return s.sharp[e] && (s.share[e] == 0 || s.reach[e] == 0)
+}
+
+// testTau returns a threshold in the product form as one of the test.
+func (s *denseScratch) testTau(q *state, e int, tau float64) float32 {
+	if q.dots == byNorms {
+		return q.denseTau(tau, s.shift[e])
+	}
+	if s.share[e] > 0 && !math.IsInf(tau, 0) {
+		tau *= q.denseFactor()
+		tau -= s.share[e] * math.Abs(tau)
+	}
+	return float32(tau)
+}
+
+// above returns the next greater number, for 0 one that is not subnormal.
+func above(x float32) float32 {
+	if x == 0 {
+		return leastNormal
+	}
+	return math.Nextafter32(x, float32(math.Inf(1)))
+}
+
+// leastNormal is the least positive number that is not subnormal. Products with dotError byProduct or noError are
+// greater or 0.
+const leastNormal = 0x1p-126
 
 // lowerBound returns the lower bound of a row for query e of the job, in the product form, from its
 // upper bound in the float32 test, whose error bound holds in both directions.
 func (s *denseScratch) lowerBound(q *state, t *denseTerms, e int, row uint32, bound float32) float64 {
+	if q.dots != byNorms {
+		return s.lowerOf(q, e, bound)
+	}
 	gap := 2 * float64(s.margin[e]) * float64(t.size[row])
 	if q.c.Offset != nil { // the stored offset may exceed the true one
 		gap += t.offsetGap(q.c, int(t.inverse[row]), row) * float64(s.factor[e])
 	}
 	return float64(bound) - gap - s.shift[e] - q.denseTiny()
+}
+
+// lowerOf is lowerBound if margins are 0. Whoever compares with the threshold takes account of the error again.
+func (s *denseScratch) lowerOf(q *state, e int, product float32) float64 {
+	p := float64(product)
+	return (p - s.share[e]*math.Abs(p)) / q.denseFactor()
 }
 
 // upperBound returns a row's bound in the float32 test as one in the product form.
@@ -115,10 +182,31 @@ func (s *denseScratch) keepBest(q *state, x *survivors, n int) {
 	x.dropBelow(q.kern, float32(bandit.KthLargest(s.lowerBounds, n)))
 }
 
+// takePending adds the pending rows of query e of the job, whose products have no error, to those found.
+func (w *scratch) takePending(q *state, t *denseTerms, e int) {
+	x := &w.dense.pending[e]
+	w.dense.addFound(q, e, x.ids, w.exactScores(q, t, x))
+	x.truncate(0)
+}
+
+// exactScores returns the scores of rows by their products without errors.
+func (w *scratch) exactScores(q *state, t *denseTerms, x *survivors) []float64 {
+	w.scores = grow(w.scores, len(x.ids))
+	for i, row := range x.ids {
+		w.scores[i] = q.exactScore(row, x.bounds[i], t.scale[row])
+	}
+	return w.scores
+}
+
 // scorePending scores the pending rows of query e of the job exactly.
-func (w *scratch) scorePending(q *state, e int) {
+func (w *scratch) scorePending(q *state, t *denseTerms, e int) {
 	s := &w.dense
 	x := &s.pending[e]
+	if q.dots == noError {
+		s.addScored(q, e, x.ids, w.exactScores(q, t, x))
+		x.truncate(0)
+		return
+	}
 	w.scores = grow(w.scores, len(x.ids))
 	q.searchScores(w.scores, x.ids)
 	s.scored[e] += len(x.ids)
@@ -200,6 +288,6 @@ func (s *denseScratch) addScored(q *state, e int, rows []uint32, scores []float6
 		}
 	}
 	if best.full() {
-		s.tau[e] = max(s.tau[e], q.denseTau(q.conversion.Threshold(best.worst().score), s.shift[e]))
+		s.raiseTau(q, e, s.testTau(q, e, q.denseConversion().Threshold(best.worst().score)))
 	}
 }

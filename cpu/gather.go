@@ -18,6 +18,7 @@ type denseJob struct {
 	js     []int    // queries
 	rows   []uint32 // numbers of the rows to read, ascending; nil: all rows
 	ranges []denseRange
+	exact  *traits // of the rows, if no query's products have errors; else nil
 }
 
 // gathers reports whether a dense scan for the query reads only the rows its filter allows.
@@ -152,13 +153,17 @@ func (d *denseJob) coordinates(c *collection.Collection, s *denseScratch, far bo
 
 // rowTerms returns the terms of the job's rows lo to hi-1; the scratch or t owns the slices.
 func (d *denseJob) rowTerms(s *denseScratch, t *denseTerms, lo, hi int) (scale, size, offset []float32) {
+	offsets := t.offset
+	if d.exact != nil && d.exact.offset != nil {
+		offsets = d.exact.offset
+	}
 	if d.rows == nil {
-		return t.scale[lo:hi], t.size[lo:hi], t.offset[lo:hi]
+		return t.scale[lo:hi], t.size[lo:hi], offsets[lo:hi]
 	}
 	n := hi - lo
 	s.scale, s.size, s.offset = grow(s.scale, n), grow(s.size, n), grow(s.offset, n)
 	for i, row := range d.rows[lo:hi] {
-		s.scale[i], s.size[i], s.offset[i] = t.scale[row], t.size[row], t.offset[row]
+		s.scale[i], s.size[i], s.offset[i] = t.scale[row], t.size[row], offsets[row]
 	}
 	return s.scale, s.size, s.offset
 }

@@ -42,6 +42,7 @@ type resident struct {
 	restSquares     []float64 // |o|^2 of the rotated rows, internal order
 	least, greatest float64   // least and greatest coordinate of the working vectors
 	dense           denseTerms
+	rowTraits       readTraits
 }
 
 // squares returns |o|^2 of each rotated float32 row, in internal order.

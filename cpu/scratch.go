@@ -101,6 +101,31 @@ func (s *survivors) dropBelow(kern simd.Kernels, least float32) {
 	s.truncate(kern.Select(s.ids, s.bounds, s.ids, s.bounds, least, float32(math.Inf(1))))
 }
 
+// dropTies drops the entries of bound tie but the first of them that together with those of greater bound, which
+// are at least as good, are k. No bound is less.
+func (s *survivors) dropTies(tie float32, k int) {
+	if len(s.ids) <= k {
+		return
+	}
+	for _, b := range s.bounds {
+		if b > tie {
+			k--
+		}
+	}
+	n := 0
+	for i, b := range s.bounds {
+		if b <= tie {
+			if k <= 0 {
+				continue
+			}
+			k--
+		}
+		s.ids[n], s.bounds[n] = s.ids[i], b
+		n++
+	}
+	s.truncate(n)
+}
+
 // chunkLists hold for each query the arms of a chunk that passed the look. Lists of
 // consecutive queries begin stride entries apart.
 type chunkLists struct {

@@ -72,7 +72,9 @@ type state struct {
 	reports         []backend.LookReport
 	pulls, bytes    int64
 	rowsRead        int
-	denseScored     int // rows that dense scans have scored in float64
+	dots            dotError // of a dense scan
+	grain           float64  // with dots noError: what the query's products with rows are multiples of
+	denseScored     int      // rows that dense scans have scored in float64
 }
 
 // phase is the progress of a query through a run. It only increases.

@@ -105,6 +105,18 @@ func Sparse(r *rand.Rand, n, dim, few int) []float32 {
 	return x
 }
 
+// Counts returns rows that count, as whole numbers, words of texts of words words, drawn uniformly: most products are 0,
+// and the others tie.
+func Counts(r *rand.Rand, n, dim, words int) []float32 {
+	x := make([]float32, n*dim)
+	for i := range n {
+		for range words {
+			x[i*dim+r.IntN(dim)]++
+		}
+	}
+	return x
+}
+
 // NearDuplicates returns rows that differ from one of five originals by a relative 1e-3
 // in each coordinate.
 func NearDuplicates(r *rand.Rand, n, dim int) []float32 {
