@@ -56,6 +56,30 @@ func Example() {
 	//   these are the true 2 best, beyond chance
 }
 
+// A least score in place of k asks for every vector that reaches it; for l2 that is every vector
+// within a squared distance.
+func ExampleIndex_Search() {
+	index := indexed(thresher.Euclidean)
+	defer index.Close()
+	within := 10.0
+	found, err := index.Search(context.Background(), thresher.Request{Queries: meaning, MinScore: &within, ExcludeSelf: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for j, a := range found.Answers {
+		for i, id := range a.IDs {
+			fmt.Println(words[j], words[id], a.Scores[i])
+		}
+	}
+	// Output:
+	// king prince 8
+	// queen princess 8
+	// prince king 8
+	// princess queen 8
+	// apple pear 2
+	// pear apple 2
+}
+
 // Vectors that are searched once need no index.
 func ExampleKNN() {
 	found, err := thresher.KNN(context.Background(), []float64{8, 7.5, .5, 0}, []float64{9, 8, 0, 0, 7, 6, 0, 0, 0, 9, 0, 0}, 4, 1, thresher.Euclidean)

@@ -10,50 +10,6 @@ import (
 	"thresher/cpu"
 )
 
-// eight words in a space of four meanings: royal, male, female, fruit
-var (
-	words   = []string{"king", "queen", "prince", "princess", "man", "woman", "apple", "pear"}
-	meaning = []float32{
-		9, 8, 0, 0,
-		9, 0, 8, 0,
-		7, 6, 0, 0,
-		7, 0, 6, 0,
-		0, 9, 0, 0,
-		0, 0, 9, 0,
-		0, 0, 0, 9,
-		0, 0, 1, 8,
-	}
-)
-
-func Example() {
-	ctx := context.Background()
-	atoms, err := collection.Build(ctx, meaning, 4, &collection.Options{Metric: collection.InnerProduct})
-	if err != nil {
-		log.Fatal(err)
-	}
-	engine, err := batch.Open(ctx, atoms, cpu.New(cpu.Options{}), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer engine.Close()
-
-	// a batch of two queries: something royal and female, some fruit
-	resp, err := engine.Search(ctx, batch.Request{Queries: []float32{1, 0, 2, 0, 0, 0, 0, 1}, K: 2})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for j, a := range resp.Answers {
-		for i, id := range a.IDs {
-			fmt.Println(j, words[id], a.Scores[i])
-		}
-	}
-	// Output:
-	// 0 queen 25
-	// 0 princess 19
-	// 1 apple 9
-	// 1 pear 8
-}
-
 // A certificate states the guarantee of an answer, its cost, and its looks.
 func ExampleCertificate() {
 	ctx := context.Background()
@@ -88,36 +44,4 @@ func ExampleCertificate() {
 	// read less than a quarter of the coordinates of rows: true
 	// nothing left open: true
 	// no better atom can have been dropped below true
-}
-
-// A least score in place of k asks for every atom that reaches it; for l2 that
-// is every atom within a squared distance.
-func ExampleEngine_Search_range() {
-	ctx := context.Background()
-	atoms, err := collection.Build(ctx, meaning, 4, &collection.Options{Metric: collection.Euclidean})
-	if err != nil {
-		log.Fatal(err)
-	}
-	engine, err := batch.Open(ctx, atoms, cpu.New(cpu.Options{}), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer engine.Close()
-	within := 10.0
-	resp, err := engine.Search(ctx, batch.Request{Queries: meaning, MinScore: &within, ExcludeSelf: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for j, a := range resp.Answers {
-		for i, id := range a.IDs {
-			fmt.Println(words[j], words[id], a.Scores[i])
-		}
-	}
-	// Output:
-	// king prince 8
-	// queen princess 8
-	// prince king 8
-	// princess queen 8
-	// apple pear 2
-	// pear apple 2
 }
