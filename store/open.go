@@ -168,7 +168,7 @@ func checkFile(f *os.File, checks []CheckRecord, whole bool) error {
 	if !info.Mode().IsRegular() {
 		return &os.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
 	}
-	t, err := newest(f, info.Size())
+	t, lost, err := newest(f, info.Size())
 	if err != nil {
 		return &Damaged{f.Name(), []string{err.Error()}}
 	}
@@ -176,6 +176,9 @@ func checkFile(f *os.File, checks []CheckRecord, whole bool) error {
 		t.levels = firstLevels
 	}
 	var s Salvaged
+	if lost != nil {
+		s.add(lost)
+	}
 	s.read(t, checks, &copier{})
 	if err := t.walk(); err != nil {
 		return err

@@ -85,6 +85,16 @@ func readMetas(r io.ReaderAt) ([]meta, error) {
 	return all, nil
 }
 
+// lostHeader says which of the two headers is damaged, of which readMetas returned the intact ones; nil if
+// neither is. Transactions write them in turns, each in one sector, so no kill and no power failure leaves one
+// half-written.
+func lostHeader(intact []meta) error {
+	if len(intact) != 1 {
+		return nil
+	}
+	return fmt.Errorf("page %d, one of its two headers, is damaged: if it was the newer one, the last change is missing", 1-intact[0].transaction%2)
+}
+
 // tree reads the pages below one header.
 type tree struct {
 	meta
@@ -287,15 +297,16 @@ func (t *tree) checkFree(list []byte) error {
 }
 
 // newest returns the tree of the header that bbolt would use, in a file that is not
-// truncated.
-func newest(r io.ReaderAt, size int64) (*tree, error) {
+// truncated, and what lostHeader says.
+func newest(r io.ReaderAt, size int64) (t *tree, lost, err error) {
 	metas, err := readMetas(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m := metas[0]
 	if m.pages > uint64(size)/m.pageSize {
-		return nil, fmt.Errorf("the file has %d bytes, and its header says %d: its end is missing", size, m.pages*m.pageSize)
+		return nil, nil, fmt.Errorf("the file has %d bytes, and its header says %d: its end is missing", size, m.pages*m.pageSize)
 	}
-	return newTree(r, size, m)
+	t, err = newTree(r, size, m)
+	return t, lostHeader(metas), err
 }

@@ -96,6 +96,9 @@ func salvage(f *os.File, size int64, to string, checks []CheckRecord) (Salvaged,
 			best, keep = s, &metas[i]
 		}
 	}
+	if lost := lostHeader(metas); lost != nil {
+		best.add(lost)
+	}
 	w, err := atomicfile.Create(to, 0o600)
 	if err != nil {
 		return Salvaged{}, err
