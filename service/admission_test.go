@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -58,10 +59,16 @@ func (s *site) attended(n int) {
 // bearer returns the header of a token.
 func bearer(secret string) []string { return []string{"Authorization", "Bearer " + secret} }
 
+// patient is guarded, with clients that may send nothing for long.
+func patient(o *Options) {
+	guarded(o)
+	o.Timeouts.Body = time.Hour
+}
+
 // TestRevokedStreams: a stream whose token is removed ends with the message that it answers, or
 // else with the next; other tokens' streams go on.
 func TestRevokedStreams(t *testing.T) {
-	s := start(t, guarded)
+	s := start(t, patient)
 	s.token = "w-secret"
 	s.fill()
 	open := func(token string) *connect.BidiStreamForClientSimple[inferencepb.ModelInferRequest, inferencepb.ModelStreamInferResponse] {
@@ -115,7 +122,7 @@ func TestRevokedStreams(t *testing.T) {
 // TestDemotedStreams: what certificates withhold from readers is withheld from a stream's next
 // message on, once its token may only read.
 func TestDemotedStreams(t *testing.T) {
-	s := start(t, guarded)
+	s := start(t, patient)
 	s.token = "w-secret"
 	s.fill()
 	stream, err := s.calls().ModelStreamInfer(t.Context())

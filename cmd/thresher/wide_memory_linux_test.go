@@ -19,6 +19,9 @@ func TestWideMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 400 MB")
 	}
+	if raced {
+		t.Skip("the race detector takes more than the limit")
+	}
 	const n, m, dim = 100, 4, 1_000_000
 	dir := t.TempDir()
 	atoms, queries := wideFile(t, dir, "a.npy", 1, n, dim), wideFile(t, dir, "q.npy", 2, m, dim)
