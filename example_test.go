@@ -2,8 +2,11 @@ package thresher_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"thresher"
 )
@@ -78,6 +81,40 @@ func ExampleIndex_Search() {
 	// princess queen 8
 	// apple pear 2
 	// pear apple 2
+}
+
+// An index is saved, and opened again without preparing its vectors.
+func ExampleOpen() {
+	ctx := context.Background()
+	metric, err := thresher.ParseMetric("cosine") // as a program's user writes it
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "words.thresher")
+	made := indexed(metric)
+	if err := errors.Join(made.Save(ctx, path, false), made.Close()); err != nil {
+		log.Fatal(err)
+	}
+
+	index, err := thresher.Open(ctx, path, thresher.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer index.Close()
+	fmt.Println(index.Len(), "x", index.Dim(), index.Metric())
+	plans, err := index.Engine().Plans(thresher.Request{Queries: meaning[:4], K: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("it would be searched by plan", plans[0].Plan)
+	// Output:
+	// 8 x 4 cosine
+	// it would be searched by plan dense
 }
 
 // Vectors that are searched once need no index.
