@@ -5,6 +5,7 @@ package main
 import (
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -36,15 +37,27 @@ func fileDescriptors() (int, bool) {
 	return int(min(limit.Cur, math.MaxInt32)), true
 }
 
-// heapOfData is the part of a limit on private memory (ulimit -d) that the heap may have: stacks and
-// the runtime's tables count, too.
-const heapOfData = .8
+// A limit on private memory (ulimit -d) counts the runtime's tables and each thread's stack whole
+// (ulimit -s), however little of it is used. The heap may have heapOfData of the limit, less the
+// stacks of the threads that this many processors are expected to need, and at least half of it.
+const (
+	heapOfData   = .75
+	mostStacks   = 32
+	leastOfData  = .5
+	defaultStack = 8 << 20 // of threads where there is no limit
+)
 
 // heapBelowDataLimit returns what the heap may have below the limit on private memory.
 func heapBelowDataLimit() int64 {
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_DATA, &limit) != nil || limit.Cur > math.MaxInt64 {
+	var data, stack unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_DATA, &data) != nil || data.Cur > math.MaxInt64 {
 		return math.MaxInt64
 	}
-	return int64(heapOfData * float64(limit.Cur))
+	each := uint64(defaultStack)
+	if unix.Getrlimit(unix.RLIMIT_STACK, &stack) == nil && stack.Cur < 1<<30 {
+		each = stack.Cur
+	}
+	stacks := float64(each) * float64(min(runtime.GOMAXPROCS(0), mostStacks))
+	limit := float64(data.Cur)
+	return int64(max(leastOfData*limit, heapOfData*limit-stacks))
 }
