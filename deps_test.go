@@ -43,7 +43,7 @@ var knows = map[string][]string{
 	"service/wire":        {"service/problem", "tasks", "batch", "collection", "dataset"},
 	"jobs":                {"internal/atomicfile", "internal/filelock"},
 	"join":                {"jobs", "batch", "collection", "dataset", "simd", "internal/atomicfile"},
-	"tasks":               {"verify", "batch", "collection", "dataset"},
+	"tasks":               {"join", "verify", "batch", "collection", "dataset"},
 	"verify":              {"batch", "collection"},
 	"batch":               {"batch/plan", "bandit", "bandit/papers", "backend", "collection"},
 	"batch/plan":          {"backend", "bandit", "collection"},

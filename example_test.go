@@ -189,7 +189,7 @@ func ExampleIndex_Verify() {
 func ExampleIndex_Graph() {
 	index := indexed(thresher.Cosine)
 	defer index.Close()
-	certificate, err := index.Graph(context.Background(), thresher.GraphOptions{K: 1, Mutual: true}, func(row int64, neighbours []int64, scores []float32) error {
+	summary, err := index.Graph(context.Background(), thresher.GraphOptions{K: 1, Mutual: true}, func(row int64, neighbours []int64, scores []float32) error {
 		for i, other := range neighbours {
 			fmt.Printf("%s %s %.3f\n", words[row], words[other], scores[i])
 		}
@@ -198,7 +198,7 @@ func ExampleIndex_Graph() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(certificate.WrongAllowed, "of", certificate.Rows, "rows may be wrong")
+	fmt.Println(summary.Certificate.WrongAllowed, "of", summary.Rows, "rows may be wrong")
 	// Output:
 	// king prince 1.000
 	// queen princess 1.000
@@ -212,15 +212,17 @@ func ExampleIndex_Graph() {
 func ExampleIndex_Pairs() {
 	index := indexed(thresher.Euclidean)
 	defer index.Close()
-	_, err := index.Pairs(context.Background(), thresher.PairOptions{MinScore: 8}, func(p thresher.Pair) error {
+	summary, err := index.Pairs(context.Background(), thresher.PairOptions{MinScore: 8}, func(p thresher.Pair) error {
 		fmt.Println(words[p.A], words[p.B], p.Score)
 		return nil
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
+	fmt.Println(summary.Promise)
 	// Unordered output:
 	// king prince 8
 	// queen princess 8
 	// apple pear 2
+	// exact: no pair is missing
 }

@@ -175,27 +175,27 @@ func TestJoins(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, done := int64(0), int64(0)
-	certificate, err := index.Graph(ctx, thresher.GraphOptions{K: k, Progress: func(d, total int64) { done = d }}, func(row int64, neighbours []int64, scores []float32) error {
+	summary, err := index.Graph(ctx, thresher.GraphOptions{K: k, Progress: func(d, total int64) { done = d }}, func(row int64, neighbours []int64, scores []float32) error {
 		if row != seen || !slices.Equal(neighbours, want.Answers[row].IDs) || !slices.Equal(scores, want.Answers[row].Scores) {
 			t.Errorf("row %d: %v, want %v", row, neighbours, want.Answers[row].IDs)
 		}
 		seen++
 		return nil
 	})
-	if err != nil || seen != n || done != n || certificate.Rows != n || certificate.WrongAllowed != 0 {
-		t.Error(certificate, seen, done, err)
+	if err != nil || seen != n || done != n || summary.Certificate.Rows != n || summary.Edges != n*k || summary.Certificate.WrongAllowed != 0 {
+		t.Error(summary, seen, done, err)
 	}
 	either, both := 0, 0
 	for _, o := range []struct {
 		o     thresher.GraphOptions
 		edges *int
 	}{{thresher.GraphOptions{K: k, Symmetric: true}, &either}, {thresher.GraphOptions{K: k, Mutual: true}, &both}} {
-		certificate, err = index.Graph(ctx, o.o, func(row int64, neighbours []int64, _ []float32) error {
+		summary, err = index.Graph(ctx, o.o, func(row int64, neighbours []int64, _ []float32) error {
 			*o.edges += len(neighbours)
 			return nil
 		})
-		if err != nil || certificate.Rows != n {
-			t.Error(certificate, err)
+		if err != nil || summary.Rows != n || summary.Edges != int64(*o.edges) {
+			t.Error(summary, err)
 		}
 	}
 	if either+both != 2*n*k || both >= n*k {
@@ -223,14 +223,14 @@ func TestJoins(t *testing.T) {
 		}
 	}
 	pairs := 0
-	work, err := index.Pairs(ctx, thresher.PairOptions{MinScore: least}, func(p thresher.Pair) error {
+	found, err := index.Pairs(ctx, thresher.PairOptions{MinScore: least}, func(p thresher.Pair) error {
 		if pairs++; !wanted[p] {
 			t.Errorf("pair %v", p)
 		}
 		return nil
 	})
-	if err != nil || pairs != len(wanted) || pairs == 0 || work.Rows != n {
-		t.Errorf("%d pairs, want %d: %+v, %v", pairs, len(wanted), work, err)
+	if err != nil || pairs != len(wanted) || pairs == 0 || found.Rows != n || found.Pairs != int64(pairs) {
+		t.Errorf("%d pairs, want %d: %+v, %v", pairs, len(wanted), found, err)
 	}
 	with := 0
 	_, err = index.Pairs(ctx, thresher.PairOptions{MinScore: least, With: rows[:50*dim]}, func(p thresher.Pair) error {

@@ -15,6 +15,7 @@ import (
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/join"
+	"thresher/tasks"
 )
 
 type pairsFlags struct {
@@ -126,6 +127,7 @@ type pairing struct {
 	with    dataset.Reader // nil without --with
 	files   *pairFiles
 	options join.PairOptions
+	search  *tasks.PairSearch
 	summary pairsSummary
 }
 
@@ -159,11 +161,10 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.engine.close()) }()
-	src, err := p.source(ctx)
-	if err != nil {
+	if err := p.foreseen(ctx); err != nil {
 		return err
 	}
-	if err := p.find(ctx, src); err != nil {
+	if err := p.find(ctx); err != nil {
 		return err
 	}
 	return p.report()
@@ -213,11 +214,8 @@ func (p *pairing) prepare(ctx context.Context) error {
 	}
 	p.engine = e
 	p.summary = pairsSummary{
-		Atoms: e.atoms.N, Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with), Metric: e.atoms.Metric.String(), MinScore: p.flags.minScore, Delta: p.config.Delta,
+		Atoms: e.atoms.N, Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with),
 		LoadSeconds: e.atoms.load.Seconds(), BuildSeconds: e.atoms.build.Seconds(), Threads: e.threads(), Backend: e.Backend(),
-	}
-	if w := join.LikenessWarning(e.atoms.Collection); w != "" {
-		p.summary.Warnings = append(p.summary.Warnings, w)
 	}
 	p.log.Info("atoms ready", "atoms", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)
 	return nil
@@ -231,40 +229,31 @@ func (p *pairing) rowsWith() int64 {
 	return p.with.Len()
 }
 
-// rows is the number of rows that are compared with the atoms, -1 if unknown.
-func (p *pairing) rows() int64 {
-	if p.with == nil {
-		return int64(p.engine.atoms.N)
-	}
-	return p.with.Len()
-}
-
-// source estimates how many pairs there are, and returns the source that finds them.
-func (p *pairing) source(ctx context.Context) (*join.PairSource, error) {
-	d, err := join.Sample(ctx, p.engine.Engine, p.options)
-	if err != nil {
-		return nil, p.located(err)
-	}
+// foreseen begins the search, unless a sample says that there are too many pairs.
+func (p *pairing) foreseen(ctx context.Context) error {
+	o := tasks.PairOptions{PairOptions: p.options, MaxPairs: p.flags.maxPairs}
 	if p.with != nil {
-		p.with, p.options.Stored = dataset.RelativeTo(p.with, p.engine.atoms.Origin), true
-		src, err := join.TablePairs(p.engine.Engine, p.with, p.options, d)
-		return src, p.located(err)
+		p.with = dataset.RelativeTo(p.with, p.engine.atoms.Origin)
+		o.With, o.Stored = p.with, true
 	}
-	estimate, deviation := d.Pairs()
-	about := fmt.Sprintf("about %.2g", estimate)
-	if d.Limited() {
-		about = fmt.Sprintf("more than %.2g", estimate)
+	var err error
+	if p.search, err = tasks.NewPairSearch(ctx, p.engine.Engine, o); err != nil {
+		return p.located(err)
 	}
-	p.summary.Expected = estimate
-	p.log.Info("pairs expected", "pairs", about, "sample", len(d.Counts))
-	limit := float64(p.flags.maxPairs)
-	if limit > 0 && (estimate-deviation > limit || d.Limited() && estimate > limit) {
-		return nil, fmt.Errorf("--max-pairs %d: by a sample of %d atoms %s pairs of %s %s; move --min-score or raise --max-pairs",
-			p.flags.maxPairs, len(d.Counts), about, p.in.atoms.name, p.summary.reach())
+	found := p.search.Summary(nil)
+	p.summary.PairsFound, p.summary.Warnings = found.PairsFound, found.Warnings
+	if p.with != nil {
+		return nil
 	}
-	if n := float64(d.N); estimate > n*(n-1)/2/50 && estimate > 1e6 {
-		p.log.Warn("a great share of all pairs is expected; see --min-score", "pairs", about, "of", n*(n-1)/2)
+	f := p.search.Forecast()
+	p.log.Info("pairs expected", "pairs", f.About, "sample", f.Sample)
+	if f.TooMany {
+		return fmt.Errorf("--max-pairs %d: by a sample of %d atoms %s pairs of %s %s; move --min-score or raise --max-pairs",
+			p.flags.maxPairs, f.Sample, f.About, p.in.atoms.name, p.summary.Reach())
 	}
-	src, err := join.SelfPairs(p.engine.Engine, p.options, d)
-	return src, p.located(err)
+	if f.Share {
+		n := float64(p.engine.atoms.N)
+		p.log.Warn("a great share of all pairs is expected; see --min-score", "pairs", f.About, "of", n*(n-1)/2)
+	}
+	return nil
 }

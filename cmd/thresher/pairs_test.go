@@ -15,9 +15,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"thresher/batch"
-	"thresher/join"
 )
 
 // pairRows returns the rows of a CSV file, without the header.
@@ -205,15 +202,6 @@ func TestPairsFormats(t *testing.T) {
 		if d := cmp.Diff(certain, pairRows(t, out, "a,b,score")); d != "" {
 			t.Errorf("%s: %s", method, d)
 		}
-	}
-}
-
-func TestPairsPromise(t *testing.T) {
-	var s pairsSummary
-	s.Delta = .01
-	s.set(&pairsTally{Work: join.PairWork{Guarantees: map[batch.Guarantee]int64{batch.GuaranteeProbabilistic: 2}, Laws: map[batch.Law]int64{batch.LawHaar: 2}}}, &pairsShape{})
-	if want := "probabilistic (haar): each pair is missed with probability at most 0.01; no promise for all together"; s.Promise != want {
-		t.Errorf("%q, want %q", s.Promise, want)
 	}
 }
 

@@ -133,7 +133,7 @@ type summary struct {
 	// Candidates counts the candidates of all queries, Certified what certify found.
 	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
 	Certified  *tasks.CertifySummary `json:"certified,omitempty"`
-	Graph      *graphSummary         `json:"graph,omitempty"`
+	Graph      *tasks.GraphShape     `json:"graph,omitempty"`
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	// Memory is what the search took at most in addition to the atoms, of searches for many
@@ -190,7 +190,7 @@ func (s *summary) print(a *app) error {
 	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
 	s.columnsRead.print(t)
 	if s.Graph != nil {
-		t.row("graph", s.Graph.describe(s))
+		t.row("graph", s.describeGraph())
 	} else {
 		t.row("queries", s.counted())
 	}
