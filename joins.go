@@ -42,7 +42,7 @@ func (x *Index) Graph(ctx context.Context, o GraphOptions, visit func(row int64,
 		certificate, err = g.Each(ctx, o.Progress, func(r *dataset.Result) error { return do(r.Query, r) })
 		return err
 	}
-	pass := func(i int64, r *dataset.Result) error { return visit(i, r.IDs, r.Scores) }
+	pass := func(i int64, r *dataset.Result) error { return visit(i, r.Rows, r.Scores) }
 	if !o.Symmetric && !o.Mutual {
 		err := rows(pass)
 		return certificate, err

@@ -89,7 +89,7 @@ type edges struct {
 }
 
 func (e *edges) add(r *dataset.Result) error {
-	e.ids, e.scores = append(e.ids, r.IDs...), append(e.scores, r.Scores...)
+	e.ids, e.scores = append(e.ids, r.Rows...), append(e.scores, r.Scores...)
 	e.lims = append(e.lims, int64(len(e.ids)))
 	return nil
 }
@@ -98,7 +98,7 @@ func (e *edges) add(r *dataset.Result) error {
 func (e *edges) each(do func(i int64, r *dataset.Result) error) error {
 	for i := range len(e.lims) - 1 {
 		lo, hi := e.lims[i], e.lims[i+1]
-		if err := do(int64(i), &dataset.Result{Query: int64(i), IDs: e.ids[lo:hi], Scores: e.scores[lo:hi]}); err != nil {
+		if err := do(int64(i), &dataset.Result{Query: int64(i), Rows: e.ids[lo:hi], Scores: e.scores[lo:hi]}); err != nil {
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func (g *graphRows) counted(rows dataset.EachResult) dataset.EachResult {
 	return func(do func(i int64, r *dataset.Result) error) error {
 		g.edges = 0
 		return rows(func(i int64, r *dataset.Result) error {
-			g.edges += int64(len(r.IDs))
+			g.edges += int64(len(r.Rows))
 			if g.distances {
 				for at, s := range r.Scores {
 					r.Scores[at] = g.distance(s)
