@@ -109,7 +109,7 @@ func (x *Index) parts(ctx context.Context, all Request, answers []Stated, proven
 			req := x.between(all, lo, hi)
 			stated := make([]dataset.Result, hi-lo)
 			for i, a := range answers[lo:hi] {
-				stated[i] = dataset.Result{Query: int64(lo + i), IDs: a.Rows, Scores: a.Scores}
+				stated[i] = dataset.Result{Query: int64(lo + i), Rows: a.Rows, Scores: a.Scores}
 				req.Goals[i].Candidates = a.Rows
 			}
 			resp, err := x.runs.Search(ctx, req)

@@ -38,7 +38,7 @@ func (x *Index) Graph(ctx context.Context, o GraphOptions, visit func(row int64,
 		return nil, err
 	}
 	defer g.Close()
-	return tasks.Graph(ctx, g, o.Progress, func(r *dataset.Result) error { return visit(r.Query, r.IDs, r.Scores) })
+	return tasks.Graph(ctx, g, o.Progress, func(r *dataset.Result) error { return visit(r.Query, r.Rows, r.Scores) })
 }
 
 // PairOptions say which pairs are wanted.

@@ -39,11 +39,11 @@ func EachRecord(spool io.ReadSeeker, do func(i int64, r *Result) error) error {
 
 // checkResult rejects lists of different lengths.
 func checkResult(r *Result) error {
-	if r.Scores != nil && len(r.Scores) != len(r.IDs) {
-		return fmt.Errorf("%d scores for %d ids", len(r.Scores), len(r.IDs))
+	if r.Scores != nil && len(r.Scores) != len(r.Rows) {
+		return fmt.Errorf("%d scores for %d ids", len(r.Scores), len(r.Rows))
 	}
-	if len(r.Names) > 0 && len(r.Names) != len(r.IDs) {
-		return fmt.Errorf("%d names for %d ids", len(r.Names), len(r.IDs))
+	if len(r.IDs) > 0 && len(r.IDs) != len(r.Rows) {
+		return fmt.Errorf("%d names for %d ids", len(r.IDs), len(r.Rows))
 	}
 	if !(r.Delta >= 0 && r.Delta < 1) || !(r.Epsilon >= 0) {
 		return fmt.Errorf("delta %g or epsilon %g is out of range", r.Delta, r.Epsilon)
@@ -56,8 +56,8 @@ func inOrder(i int64, r *Result, k int) error {
 	if r.Query != i {
 		return fmt.Errorf("record %d (0-based) should be query %d: the output has no query numbers", i, i)
 	}
-	if len(r.IDs) > k {
-		return fmt.Errorf("%d ids where the output has k = %d columns", len(r.IDs), k)
+	if len(r.Rows) > k {
+		return fmt.Errorf("%d ids where the output has k = %d columns", len(r.Rows), k)
 	}
 	return nil
 }
@@ -78,8 +78,8 @@ func AssembleIVecs(spool io.ReadSeeker, k int, out io.Writer) error {
 		row = binary.LittleEndian.AppendUint32(row[:0], uint32(k))
 		for j := range k {
 			id := int64(-1)
-			if j < len(r.IDs) {
-				id = r.IDs[j]
+			if j < len(r.Rows) {
+				id = r.Rows[j]
 			}
 			if err := fitInt32(id, IVecs); err != nil {
 				return err
@@ -106,7 +106,7 @@ func AssembleScores(spool io.ReadSeeker, k int, format Format, out io.Writer) er
 	m := int64(0)
 	err := EachRecord(spool, func(i int64, r *Result) error {
 		m++
-		if len(r.IDs) > 0 && r.Scores == nil {
+		if len(r.Rows) > 0 && r.Scores == nil {
 			return errors.New("it has no scores")
 		}
 		return inOrder(i, r, k)
@@ -246,10 +246,10 @@ func npzParts() []npzPart {
 	le := binary.LittleEndian
 	return []npzPart{
 		{"ids", "<i8", true, func(dst []byte, r *Result, k int) []byte {
-			for _, id := range r.IDs {
+			for _, id := range r.Rows {
 				dst = le.AppendUint64(dst, uint64(id))
 			}
-			for range k - len(r.IDs) {
+			for range k - len(r.Rows) {
 				dst = le.AppendUint64(dst, math.MaxUint64)
 			}
 			return dst

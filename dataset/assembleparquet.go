@@ -44,16 +44,16 @@ func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
 		return err
 	}
 	var first Result // errors in it are reported when it is read again
-	if s := (spoolReader{r: spool}); s.next(&first) == nil && first.Names != nil {
+	if s := (spoolReader{r: spool}); s.next(&first) == nil && first.IDs != nil {
 		w := parquet.NewGenericWriter[namedResult](out, parquet.Compression(&parquet.Snappy))
 		return assembleRows(spool, w, w.Flush, func(r *Result) error {
-			_, err := w.Write([]namedResult{{r.Query, r.IDs, r.Names, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee, r.Delta, r.Epsilon}})
+			_, err := w.Write([]namedResult{{r.Query, r.Rows, r.IDs, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee, r.Delta, r.Epsilon}})
 			return err
 		})
 	}
 	w := parquet.NewGenericWriter[parquetResult](out, parquet.Compression(&parquet.Snappy))
 	return assembleRows(spool, w, w.Flush, func(r *Result) error {
-		_, err := w.Write([]parquetResult{{r.Query, r.IDs, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee, r.Delta, r.Epsilon}})
+		_, err := w.Write([]parquetResult{{r.Query, r.Rows, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee, r.Delta, r.Epsilon}})
 		return err
 	})
 }
@@ -61,13 +61,13 @@ func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
 func assembleRows(spool io.ReadSeeker, w io.Closer, flush func() error, write func(*Result) error) error {
 	held := 0
 	err := EachRecord(spool, func(_ int64, r *Result) error {
-		if held > 0 && held+len(r.IDs) > resultGroup {
+		if held > 0 && held+len(r.Rows) > resultGroup {
 			held = 0
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		held += len(r.IDs) + 1
+		held += len(r.Rows) + 1
 		return write(r)
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ func AssembleTruth(spool io.ReadSeeker, k int, out io.Writer) error {
 		return err
 	}
 	if k == 0 {
-		err := t.block(func(r *Result) { t.append(uint32(len(r.IDs))) })
+		err := t.block(func(r *Result) { t.append(uint32(len(r.Rows))) })
 		if err != nil {
 			return err
 		}
@@ -76,21 +76,21 @@ func newTruthWriter(spool io.ReadSeeker, k int, out io.Writer, scored bool) (*tr
 	err := EachRecord(spool, func(i int64, r *Result) error {
 		limit := k
 		if k == 0 {
-			limit = len(r.IDs)
+			limit = len(r.Rows)
 		}
 		if err := inOrder(i, r, limit); err != nil {
 			return err
 		}
-		if scored && r.Scores == nil && len(r.IDs) > 0 {
+		if scored && r.Scores == nil && len(r.Rows) > 0 {
 			return fmt.Errorf("it has no scores; a name that ends in %s is for ids alone", idsOnlySuffix)
 		}
-		for _, id := range r.IDs {
+		for _, id := range r.Rows {
 			if err := fitInt32(id, IBin); err != nil {
 				return err
 			}
 		}
 		t.m++
-		t.n += int64(len(r.IDs))
+		t.n += int64(len(r.Rows))
 		if t.m > math.MaxInt32 || k == 0 && t.n > math.MaxInt32 {
 			return fmt.Errorf("%d queries with %d ids do not fit the header of %s; write .npz or .parquet", t.m, t.n, IBin)
 		}
@@ -112,10 +112,10 @@ func (t *truthWriter) append(v uint32) { t.row = binary.LittleEndian.AppendUint3
 
 func (t *truthWriter) idBlock() error {
 	return t.block(func(r *Result) {
-		for _, id := range r.IDs {
+		for _, id := range r.Rows {
 			t.append(uint32(id))
 		}
-		for range t.k - len(r.IDs) {
+		for range t.k - len(r.Rows) {
 			t.append(math.MaxUint32)
 		}
 	})

@@ -101,9 +101,9 @@ func BenchmarkReadAllNPY(b *testing.B) {
 }
 
 func BenchmarkAppendJSONL(b *testing.B) {
-	r := Result{Query: 1, IDs: make([]int64, 10), Scores: make([]float32, 10), Pulls: 12345}
-	for i := range r.IDs {
-		r.IDs[i], r.Scores[i] = int64(i*7919), float32(i)*1.37
+	r := Result{Query: 1, Rows: make([]int64, 10), Scores: make([]float32, 10), Pulls: 12345}
+	for i := range r.Rows {
+		r.Rows[i], r.Scores[i] = int64(i*7919), float32(i)*1.37
 	}
 	var line []byte
 	b.ReportAllocs()

@@ -286,7 +286,7 @@ func TestListBudgets(t *testing.T) {
 		{"results npy", "a.npy", string(npyOf("<i8", "False", "(1, 40)", le64(ids...))), results, Budget{Row: 64}, -1, "takes 320 bytes"},
 		{"results table", "a.csv", "query,id,score\n" + strings.Repeat("0,1,1\n", 9), results, Budget{Block: 512}, 8, "the atoms of one query take more than 512 bytes"},
 		{"results hits", "a.json", "[[" + hit + "],[" + strings.Join(slices.Repeat([]string{hit}, 9), ",") + "]]", results, Budget{Block: 512}, 1, "the atoms of one query take more than 512 bytes"},
-		{"results parquet", "a.parquet", string(parquetAnswer(t, Result{IDs: make([]int64, 40)})), results, Budget{Row: 64}, 0, "column ids.list.element takes"},
+		{"results parquet", "a.parquet", string(parquetAnswer(t, Result{Rows: make([]int64, 40)})), results, Budget{Row: 64}, 0, "column ids.list.element takes"},
 	} {
 		t.Run(c.test, func(t *testing.T) {
 			path := writeTemp(t, c.file, c.text)

@@ -26,15 +26,15 @@ func WriteCSR(rows EachResult, n int64, out io.Writer) error {
 		switch {
 		case r.Query != i:
 			return fmt.Errorf("row %d of a graph where row %d is expected", r.Query, i)
-		case len(r.Scores) != len(r.IDs):
-			return fmt.Errorf("row %d of a graph: %d weights for %d edges", i, len(r.Scores), len(r.IDs))
+		case len(r.Scores) != len(r.Rows):
+			return fmt.Errorf("row %d of a graph: %d weights for %d edges", i, len(r.Scores), len(r.Rows))
 		}
-		for _, id := range r.IDs {
+		for _, id := range r.Rows {
 			if id < 0 || id >= n {
 				return fmt.Errorf("row %d of a graph: edge to %d, there are %d rows", i, id, n)
 			}
 		}
-		edges += int64(len(r.IDs))
+		edges += int64(len(r.Rows))
 		count++
 		return nil
 	})
@@ -92,13 +92,13 @@ func csrParts(n, edges int64) []csrPart {
 	end := int64(0)
 	return []csrPart{
 		{"indices", appendNPYHeader(nil, integer, edges), func(dst []byte, r *Result) []byte {
-			for _, id := range r.IDs {
+			for _, id := range r.Rows {
 				dst = appendInt(dst, id)
 			}
 			return dst
 		}},
 		{"indptr", appendInt(appendNPYHeader(nil, integer, n+1), 0), func(dst []byte, r *Result) []byte {
-			end += int64(len(r.IDs))
+			end += int64(len(r.Rows))
 			return appendInt(dst, end)
 		}},
 		{"format", append(appendNPYHeader(nil, "|S3"), "csr"...), nil},

@@ -40,15 +40,15 @@ func writeEdges[T any](rows EachResult, out io.Writer, row func(source, target i
 	held := 0
 	var list []T
 	err := rows(func(_ int64, r *Result) error {
-		if held > 0 && held+len(r.IDs) > resultGroup {
+		if held > 0 && held+len(r.Rows) > resultGroup {
 			held = 0
 			if err := w.Flush(); err != nil {
 				return err
 			}
 		}
-		held += len(r.IDs)
+		held += len(r.Rows)
 		list = list[:0]
-		for at, target := range r.IDs {
+		for at, target := range r.Rows {
 			list = append(list, row(r.Query, target, r.Scores[at]))
 		}
 		_, err := w.Write(list)
@@ -66,7 +66,7 @@ func WriteEdgesJSONL(rows EachResult, names []string, out io.Writer) error {
 	w := bufio.NewWriterSize(out, streamBuffer)
 	var line []byte
 	err := rows(func(_ int64, r *Result) error {
-		for at, target := range r.IDs {
+		for at, target := range r.Rows {
 			line = append(line[:0], `{"source":`...)
 			line = strconv.AppendInt(line, r.Query, 10)
 			line = append(line, `,"target":`...)

@@ -229,8 +229,8 @@ func fuzzResults(f *testing.F, format Format) {
 				checkFuzzError(t, err)
 				return
 			}
-			if v.IDs == nil {
-				v.IDs = make([]int64, len(v.Names))
+			if v.Rows == nil {
+				v.Rows = make([]int64, len(v.IDs))
 			}
 			if err := checkResult(&v); err != nil {
 				t.Fatal(err)
@@ -317,7 +317,7 @@ func FuzzSpool(f *testing.F) {
 		if len(data) > 0 && decodeRecord(data, &r) {
 			again := spoolReader{r: bytes.NewReader(AppendRecord(nil, &r))}
 			var got Result
-			if err := again.next(&got); err != nil || len(got.IDs) != len(r.IDs) {
+			if err := again.next(&got); err != nil || len(got.Rows) != len(r.Rows) {
 				t.Fatalf("a decoded payload does not survive: %v", err)
 			}
 		}

@@ -20,8 +20,8 @@ import (
 // graphRows are the rows of testdata/graph.npz.
 func graphRows() []Result {
 	return []Result{
-		{Query: 0, IDs: []int64{3, 2}, Scores: []float32{2.5, .25}}, {Query: 1, IDs: []int64{1}, Scores: []float32{0}}, {Query: 2},
-		{Query: 3, IDs: []int64{0, 4}, Scores: []float32{1, -7}}, {Query: 4},
+		{Query: 0, Rows: []int64{3, 2}, Scores: []float32{2.5, .25}}, {Query: 1, Rows: []int64{1}, Scores: []float32{0}}, {Query: 2},
+		{Query: 3, Rows: []int64{0, 4}, Scores: []float32{1, -7}}, {Query: 4},
 	}
 }
 
@@ -87,8 +87,8 @@ func TestCSRIntegers(t *testing.T) {
 func TestWriteCSRRefuses(t *testing.T) {
 	for want, rows := range map[string][]Result{
 		"row 7 of a graph where row 0": {{Query: 7}},
-		"1 weights for 2 edges":        {{Query: 0, IDs: []int64{0, 1}, Scores: []float32{1}}, {Query: 1}},
-		"edge to 2, there are 2 rows":  {{Query: 0, IDs: []int64{2}, Scores: []float32{1}}, {Query: 1}},
+		"1 weights for 2 edges":        {{Query: 0, Rows: []int64{0, 1}, Scores: []float32{1}}, {Query: 1}},
+		"edge to 2, there are 2 rows":  {{Query: 0, Rows: []int64{2}, Scores: []float32{1}}, {Query: 1}},
 		"1 rows of a graph of 2":       {{Query: 0}},
 	} {
 		if err := WriteCSR(eachOf(rows), 2, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
@@ -150,7 +150,7 @@ func TestEdgesOfManyRows(t *testing.T) {
 			rows[i].Query = int64(i)
 			for range d {
 				e := edge{int64(i), rapid.Int64Range(0, n-1).Draw(t, "target"), rapid.Float32().Draw(t, "score")}
-				rows[i].IDs, rows[i].Scores = append(rows[i].IDs, e.Target), append(rows[i].Scores, e.Score)
+				rows[i].Rows, rows[i].Scores = append(rows[i].Rows, e.Target), append(rows[i].Scores, e.Score)
 				want = append(want, e)
 			}
 		}

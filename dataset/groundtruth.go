@@ -203,7 +203,7 @@ func (t *truthResults) row() (Result, error) {
 	}
 	t.read += n
 	var err error
-	if r.IDs, err = t.rowIDs(n); err != nil {
+	if r.Rows, err = t.rowIDs(n); err != nil {
 		return r, err
 	}
 	if t.scores == nil {
@@ -212,7 +212,7 @@ func (t *truthResults) row() (Result, error) {
 	if t.buf, err = readGrowing(t.scores, t.buf, 4*n); err != nil {
 		return r, failAt(t.name, t.next, -1, "scores: %w", cutShort(err))
 	}
-	r.Scores = make([]float32, len(r.IDs))
+	r.Scores = make([]float32, len(r.Rows))
 	for j := range r.Scores {
 		r.Scores[j] = math.Float32frombits(binary.LittleEndian.Uint32(t.buf[4*j:]))
 		if r.Scores[j] != r.Scores[j] {

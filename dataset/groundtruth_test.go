@@ -18,7 +18,7 @@ import (
 func bareResults(scored bool) []Result {
 	rs := sampleResults()
 	for i := range rs {
-		rs[i] = Result{Query: rs[i].Query, IDs: rs[i].IDs, Scores: rs[i].Scores}
+		rs[i] = Result{Query: rs[i].Query, Rows: rs[i].Rows, Scores: rs[i].Scores}
 		if !scored {
 			rs[i].Scores = nil
 		}
@@ -78,7 +78,7 @@ func TestGroundTruthRoundTrip(t *testing.T) {
 			n := rapid.IntRange(0, k).Draw(t, "ids")
 			r := Result{
 				Query:  int64(i),
-				IDs:    rapid.SliceOfN(rapid.Int64Range(0, math.MaxInt32), n, n).Draw(t, "id"),
+				Rows:   rapid.SliceOfN(rapid.Int64Range(0, math.MaxInt32), n, n).Draw(t, "id"),
 				Scores: rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "score"),
 			}
 			for j, s := range r.Scores {
@@ -140,7 +140,7 @@ func TestGroundTruthAmbiguous(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := r.Next(); err != nil || len(got.IDs) != c.ids {
+		if got, err := r.Next(); err != nil || len(got.Rows) != c.ids {
 			t.Errorf("%s: %v (%v), want %d ids", c.name, got, err, c.ids)
 		}
 	}
@@ -200,8 +200,8 @@ func TestAssembleTruthRefuses(t *testing.T) {
 		{truthScored, 2, good, "query 0: 3 ids where the output has k = 2"},
 		{truthScored, 3, good[1:], "should be query 0"},
 		{truthRanged, 0, good[1:], "should be query 0"},
-		{truthIDs, 1, []Result{{IDs: []int64{1 << 31}}}, "query 0: id 2147483648 does not fit the int32 of ibin; write .npz"},
-		{truthScored, 1, []Result{{IDs: []int64{1}}}, "has no scores"},
+		{truthIDs, 1, []Result{{Rows: []int64{1 << 31}}}, "query 0: id 2147483648 does not fit the int32 of ibin; write .npz"},
+		{truthScored, 1, []Result{{Rows: []int64{1}}}, "has no scores"},
 	} {
 		if _, err := assembleTruth(c.rs, c.form, c.k); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, k = %d: error %v lacks %q", c.form, c.k, err, c.want)

@@ -21,7 +21,7 @@ type namesForm struct {
 
 // see takes the names of a result into account.
 func (f *namesForm) see(r *Result) {
-	for _, name := range r.Names {
+	for _, name := range r.IDs {
 		f.some = true
 		f.length = max(f.length, utf8.RuneCountInString(name))
 		x, err := strconv.ParseUint(name, 10, 64)
@@ -41,8 +41,8 @@ func (f *namesForm) part() npzPart {
 		return npzPart{namesArray, descr, true, func(dst []byte, r *Result, k int) []byte {
 			for j := range k {
 				x := uint64(math.MaxUint64)
-				if j < len(r.Names) {
-					x, _ = strconv.ParseUint(r.Names[j], 10, 64) // see has parsed it
+				if j < len(r.IDs) {
+					x, _ = strconv.ParseUint(r.IDs[j], 10, 64) // see has parsed it
 				}
 				dst = le.AppendUint64(dst, x)
 			}
@@ -53,8 +53,8 @@ func (f *namesForm) part() npzPart {
 	return npzPart{namesArray, "<U" + strconv.Itoa(length), true, func(dst []byte, r *Result, k int) []byte {
 		for j := range k {
 			left := length
-			if j < len(r.Names) {
-				for _, c := range r.Names[j] {
+			if j < len(r.IDs) {
+				for _, c := range r.IDs[j] {
 					dst = le.AppendUint32(dst, uint32(c))
 					left--
 				}

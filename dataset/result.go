@@ -11,9 +11,11 @@ import (
 // Result is the answer to one query.
 type Result struct {
 	Query       int64           // row of the query, 0-based
-	IDs         []int64         // row numbers of the atoms found, best first; nil if the file only has Names
-	Names       []string        // their ids if the atoms have an id column, else nil
-	Scores      []float32       // one an id or name; nil if the file has none. -Inf is no score
+	QueryID     string          // the query's own id; "" if the queries have none
+	Rows        []int64         // row numbers of the vectors found, best first; nil if the file has only IDs
+	IDs         []string        // their own ids, if the vectors have any, else nil
+	Scores      []float32       // one a row or id; nil if the file has none. -Inf is no score
+	Scores64    []float64       // the same scores unrounded, for l2 the squared distances; nil if the file has none
 	Pulls       int64           // coordinates read
 	Exact       bool            // whether the answer is exact, not only correct with high probability
 	Partial     bool            // the search was stopped before the answer was complete; false if the file does not say
@@ -35,8 +37,8 @@ type ResultReader interface {
 }
 
 // OpenResults opens results in any of the forms that the package comment lists. Padding (id -1)
-// is removed. Files of other programs may lack scores, pulls and exact, and may have names
-// instead of IDs; without query numbers the rows are numbered as queries. The budget limits the memory
+// is removed. Files of other programs may lack scores, pulls and exact, and may have ids
+// instead of row numbers; without query numbers the rows are numbered as queries. The budget limits the memory
 // that reading takes; nil is the default.
 func OpenResults(path string, b *Budget) (ResultReader, error) {
 	format, gzipped := FormatOf(path)

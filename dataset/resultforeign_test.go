@@ -15,8 +15,8 @@ import (
 // namedResults are bareResults with texts in the place of ids.
 func namedResults() []Result {
 	rs := bareResults(true)
-	rs[0].IDs, rs[0].Names = nil, []string{"c", "a", "bé"}
-	rs[1].IDs, rs[1].Names = nil, []string{"d", "e"}
+	rs[0].Rows, rs[0].IDs = nil, []string{"c", "a", "bé"}
+	rs[1].Rows, rs[1].IDs = nil, []string{"d", "e"}
 	return rs
 }
 
@@ -39,7 +39,7 @@ func hitDocuments() []hitDocument {
 	distances := bareResults(true)
 	unscored := bareResults(false)
 	first := bareResults(true)[:1]
-	empty := []Result{{IDs: []int64{}}, {Query: 1, IDs: []int64{}}}
+	empty := []Result{{Rows: []int64{}}, {Query: 1, Rows: []int64{}}}
 	return []hitDocument{
 		{`{"usage":{"cpu":1},"result":[[{"id":3,"version":0,"score":2.5},{"id":1,"version":0,"score":1.0},{"id":2,"version":0,"score":0.25}],` +
 			`[{"id":4,"version":0,"score":7,"payload":{"a":[1,{}]},"vector":null},{"id":0,"version":0,"score":-1e0}]],"status":"ok","time":0.001}`, both},
@@ -199,12 +199,12 @@ func TestLongFormRoundTrip(t *testing.T) {
 			rows := make([]int, n)
 			for j := range n {
 				rows[j] = j
-				r.IDs = append(r.IDs, rapid.Int64().Draw(t, "id"))
+				r.Rows = append(r.Rows, rapid.Int64().Draw(t, "id"))
 				r.Scores = append(r.Scores, rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32).Draw(t, "score"))
 			}
 			for _, j := range rapid.Permutation(rows).Draw(t, "order") {
-				csv += fmt.Sprintf("%d,%d,%d,%v\n", q, j, r.IDs[j], r.Scores[j])
-				lines += fmt.Sprintf(`{"query":%d,"rank":%d,"id":%d,"score":%v}`+"\n", q, j, r.IDs[j], r.Scores[j])
+				csv += fmt.Sprintf("%d,%d,%d,%v\n", q, j, r.Rows[j], r.Scores[j])
+				lines += fmt.Sprintf(`{"query":%d,"rank":%d,"id":%d,"score":%v}`+"\n", q, j, r.Rows[j], r.Scores[j])
 			}
 			want = append(want, r)
 		}

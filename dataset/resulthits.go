@@ -64,16 +64,16 @@ func (l *hitList) add(h hit, scored bool) error {
 func (l *hitList) take(query int64) Result {
 	r := Result{Query: query}
 	if l.kind != idsTexts || len(l.hits) == 0 {
-		r.IDs = make([]int64, 0, len(l.hits))
+		r.Rows = make([]int64, 0, len(l.hits))
 	}
 	if l.scored && len(l.hits) > 0 {
 		r.Scores = make([]float32, 0, len(l.hits))
 	}
 	for _, h := range l.hits {
 		if h.named {
-			r.Names = append(r.Names, h.name)
+			r.IDs = append(r.IDs, h.name)
 		} else {
-			r.IDs = append(r.IDs, h.id)
+			r.Rows = append(r.Rows, h.id)
 		}
 		if l.scored {
 			r.Scores = append(r.Scores, h.score)

@@ -33,9 +33,9 @@ func (v *ivecsResults) Next() (Result, error) {
 		v.err = failAt(v.name, v.next, int64(n), "%w", err)
 		return Result{}, v.err
 	}
-	r := Result{Query: v.next, IDs: make([]int64, n)}
-	for j := range r.IDs {
-		r.IDs[j] = id(j)
+	r := Result{Query: v.next, Rows: make([]int64, n)}
+	for j := range r.Rows {
+		r.Rows[j] = id(j)
 	}
 	v.next++
 	return r, nil

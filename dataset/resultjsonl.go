@@ -25,16 +25,16 @@ func AppendJSONL(dst []byte, r *Result) []byte {
 	dst = append(dst, `{"query":`...)
 	dst = strconv.AppendInt(dst, r.Query, 10)
 	dst = append(dst, `,"ids":[`...)
-	for i, id := range r.IDs {
+	for i, id := range r.Rows {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = strconv.AppendInt(dst, id, 10)
 	}
 	dst = append(dst, ']')
-	if len(r.Names) > 0 {
+	if len(r.IDs) > 0 {
 		dst = append(dst, `,"names":[`...)
-		for i, name := range r.Names {
+		for i, name := range r.IDs {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
@@ -154,7 +154,7 @@ func (j *jsonlResults) read() (Result, error) {
 		return Result{}, failAt(j.name, j.next, -1, `line %d: a result has query (not negative) and ids; of vector databases, {"result":[..]} as Qdrant answers, [[{"id":..,"score":..},..],..] and rows with query, id and score are read`, j.lines.number)
 	}
 	r := Result{
-		Query: *raw.Query, IDs: *raw.IDs, Names: raw.Names, Pulls: raw.Pulls,
+		Query: *raw.Query, Rows: *raw.IDs, IDs: raw.Names, Pulls: raw.Pulls,
 		Exact: raw.Exact, Partial: raw.Complete != nil && !*raw.Complete, Guarantee: raw.Guarantee, Certificate: raw.Certificate,
 	}
 	if raw.Scores != nil {

@@ -250,11 +250,11 @@ func (z *npzResults) read() (Result, error) {
 		n++
 	}
 	if wide {
-		r.Names = z.ids.texts(n)
+		r.IDs = z.ids.texts(n)
 	} else {
-		r.IDs = make([]int64, n)
-		for j := range r.IDs {
-			r.IDs[j] = z.ids.int(j)
+		r.Rows = make([]int64, n)
+		for j := range r.Rows {
+			r.Rows[j] = z.ids.int(j)
 		}
 	}
 	if err := onlyPadding(z.ids.int, n, int(z.ids.cols)); err != nil {
@@ -270,7 +270,7 @@ func (z *npzResults) read() (Result, error) {
 	}
 	if z.names != nil {
 		var err error
-		if r.Names, err = z.names.row(z.next, n); err != nil {
+		if r.IDs, err = z.names.row(z.next, n); err != nil {
 			return r, err
 		}
 	}

@@ -101,26 +101,26 @@ func (q *parquetResults) read() (r Result, err error) {
 	if err := q.list(q.ids); err != nil {
 		return r, err
 	}
-	r.IDs = make([]int64, len(q.values))
+	r.Rows = make([]int64, len(q.values))
 	for i := range q.values {
-		r.IDs[i] = q.values[i].Int64()
+		r.Rows[i] = q.values[i].Int64()
 	}
 	if q.names != nil {
 		if err := q.list(q.names); err != nil {
 			return r, err
 		}
 		if len(q.values) > 0 {
-			r.Names = make([]string, len(q.values))
+			r.IDs = make([]string, len(q.values))
 		}
 		for i := range q.values {
-			r.Names[i] = string(q.values[i].ByteArray())
+			r.IDs[i] = string(q.values[i].ByteArray())
 		}
 	}
 	if q.scores != nil {
 		if err := q.list(q.scores); err != nil {
 			return r, err
 		}
-		if len(q.values) > 0 || len(r.IDs) == 0 {
+		if len(q.values) > 0 || len(r.Rows) == 0 {
 			r.Scores = make([]float32, len(q.values))
 		}
 		for i := range q.values {

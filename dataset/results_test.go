@@ -22,8 +22,8 @@ var minusInf = float32(math.Inf(-1))
 
 func sampleResults() []Result {
 	return []Result{
-		{Query: 0, IDs: []int64{3, 1, 2}, Scores: []float32{2.5, 1, 0.25}, Pulls: 77},
-		{Query: 1, IDs: []int64{4, 0}, Scores: []float32{7, -1}, Pulls: 9, Exact: true},
+		{Query: 0, Rows: []int64{3, 1, 2}, Scores: []float32{2.5, 1, 0.25}, Pulls: 77},
+		{Query: 1, Rows: []int64{4, 0}, Scores: []float32{7, -1}, Pulls: 9, Exact: true},
 	}
 }
 
@@ -73,7 +73,7 @@ func TestResultFixtures(t *testing.T) {
 // parquetAnswer is a file of one answer.
 func parquetAnswer(t *testing.T, r Result) []byte {
 	t.Helper()
-	path, err := assemble(t, []Result{r}, len(r.IDs), ".parquet")
+	path, err := assemble(t, []Result{r}, len(r.Rows), ".parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func assemble(t *testing.T, rs []Result, k int, ext string) (string, error) {
 
 func TestAssembleRoundTrip(t *testing.T) {
 	full := sampleResults()
-	full[0].Names = []string{"c", `q"\` + "\n\x01é", ""}
-	full[1].Names = []string{"e", "a"}
+	full[0].IDs = []string{"c", `q"\` + "\n\x01é", ""}
+	full[1].IDs = []string{"e", "a"}
 	full[1].Certificate = json.RawMessage(`{"delta":0.01}`)
 	full[0].Partial, full[0].Guarantee, full[1].Guarantee = true, "bound", "probabilistic"
 	uncertified := func(r Result) Result { r.Certificate = nil; return r }
@@ -123,7 +123,7 @@ func TestAssembleRoundTrip(t *testing.T) {
 		{".jsonl", -1, func(r Result) Result { return r }},
 		{".parquet", 2, uncertified},
 		{".npz", 2, uncertified},
-		{".ivecs", 2, func(r Result) Result { return Result{Query: r.Query, IDs: r.IDs} }},
+		{".ivecs", 2, func(r Result) Result { return Result{Query: r.Query, Rows: r.Rows} }},
 	} {
 		for k := 3; k <= 5; k += 2 {
 			path, err := assemble(t, full, k, c.ext)
@@ -157,13 +157,13 @@ func TestNamesOfNPZ(t *testing.T) {
 		"<U1": {"", "é", "x"},
 	} {
 		full := sampleResults()
-		full[0].Names, full[1].Names = names, names[:2]
+		full[0].IDs, full[1].IDs = names, names[:2]
 		path, err := assemble(t, full, 4, ".npz")
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, _, err := readResults(path)
-		if err != nil || !slices.Equal(got[0].Names, names) || !slices.Equal(got[1].Names, names[:2]) {
+		if err != nil || !slices.Equal(got[0].IDs, names) || !slices.Equal(got[1].IDs, names[:2]) {
 			t.Errorf("%s: %v, %v, want %v", descr, got, err, names)
 		}
 		text, err := os.ReadFile(path)
@@ -185,11 +185,11 @@ func TestAssembleRefuses(t *testing.T) {
 		{"too many", ".npz", 2, good, "query 0: 3 ids where the output has k = 2"},
 		{"gap", ".npz", 3, good[1:], "should be query 0"},
 		{"gap", ".ivecs", 3, good[1:], "should be query 0"},
-		{"wide id", ".ivecs", 1, []Result{{IDs: []int64{1 << 31}}}, "query 0: id 2147483648 does not fit"},
-		{"scores", ".parquet", 1, []Result{{IDs: []int64{1}, Scores: []float32{1, 2}}}, "2 scores for 1 ids"},
-		{"guarantee", ".npz", 1, []Result{{IDs: []int64{1}, Guarantee: "probabilistic?"}}, "longer than 13"},
-		{"guarantee", ".parquet", 1, []Result{{IDs: []int64{1}, Guarantee: "é"}}, "not ASCII"},
-		{"names", ".jsonl", 1, []Result{{IDs: []int64{1}, Names: []string{"a", "b"}}}, "2 names for 1 ids"},
+		{"wide id", ".ivecs", 1, []Result{{Rows: []int64{1 << 31}}}, "query 0: id 2147483648 does not fit"},
+		{"scores", ".parquet", 1, []Result{{Rows: []int64{1}, Scores: []float32{1, 2}}}, "2 scores for 1 ids"},
+		{"guarantee", ".npz", 1, []Result{{Rows: []int64{1}, Guarantee: "probabilistic?"}}, "longer than 13"},
+		{"guarantee", ".parquet", 1, []Result{{Rows: []int64{1}, Guarantee: "é"}}, "not ASCII"},
+		{"names", ".jsonl", 1, []Result{{Rows: []int64{1}, IDs: []string{"a", "b"}}}, "2 names for 1 ids"},
 	} {
 		if _, err := assemble(t, c.rs, c.k, c.ext); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s to %s: error %v lacks %q", c.name, c.ext, err, c.want)
@@ -204,7 +204,7 @@ func TestWriteResultsNPZ(t *testing.T) {
 		k  int
 		rs []Result
 	}{
-		{3, good}, {5, good}, {1, nil}, {0, good}, {2, good}, {3, good[1:]}, {1, []Result{{IDs: []int64{1}, Scores: []float32{1, 2}}}},
+		{3, good}, {5, good}, {1, nil}, {0, good}, {2, good}, {3, good[1:]}, {1, []Result{{Rows: []int64{1}, Scores: []float32{1, 2}}}},
 	} {
 		var want, got bytes.Buffer
 		wantErr, gotErr := AssembleNPZ(spoolOf(c.rs), c.k, &want), WriteResultsNPZ(c.rs, c.k, &got)
@@ -216,8 +216,8 @@ func TestWriteResultsNPZ(t *testing.T) {
 
 func TestAppendJSONL(t *testing.T) {
 	r := Result{
-		Query: 7, IDs: []int64{3, 1, 2}, Scores: []float32{1e-30, float32(math.NaN()), minusInf},
-		Names: []string{"a", "b", "c"}, Pulls: 5, Exact: true, Partial: true, Guarantee: "bound", Certificate: json.RawMessage(`{"a":[1]}`),
+		Query: 7, Rows: []int64{3, 1, 2}, Scores: []float32{1e-30, float32(math.NaN()), minusInf},
+		IDs: []string{"a", "b", "c"}, Pulls: 5, Exact: true, Partial: true, Guarantee: "bound", Certificate: json.RawMessage(`{"a":[1]}`),
 	}
 	want := `{"query":7,"ids":[3,1,2],"names":["a","b","c"],"scores":[1e-30,null,null],"pulls":5,"exact":true,"complete":false,"guarantee":"bound","certificate":{"a":[1]}}` + "\n"
 	got := AppendJSONL([]byte("x"), &r)
@@ -233,8 +233,8 @@ func TestAppendJSONL(t *testing.T) {
 // state no guarantee are not read.
 func TestGrantedIsKept(t *testing.T) {
 	want := []Result{
-		{IDs: []int64{1}, Scores: []float32{2}, Guarantee: "probabilistic", Delta: .001, Epsilon: .5},
-		{Query: 1, IDs: []int64{0}, Scores: []float32{3}, Guarantee: "exact", Exact: true},
+		{Rows: []int64{1}, Scores: []float32{2}, Guarantee: "probabilistic", Delta: .001, Epsilon: .5},
+		{Query: 1, Rows: []int64{0}, Scores: []float32{3}, Guarantee: "exact", Exact: true},
 	}
 	for _, suffix := range []string{".npz", ".parquet"} {
 		path, err := assemble(t, want, 1, suffix)
@@ -262,14 +262,14 @@ func TestResultsRoundTrip(t *testing.T) {
 		k := rapid.IntRange(0, 5).Draw(t, "k")
 		r := Result{
 			Query:  rapid.Int64Range(0, math.MaxInt64).Draw(t, "query"),
-			IDs:    rapid.SliceOfN(rapid.Int64Range(0, math.MaxInt64), k, k).Draw(t, "ids"),
+			Rows:   rapid.SliceOfN(rapid.Int64Range(0, math.MaxInt64), k, k).Draw(t, "ids"),
 			Scores: rapid.SliceOfN(rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32), k, k).Draw(t, "scores"),
 			Pulls:  rapid.Int64Range(0, math.MaxInt64).Draw(t, "pulls"),
 			Exact:  rapid.Bool().Draw(t, "exact"), Partial: rapid.Bool().Draw(t, "partial"),
 			Guarantee: rapid.SampledFrom([]string{"", "bound", "exact", "probabilistic"}).Draw(t, "guarantee"),
 		}
 		if k > 0 && rapid.Bool().Draw(t, "named") {
-			r.Names = rapid.SliceOfN(rapid.String(), k, k).Draw(t, "names")
+			r.IDs = rapid.SliceOfN(rapid.String(), k, k).Draw(t, "names")
 		}
 		if rapid.Bool().Draw(t, "certified") {
 			r.Certificate = json.RawMessage(`{"open":[]}`)
@@ -347,7 +347,7 @@ func TestAssembleScoresRefuses(t *testing.T) {
 		}
 		return bytes.NewReader(b)
 	}
-	one := Result{IDs: []int64{1, 2}, Scores: []float32{3, 2}}
+	one := Result{Rows: []int64{1, 2}, Scores: []float32{3, 2}}
 	for _, c := range []struct {
 		spool  *bytes.Reader
 		k      int
@@ -358,7 +358,7 @@ func TestAssembleScoresRefuses(t *testing.T) {
 		{spool(one), 2, NPZ, "neither fvecs nor fbin"},
 		{spool(one), 1, FBin, "2 ids where the output has k = 1"},
 		{spool(one, one), 2, FVecs, "record 1 (0-based) should be query 1"},
-		{spool(Result{IDs: []int64{1}}), 2, FVecs, "no scores"},
+		{spool(Result{Rows: []int64{1}}), 2, FVecs, "no scores"},
 	} {
 		var out bytes.Buffer
 		if err := AssembleScores(c.spool, c.k, c.format, &out); err == nil || !strings.Contains(err.Error(), c.want) || out.Len() > 0 {
@@ -416,7 +416,7 @@ func TestMalformedResults(t *testing.T) {
 		{"ivecs cut", "r.ivecs", le32(1, 5, 1), 1, 0, "truncated"},
 		{"ivecs padding", "r.ivecs", le32(2, 0xffffffff, 5), 0, 0, "padding"},
 		{"foreign parquet", "r.parquet", parquetOf(t), -1, -1, "no column ids"},
-		{"parquet NaN", "r.parquet", parquetAnswer(t, Result{IDs: []int64{4, 5}, Scores: []float32{1, float32(math.NaN())}}), 0, 1, "score is NaN"},
+		{"parquet NaN", "r.parquet", parquetAnswer(t, Result{Rows: []int64{4, 5}, Scores: []float32{1, float32(math.NaN())}}), 0, 1, "score is NaN"},
 		{"parquet cut", "r.parquet", mutated(t, "results.parquet", cut(3)), -1, -1, "truncated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -442,7 +442,7 @@ func TestSpoolOfBefore(t *testing.T) {
 	if err := s.next(&got); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(Result{Query: 1, Pulls: 9, Exact: true, IDs: []int64{4}}, got); d != "" {
+	if d := cmp.Diff(Result{Query: 1, Pulls: 9, Exact: true, Rows: []int64{4}}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

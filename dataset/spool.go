@@ -56,8 +56,8 @@ func AppendRecord(dst []byte, r *Result) []byte {
 		dst = le.AppendUint64(dst, math.Float64bits(r.Delta))
 		dst = le.AppendUint64(dst, math.Float64bits(r.Epsilon))
 	}
-	dst = le.AppendUint32(dst, uint32(len(r.IDs)))
-	for _, id := range r.IDs {
+	dst = le.AppendUint32(dst, uint32(len(r.Rows)))
+	for _, id := range r.Rows {
 		dst = le.AppendUint64(dst, uint64(id))
 	}
 	if r.Scores != nil {
@@ -66,9 +66,9 @@ func AppendRecord(dst []byte, r *Result) []byte {
 			dst = le.AppendUint32(dst, math.Float32bits(s))
 		}
 	}
-	if r.Names != nil {
-		dst = le.AppendUint32(dst, uint32(len(r.Names)))
-		for _, name := range r.Names {
+	if r.IDs != nil {
+		dst = le.AppendUint32(dst, uint32(len(r.IDs)))
+		for _, name := range r.IDs {
 			dst = le.AppendUint32(dst, uint32(len(name)))
 			dst = append(dst, name...)
 		}
@@ -88,7 +88,7 @@ func spoolFlags(r *Result) byte {
 	if r.Scores != nil {
 		flags |= spoolScores
 	}
-	if r.Names != nil {
+	if r.IDs != nil {
 		flags |= spoolNames
 	}
 	if r.Partial {
@@ -198,9 +198,9 @@ func decodeRecord(b []byte, r *Result) bool {
 	if !ok {
 		return false
 	}
-	r.IDs = sized(r.IDs, n)
-	for i := range r.IDs {
-		r.IDs[i] = int64(le.Uint64(b[8*i:]))
+	r.Rows = sized(r.Rows, n)
+	for i := range r.Rows {
+		r.Rows[i] = int64(le.Uint64(b[8*i:]))
 	}
 	b = b[8*n:]
 	if flags&spoolScores == 0 {
@@ -215,9 +215,9 @@ func decodeRecord(b []byte, r *Result) bool {
 		}
 		b = b[4*n:]
 	}
-	r.Names = nil
+	r.IDs = nil
 	if flags&spoolNames != 0 {
-		if r.Names, b, ok = spoolStrings(b); !ok {
+		if r.IDs, b, ok = spoolStrings(b); !ok {
 			return false
 		}
 	}

@@ -42,7 +42,7 @@ func ExampleGraph() {
 		log.Fatal(err)
 	}
 	if err := mutual.Each(func(i int64, r *dataset.Result) error {
-		fmt.Println(i, r.IDs, r.Scores)
+		fmt.Println(i, r.Rows, r.Scores)
 		return nil
 	}); err != nil {
 		log.Fatal(err)

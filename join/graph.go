@@ -232,7 +232,7 @@ func (g *Graph) searchRows(ctx context.Context, first int64, rows int) (*Block, 
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
 		b.Atoms = append(b.Atoms, first+int64(j))
-		b.Results = append(b.Results, dataset.Result{Query: first + int64(j), IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
+		b.Results = append(b.Results, dataset.Result{Query: first + int64(j), Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
 	}
 	return b, nil
 }

@@ -57,7 +57,7 @@ func naive(c *collection.Collection, k int) []dataset.Result {
 		slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(a, b)) })
 		r := dataset.Result{Query: int64(i)}
 		for _, id := range order[:min(k, len(order))] {
-			r.IDs, r.Scores = append(r.IDs, int64(id)), append(r.Scores, float32(c.Metric.Shown(scores[id])))
+			r.Rows, r.Scores = append(r.Rows, int64(id)), append(r.Scores, float32(c.Metric.Shown(scores[id])))
 		}
 		out = append(out, r)
 	}
@@ -74,7 +74,7 @@ func graph(t testing.TB, e *batch.Engine, o join.GraphOptions) ([]dataset.Result
 	defer g.Close()
 	var rows []dataset.Result
 	cert, err := g.Each(t.Context(), nil, func(r *dataset.Result) error {
-		rows = append(rows, dataset.Result{Query: r.Query, IDs: slices.Clone(r.IDs), Scores: slices.Clone(r.Scores)})
+		rows = append(rows, dataset.Result{Query: r.Query, Rows: slices.Clone(r.Rows), Scores: slices.Clone(r.Scores)})
 		return nil
 	})
 	if err != nil {
@@ -118,8 +118,8 @@ func TestGraphOfDuplicates(t *testing.T) {
 		got, _ := graph(t, e, join.GraphOptions{K: 5})
 		want := map[collection.Metric]float32{collection.InnerProduct: 140, collection.Cosine: 1, collection.Euclidean: 0}[metric]
 		for i, r := range got {
-			if len(r.IDs) != 5 || slices.Contains(r.IDs, int64(i)) || slices.ContainsFunc(r.Scores, func(s float32) bool { return s != want }) {
-				t.Fatalf("%s: row %d: %v %v", metric, i, r.IDs, r.Scores)
+			if len(r.Rows) != 5 || slices.Contains(r.Rows, int64(i)) || slices.ContainsFunc(r.Scores, func(s float32) bool { return s != want }) {
+				t.Fatalf("%s: row %d: %v %v", metric, i, r.Rows, r.Scores)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func TestGraphOfFew(t *testing.T) {
 	e := open(t, []float32{1, 0, 0, 1, 1, 1}, 2, collection.InnerProduct, 1)
 	got, cert := graph(t, e, join.GraphOptions{K: 9})
 	want := []dataset.Result{
-		{Query: 0, IDs: []int64{2, 1}, Scores: []float32{1, 0}}, {Query: 1, IDs: []int64{2, 0}, Scores: []float32{1, 0}}, {Query: 2, IDs: []int64{0, 1}, Scores: []float32{1, 1}},
+		{Query: 0, Rows: []int64{2, 1}, Scores: []float32{1, 0}}, {Query: 1, Rows: []int64{2, 0}, Scores: []float32{1, 0}}, {Query: 2, Rows: []int64{0, 1}, Scores: []float32{1, 1}},
 	}
 	if diff := gocmp.Diff(want, got); diff != "" || cert.K != 2 {
 		t.Error(diff, cert.K)
@@ -195,7 +195,7 @@ func undirected(rows []dataset.Result, nearest, mutual bool) []dataset.Result {
 	type pair [2]int64
 	weights, directions := map[pair]float32{}, map[pair]int{}
 	for _, r := range rows {
-		for at, id := range r.IDs {
+		for at, id := range r.Rows {
 			p, s := pair{min(r.Query, id), max(r.Query, id)}, r.Scores[at]
 			if old, known := weights[p]; known && (nearest && old < s || !nearest && old > s) {
 				s = old
@@ -210,7 +210,7 @@ func undirected(rows []dataset.Result, nearest, mutual bool) []dataset.Result {
 		for j := range int64(len(rows)) {
 			p := pair{min(int64(i), j), max(int64(i), j)}
 			if s, known := weights[p]; known && (!mutual || directions[p] == 2) {
-				out[i].IDs, out[i].Scores = append(out[i].IDs, j), append(out[i].Scores, s)
+				out[i].Rows, out[i].Scores = append(out[i].Rows, j), append(out[i].Scores, s)
 			}
 		}
 		sortRow(&out[i], nearest)
@@ -219,7 +219,7 @@ func undirected(rows []dataset.Result, nearest, mutual bool) []dataset.Result {
 }
 
 func sortRow(r *dataset.Result, nearest bool) {
-	order := make([]int, len(r.IDs))
+	order := make([]int, len(r.Rows))
 	for i := range order {
 		order[i] = i
 	}
@@ -229,9 +229,9 @@ func sortRow(r *dataset.Result, nearest bool) {
 		}
 		return cmp.Compare(r.Scores[b], r.Scores[a])
 	})
-	ids, scores := slices.Clone(r.IDs), slices.Clone(r.Scores)
+	ids, scores := slices.Clone(r.Rows), slices.Clone(r.Scores)
 	for at, from := range order {
-		r.IDs[at], r.Scores[at] = ids[from], scores[from]
+		r.Rows[at], r.Scores[at] = ids[from], scores[from]
 	}
 }
 
@@ -246,7 +246,7 @@ func TestUndirected(t *testing.T) {
 			ids := rapid.SliceOfNDistinct(rapid.Int64Range(0, int64(n-1)), 0, k, rapid.ID).Draw(t, "ids")
 			for _, id := range ids {
 				if id != int64(i) {
-					rows[i].IDs = append(rows[i].IDs, id)
+					rows[i].Rows = append(rows[i].Rows, id)
 					rows[i].Scores = append(rows[i].Scores, float32(rapid.IntRange(0, 4).Draw(t, "score")))
 				}
 			}
@@ -267,7 +267,7 @@ func TestUndirected(t *testing.T) {
 			got = nil
 			if err := u.Each(func(_ int64, r *dataset.Result) error {
 				c := dataset.Result{Query: r.Query}
-				c.IDs, c.Scores = append(c.IDs, r.IDs...), append(c.Scores, r.Scores...)
+				c.Rows, c.Scores = append(c.Rows, r.Rows...), append(c.Scores, r.Scores...)
 				got = append(got, c)
 				return nil
 			}); err != nil {
@@ -283,10 +283,10 @@ func TestUndirected(t *testing.T) {
 func TestUndirectedRefuses(t *testing.T) {
 	for want, r := range map[string]dataset.Result{
 		"row 3 with 0 edges":           {Query: 3},
-		"row 0 with 2 edges":           {IDs: []int64{0, 1}, Scores: []float32{1, 1}},
-		"with 1 edges and 0 scores":    {IDs: []int64{1}},
-		"edge to 2, there are 2 rows":  {IDs: []int64{2}, Scores: []float32{1}},
-		"edge to -1, there are 2 rows": {IDs: []int64{-1}, Scores: []float32{1}},
+		"row 0 with 2 edges":           {Rows: []int64{0, 1}, Scores: []float32{1, 1}},
+		"with 1 edges and 0 scores":    {Rows: []int64{1}},
+		"edge to 2, there are 2 rows":  {Rows: []int64{2}, Scores: []float32{1}},
+		"edge to -1, there are 2 rows": {Rows: []int64{-1}, Scores: []float32{1}},
 		"1 rows of a graph of 2":       {},
 	} {
 		_, err := join.NewUndirected(func(do func(i int64, r *dataset.Result) error) error { return do(0, &r) }, 2, 1, false, false)

@@ -88,9 +88,9 @@ func (t *table) each(m collection.Metric) dataset.EachResult {
 			slices.SortFunc(order, func(a, b int) int {
 				return cmp.Or(cmp.Compare(t.scores[b], t.scores[a]), cmp.Compare(t.ids[a], t.ids[b]))
 			})
-			r.Query, r.IDs, r.Scores = int64(row), r.IDs[:0], r.Scores[:0]
+			r.Query, r.Rows, r.Scores = int64(row), r.Rows[:0], r.Scores[:0]
 			for _, i := range order {
-				r.IDs, r.Scores = append(r.IDs, int64(t.ids[i])), append(r.Scores, float32(m.Shown(t.scores[i])))
+				r.Rows, r.Scores = append(r.Rows, int64(t.ids[i])), append(r.Scores, float32(m.Shown(t.scores[i])))
 			}
 			if err := do(int64(row), &r); err != nil {
 				return err

@@ -205,7 +205,7 @@ func (t *triangle) search(ctx context.Context, first int64, rows int) (*batch.Re
 		for j := range resp.Answers {
 			a := &resp.Answers[j]
 			ids := t.add(t.order[lo+j], a.IDs, a.SearchScores, reverse[j])
-			log = append(log, dataset.Result{Query: int64(t.order[lo+j]), IDs: ids, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
+			log = append(log, dataset.Result{Query: int64(t.order[lo+j]), Rows: ids, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact})
 			a.IDs, a.Scores, a.SearchScores = nil, nil, nil // only a part of a row; its memory is free
 		}
 		all.Answers = append(all.Answers, resp.Answers...)
@@ -309,7 +309,7 @@ func (t *triangle) head() []dataset.Result {
 	for i, row := range t.order {
 		order[i], floors[i] = int64(row), int64(math.Float64bits(t.floors[i]))
 	}
-	return []dataset.Result{{Query: orderRecord, IDs: order}, {Query: floorsRecord, IDs: floors}}
+	return []dataset.Result{{Query: orderRecord, Rows: order}, {Query: floorsRecord, Rows: floors}}
 }
 
 // restore returns the triangle whose log begins with head, which is followed by pairs.
@@ -320,12 +320,12 @@ func restoreTriangle(c *collection.Collection, k, threads int, log dataset.EachR
 	err := log(func(_ int64, r *dataset.Result) error {
 		switch {
 		case r.Query == orderRecord && t.order == nil:
-			for _, row := range r.IDs {
+			for _, row := range r.Rows {
 				t.order = append(t.order, uint32(row))
 			}
 			return nil
 		case r.Query == floorsRecord && t.floors == nil:
-			for _, bits := range r.IDs {
+			for _, bits := range r.Rows {
 				t.floors = append(t.floors, math.Float64frombits(uint64(bits)))
 			}
 			return nil
@@ -333,7 +333,7 @@ func restoreTriangle(c *collection.Collection, k, threads int, log dataset.EachR
 			return fmt.Errorf("%w: row %d, order of %d, floors of %d for %d atoms", errLog, r.Query, len(t.order), len(t.floors), c.N)
 		}
 		rows = rows[:0]
-		for _, id := range r.IDs {
+		for _, id := range r.Rows {
 			if id < 0 || id >= int64(c.N) {
 				return fmt.Errorf("%w: atom %d of %d", errLog, id, c.N)
 			}
@@ -341,7 +341,7 @@ func restoreTriangle(c *collection.Collection, k, threads int, log dataset.EachR
 		}
 		scores = slices.Grow(scores[:0], len(rows))[:len(rows)]
 		c.Scores(scores, c.Row(int(r.Query)), rows)
-		t.add(uint32(r.Query), slices.Clone(r.IDs), scores, t.reverse(uint32(r.Query), r.IDs, scores))
+		t.add(uint32(r.Query), slices.Clone(r.Rows), scores, t.reverse(uint32(r.Query), r.Rows, scores))
 		return nil
 	})
 	return t, err

@@ -49,7 +49,7 @@ func TestPairsOnce(t *testing.T) {
 				defer g.Close()
 				var got []dataset.Result
 				cert, err := g.Each(t.Context(), nil, func(r *dataset.Result) error {
-					got = append(got, dataset.Result{Query: r.Query, IDs: slices.Clone(r.IDs), Scores: slices.Clone(r.Scores)})
+					got = append(got, dataset.Result{Query: r.Query, Rows: slices.Clone(r.Rows), Scores: slices.Clone(r.Scores)})
 					return nil
 				})
 				if err != nil {
@@ -123,7 +123,7 @@ func TestTriangleResumes(t *testing.T) {
 	}
 	var got []dataset.Result
 	if err := g.Rows(each)(func(_ int64, r *dataset.Result) error {
-		got = append(got, dataset.Result{Query: r.Query, IDs: slices.Clone(r.IDs), Scores: slices.Clone(r.Scores)})
+		got = append(got, dataset.Result{Query: r.Query, Rows: slices.Clone(r.Rows), Scores: slices.Clone(r.Scores)})
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestTriangleResumes(t *testing.T) {
 		t.Errorf("(-whole +resumed):\n%.3000s", diff)
 	}
 
-	for name, wrong := range map[string]dataset.Result{"row": {Query: n}, "atom": {Query: 1, IDs: []int64{n}}, "second order": {Query: -1}} {
+	for name, wrong := range map[string]dataset.Result{"row": {Query: n}, "atom": {Query: 1, Rows: []int64{n}}, "second order": {Query: -1}} {
 		log = append(log[:2:2], wrong)
 		g, err := join.NewGraph(e, join.GraphOptions{K: k, Way: join.ByPair})
 		if err != nil {

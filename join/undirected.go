@@ -36,10 +36,10 @@ func NewUndirected(rows dataset.EachResult, n, k int, nearest, mutual bool) (*Un
 	u := &Undirected{n: n, mutual: mutual, nearest: nearest, forward: newLinks(n, n*k), reverse: links{starts: make([]int64, n+1)}}
 	counts := u.reverse.starts
 	err := rows(func(i int64, r *dataset.Result) error {
-		if r.Query != i || i >= int64(n) || len(r.IDs) > k || len(r.Scores) != len(r.IDs) {
-			return fmt.Errorf("row %d with %d edges and %d scores where row %d of %d, with at most %d, is expected", r.Query, len(r.IDs), len(r.Scores), i, n, k)
+		if r.Query != i || i >= int64(n) || len(r.Rows) > k || len(r.Scores) != len(r.Rows) {
+			return fmt.Errorf("row %d with %d edges and %d scores where row %d of %d, with at most %d, is expected", r.Query, len(r.Rows), len(r.Scores), i, n, k)
 		}
-		for at, id := range r.IDs {
+		for at, id := range r.Rows {
 			if id < 0 || id >= int64(n) {
 				return fmt.Errorf("row %d: edge to %d, there are %d rows", i, id, n)
 			}
@@ -108,10 +108,10 @@ func (u *Undirected) Each(do func(i int64, r *dataset.Result) error) error {
 			}
 		}
 		row = u.merge(row)
-		r.Query, r.IDs, r.Scores = int64(i), r.IDs[:0], r.Scores[:0]
+		r.Query, r.Rows, r.Scores = int64(i), r.Rows[:0], r.Scores[:0]
 		for _, e := range row {
 			if !u.mutual || e.directions == 2 {
-				r.IDs, r.Scores = append(r.IDs, int64(e.id)), append(r.Scores, e.score)
+				r.Rows, r.Scores = append(r.Rows, int64(e.id)), append(r.Scores, e.score)
 			}
 		}
 		if err := do(int64(i), &r); err != nil {

@@ -210,7 +210,7 @@ func (c *comparison) part(first, next int) *tasks.Part {
 		p.Took = c.took
 	}
 	for j := first; j < next; j++ {
-		p.Stated = append(p.Stated, dataset.Result{Query: int64(j), IDs: c.rows[j], Scores: c.Answers[j].Scores})
+		p.Stated = append(p.Stated, dataset.Result{Query: int64(j), Rows: c.rows[j], Scores: c.Answers[j].Scores})
 	}
 	return p
 }

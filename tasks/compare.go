@@ -108,7 +108,7 @@ func (c *Comparison) Add(ctx context.Context, p *Part, visit func(*Compared) err
 	late := 0
 	for j := range p.Proven {
 		if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
-			late += len(p.Proven[j].IDs) + len(p.Stated[j].IDs)
+			late += len(p.Proven[j].IDs) + len(p.Stated[j].Rows)
 		} else if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (c *Comparison) compare(p *Part, j int, inTime bool) (Compared, error) {
 	proven, stated := &p.Proven[j], &p.Stated[j]
 	found := Compared{Query: stated.Query}
 	c.method, c.plan = proven.Certificate.Method, proven.Certificate.Plan
-	for at, id := range stated.IDs {
+	for at, id := range stated.Rows {
 		if id < 0 || id >= int64(c.atoms.N) {
 			return found, &AnswersError{Err: fmt.Errorf("query %d: atom %d at rank %d is outside [0, %d)", stated.Query, id, at+1, c.atoms.N)}
 		}
@@ -173,7 +173,7 @@ func (c *Comparison) allowed(req *batch.Request, j int, q []float32, stated *dat
 		}
 		return ids
 	}
-	ids, scores = stated.IDs, stated.Scores
+	ids, scores = stated.Rows, stated.Scores
 	if self := selfOf(req, j); self >= 0 {
 		for _, id := range first(ids) {
 			if id == self {

@@ -79,7 +79,7 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			x.req.Queries = []float32{1}
-			p := &Part{Request: &x.req, Proven: []batch.Answer{x.proven}, Stated: []dataset.Result{{Query: 4, IDs: x.stated}}}
+			p := &Part{Request: &x.req, Proven: []batch.Answer{x.proven}, Stated: []dataset.Result{{Query: 4, Rows: x.stated}}}
 			var got Compared
 			s, err := Certify(t.Context(), NewComparison(o, c, 3), parts(p), func(c *Compared) error { got = *c; return nil })
 			if err != nil {
@@ -105,7 +105,7 @@ func TestStoppedIsNotCompared(t *testing.T) {
 	c, o := line(t, 10)
 	stopped := proven(3)
 	stopped.Certificate.StoppedBy = batch.Deadline
-	p := &Part{Request: &batch.Request{K: 1, Queries: []float32{1, 1}}, Proven: []batch.Answer{stopped, proven(9)}, Stated: []dataset.Result{{IDs: []int64{9}}, {Query: 1, IDs: []int64{8}}}}
+	p := &Part{Request: &batch.Request{K: 1, Queries: []float32{1, 1}}, Proven: []batch.Answer{stopped, proven(9)}, Stated: []dataset.Result{{Rows: []int64{9}}, {Query: 1, Rows: []int64{8}}}}
 	var known []bool
 	s, err := Certify(t.Context(), NewComparison(o, c, 1), parts(p), func(c *Compared) error { known = append(known, c.Known); return nil })
 	if err != nil || s.Compared != 1 || s.Right != 0 || s.Missed != 1 || !slices.Equal(known, []bool{false, true}) {
@@ -120,7 +120,7 @@ func TestStoppedIsNotCompared(t *testing.T) {
 func TestResume(t *testing.T) {
 	c, o := line(t, 10)
 	of := func(id int64, score float32) *Part {
-		return &Part{Request: &batch.Request{K: 1, Queries: []float32{1}}, Proven: []batch.Answer{proven(9)}, Stated: []dataset.Result{{IDs: []int64{id}, Scores: []float32{score}}}}
+		return &Part{Request: &batch.Request{K: 1, Queries: []float32{1}}, Proven: []batch.Answer{proven(9)}, Stated: []dataset.Result{{Rows: []int64{id}, Scores: []float32{score}}}}
 	}
 	whole, err := Certify(t.Context(), NewComparison(o, c, 1), parts(of(9, 9), of(8, 8.5), of(9, 9)), nil)
 	if err != nil {
@@ -152,7 +152,7 @@ func TestResume(t *testing.T) {
 // TestRecallSummary has the figures of package verify and says how the best atoms were found.
 func TestRecallSummary(t *testing.T) {
 	c, o := line(t, 10)
-	p := &Part{Request: &batch.Request{K: 2, Queries: []float32{1}}, Proven: []batch.Answer{proven(9, 8)}, Stated: []dataset.Result{{IDs: []int64{9, 1}}}, Took: 2e6}
+	p := &Part{Request: &batch.Request{K: 2, Queries: []float32{1}}, Proven: []batch.Answer{proven(9, 8)}, Stated: []dataset.Result{{Rows: []int64{9, 1}}}, Took: 2e6}
 	s, err := Recall(t.Context(), NewComparison(o, c, 2), parts(p, p), nil)
 	if err != nil || s.Metric != "ip" || s.Method != batch.Certain || s.Plan != "dense" || s.TookMS != 4 || s.Queries != 2 || math.Abs(s.Recall-.5) > 1e-12 {
 		t.Errorf("%+v (%v)", s, err)
@@ -164,7 +164,7 @@ func TestRecallSummary(t *testing.T) {
 func TestComparisonErrors(t *testing.T) {
 	c, o := line(t, 10)
 	of := func(ids []int64, scores []float32) *Part {
-		return &Part{Request: &batch.Request{K: 1, Queries: []float32{1}}, Proven: []batch.Answer{proven(9)}, Stated: []dataset.Result{{Query: 6, IDs: ids, Scores: scores}}}
+		return &Part{Request: &batch.Request{K: 1, Queries: []float32{1}}, Proven: []batch.Answer{proven(9)}, Stated: []dataset.Result{{Query: 6, Rows: ids, Scores: scores}}}
 	}
 	var wrong *AnswersError
 	if _, err := Certify(t.Context(), NewComparison(o, c, 1), parts(of([]int64{9, 10}, nil)), nil); !errors.As(err, &wrong) || wrong.OtherMetric || err.Error() != "query 6: atom 10 at rank 2 is outside [0, 10)" {

@@ -129,7 +129,7 @@ func (g *GraphSearch) shaped(rows dataset.EachResult) (dataset.EachResult, error
 	return func(do func(i int64, r *dataset.Result) error) error {
 		g.edges = 0
 		return rows(func(i int64, r *dataset.Result) error {
-			g.edges += int64(len(r.IDs))
+			g.edges += int64(len(r.Rows))
 			if g.o.Distances {
 				for at, s := range r.Scores {
 					r.Scores[at] = g.distance(s)

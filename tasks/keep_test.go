@@ -38,7 +38,7 @@ func TestStoppedIsKept(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			x.req.Queries = []float32{1}
 			stopped := batch.Answer{IDs: x.found, Certificate: batch.Certificate{Method: batch.Certain, Guarantee: batch.GuaranteeBound, StoppedBy: batch.Deadline, OpenBound: x.open, Threshold: x.thresh}}
-			p := &Part{Request: &x.req, Proven: []batch.Answer{stopped}, Stated: []dataset.Result{{Query: 4, IDs: x.stated}}}
+			p := &Part{Request: &x.req, Proven: []batch.Answer{stopped}, Stated: []dataset.Result{{Query: 4, Rows: x.stated}}}
 			var got Compared
 			s, err := Certify(t.Context(), NewComparison(o, c, 3), parts(p), func(c *Compared) error { got = *c; return nil })
 			if err != nil {
@@ -91,7 +91,7 @@ func TestComparingAfterTheDeadline(t *testing.T) {
 	p := &Part{Request: &batch.Request{Queries: make([]float32, n), K: len(all)}}
 	for j := range n {
 		p.Proven = append(p.Proven, proven(all[:mostLate/2]...))
-		p.Stated = append(p.Stated, dataset.Result{Query: int64(j), IDs: all[:mostLate/2]})
+		p.Stated = append(p.Stated, dataset.Result{Query: int64(j), Rows: all[:mostLate/2]})
 	}
 	over, stop := context.WithTimeout(t.Context(), -1)
 	defer stop()

@@ -71,7 +71,7 @@ type edges struct {
 }
 
 func (e *edges) add(r *dataset.Result) error {
-	e.ids, e.scores = append(e.ids, r.IDs...), append(e.scores, r.Scores...)
+	e.ids, e.scores = append(e.ids, r.Rows...), append(e.scores, r.Scores...)
 	e.lims = append(e.lims, int64(len(e.ids)))
 	return nil
 }

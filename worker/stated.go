@@ -139,7 +139,7 @@ func (p *comparison) part(lo int, req *batch.Request, resp *batch.Response) *tas
 	part := &tasks.Part{Request: req, Proven: resp.Answers, Took: resp.Took, Stated: make([]dataset.Result, len(resp.Answers))}
 	for i := range part.Stated {
 		j := lo + i
-		part.Stated[i] = dataset.Result{Query: int64(j), IDs: p.answers.Of(j)}
+		part.Stated[i] = dataset.Result{Query: int64(j), Rows: p.answers.Of(j)}
 		if p.scores != nil {
 			part.Stated[i].Scores = p.scores[p.answers.Lims[j]:p.answers.Lims[j+1]]
 		}

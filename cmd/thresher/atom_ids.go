@@ -31,21 +31,21 @@ var errSeveral = errors.New("several atoms")
 // answer, if it has one, is taken.
 func (a *atomIDs) rows(r *dataset.Result) ([]int64, error) {
 	byID := a.integers == idIntegers || a.integers == "" && a.column != ""
-	lookUp := r.IDs == nil || byID || (a.column != "" || a.preferNames) && r.Names != nil && a.names != nil
+	lookUp := r.Rows == nil || byID || (a.column != "" || a.preferNames) && r.IDs != nil && a.names != nil
 	if !lookUp {
-		return r.IDs, nil
+		return r.Rows, nil
 	}
-	rows := make([]int64, max(len(r.IDs), len(r.Names)))
+	rows := make([]int64, max(len(r.Rows), len(r.IDs)))
 	for i := range rows {
 		name := ""
-		if r.Names != nil {
-			name = r.Names[i]
+		if r.IDs != nil {
+			name = r.IDs[i]
 		} else {
-			name = strconv.FormatInt(r.IDs[i], 10)
+			name = strconv.FormatInt(r.Rows[i], 10)
 		}
 		row, err := a.find(name)
-		if errors.Is(err, errSeveral) && r.Names != nil && r.IDs != nil {
-			row, err = int(r.IDs[i]), nil
+		if errors.Is(err, errSeveral) && r.IDs != nil && r.Rows != nil {
+			row, err = int(r.Rows[i]), nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s %d: %w", cmp.Or(a.counted, "rank"), i+1, err)

@@ -118,12 +118,12 @@ func (s *search) setGoals(req *batch.Request, first int64) (others []dataset.Res
 				return nil, err
 			}
 		}
-		for at, id := range others[j].IDs {
+		for at, id := range others[j].Rows {
 			if id < 0 || id >= int64(s.atoms.N) {
 				return nil, fmt.Errorf("%s: query %d: atom %d at rank %d; the atoms of %s are 0 to %d", s.in.candidates.name, first+int64(j), id, at+1, s.in.atoms.name, s.atoms.N-1)
 			}
 		}
-		req.Goals[j].Candidates = others[j].IDs
+		req.Goals[j].Candidates = others[j].Rows
 	}
 	return others, nil
 }

@@ -32,7 +32,7 @@ func TestCertify(t *testing.T) {
 	}
 	want, got := answersOf(t, answers), answersOf(t, out)
 	for j := range want {
-		if diff := cmp.Diff(want[j].IDs, got[j].IDs); diff != "" {
+		if diff := cmp.Diff(want[j].Rows, got[j].Rows); diff != "" {
 			t.Errorf("query %d (-search +certify):\n%s", j, diff)
 		}
 		if !strings.Contains(string(got[j].Certificate), `"candidates":{"given":3,`) || !got[j].Exact {
@@ -94,9 +94,9 @@ func TestSearchWithCandidates(t *testing.T) {
 	odd := rewrite(t, answers, filepath.Join(dir, "odd.jsonl"), func(j int, r *dataset.Result) {
 		switch j % 3 {
 		case 0:
-			r.IDs, r.Scores = nil, []float32{}
+			r.Rows, r.Scores = nil, []float32{}
 		case 1:
-			r.IDs, r.Scores = []int64{7, 7, 7, 7, 7}, []float32{1, 1, 1, 1, 1}
+			r.Rows, r.Scores = []int64{7, 7, 7, 7, 7}, []float32{1, 1, 1, 1, 1}
 		}
 	})
 	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", "exact", "--candidates", odd, "--out", out)
@@ -106,7 +106,7 @@ func TestSearchWithCandidates(t *testing.T) {
 	}
 	want, got := answersOf(t, answers), answersOf(t, out)
 	for j := range want {
-		if diff := cmp.Diff(want[j].IDs, got[j].IDs); diff != "" {
+		if diff := cmp.Diff(want[j].Rows, got[j].Rows); diff != "" {
 			t.Errorf("query %d (-without +with candidates):\n%s", j, diff)
 		}
 	}
@@ -166,12 +166,12 @@ func TestCertifyChecksScores(t *testing.T) {
 	var ids []int64
 	var excluded strings.Builder
 	for _, a := range answersOf(t, answers) {
-		ids = append(ids, a.IDs...)
+		ids = append(ids, a.Rows...)
 		switch a.Query {
 		case 3:
-			fmt.Fprintf(&excluded, "[%d]\n", a.IDs[0]) // whose score is wrong
+			fmt.Fprintf(&excluded, "[%d]\n", a.Rows[0]) // whose score is wrong
 		case 9:
-			fmt.Fprintf(&excluded, "[%d,%d,%d]\n", a.IDs[0], a.IDs[1], a.IDs[2])
+			fmt.Fprintf(&excluded, "[%d,%d,%d]\n", a.Rows[0], a.Rows[1], a.Rows[2])
 		default:
 			excluded.WriteString("[]\n")
 		}
@@ -263,7 +263,7 @@ func TestCertifyRefusesBadInput(t *testing.T) {
 	atoms, queries, answers := searched(t, dir)
 	outside := rewrite(t, answers, filepath.Join(dir, "outside.jsonl"), func(j int, r *dataset.Result) {
 		if j == 17 {
-			r.IDs[2] = 60
+			r.Rows[2] = 60
 		}
 	})
 	fewer := vectorFile(t, dir, "fewer.npy", 2, 199, 12)

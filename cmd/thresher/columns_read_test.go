@@ -25,7 +25,7 @@ func firstIDs(t *testing.T, path string) (ids []int64) {
 		if err != nil {
 			return ids
 		}
-		ids = append(ids, a.IDs[0])
+		ids = append(ids, a.Rows[0])
 	}
 }
 

@@ -30,8 +30,8 @@ func TestColumnsOfEveryFile(t *testing.T) {
 	got, want := readAnswers(t, answers), readAnswers(t, right)
 	for j := range want {
 		k := 1 + j%3
-		if fmt.Sprint(got[j].IDs) != fmt.Sprint(want[j].IDs[:k]) || got[j].Names[0] != fmt.Sprint(1000+got[j].IDs[0]) {
-			t.Fatalf("query %d: %v %v, want %v", j, got[j].IDs, got[j].Names, want[j].IDs[:k])
+		if fmt.Sprint(got[j].Rows) != fmt.Sprint(want[j].Rows[:k]) || got[j].IDs[0] != fmt.Sprint(1000+got[j].Rows[0]) {
+			t.Fatalf("query %d: %v %v, want %v", j, got[j].Rows, got[j].IDs, want[j].Rows[:k])
 		}
 	}
 	files := []string{"--atoms", full, "--queries", full, "--ids", "key", "--metric", "cosine", "--k-column", "wanted", "--floor-column", "least", "--answers", answers}

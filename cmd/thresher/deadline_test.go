@@ -86,7 +86,7 @@ func TestCertifyKeepsUnfinished(t *testing.T) {
 		}
 		want, got := resultsIn(t, right), resultsIn(t, out)
 		for j := range want {
-			if !slices.Equal(got[j].IDs, want[j].IDs) || !slices.Equal(got[j].Scores, want[j].Scores) || !got[j].Partial || got[j].Guarantee != "bound" {
+			if !slices.Equal(got[j].Rows, want[j].Rows) || !slices.Equal(got[j].Scores, want[j].Scores) || !got[j].Partial || got[j].Guarantee != "bound" {
 				t.Fatalf("query %d: %+v, given %+v", j, got[j], want[j])
 			}
 		}

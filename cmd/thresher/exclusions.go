@@ -111,7 +111,7 @@ func (e *exclusions) read(wanted bool) ([]int64, error) {
 	if !wanted {
 		return nil, nil
 	}
-	rows, err := e.ids.rows(&dataset.Result{IDs: list.IDs, Names: list.Names})
+	rows, err := e.ids.rows(&dataset.Result{Rows: list.IDs, IDs: list.Names})
 	if err != nil {
 		return nil, fmt.Errorf("%s: query %d: %w", e.in.name, e.next-1, err)
 	}

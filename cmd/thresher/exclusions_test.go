@@ -139,7 +139,7 @@ func TestExclude(t *testing.T) {
 			args := []string{"--atoms", atoms, "--metric", "ip", "--queries", queries, "-k5", "--exclude", exclude}
 			thresher(t, append([]string{"search", "--method", method, "--chunk", "4", "--out", out}, args...)...).wantCode(t, exitOK)
 			for j, got := range answersOf(t, out) {
-				if diff := cmp.Diff(best[j], got.IDs); len(got.IDs)+len(best[j]) > 0 && diff != "" {
+				if diff := cmp.Diff(best[j], got.Rows); len(got.Rows)+len(best[j]) > 0 && diff != "" {
 					t.Errorf("%s, %s, query %d (-want +got):\n%s", filepath.Base(exclude), method, j, diff)
 				}
 			}
@@ -174,7 +174,7 @@ func TestExcludeByID(t *testing.T) {
 		thresherWith(t, t.Context(), c.stdin, append([]string{"search", "--out", out, "--force"}, args...)...).wantCode(t, exitOK)
 		var got [][]int64
 		for _, r := range answersOf(t, out) {
-			got = append(got, r.IDs)
+			got = append(got, r.Rows)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s %q (-want +got):\n%s", c.lists, c.stdin, diff)
@@ -283,7 +283,7 @@ func TestCertifyExcludes(t *testing.T) {
 	answered := answersOf(t, answers)
 	for j := range lists {
 		if j%4 == 0 {
-			lists[j] = answered[j].IDs[1:2]
+			lists[j] = answered[j].Rows[1:2]
 		}
 	}
 	exclude := ivecsLists(t, dir, "seen.ivecs", lists)
@@ -293,19 +293,19 @@ func TestCertifyExcludes(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for j, r := range answersOf(t, out) {
-		if j%4 == 0 && slices.Contains(r.IDs, lists[j][0]) || len(r.IDs) != 3 {
-			t.Errorf("query %d: %v", j, r.IDs)
+		if j%4 == 0 && slices.Contains(r.Rows, lists[j][0]) || len(r.Rows) != 3 {
+			t.Errorf("query %d: %v", j, r.Rows)
 		}
 	}
 	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--answers", out).wantCode(t, exitOK)
 	var one dataset.Result
 	rewrite(t, out, filepath.Join(dir, "tampered.jsonl"), func(j int, r *dataset.Result) {
 		if j == 8 {
-			r.IDs[0], one = lists[8][0], *r
+			r.Rows[0], one = lists[8][0], *r
 		}
 	})
 	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--exclude", exclude, "--ignore-scores", "--answers", filepath.Join(dir, "tampered.jsonl")).wantCode(t, exitWrong)
-	if one.IDs == nil {
+	if one.Rows == nil {
 		t.Error("nothing was tampered with")
 	}
 }

@@ -89,8 +89,8 @@ func TestGraph(t *testing.T) {
 			for i, id := range ids {
 				wide[i] = int64(id)
 			}
-			if !slices.Equal(want.IDs, wide) || !slices.Equal(want.Scores, scores) {
-				t.Fatalf("%s: row %d: %v %v, search: %v %v", metric, want.Query, ids, scores, want.IDs, want.Scores)
+			if !slices.Equal(want.Rows, wide) || !slices.Equal(want.Scores, scores) {
+				t.Fatalf("%s: row %d: %v %v, search: %v %v", metric, want.Query, ids, scores, want.Rows, want.Scores)
 			}
 		}
 		if n := bytes.Count(readFile(t, out+".jsonl"), []byte("\n")); n != 400 {

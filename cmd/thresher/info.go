@@ -198,7 +198,7 @@ func newAnswersInfo(ctx context.Context, in input) (*answersInfo, error) {
 		if err != nil {
 			return nil, in.named(err)
 		}
-		atoms := max(len(v.IDs), len(v.Names))
+		atoms := max(len(v.Rows), len(v.IDs))
 		if info.Queries == 0 {
 			info.Shortest = atoms
 		}
@@ -207,9 +207,9 @@ func newAnswersInfo(ctx context.Context, in input) (*answersInfo, error) {
 		info.Scores = info.Scores || v.Scores != nil
 		switch {
 		case atoms == 0:
-		case v.IDs == nil:
+		case v.Rows == nil:
 			info.IDs = "texts"
-		case v.Names != nil:
+		case v.IDs != nil:
 			info.IDs = "row numbers and ids"
 		}
 	}

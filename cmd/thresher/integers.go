@@ -116,9 +116,9 @@ func (a *app) decideIntegers(ctx context.Context, f *answered) error {
 	found := newIntegerReadings(f.ids, f.n)
 	named, scored := false, false
 	err := eachAnswer(ctx, f.answers, func(r *dataset.Result) (bool, error) {
-		named = named || r.Names != nil
+		named = named || r.IDs != nil
 		scored = scored || r.Scores != nil
-		found.add(r.IDs)
+		found.add(r.Rows)
 		return !named, nil
 	})
 	if err != nil || named || found.decided() {
@@ -156,15 +156,15 @@ func (f *answered) byScores(ctx context.Context) (int, error) {
 		if n, err := queries.Read(q); n == 0 {
 			return false, err // io.EOF: fewer queries, which is reported elsewhere
 		}
-		rows := make([]int64, len(r.IDs))
-		for at, id := range r.IDs {
+		rows := make([]int64, len(r.Rows))
+		for at, id := range r.Rows {
 			row, err := f.ids.find(strconv.FormatInt(id, 10))
 			if err != nil {
 				return false, err
 			}
 			rows[at] = int64(row)
 		}
-		return readings.Add(q, r.IDs, rows, r.Scores), nil
+		return readings.Add(q, r.Rows, rows, r.Scores), nil
 	})
 	if err != nil && err != io.EOF {
 		return -1, err

@@ -78,15 +78,15 @@ func TestIntegersOfAnswers(t *testing.T) {
 	write := func(name string, byID, scored bool, shift int64) string {
 		var b bytes.Buffer
 		for _, r := range right {
-			line := dataset.Result{Query: r.Query, IDs: slices.Clone(r.IDs)}
+			line := dataset.Result{Query: r.Query, Rows: slices.Clone(r.Rows)}
 			if scored {
 				line.Scores = r.Scores
 			}
-			for at, row := range line.IDs {
+			for at, row := range line.Rows {
 				if byID {
-					line.IDs[at] = (row*7 + 3) % n
+					line.Rows[at] = (row*7 + 3) % n
 				}
-				line.IDs[at] += shift
+				line.Rows[at] += shift
 			}
 			b.Write(dataset.AppendJSONL(nil, &line))
 		}

@@ -42,10 +42,10 @@ func TestJobGoals(t *testing.T) {
 	defer answers.Close()
 	for j, want := range []int{5, 4, 2} {
 		a, err := answers.Next()
-		if err != nil || len(a.IDs) != want {
+		if err != nil || len(a.Rows) != want {
 			t.Errorf("row %d: %+v, %v; want %d ids", j, a, err, want)
 		}
-		for _, id := range a.IDs {
+		for _, id := range a.Rows {
 			if j == 1 && id < 10 || j == 2 && id == 11 {
 				t.Errorf("row %d has %d, which it excludes", j, id)
 			}

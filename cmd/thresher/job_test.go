@@ -117,7 +117,7 @@ func TestJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, err := answers.Next()
-	if err != nil || len(first.IDs) != 3 || answers.Len() != 30 {
+	if err != nil || len(first.Rows) != 3 || answers.Len() != 30 {
 		t.Errorf("%+v, %v", first, err)
 	}
 	answers.Close()

@@ -43,7 +43,7 @@ func (o *othersAnswers) read() (dataset.Result, error) {
 	if o.ids == nil {
 		return r, nil
 	}
-	if r.IDs, err = o.ids.rows(&r); err != nil {
+	if r.Rows, err = o.ids.rows(&r); err != nil {
 		return r, fmt.Errorf("%s: query %d: %w", o.in.name, r.Query, err)
 	}
 	return r, nil
@@ -69,7 +69,7 @@ func surveyAnswers(ctx context.Context, in input, k int) (count int64, most int,
 		if err != nil {
 			return 0, 0, err
 		}
-		longest = max(longest, len(r.IDs), len(r.Names))
+		longest = max(longest, len(r.Rows), len(r.IDs))
 	}
 	switch {
 	case o.next == 0:

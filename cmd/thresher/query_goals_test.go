@@ -134,7 +134,7 @@ func TestGoalColumns(t *testing.T) {
 						t.Errorf("summary %+v", s)
 					}
 					for j, r := range answersOf(t, out) {
-						if diff := cmp.Diff(want[j], r.IDs); len(want[j])+len(r.IDs) > 0 && diff != "" {
+						if diff := cmp.Diff(want[j], r.Rows); len(want[j])+len(r.Rows) > 0 && diff != "" {
 							t.Errorf("%s, %s, %s, query %d (-want +got):\n%s", filepath.Base(queries), name, method, j, diff)
 						}
 					}
@@ -169,7 +169,7 @@ func TestFloorColumnAlone(t *testing.T) {
 			t.Errorf("k = %d", s.K)
 		}
 		for j, r := range answersOf(t, out) {
-			if diff := cmp.Diff(want[j], r.IDs); len(want[j])+len(r.IDs) > 0 && diff != "" {
+			if diff := cmp.Diff(want[j], r.Rows); len(want[j])+len(r.Rows) > 0 && diff != "" {
 				t.Errorf("%s, query %d (-want +got):\n%s", metric, j, diff)
 			}
 		}
@@ -321,14 +321,14 @@ func TestHardNegatives(t *testing.T) {
 				below++
 			}
 		}
-		if len(r.IDs) != min(k, below) {
-			t.Fatalf("query %d: %d atoms, and %d are below %g", j, len(r.IDs), below, ceilings[j])
+		if len(r.Rows) != min(k, below) {
+			t.Fatalf("query %d: %d atoms, and %d are below %g", j, len(r.Rows), below, ceilings[j])
 		}
 		if below < k {
 			short++
 		}
 		worst, found := math.Inf(1), map[int64]bool{}
-		for _, id := range r.IDs {
+		for _, id := range r.Rows {
 			if !within(row[id]) || found[id] {
 				t.Fatalf("query %d: atom %d twice, or of score %g above %g", j, id, row[id], ceilings[j])
 			}
@@ -336,7 +336,7 @@ func TestHardNegatives(t *testing.T) {
 			worst = min(worst, row[id])
 		}
 		for i, s := range row {
-			if len(r.IDs) == k && s > worst && within(s) && !found[int64(i)] {
+			if len(r.Rows) == k && s > worst && within(s) && !found[int64(i)] {
 				t.Fatalf("query %d: lacks atom %d of score %.17g; the worst has %.17g", j, i, s, worst)
 			}
 		}
@@ -367,7 +367,7 @@ func TestHardNegativesOfRealData(t *testing.T) {
 	}
 	ceilings, lists := []float64{}, [][]int64{}
 	for _, r := range answersOf(t, nearest) {
-		ceilings, lists = append(ceilings, .95*float64(r.Scores[0])), append(lists, r.IDs)
+		ceilings, lists = append(ceilings, .95*float64(r.Scores[0])), append(lists, r.Rows)
 	}
 	queries := npzFile(t, dir, "q.npz", map[string][]byte{"vector": npy(m.Data, m.Dim), "ceiling": npyDoubles(ceilings...)})
 	known := csrFile(t, dir, "known.npz", int64(m.Rows), lists)
@@ -377,8 +377,8 @@ func TestHardNegativesOfRealData(t *testing.T) {
 		thresher(t, append([]string{"search", "--method", method, "--out", out}, args...)...).wantCode(t, exitOK)
 		thresher(t, append([]string{"verify", "--strict-delta", "--guarantee", map[string]string{"certain": "certain", "adaptive": "probabilistic", "exact": "exact"}[method], "--answers", out}, args...)...).wantCode(t, exitOK)
 		for j, r := range answersOf(t, out) {
-			if len(r.IDs) != 50 {
-				t.Errorf("%s, query %d: %d atoms", method, j, len(r.IDs))
+			if len(r.Rows) != 50 {
+				t.Errorf("%s, query %d: %d atoms", method, j, len(r.Rows))
 			}
 		}
 	}
@@ -397,7 +397,7 @@ func TestCertifyOfColumns(t *testing.T) {
 	}
 	want := [][]int64{{3, 2}, {3, 2}, {4, 3, 2}}
 	for j, r := range answersOf(t, out) {
-		if diff := cmp.Diff(want[j], r.IDs); diff != "" {
+		if diff := cmp.Diff(want[j], r.Rows); diff != "" {
 			t.Errorf("query %d (-want +got):\n%s", j, diff)
 		}
 	}
@@ -423,7 +423,7 @@ func TestMaxScore(t *testing.T) {
 		args := append([]string{"--atoms", atoms, "--metric", "ip", "--queries", queries}, c.args...)
 		thresher(t, append([]string{"search", "--out", out, "--force"}, args...)...).wantCode(t, exitOK)
 		for j, r := range answersOf(t, out) {
-			if diff := cmp.Diff(c.want[j], r.IDs); len(c.want[j])+len(r.IDs) > 0 && diff != "" {
+			if diff := cmp.Diff(c.want[j], r.Rows); len(c.want[j])+len(r.Rows) > 0 && diff != "" {
 				t.Errorf("%q, query %d (-want +got):\n%s", c.args, j, diff)
 			}
 		}

@@ -62,7 +62,7 @@ func TestRecall(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(readFile(t, misses))), "\n")
 	right := answersOf(t, answers)
-	if want := fmt.Sprintf(`{"query":4,"recall":0.6666666666666666,"missed":[%d]}`, right[4].IDs[0]); len(lines) != 50 || lines[1] != want {
+	if want := fmt.Sprintf(`{"query":4,"recall":0.6666666666666666,"missed":[%d]}`, right[4].Rows[0]); len(lines) != 50 || lines[1] != want {
 		t.Errorf("%d misses, the second %s; want 50, %s", len(lines), lines[1], want)
 	}
 	if r := recallOf(t, append(files, "--answers", worse, "--sample", "60", "--method", "exact")...); r.Queries != 60 || r.Answers != 200 || r.Method != "exact" || r.Low >= r.Recall || r.High <= r.Recall {
@@ -160,7 +160,7 @@ func TestRecallRefusesBadInput(t *testing.T) {
 	atoms, queries, answers := searched(t, dir)
 	outside := rewrite(t, answers, filepath.Join(dir, "outside.jsonl"), func(j int, r *dataset.Result) {
 		if j == 17 {
-			r.IDs[2] = 60
+			r.Rows[2] = 60
 		}
 	})
 	fewer := vectorFile(t, dir, "fewer.npy", 2, 199, 12)

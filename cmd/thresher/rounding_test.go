@@ -65,7 +65,7 @@ func wrongLists(t *testing.T, path string, nearest [][]int64) int {
 	t.Helper()
 	wrong := 0
 	for j, a := range answersOf(t, path) {
-		if !slices.Equal(slices.Sorted(slices.Values(a.IDs)), nearest[j]) {
+		if !slices.Equal(slices.Sorted(slices.Values(a.Rows)), nearest[j]) {
 			wrong++
 		}
 	}

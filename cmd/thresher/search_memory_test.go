@@ -41,7 +41,7 @@ func TestChunksOfLargeK(t *testing.T) {
 	for _, name := range formats() {
 		out := filepath.Join(dir, "one"+name)
 		thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", one, "-k", strconv.Itoa(k), "--out", out).wantCode(t, exitOK)
-		if ids := answersOf(t, out)[0].IDs; len(ids) != k {
+		if ids := answersOf(t, out)[0].Rows; len(ids) != k {
 			t.Errorf("%s: %d ids", name, len(ids))
 		}
 	}

@@ -152,21 +152,21 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 			return nil, fmt.Errorf("certificate of query %d: %w", first+int64(j), err)
 		}
 		r := dataset.Result{
-			Query: first + int64(j), IDs: a.IDs, Scores: a.Scores,
+			Query: first + int64(j), Rows: a.IDs, Scores: a.Scores,
 			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 			Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon,
 		}
 		if names != nil && o.rows == nil {
-			r.Names = make([]string, len(a.IDs))
+			r.IDs = make([]string, len(a.IDs))
 			for i, id := range a.IDs {
-				r.Names[i] = names[id]
+				r.IDs[i] = names[id]
 			}
 		}
 		if o.ids != nil {
-			r.IDs = make([]int64, len(a.IDs))
+			r.Rows = make([]int64, len(a.IDs))
 			for i, row := range a.IDs {
-				r.IDs[i] = o.ids[row]
+				r.Rows[i] = o.ids[row]
 			}
 		}
 		if o.isAssembled() {

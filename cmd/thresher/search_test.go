@@ -72,7 +72,7 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 			first = got
 		}
 		for j := range got {
-			if !slices.Equal(got[j].IDs, first[j].IDs) || got[j].Scores != nil && !slices.Equal(got[j].Scores, first[j].Scores) {
+			if !slices.Equal(got[j].Rows, first[j].Rows) || got[j].Scores != nil && !slices.Equal(got[j].Scores, first[j].Scores) {
 				t.Errorf("%s: query %d is answered otherwise than in %s", name, j, formats()[0])
 			}
 		}
@@ -153,8 +153,8 @@ func TestExcludeSelf(t *testing.T) {
 	out := filepath.Join(dir, "r.npz")
 	thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "-k3", "--exclude-self", "--chunk", "32", "--out", out).wantCode(t, exitOK)
 	for j, a := range answersOf(t, out) {
-		if slices.Contains(a.IDs, int64(j)) || len(a.IDs) != 3 {
-			t.Errorf("query %d: %v", j, a.IDs)
+		if slices.Contains(a.Rows, int64(j)) || len(a.Rows) != 3 {
+			t.Errorf("query %d: %v", j, a.Rows)
 		}
 	}
 	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "--exclude-self", "--answers", out).wantCode(t, exitOK)
@@ -175,8 +175,8 @@ func TestLeastScore(t *testing.T) {
 	out := filepath.Join(dir, "r.jsonl")
 	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", out).wantCode(t, exitOK)
 	got := answersOf(t, out)
-	if !slices.Equal(got[0].IDs, []int64{1, 3, 2}) || len(got[1].IDs) != 0 {
-		t.Errorf("answers %v and %v, want [1 3 2] and none", got[0].IDs, got[1].IDs)
+	if !slices.Equal(got[0].Rows, []int64{1, 3, 2}) || len(got[1].Rows) != 0 {
+		t.Errorf("answers %v and %v, want [1 3 2] and none", got[0].Rows, got[1].Rows)
 	}
 	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", out).wantCode(t, exitOK)
 	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "0.5", "--answers", out).wantCode(t, exitWrong)
@@ -197,8 +197,8 @@ func TestIDsBecomeNames(t *testing.T) {
 		out := filepath.Join(dir, name)
 		thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k2", "--ids", "isbn", "--out", out).wantCode(t, exitOK)
 		got := answersOf(t, out)[0]
-		if !slices.Equal(got.Names, []string{"y-2", "x-1"}) || !slices.Equal(got.IDs, []int64{1, 0}) {
-			t.Errorf("%s: names %q, ids %v", name, got.Names, got.IDs)
+		if !slices.Equal(got.IDs, []string{"y-2", "x-1"}) || !slices.Equal(got.Rows, []int64{1, 0}) {
+			t.Errorf("%s: names %q, ids %v", name, got.IDs, got.Rows)
 		}
 	}
 	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--ids", "ean").wantError(t, "ean")
@@ -277,7 +277,7 @@ func TestCutK(t *testing.T) {
 	for _, k := range []string{"-k6", "-k5"} {
 		out := filepath.Join(dir, k+".npz")
 		s = summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
-		if s.K != 5 || (len(s.Warnings) == 1) != (k == "-k6") || len(answersOf(t, out)[0].IDs) != 5 {
+		if s.K != 5 || (len(s.Warnings) == 1) != (k == "-k6") || len(answersOf(t, out)[0].Rows) != 5 {
 			t.Errorf("%s of the 5 other atoms: summary %+v", k, s)
 		}
 	}

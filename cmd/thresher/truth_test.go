@@ -41,7 +41,7 @@ func TestTruth(t *testing.T) {
 				t.Errorf("%s: summary %+v", name, s)
 			}
 			for j, r := range answersOf(t, out) {
-				if diff := cmp.Diff(want[j][:k], r.IDs); diff != "" {
+				if diff := cmp.Diff(want[j][:k], r.Rows); diff != "" {
 					t.Errorf("%s, query %d (-want +got):\n%s", name, j, diff)
 				}
 			}

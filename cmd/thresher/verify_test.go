@@ -43,7 +43,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 	atoms, queries, answers := searched(t, dir)
 	others := func(r *dataset.Result) int64 {
 		for id := int64(0); ; id++ {
-			if !slices.Contains(r.IDs, id) {
+			if !slices.Contains(r.Rows, id) {
 				return id
 			}
 		}
@@ -53,11 +53,11 @@ func TestVerifyFindsTampering(t *testing.T) {
 		change func(r *dataset.Result)
 		want   string
 	}{
-		{"other atom, score kept", func(r *dataset.Result) { r.IDs[1] = others(r) }, "query 17: atom"},
-		{"atom twice", func(r *dataset.Result) { r.IDs[1] = r.IDs[0] }, "twice"},
-		{"atom that is not there", func(r *dataset.Result) { r.IDs[2] = 60 }, "outside [0, 60)"},
+		{"other atom, score kept", func(r *dataset.Result) { r.Rows[1] = others(r) }, "query 17: atom"},
+		{"atom twice", func(r *dataset.Result) { r.Rows[1] = r.Rows[0] }, "twice"},
+		{"atom that is not there", func(r *dataset.Result) { r.Rows[2] = 60 }, "outside [0, 60)"},
 		{"score", func(r *dataset.Result) { r.Scores[0] = math.Nextafter32(r.Scores[0], 9) * 1.0001 }, "scores"},
-		{"length", func(r *dataset.Result) { r.IDs, r.Scores = r.IDs[:2], r.Scores[:2] }, "2 atoms where 3"},
+		{"length", func(r *dataset.Result) { r.Rows, r.Scores = r.Rows[:2], r.Scores[:2] }, "2 atoms where 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bad := rewrite(t, answers, filepath.Join(t.TempDir(), "bad.jsonl"), func(j int, r *dataset.Result) {
@@ -82,7 +82,7 @@ func worsen(t *testing.T, atoms, queries, answers, to string, every int) string 
 	longer := answersOf(t, more)
 	return rewrite(t, answers, to, func(j int, r *dataset.Result) {
 		if j%every == 0 {
-			r.IDs, r.Scores = longer[j].IDs[1:], longer[j].Scores[1:]
+			r.Rows, r.Scores = longer[j].Rows[1:], longer[j].Scores[1:]
 		}
 	})
 }
@@ -379,9 +379,9 @@ func TestVerifyForeignMatrices(t *testing.T) {
 		b = append(b, dict...)
 		for j, r := range answersOf(t, answers) {
 			if j == 17 {
-				r.IDs[2] += change
+				r.Rows[2] += change
 			}
-			for _, id := range r.IDs {
+			for _, id := range r.Rows {
 				b = binary.LittleEndian.AppendUint64(b, uint64(id))
 			}
 		}
@@ -448,7 +448,7 @@ func TestVerifyNamedAtoms(t *testing.T) {
 func shorten(j int) func(int, *dataset.Result) {
 	return func(i int, r *dataset.Result) {
 		if i == j {
-			r.IDs, r.Scores = r.IDs[1:], r.Scores[1:]
+			r.Rows, r.Scores = r.Rows[1:], r.Scores[1:]
 		}
 	}
 }
@@ -462,7 +462,7 @@ func TestVerifyExcludesSelf(t *testing.T) {
 	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", atoms, "--exclude-self", "-k3", "--out", out).wantCode(t, exitOK)
 	selfish := rewrite(t, out, filepath.Join(dir, "selfish.jsonl"), func(j int, r *dataset.Result) {
 		if j == 40 {
-			r.IDs[0], r.Scores = 40, nil
+			r.Rows[0], r.Scores = 40, nil
 		}
 	})
 	for _, args := range [][]string{{"--chunk", "7"}, {"--chunk", "7", "--sample", "59"}} {

@@ -43,7 +43,7 @@ func TestWideMemory(t *testing.T) {
 		}
 		ids := ""
 		for _, a := range answersOf(t, out) {
-			ids += strconv.FormatInt(a.IDs[0], 10) + " "
+			ids += strconv.FormatInt(a.Rows[0], 10) + " "
 		}
 		if want == "" {
 			want = ids

@@ -362,19 +362,19 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 // itself.
 func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error) {
 	names := w.options.shelf.naming()
-	r := dataset.Result{Query: row, IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
+	r := dataset.Result{Query: row, Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 		Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 		Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon}
 	if names.Int != nil {
-		r.IDs = make([]int64, len(a.IDs))
+		r.Rows = make([]int64, len(a.IDs))
 		for i, id := range a.IDs {
-			r.IDs[i] = names.Int(id)
+			r.Rows[i] = names.Int(id)
 		}
 	}
 	if names.Name != nil {
-		r.Names = make([]string, len(a.IDs))
+		r.IDs = make([]string, len(a.IDs))
 		for i, id := range a.IDs {
-			r.Names[i] = names.Name(id)
+			r.IDs[i] = names.Name(id)
 		}
 	}
 	if w.rec.isAssembled() {

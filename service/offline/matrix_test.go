@@ -79,16 +79,16 @@ func TestMatrix(t *testing.T) {
 				}
 				for i, r := range got {
 					a := resp.Answers[i]
-					want := dataset.Result{Query: int64(i), IDs: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact, Guarantee: string(a.Certificate.Guarantee)}
+					want := dataset.Result{Query: int64(i), Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact, Guarantee: string(a.Certificate.Guarantee)}
 					if s.ids.Int != nil {
-						want.IDs = nil
+						want.Rows = nil
 						for _, row := range a.IDs {
-							want.IDs = append(want.IDs, s.ids.Int(row))
+							want.Rows = append(want.Rows, s.ids.Int(row))
 						}
 					}
 					if s.ids.Name != nil {
 						for _, row := range a.IDs {
-							want.Names = append(want.Names, s.ids.Name(row))
+							want.IDs = append(want.IDs, s.ids.Name(row))
 						}
 					}
 					if jsonl := b.OutputFormat == "jsonl"; jsonl != (r.Certificate != nil) {
@@ -121,7 +121,7 @@ func TestMatrixRowFails(t *testing.T) {
 			t.Fatalf("%+v", b)
 		}
 		for i, r := range results(t, l, &b) {
-			if r.Query != int64(i) || (len(r.IDs) == 0) != (i == 7) {
+			if r.Query != int64(i) || (len(r.Rows) == 0) != (i == 7) {
 				t.Errorf("result %d: %+v", i, r)
 			}
 		}

@@ -254,7 +254,7 @@ func (r *resultLists) Next() (dataset.List, error) {
 		return dataset.List{}, fmt.Errorf("answer %d (0-based) is to query %d; answers must be in the order of the queries, without gaps", r.next, result.Query)
 	}
 	r.next++
-	return dataset.List{IDs: result.IDs, Names: result.Names}, nil
+	return dataset.List{IDs: result.Rows, Names: result.IDs}, nil
 }
 
 // read returns the rows of atoms that the list of a row names, or only skips it.

@@ -118,7 +118,7 @@ func TestRowGoals(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j, r := range results(t, l, &b) {
-			if d := cmp.Diff(resp.Answers[j].IDs, r.IDs); d != "" {
+			if d := cmp.Diff(resp.Answers[j].IDs, r.Rows); d != "" {
 				t.Errorf("row %d: %s", j, d)
 			}
 			if j%4 != 2 && !strings.Contains(string(r.Certificate), `"candidates":{"given":`) {
@@ -157,7 +157,7 @@ func TestRowGoalsHold(t *testing.T) {
 	if b = l.wait(b.ID); b.Status != Completed {
 		t.Fatalf("%+v", b.Errors)
 	}
-	if r := results(t, l, &b); len(r) != 6 || len(r[0].IDs) != 7 {
+	if r := results(t, l, &b); len(r) != 6 || len(r[0].Rows) != 7 {
 		t.Errorf("%+v", r) // the matrix has the columns of the greatest k
 	}
 	for name, want := range map[string]string{"a.npz": ".npz", "A.JSONL.GZ": ".jsonl.gz", "x": "", "a.b/../c": "", "a.☃": "", "q.parquet": ".parquet", "a.gz": ".gz"} {

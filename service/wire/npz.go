@@ -26,7 +26,7 @@ func WriteAnswerNPZ(w io.Writer, resp *batch.Response, ids Naming) error {
 		for i, row := range a.IDs {
 			named[i] = ids.ID(row)
 		}
-		results[j] = dataset.Result{Query: int64(j), IDs: named, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
+		results[j] = dataset.Result{Query: int64(j), Rows: named, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 			Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon}
 	}
