@@ -3,7 +3,6 @@ package thresher
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"thresher/backend"
 	"thresher/batch"
@@ -97,20 +96,17 @@ func Promise(c *Certificate, k int) string { return tasks.Promise(c, k) }
 
 // Truth answers req so that no answer can be wrong: by method Certain unless it names Exact. It is
 // tasks.ErrUnfinished if the time does not suffice for all.
-func (x *Index) Truth(ctx context.Context, req Request) (*Response, error) {
-	switch req.Method {
-	case "", Auto:
-		req.Method = Certain
-	case Certain, Exact:
-	default:
-		return nil, &batch.RequestError{Field: "method", Query: -1, Err: fmt.Errorf("%s can be wrong; ground truth is searched by %s or %s", req.Method, Certain, Exact)}
+func (x *Index) Truth(ctx context.Context, req Request) (resp *Response, err error) {
+	if err := tasks.ForTruth(&req); err != nil {
+		return nil, err
 	}
-	if req.Epsilon != 0 {
-		return nil, &batch.RequestError{Field: "epsilon", Query: -1, Err: fmt.Errorf("%g, and ground truth has no gap", req.Epsilon)}
+	if req, err = x.place(req); err != nil {
+		return nil, err
 	}
-	resp, err := x.Search(ctx, req)
-	if err == nil && !resp.Complete() {
-		err = tasks.ErrUnfinished
-	}
+	one := func(yield func(*Request, error) bool) { yield(&req, nil) }
+	_, err = tasks.Truth(ctx, x.runs, one, func(_ *Request, found *Response) error {
+		resp = found
+		return nil
+	})
 	return resp, err
 }
