@@ -16,12 +16,10 @@ type (
 	Request = batch.Request
 	// QueryGoal is what one query asks for beside its Request.
 	QueryGoal = batch.QueryGoal
-	// Response has one Answer a query.
-	Response = batch.Response
-	// Answer has row numbers, scores, and a Certificate.
-	Answer = batch.Answer
 	// Certificate says what is guaranteed of an Answer, on what grounds, and the work done for it.
 	Certificate = batch.Certificate
+	// Guarantee is the kind of what is guaranteed.
+	Guarantee = batch.Guarantee
 	// Method is how to search.
 	Method = batch.Method
 )
@@ -42,11 +40,13 @@ func (x *Index) Search(ctx context.Context, req Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.runs.Search(ctx, req)
+	found, err := x.runs.Search(ctx, req)
+	return x.respond(found), err
 }
 
 // place brings queries into the form of the vectors, and checks which vectors they are.
 func (x *Index) place(req Request) (Request, error) {
+	req.SearchScores = true
 	req, err := req.Placed(x.atoms)
 	if err != nil || !req.ExcludeSelf {
 		return req, err
@@ -104,8 +104,8 @@ func (x *Index) Truth(ctx context.Context, req Request) (resp *Response, err err
 		return nil, err
 	}
 	one := func(yield func(*Request, error) bool) { yield(&req, nil) }
-	_, err = tasks.Truth(ctx, x.runs, one, func(_ *Request, found *Response) error {
-		resp = found
+	_, err = tasks.Truth(ctx, x.runs, one, func(_ *Request, found *batch.Response) error {
+		resp = x.respond(found)
 		return nil
 	})
 	return resp, err
