@@ -49,7 +49,7 @@ func (c *call) graph(ctx context.Context) (any, *sheet, error) {
 	if err := c.fits("k", bytes); err != nil {
 		return nil, nil, err
 	}
-	o := join.GraphOptions{K: f.K, Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Threads: c.s.o.Threads}
+	o := join.GraphOptions{K: f.K, Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Threads: v.options.Threads}
 	if c.s.o.Spare != nil {
 		o.Memory = c.s.o.Spare()
 	}
@@ -73,9 +73,9 @@ func (c *call) graph(ctx context.Context) (any, *sheet, error) {
 			return nil, nil, err
 		}
 	}
-	n, found := int64(v.N), int64(len(e.ids))
-	out, err := columnsOf(c.s.link.passes(), []column{{"lims", int64s, []int64{n + 1}}, {"ids", int64s, []int64{found}}, {"scores", float32s, []int64{found}}},
-		bytesOf(e.lims), bytesOf(e.ids), bytesOf(e.scores))
+	n, found := int64(v.N), int64(len(e.rows))
+	out, err := columnsOf(c.s.link.passes(), []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores", float32s, []int64{found}}},
+		bytesOf(e.lims), bytesOf(e.rows), bytesOf(e.scores))
 	return struct {
 		K           int                   `json:"k"`
 		Certificate join.GraphCertificate `json:"certificate"`
@@ -89,8 +89,8 @@ type edges struct {
 }
 
 func (e *edges) add(r *dataset.Result) error {
-	e.ids, e.scores = append(e.ids, r.Rows...), append(e.scores, r.Scores...)
-	e.lims = append(e.lims, int64(len(e.ids)))
+	e.rows, e.scores = append(e.rows, r.Rows...), append(e.scores, r.Scores...)
+	e.lims = append(e.lims, int64(len(e.rows)))
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (e *edges) add(r *dataset.Result) error {
 func (e *edges) each(do func(i int64, r *dataset.Result) error) error {
 	for i := range len(e.lims) - 1 {
 		lo, hi := e.lims[i], e.lims[i+1]
-		if err := do(int64(i), &dataset.Result{Query: int64(i), Rows: e.ids[lo:hi], Scores: e.scores[lo:hi]}); err != nil {
+		if err := do(int64(i), &dataset.Result{Query: int64(i), Rows: e.rows[lo:hi], Scores: e.scores[lo:hi]}); err != nil {
 			return err
 		}
 	}
