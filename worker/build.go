@@ -79,9 +79,9 @@ func (f *form) agrees(c *collection.Collection) error {
 
 // about is what a client learns of a collection.
 type about struct {
-	Handle  int64   `json:"handle"`
+	Handle  int64   `json:"handle"` // 0 of a file without rows, of which there is no collection
 	N       int     `json:"n"`
-	Dim     int     `json:"dim"`
+	Dim     int     `json:"dim"` // 0 of such a file
 	Metric  string  `json:"metric"`
 	Basis   string  `json:"basis"`
 	Seed    uint64  `json:"seed"`

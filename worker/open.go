@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -60,6 +61,9 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		Words:  dataset.Words{Column: "column", Header: "header", DenseLimit: "THRESHER_DENSE_LIMIT"},
 		Centre: o.Metric.Differences(),
 	}, &o)
+	if errors.Is(err, dataset.ErrNoRows) {
+		return &about{Metric: o.Metric.String(), Basis: o.Basis.String(), Seed: o.Seed, Device: "cpu"}, nil, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -174,6 +174,10 @@ class Index:
                     "open", {"path": self._path, **self._settings}, progress=report, deadline=seconds(deadline)
                 )
                 self._origin = arrays.get("origin")
+                if info["handle"] == 0:  # there are no rows, and it is not known how many values one would have
+                    self._path, self._rows = None, np.empty((0, 0), np.float32)
+                    kept = ("metric", "basis", "seed", "device", "threads")
+                    self._settings = {name: value for name, value in self._settings.items() if name in kept}
                 if "ids" in arrays:
                     self._ids = _ids.checked_ids(arrays["ids"], info["n"])
                 elif "id_text" in arrays:
@@ -294,7 +298,7 @@ class Index:
 
     @property
     def dim(self) -> int:
-        """How many values a vector has."""
+        """How many values a vector has; 0 of an opened file without vectors."""
         return int(self._info["dim"])
 
     @property
@@ -526,7 +530,7 @@ class Index:
 
         The columns of a data frame go by the names of the vectors'.
         """
-        return _arrays.given(queries, name, self.dim, one=True, columns=self._columns, origin=self._origin)
+        return _arrays.given(queries, name, self.dim or None, one=True, columns=self._columns, origin=self._origin)
 
     def _request(
         self,
@@ -719,7 +723,7 @@ class Index:
         progress
             As in `search`.
         """
-        given = _arrays.given(vectors, "vectors", self.dim, columns=self._columns, origin=self._origin)
+        given = _arrays.given(vectors, "vectors", self.dim or None, columns=self._columns, origin=self._origin)
         more, rounded = given.rows, _rounding(given, self._rounded)
         if not (fine := np.isfinite(more).all(axis=1)).all():
             row = int(np.argmin(fine))
@@ -747,8 +751,9 @@ class Index:
         if self._rows is None:
             self._change("add", {"vectors": more}, joined, progress, rounded)
             return
-        rows = _worker.empty((len(self) + len(more), self.dim), np.float32)
-        rows[: len(self)] = self._rows
+        rows = _worker.empty((len(self) + len(more), more.shape[1]), np.float32)
+        if len(self) > 0:
+            rows[: len(self)] = self._rows
         rows[len(self) :] = more
         self._replace(rows, joined, progress, rounded)
 
