@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -21,11 +22,27 @@ type form struct {
 	Basis  *string `json:"basis"`
 	Seed   *uint64 `json:"seed"`
 	Device string  `json:"device"`
+	// Threads is how many goroutines build and, unless a search says otherwise, search; 0 is the worker's setting.
+	Threads int `json:"threads"`
+}
+
+// threadsOf returns a number of threads that a call asks for, at most as many as run at once; 0 stands for own.
+func threadsOf(asked, own int) (int, error) {
+	switch {
+	case asked < 0:
+		return 0, wrong("threads", "%d, at least 1, or 0 for the worker's own number", asked)
+	case asked == 0:
+		return own, nil
+	}
+	return min(asked, runtime.GOMAXPROCS(0)), nil
 }
 
 // options returns the options of a build.
 func (f *form) options(threads int) (o collection.Options, err error) {
-	o = collection.Options{Seed: 1, Threads: threads}
+	o = collection.Options{Seed: 1}
+	if o.Threads, err = threadsOf(f.Threads, threads); err != nil {
+		return o, err
+	}
 	if o.Metric, err = collection.ParseMetric(f.Metric); err != nil {
 		return o, wrong("metric", "%v", err).within(collection.Metrics())
 	}
@@ -62,9 +79,9 @@ func (f *form) agrees(c *collection.Collection) error {
 
 // about is what a client learns of a collection.
 type about struct {
-	Handle  int64   `json:"handle"`
+	Handle  int64   `json:"handle"` // 0 of a file without rows, of which there is no collection
 	N       int     `json:"n"`
-	Dim     int     `json:"dim"`
+	Dim     int     `json:"dim"` // 0 of such a file
 	Metric  string  `json:"metric"`
 	Basis   string  `json:"basis"`
 	Seed    uint64  `json:"seed"`
@@ -212,7 +229,7 @@ func (c *call) fits(what string, bytes int64) error {
 func (c *call) put(ctx context.Context, v *volume, device string, begun time.Time) (any, *sheet, error) {
 	v.users.Store(1)
 	v.device = device
-	d, err := c.s.o.Device(ctx, device, v.Collection)
+	d, err := c.s.o.Device(ctx, device, v.options.Threads, v.Collection)
 	if err == nil {
 		v.unused = d.Unused
 		v.engine, err = batch.Open(ctx, v.Collection, d.Backend, d.Engine)

@@ -26,8 +26,9 @@ type Options struct {
 	// Version is the program's, for hello.
 	Version string
 	Log     *slog.Logger
-	// Device opens a device for a collection by name ("auto", "cpu", "cuda"), or returns it if it is open.
-	Device func(ctx context.Context, name string, c *collection.Collection) (*Device, error)
+	// Device opens a device for a collection by name ("auto", "cpu", "cuda"), or returns it if it is open. On
+	// the CPU it computes with so many threads; 0 is the program's setting.
+	Device func(ctx context.Context, name string, threads int, c *collection.Collection) (*Device, error)
 	// Costs returns the costs by which it is decided whether building pays for a device of that name; nil if
 	// it is a GPU, for which codes are always built but for method exact.
 	Costs func(ctx context.Context, name string) (*backend.Costs, error)

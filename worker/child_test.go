@@ -42,7 +42,7 @@ func TestSearch(t *testing.T) {
 	defer e.Close()
 	for _, m := range []int{1, 20, 2100} {
 		queries := randomRows(2, m, dim)
-		want, err := e.Search(t.Context(), batch.Request{Queries: queries, K: k, Method: batch.Certain})
+		want, err := e.Search(t.Context(), batch.Request{Queries: queries, K: k, Method: batch.Certain, SearchScores: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,13 +51,17 @@ func TestSearch(t *testing.T) {
 		if !reply.Complete || reply.K != k {
 			t.Errorf("%d queries: %+v", m, reply)
 		}
-		ids, scores := elements[int64](aligned(r.bytes["ids"])), elements[float32](aligned(r.bytes["scores"]))
+		ids, scores := elements[int64](aligned(r.bytes["rows"])), elements[float32](aligned(r.bytes["scores"]))
+		scores64 := elements[float64](aligned(r.bytes["scores64"]))
 		for j, a := range want.Answers {
 			if d := cmp.Diff(a.IDs, ids[j*k:(j+1)*k]); d != "" {
 				t.Fatalf("%d queries: ids of query %d: %s", m, j, d)
 			}
 			if d := cmp.Diff(a.Scores, scores[j*k:(j+1)*k]); d != "" {
 				t.Fatalf("%d queries: scores of query %d: %s", m, j, d)
+			}
+			if d := cmp.Diff(a.SearchScores, scores64[j*k:(j+1)*k]); d != "" { // inner products are shown as they are
+				t.Fatalf("%d queries: float64 scores of query %d: %s", m, j, d)
 			}
 			got := readCertificate(r.bytes["certificates"][j*certificateBytes:])
 			if got.Guarantee != a.Certificate.Guarantee || got.StoppedBy != batch.Done || *got.Threshold != *a.Certificate.Threshold {
@@ -98,7 +102,7 @@ func TestGoals(t *testing.T) {
 			integers("ks", ks...), sent{"ceilings", float64s, []int64{int64(m)}, bytesOf(ceilings)},
 			integers("exclude", exclude...), integers("exclude_lims", lims...), sent{"mask", bools, []int64{n}, mask})
 		width := int(slices.Max(ks))
-		ids := elements[int64](aligned(got.bytes["ids"]))
+		ids := elements[int64](aligned(got.bytes["rows"]))
 		for j := range m {
 			want := best(rows, queries[j*dim:(j+1)*dim], int(ks[j]), func(row int, score float64) bool {
 				return mask[row] != 0 && !slices.Contains(exclude[lims[j]:lims[j+1]], int64(row)) && !(score > ceilings[j])
@@ -228,7 +232,7 @@ func TestBadCalls(t *testing.T) {
 		{"pairs without score", "pairs", object{"handle": handle}, nil, badInput, "min_score", "missing"},
 		{"pairs of no cosine", "pairs", object{"handle": cosines.Handle, "min_score": 1.5}, nil, badInput, "min_score", "1.5: cosines are at most 1"},
 		{"most pairs", "pairs", object{"handle": handle, "min_score": -1000, "most": 5}, nil, badInput, "most", "pairs"},
-		{"ids to verify", "verify", object{"handle": handle, "k": 1}, []sent{q}, badInput, "ids", "missing"},
+		{"rows to verify", "verify", object{"handle": handle, "k": 1}, []sent{q}, badInput, "rows", "missing"},
 		{"free", "free", object{"handle": 99}, nil, unknownHandle, "handle", "99"},
 		{"unmap", "unmap", object{"segment": 99}, nil, badInput, "segment", "99"},
 		{"map without a descriptor", "map", object{"segment": 1, "bytes": 10}, nil, badInput, "segment", "0 descriptors"},
@@ -346,10 +350,10 @@ func TestCancel(t *testing.T) {
 	o := testOptions(t)
 	begun, let := make(chan struct{}), make(chan struct{})
 	device := o.Device
-	o.Device = func(ctx context.Context, name string, c *collection.Collection) (*Device, error) {
+	o.Device = func(ctx context.Context, name string, threads int, c *collection.Collection) (*Device, error) {
 		close(begun)
 		<-let
-		return device(ctx, name, c)
+		return device(ctx, name, threads, c)
 	}
 	c := newClient(t, o)
 	id := c.send("build", object{"metric": "ip"}, floats("vectors", 100, 32, randomRows(1, 100, 32)))
@@ -374,7 +378,7 @@ func TestCancel(t *testing.T) {
 func TestEnd(t *testing.T) {
 	o := testOptions(t)
 	begun := make(chan struct{})
-	o.Device = func(ctx context.Context, _ string, _ *collection.Collection) (*Device, error) {
+	o.Device = func(ctx context.Context, _ string, _ int, _ *collection.Collection) (*Device, error) {
 		close(begun)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -418,9 +422,9 @@ func TestDeadline(t *testing.T) {
 func TestBusy(t *testing.T) {
 	o := testOptions(t)
 	device, let := o.Device, make(chan struct{})
-	o.Device = func(ctx context.Context, name string, c *collection.Collection) (*Device, error) {
+	o.Device = func(ctx context.Context, name string, threads int, c *collection.Collection) (*Device, error) {
 		<-let
-		return device(ctx, name, c)
+		return device(ctx, name, threads, c)
 	}
 	c := newClient(t, o)
 	vectors := floats("vectors", 20, 32, randomRows(1, 20, 32))

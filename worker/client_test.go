@@ -40,7 +40,7 @@ func testOptions(tb testing.TB) Options {
 	return Options{
 		Version: "test", Log: slog.New(slog.DiscardHandler), Threads: 2,
 		Devices: func(bool) []Listed { return []Listed{{Name: "cpu", Threads: 2}} },
-		Device: func(_ context.Context, name string, _ *collection.Collection) (*Device, error) {
+		Device: func(_ context.Context, name string, _ int, _ *collection.Collection) (*Device, error) {
 			if name != "" && name != "auto" && name != "cpu" {
 				return nil, UnknownDevice(name)
 			}

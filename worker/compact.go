@@ -76,7 +76,7 @@ type compactReply struct {
 //	8  i64 id, i64 queries, i64 k, f64 took_ms, f64 saving
 //	48 a JSON object with promise, warnings, plans and backends, and spaces up to a multiple of 8 bytes
 //
-// Its arrays ids, scores and certificates lie as newSheet places them.
+// Its arrays are answerColumns, which lie as newSheet places them.
 func (x compactReply) append(b []byte, id int64) ([]byte, error) {
 	words, err := json.Marshal(struct {
 		Promise  string   `json:"promise"`

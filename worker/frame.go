@@ -9,7 +9,7 @@ import (
 )
 
 // Protocol is the version of the protocol.
-const Protocol = 2
+const Protocol = 3
 
 // Limits of a frame.
 const (

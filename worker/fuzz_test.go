@@ -32,7 +32,7 @@ func FuzzFrames(f *testing.F) {
 		{"certify", at, []sent{queries, answers}},
 		{"graph", object{"handle": 1, "k": 2, "symmetric": true}, nil},
 		{"pairs", object{"handle": 1, "min_score": 3, "most": 100}, []sent{floats("others", 2, dim, rows[:2*dim])}},
-		{"verify", object{"handle": 1, "k": 1}, []sent{queries, {"ids", int64s, []int64{2, 1}, bytesOf([]int64{1, 2})}, {"certificates", certificates, []int64{2}, make([]byte, 2*certificateBytes)}}},
+		{"verify", object{"handle": 1, "k": 1}, []sent{queries, {"rows", int64s, []int64{2, 1}, bytesOf([]int64{1, 2})}, {"certificates", certificates, []int64{2}, make([]byte, 2*certificateBytes)}}},
 		{"add", object{"handle": 1}, []sent{floats("vectors", 2, dim, rows[:2*dim])}},
 		{"remove", object{"handle": 1}, []sent{integers("rows", 1)}},
 		{"free", object{"handle": 1}, nil},

@@ -36,7 +36,7 @@ func (c *call) graph(ctx context.Context) (any, *sheet, error) {
 	}
 	defer v.release()
 	o := tasks.GraphOptions{
-		GraphOptions: join.GraphOptions{K: min(f.K, max(v.N-1, 1)), Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Threads: c.s.o.Threads},
+		GraphOptions: join.GraphOptions{K: min(f.K, max(v.N-1, 1)), Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Threads: v.options.Threads},
 		Symmetric:    f.Symmetric, Mutual: f.Mutual,
 	}
 	if err := c.fits("k", 24*int64(v.N)*int64(max(o.K, 0))+int64(o.UndirectedBytes(v.N))); err != nil {
@@ -55,9 +55,9 @@ func (c *call) graph(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n, found := int64(v.N), int64(len(e.ids))
-	out, err := columnsOf(c.s.link.passes(), []column{{"lims", int64s, []int64{n + 1}}, {"ids", int64s, []int64{found}}, {"scores", float32s, []int64{found}}},
-		bytesOf(e.lims), bytesOf(e.ids), bytesOf(e.scores))
+	n, found := int64(v.N), int64(len(e.rows))
+	out, err := columnsOf(c.s.link.passes(), []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores", float32s, []int64{found}}},
+		bytesOf(e.lims), bytesOf(e.rows), bytesOf(e.scores))
 	return struct {
 		K int `json:"k"`
 		*tasks.GraphSummary
@@ -71,8 +71,8 @@ type edges struct {
 }
 
 func (e *edges) add(r *dataset.Result) error {
-	e.ids, e.scores = append(e.ids, r.Rows...), append(e.scores, r.Scores...)
-	e.lims = append(e.lims, int64(len(e.ids)))
+	e.rows, e.scores = append(e.rows, r.Rows...), append(e.scores, r.Scores...)
+	e.lims = append(e.lims, int64(len(e.rows)))
 	return nil
 }
 

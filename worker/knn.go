@@ -7,10 +7,12 @@ func (c *call) knn(ctx context.Context) (any, *sheet, error) {
 	var f struct {
 		form
 		searching
+		Threads int `json:"threads"` // of both
 	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
+	f.form.Threads = f.Threads
 	if f.Handle != 0 {
 		return nil, nil, wrong("handle", "knn has vectors of its own; search has a collection")
 	}

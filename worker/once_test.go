@@ -47,9 +47,9 @@ func TestOnce(t *testing.T) {
 			t.Errorf("once %v: plans %q", x.once, reply.Plans)
 		}
 		if want == nil {
-			want = r.bytes["ids"]
+			want = r.bytes["rows"]
 		}
-		if d := cmp.Diff(want, r.bytes["ids"]); d != "" {
+		if d := cmp.Diff(want, r.bytes["rows"]); d != "" {
 			t.Errorf("once %v: ids: %s", x.once, d)
 		}
 	}
@@ -59,7 +59,7 @@ func TestOnce(t *testing.T) {
 		if got := slices.Equal(reply.Plans, []string{"dense, no building"}); got != plain || reply.K != k || !reply.Complete {
 			t.Errorf("knn by %s: %+v", method, reply)
 		}
-		if d := cmp.Diff(want, r.bytes["ids"]); d != "" {
+		if d := cmp.Diff(want, r.bytes["rows"]); d != "" {
 			t.Errorf("knn by %s: ids: %s", method, d)
 		}
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -60,6 +61,9 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		Words:  dataset.Words{Column: "column", Header: "header", DenseLimit: "THRESHER_DENSE_LIMIT"},
 		Centre: o.Metric.Differences(),
 	}, &o)
+	if errors.Is(err, dataset.ErrNoRows) {
+		return &about{Metric: o.Metric.String(), Basis: o.Basis.String(), Seed: o.Seed, Device: "cpu"}, nil, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,6 +83,10 @@ func (c *call) openCollection(ctx context.Context, f *form, path, columns string
 	if columns != "" {
 		return nil, nil, wrong("column", "%s: a collection has no columns to choose from", path)
 	}
+	threads, err := threadsOf(f.Threads, c.s.o.Threads)
+	if err != nil {
+		return nil, nil, err
+	}
 	begun := time.Now()
 	opened, err := collection.Open(path)
 	if err != nil {
@@ -88,7 +96,7 @@ func (c *call) openCollection(ctx context.Context, f *form, path, columns string
 		opened.Close()
 		return nil, nil, err
 	}
-	o := collection.Options{Metric: opened.Metric, Basis: opened.Basis, Seed: opened.Seed, Threads: c.s.o.Threads,
+	o := collection.Options{Metric: opened.Metric, Basis: opened.Basis, Seed: opened.Seed, Threads: threads,
 		Origin: slices.Clone(opened.Origin), Change: opened.Change}
 	reply, _, err := c.put(ctx, &volume{Collection: opened, options: o}, f.Device, begun)
 	if err != nil {
@@ -156,7 +164,7 @@ func namesColumns(names []string) ([]column, [][]byte) {
 		return []column{{"ids", uint64s, []int64{n}}}, [][]byte{bytesOf(numbers)}
 	}
 	text := []byte(strings.Join(names, ""))
-	return []column{{"names", bytes8, []int64{length}}, {"name_ends", int64s, []int64{n}}}, [][]byte{text, bytesOf(ends)}
+	return []column{{"id_text", bytes8, []int64{length}}, {"id_ends", int64s, []int64{n}}}, [][]byte{text, bytesOf(ends)}
 }
 
 // save writes a collection file.

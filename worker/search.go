@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/tasks"
 )
 
@@ -24,11 +25,13 @@ type searching struct {
 	SelfFirst *int64       `json:"self_first"`
 	Looks     bool         `json:"looks"`
 	Limit     int          `json:"limit"`
+	// Threads is how many threads of the CPU search; 0 is the collection's number.
+	Threads int `json:"threads"`
 }
 
 // request returns the request without queries and goals.
 func (f *searching) request() batch.Request {
-	r := batch.Request{K: f.K, Method: f.Method, Plan: f.Plan, Delta: f.Delta, Epsilon: f.Epsilon, Relative: f.Relative,
+	r := batch.Request{SearchScores: true, K: f.K, Method: f.Method, Plan: f.Plan, Delta: f.Delta, Epsilon: f.Epsilon, Relative: f.Relative,
 		MinScore: f.MinScore, MaxScore: f.MaxScore, Limit: f.Limit}
 	if f.SelfFirst != nil {
 		r.ExcludeSelf, r.SelfFirst = true, *f.SelfFirst
@@ -47,6 +50,7 @@ const (
 type hunt struct {
 	c       *call
 	v       *volume
+	engine  *batch.Coalescer
 	w       *wishes
 	req     batch.Request // of all queries
 	queries []float32
@@ -59,13 +63,21 @@ type hunt struct {
 }
 
 // hunt reads queries and goals, whose collection the caller releases.
-func (c *call) hunt(f *searching, withCandidates bool) (*hunt, error) {
+func (c *call) hunt(ctx context.Context, f *searching, withCandidates bool) (*hunt, error) {
 	v, err := c.s.shelf.hold(f.Handle)
 	if err != nil {
 		return nil, err
 	}
 	h := &hunt{c: c, v: v, req: f.request()}
-	if err := h.read(f, withCandidates); err != nil {
+	err = h.read(f, withCandidates)
+	var threads int
+	if err == nil {
+		threads, err = threadsOf(f.Threads, 0)
+	}
+	if err == nil {
+		h.engine, err = v.with(ctx, &c.s.o, threads)
+	}
+	if err != nil {
 		v.release()
 		return nil, err
 	}
@@ -132,7 +144,7 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batc
 	}
 	part := partQueries
 	if h.k > 0 {
-		part = min(part, max(1, partAnswers/(24*h.k)))
+		part = min(part, max(1, partAnswers/((8+answerBytes)*h.k)))
 	}
 	for lo := 0; lo < h.m; lo += part {
 		hi := min(h.m, lo+part)
@@ -143,7 +155,7 @@ func (h *hunt) run(ctx context.Context, step string, take func(lo int, req *batc
 		}
 		req.SelfFirst += int64(lo)
 		req.Part = h.m > part
-		resp, err := h.v.coalescer.Search(ctx, req)
+		resp, err := h.engine.Search(ctx, req)
 		if resp == nil || errors.Is(err, context.Canceled) {
 			return h.w.located(err, lo)
 		}
@@ -222,7 +234,7 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *sheet, error)
 	if f.Limit != 0 {
 		return nil, nil, wrong("limit", "a search has k; limit is for range")
 	}
-	h, err := c.hunt(f, true)
+	h, err := c.hunt(ctx, f, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -234,10 +246,10 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *sheet, error)
 		return nil, nil, wrong("k", "0, at least 1; range finds all atoms above a score")
 	}
 	n, k := int64(h.m), int64(h.k)
-	if err := c.fits("k", n*(12*k+certificateBytes)); err != nil {
+	if err := c.fits("k", n*(answerBytes*k+certificateBytes)); err != nil {
 		return nil, nil, err
 	}
-	columns := []column{{"ids", int64s, []int64{n, k}}, {"scores", float32s, []int64{n, k}}, {"certificates", certificates, []int64{n}}}
+	columns := answerColumns(n, k)
 	out, err := newSheet(c.s.link.passes() && !f.Looks, columns...)
 	if err != nil {
 		return nil, nil, err
@@ -245,7 +257,7 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *sheet, error)
 	names := newTables()
 	t := &lookTable{lims: []int64{0}}
 	err = h.run(ctx, "searching", func(lo int, _ *batch.Request, resp *batch.Response) error {
-		out.put(lo, h.k, names, resp)
+		out.put(lo, h.k, h.v.Metric, names, resp)
 		for j := range resp.Answers {
 			if f.Looks {
 				t.add(names, &resp.Answers[j])
@@ -259,27 +271,39 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *sheet, error)
 	}
 	if f.Looks {
 		columns = append(columns, column{"look_lims", int64s, []int64{n + 1}}, column{"looks", looks, []int64{int64(len(t.records) / lookBytes)}})
-		if out, err = columnsOf(c.s.link.passes(), columns, out.part(0), out.part(1), out.part(2), bytesOf(t.lims), t.records); err != nil {
+		if out, err = columnsOf(c.s.link.passes(), columns, out.part(0), out.part(1), out.part(2), out.part(3), bytesOf(t.lims), t.records); err != nil {
 			return nil, nil, err
 		}
 	}
 	return h.reply(names), out, nil
 }
 
-// put writes answers of at most k atoms to the first three columns: ids, scores, certificates.
-func (s *sheet) put(lo, k int, names *tables, resp *batch.Response) {
-	ids, scores, record := elements[int64](s.part(0)), elements[float32](s.part(1)), s.part(2)
+// answerBytes are those of an atom of an answer: its row, its score and the float64 score.
+const answerBytes = 8 + 4 + 8
+
+// answerColumns are the arrays of n answers of at most k atoms, which put fills.
+func answerColumns(n, k int64) []column {
+	shape := []int64{n, k}
+	return []column{{"rows", int64s, shape}, {"scores", float32s, shape}, {"scores64", float64s, shape}, {"certificates", certificates, []int64{n}}}
+}
+
+// put writes answers with SearchScores to answerColumns. m is the metric, by which float64 scores are shown.
+func (s *sheet) put(lo, k int, m collection.Metric, names *tables, resp *batch.Response) {
+	rows, scores, scores64, record := elements[int64](s.part(0)), elements[float32](s.part(1)), elements[float64](s.part(2)), s.part(3)
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
-		row := (lo + j) * k
-		n := copy(ids[row:row+k], a.IDs)
-		copy(scores[row:row+k], a.Scores)
-		for ; n < k; n++ {
-			ids[row+n], scores[row+n] = -1, float32(math.NaN())
+		at := (lo + j) * k
+		n := copy(rows[at:at+k], a.IDs)
+		copy(scores[at:at+k], a.Scores)
+		for i, x := range a.SearchScores[:n] {
+			scores64[at+i] = m.Shown(x)
 		}
-		at := (lo + j) * certificateBytes
+		for ; n < k; n++ {
+			rows[at+n], scores[at+n], scores64[at+n] = -1, float32(math.NaN()), math.NaN()
+		}
+		at = (lo + j) * certificateBytes
 		names.appendCertificate(record[at:at:at+certificateBytes], &a.Certificate)
-		resp.Answers[j].IDs, resp.Answers[j].Scores = nil, nil // are written
+		a.IDs, a.Scores, a.SearchScores = nil, nil, nil // are written
 	}
 }
 
@@ -292,7 +316,7 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 	if f.K != 0 {
 		return nil, nil, wrong("k", "range has no k; search has")
 	}
-	h, err := c.hunt(&f, true)
+	h, err := c.hunt(ctx, &f, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -318,24 +342,27 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 	err = h.run(ctx, "searching", func(_ int, _ *batch.Request, resp *batch.Response) error {
 		for j := range resp.Answers {
 			a := &resp.Answers[j]
-			g.ids, g.scores = append(g.ids, a.IDs...), append(g.scores, a.Scores...)
-			g.lims = append(g.lims, int64(len(g.ids)))
+			g.rows, g.scores = append(g.rows, a.IDs...), append(g.scores, a.Scores...)
+			for _, x := range a.SearchScores {
+				g.scores64 = append(g.scores64, h.v.Metric.Shown(x))
+			}
+			g.lims = append(g.lims, int64(len(g.rows)))
 			g.certificates = names.appendCertificate(g.certificates, &a.Certificate)
 			g.limited = append(g.limited, flag(a.Limited))
 			if f.Looks {
 				t.add(names, a)
 			}
-			resp.Answers[j].IDs, resp.Answers[j].Scores = nil, nil
+			a.IDs, a.Scores, a.SearchScores = nil, nil, nil
 		}
-		return c.fits("min_score", 12*int64(len(g.ids)))
+		return c.fits("min_score", answerBytes*int64(len(g.rows)))
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	n, found := int64(h.m), int64(len(g.ids))
-	columns := []column{{"lims", int64s, []int64{n + 1}}, {"ids", int64s, []int64{found}}, {"scores", float32s, []int64{found}},
-		{"certificates", certificates, []int64{n}}, {"limited", bools, []int64{n}}}
-	contents := [][]byte{bytesOf(g.lims), bytesOf(g.ids), bytesOf(g.scores), g.certificates, g.limited}
+	n, found := int64(h.m), int64(len(g.rows))
+	columns := []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores", float32s, []int64{found}},
+		{"scores64", float64s, []int64{found}}, {"certificates", certificates, []int64{n}}, {"limited", bools, []int64{n}}}
+	contents := [][]byte{bytesOf(g.lims), bytesOf(g.rows), bytesOf(g.scores), bytesOf(g.scores64), g.certificates, g.limited}
 	if f.Looks {
 		columns = append(columns, column{"look_lims", int64s, []int64{n + 1}}, column{"looks", looks, []int64{int64(len(t.records) / lookBytes)}})
 		contents = append(contents, bytesOf(t.lims), t.records)
@@ -346,7 +373,8 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 
 // gathered are answers of any length, one after the other.
 type gathered struct {
-	lims, ids             []int64
+	lims, rows            []int64
 	scores                []float32
+	scores64              []float64
 	certificates, limited []byte
 }

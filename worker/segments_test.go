@@ -54,7 +54,7 @@ func TestSegment(t *testing.T) {
 		if r.Error != nil {
 			t.Fatal(r.Error)
 		}
-		return elements[int64](aligned(r.bytes["ids"]))
+		return elements[int64](aligned(r.bytes["rows"]))
 	}
 	for j, id := range search(2) {
 		if want := best(rows, rows[(100+j)*dim:(101+j)*dim], 1, func(int, float64) bool { return true })[0]; id != want {

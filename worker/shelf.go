@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,42 @@ type volume struct {
 	options   collection.Options
 	took      time.Duration // of the build
 	users     atomic.Int64
+
+	// others are the engines of searches with another number of threads, by that; none of them before the first.
+	mu     sync.Mutex
+	others map[int]*limited
+}
+
+// limited is an engine, of another number of threads than its volume's.
+type limited struct {
+	engine    *batch.Engine
+	coalescer *batch.Coalescer
+}
+
+// with returns the coalescer whose searches take so many threads of the CPU; 0 stands for the volume's number.
+func (v *volume) with(ctx context.Context, o *Options, threads int) (*batch.Coalescer, error) {
+	if threads == 0 || threads == v.options.Threads || v.engine.Backend() != "cpu" {
+		return v.coalescer, nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if x := v.others[threads]; x != nil {
+		return x.coalescer, nil
+	}
+	d, err := o.Device(ctx, "cpu", threads, v.Collection)
+	if err != nil {
+		return nil, err
+	}
+	e, err := batch.Open(ctx, v.Collection, d.Backend, d.Engine)
+	if err != nil {
+		return nil, err
+	}
+	if v.others == nil {
+		v.others = map[int]*limited{}
+	}
+	x := &limited{e, batch.NewCoalescer(e, &batch.CoalescerOptions{Window: batch.DefaultWindow})}
+	v.others[threads] = x
+	return x.coalescer, nil
 }
 
 // add gives v, of one user, a handle. If there are too many, it releases v.
@@ -99,6 +136,10 @@ func (v *volume) release() error {
 	}
 	if v.engine != nil {
 		err = v.engine.Close()
+	}
+	for _, x := range v.others {
+		x.coalescer.Close()
+		err = errors.Join(err, x.engine.Close())
 	}
 	err = errors.Join(err, v.Collection.Close())
 	v.rows.release()

@@ -21,7 +21,7 @@ type comparison struct {
 }
 
 // compare reads queries and the answers to compare, whose collection the caller releases.
-func (c *call) compare() (*comparison, error) {
+func (c *call) compare(ctx context.Context) (*comparison, error) {
 	var f searching
 	if err := c.fields(&f); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (c *call) compare() (*comparison, error) {
 	if f.K > width {
 		return nil, wrong("k", "%d, and the answers have %d atoms", f.K, width).within(width)
 	}
-	h, err := c.hunt(&f, false)
+	h, err := c.hunt(ctx, &f, false)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (p *comparison) columns() ([]column, [][]byte) {
 
 // recall measures the recall of answers.
 func (c *call) recall(ctx context.Context) (any, *sheet, error) {
-	p, err := c.compare()
+	p, err := c.compare(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,28 +201,28 @@ func (c *call) recall(ctx context.Context) (any, *sheet, error) {
 
 // certify proves or corrects answers.
 func (c *call) certify(ctx context.Context) (any, *sheet, error) {
-	p, err := c.compare()
+	p, err := c.compare(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer p.v.release()
 	m, k := int64(p.m), int64(p.k)
-	if err := c.fits("k", 2*m*(12*k+certificateBytes)); err != nil {
+	if err := c.fits("k", 2*m*(answerBytes*k+certificateBytes)); err != nil {
 		return nil, nil, err
 	}
-	columns := []column{{"ids", int64s, []int64{m, k}}, {"scores", float32s, []int64{m, k}}, {"certificates", certificates, []int64{m}}}
+	columns := answerColumns(m, k)
 	proven, err := newSheet(false, columns...)
 	if err != nil {
 		return nil, nil, err
 	}
 	names := newTables()
-	put := func(lo int, resp *batch.Response) { proven.put(lo, p.k, names, resp) }
+	put := func(lo int, resp *batch.Response) { proven.put(lo, p.k, p.v.Metric, names, resp) }
 	found, err := tasks.Certify(ctx, p.tasks, p.parts(ctx, "certifying", put), p.note)
 	if err != nil {
 		return nil, nil, p.explain(err)
 	}
 	more, contents := p.columns()
-	out, err := columnsOf(c.s.link.passes(), append(columns, more...), append([][]byte{proven.part(0), proven.part(1), proven.part(2)}, contents...)...)
+	out, err := columnsOf(c.s.link.passes(), append(columns, more...), append([][]byte{proven.part(0), proven.part(1), proven.part(2), proven.part(3)}, contents...)...)
 	return struct {
 		searched
 		Certified *tasks.CertifySummary `json:"certified"`

@@ -79,7 +79,7 @@ func streamInto(ctx context.Context, create func() (*os.File, error), path strin
 	case err == nil:
 		return c, nil, columns, nil
 	case src.ended && src.rows == 0:
-		err = wrong("path", "%s has no rows", path)
+		err = &dataset.Error{File: path, Row: -1, Column: -1, Err: dataset.ErrNoRows}
 	case c != nil:
 		err = errors.Join(err, c.Close())
 	}

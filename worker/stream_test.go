@@ -61,7 +61,7 @@ func TestOpenStreams(t *testing.T) {
 	c.must(&built, "build", object{"metric": "l2"}, floats("vectors", n, dim, rows))
 	want := c.must(nil, "search", object{"handle": built.Handle, "k": k, "method": "exact"}, floats("queries", m, dim, queries))
 	got := c.must(nil, "search", object{"handle": info.Handle, "k": k, "method": "certain"}, floats("queries", m, dim, queries))
-	for _, name := range []string{"ids", "scores"} {
+	for _, name := range []string{"rows", "scores", "scores64"} {
 		if d := cmp.Diff(want.bytes[name], got.bytes[name]); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
@@ -87,7 +87,7 @@ func TestOpenWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses opens files without rows and with a bad one.
+// TestOpenRefuses opens a file with a bad row, and one without rows, of which there is no collection.
 func TestOpenRefuses(t *testing.T) {
 	c := newClient(t, testOptions(t))
 	rows := randomRows(1, 9, 20)
@@ -96,9 +96,11 @@ func TestOpenRefuses(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("x,y\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{writeVectors(t, rows, 20): "row 7", empty: "no rows"} {
-		if r := c.call("open", object{"metric": "ip", "path": path}); r.Error == nil || !strings.Contains(r.Error.Message, want) {
-			t.Errorf("%s: %+v, want %q", path, r.Error, want)
-		}
+	if r := c.call("open", object{"metric": "ip", "path": writeVectors(t, rows, 20)}); r.Error == nil || !strings.Contains(r.Error.Message, "row 7") {
+		t.Errorf("a bad row: %+v", r.Error)
+	}
+	var none about
+	if c.must(&none, "open", object{"metric": "l2", "path": empty}); none.Handle != 0 || none.N != 0 || none.Metric != "l2" {
+		t.Errorf("no rows: %+v", none)
 	}
 }

@@ -18,8 +18,8 @@ import (
 func TestUnusedGPUs(t *testing.T) {
 	o := testOptions(t)
 	device := o.Device
-	o.Device = func(ctx context.Context, name string, c *collection.Collection) (*Device, error) {
-		d, err := device(ctx, name, c)
+	o.Device = func(ctx context.Context, name string, threads int, c *collection.Collection) (*Device, error) {
+		d, err := device(ctx, name, threads, c)
 		d.Engine = &batch.Options{Fallback: d.Backend}
 		d.Backend = full{d.Backend}
 		d.Unused = func(instead error) []string { return []string{"device 1: old", instead.Error()} }

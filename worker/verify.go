@@ -70,7 +70,7 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
-	h, err := c.hunt(&f.searching, false)
+	h, err := c.hunt(ctx, &f.searching, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +90,7 @@ func (c *call) verify(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := verify.NewOracle(h.v.Rows, h.v.Dim, h.v.Metric, c.s.o.Threads)
+	o, err := verify.NewOracle(h.v.Rows, h.v.Dim, h.v.Metric, h.v.options.Threads)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,12 +132,12 @@ func (h *hunt) rounded() float64 {
 
 // stated reads the answers to verify, and says whether they have certificates.
 func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err error) {
-	ids, m, width, err := h.c.integers("ids")
+	rows, m, width, err := h.c.integers("rows")
 	if err != nil {
 		return nil, false, err
 	}
 	if m != h.m {
-		return nil, false, wrong("ids", "%d rows for %d queries", m, h.m).within(h.m)
+		return nil, false, wrong("rows", "%d lists for %d queries", m, h.m).within(h.m)
 	}
 	var scores []float32
 	states, err := h.c.get("scores", float32s)
@@ -146,7 +146,7 @@ func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err e
 	}
 	if states != nil {
 		if len(states.Shape) != 2 || states.Shape[0] != int64(m) || states.Shape[1] != int64(width) {
-			return nil, false, wrong("scores", "shape %v; that of ids, [%d %d], is wanted", states.Shape, m, width)
+			return nil, false, wrong("scores", "shape %v; that of rows, [%d %d], is wanted", states.Shape, m, width)
 		}
 		b, err := states.read()
 		if err != nil {
@@ -182,8 +182,8 @@ func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err e
 			a.Certificate = readCertificate(record[j*certificateBytes:])
 		}
 		for at := range width {
-			if id := ids[j*width+at]; id != -1 { // padding
-				a.IDs = append(a.IDs, id)
+			if row := rows[j*width+at]; row != -1 { // padding
+				a.IDs = append(a.IDs, row)
 				if scores != nil {
 					a.Scores = append(a.Scores, scores[j*width+at])
 				}

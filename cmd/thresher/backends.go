@@ -46,12 +46,15 @@ func cudaUnusable(err error) error {
 	return &exitError{exitBackend, fmt.Errorf("--backend cuda: %w; --backend cpu needs no device", err)}
 }
 
-func (a *app) openCPU() (*cpu.Backend, error) {
+func (a *app) openCPU() (*cpu.Backend, error) { return a.openCPUOf(a.config.Threads) }
+
+// openCPUOf opens the CPU with so many threads; 0 is one for each core.
+func (a *app) openCPUOf(threads int) (*cpu.Backend, error) {
 	kernels, err := simd.Parse(a.config.Kernels)
 	if err != nil {
 		return nil, err
 	}
-	return cpu.New(cpu.Options{Threads: a.config.Threads, Kernels: &kernels}), nil
+	return cpu.New(cpu.Options{Threads: threads, Kernels: &kernels}), nil
 }
 
 // backends are the backends of a search.

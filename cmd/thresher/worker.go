@@ -85,10 +85,30 @@ type devices struct {
 	pool *pool // of collections for which no device is named; nil until there is one
 }
 
-// device returns the device of a name for a collection; auto is that of the setting backend.
-func (d *devices) device(ctx context.Context, name string, c *collection.Collection) (*worker.Device, error) {
+// device returns the device of a name for a collection; auto is that of the setting backend. The CPU computes
+// with so many threads; 0 is the setting's number.
+func (d *devices) device(ctx context.Context, name string, threads int, c *collection.Collection) (*worker.Device, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	v, err := d.named(ctx, name, c)
+	if err != nil || threads == 0 || v.Backend.Name() != backendCPU || threads == backend.Describe(v.Backend).Threads {
+		return v, err
+	}
+	key := fmt.Sprintf("%s/%d", backendCPU, threads)
+	if own := d.open[key]; own != nil {
+		return own, nil
+	}
+	b, err := d.openCPUOf(threads)
+	if err != nil {
+		return nil, err
+	}
+	d.all = append(d.all, &backends{first: b})
+	d.open[key] = &worker.Device{Backend: b, Engine: v.Engine, Unused: v.Unused}
+	return d.open[key], nil
+}
+
+// named is device with the setting's number of threads. The caller holds mu.
+func (d *devices) named(ctx context.Context, name string, c *collection.Collection) (*worker.Device, error) {
 	if name == "" || name == backendAuto {
 		name = d.config.Backend
 	}
@@ -165,7 +185,9 @@ func (d *devices) scanCosts(ctx context.Context, name string) (*backend.Costs, e
 		}
 		return costsOf(d.pool.cpu, d.pool.cpuCosts), nil
 	}
-	v, err := d.device(ctx, name, nil)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v, err := d.named(ctx, name, nil)
 	if err != nil {
 		return nil, err
 	}

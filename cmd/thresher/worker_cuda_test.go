@@ -36,7 +36,7 @@ func TestBackendOfWorker(t *testing.T) {
 			t.Setenv(f.variable, f.value)
 			a := &app{config: &config.Config{Backend: backendAuto, Kernels: "auto", Costs: costsBuiltin, Threads: 1}, log: slog.New(slog.DiscardHandler)}
 			d := &devices{app: a, open: map[string]*worker.Device{}}
-			v, err := d.device(t.Context(), backendAuto, c)
+			v, err := d.device(t.Context(), backendAuto, 0, c)
 			if err != nil {
 				t.Fatal(err)
 			}

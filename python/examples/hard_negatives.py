@@ -11,7 +11,7 @@ def hard_negatives(
 ) -> thresher.Result:
     positive_scores = np.einsum("ij,ij->i", anchors, corpus[positives])
     with thresher.Index(corpus, metric="ip") as index:
-        return index.search(anchors, count, exclude=positives[:, np.newaxis], below=0.95 * positive_scores)
+        return index.search(anchors, count, exclude=positives[:, np.newaxis], max_score=0.95 * positive_scores)
 
 
 rng = np.random.default_rng(1)

@@ -115,8 +115,8 @@ def test_verify_what_was_asked_for(vectors, queries):
     with thresher.Index(vectors, metric="cosine") as index:
         wanted = {
             "k": np.arange(30) % 3 + 1,
-            "below": 0.95,
-            "floor": 0.1,
+            "max_score": 0.95,
+            "min_score": 0.1,
             "exclude": [[j, j + 1] for j in range(30)],
             "filter": np.arange(1500) % 5 > 0,
         }

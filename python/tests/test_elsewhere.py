@@ -157,7 +157,7 @@ def test_pages_by_distance(vectors, queries):
     edges = (squares[:, 9:-1:10] + squares[:, 10::10]) / 2  # between the pages
     with thresher.Index(vectors, metric="l2") as index:
         for page in range(1, 3):
-            found = index.search(queries, 10, below=edges[:, page - 1], method="certain")
+            found = index.search(queries, 10, min_distance=edges[:, page - 1], method="certain")
             np.testing.assert_array_equal(found.ids, order[:, 10 * page : 10 * page + 10])
 
 
@@ -180,7 +180,7 @@ def test_range_over_zeros():
 def test_negatives_below_a_margin(vectors, queries):
     order, cosines = best(queries, vectors, 1500, "cosine")
     ceiling = 0.95 * cosines[:, 0] - 1e-4
-    found = search(vectors, queries, 30, "cosine", below=ceiling)
+    found = search(vectors, queries, 30, "cosine", max_score=ceiling)
     assert (found.counts == 30).all()
     for j, row in enumerate(found.ids):
         assert row.tolist() == order[j][cosines[j] <= ceiling[j]][:30].tolist()

@@ -128,9 +128,9 @@ def negatives():
 def truths():
     yield lambda: index().search(Q, True)
     yield lambda: index().search(Q, [True] * M)
-    for name in ("delta", "epsilon", "floor", "below", "deadline"):
+    for name in ("delta", "epsilon", "min_score", "max_score", "deadline"):
         yield lambda name=name: index().search(Q, 1, **{name: True})
-    yield lambda: index().search(Q, 1, floor=np.ones(M, bool))
+    yield lambda: index().search(Q, 1, min_score=np.ones(M, bool))
     yield lambda: index().range_search(Q, True)
     yield lambda: index().range_search(Q, 1.0, limit=True)
     yield lambda: thresher.pairs(X, True, metric="ip")

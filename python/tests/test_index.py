@@ -86,22 +86,22 @@ def test_exclude(index, queries, vectors):
 def test_limits_of_scores(index, queries, vectors):
     right, scores = best(queries, vectors, 1500)
     ceiling = scores[:, 4] - 1e-6
-    np.testing.assert_array_equal(index.search(queries, 3, below=ceiling, method="certain").ids, right[:, 5:8])
+    np.testing.assert_array_equal(index.search(queries, 3, max_score=ceiling, method="certain").ids, right[:, 5:8])
     floor = scores[:, 2] - 1e-6
-    found = index.search(queries, 5, floor=floor, method="certain")
+    found = index.search(queries, 5, min_score=floor, method="certain")
     np.testing.assert_array_equal(found.counts, 3)
     np.testing.assert_array_equal(found.ids[:, :3], right[:, :3])
-    assert (index.search(queries, 3, below=np.full(30, np.nan), method="certain").ids == right[:, :3]).all()
-    assert (index.search(queries, 2, floor=1e9).ids == -1).all()
+    assert (index.search(queries, 3, max_score=np.full(30, np.nan), method="certain").ids == right[:, :3]).all()
+    assert (index.search(queries, 2, min_score=1e9).ids == -1).all()
 
 
 def test_limits_of_distances(queries, vectors):
     right, squares = best(queries, vectors, 1500, "l2")
     with thresher.Index(vectors, metric="l2") as index:
-        found = index.search(queries, 5, floor=squares[:, 2] + 1e-3, method="certain")
+        found = index.search(queries, 5, max_distance=squares[:, 2] + 1e-3, method="certain")
         np.testing.assert_array_equal(found.ids[:, :3], right[:, :3])
         assert (found.counts == 3).all()
-        farther = index.search(queries, 3, below=squares[:, 1] + 1e-3, method="certain")
+        farther = index.search(queries, 3, min_distance=squares[:, 1] + 1e-3, method="certain")
         np.testing.assert_array_equal(farther.ids, right[:, 2:5])
 
 

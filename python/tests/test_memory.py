@@ -86,8 +86,8 @@ def searched():
         fields = {"handle": info["handle"], "k": 50, "method": "certain"}
         _, found = worker.call("search", fields, {"queries": vectors})
         scores = vectors.astype(float) @ vectors.T.astype(float)
-        assert found["ids"].nbytes > 64 << 10
-        np.testing.assert_array_equal(found["ids"], np.argsort(-scores, axis=1, kind="stable")[:, :50])
+        assert found["rows"].nbytes > 64 << 10
+        np.testing.assert_array_equal(found["rows"], np.argsort(-scores, axis=1, kind="stable")[:, :50])
     finally:
         worker.close()
     return worker
@@ -222,7 +222,7 @@ def test_a_segment_of_a_dead_worker_is_copied_for_the_next():
             info, _ = worker.call("build", {"metric": "ip"}, {"vectors": vectors})
             assert _segments.segment_of(vectors)[0].file.fd == -1
             fields = {"handle": info["handle"], "k": 5, "method": "certain"}
-            answers.append(worker.call("search", fields, {"queries": vectors})[1]["ids"])
+            answers.append(worker.call("search", fields, {"queries": vectors})[1]["rows"])
         finally:
             worker.close()
     np.testing.assert_array_equal(*answers)
@@ -322,7 +322,7 @@ def test_the_largest_segments_keep_their_descriptors(monkeypatch):
                 array[:] = np.random.default_rng(i).standard_normal(array.shape)
                 info, _ = worker.call("build", {"metric": "ip"}, {"vectors": array})
                 fields = {"handle": info["handle"], "k": 5, "method": "certain"}
-                answers.append(worker.call("search", fields, {"queries": array[:3]})[1]["ids"])
+                answers.append(worker.call("search", fields, {"queries": array[:3]})[1]["rows"])
         finally:
             worker.close()
         assert keeping() == [900, 700, 800]

@@ -59,6 +59,71 @@ def test_knn_is_repeated_once(vectors, queries, monkeypatch):
     assert len(killed) == 1
 
 
+def dying_of(op, times, monkeypatch):
+    """Kill the worker before the first calls of an operation, and return whom."""
+    call, killed = _worker.Worker.call, []
+
+    def dying(self, named, *args, **kwargs):
+        if named == op and len(killed) < times:
+            killed.append(self.process)
+            os.kill(self.process, signal.SIGKILL)
+        return call(self, named, *args, **kwargs)
+
+    monkeypatch.setattr(_worker.Worker, "call", dying)
+    return killed
+
+
+@pytest.mark.parametrize("op", ["build", "open", "save", "range", "recall", "verify", "graph", "pairs", "add"])
+def test_every_call_is_repeated_once(op, vectors, queries, monkeypatch, tmp_path):
+    path = tmp_path / "x.thresher"
+    thresher.Index(vectors, metric="cosine").save(path)
+    killed = dying_of(op, 1, monkeypatch)
+    index = thresher.Index.open(path)
+    if op == "add":
+        index.add(vectors[:1])
+        assert len(index) == len(vectors) + 1
+    else:
+        index = thresher.Index(vectors, metric="cosine")
+    index.save(tmp_path / "y.thresher")
+    found = index.search(queries, 3, method="certain")
+    if op != "add":
+        np.testing.assert_array_equal(found.ids, best(queries, vectors, 3, "cosine")[0])
+    assert len(index.range_search(queries, 0.9).lims) == 31
+    assert thresher.recall(found, index, queries).recall == 1
+    assert thresher.verify(found, index, queries)
+    thresher.pairs(index, 0.99)
+    assert op != "graph" or thresher.knn_graph(index, 2).shape == (1500, 1500)
+    assert len(killed) == 1
+
+
+@pytest.mark.parametrize("op", ["build", "search", "knn"])
+def test_a_second_death_of_any_call_is_told(op, vectors, queries, monkeypatch):
+    killed = dying_of(op, 2, monkeypatch)
+    with pytest.raises(thresher.WorkerDied, match="signal 9"):
+        thresher.Index(vectors, metric="ip").search(queries, 3)
+        thresher.knn(queries, vectors, 3, metric="ip", seed=1)
+    assert len(killed) == 2
+
+
+def test_a_file_that_a_dead_worker_has_written_is_saved(vectors, monkeypatch, tmp_path):
+    """The worker may die after it wrote the file and before it said so."""
+    index, call, killed = thresher.Index(vectors, metric="ip"), _worker.Worker.call, []
+
+    def dying(self, op, *args, **kwargs):
+        reply = call(self, op, *args, **kwargs)
+        if op == "save" and not killed:
+            killed.append(self.process)
+            self.close()
+            raise thresher.WorkerDied("after it has written")
+        return reply
+
+    monkeypatch.setattr(_worker.Worker, "call", dying)
+    index.save(tmp_path / "x.thresher")
+    assert len(killed) == 1 and len(thresher.Index.open(tmp_path / "x.thresher")) == len(vectors)
+    with pytest.raises(FileExistsError):
+        index.save(tmp_path / "x.thresher")
+
+
 def test_a_second_death_is_told(vectors, many):
     index = thresher.Index(vectors, metric="ip")
     progress, killed = killing(2)

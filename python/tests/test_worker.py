@@ -46,17 +46,17 @@ def test_search_finds_the_best(worker, data, handle):
     reply, found = search(worker, handle, data[1])
     assert reply["k"] == K
     assert reply["complete"]
-    np.testing.assert_array_equal(found["ids"], best(*data))
+    np.testing.assert_array_equal(found["rows"], best(*data))
     certificates = found["certificates"]
     assert certificates.shape == (M,)
     assert {worker.hello["guarantees"][i] for i in certificates["guarantee"]} <= {"certain", "exact"}
-    found["ids"][0] = 0  # writable
+    found["rows"][0] = 0  # writable
 
 
 def test_large_answers_come_in_shared_memory(worker, data, handle):
     queries = np.tile(data[1], (200, 1))
     _, found = search(worker, handle, queries)
-    np.testing.assert_array_equal(found["ids"], np.tile(best(*data), (200, 1)))
+    np.testing.assert_array_equal(found["rows"], np.tile(best(*data), (200, 1)))
     found["scores"][:] = 0  # writable
 
 
@@ -66,7 +66,7 @@ def test_results_that_are_kept_take_no_descriptors(worker, data, handle):
     search(worker, handle, queries)
     before = len(os.listdir("/proc/self/fd"))
     kept = [search(worker, handle, queries)[1] for _ in range(20)]
-    assert kept[0]["ids"].nbytes > 50_000
+    assert kept[0]["rows"].nbytes > 50_000
     assert len(os.listdir("/proc/self/fd")) == before
 
 
@@ -89,7 +89,7 @@ def test_any_strides(worker, data, handle, change, times, pooled, monkeypatch):
     monkeypatch.setattr(_worker, "_POOLED", pooled)
     queries = change(np.tile(data[1], (times, 1)))
     _, found = search(worker, handle, queries)
-    np.testing.assert_array_equal(found["ids"], best(data[0], np.asarray(queries)))
+    np.testing.assert_array_equal(found["rows"], best(data[0], np.asarray(queries)))
 
 
 @pytest.mark.parametrize(
@@ -217,11 +217,11 @@ def test_arrays_of_empty_are_passed_where_they_lie(worker, data):
     queries = _worker.empty((M, DIM))
     queries[:] = data[1]
     _, found = search(worker, info["handle"], queries)
-    np.testing.assert_array_equal(found["ids"], best(*data))
+    np.testing.assert_array_equal(found["rows"], best(*data))
     del vectors, part
     gc.collect()
     _, found = search(worker, info["handle"], queries)  # the collection keeps the memory
-    np.testing.assert_array_equal(found["ids"], best(*data))
+    np.testing.assert_array_equal(found["rows"], best(*data))
     worker.release(info["handle"])
 
 
@@ -270,7 +270,7 @@ def test_mapped_files_that_are_others_by_now_are_copied(worker, data, tmp_path, 
     assert not _worker.shared(mapped)
     info, _ = worker.call("build", {"metric": "ip"}, {"vectors": mapped})
     _, found = search(worker, info["handle"], data[1])
-    scores = np.take_along_axis(data[1].astype(float) @ np.asarray(mapped).T.astype(float), found["ids"], 1)
+    scores = np.take_along_axis(data[1].astype(float) @ np.asarray(mapped).T.astype(float), found["rows"], 1)
     np.testing.assert_allclose(found["scores"], scores, rtol=1e-4, atol=1e-5)
     worker.release(info["handle"])
 
@@ -284,7 +284,7 @@ def test_files_never_enter_python(worker, data, tmp_path):
     assert (again["n"], again["metric"]) == (N, "cosine")
     _, one = search(worker, opened["handle"], data[1])
     _, two = search(worker, again["handle"], data[1])
-    np.testing.assert_array_equal(one["ids"], two["ids"])
+    np.testing.assert_array_equal(one["rows"], two["rows"])
     with pytest.raises(OSError, match="exist"):
         worker.call("save", {"handle": opened["handle"], "path": tmp_path / "x.thresher"})
     for info in (opened, again):
@@ -364,7 +364,7 @@ def test_interrupts_at_any_time_leave_the_worker_usable(worker, data, handle):
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             _, found = search(worker, handle, data[1])
-            np.testing.assert_array_equal(found["ids"], best(*data))
+            np.testing.assert_array_equal(found["rows"], best(*data))
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted > 0
@@ -381,7 +381,7 @@ def test_threads_call_at_once(worker, data, handle):
             for j in range(50):
                 rows = slice(j % M, j % M + 1)
                 _, found = search(worker, handle, data[1][rows])
-                np.testing.assert_array_equal(found["ids"], want[rows])
+                np.testing.assert_array_equal(found["rows"], want[rows])
         except BaseException as e:
             failures.append(e)
 
@@ -409,7 +409,7 @@ def test_a_caller_reads_its_own_answer(worker, data, handle, monkeypatch):
     monkeypatch.setattr(worker, "_deliver", None)  # which other threads call for whatever they read
     for queries in (data[1][:1], data[1], np.tile(data[1], (10, 1))):  # the last in several pieces
         _, found = search(worker, handle, queries)
-        np.testing.assert_array_equal(found["ids"], best(data[0], queries))
+        np.testing.assert_array_equal(found["rows"], best(data[0], queries))
 
 
 @pytest.mark.skipif(not _memory.LINUX, reason="without sockets another thread reads")
@@ -442,7 +442,7 @@ def test_an_interrupt_while_a_caller_reads(worker, data, handle, monkeypatch, at
                 search(worker, handle, data[1])
     for j in range(20):
         _, found = search(worker, handle, data[1][j : j + 1])
-        np.testing.assert_array_equal(found["ids"], best(data[0], data[1][j : j + 1]))
+        np.testing.assert_array_equal(found["rows"], best(data[0], data[1][j : j + 1]))
     nobody_reads(worker)
     assert link.clean()
 
@@ -461,7 +461,7 @@ def test_answers_of_others_reach_them_while_a_caller_reads(worker, data, handle,
     monkeypatch.setattr(link, "leave", late)
     for _ in range(50):
         _, found = search(worker, handle, np.tile(data[1], (10, 1)))
-        np.testing.assert_array_equal(found["ids"], best(data[0], np.tile(data[1], (10, 1))))
+        np.testing.assert_array_equal(found["rows"], best(data[0], np.tile(data[1], (10, 1))))
         other.pop().join()
     assert [info["n"] for info in results] == [N] * 50
     nobody_reads(worker)
@@ -480,7 +480,7 @@ def test_an_answer_that_another_thread_has_received(worker, data, handle, monkey
     monkeypatch.setattr(worker, "_claim", late)
     for j in range(20):
         _, found = search(worker, handle, data[1][j : j + 1])
-        np.testing.assert_array_equal(found["ids"], best(data[0], data[1][j : j + 1]))
+        np.testing.assert_array_equal(found["rows"], best(data[0], data[1][j : j + 1]))
 
 
 @pytest.mark.parametrize(
@@ -531,12 +531,12 @@ def test_pipes(monkeypatch, data, tmp_path):
         assert not worker._link.passes
         info, _ = worker.call("build", {"metric": "ip"}, {"vectors": np.asfortranarray(np.tile(data[0], (20, 1)))})
         _, found = search(worker, info["handle"], np.tile(data[1], (100, 1)), k=100)
-        assert found["ids"].shape == (100 * M, 100)
+        assert found["rows"].shape == (100 * M, 100)
         path = tmp_path / "vectors.npy"
         np.save(path, np.tile(data[0], (20, 1)))
         info, _ = worker.call("build", {"metric": "ip"}, {"vectors": np.load(path, mmap_mode="r")})
         _, again = search(worker, info["handle"], np.tile(data[1], (100, 1)), k=100)
-        np.testing.assert_array_equal(found["ids"], again["ids"])
+        np.testing.assert_array_equal(found["rows"], again["rows"])
     finally:
         worker.close()
     assert worker.dead

@@ -36,7 +36,7 @@ def right(worker, handle):
     """Search, and tell whether the answers are right."""
     _, found = worker.call("search", {"handle": handle, "k": 1}, {"queries": VECTORS})
     want = (VECTORS.astype(float) @ VECTORS.T.astype(float)).argmax(axis=1)
-    return bool((found["ids"][:, 0] == want).all())
+    return bool((found["rows"][:, 0] == want).all())
 
 
 def ended(pid, seconds=200):

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"thresher/batch"
@@ -365,16 +366,14 @@ func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error)
 	r := dataset.Result{Query: row, Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 		Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 		Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon}
-	if names.Int != nil {
-		r.Rows = make([]int64, len(a.IDs))
-		for i, id := range a.IDs {
-			r.Rows[i] = names.Int(id)
-		}
-	}
-	if names.Name != nil {
+	if names.Int != nil || names.Name != nil {
 		r.IDs = make([]string, len(a.IDs))
 		for i, id := range a.IDs {
-			r.IDs[i] = names.Name(id)
+			if names.Name != nil {
+				r.IDs[i] = names.Name(id)
+			} else {
+				r.IDs[i] = strconv.FormatInt(names.Int(id), 10)
+			}
 		}
 	}
 	if w.rec.isAssembled() {
@@ -394,7 +393,7 @@ func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error)
 		}
 		r.Certificate = text
 	}
-	return dataset.AppendJSONL(dst, &r), nil
+	return dataset.AppendJSONL(dst, &r, names.Name == nil), nil
 }
 
 // appendRowError appends the line of a row that could not be answered.

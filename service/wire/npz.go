@@ -2,6 +2,7 @@ package wire
 
 import (
 	"io"
+	"strconv"
 
 	"thresher/batch"
 	"thresher/dataset"
@@ -22,11 +23,14 @@ func WriteAnswerNPZ(w io.Writer, resp *batch.Response, ids Naming) error {
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
 		k = max(k, len(a.IDs))
-		named := make([]int64, len(a.IDs))
-		for i, row := range a.IDs {
-			named[i] = ids.ID(row)
+		var named []string
+		if ids.Int != nil {
+			named = make([]string, len(a.IDs))
+			for i, row := range a.IDs {
+				named[i] = strconv.FormatInt(ids.Int(row), 10)
+			}
 		}
-		results[j] = dataset.Result{Query: int64(j), Rows: named, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
+		results[j] = dataset.Result{Query: int64(j), Rows: a.IDs, IDs: named, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 			Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon}
 	}

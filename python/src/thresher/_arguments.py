@@ -131,10 +131,10 @@ def file_name(path: Any) -> str:
 
 # What the worker calls arguments, and what callers call them.
 RENAMED = {
-    "min_score": "floor",
-    "floors": "floor",
-    "max_score": "below",
-    "ceilings": "below",
+    "min_score": "min_score",
+    "floors": "min_score",
+    "max_score": "max_score",
+    "ceilings": "max_score",
     "ks": "k",
     "exclude_lims": "exclude",
     "candidates_lims": "candidates",

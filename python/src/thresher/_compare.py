@@ -14,6 +14,7 @@ from thresher._arguments import Deadline, Device, Method, Metric, flag, number, 
 from thresher._arrays import Lists, Vectors
 from thresher._index import Index
 from thresher._knn import as_index, once
+from thresher._limits import limits
 from thresher._progress import Progress
 from thresher._result import Result
 
@@ -388,8 +389,10 @@ def verify(
     k: npt.ArrayLike | None = None,
     scores: npt.ArrayLike | None = None,
     metric: Metric | None = None,
-    floor: npt.ArrayLike | None = None,
-    below: npt.ArrayLike | None = None,
+    min_score: npt.ArrayLike | None = None,
+    max_score: npt.ArrayLike | None = None,
+    max_distance: npt.ArrayLike | None = None,
+    min_distance: npt.ArrayLike | None = None,
     exclude: Lists | None = None,
     filter: npt.ArrayLike | None = None,
     exclude_self: bool = False,
@@ -399,6 +402,8 @@ def verify(
     guarantee: Literal["exact", "certain", "probabilistic", "heuristic"] | None = None,
     progress: Progress = None,
     deadline: Deadline = None,
+    floor: npt.ArrayLike | None = None,
+    below: npt.ArrayLike | None = None,
 ) -> Verification:
     """Recompute every score in float64, by independent code, and check each answer.
 
@@ -412,7 +417,7 @@ def verify(
         What they were found among.
     queries : array (m, d)
         What they answer.
-    k, floor, below, exclude, filter, exclude_self
+    k, min_score, max_score, max_distance, min_distance, exclude, filter, exclude_self, floor, below
         What was asked for, as in `Index.search`; k is by default the number of columns, at most n.
         An answer of more than k ids is malformed; -1 is none, and columns of it are padding.
     scores : array (m, k), optional
@@ -440,9 +445,10 @@ def verify(
     try:
         asked = index._asked(queries)
         given = _given(index, answers, scores, len(asked.rows))
-        fields, arrays = index._request(
-            asked, "auto", 0.01, 0.0, exclude, below, floor, None, filter, exclude_self, None
-        )
+        asked_for = {"min_score": min_score, "max_score": max_score, "floor": floor, "below": below}
+        asked_for |= {"max_distance": max_distance, "min_distance": min_distance}
+        within = limits(index.metric, len(asked.rows), asked_for)
+        fields, arrays = index._request(asked, "auto", 0.01, 0.0, exclude, within, None, filter, exclude_self, None)
         for unused in ("method", "delta", "epsilon"):
             fields.pop(unused, None)
         for name, limit in (("epsilon", epsilon), ("delta", delta)):
@@ -453,7 +459,7 @@ def verify(
                 fields[name] = text(word, name)
         most = min(given["answers"].shape[1], len(index)) if k is None else k
         index._add_k(most, len(asked.rows), fields, arrays)
-        arrays["ids"] = np.ascontiguousarray(given["answers"])
+        arrays["rows"] = np.ascontiguousarray(given["answers"])
         if "scores" in given:
             arrays["scores"] = np.ascontiguousarray(given["scores"])
         if isinstance(answers, Result):
@@ -465,7 +471,7 @@ def verify(
                 table = _arrays.table(queries, "queries", one=True, columns=index._columns)
                 arrays["queries_rests"] = _narrow.rests(table, asked.rows, index._origin)
         reply, out = index._call(
-            "verify", fields, arrays, progress=progress, deadline=deadline, names={"ids": "answers"}
+            "verify", fields, arrays, progress=progress, deadline=deadline, names={**within.names, "rows": "answers"}
         )
         report = reply["report"]
         return Verification(out["wrong"], out["gaps"], report, list(report.get("defects") or ()))

@@ -25,8 +25,9 @@ __all__ = [
     "header_of",
     "joined_ids",
     "named",
+    "query_ids",
     "rows_of_ids",
-    "split_names",
+    "split_texts",
 ]
 
 SUFFIX = ".ids.npz"  # what the name of the file of ids adds to that of its index
@@ -124,6 +125,18 @@ def checked_ids(ids: npt.ArrayLike | None, count: int) -> npt.NDArray[Any] | Non
     return array
 
 
+def query_ids(ids: npt.ArrayLike | None, count: int) -> npt.NDArray[Any] | None:
+    """Return ids of count queries as an array; queries may share one."""
+    if ids is None:
+        return None
+    array = as_ids(ids, "query_ids")
+    if array.dtype.kind == "i" and array.size and array.min() < 0:
+        raise ambiguous("negative ids", "query_ids", f"id {array.min()}")
+    if array.shape != (count,):
+        raise ValueError(f"query_ids: shape {array.shape}, expected ({count},), one for each query")
+    return array
+
+
 def joined_ids(ids: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return ids and more, which are of one kind; numpy makes floats of int64 and uint64."""
     if ids.dtype.kind == more.dtype.kind:
@@ -164,8 +177,8 @@ def named(ids: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> npt.NDArray[Any
     return out
 
 
-def split_names(text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return names from their bytes, one after the other."""
+def split_texts(text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return texts from their bytes, one after the other."""
     data = text.tobytes()
     starts = np.concatenate([[0], ends[:-1]])
     return np.array([data[a:b].decode() for a, b in zip(starts.tolist(), ends.tolist(), strict=True)])

@@ -33,6 +33,7 @@ from thresher._arguments import (
     whole,
 )
 from thresher._arrays import Lists, Vectors
+from thresher._limits import Limits, limits
 from thresher._progress import Progress, reporting
 from thresher._result import RangeResult, Result
 
@@ -62,8 +63,9 @@ class Index:
     Parameters
     ----------
     vectors : array (n, d)
-        What can be found, at least one row. float32 in C order is copied once, into memory shared
-        with the process that searches; not at all if it came from `thresher.empty` or from
+        What can be found. Among no rows, such as an empty part of a data set, searches find nothing.
+        float32 in C order is copied once, into memory shared with the process that
+        searches; not at all if it came from `thresher.empty` or from
         ``numpy.load(.., mmap_mode="r")``, and must then not be changed while the index lives.
         float64 is rounded to float32, for ``l2`` relative to a point near the vectors, so that a
         common offset costs nothing; certificates say by how much a value was changed, which is what
@@ -85,6 +87,11 @@ class Index:
     device : {"auto", "cpu", "cuda"}
         Where to search. ``auto`` is a GPU if there is one that can be used and is expected to answer sooner.
         If there is one that cannot be used, a `DeviceUnused` warns of it, once.
+    threads : int, optional
+        How many threads of the CPU build and search, at most those that the process may use. Without
+        it as many as ``THRESHER_THREADS`` or else ``OMP_NUM_THREADS`` says, which Ray, Spark and Dask set
+        for the processes that they start, at the time of the first call; otherwise all that the process
+        may use by its affinity and its control groups.
     progress, deadline
         As in `search`; they hold for the build.
 
@@ -122,6 +129,7 @@ class Index:
         basis: str = "auto",
         seed: int | None = None,
         device: Device = "auto",
+        threads: int | None = None,
         progress: Progress = None,
         deadline: Deadline = None,
         _once: dict[str, Any] | None = None,  # of an index that is searched once: queries, k and method
@@ -131,6 +139,8 @@ class Index:
             self._settings["basis"] = basis
         if seed is not None:
             self._settings["seed"] = whole(seed, "seed", 0)
+        if threads is not None:
+            self._settings["threads"] = whole(threads, "threads")
         if _once is not None:
             self._settings["once"] = _once
         self._path: str | None = None
@@ -138,24 +148,42 @@ class Index:
         given = shared_rows(vectors, "vectors", centre=self._settings["metric"] == "l2")
         self._rows, self._origin, self._rounded = given.rows, given.origin, _rounding(given)
         self._ids = _ids.checked_ids(ids, len(given.rows))
-        self._start(progress, deadline)
+        self._begin(progress, deadline)
 
     # What follows a build, an opening, or a change of the vectors.
+
+    def _begin(self, progress: Progress = None, deadline: Deadline = None) -> None:
+        """Build or open the collection; once more, in a new worker, if the worker died of it."""
+        limit = seconds(deadline)
+        until = None if limit is None else time.monotonic() + limit
+        try:
+            self._start(progress, deadline)
+        except _worker.WorkerDied as e:
+            log.warning("building is repeated, because the worker died: %s", e)
+            self._start(progress, None if until is None else max(until - time.monotonic(), 1e-9))
 
     def _start(self, progress: Progress = None, deadline: Deadline = None) -> None:
         """Build or open the collection in the worker of this process."""
         worker = _worker.get()
+        if self._rows is not None and len(self._rows) == 0:
+            self._adopt(worker, self._nothing())
+            return
         with reporting(progress) as report, renamed(handle="vectors"), explained():
             if self._path is not None:
                 info, arrays = worker.call(
                     "open", {"path": self._path, **self._settings}, progress=report, deadline=seconds(deadline)
                 )
                 self._origin = arrays.get("origin")
+                if info["handle"] == 0:  # there are no rows, and it is not known how many values one would have
+                    self._path, self._rows = None, np.empty((0, 0), np.float32)
+                    kept = ("metric", "basis", "seed", "device", "threads")
+                    self._settings = {name: value for name, value in self._settings.items() if name in kept}
                 if "ids" in arrays:
                     self._ids = _ids.checked_ids(arrays["ids"], info["n"])
-                elif "names" in arrays:
-                    self._ids = _ids.split_names(arrays["names"], arrays["name_ends"])
+                elif "id_text" in arrays:
+                    self._ids = _ids.split_texts(arrays["id_text"], arrays["id_ends"])
             else:
+                assert self._rows is not None
                 built: dict[str, Any] = {"vectors": self._rows}
                 if self._origin is not None:
                     built["origin"] = self._origin
@@ -164,11 +192,19 @@ class Index:
                 )
         self._adopt(worker, info)
 
+    def _nothing(self) -> dict[str, Any]:
+        """Return the description of a collection of no vectors, which no worker has."""
+        assert self._rows is not None
+        s = {"basis": "rotated", "seed": 1, **self._settings}
+        info = {"handle": 0, "n": 0, "dim": self._rows.shape[1], "bytes": 0, "device": "cpu", "seconds": 0.0}
+        return {**info, **{name: s[name] for name in ("metric", "basis", "seed")}}
+
     def _adopt(self, worker: _worker.Worker, info: dict[str, Any]) -> None:
         self._worker, self._info = worker, info
         self._rounded = {"rounded": info["rounded"]} if info.get("rounded") else {}
         self._sorter: npt.NDArray[np.int64] | None = None
-        self._finalizer = weakref.finalize(self, worker.release, info["handle"])
+        free = (worker.release, info["handle"]) if info["handle"] else (int,)  # of no vectors there is nothing to free
+        self._finalizer = weakref.finalize(self, *free)
         self._finalizer.atexit = False
         _devices.warn_unused(worker, info.get("gpu_unused", ()))
         log.debug(
@@ -216,13 +252,19 @@ class Index:
         progress: Progress = None,
         deadline: Deadline = None,
         names: dict[str, str] | None = None,
+        again: dict[str, Any] | None = None,
     ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Perform an operation on the collection; once more, in a new build, if the worker died of it."""
+        """Perform an operation on the collection; once more, in a new build, if the worker died of it.
+
+        again has fields of the second time.
+        """
         limit = seconds(deadline)
         until = None if limit is None else time.monotonic() + limit
 
-        def perform() -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        def perform(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
             worker, handle = self._live()
+            if handle == 0:
+                raise ValueError("vectors: no rows; at least one is needed")
             left = None if until is None else max(until - time.monotonic(), 1e-9)  # a late search has a bound
             given = {"handle": handle, **fields}
             try:
@@ -234,12 +276,12 @@ class Index:
                 raise in_callers_words(e, names or {}) from None
 
         try:
-            return perform()
+            return perform(fields)
         except _worker.WorkerDied as e:
             if not self._renewable():
                 raise
             log.warning("%s is repeated, because the worker died: %s", op, e)
-            return perform()
+            return perform({**fields, **(again or {})})
 
     def _renewable(self) -> bool:
         """Whether the index can be built again."""
@@ -256,7 +298,7 @@ class Index:
 
     @property
     def dim(self) -> int:
-        """How many values a vector has."""
+        """How many values a vector has; 0 of an opened file without vectors."""
         return int(self._info["dim"])
 
     @property
@@ -294,14 +336,20 @@ class Index:
         delta: float = 0.01,
         epsilon: float = 0.0,
         exclude: Lists | None = None,
-        below: npt.ArrayLike | None = None,
-        floor: npt.ArrayLike | None = None,
+        min_score: npt.ArrayLike | None = None,
+        max_score: npt.ArrayLike | None = None,
+        max_distance: npt.ArrayLike | None = None,
+        min_distance: npt.ArrayLike | None = None,
         candidates: Lists | None = None,
         filter: npt.ArrayLike | None = None,
         exclude_self: bool = False,
+        query_ids: npt.ArrayLike | None = None,
         plan: str | None = None,
+        threads: int | None = None,
         progress: Progress = None,
         deadline: Deadline = None,
+        below: npt.ArrayLike | None = None,
+        floor: npt.ArrayLike | None = None,
     ) -> Result:
         """Return the k best vectors of each query.
 
@@ -324,12 +372,12 @@ class Index:
             What each query may not return: a sparse matrix of scipy whose columns are row numbers
             of vectors (without stored zeros), a pair (indptr, indices) of arrays, a bool array
             (m, n), an integer array (m, w) padded with -1, or a list of ids for each query.
-        below : float or sequence (m,), optional
-            The greatest score that is wanted (for ``l2``: the least distance), of all or each query;
-            NaN stands for none. For hard negatives, and to skip duplicates.
-        floor : float or sequence (m,), optional
-            The least score that is wanted (for ``l2``: the greatest squared distance). A score
-            that a result shows, given back, lets its vector through.
+        min_score, max_score : float or sequence (m,), optional
+            The least and the greatest score that is wanted, of all or each query; NaN stands for none. They
+            are float64 and compared so: a score that a result shows, of ``scores`` or ``scores64``, given
+            back, lets its vector through. The greatest is for hard negatives, and to skip duplicates.
+        max_distance, min_distance : float or sequence (m,), optional
+            For ``l2``, in place of these: the greatest and the least squared distance.
         candidates : array (m, w), CSR matrix or lists, optional
             Probable answers, from an index or an earlier search, as in `exclude`. They save work and
             change no answer.
@@ -339,13 +387,19 @@ class Index:
         exclude_self : bool
             That query j is row j of the vectors and does not find itself. Other queries are refused:
             what they may not return is named by `exclude`.
+        query_ids : sequence (m,), optional
+            Integers from 0 on or strings, which the result has beside its answers.
         plan : str, optional
             The looks to take in place of the planner's choice; docs/planning.md.
+        threads : int, optional
+            How many threads of the CPU search; those of the index, if not given. The answers are the same.
         progress : bool or callable, optional
             True for a bar of tqdm if that is installed; or a function of (step, done, total).
         deadline : float or timedelta, optional
             Seconds after which the answers are the best so far. ``Result.complete`` is then False for
             those that were stopped, their guarantee is ``bound``, and certificates say what is open.
+        below, floor
+            Old names of ``max_score`` and ``min_score``, or ``min_distance`` and ``max_distance``.
 
         Returns
         -------
@@ -361,16 +415,36 @@ class Index:
         """
         given = self._asked(queries)
         m = len(given.rows)
+        wanted = limits(
+            self.metric,
+            m,
+            {
+                "min_score": min_score,
+                "max_score": max_score,
+                "max_distance": max_distance,
+                "min_distance": min_distance,
+                "floor": floor,
+                "below": below,
+            },
+        )
         fields, arrays = self._request(
-            given, method, delta, epsilon, exclude, below, floor, candidates, filter, exclude_self, plan
+            given, method, delta, epsilon, exclude, wanted, candidates, filter, exclude_self, plan, threads
         )
         width = self._add_k(k, m, fields, arrays)
-        if m == 0:
-            return self._empty(width)
+        own = _ids.query_ids(query_ids, m)
+        if m == 0 or len(self) == 0:
+            return self._without_search(given.rows, width, own)
         if width < 2**63:  # the worker refuses others
             _capacity.check_answers(width, m, len(self), 0 if self._ids is None else self._ids.dtype.itemsize)
-        reply, out = self._call("search", fields, arrays, progress=progress, deadline=deadline)
-        return self._result(reply, out, width)
+        reply, out = self._call(
+            "search",
+            fields,
+            arrays,
+            progress=progress,
+            deadline=deadline,
+            names=wanted.names if wanted.arrays else None,
+        )
+        return self._result(reply, out, width, own)
 
     def range_search(
         self,
@@ -380,12 +454,16 @@ class Index:
         method: Method = "auto",
         delta: float = 0.01,
         exclude: Lists | None = None,
-        below: npt.ArrayLike | None = None,
+        max_score: npt.ArrayLike | None = None,
+        min_distance: npt.ArrayLike | None = None,
         filter: npt.ArrayLike | None = None,
         exclude_self: bool = False,
+        query_ids: npt.ArrayLike | None = None,
         limit: int | None = None,
+        threads: int | None = None,
         progress: Progress = None,
         deadline: Deadline = None,
+        below: npt.ArrayLike | None = None,
     ) -> RangeResult:
         """Return all vectors that reach a score, for each query, as ``range_search`` of FAISS does.
 
@@ -398,7 +476,8 @@ class Index:
             returned (FAISS leaves it out).
         limit : int, optional
             At most so many of each query, the best.
-        method, delta, exclude, below, filter, exclude_self, progress, deadline
+        method, delta, exclude, max_score, min_distance, filter, exclude_self, query_ids, threads, progress,
+        deadline, below
             As in `search`. By a method that may fail, each vector is missed with probability at
             most delta.
 
@@ -409,28 +488,41 @@ class Index:
             query j is at ``lims[j]:lims[j+1]``, best first.
         """
         given = self._asked(queries)
+        m = len(given.rows)
+        wanted = limits(self.metric, m, {"max_score": max_score, "min_distance": min_distance, "below": below})
         fields, arrays = self._request(
-            given, method, delta, 0.0, exclude, below, None, None, filter, exclude_self, None
+            given, method, delta, 0.0, exclude, wanted, None, filter, exclude_self, None, threads
         )
-        floors = _arrays.column(threshold, "threshold", len(given.rows))
+        own = _ids.query_ids(query_ids, m)
+        floors = _arrays.column(threshold, "threshold", m)
         if np.isnan(floors).any():
             raise ValueError(f"threshold: query {int(np.argmax(np.isnan(floors)))} has none (NaN)")
-        if len(given.rows) == 0:
-            none = self._empty(0)
-            lims, limited = np.zeros(1, np.int64), np.zeros(0, bool)
-            flat = none.scores.reshape(-1), none.ids.reshape(-1)
-            return RangeResult(lims, *flat, limited, 0.0, 1.0, (), none._records, none._names, none._promise)
-        arrays["floors"] = floors
         if limit is not None:
             fields["limit"] = whole(limit, "limit")
-        names = {"floors": "threshold"}
+        if m == 0 or len(self) == 0:
+            none = self._without_search(given.rows, 0, own)
+            return RangeResult(
+                np.zeros(m + 1, np.int64),
+                none.scores.reshape(-1),
+                none.ids.reshape(-1),
+                limited=np.zeros(m, bool),
+                rows=none.rows.reshape(-1),
+                scores64=none.scores64.reshape(-1),
+                query_ids=own,
+                **none._described(),
+            )
+        arrays["floors"] = floors
+        names = {**wanted.names, "floors": "threshold", "min_score": "threshold"}
         reply, out = self._call("range", fields, arrays, progress=progress, deadline=deadline, names=names)
         return RangeResult(
             out["lims"],
             out["scores"],
-            self._named(out["ids"]),
-            out["limited"],
-            **described(self._worker, reply, out["certificates"]),
+            self._named(out["rows"]),
+            limited=out["limited"],
+            rows=out["rows"],
+            scores64=out["scores64"],
+            query_ids=own,
+            **self._described(reply, out["certificates"]),
         )
 
     def _asked(self, queries: Vectors, name: str = "queries") -> _narrow.Given:
@@ -438,7 +530,7 @@ class Index:
 
         The columns of a data frame go by the names of the vectors'.
         """
-        return _arrays.given(queries, name, self.dim, one=True, columns=self._columns, origin=self._origin)
+        return _arrays.given(queries, name, self.dim or None, one=True, columns=self._columns, origin=self._origin)
 
     def _request(
         self,
@@ -447,12 +539,12 @@ class Index:
         delta: float,
         epsilon: float,
         exclude: Lists | None,
-        below: npt.ArrayLike | None,
-        floor: npt.ArrayLike | None,
+        wanted: Limits,
         candidates: Lists | None,
         filter: npt.ArrayLike | None,
         exclude_self: bool,
         plan: str | None,
+        threads: int | None = None,
     ) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Return the fields and arrays of a search, without k."""
         m = len(given.rows)
@@ -463,11 +555,9 @@ class Index:
             fields["plan"] = text(plan, "plan")
         if flag(exclude_self, "exclude_self"):
             fields["self_first"] = 0
-        arrays: dict[str, npt.NDArray[Any]] = dict(given.queries)
-        if below is not None:
-            arrays["ceilings"] = _arrays.column(below, "below", m)
-        if floor is not None:
-            arrays["floors"] = _arrays.column(floor, "floor", m)
+        if threads is not None:
+            fields["threads"] = whole(threads, "threads")
+        arrays: dict[str, npt.NDArray[Any]] = {**given.queries, **wanted.arrays}
         for name, value in (("exclude", exclude), ("candidates", candidates)):
             if value is not None:
                 arrays[f"{name}_lims"], arrays[name] = self._lists(value, name, m)
@@ -547,26 +637,74 @@ class Index:
         """Return the ids of rows, and those that stand for none where a row is negative."""
         return rows if self._ids is None else _ids.named(self._ids, rows)
 
-    def _result(self, reply: dict[str, Any], out: dict[str, npt.NDArray[Any]], width: int) -> Result:
-        rows, scores = out["ids"], out["scores"]
+    def _result(
+        self,
+        reply: dict[str, Any],
+        out: dict[str, npt.NDArray[Any]],
+        width: int,
+        query_ids: npt.NDArray[Any] | None = None,
+    ) -> Result:
+        rows, scores, scores64 = out["rows"], out["scores"], out["scores64"]
         lacking = width - rows.shape[1]
         if lacking > 0:  # k > n
             try:
                 rows = np.pad(rows, ((0, 0), (0, lacking)), constant_values=-1)
                 scores = np.pad(scores, ((0, 0), (0, lacking)), constant_values=np.nan)
+                scores64 = np.pad(scores64, ((0, 0), (0, lacking)), constant_values=np.nan)
             except (MemoryError, ValueError):
                 raise MemoryError(
                     f"k: {width} columns for {len(rows)} queries; there are {len(self)} vectors"
                 ) from None
-        return Result(self._named(rows), scores, _rows=rows, **described(self._worker, reply, out["certificates"]))
+        return Result(
+            self._named(rows),
+            scores,
+            rows=rows,
+            scores64=scores64,
+            query_ids=query_ids,
+            **self._described(reply, out["certificates"]),
+        )
 
-    def _empty(self, width: int) -> Result:
-        """Return the answer to no queries."""
+    def _described(self, reply: dict[str, Any], records: npt.NDArray[Any]) -> dict[str, Any]:
+        """Return what results say beside their answers."""
+        return {
+            "took": reply["took_ms"] / 1e3,
+            "saving": reply["saving"],
+            "warnings": tuple(reply.get("warnings") or ()),
+            "metric": self.metric,
+            "_records": records,
+            "_promise": reply["promise"],
+            "_names": names_in(self._worker, reply),
+            "_own_ids": self._ids is not None,
+        }
+
+    def _without_search(
+        self, queries: npt.NDArray[np.float32], width: int, query_ids: npt.NDArray[Any] | None
+    ) -> Result:
+        """Return the answers to no queries, or to queries of no vectors, which are exact."""
         worker, _ = self._live()
-        rows = np.empty((0, width), np.int64)
-        records = np.empty(0, worker.records["certificate"])
-        scores, names = np.empty((0, width), np.float32), names_in(worker, {})
-        return Result(self._named(rows), scores, 0.0, 1.0, (), rows, records, names, "")
+        if not (fine := np.isfinite(queries).all(axis=1)).all():
+            row = int(np.argmin(fine))
+            raise _worker.BadInput(f"queries: row {row}: a value that is not finite", "queries", row)
+        m = len(queries)
+        try:
+            rows = np.full((m, width), -1, np.int64)
+            scores64 = np.full((m, width), np.nan)
+            scores = scores64.astype(np.float32)
+        except (MemoryError, ValueError):
+            raise MemoryError(f"k: {width} columns for {m} queries; there are no vectors") from None
+        records = np.zeros(m, worker.records["certificate"])
+        for name, word in (("method", "exact"), ("guarantee", "exact"), ("stopped_by", "done")):
+            records[name] = names_in(worker, {})[name].index(word)
+        for name in ("law", "plan", "backend", "candidates_given", "candidates_right"):
+            records[name] = -1
+        for name in ("threshold", "open_bound"):
+            records[name] = np.nan
+        records["exact"] = True
+        promise = "exact: there are no vectors" if m else ""
+        reply = {"took_ms": 0.0, "saving": 1.0, "promise": promise}
+        out: dict[str, npt.NDArray[Any]]
+        out = {"rows": rows, "scores": scores, "scores64": scores64, "certificates": records}
+        return self._result(reply, out, width, query_ids)
 
     # Changes
 
@@ -585,7 +723,7 @@ class Index:
         progress
             As in `search`.
         """
-        given = _arrays.given(vectors, "vectors", self.dim, columns=self._columns, origin=self._origin)
+        given = _arrays.given(vectors, "vectors", self.dim or None, columns=self._columns, origin=self._origin)
         more, rounded = given.rows, _rounding(given, self._rounded)
         if not (fine := np.isfinite(more).all(axis=1)).all():
             row = int(np.argmin(fine))
@@ -599,6 +737,8 @@ class Index:
         joined = None
         if self._ids is not None:
             own = _ids.as_ids(ids)
+            if len(self) == 0:
+                self._ids = own[:0]  # of the kind that the first ones have
             if own.shape != (len(more),):
                 raise ValueError(f"ids: shape {own.shape}, expected ({len(more)},), one for each new vector")
             if own.size and (own.dtype.kind == "U") != (self._ids.dtype.kind == "U"):
@@ -611,8 +751,9 @@ class Index:
         if self._rows is None:
             self._change("add", {"vectors": more}, joined, progress, rounded)
             return
-        rows = _worker.empty((len(self) + len(more), self.dim), np.float32)
-        rows[: len(self)] = self._rows
+        rows = _worker.empty((len(self) + len(more), more.shape[1]), np.float32)
+        if len(self) > 0:
+            rows[: len(self)] = self._rows
         rows[len(self) :] = more
         self._replace(rows, joined, progress, rounded)
 
@@ -654,7 +795,7 @@ class Index:
         before, finalizer = (self._rows, self._ids, self._rounded), self._finalizer
         self._rows, self._ids, self._rounded = rows, ids, rounded
         try:
-            self._start(progress)
+            self._begin(progress)
         except BaseException:
             self._rows, self._ids, self._rounded = before
             raise
@@ -701,7 +842,8 @@ class Index:
             for existing in (name, names):
                 if os.path.lexists(existing):
                     raise FileExistsError(f"path: {existing} exists; overwrite=True replaces it")
-        self._call("save", {"path": name, "force": overwrite}, progress=progress)
+        fields = {"path": name, "force": overwrite}
+        self._call("save", fields, progress=progress, again={"force": True})  # the first may have written it
         if self._ids is not None:
             with open(names + ".part", "wb") as f:
                 np.savez(f, ids=self._ids, collection=np.array(_ids.header_of(name)))
@@ -723,6 +865,7 @@ class Index:
         basis: str | None = None,
         seed: int | None = None,
         device: Device = "auto",
+        threads: int | None = None,
         progress: Progress = None,
         deadline: Deadline = None,
     ) -> Index:
@@ -743,7 +886,7 @@ class Index:
         header : "yes" or "no", optional
             Whether the first line of CSV names the columns. Without it lines of texts do, and those
             that count 0,1,2,.. or 1,2,3,..
-        device, progress, deadline
+        device, threads, progress, deadline
             As of the index.
         """
         self = cls.__new__(cls)
@@ -762,8 +905,10 @@ class Index:
             "device": text(device, "device"),
             **{key: value for key, value in given.items() if value is not None},
         }
+        if threads is not None:
+            self._settings["threads"] = whole(threads, "threads")
         self._path, self._rows, self._ids, self._columns, self._origin = name, None, None, None, None
-        self._start(progress, deadline)
+        self._begin(progress, deadline)
         if self._ids is None and os.path.exists(name + _ids.SUFFIX):
             with np.load(name + _ids.SUFFIX, allow_pickle=False) as saved:
                 if str(saved["collection"]) != _ids.header_of(name):
@@ -809,18 +954,6 @@ class Index:
         return _restored, (self._settings, self._path, rows, self._ids, self._columns, *given)
 
 
-def described(worker: _worker.Worker, reply: dict[str, Any], records: npt.NDArray[Any]) -> dict[str, Any]:
-    """Return what results say beside their answers."""
-    return {
-        "took": reply["took_ms"] / 1e3,
-        "saving": reply["saving"],
-        "warnings": tuple(reply.get("warnings") or ()),
-        "_records": records,
-        "_promise": reply["promise"],
-        "_names": names_in(worker, reply),
-    }
-
-
 def names_in(worker: _worker.Worker, reply: dict[str, Any]) -> dict[str, list[str]]:
     """Return the names behind the numbers in columns of certificates."""
     of_worker = {"method": "methods", "guarantee": "guarantees", "law": "laws", "stopped_by": "stops"}
@@ -847,7 +980,7 @@ def _restored(
     index._origin, index._rounded = origin, rounded or {}
     index._settings, index._path, index._ids, index._columns = settings, path, ids, columns
     index._rows = None if rows is None else shared_rows(rows, "vectors").rows
-    index._start()
+    index._begin()
     return index
 
 
@@ -862,9 +995,7 @@ def shared_rows(value: Vectors, name: str, *, centre: bool = False) -> _narrow.G
     """Return vectors where the worker can read them: copied once into shared memory, unless they are there."""
     given = _arrays.given(value, name, centre=centre, allocate=_worker.empty)
     rows = given.rows
-    if len(rows) == 0:
-        raise ValueError(f"{name}: no rows; at least one is needed")
-    if not _worker.shared(rows):
+    if len(rows) > 0 and not _worker.shared(rows):
         copy = _worker.empty(rows.shape, np.float32)
         np.copyto(copy, rows)
         return given._replace(rows=copy)

@@ -64,7 +64,7 @@ def neighbours(
         scores = out["scores"]
         if flag(distances, "distances"):
             scores = as_distances(scores, index.metric)
-        return out["lims"], out["ids"], scores, reply["certificate"], index.metric
+        return out["lims"], out["rows"], scores, reply["certificate"], index.metric
     finally:
         if own:
             index.close()

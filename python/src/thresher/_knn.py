@@ -44,6 +44,7 @@ def knn(
     *,
     seed: int | None = None,
     device: Device = "auto",
+    threads: int | None = None,
     progress: Progress = None,
     deadline: Deadline = None,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
@@ -67,7 +68,7 @@ def knn(
         with probability at most delta; ``exact`` and ``certain`` are never wrong.
     delta : float
         Allowed probability that a query's answer is wrong.
-    seed, device, progress, deadline
+    seed, device, threads, progress, deadline
         As in `Index` and `Index.search`. The deadline holds for building and search together.
 
     Returns
@@ -102,13 +103,16 @@ def knn(
         settings = {"device": text(device, "device"), "method": text(method, "method"), "delta": delta}
         if seed is not None:
             settings["seed"] = whole(seed, "seed", 0)
+        if threads is not None:
+            settings["threads"] = whole(threads, "threads")
         return _in_one_call(_narrow.narrowed(rows, "queries").rows, vectors, k, metric_name(metric), settings)
     wanted = once(rows, k, method)
-    index, own = as_index(vectors, metric, once=wanted, seed=seed, device=device, progress=progress, deadline=deadline)
+    own_settings: dict[str, Any] = {"seed": seed, "device": device, "progress": progress, "deadline": deadline}
+    index, own = as_index(vectors, metric, once=wanted, threads=threads, **own_settings)
     try:
         if limit is not None:
             limit = max(limit - (time.monotonic() - begun), 1e-3)
-        result = index.search(rows, k, method=method, delta=delta, progress=progress, deadline=limit)
+        result = index.search(rows, k, method=method, delta=delta, threads=threads, progress=progress, deadline=limit)
         partial = len(result) - int(np.count_nonzero(result.complete))
         if partial:
             late = DeadlineExceeded(
@@ -148,6 +152,8 @@ def _in_one_call(
     ids: npt.NDArray[np.int64]
     found = None
     here = settings["method"] in _EXACT and settings["device"] in _HERE and "seed" not in settings
+    if "threads" in settings and m * n * dim > _scan.ALONE:  # of a larger product BLAS chooses how many take part
+        here = False
     # Finding out whether the worker can read them takes longer than the smallest scans.
     if here and (
         _scan.pays(m, n, dim, most, True) or (_scan.pays(m, n, dim, most, False) and not _worker.shared(vectors))
@@ -164,7 +170,7 @@ def _in_one_call(
                 worker = _worker.get()
                 reply, out = worker.call("knn", fields, arrays)
         _devices.warn_unused(worker, reply.get("gpu_unused", ()))
-        found = out["scores"], out["ids"]
+        found = out["scores"], out["rows"]
     scores, ids = found
     return (scores, ids) if k <= n else _scan.padded(scores, ids, k)
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thresher import _memory
-from thresher._shares import CORES
+from thresher._shares import PROCESSORS
 
 __all__ = ["SIGNALS", "PipeLink", "SocketLink", "sigmask", "socket_pair"]
 
@@ -57,7 +57,7 @@ class SocketLink:
         # What calling threads received and left, each with its control messages, and what is left of the first.
         self.left: collections.deque[tuple[bytes, Any, int, Any]] = collections.deque()
         self._rest = memoryview(b"")
-        self._poll = select.poll() if CORES > 1 and hasattr(select, "poll") else None
+        self._poll = select.poll() if PROCESSORS > 1 and hasattr(select, "poll") else None
         if self._poll is not None:
             self._poll.register(sock, select.POLLIN)
         # How many waits of calling threads follow that do not poll, and how many followed the last vain poll.

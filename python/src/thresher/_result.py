@@ -1,4 +1,4 @@
-"""Answers of searches, and their certificates."""
+"""Answers of searches, and their certificates; and both as tables of Arrow."""
 
 from __future__ import annotations
 
@@ -6,24 +6,36 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RangeResult", "Result"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ANSWERS_VERSION", "RangeResult", "Result"]
+
+ANSWERS_VERSION = 2
+"""That of tables and files of answers: docs/files.md."""
 
 
 class _Certified:
     """What the answers of k-best and range searches have in common."""
 
+    ids: npt.NDArray[Any]
+    rows: npt.NDArray[np.int64]
     scores: npt.NDArray[np.float32]
+    scores64: npt.NDArray[np.float64]
+    query_ids: npt.NDArray[Any] | None
+    metric: str
     took: float
     saving: float
     warnings: tuple[str, ...]
     _records: npt.NDArray[Any]
     _names: dict[str, list[str]]
     _promise: str
+    _own_ids: bool
 
     @cached_property
     def complete(self) -> npt.NDArray[np.bool_]:
@@ -31,9 +43,45 @@ class _Certified:
         return np.asarray(self._records["stopped_by"] == self._names["stopped_by"].index("done"))
 
     @property
-    def guarantees(self) -> npt.NDArray[np.str_]:
+    def guarantee(self) -> npt.NDArray[np.str_]:
         """What is promised of each answer, (m,): the column ``guarantee`` of ``certificates``."""
         return np.asarray(self.certificates["guarantee"])
+
+    @property
+    def guarantees(self) -> npt.NDArray[np.str_]:
+        """The same by its old name."""
+        return self.guarantee
+
+    @property
+    def delta(self) -> npt.NDArray[np.float64]:
+        """With which probability each answer may be wrong, float64 (m,); 0 where it cannot."""
+        return np.asarray(self._records["delta"])
+
+    def _described(self) -> dict[str, Any]:
+        """Return what results have beside their answers, by the names of their fields."""
+        names = ("took", "saving", "warnings", "metric", "_records", "_promise", "_names", "_own_ids")
+        return {name: getattr(self, name) for name in names}
+
+    def _table(self, lims: npt.NDArray[np.int64], columns: dict[str, npt.NDArray[Any]]) -> pa.Table:
+        """Return lists of columns, query j's at lims[j]:lims[j+1], with what is known of each answer."""
+        pa = _pyarrow()
+        # Offsets of large lists are 64 bits wide; the command's lists have 32.
+        of = pa.ListArray if lims[-1] < 2**31 else pa.LargeListArray
+        offsets = pa.array(lims, pa.int32() if of is pa.ListArray else pa.int64())
+        certificates = self.certificates
+        table: dict[str, Any] = {"query": np.arange(len(lims) - 1)}
+        if self.query_ids is not None:
+            table["query_id"] = self.query_ids
+        for name in ("ids", "rows", "scores", "scores64"):
+            table[name] = of.from_arrays(offsets, pa.array(columns[name]))
+        table |= {name: certificates[name] for name in ("pulls", "exact")}
+        table["complete"] = self.complete
+        table |= {name: certificates[name] for name in ("guarantee", "delta", "epsilon")}
+        table["open_bound"] = pa.array(certificates["open_bound"], mask=np.isnan(certificates["open_bound"]))
+        metadata = {"answers_version": str(ANSWERS_VERSION), "metric": self.metric}
+        if not self._own_ids:
+            metadata["id_kind"] = "row"
+        return pa.table(table).replace_schema_metadata(metadata)
 
     def _say_if_partial(self) -> None:
         """Warn whoever takes the answers without asking which are complete."""
@@ -119,14 +167,25 @@ class Result(_Certified):
         Row numbers (int64), or the ids that the index was given; best first, equal scores by row
         number. Where a query has fewer than k answers (`counts`), -1, ``""`` if ids are strings, or
         2**64 - 1 if they are uint64.
+    rows : ndarray of int64 (m, k)
+        Row numbers of the answers; -1 where there is none.
     scores : ndarray of float32 (m, k)
         Inner products, cosines, or for metric ``l2`` squared distances; NaN where there is no answer.
+    scores64 : ndarray of float64 (m, k)
+        The same before they are rounded to float32: by these answers are ordered, and one of them, given
+        back as a limit, lets its vector through.
+    query_ids : ndarray (m,) or None
+        The ids of the queries, if the search was given any.
+    metric : str
+        ``ip``, ``cosine`` or ``l2``.
     complete : bool ndarray (m,)
         Which answers are complete; False where a deadline stopped the search.
-    guarantees : str ndarray (m,)
+    guarantee : str ndarray (m,)
         ``exact``, ``certain``, ``probabilistic`` or ``heuristic``; ``bound`` of an answer that is not
         complete: no vector that is left out scores above the greater of its ``open_bound`` and its
         last score.
+    delta : ndarray of float64 (m,)
+        With which probability each answer may be wrong.
     took : float
         Seconds in the search.
     saving : float
@@ -139,13 +198,17 @@ class Result(_Certified):
 
     ids: npt.NDArray[Any]
     scores: npt.NDArray[np.float32]
+    rows: npt.NDArray[np.int64]
+    scores64: npt.NDArray[np.float64]
+    query_ids: npt.NDArray[Any] | None
+    metric: str
     took: float
     saving: float
     warnings: tuple[str, ...]
-    _rows: npt.NDArray[np.int64] = field(repr=False)
     _records: npt.NDArray[Any] = field(repr=False)
     _names: dict[str, list[str]] = field(repr=False)
     _promise: str = field(repr=False)
+    _own_ids: bool = field(repr=False)  # whether ids are not row numbers
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         self._say_if_partial()
@@ -156,14 +219,28 @@ class Result(_Certified):
         return len(self.scores)
 
     @property
-    def rows(self) -> npt.NDArray[np.int64]:
-        """Row numbers of the answers, (m, k); -1 where there is none."""
-        return self._rows
-
-    @property
     def counts(self) -> npt.NDArray[np.int64]:
         """How many vectors each query has in its answer, (m,)."""
-        return np.asarray(np.count_nonzero(self._rows >= 0, axis=1))
+        return np.asarray(np.count_nonzero(self.rows >= 0, axis=1))
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table of Arrow with a row for each query, as ``thresher search`` writes it to Parquet.
+
+        Its columns are ``query`` (int64), ``query_id`` if queries have ids, the lists ``ids``, ``rows``,
+        ``scores`` and ``scores64`` without padding, and ``pulls``, ``exact``, ``complete``,
+        ``guarantee``, ``delta``, ``epsilon`` and ``open_bound``, which is null for answers that are
+        complete. The metadata has ``answers_version`` and ``metric``, and ``id_kind`` is ``row`` if
+        ids are row numbers.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is not installed.
+        """
+        there = self.rows >= 0
+        lims = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+        columns = {name: getattr(self, name)[there] for name in ("ids", "rows", "scores", "scores64")}
+        return self._table(lims, columns)
 
     def summary(self) -> str:
         """Return a few lines on guarantee, work and time."""
@@ -185,9 +262,13 @@ class RangeResult(_Certified):
         Inner products, cosines, or for metric ``l2`` squared distances.
     ids : ndarray (lims[-1],)
         Row numbers (int64), or the ids that the index was given.
+    rows : ndarray of int64 (lims[-1],)
+        Row numbers.
+    scores64 : ndarray of float64 (lims[-1],)
+        The scores before they are rounded to float32.
     limited : bool ndarray (m,)
         Queries of which ``limit`` left vectors out.
-    complete, guarantees, took, saving, warnings, certificates
+    query_ids, metric, complete, guarantee, delta, took, saving, warnings, certificates
         As of `Result`.
     """
 
@@ -195,12 +276,17 @@ class RangeResult(_Certified):
     scores: npt.NDArray[np.float32]
     ids: npt.NDArray[Any]
     limited: npt.NDArray[np.bool_]
+    rows: npt.NDArray[np.int64]
+    scores64: npt.NDArray[np.float64]
+    query_ids: npt.NDArray[Any] | None
+    metric: str
     took: float
     saving: float
     warnings: tuple[str, ...]
     _records: npt.NDArray[Any] = field(repr=False)
     _names: dict[str, list[str]] = field(repr=False)
     _promise: str = field(repr=False)
+    _own_ids: bool = field(repr=False)
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         self._say_if_partial()
@@ -215,6 +301,10 @@ class RangeResult(_Certified):
         """Return a few lines on guarantee, work and time."""
         return self._summary(f"queries    {len(self)}, {len(self.ids)} answers in all")
 
+    def to_arrow(self) -> pa.Table:
+        """Return a table of Arrow as `Result.to_arrow` does."""
+        return self._table(self.lims, {name: getattr(self, name) for name in ("ids", "rows", "scores", "scores64")})
+
 
 def _decode(records: npt.NDArray[Any], names: dict[str, list[str]]) -> npt.NDArray[Any]:
     """Return the worker's records with names in place of their numbers, of which -1 stands for none."""
@@ -225,3 +315,11 @@ def _decode(records: npt.NDArray[Any], names: dict[str, list[str]]) -> npt.NDArr
     for name, values in columns.items():
         decoded[name] = values
     return decoded
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError("to_arrow returns a table of pyarrow, which is not installed: pip install pyarrow") from None
+    return pyarrow

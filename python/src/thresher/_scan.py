@@ -36,7 +36,7 @@ _ONE, _FEW, _MANY, _CACHED = 512 << 10, 256 << 10, 8 << 20, 16 << 20
 # From how many queries on BLAS uses all cores well, the bytes of rows that make a thread of this module worth its
 # start, the products (rows, queries and coordinates multiplied) of a call that OpenBLAS leaves to one thread, and those
 # where queries have so few values that its kernels for small matrices answer.
-_THREADED, _SHARE, _ALONE, _ALONE_SMALL, _SMALL_QUERIES = 16, 4 << 20, 1 << 18, 1 << 19, 1 << 12
+_THREADED, _SHARE, ALONE, _ALONE_SMALL, _SMALL_QUERIES = 16, 4 << 20, 1 << 18, 1 << 19, 1 << 12
 # How many products are tested at once, the fewest that numpy compares at once, and of how many groups of rows the
 # greatest make the first threshold.
 _TESTED, _LINE, _GROUPS = 1 << 20, 512, 64
@@ -137,7 +137,7 @@ class _Scan:
             threads = min(rows.nbytes // _SHARE, CORES)
             size = _ONE if self.m == 1 else _FEW
             if self.m > 1 and threads > 1:
-                alone = _ALONE_SMALL if self.queries.size <= _SMALL_QUERIES else _ALONE
+                alone = _ALONE_SMALL if self.queries.size <= _SMALL_QUERIES else ALONE
                 size = min(size, 4 * alone // self.m)
         if self.m == 1 and threads < 2 and rows.nbytes <= _CACHED:
             size = rows.nbytes

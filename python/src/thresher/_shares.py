@@ -9,12 +9,28 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["CORES", "in_threads", "shares"]
+__all__ = ["CORES", "PROCESSORS", "in_threads", "shares", "threads_given"]
 
 T = TypeVar("T")
 
-# Of which BLAS takes as many, too, for a product.
-CORES = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
+# On how many processors the process may run.
+PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_given() -> int | None:
+    """Return how many threads whoever started the process gave it, None if that is all processors or not said.
+
+    Ray, Spark and Dask say so by OMP_NUM_THREADS; BLAS reads it, too, and a list of numbers for nested
+    levels, of which the first counts. THRESHER_THREADS, which the worker reads itself, wins.
+    """
+    said = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if os.environ.get("THRESHER_THREADS") or not (said.isascii() and said.isdigit()):
+        return None
+    return int(said) if 0 < int(said) < PROCESSORS else None
+
+
+# How many threads compute here. BLAS takes as many, too, for a product.
+CORES = min(threads_given() or PROCESSORS, 8)
 
 
 def shares(count: int, most: int) -> list[tuple[int, int]]:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from thresher import _binary, _compact, _links, _memory, _segments
+from thresher import _binary, _compact, _links, _memory, _segments, _shares
 from thresher._segments import empty, shared
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ __all__ = [
     "shared",
 ]
 
-PROTOCOL = 2
+PROTOCOL = 3
 _PREFIX = struct.Struct("<2sBBIQ")
 _MAGIC = b"TW"
 
@@ -216,6 +216,8 @@ class Worker:
 
     def _start(self) -> tuple[subprocess.Popen[bytes], _links.SocketLink | _links.PipeLink]:
         command = [str(_binary.path()), "worker", "--parent", str(self.pid)]
+        if (threads := _shares.threads_given()) is not None:
+            command += ["--threads", str(threads)]
         ours, theirs = _links.socket_pair()
         try:
             child = subprocess.Popen(
