@@ -22,8 +22,6 @@ type form struct {
 	Basis  *string `json:"basis"`
 	Seed   *uint64 `json:"seed"`
 	Device string  `json:"device"`
-	// Threads is how many goroutines build and, unless a search says otherwise, search; 0 is the worker's setting.
-	Threads int `json:"threads"`
 }
 
 // threadsOf returns a number of threads that a call asks for, at most as many as run at once; 0 stands for own.
@@ -37,10 +35,11 @@ func threadsOf(asked, own int) (int, error) {
 	return min(asked, runtime.GOMAXPROCS(0)), nil
 }
 
-// options returns the options of a build.
-func (f *form) options(threads int) (o collection.Options, err error) {
+// options returns the options of a build with as many threads as asked for; 0 stands for own. As many search the
+// collection, unless a search says otherwise.
+func (f *form) options(asked, own int) (o collection.Options, err error) {
 	o = collection.Options{Seed: 1}
-	if o.Threads, err = threadsOf(f.Threads, threads); err != nil {
+	if o.Threads, err = threadsOf(asked, own); err != nil {
 		return o, err
 	}
 	if o.Metric, err = collection.ParseMetric(f.Metric); err != nil {
@@ -112,6 +111,7 @@ func (v *volume) about(handle int64) *about {
 func (c *call) build(ctx context.Context) (any, *sheet, error) {
 	var f struct {
 		form
+		Threads int            `json:"threads"`
 		Rounded dataset.Change `json:"rounded"`
 		Once    *once          `json:"once"`
 	}
@@ -129,7 +129,7 @@ func (c *call) build(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := f.options(c.s.o.Threads)
+	o, err := f.options(f.Threads, c.s.o.Threads)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,12 +7,10 @@ func (c *call) knn(ctx context.Context) (any, *sheet, error) {
 	var f struct {
 		form
 		searching
-		Threads int `json:"threads"` // of both
 	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
 	}
-	f.form.Threads = f.Threads
 	if f.Handle != 0 {
 		return nil, nil, wrong("handle", "knn has vectors of its own; search has a collection")
 	}
@@ -27,7 +25,7 @@ func (c *call) knn(ctx context.Context) (any, *sheet, error) {
 	if queries.Shape[1] != int64(dim) { // before anything is built
 		return nil, nil, wrong("queries", "%d columns; the vectors have %d", queries.Shape[1], dim).within(dim)
 	}
-	o, err := f.options(c.s.o.Threads)
+	o, err := f.options(f.Threads, c.s.o.Threads)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,10 +20,11 @@ import (
 func (c *call) open(ctx context.Context) (any, *sheet, error) {
 	var f struct {
 		form
-		Path   string `json:"path"`
-		Column string `json:"column"`
-		IDs    string `json:"ids"`
-		Header string `json:"header"`
+		Threads int    `json:"threads"`
+		Path    string `json:"path"`
+		Column  string `json:"column"`
+		IDs     string `json:"ids"`
+		Header  string `json:"header"`
 	}
 	if err := c.fields(&f); err != nil {
 		return nil, nil, err
@@ -38,9 +39,9 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	if strings.HasSuffix(f.Path, collectionSuffix) {
-		return c.openCollection(ctx, &f.form, f.Path, f.Column+f.IDs+f.Header)
+		return c.openCollection(ctx, &f.form, f.Threads, f.Path, f.Column+f.IDs+f.Header)
 	}
-	o, err := f.options(c.s.o.Threads)
+	o, err := f.options(f.Threads, c.s.o.Threads)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,11 +80,11 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 	return reply, arrays, err
 }
 
-func (c *call) openCollection(ctx context.Context, f *form, path, columns string) (any, *sheet, error) {
+func (c *call) openCollection(ctx context.Context, f *form, threads int, path, columns string) (any, *sheet, error) {
 	if columns != "" {
 		return nil, nil, wrong("column", "%s: a collection has no columns to choose from", path)
 	}
-	threads, err := threadsOf(f.Threads, c.s.o.Threads)
+	threads, err := threadsOf(threads, c.s.o.Threads)
 	if err != nil {
 		return nil, nil, err
 	}
