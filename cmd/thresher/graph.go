@@ -27,7 +27,7 @@ type graphFlags struct {
 func newGraphCommand(a *app) *cobra.Command {
 	f := &graphFlags{searchFlags: searchFlags{verb: graph}}
 	cmd := &cobra.Command{
-		Use:   "graph --atoms FILE [--metric NAME] -k N --out FILE",
+		Use:   "graph --vectors FILE [--metric NAME] -k N --out FILE",
 		Short: "Find the k nearest neighbours of every atom: a k-NN graph",
 		Long: `Find the k nearest neighbours of every atom among the other atoms: a k-NN graph.
 
@@ -51,9 +51,8 @@ was killed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGraph(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "atoms", "", atomsHelp)
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
-	vectorsColumn(fs, "atoms-column")
+	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
 	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", "", "`file` for the graph, ending in .npz, .parquet or .jsonl")
@@ -75,7 +74,7 @@ was killed.`,
 func (f *graphFlags) check() error {
 	switch {
 	case f.atoms == "":
-		return f.refuse("--atoms names the file of vectors")
+		return f.refuse("--vectors names the file of vectors")
 	case f.out == "" || f.out == stdio:
 		return f.refuse("--out names the file for the graph, ending in .npz, .parquet or .jsonl")
 	case f.symmetric && f.mutual:
@@ -98,7 +97,7 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 	if s.out, err = newAnswerFiles(&f.searchFlags); err != nil {
 		return err
 	}
-	if s.in.atoms, err = a.openInput(ctx, "atoms", f.atoms); err != nil {
+	if s.in.atoms, err = a.openInput(ctx, "vectors", f.atoms); err != nil {
 		return err
 	}
 	defer s.in.atoms.remove()

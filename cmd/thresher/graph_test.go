@@ -276,7 +276,7 @@ func TestGraphBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"no atoms", []string{"--out", out}, []string{"graph", "--atoms"}},
+		{"no atoms", []string{"--out", out}, []string{"graph", "--vectors"}},
 		{"no output", []string{"--atoms", atoms, "--metric", "ip"}, []string{"graph", "--out", ".npz"}},
 		{"standard output", []string{"--atoms", atoms, "--metric", "ip", "--out", "-"}, []string{"graph", "--out"}},
 		{"k 0", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "-k0"}, []string{"k", "0"}},

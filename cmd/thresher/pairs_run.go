@@ -89,8 +89,8 @@ func (p *pairing) tooMany(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	return fmt.Errorf("--max-pairs %d: %d pairs %s among %s; move --min-score, or raise --max-pairs and continue with --resume",
-		e.Limit, e.Pairs, p.summary.Reach(), e.Among())
+	return fmt.Errorf("--max-pairs %d: %d pairs %s among %s; move --%s, or raise --max-pairs and continue with --resume",
+		e.Limit, e.Pairs, p.summary.Reach(), e.Among(), p.flags.limit.leastFlag)
 }
 
 // finish merges the pairs into the output files and ends the job.

@@ -333,7 +333,7 @@ func TestPairsBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"no atoms", pairs("--min-score", "1", "--out", out), []string{"--atoms"}},
+		{"no atoms", pairs("--min-score", "1", "--out", out), []string{"--vectors"}},
 		{"no limit", pairs("--atoms", good, "--metric", "ip", "--out", out), []string{"--min-score"}},
 		{"NaN limit", pairs("--atoms", good, "--metric", "ip", "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
 		{"infinite limit", pairs("--atoms", good, "--metric", "ip", "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},
@@ -355,7 +355,7 @@ func TestPairsBadInput(t *testing.T) {
 		{"another dimension", pairs("--atoms", good, "--metric", "ip", "--with", wide, "--min-score", "1", "--out", out), []string{"good.npy", "dimension 4", "wide.npy", "dimension 5"}},
 		{"NaN among the others", pairs("--atoms", good, "--metric", "ip", "--with", holes, "--min-score", "1", "--out", out), []string{"nan.npy", "row 3", "column 2"}},
 		{"a row too long", pairs("--atoms", good, "--metric", "ip", "--with", long, "--min-score", "1", "--out", out), []string{"long.npy: row 7 (0-based)", "overflow"}},
-		{"a collection of others", pairs("--atoms", good, "--metric", "ip", "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--atoms"}},
+		{"a collection of others", pairs("--atoms", good, "--metric", "ip", "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--vectors"}},
 		{"no others", pairs("--atoms", good, "--metric", "ip", "--with", none, "--min-score", "1", "--out", out), []string{"none.npy", "no rows"}},
 		{"a method of the k best", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--min-score", "banditmips"}},
 	} {

@@ -23,7 +23,7 @@ const truthK = 100
 func newTruthCommand(a *app) *cobra.Command {
 	f := &searchFlags{verb: truth}
 	cmd := &cobra.Command{
-		Use:   "truth --atoms FILE --queries FILE [--metric NAME] --out FILE",
+		Use:   "truth --vectors FILE --queries FILE [--metric NAME] --out FILE",
 		Short: "Write ground truth for benchmarks of approximate search",
 		Long: `Write the exact k best atoms of every query, as benchmarks of approximate search
 read them. It is a search by --method certain (or exact), whose answers are never wrong:
