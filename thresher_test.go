@@ -347,6 +347,10 @@ func TestIDs(t *testing.T) {
 			t.Errorf("%s: the file of ids: %v", x.name, err)
 		}
 	}
+	beyond := thresher.IDsOf(append([]string{"18446744073709551615"}, digits[1:]...)) // texts
+	if index, err := thresher.New(ctx, rows, dim, thresher.Options{Metric: thresher.Cosine, IDs: beyond}); err != nil || index.Close() != nil {
+		t.Error(err)
+	}
 	for says, ids := range map[string]*thresher.IDs{
 		"2 for 64":   thresher.IDsOf([]uint64{1, 2}),
 		"rows 5 and": thresher.IDsOf(slices.Concat(texts[:6], texts[5:n-1])),

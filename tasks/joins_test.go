@@ -62,6 +62,25 @@ func TestGraphResumes(t *testing.T) {
 		if err != nil || want.Rows != n || want.Certificate.Rows != n || want.Certificate.Guarantees[batch.GuaranteeCertain]+want.Certificate.Guarantees[batch.GuaranteeExact] != n {
 			t.Fatal(want, err)
 		}
+		if o.Distances {
+			plain := o
+			plain.Distances = false
+			g, err := NewGraphSearch(e, plain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Graph(t.Context(), g, nil, func(r *dataset.Result) error {
+				for at, s := range r.Scores {
+					if got := whole[r.Query].Scores[at]; got != float32(math.Sqrt(float64(s))) {
+						t.Errorf("row %d: distance %g of squared %g", r.Query, got, s)
+					}
+				}
+				return nil
+			})
+			if err = errors.Join(err, g.Close()); err != nil || want.Value != "distance" {
+				t.Fatal(want, err)
+			}
+		}
 		var kept []dataset.Result // the log
 		log := func(do func(i int64, r *dataset.Result) error) error {
 			for i := range kept {
@@ -107,6 +126,19 @@ func TestGraphResumes(t *testing.T) {
 		}
 		if got.Certificate.Rows != 0 {
 			t.Errorf("a resumed run says %+v of rows that it did not search", got.Certificate)
+		}
+	}
+}
+
+// TestGraphDistances: l2 is not squared, and a cosine that rounding takes above 1 is no negative distance.
+func TestGraphDistances(t *testing.T) {
+	for _, x := range []struct {
+		m           collection.Metric
+		score, want float32
+	}{{collection.Euclidean, 9, 3}, {collection.Cosine, .25, .75}, {collection.Cosine, 1 + 0x1p-23, 0}} {
+		g := &GraphSearch{atoms: &collection.Collection{Metric: x.m}}
+		if got := g.distance(x.score); got != x.want {
+			t.Errorf("%s %g: distance %g, want %g", x.m, x.score, got, x.want)
 		}
 	}
 }
@@ -193,12 +225,18 @@ func TestPairsSummary(t *testing.T) {
 		}
 		got = rest.Summary(shape)
 		sum, members, others := 0., int64(0), int64(0)
+		var components []int64 // of the vectors
 		if err := shape.Members(t.Context(), nil, nil)(func(m *dataset.Member) error {
 			if m.Keep {
 				members++
 			}
 			if m.Side == "b" {
 				others++
+				if m.Component != components[m.Row] {
+					t.Errorf("row %d of the other table is in component %d, the equal vector in %d", m.Row, m.Component, components[m.Row])
+				}
+			} else {
+				components = append(components, m.Component)
 			}
 			return nil
 		}); err != nil {
