@@ -37,7 +37,7 @@ func (c *call) knn(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	info := made.(*about)
-	f.Handle = info.Handle
+	f.Handle, f.rounded = info.Handle, true
 	reply, arrays, err := c.searchFor(ctx, &f.searching)
 	if v, gone := c.s.shelf.remove(f.Handle); gone == nil {
 		c.s.free(v)

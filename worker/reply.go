@@ -6,8 +6,9 @@ import (
 	"os"
 )
 
-// mostInBody is how many bytes of arrays travel in a frame where descriptors can travel too.
-const mostInBody = 64 << 10
+// mostInBody is how many bytes of arrays travel in a frame where descriptors can travel too: those of 256 answers
+// of 10 atoms.
+const mostInBody = 96 << 10
 
 // sheet is the memory of the arrays of a reply.
 type sheet struct {

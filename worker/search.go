@@ -27,11 +27,13 @@ type searching struct {
 	Limit     int          `json:"limit"`
 	// Threads is how many threads of the CPU search; 0 is the collection's number.
 	Threads int `json:"threads"`
+
+	rounded bool // the scores of the reply are float32
 }
 
 // request returns the request without queries and goals.
 func (f *searching) request() batch.Request {
-	r := batch.Request{SearchScores: true, K: f.K, Method: f.Method, Plan: f.Plan, Delta: f.Delta, Epsilon: f.Epsilon, Relative: f.Relative,
+	r := batch.Request{SearchScores: !f.rounded, K: f.K, Method: f.Method, Plan: f.Plan, Delta: f.Delta, Epsilon: f.Epsilon, Relative: f.Relative,
 		MinScore: f.MinScore, MaxScore: f.MaxScore, Limit: f.Limit}
 	if f.SelfFirst != nil {
 		r.ExcludeSelf, r.SelfFirst = true, *f.SelfFirst
@@ -249,7 +251,7 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *sheet, error)
 	if err := c.fits("k", n*(answerBytes*k+certificateBytes)); err != nil {
 		return nil, nil, err
 	}
-	columns := answerColumns(n, k)
+	columns := answerColumns(n, k, f.rounded)
 	out, err := newSheet(c.s.link.passes() && !f.Looks, columns...)
 	if err != nil {
 		return nil, nil, err
@@ -271,39 +273,64 @@ func (c *call) searchFor(ctx context.Context, f *searching) (any, *sheet, error)
 	}
 	if f.Looks {
 		columns = append(columns, column{"look_lims", int64s, []int64{n + 1}}, column{"looks", looks, []int64{int64(len(t.records) / lookBytes)}})
-		if out, err = columnsOf(c.s.link.passes(), columns, out.part(0), out.part(1), out.part(2), out.part(3), bytesOf(t.lims), t.records); err != nil {
+		if out, err = columnsOf(c.s.link.passes(), columns, out.part(0), out.part(1), out.part(2), bytesOf(t.lims), t.records); err != nil {
 			return nil, nil, err
 		}
 	}
 	return h.reply(names), out, nil
 }
 
-// answerBytes are those of an atom of an answer: its row, its score and the float64 score.
-const answerBytes = 8 + 4 + 8
+// answerBytes are those of an atom of an answer: its row and its score.
+const answerBytes = 8 + 8
 
-// answerColumns are the arrays of n answers of at most k atoms, which put fills.
-func answerColumns(n, k int64) []column {
+// answerColumns are the arrays of n answers of at most k atoms, which put fills. Scores are in float64, or rounded
+// to float32.
+func answerColumns(n, k int64, rounded bool) []column {
 	shape := []int64{n, k}
-	return []column{{"rows", int64s, shape}, {"scores", float32s, shape}, {"scores64", float64s, shape}, {"certificates", certificates, []int64{n}}}
+	scores := column{"scores64", float64s, shape}
+	if rounded {
+		scores = column{"scores", float32s, shape}
+	}
+	return []column{{"rows", int64s, shape}, scores, {"certificates", certificates, []int64{n}}}
 }
 
-// put writes answers with SearchScores to answerColumns. m is the metric, by which float64 scores are shown.
+// put writes answers to answerColumns, with SearchScores if these are in float64. m is the metric, by which they
+// are shown.
 func (s *sheet) put(lo, k int, m collection.Metric, names *tables, resp *batch.Response) {
-	rows, scores, scores64, record := elements[int64](s.part(0)), elements[float32](s.part(1)), elements[float64](s.part(2)), s.part(3)
+	rows, record := elements[int64](s.part(0)), s.part(2)
+	rounded := s.columns[1].DType == float32s
+	var scores []float32
+	var scores64 []float64
+	if rounded {
+		scores = elements[float32](s.part(1))
+	} else {
+		scores64 = elements[float64](s.part(1))
+	}
 	for j := range resp.Answers {
 		a := &resp.Answers[j]
 		at := (lo + j) * k
 		n := copy(rows[at:at+k], a.IDs)
-		copy(scores[at:at+k], a.Scores)
-		for i, x := range a.SearchScores[:n] {
-			scores64[at+i] = m.Shown(x)
+		for i := n; i < k; i++ {
+			rows[at+i] = -1
 		}
-		for ; n < k; n++ {
-			rows[at+n], scores[at+n], scores64[at+n] = -1, float32(math.NaN()), math.NaN()
+		if rounded {
+			fill(scores[at:at+k], a.Scores)
+		} else {
+			for i, x := range a.SearchScores[:n] {
+				a.SearchScores[i] = m.Shown(x)
+			}
+			fill(scores64[at:at+k], a.SearchScores)
 		}
 		at = (lo + j) * certificateBytes
 		names.appendCertificate(record[at:at:at+certificateBytes], &a.Certificate)
 		a.IDs, a.Scores, a.SearchScores = nil, nil, nil // are written
+	}
+}
+
+// fill copies scores, and fills what is left of dst with NaN.
+func fill[T float32 | float64](dst, scores []T) {
+	for i := copy(dst, scores); i < len(dst); i++ {
+		dst[i] = T(math.NaN())
 	}
 }
 
@@ -342,7 +369,7 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 	err = h.run(ctx, "searching", func(_ int, _ *batch.Request, resp *batch.Response) error {
 		for j := range resp.Answers {
 			a := &resp.Answers[j]
-			g.rows, g.scores = append(g.rows, a.IDs...), append(g.scores, a.Scores...)
+			g.rows = append(g.rows, a.IDs...)
 			for _, x := range a.SearchScores {
 				g.scores64 = append(g.scores64, h.v.Metric.Shown(x))
 			}
@@ -360,9 +387,8 @@ func (c *call) rangeSearch(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	n, found := int64(h.m), int64(len(g.rows))
-	columns := []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores", float32s, []int64{found}},
-		{"scores64", float64s, []int64{found}}, {"certificates", certificates, []int64{n}}, {"limited", bools, []int64{n}}}
-	contents := [][]byte{bytesOf(g.lims), bytesOf(g.rows), bytesOf(g.scores), bytesOf(g.scores64), g.certificates, g.limited}
+	columns := []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores64", float64s, []int64{found}}, {"certificates", certificates, []int64{n}}, {"limited", bools, []int64{n}}}
+	contents := [][]byte{bytesOf(g.lims), bytesOf(g.rows), bytesOf(g.scores64), g.certificates, g.limited}
 	if f.Looks {
 		columns = append(columns, column{"look_lims", int64s, []int64{n + 1}}, column{"looks", looks, []int64{int64(len(t.records) / lookBytes)}})
 		contents = append(contents, bytesOf(t.lims), t.records)

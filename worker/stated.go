@@ -210,7 +210,7 @@ func (c *call) certify(ctx context.Context) (any, *sheet, error) {
 	if err := c.fits("k", 2*m*(answerBytes*k+certificateBytes)); err != nil {
 		return nil, nil, err
 	}
-	columns := answerColumns(m, k)
+	columns := answerColumns(m, k, false)
 	proven, err := newSheet(false, columns...)
 	if err != nil {
 		return nil, nil, err
@@ -222,7 +222,7 @@ func (c *call) certify(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, p.explain(err)
 	}
 	more, contents := p.columns()
-	out, err := columnsOf(c.s.link.passes(), append(columns, more...), append([][]byte{proven.part(0), proven.part(1), proven.part(2), proven.part(3)}, contents...)...)
+	out, err := columnsOf(c.s.link.passes(), append(columns, more...), append([][]byte{proven.part(0), proven.part(1), proven.part(2)}, contents...)...)
 	return struct {
 		searched
 		Certified *tasks.CertifySummary `json:"certified"`

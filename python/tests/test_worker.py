@@ -57,7 +57,7 @@ def test_large_answers_come_in_shared_memory(worker, data, handle):
     queries = np.tile(data[1], (200, 1))
     _, found = search(worker, handle, queries)
     np.testing.assert_array_equal(found["rows"], np.tile(best(*data), (200, 1)))
-    found["scores"][:] = 0  # writable
+    found["scores64"][:] = 0  # writable
 
 
 @pytest.mark.skipif(not _memory.LINUX, reason="reads /proc")
@@ -250,7 +250,7 @@ def test_mapped_files_are_passed_where_they_lie(worker, data, tmp_path, mode):
     want = np.sort(
         np.take_along_axis(data[1].astype(float) @ vectors[100:].T.astype(float), best(vectors[100:], data[1]), 1)
     )
-    np.testing.assert_allclose(np.sort(found["scores"]), want, rtol=1e-5)
+    np.testing.assert_allclose(np.sort(found["scores64"]), want, rtol=1e-5)
     worker.release(info["handle"])
 
 
@@ -271,7 +271,7 @@ def test_mapped_files_that_are_others_by_now_are_copied(worker, data, tmp_path, 
     info, _ = worker.call("build", {"metric": "ip"}, {"vectors": mapped})
     _, found = search(worker, info["handle"], data[1])
     scores = np.take_along_axis(data[1].astype(float) @ np.asarray(mapped).T.astype(float), found["rows"], 1)
-    np.testing.assert_allclose(found["scores"], scores, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found["scores64"], scores, rtol=1e-4, atol=1e-5)
     worker.release(info["handle"])
 
 

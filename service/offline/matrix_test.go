@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,9 +82,8 @@ func TestMatrix(t *testing.T) {
 					a := resp.Answers[i]
 					want := dataset.Result{Query: int64(i), Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact, Guarantee: string(a.Certificate.Guarantee)}
 					if s.ids.Int != nil {
-						want.Rows = nil
 						for _, row := range a.IDs {
-							want.Rows = append(want.Rows, s.ids.Int(row))
+							want.IDs = append(want.IDs, strconv.FormatInt(s.ids.Int(row), 10))
 						}
 					}
 					if s.ids.Name != nil {

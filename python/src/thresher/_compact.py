@@ -27,7 +27,7 @@ REPLY_BYTES = _REPLY.size
 # How many words of replies, which hardly differ, are kept.
 _KEPT = 64
 
-_ROWS, _SCORES, _SCORES64 = np.dtype("<i8"), np.dtype("<f4"), np.dtype("<f8")
+_ROWS, _SCORES64 = np.dtype("<i8"), np.dtype("<f8")
 
 
 def number(text: bytearray, at: int) -> int:
@@ -90,7 +90,6 @@ class Headers:
         found: dict[str, npt.NDArray[Any]] = {}
         for name, shape, kind in (
             ("rows", (m, k), _ROWS),
-            ("scores", (m, k), _SCORES),
             ("scores64", (m, k), _SCORES64),
             ("certificates", (m,), self._certificate),
         ):

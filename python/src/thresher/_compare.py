@@ -445,9 +445,16 @@ def verify(
     try:
         asked = index._asked(queries)
         given = _given(index, answers, scores, len(asked.rows))
-        asked_for = {"min_score": min_score, "max_score": max_score, "floor": floor, "below": below}
-        asked_for |= {"max_distance": max_distance, "min_distance": min_distance}
-        within = limits(index.metric, len(asked.rows), asked_for)
+        within = limits(
+            index.metric,
+            len(asked.rows),
+            min_score=min_score,
+            max_score=max_score,
+            max_distance=max_distance,
+            min_distance=min_distance,
+            floor=floor,
+            below=below,
+        )
         fields, arrays = index._request(asked, "auto", 0.01, 0.0, exclude, within, None, filter, exclude_self, None)
         for unused in ("method", "delta", "epsilon"):
             fields.pop(unused, None)

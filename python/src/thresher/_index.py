@@ -418,14 +418,12 @@ class Index:
         wanted = limits(
             self.metric,
             m,
-            {
-                "min_score": min_score,
-                "max_score": max_score,
-                "max_distance": max_distance,
-                "min_distance": min_distance,
-                "floor": floor,
-                "below": below,
-            },
+            min_score=min_score,
+            max_score=max_score,
+            max_distance=max_distance,
+            min_distance=min_distance,
+            floor=floor,
+            below=below,
         )
         fields, arrays = self._request(
             given, method, delta, epsilon, exclude, wanted, candidates, filter, exclude_self, plan, threads
@@ -442,7 +440,7 @@ class Index:
             arrays,
             progress=progress,
             deadline=deadline,
-            names=wanted.names if wanted.arrays else None,
+            names=wanted.names,
         )
         return self._result(reply, out, width, own)
 
@@ -489,7 +487,7 @@ class Index:
         """
         given = self._asked(queries)
         m = len(given.rows)
-        wanted = limits(self.metric, m, {"max_score": max_score, "min_distance": min_distance, "below": below})
+        wanted = limits(self.metric, m, max_score=max_score, min_distance=min_distance, below=below)
         fields, arrays = self._request(
             given, method, delta, 0.0, exclude, wanted, None, filter, exclude_self, None, threads
         )
@@ -503,7 +501,6 @@ class Index:
             none = self._without_search(given.rows, 0, own)
             return RangeResult(
                 np.zeros(m + 1, np.int64),
-                none.scores.reshape(-1),
                 none.ids.reshape(-1),
                 limited=np.zeros(m, bool),
                 rows=none.rows.reshape(-1),
@@ -516,7 +513,6 @@ class Index:
         reply, out = self._call("range", fields, arrays, progress=progress, deadline=deadline, names=names)
         return RangeResult(
             out["lims"],
-            out["scores"],
             self._named(out["rows"]),
             limited=out["limited"],
             rows=out["rows"],
@@ -644,12 +640,11 @@ class Index:
         width: int,
         query_ids: npt.NDArray[Any] | None = None,
     ) -> Result:
-        rows, scores, scores64 = out["rows"], out["scores"], out["scores64"]
+        rows, scores64 = out["rows"], out["scores64"]
         lacking = width - rows.shape[1]
         if lacking > 0:  # k > n
             try:
                 rows = np.pad(rows, ((0, 0), (0, lacking)), constant_values=-1)
-                scores = np.pad(scores, ((0, 0), (0, lacking)), constant_values=np.nan)
                 scores64 = np.pad(scores64, ((0, 0), (0, lacking)), constant_values=np.nan)
             except (MemoryError, ValueError):
                 raise MemoryError(
@@ -657,7 +652,6 @@ class Index:
                 ) from None
         return Result(
             self._named(rows),
-            scores,
             rows=rows,
             scores64=scores64,
             query_ids=query_ids,
@@ -689,7 +683,6 @@ class Index:
         try:
             rows = np.full((m, width), -1, np.int64)
             scores64 = np.full((m, width), np.nan)
-            scores = scores64.astype(np.float32)
         except (MemoryError, ValueError):
             raise MemoryError(f"k: {width} columns for {m} queries; there are no vectors") from None
         records = np.zeros(m, worker.records["certificate"])
@@ -703,7 +696,7 @@ class Index:
         promise = "exact: there are no vectors" if m else ""
         reply = {"took_ms": 0.0, "saving": 1.0, "promise": promise}
         out: dict[str, npt.NDArray[Any]]
-        out = {"rows": rows, "scores": scores, "scores64": scores64, "certificates": records}
+        out = {"rows": rows, "scores64": scores64, "certificates": records}
         return self._result(reply, out, width, query_ids)
 
     # Changes

@@ -36,7 +36,10 @@ _WORKER = (("min_score", "floors"), ("max_score", "ceilings"))
 _DISTANCES, _SCORES, _BEFORE = ("max_distance", "min_distance"), ("min_score", "max_score"), ("floor", "below")
 
 
-def limits(metric: str, count: int, given: dict[str, Any]) -> Limits:
+_NONE = Limits({}, {})
+
+
+def limits(metric: str, count: int, **given: Any) -> Limits:
     """Return the limits among the arguments given of a search of count queries; None is none.
 
     Raises
@@ -44,6 +47,8 @@ def limits(metric: str, count: int, given: dict[str, Any]) -> Limits:
     ValueError
         If one is of another metric, or given by two names.
     """
+    if all(value is None for value in given.values()):
+        return _NONE
     right, wrong = (_DISTANCES, _SCORES) if metric == "l2" else (_SCORES, _DISTANCES)
     found = Limits({}, {})
     for i, (of_all, of_each) in enumerate(_WORKER):

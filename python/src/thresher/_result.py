@@ -25,7 +25,6 @@ class _Certified:
 
     ids: npt.NDArray[Any]
     rows: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float32]
     scores64: npt.NDArray[np.float64]
     query_ids: npt.NDArray[Any] | None
     metric: str
@@ -36,6 +35,11 @@ class _Certified:
     _names: dict[str, list[str]]
     _promise: str
     _own_ids: bool
+
+    @cached_property
+    def scores(self) -> npt.NDArray[np.float32]:
+        """The scores rounded to float32, of the shape of ``scores64``."""
+        return self.scores64.astype(np.float32)
 
     @cached_property
     def complete(self) -> npt.NDArray[np.bool_]:
@@ -197,7 +201,6 @@ class Result(_Certified):
     """
 
     ids: npt.NDArray[Any]
-    scores: npt.NDArray[np.float32]
     rows: npt.NDArray[np.int64]
     scores64: npt.NDArray[np.float64]
     query_ids: npt.NDArray[Any] | None
@@ -216,7 +219,7 @@ class Result(_Certified):
         yield self.ids
 
     def __len__(self) -> int:
-        return len(self.scores)
+        return len(self.scores64)
 
     @property
     def counts(self) -> npt.NDArray[np.int64]:
@@ -244,7 +247,7 @@ class Result(_Certified):
 
     def summary(self) -> str:
         """Return a few lines on guarantee, work and time."""
-        m, k = self.scores.shape
+        m, k = self.scores64.shape
         return self._summary(f"queries    {m}, {k} best each")
 
 
@@ -273,7 +276,6 @@ class RangeResult(_Certified):
     """
 
     lims: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float32]
     ids: npt.NDArray[Any]
     limited: npt.NDArray[np.bool_]
     rows: npt.NDArray[np.int64]
