@@ -157,8 +157,8 @@ func ExampleKNN() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(words[found.Answers[0].Rows[0]], found.Answers[0].Scores)
-	// Output: king [1.5]
+	fmt.Println(words[found.Answers[0].Rows[0]], found.Answers[0].Scores, found.Complete())
+	// Output: king [1.5] true
 }
 
 // What another program answered is proven, or corrected.
