@@ -1,7 +1,11 @@
-// Package tasks has the verbs about answers as functions over streams: [Recall] and [Certify]
-// compare answers of any origin with proven ones, [Verify] recomputes answers and checks them
-// against their certificates. Each returns a summary whose JSON names are those of every door:
-// the command line, the HTTP service and the worker, which only translate.
+// Package tasks has the verbs as functions over streams. [Search] answers queries, [Truth] so that no
+// answer can be wrong; [Recall] and [Certify] compare answers of any origin with proven ones, [Verify]
+// recomputes answers and checks them against their certificates; [Graph] and [Pairs] compare vectors with
+// each other. Each returns a summary whose JSON names are those of every door: the command line, the
+// HTTP service, the worker and package thresher, which only translate.
+//
+// A run that can be resumed keeps counts ([SearchCounts], [CertifyCounts], [PairCounts]) or a log of what
+// was found ([GraphSearch]), and has the summary of a run that was never interrupted.
 //
 // What a set of answers promises is worded once, by [Promises], and what the queries of a
 // request ask for is decoded into one type, [Goals].
