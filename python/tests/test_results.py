@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import warnings
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import thresher
 from conftest import best
+from thresher import _binary
 
 METRICS = ("ip", "cosine", "l2")
 LEAST = {"ip": "min_score", "cosine": "min_score", "l2": "max_distance"}
@@ -176,6 +179,35 @@ def test_to_arrow(vectors, queries):
     assert table["ids"].to_pylist() == table["rows"].to_pylist()
     assert table["complete"].to_pylist() == late.complete.tolist()
     assert [b is None for b in table["open_bound"].to_pylist()] == late.complete.tolist()
+
+
+@pytest.mark.parametrize("ids", [None, np.arange(2**63, 2**63 + 1500, dtype=np.uint64), [f"n{j}" for j in range(1500)]])
+def test_tables_are_files_of_answers(tmp_path, vectors, queries, ids):
+    """The command reads them, and writes the same columns of the same search."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    np.savez(tmp_path / "x.npz", vectors=vectors, **({} if ids is None else {"ids": np.asarray(ids)}))
+    np.save(tmp_path / "q.npy", queries)
+    with thresher.Index(vectors, ids, metric="cosine") as index:
+        table = index.search(queries, 3, method="exact").to_arrow()
+    parquet.write_table(table, tmp_path / "ours.parquet")
+    files = ["--atoms", tmp_path / "x.npz", "--queries", tmp_path / "q.npy", "--metric", "cosine"]
+    if ids is not None:
+        files += ["--ids", "ids"]
+
+    def run(*arguments):
+        return subprocess.run([_binary.path(), *arguments, *files], capture_output=True, text=True, check=True)
+
+    checked = run("verify", "--answers", tmp_path / "ours.parquet", "--json")
+    assert json.loads(checked.stdout)["checked"] == 30
+    run("search", "--k", "3", "--method", "exact", "--out", tmp_path / "theirs.parquet")
+    theirs = parquet.read_table(tmp_path / "theirs.parquet")
+    shared = [name for name in table.column_names if name != "open_bound"]
+    assert theirs.column_names == shared
+    for name in ("query", "ids", "rows", "scores", "scores64", "complete", "guarantee", "delta", "epsilon", "exact"):
+        assert theirs[name].to_pylist() == table[name].to_pylist(), name
+        if name == "ids":
+            assert theirs.schema.field(name).type.value_type == table.schema.field(name).type.value_type
+    assert theirs.schema.metadata.get(b"id_kind") == table.schema.metadata.get(b"id_kind")
 
 
 # Searches of no vectors
