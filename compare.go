@@ -49,18 +49,18 @@ func (x *Index) Recall(ctx context.Context, req Request, answers []Stated, visit
 // Response has the best vectors with their certificates. What was not proven in time is kept as it was.
 // visit is as in Recall.
 func (x *Index) Certify(ctx context.Context, req Request, answers []Stated, visit func(*Compared) error) (*Response, *CertifySummary, error) {
-	proven := &Response{}
+	proven := &batch.Response{}
 	c, parts, err := x.compare(ctx, req, answers, proven)
 	if err != nil {
 		return nil, nil, err
 	}
 	summary, err := tasks.Certify(ctx, c, parts, visit)
-	return proven, summary, err
+	return x.respond(proven), summary, err
 }
 
 // compare returns a comparison of answers with the best vectors, and its stream, which adds what it searched to
 // proven unless that is nil.
-func (x *Index) compare(ctx context.Context, req Request, answers []Stated, proven *Response) (*tasks.Comparison, tasks.Parts, error) {
+func (x *Index) compare(ctx context.Context, req Request, answers []Stated, proven *batch.Response) (*tasks.Comparison, tasks.Parts, error) {
 	req, err := x.place(req)
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +102,7 @@ func (x *Index) compare(ctx context.Context, req Request, answers []Stated, prov
 }
 
 // parts searches the best vectors of queries, those of their answers first.
-func (x *Index) parts(ctx context.Context, all Request, answers []Stated, proven *Response) tasks.Parts {
+func (x *Index) parts(ctx context.Context, all Request, answers []Stated, proven *batch.Response) tasks.Parts {
 	return func(yield func(*tasks.Part, error) bool) {
 		for lo := 0; lo < len(answers); lo += mostCompared {
 			hi := min(lo+mostCompared, len(answers))
@@ -165,8 +165,12 @@ func (x *Index) Verify(ctx context.Context, req Request, answers []Answer, visit
 	if err != nil {
 		return nil, err
 	}
+	claimed := make([]batch.Answer, len(answers))
+	for j, a := range answers {
+		claimed[j] = batch.Answer{IDs: a.Rows, Scores: a.Scores, Limited: a.Limited, Certificate: a.Certificate}
+	}
 	claims := func(yield func(*tasks.Claims, error) bool) {
-		yield(&tasks.Claims{Request: &req, Answers: answers}, nil)
+		yield(&tasks.Claims{Request: &req, Answers: claimed}, nil)
 	}
 	found, err := tasks.Verify(ctx, oracle, claims, visit)
 	if err != nil {

@@ -8,7 +8,8 @@
 // each other ([Index.Graph], [Index.Pairs]).
 //
 // Vectors and queries are rows of a matrix, one after the other in one slice, of float32 or float64.
-// Answers have their row numbers, from 0 on. Scores are inner products, cosines or squared distances,
+// Answers have their row numbers, from 0 on, and what the program calls them, if [Options] say so by
+// [IDsOf]. Scores are inner products, cosines or squared distances,
 // best first, ties by ascending row number.
 //
 // Searches run on the CPU unless [Options] name another backend. What they promise, and how it is

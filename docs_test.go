@@ -111,7 +111,11 @@ func TestNamesInDocuments(t *testing.T) {
 				declared[m[1]] = true
 			}
 		} else if strings.HasSuffix(path, ".go") {
-			packages[filepath.Base(filepath.Dir(path))] += read(t, path)
+			name := filepath.Base(filepath.Dir(path))
+			if name == "." {
+				name = "thresher"
+			}
+			packages[name] += read(t, path)
 		}
 		return nil
 	})

@@ -49,7 +49,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	for j, a := range found.Answers {
-		fmt.Println(j, words[a.IDs[0]], a.Scores[0], words[a.IDs[1]], a.Scores[1])
+		fmt.Println(j, words[a.Rows[0]], a.Scores[0], words[a.Rows[1]], a.Scores[1])
 		fmt.Println(" ", thresher.Promise(&a.Certificate, 2))
 	}
 	// Output:
@@ -70,8 +70,8 @@ func ExampleIndex_Search() {
 		log.Fatal(err)
 	}
 	for j, a := range found.Answers {
-		for i, id := range a.IDs {
-			fmt.Println(words[j], words[id], a.Scores[i])
+		for i, row := range a.Rows {
+			fmt.Println(words[j], words[row], a.Scores[i])
 		}
 	}
 	// Output:
@@ -81,6 +81,40 @@ func ExampleIndex_Search() {
 	// princess queen 8
 	// apple pear 2
 	// pear apple 2
+}
+
+// Answers call vectors what the program calls them.
+func ExampleIDsOf() {
+	ctx := context.Background()
+	o := thresher.Options{Metric: thresher.Cosine, IDs: thresher.IDsOf(words)}
+	index, err := thresher.New(ctx, meaning, 4, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer index.Close()
+	kings, err := index.Rows(thresher.IDsOf([]string{"king"}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	found, err := index.Search(ctx, thresher.Request{
+		Queries: meaning[:4], K: 2, Goals: []thresher.QueryGoal{{Exclude: kings}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	a := found.Answers[0]
+	fmt.Println(a.TextIDs, a.Rows, a.Guarantee, a.Complete)
+	_, err = index.Pairs(ctx, thresher.PairOptions{MinScore: .995}, func(p thresher.Pair) error {
+		fmt.Println(index.IDs().Text(p.A), index.IDs().Text(p.B))
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Unordered output:
+	// [prince man] [2 4] exact true
+	// king prince
+	// queen princess
 }
 
 // An index is saved, and opened again without preparing its vectors.
@@ -123,7 +157,7 @@ func ExampleKNN() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(words[found.Answers[0].IDs[0]], found.Answers[0].Scores)
+	fmt.Println(words[found.Answers[0].Rows[0]], found.Answers[0].Scores)
 	// Output: king [1.5]
 }
 
@@ -139,7 +173,7 @@ func ExampleIndex_Certify() {
 	}
 	fmt.Println(summary.Before())
 	for j, a := range proven.Answers {
-		fmt.Println(j, words[a.IDs[0]], words[a.IDs[1]])
+		fmt.Println(j, words[a.Rows[0]], words[a.Rows[1]])
 	}
 	// Output:
 	// recall 0.7500; 1 of 2 answers were right
@@ -176,7 +210,7 @@ func ExampleIndex_Verify() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	found.Answers[2].IDs[0] = 4 // the answer for prince is not king any more
+	found.Answers[2].Rows[0] = 4 // the answer for prince is not king any more
 	summary, err := index.Verify(ctx, req, found.Answers, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -189,7 +223,7 @@ func ExampleIndex_Verify() {
 func ExampleIndex_Graph() {
 	index := indexed(thresher.Cosine)
 	defer index.Close()
-	certificate, err := index.Graph(context.Background(), thresher.GraphOptions{K: 1, Mutual: true}, func(row int64, neighbours []int64, scores []float32) error {
+	summary, err := index.Graph(context.Background(), thresher.GraphOptions{K: 1, Mutual: true}, func(row int64, neighbours []int64, scores []float32) error {
 		for i, other := range neighbours {
 			fmt.Printf("%s %s %.3f\n", words[row], words[other], scores[i])
 		}
@@ -198,7 +232,7 @@ func ExampleIndex_Graph() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(certificate.WrongAllowed, "of", certificate.Rows, "rows may be wrong")
+	fmt.Println(summary.Certificate.WrongAllowed, "of", summary.Rows, "rows may be wrong")
 	// Output:
 	// king prince 1.000
 	// queen princess 1.000
@@ -212,15 +246,17 @@ func ExampleIndex_Graph() {
 func ExampleIndex_Pairs() {
 	index := indexed(thresher.Euclidean)
 	defer index.Close()
-	_, err := index.Pairs(context.Background(), thresher.PairOptions{MinScore: 8}, func(p thresher.Pair) error {
+	summary, err := index.Pairs(context.Background(), thresher.PairOptions{MinScore: 8}, func(p thresher.Pair) error {
 		fmt.Println(words[p.A], words[p.B], p.Score)
 		return nil
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
+	fmt.Println(summary.Promise)
 	// Unordered output:
 	// king prince 8
 	// queen princess 8
 	// apple pear 2
+	// exact: no pair is missing
 }

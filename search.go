@@ -3,7 +3,6 @@ package thresher
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"thresher/backend"
 	"thresher/batch"
@@ -17,12 +16,10 @@ type (
 	Request = batch.Request
 	// QueryGoal is what one query asks for beside its Request.
 	QueryGoal = batch.QueryGoal
-	// Response has one Answer a query.
-	Response = batch.Response
-	// Answer has row numbers, scores, and a Certificate.
-	Answer = batch.Answer
 	// Certificate says what is guaranteed of an Answer, on what grounds, and the work done for it.
 	Certificate = batch.Certificate
+	// Guarantee is the kind of what is guaranteed.
+	Guarantee = batch.Guarantee
 	// Method is how to search.
 	Method = batch.Method
 )
@@ -43,11 +40,13 @@ func (x *Index) Search(ctx context.Context, req Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.runs.Search(ctx, req)
+	found, err := x.runs.Search(ctx, req)
+	return x.respond(found), err
 }
 
 // place brings queries into the form of the vectors, and checks which vectors they are.
 func (x *Index) place(req Request) (Request, error) {
+	req.SearchScores = true
 	req, err := req.Placed(x.atoms)
 	if err != nil || !req.ExcludeSelf {
 		return req, err
@@ -97,20 +96,17 @@ func Promise(c *Certificate, k int) string { return tasks.Promise(c, k) }
 
 // Truth answers req so that no answer can be wrong: by method Certain unless it names Exact. It is
 // tasks.ErrUnfinished if the time does not suffice for all.
-func (x *Index) Truth(ctx context.Context, req Request) (*Response, error) {
-	switch req.Method {
-	case "", Auto:
-		req.Method = Certain
-	case Certain, Exact:
-	default:
-		return nil, &batch.RequestError{Field: "method", Query: -1, Err: fmt.Errorf("%s can be wrong; ground truth is searched by %s or %s", req.Method, Certain, Exact)}
+func (x *Index) Truth(ctx context.Context, req Request) (resp *Response, err error) {
+	if err := tasks.ForTruth(&req); err != nil {
+		return nil, err
 	}
-	if req.Epsilon != 0 {
-		return nil, &batch.RequestError{Field: "epsilon", Query: -1, Err: fmt.Errorf("%g, and ground truth has no gap", req.Epsilon)}
+	if req, err = x.place(req); err != nil {
+		return nil, err
 	}
-	resp, err := x.Search(ctx, req)
-	if err == nil && !resp.Complete() {
-		err = tasks.ErrUnfinished
-	}
+	one := func(yield func(*Request, error) bool) { yield(&req, nil) }
+	_, err = tasks.Truth(ctx, x.runs, one, func(_ *Request, found *batch.Response) error {
+		resp = x.respond(found)
+		return nil
+	})
 	return resp, err
 }

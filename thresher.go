@@ -36,6 +36,8 @@ type Options struct {
 	Seed uint64
 	// Raw leaves vectors as they are, for the published methods and method strict.
 	Raw bool
+	// IDs are what answers call the vectors, one a row; nil stands for row numbers. Save and Open keep them.
+	IDs *IDs
 	// Threads is the number of goroutines, 0 for one a core. Answers do not depend on it.
 	Threads int
 	// Backend searches, and outlives the Index; nil is the CPU. The CPU answers what another backend
@@ -53,6 +55,7 @@ type Index struct {
 	engine *batch.Engine
 	runs   *batch.Coalescer
 	own    *cpu.Backend
+	ids    *IDs // nil: row numbers
 	o      Options
 }
 
@@ -81,11 +84,19 @@ func build[F Float](ctx context.Context, vectors []F, dim int, o Options, scanne
 	if err != nil {
 		return nil, err
 	}
-	return load(ctx, atoms, o)
+	x, err := load(ctx, atoms, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.adopt(o.IDs); err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	return x, nil
 }
 
-// Open maps a file that Save or the command `thresher build` has written. Of the options it takes Threads
-// and Backend, and Metric, if it is set, must be that of the file.
+// Open maps a file that Save or the command `thresher build` has written, and reads the ids that were saved with
+// it. Of the options it takes Threads, Backend and, in place of those saved, IDs; Metric, if it is set, must be that
+// of the file.
 func Open(ctx context.Context, path string, o Options) (*Index, error) {
 	atoms, err := collection.Open(path)
 	if err != nil {
@@ -95,9 +106,18 @@ func Open(ctx context.Context, path string, o Options) (*Index, error) {
 		err = fmt.Errorf("%s: its metric is %s, not %s", path, atoms.Metric, o.Metric)
 		return nil, errors.Join(err, atoms.Close())
 	}
+	ids := o.IDs
+	if ids == nil {
+		if ids, err = openIDs(path, atoms.N); err != nil {
+			return nil, errors.Join(err, atoms.Close())
+		}
+	}
 	x, err := load(ctx, atoms, o)
 	if err != nil {
 		return nil, errors.Join(err, atoms.Close())
+	}
+	if err := x.adopt(ids); err != nil {
+		return nil, errors.Join(err, x.Close())
 	}
 	return x, nil
 }
@@ -123,15 +143,18 @@ func (x *Index) Close() error {
 	return errors.Join(x.engine.Close(), x.own.Close(), x.atoms.Close())
 }
 
-// Save prepares the vectors once more, and writes a file for Open, whose name ends in .thresher. A file that is
-// there is replaced only if told so.
+// Save prepares the vectors once more, and writes a file for Open, whose name ends in .thresher, and their ids into
+// one beside it. A file that is there is replaced only if told so.
 func (x *Index) Save(ctx context.Context, path string, replace bool) error {
 	o := &collection.Options{Metric: x.Metric(), Basis: x.atoms.Basis, Seed: x.atoms.Seed, Threads: x.o.Threads, Origin: x.atoms.Origin, Change: x.atoms.Change, Progress: x.o.Progress}
 	saved, err := collection.Create(ctx, path, dataset.FromMemory(x.atoms.Rows, x.Dim(), nil), replace, o)
 	if err != nil {
 		return err
 	}
-	return saved.Close()
+	if err := saved.Close(); err != nil {
+		return err
+	}
+	return x.saveIDs(path)
 }
 
 // Len is the number of vectors.

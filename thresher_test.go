@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -53,8 +55,8 @@ func TestIndex(t *testing.T) {
 				t.Fatalf("%s, %s: %v", metric, what, err)
 			}
 			for j := range want.Answers {
-				if !slices.Equal(resp.Answers[j].IDs, want.Answers[j].IDs) {
-					t.Fatalf("%s, %s, query %d: %v, want %v", metric, what, j, resp.Answers[j].IDs, want.Answers[j].IDs)
+				if !slices.Equal(resp.Answers[j].Rows, want.Answers[j].IDs) {
+					t.Fatalf("%s, %s, query %d: %v, want %v", metric, what, j, resp.Answers[j].Rows, want.Answers[j].IDs)
 				}
 			}
 		}
@@ -66,14 +68,26 @@ func TestIndex(t *testing.T) {
 		for range 4 {
 			several.Go(func() {
 				resp, err := index.Search(ctx, req)
-				if err != nil || !slices.Equal(resp.Answers[m-1].IDs, want.Answers[m-1].IDs) {
+				if err != nil || !slices.Equal(resp.Answers[m-1].Rows, want.Answers[m-1].IDs) {
 					t.Errorf("%s, several: %v", metric, err)
 				}
 			})
 		}
 		several.Wait()
 
-		if summary, err := index.Verify(ctx, req, want.Answers, nil); err != nil || summary.Checked != m || summary.Wrong+summary.Malformed > 0 {
+		resp, err = index.Search(ctx, req)
+		same("search", resp, err)
+		for j, a := range resp.Answers {
+			for i, score := range a.Scores64 {
+				if float32(score) != a.Scores[i] || a.IDs[i] != uint64(a.Rows[i]) {
+					t.Fatalf("%s, query %d: vector %d of row %d scores %g, rounded %g", metric, j, a.IDs[i], a.Rows[i], score, a.Scores[i])
+				}
+			}
+			if len(a.Scores64) != len(a.Scores) || !a.Complete || a.Guarantee != want.Answers[j].Certificate.Guarantee {
+				t.Fatalf("%s, query %d: %+v", metric, j, a)
+			}
+		}
+		if summary, err := index.Verify(ctx, req, resp.Answers, nil); err != nil || summary.Checked != m || summary.Wrong+summary.Malformed > 0 {
 			t.Errorf("%s, verify: %+v, %v", metric, summary, err)
 		}
 		theirs := make([]thresher.Stated, m)
@@ -175,27 +189,27 @@ func TestJoins(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, done := int64(0), int64(0)
-	certificate, err := index.Graph(ctx, thresher.GraphOptions{K: k, Progress: func(d, total int64) { done = d }}, func(row int64, neighbours []int64, scores []float32) error {
-		if row != seen || !slices.Equal(neighbours, want.Answers[row].IDs) || !slices.Equal(scores, want.Answers[row].Scores) {
-			t.Errorf("row %d: %v, want %v", row, neighbours, want.Answers[row].IDs)
+	summary, err := index.Graph(ctx, thresher.GraphOptions{K: k, Progress: func(d, total int64) { done = d }}, func(row int64, neighbours []int64, scores []float32) error {
+		if row != seen || !slices.Equal(neighbours, want.Answers[row].Rows) || !slices.Equal(scores, want.Answers[row].Scores) {
+			t.Errorf("row %d: %v, want %v", row, neighbours, want.Answers[row].Rows)
 		}
 		seen++
 		return nil
 	})
-	if err != nil || seen != n || done != n || certificate.Rows != n || certificate.WrongAllowed != 0 {
-		t.Error(certificate, seen, done, err)
+	if err != nil || seen != n || done != n || summary.Certificate.Rows != n || summary.Edges != n*k || summary.Certificate.WrongAllowed != 0 {
+		t.Error(summary, seen, done, err)
 	}
 	either, both := 0, 0
 	for _, o := range []struct {
 		o     thresher.GraphOptions
 		edges *int
 	}{{thresher.GraphOptions{K: k, Symmetric: true}, &either}, {thresher.GraphOptions{K: k, Mutual: true}, &both}} {
-		certificate, err = index.Graph(ctx, o.o, func(row int64, neighbours []int64, _ []float32) error {
+		summary, err = index.Graph(ctx, o.o, func(row int64, neighbours []int64, _ []float32) error {
 			*o.edges += len(neighbours)
 			return nil
 		})
-		if err != nil || certificate.Rows != n {
-			t.Error(certificate, err)
+		if err != nil || summary.Rows != n || summary.Edges != int64(*o.edges) {
+			t.Error(summary, err)
 		}
 	}
 	if either+both != 2*n*k || both >= n*k {
@@ -216,21 +230,21 @@ func TestJoins(t *testing.T) {
 	}
 	wanted := map[thresher.Pair]bool{}
 	for a, answer := range reach.Answers {
-		for i, b := range answer.IDs {
+		for i, b := range answer.Rows {
 			if int64(a) < b {
 				wanted[thresher.Pair{A: int64(a), B: b, Score: answer.Scores[i]}] = true
 			}
 		}
 	}
 	pairs := 0
-	work, err := index.Pairs(ctx, thresher.PairOptions{MinScore: least}, func(p thresher.Pair) error {
+	found, err := index.Pairs(ctx, thresher.PairOptions{MinScore: least}, func(p thresher.Pair) error {
 		if pairs++; !wanted[p] {
 			t.Errorf("pair %v", p)
 		}
 		return nil
 	})
-	if err != nil || pairs != len(wanted) || pairs == 0 || work.Rows != n {
-		t.Errorf("%d pairs, want %d: %+v, %v", pairs, len(wanted), work, err)
+	if err != nil || pairs != len(wanted) || pairs == 0 || found.Rows != n || found.Pairs != int64(pairs) {
+		t.Errorf("%d pairs, want %d: %+v, %v", pairs, len(wanted), found, err)
 	}
 	with := 0
 	_, err = index.Pairs(ctx, thresher.PairOptions{MinScore: least, With: rows[:50*dim]}, func(p thresher.Pair) error {
@@ -242,7 +256,7 @@ func TestJoins(t *testing.T) {
 	})
 	of := 0
 	for _, answer := range reach.Answers[:50] {
-		of += len(answer.IDs)
+		of += len(answer.Rows)
 	}
 	if err != nil || with != of {
 		t.Errorf("%d pairs with others, want %d: %v", with, of, err)
@@ -252,6 +266,101 @@ func TestJoins(t *testing.T) {
 	}
 	if _, err := index.Pairs(ctx, thresher.PairOptions{MinScore: least}, func(thresher.Pair) error { return stop }); !errors.Is(err, stop) {
 		t.Error(err)
+	}
+}
+
+// TestIDs: ids are kept from the first answer to an index that was saved, of either kind and of numbers that int64 does
+// not hold, and Python's names for their arrays are those of the file.
+func TestIDs(t *testing.T) {
+	ctx := context.Background()
+	const n, dim = 64, 8
+	rows := vectors.Gaussian(vectors.Rand(5), n, dim)
+	numbers, texts, digits := make([]uint64, n), make([]string, n), make([]string, n)
+	for i := range n {
+		numbers[i] = math.MaxUint64 - 1 - uint64(i)*7
+		texts[i] = strings.Repeat("ä", i%3) + string(rune('a'+i%26)) + string(rune('0'+i/26))
+		digits[i] = strconv.Itoa(3 * (n - i))
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.thresher")
+	for _, x := range []struct {
+		name string
+		ids  *thresher.IDs
+	}{{"numbers", thresher.IDsOf(numbers)}, {"texts", thresher.IDsOf(texts)}, {"digits", thresher.IDsOf(digits)}, {"none", nil}} {
+		index, err := thresher.New(ctx, rows, dim, thresher.Options{Metric: thresher.Euclidean, IDs: x.ids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(index *thresher.Index) {
+			t.Helper()
+			resp, err := index.Search(ctx, thresher.Request{Queries: rows, K: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, a := range resp.Answers {
+				for i, row := range a.Rows {
+					switch x.name {
+					case "texts":
+						if a.IDs != nil || a.TextIDs[i] != texts[row] || index.IDs().Text(row) != texts[row] {
+							t.Errorf("query %d: %v", j, a)
+						}
+					case "numbers":
+						if a.IDs[i] != numbers[row] || a.TextIDs != nil {
+							t.Errorf("query %d: %v", j, a)
+						}
+					case "digits":
+						if strconv.FormatUint(a.IDs[i], 10) != digits[row] || index.IDs().Text(row) != digits[row] {
+							t.Errorf("query %d: %v", j, a)
+						}
+					case "none":
+						if a.IDs[i] != uint64(row) || index.IDs().Text(row) != strconv.FormatInt(row, 10) {
+							t.Errorf("query %d: %v", j, a)
+						}
+					}
+				}
+			}
+			for _, row := range []int64{0, 9, n - 1} {
+				one := thresher.IDsOf([]string{index.IDs().Text(row)})
+				if got, err := index.Rows(one); err != nil || !slices.Equal(got, []int64{row}) {
+					t.Errorf("%s: row %d is found at %v, %v", x.name, row, got, err)
+				}
+			}
+			for _, unknown := range []*thresher.IDs{thresher.IDsOf([]uint64{1 << 40}), thresher.IDsOf([]string{"nobody"})} {
+				if _, err := index.Rows(unknown); err == nil {
+					t.Errorf("%s: an id that no vector has", x.name)
+				}
+			}
+		}
+		check(index)
+		if err := errors.Join(index.Save(ctx, path, true), index.Close()); err != nil {
+			t.Fatal(err)
+		}
+		saved, err := thresher.Open(ctx, path, thresher.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(saved)
+		if err := saved.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path + ".ids.npz"); (err == nil) != (x.ids != nil) {
+			t.Errorf("%s: the file of ids: %v", x.name, err)
+		}
+	}
+	beyond := thresher.IDsOf(append([]string{"18446744073709551615"}, digits[1:]...)) // texts
+	if index, err := thresher.New(ctx, rows, dim, thresher.Options{Metric: thresher.Cosine, IDs: beyond}); err != nil || index.Close() != nil {
+		t.Error(err)
+	}
+	for says, ids := range map[string]*thresher.IDs{
+		"2 for 64":   thresher.IDsOf([]uint64{1, 2}),
+		"rows 5 and": thresher.IDsOf(slices.Concat(texts[:6], texts[5:n-1])),
+		"row 0 is e": thresher.IDsOf(append([]string{""}, texts[1:]...)),
+		"2^64 - 1":   thresher.IDsOf(append(slices.Clone(numbers[1:]), math.MaxUint64)),
+		"negative":   thresher.IDsOf(append([]string{"-1"}, digits[1:]...)),
+	} {
+		if _, err := thresher.New(ctx, rows, dim, thresher.Options{Metric: thresher.Cosine, IDs: ids}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
 	}
 }
 
@@ -345,7 +454,7 @@ func TestStopped(t *testing.T) {
 		t.Error("recall against a search that was stopped")
 	}
 	proven, summary, err := index.Certify(late, req, theirs, nil)
-	if err != nil || summary.Kept != 1 || !slices.Equal(proven.Answers[0].IDs, []int64{5}) || proven.Answers[0].Certificate.OpenBound == nil {
+	if err != nil || summary.Kept != 1 || !slices.Equal(proven.Answers[0].Rows, []int64{5}) || proven.Answers[0].Certificate.OpenBound == nil {
 		t.Error(proven, summary, err)
 	}
 }

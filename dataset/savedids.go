@@ -1,17 +1,22 @@
 package dataset
 
 import (
+	"archive/zip"
 	"bufio"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
+	"strconv"
+	"unicode/utf8"
 )
 
 // SavedIDsSuffix is what the name of a prepared collection is followed by in the name of the file of its ids, which
-// the Python package writes beside it.
+// the Python package and the Go library write beside it.
 const SavedIDsSuffix = ".ids.npz"
 
 // SavedIDsArray is the array of the ids in that file. The other, collection, has a digest of the collection's header.
@@ -70,19 +75,28 @@ func ofCollection(name string, entries []npzEntry, path string) error {
 	if err != nil {
 		return located(name+":collection", -1, err)
 	}
+	digest, err := headerDigest(path)
+	if err != nil {
+		return err
+	}
+	if digest != said {
+		return fail(name, "has the ids of another collection than %s; save both again, or move this file away to use row numbers", path)
+	}
+	return nil
+}
+
+// headerDigest returns the SHA-256, in hexadecimal, of the header of the collection at path.
+func headerDigest(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return located(path, -1, err)
+		return "", located(path, -1, err)
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, io.LimitReader(f, savedHeader)); err != nil {
-		return located(path, -1, err)
+		return "", located(path, -1, err)
 	}
-	if hex.EncodeToString(h.Sum(nil)) != said {
-		return fail(name, "has the ids of another collection than %s; save both again, or move this file away to use row numbers", path)
-	}
-	return nil
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // ids reads an array of n ids.
@@ -113,4 +127,82 @@ func (e *npzEntry) ids(file string, n int) ([]string, error) {
 		ids = append(ids, id)
 	}
 	return ids, nil
+}
+
+// WriteSavedIDs writes the ids of the prepared collection at path, one an atom, as the file that lies beside it has
+// them: as int64 while all are whole numbers that fit, else as uint64 if all are whole numbers, else as texts.
+func WriteSavedIDs(out io.Writer, path string, ids []string) error {
+	if err := CheckIDs(path, ids); err != nil {
+		return err
+	}
+	if err := CheckUnique(path, ids); err != nil {
+		return err
+	}
+	digest, err := headerDigest(path)
+	if err != nil {
+		return err
+	}
+	descr, texts := "<i8", 0
+	for _, id := range ids {
+		if !isWhole(id) || id == noID {
+			descr, texts = "<U", max(1, texts)
+		} else if len(id) >= 19 && descr == "<i8" {
+			if x, _ := strconv.ParseUint(id, 10, 64); x > math.MaxInt64 { // isWhole has parsed it
+				descr = "<u8"
+			}
+		}
+	}
+	if texts > 0 {
+		for _, id := range ids {
+			texts = max(texts, utf8.RuneCountInString(id))
+		}
+		descr += strconv.Itoa(texts)
+	}
+	z := zip.NewWriter(out)
+	err = writeSaved(z, SavedIDsArray, appendNPYHeader(nil, descr, int64(len(ids))), ids, texts)
+	if err == nil {
+		err = writeSaved(z, "collection", appendNPYHeader(nil, "<U"+strconv.Itoa(len(digest))), []string{digest}, len(digest))
+	}
+	if err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// noID stands for no atom among uint64.
+const noID = "18446744073709551615"
+
+// writeSaved writes an array of texts of that many code points, or of whole numbers if that is 0.
+func writeSaved(z *zip.Writer, array string, header []byte, ids []string, texts int) error {
+	entry, err := z.CreateHeader(npzHeader(array))
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(entry, npzBuffer)
+	row := header
+	for _, id := range ids {
+		if texts == 0 {
+			x, _ := strconv.ParseUint(id, 10, 64)
+			row = binary.LittleEndian.AppendUint64(row, x)
+		} else {
+			row = appendCodePoints(row, id, texts)
+		}
+		if _, err := w.Write(row); err != nil {
+			return err
+		}
+		row = row[:0]
+	}
+	if _, err := w.Write(row); err != nil { // the header, without ids
+		return err
+	}
+	return w.Flush()
+}
+
+// appendCodePoints appends a text as numpy has it, padded to a number of code points.
+func appendCodePoints(dst []byte, text string, length int) []byte {
+	for _, c := range text {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(c))
+		length--
+	}
+	return append(dst, make([]byte, 4*length)...)
 }

@@ -15,7 +15,7 @@ type Subject int
 const (
 	Answers  Subject = iota // the k best of each query
 	Reaching                // all vectors that reach a least score, of each query
-	Pairs                   // all pairs above a score
+	AllPairs                // all pairs above a score
 )
 
 // words are what is promised of a subject by answers that cannot be wrong and, for a delta, by those
@@ -24,7 +24,7 @@ func (of Subject) words() (sure, chance string) {
 	switch of {
 	case Reaching:
 		return "none wrong", "each vector that reaches the least score is missed with probability at most %g; no promise for all together"
-	case Pairs:
+	case AllPairs:
 		return "no pair is missing", "each pair is missed with probability at most %g; no promise for all together"
 	}
 	return "none wrong", "each wrong with probability at most %g"

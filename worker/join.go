@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"math"
 	"slices"
 
 	"thresher/batch"
 	"thresher/dataset"
 	"thresher/join"
+	"thresher/tasks"
 )
 
 // graph finds the nearest neighbours of each atom among the others.
@@ -30,57 +30,39 @@ func (c *call) graph(ctx context.Context) (any, *sheet, error) {
 	if err := c.complete(); err != nil {
 		return nil, nil, err
 	}
-	if f.Symmetric && f.Mutual {
-		return nil, nil, wrong("mutual", "symmetric and mutual exclude each other")
-	}
 	v, err := c.s.shelf.hold(f.Handle)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer v.release()
-	if v.N < 2 {
-		return nil, nil, wrong("vectors", "1 row; a graph has at least 2")
+	o := tasks.GraphOptions{
+		GraphOptions: join.GraphOptions{K: min(f.K, max(v.N-1, 1)), Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Threads: v.options.Threads},
+		Symmetric:    f.Symmetric, Mutual: f.Mutual,
 	}
-	f.K = min(f.K, v.N-1)
-	bytes := 24 * int64(v.N) * int64(max(f.K, 0))
-	if f.Symmetric || f.Mutual {
-		bytes += int64(join.UndirectedBytes(v.N, f.K))
-	}
-	if err := c.fits("k", bytes); err != nil {
+	if err := c.fits("k", 24*int64(v.N)*int64(max(o.K, 0))+int64(o.UndirectedBytes(v.N))); err != nil {
 		return nil, nil, err
 	}
-	o := join.GraphOptions{K: f.K, Method: f.Method, Delta: f.Delta, Epsilon: f.Epsilon, Threads: v.options.Threads}
 	if c.s.o.Spare != nil {
 		o.Memory = c.s.o.Spare()
 	}
-	g, err := join.NewGraph(v.engine, o)
+	g, err := tasks.NewGraphSearch(v.engine, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer g.Close()
 	e := &edges{gathered{lims: []int64{0}}}
-	certificate, err := g.Each(ctx, func(done, total int64) { c.report("searching", done, total) }, e.add)
+	summary, err := tasks.Graph(ctx, g, func(done, total int64) { c.report("searching", done, total) }, e.add)
 	if err != nil {
 		return nil, nil, err
-	}
-	if f.Symmetric || f.Mutual {
-		u, err := join.NewUndirected(e.each, v.N, f.K, v.Metric.Differences(), f.Mutual)
-		if err != nil {
-			return nil, nil, err
-		}
-		e = &edges{gathered{lims: []int64{0}}}
-		if err := u.Each(func(_ int64, r *dataset.Result) error { return e.add(r) }); err != nil {
-			return nil, nil, err
-		}
 	}
 	n, found := int64(v.N), int64(len(e.rows))
 	out, err := columnsOf(c.s.link.passes(), []column{{"lims", int64s, []int64{n + 1}}, {"rows", int64s, []int64{found}}, {"scores", float32s, []int64{found}}},
 		bytesOf(e.lims), bytesOf(e.rows), bytesOf(e.scores))
 	return struct {
-		K           int                   `json:"k"`
-		Certificate join.GraphCertificate `json:"certificate"`
-		Warnings    []string              `json:"warnings"`
-	}{f.K, certificate, likeness(v)}, out, err
+		K int `json:"k"`
+		*tasks.GraphSummary
+		Warnings []string `json:"warnings"` // [] for none
+	}{summary.Certificate.K, summary, listed(summary.Warnings)}, out, err
 }
 
 // edges are the rows of a graph in ascending order.
@@ -91,17 +73,6 @@ type edges struct {
 func (e *edges) add(r *dataset.Result) error {
 	e.rows, e.scores = append(e.rows, r.Rows...), append(e.scores, r.Scores...)
 	e.lims = append(e.lims, int64(len(e.rows)))
-	return nil
-}
-
-// each is a dataset.EachResult.
-func (e *edges) each(do func(i int64, r *dataset.Result) error) error {
-	for i := range len(e.lims) - 1 {
-		lo, hi := e.lims[i], e.lims[i+1]
-		if err := do(int64(i), &dataset.Result{Query: int64(i), Rows: e.rows[lo:hi], Scores: e.scores[lo:hi]}); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -139,29 +110,23 @@ func (c *call) pairs(ctx context.Context) (any, *sheet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	src, total, err := c.pairSource(ctx, v, join.PairOptions{MinScore: *f.MinScore, Method: f.Method, Delta: f.Delta, Stored: true}, others, changes)
+	o := tasks.PairOptions{PairOptions: join.PairOptions{MinScore: *f.MinScore, Method: f.Method, Delta: f.Delta, Stored: true}, MaxPairs: f.Most}
+	if others != nil {
+		if o.With, err = c.otherRows(v, others, changes); err != nil {
+			return nil, nil, err
+		}
+	}
+	search, err := tasks.NewPairSearch(ctx, v.engine, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	var found []dataset.Pair
-	var work join.PairWork
-	for {
-		block, _, err := src.Next(ctx)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, nil, pairFailure(err, others != nil)
-		}
-		found = append(found, block.Pairs...)
-		work.Add(&block.Work)
-		if f.Most > 0 && int64(len(found)) > f.Most {
-			return nil, nil, wrong("most", "%d pairs among the first %d of %d rows; move min_score, or raise most", len(found), work.Rows, total).within(f.Most)
-		}
-		if err := c.fits("min_score", 50*int64(len(found))); err != nil {
-			return nil, nil, err
-		}
-		c.report("pairing", work.Rows, total)
+	summary, err := tasks.Pairs(ctx, search, func(done, total int64) { c.report("pairing", done, total) }, func(pairs []dataset.Pair) error {
+		found = append(found, pairs...)
+		return c.fits("min_score", 50*int64(len(found)))
+	})
+	if err != nil {
+		return nil, nil, pairFailure(err, others != nil)
 	}
 	slices.SortFunc(found, func(x, y dataset.Pair) int { return cmp.Or(cmp.Compare(x.A, y.A), cmp.Compare(x.B, y.B)) })
 	n := int64(len(found))
@@ -174,48 +139,44 @@ func (c *call) pairs(ctx context.Context) (any, *sheet, error) {
 		a[i], b[i], scores[i] = p.A, p.B, p.Score
 	}
 	return struct {
+		*tasks.PairsSummary
 		Work     join.PairWork `json:"work"`
-		Warnings []string      `json:"warnings"`
-	}{work, likeness(v)}, out, nil
+		Warnings []string      `json:"warnings"` // [] for none
+	}{summary, search.Counts().Work, listed(summary.Warnings)}, out, nil
 }
 
-// likeness warns if a join by the metric of v does not find what is alike.
-func likeness(v *volume) []string {
-	if w := join.LikenessWarning(v.Collection); w != "" {
-		return []string{w}
+// listed makes a list that is null an empty one.
+func listed(texts []string) []string {
+	if texts == nil {
+		return []string{}
 	}
-	return []string{}
+	return texts
 }
 
-// pairSource returns the source of pairs, and the number of rows that it compares.
-func (c *call) pairSource(ctx context.Context, v *volume, o join.PairOptions, others *array, changes []float64) (*join.PairSource, int64, error) {
-	d, err := join.Sample(ctx, v.engine, o)
-	if err != nil {
-		return nil, 0, err
-	}
-	if others == nil {
-		src, err := join.SelfPairs(v.engine, o, d)
-		return src, int64(v.N), err
-	}
+// otherRows reads the rows of the array others, whose changes by rounding are changes.
+func (c *call) otherRows(v *volume, others *array, changes []float64) (dataset.Reader, error) {
 	if len(others.Shape) != 2 || others.Shape[1] != int64(v.Dim) || others.Shape[0] == 0 {
-		return nil, 0, wrong("others", "shape %v; rows of %d columns are wanted", others.Shape, v.Dim)
+		return nil, wrong("others", "shape %v; rows of %d columns are wanted", others.Shape, v.Dim)
 	}
 	b, _, err := others.share()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if !isAligned(b) {
-		return nil, 0, wrong("others", "offset %d: float32 begin at multiples of 4 bytes", others.Offset)
+		return nil, wrong("others", "offset %d: float32 begin at multiples of 4 bytes", others.Offset)
 	}
 	if changes != nil && int64(len(changes)) != others.Shape[0] {
-		return nil, 0, wrong("changes", "%d for %d rows", len(changes), others.Shape[0])
+		return nil, wrong("changes", "%d for %d rows", len(changes), others.Shape[0])
 	}
-	src, err := join.TablePairs(v.engine, dataset.FromMemory(elements[float32](b), v.Dim, changes), o, d)
-	return src, others.Shape[0], err
+	return dataset.FromMemory(elements[float32](b), v.Dim, changes), nil
 }
 
-// pairFailure names the array whose row cannot be compared.
+// pairFailure names the argument that an error of pairs is about.
 func pairFailure(err error, table bool) error {
+	var limit *tasks.PairLimitError
+	if errors.As(err, &limit) {
+		return wrong("most", "%d pairs among %s; move min_score, or raise most", limit.Pairs, limit.Among()).within(limit.Limit)
+	}
 	var row *join.RowError
 	if table && errors.As(err, &row) {
 		return wrong("others", "%v", row.Err).at(row.Row)

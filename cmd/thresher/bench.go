@@ -35,7 +35,7 @@ type benchFlags struct {
 func newBenchCommand(a *app) *cobra.Command {
 	f := &benchFlags{}
 	cmd := &cobra.Command{
-		Use:   "bench [--pulls | --plans | --calibrate] [--atoms FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...] [--metric NAME]",
+		Use:   "bench [--pulls | --plans | --calibrate] [--vectors FILE --queries FILE | --set NAME[:ATOMSxDIMENSION],...] [--metric NAME]",
 		Short: "Time the methods against the dense scan, or count what they read",
 		Long: `Time adaptive and certain against the dense scan, interleaved in one run, so that
 the ratios hold on a busy machine; or, with --pulls, count the coordinates that each
@@ -61,9 +61,8 @@ normal-custom (arXiv 2212.07551).`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "atoms", "", "`file` of atoms")
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
-	vectorsColumn(fs, "atoms-column")
+	fs.StringVar(&f.atoms, "vectors", "", "`file` of atoms")
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries")
 	fs.StringVar(&f.queriesColumn, "queries-column", "", columnHelp("the queries"))
 	a.reading.add(fs)
@@ -86,13 +85,13 @@ func (f *benchFlags) check() error {
 		return errors.New("bench: --pulls, --plans and --calibrate exclude each other")
 	}
 	if (f.atoms == "") != (f.queries == "") {
-		return errors.New("bench: --atoms and --queries go together")
+		return errors.New("bench: --vectors and --queries go together")
 	}
 	if f.atoms != "" && f.setGiven {
-		return errors.New("bench: --set excludes --atoms and --queries")
+		return errors.New("bench: --set excludes --vectors and --queries")
 	}
 	if f.atoms == stdio || f.queries == stdio || (input{path: f.atoms}).isCollection() {
-		return errors.New("bench: --atoms and --queries must be files of vectors")
+		return errors.New("bench: --vectors and --queries must be files of vectors")
 	}
 	if f.count < 1 || f.repeats < 1 {
 		return fmt.Errorf("bench: --count %d and --repeats %d must be at least 1", f.count, f.repeats)
@@ -197,7 +196,7 @@ func (a *app) measure(ctx context.Context, f *benchFlags, data *benchData, rows 
 
 // readBenchData reads the atoms and the first queries of two files.
 func (a *app) readBenchData(ctx context.Context, f *benchFlags) (*benchData, error) {
-	in, err := a.openInput(ctx, "atoms", f.atoms)
+	in, err := a.openInput(ctx, "vectors", f.atoms)
 	if err != nil {
 		return nil, err
 	}

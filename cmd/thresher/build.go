@@ -24,18 +24,17 @@ type buildFlags struct {
 func newBuildCommand(a *app) *cobra.Command {
 	f := &buildFlags{}
 	cmd := &cobra.Command{
-		Use:   "build --atoms FILE --metric NAME --out FILE.thresher",
+		Use:   "build --vectors FILE --metric NAME --out FILE.thresher",
 		Short: "Build a collection once, to search it many times",
 		Long: `Build a collection: rotate and code the atoms and write them to one file, which
-search, bench and verify accept as --atoms. Opening the file verifies its checksums
+search, bench and verify accept as --vectors. Opening the file verifies its checksums
 and maps it into memory. The file keeps its --seed, 1 by default, so that builds
 repeat; use a secret one if users may search for queries that fail.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}
-	cmd.Flags().StringVar(&f.atoms, "atoms", "", "`file` of atoms; - is standard input")
-	cmd.Flags().StringVar(&f.column, "atoms-column", "", columnHelp("the vectors"))
-	vectorsColumn(cmd.Flags(), "atoms-column")
+	cmd.Flags().StringVar(&f.atoms, "vectors", "", "`file` of atoms; - is standard input")
+	cmd.Flags().StringVar(&f.column, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.out, "out", "", "`file` to write, ending in "+collectionSuffix)
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
@@ -51,13 +50,13 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	if err := refuseExisting(f.force, f.out); err != nil {
 		return err
 	}
-	in, err := a.openInput(cmd.Context(), "atoms", f.atoms)
+	in, err := a.openInput(cmd.Context(), "vectors", f.atoms)
 	if err != nil {
 		return err
 	}
 	defer in.remove()
 	if in.isCollection() {
-		return fmt.Errorf("--atoms %s: is already a collection", in.name)
+		return fmt.Errorf("--vectors %s: is already a collection", in.name)
 	}
 	o, err := a.buildOptions(batch.Auto)
 	if err == nil {

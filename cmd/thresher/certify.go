@@ -23,7 +23,7 @@ const certify = "certify"
 func newCertifyCommand(a *app) *cobra.Command {
 	f := &searchFlags{verb: certify}
 	cmd := &cobra.Command{
-		Use:   "certify --atoms FILE --queries FILE [--metric NAME] --answers FILE",
+		Use:   "certify --vectors FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Prove or correct the answers of an index or a database",
 		Long: `Prove or correct the answers of an index, a database or any other program.
 
@@ -67,10 +67,14 @@ func (f *searchFlags) flagOf(field string) string {
 	switch {
 	case field == "candidates":
 		return f.candidatesFlag()
-	case field == "min_score" && !f.leastGiven && f.floorColumn != "":
-		return "floor-column"
-	case field == "max_score" && !f.greatestGiven && f.ceilingColumn != "":
-		return "ceiling-column"
+	case field == "min_score" && f.leastGiven:
+		return f.leastFlag
+	case field == "max_score" && f.greatestGiven:
+		return f.greatestFlag
+	case field == "min_score" && f.floorColumn != "":
+		return "min-score-column"
+	case field == "max_score" && f.ceilingColumn != "":
+		return "max-score-column"
 	}
 	return strings.ReplaceAll(field, "_", "-")
 }

@@ -248,7 +248,7 @@ func TestHelpOfCertify(t *testing.T) {
 	for verb, limited := range map[string]bool{"certify": false, "recall": false, "search": true, "truth": true, "verify": true} {
 		r := thresher(t, verb, "--help")
 		r.wantCode(t, exitOK)
-		if named := strings.Contains(r.out, "null is --max-score") && strings.Contains(r.out, "null is --min-score"); named != limited || strings.Contains(r.out, "--max-score") != limited {
+		if named := strings.Contains(r.out, "null is --max-score") && strings.Contains(r.out, "null is --min-score"); named != limited || strings.Contains(r.out, "--max-score ") != limited {
 			t.Errorf("help of %s: names limits of all queries: %t", verb, named)
 		}
 		for _, line := range strings.Split(r.out, "\n") {
@@ -282,7 +282,7 @@ func TestCertifyRefusesBadInput(t *testing.T) {
 		{"the answers as output", []string{"certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--out", answers, "--force"}, []string{"r.jsonl", "overwritten"}},
 		{"a published method", []string{"certify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--out", out, "--method", "bucket-ae"}, []string{"--answers: bucket-ae takes no candidates"}},
 		{"a published method, as candidates", []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--candidates", answers, "--out", out, "--method", "bucket-ae"}, []string{"--candidates: bucket-ae takes no candidates"}},
-		{"a published method, with a column", []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", limits, "--ceiling-column", "most", "--out", out, "--method", "bucket-ae", "--basis", "raw"}, []string{"--ceiling-column: bucket-ae finds the k best only"}},
+		{"a published method, with a column", []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", limits, "--ceiling-column", "most", "--out", out, "--method", "bucket-ae", "--basis", "raw"}, []string{"--max-score-column: bucket-ae finds the k best only"}},
 		{"two from standard input", []string{"certify", "--atoms", "-", "--metric", "ip", "--queries", queries, "--answers", "-"}, []string{"certify", "only one"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -69,7 +69,7 @@ func TestQueriesByName(t *testing.T) {
 func TestVectorsColumn(t *testing.T) {
 	dir := t.TempDir()
 	atoms := writeFile(t, dir, "atoms.csv", []byte("movie_id,d0,d1\n7,1,0\n8,0,1\n"))
-	thresher(t, "search", "--atoms", atoms, "--queries", atoms, "--metric", "ip", "-k", "1").wantError(t, "movie_id", "d0", "--atoms-column")
+	thresher(t, "search", "--atoms", atoms, "--queries", atoms, "--metric", "ip", "-k", "1").wantError(t, "movie_id", "d0", "--vectors-column")
 	for _, flag := range []string{"--atoms-column", "--vectors-column"} {
 		r := thresher(t, "search", "--atoms", atoms, flag, "d*", "--queries", atoms, "--metric", "ip", "-k", "1")
 		r.wantCode(t, exitOK)

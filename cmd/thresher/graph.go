@@ -12,6 +12,7 @@ import (
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/join"
+	"thresher/tasks"
 )
 
 // graph is the verb that finds the nearest neighbours of the atoms among themselves.
@@ -26,7 +27,7 @@ type graphFlags struct {
 func newGraphCommand(a *app) *cobra.Command {
 	f := &graphFlags{searchFlags: searchFlags{verb: graph}}
 	cmd := &cobra.Command{
-		Use:   "graph --atoms FILE [--metric NAME] -k N --out FILE",
+		Use:   "graph --vectors FILE [--metric NAME] -k N --out FILE",
 		Short: "Find the k nearest neighbours of every atom: a k-NN graph",
 		Long: `Find the k nearest neighbours of every atom among the other atoms: a k-NN graph.
 
@@ -50,9 +51,8 @@ was killed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGraph(cmd.Context(), f) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "atoms", "", atomsHelp)
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
-	vectorsColumn(fs, "atoms-column")
+	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
 	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.out, "out", "", "`file` for the graph, ending in .npz, .parquet or .jsonl")
@@ -74,7 +74,7 @@ was killed.`,
 func (f *graphFlags) check() error {
 	switch {
 	case f.atoms == "":
-		return f.refuse("--atoms names the file of vectors")
+		return f.refuse("--vectors names the file of vectors")
 	case f.out == "" || f.out == stdio:
 		return f.refuse("--out names the file for the graph, ending in .npz, .parquet or .jsonl")
 	case f.symmetric && f.mutual:
@@ -97,7 +97,7 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 	if s.out, err = newAnswerFiles(&f.searchFlags); err != nil {
 		return err
 	}
-	if s.in.atoms, err = a.openInput(ctx, "atoms", f.atoms); err != nil {
+	if s.in.atoms, err = a.openInput(ctx, "vectors", f.atoms); err != nil {
 		return err
 	}
 	defer s.in.atoms.remove()
@@ -117,7 +117,7 @@ func (a *app) runGraph(ctx context.Context, f *graphFlags) (err error) {
 type graphSearch struct {
 	*search
 	flags *graphFlags
-	graph *join.Graph
+	graph *tasks.GraphSearch
 }
 
 // prepare loads the atoms and starts the engine, which the caller closes.
@@ -131,36 +131,46 @@ func (g *graphSearch) prepare(ctx context.Context) error {
 		return err
 	}
 	g.engine = e
-	c := g.config
-	g.graph, err = join.NewGraph(e.Engine, join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon, Threads: c.Threads, Memory: spareMemory(), Way: join.Way(g.flags.way)})
-	if err != nil {
+	if g.graph, err = tasks.NewGraphSearch(e.Engine, g.options()); err != nil {
 		return errors.Join(g.located(err, 0), e.close())
 	}
 	g.out.rows.graph = g.graph
+	g.warnings = append(g.warnings, g.graph.Summary().Warnings...)
 	g.describe()
 	return nil
+}
+
+// options say which graph is wanted.
+func (g *graphSearch) options() tasks.GraphOptions {
+	c, f := g.config, g.flags
+	return tasks.GraphOptions{
+		GraphOptions: join.GraphOptions{K: g.k, Method: g.method, Delta: c.Delta, Epsilon: c.Epsilon, Threads: c.Threads, Memory: spareMemory(), Way: join.Way(f.way)},
+		Symmetric:    f.symmetric, Mutual: f.mutual, Distances: f.distances,
+	}
 }
 
 // buildRequest checks what depends on the atoms, and returns the request for their neighbours.
 func (g *graphSearch) buildRequest() (batch.Request, error) {
 	c, n := g.config, g.atoms.N
-	if n < 2 {
-		return batch.Request{}, fmt.Errorf("%s: 1 atom; a graph has at least 2", g.in.atoms.name)
-	}
-	if g.k > n-1 {
+	if g.k > n-1 && n > 1 {
 		g.warnings = append(g.warnings, fmt.Sprintf("k reduced from %d to %d, the atoms other than the query itself", g.k, n-1))
 		g.k = n - 1
 	}
 	g.columns = columnsOf(g.atoms.columns, nil)
-	if w := join.LikenessWarning(g.atoms.Collection); w != "" {
-		g.warnings = append(g.warnings, w)
+	o := g.options()
+	if err := o.Check(n, g.atoms.Metric); err != nil {
+		var e *batch.RequestError
+		if errors.As(err, &e) && e.Field == "vectors" {
+			return batch.Request{}, fmt.Errorf("%s: %w", g.in.atoms.name, e.Err)
+		}
+		return batch.Request{}, g.located(err, 0)
 	}
-	rows := g.out.rows
-	rows.n, rows.k, rows.metric, rows.names = n, g.k, g.atoms.Metric, g.atoms.names
-	rows.symmetric, rows.mutual, rows.distances = g.flags.symmetric, g.flags.mutual, g.flags.distances
-	if err := rows.check(); err != nil {
-		return batch.Request{}, err
+	if need := o.UndirectedBytes(n); need > 0 {
+		if err := needMemory(fmt.Sprintf("joining the directions of %d rows of %d neighbours", n, g.k), need); err != nil {
+			return batch.Request{}, err
+		}
 	}
+	g.out.rows.n, g.out.rows.names = n, g.atoms.names
 	g.request = batch.Request{K: g.k, Delta: c.Delta, Epsilon: c.Epsilon, Method: g.method, ExcludeSelf: true}
 	return g.request, nil
 }
@@ -179,7 +189,7 @@ func (g *graphSearch) answer(ctx context.Context) error {
 	if err := g.finish(ctx, done); err != nil {
 		return err
 	}
-	g.summary.Graph = g.out.rows.summary()
+	g.summary.Graph = &g.graph.Summary().GraphShape
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"thresher/internal/draws"
 	"thresher/internal/vectors"
+	"thresher/tasks"
 )
 
 // csr is a sparse matrix as its npz holds it.
@@ -171,7 +172,7 @@ func TestGraphTables(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &s); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&graphSummary{Rows: 3, Edges: 3, Kind: "directed", Value: "score"}, s.Graph); diff != "" {
+	if diff := cmp.Diff(&tasks.GraphShape{Rows: 3, Edges: 3, Kind: "directed", Value: "score"}, s.Graph); diff != "" {
 		t.Error(diff)
 	}
 	r = thresher(t, "graph", "--atoms", atoms, "-k9", "--metric", "l2", "--out", filepath.Join(dir, "g.parquet"))
@@ -275,11 +276,11 @@ func TestGraphBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"no atoms", []string{"--out", out}, []string{"graph", "--atoms"}},
+		{"no atoms", []string{"--out", out}, []string{"graph", "--vectors"}},
 		{"no output", []string{"--atoms", atoms, "--metric", "ip"}, []string{"graph", "--out", ".npz"}},
 		{"standard output", []string{"--atoms", atoms, "--metric", "ip", "--out", "-"}, []string{"graph", "--out"}},
 		{"k 0", []string{"--atoms", atoms, "--metric", "ip", "--out", out, "-k0"}, []string{"k", "0"}},
-		{"one atom", []string{"--atoms", one, "--metric", "ip", "--out", out}, []string{"one.npy", "1 atom", "at least 2"}},
+		{"one atom", []string{"--atoms", one, "--metric", "ip", "--out", out}, []string{"one.npy", "1 row", "at least 2"}},
 		{"not finite", []string{"--atoms", nan, "--metric", "ip", "--out", out}, []string{"nan.csv", "row 1"}},
 		{"a missing file", []string{"--atoms", filepath.Join(dir, "none.npy"), "--metric", "ip", "--out", out}, []string{"none.npy"}},
 		{"an existing output", []string{"--atoms", atoms, "--metric", "ip", "--out", there}, []string{"there.npz", "--force"}},

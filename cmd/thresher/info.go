@@ -73,8 +73,7 @@ func newInfoCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")
 	cmd.Flags().BoolVar(&answers, "answers", false, "the file holds answers, in a form that verify reads; it is read to its end")
-	cmd.Flags().StringVar(&column, "column", "", columnHelp("the vectors"))
-	vectorsColumn(cmd.Flags(), "column")
+	cmd.Flags().StringVar(&column, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(cmd.Flags())
 	addSettings(cmd, "dense_limit", "read_limit")
 	return cmd

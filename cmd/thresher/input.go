@@ -130,7 +130,7 @@ func (in input) readAll(ctx context.Context, opt *dataset.Options) (*dataset.Mat
 // columnFlag is the flag that names the columns of the vectors.
 func (in input) columnFlag() string {
 	if in.flag == infoArgument {
-		return "column"
+		return vectorsColumnFlag
 	}
 	return in.flag + "-column"
 }
@@ -162,7 +162,7 @@ func (in input) alike(queries input, column string) (input, error) {
 // openQueries returns a reader of the queries, which are not in the columns except.
 func (in input) openQueries(column string, except ...string) (dataset.Reader, error) {
 	if in.isCollection() {
-		return nil, fmt.Errorf("--queries %s: is a prepared collection, which serves as --atoms; name a file of vectors", in.name)
+		return nil, fmt.Errorf("--queries %s: is a prepared collection, which serves as --vectors; name a file of vectors", in.name)
 	}
 	return in.open(&dataset.Options{Column: column, FindIDs: true, Except: except, OneRow: true})
 }

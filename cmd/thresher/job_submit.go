@@ -55,7 +55,7 @@ search. A .jsonl file has one request on each line,
 and needs no --collection. With search flags or --output-format it is read as a
 matrix, with one array of numbers on each line.
 
---k-column, --floor-column and --ceiling-column name columns of a matrix with the k and
+--k-column, --min-score-column and --max-score-column name columns of a matrix with the k and
 the least and the greatest score of each query; --exclude and --candidates are files
 with the atoms that each query may not return or scores first, which are uploaded too.
 

@@ -50,8 +50,8 @@ refused. --unchecked merges files without that, of other programs for instance, 
 Vectors without ids have row numbers, of which every file has its own: --offsets says
 which number the first row of each file's vectors has among all, and the merged answers
 have these numbers. Equal scores are then in the order of rows, as in one search.`,
-		Example: `  thresher search --atoms a.parquet --queries q.npy --metric cosine -k 10 --out a.npz
-  thresher search --atoms b.parquet --queries q.npy --metric cosine -k 10 --out b.npz
+		Example: `  thresher search --vectors a.parquet --queries q.npy --metric cosine -k 10 --out a.npz
+  thresher search --vectors b.parquet --queries q.npy --metric cosine -k 10 --out b.npz
   thresher merge a.npz b.npz --out all.npz`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.files = args

@@ -105,7 +105,7 @@ func TestReadmeCommandsNameTheMetric(t *testing.T) {
 	found := 0
 	for line := range strings.Lines(string(readme)) {
 		for verb := range metricVerbs("", "", "", "") {
-			at := strings.Index(line, "thresher "+verb+" --atoms ")
+			at := strings.Index(line, "thresher "+verb+" --vectors ")
 			if at < 0 {
 				continue
 			}

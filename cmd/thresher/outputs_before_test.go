@@ -87,7 +87,7 @@ func TestAnswersOfBefore(t *testing.T) {
 				candidates := append([]string{"search", "-k2", "--out", "with.jsonl", "--force", "--candidates"}, args[1:]...)
 				thresher(t, candidates...).wantCode(t, exitOK)
 			}
-			thresher(t, "info", file).wantError(t, file, "the answers of a search", "--column")
+			thresher(t, "info", file).wantError(t, file, "the answers of a search", "--vectors-column")
 		}
 	}
 	thresher(t, strings.Fields("verify --atoms a.jsonl --queries q.jsonl --metric ip --answers search.npz --certificates search.certificates.jsonl")...).wantCode(t, exitOK)

@@ -15,6 +15,7 @@ import (
 	"thresher/config"
 	"thresher/dataset"
 	"thresher/join"
+	"thresher/tasks"
 )
 
 type pairsFlags struct {
@@ -22,7 +23,7 @@ type pairsFlags struct {
 	with, withColumn    string
 	ids, out            string
 	components          string
-	minScore            float64
+	limit               scoreLimits // the least score
 	maxPairs            int64
 	resume, force, json bool
 }
@@ -30,10 +31,10 @@ type pairsFlags struct {
 func newPairsCommand(a *app) *cobra.Command {
 	f := &pairsFlags{}
 	cmd := &cobra.Command{
-		Use:   "pairs --atoms FILE [--metric NAME] --min-score S --out FILE",
+		Use:   "pairs --vectors FILE [--metric NAME] --min-score S --out FILE",
 		Short: "Find all pairs of vectors above a score",
-		Long: `Find all pairs of atoms that score at least --min-score (with --metric l2: whose squared
-distance is at most that), duplicates included; with --with, all pairs of an atom and a
+		Long: `Find all pairs of vectors that score at least --min-score (with --metric l2: whose squared
+distance is at most --max-distance), duplicates included; with --with, all pairs of an atom and a
 row of another file. Nothing is missed: --method is certain unless told otherwise. By
 adaptive each pair is missed with probability at most delta.
 
@@ -52,26 +53,26 @@ sides: a column side says a or b, and components count the rows of b after those
 Before the search the number of pairs is estimated from a sample; above --max-pairs
 nothing is begun. If more are found than estimated the search stops there, and --resume
 with a greater --max-pairs continues it, as after a kill.`,
-		Example: `  thresher pairs --atoms docs.parquet --metric cosine --min-score .95 --out pairs.parquet \
+		Example: `  thresher pairs --vectors docs.parquet --metric cosine --min-score .95 --out pairs.parquet \
     --components clusters.parquet
-  thresher pairs --atoms products.npy --with offers.npy --metric cosine --min-score .8 --out matches.csv`,
+  thresher pairs --vectors products.npy --with offers.npy --metric cosine --min-score .8 --out matches.csv`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("min-score") {
-				return errors.New("pairs: --min-score says which pairs are wanted")
+			if f.limit.read(cmd.Flags()); !f.limit.leastGiven {
+				return errors.New("pairs: --min-score, or --max-distance with --metric l2, says which pairs are wanted")
 			}
 			return a.runPairs(cmd.Context(), f)
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.atoms, "atoms", "", atomsHelp)
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
-	vectorsColumn(fs, "atoms-column")
+	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
 	a.reading.add(fs)
 	fs.StringVar(&f.with, "with", "", "`file` of other vectors, read as a stream, of which the pairs with the atoms are wanted; - is standard input")
 	fs.StringVar(&f.withColumn, "with-column", "", columnHelp("these vectors"))
 	fs.StringVar(&f.ids, "ids", "", "`column` of ids in both files, written next to row numbers (default: the column id, if there is one)")
-	fs.Float64Var(&f.minScore, "min-score", 0, "least `score` of a pair (distances: greatest)")
+	fs.Float64Var(&f.limit.least, "min-score", 0, "least `score` of a pair")
+	fs.Float64Var(&f.limit.least, "max-distance", 0, "with --metric l2, in its place: greatest squared distance of a pair")
 	fs.StringVar(&f.out, "out", "", "`file` for the pairs, ending in .parquet, .csv, .jsonl or .npz")
 	fs.StringVar(&f.components, "components", "", "`file` for the connected components of the pairs, ending in .parquet, .csv, .jsonl, .npz or .npy")
 	fs.Int64Var(&f.maxPairs, "max-pairs", 1e9, "stop if there are more pairs; 0 is no limit")
@@ -88,7 +89,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 func (f *pairsFlags) check() error {
 	switch {
 	case f.atoms == "":
-		return errors.New("pairs: --atoms names the file of vectors")
+		return errors.New("pairs: --vectors names the file of vectors")
 	case f.out == "" || f.out == stdio:
 		return errors.New("pairs: --out names the file for the pairs, ending in .parquet, .csv, .jsonl or .npz")
 	case stdinInputs(f.atoms, f.with) > 1:
@@ -97,8 +98,8 @@ func (f *pairsFlags) check() error {
 		return errors.New("pairs: --resume and --force exclude each other")
 	case f.maxPairs < 0:
 		return fmt.Errorf("pairs: --max-pairs %d is negative", f.maxPairs)
-	case math.IsNaN(f.minScore) || math.IsInf(f.minScore, 0):
-		return fmt.Errorf("pairs: --min-score %g is not finite", f.minScore)
+	case math.IsNaN(f.limit.least) || math.IsInf(f.limit.least, 0):
+		return fmt.Errorf("pairs: --%s %g is not finite", f.limit.leastFlag, f.limit.least)
 	case f.components != "" && filepath.Clean(f.components) == filepath.Clean(f.out):
 		return fmt.Errorf("pairs: %s is named for pairs and components", f.out)
 	}
@@ -126,6 +127,7 @@ type pairing struct {
 	with    dataset.Reader // nil without --with
 	files   *pairFiles
 	options join.PairOptions
+	search  *tasks.PairSearch
 	summary pairsSummary
 }
 
@@ -133,14 +135,14 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	p := &pairing{app: a, flags: f, options: join.PairOptions{MinScore: f.minScore, Method: batch.Method(a.config.Method), Delta: a.config.Delta, Rows: a.config.Chunk}}
+	p := &pairing{app: a, flags: f, options: join.PairOptions{MinScore: f.limit.least, Method: batch.Method(a.config.Method), Delta: a.config.Delta, Rows: a.config.Chunk}}
 	if a.config.Origin("method").Kind == config.FromDefault {
 		p.options.Method = batch.Certain
 	}
 	if p.files, err = newPairFiles(f); err != nil {
 		return err
 	}
-	if p.in.atoms, err = a.openInput(ctx, "atoms", f.atoms); err != nil {
+	if p.in.atoms, err = a.openInput(ctx, "vectors", f.atoms); err != nil {
 		return err
 	}
 	defer p.in.atoms.remove()
@@ -159,11 +161,10 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.engine.close()) }()
-	src, err := p.source(ctx)
-	if err != nil {
+	if err := p.foreseen(ctx); err != nil {
 		return err
 	}
-	if err := p.find(ctx, src); err != nil {
+	if err := p.find(ctx); err != nil {
 		return err
 	}
 	return p.report()
@@ -173,7 +174,7 @@ func (a *app) runPairs(ctx context.Context, f *pairsFlags) (err error) {
 func (p *pairing) openWith() error {
 	in := p.in.with
 	if in.isCollection() {
-		return fmt.Errorf("--with %s: is a prepared collection, which serves as --atoms; name a file of vectors", in.name)
+		return fmt.Errorf("--with %s: is a prepared collection, which serves as --vectors; name a file of vectors", in.name)
 	}
 	in, err := p.in.atoms.alike(in, p.flags.atomsColumn)
 	if err != nil {
@@ -194,11 +195,14 @@ func (p *pairing) openWith() error {
 
 // checkReach returns an error if no pair can have the least score.
 func (p *pairing) checkReach(m collection.Metric) error {
+	if err := p.flags.limit.check(m); err != nil {
+		return fmt.Errorf("pairs: %w", err)
+	}
 	var e *batch.RequestError
 	if err := p.options.Check(m); !errors.As(err, &e) {
 		return err
 	}
-	return fmt.Errorf("pairs: --min-score %w", e.Err)
+	return fmt.Errorf("pairs: --%s %w", p.flags.limit.leastFlag, e.Err)
 }
 
 // prepare loads the atoms and starts the engine, which the caller closes.
@@ -213,11 +217,8 @@ func (p *pairing) prepare(ctx context.Context) error {
 	}
 	p.engine = e
 	p.summary = pairsSummary{
-		Atoms: e.atoms.N, Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with), Metric: e.atoms.Metric.String(), MinScore: p.flags.minScore, Delta: p.config.Delta,
+		Atoms: e.atoms.N, Dimension: e.atoms.Dim, columnsRead: columnsOf(e.atoms.columns, p.with),
 		LoadSeconds: e.atoms.load.Seconds(), BuildSeconds: e.atoms.build.Seconds(), Threads: e.threads(), Backend: e.Backend(),
-	}
-	if w := join.LikenessWarning(e.atoms.Collection); w != "" {
-		p.summary.Warnings = append(p.summary.Warnings, w)
 	}
 	p.log.Info("atoms ready", "atoms", e.atoms.N, "dimension", e.atoms.Dim, "load", e.atoms.load, "build", e.atoms.build)
 	return nil
@@ -231,40 +232,31 @@ func (p *pairing) rowsWith() int64 {
 	return p.with.Len()
 }
 
-// rows is the number of rows that are compared with the atoms, -1 if unknown.
-func (p *pairing) rows() int64 {
-	if p.with == nil {
-		return int64(p.engine.atoms.N)
-	}
-	return p.with.Len()
-}
-
-// source estimates how many pairs there are, and returns the source that finds them.
-func (p *pairing) source(ctx context.Context) (*join.PairSource, error) {
-	d, err := join.Sample(ctx, p.engine.Engine, p.options)
-	if err != nil {
-		return nil, p.located(err)
-	}
+// foreseen begins the search, unless a sample says that there are too many pairs.
+func (p *pairing) foreseen(ctx context.Context) error {
+	o := tasks.PairOptions{PairOptions: p.options, MaxPairs: p.flags.maxPairs}
 	if p.with != nil {
-		p.with, p.options.Stored = dataset.RelativeTo(p.with, p.engine.atoms.Origin), true
-		src, err := join.TablePairs(p.engine.Engine, p.with, p.options, d)
-		return src, p.located(err)
+		p.with = dataset.RelativeTo(p.with, p.engine.atoms.Origin)
+		o.With, o.Stored = p.with, true
 	}
-	estimate, deviation := d.Pairs()
-	about := fmt.Sprintf("about %.2g", estimate)
-	if d.Limited() {
-		about = fmt.Sprintf("more than %.2g", estimate)
+	var err error
+	if p.search, err = tasks.NewPairSearch(ctx, p.engine.Engine, o); err != nil {
+		return p.located(err)
 	}
-	p.summary.Expected = estimate
-	p.log.Info("pairs expected", "pairs", about, "sample", len(d.Counts))
-	limit := float64(p.flags.maxPairs)
-	if limit > 0 && (estimate-deviation > limit || d.Limited() && estimate > limit) {
-		return nil, fmt.Errorf("--max-pairs %d: by a sample of %d atoms %s pairs of %s %s; move --min-score or raise --max-pairs",
-			p.flags.maxPairs, len(d.Counts), about, p.in.atoms.name, p.summary.reach())
+	found := p.search.Summary(nil)
+	p.summary.PairsFound, p.summary.Warnings = found.PairsFound, found.Warnings
+	if p.with != nil {
+		return nil
 	}
-	if n := float64(d.N); estimate > n*(n-1)/2/50 && estimate > 1e6 {
-		p.log.Warn("a great share of all pairs is expected; see --min-score", "pairs", about, "of", n*(n-1)/2)
+	f := p.search.Forecast()
+	p.log.Info("pairs expected", "pairs", f.About, "sample", f.Sample)
+	if f.TooMany {
+		return fmt.Errorf("--max-pairs %d: by a sample of %d atoms %s pairs of %s %s; move --%s or raise --max-pairs",
+			p.flags.maxPairs, f.Sample, f.About, p.in.atoms.name, p.summary.Reach(), p.flags.limit.leastFlag)
 	}
-	src, err := join.SelfPairs(p.engine.Engine, p.options, d)
-	return src, p.located(err)
+	if f.Share {
+		n := float64(p.engine.atoms.N)
+		p.log.Warn("a great share of all pairs is expected; see --"+p.flags.limit.leastFlag, "pairs", f.About, "of", n*(n-1)/2)
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
 	"thresher/join"
+	"thresher/tasks"
 )
 
 // pairFiles are the output files of pairs. Pairs are kept in a log next to the output until all
@@ -92,14 +93,8 @@ func (o *pairFiles) results() []string {
 // log returns the path of the pair log.
 func (o *pairFiles) log() string { return o.out + ".spool" }
 
-// pairsShape describes the graph that the pairs are the edges of.
-type pairsShape struct {
-	degreesA, degreesB []uint32 // pairs of each row; degreesB is nil unless there are two tables
-	components         *join.Components
-}
-
 // write merges the log into the output files. Both are complete when it returns.
-func (o *pairFiles) write(ctx context.Context, t *dataset.PairTable, sides bool) (*pairsShape, error) {
+func (o *pairFiles) write(ctx context.Context, t *dataset.PairTable, sides bool) (*tasks.PairShape, error) {
 	file, err := os.Open(o.log())
 	if err != nil {
 		return nil, err
@@ -113,7 +108,11 @@ func (o *pairFiles) write(ctx context.Context, t *dataset.PairTable, sides bool)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.log(), err)
 	}
-	shape, err := o.newShape(t, sides)
+	with := int64(0)
+	if sides {
+		with = t.RowsB
+	}
+	shape, err := tasks.NewPairShape(t.RowsA, with, o.components != "")
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +124,7 @@ func (o *pairFiles) write(ctx context.Context, t *dataset.PairTable, sides bool)
 				return ctx.Err()
 			}
 			if !merged {
-				shape.add(p, t)
+				shape.Add(p)
 			}
 			return do(p)
 		})
@@ -133,15 +132,12 @@ func (o *pairFiles) write(ctx context.Context, t *dataset.PairTable, sides bool)
 		return err
 	}
 	err = o.create(o.out, func(out io.Writer) error { return dataset.WritePairs(out, o.outFormat, each, t) })
-	if err != nil || shape.components == nil {
+	if err != nil || o.components == "" {
 		return shape, err
 	}
-	members := dataset.ComponentTable{Rows: t.RowsA, Sides: sides, Named: t.NamesA != nil || t.NamesB != nil}
-	if sides {
-		members.Rows += t.RowsB
-	}
+	members := dataset.ComponentTable{Rows: t.RowsA + with, Sides: sides, Named: t.NamesA != nil || t.NamesB != nil}
 	return shape, o.create(o.components, func(out io.Writer) error {
-		return dataset.WriteComponents(out, o.componentsFormat, shape.members(ctx, t, sides), &members)
+		return dataset.WriteComponents(out, o.componentsFormat, shape.Members(ctx, t.NamesA, t.NamesB), &members)
 	})
 }
 
@@ -156,64 +152,4 @@ func (o *pairFiles) create(path string, write func(out io.Writer) error) (err er
 		return fmt.Errorf("%s: %w; no pairs are lost, and --resume writes the file", path, err)
 	}
 	return out.Commit(true) // a crashed run may already have written it
-}
-
-func (o *pairFiles) newShape(t *dataset.PairTable, sides bool) (*pairsShape, error) {
-	s := &pairsShape{degreesA: make([]uint32, t.RowsA)}
-	rows := t.RowsA
-	if sides {
-		s.degreesB = make([]uint32, t.RowsB)
-		rows += t.RowsB
-	}
-	var err error
-	if o.components != "" {
-		s.components, err = join.NewComponents(rows)
-	}
-	return s, err
-}
-
-// add adds a pair to the shape.
-func (s *pairsShape) add(p *dataset.Pair, t *dataset.PairTable) {
-	s.degreesA[p.A]++
-	b := p.B
-	if s.degreesB != nil {
-		s.degreesB[p.B]++
-		b += t.RowsA
-	} else {
-		s.degreesA[p.B]++
-	}
-	if s.components != nil {
-		s.components.Connect(p.A, b)
-	}
-}
-
-// members returns the rows of the components file. Rows of b are numbered after those of a.
-func (s *pairsShape) members(ctx context.Context, t *dataset.PairTable, sides bool) dataset.EachMember {
-	labels := s.components.Labels()
-	return func(do func(m *dataset.Member) error) error {
-		var m dataset.Member
-		for node := range int64(len(labels)) {
-			if node%(1<<16) == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			names := t.NamesA
-			m.Row = node
-			if sides {
-				m.Side = "a"
-				if node >= t.RowsA {
-					m.Side, m.Row, names = "b", node-t.RowsA, t.NamesB
-				}
-			}
-			m.Name = ""
-			if names != nil {
-				m.Name = names[m.Row]
-			}
-			m.Component = s.components.Of(node)
-			m.Size, m.Label, m.Keep = s.components.Size(node), labels[node], m.Component == node
-			if err := do(&m); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 }

@@ -16,64 +16,55 @@ import (
 	"thresher/dataset"
 	"thresher/jobs"
 	"thresher/join"
+	"thresher/tasks"
 )
 
-// pairsTally sums the figures of blocks. It is stored in the durable progress, so that a resumed
-// run includes the earlier ones.
-type pairsTally struct {
-	Pairs int64         `json:"pairs"`
-	Nanos int64         `json:"nanos"`
-	Work  join.PairWork `json:"work"`
-}
-
-func readPairsTally(totals []byte) (t pairsTally, err error) {
+// readPairCounts decodes the counts of the rows before; nil are none.
+func readPairCounts(totals []byte) (n tasks.PairCounts, err error) {
 	if totals == nil {
-		return t, nil
+		return n, nil
 	}
-	if err := json.Unmarshal(totals, &t); err != nil {
-		return t, fmt.Errorf("totals of the former run: %w", err)
+	if err := json.Unmarshal(totals, &n); err != nil {
+		return n, fmt.Errorf("totals of the former run: %w", err)
 	}
-	return t, nil
+	return n, nil
 }
 
 // find finds all pairs and writes the outputs.
-func (p *pairing) find(ctx context.Context, src *join.PairSource) error {
+func (p *pairing) find(ctx context.Context) error {
 	fingerprint, err := p.fingerprint(ctx)
 	if err != nil {
 		return err
 	}
 	bar := p.newProgress("pairing")
 	defer bar.done()
-	found := int64(0)
 	begun := time.Now()
 	spec := jobs.Spec{
 		Progress: p.files.progress(), Outputs: []string{p.files.log()}, Fingerprint: fingerprint,
 		Resume: p.flags.resume, Force: p.flags.force,
 		Observe: func(at jobs.Progress) {
+			found := p.search.Counts().Pairs
 			bar.retitle(fmt.Sprintf("pairing, %d pairs", found))
-			bar.set(at.Items, p.rows())
+			bar.set(at.Items, p.search.Total())
 			p.log.Debug("chunk is durable", "rows", at.Items, "pairs", found, "elapsed", at.Elapsed)
 		},
 	}
-	foreseen := p.with == nil // by the sample
-	done, err := jobs.Run(ctx, spec, src, func(_ context.Context, b join.PairBlock, first int64, totals []byte) ([][]byte, []byte, error) {
-		t, err := readPairsTally(totals)
+	foreseen := p.search.Expected()
+	done, err := jobs.Run(ctx, spec, p.search, func(_ context.Context, b join.PairBlock, first int64, totals []byte) ([][]byte, []byte, error) {
+		counts, err := readPairCounts(totals)
 		if err != nil {
 			return nil, nil, err
 		}
-		t.Pairs += int64(len(b.Pairs))
-		t.Work.Add(&b.Work)
-		if limit := p.flags.maxPairs; limit > 0 && t.Pairs > limit {
-			return nil, nil, &refusedError{p.tooMany(&t)}
+		p.search.Resume(counts)
+		if err := p.search.Add(&b, time.Since(begun)); err != nil {
+			return nil, nil, &refusedError{p.tooMany(err)}
 		}
-		if !foreseen {
-			foreseen = true
-			p.foresee(&t)
-		}
-		found = t.Pairs
-		t.Nanos += int64(time.Since(begun))
 		begun = time.Now()
-		newTotals, err := json.Marshal(t)
+		if expected := p.search.Expected(); expected != foreseen {
+			foreseen = expected
+			p.foresee(expected)
+		}
+		newTotals, err := json.Marshal(p.search.Counts())
 		return [][]byte{join.AppendRun(nil, b.Pairs)}, newTotals, err
 	})
 	if err != nil {
@@ -83,43 +74,40 @@ func (p *pairing) find(ctx context.Context, src *join.PairSource) error {
 	return p.finish(ctx, done)
 }
 
-// foresee estimates from the first rows of --with how many pairs there are.
-func (p *pairing) foresee(t *pairsTally) {
-	if p.rows() <= t.Work.Rows {
-		return
-	}
-	p.summary.Expected = float64(t.Pairs) / float64(t.Work.Rows) * float64(p.rows())
-	about := fmt.Sprintf("about %.2g", p.summary.Expected)
-	p.log.Info("pairs expected", "pairs", about, "sample", t.Work.Rows)
-	if limit := p.flags.maxPairs; limit > 0 && p.summary.Expected > float64(limit) {
-		p.log.Warn("if the other rows are like the first, the run will stop at --max-pairs", "pairs", about, "rows", t.Work.Rows, "max_pairs", limit)
+// foresee tells how many pairs the first rows of --with let expect.
+func (p *pairing) foresee(expected float64) {
+	rows, about := p.search.Counts().Work.Rows, fmt.Sprintf("about %.2g", expected)
+	p.log.Info("pairs expected", "pairs", about, "sample", rows)
+	if limit := p.flags.maxPairs; limit > 0 && expected > float64(limit) {
+		p.log.Warn("if the other rows are like the first, the run will stop at --max-pairs", "pairs", about, "rows", rows, "max_pairs", limit)
 	}
 }
 
-// tooMany says that the limit of pairs is exceeded.
-func (p *pairing) tooMany(t *pairsTally) error {
-	rows, of := t.Work.Rows, "rows"
-	if n := p.rows(); n >= 0 {
-		of = fmt.Sprintf("of %d rows", n)
+// tooMany says in words of flags that the limit of pairs is exceeded.
+func (p *pairing) tooMany(err error) error {
+	var e *tasks.PairLimitError
+	if !errors.As(err, &e) {
+		return err
 	}
-	return fmt.Errorf("--max-pairs %d: %d pairs %s among the first %d %s; move --min-score, or raise --max-pairs and continue with --resume",
-		p.flags.maxPairs, t.Pairs, p.summary.reach(), rows, of)
+	return fmt.Errorf("--max-pairs %d: %d pairs %s among %s; move --%s, or raise --max-pairs and continue with --resume",
+		e.Limit, e.Pairs, p.summary.Reach(), e.Among(), p.flags.limit.leastFlag)
 }
 
 // finish merges the pairs into the output files and ends the job.
 func (p *pairing) finish(ctx context.Context, done jobs.Summary) error {
-	t, err := readPairsTally(done.Totals)
+	counts, err := readPairCounts(done.Totals)
 	if err != nil {
 		return err
 	}
-	if t.Work.Rows == 0 {
+	if counts.Work.Rows == 0 {
 		return fmt.Errorf("%s: no rows", p.in.with.name)
 	}
+	p.search.Resume(counts)
 	if done.Delivered {
-		return p.delivered(done, &t)
+		return p.delivered(done)
 	}
 	begun := time.Now()
-	table := dataset.PairTable{RowsA: int64(p.engine.atoms.N), RowsB: t.Work.Rows, NamesA: p.engine.atoms.names, NamesB: p.engine.atoms.names, Count: t.Pairs}
+	table := dataset.PairTable{RowsA: int64(p.engine.atoms.N), RowsB: counts.Work.Rows, NamesA: p.engine.atoms.names, NamesB: p.engine.atoms.names, Count: counts.Pairs}
 	if p.with != nil {
 		if table.NamesB, err = p.namesWith(ctx); err != nil {
 			return err
@@ -135,7 +123,7 @@ func (p *pairing) finish(ctx context.Context, done jobs.Summary) error {
 	if err := removeIfThere(p.files.log()); err != nil {
 		return err
 	}
-	p.summary.set(&t, shape)
+	p.summary.set(p.search, shape)
 	p.summary.WriteSeconds = time.Since(begun).Seconds()
 	p.summary.Resumed = done.Resumed
 	p.summary.Output, p.summary.Components.Output = p.flags.out, p.flags.components
@@ -143,11 +131,11 @@ func (p *pairing) finish(ctx context.Context, done jobs.Summary) error {
 }
 
 // delivered reports a job that an earlier run had ended.
-func (p *pairing) delivered(done jobs.Summary, t *pairsTally) error {
+func (p *pairing) delivered(done jobs.Summary) error {
 	if err := requireFiles(p.files.progress(), p.files.results()...); err != nil {
 		return err
 	}
-	p.summary.set(t, nil)
+	p.summary.set(p.search, nil)
 	p.summary.Resumed = done.Resumed
 	p.summary.Output = strings.Join(p.files.results(), ", ")
 	return removeIfThere(p.files.log())

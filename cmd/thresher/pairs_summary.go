@@ -3,12 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"thresher/batch"
-	"thresher/collection"
 	"thresher/tasks"
 )
 
@@ -17,27 +14,9 @@ type pairsSummary struct {
 	Atoms     int `json:"atoms"`
 	Dimension int `json:"dimension"`
 	columnsRead
-	Rows      int64   `json:"rows"` // compared with the atoms: the atoms themselves, or those of --with
-	Metric    string  `json:"metric"`
-	MinScore  float64 `json:"min_score"`
-	Method    string  `json:"method"`
-	Guarantee string  `json:"guarantee"`
-	Law       string  `json:"law,omitempty"` // of rows whose guarantee is probabilistic
-	Promise   string  `json:"promise"`       // of all pairs, in words
-	// Rounded is the largest change of a coordinate of the rows that float32 does not hold.
-	Rounded  float64 `json:"rounded,omitempty"`
-	Delta    float64 `json:"delta"`
-	Pairs    int64   `json:"pairs"`
-	Expected float64 `json:"pairs_expected,omitempty"` // by the sample, before the search
-	// RowsExact counts the rows for which no atom was dropped by a bound that can fail, RowsOpen
-	// those that are not finished, which is 0 at the end of a run.
-	RowsExact int64 `json:"rows_exact"`
-	RowsOpen  int64 `json:"rows_open"`
-	// PairsPerRow is the distribution of the pairs of an atom; PairsPerRowWith of a row of --with. Both, and Components, are
-	// unknown to a run that found all done by an earlier one.
-	PairsPerRow     *degrees          `json:"pairs_per_row,omitempty"`
-	PairsPerRowWith *degrees          `json:"pairs_per_row_with,omitempty"`
-	Components      componentsSummary `json:"components,omitzero"`
+	// PairsPerRow, PairsPerRowWith and Components are unknown to a run that found all done by an earlier one.
+	tasks.PairsFound
+	Components componentsSummary `json:"components,omitzero"`
 	// LoadSeconds is the time to read the atoms, BuildSeconds to build the collection,
 	// SearchSeconds to find the pairs, including earlier runs if this one resumed, WriteSeconds to
 	// write the outputs.
@@ -45,14 +24,9 @@ type pairsSummary struct {
 	BuildSeconds  float64 `json:"build_seconds"`
 	SearchSeconds float64 `json:"search_seconds"`
 	WriteSeconds  float64 `json:"write_seconds"`
-	Pulls         int64   `json:"pulls"`
-	// Saving is by what factor fewer coordinates were read than by comparing every pair once.
-	Saving     float64 `json:"saving"`
-	BytesRead  int64   `json:"bytes_read"`
-	RowsScored int64   `json:"rows_scored"`
-	Again      int64   `json:"searched_again"` // searches for rows in many pairs, after the first
-	Threads    int     `json:"threads"`
-	Backend    string  `json:"backend"`
+	tasks.PairsRead
+	Threads int    `json:"threads"`
+	Backend string `json:"backend"`
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	Resumed   int64    `json:"resumed"`
@@ -60,65 +34,18 @@ type pairsSummary struct {
 	Output    string   `json:"output"`
 }
 
-// degrees is the distribution of the number of pairs that rows are in.
-type degrees struct {
-	Without int64   `json:"rows_without"`
-	Mean    float64 `json:"mean"`
-	Median  uint32  `json:"median"`
-	P99     uint32  `json:"p99"`
-	Max     uint32  `json:"max"`
-}
-
-// degreesOf describes counts, which it sorts.
-func degreesOf(counts []uint32) (d degrees) {
-	if len(counts) == 0 {
-		return d
-	}
-	slices.Sort(counts)
-	sum := 0.
-	for _, n := range counts {
-		sum += float64(n)
-		if n == 0 {
-			d.Without++
-		}
-	}
-	last := len(counts) - 1
-	d.Mean = sum / float64(len(counts))
-	d.Median, d.P99, d.Max = counts[last/2], counts[last*99/100], counts[last]
-	return d
-}
-
 // componentsSummary describes the components file.
 type componentsSummary struct {
-	Count   int64  `json:"count"`   // single rows included
-	Largest int64  `json:"largest"` // rows
-	Surplus int64  `json:"surplus"` // rows that keep is false for
-	Output  string `json:"output"`
+	tasks.ComponentCounts
+	Output string `json:"output"`
 }
 
 // set fills in what is known after the search; shape is nil if an earlier run wrote the outputs.
-func (s *pairsSummary) set(t *pairsTally, shape *pairsShape) {
-	w := &t.Work
-	s.Rows, s.Pairs, s.RowsExact, s.Again = w.Rows, t.Pairs, w.Exact, w.Again
-	promises := tasks.Promises{Guarantees: w.Guarantees, Laws: w.Laws, Delta: s.Delta, Rounded: max(w.VectorsChange, w.OthersChange)}
-	s.Rounded = promises.Rounded
-	s.Method, s.Guarantee, s.Law, s.Promise = names(w.Methods, ""), promises.Guarantee(), promises.Law(), promises.Say(tasks.Pairs)
-	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
-	s.Pulls, s.BytesRead, s.RowsScored = w.Pulls, w.Bytes, w.RowsScored
-	s.Saving = batch.Stats{Pulls: w.Pulls, DensePulls: w.DensePulls}.Saving()
-	if shape == nil {
-		return
-	}
-	if c := shape.components; c != nil {
-		s.Components.Count, s.Components.Largest = c.Count()
-		s.Components.Surplus = int64(len(shape.degreesA)+len(shape.degreesB)) - s.Components.Count
-	}
-	atoms := degreesOf(shape.degreesA)
-	s.PairsPerRow = &atoms
-	if shape.degreesB != nil {
-		other := degreesOf(shape.degreesB)
-		s.PairsPerRowWith = &other
-	}
+func (s *pairsSummary) set(search *tasks.PairSearch, shape *tasks.PairShape) {
+	found := search.Summary(shape)
+	s.PairsFound, s.PairsRead = found.PairsFound, found.PairsRead
+	s.Components.ComponentCounts = found.Components
+	s.SearchSeconds = time.Duration(search.Counts().Nanos).Seconds()
 }
 
 // report prints the summary.
@@ -138,7 +65,7 @@ func (s *pairsSummary) print(a *app) error {
 	if s.PairsPerRowWith != nil {
 		t.row("with", fmt.Sprintf("%d rows", s.Rows))
 	}
-	pairs := fmt.Sprintf("%d that %s", s.Pairs, s.reach())
+	pairs := fmt.Sprintf("%d that %s", s.Pairs, s.Reach())
 	if s.Resumed > 0 {
 		pairs += fmt.Sprintf("; %d rows by an earlier run", s.Resumed)
 	}
@@ -163,17 +90,4 @@ func (s *pairsSummary) print(a *app) error {
 		t.row("warning", w)
 	}
 	return t.flush()
-}
-
-// String describes the distribution in words.
-func (d *degrees) String() string {
-	return fmt.Sprintf("%.3g on average, median %d, 99%% at most %d, at most %d; %d in none", d.Mean, d.Median, d.P99, d.Max, d.Without)
-}
-
-// reach says in words what the pairs have that are wanted.
-func (s *pairsSummary) reach() string {
-	if m, err := collection.ParseMetric(s.Metric); err == nil && m.Differences() {
-		return fmt.Sprintf("are at most %g apart (squared distance)", s.MinScore)
-	}
-	return fmt.Sprintf("score at least %g", s.MinScore)
 }

@@ -15,9 +15,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"thresher/batch"
-	"thresher/join"
 )
 
 // pairRows returns the rows of a CSV file, without the header.
@@ -208,15 +205,6 @@ func TestPairsFormats(t *testing.T) {
 	}
 }
 
-func TestPairsPromise(t *testing.T) {
-	var s pairsSummary
-	s.Delta = .01
-	s.set(&pairsTally{Work: join.PairWork{Guarantees: map[batch.Guarantee]int64{batch.GuaranteeProbabilistic: 2}, Laws: map[batch.Law]int64{batch.LawHaar: 2}}}, &pairsShape{})
-	if want := "probabilistic (haar): each pair is missed with probability at most 0.01; no promise for all together"; s.Promise != want {
-		t.Errorf("%q, want %q", s.Promise, want)
-	}
-}
-
 // TestPairsTooMany: a limit below the estimate refuses, one above it stops the run, and a greater
 // one continues it.
 func TestPairsTooMany(t *testing.T) {
@@ -345,7 +333,7 @@ func TestPairsBadInput(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"no atoms", pairs("--min-score", "1", "--out", out), []string{"--atoms"}},
+		{"no atoms", pairs("--min-score", "1", "--out", out), []string{"--vectors"}},
 		{"no limit", pairs("--atoms", good, "--metric", "ip", "--out", out), []string{"--min-score"}},
 		{"NaN limit", pairs("--atoms", good, "--metric", "ip", "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
 		{"infinite limit", pairs("--atoms", good, "--metric", "ip", "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},
@@ -367,7 +355,7 @@ func TestPairsBadInput(t *testing.T) {
 		{"another dimension", pairs("--atoms", good, "--metric", "ip", "--with", wide, "--min-score", "1", "--out", out), []string{"good.npy", "dimension 4", "wide.npy", "dimension 5"}},
 		{"NaN among the others", pairs("--atoms", good, "--metric", "ip", "--with", holes, "--min-score", "1", "--out", out), []string{"nan.npy", "row 3", "column 2"}},
 		{"a row too long", pairs("--atoms", good, "--metric", "ip", "--with", long, "--min-score", "1", "--out", out), []string{"long.npy: row 7 (0-based)", "overflow"}},
-		{"a collection of others", pairs("--atoms", good, "--metric", "ip", "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--atoms"}},
+		{"a collection of others", pairs("--atoms", good, "--metric", "ip", "--with", prepared, "--min-score", "1", "--out", out), []string{"--with", "prepared.thresher", "--vectors"}},
 		{"no others", pairs("--atoms", good, "--metric", "ip", "--with", none, "--min-score", "1", "--out", out), []string{"none.npy", "no rows"}},
 		{"a method of the k best", pairs("--atoms", good, "--metric", "ip", "--min-score", "1", "--out", out, "--method", "banditmips"), []string{"--min-score", "banditmips"}},
 	} {

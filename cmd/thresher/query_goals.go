@@ -29,8 +29,8 @@ func (f *goalFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.zeros, "zeros", "", "whether a zero that the sparse matrix of --exclude stores excludes its atom: `keep or drop`; without it such a zero is an error")
 	fs.StringVar(&f.integers, "integers", "", "what integers in answers and in --exclude are where the atoms have ids: `rows` or ids (default: ids with --ids; else whichever the stated scores fit)")
 	fs.StringVar(&f.kColumn, "k-column", "", "`column` of the queries with the k of each (.parquet, .arrow, .csv, .jsonl; array of .npz); null is -k")
-	fs.StringVar(&f.floorColumn, "floor-column", "", "`column` of the queries with the least score of each (distances: the greatest); null is no limit")
-	fs.StringVar(&f.ceilingColumn, "ceiling-column", "", "`column` of the queries with the greatest score of each (distances: the least), for hard negatives; null is no limit")
+	fs.StringVar(&f.floorColumn, "min-score-column", "", "`column` of the queries with the least score of each (distances: the greatest); null is no limit")
+	fs.StringVar(&f.ceilingColumn, "max-score-column", "", "`column` of the queries with the greatest score of each (distances: the least), for hard negatives; null is no limit")
 }
 
 // ranged reports whether queries ask for atoms that reach a least score.

@@ -17,15 +17,20 @@ func columnHelp(of string) string {
 	return "`column` or array of " + of + ", if there are several; or columns with a coordinate each, separated by commas, or a pattern such as 'd*'"
 }
 
-// vectorsColumn gives the flag that names the columns of the vectors to search a second name,
-// which it has in every command.
-func vectorsColumn(fs *pflag.FlagSet, name string) {
-	fs.Lookup(name).Usage += " (also --vectors-column)"
-	normalized := fs.GetNormalizeFunc()
-	fs.SetNormalizeFunc(func(fs *pflag.FlagSet, given string) pflag.NormalizedName {
-		if given == "vectors-column" {
-			given = name
-		}
-		return normalized(fs, given)
-	})
+// vectorsColumnFlag names the columns of the vectors to search in every command.
+const vectorsColumnFlag = "vectors-column"
+
+// presentName returns the name that a flag has now, for one that it had and that is still taken.
+func presentName(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+	switch given {
+	case "atoms":
+		given = "vectors"
+	case "atoms-column", "column":
+		given = vectorsColumnFlag
+	case "floor-column":
+		given = "min-score-column"
+	case "ceiling-column":
+		given = "max-score-column"
+	}
+	return pflag.NormalizedName(given)
 }

@@ -30,7 +30,7 @@ type recallFlags struct {
 func newRecallCommand(a *app) *cobra.Command {
 	f := &recallFlags{}
 	cmd := &cobra.Command{
-		Use:   "recall --atoms FILE --queries FILE [--metric NAME] --answers FILE",
+		Use:   "recall --vectors FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Measure the recall of answers of any origin",
 		Long: `Measure recall@k of anybody's answers: an index's, a database's, your own.
 
@@ -78,9 +78,9 @@ func recallSettings() []string {
 func (f *recallFlags) check() error {
 	switch {
 	case f.atoms == "" || f.queries == "" || f.answers == "":
-		return errors.New("recall: --atoms, --queries and --answers name the files to compare")
+		return errors.New("recall: --vectors, --queries and --answers name the files to compare")
 	case stdinInputs(f.atoms, f.queries, f.answers, f.exclude) > 1:
-		return errors.New("recall: only one of --atoms, --queries, --answers and --exclude can be standard input")
+		return errors.New("recall: only one of --vectors, --queries, --answers and --exclude can be standard input")
 	case f.sample < 0:
 		return fmt.Errorf("recall: --sample %d is negative", f.sample)
 	case f.k < 0:
@@ -125,7 +125,7 @@ func (a *app) runRecall(ctx context.Context, f *recallFlags) (err error) {
 	for _, in := range []struct {
 		flag, path string
 		to         *input
-	}{{"atoms", f.atoms, &r.in.atoms}, {"queries", f.queries, &r.in.queries}, {"answers", f.answers, &r.in.answers}} {
+	}{{"vectors", f.atoms, &r.in.atoms}, {"queries", f.queries, &r.in.queries}, {"answers", f.answers, &r.in.answers}} {
 		if *in.to, err = a.openInput(ctx, in.flag, in.path); err != nil {
 			return err
 		}

@@ -77,6 +77,7 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 		newConfigCommand(a),
 		newVersionCommand(a),
 	)
+	root.SetGlobalNormalizationFunc(presentName)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {

@@ -10,17 +10,22 @@ import (
 	"thresher/collection"
 )
 
-// scoreLimits are the limits of scores that all queries share.
+// scoreLimits are the limits of scores that all queries share. Of distances they have names of their own, since the
+// best of these are the least.
 type scoreLimits struct {
 	least, greatest           float64
 	leastGiven, greatestGiven bool
+	leastFlag, greatestFlag   string // by which they were given
+	twice                     error  // one was given by both
 }
 
 // add defines the flags, after the columns that stand for them.
 func (f *scoreLimits) add(fs *pflag.FlagSet, least string) {
 	fs.Float64Var(&f.least, "min-score", 0, least)
-	fs.Float64Var(&f.greatest, "max-score", 0, "only atoms that score at most this (distances: at least)")
-	for column, limit := range map[string]string{"floor-column": "--min-score", "ceiling-column": "--max-score"} {
+	fs.Float64Var(&f.greatest, "max-score", 0, "only vectors that score at most this")
+	fs.Float64Var(&f.least, "max-distance", 0, "with --metric l2, in the place of --min-score: only vectors whose squared distance is at most this")
+	fs.Float64Var(&f.greatest, "min-distance", 0, "with --metric l2, in the place of --max-score: only vectors whose squared distance is at least this")
+	for column, limit := range map[string]string{"min-score-column": "--min-score", "max-score-column": "--max-score"} {
 		if f := fs.Lookup(column); f != nil {
 			f.Usage = strings.Replace(f.Usage, "null is no limit", "null is "+limit+", or no limit", 1)
 		}
@@ -29,7 +34,22 @@ func (f *scoreLimits) add(fs *pflag.FlagSet, least string) {
 
 // read finds out which limits are given.
 func (f *scoreLimits) read(fs *pflag.FlagSet) {
-	f.leastGiven, f.greatestGiven = fs.Changed("min-score"), fs.Changed("max-score")
+	f.leastFlag = f.given(fs, "min-score", "max-distance")
+	f.greatestFlag = f.given(fs, "max-score", "min-distance")
+	f.leastGiven, f.greatestGiven = f.leastFlag != "", f.greatestFlag != ""
+}
+
+// given returns by which of two flags a limit is given, "" if by none.
+func (f *scoreLimits) given(fs *pflag.FlagSet, score, distance string) string {
+	switch {
+	case fs.Changed(score) && fs.Changed(distance):
+		f.twice = fmt.Errorf("--%s and --%s are one limit: the first of scores, the second of distances", score, distance)
+	case fs.Changed(distance):
+		return distance
+	case !fs.Changed(score):
+		return ""
+	}
+	return score
 }
 
 // minScore returns the least score that all queries ask for, nil without one.
@@ -48,18 +68,25 @@ func (f *scoreLimits) maxScore() *float64 {
 	return &f.greatest
 }
 
-// check returns an error if a limit is not finite, or if no score is within both.
+// check returns an error if a limit is not finite, of another metric, or if no score is within both.
 func (f *scoreLimits) check(m collection.Metric) error {
+	if f.twice != nil {
+		return f.twice
+	}
 	for _, limit := range []struct {
-		flag  string
-		value float64
-	}{{"min-score", f.least}, {"max-score", f.greatest}} {
-		if math.IsNaN(limit.value) || math.IsInf(limit.value, 0) {
+		flag, score string
+		value       float64
+	}{{f.leastFlag, "min-score", f.least}, {f.greatestFlag, "max-score", f.greatest}} {
+		switch {
+		case limit.flag == "":
+		case math.IsNaN(limit.value) || math.IsInf(limit.value, 0):
 			return fmt.Errorf("--%s: %g is not finite", limit.flag, limit.value)
+		case limit.flag != limit.score && !m.Differences():
+			return fmt.Errorf("--%s: metric %s has scores, the greatest of which are best: --%s says it", limit.flag, m, limit.score)
 		}
 	}
 	if f.leastGiven && f.greatestGiven && m.Ceiling(f.greatest) < m.Ceiling(f.least) {
-		return fmt.Errorf("--min-score %g and --max-score %g: no score is within both", f.least, f.greatest)
+		return fmt.Errorf("--%s %g and --%s %g: no score is within both", f.leastFlag, f.least, f.greatestFlag, f.greatest)
 	}
 	return nil
 }

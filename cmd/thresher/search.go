@@ -34,7 +34,7 @@ type searchFlags struct {
 func newSearchCommand(a *app) *cobra.Command {
 	f := &searchFlags{verb: "search"}
 	cmd := &cobra.Command{
-		Use:   "search --atoms FILE --queries FILE [--metric NAME]",
+		Use:   "search --vectors FILE --queries FILE [--metric NAME]",
 		Short: "Find the k best atoms of every query",
 		Long: `Find the k best atoms of every query. Answers are written chunk by chunk.
 
@@ -50,7 +50,7 @@ Queries can differ in what they ask for. --exclude FILE lists atoms that a query
 return, such as seen items or known positives: a sparse matrix of scipy (.npz of save_npz,
 a row a query), .jsonl with [7,5] or {"query":0,"ids":[7,5]} a line, or .ivecs. Its ids are
 row numbers of the atoms or, with --ids, those of that column; texts are ids too.
---k-column, --floor-column and --ceiling-column take k, the least and the greatest score of
+--k-column, --min-score-column and --max-score-column take k, the least and the greatest score of
 each query from columns of the queries' file; hard negatives are the k best below a share
 of the positive's score. Shorter answers are padded as in every output: id -1, score -Inf.`,
 		Args: noArguments,
@@ -89,7 +89,7 @@ func (f *searchFlags) add(fs *pflag.FlagSet) {
 func (f *searchFlags) check() error {
 	switch {
 	case f.atoms == "" || f.queries == "":
-		return f.refuse("--atoms and --queries name the files to search")
+		return f.refuse("--vectors and --queries name the files to search")
 	case f.verb == certify && f.candidates == "":
 		return f.refuse("--answers names the file to certify")
 	case stdinInputs(f.atoms, f.queries, f.candidates, f.exclude) > 1:
@@ -203,7 +203,7 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 	if s.out, err = newAnswerFiles(f); err != nil {
 		return err
 	}
-	if s.in.atoms, err = a.openInput(ctx, "atoms", f.atoms); err != nil {
+	if s.in.atoms, err = a.openInput(ctx, "vectors", f.atoms); err != nil {
 		return err
 	}
 	defer s.in.atoms.remove()

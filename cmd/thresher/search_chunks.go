@@ -177,7 +177,7 @@ func (s *search) chunk(ctx context.Context, rows queryRows, first int64, totals 
 	if resp == nil { // with --deadline a partial response is wanted
 		return nil, nil, s.located(err, first)
 	}
-	t.add(resp)
+	t.Add(resp)
 	if s.certified != nil {
 		if err := s.certified.compare(ctx, &t, &tasks.Part{Request: &req, Proven: resp.Answers, Stated: others}); err != nil {
 			return nil, nil, err

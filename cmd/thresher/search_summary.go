@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,33 +13,16 @@ import (
 	"thresher/verify"
 )
 
-// tally sums the figures of a search's answers. It is stored in the durable progress, so
-// that a resumed run includes the earlier ones.
+// tally sums the figures of a search's answers, and of certify. It is stored in the durable progress, so that a
+// resumed run includes the earlier ones.
 type tally struct {
-	Queries    int64 `json:"queries"`
-	Pulls      int64 `json:"pulls"`
-	DensePulls int64 `json:"dense_pulls"`
-	Bytes      int64 `json:"bytes"`
-	RowsScored int64 `json:"rows_scored"`
-	Exact      int64 `json:"exact"`
-	Dense      int64 `json:"dense"`
-	Partial    int64 `json:"partial"`
-	// PartialPulls and PartialDense are the parts of Pulls and DensePulls from partial
-	// answers, which do not count as savings.
-	PartialPulls int64                  `json:"partial_pulls"`
-	PartialDense int64                  `json:"partial_dense"`
-	Nanos        int64                  `json:"nanos"`
-	Methods      map[batch.Method]int64 `json:"methods"`
-	tasks.Promises
-	Warnings     []string              `json:"warnings,omitempty"`
-	Candidates   batch.CandidateRecord `json:"candidates,omitzero"`
-	Certified    tasks.CertifyCounts   `json:"certified,omitzero"`
-	StatedScores verify.StatedScores   `json:"stated_scores,omitzero"`
+	tasks.SearchCounts
+	Certified    tasks.CertifyCounts `json:"certified,omitzero"`
+	StatedScores verify.StatedScores `json:"stated_scores,omitzero"`
 }
 
 // readTally decodes the tally of the previous chunk; nil is an empty one.
-func readTally(totals []byte) (tally, error) {
-	t := tally{Methods: map[batch.Method]int64{}}
+func readTally(totals []byte) (t tally, err error) {
 	if totals == nil {
 		return t, nil
 	}
@@ -51,48 +35,14 @@ func readTally(totals []byte) (tally, error) {
 	return t, nil
 }
 
-func (t *tally) add(r *batch.Response) {
-	t.Queries += int64(len(r.Answers))
-	t.Pulls += r.Stats.Pulls
-	t.DensePulls += r.Stats.DensePulls
-	t.Bytes += r.Stats.Bytes
-	t.RowsScored += r.Stats.RowsScored
-	t.Exact += int64(r.Stats.Exact)
-	t.Dense += int64(r.Stats.Dense)
-	t.Partial += int64(r.Stats.Partial)
-	t.Nanos += int64(r.Took)
-	for i := range r.Answers {
-		c := &r.Answers[i].Certificate
-		t.Methods[c.Method]++
-		t.Promises.Add(c)
-		if c.Candidates != nil {
-			t.Candidates.Given += c.Candidates.Given
-			t.Candidates.Right += c.Candidates.Right
-		}
-		if c.StoppedBy != batch.Done {
-			t.PartialPulls += c.Pulls
-			t.PartialDense += c.DensePulls
-		}
-	}
-	for _, w := range r.Warnings {
-		t.warn(w)
-	}
-}
-
 // addTotals adds the figures of a response to the encoded tally of the chunks before.
 func addTotals(totals []byte, r *batch.Response) ([]byte, error) {
 	t, err := readTally(totals)
 	if err != nil {
 		return nil, err
 	}
-	t.add(r)
+	t.Add(r)
 	return json.Marshal(t)
-}
-
-func (t *tally) warn(w string) {
-	if !slices.Contains(t.Warnings, w) {
-		t.Warnings = append(t.Warnings, w)
-	}
 }
 
 // summary is the report at the end of a search.
@@ -133,7 +83,7 @@ type summary struct {
 	// Candidates counts the candidates of all queries, Certified what certify found.
 	Candidates batch.CandidateRecord `json:"candidates,omitzero"`
 	Certified  *tasks.CertifySummary `json:"certified,omitempty"`
-	Graph      *graphSummary         `json:"graph,omitempty"`
+	Graph      *tasks.GraphShape     `json:"graph,omitempty"`
 	// GPUUnused says of each GPU that is there and does not search why, and what to do about it.
 	GPUUnused []string `json:"gpu_unused,omitempty"`
 	// Memory is what the search took at most in addition to the atoms, of searches for many
@@ -143,23 +93,15 @@ type summary struct {
 	subject tasks.Subject // of the promise
 }
 
+// setTally fills in what came of the answers.
 func (s *summary) setTally(t tally) {
-	s.Queries = t.Queries
-	s.Method = names(t.Methods, s.Method)
-	s.Guarantee, s.Law, s.Promise = t.Guarantee(), t.Law(), t.Say(s.subject)
-	s.Rounded = t.Rounded
-	s.SearchSeconds = time.Duration(t.Nanos).Seconds()
-	if s.SearchSeconds > 0 {
-		s.QueriesPerSecond = float64(t.Queries-t.Partial) / s.SearchSeconds
-	}
-	s.Pulls = t.Pulls
-	s.Saving = batch.Stats{Pulls: t.Pulls - t.PartialPulls, DensePulls: t.DensePulls - t.PartialDense}.Saving()
-	s.BytesRead = t.Bytes
-	s.RowsScored = t.RowsScored
-	s.WrongAllowed = t.Allowed
-	s.Partial = t.Partial
-	s.Candidates = t.Candidates
-	s.Warnings = append(s.Warnings, t.Warnings...)
+	f := t.Summary(s.subject)
+	s.Queries, s.Method = f.Queries, cmp.Or(f.Method, s.Method)
+	s.Guarantee, s.Law, s.Promise, s.Rounded = f.Guarantee, f.Law, f.Promise, f.Rounded
+	s.SearchSeconds, s.QueriesPerSecond = f.SearchSeconds, f.QueriesPerSecond
+	s.Pulls, s.Saving, s.BytesRead, s.RowsScored = f.Pulls, f.Saving, f.BytesRead, f.RowsScored
+	s.WrongAllowed, s.Partial, s.Candidates = f.WrongAllowed, f.Partial, f.Candidates
+	s.Warnings = append(s.Warnings, f.Warnings...)
 }
 
 // names lists the keys by descending count; other if there are none.
@@ -190,7 +132,7 @@ func (s *summary) print(a *app) error {
 	t.row("atoms", fmt.Sprintf("%d x %d, %s", s.Atoms, s.Dimension, s.Metric))
 	s.columnsRead.print(t)
 	if s.Graph != nil {
-		t.row("graph", s.Graph.describe(s))
+		t.row("graph", s.describeGraph())
 	} else {
 		t.row("queries", s.counted())
 	}

@@ -120,7 +120,7 @@ func TestSummaryOfPartialAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	total.add(&batch.Response{
+	total.Add(&batch.Response{
 		Answers: []batch.Answer{answer(batch.Done, 50), answer(batch.Deadline, 1), answer(batch.Deadline, 0), answer(batch.Done, 30)},
 		Stats:   batch.Stats{Pulls: 81, DensePulls: 400, Partial: 2},
 		Took:    2 * time.Second,
@@ -157,7 +157,7 @@ func TestSummaryNamesTheLaw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		total.add(c.added)
+		total.Add(c.added)
 		text, err := json.Marshal(total)
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ func TestSniffers(t *testing.T) {
 		t.Run(c.Decides+"/"+c.Name, func(t *testing.T) {
 			dir := t.TempDir()
 			path, out := writeFile(t, dir, c.File, c.Data), filepath.Join(dir, "out.thresher")
-			flags := map[sniffers.Word]string{sniffers.Column: "--atoms-column", sniffers.Header: "--header"}
+			flags := map[sniffers.Word]string{sniffers.Column: "--vectors-column", sniffers.Header: "--header"}
 			build := []string{"build", "--atoms", path, "--metric", "ip", "--force", "--out", out}
 			if c.Words != nil {
 				words := append([]string{c.File}, c.Words...)

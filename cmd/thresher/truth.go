@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/tasks"
 )
 
 // truth is the verb that makes ground truth.
@@ -21,7 +23,7 @@ const truthK = 100
 func newTruthCommand(a *app) *cobra.Command {
 	f := &searchFlags{verb: truth}
 	cmd := &cobra.Command{
-		Use:   "truth --atoms FILE --queries FILE [--metric NAME] --out FILE",
+		Use:   "truth --vectors FILE --queries FILE [--metric NAME] --out FILE",
 		Short: "Write ground truth for benchmarks of approximate search",
 		Long: `Write the exact k best atoms of every query, as benchmarks of approximate search
 read them. It is a search by --method certain (or exact), whose answers are never wrong:
@@ -69,15 +71,15 @@ sqrt(scores) for l2, 1 - scores for cosine:
 func (f *searchFlags) checkTruth(c *config.Config, method batch.Method) error {
 	scores, zipped := dataset.FormatOf(f.scores)
 	answers, _ := dataset.FormatOf(f.out)
+	var invalid *batch.RequestError
+	errors.As(tasks.ForTruth(&batch.Request{Method: method, Epsilon: c.Epsilon}), &invalid)
 	switch {
 	case f.verb != truth:
 		return nil
 	case f.out == stdio:
 		return f.refuse("--out names the file for the ground truth")
-	case method != batch.Certain && method != batch.Exact:
-		return f.refuse("--method %s can be wrong; certain and exact cannot", method)
-	case c.Epsilon != 0:
-		return f.refuse("--epsilon %g permits wrong answers; ground truth needs 0", c.Epsilon)
+	case invalid != nil:
+		return f.refuse("--%s %w", invalid.Field, invalid.Err)
 	case f.scores == "":
 		return nil
 	case zipped || scores != dataset.FBin && scores != dataset.FVecs:

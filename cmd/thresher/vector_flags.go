@@ -8,13 +8,12 @@ type vectorFlags struct {
 	queries, queriesColumn string
 }
 
-// atomsHelp describes --atoms.
-const atomsHelp = "`file` of atoms, or a collection made by build (NAME.thresher, whose ids are in NAME.thresher.ids.npz if that lies beside it); - is standard input"
+// atomsHelp describes --vectors.
+const atomsHelp = "`file` of vectors to search (the former --atoms is taken, too), or a collection made by build (NAME.thresher, whose ids are in NAME.thresher.ids.npz if that lies beside it); - is standard input"
 
 func (f *vectorFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.atoms, "atoms", "", atomsHelp)
-	fs.StringVar(&f.atomsColumn, "atoms-column", "", columnHelp("the atoms"))
-	vectorsColumn(fs, "atoms-column")
+	fs.StringVar(&f.atoms, "vectors", "", atomsHelp)
+	fs.StringVar(&f.atomsColumn, vectorsColumnFlag, "", columnHelp("the atoms"))
 	fs.StringVar(&f.queries, "queries", "", "`file` of queries; - is standard input")
 	fs.StringVar(&f.queriesColumn, "queries-column", "", columnHelp("the queries"))
 }

@@ -32,7 +32,7 @@ type verifyFlags struct {
 func newVerifyCommand(a *app) *cobra.Command {
 	f := &verifyFlags{}
 	cmd := &cobra.Command{
-		Use:   "verify --atoms FILE --queries FILE [--metric NAME] --answers FILE",
+		Use:   "verify --vectors FILE --queries FILE [--metric NAME] --answers FILE",
 		Short: "Recompute answers exactly and report wrong ones",
 		Long: `Recompute answers in float64 and report the wrong ones.
 
@@ -104,11 +104,11 @@ lack the same atom once.`,
 func (f *verifyFlags) check() error {
 	switch {
 	case f.atoms == "" || f.queries == "" || f.answers == "":
-		return errors.New("verify: --atoms, --queries and --answers name the files to check")
+		return errors.New("verify: --vectors, --queries and --answers name the files to check")
 	case f.atoms == stdio && f.queries == stdio:
-		return errors.New("verify: --atoms and --queries cannot both be standard input")
+		return errors.New("verify: --vectors and --queries cannot both be standard input")
 	case stdinInputs(f.atoms, f.queries, f.answers, f.certificates, f.exclude) > 1:
-		return errors.New("verify: only one of --atoms, --queries, --answers, --certificates and --exclude can be standard input")
+		return errors.New("verify: only one of --vectors, --queries, --answers, --certificates and --exclude can be standard input")
 	case f.sample < 0:
 		return fmt.Errorf("verify: --sample %d is negative", f.sample)
 	case f.k < 0:
@@ -156,7 +156,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	atoms, err := a.openInput(ctx, "atoms", f.atoms)
+	atoms, err := a.openInput(ctx, "vectors", f.atoms)
 	if err != nil {
 		return err
 	}

@@ -159,6 +159,9 @@ class Pairs:
     work : dict
         What was read, by which guarantees, and what rounding to float32 changed (``vectors_change``,
         ``others_change``).
+    summary : dict
+        What ``thresher pairs --json`` says of pairs, under the same names: ``pairs``, ``guarantee``,
+        ``promise``, ``saving``, ...
     """
 
     a: npt.NDArray[np.int64]
@@ -166,6 +169,7 @@ class Pairs:
     scores: npt.NDArray[np.float32]
     shape: tuple[int, int]
     work: dict[str, Any]
+    summary: dict[str, Any]
     _self: bool
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
@@ -264,7 +268,8 @@ def pairs(
             "pairs", fields, arrays, progress=progress, deadline=deadline, names={"min_score": "min_score"}
         )
         _warn(reply)
-        return Pairs(out["a"], out["b"], out["scores"], (len(index), columns), reply["work"], others is None)
+        work = reply.pop("work")
+        return Pairs(out["a"], out["b"], out["scores"], (len(index), columns), work, reply, others is None)
     finally:
         if own:
             index.close()

@@ -106,7 +106,7 @@ func (p *printer) next() {
 	p.line("")
 	p.line("== Next (from a clone, thresher is `go run ./cmd/thresher`) ==")
 	p.line("  thresher demo --query \"list the files in a directory\" --save comments.npy")
-	p.line("  thresher search --atoms comments.npy --queries comments.npy --metric ip --exclude-self --out a.npz")
+	p.line("  thresher search --vectors comments.npy --queries comments.npy --metric ip --exclude-self --out a.npz")
 }
 
 // clip cuts s to n characters.
