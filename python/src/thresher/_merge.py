@@ -68,9 +68,9 @@ def merge(results: Sequence[Result], k: int | None = None, *, offsets: Sequence[
     """
     results = list(results)
     k = _checked(results, k, offsets)
-    if len(results) == 1 and offsets is None and k == results[0].scores.shape[1]:
+    if len(results) == 1 and offsets is None and k == results[0].scores64.shape[1]:
         return results[0]
-    ids, rows, scores, scores64 = _joined(results, offsets)
+    ids, rows, scores64 = _joined(results, offsets)
     found = ~np.isnan(scores64)
     order = _order(results[0].metric, scores64, found, ids if offsets is None else rows)
     kept = order[:, :k]
@@ -85,7 +85,6 @@ def merge(results: Sequence[Result], k: int | None = None, *, offsets: Sequence[
     query_ids = next((r.query_ids for r in results if r.query_ids is not None), None)
     return Result(
         _narrow(take(ids)),
-        take(scores),
         rows=take(rows),
         scores64=take(scores64),
         query_ids=query_ids,
@@ -112,7 +111,7 @@ def _checked(results: list[Result], k: int | None, offsets: Sequence[int] | None
         for what, a, b in (
             ("queries", len(first), len(r)),
             ("metric", first.metric, r.metric),
-            ("k", first.scores.shape[1], r.scores.shape[1]),
+            ("k", first.scores64.shape[1], r.scores64.shape[1]),
         ):
             if a != b:
                 raise ValueError(f"results: {what} differs, {a} of result 0 and {b} of result {i}")
@@ -122,7 +121,7 @@ def _checked(results: list[Result], k: int | None, offsets: Sequence[int] | None
             raise ValueError(f"results: only one of result 0 and result {i} has ids; the other has row numbers")
         if (first.ids.dtype.kind == "U") != (r.ids.dtype.kind == "U"):
             raise TypeError(f"results: ids are {first.ids.dtype} in result 0 and {r.ids.dtype} in result {i}")
-    width = int(first.scores.shape[1])
+    width = int(first.scores64.shape[1])
     if offsets is None and not first._own_ids and len(results) > 1:
         raise ValueError(
             "results: their vectors have no ids, and each set counts its own rows; offsets says where each begins"
@@ -140,21 +139,20 @@ def _checked(results: list[Result], k: int | None, offsets: Sequence[int] | None
 
 def _joined(
     results: list[Result], offsets: Sequence[int] | None
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float64]]:
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Return ids, rows and scores of all results beside each other."""
-    scores = np.concatenate([r.scores for r in results], axis=1)
     scores64 = np.concatenate([r.scores64 for r in results], axis=1)
     if offsets is None:
-        rows = np.full(scores.shape, -1, np.int64)
+        rows = np.full(scores64.shape, -1, np.int64)
     else:
         at = np.concatenate([np.full(r.rows.shape[1], o, np.int64) for r, o in zip(results, offsets, strict=True)])
         own = np.concatenate([r.rows for r in results], axis=1)
         rows = np.where(own < 0, -1, own + at)
     if not results[0]._own_ids and offsets is not None:
-        return rows, rows, scores, scores64
+        return rows, rows, scores64
     if any(r.ids.dtype.kind == "u" for r in results):  # numpy makes floats of int64 and uint64
-        return np.concatenate([r.ids.astype(np.uint64) for r in results], axis=1), rows, scores, scores64
-    return np.concatenate([r.ids for r in results], axis=1), rows, scores, scores64
+        return np.concatenate([r.ids.astype(np.uint64) for r in results], axis=1), rows, scores64
+    return np.concatenate([r.ids for r in results], axis=1), rows, scores64
 
 
 def _narrow(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
