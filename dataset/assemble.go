@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -163,12 +164,12 @@ type npzPart struct {
 // -Inf. rows and scores64 are omitted if they are not known. Records must be in the order of their queries, from 0
 // without gaps. Certificates are omitted.
 func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
-	return writeNPZ(func(do func(i int64, r *Result) error) error { return EachRecord(spool, do) }, k, out)
+	return WriteNPZ(Covering(spool, nil), k, out)
 }
 
 // WriteResultsNPZ writes results in memory as AssembleNPZ writes those of a spool.
 func WriteResultsNPZ(results []Result, k int, out io.Writer) error {
-	return writeNPZ(func(do func(i int64, r *Result) error) error {
+	return WriteNPZ(func(do func(i int64, r *Result) error) error {
 		for i := range results {
 			r := &results[i]
 			if err := checkResult(r); err != nil {
@@ -186,7 +187,20 @@ func WriteResultsNPZ(results []Result, k int, out io.Writer) error {
 // called, it passes on the same results. A result is valid during the call.
 type EachResult func(do func(i int64, r *Result) error) error
 
-func writeNPZ(each EachResult, k int, out io.Writer) error {
+// Covering passes on the records of a spool, the first of them with covers, which may be nil.
+func Covering(spool io.ReadSeeker, covers json.RawMessage) EachResult {
+	return func(do func(i int64, r *Result) error) error {
+		return EachRecord(spool, func(i int64, r *Result) error {
+			if r.Covers = nil; i == 0 {
+				r.Covers = covers
+			}
+			return do(i, r)
+		})
+	}
+}
+
+// WriteNPZ writes results as AssembleNPZ does, and the array covers, bytes of JSON, if the first has it.
+func WriteNPZ(each EachResult, k int, out io.Writer) error {
 	if k < 1 {
 		return fmt.Errorf("k = %d is below 1", k)
 	}
@@ -248,6 +262,12 @@ func npzHeader(array string) *zip.FileHeader {
 
 // writeStated writes the arrays of one element: the version, and whether ids are row numbers.
 func (f *answersForm) writeStated(z *zip.Writer) error {
+	if len(f.covers) > 0 {
+		bytes := appendNPYHeader(nil, "|S"+strconv.Itoa(len(f.covers)))
+		if err := writeArray(z, coversName, append(bytes, f.covers...)); err != nil {
+			return err
+		}
+	}
 	text := appendNPYHeader(nil, "<i8")
 	if err := writeArray(z, versionName, binary.LittleEndian.AppendUint64(text, AnswersVersion)); err != nil || f.ids.some {
 		return err

@@ -18,8 +18,13 @@ const resultGroup = 1 << 20
 // else uint64, else strings. rows and scores64 are omitted if they are not known. The metadata state answers_version
 // and, if ids are row numbers, id_kind. Records may be in any order. Certificates are omitted.
 func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
+	return WriteParquet(Covering(spool, nil), out)
+}
+
+// WriteParquet writes results as AssembleParquet does, and covers in the metadata, if the first has it.
+func WriteParquet(each EachResult, out io.Writer) error {
 	var form answersForm
-	err := EachRecord(spool, func(_ int64, r *Result) error {
+	err := each(func(_ int64, r *Result) error {
 		form.see(r)
 		return nil
 	})
@@ -31,9 +36,12 @@ func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
 	if !form.ids.some {
 		options = append(options, parquet.KeyValueMetadata(idKindName, rowKind))
 	}
+	if len(form.covers) > 0 {
+		options = append(options, parquet.KeyValueMetadata(coversName, string(form.covers)))
+	}
 	w := parquet.NewWriter(out, options...)
 	var row parquet.Row
-	return assembleRows(spool, w, w.Flush, func(r *Result) error {
+	return assembleRows(each, w, w.Flush, func(r *Result) error {
 		row = row[:0]
 		for i, c := range columns {
 			row = c.append(row, r, i)
@@ -140,9 +148,9 @@ func schemaOf(columns []answersColumn) *parquet.Schema {
 	return parquet.NewSchema("answers", parquet.SchemaOf(reflect.Zero(reflect.StructOf(fields)).Interface()))
 }
 
-func assembleRows(spool io.ReadSeeker, w io.Closer, flush func() error, write func(*Result) error) error {
+func assembleRows(each EachResult, w io.Closer, flush func() error, write func(*Result) error) error {
 	held := 0
-	err := EachRecord(spool, func(_ int64, r *Result) error {
+	err := each(func(_ int64, r *Result) error {
 		if held > 0 && held+r.Found() > resultGroup {
 			held = 0
 			if err := flush(); err != nil {

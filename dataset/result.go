@@ -24,6 +24,9 @@ type Result struct {
 	Delta       float64         // failure probability that the guarantee allows; 0 for none, or if the file does not say
 	Epsilon     float64         // gap that it allows, in score units; 0 for none, or if the file does not say
 	Certificate json.RawMessage // one JSON object, or nil
+	// Covers says what all answers of the file are for, as one JSON object (tasks.Coverage). The first
+	// answer has it; nil if the file does not say.
+	Covers json.RawMessage
 }
 
 // Found returns the number of vectors found.

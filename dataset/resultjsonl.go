@@ -23,7 +23,8 @@ import (
 // With whole, which says that the ids of all vectors are AreWhole, they are numbers; without ids they are the
 // row numbers, and "id_kind":"row" follows. query_id is a number if it is whole by itself. What r does not
 // have is omitted, delta and epsilon without a guarantee; scores that are not finite become null. Scores have
-// the fewest digits that parse to the same float. r.Certificate is copied verbatim and must be JSON without newlines.
+// the fewest digits that parse to the same float. r.Certificate and r.Covers, which comes last,
+// are copied verbatim and must be JSON without newlines.
 func AppendJSONL(dst []byte, r *Result, whole bool) []byte {
 	dst = append(dst, `{"answers_version":2,"query":`...)
 	dst = strconv.AppendInt(dst, r.Query, 10)
@@ -67,6 +68,10 @@ func AppendJSONL(dst []byte, r *Result, whole bool) []byte {
 	if len(r.Certificate) > 0 {
 		dst = append(dst, `,"certificate":`...)
 		dst = append(dst, r.Certificate...)
+	}
+	if len(r.Covers) > 0 {
+		dst = append(dst, `,"covers":`...)
+		dst = append(dst, r.Covers...)
 	}
 	return append(dst, '}', '\n')
 }
@@ -158,6 +163,7 @@ type jsonResult struct {
 	Delta       float64         `json:"delta"`
 	Epsilon     float64         `json:"epsilon"`
 	Certificate json.RawMessage `json:"certificate"`
+	Covers      json.RawMessage `json:"covers"`
 }
 
 // jsonID is an id that is a whole number or a text.
@@ -207,7 +213,7 @@ func (v *jsonResult) result() (Result, error) {
 	r := Result{
 		Query: *v.Query, QueryID: string(v.QueryID), Rows: v.IDs.numbers, IDs: v.IDs.texts, Pulls: v.Pulls,
 		Exact: v.Exact, Partial: v.Complete != nil && !*v.Complete, Guarantee: v.Guarantee,
-		Delta: v.Delta, Epsilon: v.Epsilon, Certificate: v.Certificate,
+		Delta: v.Delta, Epsilon: v.Epsilon, Certificate: v.Certificate, Covers: coversOf(v.Covers),
 	}
 	switch {
 	case v.Version < AnswersVersion && v.Names != nil && v.IDs.texts != nil:

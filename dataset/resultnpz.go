@@ -3,6 +3,7 @@ package dataset
 import (
 	"bufio"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -20,8 +21,9 @@ type npzResults struct {
 	found, scores64, counts  *npzColumn // of version 2; found are the row numbers; may be nil
 	guarantee, queryIDs      *npzTexts  // may be nil
 	names                    *npzNames  // ids that are texts or stand beside row numbers; may be nil
-	own                      bool       // ids are those that users gave the vectors
-	cols, rows, next         int64      // of the matrices; rows is -1 before it is known
+	covers                   json.RawMessage
+	own                      bool  // ids are those that users gave the vectors
+	cols, rows, next         int64 // of the matrices; rows is -1 before it is known
 	err                      error
 }
 
@@ -54,6 +56,9 @@ func openNPZResults(src *source) (ResultReader, error) {
 		return nil, err
 	}
 	z := &npzResults{source: src, rows: -1, own: version == AnswersVersion && kind != rowKind}
+	if z.covers, err = readCovers(src, entries); err != nil {
+		return nil, err
+	}
 	stated := slices.ContainsFunc(entries, func(e npzEntry) bool { return e.name == "guarantee" })
 	for _, want := range []struct {
 		names []string
@@ -308,6 +313,9 @@ func (z *npzResults) Next() (Result, error) {
 
 func (z *npzResults) read() (Result, error) {
 	r := Result{Query: z.next}
+	if z.next == 0 {
+		r.Covers = z.covers
+	}
 	for _, c := range z.columns() {
 		if err := c.row(z.next); err != nil {
 			return r, err

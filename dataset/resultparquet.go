@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -17,6 +18,7 @@ type parquetResults struct {
 	pulls, exact, complete, guarantee   *parquetColumn // may be nil
 	delta, epsilon, queryID, found, s64 *parquetColumn // may be nil
 	own                                 bool           // ids are those that users gave the vectors
+	covers                              json.RawMessage
 	values                              []parquet.Value
 	next                                int64
 	err                                 error
@@ -41,7 +43,8 @@ func openParquetResults(src *source) (r ResultReader, err error) {
 		}
 	}
 	kind, _ := p.file.Lookup(idKindName)
-	q := &parquetResults{file: p, own: version == AnswersVersion && kind != rowKind}
+	covers, _ := p.file.Lookup(coversName)
+	q := &parquetResults{file: p, covers: coversOf([]byte(covers)), own: version == AnswersVersion && kind != rowKind}
 	stated := slices.ContainsFunc(p.leaves, func(l parquetLeaf) bool { return l.name == "guarantee" })
 	for _, want := range []struct {
 		name string
@@ -105,7 +108,10 @@ func (q *parquetResults) Next() (r Result, err error) {
 		}
 		return r, io.EOF
 	}
-	if r, err = q.read(); err == nil {
+	if r, err = q.read(); err == nil && q.next == 0 {
+		r.Covers = q.covers
+	}
+	if err == nil {
 		err = checkResult(&r)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -23,6 +24,7 @@ const (
 	queryIDName  = "query_id"
 	queryIDsName = "query_ids"
 	scores64Name = "scores64"
+	coversName   = "covers"
 	namesName    = "names" // of before version 2
 
 	rowKind = "row" // the ids are row numbers
@@ -70,6 +72,7 @@ type answersForm struct {
 	ids, queryIDs idForm
 	rowsUnknown   bool // of a vector
 	exact         bool // some have scores in float64
+	covers        json.RawMessage
 }
 
 // see takes a result into account.
@@ -82,4 +85,7 @@ func (f *answersForm) see(r *Result) {
 	}
 	f.rowsUnknown = f.rowsUnknown || len(r.Rows) < len(r.IDs)
 	f.exact = f.exact || len(r.Scores64) > 0
+	if f.covers == nil {
+		f.covers = r.Covers
+	}
 }

@@ -59,7 +59,7 @@ func TestAnswersOfBefore(t *testing.T) {
 				t.Errorf("%s: now %+v", c.file, now[j])
 			}
 			now[j].Scores64, now[j].Pulls, old[j].Pulls = nil, 0, 0
-			now[j].Certificate, old[j].Certificate = nil, nil
+			now[j].Certificate, old[j].Certificate, now[j].Covers = nil, nil, nil
 		}
 		if diff := cmp.Diff(old, now); diff != "" {
 			t.Errorf("%s (-before +now):\n%s", c.file, diff)
@@ -87,7 +87,7 @@ func TestAnswersOfBefore(t *testing.T) {
 				candidates := append([]string{"search", "-k2", "--out", "with.jsonl", "--force", "--candidates"}, args[1:]...)
 				thresher(t, candidates...).wantCode(t, exitOK)
 			}
-			thresher(t, "info", file).wantError(t, file, "the answers of a search", "--column")
+			thresher(t, "info", file).wantError(t, file, "the answers of a search", "--vectors-column")
 		}
 	}
 	thresher(t, strings.Fields("verify --atoms a.jsonl --queries q.jsonl --metric ip --answers search.npz --certificates search.certificates.jsonl")...).wantCode(t, exitOK)

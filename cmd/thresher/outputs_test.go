@@ -30,6 +30,10 @@ var outputs = []struct {
 	{"search-numbers", "search --atoms n.jsonl --queries u.jsonl --metric ip -k 2 --method exact --out numbers.jsonl", "numbers.jsonl"},
 	{"search-numbers-npz", "search --atoms n.jsonl --queries u.jsonl --metric ip -k 4 --min-score 1 --method exact --out numbers.npz", "numbers.npz"},
 	{"search-numbers-parquet", "search --atoms n.jsonl --queries u.jsonl --metric ip -k 4 --min-score 1 --method exact --out numbers.parquet", "numbers.parquet"},
+	{"search-other", "search --atoms n.jsonl --queries q.jsonl --metric ip -k 2 --method exact --out other.jsonl", "other.jsonl"},
+	{"merge", "merge search.jsonl other.jsonl --out merged.jsonl --json", "merged.jsonl"},
+	{"merge-npz", "merge search.npz other.jsonl --out merged.npz", "merged.npz"},
+	{"merge-parquet", "merge other.jsonl search.npz -k 1 --out merged.parquet", "merged.parquet"},
 	{"truth-ibin", "truth --atoms a.npy --queries q.npy --metric l2 -k 2 --method exact --out truth.ibin --json", "truth.ibin"},
 	{"truth-neighbors", "truth --atoms a.npy --queries q.npy --metric l2 -k 2 --method exact --out t.neighbors.ibin --scores t.distances.fbin", "t.neighbors.ibin t.distances.fbin"},
 	{"truth-ivecs", "truth --atoms a.npy --queries q.npy --metric l2 -k 2 --method exact --out truth.ivecs --scores truth.fvecs", "truth.ivecs truth.fvecs"},
@@ -78,7 +82,7 @@ func TestOutputs(t *testing.T) {
 	}
 	for _, o := range outputs {
 		args := strings.Fields(o.command)
-		if args[0] != "verify" && args[0] != "info" && args[0] != "build" {
+		if args[0] != "verify" && args[0] != "info" && args[0] != "build" && args[0] != "merge" {
 			args = append(args, "--kernels", "generic") // whose costs certificates tell
 		}
 		r := thresher(t, args...)

@@ -243,6 +243,9 @@ func (a *app) runSearch(ctx context.Context, f *searchFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.engine.close()) }()
+	if err := s.stateCoverage(ctx); err != nil {
+		return err
+	}
 	if err := s.answer(ctx, queries); err != nil {
 		return err
 	}

@@ -35,6 +35,8 @@ type answerFiles struct {
 	rows *graphRows
 	// whole says that the ids of all atoms are whole numbers, as which JSON lines have them.
 	whole bool
+	// covers is what the answers are for, as JSON; nil if the format does not state it.
+	covers json.RawMessage
 }
 
 // newAnswerFiles checks the outputs before anything is read.
@@ -151,6 +153,11 @@ func (o *answerFiles) nameAtoms(a *atoms, in input, column string) error {
 	return nil
 }
 
+// statesCoverage reports whether the output has room for what the answers are for.
+func (o *answerFiles) statesCoverage() bool {
+	return o.rows == nil && (o.format == dataset.JSONL || o.format == dataset.NPZ || o.format == dataset.Parquet)
+}
+
 // encode returns the bytes to append to each output. metric is that of the answers, names are the ids of the atoms
 // and queryIDs those of the queries, nil without.
 func (o *answerFiles) encode(answers []batch.Answer, first int64, metric collection.Metric, names, queryIDs []string) ([][]byte, error) {
@@ -166,6 +173,9 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, metric collect
 			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 			Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon,
+		}
+		if r.Query == 0 {
+			r.Covers = o.covers
 		}
 		if queryIDs != nil {
 			r.QueryID = queryIDs[j]
@@ -231,9 +241,9 @@ func (o *answerFiles) assembleAnswers(from io.ReadSeeker, out io.Writer) error {
 	case o.rows != nil:
 		return o.rows.write(from, o.format, out)
 	case o.format == dataset.NPZ:
-		return dataset.AssembleNPZ(from, o.width, out)
+		return dataset.WriteNPZ(dataset.Covering(from, o.covers), o.width, out)
 	case o.format == dataset.Parquet:
-		return dataset.AssembleParquet(from, out)
+		return dataset.WriteParquet(dataset.Covering(from, o.covers), out)
 	case o.format == dataset.IVecs:
 		return dataset.AssembleIVecs(from, o.width, out)
 	case dataset.IsIDsOnly(o.out):

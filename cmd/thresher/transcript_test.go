@@ -39,7 +39,7 @@ func transcript(page string) (steps []step) {
 }
 
 // halves are the files that the page makes of comments.npy with numpy.
-const halves = `python3 -c 'import numpy as np; x = np.load("comments.npy"); np.save("old.npy", x[:5000]); np.save("queries.npy", x[::12])'`
+const halves = `python3 -c 'import numpy as np; x = np.load("comments.npy"); np.save("old.npy", x[:5000]); np.save("new.npy", x[5000:]); np.save("queries.npy", x[::12])'`
 
 // run executes a command in the working folder and returns what it prints. The page's
 // here-documents are what they print.
@@ -62,6 +62,7 @@ func (s *step) run(t *testing.T) string {
 			queries = append(queries, rows[at:at+dim]...)
 		}
 		writeFile(t, ".", "old.npy", npy(rows[:5000*dim], dim))
+		writeFile(t, ".", "new.npy", npy(rows[5000*dim:], dim))
 		writeFile(t, ".", "queries.npy", npy(queries, dim))
 		return ""
 	}

@@ -27,6 +27,7 @@ from thresher._devices import DeviceUnused, devices
 from thresher._index import Index
 from thresher._joins import MetricWarning, Pairs, knn_graph, pairs
 from thresher._knn import knn
+from thresher._merge import merge
 from thresher._result import RangeResult, Result
 from thresher._worker import (
     BadInput,
@@ -64,6 +65,7 @@ __all__ = [
     "empty",
     "knn",
     "knn_graph",
+    "merge",
     "pairs",
     "recall",
     "verify",

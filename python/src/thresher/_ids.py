@@ -171,6 +171,8 @@ def rows_of_ids(
 
 def named(ids: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Return the ids of rows; where a row is negative, what stands for none."""
+    if not ids.size:  # no row is another
+        ids = np.zeros(1, ids.dtype)
     out = ids[np.maximum(rows, 0)]
     if (rows < 0).any():
         out[rows < 0] = {"i": -1, "u": NONE}.get(out.dtype.kind, "")

@@ -172,7 +172,7 @@ class Result(_Certified):
         number. Where a query has fewer than k answers (`counts`), -1, ``""`` if ids are strings, or
         2**64 - 1 if they are uint64.
     rows : ndarray of int64 (m, k)
-        Row numbers of the answers; -1 where there is none.
+        Row numbers of the answers; -1 where there is none, and where `merge` does not know it.
     scores : ndarray of float32 (m, k)
         Inner products, cosines, or for metric ``l2`` squared distances; NaN where there is no answer.
     scores64 : ndarray of float64 (m, k)
@@ -224,7 +224,7 @@ class Result(_Certified):
     @property
     def counts(self) -> npt.NDArray[np.int64]:
         """How many vectors each query has in its answer, (m,)."""
-        return np.asarray(np.count_nonzero(self.rows >= 0, axis=1))
+        return np.asarray(np.count_nonzero(~np.isnan(self.scores64), axis=1))
 
     def to_arrow(self) -> pa.Table:
         """Return a table of Arrow with a row for each query, as ``thresher search`` writes it to Parquet.
@@ -240,9 +240,11 @@ class Result(_Certified):
         ImportError
             If pyarrow is not installed.
         """
-        there = self.rows >= 0
+        there = ~np.isnan(self.scores64)
         lims = np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
         columns = {name: getattr(self, name)[there] for name in ("ids", "rows", "scores", "scores64")}
+        if (columns["rows"] < 0).any():  # of merged answers
+            del columns["rows"]
         return self._table(lims, columns)
 
     def summary(self) -> str:

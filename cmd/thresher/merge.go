@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"thresher/collection"
+	"thresher/dataset"
+	"thresher/internal/atomicfile"
+	"thresher/tasks"
+)
+
+type mergeFlags struct {
+	files       []string
+	out         string
+	k           int
+	offsets     []int64
+	unchecked   bool
+	force, json bool
+}
+
+func newMergeCommand(a *app) *cobra.Command {
+	f := &mergeFlags{}
+	cmd := &cobra.Command{
+		Use:   "merge FILE FILE.. --out FILE",
+		Short: "Merge answers over parts of the vectors into answers over all",
+		Long: `Merge the answers to the same queries over disjoint sets of vectors.
+
+Search each set by itself, with the same queries, metric and k, and merge the files
+(.jsonl, .npz, .parquet): of each query the k best of all are taken by their float64
+scores, equal ones by id, whole numbers by value before texts by their bytes. By exact
+and certain these are the answers of one search of all vectors. The merged guarantee is
+the worst; an answer is complete if all are. Files can be merged in any order, at once
+or in several steps.
+
+search states in each file to which queries, metric, k and vectors its answers are
+(covers). Files that do not belong together, or have answers over the same vectors, are
+refused. --unchecked merges files without that, of other programs for instance, by the
+--metric and -k given; without scores64 such answers promise nothing.
+
+Vectors without ids have row numbers, of which every file has its own: --offsets says
+which number the first row of each file's vectors has among all, and the merged answers
+have these numbers. Equal scores are then in the order of rows, as in one search.`,
+		Example: `  thresher search --vectors a.parquet --queries q.npy --metric cosine -k 10 --out a.npz
+  thresher search --vectors b.parquet --queries q.npy --metric cosine -k 10 --out b.npz
+  thresher merge a.npz b.npz --out all.npz`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.files = args
+			return a.runMerge(cmd.Context(), f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.out, "out", stdio, "`file` for the answers, ending in .jsonl, .npz or .parquet; - is JSON lines on stdout")
+	fs.IntVarP(&f.k, "k", "k", 0, "vectors of an answer at most; 0 = the k of the files")
+	fs.Int64SliceVar(&f.offsets, "offsets", nil, "`numbers` of the first rows of the files' vectors among all, separated by commas, one a file")
+	fs.BoolVar(&f.unchecked, "unchecked", false, "merge files that do not state to which queries and vectors their answers are")
+	fs.BoolVar(&f.force, "force", false, "overwrite the output")
+	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
+	addSettings(cmd, "metric", "read_limit")
+	fs.Lookup("metric").Usage = "of files that do not state theirs: " + collection.MetricChoice
+	return cmd
+}
+
+func (f *mergeFlags) check() error {
+	switch {
+	case len(f.files) == 0:
+		return errors.New("merge: name the files of answers to merge")
+	case stdinInputs(f.files...) > 1:
+		return errors.New("merge: only one file can be standard input")
+	case f.k < 0:
+		return fmt.Errorf("merge: -k %d is negative", f.k)
+	case f.json && f.out == stdio:
+		return errors.New("merge: --json puts the summary on stdout, where the answers go; name an --out file")
+	case f.offsets != nil && len(f.offsets) != len(f.files):
+		return fmt.Errorf("merge: --offsets has %d numbers for %d files", len(f.offsets), len(f.files))
+	}
+	for _, path := range f.files {
+		in, err := os.Stat(path)
+		if err != nil {
+			continue // opening it reports the error
+		}
+		if out, err := os.Stat(f.out); err == nil && os.SameFile(in, out) {
+			return fmt.Errorf("merge: %s is an input and would be overwritten", f.out)
+		}
+	}
+	return nil
+}
+
+// format returns the format of the output, after checking that it can be written.
+func (f *mergeFlags) format() (dataset.Format, error) {
+	if f.out == stdio {
+		return dataset.JSONL, nil
+	}
+	format, zipped := dataset.FormatOf(f.out)
+	if zipped || format != dataset.JSONL && format != dataset.NPZ && format != dataset.Parquet {
+		return "", fmt.Errorf("--out %s: name ends in none of .npz, .parquet, .jsonl", f.out)
+	}
+	if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("--out %s: there is no folder %s", f.out, filepath.Dir(f.out))
+	}
+	return format, refuseExisting(f.force, f.out)
+}
+
+func (a *app) runMerge(ctx context.Context, f *mergeFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	format, err := f.format()
+	if err != nil {
+		return err
+	}
+	o := &tasks.MergeOptions{K: f.k, Offsets: f.offsets, Unchecked: f.unchecked}
+	if a.config.Metric != "" {
+		if o.Metric, err = collection.ParseMetric(a.config.Metric); err != nil {
+			return err
+		}
+	}
+	var files []tasks.MergeFile
+	for _, path := range f.files {
+		in, err := a.openInput(ctx, "answers", path)
+		if err != nil {
+			return err
+		}
+		defer in.remove()
+		r, err := dataset.OpenResults(in.path, in.budget())
+		if err != nil {
+			return in.named(err)
+		}
+		defer r.Close() // read only
+		files = append(files, tasks.MergeFile{Name: in.name, Results: r})
+	}
+	merged, err := newMergedAnswers(f.out, format)
+	if err != nil {
+		return err
+	}
+	defer merged.remove()
+	sum, err := tasks.Merge(ctx, files, o, merged.add)
+	if err != nil {
+		return fmt.Errorf("merge: %w", err)
+	}
+	if err := merged.write(ctx, a.out, sum); err != nil {
+		return err
+	}
+	return a.reportMerge(f, sum)
+}
+
+// mergedAnswers collects merged answers in a temporary file, since some formats begin with what is
+// known at the end.
+type mergedAnswers struct {
+	out     string
+	format  dataset.Format
+	spool   *os.File
+	w       *bufio.Writer
+	record  []byte
+	longest int  // vectors of the longest answer
+	named   bool // vectors have ids
+	whole   bool // all of them are whole numbers
+}
+
+// newMergedAnswers creates the temporary file, which remove deletes.
+func newMergedAnswers(out string, format dataset.Format) (*mergedAnswers, error) {
+	dir := "" // the system's
+	if out != stdio {
+		dir = filepath.Dir(out)
+	}
+	spool, err := os.CreateTemp(dir, ".thresher-merge-*")
+	if err != nil {
+		return nil, err
+	}
+	return &mergedAnswers{out: out, format: format, spool: spool, w: bufio.NewWriterSize(spool, 1<<20), whole: true}, nil
+}
+
+func (m *mergedAnswers) remove() {
+	m.spool.Close()
+	os.Remove(m.spool.Name()) // a failure leaves a hidden file
+}
+
+func (m *mergedAnswers) add(r *dataset.Result) error {
+	m.longest = max(m.longest, r.Found())
+	m.named = m.named || r.IDs != nil
+	m.whole = m.whole && dataset.AreWhole(r.IDs)
+	m.record = dataset.AppendRecord(m.record[:0], r)
+	_, err := m.w.Write(m.record)
+	return err
+}
+
+// write writes the answers to the output, atomically, or to stdout.
+func (m *mergedAnswers) write(ctx context.Context, stdout io.Writer, sum *tasks.MergeSummary) error {
+	if err := m.w.Flush(); err != nil {
+		return err
+	}
+	from := contextReadSeeker{contextReader{ctx, m.spool}, m.spool}
+	if m.out == stdio {
+		return m.assemble(from, stdout, sum)
+	}
+	out, err := atomicfile.Create(m.out, 0o644)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.out, err)
+	}
+	defer out.Discard()
+	if err = m.assemble(from, out, sum); err == nil {
+		err = out.Commit(true)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.out, err)
+	}
+	return nil
+}
+
+func (m *mergedAnswers) assemble(from io.ReadSeeker, out io.Writer, sum *tasks.MergeSummary) error {
+	var covers json.RawMessage
+	if sum.Covers != nil {
+		var err error
+		if covers, err = json.Marshal(sum.Covers); err != nil {
+			return err
+		}
+	}
+	each := dataset.Covering(from, covers)
+	switch m.format {
+	case dataset.NPZ:
+		if sum.K == 0 {
+			return errors.New("answers of varying length do not fit a matrix; add -k, or write .jsonl or .parquet")
+		}
+		width := sum.K
+		if sum.Vectors > 0 {
+			width = int(min(int64(width), sum.Vectors))
+		}
+		return dataset.WriteNPZ(each, max(width, m.longest), out)
+	case dataset.Parquet:
+		return dataset.WriteParquet(each, out)
+	}
+	w := bufio.NewWriter(out)
+	var line []byte
+	err := each(func(_ int64, r *dataset.Result) error {
+		if m.named && r.IDs == nil {
+			r.IDs = []string{} // of no vector
+		}
+		line = dataset.AppendJSONL(line[:0], r, m.whole)
+		_, err := w.Write(line)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// reportMerge prints the summary. Answers that are not complete return an exitError.
+func (a *app) reportMerge(f *mergeFlags, sum *tasks.MergeSummary) error {
+	if f.json {
+		if err := json.NewEncoder(a.out).Encode(sum); err != nil {
+			return err
+		}
+	} else if err := printMerge(a, f, sum); err != nil {
+		return err
+	}
+	if sum.Partial == 0 {
+		return nil
+	}
+	return &exitError{exitDeadline, fmt.Errorf("%d of %d answers are not complete, because a file's are not", sum.Partial, sum.Queries)}
+}
+
+func printMerge(a *app, f *mergeFlags, sum *tasks.MergeSummary) error {
+	t := newTable(a.err)
+	t.row("merged", strings.Join(f.files, ", "))
+	if !sum.Unchecked {
+		t.row("vectors", fmt.Sprintf("%d of %d searches, %s", sum.Vectors, sum.Shards, sum.Metric))
+	}
+	each := "all that reach the least score"
+	if sum.K > 0 {
+		each = fmt.Sprintf("%d best", sum.K)
+	}
+	t.row("queries", fmt.Sprintf("%d, %s each", sum.Queries, each))
+	t.row("guarantee", sum.Promise)
+	if f.out != stdio {
+		t.row("answers", f.out)
+	}
+	if sum.Unchecked {
+		t.row("warning", "files do not state to which queries and vectors their answers are; that they belong together was not checked")
+	}
+	return t.flush()
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+
+	"thresher/dataset"
+	"thresher/tasks"
+)
+
+// stateCoverage makes the outputs state to which queries and vectors the answers are. If not all queries can be
+// read they state nothing: the search answers those before, and reports the error.
+func (s *search) stateCoverage(ctx context.Context) error {
+	if !s.out.statesCoverage() {
+		return nil
+	}
+	queries, err := s.digestQueries(ctx)
+	if err != nil {
+		return ctx.Err()
+	}
+	limits, err := s.digestLimits(ctx)
+	if err != nil {
+		return err
+	}
+	k := s.request.K
+	if s.goals != nil {
+		k = s.goals.mostK
+	}
+	s.out.covers, err = json.Marshal(&tasks.Coverage{
+		Queries: queries.String(), Count: queries.Count(), Metric: s.atoms.Metric.String(),
+		K: k, OwnK: s.flags.kColumn != "", Limits: limits, Reaching: s.flags.ranged(), Method: s.method,
+		Shards: []tasks.Shard{tasks.ShardOf(s.atoms.Collection, s.atoms.names)},
+	})
+	return err
+}
+
+// digestQueries reads the queries as they are given, relative to no origin, which depends on the atoms.
+func (s *search) digestQueries(ctx context.Context) (*tasks.QueryDigest, error) {
+	r, err := s.in.queries.openQueries(s.flags.queriesColumn, append(s.flags.columns(), s.flags.ids)...)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	dataset.KeepRests(r)
+	d := tasks.NewQueryDigest(r.Dim())
+	rows := make([]float32, max(1, chunkElements/64/r.Dim())*r.Dim())
+	for {
+		n, err := r.Read(rows)
+		d.Add(rows[:n*r.Dim()], dataset.RestsOf(r))
+		if err == io.EOF {
+			return d, nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// digestLimits is a digest of what the queries ask for beside k; "" if they ask for nothing.
+func (s *search) digestLimits(ctx context.Context) (string, error) {
+	f := s.flags
+	if s.request.MinScore == nil && s.request.MaxScore == nil && f.floorColumn == "" && f.ceilingColumn == "" && f.exclude == "" {
+		return "", nil
+	}
+	var columns, exclude string
+	var err error
+	if f.floorColumn != "" || f.ceilingColumn != "" {
+		if columns, err = s.in.queries.hash(ctx); err != nil {
+			return "", err
+		}
+	}
+	if f.exclude != "" {
+		if exclude, err = s.in.exclude.hash(ctx); err != nil {
+			return "", err
+		}
+	}
+	b, err := json.Marshal([]any{s.request.MinScore, s.request.MaxScore, f.floorColumn, f.ceilingColumn, columns, exclude, f.zeros})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16]), nil
+}
