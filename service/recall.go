@@ -39,7 +39,8 @@ func (s *Server) recall(r *request, w http.ResponseWriter) error {
 		out := t.outgoing(r, w)
 		defer out.close()
 		jsonHeader(w.Header())
-		out.buf.b = append(append(out.buf.b, head[:len(head)-1]...), `,"misses":[`...)
+		out.buf.b = append(wire.AppendVersion(append(out.buf.b, '{')), ',')
+		out.buf.b = append(append(out.buf.b, head[1:len(head)-1]...), `,"misses":[`...)
 		some := false
 		for j := range c.of {
 			one := &c.of[j]

@@ -62,7 +62,9 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 	}
 	var q *wire.Search
 	return s.searchInTurn(r, v, func(in *input) (*wire.Search, error) {
-		q, err = decode(in)
+		if q, err = decode(in); err == nil && form == npzType {
+			q.Scores64 = true // a file has all that an answer can have
+		}
 		return q, err
 	}, s.runSearch, func(t *turn, resp *batch.Response, took time.Duration) error {
 		out := t.outgoing(r, w)
@@ -299,13 +301,14 @@ func rowsOf(v *catalog.Version, l *wire.IDList, field string) ([]int64, error) {
 	return rows, err
 }
 
-// naming returns the ids of a version's rows.
+// naming says what answers call a version's rows.
 func naming(v *catalog.Version) wire.Naming {
+	naming := wire.Naming{Metric: v.Metric()}
 	switch ids := v.IDs(); ids.Kind() {
 	case catalog.Integers:
-		return wire.Naming{Int: ids.Int}
+		naming.Int = ids.Int
 	case catalog.Strings:
-		return wire.Naming{Name: ids.Name}
+		naming.Name = ids.Name
 	}
-	return wire.Naming{}
+	return naming
 }
