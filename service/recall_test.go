@@ -223,7 +223,7 @@ func TestSummaryNames(t *testing.T) {
 		made, read  any
 		server, not []string // names that only the service has, and those that it leaves out
 	}{
-		{"recall", tasks.RecallSummary{Plan: "dense", RecallReport: &verify.RecallReport{Gaps: &verify.GapReport{}, Scores: &verify.FormCount{}}}, api.RecallReport{Gaps: &api.Gaps{}, Scores: &api.ScoreCheck{}}, []string{"version"}, []string{"plan"}},
+		{"recall", tasks.RecallSummary{Plan: "dense", RecallReport: &verify.RecallReport{Gaps: &verify.GapReport{}, Scores: &verify.FormCount{}}}, api.RecallReport{Gaps: &api.Gaps{}, Scores: &api.ScoreCheck{}}, []string{"answers_version", "version"}, []string{"plan"}},
 		{"certify", tasks.CertifySummary{Scores: &verify.FormCount{}}, api.CertifiedSummary{Scores: &api.ScoreCheck{}}, nil, nil},
 	} {
 		want := append(namesOf(t, c.made), c.server...)

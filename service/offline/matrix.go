@@ -53,9 +53,6 @@ func (m *Manager) checkSearch(ctx context.Context, rec *record) error {
 	if rec.Width == 0 {
 		return problem.New(problem.InvalidValue, "answers of varying length do not fit the matrices of npz; set k, or output_format jsonl or parquet").In("output_format")
 	}
-	if s.naming().Name != nil {
-		return problem.New(problem.InvalidValue, "npz cannot hold string ids; use output_format jsonl or parquet").In("output_format")
-	}
 	return nil
 }
 
@@ -118,6 +115,7 @@ const mostElements = 1 << 24
 type rowChunk struct {
 	queries []float32
 	changes []float64 // by rounding, of each; nil if there are none
+	ids     []string  // of the queries; nil if they have none
 	goals   []batch.QueryGoal
 }
 
@@ -199,6 +197,7 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 		got, err := s.r.Read(buf[n*dim : at*dim])
 		n += got
 		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
+		next.ids = append(next.ids, s.r.IDs()...)
 		if err == io.EOF {
 			s.ended = true
 			break
@@ -331,6 +330,7 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 		}
 	}
 	ask := w.options.ask()
+	ask.SearchScores = true
 	if chunk.goals != nil {
 		ask.K = 0 // the goals have it
 	}
@@ -350,7 +350,11 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 		} else {
 			count.Completed++
 		}
-		if out, err = w.encode(out, row, &f.answers[0]); err != nil {
+		id := ""
+		if chunk.ids != nil {
+			id = chunk.ids[i]
+		}
+		if out, err = w.encode(out, row, id, &f.answers[0]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -358,25 +362,11 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 	return [][]byte{out, errs}, newTotals, err
 }
 
-// encode appends the answer of a row, in the format of the result log or of the output
-// itself.
-func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error) {
-	names := w.options.shelf.naming()
-	r := dataset.Result{Query: row, Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
-		Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
-		Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon}
-	if names.Int != nil {
-		r.Rows = make([]int64, len(a.IDs))
-		for i, id := range a.IDs {
-			r.Rows[i] = names.Int(id)
-		}
-	}
-	if names.Name != nil {
-		r.IDs = make([]string, len(a.IDs))
-		for i, id := range a.IDs {
-			r.IDs[i] = names.Name(id)
-		}
-	}
+// encode appends the answer of a row, whose id is "" if it has none, in the format of the result log or
+// of the output itself.
+func (w *rowWork) encode(dst []byte, row int64, id string, a *batch.Answer) ([]byte, error) {
+	r := w.options.shelf.naming().Result(row, a)
+	r.QueryID = id
 	if w.rec.isAssembled() {
 		return dataset.AppendRecord(dst, &r), nil
 	}

@@ -58,9 +58,6 @@ func TestMatrix(t *testing.T) {
 	queries := gaussian(5, n)
 	for _, collection := range []string{"films", "numbers", "names"} {
 		for _, format := range []string{"", "jsonl", "npz", "parquet"} {
-			if collection == "names" && format == "npz" {
-				continue // refused, see TestSpecs
-			}
 			t.Run(collection+" "+format, func(t *testing.T) {
 				l := newLab(t, Options{Chunk: 8, Slice: 3})
 				spec := Spec{Endpoint: "/v1/collections/" + collection + "/search", OutputFormat: format, Search: json.RawMessage(`{"k":4,"include":["certificate"]}`)}
@@ -69,7 +66,7 @@ func TestMatrix(t *testing.T) {
 					t.Fatalf("%+v", b)
 				}
 				s := l.atlas.shelf[collection]
-				resp, err := s.engine.Search(context.Background(), batch.Request{Queries: queries, K: 4})
+				resp, err := s.engine.Search(context.Background(), batch.Request{Queries: queries, K: 4, SearchScores: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -79,11 +76,10 @@ func TestMatrix(t *testing.T) {
 				}
 				for i, r := range got {
 					a := resp.Answers[i]
-					want := dataset.Result{Query: int64(i), Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact, Guarantee: string(a.Certificate.Guarantee)}
+					want := dataset.Result{Query: int64(i), Rows: a.IDs, Scores: a.Scores, Scores64: a.SearchScores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact, Guarantee: string(a.Certificate.Guarantee)}
 					if s.ids.Int != nil {
-						want.Rows = nil
 						for _, row := range a.IDs {
-							want.Rows = append(want.Rows, s.ids.Int(row))
+							want.IDs = append(want.IDs, fmt.Sprint(s.ids.Int(row)))
 						}
 					}
 					if s.ids.Name != nil {

@@ -192,13 +192,13 @@ func AppendFloat(dst []byte, v float32) []byte { return appendNumber(dst, float6
 func AppendDouble(dst []byte, v float64) []byte { return appendNumber(dst, v, 64) }
 
 // appendNumber appends null for numbers that JSON cannot express. Very large and very small
-// ones get an exponent.
+// ones get an exponent, and so do float64 from 2^53 on, whose digits could be read as another integer.
 func appendNumber(dst []byte, v float64, bits int) []byte {
 	if v-v != 0 {
 		return append(dst, "null"...)
 	}
 	format := byte('f')
-	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) {
+	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21 || bits == 64 && a >= 1<<53) {
 		format = 'e'
 	}
 	return strconv.AppendFloat(dst, v, format, -1, bits)
