@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -39,11 +40,13 @@ func EachRecord(spool io.ReadSeeker, do func(i int64, r *Result) error) error {
 
 // checkResult rejects lists of different lengths.
 func checkResult(r *Result) error {
-	if r.Scores != nil && len(r.Scores) != len(r.Rows) {
-		return fmt.Errorf("%d scores for %d ids", len(r.Scores), len(r.Rows))
-	}
-	if len(r.IDs) > 0 && len(r.IDs) != len(r.Rows) {
-		return fmt.Errorf("%d names for %d ids", len(r.IDs), len(r.Rows))
+	switch n := r.Found(); {
+	case r.Scores != nil && len(r.Scores) != n:
+		return fmt.Errorf("%d scores for %d ids", len(r.Scores), n)
+	case r.Scores64 != nil && len(r.Scores64) != n:
+		return fmt.Errorf("%d scores64 for %d ids", len(r.Scores64), n)
+	case len(r.IDs) > 0 && len(r.Rows) > 0 && len(r.IDs) != len(r.Rows):
+		return fmt.Errorf("%d ids for %d rows", len(r.IDs), len(r.Rows))
 	}
 	if !(r.Delta >= 0 && r.Delta < 1) || !(r.Epsilon >= 0) {
 		return fmt.Errorf("delta %g or epsilon %g is out of range", r.Delta, r.Epsilon)
@@ -56,8 +59,8 @@ func inOrder(i int64, r *Result, k int) error {
 	if r.Query != i {
 		return fmt.Errorf("record %d (0-based) should be query %d: the output has no query numbers", i, i)
 	}
-	if len(r.Rows) > k {
-		return fmt.Errorf("%d ids where the output has k = %d columns", len(r.Rows), k)
+	if n := r.Found(); n > k {
+		return fmt.Errorf("%d ids where the output has k = %d columns", n, k)
 	}
 	return nil
 }
@@ -152,11 +155,13 @@ type npzPart struct {
 	append      func(dst []byte, r *Result, k int) []byte
 }
 
-// AssembleNPZ writes an uncompressed npz with ids int64 [m,k], scores float32 [m,k], pulls
-// int64 [m], exact bool [m], complete bool [m], guarantee, texts [m], delta and epsilon float64 [m],
-// and where the atoms have ids names [m,k], int64 while all fit, else uint64, else texts. Rows of fewer
-// than k answers are padded with id -1 and score -Inf. Records must be in the order of their queries,
-// from 0 without gaps. Certificates are omitted.
+// AssembleNPZ writes an uncompressed npz with answers_version, ids [m,k], rows int64 [m,k], scores float32
+// [m,k], scores64 float64 [m,k], pulls int64 [m], exact bool [m], complete bool [m], guarantee, texts [m], delta
+// and epsilon float64 [m], and query_ids [m] where queries have ids. ids and query_ids are int64 while all are whole
+// numbers and fit, else uint64, with counts int64 [m] of the ids, else texts; without ids they are the rows, and
+// id_kind is "row". Rows of fewer than k answers are padded with id -1, 2^64-1 or the empty text, row -1 and score
+// -Inf. rows and scores64 are omitted if they are not known. Records must be in the order of their queries, from 0
+// without gaps. Certificates are omitted.
 func AssembleNPZ(spool io.ReadSeeker, k int, out io.Writer) error {
 	return writeNPZ(func(do func(i int64, r *Result) error) error { return EachRecord(spool, do) }, k, out)
 }
@@ -186,21 +191,20 @@ func writeNPZ(each EachResult, k int, out io.Writer) error {
 		return fmt.Errorf("k = %d is below 1", k)
 	}
 	m := int64(0)
-	var names namesForm
+	var form answersForm
 	err := each(func(i int64, r *Result) error {
 		m++
-		names.see(r)
+		form.see(r)
 		return inOrder(i, r, k)
 	})
 	if err != nil {
 		return err
 	}
-	parts := npzParts()
-	if names.some {
-		parts = append(parts, names.part())
-	}
 	z := zip.NewWriter(out)
-	for _, part := range parts {
+	if err := form.writeStated(z); err != nil {
+		return err
+	}
+	for _, part := range form.parts() {
 		if err := part.write(z, each, m, k); err != nil {
 			return fmt.Errorf("array %s: %w", part.name, err)
 		}
@@ -242,18 +246,68 @@ func npzHeader(array string) *zip.FileHeader {
 	return &zip.FileHeader{Name: array + ".npy", Method: zip.Store, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
-func npzParts() []npzPart {
+// writeStated writes the arrays of one element: the version, and whether ids are row numbers.
+func (f *answersForm) writeStated(z *zip.Writer) error {
+	text := appendNPYHeader(nil, "<i8")
+	if err := writeArray(z, versionName, binary.LittleEndian.AppendUint64(text, AnswersVersion)); err != nil || f.ids.some {
+		return err
+	}
+	return writeArray(z, idKindName, appendUCS4(appendNPYHeader(nil, "<U"+strconv.Itoa(len(rowKind))), rowKind, len(rowKind)))
+}
+
+// writeArray writes an array that is in memory.
+func writeArray(z *zip.Writer, name string, content []byte) error {
+	entry, err := z.CreateHeader(npzHeader(name))
+	if err == nil {
+		_, err = entry.Write(content)
+	}
+	if err != nil {
+		return fmt.Errorf("array %s: %w", name, err)
+	}
+	return nil
+}
+
+// parts are the arrays of results of the form.
+func (f *answersForm) parts() []npzPart {
+	parts := []npzPart{rowsPart(idsName)}
+	if f.ids.some {
+		parts = []npzPart{f.ids.matrix(idsName)}
+	}
+	if f.ids.wide && !f.ids.texts {
+		parts = append(parts, npzPart{countsName, "<i8", false, func(dst []byte, r *Result, _ int) []byte {
+			return binary.LittleEndian.AppendUint64(dst, uint64(r.Found()))
+		}})
+	}
+	if !f.rowsUnknown {
+		parts = append(parts, rowsPart(rowsName))
+	}
+	if f.queryIDs.some {
+		parts = append(parts, f.queryIDs.column(queryIDsName))
+	}
+	scores := scoreParts()
+	if !f.exact {
+		scores = scores[:1]
+	}
+	return append(append(parts, scores...), singleParts()...)
+}
+
+// rowsPart is an array of the row numbers.
+func rowsPart(name string) npzPart {
+	le := binary.LittleEndian
+	return npzPart{name, "<i8", true, func(dst []byte, r *Result, k int) []byte {
+		for _, row := range r.Rows {
+			dst = le.AppendUint64(dst, uint64(row))
+		}
+		for range k - len(r.Rows) {
+			dst = le.AppendUint64(dst, math.MaxUint64)
+		}
+		return dst
+	}}
+}
+
+func scoreParts() []npzPart {
 	le := binary.LittleEndian
 	return []npzPart{
-		{"ids", "<i8", true, func(dst []byte, r *Result, k int) []byte {
-			for _, id := range r.Rows {
-				dst = le.AppendUint64(dst, uint64(id))
-			}
-			for range k - len(r.Rows) {
-				dst = le.AppendUint64(dst, math.MaxUint64)
-			}
-			return dst
-		}},
 		{"scores", "<f4", true, func(dst []byte, r *Result, k int) []byte {
 			for _, s := range r.Scores {
 				dst = le.AppendUint32(dst, math.Float32bits(s))
@@ -263,6 +317,22 @@ func npzParts() []npzPart {
 			}
 			return dst
 		}},
+		{scores64Name, "<f8", true, func(dst []byte, r *Result, k int) []byte {
+			for _, s := range r.Scores64 {
+				dst = le.AppendUint64(dst, math.Float64bits(s))
+			}
+			for range k - len(r.Scores64) {
+				dst = le.AppendUint64(dst, math.Float64bits(math.Inf(-1)))
+			}
+			return dst
+		}},
+	}
+}
+
+// singleParts are the arrays of one element a query.
+func singleParts() []npzPart {
+	le := binary.LittleEndian
+	return []npzPart{
 		{"pulls", "<i8", false, func(dst []byte, r *Result, _ int) []byte {
 			return le.AppendUint64(dst, uint64(r.Pulls))
 		}},

@@ -1,73 +1,155 @@
 package dataset
 
 import (
+	"fmt"
 	"io"
+	"reflect"
+	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 )
 
-// parquetResult is a row of the results' Parquet file.
-type parquetResult struct {
-	Query     int64     `parquet:"query"`
-	IDs       []int64   `parquet:"ids,list"`
-	Scores    []float32 `parquet:"scores,list"`
-	Pulls     int64     `parquet:"pulls"`
-	Exact     bool      `parquet:"exact"`
-	Complete  bool      `parquet:"complete"`
-	Guarantee string    `parquet:"guarantee,dict"`
-	Delta     float64   `parquet:"delta"`
-	Epsilon   float64   `parquet:"epsilon"`
-}
-
-// namedResult is parquetResult with the atoms' own ids.
-type namedResult struct {
-	Query     int64     `parquet:"query"`
-	IDs       []int64   `parquet:"ids,list"`
-	Names     []string  `parquet:"names,list"`
-	Scores    []float32 `parquet:"scores,list"`
-	Pulls     int64     `parquet:"pulls"`
-	Exact     bool      `parquet:"exact"`
-	Complete  bool      `parquet:"complete"`
-	Guarantee string    `parquet:"guarantee,dict"`
-	Delta     float64   `parquet:"delta"`
-	Epsilon   float64   `parquet:"epsilon"`
-}
-
 // resultGroup bounds the ids of a row group, which the writer holds in memory.
 const resultGroup = 1 << 20
 
-// AssembleParquet writes the columns query int64, ids list<int64>, scores list<float>,
-// pulls int64, exact bool, complete bool, guarantee string, delta and epsilon double, compressed with snappy, and names
-// list<string> if the first record has names. Records may be in any order. Certificates are omitted.
+// AssembleParquet writes the columns query int64, ids and rows list<int64>, scores list<float>, scores64
+// list<double>, pulls int64, exact bool, complete bool, guarantee string, delta and epsilon double, and query_id
+// where queries have ids, compressed with snappy. ids and query_id are int64 while all are whole numbers and fit,
+// else uint64, else strings. rows and scores64 are omitted if they are not known. The metadata state answers_version
+// and, if ids are row numbers, id_kind. Records may be in any order. Certificates are omitted.
 func AssembleParquet(spool io.ReadSeeker, out io.Writer) error {
-	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+	var form answersForm
+	err := EachRecord(spool, func(_ int64, r *Result) error {
+		form.see(r)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	var first Result // errors in it are reported when it is read again
-	if s := (spoolReader{r: spool}); s.next(&first) == nil && first.IDs != nil {
-		w := parquet.NewGenericWriter[namedResult](out, parquet.Compression(&parquet.Snappy))
-		return assembleRows(spool, w, w.Flush, func(r *Result) error {
-			_, err := w.Write([]namedResult{{r.Query, r.Rows, r.IDs, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee, r.Delta, r.Epsilon}})
-			return err
-		})
+	columns := form.columns()
+	options := []parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.KeyValueMetadata(versionName, strconv.Itoa(AnswersVersion)), schemaOf(columns)}
+	if !form.ids.some {
+		options = append(options, parquet.KeyValueMetadata(idKindName, rowKind))
 	}
-	w := parquet.NewGenericWriter[parquetResult](out, parquet.Compression(&parquet.Snappy))
+	w := parquet.NewWriter(out, options...)
+	var row parquet.Row
 	return assembleRows(spool, w, w.Flush, func(r *Result) error {
-		_, err := w.Write([]parquetResult{{r.Query, r.Rows, r.Scores, r.Pulls, r.Exact, !r.Partial, r.Guarantee, r.Delta, r.Epsilon}})
+		row = row[:0]
+		for i, c := range columns {
+			row = c.append(row, r, i)
+		}
+		_, err := w.WriteRows([]parquet.Row{row})
 		return err
 	})
+}
+
+// answersColumn is a column of the Parquet file.
+type answersColumn struct {
+	name   string
+	of     any    // an element
+	tag    string // beside the name
+	append func(row parquet.Row, r *Result, index int) parquet.Row
+}
+
+// columns are those of results of the form, in order.
+func (f *answersForm) columns() []answersColumn {
+	columns := []answersColumn{single("query", int64(0), func(r *Result) parquet.Value { return parquet.Int64Value(r.Query) })}
+	if f.queryIDs.some {
+		columns = append(columns, single(queryIDName, f.queryIDs.element(), func(r *Result) parquet.Value { return f.queryIDs.value(r.QueryID) }))
+	}
+	rows := func(r *Result, i int) parquet.Value { return parquet.Int64Value(r.Rows[i]) }
+	if f.ids.some {
+		columns = append(columns, listOf(idsName, f.ids.element(), func(r *Result, i int) parquet.Value { return f.ids.value(r.ID(i)) }))
+	} else {
+		columns = append(columns, listOf(idsName, int64(0), rows))
+	}
+	if !f.rowsUnknown {
+		columns = append(columns, listOf(rowsName, int64(0), rows))
+	}
+	columns = append(columns, answersColumn{"scores", []float32(nil), ",list", func(row parquet.Row, r *Result, index int) parquet.Row {
+		return appendValues(row, len(r.Scores), index, func(i int) parquet.Value { return parquet.FloatValue(r.Scores[i]) })
+	}})
+	if f.exact {
+		columns = append(columns, answersColumn{scores64Name, []float64(nil), ",list", func(row parquet.Row, r *Result, index int) parquet.Row {
+			return appendValues(row, len(r.Scores64), index, func(i int) parquet.Value { return parquet.DoubleValue(r.Scores64[i]) })
+		}})
+	}
+	guarantee := single("guarantee", "", func(r *Result) parquet.Value { return parquet.ByteArrayValue([]byte(r.Guarantee)) })
+	guarantee.tag = ",dict"
+	return append(columns,
+		single("pulls", int64(0), func(r *Result) parquet.Value { return parquet.Int64Value(r.Pulls) }),
+		single("exact", false, func(r *Result) parquet.Value { return parquet.BooleanValue(r.Exact) }),
+		single("complete", false, func(r *Result) parquet.Value { return parquet.BooleanValue(!r.Partial) }),
+		guarantee,
+		single("delta", float64(0), func(r *Result) parquet.Value { return parquet.DoubleValue(r.Delta) }),
+		single("epsilon", float64(0), func(r *Result) parquet.Value { return parquet.DoubleValue(r.Epsilon) }))
+}
+
+// single is a column of one value a query.
+func single(name string, of any, value func(r *Result) parquet.Value) answersColumn {
+	return answersColumn{name, of, "", func(row parquet.Row, r *Result, index int) parquet.Row {
+		return append(row, value(r).Level(0, 0, index))
+	}}
+}
+
+// listOf is a column of a list of one value a vector found.
+func listOf(name string, element any, value func(r *Result, i int) parquet.Value) answersColumn {
+	of := reflect.Zero(reflect.SliceOf(reflect.TypeOf(element))).Interface()
+	return answersColumn{name, of, ",list", func(row parquet.Row, r *Result, index int) parquet.Row {
+		return appendValues(row, r.Found(), index, func(i int) parquet.Value { return value(r, i) })
+	}}
+}
+
+// appendValues appends a list of n values.
+func appendValues(row parquet.Row, n, index int, value func(i int) parquet.Value) parquet.Row {
+	if n == 0 {
+		return append(row, parquet.NullValue().Level(0, 0, index))
+	}
+	for i := range n {
+		row = append(row, value(i).Level(min(i, 1), 1, index))
+	}
+	return row
+}
+
+// element is a value of the type of the ids.
+func (f *idForm) element() any {
+	switch {
+	case f.texts:
+		return ""
+	case f.wide:
+		return uint64(0)
+	}
+	return int64(0)
+}
+
+// value is an id that see has seen.
+func (f *idForm) value(id string) parquet.Value {
+	if f.texts {
+		return parquet.ByteArrayValue([]byte(id))
+	}
+	x, _ := strconv.ParseUint(id, 10, 64) // see has parsed it
+	return parquet.Int64Value(int64(x))
+}
+
+// schemaOf returns the schema of columns.
+func schemaOf(columns []answersColumn) *parquet.Schema {
+	fields := make([]reflect.StructField, len(columns))
+	for i, c := range columns {
+		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: reflect.TypeOf(c.of), Tag: reflect.StructTag(fmt.Sprintf(`parquet:"%s%s"`, c.name, c.tag))}
+	}
+	return parquet.NewSchema("answers", parquet.SchemaOf(reflect.Zero(reflect.StructOf(fields)).Interface()))
 }
 
 func assembleRows(spool io.ReadSeeker, w io.Closer, flush func() error, write func(*Result) error) error {
 	held := 0
 	err := EachRecord(spool, func(_ int64, r *Result) error {
-		if held > 0 && held+len(r.Rows) > resultGroup {
+		if held > 0 && held+r.Found() > resultGroup {
 			held = 0
 			if err := flush(); err != nil {
 				return err
 			}
 		}
-		held += len(r.Rows) + 1
+		held += r.Found() + 1
 		return write(r)
 	})
 	if err != nil {

@@ -108,7 +108,7 @@ func BenchmarkAppendJSONL(b *testing.B) {
 	var line []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		line = AppendJSONL(line[:0], &r)
+		line = AppendJSONL(line[:0], &r, false)
 	}
 	b.SetBytes(int64(len(line)))
 }

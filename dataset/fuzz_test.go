@@ -251,7 +251,7 @@ func FuzzResultsParquet(f *testing.F) {
 
 func FuzzResultsJSONL(f *testing.F) {
 	for _, r := range sampleResults() {
-		f.Add(AppendJSONL(nil, &r))
+		f.Add(AppendJSONL(nil, &r, false))
 	}
 	fuzzResults(f, JSONL)
 }

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
 )
@@ -26,27 +25,17 @@ func checkGuarantee(name string) error {
 	return nil
 }
 
-// appendGuarantee appends a name as an element of the array: code points of four bytes, padded with
-// zeros.
-func appendGuarantee(dst []byte, name string) []byte {
-	for i := range mostGuarantee {
-		c := uint32(0)
-		if i < len(name) {
-			c = uint32(name[i])
-		}
-		dst = binary.LittleEndian.AppendUint32(dst, c)
-	}
-	return dst
-}
+// appendGuarantee appends a name as an element of the array.
+func appendGuarantee(dst []byte, name string) []byte { return appendUCS4(dst, name, mostGuarantee) }
 
-// npzGuarantees streams the array guarantee.
-type npzGuarantees struct {
+// npzTexts streams an array of one text a query, or one id.
+type npzTexts struct {
 	texts npzNamed // of which only the texts are used
 }
 
-// openGuarantees opens the array guarantee of rows names, -1 for any number; nil if there is none.
-func openGuarantees(src *source, entries []npzEntry, rows int64) (*npzGuarantees, error) {
-	e, err := chooseArray(src.name, entries, []string{"guarantee"})
+// openTexts opens an array of rows texts or, of query_ids, integers, -1 for any number; nil if there is none.
+func openTexts(src *source, entries []npzEntry, array string, rows int64) (*npzTexts, error) {
+	e, err := chooseArray(src.name, entries, []string{array})
 	if e == nil || err != nil {
 		return nil, err
 	}
@@ -54,8 +43,8 @@ func openGuarantees(src *source, entries []npzEntry, rows int64) (*npzGuarantees
 	if len(h.shape) != 1 || rows >= 0 && h.shape[0] != rows {
 		return nil, fail(name, "array has shape %v, one name a row of ids is wanted", h.shape)
 	}
-	g := &npzGuarantees{npzNamed{name: name, big: h.big, meter: idMeter{budget: src.budget, passing: true}}}
-	if len(h.descr) < 2 || h.descr[1] != 'U' && h.descr[1] != 'S' {
+	g := &npzTexts{npzNamed{name: name, big: h.big, meter: idMeter{budget: src.budget, passing: true}}}
+	if array != queryIDsName && (len(h.descr) < 2 || h.descr[1] != 'U' && h.descr[1] != 'S') {
 		return nil, fail(name, "dtype %q is not that of texts", h.descr)
 	}
 	if err := g.texts.kind(h); err != nil {
@@ -73,14 +62,11 @@ func openGuarantees(src *source, entries []npzEntry, rows int64) (*npzGuarantees
 	return g, nil
 }
 
-// next returns the name of a row.
-func (g *npzGuarantees) next(row int64) (string, error) {
-	name, err := g.texts.id()
-	if err == nil {
-		err = checkGuarantee(name)
-	}
+// next returns the text of a row.
+func (g *npzTexts) next(row int64) (string, error) {
+	text, err := g.texts.id()
 	if err != nil {
 		return "", failAt(g.texts.name, row, -1, "%w", cutShort(err))
 	}
-	return name, nil
+	return text, nil
 }

@@ -6,82 +6,90 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"unicode/utf8"
 )
 
-// namesArray is the array of a result npz with the ids of the atoms, beside their row numbers in ids.
-const namesArray = "names"
-
-// namesForm is how the names of results are stored: as int64 while all are integers and fit, else as
-// uint64 if all are integers from 0 on, else as texts of a fixed length.
-type namesForm struct {
-	some, texts, wide bool
-	length            int // code points of the longest
-}
-
-// see takes the names of a result into account.
-func (f *namesForm) see(r *Result) {
-	for _, name := range r.IDs {
-		f.some = true
-		f.length = max(f.length, utf8.RuneCountInString(name))
-		x, err := strconv.ParseUint(name, 10, 64)
-		f.texts = f.texts || err != nil || strconv.FormatUint(x, 10) != name || x == math.MaxUint64
-		f.wide = f.wide || x > math.MaxInt64
-	}
-}
-
-// part is the array, padded with -1, for uint64 with 2^64 - 1, or with empty texts.
-func (f *namesForm) part() npzPart {
-	le := binary.LittleEndian
-	if !f.texts {
-		descr := "<i8"
-		if f.wide {
-			descr = "<u8"
+// matrix is the array of the ids of results, padded with -1, for uint64 with 2^64 - 1, or with empty texts.
+func (f *idForm) matrix(name string) npzPart {
+	return npzPart{name, f.descr(), true, func(dst []byte, r *Result, k int) []byte {
+		for i := range r.Found() {
+			dst = f.append(dst, r.ID(i))
 		}
-		return npzPart{namesArray, descr, true, func(dst []byte, r *Result, k int) []byte {
-			for j := range k {
-				x := uint64(math.MaxUint64)
-				if j < len(r.IDs) {
-					x, _ = strconv.ParseUint(r.IDs[j], 10, 64) // see has parsed it
-				}
-				dst = le.AppendUint64(dst, x)
-			}
-			return dst
-		}}
-	}
-	length := max(1, f.length)
-	return npzPart{namesArray, "<U" + strconv.Itoa(length), true, func(dst []byte, r *Result, k int) []byte {
-		for j := range k {
-			left := length
-			if j < len(r.IDs) {
-				for _, c := range r.IDs[j] {
-					dst = le.AppendUint32(dst, uint32(c))
-					left--
-				}
-			}
-			dst = append(dst, make([]byte, 4*left)...)
+		for range k - r.Found() {
+			dst = f.pad(dst)
 		}
 		return dst
 	}}
 }
 
-// npzNames reads the names of results.
+// column is the array of the ids of queries.
+func (f *idForm) column(name string) npzPart {
+	return npzPart{name, f.descr(), false, func(dst []byte, r *Result, _ int) []byte {
+		if r.QueryID == "" {
+			return f.pad(dst)
+		}
+		return f.append(dst, r.QueryID)
+	}}
+}
+
+// descr is the dtype.
+func (f *idForm) descr() string {
+	switch {
+	case f.texts:
+		return "<U" + strconv.Itoa(max(1, f.length))
+	case f.wide:
+		return "<u8"
+	}
+	return "<i8"
+}
+
+// append appends an id that see has seen.
+func (f *idForm) append(dst []byte, id string) []byte {
+	if f.texts {
+		return appendUCS4(dst, id, max(1, f.length))
+	}
+	x, _ := strconv.ParseUint(id, 10, 64) // see has parsed it
+	return binary.LittleEndian.AppendUint64(dst, x)
+}
+
+// pad appends what is no id.
+func (f *idForm) pad(dst []byte) []byte {
+	if f.texts {
+		return appendUCS4(dst, "", max(1, f.length))
+	}
+	return binary.LittleEndian.AppendUint64(dst, math.MaxUint64)
+}
+
+// appendUCS4 appends a text as NumPy stores it: code points of four bytes, padded with zeros to a length.
+func appendUCS4(dst []byte, text string, length int) []byte {
+	for _, c := range text {
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(c))
+		length--
+	}
+	return append(dst, make([]byte, 4*length)...)
+}
+
+// npzNames reads an array of the ids of results.
 type npzNames struct {
 	from npzNamed // its source is not used
 	cols int64
 }
 
-// openNPZNames opens the array of names, if there is one of the shape of the ids; an array of another
-// shape is somebody's own.
+// openNPZNames opens the array of names that files before version 2 have beside row numbers, if there is one of
+// the shape of the ids; an array of another shape is somebody's own.
 func openNPZNames(src *source, entries []npzEntry, rows, cols int64) (*npzNames, error) {
-	e, err := chooseArray(src.name, entries, []string{namesArray})
+	e, err := chooseArray(src.name, entries, []string{namesName})
 	if e == nil || err != nil {
 		return nil, err
 	}
 	if h := e.header; len(h.shape) != 2 || h.fortran || h.shape[0] != rows || h.shape[1] != cols {
 		return nil, nil
 	}
-	n := &npzNames{npzNamed{name: src.name + ":" + namesArray, big: e.header.big, meter: idMeter{budget: src.budget, passing: true}}, cols}
+	return e.openTexts(src, cols)
+}
+
+// openTexts opens an array of ids in rows of cols, which src closes.
+func (e *npzEntry) openTexts(src *source, cols int64) (*npzNames, error) {
+	n := &npzNames{npzNamed{name: src.name + ":" + e.name, big: e.header.big, meter: idMeter{budget: src.budget, passing: true}}, cols}
 	if err := n.from.kind(e.header); err != nil {
 		return nil, located(n.from.name, -1, err)
 	}
@@ -118,6 +126,25 @@ func (z *npzNames) row(row int64, n int) ([]string, error) {
 // wideAt reports whether element j of a row is an id of 2^63 or more. The greatest uint64 is padding.
 func (c *npzColumn) wideAt(j int) bool {
 	return c.kind == 'u' && c.size == 8 && c.int(j) < -1
+}
+
+// anyWide reports whether one of the first n ids of the row is 2^63 or more.
+func (c *npzColumn) anyWide(n int) bool {
+	for j := range n {
+		if c.wideAt(j) {
+			return true
+		}
+	}
+	return false
+}
+
+// integers returns the first n ids of the row, which fit int64.
+func (c *npzColumn) integers(n int) []int64 {
+	all := make([]int64, n)
+	for j := range all {
+		all[j] = c.int(j)
+	}
+	return all
 }
 
 // texts returns the first n ids of the row as texts.

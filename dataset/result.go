@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strconv"
 
 	"thresher/dataset/jsonscan"
 )
@@ -13,8 +14,8 @@ type Result struct {
 	Query       int64           // row of the query, 0-based
 	QueryID     string          // the query's own id; "" if the queries have none
 	Rows        []int64         // row numbers of the vectors found, best first; nil if the file has only IDs
-	IDs         []string        // their own ids, if the vectors have any, else nil
-	Scores      []float32       // one a row or id; nil if the file has none. -Inf is no score
+	IDs         []string        // their own ids, as text; nil if the vectors have none
+	Scores      []float32       // one a vector found; nil if the file has none. -Inf is no score
 	Scores64    []float64       // the same scores unrounded, for l2 the squared distances; nil if the file has none
 	Pulls       int64           // coordinates read
 	Exact       bool            // whether the answer is exact, not only correct with high probability
@@ -23,6 +24,17 @@ type Result struct {
 	Delta       float64         // failure probability that the guarantee allows; 0 for none, or if the file does not say
 	Epsilon     float64         // gap that it allows, in score units; 0 for none, or if the file does not say
 	Certificate json.RawMessage // one JSON object, or nil
+}
+
+// Found returns the number of vectors found.
+func (r *Result) Found() int { return max(len(r.Rows), len(r.IDs)) }
+
+// ID returns the id of the vector found at i, which is its row number if the vectors have no ids.
+func (r *Result) ID(i int) string {
+	if len(r.IDs) > 0 {
+		return r.IDs[i]
+	}
+	return strconv.FormatInt(r.Rows[i], 10)
 }
 
 // ResultReader streams results. It is not safe for concurrent use.

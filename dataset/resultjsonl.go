@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,42 +16,39 @@ import (
 
 // AppendJSONL appends r as one JSON object and a newline:
 //
-//	{"query":0,"ids":[3,1],"names":["c","a"],"scores":[2.5,1],"pulls":77,"exact":false,
-//	"complete":true,"guarantee":"certain","certificate":{}}
+//	{"answers_version":2,"query":0,"query_id":"q7","ids":["c","a"],"rows":[3,1],"scores":[2.5,1],
+//	"scores64":[2.4999999,1],"pulls":77,"exact":false,"complete":true,"guarantee":"certain","delta":0,
+//	"epsilon":0,"certificate":{}}
 //
-// names, guarantee and certificate are omitted if empty; scores that are not finite become null.
-// Scores have the fewest digits that parse to the same float32. r.Certificate is copied
-// verbatim and must be JSON without newlines.
-func AppendJSONL(dst []byte, r *Result) []byte {
-	dst = append(dst, `{"query":`...)
+// With whole, which says that the ids of all vectors are AreWhole, they are numbers; without ids they are the
+// row numbers, and "id_kind":"row" follows. query_id is a number if it is whole by itself. What r does not
+// have is omitted, delta and epsilon without a guarantee; scores that are not finite become null. Scores have
+// the fewest digits that parse to the same float. r.Certificate is copied verbatim and must be JSON without newlines.
+func AppendJSONL(dst []byte, r *Result, whole bool) []byte {
+	dst = append(dst, `{"answers_version":2,"query":`...)
 	dst = strconv.AppendInt(dst, r.Query, 10)
-	dst = append(dst, `,"ids":[`...)
-	for i, id := range r.Rows {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = strconv.AppendInt(dst, id, 10)
+	if r.QueryID != "" {
+		dst = append(dst, `,"query_id":`...)
+		dst = appendID(dst, r.QueryID, isWhole(r.QueryID))
 	}
-	dst = append(dst, ']')
-	if len(r.IDs) > 0 {
-		dst = append(dst, `,"names":[`...)
-		for i, name := range r.IDs {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendString(dst, name)
-		}
-		dst = append(dst, ']')
+	dst = append(dst, `,"ids":`...)
+	if r.IDs != nil {
+		dst = appendList(dst, r.IDs, func(dst []byte, id string) []byte { return appendID(dst, id, whole) })
+	} else {
+		dst = appendList(dst, r.Rows, appendInt)
+		dst = append(dst, `,"id_kind":"row"`...)
+	}
+	if len(r.Rows) == r.Found() {
+		dst = append(dst, `,"rows":`...)
+		dst = appendList(dst, r.Rows, appendInt)
 	}
 	if r.Scores != nil {
-		dst = append(dst, `,"scores":[`...)
-		for i, s := range r.Scores {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendFloat(dst, s)
-		}
-		dst = append(dst, ']')
+		dst = append(dst, `,"scores":`...)
+		dst = appendList(dst, r.Scores, appendFloat)
+	}
+	if r.Scores64 != nil {
+		dst = append(dst, `,"scores64":`...)
+		dst = appendList(dst, r.Scores64, appendFloat64)
 	}
 	dst = append(dst, `,"pulls":`...)
 	dst = strconv.AppendInt(dst, r.Pulls, 10)
@@ -61,6 +59,10 @@ func AppendJSONL(dst []byte, r *Result) []byte {
 	if r.Guarantee != "" {
 		dst = append(dst, `,"guarantee":`...)
 		dst = appendString(dst, r.Guarantee)
+		dst = append(dst, `,"delta":`...)
+		dst = appendFloat64(dst, r.Delta)
+		dst = append(dst, `,"epsilon":`...)
+		dst = appendFloat64(dst, r.Epsilon)
 	}
 	if len(r.Certificate) > 0 {
 		dst = append(dst, `,"certificate":`...)
@@ -69,17 +71,44 @@ func AppendJSONL(dst []byte, r *Result) []byte {
 	return append(dst, '}', '\n')
 }
 
+// appendList appends an array.
+func appendList[T any](dst []byte, all []T, element func(dst []byte, x T) []byte) []byte {
+	dst = append(dst, '[')
+	for i, x := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = element(dst, x)
+	}
+	return append(dst, ']')
+}
+
+func appendInt(dst []byte, x int64) []byte { return strconv.AppendInt(dst, x, 10) }
+
+// appendID appends an id, which is a whole number if whole says so.
+func appendID(dst []byte, id string, whole bool) []byte {
+	if whole {
+		return append(dst, id...)
+	}
+	return appendString(dst, id)
+}
+
 // appendFloat appends v as JSON, null if it is not finite. Very large and very small values
 // have an exponent, so that no number has 39 digits.
-func appendFloat(dst []byte, v float32) []byte {
+func appendFloat(dst []byte, v float32) []byte { return appendNumber(dst, float64(v), 32) }
+
+// appendFloat64 appends v as appendFloat does a float32.
+func appendFloat64(dst []byte, v float64) []byte { return appendNumber(dst, v, 64) }
+
+func appendNumber(dst []byte, v float64, bits int) []byte {
 	if v-v != 0 {
 		return append(dst, "null"...)
 	}
 	format := byte('f')
-	if a := math.Abs(float64(v)); a != 0 && (a < 1e-5 || a >= 1e15) {
+	if a := math.Abs(v); a != 0 && (a < 1e-5 || a >= 1e15) {
 		format = 'e'
 	}
-	return strconv.AppendFloat(dst, float64(v), format, -1, 32)
+	return strconv.AppendFloat(dst, v, format, -1, bits)
 }
 
 // appendString quotes s. Bytes that are not UTF-8 become U+FFFD, as in encoding/json.
@@ -113,15 +142,88 @@ func (j *jsonlResults) Len() int64 { return -1 }
 
 // jsonResult is a line; a nil pointer is a missing field.
 type jsonResult struct {
+	Version     int64           `json:"answers_version"`
 	Query       *int64          `json:"query"`
-	IDs         *[]int64        `json:"ids"`
+	QueryID     jsonID          `json:"query_id"`
+	IDs         *jsonIDs        `json:"ids"`
+	IDKind      string          `json:"id_kind"`
+	Rows        []int64         `json:"rows"`
 	Names       []string        `json:"names"`
 	Scores      []*float32      `json:"scores"`
+	Scores64    []*float64      `json:"scores64"`
 	Pulls       int64           `json:"pulls"`
 	Exact       bool            `json:"exact"`
 	Complete    *bool           `json:"complete"`
 	Guarantee   string          `json:"guarantee"`
+	Delta       float64         `json:"delta"`
+	Epsilon     float64         `json:"epsilon"`
 	Certificate json.RawMessage `json:"certificate"`
+}
+
+// jsonID is an id that is a whole number or a text.
+type jsonID string
+
+func (id *jsonID) UnmarshalJSON(b []byte) error {
+	if jsonscan.Literal(b, 0, "null") {
+		return nil
+	}
+	text, _, err := parseID(b, 0)
+	*id = jsonID(text)
+	return err
+}
+
+// jsonIDs are whole numbers or texts: numbers while all fit int64, else texts.
+type jsonIDs struct {
+	numbers []int64
+	texts   []string // nil while all are numbers of int64
+}
+
+func (l *jsonIDs) UnmarshalJSON(b []byte) error {
+	err := json.Unmarshal(b, &l.numbers)
+	if err == nil && !bytes.Contains(b, []byte("null")) {
+		return nil
+	}
+	l.numbers = nil
+	texts := 0
+	_, wrong := jsonscan.Elements(b, 0, func(n, at int) (int, error) {
+		id, end, err := parseID(b, at)
+		if err == nil && b[at] == '"' {
+			texts++
+		}
+		if err == nil && texts > 0 && texts <= n {
+			err = fmt.Errorf("field %q has numbers and texts", idsName)
+		}
+		l.texts = append(l.texts, id)
+		return end, err
+	})
+	if wrong != nil && err != nil && !bytes.Contains(b, []byte{'"'}) {
+		return err
+	}
+	return wrong
+}
+
+// result returns the fields of v but its scores.
+func (v *jsonResult) result() (Result, error) {
+	r := Result{
+		Query: *v.Query, QueryID: string(v.QueryID), Rows: v.IDs.numbers, IDs: v.IDs.texts, Pulls: v.Pulls,
+		Exact: v.Exact, Partial: v.Complete != nil && !*v.Complete, Guarantee: v.Guarantee,
+		Delta: v.Delta, Epsilon: v.Epsilon, Certificate: v.Certificate,
+	}
+	switch {
+	case v.Version < AnswersVersion && v.Names != nil && v.IDs.texts != nil:
+		return r, errors.New("the ids are no row numbers, and there are names beside them")
+	case v.Version < AnswersVersion && v.Names != nil:
+		r.IDs = v.Names
+	case v.Version == AnswersVersion && v.IDKind != rowKind:
+		if r.IDs == nil && len(r.Rows) > 0 {
+			r.IDs = make([]string, len(r.Rows))
+			for i, id := range r.Rows {
+				r.IDs[i] = strconv.FormatInt(id, 10)
+			}
+		}
+		r.Rows = v.Rows
+	}
+	return r, nil
 }
 
 func (j *jsonlResults) Next() (Result, error) {
@@ -150,26 +252,36 @@ func (j *jsonlResults) read() (Result, error) {
 	if err := eachOnce(line); err != nil {
 		return Result{}, v.place(err)
 	}
+	if err := checkVersion(raw.Version); err != nil {
+		return Result{}, v.place(err)
+	}
 	if raw.Query == nil || raw.IDs == nil || *raw.Query < 0 || raw.Pulls < 0 {
 		return Result{}, failAt(j.name, j.next, -1, `line %d: a result has query (not negative) and ids; of vector databases, {"result":[..]} as Qdrant answers, [[{"id":..,"score":..},..],..] and rows with query, id and score are read`, j.lines.number)
 	}
-	r := Result{
-		Query: *raw.Query, Rows: *raw.IDs, IDs: raw.Names, Pulls: raw.Pulls,
-		Exact: raw.Exact, Partial: raw.Complete != nil && !*raw.Complete, Guarantee: raw.Guarantee, Certificate: raw.Certificate,
+	r, err := raw.result()
+	if err != nil {
+		return Result{}, v.place(err)
 	}
-	if raw.Scores != nil {
-		r.Scores = make([]float32, len(raw.Scores))
-	}
-	for i, s := range raw.Scores {
-		r.Scores[i] = float32(math.Inf(-1))
-		if s != nil {
-			r.Scores[i] = *s
-		}
-	}
+	r.Scores, r.Scores64 = scoresOf(raw.Scores), scoresOf(raw.Scores64)
 	if err := checkResult(&r); err != nil {
 		return Result{}, failAt(j.name, j.next, -1, "line %d: %w", j.lines.number, err)
 	}
 	return r, nil
+}
+
+// scoresOf returns the scores of a line, of which those that are null are -Inf.
+func scoresOf[F float32 | float64](given []*F) []F {
+	if given == nil {
+		return nil
+	}
+	scores := make([]F, len(given))
+	for i, s := range given {
+		scores[i] = F(math.Inf(-1))
+		if s != nil {
+			scores[i] = *s
+		}
+	}
+	return scores
 }
 
 // inWords says what encoding/json says in terms of Go.
@@ -178,7 +290,7 @@ func inWords(err error) error {
 	if !errors.As(err, &t) {
 		return err
 	}
-	wanted := map[reflect.Kind]string{reflect.Int64: "an integer", reflect.Float32: "a number of float32", reflect.Bool: "true or false", reflect.String: "a text"}[t.Type.Kind()]
+	wanted := map[reflect.Kind]string{reflect.Int64: "an integer", reflect.Float32: "a number of float32", reflect.Float64: "a number of float64", reflect.Bool: "true or false", reflect.String: "a text"}[t.Type.Kind()]
 	if wanted == "" {
 		wanted = "an array"
 	}

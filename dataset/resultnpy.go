@@ -19,5 +19,5 @@ func openNPYResults(src *source) (ResultReader, error) {
 		}
 	}
 	ids.r = src.r
-	return &npzResults{source: src, ids: ids, rows: h.shape[0]}, nil
+	return &npzResults{source: src, ids: ids, cols: ids.cols, rows: h.shape[0]}, nil
 }

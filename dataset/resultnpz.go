@@ -7,23 +7,27 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // npzResults reads the arrays of a result npz, or an npy of ids, in parallel, a row at a time.
 type npzResults struct {
 	*source
-	ids, scores, pulls, exact *npzColumn     // all but ids may be nil
-	complete, delta, epsilon  *npzColumn     // nil in older files
-	guarantee                 *npzGuarantees // nil in older files
-	names                     *npzNames      // nil without
-	rows, next                int64
-	err                       error
+	ids                      *npzColumn // nil if they are texts
+	scores, pulls, exact     *npzColumn // may be nil
+	complete, delta, epsilon *npzColumn // nil in older files
+	found, scores64, counts  *npzColumn // of version 2; found are the row numbers; may be nil
+	guarantee, queryIDs      *npzTexts  // may be nil
+	names                    *npzNames  // ids that are texts or stand beside row numbers; may be nil
+	own                      bool       // ids are those that users gave the vectors
+	cols, rows, next         int64      // of the matrices; rows is -1 before it is known
+	err                      error
 }
 
 // columns are the arrays of numbers that the file has.
 func (z *npzResults) columns() []*npzColumn {
-	all := []*npzColumn{z.ids, z.scores, z.pulls, z.exact, z.complete, z.delta, z.epsilon}
+	all := []*npzColumn{z.ids, z.found, z.counts, z.scores, z.scores64, z.pulls, z.exact, z.complete, z.delta, z.epsilon}
 	return slices.DeleteFunc(all, func(c *npzColumn) bool { return c == nil })
 }
 
@@ -45,42 +49,105 @@ func openNPZResults(src *source) (ResultReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	z := &npzResults{source: src, rows: -1}
+	version, kind, err := statedOf(src.name, entries)
+	if err != nil {
+		return nil, err
+	}
+	z := &npzResults{source: src, rows: -1, own: version == AnswersVersion && kind != rowKind}
 	stated := slices.ContainsFunc(entries, func(e npzEntry) bool { return e.name == "guarantee" })
 	for _, want := range []struct {
 		names []string
 		dims  int
 		types string
 		to    **npzColumn
+		of    bool // whether the file has such an array; arrays of these names may else be anything
 	}{
-		{npzIDNames(), 2, idTypes, &z.ids}, {npzScoreNames(), 2, "f4 f8", &z.scores},
-		{[]string{"pulls"}, 1, "i8", &z.pulls}, {[]string{"exact"}, 1, "b1", &z.exact}, {[]string{"complete"}, 1, "b1", &z.complete},
-		{[]string{"delta"}, 1, "f8", &z.delta}, {[]string{"epsilon"}, 1, "f8", &z.epsilon},
+		{npzIDNames(), 2, idTypes, &z.ids, !z.own || !hasTexts(entries)}, {[]string{rowsName}, 2, "i8", &z.found, z.own}, {[]string{countsName}, 1, "i8", &z.counts, z.own},
+		{npzScoreNames(), 2, "f4 f8", &z.scores, true}, {[]string{scores64Name}, 2, "f8", &z.scores64, version == AnswersVersion},
+		{[]string{"pulls"}, 1, "i8", &z.pulls, true}, {[]string{"exact"}, 1, "b1", &z.exact, true}, {[]string{"complete"}, 1, "b1", &z.complete, true},
+		{[]string{"delta"}, 1, "f8", &z.delta, stated}, {[]string{"epsilon"}, 1, "f8", &z.epsilon, stated},
 	} {
 		e, err := chooseArray(src.name, entries, want.names)
 		if err != nil {
 			return nil, err
 		}
-		if e == nil || want.types == "f8" && !stated { // arrays of these names may be anything
+		if e == nil || !want.of {
 			continue
 		}
 		if *want.to, err = z.column(e, want.dims, want.types); err != nil {
 			return nil, err
 		}
 	}
-	if z.guarantee, err = openGuarantees(src, entries, z.rows); err != nil {
+	if err := z.openTexts(entries, version); err != nil {
 		return nil, err
 	}
-	if z.ids == nil {
-		return nil, fail(src.name, "npz holds no array ids or %s; it holds %s", strings.Join(npzIDNames()[1:], ", "), listed(entryNames(entries)))
-	}
-	if z.scores != nil && z.scores.cols != z.ids.cols {
-		return nil, fail(src.name, "scores have %d columns, ids %d", z.scores.cols, z.ids.cols)
-	}
-	if z.names, err = openNPZNames(src, entries, z.rows, z.ids.cols); err != nil {
-		return nil, err
+	for _, c := range []*npzColumn{z.ids, z.found, z.scores, z.scores64} {
+		if c != nil && c.cols != z.cols {
+			return nil, fail(src.name, "%s have %d columns, ids %d", strings.TrimPrefix(c.name, src.name+":"), c.cols, z.cols)
+		}
 	}
 	return z, nil
+}
+
+// statedOf returns the version that the arrays state, 0 for none, and what their ids are.
+func statedOf(file string, entries []npzEntry) (version int64, kind string, err error) {
+	for i := range entries {
+		e := &entries[i]
+		if e.name != versionName && e.name != idKindName {
+			continue
+		}
+		text, err := e.text()
+		if err == nil && e.name == versionName {
+			version, err = strconv.ParseInt(text, 10, 64)
+		} else if err == nil {
+			kind = text
+		}
+		if err != nil {
+			return 0, "", fail(file+":"+e.name, "%w", err)
+		}
+	}
+	if err := checkVersion(version); err != nil {
+		return 0, "", fail(file, "%w", err)
+	}
+	return version, kind, nil
+}
+
+// hasTexts reports whether the array of ids holds texts.
+func hasTexts(entries []npzEntry) bool {
+	at := slices.IndexFunc(entries, func(e npzEntry) bool { return e.name == idsName })
+	return at >= 0 && len(entries[at].header.descr) > 1 && strings.ContainsRune("US", rune(entries[at].header.descr[1]))
+}
+
+// openTexts opens the arrays of ids and names that may be texts, after those of numbers.
+func (z *npzResults) openTexts(entries []npzEntry, version int64) (err error) {
+	if z.guarantee, err = openTexts(z.source, entries, "guarantee", z.rows); err != nil {
+		return err
+	}
+	switch {
+	case z.ids != nil:
+		if z.cols = z.ids.cols; version == AnswersVersion {
+			break
+		}
+		if z.names, err = openNPZNames(z.source, entries, z.rows, z.cols); err != nil {
+			return err
+		}
+	case z.own && hasTexts(entries):
+		e := &entries[slices.IndexFunc(entries, func(e npzEntry) bool { return e.name == idsName })]
+		h := e.header
+		if len(h.shape) != 2 || h.fortran || h.shape[1] < 1 || z.rows >= 0 && h.shape[0] != z.rows {
+			return fail(z.name+":"+e.name, "array has shape %v (Fortran order %v), %d rows of ids in C order are wanted", h.shape, h.fortran, z.rows)
+		}
+		z.rows, z.cols = h.shape[0], h.shape[1]
+		if z.names, err = e.openTexts(z.source, z.cols); err != nil {
+			return err
+		}
+	default:
+		return fail(z.name, "npz holds no array ids or %s; it holds %s", strings.Join(npzIDNames()[1:], ", "), listed(entryNames(entries)))
+	}
+	if version == AnswersVersion {
+		z.queryIDs, err = openTexts(z.source, entries, queryIDsName, z.rows)
+	}
+	return err
 }
 
 // npzIDNames are the accepted names of the ids: thresher's own, and what users of FAISS,
@@ -216,8 +283,10 @@ func (c *npzColumn) float(j int) float32 {
 	return float32(math.Float64frombits(binary.LittleEndian.Uint64(c.buf[8*j:])))
 }
 
-// double returns the first element, of size 8.
-func (c *npzColumn) double() float64 { return math.Float64frombits(binary.LittleEndian.Uint64(c.buf)) }
+// double returns element j of the row, of size 8.
+func (c *npzColumn) double(j int) float64 {
+	return math.Float64frombits(binary.LittleEndian.Uint64(c.buf[8*j:]))
+}
 
 func (z *npzResults) Len() int64 { return z.rows }
 
@@ -244,21 +313,9 @@ func (z *npzResults) read() (Result, error) {
 			return r, err
 		}
 	}
-	n, wide := 0, false
-	for n < int(z.ids.cols) && (z.ids.int(n) >= 0 || z.ids.wideAt(n)) {
-		wide = wide || z.ids.wideAt(n)
-		n++
-	}
-	if wide {
-		r.IDs = z.ids.texts(n)
-	} else {
-		r.Rows = make([]int64, n)
-		for j := range r.Rows {
-			r.Rows[j] = z.ids.int(j)
-		}
-	}
-	if err := onlyPadding(z.ids.int, n, int(z.ids.cols)); err != nil {
-		return r, failAt(z.ids.name, z.next, int64(n), "%w", err)
+	n, err := z.readIDs(&r)
+	if err != nil {
+		return r, err
 	}
 	if z.scores != nil {
 		r.Scores = make([]float32, n)
@@ -268,10 +325,12 @@ func (z *npzResults) read() (Result, error) {
 			}
 		}
 	}
-	if z.names != nil {
-		var err error
-		if r.IDs, err = z.names.row(z.next, n); err != nil {
-			return r, err
+	if z.scores64 != nil {
+		r.Scores64 = make([]float64, n)
+		for j := range r.Scores64 {
+			if r.Scores64[j] = z.scores64.double(j); r.Scores64[j] != r.Scores64[j] {
+				return r, failAt(z.scores64.name, z.next, int64(j), "score is NaN")
+			}
 		}
 	}
 	if z.pulls != nil {
@@ -284,18 +343,69 @@ func (z *npzResults) read() (Result, error) {
 		r.Partial = z.complete.buf[0] == 0
 	}
 	if z.delta != nil {
-		r.Delta = z.delta.double()
+		r.Delta = z.delta.double(0)
 	}
 	if z.epsilon != nil {
-		r.Epsilon = z.epsilon.double()
+		r.Epsilon = z.epsilon.double(0)
 	}
 	if z.guarantee != nil {
-		var err error
-		if r.Guarantee, err = z.guarantee.next(z.next); err != nil {
+		if r.Guarantee, err = z.guarantee.next(z.next); err == nil {
+			err = checkGuarantee(r.Guarantee)
+		}
+		if err != nil {
+			return r, located(z.guarantee.texts.name, z.next, err)
+		}
+	}
+	if z.queryIDs != nil {
+		if r.QueryID, err = z.queryIDs.next(z.next); err != nil {
 			return r, err
 		}
 	}
 	return r, nil
+}
+
+// readIDs reads the row numbers and the ids of a row, and returns how many there are.
+func (z *npzResults) readIDs(r *Result) (n int, err error) {
+	padded := z.ids // has the padding that says how many there are
+	if z.found != nil {
+		padded = z.found
+	}
+	switch {
+	case z.counts != nil:
+		if n = int(z.counts.int(0)); n < 0 || n > int(z.cols) {
+			return 0, failAt(z.counts.name, z.next, -1, "%d ids of the %d columns", n, z.cols)
+		}
+	case padded == nil:
+		n = int(z.cols)
+	default:
+		for n < int(z.cols) && (padded.int(n) >= 0 || padded.wideAt(n)) {
+			n++
+		}
+		if err := onlyPadding(padded.int, n, int(z.cols)); err != nil {
+			return 0, failAt(padded.name, z.next, int64(n), "%w", err)
+		}
+	}
+	switch {
+	case z.ids == nil:
+	case n > 0 && (z.own || z.ids.anyWide(n)):
+		r.IDs = z.ids.texts(n)
+	case !z.own:
+		r.Rows = z.ids.integers(n)
+	}
+	if z.found != nil {
+		r.Rows = z.found.integers(n)
+	}
+	if z.names == nil {
+		return n, nil
+	}
+	if r.IDs, err = z.names.row(z.next, n); err != nil {
+		return 0, err
+	}
+	for padded == nil && z.counts == nil && n > 0 && r.IDs[n-1] == "" {
+		n--
+		r.IDs = r.IDs[:n]
+	}
+	return n, nil
 }
 
 // onlyPadding rejects ids after the first negative one.
@@ -315,8 +425,11 @@ func (z *npzResults) finish() error {
 			return err
 		}
 	}
-	if z.guarantee != nil {
-		if err := z.finishArray(z.guarantee.texts.name, z.guarantee.texts.r); err != nil {
+	for _, t := range []*npzTexts{z.guarantee, z.queryIDs} {
+		if t == nil {
+			continue
+		}
+		if err := z.finishArray(t.texts.name, t.texts.r); err != nil {
 			return err
 		}
 	}

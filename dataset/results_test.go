@@ -103,7 +103,7 @@ func assemble(t *testing.T, rs []Result, k int, ext string) (string, error) {
 		return path, AssembleIVecs(spool, k, f)
 	}
 	return path, EachRecord(spool, func(_ int64, r *Result) error {
-		_, err := f.Write(AppendJSONL(nil, r))
+		_, err := f.Write(AppendJSONL(nil, r, false))
 		return err
 	})
 }
@@ -112,6 +112,9 @@ func TestAssembleRoundTrip(t *testing.T) {
 	full := sampleResults()
 	full[0].IDs = []string{"c", `q"\` + "\n\x01é", ""}
 	full[1].IDs = []string{"e", "a"}
+	full[0].QueryID, full[1].QueryID = "q0", "7"
+	full[0].Scores64, full[1].Scores64 = []float64{2.5 + 1e-12, 1, .25}, []float64{7, -1 - 1e-14}
+	full[0].Delta = .01
 	full[1].Certificate = json.RawMessage(`{"delta":0.01}`)
 	full[0].Partial, full[0].Guarantee, full[1].Guarantee = true, "bound", "probabilistic"
 	uncertified := func(r Result) Result { r.Certificate = nil; return r }
@@ -148,27 +151,89 @@ func TestAssembleRoundTrip(t *testing.T) {
 	}
 }
 
-// TestNamesOfNPZ: names come back as they were, in arrays of integers where all are such.
-func TestNamesOfNPZ(t *testing.T) {
-	for descr, names := range map[string][]string{
-		"<i8": {"7", "0", "9223372036854775807"},
-		"<u8": {"7", "18446744073709551614", "9223372036854775808"},
-		"<U2": {"7", "07", "x"},
-		"<U1": {"", "é", "x"},
+// TestIDsOfAnswers: ids come back as they were from every form, as integers where all are such, and what ids
+// have a type for is told from row numbers.
+func TestIDsOfAnswers(t *testing.T) {
+	for _, c := range []struct {
+		descr string
+		ids   []string
+	}{
+		{"<i8", []string{"7", "0", "9223372036854775807"}},
+		{"<u8", []string{"7", "18446744073709551615", "9223372036854775808"}},
+		{"<U2", []string{"7", "07", "x"}},
+		{"<U1", []string{"", "é", "x"}},
+		{"<i8", []string{"3", "1", "2"}}, // the row numbers
+		{"<i8", nil},
 	} {
-		full := sampleResults()
-		full[0].IDs, full[1].IDs = names, names[:2]
-		path, err := assemble(t, full, 4, ".npz")
-		if err != nil {
-			t.Fatal(err)
+		for _, known := range []bool{true, false} {
+			full := sampleResults()
+			if full[0].IDs = c.ids; c.ids != nil {
+				full[1].IDs = c.ids[:2]
+				full[0].QueryID, full[1].QueryID = c.ids[2], c.ids[1]
+			} else if !known {
+				continue
+			}
+			if !known {
+				if slices.Contains(c.ids, "") {
+					continue // which is padding
+				}
+				full[0].Rows, full[1].Rows = nil, nil
+			}
+			for _, ext := range []string{".npz", ".parquet", ".jsonl"} {
+				path, err := assemble(t, full, 4, ext)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _, err := readResults(path)
+				if d := cmp.Diff(full, got); err != nil || d != "" {
+					t.Errorf("%s of %q, rows %v: %v (-want +got):\n%s", ext, c.ids, known, err, d)
+				}
+				text, err := os.ReadFile(path)
+				if ext == ".npz" && (err != nil || !bytes.Contains(text, []byte("'descr': '"+c.descr+"'")) || bytes.Contains(text, []byte("counts")) != (c.descr == "<u8")) {
+					t.Errorf("%v are not stored as %s: %v", c.ids, c.descr, err)
+				}
+			}
 		}
-		got, _, err := readResults(path)
-		if err != nil || !slices.Equal(got[0].IDs, names) || !slices.Equal(got[1].IDs, names[:2]) {
-			t.Errorf("%s: %v, %v, want %v", descr, got, err, names)
+	}
+}
+
+// TestAnswersVersions: what a line means depends on the version that it states.
+func TestAnswersVersions(t *testing.T) {
+	for line, want := range map[string]Result{
+		`{"query":0,"ids":[3,1]}`:                                                   {Rows: []int64{3, 1}},
+		`{"query":0,"ids":[3,1],"names":["c","a"]}`:                                 {Rows: []int64{3, 1}, IDs: []string{"c", "a"}},
+		`{"query":0,"ids":[3,1],"rows":[8,9]}`:                                      {Rows: []int64{3, 1}},
+		`{"query":0,"ids":["c","a"]}`:                                               {IDs: []string{"c", "a"}},
+		`{"query":0,"ids":[9223372036854775808]}`:                                   {IDs: []string{"9223372036854775808"}},
+		`{"query":0,"ids":[3,1],"answers_version":2,"rows":[8,9]}`:                  {Rows: []int64{8, 9}, IDs: []string{"3", "1"}},
+		`{"answers_version":2,"query":0,"ids":["c","a"],"rows":[8,9],"names":[""]}`: {Rows: []int64{8, 9}, IDs: []string{"c", "a"}},
+		`{"answers_version":2,"query":0,"ids":[3,1],"id_kind":"row"}`:               {Rows: []int64{3, 1}},
+		`{"answers_version":2,"query":0,"query_id":7,"ids":[3,1]}`:                  {QueryID: "7", IDs: []string{"3", "1"}},
+		`{"answers_version":2,"query":0,"query_id":"07","ids":[],"rows":[]}`:        {QueryID: "07", Rows: []int64{}},
+		`{"answers_version":2,"query":0,"query_id":null,"ids":[4],"rows":null}`:     {IDs: []string{"4"}},
+	} {
+		j := jsonlResults{source: memorySource("a", []byte(line)), lines: memorySource("a", []byte(line)).lines()}
+		got, err := j.Next()
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", line, err, d)
 		}
-		text, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(text, []byte("'descr': '"+descr+"'")) {
-			t.Errorf("%v are not stored as %s: %v", names, descr, err)
+	}
+	for line, want := range map[string]string{
+		`{"answers_version":3,"query":0,"ids":[3,1]}`:                "answers_version 3: versions up to 2 are read",
+		`{"answers_version":2,"query":0,"ids":[3,1],"rows":[3]}`:     "2 ids for 1 rows",
+		`{"query":0,"ids":["c"],"names":["c"]}`:                      "the ids are no row numbers",
+		`{"query":0,"ids":["c",1]}`:                                  "has numbers and texts",
+		`{"query":0,"ids":[null]}`:                                   "an id, a string or an integer, is wanted",
+		`{"query":0,"ids":[1.5]}`:                                    `field "ids": number 1.5, where an integer is wanted`,
+		`{"query":0,"ids":["\ud800"]}`:                               "half",
+		`{"query":0,"ids":[1],"query_id":true}`:                      "an id, a string or an integer, is wanted",
+		`{"query":0,"ids":[1],"scores64":[1,2]}`:                     "2 scores64 for 1 ids",
+		`{"query":0,"ids":[1],"ids":[2],"answers_version":2}`:        "appears twice",
+		`{"query":0,"ids":[1],"scores64":["x"],"answers_version":2}`: "a number of float64",
+	} {
+		j := jsonlResults{source: memorySource("a", []byte(line)), lines: memorySource("a", []byte(line)).lines()}
+		if got, err := j.Next(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v, want %q", line, got, err, want)
 		}
 	}
 }
@@ -189,7 +254,7 @@ func TestAssembleRefuses(t *testing.T) {
 		{"scores", ".parquet", 1, []Result{{Rows: []int64{1}, Scores: []float32{1, 2}}}, "2 scores for 1 ids"},
 		{"guarantee", ".npz", 1, []Result{{Rows: []int64{1}, Guarantee: "probabilistic?"}}, "longer than 13"},
 		{"guarantee", ".parquet", 1, []Result{{Rows: []int64{1}, Guarantee: "é"}}, "not ASCII"},
-		{"names", ".jsonl", 1, []Result{{Rows: []int64{1}, IDs: []string{"a", "b"}}}, "2 names for 1 ids"},
+		{"names", ".jsonl", 1, []Result{{Rows: []int64{1}, IDs: []string{"a", "b"}}}, "2 ids for 1 rows"},
 	} {
 		if _, err := assemble(t, c.rs, c.k, c.ext); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s to %s: error %v lacks %q", c.name, c.ext, err, c.want)
@@ -216,16 +281,23 @@ func TestWriteResultsNPZ(t *testing.T) {
 
 func TestAppendJSONL(t *testing.T) {
 	r := Result{
-		Query: 7, Rows: []int64{3, 1, 2}, Scores: []float32{1e-30, float32(math.NaN()), minusInf},
-		IDs: []string{"a", "b", "c"}, Pulls: 5, Exact: true, Partial: true, Guarantee: "bound", Certificate: json.RawMessage(`{"a":[1]}`),
+		Query: 7, QueryID: "9", Rows: []int64{3, 1, 2}, Scores: []float32{1e-30, float32(math.NaN()), minusInf}, Scores64: []float64{1e-30, 2.5, math.Inf(-1)},
+		IDs: []string{"10", "0", "18446744073709551615"}, Pulls: 5, Exact: true, Partial: true, Guarantee: "bound", Delta: .01, Certificate: json.RawMessage(`{"a":[1]}`),
 	}
-	want := `{"query":7,"ids":[3,1,2],"names":["a","b","c"],"scores":[1e-30,null,null],"pulls":5,"exact":true,"complete":false,"guarantee":"bound","certificate":{"a":[1]}}` + "\n"
-	got := AppendJSONL([]byte("x"), &r)
-	if string(got) != "x"+want {
-		t.Errorf("got  %swant x%s", got, want)
+	rest := `"rows":[3,1,2],"scores":[1e-30,null,null],"scores64":[1e-30,2.5,null],"pulls":5,"exact":true,"complete":false,"guarantee":"bound","delta":0.01,"epsilon":0,"certificate":{"a":[1]}}` + "\n"
+	for whole, ids := range map[bool]string{false: `["10","0","18446744073709551615"]`, true: `[10,0,18446744073709551615]`} {
+		want := `{"answers_version":2,"query":7,"query_id":9,"ids":` + ids + "," + rest
+		got := AppendJSONL([]byte("x"), &r, whole)
+		if string(got) != "x"+want {
+			t.Errorf("got  %swant x%s", got, want)
+		}
+		if n := testing.AllocsPerRun(100, func() { got = AppendJSONL(got[:0], &r, whole) }); n != 0 {
+			t.Errorf("%v allocations a line, want none", n)
+		}
 	}
-	if n := testing.AllocsPerRun(100, func() { got = AppendJSONL(got[:0], &r) }); n != 0 {
-		t.Errorf("%v allocations a line, want none", n)
+	r.IDs = nil
+	if got, want := AppendJSONL(nil, &r, true), `{"answers_version":2,"query":7,"query_id":9,"ids":[3,1,2],"id_kind":"row",`+rest; string(got) != want {
+		t.Errorf("got  %swant %s", got, want)
 	}
 }
 
@@ -271,6 +343,15 @@ func TestResultsRoundTrip(t *testing.T) {
 		if k > 0 && rapid.Bool().Draw(t, "named") {
 			r.IDs = rapid.SliceOfN(rapid.String(), k, k).Draw(t, "names")
 		}
+		if rapid.Bool().Draw(t, "exactly") {
+			r.Scores64 = rapid.SliceOfN(rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64), k, k).Draw(t, "scores64")
+		}
+		if rapid.Bool().Draw(t, "asked by") {
+			r.QueryID = rapid.String().Draw(t, "query id")
+		}
+		if r.Guarantee != "" {
+			r.Delta = rapid.Float64Range(0, .5).Draw(t, "delta")
+		}
 		if rapid.Bool().Draw(t, "certified") {
 			r.Certificate = json.RawMessage(`{"open":[]}`)
 		}
@@ -287,7 +368,7 @@ func TestResultsRoundTrip(t *testing.T) {
 		if err := s.next(new(Result)); err != io.EOF {
 			t.Fatalf("end of the spool: %v", err)
 		}
-		line := AppendJSONL(nil, &r)
+		line := AppendJSONL(nil, &r, false)
 		j := jsonlResults{source: memorySource("a", line), lines: memorySource("a", line).lines()}
 		got, err := j.Next()
 		if err != nil {
@@ -409,7 +490,7 @@ func TestMalformedResults(t *testing.T) {
 		{"score range", "r.jsonl", []byte(`{"query":0,"ids":[1],"scores":[1e40]}`), 0, -1, "line 1"},
 		{"field twice", "r.jsonl", []byte(`{"query":0,"ids":[1],"ids":[2]}`), 0, -1, `field "ids" appears twice`},
 		{"field in two cases", "r.jsonl", []byte(`{"query":0,"ids":[1],"IDs":[2]}`), 0, -1, `field "IDs" appears twice`},
-		{"text for an id", "r.jsonl", []byte(`{"query":0,"ids":["1"]}`), 0, -1, `field "ids": string, where an integer is wanted`},
+		{"truth for an id", "r.jsonl", []byte(`{"query":0,"ids":[true]}`), 0, -1, `field "ids": bool, where an integer is wanted`},
 		{"float for an id", "r.jsonl", []byte(`{"query":0,"ids":[1.0]}`), 0, -1, `field "ids": number 1.0, where an integer is wanted`},
 		{"object for ids", "r.jsonl", []byte(`{"query":0,"ids":{}}`), 0, -1, `field "ids": object, where an array is wanted`},
 		{"not JSON", "r.jsonl", []byte(`{"query":0,`), 0, -1, "line 1"},

@@ -16,10 +16,11 @@ import (
 //
 // all little-endian. The payload is
 //
-//	int64 query · int64 pulls · uint8 flags (1 exact, 2 scores, 4 names, 8 partial, 16 guarantee, 32 delta and epsilon)
+//	int64 query · int64 pulls · uint8 flags (1 exact, 2 scores, 4 ids, 8 partial, 16 guarantee, 32 delta and epsilon,
+//	64 scores64, 128 query id)
 //	[uint8 length, the name of the guarantee] · [float64 delta · float64 epsilon]
-//	uint32 n, n x int64 ids · [uint32 n, n x float32 scores]
-//	[uint32 n, n x (uint32 length, bytes) names] · the certificate
+//	uint32 n, n x int64 rows · [uint32 n, n x float32 scores] · [uint32 n, n x float64 scores64]
+//	[uint32 n, n x (uint32 length, bytes) ids] · [uint32 length, the query's id] · the certificate
 //
 // Errors that assembling wraps, besides those of reading.
 var (
@@ -32,10 +33,12 @@ var (
 const (
 	spoolExact = 1 << iota
 	spoolScores
-	spoolNames
+	spoolIDs
 	spoolPartial
 	spoolGuarantee
 	spoolGranted
+	spoolScores64
+	spoolQueryID
 
 	spoolHead      = 8
 	maxSpoolRecord = 1 << 30
@@ -66,12 +69,22 @@ func AppendRecord(dst []byte, r *Result) []byte {
 			dst = le.AppendUint32(dst, math.Float32bits(s))
 		}
 	}
+	if r.Scores64 != nil {
+		dst = le.AppendUint32(dst, uint32(len(r.Scores64)))
+		for _, s := range r.Scores64 {
+			dst = le.AppendUint64(dst, math.Float64bits(s))
+		}
+	}
 	if r.IDs != nil {
 		dst = le.AppendUint32(dst, uint32(len(r.IDs)))
-		for _, name := range r.IDs {
-			dst = le.AppendUint32(dst, uint32(len(name)))
-			dst = append(dst, name...)
+		for _, id := range r.IDs {
+			dst = le.AppendUint32(dst, uint32(len(id)))
+			dst = append(dst, id...)
 		}
+	}
+	if r.QueryID != "" {
+		dst = le.AppendUint32(dst, uint32(len(r.QueryID)))
+		dst = append(dst, r.QueryID...)
 	}
 	dst = append(dst, r.Certificate...)
 	record := dst[start:]
@@ -89,7 +102,7 @@ func spoolFlags(r *Result) byte {
 		flags |= spoolScores
 	}
 	if r.IDs != nil {
-		flags |= spoolNames
+		flags |= spoolIDs
 	}
 	if r.Partial {
 		flags |= spoolPartial
@@ -99,6 +112,12 @@ func spoolFlags(r *Result) byte {
 	}
 	if r.Delta != 0 || r.Epsilon != 0 {
 		flags |= spoolGranted
+	}
+	if r.Scores64 != nil {
+		flags |= spoolScores64
+	}
+	if r.QueryID != "" {
+		flags |= spoolQueryID
 	}
 	return flags
 }
@@ -117,7 +136,7 @@ type spoolReader struct {
 	record int64
 }
 
-// next reads the next record into r and reuses its slices, except those of Names; io.EOF if
+// next reads the next record into r and reuses its slices, except those of IDs; io.EOF if
 // the spool ends between records. Errors name record and offset and wrap ErrTorn or
 // ErrCorrupt.
 func (s *spoolReader) next(r *Result) error {
@@ -215,11 +234,29 @@ func decodeRecord(b []byte, r *Result) bool {
 		}
 		b = b[4*n:]
 	}
-	r.IDs = nil
-	if flags&spoolNames != 0 {
+	if flags&spoolScores64 == 0 {
+		r.Scores64 = nil
+	} else {
+		if n, b, ok = spoolCount(b, 8); !ok {
+			return false
+		}
+		r.Scores64 = sized(r.Scores64, n)
+		for i := range r.Scores64 {
+			r.Scores64[i] = math.Float64frombits(le.Uint64(b[8*i:]))
+		}
+		b = b[8*n:]
+	}
+	r.IDs, r.QueryID = nil, ""
+	if flags&spoolIDs != 0 {
 		if r.IDs, b, ok = spoolStrings(b); !ok {
 			return false
 		}
+	}
+	if flags&spoolQueryID != 0 {
+		if n, b, ok = spoolCount(b, 1); !ok {
+			return false
+		}
+		r.QueryID, b = string(b[:n]), b[n:]
 	}
 	r.Certificate = nil
 	if len(b) > 0 {

@@ -312,7 +312,7 @@ func naming(v *catalog.Version) wire.Naming {
 	case catalog.Integers:
 		naming.Int = ids.Int
 	case catalog.Strings:
-		naming.Name = ids.Name
+		naming.Name, naming.Digits = ids.Name, ids.Digits()
 	}
 	return naming
 }

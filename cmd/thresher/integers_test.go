@@ -88,7 +88,7 @@ func TestIntegersOfAnswers(t *testing.T) {
 				}
 				line.Rows[at] += shift
 			}
-			b.Write(dataset.AppendJSONL(nil, &line))
+			b.Write(dataset.AppendJSONL(nil, &line, true))
 		}
 		return writeFile(t, dir, name, b.Bytes())
 	}

@@ -21,7 +21,7 @@ func rewrite(t *testing.T, from, to string, change func(j int, r *dataset.Result
 	var b []byte
 	for j, r := range answersOf(t, from) {
 		change(j, &r)
-		b = dataset.AppendJSONL(b, &r)
+		b = dataset.AppendJSONL(b, &r, false)
 	}
 	if err := os.WriteFile(to, b, 0o644); err != nil {
 		t.Fatal(err)

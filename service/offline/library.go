@@ -159,7 +159,7 @@ func (u inUse) naming() wire.Naming {
 	case catalog.Integers:
 		naming.Int = ids.Int
 	case catalog.Strings:
-		naming.Name = ids.Name
+		naming.Name, naming.Digits = ids.Name, ids.Digits()
 	}
 	return naming
 }

@@ -365,7 +365,8 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 // encode appends the answer of a row, whose id is "" if it has none, in the format of the result log or
 // of the output itself.
 func (w *rowWork) encode(dst []byte, row int64, id string, a *batch.Answer) ([]byte, error) {
-	r := w.options.shelf.naming().Result(row, a)
+	naming := w.options.shelf.naming()
+	r := naming.Result(row, a)
 	r.QueryID = id
 	if w.rec.isAssembled() {
 		return dataset.AppendRecord(dst, &r), nil
@@ -384,7 +385,7 @@ func (w *rowWork) encode(dst []byte, row int64, id string, a *batch.Answer) ([]b
 		}
 		r.Certificate = text
 	}
-	return dataset.AppendJSONL(dst, &r), nil
+	return dataset.AppendJSONL(dst, &r, naming.Whole()), nil
 }
 
 // appendRowError appends the line of a row that could not be answered.

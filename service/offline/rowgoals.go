@@ -239,7 +239,8 @@ type listSource interface {
 
 type plainLists struct{ dataset.ListReader }
 
-// resultLists has the ids of answers, which are in the order of the rows.
+// resultLists has the ids of answers, which are in the order of the rows. Answers without ids have row numbers,
+// or are of before version 2, when these stood for ids that are integers.
 type resultLists struct {
 	dataset.ResultReader
 	next int64
@@ -254,7 +255,11 @@ func (r *resultLists) Next() (dataset.List, error) {
 		return dataset.List{}, fmt.Errorf("answer %d (0-based) is to query %d; answers must be in the order of the queries, without gaps", r.next, result.Query)
 	}
 	r.next++
-	return dataset.List{IDs: result.Rows, Names: result.IDs}, nil
+	if len(result.IDs) > 0 {
+		ids := wire.ListOf(result.IDs)
+		return dataset.List{IDs: ids.Ints, Names: ids.Names}, nil
+	}
+	return dataset.List{IDs: result.Rows}, nil
 }
 
 // read returns the rows of atoms that the list of a row names, or only skips it.

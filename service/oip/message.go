@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"thresher/batch"
+	"thresher/dataset"
 	"thresher/service/oip/inferencepb"
 	"thresher/service/problem"
 	"thresher/service/wire"
@@ -179,7 +180,7 @@ func (r *Request) Message(model string, version int64, resp *batch.Response, ids
 		return nil, err
 	}
 	m := &inferencepb.ModelInferResponse{ModelName: model, ModelVersion: strconv.FormatInt(version, 10), Id: r.ID,
-		Parameters: map[string]*inferencepb.InferParameter{"answers_version": {ParameterChoice: &inferencepb.InferParameter_Int64Param{Int64Param: wire.AnswersVersion}}}}
+		Parameters: map[string]*inferencepb.InferParameter{"answers_version": {ParameterChoice: &inferencepb.InferParameter_Int64Param{Int64Param: dataset.AnswersVersion}}}}
 	k := longest(resp)
 	for i := range wanted {
 		o := &wanted[i].output

@@ -7,20 +7,22 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
+	"thresher/dataset"
 )
-
-// AnswersVersion is the answers_version of what this package writes. In outputs without one, which
-// are older, results have neither rows nor scores64.
-const AnswersVersion = 2
 
 // Naming says what answers call the rows of a collection. At most one of Int and Name is set;
 // without either, row numbers are the ids.
 type Naming struct {
 	Int  func(row int64) int64
 	Name func(row int64) string
+	// Digits says that the texts of Name are whole numbers from 0 to 2^64-1 throughout.
+	Digits bool
 	// Metric is that of the collection, whose scores answers state.
 	Metric collection.Metric
 }
+
+// Whole reports whether ids are whole numbers in files.
+func (n Naming) Whole() bool { return n.Name == nil || n.Digits }
 
 // Textual reports whether ids are strings.
 func (n Naming) Textual() bool { return n.Name != nil }
@@ -65,7 +67,7 @@ func AppendOpening(dst []byte, version int64, took time.Duration) []byte {
 
 // AppendVersion appends the member answers_version.
 func AppendVersion(dst []byte) []byte {
-	return strconv.AppendInt(append(dst, `"answers_version":`...), AnswersVersion, 10)
+	return strconv.AppendInt(append(dst, `"answers_version":`...), dataset.AnswersVersion, 10)
 }
 
 // AppendResult appends the answer to query j; results are appended in order.

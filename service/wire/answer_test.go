@@ -19,7 +19,6 @@ import (
 	"thresher/collection"
 	"thresher/dataset"
 	_ "thresher/internal/draws"
-	"thresher/service/problem"
 )
 
 // response has a complete answer, one interrupted by a deadline, and an empty one.
@@ -178,7 +177,7 @@ func TestAppendString(t *testing.T) {
 
 func TestWriteAnswerNPZ(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteAnswerNPZ(&b, response(), Naming{Int: func(row int64) int64 { return row + 100 }}); err != nil {
+	if err := WriteAnswerNPZ(&b, response(), Naming{Int: func(row int64) int64 { return row + 100 }, Metric: collection.Euclidean}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "a.npz")
@@ -199,15 +198,13 @@ func TestWriteAnswerNPZ(t *testing.T) {
 		got = append(got, x)
 	}
 	want := []dataset.Result{
-		{Query: 0, Rows: []int64{107, 101}, Scores: []float32{2.5, .1}, Pulls: 1 << 40, Guarantee: "probabilistic", Delta: .01},
-		{Query: 1, Rows: []int64{103}, Scores: []float32{float32(math.Inf(-1))}, Pulls: 5, Partial: true, Guarantee: "bound"},
+		{Query: 0, Rows: []int64{7, 1}, IDs: []string{"107", "101"}, Scores: []float32{2.5, .1}, Scores64: []float64{2.5, .1}, Pulls: 1 << 40, Guarantee: "probabilistic", Delta: .01},
+		{Query: 1, Rows: []int64{3}, IDs: []string{"103"}, Scores: []float32{float32(math.Inf(-1))}, Scores64: []float64{math.Inf(-1)}, Pulls: 5, Partial: true, Guarantee: "bound"},
 		{Query: 2, Partial: true, Guarantee: "bound"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
 	}
-	err = WriteAnswerNPZ(&b, response(), Naming{Name: func(int64) string { return "" }})
-	checkProblem(t, err, problem.NotAcceptable, "Accept", -1, "the ids of this collection are text")
 }
 
 // TestSearchesComeBack: a search encoded as JSON and as npy is decoded to the same search.

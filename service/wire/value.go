@@ -245,7 +245,7 @@ func (k kind) parse(name string, values []string) (v value, err error) {
 		v.texts = list(values)
 		return v, nil
 	case idsKind, listKind:
-		v.ids = idsOf(list(values))
+		v.ids = ListOf(list(values))
 		return v, nil
 	}
 	if len(values) != 1 {
@@ -275,9 +275,9 @@ func list(values []string) []string {
 	return all
 }
 
-// idsOf returns an IDList of texts, which has numbers too if all are integers in their only form:
+// ListOf returns the IDList of texts, which has numbers too if all are integers in their only form:
 // 01 is the text, and not the number 1.
-func idsOf(names []string) *IDList {
+func ListOf(names []string) *IDList {
 	l := &IDList{Names: names}
 	for _, name := range names {
 		id, err := strconv.ParseInt(name, 10, 64)
