@@ -199,7 +199,7 @@ func TestWriteAnswerNPZ(t *testing.T) {
 	}
 	want := []dataset.Result{
 		{Query: 0, Rows: []int64{7, 1}, IDs: []string{"107", "101"}, Scores: []float32{2.5, .1}, Scores64: []float64{2.5, .1}, Pulls: 1 << 40, Guarantee: "probabilistic", Delta: .01},
-		{Query: 1, Rows: []int64{3}, IDs: []string{"103"}, Scores: []float32{float32(math.Inf(-1))}, Scores64: []float64{math.Inf(-1)}, Pulls: 5, Partial: true, Guarantee: "bound"},
+		{Query: 1, Rows: []int64{3}, IDs: []string{"103"}, Scores: []float32{float32(math.Inf(-1))}, Scores64: []float64{math.Inf(1)}, Pulls: 5, Partial: true, Guarantee: "bound"},
 		{Query: 2, Partial: true, Guarantee: "bound"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
