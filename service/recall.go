@@ -204,7 +204,7 @@ func (c *comparison) parts(ctx context.Context, t *turn) tasks.Parts {
 // part returns queries first to next-1.
 func (c *comparison) part(first, next int) *tasks.Part {
 	p := &tasks.Part{
-		Request: &batch.Request{Queries: c.Queries[first*c.Dim : next*c.Dim], K: c.K},
+		Request: &batch.Request{Queries: c.Queries[first*c.Dim : next*c.Dim], K: c.K, SearchScores: c.Scores64},
 		Proven:  c.resp.Answers[first:next],
 	}
 	if first == 0 {

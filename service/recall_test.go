@@ -205,8 +205,13 @@ func TestStatedDeadline(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	var got api.Certified
-	s.do("POST", certifyFilms, body).want(200).into(&got)
+	s.do("POST", certifyFilms, strings.Replace(body, `"timeout_ms"`, `"include":["rows","scores64"],"timeout_ms"`, 1)).want(200).into(&got)
 	a, b := got.Results[0], got.Results[1]
+	for _, r := range got.Results {
+		if len(r.Rows) != 3 || len(r.Scores64) != 3 || float32(r.Scores64[2]) != r.Scores[2] {
+			t.Errorf("%+v", r)
+		}
+	}
 	if !a.Complete || a.Recall == nil || b.Complete || b.Recall != nil || b.Missed != nil || got.Summary.Compared != 1 || got.Summary.Kept != 1 {
 		t.Errorf("%+v", got)
 	}

@@ -27,8 +27,12 @@ func (c *Comparison) keep(p *Part, j int) {
 		cert.OpenBound, cert.Threshold = &bound, nil
 	}
 	kept := batch.Answer{IDs: slices.Clone(ids), Certificate: cert}
-	for _, s := range c.searchScores(q, ids) {
+	scores := c.searchScores(q, ids)
+	for _, s := range scores {
 		kept.Scores = append(kept.Scores, float32(c.atoms.Metric.Shown(s)))
+	}
+	if p.Request.SearchScores {
+		kept.SearchScores = scores
 	}
 	p.Proven[j] = kept
 }
