@@ -26,8 +26,9 @@ const (
 	rangeBytes = 24
 	// coordinateBytes is the memory of a coordinate of a query: as it is given, in float64, rotated and coded.
 	coordinateBytes = 24
-	// answeredBytes is the memory of an atom in an Answer, certificateBytes that of the rest.
-	answeredBytes, certificateBytes = 12, 640
+	// answeredBytes is the memory of an atom in an Answer, searchScoreBytes that of its search score if the
+	// request asks for it, certificateBytes that of the rest.
+	answeredBytes, searchScoreBytes, certificateBytes = 12, 8, 640
 )
 
 // Footprint is the memory that a search takes in addition to the collection.
@@ -66,7 +67,11 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 		if run := int64(part) * w.queryBytes(); run > f.Run {
 			f.Part, f.Run = part, run
 		}
-		f.Answers = max(f.Answers, int64(queries)*(certificateBytes+answeredBytes*int64(cmp.Or(w.k, min(w.req.Limit, e.c.N), w.wanted()))))
+		answered := int64(answeredBytes)
+		if w.req.SearchScores {
+			answered += searchScoreBytes
+		}
+		f.Answers = max(f.Answers, int64(queries)*(certificateBytes+answered*int64(cmp.Or(w.k, min(w.req.Limit, e.c.N), w.wanted()))))
 	}
 	return f, nil
 }

@@ -123,6 +123,28 @@ func TestDeliveredJob(t *testing.T) {
 	if err := again(); !errors.Is(err, ErrFingerprint) {
 		t.Errorf("another job: %v", err)
 	}
+	spec.Earlier = strings.TrimSuffix(spec.Fingerprint, "2")
+	if err := again(); err != nil {
+		t.Errorf("done by an earlier program: %v", err)
+	}
+}
+
+// TestEarlierJob: a job that an earlier program began in another form is refused as such.
+func TestEarlierJob(t *testing.T) {
+	spec := specIn(t.TempDir())
+	spec.Resume = true
+	if _, err := Run(t.Context(), spec, &numbers{n: 13, size: 4}, answerNumbers()); err != nil {
+		t.Fatal(err)
+	}
+	spec.Earlier = spec.Fingerprint
+	spec.Fingerprint += "2"
+	if _, err := Run(t.Context(), spec, &numbers{n: 13, size: 4}, answerNumbers()); !errors.Is(err, ErrEarlier) || errors.Is(err, ErrFingerprint) {
+		t.Error(err)
+	}
+	spec.Earlier += "3"
+	if _, err := Run(t.Context(), spec, &numbers{n: 13, size: 4}, answerNumbers()); !errors.Is(err, ErrFingerprint) {
+		t.Error(err)
+	}
 }
 
 // TestRecover: what is durable is told, and the rest is cut off; damage is told, and the progress of no job is none.

@@ -14,6 +14,8 @@ var (
 	// ErrFingerprint: the recorded progress belongs to other inputs or settings than those of the
 	// Spec.
 	ErrFingerprint = errors.New("progress of another job")
+	// ErrEarlier: the recorded progress is that of Spec.Earlier, and the job is not delivered.
+	ErrEarlier = errors.New("progress of an earlier program")
 	// ErrLocked: another run holds the progress file.
 	ErrLocked = errors.New("progress is in use by another run")
 	// ErrDamaged: a progress file is corrupted or foreign, or an output is missing, shorter than
@@ -50,6 +52,9 @@ type Spec struct {
 	// Fingerprint identifies everything that determines the answers, commonly a hash of the
 	// inputs' contents and the settings. It must not be empty.
 	Fingerprint string
+	// Earlier, if not empty, is the fingerprint of the same job by programs whose outputs had another form. Such a
+	// job cannot be resumed (ErrEarlier), but if it is delivered it is found to be done.
+	Earlier string
 	// Resume continues where a former run stopped. If there is neither progress nor output, it
 	// starts from the beginning.
 	Resume bool

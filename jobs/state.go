@@ -40,7 +40,11 @@ func firstState(spec *Spec) state {
 
 // matches returns an error unless the recorded state s belongs to the job of spec.
 func (s *state) matches(spec *Spec) error {
-	if s.Fingerprint != spec.Fingerprint {
+	earlier := spec.Earlier != "" && s.Fingerprint == spec.Earlier
+	if earlier && !s.Delivered {
+		return fmt.Errorf("%s: %w", spec.Progress, ErrEarlier)
+	}
+	if s.Fingerprint != spec.Fingerprint && !earlier {
 		return fmt.Errorf("%s: %w: recorded fingerprint %q, now %q",
 			spec.Progress, ErrFingerprint, s.Fingerprint, spec.Fingerprint)
 	}

@@ -27,6 +27,9 @@ var outputs = []struct {
 	{"search-ivecs", "search --atoms a.npy --queries q.npy --metric ip -k 2 --method exact --out search.ivecs", "search.ivecs"},
 	{"search-ibin", "search --atoms a.npy --queries q.npy --metric ip -k 2 --method exact --out search.ibin", "search.ibin"},
 	{"search-range", "search --atoms a.npy --queries q.npy --metric ip --min-score 2 --method exact --out range.jsonl --json", "range.jsonl"},
+	{"search-numbers", "search --atoms n.jsonl --queries u.jsonl --metric ip -k 2 --method exact --out numbers.jsonl", "numbers.jsonl"},
+	{"search-numbers-npz", "search --atoms n.jsonl --queries u.jsonl --metric ip -k 4 --min-score 1 --method exact --out numbers.npz", "numbers.npz"},
+	{"search-numbers-parquet", "search --atoms n.jsonl --queries u.jsonl --metric ip -k 4 --min-score 1 --method exact --out numbers.parquet", "numbers.parquet"},
 	{"truth-ibin", "truth --atoms a.npy --queries q.npy --metric l2 -k 2 --method exact --out truth.ibin --json", "truth.ibin"},
 	{"truth-neighbors", "truth --atoms a.npy --queries q.npy --metric l2 -k 2 --method exact --out t.neighbors.ibin --scores t.distances.fbin", "t.neighbors.ibin t.distances.fbin"},
 	{"truth-ivecs", "truth --atoms a.npy --queries q.npy --metric l2 -k 2 --method exact --out truth.ivecs --scores truth.fvecs", "truth.ivecs truth.fvecs"},
@@ -64,6 +67,8 @@ func TestOutputs(t *testing.T) {
 	for name, content := range map[string]string{
 		"a.jsonl":      `{"id":"ash","vector":[2,0,1]}` + "\n" + `{"id":"birch","vector":[0,3,0]}` + "\n" + `{"id":"cedar","vector":[1,1,1]}` + "\n" + `{"id":"oak","vector":[0,0,2]}` + "\n" + `{"id":"yew","vector":[2,1,1]}` + "\n",
 		"q.jsonl":      "[1,0,1]\n[0,1,0]\n[0,0,-1]\n",
+		"n.jsonl":      `{"id":70,"vector":[2,0,1]}` + "\n" + `{"id":18446744073709551615,"vector":[0,3,0]}` + "\n" + `{"id":0,"vector":[1,1,1]}` + "\n",
+		"u.jsonl":      `{"id":"q1","vector":[1,0,1]}` + "\n" + `{"id":"22","vector":[0,1,0]}` + "\n",
 		"theirs.jsonl": `{"query":0,"ids":[4,0],"scores":[3,3]}` + "\n" + `{"query":1,"ids":[1,3],"scores":[3,0]}` + "\n" + `{"query":2,"ids":[1,2],"scores":[0,-1]}` + "\n",
 		"names.csv":    "query,id\n0,ash\n0,yew\n1,birch\n1,cedar\n2,ash\n2,birch\n",
 		"a.npy":        string(npy([]float32{2, 0, 1, 0, 3, 0, 1, 1, 1, 0, 0, 2, 2, 1, 1}, 3)),

@@ -14,6 +14,7 @@ type queryRows struct {
 	values  []float32
 	changes []float64 // of each, by rounding to float32; nil if none can have one
 	rests   []float32 // what each value lacks of the one given, if that is kept
+	ids     []string  // of each; nil if the file has none
 }
 
 // ask sets the queries of a request, which are relative to the origin of the atoms.
@@ -101,6 +102,7 @@ func (s *queryChunks) Next(ctx context.Context) (next queryRows, rows int, err e
 		rows += n
 		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
 		next.rests = append(next.rests, dataset.RestsOf(s.r)...)
+		next.ids = append(next.ids, s.r.IDs()...)
 		if err == io.EOF {
 			s.ended = true
 			break

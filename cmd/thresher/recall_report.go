@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"thresher/dataset"
 	"thresher/internal/atomicfile"
 	"thresher/verify"
 )
@@ -61,6 +62,7 @@ type missFile struct {
 	file   *atomicfile.File
 	buffer *bufio.Writer
 	lines  *json.Encoder
+	whole  *bool // whether the ids of all atoms are whole numbers; nil before it is known
 }
 
 func createMisses(path string, force bool) (*missFile, error) {
@@ -81,22 +83,42 @@ func createMisses(path string, force bool) (*missFile, error) {
 	return &missFile{path: path, file: f, buffer: b, lines: json.NewEncoder(b)}, nil
 }
 
-func (m *missFile) write(query int64, recall float64, missed []int64, names []string) error {
+// write adds an answer that lacks the atoms of some rows. names are the ids of all atoms, nil without.
+func (m *missFile) write(query int64, recall float64, rows []int64, names []string) error {
 	line := struct {
-		Query  int64    `json:"query"`
-		Recall float64  `json:"recall"`
-		Missed []int64  `json:"missed"`
-		Names  []string `json:"names,omitempty"`
-	}{query, recall, missed, nil}
-	if names != nil {
-		for _, id := range missed {
-			line.Names = append(line.Names, names[id])
-		}
-	}
+		Version int64   `json:"answers_version"`
+		Query   int64   `json:"query"`
+		Recall  float64 `json:"recall"`
+		Missed  any     `json:"missed"` // their ids
+		Rows    []int64 `json:"rows"`
+	}{dataset.AnswersVersion, query, recall, m.idsOf(rows, names), rows}
 	if err := m.lines.Encode(line); err != nil {
 		return fmt.Errorf("%s: %w", m.path, err)
 	}
 	return nil
+}
+
+// idsOf returns the ids of rows: numbers if all atoms' ids are whole numbers, else texts, or the rows where there are none.
+func (m *missFile) idsOf(rows []int64, names []string) any {
+	if names == nil {
+		return rows
+	}
+	if m.whole == nil {
+		whole := dataset.AreWhole(names)
+		m.whole = &whole
+	}
+	if !*m.whole {
+		texts := make([]string, len(rows))
+		for i, row := range rows {
+			texts[i] = names[row]
+		}
+		return texts
+	}
+	numbers := make([]json.Number, len(rows))
+	for i, row := range rows {
+		numbers[i] = json.Number(names[row])
+	}
+	return numbers
 }
 
 // commit gives the file its name.

@@ -62,7 +62,7 @@ func TestRecall(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(readFile(t, misses))), "\n")
 	right := answersOf(t, answers)
-	if want := fmt.Sprintf(`{"query":4,"recall":0.6666666666666666,"missed":[%d]}`, right[4].Rows[0]); len(lines) != 50 || lines[1] != want {
+	if want := fmt.Sprintf(`{"answers_version":2,"query":4,"recall":0.6666666666666666,"missed":[%d],"rows":[%[1]d]}`, right[4].Rows[0]); len(lines) != 50 || lines[1] != want {
 		t.Errorf("%d misses, the second %s; want 50, %s", len(lines), lines[1], want)
 	}
 	if r := recallOf(t, append(files, "--answers", worse, "--sample", "60", "--method", "exact")...); r.Queries != 60 || r.Answers != 200 || r.Method != "exact" || r.Low >= r.Recall || r.High <= r.Recall {
@@ -135,7 +135,7 @@ func TestRecallByNames(t *testing.T) {
 	if r := recallOf(t, "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", answers, "--misses", misses); r.Recall != .75 {
 		t.Errorf("%+v", r.RecallReport)
 	}
-	if got := string(readFile(t, misses)); got != `{"query":1,"recall":0.5,"missed":[1],"names":["x8"]}`+"\n" {
+	if got := string(readFile(t, misses)); got != `{"answers_version":2,"query":1,"recall":0.5,"missed":["x8"],"rows":[1]}`+"\n" {
 		t.Error(got)
 	}
 	unknown := writeFile(t, dir, "u.jsonl", []byte(`{"query":0,"ids":[2,0],"names":["x9","x6"]}`))
@@ -214,7 +214,7 @@ func TestRecallOfGoals(t *testing.T) {
 	if r.Queries != 4 || r.K != 3 || math.Abs(r.Recall-(.5+1+2./3)/3) > 1e-15 || r.Complete != 2 {
 		t.Errorf("%+v", r)
 	}
-	want := `{"query":0,"recall":0.5,"missed":[2]}` + "\n" + `{"query":2,"recall":0.6666666666666666,"missed":[1]}` + "\n"
+	want := `{"answers_version":2,"query":0,"recall":0.5,"missed":[2],"rows":[2]}` + "\n" + `{"answers_version":2,"query":2,"recall":0.6666666666666666,"missed":[1],"rows":[1]}` + "\n"
 	if diff := cmp.Diff(want, string(readFile(t, misses))); diff != "" {
 		t.Errorf("misses (-want +got):\n%s", diff)
 	}

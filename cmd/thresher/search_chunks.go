@@ -58,12 +58,12 @@ func (s *search) boundedChunks(queries dataset.Reader) (*queryChunks, error) {
 // runChunks answers the chunks of src and makes their answers durable. observe is told how many
 // items are.
 func runChunks[T any](ctx context.Context, s *search, src jobs.Source[T], observe func(done int64), work jobs.Work[T]) (jobs.Summary, error) {
-	fingerprint, err := s.fingerprint(ctx)
+	fingerprint, earlier, err := s.fingerprint(ctx)
 	if err != nil {
 		return jobs.Summary{}, err
 	}
 	spec := jobs.Spec{
-		Progress: s.out.progress(), Outputs: s.out.outputs(), Fingerprint: fingerprint,
+		Progress: s.out.progress(), Outputs: s.out.outputs(), Fingerprint: fingerprint, Earlier: earlier,
 		Resume: s.flags.resume, Force: s.flags.force,
 		Observe: func(at jobs.Progress) {
 			observe(at.Items)
@@ -187,7 +187,7 @@ func (s *search) chunk(ctx context.Context, rows queryRows, first int64, totals 
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := s.out.encode(resp.Answers, first, s.atoms.names)
+	out, err := s.out.encode(resp.Answers, first, s.atoms.Metric, s.atoms.names, rows.ids)
 	return out, newTotals, err
 }
 
@@ -218,25 +218,26 @@ type refusedError struct{ err error }
 func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
 
-// fingerprint is a hash of everything that determines the answers.
-func (s *search) fingerprint(ctx context.Context) (string, error) {
+// fingerprint is a hash of everything that determines the answers. earlier is that of programs that wrote answers of
+// the version before, "" if the output has none.
+func (s *search) fingerprint(ctx context.Context) (own, earlier string, err error) {
 	atoms, err := s.in.atoms.hash(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	savedIDs, err := s.in.atoms.hashSavedIDs(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	var queries string // a graph has none
 	if s.flags.verb != graph {
 		if queries, err = s.in.queries.hash(ctx); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
 	o, err := s.buildOptions(s.request.Method)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	var verb, candidates, exclude string // those of before are without
 	if s.flags.verb == graph {
@@ -244,17 +245,16 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 	}
 	if s.flags.candidates != "" {
 		if candidates, err = s.in.candidates.hash(ctx); err != nil {
-			return "", err
+			return "", "", err
 		}
 		verb = s.flags.verb
 	}
 	if s.flags.exclude != "" {
 		if exclude, err = s.in.exclude.hash(ctx); err != nil {
-			return "", err
+			return "", "", err
 		}
 	}
-	var b bytes.Buffer
-	err = json.NewEncoder(&b).Encode(struct {
+	asked := struct {
 		Version                    int
 		Atoms, Queries             string
 		AtomsColumn, QueriesColumn string
@@ -281,8 +281,19 @@ func (s *search) fingerprint(ctx context.Context) (string, error) {
 		s.request.K, s.request.Delta, s.request.Epsilon, s.request.MinScore, s.request.ExcludeSelf, s.atoms.Seed,
 		verb, candidates, exclude, s.flags.kColumn, s.flags.floorColumn,
 		s.flags.ceilingColumn, s.request.MaxScore, s.flags.integers, s.out.ids != nil, s.reading.header, s.flags.zeros, savedIDs,
-	})
-	if err != nil {
+	}
+	if earlier, err = digest(asked); err != nil || verb == graph { // whose output has no version
+		return earlier, "", err
+	}
+	asked.Version = dataset.AnswersVersion
+	own, err = digest(asked)
+	return own, earlier, err
+}
+
+// digest is the SHA-256 of a value as JSON, in hexadecimal.
+func digest(v any) (string, error) {
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(v); err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256(b.Bytes())

@@ -5,9 +5,9 @@ import "fmt"
 const (
 	// chunkBytes bounds the memory of the answers of a chunk, with what is written of them.
 	chunkBytes = 256 << 20
-	// writtenBytes is the memory of an answer's atom while it is written, without its name: an id
-	// and a score, as text or binary, in a slice that has grown.
-	writtenBytes = 64
+	// writtenBytes is the memory of an answer's atom while it is written, without its id: a row number,
+	// which may be the id, too, and the score in both precisions, as text or binary, in a slice that has grown.
+	writtenBytes = 128
 	// statedFrom is the k from which memory that is not free bounds a search, and its summary states
 	// what it took.
 	statedFrom = 1000

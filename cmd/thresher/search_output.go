@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
 )
@@ -32,6 +33,8 @@ type answerFiles struct {
 	ids []int64
 	// rows are those of the graph that is written in place of the answers; nil without one.
 	rows *graphRows
+	// whole says that the ids of all atoms are whole numbers, as which JSON lines have them.
+	whole bool
 }
 
 // newAnswerFiles checks the outputs before anything is read.
@@ -128,6 +131,7 @@ func (o *answerFiles) setWidth(k int) error {
 // nameAtoms makes matrices of integers alone hold the ids of the column that --ids names, which is
 // column.
 func (o *answerFiles) nameAtoms(a *atoms, in input, column string) error {
+	o.whole = dataset.AreWhole(a.names)
 	if column == "" || o.rows != nil || o.format != dataset.IVecs && o.format != dataset.IBin {
 		return nil
 	}
@@ -142,8 +146,9 @@ func (o *answerFiles) nameAtoms(a *atoms, in input, column string) error {
 	return nil
 }
 
-// encode returns the bytes to append to each output.
-func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string) ([][]byte, error) {
+// encode returns the bytes to append to each output. metric is that of the answers, names are the ids of the atoms
+// and queryIDs those of the queries, nil without.
+func (o *answerFiles) encode(answers []batch.Answer, first int64, metric collection.Metric, names, queryIDs []string) ([][]byte, error) {
 	out := make([][]byte, len(o.outputs()))
 	for j := range answers {
 		a := &answers[j]
@@ -152,10 +157,13 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 			return nil, fmt.Errorf("certificate of query %d: %w", first+int64(j), err)
 		}
 		r := dataset.Result{
-			Query: first + int64(j), Rows: a.IDs, Scores: a.Scores,
+			Query: first + int64(j), Rows: a.IDs, Scores: a.Scores, Scores64: asShown(a.SearchScores, metric),
 			Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
 			Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
 			Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon,
+		}
+		if queryIDs != nil {
+			r.QueryID = queryIDs[j]
 		}
 		if names != nil && o.rows == nil {
 			r.IDs = make([]string, len(a.IDs))
@@ -173,13 +181,21 @@ func (o *answerFiles) encode(answers []batch.Answer, first int64, names []string
 			out[0] = dataset.AppendRecord(out[0], &r)
 		} else {
 			r.Certificate = certificate
-			out[0] = dataset.AppendJSONL(out[0], &r)
+			out[0] = dataset.AppendJSONL(out[0], &r, o.whole)
 		}
 		if o.certificates != "" {
 			out[1] = fmt.Appendf(out[1], `{"query":%d,"certificate":%s}`+"\n", r.Query, certificate)
 		}
 	}
 	return out, nil
+}
+
+// asShown converts search scores, which it overwrites, to those of users.
+func asShown(scores []float64, metric collection.Metric) []float64 {
+	for i, s := range scores {
+		scores[i] = metric.Shown(s)
+	}
+	return scores
 }
 
 // assemble converts the result log to the final files, each atomically.

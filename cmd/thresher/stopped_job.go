@@ -46,6 +46,8 @@ func stoppedJob(ctx context.Context, err error, s stopping) error {
 		return fmt.Errorf("%w; --resume continues a stopped run, --force overwrites", err)
 	case errors.Is(err, jobs.ErrDamaged):
 		return fmt.Errorf("%w; --force starts over", err)
+	case errors.Is(err, jobs.ErrEarlier):
+		return fmt.Errorf("%s: an earlier version of thresher began this, whose answers have another form; that version finishes it, --force starts over", s.progress)
 	case errors.Is(err, jobs.ErrFingerprint):
 		return fmt.Errorf("%s: was started with other vectors or settings; --force starts over", s.progress)
 	case s.done > 0:
