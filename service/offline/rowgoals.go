@@ -171,19 +171,21 @@ func (g *rowGoals) goal(numbers []float64) (q batch.QueryGoal, err error) {
 	if q.MinScore == nil {
 		q.MinScore = g.options.search.MinScore
 	}
-	n, most := g.options.shelf.len(), g.limits.K
+	n := g.options.shelf.len()
 	switch {
 	case q.K == 0 && g.options.named:
 		q.K = g.options.search.K
 	case q.K == 0:
-		q.K = min(g.limits.DefaultK(q.MinScore != nil), n)
-	case most > 0 && q.K > most:
-		return q, g.wrongK("k is %v, at most %d is accepted", q.K, most)
-	case q.K > n && !g.options.cut:
-		return q, g.wrongK("k is %v and the collection has %d atoms; cut_k reduces k to that", q.K, n)
+		q.K = g.limits.DefaultK(q.MinScore != nil)
 	default:
-		q.K = min(q.K, n)
+		if _, err := g.limits.CheckK(int64(q.K)); err != nil {
+			return q, g.wrongK("%s", problem.Of(err).Detail)
+		}
+		if err := wire.CheckFit(q.K, n); err != nil && !g.options.cut {
+			return q, g.wrongK("%s", problem.Of(err).Detail)
+		}
 	}
+	q.K = min(q.K, n)
 	g.mostK = max(g.mostK, q.K)
 	return q, nil
 }

@@ -61,7 +61,7 @@ func find(name string) (*option, error) {
 func cut(s string) string { return fmt.Sprintf("%.60s", s) }
 
 func (d *Draft) setK(v value) (err error) {
-	d.s.K, err = checkK(v.integer, d.limits)
+	d.s.K, err = d.limits.CheckK(v.integer)
 	return err
 }
 
