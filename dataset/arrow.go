@@ -121,7 +121,7 @@ func (a *arrowVectors) choose(s *arrow.Schema, opt Options) error {
 	case a.column < 0:
 		return fail(a.name, "no column is a list of a supported type; the file has %s", listed(all))
 	case len(found) > 1:
-		return fail(a.name, "several columns could be the vectors, %s names one: %s", opt.words().Column, listed(found))
+		return located(a.name, -1, severalFound("columns", found, opt.words().Column))
 	}
 	if err := oneOf(all, s.Field(a.column).Name); err != nil {
 		return fail(a.name, "%w", err)

@@ -230,10 +230,20 @@ func lastNumber(name string) []int {
 }
 
 // Names of columns that are not vectors of this file, or not alone.
-func answerNames() []string { return slices.Concat(npzIDNames(), npzScoreNames()) }
+func answerNames() []string {
+	return slices.Concat(npzIDNames(), npzScoreNames(), []string{rowsName, scores64Name})
+}
 
 func indexNames() []string {
 	return []string{"indices", "indexes", "index", "idx", "cols", "columns", "keys", "tokens", "token_ids", "terms", "positions"}
+}
+
+// severalFound is the error of several columns, fields or arrays, as what says, of which each could be the vectors.
+func severalFound(what string, found []string, word string) error {
+	if slices.ContainsFunc(found, func(name string) bool { return !slices.Contains(answerNames(), name) }) {
+		return fmt.Errorf("several %s could be the vectors, %s names one: %s", what, word, listed(found))
+	}
+	return fmt.Errorf("several %s could be the vectors, or by their names they are the answers of a search, %s names the vectors: %s", what, word, listed(found))
 }
 
 // refuseFound refuses a column, field or array as the vectors that is the only one of suitable

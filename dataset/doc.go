@@ -22,15 +22,17 @@
 // Answers are read from, with ids padded by -1:
 //
 //	npz      ids, I, labels, neighbors or indices [m,k]; scores, D or distances [m,k]
-//	         perhaps pulls, exact, complete and guarantee [m]
+//	         perhaps rows, scores64 [m,k], query_ids, pulls, exact, complete and guarantee [m]
 //	npy      int32, int64, uint32 or uint64 ids [m,k]
 //	ivecs    rows of ids
 //	ibin     ground truth of the big-ann-benchmarks: ids [m,k], perhaps scores; or a range search
-//	JSONL    {"query","ids","scores",...}, as written by AppendJSONL
-//	Parquet  columns query, ids, scores, ...
+//	JSONL    {"query","ids","rows","scores",...}, as written by AppendJSONL
+//	Parquet  columns query, ids, rows, scores, ...
 //	JSON     Qdrant's responses {"result":..}, or [[{"id":..,"score" or "distance":..},..],..]
 //	tables   CSV, JSONL or Parquet with columns query, id, score or distance, perhaps rank:
 //	         a row for each query and atom, sorted by query; each query's by rank or score
+//
+// What ids of npz, JSONL and Parquet are depends on [AnswersVersion].
 //
 // Lists of ids, one a query, are read by [OpenLists] from sparse matrices of scipy (.npz), .jsonl
 // and .ivecs; columns of numbers beside the vectors, such as limits of queries, by [OpenNumbers]

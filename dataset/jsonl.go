@@ -286,7 +286,7 @@ func (j *jsonl) chooseField(line []byte, opt Options) (string, error) {
 	case 0:
 		return "", fmt.Errorf("no field is an array of numbers; the object has %s", listed(all))
 	}
-	return "", fmt.Errorf("several fields could be the vector, %s names one: %s", opt.words().Column, listed(found))
+	return "", severalFound("fields", found, opt.words().Column)
 }
 
 // place adds row, line and, if known, column to an error.

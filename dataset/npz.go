@@ -183,7 +183,7 @@ func chooseNPZ(file string, entries []npzEntry, opt Options) (*npzEntry, error) 
 	for _, i := range found {
 		names = append(names, entries[i].name)
 	}
-	return nil, fail(file, "several arrays could be the vectors, %s names one: %s", opt.words().Column, listed(names))
+	return nil, located(file, -1, severalFound("arrays", names, opt.words().Column))
 }
 
 // matrices returns the names of the arrays of two dimensions.

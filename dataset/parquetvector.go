@@ -28,7 +28,7 @@ func (p *parquetFile) vectorLeaf(opt Options) (*parquetLeaf, error) {
 	case len(found) == 0:
 		return nil, fail(p.name, "no column is a list of a supported type; the file has %s", listed(all))
 	case len(found) > 1:
-		return nil, fail(p.name, "several columns could be the vectors, %s names one: %s", opt.words().Column, listed(found))
+		return nil, located(p.name, -1, severalFound("columns", found, opt.words().Column))
 	}
 	return choice, located(p.name, -1, p.refuseFoundLeaf(choice, opt.words().Column))
 }

@@ -47,7 +47,7 @@ func TestSavedIDs(t *testing.T) {
 	pair := []string{"--atoms", prepared, "--queries", vectors}
 	r := thresher(t, append([]string{"search", "-k1", "--out", filepath.Join(dir, "out.jsonl")}, pair...)...)
 	r.wantCode(t, exitOK)
-	if out, err := os.ReadFile(filepath.Join(dir, "out.jsonl")); err != nil || !strings.Contains(string(out), `"names":["14"]`) {
+	if out, err := os.ReadFile(filepath.Join(dir, "out.jsonl")); err != nil || !strings.Contains(string(out), `"ids":[14],"rows":[1]`) {
 		t.Errorf("%s, %v", out, err)
 	}
 	for verb, says := range map[string]string{"verify": "wrong      0", "recall": "recall    1.0000", "certify": "5 of 5 answers were right"} {

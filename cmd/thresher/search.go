@@ -333,7 +333,7 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 	c := s.config
 	s.request = batch.Request{
 		K: s.k, Delta: c.Delta, Epsilon: c.Epsilon,
-		Method: s.method, ExcludeSelf: s.flags.excludeSelf, Part: true, SearchScores: true,
+		Method: s.method, ExcludeSelf: s.flags.excludeSelf, Part: true, SearchScores: s.out.hasScores64(),
 	}
 	s.request.MinScore, s.request.MaxScore = s.flags.minScore(), s.flags.maxScore()
 	if s.flags.excludeSelf && queries.Len() > int64(s.atoms.N) {

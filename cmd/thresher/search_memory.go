@@ -5,9 +5,10 @@ import "fmt"
 const (
 	// chunkBytes bounds the memory of the answers of a chunk, with what is written of them.
 	chunkBytes = 256 << 20
-	// writtenBytes is the memory of an answer's atom while it is written, without its id: a row number,
-	// which may be the id, too, and the score in both precisions, as text or binary, in a slice that has grown.
-	writtenBytes = 128
+	// writtenBytes is the memory of an answer's atom while it is written, without its id: a row number
+	// and a score, as text or binary, in a slice that has grown; fullBytes that of an output that has the score
+	// in float64 and row numbers beside ids as well.
+	writtenBytes, fullBytes = 64, 128
 	// statedFrom is the k from which memory that is not free bounds a search, and its summary states
 	// what it took.
 	statedFrom = 1000
@@ -55,6 +56,9 @@ func (s *search) writtenBytes() int64 {
 	name := 0
 	for _, n := range s.atoms.names[:min(len(s.atoms.names), 1000)] {
 		name = max(name, len(n))
+	}
+	if s.request.SearchScores {
+		return int64(fullBytes + 2*name)
 	}
 	return int64(writtenBytes + 2*name)
 }

@@ -118,6 +118,11 @@ func (o *answerFiles) results() []string {
 
 func (o *answerFiles) isAssembled() bool { return o.rows != nil || o.format != dataset.JSONL }
 
+// hasScores64 reports whether the output has scores in float64.
+func (o *answerFiles) hasScores64() bool {
+	return o.rows == nil && o.format != dataset.IVecs && o.format != dataset.IBin
+}
+
 // setWidth sets the most atoms of an answer, 0 for any number.
 func (o *answerFiles) setWidth(k int) error {
 	o.width = k

@@ -46,7 +46,7 @@ score -Inf.
 HDF5 (ann-benchmarks) is not written. Convert an .npz in Python, where the distances are
 sqrt(scores) for l2, 1 - scores for cosine:
   z = numpy.load("gt.npz"); f = h5py.File("set.hdf5", "a")
-  f["neighbors"] = z["ids"]; f["distances"] = numpy.sqrt(z["scores"])`,
+  f["neighbors"] = z["rows"]; f["distances"] = numpy.sqrt(z["scores"])`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())

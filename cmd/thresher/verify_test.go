@@ -448,7 +448,7 @@ func TestVerifyNamedAtoms(t *testing.T) {
 func shorten(j int) func(int, *dataset.Result) {
 	return func(i int, r *dataset.Result) {
 		if i == j {
-			r.Rows, r.Scores = r.Rows[1:], r.Scores[1:]
+			r.Rows, r.Scores, r.Scores64 = r.Rows[1:], r.Scores[1:], r.Scores64[1:]
 		}
 	}
 }
