@@ -39,10 +39,11 @@ def answer(ids: list[Any], looks: int = 2) -> dict[str, Any]:
         "scores": scores,
         "complete": True,
         "guarantee": "probabilistic",
+        "delta": 0.01,
         "certificate": certificate(),
         "rounds": rounds(looks),
     }
-    return {"version": 1, "took_ms": 0.84, "results": [result]}
+    return {"answers_version": 2, "version": 1, "took_ms": 0.84, "results": [result]}
 
 
 def incomplete() -> dict[str, Any]:

@@ -135,7 +135,7 @@ def test_inference_takes_goals(
         sent = [
             tensor("queries", queries, "FP32"),
             tensor("ks", ks, "INT32"),
-            tensor("floors", floors, "FP32"),
+            tensor("floors", *((floors, "FP32") if protocol == "http" else (floors.astype(np.float64), "FP64"))),
             tensor("exclude", lists, kind),
             tensor("candidates", lists, kind),
         ]

@@ -23,12 +23,12 @@ func TestModelConfig(t *testing.T) {
 		{Name: "k", DataType: "TYPE_INT32", Format: "FORMAT_NONE", Dims: []int64{1}, Optional: true},
 		{Name: "delta", DataType: "TYPE_FP32", Format: "FORMAT_NONE", Dims: []int64{1}, Optional: true},
 		{Name: "ks", DataType: "TYPE_INT32", Format: "FORMAT_NONE", Dims: []int64{-1}, Optional: true},
-		{Name: "floors", DataType: "TYPE_FP32", Format: "FORMAT_NONE", Dims: []int64{-1}, Optional: true},
-		{Name: "ceilings", DataType: "TYPE_FP32", Format: "FORMAT_NONE", Dims: []int64{-1}, Optional: true},
+		{Name: "floors", DataType: "TYPE_FP64", Format: "FORMAT_NONE", Dims: []int64{-1}, Optional: true},
+		{Name: "ceilings", DataType: "TYPE_FP64", Format: "FORMAT_NONE", Dims: []int64{-1}, Optional: true},
 		{Name: "exclude", DataType: "TYPE_INT64", Format: "FORMAT_NONE", Dims: []int64{-1, -1}, Optional: true},
 		{Name: "candidates", DataType: "TYPE_INT64", Format: "FORMAT_NONE", Dims: []int64{-1, -1}, Optional: true},
 	}
-	if diff := cmp.Diff(want, c.Input); diff != "" || c.Name != "films" || c.MaxBatchSize != 0 || c.VersionPolicy.Latest.NumVersions != 1 || len(c.Output) != 7 {
+	if diff := cmp.Diff(want, c.Input); diff != "" || c.Name != "films" || c.MaxBatchSize != 0 || c.VersionPolicy.Latest.NumVersions != 1 || len(c.Output) != 10 {
 		t.Errorf("%+v %s", c, diff)
 	}
 	s.do("GET", "/v2/models/named/versions/1/config", nil).want(200).into(&c)

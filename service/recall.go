@@ -39,7 +39,8 @@ func (s *Server) recall(r *request, w http.ResponseWriter) error {
 		out := t.outgoing(r, w)
 		defer out.close()
 		jsonHeader(w.Header())
-		out.buf.b = append(append(out.buf.b, head[:len(head)-1]...), `,"misses":[`...)
+		out.buf.b = append(wire.AppendVersion(append(out.buf.b, '{')), ',')
+		out.buf.b = append(append(out.buf.b, head[1:len(head)-1]...), `,"misses":[`...)
 		some := false
 		for j := range c.of {
 			one := &c.of[j]
@@ -203,7 +204,7 @@ func (c *comparison) parts(ctx context.Context, t *turn) tasks.Parts {
 // part returns queries first to next-1.
 func (c *comparison) part(first, next int) *tasks.Part {
 	p := &tasks.Part{
-		Request: &batch.Request{Queries: c.Queries[first*c.Dim : next*c.Dim], K: c.K},
+		Request: &batch.Request{Queries: c.Queries[first*c.Dim : next*c.Dim], K: c.K, SearchScores: c.Scores64},
 		Proven:  c.resp.Answers[first:next],
 	}
 	if first == 0 {

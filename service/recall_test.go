@@ -205,8 +205,13 @@ func TestStatedDeadline(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	var got api.Certified
-	s.do("POST", certifyFilms, body).want(200).into(&got)
+	s.do("POST", certifyFilms, strings.Replace(body, `"timeout_ms"`, `"include":["rows","scores64"],"timeout_ms"`, 1)).want(200).into(&got)
 	a, b := got.Results[0], got.Results[1]
+	for _, r := range got.Results {
+		if len(r.Rows) != 3 || len(r.Scores64) != 3 || float32(r.Scores64[2]) != r.Scores[2] {
+			t.Errorf("%+v", r)
+		}
+	}
 	if !a.Complete || a.Recall == nil || b.Complete || b.Recall != nil || b.Missed != nil || got.Summary.Compared != 1 || got.Summary.Kept != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -223,7 +228,7 @@ func TestSummaryNames(t *testing.T) {
 		made, read  any
 		server, not []string // names that only the service has, and those that it leaves out
 	}{
-		{"recall", tasks.RecallSummary{Plan: "dense", RecallReport: &verify.RecallReport{Gaps: &verify.GapReport{}, Scores: &verify.FormCount{}}}, api.RecallReport{Gaps: &api.Gaps{}, Scores: &api.ScoreCheck{}}, []string{"version"}, []string{"plan"}},
+		{"recall", tasks.RecallSummary{Plan: "dense", RecallReport: &verify.RecallReport{Gaps: &verify.GapReport{}, Scores: &verify.FormCount{}}}, api.RecallReport{Gaps: &api.Gaps{}, Scores: &api.ScoreCheck{}}, []string{"answers_version", "version"}, []string{"plan"}},
 		{"certify", tasks.CertifySummary{Scores: &verify.FormCount{}}, api.CertifiedSummary{Scores: &api.ScoreCheck{}}, nil, nil},
 	} {
 		want := append(namesOf(t, c.made), c.server...)

@@ -132,7 +132,7 @@ func TestRPC(t *testing.T) {
 	}
 	all := asking("films", q)
 	all.Outputs, all.ModelVersion = nil, "1"
-	if a, err := s.calls().ModelInfer(t.Context(), all); err != nil || len(a.Outputs) != 7 {
+	if a, err := s.calls().ModelInfer(t.Context(), all); err != nil || len(a.Outputs) != 10 || a.Parameters["answers_version"].GetInt64Param() != 2 {
 		t.Errorf("%v %v", a, err)
 	}
 	var counted statisticsAnswer
@@ -197,7 +197,7 @@ func TestRPCDescribes(t *testing.T) {
 			t.Error(name, a, err)
 		}
 	}
-	if a, err := c.ModelMetadata(ctx, &inferencepb.ModelMetadataRequest{Name: "films", Version: "1"}); err != nil || len(a.Inputs) != 8 || a.Inputs[0].Shape[1] != dim || len(a.Outputs) != 7 {
+	if a, err := c.ModelMetadata(ctx, &inferencepb.ModelMetadataRequest{Name: "films", Version: "1"}); err != nil || len(a.Inputs) != 8 || a.Inputs[0].Shape[1] != dim || len(a.Outputs) != 10 {
 		t.Error(a, err)
 	}
 	if a, err := c.ModelConfig(ctx, &inferencepb.ModelConfigRequest{Name: "films"}); err != nil || a.Config.Input[0].DataType != inferencepb.DataType_TYPE_FP32 ||

@@ -62,7 +62,12 @@ func (s *Server) search(r *request, w http.ResponseWriter) error {
 	}
 	var q *wire.Search
 	return s.searchInTurn(r, v, func(in *input) (*wire.Search, error) {
-		q, err = decode(in)
+		if q, err = decode(in); err == nil && form == npzType {
+			q.Scores64 = true // as all files have them
+			if v.IDs().Kind() != catalog.RowNumbers {
+				in.turn.each = wire.TextBytes
+			}
+		}
 		return q, err
 	}, s.runSearch, func(t *turn, resp *batch.Response, took time.Duration) error {
 		out := t.outgoing(r, w)
@@ -173,14 +178,15 @@ func (s *Server) runGoals(ctx context.Context, t *turn, name string, v *catalog.
 		return nil, problem.New(problem.OverLimit, "%d queries with k = %d have %d results, a search may have at most %d", q.M, q.K, results, most).
 			In("k").Within(most)
 	}
-	if bytes, most := answerBytes(q.M, results), s.o.Limits.Answers; bytes > most {
+	bytes := answerBytes(q.M, results) + t.each*int64(results)
+	if most := s.o.Limits.Answers; bytes > most {
 		return nil, problem.New(problem.OverLimit, "the answers of %d queries with %d results take %d bytes, all answers together may take %d (%s)", q.M, results, bytes, most, s.o.answersKey()).
 			In("k").Within(most)
 	}
 	if err := s.limits.Ask(t.client, q.M); err != nil {
 		return nil, limited(err)
 	}
-	if err := t.reserveAnswer(ctx, answerBytes(q.M, results)+listedBytes*int64(listed)); err != nil {
+	if err := t.reserveAnswer(ctx, bytes+listedBytes*int64(listed)); err != nil {
 		return nil, err
 	}
 	if err := t.reserveRun(ctx, v, req, q.M); err != nil {
@@ -299,13 +305,14 @@ func rowsOf(v *catalog.Version, l *wire.IDList, field string) ([]int64, error) {
 	return rows, err
 }
 
-// naming returns the ids of a version's rows.
+// naming says what answers call a version's rows.
 func naming(v *catalog.Version) wire.Naming {
+	naming := wire.Naming{Metric: v.Metric()}
 	switch ids := v.IDs(); ids.Kind() {
 	case catalog.Integers:
-		return wire.Naming{Int: ids.Int}
+		naming.Int = ids.Int
 	case catalog.Strings:
-		return wire.Naming{Name: ids.Name}
+		naming.Name, naming.Digits = ids.Name, ids.Digits()
 	}
-	return wire.Naming{}
+	return naming
 }

@@ -4,12 +4,18 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"thresher/batch"
+	"thresher/dataset"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -69,7 +75,7 @@ func TestSearch(t *testing.T) {
 		names = append(names, strings.TrimSuffix(f.Name, ".npy"))
 	}
 	slices.Sort(names)
-	if !slices.Equal(names, []string{"complete", "delta", "epsilon", "exact", "guarantee", "ids", "pulls", "scores"}) {
+	if !slices.Equal(names, []string{"answers_version", "complete", "delta", "epsilon", "exact", "guarantee", "id_kind", "ids", "pulls", "rows", "scores", "scores64"}) {
 		t.Errorf("npz of %v", names)
 	}
 }
@@ -121,6 +127,41 @@ func TestSearchFilters(t *testing.T) {
 	}
 	if a := s.do("POST", "/v1/collections/films/search?allow=5,6&k=1", npy(q, dim), "Content-Type", npyType).want(200); !strings.Contains(string(a.body), `"ids":[5]`) && !strings.Contains(string(a.body), `"ids":[6]`) {
 		t.Errorf("found %s", a.body)
+	}
+}
+
+// TestSearchNPZ: answers in a file have the collection's ids, of any kind, and the scores of JSON.
+func TestSearchNPZ(t *testing.T) {
+	s := start(t, nil)
+	for _, ids := range [][]string{{`7`, `9007199254740993`}, {`18446744073709551614`, `3`}, {`"é"`, `"b/c"`}} {
+		rows := fmt.Sprintf("{\"id\":%s,\"v\":[0.1,0.7]}\n{\"id\":%s,\"v\":[3,0.3]}\n", ids[0], ids[1])
+		s.do("PUT", "/v1/collections/films?metric=l2&ids=id&wait&replace=true", []byte(rows), "Content-Type", "application/x-ndjson").want(201)
+		const body = `{"queries":[[2,1],[0,1]],"k":2,"include":["rows","scores64"]}`
+		var found api.Found
+		s.do("POST", "/v1/collections/films/search", body).want(200).into(&found)
+		path := filepath.Join(t.TempDir(), "a.npz")
+		if err := os.WriteFile(path, s.do("POST", "/v1/collections/films/search", body, "Accept", npzType).want(200).body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := dataset.OpenResults(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for j := range found.Results {
+			got, err := file.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := dataset.Result{Query: int64(j), Rows: found.Results[j].Rows, Scores: found.Results[j].Scores, Scores64: found.Results[j].Scores64,
+				Pulls: got.Pulls, Exact: got.Exact, Guarantee: found.Results[j].Guarantee}
+			for _, row := range want.Rows {
+				want.IDs = append(want.IDs, strings.Trim(ids[row], `"`))
+			}
+			if d := cmp.Diff(want, got); d != "" || len(got.Scores64) != 2 {
+				t.Errorf("%v: %s", ids, d)
+			}
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ type turn struct {
 	since  time.Time // start of the time that its timeout limits
 	slot   *fair.Use
 	answer *fair.Hold // nil until it is reserved
+	each   int64      // bytes of each result of the answer beyond answerBytes
 	run    *fair.Hold // the memory of its largest run, nil for small ones
 	w      *writer    // of the answer; nil if it is sent by others
 }

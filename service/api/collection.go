@@ -88,7 +88,7 @@ type Search struct {
 	Deny      []ID     `json:"deny,omitempty"`
 	// Goals, if not nil, says for each query what it asks for in addition.
 	Goals   []QueryGoal `json:"goals,omitempty"`
-	Include []string    `json:"include,omitempty"` // "certificate", "rounds"
+	Include []string    `json:"include,omitempty"` // "certificate", "rounds", "rows", "scores64"
 }
 
 // QueryGoal is what one query of a Search asks for; zero members add nothing.
@@ -106,16 +106,20 @@ type QueryGoal struct {
 
 // Found is the answer to a Search.
 type Found struct {
-	Version int64    `json:"version"`
-	Results []Result `json:"results"`
-	TookMS  float64  `json:"took_ms"`
+	AnswersVersion int      `json:"answers_version"` // of the form of answers; 0 is that of before version 2
+	Version        int64    `json:"version"`         // of the collection
+	Results        []Result `json:"results"`
+	TookMS         float64  `json:"took_ms"`
 }
 
 // Result is the answer to one query, best atom first.
 type Result struct {
 	IDs         []ID            `json:"ids"`
+	Rows        []int64         `json:"rows"` // row numbers of the atoms; nil unless included
 	Scores      []float32       `json:"scores"`
+	Scores64    []float64       `json:"scores64"` // the same before they are rounded; nil unless included
 	Complete    bool            `json:"complete"`
 	Guarantee   string          `json:"guarantee"`
+	Delta       float64         `json:"delta"`       // failure probability that the guarantee allows
 	Certificate json.RawMessage `json:"certificate"` // a batch.Certificate without looks
 }

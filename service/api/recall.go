@@ -12,7 +12,7 @@ type Stated struct {
 	Delta     float64  `json:"delta,omitempty"`
 	Method    string   `json:"method,omitempty"` // "" is certain
 	TimeoutMS float64  `json:"timeout_ms,omitempty"`
-	Include   []string `json:"include,omitempty"` // of Certify: "rounds"
+	Include   []string `json:"include,omitempty"` // of Certify: "rounds", "rows", "scores64"
 }
 
 // StatedAnswer is an answer to one query, best atom first.
@@ -32,13 +32,14 @@ type Recall struct {
 
 // RecallReport is the recall of answers to some queries.
 type RecallReport struct {
-	Version  int64   `json:"version"` // of the collection
-	TookMS   float64 `json:"took_ms"`
-	Metric   string  `json:"metric"`
-	Method   string  `json:"method"`   // by which the best atoms were found
-	Queries  int64   `json:"queries"`  // compared
-	Complete int64   `json:"complete"` // answers that lack nothing
-	K        int     `json:"k"`
+	AnswersVersion int     `json:"answers_version"` // as of Found
+	Version        int64   `json:"version"`         // of the collection
+	TookMS         float64 `json:"took_ms"`
+	Metric         string  `json:"metric"`
+	Method         string  `json:"method"`   // by which the best atoms were found
+	Queries        int64   `json:"queries"`  // compared
+	Complete       int64   `json:"complete"` // answers that lack nothing
+	K              int     `json:"k"`
 	// Recall is the mean over the queries of the share of the k best atoms found, where atoms
 	// of equal score stand for each other; ByID the share whose ids are in the answers.
 	Recall float64 `json:"recall"`
@@ -97,18 +98,22 @@ type Miss struct {
 
 // Certified is the answer to Certify.
 type Certified struct {
-	Version int64             `json:"version"`
-	TookMS  float64           `json:"took_ms"`
-	Results []CertifiedResult `json:"results"`
-	Summary CertifiedSummary  `json:"certified"`
+	AnswersVersion int               `json:"answers_version"` // as of Found
+	Version        int64             `json:"version"`         // of the collection
+	TookMS         float64           `json:"took_ms"`
+	Results        []CertifiedResult `json:"results"`
+	Summary        CertifiedSummary  `json:"certified"`
 }
 
 // CertifiedResult is a proven answer to one query or, if it is not complete, the stated one.
 type CertifiedResult struct {
 	IDs         []ID            `json:"ids"`
+	Rows        []int64         `json:"rows"` // as of Result
 	Scores      []float32       `json:"scores"`
+	Scores64    []float64       `json:"scores64"` // as of Result
 	Complete    bool            `json:"complete"`
 	Guarantee   string          `json:"guarantee"`
+	Delta       float64         `json:"delta"`
 	Certificate json.RawMessage `json:"certificate"` // a batch.Certificate without looks
 	// Recall and Missed compare the stated answer with this one; nil if this one is not
 	// complete.

@@ -98,6 +98,9 @@ func (k *Keys) asText() *Keys {
 	return texts
 }
 
+// Digits reports whether ids are Strings that are whole numbers below 2^64 throughout.
+func (d *IDs) Digits() bool { return d.digits }
+
 // findDigits sets digits.
 func (d *IDs) findDigits() {
 	d.digits = d.kind == Strings && d.n > 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"thresher/dataset"
 	"thresher/service/problem"
 )
 
@@ -73,7 +74,7 @@ func (m *Manager) makeRecord(ctx context.Context, id string, spec Spec, p plan) 
 		return nil, err
 	}
 	rec := &record{
-		InputName: input.Name, Chunk: m.o.Chunk, Slice: m.o.Slice,
+		InputName: input.Name, Chunk: m.o.Chunk, Slice: m.o.Slice, AnswersVersion: dataset.AnswersVersion,
 		Batch: Batch{
 			ID: id, Object: "batch", Endpoint: spec.Endpoint, InputFileID: spec.InputFileID,
 			CompletionWindow: spec.CompletionWindow, Status: Validating, Metadata: spec.Metadata,

@@ -23,10 +23,10 @@ const (
 	fullDir = "THRESHER_BATCHES_TEST_FULL" // set: this process is a server with little disk space
 	// fullRoom is the longest file it can write: more than its databases need, less than the
 	// outputs.
-	fullRoom = 256 << 10
+	fullRoom = 1 << 20
 )
 
-// fullSpec is its batch: some 2 MB of answers.
+// fullSpec is its batch: some 7 MB of answers.
 func fullSpec(file string) Spec {
 	return Spec{InputFileID: file, Endpoint: films, Search: json.RawMessage(`{"k":150,"method":"exact"}`)}
 }

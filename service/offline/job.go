@@ -88,6 +88,8 @@ func (j *job) run() {
 func (j *job) step() (final bool, err error) {
 	rec := j.record()
 	switch status := rec.Batch.Status; {
+	case rec.isAssembled() && rec.AnswersVersion != dataset.AnswersVersion:
+		return false, j.restart()
 	case rec.Outcome != "":
 		return j.deliver(rec)
 	case status == Cancelling:
@@ -115,6 +117,22 @@ func (j *job) work(rec *record) error {
 		return j.answerRows(rec)
 	}
 	return j.answerRequests(rec)
+}
+
+// restart forgets the answers of a spool that an older release began: an output has those of one version.
+func (j *job) restart() error {
+	for _, name := range []string{ProgressName, j.record().outputName(), errorsName} {
+		if err := j.m.o.disk.Remove(j.path(name)); err != nil {
+			return err
+		}
+	}
+	return j.update(func(rec *record) {
+		if rec.Batch.Status == Finalizing {
+			rec.Batch.Status, rec.Batch.FinalizingAt, rec.Batch.Errors = InProgress, nil, nil
+		}
+		rec.AnswersVersion, rec.Outcome, rec.Tally = dataset.AnswersVersion, "", tally{}
+		j.live = tally{}
+	})
 }
 
 // permanent reports whether a retry would fail with the same error.

@@ -154,11 +154,12 @@ func (u inUse) rows(l *wire.IDList, field string) ([]int64, error) {
 }
 
 func (u inUse) naming() wire.Naming {
+	naming := wire.Naming{Metric: u.metric()}
 	switch ids := u.v.IDs(); ids.Kind() {
 	case catalog.Integers:
-		return wire.Naming{Int: ids.Int}
+		naming.Int = ids.Int
 	case catalog.Strings:
-		return wire.Naming{Name: ids.Name}
+		naming.Name, naming.Digits = ids.Name, ids.Digits()
 	}
-	return wire.Naming{}
+	return naming
 }

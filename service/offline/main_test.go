@@ -191,13 +191,31 @@ func (s *atlasShelf) rows(l *wire.IDList, field string) ([]int64, error) {
 		return nil, nil
 	}
 	rows := []int64{}
-	for i, id := range l.Ints {
-		if id < 0 || id >= int64(s.len()) {
-			return nil, problem.New(problem.UnknownID, "there is no atom %d", id).At(field, i)
+	for i := range l.Len() {
+		id := "of another kind"
+		switch {
+		case s.ids.Textual() && i < len(l.Names):
+			id = l.Names[i]
+		case !s.ids.Textual() && i < len(l.Ints):
+			id = fmt.Sprint(l.Ints[i])
 		}
-		rows = append(rows, id)
+		row := int64(0)
+		for row < int64(s.len()) && s.id(row) != id {
+			row++
+		}
+		if row == int64(s.len()) {
+			return nil, problem.New(problem.UnknownID, "there is no atom %s", id).At(field, i)
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+func (s *atlasShelf) id(row int64) string {
+	if s.ids.Textual() {
+		return s.ids.Name(row)
+	}
+	return fmt.Sprint(s.ids.ID(row))
 }
 
 // lab is a Manager with its dependencies, in a folder.

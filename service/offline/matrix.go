@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"thresher/batch"
@@ -53,9 +52,6 @@ func (m *Manager) checkSearch(ctx context.Context, rec *record) error {
 	}
 	if rec.Width == 0 {
 		return problem.New(problem.InvalidValue, "answers of varying length do not fit the matrices of npz; set k, or output_format jsonl or parquet").In("output_format")
-	}
-	if s.naming().Name != nil {
-		return problem.New(problem.InvalidValue, "npz cannot hold string ids; use output_format jsonl or parquet").In("output_format")
 	}
 	return nil
 }
@@ -119,6 +115,7 @@ const mostElements = 1 << 24
 type rowChunk struct {
 	queries []float32
 	changes []float64 // by rounding, of each; nil if there are none
+	ids     []string  // of the queries; nil if they have none
 	goals   []batch.QueryGoal
 }
 
@@ -200,6 +197,7 @@ func (s *rows) Next(ctx context.Context) (next rowChunk, n int, err error) {
 		got, err := s.r.Read(buf[n*dim : at*dim])
 		n += got
 		next.changes = append(next.changes, dataset.RowChanges(s.r)...)
+		next.ids = append(next.ids, s.r.IDs()...)
 		if err == io.EOF {
 			s.ended = true
 			break
@@ -332,6 +330,7 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 		}
 	}
 	ask := w.options.ask()
+	ask.SearchScores = true
 	if chunk.goals != nil {
 		ask.K = 0 // the goals have it
 	}
@@ -351,7 +350,11 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 		} else {
 			count.Completed++
 		}
-		if out, err = w.encode(out, row, &f.answers[0]); err != nil {
+		id := ""
+		if chunk.ids != nil {
+			id = chunk.ids[i]
+		}
+		if out, err = w.encode(out, row, id, &f.answers[0]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -359,23 +362,12 @@ func (w *rowWork) chunk(ctx context.Context, chunk rowChunk, first int64, totals
 	return [][]byte{out, errs}, newTotals, err
 }
 
-// encode appends the answer of a row, in the format of the result log or of the output
-// itself.
-func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error) {
-	names := w.options.shelf.naming()
-	r := dataset.Result{Query: row, Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact,
-		Partial: a.Certificate.StoppedBy != batch.Done, Guarantee: string(a.Certificate.Guarantee),
-		Delta: a.Certificate.Delta, Epsilon: a.Certificate.Epsilon}
-	if names.Int != nil || names.Name != nil {
-		r.IDs = make([]string, len(a.IDs))
-		for i, id := range a.IDs {
-			if names.Name != nil {
-				r.IDs[i] = names.Name(id)
-			} else {
-				r.IDs[i] = strconv.FormatInt(names.Int(id), 10)
-			}
-		}
-	}
+// encode appends the answer of a row, whose id is "" if it has none, in the format of the result log or
+// of the output itself.
+func (w *rowWork) encode(dst []byte, row int64, id string, a *batch.Answer) ([]byte, error) {
+	naming := w.options.shelf.naming()
+	r := naming.Result(row, a)
+	r.QueryID = id
 	if w.rec.isAssembled() {
 		return dataset.AppendRecord(dst, &r), nil
 	}
@@ -393,7 +385,7 @@ func (w *rowWork) encode(dst []byte, row int64, a *batch.Answer) ([]byte, error)
 		}
 		r.Certificate = text
 	}
-	return dataset.AppendJSONL(dst, &r, names.Name == nil), nil
+	return dataset.AppendJSONL(dst, &r, naming.Whole()), nil
 }
 
 // appendRowError appends the line of a row that could not be answered.

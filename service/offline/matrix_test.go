@@ -8,14 +8,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
 
 	"thresher/batch"
 	"thresher/dataset"
+	"thresher/service/wire"
+	"thresher/store"
 )
 
 // rowsOf counts the answers in the output of a batch.
@@ -59,9 +61,6 @@ func TestMatrix(t *testing.T) {
 	queries := gaussian(5, n)
 	for _, collection := range []string{"films", "numbers", "names"} {
 		for _, format := range []string{"", "jsonl", "npz", "parquet"} {
-			if collection == "names" && format == "npz" {
-				continue // refused, see TestSpecs
-			}
 			t.Run(collection+" "+format, func(t *testing.T) {
 				l := newLab(t, Options{Chunk: 8, Slice: 3})
 				spec := Spec{Endpoint: "/v1/collections/" + collection + "/search", OutputFormat: format, Search: json.RawMessage(`{"k":4,"include":["certificate"]}`)}
@@ -70,7 +69,7 @@ func TestMatrix(t *testing.T) {
 					t.Fatalf("%+v", b)
 				}
 				s := l.atlas.shelf[collection]
-				resp, err := s.engine.Search(context.Background(), batch.Request{Queries: queries, K: 4})
+				resp, err := s.engine.Search(context.Background(), batch.Request{Queries: queries, K: 4, SearchScores: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -80,10 +79,10 @@ func TestMatrix(t *testing.T) {
 				}
 				for i, r := range got {
 					a := resp.Answers[i]
-					want := dataset.Result{Query: int64(i), Rows: a.IDs, Scores: a.Scores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact, Guarantee: string(a.Certificate.Guarantee)}
+					want := dataset.Result{Query: int64(i), Rows: a.IDs, Scores: a.Scores, Scores64: a.SearchScores, Pulls: a.Certificate.Pulls, Exact: a.Certificate.Exact, Guarantee: string(a.Certificate.Guarantee)}
 					if s.ids.Int != nil {
 						for _, row := range a.IDs {
-							want.IDs = append(want.IDs, strconv.FormatInt(s.ids.Int(row), 10))
+							want.IDs = append(want.IDs, fmt.Sprint(s.ids.Int(row)))
 						}
 					}
 					if s.ids.Name != nil {
@@ -104,6 +103,91 @@ func TestMatrix(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestMatrixQueryIDs: the ids of a file's rows are beside their answers, in every output format.
+func TestMatrixQueryIDs(t *testing.T) {
+	for _, c := range []struct {
+		id   func(i int) string // as JSON
+		want string             // of row 7
+	}{
+		{func(i int) string { return fmt.Sprint(40 + i) }, "47"},
+		{func(i int) string { return fmt.Sprintf("%q", fmt.Sprint("é", i)) }, "é7"},
+	} {
+		var text strings.Builder
+		for i := range 9 {
+			v, err := json.Marshal(gaussian(uint64(i), 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&text, "{\"id\":%s,\"vector\":%s}\n", c.id(i), v)
+		}
+		for _, format := range []string{"jsonl", "npz", "parquet"} {
+			l := newLab(t, Options{Chunk: 4, Slice: 3})
+			b := l.wait(l.submit("q.jsonl", text.String(), Spec{OutputFormat: format, Search: json.RawMessage(`{"k":2}`)}).ID)
+			if b.Status != Completed {
+				t.Fatalf("%s: %+v", format, b.Errors)
+			}
+			if r := results(t, l, &b); len(r) != 9 || r[7].QueryID != c.want || r[7].Rows == nil || r[7].IDs != nil {
+				t.Errorf("%s: %+v", format, r)
+			}
+		}
+	}
+}
+
+// TestMatrixBegunBefore: a batch whose first answers are in the form of an older release, with ids in the place
+// of row numbers, answers all of its rows again.
+func TestMatrixBegunBefore(t *testing.T) {
+	queries := gaussian(5, 20)
+	for _, sealed := range []bool{false, true} {
+		l := newLab(t, Options{Chunk: 8, Slice: 4})
+		s := l.atlas.shelf["numbers"]
+		ids := s.ids
+		s.ids = wire.Naming{} // answers have no ids beside row numbers
+		g := block(s)
+		id := l.submit("q.fvecs", fvecs(queries), Spec{Endpoint: "/v1/collections/numbers/search", OutputFormat: "npz", Search: json.RawMessage(`{"k":4}`)}).ID
+		g.pass(3) // a chunk and a half
+		l.close()
+		s.before, s.ids = nil, ids
+		l.change(id, func(rec *record) {
+			rec.AnswersVersion = 0
+			if sealed {
+				rec.Outcome, rec.Batch.Status = Completed, Finalizing
+			}
+		})
+		l.open()
+		b := l.wait(id)
+		if b.Status != Completed || b.RequestCounts != (Counts{Total: 20, Completed: 20}) || b.Progress.Queries != 20 {
+			t.Fatalf("%+v", b)
+		}
+		for _, r := range results(t, l, &b) {
+			if len(r.IDs) != 4 || r.IDs[0] != fmt.Sprint(1000+r.Rows[0]) {
+				t.Errorf("sealed %t: %+v", sealed, r)
+			}
+		}
+	}
+}
+
+// change changes the record of a batch of a closed lab.
+func (l *lab) change(id string, change func(*record)) {
+	l.t.Helper()
+	db, err := bbolt.Open(filepath.Join(l.dir, "meta.db"), 0o600, nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer db.Close()
+	ledger, err := openLedger(filepath.Join(l.dir, "batches"), db, store.Disk{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	rec, err := ledger.get(id)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	change(rec)
+	if err := ledger.save(rec); err != nil {
+		l.t.Fatal(err)
 	}
 }
 

@@ -35,6 +35,8 @@ type record struct {
 	// Chunk and Slice are those the batch began with, because its outputs may depend on them.
 	Chunk int `json:"chunk"`
 	Slice int `json:"slice"`
+	// AnswersVersion is that of the spool; 0 is before version 2, whose row numbers are the users' ids.
+	AnswersVersion int `json:"answers_version,omitempty"`
 	// Outcome, if not "", says that the outputs are sealed, and is the status that the batch
 	// gets once they are delivered.
 	Outcome Status `json:"outcome,omitempty"`

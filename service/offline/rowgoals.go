@@ -171,19 +171,21 @@ func (g *rowGoals) goal(numbers []float64) (q batch.QueryGoal, err error) {
 	if q.MinScore == nil {
 		q.MinScore = g.options.search.MinScore
 	}
-	n, most := g.options.shelf.len(), g.limits.K
+	n := g.options.shelf.len()
 	switch {
 	case q.K == 0 && g.options.named:
 		q.K = g.options.search.K
 	case q.K == 0:
-		q.K = min(g.limits.DefaultK(q.MinScore != nil), n)
-	case most > 0 && q.K > most:
-		return q, g.wrongK("k is %v, at most %d is accepted", q.K, most)
-	case q.K > n && !g.options.cut:
-		return q, g.wrongK("k is %v and the collection has %d atoms; cut_k reduces k to that", q.K, n)
+		q.K = g.limits.DefaultK(q.MinScore != nil)
 	default:
-		q.K = min(q.K, n)
+		if _, err := g.limits.CheckK(int64(q.K)); err != nil {
+			return q, g.wrongK("%s", problem.Of(err).Detail)
+		}
+		if err := wire.CheckFit(q.K, n); err != nil && !g.options.cut {
+			return q, g.wrongK("%s", problem.Of(err).Detail)
+		}
 	}
+	q.K = min(q.K, n)
 	g.mostK = max(g.mostK, q.K)
 	return q, nil
 }
@@ -239,7 +241,8 @@ type listSource interface {
 
 type plainLists struct{ dataset.ListReader }
 
-// resultLists has the ids of answers, which are in the order of the rows.
+// resultLists has the ids of answers, which are in the order of the rows. Answers without ids have row numbers,
+// or are of before version 2, when these stood for ids that are integers.
 type resultLists struct {
 	dataset.ResultReader
 	next int64
@@ -254,7 +257,11 @@ func (r *resultLists) Next() (dataset.List, error) {
 		return dataset.List{}, fmt.Errorf("answer %d (0-based) is to query %d; answers must be in the order of the queries, without gaps", r.next, result.Query)
 	}
 	r.next++
-	return dataset.List{IDs: result.Rows, Names: result.IDs}, nil
+	if len(result.IDs) > 0 {
+		ids := wire.ListOf(result.IDs)
+		return dataset.List{IDs: ids.Ints, Names: ids.Names}, nil
+	}
+	return dataset.List{IDs: result.Rows}, nil
 }
 
 // read returns the rows of atoms that the list of a row names, or only skips it.

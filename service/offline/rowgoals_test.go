@@ -167,6 +167,51 @@ func TestRowGoalsHold(t *testing.T) {
 	}
 }
 
+// TestCandidatesOfBatches: answers of an earlier batch are candidates of a later one, in the form of now and in
+// those of before version 2: ids that are integers in the place of row numbers, or texts beside them.
+func TestCandidatesOfBatches(t *testing.T) {
+	const n = 6
+	queries := fvecs(gaussian(5, n))
+	for _, collection := range []string{"films", "numbers", "names"} {
+		l := newLab(t, Options{})
+		spec := Spec{Endpoint: "/v1/collections/" + collection + "/search", Search: json.RawMessage(`{"k":3,"method":"certain","include":["certificate"]}`)}
+		b := l.wait(l.submit("q.fvecs", queries, spec).ID)
+		now := l.content(b.OutputFileID)
+		var before strings.Builder
+		for _, r := range results(t, l, &b) {
+			rows, ids := idsAsJSON(t, r.Rows), ""
+			switch collection {
+			case "numbers":
+				rows = "[" + strings.Join(r.IDs, ",") + "]"
+			case "names":
+				ids = `,"names":["` + strings.Join(r.IDs, `","`) + `"]`
+			}
+			fmt.Fprintf(&before, `{"query":%d,"ids":%s%s,"scores":[3,2,1],"pulls":7,"exact":true}`+"\n", r.Query, rows, ids)
+		}
+		for form, candidates := range map[string]string{"now": now, "before": before.String()} {
+			spec.Goals = &BatchGoals{CandidatesFileID: l.upload("theirs.jsonl", candidates)}
+			b := l.wait(l.submit("q.fvecs", queries, spec).ID)
+			if b.Status != Completed {
+				t.Fatalf("%s, %s: %+v", collection, form, b.Errors)
+			}
+			for _, r := range results(t, l, &b) {
+				if !strings.Contains(string(r.Certificate), `"candidates":{"given":3,"right":3}`) {
+					t.Errorf("%s, %s: %s", collection, form, r.Certificate)
+				}
+			}
+		}
+	}
+}
+
+func idsAsJSON(t *testing.T, ids []int64) string {
+	t.Helper()
+	text, err := json.Marshal(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestBadRowGoals: what the rows ask for is checked before anything is searched.
 func TestBadRowGoals(t *testing.T) {
 	l := newLab(t, Options{})

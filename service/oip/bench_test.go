@@ -50,16 +50,28 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkAnswer(b *testing.B) {
 	r := &batch.Response{Answers: make([]batch.Answer, benchRows)}
 	for i := range r.Answers {
-		r.Answers[i].IDs, r.Answers[i].Scores = make([]int64, 10), make([]float32, 10)
+		a := &r.Answers[i]
+		for j := range 10 {
+			a.IDs = append(a.IDs, int64(1000*i+j))
+			a.SearchScores = append(a.SearchScores, 1/float64(1000*i+j+3))
+			a.Scores = append(a.Scores, float32(a.SearchScores[j]))
+		}
 	}
 	for _, asBinary := range []bool{false, true} {
-		b.Run(fmt.Sprintf("binary=%v", asBinary), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, err := (&Request{Binary: asBinary}).Answer("m", 1, r, wire.Naming{}); err != nil {
-					b.Fatal(err)
+		narrow := []Output{{"ids", asBinary}, {"scores", asBinary}, {"exact", asBinary}, {"pulls", asBinary}}
+		for _, outputs := range [][]Output{narrow, nil} {
+			b.Run(fmt.Sprintf("binary=%v/all=%v", asBinary, outputs == nil), func(b *testing.B) {
+				b.ReportAllocs()
+				bytes := 0
+				for b.Loop() {
+					body, _, err := (&Request{Binary: asBinary, Outputs: outputs}).Answer("m", 1, r, wire.Naming{})
+					if err != nil {
+						b.Fatal(err)
+					}
+					bytes = len(body)
 				}
-			}
-		})
+				b.ReportMetric(float64(bytes)/benchRows, "bytes/query")
+			})
+		}
 	}
 }

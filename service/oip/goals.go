@@ -26,12 +26,11 @@ const (
 
 // perQuery reports whether the input has an entry for each query.
 func (t *input) perQuery() bool {
-	switch t.name {
-	case inputKs, inputFloors, inputCeilings:
-		return true
-	}
-	return t.lists()
+	return t.name == inputKs || t.limits() || t.lists()
 }
+
+// limits reports whether the input has limits of scores.
+func (t *input) limits() bool { return t.name == inputFloors || t.name == inputCeilings }
 
 // lists reports whether the input has lists of ids.
 func (t *input) lists() bool { return t.name == inputExclude || t.name == inputCandidates }
@@ -89,7 +88,7 @@ func (t *input) readEntries(b []byte, at int) (int, error) {
 func (t *input) readEntry(n int, b []byte, at int) (next int, err error) {
 	e := &t.entries
 	switch {
-	case t.name == inputFloors || t.name == inputCeilings:
+	case t.limits():
 		x := math.Inf(1)
 		if jsonscan.Literal(b, at, "null") {
 			next = at + len("null")
@@ -119,6 +118,10 @@ func (t *input) tensorEntries(b []byte) error {
 	case "FP32":
 		for ; len(b) > 0; b = b[4:] {
 			e.floats = append(e.floats, widen(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+		}
+	case "FP64":
+		for ; len(b) > 0; b = b[8:] {
+			e.floats = append(e.floats, math.Float64frombits(binary.LittleEndian.Uint64(b)))
 		}
 	case "INT32":
 		for ; len(b) > 0; b = b[4:] {
@@ -150,6 +153,8 @@ func (t *input) contentEntries(c *inferencepb.InferTensorContents) {
 		for _, x := range c.GetFp32Contents() {
 			e.floats = append(e.floats, widen(x))
 		}
+	case "FP64":
+		e.floats = slices.Clone(c.GetFp64Contents())
 	case "INT32":
 		for _, x := range c.GetIntContents() {
 			e.whole = append(e.whole, int64(x))

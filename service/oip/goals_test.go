@@ -20,7 +20,7 @@ import (
 type drawnGoals struct {
 	names, datatypes []string
 	shapes           [][]int64
-	data             []any // []int32, []float32, []int64 or []string
+	data             []any // []int32, []float32, []float64, []int64 or []string
 	want             []wire.QueryGoal
 }
 
@@ -41,15 +41,17 @@ func drawGoals(t *rapid.T, m int) *drawnGoals {
 			}
 			add(name, "INT32", []int64{int64(m)}, ks)
 		case "floors", "ceilings":
+			if rapid.Bool().Draw(t, name+" in FP64") {
+				limits := rapid.SliceOfN(rapid.OneOf(rapid.Float64(), rapid.Just(math.Inf(-1)), rapid.Just(math.Inf(1))), m, m).Draw(t, name)
+				for j := range limits {
+					d.limit(name, j, limits[j])
+				}
+				add(name, "FP64", []int64{int64(m)}, limits)
+				continue
+			}
 			limits := rapid.SliceOfN(rapid.OneOf(rapid.Float32Range(-9, 9), rapid.Just(float32(math.Inf(-1))), rapid.Just(float32(math.Inf(1)))), m, m).Draw(t, name)
 			for j, x := range limits {
-				if to := widen(x); math.IsInf(to, 0) {
-					continue
-				} else if name == "floors" {
-					d.want[j].MinScore = &to
-				} else {
-					d.want[j].MaxScore = &to
-				}
+				d.limit(name, j, widen(x))
 			}
 			add(name, "FP32", []int64{int64(m)}, limits)
 		default:
@@ -92,6 +94,17 @@ func drawGoals(t *rapid.T, m int) *drawnGoals {
 		d.want = nil
 	}
 	return d
+}
+
+// limit sets a limit that is wanted; an infinite one is none.
+func (d *drawnGoals) limit(name string, j int, x float64) {
+	switch {
+	case math.IsInf(x, 0):
+	case name == "floors":
+		d.want[j].MinScore = &x
+	default:
+		d.want[j].MaxScore = &x
+	}
 }
 
 // binary returns the binary form of an input.
@@ -176,6 +189,14 @@ func (d *drawnGoals) json(t *rapid.T, i int) any {
 				flat = append(flat, x)
 			}
 		}
+	case []float64:
+		for _, x := range data {
+			if math.IsInf(x, 0) {
+				flat = append(flat, nil)
+			} else {
+				flat = append(flat, x)
+			}
+		}
 	case []int32:
 		return data
 	case []int64:
@@ -202,6 +223,8 @@ func (d *drawnGoals) contents(i int) *inferencepb.InferTensorContents {
 	switch data := d.data[i].(type) {
 	case []float32:
 		c.Fp32Contents = data
+	case []float64:
+		c.Fp64Contents = data
 	case []int32:
 		c.IntContents = data
 	case []int64:
@@ -230,7 +253,8 @@ func TestBadGoals(t *testing.T) {
 		{`{"name":"floors","shape":[1],"datatype":"FP32","data":[1]}`, nil, problem.InvalidValue, "floors", -1, "floors has 1 entries for 2 queries"},
 		{`{"name":"floors","shape":[2,1],"datatype":"FP32","data":[1,2]}`, nil, problem.InvalidValue, "floors", -1, "inputs[1] (floors): shape is [2 1], [m] is wanted"},
 		{`{"name":"floors","shape":[2],"datatype":"FP32","data":[1]}`, nil, problem.InvalidValue, "floors", -1, "inputs[1] (floors): shape [2] takes 2 values, data has 1"},
-		{`{"name":"floors","shape":[2],"datatype":"FP64","data":[1,2]}`, nil, problem.InvalidValue, "floors", -1, `datatype is "FP64", FP32 is wanted`},
+		{`{"name":"floors","shape":[2],"datatype":"INT64","data":[1,2]}`, nil, problem.InvalidValue, "floors", -1, `datatype is "INT64", FP64 or FP32 is wanted`},
+		{`{"name":"floors","shape":[2],"datatype":"FP64","parameters":{"binary_data_size":8}}`, make([]byte, 8), problem.InvalidValue, "floors", -1, "shape [2] of FP64 takes 16 bytes, binary_data_size is 8"},
 		{`{"name":"floors","shape":[2],"datatype":"FP32","data":[1,"2"]}`, nil, problem.InvalidValue, "floors", -1, `floors[1] is "2", a number, or null for no limit, is wanted`},
 		{`{"name":"ceilings","shape":[2],"datatype":"FP32","data":[1,1e999]}`, nil, problem.InvalidValue, "ceilings", 1, "ceilings[1] is 1e999, beyond"},
 		{`{"name":"ceilings","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":8}}`, bytesFrom([]float32{1, nan}), problem.InvalidValue, "ceilings", 1, "ceilings[1] is NaN; an infinite value sets no limit"},

@@ -35,8 +35,8 @@ func inputs(dim int, textual bool) []Tensor {
 		{"k", "INT32", []int64{1}},
 		{"delta", "FP32", []int64{1}},
 		{inputKs, "INT32", []int64{-1}},
-		{inputFloors, "FP32", []int64{-1}},
-		{inputCeilings, "FP32", []int64{-1}},
+		{inputFloors, "FP64", []int64{-1}},
+		{inputCeilings, "FP64", []int64{-1}},
 		{inputExclude, id, []int64{-1, -1}},
 		{inputCandidates, id, []int64{-1, -1}},
 	}
@@ -54,10 +54,13 @@ func inputNames() []string {
 // datatypes returns the datatypes that the input may have.
 func (t *input) datatypes() []string {
 	for _, known := range inputs(0, false) {
-		if t.name == known.Name && t.lists() {
+		switch {
+		case t.name != known.Name:
+		case t.lists():
 			return []string{known.Datatype, "BYTES"}
-		}
-		if t.name == known.Name {
+		case t.limits():
+			return []string{known.Datatype, "FP32"}
+		default:
 			return []string{known.Datatype}
 		}
 	}
@@ -270,7 +273,7 @@ func (t *input) checkSize(is string) error {
 	switch t.datatype {
 	case "BYTES":
 		return nil
-	case "INT64":
+	case "INT64", "FP64":
 		each = 8
 	}
 	n, ok := product(t.shape)

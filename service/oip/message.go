@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"thresher/batch"
+	"thresher/dataset"
 	"thresher/service/oip/inferencepb"
 	"thresher/service/problem"
 	"thresher/service/wire"
@@ -47,11 +48,7 @@ func DecodeMessage(m *inferencepb.ModelInferRequest, dim int, l wire.Limits) (*R
 			return nil, nth(err, "outputs", i)
 		}
 	}
-	var err error
-	if d.request.Search, err = d.draft.Search(); err != nil {
-		return nil, err
-	}
-	return &d.request, nil
+	return d.complete()
 }
 
 // messageParameter reads one parameter of a request.
@@ -182,7 +179,8 @@ func (r *Request) Message(model string, version int64, resp *batch.Response, ids
 	if err != nil {
 		return nil, err
 	}
-	m := &inferencepb.ModelInferResponse{ModelName: model, ModelVersion: strconv.FormatInt(version, 10), Id: r.ID}
+	m := &inferencepb.ModelInferResponse{ModelName: model, ModelVersion: strconv.FormatInt(version, 10), Id: r.ID,
+		Parameters: map[string]*inferencepb.InferParameter{"answers_version": {ParameterChoice: &inferencepb.InferParameter_Int64Param{Int64Param: dataset.AnswersVersion}}}}
 	k := longest(resp)
 	for i := range wanted {
 		o := &wanted[i].output

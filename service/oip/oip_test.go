@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/service/problem"
 	"thresher/service/wire"
 )
@@ -66,6 +67,8 @@ func TestDecode(t *testing.T) {
 			"outputs":[{"name":"ids","parameters":{"binary_data":true}},{"name":"pulls"}]}`,
 			slices.Concat(bytesFrom(float32(.01)), raw, bytesFrom(int32(7))),
 			Request{Outputs: []Output{{"ids", true}, {"pulls", false}}, Search: &wire.Search{K: 7, Delta: 0.01}}},
+		{"scores64", `{"inputs":[{"name":"queries","shape":[2,3],"datatype":"FP32","data":[1,-2.5,0.1,4,5,6]}],"outputs":[{"name":"scores64"}]}`, nil,
+			Request{Outputs: []Output{{"scores64", false}}, Search: &wire.Search{K: 10, CutK: true}}},
 		{"mixed", `{"inputs":[{"name":"k","shape":[1],"datatype":"INT32","data":[7]},
 			{"name":"queries","shape":[2,3],"datatype":"FP32","parameters":{"binary_data_size":24}}]}`, raw,
 			Request{Search: &wire.Search{K: 7}}},
@@ -84,7 +87,7 @@ func TestDecode(t *testing.T) {
 				}
 				want := x.want
 				s := *want.Search
-				s.Queries, s.M, s.Dim = data, 2, 3
+				s.Queries, s.M, s.Dim, s.Scores64 = data, 2, 3, want.Outputs == nil || want.Outputs[0].Name == "scores64"
 				want.Search = &s
 				if diff := cmp.Diff(&want, got); diff != "" {
 					t.Fatal(diff)
@@ -225,21 +228,24 @@ func checkProblem(t *testing.T, err error, kind problem.Kind, field string, inde
 func response() *batch.Response {
 	open := 17.25
 	return &batch.Response{Answers: []batch.Answer{
-		{IDs: []int64{7, 1}, Scores: []float32{2.5, 0.1}, Certificate: batch.Certificate{Guarantee: batch.GuaranteeCertain, StoppedBy: batch.Done, Exact: true, Pulls: 1 << 40}},
-		{IDs: []int64{3}, Scores: []float32{-1e-9}, Certificate: batch.Certificate{Guarantee: batch.GuaranteeBound, StoppedBy: batch.Deadline, Pulls: 5, OpenBound: &open}},
+		{IDs: []int64{7, 1}, Scores: []float32{2.5, 0.1}, SearchScores: []float64{-1.25, -.1 / 2}, Certificate: batch.Certificate{Guarantee: batch.GuaranteeCertain, StoppedBy: batch.Done, Exact: true, Pulls: 1 << 40}},
+		{IDs: []int64{3}, Scores: []float32{-1e-9}, SearchScores: []float64{-1 << 60}, Certificate: batch.Certificate{Guarantee: batch.GuaranteeBound, StoppedBy: batch.Deadline, Pulls: 5, OpenBound: &open, Delta: .25}},
 	}}
 }
 
 func TestAnswerJSON(t *testing.T) {
 	r := &Request{ID: "a<\"b"}
-	body, length, err := r.Answer("movies", 12, response(), wire.Naming{Int: func(row int64) int64 { return 100 * row }})
-	want := `{"model_name":"movies","model_version":"12","id":"a\u003c\"b","outputs":[` +
+	body, length, err := r.Answer("movies", 12, response(), wire.Naming{Int: func(row int64) int64 { return 100 * row }, Metric: collection.Euclidean})
+	want := `{"model_name":"movies","model_version":"12","id":"a\u003c\"b","parameters":{"answers_version":2},"outputs":[` +
 		`{"name":"ids","datatype":"INT64","shape":[2,2],"data":[700,100,300,-1]},` +
 		`{"name":"scores","datatype":"FP32","shape":[2,2],"data":[2.5,0.1,-1e-09,null]},` +
+		`{"name":"rows","datatype":"INT64","shape":[2,2],"data":[7,1,3,-1]},` +
+		`{"name":"scores64","datatype":"FP64","shape":[2,2],"data":[2.5,0.1,2.305843009213694e+18,null]},` +
 		`{"name":"exact","datatype":"BOOL","shape":[2],"data":[true,false]},` +
 		`{"name":"pulls","datatype":"INT64","shape":[2],"data":[1099511627776,5]},` +
 		`{"name":"complete","datatype":"BOOL","shape":[2],"data":[true,false]},` +
 		`{"name":"guarantee","datatype":"BYTES","shape":[2],"data":["certain","bound"]},` +
+		`{"name":"delta","datatype":"FP64","shape":[2],"data":[0,0.25]},` +
 		`{"name":"open_bound","datatype":"FP64","shape":[2],"data":[null,17.25]}]}`
 	if err != nil || length != -1 || !json.Valid(body) {
 		t.Fatal(length, err)
@@ -251,24 +257,25 @@ func TestAnswerJSON(t *testing.T) {
 
 func TestAnswerBinary(t *testing.T) {
 	name := func(row int64) string { return fmt.Sprint("é", row) }
-	r := &Request{Outputs: []Output{{"names", true}, {"exact", true}, {"pulls", false}, {"scores", true}, {"ids", true}, {"open_bound", true}}}
+	r := &Request{Outputs: []Output{{"names", true}, {"exact", true}, {"pulls", false}, {"scores", true}, {"ids", true}, {"open_bound", true}, {"scores64", true}}}
 	body, length, err := r.Answer("m", 1, response(), wire.Naming{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	head := `{"model_name":"m","model_version":"1","outputs":[` +
+	head := `{"model_name":"m","model_version":"1","parameters":{"answers_version":2},"outputs":[` +
 		`{"name":"names","datatype":"BYTES","shape":[2,2],"parameters":{"binary_data_size":25}},` +
 		`{"name":"exact","datatype":"BOOL","shape":[2],"parameters":{"binary_data_size":2}},` +
 		`{"name":"pulls","datatype":"INT64","shape":[2],"data":[1099511627776,5]},` +
 		`{"name":"scores","datatype":"FP32","shape":[2,2],"parameters":{"binary_data_size":16}},` +
 		`{"name":"ids","datatype":"INT64","shape":[2,2],"parameters":{"binary_data_size":32}},` +
-		`{"name":"open_bound","datatype":"FP64","shape":[2],"parameters":{"binary_data_size":16}}]}`
+		`{"name":"open_bound","datatype":"FP64","shape":[2],"parameters":{"binary_data_size":16}},` +
+		`{"name":"scores64","datatype":"FP64","shape":[2,2],"parameters":{"binary_data_size":32}}]}`
 	if diff := cmp.Diff(head, string(body[:length])); diff != "" {
 		t.Error(diff)
 	}
 	inf := float32(math.Inf(-1))
 	want := bytesFrom(uint32(3), []byte("é7"), uint32(3), []byte("é1"), uint32(3), []byte("é3"), uint32(0),
-		[]byte{1, 0}, []float32{2.5, 0.1, -1e-9, inf}, []int64{7, 1, 3, -1}, []float64{math.NaN(), 17.25})
+		[]byte{1, 0}, []float32{2.5, 0.1, -1e-9, inf}, []int64{7, 1, 3, -1}, []float64{math.NaN(), 17.25}, []float64{-1.25, -.1 / 2, -1 << 60, math.Inf(-1)})
 	if diff := cmp.Diff(want, body[length:]); diff != "" {
 		t.Error(diff)
 	}
@@ -290,7 +297,7 @@ func TestAnswerNames(t *testing.T) {
 func TestAnswerOfNothing(t *testing.T) {
 	empty := &batch.Response{Answers: make([]batch.Answer, 2)}
 	body, _, err := (&Request{Outputs: []Output{{"ids", false}}}).Answer("m", 1, empty, wire.Naming{})
-	if want := `{"model_name":"m","model_version":"1","outputs":[{"name":"ids","datatype":"INT64","shape":[2,0],"data":[]}]}`; err != nil || string(body) != want {
+	if want := `{"model_name":"m","model_version":"1","parameters":{"answers_version":2},"outputs":[{"name":"ids","datatype":"INT64","shape":[2,0],"data":[]}]}`; err != nil || string(body) != want {
 		t.Errorf("%s (%v), want %s", body, err, want)
 	}
 }
@@ -311,18 +318,19 @@ func TestMetadata(t *testing.T) {
 		{text(NewModel("m", []int64{3, 4}, 768, wire.Naming{Name: func(int64) string { return "" }})),
 			`{"name":"m","versions":["3","4"],"platform":"thresher","inputs":[{"name":"queries","datatype":"FP32","shape":[-1,768]},` +
 				`{"name":"k","datatype":"INT32","shape":[1]},{"name":"delta","datatype":"FP32","shape":[1]},` +
-				`{"name":"ks","datatype":"INT32","shape":[-1]},{"name":"floors","datatype":"FP32","shape":[-1]},{"name":"ceilings","datatype":"FP32","shape":[-1]},` +
+				`{"name":"ks","datatype":"INT32","shape":[-1]},{"name":"floors","datatype":"FP64","shape":[-1]},{"name":"ceilings","datatype":"FP64","shape":[-1]},` +
 				`{"name":"exclude","datatype":"BYTES","shape":[-1,-1]},{"name":"candidates","datatype":"BYTES","shape":[-1,-1]}],` +
 				`"outputs":[{"name":"ids","datatype":"INT64","shape":[-1,-1]},{"name":"scores","datatype":"FP32","shape":[-1,-1]},` +
+				`{"name":"rows","datatype":"INT64","shape":[-1,-1]},{"name":"scores64","datatype":"FP64","shape":[-1,-1]},` +
 				`{"name":"exact","datatype":"BOOL","shape":[-1]},{"name":"pulls","datatype":"INT64","shape":[-1]},` +
-				`{"name":"complete","datatype":"BOOL","shape":[-1]},{"name":"guarantee","datatype":"BYTES","shape":[-1]},{"name":"open_bound","datatype":"FP64","shape":[-1]},` +
+				`{"name":"complete","datatype":"BOOL","shape":[-1]},{"name":"guarantee","datatype":"BYTES","shape":[-1]},{"name":"delta","datatype":"FP64","shape":[-1]},{"name":"open_bound","datatype":"FP64","shape":[-1]},` +
 				`{"name":"names","datatype":"BYTES","shape":[-1,-1]}]}`},
 	} {
 		if diff := cmp.Diff(x.want, x.got); diff != "" {
 			t.Error(diff)
 		}
 	}
-	if m := NewModel("m", nil, 2, wire.Naming{}); len(m.Outputs) != 7 || m.Inputs[7].Datatype != "INT64" || text(m.Versions) != "[]" {
+	if m := NewModel("m", nil, 2, wire.Naming{}); len(m.Outputs) != 10 || m.Inputs[7].Datatype != "INT64" || text(m.Versions) != "[]" {
 		t.Errorf("%+v", m)
 	}
 }

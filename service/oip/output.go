@@ -25,8 +25,8 @@ type cell struct {
 	text    string
 }
 
-// outputs lists all outputs. In wide ones, shorter answers are padded to the longest with id
-// -1, score -Inf and an empty name.
+// outputs lists all outputs. In wide ones, shorter answers are padded to the longest with ids and
+// rows -1, scores -Inf and empty names.
 func outputs() []output {
 	return []output{
 		{"ids", "INT64", true, func(a *batch.Answer, j int, ids wire.Naming) cell {
@@ -44,6 +44,18 @@ func outputs() []output {
 			}
 			return cell{number: float64(a.Scores[j])}
 		}},
+		{"rows", "INT64", true, func(a *batch.Answer, j int, _ wire.Naming) cell {
+			if j >= len(a.IDs) {
+				return cell{integer: -1}
+			}
+			return cell{integer: a.IDs[j]}
+		}},
+		{scores64, "FP64", true, func(a *batch.Answer, j int, ids wire.Naming) cell {
+			if j >= len(a.SearchScores) {
+				return cell{number: math.Inf(-1)}
+			}
+			return cell{number: ids.Metric.Shown(a.SearchScores[j])}
+		}},
 		{"exact", "BOOL", false, func(a *batch.Answer, _ int, _ wire.Naming) cell { return cell{flag: a.Certificate.Exact} }},
 		{"pulls", "INT64", false, func(a *batch.Answer, _ int, _ wire.Naming) cell { return cell{integer: a.Certificate.Pulls} }},
 		{"complete", "BOOL", false, func(a *batch.Answer, _ int, _ wire.Naming) cell {
@@ -52,6 +64,7 @@ func outputs() []output {
 		{"guarantee", "BYTES", false, func(a *batch.Answer, _ int, _ wire.Naming) cell {
 			return cell{text: string(a.Certificate.Guarantee)}
 		}},
+		{"delta", "FP64", false, func(a *batch.Answer, _ int, _ wire.Naming) cell { return cell{number: a.Certificate.Delta} }},
 		{"open_bound", "FP64", false, func(a *batch.Answer, _ int, _ wire.Naming) cell {
 			if a.Certificate.OpenBound == nil {
 				return cell{number: math.NaN()}
@@ -67,8 +80,8 @@ func outputs() []output {
 	}
 }
 
-// names is the output of string ids.
-const names = "names"
+// names is the output of string ids, scores64 that of the scores before they are rounded to float32.
+const names, scores64 = "names", "scores64"
 
 func outputNames() []string {
 	var all []string

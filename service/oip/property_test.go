@@ -62,7 +62,7 @@ func TestRequestsComeBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := &Request{ID: id, Search: &wire.Search{Queries: q, M: m, Dim: dim, K: int(k), Delta: widen(delta)}}
+		want := &Request{ID: id, Search: &wire.Search{Queries: q, M: m, Dim: dim, K: int(k), Delta: widen(delta), Scores64: true}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatal(diff)
 		}
@@ -79,13 +79,15 @@ func TestAnswersComeBack(t *testing.T) {
 			a := &resp.Answers[i]
 			a.IDs = rapid.SliceOfN(rapid.Int64(), 0, 4).Draw(t, "ids")
 			a.Scores = rapid.SliceOfN(rapid.Float32(), len(a.IDs), len(a.IDs)).Draw(t, "scores")
+			a.SearchScores = rapid.SliceOfN(rapid.Float64(), len(a.IDs), len(a.IDs)).Draw(t, "scores64")
+			a.Certificate.Delta = rapid.Float64Range(0, 1).Draw(t, "delta")
 			a.Certificate.Exact = rapid.Bool().Draw(t, "exact")
 			a.Certificate.Pulls = rapid.Int64().Draw(t, "pulls")
 			k = max(k, len(a.IDs))
 		}
 		name := func(row int64) string { return fmt.Sprint("row ", row) }
 		r := &Request{Binary: rapid.Bool().Draw(t, "default")}
-		for _, o := range rapid.Permutation(outputNames()).Draw(t, "outputs")[:rapid.IntRange(0, 8).Draw(t, "wanted")] {
+		for _, o := range rapid.Permutation(outputNames()).Draw(t, "outputs")[:rapid.IntRange(0, len(outputNames())).Draw(t, "wanted")] {
 			r.Outputs = append(r.Outputs, Output{o, rapid.Bool().Draw(t, o+" binary")})
 		}
 		body, length, err := r.Answer("m", 3, resp, wire.Naming{Name: name})
@@ -181,11 +183,26 @@ func element(datatype string, b []byte) (string, []byte) {
 func expected(output string, a *batch.Answer, j int, asBinary bool) string {
 	there := j < len(a.IDs)
 	switch output {
-	case "ids":
+	case "ids", "rows":
 		if there {
 			return fmt.Sprint(a.IDs[j])
 		}
 		return "-1"
+	case "scores64":
+		switch {
+		case there && asBinary:
+			return fmt.Sprint(a.SearchScores[j])
+		case there:
+			return string(wire.AppendDouble(nil, a.SearchScores[j]))
+		case asBinary:
+			return "-Inf"
+		}
+		return "null"
+	case "delta":
+		if asBinary {
+			return fmt.Sprint(a.Certificate.Delta)
+		}
+		return string(wire.AppendDouble(nil, a.Certificate.Delta))
 	case "names":
 		if there {
 			return fmt.Sprintf("%q", fmt.Sprint("row ", a.IDs[j]))

@@ -34,7 +34,7 @@ type Output struct {
 // memory. Errors are of type *problem.Problem.
 //
 // Inputs are queries FP32 [m, dim], and optionally k INT32 [1] and delta FP32 [1], and with an
-// entry for each query ks INT32 [m], floors and ceilings FP32 [m], exclude and candidates
+// entry for each query ks INT32 [m], floors and ceilings FP64 or FP32 [m], exclude and candidates
 // INT64 [m, c], or BYTES [m, c] where ids are strings. The other fields of a search's JSON
 // body, except include, are parameters of the request, as k and delta may be, and timeout in
 // microseconds. Parameters for sequences and priorities are ignored.
@@ -61,14 +61,21 @@ func Decode(body []byte, headerLength, dim int, l wire.Limits) (*Request, error)
 	if err != nil {
 		return nil, problem.Unreadable(err)
 	}
-	if d.request.Search, err = d.draft.Search(); err != nil {
-		return nil, err
-	}
 	for i := range d.request.Outputs {
 		if !slices.Contains(d.stated, i) {
 			d.request.Outputs[i].Binary = d.request.Binary
 		}
 	}
+	return d.complete()
+}
+
+// complete returns the request with its search, which finds what the outputs need.
+func (d *decoder) complete() (*Request, error) {
+	var err error
+	if d.request.Search, err = d.draft.Search(); err != nil {
+		return nil, err
+	}
+	d.request.Search.Scores64 = len(d.request.Outputs) == 0 || slices.ContainsFunc(d.request.Outputs, func(o Output) bool { return o.Name == scores64 })
 	return &d.request, nil
 }
 

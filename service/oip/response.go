@@ -31,7 +31,7 @@ func (r *Request) Answer(model string, version int64, resp *batch.Response, ids 
 		head = append(head, `,"id":`...)
 		head = wire.AppendString(head, r.ID)
 	}
-	head = append(head, `,"outputs":[`...)
+	head = append(wire.AppendVersion(append(head, `,"parameters":{`...)), `},"outputs":[`...)
 	for i := range wanted {
 		if i > 0 {
 			head = append(head, ',')

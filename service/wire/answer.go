@@ -6,14 +6,23 @@ import (
 	"time"
 
 	"thresher/batch"
+	"thresher/collection"
+	"thresher/dataset"
 )
 
-// Naming maps rows to ids. At most one member is set; the zero Naming uses row numbers as
-// ids.
+// Naming says what answers call the rows of a collection. At most one of Int and Name is set;
+// without either, row numbers are the ids.
 type Naming struct {
 	Int  func(row int64) int64
 	Name func(row int64) string
+	// Digits says that the texts of Name are whole numbers from 0 to 2^64-1 throughout.
+	Digits bool
+	// Metric is that of the collection, whose scores answers state.
+	Metric collection.Metric
 }
+
+// Whole reports whether ids are whole numbers in files.
+func (n Naming) Whole() bool { return n.Name == nil || n.Digits }
 
 // Textual reports whether ids are strings.
 func (n Naming) Textual() bool { return n.Name != nil }
@@ -28,15 +37,16 @@ func (n Naming) ID(row int64) int64 {
 
 // AppendAnswer appends the JSON answer to s to dst:
 //
-//	{"version":3,"took_ms":1.25,"results":[
-//	  {"ids":[7,1],"scores":[2.5,1],"complete":true,"guarantee":"certain","certificate":{..},"rounds":[..]},
-//	  {"ids":[],"scores":[],"complete":false,"guarantee":"bound","open_bound":17.25}],
+//	{"answers_version":2,"version":3,"took_ms":1.25,"results":[
+//	  {"ids":[7,1],"rows":[6,0],"scores":[2.5,0.1],"scores64":[2.5,0.1000000001],
+//	   "complete":true,"guarantee":"certain","delta":0,"certificate":{..},"rounds":[..]},
+//	  {"ids":[],"scores":[],"complete":false,"guarantee":"bound","delta":0,"open_bound":17.25}],
 //	 "warnings":["k 10 cut to the 2 atoms there are"]}
 //
-// Optional members: certificate and rounds if s includes them, open_bound if an answer is not
-// complete and a bound is known, warnings if there are any. If the metric is l2, scores are
-// squared distances and open_bound is half of one, negated. Numbers have the fewest digits
-// that determine the float32; those that are not finite are null.
+// Optional members: rows, scores64, certificate and rounds if s includes them, open_bound if an
+// answer is not complete and a bound is known, warnings if there are any. If the metric is l2,
+// scores are squared distances and open_bound is half of one, negated. Numbers have the fewest
+// digits that determine the float32, of scores64 the float64; those that are not finite are null.
 func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Response, s *Search, ids Naming) []byte {
 	dst = AppendOpening(dst, version, took)
 	for j := range resp.Answers {
@@ -47,11 +57,17 @@ func AppendAnswer(dst []byte, version int64, took time.Duration, resp *batch.Res
 
 // AppendOpening appends the part of an answer before its results.
 func AppendOpening(dst []byte, version int64, took time.Duration) []byte {
-	dst = append(dst, `{"version":`...)
+	dst = AppendVersion(append(dst, '{'))
+	dst = append(dst, `,"version":`...)
 	dst = strconv.AppendInt(dst, version, 10)
 	dst = append(dst, `,"took_ms":`...)
 	dst = AppendDouble(dst, float64(took)/float64(time.Millisecond))
 	return append(dst, `,"results":[`...)
+}
+
+// AppendVersion appends the member answers_version.
+func AppendVersion(dst []byte) []byte {
+	return strconv.AppendInt(append(dst, `"answers_version":`...), dataset.AnswersVersion, 10)
 }
 
 // AppendResult appends the answer to query j; results are appended in order.
@@ -125,19 +141,36 @@ func appendIDs(dst []byte, rows []int64, ids Naming) []byte {
 // appendResult appends an answer without its closing brace.
 func appendResult(dst []byte, a *batch.Answer, s *Search, ids Naming) []byte {
 	dst = append(dst, `{"ids":[`...)
-	dst = appendIDs(dst, a.IDs, ids)
-	dst = append(dst, `],"scores":[`...)
+	dst = append(appendIDs(dst, a.IDs, ids), ']')
+	if s.Rows {
+		dst = append(dst, `,"rows":[`...)
+		dst = append(appendIDs(dst, a.IDs, Naming{}), ']')
+	}
+	dst = append(dst, `,"scores":[`...)
 	for i, v := range a.Scores {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = AppendFloat(dst, v)
 	}
+	dst = append(dst, ']')
+	if s.Scores64 {
+		dst = append(dst, `,"scores64":[`...)
+		for i, v := range a.SearchScores {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendDouble(dst, ids.Metric.Shown(v))
+		}
+		dst = append(dst, ']')
+	}
 	c := &a.Certificate
-	dst = append(dst, `],"complete":`...)
+	dst = append(dst, `,"complete":`...)
 	dst = strconv.AppendBool(dst, c.StoppedBy == batch.Done)
 	dst = append(dst, `,"guarantee":`...)
 	dst = AppendString(dst, string(c.Guarantee))
+	dst = append(dst, `,"delta":`...)
+	dst = AppendDouble(dst, c.Delta)
 	if c.OpenBound != nil {
 		dst = append(dst, `,"open_bound":`...)
 		dst = AppendDouble(dst, *c.OpenBound)
@@ -161,13 +194,13 @@ func AppendFloat(dst []byte, v float32) []byte { return appendNumber(dst, float6
 func AppendDouble(dst []byte, v float64) []byte { return appendNumber(dst, v, 64) }
 
 // appendNumber appends null for numbers that JSON cannot express. Very large and very small
-// ones get an exponent.
+// ones get an exponent, and so do float64 from 2^53 on, whose digits could be read as another integer.
 func appendNumber(dst []byte, v float64, bits int) []byte {
 	if v-v != 0 {
 		return append(dst, "null"...)
 	}
 	format := byte('f')
-	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21) {
+	if a := math.Abs(v); a != 0 && (a < 1e-6 || a >= 1e21 || bits == 64 && a >= 1<<53) {
 		format = 'e'
 	}
 	return strconv.AppendFloat(dst, v, format, -1, bits)

@@ -16,9 +16,9 @@ import (
 	"pgregory.net/rapid"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/dataset"
 	_ "thresher/internal/draws"
-	"thresher/service/problem"
 )
 
 // response has a complete answer, one interrupted by a deadline, and an empty one.
@@ -27,12 +27,12 @@ func response() *batch.Response {
 	return &batch.Response{
 		Warnings: []string{`k 10 cut to "2"`},
 		Answers: []batch.Answer{
-			{IDs: []int64{7, 1}, Scores: []float32{2.5, 0.1}, Certificate: batch.Certificate{
+			{IDs: []int64{7, 1}, Scores: []float32{2.5, 0.1}, SearchScores: []float64{-1.25, -.1 / 2}, Certificate: batch.Certificate{
 				Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Law: batch.LawHaar, Delta: .01, StoppedBy: batch.Done,
 				Pulls: 1 << 40, DensePulls: 1 << 41, Bytes: 9, RowsScored: 3, Threshold: &threshold, Plan: "64,rescore",
 				Looks: []batch.LookRecord{{Reads: "panels", Width: 64, Rule: "student", Alpha: 1e-8, Seen: 100, Survivors: 5}, {Reads: "codes", Width: 768}},
 			}},
-			{IDs: []int64{3}, Scores: []float32{float32(math.Inf(-1))}, Certificate: batch.Certificate{
+			{IDs: []int64{3}, Scores: []float32{float32(math.Inf(-1))}, SearchScores: []float64{math.Inf(-1)}, Certificate: batch.Certificate{
 				Method: batch.Exact, Guarantee: batch.GuaranteeBound, StoppedBy: batch.Deadline, Pulls: 5, OpenBound: &open}},
 			{Certificate: batch.Certificate{Guarantee: batch.GuaranteeBound, StoppedBy: batch.Cancelled}},
 		},
@@ -46,27 +46,32 @@ func TestAppendAnswer(t *testing.T) {
 		ids  Naming
 		want string
 	}{
-		{"rows", Search{}, Naming{}, `x{"version":12,"took_ms":1.5,"results":[` +
-			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic"},` +
-			`{"ids":[3],"scores":[null],"complete":false,"guarantee":"bound","open_bound":17.25},` +
-			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound"}],"warnings":["k 10 cut to \"2\""]}`},
-		{"integers", Search{}, Naming{Int: func(row int64) int64 { return -row }}, `x{"version":12,"took_ms":1.5,"results":[` +
-			`{"ids":[-7,-1],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic"},` +
-			`{"ids":[-3],"scores":[null],"complete":false,"guarantee":"bound","open_bound":17.25},` +
-			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound"}],"warnings":["k 10 cut to \"2\""]}`},
+		{"rows", Search{}, Naming{}, `x{"answers_version":2,"version":12,"took_ms":1.5,"results":[` +
+			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic","delta":0.01},` +
+			`{"ids":[3],"scores":[null],"complete":false,"guarantee":"bound","delta":0,"open_bound":17.25},` +
+			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound","delta":0}],"warnings":["k 10 cut to \"2\""]}`},
+		{"integers", Search{}, Naming{Int: func(row int64) int64 { return -row }}, `x{"answers_version":2,"version":12,"took_ms":1.5,"results":[` +
+			`{"ids":[-7,-1],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic","delta":0.01},` +
+			`{"ids":[-3],"scores":[null],"complete":false,"guarantee":"bound","delta":0,"open_bound":17.25},` +
+			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound","delta":0}],"warnings":["k 10 cut to \"2\""]}`},
 		{"names and certificates", Search{Certificate: true}, Naming{Name: func(row int64) string { return fmt.Sprintf("é\n%d", row) }},
-			`x{"version":12,"took_ms":1.5,"results":[` +
-				`{"ids":["é\n7","é\n1"],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic","certificate":{"method":"adaptive","guarantee":"probabilistic","law":"haar","delta":0.01,"epsilon":0,` +
+			`x{"answers_version":2,"version":12,"took_ms":1.5,"results":[` +
+				`{"ids":["é\n7","é\n1"],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic","delta":0.01,"certificate":{"method":"adaptive","guarantee":"probabilistic","law":"haar","delta":0.01,"epsilon":0,` +
 				`"exact":false,"stopped_by":"done","pulls":1099511627776,"dense_pulls":2199023255552,"bytes":9,"rows_scored":3,"threshold":-1e-07,"open_bound":null,"plan":"64,rescore"}},` +
-				`{"ids":["é\n3"],"scores":[null],"complete":false,"guarantee":"bound","open_bound":17.25,"certificate":{"method":"exact","guarantee":"bound","delta":0,"epsilon":0,` +
+				`{"ids":["é\n3"],"scores":[null],"complete":false,"guarantee":"bound","delta":0,"open_bound":17.25,"certificate":{"method":"exact","guarantee":"bound","delta":0,"epsilon":0,` +
 				`"exact":false,"stopped_by":"deadline","pulls":5,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":17.25,"plan":""}},` +
-				`{"ids":[],"scores":[],"complete":false,"guarantee":"bound","certificate":{"method":"","guarantee":"bound","delta":0,"epsilon":0,` +
+				`{"ids":[],"scores":[],"complete":false,"guarantee":"bound","delta":0,"certificate":{"method":"","guarantee":"bound","delta":0,"epsilon":0,` +
 				`"exact":false,"stopped_by":"cancelled","pulls":0,"dense_pulls":0,"bytes":0,"rows_scored":0,"threshold":null,"open_bound":null,"plan":""}}],"warnings":["k 10 cut to \"2\""]}`},
-		{"rounds", Search{Rounds: true}, Naming{}, `x{"version":12,"took_ms":1.5,"results":[` +
-			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic","rounds":[{"reads":"panels","width":64,"rule":"student","alpha":1e-08,"seen":100,"survivors":5},` +
+		{"rows and scores64", Search{Rows: true, Scores64: true}, Naming{Int: func(row int64) int64 { return -row }, Metric: collection.Euclidean},
+			`x{"answers_version":2,"version":12,"took_ms":1.5,"results":[` +
+				`{"ids":[-7,-1],"rows":[7,1],"scores":[2.5,0.1],"scores64":[2.5,0.1],"complete":true,"guarantee":"probabilistic","delta":0.01},` +
+				`{"ids":[-3],"rows":[3],"scores":[null],"scores64":[null],"complete":false,"guarantee":"bound","delta":0,"open_bound":17.25},` +
+				`{"ids":[],"rows":[],"scores":[],"scores64":[],"complete":false,"guarantee":"bound","delta":0}],"warnings":["k 10 cut to \"2\""]}`},
+		{"rounds", Search{Rounds: true}, Naming{}, `x{"answers_version":2,"version":12,"took_ms":1.5,"results":[` +
+			`{"ids":[7,1],"scores":[2.5,0.1],"complete":true,"guarantee":"probabilistic","delta":0.01,"rounds":[{"reads":"panels","width":64,"rule":"student","alpha":1e-08,"seen":100,"survivors":5},` +
 			`{"reads":"codes","width":768,"rule":"","alpha":0,"seen":0,"survivors":0}]},` +
-			`{"ids":[3],"scores":[null],"complete":false,"guarantee":"bound","open_bound":17.25,"rounds":[]},` +
-			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound","rounds":[]}],"warnings":["k 10 cut to \"2\""]}`},
+			`{"ids":[3],"scores":[null],"complete":false,"guarantee":"bound","delta":0,"open_bound":17.25,"rounds":[]},` +
+			`{"ids":[],"scores":[],"complete":false,"guarantee":"bound","delta":0,"rounds":[]}],"warnings":["k 10 cut to \"2\""]}`},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			got := AppendAnswer([]byte("x"), 12, 1500*time.Microsecond, response(), &x.s, x.ids)
@@ -78,7 +83,7 @@ func TestAppendAnswer(t *testing.T) {
 			}
 		})
 	}
-	if got := AppendAnswer(nil, 1, 0, &batch.Response{}, &Search{}, Naming{}); string(got) != `{"version":1,"took_ms":0,"results":[]}` {
+	if got := AppendAnswer(nil, 1, 0, &batch.Response{}, &Search{}, Naming{}); string(got) != `{"answers_version":2,"version":1,"took_ms":0,"results":[]}` {
 		t.Errorf("%s", got)
 	}
 }
@@ -172,7 +177,7 @@ func TestAppendString(t *testing.T) {
 
 func TestWriteAnswerNPZ(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteAnswerNPZ(&b, response(), Naming{Int: func(row int64) int64 { return row + 100 }}); err != nil {
+	if err := WriteAnswerNPZ(&b, response(), Naming{Int: func(row int64) int64 { return row + 100 }, Metric: collection.Euclidean}); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "a.npz")
@@ -193,15 +198,13 @@ func TestWriteAnswerNPZ(t *testing.T) {
 		got = append(got, x)
 	}
 	want := []dataset.Result{
-		{Query: 0, Rows: []int64{7, 1}, IDs: []string{"107", "101"}, Scores: []float32{2.5, .1}, Pulls: 1 << 40, Guarantee: "probabilistic", Delta: .01},
-		{Query: 1, Rows: []int64{3}, IDs: []string{"103"}, Scores: []float32{float32(math.Inf(-1))}, Pulls: 5, Partial: true, Guarantee: "bound"},
+		{Query: 0, Rows: []int64{7, 1}, IDs: []string{"107", "101"}, Scores: []float32{2.5, .1}, Scores64: []float64{2.5, .1}, Pulls: 1 << 40, Guarantee: "probabilistic", Delta: .01},
+		{Query: 1, Rows: []int64{3}, IDs: []string{"103"}, Scores: []float32{float32(math.Inf(-1))}, Scores64: []float64{math.Inf(1)}, Pulls: 5, Partial: true, Guarantee: "bound"},
 		{Query: 2, Partial: true, Guarantee: "bound"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
 	}
-	err = WriteAnswerNPZ(&b, response(), Naming{Name: func(int64) string { return "" }})
-	checkProblem(t, err, problem.NotAcceptable, "Accept", -1, "the ids of this collection are text")
 }
 
 // TestSearchesComeBack: a search encoded as JSON and as npy is decoded to the same search.

@@ -89,7 +89,8 @@ func benchResponse() *batch.Response {
 		a := &r.Answers[i]
 		for range 10 {
 			a.IDs = append(a.IDs, rng.Int64N(1e6))
-			a.Scores = append(a.Scores, float32(rng.NormFloat64()))
+			a.SearchScores = append(a.SearchScores, rng.NormFloat64())
+			a.Scores = append(a.Scores, float32(a.SearchScores[len(a.SearchScores)-1]))
 		}
 		a.Certificate = batch.Certificate{
 			Method: batch.Adaptive, Guarantee: batch.GuaranteeProbabilistic, Delta: .01, StoppedBy: batch.Done, Pulls: 123456, DensePulls: 76800000,
@@ -104,14 +105,14 @@ func BenchmarkAppendAnswer(b *testing.B) {
 	for _, x := range []struct {
 		name string
 		s    Search
-	}{{"plain", Search{}}, {"certificates", Search{Certificate: true, Rounds: true}}} {
+	}{{"plain", Search{}}, {"scores64", Search{Scores64: true}}, {"rows", Search{Rows: true}}, {"certificates", Search{Certificate: true, Rounds: true}}} {
 		b.Run(x.name, func(b *testing.B) {
 			var dst []byte
 			b.ReportAllocs()
 			for b.Loop() {
 				dst = AppendAnswer(dst[:0], 1, time.Millisecond, r, &x.s, Naming{})
 			}
-			b.SetBytes(int64(len(dst)))
+			b.ReportMetric(float64(len(dst))/benchRows, "bytes/query")
 		})
 	}
 }

@@ -41,7 +41,7 @@ func (g *QueryGoal) listed() int {
 
 // SetK sets the number of atoms wanted.
 func (g *QueryGoal) SetK(k int64, l Limits) (err error) {
-	g.K, err = checkK(k, l)
+	g.K, err = l.CheckK(k)
 	return err
 }
 
@@ -189,8 +189,8 @@ func memberName(list string, j int, field string) string {
 	return fmt.Sprintf("%s[%d].%s", list, j, field)
 }
 
-// checkK checks a k of a body.
-func checkK(k int64, l Limits) (int, error) {
+// CheckK checks a k that a body or a query asks for.
+func (l Limits) CheckK(k int64) (int, error) {
 	switch most := int64(l.K); {
 	case k < 1:
 		return 0, problem.New(problem.InvalidValue, "k is %d, at least 1 is wanted", k).In("k").Within(1)
@@ -236,6 +236,14 @@ func (l Limits) DefaultK(least bool) int {
 	return defaultK
 }
 
+// CheckFit refuses a k above the number of atoms, n.
+func CheckFit(k, n int) error {
+	if k > n {
+		return problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k reduces k to that", k, n).In("k").Within(n)
+	}
+	return nil
+}
+
 // KOf returns the k of query j, and whether it is reduced where there are fewer atoms.
 func (s *Search) KOf(j int) (k int, cut bool) {
 	if s.Goals == nil {
@@ -249,12 +257,11 @@ func (s *Search) KOf(j int) (k int, cut bool) {
 func (s *Search) CheckK(n int) (results int, err error) {
 	for j := range s.M {
 		k, cut := s.KOf(j)
-		if k > n && !cut {
-			p := problem.New(problem.OverLimit, "k is %d and the collection has %d atoms; cut_k reduces k to that", k, n).In("k").Within(n)
+		if err := CheckFit(k, n); err != nil && !cut {
 			if s.Goals != nil {
-				return 0, inGoal(p, j)
+				return 0, inGoal(err, j)
 			}
-			return 0, p
+			return 0, err
 		}
 		results += min(k, n)
 	}

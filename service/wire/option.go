@@ -61,7 +61,7 @@ func find(name string) (*option, error) {
 func cut(s string) string { return fmt.Sprintf("%.60s", s) }
 
 func (d *Draft) setK(v value) (err error) {
-	d.s.K, err = checkK(v.integer, d.limits)
+	d.s.K, err = d.limits.CheckK(v.integer)
 	return err
 }
 
@@ -119,16 +119,20 @@ func (d *Draft) setTimeout(v value) error {
 }
 
 func (d *Draft) setInclude(v value) error {
-	names := []string{"certificate", "rounds"}
+	members := []struct {
+		name string
+		set  *bool
+	}{{"certificate", &d.s.Certificate}, {"rounds", &d.s.Rounds}, {"rows", &d.s.Rows}, {"scores64", &d.s.Scores64}}
+	var names []string
+	for _, m := range members {
+		names = append(names, m.name)
+	}
 	for i, name := range v.texts {
-		switch name {
-		case names[0]:
-			d.s.Certificate = true
-		case names[1]:
-			d.s.Rounds = true
-		default:
+		at := slices.Index(names, name)
+		if at < 0 {
 			return problem.New(problem.InvalidValue, "include: %q is none of %v", cut(name), names).At("include", i).Within(names)
 		}
+		*members[at].set = true
 	}
 	return nil
 }

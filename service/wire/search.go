@@ -49,8 +49,8 @@ type Search struct {
 	Goals []QueryGoal
 	// Allow and Deny are nil if the body has none.
 	Allow, Deny *IDList
-	// Certificate and Rounds say what the answer includes.
-	Certificate, Rounds bool
+	// Certificate, Rounds, Rows and Scores64 say what the answer includes.
+	Certificate, Rounds, Rows, Scores64 bool
 }
 
 // IDList is a list of ids in a body. In JSON it has numbers, which are Ints, or strings,
@@ -106,7 +106,7 @@ func (s *Search) Request() batch.Request {
 	}
 	return batch.Request{
 		Queries: s.Queries, Changes: s.Changes, Stored: true, K: k, Delta: s.Delta, Epsilon: s.Epsilon, Relative: s.Relative,
-		Method: s.Method, Plan: s.Plan, MinScore: s.MinScore, MaxScore: s.MaxScore, Timeout: s.Timeout,
+		Method: s.Method, Plan: s.Plan, MinScore: s.MinScore, MaxScore: s.MaxScore, Timeout: s.Timeout, SearchScores: s.Scores64,
 	}
 }
 

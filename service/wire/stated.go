@@ -167,7 +167,7 @@ func (st *Stated) complete(d *Draft) (err error) {
 	case longest == 0:
 		return problem.New(problem.InvalidValue, "every answer is empty").In(fieldAnswers)
 	case !d.seen["k"]:
-		if st.K, err = checkK(int64(longest), d.limits); err != nil {
+		if st.K, err = d.limits.CheckK(int64(longest)); err != nil {
 			return problem.New(problem.OverLimit, "the longest answer has %d atoms, at most %d are accepted", longest, d.limits.K).In(fieldAnswers).Within(d.limits.K)
 		}
 	case st.K > longest:

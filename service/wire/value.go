@@ -124,7 +124,9 @@ func number(name string, b []byte, i int) (float64, int, error) {
 	if err != nil {
 		return 0, i, problem.New(problem.InvalidValue, "%s is %s, beyond the range of float64", name, cut(string(b[i:end]))).In(name)
 	}
-	if whole, err := strconv.ParseInt(string(b[i:end]), 10, 64); err == nil && (x >= 1<<63 || int64(x) != whole) {
+	digits := string(b[i:end])
+	// Programs print float64 beyond 2^53 by digits that determine them, which need not be exact.
+	if whole, err := strconv.ParseInt(digits, 10, 64); err == nil && (x >= 1<<63 || int64(x) != whole) && strconv.FormatFloat(x, 'f', -1, 64) != digits {
 		return 0, i, problem.New(problem.InvalidValue, "%s is %d, beyond 2^53 and no float64; write it with a point", name, whole).In(name)
 	}
 	return x, end, nil
@@ -243,7 +245,7 @@ func (k kind) parse(name string, values []string) (v value, err error) {
 		v.texts = list(values)
 		return v, nil
 	case idsKind, listKind:
-		v.ids = idsOf(list(values))
+		v.ids = ListOf(list(values))
 		return v, nil
 	}
 	if len(values) != 1 {
@@ -273,9 +275,9 @@ func list(values []string) []string {
 	return all
 }
 
-// idsOf returns an IDList of texts, which has numbers too if all are integers in their only form:
+// ListOf returns the IDList of texts, which has numbers too if all are integers in their only form:
 // 01 is the text, and not the number 1.
-func idsOf(names []string) *IDList {
+func ListOf(names []string) *IDList {
 	l := &IDList{Names: names}
 	for _, name := range names {
 		id, err := strconv.ParseInt(name, 10, 64)
