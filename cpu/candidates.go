@@ -48,11 +48,10 @@ func (q *scanState) takeChunk(w *scratch, source backend.Source, passed survivor
 			}
 		}
 		for _, f := range candidateRadii {
-			cut := max(min(above, float32(q.tau+rounding+f*radius)), q.least32())
-			w.candidates.truncate(0)
-			w.candidates.appendSelected(q.kern, w.selected, cut, above)
-			q.tightenBy(w, source, w.candidates)
-			above = min(above, cut)
+			var better bool
+			if above, better = q.scoreReaching(w, source, rounding+f*radius, above); !better {
+				break
+			}
 		}
 	}
 	q.begun, q.weak = true, 0
@@ -118,6 +117,32 @@ func (q *scanState) scoreGreatest(w *scratch, source backend.Source, arms surviv
 // from the threshold in mean radii of the strip. At 1 the estimate equals the threshold.
 var candidateRadii = [...]float64{2, 1.5, 1.25, 1}
 
+// scoreReaching scores the selected arms whose bounds are at least so far from the threshold and below above. It
+// returns the least of their bounds, and whether there may be better ones below.
+func (q *scanState) scoreReaching(w *scratch, source backend.Source, distance float64, above float32) (least float32, better bool) {
+	cut := func() float32 { return max(min(above, float32(q.tau+distance)), q.least32()) }
+	w.candidates.truncate(0)
+	w.candidates.appendSelected(q.kern, w.selected, cut(), above)
+	if len(w.candidates.ids) > fruitless {
+		first := q.cutOf(w.candidates, fruitless)
+		w.candidates.dropBelow(q.kern, first)
+		above = first
+		if !q.tightenBy(w, source, w.candidates) {
+			return above, false
+		}
+		w.candidates.truncate(0)
+		w.candidates.appendSelected(q.kern, w.selected, cut(), above)
+	}
+	above = min(above, cut())
+	q.tightenBy(w, source, w.candidates)
+	return above, true
+}
+
+// fruitless is how many candidates, those of greatest bound, are scored of more. If none of them is better
+// than the threshold, it is the score of many atoms, which would all be scored and raise nothing: the others are
+// listed.
+const fruitless = 16
+
 // firstCut returns a bound that the arms have that are to be scored before there is a threshold: those
 // of greatest bound, as many as are missing to k scores. It is +Inf if none are missing, and
 // -Inf if all that passed are scored.
@@ -138,8 +163,9 @@ func (q *scanState) cutOf(passed survivors, n int) float32 {
 	return rankedFrom(q.kern, passed.bounds, n, 0)
 }
 
-// tightenBy scores candidates by source, which may raise the threshold, and counts them.
-func (q *scanState) tightenBy(w *scratch, source backend.Source, a survivors) {
+// tightenBy scores candidates by source, which may raise the threshold, and counts them. It reports whether
+// any is better than the threshold was.
+func (q *scanState) tightenBy(w *scratch, source backend.Source, a survivors) bool {
 	q.passed += len(a.ids)
-	q.tighten(w, source, a)
+	return q.tighten(w, source, a)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -199,11 +200,16 @@ func (q *revisitState) record() {
 
 // tighten raises the threshold, if it can, by scoring the given arms in order. With source Exact
 // the scores are exact and enter the answer. With LowerBound the arms' lower bounds are computed
-// from their whole rows of codes, and the arms become finalists, which are scored at the end.
-func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
+// from their whole rows of codes, and the arms become finalists, which are scored at the end. It reports
+// whether any is better than the threshold was.
+func (s *state) tighten(w *scratch, source backend.Source, a survivors) (better bool) {
 	if source == backend.Exact {
+		worst := math.Inf(-1)
+		if s.best.full() {
+			worst = s.best.worst().score
+		}
 		s.scoreAtoms(w, a.ids)
-		return
+		return slices.ContainsFunc(w.scores, func(score float64) bool { return score > worst })
 	}
 	b := s.fullWidthBound(w)
 	w.fetchSink = fetchSides(b, a.ids)
@@ -236,6 +242,7 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 		}
 	}
 	s.finalists = kept
+	return len(w.lowers) > 0
 }
 
 // raises reports whether the lower bound of an arm that has this upper bound can raise the threshold.
