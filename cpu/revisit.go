@@ -218,7 +218,7 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) (better 
 	s.countCodes(b.AtomBytes, len(a.ids))
 	// All raise the threshold together, which takes less time than one after the other.
 	w.lowers = w.lowers[:0]
-	from := len(s.finalists)
+	from, before := len(s.finalists), s.tau
 	for k, i := range a.ids {
 		estimate, upper := s.boundSummedCodes(b, w, k, i, wide)
 		lower := s.lowerBound(int(i), estimate, upper)
@@ -228,6 +228,7 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) (better 
 		}
 		if s.raises(lower, upper) {
 			w.lowers = append(w.lowers, lower)
+			better = better || lower > before+betterShare*(upper-lower)
 		}
 		if upper >= s.tau {
 			s.finalists = append(s.finalists, arm{bound: upper, i: i})
@@ -242,8 +243,12 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) (better 
 		}
 	}
 	s.finalists = kept
-	return len(w.lowers) > 0
+	return better
 }
+
+// betterShare is how much better than the threshold a lower bound must be, as a share of its distance from the
+// upper bound: those of equal scores differ by less.
+const betterShare = .25
 
 // raises reports whether the lower bound of an arm that has this upper bound can raise the threshold.
 func (s *state) raises(lower, upper float64) bool {
