@@ -320,7 +320,11 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		if wanted*sharing < atoms {
 			sharing = math.Min(sharing, 64)
 		}
-		return plainScan(p, gather) + (.15*c.Visit*entering+plainTogether(p, sharing, k)+.75*c.Visit*k)/n, 0
+		scores := plainTogether(p, sharing, k)
+		if p.offsets && 4*p.dim*p.atoms > 16<<20 {
+			scores += k * (2*c.Visit + c.Score*float64(p.dim)/4)
+		}
+		return plainScan(p, gather) + (.15*c.Visit*entering+scores+.75*c.Visit*k)/n, 0
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
 	wider, rank, own := p.widening(l), math.Exp(p.rank(source)), source == backend.LowerBound && p.k > 0 && stages[0] == len(p.widths)-1
