@@ -69,3 +69,32 @@ func TestEqualScoresAreListed(t *testing.T) {
 		}
 	}
 }
+
+// TestTiesWaitForBetterAtoms: a query whose k best all have its one word, as one atom in 170 has, lists the first
+// thousands of atoms, which score 0, and drops them later. It goes dense if there are fewer than k such atoms.
+func TestTiesWaitForBetterAtoms(t *testing.T) {
+	const n, dim, m, words = 8192, 512, 8, 3
+	c, err := collection.Build(t.Context(), vectors.Counts(vectors.Rand(8), n, dim, words), dim, &collection.Options{Metric: collection.InnerProduct, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	queries := make([]float32, m*dim)
+	for j := range m {
+		queries[j*dim+j] = 1
+	}
+	look := backend.Look{Rep: backend.Panels, Rule: backend.Student, To: 128, Alpha: 1e-4, FirstChunk: 1024, MaxSurvivors: .2}
+	for _, x := range []struct {
+		k     int
+		dense bool
+	}{{20, false}, {200, true}} {
+		goals := make([]backend.Goal, m)
+		for j := range goals {
+			goals[j] = backend.Goal{K: x.k, Floor: math.Inf(-1), Allowed: n, Ceiling: math.Inf(1)}
+		}
+		for j, a := range search(t, c, backendtest.Ladder{Name: "panels", Looks: []backend.Look{look}}, 1, backend.Queries{M: m, Dim: dim, Data: queries}, goals) {
+			if a.Dense != x.dense || len(a.IDs) != x.k {
+				t.Errorf("k = %d, query %d: dense %v, %d atoms found", x.k, j, a.Dense, len(a.IDs))
+			}
+		}
+	}
+}
