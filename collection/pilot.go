@@ -16,6 +16,9 @@ const (
 	pilotAtoms   = 2048
 	pilotAlpha   = .001 // nominal; the share depends on it weakly
 	queryStep    = .005 // relative rounding error of an 8-bit query
+	// equalScores is the distance of two scores, as a share of the norms' product, within which they count as equal.
+	// Of the arms whose score equals a threshold a backend scores up to about 3 k and equalScored early.
+	equalScores, equalScored = 0x1p-20, 16
 	// Of fewer atoms with no more entries in all, the forecast is made when it is needed.
 	laterAtoms, laterEntries = 5000, 5000 << 10
 )
@@ -259,18 +262,19 @@ func (c *Collection) typicalTerms(l *Stage) typical {
 
 // forecast holds what the pilot needs of its arms.
 type forecast struct {
-	rest, headErr []float64 // norm of the arm's rest, error of its head's code
-	stages        []typical
-	reach         float64
-	sharp         float64 // 1 over a standard error, in radii
-	tail          *normalTail
+	part                float64   // arms as a share of the atoms
+	norm, rest, headErr []float64 // norms of the arm and of its rest, error of its head's code
+	stages              []typical
+	reach               float64
+	sharp               float64 // 1 over a standard error, in radii
+	tail                *normalTail
 }
 
 func (c *Collection) newForecast(arms []uint32) *forecast {
-	f := &forecast{reach: bandit.Reach(pilotAlpha, c.Kappa, c.D), sharp: math.Sqrt(float64(c.D - 2)), tail: newNormalTail()}
+	f := &forecast{part: float64(len(arms)) / float64(c.N), reach: bandit.Reach(pilotAlpha, c.Kappa, c.D), sharp: math.Sqrt(float64(c.D - 2)), tail: newNormalTail()}
 	for _, i := range arms {
 		n, h := float64(c.Norm[i]), float64(c.HeadNorm[i])
-		f.rest = append(f.rest, math.Sqrt(max(0, n*n-h*h)))
+		f.norm, f.rest = append(f.norm, n), append(f.rest, math.Sqrt(max(0, n*n-h*h)))
 		f.headErr = append(f.headErr, float64(c.HeadErr[i]))
 	}
 	for _, l := range c.Stages {
@@ -280,35 +284,36 @@ func (c *Collection) newForecast(arms []uint32) *forecast {
 }
 
 // addQuery adds to the shares of p the number of arms that query q would keep, and of candidates,
-// given the arms' scores, the heads' parts of these, and the thresholds for each k of the pilot. The
+// given the arms' scores, the heads' parts of these, and the thresholds for each k of the pilot. Of arms whose
+// scores equal the threshold few are candidates. The
 // law has an error of |q||o| sqrt(1-c^2) H/(a|o|) / sqrt(D-2) in a bound; c is taken as 0.
 func (f *forecast) addQuery(p *Pilot, q *Query, scores, heads, thetas []float64) {
 	least := slices.Min(thetas)
-	kept, candidates := make([]float64, len(thetas)), make([]float64, len(thetas))
+	counts := make([]float64, 3*len(thetas))
+	kept, candidates, equal := counts[:len(thetas)], counts[len(thetas):2*len(thetas)], counts[2*len(thetas):]
 	for j := range f.stages {
 		t := &f.stages[j]
-		clear(kept)
-		clear(candidates)
+		clear(counts)
 		for s, score := range scores {
 			bound, radius := f.bound(s, t, q)
 			upper, estimate := score+bound, heads[s]+t.slope*(score-heads[s])
-			if radius == 0 {
-				countReached(kept, thetas, upper)
-				countReached(candidates, thetas, estimate)
-				continue
-			}
-			sharp := f.sharp / radius
+			sharp := f.sharp / radius // +Inf without an error
 			if (least-max(upper, estimate))*sharp >= tailSigmas {
 				continue
 			}
+			near := equalScores * q.Norm * f.norm[s]
 			for i, theta := range thetas {
 				kept[i] += f.tail.at((theta - upper) * sharp)
-				candidates[i] += f.tail.at((theta - estimate) * sharp)
+				if candidate := f.tail.at((theta - estimate) * sharp); math.Abs(score-theta) > near {
+					candidates[i] += candidate
+				} else {
+					equal[i] += candidate
+				}
 			}
 		}
 		for i := range thetas {
 			p.Shares[i][j] += kept[i]
-			p.Candidates[i][j] += candidates[i]
+			p.Candidates[i][j] += candidates[i] + min(equal[i], float64(3*p.Ks[i]+equalScored)*f.part)
 		}
 	}
 }

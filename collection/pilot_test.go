@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"thresher/bandit"
+	"thresher/internal/vectors"
 	"thresher/simd"
 )
 
@@ -161,6 +162,21 @@ func TestPilotForecasts(t *testing.T) {
 						t.Errorf("%s, k = %d, stage %d+%d, %s: forecast %.4f, measured %.4f", s.name, k, c.R, c.Stages[j].Width, x.what, x.got, x.want)
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestPilotOfTies: of the atoms that share no word with a query, and so tie with the k-th best of the first
+// atoms, few are candidates.
+func TestPilotOfTies(t *testing.T) {
+	const n, dim = 6000, 512
+	c := build(t, vectors.Counts(vectors.Rand(1), n, dim, 3), dim, &Options{Metric: InnerProduct, Seed: 3})
+	early := c.Forecast().Early
+	for i, k := range early.Ks {
+		for j, share := range early.Candidates[i] {
+			if k == 100 && (share < .01 || share > .15) {
+				t.Errorf("k = %d, stage %d: %.4f of the atoms are candidates", k, j, share)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"thresher/backend"
 	"thresher/backend/looks"
@@ -199,11 +200,16 @@ func (q *revisitState) record() {
 
 // tighten raises the threshold, if it can, by scoring the given arms in order. With source Exact
 // the scores are exact and enter the answer. With LowerBound the arms' lower bounds are computed
-// from their whole rows of codes, and the arms become finalists, which are scored at the end.
-func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
+// from their whole rows of codes, and the arms become finalists, which are scored at the end. It reports
+// whether any is better than the threshold was.
+func (s *state) tighten(w *scratch, source backend.Source, a survivors) (better bool) {
 	if source == backend.Exact {
+		worst := math.Inf(-1)
+		if s.best.full() {
+			worst = s.best.worst().score
+		}
 		s.scoreAtoms(w, a.ids)
-		return
+		return slices.ContainsFunc(w.scores, func(score float64) bool { return score > worst })
 	}
 	b := s.fullWidthBound(w)
 	w.fetchSink = fetchSides(b, a.ids)
@@ -212,7 +218,7 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 	s.countCodes(b.AtomBytes, len(a.ids))
 	// All raise the threshold together, which takes less time than one after the other.
 	w.lowers = w.lowers[:0]
-	from := len(s.finalists)
+	from, before := len(s.finalists), s.tau
 	for k, i := range a.ids {
 		estimate, upper := s.boundSummedCodes(b, w, k, i, wide)
 		lower := s.lowerBound(int(i), estimate, upper)
@@ -222,6 +228,7 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 		}
 		if s.raises(lower, upper) {
 			w.lowers = append(w.lowers, lower)
+			better = better || lower > before+betterShare*(upper-lower)
 		}
 		if upper >= s.tau {
 			s.finalists = append(s.finalists, arm{bound: upper, i: i})
@@ -236,7 +243,12 @@ func (s *state) tighten(w *scratch, source backend.Source, a survivors) {
 		}
 	}
 	s.finalists = kept
+	return better
 }
+
+// betterShare is how much better than the threshold a lower bound must be, as a share of its distance from the
+// upper bound: those of equal scores differ by less.
+const betterShare = .25
 
 // raises reports whether the lower bound of an arm that has this upper bound can raise the threshold.
 func (s *state) raises(lower, upper float64) bool {

@@ -118,6 +118,7 @@ type scanState struct {
 	seen         int  // atoms looked at
 	codesRead    int  // atoms whose codes were read: those seen and others of their panels
 	begun        bool // a chunk was taken
+	tied         bool // the threshold is the score of many arms of the last chunk
 	weak         int  // scores of a sample of given candidates, until a chunk has made a better threshold
 	above        int  // atoms seen whose estimate is above the ceiling
 	hiddenPassed int  // hidden atoms seen that passed the look
@@ -276,7 +277,7 @@ func (x *run) newScans(w *scratch, t *looks.Compiled, js []int) []*scanState {
 		*q = scanState{state: s, codes: w.codes[k*width : (k+1)*width], listedBefore: len(s.list.ids),
 			allAllowed: s.allowsAll(), allowedBits: s.filterBits()}
 		if stopped := s.stoppedScan; stopped != nil && stopped.bound.Look == t.Look {
-			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, q.above, q.hiddenPassed, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, stopped.above, stopped.hiddenPassed, nil
+			q.listedBefore, q.seen, q.codesRead, q.passed, q.begun, q.tied, q.above, q.hiddenPassed, s.stoppedScan = stopped.listedBefore, stopped.seen, stopped.codesRead, stopped.passed, stopped.begun, stopped.tied, stopped.above, stopped.hiddenPassed, nil
 		}
 		q.hiddenBefore, _ = slices.BinarySearch(s.hidden, uint32(s.nextPanel*panelAtoms))
 		steps, headBias, restBias := s.codeQuery8(w, q.codes, t.Look.To)
@@ -415,7 +416,7 @@ func (w *scratch) gatherCodes(qs []*scanState, stride int) []int8 {
 }
 
 // crowds reports whether a query that has not seen all atoms goes dense: it listed more arms than
-// MaxSurvivors of the look allows, or met more atoms that are better but not wanted than the goal's
+// MaxSurvivors of the look allows, unless better ones will drop them, or met more atoms that are better but not wanted than the goal's
 // MaxBetter allows among the atoms seen.
 func (q *scanState) crowds() bool {
 	if q.seen < max(leastSurvey, 16*q.goal.K) {
@@ -423,9 +424,15 @@ func (q *scanState) crowds() bool {
 	}
 	most, allowed := q.bound.Look.MaxSurvivors, float64(q.goal.Allowed)
 	if most > 0 && float64(len(q.list.ids)) > most*allowed {
-		return true
+		return !q.untiesLater()
 	}
 	return q.goal.MaxBetter > 0 && float64(q.above)+float64(q.hiddenPassed)/2 > q.mostBetter()
+}
+
+// untiesLater reports whether many arms are listed because they tie with the k-th best so far, and k better ones
+// will be found before the last atom if as large a share of the others is better.
+func (q *scanState) untiesLater() bool {
+	return q.tied && q.best.full() && float64(q.best.better())*float64(q.goal.Allowed) > float64(q.goal.K)*float64(q.seen)
 }
 
 const (

@@ -146,6 +146,17 @@ func (t *top) worst() scored {
 	return t.least
 }
 
+// better returns how many of the k best score more than the k-th. t must be full.
+func (t *top) better() (n int) {
+	worst := t.worst().score
+	for _, x := range t.entries {
+		if x.score > worst {
+			n++
+		}
+	}
+	return n
+}
+
 // take pushes all of list. It may keep the slice, which the caller gives up.
 func (t *top) take(list []scored) {
 	if len(t.entries) == 0 && (t.k == 0 || len(list) <= t.k) {

@@ -109,8 +109,9 @@ func (p *problem) forecast(l ladder, rank float64) forecast {
 			part = 1
 		}
 		exact = (1-part)*exact + part*p.sharedScoreCost(p.sharing(), scored*arms)
+		f.score = p.lostCost() * (scored - answers)
 	}
-	f.score = exact * scored
+	f.score += exact * scored
 	return f
 }
 

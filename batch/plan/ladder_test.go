@@ -254,7 +254,7 @@ func plainScan(p *problem, gather bool) float64 {
 		memory = 4 * .4 * c.Far
 	}
 	sharing := math.Min(64, plainSharing(p))
-	coordinate := c.Dense + memory/sharing + 1.5*c.DenseOne*(1/sharing-1./64)
+	coordinate := math.Max(c.Dense+1.5*c.DenseOne*(1/sharing-1./64), 1.5*memory/sharing)
 	if p.queries == 1 {
 		coordinate = math.Max(c.DenseOne, memory)
 	}
@@ -320,7 +320,11 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 		if wanted*sharing < atoms {
 			sharing = math.Min(sharing, 64)
 		}
-		return plainScan(p, gather) + (.15*c.Visit*entering+plainTogether(p, sharing, k)+.75*c.Visit*k)/n, 0
+		scores := plainTogether(p, sharing, k)
+		if p.offsets && 4*p.dim*p.atoms > 16<<20 {
+			scores += k * (2*c.Visit + c.Score*float64(p.dim)/4)
+		}
+		return plainScan(p, gather) + (.15*c.Visit*entering+scores+.75*c.Visit*k)/n, 0
 	}
 	l := ladder{stages: stages, certain: certain, source: source}
 	wider, rank, own := p.widening(l), math.Exp(p.rank(source)), source == backend.LowerBound && p.k > 0 && stages[0] == len(p.widths)-1
@@ -371,7 +375,8 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 			return share(p.curves, rank*reached/middle)
 		}
 		way := math.Log(middle/1024) / math.Log(reached/1024)
-		return math.Pow(share(p.curves.early, rank), 1-way) * math.Pow(share(p.curves, rank), way)
+		final := share(p.curves, rank)
+		return math.Pow(math.Max(final, share(p.curves.early, rank)), 1-way) * math.Pow(final, way)
 	}
 	covered := math.Max(n, math.Min(atoms, 64*float64(p.panels))) * reached / atoms // atoms in panels with an allowed atom
 	code, test := c.Scan, c.Test
@@ -488,6 +493,7 @@ func plainCost(p *problem, stages []int, mixed, gather, certain bool, source bac
 			if total += together; !own {
 				total += (row*last - together) / 2
 			}
+			total += (last - answers) * (2*c.Visit + c.Score*float64(p.dim)/4)
 		} else {
 			total += row * last
 		}

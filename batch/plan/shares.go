@@ -139,7 +139,8 @@ func (p *problem) shareMet(rank float64, share func(c *curves, rank float64) flo
 		if early == nil {
 			met += (next - t) * share(p.curves, rank-at)
 		} else {
-			first, final := math.Log(share(early, rank)), math.Log(share(p.curves, rank))
+			final := math.Log(share(p.curves, rank))
+			first := max(final, math.Log(share(early, rank))) // less for ties with the first threshold, which are no candidates
 			met += (next - t) * math.Exp(final+(first-final)*at/begun)
 		}
 		t = next
