@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sort"
 )
@@ -152,21 +151,15 @@ func (q *finishing) moveGreatest(w *scratch, arms []arm, n int) int {
 		}
 		least = max(least, cut)
 	}
-	at, below := 0, orderedKey32(least)-1
+	at, below := 0, int64(floatKey(least))-1
 	for k, b := range w.values {
 		// Without a branch, which would be mispredicted for every other arm.
-		reaches := int((below - orderedKey32(b)) >> 63) // -1 if it does, else 0
+		reaches := int((below - int64(floatKey(b))) >> 63) // -1 if it does, else 0
 		to := k + (at-k)&reaches
 		arms[to], arms[k] = arms[k], arms[to]
 		at -= reaches
 	}
 	return at
-}
-
-// orderedKey32 returns an integer that grows with x, which is not NaN; both zeros have the same.
-func orderedKey32(x float32) int64 {
-	b := int32(math.Float32bits(x + 0)) // -0 + 0 is +0
-	return int64(b ^ b>>31&math.MaxInt32)
 }
 
 // dropScored drops the first arms, whose rows are listed, but for those from entry scored of the list
