@@ -201,6 +201,14 @@ func above(f float32) float32 {
 // Upward returns the least float32 not below x.
 func Upward(x float64) float32 {
 	f := float32(x)
+	if f > 0 && f <= math.MaxFloat32 { // without a branch on how it was rounded, which would be mispredicted every other time
+		return math.Float32frombits(math.Float32bits(f) + uint32(math.Float64bits(float64(f)-x)>>63))
+	}
+	return upwardOf(f, x)
+}
+
+// upwardOf is Upward of x, which rounds to f.
+func upwardOf(f float32, x float64) float32 {
 	if float64(f) < x {
 		return above(f)
 	}

@@ -194,6 +194,20 @@ func (m Metric) Shown(score float64) float64 {
 	return score
 }
 
+// ShowAll writes Shown of each search score, in float32, to out, which is as long.
+func (m Metric) ShowAll(out []float32, scores []float64) {
+	out = out[:len(scores)]
+	if m == Euclidean {
+		for i, s := range scores {
+			out[i] = float32(Euclidean.Shown(s))
+		}
+		return
+	}
+	for i, s := range scores {
+		out[i] = float32(s)
+	}
+}
+
 // Gap converts a gap between shown scores to one between search scores.
 func (m Metric) Gap(shown float64) float64 {
 	if m == Euclidean {

@@ -91,7 +91,7 @@ func (s *denseScratch) raiseTo(q *state, e int, lower float64) {
 	x := &s.pending[e]
 	x.dropBelow(q.kern, s.reach[e])
 	if s.sharpAt(q, e) && s.tau[e] > s.reach[e] {
-		x.dropTies(s.reach[e], q.goal.K)
+		x.dropTies(q.kern, s.reach[e], q.goal.K)
 	}
 }
 

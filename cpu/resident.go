@@ -97,7 +97,7 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 	x.reset(q)
 	r.helpers.busy.Add(1) // until Close
 	x.reservePieces()
-	err := r.eachQueryChunk(ctx, q.M, func(_ *scratch, lo, hi int) error {
+	err := r.eachFewQueries(ctx, q.M, func(_ *scratch, lo, hi int) error {
 		x.prepareQueries(q, goals, lo, hi)
 		return nil
 	})
@@ -108,10 +108,26 @@ func (r *resident) Begin(ctx context.Context, q backend.Queries, goals []backend
 	return x, nil
 }
 
+// fewQueries is the greatest number of queries that a goroutine prepares together while others prepare some: a
+// step so short should not wait for one that has just been woken and begins.
+const fewQueries = 32
+
 // eachQueryChunk calls f for consecutive ranges [lo, hi) of n queries from several
 // goroutines. A range has at most queryChunk queries, or fewer so that every thread gets one.
 func (r *resident) eachQueryChunk(ctx context.Context, n int, f func(w *scratch, lo, hi int) error) error {
-	size := min(queryChunk, (n+r.threads-1)/r.threads)
+	return r.eachRange(ctx, n, min(queryChunk, (n+r.threads-1)/r.threads), f)
+}
+
+// eachFewQueries is eachQueryChunk for ranges of at most fewQueries, if there are several threads.
+func (r *resident) eachFewQueries(ctx context.Context, n int, f func(w *scratch, lo, hi int) error) error {
+	if r.threads == 1 {
+		return r.eachQueryChunk(ctx, n, f)
+	}
+	return r.eachRange(ctx, n, min(fewQueries, (n+r.threads-1)/r.threads), f)
+}
+
+// eachRange calls f for consecutive ranges of n queries, of size each but the last, from several goroutines.
+func (r *resident) eachRange(ctx context.Context, n, size int, f func(w *scratch, lo, hi int) error) error {
 	if size == 0 {
 		return ctx.Err()
 	}
@@ -171,6 +187,8 @@ func (r *resident) eachOfThreads(ctx context.Context, n int, f func(s *scratch, 
 	for range more {
 		wg.Go(work)
 	}
+	// Behind this one the others are taken at once, as helpers are (call).
+	wg.Go(func() {})
 	work()
 	wg.Wait()
 	return firstErr

@@ -20,6 +20,10 @@ const tileBytes = 8 << 20
 // are in a tile, it reads them with those of a later tile.
 const leastVisit = 32
 
+// Several threads divide the queries of a later look into revisitParts times as many parts as they are, if a part has
+// leastRevisited queries, so that they end at about the same time.
+const revisitParts, leastRevisited = 4, 16
+
 // revisit takes a later look, at the rows of the survivors.
 func (x *run) revisit(ctx context.Context, l backend.Look) error {
 	if !x.c.Coded() {
@@ -35,6 +39,9 @@ func (x *run) revisit(ctx context.Context, l backend.Look) error {
 	// The queries of a thread go through the tiles together: the more there are, the more rows
 	// are found in the cache.
 	n := min(x.r.threads, len(x.states))
+	if n > 1 && len(x.states) >= leastRevisited*revisitParts*n { // survivors differ more than queries do
+		n *= revisitParts
+	}
 	return x.r.each(ctx, n, func(w *scratch, p int) error {
 		return x.revisitQueries(ctx, w, t, x.states[len(x.states)*p/n:len(x.states)*(p+1)/n])
 	})

@@ -103,27 +103,24 @@ func (s *survivors) dropBelow(kern simd.Kernels, least float32) {
 
 // dropTies drops the entries of bound tie but the first of them that together with those of greater bound, which
 // are at least as good, are k. No bound is less.
-func (s *survivors) dropTies(tie float32, k int) {
+func (s *survivors) dropTies(kern simd.Kernels, tie float32, k int) {
 	if len(s.ids) <= k {
 		return
 	}
-	for _, b := range s.bounds {
-		if b > tie {
-			k--
+	above := math.Nextafter32(tie, float32(math.Inf(1)))
+	var counts [simd.Pivots]int32
+	var pivots [simd.Pivots]float32
+	for i := range pivots {
+		pivots[i] = above
+	}
+	kern.CountFrom(&counts, s.bounds, &pivots)
+	room, end := k-int(counts[0]), 0 // ties that stay, and where the last of them ends
+	for ; room > 0 && end < len(s.bounds); end++ {
+		if s.bounds[end] == tie {
+			room--
 		}
 	}
-	n := 0
-	for i, b := range s.bounds {
-		if b <= tie {
-			if k <= 0 {
-				continue
-			}
-			k--
-		}
-		s.ids[n], s.bounds[n] = s.ids[i], b
-		n++
-	}
-	s.truncate(n)
+	s.truncate(end + kern.Select(s.ids[end:], s.bounds[end:], s.ids[end:], s.bounds[end:], above, float32(math.Inf(1))))
 }
 
 // chunkLists hold for each query the arms of a chunk that passed the look. Lists of

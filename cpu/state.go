@@ -116,7 +116,7 @@ func (x *run) prepareLooks(ctx context.Context) error {
 		return err
 	}
 	x.heads, x.rests = grow(x.heads, x.queries.M*c.R), grow(x.rests, x.queries.M*c.D)
-	err = x.r.eachQueryChunk(ctx, x.queries.M, func(w *scratch, lo, hi int) error {
+	err = x.r.eachFewQueries(ctx, x.queries.M, func(w *scratch, lo, hi int) error {
 		n := hi - lo
 		w.scales, w.queries = grow(w.scales, n), grow(w.queries, n)
 		for slot := range w.queries {

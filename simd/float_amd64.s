@@ -273,67 +273,68 @@ end:
 // func squaredDistanceAVX512(a []float32, q []float64) float64
 // Requires: AVX, AVX512BW, AVX512F, SSE2
 TEXT ·squaredDistanceAVX512(SB), NOSPLIT, $0-56
-	MOVQ  a_base+0(FP), AX
-	MOVQ  q_base+24(FP), DX
-	MOVQ  a_len+8(FP), CX
-	VPXOR X0, X0, X0
-	VPXOR X1, X1, X1
-	VPXOR X2, X2, X2
-	VPXOR X3, X3, X3
+	MOVQ         a_base+0(FP), AX
+	MOVQ         q_base+24(FP), DX
+	MOVQ         a_len+8(FP), CX
+	VBROADCASTSD one<>+0(SB), Z0
+	VPXOR        X1, X1, X1
+	VPXOR        X2, X2, X2
+	VPXOR        X3, X3, X3
+	VPXOR        X4, X4, X4
 
 turn:
-	SUBQ      $+32, CX
-	JLT       tail
-	VCVTPS2PD (AX), Z4
-	VSUBPD    (DX), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z0, Z0
-	VCVTPS2PD 32(AX), Z4
-	VSUBPD    64(DX), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z1, Z1
-	VCVTPS2PD 64(AX), Z4
-	VSUBPD    128(DX), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z2, Z2
-	VCVTPS2PD 96(AX), Z4
-	VSUBPD    192(DX), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z3, Z3
-	ADDQ      $+128, AX
-	ADDQ      $+256, DX
-	JMP       turn
+	SUBQ        $+32, CX
+	JLT         tail
+	VCVTPS2PD   (AX), Z5
+	VFMSUB213PD (DX), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   32(AX), Z5
+	VFMSUB213PD 64(DX), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z2, Z2
+	VCVTPS2PD   64(AX), Z5
+	VFMSUB213PD 128(DX), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z3, Z3
+	VCVTPS2PD   96(AX), Z5
+	VFMSUB213PD 192(DX), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $+128, AX
+	ADDQ        $+256, DX
+	JMP         turn
 
 tail:
-	ADDQ      $+32, CX
-	CMPQ      CX, $+8
-	JLT       rest0
-	VCVTPS2PD (AX), Z4
-	VSUBPD    (DX), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z0, Z0
-	SUBQ      $+8, CX
-	CMPQ      CX, $+8
-	JLT       rest1
-	VCVTPS2PD 32(AX), Z4
-	VSUBPD    64(DX), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z1, Z1
-	SUBQ      $+8, CX
-	CMPQ      CX, $+8
-	JLT       rest2
-	VCVTPS2PD 64(AX), Z4
-	VSUBPD    128(DX), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z2, Z2
-	SUBQ      $+8, CX
-	CMPQ      CX, $+8
-	JLT       rest3
-	VCVTPS2PD 96(AX), Z4
-	VSUBPD    192(DX), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z3, Z3
-	SUBQ      $+8, CX
+	ADDQ        $+32, CX
+	CMPQ        CX, $+8
+	JLT         rest0
+	VCVTPS2PD   (AX), Z5
+	VFMSUB213PD (DX), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z1, Z1
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest1
+	VCVTPS2PD   32(AX), Z5
+	VFMSUB213PD 64(DX), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z2, Z2
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest2
+	VCVTPS2PD   64(AX), Z5
+	VFMSUB213PD 128(DX), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z3, Z3
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest3
+	VCVTPS2PD   96(AX), Z5
+	VFMSUB213PD 192(DX), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z4, Z4
+	SUBQ        $+8, CX
 
 rest0:
 	TESTQ       CX, CX
@@ -342,11 +343,11 @@ rest0:
 	SHLQ        CL, BX
 	DECQ        BX
 	KMOVQ       BX, K1
-	VMOVUPD.Z   (DX), K1, Z4
-	VCVTPS2PD.Z (AX), K1, Z5
-	VSUBPD      Z4, Z5, Z5
-	VMULPD      Z5, Z5, Z5
-	VADDPD      Z5, Z0, Z0
+	VMOVUPD.Z   (DX), K1, Z5
+	VCVTPS2PD.Z (AX), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z1, Z1
 	JMP         end
 
 rest1:
@@ -356,11 +357,11 @@ rest1:
 	SHLQ        CL, BX
 	DECQ        BX
 	KMOVQ       BX, K1
-	VMOVUPD.Z   64(DX), K1, Z4
-	VCVTPS2PD.Z 32(AX), K1, Z5
-	VSUBPD      Z4, Z5, Z5
-	VMULPD      Z5, Z5, Z5
-	VADDPD      Z5, Z1, Z1
+	VMOVUPD.Z   64(DX), K1, Z5
+	VCVTPS2PD.Z 32(AX), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z2, Z2
 	JMP         end
 
 rest2:
@@ -370,11 +371,11 @@ rest2:
 	SHLQ        CL, BX
 	DECQ        BX
 	KMOVQ       BX, K1
-	VMOVUPD.Z   128(DX), K1, Z4
-	VCVTPS2PD.Z 64(AX), K1, Z5
-	VSUBPD      Z4, Z5, Z5
-	VMULPD      Z5, Z5, Z5
-	VADDPD      Z5, Z2, Z2
+	VMOVUPD.Z   128(DX), K1, Z5
+	VCVTPS2PD.Z 64(AX), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z3, Z3
 	JMP         end
 
 rest3:
@@ -384,39 +385,43 @@ rest3:
 	SHLQ        CL, BX
 	DECQ        BX
 	KMOVQ       BX, K1
-	VMOVUPD.Z   192(DX), K1, Z4
-	VCVTPS2PD.Z 96(AX), K1, Z5
-	VSUBPD      Z4, Z5, Z5
-	VMULPD      Z5, Z5, Z5
-	VADDPD      Z5, Z3, Z3
+	VMOVUPD.Z   192(DX), K1, Z5
+	VCVTPS2PD.Z 96(AX), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z4, Z4
 
 end:
-	VADDPD        Z2, Z0, Z0
 	VADDPD        Z3, Z1, Z1
-	VADDPD        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y1
-	VADDPD        Y1, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VADDPD        X1, X0, X0
-	VPERMILPD     $0x01, X0, X1
-	VADDSD        X1, X0, X0
+	VADDPD        Z4, Z2, Z2
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VPERMILPD     $0x01, X1, X0
+	VADDSD        X0, X1, X1
 	VZEROUPPER
-	MOVSD         X0, ret+48(FP)
+	MOVSD         X1, ret+48(FP)
 	RET
+
+DATA one<>+0(SB)/8, $0x3ff0000000000000
+GLOBL one<>(SB), RODATA|NOPTR, $8
 
 // func squaredDistancesAVX512(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
 // Requires: AVX, AVX512BW, AVX512F, CMOV, MMX+
 TEXT ·squaredDistancesAVX512(SB), NOSPLIT, $0-112
-	MOVQ    out_base+0(FP), AX
-	MOVQ    ids_base+56(FP), DX
-	MOVQ    rows_base+24(FP), BX
-	MOVQ    ld+48(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    ids_len+64(FP), DI
-	MOVQ    ahead+104(FP), R8
-	MOVQ    R8, CX
-	CMPQ    DI, CX
-	CMOVQLT DI, CX
+	MOVQ         out_base+0(FP), AX
+	MOVQ         ids_base+56(FP), DX
+	MOVQ         rows_base+24(FP), BX
+	MOVQ         ld+48(FP), SI
+	SHLQ         $0x02, SI
+	MOVQ         ids_len+64(FP), DI
+	MOVQ         ahead+104(FP), R8
+	VBROADCASTSD one<>+0(SB), Z0
+	MOVQ         R8, CX
+	CMPQ         DI, CX
+	CMOVQLT      DI, CX
 
 early:
 	DECQ  CX
@@ -448,67 +453,67 @@ row:
 	ADDQ    BX, R10
 	MOVQ    q_base+80(FP), R11
 	MOVQ    q_len+88(FP), CX
-	VPXOR   X0, X0, X0
 	VPXOR   X1, X1, X1
 	VPXOR   X2, X2, X2
 	VPXOR   X3, X3, X3
+	VPXOR   X4, X4, X4
 
 turn:
-	SUBQ       $+32, CX
-	JLT        tail
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	ADDQ       $+128, R9
-	VCVTPS2PD  (R10), Z4
-	VSUBPD     (R11), Z4, Z4
-	VMULPD     Z4, Z4, Z4
-	VADDPD     Z4, Z0, Z0
-	VCVTPS2PD  32(R10), Z4
-	VSUBPD     64(R11), Z4, Z4
-	VMULPD     Z4, Z4, Z4
-	VADDPD     Z4, Z1, Z1
-	VCVTPS2PD  64(R10), Z4
-	VSUBPD     128(R11), Z4, Z4
-	VMULPD     Z4, Z4, Z4
-	VADDPD     Z4, Z2, Z2
-	VCVTPS2PD  96(R10), Z4
-	VSUBPD     192(R11), Z4, Z4
-	VMULPD     Z4, Z4, Z4
-	VADDPD     Z4, Z3, Z3
-	ADDQ       $+128, R10
-	ADDQ       $+256, R11
-	JMP        turn
+	SUBQ        $+32, CX
+	JLT         tail
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	ADDQ        $+128, R9
+	VCVTPS2PD   (R10), Z5
+	VFMSUB213PD (R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z1, Z1
+	VCVTPS2PD   32(R10), Z5
+	VFMSUB213PD 64(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z2, Z2
+	VCVTPS2PD   64(R10), Z5
+	VFMSUB213PD 128(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z3, Z3
+	VCVTPS2PD   96(R10), Z5
+	VFMSUB213PD 192(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z4, Z4
+	ADDQ        $+128, R10
+	ADDQ        $+256, R11
+	JMP         turn
 
 tail:
-	ADDQ      $+32, CX
-	CMPQ      CX, $+8
-	JLT       rest0
-	VCVTPS2PD (R10), Z4
-	VSUBPD    (R11), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z0, Z0
-	SUBQ      $+8, CX
-	CMPQ      CX, $+8
-	JLT       rest1
-	VCVTPS2PD 32(R10), Z4
-	VSUBPD    64(R11), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z1, Z1
-	SUBQ      $+8, CX
-	CMPQ      CX, $+8
-	JLT       rest2
-	VCVTPS2PD 64(R10), Z4
-	VSUBPD    128(R11), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z2, Z2
-	SUBQ      $+8, CX
-	CMPQ      CX, $+8
-	JLT       rest3
-	VCVTPS2PD 96(R10), Z4
-	VSUBPD    192(R11), Z4, Z4
-	VMULPD    Z4, Z4, Z4
-	VADDPD    Z4, Z3, Z3
-	SUBQ      $+8, CX
+	ADDQ        $+32, CX
+	CMPQ        CX, $+8
+	JLT         rest0
+	VCVTPS2PD   (R10), Z5
+	VFMSUB213PD (R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z1, Z1
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest1
+	VCVTPS2PD   32(R10), Z5
+	VFMSUB213PD 64(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z2, Z2
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest2
+	VCVTPS2PD   64(R10), Z5
+	VFMSUB213PD 128(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z3, Z3
+	SUBQ        $+8, CX
+	CMPQ        CX, $+8
+	JLT         rest3
+	VCVTPS2PD   96(R10), Z5
+	VFMSUB213PD 192(R11), Z0, Z5
+	VMULPD      Z5, Z5, Z5
+	VADDPD      Z5, Z4, Z4
+	SUBQ        $+8, CX
 
 rest0:
 	TESTQ       CX, CX
@@ -517,11 +522,11 @@ rest0:
 	SHLQ        CL, R12
 	DECQ        R12
 	KMOVQ       R12, K1
-	VMOVUPD.Z   (R11), K1, Z4
-	VCVTPS2PD.Z (R10), K1, Z5
-	VSUBPD      Z4, Z5, Z5
-	VMULPD      Z5, Z5, Z5
-	VADDPD      Z5, Z0, Z0
+	VMOVUPD.Z   (R11), K1, Z5
+	VCVTPS2PD.Z (R10), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z1, Z1
 	JMP         end
 
 rest1:
@@ -531,11 +536,11 @@ rest1:
 	SHLQ        CL, R12
 	DECQ        R12
 	KMOVQ       R12, K1
-	VMOVUPD.Z   64(R11), K1, Z4
-	VCVTPS2PD.Z 32(R10), K1, Z5
-	VSUBPD      Z4, Z5, Z5
-	VMULPD      Z5, Z5, Z5
-	VADDPD      Z5, Z1, Z1
+	VMOVUPD.Z   64(R11), K1, Z5
+	VCVTPS2PD.Z 32(R10), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z2, Z2
 	JMP         end
 
 rest2:
@@ -545,11 +550,11 @@ rest2:
 	SHLQ        CL, R12
 	DECQ        R12
 	KMOVQ       R12, K1
-	VMOVUPD.Z   128(R11), K1, Z4
-	VCVTPS2PD.Z 64(R10), K1, Z5
-	VSUBPD      Z4, Z5, Z5
-	VMULPD      Z5, Z5, Z5
-	VADDPD      Z5, Z2, Z2
+	VMOVUPD.Z   128(R11), K1, Z5
+	VCVTPS2PD.Z 64(R10), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z3, Z3
 	JMP         end
 
 rest3:
@@ -559,24 +564,24 @@ rest3:
 	SHLQ        CL, R12
 	DECQ        R12
 	KMOVQ       R12, K1
-	VMOVUPD.Z   192(R11), K1, Z4
-	VCVTPS2PD.Z 96(R10), K1, Z5
-	VSUBPD      Z4, Z5, Z5
-	VMULPD      Z5, Z5, Z5
-	VADDPD      Z5, Z3, Z3
+	VMOVUPD.Z   192(R11), K1, Z5
+	VCVTPS2PD.Z 96(R10), K1, Z6
+	VFMSUB213PD Z5, Z0, Z6
+	VMULPD      Z6, Z6, Z6
+	VADDPD      Z6, Z4, Z4
 
 end:
-	VADDPD        Z2, Z0, Z0
 	VADDPD        Z3, Z1, Z1
-	VADDPD        Z1, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y4
-	VADDPD        Y4, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X1
-	VADDPD        X1, X0, X0
-	VPERMILPD     $0x01, X0, X1
-	VADDSD        X1, X0, X0
+	VADDPD        Z4, Z2, Z2
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPD        Y5, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPD        X2, X1, X1
+	VPERMILPD     $0x01, X1, X2
+	VADDSD        X2, X1, X1
 	PREFETCHT1    (R9)
-	VMOVSD        X0, (AX)
+	VMOVSD        X1, (AX)
 	ADDQ          $+8, AX
 	ADDQ          $+4, DX
 	DECQ          DI
@@ -2283,274 +2288,276 @@ end:
 	RET
 
 // func squaredDistanceAVX2(a []float32, q []float64) float64
-// Requires: AVX, AVX2, SSE2
+// Requires: AVX, AVX2, FMA3, SSE2
 TEXT ·squaredDistanceAVX2(SB), NOSPLIT, $0-56
-	MOVQ  a_base+0(FP), AX
-	MOVQ  q_base+24(FP), CX
-	MOVQ  a_len+8(FP), DX
-	VPXOR X0, X0, X0
-	VPXOR X1, X1, X1
-	VPXOR X2, X2, X2
-	VPXOR X3, X3, X3
-	VPXOR X4, X4, X4
-	VPXOR X5, X5, X5
-	VPXOR X6, X6, X6
-	VPXOR X7, X7, X7
+	MOVQ         a_base+0(FP), AX
+	MOVQ         q_base+24(FP), CX
+	MOVQ         a_len+8(FP), DX
+	VBROADCASTSD one<>+0(SB), Y0
+	VPXOR        X1, X1, X1
+	VPXOR        X2, X2, X2
+	VPXOR        X3, X3, X3
+	VPXOR        X4, X4, X4
+	VPXOR        X5, X5, X5
+	VPXOR        X6, X6, X6
+	VPXOR        X7, X7, X7
+	VPXOR        X8, X8, X8
 
 turn:
-	SUBQ      $+32, DX
-	JLT       tail
-	VCVTPS2PD (AX), Y8
-	VSUBPD    (CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y0, Y0
-	VCVTPS2PD 16(AX), Y8
-	VSUBPD    32(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y1, Y1
-	VCVTPS2PD 32(AX), Y8
-	VSUBPD    64(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y2, Y2
-	VCVTPS2PD 48(AX), Y8
-	VSUBPD    96(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y3, Y3
-	VCVTPS2PD 64(AX), Y8
-	VSUBPD    128(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y4, Y4
-	VCVTPS2PD 80(AX), Y8
-	VSUBPD    160(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y5, Y5
-	VCVTPS2PD 96(AX), Y8
-	VSUBPD    192(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y6, Y6
-	VCVTPS2PD 112(AX), Y8
-	VSUBPD    224(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y7, Y7
-	ADDQ      $+128, AX
-	ADDQ      $+256, CX
-	JMP       turn
+	SUBQ        $+32, DX
+	JLT         tail
+	VCVTPS2PD   (AX), Y9
+	VFMSUB213PD (CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	VCVTPS2PD   16(AX), Y9
+	VFMSUB213PD 32(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	VCVTPS2PD   32(AX), Y9
+	VFMSUB213PD 64(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	VCVTPS2PD   48(AX), Y9
+	VFMSUB213PD 96(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VCVTPS2PD   64(AX), Y9
+	VFMSUB213PD 128(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	VCVTPS2PD   80(AX), Y9
+	VFMSUB213PD 160(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y6, Y6
+	VCVTPS2PD   96(AX), Y9
+	VFMSUB213PD 192(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y7, Y7
+	VCVTPS2PD   112(AX), Y9
+	VFMSUB213PD 224(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y8, Y8
+	ADDQ        $+128, AX
+	ADDQ        $+256, CX
+	JMP         turn
 
 tail:
-	ADDQ      $+32, DX
-	CMPQ      DX, $+4
-	JLT       rest0
-	VCVTPS2PD (AX), Y8
-	VSUBPD    (CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y0, Y0
-	SUBQ      $+4, DX
-	CMPQ      DX, $+4
-	JLT       rest1
-	VCVTPS2PD 16(AX), Y8
-	VSUBPD    32(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y1, Y1
-	SUBQ      $+4, DX
-	CMPQ      DX, $+4
-	JLT       rest2
-	VCVTPS2PD 32(AX), Y8
-	VSUBPD    64(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y2, Y2
-	SUBQ      $+4, DX
-	CMPQ      DX, $+4
-	JLT       rest3
-	VCVTPS2PD 48(AX), Y8
-	VSUBPD    96(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y3, Y3
-	SUBQ      $+4, DX
-	CMPQ      DX, $+4
-	JLT       rest4
-	VCVTPS2PD 64(AX), Y8
-	VSUBPD    128(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y4, Y4
-	SUBQ      $+4, DX
-	CMPQ      DX, $+4
-	JLT       rest5
-	VCVTPS2PD 80(AX), Y8
-	VSUBPD    160(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y5, Y5
-	SUBQ      $+4, DX
-	CMPQ      DX, $+4
-	JLT       rest6
-	VCVTPS2PD 96(AX), Y8
-	VSUBPD    192(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y6, Y6
-	SUBQ      $+4, DX
-	CMPQ      DX, $+4
-	JLT       rest7
-	VCVTPS2PD 112(AX), Y8
-	VSUBPD    224(CX), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y7, Y7
-	SUBQ      $+4, DX
+	ADDQ        $+32, DX
+	CMPQ        DX, $+4
+	JLT         rest0
+	VCVTPS2PD   (AX), Y9
+	VFMSUB213PD (CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest1
+	VCVTPS2PD   16(AX), Y9
+	VFMSUB213PD 32(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest2
+	VCVTPS2PD   32(AX), Y9
+	VFMSUB213PD 64(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest3
+	VCVTPS2PD   48(AX), Y9
+	VFMSUB213PD 96(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest4
+	VCVTPS2PD   64(AX), Y9
+	VFMSUB213PD 128(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest5
+	VCVTPS2PD   80(AX), Y9
+	VFMSUB213PD 160(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y6, Y6
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest6
+	VCVTPS2PD   96(AX), Y9
+	VFMSUB213PD 192(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y7, Y7
+	SUBQ        $+4, DX
+	CMPQ        DX, $+4
+	JLT         rest7
+	VCVTPS2PD   112(AX), Y9
+	VFMSUB213PD 224(CX), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y8, Y8
+	SUBQ        $+4, DX
 
 rest0:
-	TESTQ      DX, DX
-	JZ         end
-	LEAQ       lanes<>+0(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVDQU    16(BX), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD (CX), Y9, Y9
-	VMASKMOVPS (AX), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y0, Y0
-	JMP        end
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  (CX), Y10, Y10
+	VMASKMOVPS  (AX), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	JMP         end
 
 rest1:
-	TESTQ      DX, DX
-	JZ         end
-	LEAQ       lanes<>+0(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVDQU    16(BX), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 32(CX), Y9, Y9
-	VMASKMOVPS 16(AX), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y1, Y1
-	JMP        end
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  32(CX), Y10, Y10
+	VMASKMOVPS  16(AX), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	JMP         end
 
 rest2:
-	TESTQ      DX, DX
-	JZ         end
-	LEAQ       lanes<>+0(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVDQU    16(BX), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 64(CX), Y9, Y9
-	VMASKMOVPS 32(AX), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y2, Y2
-	JMP        end
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  64(CX), Y10, Y10
+	VMASKMOVPS  32(AX), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	JMP         end
 
 rest3:
-	TESTQ      DX, DX
-	JZ         end
-	LEAQ       lanes<>+0(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVDQU    16(BX), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 96(CX), Y9, Y9
-	VMASKMOVPS 48(AX), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y3, Y3
-	JMP        end
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  96(CX), Y10, Y10
+	VMASKMOVPS  48(AX), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	JMP         end
 
 rest4:
-	TESTQ      DX, DX
-	JZ         end
-	LEAQ       lanes<>+0(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVDQU    16(BX), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 128(CX), Y9, Y9
-	VMASKMOVPS 64(AX), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y4, Y4
-	JMP        end
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  128(CX), Y10, Y10
+	VMASKMOVPS  64(AX), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	JMP         end
 
 rest5:
-	TESTQ      DX, DX
-	JZ         end
-	LEAQ       lanes<>+0(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVDQU    16(BX), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 160(CX), Y9, Y9
-	VMASKMOVPS 80(AX), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y5, Y5
-	JMP        end
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  160(CX), Y10, Y10
+	VMASKMOVPS  80(AX), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y6, Y6
+	JMP         end
 
 rest6:
-	TESTQ      DX, DX
-	JZ         end
-	LEAQ       lanes<>+0(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVDQU    16(BX), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 192(CX), Y9, Y9
-	VMASKMOVPS 96(AX), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y6, Y6
-	JMP        end
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  192(CX), Y10, Y10
+	VMASKMOVPS  96(AX), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y7, Y7
+	JMP         end
 
 rest7:
-	TESTQ      DX, DX
-	JZ         end
-	LEAQ       lanes<>+0(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVDQU    16(BX), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 224(CX), Y9, Y9
-	VMASKMOVPS 112(AX), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y7, Y7
+	TESTQ       DX, DX
+	JZ          end
+	LEAQ        lanes<>+0(SB), BX
+	SHLQ        $0x02, DX
+	SUBQ        DX, BX
+	VMOVDQU     16(BX), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  224(CX), Y10, Y10
+	VMASKMOVPS  112(AX), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y8, Y8
 
 end:
-	VADDPD       Y4, Y0, Y0
 	VADDPD       Y5, Y1, Y1
 	VADDPD       Y6, Y2, Y2
 	VADDPD       Y7, Y3, Y3
-	VADDPD       Y2, Y0, Y0
+	VADDPD       Y8, Y4, Y4
 	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VPERMILPD    $0x01, X0, X1
-	VADDSD       X1, X0, X0
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDSD       X0, X1, X1
 	VZEROUPPER
-	MOVSD        X0, ret+48(FP)
+	MOVSD        X1, ret+48(FP)
 	RET
 
 // func squaredDistancesAVX2(out []float64, rows []float32, ld int, ids []uint32, q []float64, ahead int)
-// Requires: AVX, AVX2, CMOV, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·squaredDistancesAVX2(SB), NOSPLIT, $0-112
-	MOVQ    out_base+0(FP), AX
-	MOVQ    ids_base+56(FP), CX
-	MOVQ    rows_base+24(FP), DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    ids_len+64(FP), SI
-	MOVQ    ahead+104(FP), DI
-	MOVQ    DI, R8
-	CMPQ    SI, R8
-	CMOVQLT SI, R8
+	MOVQ         out_base+0(FP), AX
+	MOVQ         ids_base+56(FP), CX
+	MOVQ         rows_base+24(FP), DX
+	MOVQ         ld+48(FP), BX
+	SHLQ         $0x02, BX
+	MOVQ         ids_len+64(FP), SI
+	MOVQ         ahead+104(FP), DI
+	VBROADCASTSD one<>+0(SB), Y0
+	MOVQ         DI, R8
+	CMPQ         SI, R8
+	CMOVQLT      SI, R8
 
 early:
 	DECQ  R8
@@ -2582,7 +2589,6 @@ row:
 	ADDQ    DX, R10
 	MOVQ    q_base+80(FP), R11
 	MOVQ    q_len+88(FP), R8
-	VPXOR   X0, X0, X0
 	VPXOR   X1, X1, X1
 	VPXOR   X2, X2, X2
 	VPXOR   X3, X3, X3
@@ -2590,249 +2596,250 @@ row:
 	VPXOR   X5, X5, X5
 	VPXOR   X6, X6, X6
 	VPXOR   X7, X7, X7
+	VPXOR   X8, X8, X8
 
 turn:
-	SUBQ       $+32, R8
-	JLT        tail
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	ADDQ       $+128, R9
-	VCVTPS2PD  (R10), Y8
-	VSUBPD     (R11), Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y0, Y0
-	VCVTPS2PD  16(R10), Y8
-	VSUBPD     32(R11), Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y1, Y1
-	VCVTPS2PD  32(R10), Y8
-	VSUBPD     64(R11), Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y2, Y2
-	VCVTPS2PD  48(R10), Y8
-	VSUBPD     96(R11), Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y3, Y3
-	VCVTPS2PD  64(R10), Y8
-	VSUBPD     128(R11), Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y4, Y4
-	VCVTPS2PD  80(R10), Y8
-	VSUBPD     160(R11), Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y5, Y5
-	VCVTPS2PD  96(R10), Y8
-	VSUBPD     192(R11), Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y6, Y6
-	VCVTPS2PD  112(R10), Y8
-	VSUBPD     224(R11), Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y7, Y7
-	ADDQ       $+128, R10
-	ADDQ       $+256, R11
-	JMP        turn
+	SUBQ        $+32, R8
+	JLT         tail
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	ADDQ        $+128, R9
+	VCVTPS2PD   (R10), Y9
+	VFMSUB213PD (R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	VCVTPS2PD   16(R10), Y9
+	VFMSUB213PD 32(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	VCVTPS2PD   32(R10), Y9
+	VFMSUB213PD 64(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	VCVTPS2PD   48(R10), Y9
+	VFMSUB213PD 96(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VCVTPS2PD   64(R10), Y9
+	VFMSUB213PD 128(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	VCVTPS2PD   80(R10), Y9
+	VFMSUB213PD 160(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y6, Y6
+	VCVTPS2PD   96(R10), Y9
+	VFMSUB213PD 192(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y7, Y7
+	VCVTPS2PD   112(R10), Y9
+	VFMSUB213PD 224(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y8, Y8
+	ADDQ        $+128, R10
+	ADDQ        $+256, R11
+	JMP         turn
 
 tail:
-	ADDQ      $+32, R8
-	CMPQ      R8, $+4
-	JLT       rest0
-	VCVTPS2PD (R10), Y8
-	VSUBPD    (R11), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y0, Y0
-	SUBQ      $+4, R8
-	CMPQ      R8, $+4
-	JLT       rest1
-	VCVTPS2PD 16(R10), Y8
-	VSUBPD    32(R11), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y1, Y1
-	SUBQ      $+4, R8
-	CMPQ      R8, $+4
-	JLT       rest2
-	VCVTPS2PD 32(R10), Y8
-	VSUBPD    64(R11), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y2, Y2
-	SUBQ      $+4, R8
-	CMPQ      R8, $+4
-	JLT       rest3
-	VCVTPS2PD 48(R10), Y8
-	VSUBPD    96(R11), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y3, Y3
-	SUBQ      $+4, R8
-	CMPQ      R8, $+4
-	JLT       rest4
-	VCVTPS2PD 64(R10), Y8
-	VSUBPD    128(R11), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y4, Y4
-	SUBQ      $+4, R8
-	CMPQ      R8, $+4
-	JLT       rest5
-	VCVTPS2PD 80(R10), Y8
-	VSUBPD    160(R11), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y5, Y5
-	SUBQ      $+4, R8
-	CMPQ      R8, $+4
-	JLT       rest6
-	VCVTPS2PD 96(R10), Y8
-	VSUBPD    192(R11), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y6, Y6
-	SUBQ      $+4, R8
-	CMPQ      R8, $+4
-	JLT       rest7
-	VCVTPS2PD 112(R10), Y8
-	VSUBPD    224(R11), Y8, Y8
-	VMULPD    Y8, Y8, Y8
-	VADDPD    Y8, Y7, Y7
-	SUBQ      $+4, R8
+	ADDQ        $+32, R8
+	CMPQ        R8, $+4
+	JLT         rest0
+	VCVTPS2PD   (R10), Y9
+	VFMSUB213PD (R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest1
+	VCVTPS2PD   16(R10), Y9
+	VFMSUB213PD 32(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest2
+	VCVTPS2PD   32(R10), Y9
+	VFMSUB213PD 64(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest3
+	VCVTPS2PD   48(R10), Y9
+	VFMSUB213PD 96(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest4
+	VCVTPS2PD   64(R10), Y9
+	VFMSUB213PD 128(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest5
+	VCVTPS2PD   80(R10), Y9
+	VFMSUB213PD 160(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y6, Y6
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest6
+	VCVTPS2PD   96(R10), Y9
+	VFMSUB213PD 192(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y7, Y7
+	SUBQ        $+4, R8
+	CMPQ        R8, $+4
+	JLT         rest7
+	VCVTPS2PD   112(R10), Y9
+	VFMSUB213PD 224(R11), Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y8, Y8
+	SUBQ        $+4, R8
 
 rest0:
-	TESTQ      R8, R8
-	JZ         end
-	LEAQ       lanes<>+0(SB), R12
-	SHLQ       $0x02, R8
-	SUBQ       R8, R12
-	VMOVDQU    16(R12), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD (R11), Y9, Y9
-	VMASKMOVPS (R10), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y0, Y0
-	JMP        end
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  (R11), Y10, Y10
+	VMASKMOVPS  (R10), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y1, Y1
+	JMP         end
 
 rest1:
-	TESTQ      R8, R8
-	JZ         end
-	LEAQ       lanes<>+0(SB), R12
-	SHLQ       $0x02, R8
-	SUBQ       R8, R12
-	VMOVDQU    16(R12), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 32(R11), Y9, Y9
-	VMASKMOVPS 16(R10), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y1, Y1
-	JMP        end
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  32(R11), Y10, Y10
+	VMASKMOVPS  16(R10), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	JMP         end
 
 rest2:
-	TESTQ      R8, R8
-	JZ         end
-	LEAQ       lanes<>+0(SB), R12
-	SHLQ       $0x02, R8
-	SUBQ       R8, R12
-	VMOVDQU    16(R12), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 64(R11), Y9, Y9
-	VMASKMOVPS 32(R10), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y2, Y2
-	JMP        end
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  64(R11), Y10, Y10
+	VMASKMOVPS  32(R10), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y3, Y3
+	JMP         end
 
 rest3:
-	TESTQ      R8, R8
-	JZ         end
-	LEAQ       lanes<>+0(SB), R12
-	SHLQ       $0x02, R8
-	SUBQ       R8, R12
-	VMOVDQU    16(R12), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 96(R11), Y9, Y9
-	VMASKMOVPS 48(R10), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y3, Y3
-	JMP        end
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  96(R11), Y10, Y10
+	VMASKMOVPS  48(R10), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	JMP         end
 
 rest4:
-	TESTQ      R8, R8
-	JZ         end
-	LEAQ       lanes<>+0(SB), R12
-	SHLQ       $0x02, R8
-	SUBQ       R8, R12
-	VMOVDQU    16(R12), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 128(R11), Y9, Y9
-	VMASKMOVPS 64(R10), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y4, Y4
-	JMP        end
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  128(R11), Y10, Y10
+	VMASKMOVPS  64(R10), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	JMP         end
 
 rest5:
-	TESTQ      R8, R8
-	JZ         end
-	LEAQ       lanes<>+0(SB), R12
-	SHLQ       $0x02, R8
-	SUBQ       R8, R12
-	VMOVDQU    16(R12), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 160(R11), Y9, Y9
-	VMASKMOVPS 80(R10), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y5, Y5
-	JMP        end
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  160(R11), Y10, Y10
+	VMASKMOVPS  80(R10), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y6, Y6
+	JMP         end
 
 rest6:
-	TESTQ      R8, R8
-	JZ         end
-	LEAQ       lanes<>+0(SB), R12
-	SHLQ       $0x02, R8
-	SUBQ       R8, R12
-	VMOVDQU    16(R12), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 192(R11), Y9, Y9
-	VMASKMOVPS 96(R10), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y6, Y6
-	JMP        end
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  192(R11), Y10, Y10
+	VMASKMOVPS  96(R10), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y7, Y7
+	JMP         end
 
 rest7:
-	TESTQ      R8, R8
-	JZ         end
-	LEAQ       lanes<>+0(SB), R12
-	SHLQ       $0x02, R8
-	SUBQ       R8, R12
-	VMOVDQU    16(R12), X8
-	VPMOVSXDQ  X8, Y9
-	VMASKMOVPD 224(R11), Y9, Y9
-	VMASKMOVPS 112(R10), X8, X8
-	VCVTPS2PD  X8, Y8
-	VSUBPD     Y9, Y8, Y8
-	VMULPD     Y8, Y8, Y8
-	VADDPD     Y8, Y7, Y7
+	TESTQ       R8, R8
+	JZ          end
+	LEAQ        lanes<>+0(SB), R12
+	SHLQ        $0x02, R8
+	SUBQ        R8, R12
+	VMOVDQU     16(R12), X9
+	VPMOVSXDQ   X9, Y10
+	VMASKMOVPD  224(R11), Y10, Y10
+	VMASKMOVPS  112(R10), X9, X9
+	VCVTPS2PD   X9, Y9
+	VFMSUB213PD Y10, Y0, Y9
+	VMULPD      Y9, Y9, Y9
+	VADDPD      Y9, Y8, Y8
 
 end:
-	VADDPD       Y4, Y0, Y0
 	VADDPD       Y5, Y1, Y1
 	VADDPD       Y6, Y2, Y2
 	VADDPD       Y7, Y3, Y3
-	VADDPD       Y2, Y0, Y0
+	VADDPD       Y8, Y4, Y4
 	VADDPD       Y3, Y1, Y1
-	VADDPD       Y1, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPD       X1, X0, X0
-	VPERMILPD    $0x01, X0, X1
-	VADDSD       X1, X0, X0
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VPERMILPD    $0x01, X1, X2
+	VADDSD       X2, X1, X1
 	PREFETCHT1   (R9)
-	VMOVSD       X0, (AX)
+	VMOVSD       X1, (AX)
 	ADDQ         $+8, AX
 	ADDQ         $+4, CX
 	DECQ         SI
@@ -4874,314 +4881,315 @@ TEXT ·squaredDistancesTogetherAVX512(SB), NOSPLIT, $8-112
 	MOVQ ids_len+64(FP), BX
 
 group:
-	SUBQ    $0x04, BX
-	JLT     done
-	MOVQ    rows_base+24(FP), R10
-	MOVQ    ld+48(FP), R11
-	SHLQ    $0x02, R11
-	MOVL    (DX), SI
-	IMULQ   R11, SI
-	ADDQ    R10, SI
-	MOVL    4(DX), DI
-	IMULQ   R11, DI
-	ADDQ    R10, DI
-	MOVL    8(DX), R8
-	IMULQ   R11, R8
-	ADDQ    R10, R8
-	MOVL    12(DX), R9
-	IMULQ   R11, R9
-	ADDQ    R10, R9
-	MOVQ    ahead+104(FP), CX
-	LEAQ    3(BX), R12
-	CMPQ    R12, CX
-	CMOVQGT CX, R12
-	MOVL    (DX)(R12*4), R12
-	IMULQ   R11, R12
-	ADDQ    R10, R12
-	INCQ    CX
-	LEAQ    3(BX), R13
-	CMPQ    R13, CX
-	CMOVQGT CX, R13
-	MOVL    (DX)(R13*4), R13
-	IMULQ   R11, R13
-	ADDQ    R10, R13
-	INCQ    CX
-	LEAQ    3(BX), R14
-	CMPQ    R14, CX
-	CMOVQGT CX, R14
-	MOVL    (DX)(R14*4), R14
-	IMULQ   R11, R14
-	ADDQ    R10, R14
-	INCQ    CX
-	LEAQ    3(BX), R15
-	CMPQ    R15, CX
-	CMOVQGT CX, R15
-	MOVL    (DX)(R15*4), R15
-	IMULQ   R11, R15
-	ADDQ    R10, R15
-	INCQ    CX
-	XORQ    R10, R10
-	MOVQ    q_base+80(FP), R11
-	MOVQ    q_len+88(FP), BP
-	VPXOR   X0, X0, X0
-	VPXOR   X1, X1, X1
-	VPXOR   X2, X2, X2
-	VPXOR   X3, X3, X3
-	VPXOR   X4, X4, X4
-	VPXOR   X5, X5, X5
-	VPXOR   X6, X6, X6
-	VPXOR   X7, X7, X7
-	VPXOR   X8, X8, X8
-	VPXOR   X9, X9, X9
-	VPXOR   X10, X10, X10
-	VPXOR   X11, X11, X11
-	VPXOR   X12, X12, X12
-	VPXOR   X13, X13, X13
-	VPXOR   X14, X14, X14
-	VPXOR   X15, X15, X15
-	CMPQ    CX, $0x04
-	JEQ     near
+	SUBQ         $0x04, BX
+	JLT          done
+	MOVQ         rows_base+24(FP), R10
+	MOVQ         ld+48(FP), R11
+	SHLQ         $0x02, R11
+	MOVL         (DX), SI
+	IMULQ        R11, SI
+	ADDQ         R10, SI
+	MOVL         4(DX), DI
+	IMULQ        R11, DI
+	ADDQ         R10, DI
+	MOVL         8(DX), R8
+	IMULQ        R11, R8
+	ADDQ         R10, R8
+	MOVL         12(DX), R9
+	IMULQ        R11, R9
+	ADDQ         R10, R9
+	MOVQ         ahead+104(FP), CX
+	LEAQ         3(BX), R12
+	CMPQ         R12, CX
+	CMOVQGT      CX, R12
+	MOVL         (DX)(R12*4), R12
+	IMULQ        R11, R12
+	ADDQ         R10, R12
+	INCQ         CX
+	LEAQ         3(BX), R13
+	CMPQ         R13, CX
+	CMOVQGT      CX, R13
+	MOVL         (DX)(R13*4), R13
+	IMULQ        R11, R13
+	ADDQ         R10, R13
+	INCQ         CX
+	LEAQ         3(BX), R14
+	CMPQ         R14, CX
+	CMOVQGT      CX, R14
+	MOVL         (DX)(R14*4), R14
+	IMULQ        R11, R14
+	ADDQ         R10, R14
+	INCQ         CX
+	LEAQ         3(BX), R15
+	CMPQ         R15, CX
+	CMOVQGT      CX, R15
+	MOVL         (DX)(R15*4), R15
+	IMULQ        R11, R15
+	ADDQ         R10, R15
+	INCQ         CX
+	XORQ         R10, R10
+	MOVQ         q_base+80(FP), R11
+	MOVQ         q_len+88(FP), BP
+	VPXOR        X0, X0, X0
+	VPXOR        X1, X1, X1
+	VPXOR        X2, X2, X2
+	VPXOR        X3, X3, X3
+	VPXOR        X4, X4, X4
+	VPXOR        X5, X5, X5
+	VPXOR        X6, X6, X6
+	VPXOR        X7, X7, X7
+	VPXOR        X8, X8, X8
+	VPXOR        X9, X9, X9
+	VPXOR        X10, X10, X10
+	VPXOR        X11, X11, X11
+	VPXOR        X12, X12, X12
+	VPXOR        X13, X13, X13
+	VPXOR        X14, X14, X14
+	VPXOR        X15, X15, X15
+	VBROADCASTSD one<>+0(SB), Z16
+	CMPQ         CX, $0x04
+	JEQ          near
 
 fetching:
-	CMPQ       BP, $0x20
-	JLT        near
-	PREFETCHT1 (R12)(R10*1)
-	PREFETCHT1 64(R12)(R10*1)
-	PREFETCHT1 (R13)(R10*1)
-	PREFETCHT1 64(R13)(R10*1)
-	PREFETCHT1 (R14)(R10*1)
-	PREFETCHT1 64(R14)(R10*1)
-	PREFETCHT1 (R15)(R10*1)
-	PREFETCHT1 64(R15)(R10*1)
-	VMOVUPD    (R11)(R10*2), Z16
-	VCVTPS2PD  (SI)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z0, Z0
-	VCVTPS2PD  (DI)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z4, Z4
-	VCVTPS2PD  (R8)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z8, Z8
-	VCVTPS2PD  (R9)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z12, Z12
-	VMOVUPD    64(R11)(R10*2), Z16
-	VCVTPS2PD  32(SI)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z1, Z1
-	VCVTPS2PD  32(DI)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z5, Z5
-	VCVTPS2PD  32(R8)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z9, Z9
-	VCVTPS2PD  32(R9)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z13, Z13
-	VMOVUPD    128(R11)(R10*2), Z16
-	VCVTPS2PD  64(SI)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z2, Z2
-	VCVTPS2PD  64(DI)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z6, Z6
-	VCVTPS2PD  64(R8)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z10, Z10
-	VCVTPS2PD  64(R9)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z14, Z14
-	VMOVUPD    192(R11)(R10*2), Z16
-	VCVTPS2PD  96(SI)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z3, Z3
-	VCVTPS2PD  96(DI)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z7, Z7
-	VCVTPS2PD  96(R8)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z11, Z11
-	VCVTPS2PD  96(R9)(R10*1), Z17
-	VSUBPD     Z16, Z17, Z17
-	VMULPD     Z17, Z17, Z17
-	VADDPD     Z17, Z15, Z15
-	ADDQ       $0x80, R10
-	SUBQ       $0x20, BP
-	JMP        fetching
+	CMPQ        BP, $0x20
+	JLT         near
+	PREFETCHT1  (R12)(R10*1)
+	PREFETCHT1  64(R12)(R10*1)
+	PREFETCHT1  (R13)(R10*1)
+	PREFETCHT1  64(R13)(R10*1)
+	PREFETCHT1  (R14)(R10*1)
+	PREFETCHT1  64(R14)(R10*1)
+	PREFETCHT1  (R15)(R10*1)
+	PREFETCHT1  64(R15)(R10*1)
+	VMOVUPD     (R11)(R10*2), Z17
+	VCVTPS2PD   (SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z0, Z0
+	VCVTPS2PD   (DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z4, Z4
+	VCVTPS2PD   (R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z8, Z8
+	VCVTPS2PD   (R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z12, Z12
+	VMOVUPD     64(R11)(R10*2), Z17
+	VCVTPS2PD   32(SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z1, Z1
+	VCVTPS2PD   32(DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z5, Z5
+	VCVTPS2PD   32(R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z9, Z9
+	VCVTPS2PD   32(R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z13, Z13
+	VMOVUPD     128(R11)(R10*2), Z17
+	VCVTPS2PD   64(SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z2, Z2
+	VCVTPS2PD   64(DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z6, Z6
+	VCVTPS2PD   64(R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z10, Z10
+	VCVTPS2PD   64(R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z14, Z14
+	VMOVUPD     192(R11)(R10*2), Z17
+	VCVTPS2PD   96(SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z3, Z3
+	VCVTPS2PD   96(DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z7, Z7
+	VCVTPS2PD   96(R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z11, Z11
+	VCVTPS2PD   96(R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z15, Z15
+	ADDQ        $0x80, R10
+	SUBQ        $0x20, BP
+	JMP         fetching
 
 near:
 turn:
-	SUBQ      $+32, BP
-	JLT       tail
-	VMOVUPD   (R11)(R10*2), Z16
-	VCVTPS2PD (SI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z0, Z0
-	VCVTPS2PD (DI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z4, Z4
-	VCVTPS2PD (R8)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z8, Z8
-	VCVTPS2PD (R9)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z12, Z12
-	VMOVUPD   64(R11)(R10*2), Z16
-	VCVTPS2PD 32(SI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z1, Z1
-	VCVTPS2PD 32(DI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z5, Z5
-	VCVTPS2PD 32(R8)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z9, Z9
-	VCVTPS2PD 32(R9)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z13, Z13
-	VMOVUPD   128(R11)(R10*2), Z16
-	VCVTPS2PD 64(SI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z2, Z2
-	VCVTPS2PD 64(DI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z6, Z6
-	VCVTPS2PD 64(R8)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z10, Z10
-	VCVTPS2PD 64(R9)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z14, Z14
-	VMOVUPD   192(R11)(R10*2), Z16
-	VCVTPS2PD 96(SI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z3, Z3
-	VCVTPS2PD 96(DI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z7, Z7
-	VCVTPS2PD 96(R8)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z11, Z11
-	VCVTPS2PD 96(R9)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z15, Z15
-	ADDQ      $+128, R10
-	JMP       turn
+	SUBQ        $+32, BP
+	JLT         tail
+	VMOVUPD     (R11)(R10*2), Z17
+	VCVTPS2PD   (SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z0, Z0
+	VCVTPS2PD   (DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z4, Z4
+	VCVTPS2PD   (R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z8, Z8
+	VCVTPS2PD   (R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z12, Z12
+	VMOVUPD     64(R11)(R10*2), Z17
+	VCVTPS2PD   32(SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z1, Z1
+	VCVTPS2PD   32(DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z5, Z5
+	VCVTPS2PD   32(R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z9, Z9
+	VCVTPS2PD   32(R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z13, Z13
+	VMOVUPD     128(R11)(R10*2), Z17
+	VCVTPS2PD   64(SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z2, Z2
+	VCVTPS2PD   64(DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z6, Z6
+	VCVTPS2PD   64(R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z10, Z10
+	VCVTPS2PD   64(R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z14, Z14
+	VMOVUPD     192(R11)(R10*2), Z17
+	VCVTPS2PD   96(SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z3, Z3
+	VCVTPS2PD   96(DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z7, Z7
+	VCVTPS2PD   96(R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z11, Z11
+	VCVTPS2PD   96(R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z15, Z15
+	ADDQ        $+128, R10
+	JMP         turn
 
 tail:
-	ADDQ      $+32, BP
-	CMPQ      BP, $+8
-	JLT       rest0
-	VMOVUPD   (R11)(R10*2), Z16
-	VCVTPS2PD (SI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z0, Z0
-	VCVTPS2PD (DI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z4, Z4
-	VCVTPS2PD (R8)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z8, Z8
-	VCVTPS2PD (R9)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z12, Z12
-	SUBQ      $+8, BP
-	CMPQ      BP, $+8
-	JLT       rest1
-	VMOVUPD   64(R11)(R10*2), Z16
-	VCVTPS2PD 32(SI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z1, Z1
-	VCVTPS2PD 32(DI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z5, Z5
-	VCVTPS2PD 32(R8)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z9, Z9
-	VCVTPS2PD 32(R9)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z13, Z13
-	SUBQ      $+8, BP
-	CMPQ      BP, $+8
-	JLT       rest2
-	VMOVUPD   128(R11)(R10*2), Z16
-	VCVTPS2PD 64(SI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z2, Z2
-	VCVTPS2PD 64(DI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z6, Z6
-	VCVTPS2PD 64(R8)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z10, Z10
-	VCVTPS2PD 64(R9)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z14, Z14
-	SUBQ      $+8, BP
-	CMPQ      BP, $+8
-	JLT       rest3
-	VMOVUPD   192(R11)(R10*2), Z16
-	VCVTPS2PD 96(SI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z3, Z3
-	VCVTPS2PD 96(DI)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z7, Z7
-	VCVTPS2PD 96(R8)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z11, Z11
-	VCVTPS2PD 96(R9)(R10*1), Z17
-	VSUBPD    Z16, Z17, Z17
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z17, Z15, Z15
-	SUBQ      $+8, BP
+	ADDQ        $+32, BP
+	CMPQ        BP, $+8
+	JLT         rest0
+	VMOVUPD     (R11)(R10*2), Z17
+	VCVTPS2PD   (SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z0, Z0
+	VCVTPS2PD   (DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z4, Z4
+	VCVTPS2PD   (R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z8, Z8
+	VCVTPS2PD   (R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z12, Z12
+	SUBQ        $+8, BP
+	CMPQ        BP, $+8
+	JLT         rest1
+	VMOVUPD     64(R11)(R10*2), Z17
+	VCVTPS2PD   32(SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z1, Z1
+	VCVTPS2PD   32(DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z5, Z5
+	VCVTPS2PD   32(R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z9, Z9
+	VCVTPS2PD   32(R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z13, Z13
+	SUBQ        $+8, BP
+	CMPQ        BP, $+8
+	JLT         rest2
+	VMOVUPD     128(R11)(R10*2), Z17
+	VCVTPS2PD   64(SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z2, Z2
+	VCVTPS2PD   64(DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z6, Z6
+	VCVTPS2PD   64(R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z10, Z10
+	VCVTPS2PD   64(R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z14, Z14
+	SUBQ        $+8, BP
+	CMPQ        BP, $+8
+	JLT         rest3
+	VMOVUPD     192(R11)(R10*2), Z17
+	VCVTPS2PD   96(SI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z3, Z3
+	VCVTPS2PD   96(DI)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z7, Z7
+	VCVTPS2PD   96(R8)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z11, Z11
+	VCVTPS2PD   96(R9)(R10*1), Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z15, Z15
+	SUBQ        $+8, BP
 
 rest0:
 	TESTQ       BP, BP
@@ -5191,23 +5199,23 @@ rest0:
 	SHLQ        CL, R12
 	DECQ        R12
 	KMOVQ       R12, K1
-	VMOVUPD.Z   (R11)(R10*2), K1, Z16
-	VCVTPS2PD.Z (SI)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z0, Z0
-	VCVTPS2PD.Z (DI)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z4, Z4
-	VCVTPS2PD.Z (R8)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z8, Z8
-	VCVTPS2PD.Z (R9)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z12, Z12
+	VMOVUPD.Z   (R11)(R10*2), K1, Z17
+	VCVTPS2PD.Z (SI)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z0, Z0
+	VCVTPS2PD.Z (DI)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z4, Z4
+	VCVTPS2PD.Z (R8)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z8, Z8
+	VCVTPS2PD.Z (R9)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z12, Z12
 	JMP         end
 
 rest1:
@@ -5218,23 +5226,23 @@ rest1:
 	SHLQ        CL, R12
 	DECQ        R12
 	KMOVQ       R12, K1
-	VMOVUPD.Z   64(R11)(R10*2), K1, Z16
-	VCVTPS2PD.Z 32(SI)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z1, Z1
-	VCVTPS2PD.Z 32(DI)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z5, Z5
-	VCVTPS2PD.Z 32(R8)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z9, Z9
-	VCVTPS2PD.Z 32(R9)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z13, Z13
+	VMOVUPD.Z   64(R11)(R10*2), K1, Z17
+	VCVTPS2PD.Z 32(SI)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z1, Z1
+	VCVTPS2PD.Z 32(DI)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z5, Z5
+	VCVTPS2PD.Z 32(R8)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z9, Z9
+	VCVTPS2PD.Z 32(R9)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z13, Z13
 	JMP         end
 
 rest2:
@@ -5245,23 +5253,23 @@ rest2:
 	SHLQ        CL, R12
 	DECQ        R12
 	KMOVQ       R12, K1
-	VMOVUPD.Z   128(R11)(R10*2), K1, Z16
-	VCVTPS2PD.Z 64(SI)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z2, Z2
-	VCVTPS2PD.Z 64(DI)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z6, Z6
-	VCVTPS2PD.Z 64(R8)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z10, Z10
-	VCVTPS2PD.Z 64(R9)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z14, Z14
+	VMOVUPD.Z   128(R11)(R10*2), K1, Z17
+	VCVTPS2PD.Z 64(SI)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z2, Z2
+	VCVTPS2PD.Z 64(DI)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z6, Z6
+	VCVTPS2PD.Z 64(R8)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z10, Z10
+	VCVTPS2PD.Z 64(R9)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z14, Z14
 	JMP         end
 
 rest3:
@@ -5272,23 +5280,23 @@ rest3:
 	SHLQ        CL, R12
 	DECQ        R12
 	KMOVQ       R12, K1
-	VMOVUPD.Z   192(R11)(R10*2), K1, Z16
-	VCVTPS2PD.Z 96(SI)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z3, Z3
-	VCVTPS2PD.Z 96(DI)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z7, Z7
-	VCVTPS2PD.Z 96(R8)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z11, Z11
-	VCVTPS2PD.Z 96(R9)(R10*1), K1, Z17
-	VSUBPD      Z16, Z17, Z17
-	VMULPD      Z17, Z17, Z17
-	VADDPD      Z17, Z15, Z15
+	VMOVUPD.Z   192(R11)(R10*2), K1, Z17
+	VCVTPS2PD.Z 96(SI)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z3, Z3
+	VCVTPS2PD.Z 96(DI)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z7, Z7
+	VCVTPS2PD.Z 96(R8)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z11, Z11
+	VCVTPS2PD.Z 96(R9)(R10*1), K1, Z18
+	VFMSUB213PD Z17, Z16, Z18
+	VMULPD      Z18, Z18, Z18
+	VADDPD      Z18, Z15, Z15
 
 end:
 	VADDPD        Z2, Z0, Z0

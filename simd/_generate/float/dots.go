@@ -29,6 +29,7 @@ func dots(s set, name, of string, t term) {
 		return p
 	}
 
+	add := t(s)
 	first, bytes := GP64(), GP64()
 	MOVQ(ahead, first)
 	CMPQ(left, first)
@@ -59,7 +60,7 @@ func dots(s set, name, of string, t term) {
 	q := stream{GP64(), 8}
 	Load(Param("q").Base(), q.p)
 	Load(Param("q").Len(), n)
-	sum := s.canonical(n, t.of(s, a, q), func() {
+	sum := s.canonical(n, add.of(s, a, q), func() {
 		for line := 0; line < 4*lanes; line += 64 {
 			PREFETCHT1(Mem{Base: far, Disp: line})
 		}
@@ -122,6 +123,7 @@ func dotsTogether(s set, name, of string, t term) {
 	for r := range acc {
 		acc[r] = s.zero(lanes / width)
 	}
+	add := t(s)
 	step := func(k, disp int, m *mask) {
 		entries := s.load64(m, Mem{Base: q, Index: at, Scale: 2, Disp: 8 * disp})
 		if m == nil {
@@ -130,7 +132,7 @@ func dotsTogether(s set, name, of string, t term) {
 			entries = v
 		}
 		for r := range a {
-			t(acc[r][k], entries, s.doubles(m, Mem{Base: a[r], Index: at, Scale: 1, Disp: 4 * disp}))
+			add(acc[r][k], entries, s.doubles(m, Mem{Base: a[r], Index: at, Scale: 1, Disp: 4 * disp}))
 		}
 	}
 	fetch := func() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -117,25 +118,43 @@ func (s set) turns(suffix string, n GPVirtual, vectors int, step func(k, disp in
 	Label(label("end"))
 }
 
-// term is what a canonical sum of a row and a query adds to acc: q is a vector of the query, and a,
+// term emits what the terms of a sum have in common, and returns what emits a term.
+type term func(s set) addTerm
+
+// addTerm is what a canonical sum of a row and a query adds to acc: q is a vector of the query, and a,
 // which it overwrites, one of the row.
-type term func(acc VecVirtual, q Op, a VecVirtual)
+type addTerm func(acc VecVirtual, q Op, a VecVirtual)
 
 // product adds a q to acc.
-func product(acc VecVirtual, q Op, a VecVirtual) { VFMADD231PD(q, a, acc) }
-
-// squaredDifference adds (a-q)^2 to acc and rounds the square first.
-func squaredDifference(acc VecVirtual, q Op, a VecVirtual) {
-	VSUBPD(q, a, a)
-	VMULPD(a, a, a)
-	VADDPD(a, acc, acc)
+func product(set) addTerm {
+	return func(acc VecVirtual, q Op, a VecVirtual) { VFMADD231PD(q, a, acc) }
 }
 
+// squaredDifference adds (a-q)^2 to acc and rounds the square first. The difference is 1 a - q, which
+// rounds as a - q does: AMD's units that add also convert the row to float64 and add to acc, those that
+// multiply have the square alone.
+func squaredDifference(s set) addTerm {
+	if oneData == nil {
+		m := GLOBL("one", RODATA|NOPTR)
+		DATA(0, U64(math.Float64bits(1)))
+		oneData = &m
+	}
+	one := s.wide()
+	VBROADCASTSD(*oneData, one)
+	return func(acc VecVirtual, q Op, a VecVirtual) {
+		VFMSUB213PD(q, one, a)
+		VMULPD(a, a, a)
+		VADDPD(a, acc, acc)
+	}
+}
+
+var oneData *Mem // a 1 in float64
+
 // of makes the steps of a canonical sum of row a and query q.
-func (t term) of(s set, a, q stream) func(acc VecVirtual, disp int, m *mask) {
+func (add addTerm) of(s set, a, q stream) func(acc VecVirtual, disp int, m *mask) {
 	return func(acc VecVirtual, disp int, m *mask) {
 		entries := s.load64(m, q.at(disp))
-		t(acc, entries, s.doubles(m, a.at(disp)))
+		add(acc, entries, s.doubles(m, a.at(disp)))
 	}
 }
 
@@ -144,7 +163,7 @@ func dot(s set, name, of string, t term) {
 	s.text(name, "func(a []float32, q []float64) float64", "is "+of+" of slices of equal lengths.")
 	a, q := param("a", 4), param("q", 8)
 	n := Load(Param("a").Len(), GP64()).(GPVirtual)
-	done(s.canonical(n, t.of(s, a, q), nil, a, q))
+	done(s.canonical(n, t(s).of(s, a, q), nil, a, q))
 }
 
 // sumSquares emits SumSquares.
