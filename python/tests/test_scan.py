@@ -218,6 +218,27 @@ def test_float64_scores_are_the_workers(metric):
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+@pytest.mark.parametrize("m", [1, 5])
+def test_sums_in_another_order(monkeypatch, metric, m):
+    """They round to the canonical scores and have their order; what is in doubt is summed again."""
+    monkeypatch.setattr(_pairs, "_FEW", 0)
+    rng = np.random.default_rng([23, m, len(metric)])
+    vectors, queries = drawn(rng, "normal", 60, 40), drawn(rng, "normal", m, 40)
+    vectors[30:50] = vectors[:20]  # whose order is in doubt
+    vectors[50] = queries[0]
+    wide = queries.astype(np.float64)
+    norm = float(np.linalg.norm(vectors, axis=1).max())
+    for count in (1, 2, 7, 60):  # of which three make a part
+        monkeypatch.setattr(_pairs, "_ONCE", 120)
+        query, row = np.sort(rng.integers(0, m, count)), np.arange(60)[-count:]
+        with _scratch.Scratch(1 << 16) as scratch:
+            pairs = _pairs.Pairs(queries, vectors, _sums.sums(wide * wide), metric, scratch)
+            near, want = pairs.scores(query, row, norm), pairs.canonical(query, row)
+        np.testing.assert_array_equal(near.astype(np.float32), want.astype(np.float32))
+        np.testing.assert_array_equal(np.lexsort((near, query)), np.lexsort((want, query)))
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
 def test_left_to_the_worker(metric):
     rng = np.random.default_rng(5)
     vectors, query = drawn(rng, "normal", 50, 8), drawn(rng, "normal", 1, 8)

@@ -108,6 +108,7 @@ class Pairs:
         step = min(step, len(row))
         rows, queries = (scratch.array((step, self._dim), np.float32) for _ in range(2))
         changes = scratch.array((step, self._dim), np.float64) if self._metric == "l2" else None
+        alone = len(self._queries) == 1
         for at in range(0, len(row), step):
             part = slice(at, at + step)
             some, asked = self._gather(query[part], row[part], rows, queries)
@@ -117,13 +118,13 @@ class Pairs:
                 np.einsum("ij,ij->i", change, change, out=out)
                 out *= -0.5
                 continue
-            if len(asked) == 1:
+            if alone:
                 np.einsum("ij,j->i", some, asked[0], out=out, dtype=np.float64)
             else:
                 np.einsum("ij,ij->i", some, asked, out=out, dtype=np.float64)
             if self._metric == "cosine":
                 norms = np.einsum("ij,ij->i", some, some, dtype=np.float64)
-                norms *= self._squares if len(asked) == 1 else self._squares[query[part]]
+                norms *= self._squares if alone else self._squares[query[part]]
                 norms[norms == 0] = 1
                 out /= np.sqrt(norms)
 

@@ -21,7 +21,7 @@ _SINGLY = 6
 # Bytes of rows: up to which a cache that cores share is taken to hold them all; whose norms and products one thread of
 # this module computes before it goes on; that it takes at once; that BLAS multiplies by many queries at once, of whose
 # calls each waits for all its threads.
-_CACHED, _OWN, _SHARE, _MANY = 16 << 20, 512 << 10, 2 << 20, 8 << 20
+_CACHED, _OWN, _SHARE, _MANY = 16 << 20, 1 << 20, 4 << 20, 8 << 20
 
 # Values of rows whose norm together stands for that of each, and that are looked at together for whole numbers.
 _TOGETHER, _WHOLE = 1 << 17, 1 << 15
