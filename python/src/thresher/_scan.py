@@ -146,10 +146,14 @@ class _Scan:
             self._begin(scores)
         found = self._reaching(scores, self._least(low > 0))
         many = max(2 * self.m * self.k, count // _SOME)  # for which looking for whole numbers takes less than scoring
-        if low == 0 and self.k <= count and len(found) > many and self.products.whole(self.norm):
-            self.whole, self.error = True, np.zeros(self.m)
-            self.slack = 16 * _UNIT * self.norms if self.metric == "cosine" else self.error
-            found = self._first_of_equals(scores)
+        if low == 0 and self.k <= count and len(found) > many:
+            best = self._best(scores)
+            self.floor = best - self.error
+            found = self._reaching(scores, self._least())
+            if len(found) > many and self.products.whole(self.norm):
+                self.whole, self.floor, self.error = True, best, np.zeros(self.m)
+                self.slack = 16 * _UNIT * self.norms if self.metric == "cosine" else self.error
+                found = self._first_of_equals(scores)
         query, row, score = self._places(scores, found)
         self.kept.append((query, row + low if low else row, score))
         alone = count == self.n
@@ -189,16 +193,20 @@ class _Scan:
         query, row = np.divmod(found, scores.shape[1])
         return query, row, scores.reshape(-1)[found]
 
-    def _first_of_equals(self, scores: Floats) -> Rows:
-        """Set the floor to the k-th best of the first rows, which are whole numbers, and return the places of the best.
-
-        Of scores that equal the k-th best, which are many among whole numbers, they are the first.
-        """
-        self._begin(scores)
-        for j, floor in enumerate(self.floor.tolist()):
+    def _best(self, scores: Floats) -> Doubles:
+        """Return the k-th best of the first scores of each query, which the floor is not far below."""
+        best: Doubles = (self.floor + self.error).astype(np.float32).astype(np.float64)  # again as it was found
+        for j, floor in enumerate(best.tolist()):
             above = scores[j][scores[j] > floor]
             if (last := len(above) - self.k) >= 0:
-                self.floor[j] = np.partition(above, last)[last]
+                best[j] = np.partition(above, last)[last]
+        return best
+
+    def _first_of_equals(self, scores: Floats) -> Rows:
+        """Return the places of the k best of the first rows, which are whole numbers, where the floor is the k-th best.
+
+        Of scores that equal it, which are many among whole numbers, they are the first.
+        """
         reach = self.reach[: scores.size].reshape(scores.shape)
         np.greater_equal(scores, self._least(True)[:, np.newaxis], out=reach)
         for j in np.flatnonzero(self._exact()).tolist():
