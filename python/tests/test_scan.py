@@ -143,6 +143,7 @@ def test_floor_of_all_chunks(monkeypatch, m):
         scores, ids = scan.run()
     assert (ids < 6).all()
     assert (scan.floor > scores[:, -1] - 3 * scan.error).all() and (scan.floor <= scores[:, -1]).all()
+    assert (scan._least() < scan.floor - scan.error / 2).all()  # a row's own rounding is not the floor's
     assert len(scan.kept[0][0]) < 6 * m
 
 
