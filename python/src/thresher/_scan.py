@@ -18,7 +18,7 @@ from thresher._scratch import Scratch
 from thresher._shares import CORES
 from thresher._sums import cosines, sums
 
-__all__ = ["padded", "pays", "scan"]
+__all__ = ["ALONE", "padded", "pays", "scan"]
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -31,6 +31,9 @@ Rows = npt.NDArray[np.int64]
 _CALL, _ANSWER, _COPY, _BUILD, _BUILT = 400e3, 2500, 1.3, 8, 3
 _PRODUCT, _MORE, _TEST, _SCORE, _COORDINATE = 0.02, 0.004, 0.3, 60, 1.2
 
+# Up to how many products (rows, queries and coordinates multiplied) OpenBLAS leaves a call to one thread; so does
+# what scores pairs.
+ALONE = 1 << 18
 # How many products are tested at once, and of how many groups of rows the greatest make the first threshold.
 _TESTED, _GROUPS = 1 << 20, 64
 # Up to how many candidates of all queries a sort of all takes less than one of each query's.
