@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thresher
-from thresher import _knn, _scan, _scratch, _shares, _worker
+from thresher import _knn, _pairs, _products, _scan, _scratch, _shares, _sums, _worker
 
 
 def drawn(rng, kind, n, d):
@@ -41,9 +41,8 @@ def test_as_the_worker(monkeypatch, metric, kind):
         (700, 768, 3, 10), (4000, 16, 70, 3), (3000, 40, 1, 3000), (40000, 8, 30, 10),
     ):  # fmt: skip
         vectors = drawn(rng, kind, n, d)
-        queries = np.concatenate(
-            [vectors[:1] + np.float32(0.25), drawn(rng, "normal" if kind == "zeros" else kind, m, d)]
-        )[:m]
+        near = vectors[:1] + np.float32(1 if kind == "counts" else 0.25)
+        queries = np.concatenate([near, drawn(rng, "normal" if kind == "zeros" else kind, m, d)])[:m]
         found = _scan.scan(queries, vectors, k, metric)
         if found is None:
             continue
@@ -54,7 +53,7 @@ def test_as_the_worker(monkeypatch, metric, kind):
         np.testing.assert_array_equal(found[1], want[1], err_msg=f"{n} x {d}, {m} queries, k = {k}")
         np.testing.assert_array_equal(found[0].view(np.int32), want[0].view(np.int32))
         assert found[0].dtype == want[0].dtype and found[1].dtype == want[1].dtype
-    assert scanned >= (1 if kind == "counts" else 5)
+    assert scanned >= (6 if kind == "counts" else 5)
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
@@ -63,15 +62,15 @@ def test_as_the_worker(monkeypatch, metric, kind):
 def test_in_chunks(monkeypatch, metric, order, tested):
     """Of several chunks, each raises the floor for those after it; blocks and pieces end anywhere."""
     monkeypatch.setattr(_scan, "_TESTED", tested)
-    for size in ("_ONE", "_FEW", "_MANY"):
-        monkeypatch.setattr(_scan, size, 3000)
-    monkeypatch.setattr(_scan, "_CACHED", 40000 if order == "drawn" else 3000)
-    for module in (_shares, _scan):
-        monkeypatch.setattr(module, "CORES", 3 if tested > 1000 else 1)
-    monkeypatch.setattr(_scan, "_SHARE", 9000)
-    monkeypatch.setattr(_scan, "_SCORED", 100)
-    monkeypatch.setattr(_scan, "_SCORED_THREAD", 200)
-    monkeypatch.setattr(_scan, "_LINE", 20)
+    for size in ("_OWN", "_MANY"):
+        monkeypatch.setattr(_products, size, 3000)
+    monkeypatch.setattr(_products, "_CACHED", 40000 if order == "drawn" else 3000)
+    monkeypatch.setattr(_shares, "CORES", 3 if tested > 1000 else 1)
+    monkeypatch.setattr(_products, "_SHARE", 9000)
+    monkeypatch.setattr(_pairs, "_ONCE", 100)
+    monkeypatch.setattr(_pairs, "_CANONICAL", 100)
+    monkeypatch.setattr(_pairs, "_THREAD", 200)
+    monkeypatch.setattr(_pairs, "_FEW", 100)
     monkeypatch.setattr(_scan, "_SMALL", 100)
     rng = np.random.default_rng([7, tested, len(order), len(metric)])
     for n, d, m, k in ((700, 12, 1, 5), (700, 12, 3, 5), (900, 33, 17, 10), (331, 5, 40, 1), (90, 40, 2, 90)):
@@ -89,6 +88,49 @@ def test_in_chunks(monkeypatch, metric, order, tested):
         np.testing.assert_array_equal(found[0].view(np.int32), want.scores.view(np.int32))
 
 
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+@pytest.mark.parametrize("tested", [1 << 8, 1 << 10, 1 << 20])
+@pytest.mark.parametrize("kind", ["sparse", "signed", "few values", "zeros"])
+def test_whole_numbers(monkeypatch, metric, tested, kind):
+    """Float32 has their products exactly; of many equal scores the first are the answer."""
+    monkeypatch.setattr(_scan, "_TESTED", tested)
+    rng = np.random.default_rng([13, tested, len(kind), len(metric)])
+    for n, d, m, k in ((2000, 40, 1, 10), (2000, 40, 7, 10), (900, 300, 25, 3), (3000, 6, 30, 20), (500, 20, 3, 90)):
+        if k * m * max(d, 64) > tested * 8:
+            continue
+        vectors, queries = (
+            rng.poisson(0.05 if kind == "sparse" else 1.5, (count, d)).astype(np.float32) for count in (n, m)
+        )
+        if kind == "signed":
+            vectors -= 2
+            queries -= 1
+        if kind == "zeros":
+            vectors[rng.random(n) < 0.7] = 0
+        queries[:, 0] = 2
+        found = _scan.scan(queries, vectors, k, metric)
+        assert found is not None, f"{n} x {d}, {m} queries, k = {k}"
+        with thresher.Index(vectors, metric=metric) as index:
+            want = index.search(queries, k, method="exact")
+        np.testing.assert_array_equal(found[1], want.rows, err_msg=f"{n} x {d}, {m} queries, k = {k}")
+        np.testing.assert_array_equal(found[0].view(np.int32), want.scores.view(np.int32))
+
+
+def test_not_whole():
+    """One value that is no whole number, and whole numbers that are too large, are seen wherever they are."""
+    rng = np.random.default_rng(19)
+    whole = rng.poisson(1.0, (3000, 12)).astype(np.float32)
+    query = whole[:1] + 1
+    for row, value in ((0, 0.5), (17, 1.5), (2999, 2.25), (1000, 2.0**23 + 1), (5, 3e9)):
+        vectors = whole.copy()
+        vectors[row, 3] = value
+        scan = _scan._Scan(query, vectors, 5, "ip", _scratch.Scratch(0))
+        found = scan.run()
+        assert not scan.whole and not scan.products.whole(scan.norm)
+        want = thresher.knn(query, vectors, 5, metric="ip", seed=1, method="exact")
+        np.testing.assert_array_equal(found[1], want[1])
+        np.testing.assert_array_equal(found[0], want[0])
+
+
 @pytest.mark.parametrize("m", [1, 20])
 def test_floor_of_all_chunks(monkeypatch, m):
     """After the last chunk, rows need what the k best of all chunks have, wherever these were."""
@@ -101,6 +143,7 @@ def test_floor_of_all_chunks(monkeypatch, m):
         scores, ids = scan.run()
     assert (ids < 6).all()
     assert (scan.floor > scores[:, -1] - 3 * scan.error).all() and (scan.floor <= scores[:, -1]).all()
+    assert (scan._least() < scan.floor - scan.error / 2).all()  # a row's own rounding is not the floor's
     assert len(scan.kept[0][0]) < 6 * m
 
 
@@ -168,9 +211,32 @@ def test_float64_scores_are_the_workers(metric):
         vectors, queries = drawn(rng, "normal", 200, d), drawn(rng, "normal", 150, d)
         with thresher.Index(vectors, metric=metric) as index:
             found = index.search(queries, 3, method="exact")
+        wide = queries.astype(np.float64)
         with _scratch.Scratch(1 << 20) as scratch:
-            mine = _scan._Scan(queries, vectors, 3, metric, scratch)._score(np.arange(150), found.rows[:, 2])
+            pairs = _pairs.Pairs(queries, vectors, _sums.sums(wide * wide), metric, scratch)
+            mine = pairs.canonical(np.arange(150), found.rows[:, 2])
         np.testing.assert_array_equal(mine.view(np.int64), found.certificates["threshold"].view(np.int64))
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+@pytest.mark.parametrize("m", [1, 5])
+def test_sums_in_another_order(monkeypatch, metric, m):
+    """They round to the canonical scores and have their order; what is in doubt is summed again."""
+    monkeypatch.setattr(_pairs, "_FEW", 0)
+    rng = np.random.default_rng([23, m, len(metric)])
+    vectors, queries = drawn(rng, "normal", 60, 40), drawn(rng, "normal", m, 40)
+    vectors[30:50] = vectors[:20]  # whose order is in doubt
+    vectors[50] = queries[0]
+    wide = queries.astype(np.float64)
+    norm = float(np.linalg.norm(vectors, axis=1).max())
+    for count in (1, 2, 7, 60):  # of which three make a part
+        monkeypatch.setattr(_pairs, "_ONCE", 120)
+        query, row = np.sort(rng.integers(0, m, count)), np.arange(60)[-count:]
+        with _scratch.Scratch(1 << 16) as scratch:
+            pairs = _pairs.Pairs(queries, vectors, _sums.sums(wide * wide), metric, scratch)
+            near, want = pairs.scores(query, row, norm), pairs.canonical(query, row)
+        np.testing.assert_array_equal(near.astype(np.float32), want.astype(np.float32))
+        np.testing.assert_array_equal(np.lexsort((near, query)), np.lexsort((want, query)))
 
 
 @pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])

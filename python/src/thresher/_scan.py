@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from thresher._pairs import SCRATCH, Pairs
+from thresher._products import LEAST, MOST, Products
 from thresher._scratch import Scratch
-from thresher._shares import CORES, in_threads, shares
+from thresher._shares import CORES
 from thresher._sums import cosines, sums
 
-__all__ = ["padded", "pays", "scan"]
+__all__ = ["ALONE", "padded", "pays", "scan"]
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -29,28 +31,23 @@ Rows = npt.NDArray[np.int64]
 _CALL, _ANSWER, _COPY, _BUILD, _BUILT = 400e3, 2500, 1.3, 8, 3
 _PRODUCT, _MORE, _TEST, _SCORE, _COORDINATE = 0.02, 0.004, 0.3, 60, 1.2
 
-# Bytes of the rows whose norms and products are computed one after the other, so that a cache has them: for one
-# query, for few, for more, of whose calls each waits for all threads of BLAS. For one query it is all of them if they
-# are few enough for a shared cache, and one thread does it.
-_ONE, _FEW, _MANY, _CACHED = 512 << 10, 256 << 10, 8 << 20, 16 << 20
-# From how many queries on BLAS uses all cores well, the bytes of rows that make a thread of this module worth its
-# start, the products (rows, queries and coordinates multiplied) of a call that OpenBLAS leaves to one thread, and those
-# where queries have so few values that its kernels for small matrices answer.
-_THREADED, _SHARE, ALONE, _ALONE_SMALL, _SMALL_QUERIES = 16, 4 << 20, 1 << 18, 1 << 19, 1 << 12
-# How many products are tested at once, the fewest that numpy compares at once, and of how many groups of rows the
-# greatest make the first threshold.
-_TESTED, _LINE, _GROUPS = 1 << 20, 512, 64
+# Up to how many products (rows, queries and coordinates multiplied) OpenBLAS leaves a call to one thread; so does
+# what scores pairs.
+ALONE = 1 << 18
+# How many products are tested at once, and of how many groups of rows the greatest make the first threshold.
+_TESTED, _GROUPS = 1 << 20, 64
 # Up to how many candidates of all queries a sort of all takes less than one of each query's.
 _SORTED = 256
-# Float64 values of rows that are scored at once, and how many are worth a thread.
-_SCORED, _SCORED_THREAD = 1 << 15, 1 << 17
 
-# Bytes of scores, of what they reach, and of values that are scored; up to how many scores allocating is as fast.
-_SCRATCH, _SMALL = 5 * _TESTED + 64 * _SCORED, 1 << 14
+# Which part of the vectors may be candidates before it is asked whether all are whole numbers, whose scores are exact;
+# and up to how many cosines of these, of which many are equal, take less here than in the worker.
+_SOME, _EQUAL = 8, 1 << 18
+
+# Bytes of scores, of what they reach, and of pairs that are scored; up to how many values allocating is as fast.
+_SCRATCH, _SMALL = 5 * _TESTED + SCRATCH, 1 << 14
 
 _UNIT = 2.0**-24
-# Squared norms for which float32 neither overflows nor loses what the error bound does not count.
-_LEAST, _MOST = 1e-20, 1e20
+_DOWN = np.float32(-np.inf)
 _SUBNORMAL = np.full(1, 2.0**-149, np.float32)
 
 
@@ -78,7 +75,8 @@ def scan(queries: Floats, vectors: Floats, k: int, metric: str) -> tuple[Floats,
     None if the worker should answer: values are not finite or of extreme size, or so many vectors score alike that
     float32 does not tell which are best.
     """
-    size = _SCRATCH if len(queries) * len(vectors) > _SMALL else 0
+    m, (n, dim) = len(queries), vectors.shape
+    size = _SCRATCH if m * max(n, k * dim) > _SMALL else 0
     with np.errstate(all="ignore"), Scratch(size) as scratch:
         return _Scan(queries, vectors, k, metric, scratch).run()
 
@@ -96,101 +94,46 @@ class _Scan:
         # what is done with it; more than all of them together.
         self.rounding = (self.dim + 16) * _UNIT * 1.01
         # Lower bounds of the k-th best scores, the k best float32 scores of the chunks before, and what may
-        # be among the best, a chunk each in order of rows: query, row, float32 score.
-        self.floor: Doubles = np.full(self.m, -np.inf)
+        # be among the best, a chunk each in order of queries and rows: query, row, float32 score.
+        self.floor: Doubles
         self.best: Floats | None = None
         self.kept: list[tuple[Rows, Rows, Floats]] = []
-        self.error: Doubles = np.zeros(self.m)
-        # How many may be kept, beyond which float32 does not tell enough.
-        self.most = 4 * self.m * k + 4096
+        self.error: Doubles
+        self.norm = 0.0  # of a row, at most
+        # Whether scores are those of whole numbers, which float32 has exactly: cosines but for roundings of their own.
+        self.whole = False
+        self.slack: Doubles
+        self.products = Products(queries, vectors, metric, self.norms)
 
     def run(self) -> tuple[Floats, Rows] | None:
-        if not all(_LEAST < square < _MOST for square in self.squares.tolist()):
+        if not all(LEAST < square < MOST for square in self.squares.tolist()):
             return None
         if self.k * self.m * self.dim > _TESTED * 8:
             return None
         if _SUBNORMAL.item() == 0:  # this thread takes subnormal numbers for 0
             return None
         chunk = min(max(1, _TESTED // self.m), self.n)
-        scores = self.scratch.array((chunk, self.m), np.float32)
-        if self.m > 1:
-            self.reach = self.scratch.array((chunk, self.m), np.bool_)
+        room = self.scratch.array((chunk * self.m,), np.float32)
+        self.reach = self.scratch.array((chunk * self.m,), np.bool_)
         for low in range(0, self.n, chunk):
-            rows = self.vectors[low : low + chunk]
-            part = scores[: len(rows)]
-            square = self._multiply(part, rows)
+            count = min(chunk, self.n - low)
+            scores = room[: count * self.m].reshape(self.m, count)
+            square = self.products.write(scores, low)
             if square == np.inf:
+                return None
+            self.norm = max(self.norm, square**0.5)
+            if self.whole and not self.products.exact(self.norm):
                 return None
             error = self._error(square**0.5)
             self.error = np.maximum(self.error, error) if low > 0 else error
-            if not self._keep(part, low):
+            if not self._keep(scores, low):
                 return None
         return self._answers()
 
-    def _multiply(self, scores: Floats, rows: Floats) -> float:
-        """Write the float32 scores of rows; return what the squared norm of each is at most.
-
-        That is infinite if values are not finite or of extreme size, and scores then are not all written.
-        """
-        size, threads = _MANY, 1
-        if self.m < _THREADED:  # such products BLAS does not share among cores, or with norms between them
-            threads = min(rows.nbytes // _SHARE, CORES)
-            size = _ONE if self.m == 1 else _FEW
-            if self.m > 1 and threads > 1:
-                alone = _ALONE_SMALL if self.queries.size <= _SMALL_QUERIES else ALONE
-                size = min(size, 4 * alone // self.m)
-        if self.m == 1 and threads < 2 and rows.nbytes <= _CACHED:
-            size = rows.nbytes
-        block = max(1, size // (4 * self.dim))
-        if block >= len(rows):
-            return self._block(scores, rows)
-
-        def some(low: int, high: int) -> float:
-            return self._block(scores[low:high], rows[low:high])
-
-        return max(in_threads(threads, some, shares(len(rows), block)))
-
-    def _block(self, scores: Floats, rows: Floats) -> float:
-        """Do as `_multiply` of rows that a cache has."""
-        squares = None if self.metric == "ip" else np.einsum("ij,ij->i", rows, rows)
-        square = self._joint(rows) if squares is None else self._greatest(rows, squares)
-        if square == np.inf:
-            return square
-        # Last: BLAS reads memory in order faster for norms than for products.
-        if self.m == 1:
-            np.dot(rows, self.queries[0], out=scores[:, 0])
-        else:
-            np.dot(rows, self.queries.T, out=scores)
-        if squares is None:
-            return square
-        if self.metric == "l2":
-            scores -= (squares * np.float32(0.5))[:, np.newaxis]
-        else:
-            squares[squares <= _LEAST] = 1
-            scores /= np.sqrt(squares)[:, np.newaxis]
-        return square
-
-    def _joint(self, rows: Floats) -> float:
-        """Return what the squared norm of each row is at most: that of several together."""
-        most, step = 0.0, len(rows) if self.m == 1 else max(1, _FEW // (4 * self.dim))
-        for at in range(0, len(rows), step):
-            flat = rows[at : at + step].reshape(-1)
-            square = float(np.dot(flat, flat))
-            if not _LEAST < square < _MOST:
-                return float("inf")
-            most = max(most, square * (1 + flat.size * _UNIT * 2))
-        return most
-
-    def _greatest(self, rows: Floats, squares: Floats) -> float:
-        """Return what the squared norm of each row is at most, of which squares are those in float32."""
-        most: float = squares.max().item()
-        small = squares <= _LEAST
-        if not most < _MOST or (small.any() and rows[small].any()):  # rows of zeros have no error
-            return float("inf")
-        return float(most * (1 + self.dim * _UNIT * 2))
-
     def _error(self, norm: float) -> Doubles:
         """Bound the errors of float32 scores of rows of at most this norm."""
+        if self.whole:
+            return np.zeros(self.m)
         error: Doubles = self.rounding * norm * self.norms
         if self.metric == "cosine":
             error = 3 * self.rounding * self.norms
@@ -201,52 +144,97 @@ class _Scan:
 
     def _keep(self, scores: Floats, low: int) -> bool:
         """Keep the rows from row low on that may be among the best; False if they are too many."""
-        if low == 0 and self.k <= len(scores):
+        count = scores.shape[1]
+        if low == 0:
             self._begin(scores)
-        found = self._reaching(scores)
-        if self.m == 1:
-            query, row, score = np.zeros(len(found), np.int64), found, scores[found, 0]
-        else:
-            row, query = np.divmod(found, self.m)
-            score = scores.reshape(-1)[found]
+        found = self._reaching(scores, self._least(low > 0))
+        many = max(2 * self.m * self.k, count // _SOME)  # for which looking for whole numbers takes less than scoring
+        if low == 0 and self.k <= count and len(found) > many:
+            best = self._best(scores)
+            self.floor = best - self.error
+            found = self._reaching(scores, self._least())
+            if len(found) > many and self.products.whole(self.norm):
+                self.whole, self.floor, self.error = True, best, np.zeros(self.m)
+                self.slack = 16 * _UNIT * self.norms if self.metric == "cosine" else self.error
+                found = self._first_of_equals(scores)
+        query, row, score = self._places(scores, found)
         self.kept.append((query, row + low if low else row, score))
-        whole = len(scores) == self.n
-        if whole and len(found) <= 2 * self.m * self.k:
-            return True  # the floor is that of all rows, so little could be dropped
+        alone = count == self.n
+        if alone and (self.whole or len(found) <= 2 * self.m * self.k):
+            return len(found) <= self._most()  # the floor is that of all rows, so little could be dropped
         self._raise(query, score)
-        if whole or sum(len(rows) for _, rows, _ in self.kept) > self.most:
-            return self._drop() <= self.most
+        if alone or sum(len(rows) for _, rows, _ in self.kept) > self._most():
+            return self._drop() <= self._most()
         return True
+
+    def _most(self) -> int:
+        """Return how many may be kept, beyond which float32 does not tell enough."""
+        most = 4 * self.m * self.k + 4096
+        return max(most, _EQUAL) if self.whole else most  # which need no vector to be scored
 
     def _begin(self, scores: Floats) -> None:
         """Set the floor to what the greatest scores of groups of rows say."""
+        if self.k > scores.shape[1]:
+            self.floor = np.full(self.m, -np.inf)
+            return
         groups = max(_GROUPS, 4 * self.k)
-        if (size := len(scores) // groups) > 2:  # the k-th of the groups' is hardly less than the k-th of all
-            scores = scores[: size * groups].reshape(size, -1).max(axis=0).reshape(groups, self.m)
-        last = len(scores) - self.k
-        self.floor = np.partition(scores.T, last, axis=1)[:, last] - self.error
+        while (half := scores.shape[1] // 2) >= groups:  # the k-th of the groups' is hardly less than the k-th of all
+            scores = np.maximum(scores[:, :half], scores[:, half : 2 * half])
+        last = scores.shape[1] - self.k
+        self.floor = np.partition(scores, last, axis=1)[:, last] - self.error
 
-    def _reaching(self, scores: Floats) -> Rows:
-        """Return the places of the scores that rows of the answers reach, in scores as one row."""
-        least, rows = self._least(), _LINE // self.m
-        if self.m == 1 or rows < 2:
-            return np.flatnonzero(scores >= least)
-        reach = self.reach[: len(scores)]
-        whole, line = len(scores) - len(scores) % rows, rows * self.m
-        lines = scores[:whole].reshape(-1, line), least[np.newaxis].repeat(rows, axis=0).reshape(-1)
-        np.greater_equal(*lines, out=reach[:whole].reshape(-1, line))
-        np.greater_equal(scores[whole:], least, out=reach[whole:])
+    def _reaching(self, scores: Floats, least: Floats) -> Rows:
+        """Return the places of the scores that reach the least of their query, in scores as one row."""
+        reach = self.reach[: scores.size].reshape(scores.shape)
+        np.greater_equal(scores, least[:, np.newaxis], out=reach)
+        return reach.reshape(-1).nonzero()[0]
+
+    def _places(self, scores: Floats, found: Rows) -> tuple[Rows, Rows, Floats]:
+        """Return queries, columns and scores of places."""
+        if self.m == 1:
+            return np.zeros(len(found), np.int64), found, scores[0, found]
+        query, row = np.divmod(found, scores.shape[1])
+        return query, row, scores.reshape(-1)[found]
+
+    def _best(self, scores: Floats) -> Doubles:
+        """Return the k-th best of the first scores of each query, which the floor is not far below."""
+        best: Doubles = (self.floor + self.error).astype(np.float32).astype(np.float64)  # again as it was found
+        for j, floor in enumerate(best.tolist()):
+            above = scores[j][scores[j] > floor]
+            if (last := len(above) - self.k) >= 0:
+                best[j] = np.partition(above, last)[last]
+        return best
+
+    def _first_of_equals(self, scores: Floats) -> Rows:
+        """Return the places of the k best of the first rows, which are whole numbers, where the floor is the k-th best.
+
+        Of scores that equal it, which are many among whole numbers, they are the first.
+        """
+        reach = self.reach[: scores.size].reshape(scores.shape)
+        np.greater_equal(scores, self._least(True)[:, np.newaxis], out=reach)
+        for j in np.flatnonzero(self._exact()).tolist():
+            lacking = self.k - int(np.count_nonzero(reach[j]))
+            reach[j, np.flatnonzero(scores[j] == self.floor[j])[:lacking]] = True
         return np.flatnonzero(reach)
 
-    def _least(self) -> Floats:
-        """Return the float32 scores that rows of the answers reach."""
-        return np.nextafter((self.floor - self.error).astype(np.float32), np.float32(-np.inf))
+    def _exact(self) -> npt.NDArray[np.bool_]:
+        """Tell for which queries equal scores of whole numbers equal the floor without a rounding."""
+        exact: npt.NDArray[np.bool_] = (self.slack == 0) | (self.floor == 0)
+        return exact
+
+    def _least(self, later: bool = False) -> Floats:
+        """Return the float32 scores that rows of the answers reach.
+
+        later says that of whole numbers k that are before all others reach the floor, so that others exceed it.
+        """
+        error = self.slack if self.whole else self.error
+        least: Floats = np.nextafter((self.floor - error).astype(np.float32), _DOWN)
+        if self.whole and later:
+            least = np.where(self._exact(), np.nextafter(self.floor.astype(np.float32), -_DOWN), least)
+        return least
 
     def _raise(self, query: Rows, score: Floats) -> None:
         """Raise the floor to the k-th best float32 score of all chunks so far, of which the last has these."""
-        if self.m > 1:
-            order = _by_query(query, self.m)
-            query, score = query[order], score[order]
         if self.best is None:
             self.best = np.full((self.m, self.k), -np.inf, np.float32)
         lists, _ = self._lists(query, score, self.best)
@@ -272,6 +260,11 @@ class _Scan:
         """Leave of what is kept what may still be among the best, and return how much that is."""
         query, row, score = (np.concatenate(part) for part in zip(*self.kept, strict=True))
         left = np.flatnonzero(score >= self._least()[query])
+        if self.whole:
+            best = left[np.lexsort((-score[left], query[left]))]
+            of = query[best]
+            rank = np.arange(len(best)) - np.searchsorted(of, of)
+            left = np.sort(best[(rank < self.k) | ~self._exact()[of]])
         self.kept = [(query[left], row[left], score[left])]
         return len(left)
 
@@ -279,12 +272,16 @@ class _Scan:
         """Score what is kept in float64, and return the best of it."""
         if self.best is not None:
             self._drop()
-        query, row, _ = self.kept[0]
+        query, row, found = self.kept[0]
         few = len(query) <= _SORTED
-        if not few and self.m > 1:
-            order = _by_query(query, self.m)
-            query, row = query[order], row[order]
-        score = self._score(query, row)
+        if self.best is not None and not few and self.m > 1:
+            order = np.argsort(query.astype(np.min_scalar_type(self.m)), kind="stable")
+            query, row, found = query[order], row[order], found[order]
+        if self.whole:
+            score = self._of_whole_numbers(query, row, found)
+        else:
+            pairs = Pairs(self.queries, self.vectors, self.squares, self.metric, self.scratch)
+            score = pairs.scores(query, row, self.norm)
         # Sorts are stable, and of a query's rows with equal scores the lowest is first.
         if self.m == 1:
             best = np.argsort(-score, kind="stable")[np.newaxis, : self.k]
@@ -298,52 +295,15 @@ class _Scan:
         shown = score[best]
         return (-2 * shown + 0 if self.metric == "l2" else shown).astype(np.float32), row[best]
 
-    def _score(self, query: Rows, row: Rows) -> Doubles:
-        """Return the search scores of pairs of a query and a row."""
-        scores = np.empty(len(row))
-
-        def some(low: int, high: int) -> None:
-            with Scratch(_SCRATCH) as scratch:
-                self._score_some(query, row, scores, low, high, scratch)
-
-        threads = len(row) * self.dim // _SCORED_THREAD
-        if len(row) * self.dim <= _SMALL:
-            rows, queries = self.vectors[row], self.queries if self.m == 1 else self.queries[query]
-            return self._score_few(rows, queries, np.empty(rows.shape), query)
-        if threads < 2:
-            self._score_some(query, row, scores, 0, len(row), self.scratch)
-        else:
-            in_threads(threads, some, shares(len(row), max(1, 4 * _SCORED // self.dim)))
-        return scores
-
-    def _score_some(self, query: Rows, row: Rows, scores: Doubles, low: int, high: int, scratch: Scratch) -> None:
-        """Write the scores of pairs low to high-1."""
-        step = min(high - low, max(1, _SCORED // self.dim))
-        rows, terms = scratch.array((step, self.dim), np.float32), scratch.array((step, self.dim), np.float64)
-        asked = self.queries if self.m == 1 else scratch.array((step, self.dim), np.float32)
-        for at in range(low, high, step):
-            part = slice(at, min(at + step, high))
-            count = part.stop - at
-            np.take(self.vectors, row[part], axis=0, out=rows[:count], mode="clip")
-            if self.m > 1:
-                np.take(self.queries, query[part], axis=0, out=asked[:count], mode="clip")
-            scores[part] = self._score_few(rows[:count], asked[:count], terms[:count], query[part])
-
-    def _score_few(self, rows: Floats, queries: Floats, terms: Doubles, query: Rows) -> Doubles:
-        """Return the search scores of rows and the queries beside them; terms is overwritten."""
-        if self.metric == "l2":
-            np.subtract(rows, queries, out=terms, dtype=np.float64)
-            return 0 - sums(np.multiply(terms, terms, out=terms)) / 2
-        dots = sums(np.multiply(rows, queries, out=terms, dtype=np.float64))
+    def _of_whole_numbers(self, query: Rows, row: Rows, found: Floats) -> Doubles:
+        """Return the search scores of pairs of whole numbers, of which these are the float32 scores."""
+        score = found.astype(np.float64) + 0.0
         if self.metric == "ip":
-            return dots
-        squares = sums(np.multiply(rows, rows, out=terms, dtype=np.float64))
-        return cosines(dots, squares, self.squares if self.m == 1 else self.squares[query])
-
-
-def _by_query(query: Rows, m: int) -> Rows:
-    """Return the order by query that leaves those of a query in theirs."""
-    return np.argsort(query.astype(np.min_scalar_type(m)), kind="stable")
+            return score
+        if self.metric == "l2":
+            return score - self.squares[query] / 2
+        squares = self.products.squares[row].astype(np.float64)
+        return cosines(np.rint(score * np.sqrt(squares)) + 0.0, squares, self.squares[query])
 
 
 def padded(scores: Floats, ids: Rows, k: int) -> tuple[Floats, Rows]:

@@ -24,23 +24,23 @@ class Scratch:
     """
 
     def __init__(self, size: int) -> None:
-        self._size, self._used = size, 0
+        self.size, self._used = size, 0
 
     def __enter__(self) -> Scratch:
-        if self._size > 0:
+        if self.size > 0:
             try:
                 self._memory = _SPARE.pop()
             except IndexError:
-                self._memory = np.empty(self._size, np.uint8)
+                self._memory = np.empty(self.size, np.uint8)
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        if self._size > 0 and kind is None and len(_SPARE) < _MOST:  # after an error, a thread may still use it
+        if self.size > 0 and kind is None and len(_SPARE) < _MOST:  # after an error, a thread may still use it
             _SPARE.append(self._memory)
 
     def array(self, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
         """Return an array whose values are arbitrary."""
-        if self._size == 0:
+        if self.size == 0:
             return np.empty(shape, dtype)
         kind = np.dtype(dtype)
         size = kind.itemsize
