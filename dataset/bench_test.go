@@ -3,7 +3,9 @@ package dataset
 import (
 	"bytes"
 	"context"
+	"io"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"thresher/internal/vectors"
@@ -100,10 +102,38 @@ func BenchmarkReadAllNPY(b *testing.B) {
 	}
 }
 
+// BenchmarkAssemble writes the answers to 4,096 queries, with ids that are whole numbers.
+func BenchmarkAssemble(b *testing.B) {
+	const m, k = 4096, 10
+	var spool []byte
+	for j := range m {
+		r := Result{Query: int64(j), Rows: make([]int64, k), IDs: make([]string, k), Scores: make([]float32, k), Scores64: make([]float64, k), Guarantee: "certain"}
+		for i := range k {
+			r.Rows[i], r.Scores64[i] = int64((j+i)*7919%100_000), float64(k-i)*1.37
+			r.Scores[i], r.IDs[i] = float32(r.Scores64[i]), strconv.Itoa(int(r.Rows[i])+1_000_000)
+		}
+		spool = AppendRecord(spool, &r)
+	}
+	for name, write := range map[string]func(io.ReadSeeker) error{
+		"npz":     func(s io.ReadSeeker) error { return AssembleNPZ(s, k, io.Discard) },
+		"parquet": func(s io.ReadSeeker) error { return AssembleParquet(s, io.Discard) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := write(bytes.NewReader(spool)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/m, "ns/query")
+		})
+	}
+}
+
 func BenchmarkAppendJSONL(b *testing.B) {
-	r := Result{Query: 1, Rows: make([]int64, 10), Scores: make([]float32, 10), Pulls: 12345}
+	r := Result{Query: 1, Rows: make([]int64, 10), Scores: make([]float32, 10), Scores64: make([]float64, 10), Pulls: 12345}
 	for i := range r.Rows {
-		r.Rows[i], r.Scores[i] = int64(i*7919), float32(i)*1.37
+		r.Scores64[i] = float64(i) * 1.37
+		r.Rows[i], r.Scores[i] = int64(i*7919), float32(r.Scores64[i])
 	}
 	var line []byte
 	b.ReportAllocs()
