@@ -40,13 +40,13 @@ func WriteParquet(each EachResult, out io.Writer) error {
 		options = append(options, parquet.KeyValueMetadata(coversName, string(form.covers)))
 	}
 	w := parquet.NewWriter(out, options...)
-	var row parquet.Row
+	rows := make([]parquet.Row, 1)
 	return assembleRows(each, w, w.Flush, func(r *Result) error {
-		row = row[:0]
+		rows[0] = rows[0][:0]
 		for i, c := range columns {
-			row = c.append(row, r, i)
+			rows[0] = c.append(rows[0], r, i)
 		}
-		_, err := w.WriteRows([]parquet.Row{row})
+		_, err := w.WriteRows(rows)
 		return err
 	})
 }
