@@ -37,9 +37,10 @@ const (
 )
 
 // granted is the guarantee of a certificate. Those of earlier versions name what the method of a
-// stopped search would have promised.
+// stopped search would have promised. One that is merged may be stopped and heuristic: beside what
+// a heuristic left out no open bound holds.
 func granted(c *batch.Certificate) batch.Guarantee {
-	if c.StoppedBy != "" && c.StoppedBy != batch.Done {
+	if c.StoppedBy != "" && c.StoppedBy != batch.Done && c.Guarantee != batch.GuaranteeHeuristic {
 		return batch.GuaranteeBound
 	}
 	return c.Guarantee

@@ -18,6 +18,7 @@ func TestPromises(t *testing.T) {
 	nameless := certificate(batch.GuaranteeProbabilistic, "", .125, "")
 	heuristic := certificate(batch.GuaranteeHeuristic, "", 0, batch.Done)
 	stopped := certificate(batch.GuaranteeExact, "", 0, batch.Deadline)
+	merged := certificate(batch.GuaranteeHeuristic, "", 0, batch.Deadline)
 	rounded := batch.Certificate{Guarantee: batch.GuaranteeExact, StoppedBy: batch.Done, VectorsChange: .0625, QueryChange: .125}
 	bound := certificate(batch.GuaranteeBound, "", 0, batch.Deadline)
 	risk := certificate(batch.GuaranteeBound, batch.LawHaar, .125, batch.Cancelled)
@@ -39,6 +40,7 @@ func TestPromises(t *testing.T) {
 		{"{}", []batch.Certificate{certain}, AllPairs, "certain: no pair is missing"},
 		{"{}", []batch.Certificate{heuristic}, Answers, "heuristic: no promise"},
 		{"{}", []batch.Certificate{exact, stopped, exact}, Answers, "exact (2 of 3): none wrong; bound (1 of 3): " + open},
+		{"{}", []batch.Certificate{merged}, Answers, "heuristic: no promise"},
 		{"{}", []batch.Certificate{stopped, bound}, Answers, "bound: " + open},
 		{"{}", []batch.Certificate{bound, risk}, AllPairs, "bound: " + open + ", but with probability at most 0.125"},
 		{"{}", []batch.Certificate{exact, rounded}, Answers, "exact for float32, largest change 0.12: none wrong"},
