@@ -2,16 +2,14 @@ package thresher
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
 
+	"thresher/collection"
 	"thresher/dataset"
-	"thresher/internal/atomicfile"
 )
 
 // IDs are what a program calls its vectors, in the order of their rows: whole numbers or texts, all different. nil
@@ -150,26 +148,14 @@ func (x *Index) Rows(ids *IDs) ([]int64, error) {
 
 // saveIDs writes the ids of the index that was saved at path into the file beside it.
 func (x *Index) saveIDs(path string) error {
-	beside := path + dataset.SavedIDsSuffix
 	if x.ids == nil {
-		if err := os.Remove(beside); !errors.Is(err, os.ErrNotExist) {
-			return err // those of an index that was there
-		}
-		return nil
+		return collection.SaveIDs(path, nil)
 	}
 	all := make([]string, x.ids.Len())
 	for row := range all {
 		all[row] = x.ids.Text(int64(row))
 	}
-	out, err := atomicfile.Create(beside, 0o644)
-	if err != nil {
-		return err
-	}
-	defer out.Discard()
-	if err := dataset.WriteSavedIDs(out, path, all); err != nil {
-		return err
-	}
-	return out.Commit(true)
+	return collection.SaveIDs(path, all)
 }
 
 // openIDs reads the ids beside a file.

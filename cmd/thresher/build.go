@@ -17,8 +17,8 @@ import (
 )
 
 type buildFlags struct {
-	atoms, column, out string
-	force, json        bool
+	atoms, column, ids, out string
+	force, json             bool
 }
 
 func newBuildCommand(a *app) *cobra.Command {
@@ -29,13 +29,15 @@ func newBuildCommand(a *app) *cobra.Command {
 		Long: `Build a collection: rotate and code the atoms and write them to one file, which
 search, bench and verify accept as --vectors. Opening the file verifies its checksums
 and maps it into memory. The file keeps its --seed, 1 by default, so that builds
-repeat; use a secret one if users may search for queries that fail.`,
+repeat; use a secret one if users may search for queries that fail. Ids of the atoms
+are kept beside it, in FILE.thresher.ids.npz; every command reads them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.atoms, "vectors", "", "`file` of atoms; - is standard input")
 	cmd.Flags().StringVar(&f.column, vectorsColumnFlag, "", columnHelp("the vectors"))
 	a.reading.add(cmd.Flags())
+	cmd.Flags().StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	cmd.Flags().StringVar(&f.out, "out", "", "`file` to write, ending in "+collectionSuffix)
 	cmd.Flags().BoolVar(&f.force, "force", false, "overwrite the output")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on stdout")
@@ -47,7 +49,7 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	if !strings.HasSuffix(f.out, collectionSuffix) {
 		return fmt.Errorf("--out %q: the name of a collection ends in %s", f.out, collectionSuffix)
 	}
-	if err := refuseExisting(f.force, f.out); err != nil {
+	if err := refuseExisting(f.force, f.out, f.out+dataset.SavedIDsSuffix); err != nil {
 		return err
 	}
 	in, err := a.openInput(cmd.Context(), "vectors", f.atoms)
@@ -65,25 +67,29 @@ func (a *app) runBuild(cmd *cobra.Command, f *buildFlags) error {
 	if err != nil {
 		return err
 	}
-	r, err := in.open(&dataset.Options{Column: f.column, FindIDs: true, Centre: o.Metric.Differences()})
+	r, err := in.open(&dataset.Options{Column: f.column, IDs: f.ids, FindIDs: true, Centre: o.Metric.Differences()})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	a.warnDropped(in, r, false)
+	a.warnDropped(in, r, true)
 	columns := columnsOf(dataset.LayoutOf(r), nil)
 
 	begun := time.Now()
 	p := a.newProgress("preparing atoms")
 	defer p.done()
 	o.Progress, o.Coordinates = p.set, dataset.LayoutOf(r).Coordinates()
-	c, err := collection.Create(cmd.Context(), f.out, r, f.force, o)
+	src := &idsKept{Reader: r, file: in.name}
+	c, err := collection.Create(cmd.Context(), f.out, src, f.force, o)
 	if err != nil {
 		return fmt.Errorf("building %s from %s: %w", f.out, in.name, in.named(err))
 	}
 	p.done()
 	if err := c.Close(); err != nil {
 		return fmt.Errorf("%s: %w", f.out, err)
+	}
+	if err := collection.SaveIDs(f.out, src.ids); err != nil {
+		return fmt.Errorf("the ids of %s: %w", f.out, err)
 	}
 	took := time.Since(begun)
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,4 +120,48 @@ func TestInfoOnVectors(t *testing.T) {
 	}
 	thresher(t, "info", filepath.Join(dir, "none.npy")).wantError(t, "none.npy")
 	thresher(t, "info", writeFile(t, dir, "b.thresher", []byte("not a collection"))).wantError(t, "b.thresher")
+}
+
+// TestBuildKeepsIDs: answers over a collection have the ids of the file that it was built of, of every kind; rebuilding
+// without ids leaves none behind.
+func TestBuildKeepsIDs(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "a.thresher")
+	queries := writeFile(t, dir, "q.jsonl", []byte("[1,0]\n[0,1]\n"))
+	for name, rows := range map[string]string{
+		"text":  `{"id":"ash","vector":[3,0]}` + "\n" + `{"id":"elm","vector":[0,2]}` + "\n",
+		"whole": `{"id":18446744073709551614,"vector":[3,0]}` + "\n" + `{"id":5,"vector":[0,2]}` + "\n",
+		"none":  "[3,0]\n[0,2]\n",
+	} {
+		atoms := writeFile(t, dir, name+".jsonl", []byte(rows))
+		thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", out, "--force").wantCode(t, exitOK)
+		if exists(out+".ids.npz") != (name != "none") {
+			t.Errorf("%s: a file of ids: %v", name, exists(out+".ids.npz"))
+		}
+		of := func(vectors string) string {
+			r := thresher(t, "search", "--vectors", vectors, "--queries", queries, "--metric", "ip", "-k", "1", "--method", "exact", "--out", "-")
+			r.wantCode(t, exitOK)
+			answers, _, _ := strings.Cut(r.out, `"scores"`)
+			return answers
+		}
+		if got, want := of(out), of(atoms); got != want {
+			t.Errorf("%s: built %s, as given %s", name, got, want)
+		}
+	}
+	atoms := writeFile(t, dir, "columns.csv", []byte("sku,id,x,y\nA,1,3,0\nB,2,0,2\n"))
+	thresher(t, "build", "--vectors", atoms, "--ids", "sku", "--vectors-column", "x,y", "--metric", "ip", "--out", out, "--force").wantCode(t, exitOK)
+	r := thresher(t, "search", "--vectors", out, "--queries", queries, "--metric", "ip", "-k", "1", "--out", "-")
+	if !strings.Contains(r.out, `"ids":["A"]`) {
+		t.Errorf("ids of the column sku: %s", r.out)
+	}
+	if err := os.Remove(out); err != nil {
+		t.Fatal(err)
+	}
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--vectors-column", "x,y", "--out", out).wantError(t, "a.thresher.ids.npz", "--force")
+
+	twice := writeFile(t, dir, "twice.csv", []byte("id,x,y\n1,3,0\n1,0,2\n"))
+	thresher(t, "build", "--vectors", twice, "--metric", "ip", "--out", out, "--force").wantError(t, "twice.csv", "row 1")
+	if exists(out) {
+		t.Error("a collection whose ids occur twice")
+	}
 }

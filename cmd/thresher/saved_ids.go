@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -18,6 +19,30 @@ func (in input) savedIDs(n int) (names []string, column string, err error) {
 	}
 	return names, dataset.SavedIDsArray, nil
 }
+
+// idsKept reads rows and keeps their ids.
+type idsKept struct {
+	dataset.Reader
+	file string   // as shown in messages
+	ids  []string // of the rows read; nil if they have none
+}
+
+// Read implements dataset.Reader. After the last row it refuses ids that are wrong or occur twice, so that
+// nothing is made of such rows.
+func (k *idsKept) Read(dst []float32) (int, error) {
+	n, err := k.Reader.Read(dst)
+	k.ids = append(k.ids, k.Reader.IDs()...)
+	if err == io.EOF {
+		if err := checkIDs(k.file, k.ids); err != nil {
+			return n, err
+		}
+	}
+	return n, err
+}
+
+// Origin and Change are what collection.Rounded asks for.
+func (k *idsKept) Origin() []float64      { return dataset.OriginOf(k.Reader) }
+func (k *idsKept) Change() dataset.Change { return dataset.ChangeOf(k.Reader) }
 
 // hasSavedIDs reports whether column is what --ids calls ids that lie beside a prepared collection.
 func (in input) hasSavedIDs(column string) bool {

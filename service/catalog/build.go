@@ -156,6 +156,28 @@ func (c *Catalog) unchanged(o *origin) error {
 	return nil
 }
 
+// savedIDs writes the ids of a prepared collection, which are in a file beside the original.
+func (b *build) savedIDs(r *origin, o *opened) error {
+	saved, err := dataset.SavedIDs(r.Path, o.col.N)
+	if err != nil {
+		return describe(err, r, r.Path)
+	}
+	if saved == nil {
+		return problem.New(problem.Conflict, "%s: the file of its ids was removed since the request", r.Called).In("source.path")
+	}
+	ids := newIDsBuilder(o.change.IDs, b.c.o.MaxIDBytes)
+	for _, id := range saved {
+		if err := ids.add(id); err != nil {
+			return err
+		}
+	}
+	if o.ids, err = ids.finish(); err != nil {
+		return err
+	}
+	o.change.NextID = ids.next
+	return writeIDs(b.c.o.disk, filepath.Join(b.c.dir, b.change.ids()), o.ids)
+}
+
 // collect writes the files of the collection and the ids.
 func (b *build) collect(ctx context.Context, o *opened) error {
 	path := filepath.Join(b.c.dir, b.change.data())
@@ -168,7 +190,10 @@ func (b *build) collect(ctx context.Context, o *opened) error {
 			return err
 		}
 		o.col, o.ids, o.change.NextID = col, rowNumbers(col.N), int64(col.N)
-		return nil
+		if !r.SavedIDs {
+			return nil
+		}
+		return b.savedIDs(r, o)
 	}
 	if o := b.change.Rows; b.from != nil && o != nil && o.IDColumn != "" {
 		// before the rows of the previous version are written

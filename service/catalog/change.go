@@ -121,7 +121,7 @@ func newChange(name string, src Source, o CreateOptions) (*change, error) {
 // resolveIDs decides how the rows of a new collection get ids: from the named column, from a
 // column called id, or as row numbers.
 func (ch *change) resolveIDs(s *staged, src *Source, requested Kind) error {
-	named := src.IDColumn != "" || src.IDs != nil
+	named := src.IDColumn != "" || src.IDs != nil || s.origin.SavedIDs
 	if !named && requested != RowNumbers && s.layout.IDs != "" {
 		s.origin.IDColumn, named = s.layout.IDs, true
 	}

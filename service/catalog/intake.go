@@ -146,12 +146,9 @@ func (s *staged) locatePath(src *Source) error {
 	if _, err := os.Lstat(real + dataset.SavedIDsSuffix); err != nil || !s.origin.Prepared {
 		return nil
 	}
-	beside := filepath.Base(real) + dataset.SavedIDsSuffix
-	if !s.origin.IgnoreIDs {
-		return problem.New(problem.InvalidValue, "%s: its ids are in %s, which is not read here: name the file of vectors with a column of ids; with id_kind row the collection has row numbers",
-			src.Path, beside).In("source")
+	if s.origin.SavedIDs = !s.origin.IgnoreIDs; s.origin.IgnoreIDs {
+		s.layout.Dropped = []string{filepath.Base(real) + dataset.SavedIDsSuffix}
 	}
-	s.layout.Dropped = []string{beside}
 	return nil
 }
 

@@ -72,7 +72,8 @@ type origin struct {
 	Path     string `json:"path,omitempty"` // there, links resolved
 	Size     int64  `json:"size,omitempty"` // of the file at Path
 	Modified int64  `json:"modified,omitempty"`
-	Prepared bool   `json:"prepared,omitempty"` // a collection file
+	Prepared bool   `json:"prepared,omitempty"`  // a collection file
+	SavedIDs bool   `json:"saved_ids,omitempty"` // whose ids are in a file beside it
 	Column   string `json:"column,omitempty"`
 	IDColumn string `json:"id_column,omitempty"`
 	Header   string `json:"header,omitempty"`

@@ -124,25 +124,49 @@ func TestSources(t *testing.T) {
 	f.t = t
 }
 
-// TestSavedIDsBeside: a prepared collection with ids in a file beside it, which is not read, is refused, unless
-// row numbers are wanted.
+// TestSavedIDsBeside: the ids of a prepared collection are in a file beside it, and are read, unless row numbers are
+// wanted; those of another collection are refused.
 func TestSavedIDsBeside(t *testing.T) {
 	root := t.TempDir()
 	f := newFolder(t, Options{Roots: []string{root}})
-	col, err := collection.Create(t.Context(), filepath.Join(root, "c.thresher"), &memorySource{data: vectors(0, 3, 4), dim: 4}, false, &collection.Options{Metric: collection.Cosine})
+	path := filepath.Join(root, "c.thresher")
+	col, err := collection.Create(t.Context(), path, &memorySource{data: vectors(0, 3, 4), dim: 4}, false, &collection.Options{Metric: collection.Cosine})
 	if err != nil {
 		t.Fatal(err)
 	}
 	col.Close()
-	write(t, filepath.Join(root, "c.thresher.ids.npz"), nil)
-	for _, call := range []func(*Catalog) (Info, error){create("c", Source{Path: "c.thresher"}, CreateOptions{})} {
-		if _, err := call(f.c); err == nil || !strings.Contains(err.Error(), "c.thresher: its ids are in c.thresher.ids.npz") {
-			t.Errorf("%v", err)
+	for _, x := range []struct {
+		ids  []string
+		kind Kind
+	}{{[]string{"7", "9", "8"}, Integers}, {[]string{"ash", "7", "18446744073709551615"}, Strings}} {
+		if err := collection.SaveIDs(path, x.ids); err != nil {
+			t.Fatal(err)
 		}
+		i := f.ready(create("c", Source{Path: "c.thresher"}, CreateOptions{Replace: true})(f.c))
+		if i.IDs != x.kind || i.Warnings != nil {
+			t.Errorf("%+v", i)
+		}
+		v, err := f.c.Use("c", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row, want := range x.ids {
+			if got := v.IDs().Name(int64(row)); got != want {
+				t.Errorf("row %d has the id %s, want %s", row, got, want)
+			}
+		}
+		v.Release()
 	}
-	i, err := create("c", Source{Path: "c.thresher"}, CreateOptions{IDs: RowNumbers})(f.c)
-	if err != nil || i.IDs != RowNumbers || len(i.Warnings) != 1 || i.Warnings[0] != "not kept of c.thresher: c.thresher.ids.npz" {
-		t.Errorf("%+v, %v", i, err)
+	i := f.ready(create("c", Source{Path: "c.thresher"}, CreateOptions{IDs: RowNumbers, Replace: true})(f.c))
+	if i.IDs != RowNumbers || len(i.Warnings) != 1 || i.Warnings[0] != "not kept of c.thresher: c.thresher.ids.npz" {
+		t.Errorf("%+v", i)
+	}
+	if p := f.failed(create("texts", Source{Path: "c.thresher"}, CreateOptions{IDs: Integers})(f.c)); !strings.Contains(p.Detail, `"ash"`) {
+		t.Errorf("texts as integers: %v", p)
+	}
+	write(t, path+dataset.SavedIDsSuffix, nil)
+	if p := f.failed(create("empty", Source{Path: "c.thresher"}, CreateOptions{})(f.c)); !strings.Contains(p.Detail, "c.thresher.ids.npz") || strings.Contains(p.Detail, root) {
+		t.Errorf("an empty file: %v", p)
 	}
 }
 
