@@ -105,8 +105,8 @@ func verdict(b *Batch) string {
 func (p *printer) next() {
 	p.line("")
 	p.line("== Next (from a clone, thresher is `go run ./cmd/thresher`) ==")
-	p.line("  thresher demo --query \"list the files in a directory\" --save comments.npy")
-	p.line("  thresher search --vectors comments.npy --queries comments.npy --metric ip --exclude-self --out a.npz")
+	p.line("  thresher demo --query \"list the files in a directory\" --save c.npy")
+	p.line("  thresher search --vectors c.npy --queries c.npy --metric ip --exclude-self --out a.npz")
 }
 
 // clip cuts s to n characters.
