@@ -9,10 +9,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"strconv"
-	"unicode/utf8"
 )
 
 // SavedIDsSuffix is what the name of a prepared collection is followed by in the name of the file of its ids, which
@@ -142,21 +140,18 @@ func WriteSavedIDs(out io.Writer, path string, ids []string) error {
 	if err != nil {
 		return err
 	}
-	descr, texts := "<i8", 0
+	var form idForm
 	for _, id := range ids {
-		if !isWhole(id) || id == noID {
-			descr, texts = "<U", max(1, texts)
-		} else if len(id) >= 19 && descr == "<i8" {
-			if x, _ := strconv.ParseUint(id, 10, 64); x > math.MaxInt64 { // isWhole has parsed it
-				descr = "<u8"
-			}
-		}
+		form.see(id)
+		form.texts = form.texts || id == noID
 	}
-	if texts > 0 {
-		for _, id := range ids {
-			texts = max(texts, utf8.RuneCountInString(id))
-		}
-		descr += strconv.Itoa(texts)
+	descr, texts := "<i8", 0
+	switch {
+	case form.texts:
+		texts = max(1, form.length)
+		descr = "<U" + strconv.Itoa(texts)
+	case form.wide:
+		descr = "<u8"
 	}
 	z := zip.NewWriter(out)
 	err = writeSaved(z, SavedIDsArray, appendNPYHeader(nil, descr, int64(len(ids))), ids, texts)
