@@ -20,7 +20,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -427,8 +426,32 @@ func (u *upgrade) compare(ctx context.Context, a *api) error {
 	return nil
 }
 
-// work is what a batch's line says of the work for an answer, of which another program may do more or less.
-var work = regexp.MustCompile(`,"pulls":[^}]*`)
+// answersOf returns what the lines of a batch's output say of queries, vectors and scores. Another program may do more
+// or less for an answer, and say more of it.
+func answersOf(output []byte) ([]byte, error) {
+	var all bytes.Buffer
+	to := json.NewEncoder(&all)
+	for from := json.NewDecoder(bytes.NewReader(output)); ; {
+		var line struct {
+			Query  *int64    `json:"query"`
+			IDs    []int64   `json:"ids"`
+			Scores []float32 `json:"scores"`
+		}
+		err := from.Decode(&line)
+		if err == io.EOF {
+			return all.Bytes(), nil
+		}
+		if err == nil && (line.Query == nil || line.IDs == nil) {
+			err = fmt.Errorf("a line without query or ids before byte %d", from.InputOffset())
+		}
+		if err == nil {
+			err = to.Encode(line)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
 
 // sameAnswers waits for a batch, which must have the answers of the finished one or, if its time is
 // over, the first of them.
@@ -446,11 +469,20 @@ func (u *upgrade) sameAnswers(ctx context.Context, a *api, id string) error {
 	if err != nil {
 		return err
 	}
-	got, _, err := b.answers(ctx, a, &info)
+	raw, _, err := b.answers(ctx, a, &info)
 	if err != nil {
 		return err
 	}
-	got, want = work.ReplaceAll(got, nil), work.ReplaceAll(want, nil)
+	got, err := answersOf(raw)
+	if err != nil {
+		return err
+	}
+	if want, err = answersOf(want); err != nil {
+		return err
+	}
+	if versions := bytes.Count(raw, []byte(`"answers_version"`)); versions > 0 && versions != bytes.Count(raw, []byte("\n")) {
+		return fmt.Errorf("%d of its lines state a version of answers, and others do not", versions)
+	}
 	switch {
 	case info.Status == "completed" && bytes.Equal(got, want), info.Status == "expired" && bytes.HasPrefix(want, got):
 		return nil

@@ -96,6 +96,8 @@ func (j *job) step() (final bool, err error) {
 		return false, j.seal(Cancelled, nil)
 	case status == Validating && j.expired():
 		return false, j.seal(Expired, nil)
+	case rec.Matrix && rec.AnswersVersion != dataset.AnswersVersion && !j.expired():
+		return false, j.restart()
 	default:
 		err = j.work(rec)
 	}

@@ -140,19 +140,22 @@ func TestMatrixQueryIDs(t *testing.T) {
 // of row numbers, answers all of its rows again.
 func TestMatrixBegunBefore(t *testing.T) {
 	queries := gaussian(5, 20)
-	for _, sealed := range []bool{false, true} {
+	for _, x := range []struct {
+		format string
+		sealed bool
+	}{{"npz", false}, {"npz", true}, {"jsonl", false}} {
 		l := newLab(t, Options{Chunk: 8, Slice: 4})
 		s := l.atlas.shelf["numbers"]
 		ids := s.ids
 		s.ids = wire.Naming{} // answers have no ids beside row numbers
 		g := block(s)
-		id := l.submit("q.fvecs", fvecs(queries), Spec{Endpoint: "/v1/collections/numbers/search", OutputFormat: "npz", Search: json.RawMessage(`{"k":4}`)}).ID
+		id := l.submit("q.fvecs", fvecs(queries), Spec{Endpoint: "/v1/collections/numbers/search", OutputFormat: x.format, Search: json.RawMessage(`{"k":4}`)}).ID
 		g.pass(3) // a chunk and a half
 		l.close()
 		s.before, s.ids = nil, ids
 		l.change(id, func(rec *record) {
 			rec.AnswersVersion = 0
-			if sealed {
+			if x.sealed {
 				rec.Outcome, rec.Batch.Status = Completed, Finalizing
 			}
 		})
@@ -163,7 +166,7 @@ func TestMatrixBegunBefore(t *testing.T) {
 		}
 		for _, r := range results(t, l, &b) {
 			if len(r.IDs) != 4 || r.IDs[0] != fmt.Sprint(1000+r.Rows[0]) {
-				t.Errorf("sealed %t: %+v", sealed, r)
+				t.Errorf("%+v: %+v", x, r)
 			}
 		}
 	}
