@@ -78,6 +78,7 @@ func TestDataBackup(t *testing.T) {
 			t.Error(r.out)
 		}
 		s := serve(t, back)
+		s.ready(t)
 		if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/alien", nil)); !strings.Contains(string(got), `"alien"`) {
 			t.Errorf("%s", got)
 		}

@@ -54,6 +54,7 @@ func TestData(t *testing.T) {
 	thresher(t, "data", "check", "--data="+dir).wantCode(t, exitOK)
 
 	s = serve(t, dir)
+	s.ready(t)
 	if got := fetch(t, c, request(t, "GET", s.url+"/v1/collections/films/rows/ran", nil)); !bytes.Contains(got, []byte(`"ran"`)) {
 		t.Errorf("%s", got)
 	}
@@ -62,6 +63,7 @@ func TestData(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = serve(t, dir)
+	s.ready(t)
 	for _, path := range []string{"/v1/collections/films/rows/ran", "/readyz"} {
 		if got := fetch(t, c, request(t, "GET", s.url+path, nil)); !bytes.Contains(got, []byte(`"ran"`)) && !bytes.Contains(got, []byte(`"damaged":2`)) {
 			t.Errorf("%s: %s", path, got)

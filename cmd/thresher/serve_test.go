@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,6 +28,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"thresher/service/api"
 )
 
 // served is a server run by the command.
@@ -70,6 +73,39 @@ func serve(t *testing.T, dir string, more ...string) *served {
 	}
 	s.url = strings.TrimSuffix(fields[2], ",")
 	return s
+}
+
+// whenReady returns what /readyz answers once the server is ready.
+func whenReady(ctx context.Context, url string) (ready api.Readiness, err error) {
+	c := &http.Client{}
+	defer c.CloseIdleConnections()
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+		if err != nil {
+			return ready, err
+		}
+		resp, err := c.Do(req)
+		if err != nil {
+			return ready, err
+		}
+		said, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			return ready, err
+		}
+		if resp.StatusCode == http.StatusOK {
+			return ready, json.Unmarshal(said, &ready)
+		}
+		runtime.Gosched()
+	}
+}
+
+// ready waits until the server has loaded its collections.
+func (s *served) ready(t *testing.T) {
+	t.Helper()
+	if _, err := whenReady(t.Context(), s.url); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // fetch returns the body of an answer of status 200.

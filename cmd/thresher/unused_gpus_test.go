@@ -8,12 +8,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -269,29 +266,4 @@ func readiness(t *testing.T, env []string, more ...string) (ready api.Readiness,
 		t.Fatalf("%v, %v: %s", err, ended, said.String())
 	}
 	return ready, said.String()
-}
-
-// whenReady returns what /readyz answers once the server is ready.
-func whenReady(ctx context.Context, url string) (ready api.Readiness, err error) {
-	c := &http.Client{}
-	defer c.CloseIdleConnections()
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
-		if err != nil {
-			return ready, err
-		}
-		resp, err := c.Do(req)
-		if err != nil {
-			return ready, err
-		}
-		said, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			return ready, err
-		}
-		if resp.StatusCode == http.StatusOK {
-			return ready, json.Unmarshal(said, &ready)
-		}
-		runtime.Gosched()
-	}
 }
