@@ -405,6 +405,8 @@ func TestVerifyNamedAtoms(t *testing.T) {
 	bare := writeFile(t, dir, "bare.jsonl", []byte("[3,1]\n[2,4]\n[1,2]\n"))
 	built := filepath.Join(dir, "a.thresher")
 	thresher(t, "build", "--atoms", atoms, "--metric", "ip", "--out", built).wantCode(t, exitOK)
+	builtBare := filepath.Join(dir, "bare.thresher")
+	thresher(t, "build", "--atoms", bare, "--metric", "ip", "--out", builtBare).wantCode(t, exitOK)
 	qdrant := func(ids ...string) string {
 		text := `{"result":[[{"id":` + ids[0] + `,"score":3},{"id":` + ids[1] + `,"score":2}],[{"id":` + ids[2] + `,"score":4},{"id":` + ids[3] + `,"score":2}]]}`
 		return writeFile(t, dir, strings.ReplaceAll(strings.Join(ids, ""), `"`, "_")+".json", []byte(text))
@@ -425,7 +427,8 @@ func TestVerifyNamedAtoms(t *testing.T) {
 		{"of two atoms", twins, qdrant(texts...), nil, exitInput, `several atoms of ` + twins + ` have the id "a"`},
 		{"no ids", bare, qdrant(texts...), nil, exitInput, "has no column id; --ids names"},
 		{"no column", atoms, qdrant(texts...), []string{"--ids", "isbn"}, exitInput, "isbn"},
-		{"collection", built, qdrant(texts...), nil, exitInput, "has no column id"},
+		{"collection", built, qdrant(texts...), nil, exitOK, "2 of 2 answers"},
+		{"collection without ids", builtBare, qdrant(texts...), nil, exitInput, "has no column id"},
 		{"column of a collection", built, qdrant(texts...), []string{"--ids", "key"}, exitInput, "prepared collection"},
 		{"scores of another scale", atoms, writeFile(t, dir, "d.csv", distances), nil, exitOK, "negative inner products; 0 of 4"},
 		{"one that is not", atoms, writeFile(t, dir, "o.csv", []byte("query_id,distance,id\n0,-3,a\n0,-2,b\n1,-1,c\n1,-4,b\n")), nil, exitWrong, "query 1: states a score that is not its atom's"},
