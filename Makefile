@@ -86,7 +86,7 @@ CUDA = $(CUDA_H) $(GO)
 SEEDS ?= 2
 test-cuda: $(EMULATOR) ## the CUDA backend and the command line on the emulator, under one schedule of threads
 	@$(TOOLCHAIN)
-	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./device ./gpu ./cmd/thresher
+	$(CUDA) test -tags cuda -c -o build/emu/tests/ ./gpu/device ./gpu ./cmd/thresher
 	$(CUDA_H) sh kernels/emu/suite.sh build/emu $(SEEDS)
 
 # The opposite orders 0 and 1, the one of test-cuda, and three that are drawn: overtaking warps are among them.
@@ -117,8 +117,8 @@ bench-host: ## the host's work for a CUDA batch by phase, on a driver whose devi
 
 lint-cuda: ## go vet and staticcheck with the build tag cuda
 	@$(TOOLCHAIN)
-	$(CUDA) vet -tags cuda ./device/... ./gpu/... ./cmd/thresher
-	$(CUDA) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags cuda ./device/... ./gpu/... ./cmd/thresher
+	$(CUDA) vet -tags cuda ./gpu/... ./cmd/thresher
+	$(CUDA) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags cuda ./gpu/... ./cmd/thresher
 
 deadcode: ## functions that only tests reach; there must be none
 	@$(TOOLCHAIN)

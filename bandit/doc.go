@@ -1,5 +1,5 @@
 // Package bandit holds the decision rules of elimination as pure functions, one file
-// a rule. Package bandit/papers has published algorithms.
+// a rule. Package papers has published algorithms.
 //
 // Vectors to be searched are atoms, and every atom is an arm; reading one more
 // coordinate of an arm is a pull, and after some pulls a look compares the upper

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"thresher/backend"
-	"thresher/bandit/papers"
 	"thresher/batch/plan"
 	"thresher/collection"
+	"thresher/papers"
 )
 
 // published returns the strategy of a method of the papers, of strict, or of prefix-f32.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"unsafe"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // arena is memory for the lists of some queries: on the device or, while other queries are processed,

@@ -2,7 +2,7 @@
 
 package gpu
 
-import "thresher/device"
+import "thresher/gpu/device"
 
 // array is an array of T in a batch's memory: its offset in bytes.
 type array[T any] int

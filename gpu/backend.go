@@ -13,7 +13,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // Backend runs searches on one or more GPUs.

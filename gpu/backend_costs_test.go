@@ -11,7 +11,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // TestMeasure checks that costs can be measured, with small sizes, and that nothing of it stays on

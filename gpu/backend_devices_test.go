@@ -12,7 +12,7 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // TestOpenLeavesOut opens several devices of which some cannot be used: the others serve, the log and LeftOut

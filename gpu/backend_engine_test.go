@@ -21,8 +21,8 @@ import (
 	"thresher/batch"
 	"thresher/collection"
 	"thresher/cpu"
-	"thresher/device"
-	"thresher/device/emulator"
+	"thresher/gpu/device"
+	"thresher/gpu/device/emulator"
 	"thresher/internal/vectors"
 )
 

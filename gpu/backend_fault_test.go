@@ -13,7 +13,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 	"thresher/internal/vectors"
 )
 

@@ -17,8 +17,8 @@ import (
 	"thresher/backend"
 	"thresher/backend/backendtest"
 	"thresher/backend/looks"
-	"thresher/device"
-	"thresher/device/emulator"
+	"thresher/gpu/device"
+	"thresher/gpu/device/emulator"
 	"thresher/internal/vectors"
 )
 

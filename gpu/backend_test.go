@@ -11,7 +11,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/backendtest"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // testMachine opens the first device with its kernels, or skips the test if there is none.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"thresher/batch"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // timed is how long the device took for batches, from the first kernel's begin to the last one's end: what lies between,

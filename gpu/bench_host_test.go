@@ -10,7 +10,7 @@ import (
 
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 	"thresher/internal/vectors"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"thresher/batch"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // clock measures times on a card's device. Except for close it must be used within Do.

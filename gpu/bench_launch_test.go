@@ -6,7 +6,7 @@ import (
 	"context"
 	"testing"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // BenchmarkLaunch measures the host's cost of one launch, of a kernel with few arguments.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // TestServing makes every request on synthetic data, so that a benchmark does not fail because of

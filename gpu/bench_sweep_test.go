@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"thresher/backend"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // swept is the time of a first look for several shapes of its kernel and several sequences of

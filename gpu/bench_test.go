@@ -23,8 +23,8 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/device"
-	"thresher/device/emulator"
+	"thresher/gpu/device"
+	"thresher/gpu/device/emulator"
 	"thresher/kernels"
 )
 

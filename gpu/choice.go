@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // choice is which devices are opened.

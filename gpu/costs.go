@@ -13,7 +13,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // Measure times the kernels on the first device with synthetic atoms. Looks of different widths and

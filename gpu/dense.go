@@ -12,7 +12,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"thresher/backend"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // contractErrors are the errors of devices, each with what the contract of backends calls it.

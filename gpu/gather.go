@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"thresher/backend/looks"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // gathers reports whether a dense scan for the query reads only the rows that its filter allows.

@@ -10,7 +10,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // goalLists are one query's filter and lists of atoms on the device: addresses, 0 for none, and lengths.

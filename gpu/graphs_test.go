@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"thresher/batch"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // graphRequests are searches of all kinds, of at most m of the set's queries.

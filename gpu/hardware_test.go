@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"thresher/device"
-	"thresher/device/emulator"
+	"thresher/gpu/device"
+	"thresher/gpu/device/emulator"
 )
 
 // The primitives of kernels/dev.cuh are inline PTX on a device and C++ on the emulator. These tests

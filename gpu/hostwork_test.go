@@ -13,7 +13,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/device/emulator"
+	"thresher/gpu/device/emulator"
 	"thresher/internal/vectors"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // denseCase is rows, queries and a launch of the dense path.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"thresher/backend/looks"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // TestMarkWaiting: before the end of a chunk, the queries wait whose own chunk does not end there; the host

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // arm is one entry of a list.

@@ -12,7 +12,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // rowShape is what a look reads of an atom: R head codes and D codes or signs, or the first width

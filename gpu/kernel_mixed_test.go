@@ -14,7 +14,7 @@ import (
 	"thresher/backend/looks"
 	"thresher/bandit"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 	"thresher/internal/vectors"
 )
 

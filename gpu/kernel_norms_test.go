@@ -11,7 +11,7 @@ import (
 
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // TestListNorms: list_norms lists each atom of a chunk that a query may return and whose norm

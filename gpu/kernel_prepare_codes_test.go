@@ -16,7 +16,7 @@ import (
 	"thresher/backend/looks"
 	"thresher/bandit"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // encoded is what encode of cpu/codes.go makes of x: codes, the value of a step, and the norm of

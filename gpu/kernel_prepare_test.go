@@ -11,7 +11,7 @@ import (
 
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // mixedCase is a scanCase at mixed codes: stride and pitch are the codes of atoms and queries, those of terms included, and there are no

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"thresher/backend/looks"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // scanCase is atoms, queries and a launch of the scan. Atoms have terms and codes up to the next

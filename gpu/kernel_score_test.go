@@ -12,7 +12,7 @@ import (
 
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // scoring is the input of score: rows, queries and candidates.

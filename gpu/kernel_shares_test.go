@@ -11,7 +11,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // sharesOf divides lists of these lengths into shares, as count_shares of kernels/shares.cuh does.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // preparer runs single kernels on a device, for the tests of kernels/*.cu.

@@ -11,7 +11,7 @@ import (
 
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // TestTighten: tighten equals rounds of select_candidates, score and merge, more of them for queries with a

@@ -6,7 +6,7 @@ package gpu
 
 import (
 	"thresher/backend/looks"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // denseLoadArgs are the arguments of dense_load (kernels/dense.cu).

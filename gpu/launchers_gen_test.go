@@ -5,7 +5,7 @@
 package gpu
 
 import (
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // ceilingMmaS8Args are the arguments of ceiling_mma_s8 (kernels/ceiling.cu).

@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"thresher/device"
+	"thresher/gpu/device"
 	"thresher/kernels"
 )
 

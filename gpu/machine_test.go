@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/device"
-	"thresher/device/emulator"
+	"thresher/gpu/device"
+	"thresher/gpu/device/emulator"
 )
 
 // forcePTX is the driver's own variable, which has it refuse assembled code and compile PTX. A driver reads it when a

@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"thresher/device"
-	"thresher/device/emulator"
+	"thresher/gpu/device"
+	"thresher/gpu/device/emulator"
 )
 
 const (

@@ -4,7 +4,7 @@ package gpu
 
 import (
 	"thresher/backend/looks"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // This file enqueues the kernels of a run, in their order:

@@ -10,7 +10,7 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // minCandidates is the least number of candidates of a query that there is room for.

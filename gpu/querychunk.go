@@ -6,7 +6,7 @@ import (
 	"context"
 	"slices"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // selector selects the queries that a kernel processes: those whose flags, masked with mask, equal

@@ -6,7 +6,7 @@ import (
 	"context"
 	"unsafe"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // queue enqueues work on one stream, in order. After the first error, which err holds, it enqueues

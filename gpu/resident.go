@@ -12,7 +12,7 @@ import (
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // Loading a collection leaves one sparePart-th of the device's budget free for runs, or what the least

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"thresher/backend"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // run is one batch of queries going through the looks of a plan. Every query has a slot, its index in

@@ -5,7 +5,7 @@ package gpu
 import (
 	"thresher/backend/looks"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // threadAQuery is the shape of a kernel with one thread for each query.

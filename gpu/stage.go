@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"thresher/backend"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 var _ backend.Stager = (*resident)(nil)

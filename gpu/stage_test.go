@@ -16,7 +16,7 @@ import (
 	"thresher/backend"
 	"thresher/batch"
 	"thresher/collection"
-	"thresher/device"
+	"thresher/gpu/device"
 	"thresher/internal/vectors"
 )
 

@@ -5,7 +5,7 @@ package gpu
 import (
 	"context"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // A first look starts with its first atoms: tf32 products of their rows, whose errors are bounded, rule out all but

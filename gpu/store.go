@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"thresher/backend"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // freer is memory or an object of a device that can be freed.

@@ -5,7 +5,7 @@ package gpu
 import (
 	"testing"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // TestPoolGivesWay: buffers in the pool are freed if that makes enough room, for runs and for collections, and

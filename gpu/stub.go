@@ -4,7 +4,7 @@ package gpu
 
 import (
 	"thresher/backend"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // Open returns the error of device.Driver: this build lacks CUDA. The result's type is the contract's, so that

@@ -8,7 +8,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // look is a compiled look with its terms on the device.

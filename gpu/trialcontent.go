@@ -9,7 +9,7 @@ import (
 
 	"thresher/backend"
 	"thresher/backend/looks"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // trialContent is what atoms and queries of a trial consist of, drawn by a fixed seed. Codes are those of normal

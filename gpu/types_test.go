@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"thresher/backend/looks"
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // TestLayout compares the structures of types.go with the device's: sizes and

@@ -12,13 +12,13 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/choice/serve/tournaments"
 	"thresher/service/api"
 	"thresher/service/backup"
 	"thresher/service/catalog"
 	"thresher/service/files"
 	"thresher/service/jsonbody"
 	"thresher/service/offline"
-	"thresher/service/tournaments"
 	"thresher/store"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/tournaments"
+	"thresher/choice/serve/tournaments"
 	"thresher/store"
 )
 

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"thresher/choice/serve/slates"
+	"thresher/choice/serve/tournaments"
 	"thresher/service/catalog"
 	"thresher/service/files"
 	"thresher/service/offline"
-	"thresher/service/slates"
-	"thresher/service/tournaments"
 	"thresher/store"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/choice/serve/slates"
+	"thresher/choice/serve/tournaments"
 	"thresher/service/catalog"
 	"thresher/service/files"
 	"thresher/service/offline"
-	"thresher/service/slates"
-	"thresher/service/tournaments"
 	"thresher/store"
 )
 

@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/batch"
+	"thresher/choice/serve/slates"
+	"thresher/choice/serve/tournaments"
 	"thresher/service/api"
 	"thresher/service/backup"
 	"thresher/service/catalog"
@@ -26,8 +28,6 @@ import (
 	"thresher/service/offline"
 	"thresher/service/oip"
 	"thresher/service/problem"
-	"thresher/service/slates"
-	"thresher/service/tournaments"
 	"thresher/service/web"
 	"thresher/store"
 )

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
+	"thresher/choice/serve/slates"
 	"thresher/service/catalog"
 	"thresher/service/problem"
-	"thresher/service/slates"
 )
 
 // slateRoutes are the routes of slates. Requests for slates need the scope write, because

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"thresher/service/slates"
+	"thresher/choice/serve/slates"
 )
 
 // topics returns n rows of topic coverages of dimension dim.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"thresher/choice/serve/tournaments"
 	"thresher/service/api"
-	"thresher/service/tournaments"
 )
 
 // tournamentRoutes are the routes of tournaments.

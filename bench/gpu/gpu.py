@@ -65,7 +65,7 @@ WATCHED = (
     "TestMerge", "TestQueryCodes", "TestLookFactors", "TestHeads", "TestRotations",
 )  # fmt: skip
 NOT_STARTED = 127  # code of a program that lacks a library
-# Where the driver may be (device/driver.go); the first is the loader's path.
+# Where the driver may be (gpu/device/driver.go); the first is the loader's path.
 LIBRARIES = ("libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/x86_64-linux-gnu/libcuda.so.1")
 # Where ncu and compute-sanitizer may be, besides the PATH.
 PLACES = ("/usr/local/cuda*/bin", "/opt/nvidia/nsight-compute/*")

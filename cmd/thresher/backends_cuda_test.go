@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/device"
-	"thresher/device/emulator"
+	"thresher/gpu/device"
+	"thresher/gpu/device/emulator"
 )
 
 // TestBackendRefused checks the report about devices that cannot be used: with --backend cuda

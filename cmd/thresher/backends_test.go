@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/device"
+	"thresher/gpu/device"
 )
 
 // TestBackendUnavailable checks the exit code and the reason on machines without a GPU, and

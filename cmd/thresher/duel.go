@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 func newDuelCommand(a *app) *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // readArms reads the lines of a file, skipping empty ones.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 func TestDuelBadInput(t *testing.T) {

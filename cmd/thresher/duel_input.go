@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // inputLines reads the lines of a stream in a goroutine, so that waiting for a line can end

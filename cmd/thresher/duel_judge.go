@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // judgeByHand asks at the terminal, one duel after the other.

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // listJudges prints the records of judges who gave a name, and what they disagree on; j may

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // panel knows the preferences between arms, so that no person is asked.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // duelLine and judgmentLine are the lines of --jsonl.

@@ -9,7 +9,7 @@ import (
 	"hash/crc32"
 	"slices"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // A tournament file holds a snapshot, as package duel saves it, followed by a log of the

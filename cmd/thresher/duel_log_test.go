@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // played is a tournament in a file, with some random judgments.

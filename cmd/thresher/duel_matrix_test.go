@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // chances of three arms: b is best, and rows and columns have different orders.

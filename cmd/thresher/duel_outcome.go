@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // outcomeLine says how a tournament stands: the last line of --jsonl, and part of --json.

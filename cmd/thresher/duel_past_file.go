@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 	"thresher/internal/plaintext"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 type duelPlanFlags struct {

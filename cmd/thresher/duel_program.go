@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // programFlags describe a program that judges.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 func newDuelRankCommand(a *app) *cobra.Command {

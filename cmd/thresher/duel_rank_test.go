@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 const circleMatrix = ",r,p,s,x\nr,.5,.2,.8,.9\np,.8,.5,.2,.9\ns,.2,.8,.5,.9\nx,.1,.1,.1,.5\n"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"thresher/choice/duel"
 	"thresher/cmd/thresher/internal/ratings"
-	"thresher/duel"
 )
 
 // audience is the panel of the people in --ratings.

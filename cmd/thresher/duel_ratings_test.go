@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/choice/duel"
 	"thresher/cmd/thresher/internal/ratings"
-	"thresher/duel"
 )
 
 // ratingsFolder has three films: of 40 people, 32 prefer b to a and c, 4 do the opposite, 4

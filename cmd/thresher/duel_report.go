@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/choice/duel"
 	"thresher/cmd/thresher/internal/plot"
-	"thresher/duel"
 )
 
 type duelReportFlags struct {

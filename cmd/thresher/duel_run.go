@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 func newDuelRunCommand(a *app) *cobra.Command {

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // standoffNotice says on standard error when two arms are hard to tell apart: first when that is

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 	"thresher/internal/filelock"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // Parameters of --table 1. Epsilon is below the least gap of the best ranker, so that only

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // quickly ends a tournament of three arms, of which one always wins, after some hundreds of

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // toldVerdicts are the verdicts that lines of this run gave on duels, so that a second one that differs is

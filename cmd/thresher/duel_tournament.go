@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // tournament is a running tournament with its file.

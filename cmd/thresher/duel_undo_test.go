@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"thresher/duel"
+	"thresher/choice/duel"
 )
 
 // Ties, skips and undos that are typed do what they say, and what is undone may come from an

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/slate"
-	"thresher/slate/items"
-	"thresher/slate/trial"
+	"thresher/choice/slate"
+	"thresher/choice/slate/items"
+	"thresher/choice/slate/trial"
 )
 
 // experiment is one figure to be computed.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"thresher/choice/slate"
 	"thresher/cmd/thresher/internal/plot"
-	"thresher/slate"
 )
 
 // algorithmTitle is an algorithm's name in figures.

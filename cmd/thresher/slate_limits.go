@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/slate"
-	"thresher/slate/items"
+	"thresher/choice/slate"
+	"thresher/choice/slate/items"
 )
 
 // limitFlags are the flags that limit lists.

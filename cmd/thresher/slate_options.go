@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/slate"
-	"thresher/slate/trial"
+	"thresher/choice/slate"
+	"thresher/choice/slate/trial"
 )
 
 // optionFlags are the flags of slate.Options without the algorithm.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/slate"
-	"thresher/slate/items"
+	"thresher/choice/slate"
+	"thresher/choice/slate/items"
 )
 
 type slateRecommendFlags struct {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"thresher/slate"
+	"thresher/choice/slate"
 )
 
 // slateReport is a list as it is printed.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"thresher/choice/slate"
 	"thresher/internal/atomicfile"
 	"thresher/internal/filelock"
-	"thresher/slate"
 )
 
 // Numbers of slates that a state remembers. Rewards of older ones are refused.

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"thresher/backend"
-	"thresher/device"
 	"thresher/gpu"
+	"thresher/gpu/device"
 )
 
 // card is the GPUs of backend auto, if some of them can be used.

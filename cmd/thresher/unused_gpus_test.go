@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"thresher/device"
-	"thresher/device/emulator"
+	"thresher/gpu/device"
+	"thresher/gpu/device/emulator"
 	"thresher/service/api"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"thresher/device"
+	"thresher/gpu/device"
 	"thresher/simd"
 )
 

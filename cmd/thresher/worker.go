@@ -14,8 +14,8 @@ import (
 
 	"thresher/backend"
 	"thresher/collection"
-	"thresher/device"
 	"thresher/gpu"
+	"thresher/gpu/device"
 	"thresher/worker"
 )
 

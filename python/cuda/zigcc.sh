@@ -5,7 +5,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export ZIG_GLOBAL_CACHE_DIR="${ZIG_GLOBAL_CACHE_DIR:-$root/build/zig}" ZIG_LOCAL_CACHE_DIR="${ZIG_LOCAL_CACHE_DIR:-$root/build/zig}"
 # gorgonia.org/cu names this machine's own headers and libraries, which are of another glibc, and links the driver, whose
-# symbols device/shim.c defines.
+# symbols gpu/device/shim.c defines.
 for argument; do
   shift
   case $argument in

@@ -37,7 +37,7 @@ export function textsOf(input) {
   return all;
 }
 
-// UNSEEN are characters that show nothing at the ends of a text, as in service/tournaments/arms.go.
+// UNSEEN are characters that show nothing at the ends of a text, as in choice/serve/tournaments/arms.go.
 const UNSEEN = /^(?:(?![\u{e0000}-\u{e0fff}])[\p{Z}\p{Cc}\p{Cf}])+|(?:(?![\u{e0000}-\u{e0fff}])[\p{Z}\p{Cc}\p{Cf}])+$/gu;
 
 // numberOf reads a number between the min and the max of its input, without either; undefined if it
