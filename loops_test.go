@@ -32,7 +32,7 @@ var endless = map[string]string{
 	"cpu/resident.go: resident.eachOfThreads":     "checkpoint looks at the context; each round takes the next of n",
 	"cpu/top.go: lift":                            "each round goes down a level of the heap",
 	"cpu/top.go: sink":                            "each round goes down a level of the heap",
-	"gpu/device/stream.go: poll":                      "looks at its context, which alone can end a wait for the device",
+	"gpu/device/stream.go: poll":                  "looks at its context, which alone can end a wait for the device",
 	"gpu/arena.go: largestArena":                  "each round halves the number of lists, down to one",
 	"gpu/backend.go: Backend.Load":                "looks at its context; each round leaves out a device",
 	"gpu/querychunk.go: queryChunk.collectScores": "looks at its context; each round scores entries of the lists",
