@@ -6,11 +6,8 @@ import (
 	"io"
 )
 
-// npzGuarantee is the dtype of the array guarantee: names of at most mostGuarantee ASCII characters.
-const (
-	npzGuarantee  = "<U13"
-	mostGuarantee = 13
-)
+// mostGuarantee is the number of ASCII characters that the name of a guarantee has at most.
+const mostGuarantee = 13
 
 // checkGuarantee refuses what is no name of a guarantee.
 func checkGuarantee(name string) error {
@@ -24,9 +21,6 @@ func checkGuarantee(name string) error {
 	}
 	return nil
 }
-
-// appendGuarantee appends a name as an element of the array.
-func appendGuarantee(dst []byte, name string) []byte { return appendUCS4(dst, name, mostGuarantee) }
 
 // npzTexts streams an array of one text a query, or one id.
 type npzTexts struct {
