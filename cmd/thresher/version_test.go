@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"thresher/internal/cli"
 )
 
 // TestStampedVersion: a program linked with a revision reports it.
@@ -51,15 +53,15 @@ func TestDescribeBuild(t *testing.T) {
 // TestVersionSaysWhatIsUnknown: this test's binary has no version control data.
 func TestVersionSaysWhatIsUnknown(t *testing.T) {
 	r := thresher(t, "version")
-	if r.wantCode(t, exitOK); !strings.Contains(r.out, "unknown") || !strings.Contains(r.out, "built without version control data") {
-		t.Errorf("%s", r.out)
+	if r.WantCode(t, cli.ExitOK); !strings.Contains(r.Out, "unknown") || !strings.Contains(r.Out, "built without version control data") {
+		t.Errorf("%s", r.Out)
 	}
 	var b buildInfo
 	r = thresher(t, "version", "--json")
-	if r.wantCode(t, exitOK); json.Unmarshal([]byte(r.out), &b) != nil || b.Version != "unknown" || b.Revision != "" {
-		t.Errorf("%s", r.out)
+	if r.WantCode(t, cli.ExitOK); json.Unmarshal([]byte(r.Out), &b) != nil || b.Version != "unknown" || b.Revision != "" {
+		t.Errorf("%s", r.Out)
 	}
-	if r = thresher(t, "--version"); r.out != "thresher unknown\n" {
-		t.Errorf("%s", r.out)
+	if r = thresher(t, "--version"); r.Out != "thresher unknown\n" {
+		t.Errorf("%s", r.Out)
 	}
 }
