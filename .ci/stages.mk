@@ -64,9 +64,9 @@ test-scripts: ## the scripts that compile kernels
 	$(PYTHON) -m unittest discover -q -s kernels/toolchain
 
 docker: ## lints the Dockerfiles and runs their steps without Docker; those of Dockerfile.cuda compile the kernels and compare
-	docker/lint.sh
-	docker/rehearse.py Dockerfile
-	docker/rehearse.py Dockerfile.cuda
+	deploy/docker/lint.sh
+	deploy/docker/rehearse.py deploy/Dockerfile
+	deploy/docker/rehearse.py Dockerfile.cuda
 
 selftest: $(EMULATOR) ## the emulator's own tests
 	sh kernels/emu/selftest/run.sh build/emu
