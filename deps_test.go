@@ -90,11 +90,21 @@ var only = map[string][]string{
 	"go.etcd.io/bbolt":                     {"service", "service/backup", "service/offline", "service/catalog", "service/files", "choice/serve/slates", "choice/serve/tournaments", "store"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
-	"gonum.org/v1/gonum":                   {"bandit", "choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "collection", "verify", "backend/backendtest"},
+	"gonum.org/v1/gonum":                   {"bandit", "papers", "choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "collection", "verify", "backend/backendtest"},
 	"gonum.org/v1/plot":                    {"bench", "choice/command"},
 	"gorgonia.org/cu":                      {"gpu/device"},
 	"github.com/prometheus/client_golang/": {"service/metrics"},
 	"golang.org/x/time":                    {"service/fair"},
+}
+
+// outside says which modules of others a room may import at all; a room without an entry, whichever only allows it.
+var outside = map[string][]string{
+	"papers": {"gonum.org/v1/gonum"},
+}
+
+// within reports whether one of the modules has a package.
+func within(imported string, modules []string) bool {
+	return slices.ContainsFunc(modules, func(m string) bool { return strings.HasPrefix(imported, m) })
 }
 
 // room is the entry of knows a folder belongs to.
@@ -108,6 +118,15 @@ func room(dir string) string {
 		}
 	}
 	return ""
+}
+
+// TestPublishedMethodsAreImportedOnce: what the papers describe is reached by a search's methods alone.
+func TestPublishedMethodsAreImportedOnce(t *testing.T) {
+	for home, rooms := range knows {
+		if home != "batch" && slices.Contains(rooms, "papers") {
+			t.Errorf("%s may import papers, which only batch may", home)
+		}
+	}
 }
 
 // TestImportsGoOneWay holds the table of docs/architecture.md: imports go from
@@ -138,6 +157,9 @@ func TestImportsGoOneWay(t *testing.T) {
 					t.Errorf("%s imports %s: %s may know %v", dir, imp, home, knows[home])
 				}
 				continue
+			}
+			if allowed, ok := outside[home]; ok && strings.Contains(imp, ".") && !within(imp, allowed) {
+				t.Errorf("%s imports %s: of other modules %s may know %v", dir, imp, home, allowed)
 			}
 			for module, rooms := range only {
 				if strings.HasPrefix(imp, module) && !slices.Contains(rooms, home) {

@@ -2,7 +2,7 @@
 # build.sh cpu|cuda: builds build/image/NAME/thresher. The cpu program is static; the
 # cuda program needs the C library, and loads the driver when it runs.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 case ${1-} in
 cpu)
   export CGO_ENABLED=0
@@ -21,6 +21,7 @@ esac
 vcs=auto
 git rev-parse --quiet --verify HEAD >/dev/null 2>&1 || vcs=false
 
+mkdir -p build/image/data # the image's /data
 program=build/image/$1/thresher
 go build -trimpath -buildvcs=$vcs -tags "$tags" -ldflags '-s -w' -o "$program" ./cmd/thresher
 
