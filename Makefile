@@ -7,7 +7,7 @@ help: ## this list
 
 include .ci/stages.mk
 
-.PHONY: help test test-modules race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
+.PHONY: help test test-modules race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean module wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
 
 # The folders with a go.mod whose packages are vetted and tested: the product, and what only measures, tests or installs it.
 MODULES = . bench e2e
@@ -64,12 +64,15 @@ check-generated: ## the assembly and the gRPC messages are what their sources gi
 
 PROTOC = build/proto/bin
 PROTO_OUT = .
+# The path by which Go programs import this module; what is generated has it from here, as `make module` may change it.
+MODULE = $(shell sed -n 's/^module //p' go.mod)
+INFERENCE = Minference.proto=$(MODULE)/service/oip/inferencepb
 proto: ## service/oip/inferencepb from its .proto file; needs Python's package index once
 	@test -x $(PROTOC)/python || { $(PYTHON) -m venv build/proto && $(PROTOC)/pip install --quiet --disable-pip-version-check --only-binary=:all: grpcio-tools==1.85.1; }
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 	@GOBIN=$(CURDIR)/$(PROTOC) $(GO) install connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1
-	PATH=$(CURDIR)/$(PROTOC):$$PATH $(PROTOC)/python -m grpc_tools.protoc -I service/oip/inferencepb --go_out=$(PROTO_OUT) --go_opt=module=thresher \
-	  --connect-go_out=$(PROTO_OUT) --connect-go_opt=module=thresher,package_suffix,simple inference.proto
+	PATH=$(CURDIR)/$(PROTOC):$$PATH $(PROTOC)/python -m grpc_tools.protoc -I service/oip/inferencepb --go_out=$(PROTO_OUT) --go_opt=module=$(MODULE),$(INFERENCE) \
+	  --connect-go_out=$(PROTO_OUT) --connect-go_opt=module=$(MODULE),$(INFERENCE),package_suffix,simple inference.proto
 
 TOOLCHAIN = PYTHON=$(PYTHON) sh kernels/toolchain/install.sh
 kernels: ## PTX and assembled code from kernels/*.cu, their manifest and tables; needs Python's package index once
@@ -268,5 +271,10 @@ diskfull: $(LOADING) ## uploads, builds, jobs and the database on a full disk
 hostile: $(LOADING) ## malformed and malicious requests, and the server's memory
 	$(LOADING) hostile $(DRAWN) $(HOSTILE)
 
-clean:
+# PATH is what its user calls it, and in recipes the variable by which programs are found.
+module: ## gives the Go module the path by which others import it: make module PATH=example.org/you/thresher
+	@[ "$(origin PATH)" = "command line" ] || { echo "usage: make module PATH=example.org/you/thresher"; exit 2; }; \
+	PATH=$$(command -p getconf PATH) sh .ci/module "$(PATH)"
+
+clean: ## removes build
 	rm -rf build
