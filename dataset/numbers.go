@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -71,11 +70,8 @@ func (n *numbers) Next() ([]float64, error) {
 	if n.err == nil {
 		n.err = n.next(n.row)
 	}
-	var wrong *cellError
-	if errors.As(n.err, &wrong) {
-		n.err = n.locate(-1, fmt.Errorf("column %q: %w", n.wants[wrong.column].name, wrong.err))
-	}
 	if n.err != nil {
+		n.err = placed(n, n.wants, "column %q: %w", false, n.err)
 		return nil, n.err
 	}
 	for i := range n.row {

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -96,15 +95,11 @@ func openLong(t tableReader, src *source, lacks string) (ResultReader, error) {
 // read reads the next row of the table.
 func (l *longResults) read() (r longRow, err error) {
 	err = l.next(l.row)
-	var wrong *cellError
 	if err == nil && l.row[0].integer < 0 {
 		err = &cellError{0, fmt.Errorf("query %d is negative", l.row[0].integer)}
 	}
-	if errors.As(err, &wrong) {
-		err = l.locate(wrong.column, fmt.Errorf("%s: %w", l.wants[wrong.column].name, wrong.err))
-	}
 	if err != nil {
-		return r, err
+		return r, placed(l, l.wants, "%s: %w", true, err)
 	}
 	r.query = l.row[0].integer
 	id, more := &l.row[1], l.row[2:]

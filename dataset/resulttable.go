@@ -174,15 +174,11 @@ func (a *answers) choice(all []Column, names []string) (int, error) {
 func (a *answers) has(column int) bool { return a.at[column] >= 0 && !a.cells[column].missing }
 
 func (a *answers) Next() (Result, error) {
-	if a.err != nil {
-		return Result{}, a.err
-	}
-	a.err = a.next(a.row[:len(a.wants)])
-	var wrong *cellError
-	if errors.As(a.err, &wrong) {
-		a.err = a.locate(wrong.column, fmt.Errorf("column %q: %w", a.wants[wrong.column].name, wrong.err))
+	if a.err == nil {
+		a.err = a.next(a.row[:len(a.wants)])
 	}
 	if a.err != nil {
+		a.err = placed(a, a.wants, "column %q: %w", true, a.err)
 		return Result{}, a.err
 	}
 	r, err := a.result()
@@ -213,14 +209,14 @@ func (a *answers) result() (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	a.takeIDs(&r, n)
+	a.readIDs(&r, n)
 	if a.has(ofScores) {
-		if r.Scores, err = takeScores(a, &a.cells[ofScores].floats, n); err != nil {
+		if r.Scores, err = scoresOfRow(a, a.cells[ofScores].floats, n); err != nil {
 			return r, a.locate(a.at[ofScores], err)
 		}
 	}
 	if a.has(ofScores64) {
-		if r.Scores64, err = takeScores(a, &a.cells[ofScores64].doubles, n); err != nil {
+		if r.Scores64, err = scoresOfRow(a, a.cells[ofScores64].doubles, n); err != nil {
 			return r, a.locate(a.at[ofScores64], err)
 		}
 	}
@@ -258,22 +254,25 @@ func (a *answers) found() (n int, err error) {
 	return n, nil
 }
 
-// takeIDs takes the row numbers and the ids of the n vectors found.
-func (a *answers) takeIDs(r *Result, n int) {
+// readIDs fills in the row numbers and the ids of the n vectors found.
+func (a *answers) readIDs(r *Result, n int) {
 	ids := a.cells[ofIDs]
 	switch {
 	case len(ids.texts) > 0:
-		r.IDs = takeTexts(ids, n)
+		r.IDs = slices.Clone(ids.texts[:n])
 	case a.own || a.wide && slices.ContainsFunc(ids.integers[:n], func(id int64) bool { return id < 0 }):
 		r.IDs = a.digits(ids.integers[:n])
 	default:
-		r.Rows = takeIntegers(ids, n)
+		r.Rows = append(make([]int64, 0, n), ids.integers[:n]...)
 	}
-	if a.has(ofRows) {
-		r.Rows = takeIntegers(a.cells[ofRows], a.length(len(a.cells[ofRows].integers), n))
+	if rows := a.cells[ofRows].integers; a.has(ofRows) {
+		r.Rows = append(make([]int64, 0, n), rows[:a.length(len(rows), n)]...)
 	}
-	if a.has(ofNames) {
-		r.IDs = takeTexts(a.cells[ofNames], a.length(len(a.cells[ofNames].texts), n))
+	if names := a.cells[ofNames].texts; a.has(ofNames) {
+		r.IDs = slices.Clone(names[:a.length(len(names), n)])
+	}
+	if len(r.IDs) == 0 {
+		r.IDs = nil
 	}
 }
 
@@ -285,11 +284,9 @@ func (a *answers) length(values, n int) int {
 	return values
 }
 
-// digits returns ids as texts, nil if there are none.
-func (a *answers) digits(ids []int64) (texts []string) {
-	if len(ids) > 0 {
-		texts = make([]string, len(ids))
-	}
+// digits returns ids as texts.
+func (a *answers) digits(ids []int64) []string {
+	texts := make([]string, len(ids))
 	for i, id := range ids {
 		if texts[i] = strconv.FormatInt(id, 10); a.wide {
 			texts[i] = strconv.FormatUint(uint64(id), 10)
@@ -298,43 +295,18 @@ func (a *answers) digits(ids []int64) (texts []string) {
 	return texts
 }
 
-// takeIntegers takes the first n integers of a list.
-func takeIntegers(c *readCell, n int) []int64 {
-	if n == 0 {
-		return []int64{}
-	}
-	all := c.integers[:n:n]
-	c.integers = nil
-	return all
-}
-
-// takeTexts takes the first n texts of a list, nil if there are none.
-func takeTexts(c *readCell, n int) []string {
-	if n == 0 {
-		return nil
-	}
-	all := c.texts[:n:n]
-	c.texts = nil
-	return all
-}
-
-// takeScores takes the scores of n vectors from a list; nil if the list of a row without arrays has none.
-func takeScores[F float32 | float64](a *answers, from *[]F, n int) ([]F, error) {
-	length := a.length(len(*from), n)
-	if length == 0 && n > 0 {
+// scoresOfRow returns the scores of n vectors from a list; nil if the list of a row without padding has none.
+func scoresOfRow[F float32 | float64](a *answers, list []F, n int) ([]F, error) {
+	list = list[:a.length(len(list), n)]
+	if len(list) == 0 && n > 0 {
 		return nil, nil
 	}
-	if length == 0 {
-		return []F{}, nil
-	}
-	scores := (*from)[:length:length]
-	*from = nil
-	for j, s := range scores {
+	for j, s := range list {
 		if s != s {
 			return nil, &jsonscan.ElementError{Index: j, Err: errors.New("score is NaN")}
 		}
 	}
-	return scores, nil
+	return append(make([]F, 0, n), list...), nil
 }
 
 // onlyPadding rejects ids after the first negative one.

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"errors"
+	"fmt"
 
 	"thresher/dataset/jsonscan"
 )
@@ -52,8 +53,7 @@ type want struct {
 	spare bool
 }
 
-// readCell is a cell that is read, in the fields that its reading names. Whoever takes a list may keep it, and sets the
-// field to nil.
+// readCell is a cell that is read, in the fields that its reading names.
 type readCell struct {
 	cell
 	named bool // the id is a text
@@ -74,6 +74,20 @@ func inCell(column int, err error) error {
 		return nil
 	}
 	return &cellError{column, err}
+}
+
+// placed adds its place to an error of next; said describes the error of a cell in a column of that name. Without a
+// place for the column itself, counted is false.
+func placed(t tableReader, wants []want, said string, counted bool, err error) error {
+	var wrong *cellError
+	if err == nil || !errors.As(err, &wrong) {
+		return err
+	}
+	column := -1
+	if counted {
+		column = wrong.column
+	}
+	return t.locate(column, fmt.Errorf(said, wants[wrong.column].name, wrong.err))
 }
 
 // errNull is that of a cell without a value where one is wanted.
