@@ -25,6 +25,22 @@ func checkResult(r *Result) error {
 	return checkGuarantee(r.Guarantee)
 }
 
+// mostGuarantee is the number of ASCII characters that the name of a guarantee has at most.
+const mostGuarantee = 13
+
+// checkGuarantee refuses what is no name of a guarantee.
+func checkGuarantee(name string) error {
+	if len(name) > mostGuarantee {
+		return fmt.Errorf("guarantee %.40q is longer than %d characters", name, mostGuarantee)
+	}
+	for _, r := range name {
+		if r < ' ' || r > '~' {
+			return fmt.Errorf("guarantee %q is not ASCII", name)
+		}
+	}
+	return nil
+}
+
 // inOrder rejects a result that is not that of query i, or has more than k ids.
 func inOrder(i int64, r *Result, k int) error {
 	if r.Query != i {
