@@ -48,13 +48,25 @@ func appendJSON(dst []byte, c *Column, of *cell) []byte {
 	case !c.List:
 		return appendJSONValue(dst, c, &of.value, of.digits)
 	}
+	switch {
+	case c.hasTexts():
+		return appendList(dst, of.texts, func(dst []byte, text string) []byte { return appendJSONValue(dst, c, &value{text: text}, false) })
+	case c.Type == Float32:
+		return appendList(dst, of.floats, func(dst []byte, x float32) []byte { return appendNumber(dst, float64(x), 32) })
+	case c.Type == Float64:
+		return appendList(dst, of.doubles, func(dst []byte, x float64) []byte { return appendNumber(dst, x, 64) })
+	}
+	return appendList(dst, of.integers, func(dst []byte, x int64) []byte { return strconv.AppendInt(dst, x, 10) })
+}
+
+// appendList appends an array.
+func appendList[T any](dst []byte, all []T, element func(dst []byte, x T) []byte) []byte {
 	dst = append(dst, '[')
-	for i := range of.length(c) {
+	for i, x := range all {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		v := of.at(c, i)
-		dst = appendJSONValue(dst, c, &v, false)
+		dst = element(dst, x)
 	}
 	return append(dst, ']')
 }
