@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"thresher/internal/cli"
 	"thresher/tasks"
 )
 
@@ -27,13 +28,13 @@ func (s *search) boundMemory(queries int) (tasks.PartMemory, error) {
 	req.K = s.k
 	l := tasks.PartLimits{Queries: queries, Answers: chunkBytes, Written: s.writtenBytes()}
 	if s.k >= statedFrom {
-		l.Free = spareMemory()
+		l.Free = cli.SpareMemory()
 	}
 	m, err := l.Divide(s.engine, req)
 	switch {
 	case errors.Is(err, tasks.ErrMemory):
 		return m, s.flags.refuse("%w; ask for fewer atoms with -k",
-			needMemory(fmt.Sprintf("an answer of k = %d of %d atoms", s.k, s.atoms.N), float64(m.Bytes)))
+			cli.NeedMemory(fmt.Sprintf("an answer of k = %d of %d atoms", s.k, s.atoms.N), float64(m.Bytes)))
 	case err != nil:
 		return m, s.located(err, 0)
 	}
