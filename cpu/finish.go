@@ -43,8 +43,7 @@ func (x *run) finishQueries(ctx context.Context, js []int, deliver func(at int, 
 	}
 	// The best arms are scored even if ctx has ended.
 	return x.r.Each(context.WithoutCancel(ctx), len(js), func(base *threads.Scratch, at int) error {
-		w := x.r.scratchOf(base)
-		defer x.r.release(w)
+		w := scratchOf(base)
 		s := &x.states[js[at]]
 		s.finish(ctx, w)
 		if s.Phase != arms.Answered {

@@ -50,8 +50,7 @@ func (x *run) scoreTogether(ctx context.Context, js []int) error {
 	}
 	n := min(x.r.Threads, len(large))
 	return x.r.Each(ctx, n, func(base *threads.Scratch, p int) error {
-		w := x.r.scratchOf(base)
-		defer x.r.release(w)
+		w := scratchOf(base)
 		var all []*finishing
 		for _, j := range large[len(large)*p/n : len(large)*(p+1)/n] {
 			s := &x.states[j]

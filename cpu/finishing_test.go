@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"thresher/cpu/arms"
+	"thresher/cpu/revisit"
+	"thresher/cpu/threads"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -187,7 +189,7 @@ func TestNextOfFew(t *testing.T) {
 	q.Best.Push(topk.Scored{Score: 1})
 	for want := 2; want >= 0; want-- {
 		left := 2 - q.done
-		next := q.next(&scratch{})
+		next := q.next(&scratch{Scratch: &revisit.Scratch{Scratch: &threads.Scratch{}}})
 		if left != want || len(next) > left || want > 0 && len(next) == 0 {
 			t.Fatalf("%d arms of %d that reach the threshold", len(next), left)
 		}

@@ -20,7 +20,6 @@ type resident struct {
 	panels *scan.Panels
 	rows   *dense.Rows
 	runs   sync.Pool // closed *run, whose memory is reused
-	ends   sync.Pool // *scratch
 	closed atomic.Bool
 
 	// Each field below is computed at first use.

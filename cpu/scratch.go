@@ -15,19 +15,9 @@ type scratch struct {
 	values []float32
 }
 
-// scratchOf returns memory for the goroutine that has w, to be returned by release.
-func (r *resident) scratchOf(w *threads.Scratch) *scratch {
-	s, ok := r.ends.Get().(*scratch)
-	if !ok {
-		s = &scratch{}
-	}
-	s.Scratch = r.codes.GetScratch(w)
+// scratchOf returns the memory of the goroutine that has w.
+func scratchOf(w *threads.Scratch) *scratch {
+	s := threads.Memory[scratch](w)
+	s.Scratch = revisit.ScratchOf(w)
 	return s
-}
-
-// release returns a scratch to the pool, which may drop it.
-func (r *resident) release(s *scratch) {
-	r.codes.PutScratch(s.Scratch)
-	s.Scratch = nil
-	r.ends.Put(s)
 }

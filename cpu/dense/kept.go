@@ -61,8 +61,7 @@ func (x *Scans) scoreKept(ctx context.Context, ranges []*rowRange) error {
 	var stopped atomic.Bool
 	n := min(x.r.Threads, len(all))
 	err := x.r.Each(context.WithoutCancel(ctx), n, func(base *threads.Scratch, p int) error {
-		w := x.r.scratchOf(base)
-		defer x.r.release(w)
+		w := scratchOf(base)
 
 		part := all[len(all)*p/n : len(all)*(p+1)/n]
 		if err := w.scoreLists(ctx, x, part); err != nil {

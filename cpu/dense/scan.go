@@ -59,8 +59,7 @@ func (x *Scans) Scan(ctx context.Context, queries []int) error {
 	}
 	later := len(ranges) > x.r.Threads && x.wanted(queries) >= x.C.N
 	err := x.r.Each(ctx, len(ranges), func(base *threads.Scratch, t int) error {
-		w := x.r.scratchOf(base)
-		defer x.r.release(w)
+		w := scratchOf(base)
 		return ranges[t].run(ctx, x, w, terms, later)
 	})
 	if later {

@@ -14,7 +14,6 @@ type Rows struct {
 	once     sync.Once
 	computed terms // at first use
 	known    readTraits
-	pool     sync.Pool // *scratch
 }
 
 // NewRows returns the rows of r.
@@ -64,18 +63,9 @@ type scratch struct {
 	tests tests
 }
 
-// scratchOf returns memory for the goroutine that has w, to be returned by release.
-func (r *Rows) scratchOf(w *threads.Scratch) *scratch {
-	s, ok := r.pool.Get().(*scratch)
-	if !ok {
-		s = &scratch{}
-	}
+// scratchOf returns the memory of the goroutine that has w.
+func scratchOf(w *threads.Scratch) *scratch {
+	s := threads.Memory[scratch](w)
 	s.Scratch = w
 	return s
-}
-
-// release returns a scratch to the pool, which may drop it.
-func (r *Rows) release(s *scratch) {
-	s.Scratch = nil
-	r.pool.Put(s)
 }

@@ -37,8 +37,7 @@ func (q *revisitState) boundArms(w *Scratch, ids []uint32) {
 		return
 	}
 	q.Team.ShareOut(n, func(t *threads.Scratch, lo, hi int) {
-		w := q.codes.GetScratch(t)
-		defer q.codes.PutScratch(w)
+		w := ScratchOf(t)
 		q.boundSome(w, ids[lo:hi], estimates[lo:hi], uppers[lo:hi])
 	})
 }

@@ -22,8 +22,7 @@ func (x *Run) Prepare(ctx context.Context) error {
 	}
 	x.heads, x.rests = topk.Grow(x.heads, x.Vectors.M*c.R), topk.Grow(x.rests, x.Vectors.M*c.D)
 	err = x.EachFewQueries(ctx, x.Vectors.M, func(t *threads.Scratch, lo, hi int) error {
-		w := x.r.GetScratch(t)
-		defer x.r.PutScratch(w)
+		w := ScratchOf(t)
 		n := hi - lo
 		w.scales, w.queries = topk.Grow(w.scales, n), topk.Grow(w.queries, n)
 		for slot := range w.queries {

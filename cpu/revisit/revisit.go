@@ -41,8 +41,7 @@ func (x *Run) Take(ctx context.Context, t *looks.Compiled) error {
 		n *= revisitParts
 	}
 	return x.Each(ctx, n, func(base *threads.Scratch, p int) error {
-		w := x.r.GetScratch(base)
-		defer x.r.PutScratch(w)
+		w := ScratchOf(base)
 		return x.revisitQueries(ctx, w, t, x.queries[len(x.queries)*p/n:len(x.queries)*(p+1)/n])
 	})
 }

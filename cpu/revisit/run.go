@@ -1,8 +1,6 @@
 package revisit
 
 import (
-	"sync"
-
 	"thresher/backend"
 	"thresher/backend/looks"
 	"thresher/collection"
@@ -15,7 +13,6 @@ import (
 type Codes struct {
 	*arms.Resident
 	looks *looks.Set
-	pool  sync.Pool // *Scratch
 }
 
 // NewCodes returns the codes of r, with the looks that runs compile.
@@ -34,7 +31,6 @@ func (r *Codes) Compile(l backend.Look) (*looks.Compiled, error) {
 // Query is a query as later looks know it.
 type Query struct {
 	*arms.Query
-	codes          *Codes
 	rows           rowCodes
 	fullWidthTerms *looks.Compiled // of the deterministic look at whole rows
 	fullWidth      looks.Bound     // of that look, set once rows is ready
@@ -64,7 +60,7 @@ func (x *Run) Reset() {
 	x.queries, x.ready = x.queries[:m], false
 	for j := range x.queries {
 		rows := &x.queries[j].rows // whose memory is reused
-		x.queries[j] = Query{Query: &x.Queries[j], codes: x.r, rows: rowCodes{codes: rows.codes, stageBiases: rows.stageBiases}}
+		x.queries[j] = Query{Query: &x.Queries[j], rows: rowCodes{codes: rows.codes, stageBiases: rows.stageBiases}}
 	}
 }
 
@@ -89,18 +85,9 @@ type Scratch struct {
 	fetchSink  float32   // stores the result of fetchSides, so that the compiler keeps its reads
 }
 
-// GetScratch returns memory for the goroutine that has w, to be returned by PutScratch.
-func (r *Codes) GetScratch(w *threads.Scratch) *Scratch {
-	s, ok := r.pool.Get().(*Scratch)
-	if !ok {
-		s = &Scratch{}
-	}
+// ScratchOf returns the memory of the goroutine that has w.
+func ScratchOf(w *threads.Scratch) *Scratch {
+	s := threads.Memory[Scratch](w)
 	s.Scratch = w
 	return s
-}
-
-// PutScratch returns a scratch to the pool, which may drop it.
-func (r *Codes) PutScratch(s *Scratch) {
-	s.Scratch = nil
-	r.pool.Put(s)
 }

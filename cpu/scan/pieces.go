@@ -72,8 +72,7 @@ func (x *Run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 	h, p := x.r.Helpers, x.pieces
 	p.tau.Store(math.Float64bits(q.Tau))
 	p.scan.Start(x.r.Crew, len(ends), func(base *threads.Scratch, i int) {
-		w := x.r.scratchOf(base)
-		defer x.r.release(w)
+		w := scratchOf(base)
 		lo := from
 		if i > 0 {
 			lo = ends[i-1]

@@ -14,8 +14,7 @@ import (
 type Panels struct {
 	*revisit.Codes
 	once sync.Once
-	all  []uint32  // the numbers of all panels, computed at first use
-	pool sync.Pool // *scratch
+	all  []uint32 // the numbers of all panels, computed at first use
 }
 
 // NewPanels returns the panels of the collection whose codes are c.
@@ -91,28 +90,14 @@ type scratch struct {
 }
 
 // getScratch returns memory for a goroutine that has none, to be returned by putScratch.
-func (r *Panels) getScratch() *scratch { return r.scratchOf(r.Crew.GetScratch()) }
+func (r *Panels) getScratch() *scratch { return scratchOf(r.GetScratch()) }
 
 // putScratch returns all memory of a goroutine.
-func (r *Panels) putScratch(s *scratch) {
-	base := s.Scratch.Scratch
-	r.release(s)
-	r.Crew.PutScratch(base)
-}
+func (r *Panels) putScratch(s *scratch) { r.PutScratch(s.Scratch.Scratch) }
 
-// scratchOf returns memory for the goroutine that has w, to be returned by release.
-func (r *Panels) scratchOf(w *threads.Scratch) *scratch {
-	s, ok := r.pool.Get().(*scratch)
-	if !ok {
-		s = &scratch{}
-	}
-	s.Scratch = r.Codes.GetScratch(w)
+// scratchOf returns the memory of the goroutine that has w.
+func scratchOf(w *threads.Scratch) *scratch {
+	s := threads.Memory[scratch](w)
+	s.Scratch = revisit.ScratchOf(w)
 	return s
-}
-
-// release returns the memory of scratchOf.
-func (r *Panels) release(s *scratch) {
-	r.Codes.PutScratch(s.Scratch)
-	s.Scratch = nil
-	r.pool.Put(s)
 }

@@ -10,4 +10,18 @@ type Scratch struct {
 	Scores []float64
 	IDs    []uint32
 	Sorter topk.Sorter
+
+	rooms []any // what rooms keep besides, one pointer of a type
+}
+
+// Memory returns what the goroutine keeps of type T for a room; the first time it is zero.
+func Memory[T any](s *Scratch) *T {
+	for _, m := range s.rooms {
+		if t, ok := m.(*T); ok {
+			return t
+		}
+	}
+	t := new(T)
+	s.rooms = append(s.rooms, t)
+	return t
 }
