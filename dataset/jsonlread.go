@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ type jsonlReader struct {
 	seen  []bool // by column wanted
 	held  []byte // line 0, until next returns it
 	begun bool
+	loose bool // some are optional
 }
 
 func openJSONLRows(src *source, _ string) (tableReader, error) {
@@ -43,6 +45,7 @@ func (t *jsonlReader) fact(string) (string, error) { return "", nil }
 
 func (t *jsonlReader) choose(wants []want) error {
 	t.wants, t.seen = wants, make([]bool, len(wants))
+	t.loose = slices.ContainsFunc(wants, func(w want) bool { return w.optional })
 	return nil
 }
 
@@ -103,10 +106,11 @@ func (t *jsonlReader) parse(line []byte, row []readCell) (int, error) {
 		if row[i].missing = w.optional && jsonscan.Literal(line, at, "null"); row[i].missing {
 			return at + len("null"), nil
 		}
-		if err := row[i].parseJSON(line, at, w); err != nil {
+		end, err := row[i].parseJSON(line, at, w)
+		if err != nil {
 			return at, &cellError{i, err}
 		}
-		return jsonscan.Value(line, at)
+		return end, nil
 	})
 }
 
@@ -117,7 +121,7 @@ func (t *jsonlReader) column(key []byte) int {
 			return i
 		}
 	}
-	for i := range t.wants {
+	for i := 0; t.loose && i < len(t.wants); i++ {
 		if t.wants[i].optional && strings.EqualFold(t.wants[i].name, string(key)) {
 			return i
 		}
@@ -140,51 +144,50 @@ func (t *jsonlReader) locate(_ int, err error) error {
 	return t.lines.place(err)
 }
 
-// parseJSON parses the value at b[i].
-func (c *readCell) parseJSON(b []byte, i int, w *want) (err error) {
+// parseJSON parses the value at b[i] and returns the index after it.
+func (c *readCell) parseJSON(b []byte, i int, w *want) (end int, err error) {
 	if w.list {
 		return c.parseJSONList(b, i, w.as)
 	}
 	switch w.as {
 	case asNumber:
-		c.float, err = parseJSONNumber(b, i)
+		c.float, end, err = parseJSONNumber(b, i)
 	case asScore:
 		var x float32
-		x, _, err = parseScore(b, i)
+		x, end, err = parseScore(b, i)
 		c.float = float64(x)
 	case asFloat32, asFloat64:
-		c.float, _, err = parseJSONFloat(b, i, w.as)
+		c.float, end, err = parseJSONFloat(b, i, w.as)
 	case asInteger:
-		c.integer, _, err = parseInteger(b, i)
+		c.integer, end, err = parseInteger(b, i)
 	case asID:
 		var h hit
-		_, err = h.parseID(b, i)
+		end, err = h.parseID(b, i)
 		c.integer, c.text, c.named = h.id, h.name, h.named
 	case asName:
-		c.text, _, err = parseID(b, i)
+		c.text, end, err = parseID(b, i)
 	case asText:
-		c.text, _, err = parseText(b, i)
+		c.text, end, err = parseText(b, i)
 	case asBool:
 		c.setBool(jsonscan.Literal(b, i, "true"))
 		if !jsonscan.Literal(b, i, "true") && !jsonscan.Literal(b, i, "false") {
-			err = wrongJSON(b, i, "true or false")
+			return i, wrongJSON(b, i, "true or false")
 		}
+		end, err = jsonscan.Value(b, i)
 	case asJSON:
-		var end int
-		if end, err = jsonscan.Value(b, i); err == nil {
-			c.text = string(b[i:end])
-		}
+		end, err = jsonscan.Value(b, i)
+		c.text = string(b[i:end])
 	}
-	return err
+	return end, err
 }
 
 // parseJSONList parses the array at b[i].
-func (c *readCell) parseJSONList(b []byte, i int, as reading) error {
+func (c *readCell) parseJSONList(b []byte, i int, as reading) (int, error) {
 	if i >= len(b) || b[i] != '[' {
-		return wrongJSON(b, i, "an array")
+		return i, wrongJSON(b, i, "an array")
 	}
 	c.integers, c.floats, c.doubles, c.texts = c.integers[:0], c.floats[:0], c.doubles[:0], c.texts[:0]
-	_, err := jsonscan.Elements(b, i, func(n, at int) (end int, err error) {
+	return jsonscan.Elements(b, i, func(n, at int) (end int, err error) {
 		var x float64
 		var text string
 		switch as {
@@ -202,7 +205,6 @@ func (c *readCell) parseJSONList(b []byte, i int, as reading) error {
 		}
 		return end, err
 	})
-	return err
 }
 
 // appendID parses the id at b[i], number n of its list. Integers are texts once one does not fit int64.
@@ -289,19 +291,21 @@ func wrongJSON(b []byte, i int, wanted string) error {
 }
 
 // parseJSONNumber parses the number or null at b[i].
-func parseJSONNumber(b []byte, i int) (float64, error) {
+func parseJSONNumber(b []byte, i int) (float64, int, error) {
 	if jsonscan.Literal(b, i, "null") {
-		return math.NaN(), nil
+		return math.NaN(), i + len("null"), nil
 	}
 	end := jsonscan.Number(b, i)
 	if end < 0 {
-		return 0, jsonscan.Wanted(b, i, "a number or null")
+		return 0, i, jsonscan.Wanted(b, i, "a number or null")
 	}
-	v, err := strconv.ParseFloat(string(b[i:end]), 64)
+	text := string(b[i:end])
+	v, err := strconv.ParseFloat(text, 64)
 	if errors.Is(err, strconv.ErrRange) && math.IsInf(v, 0) {
-		return 0, fmt.Errorf("value %.40s is beyond the range of float64", b[i:end])
+		return 0, i, fmt.Errorf("value %.40s is beyond the range of float64", text)
 	}
-	return writtenNumber(string(b[i:end]), v)
+	v, err = writtenNumber(text, v)
+	return v, end, err
 }
 
 // parseInteger parses the integer at b[i].
