@@ -12,6 +12,7 @@ import (
 	"thresher/batch"
 	"thresher/config"
 	"thresher/dataset"
+	"thresher/internal/cli"
 	"thresher/tasks"
 )
 
@@ -50,7 +51,7 @@ HDF5 (ann-benchmarks) is not written. Convert an .npz in Python, where the dista
 sqrt(scores) for l2, 1 - scores for cosine:
   z = numpy.load("gt.npz"); f = h5py.File("set.hdf5", "a")
   f["neighbors"] = z["rows"]; f["distances"] = numpy.sqrt(z["scores"])`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
 			return a.runSearch(cmd.Context(), f)
@@ -77,7 +78,7 @@ func (f *searchFlags) checkTruth(c *config.Config, method batch.Method) error {
 	switch {
 	case f.verb != truth:
 		return nil
-	case f.out == stdio:
+	case f.out == cli.Stdio:
 		return f.refuse("--out names the file for the ground truth")
 	case invalid != nil:
 		return f.refuse("--%s %w", invalid.Field, invalid.Err)

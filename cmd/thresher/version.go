@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/gpu/device"
+	"thresher/internal/cli"
 	"thresher/internal/release"
 	"thresher/simd"
 )
@@ -104,26 +105,26 @@ func newVersionCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "version",
 		Short:       "Say what this binary is",
-		Args:        noArguments,
-		Annotations: map[string]string{withoutConfig: ""},
+		Args:        cli.NoArguments,
+		Annotations: map[string]string{cli.WithoutConfig: ""},
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuildInfo()
 			b.GPU = gpuInfo()
 			if asJSON {
-				return json.NewEncoder(a.out).Encode(b)
+				return json.NewEncoder(a.Out).Encode(b)
 			}
 			revision := cmp.Or(b.Revision, "unknown: built without version control data")
 			if b.Modified {
 				revision += " with changes"
 			}
-			t := newTable(a.out)
-			t.row("thresher", b.Version)
-			t.row("revision", revision)
-			t.row("go", b.Go)
-			t.row("platform", b.Platform)
-			t.row("kernels", b.Kernels)
-			t.row("gpu", b.GPU)
-			return t.flush()
+			t := cli.NewTable(a.Out)
+			t.Row("thresher", b.Version)
+			t.Row("revision", revision)
+			t.Row("go", b.Go)
+			t.Row("platform", b.Platform)
+			t.Row("kernels", b.Kernels)
+			t.Row("gpu", b.GPU)
+			return t.Flush()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object on stdout")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/internal/cli"
 	"thresher/internal/release"
 )
 
@@ -57,15 +58,15 @@ func TestDescribeBuild(t *testing.T) {
 // TestVersionWithoutRevision: this test's binary has no version control data.
 func TestVersionWithoutRevision(t *testing.T) {
 	r := thresher(t, "version")
-	if r.wantCode(t, exitOK); !strings.Contains(r.out, released) || !strings.Contains(r.out, "built without version control data") {
-		t.Errorf("%s", r.out)
+	if r.WantCode(t, cli.ExitOK); !strings.Contains(r.Out, released) || !strings.Contains(r.Out, "built without version control data") {
+		t.Errorf("%s", r.Out)
 	}
 	var b buildInfo
 	r = thresher(t, "version", "--json")
-	if r.wantCode(t, exitOK); json.Unmarshal([]byte(r.out), &b) != nil || b.Version != released || b.Revision != "" {
-		t.Errorf("%s", r.out)
+	if r.WantCode(t, cli.ExitOK); json.Unmarshal([]byte(r.Out), &b) != nil || b.Version != released || b.Revision != "" {
+		t.Errorf("%s", r.Out)
 	}
-	if r = thresher(t, "--version"); r.out != "thresher "+released+"\n" {
-		t.Errorf("%s", r.out)
+	if r = thresher(t, "--version"); r.Out != "thresher "+released+"\n" {
+		t.Errorf("%s", r.Out)
 	}
 }
