@@ -17,7 +17,7 @@ import (
 )
 
 // open opens a collection file, or builds a collection of a file of vectors.
-func (c *call) open(ctx context.Context) (any, *sheet, error) {
+func (c *call) open(ctx context.Context) (any, *reply, error) {
 	var f struct {
 		form
 		Threads int    `json:"threads"`
@@ -52,7 +52,7 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		}
 		if held != nil {
 			defer held.release()
-			return c.shelve(ctx, rows, dim, held, f.Device, o)
+			return c.makeIndex(ctx, rows, dim, held, f.Device, o)
 		}
 	}
 	begun := time.Now()
@@ -69,18 +69,18 @@ func (c *call) open(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, err
 	}
 	o.Progress, o.Origin, o.Change = nil, slices.Clone(built.Origin), built.Change
-	reply, _, err := c.put(ctx, &volume{Collection: built, options: o}, f.Device, begun)
+	result, _, err := c.put(ctx, &index{Collection: built, options: o}, f.Device, begun)
 	if err != nil {
 		return nil, nil, err
 	}
-	if info, ok := reply.(*about); ok {
+	if info, ok := result.(*about); ok {
 		info.VectorColumns = columns
 	}
-	arrays, err := openedSheet(c.s.link.passes(), ids, o.Origin)
-	return reply, arrays, err
+	arrays, err := openedReply(c.s.link.passes(), ids, o.Origin)
+	return result, arrays, err
 }
 
-func (c *call) openCollection(ctx context.Context, f *form, threads int, path, columns string) (any, *sheet, error) {
+func (c *call) openCollection(ctx context.Context, f *form, threads int, path, columns string) (any, *reply, error) {
 	if columns != "" {
 		return nil, nil, wrong("column", "%s: a collection has no columns to choose from", path)
 	}
@@ -99,12 +99,12 @@ func (c *call) openCollection(ctx context.Context, f *form, threads int, path, c
 	}
 	o := collection.Options{Metric: opened.Metric, Basis: opened.Basis, Seed: opened.Seed, Threads: threads,
 		Origin: slices.Clone(opened.Origin), Change: opened.Change}
-	reply, _, err := c.put(ctx, &volume{Collection: opened, options: o}, f.Device, begun)
+	result, _, err := c.put(ctx, &index{Collection: opened, options: o}, f.Device, begun)
 	if err != nil {
 		return nil, nil, err
 	}
-	arrays, err := openedSheet(c.s.link.passes(), nil, o.Origin)
-	return reply, arrays, err
+	arrays, err := openedReply(c.s.link.passes(), nil, o.Origin)
+	return result, arrays, err
 }
 
 // mapNPY maps the rows of a .npy file of float32 in C order. The region is nil if the file is
@@ -129,9 +129,9 @@ func (c *call) mapNPY(path string) (rows []float32, dim int, held *region, err e
 	return elements[float32](b), at.Dim, held, nil
 }
 
-// openedSheet returns what a client learns of rows that it does not have: the ids, if there are any,
+// openedReply returns what a client learns of rows that it does not have: the ids, if there are any,
 // numbers if all of them are, else texts; and the origin, nil for none.
-func openedSheet(passes bool, names []string, origin []float64) (*sheet, error) {
+func openedReply(passes bool, names []string, origin []float64) (*reply, error) {
 	var columns []column
 	var contents [][]byte
 	if names != nil {
@@ -144,7 +144,7 @@ func openedSheet(passes bool, names []string, origin []float64) (*sheet, error) 
 	if columns == nil {
 		return nil, nil
 	}
-	return columnsOf(passes, columns, contents...)
+	return replyOf(passes, columns, contents...)
 }
 
 // namesColumns returns ids: numbers if all of them are, int64 if all fit, else uint64; else texts.
@@ -169,7 +169,7 @@ func namesColumns(names []string) ([]column, [][]byte) {
 }
 
 // save writes a collection file.
-func (c *call) save(ctx context.Context) (any, *sheet, error) {
+func (c *call) save(ctx context.Context) (any, *reply, error) {
 	var f struct {
 		Handle int64  `json:"handle"`
 		Path   string `json:"path"`
@@ -190,7 +190,7 @@ func (c *call) save(ctx context.Context) (any, *sheet, error) {
 	if st, err := os.Lstat(f.Path); err == nil && st.IsDir() {
 		return nil, nil, &failure{Kind: badFile, Argument: "path", Message: (&fs.PathError{Op: "save", Path: f.Path, Err: fs.ErrExist}).Error()}
 	}
-	v, err := c.s.shelf.hold(f.Handle)
+	v, err := c.s.registry.hold(f.Handle)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -76,7 +76,7 @@ type compactReply struct {
 //	8  i64 id, i64 queries, i64 k, f64 took_ms, f64 saving
 //	48 a JSON object with promise, warnings, plans and backends, and spaces up to a multiple of 8 bytes
 //
-// Its arrays are answerColumns, which lie as newSheet places them.
+// Its arrays are answerColumns, which lie as newReply places them.
 func (x compactReply) append(b []byte, id int64) ([]byte, error) {
 	words, err := json.Marshal(struct {
 		Promise  string   `json:"promise"`
@@ -109,7 +109,7 @@ func (c *call) isPrompt() bool {
 	if f == nil || c.Progress || len(c.arrays) == 0 || !slices.Contains(promptMethods, f.Method) {
 		return false
 	}
-	v, err := c.s.shelf.hold(f.Handle)
+	v, err := c.s.registry.hold(f.Handle)
 	if err != nil {
 		return true // an error
 	}

@@ -11,18 +11,18 @@ import (
 	"thresher/collection"
 )
 
-// mostCollections bounds the collections of a client.
-const mostCollections = 1 << 16
+// maxCollections bounds the collections of a client.
+const maxCollections = 1 << 16
 
-// shelf holds the collections of the client by handle.
-type shelf struct {
+// registry holds the collections of the client by handle.
+type registry struct {
 	mu   sync.Mutex
 	last int64
-	by   map[int64]*volume
+	by   map[int64]*index
 }
 
-// volume is a collection that can be searched, with users. The last one to release it closes it.
-type volume struct {
+// index is a collection that can be searched, with users. The last one to release it closes it.
+type index struct {
 	*collection.Collection
 	engine    *batch.Engine
 	coalescer *batch.Coalescer
@@ -38,14 +38,14 @@ type volume struct {
 	others map[int]*limited
 }
 
-// limited is an engine, of another number of threads than its volume's.
+// limited is an engine, of another number of threads than its index's.
 type limited struct {
 	engine    *batch.Engine
 	coalescer *batch.Coalescer
 }
 
-// with returns the coalescer whose searches take so many threads of the CPU; 0 stands for the volume's number.
-func (v *volume) with(ctx context.Context, o *Options, threads int) (*batch.Coalescer, error) {
+// with returns the coalescer whose searches take so many threads of the CPU; 0 stands for the index's number.
+func (v *index) with(ctx context.Context, o *Options, threads int) (*batch.Coalescer, error) {
 	if threads == 0 || threads == v.options.Threads || v.engine.Backend() != "cpu" {
 		return v.coalescer, nil
 	}
@@ -71,15 +71,15 @@ func (v *volume) with(ctx context.Context, o *Options, threads int) (*batch.Coal
 }
 
 // add gives v, of one user, a handle. If there are too many, it releases v.
-func (s *shelf) add(v *volume) (int64, error) {
+func (s *registry) add(v *index) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.by) >= mostCollections {
+	if len(s.by) >= maxCollections {
 		v.release()
-		return 0, wrong("handle", "more than %d collections; free some", mostCollections).within(mostCollections)
+		return 0, wrong("handle", "more than %d collections; free some", maxCollections).within(maxCollections)
 	}
 	if s.by == nil {
-		s.by = map[int64]*volume{}
+		s.by = map[int64]*index{}
 	}
 	s.last++
 	s.by[s.last] = v
@@ -87,7 +87,7 @@ func (s *shelf) add(v *volume) (int64, error) {
 }
 
 // hold returns a collection for use. The caller releases it.
-func (s *shelf) hold(handle int64) (*volume, error) {
+func (s *registry) hold(handle int64) (*index, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.by[handle]
@@ -105,7 +105,7 @@ func unknown(handle int64) *failure {
 }
 
 // remove forgets a collection, which the caller releases; calls in progress keep it.
-func (s *shelf) remove(handle int64) (*volume, error) {
+func (s *registry) remove(handle int64) (*index, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.by[handle]
@@ -116,7 +116,7 @@ func (s *shelf) remove(handle int64) (*volume, error) {
 	return v, nil
 }
 
-func (s *shelf) clear() {
+func (s *registry) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.by {
@@ -126,7 +126,7 @@ func (s *shelf) clear() {
 }
 
 // release removes a user.
-func (v *volume) release() error {
+func (v *index) release() error {
 	if v.users.Add(-1) > 0 {
 		return nil
 	}

@@ -7,13 +7,13 @@ import (
 
 // rests returns the array of this name: what each value of rows of the collection's dimension lacks of the
 // one given. It is nil if there is none.
-func (h *hunt) rests(name string, rows int) ([]float32, error) {
-	a, err := h.c.get(name, float32s)
+func (s *search) rests(name string, rows int) ([]float32, error) {
+	a, err := s.call.get(name, float32s)
 	if a == nil || err != nil {
 		return nil, err
 	}
-	if len(a.Shape) != 2 || a.Shape[0] != int64(rows) || a.Shape[1] != int64(h.v.Dim) {
-		return nil, wrong(name, "shape %v; [%d %d] is wanted", a.Shape, rows, h.v.Dim)
+	if len(a.Shape) != 2 || a.Shape[0] != int64(rows) || a.Shape[1] != int64(s.index.Dim) {
+		return nil, wrong(name, "shape %v; [%d %d] is wanted", a.Shape, rows, s.index.Dim)
 	}
 	b, err := a.read()
 	if err != nil {
@@ -30,9 +30,9 @@ type given struct {
 	vectors, queries []float32 // rests; nil: the rounded ones are compared
 }
 
-func (h *hunt) given() (g given, err error) {
-	if g.vectors, err = h.rests("vectors_rests", h.v.N); err == nil {
-		g.queries, err = h.rests("queries_rests", h.m)
+func (s *search) given() (g given, err error) {
+	if g.vectors, err = s.rests("vectors_rests", s.index.N); err == nil {
+		g.queries, err = s.rests("queries_rests", s.m)
 	}
 	return g, err
 }
@@ -54,11 +54,11 @@ func (g *given) compare(o *verify.Oracle, req *batch.Request) error {
 
 // allow lets answers without certificates differ by what rounding changed: whoever made them may have rounded
 // as searches do.
-func (h *hunt) allow(answers []batch.Answer) {
+func (s *search) allow(answers []batch.Answer) {
 	for j := range answers {
 		c := &answers[j].Certificate
-		if c.VectorsChange = h.v.Change.Largest; h.changes != nil {
-			c.QueryChange = h.changes[j]
+		if c.VectorsChange = s.index.Change.Largest; s.changes != nil {
+			c.QueryChange = s.changes[j]
 		}
 	}
 }

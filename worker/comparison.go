@@ -12,7 +12,7 @@ import (
 
 // comparison compares answers of another program with the best atoms of their queries.
 type comparison struct {
-	*hunt
+	*search
 	answers *tasks.Lists // the atoms that the other program found
 	scores  []float32    // what it states, one an entry of answers; nil for none
 	tasks   *tasks.Comparison
@@ -51,16 +51,16 @@ func (c *call) compare(ctx context.Context) (*comparison, error) {
 	if f.K > width {
 		return nil, wrong("k", "%d, and the answers have %d atoms", f.K, width).within(width)
 	}
-	h, err := c.hunt(ctx, &f, false)
+	s, err := c.newSearch(ctx, &f, false)
 	if err != nil {
 		return nil, err
 	}
-	p := &comparison{hunt: h, missed: tasks.Lists{Lims: []int64{0}}}
+	p := &comparison{search: s, missed: tasks.Lists{Lims: []int64{0}}}
 	if err = p.read(given, m, width, states); err == nil {
 		err = c.complete()
 	}
 	if err != nil {
-		h.v.release()
+		s.index.release()
 		return nil, err
 	}
 	return p, nil
@@ -68,7 +68,7 @@ func (c *call) compare(ctx context.Context) (*comparison, error) {
 
 func (p *comparison) read(given []int64, m, width int, states *array) error {
 	switch {
-	case p.w.K != nil || p.w.MinScore != nil || p.w.MaxScore != nil || p.w.Exclude != nil || p.w.allow != nil || p.w.deny != nil:
+	case p.goals.K != nil || p.goals.MinScore != nil || p.goals.MaxScore != nil || p.goals.Exclude != nil || p.goals.allow != nil || p.goals.deny != nil:
 		return wrong("answers", "answers are compared with the k best of all atoms, without goals and filters")
 	case m != p.m:
 		return wrong("answers", "%d rows for %d queries", m, p.m).within(p.m)
@@ -93,8 +93,8 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 			switch id := given[j*width+at]; {
 			case id == -1: // padding
 				continue
-			case id < 0 || id >= int64(p.v.N):
-				return wrong("answers", "rank %d: atom %d; the atoms are 0 to %d", at+1, id, p.v.N-1).at(int64(j))
+			case id < 0 || id >= int64(p.index.N):
+				return wrong("answers", "rank %d: atom %d; the atoms are 0 to %d", at+1, id, p.index.N-1).at(int64(j))
 			default:
 				p.answers.Rows = append(p.answers.Rows, id)
 				if stated != nil {
@@ -107,12 +107,12 @@ func (p *comparison) read(given []int64, m, width int, states *array) error {
 		}
 		p.answers.Lims = append(p.answers.Lims, int64(len(p.answers.Rows)))
 	}
-	p.w.Candidates = p.answers
-	o, err := verify.NewLazyOracle(p.v.Rows, p.v.Dim, p.v.Metric)
+	p.goals.Candidates = p.answers
+	o, err := verify.NewLazyOracle(p.index.Rows, p.index.Dim, p.index.Metric)
 	if err != nil {
 		return err
 	}
-	p.tasks = tasks.NewComparison(o, p.v.Collection, max(1, p.k))
+	p.tasks = tasks.NewComparison(o, p.index.Collection, max(1, p.k))
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (p *comparison) explain(err error) error {
 	case !errors.As(err, &of):
 		return err
 	case of.OtherMetric:
-		return wrong("scores", "%v; the collection's metric is %s", of, p.v.Metric)
+		return wrong("scores", "%v; the collection's metric is %s", of, p.index.Metric)
 	}
 	return wrong("answers", "%v", of)
 }
@@ -179,12 +179,12 @@ func (p *comparison) columns() ([]column, [][]byte) {
 }
 
 // recall measures the recall of answers.
-func (c *call) recall(ctx context.Context) (any, *sheet, error) {
+func (c *call) recall(ctx context.Context) (any, *reply, error) {
 	p, err := c.compare(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer p.v.release()
+	defer p.index.release()
 	report, err := tasks.Recall(ctx, p.tasks, p.parts(ctx, "comparing", func(int, *batch.Response) {}), p.note)
 	if errors.Is(err, tasks.ErrUnfinished) {
 		return nil, nil, context.DeadlineExceeded
@@ -193,36 +193,36 @@ func (c *call) recall(ctx context.Context) (any, *sheet, error) {
 		return nil, nil, p.explain(err)
 	}
 	columns, contents := p.columns()
-	out, err := columnsOf(c.s.link.passes(), columns, contents...)
+	out, err := replyOf(c.s.link.passes(), columns, contents...)
 	return struct {
 		Report *tasks.RecallSummary `json:"report"`
 	}{report}, out, err
 }
 
 // certify proves or corrects answers.
-func (c *call) certify(ctx context.Context) (any, *sheet, error) {
+func (c *call) certify(ctx context.Context) (any, *reply, error) {
 	p, err := c.compare(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer p.v.release()
+	defer p.index.release()
 	m, k := int64(p.m), int64(p.k)
 	if err := c.fits("k", 2*m*(answerBytes*k+certificateBytes)); err != nil {
 		return nil, nil, err
 	}
 	columns := answerColumns(m, k, false)
-	proven, err := newSheet(false, columns...)
+	proven, err := newReply(false, columns...)
 	if err != nil {
 		return nil, nil, err
 	}
 	names := newTables()
-	put := func(lo int, resp *batch.Response) { proven.put(lo, p.k, p.v.Metric, names, resp) }
+	put := func(lo int, resp *batch.Response) { proven.put(lo, p.k, p.index.Metric, names, resp) }
 	found, err := tasks.Certify(ctx, p.tasks, p.parts(ctx, "certifying", put), p.note)
 	if err != nil {
 		return nil, nil, p.explain(err)
 	}
 	more, contents := p.columns()
-	out, err := columnsOf(c.s.link.passes(), append(columns, more...), append([][]byte{proven.part(0), proven.part(1), proven.part(2)}, contents...)...)
+	out, err := replyOf(c.s.link.passes(), append(columns, more...), append([][]byte{proven.part(0), proven.part(1), proven.part(2)}, contents...)...)
 	return struct {
 		searched
 		Certified *tasks.CertifySummary `json:"certified"`

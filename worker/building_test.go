@@ -79,8 +79,8 @@ func TestOnce(t *testing.T) {
 		t.Errorf("-1 queries: %+v", r.Error)
 	}
 	c.finish()
-	if len(c.child.shelf.by) != 5 {
-		t.Errorf("%d collections are left, 5 were built", len(c.child.shelf.by))
+	if len(c.child.registry.by) != 5 {
+		t.Errorf("%d collections are left, 5 were built", len(c.child.registry.by))
 	}
 	if device != "cpu" {
 		t.Errorf("costs of device %q", device)
