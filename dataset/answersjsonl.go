@@ -14,13 +14,13 @@ import "sync"
 // the fewest digits that parse to the same float. r.Certificate and r.Covers, which comes last,
 // are copied verbatim and must be JSON without newlines.
 func AppendJSONL(dst []byte, r *Result, whole bool) []byte {
-	l := answerLines.Get().(*answerLine)
+	l := idleLines.Get().(*answerLine)
 	for i := range l.fields {
 		l.fields[i].set(&l.row[i], r)
 	}
 	l.columns[l.ids].Digits = whole
 	dst = appendLine(dst, l.columns, l.row)
-	answerLines.Put(l)
+	idleLines.Put(l)
 	return dst
 }
 
@@ -32,8 +32,8 @@ type answerLine struct {
 	ids     int // the column of the ids that are no row numbers
 }
 
-// answerLines are lines that are not in use: a line is appended without allocation.
-var answerLines = sync.Pool{New: func() any { return newAnswerLine() }}
+// idleLines are lines that are not in use: a line is appended without allocation.
+var idleLines = sync.Pool{New: func() any { return newAnswerLine() }}
 
 func newAnswerLine() *answerLine {
 	noIDs := func(r *Result) bool { return r.IDs == nil }
