@@ -60,7 +60,7 @@ func BenchmarkNPYFloat16(b *testing.B) {
 
 func BenchmarkJSONL(b *testing.B) {
 	var f bytes.Buffer
-	if err := writeJSONL(&f, benchRows, benchDim, benchMatrix()); err != nil {
+	if err := writeArrays(&f, benchRows, benchDim, benchMatrix()); err != nil {
 		b.Fatal(err)
 	}
 	benchRead(b, JSONL, f.Bytes())

@@ -24,6 +24,7 @@ type codec struct {
 
 	vectors func(src *source, format Format, opt Options) (Reader, error)
 	table   func(src *source, header string) (tableReader, error) // header as openCSVRows has it
+	numbers bool                                                  // table has numbers alone
 	write   func(out io.Writer, t *table) error
 }
 
@@ -39,8 +40,8 @@ const (
 
 // codecs are the formats, in the order in which signatures are tried.
 var codecs = [...]codec{
-	{format: NPY, extensions: []string{"npy"}, signature: starts("\x93NUMPY"), vectors: ofOptions(openNPY), table: openNPYRows},
-	{format: NPZ, extensions: []string{"npz"}, signature: starts("PK\x03\x04", "PK\x05\x06"), seeks: true, names: namedArrays, vectors: ofOptions(openNPZ), table: openNPZRows},
+	{format: NPY, extensions: []string{"npy"}, signature: starts("\x93NUMPY"), vectors: ofOptions(openNPY), table: openNPYRows, write: writeNPY},
+	{format: NPZ, extensions: []string{"npz"}, signature: starts("PK\x03\x04", "PK\x05\x06"), seeks: true, names: namedArrays, vectors: ofOptions(openNPZ), table: openNPZRows, write: writeNPZ},
 	{format: FVecs, extensions: []string{"fvecs"}, vectors: openVecs},
 	{format: BVecs, extensions: []string{"bvecs"}, vectors: openVecs},
 	{format: IVecs, extensions: []string{"ivecs"}, vectors: openVecs},
@@ -48,12 +49,12 @@ var codecs = [...]codec{
 	{format: IBin, extensions: []string{"ibin"}, vectors: openBin},
 	{format: U8Bin, extensions: []string{"u8bin"}, vectors: openBin},
 	{format: I8Bin, extensions: []string{"i8bin"}, vectors: openBin},
-	{format: CSV, extensions: []string{"csv", "tsv"}, names: namedColumns, header: true, lines: plaintext.CheckCSV, peeked: true, vectors: ofOptions(openCSV), table: openCSVRows},
-	{format: Parquet, extensions: []string{"parquet", "pq"}, signature: starts("PAR1"), seeks: true, names: namedColumns, vectors: ofOptions(openParquet), table: openParquetRows},
-	{format: Arrow, extensions: []string{"arrow", "ipc", "feather"}, signature: starts("ARROW1"), names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows},
-	{format: ArrowStream, extensions: []string{"arrows"}, signature: starts("\xff\xff\xff\xff"), weak: true, names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows},
+	{format: CSV, extensions: []string{"csv", "tsv"}, names: namedColumns, header: true, lines: plaintext.CheckCSV, peeked: true, vectors: ofOptions(openCSV), table: openCSVRows, write: writeCSV},
+	{format: Parquet, extensions: []string{"parquet", "pq"}, signature: starts("PAR1"), seeks: true, names: namedColumns, vectors: ofOptions(openParquet), table: openParquetRows, write: writeParquet},
+	{format: Arrow, extensions: []string{"arrow", "ipc", "feather"}, signature: starts("ARROW1"), names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
+	{format: ArrowStream, extensions: []string{"arrows"}, signature: starts("\xff\xff\xff\xff"), weak: true, names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
 	{format: SafeTensors, extensions: []string{"safetensors"}, signature: isSafeTensors, weak: true, names: namedTensors, vectors: ofOptions(openSafeTensors)},
-	{format: JSONL, extensions: []string{"jsonl", "ndjson"}, signature: isJSON, weak: true, names: namedColumns, lines: plaintext.CheckJSON, vectors: ofOptions(openJSONL), table: openJSONLRows},
+	{format: JSONL, extensions: []string{"jsonl", "ndjson"}, signature: isJSON, weak: true, names: namedColumns, lines: plaintext.CheckJSON, vectors: ofOptions(openJSONL), table: openJSONLRows, write: writeJSONL},
 }
 
 // codecOf returns the row of a format, an empty one for what is none.

@@ -1,14 +1,6 @@
 package dataset
 
-import (
-	"archive/zip"
-	"bufio"
-	"encoding/binary"
-	"encoding/csv"
-	"fmt"
-	"io"
-	"strconv"
-)
+import "io"
 
 // Member is a row of vectors and the connected component of the graph of pairs that it is in.
 type Member struct {
@@ -40,160 +32,43 @@ type EachMember func(do func(m *Member) error) error
 //	NPY      the labels, int32 [Rows], as scipy.sparse.csgraph.connected_components returns them
 //	NPZ      labels int32, component int64, size int64 and keep bool, each [Rows]
 func WriteComponents(out io.Writer, format Format, each EachMember, t *ComponentTable) error {
+	members := tableOf(t.fields(format), each)
+	members.name, members.rows = t.schema(), t.Rows
+	return writeTable(out, format, "components", members)
+}
+
+// fields are the columns that a format has.
+func (t *ComponentTable) fields(format Format) []field[Member] {
+	labels := field[Member]{Column{Name: "labels", Type: Int32}, func(c *cell, m *Member) { c.integer = int64(m.Label) }}
+	numbers := []field[Member]{
+		{Column{Name: "component"}, func(c *cell, m *Member) { c.integer = m.Component }},
+		{Column{Name: "size"}, func(c *cell, m *Member) { c.integer = m.Size }},
+		{Column{Name: "keep", Type: Bool}, func(c *cell, m *Member) { c.setBool(m.Keep) }},
+	}
 	switch format {
-	case Parquet:
-		return writeComponentsParquet(out, each, t)
-	case NPZ:
-		return writeComponentsNPZ(out, each, t)
 	case NPY:
-		w := bufio.NewWriterSize(out, streamBuffer)
-		w.Write(appendNPYHeader(nil, "<i4", t.Rows)) // an error is kept until the flush
-		if err := each(writeLabel(w)); err != nil {
-			return err
-		}
-		return w.Flush()
-	case CSV:
-		return t.writeCSV(out, each)
-	case JSONL:
-		return writeLines(out, func(add func(line []byte) error) error {
-			var line []byte
-			return each(func(m *Member) error {
-				line = t.appendJSONL(line[:0], m)
-				return add(line)
-			})
-		})
+		return []field[Member]{labels}
+	case NPZ:
+		return append([]field[Member]{labels}, numbers...)
 	}
-	return fmt.Errorf("components are not written as %s", format)
-}
-
-func (t *ComponentTable) writeCSV(out io.Writer, each EachMember) error {
-	w := csv.NewWriter(out)
-	record := func(side, name string, rest ...string) error {
-		var fields []string
-		if t.Sides {
-			fields = append(fields, side)
-		}
-		if t.Named {
-			fields = append(fields, name)
-		}
-		return w.Write(append(fields, rest...))
-	}
-	if err := record("side", "id", "row", "component", "size", "keep"); err != nil {
-		return err
-	}
-	err := each(func(m *Member) error {
-		return record(m.Side, m.Name, strconv.FormatInt(m.Row, 10), strconv.FormatInt(m.Component, 10), strconv.FormatInt(m.Size, 10), strconv.FormatBool(m.Keep))
-	})
-	if err != nil {
-		return err
-	}
-	w.Flush()
-	return w.Error()
-}
-
-func (t *ComponentTable) appendJSONL(dst []byte, m *Member) []byte {
-	dst = append(dst, '{')
+	var fields []field[Member]
 	if t.Sides {
-		dst = append(appendString(append(dst, `"side":`...), m.Side), ',')
+		fields = append(fields, field[Member]{Column{Name: "side", Type: Text, Repeats: true}, func(c *cell, m *Member) { c.text = m.Side }})
 	}
-	if t.Named {
-		dst = append(appendString(append(dst, `"id":`...), m.Name), ',')
+	if t.Named || t.Sides && format == Parquet { // where it is null throughout without names
+		fields = append(fields, field[Member]{Column{Name: "id", Type: Text, Optional: true}, func(c *cell, m *Member) { c.text = m.Name }})
 	}
-	dst = strconv.AppendInt(append(dst, `"row":`...), m.Row, 10)
-	dst = strconv.AppendInt(append(dst, `,"component":`...), m.Component, 10)
-	dst = strconv.AppendInt(append(dst, `,"size":`...), m.Size, 10)
-	dst = strconv.AppendBool(append(dst, `,"keep":`...), m.Keep)
-	return append(dst, '}', '\n')
+	fields = append(fields, field[Member]{Column{Name: "row"}, func(c *cell, m *Member) { c.integer = m.Row }})
+	return append(fields, numbers...)
 }
 
-// parquetMember is a row of a Parquet file of components.
-type parquetMember struct {
-	Row       int64 `parquet:"row"`
-	Component int64 `parquet:"component"`
-	Size      int64 `parquet:"size"`
-	Keep      bool  `parquet:"keep"`
-}
-
-// namedMember is parquetMember with the row's id.
-type namedMember struct {
-	ID        string `parquet:"id,optional"`
-	Row       int64  `parquet:"row"`
-	Component int64  `parquet:"component"`
-	Size      int64  `parquet:"size"`
-	Keep      bool   `parquet:"keep"`
-}
-
-// sidedMember is namedMember with the row's table.
-type sidedMember struct {
-	Side      string `parquet:"side,dict"`
-	ID        string `parquet:"id,optional"`
-	Row       int64  `parquet:"row"`
-	Component int64  `parquet:"component"`
-	Size      int64  `parquet:"size"`
-	Keep      bool   `parquet:"keep"`
-}
-
-func writeComponentsParquet(out io.Writer, each EachMember, t *ComponentTable) error {
-	if !t.Named && !t.Sides {
-		w := newParquetTable[parquetMember](out)
-		err := each(func(m *Member) error { return w.add(parquetMember{m.Row, m.Component, m.Size, m.Keep}) })
-		return w.close(err)
+// schema is the root of the table's Parquet schema.
+func (t *ComponentTable) schema() string {
+	switch {
+	case t.Sides:
+		return "sidedMember"
+	case t.Named:
+		return "namedMember"
 	}
-	if !t.Sides {
-		w := newParquetTable[namedMember](out)
-		err := each(func(m *Member) error {
-			return w.add(namedMember{m.Name, m.Row, m.Component, m.Size, m.Keep})
-		})
-		return w.close(err)
-	}
-	w := newParquetTable[sidedMember](out)
-	err := each(func(m *Member) error {
-		return w.add(sidedMember{m.Side, m.Name, m.Row, m.Component, m.Size, m.Keep})
-	})
-	return w.close(err)
-}
-
-func writeLabel(w *bufio.Writer) func(m *Member) error {
-	return func(m *Member) error {
-		var element [4]byte
-		binary.LittleEndian.PutUint32(element[:], uint32(m.Label))
-		_, err := w.Write(element[:])
-		return err
-	}
-}
-
-func writeComponentsNPZ(out io.Writer, each EachMember, t *ComponentTable) error {
-	number := func(of func(m *Member) int64) func(w *bufio.Writer) error {
-		return func(w *bufio.Writer) error {
-			return each(func(m *Member) error {
-				var element [8]byte
-				binary.LittleEndian.PutUint64(element[:], uint64(of(m)))
-				_, err := w.Write(element[:])
-				return err
-			})
-		}
-	}
-	z := zip.NewWriter(out)
-	for _, array := range []struct {
-		name, descr string
-		fill        func(w *bufio.Writer) error
-	}{
-		{"labels", "<i4", func(w *bufio.Writer) error { return each(writeLabel(w)) }},
-		{"component", "<i8", number(func(m *Member) int64 { return m.Component })},
-		{"size", "<i8", number(func(m *Member) int64 { return m.Size })},
-		{"keep", "|b1", func(w *bufio.Writer) error {
-			return each(func(m *Member) error {
-				keep := byte(0)
-				if m.Keep {
-					keep = 1
-				}
-				return w.WriteByte(keep)
-			})
-		}},
-	} {
-		if err := (npzWriter{z}).array(array.name, array.descr, []int64{t.Rows}, array.fill); err != nil {
-			return err
-		}
-	}
-	return z.Close()
+	return "parquetMember"
 }

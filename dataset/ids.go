@@ -74,6 +74,15 @@ func CheckUnique(file string, ids []string) error {
 
 // isWhole reports whether id is an integer of 64 bits without a sign, as an id is written.
 func isWhole(id string) bool {
+	_, ok := parseWhole(id)
+	return ok
+}
+
+// parseWhole returns the integer that isWhole reports.
+func parseWhole(id string) (uint64, bool) {
+	if id == "" || id[0] < '0' || id[0] > '9' || id[0] == '0' && len(id) > 1 {
+		return 0, false
+	}
 	x, err := strconv.ParseUint(id, 10, 64)
-	return err == nil && strconv.FormatUint(x, 10) == id
+	return x, err == nil
 }

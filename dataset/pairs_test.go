@@ -37,6 +37,30 @@ func writePairs(t *testing.T, format Format, pairs []Pair, table PairTable) []by
 	return b.Bytes()
 }
 
+// pairRow is a row of a Parquet file of pairs, namedPairRow of one with ids, sidedMemberRow of one of components.
+type pairRow struct {
+	A     int64   `parquet:"a"`
+	B     int64   `parquet:"b"`
+	Score float32 `parquet:"score"`
+}
+
+type namedPairRow struct {
+	A     int64   `parquet:"a"`
+	B     int64   `parquet:"b"`
+	Score float32 `parquet:"score"`
+	AID   string  `parquet:"a_id,optional"`
+	BID   string  `parquet:"b_id,optional"`
+}
+
+type sidedMemberRow struct {
+	Side      string `parquet:"side,dict"`
+	ID        string `parquet:"id,optional"`
+	Row       int64  `parquet:"row"`
+	Component int64  `parquet:"component"`
+	Size      int64  `parquet:"size"`
+	Keep      bool   `parquet:"keep"`
+}
+
 func TestPairsAsText(t *testing.T) {
 	names := []string{"a", `b"`, "c,d", "e", "é"}
 	for _, c := range []struct {
@@ -65,13 +89,13 @@ func TestPairsAsText(t *testing.T) {
 }
 
 func TestPairsAsParquet(t *testing.T) {
-	const n = resultGroup + 5000 // more than a row group
+	const n = parquetGroup + 5000 // more than a row group
 	many := make([]Pair, n)
 	for i := range many {
 		many[i] = Pair{int64(i / 7), int64(i), float32(i) / 4}
 	}
 	file := writePairs(t, Parquet, many, PairTable{})
-	rows, err := parquet.Read[parquetPair](bytes.NewReader(file), int64(len(file)))
+	rows, err := parquet.Read[pairRow](bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,11 +116,11 @@ func TestPairsAsParquet(t *testing.T) {
 	}
 
 	file = writePairs(t, Parquet, somePairs, PairTable{NamesB: []string{"", "", "", "x", "y"}})
-	named, err := parquet.Read[namedPair](bytes.NewReader(file), int64(len(file)))
+	named, err := parquet.Read[namedPairRow](bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []namedPair{{0, 3, .5, "", "x"}, {0, 4, 1, "", "y"}, {2, 3, -.25, "", "x"}, {3, 4, 0, "", "y"}}
+	want := []namedPairRow{{0, 3, .5, "", "x"}, {0, 4, 1, "", "y"}, {2, 3, -.25, "", "x"}, {3, 4, 0, "", "y"}}
 	if d := cmp.Diff(want, named); d != "" {
 		t.Error(d)
 	}
@@ -228,12 +252,12 @@ func TestComponentsAsParquet(t *testing.T) {
 		}
 	}
 	file := writeMembers(t, Parquet, ComponentTable{Sides: true, Named: true})
-	rows, err := parquet.Read[sidedMember](bytes.NewReader(file), int64(len(file)))
+	rows, err := parquet.Read[sidedMemberRow](bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, m := range someMembers {
-		if want := (sidedMember{m.Side, m.Name, m.Row, m.Component, m.Size, m.Keep}); rows[i] != want {
+		if want := (sidedMemberRow{m.Side, m.Name, m.Row, m.Component, m.Size, m.Keep}); rows[i] != want {
 			t.Errorf("row %d: %v, want %v", i, rows[i], want)
 		}
 	}

@@ -1,11 +1,7 @@
 package dataset
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
-	"strconv"
-	"unicode/utf8"
 )
 
 // AnswersVersion is the version of the answers that are written, which each line of JSON, each npz (array
@@ -27,6 +23,10 @@ const (
 	coversName   = "covers"
 	namesName    = "names" // of before version 2
 
+	guaranteeName = "guarantee"
+	deltaName     = "delta"
+	epsilonName   = "epsilon"
+
 	rowKind = "row" // the ids are row numbers
 )
 
@@ -46,46 +46,4 @@ func AreWhole(ids []string) bool {
 		}
 	}
 	return true
-}
-
-// idForm is how a column of ids is stored: as int64 while all are whole numbers and fit, else as uint64 while
-// all fit that, else as texts.
-type idForm struct {
-	some, texts, wide bool
-	length            int // code points of the longest
-}
-
-// see takes an id into account.
-func (f *idForm) see(id string) {
-	f.some = true
-	f.length = max(f.length, utf8.RuneCountInString(id))
-	if f.texts {
-		return
-	}
-	x, err := strconv.ParseUint(id, 10, 64)
-	f.texts = err != nil || strconv.FormatUint(x, 10) != id
-	f.wide = f.wide || x > math.MaxInt64
-}
-
-// answersForm is how the columns of some results are stored.
-type answersForm struct {
-	ids, queryIDs idForm
-	rowsUnknown   bool // of a vector
-	exact         bool // some have scores in float64
-	covers        json.RawMessage
-}
-
-// see takes a result into account.
-func (f *answersForm) see(r *Result) {
-	for _, id := range r.IDs {
-		f.ids.see(id)
-	}
-	if r.QueryID != "" {
-		f.queryIDs.see(r.QueryID)
-	}
-	f.rowsUnknown = f.rowsUnknown || len(r.Rows) < len(r.IDs)
-	f.exact = f.exact || len(r.Scores64) > 0
-	if f.covers == nil {
-		f.covers = r.Covers
-	}
 }

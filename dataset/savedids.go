@@ -2,15 +2,12 @@ package dataset
 
 import (
 	"archive/zip"
-	"bufio"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 )
 
 // SavedIDsSuffix is what the name of a prepared collection is followed by in the name of the file of its ids, which
@@ -139,59 +136,24 @@ func WriteSavedIDs(out io.Writer, path string, ids []string) error {
 		form.see(id)
 		form.texts = form.texts || id == noID
 	}
-	descr, texts := "<i8", 0
-	switch {
-	case form.texts:
-		texts = max(1, form.length)
-		descr = "<U" + strconv.Itoa(texts)
-	case form.wide:
-		descr = "<u8"
-	}
-	z := zip.NewWriter(out)
-	err = writeSaved(z, SavedIDsArray, appendNPYHeader(nil, descr, int64(len(ids))), ids, texts)
-	if err == nil {
-		err = writeSaved(z, "collection", appendNPYHeader(nil, "<U"+strconv.Itoa(len(digest))), []string{digest}, len(digest))
-	}
-	if err != nil {
+	t := tableOf([]field[string]{{form.column(SavedIDsArray, false), func(c *cell, id *string) { c.text = *id }}}, func(do func(id *string) error) error {
+		for i := range ids {
+			if err := do(&ids[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	t.rows = int64(len(ids))
+	n := npzWriter{zip.NewWriter(out)}
+	if err := n.columns(t); err != nil {
 		return err
 	}
-	return z.Close()
+	if err := n.whole("collection", fact{typ: Text, text: digest}.array()); err != nil {
+		return err
+	}
+	return n.z.Close()
 }
 
 // noID stands for no atom among uint64.
 const noID = "18446744073709551615"
-
-// writeSaved writes an array of texts of that many code points, or of whole numbers if that is 0.
-func writeSaved(z *zip.Writer, array string, header []byte, ids []string, texts int) error {
-	entry, err := z.CreateHeader(npzHeader(array))
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(entry, npzBuffer)
-	row := header
-	for _, id := range ids {
-		if texts == 0 {
-			x, _ := strconv.ParseUint(id, 10, 64)
-			row = binary.LittleEndian.AppendUint64(row, x)
-		} else {
-			row = appendCodePoints(row, id, texts)
-		}
-		if _, err := w.Write(row); err != nil {
-			return err
-		}
-		row = row[:0]
-	}
-	if _, err := w.Write(row); err != nil { // the header, without ids
-		return err
-	}
-	return w.Flush()
-}
-
-// appendCodePoints appends a text as numpy has it, padded to a number of code points.
-func appendCodePoints(dst []byte, text string, length int) []byte {
-	for _, c := range text {
-		dst = binary.LittleEndian.AppendUint32(dst, uint32(c))
-		length--
-	}
-	return append(dst, make([]byte, 4*length)...)
-}

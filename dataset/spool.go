@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -126,6 +127,29 @@ func spoolFlags(r *Result) byte {
 func spoolSum(record []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	return crc32.Update(crc32.Checksum(record[:4], table), table, record[spoolHead:])
+}
+
+// EachRecord calls do with every record of a spool, from its start, and its index. The result is
+// valid during the call. Errors of do are prefixed with the number of the query.
+func EachRecord(spool io.ReadSeeker, do func(i int64, r *Result) error) error {
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	s := spoolReader{r: bufio.NewReaderSize(spool, streamBuffer)}
+	var r Result
+	for i := int64(0); ; i++ {
+		if err := s.next(&r); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := checkResult(&r); err != nil {
+			return s.fault(err)
+		}
+		if err := do(i, &r); err != nil {
+			return fmt.Errorf("query %d: %w", r.Query, err)
+		}
+	}
 }
 
 // spoolReader reads records back, from the first on.
@@ -279,15 +303,21 @@ func spoolStrings(b []byte) (names []string, rest []byte, ok bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	names = make([]string, n)
-	for i := range names {
+	rest = b
+	for range n {
 		var length int
-		if length, b, ok = spoolCount(b, 1); !ok {
+		if length, rest, ok = spoolCount(rest, 1); !ok {
 			return nil, nil, false
 		}
-		names[i], b = string(b[:length]), b[length:]
+		rest = rest[length:]
 	}
-	return names, b, true
+	names = make([]string, n)
+	all := string(b[:len(b)-len(rest)]) // one allocation for all
+	for i := range names {
+		end := 4 + int(binary.LittleEndian.Uint32(b))
+		names[i], b, all = all[4:end], b[end:], all[end:]
+	}
+	return names, rest, true
 }
 
 // sized returns a non-nil slice of n elements, in old's memory if that is large enough.

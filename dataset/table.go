@@ -26,7 +26,7 @@ type Column struct {
 	Type Type
 	// List says that a row has any number of values here.
 	List bool
-	// Optional says that rows may have no value here, which is null in Parquet and no field in JSON lines.
+	// Optional says that an empty text is no value, which is null in Parquet.
 	Optional bool
 	// Digits says that cells of an integer column hold texts, the digits of the integers.
 	Digits bool
@@ -36,13 +36,17 @@ type Column struct {
 	Length int
 }
 
-// cell is the value of one row in one column. Only the fields that the column's type and List say are read; whoever
-// fills a row sets them anew for each row, and keeps what slices refer to unchanged while the row is in use.
+// hasTexts reports whether cells of the column hold texts.
+func (c *Column) hasTexts() bool { return c.Digits || c.Type == Text }
+
+// cell is the value of one row in one column. The column's Type and List say which of its fields hold it.
 type cell struct {
-	missing bool    // no value; only in Optional columns
+	missing bool    // JSON lines have no such field in this row
+	digits  bool    // text holds the digits of a number, which JSON has without quotes
 	integer int64   // of Int64 and Int32, the bits of Uint64, 0 or 1 of Bool
 	float   float64 // of Float32 and Float64
-	text    string  // of Text and JSON; the digits where the column has Digits
+	text    string  // of Text; the digits where the column has Digits
+	json    []byte  // of JSON
 
 	integers []int64   // of lists
 	floats   []float32 // of lists of Float32
@@ -55,6 +59,13 @@ func (c *cell) setBool(b bool) {
 	if c.integer = 0; b {
 		c.integer = 1
 	}
+}
+
+// field is a column of what is written, and how the cell of a row is set from a value of T. A cell that is set has
+// been set for the row before; what its slices refer to stays unchanged while the row is in use.
+type field[T any] struct {
+	Column
+	set func(c *cell, of *T)
 }
 
 // table is what codecs write.
@@ -72,9 +83,40 @@ type table struct {
 	each func(do func(row []cell) error) error
 }
 
+// tableOf returns the table of what each passes on, a row for each value.
+func tableOf[T any](fields []field[T], each func(do func(of *T) error) error) *table {
+	t := &table{columns: make([]Column, len(fields))}
+	for i := range fields {
+		t.columns[i] = fields[i].Column
+	}
+	t.each = func(do func(row []cell) error) error {
+		row := make([]cell, len(fields))
+		return each(func(of *T) error {
+			for i := range fields {
+				fields[i].set(&row[i], of)
+			}
+			return do(row)
+		})
+	}
+	return t
+}
+
 // fact is what a file says of all its rows, such as the version of answers.
 type fact struct {
 	name string
 	typ  Type // Int64, Text or JSON
 	text string
+}
+
+// length returns the number of values of a list.
+func (c *cell) length(of *Column) int {
+	switch {
+	case of.hasTexts():
+		return len(c.texts)
+	case of.Type == Float32:
+		return len(c.floats)
+	case of.Type == Float64:
+		return len(c.doubles)
+	}
+	return len(c.integers)
 }

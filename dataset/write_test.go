@@ -22,8 +22,8 @@ import (
 
 type writer func(w io.Writer, rows, dim int, data []float32) error
 
-// writeJSONL writes one array per line.
-func writeJSONL(w io.Writer, rows, dim int, data []float32) error {
+// writeArrays writes one array per line.
+func writeArrays(w io.Writer, rows, dim int, data []float32) error {
 	lines := json.NewEncoder(w)
 	for i := range rows {
 		if err := lines.Encode(data[i*dim : (i+1)*dim]); err != nil {
@@ -35,7 +35,7 @@ func writeJSONL(w io.Writer, rows, dim int, data []float32) error {
 
 // TestWriteRoundTrip: written matrices are read back unchanged, in chunks of any size.
 func TestWriteRoundTrip(t *testing.T) {
-	for name, write := range map[Format]writer{NPY: WriteNPY, FVecs: WriteFVecs, FBin: WriteFBin, JSONL: writeJSONL} {
+	for name, write := range map[Format]writer{NPY: WriteNPY, FVecs: WriteFVecs, FBin: WriteFBin, JSONL: writeArrays} {
 		t.Run(string(name), func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				rows := rapid.IntRange(1, 7).Draw(rt, "rows")

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -51,34 +52,14 @@ func WriteNPY64(w io.Writer, rows, dim int, data []float64) error {
 	return nil
 }
 
-// WriteFVecs writes an fvecs: every row is an int32 dim and dim float32.
-func WriteFVecs(w io.Writer, rows, dim int, data []float32) error {
-	if err := checkData(rows, dim, data); err != nil {
+// writeNPY writes the one column of a table.
+func writeNPY(out io.Writer, t *table) error {
+	w := bufio.NewWriterSize(out, streamBuffer)
+	w.Write(appendNPYHeader(nil, t.columns[0].descr(), t.shape(0)...)) // an error is kept until the flush
+	if err := t.stream(w, 0); err != nil {
 		return err
 	}
-	head := binary.LittleEndian.AppendUint32(nil, uint32(dim))
-	for i := range rows {
-		if _, err := w.Write(head); err != nil {
-			return err
-		}
-		if err := writeFloats(w, data[i*dim:(i+1)*dim]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// WriteFBin writes an fbin: uint32 rows, uint32 dim, the rows.
-func WriteFBin(w io.Writer, rows, dim int, data []float32) error {
-	if err := checkData(rows, dim, data); err != nil {
-		return err
-	}
-	head := binary.LittleEndian.AppendUint32(nil, uint32(rows))
-	head = binary.LittleEndian.AppendUint32(head, uint32(dim))
-	if _, err := w.Write(head); err != nil {
-		return err
-	}
-	return writeFloats(w, data)
+	return w.Flush()
 }
 
 func checkData(rows, dim int, data []float32) error {

@@ -9,6 +9,19 @@ import (
 	"math"
 )
 
+// WriteFBin writes an fbin: uint32 rows, uint32 dim, the rows.
+func WriteFBin(w io.Writer, rows, dim int, data []float32) error {
+	if err := checkData(rows, dim, data); err != nil {
+		return err
+	}
+	head := binary.LittleEndian.AppendUint32(nil, uint32(rows))
+	head = binary.LittleEndian.AppendUint32(head, uint32(dim))
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	return writeFloats(w, data)
+}
+
 // truthWriter writes ground truth from the records of a spool, which it reads once to count
 // and once for each block.
 type truthWriter struct {
@@ -40,14 +53,7 @@ func AssembleTruth(spool io.ReadSeeker, k int, out io.Writer) error {
 	if err := t.idBlock(); err != nil {
 		return err
 	}
-	err = t.block(func(r *Result) {
-		for _, s := range r.Scores {
-			t.append(math.Float32bits(s))
-		}
-		for range k - len(r.Scores) {
-			t.append(math.Float32bits(float32(math.Inf(-1))))
-		}
-	})
+	err = t.block(func(r *Result) { t.row = appendFloats(t.row, r.Scores, k) })
 	if err != nil {
 		return err
 	}
@@ -111,14 +117,7 @@ func newTruthWriter(spool io.ReadSeeker, k int, out io.Writer, scored bool) (*tr
 func (t *truthWriter) append(v uint32) { t.row = binary.LittleEndian.AppendUint32(t.row, v) }
 
 func (t *truthWriter) idBlock() error {
-	return t.block(func(r *Result) {
-		for _, id := range r.Rows {
-			t.append(uint32(id))
-		}
-		for range t.k - len(r.Rows) {
-			t.append(math.MaxUint32)
-		}
-	})
+	return t.block(func(r *Result) { t.row = appendInt32s(t.row, r.Rows, t.k) })
 }
 
 // block writes what add appends for every record.

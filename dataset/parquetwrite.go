@@ -1,0 +1,236 @@
+package dataset
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+const (
+	// parquetGroup bounds the rows of a row group, or the values of its longest lists, which the writer holds in memory.
+	parquetGroup = 1 << 20
+	// parquetPage is the size from which parquet-go ends a page, a little less than it is told.
+	parquetPage = parquet.DefaultPageBufferSize * 98 / 100
+	// parquetHeld is the number of values of a column that are handed on together.
+	parquetHeld = 4096
+	// parquetStep is the number of rows, where no column is a list, after which it may end a page.
+	parquetStep = 64
+)
+
+// writeParquet writes the columns, none of which is JSON, compressed with snappy, and the facts as metadata.
+func writeParquet(out io.Writer, t *table) error {
+	options := []parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquetSchema(t)}
+	for _, f := range t.facts {
+		options = append(options, parquet.KeyValueMetadata(f.name, f.text))
+	}
+	w := parquet.NewWriter(out, options...)
+	columns := make([]parquetOut, len(t.columns))
+	lists := slices.ContainsFunc(t.columns, func(c Column) bool { return c.List })
+	for i, to := range w.ColumnWriters() {
+		columns[i] = parquetOut{Column: t.columns[i], index: i, to: to, step: parquetStep}
+		if lists {
+			columns[i].step = 1
+		}
+	}
+	group := 0
+	err := t.each(func(row []cell) error {
+		longest, weight := 1, 1
+		if lists {
+			longest = longestList(columns, row)
+			weight = longest + 1
+		}
+		if group > 0 && group+longest > parquetGroup {
+			group = 0
+			if err := flushParquet(w, columns); err != nil {
+				return err
+			}
+		}
+		group += weight
+		for i := range columns {
+			if err := columns[i].add(&row[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := flushParquet(w, columns); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// longestList returns the number of values of the longest list of a row.
+func longestList(columns []parquetOut, row []cell) int {
+	longest := 0
+	for i := range columns {
+		if columns[i].List {
+			longest = max(longest, row[i].length(&columns[i].Column))
+		}
+	}
+	return longest
+}
+
+// flushParquet ends a row group, if it has rows.
+func flushParquet(w *parquet.Writer, columns []parquetOut) error {
+	for i := range columns {
+		if err := columns[i].hand(); err != nil {
+			return err
+		}
+		columns[i].page = 0
+	}
+	return w.Flush()
+}
+
+// parquetSchema returns the schema of a table, whose columns have the order of the table's.
+func parquetSchema(t *table) *parquet.Schema {
+	fields := make([]reflect.StructField, len(t.columns))
+	for i := range t.columns {
+		c := &t.columns[i]
+		of := map[Type]reflect.Type{
+			Int64: reflect.TypeFor[int64](), Uint64: reflect.TypeFor[uint64](), Int32: reflect.TypeFor[int32](), Bool: reflect.TypeFor[bool](),
+			Float32: reflect.TypeFor[float32](), Float64: reflect.TypeFor[float64](), Text: reflect.TypeFor[string](),
+		}[c.Type]
+		tag := c.Name
+		if c.List {
+			of, tag = reflect.SliceOf(of), tag+",list"
+		}
+		if c.Repeats {
+			tag += ",dict"
+		}
+		if c.Optional {
+			tag += ",optional"
+		}
+		fields[i] = reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: of, Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", tag))}
+	}
+	return parquet.NewSchema(t.name, parquet.SchemaOf(reflect.Zero(reflect.StructOf(fields)).Interface()))
+}
+
+// parquetOut gathers the values of a column, and hands them on in batches. parquet-go ends a page only after a batch:
+// so that where pages end does not depend on batches, one ends where a page is due.
+type parquetOut struct {
+	Column
+	index  int
+	to     *parquet.ColumnWriter
+	values []parquet.Value
+	texts  []byte // what values refer to
+	step   int    // a page ends after a multiple of so many rows
+	rows   int    // since hand
+	page   int    // bytes of the page, as parquet-go counts them
+}
+
+// add appends a cell.
+func (p *parquetOut) add(c *cell) error {
+	if p.List {
+		p.addList(c)
+	} else {
+		p.values = append(p.values, p.single(c))
+	}
+	p.rows++
+	if p.rows%p.step != 0 || p.page < parquetPage && len(p.values) < parquetHeld {
+		return nil
+	}
+	return p.hand()
+}
+
+// hand passes on the values that are held.
+func (p *parquetOut) hand() error {
+	if p.rows = 0; p.page >= parquetPage {
+		p.page = 0
+	}
+	if len(p.values) == 0 {
+		return nil
+	}
+	_, err := p.to.WriteRowValues(p.values)
+	p.values, p.texts = p.values[:0], p.texts[:0]
+	return err
+}
+
+// single is the value of a cell that is no list.
+func (p *parquetOut) single(c *cell) parquet.Value {
+	defined := 0
+	if p.Optional {
+		p.page += 5 // a row's place and its level
+		if c.text == "" {
+			return parquet.NullValue().Level(0, 0, p.index)
+		}
+		defined = 1
+	}
+	var v parquet.Value
+	switch {
+	case p.hasTexts():
+		v = p.text(c.text)
+	case p.Type == Float32:
+		p.page += 4
+		v = parquet.FloatValue(float32(c.float))
+	case p.Type == Float64:
+		p.page += 8
+		v = parquet.DoubleValue(c.float)
+	case p.Type == Int32:
+		p.page += 4
+		v = parquet.Int32Value(int32(c.integer))
+	case p.Type == Bool:
+		v = parquet.BooleanValue(c.integer != 0)
+	default:
+		p.page += 8
+		v = parquet.Int64Value(c.integer)
+	}
+	return v.Level(0, defined, p.index)
+}
+
+// addList appends the values of a list.
+func (p *parquetOut) addList(c *cell) {
+	start := len(p.values)
+	size := 8
+	switch {
+	case p.hasTexts():
+		size = 0
+		for _, text := range c.texts {
+			p.values = append(p.values, p.text(text))
+		}
+	case p.Type == Float32:
+		size = 4
+		for _, x := range c.floats {
+			p.values = append(p.values, parquet.FloatValue(x))
+		}
+	case p.Type == Float64:
+		for _, x := range c.doubles {
+			p.values = append(p.values, parquet.DoubleValue(x))
+		}
+	default:
+		for _, x := range c.integers {
+			p.values = append(p.values, parquet.Int64Value(x))
+		}
+	}
+	list := p.values[start:]
+	p.page += 8 + 2*max(1, len(list)) + size*len(list) // a row's place, the levels and the values
+	if len(list) == 0 {
+		p.values = append(p.values, parquet.NullValue().Level(0, 0, p.index))
+		return
+	}
+	list[0] = list[0].Level(0, 1, p.index)
+	for i := range list[1:] {
+		list[1+i] = list[1+i].Level(1, 1, p.index)
+	}
+}
+
+// text is the value of a text, or of the integer whose digits it has.
+func (p *parquetOut) text(text string) parquet.Value {
+	if p.Digits {
+		p.page += 8
+		x, _ := strconv.ParseUint(text, 10, 64)
+		return parquet.Int64Value(int64(x))
+	}
+	if p.page += 4; !p.Repeats {
+		p.page += len(text)
+	}
+	start := len(p.texts)
+	p.texts = append(p.texts, text...)
+	return parquet.ByteArrayValue(p.texts[start:])
+}
