@@ -536,3 +536,28 @@ func TestSpoolOfBefore(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// TestLinesForget: what a line says of its answer is not that of the next one, which says less.
+func TestLinesForget(t *testing.T) {
+	full := `{"answers_version":2,"query":0,"query_id":"q","ids":["c","a"],"rows":[8,9],"scores":[2,1],"scores64":[2,1],"pulls":7,"exact":true,"complete":false,` +
+		`"guarantee":"bound","delta":0.5,"epsilon":0.25,"certificate":{"a":1},"covers":{"b":2}}`
+	for bare, want := range map[string]Result{
+		`{"query":1,"ids":[3]}`: {Query: 1, Rows: []int64{3}},
+		`{"query":1,"ids":[3],"query_id":null,"scores":null,"scores64":null,"exact":null,"complete":null,"guarantee":null,"certificate":null,"other":1,"other":2}`: {Query: 1, Rows: []int64{3}},
+		`{"answers_version":2,"query":1,"ids":[]}`: {Query: 1},
+	} {
+		r := linesOf(t, []byte(full+"\n"+bare+"\n"+full+"\n"))
+		first, err := r.Next()
+		if err != nil || first.Covers == nil || first.Certificate == nil || !first.Partial {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		got, err := r.Next()
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", bare, err, d)
+		}
+		third, err := r.Next()
+		if first.Query, third.Query = 0, 0; err != nil || !cmp.Equal(first, third) {
+			t.Errorf("after %s: %+v, %v", bare, third, err)
+		}
+	}
+}
