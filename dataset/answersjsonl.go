@@ -20,7 +20,6 @@ func AppendJSONL(dst []byte, r *Result, whole bool) []byte {
 	}
 	l.columns[l.ids].Digits = whole
 	dst = appendLine(dst, l.columns, l.row)
-	clear(l.row) // hold nothing of r
 	answerLines.Put(l)
 	return dst
 }

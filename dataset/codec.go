@@ -26,6 +26,30 @@ type codec struct {
 	table   func(src *source, header string) (tableReader, error) // header as openCSVRows has it
 	numbers bool                                                  // table has numbers alone
 	write   func(out io.Writer, t *table) error
+	writes  shape
+}
+
+// shape says which tables a format holds.
+type shape uint8
+
+const (
+	oneColumn   shape = iota // without lists
+	flatColumns              // any number of them
+	listColumns
+	jsonColumns // and lists
+)
+
+// holds reports whether t can be written.
+func (c *codec) holds(t *table) bool {
+	if c.write == nil || c.writes == oneColumn && len(t.columns) != 1 {
+		return false
+	}
+	for i := range t.columns {
+		if t.columns[i].List && c.writes < listColumns || t.columns[i].Type == JSON && c.writes < jsonColumns {
+			return false
+		}
+	}
+	return true
 }
 
 // naming says what the names in a file are of.
@@ -41,7 +65,7 @@ const (
 // codecs are the formats, in the order in which signatures are tried.
 var codecs = [...]codec{
 	{format: NPY, extensions: []string{"npy"}, signature: starts("\x93NUMPY"), vectors: ofOptions(openNPY), table: openNPYRows, write: writeNPY},
-	{format: NPZ, extensions: []string{"npz"}, signature: starts("PK\x03\x04", "PK\x05\x06"), seeks: true, names: namedArrays, vectors: ofOptions(openNPZ), table: openNPZRows, write: writeNPZ},
+	{format: NPZ, extensions: []string{"npz"}, signature: starts("PK\x03\x04", "PK\x05\x06"), seeks: true, names: namedArrays, vectors: ofOptions(openNPZ), table: openNPZRows, write: writeNPZ, writes: listColumns},
 	{format: FVecs, extensions: []string{"fvecs"}, vectors: openVecs},
 	{format: BVecs, extensions: []string{"bvecs"}, vectors: openVecs},
 	{format: IVecs, extensions: []string{"ivecs"}, vectors: openVecs},
@@ -49,12 +73,12 @@ var codecs = [...]codec{
 	{format: IBin, extensions: []string{"ibin"}, vectors: openBin},
 	{format: U8Bin, extensions: []string{"u8bin"}, vectors: openBin},
 	{format: I8Bin, extensions: []string{"i8bin"}, vectors: openBin},
-	{format: CSV, extensions: []string{"csv", "tsv"}, names: namedColumns, header: true, lines: plaintext.CheckCSV, peeked: true, vectors: ofOptions(openCSV), table: openCSVRows, write: writeCSV},
-	{format: Parquet, extensions: []string{"parquet", "pq"}, signature: starts("PAR1"), seeks: true, names: namedColumns, vectors: ofOptions(openParquet), table: openParquetRows, write: writeParquet},
+	{format: CSV, extensions: []string{"csv", "tsv"}, names: namedColumns, header: true, lines: plaintext.CheckCSV, peeked: true, vectors: ofOptions(openCSV), table: openCSVRows, write: writeCSV, writes: flatColumns},
+	{format: Parquet, extensions: []string{"parquet", "pq"}, signature: starts("PAR1"), seeks: true, names: namedColumns, vectors: ofOptions(openParquet), table: openParquetRows, write: writeParquet, writes: listColumns},
 	{format: Arrow, extensions: []string{"arrow", "ipc", "feather"}, signature: starts("ARROW1"), names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
 	{format: ArrowStream, extensions: []string{"arrows"}, signature: starts("\xff\xff\xff\xff"), weak: true, names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
 	{format: SafeTensors, extensions: []string{"safetensors"}, signature: isSafeTensors, weak: true, names: namedTensors, vectors: ofOptions(openSafeTensors)},
-	{format: JSONL, extensions: []string{"jsonl", "ndjson"}, signature: isJSON, weak: true, names: namedColumns, lines: plaintext.CheckJSON, vectors: ofOptions(openJSONL), table: openJSONLRows, write: writeJSONL},
+	{format: JSONL, extensions: []string{"jsonl", "ndjson"}, signature: isJSON, weak: true, names: namedColumns, lines: plaintext.CheckJSON, vectors: ofOptions(openJSONL), table: openJSONLRows, write: writeJSONL, writes: jsonColumns},
 }
 
 // codecOf returns the row of a format, an empty one for what is none.
@@ -81,8 +105,8 @@ func formatsThat(has func(c *codec) bool) string {
 // writeTable writes a table of what in a format.
 func writeTable(out io.Writer, f Format, what string, t *table) error {
 	c := codecOf(f)
-	if c.write == nil {
-		return fmt.Errorf("%s are not written as %s; formats that are: %s", what, f, formatsThat(func(c *codec) bool { return c.write != nil }))
+	if !c.holds(t) {
+		return fmt.Errorf("%s are not written as %s; formats that are: %s", what, f, formatsThat(func(c *codec) bool { return c.holds(t) }))
 	}
 	return c.write(out, t)
 }

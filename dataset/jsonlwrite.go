@@ -41,59 +41,53 @@ func appendLine(dst []byte, columns []Column, row []cell) []byte {
 }
 
 // appendJSON appends a cell as JSON.
-func appendJSON(dst []byte, c *Column, value *cell) []byte {
-	if c.List {
-		return appendJSONList(dst, c, value)
+func appendJSON(dst []byte, c *Column, of *cell) []byte {
+	switch {
+	case c.Type == JSON:
+		return append(dst, of.json...)
+	case !c.List:
+		return appendJSONValue(dst, c, &of.value, of.digits)
 	}
 	switch {
-	case c.Digits || value.digits:
-		return append(dst, value.text...)
-	case c.Type == JSON:
-		return append(dst, value.json...)
-	case c.Type == Text:
-		return appendString(dst, value.text)
+	case c.hasTexts():
+		return appendList(dst, of.texts, func(dst []byte, text string) []byte { return appendJSONValue(dst, c, &value{text: text}, false) })
 	case c.Type == Float32:
-		return appendNumber(dst, value.float, 32)
+		return appendList(dst, of.floats, func(dst []byte, x float32) []byte { return appendNumber(dst, float64(x), 32) })
 	case c.Type == Float64:
-		return appendNumber(dst, value.float, 64)
-	case c.Type == Bool:
-		return strconv.AppendBool(dst, value.integer != 0)
-	case c.Type == Uint64:
-		return strconv.AppendUint(dst, uint64(value.integer), 10)
+		return appendList(dst, of.doubles, func(dst []byte, x float64) []byte { return appendNumber(dst, x, 64) })
 	}
-	return strconv.AppendInt(dst, value.integer, 10)
+	return appendList(dst, of.integers, func(dst []byte, x int64) []byte { return strconv.AppendInt(dst, x, 10) })
 }
 
-// appendJSONList appends the values of a cell as an array.
-func appendJSONList(dst []byte, c *Column, value *cell) []byte {
+// appendList appends an array.
+func appendList[T any](dst []byte, all []T, element func(dst []byte, x T) []byte) []byte {
 	dst = append(dst, '[')
-	start := len(dst)
-	switch {
-	case c.Digits:
-		for _, digits := range value.texts {
-			dst = append(append(dst, digits...), ',')
+	for i, x := range all {
+		if i > 0 {
+			dst = append(dst, ',')
 		}
-	case c.Type == Text:
-		for _, text := range value.texts {
-			dst = append(appendString(dst, text), ',')
-		}
-	case c.Type == Float32:
-		for _, x := range value.floats {
-			dst = append(appendNumber(dst, float64(x), 32), ',')
-		}
-	case c.Type == Float64:
-		for _, x := range value.doubles {
-			dst = append(appendNumber(dst, x, 64), ',')
-		}
-	default:
-		for _, x := range value.integers {
-			dst = append(strconv.AppendInt(dst, x, 10), ',')
-		}
-	}
-	if len(dst) > start {
-		dst = dst[:len(dst)-1] // the last comma
+		dst = element(dst, x)
 	}
 	return append(dst, ']')
+}
+
+// appendJSONValue appends a value, of which digits says that its text is a number.
+func appendJSONValue(dst []byte, c *Column, v *value, digits bool) []byte {
+	switch {
+	case c.Digits || digits:
+		return append(dst, v.text...)
+	case c.Type == Text:
+		return appendString(dst, v.text)
+	case c.Type == Float32:
+		return appendNumber(dst, v.float, 32)
+	case c.Type == Float64:
+		return appendNumber(dst, v.float, 64)
+	case c.Type == Bool:
+		return strconv.AppendBool(dst, v.integer != 0)
+	case c.Type == Uint64:
+		return strconv.AppendUint(dst, uint64(v.integer), 10)
+	}
+	return strconv.AppendInt(dst, v.integer, 10)
 }
 
 // appendNumber appends a number of 32 or 64 bits as JSON with the fewest digits that parse to it, null if it is not
@@ -101,6 +95,9 @@ func appendJSONList(dst []byte, c *Column, value *cell) []byte {
 func appendNumber(dst []byte, v float64, bits int) []byte {
 	if v-v != 0 {
 		return append(dst, "null"...)
+	}
+	if whole := int64(v); float64(whole) == v && whole != 0 && -1<<24 < whole && whole < 1<<24 { // no other float is as near
+		return strconv.AppendInt(dst, whole, 10)
 	}
 	format := byte('f')
 	if a := math.Abs(v); a != 0 && (a < 1e-5 || a >= 1e15) {

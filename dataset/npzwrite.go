@@ -192,51 +192,38 @@ func (c *Column) elementSize() int64 {
 }
 
 // appendElements appends the elements of a cell, a list's padded to a width.
-func appendElements(dst []byte, c *Column, value *cell, width int) []byte {
-	le := binary.LittleEndian
-	switch {
-	case c.List && c.hasTexts():
-		for _, text := range value.texts {
-			dst = appendText(dst, c, text)
-		}
-		for range width - len(value.texts) {
-			dst = appendText(dst, c, "")
-		}
-	case c.List && c.Type == Float32:
-		for _, x := range value.floats {
-			dst = le.AppendUint32(dst, math.Float32bits(x))
-		}
-		for range width - len(value.floats) {
-			dst = le.AppendUint32(dst, math.Float32bits(float32(math.Inf(-1))))
-		}
-	case c.List && c.Type == Float64:
-		for _, x := range value.doubles {
-			dst = le.AppendUint64(dst, math.Float64bits(x))
-		}
-		for range width - len(value.doubles) {
-			dst = le.AppendUint64(dst, math.Float64bits(math.Inf(-1)))
-		}
-	case c.List:
-		for _, x := range value.integers {
-			dst = le.AppendUint64(dst, uint64(x))
-		}
-		for range width - len(value.integers) {
-			dst = le.AppendUint64(dst, math.MaxUint64)
-		}
-	case c.hasTexts():
-		dst = appendText(dst, c, value.text)
-	case c.Type == Bool:
-		dst = append(dst, byte(value.integer))
-	case c.Type == Int32:
-		dst = le.AppendUint32(dst, uint32(value.integer))
-	case c.Type == Float32:
-		dst = le.AppendUint32(dst, math.Float32bits(float32(value.float)))
-	case c.Type == Float64:
-		dst = le.AppendUint64(dst, math.Float64bits(value.float))
-	default:
-		dst = le.AppendUint64(dst, uint64(value.integer))
+func appendElements(dst []byte, c *Column, of *cell, width int) []byte {
+	if !c.List {
+		return appendElement(dst, c, &of.value)
+	}
+	n := of.length(c)
+	for i := range n {
+		v := of.at(c, i)
+		dst = appendElement(dst, c, &v)
+	}
+	none := value{integer: -1, float: math.Inf(-1)}
+	for range width - n {
+		dst = appendElement(dst, c, &none)
 	}
 	return dst
+}
+
+// appendElement appends a value.
+func appendElement(dst []byte, c *Column, v *value) []byte {
+	le := binary.LittleEndian
+	switch {
+	case c.hasTexts():
+		return appendText(dst, c, v.text)
+	case c.Type == Bool:
+		return append(dst, byte(v.integer))
+	case c.Type == Int32:
+		return le.AppendUint32(dst, uint32(v.integer))
+	case c.Type == Float32:
+		return le.AppendUint32(dst, math.Float32bits(float32(v.float)))
+	case c.Type == Float64:
+		return le.AppendUint64(dst, math.Float64bits(v.float))
+	}
+	return le.AppendUint64(dst, uint64(v.integer))
 }
 
 // appendText appends a text as NumPy stores it, or the number of digits; the empty text is no number.

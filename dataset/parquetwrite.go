@@ -130,7 +130,7 @@ func (p *parquetOut) add(c *cell) error {
 	if p.List {
 		p.addList(c)
 	} else {
-		p.values = append(p.values, p.single(c))
+		p.addOne(c)
 	}
 	p.rows++
 	if p.rows%p.step != 0 || p.page < parquetPage && len(p.values) < parquetHeld {
@@ -152,72 +152,52 @@ func (p *parquetOut) hand() error {
 	return err
 }
 
-// single is the value of a cell that is no list.
-func (p *parquetOut) single(c *cell) parquet.Value {
+// addOne appends the value of a cell that is no list.
+func (p *parquetOut) addOne(c *cell) {
 	defined := 0
 	if p.Optional {
 		p.page += 5 // a row's place and its level
 		if c.text == "" {
-			return parquet.NullValue().Level(0, 0, p.index)
+			p.values = append(p.values, parquet.NullValue().Level(0, 0, p.index))
+			return
 		}
 		defined = 1
 	}
-	var v parquet.Value
-	switch {
-	case p.hasTexts():
-		v = p.text(c.text)
-	case p.Type == Float32:
-		p.page += 4
-		v = parquet.FloatValue(float32(c.float))
-	case p.Type == Float64:
-		p.page += 8
-		v = parquet.DoubleValue(c.float)
-	case p.Type == Int32:
-		p.page += 4
-		v = parquet.Int32Value(int32(c.integer))
-	case p.Type == Bool:
-		v = parquet.BooleanValue(c.integer != 0)
-	default:
-		p.page += 8
-		v = parquet.Int64Value(c.integer)
-	}
-	return v.Level(0, defined, p.index)
+	p.values = append(p.values, p.of(&c.value).Level(0, defined, p.index))
 }
 
 // addList appends the values of a list.
 func (p *parquetOut) addList(c *cell) {
-	start := len(p.values)
-	size := 8
+	n := c.length(&p.Column)
+	p.page += 8 + 2*max(1, n) // a row's place and the levels
+	if n == 0 {
+		p.values = append(p.values, parquet.NullValue().Level(0, 0, p.index))
+	}
+	for i := range n {
+		v := c.at(&p.Column, i)
+		p.values = append(p.values, p.of(&v).Level(min(i, 1), 1, p.index))
+	}
+}
+
+// of makes a value one of parquet-go, and counts its bytes.
+func (p *parquetOut) of(v *value) parquet.Value {
 	switch {
 	case p.hasTexts():
-		size = 0
-		for _, text := range c.texts {
-			p.values = append(p.values, p.text(text))
-		}
+		return p.text(v.text)
 	case p.Type == Float32:
-		size = 4
-		for _, x := range c.floats {
-			p.values = append(p.values, parquet.FloatValue(x))
-		}
-	case p.Type == Float64:
-		for _, x := range c.doubles {
-			p.values = append(p.values, parquet.DoubleValue(x))
-		}
-	default:
-		for _, x := range c.integers {
-			p.values = append(p.values, parquet.Int64Value(x))
-		}
+		p.page += 4
+		return parquet.FloatValue(float32(v.float))
+	case p.Type == Int32:
+		p.page += 4
+		return parquet.Int32Value(int32(v.integer))
+	case p.Type == Bool:
+		return parquet.BooleanValue(v.integer != 0)
 	}
-	list := p.values[start:]
-	p.page += 8 + 2*max(1, len(list)) + size*len(list) // a row's place, the levels and the values
-	if len(list) == 0 {
-		p.values = append(p.values, parquet.NullValue().Level(0, 0, p.index))
-		return
+	p.page += 8
+	if p.Type == Float64 {
+		return parquet.DoubleValue(v.float)
 	}
-	list[0] = list[0].Level(0, 1, p.index)
-	for i := range list[1:] {
-		list[1+i] = list[1+i].Level(1, 1, p.index)
-	}
+	return parquet.Int64Value(v.integer)
 }
 
 // text is the value of a text, or of the integer whose digits it has.

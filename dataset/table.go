@@ -39,14 +39,19 @@ type Column struct {
 // hasTexts reports whether cells of the column hold texts.
 func (c *Column) hasTexts() bool { return c.Digits || c.Type == Text }
 
-// cell is the value of one row in one column. The column's Type and List say which of its fields hold it.
-type cell struct {
-	missing bool    // JSON lines have no such field in this row
-	digits  bool    // text holds the digits of a number, which JSON has without quotes
+// value is one value: the column's Type says which of its fields holds it.
+type value struct {
 	integer int64   // of Int64 and Int32, the bits of Uint64, 0 or 1 of Bool
 	float   float64 // of Float32 and Float64
 	text    string  // of Text; the digits where the column has Digits
-	json    []byte  // of JSON
+}
+
+// cell is the value of one row in one column, or the values of a list.
+type cell struct {
+	value
+	missing bool   // JSON lines have no such field in this row
+	digits  bool   // text holds the digits of a number, which JSON has without quotes
+	json    []byte // of JSON
 
 	integers []int64   // of lists
 	floats   []float32 // of lists of Float32
@@ -119,4 +124,17 @@ func (c *cell) length(of *Column) int {
 		return len(c.doubles)
 	}
 	return len(c.integers)
+}
+
+// at returns value i of a list.
+func (c *cell) at(of *Column, i int) value {
+	switch {
+	case of.hasTexts():
+		return value{text: c.texts[i]}
+	case of.Type == Float32:
+		return value{float: float64(c.floats[i])}
+	case of.Type == Float64:
+		return value{float: c.doubles[i]}
+	}
+	return value{integer: c.integers[i]}
 }
