@@ -24,6 +24,7 @@ type codec struct {
 
 	vectors func(src *source, format Format, opt Options) (Reader, error)
 	table   func(src *source, header string) (tableReader, error) // header as openCSVRows has it
+	numbers bool                                                  // table has numbers alone
 	write   func(out io.Writer, t *table) error
 	writes  shape
 }
@@ -74,8 +75,8 @@ var codecs = [...]codec{
 	{format: I8Bin, extensions: []string{"i8bin"}, vectors: openBin},
 	{format: CSV, extensions: []string{"csv", "tsv"}, names: namedColumns, header: true, lines: plaintext.CheckCSV, peeked: true, vectors: ofOptions(openCSV), table: openCSVRows, write: writeCSV, writes: flatColumns},
 	{format: Parquet, extensions: []string{"parquet", "pq"}, signature: starts("PAR1"), seeks: true, names: namedColumns, vectors: ofOptions(openParquet), table: openParquetRows, write: writeParquet, writes: listColumns},
-	{format: Arrow, extensions: []string{"arrow", "ipc", "feather"}, signature: starts("ARROW1"), names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows},
-	{format: ArrowStream, extensions: []string{"arrows"}, signature: starts("\xff\xff\xff\xff"), weak: true, names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows},
+	{format: Arrow, extensions: []string{"arrow", "ipc", "feather"}, signature: starts("ARROW1"), names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
+	{format: ArrowStream, extensions: []string{"arrows"}, signature: starts("\xff\xff\xff\xff"), weak: true, names: namedColumns, vectors: ofOptions(openArrow), table: openArrowRows, numbers: true},
 	{format: SafeTensors, extensions: []string{"safetensors"}, signature: isSafeTensors, weak: true, names: namedTensors, vectors: ofOptions(openSafeTensors)},
 	{format: JSONL, extensions: []string{"jsonl", "ndjson"}, signature: isJSON, weak: true, names: namedColumns, lines: plaintext.CheckJSON, vectors: ofOptions(openJSONL), table: openJSONLRows, write: writeJSONL, writes: jsonColumns},
 }

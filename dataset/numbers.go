@@ -42,11 +42,11 @@ func openNumbersAs(src *source, ext Format, columns []string) (NumberReader, err
 	if err != nil {
 		return nil, err
 	}
-	open := codecOf(format).table
-	if codecOf(format).names < namedArrays {
-		return nil, fail(src.name, "column %s: format %s has no columns (parquet, arrow, csv, jsonl and npz have)", quoted(columns), format)
+	c := codecOf(format)
+	if !c.hasColumns() {
+		return nil, fail(src.name, "column %s: format %s has no columns; formats that have: %s", quoted(columns), format, formatsThat((*codec).hasColumns))
 	}
-	t, err := open(src, "")
+	t, err := c.table(src, "")
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +56,9 @@ func openNumbersAs(src *source, ext Format, columns []string) (NumberReader, err
 	}
 	return &numbers{tableReader: t, wants: wants, row: make([]readCell, len(wants)), list: make([]float64, len(wants))}, t.choose(wants)
 }
+
+// hasColumns reports whether files of a format are tables whose columns have names.
+func (c *codec) hasColumns() bool { return c.table != nil && c.names >= namedArrays }
 
 // numbers are columns of numbers of a table.
 type numbers struct {

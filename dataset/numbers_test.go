@@ -171,7 +171,7 @@ func TestMalformedNumbers(t *testing.T) {
 		{"a.arrows", string(arrowNumbers(t, limited{}, limited{Floor: &infinite})), []string{"floor"}, 1, `column "floor": value is +Inf`},
 		{"a.arrows", string(arrowNumbers(t, limited{})), []string{"text"}, -1, "not a column of numbers"},
 		{"a.arrows", string(arrowNumbers(t, limited{})), []string{"none"}, -1, "the file has floor, k, text"},
-		{"a.npy", string(npyOf("<f4", "False", "(1, 1)", floats(1))), []string{"k"}, -1, `column "k": format npy has no columns (parquet, arrow, csv, jsonl and npz have)`},
+		{"a.npy", string(npyOf("<f4", "False", "(1, 1)", floats(1))), []string{"k"}, -1, `column "k": format npy has no columns; formats that have: npz, csv, parquet, arrow file, arrow stream, jsonl`},
 		{"a.fvecs", string(join(le32(1), floats(1))), []string{"k", "floor"}, -1, `column "k", "floor": format fvecs has no columns`},
 	} {
 		path := writeTemp(t, c.file, c.data)

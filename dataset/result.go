@@ -89,24 +89,25 @@ func openResultsAs(src *source, ext Format) (ResultReader, error) {
 	switch format {
 	case JSONL:
 		return openJSONResults(src)
-	case NPY, NPZ, CSV, Parquet:
-		return openTableResults(src, format)
 	case IVecs:
 		return openIVecsResults(src)
 	case IBin:
 		return openTruth(src)
+	}
+	if c := codecOf(format); c.table != nil && !c.numbers {
+		return openTableResults(src, c)
 	}
 	return nil, fail(src.name, "format %s does not hold results (npz, npy, jsonl, json, csv, parquet, ivecs and ibin do)", format)
 }
 
 // openTableResults opens answers with a row for each query, if the table has lists of ids, or else a row for each
 // query and vector.
-func openTableResults(src *source, format Format) (ResultReader, error) {
-	t, err := codecOf(format).table(src, HeaderYes)
+func openTableResults(src *source, c *codec) (ResultReader, error) {
+	t, err := c.table(src, HeaderYes)
 	if err != nil {
 		return nil, err
 	}
-	arrays := codecOf(format).names == namedArrays || format == NPY
+	arrays := c.names != namedColumns
 	all, err := t.columns()
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func openTableResults(src *source, format Format) (ResultReader, error) {
 		return openAnswers(t, src, arrays)
 	}
 	lacks := ""
-	if !codecOf(format).header { // a format that has lists
+	if !c.header { // a format that has lists
 		lacks = "no column ids, and "
 	}
 	return openLong(t, src, lacks)

@@ -35,8 +35,8 @@ func spoolOf(rs []Result) *bytes.Reader {
 	return bytes.NewReader(b)
 }
 
-// answerLines opens lines of answers.
-func answerLines(t interface{ Fatal(...any) }, text []byte) ResultReader {
+// linesOf opens lines of answers.
+func linesOf(t interface{ Fatal(...any) }, text []byte) ResultReader {
 	r, err := openAnswerLines(memorySource("a", text))
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestAnswersVersions(t *testing.T) {
 		`{"answers_version":2,"query":0,"query_id":"07","ids":[],"rows":[]}`:        {QueryID: "07", Rows: []int64{}},
 		`{"answers_version":2,"query":0,"query_id":null,"ids":[4],"rows":null}`:     {IDs: []string{"4"}},
 	} {
-		j := answerLines(t, []byte(line))
+		j := linesOf(t, []byte(line))
 		got, err := j.Next()
 		if d := cmp.Diff(want, got); err != nil || d != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", line, err, d)
@@ -240,7 +240,7 @@ func TestAnswersVersions(t *testing.T) {
 		`{"query":0,"ids":[1],"ids":[2],"answers_version":2}`:        "appears twice",
 		`{"query":0,"ids":[1],"scores64":["x"],"answers_version":2}`: "a number of float64",
 	} {
-		j := answerLines(t, []byte(line))
+		j := linesOf(t, []byte(line))
 		if got, err := j.Next(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v, want %q", line, got, err, want)
 		}
@@ -378,7 +378,7 @@ func TestResultsRoundTrip(t *testing.T) {
 			t.Fatalf("end of the spool: %v", err)
 		}
 		line := AppendJSONL(nil, &r, false)
-		j := answerLines(t, line)
+		j := linesOf(t, line)
 		got, err := j.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -534,5 +534,30 @@ func TestSpoolOfBefore(t *testing.T) {
 	}
 	if d := cmp.Diff(Result{Query: 1, Pulls: 9, Exact: true, Rows: []int64{4}}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestLinesForget: what a line says of its answer is not that of the next one, which says less.
+func TestLinesForget(t *testing.T) {
+	full := `{"answers_version":2,"query":0,"query_id":"q","ids":["c","a"],"rows":[8,9],"scores":[2,1],"scores64":[2,1],"pulls":7,"exact":true,"complete":false,` +
+		`"guarantee":"bound","delta":0.5,"epsilon":0.25,"certificate":{"a":1},"covers":{"b":2}}`
+	for bare, want := range map[string]Result{
+		`{"query":1,"ids":[3]}`: {Query: 1, Rows: []int64{3}},
+		`{"query":1,"ids":[3],"query_id":null,"scores":null,"scores64":null,"exact":null,"complete":null,"guarantee":null,"certificate":null,"other":1,"other":2}`: {Query: 1, Rows: []int64{3}},
+		`{"answers_version":2,"query":1,"ids":[]}`: {Query: 1},
+	} {
+		r := linesOf(t, []byte(full+"\n"+bare+"\n"+full+"\n"))
+		first, err := r.Next()
+		if err != nil || first.Covers == nil || first.Certificate == nil || !first.Partial {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		got, err := r.Next()
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", bare, err, d)
+		}
+		third, err := r.Next()
+		if first.Query, third.Query = 0, 0; err != nil || !cmp.Equal(first, third) {
+			t.Errorf("after %s: %+v, %v", bare, third, err)
+		}
 	}
 }

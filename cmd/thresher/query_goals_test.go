@@ -220,7 +220,7 @@ func TestGoalColumnsRefuseBadInput(t *testing.T) {
 		{"limits of all", query(`{"v":[1,2]}`), []string{"--min-score", "1", "--max-score", ".5"}, []string{"--min-score 1 and --max-score 0.5"}},
 		{"infinite ceiling", bare, []string{"--max-score", "inf"}, []string{"--max-score", "Inf"}},
 		{"any number in a matrix", query(`{"v":[1,2],"f":1}`), []string{"--floor-column", "f"}, []string{"r.npz", "varying length"}},
-		{"a format without columns", bare, []string{"--k-column", "k"}, []string{"bare.npy", "format npy has no columns", "parquet, arrow, csv, jsonl and npz"}},
+		{"a format without columns", bare, []string{"--k-column", "k"}, []string{"bare.npy", "format npy has no columns", "npz, csv, parquet, arrow file"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", c.queries, "--out", out}, c.args...)
