@@ -43,7 +43,7 @@ func (s *site) lastBackup(begun api.Backup) api.Backup {
 // unsound restores a backup and returns what data check reports but for what is whole.
 func unsound(t *testing.T, from, to string) (bad []store.Item) {
 	t.Helper()
-	if _, err := RestoreBackup(t.Context(), from, to, func(i store.Item) {
+	if _, err := extensions().RestoreBackup(t.Context(), from, to, func(i store.Item) {
 		if i.Verdict != store.Intact {
 			bad = append(bad, i)
 		}
@@ -145,10 +145,10 @@ func TestBackup(t *testing.T) {
 	if f := r.differs(); f != nil {
 		t.Errorf("the start found %+v", f)
 	}
-	if _, err := RestoreBackup(t.Context(), filepath.Join(to, third.Name), restored, nil); err == nil || !strings.Contains(err.Error(), "there is something already") {
+	if _, err := extensions().RestoreBackup(t.Context(), filepath.Join(to, third.Name), restored, nil); err == nil || !strings.Contains(err.Error(), "there is something already") {
 		t.Error(err)
 	}
-	if _, err := RestoreBackup(t.Context(), dir, filepath.Join(t.TempDir(), "x"), nil); err == nil || !strings.Contains(err.Error(), "is no backup") {
+	if _, err := extensions().RestoreBackup(t.Context(), dir, filepath.Join(t.TempDir(), "x"), nil); err == nil || !strings.Contains(err.Error(), "is no backup") {
 		t.Error(err)
 	}
 }
@@ -371,7 +371,7 @@ func TestBackupsOfTranscripts(t *testing.T) {
 	var all, copied int64
 	grown, shared := 0, 0
 	for path, info := range is {
-		if filepath.Dir(path) != transcriptsName {
+		if filepath.Dir(path) != "tournaments" {
 			continue
 		}
 		all += info.Size()

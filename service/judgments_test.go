@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/choice/serve"
 	"thresher/service/api"
 	"thresher/store"
 )
@@ -75,7 +76,7 @@ func TestJudgments(t *testing.T) {
 		t.Errorf("%.300s", sent.body)
 	}
 	s.do("GET", "/v1/tournaments/tournament_x/judgments", nil).problem(404, "unknown-tournament")
-	if _, err := ExportJudgments(t.Context(), dir, made.ID, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), store.ErrInUse.Error()) {
+	if _, err := serve.ExportJudgments(t.Context(), dir, made.ID, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), store.ErrInUse.Error()) {
 		t.Error(err)
 	}
 	s.stopAll()
@@ -90,7 +91,7 @@ func TestJudgments(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		j, err := ExportJudgments(t.Context(), dir, made.ID, &out)
+		j, err := serve.ExportJudgments(t.Context(), dir, made.ID, &out)
 		if err != nil {
 			t.Fatalf("sector at %d: %v", at, err)
 		}
@@ -109,7 +110,7 @@ func TestJudgments(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if j, err := ExportJudgments(t.Context(), dir, made.ID, &out); err != nil || j.Judgments != int64(len(want)) || len(j.Unread) != 1 {
+	if j, err := serve.ExportJudgments(t.Context(), dir, made.ID, &out); err != nil || j.Judgments != int64(len(want)) || len(j.Unread) != 1 {
 		t.Errorf("without a database: %+v, %v", j, err)
 	}
 	if _, err := os.Stat(meta); err == nil {

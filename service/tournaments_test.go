@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"thresher/choice/serve"
 	"thresher/service/api"
 	"thresher/service/client"
 )
@@ -90,7 +91,7 @@ func TestTournament(t *testing.T) {
 // TestBadTournaments asks for everything that cannot be: each has its status, kind,
 // field, index and limit, and the state is untouched.
 func TestBadTournaments(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Arms, o.Limits.Duels, o.Limits.Tournaments = 4, 5, 1 })
+	s := start(t, func(o *Options) { o.Extensions = serve.New(serve.Options{Arms: 4, Duels: 5, Tournaments: 1}) })
 	const all = "/v1/tournaments"
 	const good = `{"arms":["a","b","c"],"mode":"online","horizon":1000,"testing":"sweep"}`
 	var made api.Tournament

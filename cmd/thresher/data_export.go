@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	choice "thresher/choice/serve"
 	"thresher/internal/atomicfile"
 	"thresher/internal/cli"
 	"thresher/service"
@@ -96,7 +97,10 @@ func (f *exportFlags) toFile(write func(io.Writer) (int64, error)) (lost int64, 
 // exportJudgments writes the export of the data folder or, if a server uses it, of the server.
 func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w io.Writer) (lost int64, err error) {
 	if f.server == "" && (named || os.Getenv(serverVariable) == "") {
-		j, err := service.ExportJudgments(ctx, a.Config.Server.Data, f.tournament, w)
+		if err := service.IsDataFolder(a.Config.Server.Data); err != nil {
+			return 0, err
+		}
+		j, err := choice.ExportJudgments(ctx, a.Config.Server.Data, f.tournament, w)
 		if err == nil || !errors.Is(err, store.ErrInUse) {
 			for _, fault := range j.Unread {
 				a.Log.Warn("the database is damaged", "fault", fault)
