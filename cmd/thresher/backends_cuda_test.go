@@ -84,7 +84,7 @@ func TestBackendDriftedPTX(t *testing.T) {
 		t.Skip("builds a binary", err)
 	}
 	dir := t.TempDir()
-	const file = "../../kernels/scan.ptx"
+	const file = "../../kernels/ptx/scan.ptx"
 	drifted := filepath.Join(dir, "scan.ptx")
 	if err := os.WriteFile(drifted, append(clitest.ReadFile(t, file), "// more\n"...), 0o600); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ the atoms have an id column, its ids. Without -k, k is the length of the longest
 	cmd.Flags().StringVar(&f.candidates, "answers", "", "`file` of answers to certify (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
 	cmd.Flags().DurationVar(&f.deadline, "deadline", 0, "stop after this `time` and keep the rest of the answers as they are, unproven, which complete and guarantee of each say (exit code 3)")
 	addSettings(cmd, searchSettings()...)
-	cmd.Flags().Lookup("method").Usage += "; certain unless given"
+	cmd.Flags().Lookup("method").DefValue = certainByDefault
 	k := cmd.Flags().Lookup("k")
 	k.Usage += "; without it as many as the longest answer has"
 	k.DefValue = "0" // which help leaves out

@@ -67,7 +67,7 @@ was killed.`,
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, searchSettings()...)
 	fs.Lookup("k").Usage = "neighbours of each atom"
-	fs.Lookup("method").Usage += "; certain unless given"
+	fs.Lookup("method").DefValue = certainByDefault
 	return cmd
 }
 

@@ -98,26 +98,28 @@ func TestLikenessInSummaries(t *testing.T) {
 	}
 }
 
-// TestReadmeCommandsNameTheMetric: no command of the README that compares vectors is without one.
-func TestReadmeCommandsNameTheMetric(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestDocumentedCommandsNameTheMetric: no command of the README and of the page of uses that compares vectors is without one.
+func TestDocumentedCommandsNameTheMetric(t *testing.T) {
 	found := 0
-	for line := range strings.Lines(string(readme)) {
-		for verb := range metricVerbs("", "", "", "") {
-			at := strings.Index(line, "thresher "+verb+" --vectors ")
-			if at < 0 {
-				continue
-			}
-			found++
-			if command, _, _ := strings.Cut(line[at:], "`"); !strings.Contains(command, " --metric ") {
-				t.Errorf("%s", command)
+	for _, page := range []string{"../../README.md", "../../docs/uses.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			for verb := range metricVerbs("", "", "", "") {
+				at := strings.Index(line, "thresher "+verb+" --vectors ")
+				if at < 0 {
+					continue
+				}
+				found++
+				if command, _, _ := strings.Cut(line[at:], "`"); !strings.Contains(command, " --metric ") {
+					t.Errorf("%s: %s", page, command)
+				}
 			}
 		}
 	}
-	if found < 10 {
+	if found < 20 {
 		t.Errorf("%d commands found", found)
 	}
 }

@@ -81,7 +81,7 @@ with a greater --max-pairs continues it, as after a kill.`,
 	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 	addSettings(cmd, "method", "metric", "basis", "backend", "device", "delta", "seed", "threads", "chunk", "dense_limit", "read_limit", "kernels", "costs")
-	fs.Lookup("method").Usage += "; certain unless given"
+	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("chunk").Usage = "most rows that are compared with the atoms together"
 	return cmd
 }

@@ -66,7 +66,7 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 	fs.BoolVar(&f.force, "force", false, "overwrite the file of --misses")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, recallSettings()...)
-	fs.Lookup("method").Usage += "; certain unless given"
+	fs.Lookup("method").DefValue = certainByDefault
 	fs.Lookup("seed").Usage = "seed that draws the queries of --sample and the rotation"
 	return cmd
 }

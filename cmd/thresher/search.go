@@ -71,6 +71,10 @@ of the positive's score. Shorter answers are padded as in every output: id -1, s
 	return cmd
 }
 
+// certainByDefault is the method that help states as the default of the verbs that prove or compare: their answers
+// are never wrong, unless another method is asked for.
+const certainByDefault = string(batch.Certain)
+
 const leastScoreUsage = "return all atoms (with -k, the k best) that score at least this (distances: at most); each is missed with probability at most delta"
 
 // add defines the flags that search, certify and truth share.

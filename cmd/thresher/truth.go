@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,8 +64,8 @@ sqrt(scores) for l2, 1 - scores for cosine:
 	fs.Lookup("out").Usage, fs.Lookup("out").DefValue = "`file` for the ground truth, ending in .ibin, .neighbors.ibin, .ivecs, .npz, .parquet or .jsonl", ""
 	fs.StringVar(&f.scores, "scores", "", "`file` for the scores, ending in .fbin or .fvecs, beside ids without them")
 	addSettings(cmd, searchSettings()...)
-	fs.Lookup("method").Usage += "; certain unless given, or exact"
-	fs.Lookup("k").Usage += "; 100 unless given"
+	fs.Lookup("method").Usage += "; here certain or exact"
+	fs.Lookup("method").DefValue, fs.Lookup("k").DefValue = certainByDefault, strconv.Itoa(truthK)
 	return cmd
 }
 
