@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"thresher/choice/serve/choiceapi"
 	"thresher/service/api"
 	"thresher/store"
 )
@@ -345,11 +346,11 @@ func TestBackupsOfTranscripts(t *testing.T) {
 	}
 	play := func(at string, calls int) {
 		for range calls {
-			var issued struct{ Duels []api.Duel }
+			var issued struct{ Duels []choiceapi.Duel }
 			s.do("POST", at+"/next", `{"count":32}`).want(200).into(&issued)
-			results := make([]api.DuelResult, len(issued.Duels))
+			results := make([]choiceapi.DuelResult, len(issued.Duels))
 			for i, d := range issued.Duels { // arms that nobody can tell apart
-				results[i] = api.DuelResult{DuelID: d.ID, AWon: of(d.ID%2 == 0)}
+				results[i] = choiceapi.DuelResult{DuelID: d.ID, AWon: of(d.ID%2 == 0)}
 			}
 			s.do("POST", at+"/report", results).want(200)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"thresher/service/api"
+	"thresher/choice/serve/choiceapi"
 )
 
 // full fills a server with something of each kind that a database has records of, and returns
@@ -38,7 +38,7 @@ func (s *site) full() map[string]string {
 		order := []string{"a", "b", "c"}
 		s.do("POST", "/v1/tournaments", map[string]any{"arms": order, "mode": "online", "horizon": 100000, "testing": "sweep"}, "Idempotency-Key", key).want(201).into(&t)
 		for range 3 {
-			var issued struct{ Duels []api.Duel }
+			var issued struct{ Duels []choiceapi.Duel }
 			s.do("POST", "/v1/tournaments/"+t.ID+"/next", `{"count":2}`).want(200).into(&issued)
 			s.do("POST", "/v1/tournaments/"+t.ID+"/report", judge(order, issued.Duels)).want(200)
 		}

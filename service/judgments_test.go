@@ -9,18 +9,18 @@ import (
 	"testing"
 
 	"thresher/choice/serve"
-	"thresher/service/api"
+	"thresher/choice/serve/choiceapi"
 	"thresher/store"
 )
 
 // judgedBy reads the lines of an export: the duels judged and who won them, and the last line.
-func judgedBy(t *testing.T, lines []byte) (won map[uint64]bool, lost int64, end api.JudgmentsEnd) {
+func judgedBy(t *testing.T, lines []byte) (won map[uint64]bool, lost int64, end choiceapi.JudgmentsEnd) {
 	t.Helper()
 	won = map[uint64]bool{}
 	for _, line := range bytes.Split(bytes.TrimSuffix(lines, []byte("\n")), []byte("\n")) {
 		var l struct {
-			api.JudgmentsEnd
-			Judged      []api.Judgment
+			choiceapi.JudgmentsEnd
+			Judged      []choiceapi.Judgment
 			First, Last int64
 		}
 		if err := json.Unmarshal(line, &l); err != nil {
@@ -50,7 +50,7 @@ func TestJudgments(t *testing.T) {
 	path := "/v1/tournaments/" + made.ID
 	want := map[uint64]bool{}
 	for range 40 {
-		var issued api.Duels
+		var issued choiceapi.Duels
 		s.do("POST", path+"/next", `{"count":3}`).want(200).into(&issued)
 		var results []map[string]any
 		for _, d := range issued.Duels {

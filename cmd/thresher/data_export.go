@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	choice "thresher/choice/serve"
+	"thresher/choice/serve/choiceapi"
+	"thresher/choice/serve/choiceclient"
 	"thresher/internal/atomicfile"
 	"thresher/internal/cli"
 	"thresher/service"
-	"thresher/service/api"
 	"thresher/store"
 )
 
@@ -115,7 +116,7 @@ func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w
 	if err != nil {
 		return 0, err
 	}
-	lines, err := c.Judgments(ctx, f.tournament)
+	lines, err := choiceclient.Of(c).Judgments(ctx, f.tournament)
 	if err != nil {
 		return 0, err
 	}
@@ -124,7 +125,7 @@ func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w
 	if _, err := io.Copy(end, lines); err != nil {
 		return 0, err
 	}
-	var last api.JudgmentsEnd
+	var last choiceapi.JudgmentsEnd
 	if json.Unmarshal(end.last, &last) != nil || last.Object != "end" {
 		return 0, errors.New("the server's answer was cut off")
 	}
