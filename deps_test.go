@@ -19,15 +19,17 @@ func (osFS) Open(name string) (fs.File, error) { return os.Open(name) }
 // sub-packages aside. A room that is not here may not exist.
 var knows = map[string][]string{
 	".":                        {"join", "tasks", "verify", "batch", "backend", "collection", "cpu", "dataset"},
-	"cmd/thresher":             {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "choice/command", "collection", "dataset", "backend", "cpu", "simd", "gpu/device", "gpu", "tasks", "verify", "worker", "internal/cli", "internal/machine", "internal/release", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/release", "internal/vectors", "store"},
+	"cmd/thresher":             {"config", "service", "service/api", "service/offline", "service/catalog", "service/client", "service/metrics", "service/trace", "service/web", "jobs", "join", "batch", "bandit", "choice/command", "choice/serve", "choice/serve/choiceapi", "choice/serve/choiceclient", "collection", "dataset", "backend", "cpu", "simd", "gpu/device", "gpu", "tasks", "verify", "worker", "internal/cli", "internal/machine", "internal/atomicfile", "internal/filelock", "internal/plaintext", "internal/release", "internal/vectors", "store"},
 	"config":                   {},
 	"internal/cli":             {"config", "internal/machine"},
 	"choice/command":           {"choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "internal/cli", "internal/atomicfile", "internal/filelock", "internal/plaintext"},
 	"service/api":              {},
 	"service/backup":           {"service/api", "service/problem", "internal/atomicfile", "internal/filelock", "store"},
+	"service/extension":        {"service/backup", "service/catalog", "store"},
 	"service/fair":             {},
+	"choice/serve":             {"choice/serve/slates", "choice/serve/tournaments", "service/api", "service/backup", "service/catalog", "service/extension", "service/metrics", "service/problem", "store"},
 	"service/jsonbody":         {"service/problem", "dataset"},
-	"service":                  {"choice/slate", "service/api", "service/backup", "service/offline", "service/catalog", "service/fair", "service/files", "service/jsonbody", "service/metrics", "choice/serve/slates", "choice/serve/tournaments", "service/trace", "service/oip", "service/problem", "service/web", "service/wire", "tasks", "verify", "batch", "dataset", "internal/overdue", "store"},
+	"service":                  {"service/api", "service/extension", "service/backup", "service/offline", "service/catalog", "service/fair", "service/files", "service/jsonbody", "service/metrics", "service/trace", "service/oip", "service/problem", "service/web", "service/wire", "tasks", "verify", "batch", "dataset", "internal/overdue", "store"},
 	"service/offline":          {"service/api", "service/catalog", "service/files", "service/jsonbody", "service/problem", "service/wire", "jobs", "tasks", "batch", "collection", "dataset", "internal/plaintext", "store"},
 	"service/catalog":          {"service/api", "service/files", "service/problem", "batch", "backend", "collection", "dataset", "store"},
 	"service/client":           {"service/api"},
@@ -38,8 +40,8 @@ var knows = map[string][]string{
 	"worker":                   {"tasks", "join", "verify", "batch", "backend", "collection", "dataset", "internal/overdue"},
 	"service/oip":              {"service/problem", "service/wire", "batch", "dataset"},
 	"service/problem":          {"batch", "backend", "dataset", "store"},
-	"choice/serve/slates":      {"service/api", "service/catalog", "service/jsonbody", "service/problem", "choice/slate", "dataset", "store"},
-	"choice/serve/tournaments": {"service/api", "service/jsonbody", "service/problem", "choice/duel", "internal/atomicfile", "store"},
+	"choice/serve/slates":      {"choice/serve/choiceapi", "service/api", "service/catalog", "service/jsonbody", "service/problem", "choice/slate", "dataset", "store"},
+	"choice/serve/tournaments": {"choice/serve/choiceapi", "service/api", "service/jsonbody", "service/problem", "choice/duel", "internal/atomicfile", "store"},
 	"service/trace":            {},
 	"service/web":              {"service/problem"},
 	"service/wire":             {"service/problem", "tasks", "batch", "collection", "dataset"},
@@ -83,6 +85,9 @@ var knows = map[string][]string{
 	"internal/vectors":         {},
 	"e2e":                      {"internal/vectors"},
 	"bench":                    {"bandit", "batch", "batch/plan", "backend", "backend/looks", "collection", "cpu", "gpu", "simd", "dataset", "internal/vectors"},
+
+	"choice/serve/choiceapi":    {"service/api"},
+	"choice/serve/choiceclient": {"choice/serve/choiceapi", "service/api", "service/client"},
 }
 
 // only says which outside modules are kept to which rooms.
@@ -94,13 +99,13 @@ var only = map[string][]string{
 	"google.golang.org/protobuf":           {"service/oip"},
 	"github.com/schollz/progressbar/v3":    {"internal/cli"},
 	"github.com/klauspost/compress/":       {"service", "dataset"},
-	"go.etcd.io/bbolt":                     {"service", "service/backup", "service/offline", "service/catalog", "service/files", "choice/serve/slates", "choice/serve/tournaments", "store"},
+	"go.etcd.io/bbolt":                     {"service", "service/backup", "service/offline", "service/catalog", "service/files", "service/extension", "choice/serve", "choice/serve/slates", "choice/serve/tournaments", "store"},
 	"github.com/parquet-go/parquet-go":     {"dataset"},
 	"github.com/apache/arrow-go/v18":       {"dataset"},
 	"gonum.org/v1/gonum":                   {"bandit", "papers", "choice/duel", "choice/slate", "choice/slate/items", "choice/slate/trial", "collection", "verify", "backend/backendtest"},
 	"gonum.org/v1/plot":                    {"bench", "choice/command"},
 	"gorgonia.org/cu":                      {"gpu/device"},
-	"github.com/prometheus/client_golang/": {"service/metrics"},
+	"github.com/prometheus/client_golang/": {"service/metrics", "choice/serve"},
 	"golang.org/x/time":                    {"service/fair"},
 }
 

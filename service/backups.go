@@ -12,33 +12,11 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/choice/serve/tournaments"
 	"thresher/service/api"
 	"thresher/service/backup"
-	"thresher/service/catalog"
-	"thresher/service/files"
 	"thresher/service/jsonbody"
-	"thresher/service/offline"
 	"thresher/store"
 )
-
-// backupSource describes a data folder to package backup.
-func backupSource(dir, release string, meta *bbolt.DB, others ...*bbolt.DB) backup.Source {
-	return backup.Source{
-		Dir: dir, Release: release, Meta: meta, Others: others,
-		Files: []string{formatName},
-		Folders: []backup.Folder{
-			{Name: collectionsName, Known: catalog.Known},
-			{Name: filesName, Known: files.Known},
-			{Name: batchesName, Known: offline.Known, First: offline.ProgressName},
-			{Name: transcriptsName, Known: tournaments.Known},
-			{Name: lostFoundName},
-		},
-	}
-}
-
-// transcriptsName is the folder of the transcripts of tournaments.
-const transcriptsName = "tournaments"
 
 // lostFoundName is the folder of unrecognised files, store.LostFound.
 const lostFoundName = "lost+found"
@@ -101,8 +79,8 @@ type IdleFolder struct {
 
 // OpenIdle opens a data folder for backups to o.Folder. If a server has it open the error wraps
 // store.ErrInUse. release is the version of the program. The caller calls Close.
-func OpenIdle(dir string, o Backups, release string, log *slog.Logger) (_ *IdleFolder, err error) {
-	if err := isDataFolder(dir); err != nil {
+func (x Extensions) OpenIdle(dir string, o Backups, release string, log *slog.Logger) (_ *IdleFolder, err error) {
+	if err := IsDataFolder(dir); err != nil {
 		return nil, err
 	}
 	f := &IdleFolder{}
@@ -111,10 +89,10 @@ func OpenIdle(dir string, o Backups, release string, log *slog.Logger) (_ *IdleF
 			err = errors.Join(err, f.closeDatabases())
 		}
 	}()
-	for _, name := range []string{metaName, slatesName} {
+	for _, name := range append([]string{metaName}, x.databases()...) {
 		path := filepath.Join(dir, name)
 		_, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) && name == slatesName {
+		if errors.Is(err, fs.ErrNotExist) && name != metaName {
 			continue
 		}
 		if err != nil {
@@ -126,8 +104,9 @@ func OpenIdle(dir string, o Backups, release string, log *slog.Logger) (_ *IdleF
 		}
 		f.databases = append(f.databases, d)
 	}
-	source := backupSource(dir, release, f.databases[0], f.databases[1:]...)
-	if f.Runner, err = backup.NewRunner(source, backup.Options{Folder: o.Folder, Keep: o.Keep, Check: Check}, log); err != nil {
+	source := x.backupSource(dir, release)
+	source.Meta, source.Others = f.databases[0], f.databases[1:]
+	if f.Runner, err = backup.NewRunner(source, backup.Options{Folder: o.Folder, Keep: o.Keep, Check: x.Check}, log); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -149,7 +128,7 @@ func (f *IdleFolder) closeDatabases() error {
 
 // RestoreBackup makes the data folder to of a backup, or of the newest without damage in a folder of
 // backups, and reports the state of everything in it. to must not exist, or be an empty folder.
-func RestoreBackup(ctx context.Context, from, to string, tell func(store.Item)) (api.Backup, error) {
+func (x Extensions) RestoreBackup(ctx context.Context, from, to string, tell func(store.Item)) (api.Backup, error) {
 	from, err := backup.Find(from)
 	if err != nil {
 		return api.Backup{}, err
@@ -161,5 +140,5 @@ func RestoreBackup(ctx context.Context, from, to string, tell func(store.Item)) 
 	if err != nil {
 		return b, err
 	}
-	return b, Check(ctx, to, tell)
+	return b, x.Check(ctx, to, tell)
 }

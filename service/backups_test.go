@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"thresher/choice/serve/choiceapi"
 	"thresher/service/api"
 	"thresher/store"
 )
@@ -43,7 +44,7 @@ func (s *site) lastBackup(begun api.Backup) api.Backup {
 // unsound restores a backup and returns what data check reports but for what is whole.
 func unsound(t *testing.T, from, to string) (bad []store.Item) {
 	t.Helper()
-	if _, err := RestoreBackup(t.Context(), from, to, func(i store.Item) {
+	if _, err := extensions().RestoreBackup(t.Context(), from, to, func(i store.Item) {
 		if i.Verdict != store.Intact {
 			bad = append(bad, i)
 		}
@@ -145,10 +146,10 @@ func TestBackup(t *testing.T) {
 	if f := r.differs(); f != nil {
 		t.Errorf("the start found %+v", f)
 	}
-	if _, err := RestoreBackup(t.Context(), filepath.Join(to, third.Name), restored, nil); err == nil || !strings.Contains(err.Error(), "there is something already") {
+	if _, err := extensions().RestoreBackup(t.Context(), filepath.Join(to, third.Name), restored, nil); err == nil || !strings.Contains(err.Error(), "there is something already") {
 		t.Error(err)
 	}
-	if _, err := RestoreBackup(t.Context(), dir, filepath.Join(t.TempDir(), "x"), nil); err == nil || !strings.Contains(err.Error(), "is no backup") {
+	if _, err := extensions().RestoreBackup(t.Context(), dir, filepath.Join(t.TempDir(), "x"), nil); err == nil || !strings.Contains(err.Error(), "is no backup") {
 		t.Error(err)
 	}
 }
@@ -345,11 +346,11 @@ func TestBackupsOfTranscripts(t *testing.T) {
 	}
 	play := func(at string, calls int) {
 		for range calls {
-			var issued struct{ Duels []api.Duel }
+			var issued struct{ Duels []choiceapi.Duel }
 			s.do("POST", at+"/next", `{"count":32}`).want(200).into(&issued)
-			results := make([]api.DuelResult, len(issued.Duels))
+			results := make([]choiceapi.DuelResult, len(issued.Duels))
 			for i, d := range issued.Duels { // arms that nobody can tell apart
-				results[i] = api.DuelResult{DuelID: d.ID, AWon: of(d.ID%2 == 0)}
+				results[i] = choiceapi.DuelResult{DuelID: d.ID, AWon: of(d.ID%2 == 0)}
 			}
 			s.do("POST", at+"/report", results).want(200)
 		}
@@ -371,7 +372,7 @@ func TestBackupsOfTranscripts(t *testing.T) {
 	var all, copied int64
 	grown, shared := 0, 0
 	for path, info := range is {
-		if filepath.Dir(path) != transcriptsName {
+		if filepath.Dir(path) != "tournaments" {
 			continue
 		}
 		all += info.Size()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"thresher/service/extension"
 )
 
 // job is a batch as clients see it.
@@ -212,7 +214,7 @@ func TestIdempotency(t *testing.T) {
 func TestKeysAreScoped(t *testing.T) {
 	seen := map[string]string{}
 	for _, parts := range [][]string{{"a", "POST", "/p", "k"}, {"b", "POST", "/p", "k"}, {"a", "PUT", "/p", "k"}, {"a", "POST", "/q", "k"}, {"a", "POST", "/p", "l"}, {"aPOST", "", "/p", "k"}, {"a", "POST", "/p4:k", ""}} {
-		h := hashed(parts...)
+		h := extension.Hash(parts...)
 		if seen[h] != "" {
 			t.Errorf("%v has the key of %s", parts, seen[h])
 		}

@@ -16,12 +16,10 @@ import (
 	"thresher/service/api"
 )
 
-// unpack writes the data folder of a commit when inner products were the default metric:
-// collections plain and keyed, made without a metric, and angles, by cosine; the rows as a file,
-// and a batch of searches with its output.
-func unpack(t *testing.T) string {
+// unpack writes the data folder of an archive in testdata.
+func unpack(t *testing.T, archive string) string {
 	t.Helper()
-	packed, err := os.ReadFile(filepath.Join("testdata", "data-0f538cbe.tar.gz"))
+	packed, err := os.ReadFile(filepath.Join("testdata", archive))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +71,14 @@ func (s *site) order(name string) (ids, metric string) {
 	return strings.Join(found.Results[0].IDs, " "), info.Metric
 }
 
-// TestDataOfBefore: what was made without a metric, when that meant inner products, still means
+// TestDataOfBefore opens the data folder of a commit when inner products were the default metric:
+// collections plain and keyed, made without a metric, and angles, by cosine; the rows as a file,
+// and a batch of searches with its output. What was made without a metric, when that meant inner products, still means
 // them: collections, rows added to them and removed, replacements, repeated requests, batches.
 func TestDataOfBefore(t *testing.T) {
 	for _, lost := range []string{"", "meta.db"} { // without the database the notes tell
 		t.Run("without "+lost, func(t *testing.T) {
-			dir := unpack(t)
+			dir := unpack(t, "data-0f538cbe.tar.gz")
 			if lost != "" {
 				if err := os.Remove(filepath.Join(dir, lost)); err != nil {
 					t.Fatal(err)

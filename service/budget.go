@@ -3,6 +3,8 @@ package service
 import (
 	"cmp"
 	"log/slog"
+
+	"thresher/service/extension"
 )
 
 // Shares are the parts of the memory of a server, in bytes. Together they are its memory, unless
@@ -12,31 +14,36 @@ type Shares struct {
 	Bodies      int64 // of searches as they arrive
 	Answers     int64 // of searches until they are sent
 	Computing   int64 // the runs of searches
-	Tournaments int64
-	Slates      int64 // users' states and prepared items
-	Rest        int64 // the runtime, the database, connections, what is being decoded or streamed
+	// Extensions are the shares of the extensions, each within its limit.
+	Extensions []extension.Share
+	Rest       int64 // the runtime, the database, connections, what is being decoded or streamed
 }
 
 // mostComputing and mostRest bound shares that have no limit of their own, in bytes.
 const mostComputing, mostRest = 4 << 30, 2 << 30
 
-// Divide returns the shares of a server's memory. Answers, computing and the rest have an eighth each, bodies, tournaments and slates a sixteenth each, and nothing
+// Divide returns the shares of a server's memory. Answers, computing and the rest have an eighth each, bodies and each extension a sixteenth, and nothing
 // beyond its limit; collections have what is left, within theirs. With 0 for the memory every
 // share is its limit.
-func Divide(memory int64, l Limits) Shares {
+func Divide(memory int64, l Limits, extensions Extensions) Shares {
 	s := Shares{
 		Collections: l.Memory,
 		Bodies:      cmp.Or(l.Bodies, 512<<20), Answers: cmp.Or(l.Answers, 256<<20), Computing: mostComputing,
-		Tournaments: cmp.Or(l.TournamentMemory, 256<<20), Slates: cmp.Or(l.SlateMemory, 512<<20), Rest: mostRest,
+		Extensions: extensions.shares(), Rest: mostRest,
 	}
 	if memory == 0 {
 		return s
 	}
-	left := memory
-	for _, part := range []struct {
+	type part struct {
 		share *int64
 		of    int64
-	}{{&s.Bodies, 16}, {&s.Answers, 8}, {&s.Computing, 8}, {&s.Tournaments, 16}, {&s.Slates, 16}, {&s.Rest, 8}} {
+	}
+	parts := []part{{&s.Bodies, 16}, {&s.Answers, 8}, {&s.Computing, 8}, {&s.Rest, 8}}
+	for i := range s.Extensions {
+		parts = append(parts, part{&s.Extensions[i].Limit, 16})
+	}
+	left := memory
+	for _, part := range parts {
 		*part.share = min(*part.share, memory/part.of)
 		left -= *part.share
 	}
@@ -49,7 +56,7 @@ func Divide(memory int64, l Limits) Shares {
 
 // within returns the limits that keep everything within its share.
 func (s Shares) within(l Limits) Limits {
-	l.Memory, l.Bodies, l.Answers, l.TournamentMemory, l.SlateMemory = s.Collections, s.Bodies, s.Answers, s.Tournaments, s.Slates
+	l.Memory, l.Bodies, l.Answers = s.Collections, s.Bodies, s.Answers
 	l.Body = min(l.Body, l.Bodies)
 	return l
 }
@@ -71,10 +78,11 @@ type namedShare struct {
 
 // named lists the shares.
 func (s Shares) named() []namedShare {
-	return []namedShare{
-		{"collections", s.Collections}, {"bodies", s.Bodies}, {"answers", s.Answers}, {"computing", s.Computing},
-		{"tournaments", s.Tournaments}, {"slates", s.Slates}, {"rest", s.Rest},
+	all := []namedShare{{"collections", s.Collections}, {"bodies", s.Bodies}, {"answers", s.Answers}, {"computing", s.Computing}}
+	for _, x := range s.Extensions {
+		all = append(all, namedShare{x.Name, x.Limit})
 	}
+	return append(all, namedShare{"rest", s.Rest})
 }
 
 // Names returns the shares by name, in bytes.

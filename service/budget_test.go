@@ -2,31 +2,39 @@ package service
 
 import (
 	"net/http"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"thresher/choice/serve"
+	"thresher/service/extension"
 )
 
 // TestDivide: the shares are the memory, limits bound them, and collections have what is left.
 func TestDivide(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
+	shared := func(tournaments, slates int64) []extension.Share {
+		return []extension.Share{{Name: "tournaments", Limit: tournaments}, {Name: "slates", Limit: slates}}
+	}
 	for _, x := range []struct {
-		what   string
-		memory int64
-		limits Limits
-		want   Shares
-		unused int64
+		what       string
+		memory     int64
+		limits     Limits
+		extensions Extensions
+		want       Shares
+		unused     int64
 	}{
-		{"1 GiB", gib, Limits{}, Shares{448 * mib, 64 * mib, 128 * mib, 128 * mib, 64 * mib, 64 * mib, 128 * mib}, 0},
-		{"16 GiB", 16 * gib, Limits{}, Shares{10752 * mib, 512 * mib, 256 * mib, 2 * gib, 256 * mib, 512 * mib, 2 * gib}, 0},
-		{"a terabyte", 1024 * gib, Limits{}, Shares{1024*gib - 7680*mib, 512 * mib, 256 * mib, 4 * gib, 256 * mib, 512 * mib, 2 * gib}, 0},
-		{"what limits leave goes to collections", gib, Limits{Answers: mib, SlateMemory: 2 * mib}, Shares{637 * mib, 64 * mib, mib, 128 * mib, 64 * mib, 2 * mib, 128 * mib}, 0},
-		{"unless they have a limit", gib, Limits{Memory: 100 * mib}, Shares{100 * mib, 64 * mib, 128 * mib, 128 * mib, 64 * mib, 64 * mib, 128 * mib}, 348 * mib},
-		{"limits above their shares", gib, Limits{Memory: 2 * gib, Bodies: gib}, Shares{448 * mib, 64 * mib, 128 * mib, 128 * mib, 64 * mib, 64 * mib, 128 * mib}, 0},
+		{"1 GiB", gib, Limits{}, extensions(), Shares{448 * mib, 64 * mib, 128 * mib, 128 * mib, shared(64*mib, 64*mib), 128 * mib}, 0},
+		{"16 GiB", 16 * gib, Limits{}, extensions(), Shares{10752 * mib, 512 * mib, 256 * mib, 2 * gib, shared(256*mib, 512*mib), 2 * gib}, 0},
+		{"a terabyte", 1024 * gib, Limits{}, extensions(), Shares{1024*gib - 7680*mib, 512 * mib, 256 * mib, 4 * gib, shared(256*mib, 512*mib), 2 * gib}, 0},
+		{"what limits leave goes to collections", gib, Limits{Answers: mib}, serve.New(serve.Options{SlateMemory: 2 * mib}), Shares{637 * mib, 64 * mib, mib, 128 * mib, shared(64*mib, 2*mib), 128 * mib}, 0},
+		{"unless they have a limit", gib, Limits{Memory: 100 * mib}, extensions(), Shares{100 * mib, 64 * mib, 128 * mib, 128 * mib, shared(64*mib, 64*mib), 128 * mib}, 348 * mib},
+		{"limits above their shares", gib, Limits{Memory: 2 * gib, Bodies: gib}, extensions(), Shares{448 * mib, 64 * mib, 128 * mib, 128 * mib, shared(64*mib, 64*mib), 128 * mib}, 0},
 	} {
-		got, sum := Divide(x.memory, x.limits), int64(0)
-		if got != x.want {
+		got, sum := Divide(x.memory, x.limits, x.extensions), int64(0)
+		if !reflect.DeepEqual(got, x.want) {
 			t.Errorf("%s: %+v, want %+v", x.what, got, x.want)
 		}
 		for _, n := range got.Names() {
@@ -36,7 +44,7 @@ func TestDivide(t *testing.T) {
 			t.Errorf("%s: the shares sum up to %d", x.what, sum)
 		}
 	}
-	if s := Divide(0, Limits{Memory: 7, Answers: 9}); s.Collections != 7 || s.Answers != 9 {
+	if s := Divide(0, Limits{Memory: 7, Answers: 9}, nil); s.Collections != 7 || s.Answers != 9 {
 		t.Errorf("without memory: %+v", s)
 	}
 }

@@ -46,14 +46,14 @@ func (s *Server) deleteCollection(r *request, w http.ResponseWriter) error {
 	// of the name is created.
 	ctx, cancel := s.within(r.Context())
 	defer cancel()
-	if err := s.slates.Drop(ctx, name, func() error { return s.catalog.Delete(name) }); err != nil {
+	if err := s.o.Extensions.drop(ctx, name, func() error { return s.catalog.Delete(name) }); err != nil {
 		return s.explainWait(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// dropLeftovers deletes slates left behind by the deletion of a collection, so that a new
+// dropLeftovers deletes what extensions left behind by the deletion of a collection, so that a new
 // collection of the same name does not get them.
 func (s *Server) dropLeftovers(ctx context.Context, name string) error {
 	ctx, cancel := s.within(ctx)
@@ -62,7 +62,7 @@ func (s *Server) dropLeftovers(ctx context.Context, name string) error {
 		return nil // without waiting for requests that hold them
 	}
 	errThere := errors.New("it was made meanwhile")
-	err := s.slates.Drop(ctx, name, func() error {
+	err := s.o.Extensions.drop(ctx, name, func() error {
 		if _, err := s.catalog.Get(name); err == nil {
 			return errThere
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"thresher/service/api"
+	"thresher/choice/serve/choiceapi"
 )
 
 // full fills a server with something of each kind that a database has records of, and returns
@@ -38,7 +38,7 @@ func (s *site) full() map[string]string {
 		order := []string{"a", "b", "c"}
 		s.do("POST", "/v1/tournaments", map[string]any{"arms": order, "mode": "online", "horizon": 100000, "testing": "sweep"}, "Idempotency-Key", key).want(201).into(&t)
 		for range 3 {
-			var issued struct{ Duels []api.Duel }
+			var issued struct{ Duels []choiceapi.Duel }
 			s.do("POST", "/v1/tournaments/"+t.ID+"/next", `{"count":2}`).want(200).into(&issued)
 			s.do("POST", "/v1/tournaments/"+t.ID+"/report", judge(order, issued.Duels)).want(200)
 		}
@@ -181,7 +181,7 @@ func TestDamagedRecords(t *testing.T) {
 	if len(all) < 15 {
 		t.Fatal(slices.Sorted(maps.Keys(all)))
 	}
-	for kind, e := range firsts(t, filepath.Join(dir, slatesName)) {
+	for kind, e := range firsts(t, filepath.Join(dir, "slates.db")) {
 		if strings.HasSuffix(kind, "/counts") { // damage of others is that of the users concerned
 			all[kind] = e
 		}
@@ -190,7 +190,7 @@ func TestDamagedRecords(t *testing.T) {
 		e := all[kind]
 		name := metaName
 		if e.path[0][0] == 'c' && string(e.path[0]) == "collections" {
-			name = slatesName
+			name = "slates.db"
 		}
 		changes := map[string][2][]byte{"key": {zeroed(e.key, len(e.key)), e.value}}
 		if len(e.value) > 0 {
@@ -199,7 +199,7 @@ func TestDamagedRecords(t *testing.T) {
 				changes["value"] = [2][]byte{e.key, zeroed(e.value, 4)}
 			}
 		}
-		if name == slatesName {
+		if name == "slates.db" {
 			delete(changes, "key") // a record of an unknown name
 		}
 		for part, to := range changes {

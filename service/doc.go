@@ -4,7 +4,8 @@
 // There are only a few types. A [Server] holds one data folder: its collections, files and
 // batches. [Options] determine what it may do and for whom. One table, in routes.go, has
 // every path with its methods, required scopes and parameters; openapi.yaml describes the
-// same paths, and a test compares the two.
+// same paths, and a test compares the two. What else a server offers are [Extensions], which package
+// extension describes; the caller chooses them.
 //
 // # Processing of a request
 //

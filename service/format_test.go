@@ -50,8 +50,8 @@ func TestNewerDataFolderIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, opening := Open(t.Context(), Options{Dir: dir})
-			_, repairing := Repair(dir, nil)
-			for _, err := range []error{opening, Check(t.Context(), dir, func(store.Item) {}), repairing} {
+			_, repairing := extensions().Repair(dir, nil)
+			for _, err := range []error{opening, extensions().Check(t.Context(), dir, func(store.Item) {}), repairing} {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("error %v, want one with %q", err, c.want)
 				}

@@ -8,18 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/service/api"
+	"thresher/choice/serve"
+	"thresher/choice/serve/choiceapi"
 	"thresher/store"
 )
 
 // judgedBy reads the lines of an export: the duels judged and who won them, and the last line.
-func judgedBy(t *testing.T, lines []byte) (won map[uint64]bool, lost int64, end api.JudgmentsEnd) {
+func judgedBy(t *testing.T, lines []byte) (won map[uint64]bool, lost int64, end choiceapi.JudgmentsEnd) {
 	t.Helper()
 	won = map[uint64]bool{}
 	for _, line := range bytes.Split(bytes.TrimSuffix(lines, []byte("\n")), []byte("\n")) {
 		var l struct {
-			api.JudgmentsEnd
-			Judged      []api.Judgment
+			choiceapi.JudgmentsEnd
+			Judged      []choiceapi.Judgment
 			First, Last int64
 		}
 		if err := json.Unmarshal(line, &l); err != nil {
@@ -49,7 +50,7 @@ func TestJudgments(t *testing.T) {
 	path := "/v1/tournaments/" + made.ID
 	want := map[uint64]bool{}
 	for range 40 {
-		var issued api.Duels
+		var issued choiceapi.Duels
 		s.do("POST", path+"/next", `{"count":3}`).want(200).into(&issued)
 		var results []map[string]any
 		for _, d := range issued.Duels {
@@ -75,7 +76,7 @@ func TestJudgments(t *testing.T) {
 		t.Errorf("%.300s", sent.body)
 	}
 	s.do("GET", "/v1/tournaments/tournament_x/judgments", nil).problem(404, "unknown-tournament")
-	if _, err := ExportJudgments(t.Context(), dir, made.ID, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), store.ErrInUse.Error()) {
+	if _, err := serve.ExportJudgments(t.Context(), dir, made.ID, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), store.ErrInUse.Error()) {
 		t.Error(err)
 	}
 	s.stopAll()
@@ -90,7 +91,7 @@ func TestJudgments(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		j, err := ExportJudgments(t.Context(), dir, made.ID, &out)
+		j, err := serve.ExportJudgments(t.Context(), dir, made.ID, &out)
 		if err != nil {
 			t.Fatalf("sector at %d: %v", at, err)
 		}
@@ -109,7 +110,7 @@ func TestJudgments(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if j, err := ExportJudgments(t.Context(), dir, made.ID, &out); err != nil || j.Judgments != int64(len(want)) || len(j.Unread) != 1 {
+	if j, err := serve.ExportJudgments(t.Context(), dir, made.ID, &out); err != nil || j.Judgments != int64(len(want)) || len(j.Unread) != 1 {
 		t.Errorf("without a database: %+v, %v", j, err)
 	}
 	if _, err := os.Stat(meta); err == nil {

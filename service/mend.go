@@ -6,11 +6,6 @@ import (
 	"log/slog"
 	"path/filepath"
 
-	"thresher/choice/serve/slates"
-	"thresher/choice/serve/tournaments"
-	"thresher/service/catalog"
-	"thresher/service/files"
-	"thresher/service/offline"
 	"thresher/store"
 )
 
@@ -27,14 +22,6 @@ type MendedDatabase struct {
 	Lost    []string `json:"lost"` // what was damaged
 }
 
-// checksOf returns the checks of the records of a database.
-func checksOf(name string) []store.CheckRecord {
-	if name == slatesName {
-		return []store.CheckRecord{slates.CheckRecord}
-	}
-	return []store.CheckRecord{topLevel, catalog.Schema().CheckRecord, files.Schema().CheckRecord, offline.Schema().CheckRecord, tournaments.Schema().CheckRecord}
-}
-
 // topLevel is a store.CheckRecord: outside of the buckets there is nothing.
 func topLevel(bucket string, _, value []byte) error {
 	if bucket == "" && value != nil {
@@ -45,13 +32,13 @@ func topLevel(bucket string, _, value []byte) error {
 
 // mending opens a database by open, and if that finds it damaged once more after mending it. What
 // was mended is nil if nothing was.
-func mending(dir, name string, log *slog.Logger, open func() error) (*MendedDatabase, error) {
+func (x Extensions) mending(dir, name string, log *slog.Logger, open func() error) (*MendedDatabase, error) {
 	err := open()
 	var d *store.Damaged
 	if !errors.As(err, &d) {
 		return nil, err
 	}
-	m, err := mend(dir, name, log)
+	m, err := x.mend(dir, name, log)
 	if err != nil {
 		return nil, fmt.Errorf("%s is damaged (%s), and another could not be made: %w", d.Path, d.Faults[0], err)
 	}
@@ -59,14 +46,14 @@ func mending(dir, name string, log *slog.Logger, open func() error) (*MendedData
 }
 
 // mend rebuilds a damaged database.
-func mend(dir, name string, log *slog.Logger) (*MendedDatabase, error) {
+func (x Extensions) mend(dir, name string, log *slog.Logger) (*MendedDatabase, error) {
 	path := filepath.Join(dir, name)
 	m := &MendedDatabase{Name: name}
 	s, err := store.Mend(path, func(d *store.Damaged) error {
 		kept, err := store.LostFoundOf(dir).Keep(store.Disk{}, path, "damaged: "+d.Faults[0])
 		m.MovedTo = kept.To
 		return err
-	}, checksOf(name)...)
+	}, x.checksOf(name)...)
 	if err != nil || s == nil {
 		return nil, err
 	}
@@ -75,8 +62,5 @@ func mend(dir, name string, log *slog.Logger) (*MendedDatabase, error) {
 	for _, fault := range m.Lost {
 		log.Error("a part of a database was damaged", "database", name, "part", fault)
 	}
-	if name == slatesName {
-		return m, slates.Repair(path)
-	}
-	return m, nil
+	return m, x.mended(name, path)
 }

@@ -35,7 +35,11 @@ type document struct {
 var readDocument = sync.OnceValues(func() (*document, error) {
 	d := &document{mux: http.NewServeMux(), compiled: map[string]*jsonschema.Schema{}}
 	var tree any
-	if err := yaml.Unmarshal(description, &tree); err != nil {
+	joined, err := extensions().describe()
+	if err != nil {
+		return nil, err
+	}
+	if err := yaml.Unmarshal(joined, &tree); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(tree)
@@ -173,7 +177,7 @@ func pathOf(pattern string) string { return strings.TrimSuffix(pattern, "{$}") }
 // directions: paths, methods, parameters of path and query, and scopes.
 func TestDescriptionIsTheTable(t *testing.T) {
 	d := described(t)
-	s := &Server{}
+	s := &Server{o: Options{Extensions: extensions()}}
 	served := map[string]bool{}
 	for _, rt := range s.routes() {
 		name := rt.method + " " + pathOf(rt.pattern)

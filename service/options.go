@@ -21,6 +21,8 @@ type Options struct {
 	Dir string
 	// Open makes engines; the caller chooses the backend.
 	Open catalog.Opener
+	// Extensions are what else is served; nil for nothing.
+	Extensions Extensions
 	// Backups says where backups are written to; without a folder they are refused.
 	Backups Backups
 	// Roots are the folders of files from which collections may be made.
@@ -49,9 +51,7 @@ type Options struct {
 	// BatchConcurrency is the number of batches answered at once, BatchChunk the number of
 	// their queries that become durable together.
 	BatchConcurrency, BatchChunk int
-	// SlateKeep is how long a slate accepts feedback.
-	SlateKeep time.Duration
-	// Retention is how long files, batches and tournaments are kept.
+	// Retention is how long files and batches are kept.
 	Retention Retention
 	// Turn is about how long searches use the machine before others get their turn.
 	Turn time.Duration
@@ -114,16 +114,6 @@ type Limits struct {
 	ClientRate     float64 // queries a second of one client; 0 means no limit
 	ClientBurst    int     // queries that a client may send at once, if there is a rate; 0 means Queries
 	ClientSearches int     // concurrent searches of one client; 0 means no limit
-
-	Tournaments      int
-	Arms             int   // of one tournament
-	Duels            int   // issued, or reported, by one request
-	TournamentMemory int64 // of tournaments in memory
-
-	SlateUsers  int   // of one request
-	SlateItems  int   // of one slate
-	Slates      int   // that a collection remembers
-	SlateMemory int64 // of users' states and prepared items
 }
 
 // Timeouts of the server; below 0 means none where that is said.
@@ -175,7 +165,7 @@ func (o Options) withDefaults() Options {
 	l.Body = cmp.Or(l.Body, 64<<20)
 	l.Bodies = max(l.Body, cmp.Or(l.Bodies, 512<<20))
 	l.Answers = cmp.Or(l.Answers, 256<<20)
-	o.shares = Divide(o.Memory, *l)
+	o.shares = Divide(o.Memory, *l, o.Extensions)
 	o.given, *l = *l, o.shares.within(*l)
 	l.GiveWay = cmp.Or(l.GiveWay, 256<<10)
 	l.Upload = cmp.Or(l.Upload, 64<<30)
@@ -189,8 +179,6 @@ func (o Options) withDefaults() Options {
 	l.Waiting = max(0, cmp.Or(l.Waiting, 1024))
 	l.Rate = cmp.Or(l.Rate, 16<<10)
 	l.ClientBurst = cmp.Or(l.ClientBurst, l.Queries)
-	l.SlateUsers = cmp.Or(l.SlateUsers, 1024)
-	l.SlateItems = cmp.Or(l.SlateItems, 100)
 	t.Header = cmp.Or(t.Header, 10*time.Second)
 	t.Body = cmp.Or(t.Body, 15*time.Second)
 	t.Idle = cmp.Or(t.Idle, 2*time.Minute)

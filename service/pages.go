@@ -8,7 +8,7 @@ import (
 	"thresher/service/problem"
 )
 
-// description is the API in OpenAPI 3.1.
+// description is the API in OpenAPI 3.1, without the parts of extensions.
 //
 //go:embed openapi.yaml
 var description []byte
@@ -16,7 +16,7 @@ var description []byte
 func (s *Server) getDescription(_ *request, w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("Cache-Control", "no-cache")
-	return send(w, http.StatusOK, description)
+	return send(w, http.StatusOK, s.description)
 }
 
 // getProblem explains a kind of problem, at the path that is its type.

@@ -10,9 +10,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/choice/serve/slates"
-	"thresher/choice/serve/tournaments"
 	"thresher/service/catalog"
+	"thresher/service/extension"
 	"thresher/service/files"
 	"thresher/service/offline"
 	"thresher/store"
@@ -20,11 +19,11 @@ import (
 
 // Check reads everything in a data folder, which no server may have open, and reports the
 // state of each thing. Nothing is changed.
-func Check(ctx context.Context, dir string, tell func(store.Item)) error {
-	if err := isDataFolder(dir); err != nil {
+func (x Extensions) Check(ctx context.Context, dir string, tell func(store.Item)) error {
+	if err := IsDataFolder(dir); err != nil {
 		return err
 	}
-	bolt, err := checkDatabase(dir, metaName, tell)
+	bolt, err := x.checkDatabase(dir, metaName, tell)
 	if err != nil {
 		return err
 	}
@@ -35,23 +34,37 @@ func Check(ctx context.Context, dir string, tell func(store.Item)) error {
 		func() error { return catalog.Check(ctx, filepath.Join(dir, collectionsName), bolt, tell) },
 		func() error { return files.Check(ctx, filepath.Join(dir, filesName), bolt, tell) },
 		func() error { return offline.Check(ctx, filepath.Join(dir, batchesName), bolt, tell) },
-		func() error {
-			if bolt == nil {
-				return nil
-			}
-			return tournaments.Check(ctx, bolt, tell)
-		},
-		func() error { return checkSlates(ctx, dir, tell) },
 	} {
 		if err := check(); err != nil {
+			return err
+		}
+	}
+	for _, one := range x {
+		if err := x.checkOne(ctx, dir, one, bolt, tell); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// isDataFolder returns an error if dir is no folder, or of a format that this program does not know.
-func isDataFolder(dir string) error {
+// checkOne reports the state of what an extension keeps.
+func (x Extensions) checkOne(ctx context.Context, dir string, one extension.Extension, meta *bbolt.DB, tell func(store.Item)) error {
+	name := one.Data().Name
+	if name == "" {
+		return one.Check(ctx, meta, nil, tell)
+	}
+	own, err := x.checkDatabase(dir, name, tell)
+	if err != nil {
+		return err
+	}
+	if own != nil {
+		defer own.Close()
+	}
+	return one.Check(ctx, meta, own, tell)
+}
+
+// IsDataFolder returns an error if dir is no folder, or of a format that this program does not know.
+func IsDataFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
 		err = &fs.PathError{Op: "open", Path: dir, Err: errors.New("not a folder")}
@@ -64,10 +77,10 @@ func isDataFolder(dir string) error {
 }
 
 // checkDatabase reports the state of a database, and opens it if all its pages are intact.
-func checkDatabase(dir, name string, tell func(store.Item)) (*bbolt.DB, error) {
+func (x Extensions) checkDatabase(dir, name string, tell func(store.Item)) (*bbolt.DB, error) {
 	path := filepath.Join(dir, name)
 	i := store.Item{Kind: "database", Name: name, Verdict: store.Intact}
-	err := store.Check(path, checksOf(name)...)
+	err := store.Check(path, x.checksOf(name)...)
 	var d *store.Damaged
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -91,15 +104,6 @@ func checkDatabase(dir, name string, tell func(store.Item)) (*bbolt.DB, error) {
 	return bolt, err
 }
 
-func checkSlates(ctx context.Context, dir string, tell func(store.Item)) error {
-	bolt, err := checkDatabase(dir, slatesName, tell)
-	if err != nil || bolt == nil {
-		return err
-	}
-	defer bolt.Close()
-	return slates.Check(ctx, bolt, tell)
-}
-
 // Repaired is the result of Repair.
 type Repaired struct {
 	// Databases were damaged: each was rebuilt.
@@ -108,26 +112,31 @@ type Repaired struct {
 	Collections []string      `json:"collections"`
 	Files       []string      `json:"files"`
 	Moved       []store.Moved `json:"moved"`
+
+	extensions Extensions
 }
 
 // Repair does what a start does with the data folder, which no server may have open: it rebuilds
 // damaged databases, and records all collections and files that exist. Batches are adopted when a
 // server starts. Nothing is deleted.
-func Repair(dir string, log *slog.Logger) (*Repaired, error) {
-	if err := isDataFolder(dir); err != nil {
+func (x Extensions) Repair(dir string, log *slog.Logger) (*Repaired, error) {
+	if err := IsDataFolder(dir); err != nil {
 		return nil, err
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	r := &Repaired{Databases: []MendedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []store.Moved{}}
+	r := &Repaired{extensions: x, Databases: []MendedDatabase{}, Collections: []string{}, Files: []string{}, Moved: []store.Moved{}}
 	meta, err := r.database(dir, metaName, log)
 	if err != nil {
 		return r, err
 	}
 	defer meta.Close()
-	if _, err := os.Stat(filepath.Join(dir, slatesName)); err == nil { // a start makes one that is missing
-		bolt, err := r.database(dir, slatesName, log)
+	for _, name := range x.databases() {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil { // a start makes one that is missing
+			continue
+		}
+		bolt, err := r.database(dir, name, log)
 		if err == nil {
 			err = bolt.Close()
 		}
@@ -140,8 +149,8 @@ func Repair(dir string, log *slog.Logger) (*Repaired, error) {
 
 // database opens a database, and rebuilds it before if it is damaged.
 func (r *Repaired) database(dir, name string, log *slog.Logger) (bolt *bbolt.DB, err error) {
-	m, err := mending(dir, name, log, func() error {
-		bolt, _, err = store.Open(filepath.Join(dir, name), &store.Options{Checks: checksOf(name)})
+	m, err := r.extensions.mending(dir, name, log, func() error {
+		bolt, _, err = store.Open(filepath.Join(dir, name), &store.Options{Checks: r.extensions.checksOf(name)})
 		return err
 	})
 	if m != nil {
@@ -162,5 +171,8 @@ func (r *Repaired) index(dir string, meta *bbolt.DB, log *slog.Logger) error {
 		return err
 	}
 	r.Collections, r.Moved = append(r.Collections, c.Adopted...), append(r.Moved, c.Kept...)
-	return errors.Join(tournaments.Repair(meta), offline.Repair(meta))
+	for _, one := range r.extensions {
+		err = errors.Join(err, one.Repair(meta))
+	}
+	return errors.Join(err, offline.Repair(meta))
 }

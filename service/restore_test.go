@@ -138,7 +138,7 @@ func verdicts(t *testing.T, dir string) string {
 	t.Helper()
 	var bad []string
 	n := 0
-	err := Check(t.Context(), dir, func(i store.Item) {
+	err := extensions().Check(t.Context(), dir, func(i store.Item) {
 		n++
 		if i.Verdict != store.Intact {
 			bad = append(bad, string(i.Verdict)+" "+i.Kind+" "+i.Name+" "+i.Detail)
@@ -166,15 +166,15 @@ func TestSlatesAreCut(t *testing.T) {
 	s := startIn(t, dir, nil)
 	want := s.stocked()
 	s.stopAll()
-	path := filepath.Join(dir, slatesName)
+	path := filepath.Join(dir, "slates.db")
 	b := readFile(t, path)
 	for _, n := range []int{len(b) / 2, len(b) / 3, 5000} {
 		if err := os.WriteFile(path, b[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
 		found := 0
-		err := Check(t.Context(), dir, func(i store.Item) {
-			if i.Verdict == store.Broken && i.Name == slatesName {
+		err := extensions().Check(t.Context(), dir, func(i store.Item) {
+			if i.Verdict == store.Broken && i.Name == "slates.db" {
 				found++
 			}
 		})
@@ -182,8 +182,8 @@ func TestSlatesAreCut(t *testing.T) {
 			t.Fatal(found, err)
 		}
 		if n != 5000 { // then the start does it
-			r, err := Repair(dir, nil)
-			if err != nil || len(r.Databases) != 1 || r.Databases[0].Name != slatesName {
+			r, err := extensions().Repair(dir, nil)
+			if err != nil || len(r.Databases) != 1 || r.Databases[0].Name != "slates.db" {
 				t.Fatal(r, err)
 			}
 		}
@@ -200,7 +200,7 @@ func TestSlatesAreCut(t *testing.T) {
 		s.do("POST", slatesOfNews+"/feedback", map[string]any{"slate_id": slates.Slates[0].ID, "rewards": []int{1}}).want(200)
 		s.stopAll()
 	}
-	if _, err := os.Stat(filepath.Join(dir, "lost+found", slatesName+".2")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "lost+found", "slates.db"+".2")); err != nil {
 		t.Error("what was cut is not kept:", err)
 	}
 }
@@ -210,20 +210,20 @@ func TestSlatesAreCut(t *testing.T) {
 func TestRepairRefuses(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
-	if _, err := Repair(dir, nil); !errors.Is(err, store.ErrInUse) {
+	if _, err := extensions().Repair(dir, nil); !errors.Is(err, store.ErrInUse) {
 		t.Error(err)
 	}
-	if err := Check(t.Context(), dir, func(store.Item) {}); !errors.Is(err, store.ErrInUse) {
+	if err := extensions().Check(t.Context(), dir, func(store.Item) {}); !errors.Is(err, store.ErrInUse) {
 		t.Error(err)
 	}
 	s.stopAll()
 	for _, dir := range []string{filepath.Join(dir, "no"), filepath.Join(dir, metaName)} {
-		_, err := Repair(dir, nil)
-		if cerr := Check(t.Context(), dir, nil); err == nil || cerr == nil || !strings.Contains(err.Error(), dir) {
+		_, err := extensions().Repair(dir, nil)
+		if cerr := extensions().Check(t.Context(), dir, nil); err == nil || cerr == nil || !strings.Contains(err.Error(), dir) {
 			t.Error(err, cerr)
 		}
 	}
-	if _, err := Repair(filepath.Join(dir, "no"), nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := extensions().Repair(filepath.Join(dir, "no"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

@@ -4,31 +4,30 @@ import (
 	"context"
 	"time"
 
+	"thresher/service/extension"
 	"thresher/service/files"
 	"thresher/service/offline"
 )
 
 // Retention is how long a server keeps what clients leave behind; 0 keeps it for ever. What is in use
-// stays: files that an unfinished batch reads or writes, batches that are not final, tournaments that
-// have not ended.
+// stays: files that an unfinished batch reads or writes, batches that are not final. What
+// extensions keep, they say themselves.
 type Retention struct {
-	Files       time.Duration // since they were stored
-	Batches     time.Duration // since they ended; their files are files
-	Tournaments time.Duration // since they ended
+	Files   time.Duration // since they were stored
+	Batches time.Duration // since they ended; their files are files
 }
 
 // The kinds of what Retention removes, as the log and the metrics call them.
 const (
-	oldFiles       = "files"
-	oldBatches     = "batches"
-	oldTournaments = "tournaments"
+	oldFiles   = "files"
+	oldBatches = "batches"
 )
 
-// interval returns the time between two looks for what is too old; 0 if nothing ever is.
-func (r Retention) interval() time.Duration {
+// interval returns the time between two looks for what is kept for these times; 0 if nothing is ever too old.
+func interval(keeps []time.Duration) time.Duration {
 	const often, seldom = time.Second, time.Hour
 	least := time.Duration(0)
-	for _, d := range []time.Duration{r.Files, r.Batches, r.Tournaments} {
+	for _, d := range keeps {
 		if d > 0 && (least == 0 || d < least) {
 			least = d
 		}
@@ -42,10 +41,15 @@ func (r Retention) interval() time.Duration {
 // beginRetention removes what is too old, at once and from time to time, until the server drains.
 // closeStores waits for it.
 func (s *Server) beginRetention() {
-	for _, kind := range []string{oldFiles, oldBatches, oldTournaments} {
-		s.countExpired(kind, 0) // so that the series are there before something goes
+	// The series are there before something goes.
+	s.countExpired(oldFiles, 0)
+	s.countExpired(oldBatches, 0)
+	keeps := []time.Duration{s.o.Retention.Files, s.o.Retention.Batches}
+	for _, one := range s.expiring() {
+		s.countExpired(one.Kind(), 0)
+		keeps = append(keeps, one.Keep())
 	}
-	every := s.o.Retention.interval()
+	every := interval(keeps)
 	if every == 0 {
 		return
 	}
@@ -63,24 +67,40 @@ func (s *Server) beginRetention() {
 	})
 }
 
+// expiry is a kind of things that are removed once they were kept for keep; do removes those from before a time.
+type expiry struct {
+	kind string
+	keep time.Duration
+	do   func(before time.Time) error
+}
+
+// expiring are the extensions whose things are removed when they are old.
+func (s *Server) expiring() (all []extension.Expiring) {
+	for _, one := range s.o.Extensions {
+		if e, ok := one.(extension.Expiring); ok {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 // expire removes what is too old now. What cannot be removed is logged, and tried again next time.
 func (s *Server) expire(ctx context.Context, now time.Time) {
 	r := s.o.Retention
-	for _, x := range []struct {
-		kind string
-		keep time.Duration
-		do   func(before time.Time) error
-	}{
+	all := []expiry{
 		{oldBatches, r.Batches, func(before time.Time) error {
 			return s.batches.Expire(ctx, before, func(b offline.Batch) { s.expired(oldBatches, b.ID, r.Batches) })
 		}},
 		{oldFiles, r.Files, func(before time.Time) error {
 			return s.files.Expire(ctx, before, s.batches.Delivering, func(f files.File) { s.expired(oldFiles, f.ID, r.Files) })
 		}},
-		{oldTournaments, r.Tournaments, func(before time.Time) error {
-			return s.tournaments.Expire(ctx, before, func(id string) { s.expired(oldTournaments, id, r.Tournaments) })
-		}},
-	} {
+	}
+	for _, one := range s.expiring() {
+		all = append(all, expiry{one.Kind(), one.Keep(), func(before time.Time) error {
+			return one.Expire(ctx, before, func(id string) { s.expired(one.Kind(), id, one.Keep()) })
+		}})
+	}
+	for _, x := range all {
 		if x.keep <= 0 || ctx.Err() != nil {
 			continue
 		}

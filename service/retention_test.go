@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"thresher/choice/serve"
 )
 
 // TestRetention: what was kept long enough goes, is logged and counted, and its ids are unknown from then
 // on; what is younger stays.
 func TestRetention(t *testing.T) {
-	s := start(t, nil)
+	s := start(t, func(o *Options) { o.Extensions = serve.New(serve.Options{TournamentKeep: time.Hour}) })
 	s.fill()
 	file := s.upload("in.jsonl", requests(2, nil), "batch")
 	spec := map[string]any{"input_file_id": file, "endpoint": searchFilms, "completion_window": "24h"}
@@ -23,7 +25,7 @@ func TestRetention(t *testing.T) {
 	var tournament struct{ ID string }
 	s.do("POST", "/v1/tournaments", map[string]any{"arms": []string{"a", "b"}, "mode": "online", "horizon": 10}).want(201).into(&tournament)
 
-	s.o.Retention = Retention{Files: time.Hour, Batches: time.Hour, Tournaments: time.Hour}
+	s.o.Retention = Retention{Files: time.Hour, Batches: time.Hour}
 	s.expire(t.Context(), time.Now())
 	s.do("GET", "/v1/batches/"+made.ID, nil).want(200)
 	s.do("GET", "/v1/files/"+file, nil).want(200)
@@ -69,15 +71,19 @@ func TestRetentionOfServer(t *testing.T) {
 }
 
 func TestRetentionInterval(t *testing.T) {
-	for r, want := range map[Retention]time.Duration{
-		{}:                          0,
-		{Files: time.Nanosecond}:    time.Second,
-		{Batches: 16 * time.Minute}: time.Minute,
-		{Files: 1000 * time.Hour, Tournaments: 32 * time.Minute}: 2 * time.Minute,
-		{Files: 1000 * time.Hour}:                                time.Hour,
+	for _, x := range []struct {
+		keeps []time.Duration
+		want  time.Duration
+	}{
+		{nil, 0},
+		{[]time.Duration{0, 0}, 0},
+		{[]time.Duration{time.Nanosecond}, time.Second},
+		{[]time.Duration{0, 16 * time.Minute}, time.Minute},
+		{[]time.Duration{1000 * time.Hour, 0, 32 * time.Minute}, 2 * time.Minute},
+		{[]time.Duration{1000 * time.Hour}, time.Hour},
 	} {
-		if got := r.interval(); got != want {
-			t.Errorf("%+v: %v, want %v", r, got, want)
+		if got := interval(x.keeps); got != x.want {
+			t.Errorf("%v: %v, want %v", x.keeps, got, x.want)
 		}
 	}
 }

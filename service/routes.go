@@ -78,5 +78,5 @@ func (s *Server) routes() []route {
 		{method: get, pattern: "/problems/{kind}", scope: open, handle: s.getProblem, always: true},
 		{method: get, pattern: "/{$}", scope: open, handle: s.webPage, always: true},
 		{method: get, pattern: "/web/{file}", scope: open, handle: s.webPage, always: true},
-	}, s.tournamentRoutes(), s.slateRoutes(), s.backupRoutes())
+	}, s.extensionRoutes(), s.backupRoutes())
 }

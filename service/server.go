@@ -17,11 +17,10 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/batch"
-	"thresher/choice/serve/slates"
-	"thresher/choice/serve/tournaments"
 	"thresher/service/api"
 	"thresher/service/backup"
 	"thresher/service/catalog"
+	"thresher/service/extension"
 	"thresher/service/fair"
 	"thresher/service/files"
 	"thresher/service/metrics"
@@ -61,9 +60,8 @@ type Server struct {
 	catalog *catalog.Catalog
 	batches *offline.Manager
 
-	tournaments *tournaments.Store
-	slates      *slates.Store
 	backups     *backup.Runner
+	description []byte // of the API
 
 	// draining ends when the server begins to shut down, stopped when running requests must
 	// stop.
@@ -88,7 +86,7 @@ type Server struct {
 func Open(ctx context.Context, o Options) (*Server, error) {
 	o = o.withDefaults()
 	s := &Server{
-		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(),
+		o: o, pace: pace{o.Timeouts.Body, o.Limits.Rate}, page: web.Handler(o.Extensions.pages()...),
 		slots:  fair.NewQueue(fair.QueueOptions{Capacity: int64(o.Limits.Searches), Floor: 1, MostWaiting: o.Limits.Waiting}),
 		turns:  fair.NewTurns(o.Turn, o.observeTurns()),
 		bodies: o.memory(o.Limits.Bodies + leastBuffer), answers: o.memory(o.Limits.Answers), computing: o.memory(o.shares.Computing),
@@ -107,6 +105,9 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background())
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	var err error
+	if s.description, err = o.Extensions.describe(); err != nil {
+		return nil, err
+	}
 	s.mux = s.newMux(s.routes())
 	if s.zip, err = zipped(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) })); err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (s *Server) openParts(ctx context.Context) error {
 	}
 	fresh := false
 	if err := s.mending(metaName, func() (err error) {
-		s.db, fresh, err = store.Open(filepath.Join(o.Dir, metaName), &store.Options{Checks: checksOf(metaName)})
+		s.db, fresh, err = store.Open(filepath.Join(o.Dir, metaName), &store.Options{Checks: o.Extensions.checksOf(metaName)})
 		return err
 	}); err != nil {
 		return err
@@ -162,7 +163,7 @@ func (s *Server) openParts(ctx context.Context) error {
 		return err
 	}
 	if entries, err := os.ReadDir(filepath.Join(o.Dir, collectionsName)); fresh && err == nil && len(entries) > 0 {
-		o.Log.Error("the database is missing: it is rebuilt from the files' descriptions; tournaments cannot be restored", "database", metaName)
+		o.Log.Error("the database is missing: it is rebuilt from the files' descriptions"+o.Extensions.lost(), "database", metaName)
 	}
 	fo := &files.Options{MaxBytes: o.Limits.Upload, Total: o.Limits.Files, Log: o.Log}
 	if s.files, err = files.Open(filepath.Join(o.Dir, filesName), s.db, fo); err != nil {
@@ -179,37 +180,27 @@ func (s *Server) openParts(ctx context.Context) error {
 	if s.catalog, err = catalog.Open(ctx, filepath.Join(o.Dir, collectionsName), s.db, co); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(o.Dir, transcriptsName), 0o700); err != nil {
-		return err
-	}
-	if s.tournaments, err = tournaments.Open(s.db, s.tournamentOptions()); err != nil {
-		return err
-	}
-	if err := s.mending(slatesName, func() (err error) {
-		s.slates, err = slates.Open(filepath.Join(o.Dir, slatesName), s.slateOptions())
-		return err
-	}); err != nil {
-		return err
-	}
-	deleted, err := s.catalog.Deleted()
-	if err != nil {
-		return err
-	}
-	if err := s.slates.Sweep(deleted); err != nil {
+	if err := s.openExtensions(ctx); err != nil {
 		return err
 	}
 	if s.batches, err = offline.Open(filepath.Join(o.Dir, batchesName), s.db, s.batchOptions()); err != nil {
 		return err
 	}
 	s.countFound()
-	source := backupSource(o.Dir, o.Release, s.db, s.slates.Database())
-	s.backups, err = backup.NewRunner(source, backup.Options{Folder: o.Backups.Folder, Keep: o.Backups.Keep, Check: Check}, o.Log)
+	source := o.Extensions.backupSource(o.Dir, o.Release)
+	source.Meta = s.db
+	for _, one := range o.Extensions {
+		if own := one.Database(); own != nil {
+			source.Others = append(source.Others, own)
+		}
+	}
+	s.backups, err = backup.NewRunner(source, backup.Options{Folder: o.Backups.Folder, Keep: o.Backups.Keep, Check: o.Extensions.Check}, o.Log)
 	return err
 }
 
 // mending opens a database by open, and mends it if it is damaged.
 func (s *Server) mending(name string, open func() error) error {
-	m, err := mending(s.o.Dir, name, s.o.Log, open)
+	m, err := s.o.Extensions.mending(s.o.Dir, name, s.o.Log, open)
 	if m != nil {
 		s.damaged += len(m.Lost)
 	}
@@ -218,8 +209,7 @@ func (s *Server) mending(name string, open func() error) error {
 
 // The contents of the data folder.
 const (
-	metaName        = "meta.db"
-	slatesName      = "slates.db"
+	metaName        = extension.MetaName
 	collectionsName = "collections"
 	filesName       = "files"
 	batchesName     = "batches"
@@ -252,7 +242,7 @@ func (s *Server) Catalog() *catalog.Catalog { return s.catalog }
 // State returns the functions that metrics call at a scrape.
 func (s *Server) State() metrics.State {
 	state := metrics.State{
-		Memory: s.Memory, Jobs: s.Jobs, Tournaments: s.Tournaments, Collections: s.Collections, SlateMemory: s.SlateMemory, Found: s.Found, Waiting: s.Waiting,
+		Memory: s.Memory, Jobs: s.Jobs, Collections: s.Collections, Found: s.Found, Waiting: s.Waiting,
 		Backend: s.o.Backend, Device: s.o.Device, Version: s.o.Release, Revision: s.o.Revision, Go: runtime.Version(),
 	}
 	if s.o.Metrics != nil {
@@ -294,10 +284,13 @@ func (s *Server) Collections() map[string]metrics.Collection {
 
 // Memory returns the shares of the memory, in bytes, and what of each is in use; for metrics.
 func (s *Server) Memory() (limits, used map[string]int64) {
-	return s.o.shares.Names(), map[string]int64{
+	used = map[string]int64{
 		"collections": s.catalog.Memory(), "bodies": s.bodies.Used(), "answers": s.answers.Used(), "computing": s.computing.Used(),
-		"tournaments": s.tournaments.Memory(), "slates": s.slates.Bytes(),
 	}
+	for _, one := range s.o.Extensions {
+		used[one.Share().Name] = one.Used()
+	}
+	return s.o.shares.Names(), used
 }
 
 // holds reports whether searches hold memory.
@@ -351,11 +344,8 @@ func (s *Server) closeStores(ctx context.Context) error {
 	if s.batches != nil {
 		err = s.batches.Close(ctx)
 	}
-	if s.tournaments != nil {
-		s.tournaments.Close(ctx)
-	}
-	if s.slates != nil {
-		err = errors.Join(err, s.slates.Close())
+	for _, one := range s.o.Extensions {
+		err = errors.Join(err, one.Close(ctx))
 	}
 	if s.catalog != nil {
 		err = errors.Join(err, s.catalog.Close())

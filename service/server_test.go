@@ -25,6 +25,7 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
+	"thresher/choice/serve"
 	"thresher/collection"
 	"thresher/cpu"
 	"thresher/internal/vectors"
@@ -44,6 +45,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
+// extensions are those of tournaments and slates, with the default limits.
+func extensions() Extensions { return serve.New(serve.Options{}) }
+
 // answered holds the routes, as method and pattern, that some test got a successful answer
 // from.
 var answered sync.Map
@@ -52,7 +56,7 @@ var answered sync.Map
 // successfully.
 func everyRouteAnswered() int {
 	code := 0
-	for _, rt := range (&Server{}).routes() {
+	for _, rt := range (&Server{o: Options{Extensions: extensions()}}).routes() {
 		if _, ok := answered.Load(rt.method + " " + rt.pattern); !ok {
 			fmt.Fprintf(os.Stderr, "no test has a good answer of %s %s\n", rt.method, rt.pattern)
 			code = 1
@@ -90,8 +94,12 @@ func startIn(t testing.TB, dir string, change func(*Options)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	choices, err := serve.NewMetrics(s.scrape, counted)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := Options{
-		Dir: dir, Backend: "cpu", Device: "test", Metrics: counted, Scrape: metrics.NewPages(s.scrape),
+		Dir: dir, Backend: "cpu", Device: "test", Extensions: serve.New(serve.Options{Metrics: choices}), Metrics: counted, Scrape: metrics.NewPages(s.scrape),
 		Version: map[string]string{"version": "(test)"}, Release: "(test)", Threads: 2,
 		Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Open: func(ctx context.Context, _ string, c *collection.Collection) (*batch.Engine, error) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"thresher/choice/serve/slates"
+	"thresher/choice/serve"
 )
 
 // topics returns n rows of topic coverages of dimension dim.
@@ -185,7 +185,8 @@ func TestSlates(t *testing.T) {
 // TestSlatesRefuse: each invalid request gets its status, kind, field, index and limit.
 func TestSlatesRefuse(t *testing.T) {
 	s := start(t, func(o *Options) {
-		o.Limits = Limits{SlateUsers: 2, SlateItems: 5, Body: 1 << 16}
+		o.Limits = Limits{Body: 1 << 16}
+		o.Extensions = serve.New(serve.Options{SlateUsers: 2, SlateItems: 5})
 	})
 	s.fill() // some values are negative
 	s.news(1, 20)
@@ -257,7 +258,7 @@ func TestSlatesOfACollectionThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.stopAll()
-	s = startIn(t, dir, func(o *Options) { o.SlateKeep = time.Hour })
+	s = startIn(t, dir, func(o *Options) { o.Extensions = serve.New(serve.Options{SlateKeep: time.Hour}) })
 	s.news(1, 20)
 	s.do("POST", slatesOfNews+"/feedback", map[string]any{"slate_id": d.Slates[0].ID, "rewards": []float64{1}}).problem(404, "unknown-slate")
 	if _, err := os.Stat(filepath.Join(dir, "slates.db")); err != nil {
@@ -302,18 +303,7 @@ func TestRoomOfSettings(t *testing.T) {
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"id":%d,"costs":[1.25,2.5,3.75]}`, i)
 	}
-	settings, err := slates.DecodeSettings([]byte(`{"items":[`+strings.Join(items, ",")+`]}`), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := s.catalog.Use("news", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Release()
-	if _, err := s.slates.Put(t.Context(), "news", slateVersion{v}, settings); err != nil {
-		t.Fatal(err)
-	}
+	s.do("PUT", slatesOfNews, `{"items":[`+strings.Join(items, ",")+`]}`).want(200)
 	s.do("GET", slatesOfNews, nil).want(200)
 	defer s.fullOfAnswers()()
 	s.o.Timeouts.Search = 50 * time.Millisecond

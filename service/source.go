@@ -6,6 +6,7 @@ import (
 
 	"thresher/dataset"
 	"thresher/service/catalog"
+	"thresher/service/extension"
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
@@ -149,7 +150,7 @@ func idempotencyKey(r *request) (string, error) {
 	if len(given) > 1 || key == "" || len(key) > mostKey || !printable {
 		return "", problem.New(problem.InvalidValue, "Idempotency-Key is %.60q of %d bytes, not 1 to %d printable ASCII characters, given once", key, len(key), mostKey).In("Idempotency-Key").Within(mostKey)
 	}
-	return hashed(r.x.who, r.Method, r.URL.Path, key), nil
+	return extension.Hash(r.x.who, r.Method, r.URL.Path, key), nil
 }
 
 // jsonHeader sets the header of a JSON answer.

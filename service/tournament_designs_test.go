@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"thresher/service/api"
-	"thresher/service/client"
+	"thresher/choice/serve/choiceapi"
+	"thresher/choice/serve/choiceclient"
 )
 
 // play judges duels in favour of the arm that comes first in order, until the end.
-func play(t *testing.T, c *client.Client, id string, order []string) api.Tournament {
+func play(t *testing.T, c *choiceclient.Client, id string, order []string) choiceapi.Tournament {
 	t.Helper()
 	for range 5000 {
 		issued, err := c.NextDuels(context.Background(), id, 4, "")
@@ -40,17 +40,14 @@ func play(t *testing.T, c *client.Client, id string, order []string) api.Tournam
 // answer fits the description.
 func TestRankedTournaments(t *testing.T) {
 	s := start(t, nil)
-	c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := s.choices()
 	order := []string{"first", "second", "third", "last"}
 	for name, spec := range map[string]string{
 		"order":    `{"arms":["last","third","first","second"],"mode":"pac","delta":0.01,"algorithm":"rank"}`,
 		"top":      `{"arms":["last","third","first","second"],"mode":"pac","delta":0.01,"algorithm":"rank","top":2,"testing":"sweep"}`,
 		"copeland": `{"arms":["last","third","first","second"],"mode":"pac","delta":0.01,"epsilon":0.2,"algorithm":"copeland","horizon":10000}`,
 	} {
-		var made api.Tournament
+		var made choiceapi.Tournament
 		s.do("POST", "/v1/tournaments", spec).want(201).into(&made)
 		end := play(t, c, made.ID, order)
 		s.do("GET", "/v1/tournaments/"+made.ID, nil).want(200)
@@ -82,11 +79,8 @@ func TestUndoTournament(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
 	ctx := context.Background()
-	c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := c.CreateTournament(ctx, api.TournamentSpec{Arms: []string{"a", "b"}, Mode: "pac", Delta: of(.2)}, "")
+	c := s.choices()
+	made, err := c.CreateTournament(ctx, choiceapi.TournamentSpec{Arms: []string{"a", "b"}, Mode: "pac", Delta: of(.2)}, "")
 	if err != nil || len(made.State.Undoable) != 0 {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -107,9 +101,7 @@ func TestUndoTournament(t *testing.T) {
 		}
 		s.stopAll()
 		s = startIn(t, dir, nil)
-		if c, err = client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1}); err != nil {
-			t.Fatal(err)
-		}
+		c = s.choices()
 	}
 	s.do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":true}]`, last[0])).problem(409, "duel-withdrawn")
 	s.do("POST", at+"/undo", `{}`).want(200)
@@ -133,11 +125,11 @@ func TestUndoTournament(t *testing.T) {
 // the description.
 func TestJudgesOfTournaments(t *testing.T) {
 	s := start(t, nil)
-	var made api.Tournament
+	var made choiceapi.Tournament
 	s.do("POST", "/v1/tournaments", `{"arms":["a","b"],"mode":"pac","delta":0.000001}`).want(201).into(&made)
 	at, longest := "/v1/tournaments/"+made.ID, strings.Repeat("é", 256)
 	for i, name := range []string{longest, "bob", longest, "bob", longest, "bob", longest, "bob"} {
-		var issued api.Duels
+		var issued choiceapi.Duels
 		s.do("POST", at+"/next", fmt.Sprintf(`{"count":1,"judge":%q}`, name)).want(200).into(&issued)
 		won := (issued.Duels[0].A < issued.Duels[0].B) == (i%3 > 0)
 		s.do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":%t,"judge":%q}]`, issued.Duels[0].ID, won, name)).want(200)

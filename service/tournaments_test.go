@@ -9,35 +9,40 @@ import (
 	"testing"
 	"time"
 
-	"thresher/service/api"
+	"thresher/choice/serve"
+	"thresher/choice/serve/choiceapi"
+	"thresher/choice/serve/choiceclient"
 	"thresher/service/client"
 )
 
 // judge decides duels in favour of the arm that comes first in a list.
-func judge(order []string, duels []api.Duel) []api.DuelResult {
-	var results []api.DuelResult
+func judge(order []string, duels []choiceapi.Duel) []choiceapi.DuelResult {
+	var results []choiceapi.DuelResult
 	for _, d := range duels {
-		results = append(results, api.DuelResult{DuelID: d.ID, AWon: of(slices.Index(order, d.A) < slices.Index(order, d.B))})
+		results = append(results, choiceapi.DuelResult{DuelID: d.ID, AWon: of(slices.Index(order, d.A) < slices.Index(order, d.B))})
 	}
 	return results
 }
 
 func of[T any](x T) *T { return &x }
 
+// choices returns a client of tournaments and slates that never retries.
+func (s *site) choices() *choiceclient.Client {
+	s.t.Helper()
+	c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return choiceclient.Of(c)
+}
+
 // TestTournament plays one to its end through the client, over restarts of the server.
 func TestTournament(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, nil)
 	ctx, order := context.Background(), []string{"good", "bad", "worse"}
-	connect := func() *client.Client {
-		c, err := client.New(s.url, &client.Options{HTTP: s.client, Attempts: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	c := connect()
-	made, err := c.CreateTournament(ctx, api.TournamentSpec{Arms: order, Mode: "online", Algorithm: "beat-the-mean", Horizon: of(int64(100000)), Testing: "sweep"}, "")
+	c := s.choices()
+	made, err := c.CreateTournament(ctx, choiceapi.TournamentSpec{Arms: order, Mode: "online", Algorithm: "beat-the-mean", Horizon: of(int64(100000)), Testing: "sweep"}, "")
 	if err != nil || made.Done || made.Winner != nil || len(made.State.Active) != 3 || *made.Seed != 1 || *made.LeaseSeconds != 600 {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -49,7 +54,7 @@ func TestTournament(t *testing.T) {
 		if n%100 == 50 {
 			s.stopAll()
 			s = startIn(t, dir, nil)
-			c = connect()
+			c = s.choices()
 		}
 		if issued.Done {
 			break
@@ -90,17 +95,17 @@ func TestTournament(t *testing.T) {
 // TestBadTournaments asks for everything that cannot be: each has its status, kind,
 // field, index and limit, and the state is untouched.
 func TestBadTournaments(t *testing.T) {
-	s := start(t, func(o *Options) { o.Limits.Arms, o.Limits.Duels, o.Limits.Tournaments = 4, 5, 1 })
+	s := start(t, func(o *Options) { o.Extensions = serve.New(serve.Options{Arms: 4, Duels: 5, Tournaments: 1}) })
 	const all = "/v1/tournaments"
 	const good = `{"arms":["a","b","c"],"mode":"online","horizon":1000,"testing":"sweep"}`
-	var made api.Tournament
+	var made choiceapi.Tournament
 	a := s.do("POST", all, good, "Idempotency-Key", "first").want(201)
 	a.into(&made)
 	at := all + "/" + made.ID
 	if a.header.Get("Location") != at {
 		t.Errorf("at %s", a.header.Get("Location"))
 	}
-	var issued, again api.Duels
+	var issued, again choiceapi.Duels
 	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&issued)
 	s.do("POST", at+"/next", `{"count":2}`, "Idempotency-Key", "k").want(200).into(&again)
 	if fmt.Sprint(issued) != fmt.Sprint(again) || len(issued.Duels) == 0 {
@@ -196,7 +201,7 @@ func TestBadTournaments(t *testing.T) {
 	if after := string(s.do("GET", at, nil).want(200).body); after != before {
 		t.Errorf("the state was\n%s and is\n%s", before, after)
 	}
-	var lenient api.Reported
+	var lenient choiceapi.Reported
 	s.do("POST", at+"/report?lenient", strings.Replace(reported, "true", "false", 1)).want(200).into(&lenient)
 	if lenient.Receipts[0].Status != "conflicting" {
 		t.Errorf("%+v", lenient.Receipts)
@@ -210,7 +215,7 @@ func TestBadTournaments(t *testing.T) {
 // waits longer than any search may take.
 func TestTournamentTurns(t *testing.T) {
 	s := start(t, func(o *Options) { o.Limits.Searches, o.Timeouts.Search = 1, 500*time.Millisecond })
-	var made api.Tournament
+	var made choiceapi.Tournament
 	s.do("POST", "/v1/tournaments", `{"arms":["a","b","c"],"mode":"online","horizon":1000}`).want(201).into(&made)
 	held, err := s.turnOf(context.Background(), "address 127.0.0.1")
 	if err != nil {
@@ -231,19 +236,19 @@ func TestTournamentTurns(t *testing.T) {
 // found out.
 func TestAnytimeTournament(t *testing.T) {
 	s := start(t, nil)
-	var made api.Tournament
+	var made choiceapi.Tournament
 	s.do("POST", "/v1/tournaments", `{"arms":["bad","good"],"mode":"pac","delta":0.001,"horizon":100000}`).want(201).into(&made)
 	if made.Algorithm != "anytime" || made.Epsilon != nil || *made.Horizon != 100000 {
 		t.Fatalf("%+v", made)
 	}
 	at, shown, early := "/v1/tournaments/"+made.ID, map[string]int{}, 0
 	for n := range 10_000 {
-		var issued api.Duels
+		var issued choiceapi.Duels
 		s.do("POST", at+"/next", `{"count":1}`).want(200).into(&issued)
 		d := issued.Duels[0]
 		shown[d.A]++
 		won := d.A == "good" || n%4 > 0 // the first place decides three times of four, and never against the good one
-		var reported api.Reported
+		var reported choiceapi.Reported
 		s.do("POST", at+"/report", fmt.Sprintf(`[{"duel_id":%d,"a_won":%t}]`, d.ID, won)).want(200).into(&reported)
 		if g := reported.Guarantee; !reported.Done && g != nil && g.Failure > .001 && g.Failure <= .5 {
 			early++

@@ -42,7 +42,7 @@ folder cannot be read, or a server uses it.`,
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var items []store.Item
-			err := service.Check(cmd.Context(), a.Config.Server.Data, func(i store.Item) { items = append(items, i) })
+			err := a.extensions(nil).Check(cmd.Context(), a.Config.Server.Data, func(i store.Item) { items = append(items, i) })
 			if err != nil {
 				return fmt.Errorf("data check: %w", err)
 			}
@@ -110,7 +110,7 @@ Exit code 0: done; 2: the folder cannot be read or written, or a server uses it.
 		Example: `  thresher data repair --data /var/lib/thresher`,
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := service.Repair(a.Config.Server.Data, a.Log)
+			r, err := a.extensions(nil).Repair(a.Config.Server.Data, a.Log)
 			if err != nil {
 				return fmt.Errorf("data repair: %w", err)
 			}

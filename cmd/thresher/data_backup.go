@@ -90,7 +90,7 @@ func (a *app) backUpIdle(ctx context.Context, f *backupFlags) (done bool, err er
 			return false, fmt.Errorf("data backup: %w", err)
 		}
 	}
-	idle, err := service.OpenIdle(a.Config.Server.Data, service.Backups{Folder: f.to, Keep: f.keep}, readBuildInfo().Version, a.Log)
+	idle, err := a.extensions(nil).OpenIdle(a.Config.Server.Data, service.Backups{Folder: f.to, Keep: f.keep}, readBuildInfo().Version, a.Log)
 	if errors.Is(err, store.ErrInUse) {
 		return false, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"thresher/choice/serve/choiceapi"
 	"thresher/internal/cli"
 	"thresher/internal/cli/clitest"
 	"thresher/service/api"
@@ -141,7 +142,7 @@ func TestDataExport(t *testing.T) {
 	}
 	var made struct{ ID string }
 	post("/v1/tournaments", `{"arms":["left","right"],"mode":"pac","delta":0.05}`, &made)
-	var issued api.Duels
+	var issued choiceapi.Duels
 	post("/v1/tournaments/"+made.ID+"/next", `{"count":1}`, &issued)
 	post("/v1/tournaments/"+made.ID+"/report", `[{"duel_id":1,"a_won":true,"judge":"ann"}]`, &struct{}{})
 	served := thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID)

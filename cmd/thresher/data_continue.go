@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	choice "thresher/choice/serve"
 	"thresher/internal/cli"
 	"thresher/service"
 )
@@ -32,7 +33,11 @@ as the output says; 2: none was, or the tournament is unknown or not damaged.`,
 			if id == "" {
 				return errors.New("data continue-tournament: --tournament is missing: the id of a tournament")
 			}
-			c, err := service.ContinueTournament(cmd.Context(), a.Config.Server.Data, id)
+			err := service.IsDataFolder(a.Config.Server.Data)
+			if err != nil {
+				return fmt.Errorf("data continue-tournament: %w", err)
+			}
+			c, err := choice.ContinueTournament(cmd.Context(), a.Config.Server.Data, id)
 			if err != nil {
 				return fmt.Errorf("data continue-tournament: %w", err)
 			}

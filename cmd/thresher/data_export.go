@@ -11,10 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	choice "thresher/choice/serve"
+	"thresher/choice/serve/choiceapi"
+	"thresher/choice/serve/choiceclient"
 	"thresher/internal/atomicfile"
 	"thresher/internal/cli"
 	"thresher/service"
-	"thresher/service/api"
 	"thresher/store"
 )
 
@@ -96,7 +98,10 @@ func (f *exportFlags) toFile(write func(io.Writer) (int64, error)) (lost int64, 
 // exportJudgments writes the export of the data folder or, if a server uses it, of the server.
 func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w io.Writer) (lost int64, err error) {
 	if f.server == "" && (named || os.Getenv(serverVariable) == "") {
-		j, err := service.ExportJudgments(ctx, a.Config.Server.Data, f.tournament, w)
+		if err := service.IsDataFolder(a.Config.Server.Data); err != nil {
+			return 0, err
+		}
+		j, err := choice.ExportJudgments(ctx, a.Config.Server.Data, f.tournament, w)
 		if err == nil || !errors.Is(err, store.ErrInUse) {
 			for _, fault := range j.Unread {
 				a.Log.Warn("the database is damaged", "fault", fault)
@@ -111,7 +116,7 @@ func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w
 	if err != nil {
 		return 0, err
 	}
-	lines, err := c.Judgments(ctx, f.tournament)
+	lines, err := choiceclient.Of(c).Judgments(ctx, f.tournament)
 	if err != nil {
 		return 0, err
 	}
@@ -120,7 +125,7 @@ func (a *app) exportJudgments(ctx context.Context, f *exportFlags, named bool, w
 	if _, err := io.Copy(end, lines); err != nil {
 		return 0, err
 	}
-	var last api.JudgmentsEnd
+	var last choiceapi.JudgmentsEnd
 	if json.Unmarshal(end.last, &last) != nil || last.Object != "end" {
 		return 0, errors.New("the server's answer was cut off")
 	}

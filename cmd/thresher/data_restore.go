@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"thresher/internal/cli"
-	"thresher/service"
 	"thresher/store"
 )
 
@@ -33,7 +32,7 @@ and something in it is damaged, as it says; 2: nothing is restored.`,
 				return errors.New("data restore: --from and --to are needed: the folder of a backup, and that of the data")
 			}
 			var items []store.Item
-			b, err := service.RestoreBackup(cmd.Context(), from, to, func(i store.Item) { items = append(items, i) })
+			b, err := a.extensions(nil).RestoreBackup(cmd.Context(), from, to, func(i store.Item) { items = append(items, i) })
 			if err != nil {
 				return fmt.Errorf("data restore: %w", err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"thresher/backend"
 	"thresher/batch"
+	choice "thresher/choice/serve"
 	"thresher/config"
 	"thresher/internal/cli"
 	"thresher/service"
@@ -86,7 +87,12 @@ func (a *app) runServe(ctx context.Context, demo bool) (err error) {
 	}
 	counted.LimitLabels(c.MetricsCollections)
 	o := a.serviceOptions()
-	shares := service.Divide(o.Memory, o.Limits)
+	choices, err := choice.NewMetrics(registry, counted)
+	if err != nil {
+		return err
+	}
+	o.Extensions = a.extensions(choices)
+	shares := service.Divide(o.Memory, o.Limits, o.Extensions)
 	a.checkShares(a.serverMemory(), shares)
 	cli.LowerHeap(cli.HeapOf(o.Memory))
 	pool.runBytes = min(mostRunBytes, shares.Computing/2)
@@ -210,8 +216,8 @@ func (a *app) serviceOptions() service.Options {
 		},
 		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MostQueries: c.CoalesceQueries, MostWaiting: c.MaxSearches},
 		Turn:             c.Turn,
-		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk, SlateKeep: c.SlateKeep,
-		Retention: service.Retention{Files: c.FileKeep, Batches: c.BatchKeep, Tournaments: c.TournamentKeep},
+		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk,
+		Retention: service.Retention{Files: c.FileKeep, Batches: c.BatchKeep},
 		Threads:   a.Config.Threads,
 		Version:   build, Release: build.Version, Revision: build.Revision, Log: a.Log, Audit: a.Audit,
 	}
@@ -234,8 +240,6 @@ func (a *app) serviceLimits() service.Limits {
 		Queries: c.MaxQueries, K: c.MaxK, Results: c.MaxResults, Listed: c.MaxListed, Collections: c.MaxCollections,
 		Searches: c.MaxSearches, Waiting: c.MaxWaiting, Rate: c.MinRate,
 		ClientRate: float64(c.ClientRate), ClientBurst: c.ClientBurst, ClientSearches: c.ClientSearches,
-		Tournaments: c.MaxTournaments, Arms: c.MaxArms, Duels: c.MaxDuels, TournamentMemory: c.TournamentMemory,
-		SlateUsers: c.MaxSlateUsers, SlateItems: c.MaxSlateItems, Slates: c.MaxSlates, SlateMemory: c.SlateMemory,
 	}
 	if l.Waiting == 0 {
 		l.Waiting = -1

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,34 +100,30 @@ func TestAddresses(t *testing.T) {
 	c.base = c.base.JoinPath("under/")
 	ctx := context.Background()
 	for want, call := range map[string]func() error{
-		"GET /under/v1/collections":                        func() error { _, err := c.Collections(ctx); return err },
-		"GET /under/v1/collections/a%2Fb%20c":              func() error { _, err := c.Collection(ctx, "a/b c"); return err },
-		"GET /under/v1/collections/%2E%2E":                 func() error { _, err := c.Collection(ctx, ".."); return err },
-		"DELETE /under/v1/collections/x":                   func() error { return c.DeleteCollection(ctx, "x") },
-		"DELETE /under/v1/collections/x/rows":              func() error { _, err := c.DeleteRows(ctx, "x", []api.ID{api.IntID(1)}, ""); return err },
-		"PUT /under/v1/collections/x":                      func() error { _, err := c.CreateCollectionFrom(ctx, "x", 1, nil, ""); return err },
-		"POST /under/v1/collections/x/search":              func() error { _, err := c.Search(ctx, "x", api.Search{}); return err },
-		"POST /under/v1/collections/x/recall":              func() error { _, err := c.Recall(ctx, "x", api.Stated{}); return err },
-		"POST /under/v1/collections/x/certify":             func() error { _, err := c.Certify(ctx, "x", api.Stated{}); return err },
-		"GET /under/v1/files/f":                            func() error { _, err := c.File(ctx, "f"); return err },
-		"GET /under/v1/files?after=f&limit=3":              func() error { _, err := c.Files(ctx, "f", 3); return err },
-		"DELETE /under/v1/files/f":                         func() error { return c.DeleteFile(ctx, "f") },
-		"POST /under/v1/batches":                           func() error { _, err := c.CreateBatch(ctx, api.BatchSpec{}, ""); return err },
-		"GET /under/v1/batches/b":                          func() error { _, err := c.Batch(ctx, "b"); return err },
-		"GET /under/v1/batches":                            func() error { _, err := c.Batches(ctx, "", 0); return err },
-		"POST /under/v1/batches/b/cancel":                  func() error { _, err := c.CancelBatch(ctx, "b"); return err },
-		"POST /under/v1/tournaments":                       func() error { _, err := c.CreateTournament(ctx, api.TournamentSpec{}, ""); return err },
-		"GET /under/v1/tournaments/t":                      func() error { _, err := c.Tournament(ctx, "t"); return err },
-		"GET /under/v1/tournaments?limit=2":                func() error { _, err := c.Tournaments(ctx, "", 2); return err },
-		"DELETE /under/v1/tournaments/t":                   func() error { return c.DeleteTournament(ctx, "t") },
-		"POST /under/v1/tournaments/t%2F/next":             func() error { _, err := c.NextDuels(ctx, "t/", 1, ""); return err },
-		"POST /under/v1/tournaments/t/report":              func() error { _, err := c.ReportDuels(ctx, "t", nil, false); return err },
-		"POST /under/v1/tournaments/t/report?lenient=true": func() error { _, err := c.ReportDuels(ctx, "t", nil, true); return err },
-		"GET /under/v1/version":                            func() error { _, err := c.Version(ctx); return err },
-		"GET /under/readyz":                                func() error { return c.Ready(ctx) },
-		"GET /under/healthz":                               func() error { return c.Alive(ctx) },
-		"GET /under/v1/files/f/content":                    func() error { _, err := c.Download(ctx, "f", io.Discard); return err },
-		"POST /under/v1/files":                             func() error { _, err := c.Upload(ctx, text("t", "x")); return err },
+		"GET /under/v1/collections":            func() error { _, err := c.Collections(ctx); return err },
+		"GET /under/v1/collections/a%2Fb%20c":  func() error { _, err := c.Collection(ctx, "a/b c"); return err },
+		"GET /under/v1/collections/%2E%2E":     func() error { _, err := c.Collection(ctx, ".."); return err },
+		"DELETE /under/v1/collections/x":       func() error { return c.DeleteCollection(ctx, "x") },
+		"DELETE /under/v1/collections/x/rows":  func() error { _, err := c.DeleteRows(ctx, "x", []api.ID{api.IntID(1)}, ""); return err },
+		"PUT /under/v1/collections/x":          func() error { _, err := c.CreateCollectionFrom(ctx, "x", 1, nil, ""); return err },
+		"POST /under/v1/collections/x/search":  func() error { _, err := c.Search(ctx, "x", api.Search{}); return err },
+		"POST /under/v1/collections/x/recall":  func() error { _, err := c.Recall(ctx, "x", api.Stated{}); return err },
+		"POST /under/v1/collections/x/certify": func() error { _, err := c.Certify(ctx, "x", api.Stated{}); return err },
+		"GET /under/v1/files/f":                func() error { _, err := c.File(ctx, "f"); return err },
+		"GET /under/v1/files?after=f&limit=3":  func() error { _, err := c.Files(ctx, "f", 3); return err },
+		"DELETE /under/v1/files/f":             func() error { return c.DeleteFile(ctx, "f") },
+		"POST /under/v1/batches":               func() error { _, err := c.CreateBatch(ctx, api.BatchSpec{}, ""); return err },
+		"GET /under/v1/batches/b":              func() error { _, err := c.Batch(ctx, "b"); return err },
+		"GET /under/v1/batches":                func() error { _, err := c.Batches(ctx, "", 0); return err },
+		"POST /under/v1/batches/b/cancel":      func() error { _, err := c.CancelBatch(ctx, "b"); return err },
+		"POST /under/v1/x%2Fy/z?a=b": func() error {
+			return c.Do(ctx, Call{Method: http.MethodPost, Path: []string{"v1", "x/y", "z"}, Query: url.Values{"a": {"b"}}, Body: 1, Key: "k"}, nil)
+		},
+		"GET /under/v1/version":         func() error { _, err := c.Version(ctx); return err },
+		"GET /under/readyz":             func() error { return c.Ready(ctx) },
+		"GET /under/healthz":            func() error { return c.Alive(ctx) },
+		"GET /under/v1/files/f/content": func() error { _, err := c.Download(ctx, "f", io.Discard); return err },
+		"POST /under/v1/files":          func() error { _, err := c.Upload(ctx, text("t", "x")); return err },
 	} {
 		if err := call(); err != nil {
 			t.Errorf("%s: %v", want, err)

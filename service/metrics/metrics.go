@@ -33,13 +33,11 @@ type Metrics struct {
 	turns       *prometheus.HistogramVec // class
 	rejected    *prometheus.CounterVec   // reason
 	wrongTokens *prometheus.CounterVec   // outcome
-	duelsIssued prometheus.Counter
-	results     *prometheus.CounterVec // status
-	expired     *prometheus.CounterVec // kind
+	expired     *prometheus.CounterVec   // kind
 	survivors   [rounds]prometheus.Observer
-	slates      slates
 	requests    requests
 	labels      labels
+	onForget    []func(collection string)
 
 	mu   sync.RWMutex
 	byOf map[key]*counters
@@ -85,12 +83,8 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		}, []string{"class"}),
 		rejected:    counter("thresher_rejected_total", "Requests that failed, by kind of problem.", "reason"),
 		wrongTokens: counter("thresher_wrong_tokens_total", "Wrong tokens, and tokens that were not looked at because of earlier wrong ones of their address.", "outcome"),
-		duelsIssued: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "thresher_duels_handed_out_total", Help: "Issued duels of tournaments, counted each time they are issued.",
-		}),
-		results: counter("thresher_duel_results_total", "Results of duels, by what became of them.", "status"),
-		expired: counter("thresher_expired_total", "What was removed because it had been kept long enough, by kind.", "kind"),
-		slates:  newSlates(), requests: newRequests(), labels: labels{most: mostLabels},
+		expired:     counter("thresher_expired_total", "What was removed because it had been kept long enough, by kind.", "kind"),
+		requests:    newRequests(), labels: labels{most: mostLabels},
 		byOf: map[key]*counters{},
 	}
 	ratio := prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -105,8 +99,8 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 		m.survivors[i] = ratio.WithLabelValues(label)
 	}
 	var err error
-	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue, m.turns, m.rejected, m.wrongTokens, m.duelsIssued, m.results, m.expired, ratio}
-	for _, c := range slices.Concat(all, m.slates.collectors(), m.requests.collectors()) {
+	all := []prometheus.Collector{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue, m.turns, m.rejected, m.wrongTokens, m.expired, ratio}
+	for _, c := range slices.Concat(all, m.requests.collectors()) {
 		err = errors.Join(err, r.Register(c))
 	}
 	if err != nil {
@@ -202,14 +196,6 @@ func (m *Metrics) Waited(class string, d time.Duration) {
 	m.turns.WithLabelValues(class).Observe(d.Seconds())
 }
 
-// DuelsIssued counts issued duels.
-func (m *Metrics) DuelsIssued(duels int) { m.duelsIssued.Add(float64(duels)) }
-
-// Reported counts results of duels with a status.
-func (m *Metrics) Reported(status string, results int) {
-	m.results.WithLabelValues(status).Add(float64(results))
-}
-
 // Expired counts n things of a kind that were removed because they had been kept long enough.
 func (m *Metrics) Expired(kind string, n int) { m.expired.WithLabelValues(kind).Add(float64(n)) }
 
@@ -240,6 +226,10 @@ func (m *Metrics) WrongToken(looked bool) {
 	m.wrongTokens.WithLabelValues(outcome).Inc()
 }
 
+// OnForget has Forget call forget with the label of a collection whose series are removed. It must be called
+// before anything is counted.
+func (m *Metrics) OnForget(forget func(collection string)) { m.onForget = append(m.onForget, forget) }
+
 // Forget removes the series of a deleted collection.
 func (m *Metrics) Forget(collection string) {
 	if !m.labels.forget(collection) {
@@ -253,7 +243,9 @@ func (m *Metrics) Forget(collection string) {
 		}
 	}
 	gone := prometheus.Labels{"collection": collection}
-	m.slates.forget(gone)
+	for _, forget := range m.onForget {
+		forget(collection)
+	}
 	for _, v := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
 	}{m.seconds, m.queries, m.pulls, m.densePulls, m.rescored, m.partial, m.stated, m.batchSize, m.queue} {

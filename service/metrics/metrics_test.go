@@ -35,9 +35,7 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 		Collections: func() map[string]Collection { return map[string]Collection{"movies": {4096, "ready"}} },
 		Waiting:     func() map[string]int { return map[string]int{"place": 2} },
 		Version:     "v1.2.3", Revision: "abc", Go: "go1.26",
-		Tournaments: func() map[string]int { return map[string]int{"running": 3, "done": 0} },
-		SlateMemory: func() int64 { return 512 },
-		Backend:     "cpu", Device: "avx512",
+		Backend: "cpu", Device: "avx512",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -49,13 +47,9 @@ func filled(t *testing.T) (*prometheus.Registry, *Metrics) {
 	m.Compared("movies", 9, 1)
 	m.Rejected("queue-full")
 	m.Waited("small", time.Millisecond)
-	m.DuelsIssued(4)
 	m.Entered()
 	m.Left(Request{Route: "/v1/files", Method: "GET", Status: 200, Took: time.Millisecond, In: 3, Out: 70})
-	m.Reported("accepted", 3)
 	m.Expired("files", 2)
-	m.Slated("movies", "afsm", 2*time.Millisecond, 3, 500)
-	m.Rewarded("movies", 4, 2.5)
 	return r, m
 }
 
@@ -95,9 +89,7 @@ func TestNames(t *testing.T) {
 		"thresher_round_survivor_ratio": "round", "thresher_rescored_rows_total": "collection method",
 		"thresher_batch_size": "collection", "thresher_queue_seconds": "collection", "thresher_turn_seconds": "class", "thresher_rejected_total": "reason",
 		"thresher_partial_answers_total": "collection method", "thresher_stated_atoms_total": "collection outcome", "thresher_jobs": "status",
-		"thresher_tournaments": "status", "thresher_duels_handed_out_total": "", "thresher_duel_results_total": "status", "thresher_expired_total": "kind", "thresher_wrong_tokens_total": "outcome",
-		"thresher_slate_seconds": "algo collection", "thresher_slates_total": "algo collection", "thresher_slate_evaluations_total": "algo collection",
-		"thresher_slate_observations_total": "collection", "thresher_slate_rewards_total": "collection", "thresher_slate_memory_bytes": "",
+		"thresher_expired_total": "kind", "thresher_wrong_tokens_total": "outcome",
 		"thresher_collections": "state", "thresher_collection_state": "collection state", "thresher_requests_waiting": "for", "thresher_build_info": "goversion revision version",
 		"thresher_http_requests_total": "method route status", "thresher_http_request_seconds": "method route", "thresher_http_requests_in_flight": "", "thresher_unauthenticated_resets_total": "", "thresher_connection_errors_total": "",
 		"thresher_http_request_bytes_total": "route", "thresher_http_response_bytes_total": "route",
@@ -119,12 +111,6 @@ func TestAnswered(t *testing.T) {
 # HELP thresher_dense_pulls_total Coordinates that dense scans would have read for the same answers.
 # TYPE thresher_dense_pulls_total counter
 thresher_dense_pulls_total{collection="movies",method="auto"} 700
-# HELP thresher_duel_results_total Results of duels, by what became of them.
-# TYPE thresher_duel_results_total counter
-thresher_duel_results_total{status="accepted"} 3
-# HELP thresher_duels_handed_out_total Issued duels of tournaments, counted each time they are issued.
-# TYPE thresher_duels_handed_out_total counter
-thresher_duels_handed_out_total 4
 # HELP thresher_partial_answers_total Queries whose search was stopped before its end.
 # TYPE thresher_partial_answers_total counter
 thresher_partial_answers_total{collection="movies",method="auto"} 1
@@ -149,7 +135,7 @@ thresher_rescored_rows_total{collection="movies",method="auto"} 9
 thresher_stated_atoms_total{collection="movies",outcome="found"} 9
 thresher_stated_atoms_total{collection="movies",outcome="missed"} 1
 `
-	names := []string{"thresher_dense_pulls_total", "thresher_duel_results_total", "thresher_duels_handed_out_total", "thresher_partial_answers_total", "thresher_pulls_total", "thresher_queries_total", "thresher_rejected_total", "thresher_rescored_rows_total", "thresher_stated_atoms_total"}
+	names := []string{"thresher_dense_pulls_total", "thresher_partial_answers_total", "thresher_pulls_total", "thresher_queries_total", "thresher_rejected_total", "thresher_rescored_rows_total", "thresher_stated_atoms_total"}
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
@@ -270,11 +256,10 @@ func TestReadersPage(t *testing.T) {
 	}
 	harmless := []string{
 		"thresher_backend_info", "thresher_batch_size", "thresher_build_info", "thresher_collection_bytes", "thresher_collection_state", "thresher_collections",
-		"thresher_connection_errors_total", "thresher_duel_results_total", "thresher_duels_handed_out_total", "thresher_expired_total", "thresher_http_request_bytes_total", "thresher_http_request_seconds",
+		"thresher_connection_errors_total", "thresher_expired_total", "thresher_http_request_bytes_total", "thresher_http_request_seconds",
 		"thresher_http_requests_in_flight", "thresher_http_requests_total", "thresher_http_response_bytes_total", "thresher_jobs", "thresher_memory_limit_bytes", "thresher_memory_used_bytes", "thresher_partial_answers_total",
 		"thresher_queries_total", "thresher_queue_seconds", "thresher_rejected_total", "thresher_requests_waiting", "thresher_search_seconds",
-		"thresher_slate_evaluations_total", "thresher_slate_memory_bytes", "thresher_slate_observations_total", "thresher_slate_rewards_total",
-		"thresher_slate_seconds", "thresher_slates_total", "thresher_stated_atoms_total", "thresher_tournaments", "thresher_turn_seconds", "thresher_unauthenticated_resets_total", "thresher_wrong_tokens_total",
+		"thresher_stated_atoms_total", "thresher_turn_seconds", "thresher_unauthenticated_resets_total", "thresher_wrong_tokens_total",
 	}
 	own := slices.DeleteFunc(slices.Clone(told), func(name string) bool { return !strings.HasPrefix(name, "thresher_") })
 	if diff := cmp.Diff(harmless, own); diff != "" {

@@ -70,8 +70,6 @@ func TestLabelsAreBounded(t *testing.T) {
 		name := fmt.Sprint("c", i)
 		m.Answered(name, "", response())
 		m.Runs(name).Began(1, 1)
-		m.Slated(name, "afsm", time.Millisecond, 1, 1)
-		m.Rewarded(name, 1, 1)
 	}
 	const want = `
 # HELP thresher_collection_bytes Memory of a collection.
@@ -98,20 +96,20 @@ thresher_collections{state="updating"} 0
 thresher_pulls_total{collection="(other)",method="auto"} 210
 thresher_pulls_total{collection="c0",method="auto"} 70
 thresher_pulls_total{collection="c1",method="auto"} 70
-# HELP thresher_slate_rewards_total Sum of the rewards that were taken.
-# TYPE thresher_slate_rewards_total counter
-thresher_slate_rewards_total{collection="(other)"} 3
-thresher_slate_rewards_total{collection="c0"} 1
-thresher_slate_rewards_total{collection="c1"} 1
 `
-	names := []string{"thresher_collection_bytes", "thresher_collection_state", "thresher_collections", "thresher_pulls_total", "thresher_slate_rewards_total"}
+	names := []string{"thresher_collection_bytes", "thresher_collection_state", "thresher_collections", "thresher_pulls_total"}
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
 
+	var told []string
+	m.OnForget(func(collection string) { told = append(told, collection) })
 	// Forgetting a collection without series of its own frees nothing.
 	m.Forget("c4")
 	m.Forget("c0")
+	if len(told) != 1 || told[0] != "c0" {
+		t.Errorf("others were told to forget %q", told)
+	}
 	m.Answered("c2", "", response())
 	for label, want := range map[string]float64{other: 210, "c1": 70, "c2": 70} {
 		if got := testutil.ToFloat64(m.pulls.WithLabelValues(label, "auto")); got != want {

@@ -15,8 +15,6 @@ type State struct {
 	Memory func() (limits, used map[string]int64)
 	// Jobs counts batches by status.
 	Jobs func() map[string]int
-	// Tournaments counts tournaments by status; nil if there are none.
-	Tournaments func() map[string]int
 	// Collections returns the state of each collection, by name, and Label the label of its
 	// series; nil gives each a label of its own.
 	Collections func() map[string]Collection
@@ -25,8 +23,6 @@ type State struct {
 	Waiting func() map[string]int
 	// Version, Revision and Go describe the build.
 	Version, Revision, Go string
-	// SlateMemory returns the bytes in memory for slates; nil if there are none.
-	SlateMemory func() int64
 	// Found counts differences between the data folder and the database at the start, by
 	// kind; nil if there are none.
 	Found func() map[string]int
@@ -58,38 +54,34 @@ type watcher struct {
 }
 
 type described struct {
-	jobs, tournaments, bytes, states, state, waiting, slates, found, backend, build, limit, used, backups, newest *prometheus.Desc
+	jobs, bytes, states, state, waiting, found, backend, build, limit, used, backups, newest *prometheus.Desc
 }
 
 func descriptions() described {
 	return described{
-		jobs:        prometheus.NewDesc("thresher_jobs", "Batches by status.", []string{"status"}, nil),
-		tournaments: prometheus.NewDesc("thresher_tournaments", "Tournaments by status.", []string{"status"}, nil),
-		bytes:       prometheus.NewDesc("thresher_collection_bytes", "Memory of a collection.", []string{"collection"}, nil),
-		states:      prometheus.NewDesc("thresher_collections", "Collections by state.", []string{"state"}, nil),
-		state:       prometheus.NewDesc("thresher_collection_state", "The state of a collection; always 1, or how many of those that share the label are in it.", []string{"collection", "state"}, nil),
-		waiting:     prometheus.NewDesc("thresher_requests_waiting", "Requests that wait, by what for.", []string{"for"}, nil),
-		build:       prometheus.NewDesc("thresher_build_info", "The build; always 1.", []string{"version", "revision", "goversion"}, nil),
-		slates:      prometheus.NewDesc("thresher_slate_memory_bytes", "Memory of users' states and of items prepared for slates.", nil, nil),
-		limit:       prometheus.NewDesc("thresher_memory_limit_bytes", "The shares of the server's memory.", []string{"share"}, nil),
-		used:        prometheus.NewDesc("thresher_memory_used_bytes", "What is in use of each share of the server's memory.", []string{"share"}, nil),
-		found:       prometheus.NewDesc("thresher_found", "What the data folder held at the start that the database did not know, by kind.", []string{"kind"}, nil),
-		backups:     prometheus.NewDesc("thresher_backups_total", "Backups by how they ended.", []string{"outcome"}, nil),
-		newest:      prometheus.NewDesc("thresher_newest_backup_timestamp_seconds", "When the newest backup without damage was made; 0 if there is none.", nil, nil),
-		backend:     prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
+		jobs:    prometheus.NewDesc("thresher_jobs", "Batches by status.", []string{"status"}, nil),
+		bytes:   prometheus.NewDesc("thresher_collection_bytes", "Memory of a collection.", []string{"collection"}, nil),
+		states:  prometheus.NewDesc("thresher_collections", "Collections by state.", []string{"state"}, nil),
+		state:   prometheus.NewDesc("thresher_collection_state", "The state of a collection; always 1, or how many of those that share the label are in it.", []string{"collection", "state"}, nil),
+		waiting: prometheus.NewDesc("thresher_requests_waiting", "Requests that wait, by what for.", []string{"for"}, nil),
+		build:   prometheus.NewDesc("thresher_build_info", "The build; always 1.", []string{"version", "revision", "goversion"}, nil),
+		limit:   prometheus.NewDesc("thresher_memory_limit_bytes", "The shares of the server's memory.", []string{"share"}, nil),
+		used:    prometheus.NewDesc("thresher_memory_used_bytes", "What is in use of each share of the server's memory.", []string{"share"}, nil),
+		found:   prometheus.NewDesc("thresher_found", "What the data folder held at the start that the database did not know, by kind.", []string{"kind"}, nil),
+		backups: prometheus.NewDesc("thresher_backups_total", "Backups by how they ended.", []string{"outcome"}, nil),
+		newest:  prometheus.NewDesc("thresher_newest_backup_timestamp_seconds", "When the newest backup without damage was made; 0 if there is none.", nil, nil),
+		backend: prometheus.NewDesc("thresher_backend_info", "What searches; always 1.", []string{"backend", "device"}, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 	ch <- w.desc.jobs
-	ch <- w.desc.tournaments
 	ch <- w.desc.bytes
 	ch <- w.desc.states
 	ch <- w.desc.state
 	ch <- w.desc.waiting
 	ch <- w.desc.build
-	ch <- w.desc.slates
 	ch <- w.desc.found
 	ch <- w.desc.limit
 	ch <- w.desc.used
@@ -103,11 +95,6 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 	for status, n := range w.state.Jobs() {
 		ch <- prometheus.MustNewConstMetric(w.desc.jobs, prometheus.GaugeValue, float64(n), status)
 	}
-	if w.state.Tournaments != nil {
-		for status, n := range w.state.Tournaments() {
-			ch <- prometheus.MustNewConstMetric(w.desc.tournaments, prometheus.GaugeValue, float64(n), status)
-		}
-	}
 	w.collections(ch)
 	w.memory(ch)
 	if w.state.Waiting != nil {
@@ -116,9 +103,6 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	ch <- prometheus.MustNewConstMetric(w.desc.build, prometheus.GaugeValue, 1, w.state.Version, w.state.Revision, w.state.Go)
-	if w.state.SlateMemory != nil {
-		ch <- prometheus.MustNewConstMetric(w.desc.slates, prometheus.GaugeValue, float64(w.state.SlateMemory()))
-	}
 	if w.state.Found != nil {
 		for kind, n := range w.state.Found() {
 			ch <- prometheus.MustNewConstMetric(w.desc.found, prometheus.GaugeValue, float64(n), kind)

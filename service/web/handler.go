@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -22,9 +23,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // Handler serves the page at / and its files under /web/ without a token, because they
-// contain nothing that the API protects.
-func Handler() http.Handler {
-	pages := loadPages()
+// contain nothing that the API protects. The files at the top of more are served among them.
+func Handler(more ...fs.FS) http.Handler {
+	pages := loadPages(more...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, ok := pages[r.URL.Path]
 		if !ok {
@@ -56,11 +57,20 @@ type page struct {
 }
 
 // loadPages reads the embedded files; the keys are the paths at which they are served.
-func loadPages() map[string]page {
+func loadPages(more ...fs.FS) map[string]page {
 	pages := map[string]page{}
-	entries, _ := assets.ReadDir("assets") // embedded, cannot fail
+	own, _ := fs.Sub(assets, "assets") // embedded, cannot fail
+	for _, files := range append([]fs.FS{own}, more...) {
+		addPages(pages, files)
+	}
+	return pages
+}
+
+// addPages adds the files at the top of an embedded folder.
+func addPages(pages map[string]page, files fs.FS) {
+	entries, _ := fs.ReadDir(files, ".") // embedded, cannot fail
 	for _, e := range entries {
-		text, _ := assets.ReadFile("assets/" + e.Name())
+		text, _ := fs.ReadFile(files, e.Name())
 		sum := sha256.Sum256(text)
 		at := "/web/" + e.Name()
 		if e.Name() == "index.html" {
@@ -68,7 +78,6 @@ func loadPages() map[string]page {
 		}
 		pages[at] = page{text, media(e.Name()), `"` + hex.EncodeToString(sum[:12]) + `"`}
 	}
-	return pages
 }
 
 // media returns the media type of a file by its name. The system's table is not used, because

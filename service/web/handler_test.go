@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"thresher/choice/serve"
 )
 
 // ask sends a request to the handler and returns its answer.
@@ -92,7 +94,7 @@ func TestTheFilesKeepToThePolicy(t *testing.T) {
 		".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|https?://[^w]|(window|globalThis)\.\w+ =`),
 		".css":  regexp.MustCompile(`@import|url\(`),
 	}
-	pages := loadPages()
+	pages := loadPages(serve.New(serve.Options{})[0].Pages())
 	used := map[string]bool{"/": true}
 	for at, p := range pages {
 		ext, text := path.Ext(at), string(p.text)

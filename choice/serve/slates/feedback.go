@@ -8,14 +8,14 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/api"
+	"thresher/choice/serve/choiceapi"
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
 
 // Accepted acknowledges the feedback for one slate; repeated feedback gets the same answer.
 type Accepted struct {
-	api.SlateAccepted
+	choiceapi.SlateAccepted
 	New bool    `json:"-"` // false for repeated feedback
 	Sum float64 `json:"-"` // of the rewards
 }
@@ -145,7 +145,7 @@ func (t *taking) plan(all []Feedback) error {
 				return err
 			}
 		}
-		a := Accepted{SlateAccepted: api.SlateAccepted{ID: f.ID, User: h.user, Rewards: len(h.rewards), Observations: h.observations}, New: fresh}
+		a := Accepted{SlateAccepted: choiceapi.SlateAccepted{ID: f.ID, User: h.user, Rewards: len(h.rewards), Observations: h.observations}, New: fresh}
 		for _, x := range h.rewards {
 			a.Sum += x
 		}

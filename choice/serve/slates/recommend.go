@@ -9,15 +9,15 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"thresher/choice/serve/choiceapi"
 	"thresher/choice/slate"
-	"thresher/service/api"
 	"thresher/service/problem"
 	"thresher/store"
 )
 
 // Answer has a slate for each user of a request, in the request's order.
 type Answer struct {
-	api.Recommended
+	choiceapi.Recommended
 	Evaluations int `json:"-"` // number of scored items
 }
 
@@ -75,7 +75,7 @@ func (s *Store) recommend(ctx context.Context, name string, v Version, req *Requ
 	if err != nil {
 		return nil, tooLong(err)
 	}
-	a := &Answer{Recommended: api.Recommended{Version: p.version, Excluded: p.excluding(c)}}
+	a := &Answer{Recommended: choiceapi.Recommended{Version: p.version, Excluded: p.excluding(c)}}
 	issued := s.issue(a, p, v, req, chosen)
 	return s.record(name, p, m, a, issued, key, fingerprint)
 }
@@ -277,7 +277,7 @@ func (r *records) earlier(key, fingerprint string, now time.Time, most time.Dura
 	if err := json.Unmarshal(value, &keep); err != nil {
 		return nil, r.damaged("an idempotency key", err)
 	}
-	a := &Answer{Recommended: api.Recommended{Version: keep.Version, Excluded: keep.Excluded}}
+	a := &Answer{Recommended: choiceapi.Recommended{Version: keep.Version, Excluded: keep.Excluded}}
 	for _, id := range keep.Slates {
 		h, err := r.slate(id, now.Add(-most))
 		switch {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"thresher/choice/serve/choiceapi"
 	"thresher/choice/slate"
-	"thresher/service/api"
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
 )
@@ -34,8 +34,8 @@ type Limits struct {
 // mostUser bounds the text of a user, in characters.
 const mostUser = 256
 
-// Request is an api.SlateRequest whose defaults are filled in.
-type Request = api.SlateRequest
+// Request is an choiceapi.SlateRequest whose defaults are filled in.
+type Request = choiceapi.SlateRequest
 
 const (
 	defaultK       = 10

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"thresher/choice/serve/choiceapi"
 	"thresher/choice/slate"
-	"thresher/service/api"
 	"thresher/service/catalog"
 	"thresher/service/jsonbody"
 	"thresher/service/problem"
@@ -13,13 +13,13 @@ import (
 
 // The types of slates that clients see.
 type (
-	Settings  = api.SlateSettings
-	Item      = api.SlateItem
-	Feedback  = api.SlateFeedback
-	Slate     = api.Slate
-	Pick      = api.SlatePick
-	Excluding = api.SlateExcluded
-	Excluded  = api.SlateAtoms
+	Settings  = choiceapi.SlateSettings
+	Item      = choiceapi.SlateItem
+	Feedback  = choiceapi.SlateFeedback
+	Slate     = choiceapi.Slate
+	Pick      = choiceapi.SlatePick
+	Excluding = choiceapi.SlateExcluded
+	Excluded  = choiceapi.SlateAtoms
 )
 
 const (

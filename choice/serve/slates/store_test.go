@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
+	"thresher/choice/serve/choiceapi"
 	"thresher/choice/slate"
-	"thresher/service/api"
 	"thresher/service/problem"
 )
 
@@ -37,7 +37,7 @@ func TestRound(t *testing.T) {
 	}
 	f.reopen()
 	got, err := f.tell(ann.ID, 1, 0.5)
-	if want := (Accepted{SlateAccepted: api.SlateAccepted{ID: ann.ID, User: ann.User, Rewards: 2, Observations: 2}, New: true, Sum: 1.5}); err != nil || got != want {
+	if want := (Accepted{SlateAccepted: choiceapi.SlateAccepted{ID: ann.ID, User: ann.User, Rewards: 2, Observations: 2}, New: true, Sum: 1.5}); err != nil || got != want {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	// The state equals that of the regression alone.

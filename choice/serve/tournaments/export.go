@@ -15,7 +15,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"thresher/service/api"
+	"thresher/choice/serve/choiceapi"
 	"thresher/service/problem"
 	"thresher/store"
 )
@@ -193,7 +193,7 @@ func (e *exporter) all(ctx context.Context) error {
 	if err := e.gap(e.p.calls+1, "nothing has them"); err != nil {
 		return err
 	}
-	return e.line(api.JudgmentsEnd{Object: "end", Calls: e.did.Calls, Judgments: e.did.Judgments, Lost: e.did.Lost})
+	return e.line(choiceapi.JudgmentsEnd{Object: "end", Calls: e.did.Calls, Judgments: e.did.Judgments, Lost: e.did.Lost})
 }
 
 // transcript writes the calls up to upTo.
@@ -236,7 +236,7 @@ func (e *exporter) gap(first uint64, why string) error {
 	if first <= e.next {
 		return nil
 	}
-	l := api.JudgmentsLost{Object: "lost", First: e.next, Last: first - 1, Reason: why}
+	l := choiceapi.JudgmentsLost{Object: "lost", First: e.next, Last: first - 1, Reason: why}
 	e.did.Lost += int64(first - e.next)
 	e.next = first
 	return e.line(l)
@@ -247,13 +247,13 @@ func (e *exporter) call(t *told) error {
 	if err := e.gap(t.Call, "their records are missing"); err != nil {
 		return err
 	}
-	c := api.JudgmentsCall{Object: "call", Call: t.Call, Judge: t.Judge, Coins: t.Coins, Undone: t.Undone}
+	c := choiceapi.JudgmentsCall{Object: "call", Call: t.Call, Judge: t.Judge, Coins: t.Coins, Undone: t.Undone}
 	if t.At != 0 {
 		at := time.Unix(0, t.At).UTC()
 		c.At = &at
 	}
 	for _, d := range t.Issued {
-		c.Issued = append(c.Issued, api.JudgmentsDuel{DuelID: d.Duel, A: e.arm(d.A), B: e.arm(d.B)})
+		c.Issued = append(c.Issued, choiceapi.JudgmentsDuel{DuelID: d.Duel, A: e.arm(d.A), B: e.arm(d.B)})
 	}
 	c.Judged, c.Skipped = e.verdicts(t.Judged), e.verdicts(t.Skipped)
 	for i, v := range t.Judged {
@@ -265,9 +265,9 @@ func (e *exporter) call(t *told) error {
 	return e.done(c)
 }
 
-func (e *exporter) verdicts(all []toldVerdict) (list []api.Judgment) {
+func (e *exporter) verdicts(all []toldVerdict) (list []choiceapi.Judgment) {
 	for _, v := range all {
-		list = append(list, api.Judgment{JudgmentsDuel: api.JudgmentsDuel{DuelID: v.Duel, A: e.arm(v.A), B: e.arm(v.B)}, Tie: v.Tie, Judge: v.Judge})
+		list = append(list, choiceapi.Judgment{JudgmentsDuel: choiceapi.JudgmentsDuel{DuelID: v.Duel, A: e.arm(v.A), B: e.arm(v.B)}, Tie: v.Tie, Judge: v.Judge})
 	}
 	return list
 }
@@ -282,10 +282,10 @@ func (e *exporter) raw(r rawCall) error {
 		return e.gap(r.number+1, "the record is damaged: "+err.Error())
 	}
 	e.did.Judgments += int64(len(ev.results()))
-	return e.done(api.JudgmentsCall{Object: "call", Call: r.number, Recorded: json.RawMessage(r.text)})
+	return e.done(choiceapi.JudgmentsCall{Object: "call", Call: r.number, Recorded: json.RawMessage(r.text)})
 }
 
-func (e *exporter) done(c api.JudgmentsCall) error {
+func (e *exporter) done(c choiceapi.JudgmentsCall) error {
 	e.did.Calls++
 	e.next = c.Call + 1
 	return e.line(c)

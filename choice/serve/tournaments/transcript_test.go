@@ -19,8 +19,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"thresher/choice/duel"
+	"thresher/choice/serve/choiceapi"
 	"thresher/internal/draws"
-	"thresher/service/api"
 	"thresher/service/problem"
 	"thresher/store"
 )
@@ -28,9 +28,9 @@ import (
 // exported is an export as read back.
 type exported struct {
 	head  Tournament
-	calls []api.JudgmentsCall
-	lost  []api.JudgmentsLost
-	end   api.JudgmentsEnd
+	calls []choiceapi.JudgmentsCall
+	lost  []choiceapi.JudgmentsLost
+	end   choiceapi.JudgmentsEnd
 }
 
 // export exports a tournament and reads the lines.
@@ -57,11 +57,11 @@ func export(t testing.TB, bolt *bbolt.DB, dir, id string) exported {
 		case n == 0:
 			err = json.Unmarshal(lines.Bytes(), &e.head)
 		case kind.Object == "call":
-			var c api.JudgmentsCall
+			var c choiceapi.JudgmentsCall
 			err = json.Unmarshal(lines.Bytes(), &c)
 			e.calls = append(e.calls, c)
 		case kind.Object == "lost":
-			var l api.JudgmentsLost
+			var l choiceapi.JudgmentsLost
 			err = json.Unmarshal(lines.Bytes(), &l)
 			e.lost = append(e.lost, l)
 		default:
@@ -103,7 +103,7 @@ type course struct {
 	h    *house
 	id   string
 	r    *rand.Rand
-	want []api.JudgmentsCall
+	want []choiceapi.JudgmentsCall
 	open []Duel
 }
 
@@ -115,7 +115,7 @@ func newCourse(h *house, seed uint64) *course {
 // step makes one call.
 func (c *course) step() {
 	h, ctx := c.h, context.Background()
-	call := api.JudgmentsCall{Object: "call"}
+	call := choiceapi.JudgmentsCall{Object: "call"}
 	switch {
 	case len(c.open) == 0:
 		var issued Duels
@@ -128,7 +128,7 @@ func (c *course) step() {
 			}
 		}
 		for _, d := range issued.Duels {
-			call.Issued = append(call.Issued, api.JudgmentsDuel{DuelID: d.ID, A: d.A, B: d.B})
+			call.Issued = append(call.Issued, choiceapi.JudgmentsDuel{DuelID: d.ID, A: d.A, B: d.B})
 		}
 		c.open = issued.Duels
 	case c.r.IntN(8) == 0 && len(h.get(c.id).State.Undoable) > 0:
@@ -141,7 +141,7 @@ func (c *course) step() {
 		var report []Verdict
 		for _, d := range c.open {
 			v := Verdict{Result: duel.Result{Duel: d.ID, Judge: "ann"}}
-			j := api.Judgment{JudgmentsDuel: api.JudgmentsDuel{DuelID: d.ID, A: d.A, B: d.B}, Judge: "ann"}
+			j := choiceapi.Judgment{JudgmentsDuel: choiceapi.JudgmentsDuel{DuelID: d.ID, A: d.A, B: d.B}, Judge: "ann"}
 			switch c.r.IntN(10) {
 			case 0:
 				v.Skip = true
@@ -168,7 +168,7 @@ func (c *course) step() {
 // same compares an export with what was told, but for times.
 func (c *course) same(e exported) {
 	c.h.t.Helper()
-	got := make([]api.JudgmentsCall, len(e.calls))
+	got := make([]choiceapi.JudgmentsCall, len(e.calls))
 	for i, call := range e.calls {
 		if (call.At == nil) != (call.Issued == nil) {
 			c.h.t.Fatalf("call %d has the time %v", call.Call, call.At)

@@ -2,21 +2,22 @@ package tournaments
 
 import (
 	"thresher/choice/duel"
+	"thresher/choice/serve/choiceapi"
 	"thresher/service/api"
 )
 
 // The types of tournaments that clients see.
 type (
-	Spec        = api.TournamentSpec
-	Tournament  = api.Tournament
-	State       = api.TournamentState
-	Standing    = api.Standing
-	Elimination = api.Elimination
-	Duel        = api.Duel
-	Duels       = api.Duels
-	Receipt     = api.Receipt
-	Reported    = api.Reported
-	Undone      = api.Undone
+	Spec        = choiceapi.TournamentSpec
+	Tournament  = choiceapi.Tournament
+	State       = choiceapi.TournamentState
+	Standing    = choiceapi.Standing
+	Elimination = choiceapi.Elimination
+	Duel        = choiceapi.Duel
+	Duels       = choiceapi.Duels
+	Receipt     = choiceapi.Receipt
+	Reported    = choiceapi.Reported
+	Undone      = choiceapi.Undone
 	Page        = api.Page[Tournament]
 )
 
@@ -46,10 +47,10 @@ func viewState(arms []string, s duel.State, standings bool) State {
 		v.Winner = &arms[s.Leader]
 	}
 	if g := s.Guarantee; g != nil {
-		v.Guarantee = &api.Guarantee{Epsilon: g.Epsilon, Failure: g.Failure}
+		v.Guarantee = &choiceapi.Guarantee{Epsilon: g.Epsilon, Failure: g.Failure}
 	}
 	if x := s.Standoff; x != nil {
-		v.Standoff = &api.Standoff{A: arms[x.A], B: arms[x.B], Duels: x.Duels, Wins: x.Wins, P: x.Rate, Low: x.Low, High: x.High, Needed: x.Needed}
+		v.Standoff = &choiceapi.Standoff{A: arms[x.A], B: arms[x.B], Duels: x.Duels, Wins: x.Wins, P: x.Rate, Low: x.Low, High: x.High, Needed: x.Needed}
 	}
 	if r := s.Ranking; r != nil {
 		v.Ranking = viewRanking(arms, r)
@@ -58,25 +59,25 @@ func viewState(arms []string, s duel.State, standings bool) State {
 		v.Copeland = viewCopeland(arms, c)
 	}
 	if l := s.Lean; l != nil {
-		v.Lean = &api.Lean{Duels: l.Duels, Estimate: l.Estimate, Low: l.Low, High: l.High}
+		v.Lean = &choiceapi.Lean{Duels: l.Duels, Estimate: l.Estimate, Low: l.Low, High: l.High}
 	}
 	return v
 }
 
 // viewRanking adds the arms' names to a ranking.
-func viewRanking(arms []string, r *duel.Ranking) *api.Ranking {
-	v := &api.Ranking{Places: []api.Place{}, Top: r.Top, Safe: r.Safe, Pairs: r.Pairs, Failure: r.Failure}
+func viewRanking(arms []string, r *duel.Ranking) *choiceapi.Ranking {
+	v := &choiceapi.Ranking{Places: []choiceapi.Place{}, Top: r.Top, Safe: r.Safe, Pairs: r.Pairs, Failure: r.Failure}
 	for _, p := range r.Places {
-		v.Places = append(v.Places, api.Place{Arm: arms[p.Arm], First: p.First, Last: p.Last})
+		v.Places = append(v.Places, choiceapi.Place{Arm: arms[p.Arm], First: p.First, Last: p.Last})
 	}
 	return v
 }
 
 // viewCopeland adds the arms' names to scores.
-func viewCopeland(arms []string, c *duel.Scores) *api.Copeland {
-	v := &api.Copeland{Arms: []api.Score{}, Winners: []string{}, Known: c.Known, Circle: c.Circle, Failure: c.Failure}
+func viewCopeland(arms []string, c *duel.Scores) *choiceapi.Copeland {
+	v := &choiceapi.Copeland{Arms: []choiceapi.Score{}, Winners: []string{}, Known: c.Known, Circle: c.Circle, Failure: c.Failure}
 	for _, x := range c.Arms {
-		v.Arms = append(v.Arms, api.Score{Arm: arms[x.Arm], Low: x.Low, High: x.High, Lost: x.Lost})
+		v.Arms = append(v.Arms, choiceapi.Score{Arm: arms[x.Arm], Low: x.Low, High: x.High, Lost: x.Lost})
 	}
 	for _, a := range c.Winners {
 		v.Winners = append(v.Winners, arms[a])
@@ -88,32 +89,32 @@ func viewCopeland(arms []string, c *duel.Scores) *api.Copeland {
 }
 
 // viewJudges adds the arms' names to the records of judges; j may be nil.
-func viewJudges(arms []string, j *duel.Judges) *api.Judges {
+func viewJudges(arms []string, j *duel.Judges) *choiceapi.Judges {
 	if j == nil {
 		return nil
 	}
-	v := &api.Judges{Judges: []api.Judge{}, Disputed: []api.Dispute{}, Unlisted: j.Unlisted}
+	v := &choiceapi.Judges{Judges: []choiceapi.Judge{}, Disputed: []choiceapi.Dispute{}, Unlisted: j.Unlisted}
 	for _, x := range j.Judges {
-		y := api.Judge{Judge: x.Judge, Judgments: x.Judgments, Ties: x.Ties}
+		y := choiceapi.Judge{Judge: x.Judge, Judgments: x.Judgments, Ties: x.Ties}
 		if l := x.Lean; l != nil {
-			y.Lean = &api.Lean{Duels: l.Duels, Estimate: l.Estimate, Low: l.Low, High: l.High}
+			y.Lean = &choiceapi.Lean{Duels: l.Duels, Estimate: l.Estimate, Low: l.Low, High: l.High}
 		}
 		if g := x.Agreement; g != nil {
-			y.Agreement = &api.Agreement{Compared: g.Compared, Rate: g.Rate, Low: g.Low, High: g.High}
+			y.Agreement = &choiceapi.Agreement{Compared: g.Compared, Rate: g.Rate, Low: g.Low, High: g.High}
 		}
 		v.Judges = append(v.Judges, y)
 	}
 	for _, d := range j.Disputed {
-		v.Disputed = append(v.Disputed, api.Dispute{A: arms[d.A], B: arms[d.B], Judges: d.Judges, AWins: d.AWins, BWins: d.BWins, Ties: d.Ties})
+		v.Disputed = append(v.Disputed, choiceapi.Dispute{A: arms[d.A], B: arms[d.B], Judges: d.Judges, AWins: d.AWins, BWins: d.BWins, Ties: d.Ties})
 	}
 	return v
 }
 
 // viewTies returns the pairs with the most ties.
-func viewTies(arms []string, t *duel.Tournament) (v []api.TiedPair) {
+func viewTies(arms []string, t *duel.Tournament) (v []choiceapi.TiedPair) {
 	_, pairs := t.Ties()
 	for _, p := range pairs {
-		v = append(v, api.TiedPair{A: arms[p.A], B: arms[p.B], Ties: p.Ties})
+		v = append(v, choiceapi.TiedPair{A: arms[p.A], B: arms[p.B], Ties: p.Ties})
 	}
 	return v
 }

@@ -19,6 +19,7 @@ type Program func(ctx context.Context, args []string, in io.Reader, out, err io.
 // Run runs the command line args, with stdin as standard input.
 func (p Program) Run(ctx context.Context, stdin string, args ...string) Result {
 	var out, errs bytes.Buffer
+	args = append([]string{}, args...) // for nil cobra takes those of the test binary
 	code := p(ctx, args, strings.NewReader(stdin), &out, &errs)
 	return Result{code, out.String(), errs.String()}
 }

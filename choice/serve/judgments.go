@@ -1,37 +1,19 @@
-package service
+package serve
 
 import (
 	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
 
 	"thresher/choice/serve/tournaments"
+	"thresher/service/extension"
 	"thresher/store"
 )
-
-// linesType is the media type of lines of JSON.
-const linesType = "application/x-ndjson"
-
-// getJudgments sends what was judged in a tournament.
-func (s *Server) getJudgments(r *request, w http.ResponseWriter) error {
-	p, err := s.tournaments.PrepareExport(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	if why := p.Why(); why != nil {
-		s.o.Log.Warn("the last calls of a tournament are exported as they were recorded", "tournament", r.PathValue("id"), "reason", why)
-	}
-	w.Header().Set("Content-Type", linesType)
-	_, err = p.Write(r.Context(), w)
-	return err
-}
 
 // Judgments is what ExportJudgments has written.
 type Judgments struct {
@@ -46,10 +28,7 @@ type Judgments struct {
 // does, from a data folder, which no server may have open: then the error wraps store.ErrInUse. Nothing in
 // it is changed. Of a damaged database it takes what can be read.
 func ExportJudgments(ctx context.Context, dir, id string, w io.Writer) (j Judgments, err error) {
-	if err := isDataFolder(dir); err != nil {
-		return j, err
-	}
-	meta, unread, done, err := readable(filepath.Join(dir, metaName))
+	meta, unread, done, err := readable(filepath.Join(dir, extension.MetaName))
 	if err != nil {
 		return j, err
 	}
@@ -66,12 +45,9 @@ func ExportJudgments(ctx context.Context, dir, id string, w io.Writer) (j Judgme
 }
 
 // ContinueTournament creates a tournament that goes on from a damaged one (tournaments.Store.Continue) in a
-// data folder that no server may have open: then the error wraps db.ErrInUse.
+// data folder that no server may have open: then the error wraps store.ErrInUse.
 func ContinueTournament(ctx context.Context, dir, id string) (c tournaments.Continued, err error) {
-	if err := isDataFolder(dir); err != nil {
-		return c, err
-	}
-	meta, err := openExisting(filepath.Join(dir, metaName))
+	meta, err := openExisting(filepath.Join(dir, extension.MetaName))
 	if err != nil {
 		return c, err
 	}
@@ -111,7 +87,7 @@ func readable(path string) (bolt *bbolt.DB, unread []string, done func() error, 
 		return nil, nil, nil, err
 	}
 	remove := func() error { return os.RemoveAll(box) }
-	copied := filepath.Join(box, metaName)
+	copied := filepath.Join(box, extension.MetaName)
 	if d == nil {
 		unread = []string{path + " is missing"}
 	} else {

@@ -1,4 +1,4 @@
-package api
+package choiceapi
 
 import (
 	"encoding/json"

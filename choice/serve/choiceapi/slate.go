@@ -1,4 +1,6 @@
-package api
+package choiceapi
+
+import "thresher/service/api"
 
 // SlateSettings determine how the slates of a collection are made. In a request, zero members
 // take the server's defaults.
@@ -19,7 +21,7 @@ type SlateSettings struct {
 
 // SlateItem holds the costs and groups of an atom.
 type SlateItem struct {
-	ID     ID        `json:"id"`
+	ID     api.ID    `json:"id"`
 	Costs  []float64 `json:"costs,omitempty"`
 	Groups []string  `json:"groups,omitempty"`
 }
@@ -35,8 +37,8 @@ type Slates struct {
 // SlateRequest asks for a slate for each of some users; zero members take the server's
 // defaults.
 type SlateRequest struct {
-	Users []ID `json:"users"` // a number is the same user as the text of its digits
-	K     int  `json:"k,omitempty"`
+	Users []api.ID `json:"users"` // a number is the same user as the text of its digits
+	K     int      `json:"k,omitempty"`
 	// Budgets bound the costs of a slate, one for each cost of an item. GroupLimits bound the
 	// number of its items in a group, by the group's name.
 	Budgets     []float64      `json:"budgets,omitempty"`
@@ -67,13 +69,13 @@ type SlateExcluded struct {
 
 // SlateAtoms are atoms that no slate could contain.
 type SlateAtoms struct {
-	Count int  `json:"count"`
-	IDs   []ID `json:"ids"` // the first of them
+	Count int      `json:"count"`
+	IDs   []api.ID `json:"ids"` // the first of them
 }
 
 // Slate is the list of items for a user.
 type Slate struct {
-	User  ID          `json:"user"`
+	User  api.ID      `json:"user"`
 	ID    string      `json:"slate_id"`
 	Items []SlatePick `json:"items"`
 	// UCB is an upper confidence bound of the list's value. Rho is the threshold with which
@@ -86,7 +88,7 @@ type Slate struct {
 
 // SlatePick is an atom of a slate, scored given the atoms before it.
 type SlatePick struct {
-	ID    ID      `json:"id"`
+	ID    api.ID  `json:"id"`
 	Mean  float64 `json:"mean"`      // estimate of the reward
 	Width float64 `json:"width"`     // of its confidence interval
 	Value float64 `json:"cum_value"` // sum of the estimates up to this atom
@@ -103,7 +105,7 @@ type SlateFeedback struct {
 // answer.
 type SlateAccepted struct {
 	ID           string `json:"slate_id"`
-	User         ID     `json:"user"`
+	User         api.ID `json:"user"`
 	Rewards      int    `json:"rewards"`      // accepted
 	Observations int64  `json:"observations"` // of the user, including these
 }
