@@ -54,6 +54,9 @@ row numbers of the atoms or, with --ids, those of that column; texts are ids too
 --k-column, --min-score-column and --max-score-column take k, the least and the greatest score of
 each query from columns of the queries' file; hard negatives are the k best below a share
 of the positive's score. Shorter answers are padded as in every output: id -1, score -Inf.`,
+		Example: `  thresher search --vectors A.npy --queries Q.npy --metric cosine -k 10 --out answers.npz
+  thresher search --vectors items.parquet --queries users.parquet --metric ip --exclude seen.npz -k 10 --out picks.parquet
+  thresher search --vectors A.npy --queries A.npy --metric l2 -k 10 --exclude-self --method certain | head`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
@@ -292,7 +295,7 @@ func (s *search) closeLists() {
 		s.candidates.close()
 	}
 	if s.goals != nil {
-		s.goals.close()
+		s.goals.Close()
 	}
 }
 
@@ -349,7 +352,7 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 	}
 	width := s.request.K
 	if s.goals != nil {
-		width = s.goals.mostK
+		width = s.goals.maxK
 	}
 	width = min(width, s.atoms.N)
 	if others := max(1, s.atoms.N-1); s.flags.excludeSelf && width > others {
@@ -368,9 +371,9 @@ func (s *search) buildRequest(queries dataset.Reader) error {
 func (s *search) describe() {
 	s.summary = summary{
 		Atoms: s.atoms.N, Dimension: s.atoms.Dim, columnsRead: s.columns, K: s.k, KColumn: s.flags.kColumn, Metric: s.atoms.Metric.String(),
-		Method: string(s.method), Delta: s.Config.Delta, Epsilon: s.Config.Epsilon,
+		SearchSummary: tasks.SearchSummary{Method: string(s.method), Warnings: s.warnings}, Delta: s.Config.Delta, Epsilon: s.Config.Epsilon,
 		LoadSeconds: s.atoms.load.Seconds(), BuildSeconds: s.atoms.build.Seconds(),
-		Threads: s.engine.threads(), Backend: s.engine.Backend(), Warnings: s.warnings,
+		Threads: s.engine.threads(), Backend: s.engine.Backend(),
 	}
 	if s.flags.ranged() {
 		s.summary.subject = tasks.Reaching
