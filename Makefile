@@ -7,7 +7,7 @@ help: ## this list
 
 include .ci/stages.mk
 
-.PHONY: help test test-modules race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean module wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
+.PHONY: help test test-modules test-deploy race vet lint deadcode generate proto kernels check-kernels emu test-cuda suite-cuda goals-cuda mutants bench-host lint-cuda fuzz calibrate bench bench-pairs bench-peers bench-peers-small bench-race bench-race-quick bench-uses bench-uses-small noasm gpu-binaries gpu gpu-report gpu-rehearsal gpu-rehearsed gpu-injections gpu-injected e2e load fairness slow-bodies crash backup-drill diskfull hostile clean module wheels test-python test-python-versions test-python-adapters test-python-cuda worker-overhead worker-stress wheel-cuda
 
 # The folders with a go.mod whose packages are vetted and tested: the product, and what only measures, tests or installs it.
 MODULES = . bench e2e
@@ -19,6 +19,12 @@ test: ## the whole suite, offline, two to three minutes on two cores once compil
 
 test-modules: ## the Go tests of the other modules: benchmarks, end-to-end tests
 	$(call each,test $$module = . || $(GO) test ./...)
+
+# Its module has Kubernetes' types and promtool, minutes to compile.
+test-deploy: ## the files of deploy: manifests, units and rules are decoded and verified, and what they start is started
+	$(GO) vet -C deploy .
+	cd deploy && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 .
+	$(GO) test -C deploy -count=1 -timeout 20m .
 
 # Without tests of one goroutine that take seconds under the race detector: checks of arithmetic, and of tournaments that
 # no other goroutine knows. `make test` runs each of them, with more data, and `make race-whole` runs all.

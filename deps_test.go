@@ -84,6 +84,7 @@ var knows = map[string][]string{
 	"internal/sniffers":        {},
 	"internal/vectors":         {},
 	"e2e":                      {"internal/vectors"},
+	"deploy":                   {},
 	"bench":                    {"bandit", "batch", "batch/plan", "backend", "backend/looks", "collection", "cpu", "gpu", "simd", "dataset", "internal/vectors"},
 
 	"choice/serve/choiceapi":    {"service/api"},

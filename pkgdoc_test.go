@@ -12,7 +12,7 @@ import (
 
 // modules are the folders below the root that are modules of their own and keep the rules of the root's. Others are
 // programs for a test or a benchmark alone, which bring their own dependencies.
-var modules = []string{"bench", "e2e"}
+var modules = []string{"bench", "deploy", "e2e"}
 
 // packages lists the folders below the root, in its module and in modules, that hold Go files the build sees.
 func packages(t *testing.T) []string {

@@ -7,7 +7,7 @@ STAGES_AT_ONCE ?= 2
 
 # The first build what others need, or are cheap and fail often.
 CI_FIRST = packages modules vet emu lint
-CI = test-cuda e2e race test test-modules test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda service-faults lint-cuda deadcode \
+CI = test-cuda e2e race test test-modules test-python gpu-rehearsal test-python-cuda test-kernels test-arm64 docker wheel-cuda test-deploy service-faults lint-cuda deadcode \
   vet-elsewhere check-generated bench-peers-small bench-host test-scripts reports demo
 
 NIGHTLY_FIRST = packages modules emu
@@ -20,6 +20,7 @@ LIMIT_e2e = 1200
 LIMIT_test = 1200
 LIMIT_race = 1200
 LIMIT_test-cuda = 1200
+LIMIT_test-deploy = 1800
 LIMIT_race-whole = 7200
 LIMIT_test-drawn = 7200
 LIMIT_kernel-sets = 7200

@@ -34,7 +34,7 @@ IMAGE = re.compile(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}")
 SCRIPT = re.compile(r"deploy/docker/\w+\.sh( \w+)*")
 
 
-TOKEN = "the rehearsal's own"
+TOKEN = "of-the-rehearsal"
 
 
 class Refused(Exception):
