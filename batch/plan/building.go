@@ -7,7 +7,7 @@ import (
 
 // What building takes and saves, in terms of the costs that are measured: fitted to the least times of one core of an
 // AMD EPYC (Zen 5) by its built-in costs, of 1,000 x 768, 4,000 x 128, 20,000 x 128 and 60,000 x 768
-// (go test ./batch -run '^$' -bench BuildingPays; docs/planning.md has the table).
+// (go test ./batch -run '^$' -bench BuildingPays; docs/planning.md says from how many queries on it pays).
 const (
 	// builtRotations, builtRows and builtColumns are the costs of a coordinate that is built, of a row, and of a column of the
 	// sample that the head is fitted to, as multiples of Costs.Rotate. Norms, which rows without codes

@@ -55,6 +55,9 @@ Wrong answers are counted against float64 scores of all atoms.
 
 Generated sets: gaussian (iid normal, hard), embeddings (power-law spectrum) and
 normal-custom (arXiv 2212.07551).`,
+		Example: `  thresher bench --vectors A.npy --queries Q.npy --metric cosine
+  thresher bench --plans --vectors A.npy --queries Q.npy --metric ip --ks 1,10,100 --count 128
+  thresher bench --calibrate --json > costs.json`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.setGiven = cmd.Flags().Changed("set")

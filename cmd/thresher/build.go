@@ -29,8 +29,9 @@ search, bench and verify accept as --vectors. Opening the file verifies its chec
 and maps it into memory. The file keeps its --seed, 1 by default, so that builds
 repeat; use a secret one if users may search for queries that fail. Ids of the atoms
 are kept beside it, in FILE.thresher.ids.npz; every command reads them.`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
+		Example: `  thresher build --vectors A.parquet --metric cosine --ids id --out A.thresher`,
+		Args:    cli.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runBuild(cmd, f) },
 	}
 	cmd.Flags().StringVar(&f.atoms, "vectors", "", "`file` of atoms; - is standard input")
 	cmd.Flags().StringVar(&f.column, vectorsColumnFlag, "", columnHelp("the vectors"))

@@ -37,7 +37,8 @@ the other flags are those of search.
 
 Answers are in the order of the queries. Their ids are row numbers of the atoms or, where
 the atoms have an id column, its ids. Without -k, k is the length of the longest answer.`,
-		Args: cli.NoArguments,
+		Example: `  thresher certify --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz --out proven.npz`,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.deadlineGiven = cmd.Flags().Changed("deadline")
 			return a.runSearch(cmd.Context(), f)

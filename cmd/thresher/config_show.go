@@ -34,6 +34,8 @@ func newConfigShowCommand(a *app) *cobra.Command {
 		Long: `Print the effective settings and the source of each: a flag, an environment
 variable THRESHER_*, the configuration file, or the default. The last line says how
 much memory thresher serve would take with them, and how it would divide it.`,
+		Example: `  thresher config show
+  thresher config show --json`,
 		Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {

@@ -48,6 +48,8 @@ of a row are in order, best first. Without --symmetric and --mutual each row has
 
 The rows found are kept next to the output until all are; --resume continues a run that
 was killed.`,
+		Example: `  thresher graph --vectors A.npy --metric cosine -k 15 --out graph.npz
+  thresher graph --vectors A.npy --metric l2 -k 15 --mutual --distances --out graph.npz`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runGraph(cmd.Context(), f) },
 	}

@@ -51,6 +51,9 @@ func newInfoCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info FILE",
 		Short: "Describe a collection, a file of vectors or, with --answers, of answers",
+		Example: `  thresher info A.parquet
+  thresher info A.thresher --json
+  thresher info --answers answers.npz`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("info: %d files named, wants one", len(args))

@@ -39,8 +39,9 @@ func newJobFetchCommand(a *app, f *remote) *cobra.Command {
 		Short: "Fetch the answers of a job that is done",
 		Long: `Fetch the answers of a job that is done. Files are written atomically. A job that did
 not complete may have some answers; they are fetched too, with exit code 1.`,
-		Args: oneBatch,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runFetch(cmd.Context(), j, args[0]) },
+		Example: `  thresher job fetch batch_abc --out answers.npz`,
+		Args:    oneBatch,
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runFetch(cmd.Context(), j, args[0]) },
 	}
 	j.addFlags(cmd)
 	return cmd

@@ -16,9 +16,10 @@ import (
 
 func newJobStatusCommand(a *app, f *remote) *cobra.Command {
 	return &cobra.Command{
-		Use:   "status BATCH",
-		Short: "Show the progress of a job",
-		Args:  oneBatch,
+		Use:     "status BATCH",
+		Short:   "Show the progress of a job",
+		Example: `  thresher job status batch_abc`,
+		Args:    oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withBatch(f, func(c *client.Client) (api.Batch, error) { return c.Batch(cmd.Context(), args[0]) })
 		},
@@ -27,9 +28,10 @@ func newJobStatusCommand(a *app, f *remote) *cobra.Command {
 
 func newJobCancelCommand(a *app, f *remote) *cobra.Command {
 	return &cobra.Command{
-		Use:   "cancel BATCH",
-		Short: "Cancel a job; finished answers stay",
-		Args:  oneBatch,
+		Use:     "cancel BATCH",
+		Short:   "Cancel a job; finished answers stay",
+		Example: `  thresher job cancel batch_abc`,
+		Args:    oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withBatch(f, func(c *client.Client) (api.Batch, error) { return c.CancelBatch(cmd.Context(), args[0]) })
 		},
@@ -136,10 +138,11 @@ func newJobListCommand(a *app, f *remote) *cobra.Command {
 	var after string
 	var limit int
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the jobs, newest first",
-		Args:  cli.NoArguments,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.listBatches(cmd.Context(), f, after, limit) },
+		Use:     "list",
+		Short:   "List the jobs, newest first",
+		Example: `  thresher job list --limit 20`,
+		Args:    cli.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listBatches(cmd.Context(), f, after, limit) },
 	}
 	cmd.Flags().StringVar(&after, "after", "", "list the jobs after this `batch`")
 	cmd.Flags().IntVar(&limit, "limit", 20, "most `jobs` to list, 1 to 100")

@@ -62,6 +62,8 @@ with the atoms that each query may not return or scores first, which are uploade
 
 With --wait and --out (or --errors) the answers are fetched once the job is done, as
 by job fetch; if writing them fails they are still on the server.`,
+		Example: `  thresher job submit queries.npy --collection films -k 10 --output-format npz
+  thresher job submit queries.jsonl --collection films -k 10 --wait --out answers.jsonl`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("job submit: %d files named, wants one", len(args))

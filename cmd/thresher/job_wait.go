@@ -17,9 +17,10 @@ import (
 func newJobWaitCommand(a *app, f *remote) *cobra.Command {
 	w := &waiting{remote: f}
 	cmd := &cobra.Command{
-		Use:   "wait BATCH",
-		Short: "Wait until a job is done, and show its progress",
-		Args:  oneBatch,
+		Use:     "wait BATCH",
+		Short:   "Wait until a job is done, and show its progress",
+		Example: `  thresher job wait batch_abc`,
+		Args:    oneBatch,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.connect()
 			if err != nil {

@@ -49,6 +49,8 @@ With --fail-under the exit code is 1 if the mean recall is less.
 With --exclude, --k-column and the like the atoms wanted are those that search finds with
 the same flags; others do not count as found. Of answers that have the query itself
 first, of k + 1 atoms, --exclude-self -k K compares the others.`,
+		Example: `  thresher recall --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz
+  thresher recall --vectors A.npy --queries Q.npy --metric cosine --answers theirs.npz --sample 1000 --fail-under .95`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRecall(cmd.Context(), f) },
 	}

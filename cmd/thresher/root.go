@@ -46,6 +46,7 @@ a deadline; 4 backend unavailable; 130 interrupted.`,
 		newConfigCommand(a),
 		newVersionCommand(a),
 	)
+	groupFlags(root)
 	root.AddCommand(command.Commands(a.App)...)
 	root.SetGlobalNormalizationFunc(presentName)
 	return root

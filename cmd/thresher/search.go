@@ -54,6 +54,9 @@ row numbers of the atoms or, with --ids, those of that column; texts are ids too
 --k-column, --min-score-column and --max-score-column take k, the least and the greatest score of
 each query from columns of the queries' file; hard negatives are the k best below a share
 of the positive's score. Shorter answers are padded as in every output: id -1, score -Inf.`,
+		Example: `  thresher search --vectors A.npy --queries Q.npy --metric cosine -k 10 --out answers.npz
+  thresher search --vectors items.parquet --queries users.parquet --metric ip --exclude seen.npz -k 10 --out picks.parquet
+  thresher search --vectors A.npy --queries A.npy --metric l2 -k 10 --exclude-self --method certain | head`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())

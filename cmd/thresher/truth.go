@@ -51,7 +51,8 @@ HDF5 (ann-benchmarks) is not written. Convert an .npz in Python, where the dista
 sqrt(scores) for l2, 1 - scores for cosine:
   z = numpy.load("gt.npz"); f = h5py.File("set.hdf5", "a")
   f["neighbors"] = z["rows"]; f["distances"] = numpy.sqrt(z["scores"])`,
-		Args: cli.NoArguments,
+		Example: `  thresher truth --vectors A.npy --queries Q.npy --metric l2 -k 100 --out gt.ibin`,
+		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())
 			return a.runSearch(cmd.Context(), f)

@@ -72,6 +72,8 @@ them than delta explains (one-sided binomial p below 1e-6) cause exit code 1, an
 with --strict-delta. That p assumes independent queries, which queries sharing a
 rotation are not; see also the number of neighbourhoods, which counts wrong answers that
 lack the same atom once.`,
+		Example: `  thresher verify --vectors A.npy --queries Q.npy --metric cosine --answers answers.npz
+  thresher verify --vectors A.npy --queries Q.npy --metric l2 --answers gt.ibin --guarantee certain`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.scoreLimits.read(cmd.Flags())

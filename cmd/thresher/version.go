@@ -103,8 +103,10 @@ func (b *buildInfo) revise(settings []debug.BuildSetting) {
 func newVersionCommand(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:         "version",
-		Short:       "Say what this binary is",
+		Use:   "version",
+		Short: "Say what this binary is",
+		Example: `  thresher version
+  thresher version --json`,
 		Args:        cli.NoArguments,
 		Annotations: map[string]string{cli.WithoutConfig: ""},
 		RunE: func(*cobra.Command, []string) error {

@@ -28,8 +28,9 @@ func newWorkerCommand(a *app) *cobra.Command {
 		Long: `Search for the program that starts this one, as the Python package does: standard input
 is a socket, or standard input and output are pipes, over which it sends calls
 (docs/worker.md). The worker ends when the connection or the parent does.`,
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runWorker(cmd.Context(), parent) },
+		Example: `  thresher worker --parent 4711`,
+		Args:    cli.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.runWorker(cmd.Context(), parent) },
 	}
 	cmd.Flags().IntVar(&parent, "parent", 0, "process `id` of the program to serve")
 	addSettings(cmd, "backend", "device", "threads", "dense_limit", "read_limit", "kernels", "costs")

@@ -33,6 +33,7 @@ func (a *App) Root(root *cobra.Command, commands ...*cobra.Command) *cobra.Comma
 	root.SetErr(a.Err)
 	root.PersistentFlags().StringVar(&a.ConfigFile, "config", "", "configuration `file` (.yaml, .toml, .json); default: what "+config.FileVariable+" names")
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(usage)
 	root.AddCommand(commands...)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
