@@ -34,13 +34,13 @@ const (
 // MixedMost the greatest number of the others.
 const MixedTerms, MixedMost = 32, 160
 
-// mixedLeast and mixedPart are the least number of mixed codes besides those of terms, and what it is a multiple of.
-const mixedLeast, mixedPart = 64, 32
+// mixedMin and mixedPart are the least number of mixed codes besides those of terms, and what it is a multiple of.
+const mixedMin, mixedPart = 64, 32
 
 // MixedWidth is the number of mixed codes of an atom, besides those of its terms, for a look at head directions and width
 // rest coordinates; 0 if there would be more than MixedMost.
 func MixedWidth(head, width int) int {
-	if n := max(mixedLeast, (head+width+mixedPart-1)/mixedPart*mixedPart); n <= MixedMost {
+	if n := max(mixedMin, (head+width+mixedPart-1)/mixedPart*mixedPart); n <= MixedMost {
 		return n
 	}
 	return 0

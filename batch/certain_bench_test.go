@@ -13,8 +13,8 @@ import (
 // BenchmarkThresholds' data. Times are microseconds a query, by plan; "passed" are the shares of the
 // atoms, in per cent, that pass the looks of a plan.
 func BenchmarkCertain(b *testing.B) {
-	const most, atomsMost, dim = 256, 100_000, 768
-	all, width := thresholdRows(b, *thresholdAtoms, atomsMost+most, dim)
+	const most, maxAtoms, dim = 256, 100_000, 768
+	all, width := thresholdRows(b, *thresholdAtoms, maxAtoms+most, dim)
 	queries := all[(len(all)/width-most)*width:]
 	if *thresholdQueries != "" {
 		queries, _ = thresholdRows(b, *thresholdQueries, most, dim)
@@ -22,7 +22,7 @@ func BenchmarkCertain(b *testing.B) {
 	} else {
 		all = all[:len(all)-most*width]
 	}
-	rows := all[:min(len(all), atomsMost*width)]
+	rows := all[:min(len(all), maxAtoms*width)]
 	e := open(b, rows, width, &collection.Options{Metric: collection.InnerProduct, Seed: 1}, 1)
 	for _, k := range []int{1, 10, 100} {
 		for _, m := range []int{1, 16, 256} {

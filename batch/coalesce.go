@@ -61,11 +61,11 @@ type CoalescerOptions struct {
 	// queries are being answered: while one run ends and leaves cores idle, another uses
 	// them. 0 means 2. A group that is full, or whose window has ended, may be one more.
 	Runs int
-	// MostQueries bounds the queries of a shared run; 0 means 1,024, which is also the
+	// MaxQueries bounds the queries of a shared run; 0 means 1,024, which is also the
 	// Engine's limit. A search of that many queries runs alone.
-	MostQueries int
-	// MostWaiting bounds the searches that wait; 0 means 1,024. More fail with ErrBusy.
-	MostWaiting int
+	MaxQueries int
+	// MaxWaiting bounds the searches that wait; 0 means 1,024. More fail with ErrBusy.
+	MaxWaiting int
 	// Observer is told of runs; nil means none. The Engine's observer is still told of
 	// each search.
 	Observer RunObserver
@@ -80,7 +80,7 @@ type RunObserver interface {
 	Began(searches, queries int)
 }
 
-// ErrBusy: CoalescerOptions.MostWaiting searches are waiting.
+// ErrBusy: CoalescerOptions.MaxWaiting searches are waiting.
 var ErrBusy = errors.New("too many searches waiting")
 
 // NewCoalescer returns a Coalescer of searches on e. The caller keeps e, which must outlive
@@ -92,8 +92,8 @@ func NewCoalescer(e *Engine, o *CoalescerOptions) *Coalescer {
 	}
 	c.o.Idle = cmp.Or(max(c.o.Idle, 0), e.threads(), 1)
 	c.o.Runs = cmp.Or(max(c.o.Runs, 0), 2)
-	c.o.MostQueries = cmp.Or(max(c.o.MostQueries, 0), 1024)
-	c.o.MostWaiting = cmp.Or(max(c.o.MostWaiting, 0), 1024)
+	c.o.MaxQueries = cmp.Or(max(c.o.MaxQueries, 0), 1024)
+	c.o.MaxWaiting = cmp.Or(max(c.o.MaxWaiting, 0), 1024)
 	return c
 }
 
@@ -188,15 +188,15 @@ type member struct {
 func (c *Coalescer) join(ctx context.Context, w *work, lo, hi int) (*member, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waiting >= c.o.MostWaiting {
+	if c.waiting >= c.o.MaxWaiting {
 		c.beginGroups() // groups that may begin do not count as waiting
 	}
-	if c.waiting >= c.o.MostWaiting {
+	if c.waiting >= c.o.MaxWaiting {
 		return nil, fmt.Errorf("%w: %d, the most there may be", ErrBusy, c.waiting)
 	}
 	g := c.roomFor(w, hi-lo)
 	if g == nil {
-		g = &searchGroup{room: c.mostTogether(w), begun: make(chan struct{}), c: c}
+		g = &searchGroup{room: c.maxTogether(w), begun: make(chan struct{}), c: c}
 		c.queue = append(c.queue, g)
 	}
 	m := &member{work: w, searchGroup: g, lo: lo, n: hi - lo}
@@ -207,13 +207,13 @@ func (c *Coalescer) join(ctx context.Context, w *work, lo, hi int) (*member, err
 	return m, nil
 }
 
-// mostTogether bounds the queries of a run with w; 0 for references and looks at float32
+// maxTogether bounds the queries of a run with w; 0 for references and looks at float32
 // coordinates, which share no reads.
-func (c *Coalescer) mostTogether(w *work) int {
+func (c *Coalescer) maxTogether(w *work) int {
 	if w.strategy.reference != nil || w.strategy.perArm {
 		return 0
 	}
-	return min(c.o.MostQueries, w.mostQueries())
+	return min(c.o.MaxQueries, w.maxQueries())
 }
 
 // roomFor returns the latest group with w's looks if it has room for n queries. Otherwise

@@ -157,7 +157,7 @@ func TestCoalescerNatural(t *testing.T) {
 // TestCoalescerFull: full groups begin.
 func TestCoalescerFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostQueries: 4}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MaxQueries: 4}, nil)
 		several := func(j, n int) batch.Request {
 			req := l.one(j)
 			req.Queries = l.rows[j*l.dim : (j+n)*l.dim]
@@ -189,7 +189,7 @@ func TestCoalescerFull(t *testing.T) {
 // TestCoalescerRoom: a member that leaves a waiting group makes room for others.
 func TestCoalescerRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostQueries: 3}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MaxQueries: 3}, nil)
 		defer l.close()
 		ctx, cancel := context.WithCancel(t.Context())
 		all := []*pending{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1))}
@@ -369,7 +369,7 @@ func TestCoalescerAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer e.Close()
-				co := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1, MostQueries: 16, Observer: told})
+				co := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, Idle: 1, Runs: 1, MaxQueries: 16, Observer: told})
 				defer co.Close()
 				go func() { co.Search(t.Context(), batch.Request{Queries: rows[:dim], K: 1, Method: batch.Certain}) }()
 				synctest.Wait()

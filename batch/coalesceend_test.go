@@ -138,7 +138,7 @@ func TestCoalescerDeserted(t *testing.T) {
 // TestCoalescerBusy fills the queue.
 func TestCoalescerBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MostWaiting: 2, Idle: 2}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{Window: time.Hour, MaxWaiting: 2, Idle: 2}, nil)
 		defer l.close()
 		ctx, cancel := context.WithCancel(t.Context())
 		all := []*pending{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
@@ -164,7 +164,7 @@ func TestCoalescerBusyNever(t *testing.T) {
 	const callers = 64
 	rows := fixtureRows()
 	e := open(t, rows, fixtureDim, &collection.Options{Metric: collection.InnerProduct}, 1)
-	c := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, MostWaiting: 1, Idle: callers})
+	c := batch.NewCoalescer(e, &batch.CoalescerOptions{Window: time.Hour, MaxWaiting: 1, Idle: callers})
 	defer c.Close()
 	var wg sync.WaitGroup
 	for j := range callers {
@@ -280,7 +280,7 @@ func TestCoalescerCloseDeserted(t *testing.T) {
 // TestCoalescerOff: without a window, searches go to the engine directly.
 func TestCoalescerOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{MostWaiting: 1}, nil)
+		l := newCoalescing(t, newGate(), &batch.CoalescerOptions{MaxWaiting: 1}, nil)
 		all := []*pending{l.ask(t.Context(), l.one(0)), l.ask(t.Context(), l.one(1)), l.ask(t.Context(), l.one(2))}
 		l.runs(1, 1, 1)
 		l.gate.open()

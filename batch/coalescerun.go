@@ -94,8 +94,8 @@ func (s *sharedRun) Pull(ctx context.Context, look backend.Look) (left backend.S
 	return left, err
 }
 
-// denseLeast is the least number of queries of a dense scan after interruptions.
-const denseLeast = 64
+// minDense is the least number of queries of a dense scan after interruptions.
+const minDense = 64
 
 // Dense scans for half as many queries at a time after each interruption, because an
 // interrupted scan starts over.
@@ -105,7 +105,7 @@ func (s *sharedRun) Dense(ctx context.Context, queries ...int) error {
 		interrupted, err := s.untilDeadline(ctx, func(ctx context.Context) error { return s.Leaver.Dense(ctx, some...) })
 		switch {
 		case interrupted:
-			n = max(denseLeast, n/2)
+			n = max(minDense, n/2)
 		case err != nil:
 			return err
 		default:

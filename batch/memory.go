@@ -10,12 +10,12 @@ const (
 	// partBytes bounds the memory of the queries of one run unless Options.RunBytes does. Larger
 	// batches are answered in parts, with the same answers.
 	partBytes = 1 << 28
-	// wideShare of the collection's memory, or leastWideBytes if that is more, bounds what the coordinates
+	// wideShare of the collection's memory, or minWideBytes if that is more, bounds what the coordinates
 	// of the queries of one run take: a few rows of a million dimensions are small beside as many queries.
-	// leastWideBytes has room for the largest run of 4,096 dimensions.
-	wideShare, leastWideBytes = 1. / 8, 7 << 24
-	// mostPart is the greatest number of queries of one run.
-	mostPart = 1024
+	// minWideBytes has room for the largest run of 4,096 dimensions.
+	wideShare, minWideBytes = 1. / 8, 7 << 24
+	// maxPart is the greatest number of queries of one run.
+	maxPart = 1024
 	// lookedBytes is the memory of a backend for each atom that a query wants and looks find:
 	// four arms of the first chunk, the arm in the list and among the finalists, its lower bound,
 	// its score, and its copies in the answer. scannedBytes is that of a dense scan: twice a row
@@ -45,9 +45,9 @@ type Footprint struct {
 // Bytes is the memory of the run and the answers together.
 func (f *Footprint) Bytes() int64 { return f.Run + f.Answers }
 
-// LeastQueryBytes returns the least memory, in bytes, that a query of so many dimensions takes in a
+// MinQueryBytes returns the least memory, in bytes, that a query of so many dimensions takes in a
 // run that wants its best k atoms (0: any number), so that small requests need no Footprint.
-func LeastQueryBytes(dim, k int) int64 { return coordinateBytes*int64(dim) + scannedBytes*int64(k) }
+func MinQueryBytes(dim, k int) int64 { return coordinateBytes*int64(dim) + scannedBytes*int64(k) }
 
 // Footprint states the memory that Search would take for so many queries like those of req, whose
 // Queries may be empty. For queries that want any number of atoms, Answers counts Limit atoms, or as
@@ -63,7 +63,7 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 		if err != nil {
 			return f, split[i].renumber(err)
 		}
-		part := min(w.mostQueries(), max(1, queries))
+		part := min(w.maxQueries(), max(1, queries))
 		if run := int64(part) * w.queryBytes(); run > f.Run {
 			f.Part, f.Run = part, run
 		}
@@ -76,10 +76,10 @@ func (e *Engine) Footprint(req Request, queries int) (Footprint, error) {
 	return f, nil
 }
 
-// mostQueries bounds the queries of one run of w.
-func (w *work) mostQueries() int {
-	wide := max(leastWideBytes, int64(wideShare*float64(w.e.c.Bytes())))
-	return int(max(1, min(mostPart, cmp.Or(w.e.opt.RunBytes, partBytes)/w.queryBytes(), wide/w.wideBytes())))
+// maxQueries bounds the queries of one run of w.
+func (w *work) maxQueries() int {
+	wide := max(minWideBytes, int64(wideShare*float64(w.e.c.Bytes())))
+	return int(max(1, min(maxPart, cmp.Or(w.e.opt.RunBytes, partBytes)/w.queryBytes(), wide/w.wideBytes())))
 }
 
 // wideBytes estimates what the coordinates of one query take of queryBytes.

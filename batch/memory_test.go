@@ -70,12 +70,12 @@ func TestRunBytes(t *testing.T) {
 	req := batch.Request{Queries: rows[:m*dim], K: n, Method: batch.Exact}
 	whole := search(t, over(t, c, 1, nil), req)
 	const most = 1 << 20
-	if batch.LeastQueryBytes(dim, n) > most/8 {
+	if batch.MinQueryBytes(dim, n) > most/8 {
 		t.Fatal("no run has several queries")
 	}
 	e := over(t, c, 1, &batch.Options{RunBytes: most})
 	f, err := e.Footprint(req, m)
-	if err != nil || f.Run > most || f.Part >= m || f.Part < 2 || int64(f.Part)*batch.LeastQueryBytes(dim, n) > f.Run {
+	if err != nil || f.Run > most || f.Part >= m || f.Part < 2 || int64(f.Part)*batch.MinQueryBytes(dim, n) > f.Run {
 		t.Errorf("%+v, %v", f, err)
 	}
 	for j, a := range search(t, e, req).Answers {

@@ -54,7 +54,7 @@ func BenchmarkThresholds(b *testing.B) {
 					goals[1][j].MinScore = &best[j].SearchScores[k-1]
 					goals[2][j].Candidates = best[j].IDs
 					if j > 0 {
-						goals[3][j].Candidates = best[mostSimilar(queries, width, j)].IDs
+						goals[3][j].Candidates = best[maxSimilar(queries, width, j)].IDs
 					}
 				}
 				for i, some := range [][]float32{everyNth(rows, width, 64), rows[:4096*width]} {
@@ -105,8 +105,8 @@ func everyNth(rows []float32, dim, n int) (some []float32) {
 	return some
 }
 
-// mostSimilar returns the query before j that has the largest product with it.
-func mostSimilar(queries []float32, dim, j int) (at int) {
+// maxSimilar returns the query before j that has the largest product with it.
+func maxSimilar(queries []float32, dim, j int) (at int) {
 	row := func(i int) []float32 { return queries[i*dim : (i+1)*dim] }
 	for i, most := 0, float32(0); i < j; i++ {
 		var x float32

@@ -18,10 +18,10 @@ type Turns interface {
 }
 
 const (
-	// leastPart is the least number of queries of a part for each thread of the backend.
+	// minPart is the least number of queries of a part for each thread of the backend.
 	// Fewer queries share too few reads, and threads of a dense scan would divide the rows
 	// instead of the queries.
-	leastPart = 128
+	minPart = 128
 	// partStep divides the number of queries of larger parts: a dense scan multiplies that
 	// many queries together.
 	partStep = 64
@@ -47,11 +47,11 @@ func (w *work) parts() *searchParts {
 	looks, candidates := w.expected(), w.expectedCandidates()
 	// Scoring candidates shares no reads, so queries for which it is most of the work may be
 	// divided further.
-	least := int(math.Ceil(leastPart * float64(max(1, w.e.threads())) * looks / (looks + candidates)))
+	least := int(math.Ceil(minPart * float64(max(1, w.e.threads())) * looks / (looks + candidates)))
 	if least > partStep {
 		least = (least + partStep - 1) / partStep * partStep
 	}
-	return &searchParts{w: w, most: w.mostQueries(), each: looks + candidates, least: least}
+	return &searchParts{w: w, most: w.maxQueries(), each: looks + candidates, least: least}
 }
 
 // expectedCandidates is the time of scoring the given candidates of one query, on average, on all

@@ -55,8 +55,8 @@ func TestWideSearches(t *testing.T) {
 	}
 }
 
-// mostWideValues bounds the values of a drawn collection.
-const mostWideValues = 1 << 20
+// maxWideValues bounds the values of a drawn collection.
+const maxWideValues = 1 << 20
 
 // TestNoPlanIsRefused: over methods, metrics, numbers of atoms and dimensions up to the greatest, a search
 // whose request is valid is answered, and certain answers are those of exact. Half of the widths are
@@ -69,7 +69,7 @@ func TestNoPlanIsRefused(t *testing.T) {
 		if i%2 == 1 {
 			dim = int(math.Exp(draw.Float64() * math.Log(collection.MaxDim)))
 		}
-		n := 1 + draw.IntN(min(400, max(1, mostWideValues/dim)))
+		n := 1 + draw.IntN(min(400, max(1, maxWideValues/dim)))
 		metric := collection.InnerProduct + collection.Metric(i%len(collection.Metrics()))
 		rows, queries := levelled(draw, n, dim), levelled(draw, 2, dim)
 		k := 1 + draw.IntN(max(1, n/5)) // of more, most would be scored anyway

@@ -78,7 +78,7 @@ func newShape(n, dim int, o *Options) *Collection {
 		if o == nil || !o.NoHead {
 			c.R = headSize(n, dim)
 			if o != nil && o.Head > 0 && c.R > 0 {
-				c.R = min(o.Head, mostHead(n, dim)) &^ 15
+				c.R = min(o.Head, maxHead(n, dim)) &^ 15
 			}
 		}
 	}

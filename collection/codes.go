@@ -30,7 +30,7 @@ func (b *builder) codeAtoms() error {
 	coders := make([]*coder, b.threads)
 	c.computeNormCaps()
 	// One goroutine takes several panels, so that the rows it prefetches are its own.
-	together := min(max(1, c.PanelCount()/(leastShares*b.threads)), mostTogether)
+	together := min(max(1, c.PanelCount()/(minShares*b.threads)), maxTogether)
 	return b.each(c.N, together*PanelAtoms, func(w, lo, hi int) error {
 		if coders[w] == nil {
 			coders[w] = newCoder(b)
@@ -48,9 +48,9 @@ func (b *builder) codeAtoms() error {
 }
 
 const (
-	mostTogether = 16      // panels that a goroutine codes between two looks for more
-	leastShares  = 8       // each goroutine looks for more at least so often
-	cachedRows   = 8 << 20 // size of all rows up to which they are in a cache
+	maxTogether = 16      // panels that a goroutine codes between two looks for more
+	minShares   = 8       // each goroutine looks for more at least so often
+	cachedRows  = 8 << 20 // size of all rows up to which they are in a cache
 )
 
 func newCoder(b *builder) *coder {

@@ -19,8 +19,8 @@ type nameRun struct {
 	Count  int    `json:",omitempty"`
 }
 
-// mostNames bounds the bytes of names in the header of a file. Names that take more are not kept.
-const mostNames = 8 << 10
+// maxNames bounds the bytes of names in the header of a file. Names that take more are not kept.
+const maxNames = 8 << 10
 
 var countedName = regexp.MustCompile(`^(.*?)(0|[1-9][0-9]{0,8})([^0-9]*)$`)
 
@@ -43,7 +43,7 @@ func nameRuns(names []string) []nameRun {
 		}
 		runs = append(runs, nameRun{m[1], at, m[3], 1})
 	}
-	if text, err := json.Marshal(runs); err != nil || len(text) > mostNames {
+	if text, err := json.Marshal(runs); err != nil || len(text) > maxNames {
 		return nil
 	}
 	return runs

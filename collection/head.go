@@ -29,14 +29,14 @@ const headTerms = 32
 // estimated from, and its directions must be a small part of the data's memory.
 func headSize(n, dim int) int {
 	small := headTerms*dim <= max(n*dim/50, 1<<16)
-	if headTerms <= mostHead(n, dim) && small {
+	if headTerms <= maxHead(n, dim) && small {
 		return headTerms
 	}
 	return 0
 }
 
-// mostHead returns the greatest number of head directions for n atoms of dim coordinates.
-func mostHead(n, dim int) int { return min(dim/2, dim-MinRotated, n/4) }
+// maxHead returns the greatest number of head directions for n atoms of dim coordinates.
+func maxHead(n, dim int) int { return min(dim/2, dim-MinRotated, n/4) }
 
 // computeHead fits the principal directions to a random sample of the atoms and computes what
 // depends on them.

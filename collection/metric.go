@@ -256,9 +256,9 @@ func (m Metric) maxNorm() float64 {
 	return maxNorm
 }
 
-// leastExpEuclidean keeps |v|^2/2, which is below maxNormEuclidean^2/2 and scaled with the
+// minExpEuclidean keeps |v|^2/2, which is below maxNormEuclidean^2/2 and scaled with the
 // query, within float32: a shorter query is scaled less.
-const leastExpEuclidean = -16
+const minExpEuclidean = -16
 
 // Exponent returns the power of two e such that a query of this norm, times 2^-e, has a norm
 // in [1/2, 1), so that products of terms neither overflow nor underflow in float32. With
@@ -269,7 +269,7 @@ func (m Metric) Exponent(norm float64) int {
 	}
 	_, e := math.Frexp(norm)
 	if m.Differences() {
-		e = max(e, leastExpEuclidean)
+		e = max(e, minExpEuclidean)
 	}
 	return e
 }

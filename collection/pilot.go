@@ -23,16 +23,16 @@ const (
 	laterAtoms, laterEntries = 5000, 5000 << 10
 )
 
-// mostPilotKs are the k of the forecast; the planner interpolates.
-var mostPilotKs = [...]int{1, 10, 100, 1000}
+// maxPilotKs are the k of the forecast; the planner interpolates.
+var maxPilotKs = [...]int{1, 10, 100, 1000}
 
 // pilotKs are the k of the forecast for n atoms. From 100 to 1,000 the share kept depends on the norms
 // of the data too much to extrapolate, but of few atoms the best 1,000 are nearly all.
 func pilotKs(n int) []int {
-	if ks := mostPilotKs[:]; n >= 2*ks[len(ks)-1] {
+	if ks := maxPilotKs[:]; n >= 2*ks[len(ks)-1] {
 		return ks
 	}
-	return mostPilotKs[:len(mostPilotKs)-1]
+	return maxPilotKs[:len(maxPilotKs)-1]
 }
 
 // fits reports whether p has a share for every k and stage.

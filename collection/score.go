@@ -49,9 +49,9 @@ func (c *Collection) ScoresOf(sums []float64, rows []uint32, qq, factor float64)
 	c.Metric.scores(sums, rows, c.RowSquares, qq, factor)
 }
 
-// leastNorm is the norm below which the error of float32 products of a row with a query of
+// minNorm is the norm below which the error of float32 products of a row with a query of
 // norm 1 may be too large to divide by it.
-const leastNorm = 0x1p-100
+const minNorm = 0x1p-100
 
 // ProductFactor returns the factor that turns float32 products with row i as given into
 // products with its working vector. If they may have underflowed, bounded is false and the
@@ -61,7 +61,7 @@ func (c *Collection) ProductFactor(i int) (factor float32, bounded bool) {
 		return 1, true
 	}
 	switch n := c.RowNorm(i); {
-	case n >= leastNorm:
+	case n >= minNorm:
 		return float32(1 / n), true
 	case n > 0:
 		return 0, false

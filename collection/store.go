@@ -46,7 +46,7 @@ const (
 	// files the centre is zero.
 	centreVersion = 7
 	headerBytes   = 1 << 14    // 1<<16 in older files
-	mostHeader    = 1<<16 - 20 // most bytes of JSON, in files of any version
+	maxHeader     = 1<<16 - 20 // most bytes of JSON, in files of any version
 	packedBelow   = 1 << 16
 	sectionAlign  = 64
 )
@@ -59,11 +59,11 @@ func firstSection() int64 { return max(headerBytes, pageBytes()) }
 // all: its header and the gaps between sections.
 func fileOverhead(sections int64) int64 {
 	page := pageBytes()
-	return firstSection() + mostSections*sectionAlign + min(mostSections*page, sections/packedBelow*page)
+	return firstSection() + maxSections*sectionAlign + min(maxSections*page, sections/packedBelow*page)
 }
 
-// mostSections is the most sections a collection has.
-const mostSections = 64
+// maxSections is the most sections a collection has.
+const maxSections = 64
 
 // Errors of collection files, wrapped with the file's name and the figures.
 var (
@@ -292,7 +292,7 @@ func readHeader(f *os.File) (*header, error) {
 		return nil, fmt.Errorf("%w: %d, this program reads %d to %d", ErrVersion, version, oldestVersion, nearVersion)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
-	if n > mostHeader {
+	if n > maxHeader {
 		return nil, fmt.Errorf("%w: header of %d bytes", ErrCorrupt, n)
 	}
 	js := make([]byte, n)

@@ -250,7 +250,7 @@ func TestExponent(t *testing.T) {
 		want   int
 	}{
 		{InnerProduct, 0, 0}, {InnerProduct, 1, 1}, {Cosine, .75, 0}, {Euclidean, 1024, 11},
-		{InnerProduct, 0x1p-149, -148}, {InnerProduct, 0x1p130, 131}, {Euclidean, 0x1p-10, -9}, {Euclidean, 0x1p-149, leastExpEuclidean},
+		{InnerProduct, 0x1p-149, -148}, {InnerProduct, 0x1p130, 131}, {Euclidean, 0x1p-10, -9}, {Euclidean, 0x1p-149, minExpEuclidean},
 	} {
 		if got := c.metric.Exponent(c.norm); got != c.want {
 			t.Errorf("%v: exponent %d of norm %g, want %d", c.metric, got, c.norm, c.want)

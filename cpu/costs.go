@@ -219,7 +219,7 @@ func timeRows[Sums any](m *measurement, least *time.Duration, width int,
 	for range costRows {
 		sum(out, m.c.Codes, m.c.R+m.c.D, ids, m.c.R, width, &query)
 	}
-	keepLeast(least, begun)
+	keepMin(least, begun)
 }
 
 // timeFarCodes times sums of head and rest codes of costFarRows random rows in memory, in
@@ -235,7 +235,7 @@ func (m *measurement) timeFarCodes(least *time.Duration) {
 	slices.Sort(ids)
 	begun := threadTime()
 	m.kernels.Rows(out, bytes, costRow, ids, m.c.R, costRow-m.c.R, &query)
-	keepLeast(least, begun)
+	keepMin(least, begun)
 }
 
 // timeFarScores times scores of costFarRows random rows in memory in width coordinates.
@@ -248,7 +248,7 @@ func (m *measurement) timeFarScores(least *time.Duration, width int) {
 	for ; len(ids) > 0; ids = ids[len(out):] {
 		m.kernels.Dots(out, m.memory, costRow, ids[:len(out)], query)
 	}
-	keepLeast(least, begun)
+	keepMin(least, begun)
 }
 
 // run runs the search once.
@@ -271,7 +271,7 @@ func (t *trial) run(ctx context.Context) error {
 			return err
 		}
 	}
-	keepLeast(&t.begin, begun)
+	keepMin(&t.begin, begun)
 	if len(t.pulls) == 0 {
 		t.pulls = make([]time.Duration, max(1, len(t.looks)))
 	}
@@ -279,7 +279,7 @@ func (t *trial) run(ctx context.Context) error {
 		all := backend.QueryIndexes(0, t.queries.M)
 		begun = threadTime()
 		err = run.Dense(ctx, all...)
-		keepLeast(&t.pulls[0], begun)
+		keepMin(&t.pulls[0], begun)
 		return err
 	}
 	for k, l := range t.looks {
@@ -292,16 +292,16 @@ func (t *trial) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		keepLeast(&t.pulls[k], begun)
+		keepMin(&t.pulls[k], begun)
 	}
 	begun = threadTime()
 	t.answers, err = run.Finish(ctx)
-	keepLeast(&t.finish, begun)
+	keepMin(&t.finish, begun)
 	return err
 }
 
-// keepLeast records the time since begun if it is the least.
-func keepLeast(least *time.Duration, begun time.Duration) {
+// keepMin records the time since begun if it is the least.
+func keepMin(least *time.Duration, begun time.Duration) {
 	if took := threadTime() - begun; *least == 0 || took < *least {
 		*least = took
 	}
@@ -314,8 +314,8 @@ func (m *measurement) costs() backend.Costs {
 	per := func(t time.Duration, n float64) float64 { return float64(t.Nanoseconds()) / n }
 	// line returns slope and intercept of a cost that grows with width.
 	line := func(x0, y0, x1, y1 float64) (slope, at0 float64) {
-		slope = max(leastCost, (y1-y0)/(x1-x0))
-		return slope, max(leastCost, y0-slope*x0)
+		slope = max(minCost, (y1-y0)/(x1-x0))
+		return slope, max(minCost, y0-slope*x0)
 	}
 
 	var c backend.Costs
@@ -324,27 +324,27 @@ func (m *measurement) costs() backend.Costs {
 		// Per atom, a full run and one of few queries take: transposing, and for each query a test and codes.
 		const few = costQueries / costFew
 		once := (few*per(m.fullFew.pulls[0], costAtoms) - per(m.fullWidth.pulls[0], costAtoms)) / (few - 1)
-		c.Transpose = max(leastCost, once/width(&m.fullWidth, 0))
-		c.Wide = max(leastCost, (per(m.fullWidth.pulls[0], pairs)-c.Test)/width(&m.fullWidth, 0)-c.Transpose/costQueries)
+		c.Transpose = max(minCost, once/width(&m.fullWidth, 0))
+		c.Wide = max(minCost, (per(m.fullWidth.pulls[0], pairs)-c.Test)/width(&m.fullWidth, 0)-c.Transpose/costQueries)
 	}
 	passed := 1.
 	for _, a := range m.someKept.answers {
 		passed += float64(a.Looks[1].Seen)
 	}
-	c.List = max(leastCost, per(m.someKept.pulls[0]-m.panel.pulls[0], passed))
+	c.List = max(minCost, per(m.someKept.pulls[0]-m.panel.pulls[0], passed))
 	c.Code, _ = line(float64(m.c.Stages[0].Width), per(m.narrowCodes, costRows*costRows), float64(m.c.D), per(m.allCodes, costRows*costRows))
 	c.Sign, _ = line(float64(m.c.D/4), per(m.fewSigns, costRows*costRows), float64(m.c.D), per(m.allSigns, costRows*costRows))
-	c.Visit = max(leastCost, per(m.someKept.pulls[1], passed)-c.Code*width(&m.someKept, 1))
-	c.Far = max(leastCost, per(m.farCodes, costFarRows*costRow)-per(m.allCodes, costRows*costRows*float64(m.c.R+m.c.D)))
+	c.Visit = max(minCost, per(m.someKept.pulls[1], passed)-c.Code*width(&m.someKept, 1))
+	c.Far = max(minCost, per(m.farCodes, costFarRows*costRow)-per(m.allCodes, costRows*costRows*float64(m.c.R+m.c.D)))
 	c.Score, c.Fetch = line(costRow/2, per(m.farHalfRows, costFarRows), costRow, per(m.farRows, costFarRows))
 	c.Dense, c.DenseTest = line(costLowDim, per(m.lowDim.pulls[0], pairs), costDim, per(m.dense.pulls[0], pairs))
-	c.Gather = max(leastCost, per(m.gathered.pulls[0], pairs/2)-per(m.dense.pulls[0], pairs))
+	c.Gather = max(minCost, per(m.gathered.pulls[0], pairs/2)-per(m.dense.pulls[0], pairs))
 	c.DenseOne = per(m.oneQuery.pulls[0], costAtoms*costDim)
 	products := float64(2*m.c.R*costDim) * c.Dense
-	c.Rotate = max(leastCost, (per(m.someKept.begin, costQueries)-products)/float64(m.c.D))
+	c.Rotate = max(minCost, (per(m.someKept.begin, costQueries)-products)/float64(m.c.D))
 	c.Query = per(m.fewAtoms.pulls[0]+m.fewAtoms.finish, costQueries)
 	return c
 }
 
-// leastCost replaces costs too small to be measured.
-const leastCost = 1e-4
+// minCost replaces costs too small to be measured.
+const minCost = 1e-4

@@ -119,7 +119,7 @@ const smallRun = 1 << 20
 // req; releaseRun returns it. Memory for the answers is reserved before, so that searches that
 // wait here wait for searches that compute.
 func (t *turn) reserveRun(ctx context.Context, v *catalog.Version, req batch.Request, queries int) error {
-	if int64(queries)*batch.LeastQueryBytes(v.Dim(), req.K) < smallRun {
+	if int64(queries)*batch.MinQueryBytes(v.Dim(), req.K) < smallRun {
 		return nil
 	}
 	req.Queries, req.Queries64, req.Goals, req.Changes = nil, nil, nil, nil

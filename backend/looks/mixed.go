@@ -61,19 +61,19 @@ const ChargeUnit = 16
 var kernels = simd.Best()
 
 const (
-	// leastShare bounds steps from below, as a share of one of the greatest in a sample: of smaller atoms a step would be so small that
-	// the factor 1/s left little room for those of others. Measured: of .5, .7, .85 and 1 .7 left the fewest pairs. The giants greater than it, at most mostGiants and one in giantsOf, do not
+	// minShare bounds steps from below, as a share of one of the greatest in a sample: of smaller atoms a step would be so small that
+	// the factor 1/s left little room for those of others. Measured: of .5, .7, .85 and 1 .7 left the fewest pairs. The giants greater than it, at most maxGiants and one in giantsOf, do not
 	// make the codes of all others coarse.
-	leastShare           = .7
-	mostGiants, giantsOf = 64, 32
+	minShare            = .7
+	maxGiants, giantsOf = 64, 32
 	// sampledPanels is the number of panels in that sample, piecePanels that of a goroutine's piece.
 	sampledPanels, piecePanels = 64, 32
 	// sizeOfNorm is the least factor BySize as a share of the norm. A small head and few codes would make the ratio Norms large.
 	sizeOfNorm = 1. / 64
 	// lostLeast is an error of y and z in units in which vectors have norms near 1; it exceeds what underflow of their coordinates takes.
 	lostLeast = 1e-30
-	// mostExponent bounds the exponent of the greatest norm for which there are mixed codes: steps are normal numbers.
-	mostExponent = 64
+	// maxExponent bounds the exponent of the greatest norm for which there are mixed codes: steps are normal numbers.
+	maxExponent = 64
 )
 
 // MixedWidth is the Width of look t's mixed codes of c, 0 if it can have none: if it is no look by Student's rule, there are offsets, or
@@ -91,14 +91,14 @@ func (t *Compiled) MixedWidth(c *collection.Collection) int {
 func (t *Compiled) Mix(ctx context.Context, c, whole *collection.Collection, first, threads int) (*Mixed, error) {
 	width := t.MixedWidth(c)
 	_, e := math.Frexp(float64(slices.Max(c.Norm[:c.N])))
-	if width == 0 || max(e, -e) > mostExponent {
+	if width == 0 || max(e, -e) > maxExponent {
 		return nil, nil
 	}
 	m := &Mixed{Width: width, Codes: make([]int8, c.N*(width+backend.MixedTerms)), Step: make([]float32, c.N), Matrix: collection.OrthogonalMatrix(width),
 		Slack: 4 * bandit.AccumulateError(width+4) * math.Sqrt(float64(width)), look: t}
 	x := mixing{Mixed: m, c: c, whole: whole, first: first, threads: threads, unit: math.Ldexp(1, -e), balance: t.balance(c), factors: make([][MixedProducts]float64, c.N)}
 	m.Rest = 1 / x.balance
-	if x.leastStep = x.sampleStep(); x.leastStep < LeastStep {
+	if x.minStep = x.sampleStep(); x.minStep < LeastStep {
 		return nil, nil
 	}
 	if err := x.eachPiece(ctx, x.codeAtoms); err != nil {
@@ -138,13 +138,13 @@ func (t *Compiled) balance(c *collection.Collection) float64 {
 // mixing is what Mix computes codes from. Vectors are in units in which the greatest norm is near 1.
 type mixing struct {
 	*Mixed
-	c, whole  *collection.Collection
-	first     int
-	threads   int
-	unit      float64 // from the collection's scores to these units: a power of two
-	balance   float64
-	leastStep float64
-	factors   [][MixedProducts]float64 // of each atom, over its step
+	c, whole *collection.Collection
+	first    int
+	threads  int
+	unit     float64 // from the collection's scores to these units: a power of two
+	balance  float64
+	minStep  float64
+	factors  [][MixedProducts]float64 // of each atom, over its step
 }
 
 // mixer is memory for one panel at a time.
@@ -198,7 +198,7 @@ func (x *mixing) sampleStep() float64 {
 		}
 	}
 	slices.Sort(greatest)
-	return leastShare * float64(greatest[len(greatest)-1-min(mostGiants, len(greatest)/giantsOf)]) / MaxCode8
+	return minShare * float64(greatest[len(greatest)-1-min(maxGiants, len(greatest)/giantsOf)]) / MaxCode8
 }
 
 // codeAtoms codes y of atoms lo to hi-1, and computes their factors.
@@ -215,7 +215,7 @@ func (x *mixing) codeAtoms(lo, hi int) {
 // codeAtom codes y of atom i.
 func (x *mixing) codeAtom(i int, y []float32) {
 	t := x.look
-	step := float64(float32(max(x.leastStep, float64(kernels.MaxAbs(y))/MaxCode8)))
+	step := float64(float32(max(x.minStep, float64(kernels.MaxAbs(y))/MaxCode8)))
 	codes := x.Codes[i*(x.Width+backend.MixedTerms):]
 	squares, errors := 0., 0.
 	for k, v := range y {

@@ -39,7 +39,7 @@ func (o *Once) Builds(costs *backend.Costs) bool {
 		return false
 	case o.Method == Adaptive || o.Queries < 0:
 		return true
-	case o.K > o.Rows/leastArms: // most arms are read in full anyway
+	case o.K > o.Rows/minArms: // most arms are read in full anyway
 		return false
 	}
 	return (o.scan(costs)-o.looks(costs))*float64(o.Queries) > o.build(costs)
@@ -48,7 +48,7 @@ func (o *Once) Builds(costs *backend.Costs) bool {
 // scan is the cost of a dense scan for one of the queries, in ns.
 func (o *Once) scan(costs *backend.Costs) float64 {
 	p := New(&collection.Collection{N: o.Rows, Dim: o.Dim, Metric: o.Metric}, *costs, backend.PortableCapacity()).
-		problem(Question{Method: Exact, K: o.K, Arms: o.Rows, Panels: 1, Delta: .01, Together: Together(int(min(o.Queries, mostTogether)))})
+		problem(Question{Method: Exact, K: o.K, Arms: o.Rows, Panels: 1, Delta: .01, Together: Together(int(min(o.Queries, maxTogether)))})
 	_, cost := p.withSource(p.denseLadder())
 	return cost * float64(o.Rows)
 }

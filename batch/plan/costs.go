@@ -40,7 +40,7 @@ type forecast struct {
 	score   float64 // exact scores of the remaining arms
 	answer  float64 // selecting, sorting and copying the answer
 	// kept is the share of arms that survive each look.
-	kept [mostLooks]float64
+	kept [maxLooks]float64
 }
 
 func (f *forecast) total() float64 { return f.prepare + f.scan + f.after() + f.answer }
@@ -214,7 +214,7 @@ func (p *problem) transposes(l ladder) bool {
 // finishesTogether reports whether the queries of a run score rows together at the end of looks: they
 // want as many as there are, if the run is full, and caches do not hold them.
 func (p *problem) finishesTogether() bool {
-	return p.k > p.atoms/mostTogether && !p.near(4*p.dim)
+	return p.k > p.atoms/maxTogether && !p.near(4*p.dim)
 }
 
 // togetherPart is the part of these rows that queries score together: the first ones. Later rounds are

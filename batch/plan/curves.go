@@ -22,8 +22,8 @@ type curves struct {
 // points are logs of shares, [len(ks)][stages].
 type points [][]float64
 
-// leastShare replaces a forecast share of 0, which has no logarithm.
-const leastShare = 1e-9
+// minShare replaces a forecast share of 0, which has no logarithm.
+const minShare = 1e-9
 
 func newCurves(p *collection.Pilot) *curves {
 	c := &curves{alpha: math.Log(p.Alpha)}
@@ -46,7 +46,7 @@ func logs(shares [][]float64) points {
 	for _, byStage := range shares {
 		row := make([]float64, len(byStage))
 		for j, s := range byStage {
-			row[j] = math.Log(max(s, leastShare))
+			row[j] = math.Log(max(s, minShare))
 		}
 		all = append(all, row)
 	}

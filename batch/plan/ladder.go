@@ -36,8 +36,8 @@ const (
 	planRows    = "rows"    // an old name of planRescore that is still accepted
 )
 
-// mostLooks bounds the looks of a ladder. Alpha is divided by the number of fallible looks.
-const mostLooks = 3
+// maxLooks bounds the looks of a ladder. Alpha is divided by the number of fallible looks.
+const maxLooks = 3
 
 // name is the ladder in the form of Request.Plan: the widths of its looks.
 func (p *problem) name(l ladder) string {
@@ -139,8 +139,8 @@ func (p *problem) checkLooks(l ladder) error {
 	switch {
 	case len(l.stages) == 0:
 		return fmt.Errorf("no look before %q", planRescore)
-	case len(l.stages) > mostLooks:
-		return fmt.Errorf("%d looks, at most %d", len(l.stages), mostLooks)
+	case len(l.stages) > maxLooks:
+		return fmt.Errorf("%d looks, at most %d", len(l.stages), maxLooks)
 	}
 	if err := p.checkFirst(l); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (p *problem) lookLadders(certain bool) []ladder {
 	var extend func(l ladder)
 	extend = func(l ladder) {
 		all = append(all, l)
-		if len(l.stages) == mostLooks {
+		if len(l.stages) == maxLooks {
 			return
 		}
 		for next := l.stages[len(l.stages)-1] + 1; next < len(p.widths); next++ {
@@ -309,8 +309,8 @@ func (p *problem) makePlan(l ladder) *Plan {
 			look.Rule, look.Alpha = backend.Cauchy, 0
 		}
 		if i == 0 {
-			look.Rep, look.FirstChunk, look.MaxSurvivors = l.first, p.firstChunk(), p.mostSurvivors(l)
-			out.MaxBetter = p.mostBetter(l)
+			look.Rep, look.FirstChunk, look.MaxSurvivors = l.first, p.firstChunk(), p.maxSurvivors(l)
+			out.MaxBetter = p.maxBetter(l)
 		}
 		out.Looks = append(out.Looks, look)
 	}

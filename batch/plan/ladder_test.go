@@ -720,7 +720,7 @@ func TestLimit(t *testing.T) {
 	limited := 0
 	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
 		for _, l := range p.lookLadders(false) {
-			limit, usual, wider := p.mostSurvivors(l), p.rankOf(l), p.widening(l)
+			limit, usual, wider := p.maxSurvivors(l), p.rankOf(l), p.widening(l)
 			if made := p.makePlan(l); made.Looks[0].MaxSurvivors != limit {
 				t.Errorf("%s: limit %g, the plan has %g", p.name(l), limit, made.Looks[0].MaxSurvivors)
 			}
@@ -841,7 +841,7 @@ func TestMostBetter(t *testing.T) {
 	limited := 0
 	check := func(t interface{ Errorf(string, ...any) }, p *problem) {
 		for _, l := range p.lookLadders(false) {
-			share := p.mostBetter(l)
+			share := p.maxBetter(l)
 			if made := p.makePlan(l); made.MaxBetter != share {
 				t.Errorf("%s: limit %g, the plan has %g", p.name(l), share, made.MaxBetter)
 			}

@@ -6,10 +6,10 @@ import (
 	"thresher/backend"
 )
 
-// mostSurvivors is the share of arms above which a query that keeps more than forecast
+// maxSurvivors is the share of arms above which a query that keeps more than forecast
 // continues by the dense path: the share kept at the rank of threshold from which further
 // looks cost more than a dense scan. 0 means no limit.
-func (p *problem) mostSurvivors(l ladder) float64 {
+func (p *problem) maxSurvivors(l ladder) float64 {
 	if l.certain && p.afterAll(l) <= p.denseAloneCost() {
 		return 0
 	}
@@ -44,9 +44,9 @@ func (p *problem) afterAll(l ladder) float64 {
 	return cost
 }
 
-// mostBetter is the share of atoms that may be better than the answer but not wanted, before it is
+// maxBetter is the share of atoms that may be better than the answer but not wanted, before it is
 // cheaper to answer many such queries by a dense scan. 0 means no limit.
-func (p *problem) mostBetter(l ladder) float64 {
+func (p *problem) maxBetter(l ladder) float64 {
 	if p.k == 0 || p.gathers() {
 		return 0
 	}

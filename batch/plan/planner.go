@@ -38,27 +38,27 @@ type Question struct {
 	Reaching float64
 }
 
-// mostTogether is the greatest number of queries that share a run.
-const mostTogether = 256
+// maxTogether is the greatest number of queries that share a run.
+const maxTogether = 256
 
 // Together rounds the number of queries of a request for a Question, so that few plans are made: to 1,
 // 4, 16, 64 or 256.
 func Together(queries int) int {
 	n := 1
-	for n < mostTogether && queries >= 2*n {
+	for n < maxTogether && queries >= 2*n {
 		n *= 4
 	}
 	return n
 }
 
-// leastArms is the least number of arms per wanted atom for which elimination is considered: with
-// fewer, most arms are read in full anyway. leastArmsAlone is the same for one query that waits for
+// minArms is the least number of arms per wanted atom for which elimination is considered: with
+// fewer, most arms are read in full anyway. minArmsAlone is the same for one query that waits for
 // rows from memory, of which others have no use.
-const leastArms, leastArmsAlone = 4, 2
+const minArms, minArmsAlone = 4, 2
 
 // Selective reports whether K is small enough, relative to Arms, for elimination to be
 // considered.
-func (q *Question) Selective() bool { return q.K <= q.Arms/leastArms }
+func (q *Question) Selective() bool { return q.K <= q.Arms/minArms }
 
 // Plan is how queries are answered. It is a function of the question, the collection's
 // shape and forecasts, and the costs; it never depends on codes read for a query or on other
@@ -184,9 +184,9 @@ func (p *Planner) problem(q Question) *problem {
 
 // scans reports whether the answer to method m is a dense scan, whatever the forecast.
 func (p *problem) scans(m Method) bool {
-	least := leastArms
+	least := minArms
 	if p.queries == 1 && !p.near(4*p.dim) {
-		least = leastArmsAlone
+		least = minArmsAlone
 	}
 	return m == Exact || len(p.widths) == 0 || (m == Auto || m == Certain) && p.k > p.arms/least
 }

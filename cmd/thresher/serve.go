@@ -214,7 +214,7 @@ func (a *app) serviceOptions() service.Options {
 		Timeouts: service.Timeouts{
 			Header: c.HeaderTimeout, Body: c.BodyTimeout, Idle: c.IdleTimeout, Search: c.SearchTimeout, Drain: c.DrainTimeout, LameDuck: c.LameDuck,
 		},
-		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MostQueries: c.CoalesceQueries, MostWaiting: c.MaxSearches},
+		Coalesce:         &batch.CoalescerOptions{Window: c.CoalesceWindow, MaxQueries: c.CoalesceQueries, MaxWaiting: c.MaxSearches},
 		Turn:             c.Turn,
 		BatchConcurrency: c.BatchConcurrency, BatchChunk: c.BatchChunk,
 		Retention: service.Retention{Files: c.FileKeep, Batches: c.BatchKeep},

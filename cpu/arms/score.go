@@ -44,7 +44,7 @@ func (s *Query) scoreRows(scores []float64, rows []uint32, near bool) {
 
 // ComputeScores writes the exact scores of rows, by number, to scores, and counts them. Helpers may do parts of them.
 func (s *Query) ComputeScores(scores []float64, rows []uint32, near bool) {
-	if s.Team.Shares(len(rows), leastShared) {
+	if s.Team.Shares(len(rows), minShared) {
 		s.Team.ShareOut(len(rows), func(_ *threads.Scratch, lo, hi int) { s.SearchScoresOf(scores[lo:hi], rows[lo:hi], near) })
 	} else {
 		s.SearchScoresOf(scores, rows, near)
@@ -104,8 +104,8 @@ func (s *Query) RaiseToLower() {
 	}
 }
 
-// leastShared is the least number of rows to score together that are divided into pieces.
-const leastShared = 48
+// minShared is the least number of rows to score together that are divided into pieces.
+const minShared = 48
 
 // SearchScores writes the search scores of rows, by number, to out.
 func (s *Query) SearchScores(out []float64, rows []uint32) { s.SearchScoresOf(out, rows, false) }

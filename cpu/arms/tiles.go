@@ -11,9 +11,9 @@ const (
 	// scoredBytes is the least size of a tile of rows that queries score in float64. So much and the
 	// queries, in float64, fit a second-level cache.
 	scoredBytes = 512 << 10
-	// leastRows and leastBytes are how much a query should find in a tile: less is not worth reading the
+	// minRows and minBytes are how much a query should find in a tile: less is not worth reading the
 	// query. If it would be less, tiles are so large that queries find visitTimes as much.
-	leastRows, leastBytes, visitTimes = 8, 24 << 10, 4
+	minRows, minBytes, visitTimes = 8, 24 << 10, 4
 	// aloneRows is about how many rows a query that is alone scores in a visit.
 	aloneRows = 256
 )
@@ -46,7 +46,7 @@ func (l *RowLists) VisitTiles(ctx context.Context, r *Resident, w *threads.Scrat
 	}
 	row := 4 * r.C.Dim
 	tile := scoredBytes / row
-	if least := max(leastRows, leastBytes/row) * (last - first + 1) * len(l.Lists) / left; tile < least {
+	if least := max(minRows, minBytes/row) * (last - first + 1) * len(l.Lists) / left; tile < least {
 		tile = visitTimes * least
 	}
 	tile = max(1, min(tile, r.TileBytes/row))

@@ -11,44 +11,45 @@ const fewTile = 512
 
 // multiplyFew multiplies rows lo to hi-1 of the pass by its queries, which are not packed, and adds
 // those that may reach a query's threshold to its pending rows.
-func (d *rowRange) multiplyFew(x *Scans, w *scratch, t *terms, lo, hi int) {
-	s, m, dim, n, k := &w.tests, len(d.js), x.C.Dim, hi-lo, x.r.Kernels
-	s.dots = topk.Grow(s.dots, m*fewTile)
+func (d *rowRange) multiplyFew(scans *Scans, w *scratch, terms *terms, lo, hi int) {
+	tests, queries, dim, rowCount := &w.tests, len(d.js), scans.C.Dim, hi-lo
+	tests.dots = topk.Grow(tests.dots, queries*fewTile)
 	step := dim
-	far := t.far && d.exact == nil
+	far := terms.far && d.exact == nil
 	if d.rows != nil || far { // rows are copied
 		step = tileCoords
 	}
 	for from := 0; from < dim; from += step {
-		b := min(step, dim-from)
-		rows, ld := d.coordinates(x.C, s, far, lo, hi, from, b)
-		k.GemmFew(s.dots, fewTile, rows, ld, n, s.query[from:], dim, m, b, from > 0)
+		width := min(step, dim-from)
+		rows, stride := d.coordinates(scans.C, tests, far, lo, hi, from, width)
+		scans.r.Kernels.GemmFew(tests.dots, fewTile, rows, stride, rowCount, tests.query[from:], dim, queries, width, from > 0)
 	}
-	scale, size, offset := d.rowTerms(s, t, lo, hi)
-	for e := range m {
-		d.testColumn(x, s, t, e, lo, s.dots[e*fewTile:][:n], scale, size, offset)
+	scale, size, offset := d.rowTerms(tests, terms, lo, hi)
+	for slot := range queries {
+		d.testColumn(scans, tests, terms, slot, lo, tests.dots[slot*fewTile:][:rowCount], scale, size, offset)
 	}
-	d.tightenPending(x, w, t)
+	d.tightenPending(scans, w, terms)
 }
 
-// testColumn adds the rows of a tile, from row lo of the pass on, that may reach the threshold of query e
+// testColumn adds the rows of a tile, from row lo of the pass on, that may reach the threshold of the query in a slot
 // of the pass to its pending rows. dots are their products with it.
-func (d *rowRange) testColumn(x *Scans, s *tests, t *terms, e, lo int, dots, scale, size, offset []float32) {
-	s.masks = topk.Grow(s.masks, (len(dots)+63)/64)
-	x.r.Kernels.DenseTestColumn(dots, s.margin[e], s.factor[e], s.tau[e], scale, size, offset, s.masks)
-	for word, mask := range s.masks[:(len(dots)+63)/64] {
+func (d *rowRange) testColumn(scans *Scans, tests *tests, terms *terms, slot, lo int, dots, scale, size, offset []float32) {
+	words := (len(dots) + 63) / 64
+	tests.masks = topk.Grow(tests.masks, words)
+	scans.r.Kernels.DenseTestColumn(dots, tests.margin[slot], tests.factor[slot], tests.tau[slot], scale, size, offset, tests.masks)
+	for word, mask := range tests.masks[:words] {
 		if mask == 0 {
 			continue
 		}
-		if s.plain && d.rows == nil {
+		if tests.plain && d.rows == nil {
 			from := 64 * word
-			n := min(64, len(dots)-from)
-			s.addColumn(x, d.js[e], e, mask, lo+from, dots[from:], 1, scale[from:from+n], size[from:from+n], offset[from:from+n])
+			to := min(from+64, len(dots))
+			tests.addColumn(scans, d.js[slot], slot, mask, lo+from, dots[from:], 1, scale[from:to], size[from:to], offset[from:to])
 			continue
 		}
 		for ; mask != 0; mask &= mask - 1 {
-			i := 64*word + bits.TrailingZeros64(mask)
-			d.addPassing(x, s, t, e, uint32(d.rowAt(lo+i)), dots[i], scale[i], size[i], offset[i])
+			row := 64*word + bits.TrailingZeros64(mask)
+			d.addPassing(scans, tests, terms, slot, uint32(d.rowAt(lo+row)), dots[row], scale[row], size[row], offset[row])
 		}
 	}
 }

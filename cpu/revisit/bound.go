@@ -23,8 +23,8 @@ func (r *rowCodes) stepsOf(k looks.QueryCodes) looks.Steps {
 	return r.Steps
 }
 
-// leastArms is the least number of arms to bound together that are divided into pieces.
-const leastArms = 128
+// minArms is the least number of arms to bound together that are divided into pieces.
+const minArms = 128
 
 // boundArms sets w.estimates and w.uppers to the estimates and the upper bounds of atoms ids. Helpers
 // may do parts of them.
@@ -32,7 +32,7 @@ func (q *revisitState) boundArms(w *Scratch, ids []uint32) {
 	n := len(ids)
 	w.estimates, w.uppers = topk.Grow(w.estimates, n), topk.Grow(w.uppers, n)
 	estimates, uppers := w.estimates, w.uppers
-	if !q.Team.Shares(n, leastArms) {
+	if !q.Team.Shares(n, minArms) {
 		q.boundSome(w, ids, estimates, uppers)
 		return
 	}

@@ -13,13 +13,13 @@ import (
 	"thresher/cpu/topk"
 )
 
-// leastVisit is the least number of rows that a query reads in a visit. If fewer of its survivors
+// minVisit is the least number of rows that a query reads in a visit. If fewer of its survivors
 // are in a tile, it reads them with those of a later tile.
-const leastVisit = 32
+const minVisit = 32
 
 // Several threads divide the queries of a later look into revisitParts times as many parts as they are, if a part has
-// leastRevisited queries, so that they end at about the same time.
-const revisitParts, leastRevisited = 4, 16
+// minRevisited queries, so that they end at about the same time.
+const revisitParts, minRevisited = 4, 16
 
 // CompileLook compiles a later look, at the rows of the survivors.
 func (x *Run) CompileLook(l backend.Look) (*looks.Compiled, error) {
@@ -37,7 +37,7 @@ func (x *Run) Take(ctx context.Context, t *looks.Compiled) error {
 	// The queries of a thread go through the tiles together: the more there are, the more rows
 	// are found in the cache.
 	n := min(x.r.Threads, len(x.queries))
-	if n > 1 && len(x.queries) >= leastRevisited*revisitParts*n { // survivors differ more than queries do
+	if n > 1 && len(x.queries) >= minRevisited*revisitParts*n { // survivors differ more than queries do
 		n *= revisitParts
 	}
 	return x.Each(ctx, n, func(base *threads.Scratch, p int) error {
@@ -112,7 +112,7 @@ func (x *Run) revisitQueries(ctx context.Context, w *Scratch, t *looks.Compiled,
 	return nil
 }
 
-// visitTile takes the look at the listed atoms below end. If there are fewer than leastVisit of
+// visitTile takes the look at the listed atoms below end. If there are fewer than minVisit of
 // them, and others beyond end, it leaves them to a later tile. Which atoms are looked at together
 // depends on the query's list alone.
 func (q *revisitState) visitTile(w *Scratch, source backend.Source, end uint32) {
@@ -120,7 +120,7 @@ func (q *revisitState) visitTile(w *Scratch, source backend.Source, end uint32) 
 	for to < len(q.arms.IDs) && q.arms.IDs[to] < end {
 		to++
 	}
-	if from == to || to-from < leastVisit && to < len(q.arms.IDs) {
+	if from == to || to-from < minVisit && to < len(q.arms.IDs) {
 		return
 	}
 	q.next = to

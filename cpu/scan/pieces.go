@@ -17,10 +17,10 @@ const (
 	// laterShare and laterCertain are the shares of the rows of codes that later looks are expected to read,
 	// after a first look by a bound that can fail, and by one that cannot.
 	laterShare, laterCertain = 1. / 50, 1. / 3
-	// pieceShare is the share of the panels in the largest pieces of a first look, leastPiece and
+	// pieceShare is the share of the panels in the largest pieces of a first look, minPiece and
 	// maxPiece bound their number of panels.
-	pieceShare           = 1. / 12
-	leastPiece, maxPiece = 64, 128
+	pieceShare         = 1. / 12
+	minPiece, maxPiece = 64, 128
 	// maxAhead bounds the panels before a piece as a multiple of those of which the arms were taken:
 	// the threshold of its scan is the better, the fewer there are.
 	maxAhead = 4
@@ -130,7 +130,7 @@ func (x *Run) scanHelped(ctx context.Context, t *looks.Compiled, j int) error {
 // pieceEnds returns the ends of the pieces of panels from lo on: whole chunks each, a few together once
 // chunks are small beside all panels.
 func pieceEnds(first, lo, panels int) (ends []int) {
-	size := min(max(leastPiece, int(pieceShare*float64(panels))), maxPiece)
+	size := min(max(minPiece, int(pieceShare*float64(panels))), maxPiece)
 	for lo < panels {
 		end := chunkEnd(first, lo, panels)
 		for end < panels && end-lo < min(size, lo) {

@@ -56,8 +56,8 @@ func TestShortSearchesHaveNoHelpers(t *testing.T) {
 		bytes                 float64
 		alone, called, recent bool // called: if none has ended just before; recent: if one has
 	}{
-		{bytes: leastHelped - 1, alone: true},
-		{bytes: leastHelped, recent: true},
+		{bytes: minHelped - 1, alone: true},
+		{bytes: minHelped, recent: true},
 		{bytes: wakingBytes - 1, recent: true},
 		{bytes: wakingBytes, called: true, recent: true},
 	} {

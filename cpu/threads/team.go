@@ -1,9 +1,9 @@
 package threads
 
 const (
-	// leastHelped is the least number of bytes of codes that a search may be expected to read for which there are
+	// minHelped is the least number of bytes of codes that a search may be expected to read for which there are
 	// helpers: in less than 100 us, those that come and go cost more than they save.
-	leastHelped = 7 << 19
+	minHelped = 7 << 19
 	// wakingBytes is that number if no search has ended just before. To wake a helper takes up to 35 us on a
 	// virtual machine.
 	wakingBytes = 8 << 20
@@ -23,7 +23,7 @@ type Team struct {
 func (g *Team) Reset(r *Crew, single bool, bytes int) {
 	r.Helpers.busy.Add(1) // until End
 	g.r, g.alone, g.called = r, false, false
-	g.may = single && bytes >= leastHelped && r.Helpers.cores >= 2
+	g.may = single && bytes >= minHelped && r.Helpers.cores >= 2
 }
 
 // Call calls helpers for a search that is expected to read so many bytes, if it may have any. Waking one slows the
@@ -34,7 +34,7 @@ func (g *Team) Call(bytes float64) {
 	}
 	h := g.r.Helpers
 	switch {
-	case bytes < leastHelped:
+	case bytes < minHelped:
 		g.alone = true
 	case bytes >= wakingBytes || h.recent():
 		g.called = true
