@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// DefaultK is the k of a query that names neither k nor a least score.
-const DefaultK = 10
+// defaultK is the k of a query that names neither k nor a least score.
+const defaultK = 10
 
 // KLimits are what a door accepts as the k of a query.
 type KLimits struct {
@@ -59,9 +59,9 @@ func (l KLimits) Of(own, all int, leastScore bool) (k int, reduced bool) {
 	case leastScore:
 		return l.Max, true
 	case l.Max > 0:
-		return min(DefaultK, l.Max), true
+		return min(defaultK, l.Max), true
 	}
-	return DefaultK, true
+	return defaultK, true
 }
 
 // FitK returns the k of a query over n vectors: a greater one is reduced to n if it may be, and otherwise a *KError.

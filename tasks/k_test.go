@@ -45,7 +45,7 @@ func TestDefaultK(t *testing.T) {
 		reduced       bool
 	}{
 		{100, 3, 5, true, 3, false}, {100, 0, 5, true, 5, false}, {100, 0, 0, true, 100, true},
-		{0, 0, 0, true, 0, true}, {100, 0, 0, false, DefaultK, true}, {4, 0, 0, false, 4, true}, {0, 0, 0, false, DefaultK, true},
+		{0, 0, 0, true, 0, true}, {100, 0, 0, false, defaultK, true}, {4, 0, 0, false, 4, true}, {0, 0, 0, false, defaultK, true},
 	} {
 		if k, reduced := (KLimits{Max: x.max}).Of(x.own, x.all, x.leastScore); k != x.want || reduced != x.reduced {
 			t.Errorf("%+v: %d, %v", x, k, reduced)
