@@ -17,7 +17,7 @@ FAILED = re.compile(r"^ *--- FAIL: (Test\S+)", re.MULTILINE)
 BEGUN = re.compile(r"^=== RUN +(Test\S+)", re.MULTILINE)
 FRAMES = 6  # functions of that which are kept
 FRAME = re.compile(
-    r"^(?:gorgonia\.org|thresher)/((?:cu|device|gpu|batch)\.[^\s(]*(?:\([^)]*\)[^\s(]*)?)\(", re.MULTILINE
+    r"^(?:gorgonia\.org|thresher(?:/gpu)?)/((?:cu|device|gpu|batch)\.[^\s(]*(?:\([^)]*\)[^\s(]*)?)\(", re.MULTILINE
 )
 # Seconds without a line from tests, after which the driver hangs: a call of it takes 2 s at most, and a test a few
 # seconds. Those that search many sets compute the right answers on the host between their lines.
