@@ -57,9 +57,15 @@ func (e *exitError) Unwrap() error { return e.err }
 // run executes the command line and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{in: in, out: out, err: errw, isTerminal: isTerminal(errw)}
-	root := newRootCommand(a)
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	notes, err := noteFormer(args)
+	for _, note := range notes {
+		fmt.Fprintf(errw, "thresher: note: %s\n", note)
+	}
+	if err == nil {
+		root := newRootCommand(a)
+		root.SetArgs(args)
+		err = root.ExecuteContext(ctx)
+	}
 	if err == nil {
 		return exitOK
 	}

@@ -18,12 +18,12 @@ func TestBackendUnavailable(t *testing.T) {
 	}
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 9, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
-	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda")
+	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "cuda")
 	r.wantCode(t, exitBackend)
 	if strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "--backend cuda") || !strings.Contains(r.err, why.Error()) {
 		t.Error(r.err)
 	}
-	r = thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto")
+	r = thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto")
 	r.wantCode(t, exitOK)
 	if strings.Contains(r.err, "gpu") {
 		t.Errorf("a machine without a GPU is told of one: %s", r.err)
@@ -50,12 +50,12 @@ func TestBackendCUDA(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 1500, 64), vectorFile(t, dir, "q.npy", 2, 4, 64)
 	for m, by := range map[string]string{"certain": "cuda", "adaptive": "cuda", "exact": "cuda", "strict": "cpu"} {
 		out := filepath.Join(dir, m+".jsonl")
-		r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--backend", "cuda", "--costs", "builtin", "--out", out)
+		r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--backend", "cuda", "--costs", "builtin", "--out", out)
 		r.wantCode(t, exitOK)
 		if fell := strings.Contains(r.err, "falling back to the CPU"); fell != (by == "cpu") {
 			t.Errorf("%s: fell back %v: %s", m, fell, r.err)
 		}
-		thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
+		thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
 		for line := range strings.Lines(string(readFile(t, out))) {
 			var answer struct {
 				Certificate struct{ Backend string }
@@ -68,5 +68,5 @@ func TestBackendCUDA(t *testing.T) {
 			}
 		}
 	}
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--backend", "auto", "--costs", "builtin").wantCode(t, exitOK)
 }

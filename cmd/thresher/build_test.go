@@ -13,7 +13,7 @@ import (
 func TestBuildAndInfo(t *testing.T) {
 	dir := t.TempDir()
 	atoms, out := vectorFile(t, dir, "a.npy", 1, 120, 50), filepath.Join(dir, "a.thresher")
-	args := []string{"build", "--atoms", atoms, "--metric", "cosine", "--seed", "11", "--out", out}
+	args := []string{"build", "--vectors", atoms, "--metric", "cosine", "--seed", "11", "--out", out}
 	r := thresher(t, args...)
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.err, "120 x 50, cosine") || r.out != "" {
@@ -21,8 +21,8 @@ func TestBuildAndInfo(t *testing.T) {
 	}
 	first := readFile(t, out)
 
-	thresher(t, args...).wantError(t, "a.thresher", "--force")
-	r = thresher(t, append(args, "--force", "--threads", "3", "--json")...)
+	thresher(t, args...).wantError(t, "a.thresher", "--overwrite")
+	r = thresher(t, append(args, "--overwrite", "--threads", "3", "--json")...)
 	r.wantCode(t, exitOK)
 	var built struct {
 		Atoms, Dimension int
@@ -58,8 +58,8 @@ func TestBuildFromStdin(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 120, 50)
 	a, b := filepath.Join(dir, "a.thresher"), filepath.Join(dir, "b.thresher")
-	thresher(t, "build", "--atoms", atoms, "--metric", "ip", "--out", a).wantCode(t, exitOK)
-	thresherWith(t, context.Background(), string(readFile(t, atoms)), "build", "--atoms", "-", "--metric", "ip", "--out", b).wantCode(t, exitOK)
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", a).wantCode(t, exitOK)
+	thresherWith(t, context.Background(), string(readFile(t, atoms)), "build", "--vectors", "-", "--metric", "ip", "--out", b).wantCode(t, exitOK)
 	if !bytes.Equal(readFile(t, a), readFile(t, b)) {
 		t.Error("standard input makes another collection than the file")
 	}
@@ -75,13 +75,13 @@ func TestBuildBadInput(t *testing.T) {
 		{"huge.jsonl", "[1,2]\n[3e38,3e38]\n", "row 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			thresher(t, "build", "--atoms", writeFile(t, dir, c.name, []byte(c.content)), "--metric", "ip", "--out", out).wantError(t, c.name, c.want)
+			thresher(t, "build", "--vectors", writeFile(t, dir, c.name, []byte(c.content)), "--metric", "ip", "--out", out).wantError(t, c.name, c.want)
 			if exists(out) {
 				t.Error("a collection was left behind")
 			}
 		})
 	}
-	thresher(t, "build", "--atoms", out, "--metric", "ip", "--out", filepath.Join(dir, "b.thresher")).wantError(t, "already a collection")
+	thresher(t, "build", "--vectors", out, "--metric", "ip", "--out", filepath.Join(dir, "b.thresher")).wantError(t, "already a collection")
 }
 
 func TestInfoOnAnswers(t *testing.T) {
@@ -134,7 +134,7 @@ func TestBuildKeepsIDs(t *testing.T) {
 		"none":  "[3,0]\n[0,2]\n",
 	} {
 		atoms := writeFile(t, dir, name+".jsonl", []byte(rows))
-		thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", out, "--force").wantCode(t, exitOK)
+		thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--out", out, "--overwrite").wantCode(t, exitOK)
 		if exists(out+".ids.npz") != (name != "none") {
 			t.Errorf("%s: a file of ids: %v", name, exists(out+".ids.npz"))
 		}
@@ -149,7 +149,7 @@ func TestBuildKeepsIDs(t *testing.T) {
 		}
 	}
 	atoms := writeFile(t, dir, "columns.csv", []byte("sku,id,x,y\nA,1,3,0\nB,2,0,2\n"))
-	thresher(t, "build", "--vectors", atoms, "--ids", "sku", "--vectors-column", "x,y", "--metric", "ip", "--out", out, "--force").wantCode(t, exitOK)
+	thresher(t, "build", "--vectors", atoms, "--ids", "sku", "--vectors-column", "x,y", "--metric", "ip", "--out", out, "--overwrite").wantCode(t, exitOK)
 	r := thresher(t, "search", "--vectors", out, "--queries", queries, "--metric", "ip", "-k", "1", "--out", "-")
 	if !strings.Contains(r.out, `"ids":["A"]`) {
 		t.Errorf("ids of the column sku: %s", r.out)
@@ -157,10 +157,10 @@ func TestBuildKeepsIDs(t *testing.T) {
 	if err := os.Remove(out); err != nil {
 		t.Fatal(err)
 	}
-	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--vectors-column", "x,y", "--out", out).wantError(t, "a.thresher.ids.npz", "--force")
+	thresher(t, "build", "--vectors", atoms, "--metric", "ip", "--vectors-column", "x,y", "--out", out).wantError(t, "a.thresher.ids.npz", "--overwrite")
 
 	twice := writeFile(t, dir, "twice.csv", []byte("id,x,y\n1,3,0\n1,0,2\n"))
-	thresher(t, "build", "--vectors", twice, "--metric", "ip", "--out", out, "--force").wantError(t, "twice.csv", "row 1")
+	thresher(t, "build", "--vectors", twice, "--metric", "ip", "--out", out, "--overwrite").wantError(t, "twice.csv", "row 1")
 	if exists(out) {
 		t.Error("a collection whose ids occur twice")
 	}

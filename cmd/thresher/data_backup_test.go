@@ -150,14 +150,14 @@ func TestDataExport(t *testing.T) {
 	thresher(t, "data", "export-judgments", "--data="+dir).wantError(t, "--tournament is missing")
 	s.stop().wantCode(t, exitOK)
 	out := filepath.Join(box, "judged.jsonl")
-	for _, force := range []string{"--force=false", "--force"} {
+	for _, force := range []string{"--overwrite=false", "--overwrite"} {
 		thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out, force).wantCode(t, exitOK)
 		text, err := os.ReadFile(out)
 		if err != nil || string(text) != served.out {
 			t.Errorf("%v: %s, from the server: %s", err, text, served.out)
 		}
 	}
-	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).wantError(t, out+" exists", "--force")
+	thresher(t, "data", "export-judgments", "--data="+dir, "--tournament="+made.ID, "--out="+out).wantError(t, out+" exists", "--overwrite")
 
 	thresher(t, "data", "continue-tournament", "--data="+dir, "--tournament="+made.ID).wantError(t, "can be played")
 	thresher(t, "data", "continue-tournament", "--data="+dir).wantError(t, "--tournament is missing")

@@ -40,7 +40,7 @@ func TestFilesSayWhatIsComplete(t *testing.T) {
 	for _, form := range []string{"jsonl", "npz", "parquet"} {
 		for deadline, code := range map[string]int{"1ns": exitDeadline, "10m": exitOK} {
 			out := filepath.Join(dir, deadline+"."+form)
-			r := thresher(t, "search", "--metric", "ip", "--atoms", atoms, "--queries", queries, "--chunk", "16", "--deadline", deadline, "--method", "exact", "--out", out)
+			r := thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--chunk", "16", "--deadline", deadline, "--method", "exact", "--out", out)
 			r.wantCode(t, code)
 			if says := strings.Contains(r.err, "none wrong"); says != (code == exitOK) || strings.Contains(r.err, "bound: stopped early") == says {
 				t.Errorf("%s %s: the summary says\n%s", form, deadline, r.err)
@@ -61,7 +61,7 @@ func TestFilesSayWhatIsComplete(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"r.ivecs", "r.ibin", "r.neighbors.ibin"} {
-		r := thresher(t, "search", "--metric", "ip", "--atoms", atoms, "--queries", queries, "--deadline", "10m", "--out", filepath.Join(dir, name))
+		r := thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--deadline", "10m", "--out", filepath.Join(dir, name))
 		r.wantCode(t, exitInput)
 		if !strings.Contains(r.err, "cannot say which; write .jsonl, .npz or .parquet") {
 			t.Error(r.err)
@@ -74,10 +74,10 @@ func TestCertifyKeepsUnfinished(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 32), vectorFile(t, dir, "q.npy", 2, 40, 32)
 	right := filepath.Join(dir, "right.npz")
-	thresher(t, "search", "--metric", "ip", "--atoms", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", right).wantCode(t, exitOK)
+	thresher(t, "search", "--metric", "ip", "--vectors", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", right).wantCode(t, exitOK)
 	for _, form := range []string{"jsonl", "npz"} {
 		out := filepath.Join(dir, "proven."+form)
-		r := thresher(t, "certify", "--metric", "ip", "--atoms", atoms, "--queries", queries, "--answers", right, "--deadline", "1ns", "--out", out)
+		r := thresher(t, "certify", "--metric", "ip", "--vectors", atoms, "--queries", queries, "--answers", right, "--deadline", "1ns", "--out", out)
 		r.wantCode(t, exitDeadline)
 		for _, text := range []string{"40 answers are kept as they were", "unknown, as no search was finished in time", "40 of 40 answers unproven", "bound: stopped early"} {
 			if !strings.Contains(r.err, text) {
@@ -92,7 +92,7 @@ func TestCertifyKeepsUnfinished(t *testing.T) {
 		}
 	}
 	// What is kept breaks no promise: its bound holds for it.
-	thresher(t, "verify", "--metric", "ip", "--atoms", atoms, "--queries", queries, "-k3", "--answers", filepath.Join(dir, "proven.jsonl")).wantCode(t, exitOK)
+	thresher(t, "verify", "--metric", "ip", "--vectors", atoms, "--queries", queries, "-k3", "--answers", filepath.Join(dir, "proven.jsonl")).wantCode(t, exitOK)
 }
 
 // TestResumeOfUnmarkedAnswers: answers that an earlier version stopped, and wrote without a mark, are not

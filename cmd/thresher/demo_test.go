@@ -48,7 +48,7 @@ func TestDemoRefuses(t *testing.T) {
 	if err := os.WriteFile(there, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	thresher(t, "demo", "--save", there).wantError(t, there, "--force")
+	thresher(t, "demo", "--save", there).wantError(t, there, "--overwrite")
 	thresher(t, "demo", "--delta", "2").wantError(t, "delta")
 	thresher(t, "demo", "more").wantError(t, "more")
 	thresher(t, "demo", "--save", "x.txt").wantError(t, "x.txt", ".npy")

@@ -139,9 +139,9 @@ func TestDuelOtherFlags(t *testing.T) {
 		{"--arms", other, "of other arms;"},
 		{"--testing", "sweep", "with testing strict, not sweep"},
 	} {
-		duelRun(t, "", "--state", state, c[0], c[1]).wantError(t, c[2], "--force starts over")
+		duelRun(t, "", "--state", state, c[0], c[1]).wantError(t, c[2], "--overwrite starts over")
 	}
-	duelRun(t, "", "--arms", other, "--state", state, "--horizon", "1e6", "--force").wantCode(t, exitOK)
+	duelRun(t, "", "--arms", other, "--state", state, "--horizon", "1e6", "--overwrite").wantCode(t, exitOK)
 	if c := restored(t, state).Config(); c.Horizon != 1e6 || c.Arms[1] != "c" {
 		t.Errorf("%+v", c)
 	}

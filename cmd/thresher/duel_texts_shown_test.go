@@ -39,5 +39,5 @@ func TestTextsShown(t *testing.T) {
 	writeFile(t, dir, "texts.jsonl", content)
 	duelRun(t, "", begin...).wantCode(t, exitOK)
 	writeFile(t, dir, "texts.jsonl", changed)
-	duelRun(t, "q\n", append(begin, "--force")...).wantCode(t, exitOK) // another tournament, of the new texts
+	duelRun(t, "q\n", append(begin, "--overwrite")...).wantCode(t, exitOK) // another tournament, of the new texts
 }

@@ -82,7 +82,7 @@ func TestDuelUndoWinner(t *testing.T) {
 	if s := restored(t, state).State(); s.Done || s.Undone != 1 || !strings.Contains(r.err, "a is the winner") {
 		t.Fatalf("%+v\n%s", s, r.err)
 	}
-	duelRun(t, always("\n"), append(args, "--force")...).wantCode(t, exitOK)
+	duelRun(t, always("\n"), append(args, "--overwrite")...).wantCode(t, exitOK)
 	whole := restored(t, state).State()
 	if !whole.Done {
 		t.Fatalf("%+v", whole)

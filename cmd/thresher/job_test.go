@@ -121,8 +121,8 @@ func TestJob(t *testing.T) {
 		t.Errorf("%+v, %v", first, err)
 	}
 	answers.Close()
-	thresher(t, "job", "fetch", b.ID, "--out", out).wantError(t, "out.npz", "--force")
-	thresher(t, "job", "fetch", b.ID, "--out", out, "--force", "--json").wantCode(t, exitOK)
+	thresher(t, "job", "fetch", b.ID, "--out", out).wantError(t, "out.npz", "--overwrite")
+	thresher(t, "job", "fetch", b.ID, "--out", out, "--overwrite", "--json").wantCode(t, exitOK)
 
 	// The same in one command; existing outputs are found before anything is sent.
 	at := path("at-once.npz")
@@ -131,9 +131,9 @@ func TestJob(t *testing.T) {
 	if !bytes.Equal(read(t, at), read(t, out)) {
 		t.Error("the answers are not those of job fetch")
 	}
-	thresher(t, append(submit, "--wait", "--out", at)...).wantError(t, "at-once.npz", "--force")
+	thresher(t, append(submit, "--wait", "--out", at)...).wantError(t, "at-once.npz", "--overwrite")
 	thresher(t, append(submit, "--out", at)...).wantError(t, "--wait")
-	thresher(t, append(submit, "--wait", "--force")...).wantError(t, "--force")
+	thresher(t, append(submit, "--wait", "--overwrite")...).wantError(t, "--overwrite")
 	r = thresher(t, "job", "submit", requests, "--wait", "--out", "-", "--errors", path("first-errors.jsonl"), "--interval", "5ms")
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.out, `"custom_id":"a"`) || strings.Count(r.out, "\n") != 1 || !strings.Contains(string(read(t, path("first-errors.jsonl"))), `"line":3`) {
@@ -281,7 +281,7 @@ func TestJobOutcomes(t *testing.T) {
 	thresher(t, "job", "status", "b", "--token", "other").wantError(t, "401")
 }
 
-// A file that gets the name during the download is replaced only with --force.
+// A file that gets the name during the download is replaced only with --overwrite.
 func TestJobFetchLeavesFilesAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -302,11 +302,11 @@ func TestJobFetchLeavesFilesAlone(t *testing.T) {
 	fetch := []string{"job", "fetch", "b", "--server", server.URL, "--out", path}
 	thresher(t, fetch...).wantError(t, path, "exists")
 	if got := string(readFile(t, path)); got != "mine" {
-		t.Errorf("without --force: %q", got)
+		t.Errorf("without --overwrite: %q", got)
 	}
-	thresher(t, append(fetch, "--force")...).wantCode(t, exitOK)
+	thresher(t, append(fetch, "--overwrite")...).wantCode(t, exitOK)
 	if got := string(readFile(t, path)); got != "answers\n" {
-		t.Errorf("with --force: %q", got)
+		t.Errorf("with --overwrite: %q", got)
 	}
 }
 

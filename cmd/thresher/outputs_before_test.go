@@ -42,17 +42,17 @@ func TestAnswersOfBefore(t *testing.T) {
 		file, search string
 		named        bool
 	}{
-		{"search.jsonl", "--atoms a.jsonl --queries q.jsonl --metric ip -k 2", true},
-		{"search.npz", "--atoms a.jsonl --queries q.jsonl --metric ip -k 2", true},
-		{"search.parquet", "--atoms a.jsonl --queries q.jsonl --metric l2 -k 2", true},
-		{"certified.npz", "--atoms a.jsonl --queries q.jsonl --metric ip -k 2", true},
-		{"rows.jsonl", "--atoms a.npy --queries q.npy --metric l2 -k 3", false},
-		{"rows.npz", "--atoms a.npy --queries q.npy --metric cosine -k 3", false},
-		{"range.jsonl", "--atoms a.npy --queries q.npy --metric ip --min-score 2", false},
+		{"search.jsonl", "--vectors a.jsonl --queries q.jsonl --metric ip -k 2", true},
+		{"search.npz", "--vectors a.jsonl --queries q.jsonl --metric ip -k 2", true},
+		{"search.parquet", "--vectors a.jsonl --queries q.jsonl --metric l2 -k 2", true},
+		{"certified.npz", "--vectors a.jsonl --queries q.jsonl --metric ip -k 2", true},
+		{"rows.jsonl", "--vectors a.npy --queries q.npy --metric l2 -k 3", false},
+		{"rows.npz", "--vectors a.npy --queries q.npy --metric cosine -k 3", false},
+		{"range.jsonl", "--vectors a.npy --queries q.npy --metric ip --min-score 2", false},
 	} {
 		files := strings.Fields(c.search)
 		written := "now" + filepath.Ext(c.file)
-		thresher(t, append([]string{"search", "--method", "exact", "--out", written, "--force"}, files...)...).wantCode(t, exitOK)
+		thresher(t, append([]string{"search", "--method", "exact", "--out", written, "--overwrite"}, files...)...).wantCode(t, exitOK)
 		old, now := answersOf(t, c.file), answersOf(t, written)
 		for j := range now {
 			if (now[j].IDs != nil) != (c.named && len(now[j].Rows) > 0) || len(now[j].Scores64) != len(now[j].Rows) {
@@ -81,31 +81,31 @@ func TestAnswersOfBefore(t *testing.T) {
 				if r := recallOf(t, args...); r.Recall != 1 {
 					t.Errorf("%q: recall %+v", args, r.RecallReport)
 				}
-				if s := summaryOf(t, thresher(t, append([]string{"certify", "--out", "proven.jsonl", "--force", "--json"}, args...)...)).Certified; s.Right != 3 {
+				if s := summaryOf(t, thresher(t, append([]string{"certify", "--out", "proven.jsonl", "--overwrite", "--json"}, args...)...)).Certified; s.Right != 3 {
 					t.Errorf("%q: certify finds %+v", args, s)
 				}
-				candidates := append([]string{"search", "-k2", "--out", "with.jsonl", "--force", "--candidates"}, args[1:]...)
+				candidates := append([]string{"search", "-k2", "--out", "with.jsonl", "--overwrite", "--candidates"}, args[1:]...)
 				thresher(t, candidates...).wantCode(t, exitOK)
 			}
 			thresher(t, "info", file).wantError(t, file, "the answers of a search", "--vectors-column")
 		}
 	}
-	thresher(t, strings.Fields("verify --atoms a.jsonl --queries q.jsonl --metric ip --answers search.npz --certificates search.certificates.jsonl")...).wantCode(t, exitOK)
+	thresher(t, strings.Fields("verify --vectors a.jsonl --queries q.jsonl --metric ip --answers search.npz --certificates search.certificates.jsonl")...).wantCode(t, exitOK)
 }
 
 // TestResumeOfBefore: a search that an earlier version finished is found to be done, and one that it began is refused
 // with what to do.
 func TestResumeOfBefore(t *testing.T) {
 	before(t)
-	done := strings.Fields("search --atoms a.jsonl --queries q.jsonl --metric ip -k 2 --method exact --resume --out done.jsonl")
+	done := strings.Fields("search --vectors a.jsonl --queries q.jsonl --metric ip -k 2 --method exact --resume --out done.jsonl")
 	r := thresher(t, done...)
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.err, "3 of them by an earlier run") {
 		t.Errorf("%s", r.err)
 	}
 	content := readFile(t, "stopped.jsonl")
-	begun := strings.Fields("search --atoms a.jsonl --queries cut.jsonl --metric ip -k 2 --method exact --chunk 1 --resume --out stopped.jsonl")
-	thresher(t, begun...).wantError(t, "stopped.jsonl.progress", "an earlier version of thresher began this", "--force starts over")
+	begun := strings.Fields("search --vectors a.jsonl --queries cut.jsonl --metric ip -k 2 --method exact --chunk 1 --resume --out stopped.jsonl")
+	thresher(t, begun...).wantError(t, "stopped.jsonl.progress", "an earlier version of thresher began this", "--overwrite starts over")
 	if string(content) != string(readFile(t, "stopped.jsonl")) {
 		t.Error("the answers of before were changed")
 	}
@@ -121,7 +121,7 @@ func TestScoresOfAnswersAreLimits(t *testing.T) {
 	for _, metric := range []string{"ip", "cosine", "l2"} {
 		for _, method := range []string{"exact", "certain"} {
 			out := filepath.Join(dir, metric+method+".parquet")
-			args := []string{"--atoms", atoms, "--metric", metric, "--method", method, "--force"}
+			args := []string{"--vectors", atoms, "--metric", metric, "--method", method, "--overwrite"}
 			thresher(t, append([]string{"search", "--queries", plain, "-k7", "--out", out}, args...)...).wantCode(t, exitOK)
 			right := answersOf(t, out)
 			for _, exact := range []bool{true, false} {
@@ -137,7 +137,7 @@ func TestScoresOfAnswersAreLimits(t *testing.T) {
 				}
 				limited := writeFile(t, dir, "limited.jsonl", []byte(lines.String()))
 				again := filepath.Join(dir, "again.npz")
-				thresher(t, append([]string{"search", "--queries", limited, "-k7", "--floor-column", "least", "--out", again}, args...)...).wantCode(t, exitOK)
+				thresher(t, append([]string{"search", "--queries", limited, "-k7", "--min-score-column", "least", "--out", again}, args...)...).wantCode(t, exitOK)
 				got := answersOf(t, again)
 				for j := range right {
 					if !slices.Equal(got[j].Rows, right[j].Rows) || !slices.Equal(got[j].Scores64, right[j].Scores64) {

@@ -42,7 +42,7 @@ much better the missed atoms are than those returned in their place, and which s
 scores are not the atoms' (inner products, cosines or distances in any usual form).
 
 Answers are in the order of the queries. Their ids are row numbers of the atoms or,
-where the atoms have an id column, its ids. --misses lists what each answer lacks.
+where the atoms have an id column, its ids. --missed lists what each answer lacks.
 With --fail-under the exit code is 1 if the mean recall is less.
 
 With --exclude, --k-column and the like the atoms wanted are those that search finds with
@@ -57,12 +57,12 @@ first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 	a.reading.add(fs)
 	fs.StringVar(&f.ids, "ids", "", "`column` of the atoms' ids (default: the column id, if there is one)")
 	fs.StringVar(&f.answers, "answers", "", "`file` of answers (.jsonl, .npz, .npy, .parquet, .ivecs, .ibin, .json, .csv); - is standard input")
-	fs.StringVar(&f.misses, "misses", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
+	fs.StringVar(&f.misses, "missed", "", "`file` (.jsonl) for the recall and the missed atoms of every answer that lacks some")
 	fs.IntVarP(&f.k, "k", "k", 0, "atoms wanted of each query; 0 = the length of the longest answer")
 	fs.Int64Var(&f.sample, "sample", 0, "compare this many queries, drawn by --seed; 0 = all")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "query j is atom j, is not among the atoms wanted, and does not count where an answer has it")
 	fs.Float64Var(&f.failUnder, "fail-under", 0, "exit code 1 if the mean recall of the answers compared is less than this, in (0, 1]; 0 = never")
-	fs.BoolVar(&f.force, "force", false, "overwrite the file of --misses")
+	fs.BoolVar(&f.force, "overwrite", false, "overwrite the file of --missed")
 	fs.BoolVar(&f.json, "json", false, "report as one JSON object on stdout")
 	addSettings(cmd, recallSettings()...)
 	fs.Lookup("method").Usage += "; certain unless given"
@@ -100,7 +100,7 @@ type recall struct {
 	method  batch.Method
 	engine  *engine
 	compare *tasks.Comparison
-	misses  *missFile   // nil without --misses
+	misses  *missFile   // nil without --missed
 	goals   *queryGoals // nil if all queries ask for the same
 	report  recallSummary
 }
@@ -260,7 +260,7 @@ func (r *recall) run(ctx context.Context, src *queryChunks) error {
 	return err
 }
 
-// note lists the answer in the file of --misses if it lacks atoms.
+// note lists the answer in the file of --missed if it lacks atoms.
 func (r *recall) note(c *tasks.Compared) error {
 	if len(c.Missed) == 0 || r.misses == nil {
 		return nil
@@ -325,7 +325,7 @@ func (r *recall) located(err error, answers []dataset.Result) error {
 	return fmt.Errorf("%s: row %d (0-based): %w", r.in.queries.name, answers[e.Query].Query, e.Err)
 }
 
-// print reports the comparison and writes the file of --misses.
+// print reports the comparison and writes the file of --missed.
 func (r *recall) print() error {
 	r.report.GPUUnused = r.engine.unusedGPUs()
 	if r.misses != nil {

@@ -56,7 +56,7 @@ func printScores(t *table, f *verify.FormCount) {
 	}
 }
 
-// missFile is the output of --misses.
+// missFile is the output of --missed.
 type missFile struct {
 	path   string
 	file   *atomicfile.File
@@ -67,7 +67,7 @@ type missFile struct {
 
 func createMisses(path string, force bool) (*missFile, error) {
 	if filepath.Ext(path) != ".jsonl" {
-		return nil, fmt.Errorf("--misses %s: name does not end in .jsonl", path)
+		return nil, fmt.Errorf("--missed %s: name does not end in .jsonl", path)
 	}
 	if err := refuseFolders(path); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func createMisses(path string, force bool) (*missFile, error) {
 	}
 	f, err := atomicfile.Create(path, 0o666)
 	if err != nil {
-		return nil, fmt.Errorf("--misses: %w", err)
+		return nil, fmt.Errorf("--missed: %w", err)
 	}
 	b := bufio.NewWriter(f)
 	return &missFile{path: path, file: f, buffer: b, lines: json.NewEncoder(b)}, nil

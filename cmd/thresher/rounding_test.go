@@ -83,7 +83,7 @@ func TestNumbersFarFromZero(t *testing.T) {
 	atoms := map[string]string{
 		"npy": writeFile(t, dir, "a.npy", npyOf64(rows, dim)), "jsonl": writeFile(t, dir, "a.jsonl", jsonlOf64(rows, dim)), "built": built,
 	}
-	r := thresher(t, "build", "--atoms", atoms["npy"], "--metric", "l2", "--out", built)
+	r := thresher(t, "build", "--vectors", atoms["npy"], "--metric", "l2", "--out", built)
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.err, "values to float32, largest change ") || !strings.Contains(r.err, "relative to a point near") {
 		t.Errorf("summary of build:\n%s", r.err)
@@ -95,7 +95,7 @@ func TestNumbersFarFromZero(t *testing.T) {
 	for name, path := range atoms {
 		for _, q := range asked {
 			out := filepath.Join(dir, "out.jsonl")
-			r := thresher(t, "search", "--metric", "l2", "--atoms", path, "--queries", q, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--force", "--json")
+			r := thresher(t, "search", "--metric", "l2", "--vectors", path, "--queries", q, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--overwrite", "--json")
 			r.wantCode(t, exitOK)
 			var s summary
 			if err := json.Unmarshal([]byte(r.out), &s); err != nil {
@@ -114,7 +114,7 @@ func TestNumbersFarFromZero(t *testing.T) {
 			if err := json.Unmarshal(answersOf(t, out)[3].Certificate, &c); err != nil || c.Vectors <= 0 || c.Query <= 0 || max(c.Vectors, c.Query) > s.Rounded {
 				t.Errorf("%s, %s: certificate %+v, %v", name, q, c, err)
 			}
-			r = thresher(t, "verify", "--metric", "l2", "--atoms", path, "--queries", q, "--answers", out)
+			r = thresher(t, "verify", "--metric", "l2", "--vectors", path, "--queries", q, "--answers", out)
 			r.wantCode(t, exitOK)
 			compared := "coordinates were compared as given; answers may differ by what float32 changes of one, at most "
 			if path == built {
@@ -123,13 +123,13 @@ func TestNumbersFarFromZero(t *testing.T) {
 			if !strings.Contains(r.out, compared) {
 				t.Errorf("%s, %s: verify says\n%s", name, q, r.out)
 			}
-			r = thresher(t, "recall", "--metric", "l2", "--atoms", path, "--queries", q, "--answers", out)
+			r = thresher(t, "recall", "--metric", "l2", "--vectors", path, "--queries", q, "--answers", out)
 			r.wantCode(t, exitOK)
 			if !strings.Contains(r.out, "1.0000") {
 				t.Errorf("%s, %s: recall says\n%s", name, q, r.out)
 			}
 			proven := filepath.Join(dir, "proven.jsonl")
-			r = thresher(t, "certify", "--metric", "l2", "--atoms", path, "--queries", q, "--answers", out, "--out", proven, "--force")
+			r = thresher(t, "certify", "--metric", "l2", "--vectors", path, "--queries", q, "--answers", out, "--out", proven, "--overwrite")
 			r.wantCode(t, exitOK)
 			if !strings.Contains(r.err, "40 of 40 answers were right") || !strings.Contains(r.err, " for float32, largest change ") {
 				t.Errorf("%s, %s: certify says\n%s", name, q, r.err)
@@ -137,19 +137,19 @@ func TestNumbersFarFromZero(t *testing.T) {
 		}
 		// Each row of a file is itself, and the rows of another table are near theirs.
 		out := filepath.Join(dir, "pairs.csv")
-		r := thresher(t, "pairs", "--metric", "l2", "--atoms", path, "--with", asked[0], "--min-score", "1e-3", "--out", out, "--force")
+		r := thresher(t, "pairs", "--metric", "l2", "--vectors", path, "--with", asked[0], "--min-score", "1e-3", "--out", out, "--overwrite")
 		r.wantCode(t, exitOK)
 		if lines := strings.Count(string(readFile(t, out)), "\n"); lines != m+1 || !strings.Contains(r.err, "exact for float32, largest change ") {
 			t.Errorf("%s: %d lines of pairs\n%s", name, lines, r.err)
 		}
-		r = thresher(t, "graph", "--metric", "l2", "--atoms", path, "-k", "3", "--out", filepath.Join(dir, "g.npz"), "--force")
+		r = thresher(t, "graph", "--metric", "l2", "--vectors", path, "-k", "3", "--out", filepath.Join(dir, "g.npz"), "--overwrite")
 		r.wantCode(t, exitOK)
 		if !strings.Contains(r.err, " for float32, largest change ") {
 			t.Errorf("%s: graph says\n%s", name, r.err)
 		}
 	}
 	out := filepath.Join(dir, "self.jsonl")
-	thresher(t, "search", "--metric", "l2", "--atoms", atoms["npy"], "--queries", atoms["npy"], "--exclude-self", "-k", "1", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--metric", "l2", "--vectors", atoms["npy"], "--queries", atoms["npy"], "--exclude-self", "-k", "1", "--out", out).wantCode(t, exitOK)
 }
 
 func csvOf64(rows []float64, dim int) []byte {
@@ -179,19 +179,19 @@ func TestVerifyReadsWhatWasGiven(t *testing.T) {
 	out := filepath.Join(dir, "out.jsonl")
 	search := func(atoms, queries string) {
 		t.Helper()
-		thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", queries, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--force").wantCode(t, exitOK)
+		thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", queries, "-k", fmt.Sprint(k), "--method", "exact", "--out", out, "--overwrite").wantCode(t, exitOK)
 	}
 	search(rough, asked)
 	if wrongLists(t, out, nearest) == 0 {
 		t.Fatal("no list of rounded numbers is wrong: this tests nothing")
 	}
-	thresher(t, "verify", "--metric", "l2", "--atoms", rough, "--queries", asked, "--answers", out).wantCode(t, exitOK)
-	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", wide, "--answers", out, "--ignore-scores").wantCode(t, exitWrong)
+	thresher(t, "verify", "--metric", "l2", "--vectors", rough, "--queries", asked, "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", out, "--ignore-scores").wantCode(t, exitWrong)
 	search(atoms, wide)
-	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", wide, "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", out).wantCode(t, exitOK)
 	ids := filepath.Join(dir, "out.npz") // has no certificates
-	thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", wide, "-k", fmt.Sprint(k), "--method", "exact", "--out", ids).wantCode(t, exitOK)
-	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", wide, "--answers", ids).wantCode(t, exitOK)
+	thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", wide, "-k", fmt.Sprint(k), "--method", "exact", "--out", ids).wantCode(t, exitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", wide, "--answers", ids).wantCode(t, exitOK)
 }
 
 // TestFloat32SaysNothingOfRounding: answers to float32 numbers are exact, without more.
@@ -199,12 +199,12 @@ func TestFloat32SaysNothingOfRounding(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 16), vectorFile(t, dir, "q.npy", 2, 20, 16)
 	out := filepath.Join(dir, "out.jsonl")
-	r := thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", out)
+	r := thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", queries, "-k3", "--method", "exact", "--out", out)
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.err, "exact: none wrong") || strings.Contains(string(readFile(t, out)), "_change") {
 		t.Errorf("%s\n%.300s", r.err, readFile(t, out))
 	}
-	if r = thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", queries, "--answers", out); strings.Contains(r.out, "rounded") {
+	if r = thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", queries, "--answers", out); strings.Contains(r.out, "rounded") {
 		t.Errorf("verify says\n%s", r.out)
 	}
 }
@@ -219,7 +219,7 @@ func TestWholeNumbersAreRefused(t *testing.T) {
 	binary.LittleEndian.PutUint64(whole[at+8:], 1<<24+1)
 	whole = []byte(strings.Replace(string(whole), "<f8", "<i8", 1))
 	atoms := writeFile(t, dir, "a.npy", whole)
-	thresher(t, "graph", "--metric", "ip", "--atoms", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).
+	thresher(t, "graph", "--metric", "ip", "--vectors", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).
 		wantError(t, "row 1, column 0", "16777217 cannot be held by float32 exactly", "float64")
-	thresher(t, "graph", "--metric", "l2", "--atoms", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).wantCode(t, exitOK)
+	thresher(t, "graph", "--metric", "l2", "--vectors", atoms, "-k", "1", "--out", filepath.Join(dir, "g.npz")).wantCode(t, exitOK)
 }

@@ -26,7 +26,7 @@ func TestDistanceLimits(t *testing.T) {
 	search("l2", out, "--max-distance", "1", "--min-distance", "2").wantError(t, "--max-distance 1", "--min-distance 2", "no score")
 	search("l2", out, "--max-distance", "nan").wantError(t, "--max-distance", "not finite")
 	pairs := func(metric string, more ...string) result {
-		return thresher(t, append([]string{"pairs", "--vectors", vectors, "--metric", metric, "--out", filepath.Join(dir, "p.csv"), "--force"}, more...)...)
+		return thresher(t, append([]string{"pairs", "--vectors", vectors, "--metric", metric, "--out", filepath.Join(dir, "p.csv"), "--overwrite"}, more...)...)
 	}
 	pairs("l2", "--max-distance", "9").wantCode(t, exitOK)
 	if got := len(pairRows(t, filepath.Join(dir, "p.csv"), "a,b,score")); got != 2 {

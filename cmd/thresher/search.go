@@ -81,7 +81,7 @@ func (f *searchFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.certificates, "certificates", "", "`file` (.jsonl) for the certificate of every answer")
 	fs.BoolVar(&f.excludeSelf, "exclude-self", false, "the queries are the atoms; do not return a query as its own answer")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that was killed; keeps FILE.progress at the end, so that the same command, given again, finds that all is done")
-	fs.BoolVar(&f.force, "force", false, "overwrite outputs")
+	fs.BoolVar(&f.force, "overwrite", false, "overwrite outputs")
 	fs.BoolVar(&f.json, "json", false, "summary as one JSON object on stdout")
 }
 
@@ -95,7 +95,7 @@ func (f *searchFlags) check() error {
 	case stdinInputs(f.atoms, f.queries, f.candidates, f.exclude) > 1:
 		return f.refuse("only one input can be standard input")
 	case f.resume && f.force:
-		return f.refuse("--resume and --force exclude each other")
+		return f.refuse("--resume and --overwrite exclude each other")
 	case f.resume && f.out == stdio:
 		return f.refuse("--resume needs the --out file of the run that stopped")
 	case f.json && f.out == stdio:
@@ -121,7 +121,7 @@ func (f *searchFlags) checkOutputs() error {
 	return f.sparesInputs()
 }
 
-// sparesInputs refuses to overwrite inputs, even with --force.
+// sparesInputs refuses to overwrite inputs, even with --overwrite.
 func (f *searchFlags) sparesInputs() error {
 	for _, out := range []string{f.out, f.certificates, f.scores} {
 		written, err := os.Stat(out)

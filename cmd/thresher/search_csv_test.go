@@ -16,7 +16,7 @@ func TestSearchCSV(t *testing.T) {
 	if err := os.WriteFile(films, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := thresher(t, "search", "--atoms", films, "--metric", "ip", "--queries", films, "-k", "1", "--out", out)
+	r := thresher(t, "search", "--vectors", films, "--metric", "ip", "--queries", films, "-k", "1", "--out", out)
 	r.wantCode(t, exitOK)
 	lines := strings.Split(strings.TrimSpace(string(read(t, out))), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], `"a"`) || !strings.Contains(lines[2], `"7"`) {
@@ -25,8 +25,8 @@ func TestSearchCSV(t *testing.T) {
 	if !strings.Contains(r.err, "films.csv") || !strings.Contains(r.err, "columns=title") {
 		t.Errorf("nothing is said of what is dropped: %s", r.err)
 	}
-	thresher(t, "verify", "--atoms", films, "--metric", "ip", "--queries", films, "--answers", out).wantCode(t, exitOK)
-	r = thresher(t, "build", "--atoms", films, "--metric", "ip", "--out", filepath.Join(dir, "films.thresher"))
+	thresher(t, "verify", "--vectors", films, "--metric", "ip", "--queries", films, "--answers", out).wantCode(t, exitOK)
+	r = thresher(t, "build", "--vectors", films, "--metric", "ip", "--out", filepath.Join(dir, "films.thresher"))
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.err, "columns=title\n") {
 		t.Errorf("nothing is said of what is dropped: %s", r.err)

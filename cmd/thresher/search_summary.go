@@ -30,7 +30,7 @@ func readTally(totals []byte) (t tally, err error) {
 		return t, fmt.Errorf("totals of the former run: %w", err)
 	}
 	if t.Partial > 0 && t.Guarantees[batch.GuaranteeBound] == 0 {
-		return t, fmt.Errorf("an earlier version stopped %d of the answers at --deadline and wrote them without a mark; --force starts over", t.Partial)
+		return t, fmt.Errorf("an earlier version stopped %d of the answers at --deadline and wrote them without a mark; --overwrite starts over", t.Partial)
 	}
 	return t, nil
 }

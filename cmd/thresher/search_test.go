@@ -59,7 +59,7 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 	var first []dataset.Result
 	for _, name := range formats() {
 		out := filepath.Join(dir, name)
-		s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k7", "--out", out, "--chunk", "10", "--json"))
+		s := summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k7", "--out", out, "--chunk", "10", "--json"))
 		if s.Atoms != 300 || s.Dimension != 48 || s.Queries != 25 || s.K != 7 || s.Pulls <= 0 || s.Saving <= 0 ||
 			s.Threads < 1 || s.Backend != "cpu" || s.Delta != .01 || s.SearchSeconds <= 0 || s.QueriesPerSecond <= 0 {
 			t.Errorf("%s: summary %+v", name, s)
@@ -79,14 +79,14 @@ func TestSearchWritesEveryFormat(t *testing.T) {
 		if exists(out+".progress") || exists(out+".spool") {
 			t.Errorf("%s: left its progress or its spool behind", name)
 		}
-		v := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out)
+		v := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out)
 		v.wantCode(t, exitOK)
 	}
 }
 
 func TestSummaryForPeople(t *testing.T) {
 	dir := t.TempDir()
-	r := thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 200, 500), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 5, 500),
+	r := thresher(t, "search", "--vectors", vectorFile(t, dir, "a.npy", 1, 200, 500), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 5, 500),
 		"--method", "strict", "--out", filepath.Join(dir, "r.npz"))
 	r.wantCode(t, exitOK)
 	for _, part := range []string{"200 x 500", "queries/s", "saving", "strict", "probability at most 0.01", "load", "build", "search", "r.npz"} {
@@ -103,9 +103,9 @@ func TestSearchToStdout(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 90, 24), vectorFile(t, dir, "q.npy", 2, 11, 24)
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", out).wantCode(t, exitOK)
 	for _, args := range [][]string{{}, {"--out", "-"}, {"--chunk", "2"}} {
-		r := thresher(t, append([]string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries}, args...)...)
+		r := thresher(t, append([]string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries}, args...)...)
 		r.wantCode(t, exitOK)
 		if r.out != string(readFile(t, out)) {
 			t.Errorf("%v: stdout is not what the file holds", args)
@@ -118,7 +118,7 @@ func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 400, 64), vectorFile(t, dir, "q.npy", 2, 30, 64)
 	var want string
 	for _, args := range [][]string{{}, {"--chunk", "1"}, {"--chunk", "7"}, {"--threads", "3"}, {"--threads", "1", "--chunk", "29"}} {
-		r := thresher(t, append([]string{"search", "--method", "adaptive", "--atoms", atoms, "--metric", "ip", "--queries", queries}, args...)...)
+		r := thresher(t, append([]string{"search", "--method", "adaptive", "--vectors", atoms, "--metric", "ip", "--queries", queries}, args...)...)
 		r.wantCode(t, exitOK)
 		if want == "" {
 			want = r.out
@@ -132,40 +132,40 @@ func TestAnswersDoNotDependOnChunksOrThreads(t *testing.T) {
 func TestStdinIsSpooled(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 16), vectorFile(t, dir, "q.npy", 2, 4, 16)
-	want := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries)
+	want := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries)
 	want.wantCode(t, exitOK)
-	for flag, path := range map[string]string{"--atoms": atoms, "--queries": queries} {
-		args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, flag, "-"}
+	for flag, path := range map[string]string{"--vectors": atoms, "--queries": queries} {
+		args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, flag, "-"}
 		r := thresherWith(t, context.Background(), string(readFile(t, path)), args...)
 		r.wantCode(t, exitOK)
 		if r.out != want.out {
 			t.Errorf("%s -: other answers than from a file", flag)
 		}
 	}
-	bad := thresherWith(t, context.Background(), "[1,2\n", "search", "--atoms", atoms, "--metric", "ip", "--queries", "-")
+	bad := thresherWith(t, context.Background(), "[1,2\n", "search", "--vectors", atoms, "--metric", "ip", "--queries", "-")
 	bad.wantError(t, "standard input")
-	thresherWith(t, context.Background(), "", "search", "--atoms", atoms, "--metric", "ip", "--queries", "-").wantError(t, "standard input", "empty")
+	thresherWith(t, context.Background(), "", "search", "--vectors", atoms, "--metric", "ip", "--queries", "-").wantError(t, "standard input", "empty")
 }
 
 func TestExcludeSelf(t *testing.T) {
 	dir := t.TempDir()
 	atoms := vectorFile(t, dir, "a.npy", 1, 80, 20)
 	out := filepath.Join(dir, "r.npz")
-	thresher(t, "search", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "-k3", "--exclude-self", "--chunk", "32", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "-k3", "--exclude-self", "--chunk", "32", "--out", out).wantCode(t, exitOK)
 	for j, a := range answersOf(t, out) {
 		if slices.Contains(a.Rows, int64(j)) || len(a.Rows) != 3 {
 			t.Errorf("query %d: %v", j, a.Rows)
 		}
 	}
-	thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "--exclude-self", "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "--exclude-self", "--answers", out).wantCode(t, exitOK)
 	// Without the flag the nearest neighbour is missing from every answer.
-	r := thresher(t, "verify", "--metric", "l2", "--atoms", atoms, "--queries", atoms, "--guarantee", "certain", "--answers", out)
+	r := thresher(t, "verify", "--metric", "l2", "--vectors", atoms, "--queries", atoms, "--guarantee", "certain", "--answers", out)
 	r.wantCode(t, exitWrong)
 
 	other := vectorFile(t, dir, "q.npy", 2, 80, 20)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", other, "--exclude-self").wantError(t, "--exclude-self", "query 0", "atom 0")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", other, "--exclude-self").wantError(t, "--exclude-self", "query 0", "atom 0")
 	more := vectorFile(t, dir, "m.npy", 1, 81, 20)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", more, "--exclude-self").wantError(t, "81 queries", "80 atoms")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", more, "--exclude-self").wantError(t, "81 queries", "80 atoms")
 }
 
 func TestLeastScore(t *testing.T) {
@@ -173,20 +173,20 @@ func TestLeastScore(t *testing.T) {
 	atoms := writeFile(t, dir, "a.jsonl", []byte("[1]\n[4]\n[2]\n[3]\n"))
 	queries := writeFile(t, dir, "q.jsonl", []byte("[1]\n[-1]\n"))
 	out := filepath.Join(dir, "r.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", out).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", out).wantCode(t, exitOK)
 	got := answersOf(t, out)
 	if !slices.Equal(got[0].Rows, []int64{1, 3, 2}) || len(got[1].Rows) != 0 {
 		t.Errorf("answers %v and %v, want [1 3 2] and none", got[0].Rows, got[1].Rows)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", out).wantCode(t, exitOK)
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "0.5", "--answers", out).wantCode(t, exitWrong)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).wantError(t, "-k")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", out).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "0.5", "--answers", out).wantCode(t, exitWrong)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.npz")).wantError(t, "-k")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "-k2", "--out", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
 
 	ranged := filepath.Join(dir, "r.ibin")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", ranged).wantCode(t, exitOK)
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", ranged).wantCode(t, exitOK)
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.neighbors.ibin")).wantError(t, "-k")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", ranged).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--answers", ranged).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--min-score", "2", "--out", filepath.Join(dir, "r.neighbors.ibin")).wantError(t, "-k")
 }
 
 func TestIDsBecomeNames(t *testing.T) {
@@ -195,21 +195,21 @@ func TestIDsBecomeNames(t *testing.T) {
 	queries := writeFile(t, dir, "q.jsonl", []byte("[0,1]\n"))
 	for _, name := range []string{"r.jsonl", "r.parquet"} {
 		out := filepath.Join(dir, name)
-		thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k2", "--ids", "isbn", "--out", out).wantCode(t, exitOK)
+		thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k2", "--ids", "isbn", "--out", out).wantCode(t, exitOK)
 		got := answersOf(t, out)[0]
 		if !slices.Equal(got.IDs, []string{"y-2", "x-1"}) || !slices.Equal(got.Rows, []int64{1, 0}) {
 			t.Errorf("%s: names %q, ids %v", name, got.IDs, got.Rows)
 		}
 	}
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--ids", "ean").wantError(t, "ean")
-	thresher(t, "search", "--atoms", vectorFile(t, dir, "a.npy", 1, 3, 2), "--metric", "ip", "--queries", queries, "--ids", "isbn").wantError(t, "isbn")
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--ids", "ean").wantError(t, "ean")
+	thresher(t, "search", "--vectors", vectorFile(t, dir, "a.npy", 1, 3, 2), "--metric", "ip", "--queries", queries, "--ids", "isbn").wantError(t, "isbn")
 }
 
 func TestCertificatesBesideAnswers(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	out, certs := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
-	args := []string{"search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--out", out, "--certificates", certs}
+	args := []string{"search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--method", "exact", "--out", out, "--certificates", certs}
 	thresher(t, args...).wantCode(t, exitOK)
 	lines := bytes.Split(bytes.TrimSpace(readFile(t, certs)), []byte("\n"))
 	if len(lines) != 12 {
@@ -224,23 +224,23 @@ func TestCertificatesBesideAnswers(t *testing.T) {
 			t.Errorf("certificate %d: %s (%v)", j, line, err)
 		}
 	}
-	r := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--certificates", certs)
+	r := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--certificates", certs)
 	r.wantCode(t, exitOK)
 	if !strings.Contains(r.out, "exact") {
 		t.Error(r.out)
 	}
-	thresher(t, args...).wantError(t, "r.npz", "--force")
-	thresher(t, append(args, "--force")...).wantCode(t, exitOK)
+	thresher(t, args...).wantError(t, "r.npz", "--overwrite")
+	thresher(t, append(args, "--overwrite")...).wantCode(t, exitOK)
 }
 
 func TestCollectionsAreSearched(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 300, 48), vectorFile(t, dir, "q.npy", 2, 12, 48)
 	built := filepath.Join(dir, "a.thresher")
-	thresher(t, "build", "--atoms", atoms, "--metric", "cosine", "--out", built).wantCode(t, exitOK)
-	want := thresher(t, "search", "--atoms", atoms, "--metric", "cosine", "--queries", queries, "--method", "exact")
+	thresher(t, "build", "--vectors", atoms, "--metric", "cosine", "--out", built).wantCode(t, exitOK)
+	want := thresher(t, "search", "--vectors", atoms, "--metric", "cosine", "--queries", queries, "--method", "exact")
 	want.wantCode(t, exitOK)
-	r := thresher(t, "search", "--atoms", built, "--queries", queries, "--method", "exact")
+	r := thresher(t, "search", "--vectors", built, "--queries", queries, "--method", "exact")
 	r.wantCode(t, exitOK)
 	if !strings.Contains(want.out, `"plan":"dense, no building"`) || strings.Contains(r.out, "no building") {
 		t.Errorf("plans: %s without a build, %s with one", want.out, r.out)
@@ -248,10 +248,10 @@ func TestCollectionsAreSearched(t *testing.T) {
 	if r.out != strings.ReplaceAll(want.out, ", no building", "") {
 		t.Error("a prepared collection is answered otherwise than its vectors")
 	}
-	thresher(t, "search", "--atoms", built, "--queries", queries, "--metric", "cosine", "--basis", "auto").wantCode(t, exitOK)
-	thresher(t, "search", "--atoms", built, "--queries", queries, "--metric", "l2").wantError(t, "a.thresher", "cosine", "--metric", "l2")
-	thresher(t, "search", "--atoms", built, "--queries", queries, "--seed", "2").wantError(t, "seed")
-	thresher(t, "search", "--atoms", built, "--queries", queries, "--ids", "x").wantError(t, "columns")
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--metric", "cosine", "--basis", "auto").wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--metric", "l2").wantError(t, "a.thresher", "cosine", "--metric", "l2")
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--seed", "2").wantError(t, "seed")
+	thresher(t, "search", "--vectors", built, "--queries", queries, "--ids", "x").wantError(t, "columns")
 }
 
 func TestEveryMethodAnswers(t *testing.T) {
@@ -260,8 +260,8 @@ func TestEveryMethodAnswers(t *testing.T) {
 	for _, m := range choices()["method"] {
 		t.Run(m, func(t *testing.T) {
 			out := filepath.Join(dir, m+".jsonl")
-			thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--out", out).wantCode(t, exitOK)
-			thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
+			thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k3", "--method", m, "--out", out).wantCode(t, exitOK)
+			thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", out, "--strict-delta").wantCode(t, exitOK)
 		})
 	}
 }
@@ -269,19 +269,19 @@ func TestEveryMethodAnswers(t *testing.T) {
 func TestCutK(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 6, 3), vectorFile(t, dir, "q.npy", 2, 2, 3)
-	s := summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--json", "--out", filepath.Join(dir, "r.npz")))
+	s := summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--json", "--out", filepath.Join(dir, "r.npz")))
 	if s.K != 6 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "50") {
 		t.Errorf("summary %+v", s)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50", "--answers", filepath.Join(dir, "r.npz")).wantCode(t, exitOK)
 	for _, k := range []string{"-k6", "-k5"} {
 		out := filepath.Join(dir, k+".npz")
-		s = summaryOf(t, thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
+		s = summaryOf(t, thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", atoms, k, "--exclude-self", "--json", "--out", out))
 		if s.K != 5 || (len(s.Warnings) == 1) != (k == "-k6") || len(answersOf(t, out)[0].Rows) != 5 {
 			t.Errorf("%s of the 5 other atoms: summary %+v", k, s)
 		}
 	}
-	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k50")
+	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k50")
 	if !strings.Contains(r.err, "warning") {
 		t.Errorf("no warning in the summary:\n%s", r.err)
 	}
@@ -292,7 +292,7 @@ func TestConfigurationReachesTheSearch(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 60, 20), vectorFile(t, dir, "q.npy", 2, 3, 20)
 	t.Setenv("THRESHER_K", "4")
 	file := writeFile(t, dir, "c.toml", []byte("k = 2\nmethod = \"certain\"\nmetric = \"l2\"\n"))
-	s := summaryOf(t, thresher(t, "search", "--config", file, "--atoms", atoms, "--queries", queries, "--json", "--metric", "cosine", "--out", filepath.Join(dir, "r.jsonl")))
+	s := summaryOf(t, thresher(t, "search", "--config", file, "--vectors", atoms, "--queries", queries, "--json", "--metric", "cosine", "--out", filepath.Join(dir, "r.jsonl")))
 	if s.K != 4 || s.Method != "certain" || s.Metric != "cosine" {
 		t.Errorf("summary %+v", s)
 	}
@@ -302,7 +302,7 @@ func TestDeadline(t *testing.T) {
 	dir := t.TempDir()
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 500, 64), vectorFile(t, dir, "q.npy", 2, 60, 64)
 	out := filepath.Join(dir, "r.jsonl")
-	r := thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
+	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
 	r.wantCode(t, exitDeadline)
 	var s summary
 	if err := json.Unmarshal([]byte(r.out), &s); err != nil || s.Partial != 60 || s.Queries != 60 {
@@ -320,7 +320,7 @@ func TestDeadline(t *testing.T) {
 		}
 	}
 	// The open bound must hold, and an answer with a wrong one is refused.
-	verify := []string{"verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", out}
+	verify := []string{"verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", out}
 	v := thresher(t, verify...)
 	v.wantCode(t, exitOK)
 	if !strings.Contains(v.out, "60, held to their open bound") {
@@ -334,16 +334,16 @@ func TestDeadline(t *testing.T) {
 	// Only .jsonl contains certificates; without its open bound a stopped answer is malformed, and
 	// verify says where to find it.
 	matrix, certificates := filepath.Join(dir, "r.npz"), filepath.Join(dir, "c.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).wantCode(t, exitDeadline)
-	bare := thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--deadline", "1ns", "--out", matrix, "--certificates", certificates).wantCode(t, exitDeadline)
+	bare := thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix)
 	bare.wantCode(t, exitWrong)
 	if !strings.Contains(bare.err, "60 are of searches that were stopped") || !strings.Contains(bare.err, "--certificates") {
 		t.Error(bare.err)
 	}
-	thresher(t, "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).wantCode(t, exitOK)
+	thresher(t, "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "-k10", "--answers", matrix, "--certificates", certificates).wantCode(t, exitOK)
 
 	far := filepath.Join(dir, "far.jsonl")
-	thresher(t, "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--deadline", "10m", "--out", far).wantCode(t, exitOK)
+	thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--deadline", "10m", "--out", far).wantCode(t, exitOK)
 }
 
 func TestInterruptedBeforeItBegins(t *testing.T) {
@@ -351,9 +351,9 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	atoms, queries := vectorFile(t, dir, "a.npy", 1, 50, 8), vectorFile(t, dir, "q.npy", 2, 6, 8)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := thresherWith(t, ctx, "", "search", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, "r.npz"))
+	r := thresherWith(t, ctx, "", "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--out", filepath.Join(dir, "r.npz"))
 	r.wantCode(t, exitInterrupted)
-	r = thresherWith(t, ctx, "", "verify", "--atoms", atoms, "--metric", "ip", "--queries", queries, "--answers", "none")
+	r = thresherWith(t, ctx, "", "verify", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", "none")
 	if r.code == exitOK {
 		t.Error("an interrupted verify reports success")
 	}
@@ -394,7 +394,7 @@ func TestDiskFull(t *testing.T) {
 	defer full.Close()
 	dir := t.TempDir()
 	var errs bytes.Buffer
-	code := run(context.Background(), []string{"search", "--atoms", vectorFile(t, dir, "a.npy", 1, 50, 8), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 6, 8)},
+	code := run(context.Background(), []string{"search", "--vectors", vectorFile(t, dir, "a.npy", 1, 50, 8), "--metric", "ip", "--queries", vectorFile(t, dir, "q.npy", 2, 6, 8)},
 		strings.NewReader(""), full, &errs)
 	if code != exitInput || !strings.Contains(errs.String(), "no space left") || strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("exit code %d, stderr %s", code, errs.String())

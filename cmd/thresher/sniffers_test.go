@@ -27,18 +27,18 @@ func TestSniffers(t *testing.T) {
 			dir := t.TempDir()
 			path, out := writeFile(t, dir, c.File, c.Data), filepath.Join(dir, "out.thresher")
 			flags := map[sniffers.Word]string{sniffers.Column: "--vectors-column", sniffers.Header: "--header"}
-			build := []string{"build", "--atoms", path, "--metric", "ip", "--force", "--out", out}
+			build := []string{"build", "--vectors", path, "--metric", "ip", "--overwrite", "--out", out}
 			if c.Words != nil {
 				words := append([]string{c.File}, c.Words...)
 				thresher(t, build...).wantError(t, append(words, flags[c.Word])...)
-				search := []string{"search", "--atoms", path, "--queries", path, "--metric", "ip", "-k", "1"}
+				search := []string{"search", "--vectors", path, "--queries", path, "--metric", "ip", "-k", "1"}
 				thresher(t, search...).wantError(t, c.File)
 			}
 			if c.Rows == 0 {
 				return
 			}
 			if c.Choice.IDs != "" { // which build does not take
-				r := thresher(t, "search", "--atoms", path, "--ids", c.Choice.IDs, "--queries", path, "--metric", "ip", "-k", "1", "--json", "--out", filepath.Join(dir, "out.jsonl"))
+				r := thresher(t, "search", "--vectors", path, "--ids", c.Choice.IDs, "--queries", path, "--metric", "ip", "-k", "1", "--json", "--out", filepath.Join(dir, "out.jsonl"))
 				r.wantCode(t, exitOK)
 				var s summary
 				if err := json.Unmarshal([]byte(r.out), &s); err != nil || s.Atoms != c.Rows || s.Dimension != c.Dim {
