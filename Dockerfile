@@ -1,7 +1,7 @@
 # thresher for the processor alone, a static binary.
 #
 #     docker build -t thresher .
-#     docker run --rm --read-only --user "$(id -u)" -v "$PWD:/data" thresher search --atoms A.npy --queries Q.npy --metric cosine --out answers.npz
+#     docker run --rm --read-only --user "$(id -u)" -v "$PWD:/data" thresher search --vectors A.npy --queries Q.npy --metric cosine --out answers.npz
 #
 # Each RUN is a script of docker/; docker/rehearse.py runs this file's steps
 # without Docker, and CI runs that. Digests are those of the tags' multi-platform

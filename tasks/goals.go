@@ -68,8 +68,8 @@ func limitOf(limits []float64, j int) *float64 {
 	return &limits[j]
 }
 
-// MostK returns the greatest k of a query; k is that of queries without one of their own.
-func (g *Goals) MostK(k int) int {
+// MaxK returns the greatest k of a query; k is that of queries without one of their own.
+func (g *Goals) MaxK(k int) int {
 	if len(g.K) == 0 {
 		return k
 	}

@@ -15,7 +15,7 @@ import (
 // TestGoals: columns become what an engine takes, of any part of the queries.
 func TestGoals(t *testing.T) {
 	var none Goals
-	if !none.None() || none.Queries(0, 3) != nil || none.MostK(7) != 7 || none.Exclude.Of(2) != nil {
+	if !none.None() || none.Queries(0, 3) != nil || none.MaxK(7) != 7 || none.Exclude.Of(2) != nil {
 		t.Errorf("%v", none.Queries(0, 3))
 	}
 	nan := math.NaN()
@@ -28,11 +28,11 @@ func TestGoals(t *testing.T) {
 	if diff := cmp.Diff(want, g.Queries(1, 3)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := g.MostK(3); got != math.MaxInt32 {
+	if got := g.MaxK(3); got != math.MaxInt32 {
 		t.Errorf("most %d", got)
 	}
-	if g.K[2] = 1; g.MostK(3) != 3 || g.MostK(1) != 2 {
-		t.Errorf("most %d and %d", g.MostK(3), g.MostK(1))
+	if g.K[2] = 1; g.MaxK(3) != 3 || g.MaxK(1) != 2 {
+		t.Errorf("most %d and %d", g.MaxK(3), g.MaxK(1))
 	}
 }
 

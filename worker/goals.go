@@ -99,8 +99,12 @@ func (w *wishes) located(err error, lo int) error {
 		f.Argument = "ceilings"
 	case f.Argument == "k" && w.K != nil:
 		f.Argument = "ks"
-	case f.Argument == "allow" && w.masked:
+	case f.Argument == "filter" && w.masked:
 		f.Argument = "mask"
+	case f.Argument == "filter":
+		f.Argument = "allow"
+	case f.Argument == "exclude" && f.Row == nil && w.deny != nil:
+		f.Argument = "deny"
 	case f.Argument == "exclude_self":
 		f.Argument = "self_first"
 	}

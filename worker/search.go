@@ -119,8 +119,8 @@ func (h *hunt) read(f *searching, withCandidates bool) error {
 	if err := h.checkSelves(); err != nil {
 		return err
 	}
-	h.req.Allow, h.req.Deny = h.w.allow, h.w.deny
-	h.k = min(h.w.MostK(f.K), h.v.N)
+	h.req.Filter, h.req.Exclude = h.w.allow, h.w.deny
+	h.k = min(h.w.MaxK(f.K), h.v.N)
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (h *hunt) checkSelves() error {
 	if err := tasks.CheckSelves(h.queries, h.v.Rows, dim, first, 0); !errors.As(err, &e) {
 		return err
 	}
-	return wrong("self_first", "query %d is not row %d of the vectors; exclude lists what other queries may not return", e.Query, e.Atom).at(e.Query)
+	return wrong("self_first", "query %d is not row %d of the vectors; exclude lists what other queries may not return", e.Query, e.Vector).at(e.Query)
 }
 
 // run answers all queries, and calls take with each part: the number of its first query, its
@@ -199,7 +199,7 @@ func (h *hunt) subject() tasks.Subject {
 }
 
 func (h *hunt) reply(t *tables) searched {
-	return searched{K: h.k, Complete: h.stats.Partial == 0, Promise: h.granted.Say(h.subject()), Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
+	return searched{K: h.k, Complete: h.stats.Unfinished == 0, Promise: h.granted.Say(h.subject()), Warnings: h.warned, Plans: t.plans.list, Backends: t.backends.list, Words: t.looks.list, TookMS: h.took.Seconds() * 1e3, Saving: h.stats.Saving()}
 }
 
 // lookTable is the looks of all answers.

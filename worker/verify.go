@@ -154,6 +154,10 @@ func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err e
 		}
 		scores = elements[float32](b)
 	}
+	unrounded, err := h.unrounded(m, width)
+	if err != nil {
+		return nil, false, err
+	}
 	records, err := h.c.get("certificates", certificates)
 	if err != nil {
 		return nil, false, err
@@ -187,8 +191,27 @@ func (h *hunt) stated(f *verifying) (resp *batch.Response, certified bool, err e
 				if scores != nil {
 					a.Scores = append(a.Scores, scores[j*width+at])
 				}
+				if unrounded != nil {
+					a.SearchScores = append(a.SearchScores, h.v.Metric.Searched(unrounded[j*width+at]))
+				}
 			}
 		}
 	}
 	return resp, record != nil, nil
+}
+
+// unrounded reads the float64 scores of m answers of width atoms, nil for none.
+func (h *hunt) unrounded(m, width int) ([]float64, error) {
+	a, err := h.c.get("scores64", float64s)
+	if a == nil || err != nil {
+		return nil, err
+	}
+	if len(a.Shape) != 2 || a.Shape[0] != int64(m) || a.Shape[1] != int64(width) {
+		return nil, wrong("scores64", "shape %v; that of rows, [%d %d], is wanted", a.Shape, m, width)
+	}
+	b, err := a.read()
+	if err != nil {
+		return nil, err
+	}
+	return elements[float64](b), nil
 }

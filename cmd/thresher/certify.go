@@ -38,6 +38,7 @@ Answers are in the order of the queries. Their ids are row numbers of the atoms 
 the atoms have an id column, its ids. Without -k, k is the length of the longest answer.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.scoreLimits.read(cmd.Flags())
 			f.deadlineGiven = cmd.Flags().Changed("deadline")
 			return a.runSearch(cmd.Context(), f)
 		},

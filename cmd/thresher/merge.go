@@ -263,10 +263,10 @@ func (a *app) reportMerge(f *mergeFlags, sum *tasks.MergeSummary) error {
 	} else if err := printMerge(a, f, sum); err != nil {
 		return err
 	}
-	if sum.Partial == 0 {
+	if sum.Complete == sum.Queries {
 		return nil
 	}
-	return &exitError{exitDeadline, fmt.Errorf("%d of %d answers are not complete, because a file's are not", sum.Partial, sum.Queries)}
+	return &exitError{exitDeadline, fmt.Errorf("%d of %d answers are not complete, because a file's are not", sum.Queries-sum.Complete, sum.Queries)}
 }
 
 func printMerge(a *app, f *mergeFlags, sum *tasks.MergeSummary) error {

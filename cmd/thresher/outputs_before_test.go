@@ -137,7 +137,7 @@ func TestScoresOfAnswersAreLimits(t *testing.T) {
 				}
 				limited := writeFile(t, dir, "limited.jsonl", []byte(lines.String()))
 				again := filepath.Join(dir, "again.npz")
-				thresher(t, append([]string{"search", "--queries", limited, "-k7", "--min-score-column", "least", "--out", again}, args...)...).wantCode(t, exitOK)
+				thresher(t, append([]string{"search", "--queries", limited, "-k7", "--" + nearFlag(t, metric) + "-column", "least", "--out", again}, args...)...).wantCode(t, exitOK)
 				got := answersOf(t, again)
 				for j := range right {
 					if !slices.Equal(got[j].Rows, right[j].Rows) || !slices.Equal(got[j].Scores64, right[j].Scores64) {
@@ -145,7 +145,7 @@ func TestScoresOfAnswersAreLimits(t *testing.T) {
 					}
 				}
 				first := writeFile(t, dir, "first.npy", npy(queries[:9], 9))
-				thresher(t, append([]string{"search", "--queries", first, "--min-score=" + limit(&right[0]), "--out", filepath.Join(dir, "range.jsonl")}, args...)...).wantCode(t, exitOK)
+				thresher(t, append([]string{"search", "--queries", first, "--" + nearFlag(t, metric) + "=" + limit(&right[0]), "--out", filepath.Join(dir, "range.jsonl")}, args...)...).wantCode(t, exitOK)
 				if got := answersOf(t, filepath.Join(dir, "range.jsonl"))[0].Rows; !slices.Equal(got, right[0].Rows) {
 					t.Errorf("%s, %s, in float64 %v: %v, before %v", metric, method, exact, got, right[0].Rows)
 				}

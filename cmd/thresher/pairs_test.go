@@ -76,7 +76,7 @@ func TestPairs(t *testing.T) {
 	rows := nearRows(1, n, dim)
 	atoms := writeFile(t, dir, "a.npy", npy(rows, dim))
 	out, components := filepath.Join(dir, "p.csv"), filepath.Join(dir, "c.csv")
-	args := []string{"pairs", "--vectors", atoms, "--metric", "l2", "--min-score", "5", "--out", out, "--components", components}
+	args := []string{"pairs", "--vectors", atoms, "--metric", "l2", "--max-distance", "5", "--out", out, "--components", components}
 	s := pairsSummaryOf(t, thresher(t, append(args, "--json")...))
 	want := near(rows, nil, dim, 5)
 	if len(want) < 100 {
@@ -162,7 +162,7 @@ func TestPairsOfTwoFiles(t *testing.T) {
 	for i, p := range want {
 		want[i] = append(p, "x"+p[0], "y"+p[1])
 	}
-	r := thresherWith(t, t.Context(), string(lines(b, "y")), "pairs", "--vectors", atoms, "--with", "-", "--metric", "l2", "--min-score", "4",
+	r := thresherWith(t, t.Context(), string(lines(b, "y")), "pairs", "--vectors", atoms, "--with", "-", "--metric", "l2", "--max-distance", "4",
 		"--out", out, "--components", components, "--json", "--chunk", "7")
 	s := pairsSummaryOf(t, r)
 	if d := cmp.Diff(want, pairRows(t, out, "a,b,score,a_id,b_id")); d != "" {
@@ -260,7 +260,7 @@ func TestPairsResumeAfterKills(t *testing.T) {
 			t.Parallel()
 			whole, out := filepath.Join(dir, "whole-"+name), filepath.Join(dir, name)
 			args := func(out string) []string {
-				return append([]string{"pairs", "--vectors", atoms, "--metric", "l2", "--min-score", "30", "--out", out, "--components", out + ".c.parquet"}, more...)
+				return append([]string{"pairs", "--vectors", atoms, "--metric", "l2", "--max-distance", "30", "--out", out, "--components", out + ".c.parquet"}, more...)
 			}
 			thresher(t, args(whole)...).wantCode(t, exitOK)
 			kills := 0
@@ -275,7 +275,7 @@ func TestPairsResumeAfterKills(t *testing.T) {
 				kills++
 			}
 			thresher(t, args(out)...).wantError(t, "--resume", "--overwrite")
-			thresher(t, append(args(out), "--resume", "--min-score", "31")...).wantError(t, "other vectors or settings", "--overwrite")
+			thresher(t, append(args(out), "--resume", "--max-distance", "31")...).wantError(t, "other vectors or settings", "--overwrite")
 			s := pairsSummaryOf(t, thresher(t, append(args(out), "--resume", "--json")...))
 			if s.Resumed == 0 {
 				t.Error("nothing was resumed")
@@ -337,7 +337,7 @@ func TestPairsBadInput(t *testing.T) {
 		{"no limit", pairs("--vectors", good, "--metric", "ip", "--out", out), []string{"--min-score"}},
 		{"NaN limit", pairs("--vectors", good, "--metric", "ip", "--min-score", "nan", "--out", out), []string{"--min-score NaN"}},
 		{"infinite limit", pairs("--vectors", good, "--metric", "ip", "--min-score", "inf", "--out", out), []string{"--min-score +Inf"}},
-		{"distance below 0", pairs("--vectors", good, "--metric", "l2", "--min-score", "-1", "--out", out), []string{"--min-score -1: squared distances are at least 0"}},
+		{"distance below 0", pairs("--vectors", good, "--metric", "l2", "--max-distance", "-1", "--out", out), []string{"--max-distance -1: squared distances are at least 0"}},
 		{"cosine above 1", pairs("--vectors", good, "--metric", "cosine", "--min-score", "1.5", "--out", out), []string{"--min-score 1.5: cosines are at most 1"}},
 		{"no output", pairs("--vectors", good, "--metric", "ip", "--min-score", "1"), []string{"--out"}},
 		{"output of unknown form", pairs("--vectors", good, "--metric", "ip", "--min-score", "1", "--out", filepath.Join(dir, "p.ivecs")), []string{"p.ivecs", ".parquet"}},

@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"thresher/collection"
 	"thresher/dataset"
+	"thresher/tasks"
 )
 
 // wish is a query and what it asks for; nil asks for nothing.
@@ -163,7 +165,7 @@ func TestFloorColumnAlone(t *testing.T) {
 		"l2": {{1, 0, 2}, {0}, {2, 1, 3, 0, 4}, {2, 1, 3, 0, 4}}, // at most
 	} {
 		out := filepath.Join(dir, metric+".ibin")
-		args := []string{"--vectors", atoms, "--queries", queries, "--metric", metric, "--min-score-column", "limit", "--min-score", map[string]string{"ip": "-1", "l2": "1"}[metric]}
+		args := []string{"--vectors", atoms, "--queries", queries, "--metric", metric, "--" + nearFlag(t, metric) + "-column", "limit", "--" + nearFlag(t, metric), map[string]string{"ip": "-1", "l2": "1"}[metric]}
 		s := summaryOf(t, thresher(t, append([]string{"search", "--out", out, "--json"}, args...)...))
 		if s.K != 0 {
 			t.Errorf("k = %d", s.K)
@@ -182,6 +184,17 @@ func TestFloorColumnAlone(t *testing.T) {
 			t.Error(v.out)
 		}
 	}
+}
+
+// nearFlag is the name of the flag for the limit that lets the best scores through first, by a metric.
+func nearFlag(t *testing.T, metric string) string {
+	t.Helper()
+	m, err := collection.ParseMetric(metric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, _ := tasks.LimitNames(m)
+	return strings.ReplaceAll(near, "_", "-")
 }
 
 func TestGoalColumnsRefuseBadInput(t *testing.T) {
@@ -214,7 +227,7 @@ func TestGoalColumnsRefuseBadInput(t *testing.T) {
 		{"ceiling below floor", query(`{"v":[1,2],"f":1,"c":0.5}`), []string{"--min-score-column", "f", "--max-score-column", "c"}, []string{"row 1", `column "c"`, "0.5", "least score is 1"}},
 		{"ceiling below that of all", query(`{"v":[1,2],"c":0.5}`), []string{"--min-score", ".7", "--max-score-column", "c"}, []string{"row 1", `column "c"`, "0.5", "least score is 0.7"}},
 		{"floor above the ceiling of all", query(`{"v":[1,2],"f":1}`), []string{"--min-score-column", "f", "--max-score", ".5"}, []string{"row 1", `column "f"`, "1", "--max-score is 0.5"}},
-		{"distances", query(`{"v":[1,2],"f":1,"c":0.5}`), []string{"--metric", "l2", "--min-score-column", "f", "--max-score-column", "c"}, []string{"row 0", `column "c"`, "5", "least score is 0"}},
+		{"distances", query(`{"v":[1,2],"f":1,"c":0.5}`), []string{"--metric", "l2", "--max-distance-column", "f", "--min-distance-column", "c"}, []string{"row 0", `column "c"`, "5", "least score is 0"}},
 		{"limits of all", query(`{"v":[1,2]}`), []string{"--min-score", "1", "--max-score", ".5"}, []string{"--min-score 1 and --max-score 0.5"}},
 		{"infinite ceiling", bare, []string{"--max-score", "inf"}, []string{"--max-score", "Inf"}},
 		{"any number in a matrix", query(`{"v":[1,2],"f":1}`), []string{"--min-score-column", "f"}, []string{"r.npz", "varying length"}},
@@ -416,8 +429,8 @@ func TestMaxScore(t *testing.T) {
 		{[]string{"-k2", "--max-score", "2.5"}, [][]int64{{2, 1}, {0, 1}}},
 		{[]string{"-k2", "--max-score", "-1"}, [][]int64{nil, {1, 2}}},
 		{[]string{"--min-score", "-2", "--max-score", "1"}, [][]int64{{1, 0}, {0, 1, 2}}},
-		{[]string{"--metric", "l2", "-k2", "--max-score", "1"}, [][]int64{{0, 2}, {0, 1}}},                 // 1 away, at least
-		{[]string{"--metric", "l2", "--min-score", "4", "--max-score", "1"}, [][]int64{{0, 2, 3}, {0, 1}}}, // 1 to 4
+		{[]string{"--metric", "l2", "-k2", "--min-distance", "1"}, [][]int64{{0, 2}, {0, 1}}},                    // 1 away, at least
+		{[]string{"--metric", "l2", "--max-distance", "4", "--min-distance", "1"}, [][]int64{{0, 2, 3}, {0, 1}}}, // 1 to 4
 	} {
 		out := filepath.Join(dir, "r.ibin")
 		args := append([]string{"--vectors", atoms, "--metric", "ip", "--queries", queries}, c.args...)

@@ -49,7 +49,10 @@ With --exclude, --k-column and the like the atoms wanted are those that search f
 the same flags; others do not count as found. Of answers that have the query itself
 first, of k + 1 atoms, --exclude-self -k K compares the others.`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runRecall(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.scoreLimits.read(cmd.Flags())
+			return a.runRecall(cmd.Context(), f)
+		},
 	}
 	fs := cmd.Flags()
 	f.vectorFlags.add(fs)
@@ -100,9 +103,13 @@ type recall struct {
 	method  batch.Method
 	engine  *engine
 	compare *tasks.Comparison
-	misses  *missFile   // nil without --missed
-	goals   *queryGoals // nil if all queries ask for the same
-	report  recallSummary
+	misses  *missFile // nil without --missed
+	// queryIDs are the ids of the queries of the part that is compared, by their numbers from firstQuery on; nil if
+	// the file has none.
+	queryIDs   []string
+	firstQuery int64
+	goals      *queryGoals // nil if all queries ask for the same
+	report     recallSummary
 }
 
 // recallSummary is what recall prints.
@@ -265,7 +272,11 @@ func (r *recall) note(c *tasks.Compared) error {
 	if len(c.Missed) == 0 || r.misses == nil {
 		return nil
 	}
-	return r.misses.write(c.Query, c.Recall, c.Missed, r.engine.atoms.names)
+	id := ""
+	if r.queryIDs != nil {
+		id = r.queryIDs[c.Query-r.firstQuery]
+	}
+	return r.misses.write(c, id, r.engine.atoms.names)
 }
 
 // drawn are the queries to compare, with what each asks for.
@@ -285,6 +296,7 @@ func (r *recall) part(ctx context.Context, of *drawnChunk, results *othersAnswer
 		req.K = r.goals.k
 	}
 	part := &tasks.Part{Request: &req}
+	r.queryIDs, r.firstQuery = of.ids, of.first
 	for j := range of.n {
 		res, err := results.read()
 		if err != nil {

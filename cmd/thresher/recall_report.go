@@ -9,6 +9,7 @@ import (
 
 	"thresher/dataset"
 	"thresher/internal/atomicfile"
+	"thresher/tasks"
 	"thresher/verify"
 )
 
@@ -83,15 +84,24 @@ func createMisses(path string, force bool) (*missFile, error) {
 	return &missFile{path: path, file: f, buffer: b, lines: json.NewEncoder(b)}, nil
 }
 
-// write adds an answer that lacks the atoms of some rows. names are the ids of all atoms, nil without.
-func (m *missFile) write(query int64, recall float64, rows []int64, names []string) error {
+// write adds an answer that lacks vectors, to a query with this id, "" for none. names are the ids of all vectors, nil
+// without.
+func (m *missFile) write(c *tasks.Compared, queryID string, names []string) error {
 	line := struct {
 		Version int64   `json:"answers_version"`
 		Query   int64   `json:"query"`
+		QueryID any     `json:"query_id,omitempty"`
 		Recall  float64 `json:"recall"`
 		Missed  any     `json:"missed"` // their ids
 		Rows    []int64 `json:"rows"`
-	}{dataset.AnswersVersion, query, recall, m.idsOf(rows, names), rows}
+	}{Version: dataset.AnswersVersion, Query: c.Query, Recall: c.Recall, Missed: m.idsOf(c.Missed, names), Rows: c.Missed}
+	switch {
+	case queryID == "":
+	case dataset.AreWhole([]string{queryID}):
+		line.QueryID = json.Number(queryID)
+	default:
+		line.QueryID = queryID
+	}
 	if err := m.lines.Encode(line); err != nil {
 		return fmt.Errorf("%s: %w", m.path, err)
 	}

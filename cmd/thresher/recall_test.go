@@ -198,6 +198,23 @@ func TestRecallRefusesBadInput(t *testing.T) {
 	}
 }
 
+// TestMissedHasQueryIDs: the list of what answers lack has the queries' own ids, as answers have them.
+func TestMissedHasQueryIDs(t *testing.T) {
+	dir := t.TempDir()
+	atoms := writeFile(t, dir, "a.jsonl", []byte("[0]\n[1]\n[2]\n"))
+	theirs := writeFile(t, dir, "r.jsonl", []byte("[2]\n[0]\n[1]\n"))
+	for kind, ids := range map[string][]string{"texts": {`"x"`, `"y"`, `"z"`}, "numbers": {"7", "8", "18446744073709551615"}} {
+		queries := writeFile(t, dir, kind+".jsonl", fmt.Appendf(nil, `{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n"+`{"id":%s,"v":[1]}`+"\n", ids[0], ids[1], ids[2]))
+		missed := filepath.Join(dir, kind+".missed.jsonl")
+		recallOf(t, "--vectors", atoms, "--metric", "ip", "--queries", queries, "--answers", theirs, "--missed", missed, "--chunk", "2")
+		want := fmt.Sprintf(`{"answers_version":2,"query":1,"query_id":%s,"recall":0,"missed":[2],"rows":[2]}`+"\n"+
+			`{"answers_version":2,"query":2,"query_id":%s,"recall":0,"missed":[2],"rows":[2]}`+"\n", ids[1], ids[2])
+		if diff := cmp.Diff(want, string(readFile(t, missed))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
 // TestRecallOfGoals: what counts are the atoms that a search with the same flags finds; atoms that
 // a query excludes or that are above its ceiling, and those beyond its k, are no hits.
 func TestRecallOfGoals(t *testing.T) {

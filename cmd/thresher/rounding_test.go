@@ -137,7 +137,7 @@ func TestNumbersFarFromZero(t *testing.T) {
 		}
 		// Each row of a file is itself, and the rows of another table are near theirs.
 		out := filepath.Join(dir, "pairs.csv")
-		r := thresher(t, "pairs", "--metric", "l2", "--vectors", path, "--with", asked[0], "--min-score", "1e-3", "--out", out, "--overwrite")
+		r := thresher(t, "pairs", "--metric", "l2", "--vectors", path, "--with", asked[0], "--max-distance", "1e-3", "--out", out, "--overwrite")
 		r.wantCode(t, exitOK)
 		if lines := strings.Count(string(readFile(t, out)), "\n"); lines != m+1 || !strings.Contains(r.err, "exact for float32, largest change ") {
 			t.Errorf("%s: %d lines of pairs\n%s", name, lines, r.err)

@@ -383,12 +383,12 @@ func (s *search) report() error {
 	} else if err := s.summary.print(s.app); err != nil {
 		return err
 	}
-	if s.summary.Partial == 0 {
+	if s.summary.unfinished() == 0 {
 		return nil
 	}
 	left := "partial: the best so far, with a bound on the rest"
 	if s.flags.verb == certify {
 		left = "unproven: as they were given"
 	}
-	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers %s", s.flags.deadline, s.summary.Partial, s.summary.Queries, left)}
+	return &exitError{exitDeadline, fmt.Errorf("the deadline of %v left %d of %d answers %s", s.flags.deadline, s.summary.unfinished(), s.summary.Queries, left)}
 }

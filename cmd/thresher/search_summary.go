@@ -29,8 +29,8 @@ func readTally(totals []byte) (t tally, err error) {
 	if err := json.Unmarshal(totals, &t); err != nil {
 		return t, fmt.Errorf("totals of the former run: %w", err)
 	}
-	if t.Partial > 0 && t.Guarantees[batch.GuaranteeBound] == 0 {
-		return t, fmt.Errorf("an earlier version stopped %d of the answers at --deadline and wrote them without a mark; --overwrite starts over", t.Partial)
+	if t.Unfinished > 0 && t.Guarantees[batch.GuaranteeBound] == 0 {
+		return t, fmt.Errorf("an earlier version stopped %d of the answers at --deadline and wrote them without a mark; --overwrite starts over", t.Unfinished)
 	}
 	return t, nil
 }
@@ -47,8 +47,8 @@ func addTotals(totals []byte, r *batch.Response) ([]byte, error) {
 
 // summary is the report at the end of a search.
 type summary struct {
-	Atoms     int `json:"atoms"`
-	Dimension int `json:"dimension"`
+	Atoms     int `json:"vectors"`
+	Dimension int `json:"dim"`
 	columnsRead
 	Queries   int64  `json:"queries"`
 	K         int    `json:"k"` // the greatest of any query; 0 if one asks for any number
@@ -76,7 +76,7 @@ type summary struct {
 	Threads          int      `json:"threads"`
 	Backend          string   `json:"backend"`
 	WrongAllowed     float64  `json:"wrong_allowed"`
-	Partial          int64    `json:"partial"`
+	Complete         int64    `json:"complete"`
 	Resumed          int64    `json:"resumed"`
 	Output           string   `json:"output,omitempty"`
 	Warnings         []string `json:"warnings,omitempty"`
@@ -100,7 +100,7 @@ func (s *summary) setTally(t tally) {
 	s.Guarantee, s.Law, s.Promise, s.Rounded = f.Guarantee, f.Law, f.Promise, f.Rounded
 	s.SearchSeconds, s.QueriesPerSecond = f.SearchSeconds, f.QueriesPerSecond
 	s.Pulls, s.Saving, s.BytesRead, s.RowsScored = f.Pulls, f.Saving, f.BytesRead, f.RowsScored
-	s.WrongAllowed, s.Partial, s.Candidates = f.WrongAllowed, f.Partial, f.Candidates
+	s.WrongAllowed, s.Complete, s.Candidates = f.WrongAllowed, f.Complete, f.Candidates
 	s.Warnings = append(s.Warnings, f.Warnings...)
 }
 
@@ -176,7 +176,7 @@ func (s *summary) answered() string {
 	if s.Graph != nil {
 		return "rows"
 	}
-	if s.Partial > 0 {
+	if s.unfinished() > 0 {
 		return "finished queries"
 	}
 	return "queries"
@@ -184,7 +184,7 @@ func (s *summary) answered() string {
 
 func (s *summary) saved() string {
 	switch {
-	case s.Queries > 0 && s.Partial == s.Queries:
+	case s.Queries > 0 && s.Complete == 0:
 		return "unknown, as no answer was finished"
 	case s.Saving >= 1.05:
 		return fmt.Sprintf("%.1fx fewer coordinates than a dense scan", s.Saving)
@@ -199,8 +199,8 @@ func (s *summary) counted() string {
 	if s.Resumed > 0 {
 		text += fmt.Sprintf("; %d of them by an earlier run", s.Resumed)
 	}
-	if s.Partial > 0 {
-		text += fmt.Sprintf("; %d stopped early, best so far", s.Partial)
+	if s.unfinished() > 0 {
+		text += fmt.Sprintf("; %d stopped early, best so far", s.unfinished())
 	}
 	return text
 }
@@ -228,3 +228,6 @@ func withLaw(guarantees, law string) string {
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(10 * time.Microsecond).String()
 }
+
+// unfinished is the number of answers whose searches were stopped.
+func (s *summary) unfinished() int64 { return s.Queries - s.Complete }

@@ -305,7 +305,7 @@ func TestDeadline(t *testing.T) {
 	r := thresher(t, "search", "--vectors", atoms, "--metric", "ip", "--queries", queries, "--chunk", "20", "--deadline", "1ns", "--json", "--out", out)
 	r.wantCode(t, exitDeadline)
 	var s summary
-	if err := json.Unmarshal([]byte(r.out), &s); err != nil || s.Partial != 60 || s.Queries != 60 {
+	if err := json.Unmarshal([]byte(r.out), &s); err != nil || s.Complete != 0 || s.Queries != 60 {
 		t.Errorf("summary %+v (%v)", s, err)
 	}
 	if !strings.Contains(r.err, "60 of 60 answers partial") {

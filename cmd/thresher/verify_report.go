@@ -28,9 +28,9 @@ func (r *verifyReport) verdict(strict bool) error {
 		return fmt.Errorf("%d of %d answers are malformed, %d of them too short; if a deadline cut the search short, --certificates says so",
 			r.Malformed, r.Checked, r.Short)
 	}
-	if r.Malformed > 0 && r.Partial > 0 && r.bare {
+	if r.Malformed > 0 && r.Unfinished > 0 && r.bare {
 		return fmt.Errorf("%d of %d answers are malformed, %d are of searches that were stopped; their open bounds are in the file of search --certificates",
-			r.Malformed, r.Checked, r.Partial)
+			r.Malformed, r.Checked, r.Unfinished)
 	}
 	return r.Verdict(strict)
 }
@@ -59,8 +59,8 @@ func (r *verifyReport) print(w io.Writer) error {
 		}
 		t.row("rounded", fmt.Sprintf(text, r.Rounded))
 	}
-	if r.Partial > 0 {
-		t.row("partial", fmt.Sprintf("%d, held to their open bound", r.Partial))
+	if r.Unfinished > 0 {
+		t.row("unfinished", fmt.Sprintf("%d, held to their open bound", r.Unfinished))
 	}
 	if r.Scores != nil {
 		t.row("scores", r.Scores)

@@ -57,6 +57,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 		{"atom twice", func(r *dataset.Result) { r.Rows[1] = r.Rows[0] }, "twice"},
 		{"atom that is not there", func(r *dataset.Result) { r.Rows[2] = 60 }, "outside [0, 60)"},
 		{"score", func(r *dataset.Result) { r.Scores[0] = math.Nextafter32(r.Scores[0], 9) * 1.0001 }, "scores"},
+		{"float64 score", func(r *dataset.Result) { r.Scores64[1] += 1e-11 }, "in float64"},
 		{"length", func(r *dataset.Result) { r.Rows, r.Scores, r.Scores64 = r.Rows[:2], r.Scores[:2], r.Scores64[:2] }, "2 atoms where 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

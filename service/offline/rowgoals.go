@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"thresher/batch"
+	"thresher/collection"
 	"thresher/dataset"
 	"thresher/service/problem"
 	"thresher/service/wire"
@@ -47,7 +49,23 @@ func columnsOf(g *BatchGoals) tasks.Columns {
 	if g == nil {
 		return tasks.Columns{}
 	}
-	return tasks.Columns{K: g.KColumn, MinScore: g.MinScoreColumn, MaxScore: g.MaxScoreColumn}
+	return tasks.Columns{K: g.KColumn, MinScore: cmp.Or(g.MinScoreColumn, g.MaxDistanceColumn), MaxScore: cmp.Or(g.MaxScoreColumn, g.MinDistanceColumn)}
+}
+
+// checkColumns refuses columns of limits by the names that they have by other metrics than m.
+func checkColumns(g *BatchGoals, m collection.Metric) error {
+	for name, column := range map[string]string{
+		"min_score": g.MinScoreColumn, "max_score": g.MaxScoreColumn, "max_distance": g.MaxDistanceColumn, "min_distance": g.MinDistanceColumn,
+	} {
+		if column == "" {
+			continue
+		}
+		if err := tasks.CheckLimitName(name, m); err != nil {
+			field := "goals." + name + "_column"
+			return problem.New(problem.InvalidValue, "%s: %s", field, err.Say("goals."+err.Right+"_column")).In(field)
+		}
+	}
+	return nil
 }
 
 // The members of a Spec with goals, as problems name them.
@@ -74,6 +92,9 @@ func (j *job) openGoals(rec *record, options *request) (*rowGoals, error) {
 }
 
 func (g *rowGoals) open(j *job, given *BatchGoals) (err error) {
+	if err := checkColumns(given, g.options.shelf.metric()); err != nil {
+		return err
+	}
 	if names := columnsOf(given).Names(); len(names) > 0 {
 		if g.numbers, err = dataset.OpenNumbers(g.input.path, j.m.o.Budget, names...); err != nil {
 			return g.input.named(err, "goals")
@@ -190,6 +211,18 @@ func (g *rowGoals) goal(numbers []float64) (q batch.QueryGoal, err error) {
 	return q, nil
 }
 
+// called returns what a limit is called by the metric of the collection.
+func (g *rowGoals) called(field string) string {
+	near, far := tasks.LimitNames(g.options.shelf.metric())
+	switch field {
+	case "min_score":
+		return near
+	case "max_score":
+		return far
+	}
+	return field
+}
+
 // checkLimits refuses limits of a row that no score is within, its own or those of all rows.
 func (g *rowGoals) checkLimits(q *batch.QueryGoal) error {
 	if q.MinScore == nil && q.MaxScore == nil {
@@ -201,7 +234,7 @@ func (g *rowGoals) checkLimits(q *batch.QueryGoal) error {
 	if wrong == nil {
 		return nil
 	}
-	return problem.New(problem.InvalidValue, "%s: row %d (0-based), column %q: %v", g.input.name, g.next, columnsOf(g.rec.Batch.Goals).Of(wrong.Field), wrong.Err).In("goals." + wrong.Field + "_column")
+	return problem.New(problem.InvalidValue, "%s: row %d (0-based), column %q: %v", g.input.name, g.next, columnsOf(g.rec.Batch.Goals).Of(wrong.Field), wrong.Err).In("goals." + g.called(wrong.Field) + "_column")
 }
 
 func (g *rowGoals) wrongK(format string, args ...any) error {

@@ -285,7 +285,7 @@ func TestJudge(t *testing.T) {
 		{answer(1), answer(1, 2), 1, 1},
 		{answer(), answer(1), 1, 1},
 	} {
-		var k Comparison
+		var k DenseComparison
 		tr.judge(&k, 0, c.got, c.want)
 		if k.Differing != c.differing || k.Wrong != c.wrong || k.Queries != 1 || k.WrongAllowed != .25 {
 			t.Errorf("%v for %v: %+v, want %d differing, %d wrong", c.got.Answers[0].IDs, c.want.Answers[0].IDs, k, c.differing, c.wrong)
